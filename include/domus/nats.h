@@ -325,6 +325,14 @@ typedef struct domus_nats_options {
 DOMUS_API int domus_nats_open(domus_stack *stack, const domus_nats_options *options,
                               domus_address *ret_client);
 
+/* Look whether options are right, without making a client: all that domus_nats_open() looks at, but
+ * `channel`. Secrets are never shown.
+ *
+ * Thread-safety: any thread.
+ * Returns as domus_nats_open(), and then `error` has one line that names the field
+ * (NUL-terminated, cut at `error_size` bytes; it may be NULL if the size is 0). */
+DOMUS_API int domus_nats_check(const domus_nats_options *options, char *error, size_t error_size);
+
 /* Flush: an ask without a payload, answered with domus_nats_done_type when the server has answered
  * a ping that was sent behind everything that the asker has sent to the client before. Fails as a
  * request does, but not with -ECONNREFUSED. */

@@ -106,6 +106,25 @@ static int on_mount(domus_stack *stack, void *self)
     return 0;
 }
 
+/* The check finds what the verb finds, but for the settings of channels, and shows no secret. */
+static void holds_check(int error)
+{
+    char text[200] = "";
+
+    if (tried.channel != NULL)
+        return;
+    ck_assert_int_eq(domus_nats_check(&tried, text, sizeof text), error);
+    ck_assert_int_eq(domus_nats_check(&tried, NULL, 0), error);
+    ck_assert_msg((text[0] != '\0') == (error != 0), "%s", text);
+    ck_assert_msg(error == 0 || strchr(text, ':') != NULL, "%s", text);
+    if (tried.servers != NULL &&
+        (strcmp(tried.servers, "a:1,,b:1") == 0 || strcmp(tried.servers, "user@a:1") == 0))
+        ck_assert_str_eq(text, "servers: one is empty, or has a user with '@', whose place is not "
+                               "here");
+    if (tried.servers != NULL && strcmp(tried.servers, "a:x") == 0)
+        ck_assert_str_eq(text, "servers: 'a:x': it has to be HOST, HOST:PORT or [v6]:PORT");
+}
+
 START_TEST(wrong_options_are_refused)
 {
     static char large[9000];
@@ -123,6 +142,14 @@ START_TEST(wrong_options_are_refused)
         {{.servers = "user@a:1"}, -EINVAL},
         {{.servers = "a b"}, -EINVAL},
         {{.servers = "tls://a:1"}, -EINVAL},
+        {{.servers = "a:x"}, -EINVAL},
+        {{.servers = "a:0"}, -EINVAL},
+        {{.servers = "a:65536"}, -EINVAL},
+        {{.servers = "a:100001"}, -EINVAL},
+        {{.servers = "a:"}, -EINVAL},
+        {{.servers = ":1"}, -EINVAL},
+        {{.servers = "::1:1"}, -EINVAL},
+        {{.servers = "unix:"}, -EINVAL},
         {{.servers = large}, -E2BIG},
         {{.servers = "a:1", .name = large}, -E2BIG},
         {{.servers = "a:1", .user = "u", .token = "t"}, -EINVAL},
@@ -148,8 +175,9 @@ START_TEST(wrong_options_are_refused)
         {{.servers = "a:1", .ping_interval_ns = 1}, -EINVAL},
         {{.servers = "a:1", .channel = &channel}, -EINVAL},
         {{.servers = "a:1", .user = "", .backoff_min_ns = 20 * SECOND}, 0},
+        {{.servers = "unix:/a, nats://b, [::1]:65535, [::2]"}, 0},
     };
-    char many[33 * 8] = "h:0";
+    char many[33 * 8] = "h:99";
     domt_nats_user user;
 
     memset(large, 'x', sizeof large - 1);
@@ -169,6 +197,7 @@ START_TEST(wrong_options_are_refused)
         ck_assert_int_eq(domus_outside_spawn(user.system, &trier, NULL, &address), 0);
         (void)domus_outsider_ask(user.outsider, address, &domus_nats_done_type, NULL, SECOND, NULL);
         ck_assert_msg(opened_with == error, "%zu: %d", i, opened_with);
+        holds_check(error);
     }
     domt_nats_user_stop(&user);
 }
