@@ -77,12 +77,12 @@ typedef struct domus_observer {
 struct domus_cluster;
 struct domus_cluster_options;
 
-/* What a node of a cluster is made of. Nothing of it is used after a call, but what `options` and
- * `front` point to, which has to stay valid until the system is freed. */
+/* The parts of which a node of a cluster is made. Nothing of it is used after a call, but what
+ * `options` and `front` point to, which has to stay valid until the system is freed. */
 typedef struct domus_cluster_setup {
     const domus_config *config; /* the section `cluster` */
     const char *program; /* names the cluster if neither the configuration nor `options` does */
-    /* What the program says: a name for its cluster, picklers, exports and their like. Fields for
+    /* The program's part: a name for its cluster, picklers, exports and their like. Fields for
      * which the configuration has keys are taken from there. NULL: nothing. */
     const struct domus_cluster_options *options;
     const domus_pipeline_stage *front; /* TLS to the servers; NULL: none */

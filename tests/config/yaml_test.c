@@ -393,13 +393,12 @@ START_TEST(wrong_list_of_texts_is_named_by_its_element)
               "1:21: cluster.servers[0]: a text of a list may not have a comma\n");
     domt_says("cluster: {servers: {a: b}}",
               "1:20: cluster.servers: expected a single value, found a mapping\n");
-    memset(text + strlen(text), 'x', 2048);
-    strcat(text, ",");
-    memset(text + strlen(text), 'y', 2047);
-    strcat(text, "]}");
+    const size_t begin = strlen(text);
+    memset(text + begin, 'x', 4096);
+    text[begin + 2048] = ',';
+    snprintf(text + begin + 4096, sizeof text - begin - 4096, "]}");
     domt_says(text, "1:20: cluster.servers: must be at most 4095 bytes long, is 4096\n");
-    text[strlen(text) - 2] = '\0';
-    strcat(text, "y]}");
+    snprintf(text + begin + 4096, sizeof text - begin - 4096, "x]}");
     domt_says(text, "1:20: cluster.servers: the list is longer than 4096 bytes\n");
 }
 END_TEST
@@ -418,6 +417,20 @@ START_TEST(secret_is_in_no_error)
     ck_assert_msg(strstr(domus_yaml_errors(yaml), "geheim") == NULL, "%s", domus_yaml_errors(yaml));
     ck_assert_ptr_nonnull(strstr(domus_yaml_errors(yaml),
                                  "--set: cluster.password: a value is longer than 4096 bytes\n"));
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+START_TEST(silence_of_a_node_is_longer_than_two_heartbeats)
+{
+    domus_yaml *yaml = domt_reader();
+
+    ck_assert_int_eq(domus_yaml_set(yaml, "cluster.heartbeat=1000000001ns"), 0);
+    ck_assert_int_eq(domus_yaml_finish(yaml), -EINVAL);
+    ck_assert_str_eq(domus_yaml_errors(yaml), "--set: cluster.downAfter: must be at least 2 times "
+                                              "cluster.heartbeat (1000000001ns), is 2s\n");
+    ck_assert_int_eq(domus_yaml_set(yaml, "cluster.heartbeat=1s"), 0);
+    ck_assert_int_eq(domus_yaml_finish(yaml), 0);
     domus_yaml_free(yaml);
 }
 END_TEST
@@ -461,4 +474,5 @@ DOMT_MAIN("yaml", 30, shipped_file_holds_the_defaults, shipped_file_lists_every_
           bytes_that_cannot_be_shown_are_escaped, set_names_what_is_wrong,
           finish_names_the_lines_of_what_does_not_fit, set_mends_what_a_file_leaves_unfit,
           errors_gather_over_the_life_of_a_reader, list_of_texts_is_a_list_or_one_text,
-          wrong_list_of_texts_is_named_by_its_element, secret_is_in_no_error)
+          wrong_list_of_texts_is_named_by_its_element, secret_is_in_no_error,
+          silence_of_a_node_is_longer_than_two_heartbeats)

@@ -294,13 +294,6 @@ START_TEST(keys_keep_what_they_promise_of_each_other)
     checks_as(&config, "");
     config.channel.send_max_bytes--;
     checks_as(&config, "channel.sendMax: must be at least channel.sendHigh (256KiB), is 262143B");
-
-    domus_config_init(&config);
-    config.cluster.heartbeat_ns = UINT64_C(1000000001);
-    checks_as(&config, "cluster.downAfter: must be at least 2 times cluster.heartbeat "
-                       "(1000000001ns), is 2s");
-    config.cluster.heartbeat_ns = UINT64_C(1000000000);
-    checks_as(&config, "");
 }
 END_TEST
 
