@@ -108,8 +108,8 @@ typedef struct domus_program {
  *   program->reload it names the program's section, too, if that has changed. While the program
  *   ends, a line says so and nothing is read. Files of fronts (certificates and keys of TLS) are
  *   read again in each case, in blocking work: connections that come later get what they hold. If
- *   one is wrong, a line names the key, the file and the reason, and that listener keeps what it
- *   has. Files that were read are told in a line, too.
+ *   one is wrong, a line names the key, the file and the reason, and that listener, or the node of
+ * a cluster, keeps what it has. Files that were read are told in a line, too.
  * - SIGPIPE is ignored, unless the program has a handler for it. Programs that it executes inherit
  *   this.
  *

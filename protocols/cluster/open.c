@@ -381,6 +381,9 @@ void domus_cluster_close(domus_cluster *cluster)
     free(cluster->kinds);
     free(cluster->addresses);
     free(cluster->servers);
+    if (cluster->jwt != NULL)
+        explicit_bzero(cluster->jwt, strlen(cluster->jwt));
     free(cluster->jwt);
+    explicit_bzero(cluster->texts, sizeof cluster->texts);
     free(cluster);
 }

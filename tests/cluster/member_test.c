@@ -1,5 +1,5 @@
 /* The section `cluster` of the configuration: a program of domus_main() is a node of a cluster, of
- * this machine alone or over a real server with TLS and a token; and what is wrong with the section
+ * this machine alone or over a real server with TLS and users; and what is wrong with the section
  * is told before anything is started. */
 #include <domus/cluster.h>
 #include <domus/main.h>
@@ -277,25 +277,34 @@ static void make_certificate(void)
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): a test may use the shell */
 }
 
-START_TEST(two_programs_meet_over_a_server_with_tls_and_a_token)
+/* The seed of a user, and its public key. */
+#define SEED "SUAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YALCA"
+#define KEY  "UDLVVGABQKYQVN6VJP7NHSLEA45A5YLS6PNKMIZFV4BBU2HXA5IRUVAL"
+
+START_TEST(two_programs_meet_over_a_server_with_tls_and_users)
 {
-    char config[400], text[400], file[100];
-    const char *of_a[] = {"--config", file, "--set", "cluster.node=a", NULL};
-    const char *of_b[] = {"--config", file, "--set", "cluster.node=b", NULL};
+    char config[500], text[500], file[100], password[100], seed[100];
+    const char *of_a[] = {"--config",       file,     "--set",
+                          "cluster.node=a", "--set",  "cluster.user=u",
+                          "--set",          password, NULL};
+    const char *of_b[] = {"--config", file, "--set", "cluster.node=b", "--set", seed, NULL};
     domt_nats_server server;
 
     make_directory();
     make_certificate();
-    write_file("token", "geheim\n", 7);
+    write_file("password", "geheim\n", 7);
+    write_file("seed", SEED "\n", strlen(SEED) + 1);
+    snprintf(password, sizeof password, "cluster.passwordFile=%s/password", directory);
+    snprintf(seed, sizeof seed, "cluster.nkeySeedFile=%s/seed", directory);
     snprintf(config, sizeof config,
              "tls { cert_file: \"%s/cert\", key_file: \"%s/key\", timeout: 5 }\n"
-             "authorization { token: geheim }",
+             "authorization { users: [ {user: u, password: geheim}, {nkey: " KEY "} ] }",
              directory, directory);
     domt_nats_server_start(&server, config, 0);
     snprintf(text, sizeof text,
-             "cluster:\n  servers: ['tls://%s']\n  heartbeat: 50ms\n  tokenFile: %s/token\n"
+             "cluster:\n  servers: ['tls://%s']\n  heartbeat: 50ms\n"
              "  tls: {enabled: true, caFile: %s/cert, serverName: nats.example}\n",
-             server.url, directory, directory);
+             server.url, directory);
     write_file("own.yaml", text, strlen(text));
     snprintf(file, sizeof file, "%s/own.yaml", directory);
     domt_program_start(&own, &node_a, of_a, NULL);
@@ -303,8 +312,11 @@ START_TEST(two_programs_meet_over_a_server_with_tls_and_a_token)
     domt_program_says(&other, "met\n");
     domt_program_says(&own, "met\n");
     domt_program_complains(&other, "SIGTERM ends it", 1);
+    snprintf(text + strlen(text), sizeof text - strlen(text), "  asksMax: 7\n");
+    write_file("own.yaml", text, strlen(text));
     ck_assert_int_eq(kill(other.pid, SIGHUP), 0);
     domt_program_complains(&other, "SIGHUP: the files of the cluster were read again", 1);
+    domt_program_complains(&other, "not taken before the next start: cluster.asksMax\n", 1);
     ck_assert_int_eq(kill(other.pid, SIGTERM), 0);
     ck_assert_int_eq(domt_program_end(&other), 0);
     ck_assert_int_eq(domt_program_end(&own), 0);
@@ -317,4 +329,4 @@ END_TEST
 
 DOMT_MAIN("member", 60, program_without_servers_is_a_cluster_of_one,
           section_that_is_wrong_is_told_before_the_start,
-          two_programs_meet_over_a_server_with_tls_and_a_token)
+          two_programs_meet_over_a_server_with_tls_and_users)
