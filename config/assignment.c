@@ -104,7 +104,14 @@ int domi_yaml_assignment_read(struct domi_yaml_tree *tree, const char *assignmen
     char path[DOMI_YAML_PATH_SIZE], *rest = path;
 
     *ret_element = (struct domi_yaml_element){NULL, 0};
-    if (length == 0 || length >= sizeof path || strlen(equals + 1) > DOMI_YAML_VALUE_MAX) {
+    if (length != 0 && length < sizeof path && strlen(equals + 1) > DOMI_YAML_VALUE_MAX) {
+        /* the value is not shown, because it may be a secret */
+        domi_yaml_issues_add(issues, at, "", "%.*s: a value is longer than 4096 bytes",
+                             length < DOMI_YAML_SHOWN_MAX ? (int)length : DOMI_YAML_SHOWN_MAX,
+                             assignment);
+        return 0;
+    }
+    if (length == 0 || length >= sizeof path) {
         domi_yaml_issues_add(issues, at, "",
                              "expected key=value, such as scheduler.ioRatio=60, found '%.*s'",
                              domi_yaml_shown_bytes(assignment), assignment);

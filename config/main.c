@@ -2,6 +2,7 @@
  * (main_options.c) and then runs the program (main_run.c). */
 #include <domus/main.h>
 
+#include "config/main_cluster.h"
 #include "config/main_front.h"
 #include "config/main_observe.h"
 #include "config/main_options.h"
@@ -51,6 +52,18 @@ static bool read_configuration(const struct domi_arguments *arguments, domus_yam
     return right;
 }
 
+/* Open the fronts, and check the cluster, which may need one. Returns whether all is right; if not,
+ * no front is open. */
+static bool open_fronts(const domus_program *program, const domus_config *config)
+{
+    if (!domi_fronts_open(program, config))
+        return false;
+    if (domi_main_cluster_check(program, config))
+        return true;
+    domi_fronts_close(false);
+    return false;
+}
+
 int domus_main(int argc, char **argv, const domus_program *program)
 {
     const struct domi_arguments arguments = {.program = program, .argc = argc, .argv = argv};
@@ -64,7 +77,7 @@ int domus_main(int argc, char **argv, const domus_program *program)
     int status = domi_options_check(&arguments);
     if (status < 0 && !(read_configuration(&arguments, yaml) &&
                         domi_main_observe_check(program, domus_yaml_config(yaml)) &&
-                        domi_fronts_open(program, domus_yaml_config(yaml))))
+                        open_fronts(program, domus_yaml_config(yaml))))
         status = DOMI_STATUS_USAGE;
     if (status < 0) {
         if (program->section != NULL)

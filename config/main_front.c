@@ -1,4 +1,4 @@
-/* Opens, finds and reloads the fronts of listeners; see the header.
+/* Opens, finds and reloads the fronts of listeners and of servers; see the header.
  *
  * A reload reads files, which may take long, so it runs on a helper thread. That thread writes the
  * outcome to `fronts` alone, and the actor tells it: if the system stops meanwhile and gives the
@@ -17,9 +17,11 @@
 
 #define ERROR_SIZE 512
 #define LINE_SIZE  1024
+#define OWNER_SIZE 80 /* bytes of "listeners." and a name, with a NUL */
+#define SERVERS    "" /* no listener has this name */
 
 typedef struct domi_opened_front {
-    char listener[64];
+    char listener[64]; /* SERVERS: of connections to the servers of the cluster */
     void *state;
     const domus_pipeline_stage *stages;
     char error[ERROR_SIZE]; /* of the last reading; "": it went well */
@@ -28,7 +30,7 @@ typedef struct domi_opened_front {
 static struct {
     const domus_front *table;
     uint32_t count;
-    domi_opened_front each[DOMUS_LISTENERS_MAX];
+    domi_opened_front each[DOMUS_LISTENERS_MAX + 1];
     domi_sink *sink;
     domus_address reader; /* the actor that has files read */
     atomic_bool is_read;  /* a helper thread is at it */
@@ -36,12 +38,22 @@ static struct {
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-/* Print an error of a listener, which may hold any bytes of a path. */
+/* Write the path of what has the front. */
+static void write_owner(const char *listener, char path[OWNER_SIZE])
+{
+    if (strcmp(listener, SERVERS) == 0)
+        snprintf(path, OWNER_SIZE, "cluster");
+    else
+        snprintf(path, OWNER_SIZE, "listeners.%s", listener);
+}
+
+/* Print an error of a front, which may hold any bytes of a path. */
 static void complain(const char *program, const char *listener, const char *error)
 {
-    char line[LINE_SIZE], shown[2 * LINE_SIZE];
+    char line[LINE_SIZE], shown[2 * LINE_SIZE], owner[OWNER_SIZE];
 
-    snprintf(line, sizeof line, "listeners.%s.%s", listener, error);
+    write_owner(listener, owner);
+    snprintf(line, sizeof line, "%s.%s", owner, error);
     (void)domus_text_escape(line, strlen(line), shown, sizeof shown);
     fprintf(stderr, "%s: %s\n", program, shown);
 }
@@ -57,6 +69,16 @@ static const char *find_key(const domus_listener_config *listener)
         if (strncmp(key->path, "tls.", 4) == 0 && domi_value_differs(key, &nothing, listener))
             return key->path;
     return NULL;
+}
+
+/* Take a front that was opened, if it has stages. */
+static void add_front(domi_opened_front *front, const char *listener)
+{
+    if (front->stages == NULL)
+        return;
+    snprintf(front->listener, sizeof front->listener, "%s", listener);
+    front->error[0] = '\0';
+    fronts.count++;
 }
 
 /* Open the front of a listener, if it wants one. Returns whether that is right. */
@@ -81,12 +103,50 @@ static bool open_one(const domus_program *program, const domus_listener_config *
         complain(program->name, listener->name, error);
         return false;
     }
-    if (front->stages != NULL) {
-        snprintf(front->listener, sizeof front->listener, "%s", listener->name);
-        front->error[0] = '\0';
-        fronts.count++;
-    }
+    add_front(front, listener->name);
     return true;
+}
+
+/* The first key of `cluster.tls`, but `enabled`, that is set; NULL: none. */
+static const char *find_servers_key(const domus_config *config)
+{
+    const size_t skipped = strlen("cluster.");
+    const domus_config_key *key;
+    domus_config presets;
+
+    domus_config_init(&presets);
+    for (size_t row = 0; (key = domus_config_key_get(row)) != NULL; row++)
+        if (strncmp(key->path, "cluster.tls.", strlen("cluster.tls.")) == 0 &&
+            strcmp(key->path, "cluster.tls.enabled") != 0 &&
+            domi_value_differs(key, &presets, config))
+            return key->path + skipped;
+    return NULL;
+}
+
+/* Open the front of connections to servers, if the program is in a cluster and they want one.
+ * Returns whether that is right. */
+static bool open_servers(const domus_program *program, const domus_config *config)
+{
+    const domus_servers_tls_config *settings = &config->cluster.tls;
+    domi_opened_front *front = &fronts.each[fronts.count];
+    const char *key = find_servers_key(config);
+    char error[ERROR_SIZE] = "tls: it is refused";
+    int result = -EINVAL;
+
+    if (program->cluster == NULL || (!settings->enabled && key == NULL))
+        return true;
+    if (!settings->enabled)
+        snprintf(error, sizeof error, "%s: needs tls.enabled: true", key);
+    else if (program->front == NULL || program->front->open_servers == NULL)
+        snprintf(error, sizeof error, "tls.enabled: this program has no TLS");
+    else
+        result = program->front->open_servers(settings, error, sizeof error, &front->state,
+                                              &front->stages);
+    if (result != 0)
+        complain(program->name, SERVERS, error);
+    else
+        add_front(front, SERVERS);
+    return result == 0;
 }
 
 bool domi_fronts_open(const domus_program *program, const domus_config *config)
@@ -94,7 +154,7 @@ bool domi_fronts_open(const domus_program *program, const domus_config *config)
     bool right = true;
 
     if (atomic_load(&fronts.is_read)) {
-        fprintf(stderr, "%s: the files of listeners are still read for the run before\n",
+        fprintf(stderr, "%s: the files of fronts are still read for the run before\n",
                 program->name);
         return false;
     }
@@ -102,6 +162,7 @@ bool domi_fronts_open(const domus_program *program, const domus_config *config)
     fronts.count = 0;
     for (size_t i = 0; i < config->listener_count; i++)
         right = open_one(program, &config->listeners[i]) && right;
+    right = open_servers(program, config) && right;
     if (!right)
         domi_fronts_close(false);
     return right;
@@ -113,6 +174,11 @@ const domus_pipeline_stage *domi_fronts_find(const char *listener)
         if (strcmp(fronts.each[i].listener, listener) == 0)
             return fronts.each[i].stages;
     return NULL;
+}
+
+const domus_pipeline_stage *domi_fronts_find_servers(void)
+{
+    return domi_fronts_find(SERVERS);
 }
 
 void domi_fronts_close(bool is_stuck)
@@ -157,17 +223,32 @@ static int begin_to_read(domus_stack *stack)
     return domus_blocking(stack, read_all, NULL, tell);
 }
 
+/* Tell what is wrong with a front. Returns whether nothing is. */
+static bool tell_error(const domi_opened_front *front)
+{
+    char owner[OWNER_SIZE];
+    const bool is_servers = strcmp(front->listener, SERVERS) == 0;
+
+    if (front->error[0] == '\0')
+        return true;
+    write_owner(front->listener, owner);
+    domi_sink_add_line(fronts.sink, "SIGHUP: %s.%s: this %s keeps what it has", owner, front->error,
+                       is_servers ? "node" : "listener");
+    return false;
+}
+
 static void tell_outcome(void)
 {
     uint32_t right = 0;
 
     for (uint32_t i = 0; i < fronts.count; i++) {
         const domi_opened_front *front = &fronts.each[i];
-        right += front->error[0] == '\0';
-        if (front->error[0] != '\0')
-            domi_sink_add_line(fronts.sink,
-                               "SIGHUP: listeners.%s.%s: this listener keeps what it has",
-                               front->listener, front->error);
+        const bool is_servers = strcmp(front->listener, SERVERS) == 0;
+        if (!tell_error(front))
+            continue;
+        right += !is_servers;
+        if (is_servers)
+            domi_sink_add_line(fronts.sink, "SIGHUP: the files of the cluster were read again");
     }
     if (right != 0)
         domi_sink_add_line(fronts.sink, "SIGHUP: the files of %u listener%s were read again", right,

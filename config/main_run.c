@@ -8,6 +8,7 @@
 #include "config/main_run.h"
 
 #include "config/descriptors.h"
+#include "config/main_cluster.h"
 #include "config/main_front.h"
 #include "config/main_observe.h"
 #include "config/main_reload.h"
@@ -272,9 +273,11 @@ static void stop_with_hooks(running *own)
     domi_main_observe_end(program);
     if (program->stop != NULL)
         program->stop(own->system, program->argument);
+    domi_main_cluster_leave(program);
     own->stopped = domus_system_stop(own->system);
     if (program->end != NULL)
         program->end(own->system, program->argument);
+    domi_main_cluster_close(program, own->stopped == -ETIMEDOUT);
     domi_main_observe_close(program);
 }
 
@@ -331,6 +334,8 @@ static int start(const running *own)
         result = domi_main_observe_open(program, own->system, &own->log, error, sizeof error);
     if (result == 0)
         domi_main_observe_show(program, own->system, own->read, own->read);
+    if (result == 0)
+        result = domi_main_cluster_open(program, own->system, error, sizeof error);
     if (result == 0 && program->start != NULL)
         result = program->start(own->system, program->argument);
     if (result >= 0) {
@@ -371,7 +376,9 @@ static int run(running *own)
     int status = start(own);
 
     if (status != DOMI_STATUS_OK) {
+        domi_main_cluster_leave(own->program);
         own->stopped = domus_system_stop(own->system);
+        domi_main_cluster_close(own->program, own->stopped == -ETIMEDOUT);
         domi_main_observe_close(own->program);
         return status;
     }

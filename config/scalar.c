@@ -156,6 +156,7 @@ int domi_yaml_scalar_read(const domus_config_key *key, const char *text, uint64_
     case DOMUS_CONFIG_ADDRESS:
     case DOMUS_CONFIG_TEXT:
     case DOMUS_CONFIG_NETWORKS:
+    case DOMUS_CONFIG_TEXTS:
         *ret_number = 0;
         return 0;
     default:

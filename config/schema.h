@@ -11,14 +11,14 @@
 #include <cyaml/cyaml.h>
 #include <stdint.h>
 
-#define DOMI_YAML_KEYS_MAX          128 /* rows of the table of keys */
+#define DOMI_YAML_KEYS_MAX          192 /* rows of the table of keys */
 #define DOMI_YAML_LISTENER_KEYS_MAX 64  /* rows of the table of a listener's keys */
 #define DOMI_YAML_POOL_KEYS_MAX     16  /* rows of the table of a pool's keys */
 /* the keys whose values are lists of mappings */
 #define DOMI_YAML_LISTENERS "listeners"
 #define DOMI_YAML_POOLS     "pools"
 
-#define DOMI_YAML_MAPPINGS_MAX 48 /* the root, the sections and the listener are mappings */
+#define DOMI_YAML_MAPPINGS_MAX 56 /* the root, the sections and the listener are mappings */
 #define DOMI_YAML_FIELDS_MAX   64 /* keys in one mapping */
 #define DOMI_YAML_NAME_SIZE    32 /* bytes of a section's name */
 

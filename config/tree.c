@@ -65,6 +65,18 @@ int domi_yaml_tree_add(struct domi_yaml_tree *tree, uint32_t parent,
     return 0;
 }
 
+int domi_yaml_tree_make_scalar(struct domi_yaml_tree *tree, uint32_t number, const char *value)
+{
+    struct domi_yaml_node *node = &tree->nodes[number];
+    int result = add_text(tree, value, &node->value);
+
+    if (result < 0)
+        return result;
+    node->kind = DOMI_YAML_SCALAR;
+    node->first = node->last = node->count = 0;
+    return 0;
+}
+
 uint32_t domi_yaml_tree_find(const struct domi_yaml_tree *tree, uint32_t parent, const char *key)
 {
     uint32_t child = tree->nodes[parent].first;

@@ -49,6 +49,9 @@ int domi_yaml_tree_add(struct domi_yaml_tree *tree, uint32_t parent,
                        const struct domi_yaml_node *node, const char *key, const char *value,
                        uint32_t *ret_number);
 
+/* Let a node be a scalar with this value; its children are forgotten. Returns 0; -ENOMEM. */
+int domi_yaml_tree_make_scalar(struct domi_yaml_tree *tree, uint32_t number, const char *value);
+
 /* Returns the child of `parent` with that key; 0 if there is none. */
 uint32_t domi_yaml_tree_find(const struct domi_yaml_tree *tree, uint32_t parent, const char *key);
 

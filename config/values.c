@@ -100,7 +100,8 @@ void domi_yaml_values_copy(struct domi_yaml_values *into, const struct domi_yaml
     size_t count = from->config.listener_count;
 
     into->config = from->config;
-    memcpy(into->key_texts, from->key_texts, sizeof into->key_texts);
+    for (size_t i = 0; i < DOMI_YAML_KEY_TEXTS_MAX; i++)
+        memcpy(into->key_texts[i], from->key_texts[i], strlen(from->key_texts[i]) + 1);
     memcpy(into->listeners, from->listeners, count * sizeof into->listeners[0]);
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < DOMI_YAML_TEXTS_MAX; k++)

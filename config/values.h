@@ -19,8 +19,8 @@
 /* only the first rows of the table of a listener's keys are texts */
 #define DOMI_YAML_TEXTS_MAX 10
 /* the texts of the table of keys, and bytes of each, its NUL included */
-#define DOMI_YAML_KEY_TEXTS_MAX 6
-#define DOMI_YAML_KEY_TEXT_SIZE 1024
+#define DOMI_YAML_KEY_TEXTS_MAX 24
+#define DOMI_YAML_KEY_TEXT_SIZE 4096
 /* only the first rows of the table of a pool's keys are texts, of so many bytes with their NUL */
 #define DOMI_YAML_POOL_TEXTS_MAX 2
 #define DOMI_YAML_POOL_TEXT_SIZE 64

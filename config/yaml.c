@@ -13,6 +13,7 @@
 #include "config/place.h"
 #include "config/reader.h"
 #include "config/section.h"
+#include "config/texts.h"
 #include "config/values.h"
 
 #include <errno.h>
@@ -173,8 +174,10 @@ static int take_tree(domus_yaml *yaml, struct domi_yaml_tree *tree,
                      struct domi_yaml_element element)
 {
     struct domi_yaml_placed *placed = NULL;
-    int result = domi_yaml_schema_place(&yaml->schema, tree, &yaml->issues, &placed);
+    int result = domi_yaml_texts_join(tree, &yaml->issues);
 
+    if (result == 0)
+        result = domi_yaml_schema_place(&yaml->schema, tree, &yaml->issues, &placed);
     if (result == 0) {
         domi_yaml_values_copy(&yaml->next, &yaml->values);
         if (placed != NULL)

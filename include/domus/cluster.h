@@ -38,6 +38,7 @@
 #define DOMUS_CLUSTER_H
 
 #include <domus/conversation.h>
+#include <domus/front.h>
 #include <domus/grain.h>
 #include <domus/pickle.h>
 #include <domus/spawn.h>
@@ -114,12 +115,20 @@ typedef struct domus_cluster_options {
     uint64_t seed; /* of the numbers of nodes, for runs that repeat; 0: a random one */
 } domus_cluster_options;
 
+/* Look whether options are right, all at once: names, numbers, types, and the texts of servers.
+ * Thread-safety: any thread.
+ * Returns 0; -EINVAL, -EBADMSG for an nkey seed that is none, and -E2BIG for too many servers:
+ * `error` has one line, which begins with the key of the configuration where there is one
+ * ("servers: ..."); -ENOMEM. */
+DOMUS_API int domus_cluster_check(const domus_cluster_options *options, char *error,
+                                  size_t error_size);
+
 /* Make a running system a node. It begins to connect at once, and goes on for its local actors
  * whether it finds a server or not.
  *
  * Ownership: the caller's; domus_cluster_close() is called once.
  * Thread-safety: a foreign thread, after domus_system_start().
- * Returns 0; -EINVAL (`error` has one line); -EEXIST when the system is a node; -ENOMEM; and as
+ * Returns 0; as domus_cluster_check(); -EEXIST when the system is a node; -ENOMEM; and as
  * domus_outside_spawn(). */
 DOMUS_API int domus_cluster_open(struct domus_system *system, const domus_cluster_options *options,
                                  char *error, size_t error_size, domus_cluster **ret_cluster);
@@ -131,6 +140,18 @@ DOMUS_API void domus_cluster_leave(domus_cluster *cluster);
 
 /* Free it, after domus_system_stop(). NULL is allowed, and does nothing. */
 DOMUS_API void domus_cluster_close(domus_cluster *cluster);
+
+/* The cluster of a program of domus_main(), for `joiner` of a domus_cluster_member (domus/front.h):
+ *
+ *     static domus_cluster *cluster;
+ *     static const domus_cluster_options options = {.picklers = picklers, .exports = exports};
+ *     static const domus_cluster_member member = {&domus_cluster_front, &options, &cluster};
+ *     static const domus_program program = {.name = "shop", .start = start, .cluster = &member};
+ *
+ * Then the section `cluster` of the configuration has the fields from `servers` to `message_max`,
+ * with `name` and `node`, and the TLS is `front` of the program (domus_tls_front). Without
+ * `servers` there it is a cluster of this machine alone, with the same verbs. */
+DOMUS_API extern const domus_joiner domus_cluster_front;
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 

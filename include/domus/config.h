@@ -10,6 +10,7 @@
 #define DOMUS_CONFIG_H
 
 #include <domus/channel_options.h>
+#include <domus/cluster_config.h>
 #include <domus/export.h>
 #include <domus/hooks.h>
 #include <domus/listener_config.h>
@@ -363,6 +364,7 @@ typedef struct domus_config {
         uint32_t max;
     } grains;
     domus_observe_config observe; /* the observation port (domus/observe.h) */
+    domus_cluster_config cluster; /* the node of a cluster that the system is (domus/cluster.h) */
 } domus_config;
 
 /* Fill `config` with the defaults. Thread-safety: any thread. */
@@ -388,6 +390,8 @@ typedef enum domus_config_kind {
     DOMUS_CONFIG_ADDRESS,  /* text: "127.0.0.1:7000", "[::1]:7000"; numbers only, never looked up */
     DOMUS_CONFIG_TEXT, /* any text; of a listener, and in a program's section (domus/section.h) */
     DOMUS_CONFIG_NETWORKS, /* text: "10.0.0.0/8, ::1, unix"; only of a listener */
+    DOMUS_CONFIG_TEXTS,    /* text: "a,b"; a file may have it as a list, "[a, b]", too; only of
+                              domus_config */
 } domus_config_kind;
 
 /* One key of the configuration. This row is the only place that holds the key's default and range.

@@ -6,7 +6,10 @@
  * Neither the reader of the configuration nor the runtime knows what is in it.
  *
  * Observers: the port by which a program is observed, as the section `observe` of the configuration
- * says it. domus_observe_front of domus/observe.h is one (`observe` in domus/main.h). */
+ * says it. domus_observe_front of domus/observe.h is one (`observe` in domus/main.h).
+ *
+ * Joiners: the cluster that a program is in, as the section `cluster` of the configuration says it.
+ * domus_cluster_front of domus/cluster.h is one (`cluster` in domus/main.h). */
 #ifndef DOMUS_FRONT_H
 #define DOMUS_FRONT_H
 
@@ -34,6 +37,10 @@ typedef struct domus_front {
     int (*reload)(void *state, char *error, size_t error_size);
     /* Free it: no connection uses it any more. NULL is allowed. */
     void (*close)(void *state);
+    /* Make what connections to servers need, as `open`; `reload` and `close` are for both. Both
+     * results are NULL if TLS is not enabled. NULL: this front is for listeners alone. */
+    int (*open_servers)(const domus_servers_tls_config *settings, char *error, size_t error_size,
+                        void **ret_state, const domus_pipeline_stage **ret_stages);
 } domus_front;
 
 struct domus_system;
@@ -66,6 +73,43 @@ typedef struct domus_observer {
      * and then viewers see what they saw before. Thread-safety: one thread at a time. */
     int (*set_config)(void *state, domus_config_walk *walk, const void *from);
 } domus_observer;
+
+struct domus_cluster;
+struct domus_cluster_options;
+
+/* The parts of which a node of a cluster is made. Nothing of it is used after a call, but what
+ * `options` and `front` point to, which has to stay valid until the system is freed. */
+typedef struct domus_cluster_setup {
+    const domus_config *config; /* the section `cluster` */
+    const char *program; /* names the cluster if neither the configuration nor `options` does */
+    /* The program's part: a name for its cluster, picklers, exports and their like. Fields for
+     * which the configuration has keys are taken from there. NULL: nothing. */
+    const struct domus_cluster_options *options;
+    const domus_pipeline_stage *front; /* TLS to the servers; NULL: none */
+} domus_cluster_setup;
+
+/* The `error` of these functions is as that of a front, and begins with the key, too. */
+typedef struct domus_joiner {
+    /* Look whether all is right; files are read, and nothing is opened. Returns 0; a negative
+     * errno. Thread-safety: any thread. It may block. */
+    int (*check)(const domus_cluster_setup *setup, char *error, size_t error_size);
+    /* Make a system that runs a node. Returns 0; a negative errno. Thread-safety: one thread at a
+     * time. It may block. */
+    int (*open)(struct domus_system *system, const domus_cluster_setup *setup, char *error,
+                size_t error_size, struct domus_cluster **ret_cluster);
+    /* The program is about to stop its system: tell the other nodes. It may block for about a
+     * heartbeat. Thread-safety: one thread at a time. */
+    void (*leave)(struct domus_cluster *cluster);
+    /* Free it: its system has stopped. NULL is allowed. */
+    void (*close)(struct domus_cluster *cluster);
+} domus_joiner;
+
+/* The cluster that a program is in (`cluster` in domus/main.h). */
+typedef struct domus_cluster_member {
+    const domus_joiner *joiner;                  /* &domus_cluster_front */
+    const struct domus_cluster_options *options; /* as of domus_cluster_setup */
+    struct domus_cluster **cluster; /* where domus_main() puts the cluster; NULL: nowhere */
+} domus_cluster_member;
 
 #ifdef __cplusplus
 }

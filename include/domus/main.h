@@ -81,6 +81,14 @@ typedef struct domus_program {
      * key it is opened when the threads run, before `start`, and closed when the system has
      * stopped, after `end`. */
     const domus_observer *observe;
+
+    /* The cluster that the program is in (domus/front.h), by domus_cluster_front of
+     * domus/cluster.h; NULL: it is in none, and then the keys of the section `cluster` are errors.
+     * It is checked before anything is started (status 2), and the system becomes a node when its
+     * threads run, before `start`, which finds the cluster where the member says: without
+     * `cluster.servers` it is one of this machine alone. The node leaves after `stop`, before the
+     * drain begins, and the cluster is closed after `end`. */
+    const domus_cluster_member *cluster;
 } domus_program;
 
 /* Read options (--config FILE, --set KEY=VALUE, --help, and the program's own), start a system,
@@ -100,8 +108,8 @@ typedef struct domus_program {
  *   program->reload it names the program's section, too, if that has changed. While the program
  *   ends, a line says so and nothing is read. Files of fronts (certificates and keys of TLS) are
  *   read again in each case, in blocking work: connections that come later get what they hold. If
- *   one is wrong, a line names the key, the file and the reason, and that listener keeps what it
- *   has. Files that were read are told in a line, too.
+ *   one is wrong, a line names the key, the file and the reason, and that listener, or the node of
+ * a cluster, keeps what it has. Files that were read are told in a line, too.
  * - SIGPIPE is ignored, unless the program has a handler for it. Programs that it executes inherit
  *   this.
  *

@@ -45,6 +45,7 @@
 #define DOMUS_NATS_H
 
 #include <domus/channel_options.h>
+#include <domus/nats_nkey.h>
 #include <domus/pipeline.h>
 
 #ifdef __cplusplus
@@ -325,6 +326,14 @@ typedef struct domus_nats_options {
 DOMUS_API int domus_nats_open(domus_stack *stack, const domus_nats_options *options,
                               domus_address *ret_client);
 
+/* Look whether options are right, without making a client: all that domus_nats_open() looks at, but
+ * `channel`. Secrets are never shown.
+ *
+ * Thread-safety: any thread.
+ * Returns as domus_nats_open(), and then `error` has one line that names the field
+ * (NUL-terminated, cut at `error_size` bytes; it may be NULL if the size is 0). */
+DOMUS_API int domus_nats_check(const domus_nats_options *options, char *error, size_t error_size);
+
 /* Flush: an ask without a payload, answered with domus_nats_done_type when the server has answered
  * a ping that was sent behind everything that the asker has sent to the client before. Fails as a
  * request does, but not with -ECONNREFUSED. */
@@ -481,17 +490,6 @@ DOMUS_API extern const domus_type domus_nats_ping_type;    /* no payload */
 DOMUS_API extern const domus_type domus_nats_connect_type; /* texts are read when it is encoded */
 DOMUS_API extern const domus_type domus_nats_sub_type;     /* as well */
 DOMUS_API extern const domus_type domus_nats_unsub_type;
-
-/* --- nkeys ------------------------------------------------------------------------------------ */
-
-#define DOMUS_NATS_NKEY_SIZE      57u /* bytes of a public key as text, with a zero at its end */
-#define DOMUS_NATS_SIGNATURE_SIZE 87u /* bytes of a signature in base64url, with a zero */
-
-/* Get the public key of a seed, and sign `size` bytes with it (Ed25519). `signature` may be NULL.
- * Returns 0; -EBADMSG when the seed is none of a user, or its checksum is wrong; -ENOMEM. */
-DOMUS_API int domus_nats_sign(const char *seed, const void *data, size_t size,
-                              char public_key[DOMUS_NATS_NKEY_SIZE],
-                              char signature[DOMUS_NATS_SIGNATURE_SIZE]);
 
 #ifdef __cplusplus
 }

@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAYLOAD_ROOM 65536u /* DOMUS_PAYLOAD_MAX and a little more */
-#define IDLE_NAMES   64u    /* addresses that one heartbeat asks about */
-#define IDLE_BEATS   60u    /* heartbeats between two looks at addresses that nobody uses */
+#define PAYLOAD_ROOM 65536u              /* DOMUS_PAYLOAD_MAX and a little more */
+#define BUFFER_MOST  (UINT64_C(1) << 30) /* the largest buffer that a client may have */
+#define IDLE_NAMES   64u                 /* addresses that one heartbeat asks about */
+#define IDLE_BEATS   60u /* heartbeats between two looks at addresses that nobody uses */
 
 const domus_type domi_leave_type = {.name = "cluster leave"};
 static const domus_type beat_type = {.name = "cluster beat"};
@@ -303,10 +304,13 @@ static int subscribe(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : domus_wait_all(stack, hear_subscribed);
 }
 
-static int open_client(domus_stack *stack, domi_cluster_gateway *gateway)
+void domi_cluster_client_options(const domus_cluster_options *options,
+                                 domus_nats_options *ret_options)
 {
-    const domus_cluster_options *options = &gateway->cluster->options;
-    domus_nats_options nats = {
+    const uint64_t backoff_ns = 2 * options->down_after_ns;
+    const uint64_t buffer = 4 * options->queued_max;
+
+    *ret_options = (domus_nats_options){
         .servers = options->servers,
         .name = options->node,
         .user = options->user,
@@ -316,15 +320,23 @@ static int open_client(domus_stack *stack, domi_cluster_gateway *gateway)
         .jwt = options->jwt,
         .front = options->front,
         .no_echo = true,
-        .backoff_max_ns = 2 * options->down_after_ns,
+        .backoff_min_ns = backoff_ns < DOMUS_NATS_BACKOFF_MIN ? backoff_ns : 0,
+        .backoff_max_ns = backoff_ns,
         .ping_interval_ns = options->heartbeat_ns,
-        .buffer_max = 4 * options->queued_max,
-        .events = domus_self(stack),
+        .buffer_max = buffer < BUFFER_MOST ? buffer : BUFFER_MOST,
         .seed = options->seed,
     };
+}
+
+static int open_client(domus_stack *stack, domi_cluster_gateway *gateway)
+{
+    const domus_cluster_options *options = &gateway->cluster->options;
+    domus_nats_options nats;
 
     if (options->open_client != NULL)
         return options->open_client(stack, options->context, gateway->index, &gateway->client);
+    domi_cluster_client_options(options, &nats);
+    nats.events = domus_self(stack);
     return domus_nats_open(stack, &nats, &gateway->client);
 }
 

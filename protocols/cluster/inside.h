@@ -394,6 +394,11 @@ extern const domus_behaviour domi_registrar_behaviour;
 /* --- gateway.c -------------------------------------------------------------------------------- */
 
 extern const domus_behaviour domi_gateway_behaviour;
+
+/* Fill in the options of the clients of gateways, without the receiver of their events. */
+struct domus_nats_options;
+void domi_cluster_client_options(const domus_cluster_options *options,
+                                 struct domus_nats_options *ret_options);
 extern const domus_type domi_tick_type;   /* the event of a timer: look at what is not confirmed */
 extern const domus_type domi_follow_type; /* a notice between gateways: look at the table */
 extern const domus_type domi_leave_type;  /* an ask from outside: tell the others */

@@ -117,6 +117,17 @@ static int check_exports(const domus_cluster_export *exports, char *error, size_
     return 0;
 }
 
+/* Let libdomus-nats look at what the gateways will give it. */
+static int check_client(const domus_cluster_options *options, char *error, size_t size)
+{
+    domus_nats_options nats;
+
+    if (options->servers == NULL || options->open_client != NULL)
+        return 0;
+    domi_cluster_client_options(options, &nats);
+    return domus_nats_check(&nats, error, size);
+}
+
 /* --- copies ----------------------------------------------------------------------------------- */
 
 /* Copy a text into a place of the cluster's, if there is one and it fits. */
@@ -208,6 +219,8 @@ static int prepare(domus_cluster *cluster, const domus_cluster_options *options,
         result = check_exports(options->exports, error, size);
     if (result == 0)
         result = copy_texts(cluster, error, size);
+    if (result == 0)
+        result = check_client(&cluster->options, error, size);
     if (result != 0)
         return result;
     cluster->id = draw(options->seed);
@@ -299,6 +312,20 @@ static int spawn_gateways(domus_cluster *cluster)
     return error == 0 ? spawn_warden(cluster) : error;
 }
 
+int domus_cluster_check(const domus_cluster_options *options, char *error, size_t error_size)
+{
+    domus_cluster *cluster = calloc(1, sizeof *cluster);
+
+    if (cluster == NULL) {
+        if (error_size > 0)
+            (void)snprintf(error, error_size, "cluster: no memory");
+        return -ENOMEM;
+    }
+    int result = prepare(cluster, options, error, error_size);
+    domus_cluster_close(cluster);
+    return result;
+}
+
 int domus_cluster_open(struct domus_system *system, const domus_cluster_options *options,
                        char *error, size_t error_size, domus_cluster **ret_cluster)
 {
@@ -354,6 +381,9 @@ void domus_cluster_close(domus_cluster *cluster)
     free(cluster->kinds);
     free(cluster->addresses);
     free(cluster->servers);
+    if (cluster->jwt != NULL)
+        explicit_bzero(cluster->jwt, strlen(cluster->jwt));
     free(cluster->jwt);
+    explicit_bzero(cluster->texts, sizeof cluster->texts);
     free(cluster);
 }

@@ -4,6 +4,7 @@
 #include <domus/spawn.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <openssl/rand.h>
@@ -59,14 +60,17 @@ static int check_who(const domus_nats_options *options)
     return options->nkey_seed != NULL ? domus_nats_sign(options->nkey_seed, NULL, 0, key, NULL) : 0;
 }
 
-static int read_servers(const char *servers, domi_nats_client *client)
+/* Read the list of servers. If one is wrong, `ret_wrong` gets its place. */
+static int read_servers(const char *servers, domi_nats_client *client, const char **ret_wrong)
 {
+    *ret_wrong = servers;
     if (servers == NULL)
         return -EINVAL;
     for (bool more = true; more;) {
         size_t size = strcspn(servers, ",");
         if (client->servers_count == DOMUS_NATS_SERVERS_MAX)
             return -E2BIG;
+        *ret_wrong = servers;
         int error = domi_nats_add_server(client, servers, size, false);
         if (error != 0)
             return error;
@@ -170,12 +174,20 @@ static int seed(domi_nats_client *client, uint64_t given)
     return 0;
 }
 
-static int prepare(domus_stack *stack, const domus_nats_options *options, domi_nats_client *client)
+/* Clear a client, and give it the options. Returns whether their numbers are right. */
+static bool begin(const domus_nats_options *options, domi_nats_client *client)
 {
     memset(client, 0, sizeof *client);
     client->options = *options;
     resolve(&client->options);
-    if (!are_right(&client->options))
+    return are_right(&client->options);
+}
+
+static int prepare(domus_stack *stack, const domus_nats_options *options, domi_nats_client *client)
+{
+    const char *wrong;
+
+    if (!begin(options, client))
         return -EINVAL;
     int error = check_who(options);
     if (error == 0)
@@ -183,7 +195,7 @@ static int prepare(domus_stack *stack, const domus_nats_options *options, domi_n
     if (error == 0)
         error = read_texts(options, client);
     if (error == 0)
-        error = read_servers(options->servers, client);
+        error = read_servers(options->servers, client, &wrong);
     if (error == 0)
         error = read_channel_options(stack, options, client);
     if (error == 0)
@@ -193,6 +205,58 @@ static int prepare(domus_stack *stack, const domus_nats_options *options, domi_n
     client->options.jwt = NULL;
     client->options.channel = NULL;
     return error;
+}
+
+/* Returns what is wrong with a server, for people. */
+static const char *name_fault(const domus_nats_options *options, int error, const char *server)
+{
+    if (server[0] == '\0')
+        return "one is empty, or has a user with '@', whose place is not here";
+    if (error == -E2BIG)
+        return "more than 32 servers, or one that is too long";
+    if (options->front == NULL && strncmp(server, "tls://", 6) == 0)
+        return "it needs TLS, and there is none";
+    return "it has to be HOST, HOST:PORT or [v6]:PORT";
+}
+
+static int check_options(const domus_nats_options *options, domi_nats_client *client, char *error,
+                         size_t size)
+{
+    const char *wrong = "", *field = "options", *reason = "a number is out of its range";
+    int result = begin(options, client) ? 0 : -EINVAL;
+
+    if (result == 0 && (result = check_who(options)) != 0) {
+        field = result == -EBADMSG ? "nkey_seed" : "user";
+        reason = result == -EBADMSG ? "it is not the seed of a user"
+                                    : "one of user, token and nkey_seed, with what belongs to it";
+    } else if (result == 0 && (result = check_front(options)) != 0) {
+        field = "front";
+        reason = "a stage is wrong";
+    } else if (result == 0 && (result = read_texts(options, client)) != 0) {
+        field = "texts";
+        reason = "one is too long";
+    } else if (result == 0 && (result = read_servers(options->servers, client, &wrong)) != 0) {
+        field = "servers";
+        if (wrong == NULL || memchr(wrong, '@', strcspn(wrong, ",")) != NULL)
+            wrong = ""; /* a password may stand before '@' */
+        wrong += strspn(wrong, " ");
+        if (wrong[0] == ',')
+            wrong = "";
+        reason = name_fault(options, result, wrong);
+    }
+    if (result != 0 && size > 0)
+        (void)snprintf(error, size, "%s: %s%.*s%s%s", field, wrong[0] != '\0' ? "'" : "",
+                       (int)strcspn(wrong, ","), wrong, wrong[0] != '\0' ? "': " : "", reason);
+    return result;
+}
+
+int domus_nats_check(const domus_nats_options *options, char *error, size_t error_size)
+{
+    domi_nats_client client;
+    int result = check_options(options, &client, error, error_size);
+
+    explicit_bzero(&client, sizeof client);
+    return result;
 }
 
 int domus_nats_open(domus_stack *stack, const domus_nats_options *options,

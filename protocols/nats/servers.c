@@ -58,6 +58,31 @@ static bool has_port(const char *text, size_t size)
     return memchr(text + before, ':', size - before) != NULL;
 }
 
+/* Whether a text is that of a port. */
+static bool is_port(const char *text)
+{
+    unsigned port = 0;
+
+    for (size_t i = 0; text[i] != '\0'; i++) {
+        if (i == 5 || text[i] < '0' || text[i] > '9')
+            return false;
+        port = port * 10 + (unsigned)(text[i] - '0');
+    }
+    return port >= 1 && port <= 65535;
+}
+
+/* Whether a place with a port is "HOST:PORT", "[v6]:PORT", or "unix:PATH". */
+static bool is_place(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+
+    if (begins_with(text, strlen(text), "unix:"))
+        return text[5] != '\0';
+    if (colon == text || !is_port(colon + 1))
+        return false;
+    return strchr(text, ':') == colon || (text[0] == '[' && colon[-1] == ']');
+}
+
 int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size, bool is_told)
 {
     domi_nats_server made = {.is_told = is_told};
@@ -78,6 +103,8 @@ int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size
     }
     memcpy(made.text, text, size);
     memcpy(made.text + size, port, strlen(port));
+    if (!is_place(made.text))
+        return -EINVAL;
     for (uint32_t i = 0; i < client->servers_count; i++) {
         if (strcmp(client->servers[i].text, made.text) == 0)
             return 0;

@@ -1,8 +1,8 @@
-/* TLS in front of listeners: a context from the settings of a listener in the configuration
- * (domus/front.h).
+/* TLS in front of listeners, and of connections to servers: a context from the settings of a
+ * listener, or of the cluster, in the configuration (domus/front.h).
  *
  * A listener writes its files in lists with commas. Errors of a context begin with a file or with a
- * field of its settings, and those of a listener with the key in which the user has written it. */
+ * field of its settings, and those of a front with the key in which the user has written it. */
 #include <domus/tls.h>
 
 #include "protocols/tls/settings.h"
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define REASON_SIZE 512u
+#define HOST_SIZE   254u /* bytes of the name of a server, with a NUL */
 
 /* A list of a key, taken apart. */
 typedef struct domi_tls_list {
@@ -26,11 +27,13 @@ typedef struct domi_tls_lists {
     domi_tls_list certs, keys, alpn, authorities; /* the last one has one element, or none */
     domus_tls_certificate certificates[DOMUS_TLS_CERTIFICATES_MAX];
     domus_tls_settings settings;
+    const char *authorities_key; /* the key of `authorities` */
 } domi_tls_lists;
 
-/* The state of a listener with TLS: its context, and the stage in front of its connections. */
+/* The state of a front: its context, and the stage in front of its connections. */
 typedef struct domi_tls_front {
     domus_tls *tls;
+    char host[HOST_SIZE]; /* of servers; "": nothing was said */
     domus_tls_options options;
     domus_pipeline_stage stages[2];
     domi_tls_lists lists; /* name the key of an error */
@@ -41,6 +44,11 @@ typedef struct domi_tls_front {
 static bool is_blank(const char *text)
 {
     return text == NULL || text[0] == '\0';
+}
+
+static const char *text_or_null(const char *text)
+{
+    return is_blank(text) ? NULL : text;
 }
 
 /* Cut blanks from both ends. */
@@ -101,6 +109,7 @@ static int read_listener(const domus_listener_config *listener, const domi_tls_r
                          domi_tls_lists *lists)
 {
     const bool omits = listener->tls.clients_may_omit != 0;
+    lists->authorities_key = "tls.clientCaFile";
     int error = split(report, "tls.certFile", listener->tls.cert_files, &lists->certs);
 
     if (error == 0)
@@ -125,9 +134,51 @@ static int read_listener(const domus_listener_config *listener, const domi_tls_r
         .ca_file = lists->authorities.items[0],
         .verify = omits ? DOMUS_TLS_VERIFY_OPTIONAL : DOMUS_TLS_VERIFY_DEFAULT,
         .min_version = listener->tls.min_version == 0 ? DOMUS_TLS_1_2 : DOMUS_TLS_1_3,
-        .ciphers = is_blank(listener->tls.ciphers) ? NULL : listener->tls.ciphers,
-        .cipher_suites = is_blank(listener->tls.cipher_suites) ? NULL : listener->tls.cipher_suites,
+        .ciphers = text_or_null(listener->tls.ciphers),
+        .cipher_suites = text_or_null(listener->tls.cipher_suites),
         .alpn = lists->alpn.count != 0 ? (const char *const *)lists->alpn.items : NULL};
+    return 0;
+}
+
+/* Let a list have one element, the name of a file, or none. A comma is a part of the name. */
+static int take_file(const domi_tls_report *report, const char *key, const char *from,
+                     domi_tls_list *list)
+{
+    if (is_blank(from))
+        return 0;
+    list->text = OPENSSL_strdup(from);
+    if (list->text == NULL)
+        return domi_tls_say(report, -ENOMEM, key, "no memory");
+    list->items[0] = list->text;
+    list->count = 1;
+    return 0;
+}
+
+/* Make settings of a client. */
+static int read_servers(const domus_servers_tls_config *settings, const domi_tls_report *report,
+                        domi_tls_lists *lists)
+{
+    lists->authorities_key = "tls.caFile";
+    int error = take_file(report, "tls.certFile", settings->cert_file, &lists->certs);
+
+    if (error == 0)
+        error = take_file(report, "tls.keyFile", settings->key_file, &lists->keys);
+    if (error == 0)
+        error = take_file(report, "tls.caFile", settings->ca_file, &lists->authorities);
+    if (error == 0 && lists->certs.count == 0 && lists->keys.count != 0)
+        error = domi_tls_say(report, -EINVAL, "tls.keyFile", "needs certFile");
+    if (error == 0 && lists->certs.count != 0)
+        error = take_certificates(report, lists);
+    if (error != 0)
+        return error;
+    lists->settings = (domus_tls_settings){
+        .role = DOMUS_ROLE_CLIENT,
+        .certificates = lists->certificates,
+        .certificates_count = lists->certs.count,
+        .ca_file = lists->authorities.items[0],
+        .min_version = settings->min_version == 0 ? DOMUS_TLS_1_2 : DOMUS_TLS_1_3,
+        .ciphers = text_or_null(settings->ciphers),
+        .cipher_suites = text_or_null(settings->cipher_suites)};
     return 0;
 }
 
@@ -168,17 +219,17 @@ static int say_with_key(const domi_tls_report *report, int error, const domi_tls
     if (is_about_one(reason, &lists->certs))
         return domi_tls_say(report, error, "tls.certFile", reason);
     if (is_about_one(reason, &lists->authorities))
-        return domi_tls_say(report, error, "tls.clientCaFile", reason);
+        return domi_tls_say(report, error, lists->authorities_key, reason);
     return domi_tls_say(report, error, "tls", reason);
 }
 
 /* --- contexts --------------------------------------------------------------------------------- */
 
-static int make_context(const domus_listener_config *listener, const domi_tls_report *report,
-                        domi_tls_lists *lists, domus_tls **ret_tls)
+/* Make the context of settings that were read, unless that has failed with `error`. */
+static int make_context(int error, const domi_tls_report *report, domi_tls_lists *lists,
+                        domus_tls **ret_tls)
 {
     char reason[REASON_SIZE];
-    int error = read_listener(listener, report, lists);
 
     if (error != 0)
         return error;
@@ -194,7 +245,7 @@ int domus_tls_new_of_listener(const domus_listener_config *listener, char *error
 
     if (lists == NULL)
         return domi_tls_say(&report, -ENOMEM, "tls", "no memory");
-    int result = make_context(listener, &report, lists, ret_tls);
+    int result = make_context(read_listener(listener, &report, lists), &report, lists, ret_tls);
     free_lists(lists);
     OPENSSL_free(lists);
     return result;
@@ -213,6 +264,24 @@ static void close_front(void *state)
     OPENSSL_free(front);
 }
 
+/* Make the context and the stages of a front whose settings were read, unless that has failed with
+ * `error`; then the front is freed. */
+static int finish_front(domi_tls_front *front, int error, const domi_tls_report *report,
+                        void **ret_state, const domus_pipeline_stage **ret_stages)
+{
+    error = make_context(error, report, &front->lists, &front->tls);
+    if (error != 0) {
+        close_front(front);
+        return error;
+    }
+    front->lists.settings = (domus_tls_settings){0}; /* it points to texts of the configuration */
+    front->options.tls = front->tls;
+    front->stages[0] = (domus_pipeline_stage){&domus_tls_stage, &front->options};
+    *ret_state = front;
+    *ret_stages = front->stages;
+    return 0;
+}
+
 static int open_front(const domus_listener_config *listener, char *error, size_t error_size,
                       void **ret_state, const domus_pipeline_stage **ret_stages)
 {
@@ -225,17 +294,31 @@ static int open_front(const domus_listener_config *listener, char *error, size_t
     domi_tls_front *front = OPENSSL_zalloc(sizeof *front);
     if (front == NULL)
         return domi_tls_say(&report, -ENOMEM, "tls", "no memory");
-    int result = make_context(listener, &report, &front->lists, &front->tls);
-    if (result != 0) {
-        close_front(front);
-        return result;
+    return finish_front(front, read_listener(listener, &report, &front->lists), &report, ret_state,
+                        ret_stages);
+}
+
+static int open_servers(const domus_servers_tls_config *settings, char *error, size_t error_size,
+                        void **ret_state, const domus_pipeline_stage **ret_stages)
+{
+    const domi_tls_report report = {error, error_size};
+    const char *host = text_or_null(settings->server_name);
+
+    *ret_state = NULL;
+    *ret_stages = NULL;
+    if (!settings->enabled)
+        return 0;
+    if (host != NULL && (strlen(host) >= HOST_SIZE || host[0] == '.'))
+        return domi_tls_say(&report, -EINVAL, "tls.serverName", "not the name of a server");
+    domi_tls_front *front = OPENSSL_zalloc(sizeof *front);
+    if (front == NULL)
+        return domi_tls_say(&report, -ENOMEM, "tls", "no memory");
+    if (host != NULL) {
+        memcpy(front->host, host, strlen(host) + 1);
+        front->options.host = front->host;
     }
-    front->lists.settings = (domus_tls_settings){0}; /* it points to texts of the listener */
-    front->options.tls = front->tls;
-    front->stages[0] = (domus_pipeline_stage){&domus_tls_stage, &front->options};
-    *ret_state = front;
-    *ret_stages = front->stages;
-    return 0;
+    return finish_front(front, read_servers(settings, &report, &front->lists), &report, ret_state,
+                        ret_stages);
 }
 
 static int reload_front(void *state, char *error, size_t error_size)
@@ -248,4 +331,4 @@ static int reload_front(void *state, char *error, size_t error_size)
     return result != 0 ? say_with_key(&report, result, &front->lists, reason) : 0;
 }
 
-const domus_front domus_tls_front = {open_front, reload_front, close_front};
+const domus_front domus_tls_front = {open_front, reload_front, close_front, open_servers};

@@ -95,7 +95,8 @@ static int check_text(const domus_config_key *key, const char *text, char *error
                  length);
         return -EINVAL;
     }
-    if (key->kind == DOMUS_CONFIG_TEXT || text == NULL) /* nothing is given, as the key allows */
+    if (key->kind == DOMUS_CONFIG_TEXT || key->kind == DOMUS_CONFIG_TEXTS ||
+        text == NULL) /* nothing is given, as the key allows */
         return 0;
     if (key->kind == DOMUS_CONFIG_NETWORKS)
         return domi_networks_parse(text, &networks, error, size);
@@ -177,20 +178,24 @@ static const domus_config_key *key_named(const char *path)
 
 static void review_relations(struct review *review, const domus_config *config)
 {
-    char message[4 * TEXT_SIZE], low[TEXT_SIZE], high[TEXT_SIZE];
+    char message[4 * TEXT_SIZE], low[TEXT_SIZE], high[TEXT_SIZE], factor[32];
 
     for (size_t i = 0; i < domi_config_relation_count; i++) {
         const domus_config_key *lesser = key_named(domi_config_relations[i].lesser);
         const domus_config_key *greater = key_named(domi_config_relations[i].greater);
+        const uint32_t times = domi_config_relations[i].times;
         uint64_t least = domi_key_number(lesser, config), most = domi_key_number(greater, config);
+        /* a value so large that this fails is beyond its range, and was reported */
+        uint64_t bound = least < UINT64_MAX / times ? least * times : least;
 
-        if (most > least || (most == least && !domi_config_relations[i].strict))
+        if (most > bound || (most == bound && !domi_config_relations[i].strict))
             continue;
         domi_key_print_number(lesser, least, low);
         domi_key_print_number(greater, most, high);
-        snprintf(message, sizeof message, "must be %s %s (%s), is %s",
-                 domi_config_relations[i].strict ? "more than" : "at least", lesser->path, low,
-                 high);
+        snprintf(factor, sizeof factor, "%u times ", times);
+        snprintf(message, sizeof message, "must be %s %s%s (%s), is %s",
+                 domi_config_relations[i].strict ? "more than" : "at least",
+                 times > 1 ? factor : "", lesser->path, low, high);
         report_issue(review, &(domus_config_fault){.key = greater,
                                                    .other = lesser,
                                                    .listener = SIZE_MAX,

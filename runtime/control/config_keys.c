@@ -43,6 +43,10 @@ static const char *const verify_words[] = {"required", "optional", NULL};
     .path = "profile." name, .kind = DOMUS_CONFIG_TEXT, FIELD(domus_config, profile.member),       \
     .minimum = 0, .maximum = DOMI_OWN_FILE_PATH_MAX, .preset_text = ""
 
+#define CLUSTER_TEXT(name, sort, member, most)                                                     \
+    .path = "cluster." name, .kind = DOMUS_CONFIG_##sort, FIELD(domus_config, cluster.member),     \
+    .minimum = 0, .maximum = (most), .preset_text = ""
+
 /* the rows of io/resources/settings.h, in the section `channel` and in that of a listener */
 #define SECTION_ROW(name, sort, section_field, field, low, high, value, zero)                      \
     {KEY("channel." name, sort, section_field, low, high, value), .or_zero = (zero),               \
@@ -136,6 +140,34 @@ const domus_config_key domi_config_keys[] = {
         .minimum = 0, .maximum = DOMI_LISTEN_TEXT_MAX, .preset_text = ""},
     {KEY("observe.public", WORD, observe.is_public, 0, 1, 0), .words = domi_key_switch},
     {KEY("observe.viewersMax", COUNT, observe.viewers_max, 1, 65536, 64)},
+    {CLUSTER_TEXT("name", NAME, name, DOMI_NAME_BYTES_MAX)},
+    {TEXT("cluster.node", TEXT, domus_config, cluster.node, DOMI_NAME_BYTES_MAX, "auto")},
+    {CLUSTER_TEXT("servers", TEXTS, servers, DOMI_SERVERS_TEXT_BYTES)},
+    {KEY("cluster.heartbeat", DURATION, cluster.heartbeat_ns, 10 * MS, 10 * SECOND, 500 * MS)},
+    {KEY("cluster.downAfter", DURATION, cluster.down_after_ns, 20 * MS, 60 * SECOND, 2 * SECOND)},
+    {KEY("cluster.lease", DURATION, cluster.lease_ns, 500 * MS, 60 * SECOND, 0),
+        .special = "auto"},
+    {KEY("cluster.queuedMax", SIZE, cluster.queued_max_bytes, 64 * KIB, GIB, 8 * MIB)},
+    {KEY("cluster.messageMax", SIZE, cluster.message_max_bytes, KIB, 512 * KIB, 512 * KIB)},
+    {KEY("cluster.replicas", COUNT, cluster.replicas, 1, 5, 1)},
+    {KEY("cluster.asksMax", COUNT, cluster.asks_max, 1, 1048576, 65536)},
+    {KEY("cluster.addressesMax", COUNT, cluster.addresses_max, 256, 16777216, 262144)},
+    {CLUSTER_TEXT("user", TEXT, user, DOMI_SECRET_BYTES_MAX)},
+    {CLUSTER_TEXT("password", TEXT, password, DOMI_SECRET_BYTES_MAX), .secret = true},
+    {CLUSTER_TEXT("passwordFile", TEXT, password_file, DOMI_FILES_TEXT_BYTES)},
+    {CLUSTER_TEXT("token", TEXT, token, DOMI_SECRET_BYTES_MAX), .secret = true},
+    {CLUSTER_TEXT("tokenFile", TEXT, token_file, DOMI_FILES_TEXT_BYTES)},
+    {CLUSTER_TEXT("nkeySeedFile", TEXT, nkey_seed_file, DOMI_FILES_TEXT_BYTES)},
+    {CLUSTER_TEXT("jwtFile", TEXT, jwt_file, DOMI_FILES_TEXT_BYTES)},
+    {KEY("cluster.tls.enabled", WORD, cluster.tls.enabled, 0, 1, 0), .words = domi_key_switch},
+    {CLUSTER_TEXT("tls.caFile", TEXT, tls.ca_file, DOMI_FILES_TEXT_BYTES)},
+    {CLUSTER_TEXT("tls.certFile", TEXT, tls.cert_file, DOMI_FILES_TEXT_BYTES)},
+    {CLUSTER_TEXT("tls.keyFile", TEXT, tls.key_file, DOMI_FILES_TEXT_BYTES), .secret = true},
+    {CLUSTER_TEXT("tls.serverName", TEXT, tls.server_name, DOMI_HOST_BYTES_MAX)},
+    {KEY("cluster.tls.minVersion", WORD, cluster.tls.min_version, 0, 1, 0),
+        .words = version_words},
+    {CLUSTER_TEXT("tls.ciphers", TEXT, tls.ciphers, DOMI_FILES_TEXT_BYTES)},
+    {CLUSTER_TEXT("tls.cipherSuites", TEXT, tls.cipher_suites, DOMI_FILES_TEXT_BYTES)},
     {KEY("stall.threshold", DURATION, stall.threshold_ns, MS, HOUR, 25 * MS), .or_zero = true},
     {KEY("stall.signal", COUNT, stall.signal, 34, 64, 50), .or_zero = true},
     {KEY("memory.enabled", WORD, memory.enabled, 0, 1, 1), .words = domi_key_switch},
@@ -213,13 +245,14 @@ const domus_config_key domi_config_pool_keys[] = {
 };
 
 const domi_config_relation domi_config_relations[] = {
-    {"scheduler.minBudget", "scheduler.maxBudget", false},
-    {"scheduler.minBudgetBusy", "scheduler.maxBudget", false},
-    {"io.ringEntries", "io.completionEntries", true},
-    {"channel.sendLow", "channel.sendHigh", false},
-    {"channel.sendHigh", "channel.sendMax", false},
-    {"blocking.threadsMin", "blocking.threadsMax", false},
-    {"memory.high", "memory.critical", false},
+    {"scheduler.minBudget", "scheduler.maxBudget", false, 1},
+    {"scheduler.minBudgetBusy", "scheduler.maxBudget", false, 1},
+    {"io.ringEntries", "io.completionEntries", true, 1},
+    {"channel.sendLow", "channel.sendHigh", false, 1},
+    {"channel.sendHigh", "channel.sendMax", false, 1},
+    {"blocking.threadsMin", "blocking.threadsMax", false, 1},
+    {"memory.high", "memory.critical", false, 1},
+    {"cluster.heartbeat", "cluster.downAfter", false, 2},
 };
 /* clang-format on */
 

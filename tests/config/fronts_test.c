@@ -1,5 +1,5 @@
-/* config/main_front.c: the table of the fronts of listeners holds each listener that a
- * configuration may have, and nothing of a front that was closed. */
+/* config/main_front.c: the table of fronts holds each listener that a configuration may have, and
+ * the servers of a cluster, and nothing of a front that was closed. */
 #include "config/main_front.h"
 
 #include "tests/support/suite.h"
@@ -34,13 +34,30 @@ static void close_front(void *state)
     closed++;
 }
 
-static const domus_front front = {.open = open_front, .close = close_front};
-static const domus_program program = {.name = "fronts", .front = &front};
+static const domus_pipeline_stage servers_stages[1];
+
+static int open_servers(const domus_servers_tls_config *settings, char *error, size_t error_size,
+                        void **ret_state, const domus_pipeline_stage **ret_stages)
+{
+    (void)error;
+    (void)error_size;
+    *ret_state = NULL;
+    *ret_stages = settings->enabled ? servers_stages : NULL;
+    opened++;
+    return 0;
+}
+
+static const domus_front front = {
+    .open = open_front, .close = close_front, .open_servers = open_servers};
+static const domus_cluster_member member;
+static const domus_program program = {.name = "fronts", .front = &front, .cluster = &member};
+static bool has_servers;
 
 /* Configure listeners, of which the last is plain if `has_plain`, and open their fronts. */
 static void open_all(size_t count, bool has_plain)
 {
     domus_config_init(&config);
+    config.cluster.tls.enabled = has_servers;
     config.listeners = listeners;
     config.listener_count = count;
     for (size_t i = 0; i < count; i++) {
@@ -59,8 +76,24 @@ START_TEST(full_table_of_fronts_ends_with_its_last_front)
     for (size_t i = 0; i < DOMUS_LISTENERS_MAX; i++)
         ck_assert_ptr_eq(domi_fronts_find(config.listeners[i].name), &stages[i]);
     ck_assert_ptr_null(domi_fronts_find("other"));
+    ck_assert_ptr_null(domi_fronts_find_servers());
     domi_fronts_close(false);
     ck_assert_uint_eq(closed, DOMUS_LISTENERS_MAX);
+}
+END_TEST
+
+START_TEST(full_table_of_fronts_has_room_for_the_servers)
+{
+    has_servers = true;
+    open_all(DOMUS_LISTENERS_MAX, false);
+    ck_assert_uint_eq(opened, DOMUS_LISTENERS_MAX + 1);
+    ck_assert_ptr_eq(domi_fronts_find_servers(), servers_stages);
+    for (size_t i = 0; i < DOMUS_LISTENERS_MAX; i++)
+        ck_assert_ptr_eq(domi_fronts_find(config.listeners[i].name), &stages[i]);
+    domi_fronts_close(false);
+    ck_assert_uint_eq(closed, DOMUS_LISTENERS_MAX + 1);
+    ck_assert_ptr_null(domi_fronts_find_servers());
+    has_servers = false;
 }
 END_TEST
 
@@ -78,4 +111,5 @@ START_TEST(closed_fronts_are_not_found)
 }
 END_TEST
 
-DOMT_MAIN("fronts", 10, full_table_of_fronts_ends_with_its_last_front, closed_fronts_are_not_found)
+DOMT_MAIN("fronts", 10, full_table_of_fronts_ends_with_its_last_front,
+          full_table_of_fronts_has_room_for_the_servers, closed_fronts_are_not_found)

@@ -10,6 +10,8 @@
 
 static const char right[] = "system: {cpus: '2'}\n"
                             "scheduler: {ioRatio: 20, steal: {floor: 3}}\n"
+                            "cluster: {servers: [nats-0.messaging.cluster.example:4222,\n"
+                            "  nats-1.messaging.cluster.example:4222]}\n"
                             "listeners:\n"
                             "- {name: b, address: '127.0.0.1:2'}\n"
                             "- {name: c, address: '127.0.0.1:3'}\n";

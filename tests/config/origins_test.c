@@ -87,7 +87,9 @@ static const char file[] = "scheduler:\n"
                            "  key: abc\n"
                            "  admin: {Password: abc}\n"
                            "  rooms: [x]\n"
-                           "  tokens: [abc, d]\n";
+                           "  tokens: [abc, d]\n"
+                           "cluster: {servers: [a, b], password: abc, token: abc,\n"
+                           "  tokenFile: t, tls: {keyFile: abc}}\n";
 
 START_TEST(each_value_has_the_line_where_it_stands)
 {
@@ -116,6 +118,13 @@ START_TEST(each_value_has_the_line_where_it_stands)
         "chat.admin.Password=*** @ %s:17\n",
         "chat.rooms=x @ %s:18\n",
         "chat.tokens=*** @ %s:19\n",
+        "cluster.servers=a,b @ %s:20\n",
+        "cluster.password=*** @ %s:20\n",
+        "cluster.token=*** @ %s:20\n",
+        "cluster.tokenFile=t @ %s:21\n",
+        "cluster.tls.keyFile=*** @ %s:21\n",
+        "cluster.lease=auto @ default\n",
+        "cluster.user= @ default\n",
     };
     domus_yaml *yaml = reader();
     char name[32], line[128];

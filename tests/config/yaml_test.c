@@ -4,6 +4,7 @@
 #include "tests/support/suite.h"
 
 #include "config/parse.h"
+#include "config/texts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,6 +55,7 @@ START_TEST(shipped_file_lists_every_key)
     close(file);
     ck_assert_int_gt(size, 0);
     ck_assert_int_eq(domi_yaml_index_read(&tree, text, (size_t)size, 0, &issues), 0);
+    ck_assert_int_eq(domi_yaml_texts_join(&tree, &issues), 0);
     ck_assert_uint_eq(issues.count, 0);
     for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++)
         ck_assert_uint_eq(tree.nodes[find_path(&tree, key->path)].kind, DOMI_YAML_SCALAR);
@@ -304,6 +306,7 @@ START_TEST(set_names_what_is_wrong)
         {"listeners.echo.backlog=0", "listeners.echo.backlog: must be 1..65535, is 0"},
         {"listeners.echo.backlog.x=0",
          "listeners.echo.backlog.x: expected a single value, found a mapping"},
+        {"cluster.servers.x=5", "cluster.servers.x: expected a single value, found a mapping"},
         {"a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r.s.t=5",
          "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r.s.t: unknown key"},
     };
@@ -351,6 +354,87 @@ START_TEST(finish_names_the_lines_of_what_does_not_fit)
 }
 END_TEST
 
+START_TEST(list_of_texts_is_a_list_or_one_text)
+{
+    static const char *const right[][2] = {
+        {"cluster: {servers: [a:1, 'b:2', \"[::1]:3\"]}", "a:1,b:2,[::1]:3"},
+        {"cluster:\n  servers:\n  - a\n", "a"},
+        {"cluster: {servers: 'a:1, b:2'}", "a:1, b:2"},
+        {"cluster: {servers: a}", "a"},
+        {"cluster: {servers: []}", ""},
+        {"cluster: {servers: ''}", ""},
+    };
+    domus_yaml *yaml = domt_reader();
+
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        ck_assert_int_eq(domt_load(yaml, "cluster: {servers: [before]}"), 0);
+        ck_assert_int_eq(domt_load(yaml, right[i][0]), 0);
+        ck_assert_str_eq(domus_yaml_config(yaml)->cluster.servers, right[i][1]);
+    }
+    ck_assert_int_eq(domus_yaml_set(yaml, "cluster.servers=c:1,d:2"), 0);
+    ck_assert_str_eq(domus_yaml_config(yaml)->cluster.servers, "c:1,d:2");
+    ck_assert_int_eq(domt_load(yaml, "cluster: {name: x}"), 0);
+    ck_assert_str_eq(domus_yaml_config(yaml)->cluster.servers, "c:1,d:2");
+    ck_assert_int_eq(domus_yaml_set(yaml, "cluster.servers="), 0);
+    ck_assert_str_eq(domus_yaml_config(yaml)->cluster.servers, "");
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+START_TEST(wrong_list_of_texts_is_named_by_its_element)
+{
+    char text[4200] = "cluster: {servers: [";
+
+    domt_says("cluster:\n  servers:\n  - a\n  - {b: c}\n",
+              "4:5: cluster.servers[1]: expected a single value\n");
+    domt_says("cluster: {servers: [a, '', b]}",
+              "1:24: cluster.servers[1]: expected a text, found nothing\n");
+    domt_says("cluster: {servers: ['a,b']}",
+              "1:21: cluster.servers[0]: a text of a list may not have a comma\n");
+    domt_says("cluster: {servers: {a: b}}",
+              "1:20: cluster.servers: expected a single value, found a mapping\n");
+    const size_t begin = strlen(text);
+    memset(text + begin, 'x', 4096);
+    text[begin + 2048] = ',';
+    snprintf(text + begin + 4096, sizeof text - begin - 4096, "]}");
+    domt_says(text, "1:20: cluster.servers: must be at most 4095 bytes long, is 4096\n");
+    snprintf(text + begin + 4096, sizeof text - begin - 4096, "x]}");
+    domt_says(text, "1:20: cluster.servers: the list is longer than 4096 bytes\n");
+}
+END_TEST
+
+START_TEST(secret_is_in_no_error)
+{
+    static char long_one[5000] = "cluster.password=geheim";
+    domus_yaml *yaml = domt_reader();
+
+    memset(long_one + strlen(long_one), 'm', 4500);
+    ck_assert_int_eq(domus_yaml_set(yaml, long_one), -EINVAL);
+    long_one[1000] = '\0';
+    ck_assert_int_eq(domus_yaml_set(yaml, long_one), -EINVAL);
+    ck_assert_int_eq(domt_load(yaml, "cluster: {password: [geheim]}"), -EINVAL);
+    ck_assert_str_ne(domus_yaml_errors(yaml), "");
+    ck_assert_msg(strstr(domus_yaml_errors(yaml), "geheim") == NULL, "%s", domus_yaml_errors(yaml));
+    ck_assert_ptr_nonnull(strstr(domus_yaml_errors(yaml),
+                                 "--set: cluster.password: a value is longer than 4096 bytes\n"));
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+START_TEST(silence_of_a_node_is_longer_than_two_heartbeats)
+{
+    domus_yaml *yaml = domt_reader();
+
+    ck_assert_int_eq(domus_yaml_set(yaml, "cluster.heartbeat=1000000001ns"), 0);
+    ck_assert_int_eq(domus_yaml_finish(yaml), -EINVAL);
+    ck_assert_str_eq(domus_yaml_errors(yaml), "--set: cluster.downAfter: must be at least 2 times "
+                                              "cluster.heartbeat (1000000001ns), is 2s\n");
+    ck_assert_int_eq(domus_yaml_set(yaml, "cluster.heartbeat=1s"), 0);
+    ck_assert_int_eq(domus_yaml_finish(yaml), 0);
+    domus_yaml_free(yaml);
+}
+END_TEST
+
 START_TEST(set_mends_what_a_file_leaves_unfit)
 {
     domus_yaml *yaml = domt_reader();
@@ -389,4 +473,6 @@ DOMT_MAIN("yaml", 30, shipped_file_holds_the_defaults, shipped_file_lists_every_
           file_that_cannot_be_read_says_why, set_overrides_one_key,
           bytes_that_cannot_be_shown_are_escaped, set_names_what_is_wrong,
           finish_names_the_lines_of_what_does_not_fit, set_mends_what_a_file_leaves_unfit,
-          errors_gather_over_the_life_of_a_reader)
+          errors_gather_over_the_life_of_a_reader, list_of_texts_is_a_list_or_one_text,
+          wrong_list_of_texts_is_named_by_its_element, secret_is_in_no_error,
+          silence_of_a_node_is_longer_than_two_heartbeats)

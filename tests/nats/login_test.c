@@ -106,6 +106,44 @@ static int on_mount(domus_stack *stack, void *self)
     return 0;
 }
 
+/* The check finds what the verb finds, but for the settings of channels, and shows no secret. */
+static void holds_check(int error)
+{
+    char text[200] = "";
+
+    if (tried.channel != NULL)
+        return;
+    ck_assert_int_eq(domus_nats_check(&tried, text, sizeof text), error);
+    ck_assert_int_eq(domus_nats_check(&tried, NULL, 0), error);
+    ck_assert_msg((text[0] != '\0') == (error != 0), "%s", text);
+    ck_assert_msg(error == 0 || strchr(text, ':') != NULL, "%s", text);
+}
+
+START_TEST(server_that_is_no_place_is_refused_by_its_name)
+{
+    static const char *const wrong[] = {"a:x", "a:0",   "a:65536", "a:100001",
+                                        "a:",  "::1:1", "unix:",   ":1"};
+    char text[200], wanted[200], list[64];
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        snprintf(list, sizeof list, "b, %s,c", wrong[i]);
+        snprintf(wanted, sizeof wanted, "servers: '%s': it has to be HOST, HOST:PORT or [v6]:PORT",
+                 wrong[i]);
+        ck_assert_int_eq(
+            domus_nats_check(&(domus_nats_options){.servers = list}, text, sizeof text), -EINVAL);
+        ck_assert_str_eq(text, wanted);
+    }
+    tried = (domus_nats_options){.servers = "unix:/a, nats://b, [::1]:65535, [::2]"};
+    ck_assert_int_eq(domus_nats_check(&tried, text, sizeof text), 0);
+    tried.servers = "a:1,,b:1";
+    ck_assert_int_eq(domus_nats_check(&tried, text, sizeof text), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(text, "servers: one is empty"));
+    tried.servers = "a, u:geheim@b";
+    ck_assert_int_eq(domus_nats_check(&tried, text, sizeof text), -EINVAL);
+    ck_assert_msg(strstr(text, "geheim") == NULL, "%s", text);
+}
+END_TEST
+
 START_TEST(wrong_options_are_refused)
 {
     static char large[9000];
@@ -149,7 +187,7 @@ START_TEST(wrong_options_are_refused)
         {{.servers = "a:1", .channel = &channel}, -EINVAL},
         {{.servers = "a:1", .user = "", .backoff_min_ns = 20 * SECOND}, 0},
     };
-    char many[33 * 8] = "h:0";
+    char many[33 * 8] = "h:99";
     domt_nats_user user;
 
     memset(large, 'x', sizeof large - 1);
@@ -169,6 +207,7 @@ START_TEST(wrong_options_are_refused)
         ck_assert_int_eq(domus_outside_spawn(user.system, &trier, NULL, &address), 0);
         (void)domus_outsider_ask(user.outsider, address, &domus_nats_done_type, NULL, SECOND, NULL);
         ck_assert_msg(opened_with == error, "%zu: %d", i, opened_with);
+        holds_check(error);
     }
     domt_nats_user_stop(&user);
 }
@@ -321,4 +360,5 @@ START_TEST(tls_may_begin_at_once)
 END_TEST
 
 DOMT_MAIN("nats login", 60, token_is_accepted, user_is_accepted, key_is_accepted,
-          wrong_options_are_refused, tls_begins_behind_info, tls_may_begin_at_once)
+          server_that_is_no_place_is_refused_by_its_name, wrong_options_are_refused,
+          tls_begins_behind_info, tls_may_begin_at_once)

@@ -46,6 +46,7 @@ static const struct guest {
               {"include/domus/nats.h", LIBDOMUS_NATS},
               {"include/domus/nats_stream.h", LIBDOMUS_NATS},
               {"include/domus/nats_kv.h", LIBDOMUS_NATS},
+              {"include/domus/nats_nkey.h", LIBDOMUS_NATS},
               {"include/domus/http.h", LIBDOMUS_HTTP},
               {"include/domus/http_date.h", LIBDOMUS_HTTP},
               {"include/domus/http_event.h", LIBDOMUS_HTTP},

@@ -1,0 +1,250 @@
+/* The cluster of a program of domus_main(): its options are made of the section `cluster` of the
+ * configuration, of the files that this names, and of what the program says (domus/front.h).
+ *
+ * Secrets are in memory only while the options are used, and are cleared then. No error shows what
+ * a file holds. Any thread. */
+#include <domus/cluster.h>
+
+#include <domus/nats.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PREFIX "cluster."
+
+/* Where an error goes. */
+typedef struct domi_joining_report {
+    char *text;
+    size_t size;
+} domi_joining_report;
+
+/* The options that were made, and the texts of files that they point to. */
+typedef struct domi_joining {
+    domus_cluster_options options;
+    char name[DOMUS_CLUSTER_NAME_MAX + 1];
+    char password[DOMUS_NATS_SECRET_SIZE], token[DOMUS_NATS_SECRET_SIZE];
+    char nkey_seed[DOMUS_NATS_SECRET_SIZE], jwt[DOMUS_NATS_JWT_SIZE];
+} domi_joining;
+
+/* Say "cluster.KEY: REASON", and return `error`. */
+static int say(const domi_joining_report *report, int error, const char *key, const char *reason)
+{
+    if (report->size > 0)
+        (void)snprintf(report->text, report->size, PREFIX "%s: %s", key, reason);
+    return error;
+}
+
+static const char *text_or_null(const char *text)
+{
+    return text == NULL || text[0] == '\0' ? NULL : text;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* Read up to `size` bytes of a file. Returns how many there were; a negative errno. */
+static ssize_t read_file(const char *path, char *text, size_t size)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    ssize_t got = 1;
+    size_t used = 0;
+
+    if (file < 0)
+        return -errno;
+    while (got != 0 && used < size) {
+        got = read(file, text + used, size - used);
+        if (got < 0 && errno != EINTR) {
+            int error = -errno;
+            (void)close(file);
+            return error;
+        }
+        used += got > 0 ? (size_t)got : 0;
+    }
+    (void)close(file);
+    return (ssize_t)used;
+}
+
+/* Returns what is wrong with a secret, or NULL. White space was cut off its end. */
+static const char *find_fault(const char *text, size_t size, size_t room)
+{
+    if (size == 0)
+        return "it is empty";
+    if (size == room)
+        return "it is too long";
+    for (size_t i = 0; i < size; i++) {
+        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+            return "it has more than one line, or bytes that are no text";
+    }
+    return NULL;
+}
+
+/* Read the secret that is the only line of a file, if there is a file. `ret_text` gets it, which is
+ * in `room` bytes at `text`. */
+static int read_secret(const domi_joining_report *report, const char *key, const char *path,
+                       char *text, size_t room, const char **ret_text)
+{
+    char line[256];
+    const char *fault;
+
+    if (text_or_null(path) == NULL)
+        return 0;
+    if (*ret_text != NULL)
+        return say(report, -EINVAL, key, "the secret stands in the configuration, too");
+    ssize_t got = read_file(path, text, room);
+    if (got < 0) {
+        (void)snprintf(line, sizeof line, "%.150s: %s", path, strerrordesc_np((int)-got));
+        return say(report, (int)got, key, line);
+    }
+    size_t size = (size_t)got;
+    while (size != 0 && size < room && strchr(" \t\r\n", text[size - 1]) != NULL)
+        size--;
+    fault = find_fault(text, size, room);
+    if (fault != NULL) {
+        (void)snprintf(line, sizeof line, "%.150s: %s", path, fault);
+        return say(report, -EINVAL, key, line);
+    }
+    text[size] = '\0';
+    *ret_text = text;
+    return 0;
+}
+
+static int read_secrets(const domus_config *config, const domi_joining_report *report,
+                        domi_joining *joining)
+{
+    domus_cluster_options *options = &joining->options;
+    int error = read_secret(report, "passwordFile", config->cluster.password_file,
+                            joining->password, sizeof joining->password, &options->password);
+
+    if (error == 0)
+        error = read_secret(report, "tokenFile", config->cluster.token_file, joining->token,
+                            sizeof joining->token, &options->token);
+    if (error == 0)
+        error = read_secret(report, "nkeySeedFile", config->cluster.nkey_seed_file,
+                            joining->nkey_seed, sizeof joining->nkey_seed, &options->nkey_seed);
+    if (error == 0)
+        error = read_secret(report, "jwtFile", config->cluster.jwt_file, joining->jwt,
+                            sizeof joining->jwt, &options->jwt);
+    return error;
+}
+
+/* --- options ---------------------------------------------------------------------------------- */
+
+/* The name of a cluster that nobody has named: that of the program, with '-' for bytes that no name
+ * has. */
+static void name_by_program(const char *program, char name[DOMUS_CLUSTER_NAME_MAX + 1])
+{
+    (void)snprintf(name, DOMUS_CLUSTER_NAME_MAX + 1, "%s",
+                   text_or_null(program) != NULL ? program : "domus");
+    for (char *at = name; *at != '\0'; at++) {
+        bool is_letter = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z');
+        if (!is_letter && (*at < '0' || *at > '9') && *at != '_')
+            *at = '-';
+    }
+}
+
+/* One way to say who this is, with what belongs to it. */
+static int check_who(const domus_cluster_options *options, const domi_joining_report *report)
+{
+    if (options->password != NULL && options->user == NULL)
+        return say(report, -EINVAL, "user", "there is a password, and no user");
+    if (options->jwt != NULL && options->nkey_seed == NULL)
+        return say(report, -EINVAL, "nkeySeedFile", "there is a JWT, and no seed");
+    if (options->token != NULL && options->user != NULL)
+        return say(report, -EINVAL, "token", "there is a user, too");
+    if (options->nkey_seed != NULL && (options->user != NULL || options->token != NULL))
+        return say(report, -EINVAL, "nkeySeedFile", "there is a user or a token, too");
+    return 0;
+}
+
+/* Make the options. */
+static int fill(const domus_cluster_setup *setup, const domi_joining_report *report,
+                domi_joining *joining)
+{
+    const domus_config *config = setup->config;
+    domus_cluster_options *options = &joining->options;
+
+    *joining = (domi_joining){.name = ""};
+    if (setup->options != NULL)
+        *options = *setup->options;
+    if (text_or_null(config->cluster.name) != NULL)
+        options->name = config->cluster.name;
+    if (text_or_null(options->name) == NULL) {
+        name_by_program(setup->program, joining->name);
+        options->name = joining->name;
+    }
+    options->node = text_or_null(config->cluster.node);
+    options->servers = text_or_null(config->cluster.servers);
+    options->user = text_or_null(config->cluster.user);
+    options->password = text_or_null(config->cluster.password);
+    options->token = text_or_null(config->cluster.token);
+    options->nkey_seed = options->jwt = NULL;
+    options->front = setup->front;
+    options->heartbeat_ns = config->cluster.heartbeat_ns;
+    options->down_after_ns = config->cluster.down_after_ns;
+    options->lease_ns = config->cluster.lease_ns;
+    options->queued_max = config->cluster.queued_max_bytes;
+    options->replicas = config->cluster.replicas;
+    options->asks_max = config->cluster.asks_max;
+    options->addresses_max = config->cluster.addresses_max;
+    options->message_max = (uint32_t)config->cluster.message_max_bytes;
+    int error = read_secrets(config, report, joining);
+    return error != 0 ? error : check_who(options, report);
+}
+
+/* Put the key of the configuration before a reason of domus_cluster_check(), which names it, or the
+ * field. */
+static int say_with_key(const domi_joining_report *report, int error, const char *reason)
+{
+    static const char seed[] = "nkey_seed: ";
+
+    if (strncmp(reason, seed, sizeof seed - 1) == 0)
+        return say(report, error, "nkeySeedFile", reason + sizeof seed - 1);
+    if (report->size > 0)
+        (void)snprintf(report->text, report->size, PREFIX "%s", reason);
+    return error;
+}
+
+/* --- the functions ---------------------------------------------------------------------------- */
+
+static int check(const domus_cluster_setup *setup, char *error, size_t error_size)
+{
+    const domi_joining_report report = {error, error_size};
+    char reason[256] = "it is refused";
+    domi_joining joining;
+    int result = fill(setup, &report, &joining);
+
+    if (result == 0) {
+        result = domus_cluster_check(&joining.options, reason, sizeof reason);
+        if (result != 0)
+            (void)say_with_key(&report, result, reason);
+    }
+    explicit_bzero(&joining, sizeof joining);
+    return result;
+}
+
+static int open_cluster(struct domus_system *system, const domus_cluster_setup *setup, char *error,
+                        size_t error_size, struct domus_cluster **ret_cluster)
+{
+    const domi_joining_report report = {error, error_size};
+    char reason[256] = "";
+    domi_joining joining;
+    int result = fill(setup, &report, &joining);
+
+    if (result == 0) {
+        result = domus_cluster_open(system, &joining.options, reason, sizeof reason, ret_cluster);
+        if (result != 0)
+            (void)say_with_key(&report, result,
+                               reason[0] != '\0' ? reason : strerrordesc_np(-result));
+    }
+    explicit_bzero(&joining, sizeof joining);
+    return result;
+}
+
+const domus_joiner domus_cluster_front = {
+    .check = check,
+    .open = open_cluster,
+    .leave = domus_cluster_leave,
+    .close = domus_cluster_close,
+};
