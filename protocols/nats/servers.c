@@ -58,6 +58,29 @@ static bool has_port(const char *text, size_t size)
     return memchr(text + before, ':', size - before) != NULL;
 }
 
+static bool is_port(const char *text)
+{
+    uint32_t port = 0, digits = 0;
+
+    for (; text[digits] >= '0' && text[digits] <= '9' && digits < 5; digits++)
+        port = port * 10 + (uint32_t)(text[digits] - '0');
+    return text[digits] == '\0' && port != 0 && port <= UINT16_MAX;
+}
+
+/* Whether a place is a host and a port. A path of a socket is none, because nobody who says INFO
+ * may choose one on this machine. */
+static bool is_place(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    size_t size = colon != NULL ? (size_t)(colon - text) : 0;
+
+    if (size == 0 || !is_port(colon + 1))
+        return false;
+    if (*text == '[')
+        return size > 2 && strcspn(text + 1, "[]/") == size - 2;
+    return strcspn(text, ":[]/") == size;
+}
+
 int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size, bool is_told)
 {
     domi_nats_server made = {.is_told = is_told};
@@ -78,6 +101,8 @@ int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size
     }
     memcpy(made.text, text, size);
     memcpy(made.text + size, port, strlen(port));
+    if (!is_place(made.text))
+        return -EINVAL;
     for (uint32_t i = 0; i < client->servers_count; i++) {
         if (strcmp(client->servers[i].text, made.text) == 0)
             return 0;

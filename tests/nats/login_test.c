@@ -122,12 +122,26 @@ START_TEST(wrong_options_are_refused)
         {{.servers = "a:1,,b:1"}, -EINVAL},
         {{.servers = "user@a:1"}, -EINVAL},
         {{.servers = "a b"}, -EINVAL},
+        {{.servers = "a:0"}, -EINVAL},
+        {{.servers = "a:65536"}, -EINVAL},
+        {{.servers = "a:1x"}, -EINVAL},
+        {{.servers = "a:"}, -EINVAL},
+        {{.servers = ":1"}, -EINVAL},
+        {{.servers = "::1"}, -EINVAL},
+        {{.servers = "[::1"}, -EINVAL},
+        {{.servers = "[]:1"}, -EINVAL},
+        {{.servers = "unix:/a"}, -EINVAL},
+        {{.servers = "a:65535,[::1]:1,[::1],a"}, 0},
         {{.servers = "tls://a:1"}, -EINVAL},
         {{.servers = large}, -E2BIG},
         {{.servers = "a:1", .name = large}, -E2BIG},
         {{.servers = "a:1", .user = "u", .token = "t"}, -EINVAL},
         {{.servers = "a:1", .password = "p"}, -EINVAL},
         {{.servers = "a:1", .jwt = "j"}, -EINVAL},
+        {{.servers = "a:1", .name = "\xff"}, -EINVAL},
+        {{.servers = "a:1", .user = "u", .password = "\xc3("}, -EINVAL},
+        {{.servers = "a:1", .token = "\xff"}, -EINVAL},
+        {{.servers = "a:1", .token = "\xc3\xa4"}, 0},
         {{.servers = "a:1", .nkey_seed = "SU"}, -EBADMSG},
         {{.servers = "a:1", .token = large}, -E2BIG},
         {{.servers = "a:1", .nkey_seed = SEED, .jwt = large}, -E2BIG},
@@ -149,7 +163,7 @@ START_TEST(wrong_options_are_refused)
         {{.servers = "a:1", .channel = &channel}, -EINVAL},
         {{.servers = "a:1", .user = "", .backoff_min_ns = 20 * SECOND}, 0},
     };
-    char many[33 * 8] = "h:0";
+    char many[33 * 8] = "h:99";
     domt_nats_user user;
 
     memset(large, 'x', sizeof large - 1);
