@@ -15,6 +15,10 @@ static const domus_nats_stage_options greeting = {
     .line_max = 1024, .payload_max = 1024, .headers_max = 1024};
 static const domus_pipeline_stage greeting_stages[] = {{&domus_nats_stage, &greeting},
                                                        {NULL, NULL}};
+/* Bytes of a line. A server takes one of 4 KiB from a publisher unless it is told otherwise, and
+ * adds the number of the subscription. */
+#define LINE_MAX 32768u
+
 static const domus_pipeline greeting_pipeline = {.stages = greeting_stages};
 
 /* End the connection with an error. Returns 0. */
@@ -59,11 +63,12 @@ static void note_info(domus_stack *stack, domi_nats_client *client,
     memcpy(client->server_name, info->server_name, sizeof client->server_name);
     memcpy(client->version, info->version, sizeof client->version);
     memcpy(client->nonce, info->nonce, sizeof client->nonce);
-    for (uint32_t i = 0; i < info->urls && !client->options.ignores_others; i++)
-        (void)domi_nats_add_server(client, info->url[i], strlen(info->url[i]), true);
+    if (!client->options.ignores_others)
+        domi_nats_take_urls(client, info);
     if (info->lame_duck) {
         domi_nats_server *server = &client->servers[client->server];
         server->out_until_ns = domus_now_ns(stack) + client->options.backoff_max_ns;
+        client->is_lame = true;
         domi_nats_report(stack, client, DOMUS_NATS_LAME_DUCK, 0, server->text);
     }
 }
@@ -75,9 +80,9 @@ static int begin_pipeline(domus_stack *stack, domi_nats_client *client)
     bool is_upgrade = front != NULL && !client->options.tls_first;
     uint32_t count = 0;
 
-    client->stage_options = (domus_nats_stage_options){.payload_max = client->options.payload_max};
-    if (client->options.payload_max < 65536)
-        client->stage_options.headers_max = client->options.payload_max;
+    client->stage_options = (domus_nats_stage_options){.line_max = LINE_MAX,
+                                                       .payload_max = client->options.payload_max,
+                                                       .headers_max = client->options.payload_max};
     for (; is_upgrade && front->stage != NULL; front++)
         client->stages[count++] = *front;
     client->stages[count++] = (domus_pipeline_stage){&domus_nats_stage, &client->stage_options};
@@ -207,10 +212,17 @@ static int on_pong(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Whether an error of the server says that it does not know this user, or not any more. */
+/* Whether an error of the server says that it does not know this user, or not any more. A subject
+ * that stands in it, between double quotes, may have any words. */
 static bool is_of_login(const char *text)
 {
-    return strcasestr(text, "authorization") != NULL || strcasestr(text, "authentication") != NULL;
+    size_t size = strcspn(text, "\"");
+    char words[DOMUS_NATS_TEXT_SIZE];
+
+    memcpy(words, text, size);
+    words[size] = '\0';
+    return strcasestr(words, "authorization") != NULL ||
+           strcasestr(words, "authentication") != NULL;
 }
 
 static int on_error(domus_stack *stack, void *self, const void *payload)
@@ -253,6 +265,7 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
     client->pings = client->pongs = client->measured = 0;
     client->unanswered = 0;
     client->is_pumping = false;
+    client->forwarded = 0;
     client->expire_ns = 0;
     return 0;
 }

@@ -41,6 +41,10 @@ int64_t domi_js_read_base64(const char *text, size_t size, char *to);
 /* The random numbers of an actor; of seed 0 the kernel gives the first one. */
 uint64_t domi_js_seed(uint64_t seed);
 
+/* The next one of the numbers. An actor that is made gets one as its first: then the two have
+ * different ones from there on. */
+uint64_t domi_js_draw(uint64_t *random);
+
 /* Make the name of an inbox that nobody else has. */
 void domi_js_make_inbox(uint64_t *random, char inbox[DOMI_JS_INBOX_SIZE]);
 
@@ -138,6 +142,10 @@ typedef struct domi_js_place {
 
 /* Read it. Returns 0; -EPROTO. */
 int domi_js_read_place(domus_slice subject, domi_js_place *ret_place);
+
+/* Returns whether a message is one that a consumer delivers, and no word of the server. A status
+ * does not tell that, because a publisher may have put one into the headers. */
+bool domi_js_is_delivered(const domus_nats_message *message);
 
 /* Take a message of a consumer apart. `ret_message` gets the bytes of `message`, which it does not
  * keep. Returns 0; -EPROTO. */

@@ -90,6 +90,7 @@ static bool may_pass(int error)
     case -ENOMEM:
     case -ENOSPC:
     case -ENOMSG:
+    case -EREMOTEIO:
         return true;
     default:
         return false;
@@ -142,7 +143,10 @@ static int on_made(domus_stack *stack, void *self, const domus_answer *answer)
         watch->options.from = consumer.before + 1; /* for rounds behind this one */
     watch->is_opening = false;
     watch->is_live = true;
+    watch->there = consumer.pending;
+    watch->met = 0;
     watch->heard_ns = domus_now_ns(stack);
+    watch->aside = 0;
     domus_unstash(stack);
     if (consumer.pending == 0 && !watch->is_initial_told)
         return domi_kv_tell_initial(stack, watch);
@@ -176,6 +180,7 @@ int domi_kv_begin_round(domus_stack *stack, domi_kv_watch *watch)
         return 0;
     if (watch->is_list && watch->round == DOMI_KV_ROUNDS_MAX)
         return domi_kv_give_up(stack, watch, -EAGAIN);
+    watch->has_no_timer = false;
     domi_js_make_inbox(&watch->random, watch->inbox);
     int result = domus_nats_subscribe_make(watch->inbox, NULL, &subscribe);
     if (result == 0) {
@@ -184,8 +189,8 @@ int domi_kv_begin_round(domus_stack *stack, domi_kv_watch *watch)
         watch->is_opening = true;
         watch->is_live = false;
         if (watch->is_list) { /* each round of a list begins with the first key */
-            domus_append_drop(&watch->bytes);
-            watch->count = 0;
+            domi_kv_drop_list(watch);
+            watch->seed = domi_js_draw(&watch->random);
             watch->last = 0;
         }
         result =

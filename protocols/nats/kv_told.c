@@ -11,6 +11,8 @@
 
 #include <errno.h>
 
+#define MORE 1024u /* messages beyond those that a round had to deliver */
+
 /* Go on after the watcher has refused a notice. Returns `error`. */
 static int refused(domus_stack *stack, domi_kv_watch *watch, int error)
 {
@@ -72,6 +74,12 @@ static int pass_on(domus_stack *stack, domi_kv_watch *watch, domus_nats_kv_entry
     return tell(stack, watch, entry);
 }
 
+/* Whether as many entries have come as were there, or so many that some of these have gone. */
+static bool has_met_all(const domi_kv_watch *watch)
+{
+    return watch->met >= watch->there || watch->next > 2 * watch->there + MORE;
+}
+
 static int hear_entry(domus_stack *stack, domi_kv_watch *watch, const domus_nats_message *message)
 {
     domus_nats_stream_message read;
@@ -79,19 +87,26 @@ static int hear_entry(domus_stack *stack, domi_kv_watch *watch, const domus_nats
     domi_js_place place;
 
     if (domi_js_read_place(domus_nats_reply_to(message), &place) != 0 ||
-        domi_js_read_pushed(message, &read) != 0 ||
-        domi_kv_read_entry(watch->bucket, &read, &entry) != 0)
+        domi_js_read_pushed(message, &read) != 0)
         return 0; /* a stranger has found the inbox */
-    if (place.consumer_sequence != watch->next || place.sequence <= watch->last) {
+    int wrong = domi_kv_read_entry(watch->bucket, &read, &entry);
+    if (wrong == -EPROTO)
+        return 0; /* and here, too */
+    if (place.consumer_sequence != watch->next || place.sequence < watch->last) {
         domi_kv_retry(stack, watch);
         return 0;
     }
     watch->next++;
-    if (pass_on(stack, watch, &entry) != 0)
-        return 0;
-    watch->last = place.sequence;
-    watch->backoff_ns = DOMI_KV_BACKOFF_MIN;
-    if (place.pending == 0 && !watch->is_initial_told)
+    /* nats-server 2.9 delivers the newest of each key and then what follows, where it may begin
+     * with the last one again */
+    if (place.sequence != watch->last) {
+        if (wrong == 0 && pass_on(stack, watch, &entry) != 0)
+            return 0;
+        watch->last = place.sequence;
+        watch->met += !watch->is_list;
+        watch->backoff_ns = DOMI_KV_BACKOFF_MIN;
+    }
+    if (place.pending == 0 && !watch->is_initial_told && has_met_all(watch))
         return domi_kv_tell_initial(stack, watch);
     return 0;
 }
@@ -107,31 +122,43 @@ static void let_flow(domus_stack *stack, const domi_kv_watch *watch, domus_slice
         domus_nats_publish_free(&publish);
 }
 
+/* Hear how many messages the server has delivered. With a heartbeat it has no more, unless it waits
+ * for this watch: entries that were there at the beginning may have gone before their turn. */
+static void hear_delivered(domus_stack *stack, domi_kv_watch *watch, uint64_t delivered,
+                           bool is_stalled)
+{
+    if (delivered != watch->next - 1)
+        domi_kv_retry(stack, watch);
+    else if (!is_stalled && !watch->is_initial_told)
+        (void)domi_kv_tell_initial(stack, watch);
+}
+
 /* Hear a heartbeat, or a request to say that all before it was handled. */
 static void hear_status(domus_stack *stack, domi_kv_watch *watch, const domus_nats_message *message)
 {
     domus_slice value;
     uint64_t delivered = 0;
     uint32_t from = 0;
+    bool is_stalled;
 
     if (message->status != 100) { /* the consumer was removed, or its server has ended */
         domi_kv_retry(stack, watch);
         return;
     }
     let_flow(stack, watch, domus_nats_reply_to(message));
-    if (domus_nats_header(message, "Nats-Consumer-Stalled", &from, &value) == 0)
+    is_stalled = domus_nats_header(message, "Nats-Consumer-Stalled", &from, &value) == 0;
+    if (is_stalled)
         let_flow(stack, watch, value);
     from = 0;
     if (domus_nats_header(message, "Nats-Last-Consumer", &from, &value) == 0 &&
-        domi_js_read_number(domus_slice_data(value), value.size, &delivered) == 0 &&
-        delivered != watch->next - 1)
-        domi_kv_retry(stack, watch);
+        domi_js_read_number(domus_slice_data(value), value.size, &delivered) == 0)
+        hear_delivered(stack, watch, delivered, is_stalled);
 }
 
 int domi_kv_hear(domus_stack *stack, domi_kv_watch *watch, const domus_nats_message *message)
 {
     watch->heard_ns = domus_now_ns(stack);
-    if (message->status == 0)
+    if (domi_js_is_delivered(message))
         return hear_entry(stack, watch, message);
     hear_status(stack, watch, message);
     return 0;

@@ -58,29 +58,29 @@ static bool has_port(const char *text, size_t size)
     return memchr(text + before, ':', size - before) != NULL;
 }
 
-/* Whether a text is that of a port. */
 static bool is_port(const char *text)
 {
-    unsigned port = 0;
+    uint32_t port = 0, digits = 0;
 
-    for (size_t i = 0; text[i] != '\0'; i++) {
-        if (i == 5 || text[i] < '0' || text[i] > '9')
-            return false;
-        port = port * 10 + (unsigned)(text[i] - '0');
-    }
-    return port >= 1 && port <= 65535;
+    for (; text[digits] >= '0' && text[digits] <= '9' && digits < 5; digits++)
+        port = port * 10 + (uint32_t)(text[digits] - '0');
+    return text[digits] == '\0' && port != 0 && port <= UINT16_MAX;
 }
 
-/* Whether a place with a port is "HOST:PORT", "[v6]:PORT", or "unix:PATH". */
-static bool is_place(const char *text)
+/* Whether a place is a host and a port, or "unix:PATH". A path is none if a server has told it:
+ * nobody who says INFO may choose a socket on this machine. */
+static bool is_place(const char *text, bool is_told)
 {
     const char *colon = strrchr(text, ':');
+    size_t size = colon != NULL ? (size_t)(colon - text) : 0;
 
     if (begins_with(text, strlen(text), "unix:"))
-        return text[5] != '\0';
-    if (colon == text || !is_port(colon + 1))
+        return !is_told && text[5] != '\0';
+    if (size == 0 || !is_port(colon + 1))
         return false;
-    return strchr(text, ':') == colon || (text[0] == '[' && colon[-1] == ']');
+    if (*text == '[')
+        return size > 2 && strcspn(text + 1, "[]/") == size - 2;
+    return strcspn(text, ":[]/") == size;
 }
 
 int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size, bool is_told)
@@ -103,7 +103,7 @@ int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size
     }
     memcpy(made.text, text, size);
     memcpy(made.text + size, port, strlen(port));
-    if (!is_place(made.text))
+    if (!is_place(made.text, is_told))
         return -EINVAL;
     for (uint32_t i = 0; i < client->servers_count; i++) {
         if (strcmp(client->servers[i].text, made.text) == 0)
@@ -114,6 +114,31 @@ int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size
         return -E2BIG;
     *server = made;
     return 0;
+}
+
+/* Whether INFO names a server. */
+static bool is_named(const domus_nats_server_info *info, const char *server)
+{
+    for (uint32_t i = 0; i < info->urls; i++) {
+        if (strcmp(info->url[i], server) == 0)
+            return true;
+    }
+    return false;
+}
+
+void domi_nats_take_urls(domi_nats_client *client, const domus_nats_server_info *info)
+{
+    for (uint32_t i = client->servers_count; i-- > 0 && info->urls != 0;) {
+        const domi_nats_server *server = &client->servers[i];
+        if (!server->is_told || server->failures == 0 || i == client->server ||
+            is_named(info, server->text))
+            continue;
+        client->servers[i] = client->servers[--client->servers_count];
+        if (client->server == client->servers_count)
+            client->server = i;
+    }
+    for (uint32_t i = 0; i < info->urls; i++)
+        (void)domi_nats_add_server(client, info->url[i], strlen(info->url[i]), true);
 }
 
 uint64_t domi_nats_draw(domi_nats_client *client) /* splitmix64 */
@@ -149,10 +174,12 @@ void domi_nats_blame(domi_nats_client *client, uint64_t now_ns, int error)
 
     if (!client->was_ready)
         client->counted.failures++;
-    if (has_lived)
-        server->failures = 0;
-    else
+    if (!has_lived)
         leave_out(client, server, now_ns, error == -EACCES);
+    else
+        server->failures = 0;
+    if (client->is_lame && client->servers_count > 1) /* it closes a while after it has said so */
+        server->out_until_ns = now_ns + client->options.backoff_max_ns;
 }
 
 uint32_t domi_nats_count_left_out(const domi_nats_client *client, uint64_t now_ns)
@@ -215,10 +242,11 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
     }
     const domus_connected *connected = answer->payload;
     client->connection = connected->channel;
-    uint64_t epoch = client->epoch;
+    uint64_t epoch = client->epoch, passed_ns = domus_now_ns(stack) - client->begun_ns;
+    uint64_t time_ns = client->options.connect_timeout_ns;
     if (domus_watch_actor(stack, client->connection, NULL) != 0 ||
-        domus_after(stack, client->options.connect_timeout_ns, &domi_nats_late_type, &epoch,
-                    NULL) != 0) {
+        domus_after(stack, passed_ns < time_ns ? time_ns - passed_ns : 0, &domi_nats_late_type,
+                    &epoch, NULL) != 0) {
         /* nobody would tell of its end */
         (void)domus_stop(stack, client->connection);
         fail(stack, client, -ENOMEM);
@@ -254,6 +282,7 @@ int domi_nats_connect(domus_stack *stack, domi_nats_client *client)
     client->connection = (domus_address){NULL, 0};
     client->error = 0;
     client->was_ready = false;
+    client->is_lame = false;
     client->epoch++;
     client->begun_ns = now_ns;
     int result = domus_connect(stack, client->servers[server].text, &options, on_connected);

@@ -119,6 +119,7 @@ typedef struct domi_nats_client {
     uint64_t begun_ns;   /* when the connect was begun, and then when the server has accepted */
     int error;           /* why the last connection has ended */
     bool was_ready;
+    bool is_lame; /* the server of the connection has said that it is about to stop */
     bool is_pumping;
     uint32_t max_payload;
     bool has_headers;
@@ -131,6 +132,8 @@ typedef struct domi_nats_client {
     uint32_t unanswered; /* pings of the interval since the last answer */
     uint64_t measured;   /* the ping by which the round trip is measured; 0: none */
     uint64_t measured_ns;
+
+    uint64_t forwarded; /* bytes of requests that the channel has not handled yet */
 
     /* Asks with the server. */
     domi_nats_slot *slots;
@@ -188,6 +191,12 @@ static inline bool domi_nats_is_ready(const domi_nats_client *client)
     return client->phase == DOMI_NATS_READY && client->channel != NULL;
 }
 
+/* Whether the connection takes more now. Requests on their way to the channel count, too. */
+static inline bool domi_nats_has_room(const domi_nats_client *client)
+{
+    return domus_channel_queued(client->channel) + client->forwarded < DOMI_NATS_WINDOW;
+}
+
 /* Whether a message may be sent now: all before it were. */
 bool domi_nats_may_send(const domi_nats_client *client);
 
@@ -207,6 +216,10 @@ int domi_nats_ping(domus_stack *stack, domi_nats_client *client);
 
 /* Read a server, the `size` bytes at `text`, and add it. Returns 0; -EINVAL; -E2BIG. */
 int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size, bool is_told);
+
+/* Add the servers that INFO names. Those that an earlier INFO has named, that this one does not,
+ * and that have failed are forgotten. */
+void domi_nats_take_urls(domi_nats_client *client, const domus_nats_server_info *info);
 
 /* A number of chance that need not be secret. */
 uint64_t domi_nats_draw(domi_nats_client *client);

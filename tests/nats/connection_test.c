@@ -213,7 +213,7 @@ START_TEST(servers_that_info_tells_are_taken)
     domus_peer *peer = domt_nats_accept(listener);
 
     (void)domt_nats_login(peer, "INFO {\"connect_urls\":[\"10.0.0.8:1\",\"" PLACE
-                                "\",\"user@x:1\",\"a b\"]}\r\n");
+                                "\",\"user@x:1\",\"a b\",\"unix:/run/x\",\"a:0\"]}\r\n");
     ck_assert_uint_eq(domt_nats_look().servers, 2);
     domus_peer_listener_close(listener);
     domus_peer_reset(peer);
@@ -228,7 +228,7 @@ END_TEST
 /* Servers that INFO tells do not take the places of those of the options. */
 START_TEST(servers_are_bounded)
 {
-    char text[2000] = "INFO {\"connect_urls\":[\"h:0\"";
+    char text[2000] = "INFO {\"connect_urls\":[\"h:99\"";
     domus_peer_listener *listener = domt_nats_begin(NULL);
     domus_peer *peer = domt_nats_accept(listener);
 
@@ -242,6 +242,34 @@ START_TEST(servers_are_bounded)
 }
 END_TEST
 
+/* Where addresses change, those of servers that are gone would take the time of each reconnect. */
+START_TEST(servers_that_are_gone_are_forgotten)
+{
+    domus_peer_listener *listener = domt_nats_begin(NULL);
+    domus_peer *peer = domt_nats_accept(listener);
+    domus_nats_event event = {.error = 0};
+
+    (void)domt_nats_login(peer, "INFO {\"connect_urls\":[\"10.0.0.8:1\",\"10.0.0.7:1\"]}\r\n");
+    for (int i = 0; i < 10 && domt_nats_look().failures == 0; i++) {
+        domus_peer_reset(peer);
+        domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+        do { /* to the others as well, where nobody is */
+            peer = NULL;
+            (void)domus_peer_accept(listener, 100 * MS, &peer);
+        } while (peer == NULL);
+        while (domus_probe_expect(domt_events, &domus_nats_event_type, 0, &event) == 0)
+            ck_assert_int_eq(event.happening, DOMUS_NATS_FAILED);
+        (void)domt_nats_login(peer, NULL);
+    }
+    ck_assert_uint_eq(domt_nats_look().servers, 3);
+    domt_nats_say(peer, "INFO {\"connect_urls\":[\"10.0.0.6:1\",\"" PLACE "\"]}\r\n");
+    uint32_t failed = domt_nats_look().failures != 0;
+    ck_assert_uint_le(domt_nats_look().servers, 4 - failed);
+    ck_assert_str_eq(domt_nats_look().server, PLACE);
+    domt_nats_end();
+}
+END_TEST
+
 START_TEST(lame_duck_is_told)
 {
     domus_peer *peer = domt_nats_ready(NULL, NULL);
@@ -250,6 +278,65 @@ START_TEST(lame_duck_is_told)
     domt_nats_happens(DOMUS_NATS_LAME_DUCK, 0);
     ck_assert(domt_nats_look().connected);
     ck_assert_uint_eq(domt_nats_look().left_out, 1);
+    domt_nats_end();
+}
+END_TEST
+
+/* It closes its connections one after the other, up to minutes later. */
+START_TEST(lame_duck_is_left_out_when_it_closes)
+{
+    static const domus_nats_options options = {.servers = PLACE ",10.0.0.8:1",
+                                               .ping_interval_ns = 3600 * SECOND};
+    domus_peer_listener *listeners[2];
+    domus_peer *peer;
+
+    domt_nats_make();
+    listeners[0] = domt_nats_listen(PLACE);
+    listeners[1] = domt_nats_listen("10.0.0.8:1");
+    domt_nats_open(&options);
+    int at = domus_peer_accept(listeners[0], SECOND, &peer) == 0 ? 0 : 1;
+    if (at == 1)
+        peer = domt_nats_accept(listeners[1]);
+    for (int i = 0; i < 8; i++) {
+        (void)domt_nats_login(peer, NULL);
+        domt_nats_say(peer, "INFO {\"ldm\":true}\r\n");
+        domt_nats_happens(DOMUS_NATS_LAME_DUCK, 0);
+        domt_nats_pass(60 * SECOND);
+        domus_peer_reset(peer);
+        domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+        at = 1 - at;
+        domt_ok(domus_peer_accept(listeners[at], SECOND, &peer));
+    }
+    domt_nats_end();
+}
+END_TEST
+
+/* Requests that are made at once leave the client before the connection has any of them. */
+START_TEST(burst_of_requests_does_not_leave_at_once)
+{
+    static const char data[256 * 1024];
+    domus_peer_listener *listener = domt_nats_begin(NULL);
+    domus_peer *peer = domt_nats_accept(listener);
+    domus_probe *probes[20];
+
+    (void)domt_nats_login(peer, "INFO {\"max_payload\":1048576}\r\n");
+    domus_peer_pause(peer);
+    for (int i = 0; i < 20; i++) {
+        domus_nats_publish publish = {.used = 0};
+        domt_ok(domus_probe_new(domt_kit, &probes[i]));
+        ck_assert_int_eq(domus_nats_set_subject(&publish, "a"), 0);
+        ck_assert_int_eq(domus_nats_set_payload(&publish, data, sizeof data), 0);
+        domt_ok(domus_probe_ask(probes[i], domt_nats, &domus_nats_request_type, &publish));
+    }
+    domt_nats_pass(10 * MS);
+    ck_assert_uint_le(domt_nats_look().out_messages, 5); /* some of it is with the socket */
+    ck_assert_uint_ge(domt_nats_look().waiting, 15);
+    domus_peer_resume(peer);
+    for (int i = 0; i < 20; i++) {
+        ck_assert_int_eq(strncmp(domt_nats_line(peer), "PUB a _INBOX.", 13), 0);
+        domt_ok(domus_peer_expect(peer, data, sizeof data, SECOND));
+        domt_nats_hears(peer, "\r\n");
+    }
     domt_nats_end();
 }
 END_TEST
@@ -340,4 +427,6 @@ DOMT_MAIN("nats connection", 60, client_comes_back_and_subscribes_again,
           what_waits_is_bounded, asks_that_wait_are_bounded, buffer_takes_its_last_byte,
           backoff_doubles_up_to_its_bound, client_goes_to_another_server,
           servers_that_info_tells_are_taken, servers_are_bounded, lame_duck_is_told,
-          slow_server_lets_messages_wait, order_is_kept_on_a_slow_connection)
+          lame_duck_is_left_out_when_it_closes, slow_server_lets_messages_wait,
+          order_is_kept_on_a_slow_connection, burst_of_requests_does_not_leave_at_once,
+          servers_that_are_gone_are_forgotten)
