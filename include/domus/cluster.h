@@ -233,6 +233,19 @@ DOMUS_API extern const domus_type domus_cluster_done_type;
 DOMUS_API extern const domus_type domus_cluster_found_type;
 DOMUS_API extern const domus_type domus_cluster_lost_type;
 
+/* A name that an actor of this node has. */
+typedef struct domus_cluster_name {
+    char name[DOMUS_CLUSTER_NAME_MAX + 1];
+    domus_address actor; /* it may have ended meanwhile, as any */
+} domus_cluster_name;
+
+/* Write the names that actors of this node have, in no order, from number `from` on and at most
+ * `room`; what is left of the room gets empty names. Returns how many there are in all. A name that
+ * comes or goes while others are listed may move them, so that one is missed, or there twice.
+ * Thread-safety: any thread. */
+DOMUS_API uint32_t domus_cluster_names(domus_cluster *cluster, uint32_t from,
+                                       domus_cluster_name *ret_names, uint32_t room);
+
 /* --- spawn ------------------------------------------------------------------------------------ */
 
 /* The payload of the answer. */

@@ -10,6 +10,7 @@
 
 #include "protocols/cluster/link.h"
 #include "protocols/cluster/lock.h"
+#include "protocols/cluster/say.h"
 
 #include <domus/remote.h>
 #include <domus/supervise.h>
@@ -39,6 +40,9 @@ typedef struct domi_node_record {
     uint64_t hears_ns;                       /* its last heartbeat that names this node */
     uint32_t holders;                        /* gateways that have not let go of it yet */
     uint64_t let_go[DOMI_GATEWAYS_MAX / 64]; /* a bit for each that has */
+
+    domus_node_state said; /* the last state of which the log was told; HEARD: none */
+    uint64_t said_ns;      /* when that began */
 
     /* Any gateway. */
     _Atomic uint32_t downs; /* how often it went down, or ended */
@@ -70,6 +74,13 @@ struct domus_cluster {
     domus_address client;  /* of gateway 0; nobody: it has none, or none yet */
     uint64_t connected_ns; /* when that began, or ended */
     bool is_rival;         /* another node has this one's name, and is newer */
+    domi_said said;        /* of gateway 0 alone */
+
+    bool is_shown; /* its tables are with the system, which is not freed */
+
+    domi_lock names_lock;      /* guards the next three (listed.c) */
+    struct domi_name **listed; /* the names of actors here */
+    uint32_t listed_count, listed_room;
     _Atomic uint64_t sent, received, refused, lost, resent, dropped; /* over all nodes */
     _Atomic uint64_t wrong; /* messages of the server that could not be read, or were for nobody */
 };
@@ -385,6 +396,12 @@ void domi_watches_free(domi_cluster_gateway *gateway);
 int domi_take_spawn(domus_stack *stack, void *self, const void *payload);
 void domi_spawn_here(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
                      const domi_wire_envelope *envelope, domus_slice rest);
+
+/* --- observed.c ------------------------------------------------------------------------------- */
+
+/* Let whoever looks at the system see the cluster (domus/figures.h), and end that. */
+void domi_observed_begin(domus_cluster *cluster);
+void domi_observed_end(domus_cluster *cluster);
 
 /* --- registrar.c ------------------------------------------------------------------------------ */
 
