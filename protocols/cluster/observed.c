@@ -151,7 +151,7 @@ static const domus_figure_column nodes_columns[] = {
      .metric = "domus_node_state",
      .help = "The state of another node, as this one sees it.",
      .words = states},
-    {.name = "note", .title = "", .kind = DOMUS_FIGURE_TEXT},
+    {.name = "note", .title = "note", .kind = DOMUS_FIGURE_TEXT},
     {.name = "id", .title = "id", .kind = DOMUS_FIGURE_TEXT},
     {.name = "threads", .title = "threads", .kind = DOMUS_FIGURE_AMOUNT},
     {.name = "rtt_ns",
