@@ -113,19 +113,37 @@ static int give_name(domus_stack *stack, void *name)
     return domus_cluster_register(stack, cluster, name, 5 * DOMT_SECOND, hear);
 }
 
-static void add_names(uint32_t from, uint32_t count)
+static int take_name(domus_stack *stack, void *name)
+{
+    return domus_cluster_unregister(stack, cluster, name, 5 * DOMT_SECOND, hear);
+}
+
+/* Let the user have the name of a number, or give it back. */
+static void act(int (*verb)(domus_stack *stack, void *name), uint32_t number)
 {
     domus_outside_message message;
+    uint32_t before = answered;
     char name[32];
 
-    for (uint32_t i = from; i < from + count; i++) {
-        uint32_t before = answered;
-        snprintf(name, sizeof name, i == 0 ? "\"zero\\" : "name%05u", i);
-        ck_assert_int_ge(domus_outsider_act(user, give_name, name), 0);
-        for (int k = 0; k < 1000 && answered == before; k++)
-            (void)domus_outside_receive(user, NULL, 5 * DOMT_MS, &message);
+    snprintf(name, sizeof name, number == 0 ? "\"zero\\" : "name%05u", number);
+    ck_assert_int_ge(domus_outsider_act(user, verb, name), 0);
+    for (int i = 0; i < 1000 && answered == before; i++)
+        (void)domus_outside_receive(user, NULL, 5 * DOMT_MS, &message);
+    ck_assert_uint_eq(registered, answered);
+}
+
+/* Hold that these are names of different numbers below 300, and of the user. */
+static void hold_different(const domus_cluster_name *names, uint32_t count)
+{
+    bool is_there[300] = {false};
+
+    for (uint32_t i = 0; i < count; i++) {
+        unsigned number = 0;
+        (void)sscanf(names[i].name, "name%5u", &number);
+        ck_assert(number < 300 && !is_there[number]);
+        is_there[number] = true;
+        ck_assert(domus_address_equals(names[i].actor, domus_outsider_address(user)));
     }
-    ck_assert_uint_eq(registered, from + count);
 }
 
 static void begin_alone(void)
@@ -198,19 +216,13 @@ END_TEST
 START_TEST(names_are_listed_in_parts)
 {
     static domus_cluster_name names[400];
-    bool is_there[300] = {false};
 
     begin_alone();
     open_alone();
-    add_names(0, 300);
+    for (uint32_t i = 0; i < 300; i++)
+        act(give_name, i);
     ck_assert_uint_eq(domus_cluster_names(cluster, 0, names, 400), 300);
-    for (uint32_t i = 0; i < 300; i++) {
-        unsigned number = 0;
-        (void)sscanf(names[i].name, "name%5u", &number);
-        ck_assert(number < 300 && !is_there[number]);
-        is_there[number] = true;
-        ck_assert(domus_address_equals(names[i].actor, domus_outsider_address(user)));
-    }
+    hold_different(names, 300);
     ck_assert_str_eq(names[300].name, "");
     ck_assert_uint_eq(domus_cluster_names(cluster, 299, names, 2), 300);
     ck_assert(names[0].name[0] != '\0' && names[1].name[0] == '\0');
@@ -240,6 +252,11 @@ START_TEST(names_are_listed_in_parts)
     has("\ndomus_cluster_server{state=\"missing\"} 0\n");
     has_not("name00001");
     has_not("domus_node_"); /* there are no others */
+
+    for (uint32_t i = 10; i < 300; i += 17) /* the last one moves to the place of each */
+        act(take_name, i);
+    ck_assert_uint_eq(domus_cluster_names(cluster, 0, names, 400), 282);
+    hold_different(names, 282);
 
     (void)domus_outside_detach(user); /* with the actor its names go */
     for (int i = 0; i < 2000 && domus_cluster_names(cluster, 0, names, 1) != 0; i++)
