@@ -37,7 +37,7 @@ struct domus_system;
 #define DOMUS_FIGURES_LABELS_MAX  4u  /* of them labels */
 #define DOMUS_FIGURES_TEXT_SIZE   64u /* bytes of a text with its zero; a longer one is cut */
 
-/* What a column has. Texts may have any bytes: viewers escape them. */
+/* The kind of a column. Texts may have any bytes: viewers escape them. */
 typedef enum domus_figure_kind {
     DOMUS_FIGURE_LABEL,  /* a text that names the row, alone or with other such columns, which come
                             first; a label of metrics */

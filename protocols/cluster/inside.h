@@ -10,7 +10,7 @@
 
 #include "protocols/cluster/link.h"
 #include "protocols/cluster/lock.h"
-#include "protocols/cluster/say.h"
+#include "protocols/cluster/said.h"
 
 #include <domus/remote.h>
 #include <domus/supervise.h>
@@ -396,6 +396,13 @@ void domi_watches_free(domi_cluster_gateway *gateway);
 int domi_take_spawn(domus_stack *stack, void *self, const void *payload);
 void domi_spawn_here(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
                      const domi_wire_envelope *envelope, domus_slice rest);
+
+/* --- say.c ------------------------------------------------------------------------------------ */
+
+/* Tell the log of the changes since the last call: a line for each node that is up, down or has
+ * ended, for the servers of this node, and for another node of its name. A change that was undone
+ * since is not told. Gateway 0. */
+void domi_say_news(domi_cluster_gateway *gateway);
 
 /* --- observed.c ------------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* What others see of the cluster: tables of this node, of all nodes, and of the names of its actors
+/* The cluster as others see it: tables of this node, of all nodes, and of the names of its actors
  * (domus/figures.h). They are read only while somebody looks, from the table of nodes and the list
  * of names, so no gateway does anything for them. */
 #include "protocols/cluster/inside.h"

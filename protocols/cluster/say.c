@@ -1,4 +1,4 @@
-/* Tells the log of nodes and servers; see the header.
+/* Tells the log of nodes and servers.
  *
  * A look compares the table with what the log was told last. Lines are bounded: a burst, and then
  * one in a second. A change for which there is no line now is told by a later look, if it has not

@@ -1,4 +1,4 @@
-/* What the log is told of a cluster: a line when a node is up, down, up again, has left or has
+/* The lines of the log about a cluster: one when a node is up, down, up again, has left or has
  * begun anew, when this node has lost its servers and has one again, and when another node has its
  * name; and few lines however much a stranger makes up. */
 #include "protocols/cluster/link.h"

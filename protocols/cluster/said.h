@@ -1,13 +1,12 @@
-/* Lines in the log about nodes and servers. */
-#ifndef DOMI_CLUSTER_SAY_H
-#define DOMI_CLUSTER_SAY_H
+/* The state of the lines that the log gets about nodes and servers (say.c). */
+#ifndef DOMI_CLUSTER_SAID_H
+#define DOMI_CLUSTER_SAID_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct domi_cluster_gateway;
-
-/* What the log has been told of this node; of each other node its record has it. Gateway 0. */
+/* The last news that the log has of this node; that of each other node is in its record. Gateway 0.
+ */
 typedef struct domi_said {
     uint64_t began_ns;    /* of the first look */
     uint64_t lost_ns;     /* when the servers were lost that the log has told of */
@@ -19,10 +18,5 @@ typedef struct domi_said {
     bool is_rival;        /* the log has told of the newer node of the same name */
     bool is_behind;       /* the log has told that there are more changes than lines */
 } domi_said;
-
-/* Tell the log what has changed since the last call: a line for each node that is up, down, has
- * ended, for the servers of this node, and for another node of its name. What has changed and
- * changed back is not told. Gateway 0. */
-void domi_say_news(struct domi_cluster_gateway *gateway);
 
 #endif
