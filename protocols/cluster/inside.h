@@ -127,6 +127,7 @@ typedef struct domi_served {
     domus_remote_asked asked;
 } domi_served;
 
+#define DOMI_TOLD_MAX      16u /* types that did not travel, of which the log is told */
 #define DOMI_NO_INDEX      UINT32_MAX
 #define DOMI_PEERS_BUCKETS 256u
 
@@ -172,8 +173,8 @@ struct domi_cluster_gateway {
     unsigned char *payload;                       /* room for a payload that is read */
     unsigned char *message; /* room for a message that is written: message_max bytes */
     domus_pickle_context pickling;
-    domus_stack *stack;         /* of the turn, for the callbacks of picklers */
-    const domus_type *told[16]; /* types of which the log has said that they do not travel */
+    domus_stack *stack;                    /* of the turn, for the callbacks of picklers */
+    const domus_type *told[DOMI_TOLD_MAX]; /* types that did not travel, as the log knows */
 };
 
 /* Add to a count of a node, and to that of the whole cluster. */
@@ -403,6 +404,9 @@ void domi_spawn_here(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t fr
  * ended, for the servers of this node, and for another node of its name. A change that was undone
  * since is not told. Gateway 0. */
 void domi_say_news(domi_cluster_gateway *gateway);
+
+/* Tell the log that a message could not be written, once for each type. */
+void domi_say_type(domi_cluster_gateway *gateway, const domus_type *type, int error);
 
 /* --- observed.c ------------------------------------------------------------------------------- */
 

@@ -12,6 +12,7 @@
 
 #include <domus/log.h>
 
+#include <errno.h>
 #include <string.h>
 
 #define BURST_LINES 32u /* at once */
@@ -208,4 +209,26 @@ void domi_say_news(domi_cluster_gateway *gateway)
                     "cluster %s: nodes change too fast for the log: it tells of %u, and then of "
                     "one in a second",
                     cluster->options.name, BURST_LINES);
+}
+
+/* --- types -------------------------------------------------------------------------------------
+ */
+
+void domi_say_type(domi_cluster_gateway *gateway, const domus_type *type, int error)
+{
+    const char *why = strerrorname_np(-error);
+    uint32_t place = 0;
+
+    while (place < DOMI_TOLD_MAX && gateway->told[place] != NULL && gateway->told[place] != type)
+        place++;
+    if (place == DOMI_TOLD_MAX || gateway->told[place] == type)
+        return;
+    gateway->told[place] = type;
+    domus_log_write(
+        gateway->stack, DOMUS_LOG_WARNING,
+        "cluster %s: a message of type %s could not leave for another node: %s, %s (%d; "
+        "this is told once)",
+        gateway->cluster->options.name, type->name != NULL ? type->name : "?",
+        error == -ENOENT ? "it has no pickler" : "its pickler has refused it",
+        why != NULL ? why : "?", error);
 }

@@ -68,6 +68,45 @@ static uint32_t count(const char *part)
     return found;
 }
 
+/* --- a user ------------------------------------------------------------------------------------
+ */
+
+static const domus_type order_type = {.name = "say order"};
+static const domus_type secret_type = {.name = "secret"};
+
+static int ignore(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return 0;
+}
+
+static const domus_behaviour plain = {
+    .name = "plain", .on = (const domus_on[]){{&secret_type, ignore, 0}, {NULL, NULL, 0}}};
+static const domus_cluster_export exports[] = {{.name = "plain", .behaviour = &plain},
+                                               {.name = NULL}};
+
+static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    ck_assert_int_eq(answer->error, 0);
+    domus_address far = ((const domus_cluster_spawned *)answer->payload)->address;
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(domus_notice(stack, far, &secret_type, NULL), 0);
+    return 0;
+}
+
+static int obey(domus_stack *stack, void *self, const void *payload)
+{
+    domus_node node;
+
+    (void)self, (void)payload;
+    ck_assert_int_eq(domus_cluster_find_node(world.clusters[A], "b", &node), 0);
+    return domus_cluster_spawn(stack, node, "plain", NULL, NULL, DOMT_SECOND, hear_spawned);
+}
+
+static const domus_behaviour user = {
+    .name = "user", .on = (const domus_on[]){{&order_type, obey, 0}, {NULL, NULL, 0}}};
+
 /* --- nodes -------------------------------------------------------------------------------------
  */
 
@@ -84,6 +123,7 @@ static void open_cluster(uint32_t node, uint64_t seed)
         .node = node == A ? "a" : "b",
         .heartbeat_ns = 100 * DOMT_MS,
         .down_after_ns = 600 * DOMT_MS,
+        .exports = exports,
         .open_client = domus_testkit_cluster_open_client,
         .context = domus_testkit_cluster_context(world.sim, world.numbers[node]),
         .seed = seed,
@@ -250,6 +290,23 @@ START_TEST(nodes_that_come_and_go_cannot_fill_the_log)
 }
 END_TEST
 
+START_TEST(type_that_does_not_travel_is_told_once)
+{
+    domus_address address;
+
+    begin(2, true);
+    ck_assert_int_eq(domus_outside_spawn(system_of(A), &user, NULL, &address), 0);
+    ck_assert_int_eq(domus_outside_notice(system_of(A), address, &order_type, NULL), 0);
+    domt_pass(world.sim, DOMT_SECOND);
+    says_once(DOMUS_LOG_WARNING, "a message of type secret could not leave for another node: it "
+                                 "has no pickler, ENOENT");
+    ck_assert_uint_eq(domus_cluster_count(world.clusters[A]).refused, 3);
+    ck_assert_uint_eq(world.count, 3);
+    end();
+}
+END_TEST
+
 DOMT_MAIN("say", 60, each_change_of_a_node_has_a_line, node_that_begins_anew_has_ended_and_is_up,
           node_says_that_it_is_alone_and_that_it_is_back, node_that_finds_no_server_says_so_once,
-          another_node_of_the_same_name_is_told, nodes_that_come_and_go_cannot_fill_the_log)
+          another_node_of_the_same_name_is_told, type_that_does_not_travel_is_told_once,
+          nodes_that_come_and_go_cannot_fill_the_log)
