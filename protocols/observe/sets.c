@@ -178,10 +178,12 @@ static int write_set(domus_system *system, domus_slice name, const wish *wanted,
             domus_append_drop(&json);
             return error;
         }
-        (void)domus_append_text(&json, "%s", comma);
-        write_table(&json, &shot);
+        if (shot.table == table) { /* no table before it was removed meanwhile */
+            (void)domus_append_text(&json, "%s", comma);
+            write_table(&json, &shot);
+            comma = ",";
+        }
         domus_figures_free(&shot);
-        comma = ",";
     }
     (void)domus_append_text(&json, "]}\n");
     return domus_append_end(&json, ret_text);

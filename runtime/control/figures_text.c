@@ -91,7 +91,8 @@ size_t domi_figures_print(domus_system *system, char *at, size_t size)
         if (table == NULL || table->is_list ||
             domus_figures_read(system, i, 0, ROWS_MAX, &shot) != 0)
             continue;
-        add_table(&to, &shot);
+        if (shot.count > 0)
+            add_table(&to, &shot);
         domus_figures_free(&shot);
     }
     return to.length;

@@ -234,6 +234,9 @@ START_TEST(tables_stand_behind_the_profile)
         if (room > 0)
             ck_assert_uint_eq(strlen(part), room - 1);
     }
+    shop.rows = 0;
+    (void)domus_system_profile_table(system_, text, sizeof text);
+    ck_assert_ptr_null(strstr(text, "shop"));
     domus_system_free(system_);
 }
 END_TEST

@@ -259,10 +259,11 @@ def fake_cluster(port):
             {"node": "b\x1b]0;x", "state": None, "rtt_ns": "x", "sent": 1e300, "odd": "n\n"}]
     tables = [{"title": "Here", "columns": [{"name": "up", "title": "up", "kind": "amount"}], "rows": [{"up": 7}]},
               {"title": "Nodes", "total": 5, "columns": columns, "rows": rows},
-              {"title": "Names", "total": 0, "columns": columns[:1], "rows": []}]
+              {"title": "Names", "total": 0, "columns": columns[:1], "rows": []},
+              {"title": "Parts", "total": 0, "columns": [{"name": "up", "kind": "amount"}], "rows": []}]
     port.answers["GET /cluster?count=1000"] = (200, [json.dumps({"tables": tables}).encode()])
     out, _ = run("cluster")
-    assert out.startswith("Here: up 7\n\nNODE ") and "\x1b" not in out and "Names" not in out, out
+    assert out.startswith("Here: up 7\n\nNODE ") and "\x1b" not in out and "Names" not in out and "Parts" not in out, out
     assert re.search(r"^NODE +STATE +ROUND TRIP +SENT O\\X1BD$", out, re.M), out
     assert re.search(r"^a +up +1\.500ms +12345 3$", out, re.M) and "b\\x1B]0;x " in out, out
     assert out.endswith("n\\x0A\nand 3 more\n"), out

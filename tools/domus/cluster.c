@@ -134,7 +134,7 @@ static void print_rows(table *shown)
 /* Print the one row of a table whose rows have no names, as "title value, ...". */
 static void print_line(const table *shown)
 {
-    for (size_t k = 0; shown->rows > 0 && k < shown->columns; k++)
+    for (size_t k = 0; k < shown->columns; k++)
         (void)printf("%s%s %s", k == 0 ? "" : ", ", shown->titles[k], shown->cells[k]);
     (void)putchar('\n');
 }
@@ -150,7 +150,7 @@ static bool print_table(const json_t *from, size_t most)
     read_text(from, "title", title);
     if (!read_table(from, most, &shown))
         return false;
-    if (!shown.has_labels) {
+    if (!shown.has_labels && shown.rows > 0) {
         (void)printf("%s: ", title);
         print_line(&shown);
     } else if (shown.rows > 0) {
