@@ -47,6 +47,10 @@ function takeSetTable(set, from) {
   table.now = from.rows;
   table.rows.take(from.rows.map((row) =>
     [rowName(table.columns, row), "", ...numbers.map(({ name }) => row[name])]), Math.max(0, store.count - 1));
+  const names = new Set(from.rows.map((row) => rowName(table.columns, row)));
+  for (const [place, { info }] of table.rows.each) {
+    if (!names.has(info[0])) table.rows.each.delete(place); // it has gone, as nodes do that begin anew
+  }
   return table;
 }
 
