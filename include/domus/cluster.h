@@ -220,19 +220,6 @@ DOMUS_API int domus_cluster_unregister(domus_stack *stack, domus_cluster *cluste
 DOMUS_API int domus_cluster_find(domus_stack *stack, domus_cluster *cluster, const char *name,
                                  uint64_t timeout_ns, domus_resumed *then);
 
-typedef struct domus_cluster_found {
-    domus_address address; /* it may have ended meanwhile, as any */
-} domus_cluster_found;
-
-/* The name that an actor has lost. */
-typedef struct domus_cluster_lost {
-    char name[DOMUS_CLUSTER_NAME_MAX + 1];
-} domus_cluster_lost;
-
-DOMUS_API extern const domus_type domus_cluster_done_type;
-DOMUS_API extern const domus_type domus_cluster_found_type;
-DOMUS_API extern const domus_type domus_cluster_lost_type;
-
 /* A name that an actor of this node has. */
 typedef struct domus_cluster_name {
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
@@ -245,6 +232,19 @@ typedef struct domus_cluster_name {
  * Thread-safety: any thread. */
 DOMUS_API uint32_t domus_cluster_names(domus_cluster *cluster, uint32_t from,
                                        domus_cluster_name *ret_names, uint32_t room);
+
+typedef struct domus_cluster_found {
+    domus_address address; /* it may have ended meanwhile, as any */
+} domus_cluster_found;
+
+/* The name that an actor has lost. */
+typedef struct domus_cluster_lost {
+    char name[DOMUS_CLUSTER_NAME_MAX + 1];
+} domus_cluster_lost;
+
+DOMUS_API extern const domus_type domus_cluster_done_type;
+DOMUS_API extern const domus_type domus_cluster_found_type;
+DOMUS_API extern const domus_type domus_cluster_lost_type;
 
 /* --- spawn ------------------------------------------------------------------------------------ */
 
