@@ -1,6 +1,6 @@
-/* The cluster as others see it: tables of this node, of all nodes, and of the names of its actors
- * (domus/figures.h). They are read only while somebody looks, from the table of nodes and the list
- * of names, so no gateway does anything for them. */
+/* The cluster as others see it: tables of this node, of all nodes, of its grains, and of the names
+ * of its actors (domus/figures.h). They are read only while somebody looks, from the table of nodes
+ * and the list of names, so no gateway does anything for them. */
 #include "protocols/cluster/inside.h"
 
 #include <domus/figures.h>
@@ -236,6 +236,82 @@ static int read_nodes_table(void *context, uint32_t from, domus_figures_shot *to
     return 0;
 }
 
+/* --- grains ------------------------------------------------------------------------------------
+ */
+
+static const domus_figure_column grains_columns[] = {
+    {.name = "kind", .title = "kind", .kind = DOMUS_FIGURE_LABEL},
+    {.name = "grains",
+     .title = "grains",
+     .kind = DOMUS_FIGURE_AMOUNT,
+     .metric = "domus_cluster_grains",
+     .help = "Grains of a kind that live on this node."},
+};
+
+static int read_grains(void *context, uint32_t from, domus_figures_shot *to, uint64_t *ret_total)
+{
+    const domus_cluster *cluster = context;
+    bool goes_on = true;
+
+    for (uint32_t i = from; i < cluster->kinds_count && goes_on; i++) {
+        const domus_figure cells[] = {{.text = cluster->options.grains[i].name},
+                                      {.number = domus_grain_count(cluster->kinds[i])}};
+        goes_on = domus_figures_put(to, cells, false);
+    }
+    *ret_total = cluster->kinds_count;
+    return 0;
+}
+
+static const domus_figure_column parts_columns[] = {
+    {.name = "parts",
+     .title = "parts",
+     .kind = DOMUS_FIGURE_AMOUNT,
+     .metric = "domus_cluster_parts",
+     .help = "Parts of the grains of the cluster, of 256, that this node has."},
+    {.name = "taken",
+     .title = "taken",
+     .kind = DOMUS_FIGURE_COUNT,
+     .metric = "domus_cluster_parts_taken",
+     .help = "Parts that this node has taken."},
+    {.name = "given",
+     .title = "given",
+     .kind = DOMUS_FIGURE_COUNT,
+     .metric = "domus_cluster_parts_given",
+     .help = "Parts that this node has given to others in order."},
+    {.name = "lost",
+     .title = "lost",
+     .kind = DOMUS_FIGURE_FAULTS,
+     .metric = "domus_cluster_parts_lost",
+     .help = "Parts that this node has lost with its lease."},
+    {.name = "waiting",
+     .title = "waiting",
+     .kind = DOMUS_FIGURE_AMOUNT,
+     .metric = "domus_cluster_grain_messages_waiting",
+     .help = "Messages to grains that wait until a node has their part."},
+    {.name = "returned",
+     .title = "returned",
+     .kind = DOMUS_FIGURE_COUNT,
+     .metric = "domus_cluster_grain_messages_returned",
+     .help = "Messages to grains that another node did not take, because the part had gone."},
+};
+#define PARTS_COLUMNS (sizeof parts_columns / sizeof parts_columns[0])
+
+/* Without grains over the cluster the table has no row. */
+static int read_parts(void *context, uint32_t from, domus_figures_shot *to, uint64_t *ret_total)
+{
+    const domus_cluster *cluster = context;
+    domus_cluster_grain_counts counts = domus_cluster_count_grains(cluster);
+    const domus_figure cells[PARTS_COLUMNS] = {
+        {.number = counts.parts}, {.number = counts.taken},   {.number = counts.given},
+        {.number = counts.lost},  {.number = counts.waiting}, {.number = counts.returned},
+    };
+
+    *ret_total = cluster->kinds_count > 0;
+    if (from == 0 && cluster->kinds_count > 0)
+        (void)domus_figures_put(to, cells, false);
+    return 0;
+}
+
 /* --- names -------------------------------------------------------------------------------------
  */
 
@@ -280,6 +356,20 @@ static const domus_figures_table tables[] = {
      .columns = nodes_columns,
      .columns_count = NODES_COLUMNS,
      .read = read_nodes_table,
+     .end = end_table},
+    {.set = "cluster",
+     .name = "parts",
+     .title = "Parts of grains",
+     .columns = parts_columns,
+     .columns_count = PARTS_COLUMNS,
+     .read = read_parts,
+     .end = end_table},
+    {.set = "cluster",
+     .name = "grains",
+     .title = "Grains",
+     .columns = grains_columns,
+     .columns_count = sizeof grains_columns / sizeof grains_columns[0],
+     .read = read_grains,
      .end = end_table},
     {.set = "cluster",
      .name = "names",

@@ -160,9 +160,22 @@ static void begin_alone(void)
     open_port(system_);
 }
 
-static void open_alone(void)
+static const domus_type add_type = {.name = "add"};
+
+static int take_add(domus_stack *stack, void *self, const void *payload)
 {
-    const domus_cluster_options options = {.name = "shop", .node = "only"};
+    (void)stack, (void)self, (void)payload;
+    return 0;
+}
+
+static const domus_behaviour cart = {
+    .name = "cart", .on = (const domus_on[]){{&add_type, take_add, 0}, {NULL, NULL, 0}}};
+static const domus_grain_kind kinds[] = {
+    {.name = "cart", .behaviour = &cart}, {.name = "order", .behaviour = &cart}, {.name = NULL}};
+
+static void open_alone(const domus_grain_kind *grains)
+{
+    const domus_cluster_options options = {.name = "shop", .node = "only", .grains = grains};
     char error[200] = "";
 
     ck_assert_msg(domus_cluster_open(system_, &options, error, sizeof error, &cluster) == 0, "%s",
@@ -184,7 +197,7 @@ START_TEST(a_path_is_there_as_long_as_the_node_is)
     has("\"sets\":[],");
     ck_assert_uint_eq(ask("GET /metrics"), 200);
     has_not("domus_cluster");
-    open_alone();
+    open_alone(NULL);
     ck_assert_uint_eq(ask("GET /cluster"), 200);
     has("Content-Type: application/json\r\n");
     has("{\"set\":\"cluster\",\"tables\":[{\"name\":\"here\",\"title\":\"This node\",");
@@ -218,7 +231,7 @@ START_TEST(names_are_listed_in_parts)
     static domus_cluster_name names[400];
 
     begin_alone();
-    open_alone();
+    open_alone(NULL);
     for (uint32_t i = 0; i < 300; i++)
         act(give_name, i);
     ck_assert_uint_eq(domus_cluster_names(cluster, 0, names, 400), 300);
@@ -262,6 +275,36 @@ START_TEST(names_are_listed_in_parts)
     for (int i = 0; i < 2000 && domus_cluster_names(cluster, 0, names, 1) != 0; i++)
         usleep(1000);
     ck_assert_uint_eq(domus_cluster_names(cluster, 0, names, 1), 0);
+    ck_assert_int_ge(domus_system_stop(system_), 0);
+    domus_cluster_close(cluster);
+    end_alone();
+}
+END_TEST
+
+START_TEST(grains_are_counted_by_kind)
+{
+    domus_grains carts;
+
+    begin_alone();
+    open_alone(kinds);
+    ck_assert_int_eq(domus_outside_grain_open(system_, &kinds[0], &carts), 0);
+    for (int i = 0; i < 3; i++) {
+        char key[] = {(char)('a' + i), '\0'};
+        ck_assert_int_eq(domus_outside_grain_notice(system_, carts, key, &add_type, NULL), 0);
+    }
+    ck_assert_uint_eq(ask("GET /cluster?table=grains"), 200);
+    has("\"rows\":[{\"kind\":\"cart\",\"grains\":3},{\"kind\":\"order\",\"grains\":0}]}]}");
+    ck_assert_uint_eq(ask("GET /cluster?table=parts"), 200);
+    has("\"total\":1,");
+    has("\"rows\":[{\"parts\":");
+    ck_assert_uint_eq(ask("GET /metrics"), 200);
+    has("\ndomus_cluster_grains{kind=\"cart\"} 3\n");
+    has("\ndomus_cluster_parts ");
+    if (run_domus("")) {
+        has("\nParts of grains: parts ");
+        has("\n\nKIND  GRAINS\ncart       3\norder      0\n");
+    }
+    (void)domus_outside_detach(user);
     ck_assert_int_ge(domus_system_stop(system_), 0);
     domus_cluster_close(cluster);
     end_alone();
@@ -343,4 +386,4 @@ START_TEST(a_node_is_seen_that_is_up_and_that_is_down)
 END_TEST
 
 DOMT_MAIN("observed", 60, a_path_is_there_as_long_as_the_node_is, names_are_listed_in_parts,
-          a_node_is_seen_that_is_up_and_that_is_down)
+          grains_are_counted_by_kind, a_node_is_seen_that_is_up_and_that_is_down)
