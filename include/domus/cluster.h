@@ -241,6 +241,19 @@ DOMUS_API int domus_cluster_unregister(domus_stack *stack, domus_cluster *cluste
 DOMUS_API int domus_cluster_find(domus_stack *stack, domus_cluster *cluster, const char *name,
                                  uint64_t timeout_ns, domus_resumed *then);
 
+/* A name that an actor of this node has. */
+typedef struct domus_cluster_name {
+    char name[DOMUS_CLUSTER_NAME_MAX + 1];
+    domus_address actor; /* it may have ended meanwhile, as any */
+} domus_cluster_name;
+
+/* Write the names that actors of this node have, in no order, from number `from` on and at most
+ * `room`; what is left of the room gets empty names. Returns how many there are in all. A name that
+ * comes or goes while others are listed may move them, so that one is missed, or there twice.
+ * Thread-safety: any thread. */
+DOMUS_API uint32_t domus_cluster_names(domus_cluster *cluster, uint32_t from,
+                                       domus_cluster_name *ret_names, uint32_t room);
+
 typedef struct domus_cluster_found {
     domus_address address; /* it may have ended meanwhile, as any */
 } domus_cluster_found;

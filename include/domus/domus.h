@@ -20,6 +20,7 @@
 #include <domus/dump.h>
 #include <domus/endpoint.h>
 #include <domus/entry.h>
+#include <domus/figures.h>
 #include <domus/file.h>
 #include <domus/grain.h>
 #include <domus/group.h>

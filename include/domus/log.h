@@ -17,6 +17,7 @@
 extern "C" {
 #endif
 
+struct domus_stack;
 struct domus_system;
 
 /* The word of a level in the configuration: "error", "warning" or "info"; "" for no level.
@@ -30,6 +31,14 @@ DOMUS_API int domus_system_set_log_level(struct domus_system *system, domus_log_
 
 /* Returns the level that was set last. Thread-safety: likewise. */
 DOMUS_API domus_log_level domus_system_log_level(const struct domus_system *system);
+
+/* Write a line into the log of the system, by the rules of the library's own lines: if the level of
+ * the system has it, at most DOMUS_LOG_LINES_PER_SECOND of a thread in a second, cut at
+ * DOMUS_LOG_TEXT_MAX bytes, and with all escaped that is no printable ASCII. It is for libraries,
+ * whose happenings the reader of the log has to know of. Thread-safety: only from within a handler,
+ * with the stack it was given. */
+DOMUS_API void domus_log_write(const struct domus_stack *stack, domus_log_level level,
+                               const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Lines that the source of domus_main() keeps. */
 #define DOMUS_LOG_KEPT 256u

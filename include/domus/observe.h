@@ -33,6 +33,9 @@
  *   /log       the last lines of the log: ?level=error|warning|info, and with ?follow=1 further
  *              ones as they come; POST /log?level=WORD changes what is logged
  *
+ *   /SET       tables that libraries show of themselves (domus/figures.h), as JSON, such as
+ *              /cluster of a node (domus/cluster.h): ?from=0&count=2000&table=NAME
+ *
  *   /stalls    the last stalls, with the functions in which they were, as JSON (domus/stall.h)
  *
  *   /health    200 as long as the process answers
@@ -72,6 +75,10 @@ extern "C" {
 #define DOMUS_OBSERVE_ACTORS_MAX   1000u
 /* Viewers that follow the log at a time. */
 #define DOMUS_OBSERVE_FOLLOWERS_MAX 16u
+
+/* Rows of each table of a set: the default, and the most. */
+#define DOMUS_OBSERVE_ROWS_COUNT 2000u
+#define DOMUS_OBSERVE_ROWS_MAX   10000u
 
 /* Seconds of a trace or a CPU profile at most. */
 #define DOMUS_OBSERVE_SECONDS_MAX 60u

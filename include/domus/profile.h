@@ -363,7 +363,8 @@ DOMUS_API size_t domus_system_pairs(const struct domus_system *system, domus_pai
  * the same form follows for each pool, with its runners. Counters that are 0 have a row only with
  * profile.zeros. If memory is measured, rows of its group are, in
  * bytes, the used memory and its limit, the foreign and the own memory, and the two budgets
- * (domus/memory.h).
+ * (domus/memory.h). At the end are the tables that libraries and the program show of themselves
+ * (domus/figures.h), each with its first 64 rows.
  *
  * Returns the length of the whole table, without the zero at its end. Thread-safety:
  * as domus_system_profile(). */

@@ -11,7 +11,7 @@ _domus_programs() {
 
 _domus() {
     local word=${COMP_WORDS[COMP_CWORD]} before='' command=${COMP_WORDS[1]-}
-    local commands='list top stat actors trace flame log level'
+    local commands='list top stat actors trace flame log level cluster'
     local options='-h --help' words=''
 
     COMPREPLY=()
@@ -29,6 +29,7 @@ _domus() {
     trace) options+=' -d --duration -o --output' ;;
     flame) options+=' -d --duration -o --output --hz' ;;
     log) options+=' -l --level -f --follow --set-level' ;;
+    cluster) options+=' -j --json -n --limit' ;;
     level) words='off counters histograms spans' ;;
     *) return ;;
     esac
@@ -57,7 +58,8 @@ _domus() {
         [ "$command" = top ] || words='1s 2s 10s 60s'
         ;;
     *' -s' | *' --socket' | 'top -n' | 'top --iterations' | 'top --filter' | 'actors -b' | \
-        'actors --behaviour' | 'actors -n' | 'actors --limit' | 'flame --hz') return ;;
+        'actors --behaviour' | 'actors -n' | 'actors --limit' | 'cluster -n' | \
+        'cluster --limit' | 'flame --hz') return ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words $options" -- "$word")
 }

@@ -202,13 +202,16 @@ int domi_address_of(domi_cluster_gateway *gateway, const domus_remote_name *name
 
 int domi_pickle_message(domi_cluster_gateway *gateway, const domus_type *type, const void *payload)
 {
+    const domus_cluster *cluster = gateway->cluster;
     size_t size = 0;
-
-    if (gateway->cluster->picklers == NULL)
-        return -ENOENT;
     int error =
-        domus_pickle_into(gateway->cluster->picklers, &gateway->pickling, type, payload,
-                          gateway->message, gateway->cluster->options.message_max, &size, NULL, 0);
+        cluster->picklers == NULL
+            ? -ENOENT
+            : domus_pickle_into(cluster->picklers, &gateway->pickling, type, payload,
+                                gateway->message, cluster->options.message_max, &size, NULL, 0);
+
+    if (error != 0)
+        domi_say_type(gateway, type, error);
     return error != 0 ? error : (int)size;
 }
 

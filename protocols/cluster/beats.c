@@ -23,6 +23,7 @@ void domi_beat_now(domi_cluster_gateway *gateway)
 void domi_tell_all(domi_cluster_gateway *gateway)
 {
     domi_peers_follow(gateway);
+    domi_say_news(gateway);
     if (!domi_cluster_is_open(gateway->cluster))
         return; /* they look at the table with their first heartbeat */
     for (uint32_t i = 1; i < gateway->cluster->gateways; i++)

@@ -75,6 +75,7 @@ static int take_beat(domus_stack *stack, void *self, const void *payload)
             domi_beat(gateway, gateway->is_leaving ? DOMI_BEAT_LEAVING : DOMI_BEAT_UP);
         if (domi_nodes_look(gateway).has_changed)
             domi_tell_all(gateway);
+        domi_say_news(gateway);
     }
     domi_peers_follow(gateway);
     domi_routes_follow(gateway);

@@ -10,6 +10,7 @@
 
 #include "protocols/cluster/link.h"
 #include "protocols/cluster/lock.h"
+#include "protocols/cluster/said.h"
 
 #include <domus/remote.h>
 #include <domus/supervise.h>
@@ -39,6 +40,9 @@ typedef struct domi_node_record {
     uint64_t hears_ns;                       /* its last heartbeat that names this node */
     uint32_t holders;                        /* gateways that have not let go of it yet */
     uint64_t let_go[DOMI_GATEWAYS_MAX / 64]; /* a bit for each that has */
+
+    domus_node_state said; /* the last state of which the log was told; HEARD: none */
+    uint64_t said_ns;      /* when that began */
 
     /* Any gateway. */
     _Atomic uint32_t downs; /* how often it went down, or ended */
@@ -70,6 +74,13 @@ struct domus_cluster {
     domus_address client;  /* of gateway 0; nobody: it has none, or none yet */
     uint64_t connected_ns; /* when that began, or ended */
     bool is_rival;         /* another node has this one's name, and is newer */
+    domi_said said;        /* of gateway 0 alone */
+
+    bool is_shown; /* its tables are with the system, which is not freed */
+
+    domi_lock names_lock;      /* guards the next three (listed.c) */
+    struct domi_name **listed; /* the names of actors here */
+    uint32_t listed_count, listed_room;
     _Atomic uint64_t sent, received, refused, lost, resent, dropped; /* over all nodes */
     _Atomic uint64_t wrong; /* messages of the server that could not be read, or were for nobody */
 };
@@ -116,6 +127,7 @@ typedef struct domi_served {
     domus_remote_asked asked;
 } domi_served;
 
+#define DOMI_TOLD_MAX      16u /* types that did not travel, of which the log is told */
 #define DOMI_NO_INDEX      UINT32_MAX
 #define DOMI_PEERS_BUCKETS 256u
 
@@ -161,8 +173,8 @@ struct domi_cluster_gateway {
     unsigned char *payload;                       /* room for a payload that is read */
     unsigned char *message; /* room for a message that is written: message_max bytes */
     domus_pickle_context pickling;
-    domus_stack *stack;         /* of the turn, for the callbacks of picklers */
-    const domus_type *told[16]; /* types of which the log has said that they do not travel */
+    domus_stack *stack;                    /* of the turn, for the callbacks of picklers */
+    const domus_type *told[DOMI_TOLD_MAX]; /* types that did not travel, as the log knows */
 };
 
 /* Add to a count of a node, and to that of the whole cluster. */
@@ -385,6 +397,22 @@ void domi_watches_free(domi_cluster_gateway *gateway);
 int domi_take_spawn(domus_stack *stack, void *self, const void *payload);
 void domi_spawn_here(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
                      const domi_wire_envelope *envelope, domus_slice rest);
+
+/* --- say.c ------------------------------------------------------------------------------------ */
+
+/* Tell the log of the changes since the last call: a line for each node that is up, down or has
+ * ended, for the servers of this node, and for another node of its name. A change that was undone
+ * since is not told. Gateway 0. */
+void domi_say_news(domi_cluster_gateway *gateway);
+
+/* Tell the log that a message could not be written, once for each type. */
+void domi_say_type(domi_cluster_gateway *gateway, const domus_type *type, int error);
+
+/* --- observed.c ------------------------------------------------------------------------------- */
+
+/* Let whoever looks at the system see the cluster (domus/figures.h), and end that. */
+void domi_observed_begin(domus_cluster *cluster);
+void domi_observed_end(domus_cluster *cluster);
 
 /* --- registrar.c ------------------------------------------------------------------------------ */
 

@@ -26,10 +26,12 @@ int domi_name_add(domus_stack *stack, domi_registrar *registrar, const char *nam
 
     if (registrar->count == DOMI_NAMES_MAX)
         return -ENOSPC;
-    domi_name *made = calloc(1, sizeof *made);
+    int error = domi_listed_reserve(registrar->cluster, registrar->count + 1);
+    domi_name *made = error == 0 ? calloc(1, sizeof *made) : NULL;
     if (made == NULL)
         return -ENOMEM;
-    int error = domus_watch_actor(stack, actor, &made->watch);
+    made->place = DOMI_UNLISTED;
+    error = domus_watch_actor(stack, actor, &made->watch);
     if (error != 0) {
         free(made);
         return error;
@@ -52,6 +54,7 @@ domi_name *domi_name_take(domus_stack *stack, domi_registrar *registrar, const c
     if (taken == NULL)
         return NULL;
     *link = taken->next;
+    domi_listed_remove(registrar->cluster, taken);
     (void)domus_unwatch(stack, taken->watch);
     registrar->count--;
     return taken;

@@ -336,6 +336,7 @@ int domus_cluster_open(struct domus_system *system, const domus_cluster_options 
     cluster->system = system;
     cluster->gateways = domus_system_threads(system);
     cluster->lock = (domi_lock)DOMI_LOCK_FREE;
+    cluster->names_lock = (domi_lock)DOMI_LOCK_FREE;
     int result = prepare(cluster, options, error, error_size);
     if (result == 0)
         result = open_grains(cluster, error, error_size);
@@ -356,6 +357,7 @@ int domus_cluster_open(struct domus_system *system, const domus_cluster_options 
     }
     /* release: pairs with the load in domi_cluster_is_open(). */
     atomic_store_explicit(&cluster->is_open, true, memory_order_release);
+    domi_observed_begin(cluster);
     *ret_cluster = cluster;
     return 0;
 }
@@ -374,8 +376,10 @@ void domus_cluster_close(domus_cluster *cluster)
 {
     if (cluster == NULL)
         return;
+    domi_observed_end(cluster);
     for (uint32_t i = 0; i < cluster->nodes_used; i++)
         free(cluster->nodes[i]);
+    free(cluster->listed);
     domus_picklers_free(cluster->picklers);
     free(cluster->parts);
     free(cluster->kinds);

@@ -104,6 +104,7 @@ static int end_register(domus_stack *stack, domi_registrar *registrar, const reg
         return domus_wait_all(stack, fail_stale);
     }
     at->revision = revision;
+    domi_listed_add(registrar->cluster, at);
     return domus_reply(stack, &domus_cluster_done_type, NULL);
 }
 

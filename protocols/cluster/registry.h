@@ -18,17 +18,21 @@
 
 #define DOMI_NAMES_MAX     65536u
 #define DOMI_NAMES_BUCKETS 1024u
+#define DOMI_UNLISTED      UINT32_MAX /* the place of a name that is not in the list */
 #define DOMI_KEY_SIZE      256u
 #define DOMI_ENTRY_BYTES   DOMI_NAME_BYTES /* the value of a name's entry */
 
 /* A name of an actor here. */
-typedef struct domi_name {
+typedef struct domi_name domi_name;
+
+struct domi_name {
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
     domus_address actor;
     domus_watch watch;
     uint64_t revision; /* of its entry; 0: it is being registered */
-    struct domi_name *next;
-} domi_name;
+    uint32_t place;    /* in the list of the cluster (listed.c) */
+    domi_name *next;
+};
 
 typedef struct domi_registrar {
     domus_cluster *cluster;
@@ -54,6 +58,16 @@ int domi_name_add(domus_stack *stack, domi_registrar *registrar, const char *nam
 /* Take a name out of the table; it is the caller's then. Returns NULL if it is not there. */
 domi_name *domi_name_take(domus_stack *stack, domi_registrar *registrar, const char *name);
 void domi_name_remove(domus_stack *stack, domi_registrar *registrar, const char *name);
+
+/* --- listed.c --------------------------------------------------------------------------------- */
+
+/* Make room in the list for so many names. Returns 0; -ENOMEM. */
+int domi_listed_reserve(domus_cluster *cluster, uint32_t count);
+
+/* Put a name that is registered into the list, for which there is room; take it out, if it is
+ * there. Both for the registrar alone. */
+void domi_listed_add(domus_cluster *cluster, domi_name *name);
+void domi_listed_remove(domus_cluster *cluster, domi_name *name);
 
 /* --- registrar.c ------------------------------------------------------------------------------ */
 

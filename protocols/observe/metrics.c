@@ -9,6 +9,7 @@
 #include "protocols/observe/observe.h"
 #include "protocols/observe/pairs.h"
 #include "protocols/observe/rows.h"
+#include "protocols/observe/sets.h"
 #include "protocols/observe/sources.h"
 
 #include <inttypes.h>
@@ -238,6 +239,7 @@ int domi_observe_metrics(domus_system *system, bool is_open, domus_slice *ret_te
     write_memory(&to, system);
     domi_behaviours_write_metrics(&to, &places);
     write_usage(&to, system);
+    domi_sets_write_metrics(&to, system);
     if (is_open)
         (void)domus_append_text(&to.out, "# EOF\n");
     domi_places_fini(&places);

@@ -12,6 +12,7 @@
     "/profile  counters as JSON: ?histograms=1; POST ?level=off|counters|histograms|spans\n"       \
     "/profile?cpu=10s  a CPU profile: &format=folded|svg&hz=99\n"                                  \
     "/trace    spans for ui.perfetto.dev: ?seconds=2\n"                                            \
+    "/cluster  nodes, their figures and names, if it is a node of a cluster: ?from=0&count=2000\n" \
     "/actors   what actors do: ?from=0&count=100&behaviour=NAME\n"                                 \
     "/config   the configuration, and where each value stands, as JSON\n"                          \
     "/log      the last lines of the log: ?level=error|warning|info&follow=1; POST ?level=\n"      \

@@ -6,7 +6,7 @@
  *    "runners": [{"pool": "work", "runner": 0, "times": {...}, "counters": {...}}, ...],
  *    "listeners": [{"listener": "127.0.0.1:7005", "name": "web", "served": true, "accepted": 1,
  *    "refused": 0, "open": 1, "closed": 0, "reset": 0}, ...],
- *    "memory": {...}, "usage": {...},
+ *    "sets": ["cluster"], "memory": {...}, "usage": {...},
  *    "behaviours": [{"thread": 0, "name": "shard", "kind": "state", "runs": 1, ...}, ...]}
  *
  * now_ns is of CLOCK_MONOTONIC, the version is that of domus, and the time up is that since the
@@ -20,6 +20,7 @@
 #include "protocols/observe/observe.h"
 #include "protocols/observe/pairs.h"
 #include "protocols/observe/rows.h"
+#include "protocols/observe/sets.h"
 #include "protocols/observe/sources.h"
 
 #include <errno.h>
@@ -189,6 +190,8 @@ int domi_observe_profile(domus_system *system, int histograms, domus_slice *ret_
     domi_listeners_write_json(&json, system);
     (void)domus_append_text(&json, ",\"pairs\":");
     domi_pairs_write_json(&json, system);
+    (void)domus_append_text(&json, ",\"sets\":");
+    domi_sets_write_names(&json, system);
     write_memory(&json, system);
     write_usage(&json, system);
     (void)domus_append_text(&json, ",\"behaviours\":");

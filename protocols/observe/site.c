@@ -10,6 +10,7 @@
 #include "protocols/observe/log.h"
 #include "protocols/observe/observe.h"
 #include "protocols/observe/page.h"
+#include "protocols/observe/sets.h"
 #include "protocols/observe/stalls.h"
 #include "protocols/observe/viewer.h"
 
@@ -87,7 +88,8 @@ enum {
     LOG,
     LOG_LEVEL,
     STALLS,
-    LIVE
+    LIVE,
+    SET
 };
 
 static const domus_http_route routes[] = {
@@ -99,6 +101,10 @@ static const domus_http_route routes[] = {
     {DOMUS_HTTP_ON(POST), "/log", LOG_LEVEL},  {DOMUS_HTTP_ON(GET), "/stalls", STALLS},
     {DOMUS_HTTP_ON(GET), "/live", LIVE},       {0, NULL, 0},
 };
+
+/* The route of a path that is none of these, and the name of a set. */
+static const domus_http_route routes_of_sets[] = {{DOMUS_HTTP_ON(GET), "/{set}", SET},
+                                                  {0, NULL, 0}};
 
 static domus_handler *const functions[] = {
     [INDEX] = domi_observe_serve_page,
@@ -114,6 +120,7 @@ static domus_handler *const functions[] = {
     [LOG_LEVEL] = domi_observe_serve_log_level,
     [STALLS] = domi_observe_serve_stalls,
     [LIVE] = domi_observe_serve_live,
+    [SET] = domi_observe_serve_set,
 };
 
 /* Returns whether a request is meant for this port. Browsers name a host always. */
@@ -129,7 +136,7 @@ static bool is_own_host(const domus_http_request *request)
  */
 static bool is_for_own_pages(uint32_t route)
 {
-    return route == ACTORS || route == LIVE || route == LOG || route == STALLS;
+    return route == ACTORS || route == LIVE || route == LOG || route == STALLS || route == SET;
 }
 
 static int take_request(domus_stack *stack, void *self, const void *payload)
@@ -139,6 +146,8 @@ static int take_request(domus_stack *stack, void *self, const void *payload)
 
     if (!is_own_host(payload))
         return domi_observe_say(stack, 421, "this port has another name\n");
+    if (match.allowed == 0 && domi_sets_have(domi_observed.observed, payload))
+        match = domus_http_find_route(routes_of_sets, payload);
     if (match.route != NULL && is_for_own_pages(match.route->id) &&
         !domi_observe_is_own_page(payload))
         return domi_observe_say(stack, 403, "not for a page of another site\n");

@@ -2,6 +2,7 @@
  * column for each thread, one for all, and the rate of that. Counters that are 0 have no row,
  * unless profile.zeros asks for them: of 80 counters a service moves some twenty, and a reader
  * looks for these. Each counter is in one group. */
+#include "runtime/control/figures.h"
 #include "runtime/policies/pool.h"
 #include "runtime/system/system.h"
 
@@ -379,6 +380,18 @@ static void add_pool(text *to, const domus_pool *pool)
     add_stalls(to, &shot);
 }
 
+/* --- tables of others --------------------------------------------------------------------------
+ */
+
+static void add_figures(text *to, const domus_system *system)
+{
+    bool room = to->length < to->size;
+
+    to->length +=
+        domi_figures_print((domus_system *)(uintptr_t)system, room ? to->at + to->length : NULL,
+                           room ? to->size - to->length : 0);
+}
+
 size_t domus_system_profile_table(const domus_system *system, char *at, size_t size)
 {
     text to = {.at = at, .size = size};
@@ -395,5 +408,6 @@ size_t domus_system_profile_table(const domus_system *system, char *at, size_t s
     add_stalls(&to, &shot);
     for (uint32_t i = 0; i < system->pool_count; i++)
         add_pool(&to, system->pools[i]);
+    add_figures(&to, system);
     return to.length;
 }

@@ -7,6 +7,7 @@
 #include "io/backend/choose.h"
 #include "io/completions/setup.h"
 #include "runtime/control/config_copy.h"
+#include "runtime/control/figures.h"
 #include "runtime/control/helpers.h"
 #include "runtime/control/stop.h"
 #include "runtime/control/thread_life.h"
@@ -125,6 +126,7 @@ static void sync_init(domus_system *system)
     pthread_mutex_init(&system->mutex, NULL);
     pthread_mutex_init(&system->outside_mutex, NULL);
     pthread_mutex_init(&system->stall_history.mutex, NULL);
+    pthread_mutex_init(&system->figures.mutex, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&system->changed, &attributes);
@@ -446,6 +448,7 @@ void domus_system_free(domus_system *system)
     pthread_cond_destroy(&system->changed);
     pthread_mutex_destroy(&system->outside_mutex);
     pthread_mutex_destroy(&system->stall_history.mutex);
+    domi_figures_end(system);
     pthread_mutex_destroy(&system->mutex);
     domi_memory_free(system->detached);
     domi_memory_unmap(system->threads, system->threads_bytes);

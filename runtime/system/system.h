@@ -15,6 +15,7 @@
 #include "runtime/os/cpus.h"
 #include "runtime/os/fork.h"
 #include "runtime/os/workers.h"
+#include "runtime/system/figures.h"
 #include "runtime/system/levels.h"
 #include "runtime/system/stall_history.h"
 #include "runtime/system/thread.h"
@@ -134,6 +135,7 @@ struct domus_system {
     _Atomic uint32_t profile_level;   /* the domus_profile_level that threads are to follow */
     domi_monitor monitor;             /* looks at the threads for stalls (monitor.h) */
     domi_stall_history stall_history; /* the last ones that it has found */
+    domi_figures figures;             /* tables of libraries and of the program */
 
     /* The fields up to `start_text` are orders to the threads and their reports. They are under
      * `mutex`, except `stop_step`, which is atomic. */

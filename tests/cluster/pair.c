@@ -146,6 +146,7 @@ static void open_node(uint32_t i)
 
     domus_config_init(&config);
     config.system.threads = threads;
+    config.observe.listen = "127.0.0.1:0"; /* for those who open the port */
     ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &domt_systems[i]), 0);
     ck_assert_int_eq(domus_system_start(domt_systems[i]), 0);
     options.name = "pair";

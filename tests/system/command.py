@@ -90,6 +90,7 @@ def wrong(pid, port):
     for words in (["nope"], ["stat", "-x"], ["stat", "2h"], ["stat", "0"], ["stat", "1", "0"], ["stat", "1", "1", "1"],
                   ["stat", "-p"], ["top", "-d", "1ms"], ["top", "-o", "x"], ["flame", "-d", "500ms"],
                   ["flame", "-d", "61s"], ["trace", "-d", "1500ms"], ["level", "much"], ["list", "x"],
+                  ["cluster", "-n", "0"], ["cluster", "-n", "10001"], ["cluster", "x"],
                   ["actors", "--state", "x"], ["actors", "-n", "0"], ["actors", "-cf"],
                   ["log", "-f", "--set-level", "info"], ["stat", "\x1b[31m"]):
         _, err = run(*words, status=2)
@@ -98,7 +99,7 @@ def wrong(pid, port):
     assert "usage" in run(status=2)[1]
     for words in (["--help"], ["-h"], ["help"], ["stat", "--help"], ["help", "top"]):
         assert run(*words)[0].startswith("usage: domus "), words
-    for name in ("list", "top", "stat", "actors", "trace", "flame", "log", "level"):
+    for name in ("list", "top", "stat", "actors", "trace", "flame", "log", "level", "cluster"):
         assert run(name, "-h")[0].startswith(f"usage: domus {name}")
     assert re.fullmatch(r"domus \d+\.\d+\.\d+\n", run("--version")[0])
 
@@ -248,6 +249,35 @@ class Port:
                                    "park_ns": look * 30, "turns": look}}]}).encode()]
 
 
+def fake_cluster(port):
+    """Tables of a cluster, whatever columns they have, and what is none."""
+    assert "this program is no node of a cluster" in run("cluster", status=1)[1]
+    columns = [{"name": name, "title": title, "kind": kind} for name, title, kind in (
+        ("node", "node", "label"), ("state", "state", "state"), ("rtt_ns", "round trip", "time"),
+        ("sent", "sent", "count"), ("odd", "o\x1bd", "text"))]
+    rows = [{"node": "a", "state": "up", "rtt_ns": 1500000, "sent": 12345, "odd": 3},
+            {"node": "b\x1b]0;x", "state": None, "rtt_ns": "x", "sent": 1e300, "odd": "n\n"}]
+    tables = [{"title": "Here", "columns": [{"name": "up", "title": "up", "kind": "amount"}], "rows": [{"up": 7}]},
+              {"title": "Nodes", "total": 5, "columns": columns, "rows": rows},
+              {"title": "Names", "total": 0, "columns": columns[:1], "rows": []},
+              {"title": "Parts", "total": 0, "columns": [{"name": "up", "kind": "amount"}], "rows": []}]
+    port.answers["GET /cluster?count=1000"] = (200, [json.dumps({"tables": tables}).encode()])
+    out, _ = run("cluster")
+    assert out.startswith("Here: up 7\n\nNODE ") and "\x1b" not in out and "Names" not in out and "Parts" not in out, out
+    assert re.search(r"^NODE +STATE +ROUND TRIP +SENT O\\X1BD$", out, re.M), out
+    assert re.search(r"^a +up +1\.500ms +12345 3$", out, re.M) and "b\\x1B]0;x " in out, out
+    assert out.endswith("n\\x0A\nand 3 more\n"), out
+    assert json.loads(run("cluster", "-j")[0]) == {"tables": tables}
+    port.answers["GET /cluster?count=1"] = port.answers["GET /cluster?count=1000"]
+    assert "and 4 more\n" in run("cluster", "-n", "1")[0]  # though the port says more than was asked for
+    many = {"tables": [{"title": "x", "columns": columns * 20, "rows": rows * 30000}, 3, {}, {"columns": [3, {}], "rows": [3]}]}
+    port.answers["GET /cluster?count=1000"] = (200, [json.dumps(many).encode()])
+    assert len(run("cluster")[0].splitlines()) <= 1010
+    for text in (b"", b"[]", b"{", b'{"tables":3}', b"\xff"):
+        port.answers["GET /cluster?count=1000"] = (200, [text])
+        assert "not to be read" in run("cluster", status=1)[1], text
+
+
 def fake():
     """What ports say in the form of the contract, and what hostile ones say."""
     path = os.path.join(REGISTRY, "fake.sock")
@@ -345,6 +375,7 @@ def fake():
     out, _ = run("actors")
     assert "\x1b" not in out and out.startswith("thread 0: stuck: no answer within 1000 ms, in a handler of \\x1Bx\n")
     assert re.search(r'^1/2\.3 +a b +READY +3 +2 +1\.500s  ask get to 0/1\.1; full  "na\\x1Bme"$', out, re.M), out
+    fake_cluster(port)
     # A port without an end, and a disk without room.
     piece = b"x" * (1 << 20)
     port.answers["GET /trace?seconds=4"] = lambda: (200, (piece for _ in range(1000)))

@@ -237,7 +237,7 @@ def try_many(browser, url):
 def try_looks(browser, url, axe):
     """Each part of the page in light, dark and on a phone."""
     go(browser, url + "?demo=3")
-    for part in ("behaviours", "stalls", "pairs", "listeners", "runners"):
+    for part in ("behaviours", "stalls", "pairs", "listeners", "runners", "set-cluster-nodes"):
         browser.wait("its part " + part, "!document.getElementById('%s-part').hidden" % part)
     browser.wait("a warning with its key", "document.querySelector('#warnings code').textContent === 'pools'")
     judge(browser, axe, "light")

@@ -18,5 +18,6 @@ extern const command command_flame;
 extern const command command_log;
 extern const command command_level;
 extern const command command_list;
+extern const command command_cluster;
 
 #endif

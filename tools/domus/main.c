@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 static const command *const commands[] = {
-    &command_list,  &command_top,   &command_stat, &command_actors,
-    &command_trace, &command_flame, &command_log,  &command_level,
+    &command_list,  &command_top, &command_stat,  &command_actors,  &command_trace,
+    &command_flame, &command_log, &command_level, &command_cluster,
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 

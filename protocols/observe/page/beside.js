@@ -1,5 +1,5 @@
-// Figures that the stream does not have: listeners, and who helps whom. They are fetched from
-// /profile now and then, if the program has them there.
+// Figures that the stream does not have: listeners, who helps whom, and which sets of tables there are.
+// They are fetched from /profile now and then, if the program has them there.
 
 const BESIDE_MS = 4000;
 
@@ -8,9 +8,10 @@ const beside = { at: -BESIDE_MS, isWanted: true };
 function takeBeside(profile) {
   const listeners = (profile.listeners || []).map((each) => [each.listener, each.name, each.accepted, each.open, each.refused || 0]);
   const pairs = (profile.pairs || []).map((each) => [each.thief, each.victim, each.steals, each.stand_ins]);
-  beside.isWanted = profile.listeners !== undefined || profile.pairs !== undefined;
+  beside.isWanted = profile.listeners !== undefined || profile.pairs !== undefined || profile.sets !== undefined;
   store.rows.listeners.take(listeners, store.count);
   store.rows.pairs.take(pairs, store.count);
+  takeSets(profile.sets || []);
 }
 
 async function lookBeside() {

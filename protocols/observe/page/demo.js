@@ -70,7 +70,20 @@ function demoText() {
     pairs: state.pairs.map((all, i) => [...DEMO_PAIRS[i], ...all]) };
 }
 
-demo.answer = (path) => (path === "/stalls" ? { stalls: [{ when_ns: 1, when: "2026-01-01T12:00:00Z", thread: 0, length_ns: 31e6,
+const DEMO_NODES = ["shop-1", "shop-2", "shop-3"];
+const DEMO_COLUMNS = [["node", "label"], ["state", "state"], ["note", "text"], ["id", "text"], ["threads", "amount"],
+  ["round trip", "time"], ["on the way", "bytes"], ["sent", "count"], ["received", "count"], ["refused", "faults"],
+  ["lost", "faults"], ["resent", "faults"]];
+
+function demoCluster() {
+  const rows = DEMO_NODES.map((node, i) => [node, i === 2 ? "down" : "up", i === 0 ? "this node" : "", String(i), 4, i * 180e3,
+    i * 2e5, i * demo.serial * 900, i * demo.serial * 800, 0, i === 2 ? 40 : 0, 0]);
+  const columns = DEMO_COLUMNS.map(([title, kind]) => ({ name: title, title, kind }));
+  return { set: "cluster", tables: [{ name: "nodes", title: "Nodes", is_list: false, from: 0, total: rows.length, columns,
+    rows: rows.map((row) => Object.fromEntries(row.map((value, i) => [columns[i].name, value]))) }] };
+}
+
+demo.answer = (path) => (path.startsWith("/cluster") ? demoCluster() : path === "/stalls" ? { stalls: [{ when_ns: 1, when: "2026-01-01T12:00:00Z", thread: 0, length_ns: 31e6,
   behaviour: "shard", type: "put", backtrace: ["compress", "shard_put", "domi_turn_begin"] }] } : null);
 
 // Show the past three minutes at once, and go on from there.

@@ -95,5 +95,6 @@ function tellTables() {
   showPart("listeners", listenerRows(from, to));
   showPart("pairs", pairRows(from, to));
   showPart("runners", runnerRows(from, to));
+  tellSets(from, to);
   tellWarnings(findWarnings({ from, to, threads, behaviours }));
 }

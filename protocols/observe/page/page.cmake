@@ -8,7 +8,7 @@ option(DOMUS_PAGE_CHARTS "Fetch uPlot, and build it into the live page of the ob
 set(page_folder ${PROJECT_SOURCE_DIR}/protocols/observe/page)
 set(page_build ${PROJECT_BINARY_DIR}/page)
 set(page_styles ${page_folder}/page.css)
-set(page_scripts words store view strips heat rates tables figures warnings stalls beside stream demo start)
+set(page_scripts words store view strips heat rates tables figures warnings stalls sets beside stream demo start)
 list(TRANSFORM page_scripts PREPEND ${page_folder}/)
 list(TRANSFORM page_scripts APPEND .js)
 

@@ -11,6 +11,7 @@ function begin(names) {
   $("level").replaceChildren(...names.levels.map((level) => element("option", "", level)));
   Object.assign(stalls, { count: -1, isWanted: true });
   beside.isWanted = true;
+  beginSets();
   makeStrips();
   makeTables();
   makeCharts();
@@ -39,6 +40,7 @@ function tell() {
   setTimeout(drawCharts);
   void lookForStalls();
   void lookBeside();
+  void lookAtSets();
 }
 
 function startPage() {

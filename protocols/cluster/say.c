@@ -1,0 +1,234 @@
+/* Tells the log of nodes and servers.
+ *
+ * A look compares the table with what the log was told last. Lines are bounded: a burst, and then
+ * one in a second. A change for which there is no line now is told by a later look, if it has not
+ * been undone by then. So neither a node that comes and goes, nor a stranger who makes up nodes,
+ * fills the log, and in the end it has the last state of each node.
+ *
+ * While this node has no server, all others are down to it, which one line says for all; they are
+ * told one by one when there has been a server again for so long that they could have been heard.
+ */
+#include "protocols/cluster/inside.h"
+
+#include <domus/log.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define BURST_LINES 32u /* at once */
+#define LOOK_LINES  16u /* about nodes in one look */
+#define SECOND_NS   UINT64_C(1000000000)
+
+/* A change of a node that is to be told. */
+typedef struct change {
+    char name[DOMUS_CLUSTER_NAME_MAX + 1];
+    domus_node_state from, to;
+    bool is_leaving;
+    uint64_t lasted_ns; /* how long it was down, if it is up again */
+} change;
+
+/* --- bound -------------------------------------------------------------------------------------
+ */
+
+static void refill(domi_said *said, uint64_t now_ns)
+{
+    uint64_t more = (now_ns - said->refilled_ns) / SECOND_NS;
+
+    if (said->began_ns == 0) {
+        *said = (domi_said){.began_ns = now_ns, .refilled_ns = now_ns, .lines = BURST_LINES};
+        return;
+    }
+    if (more == 0)
+        return;
+    said->refilled_ns += more * SECOND_NS;
+    said->lines = more < BURST_LINES - said->lines ? said->lines + (uint32_t)more : BURST_LINES;
+    if (said->lines > BURST_LINES / 2)
+        said->is_behind = false;
+}
+
+/* Returns whether a line may be written, and counts it. */
+static bool take_line(domi_said *said)
+{
+    if (said->lines == 0)
+        return false;
+    said->lines--;
+    return true;
+}
+
+/* --- servers -----------------------------------------------------------------------------------
+ */
+
+/* Returns how long this node has had a server; 0: it has none. */
+static uint64_t look_at_servers(domi_cluster_gateway *gateway, uint64_t now_ns)
+{
+    domus_cluster *cluster = gateway->cluster;
+    const domus_cluster_options *options = &cluster->options;
+    domi_said *said = &cluster->said;
+
+    domi_lock_take(&cluster->lock);
+    bool is_connected = cluster->is_connected;
+    uint64_t since_ns = cluster->connected_ns;
+    domi_lock_give(&cluster->lock);
+    if (is_connected && !said->has_server && take_line(said)) {
+        if (said->had_server)
+            domus_log_write(gateway->stack, DOMUS_LOG_INFO,
+                            "cluster %s: node %s has a server again, after %.1f s", options->name,
+                            options->node, (double)(since_ns - said->lost_ns) / 1e9);
+        else
+            domus_log_write(gateway->stack, DOMUS_LOG_INFO, "cluster %s: node %s has a server",
+                            options->name, options->node);
+        said->has_server = said->had_server = true;
+    } else if (!is_connected && said->has_server && take_line(said)) {
+        domus_log_write(gateway->stack, DOMUS_LOG_WARNING,
+                        "cluster %s: node %s has lost its servers: it goes on for its own actors, "
+                        "and other nodes are down to it",
+                        options->name, options->node);
+        said->has_server = false;
+        said->lost_ns = since_ns;
+    } else if (!is_connected && !said->had_server && !said->misses_server &&
+               now_ns - said->began_ns > options->down_after_ns && take_line(said)) {
+        domus_log_write(gateway->stack, DOMUS_LOG_WARNING,
+                        "cluster %s: node %s finds no server: it goes on for its own actors, and "
+                        "looks further",
+                        options->name, options->node);
+        said->misses_server = true;
+    }
+    return is_connected ? now_ns - since_ns : 0;
+}
+
+static void look_at_rival(domi_cluster_gateway *gateway)
+{
+    domus_cluster *cluster = gateway->cluster;
+
+    domi_lock_take(&cluster->lock);
+    bool is_rival = cluster->is_rival;
+    domi_lock_give(&cluster->lock);
+    if (!is_rival || cluster->said.is_rival || !take_line(&cluster->said))
+        return;
+    cluster->said.is_rival = true;
+    domus_log_write(gateway->stack, DOMUS_LOG_WARNING,
+                    "cluster %s: another program has begun later as node %s: to the others this "
+                    "one has ended",
+                    cluster->options.name, cluster->options.node);
+}
+
+/* --- nodes -------------------------------------------------------------------------------------
+ */
+
+/* True if the log is to be told that a node has got from one state to another. One that was never
+ * up is not told of. */
+static bool is_news(domus_node_state from, domus_node_state to, bool tells_down)
+{
+    if (to == DOMUS_NODE_UP)
+        return from != DOMUS_NODE_UP;
+    if (from == DOMUS_NODE_HEARD || from == DOMUS_NODE_ENDED)
+        return false;
+    return to == DOMUS_NODE_ENDED || (to == DOMUS_NODE_DOWN && from == DOMUS_NODE_UP && tells_down);
+}
+
+/* Note the changes to tell, as many as there are lines for. Returns how many; `ret_more` is set if
+ * there are more. */
+static uint32_t find_changes(domus_cluster *cluster, bool tells_down, change *changes,
+                             bool *ret_more)
+{
+    uint32_t count = 0;
+
+    *ret_more = false;
+    domi_lock_take(&cluster->lock);
+    for (uint32_t i = 0; i < cluster->nodes_used; i++) {
+        domi_node_record *record = cluster->nodes[i];
+        if (record == NULL || !is_news(record->said, record->state, tells_down))
+            continue;
+        if (count == LOOK_LINES || !take_line(&cluster->said)) {
+            *ret_more = true;
+            break;
+        }
+        change *one = &changes[count++];
+        *one = (change){.from = record->said,
+                        .to = record->state,
+                        .is_leaving = record->is_leaving,
+                        .lasted_ns = record->since_ns - record->said_ns};
+        memcpy(one->name, record->name, sizeof one->name);
+        record->said = record->state;
+        record->said_ns = record->since_ns;
+    }
+    domi_lock_give(&cluster->lock);
+    return count;
+}
+
+static void tell_change(domi_cluster_gateway *gateway, const change *one)
+{
+    const domus_cluster_options *options = &gateway->cluster->options;
+    const char *name = options->name;
+
+    if (one->to == DOMUS_NODE_UP && strcmp(one->name, options->node) == 0)
+        domus_log_write(gateway->stack, DOMUS_LOG_WARNING,
+                        "cluster %s: another node has the name of this one, %s", name, one->name);
+    else if (one->to == DOMUS_NODE_UP && one->from == DOMUS_NODE_DOWN)
+        domus_log_write(gateway->stack, DOMUS_LOG_INFO,
+                        "cluster %s: node %s is up again, after %.1f s", name, one->name,
+                        (double)one->lasted_ns / 1e9);
+    else if (one->to == DOMUS_NODE_UP)
+        domus_log_write(gateway->stack, DOMUS_LOG_INFO, "cluster %s: node %s is up", name,
+                        one->name);
+    else if (one->to == DOMUS_NODE_DOWN)
+        domus_log_write(gateway->stack, DOMUS_LOG_WARNING,
+                        "cluster %s: node %s is down: for %.1f s it was silent, or did not hear "
+                        "this node",
+                        name, one->name, (double)options->down_after_ns / 1e9);
+    else if (one->is_leaving)
+        domus_log_write(gateway->stack, DOMUS_LOG_INFO, "cluster %s: node %s has left", name,
+                        one->name);
+    else
+        domus_log_write(gateway->stack, DOMUS_LOG_INFO,
+                        "cluster %s: node %s has ended: its program has begun anew, or was silent "
+                        "for too long",
+                        name, one->name);
+}
+
+void domi_say_news(domi_cluster_gateway *gateway)
+{
+    domus_cluster *cluster = gateway->cluster;
+    uint64_t now_ns = domus_now_ns(gateway->stack);
+    change changes[LOOK_LINES];
+    bool has_more;
+
+    if (gateway->is_leaving)
+        return;
+    refill(&cluster->said, now_ns);
+    uint64_t connected_ns = look_at_servers(gateway, now_ns);
+    look_at_rival(gateway);
+    uint32_t count =
+        find_changes(cluster, connected_ns > cluster->options.down_after_ns, changes, &has_more);
+    for (uint32_t i = 0; i < count; i++)
+        tell_change(gateway, &changes[i]);
+    if (!has_more || cluster->said.lines > 0 || cluster->said.is_behind)
+        return;
+    cluster->said.is_behind = true;
+    domus_log_write(gateway->stack, DOMUS_LOG_WARNING,
+                    "cluster %s: nodes change too fast for the log: it tells of %u, and then of "
+                    "one in a second",
+                    cluster->options.name, BURST_LINES);
+}
+
+/* --- types -------------------------------------------------------------------------------------
+ */
+
+void domi_say_type(domi_cluster_gateway *gateway, const domus_type *type, int error)
+{
+    const char *why = strerrorname_np(-error);
+    uint32_t place = 0;
+
+    while (place < DOMI_TOLD_MAX && gateway->told[place] != NULL && gateway->told[place] != type)
+        place++;
+    if (place == DOMI_TOLD_MAX || gateway->told[place] == type)
+        return;
+    gateway->told[place] = type;
+    domus_log_write(
+        gateway->stack, DOMUS_LOG_WARNING,
+        "cluster %s: a message of type %s could not leave for another node: %s, %s (%d; "
+        "this is told once)",
+        gateway->cluster->options.name, type->name != NULL ? type->name : "?",
+        error == -ENOENT ? "it has no pickler" : "its pickler has refused it",
+        why != NULL ? why : "?", error);
+}

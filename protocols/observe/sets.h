@@ -1,0 +1,30 @@
+/* Tables that libraries and the program show of themselves (domus/figures.h): as metrics, and each
+ * set of them as JSON at a path of its name, such as /cluster:
+ *
+ *   {"set": "cluster", "tables": [
+ *     {"name": "nodes", "title": "Nodes", "is_list": false, "from": 0, "total": 3,
+ *      "columns": [{"name": "node", "title": "node", "kind": "label"}, ...],
+ *      "rows": [{"node": "a", "state": "up", "rtt_ns": 1, ...}, ...]}, ...]}
+ *
+ * ?from=0&count=2000 has a part of the rows of each table, and ?table=nodes one of them. Kinds are
+ * label, text, state, count, faults, amount, bytes and time, which is in ns. */
+#ifndef DOMI_PROTOCOLS_OBSERVE_SETS_H
+#define DOMI_PROTOCOLS_OBSERVE_SETS_H
+
+#include "protocols/observe/families.h"
+
+#include <domus/http.h>
+
+/* Returns whether the path of a request is that of a set. */
+bool domi_sets_have(domus_system *system, const domus_http_request *request);
+
+/* Answer a request for a set; a handler of a viewer. */
+int domi_observe_serve_set(domus_stack *stack, void *self, const void *payload);
+
+/* Write the families of all tables, each with at most DOMUS_OBSERVE_ROWS_COUNT rows. */
+void domi_sets_write_metrics(domi_metrics *to, domus_system *system);
+
+/* Write the names of all sets: ["cluster"]. */
+void domi_sets_write_names(domus_appender *json, domus_system *system);
+
+#endif

@@ -1,0 +1,14 @@
+/* Tables of figures (domus/figures.h), as the control of the system has them. */
+#ifndef DOMI_RUNTIME_CONTROL_FIGURES_H
+#define DOMI_RUNTIME_CONTROL_FIGURES_H
+
+#include "runtime/system/system.h"
+
+/* The system is freed: tell all tables that are left. */
+void domi_figures_end(domus_system *system);
+
+/* Print all tables but lists, each with its first rows (NUL-terminated, cut at `size` bytes).
+ * Returns the bytes of the whole text. */
+size_t domi_figures_print(domus_system *system, char *at, size_t size);
+
+#endif

@@ -1,0 +1,20 @@
+/* The tables of figures of a system (domus/figures.h). */
+#ifndef DOMI_RUNTIME_SYSTEM_FIGURES_H
+#define DOMI_RUNTIME_SYSTEM_FIGURES_H
+
+#include <domus/figures.h>
+
+#include <pthread.h>
+
+/* A reader holds the mutex while it reads, so that a table which is removed is read no more. No
+ * thread that runs actors takes it. */
+typedef struct domi_figures {
+    pthread_mutex_t mutex;
+    uint32_t count;
+    struct {
+        const domus_figures_table *table;
+        void *context;
+    } each[DOMUS_FIGURES_TABLES_MAX];
+} domi_figures;
+
+#endif

@@ -1,0 +1,312 @@
+/* The lines of the log about a cluster: one when a node is up, down, up again, has left or has
+ * begun anew, when this node has lost its servers and has one again, and when another node has its
+ * name; and few lines however much a stranger makes up. */
+#include "protocols/cluster/link.h"
+#include "runtime/system/system.h"
+#include "tests/cluster/broker.h"
+#include "tests/support/suite.h"
+
+#include <domus/cluster.h>
+#include <domus/domus.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define LINES_MAX 512u
+
+enum { A, B, NODES };
+
+static struct {
+    domus_testkit_cluster *sim;
+    uint32_t numbers[NODES];
+    domus_cluster *clusters[NODES];
+    domt_member gossip; /* a node that the test plays */
+    char lines[LINES_MAX][DOMUS_LOG_TEXT_MAX + 1];
+    domus_log_level levels[LINES_MAX];
+    uint32_t count;
+} world;
+
+/* --- the log of node a -------------------------------------------------------------------------
+ */
+
+static void note(void *context, domus_log_level level, uint32_t thread, const char *text)
+{
+    (void)context, (void)thread;
+    ck_assert_uint_lt(world.count, LINES_MAX);
+    world.levels[world.count] = level;
+    snprintf(world.lines[world.count++], sizeof world.lines[0], "%s", text);
+}
+
+static void fail_with_lines(const char *part)
+{
+    for (uint32_t i = 0; i < world.count; i++)
+        printf("  %s\n", world.lines[i]);
+    ck_abort_msg("'%s' is not there once", part);
+}
+
+/* Hold that one line has this part, and is of this level. */
+static void says_once(domus_log_level level, const char *part)
+{
+    uint32_t found = 0;
+
+    for (uint32_t i = 0; i < world.count; i++) {
+        if (strstr(world.lines[i], part) == NULL)
+            continue;
+        found++;
+        ck_assert_uint_eq(world.levels[i], level);
+    }
+    if (found != 1)
+        fail_with_lines(part);
+}
+
+static uint32_t count(const char *part)
+{
+    uint32_t found = 0;
+
+    for (uint32_t i = 0; i < world.count; i++)
+        found += strstr(world.lines[i], part) != NULL;
+    return found;
+}
+
+/* --- a user ------------------------------------------------------------------------------------
+ */
+
+static const domus_type order_type = {.name = "say order"};
+static const domus_type secret_type = {.name = "secret"};
+
+static int ignore(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return 0;
+}
+
+static const domus_behaviour plain = {
+    .name = "plain", .on = (const domus_on[]){{&secret_type, ignore, 0}, {NULL, NULL, 0}}};
+static const domus_cluster_export exports[] = {{.name = "plain", .behaviour = &plain},
+                                               {.name = NULL}};
+
+static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    ck_assert_int_eq(answer->error, 0);
+    domus_address far = ((const domus_cluster_spawned *)answer->payload)->address;
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(domus_notice(stack, far, &secret_type, NULL), 0);
+    return 0;
+}
+
+static int obey(domus_stack *stack, void *self, const void *payload)
+{
+    domus_node node;
+
+    (void)self, (void)payload;
+    ck_assert_int_eq(domus_cluster_find_node(world.clusters[A], "b", &node), 0);
+    return domus_cluster_spawn(stack, node, "plain", NULL, NULL, DOMT_SECOND, hear_spawned);
+}
+
+static const domus_behaviour user = {
+    .name = "user", .on = (const domus_on[]){{&order_type, obey, 0}, {NULL, NULL, 0}}};
+
+/* --- nodes -------------------------------------------------------------------------------------
+ */
+
+static domus_system *system_of(uint32_t node)
+{
+    return domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.numbers[node]));
+}
+
+static void open_cluster(uint32_t node, uint64_t seed)
+{
+    char error[200] = "";
+    const domus_cluster_options options = {
+        .name = "sim",
+        .node = node == A ? "a" : "b",
+        .heartbeat_ns = 100 * DOMT_MS,
+        .down_after_ns = 600 * DOMT_MS,
+        .exports = exports,
+        .open_client = domus_testkit_cluster_open_client,
+        .context = domus_testkit_cluster_context(world.sim, world.numbers[node]),
+        .seed = seed,
+    };
+
+    if (node == A) /* the kit writes no log: node a gets the test's */
+        system_of(A)->hooks.log = note;
+    ck_assert_msg(domus_cluster_open(system_of(node), &options, error, sizeof error,
+                                     &world.clusters[node]) == 0,
+                  "%s", error);
+}
+
+static void begin(uint32_t nodes, bool has_server)
+{
+    memset(&world, 0, sizeof world);
+    world.sim = domt_cluster_new(7, NULL);
+    if (!has_server)
+        ck_assert_int_eq(domus_testkit_cluster_stop_server(world.sim, 0), 0);
+    for (uint32_t node = A; node < nodes; node++) {
+        ck_assert_int_eq(domus_testkit_cluster_add_node(world.sim, NULL, &world.numbers[node]), 0);
+        open_cluster(node, 100 * (1 + node));
+    }
+    domt_pass(world.sim, 3 * DOMT_SECOND);
+}
+
+static void end(void)
+{
+    domus_testkit_cluster_free(world.sim);
+    for (uint32_t node = A; node < NODES; node++)
+        domus_cluster_close(world.clusters[node]);
+}
+
+/* Play a node that hears node a. */
+static void beat(uint64_t id, const char *name, uint64_t incarnation)
+{
+    domi_heartbeat beat = {.id = id,
+                           .incarnation = incarnation,
+                           .gateways = 1,
+                           .state = DOMI_BEAT_UP,
+                           .heard_count = 1};
+    const uint64_t heard[] = {domus_cluster_here(world.clusters[A]).id};
+    unsigned char bytes[DOMI_HEARTBEAT_MAX];
+
+    snprintf(beat.name, sizeof beat.name, "%s", name);
+    domt_publish_bytes(&world.gossip, "dm.sim.b", bytes, domi_heartbeat_write(&beat, heard, bytes));
+}
+
+/* --- tests -------------------------------------------------------------------------------------
+ */
+
+START_TEST(each_change_of_a_node_has_a_line)
+{
+    begin(2, true);
+    says_once(DOMUS_LOG_INFO, "cluster sim: node a has a server");
+    says_once(DOMUS_LOG_INFO, "cluster sim: node b is up");
+    ck_assert_uint_eq(world.count, 2);
+    ck_assert_int_eq(domus_testkit_cluster_cut(world.sim, world.numbers[B], DOMUS_EVERY,
+                                               DOMUS_BOTH_WAYS, DOMUS_CUT_LOSES),
+                     0);
+    domt_pass(world.sim, 2 * DOMT_SECOND);
+    says_once(DOMUS_LOG_WARNING, "cluster sim: node b is down: for 0.6 s it was silent");
+    ck_assert_int_eq(
+        domus_testkit_cluster_heal(world.sim, world.numbers[B], DOMUS_EVERY, DOMUS_BOTH_WAYS), 0);
+    domt_pass(world.sim, 5 * DOMT_SECOND);
+    says_once(DOMUS_LOG_INFO, "cluster sim: node b is up again, after ");
+    domus_cluster_leave(world.clusters[B]);
+    domt_pass(world.sim, DOMT_SECOND);
+    says_once(DOMUS_LOG_INFO, "cluster sim: node b has left");
+    ck_assert_uint_eq(world.count, 5);
+    end();
+}
+END_TEST
+
+START_TEST(node_that_begins_anew_has_ended_and_is_up)
+{
+    begin(2, true);
+    ck_assert_int_eq(domus_testkit_cluster_crash(world.sim, world.numbers[B], false), 0);
+    domus_cluster_close(world.clusters[B]);
+    ck_assert_int_eq(domus_testkit_cluster_start(world.sim, world.numbers[B]), 0);
+    open_cluster(B, 300);
+    domt_pass(world.sim, 2 * DOMT_SECOND);
+    says_once(DOMUS_LOG_INFO, "node b has ended: its program has begun anew");
+    ck_assert_uint_eq(count("node b is up"), 2);
+    ck_assert_uint_eq(world.count, 4);
+    end();
+}
+END_TEST
+
+/* That the others are down to a node without servers is no news of them. */
+START_TEST(node_says_that_it_is_alone_and_that_it_is_back)
+{
+    begin(2, true);
+    for (uint32_t i = 1; i <= 2; i++) {
+        ck_assert_int_eq(domus_testkit_cluster_stop_server(world.sim, 0), 0);
+        domt_pass(world.sim, 5 * DOMT_SECOND);
+        ck_assert_uint_eq(count("node a has lost its servers: it goes on for its own actors"), i);
+        ck_assert_uint_eq(count("server again"), i - 1);
+        ck_assert_int_eq(domus_testkit_cluster_start_server(world.sim, 0), 0);
+        domt_pass(world.sim, 5 * DOMT_SECOND);
+        ck_assert_uint_eq(count("node a has a server again, after "), i);
+    }
+    ck_assert_uint_eq(world.count, 6);
+    ck_assert_int_eq(domus_testkit_cluster_crash(world.sim, world.numbers[B], false), 0);
+    domt_pass(world.sim, DOMT_SECOND);
+    says_once(DOMUS_LOG_WARNING, "node b is down");
+    end();
+}
+END_TEST
+
+START_TEST(node_that_finds_no_server_says_so_once)
+{
+    begin(1, false);
+    says_once(DOMUS_LOG_WARNING, "node a finds no server: it goes on for its own actors");
+    domt_pass(world.sim, 5 * DOMT_SECOND);
+    ck_assert_uint_eq(world.count, 1);
+    ck_assert_int_eq(domus_testkit_cluster_start_server(world.sim, 0), 0);
+    domt_pass(world.sim, 5 * DOMT_SECOND);
+    says_once(DOMUS_LOG_INFO, "node a has a server");
+    ck_assert_uint_eq(world.count, 2);
+    end();
+}
+END_TEST
+
+START_TEST(another_node_of_the_same_name_is_told)
+{
+    begin(1, true);
+    domt_member_add(world.sim, NULL, &world.gossip);
+    domt_pass(world.sim, DOMT_SECOND);
+    for (uint32_t i = 0; i < 10; i++) {
+        beat(77, "a", 1);
+        domt_pass(world.sim, 100 * DOMT_MS);
+    }
+    says_once(DOMUS_LOG_WARNING, "another node has the name of this one, a");
+    for (uint32_t i = 0; i < 10; i++) {
+        beat(78, "a", UINT64_MAX);
+        domt_pass(world.sim, 100 * DOMT_MS);
+    }
+    says_once(DOMUS_LOG_WARNING, "another program has begun later as node a");
+    end();
+}
+END_TEST
+
+START_TEST(nodes_that_come_and_go_cannot_fill_the_log)
+{
+    char name[32];
+
+    begin(1, true);
+    domt_member_add(world.sim, NULL, &world.gossip);
+    domt_pass(world.sim, 30 * DOMT_SECOND);
+    for (uint32_t round = 0; round < 10; round++) { /* up for a moment, and down after 0.6 s */
+        for (uint32_t i = 0; i < 200; i++) {
+            snprintf(name, sizeof name, "x%u", i);
+            beat(1000 + i, name, 1);
+        }
+        domt_pass(world.sim, DOMT_SECOND);
+    }
+    ck_assert_uint_ge(world.count, 30);
+    ck_assert_uint_le(world.count, 2 + 32 + 1 + 11);
+    says_once(DOMUS_LOG_WARNING, "nodes change too fast for the log");
+    uint32_t before = world.count;
+    domt_pass(world.sim, 10 * DOMT_SECOND);
+    ck_assert_uint_le(world.count - before, 11);
+    end();
+}
+END_TEST
+
+START_TEST(type_that_does_not_travel_is_told_once)
+{
+    domus_address address;
+
+    begin(2, true);
+    ck_assert_int_eq(domus_outside_spawn(system_of(A), &user, NULL, &address), 0);
+    ck_assert_int_eq(domus_outside_notice(system_of(A), address, &order_type, NULL), 0);
+    domt_pass(world.sim, DOMT_SECOND);
+    says_once(DOMUS_LOG_WARNING, "a message of type secret could not leave for another node: it "
+                                 "has no pickler, ENOENT");
+    ck_assert_uint_eq(domus_cluster_count(world.clusters[A]).refused, 3);
+    ck_assert_uint_eq(world.count, 3);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("say", 60, each_change_of_a_node_has_a_line, node_that_begins_anew_has_ended_and_is_up,
+          node_says_that_it_is_alone_and_that_it_is_back, node_that_finds_no_server_says_so_once,
+          another_node_of_the_same_name_is_told, type_that_does_not_travel_is_told_once,
+          nodes_that_come_and_go_cannot_fill_the_log)
