@@ -261,6 +261,7 @@ int domus_cluster_open(struct domus_system *system, const domus_cluster_options 
     cluster->system = system;
     cluster->gateways = domus_system_threads(system);
     cluster->lock = (domi_lock)DOMI_LOCK_FREE;
+    cluster->wide.lock = (domi_lock)DOMI_LOCK_FREE;
     int result = prepare(cluster, options, error, error_size);
     if (result == 0) {
         cluster->addresses = calloc(cluster->gateways, sizeof *cluster->addresses);
@@ -298,6 +299,7 @@ void domus_cluster_close(domus_cluster *cluster)
         return;
     for (uint32_t i = 0; i < cluster->nodes_used; i++)
         free(cluster->nodes[i]);
+    domi_wide_free(&cluster->wide);
     domus_picklers_free(cluster->picklers);
     free(cluster->addresses);
     free(cluster->servers);
