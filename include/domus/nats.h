@@ -65,7 +65,7 @@ typedef struct domus_nats_message {
     uint16_t subject_size;
     uint16_t reply_at; /* where the reply begins in `bytes`; meaningless without one */
     uint16_t reply_size;
-    uint16_t status; /* of the line "NATS/1.0 503", 100..999; 0: none */
+    uint16_t status; /* of the line "NATS/1.0 503", 100..999; 0: none. Any publisher may set it */
 } domus_nats_message;
 
 /* The type of messages. Its `release` frees the bytes. */
@@ -102,7 +102,8 @@ static inline domus_slice domus_nats_payload(const domus_nats_message *message)
                            message->payload_size);
 }
 
-/* The block of headers as it came, from "NATS/1.0" to the empty line. */
+/* The block of headers as it came, from "NATS/1.0" to the empty line. Servers do not look at it, so
+ * a publisher may have sent any bytes: then no header is found, and `status` is 0. */
 static inline domus_slice domus_nats_headers(const domus_nats_message *message)
 {
     return domus_nats_part(message,

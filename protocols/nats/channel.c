@@ -15,6 +15,10 @@ static const domus_nats_stage_options greeting = {
     .line_max = 1024, .payload_max = 1024, .headers_max = 1024};
 static const domus_pipeline_stage greeting_stages[] = {{&domus_nats_stage, &greeting},
                                                        {NULL, NULL}};
+/* Bytes of a line. A server takes one of 4 KiB from a publisher unless it is told otherwise, and
+ * adds the number of the subscription. */
+#define LINE_MAX 32768u
+
 static const domus_pipeline greeting_pipeline = {.stages = greeting_stages};
 
 /* End the connection with an error. Returns 0. */
@@ -75,9 +79,9 @@ static int begin_pipeline(domus_stack *stack, domi_nats_client *client)
     bool is_upgrade = front != NULL && !client->options.tls_first;
     uint32_t count = 0;
 
-    client->stage_options = (domus_nats_stage_options){.payload_max = client->options.payload_max};
-    if (client->options.payload_max < 65536)
-        client->stage_options.headers_max = client->options.payload_max;
+    client->stage_options = (domus_nats_stage_options){.line_max = LINE_MAX,
+                                                       .payload_max = client->options.payload_max,
+                                                       .headers_max = client->options.payload_max};
     for (; is_upgrade && front->stage != NULL; front++)
         client->stages[count++] = *front;
     client->stages[count++] = (domus_pipeline_stage){&domus_nats_stage, &client->stage_options};

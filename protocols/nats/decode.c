@@ -111,15 +111,15 @@ static int read_message(const domi_nats_state *state, const char *bytes, size_t 
     return (int)(words[0].data - bytes);
 }
 
-/* Look at the headers of a message whose bytes are there. Returns 0; -EPROTO. */
-static int look_at_headers(domus_nats_message *message, const char *headers)
+/* Look at the headers of a message whose bytes are there. A server passes on what a publisher has
+ * sent without a look at it, so a block that is none has no status, and is no fault of the
+ * server. */
+static void look_at_headers(domus_nats_message *message, const char *headers)
 {
     domi_nats_bytes block = {headers, message->headers_size};
 
-    if (message->headers_size == 0)
-        return 0;
-    message->status = domi_nats_status(block);
-    return domi_nats_is_headers(block) ? 0 : -EPROTO;
+    if (message->headers_size != 0 && domi_nats_is_headers(block))
+        message->status = domi_nats_status(block);
 }
 
 /* Make the message that was gathered. Returns 0, or an error. */
@@ -134,8 +134,9 @@ static int end_gathering(domus_wire *wire, domi_nats_state *state)
     int error = domus_append_end(&state->bytes, &message.bytes);
     if (error != 0)
         return error;
+    look_at_headers(&message, domus_slice_data(domus_nats_headers(&message)));
     *made = message;
-    return look_at_headers(made, domus_slice_data(domus_nats_headers(&message)));
+    return 0;
 }
 
 /* Take what has come of a message that is gathered. */
@@ -199,9 +200,7 @@ static int decode_message(domus_wire *wire, domi_nats_state *state, const char *
     }
     if (bytes[whole - 2] != '\r' || bytes[whole - 1] != '\n')
         return -EPROTO;
-    int error = look_at_headers(&message, bytes + line);
-    if (error != 0)
-        return error;
+    look_at_headers(&message, bytes + line);
     domus_nats_message *made = domus_wire_notice(wire, &domus_nats_message_type);
     if (made == NULL)
         return -ENOMEM;

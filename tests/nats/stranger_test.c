@@ -1,0 +1,104 @@
+/* What other clients of the same servers may do to this one: a server passes on what they publish
+ * without a look at it, so nothing of that ends the connection of whoever has subscribed. */
+#include "tests/nats/world.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static domus_peer *peer;
+static uint64_t number; /* of the subscription */
+
+static void begin(const domus_nats_options *options)
+{
+    peer = domt_nats_ready(options, NULL);
+    number = domt_nats_subscribe("s.>", NULL, 0, 0);
+    (void)domt_nats_line(peer);
+}
+
+/* Let the server deliver headers and a payload. */
+static void deliver(const char *headers, size_t size, const char *payload)
+{
+    char line[100];
+
+    snprintf(line, sizeof line, "HMSG s.x %llu %zu %zu\r\n", (unsigned long long)number, size,
+             size + strlen(payload));
+    domt_nats_say(peer, line);
+    domt_ok(domus_peer_send(peer, headers, size));
+    domt_nats_say(peer, payload);
+    domt_nats_say(peer, "\r\n");
+}
+
+START_TEST(headers_that_are_none_are_passed_on)
+{
+    static const char *const blocks[] = {"abcd", "\r\n\r\n", "NATS/1.0 503\r\n", "NATS/9.0\r\n\r\n",
+                                         "NATS/1.0x503\r\n\r\n"};
+
+    begin(NULL);
+    for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
+        domus_nats_message message;
+        domus_slice name, value;
+        uint32_t from = 0;
+
+        deliver(blocks[i], strlen(blocks[i]), "hi");
+        domt_ok(domus_probe_expect(domt_probe, &domus_nats_message_type, SECOND, &message));
+        ck_assert(domus_slice_equals(domus_nats_headers(&message), blocks[i], strlen(blocks[i])));
+        ck_assert(domus_slice_equals(domus_nats_payload(&message), "hi", 2));
+        ck_assert_uint_eq(message.status, 0);
+        ck_assert_uint_eq(domus_nats_description(&message).size, 0);
+        ck_assert_int_eq(domus_nats_header_next(&message, &from, &name, &value), -ENOENT);
+        domus_nats_message_type.release(&message);
+    }
+    ck_assert(domt_nats_look().connected);
+    domt_nats_end();
+}
+END_TEST
+
+/* A server bounds headers by the size of a message alone. */
+START_TEST(headers_may_fill_a_message)
+{
+    static char headers[200000];
+
+    memset(headers, 'x', sizeof headers);
+    memcpy(headers, "NATS/1.0\r\nA: ", 13);
+    memcpy(headers + sizeof headers - 4, "\r\n\r\n", 4);
+    begin(NULL);
+    deliver(headers, sizeof headers, "hi");
+    domt_nats_gets(domt_probe, "s.x", "hi", 0);
+    ck_assert(domt_nats_look().connected);
+    domt_nats_end();
+}
+END_TEST
+
+/* A line of 4096 bytes, as a server takes from a publisher, gets longer by a number. */
+START_TEST(line_may_be_longer_than_that_of_the_publisher)
+{
+    static char subject[5000], line[6000];
+
+    memset(subject, 'y', 4085);
+    memcpy(subject, "s.", 2);
+    begin(NULL);
+    snprintf(line, sizeof line, "MSG %s %llu 2\r\nhi\r\n", subject, (unsigned long long)number);
+    domt_nats_say(peer, line);
+    domt_nats_gets(domt_probe, subject, "hi", 0);
+    domt_nats_end();
+}
+END_TEST
+
+/* The server repeats the subject in its error, and anybody may choose a subject. */
+START_TEST(subject_in_an_error_is_no_reason)
+{
+    begin(NULL);
+    domt_nats_say(peer, "-ERR 'Permissions Violation for Publish to \"authentication.x\"'\r\n");
+    domt_nats_happens(DOMUS_NATS_ERROR, 0);
+    domt_nats_say(peer, "-ERR 'Permissions Violation for Subscription to \"authorization\" using "
+                        "queue \"authentication\"'\r\n");
+    domt_nats_happens(DOMUS_NATS_ERROR, 0);
+    ck_assert(domt_nats_look().connected);
+    domt_nats_end();
+}
+END_TEST
+
+DOMT_MAIN("nats stranger", 60, headers_that_are_none_are_passed_on, headers_may_fill_a_message,
+          line_may_be_longer_than_that_of_the_publisher, subject_in_an_error_is_no_reason)
