@@ -211,10 +211,17 @@ static int on_pong(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Whether an error of the server says that it does not know this user, or not any more. */
+/* Whether an error of the server says that it does not know this user, or not any more. A subject
+ * that stands in it, between double quotes, may have any words. */
 static bool is_of_login(const char *text)
 {
-    return strcasestr(text, "authorization") != NULL || strcasestr(text, "authentication") != NULL;
+    size_t size = strcspn(text, "\"");
+    char words[DOMUS_NATS_TEXT_SIZE];
+
+    memcpy(words, text, size);
+    words[size] = '\0';
+    return strcasestr(words, "authorization") != NULL ||
+           strcasestr(words, "authentication") != NULL;
 }
 
 static int on_error(domus_stack *stack, void *self, const void *payload)
