@@ -107,31 +107,43 @@ static void let_flow(domus_stack *stack, const domi_kv_watch *watch, domus_slice
         domus_nats_publish_free(&publish);
 }
 
+/* Hear how many messages the server has delivered. With a heartbeat it has no more, unless it waits
+ * for this watch: entries that were there at the beginning may have gone before their turn. */
+static void hear_delivered(domus_stack *stack, domi_kv_watch *watch, uint64_t delivered,
+                           bool is_stalled)
+{
+    if (delivered != watch->next - 1)
+        domi_kv_retry(stack, watch);
+    else if (!is_stalled && !watch->is_initial_told)
+        (void)domi_kv_tell_initial(stack, watch);
+}
+
 /* Hear a heartbeat, or a request to say that all before it was handled. */
 static void hear_status(domus_stack *stack, domi_kv_watch *watch, const domus_nats_message *message)
 {
     domus_slice value;
     uint64_t delivered = 0;
     uint32_t from = 0;
+    bool is_stalled;
 
     if (message->status != 100) { /* the consumer was removed, or its server has ended */
         domi_kv_retry(stack, watch);
         return;
     }
     let_flow(stack, watch, domus_nats_reply_to(message));
-    if (domus_nats_header(message, "Nats-Consumer-Stalled", &from, &value) == 0)
+    is_stalled = domus_nats_header(message, "Nats-Consumer-Stalled", &from, &value) == 0;
+    if (is_stalled)
         let_flow(stack, watch, value);
     from = 0;
     if (domus_nats_header(message, "Nats-Last-Consumer", &from, &value) == 0 &&
-        domi_js_read_number(domus_slice_data(value), value.size, &delivered) == 0 &&
-        delivered != watch->next - 1)
-        domi_kv_retry(stack, watch);
+        domi_js_read_number(domus_slice_data(value), value.size, &delivered) == 0)
+        hear_delivered(stack, watch, delivered, is_stalled);
 }
 
 int domi_kv_hear(domus_stack *stack, domi_kv_watch *watch, const domus_nats_message *message)
 {
     watch->heard_ns = domus_now_ns(stack);
-    if (message->status == 0)
+    if (domi_js_is_delivered(message))
         return hear_entry(stack, watch, message);
     hear_status(stack, watch, message);
     return 0;
