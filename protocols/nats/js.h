@@ -139,6 +139,10 @@ typedef struct domi_js_place {
 /* Read it. Returns 0; -EPROTO. */
 int domi_js_read_place(domus_slice subject, domi_js_place *ret_place);
 
+/* Returns whether a message is one that a consumer delivers, and no word of the server. A status
+ * does not tell that, because a publisher may have put one into the headers. */
+bool domi_js_is_delivered(const domus_nats_message *message);
+
 /* Take a message of a consumer apart. `ret_message` gets the bytes of `message`, which it does not
  * keep. Returns 0; -EPROTO. */
 int domi_js_read_pushed(const domus_nats_message *message, domus_nats_stream_message *ret_message);

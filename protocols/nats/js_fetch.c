@@ -70,7 +70,7 @@ static bool is_of_fetch(const domi_js_consumer *consumer, const domus_nats_messa
 
 static void hear(domi_js_consumer *consumer, const domus_nats_message *message)
 {
-    if (message->status == 0) {
+    if (domi_js_is_delivered(message)) {
         keep_message(consumer, message);
         return;
     }

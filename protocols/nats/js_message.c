@@ -53,6 +53,13 @@ int domi_js_read_place(domus_slice subject, domi_js_place *ret_place)
     return 0;
 }
 
+bool domi_js_is_delivered(const domus_nats_message *message)
+{
+    domi_js_place place;
+
+    return message->status == 0 || domi_js_read_place(domus_nats_reply_to(message), &place) == 0;
+}
+
 /* Where a part of a message begins in its bytes. */
 static uint32_t offset_of(domus_slice bytes, domus_slice part)
 {
@@ -77,7 +84,7 @@ int domi_js_read_pushed(const domus_nats_message *message, domus_nats_stream_mes
     domi_js_place place;
     int error = domi_js_read_place(domus_nats_reply_to(message), &place);
 
-    if (error != 0 || message->status != 0 || place.sequence == 0)
+    if (error != 0 || place.sequence == 0)
         return -EPROTO;
     *ret_message = (domus_nats_stream_message){.sequence = place.sequence,
                                                .stored_ns = place.stored_ns,
@@ -208,15 +215,23 @@ static int read_json(const json_t *json, domus_nats_stream_message *ret_message)
     return error;
 }
 
+/* Returns whether an answer is a message as it is stored. Its status is that of its publisher; one
+ * of the server says that there is no message. */
+static bool is_stored(const domus_nats_message *message)
+{
+    domus_slice sequence;
+
+    return message->headers_size != 0 &&
+           (message->status == 0 || find_last(message, "Nats-Sequence", &sequence));
+}
+
 int domi_js_read_message(const domus_answer *answer, domus_nats_stream_message *ret_message)
 {
     json_t *json = NULL;
 
-    if (answer->error == 0 && answer->type == &domus_nats_message_type) {
-        const domus_nats_message *message = answer->payload;
-        if (message->status == 0 && message->headers_size != 0)
-            return read_direct(message, ret_message);
-    }
+    if (answer->error == 0 && answer->type == &domus_nats_message_type &&
+        is_stored(answer->payload))
+        return read_direct(answer->payload, ret_message);
     int error = domi_js_read(answer, DOMUS_NATS_PAYLOAD_LIMIT, &json);
     if (error != 0)
         return error;
