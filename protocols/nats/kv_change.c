@@ -20,19 +20,23 @@ static int ask_entry(domus_stack *stack, const domi_kv *kv, uint64_t revision, c
     return domi_js_ask_message(stack, &kv->js, revision, subject, then);
 }
 
-/* Read the newest entry of a key, also one of a delete. Ownership: the entry is the caller's. */
+/* Read the newest entry of a key, also one of a delete. Ownership: the entry is the caller's; after
+ * an error `ret_entry` is as it was. */
 static int read_entry(const domi_kv *kv, const domus_answer *answer, const char *key,
                       domus_nats_kv_entry *ret_entry)
 {
     domus_nats_stream_message message;
+    domus_nats_kv_entry entry;
     int error = domi_js_read_message(answer, &message);
 
     if (error != 0)
         return error;
-    error = domi_kv_read_entry(kv->bucket, &message, ret_entry);
-    if (error == 0 && !domus_slice_equals(domus_nats_kv_key(ret_entry), key, strlen(key)))
+    error = domi_kv_read_entry(kv->bucket, &message, &entry);
+    if (error == 0 && !domus_slice_equals(domus_nats_kv_key(&entry), key, strlen(key)))
         error = -ENOENT; /* the revision of another key */
-    if (error != 0)
+    if (error == 0)
+        *ret_entry = entry;
+    else
         domus_slice_free(message.bytes);
     return error;
 }

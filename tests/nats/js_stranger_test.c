@@ -1,0 +1,208 @@
+/* Answers that are right in form and wrong in what they say, and messages of publishers who have
+ * put into their headers what only a server says. */
+#include "tests/nats/js_world.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OPENED                                                                                     \
+    "{\"config\":{\"max_msgs_per_subject\":1,\"allow_direct\":true},\"state\":{\"messages\":0}}"
+#define GET "$JS.API.STREAM.MSG.GET.KV_b"
+
+static domt_js_world world;
+static domus_address inbox_of; /* who has subscribed */
+static uint64_t tag;
+
+static void begin(bool reads_any)
+{
+    domus_nats_kv_options options = {.bucket = "b", .reads_any = reads_any};
+
+    domt_js_begin(&world);
+    ck_assert_int_eq(domt_js_open_kv(&world, &options), 0);
+}
+
+static void expect_open(void)
+{
+    domt_js_expect_request(&world, "$JS.API.STREAM.INFO.KV_b", NULL, "");
+    domt_js_answer(&world, NULL, OPENED);
+}
+
+/* Expect that a watch or list makes a consumer, which has so many messages to deliver. */
+static void expect_consumer(uint64_t pending)
+{
+    char inbox[64], answer[200];
+
+    inbox_of = domt_js_expect_subscribe(&world, 40, &tag, inbox);
+    domt_js_expect_request(&world, "$JS.API.CONSUMER.CREATE.KV_b", NULL, NULL);
+    snprintf(answer, sizeof answer,
+             "{\"name\":\"c\",\"delivered\":{\"consumer_seq\":0,\"stream_seq\":0},"
+             "\"num_pending\":%llu}",
+             (unsigned long long)pending);
+    domt_js_answer(&world, NULL, answer);
+}
+
+static void deliver(unsigned delivery, unsigned revision, unsigned pending, const char *key,
+                    const char *headers)
+{
+    char reply[100], subject[100];
+
+    snprintf(reply, sizeof reply, "$JS.ACK.KV_b.c.1.%u.%u.1000.%u", revision, delivery, pending);
+    snprintf(subject, sizeof subject, "$KV.b.%s", key);
+    domt_js_deliver(&world, inbox_of, tag, domt_js_message(subject, reply, headers, "value"));
+}
+
+static void watch(void)
+{
+    static const domus_nats_kv_watch plain = {.heartbeat_ns = DOMT_SECOND};
+
+    begin(false);
+    ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_watch_type, &plain),
+                     0);
+    expect_open();
+}
+
+static void expect_watching(void)
+{
+    domus_nats_kv_watching watching;
+
+    ck_assert_int_eq(
+        domus_probe_expect(world.user, &domus_nats_kv_watching_type, DOMT_SECOND, &watching), 0);
+}
+
+static void expect_entry(const char *key)
+{
+    domus_nats_kv_entry entry;
+    int error = domus_probe_expect(world.user, &domus_nats_kv_entry_type, DOMT_SECOND, &entry);
+
+    ck_assert_msg(error == 0, "%s %s", key, domus_testkit_error(world.kit));
+    ck_assert(domt_js_is(domus_nats_kv_key(&entry), key));
+    ck_assert(domt_js_is(domus_nats_kv_value(&entry), "value"));
+    domus_slice_free(entry.bytes);
+}
+
+/* A server that answers with the entry of another key: it is freed once. */
+START_TEST(marker_of_another_key_is_none)
+{
+    domus_nats_kv_put put = {.condition = DOMUS_NATS_KV_IF_NONE, .key = "x"};
+    domus_nats_kv_revision revision;
+
+    begin(false);
+    ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_put_type, &put), 0);
+    expect_open();
+    domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", NULL);
+    domt_js_answer(&world, NULL, "{\"error\":{\"code\":400,\"err_code\":10071}}");
+    domt_js_expect_request(&world, GET, NULL, NULL);
+    domt_js_answer(&world, NULL, "{\"message\":{\"subject\":\"$KV.b.other\",\"seq\":3}}");
+    domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", NULL);
+    domt_js_answer(&world, NULL, "{\"seq\":4}");
+    ck_assert_int_eq(
+        domus_probe_expect(world.user, &domus_nats_kv_revision_type, DOMT_SECOND, &revision), 0);
+    domt_js_end(&world);
+}
+END_TEST
+
+/* A status in the headers of a stored message is that of its publisher. */
+START_TEST(stored_status_is_that_of_its_publisher)
+{
+    static const domus_nats_kv_get get = {.key = "x"};
+
+    watch();
+    expect_consumer(2);
+    expect_watching();
+    deliver(1, 4, 1, "x", "NATS/1.0 503\r\n\r\n");
+    expect_entry("x");
+    deliver(2, 5, 0, "y", "NATS/1.0 100\r\n\r\n");
+    expect_entry("y");
+    domt_js_end(&world);
+    begin(true);
+    ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_get_type, &get), 0);
+    expect_open();
+    domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b.$KV.b.x", NULL, "");
+    domt_js_answer(&world, "NATS/1.0 404\r\nNats-Subject: $KV.b.x\r\nNats-Sequence: 1\r\n\r\n",
+                   "value");
+    expect_entry("x");
+    domt_js_end(&world);
+}
+END_TEST
+
+/* It would come again and again, and nobody could acknowledge it. */
+START_TEST(stored_status_does_not_keep_a_message_from_being_fetched)
+{
+    static const domus_nats_consumer_options options = {.stream = "S", .durable = "d"};
+    static const domus_nats_consumer_fetch fetch = {.count = 1, .wait_ns = DOMT_SECOND};
+    domus_nats_batch batch;
+    char inbox[64];
+
+    domt_js_begin(&world);
+    ck_assert_int_eq(domt_js_open_consumer(&world, &options), 0);
+    ck_assert_int_eq(
+        domus_probe_ask(world.user, world.opened, &domus_nats_consumer_fetch_type, &fetch), 0);
+    inbox_of = domt_js_expect_subscribe(&world, 3, &tag, inbox);
+    domt_js_expect_request(&world, "$JS.API.CONSUMER.DURABLE.CREATE.S.d", NULL, NULL);
+    domt_js_answer(&world, NULL, "{\"name\":\"d\"}");
+    domt_js_expect(&world, &domus_nats_publish_type, "$JS.API.CONSUMER.MSG.NEXT.S.d", NULL, NULL,
+                   NULL);
+    ck_assert_int_eq(domus_probe_reply(world.client, &domus_nats_done_type, NULL), 0);
+    ck_assert_int_eq(domus_testkit_run(world.kit), 0);
+    domt_js_deliver(
+        &world, inbox_of, 0,
+        domt_js_message("s.1", "$JS.ACK.S.d.1.7.1.1000.0", "NATS/1.0 503\r\n\r\n", "job"));
+    ck_assert_int_eq(
+        domus_probe_expect(world.user, &domus_nats_batch_type, DOMT_SECOND / 10, &batch), 0);
+    ck_assert_uint_eq(batch.count, 1);
+    ck_assert_uint_eq(batch.messages[0].sequence, 7);
+    ck_assert(domt_js_is(domus_nats_stream_payload(&batch.messages[0]), "job"));
+    domus_nats_batch_type.release(&batch);
+    domt_js_end(&world);
+}
+END_TEST
+
+/* What was there when the consumer was made may be gone before it is delivered: no message says
+ * then that it was the last one, but the heartbeats of a server that has nothing to send do. */
+START_TEST(entries_that_go_meanwhile_are_not_waited_for)
+{
+    static const domus_nats_kv_keys all;
+    domus_nats_kv_initial initial;
+    domus_nats_kv_list list;
+
+    watch();
+    expect_consumer(3);
+    expect_watching();
+    deliver(1, 4, 2, "x", NULL);
+    expect_entry("x");
+    domt_js_deliver(&world, inbox_of, tag,
+                    domt_js_message("_INBOX.x", NULL,
+                                    "NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 1\r\n"
+                                    "Nats-Consumer-Stalled: a.b\r\n\r\n",
+                                    ""));
+    ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
+    domt_js_deliver(&world, inbox_of, tag,
+                    domt_js_message("_INBOX.x", NULL,
+                                    "NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 1\r\n\r\n",
+                                    ""));
+    ck_assert_int_eq(
+        domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND / 10, &initial), 0);
+    ck_assert_uint_eq(initial.revision, 4);
+    domt_js_end(&world);
+    begin(false);
+    ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_keys_type, &all), 0);
+    expect_open();
+    expect_consumer(2);
+    deliver(1, 4, 1, "x", NULL);
+    domt_js_deliver(&world, inbox_of, tag,
+                    domt_js_message("_INBOX.x", NULL,
+                                    "NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 1\r\n\r\n",
+                                    ""));
+    ck_assert_int_eq(
+        domus_probe_expect(world.user, &domus_nats_kv_list_type, DOMT_SECOND / 10, &list), 0);
+    ck_assert_uint_eq(list.count, 1);
+    domus_slice_free(list.bytes);
+    domt_js_end(&world);
+}
+END_TEST
+
+DOMT_MAIN("js_stranger", 20, marker_of_another_key_is_none, stored_status_is_that_of_its_publisher,
+          stored_status_does_not_keep_a_message_from_being_fetched,
+          entries_that_go_meanwhile_are_not_waited_for)
