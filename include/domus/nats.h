@@ -321,7 +321,8 @@ typedef struct domus_nats_options {
  * once, and takes all verbs meanwhile.
  *
  * Thread-safety: only from within a handler, with its stack.
- * Returns 0; -EINVAL for a wrong text or option; -EBADMSG for an nkey seed that is none; what
+ * Returns 0; -EINVAL for a wrong text (a server that is no host and port, or a text that is not
+ * UTF-8) or option; -EBADMSG for an nkey seed that is none; what
  * `check` of a stage returned; -E2BIG for too many servers or too long a text; and as
  * domus_spawn(). */
 DOMUS_API int domus_nats_open(domus_stack *stack, const domus_nats_options *options,

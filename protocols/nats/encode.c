@@ -147,6 +147,15 @@ static int encode_unsub(domus_wire *wire, const domus_nats_unsub *unsub)
 
 /* --- CONNECT ---------------------------------------------------------------------------------- */
 
+bool domi_nats_is_utf8(const char *text)
+{
+    json_t *string = json_string(text);
+    bool is_right = string != NULL;
+
+    json_decref(string);
+    return is_right;
+}
+
 /* Set a text of an object, if there is one. Returns false when it is no UTF-8, or without
  * memory. */
 static bool set_text(json_t *object, const char *key, const char *text)

@@ -96,6 +96,9 @@ bool domi_nats_is_subject(domi_nats_bytes subject);
 /* Whether bytes may be a queue group: bytes that print. */
 bool domi_nats_is_word(domi_nats_bytes word);
 
+/* Whether a text may be one of JSON (encode.c). */
+bool domi_nats_is_utf8(const char *text);
+
 /* Whether bytes may be a block of headers: the first line, and an empty one at the end. */
 bool domi_nats_is_headers(domi_nats_bytes headers);
 

@@ -17,7 +17,7 @@
 #define SEND_HIGH (2u * DOMI_NATS_WINDOW)
 #define SEND_MAX  (UINT64_C(2) * DOMUS_NATS_PAYLOAD_LIMIT)
 
-/* Copy a text. Returns 0; -E2BIG. */
+/* Copy a text. Returns 0; -E2BIG; -EINVAL for one that CONNECT, which is JSON, cannot have. */
 static int copy_text(char *to, size_t room, const char *text)
 {
     size_t size = text != NULL ? strnlen(text, room) : 0;
@@ -27,7 +27,7 @@ static int copy_text(char *to, size_t room, const char *text)
     if (size != 0)
         memcpy(to, text, size);
     to[size] = '\0';
-    return 0;
+    return domi_nats_is_utf8(to) ? 0 : -EINVAL;
 }
 
 static int read_texts(const domus_nats_options *options, domi_nats_client *client)

@@ -71,16 +71,17 @@ static bool is_port(const char *text)
     return port >= 1 && port <= 65535;
 }
 
-/* Whether a place with a port is "HOST:PORT", "[v6]:PORT", or "unix:PATH". */
-static bool is_place(const char *text)
+/* Whether a place with a port is "HOST:PORT", "[v6]:PORT", or "unix:PATH". The last one is not for a
+ * place that INFO has told, because nobody who says INFO may choose a socket of this machine. */
+static bool is_place(const char *text, bool is_told)
 {
     const char *colon = strrchr(text, ':');
 
     if (begins_with(text, strlen(text), "unix:"))
-        return text[5] != '\0';
+        return text[5] != '\0' && !is_told;
     if (colon == text || !is_port(colon + 1))
         return false;
-    return strchr(text, ':') == colon || (text[0] == '[' && colon[-1] == ']');
+    return strchr(text, ':') == colon || (text[0] == '[' && colon[-1] == ']' && colon > text + 2);
 }
 
 int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size, bool is_told)
@@ -103,7 +104,7 @@ int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size
     }
     memcpy(made.text, text, size);
     memcpy(made.text + size, port, strlen(port));
-    if (!is_place(made.text))
+    if (!is_place(made.text, is_told))
         return -EINVAL;
     for (uint32_t i = 0; i < client->servers_count; i++) {
         if (strcmp(client->servers[i].text, made.text) == 0)

@@ -213,7 +213,7 @@ START_TEST(servers_that_info_tells_are_taken)
     domus_peer *peer = domt_nats_accept(listener);
 
     (void)domt_nats_login(peer, "INFO {\"connect_urls\":[\"10.0.0.8:1\",\"" PLACE
-                                "\",\"user@x:1\",\"a b\"]}\r\n");
+                                "\",\"user@x:1\",\"a b\",\"unix:/run/x\",\"a:0\"]}\r\n");
     ck_assert_uint_eq(domt_nats_look().servers, 2);
     domus_peer_listener_close(listener);
     domus_peer_reset(peer);
@@ -228,7 +228,7 @@ END_TEST
 /* Servers that INFO tells do not take the places of those of the options. */
 START_TEST(servers_are_bounded)
 {
-    char text[2000] = "INFO {\"connect_urls\":[\"h:0\"";
+    char text[2000] = "INFO {\"connect_urls\":[\"h:99\"";
     domus_peer_listener *listener = domt_nats_begin(NULL);
     domus_peer *peer = domt_nats_accept(listener);
 
