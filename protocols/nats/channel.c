@@ -68,6 +68,7 @@ static void note_info(domus_stack *stack, domi_nats_client *client,
     if (info->lame_duck) {
         domi_nats_server *server = &client->servers[client->server];
         server->out_until_ns = domus_now_ns(stack) + client->options.backoff_max_ns;
+        client->is_lame = true;
         domi_nats_report(stack, client, DOMUS_NATS_LAME_DUCK, 0, server->text);
     }
 }

@@ -150,10 +150,12 @@ void domi_nats_blame(domi_nats_client *client, uint64_t now_ns, int error)
 
     if (!client->was_ready)
         client->counted.failures++;
-    if (has_lived)
-        server->failures = 0;
-    else
+    if (!has_lived)
         leave_out(client, server, now_ns, error == -EACCES);
+    else
+        server->failures = 0;
+    if (client->is_lame && client->servers_count > 1) /* it closes a while after it has said so */
+        server->out_until_ns = now_ns + client->options.backoff_max_ns;
 }
 
 uint32_t domi_nats_count_left_out(const domi_nats_client *client, uint64_t now_ns)
@@ -255,6 +257,7 @@ int domi_nats_connect(domus_stack *stack, domi_nats_client *client)
     client->connection = (domus_address){NULL, 0};
     client->error = 0;
     client->was_ready = false;
+    client->is_lame = false;
     client->epoch++;
     client->begun_ns = now_ns;
     int result = domus_connect(stack, client->servers[server].text, &options, on_connected);

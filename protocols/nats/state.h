@@ -119,6 +119,7 @@ typedef struct domi_nats_client {
     uint64_t begun_ns;   /* when the connect was begun, and then when the server has accepted */
     int error;           /* why the last connection has ended */
     bool was_ready;
+    bool is_lame; /* the server of the connection has said that it is about to stop */
     bool is_pumping;
     uint32_t max_payload;
     bool has_headers;

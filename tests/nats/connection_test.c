@@ -254,6 +254,35 @@ START_TEST(lame_duck_is_told)
 }
 END_TEST
 
+/* It closes its connections one after the other, up to minutes later. */
+START_TEST(lame_duck_is_left_out_when_it_closes)
+{
+    static const domus_nats_options options = {.servers = PLACE ",10.0.0.8:1",
+                                               .ping_interval_ns = 3600 * SECOND};
+    domus_peer_listener *listeners[2];
+    domus_peer *peer;
+
+    domt_nats_make();
+    listeners[0] = domt_nats_listen(PLACE);
+    listeners[1] = domt_nats_listen("10.0.0.8:1");
+    domt_nats_open(&options);
+    int at = domus_peer_accept(listeners[0], SECOND, &peer) == 0 ? 0 : 1;
+    if (at == 1)
+        peer = domt_nats_accept(listeners[1]);
+    for (int i = 0; i < 8; i++) {
+        (void)domt_nats_login(peer, NULL);
+        domt_nats_say(peer, "INFO {\"ldm\":true}\r\n");
+        domt_nats_happens(DOMUS_NATS_LAME_DUCK, 0);
+        domt_nats_pass(60 * SECOND);
+        domus_peer_reset(peer);
+        domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+        at = 1 - at;
+        domt_ok(domus_peer_accept(listeners[at], SECOND, &peer));
+    }
+    domt_nats_end();
+}
+END_TEST
+
 /* --- slow ones -------------------------------------------------------------------------------- */
 
 /* A server that does not read: what it does not take waits here, up to the bound, is sent when it
@@ -340,4 +369,5 @@ DOMT_MAIN("nats connection", 60, client_comes_back_and_subscribes_again,
           what_waits_is_bounded, asks_that_wait_are_bounded, buffer_takes_its_last_byte,
           backoff_doubles_up_to_its_bound, client_goes_to_another_server,
           servers_that_info_tells_are_taken, servers_are_bounded, lame_duck_is_told,
-          slow_server_lets_messages_wait, order_is_kept_on_a_slow_connection)
+          lame_duck_is_left_out_when_it_closes, slow_server_lets_messages_wait,
+          order_is_kept_on_a_slow_connection)
