@@ -41,6 +41,10 @@ int64_t domi_js_read_base64(const char *text, size_t size, char *to);
 /* The random numbers of an actor; of seed 0 the kernel gives the first one. */
 uint64_t domi_js_seed(uint64_t seed);
 
+/* The next one of the numbers. An actor that is made gets one as its first: then the two have
+ * different ones from there on. */
+uint64_t domi_js_draw(uint64_t *random);
+
 /* Make the name of an inbox that nobody else has. */
 void domi_js_make_inbox(uint64_t *random, char inbox[DOMI_JS_INBOX_SIZE]);
 

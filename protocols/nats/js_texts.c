@@ -122,6 +122,15 @@ uint64_t domi_js_seed(uint64_t seed)
     return seed;
 }
 
+uint64_t domi_js_draw(uint64_t *random) /* splitmix64 */
+{
+    uint64_t bits = *random += UINT64_C(0x9e3779b97f4a7c15);
+
+    bits = (bits ^ (bits >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    bits = (bits ^ (bits >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return bits ^ (bits >> 31);
+}
+
 void domi_js_make_inbox(uint64_t *random, char inbox[DOMI_JS_INBOX_SIZE])
 {
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUV";
@@ -130,10 +139,7 @@ void domi_js_make_inbox(uint64_t *random, char inbox[DOMI_JS_INBOX_SIZE])
 
     memcpy(inbox, prefix, at);
     for (size_t word = 0; word < 2; word++) {
-        uint64_t bits = *random += UINT64_C(0x9e3779b97f4a7c15);
-        bits = (bits ^ (bits >> 30)) * UINT64_C(0xbf58476d1ce4e5b9); /* splitmix64 */
-        bits = (bits ^ (bits >> 27)) * UINT64_C(0x94d049bb133111eb);
-        bits ^= bits >> 31;
+        uint64_t bits = domi_js_draw(random);
         for (size_t i = 0; i < 11; i++, bits >>= 5)
             inbox[at++] = digits[bits & 31];
     }

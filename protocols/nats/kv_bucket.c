@@ -16,12 +16,9 @@
 static int hand_over(domus_stack *stack, domi_kv *kv)
 {
     const domus_spawn_options options = {.mailbox_max = WATCH_MAILBOX};
-    domi_kv_watch watch = {.client = kv->js.client};
-    uint64_t random = domi_js_seed(kv->random);
+    domi_kv_watch watch = {.client = kv->js.client, .random = domi_js_draw(&kv->random)};
     domus_address address;
 
-    domi_js_make_inbox(&kv->random, watch.inbox); /* moves the bucket's numbers on */
-    watch.random = random;
     memcpy(watch.bucket, kv->bucket, sizeof kv->bucket);
     int error = domus_spawn_with(stack, &domi_kv_watch_behaviour, &watch, &options, &address);
     if (error != 0)

@@ -159,6 +159,35 @@ START_TEST(stored_status_does_not_keep_a_message_from_being_fetched)
 }
 END_TEST
 
+/* Two watches of a bucket, of which the first one begins a second round: it would hear the other's
+ * messages if they had an inbox in common. */
+START_TEST(each_round_of_each_watch_has_an_inbox_of_its_own)
+{
+    static const domus_nats_kv_watch plain = {.heartbeat_ns = DOMT_SECOND};
+    char inboxes[6][64];
+
+    watch();
+    for (int i = 0; i < 6; i++) {
+        if (i == 3) { /* the other one begins */
+            ck_assert_int_eq(
+                domus_probe_ask(world.user, world.opened, &domus_nats_kv_watch_type, &plain), 0);
+        }
+        inbox_of = domt_js_expect_subscribe(&world, 40, &tag, inboxes[i]);
+        domt_js_expect_request(&world, "$JS.API.CONSUMER.CREATE.KV_b", NULL, NULL);
+        domt_js_answer(&world, NULL, "{\"delivered\":{\"stream_seq\":0},\"num_pending\":1}");
+        if (i % 3 == 0)
+            expect_watching();
+        if (i != 2) /* begin the next round */
+            deliver(9, 9, 9, "x", NULL);
+        if (i != 2)
+            domt_js_expect_unsubscribe(&world, 40);
+        for (int k = 0; k < i; k++)
+            ck_assert_str_ne(inboxes[i], inboxes[k]);
+    }
+    domt_js_end(&world);
+}
+END_TEST
+
 /* What was there when the consumer was made may be gone before it is delivered: no message says
  * then that it was the last one, but the heartbeats of a server that has nothing to send do. */
 START_TEST(entries_that_go_meanwhile_are_not_waited_for)
@@ -205,4 +234,5 @@ END_TEST
 
 DOMT_MAIN("js_stranger", 20, marker_of_another_key_is_none, stored_status_is_that_of_its_publisher,
           stored_status_does_not_keep_a_message_from_being_fetched,
+          each_round_of_each_watch_has_an_inbox_of_its_own,
           entries_that_go_meanwhile_are_not_waited_for)
