@@ -40,7 +40,8 @@ void domi_kv_make_subject(const char *bucket, const char *key, char subject[DOMI
 /* --- entries (kv_entry.c) --------------------------------------------------------------------- */
 
 /* Make an entry of a message of the bucket's stream; it gets the bytes of the message. Returns 0;
- * -EPROTO when the subject is none of this bucket. */
+ * -EPROTO when the subject is none of this bucket; -EMSGSIZE for a longer key than there may be,
+ * which a client without bounds has stored. */
 int domi_kv_read_entry(const char *bucket, const domus_nats_stream_message *message,
                        domus_nats_kv_entry *ret_entry);
 
@@ -50,6 +51,16 @@ int domi_kv_read_entry(const char *bucket, const domus_nats_stream_message *mess
 #define DOMI_KV_BACKOFF_MAX UINT64_C(5000000000)
 #define DOMI_KV_ROUNDS_MAX  4u /* consumers that a list may need */
 
+/* The keys of a list (kv_list.c). */
+typedef struct domi_kv_keys {
+    char *bytes;
+    uint32_t *slots; /* where each key begins in `bytes`, at a place of its hash; 0: free */
+    uint32_t size;
+    uint32_t room;
+    uint32_t slots_count; /* a power of two */
+    uint32_t count;       /* with those that have lost their value */
+} domi_kv_keys;
+
 /* The state of the actor of a watch or list. */
 typedef struct domi_kv_watch {
     domus_address client;
@@ -58,17 +69,21 @@ typedef struct domi_kv_watch {
     uint64_t round;        /* number of the consumer; the tag of its subscription */
     uint64_t subscription; /* 0: there is none */
     uint64_t next;         /* sequence of the next delivery of the consumer */
-    uint64_t last;         /* revision of the last entry that was told; 0: none was */
-    uint64_t heard_ns;     /* when the server has sent something last */
+    uint64_t there;        /* entries that the round had to deliver when it began */
+    uint64_t
+        met;           /* entries that it has delivered; of a list, each key once. While keys change
+                          nats-server 2.9 says      too early that none is pending, so both have to be so */
+    uint64_t last;     /* revision of the last entry that was told; 0: none was */
+    uint64_t heard_ns; /* when the server has sent something last */
     uint64_t backoff_ns;
     bool is_opening;      /* the consumer is being made; messages for it are put aside */
     bool is_live;         /* messages of the round are told */
     bool is_accepted;     /* the ask was answered */
     bool is_initial_told; /* the watcher has been told that the initial entries are there */
     bool is_list;
-    domus_kept asked;     /* of a list: the ask, once it is kept */
-    domus_appender bytes; /* of a list: its keys */
-    uint32_t count;
+    domus_kept asked;               /* of a list: the ask, once it is kept */
+    domi_kv_keys keys;              /* of a list: those that it has met in this round */
+    uint64_t seed;                  /* of their hashes */
     char inbox[DOMI_JS_INBOX_SIZE]; /* of the round */
     char bucket[DOMUS_NATS_KV_BUCKET_MAX + 1];
 } domi_kv_watch;
@@ -100,6 +115,9 @@ int domi_kv_hear(domus_stack *stack, domi_kv_watch *watch, const domus_nats_mess
 
 /* Answer a list with its keys, and end (kv_list.c). Returns 0. */
 int domi_kv_end_list(domus_stack *stack, domi_kv_watch *watch);
+
+/* Forget the keys of a list. */
+void domi_kv_drop_list(domi_kv_watch *watch);
 
 /* Add an entry to a list. Returns 0; -E2BIG; -ENOMEM. */
 int domi_kv_add_to_list(domi_kv_watch *watch, const domus_nats_kv_entry *entry);

@@ -42,8 +42,10 @@ int domi_kv_read_entry(const char *bucket, const domus_nats_stream_message *mess
     domus_slice subject = domus_nats_stream_subject(message);
     uint32_t key_at = find_key(bucket, subject);
 
-    if (key_at == 0 || subject.size - key_at > DOMUS_NATS_KV_KEY_MAX)
+    if (key_at == 0)
         return -EPROTO;
+    if (subject.size - key_at > DOMUS_NATS_KV_KEY_MAX)
+        return -EMSGSIZE;
     domus_nats_kv_operation operation = operation_of(message);
     *ret_entry = (domus_nats_kv_entry){
         .bytes = message->bytes,

@@ -1,33 +1,143 @@
 /* Lists of keys: a watch that tells nobody, and answers with the keys once it has met all of them.
- */
+ *
+ * A key that changes meanwhile is met again, and one that is deleted loses its place. So the keys
+ * lie one behind the other, each behind a byte that says whether it has a value and one with its
+ * size, and a table finds them by their hash. */
 #include "protocols/nats/kv.h"
 
 #include <domus/spawn.h>
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEAD        2u   /* bytes before a key */
+#define ROOM_LEAST  512u /* bytes */
+#define SLOTS_LEAST 64u
+
+static uint64_t hash_of(uint64_t seed, const char *key, uint32_t size)
+{
+    uint64_t hash = seed ^ UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+
+    for (uint32_t i = 0; i < size; i++)
+        hash = (hash ^ (unsigned char)key[i]) * UINT64_C(0x100000001b3);
+    return hash ^ hash >> 32;
+}
+
+/* The slot of a key: that in which it is, or a free one, in which there is 0. */
+static uint32_t *find(const domi_kv_keys *keys, uint64_t seed, const char *key, uint32_t size)
+{
+    uint32_t mask = keys->slots_count - 1;
+    uint32_t at = (uint32_t)hash_of(seed, key, size) & mask;
+
+    for (;; at = (at + 1) & mask) {
+        const char *there = keys->bytes + keys->slots[at];
+        if (keys->slots[at] == 0 ||
+            ((unsigned char)there[-1] == size && memcmp(there, key, size) == 0))
+            return &keys->slots[at];
+    }
+}
+
+/* Make the table twice as large. Returns 0; -ENOMEM. */
+static int grow_table(domi_kv_keys *keys, uint64_t seed)
+{
+    domi_kv_keys grown = *keys;
+
+    grown.slots_count = keys->slots_count != 0 ? 2 * keys->slots_count : SLOTS_LEAST;
+    grown.slots = calloc(grown.slots_count, sizeof *grown.slots);
+    if (grown.slots == NULL)
+        return -ENOMEM;
+    for (uint32_t at = 0; at < keys->size;) {
+        uint32_t size = (unsigned char)keys->bytes[at + 1];
+        *find(&grown, seed, keys->bytes + at + HEAD, size) = at + HEAD;
+        at += HEAD + size;
+    }
+    free(keys->slots);
+    *keys = grown;
+    return 0;
+}
+
+/* Make room for `size` more bytes. Returns 0; -ENOMEM. */
+static int grow_bytes(domi_kv_keys *keys, uint32_t size)
+{
+    uint32_t room = keys->room != 0 ? keys->room : ROOM_LEAST;
+
+    while (room - keys->size < size)
+        room *= 2;
+    if (room == keys->room)
+        return 0;
+    char *bytes = realloc(keys->bytes, room);
+    if (bytes == NULL)
+        return -ENOMEM;
+    keys->bytes = bytes;
+    keys->room = room;
+    return 0;
+}
+
+/* Add a key that is not there. Returns 0; -E2BIG; -ENOMEM. */
+static int add(domi_kv_keys *keys, uint64_t seed, const char *key, uint32_t size)
+{
+    if (keys->count == DOMUS_NATS_KV_KEYS_MAX ||
+        keys->size - keys->count + size + 1 > DOMUS_NATS_KV_KEYS_BYTES) /* as a list has them */
+        return -E2BIG;
+    int error = grow_bytes(keys, HEAD + size);
+    if (error == 0 && 2 * keys->count >= keys->slots_count)
+        error = grow_table(keys, seed);
+    if (error != 0)
+        return error;
+    char *at = keys->bytes + keys->size;
+    at[0] = 1;
+    at[1] = (char)size;
+    memcpy(at + HEAD, key, size);
+    *find(keys, seed, key, size) = keys->size + HEAD;
+    keys->size += HEAD + size;
+    keys->count++;
+    return 0;
+}
 
 int domi_kv_add_to_list(domi_kv_watch *watch, const domus_nats_kv_entry *entry)
 {
+    domi_kv_keys *keys = &watch->keys;
     domus_slice key = domus_nats_kv_key(entry);
+    const char *data = domus_slice_data(key);
+    uint32_t at = keys->count != 0 ? *find(keys, watch->seed, data, key.size) : 0;
+    bool has_value = entry->operation == DOMUS_NATS_KV_PUT;
 
-    if (entry->operation != DOMUS_NATS_KV_PUT)
-        return 0;
-    if (watch->count == DOMUS_NATS_KV_KEYS_MAX)
-        return -E2BIG;
-    watch->bytes.size_max = DOMUS_NATS_KV_KEYS_BYTES;
-    int error = domus_append(&watch->bytes, domus_slice_data(key), key.size);
-    if (error == 0)
-        error = domus_append(&watch->bytes, "\n", 1);
-    if (error != 0)
-        return error == -EMSGSIZE ? -E2BIG : error;
-    watch->count++;
-    return 0;
+    watch->met += at == 0;
+    if (at != 0)
+        keys->bytes[at - HEAD] = has_value;
+    return at == 0 && has_value ? add(keys, watch->seed, data, key.size) : 0;
+}
+
+void domi_kv_drop_list(domi_kv_watch *watch)
+{
+    free(watch->keys.bytes);
+    free(watch->keys.slots);
+    watch->keys = (domi_kv_keys){.count = 0};
+}
+
+/* Make the answer. Returns 0; -ENOMEM. */
+static int make_list(const domi_kv_keys *keys, domus_nats_kv_list *ret_list)
+{
+    domus_appender lines = {0};
+
+    ret_list->count = 0;
+    for (uint32_t at = 0; at < keys->size;) {
+        uint32_t size = (unsigned char)keys->bytes[at + 1];
+        if (keys->bytes[at] != 0) {
+            (void)domus_append(&lines, keys->bytes + at + HEAD, size);
+            (void)domus_append(&lines, "\n", 1);
+            ret_list->count++;
+        }
+        at += HEAD + size;
+    }
+    return domus_append_end(&lines, &ret_list->bytes);
 }
 
 int domi_kv_end_list(domus_stack *stack, domi_kv_watch *watch)
 {
-    domus_nats_kv_list list = {.count = watch->count};
-    int error = domus_append_end(&watch->bytes, &list.bytes);
+    domus_nats_kv_list list;
+    int error = make_list(&watch->keys, &list);
 
     if (error != 0)
         return domi_kv_give_up(stack, watch, error);

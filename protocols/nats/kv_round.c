@@ -142,6 +142,8 @@ static int on_made(domus_stack *stack, void *self, const domus_answer *answer)
         watch->options.from = consumer.before + 1; /* for rounds behind this one */
     watch->is_opening = false;
     watch->is_live = true;
+    watch->there = consumer.pending;
+    watch->met = 0;
     watch->heard_ns = domus_now_ns(stack);
     domus_unstash(stack);
     if (consumer.pending == 0 && !watch->is_initial_told)
@@ -184,8 +186,8 @@ int domi_kv_begin_round(domus_stack *stack, domi_kv_watch *watch)
         watch->is_opening = true;
         watch->is_live = false;
         if (watch->is_list) { /* each round of a list begins with the first key */
-            domus_append_drop(&watch->bytes);
-            watch->count = 0;
+            domi_kv_drop_list(watch);
+            watch->seed = domi_js_draw(&watch->random);
             watch->last = 0;
         }
         result =

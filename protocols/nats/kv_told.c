@@ -11,6 +11,8 @@
 
 #include <errno.h>
 
+#define MORE 1024u /* messages beyond those that a round had to deliver */
+
 /* Go on after the watcher has refused a notice. Returns `error`. */
 static int refused(domus_stack *stack, domi_kv_watch *watch, int error)
 {
@@ -72,6 +74,12 @@ static int pass_on(domus_stack *stack, domi_kv_watch *watch, domus_nats_kv_entry
     return tell(stack, watch, entry);
 }
 
+/* Whether as many entries have come as were there, or so many that some of these have gone. */
+static bool has_met_all(const domi_kv_watch *watch)
+{
+    return watch->met >= watch->there || watch->next > 2 * watch->there + MORE;
+}
+
 static int hear_entry(domus_stack *stack, domi_kv_watch *watch, const domus_nats_message *message)
 {
     domus_nats_stream_message read;
@@ -79,19 +87,26 @@ static int hear_entry(domus_stack *stack, domi_kv_watch *watch, const domus_nats
     domi_js_place place;
 
     if (domi_js_read_place(domus_nats_reply_to(message), &place) != 0 ||
-        domi_js_read_pushed(message, &read) != 0 ||
-        domi_kv_read_entry(watch->bucket, &read, &entry) != 0)
+        domi_js_read_pushed(message, &read) != 0)
         return 0; /* a stranger has found the inbox */
-    if (place.consumer_sequence != watch->next || place.sequence <= watch->last) {
+    int wrong = domi_kv_read_entry(watch->bucket, &read, &entry);
+    if (wrong == -EPROTO)
+        return 0; /* and here, too */
+    if (place.consumer_sequence != watch->next || place.sequence < watch->last) {
         domi_kv_retry(stack, watch);
         return 0;
     }
     watch->next++;
-    if (pass_on(stack, watch, &entry) != 0)
-        return 0;
-    watch->last = place.sequence;
-    watch->backoff_ns = DOMI_KV_BACKOFF_MIN;
-    if (place.pending == 0 && !watch->is_initial_told)
+    /* nats-server 2.9 delivers the newest of each key and then what follows, where it may begin
+     * with the last one again */
+    if (place.sequence != watch->last) {
+        if (wrong == 0 && pass_on(stack, watch, &entry) != 0)
+            return 0;
+        watch->last = place.sequence;
+        watch->met += !watch->is_list;
+        watch->backoff_ns = DOMI_KV_BACKOFF_MIN;
+    }
+    if (place.pending == 0 && !watch->is_initial_told && has_met_all(watch))
         return domi_kv_tell_initial(stack, watch);
     return 0;
 }

@@ -136,7 +136,7 @@ static void on_stop(domus_stack *stack, void *self)
     domi_kv_watch *watch = self;
 
     domi_kv_end_round(stack, watch);
-    domus_append_drop(&watch->bytes);
+    domi_kv_drop_list(watch);
 }
 
 static const domus_on rows[] = {

@@ -46,7 +46,7 @@ static void expect_consumer(uint64_t pending)
 static void deliver(unsigned delivery, unsigned revision, unsigned pending, const char *key,
                     const char *headers)
 {
-    char reply[100], subject[100];
+    char reply[100], subject[300];
 
     snprintf(reply, sizeof reply, "$JS.ACK.KV_b.c.1.%u.%u.1000.%u", revision, delivery, pending);
     snprintf(subject, sizeof subject, "$KV.b.%s", key);
@@ -159,6 +159,48 @@ START_TEST(stored_status_does_not_keep_a_message_from_being_fetched)
 }
 END_TEST
 
+/* Other clients may store longer keys, which are not told. */
+START_TEST(too_long_a_key_is_passed_over)
+{
+    char key[300];
+
+    memset(key, 'k', sizeof key);
+    key[DOMUS_NATS_KV_KEY_MAX + 1] = '\0';
+    watch();
+    expect_consumer(2);
+    expect_watching();
+    deliver(1, 4, 1, key, NULL);
+    deliver(2, 5, 0, "y", NULL);
+    expect_entry("y");
+    ck_assert_int_eq(
+        domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND / 10, NULL), 0);
+    domt_js_end(&world);
+}
+END_TEST
+
+/* While keys change, nats-server 2.9 counts wrongly how many entries are pending. */
+START_TEST(mark_is_behind_as_many_entries_as_there_were)
+{
+    watch();
+    expect_consumer(3);
+    expect_watching();
+    deliver(1, 4, 0, "x", NULL);
+    expect_entry("x");
+    deliver(2, 4, 0, "x", NULL);
+    deliver(3, 5, 0, "y", NULL);
+    expect_entry("y");
+    ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
+    deliver(4, 6, 1, "z", NULL);
+    expect_entry("z");
+    ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
+    deliver(5, 7, 0, "x", NULL);
+    expect_entry("x");
+    ck_assert_int_eq(
+        domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND / 10, NULL), 0);
+    domt_js_end(&world);
+}
+END_TEST
+
 /* Two watches of a bucket, of which the first one begins a second round: it would hear the other's
  * messages if they had an inbox in common. */
 START_TEST(each_round_of_each_watch_has_an_inbox_of_its_own)
@@ -233,6 +275,7 @@ START_TEST(entries_that_go_meanwhile_are_not_waited_for)
 END_TEST
 
 DOMT_MAIN("js_stranger", 20, marker_of_another_key_is_none, stored_status_is_that_of_its_publisher,
-          stored_status_does_not_keep_a_message_from_being_fetched,
+          stored_status_does_not_keep_a_message_from_being_fetched, too_long_a_key_is_passed_over,
+          mark_is_behind_as_many_entries_as_there_were,
           each_round_of_each_watch_has_an_inbox_of_its_own,
           entries_that_go_meanwhile_are_not_waited_for)

@@ -120,6 +120,35 @@ START_TEST(list_with_a_gap_begins_anew)
 }
 END_TEST
 
+/* Of keys that change while they are listed each is there once, and those that go are not. */
+START_TEST(list_has_each_key_once)
+{
+    static const char deleted[] = "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n";
+    char key[20], expected[3000] = "back\n";
+
+    begin();
+    ask_list("");
+    open_bucket();
+    expect_round("$KV.b.>", 5, 104);
+    deliver(lister, 1, 1, 103, "goes", NULL);
+    deliver(lister, 2, 2, 102, "back", NULL);
+    for (unsigned i = 0; i < 100; i++) {
+        snprintf(key, sizeof key, "key%u", i);
+        deliver(lister, 3 + i, 3 + i, 101 - i, key, NULL);
+        if (i != 7)
+            snprintf(expected + strlen(expected), 24, "%s\n", key);
+    }
+    deliver(lister, 103, 200, 4, "goes", deleted);
+    deliver(lister, 104, 201, 3, "back", deleted);
+    deliver(lister, 105, 202, 2, "key7", deleted);
+    deliver(lister, 106, 203, 0, "back", NULL); /* not each key that was there has come */
+    deliver(lister, 107, 204, 1, "never", deleted);
+    deliver(lister, 108, 205, 0, "other", deleted);
+    expect_list(100, expected);
+    domt_js_end(&world);
+}
+END_TEST
+
 START_TEST(list_gives_up_after_some_consumers)
 {
     begin();
@@ -146,6 +175,8 @@ START_TEST(list_has_bounds)
     memset(key, 'k', sizeof key - 1);
     key[sizeof key - 1] = '\0';
     for (unsigned i = 1; i <= DOMUS_NATS_KV_KEYS_BYTES / 256 + 1; i++) {
+        memcpy(key, (char[]){(char)('a' + i % 16), (char)('0' + i / 16 % 64)}, 2);
+        key[2] = (char)('0' + i / 1024 % 64);
         deliver(lister, i, i, 2, key, NULL);
         if (i % 64 == 0)
             ck_assert_int_eq(domus_testkit_run(world.kit), 0);
@@ -294,5 +325,5 @@ START_TEST(keys_are_checked)
 END_TEST
 
 DOMT_MAIN("kv_list", 60, list_has_the_keys_with_a_value, list_with_a_gap_begins_anew,
-          list_gives_up_after_some_consumers, list_has_bounds, full_mailbox_is_waited_for,
-          keys_of_any_bytes, keys_are_checked)
+          list_has_each_key_once, list_gives_up_after_some_consumers, list_has_bounds,
+          full_mailbox_is_waited_for, keys_of_any_bytes, keys_are_checked)

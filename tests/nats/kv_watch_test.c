@@ -391,7 +391,10 @@ START_TEST(strangers_messages_are_passed_over)
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
     deliver(1, 1, 0, "x", NULL);
     expect_entry("x", 1, DOMUS_NATS_KV_PUT, false);
-    deliver(2, 1, 0, "x", NULL); /* the server goes back */
+    deliver(2, 1, 0, "x", NULL); /* the same once more */
+    deliver(3, 7, 0, "x", NULL);
+    expect_entry("x", 7, DOMUS_NATS_KV_PUT, false);
+    deliver(4, 6, 0, "x", NULL); /* the server goes back */
     domt_js_expect_unsubscribe(&world, 40);
     domt_js_end(&world);
 }
