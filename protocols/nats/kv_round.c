@@ -90,6 +90,7 @@ static bool may_pass(int error)
     case -ENOMEM:
     case -ENOSPC:
     case -ENOMSG:
+    case -EREMOTEIO:
         return true;
     default:
         return false;
