@@ -49,7 +49,8 @@ int domi_kv_read_entry(const char *bucket, const domus_nats_stream_message *mess
 
 #define DOMI_KV_BACKOFF_MIN UINT64_C(10000000)
 #define DOMI_KV_BACKOFF_MAX UINT64_C(5000000000)
-#define DOMI_KV_ROUNDS_MAX  4u /* consumers that a list may need */
+#define DOMI_KV_ASIDE_MAX   (UINT32_C(8) << 20) /* bytes that may wait for their consumer */
+#define DOMI_KV_ROUNDS_MAX  4u                  /* consumers that a list may need */
 
 /* The keys of a list (kv_list.c). */
 typedef struct domi_kv_keys {
@@ -76,6 +77,8 @@ typedef struct domi_kv_watch {
     uint64_t last;     /* revision of the last entry that was told; 0: none was */
     uint64_t heard_ns; /* when the server has sent something last */
     uint64_t backoff_ns;
+    uint64_t aside;       /* bytes of the messages that are put aside */
+    bool has_no_timer;    /* none begins the next round, so the next beat does */
     bool is_opening;      /* the consumer is being made; messages for it are put aside */
     bool is_live;         /* messages of the round are told */
     bool is_accepted;     /* the ask was answered */

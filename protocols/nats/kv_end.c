@@ -24,7 +24,7 @@ void domi_kv_retry(domus_stack *stack, domi_kv_watch *watch)
     uint64_t delay_ns = watch->backoff_ns;
     watch->backoff_ns = delay_ns * 2 < DOMI_KV_BACKOFF_MAX ? delay_ns * 2 : DOMI_KV_BACKOFF_MAX;
     /* Without a timer the next beat of the watch begins the round. */
-    (void)domus_after(stack, delay_ns, &domi_kv_again_type, NULL, NULL);
+    watch->has_no_timer = domus_after(stack, delay_ns, &domi_kv_again_type, NULL, NULL) != 0;
 }
 
 int domi_kv_give_up(domus_stack *stack, domi_kv_watch *watch, int error)

@@ -146,6 +146,7 @@ static int on_made(domus_stack *stack, void *self, const domus_answer *answer)
     watch->there = consumer.pending;
     watch->met = 0;
     watch->heard_ns = domus_now_ns(stack);
+    watch->aside = 0;
     domus_unstash(stack);
     if (consumer.pending == 0 && !watch->is_initial_told)
         return domi_kv_tell_initial(stack, watch);
@@ -179,6 +180,7 @@ int domi_kv_begin_round(domus_stack *stack, domi_kv_watch *watch)
         return 0;
     if (watch->is_list && watch->round == DOMI_KV_ROUNDS_MAX)
         return domi_kv_give_up(stack, watch, -EAGAIN);
+    watch->has_no_timer = false;
     domi_js_make_inbox(&watch->random, watch->inbox);
     int result = domus_nats_subscribe_make(watch->inbox, NULL, &subscribe);
     if (result == 0) {

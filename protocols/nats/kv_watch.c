@@ -78,6 +78,14 @@ static int on_list(domus_stack *stack, void *self, const void *payload)
     return begin(stack, watch);
 }
 
+/* Let the message at hand wait until the consumer is made. One that cannot, and one beyond the
+ * bound, is missed, which is noticed at the next one. */
+static void put_aside(domus_stack *stack, domi_kv_watch *watch, uint32_t size)
+{
+    if (watch->aside <= DOMI_KV_ASIDE_MAX && domus_stash(stack) == 0)
+        watch->aside += size;
+}
+
 static int on_message(domus_stack *stack, void *self, const void *payload)
 {
     domi_kv_watch *watch = self;
@@ -86,7 +94,7 @@ static int on_message(domus_stack *stack, void *self, const void *payload)
     if (message->tag != watch->round)
         return 0; /* of a round that has ended */
     if (watch->is_opening) {
-        (void)domus_stash(stack); /* if it cannot, the message is missed, and that is noticed */
+        put_aside(stack, watch, message->bytes.size);
         return 0;
     }
     return watch->is_live ? domi_kv_hear(stack, watch, message) : 0;
@@ -128,7 +136,7 @@ static int on_beat(domus_stack *stack, void *self, const void *payload)
     (void)payload;
     if (watch->is_live && silent_ns > watch->options.heartbeat_ns * 2)
         domi_kv_retry(stack, watch);
-    return 0;
+    return watch->has_no_timer ? domi_kv_begin_round(stack, watch) : 0;
 }
 
 static void on_stop(domus_stack *stack, void *self)

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define OPENED                                                                                     \
@@ -159,6 +160,63 @@ START_TEST(stored_status_does_not_keep_a_message_from_being_fetched)
 }
 END_TEST
 
+/* A server that sends before it has answered: what waits for the answer is bounded. */
+START_TEST(what_comes_before_the_answer_is_bounded)
+{
+    char inbox[64], *value = calloc(1, (1 << 20) + 1);
+    domus_nats_kv_entry entry;
+    uint32_t told = 0;
+
+    memset(value, 'v', 1 << 20);
+    watch();
+    inbox_of = domt_js_expect_subscribe(&world, 40, &tag, inbox);
+    domt_js_expect_request(&world, "$JS.API.CONSUMER.CREATE.KV_b", NULL, NULL);
+    for (unsigned i = 1; i <= 16; i++) {
+        char reply[100];
+        snprintf(reply, sizeof reply, "$JS.ACK.KV_b.c.1.%u.%u.1000.9", i, i);
+        domt_js_deliver(&world, inbox_of, tag, domt_js_message("$KV.b.x", reply, NULL, value));
+        ck_assert_int_eq(domus_testkit_run(world.kit), 0);
+    }
+    domt_js_answer(&world, NULL, "{\"delivered\":{\"stream_seq\":0},\"num_pending\":20}");
+    expect_watching();
+    while (domus_probe_expect(world.user, &domus_nats_kv_entry_type, DOMT_SECOND / 10, &entry) ==
+           0) {
+        domus_slice_free(entry.bytes);
+        told++;
+    }
+    ck_assert_uint_ge(told, 8);
+    ck_assert_uint_le(told, 9);
+    deliver(17, 17, 9, "x", NULL); /* the others are missed, and asked for again */
+    domt_js_expect_unsubscribe(&world, 40);
+    free(value);
+    domt_js_end(&world);
+}
+END_TEST
+
+/* An error that the server does not explain may pass, so it does not end a watch. */
+START_TEST(unknown_error_does_not_end_a_watch)
+{
+    char inbox[64];
+
+    watch();
+    expect_consumer(0);
+    expect_watching();
+    ck_assert_int_eq(domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND, NULL),
+                     0);
+    domt_js_deliver(
+        &world, inbox_of, tag,
+        domt_js_message("_INBOX.x", NULL, "NATS/1.0 409 Leadership Change\r\n\r\n", ""));
+    domt_js_expect_unsubscribe(&world, 40);
+    (void)domt_js_expect_subscribe(&world, 41, &tag, inbox);
+    domt_js_expect_request(&world, "$JS.API.CONSUMER.CREATE.KV_b", NULL, NULL);
+    domt_js_answer(&world, NULL, "{\"error\":{\"code\":500,\"err_code\":10012}}");
+    domt_js_expect_unsubscribe(&world, 41);
+    expect_consumer(0);
+    ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
+    domt_js_end(&world);
+}
+END_TEST
+
 /* Other clients may store longer keys, which are not told. */
 START_TEST(too_long_a_key_is_passed_over)
 {
@@ -278,4 +336,5 @@ DOMT_MAIN("js_stranger", 20, marker_of_another_key_is_none, stored_status_is_tha
           stored_status_does_not_keep_a_message_from_being_fetched, too_long_a_key_is_passed_over,
           mark_is_behind_as_many_entries_as_there_were,
           each_round_of_each_watch_has_an_inbox_of_its_own,
-          entries_that_go_meanwhile_are_not_waited_for)
+          entries_that_go_meanwhile_are_not_waited_for, what_comes_before_the_answer_is_bounded,
+          unknown_error_does_not_end_a_watch)
