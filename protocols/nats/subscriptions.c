@@ -246,6 +246,7 @@ static int subscribe_at(domus_stack *stack, domi_nats_client *client,
     made.of_owner = *owner;
     *owner = place;
     made.generation = client->subscriptions[place].generation + 1;
+    made.generation += made.generation == 0; /* 0 would be the number of the inbox, at place 0 */
     client->subscriptions[place] = made;
     client->subscriptions_count++;
     *ret_number = number_of(client, place);

@@ -1,9 +1,13 @@
 /* A client and a server that is a script: what each verb says to the server, and what comes of the
  * answers. */
+#include "protocols/nats/state.h"
 #include "tests/nats/world.h"
+
+#include <domus/spawn.h>
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 START_TEST(client_logs_in_and_publishes)
@@ -401,6 +405,55 @@ START_TEST(subscription_ends_with_its_subscriber)
 }
 END_TEST
 
+/* A client whose first place had as many subscriptions as are counted. */
+static int on_mount_late(domus_stack *stack, void *self)
+{
+    domi_nats_client *client = self;
+
+    client->self = domus_self(stack);
+    client->options.subscriptions_max = 4;
+    client->finished = DOMI_NATS_NONE;
+    client->places = 16;
+    client->places_used = 1; /* place 0, which is free */
+    client->subscriptions = calloc(16, sizeof *client->subscriptions);
+    client->owners = malloc(16 * sizeof *client->owners);
+    if (client->subscriptions == NULL || client->owners == NULL)
+        return -ENOMEM;
+    memset(client->owners, 0xff, 16 * sizeof *client->owners);
+    client->subscriptions[0].generation = UINT32_MAX;
+    client->subscriptions[0].next = DOMI_NATS_NONE;
+    return 0;
+}
+
+static void on_stop_late(domus_stack *stack, void *self)
+{
+    (void)stack;
+    domi_nats_drop_subscriptions(self);
+}
+
+static const domus_on late_rows[] = {{&domus_nats_subscribe_type, domi_nats_on_subscribe, 0},
+                                     {NULL, NULL, 0}};
+
+static const domus_behaviour late = {
+    .name = "late",
+    .kind = DOMUS_STATE,
+    .state_size = sizeof(domi_nats_client),
+    .on = late_rows,
+    .on_mount = on_mount_late,
+    .on_stop = on_stop_late,
+};
+
+START_TEST(number_of_the_inbox_is_never_that_of_a_subscription)
+{
+
+    domt_nats_make();
+    ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(domt_kit), &late, NULL, &domt_nats),
+                     0);
+    (void)domt_nats_subscribe("a", NULL, 0, 0); /* which holds that it is not 0 */
+    domt_nats_end();
+}
+END_TEST
+
 START_TEST(subscriptions_are_bounded)
 {
     static const domus_nats_options options = {.subscriptions_max = 20};
@@ -432,4 +485,4 @@ DOMT_MAIN("nats client", 60, client_logs_in_and_publishes, what_the_server_does_
           wrong_replies_are_for_nobody, flush_is_answered_behind_what_was_sent_before,
           flush_is_behind_many, messages_come_to_their_subscriber_in_order,
           subscription_ends_after_its_messages, subscription_ends_with_its_subscriber,
-          subscriptions_are_bounded)
+          subscriptions_are_bounded, number_of_the_inbox_is_never_that_of_a_subscription)
