@@ -218,10 +218,11 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
     }
     const domus_connected *connected = answer->payload;
     client->connection = connected->channel;
-    uint64_t epoch = client->epoch;
+    uint64_t epoch = client->epoch, passed_ns = domus_now_ns(stack) - client->begun_ns;
+    uint64_t time_ns = client->options.connect_timeout_ns;
     if (domus_watch_actor(stack, client->connection, NULL) != 0 ||
-        domus_after(stack, client->options.connect_timeout_ns, &domi_nats_late_type, &epoch,
-                    NULL) != 0) {
+        domus_after(stack, passed_ns < time_ns ? time_ns - passed_ns : 0, &domi_nats_late_type,
+                    &epoch, NULL) != 0) {
         /* nobody would tell of its end */
         (void)domus_stop(stack, client->connection);
         fail(stack, client, -ENOMEM);
