@@ -178,8 +178,10 @@ int domi_nats_at_request(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     const domus_nats_publish *publish = payload;
+    uint64_t bytes = domi_nats_size_of(publish);
     uint32_t place;
 
+    client->forwarded -= bytes < client->forwarded ? bytes : client->forwarded;
     if (!domi_nats_is_ready(client))
         return domi_nats_refuse(stack, client, -EPIPE);
     int error = domi_nats_fits(client, publish);
@@ -317,14 +319,16 @@ int domi_nats_on_request(domus_stack *stack, void *self, const void *payload)
         error = domi_nats_fits(client, publish);
     if (error != 0)
         return domi_nats_refuse(stack, client, error);
+    uint64_t bytes = domi_nats_size_of(publish);
     if (domi_nats_may_send(client)) {
         error = domus_forward(stack, client->connection);
-        if (error == 0)
+        if (error == 0) {
+            client->forwarded += bytes;
             return 0;
+        }
         if (error != -ESTALE)
             return domi_nats_refuse(stack, client, error);
     }
-    uint64_t bytes = domi_nats_size_of(publish);
     uint64_t deadline_ns = domus_deadline_ns(stack);
     error = domus_keep(stack, &kept);
     if (error != 0)

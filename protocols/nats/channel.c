@@ -265,6 +265,7 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
     client->pings = client->pongs = client->measured = 0;
     client->unanswered = 0;
     client->is_pumping = false;
+    client->forwarded = 0;
     client->expire_ns = 0;
     return 0;
 }

@@ -7,7 +7,7 @@
 bool domi_nats_may_send(const domi_nats_client *client)
 {
     return domi_nats_is_ready(client) && client->first == NULL && domi_nats_is_renewed(client) &&
-           domus_channel_queued(client->channel) < DOMI_NATS_WINDOW;
+           domi_nats_has_room(client);
 }
 
 int domi_nats_refuse(domus_stack *stack, domi_nats_client *client, int error)

@@ -133,6 +133,8 @@ typedef struct domi_nats_client {
     uint64_t measured;   /* the ping by which the round trip is measured; 0: none */
     uint64_t measured_ns;
 
+    uint64_t forwarded; /* bytes of requests that the channel has not handled yet */
+
     /* Asks with the server. */
     domi_nats_slot *slots;
     uint32_t slots_count;
@@ -187,6 +189,12 @@ extern const domus_behaviour domi_nats_client_behaviour;
 static inline bool domi_nats_is_ready(const domi_nats_client *client)
 {
     return client->phase == DOMI_NATS_READY && client->channel != NULL;
+}
+
+/* Whether the connection takes more now. Requests on their way to the channel count, too. */
+static inline bool domi_nats_has_room(const domi_nats_client *client)
+{
+    return domus_channel_queued(client->channel) + client->forwarded < DOMI_NATS_WINDOW;
 }
 
 /* Whether a message may be sent now: all before it were. */

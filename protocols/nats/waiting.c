@@ -177,6 +177,7 @@ static int send_first(domus_stack *stack, domi_nats_client *client)
         error = domus_kept_forward(stack, waiting->kept, client->connection);
         if (error == -ESTALE)
             return error;
+        client->forwarded += error == 0 ? waiting->bytes - MESSAGE_BYTES : 0;
         if (error != 0 && error != -ENOENT) {
             client->counted.refused++;
             (void)domus_kept_fail(stack, waiting->kept, error);
@@ -199,8 +200,7 @@ static bool has_work(const domi_nats_client *client)
 /* Send as much as the connection takes now. */
 static void send_some(domus_stack *stack, domi_nats_client *client)
 {
-    while (domi_nats_is_ready(client) && has_work(client) &&
-           domus_channel_queued(client->channel) < DOMI_NATS_WINDOW) {
+    while (domi_nats_is_ready(client) && has_work(client) && domi_nats_has_room(client)) {
         int error = domi_nats_is_renewed(client) ? send_first(stack, client)
                                                  : domi_nats_renew(stack, client);
         if (error != 0)
@@ -223,7 +223,8 @@ int domi_nats_on_pump(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     if (!domi_nats_is_ready(client))
-        return 0; /* the next connection begins to pump by itself */
+        return 0;          /* the next connection begins to pump by itself */
+    client->forwarded = 0; /* the channel had its turn, or their askers wait no more */
     send_some(stack, client);
     if (!domi_nats_is_ready(client) || !has_work(client)) {
         client->is_pumping = false;

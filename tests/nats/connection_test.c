@@ -283,6 +283,36 @@ START_TEST(lame_duck_is_left_out_when_it_closes)
 }
 END_TEST
 
+/* Requests that are made at once leave the client before the connection has any of them. */
+START_TEST(burst_of_requests_does_not_leave_at_once)
+{
+    static const char data[256 * 1024];
+    domus_peer_listener *listener = domt_nats_begin(NULL);
+    domus_peer *peer = domt_nats_accept(listener);
+    domus_probe *probes[20];
+
+    (void)domt_nats_login(peer, "INFO {\"max_payload\":1048576}\r\n");
+    domus_peer_pause(peer);
+    for (int i = 0; i < 20; i++) {
+        domus_nats_publish publish = {.used = 0};
+        domt_ok(domus_probe_new(domt_kit, &probes[i]));
+        ck_assert_int_eq(domus_nats_set_subject(&publish, "a"), 0);
+        ck_assert_int_eq(domus_nats_set_payload(&publish, data, sizeof data), 0);
+        domt_ok(domus_probe_ask(probes[i], domt_nats, &domus_nats_request_type, &publish));
+    }
+    domt_nats_pass(10 * MS);
+    ck_assert_uint_le(domt_nats_look().out_messages, 5); /* some of it is with the socket */
+    ck_assert_uint_ge(domt_nats_look().waiting, 15);
+    domus_peer_resume(peer);
+    for (int i = 0; i < 20; i++) {
+        ck_assert_int_eq(strncmp(domt_nats_line(peer), "PUB a _INBOX.", 13), 0);
+        domt_ok(domus_peer_expect(peer, data, sizeof data, SECOND));
+        domt_nats_hears(peer, "\r\n");
+    }
+    domt_nats_end();
+}
+END_TEST
+
 /* --- slow ones -------------------------------------------------------------------------------- */
 
 /* A server that does not read: what it does not take waits here, up to the bound, is sent when it
@@ -370,4 +400,4 @@ DOMT_MAIN("nats connection", 60, client_comes_back_and_subscribes_again,
           backoff_doubles_up_to_its_bound, client_goes_to_another_server,
           servers_that_info_tells_are_taken, servers_are_bounded, lame_duck_is_told,
           lame_duck_is_left_out_when_it_closes, slow_server_lets_messages_wait,
-          order_is_kept_on_a_slow_connection)
+          order_is_kept_on_a_slow_connection, burst_of_requests_does_not_leave_at_once)
