@@ -170,7 +170,6 @@ int domus_nats_consumer_open(domus_stack *stack, const domus_nats_consumer_optio
                              domus_address *ret_consumer)
 {
     domi_js_consumer consumer = {.client = options->client, .is_shared = options->durable != NULL};
-    uint64_t random = domi_js_seed(options->seed);
 
     if (!is_right(options))
         return -EINVAL;
@@ -178,7 +177,8 @@ int domus_nats_consumer_open(domus_stack *stack, const domus_nats_consumer_optio
     (void)snprintf(consumer.stream, sizeof consumer.stream, "%s", options->stream);
     if (consumer.is_shared)
         (void)snprintf(consumer.name, sizeof consumer.name, "%s", options->durable);
-    domi_js_make_inbox(&random, consumer.inbox);
+    consumer.random = domi_js_seed(options->seed);
+    domi_js_make_inbox(&consumer.random, consumer.inbox);
     int error = write_create(options, &consumer.create);
     if (error == 0)
         error = domus_spawn(stack, &consumer_behaviour, &consumer, ret_consumer);

@@ -27,12 +27,16 @@ int domi_js_consumer_subscribe(domus_stack *stack, const domi_js_consumer *consu
 
 int domi_js_consumer_subscribed(domi_js_consumer *consumer, const domus_answer *answer)
 {
-    if (answer->error != 0 || consumer->subscription != 0)
+    if (consumer->subscription != 0)
         return answer->error;
-    if (answer->type != &domus_nats_subscription_type)
-        return -EPROTO;
-    consumer->subscription = ((const domus_nats_subscription *)answer->payload)->number;
-    return 0;
+    int error = answer->error;
+    if (error == 0 && answer->type != &domus_nats_subscription_type)
+        error = -EPROTO;
+    if (error == 0)
+        consumer->subscription = ((const domus_nats_subscription *)answer->payload)->number;
+    else /* the client may have subscribed all the same: then nothing comes there */
+        domi_js_make_inbox(&consumer->random, consumer->inbox);
+    return error;
 }
 
 int domi_js_consumer_make(domus_stack *stack, const domi_js_consumer *consumer, domus_resumed *then)

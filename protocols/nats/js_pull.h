@@ -11,6 +11,7 @@
 typedef struct domi_js_consumer {
     domus_address client;
     domus_slice create; /* JSON of the request that makes it; owned */
+    uint64_t random;
     uint64_t subscription;
     uint64_t fetches;                    /* the last token of the inbox */
     uint64_t bytes;                      /* of the messages that are here */

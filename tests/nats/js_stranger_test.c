@@ -217,6 +217,39 @@ START_TEST(unknown_error_does_not_end_a_watch)
 }
 END_TEST
 
+/* The asker of the first fetch waits no more when the client subscribes: with the same inbox once
+ * more each message would come twice. */
+START_TEST(inbox_that_may_be_subscribed_is_left)
+{
+    static const domus_nats_consumer_options options = {.stream = "S", .durable = "d"};
+    static const domus_nats_consumer_fetch fetch = {.count = 1, .wait_ns = DOMT_SECOND};
+    domus_nats_subscribe subscribe;
+    char first[64], second[64];
+
+    domt_js_begin(&world);
+    ck_assert_int_eq(domt_js_open_consumer(&world, &options), 0);
+    ck_assert_int_eq(domus_probe_ask_within(world.user, world.opened,
+                                            &domus_nats_consumer_fetch_type, &fetch,
+                                            DOMT_SECOND / 10),
+                     0);
+    ck_assert_int_eq(
+        domus_probe_expect(world.client, &domus_nats_subscribe_type, DOMT_SECOND, &subscribe), 0);
+    snprintf(first, sizeof first, "%.*s", (int)subscribe.subject.size,
+             domus_slice_data(subscribe.subject));
+    domus_nats_subscribe_type.release(&subscribe);
+    domt_js_expect_error(&world, -ETIMEDOUT);
+    ck_assert_int_eq(domus_probe_reply(world.client, &domus_nats_subscription_type,
+                                       &(domus_nats_subscription){.number = 2}),
+                     -ENOENT);
+    ck_assert_int_eq(
+        domus_probe_ask(world.user, world.opened, &domus_nats_consumer_fetch_type, &fetch), 0);
+    (void)domt_js_expect_subscribe(&world, 3, &tag, second);
+    ck_assert_str_ne(first, second);
+    domt_js_expect_request(&world, "$JS.API.CONSUMER.DURABLE.CREATE.S.d", NULL, NULL);
+    domt_js_end(&world);
+}
+END_TEST
+
 /* Other clients may store longer keys, which are not told. */
 START_TEST(too_long_a_key_is_passed_over)
 {
@@ -337,4 +370,4 @@ DOMT_MAIN("js_stranger", 20, marker_of_another_key_is_none, stored_status_is_tha
           mark_is_behind_as_many_entries_as_there_were,
           each_round_of_each_watch_has_an_inbox_of_its_own,
           entries_that_go_meanwhile_are_not_waited_for, what_comes_before_the_answer_is_bounded,
-          unknown_error_does_not_end_a_watch)
+          unknown_error_does_not_end_a_watch, inbox_that_may_be_subscribed_is_left)
