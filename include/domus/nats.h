@@ -344,7 +344,8 @@ DOMUS_API extern const domus_type domus_nats_flush_type;
 /* Drain: a notice or an ask without a payload. All subscriptions end, the messages that came for
  * them are delivered, what was published is sent, requests get their answers; then the client
  * stops. Meanwhile it takes nothing new (-ESHUTDOWN). An ask is answered with domus_nats_done_type,
- * or fails with -ETIMEDOUT after `drain_timeout_ns`, when the client stops all the same. */
+ * or fails with -ETIMEDOUT after `drain_timeout_ns`, when the client stops all the same, and with
+ * -EALREADY if a drain has begun before. */
 DOMUS_API extern const domus_type domus_nats_drain_type;
 
 /* The kinds of events, for the `events` of the options. */

@@ -59,9 +59,11 @@ extern "C" {
 typedef struct domus_nats_kv_config {
     const char *description; /* NULL: none */
     domus_nats_storage storage;
-    uint32_t history;   /* values that are kept for each key, 1..64; 0: 1 */
-    uint32_t replicas;  /* servers that have it, 1..5; 0: 1 */
-    uint32_t value_max; /* bytes of a value; 0: what the server takes */
+    uint32_t history;  /* values that are kept for each key, 1..64; 0: 1 */
+    uint32_t replicas; /* servers that have it, 1..5; 0: 1 */
+    /* Bytes of a value with the headers that the server counts, too: those of a create, an update,
+     * a delete or a purge take up to 110. 0: what the server takes */
+    uint32_t value_max;
     uint64_t bytes_max; /* of the bucket; a change beyond it fails with -ENOSPC. 0: no bound */
     uint64_t ttl_ns;    /* 100 ms at least; 0: entries stay */
 } domus_nats_kv_config;
@@ -214,7 +216,8 @@ typedef struct domus_nats_kv_keys {
     char pattern[DOMUS_NATS_KV_KEY_MAX + 1]; /* as of a watch; "": all */
 } domus_nats_kv_keys;
 
-/* The answer, in the order in which the keys were written. */
+/* The answer: each key once, in the order in which they were written, but for those that were
+ * written while they were listed. */
 typedef struct domus_nats_kv_list {
     domus_slice bytes; /* owned; the keys, each with a line feed behind it */
     uint32_t count;
@@ -248,7 +251,8 @@ static inline bool domus_nats_kv_next(const domus_nats_kv_list *list, uint32_t *
  *   domus_nats_kv_entry_type    each entry that is there, the newest of each key (with `history`
  *                               all), and then each change
  *   domus_nats_kv_initial_type  once, behind the entries that were there at the beginning, also if
- *                               there were none
+ *                               there were none. If some of these went before they were told, with
+ *                               the next heartbeat
  *   domus_nats_kv_ended_type    the watch has ended by itself, for good: the bucket is gone
  *                               (-ENXIO), the client is (-ESHUTDOWN), or it is not permitted
  *

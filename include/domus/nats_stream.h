@@ -37,6 +37,7 @@
  *   -EMSGSIZE      the message is larger than the stream or the server takes
  *   -EOPNOTSUPP    JetStream is not enabled there, or does not know what was asked for
  *   -EAGAIN        the server cannot say now (no leader yet)
+ *   -EBUSY         a fetch: the server has ended it (its leader has changed, or too many wait)
  *   -EACCES        it is not permitted
  *   -EREMOTEIO     any other error of the server
  *   -EPROTO        an answer that is none of JetStream, or exceeds a limit
@@ -308,9 +309,11 @@ DOMUS_API int domus_nats_consumer_open(domus_stack *stack,
                                        domus_address *ret_consumer);
 
 /* Fetch messages, an ask. It is answered when `count` are there or the server has no more that fit
- * into `bytes_max`, at the latest after `wait_ns`; the batch may be empty. Asks are answered one
- * after the other, each with its own `wait_ns`. Messages that come for an ask whose asker waits no
- * more are kept for the next one.
+ * into `bytes_max`, after `wait_ns`, or a second later if the server does not say so: then the
+ * connection has broken meanwhile, and the server has forgotten the fetch. The batch may be empty.
+ * Asks are answered one after the other, each with its own `wait_ns`. Messages that come for an ask
+ * whose asker waits no more are kept for the next one, which is answered with them at once, also
+ * if they are fewer than its `count`.
  *
  * It fails with -EINVAL for a count of 0 or above DOMUS_NATS_FETCH_MAX, or a wait above 1 hour. */
 typedef struct domus_nats_consumer_fetch {
