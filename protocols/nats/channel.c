@@ -63,8 +63,8 @@ static void note_info(domus_stack *stack, domi_nats_client *client,
     memcpy(client->server_name, info->server_name, sizeof client->server_name);
     memcpy(client->version, info->version, sizeof client->version);
     memcpy(client->nonce, info->nonce, sizeof client->nonce);
-    for (uint32_t i = 0; i < info->urls && !client->options.ignores_others; i++)
-        (void)domi_nats_add_server(client, info->url[i], strlen(info->url[i]), true);
+    if (!client->options.ignores_others)
+        domi_nats_take_urls(client, info);
     if (info->lame_duck) {
         domi_nats_server *server = &client->servers[client->server];
         server->out_until_ns = domus_now_ns(stack) + client->options.backoff_max_ns;

@@ -117,6 +117,31 @@ int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size
     return 0;
 }
 
+/* Whether INFO names a server. */
+static bool is_named(const domus_nats_server_info *info, const char *server)
+{
+    for (uint32_t i = 0; i < info->urls; i++) {
+        if (strcmp(info->url[i], server) == 0)
+            return true;
+    }
+    return false;
+}
+
+void domi_nats_take_urls(domi_nats_client *client, const domus_nats_server_info *info)
+{
+    for (uint32_t i = client->servers_count; i-- > 0 && info->urls != 0;) {
+        const domi_nats_server *server = &client->servers[i];
+        if (!server->is_told || server->failures == 0 || i == client->server ||
+            is_named(info, server->text))
+            continue;
+        client->servers[i] = client->servers[--client->servers_count];
+        if (client->server == client->servers_count)
+            client->server = i;
+    }
+    for (uint32_t i = 0; i < info->urls; i++)
+        (void)domi_nats_add_server(client, info->url[i], strlen(info->url[i]), true);
+}
+
 uint64_t domi_nats_draw(domi_nats_client *client) /* splitmix64 */
 {
     uint64_t bits = client->random += UINT64_C(0x9e3779b97f4a7c15);

@@ -242,6 +242,34 @@ START_TEST(servers_are_bounded)
 }
 END_TEST
 
+/* Where addresses change, those of servers that are gone would take the time of each reconnect. */
+START_TEST(servers_that_are_gone_are_forgotten)
+{
+    domus_peer_listener *listener = domt_nats_begin(NULL);
+    domus_peer *peer = domt_nats_accept(listener);
+    domus_nats_event event = {.error = 0};
+
+    (void)domt_nats_login(peer, "INFO {\"connect_urls\":[\"10.0.0.8:1\",\"10.0.0.7:1\"]}\r\n");
+    for (int i = 0; i < 10 && domt_nats_look().failures == 0; i++) {
+        domus_peer_reset(peer);
+        domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+        do { /* to the others as well, where nobody is */
+            peer = NULL;
+            (void)domus_peer_accept(listener, 100 * MS, &peer);
+        } while (peer == NULL);
+        while (domus_probe_expect(domt_events, &domus_nats_event_type, 0, &event) == 0)
+            ck_assert_int_eq(event.happening, DOMUS_NATS_FAILED);
+        (void)domt_nats_login(peer, NULL);
+    }
+    ck_assert_uint_eq(domt_nats_look().servers, 3);
+    domt_nats_say(peer, "INFO {\"connect_urls\":[\"10.0.0.6:1\",\"" PLACE "\"]}\r\n");
+    uint32_t failed = domt_nats_look().failures != 0;
+    ck_assert_uint_le(domt_nats_look().servers, 4 - failed);
+    ck_assert_str_eq(domt_nats_look().server, PLACE);
+    domt_nats_end();
+}
+END_TEST
+
 START_TEST(lame_duck_is_told)
 {
     domus_peer *peer = domt_nats_ready(NULL, NULL);
@@ -400,4 +428,5 @@ DOMT_MAIN("nats connection", 60, client_comes_back_and_subscribes_again,
           backoff_doubles_up_to_its_bound, client_goes_to_another_server,
           servers_that_info_tells_are_taken, servers_are_bounded, lame_duck_is_told,
           lame_duck_is_left_out_when_it_closes, slow_server_lets_messages_wait,
-          order_is_kept_on_a_slow_connection, burst_of_requests_does_not_leave_at_once)
+          order_is_kept_on_a_slow_connection, burst_of_requests_does_not_leave_at_once,
+          servers_that_are_gone_are_forgotten)
