@@ -71,8 +71,8 @@ static bool is_port(const char *text)
     return port >= 1 && port <= 65535;
 }
 
-/* Whether a place with a port is "HOST:PORT", "[v6]:PORT", or "unix:PATH". The last one is not for a
- * place that INFO has told, because nobody who says INFO may choose a socket of this machine. */
+/* Whether a place with a port is "HOST:PORT", "[v6]:PORT", or "unix:PATH". The last one is not for
+ * a place that INFO has told, because nobody who says INFO may choose a socket of this machine. */
 static bool is_place(const char *text, bool is_told)
 {
     const char *colon = strrchr(text, ':');
