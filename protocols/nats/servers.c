@@ -81,7 +81,7 @@ static bool is_place(const char *text, bool is_told)
         return text[5] != '\0' && !is_told;
     if (colon == text || !is_port(colon + 1))
         return false;
-    return strchr(text, ':') == colon || (text[0] == '[' && colon[-1] == ']' && colon > text + 2);
+    return text[0] == '[' ? colon[-1] == ']' && colon > text + 2 : strchr(text, ':') == colon;
 }
 
 int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size, bool is_told)
