@@ -102,8 +102,7 @@ static inline domus_slice domus_nats_payload(const domus_nats_message *message)
                            message->payload_size);
 }
 
-/* The block of headers as it came, from "NATS/1.0" to the empty line. Servers do not look at it, so
- * a publisher may have sent any bytes: then no header is found, and `status` is 0. */
+/* The block of headers as its publisher has sent it; a server does not look whether it is one. */
 static inline domus_slice domus_nats_headers(const domus_nats_message *message)
 {
     return domus_nats_part(message,
@@ -321,10 +320,9 @@ typedef struct domus_nats_options {
  * once, and takes all verbs meanwhile.
  *
  * Thread-safety: only from within a handler, with its stack.
- * Returns 0; -EINVAL for a wrong text (a server that is no host and port, or a text that is not
- * UTF-8) or option; -EBADMSG for an nkey seed that is none; what
- * `check` of a stage returned; -E2BIG for too many servers or too long a text; and as
- * domus_spawn(). */
+ * Returns 0; -EINVAL for a wrong option or text (a server that is no host and port, or no UTF-8);
+ * -EBADMSG for an nkey seed that is none; what `check` of a stage returned; -E2BIG for too many
+ * servers or too long a text; and as domus_spawn(). */
 DOMUS_API int domus_nats_open(domus_stack *stack, const domus_nats_options *options,
                               domus_address *ret_client);
 
@@ -343,9 +341,8 @@ DOMUS_API extern const domus_type domus_nats_flush_type;
 
 /* Drain: a notice or an ask without a payload. All subscriptions end, the messages that came for
  * them are delivered, what was published is sent, requests get their answers; then the client
- * stops. Meanwhile it takes nothing new (-ESHUTDOWN). An ask is answered with domus_nats_done_type,
- * or fails with -ETIMEDOUT after `drain_timeout_ns`, when the client stops all the same, and with
- * -EALREADY if a drain has begun before. */
+ * stops. Meanwhile it takes nothing new (-ESHUTDOWN; a drain: -EALREADY). An ask is answered with
+ * domus_nats_done_type, or fails with -ETIMEDOUT after `drain_timeout_ns`, and the client stops. */
 DOMUS_API extern const domus_type domus_nats_drain_type;
 
 /* The kinds of events, for the `events` of the options. */

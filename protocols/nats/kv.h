@@ -71,11 +71,9 @@ typedef struct domi_kv_watch {
     uint64_t subscription; /* 0: there is none */
     uint64_t next;         /* sequence of the next delivery of the consumer */
     uint64_t there;        /* entries that the round had to deliver when it began */
-    uint64_t
-        met;           /* entries that it has delivered; of a list, each key once. While keys change
-                          nats-server 2.9 says      too early that none is pending, so both have to be so */
-    uint64_t last;     /* revision of the last entry that was told; 0: none was */
-    uint64_t heard_ns; /* when the server has sent something last */
+    uint64_t met;          /* entries that it has delivered; of a list, each key once */
+    uint64_t last;         /* revision of the last entry that was told; 0: none was */
+    uint64_t heard_ns;     /* when the server has sent something last */
     uint64_t backoff_ns;
     uint64_t aside;       /* bytes of the messages that are put aside */
     bool has_no_timer;    /* none begins the next round, so the next beat does */

@@ -74,7 +74,8 @@ static int pass_on(domus_stack *stack, domi_kv_watch *watch, domus_nats_kv_entry
     return tell(stack, watch, entry);
 }
 
-/* Whether as many entries have come as were there, or so many that some of these have gone. */
+/* Whether as many entries have come as were there, or so many that some of these have gone. While
+ * keys change nats-server 2.9 says too early that none is pending. */
 static bool has_met_all(const domi_kv_watch *watch)
 {
     return watch->met >= watch->there || watch->next > 2 * watch->there + MORE;

@@ -58,29 +58,30 @@ static bool has_port(const char *text, size_t size)
     return memchr(text + before, ':', size - before) != NULL;
 }
 
+/* Whether a text is that of a port. */
 static bool is_port(const char *text)
 {
-    uint32_t port = 0, digits = 0;
+    unsigned port = 0;
 
-    for (; text[digits] >= '0' && text[digits] <= '9' && digits < 5; digits++)
-        port = port * 10 + (uint32_t)(text[digits] - '0');
-    return text[digits] == '\0' && port != 0 && port <= UINT16_MAX;
+    for (size_t i = 0; text[i] != '\0'; i++) {
+        if (i == 5 || text[i] < '0' || text[i] > '9')
+            return false;
+        port = port * 10 + (unsigned)(text[i] - '0');
+    }
+    return port >= 1 && port <= 65535;
 }
 
-/* Whether a place is a host and a port, or "unix:PATH". A path is none if a server has told it:
- * nobody who says INFO may choose a socket on this machine. */
+/* Whether a place with a port is "HOST:PORT", "[v6]:PORT", or "unix:PATH". The last one is not for
+ * a place that INFO has told, because nobody who says INFO may choose a socket of this machine. */
 static bool is_place(const char *text, bool is_told)
 {
     const char *colon = strrchr(text, ':');
-    size_t size = colon != NULL ? (size_t)(colon - text) : 0;
 
     if (begins_with(text, strlen(text), "unix:"))
-        return !is_told && text[5] != '\0';
-    if (size == 0 || !is_port(colon + 1))
+        return text[5] != '\0' && !is_told;
+    if (colon == text || !is_port(colon + 1))
         return false;
-    if (*text == '[')
-        return size > 2 && strcspn(text + 1, "[]/") == size - 2;
-    return strcspn(text, ":[]/") == size;
+    return text[0] == '[' ? colon[-1] == ']' && colon > text + 2 : strchr(text, ':') == colon;
 }
 
 int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size, bool is_told)

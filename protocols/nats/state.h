@@ -217,8 +217,8 @@ int domi_nats_ping(domus_stack *stack, domi_nats_client *client);
 /* Read a server, the `size` bytes at `text`, and add it. Returns 0; -EINVAL; -E2BIG. */
 int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size, bool is_told);
 
-/* Add the servers that INFO names. Those that an earlier INFO has named, that this one does not,
- * and that have failed are forgotten. */
+/* Add the servers that INFO names. One that has failed, and that only an earlier INFO has named, is
+ * forgotten. */
 void domi_nats_take_urls(domi_nats_client *client, const domus_nats_server_info *info);
 
 /* A number of chance that need not be secret. */

@@ -321,8 +321,9 @@ START_TEST(each_round_of_each_watch_has_an_inbox_of_its_own)
 }
 END_TEST
 
-/* What was there when the consumer was made may be gone before it is delivered: no message says
- * then that it was the last one, but the heartbeats of a server that has nothing to send do. */
+/* An entry that was there when the consumer was made may be gone before it is delivered: no message
+ * says then that it was the last one, but the heartbeats of a server that has nothing to send do.
+ */
 START_TEST(entries_that_go_meanwhile_are_not_waited_for)
 {
     static const domus_nats_kv_keys all;

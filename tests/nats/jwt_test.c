@@ -73,14 +73,16 @@ static void make_jwt(EVP_PKEY *key, const char *issuer, const char *subject, con
              "\"nats\":{%s,\"version\":2}}",
              expires, issuer, subject, claims);
     write_base64(head, strlen(head), text);
-    strcat(text, ".");
-    write_base64(body, strlen(body), text + strlen(text));
+    size_t end = strlen(text);
+    text[end++] = '.';
+    write_base64(body, strlen(body), text + end);
     ck_assert_int_eq(EVP_DigestSignInit(context, NULL, NULL, NULL, key), 1);
     ck_assert_int_eq(EVP_DigestSign(context, signature, &size, (const uint8_t *)text, strlen(text)),
                      1);
     EVP_MD_CTX_free(context);
-    strcat(text, ".");
-    write_base64(signature, size, text + strlen(text));
+    end = strlen(text);
+    text[end++] = '.';
+    write_base64(signature, size, text + end);
 }
 
 #define ACCOUNT                                                                                    \

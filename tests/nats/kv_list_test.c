@@ -120,7 +120,7 @@ START_TEST(list_with_a_gap_begins_anew)
 }
 END_TEST
 
-/* Of keys that change while they are listed each is there once, and those that go are not. */
+/* Keys may change while they are listed: each is there once, and those that go are not. */
 START_TEST(list_has_each_key_once)
 {
     static const char deleted[] = "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n";

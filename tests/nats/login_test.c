@@ -144,74 +144,73 @@ START_TEST(server_that_is_no_place_is_refused_by_its_name)
 }
 END_TEST
 
+static char large[9000];
+static const domus_behaviour trier = {.name = "trier", .kind = DOMUS_STATE, .on_mount = on_mount};
+static const domus_pipeline_stage three[] = {{&domus_line_stage, NULL}, {NULL, NULL}};
+static const domus_channel_options idle = {.idle_timeout_ns = 1};
+static const struct {
+    domus_nats_options options;
+    int error;
+} tries[] = {
+    {{.servers = NULL}, -EINVAL},
+    {{.servers = ""}, -EINVAL},
+    {{.servers = "a:1,,b:1"}, -EINVAL},
+    {{.servers = "user@a:1"}, -EINVAL},
+    {{.servers = "a b"}, -EINVAL},
+    {{.servers = "a:0"}, -EINVAL},
+    {{.servers = "a:65536"}, -EINVAL},
+    {{.servers = "a:1x"}, -EINVAL},
+    {{.servers = "a:"}, -EINVAL},
+    {{.servers = ":1"}, -EINVAL},
+    {{.servers = "::1"}, -EINVAL},
+    {{.servers = "[::1"}, -EINVAL},
+    {{.servers = "[]:1"}, -EINVAL},
+    {{.servers = "a:65535,[::1]:1,[::1],a"}, 0},
+    {{.servers = "tls://a:1"}, -EINVAL},
+    {{.servers = large}, -E2BIG},
+    {{.servers = "a:1", .name = large}, -E2BIG},
+    {{.servers = "a:1", .user = "u", .token = "t"}, -EINVAL},
+    {{.servers = "a:1", .password = "p"}, -EINVAL},
+    {{.servers = "a:1", .jwt = "j"}, -EINVAL},
+    {{.servers = "a:1", .name = "\xff"}, -EINVAL},
+    {{.servers = "a:1", .user = "u", .password = "\xc3("}, -EINVAL},
+    {{.servers = "a:1", .token = "\xff"}, -EINVAL},
+    {{.servers = "a:1", .token = "\xc3\xa4"}, 0},
+    {{.servers = "a:1", .nkey_seed = "SU"}, -EBADMSG},
+    {{.servers = "a:1", .token = large}, -E2BIG},
+    {{.servers = "a:1", .nkey_seed = SEED, .jwt = large}, -E2BIG},
+    {{.servers = "a:1", .front = three}, -EINVAL},
+    {{.servers = "a:1", .tls_first = true}, -EINVAL},
+    {{.servers = "a:1", .inflight_max = 65537}, -EINVAL},
+    {{.servers = "a:1", .subscriptions_max = 1048577}, -EINVAL},
+    {{.servers = "a:1", .payload_max = 1023}, -EINVAL},
+    {{.servers = "a:1", .payload_max = DOMUS_NATS_PAYLOAD_LIMIT + 1}, -EINVAL},
+    {{.servers = "a:1", .pings_missed_max = 17}, -EINVAL},
+    {{.servers = "a:1", .buffer_max = 4095}, -EINVAL},
+    {{.servers = "a:1", .buffer_max = (UINT64_C(1) << 30) + 1}, -EINVAL},
+    {{.servers = "a:1", .request_timeout_ns = 1}, -EINVAL},
+    {{.servers = "a:1", .connect_timeout_ns = 3601 * SECOND}, -EINVAL},
+    {{.servers = "a:1", .drain_timeout_ns = 1}, -EINVAL},
+    {{.servers = "a:1", .backoff_min_ns = 1}, -EINVAL},
+    {{.servers = "a:1", .backoff_min_ns = SECOND, .backoff_max_ns = SECOND / 2}, -EINVAL},
+    {{.servers = "a:1", .ping_interval_ns = 1}, -EINVAL},
+    {{.servers = "a:1", .channel = &idle}, -EINVAL},
+    {{.servers = "a:1", .user = "", .backoff_min_ns = 20 * SECOND}, 0},
+};
+
 START_TEST(wrong_options_are_refused)
 {
-    static char large[9000];
-    static const domus_behaviour trier = {
-        .name = "trier", .kind = DOMUS_STATE, .on_mount = on_mount};
-    static const domus_pipeline_stage three[] = {{&domus_line_stage, NULL}, {NULL, NULL}};
-    static const domus_channel_options channel = {.idle_timeout_ns = 1};
-    const struct {
-        domus_nats_options options;
-        int error;
-    } wrong[] = {
-        {{.servers = NULL}, -EINVAL},
-        {{.servers = ""}, -EINVAL},
-        {{.servers = "a:1,,b:1"}, -EINVAL},
-        {{.servers = "user@a:1"}, -EINVAL},
-        {{.servers = "a b"}, -EINVAL},
-        {{.servers = "a:0"}, -EINVAL},
-        {{.servers = "a:65536"}, -EINVAL},
-        {{.servers = "a:1x"}, -EINVAL},
-        {{.servers = "a:"}, -EINVAL},
-        {{.servers = ":1"}, -EINVAL},
-        {{.servers = "::1"}, -EINVAL},
-        {{.servers = "[::1"}, -EINVAL},
-        {{.servers = "[]:1"}, -EINVAL},
-        {{.servers = "unix:/a"}, -EINVAL},
-        {{.servers = "a:65535,[::1]:1,[::1],a"}, 0},
-        {{.servers = "tls://a:1"}, -EINVAL},
-        {{.servers = large}, -E2BIG},
-        {{.servers = "a:1", .name = large}, -E2BIG},
-        {{.servers = "a:1", .user = "u", .token = "t"}, -EINVAL},
-        {{.servers = "a:1", .password = "p"}, -EINVAL},
-        {{.servers = "a:1", .jwt = "j"}, -EINVAL},
-        {{.servers = "a:1", .name = "\xff"}, -EINVAL},
-        {{.servers = "a:1", .user = "u", .password = "\xc3("}, -EINVAL},
-        {{.servers = "a:1", .token = "\xff"}, -EINVAL},
-        {{.servers = "a:1", .token = "\xc3\xa4"}, 0},
-        {{.servers = "a:1", .nkey_seed = "SU"}, -EBADMSG},
-        {{.servers = "a:1", .token = large}, -E2BIG},
-        {{.servers = "a:1", .nkey_seed = SEED, .jwt = large}, -E2BIG},
-        {{.servers = "a:1", .front = three}, -EINVAL},
-        {{.servers = "a:1", .tls_first = true}, -EINVAL},
-        {{.servers = "a:1", .inflight_max = 65537}, -EINVAL},
-        {{.servers = "a:1", .subscriptions_max = 1048577}, -EINVAL},
-        {{.servers = "a:1", .payload_max = 1023}, -EINVAL},
-        {{.servers = "a:1", .payload_max = DOMUS_NATS_PAYLOAD_LIMIT + 1}, -EINVAL},
-        {{.servers = "a:1", .pings_missed_max = 17}, -EINVAL},
-        {{.servers = "a:1", .buffer_max = 4095}, -EINVAL},
-        {{.servers = "a:1", .buffer_max = (UINT64_C(1) << 30) + 1}, -EINVAL},
-        {{.servers = "a:1", .request_timeout_ns = 1}, -EINVAL},
-        {{.servers = "a:1", .connect_timeout_ns = 3601 * SECOND}, -EINVAL},
-        {{.servers = "a:1", .drain_timeout_ns = 1}, -EINVAL},
-        {{.servers = "a:1", .backoff_min_ns = 1}, -EINVAL},
-        {{.servers = "a:1", .backoff_min_ns = SECOND, .backoff_max_ns = SECOND / 2}, -EINVAL},
-        {{.servers = "a:1", .ping_interval_ns = 1}, -EINVAL},
-        {{.servers = "a:1", .channel = &channel}, -EINVAL},
-        {{.servers = "a:1", .user = "", .backoff_min_ns = 20 * SECOND}, 0},
-    };
     char many[33 * 8] = "h:99";
     domt_nats_user user;
 
     memset(large, 'x', sizeof large - 1);
     domt_nats_user_start(&user, &(domus_nats_options){.servers = "127.0.0.1:1"});
-    for (size_t i = 0; i <= sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i <= sizeof tries / sizeof tries[0]; i++) {
         domus_address address;
         int error = -E2BIG;
-        if (i < sizeof wrong / sizeof wrong[0]) {
-            tried = wrong[i].options;
-            error = wrong[i].error;
+        if (i < sizeof tries / sizeof tries[0]) {
+            tried = tries[i].options;
+            error = tries[i].error;
         } else {
             for (int server_number = 1; server_number <= 32; server_number++)
                 snprintf(many + strlen(many), sizeof many - strlen(many), ",h:%d", server_number);

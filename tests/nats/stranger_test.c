@@ -1,5 +1,5 @@
-/* What other clients of the same servers may do to this one: a server passes on what they publish
- * without a look at it, so nothing of that ends the connection of whoever has subscribed. */
+/* Other clients of the same servers: a server passes on what they publish without a look at it, so
+ * nothing of that ends the connection of whoever has subscribed. */
 #include "tests/nats/world.h"
 
 #include <errno.h>
