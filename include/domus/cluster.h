@@ -150,9 +150,10 @@ DOMUS_API void domus_cluster_close(domus_cluster *cluster);
  *     static const domus_cluster_member member = {&domus_cluster_front, &options, &cluster};
  *     static const domus_program program = {.name = "shop", .start = start, .cluster = &member};
  *
- * Then the section `cluster` of the configuration has the fields from `servers` to `message_max`,
- * with `name` and `node`, and the TLS is `front` of the program (domus_tls_front). Without
- * `servers` there it is a cluster of this machine alone, with the same verbs. */
+ * All fields up to `message_max` are those of the section `cluster` of the configuration, but a
+ * `name`, which counts if the section has none; `front` is that of the program (domus_tls_front),
+ * by `cluster.tls`. The other fields are the program's. Without `cluster.servers` it is a cluster
+ * of this machine alone, with the same verbs. */
 DOMUS_API extern const domus_joiner domus_cluster_front;
 
 /* --- nodes ------------------------------------------------------------------------------------ */

@@ -97,8 +97,8 @@ typedef struct domus_joiner {
      * time. It may block. */
     int (*open)(struct domus_system *system, const domus_cluster_setup *setup, char *error,
                 size_t error_size, struct domus_cluster **ret_cluster);
-    /* The program is about to stop its system: tell the other nodes. It may block for about a
-     * heartbeat. Thread-safety: one thread at a time. */
+    /* The program is about to stop its system: grains go to other nodes, which hear of the end. It
+     * may block for the time of domus_cluster_leave(). Thread-safety: one thread at a time. */
     void (*leave)(struct domus_cluster *cluster);
     /* Free it: its system has stopped. NULL is allowed. */
     void (*close)(struct domus_cluster *cluster);

@@ -234,7 +234,7 @@ static int check_options(const domus_nats_options *options, domi_nats_client *cl
         reason = "a stage is wrong";
     } else if (result == 0 && (result = read_texts(options, client)) != 0) {
         field = "texts";
-        reason = result == -E2BIG ? "one is too long" : "one is no UTF-8";
+        reason = result == -E2BIG ? "one is too long" : "one is not UTF-8";
     } else if (result == 0 && (result = read_servers(options->servers, client, &wrong)) != 0) {
         field = "servers";
         if (wrong == NULL || memchr(wrong, '@', strcspn(wrong, ",")) != NULL)

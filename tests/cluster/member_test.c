@@ -108,6 +108,12 @@ static const domus_program clear = {.name = "clear", .start = start_never, .clus
 static const domus_program secure = {
     .name = "secure", .start = start_never, .front = &domus_tls_front, .cluster = &member};
 
+/* The program's part is wrong. */
+static const domus_cluster_export exports[] = {{.name = ""}, {.name = NULL}};
+static const domus_cluster_options odd_part = {.exports = exports};
+static const domus_cluster_member odd_member = {&domus_cluster_front, &odd_part, NULL};
+static const domus_program odd = {.name = "odd", .start = start_never, .cluster = &odd_member};
+
 static void write_file(const char *name, const char *text, size_t size)
 {
     char path[100];
@@ -164,6 +170,7 @@ START_TEST(section_that_is_wrong_is_told_before_the_start)
         {&without, "cluster: {servers: [a]}", "cluster.servers: this program is in no cluster"},
         {&without, "cluster: {tls: {enabled: true}}",
          "cluster.tls.enabled: this program is in no cluster"},
+        {&odd, "cluster: {}", "cluster.exports: a name has not 1..63 bytes"},
         {&clear, "cluster: {servers: [a, 'b:x']}",
          "cluster.servers: 'b:x': it has to be HOST, HOST:PORT or [v6]:PORT"},
         {&clear, "cluster: {servers: 'a, ::1:4222'}",

@@ -165,6 +165,7 @@ static const struct {
     {{.servers = "::1"}, -EINVAL},
     {{.servers = "[::1"}, -EINVAL},
     {{.servers = "[]:1"}, -EINVAL},
+    {{.servers = "unix:/a"}, 0},
     {{.servers = "a:65535,[::1]:1,[::1],a"}, 0},
     {{.servers = "tls://a:1"}, -EINVAL},
     {{.servers = large}, -E2BIG},
