@@ -76,6 +76,9 @@ enum domi_kind_of_envelope {
     DOMI_TO_SPAWN,      /* `id`, `time_ns`, a name with its length before it, the input */
     DOMI_TO_SPAWNED,    /* `id`, `from` is the new actor */
     DOMI_TO_ARE_ALIVE,  /* names of 16 bytes: who of these has ended? The answer are DOWNs */
+    DOMI_TO_PUBLISH,    /* a message, the name of its group, and the length of that in a byte */
+    DOMI_TO_INTEREST,   /* changes `time_ns` + 1 to `id` of the groups that have members (wide.h) */
+    DOMI_TO_HELD,       /* `id`: all such changes up to this one have come */
     /* The rest of these begins with the grain (grains.c). */
     DOMI_TO_GRAIN_NOTICE = 32, /* the message */
     DOMI_TO_GRAIN_ASK,         /* `id`, `time_ns`, the message */
