@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/siphash.h"
 #include "house/conversation/stack.h"
+#include "house/directory/remote.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
@@ -187,16 +188,21 @@ static int shard_make(domi_manager *manager, domi_group *group, domi_group_slot 
 }
 
 /* Count a new member, before its node is put. */
-static int count_in(domi_group *group, domi_group_slot *slot)
+static int count_in(domi_manager *manager, domi_group *group, domi_group_slot *slot)
 {
     /* Relaxed: it is only a number, and the message by which a publisher hears of the join brings
      * the count with it. */
-    if (atomic_fetch_add_explicit(&group->members, 1, memory_order_relaxed) >=
-        group->groups->members_max) {
+    uint32_t before = atomic_fetch_add_explicit(&group->members, 1, memory_order_relaxed);
+
+    if (before >= group->groups->members_max) {
         atomic_fetch_sub_explicit(&group->members, 1, memory_order_relaxed);
         return -ENOSPC;
     }
     atomic_fetch_add_explicit(&slot->members, 1, memory_order_relaxed);
+    /* acquire: pairs with the release in domi_group_add_outlet(). */
+    domi_remote *outlet = atomic_load_explicit(&group->outlet, memory_order_acquire);
+    if (before == 0 && outlet != NULL)
+        domi_remote_tell_joined(manager, outlet);
     return 0;
 }
 
@@ -213,6 +219,7 @@ static domi_member *member_new(domi_manager *manager, domi_group *group, domi_ho
     member->house = house;
     member->lease = domi_house_address(house).lease;
     member->leaves = leaves;
+    member->is_outlet = false;
     return member;
 }
 
@@ -234,7 +241,7 @@ int domus_group_join(domus_stack *stack, domus_group handle)
     domi_member *member = NULL;
     if (error == 0) {
         member = member_new(manager, group, house, to, false);
-        error = member == NULL ? -ENOMEM : count_in(group, slot);
+        error = member == NULL ? -ENOMEM : count_in(manager, group, slot);
     }
     if (error != 0) {
         if (member != NULL)
@@ -269,15 +276,62 @@ int domus_group_leave(domus_stack *stack, domus_group handle)
     return 0;
 }
 
+/* Link the outlet, of which the group knows already. */
+static int link_outlet(domi_manager *manager, domi_group *group, domi_manager *home,
+                       domus_address outlet)
+{
+    domi_group_slot *slot = domi_group_slot_of(group, home);
+    domus_address to = shard_at(slot);
+
+    int error = to.house == NULL ? shard_make(manager, group, slot, home, &to) : 0;
+    if (error != 0)
+        return error;
+    domi_member *member = member_new(manager, group, outlet.house, to, false);
+    if (member == NULL)
+        return -ENOMEM;
+    member->is_outlet = true;
+    member->lease = outlet.lease;
+    /* Relaxed: count_in() says why. */
+    atomic_fetch_add_explicit(&slot->members, 1, memory_order_relaxed);
+    if (domi_mailbox_put_slow(manager, to.house, &member->node) == 0)
+        return 0;
+    domi_group_drop_node(manager, &member->node);
+    return -ESHUTDOWN;
+}
+
+int domi_group_add_outlet(domi_manager *manager, domi_group *group, domi_manager *home,
+                          domus_address outlet)
+{
+    domi_remote *remote = domi_remote_of(outlet.house);
+    domi_remote *none = NULL;
+
+    /* Relaxed: as in put_message(). */
+    atomic_store_explicit(&remote->is_outlet, true, memory_order_relaxed);
+    /* release: a thread that finds the outlet finds its name. */
+    if (!atomic_compare_exchange_strong_explicit(&group->outlet, &none, remote,
+                                                 memory_order_release, memory_order_relaxed))
+        return -EALREADY;
+    int error = link_outlet(manager, group, home, outlet);
+    if (error == 0 && atomic_load_explicit(&group->members, memory_order_relaxed) != 0)
+        domi_remote_tell_joined(manager, remote);
+    if (error != 0)
+        atomic_store_explicit(&group->outlet, NULL,
+                              memory_order_relaxed); /* it may be tried again */
+    return error;
+}
+
 uint32_t domus_group_members(domus_group handle)
 {
     return handle.group != NULL ? atomic_load_explicit(&handle.group->members, memory_order_relaxed)
                                 : 0;
 }
 
-/* Send the publication to the shard of one home. */
-static int publish_to(domi_manager *manager, domus_address sender, const domi_group_slot *slot,
-                      domi_shared *shared)
+/* Send the publication to the shard of one home. With `is_far` it comes from another node, and so
+ * not to the outlet. */
+static inline __attribute__((always_inline)) int publish_to(domi_manager *manager,
+                                                            domus_address sender,
+                                                            const domi_group_slot *slot,
+                                                            domi_shared *shared, bool is_far)
 {
     domus_address to = shard_at(slot);
 
@@ -286,6 +340,8 @@ static int publish_to(domi_manager *manager, domus_address sender, const domi_gr
     domi_envelope *delivery = domi_delivery_new(manager, shared, sender);
     if (delivery == NULL)
         return -ENOMEM;
+    if (is_far)
+        delivery->type = &domi_far_delivery_type;
     int error = domi_mailbox_put(manager, to, &delivery->node, DOMI_NOTICE);
     if (error == 0)
         return 0;
@@ -293,8 +349,12 @@ static int publish_to(domi_manager *manager, domus_address sender, const domi_gr
     return error == -ESTALE ? -ESHUTDOWN : error;
 }
 
-int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *group,
-                       const domus_type *type, const void *payload)
+/* `is_far` is a constant where this is used, so that a publication of an actor here pays nothing
+ * for it. */
+static inline __attribute__((always_inline)) int publish(domi_manager *manager,
+                                                         domus_address sender, domi_group *group,
+                                                         const domus_type *type,
+                                                         const void *payload, bool is_far)
 {
     int error = group == NULL ? -EINVAL : type->size > DOMUS_PAYLOAD_MAX ? -EMSGSIZE : 0;
     domi_shared *shared = error == 0 ? domi_shared_new(manager, type, payload) : NULL;
@@ -310,12 +370,24 @@ int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *
         if (atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&slot->members,
                                  memory_order_relaxed) == 0)
             continue;
-        int result = publish_to(manager, sender, slot, shared);
+        int result = publish_to(manager, sender, slot, shared, is_far);
         if (error == 0)
             error = result;
     }
     domi_shared_end(manager, shared);
     return error;
+}
+
+int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *group,
+                       const domus_type *type, const void *payload)
+{
+    return publish(manager, sender, group, type, payload, false);
+}
+
+int domi_group_publish_from_afar(domi_manager *manager, domus_address sender, domi_group *group,
+                                 const domus_type *type, const void *payload)
+{
+    return publish(manager, sender, group, type, payload, true);
 }
 
 int domus_publish(domus_stack *stack, domus_group group, const domus_type *type,

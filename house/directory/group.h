@@ -12,7 +12,11 @@
  * Threads share little of a group: for each thread its shard, which is set once, and a count
  * of members. An actor that joins is counted before its node is put. So a publisher that has
  * heard of the join finds the count and the shard, and its publication comes to the shard
- * behind the node. */
+ * behind the node.
+ *
+ * A group may have an *outlet* (domus/remote.h): a remote address that is its hidden member. It is
+ * linked into a shard's list as any member, so a publication costs nothing for groups without one,
+ * but it is in no list of a house, and `members` of the group does not count it. */
 #ifndef DOMI_HOUSE_DIRECTORY_GROUP_H
 #define DOMI_HOUSE_DIRECTORY_GROUP_H
 
@@ -46,13 +50,15 @@ struct domi_groups {
 typedef struct domi_group_slot {
     alignas(64) _Atomic(domi_house *) shard; /* the shard of this home; set once; NULL: none yet */
     uint32_t lease;                          /* lease of the shard; written before `shard` */
-    _Atomic uint32_t members;                /* members on this home, including joins under way */
+    /* members on this home, including joins under way, and the outlet */
+    _Atomic uint32_t members;
 } domi_group_slot;
 
 struct domi_group {
     char name[DOMI_NAME_MAX + 1];         /* ends with a NUL; constant */
     domi_group *next;                     /* next group in the same bucket */
     domi_groups *groups;                  /* the table that the group is in */
+    _Atomic(struct domi_remote *) outlet; /* set once; NULL: none */
     alignas(64) _Atomic uint32_t members; /* members on all homes, including joins under way */
     domi_group_slot slots[];              /* by the index of the home */
 };
@@ -63,9 +69,10 @@ struct domi_group {
 struct domi_member {
     domi_node node;                 /* after the arrival, its `next` links the shard's list */
     domi_group *group;              /* the group that it joins or leaves */
-    domi_house *house;              /* the actor that is the member */
+    domi_house *house;              /* the actor that is the member; of an outlet, its face */
     uint32_t lease;                 /* lease of that actor */
     bool leaves;                    /* true: the wish to end a membership */
+    bool is_outlet;                 /* true: the hidden member */
     domi_member *previous;          /* links the shard's list backwards */
     domi_member *next_of_house;     /* links the house's list */
     domi_member *previous_of_house; /* links the house's list backwards */
@@ -90,6 +97,14 @@ void domi_groups_fini(domi_groups *groups);
 int domi_group_open(domi_manager *manager, const char *name, domi_group **ret_group);
 int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *group,
                        const domus_type *type, const void *payload);
+
+/* As domus_remote_join(), from the thread of `manager`; the outlet is linked on `home`. */
+int domi_group_add_outlet(domi_manager *manager, domi_group *group, domi_manager *home,
+                          domus_address outlet);
+
+/* As domus_remote_publish(), in the name of `sender`. */
+int domi_group_publish_from_afar(domi_manager *manager, domus_address sender, domi_group *group,
+                                 const domus_type *type, const void *payload);
 
 /* The behaviour of a shard; its state begins zeroed. */
 extern const domus_behaviour domi_shard_behaviour;

@@ -275,6 +275,7 @@ static int make_remote(domi_remotes *remotes, domi_remote_node *node, const domu
     remotes->count++;
     atomic_store_explicit(&remote->node, node, memory_order_relaxed);
     atomic_store_explicit(&remote->owner, owner, memory_order_relaxed);
+    atomic_store_explicit(&remote->is_outlet, false, memory_order_relaxed);
     remote->next = *bucket;
     *bucket = remote;
     /* release: pairs with the acquire load in domi_remote_put(). */

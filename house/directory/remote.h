@@ -89,6 +89,9 @@ int domi_remote_put(domi_manager *manager, domi_house *face, domi_node *node);
 /* As domi_house_stop(), for a remote actor: a gateway is told. */
 int domi_remote_stop(domi_manager *manager, domus_address address);
 
+/* Tell the gateway that owns the address that the group whose outlet it is has its first member. */
+void domi_remote_tell_joined(domi_manager *manager, domi_remote *outlet);
+
 /* Returns the address of the gateway of the manager with this index; nobody if it has none. Any
  * thread. */
 domus_address domi_remote_gateway(const domi_manager *manager, uint32_t index);

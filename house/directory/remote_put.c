@@ -8,6 +8,7 @@
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
 #include "house/message/remote.h"
+#include "house/message/shared.h"
 #include "house/message/types.h"
 
 #include <errno.h>
@@ -15,8 +16,12 @@
 const domus_type domus_remote_stop_type = {.name = "remote stop",
                                            .size = sizeof(domus_remote_stop)};
 const domus_type domus_remote_stop_after_mail_type = {.name = "remote stop after mail"};
+const domus_type domus_remote_joined_type = {.name = "remote joined",
+                                             .size = sizeof(domus_remote_joined)};
 
 static_assert(sizeof(domus_remote_stop) <= sizeof(((domi_envelope *)NULL)->payload),
+              "a small notice");
+static_assert(sizeof(domus_remote_joined) <= sizeof(((domi_envelope *)NULL)->payload),
               "a small notice");
 
 domus_address domi_remote_gateway(const domi_manager *manager, uint32_t index)
@@ -63,6 +68,10 @@ static int put_message(domi_manager *manager, domi_remote *remote, domi_envelope
     int error = atomic_load_explicit(
         &atomic_load_explicit(&remote->node, memory_order_relaxed)->error, memory_order_relaxed);
 
+    /* Relaxed: an address is a member of a group only after it has become its outlet. */
+    if (message->node.slab == DOMI_SLAB_SHARED && domi_shared_notice_is_far(message) &&
+        atomic_load_explicit(&remote->is_outlet, memory_order_relaxed))
+        return -ESTALE; /* it has come from other nodes, and does not go back */
     if (error != 0) {
         if (error == -ENOBUFS)
             domi_counter_add(&manager->counters.refusals, 1);
@@ -143,24 +152,43 @@ int domi_remote_put(domi_manager *manager, domi_house *face, domi_node *node)
     return message->type == &domi_cancel_type ? put_cancel(manager, message) : -ESTALE;
 }
 
-int domi_remote_stop(domi_manager *manager, domus_address address)
+/* Put an event that tells a gateway a name. */
+static int put_name(domi_manager *manager, domus_address gateway, const domus_type *type,
+                    const domus_remote_name *name)
 {
-    domi_remote *remote = domi_remote_of(address.house);
-    domus_remote_stop stop;
-
-    if (!domi_remote_read_name(manager->directory.remotes, remote, address.lease, UINT32_MAX,
-                               &stop.name))
-        return -ESTALE;
-    domus_address gateway = domi_remote_gateway_for(manager, address.house);
     domi_envelope *message = domi_envelope_new(manager, sizeof *message);
+
     if (message == NULL)
         return -ENOMEM;
-    message->type = &domus_remote_stop_type;
+    message->type = type;
     message->sender = NULL;
     message->sender_lease = 0;
-    *(domus_remote_stop *)(void *)message->payload = stop;
+    *(domus_remote_name *)(void *)message->payload = *name;
     int error = domi_mailbox_put(manager, gateway, &message->node, DOMI_EVENT);
     if (error != 0)
         domi_pool_free(manager, &message->node);
     return error == 0 ? 0 : -EHOSTDOWN;
+}
+
+int domi_remote_stop(domi_manager *manager, domus_address address)
+{
+    domi_remote *remote = domi_remote_of(address.house);
+    domus_remote_name name;
+
+    if (!domi_remote_read_name(manager->directory.remotes, remote, address.lease, UINT32_MAX,
+                               &name))
+        return -ESTALE;
+    return put_name(manager, domi_remote_gateway_for(manager, address.house),
+                    &domus_remote_stop_type, &name);
+}
+
+void domi_remote_tell_joined(domi_manager *manager, domi_remote *outlet)
+{
+    domus_address gateway =
+        domi_remote_gateway(manager, atomic_load_explicit(&outlet->owner, memory_order_relaxed));
+    domus_remote_name name;
+
+    if (gateway.house != NULL &&
+        domi_remote_read_name(manager->directory.remotes, outlet, 0, 0, &name))
+        (void)put_name(manager, gateway, &domus_remote_joined_type, &name);
 }

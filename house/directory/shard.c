@@ -34,7 +34,9 @@ const domus_behaviour domi_shard_behaviour = {
     .name = "group",
     .kind = DOMUS_STATE,
     .state_size = sizeof(shard),
-    .on = (const domus_on[]){{&domi_delivery_type, on_delivery, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&domi_delivery_type, on_delivery, 0},
+                             {&domi_far_delivery_type, on_delivery, 0},
+                             {NULL, NULL, 0}},
 };
 
 /* --- the lock of a pool ----------------------------------------------------------------------- */
@@ -166,23 +168,46 @@ static shard *shard_of(const domi_member *member)
     return atomic_load_explicit(&slot->shard, memory_order_relaxed)->self;
 }
 
-/* Count a member out, and free its record: the actor did not become a member, or is one no more. */
+/* Count a member out, and free its record: the actor did not become a member, or is one no more. An
+ * outlet is one until the system ends. */
 static void count_out(domi_manager *manager, domi_member *member)
 {
     domi_group *group = member->group;
-    domi_group_slot *slot = domi_group_slot_of(group, member->house->home);
 
-    /* Relaxed: a publisher that still reads the old count sends a message in vain. */
-    atomic_fetch_sub_explicit(&slot->members, 1, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&group->members, 1, memory_order_relaxed);
+    if (!member->is_outlet) {
+        domi_group_slot *slot = domi_group_slot_of(group, member->house->home);
+        /* Relaxed: a publisher that still reads the old count sends a message in vain. */
+        atomic_fetch_sub_explicit(&slot->members, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&group->members, 1, memory_order_relaxed);
+    }
     domi_pool_free(manager, &member->node);
 }
 
-/* Link a new member into the shard's list and into the list of its house. */
-static void attach(shard *self, domi_member *member)
+/* Link a new member into the list of its house. */
+static void attach_to_house(domi_member *member)
 {
     domi_family *family = member->house->family;
 
+    member->previous_of_house = NULL;
+    member->next_of_house = family->memberships;
+    if (member->next_of_house != NULL)
+        member->next_of_house->previous_of_house = member;
+    family->memberships = member;
+}
+
+static void detach_from_house(domi_member *member)
+{
+    if (member->next_of_house != NULL)
+        member->next_of_house->previous_of_house = member->previous_of_house;
+    if (member->previous_of_house != NULL)
+        member->previous_of_house->next_of_house = member->next_of_house;
+    else
+        member->house->family->memberships = member->next_of_house;
+}
+
+/* Link a new member into the shard's list, and into that of its house, if it is no outlet. */
+static void attach(shard *self, domi_member *member)
+{
     member->node.next = NULL;
     member->previous = self->last;
     if (self->last != NULL)
@@ -191,12 +216,8 @@ static void attach(shard *self, domi_member *member)
         self->first = member;
     self->last = member;
     self->count++;
-
-    member->previous_of_house = NULL;
-    member->next_of_house = family->memberships;
-    if (member->next_of_house != NULL)
-        member->next_of_house->previous_of_house = member;
-    family->memberships = member;
+    if (!member->is_outlet)
+        attach_to_house(member);
 }
 
 static void detach(shard *self, domi_member *member)
@@ -214,13 +235,8 @@ static void detach(shard *self, domi_member *member)
     else
         self->first = next;
     self->count--;
-
-    if (member->next_of_house != NULL)
-        member->next_of_house->previous_of_house = member->previous_of_house;
-    if (member->previous_of_house != NULL)
-        member->previous_of_house->next_of_house = member->next_of_house;
-    else
-        member->house->family->memberships = member->next_of_house;
+    if (!member->is_outlet)
+        detach_from_house(member);
 }
 
 static domi_member *find(const domi_member *like)
@@ -246,6 +262,11 @@ void domi_group_handle_arrival(domi_manager *manager, domi_house *house, domi_no
     domi_member *member = (domi_member *)(void *)node;
 
     lock(house);
+    if (member->is_outlet) {
+        attach(house->self, member);
+        unlock(house);
+        return;
+    }
     domi_member *present = is_alive(member) ? find(member) : NULL;
     if (member->leaves) {
         domi_pool_free(manager, node);

@@ -6,6 +6,8 @@
 #include "house/message/sign.h"
 
 const domus_type domi_delivery_type = {.name = "delivery", .size = sizeof(domi_delivery)};
+const domus_type domi_far_delivery_type = {.name = "delivery from afar",
+                                           .size = sizeof(domi_delivery)};
 
 domi_shared *domi_shared_new(domi_manager *manager, const domus_type *type, const void *payload)
 {
@@ -76,6 +78,12 @@ domi_envelope *domi_shared_notice_new(domi_manager *manager, domi_envelope *deli
     notice->sender_lease = delivery->sender_lease;
     *(share *)(void *)notice->payload = (share){shared->payload, delivery};
     return notice;
+}
+
+bool domi_shared_notice_is_far(const domi_envelope *notice)
+{
+    return ((const share *)(const void *)notice->payload)->delivery->type ==
+           &domi_far_delivery_type;
 }
 
 void domi_shared_notice_free(domi_manager *manager, domi_envelope *notice)

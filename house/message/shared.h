@@ -31,8 +31,9 @@ typedef struct domi_delivery {
 
 static_assert(sizeof(domi_delivery) <= sizeof(((domi_envelope *)NULL)->payload), "fits");
 
-/* The type of a delivery. */
+/* The type of a delivery, and that of one that comes from another node (directory/group.h). */
 extern const domus_type domi_delivery_type;
+extern const domus_type domi_far_delivery_type;
 
 static inline domi_delivery *domi_delivery_of(domi_envelope *envelope)
 {
@@ -57,6 +58,9 @@ void domi_delivery_end(domi_manager *manager, domi_envelope *delivery, uint32_t 
 /* Make a notice of a delivery. The caller has counted the notice in the delivery already. Returns
  * NULL if there is no memory. */
 domi_envelope *domi_shared_notice_new(domi_manager *manager, domi_envelope *delivery);
+
+/* True if the notice, which was made of a delivery, comes from another node. */
+bool domi_shared_notice_is_far(const domi_envelope *notice);
 
 /* Free a notice that was made of a delivery, and give its count back. */
 void domi_shared_notice_free(domi_manager *manager, domi_envelope *notice);

@@ -40,6 +40,7 @@
 #include <domus/conversation.h>
 #include <domus/front.h>
 #include <domus/grain.h>
+#include <domus/group.h>
 #include <domus/pickle.h>
 #include <domus/spawn.h>
 
@@ -55,7 +56,8 @@ typedef struct domus_cluster domus_cluster;
 #define DOMUS_CLUSTER_NAME_MAX                                                                     \
     63u /* bytes of the name of a cluster, of a node, and of an export                             \
          */
-#define DOMUS_CLUSTER_NODES_MAX 1024u /* other nodes that are known at a time */
+#define DOMUS_CLUSTER_NODES_MAX  1024u  /* other nodes that are known at a time */
+#define DOMUS_CLUSTER_GROUPS_MAX 65536u /* groups over the cluster that a node knows at a time */
 
 /* Defaults: the meaning of 0 in a field of the options. */
 #define DOMUS_CLUSTER_HEARTBEAT  UINT64_C(500000000)
@@ -266,6 +268,36 @@ typedef struct domus_cluster_lost {
 DOMUS_API extern const domus_type domus_cluster_done_type;
 DOMUS_API extern const domus_type domus_cluster_found_type;
 DOMUS_API extern const domus_type domus_cluster_lost_type;
+
+/* --- groups ------------------------------------------------------------------------------------
+ *
+ * A group over the cluster is a group (domus/group.h) that has members on any nodes. All verbs of
+ * that header work with its handle: actors join and leave the group of their own system, and what
+ * they publish reaches the members on all nodes, as one message to each node that has members.
+ * domus_group_members() counts those of this node. Groups that were opened by domus_group_open()
+ * alone stay each system's own; a group of one name is one group in a system, however it is opened.
+ *
+ * Order: the publications of one actor to one group come to each member, on whatever node, in the
+ * order in which they were published, each at most once. They come as messages to other nodes do:
+ * the types need picklers, and publications that cannot be sent do not reach the members of that
+ * node. They are counted as `refused` (no pickler, or a node that is down, or has queued_max bytes
+ * on the way), `lost` (the node went down meanwhile) or `dropped` (that node had no room for it),
+ * and the publisher does not hear of it.
+ *
+ * A node tells the others when a group gets its first member there. Publications of other nodes
+ * reach that member from when they know it, about a round trip later; so a member that is the first
+ * on its node, and tells a publisher elsewhere by a message that it has joined, may miss some. The
+ * next members of that node do not: what domus/group.h promises holds for them. When a node is
+ * down the others go on to know its groups until it has ended. */
+
+/* Open a group over the cluster. Call this once, and keep the handle. Without servers the group is
+ * that of domus_group_open().
+ *
+ * Thread-safety: only from within a handler.
+ * Returns 0; as domus_group_open(); -ENOSPC when this node knows DOMUS_CLUSTER_GROUPS_MAX groups
+ * over the cluster, or has no address left (addresses_max); -ESHUTDOWN when the system stops. */
+DOMUS_API int domus_cluster_group_open(domus_stack *stack, domus_cluster *cluster, const char *name,
+                                       domus_group *ret_group);
 
 /* --- spawn ------------------------------------------------------------------------------------ */
 

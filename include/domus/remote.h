@@ -16,11 +16,12 @@
  * that no other code has, and nobody else gets its address. Senders without a thread (of pools,
  * detached, from outside) each have one gateway, too, always the same.
  *
- * A gateway gets three events of its own, which need rows:
+ * A gateway gets four events of its own, which need rows:
  *
  *   domus_remote_stop_type       domus_stop() was called for a remote address
  *   domus_remote_watch_type      a remote actor is watched here now
  *   domus_remote_cancel_type     the asker of an ask that the gateway keeps waits no more
+ *   domus_remote_joined_type     a group that has an outlet has its first member
  *
  * **Nodes.** domus_remote_node_open() makes a node known. Its state is 0, or the negative errno
  * with which messages to its actors are refused: -ENOBUFS while too much is on the way,
@@ -35,6 +36,7 @@
 
 #include <domus/conversation.h>
 #include <domus/grain.h>
+#include <domus/group.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -172,6 +174,36 @@ DOMUS_API int domus_remote_ask(domus_stack *stack, domus_conversation asker, dom
 /* Cancel such an ask: the asked actor is told, and the conversation gets -ECANCELED as its answer.
  * Returns 0; -EPERM; -ENOENT when it is over. */
 DOMUS_API int domus_remote_cancel(domus_stack *stack, domus_remote_asked asked);
+
+/* --- groups -----------------------------------------------------------------------------------
+ *
+ * A group of this system may have an *outlet*: a remote address that is its hidden member.
+ * Publications of actors of this system come to the gateways as notices to that address; those of
+ * one publisher come to one gateway, in order, and domus_remote_target() names the outlet. The
+ * other way around a gateway publishes here for actors elsewhere, and this does not come to the
+ * outlet. domus_group_members() does not count the outlet. */
+
+/* Make a remote address the outlet of a group, until the system is freed. An outlet is that of one
+ * group alone, and its address must not end.
+ *
+ * Thread-safety: any handler.
+ * Returns 0; -EALREADY when the group has an outlet; -EINVAL for an address that is not remote, or
+ * a zeroed handle; -ENOMEM; -ESHUTDOWN when the system stops. */
+DOMUS_API int domus_remote_join(domus_stack *stack, domus_group group, domus_address outlet);
+
+/* The group of this outlet has its first member, or has members when it gets the outlet. The
+ * gateway that gets the watches of the outlet gets this event, unless memory is short: so it also
+ * looks at domus_group_members() from time to time, which tells when the last one has left, too. */
+typedef struct domus_remote_joined {
+    domus_remote_name outlet;
+} domus_remote_joined;
+
+DOMUS_API extern const domus_type domus_remote_joined_type;
+
+/* Publish in the name of `from`, a remote address or nobody, to the members here. Ownership and
+ * results as of domus_publish(); -EPERM; -EINVAL for a `from` that is not remote. */
+DOMUS_API int domus_remote_publish(domus_stack *stack, domus_address from, domus_group group,
+                                   const domus_type *type, const void *payload);
 
 /* --- the end of remote actors ----------------------------------------------------------------- */
 

@@ -95,6 +95,8 @@ static void let_go(domi_cluster_gateway *gateway, uint64_t id)
     if (record != NULL && (record->let_go[gateway->index / 64] & bit) == 0) {
         record->let_go[gateway->index / 64] |= bit;
         record->holders--;
+        if (gateway->index == 0)
+            domi_wide_forget(&cluster->wide, id);
     }
     domi_lock_give(&cluster->lock);
 }

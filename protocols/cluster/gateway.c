@@ -83,6 +83,7 @@ static int take_beat(domus_stack *stack, void *self, const void *payload)
     domi_asks_sweep(gateway);
     domi_routes_sweep(gateway);
     domi_watched_room(gateway);
+    domi_interest_beat(gateway);
     domi_flush_all(gateway, true);
     return 0;
 }
@@ -95,6 +96,7 @@ static int take_follow(domus_stack *stack, void *self, const void *payload)
     domi_peers_follow(gateway);
     domi_routes_follow(gateway);
     domi_watched_room(gateway);
+    domi_interest_follow(gateway);
     return 0;
 }
 
@@ -367,7 +369,7 @@ static int mount(domus_stack *stack, domi_cluster_gateway *gateway)
     if (error != 0)
         return error;
     gateway->payload = aligned_alloc(64, PAYLOAD_ROOM);
-    gateway->message = malloc(options->message_max);
+    gateway->message = malloc(options->message_max + DOMI_WIDE_TAIL);
     if (gateway->payload == NULL || gateway->message == NULL)
         return -ENOMEM;
     gateway->pickling = (domus_pickle_context){.bytes_max = options->message_max,
@@ -377,7 +379,9 @@ static int mount(domus_stack *stack, domi_cluster_gateway *gateway)
     error = domus_notice(stack, domus_self(stack), &begin_type, NULL);
     if (error != 0 || domi_is_alone(gateway->cluster))
         return error;
-    error = spread_grains(gateway);
+    error = domi_wide_begin(gateway);
+    if (error == 0)
+        error = spread_grains(gateway);
     if (error != 0)
         return error;
     error = open_client(stack, gateway);
@@ -433,6 +437,7 @@ const domus_behaviour domi_gateway_behaviour = {
                              {&domus_remote_watch_type, domi_take_watch, 0},
                              {&domus_remote_stop_type, take_stop, 0},
                              {&domus_remote_stop_after_mail_type, take_last_stop, 0},
+                             {&domus_remote_joined_type, domi_take_joined, 0},
                              {&domus_down_type, domi_take_down, 0},
                              {&domi_spawn_type, domi_take_spawn, 0},
                              {&domus_nats_event_type, take_event, 0},

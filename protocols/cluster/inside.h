@@ -11,6 +11,7 @@
 #include "protocols/cluster/link.h"
 #include "protocols/cluster/lock.h"
 #include "protocols/cluster/said.h"
+#include "protocols/cluster/wide.h"
 
 #include <domus/remote.h>
 #include <domus/supervise.h>
@@ -66,6 +67,7 @@ struct domus_cluster {
     domi_parts *parts;   /* of grains (parts.h); its fields say who touches them */
     domus_grains *kinds; /* the kinds that are spread */
     uint32_t kinds_count;
+    domi_wide wide; /* groups over the cluster */
 
     domi_lock lock; /* guards the fields below, and those of records that say so */
     domi_node_record *nodes[DOMUS_CLUSTER_NODES_MAX]; /* NULL: free */
@@ -98,6 +100,11 @@ struct domi_peer {
     uint32_t asks;        /* asks to it under way */
     uint32_t watched;     /* actors of it that are watched here */
     uint32_t idle_cursor; /* of domus_remote_idle() */
+    /* Changes of groups, by their numbers; of gateway 0 (interest.c). */
+    uint64_t told;        /* the last of this node that was sent there */
+    uint64_t held;        /* the last that is confirmed */
+    uint64_t held_before; /* the same at the last heartbeat */
+    uint64_t holds;       /* the last of the other node that has come */
     domi_link **links;    /* to its gateways, made when they are used */
     uint64_t *counted;    /* queued_bytes of each link, as the record counts them */
     /* For each of its gateways a bit for each part whose messages are returned to it until it
@@ -159,6 +166,7 @@ struct domi_cluster_gateway {
     bool has_left;            /* the others were told that it has ended */
     uint64_t beat_ns;         /* when the last heartbeat was sent; of gateway 0 */
     uint32_t beats;           /* heartbeats since the begin */
+    uint32_t wide_cursor;     /* the group that is looked at next; of gateway 0 */
     domus_conversation asker; /* has the asks in the name of remote actors */
     domi_peer *peers[DOMI_PEERS_BUCKETS];
     domi_ask *asks;
@@ -171,7 +179,8 @@ struct domi_cluster_gateway {
     struct domi_route *routes;                    /* of grains, by part; NULL: no kind is spread */
     uint64_t waiting_bytes;                       /* of messages that wait for parts */
     unsigned char *payload;                       /* room for a payload that is read */
-    unsigned char *message; /* room for a message that is written: message_max bytes */
+    /* room for a message that is written: message_max bytes, and DOMI_WIDE_TAIL */
+    unsigned char *message;
     domus_pickle_context pickling;
     domus_stack *stack;                    /* of the turn, for the callbacks of picklers */
     const domus_type *told[DOMI_TOLD_MAX]; /* types that did not travel, as the log knows */
@@ -181,6 +190,12 @@ struct domi_cluster_gateway {
 #define DOMI_COUNT(gateway, record, count, by)                                                     \
     (atomic_fetch_add_explicit(&(record)->count, (by), memory_order_relaxed),                      \
      (void)atomic_fetch_add_explicit(&(gateway)->cluster->count, (by), memory_order_relaxed))
+
+/* Count bytes that could not be read, or were for nobody. */
+static inline void domi_count_wrong(domi_cluster_gateway *gateway)
+{
+    atomic_fetch_add_explicit(&gateway->cluster->wrong, 1, memory_order_relaxed);
+}
 
 /* True if this machine is alone: no server was named. */
 static inline bool domi_is_alone(const domus_cluster *cluster)
@@ -332,6 +347,35 @@ void domi_tell_all(domi_cluster_gateway *gateway);
 
 /* A message of NATS has come. */
 void domi_take_batch(domi_cluster_gateway *gateway, domus_slice bytes);
+
+/* --- interest.c ------------------------------------------------------------------------------- */
+
+/* A node may have come up; a heartbeat. Any gateway, but only gateway 0 does something. */
+void domi_interest_follow(domi_cluster_gateway *gateway);
+void domi_interest_beat(domi_cluster_gateway *gateway);
+
+/* A group has its first member (domus_remote_joined). */
+int domi_take_joined(domus_stack *stack, void *self, const void *payload);
+
+/* A peer has told changes of its groups, or holds those of this node up to `held`. */
+void domi_interest_hear(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
+                        const domi_wire_envelope *envelope);
+void domi_interest_held(domi_cluster_gateway *gateway, domi_peer *peer, uint64_t held);
+
+/* --- publish.c -------------------------------------------------------------------------------- */
+
+/* A gateway begins: groups that were opened before can have their outlets. Returns 0; as
+ * domus_remote_join(). */
+int domi_wide_begin(domi_cluster_gateway *gateway);
+
+/* An actor here has published to the group of this outlet. */
+void domi_publish_to_nodes(domi_cluster_gateway *gateway, const domus_remote_message *message,
+                           const void *payload);
+
+/* The group of a publication that has come, which is cut off from `message`. Returns 0; -EBADMSG;
+ * -ENOENT when it was not opened here. */
+int domi_publication_group(domi_cluster_gateway *gateway, domus_slice *message,
+                           domus_group *ret_group);
 
 /* --- asks.c ----------------------------------------------------------------------------------- */
 

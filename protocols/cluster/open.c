@@ -337,6 +337,7 @@ int domus_cluster_open(struct domus_system *system, const domus_cluster_options 
     cluster->gateways = domus_system_threads(system);
     cluster->lock = (domi_lock)DOMI_LOCK_FREE;
     cluster->names_lock = (domi_lock)DOMI_LOCK_FREE;
+    cluster->wide.lock = (domi_lock)DOMI_LOCK_FREE;
     int result = prepare(cluster, options, error, error_size);
     if (result == 0)
         result = open_grains(cluster, error, error_size);
@@ -380,6 +381,7 @@ void domus_cluster_close(domus_cluster *cluster)
     for (uint32_t i = 0; i < cluster->nodes_used; i++)
         free(cluster->nodes[i]);
     free(cluster->listed);
+    domi_wide_free(&cluster->wide);
     domus_picklers_free(cluster->picklers);
     free(cluster->parts);
     free(cluster->kinds);

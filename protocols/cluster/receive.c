@@ -16,11 +16,6 @@ typedef struct arrival {
     domus_slice rest; /* the bytes behind the envelope, in the page of the batch */
 } arrival;
 
-static void count_wrong(domi_cluster_gateway *gateway)
-{
-    atomic_fetch_add_explicit(&gateway->cluster->wrong, 1, memory_order_relaxed);
-}
-
 /* --- messages --------------------------------------------------------------------------------- */
 
 /* Read the message into gateway->payload. Returns 0; a negative errno. */
@@ -59,13 +54,36 @@ static void take_notice(const arrival *came, const domi_grain_name *grain)
     const domus_type *type;
 
     if (read_message(came, &type) != 0) {
-        count_wrong(gateway);
+        domi_count_wrong(gateway);
         return;
     }
     if (make_notice(came, grain, type) != 0) {
         release(gateway, type);
         atomic_fetch_add_explicit(&gateway->cluster->dropped, 1, memory_order_relaxed);
     }
+}
+
+static void take_publication(arrival *came)
+{
+    domi_cluster_gateway *gateway = came->gateway;
+    domus_address from;
+    domus_group group;
+    const domus_type *type;
+
+    int error = domi_publication_group(gateway, &came->rest, &group);
+    if (error == 0 && domus_group_members(group) == 0)
+        return; /* the last member has left meanwhile */
+    if (error == 0)
+        error = read_message(came, &type);
+    if (error != 0) {
+        domi_count_wrong(gateway);
+        return;
+    }
+    if (domi_address_of(gateway, &came->envelope.from, &from) != 0 ||
+        !domus_address_is_remote(from))
+        from = (domus_address){NULL, 0};
+    if (domus_remote_publish(gateway->stack, from, group, type, gateway->payload) != 0)
+        atomic_fetch_add_explicit(&gateway->cluster->dropped, 1, memory_order_relaxed);
 }
 
 static void send_fail(const arrival *came, int error)
@@ -129,7 +147,7 @@ static void take_ask(const arrival *came, const domi_grain_name *grain)
         if (error != 0)
             release(came->gateway, type);
     } else {
-        count_wrong(came->gateway);
+        domi_count_wrong(came->gateway);
     }
     if (error != 0)
         send_fail(came, error);
@@ -145,7 +163,7 @@ static void take_for_grain(arrival *came)
         domi_grain_name_read(gateway, came->envelope.rest, came->envelope.rest_size, &grain);
 
     if (error != 0) {
-        count_wrong(gateway);
+        domi_count_wrong(gateway);
         if (is_ask)
             send_fail(came, error);
         return;
@@ -173,7 +191,7 @@ static void take_reply(const arrival *came)
     domi_ask_forget(gateway, ask);
     int error = read_message(came, &type);
     if (error != 0) {
-        count_wrong(gateway);
+        domi_count_wrong(gateway);
         (void)domus_kept_fail(gateway->stack, kept, error);
     } else if (domus_kept_reply(gateway->stack, kept, type, gateway->payload) != 0) {
         release(gateway, type);
@@ -285,6 +303,15 @@ static void take(arrival *came)
     case DOMI_TO_ARE_ALIVE:
         take_are_alive(came);
         break;
+    case DOMI_TO_PUBLISH:
+        take_publication(came);
+        break;
+    case DOMI_TO_INTEREST:
+        domi_interest_hear(came->gateway, came->peer, came->from_gateway, &came->envelope);
+        break;
+    case DOMI_TO_HELD:
+        domi_interest_held(came->gateway, came->peer, came->envelope.id);
+        break;
     case DOMI_TO_GRAIN_NOTICE:
     case DOMI_TO_GRAIN_ASK:
         take_for_grain(came);
@@ -315,7 +342,7 @@ static void take_envelopes(domi_cluster_gateway *gateway, domi_peer *peer, uint1
     while (at < end) {
         arrival came = {.gateway = gateway, .peer = peer, .from_gateway = from_gateway};
         if (!domi_envelope_read(data, end, &at, &came.envelope)) {
-            count_wrong(gateway);
+            domi_count_wrong(gateway);
             return;
         }
         came.rest = bytes;
@@ -375,13 +402,13 @@ void domi_take_batch(domi_cluster_gateway *gateway, domus_slice bytes)
         return;
     }
     if (!domi_batch_foot_read(data, bytes.size, &foot)) {
-        count_wrong(gateway);
+        domi_count_wrong(gateway);
         return;
     }
     domi_peer *peer = foot.to == gateway->cluster->id ? domi_peer_of(gateway, foot.from) : NULL;
     if (peer == NULL || foot.gateway >= peer->record->gateways) {
-        count_wrong(gateway); /* of a node that was not heard yet, or to an earlier start of this
-                                 one: it is sent again, or its sender learns better */
+        domi_count_wrong(gateway); /* of a node that was not heard yet, or to an earlier start of
+                                 this one: it is sent again, or its sender learns better */
         return;
     }
     take_linked(gateway, peer, &foot, bytes);

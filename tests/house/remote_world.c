@@ -80,6 +80,14 @@ static int take_stop(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
+static int take_joined(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    carried_by(stack)->joins++;
+    carried_by(stack)->target = ((const domus_remote_joined *)payload)->outlet;
+    return 0;
+}
+
 static int take_last_stop(domus_stack *stack, void *self, const void *payload)
 {
     domus_remote_message message;
@@ -123,6 +131,7 @@ static const domus_behaviour gateway = {
                              {&domus_remote_cancel_type, take_cancel, 0},
                              {&domus_remote_watch_type, take_watch, 0},
                              {&domus_remote_stop_type, take_stop, 0},
+                             {&domus_remote_joined_type, take_joined, 0},
                              {&domus_remote_stop_after_mail_type, take_last_stop, 0},
                              {NULL, take_any, 0}},
 };

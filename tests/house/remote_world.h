@@ -16,9 +16,9 @@
 
 /* The last message of each kind that a gateway was given, and how many. */
 typedef struct domt_carried {
-    unsigned asks, notices, cancels, watches, stops, last_stops, answers;
+    unsigned asks, notices, cancels, watches, stops, last_stops, answers, joins;
     int target_error;         /* of domus_remote_target() */
-    domus_remote_name target; /* of the last message, stop or watch */
+    domus_remote_name target; /* of the last message, stop, watch or join */
     domus_address sender;
     const domus_type *type;
     uint64_t value; /* the first bytes of the payload */

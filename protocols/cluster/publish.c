@@ -1,0 +1,138 @@
+/* Publications over the cluster: a gateway is given what actors here publish (domus/remote.h), and
+ * sends it once to each node that has members; there it is published in the name of its publisher.
+ *
+ * A publisher's home has one gateway, which sends to one gateway of each other node. So the order
+ * of a publisher is that of a mailbox, of a link, and of a gateway's puts. */
+#include "protocols/cluster/inside.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* --- open ------------------------------------------------------------------------------------- */
+
+/* Give a group its outlet: an address on this node, as if that were another one, at home 0, so that
+ * gateway 0 hears of first members. Returns 0; -ENOENT before gateways are there. */
+static int give_outlet(domus_stack *stack, domus_cluster *cluster, uint32_t number)
+{
+    const domus_remote_name name = {.node = cluster->id, .number = number, .lease = 1};
+    domus_group group = domi_wide_at(&cluster->wide, number);
+    domus_address outlet;
+
+    if (domi_wide_has_outlet(&cluster->wide, number))
+        return 0;
+    int error = domus_remote_address(stack, &name, &outlet);
+    if (error == 0)
+        error = domus_remote_join(stack, group, outlet);
+    if (error == -EALREADY) /* two have opened it at once */
+        error = 0;
+    if (error == 0)
+        domi_wide_note_outlet(&cluster->wide, number);
+    return error;
+}
+
+int domus_cluster_group_open(domus_stack *stack, domus_cluster *cluster, const char *name,
+                             domus_group *ret_group)
+{
+    domus_group group;
+    uint32_t number;
+    int error = domus_group_open(stack, name, &group);
+
+    if (error == 0 && !domi_is_alone(cluster)) {
+        error = domi_wide_open(&cluster->wide, name, group, &number);
+        if (error == 0)
+            error = give_outlet(stack, cluster, number);
+        if (error == -ENOENT) /* domi_wide_begin() will do it, before anything is sent */
+            error = 0;
+    }
+    if (error == 0)
+        *ret_group = group;
+    return error;
+}
+
+int domi_wide_begin(domi_cluster_gateway *gateway)
+{
+    domus_cluster *cluster = gateway->cluster;
+    int error = domi_is_alone(cluster) ? 0 : domus_remote_node_open(gateway->stack, cluster->id, 0);
+
+    if (error == -EALREADY) /* another gateway was first */
+        error = 0;
+    for (uint32_t i = 0; error == 0 && domi_wide_at(&cluster->wide, i).group != NULL; i++)
+        error = give_outlet(gateway->stack, cluster, i);
+    return error;
+}
+
+/* --- what is published here ------------------------------------------------------------------- */
+
+static bool may_be_sent(domi_cluster_gateway *gateway, const domi_peer *peer)
+{
+    domi_lock_take(&gateway->cluster->lock);
+    bool may = peer->record->state == DOMUS_NODE_UP && !peer->record->is_full;
+    domi_lock_give(&gateway->cluster->lock);
+    return may;
+}
+
+static void count_refused(domi_cluster_gateway *gateway)
+{
+    atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
+}
+
+/* Write the message, and behind it the name of the group. Returns its bytes; a negative errno. */
+static int write_publication(domi_cluster_gateway *gateway, const domus_type *type,
+                             const void *payload, const char *name)
+{
+    size_t length = strlen(name);
+    int bytes = domi_pickle_message(gateway, type, payload);
+
+    if (bytes < 0)
+        return bytes;
+    memcpy(gateway->message + bytes, name, length);
+    gateway->message[(size_t)bytes + length] = (unsigned char)length;
+    return bytes + (int)length + 1;
+}
+
+void domi_publish_to_nodes(domi_cluster_gateway *gateway, const domus_remote_message *message,
+                           const void *payload)
+{
+    uint64_t nodes[DOMUS_CLUSTER_NODES_MAX];
+    char name[DOMI_WIDE_TAIL];
+    uint32_t count = domi_wide_copy_nodes(&gateway->cluster->wide, message->to.number, name, nodes,
+                                          DOMUS_CLUSTER_NODES_MAX);
+    if (count == 0)
+        return;
+    int bytes = write_publication(gateway, message->type, payload, name);
+    if (bytes < 0) {
+        count_refused(gateway);
+        return;
+    }
+    domi_wire_envelope envelope = {
+        .kind = DOMI_TO_PUBLISH, .rest = gateway->message, .rest_size = (uint32_t)bytes};
+    domi_name_of(gateway, domus_sender(gateway->stack), &envelope.from);
+    for (uint32_t i = 0; i < count; i++) {
+        domi_peer *peer = domi_peer_of(gateway, nodes[i]);
+        if (peer == NULL)
+            count_refused(gateway); /* it has just ended */
+        else if (!may_be_sent(gateway, peer) ||
+                 domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope) != 0)
+            DOMI_COUNT(gateway, peer->record, refused, 1);
+    }
+}
+
+/* --- what is published elsewhere -------------------------------------------------------------- */
+
+int domi_publication_group(domi_cluster_gateway *gateway, domus_slice *message,
+                           domus_group *ret_group)
+{
+    const char *data = domus_slice_data(*message);
+    uint32_t length = message->size != 0 ? (unsigned char)data[message->size - 1] : 0;
+
+    if (length == 0 || length >= message->size)
+        return -EBADMSG;
+    const char *name = data + message->size - 1 - length;
+    if (!domi_wide_is_name(name, length))
+        return -EBADMSG;
+    *ret_group = domi_wide_find(&gateway->cluster->wide, name, length);
+    if (ret_group->group == NULL)
+        return -ENOENT;
+    message->size -= 1 + length;
+    return 0;
+}

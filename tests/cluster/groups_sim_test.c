@@ -1,0 +1,442 @@
+/* Groups over clusters of three nodes in a simulated network, with the faults that a seed draws:
+ * publications of one publisher come in order and at most once, none is lost that was not told as
+ * lost, and when all is healed every member gets all of them again.
+ *
+ * On each node a publisher publishes numbers to two groups: `steady`, of which two actors of each
+ * node are members, and `loose`, which one actor of each node joins and leaves. */
+#include "tests/support/suite.h"
+
+#include <domus/cluster.h>
+#include <domus/domus.h>
+#include <domus/testkit_cluster.h>
+#include <domus/timer.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS             UINT64_C(1000000)
+#define SECOND         UINT64_C(1000000000)
+#define NODES          3u
+#define GROUPS         2u
+#define PUBLISHERS_MAX 32u
+#define MEMBERS_MAX    128u
+#define STEADY         2u /* members of the first group on each node */
+
+static const char *const names[GROUPS] = {"steady", "loose"};
+
+/* One start of a publisher. Numbers from `mark` on have to come, or to be told as lost. */
+typedef struct publisher {
+    uint32_t node;
+    uint64_t sent[GROUPS], mark[GROUPS];
+} publisher;
+
+/* One start of a member. */
+typedef struct member {
+    uint32_t node, group;
+    bool is_gone, is_in;
+    uint64_t next[PUBLISHERS_MAX];  /* the least number that may come next */
+    uint64_t taken[PUBLISHERS_MAX]; /* of those from the mark on */
+} member;
+
+static struct {
+    domus_testkit_cluster *sim;
+    domus_cluster *clusters[NODES];
+    uint32_t numbers[NODES];
+    uint64_t starts;
+    publisher publishers[PUBLISHERS_MAX];
+    uint32_t publishers_used;
+    member members[MEMBERS_MAX];
+    uint32_t members_used;
+    uint64_t disordered;
+    uint64_t chance;
+    bool publishes, is_steady;
+} model;
+
+static uint64_t draw(uint64_t below)
+{
+    model.chance += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = model.chance;
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (z ^ z >> 31) % below;
+}
+
+/* --- messages ----------------------------------------------------------------------------------
+ */
+
+typedef struct word {
+    uint32_t publisher;
+    uint64_t number;
+} word;
+
+static const domus_type word_type = {.name = "sim word", .size = sizeof(word)};
+static const domus_type tick_type = {.name = "tick"};
+static const domus_pickle_field fields[] = {
+    {DOMUS_PICKLE(1, word, publisher, UINT(0))},
+    {DOMUS_PICKLE(2, word, number, UINT(0))},
+};
+static const domus_pickle_table table = DOMUS_PICKLE_TABLE(word, fields);
+static const domus_pickler picklers[] = {
+    {.type = &word_type, .version = 1, .table = &table},
+    {.type = NULL},
+};
+
+/* --- actors ------------------------------------------------------------------------------------
+ */
+
+typedef struct actor {
+    uint32_t node, number; /* in the model */
+    domus_group groups[GROUPS];
+} actor;
+
+static int open_groups(domus_stack *stack, actor *self)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; i < GROUPS && error == 0; i++)
+        error =
+            domus_cluster_group_open(stack, model.clusters[self->node], names[i], &self->groups[i]);
+    return error != 0 ? error : domus_every(stack, 10 * MS, &tick_type, NULL, NULL);
+}
+
+static int publish_some(domus_stack *stack, void *self_, const void *payload)
+{
+    actor *self = self_;
+    publisher *now = &model.publishers[self->number];
+
+    (void)payload;
+    for (uint32_t i = 0; i < GROUPS && model.publishes; i++) {
+        for (uint64_t count = draw(4); count > 0; count--) {
+            const word what = {self->number, now->sent[i]};
+            ck_assert_int_eq(domus_publish(stack, self->groups[i], &word_type, &what), 0);
+            now->sent[i]++;
+        }
+    }
+    return 0;
+}
+
+static int begin_publisher(domus_stack *stack, void *self)
+{
+    return open_groups(stack, self);
+}
+
+static const domus_behaviour publishing = {
+    .name = "publisher",
+    .state_size = sizeof(actor),
+    .on_mount = begin_publisher,
+    .on = (const domus_on[]){{&tick_type, publish_some, 0}, {NULL, NULL, 0}},
+};
+
+static int take_word(domus_stack *stack, void *self_, const void *payload)
+{
+    actor *self = self_;
+    const word *came = payload;
+    member *now = &model.members[self->number];
+    const publisher *from = &model.publishers[came->publisher];
+
+    (void)stack;
+    if (came->number < now->next[came->publisher])
+        model.disordered++;
+    now->next[came->publisher] = came->number + 1;
+    if (came->number >= from->mark[now->group])
+        now->taken[came->publisher]++;
+    return 0;
+}
+
+/* A loose member joins and leaves by chance, until all is to be steady. */
+static int change(domus_stack *stack, void *self_, const void *payload)
+{
+    actor *self = self_;
+    member *now = &model.members[self->number];
+
+    (void)payload;
+    bool wants = now->group == 0 || model.is_steady || (draw(20) == 0) != now->is_in;
+    if (wants == now->is_in)
+        return 0;
+    now->is_in = wants;
+    return wants ? domus_group_join(stack, self->groups[now->group])
+                 : domus_group_leave(stack, self->groups[now->group]);
+}
+
+static int begin_member(domus_stack *stack, void *self)
+{
+    int error = open_groups(stack, self);
+
+    return error != 0 ? error : change(stack, self, NULL);
+}
+
+static const domus_behaviour membering = {
+    .name = "member",
+    .state_size = sizeof(actor),
+    .on_mount = begin_member,
+    .on = (const domus_on[]){{&tick_type, change, 0}, {&word_type, take_word, 0}, {NULL, NULL, 0}},
+};
+
+/* --- nodes -------------------------------------------------------------------------------------
+ */
+
+static void spawn_member(domus_system *system, uint32_t node, uint32_t group)
+{
+    const actor state = {.node = node, .number = model.members_used};
+    domus_address address;
+
+    ck_assert_uint_lt(model.members_used, MEMBERS_MAX);
+    model.members[model.members_used++] = (member){.node = node, .group = group};
+    ck_assert_int_eq(domus_outside_spawn(system, &membering, &state, &address), 0);
+}
+
+static void open_node(uint32_t i)
+{
+    domus_system *system =
+        domus_testkit_system(domus_testkit_cluster_kit(model.sim, model.numbers[i]));
+    const actor state = {.node = i, .number = model.publishers_used};
+    char name[8], error[200] = "";
+    domus_cluster_options options = {
+        .name = "sim",
+        .node = name,
+        .heartbeat_ns = 100 * MS,
+        .down_after_ns = 600 * MS,
+        .picklers = picklers,
+        .open_client = domus_testkit_cluster_open_client,
+        .context = domus_testkit_cluster_context(model.sim, model.numbers[i]),
+        .seed = ++model.starts,
+    };
+
+    snprintf(name, sizeof name, "n%u", i);
+    ck_assert_msg(domus_cluster_open(system, &options, error, sizeof error, &model.clusters[i]) ==
+                      0,
+                  "%s", error);
+    domus_address address;
+    ck_assert_uint_lt(model.publishers_used, PUBLISHERS_MAX);
+    model.publishers[model.publishers_used++] = (publisher){.node = i};
+    ck_assert_int_eq(domus_outside_spawn(system, &publishing, &state, &address), 0);
+    for (uint32_t j = 0; j < STEADY; j++)
+        spawn_member(system, i, 0);
+    spawn_member(system, i, 1);
+}
+
+static void begin(uint64_t seed)
+{
+    domus_testkit_cluster_options options = {.servers = 1 + (uint32_t)(seed % 2)};
+
+    memset(&model, 0, sizeof model);
+    model.chance = seed * 104729;
+    model.publishes = true;
+    ck_assert_int_eq(domus_testkit_cluster_new(seed, &options, &model.sim), 0);
+    for (uint32_t i = 0; i < NODES; i++) {
+        domus_config config;
+        domus_config_init(&config);
+        config.system.threads = 1 + (uint32_t)draw(3);
+        domus_testkit_node_options node = {.config = &config};
+        ck_assert_int_eq(domus_testkit_cluster_add_node(model.sim, &node, &model.numbers[i]), 0);
+        open_node(i);
+    }
+}
+
+static void end(void)
+{
+    domus_testkit_cluster_free(model.sim);
+    for (uint32_t i = 0; i < NODES; i++)
+        domus_cluster_close(model.clusters[i]);
+}
+
+static void advance(uint64_t by_ns)
+{
+    ck_assert_msg(domus_testkit_cluster_advance(model.sim, by_ns) == 0, "%s",
+                  domus_testkit_cluster_error(model.sim));
+}
+
+static void crash(uint32_t i)
+{
+    if (domus_testkit_cluster_crash(model.sim, model.numbers[i], draw(2) == 0) != 0)
+        return;
+    domus_cluster_close(model.clusters[i]);
+    model.clusters[i] = NULL;
+    for (uint32_t j = 0; j < model.members_used; j++)
+        model.members[j].is_gone |= model.members[j].node == i;
+    advance(draw(2 * SECOND));
+    ck_assert_int_eq(domus_testkit_cluster_start(model.sim, model.numbers[i]), 0);
+    open_node(i);
+}
+
+/* --- faults ------------------------------------------------------------------------------------
+ */
+
+static void heal_all(void)
+{
+    for (uint32_t i = 0; i < NODES; i++)
+        (void)domus_testkit_cluster_resume(model.sim, model.numbers[i], DOMUS_CLOCK_JUMPS);
+    (void)domus_testkit_cluster_heal(model.sim, DOMUS_EVERY, DOMUS_EVERY, DOMUS_BOTH_WAYS);
+    for (uint32_t i = 0; i < 2; i++)
+        (void)domus_testkit_cluster_start_server(model.sim, i);
+    (void)domus_testkit_cluster_set_leg(model.sim, DOMUS_EVERY, DOMUS_EVERY, DOMUS_BOTH_WAYS,
+                                        &(domus_testkit_leg){0});
+}
+
+static void fault(uint64_t seed)
+{
+    uint32_t node = model.numbers[draw(NODES)];
+    uint32_t server = (uint32_t)draw(1 + seed % 2);
+    domus_testkit_ways ways = (domus_testkit_ways)(1 + draw(3));
+
+    switch (draw(6)) {
+    case 0:
+        (void)domus_testkit_cluster_cut(model.sim, node, DOMUS_EVERY, ways, DOMUS_CUT_HOLDS);
+        break;
+    case 1:
+        (void)domus_testkit_cluster_cut(model.sim, node, DOMUS_EVERY, ways, DOMUS_CUT_LOSES);
+        break;
+    case 2:
+        (void)domus_testkit_cluster_disconnect(model.sim, node, draw(SECOND));
+        break;
+    case 3:
+        (void)domus_testkit_cluster_stop_server(model.sim, server);
+        break;
+    case 4:
+        (void)domus_testkit_cluster_set_leg(
+            model.sim, node, DOMUS_EVERY, ways,
+            &(domus_testkit_leg){.loss_ppm = (uint32_t)draw(200000)});
+        break;
+    default:
+        (void)domus_testkit_cluster_suspend(model.sim, node);
+        break;
+    }
+}
+
+/* --- what has to hold --------------------------------------------------------------------------
+ */
+
+/* Publications count from now on. */
+static void mark_all(void)
+{
+    for (uint32_t i = 0; i < model.publishers_used; i++)
+        memcpy(model.publishers[i].mark, model.publishers[i].sent, sizeof model.publishers[i].mark);
+    for (uint32_t i = 0; i < model.members_used; i++)
+        memset(model.members[i].taken, 0, sizeof model.members[i].taken);
+}
+
+/* Publications since the mark of this publisher that the member did not get. */
+static uint64_t missed(const member *who, uint32_t index)
+{
+    const publisher *from = &model.publishers[index];
+    uint64_t since = from->sent[who->group] - from->mark[who->group];
+
+    ck_assert_uint_le(who->taken[index], since);
+    return since - who->taken[index];
+}
+
+/* Publications that did not come to the steady members of other nodes; both of a node miss the
+ * same ones, and those of the publisher's node none. */
+static uint64_t count_missed(uint64_t seed)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < model.members_used; i++) {
+        const member *who = &model.members[i];
+        for (uint32_t j = 0; j < model.publishers_used && who->group == 0; j++) {
+            uint64_t now = missed(who, j);
+            ck_assert_msg(now == 0 || who->node != model.publishers[j].node,
+                          "seed %llu: a member has missed one of its own node",
+                          (unsigned long long)seed);
+            sum += now;
+        }
+    }
+    ck_assert_uint_eq(sum % STEADY, 0);
+    return sum / STEADY;
+}
+
+static uint64_t count_told(void)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < NODES; i++) {
+        domus_cluster_counts counts = domus_cluster_count(model.clusters[i]);
+        sum += counts.lost + counts.refused + counts.dropped;
+    }
+    return sum;
+}
+
+/* All is well, and has been for a while: from now on every member gets everything. */
+static void check_all_comes(uint64_t seed)
+{
+    model.is_steady = true;
+    advance(4 * SECOND);
+    mark_all();
+    advance(300 * MS);
+    model.publishes = false;
+    advance(SECOND);
+    uint64_t taken = 0;
+    for (uint32_t i = 0; i < model.members_used; i++) {
+        const member *who = &model.members[i];
+        for (uint32_t j = 0; j < model.publishers_used && !who->is_gone; j++) {
+            ck_assert_msg(missed(who, j) == 0,
+                          "seed %llu: member %u of %s on node %u has missed %llu of publisher %u "
+                          "on node %u",
+                          (unsigned long long)seed, i, names[who->group], who->node,
+                          (unsigned long long)missed(who, j), j, model.publishers[j].node);
+            taken += who->taken[j];
+        }
+    }
+    ck_assert_uint_gt(taken, 100);
+    ck_assert_msg(model.disordered == 0, "seed %llu: %llu in disorder", (unsigned long long)seed,
+                  (unsigned long long)model.disordered);
+}
+
+static int run_seed(uint64_t seed, void *context)
+{
+    bool crashes = seed % 4 == 3;
+
+    (void)context;
+    begin(seed);
+    advance(SECOND);
+    mark_all();
+    uint64_t before = count_told();
+    for (uint32_t round = 0; round < 3; round++) {
+        fault(seed);
+        advance(draw(1500 * MS));
+        if (draw(2) == 0)
+            heal_all();
+        if (crashes) {
+            heal_all();
+            crash((uint32_t)draw(NODES));
+        }
+        advance(draw(SECOND));
+    }
+    heal_all();
+    if (!crashes) {
+        model.publishes = false;
+        advance(4 * SECOND);
+        uint64_t silent = count_missed(seed), told = count_told() - before;
+        ck_assert_msg(silent <= told, "seed %llu: %llu have not come, %llu were told as lost",
+                      (unsigned long long)seed, (unsigned long long)silent,
+                      (unsigned long long)told);
+        model.publishes = true;
+    }
+    check_all_comes(seed);
+    end();
+    return 0;
+}
+
+START_TEST(without_faults_every_member_gets_everything)
+{
+    begin(1);
+    check_all_comes(1);
+    for (uint32_t i = 0; i < NODES; i++) {
+        domus_cluster_counts counts = domus_cluster_count(model.clusters[i]);
+        ck_assert_uint_eq(counts.lost + counts.refused + counts.dropped, 0);
+    }
+    end();
+}
+END_TEST
+
+START_TEST(faults_keep_the_order_and_lose_nothing_in_silence)
+{
+    uint64_t failed;
+
+    ck_assert_int_eq(domus_testkit_sweep(1, domt_more_if_long(8), run_seed, NULL, &failed), 0);
+}
+END_TEST
+
+DOMT_MAIN("groups sim", 240, without_faults_every_member_gets_everything,
+          faults_keep_the_order_and_lose_nothing_in_silence)
