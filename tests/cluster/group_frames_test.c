@@ -1,0 +1,413 @@
+/* The frames of groups over the cluster, as a stranger may send them: interest is taken in order,
+ * and wrong bytes are counted and do nothing. The test plays a node beside a real one. */
+#include "protocols/cluster/link.h"
+#include "tests/cluster/broker.h"
+#include "tests/support/suite.h"
+
+#include <domus/cluster.h>
+#include <domus/domus.h>
+#include <domus/group.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STRANGER 77u /* the node that the test plays */
+
+static struct {
+    domus_testkit_cluster *sim;
+    uint32_t number;
+    domus_cluster *cluster;
+    domt_member stranger;
+    domi_link link;
+    domus_slice word; /* a pickled message, without a group */
+    domus_address user;
+    char subject[64]; /* of what comes to the stranger */
+
+    /* The user has had this many words, the last of them from another node? */
+    unsigned words;
+    bool is_remote;
+
+    /* The real node has said this. */
+    unsigned publications;
+    uint64_t held;                /* the last answer; 1000: none */
+    char told[256];               /* interest: "+name" or "-name" */
+    uint64_t told_to;             /* and up to which change */
+    domi_wire_envelope last;      /* the last publication */
+    unsigned char last_rest[256]; /* its bytes */
+} world;
+
+typedef struct word {
+    uint64_t value;
+} word;
+
+static const domus_type word_type = {.name = "frames word", .size = sizeof(word)};
+static const domus_type publish_type = {.name = "frames publish", .size = sizeof(word)};
+static const domus_type leave_type = {.name = "frames leave"};
+static const domus_pickle_field fields[] = {{DOMUS_PICKLE(1, word, value, UINT(0))}};
+static const domus_pickle_table table = DOMUS_PICKLE_TABLE(word, fields);
+static const domus_pickler picklers[] = {{.type = &word_type, .version = 1, .table = &table},
+                                         {.type = NULL}};
+
+/* --- the user --------------------------------------------------------------------------------- */
+
+typedef struct user {
+    domus_group group;
+} user;
+
+static int take_word(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    world.words++;
+    world.is_remote = domus_address_is_remote(domus_sender(stack));
+    return 0;
+}
+
+static int publish(domus_stack *stack, void *self, const void *payload)
+{
+    return domus_publish(stack, ((user *)self)->group, &word_type, payload);
+}
+
+static int leave(domus_stack *stack, void *self, const void *payload)
+{
+    (void)payload;
+    return domus_group_leave(stack, ((user *)self)->group);
+}
+
+static int on_mount(domus_stack *stack, void *self_)
+{
+    user *self = self_;
+    int error = domus_cluster_group_open(stack, world.cluster, "news", &self->group);
+
+    return error != 0 ? error : domus_group_join(stack, self->group);
+}
+
+static const domus_behaviour user_behaviour = {
+    .name = "user",
+    .state_size = sizeof(user),
+    .on_mount = on_mount,
+    .on = (const domus_on[]){{&word_type, take_word, 0},
+                             {&publish_type, publish, 0},
+                             {&leave_type, leave, 0},
+                             {NULL, NULL, 0}},
+};
+
+/* --- the stranger ----------------------------------------------------------------------------- */
+
+static void hear_interest(const domi_wire_envelope *envelope)
+{
+    size_t used = strlen(world.told);
+
+    for (uint32_t at = 0; at < envelope->rest_size; at += 2u + envelope->rest[at + 1])
+        used += (size_t)snprintf(world.told + used, sizeof world.told - used, "%c%.*s",
+                                 envelope->rest[at] == 1 ? '+' : '-', envelope->rest[at + 1],
+                                 (const char *)envelope->rest + at + 2);
+    world.told_to = envelope->id;
+}
+
+static void hear_envelope(const domi_wire_envelope *envelope)
+{
+    if (envelope->kind == DOMI_TO_INTEREST)
+        hear_interest(envelope);
+    if (envelope->kind == DOMI_TO_HELD)
+        world.held = envelope->id;
+    if (envelope->kind != DOMI_TO_PUBLISH)
+        return;
+    world.publications++;
+    world.last = *envelope;
+    ck_assert_uint_le(envelope->rest_size, sizeof world.last_rest);
+    memcpy(world.last_rest, envelope->rest, envelope->rest_size);
+}
+
+static void observe(void *context, const domus_testkit_happening *happening)
+{
+    const unsigned char *bytes = happening->payload;
+    domi_batch_foot foot;
+    uint32_t at = 0;
+    domi_wire_envelope envelope;
+
+    (void)context;
+    if (happening->fate != DOMUS_FATE_DELIVERED || strcmp(happening->subject, world.subject) != 0 ||
+        !domi_batch_foot_read(bytes, happening->payload_size, &foot))
+        return;
+    if (!domi_link_receive(&world.link, &foot, 1).takes)
+        return;
+    while (at < happening->payload_size - DOMI_BATCH_FOOT &&
+           domi_envelope_read(bytes, happening->payload_size - DOMI_BATCH_FOOT, &at, &envelope))
+        hear_envelope(&envelope);
+}
+
+static uint64_t here(void)
+{
+    return domus_cluster_here(world.cluster).id;
+}
+
+static void flush(void)
+{
+    domus_slice batch;
+    char subject[64];
+
+    if (domi_link_flush(&world.link, 1, true, &batch) != 1)
+        return;
+    snprintf(subject, sizeof subject, "dm.sim.t.%016llx.0", (unsigned long long)here());
+    domt_publish_bytes(&world.stranger, subject, domus_slice_data(batch), batch.size);
+    domus_slice_free(batch);
+}
+
+static void pass(uint64_t time_ns)
+{
+    const domi_heartbeat beat = {.id = STRANGER,
+                                 .incarnation = 1,
+                                 .gateways = 1,
+                                 .state = DOMI_BEAT_UP,
+                                 .name = "stranger",
+                                 .heard_count = 1};
+    const uint64_t heard[] = {here()};
+    unsigned char bytes[DOMI_HEARTBEAT_MAX];
+
+    for (uint64_t passed = 0; passed < time_ns; passed += 50 * DOMT_MS) {
+        domt_publish_bytes(&world.stranger, "dm.sim.b", bytes,
+                           domi_heartbeat_write(&beat, heard, bytes));
+        flush();
+        domt_pass(world.sim, 50 * DOMT_MS);
+    }
+}
+
+static void begin(void)
+{
+    const word what = {1};
+    domus_picklers *all;
+    domus_appender to = {0};
+    char error[200] = "";
+
+    memset(&world, 0, sizeof world);
+    world.held = 1000;
+    world.sim = domt_cluster_new(7, NULL);
+    ck_assert_int_eq(domus_testkit_cluster_add_node(world.sim, NULL, &world.number), 0);
+    domus_system *system = domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.number));
+    const domus_cluster_options options = {
+        .name = "sim",
+        .node = "a",
+        .heartbeat_ns = 100 * DOMT_MS,
+        .down_after_ns = 600 * DOMT_MS,
+        .picklers = picklers,
+        .open_client = domus_testkit_cluster_open_client,
+        .context = domus_testkit_cluster_context(world.sim, world.number),
+        .seed = 1,
+    };
+    ck_assert_msg(domus_cluster_open(system, &options, error, sizeof error, &world.cluster) == 0,
+                  "%s", error);
+    domt_member_add(world.sim, NULL, &world.stranger);
+    snprintf(world.subject, sizeof world.subject, "dm.sim.t.%016llx.0",
+             (unsigned long long)STRANGER);
+    domi_link_init(&world.link, STRANGER, here(), 0);
+    domus_testkit_cluster_observe(world.sim, observe, NULL);
+    domt_pass(world.sim, 100 * DOMT_MS);
+    (void)domt_subscribe(&world.stranger, world.subject, NULL);
+    ck_assert_int_eq(domus_picklers_new(picklers, NULL, 0, &all), 0);
+    ck_assert_int_eq(domus_pickle(all, NULL, &word_type, &what, &to, NULL, 0), 0);
+    ck_assert_int_eq(domus_append_end(&to, &world.word), 0);
+    domus_picklers_free(all);
+    pass(500 * DOMT_MS);
+    ck_assert_int_eq(domus_outside_spawn(system, &user_behaviour, NULL, &world.user), 0);
+    pass(200 * DOMT_MS);
+}
+
+static void end(void)
+{
+    domi_link_fini(&world.link);
+    domus_slice_free(world.word);
+    domus_testkit_cluster_free(world.sim);
+    domus_cluster_close(world.cluster);
+}
+
+static void send(const domi_wire_envelope *envelope)
+{
+    ck_assert_int_eq(domi_link_add(&world.link, envelope), 0);
+    pass(100 * DOMT_MS);
+}
+
+/* Tell changes `from` + 1 to `to`, with these records. */
+static void tell(uint64_t from, uint64_t to, const char *records, size_t size)
+{
+    world.held = 1000;
+    send(&(domi_wire_envelope){.kind = DOMI_TO_INTEREST,
+                               .time_ns = from,
+                               .id = to,
+                               .rest = (const unsigned char *)records,
+                               .rest_size = (uint32_t)size});
+}
+
+#define TELL(from, to, records) tell(from, to, records, sizeof(records) - 1)
+
+static void user_does(const domus_type *type)
+{
+    const word what = {5};
+
+    ck_assert_int_eq(domus_outside_notice(
+                         domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.number)),
+                         world.user, type, &what),
+                     0);
+    pass(100 * DOMT_MS);
+}
+
+static uint64_t wrong(void)
+{
+    return domus_cluster_count(world.cluster).wrong;
+}
+
+/* --- interest --------------------------------------------------------------------------------- */
+
+START_TEST(node_tells_of_its_first_member_and_when_the_last_has_left)
+{
+    begin();
+    ck_assert_int_eq(strncmp(world.told, "+news", 5), 0);
+    ck_assert_uint_eq(world.told_to, 1);
+    pass(500 * DOMT_MS); /* it is not confirmed, so it is told again */
+    ck_assert_uint_gt(strlen(world.told), 2 * strlen("+news"));
+    send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 1});
+    pass(200 * DOMT_MS);
+    world.told[0] = '\0';
+    pass(500 * DOMT_MS);
+    ck_assert_str_eq(world.told, "");
+    send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 7}); /* there is no such change */
+    user_does(&leave_type);
+    pass(100 * DOMT_MS);
+    ck_assert_str_eq(world.told, "-news");
+    ck_assert_uint_eq(world.told_to, 2);
+    end();
+}
+END_TEST
+
+START_TEST(publications_go_to_nodes_that_have_members)
+{
+    begin();
+    user_does(&publish_type);
+    ck_assert_uint_eq(world.publications, 0);
+    TELL(0, 1, "\1\4news");
+    ck_assert_uint_eq(world.held, 1);
+    user_does(&publish_type);
+    ck_assert_uint_eq(world.publications, 1);
+    ck_assert_uint_eq(world.last.rest_size, world.word.size + 5);
+    ck_assert_mem_eq(world.last_rest + world.word.size, "news\4", 5);
+    ck_assert_uint_ne(world.last.from.lease, 0);
+    TELL(1, 2, "\0\4news");
+    user_does(&publish_type);
+    ck_assert_uint_eq(world.publications, 1);
+    ck_assert_uint_eq(wrong(), 0);
+    end();
+}
+END_TEST
+
+START_TEST(changes_behind_a_gap_wait_for_those_before)
+{
+    begin();
+    TELL(2, 3, "\1\4news");
+    ck_assert_uint_eq(world.held, 0);
+    user_does(&publish_type);
+    ck_assert_uint_eq(world.publications, 0);
+    TELL(0, 2, "\1\4news\1\5other");
+    ck_assert_uint_eq(world.held, 2);
+    TELL(0, 1, "\1\4news"); /* again */
+    ck_assert_uint_eq(world.held, 2);
+    user_does(&publish_type);
+    ck_assert_uint_eq(world.publications, 1);
+    ck_assert_uint_eq(wrong(), 0);
+    end();
+}
+END_TEST
+
+START_TEST(interest_that_cannot_be_is_counted)
+{
+    static const struct {
+        const char *records;
+        size_t size;
+    } rows[] = {{"\2\4news", 6},
+                {"\1\5news", 6},
+                {"\1\0", 2},
+                {"\1", 1},
+                {"\1\3a b", 5},
+                {"\1\3a\0b", 5},
+                {"\1\3a\x7f"
+                 "b",
+                 5}};
+    char longest[2 + 64];
+
+    begin();
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tell(0, 1, rows[i].records, rows[i].size);
+        ck_assert_msg(wrong() == i + 1 && world.held == 1000, "row %u", i);
+    }
+    uint64_t before = wrong();
+    memset(longest, 'n', sizeof longest);
+    longest[0] = 1;
+    longest[1] = 64;
+    tell(0, 1, longest, sizeof longest);
+    ck_assert_uint_eq(wrong(), before + 1);
+    longest[1] = 63;
+    tell(0, 1, longest, sizeof longest - 1);
+    ck_assert_uint_eq(world.held, 1);
+    TELL(1, 1, "\1\4news"); /* no change at all */
+    ck_assert_uint_eq(wrong(), before + 2);
+    user_does(&publish_type);
+    ck_assert_uint_eq(world.publications, 0);
+    end();
+}
+END_TEST
+
+/* --- publications ----------------------------------------------------------------------------- */
+
+/* Publish the word with these bytes behind it. */
+static void publish_with(const char *tail, size_t size)
+{
+    unsigned char bytes[256];
+
+    memcpy(bytes, domus_slice_data(world.word), world.word.size);
+    memcpy(bytes + world.word.size, tail, size);
+    send(&(domi_wire_envelope){.kind = DOMI_TO_PUBLISH,
+                               .from = {.number = 4, .lease = 1},
+                               .rest = bytes,
+                               .rest_size = (uint32_t)(world.word.size + size)});
+}
+
+#define PUBLISH(tail) publish_with(tail, sizeof(tail) - 1)
+
+START_TEST(publication_comes_to_members_in_the_name_of_its_publisher)
+{
+    begin();
+    PUBLISH("news\4");
+    ck_assert_uint_eq(world.words, 1);
+    ck_assert(world.is_remote);
+    user_does(&leave_type);
+    PUBLISH("news\4"); /* nobody is there, and nothing is wrong */
+    ck_assert_uint_eq(world.words, 1);
+    ck_assert_uint_eq(wrong(), 0);
+    end();
+}
+END_TEST
+
+START_TEST(publication_that_cannot_be_is_counted)
+{
+    begin();
+    PUBLISH("newt\4");   /* a group that was not opened here */
+    PUBLISH("news\0");   /* no name */
+    PUBLISH("ne\1s\4");  /* no name of a group */
+    PUBLISH("news\377"); /* a length beyond the bytes */
+    PUBLISH("xnews\4");  /* a byte between message and name */
+    ck_assert_uint_eq(wrong(), 5);
+    send(&(domi_wire_envelope){.kind = DOMI_TO_PUBLISH}); /* nothing at all */
+    send(&(domi_wire_envelope){
+        .kind = DOMI_TO_PUBLISH, .rest = (const unsigned char *)"news\4", .rest_size = 5});
+    ck_assert_uint_eq(wrong(), 7);
+    ck_assert_uint_eq(world.words, 0);
+    PUBLISH("news\4");
+    ck_assert_uint_eq(world.words, 1);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("group frames", 60, node_tells_of_its_first_member_and_when_the_last_has_left,
+          publications_go_to_nodes_that_have_members, changes_behind_a_gap_wait_for_those_before,
+          interest_that_cannot_be_is_counted,
+          publication_comes_to_members_in_the_name_of_its_publisher,
+          publication_that_cannot_be_is_counted)

@@ -1,0 +1,244 @@
+/* domus_cluster_group_open(): members on two nodes over a real server get what is published on
+ * either, also when one of them has begun anew; and without a server the verbs are the same. */
+#include "tests/cluster/pair.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#define BURST UINT64_C(2000)
+
+static domus_address publishers[2];
+static _Atomic uint64_t taken[2], disorder, secrets[2], foreign[2]; /* by node of the member */
+static domus_cluster *clusters[2];                                  /* as the actors have them */
+
+/* --- actors ----------------------------------------------------------------------------------- */
+
+typedef struct actor {
+    uint32_t node;
+    domus_group group;
+    uint64_t next[2]; /* of a publisher, the first: the next number; of a member, the least that may
+                         come from its own node, and from the other */
+} actor;
+
+static int take_number(domus_stack *stack, void *self_, const void *payload)
+{
+    actor *self = self_;
+    uint64_t value = ((const domt_number *)payload)->value;
+    bool is_foreign = domus_address_is_remote(domus_sender(stack));
+
+    if (value < self->next[is_foreign])
+        atomic_fetch_add(&disorder, 1);
+    self->next[is_foreign] = value + 1;
+    atomic_fetch_add(&taken[self->node], 1);
+    atomic_fetch_add(&foreign[self->node], is_foreign);
+    return 0;
+}
+
+static int take_secret(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)payload;
+    atomic_fetch_add(&secrets[((actor *)self)->node], 1);
+    return 0;
+}
+
+static int open_group(domus_stack *stack, actor *self)
+{
+    return domus_cluster_group_open(stack, clusters[self->node], "news", &self->group);
+}
+
+static int begin_member(domus_stack *stack, void *self_)
+{
+    actor *self = self_;
+    int error = open_group(stack, self);
+
+    return error != 0 ? error : domus_group_join(stack, self->group);
+}
+
+static const domus_behaviour member = {
+    .name = "member",
+    .state_size = sizeof(actor),
+    .on_mount = begin_member,
+    .on = (const domus_on[]){{&domt_number_type, take_number, 0},
+                             {&domt_secret_type, take_secret, 0},
+                             {NULL, NULL, 0}},
+};
+
+/* Publish so many numbers. */
+static int publish(domus_stack *stack, void *self_, const void *payload)
+{
+    actor *self = self_;
+    int error = 0;
+
+    for (uint64_t i = ((const domt_number *)payload)->value; i > 0 && error == 0; i--) {
+        const domt_number number = {.value = self->next[0]++};
+        error = domus_publish(stack, self->group, &domt_number_type, &number);
+    }
+    return error;
+}
+
+static int publish_secret(domus_stack *stack, void *self, const void *payload)
+{
+    return domus_publish(stack, ((actor *)self)->group, &domt_secret_type, payload);
+}
+
+static int begin_publisher(domus_stack *stack, void *self)
+{
+    return open_group(stack, self);
+}
+
+static const domus_behaviour publisher = {
+    .name = "publisher",
+    .state_size = sizeof(actor),
+    .on_mount = begin_publisher,
+    .on = (const domus_on[]){{&domt_tell_type, publish, 0},
+                             {&domt_secret_type, publish_secret, 0},
+                             {NULL, NULL, 0}},
+};
+
+static domus_address spawn(domus_system *system, uint32_t node, const domus_behaviour *behaviour)
+{
+    const actor state = {.node = node};
+    domus_address address;
+
+    ck_assert_int_eq(domus_outside_spawn(system, behaviour, &state, &address), 0);
+    return address;
+}
+
+/* A publisher, and two members on the threads in turn. */
+static void spawn_on(uint32_t node)
+{
+    clusters[node] = domt_clusters[node];
+    publishers[node] = spawn(domt_systems[node], node, &publisher);
+    for (uint32_t i = 0; i < 2; i++)
+        (void)spawn(domt_systems[node], node, &member);
+}
+
+static void tell(domus_system *system, uint32_t node, const domus_type *type, uint64_t value)
+{
+    const domt_number number = {.value = value};
+
+    ck_assert_int_eq(domus_outside_notice(system, publishers[node], type, &number), 0);
+}
+
+static void wait_for(const _Atomic uint64_t *count, uint64_t value)
+{
+    for (int i = 0; i < 4000 && atomic_load((_Atomic uint64_t *)(uintptr_t)count) < value; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    ck_assert_uint_ge(atomic_load((_Atomic uint64_t *)(uintptr_t)count), value);
+}
+
+/* Publish on a node until the other one gets it: its interest is known then. */
+static void wait_for_interest(uint32_t node)
+{
+    uint64_t before = atomic_load(&foreign[1 - node]);
+
+    for (int i = 0; i < 1000 && atomic_load(&foreign[1 - node]) == before; i++) {
+        tell(domt_systems[node], node, &domt_tell_type, 1);
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+}
+
+static void begin(void)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        atomic_store(&taken[i], 0);
+        atomic_store(&foreign[i], 0);
+        atomic_store(&secrets[i], 0);
+    }
+    atomic_store(&disorder, 0);
+    domt_pair_open(2, NULL);
+    spawn_on(0);
+    spawn_on(1);
+    wait_for_interest(0);
+    wait_for_interest(1);
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+START_TEST(members_on_both_nodes_get_each_publication_in_order)
+{
+    begin();
+    for (uint32_t node = 0; node < 2; node++) {
+        atomic_store(&taken[0], 0);
+        atomic_store(&taken[1], 0);
+        tell(domt_systems[node], node, &domt_tell_type, BURST);
+        wait_for(&taken[0], 2 * BURST);
+        wait_for(&taken[1], 2 * BURST);
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        ck_assert_uint_eq(atomic_load(&taken[0]), 2 * BURST); /* nothing comes back */
+        ck_assert_uint_eq(atomic_load(&taken[1]), 2 * BURST);
+    }
+    domus_cluster_counts counts = domus_cluster_count(domt_clusters[0]);
+    ck_assert_uint_eq(counts.refused + counts.lost + counts.dropped + counts.wrong, 0);
+    ck_assert_uint_lt(counts.sent, BURST + 200); /* one message for two members */
+    domt_pair_close();
+    ck_assert_uint_eq(atomic_load(&disorder), 0);
+}
+END_TEST
+
+START_TEST(type_without_a_pickler_comes_to_members_here_alone)
+{
+    begin();
+    tell(domt_systems[0], 0, &domt_secret_type, 1);
+    wait_for(&secrets[0], 2);
+    for (int i = 0; i < 500 && domus_cluster_count(domt_clusters[0]).refused == 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    ck_assert_uint_eq(domus_cluster_count(domt_clusters[0]).refused, 1);
+    ck_assert_uint_eq(atomic_load(&secrets[1]), 0);
+    domt_pair_close();
+}
+END_TEST
+
+START_TEST(node_that_has_begun_anew_gets_publications_again)
+{
+    begin();
+    domt_pair_end(true);
+    domt_pair_wait(DOMUS_NODE_ENDED);
+    tell(domt_systems[0], 0, &domt_tell_type, 5);
+    domt_pair_begin();
+    domt_pair_wait(DOMUS_NODE_UP);
+    spawn_on(1);
+    wait_for_interest(0);
+    uint64_t before = atomic_load(&taken[1]);
+    tell(domt_systems[0], 0, &domt_tell_type, BURST);
+    wait_for(&taken[1], before + 2 * BURST);
+    wait_for_interest(1);
+    domt_pair_close();
+}
+END_TEST
+
+START_TEST(without_servers_a_group_is_that_of_this_system)
+{
+    const domus_cluster_options options = {.name = "alone"};
+    domus_config config;
+    domus_system *system;
+    char error[200] = "";
+
+    atomic_store(&taken[0], 0);
+    atomic_store(&disorder, 0);
+    domus_config_init(&config);
+    config.system.threads = 2;
+    ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &system), 0);
+    ck_assert_int_eq(domus_system_start(system), 0);
+    ck_assert_int_eq(domus_cluster_open(system, &options, error, sizeof error, &clusters[0]), 0);
+    publishers[0] = spawn(system, 0, &publisher);
+    (void)spawn(system, 0, &member);
+    (void)spawn(system, 0, &member);
+    for (int i = 0; i < 1000 && atomic_load(&taken[0]) < 2; i++) {
+        tell(system, 0, &domt_tell_type, 1);
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    }
+    wait_for(&taken[0], 2);
+    ck_assert_int_ge(domus_system_stop(system), 0);
+    domus_cluster_close(clusters[0]);
+    domus_system_free(system);
+    ck_assert_uint_eq(atomic_load(&disorder), 0);
+}
+END_TEST
+
+DOMT_MAIN("groups", 60, members_on_both_nodes_get_each_publication_in_order,
+          type_without_a_pickler_comes_to_members_here_alone,
+          node_that_has_begun_anew_gets_publications_again,
+          without_servers_a_group_is_that_of_this_system)
