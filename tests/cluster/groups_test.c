@@ -202,8 +202,10 @@ START_TEST(node_that_has_begun_anew_gets_publications_again)
     spawn_on(1);
     wait_for_interest(0);
     uint64_t before = atomic_load(&taken[1]);
+    uint64_t refused = domus_cluster_count(domt_clusters[0]).refused;
     tell(domt_systems[0], 0, &domt_tell_type, BURST);
     wait_for(&taken[1], before + 2 * BURST);
+    ck_assert_uint_eq(domus_cluster_count(domt_clusters[0]).refused, refused);
     wait_for_interest(1);
     domt_pair_close();
 }

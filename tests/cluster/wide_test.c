@@ -1,0 +1,149 @@
+/* The table of groups over the cluster: changes are told in their order and each group once, and
+ * what other nodes say has a limit and ends with them. */
+#include "house/directory/group.h"
+#include "protocols/cluster/wide.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPENED 5u
+
+static domi_wide *wide;
+static domi_group *groups[OPENED]; /* as those of libdomus: their members are numbers of the test */
+
+static void begin(void)
+{
+    wide = calloc(1, sizeof *wide);
+    wide->lock = (domi_lock)DOMI_LOCK_FREE;
+    for (uint32_t i = 0; i < OPENED; i++) {
+        char name[8];
+        uint32_t number;
+        groups[i] = aligned_alloc(64, sizeof(domi_group));
+        memset(groups[i], 0, sizeof(domi_group));
+        snprintf(name, sizeof name, "g%u", i);
+        ck_assert_int_eq(domi_wide_open(wide, name, (domus_group){groups[i]}, &number), 0);
+        ck_assert_uint_eq(number, i);
+    }
+}
+
+static void end(void)
+{
+    domi_wide_free(wide);
+    for (uint32_t i = 0; i < OPENED; i++)
+        free(groups[i]);
+    free(wide);
+}
+
+static bool set_members(uint32_t group, uint32_t members)
+{
+    atomic_store(&groups[group]->members, members);
+    return domi_wide_look(wide, group);
+}
+
+/* The changes behind `from`, in parts of `room`, as text. */
+static const char *changes(uint64_t from, uint32_t room)
+{
+    static char text[200];
+    domi_wide_change some[16];
+    uint32_t count;
+
+    text[0] = '\0';
+    while ((count = domi_wide_copy_changes(wide, from, some, room, &from)) != 0) {
+        for (uint32_t i = 0; i < count; i++) {
+            size_t used = strlen(text);
+            snprintf(text + used, sizeof text - used, "%c%s", some[i].has_members ? '+' : '-',
+                     some[i].name);
+        }
+    }
+    ck_assert_uint_eq(from, domi_wide_changes(wide));
+    return text;
+}
+
+START_TEST(changes_are_told_in_order_and_each_group_once)
+{
+    begin();
+    ck_assert_str_eq(changes(0, 4), "");
+    for (uint32_t i = 0; i < OPENED; i++)
+        ck_assert(set_members(i, 1));
+    ck_assert(!set_members(2, 7));
+    for (uint32_t room = 1; room <= 6; room++) {
+        ck_assert_str_eq(changes(0, room), "+g0+g1+g2+g3+g4");
+        ck_assert_str_eq(changes(2, room), "+g2+g3+g4");
+        ck_assert_str_eq(changes(5, room), "");
+    }
+    ck_assert(set_members(2, 0));
+    ck_assert(set_members(0, 0));
+    ck_assert(set_members(4, 0));
+    ck_assert_str_eq(changes(0, 2), "+g1+g3-g2-g0-g4");
+    ck_assert_str_eq(changes(4, 2), "-g2-g0-g4");
+    ck_assert_str_eq(changes(6, 2), "-g0-g4");
+    ck_assert(set_members(4, 1));
+    ck_assert_str_eq(changes(7, 2), "+g4");
+    end();
+}
+END_TEST
+
+static uint32_t nodes_of(uint32_t number, uint64_t *nodes, uint32_t room)
+{
+    char name[DOMI_WIDE_TAIL];
+
+    return domi_wide_copy_nodes(wide, number, name, nodes, room);
+}
+
+START_TEST(nodes_that_have_members_are_noted_once_and_forgotten_when_they_end)
+{
+    uint64_t nodes[8];
+
+    begin();
+    for (uint64_t node = 1; node <= 6; node++) {
+        ck_assert_int_eq(domi_wide_note(wide, "g1", 2, node, true), 0);
+        ck_assert_int_eq(domi_wide_note(wide, "g1", 2, node, true), 0);
+        ck_assert_int_eq(domi_wide_note(wide, "else", 4, node, true), 0);
+    }
+    ck_assert_uint_eq(nodes_of(1, nodes, 8), 6);
+    ck_assert_uint_eq(nodes_of(1, nodes, 4), 4);
+    ck_assert_uint_eq(nodes_of(0, nodes, 8), 0);
+    ck_assert_int_eq(domi_wide_note(wide, "g1", 2, 3, false), 0);
+    ck_assert_int_eq(domi_wide_note(wide, "nobody", 6, 3, false), 0);
+    ck_assert_uint_eq(nodes_of(1, nodes, 8), 5);
+    ck_assert_uint_eq(wide->count, OPENED + 1);
+    for (uint64_t node = 1; node <= 6; node++) {
+        domi_wide_forget(wide, node);
+        ck_assert_uint_eq(nodes_of(1, nodes, 8), 6 - node - (node < 3));
+    }
+    ck_assert_uint_eq(wide->count, OPENED); /* nothing is left of the other group */
+    end();
+}
+END_TEST
+
+START_TEST(node_knows_so_many_groups_at_a_time)
+{
+    uint32_t number;
+    char name[16];
+
+    begin();
+    for (uint32_t i = OPENED; i < DOMUS_CLUSTER_GROUPS_MAX; i++) {
+        int length = snprintf(name, sizeof name, "far%u", i);
+        ck_assert_int_eq(domi_wide_note(wide, name, (size_t)length, 1, true), 0);
+    }
+    ck_assert_int_eq(domi_wide_note(wide, "more", 4, 1, true), -ENOSPC);
+    ck_assert_int_eq(domi_wide_open(wide, "more", (domus_group){groups[0]}, &number), -ENOSPC);
+    ck_assert_int_eq(domi_wide_open(wide, "far9", (domus_group){groups[0]}, &number), 0);
+    ck_assert_uint_eq(number, OPENED);
+    ck_assert_int_eq(domi_wide_note(wide, "far8", 4, 1, false), 0);
+    ck_assert_int_eq(domi_wide_note(wide, "more", 4, 1, true), 0);
+    domi_wide_forget(wide, 1);
+    ck_assert_uint_eq(wide->count, OPENED + 1);
+    for (uint64_t node = 1; node <= DOMUS_CLUSTER_NODES_MAX; node++)
+        ck_assert_int_eq(domi_wide_note(wide, "far9", 4, node, true), 0);
+    ck_assert_int_eq(domi_wide_note(wide, "far9", 4, 5000, true), -ENOSPC);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("wide", 60, changes_are_told_in_order_and_each_group_once,
+          nodes_that_have_members_are_noted_once_and_forgotten_when_they_end,
+          node_knows_so_many_groups_at_a_time)
