@@ -93,8 +93,9 @@ static uint32_t pick_near(const domi_manager *manager, const view *now)
 
 /* Put the message to one routee after the other, from `first` on, until one takes it. With
  * `passes_full`, a routee that refuses is passed over, too. */
-static int put_in_turn(domi_manager *manager, const view *now, domi_node *node, uint32_t first,
-                       bool passes_full)
+static inline __attribute__((always_inline)) int put_in_turn(domi_manager *manager, const view *now,
+                                                             domi_node *node, uint32_t first,
+                                                             bool passes_full)
 {
     int error = -ESTALE;
 
@@ -186,11 +187,24 @@ static uint32_t pick_highest(const view *now, uint64_t key)
     return best;
 }
 
-/* Choose among the routees that are alive. If the chosen one has just gone, choose again. */
-static int put_chosen(domi_manager *manager, const view *now, domi_node *node)
+/* A routee has refused the message. The state of another node is no load, so it was not seen
+ * before: the others are tried, if the router borrows them, and no key decides. */
+static __attribute__((noinline, cold)) int pass_over(domi_manager *manager, const view *now,
+                                                     domi_node *node, int error)
+{
+    /* acquire: as in read_view(). */
+    if (now->route == DOMUS_ROUTE_HASH ||
+        !atomic_load_explicit(&now->router->borrows, memory_order_acquire))
+        return error;
+    return put_in_turn(manager, now, node, next_turn(manager, now) % now->count, true);
+}
+
+/* Choose among the routees that are alive. If the chosen one has just gone, choose again. `by_key`
+ * is a constant where this is used. */
+static inline __attribute__((always_inline)) int put_chosen(domi_manager *manager, const view *now,
+                                                            domi_node *node, bool by_key)
 {
     domi_envelope *message = (domi_envelope *)(void *)node;
-    bool by_key = now->route == DOMUS_ROUTE_HASH;
     uint64_t key = by_key ? now->key(message->type, domi_envelope_payload(message)) : 0;
     uint32_t start = by_key ? 0 : next_turn(manager, now);
 
@@ -201,8 +215,10 @@ static int put_chosen(domi_manager *manager, const view *now, domi_node *node)
         if (index == NOBODY || !routee_of(now, index, &to))
             return -ESTALE;
         int error = domi_mailbox_put(manager, to, node, node->kind);
+        if (DOMI_LIKELY(error == 0))
+            return 0;
         if (error != -ESTALE)
-            return error;
+            return pass_over(manager, now, node, error);
     }
     return -ESTALE;
 }
@@ -218,6 +234,17 @@ static bool is_for_all(const domi_node *node)
     return type == &domi_cancel_type || type == &domi_last_type;
 }
 
+/* Stop a router that borrows its routees. What was sent before is in their mailboxes already. */
+static __attribute__((noinline, cold)) int stop_behind_mail(domi_manager *manager, const view *now,
+                                                            domi_node *node)
+{
+    int error = domi_router_stop(manager, (domus_address){&now->router->face, now->lease});
+
+    if (error == 0)
+        domi_pool_free(manager, node);
+    return error;
+}
+
 /* Put a copy to each routee. A routee that is gone needs none; the first other error is
  * returned. */
 static int put_to_all(domi_manager *manager, const view *now, domi_node *node)
@@ -226,6 +253,10 @@ static int put_to_all(domi_manager *manager, const view *now, domi_node *node)
     uint32_t alive = 0;
     int error = 0;
 
+    if (message->type == &domi_last_type &&
+        atomic_load_explicit(&now->router->borrows, memory_order_acquire) &&
+        is_still(now->router, now->lease))
+        return stop_behind_mail(manager, now, node);
     for (uint32_t i = 0; i < now->count; i++) {
         domus_address to;
         if (!routee_of(now, i, &to))
@@ -265,8 +296,10 @@ int domi_router_put(domi_manager *manager, domi_house *face, domi_node *node)
         return put_in_turn(manager, &now, node, next_turn(manager, &now) % now.count, true);
     case DOMUS_ROUTE_NEAR:
         return put_in_turn(manager, &now, node, pick_near(manager, &now), false);
+    case DOMUS_ROUTE_LEAST:
+        return put_chosen(manager, &now, node, false);
     default:
-        return put_chosen(manager, &now, node);
+        return put_chosen(manager, &now, node, true);
     }
 }
 
@@ -282,6 +315,8 @@ int domi_router_stop(domi_manager *manager, domus_address address)
                                                  memory_order_acquire, memory_order_relaxed))
         return -ESTALE;
     uint32_t count = atomic_load_explicit(&router->count, memory_order_relaxed);
+    if (atomic_load_explicit(&router->borrows, memory_order_relaxed))
+        count = 0;
     for (uint32_t i = 0; i < count && !manager->ending.has_stopped; i++)
         (void)domi_house_stop(manager, domi_router_routee(router, i));
     if (router->name_slot != DOMI_NAMELESS)

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "house/message/family.h"
+#include "house/message/remote.h"
 
 #define WALKED_MAX  1024u /* routers of a list that are looked at */
 #define ROUTEES_MAX 64u   /* routees of an open router that are looked at */
@@ -33,6 +34,12 @@ static uint32_t count_of(const domi_router *router)
                                 memory_order_relaxed);
 }
 
+static bool borrows(const domi_router *router)
+{
+    /* Relaxed: as in life_of(). */
+    return atomic_load_explicit((_Atomic bool *)(uintptr_t)&router->borrows, memory_order_relaxed);
+}
+
 /* Check a router's memory, of which the same is true in all states. */
 static void check_memory(const domi_router *router)
 {
@@ -47,7 +54,7 @@ static void check_memory(const domi_router *router)
 /* A routee is or was an actor, and its lease is one that the actor's slot has reached. */
 static void check_routee(domus_address who)
 {
-    DOMI_CHECK(who.house != NULL && who.house->home != NULL);
+    DOMI_CHECK(who.house != NULL && (who.house->home != NULL || domi_house_is_remote(who.house)));
     DOMI_CHECK(who.lease != 0);
     uint32_t reached = DOMI_LIFE_LEASE(domi_house_life(who.house));
     DOMI_CHECK(reached == 0 || reached >= who.lease); /* 0: the leases are used up */
@@ -64,9 +71,9 @@ static void check_fields(const domi_router *router, uint32_t most)
                                         memory_order_relaxed) != NULL;
 
     DOMI_CHECK(DOMI_LIFE_LEASE(life_of(router)) != 0);
-    DOMI_CHECK(count >= 2 && count <= 1u << router->size_class);
+    DOMI_CHECK(count >= (borrows(router) ? 1 : 2) && count <= 1u << router->size_class);
     DOMI_CHECK(count > 1u << router->size_class >> 1); /* else a smaller one would do */
-    DOMI_CHECK(route <= DOMUS_ROUTE_HASH);
+    DOMI_CHECK(route <= DOMUS_ROUTE_HASH && (route != DOMUS_ROUTE_NEAR || !borrows(router)));
     DOMI_CHECK(has_key || route != DOMUS_ROUTE_HASH);
     for (uint32_t i = 0; i < count && i < most; i++)
         check_routee(domi_router_routee(router, i));
@@ -95,6 +102,8 @@ bool domi_router_may_be_given_back(const domi_manager *manager, const domi_route
     DOMI_CHECK((marks_of(router) & ~DOMI_ROUTER_ORPHAN) == DOMI_LIFE_CLOSED);
     if (manager->ending.closing || manager->ending.has_stopped)
         return true; /* the system ends the routees */
+    if (borrows(router))
+        return true;
     for (uint32_t i = 0; i < count_of(router); i++)
         DOMI_CHECK(has_left(domi_router_routee(router, i)));
     return true;

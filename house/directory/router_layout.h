@@ -24,6 +24,15 @@ typedef struct domi_router_turn {
 
 typedef struct domi_router domi_router;
 
+/* Loads of routees that the router has not made, which do not tell theirs, to which what waits in
+ * front of them is added: as domus/router.h says it for DOMUS_ROUTE_LEAST; and for
+ * DOMUS_ROUTE_NEAR, which is the same with a load for each distance, so that the choice has no code
+ * of its own. The load of an actor on the sender's thread is counted, and is less than these. */
+#define DOMI_LOAD_ELSEWHERE     0u
+#define DOMI_LOAD_REMOTE        64u
+#define DOMI_DISTANCE_ELSEWHERE (1u << 24)
+#define DOMI_DISTANCE_REMOTE    (1u << 25)
+
 /* Control bits beside the lease of a router. DOMI_LIFE_CLOSED is used, too. */
 #define DOMI_ROUTER_STOPPING DOMI_LIFE_STOP /* a thread is stopping the routees */
 /* The actor that made the router has ended, so the thread that stops the routees gives it back. */
@@ -33,6 +42,7 @@ struct domi_router {
     domi_house face;        /* what an address points to; only `life` is used, and `home` is NULL */
     _Atomic uint32_t route; /* a domus_route, which says how a routee is chosen */
     _Atomic uint32_t count; /* routees in use, at most 1 << size_class */
+    _Atomic bool borrows;   /* the routees are not its own, so it does not stop them */
     /* takes the key out of a message, for DOMUS_ROUTE_HASH; NULL: none */
     _Atomic(domi_router_key *) key;
     domi_router_turn *turns; /* one for each manager, in the memory behind the routees; constant */

@@ -136,6 +136,7 @@ struct order {
     domus_routing routing;            /* how a routee is chosen for a message */
     domus_spawn_options options;      /* the options with which each routee is spawned */
     const char *name;                 /* name of the router in the registry; NULL: none */
+    const domus_address *borrowed;    /* the routees, if they exist already; NULL: they do not */
 };
 
 /* True if the routees may be in the pool that the options name, if any. A pool has no thread to
@@ -251,6 +252,7 @@ static int open_router(const struct order *order, domi_router *router, domus_add
     atomic_store_explicit(&router->route, order->routing.route, memory_order_release);
     atomic_store_explicit(&router->count, order->count, memory_order_release);
     atomic_store_explicit(&router->key, order->routing.key, memory_order_release);
+    atomic_store_explicit(&router->borrows, order->borrowed != NULL, memory_order_release);
     if (order->name != NULL)
         error = order->manager->directory.names == NULL
                     ? -ENOSPC
@@ -284,7 +286,7 @@ int domi_router_spawn(domi_manager *manager, domi_house *parent, const domus_beh
                       const void *state, uint32_t count, const domus_routing *routing,
                       const domus_spawn_options *options, domus_address *ret_address)
 {
-    struct order order = {manager, parent, behaviour, state, count, {0}, {0}, NULL};
+    struct order order = {manager, parent, behaviour, state, count, {0}, {0}, NULL, NULL};
     domi_router *router;
 
     if (options != NULL) {
@@ -322,6 +324,81 @@ int domus_spawn_many(domus_stack *stack, const domus_behaviour *behaviour, const
 {
     return domi_router_spawn(stack->manager, domi_stack_house(stack), behaviour, state, count,
                              routing, options, ret_address);
+}
+
+/* --- actors that exist ------------------------------------------------------------------------ */
+
+/* Returns 0 if these can be routees: actors here or elsewhere, and no routers of this system, so
+ * that a put has an end. */
+static int check_borrowed(const struct order *order)
+{
+    const domi_routers *routers = order->manager->directory.routers;
+
+    if (routers == NULL)
+        return -ENOSPC;
+    if (order->borrowed == NULL || order->count == 0 || order->count > routers->routees_max ||
+        order->routing.route > DOMUS_ROUTE_HASH ||
+        (order->routing.route == DOMUS_ROUTE_HASH && order->routing.key == NULL))
+        return -EINVAL;
+    for (uint32_t i = 0; i < order->count; i++) {
+        domus_address who = order->borrowed[i];
+        if (who.house == NULL || who.lease == 0 || domi_address_is_router(who))
+            return -EINVAL;
+    }
+    return 0;
+}
+
+/* The load of a routee, for a sender on another thread than it. */
+static uint32_t load_of_borrowed(const struct order *order, const domi_house *house)
+{
+    bool is_near = order->routing.route == DOMUS_ROUTE_NEAR;
+
+    if (domi_house_is_remote(house))
+        return is_near ? DOMI_DISTANCE_REMOTE : DOMI_LOAD_REMOTE;
+    return is_near ? DOMI_DISTANCE_ELSEWHERE : DOMI_LOAD_ELSEWHERE;
+}
+
+static void borrow_routees(const struct order *order, domi_router *router)
+{
+    for (uint32_t i = 0; i < order->count; i++) {
+        domi_routee *routee = &router->routees[i];
+        domus_address who = order->borrowed[i];
+
+        atomic_store_explicit(&routee->load, load_of_borrowed(order, who.house),
+                              memory_order_relaxed);
+        /* release: for the same reason as in spawn_routees(). */
+        atomic_store_explicit(&routee->house, who.house, memory_order_release);
+        atomic_store_explicit(&routee->lease, who.lease, memory_order_release);
+    }
+}
+
+int domus_route_to(domus_stack *stack, const domus_address *addresses, uint32_t count,
+                   const domus_routing *routing, domus_address *ret_address)
+{
+    domi_manager *manager = stack->manager;
+    domi_house *parent = domi_stack_house(stack);
+    struct order order = {
+        .manager = manager, .parent = parent, .count = count, .borrowed = addresses};
+    domi_router *router;
+
+    if (routing != NULL)
+        order.routing = *routing;
+    int error = check_borrowed(&order);
+    if (error != 0)
+        return error;
+    if (domi_family_of(parent) == NULL)
+        return -ENOMEM;
+    prune(manager, parent->family);
+    error = router_take(manager, count, &router);
+    if (error != 0)
+        return error;
+    borrow_routees(&order, router);
+    if (order.routing.route == DOMUS_ROUTE_NEAR) /* its loads are distances now */
+        order.routing.route = DOMUS_ROUTE_LEAST;
+    error = open_router(&order, router, ret_address);
+    if (error != 0)
+        domi_router_give_back(manager, router);
+    return error;
 }
 
 void domi_router_stop_owned(domi_manager *manager, domi_house *house)

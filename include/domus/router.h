@@ -1,17 +1,18 @@
-/* Routers: one address that stands for several actors of one behaviour (its routees).
+/* Routers: one address that stands for several actors (its routees), which it has made
+ * (domus_spawn_many()), or which exist already, here or on other nodes (domus_route_to()).
  *
  * A router's address is used as any address: domus_notice(), domus_ask() and their like send to one
  * of the routees, which the sender's thread chooses when the message is sent. domus_stop() and
- * domus_stop_after_mail() reach all routees. Routees that are gone are passed over; when all are
- * gone, the answer is -ESTALE. A router cannot be watched or linked: watch its routees
- * (domus_routees()).
+ * domus_stop_after_mail() reach all routees that it has made. Routees that are gone are passed
+ * over; when all are gone, the answer is -ESTALE. A router cannot be watched or linked: watch its
+ * routees (domus_routees()).
  *
- * Routees are children of the actor that spawned them, and each has its own state and mailbox.
- * Order is kept for one sender and one routee. If a conversation that has asked a router is
- * cancelled, all routees are told.
+ * Routees that were made are children of the actor that spawned them, and each has its own state
+ * and mailbox. Order is kept for one sender and one routee. If a conversation that has asked a
+ * router is cancelled, all routees are told.
  *
- * The address is valid until domus_stop() is called for it, or until the actor that spawned the
- * routees ends. From then on it answers -ESTALE for ever. */
+ * The address is valid until domus_stop() is called for it, or until the actor that made it
+ * ends. From then on it answers -ESTALE for ever. */
 #ifndef DOMUS_ROUTER_H
 #define DOMUS_ROUTER_H
 
@@ -67,6 +68,33 @@ typedef struct domus_routing {
 DOMUS_API int domus_spawn_many(domus_stack *stack, const domus_behaviour *behaviour,
                                const void *state, uint32_t count, const domus_routing *routing,
                                const domus_spawn_options *options, domus_address *ret_address);
+
+/* Make one address for `count` actors (1..routers.routeesMax) that exist: of any behaviour,
+ * anywhere in this system, and on other nodes (domus/cluster.h). They are not children of the
+ * running actor, and stay when the router is stopped: domus_stop() and domus_stop_after_mail() of
+ * its address end the router alone, and so does the end or restart of the actor that made it. An
+ * address may be there more than once, and then counts as often. `addresses` is copied. If
+ * `routing` is NULL, the route is DOMUS_ROUTE_ROBIN.
+ *
+ * Routees that are gone are passed over. For one on another node that means that the node has
+ * ended, or has told that the actor has; while its node is down or full (-EHOSTDOWN, -ENOBUFS), it
+ * is passed over too, but not with DOMUS_ROUTE_HASH: then the sender gets that error, and no key
+ * moves. If no routee takes the message, the answer is the error of the last one that is not gone.
+ *
+ *   DOMUS_ROUTE_NEAR    one on the sender's thread, else one of this system, else one of another
+ *                       node; of several that are as near, the one that has the fewest messages, as
+ *                       far as that is known. One that is full is passed over. It looks at all
+ *                       routees, as DOMUS_ROUTE_LEAST does.
+ *   DOMUS_ROUTE_LEAST   a routee on another node counts as one with 64 waiting messages, so it gets
+ *                       messages while each one here has more, or is full. Of one on another thread
+ *                       only those count that have not come to its thread yet.
+ *   DOMUS_ROUTE_HASH    the place in `addresses` counts, not the address: with the same list in the
+ *                       same order, all nodes choose the same routee for a key.
+ *
+ * Returns 0; -EINVAL for a wrong count or routing, for nobody, and for the address of a router of
+ * this system; -ENOSPC when there are routers.max routers; -ENOMEM. */
+DOMUS_API int domus_route_to(domus_stack *stack, const domus_address *addresses, uint32_t count,
+                             const domus_routing *routing, domus_address *ret_address);
 
 /* Write up to `room` addresses of a router's routees that are not gone into `ret_addresses`, in the
  * order in which they were made. For the address of a plain actor, that is the address itself.
