@@ -1,0 +1,371 @@
+/* domus_route_to(): routers over actors that exist, here and on node 7, whose states and ends the
+ * choice follows; and their end is not that of their routees. */
+#include "tests/house/remote_world.h"
+
+#include "house/family/life.h"
+
+#include <string.h>
+
+#define HERE 2u /* workers, one on each home */
+#define FAR  3u /* the remote actor's place among the routees */
+
+static unsigned got[HERE];
+static domus_address routees[FAR + 1]; /* two workers, a second one on home 1, and a remote actor */
+static domus_address router;
+static domus_routing routing;
+static int result;
+
+/* --- workers ---------------------------------------------------------------------------------- */
+
+static int work(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    got[domus_self(stack).house->home->index]++;
+    return 0;
+}
+
+static const domus_behaviour worker = {
+    .name = "worker",
+    .on = (const domus_on[]){{&domt_plain, work, 0}, {NULL, NULL, 0}},
+};
+
+static uint64_t key_of(const domus_type *type, const void *payload)
+{
+    (void)type;
+    return *(const uint64_t *)payload;
+}
+
+/* --- verbs ------------------------------------------------------------------------------------ */
+
+typedef struct making {
+    const domus_address *addresses;
+    uint32_t count;
+} making;
+
+static int make(domus_stack *stack, void *making_)
+{
+    const making *now = making_;
+
+    result = domus_route_to(stack, now->addresses, now->count, &routing, &router);
+    return 0;
+}
+
+static int make_with(const domus_address *addresses, uint32_t count, domus_route route)
+{
+    making now = {addresses, count};
+
+    routing = (domus_routing){.route = route, .key = route == DOMUS_ROUTE_HASH ? key_of : NULL};
+    domt_as_agent(0, make, &now);
+    return result;
+}
+
+static int set_node(domus_stack *stack, void *error)
+{
+    ck_assert_int_eq(domus_remote_node_set(stack, DOMT_NODE, (int)(intptr_t)error), 0);
+    return 0;
+}
+
+static void node_is(int error)
+{
+    domt_as_gateway(0, set_node, (void *)(intptr_t)error);
+}
+
+/* Send numbers first .. first + count - 1 in one turn; the last error is the result. */
+typedef struct sending {
+    uint64_t first, count;
+} sending;
+
+static int send_some(domus_stack *stack, void *sending_)
+{
+    const sending *now = sending_;
+
+    result = 0;
+    for (uint64_t i = now->first; i < now->first + now->count; i++) {
+        int error = domus_notice(stack, router, &domt_plain, &i);
+        result = error != 0 ? error : result;
+    }
+    return 0;
+}
+
+static int send_by(uint32_t home, uint64_t first, uint64_t count)
+{
+    sending now = {first, count};
+
+    memset(got, 0, sizeof got);
+    domt_carried_by[0].notices = domt_carried_by[1].notices = 0;
+    domt_as_agent(home, send_some, &now);
+    return result;
+}
+
+static unsigned far(void)
+{
+    return domt_carried_by[0].notices + domt_carried_by[1].notices;
+}
+
+static void begin(void)
+{
+    domt_remote_open(NULL);
+    for (uint32_t i = 0; i < FAR; i++)
+        routees[i] =
+            domt_spawn(domt_outside(&domt_remote), domt_remote.managers[i != 0], &worker, NULL);
+    domt_settle(&domt_remote);
+    routees[FAR] = domt_far(3, 0);
+}
+
+static void end(void)
+{
+    domt_remote_close();
+}
+
+static void stop(domus_address who)
+{
+    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_remote), who), 0);
+    domt_settle(&domt_remote);
+}
+
+static bool lives(domus_address who)
+{
+    uint64_t life = domi_house_life(who.house);
+
+    return DOMI_LIFE_LEASE(life) == who.lease && (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) == 0;
+}
+
+/* --- routes ----------------------------------------------------------------------------------- */
+
+START_TEST(robin_passes_over_actors_that_are_gone_and_nodes_that_are_down_or_full)
+{
+    begin();
+    ck_assert_int_eq(make_with(routees, 4, DOMUS_ROUTE_ROBIN), 0);
+    ck_assert_int_eq(send_by(0, 0, 40), 0);
+    ck_assert_uint_eq(got[0], 10);
+    ck_assert_uint_eq(got[1], 20);
+    ck_assert_uint_eq(far(), 10);
+    node_is(-EHOSTDOWN);
+    ck_assert_int_eq(send_by(1, 0, 30), 0);
+    ck_assert_uint_eq(got[0] + got[1], 30);
+    node_is(-ENOBUFS);
+    ck_assert_int_eq(send_by(1, 0, 30), 0);
+    ck_assert_uint_eq(far(), 0);
+    for (uint32_t i = 0; i < FAR; i++)
+        stop(routees[i]);
+    ck_assert_int_eq(send_by(0, 0, 1), -ENOBUFS);
+    node_is(-EHOSTDOWN);
+    ck_assert_int_eq(send_by(0, 0, 1), -EHOSTDOWN);
+    node_is(0);
+    ck_assert_int_eq(send_by(0, 0, 5), 0);
+    ck_assert_uint_eq(far(), 5);
+    end();
+}
+END_TEST
+
+START_TEST(near_prefers_the_senders_thread_then_this_system_then_another_node)
+{
+    begin();
+    ck_assert_int_eq(make_with(routees + 1, 3, DOMUS_ROUTE_NEAR), 0);
+    ck_assert_int_eq(send_by(1, 0, 20), 0);
+    ck_assert_uint_eq(got[1], 20);
+    ck_assert_int_eq(send_by(0, 0, 20), 0); /* on the other thread, rather than on the other node */
+    ck_assert_uint_eq(got[1], 20);
+    ck_assert_int_eq(make_with(routees, 4, DOMUS_ROUTE_NEAR), 0);
+    ck_assert_int_eq(send_by(0, 0, 20), 0);
+    ck_assert_uint_eq(got[0], 20);
+    for (uint32_t i = 0; i < FAR; i++)
+        stop(routees[i]);
+    ck_assert_int_eq(send_by(0, 0, 20), 0);
+    ck_assert_uint_eq(far(), 20);
+    node_is(-EHOSTDOWN);
+    ck_assert_int_eq(send_by(0, 0, 1), -EHOSTDOWN);
+    end();
+}
+END_TEST
+
+START_TEST(least_sends_afar_when_everybody_here_has_more)
+{
+    begin();
+    domus_address some[] = {routees[0], routees[FAR], domt_far(4, 0)};
+    ck_assert_int_eq(make_with(some, 3, DOMUS_ROUTE_LEAST), 0);
+    ck_assert_int_eq(send_by(0, 0, 64), 0);
+    ck_assert_uint_eq(got[0], 64);
+    ck_assert_int_eq(send_by(0, 0, 200), 0);
+    ck_assert_uint_ge(got[0], 64);
+    ck_assert_uint_le(got[0], 66);
+    ck_assert_uint_eq(got[0] + far(), 200);
+    node_is(-ENOBUFS);
+    ck_assert_int_eq(send_by(0, 0, 200), 0); /* what the node refuses is taken here */
+    ck_assert_uint_eq(got[0], 200);
+    stop(routees[0]);
+    ck_assert_int_eq(send_by(0, 0, 1), -ENOBUFS);
+    end();
+}
+END_TEST
+
+START_TEST(hash_moves_keys_only_when_their_routee_is_gone)
+{
+    enum { KEYS = 200 };
+    static unsigned char where[KEYS];
+
+    begin();
+    domus_address some[] = {routees[0], routees[1], routees[FAR]};
+    ck_assert_int_eq(make_with(some, 3, DOMUS_ROUTE_HASH), 0);
+    for (uint64_t key = 0; key < KEYS; key++) {
+        ck_assert_int_eq(send_by((uint32_t)(key % 2), key, 1), 0);
+        ck_assert_uint_eq(got[0] + got[1] + far(), 1);
+        where[key] = (unsigned char)(got[0] ? 0 : got[1] ? 1 : 2);
+    }
+    node_is(-EHOSTDOWN);
+    for (uint64_t key = 0; key < KEYS; key++) {
+        ck_assert_int_eq(send_by(0, key, 1), where[key] == 2 ? -EHOSTDOWN : 0);
+        ck_assert_uint_eq(got[0], where[key] == 0);
+        ck_assert_uint_eq(got[1], where[key] == 1);
+    }
+    node_is(0);
+    stop(routees[1]);
+    unsigned moved = 0;
+    for (uint64_t key = 0; key < KEYS; key++) {
+        ck_assert_int_eq(send_by(0, key, 1), 0);
+        ck_assert(where[key] != 0 || got[0] == 1);
+        ck_assert(where[key] != 2 || far() == 1);
+        moved += where[key] == 1;
+    }
+    ck_assert_uint_gt(moved, KEYS / 6);
+    end();
+}
+END_TEST
+
+/* --- asks ------------------------------------------------------------------------------------- */
+
+static domus_conversation asking;
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    result = answer->error;
+    return 0;
+}
+
+static int ask(domus_stack *stack, void *value)
+{
+    result = 1;
+    ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
+    return domus_ask(stack, router, &domt_plain, value, hear);
+}
+
+static int cancel(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_cancel(stack, asking), 0);
+    return 0;
+}
+
+static int reply(domus_stack *stack, void *value)
+{
+    ck_assert_int_eq(domus_kept_reply(stack, domt_carried_by[1].kept[0], &domt_plain, value), 0);
+    return 0;
+}
+
+START_TEST(ask_of_a_router_is_answered_from_afar_and_can_be_cancelled)
+{
+    uint64_t value = 5;
+
+    begin();
+    ck_assert_int_eq(make_with(&routees[FAR], 1, DOMUS_ROUTE_ROBIN), 0);
+    domt_as_agent(1, ask, &value);
+    ck_assert_uint_eq(domt_carried_by[1].asks, 1);
+    domt_as_gateway(1, reply, &value);
+    ck_assert_int_eq(result, 0);
+    domt_as_agent(1, ask, &value);
+    ck_assert_uint_eq(domt_carried_by[1].asks, 2);
+    domt_as_agent(1, cancel, NULL);
+    ck_assert_int_eq(result, -ECANCELED);
+    ck_assert_uint_eq(domt_carried_by[1].cancels, 1);
+    end();
+}
+END_TEST
+
+/* --- ends ------------------------------------------------------------------------------------- */
+
+static int stop_router(domus_stack *stack, void *after_mail)
+{
+    ck_assert_int_eq(
+        after_mail != NULL ? domus_stop_after_mail(stack, router) : domus_stop(stack, router), 0);
+    return 0;
+}
+
+static void routees_live(void)
+{
+    domt_settle(&domt_remote);
+    ck_assert_int_eq(send_by(1, 0, 1), -ESTALE);
+    for (uint32_t i = 0; i < FAR; i++)
+        ck_assert(lives(routees[i]));
+    ck_assert_uint_eq(domt_carried_by[0].stops + domt_carried_by[1].stops, 0);
+    ck_assert_uint_eq(domt_carried_by[0].last_stops + domt_carried_by[1].last_stops, 0);
+    ck_assert_uint_le(domt_remote_routers.count, 1);
+}
+
+static int spawn_many(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_spawn_many(stack, &worker, NULL, 4, NULL, NULL, &router), 0);
+    return 0;
+}
+
+START_TEST(end_of_a_router_is_not_that_of_its_routees)
+{
+    begin();
+    for (uintptr_t after_mail = 0; after_mail < 2; after_mail++) {
+        ck_assert_int_eq(make_with(routees, 4, DOMUS_ROUTE_ROBIN), 0);
+        domt_as_agent(1, stop_router, (void *)after_mail);
+        routees_live();
+    }
+    ck_assert_int_eq(make_with(routees, 4, DOMUS_ROUTE_ROBIN), 0);
+    stop(domt_agents[0]); /* which has made it */
+    routees_live();
+    ck_assert_uint_eq(domt_remote_routers.count, 0);
+    /* Its memory serves one that owns its routees: they stop with it. */
+    domt_as_agent(1, spawn_many, NULL);
+    domus_address made[4];
+    ck_assert_uint_eq(domus_routees(NULL, router, made, 4), 4);
+    domt_as_agent(1, stop_router, NULL);
+    domt_settle(&domt_remote);
+    for (uint32_t i = 0; i < 4; i++)
+        ck_assert(!lives(made[i]));
+    end();
+}
+END_TEST
+
+START_TEST(routees_are_told_and_wrong_calls_are_refused)
+{
+    domus_address found[4], wrong[2];
+
+    begin();
+    ck_assert_int_eq(make_with(routees, 4, DOMUS_ROUTE_ROBIN), 0);
+    stop(routees[1]);
+    ck_assert_uint_eq(domus_routees(NULL, router, found, 4), 3);
+    ck_assert(domus_address_equals(found[0], routees[0]));
+    ck_assert(domus_address_equals(found[2], routees[FAR]));
+    wrong[0] = routees[0];
+    wrong[1] = router;
+    ck_assert_int_eq(make_with(wrong, 2, DOMUS_ROUTE_ROBIN), -EINVAL);
+    wrong[1] = (domus_address){NULL, 0};
+    ck_assert_int_eq(make_with(wrong, 2, DOMUS_ROUTE_ROBIN), -EINVAL);
+    ck_assert_int_eq(make_with(routees, 0, DOMUS_ROUTE_ROBIN), -EINVAL);
+    ck_assert_int_eq(make_with(NULL, 2, DOMUS_ROUTE_ROBIN), -EINVAL);
+    ck_assert_int_eq(make_with(routees, 9, DOMUS_ROUTE_ROBIN), -EINVAL); /* routees.max is 8 */
+    ck_assert_int_eq(make_with(routees, 2, DOMUS_ROUTE_HASH + 1), -EINVAL);
+    making now = {routees, 2};
+    routing = (domus_routing){.route = DOMUS_ROUTE_HASH};
+    domt_as_agent(0, make, &now);
+    ck_assert_int_eq(result, -EINVAL);
+    for (uint32_t i = 1; i < 8; i++)
+        ck_assert_int_eq(make_with(routees, 1, DOMUS_ROUTE_LEAST), 0);
+    ck_assert_int_eq(make_with(routees, 1, DOMUS_ROUTE_LEAST), -ENOSPC);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("route to", 60, robin_passes_over_actors_that_are_gone_and_nodes_that_are_down_or_full,
+          near_prefers_the_senders_thread_then_this_system_then_another_node,
+          least_sends_afar_when_everybody_here_has_more,
+          hash_moves_keys_only_when_their_routee_is_gone,
+          ask_of_a_router_is_answered_from_afar_and_can_be_cancelled,
+          end_of_a_router_is_not_that_of_its_routees, routees_are_told_and_wrong_calls_are_refused)
