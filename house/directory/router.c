@@ -234,7 +234,7 @@ static bool is_for_all(const domi_node *node)
     return type == &domi_cancel_type || type == &domi_last_type;
 }
 
-/* Stop a router that borrows its routees. What was sent before is in their mailboxes already. */
+/* Stop a router that borrows its routees. Messages from before are in their mailboxes already. */
 static __attribute__((noinline, cold)) int stop_behind_mail(domi_manager *manager, const view *now,
                                                             domi_node *node)
 {

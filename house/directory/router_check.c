@@ -71,9 +71,11 @@ static void check_fields(const domi_router *router, uint32_t most)
                                         memory_order_relaxed) != NULL;
 
     DOMI_CHECK(DOMI_LIFE_LEASE(life_of(router)) != 0);
-    DOMI_CHECK(count >= (borrows(router) ? 1 : 2) && count <= 1u << router->size_class);
+    DOMI_CHECK(count >= 2 || (count == 1 && borrows(router)));
+    DOMI_CHECK(count <= 1u << router->size_class);
     DOMI_CHECK(count > 1u << router->size_class >> 1); /* else a smaller one would do */
-    DOMI_CHECK(route <= DOMUS_ROUTE_HASH && (route != DOMUS_ROUTE_NEAR || !borrows(router)));
+    DOMI_CHECK(route <= DOMUS_ROUTE_HASH);
+    DOMI_CHECK(route != DOMUS_ROUTE_NEAR || !borrows(router));
     DOMI_CHECK(has_key || route != DOMUS_ROUTE_HASH);
     for (uint32_t i = 0; i < count && i < most; i++)
         check_routee(domi_router_routee(router, i));

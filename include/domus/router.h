@@ -86,8 +86,8 @@ DOMUS_API int domus_spawn_many(domus_stack *stack, const domus_behaviour *behavi
  *                       far as that is known. One that is full is passed over. It looks at all
  *                       routees, as DOMUS_ROUTE_LEAST does.
  *   DOMUS_ROUTE_LEAST   a routee on another node counts as one with 64 waiting messages, so it gets
- *                       messages while each one here has more, or is full. Of one on another thread
- *                       only those count that have not come to its thread yet.
+ *                       messages while each one here has more, or is full. For one on another
+ *                       thread only those count that have not come to its thread yet.
  *   DOMUS_ROUTE_HASH    the place in `addresses` counts, not the address: with the same list in the
  *                       same order, all nodes choose the same routee for a key.
  *
