@@ -101,6 +101,7 @@ void domi_publish_to_nodes(domi_cluster_gateway *gateway, const domus_remote_mes
         return;
     int bytes = write_publication(gateway, message->type, payload, name);
     if (bytes < 0) {
+        domi_say_type(gateway, message->type, bytes);
         count_refused(gateway);
         return;
     }
