@@ -51,7 +51,7 @@ static int make_parts(const domus_stack *stack, domi_grain_parts **ret_parts)
         domi_memory_free(parts);
         return error;
     }
-    remotes->here = domi_remote_of(parts->here.house);
+    domi_remote_of(parts->here.house)->is_here = true;
     parts->threads = threads;
     *ret_parts = parts;
     return 0;

@@ -151,16 +151,6 @@ int domus_group_open(domus_stack *stack, const char *name, domus_group *ret_grou
 
 /* --- join, leave, publish -------------------------------------------------------------------- */
 
-/* Returns the shard of a home, or the address of zeros if there is none. acquire: pairs with the
- * release in shard_make(). */
-static domus_address shard_at(const domi_group_slot *slot)
-{
-    domi_house *house = atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&slot->shard,
-                                             memory_order_acquire);
-
-    return house != NULL ? (domus_address){house, slot->lease} : (domus_address){NULL, 0};
-}
-
 /* Make the shard of a home, at the first join there. Two threads may come here at once, if members
  * of this home are lent; the second shard is stopped again. */
 static int shard_make(domi_manager *manager, domi_group *group, domi_group_slot *slot,
@@ -174,7 +164,7 @@ static int shard_make(domi_manager *manager, domi_group *group, domi_group_slot 
     if (error != 0)
         return error;
     domi_spinlock_lock(&group->groups->lock);
-    *ret_address = shard_at(slot);
+    *ret_address = domi_group_shard_at(slot);
     if (ret_address->house == NULL) {
         slot->lease = address.lease;
         /* release: a thread that finds the shard finds its lease. */
@@ -234,7 +224,7 @@ int domus_group_join(domus_stack *stack, domus_group handle)
     domi_group_slot *slot = domi_group_slot_of(group, house->home);
     if (slot == NULL)
         return -EOPNOTSUPP;
-    domus_address to = shard_at(slot);
+    domus_address to = domi_group_shard_at(slot);
     int error = domi_family_of(house) == NULL ? -ENOMEM : 0;
     if (error == 0 && to.house == NULL)
         error = shard_make(manager, group, slot, house->home, &to);
@@ -264,7 +254,7 @@ int domus_group_leave(domus_stack *stack, domus_group handle)
     const domi_group_slot *slot = domi_group_slot_of(handle.group, house->home);
     if (slot == NULL)
         return 0;
-    domus_address to = shard_at(slot);
+    domus_address to = domi_group_shard_at(slot);
     if (to.house == NULL || house->family == NULL)
         return 0;
     domi_member *member = member_new(manager, handle.group, house, to, true);
@@ -281,7 +271,7 @@ static int link_outlet(domi_manager *manager, domi_group *group, domi_manager *h
                        domus_address outlet)
 {
     domi_group_slot *slot = domi_group_slot_of(group, home);
-    domus_address to = shard_at(slot);
+    domus_address to = domi_group_shard_at(slot);
 
     int error = to.house == NULL ? shard_make(manager, group, slot, home, &to) : 0;
     if (error != 0)
@@ -326,22 +316,17 @@ uint32_t domus_group_members(domus_group handle)
                                 : 0;
 }
 
-/* Send the publication to the shard of one home. With `is_far` it comes from another node, and so
- * not to the outlet. */
-static inline __attribute__((always_inline)) int publish_to(domi_manager *manager,
-                                                            domus_address sender,
-                                                            const domi_group_slot *slot,
-                                                            domi_shared *shared, bool is_far)
+/* Send the publication to the shard of one home. */
+static int publish_to(domi_manager *manager, domus_address sender, const domi_group_slot *slot,
+                      domi_shared *shared)
 {
-    domus_address to = shard_at(slot);
+    domus_address to = domi_group_shard_at(slot);
 
     if (to.house == NULL)
         return 0; /* the shard is being made, and nobody has heard of its member yet */
     domi_envelope *delivery = domi_delivery_new(manager, shared, sender);
     if (delivery == NULL)
         return -ENOMEM;
-    if (is_far)
-        delivery->type = &domi_far_delivery_type;
     int error = domi_mailbox_put(manager, to, &delivery->node, DOMI_NOTICE);
     if (error == 0)
         return 0;
@@ -349,12 +334,8 @@ static inline __attribute__((always_inline)) int publish_to(domi_manager *manage
     return error == -ESTALE ? -ESHUTDOWN : error;
 }
 
-/* `is_far` is a constant where this is used, so that a publication of an actor here pays nothing
- * for it. */
-static inline __attribute__((always_inline)) int publish(domi_manager *manager,
-                                                         domus_address sender, domi_group *group,
-                                                         const domus_type *type,
-                                                         const void *payload, bool is_far)
+int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *group,
+                       const domus_type *type, const void *payload)
 {
     int error = group == NULL ? -EINVAL : type->size > DOMUS_PAYLOAD_MAX ? -EMSGSIZE : 0;
     domi_shared *shared = error == 0 ? domi_shared_new(manager, type, payload) : NULL;
@@ -370,24 +351,12 @@ static inline __attribute__((always_inline)) int publish(domi_manager *manager,
         if (atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&slot->members,
                                  memory_order_relaxed) == 0)
             continue;
-        int result = publish_to(manager, sender, slot, shared, is_far);
+        int result = publish_to(manager, sender, slot, shared);
         if (error == 0)
             error = result;
     }
     domi_shared_end(manager, shared);
     return error;
-}
-
-int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *group,
-                       const domus_type *type, const void *payload)
-{
-    return publish(manager, sender, group, type, payload, false);
-}
-
-int domi_group_publish_from_afar(domi_manager *manager, domus_address sender, domi_group *group,
-                                 const domus_type *type, const void *payload)
-{
-    return publish(manager, sender, group, type, payload, true);
 }
 
 int domus_publish(domus_stack *stack, domus_group group, const domus_type *type,

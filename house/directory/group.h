@@ -102,9 +102,15 @@ int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *
 int domi_group_add_outlet(domi_manager *manager, domi_group *group, domi_manager *home,
                           domus_address outlet);
 
-/* As domus_remote_publish(), in the name of `sender`. */
-int domi_group_publish_from_afar(domi_manager *manager, domus_address sender, domi_group *group,
-                                 const domus_type *type, const void *payload);
+/* Returns the shard of a home, or the address of zeros if there is none. acquire: pairs with the
+ * release in shard_make(). */
+static inline domus_address domi_group_shard_at(const domi_group_slot *slot)
+{
+    domi_house *house = atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&slot->shard,
+                                             memory_order_acquire);
+
+    return house != NULL ? (domus_address){house, slot->lease} : (domus_address){NULL, 0};
+}
 
 /* The behaviour of a shard; its state begins zeroed. */
 extern const domus_behaviour domi_shard_behaviour;

@@ -25,6 +25,7 @@ struct domi_remote {
     _Atomic(domi_remote_node *) node; /* of the name */
     _Atomic uint16_t owner;           /* manager of the gateway that has its watches */
     _Atomic uint8_t idle;             /* looks since it was used last, at most 2 */
+    bool is_here;                     /* messages to it are for grains of this system; constant */
     _Atomic bool is_outlet;           /* it is the hidden member of a group */
     uint32_t index;                   /* its place in the table; constant */
     domi_remote *next;                /* in its bucket, or among the free ones */
@@ -54,9 +55,7 @@ typedef struct domi_remotes {
     domi_remote *free_last;
     uint32_t free_count;
     domi_remote_node *nodes;
-    domi_remote *here; /* messages to it are for grains of this system (grain_parts.h); constant
-                          once a kind is spread */
-    uint32_t threads;  /* entries of `gateways`; constant once it is there */
+    uint32_t threads;                 /* entries of `gateways`; constant once it is there */
     _Atomic(domi_gateway *) gateways; /* by the index of the manager; NULL: nothing is there yet */
 } domi_remotes;
 

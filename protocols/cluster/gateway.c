@@ -376,12 +376,12 @@ static int mount(domus_stack *stack, domi_cluster_gateway *gateway)
                                                .write_address = write_address,
                                                .read_address = read_address,
                                                .context = gateway};
-    error = domi_wide_begin(gateway);
-    if (error == 0)
-        error = domus_notice(stack, domus_self(stack), &begin_type, NULL);
+    error = domus_notice(stack, domus_self(stack), &begin_type, NULL);
     if (error != 0 || domi_is_alone(gateway->cluster))
         return error;
-    error = spread_grains(gateway);
+    error = domi_wide_begin(gateway);
+    if (error == 0)
+        error = spread_grains(gateway);
     if (error != 0)
         return error;
     error = open_client(stack, gateway);

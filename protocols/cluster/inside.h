@@ -191,16 +191,16 @@ struct domi_cluster_gateway {
     (atomic_fetch_add_explicit(&(record)->count, (by), memory_order_relaxed),                      \
      (void)atomic_fetch_add_explicit(&(gateway)->cluster->count, (by), memory_order_relaxed))
 
-/* True if this machine is alone: no server was named. */
-static inline bool domi_is_alone(const domus_cluster *cluster)
-{
-    return cluster->options.servers == NULL && cluster->options.open_client == NULL;
-}
-
 /* Count bytes that could not be read, or were for nobody. */
 static inline void domi_count_wrong(domi_cluster_gateway *gateway)
 {
     atomic_fetch_add_explicit(&gateway->cluster->wrong, 1, memory_order_relaxed);
+}
+
+/* True if this machine is alone: no server was named. */
+static inline bool domi_is_alone(const domus_cluster *cluster)
+{
+    return cluster->options.servers == NULL && cluster->options.open_client == NULL;
 }
 
 /* True if the addresses of all gateways are there. */

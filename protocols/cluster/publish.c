@@ -10,11 +10,6 @@
 
 /* --- open ------------------------------------------------------------------------------------- */
 
-static bool is_alone(const domus_cluster *cluster)
-{
-    return cluster->options.servers == NULL && cluster->options.open_client == NULL;
-}
-
 /* Give a group its outlet: an address on this node, as if that were another one, at home 0, so that
  * gateway 0 hears of first members. Returns 0; -ENOENT before gateways are there. */
 static int give_outlet(domus_stack *stack, domus_cluster *cluster, uint32_t number)
@@ -42,7 +37,7 @@ int domus_cluster_group_open(domus_stack *stack, domus_cluster *cluster, const c
     uint32_t number;
     int error = domus_group_open(stack, name, &group);
 
-    if (error == 0 && !is_alone(cluster)) {
+    if (error == 0 && !domi_is_alone(cluster)) {
         error = domi_wide_open(&cluster->wide, name, group, &number);
         if (error == 0)
             error = give_outlet(stack, cluster, number);
@@ -57,7 +52,7 @@ int domus_cluster_group_open(domus_stack *stack, domus_cluster *cluster, const c
 int domi_wide_begin(domi_cluster_gateway *gateway)
 {
     domus_cluster *cluster = gateway->cluster;
-    int error = is_alone(cluster) ? 0 : domus_remote_node_open(gateway->stack, cluster->id, 0);
+    int error = domi_is_alone(cluster) ? 0 : domus_remote_node_open(gateway->stack, cluster->id, 0);
 
     if (error == -EALREADY) /* another gateway was first */
         error = 0;
@@ -106,6 +101,7 @@ void domi_publish_to_nodes(domi_cluster_gateway *gateway, const domus_remote_mes
         return;
     int bytes = write_publication(gateway, message->type, payload, name);
     if (bytes < 0) {
+        domi_say_type(gateway, message->type, bytes);
         count_refused(gateway);
         return;
     }

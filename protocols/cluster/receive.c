@@ -303,6 +303,15 @@ static void take(arrival *came)
     case DOMI_TO_ARE_ALIVE:
         take_are_alive(came);
         break;
+    case DOMI_TO_PUBLISH:
+        take_publication(came);
+        break;
+    case DOMI_TO_INTEREST:
+        domi_interest_hear(came->gateway, came->peer, came->from_gateway, &came->envelope);
+        break;
+    case DOMI_TO_HELD:
+        domi_interest_held(came->gateway, came->peer, came->envelope.id);
+        break;
     case DOMI_TO_GRAIN_NOTICE:
     case DOMI_TO_GRAIN_ASK:
         take_for_grain(came);
@@ -315,15 +324,6 @@ static void take(arrival *came)
         break;
     case DOMI_TO_FENCED:
         domi_route_fenced(came->gateway, came->peer, came->envelope.id);
-        break;
-    case DOMI_TO_PUBLISH:
-        take_publication(came);
-        break;
-    case DOMI_TO_INTEREST:
-        domi_interest_hear(came->gateway, came->peer, came->from_gateway, &came->envelope);
-        break;
-    case DOMI_TO_HELD:
-        domi_interest_held(came->gateway, came->peer, came->envelope.id);
         break;
     case DOMI_TO_KINDS:
         break;

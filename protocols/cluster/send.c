@@ -50,12 +50,12 @@ int domi_take_message(domus_stack *stack, void *self, const void *payload)
     int error = domus_remote_target(stack, &message);
     if (error != 0)
         return error == -ESTALE ? refuse(gateway, NULL, error) : 0;
-    if (message.to.node == DOMUS_REMOTE_GRAINS)
-        return domi_route_take(gateway, &message, payload);
     if (message.to.node == gateway->cluster->id) { /* it is the outlet of a group */
         domi_publish_to_nodes(gateway, &message, payload);
         return 0;
     }
+    if (message.to.node == DOMUS_REMOTE_GRAINS)
+        return domi_route_take(gateway, &message, payload);
     domi_peer *peer = domi_peer_of(gateway, message.to.node);
     if (peer == NULL || !domi_peer_is_up(gateway, peer))
         return refuse(gateway, peer, -EHOSTDOWN);
