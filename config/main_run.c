@@ -277,7 +277,6 @@ static void stop_with_hooks(running *own)
     own->stopped = domus_system_stop(own->system);
     if (program->end != NULL)
         program->end(own->system, program->argument);
-    domi_main_cluster_close(program, own->stopped == -ETIMEDOUT);
     domi_main_observe_close(program);
 }
 
@@ -385,7 +384,8 @@ static int run(running *own)
     wait_for_end(own);
     stop_answering_signals(own);
     if (own->prints_at_exit)
-        print_profile(own);
+        print_profile(own); /* with the figures of the cluster */
+    domi_main_cluster_close(own->program, own->stopped == -ETIMEDOUT);
     if (own->stopped < 0 &&
         own->stopped != -ETIMEDOUT) { /* a ring has failed, perhaps during the drain */
         status = atomic_load(&quit_status);

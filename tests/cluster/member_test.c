@@ -81,10 +81,12 @@ static const domus_program failing = {.name = "failing", .start = fail_start, .c
 
 START_TEST(program_without_servers_is_a_cluster_of_one)
 {
-    const char *arguments[] = {"--set", "cluster.node=n.1", NULL};
+    const char *arguments[] = {"--set", "cluster.node=n.1", "--set", "profile.atExit=true", NULL};
 
     ck_assert_int_eq(domt_program_run(&own, &alone, arguments), 0);
     ck_assert_str_eq(own.out_text, "start n.1 1\nis the cluster\nstop\nend\n");
+    domt_has(own.err_text, "\n-- cluster: Nodes\n");
+    domt_has(own.err_text, "\nn.1                                 up       this node ");
     ck_assert_int_eq(domt_program_run(&own, &alone, domt_no_arguments), 0);
     domt_has(own.out_text, "\nis the cluster\nstop\nend\n");
     ck_assert_ptr_null(strstr(own.out_text, "not this"));
