@@ -5,6 +5,7 @@
 
 #include <domus/supervise.h>
 
+#include <stdio.h>
 #include <string.h>
 
 /* --- the kind ----------------------------------------------------------------------------------
@@ -34,7 +35,7 @@ static int begin_life(domus_stack *stack, void *self)
     (void)self;
     life.lives++;
     life.fence = domus_grain_fence(stack);
-    strcpy(life.key, domus_grain_key(stack));
+    (void)snprintf(life.key, sizeof life.key, "%s", domus_grain_key(stack));
     return 0;
 }
 
