@@ -1,5 +1,6 @@
 /* INFO: sections of lines, as programs that watch Redis read them. */
 #include "desk.h"
+#include "nodes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -107,7 +108,7 @@ static void add_cpu(domus_appender *text, const struct kv_figures *sum)
 static void add_cluster(domus_appender *text, const struct kv_figures *sum)
 {
     (void)sum;
-    (void)domus_append_text(text, "cluster_enabled:0\r\n");
+    kv_nodes_describe(text);
 }
 
 static void add_keyspace(domus_appender *text, const struct kv_figures *sum)

@@ -1,6 +1,7 @@
 /* A shard: the actor that owns the keys of its part, and runs one command after the other. */
 #include "desk.h"
 #include "gift.h"
+#include "nodes.h"
 #include "observed.h"
 #include "transaction.h"
 #include "trash.h"
@@ -188,6 +189,7 @@ static void stop(domus_stack *stack, void *self)
     struct kv_store *store = self;
 
     (void)stack;
+    kv_room_forget(store);
     kv_observed_free(store);
     kv_table_clear(&store->table, &store->memory);
     while (kv_trash_step(&store->memory))
@@ -210,6 +212,8 @@ const domus_behaviour kv_shard = {
                              {&kv_unblock_type, kv_unblock, 0},
                              {&kv_leave_type, kv_leave, 0},
                              {&domus_down_type, kv_client_down, 0},
+                             {&kv_lookup_type, kv_answer_lookup, 0},
+                             {&kv_gift_type, kv_take_back, 0},
                              {&expire_type, tick, 0},
                              {&trash_type, free_trash, 0},
                              {NULL, NULL, 0}},

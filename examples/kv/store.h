@@ -74,6 +74,8 @@ struct kv_store {
 
 /* A hash of bytes that strangers cannot foresee, once kv_hash_seed() was called. */
 void kv_hash_seed(void);
+/* The same by a text, for programs that have to agree about the hash. */
+void kv_hash_seed_by(const char *text);
 uint64_t kv_hash(const char *bytes, uint32_t size);
 
 /* Find the item of a key. A link stays valid until the table changes. NULL: there is none. */
