@@ -1,6 +1,7 @@
 /* The desks, and their clerks. */
 #include "desk.h"
 
+#include "nodes.h"
 #include "wait.h"
 
 #include <errno.h>
@@ -254,8 +255,12 @@ int kv_figures_sum(const domus_answer *answers, struct kv_figures *ret_sum)
 {
     *ret_sum = (struct kv_figures){0};
     for (; answers != NULL; answers = answers->next) {
-        if (answers->error != 0)
+        if (answers->error != 0 && kv_cluster == NULL)
             return answers->error;
+        if (answers->error != 0 || answers->type != &kv_figures_type) {
+            ret_sum->silent++;
+            continue;
+        }
         const struct kv_figures *each = answers->payload;
         ret_sum->keys += each->keys;
         ret_sum->expiring += each->expiring;

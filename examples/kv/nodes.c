@@ -3,6 +3,7 @@
 
 #include "desk.h"
 #include "door.h"
+#include "pubsub.h"
 #include "travel.h"
 #include "wait.h"
 
@@ -81,7 +82,8 @@ int kv_nodes_begin(domus_system *system)
                                      .servers = kv_settings.cluster_servers,
                                      .heartbeat_ns = kv_settings.cluster_heartbeat_ns,
                                      .down_after_ns = kv_settings.cluster_down_ns,
-                                     .picklers = kv_picklers};
+                                     .picklers = kv_picklers,
+                                     .exports = kv_exports};
     char text[200];
     int error = domus_cluster_open(system, &cluster, text, sizeof text, &kv_cluster);
 
@@ -92,6 +94,9 @@ int kv_nodes_begin(domus_system *system)
     error = domus_outside_grain_open(system, &kv_shard_kind, &shards);
     if (error == 0)
         error = domus_outside_spawn(system, &kv_returner, NULL, &returner);
+    if (error == 0)
+        error =
+            domus_outside_spawn_with(system, &kv_exchange_behaviour, NULL, &options, &kv_exchange);
     for (uint32_t i = 0; i < kv_shard_count && error == 0; i++) {
         struct kv_door door = {.shard = i, .grains = shards};
         error = domus_outside_spawn_with(system, &kv_door, &door, &options, &kv_shards[i]);

@@ -208,7 +208,7 @@ static int publish(domus_stack *stack, struct kv_transaction *transaction)
         int error = kv_command_keep(&queued->command, &kept);
         if (error != 0)
             return error;
-        error = domus_ask_add(stack, kv_switchboard, &domus_resp_command_type, &kept, 0, i);
+        error = domus_ask_add(stack, kv_publisher(), &domus_resp_command_type, &kept, 0, i);
         if (error != 0) {
             domus_resp_command_type.release(&kept);
             return error;

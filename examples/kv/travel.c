@@ -4,6 +4,7 @@
 #include "desk.h"
 #include "gift.h"
 #include "nodes.h"
+#include "pubsub.h"
 #include "transaction.h"
 #include "wait.h"
 #include "watch.h"
@@ -162,6 +163,13 @@ static const domus_pickle_field unblock_fields[] = {
 static const domus_pickle_table unblock_table =
     DOMUS_PICKLE_TABLE(struct kv_unblock, unblock_fields);
 
+static const domus_pickle_field published_fields[] = {
+    {DOMUS_PICKLE(1, struct kv_published, receivers, INT(0))},
+    {DOMUS_PICKLE(2, struct kv_published, number, UINT(0))},
+};
+static const domus_pickle_table published_table =
+    DOMUS_PICKLE_TABLE(struct kv_published, published_fields);
+
 static const domus_pickle_field lookup_fields[] = {
     {DOMUS_PICKLE(1, struct kv_lookup, shards, UINT(0))},
     {DOMUS_PICKLE(2, struct kv_lookup, check, UINT(0))},
@@ -193,6 +201,8 @@ const domus_pickler kv_picklers[] = {
     BY_CODE(domus_resp_command_type, "kv.command", kv_write_command, kv_read_command),
     BY_CODE(kv_exec_type, "kv.exec", kv_write_exec, kv_read_exec),
     BY_CODE(kv_executed_type, "kv.executed", kv_write_executed, kv_read_executed),
+    BY_CODE(kv_publish_type, "kv.publish", kv_write_command, kv_read_publish),
+    BY_TABLE(kv_published_type, "kv.published", published_table),
     BY_CODE(kv_gift_type, "kv.gift", kv_write_gift, kv_read_gift),
     BY_CODE(domus_resp_short_type, "kv.short", write_short, read_short),
     BY_CODE(domus_resp_simple_type, "kv.simple", write_simple, read_simple),

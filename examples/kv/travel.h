@@ -32,6 +32,7 @@ bool kv_is_array(domus_slice bytes, uint32_t count);
  * gifts. */
 int kv_write_command(domus_pickle_writer *writer, const void *payload);
 int kv_read_command(domus_pickle_reader *reader, void *payload, uint32_t version);
+int kv_read_publish(domus_pickle_reader *reader, void *payload, uint32_t version);
 int kv_write_exec(domus_pickle_writer *writer, const void *payload);
 int kv_read_exec(domus_pickle_reader *reader, void *payload, uint32_t version);
 int kv_write_executed(domus_pickle_writer *writer, const void *payload);

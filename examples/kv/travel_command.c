@@ -122,6 +122,18 @@ int kv_read_command(domus_pickle_reader *reader, void *payload, uint32_t version
     return error;
 }
 
+int kv_read_publish(domus_pickle_reader *reader, void *payload, uint32_t version)
+{
+    const domus_resp_command *command = payload;
+    int error = kv_get_command(reader, payload);
+
+    (void)version;
+    if (error == 0 &&
+        (command->count != 3 || !domus_resp_is(domus_resp_argument(command, 0), "PUBLISH")))
+        error = domus_pickle_reject(reader, -EPROTO, "no PUBLISH");
+    return error;
+}
+
 /* --- transactions ------------------------------------------------------------------------------
  */
 

@@ -1,0 +1,318 @@
+/* The example `kv` over several nodes: each of them answers for any key as redis-server does,
+ * clients of different nodes wait for each other and talk with each other, and when a node dies its
+ * keys are gone and the others serve its shards. */
+#include "tests/nats/server.h"
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+#include "tests/system/dialogue.h"
+#include "tests/system/redis.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define NODES   3
+#define SHARDS  16
+#define DOWN_MS 500
+
+static domt_nats_server broker;
+static char directory[64];
+static domt_service nodes[NODES];
+static int fds[NODES];
+
+static void start_broker(void)
+{
+    char config[128];
+
+    snprintf(directory, sizeof directory, "/tmp/domus-kv-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(config, sizeof config, "jetstream { store_dir: \"%s\" }", directory);
+    domt_nats_server_start(&broker, config, 0);
+}
+
+static void start_node(int i, const char *more)
+{
+    char servers[96], name[32], shards[32], down[48];
+
+    snprintf(servers, sizeof servers, "kv.clusterServers=%s", broker.url);
+    snprintf(name, sizeof name, "kv.clusterNode=n%d", i);
+    snprintf(shards, sizeof shards, "kv.shards=%d", SHARDS);
+    snprintf(down, sizeof down, "kv.clusterDownAfter=%dms", DOWN_MS);
+    domt_kv_start(&nodes[i], (const char *const[]){"kv.cluster=true", servers, name, shards, down,
+                                                   "kv.clusterHeartbeat=50ms", more, NULL});
+    fds[i] = domt_connect(nodes[i].port);
+}
+
+/* The number behind `name` in INFO. */
+static uint64_t figure(int fd, const char *name)
+{
+    char reply[DOMT_REPLY_MAX];
+
+    (void)domt_resp_ask(fd, strstr(name, "kv_cluster") != NULL ? "INFO cluster" : "INFO", reply);
+    const char *at = strstr(reply, name);
+    ck_assert_msg(at != NULL, "%s is not in: %s", name, reply);
+    return strtoull(at + strlen(name), NULL, 10);
+}
+
+/* Ask until the reply is this one, for at most so long. */
+static void becomes(int fd, const char *words, const char *reply, uint32_t ms)
+{
+    char got[DOMT_REPLY_MAX] = "";
+    uint64_t begin = domt_monotonic_ns();
+
+    do {
+        (void)domt_resp_ask(fd, words, got);
+        if (strcmp(got, reply) == 0)
+            return;
+        domt_sleep_ms(5);
+    } while (domt_monotonic_ns() - begin < ms * UINT64_C(1000000));
+    ck_abort_msg("%s: %s", words, got);
+}
+
+static void start(int count)
+{
+    start_broker();
+    for (int i = 0; i < count; i++)
+        start_node(i, "kv.debug=no");
+    for (int i = 0; i < count; i++) {
+        for (int ms = 0; ms < 5000 && figure(fds[i], "kv_cluster_nodes_up:") != (uint64_t)count;
+             ms += 5)
+            domt_sleep_ms(5);
+        ck_assert_uint_eq(figure(fds[i], "kv_cluster_nodes_up:"), (uint64_t)count);
+    }
+    becomes(fds[0], "DBSIZE", ":0\r\n", 5000); /* all shards are there */
+}
+
+static void stop(int count)
+{
+    char command[100];
+
+    for (int i = 0; i < count; i++) {
+        close(fds[i]);
+        if (nodes[i].pid != 0)
+            domt_service_stop(&nodes[i]);
+    }
+    domt_nats_server_stop(&broker);
+    snprintf(command, sizeof command, "rm -rf %s", directory);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+/* Each row is said at the next node. */
+static const char *const rows[] = {
+    "d SET a 1;GET a;GET none",
+    "d GET a;INCR a;APPEND a %100;STRLEN a",
+    "d GET a;SET b 2 EX 100;TYPE a;TYPE none",
+    "d SET c 3;SET d 4;MGET a b c d none;EXISTS a b c d none",
+    "d TTL none;PERSIST b;TTL b;DBSIZE",
+    "d DEL a b none;DBSIZE;LPUSH a x;GET a;INCR d x",
+    "d RPUSH l 1 2 3 %3000;LRANGE l 0 -1;TYPE l;LPOP l 2",
+    "d LLEN l;LRANGE l 0 -1;LPUSH c 1;OBJECT ENCODING l;LMPOP 1 l LEFT COUNT 5",
+    "d HSET h f 1 g 2 h %100;HGET h f;HINCRBY h f 5",
+    "d HGET h f;HMGET h f g none;HLEN h;TYPE h;HGET c f",
+    "d HKEYS none;HGETALL none;MULTI;GET none;HGET h h;HLEN h;EXEC",
+    "d MULTI;SET {t}a 1;INCR {t}a;PING;TYPE {t}a;HGET {t}a f;EXEC",
+    "d GET {t}a;MULTI;GET {t}a;SET {t}a 9;DISCARD;GET {t}a",
+    "d WATCH {t}a;MULTI;PING;INCR {t}a;PUBLISH none x;EXEC;GET {t}a",
+    "d MULTI;GET a b;SET {t}a x;EXEC;MULTI;INCR {t}a;LPUSH {t}a x;EXEC",
+    "d MSET {t}1 a {t}2 b;MGET {t}2 {t}1;RENAME {t}1 {t}3;COPY {t}3 {t}4",
+    "d GET {t}3;SET {t}3 5 NX;SET {t}3 5 GET;SETEX {t}5 10 v;GETDEL {t}5",
+    "d SET n x;INCR n;SET n 10.5;INCRBYFLOAT n 0.1;SET n %40000;STRLEN n;GET n",
+    "d GETRANGE n 0 10;SETBIT bits 7 1;GETBIT bits 7",
+    "d~BLPOP l1 0.01",
+    "d~BLMPOP 0.01 1 l LEFT",
+    "d RPUSH {t}l a b;BLMOVE {t}l {t}m LEFT LEFT 0;BLPOP {t}l 0;BRPOP {t}m 0",
+    "d HSET h2 f 1;HSCAN h2 0;FLUSHALL;DBSIZE;RANDOMKEY;KEYS *;SET k1 1;KEYS k*;RANDOMKEY",
+    "d UNLINK k1;TOUCH k1;CONFIG SET maxmemory 100mb;CONFIG GET maxmemory;CONFIG RESETSTAT",
+};
+
+START_TEST(each_node_answers_for_any_key_as_redis_does)
+{
+    uint16_t port;
+    pid_t pid;
+
+    start(NODES);
+    for (int key = 0; key < 3 * SHARDS; key++) {
+        char words[32];
+        snprintf(words, sizeof words, "SET key%d value", key);
+        domt_resp_holds(fds[key % NODES], words, "+OK\r\n");
+        snprintf(words, sizeof words, "GET key%d", key);
+        for (int i = 0; i < NODES; i++)
+            domt_resp_holds(fds[i], words, "$5\r\nvalue\r\n");
+    }
+    uint64_t here = 0;
+    for (int i = 0; i < NODES; i++) {
+        ck_assert_uint_eq(figure(fds[i], "db0:keys="), 3 * SHARDS);
+        here += figure(fds[i], "kv_cluster_shards_here:");
+    }
+    ck_assert_uint_eq(here, SHARDS);
+    domt_resp_holds(fds[0], "FLUSHALL", "+OK\r\n");
+    if (domt_redis_start(&pid, &port)) {
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+            domt_dialogue((const char *const[]){rows[i], NULL}, nodes[i % NODES].port, port);
+        domt_redis_stop(pid);
+    }
+    stop(NODES);
+}
+END_TEST
+
+/* --- clients of different nodes --------------------------------------------------------------- */
+
+static void hears(int fd, const char *text)
+{
+    char got[256];
+    size_t size = 0, all = strlen(text);
+
+    while (size < all) {
+        ssize_t more = recv(fd, got + size, all - size, 0);
+        ck_assert_msg(more > 0, "%.*s instead of %s", (int)size, got, text);
+        size += (size_t)more;
+    }
+    ck_assert_int_eq(memcmp(got, text, all), 0);
+}
+
+/* Several keys, so that some of their shards are here and some there. */
+static void wait_and_watch(int key)
+{
+    char words[64], text[64];
+    int waiting = domt_connect(nodes[0].port);
+
+    snprintf(words, sizeof words, "BLPOP list%d 10", key);
+    domt_resp_send(waiting, words);
+    for (int ms = 0; ms < 2000 && figure(fds[1], "blocked_clients:") != 1; ms += 5)
+        domt_sleep_ms(5);
+    snprintf(words, sizeof words, "RPUSH list%d one", key);
+    domt_resp_holds(fds[1], words, ":1\r\n");
+    snprintf(text, sizeof text, "*2\r\n$5\r\nlist%d\r\n$3\r\none\r\n", key);
+    hears(waiting, text);
+
+    snprintf(words, sizeof words, "WATCH {k%d}a", key);
+    domt_resp_holds(waiting, words, "+OK\r\n");
+    snprintf(words, sizeof words, "SET {k%d}a other", key);
+    domt_resp_holds(fds[1], words, "+OK\r\n");
+    domt_resp_send(waiting, "MULTI");
+    snprintf(words, sizeof words, "SET {k%d}a mine", key);
+    domt_resp_send(waiting, words);
+    domt_resp_send(waiting, "EXEC");
+    hears(waiting, "+OK\r\n+QUEUED\r\n*-1\r\n");
+    close(waiting);
+}
+
+/* An element on its way to a client that is gone comes back to its list, also from another node. */
+static void leave(int key)
+{
+    char words[64];
+    int waiting = domt_connect(nodes[0].port);
+
+    snprintf(words, sizeof words, "BLPOP left%d 10", key);
+    domt_resp_send(waiting, words);
+    for (int ms = 0; ms < 2000 && figure(fds[1], "blocked_clients:") != 1; ms += 5)
+        domt_sleep_ms(5);
+    snprintf(words, sizeof words, "RPUSH left%d one", key);
+    domt_resp_send(fds[1], words);
+    close(waiting);
+    hears(fds[1], ":1\r\n");
+    for (int ms = 0; ms < 2000 && figure(fds[1], "blocked_clients:") != 0; ms += 5)
+        domt_sleep_ms(5);
+}
+
+START_TEST(clients_of_different_nodes_meet)
+{
+    start(2);
+    for (int key = 0; key < 6; key++)
+        wait_and_watch(key);
+    for (int key = 0; key < 6; key++)
+        leave(key);
+    int hearing = domt_connect(nodes[0].port);
+    domt_resp_send(hearing, "SUBSCRIBE news");
+    hears(hearing, "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
+    domt_resp_holds(fds[0], "PUBLISH news a", ":1\r\n");
+    hears(hearing, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\na\r\n");
+    becomes(fds[1], "PUBLISH news b", ":1\r\n", 2000);
+    hears(hearing, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\nb\r\n");
+    close(hearing);
+    stop(2);
+}
+END_TEST
+
+/* --- failures --------------------------------------------------------------------------------- */
+
+START_TEST(a_node_that_dies_takes_its_keys_along_and_no_more)
+{
+    char words[64], reply[DOMT_REPLY_MAX];
+    uint64_t lost, longest = 0;
+
+    start(NODES);
+    for (int key = 0; key < 4 * SHARDS; key++) {
+        snprintf(words, sizeof words, "SET key%d value", key);
+        domt_resp_holds(fds[0], words, "+OK\r\n");
+    }
+    lost = figure(fds[2], "kv_cluster_shards_here:");
+    ck_assert_uint_gt(lost, 0);
+    ck_assert_uint_lt(lost, SHARDS);
+    domt_service_signal(&nodes[2], SIGKILL);
+    (void)domt_service_wait(&nodes[2], 1000);
+    nodes[2].pid = 0;
+    uint64_t there = 0, errors = 0, begin = domt_monotonic_ns();
+    for (int key = 0; key < 4 * SHARDS; key++) {
+        uint64_t asked = domt_monotonic_ns();
+        snprintf(words, sizeof words, "GET key%d", key);
+        (void)domt_resp_ask(fds[key % 2], words, reply);
+        uint64_t took = domt_monotonic_ns() - asked;
+        longest = took > longest ? took : longest;
+        there += strcmp(reply, "$5\r\nvalue\r\n") == 0;
+        errors += reply[0] == '-';
+    }
+    ck_assert_uint_gt(there, 0);
+    ck_assert_uint_lt(there, 4 * SHARDS);
+    ck_assert_uint_lt(longest, (DOWN_MS + 1000) * UINT64_C(1000000) * DOMT_SCALE(1, 4));
+    printf("%llu of %d keys are there, %llu errors, longest answer %.0f ms\n",
+           (unsigned long long)there, 4 * SHARDS, (unsigned long long)errors,
+           (double)longest / 1e6);
+    snprintf(words, sizeof words, ":%llu\r\n", (unsigned long long)there);
+    becomes(fds[0], "DBSIZE", words, 5000);
+    ck_assert_uint_lt(domt_monotonic_ns() - begin,
+                      (DOWN_MS + 2000) * UINT64_C(1000000) * DOMT_SCALE(1, 4));
+    for (int key = 0; key < 4 * SHARDS; key++) {
+        snprintf(words, sizeof words, "SET key%d again", key);
+        domt_resp_holds(fds[key % 2], words, "+OK\r\n");
+        snprintf(words, sizeof words, "GET key%d", key);
+        domt_resp_holds(fds[(key + 1) % 2], words, "$5\r\nagain\r\n");
+    }
+    close(fds[2]);
+    start_node(2, "kv.debug=no"); /* it comes back, and serves all keys, too */
+    becomes(fds[2], "GET key1", "$5\r\nagain\r\n", 5000);
+    stop(NODES);
+}
+END_TEST
+
+START_TEST(nodes_that_are_configured_differently_say_so)
+{
+    char words[64], reply[DOMT_REPLY_MAX];
+    bool was_told = false;
+
+    start(2);
+    for (int key = 0; key < 8 && !was_told; key++) {
+        snprintf(words, sizeof words, "SET key%d value", key);
+        domt_resp_holds(fds[0], words, "+OK\r\n");
+    }
+    domt_service_stop(&nodes[1]);
+    close(fds[1]);
+    start_node(1, "kv.hashKey=other");
+    for (int key = 0; key < 8 && !was_told; key++) {
+        snprintf(words, sizeof words, "GET key%d", key);
+        (void)domt_resp_ask(fds[1], words, reply);
+        was_told = strstr(reply, "-ERR kv.shards and kv.hashKey") == reply;
+    }
+    ck_assert(was_told);
+    stop(2);
+}
+END_TEST
+
+DOMT_MAIN("kv_cluster", 60, each_node_answers_for_any_key_as_redis_does,
+          clients_of_different_nodes_meet, a_node_that_dies_takes_its_keys_along_and_no_more,
+          nodes_that_are_configured_differently_say_so)
