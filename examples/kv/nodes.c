@@ -43,11 +43,15 @@ static int make_shard(void *context, const char *key, void *self)
     return 0;
 }
 
-const domus_grain_kind kv_shard_kind = {
-    .name = "kv_shard",
-    .behaviour = &kv_shard,
-    .make = make_shard,
-    .options = {.placement = DOMUS_SPREAD, .mailbox_max = UINT16_MAX},
+/* A shard never passivates: its keys would be gone. */
+const domus_grain_kind kv_grains[] = {
+    {
+        .name = "kv_shard",
+        .behaviour = &kv_shard,
+        .make = make_shard,
+        .options = {.placement = DOMUS_SPREAD, .mailbox_max = UINT16_MAX},
+    },
+    {.name = NULL},
 };
 
 void kv_lookup_fill(struct kv_lookup *lookup)
@@ -83,7 +87,8 @@ int kv_nodes_begin(domus_system *system)
                                      .heartbeat_ns = kv_settings.cluster_heartbeat_ns,
                                      .down_after_ns = kv_settings.cluster_down_ns,
                                      .picklers = kv_picklers,
-                                     .exports = kv_exports};
+                                     .exports = kv_exports,
+                                     .grains = kv_grains};
     char text[200];
     int error = domus_cluster_open(system, &cluster, text, sizeof text, &kv_cluster);
 
@@ -91,7 +96,7 @@ int kv_nodes_begin(domus_system *system)
         fprintf(stderr, "kv: %s\n", text);
         return error;
     }
-    error = domus_outside_grain_open(system, &kv_shard_kind, &shards);
+    error = domus_outside_grain_open(system, &kv_grains[0], &shards);
     if (error == 0)
         error = domus_outside_spawn(system, &kv_returner, NULL, &returner);
     if (error == 0)

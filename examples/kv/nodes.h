@@ -22,7 +22,7 @@ extern domus_cluster *kv_cluster;
 extern const domus_cluster_export kv_exports[];
 
 /* The kinds of grains: the shards. */
-extern const domus_grain_kind kv_shard_kind;
+extern const domus_grain_kind kv_grains[];
 
 /* What a door asks the grain first. Nodes that are configured differently would look for the same
  * key in different shards, so a shard refuses a door whose values are others than its own. */

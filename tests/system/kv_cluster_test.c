@@ -279,9 +279,9 @@ START_TEST(a_node_that_dies_takes_its_keys_along_and_no_more)
                       (DOWN_MS + 2000) * UINT64_C(1000000) * DOMT_SCALE(1, 4));
     for (int key = 0; key < 4 * SHARDS; key++) {
         snprintf(words, sizeof words, "SET key%d again", key);
-        domt_resp_holds(fds[key % 2], words, "+OK\r\n");
+        becomes(fds[key % 2], words, "+OK\r\n", 2000);
         snprintf(words, sizeof words, "GET key%d", key);
-        domt_resp_holds(fds[(key + 1) % 2], words, "$5\r\nagain\r\n");
+        becomes(fds[(key + 1) % 2], words, "$5\r\nagain\r\n", 2000);
     }
     close(fds[2]);
     start_node(2, "kv.debug=no"); /* it comes back, and serves all keys, too */
