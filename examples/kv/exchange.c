@@ -14,7 +14,6 @@
 #define LOOK_NS   UINT64_C(200000000)
 #define SPAWN_NS  UINT64_C(5000000000)
 #define OWN       UINT64_C(0) /* the tag of the ask of this node's switchboard; others: the node */
-#define ENVOY     "kv.envoy"
 #define PEERS_MAX 64u
 
 domus_address kv_exchange;
@@ -91,7 +90,7 @@ static int look(domus_stack *stack, void *self, const void *payload)
         exchange->spawns = true;
         exchange->spawns_at = peer->node.id;
         int error =
-            domus_cluster_spawn(stack, peer->node, ENVOY, NULL, NULL, SPAWN_NS, hear_spawned);
+            domus_cluster_spawn(stack, peer->node, KV_ENVOY, NULL, NULL, SPAWN_NS, hear_spawned);
         exchange->spawns = error == DOMUS_PARKED;
         return error;
     }
@@ -219,15 +218,10 @@ static int hear_down(domus_stack *stack, void *self, const void *payload)
     return domus_stop(stack, domus_self(stack));
 }
 
-static const domus_behaviour envoy = {
+const domus_behaviour kv_envoy = {
     .name = "envoy",
     .state_size = sizeof(struct envoy),
     .on = (const domus_on[]){{&kv_publish_type, pass, 0},
                              {&domus_down_type, hear_down, 0},
                              {NULL, NULL, 0}},
-};
-
-const domus_cluster_export kv_exports[] = {
-    {.name = ENVOY, .behaviour = &envoy, .options = {.mailbox_max = UINT16_MAX}},
-    {.name = NULL},
 };

@@ -3,6 +3,7 @@
 
 #include "desk.h"
 #include "door.h"
+#include "legacy.h"
 #include "pubsub.h"
 #include "travel.h"
 #include "wait.h"
@@ -74,6 +75,13 @@ int kv_answer_lookup(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &kv_here_type, &here);
 }
 
+/* The behaviours that other nodes spawn here. */
+static const domus_cluster_export exports[] = {
+    {.name = KV_ENVOY, .behaviour = &kv_envoy, .options = {.mailbox_max = UINT16_MAX}},
+    {.name = KV_PORTER, .behaviour = &kv_porter},
+    {.name = NULL},
+};
+
 /* --- the node ----------------------------------------------------------------------------------
  */
 
@@ -87,7 +95,7 @@ int kv_nodes_begin(domus_system *system)
                                      .heartbeat_ns = kv_settings.cluster_heartbeat_ns,
                                      .down_after_ns = kv_settings.cluster_down_ns,
                                      .picklers = kv_picklers,
-                                     .exports = kv_exports,
+                                     .exports = exports,
                                      .grains = kv_grains};
     char text[200];
     int error = domus_cluster_open(system, &cluster, text, sizeof text, &kv_cluster);

@@ -18,8 +18,9 @@
 /* The cluster; NULL without kv.cluster. Constant once the program has started. */
 extern domus_cluster *kv_cluster;
 
-/* The behaviours that other nodes spawn here (exchange.c). */
-extern const domus_cluster_export kv_exports[];
+/* What other nodes spawn here, for their exchanges (exchange.c). */
+#define KV_ENVOY "kv.envoy"
+extern const domus_behaviour kv_envoy;
 
 /* The kinds of grains: the shards. */
 extern const domus_grain_kind kv_grains[];

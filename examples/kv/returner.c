@@ -2,7 +2,7 @@
  * come back as all gifts do (gift.h), by whichever thread throws the answer away, so this actor
  * looks for them now and then. */
 #include "gift.h"
-#include "nodes.h"
+#include "legacy.h"
 #include "observed.h"
 #include "wait.h"
 #include "wish.h"
@@ -23,6 +23,7 @@ static int look(domus_stack *stack, void *self, const void *payload)
                 kv_gift_type.release(&gift);
         }
     }
+    kv_legacy_look(stack);
     return domus_after(stack, LOOK_NS, &look_type, NULL, NULL);
 }
 

@@ -1,7 +1,7 @@
 /* A shard: the actor that owns the keys of its part, and runs one command after the other. */
 #include "desk.h"
 #include "gift.h"
-#include "nodes.h"
+#include "legacy.h"
 #include "observed.h"
 #include "transaction.h"
 #include "trash.h"
@@ -181,16 +181,17 @@ static int mount(domus_stack *stack, void *self)
 
     kv_room_note(store);
     store->wall_ms = kv_wall_ms() - (int64_t)(domus_now_ns(stack) / MS_NS);
-    return 0;
+    return kv_legacy_fetch(stack, store);
 }
 
 static void stop(domus_stack *stack, void *self)
 {
     struct kv_store *store = self;
 
-    (void)stack;
     kv_room_forget(store);
     kv_observed_free(store);
+    if (kv_legacy_leave(stack, store))
+        return;
     kv_table_clear(&store->table, &store->memory);
     while (kv_trash_step(&store->memory))
         ;

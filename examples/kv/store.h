@@ -63,6 +63,8 @@ struct kv_store {
     struct kv_walk *walk;         /* a command that is done in pieces (walk.h); NULL: none */
     struct kv_job *job;           /* the same (job.h) */
     uint64_t at;                  /* the bucket at which kv_store_expire() goes on */
+    struct kv_fetching *fetching; /* what the last life has left is fetched (legacy.h); NULL: no */
+    bool is_partial; /* and it was not all fetched: there is nothing that may be left */
     struct kv_observed *observed; /* keys that clients watch or wait for (observed.h); NULL: none */
     uint64_t noted;               /* memory.changes, as far as `observed` knows of them */
     uint32_t index;               /* the number of the shard */

@@ -3,7 +3,7 @@
 
 #include "desk.h"
 #include "gift.h"
-#include "nodes.h"
+#include "legacy.h"
 #include "pubsub.h"
 #include "transaction.h"
 #include "wait.h"
@@ -170,6 +170,21 @@ static const domus_pickle_field published_fields[] = {
 static const domus_pickle_table published_table =
     DOMUS_PICKLE_TABLE(struct kv_published, published_fields);
 
+static const domus_pickle_field fetch_fields[] = {
+    {DOMUS_PICKLE(1, struct kv_fetch, shard, UINT(0)), .required = true},
+    {DOMUS_PICKLE(2, struct kv_fetch, looks, BOOL(false))},
+};
+static const domus_pickle_table fetch_table = DOMUS_PICKLE_TABLE(struct kv_fetch, fetch_fields);
+
+static const domus_pickle_field piece_fields[] = {
+    {DOMUS_PICKLE(1, struct kv_piece_of_legacy, fence, UINT(0))},
+    {DOMUS_PICKLE(2, struct kv_piece_of_legacy, bytes, SLICE(KV_LEGACY_PIECE))},
+    {DOMUS_PICKLE(3, struct kv_piece_of_legacy, ends_commands, BOOL(false))},
+    {DOMUS_PICKLE(4, struct kv_piece_of_legacy, ends_all, BOOL(false))},
+};
+static const domus_pickle_table piece_table =
+    DOMUS_PICKLE_TABLE(struct kv_piece_of_legacy, piece_fields);
+
 static const domus_pickle_field lookup_fields[] = {
     {DOMUS_PICKLE(1, struct kv_lookup, shards, UINT(0))},
     {DOMUS_PICKLE(2, struct kv_lookup, check, UINT(0))},
@@ -203,6 +218,9 @@ const domus_pickler kv_picklers[] = {
     BY_CODE(kv_executed_type, "kv.executed", kv_write_executed, kv_read_executed),
     BY_CODE(kv_publish_type, "kv.publish", kv_write_command, kv_read_publish),
     BY_TABLE(kv_published_type, "kv.published", published_table),
+    BY_TABLE(kv_fetch_type, "kv.fetch", fetch_table),
+    BY_TABLE(kv_legacy_piece_type, "kv.legacy_piece", piece_table),
+    WITHOUT_PAYLOAD(kv_drop_type, "kv.drop"),
     BY_CODE(kv_gift_type, "kv.gift", kv_write_gift, kv_read_gift),
     BY_CODE(domus_resp_short_type, "kv.short", write_short, read_short),
     BY_CODE(domus_resp_simple_type, "kv.simple", write_simple, read_simple),

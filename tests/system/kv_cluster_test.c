@@ -10,6 +10,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -290,6 +291,59 @@ START_TEST(a_node_that_dies_takes_its_keys_along_and_no_more)
 }
 END_TEST
 
+/* Several kinds of values for a number. */
+static void fill(int fd, int key)
+{
+    char words[64];
+
+    snprintf(words, sizeof words, "SET {%d}s value", key);
+    becomes(fd, words, "+OK\r\n", 2000);
+    snprintf(words, sizeof words, "SET {%d}e %%%d EX 1000", key, 1000 * (key + 1));
+    domt_resp_holds(fd, words, "+OK\r\n");
+    snprintf(words, sizeof words, "RPUSH {%d}l a b c %%2000", key);
+    domt_resp_holds(fd, words, ":4\r\n");
+    snprintf(words, sizeof words, "HSET {%d}h f 1 g 2", key);
+    domt_resp_holds(fd, words, ":2\r\n");
+}
+
+static void expect(int fd, int key)
+{
+    char words[64], text[64];
+
+    snprintf(words, sizeof words, "GET {%d}s", key);
+    becomes(fd, words, "$5\r\nvalue\r\n", 2000);
+    snprintf(words, sizeof words, "STRLEN {%d}e", key);
+    snprintf(text, sizeof text, ":%d\r\n", 1000 * (key + 1));
+    domt_resp_holds(fd, words, text);
+    snprintf(words, sizeof words, "TTL {%d}e", key);
+    char got[DOMT_REPLY_MAX];
+    (void)domt_resp_ask(fd, words, got);
+    ck_assert_int_gt(atoi(got + 1), 900);
+    snprintf(words, sizeof words, "LRANGE {%d}l 0 2", key);
+    domt_resp_holds(fd, words, "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n");
+    snprintf(words, sizeof words, "HMGET {%d}h f g", key);
+    domt_resp_holds(fd, words, "*2\r\n$1\r\n1\r\n$1\r\n2\r\n");
+}
+
+START_TEST(a_node_that_comes_gets_shards_with_their_keys)
+{
+    start(2);
+    for (int key = 0; key < 2 * SHARDS; key++)
+        fill(fds[key % 2], key);
+    start_node(2, "kv.debug=no");
+    for (int ms = 0; ms < 5000 && figure(fds[2], "kv_cluster_shards_here:") == 0; ms += 5)
+        domt_sleep_ms(5);
+    ck_assert_uint_gt(figure(fds[2], "kv_cluster_shards_here:"), 0);
+    char words[32];
+    snprintf(words, sizeof words, ":%d\r\n", 4 * 2 * SHARDS);
+    becomes(fds[2], "DBSIZE", words, 5000);
+    for (int key = 0; key < 2 * SHARDS; key++)
+        expect(fds[key % NODES], key);
+    becomes(fds[0], "DBSIZE", words, 5000);
+    stop(NODES);
+}
+END_TEST
+
 START_TEST(nodes_that_are_configured_differently_say_so)
 {
     char words[64], reply[DOMT_REPLY_MAX];
@@ -315,4 +369,5 @@ END_TEST
 
 DOMT_MAIN("kv_cluster", 60, each_node_answers_for_any_key_as_redis_does,
           clients_of_different_nodes_meet, a_node_that_dies_takes_its_keys_along_and_no_more,
+          a_node_that_comes_gets_shards_with_their_keys,
           nodes_that_are_configured_differently_say_so)

@@ -1,0 +1,93 @@
+/* The slots of legacies. A slot is one pointer, which is exchanged: who has taken it out owns it.
+ */
+#include "legacy.h"
+
+#include "desk.h"
+#include "trash.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define KEPT_NS UINT64_C(30000000000) /* a legacy that nobody fetches is kept for so long */
+#define WAKE_NS UINT64_C(1000000000)  /* between two messages that make the next life begin */
+
+static _Atomic(struct kv_legacy *) slots[KV_SHARDS_MAX];
+/* When the one in the slot was left, and when the next life was last asked for. Relaxed: a hint. */
+static _Atomic uint64_t left_ns[KV_SHARDS_MAX], woken_ns[KV_SHARDS_MAX];
+
+struct kv_legacy *kv_legacy_take(uint32_t shard)
+{
+    if (atomic_load_explicit(&slots[shard], memory_order_relaxed) == NULL)
+        return NULL;
+    /* acquire: pairs with the release of the exchange that has put it there. */
+    return atomic_exchange_explicit(&slots[shard], NULL, memory_order_acquire);
+}
+
+void kv_legacy_give_back(uint32_t shard, struct kv_legacy *legacy)
+{
+    while (legacy != NULL) {
+        atomic_store_explicit(&left_ns[shard], legacy->left_ns, memory_order_relaxed);
+        struct kv_legacy *other =
+            atomic_exchange_explicit(&slots[shard], legacy, memory_order_acq_rel);
+        if (other == NULL || other->fence <= legacy->fence) {
+            kv_legacy_free(other);
+            return;
+        }
+        legacy = other; /* of a later life: it goes in again */
+    }
+}
+
+void kv_legacy_free(struct kv_legacy *legacy)
+{
+    if (legacy == NULL)
+        return;
+    kv_table_clear(&legacy->table, &legacy->memory);
+    free(legacy);
+}
+
+/* An empty one is left, too: it says that what earlier lives have left is out of date. */
+bool kv_legacy_leave(const domus_stack *stack, struct kv_store *store)
+{
+    uint64_t fence = kv_cluster != NULL && !store->is_partial ? domus_grain_fence(stack) : 0;
+    struct kv_legacy *legacy = fence != 0 ? malloc(sizeof *legacy) : NULL;
+
+    if (legacy == NULL)
+        return false;
+    while (kv_trash_step(&store->memory))
+        ;
+    *legacy = (struct kv_legacy){.table = store->table,
+                                 .memory = store->memory,
+                                 .expiring = store->expiring,
+                                 .fence = fence,
+                                 .left_ns = domus_now_ns(stack)};
+    store->table = (struct kv_table){0};
+    store->memory = (struct kv_memory){0};
+    atomic_store_explicit(&woken_ns[store->index], 0, memory_order_relaxed);
+    kv_legacy_give_back(store->index, legacy);
+    return true;
+}
+
+static void wake(domus_stack *stack, uint32_t shard, uint64_t now_ns)
+{
+    const struct kv_question question = {.kind = KV_ASK_FIGURES};
+
+    if (now_ns - atomic_load_explicit(&woken_ns[shard], memory_order_relaxed) < WAKE_NS)
+        return;
+    atomic_store_explicit(&woken_ns[shard], now_ns, memory_order_relaxed);
+    /* Nobody waits for the answer. */
+    (void)domus_ask_add(stack, kv_shards[shard], &kv_question_type, &question, 0, 0);
+}
+
+void kv_legacy_look(domus_stack *stack)
+{
+    uint64_t now_ns = domus_now_ns(stack);
+
+    for (uint32_t i = 0; i < kv_shard_count; i++) {
+        if (atomic_load_explicit(&slots[i], memory_order_relaxed) == NULL)
+            continue;
+        if (now_ns - atomic_load_explicit(&left_ns[i], memory_order_relaxed) > KEPT_NS)
+            kv_legacy_free(kv_legacy_take(i));
+        else
+            wake(stack, i, now_ns);
+    }
+}
