@@ -3,6 +3,7 @@
 
 #include "desk.h"
 #include "gift.h"
+#include "legacy.h"
 #include "transaction.h"
 #include "travel.h"
 #include "wait.h"
@@ -55,8 +56,21 @@ static int found(domus_stack *stack, void *self, const domus_answer *answer)
     return error;
 }
 
+/* Only a shard that lives here is evacuated. */
+static int found_to_leave(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct kv_door *door = self;
+
+    if (answer->error != 0 || answer->type != &kv_here_type)
+        return answer->error != 0 ? answer->error : -EPROTO;
+    domus_address shard = ((const struct kv_here *)answer->payload)->shard;
+    if (!door->is_open)
+        (void)open_to(stack, door, shard);
+    return domus_address_is_remote(shard) ? kv_ok(stack) : domus_forward(stack, shard);
+}
+
 /* Look for the shard, and go on with the message that is handled. All others wait. */
-static int search(domus_stack *stack, struct kv_door *door)
+static int search(domus_stack *stack, struct kv_door *door, domus_resumed *then)
 {
     struct kv_lookup lookup;
     char key[16];
@@ -69,7 +83,7 @@ static int search(domus_stack *stack, struct kv_door *door)
     kv_lookup_fill(&lookup);
     snprintf(key, sizeof key, "%u", door->shard);
     return domus_grain_ask_within(stack, door->grains, key, &kv_lookup_type, &lookup, SEARCH_NS,
-                                  found);
+                                  then);
 }
 
 static int pass(domus_stack *stack, void *self, const void *payload)
@@ -83,7 +97,17 @@ static int pass(domus_stack *stack, void *self, const void *payload)
             return error;
         shut(stack, door);
     }
-    return search(stack, door);
+    return search(stack, door, found);
+}
+
+static int evacuate(domus_stack *stack, void *self, const void *payload)
+{
+    struct kv_door *door = self;
+
+    (void)payload;
+    if (!door->is_open)
+        return search(stack, door, found_to_leave);
+    return door->is_remote ? kv_ok(stack) : domus_forward(stack, door->to);
 }
 
 static int pass_command(domus_stack *stack, void *self, const void *payload)
@@ -115,6 +139,7 @@ const domus_behaviour kv_door = {
                              {&kv_unblock_type, pass, 0},
                              {&kv_leave_type, pass, 0},
                              {&kv_gift_type, pass, 0},
+                             {&kv_evacuate_type, evacuate, 0},
                              {&domus_down_type, hear_down, 0},
                              {NULL, NULL, 0}},
 };

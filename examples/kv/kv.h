@@ -168,6 +168,7 @@ void kv_info_begin(void);
 int64_t kv_begun_s(void); /* the wall clock then */
 
 extern const domus_behaviour kv_shard;
+extern const domus_type kv_expire_type; /* an event that the store gets (kv_store_begin()) */
 extern const domus_behaviour kv_sessions;
 /* Take what sessions need from the settings, once. */
 void kv_sessions_begin(void);

@@ -45,11 +45,9 @@ void kv_legacy_free(struct kv_legacy *legacy)
     free(legacy);
 }
 
-/* An empty one is left, too: it says that what earlier lives have left is out of date. */
-bool kv_legacy_leave(const domus_stack *stack, struct kv_store *store)
+bool kv_legacy_put(struct kv_store *store, uint64_t fence, uint64_t now_ns)
 {
-    uint64_t fence = kv_cluster != NULL && !store->is_partial ? domus_grain_fence(stack) : 0;
-    struct kv_legacy *legacy = fence != 0 ? malloc(sizeof *legacy) : NULL;
+    struct kv_legacy *legacy = malloc(sizeof *legacy);
 
     if (legacy == NULL)
         return false;
@@ -59,12 +57,21 @@ bool kv_legacy_leave(const domus_stack *stack, struct kv_store *store)
                                  .memory = store->memory,
                                  .expiring = store->expiring,
                                  .fence = fence,
-                                 .left_ns = domus_now_ns(stack)};
+                                 .left_ns = now_ns};
     store->table = (struct kv_table){0};
-    store->memory = (struct kv_memory){0};
+    store->memory = (struct kv_memory){.bytes_max = store->memory.bytes_max};
     atomic_store_explicit(&woken_ns[store->index], 0, memory_order_relaxed);
+    store->expiring = 0;
     kv_legacy_give_back(store->index, legacy);
     return true;
+}
+
+/* An empty one is left, too: it says that what earlier lives have left is out of date. */
+bool kv_legacy_leave(const domus_stack *stack, struct kv_store *store)
+{
+    uint64_t fence = kv_cluster != NULL && !store->is_partial ? domus_grain_fence(stack) : 0;
+
+    return fence != 0 && kv_legacy_put(store, fence, domus_now_ns(stack));
 }
 
 static void wake(domus_stack *stack, uint32_t shard, uint64_t now_ns)

@@ -8,8 +8,9 @@
  * lives are older than what the latest one has had, and are dropped.
  * 4. It fetches the keys as commands that make them anew, in pieces, and the porter frees them.
  *
- * A legacy that nobody has fetched is freed after a while. That of a node that has died, or that
- * leaves before all was fetched, is lost. */
+ * A node that leaves brings its keys to another one before (legacy_leave.c).
+ *
+ * A legacy that nobody has fetched is freed after a while. That of a node that has died is lost. */
 #ifndef KV_LEGACY_H
 #define KV_LEGACY_H
 
@@ -27,6 +28,9 @@ struct kv_legacy {
  * fetched, or without memory; then they are still the store's. */
 bool kv_legacy_leave(const domus_stack *stack, struct kv_store *store);
 
+/* Put what the store has into the slot of its shard. Returns false without memory. */
+bool kv_legacy_put(struct kv_store *store, uint64_t fence, uint64_t now_ns);
+
 /* Take the legacy out of its slot; NULL: there is none. Put it back, unless there is one of a later
  * life. Thread-safety: any thread. */
 struct kv_legacy *kv_legacy_take(uint32_t shard);
@@ -38,6 +42,27 @@ void kv_legacy_look(domus_stack *stack);
 
 /* A shard begins: fetch what its last life has left. Returns as on_mount does. */
 int kv_legacy_fetch(domus_stack *stack, struct kv_store *store);
+
+/* --- nodes that leave --------------------------------------------------------------------------
+ */
+
+/* An ask without payload: a shard that lives here, or all of them, is to bring its keys to another
+ * node. It is answered when that is done. */
+extern const domus_type kv_evacuate_type;
+domus_handler kv_evacuate, kv_evacuate_all;
+/* A shard whose keys have gone. */
+extern const domus_behaviour kv_shard_without_keys;
+
+#define KV_KEEPER "kv.keeper"
+
+/* An ask of a keeper: fetch the keys from the porter, and put them into the slot here. */
+struct kv_keep {
+    uint32_t shard;
+    uint64_t fence;
+    domus_address porter;
+};
+extern const domus_type kv_keep_type;
+extern const domus_behaviour kv_keeper;
 
 /* --- porters ---------------------------------------------------------------------------------- */
 

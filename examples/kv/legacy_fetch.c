@@ -1,6 +1,7 @@
 /* How the next life of a shard fetches what the last one has left. */
 #include "legacy.h"
 
+#include "trash.h"
 #include "travel.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@ struct kv_fetching {
     domus_address porter;  /* at node `at` */
     domus_address best;    /* the porter with the latest legacy; nobody: none has one */
     uint64_t best_fence;
+    bool keeps; /* this is a keeper, and no shard */
     domus_appender commands;
 };
 
@@ -73,6 +75,15 @@ static int run_all(domus_stack *stack, struct kv_store *store, domus_slice bytes
 /* --- fetching ----------------------------------------------------------------------------------
  */
 
+/* A keeper has all, or not: then it is still with the porter, which gives it back. */
+static int end_keeping(domus_stack *stack, struct kv_store *store, uint64_t fence, int error)
+{
+    if (error == 0 && !kv_legacy_put(store, fence, domus_now_ns(stack)))
+        error = -ENOMEM;
+    (void)domus_stop(stack, domus_self(stack));
+    return error != 0 ? error : kv_ok(stack);
+}
+
 /* The shard begins with what it has; or (-ECANCELED) it stops, and the next life fetches again. */
 static int end(domus_stack *stack, struct kv_store *store, int error)
 {
@@ -80,7 +91,7 @@ static int end(domus_stack *stack, struct kv_store *store, int error)
 
     store->fetching = NULL;
     store->is_partial = error == -ECANCELED;
-    if (store->is_partial)
+    if (store->is_partial || (fetching->keeps && error != 0))
         (void)domus_stop(stack, fetching->best);
     else if (fetching->best_fence != 0)
         (void)domus_notice(stack, fetching->best, &kv_drop_type, NULL);
@@ -88,7 +99,11 @@ static int end(domus_stack *stack, struct kv_store *store, int error)
     domus_slice rest;
     if (domus_append_end(&fetching->commands, &rest) == 0)
         domus_slice_free(rest);
+    bool keeps = fetching->keeps;
+    uint64_t fence = fetching->best_fence;
     free(fetching);
+    if (keeps)
+        return end_keeping(stack, store, fence, error);
     kv_room_note(store);
     return 0;
 }
@@ -219,3 +234,62 @@ int kv_legacy_fetch(domus_stack *stack, struct kv_store *store)
     store->is_partial = true;
     return ask_next_node(stack, store);
 }
+
+/* --- keepers ---------------------------------------------------------------------------------- */
+
+const domus_type kv_keep_type = {.name = "keep", .size = sizeof(struct kv_keep)};
+
+/* The porter has looked into its slot. */
+static int begin_keeping(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct kv_store *store = self;
+    const struct kv_piece_of_legacy *piece = answer->payload;
+    int error = answer->error;
+
+    if (error == 0 &&
+        (answer->type != &kv_legacy_piece_type || piece->fence != store->fetching->best_fence))
+        error = -ENOENT;
+    return error != 0 ? end(stack, store, error) : fetch_best(stack, store);
+}
+
+static int keep(domus_stack *stack, void *self, const void *payload)
+{
+    const struct kv_keep *what = payload;
+    const struct kv_fetch look = {.shard = what->shard, .looks = true};
+    struct kv_store *store = self;
+
+    if (store->fetching != NULL || what->shard >= kv_shard_count || what->fence == 0)
+        return -EINVAL;
+    store->fetching = calloc(1, sizeof *store->fetching);
+    if (store->fetching == NULL)
+        return -ENOMEM;
+    store->index = what->shard;
+    store->memory.bytes_max = UINT64_MAX;
+    store->fetching->keeps = true;
+    store->fetching->best = what->porter;
+    store->fetching->best_fence = what->fence;
+    return domus_ask_within(stack, what->porter, &kv_fetch_type, &look, ASK_NS, begin_keeping);
+}
+
+static void stop(domus_stack *stack, void *self)
+{
+    struct kv_store *store = self;
+
+    (void)stack;
+    kv_table_clear(&store->table, &store->memory);
+    while (kv_trash_step(&store->memory))
+        ;
+}
+
+static int tick(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return 0;
+}
+
+const domus_behaviour kv_keeper = {
+    .name = "keeper",
+    .state_size = sizeof(struct kv_store),
+    .on = (const domus_on[]){{&kv_keep_type, keep, 0}, {&kv_expire_type, tick, 0}, {NULL, NULL, 0}},
+    .on_stop = stop,
+};

@@ -19,12 +19,15 @@
 
 #define NODES_TOLD 64u /* that INFO counts */
 
+#define EVACUATE_NS UINT64_C(10000000000) /* for the keys of this node to go to others */
+
 domus_cluster *kv_cluster;
 
 const domus_type kv_lookup_type = {.name = "lookup", .size = sizeof(struct kv_lookup)};
 const domus_type kv_here_type = {.name = "here", .size = sizeof(struct kv_here)};
 
 static domus_grains shards;
+static domus_address returner;
 static _Atomic bool is_ending; /* relaxed: a client that comes at the same time may be either */
 
 /* --- the shards --------------------------------------------------------------------------------
@@ -79,6 +82,7 @@ int kv_answer_lookup(domus_stack *stack, void *self, const void *payload)
 static const domus_cluster_export exports[] = {
     {.name = KV_ENVOY, .behaviour = &kv_envoy, .options = {.mailbox_max = UINT16_MAX}},
     {.name = KV_PORTER, .behaviour = &kv_porter},
+    {.name = KV_KEEPER, .behaviour = &kv_keeper},
     {.name = NULL},
 };
 
@@ -88,7 +92,6 @@ static const domus_cluster_export exports[] = {
 int kv_nodes_begin(domus_system *system)
 {
     static const domus_spawn_options options = {.mailbox_max = UINT16_MAX};
-    domus_address returner;
     domus_cluster_options cluster = {.name = kv_settings.cluster_name,
                                      .node = kv_settings.cluster_node,
                                      .servers = kv_settings.cluster_servers,
@@ -117,11 +120,25 @@ int kv_nodes_begin(domus_system *system)
     return error;
 }
 
+static bool has_others(void)
+{
+    domus_node_info nodes[NODES_TOLD];
+    uint32_t count = domus_cluster_nodes(kv_cluster, nodes, NODES_TOLD);
+
+    for (uint32_t i = 0; i < count && i < NODES_TOLD; i++) {
+        if (!nodes[i].is_here && nodes[i].state == DOMUS_NODE_UP)
+            return true;
+    }
+    return false;
+}
+
 void kv_nodes_stop(domus_system *system)
 {
     atomic_store_explicit(&is_ending, true, memory_order_relaxed);
     for (uint32_t i = 0; i < kv_clerk_count; i++)
         (void)domus_outside_notice(system, kv_clerks[i], &kv_wait_end_type, NULL);
+    if (has_others())
+        (void)domus_outside_ask(system, returner, &kv_evacuate_type, NULL, EVACUATE_NS, NULL);
     domus_cluster_leave(kv_cluster);
 }
 

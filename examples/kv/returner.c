@@ -35,7 +35,9 @@ static int mount(domus_stack *stack, void *self)
 
 const domus_behaviour kv_returner = {
     .name = "returner",
-    .on = (const domus_on[]){{&look_type, look, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&look_type, look, 0},
+                             {&kv_evacuate_type, kv_evacuate_all, 0},
+                             {NULL, NULL, 0}},
     .on_mount = mount,
 };
 

@@ -8,6 +8,7 @@
 #include "wait.h"
 #include "watch.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define MS_NS     UINT64_C(1000000)
@@ -15,7 +16,7 @@
 
 #define TRASH_NS (1 * MS_NS)
 
-static const domus_type expire_type = {.name = "expire"};
+const domus_type kv_expire_type = {.name = "expire"};
 static const domus_type trash_type = {.name = "trash"};
 
 uint32_t kv_shard_of(domus_slice key)
@@ -78,7 +79,7 @@ void kv_store_begin(domus_stack *stack, struct kv_store *store)
 {
     store->now_ms = domus_now_ns(stack) / MS_NS;
     if (__builtin_expect(!store->ticks, false))
-        store->ticks = domus_after(stack, EXPIRE_NS, &expire_type, NULL, NULL) == 0;
+        store->ticks = domus_after(stack, EXPIRE_NS, &kv_expire_type, NULL, NULL) == 0;
 }
 
 static inline int run(struct kv_call *call, const struct kv_command *row)
@@ -161,7 +162,7 @@ static int tick(domus_stack *stack, void *self, const void *payload)
         look_after(stack, store);
     store->ticks = (is_held || store->expiring != 0 || store->memory.trash != NULL ||
                     kv_gifts_given(store->index)) &&
-                   domus_after(stack, EXPIRE_NS, &expire_type, NULL, NULL) == 0;
+                   domus_after(stack, EXPIRE_NS, &kv_expire_type, NULL, NULL) == 0;
     return 0;
 }
 
@@ -215,9 +216,45 @@ const domus_behaviour kv_shard = {
                              {&domus_down_type, kv_client_down, 0},
                              {&kv_lookup_type, kv_answer_lookup, 0},
                              {&kv_gift_type, kv_take_back, 0},
-                             {&expire_type, tick, 0},
+                             {&kv_evacuate_type, kv_evacuate, 0},
+                             {&kv_expire_type, tick, 0},
                              {&trash_type, free_trash, 0},
                              {NULL, NULL, 0}},
     .on_mount = mount,
+    .on_stop = stop,
+};
+
+/* --- a shard whose keys have gone to another node ----------------------------------------------
+ */
+
+static int refuse(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return -ESTALE;
+}
+
+static int pass_over(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return 0;
+}
+
+const domus_behaviour kv_shard_without_keys = {
+    .name = "shard without keys",
+    .state_size = sizeof(struct kv_store),
+    .on = (const domus_on[]){{&domus_resp_command_type, refuse, 0},
+                             {&kv_question_type, refuse, 0},
+                             {&kv_exec_type, refuse, 0},
+                             {&kv_unwatch_type, refuse, 0},
+                             {&kv_unblock_type, kv_unblock, 0},
+                             {&kv_leave_type, kv_leave, 0},
+                             {&kv_lookup_type, kv_answer_lookup, 0},
+                             {&kv_gift_type, refuse, 0},
+                             {&kv_evacuate_type, refuse, 0},
+                             {&kv_wait_over_type, kv_wait_over, 0},
+                             {&domus_down_type, kv_client_down, 0},
+                             {&kv_expire_type, pass_over, 0},
+                             {&trash_type, pass_over, 0},
+                             {NULL, NULL, 0}},
     .on_stop = stop,
 };

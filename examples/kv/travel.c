@@ -185,6 +185,13 @@ static const domus_pickle_field piece_fields[] = {
 static const domus_pickle_table piece_table =
     DOMUS_PICKLE_TABLE(struct kv_piece_of_legacy, piece_fields);
 
+static const domus_pickle_field keep_fields[] = {
+    {DOMUS_PICKLE(1, struct kv_keep, shard, UINT(0)), .required = true},
+    {DOMUS_PICKLE(2, struct kv_keep, fence, UINT(0)), .required = true},
+    {DOMUS_PICKLE(3, struct kv_keep, porter, ADDRESS), .required = true},
+};
+static const domus_pickle_table keep_table = DOMUS_PICKLE_TABLE(struct kv_keep, keep_fields);
+
 static const domus_pickle_field lookup_fields[] = {
     {DOMUS_PICKLE(1, struct kv_lookup, shards, UINT(0))},
     {DOMUS_PICKLE(2, struct kv_lookup, check, UINT(0))},
@@ -221,6 +228,7 @@ const domus_pickler kv_picklers[] = {
     BY_TABLE(kv_fetch_type, "kv.fetch", fetch_table),
     BY_TABLE(kv_legacy_piece_type, "kv.legacy_piece", piece_table),
     WITHOUT_PAYLOAD(kv_drop_type, "kv.drop"),
+    BY_TABLE(kv_keep_type, "kv.keep", keep_table),
     BY_CODE(kv_gift_type, "kv.gift", kv_write_gift, kv_read_gift),
     BY_CODE(domus_resp_short_type, "kv.short", write_short, read_short),
     BY_CODE(domus_resp_simple_type, "kv.simple", write_simple, read_simple),

@@ -325,7 +325,7 @@ static void expect(int fd, int key)
     domt_resp_holds(fd, words, "*2\r\n$1\r\n1\r\n$1\r\n2\r\n");
 }
 
-START_TEST(a_node_that_comes_gets_shards_with_their_keys)
+START_TEST(keys_move_with_their_shards_when_nodes_come_and_leave)
 {
     start(2);
     for (int key = 0; key < 2 * SHARDS; key++)
@@ -339,7 +339,11 @@ START_TEST(a_node_that_comes_gets_shards_with_their_keys)
     becomes(fds[2], "DBSIZE", words, 5000);
     for (int key = 0; key < 2 * SHARDS; key++)
         expect(fds[key % NODES], key);
-    becomes(fds[0], "DBSIZE", words, 5000);
+    domt_service_stop(&nodes[0]); /* it leaves, and its keys go to the others */
+    nodes[0].pid = 0;
+    becomes(fds[1], "DBSIZE", words, 5000);
+    for (int key = 0; key < 2 * SHARDS; key++)
+        expect(fds[1 + key % 2], key);
     stop(NODES);
 }
 END_TEST
@@ -369,5 +373,5 @@ END_TEST
 
 DOMT_MAIN("kv_cluster", 60, each_node_answers_for_any_key_as_redis_does,
           clients_of_different_nodes_meet, a_node_that_dies_takes_its_keys_along_and_no_more,
-          a_node_that_comes_gets_shards_with_their_keys,
+          keys_move_with_their_shards_when_nodes_come_and_leave,
           nodes_that_are_configured_differently_say_so)
