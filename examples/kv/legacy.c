@@ -12,15 +12,37 @@
 #define WAKE_NS UINT64_C(1000000000)  /* between two messages that make the next life begin */
 
 static _Atomic(struct kv_legacy *) slots[KV_SHARDS_MAX];
+static _Atomic uint32_t carried[KV_SHARDS_MAX]; /* legacies of the shard that porters have */
 /* When the one in the slot was left, and when the next life was last asked for. Relaxed: a hint. */
 static _Atomic uint64_t left_ns[KV_SHARDS_MAX], woken_ns[KV_SHARDS_MAX];
 
 struct kv_legacy *kv_legacy_take(uint32_t shard)
 {
-    if (atomic_load_explicit(&slots[shard], memory_order_relaxed) == NULL)
-        return NULL;
-    /* acquire: pairs with the release of the exchange that has put it there. */
-    return atomic_exchange_explicit(&slots[shard], NULL, memory_order_acquire);
+    /* It pairs with the exchange that has put it there. */
+    return atomic_exchange_explicit(&slots[shard], NULL, memory_order_seq_cst);
+}
+
+struct kv_legacy *kv_legacy_carry(uint32_t shard)
+{
+    struct kv_legacy *legacy;
+
+    /* Both in one order for all threads: who finds the slot empty because of this one sees its
+     * count. */
+    atomic_fetch_add_explicit(&carried[shard], 1, memory_order_seq_cst);
+    legacy = kv_legacy_take(shard);
+    if (legacy == NULL)
+        atomic_fetch_sub_explicit(&carried[shard], 1, memory_order_seq_cst);
+    return legacy;
+}
+
+void kv_legacy_set_down(uint32_t shard)
+{
+    atomic_fetch_sub_explicit(&carried[shard], 1, memory_order_seq_cst);
+}
+
+bool kv_legacy_is_carried(uint32_t shard)
+{
+    return atomic_load_explicit(&carried[shard], memory_order_seq_cst) != 0;
 }
 
 void kv_legacy_give_back(uint32_t shard, struct kv_legacy *legacy)
@@ -69,9 +91,8 @@ bool kv_legacy_put(struct kv_store *store, uint64_t fence, uint64_t now_ns)
 /* An empty one is left, too: it says that what earlier lives have left is out of date. */
 bool kv_legacy_leave(const domus_stack *stack, struct kv_store *store)
 {
-    uint64_t fence = kv_cluster != NULL && !store->is_partial ? domus_grain_fence(stack) : 0;
-
-    return fence != 0 && kv_legacy_put(store, fence, domus_now_ns(stack));
+    return store->fence != 0 && !store->is_partial &&
+           kv_legacy_put(store, store->fence, domus_now_ns(stack));
 }
 
 static void wake(domus_stack *stack, uint32_t shard, uint64_t now_ns)

@@ -34,6 +34,11 @@ bool kv_legacy_put(struct kv_store *store, uint64_t fence, uint64_t now_ns);
 /* Take the legacy out of its slot; NULL: there is none. Put it back, unless there is one of a later
  * life. Thread-safety: any thread. */
 struct kv_legacy *kv_legacy_take(uint32_t shard);
+/* Take it for a porter, and (when it has given it back, or freed it) say that it has none; whether
+ * one has any. */
+struct kv_legacy *kv_legacy_carry(uint32_t shard);
+void kv_legacy_set_down(uint32_t shard);
+bool kv_legacy_is_carried(uint32_t shard);
 void kv_legacy_give_back(uint32_t shard, struct kv_legacy *legacy);
 void kv_legacy_free(struct kv_legacy *legacy); /* NULL is allowed */
 

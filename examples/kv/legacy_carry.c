@@ -162,7 +162,9 @@ static int look(domus_stack *stack, struct porter *porter, const struct kv_fetch
     if (error != 0)
         return error;
     porter->shard = fetch->shard;
-    porter->legacy = kv_legacy_take(fetch->shard);
+    porter->legacy = kv_legacy_carry(fetch->shard);
+    if (porter->legacy == NULL && kv_legacy_is_carried(fetch->shard))
+        return -EAGAIN; /* a porter of a life that has ended brings it back in a moment */
     piece.fence = porter->legacy != NULL ? porter->legacy->fence : 0;
     return domus_reply(stack, &kv_legacy_piece_type, &piece);
 }
@@ -209,6 +211,8 @@ static int drop(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     kv_legacy_free(porter->legacy);
+    if (porter->legacy != NULL)
+        kv_legacy_set_down(porter->shard);
     porter->legacy = NULL;
     return domus_stop(stack, domus_self(stack));
 }
@@ -227,6 +231,8 @@ static void stop(domus_stack *stack, void *self)
     (void)stack;
     domus_slice_free(porter->commands);
     kv_legacy_give_back(porter->shard, porter->legacy);
+    if (porter->legacy != NULL)
+        kv_legacy_set_down(porter->shard);
 }
 
 const domus_behaviour kv_porter = {

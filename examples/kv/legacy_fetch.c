@@ -10,10 +10,13 @@
 #define NODES_MAX 64u
 #define ASK_NS    UINT64_C(5000000000)
 #define FEW       8u
+#define PAUSE_NS  UINT64_C(20000000)
+#define TRIES_MAX 100u
 
 struct kv_fetching {
     domus_node nodes[NODES_MAX]; /* the others that are up */
     uint32_t count, at;
+    uint32_t tries;        /* of asks of the porter that has to wait for another one */
     struct kv_legacy *own; /* what was left on this node; NULL: nothing */
     domus_address porter;  /* at node `at` */
     domus_address best;    /* the porter with the latest legacy; nobody: none has one */
@@ -23,6 +26,7 @@ struct kv_fetching {
 };
 
 static int ask_next_node(domus_stack *stack, struct kv_store *store);
+static int look_here_again(domus_stack *stack, void *self, const domus_answer *answer);
 
 /* --- commands --------------------------------------------------------------------------------- */
 
@@ -168,12 +172,30 @@ static int fetch_best(domus_stack *stack, struct kv_store *store)
     return domus_ask_within(stack, fetching->best, &kv_fetch_type, &next, ASK_NS, take_piece);
 }
 
+static int hear_what_is_there(domus_stack *stack, void *self, const domus_answer *answer);
+
+static int ask_porter(domus_stack *stack, const struct kv_store *store)
+{
+    const struct kv_fetch look = {.shard = store->index, .looks = true};
+
+    return domus_ask_within(stack, store->fetching->porter, &kv_fetch_type, &look, ASK_NS,
+                            hear_what_is_there);
+}
+
+static int ask_again(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    return answer->error != 0 ? end(stack, self, answer->error) : ask_porter(stack, self);
+}
+
 static int hear_what_is_there(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct kv_store *store = self;
     struct kv_fetching *fetching = store->fetching;
     const struct kv_piece_of_legacy *piece = answer->payload;
 
+    if (answer->error == -EAGAIN && fetching->tries++ < TRIES_MAX)
+        return domus_sleep(stack, PAUSE_NS, ask_again);
+    fetching->tries = 0;
     if (answer->error != 0 || answer->type != &kv_legacy_piece_type || piece->fence == 0) {
         (void)domus_stop(stack, fetching->porter);
     } else if (piece->fence > fetching->best_fence) {
@@ -191,13 +213,11 @@ static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answ
 {
     struct kv_store *store = self;
     struct kv_fetching *fetching = store->fetching;
-    const struct kv_fetch look = {.shard = store->index, .looks = true};
 
     if (answer->error != 0)
         return ask_next_node(stack, store);
     fetching->porter = ((const domus_cluster_spawned *)answer->payload)->address;
-    return domus_ask_within(stack, fetching->porter, &kv_fetch_type, &look, ASK_NS,
-                            hear_what_is_there);
+    return ask_porter(stack, store);
 }
 
 static int ask_next_node(domus_stack *stack, struct kv_store *store)
@@ -215,16 +235,37 @@ static int ask_next_node(domus_stack *stack, struct kv_store *store)
     return fetch_best(stack, store);
 }
 
+/* Look into the slot of this node. A porter that has its legacy for a life that has ended brings it
+ * back in a moment. */
+static int look_here(domus_stack *stack, struct kv_store *store)
+{
+    struct kv_fetching *fetching = store->fetching;
+
+    fetching->own = kv_legacy_take(store->index);
+    if (fetching->own == NULL && kv_legacy_is_carried(store->index) &&
+        fetching->tries++ < TRIES_MAX)
+        return domus_sleep(stack, PAUSE_NS, look_here_again);
+    fetching->tries = 0;
+    return ask_next_node(stack, store);
+}
+
+static int look_here_again(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    return answer->error != 0 ? end(stack, self, answer->error) : look_here(stack, self);
+}
+
 int kv_legacy_fetch(domus_stack *stack, struct kv_store *store)
 {
     domus_node_info nodes[NODES_MAX + 1];
 
-    if (kv_cluster == NULL || domus_grain_fence(stack) == 0)
+    if (kv_cluster == NULL)
+        return 0;
+    store->fence = domus_grain_fence(stack);
+    if (store->fence == 0)
         return 0;
     struct kv_fetching *fetching = calloc(1, sizeof *fetching);
     if (fetching == NULL)
         return -ENOMEM;
-    fetching->own = kv_legacy_take(store->index);
     uint32_t count = domus_cluster_nodes(kv_cluster, nodes, NODES_MAX + 1);
     for (uint32_t i = 0; i < count && i < NODES_MAX + 1; i++) {
         if (!nodes[i].is_here && nodes[i].state == DOMUS_NODE_UP)
@@ -232,7 +273,7 @@ int kv_legacy_fetch(domus_stack *stack, struct kv_store *store)
     }
     store->fetching = fetching;
     store->is_partial = true;
-    return ask_next_node(stack, store);
+    return look_here(stack, store);
 }
 
 /* --- keepers ---------------------------------------------------------------------------------- */

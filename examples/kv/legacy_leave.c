@@ -27,7 +27,7 @@ static int hear_kept(domus_stack *stack, void *self, const domus_answer *answer)
 static int hear_keeper(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const struct kv_store *store = self;
-    struct kv_keep keep = {.shard = store->index, .fence = domus_grain_fence(stack)};
+    struct kv_keep keep = {.shard = store->index, .fence = store->fence};
 
     if (answer->error != 0)
         return hear_kept(stack, self, answer);

@@ -64,6 +64,7 @@ struct kv_store {
     struct kv_job *job;           /* the same (job.h) */
     uint64_t at;                  /* the bucket at which kv_store_expire() goes on */
     struct kv_fetching *fetching; /* what the last life has left is fetched (legacy.h); NULL: no */
+    uint64_t fence;               /* of this life, in a cluster; 0: it leaves nothing */
     bool is_partial; /* and it was not all fetched: there is nothing that may be left */
     struct kv_observed *observed; /* keys that clients watch or wait for (observed.h); NULL: none */
     uint64_t noted;               /* memory.changes, as far as `observed` knows of them */
