@@ -263,6 +263,9 @@ int kv_legacy_fetch(domus_stack *stack, struct kv_store *store)
     store->fence = domus_grain_fence(stack);
     if (store->fence == 0)
         return 0;
+    int error = domus_barrier(stack); /* what comes meanwhile waits until the keys are there */
+    if (error != 0)
+        return error;
     struct kv_fetching *fetching = calloc(1, sizeof *fetching);
     if (fetching == NULL)
         return -ENOMEM;
