@@ -45,7 +45,7 @@ static struct peer *find(struct exchange *exchange, uint64_t id)
     return NULL;
 }
 
-/* Note which nodes there are. Those that have ended are forgotten. */
+/* Note which nodes there are, and forget the others. */
 static void note_nodes(struct exchange *exchange)
 {
     domus_node_info nodes[PEERS_MAX + 1];

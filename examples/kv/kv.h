@@ -38,8 +38,6 @@ struct kv_settings {
     uint32_t debug;     /* enum kv_debug */
     bool cluster;       /* the shards are spread over the nodes of a cluster (nodes.h) */
     char hash_key[128]; /* what decides where keys are, in a cluster */
-    char cluster_name[64], cluster_node[64], cluster_servers[512];
-    uint64_t cluster_heartbeat_ns, cluster_down_ns;
     char password[128]; /* "": none is asked for */
 };
 

@@ -3,9 +3,9 @@
  *
  * 1. The shard stops, and puts its table into the slot of its number (kv_legacy_leave()).
  * 2. This node asks the shard for something, so that the next life begins (kv_legacy_look()).
- * 3. The next life has a porter spawned on each other node, which looks into the slot there, and
- *    takes the legacy of the latest life, by its fence (domus_grain_fence()). Those of earlier
- * lives are older than what the latest one has had, and are dropped.
+ * 3. The next life has a porter spawned on each other node, which looks into the slot there. It
+ *    takes the legacy of the latest life, by its fence (domus_grain_fence()). The others are older
+ *    than what that life has had, and are dropped.
  * 4. It fetches the keys as commands that make them anew, in pieces, and the porter frees them.
  *
  * A node that leaves brings its keys to another one before (legacy_leave.c).

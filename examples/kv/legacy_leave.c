@@ -1,6 +1,6 @@
-/* What happens to the shards of a node that leaves. When it has left, nobody can fetch anything
- * from it, so the keys go to another node before: a keeper there fetches them as a next life would,
- * and puts them into its slot, where the next life finds them.
+/* The shards of a node that leaves. When it has left, nobody can fetch anything from it, so the
+ * keys go to another node before: a keeper there fetches them as a next life would, and puts them
+ * into its slot, where the next life finds them.
  *
  * From then on until it is stopped a shard answers nothing (-ESTALE, as one that has ended): what
  * it changed would be lost. */
@@ -81,7 +81,7 @@ static int answer_all(domus_stack *stack, void *self, const domus_answer *answer
     return kv_ok(stack);
 }
 
-/* Ask all shards that live here. Those whose keys cannot go anywhere lose them. */
+/* Ask all shards that live here. If there is no other node, their keys are lost. */
 int kv_evacuate_all(domus_stack *stack, void *self, const void *payload)
 {
     int error = 0;

@@ -5,7 +5,6 @@
 #include "door.h"
 #include "legacy.h"
 #include "pubsub.h"
-#include "travel.h"
 #include "wait.h"
 
 #include <domus/system.h>
@@ -78,8 +77,7 @@ int kv_answer_lookup(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &kv_here_type, &here);
 }
 
-/* The behaviours that other nodes spawn here. */
-static const domus_cluster_export exports[] = {
+const domus_cluster_export kv_exports[] = {
     {.name = KV_ENVOY, .behaviour = &kv_envoy, .options = {.mailbox_max = UINT16_MAX}},
     {.name = KV_PORTER, .behaviour = &kv_porter},
     {.name = KV_KEEPER, .behaviour = &kv_keeper},
@@ -92,22 +90,7 @@ static const domus_cluster_export exports[] = {
 int kv_nodes_begin(domus_system *system)
 {
     static const domus_spawn_options options = {.mailbox_max = UINT16_MAX};
-    domus_cluster_options cluster = {.name = kv_settings.cluster_name,
-                                     .node = kv_settings.cluster_node,
-                                     .servers = kv_settings.cluster_servers,
-                                     .heartbeat_ns = kv_settings.cluster_heartbeat_ns,
-                                     .down_after_ns = kv_settings.cluster_down_ns,
-                                     .picklers = kv_picklers,
-                                     .exports = exports,
-                                     .grains = kv_grains};
-    char text[200];
-    int error = domus_cluster_open(system, &cluster, text, sizeof text, &kv_cluster);
-
-    if (error != 0) {
-        fprintf(stderr, "kv: %s\n", text);
-        return error;
-    }
-    error = domus_outside_grain_open(system, &kv_grains[0], &shards);
+    int error = domus_outside_grain_open(system, &kv_grains[0], &shards);
     if (error == 0)
         error = domus_outside_spawn(system, &kv_returner, NULL, &returner);
     if (error == 0)
@@ -139,7 +122,6 @@ void kv_nodes_stop(domus_system *system)
         (void)domus_outside_notice(system, kv_clerks[i], &kv_wait_end_type, NULL);
     if (has_others())
         (void)domus_outside_ask(system, returner, &kv_evacuate_type, NULL, EVACUATE_NS, NULL);
-    domus_cluster_leave(kv_cluster);
 }
 
 bool kv_nodes_are_ending(void)

@@ -15,17 +15,18 @@
 
 #define KV_SHARDS_OF_CLUSTER 32u /* unless kv.shards says another number */
 
-/* The cluster; NULL without kv.cluster. Constant once the program has started. */
+/* The cluster; NULL without kv.cluster. The program sets it before kv_start(), and it is constant
+ * then. Its options have kv_picklers (travel.h), kv_exports and kv_grains. */
 extern domus_cluster *kv_cluster;
 
-/* What other nodes spawn here, for their exchanges (exchange.c). */
+/* An actor that other nodes spawn here, for their exchanges (exchange.c). */
 #define KV_ENVOY "kv.envoy"
 extern const domus_behaviour kv_envoy;
 
 /* The kinds of grains: the shards. */
 extern const domus_grain_kind kv_grains[];
 
-/* What a door asks the grain first. Nodes that are configured differently would look for the same
+/* The first ask of a door. Nodes that are configured differently would look for the same
  * key in different shards, so a shard refuses a door whose values are others than its own. */
 struct kv_lookup {
     uint32_t shards;
@@ -43,6 +44,9 @@ void kv_lookup_fill(struct kv_lookup *lookup);
 
 /* A row of the shard. */
 domus_handler kv_answer_lookup;
+
+/* The behaviours that other nodes spawn here. */
+extern const domus_cluster_export kv_exports[];
 
 /* Make the doors, and what else a node needs. Returns 0; a negative errno. */
 int kv_nodes_begin(domus_system *system);

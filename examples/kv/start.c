@@ -8,6 +8,8 @@
 
 #include <domus/main.h>
 
+#include <errno.h>
+
 struct kv_settings kv_settings;
 domus_address kv_shards[KV_SHARDS_MAX];
 uint32_t kv_shard_count;
@@ -41,6 +43,8 @@ int kv_start(domus_system *system)
         kv_hash_seed_by(kv_settings.hash_key);
     else
         kv_hash_seed();
+    if (kv_settings.cluster && kv_cluster == NULL)
+        return -EOPNOTSUPP; /* this program is in no cluster */
     kv_info_begin();
     kv_config_begin(domus_system_config(system));
     kv_commands_begin();
@@ -85,13 +89,6 @@ const domus_config_key kv_keys[] = {
     {DOMUS_KEY("shards", COUNT, struct kv_settings, shards, 0, KV_SHARDS_MAX, 0)},
     {DOMUS_KEY_SWITCH("cluster", struct kv_settings, cluster, false)},
     {DOMUS_KEY_TEXT("hashKey", TEXT, struct kv_settings, hash_key, 0, ""), .secret = true},
-    {DOMUS_KEY_TEXT("clusterName", TEXT, struct kv_settings, cluster_name, 0, "kv")},
-    {DOMUS_KEY_TEXT("clusterNode", TEXT, struct kv_settings, cluster_node, 0, "auto")},
-    {DOMUS_KEY_TEXT("clusterServers", TEXT, struct kv_settings, cluster_servers, 0, "")},
-    {DOMUS_KEY("clusterHeartbeat", DURATION, struct kv_settings, cluster_heartbeat_ns, 10000000,
-               10000000000, 500000000)},
-    {DOMUS_KEY("clusterDownAfter", DURATION, struct kv_settings, cluster_down_ns, 10000000,
-               60000000000, 2000000000)},
     {DOMUS_KEY("transactionCommands", COUNT, struct kv_settings, transaction_commands, 1, 1048576,
                10000)},
     {DOMUS_KEY("transactionBytes", SIZE, struct kv_settings, transaction_bytes, 1024, 1073741824,
