@@ -13,7 +13,8 @@
 #include <domus/pickle_code.h>
 
 /* Bytes of a command, and of an answer, that travel at most: a message of a cluster has 512 KiB. */
-#define KV_TRAVEL_MAX (500u * 1024)
+#define KV_TRAVEL_MAX    (500u * 1024)
+#define KV_MESSAGE_LEAST (512u * 1024)
 
 /* The picklers of all types that travel. */
 extern const domus_pickler kv_picklers[];
