@@ -100,9 +100,7 @@ static int end(domus_stack *stack, struct kv_store *store, int error)
     else if (fetching->best_fence != 0)
         (void)domus_notice(stack, fetching->best, &kv_drop_type, NULL);
     kv_legacy_give_back(store->index, fetching->own);
-    domus_slice rest;
-    if (domus_append_end(&fetching->commands, &rest) == 0)
-        domus_slice_free(rest);
+    domus_append_drop(&fetching->commands);
     bool keeps = fetching->keeps;
     uint64_t fence = fetching->best_fence;
     free(fetching);
