@@ -92,7 +92,8 @@ static void stop(int count)
     char command[100];
 
     for (int i = 0; i < count; i++) {
-        close(fds[i]);
+        if (fds[i] >= 0)
+            close(fds[i]);
         if (nodes[i].pid != 0)
             domt_service_stop(&nodes[i]);
     }
@@ -134,7 +135,7 @@ static const char *const rows[] = {
 /* Each key is there for each node. */
 static void set_and_get(void)
 {
-    for (int key = 0; key < 3 * SHARDS; key++) {
+    for (int key = 0; key < 2 * SHARDS; key++) {
         char words[32];
         snprintf(words, sizeof words, "SET key%d value", key);
         domt_resp_holds(fds[key % NODES], words, "+OK\r\n");
@@ -144,7 +145,7 @@ static void set_and_get(void)
     }
     uint64_t here = 0;
     for (int i = 0; i < NODES; i++) {
-        ck_assert_uint_eq(figure(fds[i], "db0:keys="), 3 * SHARDS);
+        ck_assert_uint_eq(figure(fds[i], "db0:keys="), 2 * SHARDS);
         here += figure(fds[i], "kv_cluster_shards_here:");
     }
     ck_assert_uint_eq(here, SHARDS);
@@ -372,6 +373,8 @@ START_TEST(keys_move_with_their_shards_unless_a_node_dies)
     becomes(fds[2], "DBSIZE", words, 5000);
     for (int key = 0; key < 2 * SHARDS; key++)
         expect(fds[key % NODES], key);
+    close(fds[0]);
+    fds[0] = -1;
     domt_service_stop(&nodes[0]); /* it leaves, and its keys go to the others */
     nodes[0].pid = 0;
     becomes(fds[1], "DBSIZE", words, 5000);
