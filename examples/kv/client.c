@@ -238,7 +238,7 @@ static int ask_shard(domus_stack *stack, void *self, const domus_answer *answers
 {
     const struct kv_scatter *frame = domus_frame(stack);
     domus_slice reason = domus_resp_argument(frame->command, 3);
-    struct kv_unblock unblock = {.by_error = domus_resp_is(reason, "ERROR")};
+    struct kv_unblock unblock = {.why = domus_resp_is(reason, "ERROR") ? KV_BY_ERROR : KV_BY_TIME};
 
     (void)self;
     for (; answers != NULL; answers = answers->next) {

@@ -236,6 +236,8 @@ static int answer_changed(domus_stack *stack, void *self, const domus_answer *an
     int error = kv_figures_sum(answers, &sum);
 
     (void)self;
+    if (error == 0 && sum.silent != 0)
+        error = -EHOSTDOWN;
     return error != 0 ? error : kv_ok(stack);
 }
 

@@ -1,6 +1,9 @@
 /* The desks, and their clerks. */
 #include "desk.h"
 
+#include "nodes.h"
+#include "wait.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -143,11 +146,25 @@ static int answer_search(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &kv_found_type, &found);
 }
 
+/* The program ends, and is a node of a cluster: nobody here waits for a shard any more. */
+static int end_waiting(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    for (struct kv_session *each = desk.first; each != NULL; each = each->seat.next) {
+        struct kv_unblock unblock = {each->seat.self, KV_BY_END};
+        if (each->waiting_shard != KV_NO_SHARD)
+            (void)domus_ask_add(stack, kv_shards[each->waiting_shard], &kv_unblock_type, &unblock,
+                                0, 0);
+    }
+    return 0;
+}
+
 const domus_behaviour kv_clerk = {
     .name = "clerk",
     .kind = DOMUS_CHANNELS,
     .on = (const domus_on[]){{&kv_question_type, answer_figures, 0},
                              {&kv_search_type, answer_search, 0},
+                             {&kv_wait_end_type, end_waiting, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -176,6 +193,11 @@ void kv_room_note(const struct kv_store *store)
 
     atomic_store_explicit(&lacks[store->index], UINT64_MAX - (memory->bytes_max - used),
                           memory_order_relaxed);
+}
+
+void kv_room_forget(const struct kv_store *store)
+{
+    atomic_store_explicit(&lacks[store->index], 0, memory_order_relaxed);
 }
 
 bool kv_had_room(uint32_t shard, uint64_t bytes)
@@ -233,8 +255,12 @@ int kv_figures_sum(const domus_answer *answers, struct kv_figures *ret_sum)
 {
     *ret_sum = (struct kv_figures){0};
     for (; answers != NULL; answers = answers->next) {
-        if (answers->error != 0)
+        if (answers->error != 0 && kv_cluster == NULL)
             return answers->error;
+        if (answers->error != 0 || answers->type != &kv_figures_type) {
+            ret_sum->silent++;
+            continue;
+        }
         const struct kv_figures *each = answers->payload;
         ret_sum->keys += each->keys;
         ret_sum->expiring += each->expiring;

@@ -18,6 +18,7 @@ void kv_desk_leave(struct kv_session *session);
 struct kv_figures {
     uint64_t keys, expiring, expired, hits, misses, used_bytes, waiting; /* of a shard */
     uint64_t clients, accepted, commands;                                /* of a desk */
+    uint64_t silent; /* shards on other nodes that did not answer */
 };
 
 enum kv_question_kind { KV_ASK_FIGURES, KV_RESET_FIGURES, KV_LIMIT_MEMORY };
@@ -38,7 +39,8 @@ domus_handler kv_answer_question;
 int kv_ask_all(domus_stack *stack, const struct kv_question *question, domus_resumed *then);
 /* Ask them, and wait for nothing. */
 int kv_ask_each(domus_stack *stack, const struct kv_question *question);
-/* Returns 0; the error of an answer. */
+/* Returns 0; the error of an answer. In a cluster shards that do not answer are counted instead, so
+ * that those who watch a node hear of the others. */
 int kv_figures_sum(const domus_answer *answers, struct kv_figures *ret_sum);
 
 #define KV_IDS_MOST 64u /* the most ids that one CLIENT LIST may ask for */

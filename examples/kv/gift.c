@@ -13,8 +13,14 @@ static _Atomic uint32_t given[KV_SHARDS_MAX]; /* gifts that were made and are no
 static void give_back(void *payload)
 {
     struct kv_gift *gift = *(struct kv_gift **)payload;
-    _Atomic(struct kv_gift *) *list = &returned[gift->shard];
 
+    if (gift == NULL)
+        return; /* it could not be read */
+    if (gift->has_left) {
+        kv_gift_free(gift);
+        return;
+    }
+    _Atomic(struct kv_gift *) *list = &returned[gift->shard];
     gift->next = atomic_load_explicit(list, memory_order_relaxed);
     /* release: pairs with the acquire in kv_gifts_returned(), which then finds the gift whole. */
     while (!atomic_compare_exchange_weak_explicit(list, &gift->next, gift, memory_order_release,

@@ -1,5 +1,6 @@
 /* INFO: sections of lines, as programs that watch Redis read them. */
 #include "desk.h"
+#include "nodes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -107,11 +108,13 @@ static void add_cpu(domus_appender *text, const struct kv_figures *sum)
 static void add_cluster(domus_appender *text, const struct kv_figures *sum)
 {
     (void)sum;
-    (void)domus_append_text(text, "cluster_enabled:0\r\n");
+    kv_nodes_describe(text);
 }
 
 static void add_keyspace(domus_appender *text, const struct kv_figures *sum)
 {
+    if (kv_cluster != NULL)
+        (void)domus_append_text(text, "kv_shards_silent:%" PRIu64 "\r\n", sum->silent);
     if (sum->keys != 0)
         (void)domus_append_text(text, "db0:keys=%" PRIu64 ",expires=%" PRIu64 ",avg_ttl=0\r\n",
                                 sum->keys, sum->expiring);
@@ -121,16 +124,17 @@ static const struct {
     const char *title;
     const char *name; /* in capitals */
     section *add;
+    bool has_figures; /* of shards and desks, which have to be asked */
 } sections[] = {
-    {"Server", "SERVER", add_server},
-    {"Clients", "CLIENTS", add_clients},
-    {"Memory", "MEMORY", add_memory},
-    {"Persistence", "PERSISTENCE", add_persistence},
-    {"Stats", "STATS", add_stats},
-    {"Replication", "REPLICATION", add_replication},
-    {"CPU", "CPU", add_cpu},
-    {"Cluster", "CLUSTER", add_cluster},
-    {"Keyspace", "KEYSPACE", add_keyspace},
+    {"Server", "SERVER", add_server, false},
+    {"Clients", "CLIENTS", add_clients, true},
+    {"Memory", "MEMORY", add_memory, true},
+    {"Persistence", "PERSISTENCE", add_persistence, false},
+    {"Stats", "STATS", add_stats, true},
+    {"Replication", "REPLICATION", add_replication, false},
+    {"CPU", "CPU", add_cpu, false},
+    {"Cluster", "CLUSTER", add_cluster, false},
+    {"Keyspace", "KEYSPACE", add_keyspace, true},
 };
 
 static bool is_asked_for(const domus_resp_command *command, const char *name)
@@ -176,7 +180,12 @@ int kv_serve_info(domus_stack *stack, void *self, const void *payload)
     struct kv_scatter *frame = domus_frame(stack);
     struct kv_question question = {.kind = KV_ASK_FIGURES};
 
-    (void)self;
     frame->command = payload;
+    bool has_figures = false;
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
+        has_figures =
+            has_figures || (sections[i].has_figures && is_asked_for(payload, sections[i].name));
+    if (!has_figures) /* a node is asked whether it is up before its shards are anywhere */
+        return answer_info(stack, self, NULL);
     return kv_ask_all(stack, &question, answer_info);
 }

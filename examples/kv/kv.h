@@ -27,7 +27,7 @@ struct kv_settings {
     /* the most bytes of commands that have come in part, or are not answered */
     uint64_t incomplete_max_bytes;
     uint32_t scan_max;             /* elements that one SCAN returns, about */
-    uint32_t shards;               /* 0: one for each thread */
+    uint32_t shards;               /* 0: one for each thread; in a cluster 32 */
     uint32_t transaction_commands; /* the most commands that one transaction may queue */
     uint64_t transaction_bytes;    /* the most bytes of these commands */
     uint64_t transaction_memory;   /* the most bytes of the queued commands of all connections */
@@ -36,6 +36,8 @@ struct kv_settings {
     /* the most bytes of the keys that clients watch and wait for, in all shards */
     uint64_t observed_bytes;
     uint32_t debug;     /* enum kv_debug */
+    bool cluster;       /* the shards are spread over the nodes of a cluster (nodes.h) */
+    char hash_key[128]; /* what decides where keys are, in a cluster */
     char password[128]; /* "": none is asked for */
 };
 
@@ -164,6 +166,7 @@ void kv_info_begin(void);
 int64_t kv_begun_s(void); /* the wall clock then */
 
 extern const domus_behaviour kv_shard;
+extern const domus_type kv_expire_type; /* an event that the store gets (kv_store_begin()) */
 extern const domus_behaviour kv_sessions;
 /* Take what sessions need from the settings, once. */
 void kv_sessions_begin(void);
@@ -250,6 +253,7 @@ bool kv_has_room(struct kv_store *store, uint64_t size);
 /* Tell other threads how much room the store has; and whether a shard, or (KV_NO_SHARD) any of
  * them, had room for so many bytes when it was last told, which is a moment ago. */
 void kv_room_note(const struct kv_store *store);
+void kv_room_forget(const struct kv_store *store); /* the shard is here no more */
 bool kv_had_room(uint32_t shard, uint64_t bytes);
 /* Find the list of the key of a call. Returns 1; 0 if there is no such key; -EINVAL for another
  * kind of value. */

@@ -3,7 +3,8 @@
  * One actor, the switchboard, knows who has subscribed to what. It counts the receivers of a
  * PUBLISH, and publishes the message to the group of all connections that have a subscription. So
  * all of them get all messages in one order, and each passes on to its peer what the peer has
- * subscribed to. The message is encoded once.
+ * subscribed to. The message is encoded once. In a cluster each node has a switchboard, and an
+ * exchange passes messages on to those of other nodes (exchange.c).
  *
  * A slow subscriber holds up nobody: while more than channel.sendHigh bytes wait for it, the
  * group passes it over (domus/group.h), so it misses messages, and one that cannot be written at
@@ -43,6 +44,16 @@ extern const domus_type kv_publication_type;
 extern domus_address kv_switchboard;
 extern domus_group kv_subscribers;
 extern const domus_behaviour kv_switchboard_behaviour;
+
+/* In a cluster, the actor by which all PUBLISH go (exchange.c); otherwise nobody. */
+extern domus_address kv_exchange;
+extern const domus_behaviour kv_exchange_behaviour;
+
+/* The actor that is asked to publish. */
+static inline domus_address kv_publisher(void)
+{
+    return kv_exchange.house != NULL ? kv_exchange : kv_switchboard;
+}
 
 /* Types of asks to the switchboard, beside the commands that clients are forwarded with. The
  * payload of each is a command. */

@@ -98,8 +98,11 @@ static int take_answers(domus_stack *stack, void *self, const domus_answer *answ
         return join(stack, scatter->command, answer);
     if (scatter->row->where == KV_ANY)
         return choose(stack, answer);
-    return is_integer ? kv_integer(stack, sum)
-                      : domus_reply(stack, answer->type, answer->payload); /* OK */
+    if (is_integer)
+        return kv_integer(stack, sum);
+    while (answer->type == &domus_resp_integer_type)
+        answer = answer->next;
+    return domus_reply(stack, answer->type, answer->payload); /* OK, or an error */
 }
 
 /* --- the questions ---------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* The channel's part of commands that ask their shard: those that wait, and WATCH. */
 #include "gift.h"
+#include "nodes.h"
 #include "wait.h"
 #include "watch.h"
 
@@ -93,6 +94,8 @@ int kv_serve_wait(domus_stack *stack, void *self, const void *payload)
 
     if (!kv_find_shard(command, row, &shard))
         return kv_error(stack, KV_CROSS_SLOT);
+    if (kv_nodes_are_ending())
+        return kv_error(stack, KV_UNBLOCKED);
     session->version = command->version;
     session->is_gone = false;
     int error = domus_conversation_of(stack, &session->waiting);

@@ -1,12 +1,14 @@
 /* A shard: the actor that owns the keys of its part, and runs one command after the other. */
 #include "desk.h"
 #include "gift.h"
+#include "legacy.h"
 #include "observed.h"
 #include "transaction.h"
 #include "trash.h"
 #include "wait.h"
 #include "watch.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define MS_NS     UINT64_C(1000000)
@@ -14,7 +16,7 @@
 
 #define TRASH_NS (1 * MS_NS)
 
-static const domus_type expire_type = {.name = "expire"};
+const domus_type kv_expire_type = {.name = "expire"};
 static const domus_type trash_type = {.name = "trash"};
 
 uint32_t kv_shard_of(domus_slice key)
@@ -77,7 +79,7 @@ void kv_store_begin(domus_stack *stack, struct kv_store *store)
 {
     store->now_ms = domus_now_ns(stack) / MS_NS;
     if (__builtin_expect(!store->ticks, false))
-        store->ticks = domus_after(stack, EXPIRE_NS, &expire_type, NULL, NULL) == 0;
+        store->ticks = domus_after(stack, EXPIRE_NS, &kv_expire_type, NULL, NULL) == 0;
 }
 
 static inline int run(struct kv_call *call, const struct kv_command *row)
@@ -160,7 +162,7 @@ static int tick(domus_stack *stack, void *self, const void *payload)
         look_after(stack, store);
     store->ticks = (is_held || store->expiring != 0 || store->memory.trash != NULL ||
                     kv_gifts_given(store->index)) &&
-                   domus_after(stack, EXPIRE_NS, &expire_type, NULL, NULL) == 0;
+                   domus_after(stack, EXPIRE_NS, &kv_expire_type, NULL, NULL) == 0;
     return 0;
 }
 
@@ -180,15 +182,17 @@ static int mount(domus_stack *stack, void *self)
 
     kv_room_note(store);
     store->wall_ms = kv_wall_ms() - (int64_t)(domus_now_ns(stack) / MS_NS);
-    return 0;
+    return kv_legacy_fetch(stack, store);
 }
 
 static void stop(domus_stack *stack, void *self)
 {
     struct kv_store *store = self;
 
-    (void)stack;
+    kv_room_forget(store);
     kv_observed_free(store);
+    if (kv_legacy_leave(stack, store))
+        return;
     kv_table_clear(&store->table, &store->memory);
     while (kv_trash_step(&store->memory))
         ;
@@ -210,9 +214,47 @@ const domus_behaviour kv_shard = {
                              {&kv_unblock_type, kv_unblock, 0},
                              {&kv_leave_type, kv_leave, 0},
                              {&domus_down_type, kv_client_down, 0},
-                             {&expire_type, tick, 0},
+                             {&kv_lookup_type, kv_answer_lookup, 0},
+                             {&kv_gift_type, kv_take_back, 0},
+                             {&kv_evacuate_type, kv_evacuate, 0},
+                             {&kv_expire_type, tick, 0},
                              {&trash_type, free_trash, 0},
                              {NULL, NULL, 0}},
     .on_mount = mount,
+    .on_stop = stop,
+};
+
+/* --- a shard whose keys have gone to another node ----------------------------------------------
+ */
+
+static int refuse(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return -ESTALE;
+}
+
+static int pass_over(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return 0;
+}
+
+const domus_behaviour kv_shard_without_keys = {
+    .name = "shard without keys",
+    .state_size = sizeof(struct kv_store),
+    .on = (const domus_on[]){{&domus_resp_command_type, refuse, 0},
+                             {&kv_question_type, refuse, 0},
+                             {&kv_exec_type, refuse, 0},
+                             {&kv_unwatch_type, refuse, 0},
+                             {&kv_unblock_type, kv_unblock, 0},
+                             {&kv_leave_type, kv_leave, 0},
+                             {&kv_lookup_type, kv_answer_lookup, 0},
+                             {&kv_gift_type, refuse, 0},
+                             {&kv_evacuate_type, refuse, 0},
+                             {&kv_wait_over_type, kv_wait_over, 0},
+                             {&domus_down_type, kv_client_down, 0},
+                             {&kv_expire_type, pass_over, 0},
+                             {&trash_type, pass_over, 0},
+                             {NULL, NULL, 0}},
     .on_stop = stop,
 };

@@ -2,20 +2,29 @@
 #include "start.h"
 
 #include "desk.h"
+#include "nodes.h"
 #include "pubsub.h"
 #include "wait.h"
 
 #include <domus/main.h>
 
+#include <errno.h>
+
 struct kv_settings kv_settings;
 domus_address kv_shards[KV_SHARDS_MAX];
 uint32_t kv_shard_count;
 
-static int spawn_shards(domus_system *system, const domus_spawn_options *options)
+static void count_shards(domus_system *system)
 {
-    kv_shard_count = kv_settings.shards != 0 ? kv_settings.shards : domus_system_threads(system);
+    kv_shard_count = kv_settings.shards != 0 ? kv_settings.shards
+                     : kv_settings.cluster   ? KV_SHARDS_OF_CLUSTER
+                                             : domus_system_threads(system);
     if (kv_shard_count > KV_SHARDS_MAX)
         kv_shard_count = KV_SHARDS_MAX;
+}
+
+static int spawn_shards(domus_system *system, const domus_spawn_options *options)
+{
     struct kv_store empty = {.memory.bytes_max = kv_memory_max_of_shard()};
     for (uint32_t i = 0; i < kv_shard_count; i++) {
         empty.index = i;
@@ -30,12 +39,18 @@ int kv_start(domus_system *system)
 {
     static const domus_spawn_options options = {.mailbox_max = UINT16_MAX};
 
-    kv_hash_seed();
+    if (kv_settings.cluster)
+        kv_hash_seed_by(kv_settings.hash_key);
+    else
+        kv_hash_seed();
+    if (kv_settings.cluster && kv_cluster == NULL)
+        return -EOPNOTSUPP; /* this program is in no cluster */
     kv_info_begin();
     kv_config_begin(domus_system_config(system));
     kv_commands_begin();
     kv_sessions_begin();
-    int error = spawn_shards(system, &options);
+    count_shards(system);
+    int error = kv_settings.cluster ? kv_nodes_begin(system) : spawn_shards(system, &options);
     if (error == 0)
         error = domus_outside_group_open(system, "kv.subscribers", &kv_subscribers);
     if (error == 0)
@@ -50,7 +65,9 @@ int kv_start(domus_system *system)
 /* Clients that wait for elements would hold up the drain. */
 void kv_stop(domus_system *system)
 {
-    for (uint32_t i = 0; i < kv_shard_count; i++)
+    if (kv_settings.cluster)
+        kv_nodes_stop(system);
+    for (uint32_t i = 0; i < kv_shard_count && !kv_settings.cluster; i++)
         (void)domus_outside_notice(system, kv_shards[i], &kv_wait_end_type, NULL);
 }
 
@@ -70,6 +87,8 @@ const domus_config_key kv_keys[] = {
     {DOMUS_KEY("incompleteMax", SIZE, struct kv_settings, incomplete_max_bytes, 1048576,
                UINT64_C(1) << 40, 256 * 1048576)},
     {DOMUS_KEY("shards", COUNT, struct kv_settings, shards, 0, KV_SHARDS_MAX, 0)},
+    {DOMUS_KEY_SWITCH("cluster", struct kv_settings, cluster, false)},
+    {DOMUS_KEY_TEXT("hashKey", TEXT, struct kv_settings, hash_key, 0, ""), .secret = true},
     {DOMUS_KEY("transactionCommands", COUNT, struct kv_settings, transaction_commands, 1, 1048576,
                10000)},
     {DOMUS_KEY("transactionBytes", SIZE, struct kv_settings, transaction_bytes, 1024, 1073741824,

@@ -63,6 +63,9 @@ struct kv_store {
     struct kv_walk *walk;         /* a command that is done in pieces (walk.h); NULL: none */
     struct kv_job *job;           /* the same (job.h) */
     uint64_t at;                  /* the bucket at which kv_store_expire() goes on */
+    struct kv_fetching *fetching; /* what the last life has left is fetched (legacy.h); NULL: no */
+    uint64_t fence;               /* of this life, in a cluster; 0: it leaves nothing */
+    bool is_partial; /* and it was not all fetched: there is nothing that may be left */
     struct kv_observed *observed; /* keys that clients watch or wait for (observed.h); NULL: none */
     uint64_t noted;               /* memory.changes, as far as `observed` knows of them */
     uint32_t index;               /* the number of the shard */
@@ -74,6 +77,8 @@ struct kv_store {
 
 /* A hash of bytes that strangers cannot foresee, once kv_hash_seed() was called. */
 void kv_hash_seed(void);
+/* The same by a text, for programs that have to agree about the hash. */
+void kv_hash_seed_by(const char *text);
 uint64_t kv_hash(const char *bytes, uint32_t size);
 
 /* Find the item of a key. A link stays valid until the table changes. NULL: there is none. */

@@ -17,15 +17,15 @@ static uint64_t hash_of(domus_slice name)
     return kv_hash(domus_slice_data(name), name.size);
 }
 
-static int ask(domus_stack *stack, const domus_type *type, const domus_resp_command *command,
-               domus_resumed *then)
+static int ask(domus_stack *stack, domus_address to, const domus_type *type,
+               const domus_resp_command *command, domus_resumed *then)
 {
     domus_resp_command kept;
     int error = kv_command_keep(command, &kept);
 
     if (error != 0)
         return error;
-    error = domus_ask(stack, kv_switchboard, type, &kept, then);
+    error = domus_ask(stack, to, type, &kept, then);
     if (error != DOMUS_PARKED)
         domus_resp_command_type.release(&kept);
     return error;
@@ -166,7 +166,7 @@ int kv_serve_subscribe(domus_stack *stack, void *self, const void *payload)
         return error == -ENOSPC ? kv_error(stack, "ERR too many subscribers") : error;
     }
     memcpy(domus_frame(stack), &command, sizeof command);
-    return ask(stack, &kv_subscribe_type, command, take_subscribed);
+    return ask(stack, kv_switchboard, &kv_subscribe_type, command, take_subscribed);
 }
 
 /* --- unsubscribing ---------------------------------------------------------------------------- */
@@ -242,7 +242,7 @@ int kv_serve_unsubscribe(domus_stack *stack, void *self, const void *payload)
     if (session->subscriber == NULL)
         return end_unsubscribe(stack, session, command);
     memcpy(domus_frame(stack), &command, sizeof command);
-    return ask(stack, &kv_unsubscribe_type, command, take_unsubscribed);
+    return ask(stack, kv_switchboard, &kv_unsubscribe_type, command, take_unsubscribed);
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
@@ -327,8 +327,8 @@ int kv_serve_publish(domus_stack *stack, void *self, const void *payload)
     const struct kv_session *session = self;
 
     if (session->subscriber == NULL)
-        return domus_forward(stack, kv_switchboard);
-    return ask(stack, &kv_publish_type, payload, take_published);
+        return domus_forward(stack, kv_publisher());
+    return ask(stack, kv_publisher(), &kv_publish_type, payload, take_published);
 }
 
 int kv_serve_pubsub(domus_stack *stack, void *self, const void *payload)

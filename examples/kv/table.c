@@ -47,6 +47,12 @@ static inline uint64_t mix(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+void kv_hash_seed_by(const char *text)
+{
+    seed = UINT64_C(0x589965cc75374cc3); /* the hash of the text is the next seed */
+    seed = kv_hash(text, (uint32_t)strlen(text));
+}
+
 /* One product tells apart what differs in a few bits of one byte (f1, f2 ...) by eight bits of the
  * seed alone: with one seed in a hundred a dozen such keys share a bucket. So there are two. */
 static inline uint64_t mix_last(uint64_t hash)

@@ -55,8 +55,8 @@ static int grow(struct kv_transaction *transaction)
     return 0;
 }
 
-static int put(struct kv_transaction *transaction, const domus_resp_command *command,
-               const struct kv_command *row)
+int kv_transaction_put(struct kv_transaction *transaction, const domus_resp_command *command,
+                       const struct kv_command *row)
 {
     struct kv_queued queued = {.row = row};
 
@@ -96,7 +96,7 @@ int kv_transaction_take(domus_stack *stack, struct kv_session *session,
         return kv_answer(stack, &domus_resp_simple_type, &(domus_resp_simple){"QUEUED"});
     if (!kv_transaction_charge(transaction, bytes))
         return refuse(stack, session, "ERR the transactions of all clients are too large");
-    int error = put(transaction, command, row);
+    int error = kv_transaction_put(transaction, command, row);
     if (error != 0) {
         transaction->is_wrong = true;
         return error;
@@ -208,7 +208,7 @@ static int publish(domus_stack *stack, struct kv_transaction *transaction)
         int error = kv_command_keep(&queued->command, &kept);
         if (error != 0)
             return error;
-        error = domus_ask_add(stack, kv_switchboard, &domus_resp_command_type, &kept, 0, i);
+        error = domus_ask_add(stack, kv_publisher(), &domus_resp_command_type, &kept, 0, i);
         if (error != 0) {
             domus_resp_command_type.release(&kept);
             return error;

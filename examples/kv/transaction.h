@@ -35,6 +35,9 @@ struct kv_transaction {
 /* Count bytes that a transaction is about to queue. Returns false if all transactions together have
  * no room for them. */
 bool kv_transaction_charge(struct kv_transaction *transaction, uint64_t bytes);
+/* Put a command at the end of the queue, which keeps it. Returns 0; -ENOMEM. */
+int kv_transaction_put(struct kv_transaction *transaction, const domus_resp_command *command,
+                       const struct kv_command *row);
 void kv_transaction_free(struct kv_transaction *transaction);
 
 /* An ask of a shard; its payload is a pointer to a transaction, which it owns. */

@@ -16,7 +16,6 @@
 
 #define FOR_EVER_MS (UINT64_C(3650) * 86400 * 1000) /* ten years and more are for ever */
 #define MS_NS       UINT64_C(1000000)
-#define UNBLOCKED   "UNBLOCKED force unblock from blocking operation, the server is shutting down"
 #define BY_CLIENT   "UNBLOCKED client unblocked via CLIENT UNBLOCK"
 
 struct kv_waiter {
@@ -126,7 +125,7 @@ static int wait(struct kv_call *call, const struct kv_wish *wish, domus_slice to
     struct kv_client *client;
 
     if (store->is_ending)
-        return kv_error(call->stack, UNBLOCKED);
+        return kv_error(call->stack, KV_UNBLOCKED);
     int error = kv_client_find_or_add(call->stack, store, domus_sender(call->stack), &client);
     if (error != 0)
         return error;
@@ -348,11 +347,12 @@ int kv_unblock(domus_stack *stack, void *self, const void *payload)
     const struct kv_unblock *unblock = payload;
     struct kv_store *store = self;
     struct kv_client *client = kv_client_find(store, unblock->who);
-    domus_resp_error error = domus_resp_error_text("%s", BY_CLIENT);
+    domus_resp_error error =
+        domus_resp_error_text("%s", unblock->why == KV_BY_END ? KV_UNBLOCKED : BY_CLIENT);
 
     if (client == NULL || client->waiter == NULL)
         return kv_integer(stack, 0);
-    if (unblock->by_error)
+    if (unblock->why != KV_BY_TIME)
         (void)domus_kept_reply(stack, client->waiter->kept, &domus_resp_error_type, &error);
     else
         (void)domus_kept_reply(stack, client->waiter->kept, &domus_resp_null_array_type, NULL);
@@ -396,7 +396,7 @@ int kv_client_down(domus_stack *stack, void *self, const void *payload)
 
 static void refuse(domus_stack *stack, struct kv_store *store, struct kv_client *client)
 {
-    domus_resp_error error = domus_resp_error_text("%s", UNBLOCKED);
+    domus_resp_error error = domus_resp_error_text("%s", KV_UNBLOCKED);
 
     (void)store;
     if (client->waiter != NULL)
@@ -416,18 +416,24 @@ int kv_wait_end(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
+void kv_wait_put_back(domus_stack *stack, struct kv_store *store, struct kv_gift *gift)
+{
+    struct kv_call call = {.stack = stack, .store = store};
+
+    kv_put_back(&call, gift);
+    if (store->observed != NULL)
+        kv_observed_note(store, call.hash, call.key);
+    kv_gift_free(gift);
+}
+
 void kv_wait_take_returned(domus_stack *stack, struct kv_store *store)
 {
     struct kv_gift *next;
     struct kv_gift *gift = kv_gifts_returned(store->index);
 
     for (; gift != NULL; gift = next) {
-        struct kv_call call = {.stack = stack, .store = store};
         next = gift->next;
-        kv_put_back(&call, gift);
-        if (store->observed != NULL)
-            kv_observed_note(store, call.hash, call.key);
-        kv_gift_free(gift);
+        kv_wait_put_back(stack, store, gift);
     }
     kv_wait_serve(stack, store);
 }

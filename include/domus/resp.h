@@ -18,7 +18,9 @@
  *
  * What cannot be RESP gets the error of redis-server ("-ERR Protocol error: ..."), and then the
  * channel is closed. A request that fails gets an error that says why: -ENOMEM becomes "-OOM ...",
- * -EBUSY and -ENOBUFS "-BUSY ...", all others "-ERR ...".
+ * -EBUSY and -ENOBUFS "-BUSY ...", -EHOSTDOWN "-CLUSTERDOWN ...", -ESTALE "-TRYAGAIN ...", all
+ * others
+ * "-ERR ...".
  *
  * **A client** (DOMUS_ROLE_CLIENT) asks its channel with a domus_resp_command, and gets a
  * domus_resp_reply, which is read with a domus_resp_reader. An error of the server is such a reply,

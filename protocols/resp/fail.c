@@ -52,6 +52,13 @@ int domi_resp_fail(domus_wire *wire, domi_resp_state *state, uint64_t id, const 
         return domus_wire_append_text(wire, "-BUSY the server is busy, try again later\r\n");
     case ETIMEDOUT:
         return domus_wire_append_text(wire, "-ERR timed out\r\n");
+    case EMSGSIZE:
+        return domus_wire_append_text(wire, "-ERR the command or its answer is too large\r\n");
+    case EHOSTDOWN: /* the words of Redis' clusters, after which clients try again */
+        return domus_wire_append_text(
+            wire, "-CLUSTERDOWN the node that has to answer cannot be reached\r\n");
+    case ESTALE:
+        return domus_wire_append_text(wire, "-TRYAGAIN the actor that has to answer has ended\r\n");
     case EACCES:
     case EPERM:
         return domus_wire_append_text(wire, "-NOPERM this command is not allowed\r\n");

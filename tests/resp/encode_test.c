@@ -381,7 +381,10 @@ START_TEST(failed_request_gets_an_error)
     fails(-EBUSY, "-BUSY the server is busy, try again later\r\n");
     fails(-ENOBUFS, "-BUSY the server is busy, try again later\r\n");
     fails(-EPERM, "-NOPERM this command is not allowed\r\n");
-    fails(-ESTALE, "-ERR internal error (ESTALE)\r\n");
+    fails(-EMSGSIZE, "-ERR the command or its answer is too large\r\n");
+    fails(-EHOSTDOWN, "-CLUSTERDOWN the node that has to answer cannot be reached\r\n");
+    fails(-ESTALE, "-TRYAGAIN the actor that has to answer has ended\r\n");
+    fails(-ENXIO, "-ERR internal error (ENXIO)\r\n");
     fails(-54321, "-ERR internal error (unknown)\r\n");
     ck_assert_int_eq(domus_stage_kit_fail(resp.kit, DOMUS_NO_ID, NULL, -ENOMEM), 0);
     ck_assert_str_eq(domt_codec_sent(&resp), "-OOM out of memory\r\n");

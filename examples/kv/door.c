@@ -1,0 +1,145 @@
+/* How a door finds its shard, and passes messages on to it. */
+#include "door.h"
+
+#include "desk.h"
+#include "gift.h"
+#include "legacy.h"
+#include "transaction.h"
+#include "travel.h"
+#include "wait.h"
+#include "watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define SEARCH_NS UINT64_C(10000000000) /* longer than any node is waited for */
+#define PAUSE_NS  UINT64_C(200000000)   /* after a search that has failed */
+
+#define KV_TOO_FAR                                                                                 \
+    "ERR the command is larger than 500 KiB, and its keys are on another node of the cluster"
+#define KV_UNLIKE "ERR kv.shards and kv.hashKey are not the same on all nodes of the cluster"
+
+static void shut(domus_stack *stack, struct kv_door *door)
+{
+    if (door->is_open)
+        (void)domus_unwatch(stack, door->down);
+    door->is_open = false;
+}
+
+/* The shard has told where it is. */
+static int open_to(domus_stack *stack, struct kv_door *door, domus_address to)
+{
+    int error = domus_watch_actor(stack, to, &door->down);
+
+    if (error != 0)
+        return error;
+    door->to = to;
+    door->is_open = true;
+    door->is_remote = domus_address_is_remote(to);
+    door->error = 0;
+    return 0;
+}
+
+static int found(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct kv_door *door = self;
+    int error = answer->error;
+
+    if (error == 0 && answer->type != &kv_here_type)
+        return kv_error(stack, KV_UNLIKE);
+    if (error == 0)
+        error = open_to(stack, door, ((const struct kv_here *)answer->payload)->shard);
+    if (error == 0)
+        return domus_forward(stack, door->to);
+    door->error = error;
+    door->failed_ns = domus_now_ns(stack);
+    return error;
+}
+
+/* Only a shard that lives here is evacuated. */
+static int found_to_leave(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct kv_door *door = self;
+
+    if (answer->error != 0 || answer->type != &kv_here_type)
+        return answer->error != 0 ? answer->error : -EPROTO;
+    domus_address shard = ((const struct kv_here *)answer->payload)->shard;
+    if (!door->is_open)
+        (void)open_to(stack, door, shard);
+    return domus_address_is_remote(shard) ? kv_ok(stack) : domus_forward(stack, shard);
+}
+
+/* Look for the shard, and go on with the message that is handled. All others wait. */
+static int search(domus_stack *stack, struct kv_door *door, domus_resumed *then)
+{
+    struct kv_lookup lookup;
+    char key[16];
+
+    if (door->error != 0 && domus_now_ns(stack) - door->failed_ns < PAUSE_NS)
+        return door->error;
+    int error = domus_barrier(stack);
+    if (error != 0)
+        return error;
+    kv_lookup_fill(&lookup);
+    snprintf(key, sizeof key, "%u", door->shard);
+    return domus_grain_ask_within(stack, door->grains, key, &kv_lookup_type, &lookup, SEARCH_NS,
+                                  then);
+}
+
+static int pass(domus_stack *stack, void *self, const void *payload)
+{
+    struct kv_door *door = self;
+
+    (void)payload;
+    if (door->is_open) {
+        int error = domus_forward(stack, door->to);
+        if (error != -ESTALE && error != -EHOSTDOWN)
+            return error;
+        shut(stack, door);
+    }
+    return search(stack, door, found);
+}
+
+static int evacuate(domus_stack *stack, void *self, const void *payload)
+{
+    struct kv_door *door = self;
+
+    (void)payload;
+    if (!door->is_open)
+        return search(stack, door, found_to_leave);
+    return door->is_remote ? kv_ok(stack) : domus_forward(stack, door->to);
+}
+
+static int pass_command(domus_stack *stack, void *self, const void *payload)
+{
+    const struct kv_door *door = self;
+
+    if (door->is_remote && ((const domus_resp_command *)payload)->bytes.size > KV_TRAVEL_MAX)
+        return kv_error(stack, KV_TOO_FAR);
+    return pass(stack, self, payload);
+}
+
+static int hear_down(domus_stack *stack, void *self, const void *payload)
+{
+    struct kv_door *door = self;
+
+    (void)stack;
+    if (domus_address_equals(((const domus_down *)payload)->who, door->to))
+        door->is_open = false;
+    return 0;
+}
+
+const domus_behaviour kv_door = {
+    .name = "door",
+    .state_size = sizeof(struct kv_door),
+    .on = (const domus_on[]){{&domus_resp_command_type, pass_command, 0},
+                             {&kv_question_type, pass, 0},
+                             {&kv_exec_type, pass, 0},
+                             {&kv_unwatch_type, pass, 0},
+                             {&kv_unblock_type, pass, 0},
+                             {&kv_leave_type, pass, 0},
+                             {&kv_gift_type, pass, 0},
+                             {&kv_evacuate_type, evacuate, 0},
+                             {&domus_down_type, hear_down, 0},
+                             {NULL, NULL, 0}},
+};

@@ -1,0 +1,227 @@
+/* Messages to clients of other nodes. A node has one exchange, by which all PUBLISH go: it asks its
+ * own switchboard, and an envoy on each other node, which forwards to the switchboard there; and it
+ * adds up the receivers. So the messages of a client come to each subscriber in their order, and
+ * the subscribers of one node get those of all clients in one order.
+ *
+ * An envoy is spawned by the exchange (domus_cluster_spawn()), and ends when that is gone. */
+#include "nodes.h"
+#include "pubsub.h"
+#include "travel.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define LOOK_NS   UINT64_C(200000000)
+#define SPAWN_NS  UINT64_C(5000000000)
+#define OWN       UINT64_C(0) /* the tag of the ask of this node's switchboard; others: the node */
+#define PEERS_MAX 64u
+
+domus_address kv_exchange;
+
+/* Another node. */
+struct peer {
+    domus_node node;
+    domus_address envoy; /* nobody's: there is none yet */
+    bool is_up;
+};
+
+struct exchange {
+    struct peer peers[PEERS_MAX];
+    uint32_t count;
+    bool spawns; /* an envoy is being spawned at `spawns_at` */
+    uint64_t spawns_at;
+};
+
+static const domus_type look_type = {.name = "look"};
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+static struct peer *find(struct exchange *exchange, uint64_t id)
+{
+    for (uint32_t i = 0; i < exchange->count; i++) {
+        if (exchange->peers[i].node.id == id)
+            return &exchange->peers[i];
+    }
+    return NULL;
+}
+
+/* Note which nodes there are, and forget the others. */
+static void note_nodes(struct exchange *exchange)
+{
+    domus_node_info nodes[PEERS_MAX + 1];
+    uint32_t count = domus_cluster_nodes(kv_cluster, nodes, PEERS_MAX + 1);
+    struct exchange old = *exchange;
+
+    exchange->count = 0;
+    for (uint32_t i = 0; i < count && i < PEERS_MAX + 1; i++) {
+        if (nodes[i].is_here || nodes[i].state == DOMUS_NODE_ENDED)
+            continue;
+        const struct peer *known = find(&old, nodes[i].node.id);
+        struct peer *peer = &exchange->peers[exchange->count++];
+        *peer = known != NULL ? *known : (struct peer){.node = nodes[i].node};
+        peer->is_up = nodes[i].state == DOMUS_NODE_UP;
+    }
+}
+
+static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct exchange *exchange = self;
+    struct peer *peer = find(exchange, exchange->spawns_at);
+
+    (void)stack;
+    exchange->spawns = false;
+    if (answer->error == 0 && peer != NULL)
+        peer->envoy = ((const domus_cluster_spawned *)answer->payload)->address;
+    return 0;
+}
+
+/* Look for new nodes. An envoy is spawned for one of them at a time. */
+static int look(domus_stack *stack, void *self, const void *payload)
+{
+    struct exchange *exchange = self;
+
+    (void)payload;
+    (void)domus_after(stack, LOOK_NS, &look_type, NULL, NULL);
+    note_nodes(exchange);
+    for (uint32_t i = 0; i < exchange->count && !exchange->spawns; i++) {
+        const struct peer *peer = &exchange->peers[i];
+        if (!peer->is_up || peer->envoy.house != NULL)
+            continue;
+        exchange->spawns = true;
+        exchange->spawns_at = peer->node.id;
+        int error =
+            domus_cluster_spawn(stack, peer->node, KV_ENVOY, NULL, NULL, SPAWN_NS, hear_spawned);
+        exchange->spawns = error == DOMUS_PARKED;
+        return error;
+    }
+    return 0;
+}
+
+/* --- publishing ------------------------------------------------------------------------------- */
+
+static int ask(domus_stack *stack, domus_address to, const domus_resp_command *command,
+               uint64_t tag)
+{
+    domus_resp_command kept;
+    int error = kv_command_keep(command, &kept);
+
+    if (error != 0)
+        return error;
+    error = domus_ask_add(stack, to, &kv_publish_type, &kept, 0, tag);
+    if (error != 0)
+        domus_resp_command_type.release(&kept);
+    return error;
+}
+
+/* Add up the receivers. Nodes that do not answer have none. */
+static int add_up(struct exchange *exchange, const domus_answer *answers,
+                  struct kv_published *ret_sum)
+{
+    *ret_sum = (struct kv_published){0};
+    for (; answers != NULL; answers = answers->next) {
+        const struct kv_published *published = answers->payload;
+        if (answers->error == 0) {
+            ret_sum->receivers += published->receivers;
+            if (answers->tag == OWN)
+                ret_sum->number = published->number;
+            continue;
+        }
+        struct peer *peer = find(exchange, answers->tag);
+        if (peer != NULL && answers->error == -ESTALE)
+            peer->envoy = (domus_address){NULL, 0};
+        if (answers->tag == OWN)
+            return answers->error;
+    }
+    return 0;
+}
+
+static int answer_command(domus_stack *stack, void *self, const domus_answer *answers)
+{
+    struct kv_published sum;
+    int error = add_up(self, answers, &sum);
+
+    return error != 0 ? error : kv_integer(stack, sum.receivers);
+}
+
+static int answer_publish(domus_stack *stack, void *self, const domus_answer *answers)
+{
+    struct kv_published sum;
+    int error = add_up(self, answers, &sum);
+
+    return error != 0 ? error : domus_reply(stack, &kv_published_type, &sum);
+}
+
+static int publish(domus_stack *stack, struct exchange *exchange, const domus_resp_command *command,
+                   domus_resumed *then)
+{
+    uint32_t asked = 0;
+
+    for (uint32_t i = 0; i < exchange->count; i++) {
+        const struct peer *peer = &exchange->peers[i];
+        if (!peer->is_up || peer->envoy.house == NULL)
+            continue;
+        if (command->bytes.size > KV_TRAVEL_MAX)
+            return -EMSGSIZE;
+        asked += ask(stack, peer->envoy, command, peer->node.id) == 0;
+    }
+    if (asked == 0)
+        return domus_forward(stack, kv_switchboard);
+    int error = ask(stack, kv_switchboard, command, OWN);
+    return error != 0 ? error : domus_wait_all(stack, then);
+}
+
+static int take_command(domus_stack *stack, void *self, const void *payload)
+{
+    return publish(stack, self, payload, answer_command);
+}
+
+static int take_publish(domus_stack *stack, void *self, const void *payload)
+{
+    return publish(stack, self, payload, answer_publish);
+}
+
+static int mount(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_after(stack, LOOK_NS, &look_type, NULL, NULL);
+}
+
+const domus_behaviour kv_exchange_behaviour = {
+    .name = "exchange",
+    .state_size = sizeof(struct exchange),
+    .on = (const domus_on[]){{&domus_resp_command_type, take_command, 0},
+                             {&kv_publish_type, take_publish, 0},
+                             {&look_type, look, 0},
+                             {NULL, NULL, 0}},
+    .on_mount = mount,
+};
+
+/* --- envoys ----------------------------------------------------------------------------------- */
+
+struct envoy {
+    bool watches; /* the exchange that it works for */
+};
+
+static int pass(domus_stack *stack, void *self, const void *payload)
+{
+    struct envoy *envoy = self;
+
+    (void)payload;
+    if (!envoy->watches)
+        envoy->watches = domus_watch_actor(stack, domus_sender(stack), NULL) == 0;
+    return domus_forward(stack, kv_switchboard);
+}
+
+static int hear_down(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_stop(stack, domus_self(stack));
+}
+
+const domus_behaviour kv_envoy = {
+    .name = "envoy",
+    .state_size = sizeof(struct envoy),
+    .on = (const domus_on[]){{&kv_publish_type, pass, 0},
+                             {&domus_down_type, hear_down, 0},
+                             {NULL, NULL, 0}},
+};

@@ -1,0 +1,121 @@
+/* The slots of legacies. A slot is one pointer, which is exchanged: who has taken it out owns it.
+ */
+#include "legacy.h"
+
+#include "desk.h"
+#include "trash.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define KEPT_NS UINT64_C(30000000000) /* a legacy that nobody fetches is kept for so long */
+#define WAKE_NS UINT64_C(1000000000)  /* between two messages that make the next life begin */
+
+static _Atomic(struct kv_legacy *) slots[KV_SHARDS_MAX];
+static _Atomic uint32_t carried[KV_SHARDS_MAX]; /* legacies of the shard that porters have */
+/* When the one in the slot was left, and when the next life was last asked for. Relaxed: a hint. */
+static _Atomic uint64_t left_ns[KV_SHARDS_MAX], woken_ns[KV_SHARDS_MAX];
+
+struct kv_legacy *kv_legacy_take(uint32_t shard)
+{
+    /* It pairs with the exchange that has put it there. */
+    return atomic_exchange_explicit(&slots[shard], NULL, memory_order_seq_cst);
+}
+
+struct kv_legacy *kv_legacy_carry(uint32_t shard)
+{
+    struct kv_legacy *legacy;
+
+    /* Both in one order for all threads: who finds the slot empty because of this one sees its
+     * count. */
+    atomic_fetch_add_explicit(&carried[shard], 1, memory_order_seq_cst);
+    legacy = kv_legacy_take(shard);
+    if (legacy == NULL)
+        atomic_fetch_sub_explicit(&carried[shard], 1, memory_order_seq_cst);
+    return legacy;
+}
+
+void kv_legacy_set_down(uint32_t shard)
+{
+    atomic_fetch_sub_explicit(&carried[shard], 1, memory_order_seq_cst);
+}
+
+bool kv_legacy_is_carried(uint32_t shard)
+{
+    return atomic_load_explicit(&carried[shard], memory_order_seq_cst) != 0;
+}
+
+void kv_legacy_give_back(uint32_t shard, struct kv_legacy *legacy)
+{
+    while (legacy != NULL) {
+        atomic_store_explicit(&left_ns[shard], legacy->left_ns, memory_order_relaxed);
+        struct kv_legacy *other =
+            atomic_exchange_explicit(&slots[shard], legacy, memory_order_acq_rel);
+        if (other == NULL || other->fence <= legacy->fence) {
+            kv_legacy_free(other);
+            return;
+        }
+        legacy = other; /* of a later life: it goes in again */
+    }
+}
+
+void kv_legacy_free(struct kv_legacy *legacy)
+{
+    if (legacy == NULL)
+        return;
+    kv_table_clear(&legacy->table, &legacy->memory);
+    free(legacy);
+}
+
+bool kv_legacy_put(struct kv_store *store, uint64_t fence, uint64_t now_ns)
+{
+    struct kv_legacy *legacy = malloc(sizeof *legacy);
+
+    if (legacy == NULL)
+        return false;
+    while (kv_trash_step(&store->memory))
+        ;
+    *legacy = (struct kv_legacy){.table = store->table,
+                                 .memory = store->memory,
+                                 .expiring = store->expiring,
+                                 .fence = fence,
+                                 .left_ns = now_ns};
+    store->table = (struct kv_table){0};
+    store->memory = (struct kv_memory){.bytes_max = store->memory.bytes_max};
+    atomic_store_explicit(&woken_ns[store->index], 0, memory_order_relaxed);
+    store->expiring = 0;
+    kv_legacy_give_back(store->index, legacy);
+    return true;
+}
+
+/* An empty one is left, too: it says that what earlier lives have left is out of date. */
+bool kv_legacy_leave(const domus_stack *stack, struct kv_store *store)
+{
+    return store->fence != 0 && !store->is_partial &&
+           kv_legacy_put(store, store->fence, domus_now_ns(stack));
+}
+
+static void wake(domus_stack *stack, uint32_t shard, uint64_t now_ns)
+{
+    const struct kv_question question = {.kind = KV_ASK_FIGURES};
+
+    if (now_ns - atomic_load_explicit(&woken_ns[shard], memory_order_relaxed) < WAKE_NS)
+        return;
+    atomic_store_explicit(&woken_ns[shard], now_ns, memory_order_relaxed);
+    /* Nobody waits for the answer. */
+    (void)domus_ask_add(stack, kv_shards[shard], &kv_question_type, &question, 0, 0);
+}
+
+void kv_legacy_look(domus_stack *stack)
+{
+    uint64_t now_ns = domus_now_ns(stack);
+
+    for (uint32_t i = 0; i < kv_shard_count; i++) {
+        if (atomic_load_explicit(&slots[i], memory_order_relaxed) == NULL)
+            continue;
+        if (now_ns - atomic_load_explicit(&left_ns[i], memory_order_relaxed) > KEPT_NS)
+            kv_legacy_free(kv_legacy_take(i));
+        else
+            wake(stack, i, now_ns);
+    }
+}

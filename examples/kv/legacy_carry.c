@@ -1,0 +1,246 @@
+/* The porter: it makes commands of a legacy, and brings them piece by piece. */
+#include "legacy.h"
+
+#include "list.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Where the porter is in its legacy. */
+struct porter {
+    uint32_t shard;
+    struct kv_legacy *legacy;   /* NULL: none */
+    uint64_t at;                /* a bucket */
+    const struct kv_item *item; /* in it; NULL: the next bucket follows */
+    bool is_within;             /* the item is a list or a hash, of which some is done */
+    uint64_t left;              /* elements of the list */
+    struct kv_place place;      /* in the list */
+    uint64_t field_at;          /* a bucket of the hash */
+    domus_slice commands;       /* whose bytes from `sent` on follow */
+    uint32_t sent;
+};
+
+static void release_piece(void *payload)
+{
+    domus_slice_free(((struct kv_piece_of_legacy *)payload)->bytes);
+}
+
+const domus_type kv_fetch_type = {.name = "fetch", .size = sizeof(struct kv_fetch)};
+const domus_type kv_legacy_piece_type = {
+    .name = "piece of legacy", .size = sizeof(struct kv_piece_of_legacy), .release = release_piece};
+const domus_type kv_drop_type = {.name = "drop legacy"};
+
+/* --- commands --------------------------------------------------------------------------------- */
+
+static void add_text(domus_resp_builder *builder, const char *text)
+{
+    (void)domus_resp_add_bulk(builder, text, strlen(text));
+}
+
+static void add_bytes(domus_resp_builder *builder, domus_resp_bytes bytes)
+{
+    (void)domus_resp_add_bulk(builder, bytes.data, bytes.size);
+}
+
+/* Begin a command of `count` arguments with its name and the key. */
+static void begin_command(domus_resp_builder *builder, uint32_t count, const char *name,
+                          const struct kv_item *item)
+{
+    (void)domus_resp_add_array(builder, count);
+    add_text(builder, name);
+    (void)domus_resp_add_bulk(builder, item->bytes, item->key_size);
+}
+
+static bool is_full(const domus_resp_builder *builder)
+{
+    return builder->bytes.size >= KV_LEGACY_PIECE || builder->bytes.error != 0;
+}
+
+static void add_string(domus_resp_builder *builder, const struct kv_item *item)
+{
+    begin_command(builder, 3, "SET", item);
+    add_bytes(builder, kv_item_string(item));
+}
+
+/* Add elements of a list until the piece is full. Returns whether there are more. */
+static bool add_elements(struct porter *porter, domus_resp_builder *builder)
+{
+    const struct kv_list *list = porter->item->list;
+
+    if (!porter->is_within) {
+        porter->left = list->count;
+        porter->place = kv_list_seek(list, 0);
+    }
+    for (; porter->left != 0 && !is_full(builder); porter->left--) {
+        begin_command(builder, 3, "RPUSH", porter->item);
+        add_bytes(builder, kv_list_at(porter->place));
+        porter->place = kv_list_next(porter->place);
+    }
+    return porter->left != 0;
+}
+
+/* The same for fields of a hash, by whole buckets. */
+static bool add_fields(struct porter *porter, domus_resp_builder *builder)
+{
+    const struct kv_table *fields = porter->item->fields;
+
+    if (!porter->is_within)
+        porter->field_at = 0;
+    for (; porter->field_at < kv_table_buckets(fields) && !is_full(builder); porter->field_at++) {
+        for (const struct kv_item *field = kv_table_bucket(fields, porter->field_at); field != NULL;
+             field = field->next) {
+            begin_command(builder, 4, "HSET", porter->item);
+            (void)domus_resp_add_bulk(builder, field->bytes, field->key_size);
+            add_bytes(builder, kv_item_string(field));
+        }
+    }
+    return porter->field_at < kv_table_buckets(fields);
+}
+
+static void add_expiry(domus_resp_builder *builder, const struct kv_item *item, uint64_t now_ms)
+{
+    char text[24];
+
+    if (item->expires_ms == 0)
+        return;
+    snprintf(text, sizeof text, "%" PRIu64, item->expires_ms - now_ms);
+    begin_command(builder, 3, "PEXPIRE", item);
+    add_text(builder, text);
+}
+
+/* Go to the next item, if there is one. */
+static bool find_item(struct porter *porter)
+{
+    const struct kv_table *table = &porter->legacy->table;
+
+    while (porter->item == NULL && porter->at < kv_table_buckets(table))
+        porter->item = kv_table_bucket(table, porter->at++);
+    return porter->item != NULL;
+}
+
+/* Make the next commands. */
+static int make_commands(struct porter *porter, uint64_t now_ms)
+{
+    domus_resp_builder builder = {.version = 0};
+    domus_resp_reply reply = {.values = 0};
+
+    while (!is_full(&builder) && find_item(porter)) {
+        const struct kv_item *item = porter->item;
+        bool is_over = item->expires_ms != 0 && item->expires_ms <= now_ms;
+        if (item->kind == KV_LIST && !is_over)
+            porter->is_within = add_elements(porter, &builder);
+        else if (item->kind == KV_HASH && !is_over)
+            porter->is_within = add_fields(porter, &builder);
+        else if (!is_over)
+            add_string(&builder, item);
+        if (porter->is_within)
+            continue;
+        if (!is_over)
+            add_expiry(&builder, item, now_ms);
+        porter->item = item->next;
+    }
+    if (builder.values == 0 && builder.bytes.error == 0)
+        return 0;
+    int error = domus_resp_end(&builder, &reply);
+    porter->commands = reply.bytes;
+    porter->sent = 0;
+    return error;
+}
+
+/* --- the actor ---------------------------------------------------------------------------------
+ */
+
+static int look(domus_stack *stack, struct porter *porter, const struct kv_fetch *fetch)
+{
+    struct kv_piece_of_legacy piece = {.ends_commands = true};
+
+    if (fetch->shard >= kv_shard_count || porter->legacy != NULL)
+        return -EINVAL;
+    int error = domus_watch_actor(stack, domus_sender(stack), NULL);
+    if (error != 0)
+        return error;
+    porter->shard = fetch->shard;
+    porter->legacy = kv_legacy_carry(fetch->shard);
+    if (porter->legacy == NULL && kv_legacy_is_carried(fetch->shard))
+        return -EAGAIN; /* a porter of a life that has ended brings it back in a moment */
+    piece.fence = porter->legacy != NULL ? porter->legacy->fence : 0;
+    return domus_reply(stack, &kv_legacy_piece_type, &piece);
+}
+
+static int bring(domus_stack *stack, void *self, const void *payload)
+{
+    const struct kv_fetch *fetch = payload;
+    struct porter *porter = self;
+    int error = 0;
+
+    if (fetch->looks)
+        return look(stack, porter, fetch);
+    if (porter->legacy == NULL)
+        return -ENOENT;
+    if (porter->sent == porter->commands.size) {
+        domus_slice_free(porter->commands);
+        porter->commands = (domus_slice){NULL, 0, 0};
+        porter->sent = 0;
+        error = make_commands(porter, domus_now_ns(stack) / 1000000);
+    }
+    if (error != 0)
+        return error;
+    struct kv_piece_of_legacy piece = {.fence = porter->legacy->fence};
+    uint32_t size = porter->commands.size - porter->sent;
+    size = size < KV_LEGACY_PIECE ? size : KV_LEGACY_PIECE;
+    domus_slice part = porter->commands;
+    part.offset += porter->sent;
+    part.size = size;
+    error = domus_slice_keep(part, &piece.bytes);
+    if (error != 0)
+        return error;
+    porter->sent += size;
+    piece.ends_commands = porter->sent == porter->commands.size;
+    piece.ends_all = piece.ends_commands && !find_item(porter);
+    error = domus_reply(stack, &kv_legacy_piece_type, &piece);
+    if (error != 0)
+        domus_slice_free(piece.bytes);
+    return error;
+}
+
+static int drop(domus_stack *stack, void *self, const void *payload)
+{
+    struct porter *porter = self;
+
+    (void)payload;
+    kv_legacy_free(porter->legacy);
+    if (porter->legacy != NULL)
+        kv_legacy_set_down(porter->shard);
+    porter->legacy = NULL;
+    return domus_stop(stack, domus_self(stack));
+}
+
+/* The shard that has fetched is gone before it had all: another life may fetch it. */
+static int hear_down(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_stop(stack, domus_self(stack));
+}
+
+static void stop(domus_stack *stack, void *self)
+{
+    struct porter *porter = self;
+
+    (void)stack;
+    domus_slice_free(porter->commands);
+    kv_legacy_give_back(porter->shard, porter->legacy);
+    if (porter->legacy != NULL)
+        kv_legacy_set_down(porter->shard);
+}
+
+const domus_behaviour kv_porter = {
+    .name = "porter",
+    .state_size = sizeof(struct porter),
+    .on = (const domus_on[]){{&kv_fetch_type, bring, 0},
+                             {&kv_drop_type, drop, 0},
+                             {&domus_down_type, hear_down, 0},
+                             {NULL, NULL, 0}},
+    .on_stop = stop,
+};

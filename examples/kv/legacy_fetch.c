@@ -1,0 +1,337 @@
+/* How the next life of a shard fetches what the last one has left. */
+#include "legacy.h"
+
+#include "trash.h"
+#include "travel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define NODES_MAX 64u
+#define ASK_NS    UINT64_C(5000000000)
+#define FEW       8u
+#define PAUSE_NS  UINT64_C(20000000)
+#define TRIES_MAX 100u
+
+struct kv_fetching {
+    domus_node nodes[NODES_MAX]; /* the others that are up */
+    uint32_t count, at;
+    uint32_t tries;        /* of asks of the porter that has to wait for another one */
+    struct kv_legacy *own; /* what was left on this node; NULL: nothing */
+    domus_address porter;  /* at node `at` */
+    domus_address best;    /* the porter with the latest legacy; nobody: none has one */
+    uint64_t best_fence;
+    bool keeps; /* this is a keeper, and no shard */
+    domus_appender commands;
+};
+
+static int ask_next_node(domus_stack *stack, struct kv_store *store);
+static int look_here_again(domus_stack *stack, void *self, const domus_answer *answer);
+
+/* --- commands --------------------------------------------------------------------------------- */
+
+/* Run one command, whose answer is thrown away. */
+static int run(domus_stack *stack, struct kv_store *store, const domus_resp_bytes *arguments,
+               uint32_t count)
+{
+    domus_resp_builder answer = {.version = 0};
+    domus_resp_command command;
+    int error = domus_resp_command_make(arguments, count, &command);
+
+    if (error != 0)
+        return error;
+    if (kv_may_run(&command)) {
+        kv_gather(&answer);
+        error =
+            kv_run_row(stack, store, &command, kv_command_find(domus_resp_argument(&command, 0)));
+        kv_gather(NULL);
+        domus_resp_drop(&answer);
+    } else {
+        error = -EPROTO;
+    }
+    domus_resp_command_type.release(&command);
+    return error;
+}
+
+/* Run all commands in the bytes. */
+static int run_all(domus_stack *stack, struct kv_store *store, domus_slice bytes)
+{
+    domus_resp_reader reader = {bytes, 0};
+    domus_resp_bytes arguments[FEW];
+    domus_resp_value value;
+    int error = 0;
+
+    while (error == 0 && reader.at < bytes.size) {
+        if (domus_resp_read(&reader, &value) != 1 || value.kind != DOMUS_RESP_ARRAY ||
+            value.count == 0 || value.count > FEW)
+            return -EPROTO;
+        uint32_t count = value.count;
+        for (uint32_t i = 0; i < count; i++) {
+            if (domus_resp_read(&reader, &value) != 1 || value.kind != DOMUS_RESP_BULK)
+                return -EPROTO;
+            arguments[i] = (domus_resp_bytes){domus_slice_data(value.text), value.text.size};
+        }
+        error = run(stack, store, arguments, count);
+    }
+    return error;
+}
+
+/* --- fetching ----------------------------------------------------------------------------------
+ */
+
+/* A keeper has all, or not: then it is still with the porter, which gives it back. */
+static int end_keeping(domus_stack *stack, struct kv_store *store, uint64_t fence, int error)
+{
+    if (error == 0 && !kv_legacy_put(store, fence, domus_now_ns(stack)))
+        error = -ENOMEM;
+    (void)domus_stop(stack, domus_self(stack));
+    return error != 0 ? error : kv_ok(stack);
+}
+
+/* The shard begins with what it has; or (-ECANCELED) it stops, and the next life fetches again. */
+static int end(domus_stack *stack, struct kv_store *store, int error)
+{
+    struct kv_fetching *fetching = store->fetching;
+
+    store->fetching = NULL;
+    store->is_partial = error == -ECANCELED;
+    if (store->is_partial || (fetching->keeps && error != 0))
+        (void)domus_stop(stack, fetching->best);
+    else if (fetching->best_fence != 0)
+        (void)domus_notice(stack, fetching->best, &kv_drop_type, NULL);
+    kv_legacy_give_back(store->index, fetching->own);
+    domus_append_drop(&fetching->commands);
+    bool keeps = fetching->keeps;
+    uint64_t fence = fetching->best_fence;
+    free(fetching);
+    if (keeps)
+        return end_keeping(stack, store, fence, error);
+    kv_room_note(store);
+    return 0;
+}
+
+/* Run what was fetched so far. */
+static int run_fetched(domus_stack *stack, struct kv_store *store)
+{
+    domus_slice commands;
+    int error = domus_append_end(&store->fetching->commands, &commands);
+
+    if (error != 0)
+        return error;
+    kv_store_begin(stack, store);
+    error = run_all(stack, store, commands);
+    domus_slice_free(commands);
+    return error;
+}
+
+static int take_piece(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct kv_store *store = self;
+    struct kv_fetching *fetching = store->fetching;
+    const struct kv_piece_of_legacy *piece = answer->payload;
+    int error = answer->error;
+
+    if (error == 0 && answer->type != &kv_legacy_piece_type)
+        error = -EPROTO;
+    if (error == 0)
+        error =
+            domus_append(&fetching->commands, domus_slice_data(piece->bytes), piece->bytes.size);
+    if (error == 0 && piece->ends_commands)
+        error = run_fetched(stack, store);
+    if (error == 0 && !piece->ends_all) {
+        const struct kv_fetch next = {.shard = store->index};
+        return domus_ask_within(stack, fetching->best, &kv_fetch_type, &next, ASK_NS, take_piece);
+    }
+    return end(stack, store, error);
+}
+
+/* All nodes have been asked. */
+static int fetch_best(domus_stack *stack, struct kv_store *store)
+{
+    struct kv_fetching *fetching = store->fetching;
+    struct kv_legacy *own = fetching->own;
+    const struct kv_fetch next = {.shard = store->index};
+
+    if (own != NULL && own->fence >= fetching->best_fence) {
+        uint64_t bytes_max = store->memory.bytes_max;
+        store->table = own->table;
+        store->memory = own->memory;
+        store->memory.bytes_max = bytes_max;
+        store->expiring = own->expiring;
+        free(own);
+        fetching->own = NULL;
+        kv_store_begin(stack, store);
+        return end(stack, store, 0);
+    }
+    kv_legacy_free(own);
+    fetching->own = NULL;
+    if (fetching->best_fence == 0)
+        return end(stack, store, 0);
+    return domus_ask_within(stack, fetching->best, &kv_fetch_type, &next, ASK_NS, take_piece);
+}
+
+static int hear_what_is_there(domus_stack *stack, void *self, const domus_answer *answer);
+
+static int ask_porter(domus_stack *stack, const struct kv_store *store)
+{
+    const struct kv_fetch look = {.shard = store->index, .looks = true};
+
+    return domus_ask_within(stack, store->fetching->porter, &kv_fetch_type, &look, ASK_NS,
+                            hear_what_is_there);
+}
+
+static int ask_again(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    return answer->error != 0 ? end(stack, self, answer->error) : ask_porter(stack, self);
+}
+
+static int hear_what_is_there(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct kv_store *store = self;
+    struct kv_fetching *fetching = store->fetching;
+    const struct kv_piece_of_legacy *piece = answer->payload;
+
+    if (answer->error == -EAGAIN && fetching->tries++ < TRIES_MAX)
+        return domus_sleep(stack, PAUSE_NS, ask_again);
+    fetching->tries = 0;
+    if (answer->error != 0 || answer->type != &kv_legacy_piece_type || piece->fence == 0) {
+        (void)domus_stop(stack, fetching->porter);
+    } else if (piece->fence > fetching->best_fence) {
+        if (fetching->best_fence != 0)
+            (void)domus_notice(stack, fetching->best, &kv_drop_type, NULL);
+        fetching->best = fetching->porter;
+        fetching->best_fence = piece->fence;
+    } else {
+        (void)domus_notice(stack, fetching->porter, &kv_drop_type, NULL);
+    }
+    return ask_next_node(stack, store);
+}
+
+static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct kv_store *store = self;
+    struct kv_fetching *fetching = store->fetching;
+
+    if (answer->error != 0)
+        return ask_next_node(stack, store);
+    fetching->porter = ((const domus_cluster_spawned *)answer->payload)->address;
+    return ask_porter(stack, store);
+}
+
+static int ask_next_node(domus_stack *stack, struct kv_store *store)
+{
+    struct kv_fetching *fetching = store->fetching;
+
+    while (fetching->at < fetching->count) {
+        int error = domus_cluster_spawn(stack, fetching->nodes[fetching->at++], KV_PORTER, NULL,
+                                        NULL, ASK_NS, hear_spawned);
+        if (error == DOMUS_PARKED)
+            return error;
+        if (error == -ECANCELED)
+            return end(stack, store, error);
+    }
+    return fetch_best(stack, store);
+}
+
+/* Look into the slot of this node. A porter that has its legacy for a life that has ended brings it
+ * back in a moment. */
+static int look_here(domus_stack *stack, struct kv_store *store)
+{
+    struct kv_fetching *fetching = store->fetching;
+
+    fetching->own = kv_legacy_take(store->index);
+    if (fetching->own == NULL && kv_legacy_is_carried(store->index) &&
+        fetching->tries++ < TRIES_MAX)
+        return domus_sleep(stack, PAUSE_NS, look_here_again);
+    fetching->tries = 0;
+    return ask_next_node(stack, store);
+}
+
+static int look_here_again(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    return answer->error != 0 ? end(stack, self, answer->error) : look_here(stack, self);
+}
+
+int kv_legacy_fetch(domus_stack *stack, struct kv_store *store)
+{
+    domus_node_info nodes[NODES_MAX + 1];
+
+    if (kv_cluster == NULL)
+        return 0;
+    store->fence = domus_grain_fence(stack);
+    if (store->fence == 0)
+        return 0;
+    int error = domus_barrier(stack); /* what comes meanwhile waits until the keys are there */
+    if (error != 0)
+        return error;
+    struct kv_fetching *fetching = calloc(1, sizeof *fetching);
+    if (fetching == NULL)
+        return -ENOMEM;
+    uint32_t count = domus_cluster_nodes(kv_cluster, nodes, NODES_MAX + 1);
+    for (uint32_t i = 0; i < count && i < NODES_MAX + 1; i++) {
+        if (!nodes[i].is_here && nodes[i].state == DOMUS_NODE_UP)
+            fetching->nodes[fetching->count++] = nodes[i].node;
+    }
+    store->fetching = fetching;
+    store->is_partial = true;
+    return look_here(stack, store);
+}
+
+/* --- keepers ---------------------------------------------------------------------------------- */
+
+const domus_type kv_keep_type = {.name = "keep", .size = sizeof(struct kv_keep)};
+
+/* The porter has looked into its slot. */
+static int begin_keeping(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct kv_store *store = self;
+    const struct kv_piece_of_legacy *piece = answer->payload;
+    int error = answer->error;
+
+    if (error == 0 &&
+        (answer->type != &kv_legacy_piece_type || piece->fence != store->fetching->best_fence))
+        error = -ENOENT;
+    return error != 0 ? end(stack, store, error) : fetch_best(stack, store);
+}
+
+static int keep(domus_stack *stack, void *self, const void *payload)
+{
+    const struct kv_keep *what = payload;
+    const struct kv_fetch look = {.shard = what->shard, .looks = true};
+    struct kv_store *store = self;
+
+    if (store->fetching != NULL || what->shard >= kv_shard_count || what->fence == 0)
+        return -EINVAL;
+    store->fetching = calloc(1, sizeof *store->fetching);
+    if (store->fetching == NULL)
+        return -ENOMEM;
+    store->index = what->shard;
+    store->memory.bytes_max = UINT64_MAX;
+    store->fetching->keeps = true;
+    store->fetching->best = what->porter;
+    store->fetching->best_fence = what->fence;
+    return domus_ask_within(stack, what->porter, &kv_fetch_type, &look, ASK_NS, begin_keeping);
+}
+
+static void stop(domus_stack *stack, void *self)
+{
+    struct kv_store *store = self;
+
+    (void)stack;
+    kv_table_clear(&store->table, &store->memory);
+    while (kv_trash_step(&store->memory))
+        ;
+}
+
+static int tick(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return 0;
+}
+
+const domus_behaviour kv_keeper = {
+    .name = "keeper",
+    .state_size = sizeof(struct kv_store),
+    .on = (const domus_on[]){{&kv_keep_type, keep, 0}, {&kv_expire_type, tick, 0}, {NULL, NULL, 0}},
+    .on_stop = stop,
+};

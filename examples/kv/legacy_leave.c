@@ -1,0 +1,93 @@
+/* The shards of a node that leaves. When it has left, nobody can fetch anything from it, so the
+ * keys go to another node before: a keeper there fetches them as a next life would, and puts them
+ * into its slot, where the next life finds them.
+ *
+ * From then on until it is stopped a shard answers nothing (-ESTALE, as one that has ended): what
+ * it changed would be lost. */
+#include "legacy.h"
+
+#include <errno.h>
+
+#define NODES_MAX 64u
+#define ASK_NS    UINT64_C(5000000000)
+
+const domus_type kv_evacuate_type = {.name = "evacuate"};
+
+/* --- the shard ---------------------------------------------------------------------------------
+ */
+
+static int hear_kept(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    int error = domus_become(stack, &kv_shard_without_keys);
+
+    (void)self;
+    return error != 0 ? error : answer->error != 0 ? answer->error : kv_ok(stack);
+}
+
+static int hear_keeper(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    const struct kv_store *store = self;
+    struct kv_keep keep = {.shard = store->index, .fence = store->fence};
+
+    if (answer->error != 0)
+        return hear_kept(stack, self, answer);
+    int error = domus_spawn(stack, &kv_porter, NULL, &keep.porter);
+    return error != 0
+               ? error
+               : domus_ask_within(stack, ((const domus_cluster_spawned *)answer->payload)->address,
+                                  &kv_keep_type, &keep, ASK_NS, hear_kept);
+}
+
+/* Choose another node that is up; shards are spread over all of them. Returns false if there is
+ * none. */
+static bool choose_node(uint32_t shard, domus_node *ret_node)
+{
+    domus_node_info nodes[NODES_MAX];
+    domus_node up[NODES_MAX];
+    uint32_t ups = 0, count = domus_cluster_nodes(kv_cluster, nodes, NODES_MAX);
+
+    for (uint32_t i = 0; i < count && i < NODES_MAX; i++) {
+        if (!nodes[i].is_here && nodes[i].state == DOMUS_NODE_UP && !nodes[i].is_leaving)
+            up[ups++] = nodes[i].node;
+    }
+    if (ups != 0)
+        *ret_node = up[shard % ups];
+    return ups != 0;
+}
+
+int kv_evacuate(domus_stack *stack, void *self, const void *payload)
+{
+    struct kv_store *store = self;
+    domus_node node;
+
+    (void)payload;
+    if (store->is_partial || !choose_node(store->index, &node))
+        return kv_ok(stack);
+    int error = domus_barrier(stack);
+    if (error != 0)
+        return error;
+    if (!kv_legacy_leave(stack, store))
+        return -ENOMEM;
+    store->is_partial = true; /* what it has now is nothing to be left */
+    return domus_cluster_spawn(stack, node, KV_KEEPER, NULL, NULL, ASK_NS, hear_keeper);
+}
+
+/* --- the node ----------------------------------------------------------------------------------
+ */
+
+static int answer_all(domus_stack *stack, void *self, const domus_answer *answers)
+{
+    (void)self, (void)answers;
+    return kv_ok(stack);
+}
+
+/* Ask all shards that live here. If there is no other node, their keys are lost. */
+int kv_evacuate_all(domus_stack *stack, void *self, const void *payload)
+{
+    int error = 0;
+
+    (void)self, (void)payload;
+    for (uint32_t i = 0; i < kv_shard_count && error == 0; i++)
+        error = domus_ask_add(stack, kv_shards[i], &kv_evacuate_type, NULL, 0, i);
+    return error != 0 ? error : domus_wait_all(stack, answer_all);
+}

@@ -1,0 +1,56 @@
+/* Elements of lists whose client on this node was gone, and whose shard lives on another node. They
+ * come back as all gifts do (gift.h), by whichever thread throws the answer away, so this actor
+ * looks for them now and then. */
+#include "gift.h"
+#include "legacy.h"
+#include "observed.h"
+#include "wait.h"
+#include "wish.h"
+
+#define LOOK_NS UINT64_C(100000000)
+
+static const domus_type look_type = {.name = "look"};
+
+static int look(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    for (uint32_t i = 0; i < kv_shard_count; i++) {
+        struct kv_gift *next;
+        for (struct kv_gift *gift = kv_gifts_returned(i); gift != NULL; gift = next) {
+            next = gift->next;
+            /* Nobody waits for the answer. An ask that fails gives the gift back once more. */
+            if (domus_ask_add(stack, kv_shards[i], &kv_gift_type, &gift, 0, 0) != 0)
+                kv_gift_type.release(&gift);
+        }
+    }
+    kv_legacy_look(stack);
+    return domus_after(stack, LOOK_NS, &look_type, NULL, NULL);
+}
+
+static int mount(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_after(stack, LOOK_NS, &look_type, NULL, NULL);
+}
+
+const domus_behaviour kv_returner = {
+    .name = "returner",
+    .on = (const domus_on[]){{&look_type, look, 0},
+                             {&kv_evacuate_type, kv_evacuate_all, 0},
+                             {NULL, NULL, 0}},
+    .on_mount = mount,
+};
+
+int kv_take_back(domus_stack *stack, void *self, const void *payload)
+{
+    struct kv_gift *gift = *(struct kv_gift *const *)payload;
+    struct kv_store *store = self;
+
+    kv_store_begin(stack, store);
+    int error = domus_take(stack);
+    if (error != 0)
+        return error;
+    kv_wait_put_back(stack, store, gift);
+    kv_wait_serve(stack, store);
+    return kv_ok(stack);
+}

@@ -1,0 +1,296 @@
+/* Messages of kv on their way to other nodes: what was read is what was written, and wrong bytes
+ * are refused, or read as a message that a shard may handle. */
+#include "base/random.h"
+#include "tests/support/suite.h"
+
+#include "examples/kv/gift.h"
+#include "examples/kv/legacy.h"
+#include "examples/kv/transaction.h"
+#include "examples/kv/travel.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define DAMAGED 3000u /* messages of each kind */
+
+/* The globals that start.c would define. */
+struct kv_settings kv_settings = {.arguments_max = 1000,
+                                  .transaction_commands = 100,
+                                  .transaction_bytes = 1 << 20,
+                                  .transaction_memory = 1 << 20,
+                                  .answer_max_bytes = 1 << 20};
+domus_address kv_shards[KV_SHARDS_MAX];
+uint32_t kv_shard_count = 4;
+
+static domus_picklers *picklers;
+
+static void begin(void)
+{
+    static bool has_begun;
+    char error[200];
+
+    if (!has_begun)
+        kv_commands_begin();
+    has_begun = true;
+    ck_assert_msg(domus_picklers_new(kv_picklers, error, sizeof error, &picklers) == 0, "%s",
+                  error);
+}
+
+static domus_slice write(const domus_type *type, const void *payload)
+{
+    domus_appender to = {.size_max = 0};
+    domus_slice bytes;
+    char error[200];
+
+    ck_assert_msg(domus_pickle(picklers, NULL, type, payload, &to, error, sizeof error) == 0, "%s",
+                  error);
+    ck_assert_int_eq(domus_append_end(&to, &bytes), 0);
+    return bytes;
+}
+
+/* Read it into `payload`. Returns 0, or the error. */
+static int read(domus_slice bytes, const domus_type **ret_type, void *payload)
+{
+    domus_pickled pickled;
+    int error = domus_pickled_open(picklers, NULL, bytes, &pickled, NULL, 0);
+
+    if (error != 0)
+        return error;
+    *ret_type = pickled.pickler->type;
+    return domus_unpickle(&pickled, NULL, payload, NULL, 0);
+}
+
+/* The largest payload. */
+union any {
+    domus_resp_command command;
+    domus_resp_error error;
+    struct kv_question *pointer;
+    char bytes[512];
+};
+
+static domus_resp_command make(const char *const words[], uint32_t count)
+{
+    domus_resp_bytes arguments[64];
+    domus_resp_command command;
+
+    for (uint32_t i = 0; i < count; i++)
+        arguments[i] = (domus_resp_bytes){words[i], strlen(words[i])};
+    ck_assert_int_eq(domus_resp_command_make(arguments, count, &command), 0);
+    command.version = 3;
+    return command;
+}
+
+static void expect_same(const domus_resp_command *a, const domus_resp_command *b)
+{
+    ck_assert_uint_eq(a->count, b->count);
+    ck_assert_uint_eq(a->version, b->version);
+    for (uint32_t i = 0; i < a->count; i++) {
+        domus_slice text = domus_resp_argument(b, i);
+        ck_assert(domus_slice_equals(domus_resp_argument(a, i), domus_slice_data(text), text.size));
+    }
+}
+
+START_TEST(commands_are_read_as_they_were_written)
+{
+    static const char *const few[] = {"SET", "key", "", "EX", "10"};
+    const char *many[40] = {"DEL"};
+    const domus_type *type;
+    union any payload;
+
+    begin();
+    for (uint32_t i = 1; i < 40; i++)
+        many[i] = "some key";
+    for (int i = 0; i < 2; i++) {
+        domus_resp_command command = i == 0 ? make(few, 5) : make(many, 40);
+        domus_slice bytes = write(&domus_resp_command_type, &command);
+        ck_assert_int_eq(read(bytes, &type, &payload), 0);
+        ck_assert_ptr_eq(type, &domus_resp_command_type);
+        expect_same(&command, &payload.command);
+        type->release(&payload);
+        domus_resp_command_type.release(&command);
+        domus_slice_free(bytes);
+    }
+    domus_picklers_free(picklers);
+}
+END_TEST
+
+/* A shard relies on what a session has checked. */
+START_TEST(commands_that_no_session_lets_through_are_refused)
+{
+    static const char *const wrong[][4] = {
+        {"NONSENSE", "a"}, {"GET"}, {"GET", "a", "b"}, {"PING"}, {"MSET", "a", "b", "c"}, {""}};
+    static const uint32_t counts[] = {2, 1, 3, 1, 4, 1};
+    const domus_type *type;
+    union any payload;
+
+    begin();
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        domus_resp_command command = make(wrong[i], counts[i]);
+        domus_slice bytes = write(&domus_resp_command_type, &command);
+        ck_assert_int_eq(read(bytes, &type, &payload), -EPROTO);
+        domus_resp_command_type.release(&command);
+        domus_slice_free(bytes);
+    }
+    domus_picklers_free(picklers);
+}
+END_TEST
+
+static struct kv_transaction *make_transaction(void)
+{
+    static const char *const set[] = {"SET", "a", "1"}, *const ping[] = {"PING"};
+    struct kv_transaction *transaction = calloc(1, sizeof *transaction);
+    domus_resp_command commands[2] = {make(set, 3), make(ping, 1)};
+
+    ck_assert_ptr_nonnull(transaction);
+    transaction->version = 2;
+    transaction->watches = true;
+    for (int i = 0; i < 2; i++) {
+        const struct kv_command *row = kv_command_find(domus_resp_argument(&commands[i], 0));
+        ck_assert_int_eq(kv_transaction_put(transaction, &commands[i], row), 0);
+        domus_resp_command_type.release(&commands[i]);
+    }
+    return transaction;
+}
+
+START_TEST(a_transaction_goes_to_its_shard_and_comes_back)
+{
+    struct kv_transaction *transaction, *other;
+    const domus_type *type;
+    domus_slice array;
+    union any payload;
+
+    begin();
+    transaction = make_transaction();
+    domus_slice bytes = write(&kv_exec_type, &transaction);
+    ck_assert_int_eq(read(bytes, &type, &payload), 0);
+    domus_slice_free(bytes);
+    memcpy(&other, &payload, sizeof other);
+    ck_assert(other->watches);
+    ck_assert_uint_eq(other->count, 2);
+    ck_assert_uint_eq(other->keyed, 1);
+    expect_same(&other->queue[0].command, &transaction->queue[0].command);
+    ck_assert_int_eq(domus_slice_copy("*1\r\n+OK\r\n", 9, &array), 0);
+    other->array.bytes = array;
+    bytes = write(&kv_executed_type, &other);
+    kv_transaction_free(other);
+    ck_assert_int_eq(read(bytes, &type, &payload), 0);
+    domus_slice_free(bytes);
+    memcpy(&other, &payload, sizeof other);
+    ck_assert_uint_eq(other->count, 2);
+    ck_assert(domus_slice_equals(other->array.bytes, "*1\r\n+OK\r\n", 9));
+    domus_slice_free(other->array.bytes); /* fewer answers than commands that have run */
+    ck_assert_int_eq(domus_slice_copy("*0\r\n", 4, &other->array.bytes), 0);
+    bytes = write(&kv_executed_type, &other);
+    ck_assert_int_eq(read(bytes, &type, &payload), -EPROTO);
+    domus_slice_free(bytes);
+    kv_transaction_free(other);
+    kv_transaction_free(transaction);
+    domus_picklers_free(picklers);
+}
+END_TEST
+
+static struct kv_gift *make_gift(void)
+{
+    domus_slice elements, key;
+
+    ck_assert_int_eq(domus_slice_copy("*2\r\n$1\r\na\r\n$1\r\nb\r\n", 18, &elements), 0);
+    ck_assert_int_eq(domus_slice_copy("list", 4, &key), 0);
+    struct kv_gift *gift = kv_gift_new(3, KV_TAIL, key, elements, 2);
+    ck_assert_ptr_nonnull(gift);
+    domus_slice_free(key);
+    return gift;
+}
+
+/* It belongs to the node that has read it, and comes back there. */
+START_TEST(a_gift_that_was_written_does_not_come_back_to_its_node)
+{
+    struct kv_gift *gift = make_gift(), *other;
+    const domus_type *type;
+    union any payload;
+
+    begin();
+    domus_slice bytes = write(&kv_gift_type, &gift);
+    kv_gift_type.release(&gift);
+    ck_assert_ptr_null(kv_gifts_returned(3));
+    ck_assert(!kv_gifts_given(3));
+    ck_assert_int_eq(read(bytes, &type, &payload), 0);
+    domus_slice_free(bytes);
+    kv_gift_type.release(&payload);
+    other = kv_gifts_returned(3);
+    ck_assert_ptr_nonnull(other);
+    ck_assert_uint_eq(other->count, 2);
+    ck_assert_int_eq(other->end, KV_TAIL);
+    ck_assert(domus_slice_equals(other->key, "list", 4));
+    kv_gift_free(other);
+    domus_picklers_free(picklers);
+}
+END_TEST
+
+/* Damage bytes, and read them. What can be read is released. */
+static void damage(domus_slice bytes, domi_random *random)
+{
+    char text[4096];
+    const domus_type *type = NULL;
+    union any payload;
+    domus_slice copy;
+
+    ck_assert_uint_le(bytes.size, sizeof text);
+    memcpy(text, domus_slice_data(bytes), bytes.size);
+    uint32_t size = bytes.size;
+    for (uint64_t times = domi_random_below(random, 4); times != 0; times--)
+        text[domi_random_below(random, size)] = (char)domi_random_below(random, 256);
+    if (domi_random_below(random, 4) == 0)
+        size = (uint32_t)domi_random_below(random, size);
+    ck_assert_int_eq(domus_slice_copy(text, size, &copy), 0);
+    if (read(copy, &type, &payload) == 0 && type->release != NULL)
+        type->release(&payload);
+    domus_slice_free(copy);
+    for (uint32_t i = 0; i < kv_shard_count; i++) {
+        struct kv_gift *next;
+        for (struct kv_gift *gift = kv_gifts_returned(i); gift != NULL; gift = next) {
+            next = gift->next;
+            kv_gift_free(gift);
+        }
+    }
+}
+
+START_TEST(damaged_messages_do_no_harm)
+{
+    static const char *const words[] = {"HSET", "key", "field", "value"};
+    domus_resp_command command = make(words, 4);
+    domus_resp_reply reply = {.values = 1};
+    struct kv_gift *gift = make_gift();
+    struct kv_piece_of_legacy piece = {.fence = 7, .ends_all = true};
+    domus_resp_error text = domus_resp_error_text("%s", KV_SYNTAX);
+    domi_random random;
+
+    begin();
+    struct kv_transaction *transaction = make_transaction();
+    domi_random_init(&random, 1);
+    ck_assert_int_eq(domus_slice_copy("*1\r\n+OK\r\n", 9, &reply.bytes), 0);
+    transaction->array.bytes = reply.bytes;
+    piece.bytes = reply.bytes;
+    domus_slice all[] = {write(&domus_resp_command_type, &command),
+                         write(&domus_resp_reply_type, &reply),
+                         write(&kv_exec_type, &transaction),
+                         write(&kv_executed_type, &transaction),
+                         write(&kv_gift_type, &gift),
+                         write(&kv_legacy_piece_type, &piece),
+                         write(&domus_resp_error_type, &text),
+                         write(&domus_resp_simple_type, &(domus_resp_simple){"hash"})};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        for (uint32_t j = 0; j < DAMAGED; j++)
+            damage(all[i], &random);
+        domus_slice_free(all[i]);
+    }
+    domus_resp_command_type.release(&command);
+    kv_transaction_free(transaction);
+    kv_gift_free(gift);
+    domus_picklers_free(picklers);
+}
+END_TEST
+
+DOMT_MAIN("kv travel", 60, commands_are_read_as_they_were_written,
+          commands_that_no_session_lets_through_are_refused,
+          a_transaction_goes_to_its_shard_and_comes_back,
+          a_gift_that_was_written_does_not_come_back_to_its_node, damaged_messages_do_no_harm)
