@@ -56,6 +56,7 @@ struct chaos_options {
     uint32_t rate;   /* transfers that this node begins in a second */
     uint32_t probes; /* look where each account is; 0: do not */
     uint32_t threads;
+    uint64_t lease_ns; /* 0: the default */
 };
 
 extern struct chaos_options chaos_options;

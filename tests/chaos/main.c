@@ -1,6 +1,6 @@
-/* chaos_bank NODE SERVERS FOLDER EPOCH_NS ACCOUNTS RATE PROBES THREADS: a node of the bank. The
- * header says what it does, and what the arguments are. It runs until SIGTERM, and leaves the
- * cluster then. It prints "up" when it has begun, and the lines of watcher.c. */
+/* chaos_bank NODE SERVERS FOLDER EPOCH_NS ACCOUNTS RATE PROBES THREADS LEASE_MS: a node of the
+ * bank. The header says what it does, and what the arguments are. It runs until SIGTERM, and leaves
+ * the cluster then. It prints "up" when it has begun, and the lines of watcher.c. */
 #include "tests/chaos/store.h"
 #include "tests/chaos/tally.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#define ARGUMENTS 9
+#define ARGUMENTS 10
 
 struct chaos_options chaos_options;
 domus_cluster *chaos_cluster;
@@ -98,6 +98,7 @@ static bool read_options(int argc, char **argv)
         .rate = (uint32_t)strtoul(argv[6], NULL, 10),
         .probes = (uint32_t)strtoul(argv[7], NULL, 10),
         .threads = (uint32_t)strtoul(argv[8], NULL, 10),
+        .lease_ns = strtoull(argv[9], NULL, 10) * CHAOS_MS,
     };
     return chaos_options.node > 0 && chaos_options.accounts > 1 &&
            chaos_options.accounts <= CHAOS_ACCOUNTS_MAX;
@@ -111,6 +112,7 @@ static int begin(domus_system **ret_system, char *error, size_t size)
                                      .node = name,
                                      .servers = chaos_options.servers,
                                      .replicas = 3,
+                                     .lease_ns = chaos_options.lease_ns,
                                      .picklers = chaos_picklers,
                                      .exports = exports,
                                      .grains = kinds};
@@ -143,8 +145,8 @@ int main(int argc, char **argv)
     int signal;
 
     if (!read_options(argc, argv)) {
-        fprintf(stderr,
-                "usage: chaos_bank NODE SERVERS FOLDER EPOCH_NS ACCOUNTS RATE PROBES THREADS\n");
+        fprintf(stderr, "usage: chaos_bank NODE SERVERS FOLDER EPOCH_NS ACCOUNTS RATE PROBES "
+                        "THREADS LEASE_MS\n");
         return 2;
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
