@@ -272,6 +272,30 @@ START_TEST(bucket_that_is_not_there_is_looked_for_by_each_ask)
 }
 END_TEST
 
+/* The servers elect the leader of all streams, who alone says whether a bucket is there, and of
+ * each stream by themselves. */
+START_TEST(bucket_that_was_there_is_tried_while_the_servers_have_no_leader)
+{
+    static const char no_leader[] = "{\"error\":{\"code\":503,\"err_code\":10008}}";
+
+    begin();
+    get("x", 0);
+    expect_open(no_leader);
+    domt_js_expect_error(&world, -EAGAIN);
+    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    expect_open(OPENED);
+    domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
+    ck_assert_int_eq(domus_probe_fail(world.client, -ECONNREFUSED), 0);
+    domt_js_expect_error(&world, -ECONNREFUSED);
+    put("x", "w", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    expect_open(no_leader);
+    domt_js_expect_request(&world, "$KV.b.x", NULL, "w");
+    domt_js_answer(&world, NULL, "{\"seq\":9}");
+    expect_revision(9);
+    domt_js_end(&world);
+}
+END_TEST
+
 START_TEST(others_wait_while_the_bucket_is_opened)
 {
     begin();
@@ -432,5 +456,6 @@ DOMT_MAIN("kv_bucket", 20, get_reads_the_leaders_json, get_reads_the_message_of_
           second_of_two_changes_at_one_revision_fails, create_goes_over_the_marker_of_a_delete,
           create_of_a_key_with_a_value_fails, create_that_always_loses_ends,
           bucket_that_is_not_there_is_looked_for_by_each_ask,
+          bucket_that_was_there_is_tried_while_the_servers_have_no_leader,
           others_wait_while_the_bucket_is_opened, bucket_is_made_with_its_options,
           wrong_names_and_options_are_refused, answers_of_a_stranger_are_errors)
