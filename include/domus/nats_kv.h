@@ -36,7 +36,9 @@
  *   -ENXIO         the server has no such bucket
  *   -ECONNREFUSED  no server has such a bucket (a change), or none offers JetStream
  *
- * A change that fails with -EPIPE or -ETIMEDOUT may have been made: get the key, and look.
+ * A change that fails with -EPIPE or -ETIMEDOUT may have been made: get the key, and look. An
+ * update that is sent again at the same revision fails with -EEXIST if the one before was made,
+ * too.
  *
  * Thread-safety: functions without a stack may be called by any thread, for values of its own. */
 #ifndef DOMUS_NATS_KV_H

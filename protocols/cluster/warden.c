@@ -145,9 +145,13 @@ static int take_give_all(domus_stack *stack, void *self_, const void *payload)
 
 struct writing {
     uint32_t index;
+    int error;
+    uint64_t revision;
 };
 
-/* Write the entry of a part that is in DOMI_WARD_TAKES or DOMI_WARD_GIVES. */
+/* Write the entry of a part that is in DOMI_WARD_TAKES or DOMI_WARD_GIVES. If that fails the entry
+ * may have been written all the same, or by another node. The watch tells, but servers that have
+ * lost their leader need some seconds until they let one begin anew, so the entry is read, too. */
 DOMUS_SEQUENCE(take_write, struct writing)
 {
     domi_warden *self_ = self;
@@ -167,9 +171,17 @@ DOMUS_SEQUENCE(take_write, struct writing)
         DOMUS_AWAIT(domus_nats_kv_update(stack, entries, key, value, sizeof value,
                                          self_->parts[frame->index].revision,
                                          self_->cluster->options.lease_ns / 2, then));
-    domi_ward_end_write(
-        stack, self_, frame->index, answer->error,
-        answer->error == 0 ? ((const domus_nats_kv_revision *)answer->payload)->revision : 0);
+    frame->error = answer->error;
+    if (answer->error == 0) {
+        frame->revision = ((const domus_nats_kv_revision *)answer->payload)->revision;
+    } else if (answer->error != -ECANCELED) {
+        domi_ward_key(frame->index, key);
+        DOMUS_AWAIT(
+            domus_nats_kv_read(stack, entries, key, self_->cluster->options.lease_ns / 2, then));
+        if (answer->error == 0)
+            (void)domi_ward_take_entry(stack, self_, answer->payload);
+    }
+    domi_ward_end_write(stack, self_, frame->index, frame->error, frame->revision);
     DOMUS_END;
 }
 

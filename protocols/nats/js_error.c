@@ -34,6 +34,7 @@ static const struct {
     {10077, -ENOSPC},     /* store failed: maximum messages, or bytes, exceeded */
     {10097, -EMSGSIZE},   /* message header size exceeds maximum allowed */
     {10148, -EEXIST},     /* consumer already exists */
+    {10158, -EEXIST},     /* a message with the same id is in process */
     {10164, -EEXIST},     /* wrong last sequence, in a newer form */
 };
 

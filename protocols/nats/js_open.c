@@ -45,9 +45,15 @@ int domi_js_opened(domi_js *js, const domus_answer *answer)
     domus_nats_stream_status status;
     int error = domi_js_read_status(answer, &status);
 
+    /* A stream that has been there may be there while the servers cannot say so, because they have
+     * no leader of all streams: then what was asked of it is tried. */
+    if (js->was_open && (error == -EAGAIN || error == -ETIMEDOUT)) {
+        js->is_open = true;
+        return 0;
+    }
     if (error != 0)
         return error;
-    js->is_open = true;
+    js->is_open = js->was_open = true;
     js->is_direct = status.allow_direct && js->reads_any;
     return 0;
 }

@@ -1,10 +1,17 @@
 /* Gets and changes of a key. Each change is a message that the server stores only if the condition
- * in its headers holds, so of several that change a key at a revision one succeeds. */
+ * in its headers holds, so of several that change a key at a revision one succeeds.
+ *
+ * With several replicas nats-server 2.9 looks at the revision before it hands the change to the
+ * other servers, and no more when it stores it: two changes that are under way at the same time
+ * would both be stored. (A revision of 0 it looks at again.) It does look when it stores for
+ * another message with the same id, so the id of a change at a revision is the key and the
+ * revision, and of several such changes one is stored, and the others are duplicates. */
 #include "protocols/nats/kv.h"
 
 #include <domus/await.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define TRIES_MAX 3u /* of a create that meets markers of deletes */
@@ -104,6 +111,15 @@ static int check_put(const domus_nats_kv_put *put)
     return domus_nats_kv_check_key(put->key);
 }
 
+/* Add the id by which only one change of the key at this revision is stored. */
+static int add_id(domus_appender *headers, const char *key, uint64_t revision)
+{
+    char id[DOMUS_NATS_KV_KEY_MAX + 24];
+
+    (void)snprintf(id, sizeof id, "%s@%llu", key, (unsigned long long)revision);
+    return domus_nats_headers_add(headers, "Nats-Msg-Id", id);
+}
+
 /* Make the headers of a change; none for a put without a condition. */
 static int make_headers(const domus_nats_kv_put *put, const change *frame, domus_slice *ret_headers)
 {
@@ -117,6 +133,8 @@ static int make_headers(const domus_nats_kv_put *put, const change *frame, domus
     if (frame->is_conditional)
         error =
             domi_js_add_number(&headers, "Nats-Expected-Last-Subject-Sequence", frame->expected);
+    if (error == 0 && frame->is_conditional && frame->expected != 0)
+        error = add_id(&headers, put->key, frame->expected);
     if (error == 0 && put->operation != DOMUS_NATS_KV_PUT)
         error = domus_nats_headers_add(&headers, "KV-Operation",
                                        put->operation == DOMUS_NATS_KV_DELETE ? "DEL" : "PURGE");
@@ -160,6 +178,8 @@ static int take_ack(domus_stack *stack, domi_kv *kv, change *frame, const domus_
     domus_nats_stream_ack ack;
     int error = domi_js_note(&kv->js, domi_js_read_ack(answer, &ack));
 
+    if (error == 0 && ack.duplicate)
+        error = -EEXIST; /* of another change at this revision */
     if (error == 0)
         return domus_reply(stack, &domus_nats_kv_revision_type,
                            &(domus_nats_kv_revision){ack.sequence});

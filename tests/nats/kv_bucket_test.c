@@ -157,7 +157,8 @@ START_TEST(change_says_its_condition)
     domt_js_answer(&world, NULL, "{\"stream\":\"KV_b\", \"seq\":8}");
     expect_revision(8);
     put("x", "w", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
-    domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 8", "w");
+    domt_js_expect_request(&world, "$KV.b.x",
+                           "Nats-Expected-Last-Subject-Sequence: 8\r\nNats-Msg-Id: x@8", "w");
     domt_js_answer(&world, NULL, WRONG_SEQUENCE);
     domt_js_expect_error(&world, -EEXIST);
     put("x", "", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_ALWAYS, 0);
@@ -166,11 +167,31 @@ START_TEST(change_says_its_condition)
     expect_revision(9);
     put("x", "", DOMUS_NATS_KV_PURGE, DOMUS_NATS_KV_IF_REVISION, 9);
     domt_js_expect_request(&world, "$KV.b.x",
-                           "Nats-Expected-Last-Subject-Sequence: 9\r\nKV-Operation: PURGE\r\n"
-                           "Nats-Rollup: sub",
+                           "Nats-Expected-Last-Subject-Sequence: 9\r\nNats-Msg-Id: x@9\r\n"
+                           "KV-Operation: PURGE\r\nNats-Rollup: sub",
                            "");
     domt_js_answer(&world, NULL, "{\"seq\":10}");
     expect_revision(10);
+    domt_js_end(&world);
+}
+END_TEST
+
+/* Several replicas of nats-server 2.9 store both of two changes at one revision that are under way
+ * at once, unless they have one id; then the second one is answered as a duplicate of the first. */
+START_TEST(second_of_two_changes_at_one_revision_fails)
+{
+    begin();
+    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
+    expect_open(OPENED);
+    domt_js_expect_request(&world, "$KV.b.x",
+                           "Nats-Expected-Last-Subject-Sequence: 8\r\nNats-Msg-Id: x@8", "v");
+    domt_js_answer(&world, NULL, "{\"stream\":\"KV_b\",\"seq\":9,\"duplicate\":true}");
+    domt_js_expect_error(&world, -EEXIST);
+    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
+    domt_js_expect_request(&world, "$KV.b.x",
+                           "Nats-Expected-Last-Subject-Sequence: 8\r\nNats-Msg-Id: x@8", "v");
+    domt_js_answer(&world, NULL, "{\"error\":{\"code\":409,\"err_code\":10158}}");
+    domt_js_expect_error(&world, -EEXIST);
     domt_js_end(&world);
 }
 END_TEST
@@ -186,7 +207,8 @@ START_TEST(create_goes_over_the_marker_of_a_delete)
     domt_js_answer(&world, NULL,
                    "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":4,"
                    "\"hdrs\":\"TkFUUy8xLjANCktWLU9wZXJhdGlvbjogREVMDQoNCg==\"}}");
-    domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 4", "v");
+    domt_js_expect_request(&world, "$KV.b.x",
+                           "Nats-Expected-Last-Subject-Sequence: 4\r\nNats-Msg-Id: x@4", "v");
     domt_js_answer(&world, NULL, "{\"seq\":5}");
     expect_revision(5);
     domt_js_end(&world);
@@ -246,6 +268,30 @@ START_TEST(bucket_that_is_not_there_is_looked_for_by_each_ask)
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
     ck_assert_int_eq(domus_probe_fail(world.client, -ETIMEDOUT), 0);
     domt_js_expect_error(&world, -ETIMEDOUT);
+    domt_js_end(&world);
+}
+END_TEST
+
+/* The servers elect the leader of all streams, who alone says whether a bucket is there, and of
+ * each stream by themselves. */
+START_TEST(bucket_that_was_there_is_tried_while_the_servers_have_no_leader)
+{
+    static const char no_leader[] = "{\"error\":{\"code\":503,\"err_code\":10008}}";
+
+    begin();
+    get("x", 0);
+    expect_open(no_leader);
+    domt_js_expect_error(&world, -EAGAIN);
+    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    expect_open(OPENED);
+    domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
+    ck_assert_int_eq(domus_probe_fail(world.client, -ECONNREFUSED), 0);
+    domt_js_expect_error(&world, -ECONNREFUSED);
+    put("x", "w", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    expect_open(no_leader);
+    domt_js_expect_request(&world, "$KV.b.x", NULL, "w");
+    domt_js_answer(&world, NULL, "{\"seq\":9}");
+    expect_revision(9);
     domt_js_end(&world);
 }
 END_TEST
@@ -407,7 +453,9 @@ END_TEST
 
 DOMT_MAIN("kv_bucket", 20, get_reads_the_leaders_json, get_reads_the_message_of_any_server,
           deleted_key_has_no_value, change_says_its_condition,
-          create_goes_over_the_marker_of_a_delete, create_of_a_key_with_a_value_fails,
-          create_that_always_loses_ends, bucket_that_is_not_there_is_looked_for_by_each_ask,
+          second_of_two_changes_at_one_revision_fails, create_goes_over_the_marker_of_a_delete,
+          create_of_a_key_with_a_value_fails, create_that_always_loses_ends,
+          bucket_that_is_not_there_is_looked_for_by_each_ask,
+          bucket_that_was_there_is_tried_while_the_servers_have_no_leader,
           others_wait_while_the_bucket_is_opened, bucket_is_made_with_its_options,
           wrong_names_and_options_are_refused, answers_of_a_stranger_are_errors)

@@ -1,0 +1,459 @@
+/* An account, a grain; the header says how transfers are made, and why the sum holds.
+ *
+ * An account changes its entry by one *work* at a time: the work takes all that waits (deposits,
+ * the end of the open transfer, the next transfer) into one change. A change whose outcome is not
+ * known is looked up: the entry is read, and says by the number of its life and its version who has
+ * written it. Until it has another revision the same change is tried again, so that a late one is
+ * no other change. Asks are kept meanwhile, so no conversation of an asker carries a work, and none
+ * ends it by its time-out. The deposit for the open transfer is asked by a conversation of its own,
+ * which repeats it until it is answered. */
+#include "tests/chaos/store.h"
+#include "tests/chaos/tally.h"
+
+#include <domus/nats_kv.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define QUEUE        32u /* asks of a kind that wait; further ones fail with -EAGAIN */
+#define DEPOSIT_NS   (1000 * CHAOS_MS)
+#define PAUSE_NS     (30 * CHAOS_MS) /* before a step is tried again */
+#define MOUNT_TRIES  4u
+#define PASSIVATE_NS (20000 * CHAOS_MS)
+
+struct waiting_deposit {
+    domus_kept kept;
+    struct chaos_deposit deposit;
+};
+
+struct waiting_transfer {
+    domus_kept kept;
+    struct chaos_transfer transfer;
+};
+
+struct account {
+    uint32_t index;
+    uint32_t tries; /* of on_mount */
+    uint64_t life;
+    uint64_t fence;
+    uint64_t revision;       /* of `now`; 0: there is no entry yet */
+    struct chaos_entry now;  /* as the store has it */
+    struct chaos_entry next; /* as it is being written */
+    uint32_t deposits;       /* that wait */
+    uint32_t deposits_taken; /* of these, in `next` */
+    uint32_t transfers;      /* that wait */
+    bool transfer_taken;     /* the first of these is in `next` */
+    bool is_working;
+    bool is_paying;
+    bool is_paid;   /* the receiver has the open transfer of `now` */
+    bool has_asker; /* of the open transfer */
+    domus_kept asker;
+    struct waiting_deposit deposit[QUEUE];
+    struct waiting_transfer transfer[QUEUE];
+};
+
+static const domus_type work_type = {.name = "work"};
+static const domus_type pay_type = {.name = "pay"};
+
+void chaos_account_key(uint32_t account, char key[CHAOS_KEY_SIZE])
+{
+    snprintf(key, CHAOS_KEY_SIZE, "%u", account);
+}
+
+static int write_next(domus_stack *stack, const struct account *account, domus_resumed *then)
+{
+    return chaos_store_write(stack, account->index, &account->next, account->revision, then);
+}
+
+/* Begin the next change of what the store has. */
+static void begin_next(struct account *account)
+{
+    account->next = account->now;
+    account->next.fence = account->fence;
+    account->next.life = account->life;
+    account->next.node = chaos_options.node;
+    account->next.version = account->now.version + 1;
+}
+
+static bool is_next(const struct account *account, const struct chaos_entry *entry)
+{
+    return entry->life == account->life && entry->version == account->next.version;
+}
+
+/* Look at an entry that was read. Returns 0; -EAGAIN when the server has answered with an older one
+ * than this life knows; -ESTALE when it is of a later life, so that this one has to end. */
+static int look_at(struct account *account, const domus_answer *answer, struct chaos_entry *entry,
+                   uint64_t *ret_revision)
+{
+    const domus_nats_kv_entry *read = answer->payload;
+
+    *entry = (struct chaos_entry){.balance = CHAOS_BEGIN};
+    *ret_revision = 0;
+    if (answer->error == 0) {
+        domus_slice value = domus_nats_kv_value(read);
+        if (!chaos_entry_read(domus_slice_data(value), value.size, chaos_options.accounts, entry))
+            return -EBADMSG;
+        *ret_revision = read->revision;
+    }
+    if (*ret_revision < account->revision)
+        return -EAGAIN;
+    if (entry->fence == account->fence && entry->node != 0 && entry->node != chaos_options.node) {
+        chaos_count(&chaos_tally->events[CHAOS_TWINS]);
+        fprintf(stderr, "TWINS: account %u, fence %" PRIu64 ", nodes %u and %u\n", account->index,
+                account->fence, entry->node, chaos_options.node);
+    }
+    return entry->fence > account->fence ? -ESTALE : 0;
+}
+
+static void set_now(struct account *account, const struct chaos_entry *entry, uint64_t revision)
+{
+    if (account->now.number != entry->number || entry->open_amount == 0)
+        account->is_paid = false;
+    account->now = *entry;
+    account->revision = revision;
+}
+
+/* ---- Works --------------------------------------------------------------------------------- */
+
+static domus_resumed work_written, work_read, pay_answered;
+
+static int work(domus_stack *stack, struct account *account);
+
+/* Send oneself a notice; if the mailbox is full, an event, which always comes. */
+static void tell_self(domus_stack *stack, const domus_type *type)
+{
+    if (domus_notice(stack, domus_self(stack), type, NULL) != 0)
+        (void)domus_after(stack, CHAOS_MS, type, NULL, NULL);
+}
+
+static void begin_work(domus_stack *stack, struct account *account)
+{
+    if (account->is_working)
+        return;
+    account->is_working = true;
+    tell_self(stack, &work_type);
+}
+
+static void begin_pay(domus_stack *stack, struct account *account)
+{
+    if (account->is_paying)
+        return;
+    account->is_paying = true;
+    tell_self(stack, &pay_type);
+}
+
+static void drop_transfer(struct account *account)
+{
+    account->transfers--;
+    memmove(account->transfer, account->transfer + 1,
+            account->transfers * sizeof account->transfer[0]);
+}
+
+/* Put all that waits into the next change. Returns whether that is anything. */
+static bool fill_next(domus_stack *stack, struct account *account)
+{
+    struct chaos_entry *next = &account->next;
+
+    begin_next(account);
+    account->transfer_taken = false;
+    for (uint32_t i = 0; i < account->deposits; i++) {
+        const struct chaos_deposit *deposit = &account->deposit[i].deposit;
+        if (deposit->number > next->seen[deposit->from]) {
+            next->balance += deposit->amount;
+            next->seen[deposit->from] = deposit->number;
+        }
+    }
+    account->deposits_taken = account->deposits;
+    if (account->is_paid)
+        next->open_amount = 0;
+    while (next->open_amount == 0 && account->transfers > 0 && !account->transfer_taken) {
+        const struct waiting_transfer *first = &account->transfer[0];
+        if (next->balance < (int64_t)first->transfer.amount) {
+            (void)domus_kept_fail(stack, first->kept, -ENOSPC);
+            drop_transfer(account);
+            continue;
+        }
+        next->balance -= first->transfer.amount;
+        next->number++;
+        next->open_to = first->transfer.to;
+        next->open_amount = first->transfer.amount;
+        account->transfer_taken = true;
+    }
+    return account->deposits_taken > 0 || account->is_paid || account->transfer_taken;
+}
+
+static int work(domus_stack *stack, struct account *account)
+{
+    if (!fill_next(stack, account)) {
+        account->is_working = false;
+        return 0;
+    }
+    return write_next(stack, account, work_written);
+}
+
+/* The change is in the store: answer the asks that are in it. */
+static int settle(domus_stack *stack, struct account *account, uint64_t revision)
+{
+    set_now(account, &account->next, revision);
+    chaos_audit_note(account->index, &account->now, account->revision);
+    for (uint32_t i = 0; i < account->deposits_taken; i++) {
+        const struct chaos_done done = {account->deposit[i].deposit.number};
+        (void)domus_kept_reply(stack, account->deposit[i].kept, &chaos_done_type, &done);
+    }
+    account->deposits -= account->deposits_taken;
+    memmove(account->deposit, account->deposit + account->deposits_taken,
+            account->deposits * sizeof account->deposit[0]);
+    if (account->transfer_taken) {
+        account->asker = account->transfer[0].kept;
+        account->has_asker = true;
+        account->is_paid = false;
+        drop_transfer(account);
+        begin_pay(stack, account);
+    }
+    return work(stack, account);
+}
+
+static int work_again(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    if (answer->error == -ECANCELED)
+        return 0;
+    return chaos_store_read(stack, ((const struct account *)self)->index, work_read);
+}
+
+static int work_read(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct account *account = self;
+    struct chaos_entry entry;
+    uint64_t revision;
+
+    if (answer->error == -ECANCELED)
+        return 0; /* this life ends */
+    if (answer->error != 0 && answer->error != -ENOENT)
+        return domus_sleep(stack, PAUSE_NS, work_again);
+    int error = look_at(account, answer, &entry, &revision);
+    if (error == -ESTALE) {
+        chaos_count(&chaos_tally->events[CHAOS_FENCED]);
+        return domus_stop(stack, domus_self(stack));
+    }
+    if (error != 0)
+        return domus_sleep(stack, PAUSE_NS, work_again);
+    chaos_count(&chaos_tally->events[CHAOS_RELOADS]);
+    if (revision == account->revision) /* the same change: the one before may still be made */
+        return write_next(stack, account, work_written);
+    if (is_next(account, &entry))
+        return settle(stack, account, revision);
+    set_now(account, &entry, revision);
+    if (entry.open_amount != 0)
+        begin_pay(stack, account);
+    return work(stack, account);
+}
+
+static int work_written(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    if (answer->error == 0)
+        return settle(stack, self, ((const domus_nats_kv_revision *)answer->payload)->revision);
+    if (answer->error == -ECANCELED)
+        return 0;
+    chaos_count(&chaos_tally->events[CHAOS_WRITE_ERRORS]);
+    return chaos_store_read(stack, ((const struct account *)self)->index, work_read);
+}
+
+static int on_work(domus_stack *stack, void *self, const void *payload)
+{
+    (void)payload;
+    return work(stack, self);
+}
+
+/* ---- The open transfer --------------------------------------------------------------------- */
+
+static int pay(domus_stack *stack, struct account *account)
+{
+    const struct chaos_entry *now = &account->now;
+    const struct chaos_deposit deposit = {account->index, now->open_amount, now->number};
+    domus_grains grains;
+    char key[CHAOS_KEY_SIZE];
+
+    if (now->open_amount == 0 || account->is_paid) {
+        account->is_paying = false;
+        return 0;
+    }
+    chaos_account_key(now->open_to, key);
+    int error = domus_grain_open(stack, &chaos_accounts, &grains);
+    return error != 0 ? error
+                      : domus_grain_ask_within(stack, grains, key, &chaos_deposit_type, &deposit,
+                                               DEPOSIT_NS, pay_answered);
+}
+
+static int pay_again(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    return answer->error == -ECANCELED ? 0 : pay(stack, self);
+}
+
+static int pay_answered(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct account *account = self;
+
+    if (answer->error == -ECANCELED)
+        return 0;
+    if (answer->error != 0) {
+        chaos_count(&chaos_tally->events[CHAOS_PAY_ERRORS]);
+        return domus_sleep(stack, PAUSE_NS, pay_again);
+    }
+    const struct chaos_done *done = answer->payload;
+    if (done->number == account->now.number && account->now.open_amount != 0) {
+        account->is_paid = true;
+        if (account->has_asker)
+            (void)domus_kept_reply(stack, account->asker, &chaos_done_type, done);
+        account->has_asker = false;
+        begin_work(stack, account);
+    }
+    return pay(stack, account);
+}
+
+static int on_pay(domus_stack *stack, void *self, const void *payload)
+{
+    (void)payload;
+    return pay(stack, self);
+}
+
+/* ---- Asks ---------------------------------------------------------------------------------- */
+
+static int on_transfer(domus_stack *stack, void *self, const void *payload)
+{
+    struct account *account = self;
+    struct waiting_transfer *last = &account->transfer[account->transfers];
+    const struct chaos_transfer *transfer = payload;
+
+    if (account->transfers == QUEUE)
+        return -EAGAIN;
+    if (transfer->to >= chaos_options.accounts || transfer->to == account->index ||
+        transfer->amount == 0)
+        return -EINVAL;
+    last->transfer = *transfer;
+    int error = domus_keep(stack, &last->kept);
+    if (error != 0)
+        return error;
+    account->transfers++;
+    begin_work(stack, account);
+    return 0;
+}
+
+static int on_deposit(domus_stack *stack, void *self, const void *payload)
+{
+    struct account *account = self;
+    struct waiting_deposit *last = &account->deposit[account->deposits];
+    const struct chaos_deposit *deposit = payload;
+
+    if (deposit->from >= chaos_options.accounts)
+        return -EINVAL;
+    if (deposit->number <= account->now.seen[deposit->from]) {
+        const struct chaos_done done = {deposit->number};
+        return domus_reply(stack, &chaos_done_type, &done);
+    }
+    if (account->deposits == QUEUE)
+        return -EAGAIN;
+    last->deposit = *deposit;
+    int error = domus_keep(stack, &last->kept);
+    if (error != 0)
+        return error;
+    account->deposits++;
+    begin_work(stack, account);
+    return 0;
+}
+
+static int on_where(domus_stack *stack, void *self, const void *payload)
+{
+    const struct account *account = self;
+    const struct chaos_place place = {chaos_options.node, account->fence};
+
+    (void)payload;
+    return domus_reply(stack, &chaos_place_type, &place);
+}
+
+/* ---- The beginning of a life --------------------------------------------------------------- */
+
+static domus_resumed mount_read, mount_written;
+
+static int mount_again(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    return answer->error != 0
+               ? answer->error
+               : chaos_store_read(stack, ((const struct account *)self)->index, mount_read);
+}
+
+static int mount_failed(domus_stack *stack, struct account *account, int error)
+{
+    if (error != -ESTALE && error != -ECANCELED && ++account->tries < MOUNT_TRIES)
+        return domus_sleep(stack, PAUSE_NS, mount_again);
+    chaos_count(&chaos_tally->events[error == -ESTALE ? CHAOS_FENCED : CHAOS_MOUNT_ERRORS]);
+    return error;
+}
+
+static int mount_written(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct account *account = self;
+
+    if (answer->error != 0)
+        return mount_failed(stack, account, answer->error);
+    set_now(account, &account->next, ((const domus_nats_kv_revision *)answer->payload)->revision);
+    chaos_audit_note(account->index, &account->now, account->revision);
+    if (account->now.open_amount != 0) {
+        chaos_count(&chaos_tally->events[CHAOS_RESUMED]);
+        begin_pay(stack, account);
+    }
+    return 0;
+}
+
+static int mount_read(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct account *account = self;
+    struct chaos_entry entry;
+    uint64_t revision;
+
+    if (answer->error != 0 && answer->error != -ENOENT)
+        return mount_failed(stack, account, answer->error);
+    int error = look_at(account, answer, &entry, &revision);
+    if (error != 0)
+        return mount_failed(stack, account, error);
+    set_now(account, &entry, revision);
+    begin_next(account);
+    return write_next(stack, account, mount_written);
+}
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    struct account *account = self;
+
+    account->index = (uint32_t)strtoul(domus_grain_key(stack), NULL, 10);
+    account->fence = domus_grain_fence(stack);
+    if (getrandom(&account->life, sizeof account->life, 0) != (ssize_t)sizeof account->life)
+        return -EIO;
+    if (account->index >= chaos_options.accounts)
+        return -ENOENT;
+    chaos_count(&chaos_tally->events[CHAOS_LIVES]);
+    int error = domus_barrier(stack); /* asks wait until the entry is read and written */
+    return error != 0 ? error : chaos_store_read(stack, account->index, mount_read);
+}
+
+static const domus_behaviour account_behaviour = {
+    .name = "account",
+    .state_size = sizeof(struct account),
+    .on = (const domus_on[]){{.type = &chaos_transfer_type, .handle = on_transfer},
+                             {.type = &chaos_deposit_type, .handle = on_deposit},
+                             {.type = &chaos_where_type, .handle = on_where},
+                             {.type = &work_type, .handle = on_work},
+                             {.type = &pay_type, .handle = on_pay},
+                             {.type = NULL}},
+    .on_mount = on_mount,
+};
+
+const domus_grain_kind chaos_accounts = {
+    .name = "account",
+    .behaviour = &account_behaviour,
+    .options = {.placement = DOMUS_SPREAD, .passivate_after_ns = PASSIVATE_NS},
+};

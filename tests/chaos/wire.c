@@ -1,0 +1,310 @@
+/* chaos_wire HOSTS SEED: a network of a few hosts, whose links can be made slow, lossy and one-way.
+ *
+ * Each host is a network namespace with one device, a TUN device with the address 10.77.0.HOST + 1.
+ * This program is the wire between them: it reads each packet that a host sends, and writes it to
+ * the device of the host for which it is, at once, later, or never. The kernel's netem does the
+ * same, but many kernels are built without it, and this one tells each direction apart.
+ *
+ * At the beginning it prints "host HOST PATH" for each host, where PATH names the namespace for
+ * setns(2), and then "ready". Its stdin has a command in each line:
+ *
+ *     set FROM TO DELAY_US JITTER_US LOSS     packets from FROM to TO; LOSS in thousandths, 1000:
+ * no packet passes. A host of -1 stands for each host
+ *
+ * The namespaces, and what runs in them, are cut off when it ends, which it does when stdin ends.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HOSTS_MAX    16
+#define PACKET_MAX   2048 /* more than the MTU of a TUN device, 1500 */
+#define LATER_MAX    8192 /* packets that are on a slow link; further ones are lost */
+#define AT_ONCE      64   /* packets of one host before the next one has its turn */
+#define COMMAND_MAX  4096
+#define LOSS_OF_ALL  1000
+#define ADDRESS_AT   16 /* of the receiver in a header of IPv4 */
+#define HEADER_BYTES 20
+
+struct link {
+    uint64_t delay_ns;
+    uint64_t jitter_ns;
+    uint32_t loss;
+    uint64_t last_ns; /* when its last packet that is late is due: packets do not overtake */
+};
+
+struct packet {
+    uint64_t due_ns;
+    uint64_t number; /* of two packets that are due at a time the first one goes first */
+    int to;
+    uint32_t size;
+    unsigned char bytes[PACKET_MAX];
+};
+
+static int hosts;
+static int devices[HOSTS_MAX];
+static struct link links[HOSTS_MAX][HOSTS_MAX];
+static struct packet *later[LATER_MAX]; /* a heap, whose first packet is due first */
+static uint32_t later_count;
+static uint64_t number;
+static uint64_t chance;
+
+static _Noreturn void fail(const char *what)
+{
+    fprintf(stderr, "chaos_wire: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t draw(uint64_t below)
+{
+    chance ^= chance << 13; /* xorshift64 */
+    chance ^= chance >> 7;
+    chance ^= chance << 17;
+    return below == 0 ? 0 : chance % below;
+}
+
+/* ---- Hosts --------------------------------------------------------------------------------- */
+
+static void set_flags_up(int fd, const char *name)
+{
+    struct ifreq request = {.ifr_flags = 0};
+
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", name);
+    if (ioctl(fd, SIOCGIFFLAGS, &request) != 0)
+        fail("SIOCGIFFLAGS");
+    request.ifr_flags = (short)(request.ifr_flags | IFF_UP | IFF_RUNNING);
+    if (ioctl(fd, SIOCSIFFLAGS, &request) != 0)
+        fail("SIOCSIFFLAGS");
+}
+
+static void set_address(int fd, unsigned long what, uint32_t address)
+{
+    struct ifreq request = {.ifr_flags = 0};
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
+
+    snprintf(request.ifr_name, sizeof request.ifr_name, "wire");
+    memcpy(&request.ifr_addr, &in, sizeof in);
+    if (ioctl(fd, what, &request) != 0)
+        fail("the address of a device");
+}
+
+/* Make a namespace and its device. The descriptor of the namespace stays open for those that enter
+ * it by the path. */
+static void make_host(int host)
+{
+    struct ifreq request = {.ifr_flags = IFF_TUN | IFF_NO_PI};
+
+    if (unshare(CLONE_NEWNET) != 0)
+        fail("unshare");
+    int space = open("/proc/self/ns/net", O_RDONLY);
+    int device = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (space < 0 || device < 0 || fd < 0)
+        fail("/dev/net/tun");
+    snprintf(request.ifr_name, sizeof request.ifr_name, "wire");
+    if (ioctl(device, TUNSETIFF, &request) != 0)
+        fail("TUNSETIFF");
+    set_address(fd, SIOCSIFADDR, 0x0a4d0001 + (uint32_t)host);
+    set_address(fd, SIOCSIFNETMASK, 0xffffff00);
+    set_flags_up(fd, "wire");
+    set_flags_up(fd, "lo");
+    close(fd);
+    devices[host] = device;
+    printf("host %d /proc/%ld/fd/%d\n", host, (long)getpid(), space);
+}
+
+/* ---- Packets ------------------------------------------------------------------------------- */
+
+static bool goes_first(const struct packet *one, const struct packet *other)
+{
+    return one->due_ns != other->due_ns ? one->due_ns < other->due_ns : one->number < other->number;
+}
+
+static void push(struct packet *packet)
+{
+    uint32_t at = later_count++;
+
+    for (; at > 0 && goes_first(packet, later[(at - 1) / 2]); at = (at - 1) / 2)
+        later[at] = later[(at - 1) / 2];
+    later[at] = packet;
+}
+
+static struct packet *pop(void)
+{
+    struct packet *first = later[0];
+    struct packet *last = later[--later_count];
+    uint32_t at = 0;
+
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= later_count)
+            break;
+        if (child + 1 < later_count && goes_first(later[child + 1], later[child]))
+            child++;
+        if (!goes_first(later[child], last))
+            break;
+        later[at] = later[child];
+        at = child;
+    }
+    later[at] = last;
+    return first;
+}
+
+/* A host that is stopped may have a full device; then the packet is lost, as in a full queue. */
+static void deliver(int to, const unsigned char *bytes, uint32_t size)
+{
+    ssize_t written = write(devices[to], bytes, size);
+
+    (void)written;
+}
+
+static void pass(int from, const unsigned char *bytes, uint32_t size)
+{
+    int to = bytes[ADDRESS_AT + 3] - 1;
+
+    if (size < HEADER_BYTES || bytes[0] >> 4 != 4 || to < 0 || to >= hosts || to == from)
+        return;
+    struct link *link = &links[from][to];
+    if (draw(LOSS_OF_ALL) < link->loss)
+        return;
+    uint64_t wait_ns = link->delay_ns + draw(link->jitter_ns);
+    uint64_t now = now_ns();
+    if (wait_ns == 0 && link->last_ns <= now) {
+        deliver(to, bytes, size);
+        return;
+    }
+    struct packet *packet = later_count < LATER_MAX ? malloc(sizeof *packet) : NULL;
+    if (packet == NULL)
+        return;
+    packet->due_ns = now + wait_ns > link->last_ns ? now + wait_ns : link->last_ns;
+    packet->number = number++;
+    packet->to = to;
+    packet->size = size;
+    memcpy(packet->bytes, bytes, size);
+    link->last_ns = packet->due_ns;
+    push(packet);
+}
+
+static void read_packets(int from)
+{
+    unsigned char bytes[PACKET_MAX];
+
+    for (int i = 0; i < AT_ONCE; i++) {
+        ssize_t size = read(devices[from], bytes, sizeof bytes);
+        if (size <= 0)
+            return;
+        pass(from, bytes, (uint32_t)size);
+    }
+}
+
+/* ---- Commands ------------------------------------------------------------------------------ */
+
+static void obey(const char *line)
+{
+    int from, to;
+    unsigned long delay_us, jitter_us;
+    unsigned loss;
+
+    if (sscanf(line, "set %d %d %lu %lu %u", &from, &to, &delay_us, &jitter_us, &loss) != 5) {
+        fprintf(stderr, "chaos_wire: no command: %s\n", line);
+        return;
+    }
+    for (int i = 0; i < hosts; i++) {
+        for (int k = 0; k < hosts; k++) {
+            if ((from >= 0 && from != i) || (to >= 0 && to != k))
+                continue;
+            links[i][k].delay_ns = delay_us * 1000;
+            links[i][k].jitter_ns = jitter_us * 1000;
+            links[i][k].loss = loss;
+        }
+    }
+}
+
+/* Returns false when stdin has ended. */
+static bool read_commands(void)
+{
+    static char text[COMMAND_MAX];
+    static size_t used;
+    ssize_t size = read(STDIN_FILENO, text + used, sizeof text - used - 1);
+    char *line = text;
+
+    if (size <= 0)
+        return false;
+    used += (size_t)size;
+    text[used] = '\0';
+    for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        *end = '\0';
+        obey(line);
+    }
+    used -= (size_t)(line - text);
+    memmove(text, line, used);
+    return used < sizeof text - 1;
+}
+
+static void run(void)
+{
+    struct pollfd polled[HOSTS_MAX + 1];
+
+    for (int i = 0; i < hosts; i++)
+        polled[i] = (struct pollfd){.fd = devices[i], .events = POLLIN};
+    polled[hosts] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
+    for (;;) {
+        struct timespec rest = {.tv_sec = 1};
+        if (later_count > 0) {
+            uint64_t now = now_ns(), due_ns = later[0]->due_ns;
+            uint64_t wait_ns = due_ns > now ? due_ns - now : 0;
+            rest.tv_sec = (time_t)(wait_ns / 1000000000);
+            rest.tv_nsec = (long)(wait_ns % 1000000000);
+        }
+        if (ppoll(polled, (nfds_t)hosts + 1, &rest, NULL) < 0 && errno != EINTR)
+            fail("ppoll");
+        while (later_count > 0 && later[0]->due_ns <= now_ns()) {
+            struct packet *packet = pop();
+            deliver(packet->to, packet->bytes, packet->size);
+            free(packet);
+        }
+        for (int i = 0; i < hosts; i++) {
+            if (polled[i].revents != 0)
+                read_packets(i);
+        }
+        if (polled[hosts].revents != 0 && !read_commands())
+            return;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    hosts = argc == 3 ? (int)strtol(argv[1], NULL, 10) : 0;
+    if (hosts < 1 || hosts > HOSTS_MAX) {
+        fprintf(stderr, "usage: chaos_wire HOSTS SEED\n");
+        return 2;
+    }
+    chance = strtoull(argv[2], NULL, 10) * 2 + 1;
+    for (int i = 0; i < hosts; i++)
+        make_host(i);
+    printf("ready\n");
+    fflush(stdout);
+    run();
+    return 0;
+}
