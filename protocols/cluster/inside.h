@@ -177,8 +177,9 @@ struct domi_cluster_gateway {
     domi_watched *watched[DOMI_WATCHED_BUCKETS];  /* remote actors, by name */
     domi_watched *watching[DOMI_WATCHED_BUCKETS]; /* local actors, by address */
     struct domi_route *routes;                    /* of grains, by part; NULL: no kind is spread */
-    uint64_t waiting_bytes;                       /* of messages that wait for parts */
-    unsigned char *payload;                       /* room for a payload that is read */
+    uint32_t unopened;      /* routes that lead here, and that this thread has not opened yet */
+    uint64_t waiting_bytes; /* of messages that wait for parts */
+    unsigned char *payload; /* room for a payload that is read */
     /* room for a message that is written: message_max bytes, and DOMI_WIDE_TAIL */
     unsigned char *message;
     domus_pickle_context pickling;

@@ -248,6 +248,7 @@ static void leave_here(domi_cluster_gateway *gateway, domi_route *route)
     uint32_t index = (uint32_t)(route - gateway->routes);
 
     domus_remote_part_close(gateway->stack, index);
+    gateway->unopened -= !route->is_opened;
     route->is_opened = false;
     route->state = DOMI_ROUTE_WAITS;
     domi_lock_take(&gateway->cluster->lock);
@@ -278,8 +279,10 @@ static void follow(domi_cluster_gateway *gateway, uint32_t index)
     route->state = state;
     route->node = node;
     let_go_on(gateway, route);
-    if (state == DOMI_ROUTE_HERE) /* domi_routes_open() */
-        domi_flush_soon(gateway);
+    if (state == DOMI_ROUTE_HERE) {
+        gateway->unopened++;
+        domi_flush_soon(gateway); /* domi_routes_open() */
+    }
 }
 
 void domi_routes_follow(domi_cluster_gateway *gateway)
@@ -290,16 +293,14 @@ void domi_routes_follow(domi_cluster_gateway *gateway)
 
 bool domi_routes_open(domi_cluster_gateway *gateway)
 {
-    bool is_left = false;
-
-    for (uint32_t i = 0; gateway->routes != NULL && i < DOMUS_REMOTE_PARTS; i++) {
+    for (uint32_t i = 0; gateway->unopened != 0 && i < DOMUS_REMOTE_PARTS; i++) {
         domi_route *route = &gateway->routes[i];
         if (route->state != DOMI_ROUTE_HERE || route->is_opened)
             continue;
         route->is_opened = domus_remote_part_open(gateway->stack, i) == 0;
-        is_left = is_left || !route->is_opened;
+        gateway->unopened -= route->is_opened;
     }
-    return is_left;
+    return gateway->unopened != 0;
 }
 
 /* --- what peers say ----------------------------------------------------------------------------
