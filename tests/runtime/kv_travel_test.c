@@ -226,7 +226,7 @@ START_TEST(a_gift_that_was_written_does_not_come_back_to_its_node)
 }
 END_TEST
 
-/* Damage bytes, and read them. What can be read is released. */
+/* Damage bytes, and read them. Messages that can be read are released. */
 static void damage(domus_slice bytes, domi_random *random)
 {
     char text[4096];
