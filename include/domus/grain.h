@@ -5,7 +5,7 @@
  * one. When the actor has had nothing to do for a while, it ends (passivation), and the next
  * message makes the next one: so a grain is one actor after another, its *lives*. (Other systems
  * call these virtual actors.) State that is to outlast a life is loaded by `make` or on_mount, and
- * saved by on_stop. An on_mount that asks for it raises a barrier first (domus_barrier()):
+ * saved by on_stop. An on_mount that asks for it raises a barrier first (domus_barrier()), since
  * otherwise messages are handled while it waits.
  *
  *     static const domus_grain_kind carts = {
