@@ -106,30 +106,29 @@ static void stop(int count)
 
 /* Each row is said at the next node. */
 static const char *const rows[] = {
-    "d SET a 1;GET a;GET none",
-    "d GET a;INCR a;APPEND a %100;STRLEN a",
-    "d GET a;SET b 2 EX 100;TYPE a;TYPE none",
-    "d SET c 3;SET d 4;MGET a b c d none;EXISTS a b c d none",
-    "d TTL none;PERSIST b;TTL b;DBSIZE",
-    "d DEL a b none;DBSIZE;LPUSH a x;GET a;INCR d x",
-    "d RPUSH l 1 2 3 %3000;LRANGE l 0 -1;TYPE l;LPOP l 2",
-    "d LLEN l;LRANGE l 0 -1;LPUSH c 1;OBJECT ENCODING l;LMPOP 1 l LEFT COUNT 5",
-    "d HSET h f 1 g 2 h %100;HGET h f;HINCRBY h f 5",
-    "d HGET h f;HMGET h f g none;HLEN h;TYPE h;HGET c f",
-    "d HKEYS none;HGETALL none;MULTI;GET none;HGET h h;HLEN h;EXEC",
-    "d MULTI;SET {t}a 1;INCR {t}a;PING;TYPE {t}a;HGET {t}a f;EXEC",
-    "d GET {t}a;MULTI;GET {t}a;SET {t}a 9;DISCARD;GET {t}a",
-    "d WATCH {t}a;MULTI;PING;INCR {t}a;PUBLISH none x;EXEC;GET {t}a",
-    "d MULTI;GET a b;SET {t}a x;EXEC;MULTI;INCR {t}a;LPUSH {t}a x;EXEC",
-    "d MSET {t}1 a {t}2 b;MGET {t}2 {t}1;RENAME {t}1 {t}3;COPY {t}3 {t}4",
-    "d GET {t}3;SET {t}3 5 NX;SET {t}3 5 GET;SETEX {t}5 10 v;GETDEL {t}5",
-    "d SET n x;INCR n;SET n 10.5;INCRBYFLOAT n 0.1;SET n %40000;STRLEN n;GET n",
+    "d SET a 1;GET a;GET none;GET a;INCR a;APPEND a %100;STRLEN a",
+    "d GET a;SET b 2 EX 100;TYPE a;TYPE none;SET c 3;SET d 4;MGET a b c d none;"
+    "EXISTS a b c d none",
+    "d TTL none;PERSIST b;TTL b;DBSIZE;DEL a b none;DBSIZE;LPUSH a x;GET a;INCR d x",
+    "d RPUSH l 1 2 3 %3000;LRANGE l 0 -1;TYPE l;LPOP l 2;LLEN l;LRANGE l 0 -1;LPUSH c 1;"
+    "OBJECT ENCODING l;LMPOP 1 l LEFT COUNT 5",
+    "d HSET h f 1 g 2 h %100;HGET h f;HINCRBY h f 5;HGET h f;HMGET h f g none;HLEN h;"
+    "TYPE h;HGET c f",
+    "d HKEYS none;HGETALL none;MULTI;GET none;HGET h h;HLEN h;EXEC;MULTI;SET {t}a 1;"
+    "INCR {t}a;PING;TYPE {t}a;HGET {t}a f;EXEC",
+    "d GET {t}a;MULTI;GET {t}a;SET {t}a 9;DISCARD;GET {t}a;WATCH {t}a;MULTI;PING;"
+    "INCR {t}a;PUBLISH none x;EXEC;GET {t}a",
+    "d MULTI;GET a b;SET {t}a x;EXEC;MULTI;INCR {t}a;LPUSH {t}a x;EXEC;MSET {t}1 a {t}2 b;"
+    "MGET {t}2 {t}1;RENAME {t}1 {t}3;COPY {t}3 {t}4",
+    "d GET {t}3;SET {t}3 5 NX;SET {t}3 5 GET;SETEX {t}5 10 v;GETDEL {t}5;SET n x;INCR n;"
+    "SET n 10.5;INCRBYFLOAT n 0.1;SET n %40000;STRLEN n;GET n",
     "d GETRANGE n 0 10;SETBIT bits 7 1;GETBIT bits 7",
     "d~BLPOP l1 0.01",
     "d~BLMPOP 0.01 1 l LEFT",
-    "d RPUSH {t}l a b;BLMOVE {t}l {t}m LEFT LEFT 0;BLPOP {t}l 0;BRPOP {t}m 0",
-    "d HSET h2 f 1;HSCAN h2 0;FLUSHALL;DBSIZE;RANDOMKEY;KEYS *;SET k1 1;KEYS k*;RANDOMKEY",
-    "d UNLINK k1;TOUCH k1;CONFIG SET maxmemory 100mb;CONFIG GET maxmemory;CONFIG RESETSTAT",
+    "d RPUSH {t}l a b;BLMOVE {t}l {t}m LEFT LEFT 0;BLPOP {t}l 0;BRPOP {t}m 0;HSET h2 f 1;"
+    "HSCAN h2 0;FLUSHALL;DBSIZE;RANDOMKEY;KEYS *;SET k1 1;KEYS k*;RANDOMKEY",
+    "d UNLINK k1;TOUCH k1;CONFIG SET maxmemory 100mb;CONFIG GET maxmemory;"
+    "CONFIG RESETSTAT",
 };
 
 /* Each key is there for each node. */
