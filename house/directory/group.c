@@ -4,6 +4,7 @@
  * never removed, so a reader walks it without a lock. */
 #include "house/directory/group.h"
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "base/siphash.h"
 #include "house/conversation/stack.h"
@@ -271,8 +272,9 @@ static int link_outlet(domi_manager *manager, domi_group *group, domi_manager *h
                        domus_address outlet)
 {
     domi_group_slot *slot = domi_group_slot_of(group, home);
-    domus_address to = domi_group_shard_at(slot);
 
+    DOMI_CHECK(slot != NULL); /* gateways live on threads of the loop */
+    domus_address to = domi_group_shard_at(slot);
     int error = to.house == NULL ? shard_make(manager, group, slot, home, &to) : 0;
     if (error != 0)
         return error;

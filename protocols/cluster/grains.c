@@ -9,7 +9,7 @@
 /* Kind and key, each with its length before it. */
 static uint32_t write_text(const char *text, unsigned char *bytes)
 {
-    size_t length = strlen(text);
+    size_t length = strnlen(text, DOMUS_GRAIN_KEY_MAX);
 
     bytes[0] = (unsigned char)length;
     memcpy(bytes + 1, text, length);

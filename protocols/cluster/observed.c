@@ -41,12 +41,12 @@ enum { ALONE, MISSING, CONNECTED, REPLACED };
 #define TOTAL(field, text)                                                                         \
     {                                                                                              \
         .name = #field, .title = #field, .kind = DOMUS_FIGURE_COUNT,                               \
-        .metric = "domus_cluster_" #field, .help = text                                            \
+        .metric = "domus_cluster_" #field, .help = (text)                                          \
     }
 #define FAULT(field, text)                                                                         \
     {                                                                                              \
         .name = #field, .title = #field, .kind = DOMUS_FIGURE_FAULTS,                              \
-        .metric = "domus_cluster_" #field, .help = text                                            \
+        .metric = "domus_cluster_" #field, .help = (text)                                          \
     }
 
 static const domus_figure_column here_columns[] = {

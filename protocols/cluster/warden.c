@@ -159,8 +159,9 @@ DOMUS_SEQUENCE(take_write, struct writing)
     unsigned char value[DOMI_WARD_VALUE];
     char key[DOMI_KEY_SIZE];
 
+    if (message != NULL)
+        frame->index = *(const uint32_t *)message;
     DOMUS_BEGIN;
-    frame->index = *(const uint32_t *)message;
     domi_ward_key(frame->index, key);
     domi_ward_write_holder(
         self_->parts[frame->index].state == DOMI_WARD_TAKES ? self_->cluster->id : 0, value);

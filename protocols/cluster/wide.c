@@ -91,7 +91,7 @@ static int make_room(domi_wide *wide)
     if (wide->opened_count < wide->opened_room)
         return 0;
     uint32_t room = wide->opened_room != 0 ? 2 * wide->opened_room : 16;
-    domi_wide_group **opened = realloc(wide->opened, room * sizeof *opened);
+    domi_wide_group **opened = realloc(wide->opened, room * sizeof(domi_wide_group *));
     if (opened == NULL)
         return -ENOMEM;
     wide->opened = opened;
