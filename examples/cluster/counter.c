@@ -65,6 +65,8 @@ static int load(domus_stack *stack, void *self_)
     if (domus_name_find(stack, STORE_NAME, &self->store) != 0)
         return -EAGAIN; /* this node has hardly begun */
     int error = domus_nats_kv_make_key(name, strlen(name), self->key, sizeof self->key);
+    if (error == 0)
+        error = domus_barrier(stack); /* asks wait until the value is there */
     if (error != 0)
         return error;
     return domus_nats_kv_read(stack, self->store, self->key, 2 * SECOND, begin);
@@ -94,7 +96,7 @@ static int add(domus_stack *stack, void *self_, const void *payload)
 {
     struct counter *self = self_;
     char text[64];
-    int error = domus_barrier(stack); /* the next ask waits until this one is stored */
+    int error = domus_barrier(stack); /* as above: one change at a time */
 
     (void)payload;
     if (error != 0)
