@@ -2,9 +2,9 @@
  *
  * Its value is in the store, and is written before it is told, so the next life goes on with it:
  * on another node, when this one has left or was killed. A node that was stopped for a while may
- * not know yet that another one has its counters. So each change names the revision that was read,
- * which one of the two misses, and has the fence of the life, by which a predecessor that reads it
- * sees that it is one. */
+ * not know yet that another one has its counters. So each change names the revision that the life
+ * has read, and of two lives the store refuses one; and it has the fence of the life, so that one
+ * which begins, and reads a greater fence than its own, knows that its time is over. */
 #include "node.h"
 
 #include <domus/nats_kv.h>

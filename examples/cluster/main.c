@@ -13,14 +13,14 @@
 domus_cluster *node_cluster;
 domus_grains node_counters;
 
-/* What travels. */
+/* The types that travel between nodes. */
 static const domus_pickler picklers[] = {
     {.type = &guest_said_type, .version = 1, .table = &guest_said_table},
     {.type = &counter_add_type, .version = 1},
     {.type = &counter_count_type, .version = 1, .table = &counter_count_table},
     {.type = NULL}};
 
-/* What lives on any of the nodes. */
+/* The kinds of grains that are spread over the nodes. */
 static const domus_grain_kind kinds[] = {
     {.name = "counter", .behaviour = &counter, .options = {.passivate_after_ns = 60 * SECOND}},
     {.name = NULL}};

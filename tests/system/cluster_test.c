@@ -39,8 +39,8 @@ static void start_node(int i, const char *down_after)
     guests[i] = domt_connect(nodes[i].port);
 }
 
-/* Ask one line, and get the answer up to its end, which is cut off. What is said in the room must
- * not come meanwhile. */
+/* Ask one line, and get the answer up to its end, which is cut off. Nobody else may
+ * say anything in the room meanwhile. */
 static void ask(int fd, const char *line, char *answer, size_t room)
 {
     say(fd, line);
