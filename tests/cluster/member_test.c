@@ -5,7 +5,7 @@
 #include <domus/main.h>
 #include <domus/tls.h>
 
-#include "tests/nats/server.h"
+#include "tests/nats/user.h"
 #include "tests/runtime/program.h"
 #include "tests/support/suite.h"
 

@@ -3,7 +3,7 @@
 #ifndef DOMT_CLUSTER_PAIR_H
 #define DOMT_CLUSTER_PAIR_H
 
-#include "tests/nats/server.h"
+#include "tests/nats/user.h"
 #include "tests/support/suite.h"
 
 #include <domus/cluster.h>

@@ -2,7 +2,7 @@
 #ifndef DOMT_JS_SERVER_H
 #define DOMT_JS_SERVER_H
 
-#include "tests/nats/server.h"
+#include "tests/nats/user.h"
 
 #include <domus/nats_kv.h>
 

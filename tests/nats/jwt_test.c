@@ -1,5 +1,5 @@
 /* Logins by JWT: a nats-server in operator mode, whose operator and account are made here. */
-#include "tests/nats/server.h"
+#include "tests/nats/user.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* The client beside libnats at the same server: each sees what the other publishes, byte for byte,
  * they answer each other, and share a queue group. */
-#include "tests/nats/server.h"
+#include "tests/nats/user.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>

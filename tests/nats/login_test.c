@@ -1,6 +1,6 @@
 /* Logins of a client: a token, a user, a key; and TLS. A client that nats-server accepts is
  * connected, and another one is told and does not try again fast. */
-#include "tests/nats/server.h"
+#include "tests/nats/user.h"
 #include "tests/support/suite.h"
 
 #include <domus/tls.h>

@@ -1,6 +1,6 @@
 /* A client and Debian's nats-server: what is published comes, requests are answered, and the client
  * lives through ends of its server. */
-#include "tests/nats/server.h"
+#include "tests/nats/user.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* A client of nats-server in a system of its own, which the thread of a test uses. */
-#include "tests/nats/server.h"
+#include "tests/nats/user.h"
 #include "tests/support/suite.h"
 
 #include <domus/spawn.h>

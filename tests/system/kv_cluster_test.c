@@ -1,8 +1,8 @@
 /* The example `kv` over several nodes: each of them answers for any key as redis-server does,
  * clients of different nodes wait for each other and talk with each other, and keys move with their
  * shards, unless a node dies. */
-#include "tests/nats/server.h"
 #include "tests/support/crowd.h"
+#include "tests/support/nats_server.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
 #include "tests/system/dialogue.h"

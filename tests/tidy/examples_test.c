@@ -116,6 +116,10 @@ START_TEST(examples_are_built_as_readme_says_and_answer)
     start("kv/kv", "kv/kv.yaml", (const char *[]){"listeners.kv.address=127.0.0.1:0", NULL});
     answers("PING\r\n", "+PONG\r\n");
     domt_service_stop(&service);
+    start("cluster/cluster", "cluster/cluster.yaml",
+          (const char *[]){"listeners.guests.address=127.0.0.1:0", "cluster.servers=", NULL});
+    answers("add x\n", "1 on ");
+    domt_service_stop(&service);
     start("thumbnails/thumbnails", "thumbnails/thumbnails.yaml",
           (const char *[]){"listeners.thumbnails.address=127.0.0.1:0", NULL});
     answers("GET /thumbnail/7 HTTP/1.1\r\nHost: localhost\r\n\r\n", "#");

@@ -1,27 +1,11 @@
-/* Debian's nats-server as a child of the test, on loopback with a port of its own, in a directory
- * of its own; and a client of domus in a real system, used by the thread of the test. */
-#ifndef DOMT_NATS_SERVER_H
-#define DOMT_NATS_SERVER_H
+/* A client of nats-server in a real system, used by the thread of the test. */
+#ifndef DOMT_NATS_USER_H
+#define DOMT_NATS_USER_H
+
+#include "tests/support/nats_server.h"
 
 #include <domus/nats.h>
 #include <domus/outsider.h>
-
-#include <sys/types.h>
-
-typedef struct domt_nats_server {
-    char directory[64];
-    pid_t pid;
-    uint16_t port;
-    char url[64]; /* "127.0.0.1:PORT" */
-} domt_nats_server;
-
-/* Start one. `config` is further text of its configuration; NULL: none. With a port of 0 it chooses
- * one, and otherwise it listens there. The test fails when nats-server is not installed. */
-void domt_nats_server_start(domt_nats_server *server, const char *config, uint16_t port);
-void domt_nats_server_stop(domt_nats_server *server);
-/* The port at which it listens for other servers. */
-uint16_t domt_nats_server_cluster(const domt_nats_server *server);
-void domt_nats_server_kill(domt_nats_server *server, int signal);
 
 /* A client in a system with one thread. */
 typedef struct domt_nats_user {

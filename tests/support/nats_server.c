@@ -1,9 +1,9 @@
-/* Starts nats-server, and ends it. */
-#include "tests/nats/server.h"
+/* Starts nats-server; see the header. */
+#include "tests/support/nats_server.h"
 #include "tests/support/suite.h"
 
-#include <dirent.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,8 @@ static void run(const domt_nats_server *server, pid_t parent)
     snprintf(config, sizeof config, "%s/conf", server->directory);
     snprintf(port, sizeof port, "%d", server->port != 0 ? server->port : -1);
     int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (getppid() != parent || out < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
+    if (getppid() != parent || out < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0 ||
+        chdir(server->directory) != 0)
         _exit(1);
     execl(PROGRAM, PROGRAM, "-a", "127.0.0.1", "-p", port, "-c", config, "--ports_file_dir",
           server->directory, (char *)NULL);
@@ -96,19 +97,15 @@ void domt_nats_server_kill(domt_nats_server *server, int signal)
     ck_assert_int_eq(kill(server->pid, signal), 0);
 }
 
+static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *walk)
+{
+    (void)status, (void)flag, (void)walk;
+    return remove(path);
+}
+
 void domt_nats_server_stop(domt_nats_server *server)
 {
-    char path[400];
-    DIR *directory = opendir(server->directory);
-
     kill(server->pid, SIGKILL);
     waitpid(server->pid, NULL, 0);
-    ck_assert_ptr_nonnull(directory);
-    for (const struct dirent *entry = readdir(directory); entry != NULL;
-         entry = readdir(directory)) {
-        snprintf(path, sizeof path, "%s/%s", server->directory, entry->d_name);
-        (void)unlink(path);
-    }
-    closedir(directory);
-    (void)rmdir(server->directory);
+    ck_assert_int_eq(nftw(server->directory, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }

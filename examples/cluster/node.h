@@ -1,0 +1,55 @@
+/* The parts of a node. */
+#ifndef NODE_H
+#define NODE_H
+
+#include <domus/cluster.h>
+#include <domus/domus.h>
+
+#define SECOND UINT64_C(1000000000)
+
+/* Both are constant once guests come. */
+extern domus_cluster *node_cluster;
+extern domus_grains node_counters;
+
+/* --- guest.c ---------------------------------------------------------------------------------- */
+
+#define GUEST_LINE_MAX 400u /* bytes of a line without its end */
+
+/* A line as it is published to a room. */
+struct guest_said {
+    char text[GUEST_LINE_MAX + DOMUS_CLUSTER_NAME_MAX + 16];
+};
+
+extern const domus_type guest_said_type;
+extern const domus_pickle_table guest_said_table;
+
+/* The actors that serve the port for lines. */
+extern const domus_behaviour guests;
+
+/* --- counter.c -------------------------------------------------------------------------------- */
+
+/* The answer of a counter. */
+struct counter_count {
+    uint64_t value;
+    char node[DOMUS_CLUSTER_NAME_MAX + 1]; /* where the counter lives */
+};
+
+extern const domus_type counter_add_type; /* an ask without a payload: add 1 */
+extern const domus_type counter_count_type;
+extern const domus_pickle_table counter_count_table;
+extern const domus_behaviour counter;
+
+/* --- store.c ---------------------------------------------------------------------------------- */
+
+/* The name of the store on each node. */
+#define STORE_NAME "store"
+
+struct store {
+    const char *servers;  /* those of the cluster; "": there are none */
+    domus_address bucket; /* of JetStream */
+};
+
+/* The store of this node takes the verbs of domus/nats_kv.h, as a bucket does. */
+extern const domus_behaviour store;
+
+#endif

@@ -1,0 +1,56 @@
+/* The store of a node: an actor in front of a bucket of JetStream, which all nodes have together.
+ *
+ * It hands on what it is asked, so the answers come from the bucket itself. A node that is alone
+ * has no servers, and no bucket: then nothing is stored, and a counter that is asked again after
+ * its life has ended begins at zero. (The client here logs in nowhere: servers that want a user
+ * need him in its options, too.) */
+#include "node.h"
+
+#include <domus/nats_kv.h>
+
+#include <errno.h>
+
+static int open_store(domus_stack *stack, void *self_)
+{
+    static const domus_nats_kv_config config = {.description = "counters of examples/cluster"};
+    struct store *self = self_;
+    domus_nats_options client = {.servers = self->servers};
+    domus_nats_kv_options bucket = {.bucket = "counters", .create = &config};
+
+    if (self->servers != NULL && self->servers[0] != '\0') {
+        int error = domus_nats_open(stack, &client, &bucket.client);
+        if (error == 0)
+            error = domus_nats_kv_open(stack, &bucket, &self->bucket);
+        if (error != 0)
+            return error;
+    }
+    return domus_name_register(stack, STORE_NAME);
+}
+
+static bool is_alone(const struct store *self)
+{
+    return domus_address_equals(self->bucket, (domus_address){0});
+}
+
+static int read_key(domus_stack *stack, void *self, const void *payload)
+{
+    (void)payload;
+    return is_alone(self) ? -ENOENT : domus_forward(stack, ((struct store *)self)->bucket);
+}
+
+static int change_key(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_nats_kv_put *put = payload;
+    const domus_nats_kv_revision next = {.revision = put->revision + 1};
+
+    if (is_alone(self))
+        return domus_reply(stack, &domus_nats_kv_revision_type, &next);
+    return domus_forward(stack, ((struct store *)self)->bucket);
+}
+
+const domus_behaviour store = {.name = "store",
+                               .state_size = sizeof(struct store),
+                               .on_mount = open_store,
+                               .on = (const domus_on[]){{&domus_nats_kv_get_type, read_key, 0},
+                                                        {&domus_nats_kv_put_type, change_key, 0},
+                                                        {NULL, NULL, 0}}};

@@ -1,0 +1,166 @@
+/* The example `cluster`: what is said in a room on one node comes to guests on another one, a
+ * counter is one counter whichever node is asked, and goes on elsewhere when its node is killed. */
+#include "tests/support/crowd.h"
+#include "tests/support/nats_server.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define COUNTERS 8 /* by their names some live on each of the nodes */
+
+static domt_nats_server broker;
+static domt_service nodes[2]; /* "a" and "b" */
+static int guests[2];
+
+static void say(int fd, const char *text)
+{
+    ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+static void start_node(int i, const char *down_after)
+{
+    char node[32], servers[96], down[64];
+
+    snprintf(node, sizeof node, "cluster.node=%c", 'a' + i);
+    snprintf(servers, sizeof servers, "cluster.servers=%s", broker.url);
+    snprintf(down, sizeof down, "cluster.downAfter=%s", down_after);
+    domt_service_start(&nodes[i],
+                       (const char *const[]){DOMT_BIN_DIR "/cluster", "--config",
+                                             DOMT_SOURCE_DIR "/examples/cluster/cluster.yaml",
+                                             "--set", node, "--set", servers, "--set", down,
+                                             "--set", "cluster.heartbeat=50ms", "--set",
+                                             "listeners.guests.address=127.0.0.1:0", NULL});
+    guests[i] = domt_connect(nodes[i].port);
+}
+
+/* Ask one line, and get the answer up to its end, which is cut off. Nobody else may
+ * say anything in the room meanwhile. */
+static void ask(int fd, const char *line, char *answer, size_t room)
+{
+    say(fd, line);
+    size_t size = domt_read_until(fd, "\n", answer, room);
+    ck_assert_uint_gt(size, 0);
+    answer[size - 1] = '\0';
+}
+
+/* Ask until this is the answer. */
+static void ask_until(int fd, const char *line, const char *wanted)
+{
+    char answer[512] = "";
+
+    for (int i = 0; i < 1000 && strcmp(answer, wanted) != 0; i++) {
+        domt_sleep_ms(i > 0 ? 10 : 0);
+        ask(fd, line, answer, sizeof answer);
+    }
+    ck_assert_str_eq(answer, wanted);
+}
+
+/* Start two nodes that hear each other. */
+static void start(const char *down_after)
+{
+    domt_nats_server_start(&broker, "jetstream { store_dir: \"js\" }", 0);
+    start_node(0, down_after);
+    start_node(1, down_after);
+    ask_until(guests[0], "nodes\n", "a up (here), b up");
+    ask_until(guests[1], "nodes\n", "b up (here), a up");
+}
+
+static void stop_node(int i)
+{
+    close(guests[i]);
+    domt_service_stop(&nodes[i]);
+}
+
+/* Add 1 to a counter, as often as that fails. Returns the value, and the node of the counter; the
+ * failed tries may count, and are added to `tries`. */
+static uint64_t add(int guest, int counter, uint64_t *tries, char *ret_node)
+{
+    char line[32], answer[128];
+    unsigned long value;
+
+    snprintf(line, sizeof line, "add counter.%d\n", counter);
+    for (int i = 0; i < 200; i++) {
+        ++*tries;
+        ask(guest, line, answer, sizeof answer);
+        if (sscanf(answer, "%lu on %c", &value, ret_node) == 2)
+            return value;
+        ck_assert_msg(strncmp(answer, "error: ", 7) == 0, "%s", answer);
+        domt_sleep_ms(10);
+    }
+    ck_abort_msg("counter %d: %s", counter, answer);
+}
+
+/* Add on both nodes, until both answers are of the same life: counters that have begun on node a
+ * while it was alone move. Returns the node. */
+static char add_on_both(int counter)
+{
+    uint64_t last = 0;
+    char node[2] = {'a', 'b'};
+
+    for (int i = 0; i < 100 && node[0] != node[1]; i++) {
+        for (int on = 0; on < 2; on++) {
+            uint64_t tries = 0, value = add(guests[on], counter, &tries, &node[on]);
+            ck_assert_uint_gt(value, last);
+            ck_assert(last == 0 || value <= last + tries);
+            last = value;
+        }
+    }
+    ck_assert_int_eq(node[0], node[1]);
+    return node[0];
+}
+
+START_TEST(rooms_and_counters_are_over_both_nodes)
+{
+    char text[4096], places[COUNTERS + 1] = "";
+
+    start("2s");
+    for (int i = 0; i < 1000 && recv(guests[1], text, 1, MSG_PEEK | MSG_DONTWAIT) != 1; i++) {
+        ask_until(guests[0], "say knock\n", "lobby, a: knock"); /* until b's guest is known to a */
+        domt_sleep_ms(5);
+    }
+    ask_until(guests[0], "say hello\n", "lobby, a: hello");
+    (void)domt_read_until(guests[1], "lobby, a: hello\n", text, sizeof text);
+    ask_until(guests[1], "join garden\n", "garden");
+    ask_until(guests[0], "say alone\n", "lobby, a: alone");
+    ask_until(guests[1], "join cellar\n", "error: ENOENT");
+    ask_until(guests[1], "sing\n", "what? try help");
+    for (int i = 0; i < COUNTERS; i++)
+        places[i] = add_on_both(i);
+    ck_assert_msg(strchr(places, 'a') != NULL && strchr(places, 'b') != NULL, "%s", places);
+    stop_node(1);
+    stop_node(0);
+    domt_nats_server_stop(&broker);
+}
+END_TEST
+
+START_TEST(counter_goes_on_when_its_node_is_killed)
+{
+    uint64_t tries = 0;
+    char node, other;
+
+    start("500ms");
+    uint64_t last = add(guests[0], 0, &tries, &node);
+    int killed = node - 'a', left = 1 - killed;
+    ck_assert(killed == 0 || killed == 1);
+    domt_service_signal(&nodes[killed], SIGKILL);
+    ck_assert_int_eq(domt_service_wait(&nodes[killed], 5000), 128 + SIGKILL);
+    tries = 0;
+    uint64_t next = add(guests[left], 0, &tries, &other);
+    ck_assert_int_eq(other, 'a' + left);
+    ck_assert_uint_gt(next, last);
+    ck_assert_uint_le(next, last + tries);
+    ask_until(guests[left], "nodes\n", left == 0 ? "a up (here), b down" : "b up (here), a down");
+    close(guests[killed]);
+    stop_node(left);
+    domt_nats_server_stop(&broker);
+}
+END_TEST
+
+DOMT_MAIN("cluster", 60, rooms_and_counters_are_over_both_nodes,
+          counter_goes_on_when_its_node_is_killed)
