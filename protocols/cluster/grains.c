@@ -73,6 +73,7 @@ bool domi_grain_is_taken(domi_cluster_gateway *gateway, domi_peer *peer, uint16_
     back.kind = DOMI_TO_RETURN;
     back.error = envelope->kind;
     *byte |= bit;
+    domi_part_doubt(gateway->cluster, part);
     (void)domi_send(gateway, peer, from_gateway, &back);
     return false;
 }

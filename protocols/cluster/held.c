@@ -102,6 +102,23 @@ static void sweep_list(domi_cluster_gateway *gateway, domi_held_list *list, uint
     *list = left;
 }
 
+/* Messages wait for a part: its entry may be another one by now than this node knows, or than the
+ * node knows that is to have it. */
+static void doubt(domi_cluster_gateway *gateway, uint32_t part)
+{
+    const domi_wire_envelope envelope = {.kind = DOMI_TO_DOUBT, .id = part};
+
+    domi_part_doubt(gateway->cluster, part);
+    domi_lock_take(&gateway->cluster->lock);
+    uint64_t wanted = gateway->cluster->parts->parts[part].wanted;
+    domi_lock_give(&gateway->cluster->lock);
+    if (wanted == 0 || wanted == gateway->cluster->id)
+        return;
+    domi_peer *peer = domi_peer_of(gateway, wanted);
+    if (peer != NULL && domi_peer_is_up(gateway, peer))
+        (void)domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
+}
+
 void domi_routes_sweep(domi_cluster_gateway *gateway)
 {
     uint64_t now_ns = domus_now_ns(gateway->stack);
@@ -113,6 +130,8 @@ void domi_routes_sweep(domi_cluster_gateway *gateway)
     int error = atomic_load_explicit(&gateway->cluster->parts->error, memory_order_relaxed);
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         domi_route *route = &gateway->routes[i];
+        if (route->returned.first != NULL || route->waiting.first != NULL)
+            doubt(gateway, i);
         sweep_list(gateway, &route->returned, error != 0 ? UINT64_MAX : before_ns,
                    error != 0 ? error : -EHOSTDOWN);
         sweep_list(gateway, &route->waiting, error != 0 ? UINT64_MAX : before_ns,

@@ -16,12 +16,15 @@
 /* The holder of a part. Under the cluster's lock. */
 typedef struct domi_part {
     uint64_t holder; /* id of a node; 0: nobody */
+    uint64_t wanted; /* id of the node that is to have it; 0: none */
     bool is_open;    /* the holder is this node, and takes messages for it */
+    bool is_doubted; /* messages wait for it, or came back: the warden is to look at its entry */
     uint32_t users;  /* gateways that let messages for it go to the grains here */
 } domi_part;
 
 struct domi_parts {
     domi_part parts[DOMUS_REMOTE_PARTS];
+    bool has_doubts;               /* one of these is doubted; under the lock */
     _Atomic int error;             /* why no node can have a part: -EOPNOTSUPP; 0: it can */
     domus_address warden;          /* constant once the cluster is open */
     domus_address leases, entries; /* the buckets; nobody: they are not open yet */
@@ -36,6 +39,14 @@ static inline bool domi_has_lease(const domus_cluster *cluster, const domus_stac
 {
     return atomic_load_explicit(&cluster->parts->lease_until_ns, memory_order_relaxed) >
            domus_now_ns(stack);
+}
+
+/* Let the warden look who has a part: what this node knows may be out of date. */
+static inline void domi_part_doubt(domus_cluster *cluster, uint32_t index)
+{
+    domi_lock_take(&cluster->lock);
+    cluster->parts->parts[index].is_doubted = cluster->parts->has_doubts = true;
+    domi_lock_give(&cluster->lock);
 }
 
 /* --- routes of a gateway -----------------------------------------------------------------------

@@ -322,6 +322,10 @@ static void take(arrival *came)
     case DOMI_TO_FENCE:
         domi_grain_fence(came->gateway, came->peer, came->from_gateway, came->envelope.id);
         break;
+    case DOMI_TO_DOUBT:
+        if (came->envelope.id < DOMUS_REMOTE_PARTS)
+            domi_part_doubt(came->gateway->cluster, (uint32_t)came->envelope.id);
+        break;
     case DOMI_TO_FENCED:
         domi_route_fenced(came->gateway, came->peer, came->envelope.id);
         break;

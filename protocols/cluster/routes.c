@@ -347,6 +347,7 @@ void domi_route_returned(domi_cluster_gateway *gateway, domi_peer *peer,
         route->node != peer->id)
         return; /* it was told as lost */
     atomic_fetch_add_explicit(&gateway->cluster->parts->returned, 1, memory_order_relaxed);
+    domi_part_doubt(gateway->cluster, grain.part);
     int error = domi_held_make(gateway, envelope->rest, envelope->rest_size, &held);
     if (error == 0 && is_ask && !take_back(gateway, peer, envelope, held)) {
         domi_held_free(gateway, held);

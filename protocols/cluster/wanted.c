@@ -63,4 +63,8 @@ void domi_wanted_look(domus_stack *stack, domi_warden *self)
     self->settled_ns = domus_now_ns(stack) + DOMI_WARD_SETTLE * self->cluster->options.heartbeat_ns;
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++)
         self->parts[i].wanted = choose(self, i);
+    domi_lock_take(&self->cluster->lock);
+    for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++)
+        self->cluster->parts->parts[i].wanted = self->parts[i].wanted;
+    domi_lock_give(&self->cluster->lock);
 }

@@ -56,6 +56,7 @@ void domi_ward_move(domus_stack *stack, domi_warden *self, uint32_t index, domi_
         count(&parts->lost, 1);
     }
     at->state = state;
+    at->since_ns = domus_now_ns(stack);
     if (publish(self, index))
         tell_soon(stack, self);
 }

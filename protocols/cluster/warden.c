@@ -9,9 +9,126 @@
 #define MS UINT64_C(1000000)
 
 static const domus_type tick_type = {.name = "cluster warden tick"};
+static const domus_type read_type = {.name = "cluster warden read", .size = sizeof(uint32_t)};
 static const domus_type look_type = {.name = "cluster warden look"};
 static const domus_type watch_type = {.name = "cluster warden watch"};
 const domus_type domi_give_all_type = {.name = "cluster warden give all"};
+
+/* --- entries and leases ------------------------------------------------------------------------
+ */
+
+struct writing {
+    uint32_t index;
+    int error;
+    uint64_t revision;
+};
+
+/* Write the entry of a part that is in DOMI_WARD_TAKES or DOMI_WARD_GIVES. If that fails the entry
+ * may have been written all the same, or by another node. The watch tells, but servers that have
+ * lost their leader need some seconds until they let one begin anew, so the entry is read, too. */
+DOMUS_SEQUENCE(take_write, struct writing)
+{
+    domi_warden *self_ = self;
+    domus_address entries = self_->cluster->parts->entries;
+    unsigned char value[DOMI_WARD_VALUE];
+    char key[DOMI_KEY_SIZE];
+
+    if (message != NULL)
+        frame->index = *(const uint32_t *)message;
+    DOMUS_BEGIN;
+    domi_ward_key(frame->index, key);
+    domi_ward_write_holder(
+        self_->parts[frame->index].state == DOMI_WARD_TAKES ? self_->cluster->id : 0, value);
+    if (self_->parts[frame->index].revision == 0)
+        DOMUS_AWAIT(domus_nats_kv_create(stack, entries, key, value, sizeof value,
+                                         self_->cluster->options.lease_ns / 2, then));
+    else
+        DOMUS_AWAIT(domus_nats_kv_update(stack, entries, key, value, sizeof value,
+                                         self_->parts[frame->index].revision,
+                                         self_->cluster->options.lease_ns / 2, then));
+    frame->error = answer->error;
+    if (answer->error == 0) {
+        frame->revision = ((const domus_nats_kv_revision *)answer->payload)->revision;
+    } else if (answer->error != -ECANCELED) {
+        domi_ward_key(frame->index, key);
+        DOMUS_AWAIT(
+            domus_nats_kv_read(stack, entries, key, self_->cluster->options.lease_ns / 2, then));
+        if (answer->error == 0)
+            (void)domi_ward_take_entry(stack, self_, answer->payload);
+    }
+    domi_ward_end_write(stack, self_, frame->index, frame->error, frame->revision);
+    DOMUS_END;
+}
+
+/* Read the entry of a part for which messages wait. The watch should have told what it is, but one
+ * that has broken may be without a server for some seconds. */
+DOMUS_SEQUENCE(take_read, struct writing)
+{
+    domi_warden *self_ = self;
+    char key[DOMI_KEY_SIZE];
+
+    if (message != NULL)
+        frame->index = *(const uint32_t *)message;
+    DOMUS_BEGIN;
+    self_->reads--;
+    domi_ward_key(frame->index, key);
+    DOMUS_AWAIT(domus_nats_kv_read(stack, self_->cluster->parts->entries, key,
+                                   self_->cluster->options.lease_ns / 2, then));
+    if (answer->error == 0)
+        (void)domi_ward_take_entry(stack, self_, answer->payload);
+    DOMUS_END;
+}
+
+/* Read the entries of the parts that gateways doubt, some at a time. */
+static void read_doubted(domus_stack *stack, domi_warden *self)
+{
+    domi_parts *parts = self->cluster->parts;
+    bool doubted[DOMUS_REMOTE_PARTS];
+
+    domi_lock_take(&self->cluster->lock);
+    bool has_doubts = parts->has_doubts;
+    parts->has_doubts = false;
+    for (uint32_t i = 0; has_doubts && i < DOMUS_REMOTE_PARTS; i++) {
+        doubted[i] = parts->parts[i].is_doubted;
+        parts->parts[i].is_doubted = false;
+    }
+    domi_lock_give(&self->cluster->lock);
+    for (uint32_t i = 0; has_doubts && i < DOMUS_REMOTE_PARTS; i++) {
+        if (doubted[i] && self->reads < DOMI_WARD_WRITES_MAX &&
+            domus_notice(stack, domus_self(stack), &read_type, &i) == 0)
+            self->reads++;
+    }
+}
+
+/* Look whether a node that is not up has its lease. */
+DOMUS_SEQUENCE(take_look, domi_ward_looking)
+{
+    domi_warden *self_ = self;
+    char key[DOMI_KEY_SIZE];
+
+    (void)message;
+    DOMUS_BEGIN;
+    frame->id = domi_ward_suspect(self_);
+    frame->revision = domi_ward_newest(self_);
+    if (frame->id != 0) {
+        domi_key_of_node(frame->id, key);
+        DOMUS_AWAIT(domus_nats_kv_read(stack, self_->cluster->parts->leases, key,
+                                       self_->cluster->options.lease_ns / 2, then));
+        if (answer->error == -ENOENT)
+            domi_ward_bury(stack, self_, frame);
+    }
+    self_->looks = false;
+    DOMUS_END;
+}
+
+static int take_initial(domus_stack *stack, void *self_, const void *payload)
+{
+    domi_warden *self = self_;
+
+    (void)stack, (void)payload;
+    self->has_entries = true;
+    return 0;
+}
 
 /* --- a tick ------------------------------------------------------------------------------------
  */
@@ -60,9 +177,13 @@ static void work_on(domus_stack *stack, domi_warden *self, uint32_t index)
         if (has_ended(stack, self, index, false))
             domi_ward_move(stack, self, index, domi_ward_rest(self, at));
         break;
-    case DOMI_WARD_OTHER:
     case DOMI_WARD_TAKES:
     case DOMI_WARD_GIVES:
+        /* A write that could not begin for want of memory ends by nobody. */
+        if (domus_now_ns(stack) - at->since_ns > 2 * self->cluster->options.lease_ns)
+            domi_ward_end_write(stack, self, index, -ETIMEDOUT, 0);
+        break;
+    case DOMI_WARD_OTHER:
         break;
     }
 }
@@ -110,6 +231,8 @@ static int take_tick(domus_stack *stack, void *self_, const void *payload)
             work_on(stack, self, i);
     }
     answer_leave(stack, self);
+    if (has_lease && self->has_entries)
+        read_doubted(stack, self);
     if (has_lease && self->has_entries && !self->looks && domi_ward_suspect(self) != 0)
         self->looks = domus_notice(stack, domus_self(stack), &look_type, NULL) == 0;
     return 0;
@@ -138,82 +261,6 @@ static int take_give_all(domus_stack *stack, void *self_, const void *payload)
     int error = domus_keep(stack, &self->leaving);
     self->has_asked = error == 0;
     return error;
-}
-
-/* --- entries and leases ------------------------------------------------------------------------
- */
-
-struct writing {
-    uint32_t index;
-    int error;
-    uint64_t revision;
-};
-
-/* Write the entry of a part that is in DOMI_WARD_TAKES or DOMI_WARD_GIVES. If that fails the entry
- * may have been written all the same, or by another node. The watch tells, but servers that have
- * lost their leader need some seconds until they let one begin anew, so the entry is read, too. */
-DOMUS_SEQUENCE(take_write, struct writing)
-{
-    domi_warden *self_ = self;
-    domus_address entries = self_->cluster->parts->entries;
-    unsigned char value[DOMI_WARD_VALUE];
-    char key[DOMI_KEY_SIZE];
-
-    if (message != NULL)
-        frame->index = *(const uint32_t *)message;
-    DOMUS_BEGIN;
-    domi_ward_key(frame->index, key);
-    domi_ward_write_holder(
-        self_->parts[frame->index].state == DOMI_WARD_TAKES ? self_->cluster->id : 0, value);
-    if (self_->parts[frame->index].revision == 0)
-        DOMUS_AWAIT(domus_nats_kv_create(stack, entries, key, value, sizeof value,
-                                         self_->cluster->options.lease_ns / 2, then));
-    else
-        DOMUS_AWAIT(domus_nats_kv_update(stack, entries, key, value, sizeof value,
-                                         self_->parts[frame->index].revision,
-                                         self_->cluster->options.lease_ns / 2, then));
-    frame->error = answer->error;
-    if (answer->error == 0) {
-        frame->revision = ((const domus_nats_kv_revision *)answer->payload)->revision;
-    } else if (answer->error != -ECANCELED) {
-        domi_ward_key(frame->index, key);
-        DOMUS_AWAIT(
-            domus_nats_kv_read(stack, entries, key, self_->cluster->options.lease_ns / 2, then));
-        if (answer->error == 0)
-            (void)domi_ward_take_entry(stack, self_, answer->payload);
-    }
-    domi_ward_end_write(stack, self_, frame->index, frame->error, frame->revision);
-    DOMUS_END;
-}
-
-/* Look whether a node that is not up has its lease. */
-DOMUS_SEQUENCE(take_look, domi_ward_looking)
-{
-    domi_warden *self_ = self;
-    char key[DOMI_KEY_SIZE];
-
-    (void)message;
-    DOMUS_BEGIN;
-    frame->id = domi_ward_suspect(self_);
-    frame->revision = domi_ward_newest(self_);
-    if (frame->id != 0) {
-        domi_key_of_node(frame->id, key);
-        DOMUS_AWAIT(domus_nats_kv_read(stack, self_->cluster->parts->leases, key,
-                                       self_->cluster->options.lease_ns / 2, then));
-        if (answer->error == -ENOENT)
-            domi_ward_bury(stack, self_, frame);
-    }
-    self_->looks = false;
-    DOMUS_END;
-}
-
-static int take_initial(domus_stack *stack, void *self_, const void *payload)
-{
-    domi_warden *self = self_;
-
-    (void)stack, (void)payload;
-    self->has_entries = true;
-    return 0;
 }
 
 /* --- life --------------------------------------------------------------------------------------
@@ -290,6 +337,7 @@ const domus_behaviour domi_warden_behaviour = {
                              {&domi_ward_tell_type, take_tell, 0},
                              {&watch_type, take_watch, 0},
                              DOMUS_ON(&look_type, take_look),
+                             DOMUS_ON(&read_type, take_read),
                              DOMUS_ON(&domi_ward_write_type, take_write),
                              {&domi_give_all_type, take_give_all, 0},
                              {NULL, NULL, 0}},

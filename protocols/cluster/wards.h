@@ -45,6 +45,7 @@ typedef struct domi_ward {
     uint64_t revision; /* of the entry; 0: there is none */
     uint64_t holder;   /* that the entry names; 0: none */
     uint64_t wanted;   /* id of the node that is to have it; 0: none is there */
+    uint64_t since_ns; /* when the state began */
 } domi_ward;
 
 /* A node that may have parts. */
@@ -62,6 +63,7 @@ typedef struct domi_warden {
     bool has_asked;   /* domi_give_all_type came: `leaving` is to be answered */
     domus_kept leaving;
     uint32_t writes;     /* entries that are being written */
+    uint32_t reads;      /* that are to be read, because they are doubted */
     uint32_t closing;    /* parts in DOMI_WARD_CLOSES */
     uint64_t settled_ns; /* the candidates have been the same for long enough from then on */
     domi_candidate candidates[DOMUS_CLUSTER_NODES_MAX + 1];

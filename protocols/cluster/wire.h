@@ -86,6 +86,7 @@ enum domi_kind_of_envelope {
     DOMI_TO_FENCE,  /* all that was sent for the part `id` came before this: what is not taken is to
                        be returned before the answer */
     DOMI_TO_FENCED, /* the answer: `id` */
+    DOMI_TO_DOUBT,  /* messages wait for the part `id`, which the receiver is to have */
     DOMI_TO_KINDS,
 };
 
