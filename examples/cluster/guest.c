@@ -2,7 +2,8 @@
  *
  * A room is a group over the cluster, so a line that a guest says is published, and comes to the
  * guests of the room on all nodes. (A group stays for ever, so the rooms are fixed.) A guest who
- * does not read is dropped when channel.sendMax bytes wait for him. */
+ * does not read misses what is said while channel.sendHigh bytes wait for him, and is dropped
+ * after channel.sendTimeout. */
 #include "node.h"
 
 #include <errno.h>
