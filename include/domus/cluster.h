@@ -92,8 +92,9 @@ typedef struct domus_cluster_options {
     uint64_t heartbeat_ns;  /* between two signs of life; 10 ms..10 s; 0: 500 ms */
     uint64_t down_after_ns; /* silence after which a node is down; twice the heartbeat..1 min; 0: 2
                                s, or four times the heartbeat if that is more */
-    /* The lease of this node in the key-value store: other nodes take over its names so long after
-     * its end. 500 ms..1 min; 0: as down_after_ns, but at least 500 ms. */
+    /* The lease of this node in the key-value store: other nodes take over its names and parts so
+     * long after its end. All nodes of a cluster need the same, because the time belongs to the
+     * bucket of leases. 500 ms..1 min; 0: as down_after_ns, but at least 500 ms. */
     uint64_t lease_ns;
     uint64_t queued_max; /* bytes on the way to one node, 64 KiB..1 GiB; 0: 8 MiB */
     uint32_t replicas;   /* servers that have the key-value store, 1..5; 0: 1 */
