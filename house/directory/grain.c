@@ -202,10 +202,11 @@ static domi_node *remove_grain(domi_grain *grain)
     append_list(&left, grain->waiting);
     grain->returned = grain->waiting = NULL;
     grain->held = 0;
-    int error = domi_names_remove(&grain->kind->names, grain->slot, nobody_yet);
-    DOMI_CHECK(error == 0);
+    /* Before the slot of the name is free, which another grain may have at once. */
     if (grain->fence != 0)
         atomic_fetch_sub_explicit(&parts_of(grain)->living[grain->part], 1, memory_order_release);
+    int error = domi_names_remove(&grain->kind->names, grain->slot, nobody_yet);
+    DOMI_CHECK(error == 0);
     return left;
 }
 
