@@ -492,7 +492,7 @@ START_TEST(faults_make_no_two_lives)
 {
     uint64_t failed;
 
-    ck_assert_int_eq(domus_testkit_sweep(1, domt_more_if_long(12), run_seed, NULL, &failed), 0);
+    ck_assert_int_eq(domus_testkit_sweep(1, domt_more_if_long(6), run_seed, NULL, &failed), 0);
 }
 END_TEST
 
