@@ -45,6 +45,14 @@ static int put_elsewhere(domi_manager *manager, domus_address elsewhere, domi_en
     return error;
 }
 
+/* True if no such mail waits for a gateway. Home. */
+static bool is_idle(const domi_house *gateway, uint32_t mail)
+{
+    return gateway != NULL && gateway->tails[mail] == NULL &&
+           atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&gateway->inbox,
+                                memory_order_relaxed) == 0;
+}
+
 int domi_grain_put_placed(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
                           const char *key, domi_node *node, uint32_t mail,
                           domus_address *ret_address)
@@ -56,10 +64,12 @@ int domi_grain_put_placed(domi_manager *manager, domi_manager *near, domi_grain_
 
     if (part < 0)
         return part;
-    /* An actor that runs elsewhere than at home, in a pool or on a borrower's thread, has no thread
-     * whose gateway could know that nothing of it is on the way. */
+    /* Messages that the actor has sent while it was lent may wait for the gateway still, so that
+     * has to be idle. An actor that runs elsewhere than at home, in a pool or on a borrower's
+     * thread, has no thread whose gateway could know that nothing of it is on the way. */
     if (manager == near && manager->index < parts->threads &&
-        parts->opened[manager->index * DOMUS_REMOTE_PARTS + (uint32_t)part] != 0)
+        parts->opened[manager->index * DOMUS_REMOTE_PARTS + (uint32_t)part] != 0 &&
+        is_idle(manager->gateway, mail))
         return domi_grain_put_local(manager, near, kind, key, node, mail, ret_address);
     tail.part = (uint32_t)part;
     memcpy(tail.key, key, strlen(key) + 1);

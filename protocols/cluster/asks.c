@@ -52,7 +52,7 @@ int domi_ask_note(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kep
     ask->kept = kept;
     ask->peer = peer;
     ask->deadline_ns = deadline_ns;
-    ask->spawns = false;
+    ask->spawns = ask->for_grain = false;
     peer->asks++;
     envelope->id = make_id(index, ask->generation);
     envelope->time_ns = deadline_ns;

@@ -179,6 +179,13 @@ void domi_name_of(domi_cluster_gateway *gateway, domus_address address, domus_re
         ret_name->node = gateway->cluster->id;
 }
 
+void domi_sender_name(domi_cluster_gateway *gateway, bool is_ask, domus_remote_name *ret_name)
+{
+    domi_name_of(gateway, domus_sender(gateway->stack), ret_name);
+    if (is_ask && ret_name->lease == 0)
+        domi_name_of(gateway, domus_self(gateway->stack), ret_name);
+}
+
 int domi_address_of(domi_cluster_gateway *gateway, const domus_remote_name *name,
                     domus_address *ret_address)
 {

@@ -30,6 +30,8 @@ void domi_peer_lose(domi_cluster_gateway *gateway, domi_peer *peer)
         if (peer->links[i] != NULL)
             domi_link_lose(gateway, peer, i, false);
     }
+    if (peer->links[domi_gateway_at(gateway, peer)] != NULL)
+        return;
     /* An ask or a watch may wait for a link that could not be made. */
     domi_asks_fail(gateway, peer, -EHOSTDOWN);
     domi_watched_down(gateway, peer);

@@ -5,10 +5,13 @@
 #include <domus/channel.h>
 #include <domus/nats.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static_assert(DOMI_GRAIN_NAME_MAX >= DOMI_WIDE_TAIL, "either stands beside a message");
 
 #define PAYLOAD_ROOM 65536u              /* DOMUS_PAYLOAD_MAX and a little more */
 #define BUFFER_MOST  (UINT64_C(1) << 30) /* the largest buffer that a client may have */
@@ -369,7 +372,7 @@ static int mount(domus_stack *stack, domi_cluster_gateway *gateway)
     if (error != 0)
         return error;
     gateway->payload = aligned_alloc(64, PAYLOAD_ROOM);
-    gateway->message = malloc(options->message_max + DOMI_WIDE_TAIL);
+    gateway->message = malloc(options->message_max + DOMI_GRAIN_NAME_MAX);
     if (gateway->payload == NULL || gateway->message == NULL)
         return -ENOMEM;
     gateway->pickling = (domus_pickle_context){.bytes_max = options->message_max,

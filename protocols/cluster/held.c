@@ -28,6 +28,16 @@ static domi_held *take_first(domi_held_list *list)
     return held;
 }
 
+void domi_held_put_back(domi_route *route, domi_held *held)
+{
+    domi_held_list *list = &route->returned;
+
+    held->next = list->first;
+    list->first = held;
+    if (list->last == NULL)
+        list->last = held;
+}
+
 /* Behind what was returned comes what waits. */
 domi_held *domi_held_take(domi_route *route)
 {
@@ -142,20 +152,18 @@ void domi_routes_sweep(domi_cluster_gateway *gateway)
 /* Take the ask out of a list. Returns whether it was there. */
 static bool cancel_in(domi_cluster_gateway *gateway, domi_held_list *list, domus_kept kept)
 {
-    domi_held_list left = {NULL, NULL};
-    domi_held *held;
-    bool found = false;
+    domi_held *before = NULL;
 
-    while ((held = take_first(list)) != NULL) {
-        if (held->is_ask && held->kept.stack == kept.stack && held->kept.serial == kept.serial) {
-            domi_held_free(gateway, held);
-            found = true;
-        } else {
-            domi_held_append(&left, held);
-        }
+    for (domi_held *held = list->first; held != NULL; before = held, held = held->next) {
+        if (!held->is_ask || held->kept.stack != kept.stack || held->kept.serial != kept.serial)
+            continue;
+        *(before != NULL ? &before->next : &list->first) = held->next;
+        if (list->last == held)
+            list->last = before;
+        domi_held_free(gateway, held);
+        return true;
     }
-    *list = left;
-    return found;
+    return false;
 }
 
 bool domi_routes_cancel(domi_cluster_gateway *gateway, domus_kept kept)

@@ -120,7 +120,8 @@ typedef struct domi_ask {
     uint64_t deadline_ns; /* 0: none */
     uint32_t generation;
     uint32_t next_free;
-    bool spawns; /* its answer is the address of a new actor */
+    bool spawns;    /* its answer is the address of a new actor */
+    bool for_grain; /* it may come back (routes.c) */
 } domi_ask;
 
 /* An ask of another node that an actor here answers. */
@@ -180,7 +181,7 @@ struct domi_cluster_gateway {
     uint32_t unopened;      /* routes that lead here, and that this thread has not opened yet */
     uint64_t waiting_bytes; /* of messages that wait for parts */
     unsigned char *payload; /* room for a payload that is read */
-    /* room for a message that is written: message_max bytes, and DOMI_WIDE_TAIL */
+    /* room for a message that is written: message_max bytes, and the name of a grain or a group */
     unsigned char *message;
     domus_pickle_context pickling;
     domus_stack *stack;                    /* of the turn, for the callbacks of picklers */
@@ -302,6 +303,10 @@ void domi_publish(domi_cluster_gateway *gateway, const char *subject, domus_slic
 /* The name of an address, with this node's id in place of HERE; a lease of 0 for nobody. */
 void domi_name_of(domi_cluster_gateway *gateway, domus_address address,
                   domus_remote_name *ret_name);
+
+/* The name of the sender of the message in hand. An asker without an address, such as a foreign
+ * thread, has that of this gateway, which gets the answer all the same. */
+void domi_sender_name(domi_cluster_gateway *gateway, bool is_ask, domus_remote_name *ret_name);
 
 /* The address of a name that has come from another node. */
 int domi_address_of(domi_cluster_gateway *gateway, const domus_remote_name *name,

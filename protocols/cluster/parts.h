@@ -30,9 +30,16 @@ struct domi_parts {
     domus_address leases, entries; /* the buckets; nobody: they are not open yet */
     /* When the lease of this node ends, on the clock of domus_now_ns(); 0: it has none. */
     _Atomic uint64_t lease_until_ns;
+    _Atomic uint32_t losses;                   /* how often the lease was over */
     _Atomic uint64_t held, taken, given, lost; /* parts; what domus_cluster_grain_counts says */
     _Atomic uint64_t waiting, returned;        /* messages */
 };
+
+/* How often the lease of this node was over. */
+static inline uint32_t domi_losses(const domus_cluster *cluster)
+{
+    return atomic_load_explicit(&cluster->parts->losses, memory_order_relaxed);
+}
 
 /* True if this node has its lease now. */
 static inline bool domi_has_lease(const domus_cluster *cluster, const domus_stack *stack)
@@ -81,6 +88,7 @@ typedef struct domi_route {
     bool is_opened; /* HERE: actors of this thread put to the grains themselves */
     bool is_sent;   /* THERE: messages were sent since the last fence */
     uint64_t node;
+    uint64_t retry_ns;       /* `node` has returned messages, and gets none before then */
     domi_held_list returned; /* what `node` has returned */
     domi_held_list waiting;  /* what has come since */
 } domi_route;
@@ -121,6 +129,9 @@ void domi_held_free(domi_cluster_gateway *gateway, domi_held *held);
 void domi_held_fail(domi_cluster_gateway *gateway, domi_held *held, int error);
 
 void domi_held_append(domi_held_list *list, domi_held *held);
+
+/* Put one in front again that was taken from a route. */
+void domi_held_put_back(domi_route *route, domi_held *held);
 
 /* Take the first one of a route: behind what was returned comes what waits. NULL: there is none. */
 domi_held *domi_held_take(domi_route *route);

@@ -351,6 +351,7 @@ static void look_at_lease(domus_stack *stack, domi_registrar *registrar)
     if (registrar->valid_until_ns == 0 || registrar->valid_until_ns > domus_now_ns(stack))
         return;
     registrar->valid_until_ns = 0;
+    atomic_fetch_add_explicit(&registrar->cluster->parts->losses, 1, memory_order_relaxed);
     lose_names(stack, registrar);
 }
 
@@ -427,10 +428,12 @@ DOMUS_SEQUENCE(keep_lease, struct keeping)
         look_at_lease(stack, registrar);
         if (answer->error == 0) {
             registrar->lease_error = 0;
+            registrar->had_lease = true;
             registrar->valid_until_ns = frame->began_ns + options->lease_ns;
             sweep_soon(stack, registrar);
         } else {
-            registrar->lease_error = answer->error == -ECONNREFUSED ? -EOPNOTSUPP : -EHOSTDOWN;
+            registrar->lease_error =
+                answer->error == -ECONNREFUSED && !registrar->had_lease ? -EOPNOTSUPP : -EHOSTDOWN;
         }
         show_lease(registrar);
         DOMUS_SLEEP(registrar->lease_error != 0 ? options->lease_ns / 10 : options->lease_ns / 3);

@@ -40,6 +40,7 @@ typedef struct domi_registrar {
     uint64_t lease_revision;       /* of this node's entry; 0: none */
     uint64_t valid_until_ns;       /* the lease is trusted until then; 0: it is not */
     int lease_error;               /* why there is none */
+    bool had_lease;                /* so the servers have JetStream, though perhaps no leader now */
     uint32_t count;
     domi_name *names[DOMI_NAMES_BUCKETS];
     domi_name *lost;  /* names whose entries are to be deleted when there is a lease again */

@@ -53,9 +53,24 @@ static int send_there(domi_cluster_gateway *gateway, domi_route *route,
     error = domi_send(gateway, peer, domi_gateway_at(gateway, peer), envelope);
     if (error == 0)
         route->is_sent = true;
+    if (ask != NULL && error == 0)
+        ask->for_grain = true;
     else if (ask != NULL)
         domi_ask_forget(gateway, ask);
     return error;
+}
+
+/* The time since which a message waits, on the clock of this node, goes with it in fields that an
+ * envelope to a grain does not need: if it comes back it goes on to wait. */
+static void write_since(uint64_t since_ns, domi_wire_envelope *envelope)
+{
+    envelope->to.number = (uint32_t)since_ns;
+    envelope->to.lease = (uint32_t)(since_ns >> 32);
+}
+
+static uint64_t read_since(const domi_wire_envelope *envelope)
+{
+    return envelope->to.number | (uint64_t)envelope->to.lease << 32;
 }
 
 static int send_held(domi_cluster_gateway *gateway, domi_route *route, const domi_held *held)
@@ -63,6 +78,7 @@ static int send_held(domi_cluster_gateway *gateway, domi_route *route, const dom
     domi_wire_envelope envelope = {
         .from = held->from, .rest = held->bytes, .rest_size = held->size};
 
+    write_since(held->since_ns, &envelope);
     return send_there(gateway, route, &envelope, held->is_ask ? &held->kept : NULL,
                       held->deadline_ns);
 }
@@ -106,6 +122,10 @@ static void let_go_on(domi_cluster_gateway *gateway, domi_route *route)
             error = domus_remote_grain_pass_kept(gateway->stack, held->kept);
         else
             error = notice_here(gateway, held);
+        if (error == -ENOBUFS && route->state == DOMI_ROUTE_THERE) {
+            domi_held_put_back(route, held); /* until the node has room */
+            return;
+        }
         if (error == 0)
             domi_held_free(gateway, held);
         else
@@ -178,6 +198,11 @@ static int send_message(domi_cluster_gateway *gateway, domi_route *route, bool i
     return 0;
 }
 
+static bool has_held(const domi_route *route)
+{
+    return route->returned.first != NULL || route->waiting.first != NULL;
+}
+
 int domi_route_take(domi_cluster_gateway *gateway, const domus_remote_message *message,
                     const void *payload)
 {
@@ -195,8 +220,9 @@ int domi_route_take(domi_cluster_gateway *gateway, const domus_remote_message *m
     if (bytes < 0)
         return refuse(gateway, bytes);
     domi_wire_envelope envelope = {.rest = gateway->message, .rest_size = (uint32_t)bytes};
-    domi_name_of(gateway, domus_sender(gateway->stack), &envelope.from);
-    error = route->state == DOMI_ROUTE_THERE
+    domi_sender_name(gateway, message->is_ask, &envelope.from);
+    write_since(domus_now_ns(gateway->stack), &envelope);
+    error = route->state == DOMI_ROUTE_THERE && !has_held(route)
                 ? send_message(gateway, route, message->is_ask, &envelope)
                 : hold_message(gateway, route, message->is_ask, &envelope);
     return error != 0 ? refuse(gateway, error) : 0;
@@ -266,8 +292,14 @@ static void follow(domi_cluster_gateway *gateway, uint32_t index)
     domi_route_state state = look_at(gateway, part);
     uint64_t node = part->holder;
     domi_lock_give(&cluster->lock);
-    if (route->state == state && (state != DOMI_ROUTE_THERE || route->node == node))
+    if (state == DOMI_ROUTE_THERE && node == route->node &&
+        domus_now_ns(gateway->stack) < route->retry_ns)
+        return; /* it does not take them now, and is not asked at once again */
+    if (route->state == state && (state != DOMI_ROUTE_THERE || route->node == node)) {
+        if (state == DOMI_ROUTE_THERE && has_held(route))
+            let_go_on(gateway, route);
         return;
+    }
     if (route->state == DOMI_ROUTE_HERE)
         leave_here(gateway, route);
     else if (route->state == DOMI_ROUTE_THERE)
@@ -317,11 +349,35 @@ void domi_route_fenced(domi_cluster_gateway *gateway, const domi_peer *peer, uin
     follow(gateway, (uint32_t)part);
 }
 
+/* The ask that has come back; NULL: it is over, or was not for a grain. */
+static domi_ask *find_returned(domi_cluster_gateway *gateway, const domi_peer *peer,
+                               const domi_wire_envelope *envelope)
+{
+    domi_ask *ask =
+        envelope->error == DOMI_TO_GRAIN_ASK ? domi_ask_find(gateway, peer, envelope->id) : NULL;
+
+    return ask != NULL && ask->for_grain ? ask : NULL;
+}
+
+/* A message that has come back does not get there: an ask fails, and it is counted. */
+static void fail_returned(domi_cluster_gateway *gateway, const domi_peer *peer,
+                          const domi_wire_envelope *envelope, int error)
+{
+    domi_ask *ask = find_returned(gateway, peer, envelope);
+
+    atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
+    if (ask == NULL)
+        return;
+    domus_kept kept = ask->kept;
+    domi_ask_forget(gateway, ask);
+    (void)domus_kept_fail(gateway->stack, kept, error);
+}
+
 /* An ask came back: it waits again as it did before. Returns false if it is over. */
 static bool take_back(domi_cluster_gateway *gateway, const domi_peer *peer,
                       const domi_wire_envelope *envelope, domi_held *held)
 {
-    domi_ask *ask = domi_ask_find(gateway, peer, envelope->id);
+    domi_ask *ask = find_returned(gateway, peer, envelope);
 
     if (ask == NULL)
         return false;
@@ -340,29 +396,31 @@ void domi_route_returned(domi_cluster_gateway *gateway, domi_peer *peer,
     domi_held *held;
 
     if (gateway->routes == NULL ||
-        domi_grain_name_read(gateway, envelope->rest, envelope->rest_size, &grain) != 0)
+        domi_grain_name_read(gateway, envelope->rest, envelope->rest_size, &grain) != 0) {
+        fail_returned(gateway, peer, envelope, -EHOSTDOWN);
         return;
+    }
     domi_route *route = &gateway->routes[grain.part];
     if ((route->state != DOMI_ROUTE_THERE && route->state != DOMI_ROUTE_FENCES) ||
-        route->node != peer->id)
-        return; /* it was told as lost */
+        route->node != peer->id) {
+        fail_returned(gateway, peer, envelope, -EHOSTDOWN);
+        return;
+    }
     atomic_fetch_add_explicit(&gateway->cluster->parts->returned, 1, memory_order_relaxed);
     domi_part_doubt(gateway->cluster, grain.part);
     int error = domi_held_make(gateway, envelope->rest, envelope->rest_size, &held);
     if (error == 0 && is_ask && !take_back(gateway, peer, envelope, held)) {
         domi_held_free(gateway, held);
     } else if (error == 0) {
+        uint64_t since_ns = read_since(envelope);
+        if (since_ns != 0 && since_ns < held->since_ns)
+            held->since_ns = since_ns;
         held->from = envelope->from;
         domi_held_append(&route->returned, held);
     } else {
-        domi_ask *ask = is_ask ? domi_ask_find(gateway, peer, envelope->id) : NULL;
-        atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
-        if (ask != NULL) {
-            domus_kept kept = ask->kept;
-            domi_ask_forget(gateway, ask);
-            (void)domus_kept_fail(gateway->stack, kept, error);
-        }
+        fail_returned(gateway, peer, envelope, error);
     }
+    route->retry_ns = domus_now_ns(gateway->stack) + gateway->cluster->options.heartbeat_ns / 4;
     if (route->state == DOMI_ROUTE_THERE) {
         route->is_sent = true;
         begin_fence(gateway, route);

@@ -64,7 +64,7 @@ int domi_take_message(domus_stack *stack, void *self, const void *payload)
         return refuse(gateway, peer, bytes);
     domi_wire_envelope envelope = {.kind = message.is_ask ? DOMI_TO_ASK : DOMI_TO_NOTICE,
                                    .to = message.to};
-    domi_name_of(gateway, domus_sender(stack), &envelope.from);
+    domi_sender_name(gateway, message.is_ask, &envelope.from);
     envelope.rest = gateway->message;
     envelope.rest_size = (uint32_t)bytes;
     error = send_message(gateway, peer, &envelope, message.is_ask);

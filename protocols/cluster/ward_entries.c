@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const domus_type domi_ward_write_type = {.name = "cluster warden write", .size = sizeof(uint32_t)};
+const domus_type domi_ward_write_type = {.name = "cluster warden write",
+                                         .size = sizeof(domi_ward_change)};
 
 void domi_ward_key(uint32_t index, char key[DOMI_KEY_SIZE])
 {
@@ -73,21 +74,26 @@ int domi_ward_take_entry(domus_stack *stack, void *self_, const void *payload)
 /* The state of a part after its entry was written, or not. `error` is -EEXIST when somebody else
  * has changed it: the watch tells who. After other errors the entry may have been written all the
  * same, and the watch tells that, too. */
-void domi_ward_end_write(domus_stack *stack, domi_warden *self, uint32_t index, int error,
-                         uint64_t revision)
+void domi_ward_end_write(domus_stack *stack, domi_warden *self, const domi_ward_change *change,
+                         int error, uint64_t revision)
 {
+    uint32_t index = change->index;
     domi_ward *at = &self->parts[index];
     bool takes = at->state == DOMI_WARD_TAKES;
 
+    if (at->serial != change->serial)
+        return; /* it was given up */
+    at->serial++;
     self->writes--;
     if (at->state != DOMI_WARD_TAKES && at->state != DOMI_WARD_GIVES)
         return; /* lost meanwhile */
     if (error == 0 && revision > at->revision) {
         at->revision = revision;
-        at->holder = takes ? self->cluster->id : 0;
+        at->holder = change->holder;
     }
     bool is_mine = error == 0 && revision == at->revision && at->holder == self->cluster->id;
-    if (takes && is_mine && domi_has_lease(self->cluster, stack)) {
+    bool has_had_lease = at->losses == domi_losses(self->cluster);
+    if (takes && is_mine && has_had_lease && domi_has_lease(self->cluster, stack)) {
         domi_ward_move(stack, self, index, DOMI_WARD_OPEN);
         return;
     }
@@ -98,12 +104,21 @@ void domi_ward_end_write(domus_stack *stack, domi_warden *self, uint32_t index, 
 
 void domi_ward_write(domus_stack *stack, domi_warden *self, uint32_t index, domi_ward_state state)
 {
-    domi_ward_state before = self->parts[index].state;
+    domi_ward *at = &self->parts[index];
+    domi_ward_state before = at->state;
+    const domi_ward_change change = {
+        .index = index,
+        .serial = at->serial + 1,
+        .revision = at->revision,
+        .holder = state == DOMI_WARD_TAKES ? self->cluster->id : 0,
+    };
 
     if (self->writes == DOMI_WARD_WRITES_MAX)
         return;
+    at->serial++;
+    at->losses = domi_losses(self->cluster);
     domi_ward_move(stack, self, index, state);
-    if (domus_notice(stack, domus_self(stack), &domi_ward_write_type, &index) == 0)
+    if (domus_notice(stack, domus_self(stack), &domi_ward_write_type, &change) == 0)
         self->writes++;
     else
         domi_ward_move(stack, self, index, before);
@@ -113,12 +128,14 @@ void domi_ward_write(domus_stack *stack, domi_warden *self, uint32_t index, domi
  */
 
 /* Find a node that has parts, is not up, and may be dead. Returns 0 if there is none. */
-uint64_t domi_ward_suspect(const domi_warden *self)
+uint64_t domi_ward_suspect(const domi_warden *self, uint32_t *ret_next)
 {
     domus_cluster *cluster = self->cluster;
 
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
-        const domi_ward *at = &self->parts[i];
+        uint32_t index = (self->suspect + i) % DOMUS_REMOTE_PARTS;
+        const domi_ward *at = &self->parts[index];
+        *ret_next = index + 1;
         if (at->state != DOMI_WARD_OTHER || at->wanted != cluster->id)
             continue;
         domi_lock_take(&cluster->lock);

@@ -14,11 +14,21 @@ static const domus_type look_type = {.name = "cluster warden look"};
 static const domus_type watch_type = {.name = "cluster warden watch"};
 const domus_type domi_give_all_type = {.name = "cluster warden give all"};
 
+/* The time between two ticks. */
+static uint64_t tick_ns_of(const domus_cluster *cluster)
+{
+    uint64_t shortest_ns = cluster->options.heartbeat_ns < cluster->options.lease_ns
+                               ? cluster->options.heartbeat_ns
+                               : cluster->options.lease_ns;
+
+    return shortest_ns > 100 * MS ? shortest_ns / 10 : 10 * MS;
+}
+
 /* --- entries and leases ------------------------------------------------------------------------
  */
 
 struct writing {
-    uint32_t index;
+    domi_ward_change change;
     int error;
     uint64_t revision;
 };
@@ -34,35 +44,38 @@ DOMUS_SEQUENCE(take_write, struct writing)
     char key[DOMI_KEY_SIZE];
 
     if (message != NULL)
-        frame->index = *(const uint32_t *)message;
+        frame->change = *(const domi_ward_change *)message;
     DOMUS_BEGIN;
-    domi_ward_key(frame->index, key);
-    domi_ward_write_holder(
-        self_->parts[frame->index].state == DOMI_WARD_TAKES ? self_->cluster->id : 0, value);
-    if (self_->parts[frame->index].revision == 0)
+    domi_ward_key(frame->change.index, key);
+    domi_ward_write_holder(frame->change.holder, value);
+    if (frame->change.revision == 0)
         DOMUS_AWAIT(domus_nats_kv_create(stack, entries, key, value, sizeof value,
                                          self_->cluster->options.lease_ns / 2, then));
     else
         DOMUS_AWAIT(domus_nats_kv_update(stack, entries, key, value, sizeof value,
-                                         self_->parts[frame->index].revision,
+                                         frame->change.revision,
                                          self_->cluster->options.lease_ns / 2, then));
     frame->error = answer->error;
     if (answer->error == 0) {
         frame->revision = ((const domus_nats_kv_revision *)answer->payload)->revision;
     } else if (answer->error != -ECANCELED) {
-        domi_ward_key(frame->index, key);
+        domi_ward_key(frame->change.index, key);
         DOMUS_AWAIT(
             domus_nats_kv_read(stack, entries, key, self_->cluster->options.lease_ns / 2, then));
         if (answer->error == 0)
             (void)domi_ward_take_entry(stack, self_, answer->payload);
     }
-    domi_ward_end_write(stack, self_, frame->index, frame->error, frame->revision);
+    domi_ward_end_write(stack, self_, &frame->change, frame->error, frame->revision);
     DOMUS_END;
 }
 
+struct reading {
+    uint32_t index;
+};
+
 /* Read the entry of a part for which messages wait. The watch should have told what it is, but one
  * that has broken may be without a server for some seconds. */
-DOMUS_SEQUENCE(take_read, struct writing)
+DOMUS_SEQUENCE(take_read, struct reading)
 {
     domi_warden *self_ = self;
     char key[DOMI_KEY_SIZE];
@@ -70,33 +83,53 @@ DOMUS_SEQUENCE(take_read, struct writing)
     if (message != NULL)
         frame->index = *(const uint32_t *)message;
     DOMUS_BEGIN;
-    self_->reads--;
     domi_ward_key(frame->index, key);
     DOMUS_AWAIT(domus_nats_kv_read(stack, self_->cluster->parts->entries, key,
                                    self_->cluster->options.lease_ns / 2, then));
+    if (self_->reads != 0)
+        self_->reads--;
     if (answer->error == 0)
         (void)domi_ward_take_entry(stack, self_, answer->payload);
     DOMUS_END;
 }
 
-/* Read the entries of the parts that gateways doubt, some at a time. */
-static void read_doubted(domus_stack *stack, domi_warden *self)
+/* Take some parts that gateways doubt. Returns how many. */
+static uint32_t take_doubts(domi_warden *self, uint32_t room, uint32_t ret_parts[])
 {
     domi_parts *parts = self->cluster->parts;
-    bool doubted[DOMUS_REMOTE_PARTS];
+    uint32_t count = 0;
 
     domi_lock_take(&self->cluster->lock);
     bool has_doubts = parts->has_doubts;
     parts->has_doubts = false;
     for (uint32_t i = 0; has_doubts && i < DOMUS_REMOTE_PARTS; i++) {
-        doubted[i] = parts->parts[i].is_doubted;
+        if (!parts->parts[i].is_doubted)
+            continue;
+        if (count == room) {
+            parts->has_doubts = true; /* the rest is for the next tick */
+            break;
+        }
         parts->parts[i].is_doubted = false;
+        ret_parts[count++] = i;
     }
     domi_lock_give(&self->cluster->lock);
-    for (uint32_t i = 0; has_doubts && i < DOMUS_REMOTE_PARTS; i++) {
-        if (doubted[i] && self->reads < DOMI_WARD_WRITES_MAX &&
-            domus_notice(stack, domus_self(stack), &read_type, &i) == 0)
+    return count;
+}
+
+/* Read the entries of the parts that gateways doubt, some at a time. */
+static void read_doubted(domus_stack *stack, domi_warden *self)
+{
+    uint32_t doubted[DOMI_WARD_WRITES_MAX];
+    uint64_t now_ns = domus_now_ns(stack);
+
+    /* One that could not begin for want of memory has ended, too. */
+    if (now_ns - self->reads_ns > 2 * self->cluster->options.lease_ns)
+        self->reads = 0;
+    uint32_t count = take_doubts(self, DOMI_WARD_WRITES_MAX - self->reads, doubted);
+    for (uint32_t i = 0; i < count; i++) {
+        if (domus_notice(stack, domus_self(stack), &read_type, &doubted[i]) == 0)
             self->reads++;
+        self->reads_ns = now_ns;
     }
 }
 
@@ -108,7 +141,7 @@ DOMUS_SEQUENCE(take_look, domi_ward_looking)
 
     (void)message;
     DOMUS_BEGIN;
-    frame->id = domi_ward_suspect(self_);
+    frame->id = domi_ward_suspect(self_, &self_->suspect);
     frame->revision = domi_ward_newest(self_);
     if (frame->id != 0) {
         domi_key_of_node(frame->id, key);
@@ -143,12 +176,6 @@ static bool is_used(const domi_warden *self, uint32_t index)
     return is;
 }
 
-/* True if nothing of the part lives here any more. Otherwise its grains are told to stop. */
-static bool has_ended(domus_stack *stack, const domi_warden *self, uint32_t index, bool after_mail)
-{
-    return !is_used(self, index) && domus_remote_part_stop(stack, index, after_mail) == 0;
-}
-
 static void work_on(domus_stack *stack, domi_warden *self, uint32_t index)
 {
     domi_ward *at = &self->parts[index];
@@ -168,20 +195,23 @@ static void work_on(domus_stack *stack, domi_warden *self, uint32_t index)
             domi_ward_move(stack, self, index, DOMI_WARD_CLOSES);
         break;
     case DOMI_WARD_CLOSES:
-        if (has_ended(stack, self, index, true)) {
+        if (!is_used(self, index) && domus_remote_part_stop(stack, index, true) == 0) {
             (void)domus_remote_part_set(stack, index, 0);
             domi_ward_write(stack, self, index, DOMI_WARD_GIVES);
         }
         break;
     case DOMI_WARD_LOST:
-        if (has_ended(stack, self, index, false))
+        /* At once, though a gateway may still pass messages on: no life is made any more. */
+        if (domus_remote_part_stop(stack, index, false) == 0 && !is_used(self, index))
             domi_ward_move(stack, self, index, domi_ward_rest(self, at));
         break;
     case DOMI_WARD_TAKES:
     case DOMI_WARD_GIVES:
         /* A write that could not begin for want of memory ends by nobody. */
         if (domus_now_ns(stack) - at->since_ns > 2 * self->cluster->options.lease_ns)
-            domi_ward_end_write(stack, self, index, -ETIMEDOUT, 0);
+            domi_ward_end_write(stack, self,
+                                &(domi_ward_change){.index = index, .serial = at->serial},
+                                -ETIMEDOUT, 0);
         break;
     case DOMI_WARD_OTHER:
         break;
@@ -220,20 +250,25 @@ static void answer_leave(domus_stack *stack, domi_warden *self)
 static int take_tick(domus_stack *stack, void *self_, const void *payload)
 {
     domi_warden *self = self_;
-    bool has_lease = domi_has_lease(self->cluster, stack);
+    uint32_t losses = domi_losses(self->cluster), next;
+    /* Two ticks before the lease ends its grains stop: the store counts from a little later. */
+    bool has_lease =
+        atomic_load_explicit(&self->cluster->parts->lease_until_ns, memory_order_relaxed) >
+        domus_now_ns(stack) + 2 * tick_ns_of(self->cluster);
 
     (void)payload;
     domi_wanted_look(stack, self);
-    if (!has_lease)
+    if (!has_lease || losses != self->losses)
         lose_all(stack, self);
+    self->losses = losses;
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         if (self->parts[i].state == DOMI_WARD_LOST || (has_lease && self->has_entries))
             work_on(stack, self, i);
     }
     answer_leave(stack, self);
-    if (has_lease && self->has_entries)
+    if (has_lease)
         read_doubted(stack, self);
-    if (has_lease && self->has_entries && !self->looks && domi_ward_suspect(self) != 0)
+    if (has_lease && self->has_entries && !self->looks && domi_ward_suspect(self, &next) != 0)
         self->looks = domus_notice(stack, domus_self(stack), &look_type, NULL) == 0;
     return 0;
 }
@@ -317,12 +352,11 @@ void domi_warden_prepare(void *state, domus_cluster *cluster)
 static int on_mount(domus_stack *stack, void *self_)
 {
     domi_warden *self = self_;
-    uint64_t tick_ns = self->cluster->options.heartbeat_ns / 10;
     int error = domus_notice(stack, domus_self(stack), &watch_type, NULL);
 
     self->begun_ns = domus_now_ns(stack) + DOMI_WARD_SETTLE * self->cluster->options.heartbeat_ns;
     if (error == 0)
-        error = domus_every(stack, tick_ns > 10 * MS ? tick_ns : 10 * MS, &tick_type, NULL, NULL);
+        error = domus_every(stack, tick_ns_of(self->cluster), &tick_type, NULL, NULL);
     return error;
 }
 

@@ -46,6 +46,8 @@ typedef struct domi_ward {
     uint64_t holder;   /* that the entry names; 0: none */
     uint64_t wanted;   /* id of the node that is to have it; 0: none is there */
     uint64_t since_ns; /* when the state began */
+    uint32_t serial;   /* of the last change that was begun */
+    uint32_t losses;   /* of the node's lease, when that was decided */
 } domi_ward;
 
 /* A node that may have parts. */
@@ -62,8 +64,11 @@ typedef struct domi_warden {
     bool looks;       /* the conversation that looks at leases is under way */
     bool has_asked;   /* domi_give_all_type came: `leaving` is to be answered */
     domus_kept leaving;
+    uint32_t losses;     /* of the node's lease, as far as the warden has acted on them */
+    uint32_t suspect;    /* the part at which the next search for a suspect begins */
     uint32_t writes;     /* entries that are being written */
-    uint32_t reads;      /* that are to be read, because they are doubted */
+    uint32_t reads;      /* and read, because they are doubted */
+    uint64_t reads_ns;   /* when the last of these began */
     uint32_t closing;    /* parts in DOMI_WARD_CLOSES */
     uint64_t settled_ns; /* the candidates have been the same for long enough from then on */
     domi_candidate candidates[DOMUS_CLUSTER_NODES_MAX + 1];
@@ -101,19 +106,29 @@ int domi_ward_take_entry(domus_stack *stack, void *self, const void *payload);
  * is. */
 void domi_ward_write(domus_stack *stack, domi_warden *self, uint32_t index, domi_ward_state state);
 
-/* Find a node that has parts, is not up, and may be dead. Returns 0 if there is none. */
-uint64_t domi_ward_suspect(const domi_warden *self);
+/* Find a node that has parts, is not up, and may be dead; `ret_next` gets where the next search is
+ * to begin, so that all are looked at. Returns 0 if there is none. */
+uint64_t domi_ward_suspect(const domi_warden *self, uint32_t *ret_next);
 
-/* The notice by which the warden tells itself to write the entry of the part that it carries. */
+/* A change of the entry of a part, as it was decided: entries that are seen before it is written
+ * change nothing of that. */
+typedef struct domi_ward_change {
+    uint32_t index;
+    uint32_t serial;   /* of the part: another one is of an earlier change, which was given up */
+    uint64_t revision; /* of the entry that is to be changed; 0: there is none */
+    uint64_t holder;   /* that it is to name; 0: nobody */
+} domi_ward_change;
+
+/* The notice by which the warden tells itself to make the change that it carries. */
 extern const domus_type domi_ward_write_type;
 
 /* The key of the entry of a part, and the value of one that names a node. */
 void domi_ward_key(uint32_t index, char key[DOMI_KEY_SIZE]);
 void domi_ward_write_holder(uint64_t id, unsigned char value[DOMI_WARD_VALUE]);
 
-/* The entry of a part was written, as the warden wanted, with this revision; or not. */
-void domi_ward_end_write(domus_stack *stack, domi_warden *self, uint32_t index, int error,
-                         uint64_t revision);
+/* The change was made, with this revision; or not. */
+void domi_ward_end_write(domus_stack *stack, domi_warden *self, const domi_ward_change *change,
+                         int error, uint64_t revision);
 
 /* A look at the lease of a node. */
 typedef struct domi_ward_looking {

@@ -36,6 +36,22 @@ START_TEST(asks_are_answered_by_the_other_node)
 }
 END_TEST
 
+/* The asker of a foreign thread has no address. */
+START_TEST(a_foreign_thread_is_answered)
+{
+    domt_number number = {.value = 21}, answer = {.value = 0};
+    domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
+
+    domt_pair_open(2, NULL);
+    domus_address worker = domt_spawn_worker();
+    ck_assert_int_eq(domus_outside_ask(domt_systems[0], worker, &domt_twice_type, &number,
+                                       5 * DOMT_SECOND, &reply),
+                     0);
+    ck_assert_uint_eq(answer.value, 42);
+    domt_pair_close();
+}
+END_TEST
+
 START_TEST(notices_come_in_order)
 {
     domt_pair_open(2, NULL);
@@ -159,6 +175,7 @@ START_TEST(a_node_that_leaves_has_ended_at_once)
 }
 END_TEST
 
-DOMT_MAIN("nodes", 60, asks_are_answered_by_the_other_node, notices_come_in_order,
-          senders_are_answered_and_passed_on_to, an_ask_fails_within_its_time, watches_hear_of_ends,
-          a_node_that_is_silent_is_down, a_node_that_leaves_has_ended_at_once)
+DOMT_MAIN("nodes", 60, asks_are_answered_by_the_other_node, a_foreign_thread_is_answered,
+          notices_come_in_order, senders_are_answered_and_passed_on_to,
+          an_ask_fails_within_its_time, watches_hear_of_ends, a_node_that_is_silent_is_down,
+          a_node_that_leaves_has_ended_at_once)
