@@ -51,7 +51,8 @@ static int make_parts(const domus_stack *stack, domi_grain_parts **ret_parts)
         domi_memory_free(parts);
         return error;
     }
-    domi_remote_of(parts->here.house)->is_here = true;
+    /* Relaxed: whoever gets the address gets it behind this. */
+    atomic_store_explicit(&domi_remote_of(parts->here.house)->is_here, true, memory_order_relaxed);
     parts->threads = threads;
     *ret_parts = parts;
     return 0;

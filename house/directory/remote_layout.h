@@ -25,10 +25,11 @@ struct domi_remote {
     _Atomic(domi_remote_node *) node; /* of the name */
     _Atomic uint16_t owner;           /* manager of the gateway that has its watches */
     _Atomic uint8_t idle;             /* looks since it was used last, at most 2 */
-    bool is_here;                     /* messages to it are for grains of this system; constant */
-    _Atomic bool is_outlet;           /* it is the hidden member of a group */
-    uint32_t index;                   /* its place in the table; constant */
-    domi_remote *next;                /* in its bucket, or among the free ones */
+    _Atomic bool
+        is_here; /* messages to it are for grains of this system; several gateways set it */
+    _Atomic bool is_outlet; /* it is the hidden member of a group */
+    uint32_t index;         /* its place in the table; constant */
+    domi_remote *next;      /* in its bucket, or among the free ones */
 };
 
 static_assert(sizeof(domi_remote) == 256, "what domus/remote.h says of it");

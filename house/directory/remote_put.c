@@ -143,8 +143,9 @@ int domi_remote_put(domi_manager *manager, domi_house *face, domi_node *node)
     if (atomic_load_explicit(&remote->idle, memory_order_relaxed) != 0)
         atomic_store_explicit(&remote->idle, 0, memory_order_relaxed);
     if (domi_node_is_user_mail(node))
-        return remote->is_here ? domi_grain_put_here(manager, node)
-                               : put_message(manager, remote, message);
+        return atomic_load_explicit(&remote->is_here, memory_order_relaxed)
+                   ? domi_grain_put_here(manager, node)
+                   : put_message(manager, remote, message);
     if (node->kind != DOMI_EVENT || domi_node_is_part(node))
         return -ESTALE;
     if (message->type == &domi_held_type)
