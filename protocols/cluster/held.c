@@ -30,20 +30,22 @@ static domi_held *take_first(domi_held_list *list)
 
 void domi_held_put_back(domi_route *route, domi_held *held)
 {
-    domi_held_list *list = &route->returned;
-
-    held->next = list->first;
-    list->first = held;
-    if (list->last == NULL)
-        list->last = held;
+    held->next = route->waiting.first;
+    route->waiting.first = held;
+    if (route->waiting.last == NULL)
+        route->waiting.last = held;
 }
 
-/* Behind what was returned comes what waits. */
 domi_held *domi_held_take(domi_route *route)
 {
-    domi_held *held = take_first(&route->returned);
-
-    return held != NULL ? held : take_first(&route->waiting);
+    if (route->returned.first != NULL) {
+        route->returned.last->next = route->waiting.first;
+        if (route->waiting.last == NULL)
+            route->waiting.last = route->returned.last;
+        route->waiting.first = route->returned.first;
+        route->returned = (domi_held_list){NULL, NULL};
+    }
+    return take_first(&route->waiting);
 }
 
 static void count_waiting(domi_cluster_gateway *gateway, const domi_held *held, bool more)

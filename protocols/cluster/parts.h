@@ -130,10 +130,12 @@ void domi_held_fail(domi_cluster_gateway *gateway, domi_held *held, int error);
 
 void domi_held_append(domi_held_list *list, domi_held *held);
 
-/* Put one in front again that was taken from a route. */
+/* Put one in front again that was taken from a route. Messages that come back later were sent
+ * before it, and go before it. */
 void domi_held_put_back(domi_route *route, domi_held *held);
 
-/* Take the first one of a route: behind what was returned comes what waits. NULL: there is none. */
+/* Take the first one of a route: behind the messages that were returned come those that wait. NULL:
+ * there is none. */
 domi_held *domi_held_take(domi_route *route);
 
 /* Let messages fail that have waited for too long. */
