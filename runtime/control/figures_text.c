@@ -2,42 +2,23 @@
  * is its name. Lists are left out, and of a long table the rows behind the first 64. */
 #include "runtime/control/figures.h"
 
+#include "house/dispatch/describe.h"
+
 #include <domus/text.h>
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #define ROWS_MAX 64u
 
-typedef struct text {
-    char *at;
-    size_t size;   /* bytes at `at` */
-    size_t length; /* bytes that the whole text takes, also if they do not fit */
-} text;
-
-__attribute__((format(printf, 2, 3))) static void add_text(text *to, const char *format, ...)
-{
-    bool room = to->length < to->size;
-    va_list arguments;
-
-    va_start(arguments, format);
-    int length = vsnprintf(room ? to->at + to->length : NULL, room ? to->size - to->length : 0,
-                           format, arguments);
-    va_end(arguments);
-    if (length > 0)
-        to->length += (size_t)length;
-}
-
-static void add_words(text *to, bool is_first, const char *words)
+static void add_words(domi_text *to, bool is_first, const char *words)
 {
     char shown[4 * DOMUS_FIGURES_TEXT_SIZE + 1];
 
     (void)domus_text_escape(words, strlen(words), shown, sizeof shown);
-    add_text(to, is_first ? "%-22s" : " %15s", shown);
+    domi_text_add(to, is_first ? "%-22s" : " %15s", shown);
 }
 
-static void add_cell(text *to, const domus_figures_shot *shot, uint32_t row, uint32_t column)
+static void add_cell(domi_text *to, const domus_figures_shot *shot, uint32_t row, uint32_t column)
 {
     const domus_figure_column *of = &shot->table->columns[column];
     const domus_figure *cell = domus_figures_cell(shot, row, column);
@@ -51,37 +32,37 @@ static void add_cell(text *to, const domus_figures_shot *shot, uint32_t row, uin
         add_words(to, column == 0, of->words[cell->number]);
         break;
     case DOMUS_FIGURE_TIME:
-        add_text(to, " %12.3f ms", (double)cell->number / 1e6);
+        domi_text_add(to, " %12.3f ms", (double)cell->number / 1e6);
         break;
     case DOMUS_FIGURE_COUNT:
     case DOMUS_FIGURE_FAULTS:
     case DOMUS_FIGURE_AMOUNT:
     case DOMUS_FIGURE_BYTES:
-        add_text(to, " %15llu", (unsigned long long)cell->number);
+        domi_text_add(to, " %15llu", (unsigned long long)cell->number);
         break;
     }
 }
 
-static void add_table(text *to, const domus_figures_shot *shot)
+static void add_table(domi_text *to, const domus_figures_shot *shot)
 {
     const domus_figures_table *table = shot->table;
 
-    add_text(to, "-- %s: %s\n", table->set, table->title);
+    domi_text_add(to, "-- %s: %s\n", table->set, table->title);
     for (uint32_t i = 0; i < table->columns_count; i++)
         add_words(to, i == 0, table->columns[i].title);
-    add_text(to, "\n");
+    domi_text_add(to, "\n");
     for (uint32_t i = 0; i < shot->count; i++) {
         for (uint32_t k = 0; k < table->columns_count; k++)
             add_cell(to, shot, i, k);
-        add_text(to, "\n");
+        domi_text_add(to, "\n");
     }
     if (shot->total > shot->count)
-        add_text(to, "and %llu more\n", (unsigned long long)(shot->total - shot->count));
+        domi_text_add(to, "and %llu more\n", (unsigned long long)(shot->total - shot->count));
 }
 
 size_t domi_figures_print(domus_system *system, char *at, size_t size)
 {
-    text to = {.at = at, .size = size};
+    domi_text to = {.at = at, .size = size};
     domus_figures_shot shot;
 
     if (size > 0)

@@ -2,12 +2,12 @@
  * column for each thread, one for all, and the rate of that. Counters that are 0 have no row,
  * unless profile.zeros asks for them: of 80 counters a service moves some twenty, and a reader
  * looks for these. Each counter is in one group. */
+#include "house/dispatch/describe.h"
 #include "runtime/control/figures.h"
 #include "runtime/policies/pool.h"
 #include "runtime/system/system.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 /* Threads beyond this have no column; the sum of all threads counts them, too. */
@@ -133,28 +133,6 @@ static const struct {
     {"begun", offsetof(domus_runner_profile, begun)},
 };
 
-/* --- text ---------------------------------------------------------------------------------------
- */
-
-typedef struct text {
-    char *at;      /* start of the text; NUL-terminated */
-    size_t size;   /* bytes at `at` */
-    size_t length; /* bytes that the whole text takes, also if they do not fit */
-} text;
-
-__attribute__((format(printf, 2, 3))) static void add_text(text *to, const char *format, ...)
-{
-    bool room = to->length < to->size;
-    va_list arguments;
-
-    va_start(arguments, format);
-    int length = vsnprintf(room ? to->at + to->length : NULL, room ? to->size - to->length : 0,
-                           format, arguments);
-    va_end(arguments);
-    if (length > 0)
-        to->length += (size_t)length;
-}
-
 /* --- what is printed ----------------------------------------------------------------------------
  */
 
@@ -222,15 +200,15 @@ static void take_snapshot_of_pool(const domus_pool *pool, snapshot *shot)
  */
 
 /* Add the line above the columns. */
-static void add_columns(text *to, const char *head, uint32_t count)
+static void add_columns(domi_text *to, const char *head, uint32_t count)
 {
-    add_text(to, "%-22.64s", head);
+    domi_text_add(to, "%-22.64s", head);
     for (uint32_t i = 0; i < count; i++)
-        add_text(to, " %15u", i);
-    add_text(to, " %15s %14s\n", "all", "all a second");
+        domi_text_add(to, " %15u", i);
+    domi_text_add(to, " %15s %14s\n", "all", "all a second");
 }
 
-static void add_head(text *to, const domus_system *system, const snapshot *shot)
+static void add_head(domi_text *to, const domus_system *system, const snapshot *shot)
 {
     char head[32] = "thread";
 
@@ -239,24 +217,25 @@ static void add_head(text *to, const domus_system *system, const snapshot *shot)
     add_columns(to, head, shot->count);
 }
 
-static void add_time(text *to, uint64_t ns, uint64_t wall_ns)
+static void add_time(domi_text *to, uint64_t ns, uint64_t wall_ns)
 {
     double wall = (double)wall_ns;
 
-    add_text(to, " %7.1f ms %4.1f%%", (double)ns / 1e6, wall > 0 ? (double)ns / wall * 100 : 0);
+    domi_text_add(to, " %7.1f ms %4.1f%%", (double)ns / 1e6,
+                  wall > 0 ? (double)ns / wall * 100 : 0);
 }
 
-static void add_phase_row(text *to, snapshot *shot, const char *name, size_t offset)
+static void add_phase_row(domi_text *to, snapshot *shot, const char *name, size_t offset)
 {
-    add_text(to, "%-22s", name);
+    domi_text_add(to, "%-22s", name);
     for (uint32_t i = 0; i <= shot->count; i++) {
         domus_profile *column = i < shot->count ? &shot->columns[i] : &shot->all;
         add_time(to, *number_at(column, offset), column->wall_ns);
     }
-    add_text(to, "\n");
+    domi_text_add(to, "\n");
 }
 
-static void add_phases(text *to, snapshot *shot)
+static void add_phases(domi_text *to, snapshot *shot)
 {
     for (int i = 0; i < DOMUS_PHASES; i++)
         add_phase_row(to, shot, domus_phase_name((domus_phase)i),
@@ -265,21 +244,21 @@ static void add_phases(text *to, snapshot *shot)
 }
 
 /* The rate is that since the start. The queued bytes go up and down, and have none. */
-static void add_row(text *to, snapshot *shot, const char *name, size_t offset)
+static void add_row(domi_text *to, snapshot *shot, const char *name, size_t offset)
 {
     uint64_t sum = *number_at(&shot->all, offset);
 
-    add_text(to, "%-22s", name);
+    domi_text_add(to, "%-22s", name);
     for (uint32_t i = 0; i < shot->count; i++)
-        add_text(to, " %15llu", (unsigned long long)*number_at(&shot->columns[i], offset));
-    add_text(to, " %15llu", (unsigned long long)sum);
+        domi_text_add(to, " %15llu", (unsigned long long)*number_at(&shot->columns[i], offset));
+    domi_text_add(to, " %15llu", (unsigned long long)sum);
     if (shot->seconds > 0 && offset != offsetof(domus_profile, queued_bytes))
-        add_text(to, " %12.1f/s", (double)sum / shot->seconds);
-    add_text(to, "\n");
+        domi_text_add(to, " %12.1f/s", (double)sum / shot->seconds);
+    domi_text_add(to, "\n");
 }
 
 /* Add a row for each length of stalls that has occurred. */
-static void add_stalls(text *to, snapshot *shot)
+static void add_stalls(domi_text *to, snapshot *shot)
 {
     char name[32];
 
@@ -291,13 +270,14 @@ static void add_stalls(text *to, snapshot *shot)
 }
 
 /* Memory belongs to the system and not to a thread, so only the column for all has it. */
-static void add_memory_row(text *to, const snapshot *shot, const char *name, uint64_t value)
+static void add_memory_row(domi_text *to, const snapshot *shot, const char *name, uint64_t value)
 {
-    add_text(to, "%-22s%*s %15llu\n", name, (int)shot->count * 16, "", (unsigned long long)value);
+    domi_text_add(to, "%-22s%*s %15llu\n", name, (int)shot->count * 16, "",
+                  (unsigned long long)value);
 }
 
 /* Add the last measurement of memory; no rows if nothing is measured. */
-static void add_memory(text *to, const domus_system *system, const snapshot *shot)
+static void add_memory(domi_text *to, const domus_system *system, const snapshot *shot)
 {
     domus_memory memory;
 
@@ -312,7 +292,7 @@ static void add_memory(text *to, const domus_system *system, const snapshot *sho
     add_memory_row(to, shot, "memory last budget", memory.last_budget_bytes);
 }
 
-static void add_group(text *to, snapshot *shot, row_group group)
+static void add_group(domi_text *to, snapshot *shot, row_group group)
 {
     bool is_first = true;
 
@@ -321,7 +301,7 @@ static void add_group(text *to, snapshot *shot, row_group group)
             (!shot->has_zeros && *number_at(&shot->all, rows[i].offset) == 0))
             continue;
         if (is_first)
-            add_text(to, "-- %s\n", group_names[group]);
+            domi_text_add(to, "-- %s\n", group_names[group]);
         is_first = false;
         add_row(to, shot, rows[i].name, rows[i].offset);
     }
@@ -337,30 +317,30 @@ static uint64_t number_of_runner(const snapshot *shot, uint32_t column, size_t o
     return *(const uint64_t *)(const void *)((const char *)runner + offset);
 }
 
-static void add_runner_times(text *to, const snapshot *shot, const char *name, size_t offset)
+static void add_runner_times(domi_text *to, const snapshot *shot, const char *name, size_t offset)
 {
-    add_text(to, "%-22s", name);
+    domi_text_add(to, "%-22s", name);
     for (uint32_t i = 0; i <= shot->count; i++)
         add_time(to, number_of_runner(shot, i, offset),
                  number_of_runner(shot, i, offsetof(domus_runner_profile, wall_ns)));
-    add_text(to, "\n");
+    domi_text_add(to, "\n");
 }
 
-static void add_runner_row(text *to, const snapshot *shot, const char *name, size_t offset)
+static void add_runner_row(domi_text *to, const snapshot *shot, const char *name, size_t offset)
 {
     uint64_t sum = number_of_runner(shot, shot->count, offset);
 
     if (!shot->has_zeros && sum == 0)
         return;
-    add_text(to, "%-22s", name);
+    domi_text_add(to, "%-22s", name);
     for (uint32_t i = 0; i <= shot->count; i++)
-        add_text(to, " %15llu", (unsigned long long)number_of_runner(shot, i, offset));
+        domi_text_add(to, " %15llu", (unsigned long long)number_of_runner(shot, i, offset));
     if (shot->seconds > 0)
-        add_text(to, " %12.1f/s", (double)sum / shot->seconds);
-    add_text(to, "\n");
+        domi_text_add(to, " %12.1f/s", (double)sum / shot->seconds);
+    domi_text_add(to, "\n");
 }
 
-static void add_pool(text *to, const domus_pool *pool)
+static void add_pool(domi_text *to, const domus_pool *pool)
 {
     char head[96];
     snapshot shot;
@@ -383,7 +363,7 @@ static void add_pool(text *to, const domus_pool *pool)
 /* --- tables of others --------------------------------------------------------------------------
  */
 
-static void add_figures(text *to, const domus_system *system)
+static void add_figures(domi_text *to, const domus_system *system)
 {
     bool room = to->length < to->size;
 
@@ -394,7 +374,7 @@ static void add_figures(text *to, const domus_system *system)
 
 size_t domus_system_profile_table(const domus_system *system, char *at, size_t size)
 {
-    text to = {.at = at, .size = size};
+    domi_text to = {.at = at, .size = size};
     snapshot shot;
 
     take_snapshot(system, &shot);
