@@ -175,6 +175,7 @@ struct domi_cluster_gateway {
     domi_served *served;
     uint32_t served_room, served_free, served_used;
     uint32_t *served_buckets;                     /* served_room of them, by id */
+    bool has_rooms;                               /* somebody waits for room at a remote actor */
     domi_watched *watched[DOMI_WATCHED_BUCKETS];  /* remote actors, by name */
     domi_watched *watching[DOMI_WATCHED_BUCKETS]; /* local actors, by address */
     struct domi_route *routes;                    /* of grains, by part; NULL: no kind is spread */

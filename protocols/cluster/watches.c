@@ -93,7 +93,7 @@ int domi_take_watch(domus_stack *stack, void *self, const void *payload)
         return 0;
     }
     if (watch->room) {
-        watched->room = true;
+        watched->room = gateway->has_rooms = true;
         domi_watched_room(gateway);
     }
     if (made == 1) {
@@ -145,15 +145,21 @@ static bool has_room(domi_cluster_gateway *gateway, const domi_peer *peer)
 
 void domi_watched_room(domi_cluster_gateway *gateway)
 {
-    for (uint32_t i = 0; i < DOMI_WATCHED_BUCKETS; i++) {
+    bool has_rooms = false;
+
+    for (uint32_t i = 0; gateway->has_rooms && i < DOMI_WATCHED_BUCKETS; i++) {
         for (domi_watched *watched = gateway->watched[i]; watched != NULL;
              watched = watched->next) {
-            if (!watched->room || !has_room(gateway, watched->peer))
+            if (!watched->room)
                 continue;
-            watched->room = false;
-            (void)domus_remote_room(gateway->stack, &watched->name);
+            watched->room = !has_room(gateway, watched->peer);
+            if (watched->room)
+                has_rooms = true;
+            else
+                (void)domus_remote_room(gateway->stack, &watched->name);
         }
     }
+    gateway->has_rooms = has_rooms;
 }
 
 /* --- actors here that others watch ------------------------------------------------------------ */

@@ -218,7 +218,7 @@ static void open_node(uint32_t i)
 
 static void begin(uint64_t seed)
 {
-    domus_testkit_cluster_options options = {.servers = 1 + (uint32_t)(seed % 2)};
+    domus_testkit_cluster_options options = {.servers = 1 + (uint32_t)(seed % 2), .untraced = true};
 
     memset(&model, 0, sizeof model);
     model.chance = seed * 104729;

@@ -53,7 +53,7 @@ void domi_sim_note(domi_sim *sim, const char *format, ...)
     size_t size = DOMUS_TESTKIT_CLUSTER_LINE_BYTES;
     va_list arguments;
 
-    if (sim->ending)
+    if (sim->ending || sim->options.untraced)
         return;
     int used = snprintf(line, size, "%" PRIu64 " %" PRIu64 ".%09" PRIu64 " ", sim->line_count + 1,
                         sim->now_ns / NS_PER_S, sim->now_ns % NS_PER_S);

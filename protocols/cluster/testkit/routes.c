@@ -40,6 +40,7 @@ void domi_sim_spread(domi_sim *sim, domi_sim_interest *interest, domi_sim_kind k
 static void break_one_way(domi_sim *sim, uint32_t from, uint32_t to)
 {
     sim->routes[from][to].broken = true;
+    sim->known_changes++;
     domi_sim_lose_all(sim, &sim->routes[from][to].leg, lost);
     for (domi_sim_interest *at = sim->interests; at != NULL; at = at->next) {
         if (at->server == from)

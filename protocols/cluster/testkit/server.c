@@ -33,6 +33,7 @@ static void end_interest(domi_sim *sim, domi_sim_interest *interest)
 {
     interest->connection = NULL;
     interest->known &= ~bit_of(interest->server);
+    sim->known_changes++;
     domi_sim_spread(sim, interest, DOMI_SIM_NO_INTEREST);
 }
 
@@ -53,6 +54,7 @@ void domi_sim_subscribed(domi_sim_connection *connection, const domi_sim_packet 
     interest->limit = packet->limit;
     interest->server = connection->server;
     interest->known = bit_of(connection->server);
+    sim->known_changes++;
     if (sim->last_interest != NULL)
         sim->last_interest->next = interest;
     else

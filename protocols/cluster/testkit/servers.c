@@ -9,6 +9,7 @@ void domi_sim_arrive_route(domi_sim *sim, uint32_t from, uint32_t to)
     domi_sim_packet *packet = domi_sim_pop(&sim->routes[from][to].leg);
     domi_sim_interest *interest = packet->interest;
 
+    sim->known_changes++;
     switch (packet->kind) {
     case DOMI_SIM_INTEREST:
         if (interest->connection != NULL)

@@ -370,7 +370,8 @@ void domi_sim_forget(domi_sim_connection *connection);
 /* Free those that have ended and that nobody knows. */
 void domi_sim_reap_interests(domi_sim *sim);
 
-/* Returns whether a server knows a subscription with this subject. */
+/* Returns whether a server knows a subscription with this subject: the same until `known_changes`
+ * is another number. */
 bool domi_sim_is_heard(const domi_sim *sim, uint32_t server, const char *subject);
 
 typedef struct domi_sim_route {
@@ -444,6 +445,7 @@ struct domus_testkit_cluster {
     domi_sim_connection *last_connection;
     domi_sim_interest *interests;
     domi_sim_interest *last_interest;
+    uint64_t known_changes; /* of `known` of all interests */
     domi_sim_store store;
     uint64_t numbers; /* messages so far */
     domus_testkit_cluster_counts counts;

@@ -35,6 +35,9 @@ typedef struct domi_sim_consumer {
     uint64_t inactive_ns;   /* 0: it stays */
     uint64_t heard_ns;      /* when there was a subscriber last */
     bool headers_only;
+    bool is_heard; /* by a subscription that `leader` knew at `known_changes` */
+    uint32_t leader;
+    uint64_t known_changes; /* of the cluster, and one; 0: it was not looked at */
 } domi_sim_consumer;
 
 struct domi_sim_bucket {

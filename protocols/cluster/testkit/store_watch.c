@@ -56,10 +56,17 @@ static void push(domi_sim *sim, const domi_sim_bucket *bucket, domi_sim_consumer
 }
 
 /* Returns whether somebody hears a consumer. */
-static bool is_heard(const domi_sim *sim, const domi_sim_consumer *consumer)
+static bool is_heard(const domi_sim *sim, domi_sim_consumer *consumer)
 {
-    return sim->store.leader != DOMUS_EVERY &&
-           domi_sim_is_heard(sim, sim->store.leader, consumer->deliver);
+    if (sim->store.leader == DOMUS_EVERY)
+        return false;
+    if (consumer->known_changes != sim->known_changes + 1 ||
+        consumer->leader != sim->store.leader) {
+        consumer->is_heard = domi_sim_is_heard(sim, sim->store.leader, consumer->deliver);
+        consumer->known_changes = sim->known_changes + 1;
+        consumer->leader = sim->store.leader;
+    }
+    return consumer->is_heard;
 }
 
 void domi_sim_consume(domi_sim *sim, domi_sim_bucket *bucket, domi_sim_consumer *consumer)
@@ -67,12 +74,15 @@ void domi_sim_consume(domi_sim *sim, domi_sim_bucket *bucket, domi_sim_consumer 
     if (!is_heard(sim, consumer))
         return;
     consumer->heard_ns = sim->now_ns;
+    if (consumer->next_sequence > bucket->last)
+        return;
     for (const domi_sim_entry *at = bucket->entries; at != NULL; at = at->next) {
         if (!is_owed(consumer, at))
             continue;
         push(sim, bucket, consumer, at);
         consumer->beat_ns = sim->now_ns + consumer->heartbeat_ns;
     }
+    consumer->next_sequence = bucket->last + 1;
 }
 
 static void beat(domi_sim *sim, domi_sim_consumer *consumer)
@@ -110,7 +120,7 @@ static bool tick(domi_sim *sim, domi_sim_bucket *bucket, domi_sim_consumer *cons
 }
 
 /* When a consumer has something to do. */
-static uint64_t due_of(const domi_sim *sim, const domi_sim_consumer *consumer)
+static uint64_t due_of(const domi_sim *sim, domi_sim_consumer *consumer)
 {
     if (is_heard(sim, consumer))
         return consumer->heartbeat_ns != 0 ? consumer->beat_ns : DOMI_SIM_NEVER;
@@ -140,7 +150,7 @@ uint64_t domi_sim_store_due(const domi_sim *sim)
         store->leader != DOMUS_EVERY ? domi_sim_leg_due(&store->leg) : store->ready_ns;
 
     for (const domi_sim_bucket *bucket = store->buckets; bucket != NULL; bucket = bucket->next) {
-        for (const domi_sim_consumer *at = bucket->consumers; at != NULL; at = at->next) {
+        for (domi_sim_consumer *at = bucket->consumers; at != NULL; at = at->next) {
             uint64_t at_ns = due_of(sim, at);
             due_ns = at_ns < due_ns ? at_ns : due_ns;
         }
