@@ -245,20 +245,25 @@ int domus_remote_part_set(domus_stack *stack, uint32_t part, uint64_t fence)
     return 0;
 }
 
-/* A walk that stops the grains of a part. */
+/* A walk that stops the grains of some parts. */
 typedef struct stopping {
     domus_stack *stack;
+    const domus_remote_parts *parts;
     domi_grain_kind *kind;
-    uint32_t part;
     bool after_mail;
 } stopping;
+
+static bool is_in(const domus_remote_parts *parts, uint32_t part)
+{
+    return (parts->bits[part / 64] >> part % 64 & 1) != 0;
+}
 
 static void stop_one(const char *key, domus_address life, void *context)
 {
     const stopping *walk = context;
 
     /* A grain that is being made has no life yet, and is met by the next walk. */
-    if (life.lease == 0 || domi_grain_part_of(walk->kind, key) != (int)walk->part)
+    if (life.lease == 0 || !is_in(walk->parts, (uint32_t)domi_grain_part_of(walk->kind, key)))
         return;
     if (walk->after_mail)
         (void)domus_stop_after_mail(walk->stack, life);
@@ -266,20 +271,29 @@ static void stop_one(const char *key, domus_address life, void *context)
         (void)domus_stop(walk->stack, life);
 }
 
-uint32_t domus_remote_part_stop(domus_stack *stack, uint32_t part, bool after_mail)
+uint32_t domus_remote_part_living(const domus_stack *stack, uint32_t part)
 {
     domi_grain_parts *parts = parts_of(stack);
-    stopping walk = {.stack = stack, .part = part, .after_mail = after_mail};
 
     if (parts == NULL || part >= DOMUS_REMOTE_PARTS)
         return 0;
-    uint32_t count = atomic_load_explicit(&parts->living[part], memory_order_seq_cst);
-    if (count == 0)
-        return 0;
+    /* seq_cst: see take_part() in grain.c. */
+    return atomic_load_explicit(&parts->living[part], memory_order_seq_cst);
+}
+
+void domus_remote_parts_stop(domus_stack *stack, const domus_remote_parts *parts, bool after_mail)
+{
+    stopping walk = {.stack = stack, .parts = parts, .after_mail = after_mail};
+    uint32_t part = 0;
+
+    while (part < DOMUS_REMOTE_PARTS &&
+           (!is_in(parts, part) || domus_remote_part_living(stack, part) == 0))
+        part++;
+    if (part == DOMUS_REMOTE_PARTS)
+        return;
     for (walk.kind = domi_grain_kind_first(stack->manager->directory.grains); walk.kind != NULL;
          walk.kind = walk.kind->next) {
         if (is_spread(walk.kind))
             domi_names_walk(&walk.kind->names, stop_one, &walk);
     }
-    return count;
 }

@@ -257,7 +257,7 @@ DOMUS_API uint32_t domus_remote_idle(domus_stack *stack, uint64_t node, uint32_t
  *
  * A life is made in a part that has a fence alone (domus_remote_part_set()), and keeps it as its
  * domus_grain_fence(). So to give a part to another system in order, all gateways close it,
- * domus_remote_part_stop() is called until no grain of it lives, and then the fence is taken away.
+ * domus_remote_parts_stop() is called until no grain of it lives, and then the fence is taken away.
  */
 
 #define DOMUS_REMOTE_PARTS  256u
@@ -317,9 +317,20 @@ DOMUS_API void domus_remote_part_close(domus_stack *stack, uint32_t part);
  * -EINVAL; -ENOENT when no kind is spread. */
 DOMUS_API int domus_remote_part_set(domus_stack *stack, uint32_t part, uint64_t fence);
 
-/* Stop the grains of a part that live here, behind their mail or at once. Thread-safety: any
- * handler. Returns how many grains of it live: 0 once the last has ended. */
-DOMUS_API uint32_t domus_remote_part_stop(domus_stack *stack, uint32_t part, bool after_mail);
+/* A set of parts: part n is bit n % 64 of bits[n / 64]. */
+typedef struct domus_remote_parts {
+    uint64_t bits[DOMUS_REMOTE_PARTS / 64];
+} domus_remote_parts;
+
+/* Stop the grains of these parts that live here, behind their mail or at once. It takes one walk
+ * over all grains that are spread, if one of the parts has some; those that are being made are not
+ * met, so it is called again until domus_remote_part_living() says 0. Thread-safety: any handler.
+ */
+DOMUS_API void domus_remote_parts_stop(domus_stack *stack, const domus_remote_parts *parts,
+                                       bool after_mail);
+
+/* Returns how many grains of a part live here, or are being made. Thread-safety: any handler. */
+DOMUS_API uint32_t domus_remote_part_living(const domus_stack *stack, uint32_t part);
 
 /* True if an actor of this system has this name: it lives, and is not about to stop. */
 DOMUS_API bool domus_remote_is_alive(domus_stack *stack, const domus_remote_name *name);

@@ -195,14 +195,14 @@ static void work_on(domus_stack *stack, domi_warden *self, uint32_t index)
             domi_ward_move(stack, self, index, DOMI_WARD_CLOSES);
         break;
     case DOMI_WARD_CLOSES:
-        if (!is_used(self, index) && domus_remote_part_stop(stack, index, true) == 0) {
-            (void)domus_remote_part_set(stack, index, 0);
+        if (is_used(self, index) || domus_remote_part_living(stack, index) != 0)
+            break;
+        (void)domus_remote_part_set(stack, index, 0);
+        if (domus_remote_part_living(stack, index) == 0)
             domi_ward_write(stack, self, index, DOMI_WARD_GIVES);
-        }
         break;
     case DOMI_WARD_LOST:
-        /* At once, though a gateway may still pass messages on: no life is made any more. */
-        if (domus_remote_part_stop(stack, index, false) == 0 && !is_used(self, index))
+        if (domus_remote_part_living(stack, index) == 0 && !is_used(self, index))
             domi_ward_move(stack, self, index, domi_ward_rest(self, at));
         break;
     case DOMI_WARD_TAKES:
@@ -216,6 +216,25 @@ static void work_on(domus_stack *stack, domi_warden *self, uint32_t index)
     case DOMI_WARD_OTHER:
         break;
     }
+}
+
+/* Stop the grains of parts that are to be given, once no message goes to them any more; and of
+ * those that are lost at once, though a gateway may still pass messages on: no life is made there.
+ */
+static void stop_grains(domus_stack *stack, const domi_warden *self)
+{
+    domus_remote_parts closing = {{0}}, lost = {{0}};
+
+    for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
+        domi_ward_state state = self->parts[i].state;
+        uint64_t bit = UINT64_C(1) << i % 64;
+        if (state == DOMI_WARD_CLOSES && !is_used(self, i))
+            closing.bits[i / 64] |= bit;
+        else if (state == DOMI_WARD_LOST)
+            lost.bits[i / 64] |= bit;
+    }
+    domus_remote_parts_stop(stack, &closing, true);
+    domus_remote_parts_stop(stack, &lost, false);
 }
 
 /* This node has no lease any more: others may have its parts by now. */
@@ -261,6 +280,7 @@ static int take_tick(domus_stack *stack, void *self_, const void *payload)
     if (!has_lease || losses != self->losses)
         lose_all(stack, self);
     self->losses = losses;
+    stop_grains(stack, self);
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         if (self->parts[i].state == DOMI_WARD_LOST || (has_lease && self->has_entries))
             work_on(stack, self, i);

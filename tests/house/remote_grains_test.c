@@ -398,6 +398,7 @@ END_TEST
 
 typedef struct stopping {
     bool after_mail;
+    bool others; /* all parts but that one */
     uint32_t left;
 } stopping;
 
@@ -405,7 +406,12 @@ static int stop_part(domus_stack *stack, void *stopping_)
 {
     stopping *way = stopping_;
 
-    way->left = domus_remote_part_stop(stack, now.part, way->after_mail);
+    domus_remote_parts parts;
+
+    memset(&parts, way->others ? 0xff : 0, sizeof parts);
+    parts.bits[now.part / 64] ^= UINT64_C(1) << now.part % 64;
+    way->left = domus_remote_part_living(stack, now.part);
+    domus_remote_parts_stop(stack, &parts, way->after_mail);
     return 0;
 }
 
@@ -415,13 +421,16 @@ START_TEST(the_grains_of_a_part_are_stopped_and_counted)
 
     open_world();
     for (uint32_t round = 0; round < 2; round++) {
-        stopping way = {.after_mail = round == 0, .left = 9};
+        stopping way = {.after_mail = round == 0, .others = true, .left = 9};
         have_part("c", 10 + round);
         use("c", &value);
         domt_as_gateway(0, open_part, NULL);
         domt_as_agent(0, notify, NULL);
         ck_assert_uint_eq(life.lives, round + 1);
         ck_assert_uint_eq(life.fence, 10 + round);
+        domt_as_agent(0, stop_part, &way);
+        ck_assert_uint_eq(life.ended, round);
+        way.others = false;
         domt_as_agent(0, stop_part, &way);
         ck_assert_uint_eq(way.left, 1);
         ck_assert_uint_eq(life.ended, round + 1);
