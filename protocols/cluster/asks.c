@@ -256,11 +256,13 @@ static void send_answer(domi_cluster_gateway *gateway, domi_peer *peer, const do
             envelope.rest_size = (uint32_t)bytes;
         }
     }
-    int error = domi_send(gateway, peer, served->gateway, &envelope);
-    if (error != 0 && envelope.kind == DOMI_TO_REPLY) {
-        envelope = (domi_wire_envelope){.kind = DOMI_TO_FAIL, .error = error, .id = served->id};
-        (void)domi_send(gateway, peer, served->gateway, &envelope);
-    }
+    int error = envelope.kind == DOMI_TO_REPLY
+                    ? domi_send(gateway, peer, served->gateway, &envelope)
+                    : envelope.error;
+    if (error == 0)
+        return;
+    envelope = (domi_wire_envelope){.kind = DOMI_TO_FAIL, .error = error, .id = served->id};
+    domi_send_surely(gateway, peer, served->gateway, &envelope);
 }
 
 int domi_hear_answer(domus_stack *stack, void *self, const domus_answer *answer)

@@ -67,9 +67,13 @@ static void each_link(domi_cluster_gateway *gateway,
     }
 }
 
-/* A peer that something is wanted of is asked to confirm, also where nothing is on the way. */
+/* A peer that something is wanted of is asked to confirm, also where nothing is on the way. A link
+ * that has lost something for want of memory is given up here, since nobody is in the midst of
+ * sending. */
 static void flush_one(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index, bool probes)
 {
+    if (peer->links[index]->is_torn)
+        domi_link_lose(gateway, peer, (uint16_t)index, false);
     flush_link(gateway, peer, index,
                probes && (peer->asks != 0 || peer->watched != 0 || peer->links[index]->is_broken));
 }
@@ -167,6 +171,15 @@ int domi_send(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
     recount(gateway, peer, index);
     domi_flush_soon(gateway);
     return error;
+}
+
+void domi_send_surely(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
+                      const domi_wire_envelope *envelope)
+{
+    int error = domi_send(gateway, peer, index, envelope);
+
+    if ((error == -ENOMEM || error == -ENOBUFS) && peer->links[index] != NULL)
+        domi_link_tear(peer->links[index]);
 }
 
 /* --- names and messages ----------------------------------------------------------------------- */

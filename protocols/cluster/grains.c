@@ -59,6 +59,26 @@ int domi_grain_name_read(const domi_cluster_gateway *gateway, const unsigned cha
 /* --- messages that go back ---------------------------------------------------------------------
  */
 
+/* Return a message. To a node that is full already it goes back as what it is to its sender: an ask
+ * that has failed, or a notice that was dropped. */
+static void give_back(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t to_gateway,
+                      const domi_wire_envelope *envelope)
+{
+    domi_wire_envelope back = *envelope;
+
+    domi_lock_take(&gateway->cluster->lock);
+    bool is_full = peer->record->is_full;
+    domi_lock_give(&gateway->cluster->lock);
+    back.kind = DOMI_TO_RETURN;
+    back.error = envelope->kind;
+    if (is_full)
+        back = (domi_wire_envelope){.kind = DOMI_TO_FAIL, .error = -ENOBUFS, .id = envelope->id};
+    if (is_full && envelope->kind == DOMI_TO_GRAIN_NOTICE)
+        atomic_fetch_add_explicit(&gateway->cluster->dropped, 1, memory_order_relaxed);
+    else
+        domi_send_surely(gateway, peer, to_gateway, &back);
+}
+
 bool domi_grain_is_taken(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
                          uint32_t part, const domi_wire_envelope *envelope)
 {
@@ -69,12 +89,9 @@ bool domi_grain_is_taken(domi_cluster_gateway *gateway, domi_peer *peer, uint16_
 
     if (is_here && (*byte & bit) == 0)
         return true;
-    domi_wire_envelope back = *envelope;
-    back.kind = DOMI_TO_RETURN;
-    back.error = envelope->kind;
     *byte |= bit;
     domi_part_doubt(gateway->cluster, part);
-    (void)domi_send(gateway, peer, from_gateway, &back);
+    give_back(gateway, peer, from_gateway, envelope);
     return false;
 }
 
@@ -85,7 +102,7 @@ void domi_grain_fence(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t f
 
     if (part < DOMUS_REMOTE_PARTS)
         peer->returns[from_gateway][part / 8] &= (unsigned char)~(1u << part % 8);
-    (void)domi_send(gateway, peer, from_gateway, &answer);
+    domi_send_surely(gateway, peer, from_gateway, &answer);
 }
 
 void domi_grain_forget_returns(domi_peer *peer, uint16_t from_gateway)

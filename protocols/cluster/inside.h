@@ -269,9 +269,14 @@ void domi_peers_forget_all(domi_cluster_gateway *gateway);
  */
 
 /* Add an envelope to the link to the gateway `index` of the peer, which is sent at the end of this
- * phase. Returns 0; -ENOMEM; -EMSGSIZE. */
+ * phase. Returns 0; -ENOMEM; -EMSGSIZE; -EHOSTDOWN, -ENOBUFS. */
 int domi_send(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
               const domi_wire_envelope *envelope);
+
+/* As domi_send() for what the other side must not miss: without memory for it the link is given up
+ * at the next flush, and both sides know that what was under way is over. */
+void domi_send_surely(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
+                      const domi_wire_envelope *envelope);
 
 /* The gateway of a peer to which this one sends what is no answer. */
 static inline uint16_t domi_gateway_at(const domi_cluster_gateway *gateway, const domi_peer *peer)

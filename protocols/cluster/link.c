@@ -49,6 +49,16 @@ void domi_link_fini(domi_link *link)
 
 /* --- out -------------------------------------------------------------------------------------- */
 
+/* The batch that was built is lost, whose size was `bytes`. */
+static void lose_next(domi_link *link, uint32_t bytes)
+{
+    link->queued_bytes -= bytes;
+    link->torn_messages += link->next_messages;
+    link->is_torn = bytes != 0;
+    link->next_messages = 0;
+    link->next.size_max = DOMI_BATCH_MAX;
+}
+
 int domi_link_add(domi_link *link, const domi_wire_envelope *envelope)
 {
     uint32_t bytes = DOMI_ENVELOPE_BYTES + envelope->rest_size;
@@ -56,16 +66,16 @@ int domi_link_add(domi_link *link, const domi_wire_envelope *envelope)
 
     if (link->is_broken)
         return -EHOSTDOWN;
+    if (link->is_torn)
+        return -ENOMEM;
     if (bytes > DOMI_BATCH_MAX - DOMI_BATCH_FOOT)
         return -EMSGSIZE;
     if (bytes > DOMI_BATCH_MAX - DOMI_BATCH_FOOT - before)
         return -ENOBUFS;
     int error = domi_envelope_append(&link->next, envelope);
     if (error != 0) { /* the whole batch is lost: its messages cannot be told from each other */
-        link->queued_bytes -= before;
-        link->next_messages = 0;
         domus_append_drop(&link->next);
-        link->next.size_max = DOMI_BATCH_MAX;
+        lose_next(link, before);
         return error;
     }
     link->next_messages++;
@@ -151,18 +161,18 @@ static int flush_next(domi_link *link, uint64_t now_ns, bool probes, domus_slice
         return -ENOMEM;
     domi_batch_foot_write(&foot, bytes);
     uint32_t built = link->next.size;
-    uint32_t messages = link->next_messages;
     (void)domus_append(&link->next, bytes, sizeof bytes);
     int error = domus_append_end(&link->next, &batch);
-    link->next.size_max = DOMI_BATCH_MAX;
-    link->next_messages = 0;
     if (error == 0)
         error = domus_slice_keep(batch, &kept);
     if (error != 0) {
         domus_slice_free(batch);
-        link->queued_bytes -= built;
+        lose_next(link, built);
         return error;
     }
+    uint32_t messages = link->next_messages;
+    link->next.size_max = DOMI_BATCH_MAX;
+    link->next_messages = 0;
     link->last++;
     link->queued_bytes += DOMI_BATCH_FOOT;
     *kept_at(link, link->last) =
@@ -285,8 +295,10 @@ domi_link_news domi_link_receive(domi_link *link, const domi_batch_foot *foot, u
 
 uint64_t domi_link_break(domi_link *link, bool is_told)
 {
-    uint64_t lost = forget_until(link, link->last) + link->next_messages;
+    uint64_t lost = forget_until(link, link->last) + link->next_messages + link->torn_messages;
 
+    link->is_torn = false;
+    link->torn_messages = 0;
     link->queued_bytes = 0;
     domus_append_drop(&link->next);
     link->next.size_max = DOMI_BATCH_MAX;

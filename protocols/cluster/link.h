@@ -44,11 +44,13 @@ typedef struct domi_link {
     uint32_t kept_room;    /* 0, or a power of two */
     domus_appender next;   /* the batch that is being built */
     uint32_t next_messages;
-    uint64_t queued_bytes; /* of all these */
-    uint64_t waits_ns;     /* since when the oldest one is not confirmed; 0: all are */
-    uint64_t resend_ns;    /* when all are sent again; 0: never */
-    uint32_t resends;      /* in a row, without a confirmation */
-    uint64_t rtt_ns;       /* of the last batch that was confirmed; 0: none yet */
+    uint32_t torn_messages; /* lost for want of memory */
+    bool is_torn;           /* something is lost: domi_link_break() has to follow */
+    uint64_t queued_bytes;  /* of all these */
+    uint64_t waits_ns;      /* since when the oldest one is not confirmed; 0: all are */
+    uint64_t resend_ns;     /* when all are sent again; 0: never */
+    uint32_t resends;       /* in a row, without a confirmation */
+    uint64_t rtt_ns;        /* of the last batch that was confirmed; 0: none yet */
 
     /* From the other side. */
     uint64_t their_session; /* 0: nothing has come yet */
@@ -68,8 +70,15 @@ void domi_link_init(domi_link *link, uint64_t here, uint64_t there, uint16_t gat
 void domi_link_fini(domi_link *link);
 
 /* Add an envelope to the next batch. Returns 0; -EMSGSIZE when it fits into no batch; -ENOBUFS when
- * it fits behind a flush; -EHOSTDOWN while the link is broken; -ENOMEM. */
+ * it fits behind a flush; -EHOSTDOWN while the link is broken; -ENOMEM, and the link is torn if
+ * those before are lost, too. */
 int domi_link_add(domi_link *link, const domi_wire_envelope *envelope);
+
+/* Say that something could not be added that the other side must not miss. */
+static inline void domi_link_tear(domi_link *link)
+{
+    link->is_torn = !link->is_broken;
+}
 
 /* True if the next batch is to be sent at once. */
 static inline bool domi_link_is_full(const domi_link *link)
@@ -79,7 +88,8 @@ static inline bool domi_link_is_full(const domi_link *link)
 
 /* Make the next batch ready to be sent; if there is none, and a confirmation is due (or `probes`:
  * one is wanted), one without envelopes. The caller publishes it, as its owner. Returns 1; 0: there
- * is nothing to send; -ENOMEM: as 0, and it is tried again at the next call. */
+ * is nothing to send; -ENOMEM: as 0, and it is tried again at the next call, or the link is torn.
+ */
 int domi_link_flush(domi_link *link, uint64_t now_ns, bool probes, domus_slice *ret_batch);
 
 /* Get the batches that are to be sent again now, one with each call; `*cursor` begins as 0. With

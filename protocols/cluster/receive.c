@@ -91,7 +91,7 @@ static void send_fail(const arrival *came, int error)
     const domi_wire_envelope envelope = {
         .kind = DOMI_TO_FAIL, .error = error, .id = came->envelope.id};
 
-    (void)domi_send(came->gateway, came->peer, came->from_gateway, &envelope);
+    domi_send_surely(came->gateway, came->peer, came->from_gateway, &envelope);
 }
 
 /* Ask an actor or a grain, with what the peer has said of the ask. */
@@ -262,7 +262,7 @@ static void take_are_alive(const arrival *came)
         if (domus_remote_is_alive(came->gateway->stack, &name))
             continue;
         const domi_wire_envelope envelope = {.kind = DOMI_TO_DOWN, .from = name, .error = -ESTALE};
-        (void)domi_send(came->gateway, came->peer, came->from_gateway, &envelope);
+        domi_send_surely(came->gateway, came->peer, came->from_gateway, &envelope);
     }
 }
 

@@ -188,7 +188,7 @@ void domi_spawn_here(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t fr
         answer.kind = DOMI_TO_FAIL;
         answer.error = error;
     }
-    (void)domi_send(gateway, peer, from_gateway, &answer);
+    domi_send_surely(gateway, peer, from_gateway, &answer);
 }
 
 int domi_take_spawn(domus_stack *stack, void *self, const void *payload)

@@ -169,7 +169,7 @@ static void send_down(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t t
 {
     const domi_wire_envelope envelope = {.kind = DOMI_TO_DOWN, .from = *name, .error = reason};
 
-    (void)domi_send(gateway, peer, to_gateway, &envelope);
+    domi_send_surely(gateway, peer, to_gateway, &envelope);
 }
 
 static domi_watched **bucket_of_address(domi_cluster_gateway *gateway, domus_address address)

@@ -406,6 +406,59 @@ START_TEST(ask_of_a_new_session_is_answered)
 }
 END_TEST
 
+/* Add a notice to a link. Returns the error. */
+static int add_notice(domi_link *link)
+{
+    const domi_wire_envelope envelope = {.kind = DOMI_TO_NOTICE};
+
+    return domi_link_add(link, &envelope);
+}
+
+/* Batches without memory: nothing goes on as if nothing had been lost, and what is lost is told. */
+START_TEST(link_that_lost_a_batch_for_want_of_memory_is_given_up)
+{
+    for (uint32_t at_flush = 0; at_flush < 2; at_flush++) {
+        domi_link link;
+        domus_slice batch;
+        domi_link_init(&link, 1, 2, 0);
+        ck_assert_int_eq(add_notice(&link), 0);
+        ck_assert_int_eq(domi_link_flush(&link, 1, false, &batch), 1);
+        domus_slice_free(batch);
+        ck_assert_int_eq(add_notice(&link), 0);
+        ck_assert_int_eq(add_notice(&link), 0);
+        link.next.error = -ENOMEM;
+        ck_assert_int_eq(at_flush ? domi_link_flush(&link, 2, false, &batch) : add_notice(&link),
+                         -ENOMEM);
+        ck_assert(link.is_torn);
+        ck_assert_int_eq(add_notice(&link), -ENOMEM);
+        ck_assert_int_eq(domi_link_flush(&link, 3, false, &batch), 0);
+        ck_assert_uint_eq(domi_link_break(&link, false), 3);
+        ck_assert_uint_eq(link.queued_bytes, 0);
+        ck_assert_int_eq(add_notice(&link), 0);
+        ck_assert_uint_eq(domi_link_break(&link, false), 1);
+        domi_link_fini(&link);
+    }
+}
+END_TEST
+
+/* A first envelope without memory is refused, and nothing else is lost. */
+START_TEST(link_that_lost_nothing_goes_on)
+{
+    domi_link link;
+
+    domi_link_init(&link, 1, 2, 0);
+    link.next.error = -ENOMEM;
+    ck_assert_int_eq(add_notice(&link), -ENOMEM);
+    ck_assert(!link.is_torn);
+    ck_assert_int_eq(add_notice(&link), 0);
+    domi_link_tear(&link);
+    ck_assert_int_eq(add_notice(&link), -ENOMEM);
+    ck_assert_uint_eq(domi_link_break(&link, false), 1);
+    domi_link_fini(&link);
+}
+END_TEST
+
 DOMT_MAIN("link", 60, nothing_is_lost_without_faults, what_a_bad_channel_loses_is_sent_again,
           sides_that_give_up_find_together_again, batch_that_tells_the_end_of_a_session_is_taken,
-          ask_of_a_new_session_is_answered)
+          ask_of_a_new_session_is_answered, link_that_lost_a_batch_for_want_of_memory_is_given_up,
+          link_that_lost_nothing_goes_on)
