@@ -272,6 +272,7 @@ DOMUS_API int domus_testkit_cluster_drop_slow(domus_testkit_cluster *cluster, ui
 typedef struct domus_testkit_store_faults {
     uint64_t late_max_ns;      /* an entry stays longer than its time to live by up to so much */
     uint32_t request_loss_ppm; /* requests that are lost before anything was done */
+    uint32_t request_loss_of;  /* those of this node alone, its number + 1; 0: those of all */
     uint32_t answer_loss_ppm;  /* answers that are lost, when the change was made */
 } domus_testkit_store_faults;
 

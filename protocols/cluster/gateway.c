@@ -218,6 +218,7 @@ static int hear_given(domus_stack *stack, void *self, const domus_answer *answer
 
     (void)answer;
     gateway->has_left = true;
+    atomic_store_explicit(&gateway->cluster->parts->ends_lease, true, memory_order_relaxed);
     domi_flush_all(gateway, false);
     domi_beat(gateway, DOMI_BEAT_LEFT);
     return domus_ask_within(stack, gateway->client, &domus_nats_flush_type, NULL,

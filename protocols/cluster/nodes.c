@@ -18,7 +18,7 @@
  * An ended node stays in the table until each gateway has let go of it. A node that was never up
  * and is silent for ten times as long is ended, and so is one that was up and is silent for an
  * hour, so neither strangers nor nodes that crash and get new names fill the table for ever. */
-#include "protocols/cluster/inside.h"
+#include "protocols/cluster/parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -149,7 +149,6 @@ static domi_node_record *introduce(domi_cluster_gateway *gateway, domi_node_reco
     record->incarnation = beat->incarnation;
     memcpy(record->name, beat->name, sizeof record->name);
     record->gateways = beat->gateways;
-    record->hosts_grains = beat->hosts_grains;
     return record;
 }
 
@@ -192,6 +191,8 @@ static bool end_earlier(domi_cluster_gateway *gateway, const domi_heartbeat *bea
 {
     domus_cluster *cluster = gateway->cluster;
 
+    if (strcmp(beat->name, cluster->options.node) == 0 && beat->incarnation < cluster->incarnation)
+        return false; /* of this node itself */
     for (uint32_t i = 0; i < cluster->nodes_used; i++) {
         domi_node_record *other = cluster->nodes[i];
         if (other == NULL || other->id == beat->id || strcmp(other->name, beat->name) != 0)
@@ -220,6 +221,7 @@ static bool hear_known(domi_cluster_gateway *gateway, domi_node_record *record,
     if (hears)
         record->hears_ns = now_ns;
     record->is_leaving = beat->state != DOMI_BEAT_UP;
+    record->hosts_grains = beat->hosts_grains;
     if (beat->state == DOMI_BEAT_LEFT)
         move(record, DOMUS_NODE_ENDED, now_ns);
     else if (hears && record->state != DOMUS_NODE_UP)
@@ -239,8 +241,10 @@ domi_nodes_news domi_nodes_hear(domi_cluster_gateway *gateway, const domi_heartb
         return news;
     domi_lock_take(&cluster->lock);
     if (strcmp(beat->name, cluster->options.node) == 0 &&
-        beat->incarnation > cluster->incarnation && beat->state == DOMI_BEAT_UP)
+        beat->incarnation > cluster->incarnation && beat->state == DOMI_BEAT_UP) {
         cluster->is_rival = true;
+        atomic_store_explicit(&cluster->parts->ends_lease, true, memory_order_relaxed);
+    }
     domi_node_record *record = domi_node_find(cluster, beat->id);
     bool is_known = record != NULL && (!is_hearsay(record) || record->state == DOMUS_NODE_ENDED);
     if (!is_known && beat->state != DOMI_BEAT_LEFT && beat->gateways <= DOMI_GATEWAYS_MAX &&
@@ -323,7 +327,7 @@ uint32_t domi_nodes_write_beat(domi_cluster_gateway *gateway, uint8_t state, uns
         .incarnation = cluster->incarnation,
         .gateways = (uint16_t)cluster->gateways,
         .state = state,
-        .hosts_grains = cluster->options.grains != NULL && !cluster->options.hosts_no_grains,
+        .hosts_grains = domi_hosts_grains(cluster, gateway->stack),
     };
 
     memcpy(beat.name, cluster->options.node, strlen(cluster->options.node) + 1);

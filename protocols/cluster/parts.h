@@ -30,6 +30,8 @@ struct domi_parts {
     domus_address leases, entries; /* the buckets; nobody: they are not open yet */
     /* When the lease of this node ends, on the clock of domus_now_ns(); 0: it has none. */
     _Atomic uint64_t lease_until_ns;
+    /* This node has left, or was replaced by another one of its name: its lease is to run out. */
+    _Atomic bool ends_lease;
     _Atomic uint32_t losses;                   /* how often the lease was over */
     _Atomic uint64_t held, taken, given, lost; /* parts; what domus_cluster_grain_counts says */
     _Atomic uint64_t waiting, returned;        /* messages */
@@ -46,6 +48,21 @@ static inline bool domi_has_lease(const domus_cluster *cluster, const domus_stac
 {
     return atomic_load_explicit(&cluster->parts->lease_until_ns, memory_order_relaxed) >
            domus_now_ns(stack);
+}
+
+/* Times down_after_ns that a node may be without its lease, and still is to have parts. All nodes
+ * lose their leases while the store has no leader, some seconds with nats-server 2.9: the first one
+ * that has it again must not take the parts of all. */
+#define DOMI_LEASELESS_MAX 5u
+
+/* True if this node is to have parts. One that has been without its lease for too long, so that it
+ * cannot take any, leaves them to others. */
+static inline bool domi_hosts_grains(const domus_cluster *cluster, const domus_stack *stack)
+{
+    uint64_t until_ns = atomic_load_explicit(&cluster->parts->lease_until_ns, memory_order_relaxed);
+
+    return cluster->options.grains != NULL && !cluster->options.hosts_no_grains && until_ns != 0 &&
+           domus_now_ns(stack) < until_ns + DOMI_LEASELESS_MAX * cluster->options.down_after_ns;
 }
 
 /* Let the warden look who has a part: what this node knows may be out of date. */

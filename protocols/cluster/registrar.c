@@ -409,6 +409,11 @@ struct keeping {
     uint64_t began_ns;
 };
 
+static bool ends_lease(const domi_registrar *registrar)
+{
+    return atomic_load_explicit(&registrar->cluster->parts->ends_lease, memory_order_relaxed);
+}
+
 /* Renew the lease for as long as the node lives. */
 DOMUS_SEQUENCE(keep_lease, struct keeping)
 {
@@ -422,6 +427,11 @@ DOMUS_SEQUENCE(keep_lease, struct keeping)
         DOMUS_SLEEP(20 * MS);
     show_buckets(registrar);
     for (;;) {
+        while (ends_lease(registrar)) {
+            look_at_lease(stack, registrar);
+            show_lease(registrar);
+            DOMUS_SLEEP(options->lease_ns / 10);
+        }
         frame->began_ns = domus_now_ns(stack);
         DOMUS_AWAIT(domus_nats_kv_write(stack, registrar->leases, key, options->node,
                                         strlen(options->node), options->lease_ns / 3, then));

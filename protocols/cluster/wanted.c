@@ -11,18 +11,14 @@ static uint64_t mix(uint64_t number)
     return number ^ number >> 31;
 }
 
-static bool takes_parts(const domus_cluster *cluster)
-{
-    return !cluster->options.hosts_no_grains;
-}
-
 /* Write the nodes that may have parts now. Returns how many. */
-static uint32_t list_candidates(const domi_warden *self, domi_candidate *ret_list)
+static uint32_t list_candidates(const domus_stack *stack, const domi_warden *self,
+                                domi_candidate *ret_list)
 {
     domus_cluster *cluster = self->cluster;
     uint32_t count = 0;
 
-    if (takes_parts(cluster) && !self->gives_all)
+    if (domi_hosts_grains(cluster, stack) && !self->gives_all)
         ret_list[count++] = (domi_candidate){cluster->id, domus_pickle_hash(cluster->options.node)};
     domi_lock_take(&cluster->lock);
     for (uint32_t i = 0; i < cluster->nodes_used; i++) {
@@ -54,7 +50,7 @@ static uint64_t choose(const domi_warden *self, uint32_t index)
 void domi_wanted_look(domus_stack *stack, domi_warden *self)
 {
     domi_candidate now[DOMUS_CLUSTER_NODES_MAX + 1];
-    uint32_t count = list_candidates(self, now);
+    uint32_t count = list_candidates(stack, self, now);
 
     if (count == self->candidates_count && memcmp(now, self->candidates, count * sizeof *now) == 0)
         return;

@@ -127,7 +127,8 @@ void domi_ward_write(domus_stack *stack, domi_warden *self, uint32_t index, domi
 /* --- leases of others --------------------------------------------------------------------------
  */
 
-/* Find a node that has parts, is not up, and may be dead. Returns 0 if there is none. */
+/* Find a node that has parts, and may be dead, or be without its lease. Returns 0 if there is none.
+ */
 uint64_t domi_ward_suspect(const domi_warden *self, uint32_t *ret_next)
 {
     domus_cluster *cluster = self->cluster;
@@ -140,9 +141,9 @@ uint64_t domi_ward_suspect(const domi_warden *self, uint32_t *ret_next)
             continue;
         domi_lock_take(&cluster->lock);
         const domi_node_record *record = domi_node_find(cluster, at->holder);
-        bool is_up = record != NULL && record->state == DOMUS_NODE_UP;
+        bool has_lease = record != NULL && record->state == DOMUS_NODE_UP && record->hosts_grains;
         domi_lock_give(&cluster->lock);
-        if (!is_up)
+        if (!has_lease)
             return at->holder;
     }
     return 0;

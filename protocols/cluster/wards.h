@@ -106,8 +106,8 @@ int domi_ward_take_entry(domus_stack *stack, void *self, const void *payload);
  * is. */
 void domi_ward_write(domus_stack *stack, domi_warden *self, uint32_t index, domi_ward_state state);
 
-/* Find a node that has parts, is not up, and may be dead; `ret_next` gets where the next search is
- * to begin, so that all are looked at. Returns 0 if there is none. */
+/* Find a node that has parts, and may be dead, or be without its lease; `ret_next` gets where the
+ * next search is to begin, so that all are looked at. Returns 0 if there is none. */
 uint64_t domi_ward_suspect(const domi_warden *self, uint32_t *ret_next);
 
 /* A change of the entry of a part, as it was decided: entries that are seen before it is written

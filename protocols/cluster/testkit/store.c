@@ -102,11 +102,17 @@ bool domi_sim_store_take(domi_sim *sim, uint32_t server, domi_sim_message *messa
     return true;
 }
 
+static bool concerns(const domus_testkit_store_faults *faults, const domi_sim_message *message)
+{
+    return faults->request_loss_of == 0 || faults->request_loss_of == message->node + 1;
+}
+
 void domi_sim_store_put(domi_sim *sim, uint32_t server, domi_sim_message *message)
 {
     if (sim->store.leader != server)
         lose_request(sim, message, "the leader has ended");
-    else if (domi_sim_chance(sim, sim->store.faults.request_loss_ppm))
+    else if (concerns(&sim->store.faults, message) &&
+             domi_sim_chance(sim, sim->store.faults.request_loss_ppm))
         lose_request(sim, message, "by chance");
     else
         domi_sim_send(sim, &sim->store.leg, domi_sim_packet_new(sim, DOMI_SIM_REQUEST, message),

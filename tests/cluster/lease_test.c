@@ -1,0 +1,254 @@
+/* The lease of a node, on which its parts of the grains hang: a node that cannot have one, that was
+ * replaced by another one of its name, or that has left before its grains have stopped, is no
+ * longer in the way of the others. */
+#include "tests/cluster/words.h"
+#include "tests/support/suite.h"
+
+#include <domus/cluster.h>
+#include <domus/domus.h>
+#include <domus/grain.h>
+#include <domus/testkit_cluster.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define MS     UINT64_C(1000000)
+#define SECOND UINT64_C(1000000000)
+#define NODES  3u
+#define PARTS  256u
+
+static struct {
+    domus_testkit_cluster *sim;
+    domus_cluster *clusters[NODES + 1];
+    uint32_t numbers[NODES + 1];
+    uint32_t lives;
+    uint64_t holds_ns; /* for which a grain does not come to its end */
+    int error;         /* of the last ask */
+} world;
+
+/* --- a grain that may take its time -------------------------------------------------------------
+ */
+
+typedef struct greeting {
+    domt_word word;
+} greeting;
+
+static int mount(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    world.lives++;
+    return 0;
+}
+
+static int end_wait(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)answer;
+    return domus_reply(stack, &domt_answer_type, &((const greeting *)self)->word);
+}
+
+static int take_hello(domus_stack *stack, void *self, const void *payload)
+{
+    ((greeting *)self)->word = *(const domt_word *)payload;
+    if (world.holds_ns == 0)
+        return domus_reply(stack, &domt_answer_type, payload);
+    int error = domus_sleep_add(stack, world.holds_ns, 0);
+    if (error == 0)
+        error = domus_barrier(stack);
+    return error != 0 ? error : domus_wait_all(stack, end_wait);
+}
+
+static const domus_behaviour greeter = {
+    .name = "greeter",
+    .state_size = sizeof(greeting),
+    .on_mount = mount,
+    .on = (const domus_on[]){{&domt_ask_type, take_hello, 0}, {NULL, NULL, 0}},
+};
+
+static const domus_grain_kind kinds[] = {{.name = "greeter", .behaviour = &greeter},
+                                         {.name = NULL}};
+
+/* --- who asks -----------------------------------------------------------------------------------
+ */
+
+typedef struct asker {
+    uint32_t key;
+    domus_grains grains;
+} asker;
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    world.error = answer->error;
+    return domus_stop(stack, domus_self(stack));
+}
+
+static const domus_type ask_type = {.name = "ask"};
+
+static int ask(domus_stack *stack, void *self_, const void *payload)
+{
+    const asker *self = self_;
+    char key[16];
+
+    (void)payload;
+    snprintf(key, sizeof key, "k%u", self->key);
+    int error = domus_grain_ask_add(stack, self->grains, key, &domt_ask_type,
+                                    &(domt_word){0, self->key}, 0, 0);
+    return error != 0 ? error : domus_wait_all(stack, hear);
+}
+
+static int mount_asker(domus_stack *stack, void *self_)
+{
+    asker *self = self_;
+    int error = domus_grain_open(stack, &kinds[0], &self->grains);
+
+    return error != 0 ? error : domus_notice(stack, domus_self(stack), &ask_type, NULL);
+}
+
+static const domus_behaviour asking = {
+    .name = "asker",
+    .state_size = sizeof(asker),
+    .on_mount = mount_asker,
+    .on = (const domus_on[]){{&ask_type, ask, 0}, {NULL, NULL, 0}},
+};
+
+/* --- the world ----------------------------------------------------------------------------------
+ */
+
+static void advance(uint64_t by_ns)
+{
+    ck_assert_msg(domus_testkit_cluster_advance(world.sim, by_ns) == 0, "%s",
+                  domus_testkit_cluster_error(world.sim));
+}
+
+static domus_system *system_of(uint32_t i)
+{
+    return domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.numbers[i]));
+}
+
+static void add_node(uint32_t i, const char *name)
+{
+    domus_config config;
+    char error[200] = "";
+
+    domus_config_init(&config);
+    config.system.threads = 1;
+    domus_testkit_node_options node = {.config = &config};
+    ck_assert_int_eq(domus_testkit_cluster_add_node(world.sim, &node, &world.numbers[i]), 0);
+    domus_cluster_options options = {
+        .name = "leases",
+        .node = name,
+        .heartbeat_ns = 100 * MS,
+        .down_after_ns = 400 * MS,
+        .picklers = domt_word_picklers,
+        .grains = kinds,
+        .open_client = domus_testkit_cluster_open_client,
+        .context = domus_testkit_cluster_context(world.sim, world.numbers[i]),
+        .seed = i + 1,
+    };
+    ck_assert_msg(
+        domus_cluster_open(system_of(i), &options, error, sizeof error, &world.clusters[i]) == 0,
+        "%s", error);
+}
+
+static void begin(void)
+{
+    static const char *const names[] = {"n0", "n1", "n2"};
+
+    memset(&world, 0, sizeof world);
+    ck_assert_int_eq(domus_testkit_cluster_new(1, NULL, &world.sim), 0);
+    for (uint32_t i = 0; i < NODES; i++)
+        add_node(i, names[i]);
+    advance(2 * SECOND);
+}
+
+static void end(void)
+{
+    domus_testkit_cluster_free(world.sim);
+    for (uint32_t i = 0; i <= NODES; i++) {
+        if (world.clusters[i] != NULL)
+            domus_cluster_close(world.clusters[i]);
+    }
+}
+
+static uint32_t parts_of(uint32_t i)
+{
+    return (uint32_t)domus_cluster_count_grains(world.clusters[i]).parts;
+}
+
+/* Ask the grain `key` from a node, and return the error. */
+static int ask_from(uint32_t i, uint32_t key, uint64_t within_ns)
+{
+    const asker state = {.key = key};
+    domus_address address;
+
+    world.error = 1;
+    ck_assert_int_eq(domus_outside_spawn(system_of(i), &asking, &state, &address), 0);
+    advance(within_ns);
+    return world.error;
+}
+
+/* --- tests --------------------------------------------------------------------------------------
+ */
+
+/* A node that hears the others, and cannot get its lease, leaves its parts to them. */
+START_TEST(node_without_a_lease_is_not_waited_for)
+{
+    begin();
+    ck_assert_uint_ge(parts_of(2), 40);
+    domus_testkit_store_faults faults = {.request_loss_ppm = DOMUS_TESTKIT_PPM,
+                                         .request_loss_of = world.numbers[2] + 1};
+    ck_assert_int_eq(domus_testkit_cluster_set_store(world.sim, &faults), 0);
+    advance(5 * SECOND);
+    ck_assert_uint_eq(parts_of(2), 0);
+    ck_assert_uint_eq(parts_of(0) + parts_of(1), PARTS);
+    for (uint32_t key = 0; key < 20; key++)
+        ck_assert_int_eq(ask_from(2, key, 50 * MS), 0);
+    ck_assert_int_eq(domus_testkit_cluster_set_store(world.sim, &(domus_testkit_store_faults){0}),
+                     0);
+    advance(3 * SECOND);
+    ck_assert_uint_ge(parts_of(2), 40);
+    end();
+}
+END_TEST
+
+/* Of two nodes of one name the one that began later has the parts. */
+START_TEST(node_that_was_replaced_gives_its_parts_up)
+{
+    begin();
+    uint32_t before = parts_of(1);
+    ck_assert_uint_ge(before, 40);
+    add_node(NODES, "n1");
+    advance(1500 * MS);
+    ck_assert_uint_eq(parts_of(1), 0);
+    ck_assert_uint_eq(parts_of(NODES), before);
+    ck_assert_uint_eq(domus_cluster_nodes(world.clusters[NODES], NULL, 0), NODES);
+    ck_assert_uint_eq(parts_of(0) + parts_of(2) + before, PARTS);
+    for (uint32_t key = 0; key < 20; key++)
+        ck_assert_int_eq(ask_from(0, key, 50 * MS), 0);
+    end();
+}
+END_TEST
+
+/* A node has left while a grain of it does not come to its end: its lease runs out, the grain is
+ * stopped, and others have its part. */
+START_TEST(node_that_has_left_lets_its_lease_run_out)
+{
+    begin();
+    world.holds_ns = 3600 * SECOND;
+    uint32_t key = 0;
+    while (domus_cluster_count_grains(world.clusters[0]).parts != 0 && world.lives == 0)
+        (void)ask_from(0, key++, 20 * MS);
+    (void)ask_from(0, key - 1, 20 * MS); /* waits behind the first one */
+    world.holds_ns = 0;
+    for (uint32_t i = 0; i < NODES - 1; i++)
+        domus_cluster_leave(world.clusters[i]);
+    advance(5 * SECOND);
+    ck_assert_uint_eq(parts_of(2), PARTS);
+    ck_assert_int_eq(ask_from(2, key - 1, 50 * MS), 0);
+    ck_assert_uint_eq(world.lives, 2);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("lease", 60, node_without_a_lease_is_not_waited_for,
+          node_that_was_replaced_gives_its_parts_up, node_that_has_left_lets_its_lease_run_out)
