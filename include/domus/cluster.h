@@ -131,8 +131,8 @@ DOMUS_API int domus_cluster_check(const domus_cluster_options *options, char *er
  *
  * Ownership: the caller's; domus_cluster_close() is called once.
  * Thread-safety: a foreign thread, after domus_system_start().
- * Returns 0; as domus_cluster_check(); -EEXIST when the system is a node; -ENOMEM; and as
- * domus_outside_spawn(). */
+ * Returns 0; as domus_cluster_check(); -EEXIST when the system is a node; -EBUSY when grains of a
+ * kind that is to be spread live already; -ENOMEM; and as domus_outside_spawn(). */
 DOMUS_API int domus_cluster_open(struct domus_system *system, const domus_cluster_options *options,
                                  char *error, size_t error_size, domus_cluster **ret_cluster);
 

@@ -259,6 +259,13 @@ static uint32_t count_kinds(const domus_cluster_options *options)
     return count;
 }
 
+/* Lives from before have no fence, and no part in which they would be stopped. */
+static int refuse_living(const domus_grain_kind *kind, char *error, size_t size)
+{
+    (void)refuse(error, size, "grains: grains of %s live already", kind->name);
+    return -EBUSY;
+}
+
 /* Open the kinds of grains, which gateways spread when they are mounted. */
 static int open_grains(domus_cluster *cluster, char *error, size_t size)
 {
@@ -275,6 +282,8 @@ static int open_grains(domus_cluster *cluster, char *error, size_t size)
         if (result != 0)
             (void)refuse(error, size, "grains: %s cannot be opened: %s",
                          cluster->options.grains[i].name, strerror(-result));
+        if (result == 0 && domus_grain_count(cluster->kinds[i]) != 0)
+            result = refuse_living(&cluster->options.grains[i], error, size);
     }
     cluster->kinds_count = count;
     return result;

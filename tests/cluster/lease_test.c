@@ -9,6 +9,7 @@
 #include <domus/grain.h>
 #include <domus/testkit_cluster.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,15 +126,19 @@ static domus_system *system_of(uint32_t i)
     return domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.numbers[i]));
 }
 
-static void add_node(uint32_t i, const char *name)
+static void add_system(uint32_t i)
 {
     domus_config config;
-    char error[200] = "";
 
     domus_config_init(&config);
     config.system.threads = 1;
     domus_testkit_node_options node = {.config = &config};
     ck_assert_int_eq(domus_testkit_cluster_add_node(world.sim, &node, &world.numbers[i]), 0);
+}
+
+/* Make a system a node. Returns as domus_cluster_open(). */
+static int open_node(uint32_t i, const char *name, char error[200])
+{
     domus_cluster_options options = {
         .name = "leases",
         .node = name,
@@ -145,9 +150,15 @@ static void add_node(uint32_t i, const char *name)
         .context = domus_testkit_cluster_context(world.sim, world.numbers[i]),
         .seed = i + 1,
     };
-    ck_assert_msg(
-        domus_cluster_open(system_of(i), &options, error, sizeof error, &world.clusters[i]) == 0,
-        "%s", error);
+    return domus_cluster_open(system_of(i), &options, error, 200, &world.clusters[i]);
+}
+
+static void add_node(uint32_t i, const char *name)
+{
+    char error[200] = "";
+
+    add_system(i);
+    ck_assert_msg(open_node(i, name, error) == 0, "%s", error);
 }
 
 static void begin(void)
@@ -250,5 +261,21 @@ START_TEST(node_that_has_left_lets_its_lease_run_out)
 }
 END_TEST
 
-DOMT_MAIN("lease", 60, node_without_a_lease_is_not_waited_for,
-          node_that_was_replaced_gives_its_parts_up, node_that_has_left_lets_its_lease_run_out)
+/* Grains that live before their kind is spread would be in no part. */
+START_TEST(kind_that_lives_already_is_not_spread)
+{
+    char error[200] = "";
+
+    begin();
+    add_system(NODES);
+    (void)ask_from(NODES, 1, 10 * MS);
+    ck_assert_uint_eq(world.lives, 1);
+    ck_assert_int_eq(open_node(NODES, "n3", error), -EBUSY);
+    ck_assert_str_eq(error, "grains: grains of greeter live already");
+    end();
+}
+END_TEST
+
+DOMT_MAIN("lease", 60, kind_that_lives_already_is_not_spread,
+          node_without_a_lease_is_not_waited_for, node_that_was_replaced_gives_its_parts_up,
+          node_that_has_left_lets_its_lease_run_out)
