@@ -29,7 +29,8 @@
  *
  * **At the limit.** Up to queued_max bytes may be on the way to one node, sent and not confirmed;
  * from then on messages to it are refused with -ENOBUFS, as by a full mailbox, and
- * domus_watch_room() tells when there is room again.
+ * domus_watch_room() tells when there is room again. At twice as much answers are refused, too:
+ * who has asked gets -ENOBUFS.
  *
  * **Trust.** All nodes of a cluster trust each other: one that knows the servers' secrets may send
  * anything to any actor. Their messages are read as if strangers had sent them, all the same: wrong

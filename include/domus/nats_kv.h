@@ -50,7 +50,7 @@
 extern "C" {
 #endif
 
-#define DOMUS_NATS_KV_BUCKET_MAX  64u /* bytes of the name of a bucket */
+#define DOMUS_NATS_KV_BUCKET_MAX  80u /* bytes of the name of a bucket */
 #define DOMUS_NATS_KV_KEY_MAX     255u
 #define DOMUS_NATS_KV_HISTORY_MAX 64u                  /* the server's bound, too */
 #define DOMUS_NATS_KV_KEYS_MAX    65536u               /* keys of a list */
@@ -72,7 +72,7 @@ typedef struct domus_nats_kv_config {
 
 typedef struct domus_nats_kv_options {
     domus_address client; /* domus_nats_open() */
-    const char *bucket;   /* 1..64 bytes: letters, digits, - and _ */
+    const char *bucket;   /* 1..80 bytes: letters, digits, - and _ */
     /* The bucket is made like this if it is not there; one that is there has to be the same.
      * NULL: it has to be there. */
     const domus_nats_kv_config *create;

@@ -239,13 +239,24 @@ void domi_served_drop(domi_cluster_gateway *gateway, const domi_peer *peer, uint
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
+/* True if so much is on the way to a node that answers are not added: asks and notices are refused
+ * before that. */
+static bool has_too_much(const domi_cluster_gateway *gateway, const domi_peer *peer)
+{
+    return atomic_load_explicit(&peer->record->queued_bytes, memory_order_relaxed) >
+           DOMI_ANSWERS_MAX * gateway->cluster->options.queued_max;
+}
+
 /* Send the answer of an actor here to the node that has asked. */
 static void send_answer(domi_cluster_gateway *gateway, domi_peer *peer, const domi_served *served,
                         const domus_answer *answer)
 {
     domi_wire_envelope envelope = {.kind = DOMI_TO_FAIL, .error = answer->error, .id = served->id};
 
-    if (answer->error == 0) {
+    if (answer->error == 0 && has_too_much(gateway, peer)) {
+        DOMI_COUNT(gateway, peer->record, refused, 1);
+        envelope.error = -ENOBUFS;
+    } else if (answer->error == 0) {
         int bytes = domi_pickle_message(gateway, answer->type, answer->payload);
         if (bytes < 0) {
             DOMI_COUNT(gateway, peer->record, refused, 1);

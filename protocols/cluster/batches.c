@@ -50,6 +50,7 @@ static void flush_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t 
 
     if (domi_link_flush(peer->links[index], domus_now_ns(gateway->stack), probes, &batch) == 1)
         publish_batch(gateway, peer, index, batch);
+    gateway->has_torn |= peer->links[index]->is_torn;
     recount(gateway, peer, index);
 }
 
@@ -67,13 +68,9 @@ static void each_link(domi_cluster_gateway *gateway,
     }
 }
 
-/* A peer that something is wanted of is asked to confirm, also where nothing is on the way. A link
- * that has lost something for want of memory is given up here, since nobody is in the midst of
- * sending. */
+/* A peer that something is wanted of is asked to confirm, also where nothing is on the way. */
 static void flush_one(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index, bool probes)
 {
-    if (peer->links[index]->is_torn)
-        domi_link_lose(gateway, peer, (uint16_t)index, false);
     flush_link(gateway, peer, index,
                probes && (peer->asks != 0 || peer->watched != 0 || peer->links[index]->is_broken));
 }
@@ -166,6 +163,8 @@ int domi_send(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
     }
     if (error == 0)
         DOMI_COUNT(gateway, peer->record, sent, 1);
+    else
+        gateway->has_torn |= link->is_torn;
     if (domi_link_is_full(link))
         flush_link(gateway, peer, index, false);
     recount(gateway, peer, index);
@@ -178,8 +177,10 @@ void domi_send_surely(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t i
 {
     int error = domi_send(gateway, peer, index, envelope);
 
-    if ((error == -ENOMEM || error == -ENOBUFS) && peer->links[index] != NULL)
-        domi_link_tear(peer->links[index]);
+    if ((error != -ENOMEM && error != -ENOBUFS) || peer->links[index] == NULL)
+        return;
+    domi_link_tear(peer->links[index]);
+    gateway->has_torn = true;
 }
 
 /* --- names and messages ----------------------------------------------------------------------- */

@@ -52,16 +52,28 @@ static void ask_about_idle(domi_cluster_gateway *gateway, domi_peer *peer)
     (void)domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
 }
 
+/* Give up the links that have lost something, or are not confirmed for too long. */
+static void lose_links(domi_cluster_gateway *gateway)
+{
+    gateway->has_torn = false;
+    for (uint32_t i = 0; i < DOMI_PEERS_BUCKETS; i++) {
+        for (domi_peer *peer = gateway->peers[i]; peer != NULL; peer = peer->next) {
+            for (uint16_t j = 0; j < peer->record->gateways; j++) {
+                const domi_link *link = peer->links[j];
+                if (link != NULL && (link->is_torn || domi_link_is_stuck(gateway, link)))
+                    domi_link_lose(gateway, peer, j, false);
+            }
+        }
+    }
+}
+
 static void look_at_peers(domi_cluster_gateway *gateway)
 {
     bool is_time = ++gateway->beats % IDLE_BEATS == 0;
 
+    lose_links(gateway);
     for (uint32_t i = 0; i < DOMI_PEERS_BUCKETS; i++) {
         for (domi_peer *peer = gateway->peers[i]; peer != NULL; peer = peer->next) {
-            for (uint16_t j = 0; j < peer->record->gateways; j++) {
-                if (peer->links[j] != NULL && domi_link_is_stuck(gateway, peer->links[j]))
-                    domi_link_lose(gateway, peer, j, false);
-            }
             if (is_time || peer->idle_cursor != 0)
                 ask_about_idle(gateway, peer);
         }
@@ -111,6 +123,8 @@ static int take_later(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     gateway->is_due = false;
+    if (gateway->has_torn)
+        lose_links(gateway);
     domi_flush_all(gateway, false);
     if (domi_routes_open(gateway))
         domi_flush_soon(gateway);

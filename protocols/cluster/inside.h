@@ -73,10 +73,10 @@ struct domus_cluster {
     domi_node_record *nodes[DOMUS_CLUSTER_NODES_MAX]; /* NULL: free */
     uint32_t nodes_used;                              /* entries that were ever used */
     bool is_connected;                                /* gateway 0 has a server */
-    domus_address client;  /* of gateway 0; nobody: it has none, or none yet */
-    uint64_t connected_ns; /* when that began, or ended */
-    bool is_rival;         /* another node has this one's name, and is newer */
-    domi_said said;        /* of gateway 0 alone */
+    domus_address client;     /* of gateway 0; nobody: it has none, or none yet */
+    uint64_t connected_ns;    /* when that began, or ended */
+    bool is_rival, has_rival; /* another node has this one's name, and is newer, or older */
+    domi_said said;           /* of gateway 0 alone */
 
     bool is_shown; /* its tables are with the system, which is not freed */
 
@@ -161,6 +161,7 @@ struct domi_cluster_gateway {
     domus_address client; /* of NATS; nobody: this machine alone */
     bool is_connected;
     bool is_due;              /* domus_later() was called */
+    bool has_torn;            /* a link has lost something for want of memory */
     bool ticks;               /* the timer of domi_tick_type runs */
     bool has_unconfirmed;     /* a look over the links has found something */
     bool is_leaving;          /* this node gives its parts, and then leaves */
@@ -388,6 +389,8 @@ void domi_publish_to_nodes(domi_cluster_gateway *gateway, const domus_remote_mes
  * -ENOENT when it was not opened here. */
 int domi_publication_group(domi_cluster_gateway *gateway, domus_slice *message,
                            domus_group *ret_group);
+
+#define DOMI_ANSWERS_MAX 2u /* times queued_max on the way to a node, until answers are refused */
 
 /* --- asks.c ----------------------------------------------------------------------------------- */
 

@@ -191,8 +191,11 @@ static bool end_earlier(domi_cluster_gateway *gateway, const domi_heartbeat *bea
 {
     domus_cluster *cluster = gateway->cluster;
 
-    if (strcmp(beat->name, cluster->options.node) == 0 && beat->incarnation < cluster->incarnation)
-        return false; /* of this node itself */
+    if (strcmp(beat->name, cluster->options.node) == 0 &&
+        beat->incarnation < cluster->incarnation) { /* of this node itself */
+        cluster->has_rival = true;
+        return false;
+    }
     for (uint32_t i = 0; i < cluster->nodes_used; i++) {
         domi_node_record *other = cluster->nodes[i];
         if (other == NULL || other->id == beat->id || strcmp(other->name, beat->name) != 0)

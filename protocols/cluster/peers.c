@@ -61,6 +61,8 @@ domi_link *domi_peer_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16
         if (link == NULL)
             return NULL;
         domi_link_init(link, gateway->cluster->id, peer->id, (uint16_t)gateway->index);
+        /* After those of a gateway before this one, which has failed. */
+        link->session = domus_now_ns(gateway->stack) + 1;
         peer->links[index] = link;
     }
     return peer->links[index];

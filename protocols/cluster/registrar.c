@@ -396,12 +396,12 @@ static int open_buckets(domus_stack *stack, domi_registrar *registrar)
     if (options.client.house == NULL)
         return -EHOSTDOWN;
     options.bucket = bucket;
-    (void)snprintf(bucket, sizeof bucket, "dm_%.48s_leases", cluster->options.name);
+    (void)snprintf(bucket, sizeof bucket, "dm_%s_leases", cluster->options.name);
     int error = domus_nats_kv_open(stack, &options, &registrar->leases);
     if (error != 0)
         return error;
     options.create = &names;
-    (void)snprintf(bucket, sizeof bucket, "dm_%.48s_names", cluster->options.name);
+    (void)snprintf(bucket, sizeof bucket, "dm_%s_names", cluster->options.name);
     return domus_nats_kv_open(stack, &options, &registrar->entries);
 }
 

@@ -16,6 +16,7 @@ typedef struct domi_said {
     bool had_server;      /* there was one, at some time */
     bool misses_server;   /* the log has said that none was found since the start */
     bool is_rival;        /* the log has told of the newer node of the same name */
+    bool has_rival;       /* or of the older one */
     bool is_behind;       /* the log has told that there are more changes than lines */
 } domi_said;
 

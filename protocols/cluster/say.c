@@ -96,13 +96,20 @@ static uint64_t look_at_servers(domi_cluster_gateway *gateway, uint64_t now_ns)
     return is_connected ? now_ns - since_ns : 0;
 }
 
-static void look_at_rival(domi_cluster_gateway *gateway)
+static void look_at_rivals(domi_cluster_gateway *gateway)
 {
     domus_cluster *cluster = gateway->cluster;
 
     domi_lock_take(&cluster->lock);
-    bool is_rival = cluster->is_rival;
+    bool is_rival = cluster->is_rival, has_rival = cluster->has_rival;
     domi_lock_give(&cluster->lock);
+    if (has_rival && !cluster->said.has_rival && take_line(&cluster->said)) {
+        cluster->said.has_rival = true;
+        domus_log_write(gateway->stack, DOMUS_LOG_WARNING,
+                        "cluster %s: another node has the name of this one, %s, and has begun "
+                        "before it",
+                        cluster->options.name, cluster->options.node);
+    }
     if (!is_rival || cluster->said.is_rival || !take_line(&cluster->said))
         return;
     cluster->said.is_rival = true;
@@ -161,10 +168,7 @@ static void tell_change(domi_cluster_gateway *gateway, const change *one)
     const domus_cluster_options *options = &gateway->cluster->options;
     const char *name = options->name;
 
-    if (one->to == DOMUS_NODE_UP && strcmp(one->name, options->node) == 0)
-        domus_log_write(gateway->stack, DOMUS_LOG_WARNING,
-                        "cluster %s: another node has the name of this one, %s", name, one->name);
-    else if (one->to == DOMUS_NODE_UP && one->from == DOMUS_NODE_DOWN)
+    if (one->to == DOMUS_NODE_UP && one->from == DOMUS_NODE_DOWN)
         domus_log_write(gateway->stack, DOMUS_LOG_INFO,
                         "cluster %s: node %s is up again, after %.1f s", name, one->name,
                         (double)one->lasted_ns / 1e9);
@@ -197,7 +201,7 @@ void domi_say_news(domi_cluster_gateway *gateway)
         return;
     refill(&cluster->said, now_ns);
     uint64_t connected_ns = look_at_servers(gateway, now_ns);
-    look_at_rival(gateway);
+    look_at_rivals(gateway);
     uint32_t count =
         find_changes(cluster, connected_ns > cluster->options.down_after_ns, changes, &has_more);
     for (uint32_t i = 0; i < count; i++)

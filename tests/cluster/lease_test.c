@@ -222,7 +222,7 @@ START_TEST(node_without_a_lease_is_not_waited_for)
 }
 END_TEST
 
-/* Of two nodes of one name the one that began later has the parts. */
+/* The later one of two nodes of one name has the parts. */
 START_TEST(node_that_was_replaced_gives_its_parts_up)
 {
     begin();

@@ -281,6 +281,38 @@ START_TEST(names_are_listed_in_parts)
 }
 END_TEST
 
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Each metric of a cluster that the dashboard for Grafana names, of grains or of nodes, is in the
+ * last answer. */
+static void judge_dashboard(bool of_grains)
+{
+    static char board[1 << 20];
+    FILE *file = fopen(DOMT_SOURCE_DIR "/docs/grafana-dashboard.json", "re");
+    uint32_t count = 0;
+
+    ck_assert_ptr_nonnull(file);
+    board[fread(board, 1, sizeof board - 1, file)] = '\0';
+    fclose(file);
+    for (const char *at = board; (at = strstr(at, "domus_")) != NULL; at++) {
+        char metric[80] = "\n";
+        size_t size = strspn(at, "abcdefghijklmnopqrstuvwxyz_");
+        bool is_of_grains = begins(at, "domus_cluster_parts") || begins(at, "domus_cluster_grain");
+        if ((!begins(at, "domus_cluster_") && !begins(at, "domus_node_")) ||
+            is_of_grains != of_grains)
+            continue;
+        ck_assert_uint_lt(size + 1, sizeof metric);
+        memcpy(metric + 1, at, size);
+        metric[size + 1] = '\0';
+        has(metric);
+        count++;
+    }
+    ck_assert_uint_ge(count, of_grains ? 2 : 10);
+}
+
 START_TEST(grains_are_counted_by_kind)
 {
     domus_grains carts;
@@ -299,7 +331,7 @@ START_TEST(grains_are_counted_by_kind)
     has("\"rows\":[{\"parts\":");
     ck_assert_uint_eq(ask("GET /metrics"), 200);
     has("\ndomus_cluster_grains{kind=\"cart\"} 3\n");
-    has("\ndomus_cluster_parts ");
+    judge_dashboard(true);
     if (run_domus("")) {
         has("\nParts of grains: parts ");
         has("\n\nKIND  GRAINS\ncart       3\norder      0\n");
@@ -355,6 +387,7 @@ START_TEST(a_node_is_seen_that_is_up_and_that_is_down)
     has("\ndomus_node_rtt_seconds{node=\"b\"} 0.0");
     has("\ndomus_cluster_nodes_up 1\n");
     has_not("node=\"a\"");
+    judge_dashboard(false);
     judge_metrics();
     look_at_text("\nb                                   up");
     if (run_domus("")) {

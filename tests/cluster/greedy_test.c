@@ -1,0 +1,233 @@
+/* A node that asks and never confirms what comes: what is kept for it has a bound, also answers and
+ * messages to grains that go back. */
+#include "protocols/cluster/link.h"
+#include "tests/cluster/broker.h"
+#include "tests/cluster/words.h"
+#include "tests/support/suite.h"
+
+#include <domus/cluster.h>
+#include <domus/domus.h>
+#include <domus/grain.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define GREEDY     77u /* the node that is played by the test */
+#define QUEUED_MAX (64u * 1024u)
+#define ANSWER     (8u * 1024u)
+#define ASKS       100u
+
+static struct {
+    domus_testkit_cluster *sim;
+    uint32_t number;
+    domus_cluster *cluster;
+    domt_member greedy;
+    domi_link link;
+    domus_remote_name name; /* of the teller */
+    uint32_t asked;
+} world;
+
+/* --- node a ------------------------------------------------------------------------------------
+ */
+
+typedef struct large {
+    char text[ANSWER];
+} large;
+
+static const domus_type large_type = {.name = "large", .size = sizeof(large)};
+static const domus_pickle_field fields[] = {{DOMUS_PICKLE(1, large, text, TEXT(""))}};
+static const domus_pickle_table table = DOMUS_PICKLE_TABLE(large, fields);
+static const domus_pickle_field word_fields[] = {{DOMUS_PICKLE(1, domt_word, number, UINT(0))}};
+static const domus_pickle_table word_table = DOMUS_PICKLE_TABLE(domt_word, word_fields);
+static const domus_pickler picklers[] = {
+    {.type = &large_type, .version = 1, .table = &table},
+    {.type = &domt_ask_type, .version = 1, .table = &word_table},
+    {.type = NULL}};
+
+static int tell(domus_stack *stack, void *self, const void *payload)
+{
+    static large answer;
+
+    (void)self, (void)payload;
+    world.asked++;
+    memset(answer.text, 'x', sizeof answer.text - 1);
+    return domus_reply(stack, &large_type, &answer);
+}
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_remote_name_of(stack, domus_self(stack), &world.name);
+}
+
+static const domus_behaviour teller = {
+    .name = "teller",
+    .on_mount = on_mount,
+    .on = (const domus_on[]){{&domt_ask_type, tell, 0}, {NULL, NULL, 0}},
+};
+
+static const domus_behaviour grain = {.name = "grain", .on = (const domus_on[]){{NULL, NULL, 0}}};
+static const domus_grain_kind kinds[] = {{.name = "grain", .behaviour = &grain}, {.name = NULL}};
+
+static domus_system *the_system(void)
+{
+    return domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.number));
+}
+
+static void open_node(void)
+{
+    char error[200] = "";
+    domus_address address;
+
+    ck_assert_int_eq(domus_testkit_cluster_add_node(world.sim, NULL, &world.number), 0);
+    const domus_cluster_options options = {
+        .name = "sim",
+        .node = "a",
+        .heartbeat_ns = 100 * DOMT_MS,
+        .down_after_ns = 10 * DOMT_SECOND,
+        .queued_max = QUEUED_MAX,
+        .picklers = picklers,
+        .grains = kinds,
+        .hosts_no_grains = true,
+        .open_client = domus_testkit_cluster_open_client,
+        .context = domus_testkit_cluster_context(world.sim, world.number),
+        .seed = 1,
+    };
+    ck_assert_msg(domus_cluster_open(the_system(), &options, error, sizeof error, &world.cluster) ==
+                      0,
+                  "%s", error);
+    ck_assert_int_eq(domus_outside_spawn(the_system(), &teller, NULL, &address), 0);
+}
+
+/* --- the node of the test -----------------------------------------------------------------------
+ */
+
+/* Say that it lives, and hears node a. */
+static void beat(void)
+{
+    const domi_heartbeat beat = {.id = GREEDY,
+                                 .incarnation = 1,
+                                 .gateways = 1,
+                                 .state = DOMI_BEAT_UP,
+                                 .name = "greedy",
+                                 .heard_count = 1};
+    const uint64_t heard[] = {domus_cluster_here(world.cluster).id};
+    unsigned char bytes[DOMI_HEARTBEAT_MAX];
+
+    domt_publish_bytes(&world.greedy, "dm.sim.b", bytes, domi_heartbeat_write(&beat, heard, bytes));
+}
+
+static void pass(uint64_t time_ns)
+{
+    for (uint64_t passed = 0; passed < time_ns; passed += 100 * DOMT_MS) {
+        beat();
+        domt_pass(world.sim, 100 * DOMT_MS);
+    }
+}
+
+static void begin(void)
+{
+    memset(&world, 0, sizeof world);
+    world.sim = domt_cluster_new(7, NULL);
+    open_node();
+    domt_member_add(world.sim, NULL, &world.greedy);
+    domi_link_init(&world.link, GREEDY, domus_cluster_here(world.cluster).id, 0);
+    pass(DOMT_SECOND);
+}
+
+static void end(void)
+{
+    domi_link_fini(&world.link);
+    domus_testkit_cluster_free(world.sim);
+    domus_cluster_close(world.cluster);
+}
+
+/* Send one envelope in a batch of its own. */
+static void send(const domi_wire_envelope *envelope)
+{
+    char subject[64];
+    domus_slice batch;
+
+    ck_assert_int_eq(domi_link_add(&world.link, envelope), 0);
+    ck_assert_int_eq(domi_link_flush(&world.link, 1, false, &batch), 1);
+    snprintf(subject, sizeof subject, "dm.sim.t.%016llx.0",
+             (unsigned long long)domus_cluster_here(world.cluster).id);
+    domt_publish_bytes(&world.greedy, subject, domus_slice_data(batch), batch.size);
+    domus_slice_free(batch);
+}
+
+static uint64_t bytes_on_the_way(void)
+{
+    domus_node_info infos[4];
+    uint32_t count = domus_cluster_nodes(world.cluster, infos, 4);
+
+    ck_assert_uint_eq(count, 2);
+    return infos[1].queued_bytes;
+}
+
+/* Pickle the word, with a grain's name before it if there is one. Returns the bytes. */
+static uint32_t make_word(const char *name, unsigned char bytes[256])
+{
+    const domt_word what = {0, 1};
+    size_t before = strlen(name);
+    domus_picklers *all;
+    domus_appender to = {0};
+    domus_slice message;
+
+    ck_assert_int_eq(domus_picklers_new(picklers, NULL, 0, &all), 0);
+    ck_assert_int_eq(domus_pickle(all, NULL, &domt_ask_type, &what, &to, NULL, 0), 0);
+    ck_assert_int_eq(domus_append_end(&to, &message), 0);
+    domus_picklers_free(all);
+    memcpy(bytes, name, before);
+    memcpy(bytes + before, domus_slice_data(message), message.size);
+    uint32_t size = (uint32_t)before + message.size;
+    domus_slice_free(message);
+    return size;
+}
+
+/* --- tests --------------------------------------------------------------------------------------
+ */
+
+START_TEST(answers_that_are_not_confirmed_have_a_bound)
+{
+    unsigned char bytes[256];
+
+    begin();
+    uint32_t size = make_word("", bytes);
+    for (uint32_t i = 0; i < ASKS; i++)
+        send(&(domi_wire_envelope){.kind = DOMI_TO_ASK,
+                                   .from = {.node = GREEDY, .number = 5, .lease = 1},
+                                   .to = world.name,
+                                   .id = i,
+                                   .rest = bytes,
+                                   .rest_size = size});
+    pass(DOMT_SECOND);
+    ck_assert_uint_eq(world.asked, ASKS);
+    ck_assert_uint_ge(bytes_on_the_way(), QUEUED_MAX);
+    ck_assert_uint_le(bytes_on_the_way(), 2 * QUEUED_MAX + 2 * ANSWER + 200 * ASKS);
+    ck_assert_uint_ge(domus_cluster_count(world.cluster).refused, ASKS / 2);
+    end();
+}
+END_TEST
+
+START_TEST(messages_that_go_back_have_a_bound)
+{
+    unsigned char bytes[256];
+
+    begin();
+    uint32_t size = make_word("\5grain\1k", bytes);
+    for (uint32_t i = 0; i < 40 * ASKS; i++)
+        send(&(domi_wire_envelope){.kind = DOMI_TO_GRAIN_NOTICE,
+                                   .from = {.node = GREEDY, .number = 5, .lease = 1},
+                                   .rest = bytes,
+                                   .rest_size = size});
+    pass(DOMT_SECOND);
+    ck_assert_uint_ge(bytes_on_the_way(), QUEUED_MAX);
+    ck_assert_uint_le(bytes_on_the_way(), QUEUED_MAX + 8192);
+    ck_assert_uint_ge(domus_cluster_count(world.cluster).dropped, 20 * ASKS);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("greedy", 60, answers_that_are_not_confirmed_have_a_bound,
+          messages_that_go_back_have_a_bound)
