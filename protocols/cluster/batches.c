@@ -58,12 +58,10 @@ static void flush_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t 
 static void each_link(domi_cluster_gateway *gateway,
                       void (*act)(domi_cluster_gateway *, domi_peer *, uint32_t, bool), bool flag)
 {
-    for (uint32_t i = 0; i < DOMI_PEERS_BUCKETS; i++) {
-        for (domi_peer *peer = gateway->peers[i]; peer != NULL; peer = peer->next) {
-            for (uint32_t index = 0; index < peer->record->gateways; index++) {
-                if (peer->links[index] != NULL)
-                    act(gateway, peer, index, flag);
-            }
+    for (domi_peer *peer = gateway->peers; peer != NULL; peer = peer->next) {
+        for (uint32_t index = 0; index < peer->record->gateways; index++) {
+            if (peer->links[index] != NULL)
+                act(gateway, peer, index, flag);
         }
     }
 }

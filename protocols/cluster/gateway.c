@@ -56,13 +56,11 @@ static void ask_about_idle(domi_cluster_gateway *gateway, domi_peer *peer)
 static void lose_links(domi_cluster_gateway *gateway)
 {
     gateway->has_torn = false;
-    for (uint32_t i = 0; i < DOMI_PEERS_BUCKETS; i++) {
-        for (domi_peer *peer = gateway->peers[i]; peer != NULL; peer = peer->next) {
-            for (uint16_t j = 0; j < peer->record->gateways; j++) {
-                const domi_link *link = peer->links[j];
-                if (link != NULL && (link->is_torn || domi_link_is_stuck(gateway, link)))
-                    domi_link_lose(gateway, peer, j, false);
-            }
+    for (domi_peer *peer = gateway->peers; peer != NULL; peer = peer->next) {
+        for (uint16_t i = 0; i < peer->record->gateways; i++) {
+            const domi_link *link = peer->links[i];
+            if (link != NULL && (link->is_torn || domi_link_is_stuck(gateway, link)))
+                domi_link_lose(gateway, peer, i, false);
         }
     }
 }
@@ -72,11 +70,9 @@ static void look_at_peers(domi_cluster_gateway *gateway)
     bool is_time = ++gateway->beats % IDLE_BEATS == 0;
 
     lose_links(gateway);
-    for (uint32_t i = 0; i < DOMI_PEERS_BUCKETS; i++) {
-        for (domi_peer *peer = gateway->peers[i]; peer != NULL; peer = peer->next) {
-            if (is_time || peer->idle_cursor != 0)
-                ask_about_idle(gateway, peer);
-        }
+    for (domi_peer *peer = gateway->peers; peer != NULL; peer = peer->next) {
+        if (is_time || peer->idle_cursor != 0)
+            ask_about_idle(gateway, peer);
     }
 }
 

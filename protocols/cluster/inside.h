@@ -110,7 +110,7 @@ struct domi_peer {
     /* For each of its gateways a bit for each part whose messages are returned to it until it
      * fences them. */
     unsigned char (*returns)[DOMUS_REMOTE_PARTS / 8];
-    domi_peer *next; /* in its bucket */
+    domi_peer *next_in_bucket, *next; /* `next` of all */
 };
 
 /* An ask to another node. */
@@ -170,7 +170,7 @@ struct domi_cluster_gateway {
     uint32_t beats;           /* heartbeats since the begin */
     uint32_t wide_cursor;     /* the group that is looked at next; of gateway 0 */
     domus_conversation asker; /* has the asks in the name of remote actors */
-    domi_peer *peers[DOMI_PEERS_BUCKETS];
+    domi_peer *peers_by_id[DOMI_PEERS_BUCKETS], *peers;
     domi_ask *asks;
     uint32_t asks_room, asks_free, asks_used;
     domi_served *served;

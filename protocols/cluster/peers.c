@@ -6,7 +6,7 @@
 
 static domi_peer **bucket_of(domi_cluster_gateway *gateway, uint64_t id)
 {
-    return &gateway->peers[(id ^ id >> 32) % DOMI_PEERS_BUCKETS];
+    return &gateway->peers_by_id[(id ^ id >> 32) % DOMI_PEERS_BUCKETS];
 }
 
 /* Find the record of a node that was heard and has not ended, and how often it went down until
@@ -27,7 +27,7 @@ domi_peer *domi_peer_of(domi_cluster_gateway *gateway, uint64_t id)
 {
     domi_peer **bucket = bucket_of(gateway, id);
 
-    for (domi_peer *peer = *bucket; peer != NULL; peer = peer->next) {
+    for (domi_peer *peer = *bucket; peer != NULL; peer = peer->next_in_bucket) {
         if (peer->id == id)
             return peer;
     }
@@ -49,8 +49,10 @@ domi_peer *domi_peer_of(domi_cluster_gateway *gateway, uint64_t id)
         free(peer);
         return NULL;
     }
-    peer->next = *bucket;
+    peer->next_in_bucket = *bucket;
     *bucket = peer;
+    peer->next = gateway->peers;
+    gateway->peers = peer;
     return peer;
 }
 
@@ -73,7 +75,7 @@ domi_peer *domi_peer_find(domi_cluster_gateway *gateway, uint64_t id)
     domi_peer *peer = *bucket_of(gateway, id);
 
     while (peer != NULL && peer->id != id)
-        peer = peer->next;
+        peer = peer->next_in_bucket;
     return peer;
 }
 
@@ -93,11 +95,14 @@ static void free_peer(domi_peer *peer)
 
 void domi_peer_forget(domi_cluster_gateway *gateway, domi_peer *peer)
 {
-    domi_peer **link = bucket_of(gateway, peer->id);
+    domi_peer **link = bucket_of(gateway, peer->id), **all = &gateway->peers;
 
     while (*link != peer)
-        link = &(*link)->next;
-    *link = peer->next;
+        link = &(*link)->next_in_bucket;
+    *link = peer->next_in_bucket;
+    while (*all != peer)
+        all = &(*all)->next;
+    *all = peer->next;
     free_peer(peer);
 }
 
@@ -111,11 +116,6 @@ bool domi_peer_is_up(domi_cluster_gateway *gateway, const domi_peer *peer)
 
 void domi_peers_forget_all(domi_cluster_gateway *gateway)
 {
-    for (uint32_t i = 0; i < DOMI_PEERS_BUCKETS; i++) {
-        while (gateway->peers[i] != NULL) {
-            domi_peer *peer = gateway->peers[i];
-            gateway->peers[i] = peer->next;
-            free_peer(peer);
-        }
-    }
+    while (gateway->peers != NULL)
+        domi_peer_forget(gateway, gateway->peers);
 }

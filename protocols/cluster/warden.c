@@ -224,17 +224,23 @@ static void work_on(domus_stack *stack, domi_warden *self, uint32_t index)
 static void stop_grains(domus_stack *stack, const domi_warden *self)
 {
     domus_remote_parts closing = {{0}}, lost = {{0}};
+    bool closes = false, loses = false;
 
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         domi_ward_state state = self->parts[i].state;
         uint64_t bit = UINT64_C(1) << i % 64;
-        if (state == DOMI_WARD_CLOSES && !is_used(self, i))
+        if (state == DOMI_WARD_CLOSES && !is_used(self, i)) {
             closing.bits[i / 64] |= bit;
-        else if (state == DOMI_WARD_LOST)
+            closes = true;
+        } else if (state == DOMI_WARD_LOST) {
             lost.bits[i / 64] |= bit;
+            loses = true;
+        }
     }
-    domus_remote_parts_stop(stack, &closing, true);
-    domus_remote_parts_stop(stack, &lost, false);
+    if (closes)
+        domus_remote_parts_stop(stack, &closing, true);
+    if (loses)
+        domus_remote_parts_stop(stack, &lost, false);
 }
 
 /* This node has no lease any more: others may have its parts by now. */
