@@ -64,6 +64,8 @@ void kv_legacy_free(struct kv_legacy *legacy)
     if (legacy == NULL)
         return;
     kv_table_clear(&legacy->table, &legacy->memory);
+    while (kv_trash_step(&legacy->memory)) /* its large values */
+        ;
     free(legacy);
 }
 

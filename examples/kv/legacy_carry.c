@@ -99,13 +99,26 @@ static bool add_fields(struct porter *porter, domus_resp_builder *builder)
     return porter->field_at < kv_table_buckets(fields);
 }
 
+/* Add elements or fields until the piece is full, or the string. Returns whether there is more. */
+static bool add_value(struct porter *porter, domus_resp_builder *builder)
+{
+    if (porter->item->kind == KV_LIST)
+        return add_elements(porter, builder);
+    if (porter->item->kind == KV_HASH)
+        return add_fields(porter, builder);
+    add_string(builder, porter->item);
+    return false;
+}
+
+/* A key that has expired meanwhile has no time left, and is removed by that. */
 static void add_expiry(domus_resp_builder *builder, const struct kv_item *item, uint64_t now_ms)
 {
     char text[24];
 
     if (item->expires_ms == 0)
         return;
-    snprintf(text, sizeof text, "%" PRIu64, item->expires_ms - now_ms);
+    snprintf(text, sizeof text, "%" PRIu64,
+             item->expires_ms > now_ms ? item->expires_ms - now_ms : 0);
     begin_command(builder, 3, "PEXPIRE", item);
     add_text(builder, text);
 }
@@ -129,15 +142,11 @@ static int make_commands(struct porter *porter, uint64_t now_ms)
     while (!is_full(&builder) && find_item(porter)) {
         const struct kv_item *item = porter->item;
         bool is_over = item->expires_ms != 0 && item->expires_ms <= now_ms;
-        if (item->kind == KV_LIST && !is_over)
-            porter->is_within = add_elements(porter, &builder);
-        else if (item->kind == KV_HASH && !is_over)
-            porter->is_within = add_fields(porter, &builder);
-        else if (!is_over)
-            add_string(&builder, item);
+        bool has_begun = porter->is_within;
+        porter->is_within = !is_over && add_value(porter, &builder);
         if (porter->is_within)
             continue;
-        if (!is_over)
+        if (!is_over || has_begun)
             add_expiry(&builder, item, now_ms);
         porter->item = item->next;
     }

@@ -1,0 +1,147 @@
+/* The porter of kv's legacies: what expires while it is carried is gone where it comes to. */
+#include "tests/support/suite.h"
+
+#include "examples/kv/legacy.h"
+#include "examples/kv/list.h"
+
+#include <domus/testkit.h>
+
+#include <string.h>
+
+#define SECOND   UINT64_C(1000000000)
+#define ELEMENT  1000u
+#define ELEMENTS 400u /* more than one piece has */
+
+/* The globals that start.c would define. */
+struct kv_settings kv_settings;
+domus_address kv_shards[KV_SHARDS_MAX];
+uint32_t kv_shard_count = 1;
+
+static struct {
+    domus_testkit *kit;
+    domus_probe *probe;
+    domus_address porter;
+    struct kv_piece_of_legacy piece; /* the last one */
+} world;
+
+/* Add a list that is longer than a piece. */
+static void add_list(struct kv_store *store, const char *name, uint64_t expires_ms)
+{
+    char element[ELEMENT];
+    domus_slice key;
+
+    memset(element, 'e', sizeof element);
+    ck_assert_int_eq(domus_slice_copy(name, strlen(name), &key), 0);
+    struct kv_item *item =
+        kv_table_add(&store->table, &store->memory, kv_hash(name, (uint32_t)strlen(name)), key, 0);
+    ck_assert_ptr_nonnull(item);
+    domus_slice_free(key);
+    item->list = kv_list_new(&store->memory);
+    ck_assert_ptr_nonnull(item->list);
+    item->kind = KV_LIST;
+    item->expires_ms = expires_ms;
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+        ck_assert_int_eq(kv_list_push(&store->memory, item->list, KV_TAIL, element, sizeof element),
+                         0);
+}
+
+static void fetch(bool looks)
+{
+    const struct kv_fetch next = {.shard = 0, .looks = looks};
+
+    domus_slice_free(world.piece.bytes);
+    world.piece = (struct kv_piece_of_legacy){.fence = 0};
+    ck_assert_int_eq(domus_probe_ask(world.probe, world.porter, &kv_fetch_type, &next), 0);
+    ck_assert_int_eq(domus_probe_expect(world.probe, &kv_legacy_piece_type, SECOND, &world.piece),
+                     0);
+}
+
+/* Leave a list that expires at second 1, and let a porter look at it. */
+static void begin(void)
+{
+    struct kv_store store = {.memory = {.bytes_max = UINT64_MAX}};
+
+    memset(&world, 0, sizeof world);
+    ck_assert_int_eq(domus_testkit_new(NULL, 1, NULL, 0, &world.kit), 0);
+    ck_assert_int_eq(domus_probe_new(world.kit, &world.probe), 0);
+    add_list(&store, "late", domus_testkit_now_ns(world.kit) / 1000000 + 1000);
+    ck_assert(kv_legacy_put(&store, 7, 0));
+    ck_assert_int_eq(
+        domus_outside_spawn(domus_testkit_system(world.kit), &kv_porter, NULL, &world.porter), 0);
+    fetch(true);
+    ck_assert_uint_eq(world.piece.fence, 7);
+}
+
+static void end(void)
+{
+    domus_slice_free(world.piece.bytes);
+    ck_assert_int_eq(domus_probe_send(world.probe, world.porter, &kv_drop_type, NULL), 0);
+    ck_assert_int_eq(domus_testkit_run(world.kit), 0);
+    domus_testkit_free(world.kit);
+}
+
+/* Count how often the piece has this text. */
+static uint32_t count(const char *text)
+{
+    const char *at = domus_slice_data(world.piece.bytes);
+    const char *last = at + world.piece.bytes.size;
+    uint32_t times = 0;
+
+    while ((at = memmem(at, (size_t)(last - at), text, strlen(text))) != NULL) {
+        at += strlen(text);
+        times++;
+    }
+    return times;
+}
+
+START_TEST(list_comes_with_what_is_left_of_its_time)
+{
+    uint32_t elements = 0;
+
+    begin();
+    do {
+        fetch(false);
+        elements += count("RPUSH");
+        ck_assert_uint_eq(count("PEXPIRE"), world.piece.ends_all ? 1 : 0);
+    } while (!world.piece.ends_all);
+    ck_assert_uint_eq(elements, ELEMENTS);
+    ck_assert_uint_eq(count("PEXPIRE\r\n$4\r\nlate\r\n$4\r\n1000\r\n"), 1);
+    end();
+}
+END_TEST
+
+/* Else the elements that have gone before would be a list without a time. */
+START_TEST(list_that_expires_while_it_is_carried_is_removed)
+{
+    uint32_t elements = 0;
+
+    begin();
+    do {
+        fetch(false);
+        elements += count("RPUSH");
+    } while (!world.piece.ends_commands);
+    ck_assert(!world.piece.ends_all);
+    ck_assert_uint_ne(elements, 0);
+    ck_assert_int_eq(domus_testkit_advance(world.kit, 2 * SECOND), 0);
+    fetch(false);
+    ck_assert_uint_eq(count("RPUSH"), 0);
+    ck_assert_uint_eq(count("PEXPIRE\r\n$4\r\nlate\r\n$1\r\n0\r\n"), 1);
+    ck_assert(world.piece.ends_all);
+    end();
+}
+END_TEST
+
+START_TEST(list_that_has_expired_before_does_not_come)
+{
+    begin();
+    ck_assert_int_eq(domus_testkit_advance(world.kit, 2 * SECOND), 0);
+    fetch(false);
+    ck_assert_uint_eq(world.piece.bytes.size, 0);
+    ck_assert(world.piece.ends_all);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("kv legacy", 20, list_comes_with_what_is_left_of_its_time,
+          list_that_expires_while_it_is_carried_is_removed,
+          list_that_has_expired_before_does_not_come)
