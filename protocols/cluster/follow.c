@@ -113,6 +113,7 @@ void domi_peers_follow(domi_cluster_gateway *gateway)
         if (peer != NULL && (peer->downs != seen[i].downs || seen[i].is_ended)) {
             peer->downs = seen[i].downs;
             domi_peer_lose(gateway, peer);
+            domi_interest_lose(peer);
         }
         if (seen[i].is_ended)
             let_go(gateway, seen[i].id);

@@ -101,8 +101,8 @@ struct domi_peer {
     uint32_t watched;     /* actors of it that are watched here */
     uint32_t idle_cursor; /* of domus_remote_idle() */
     /* Changes of groups, by their numbers; of gateway 0 (interest.c). */
-    uint64_t told;        /* the last of this node that was sent there */
-    uint64_t held;        /* the last that is confirmed */
+    uint64_t told;        /* the last of this node that was sent there since it was down */
+    uint64_t held;        /* the last that is confirmed since then */
     uint64_t held_before; /* the same at the last heartbeat */
     uint64_t holds;       /* the last of the other node that has come */
     domi_link **links;    /* to its gateways, made when they are used */
@@ -366,6 +366,9 @@ void domi_take_batch(domi_cluster_gateway *gateway, domus_slice bytes);
 /* A node may have come up; a heartbeat. Any gateway, but only gateway 0 does something. */
 void domi_interest_follow(domi_cluster_gateway *gateway);
 void domi_interest_beat(domi_cluster_gateway *gateway);
+
+/* A peer is down: what it holds is not known any more. */
+void domi_interest_lose(domi_peer *peer);
 
 /* A group has its first member (domus_remote_joined). */
 int domi_take_joined(domus_stack *stack, void *self, const void *payload);

@@ -2,8 +2,8 @@
  * of each other one the changes that it has not been sent, in order and in parts. Each part names
  * the change behind which it begins, and is taken only by a node that holds all changes until then;
  * the answer says which ones it holds. Changes that were not confirmed between two heartbeats are
- * told again, so a link that breaks, a node that is down for a while and a gateway that begins anew
- * need nothing of their own.
+ * told again, so a link that breaks needs nothing of its own. A node that was down may have
+ * forgotten this one, so it is told from the first change on, until it says what it holds.
  *
  * The changes that a node holds of another one are in force until that one has ended, also while it
  * is down. */
@@ -102,6 +102,11 @@ void domi_interest_follow(domi_cluster_gateway *gateway)
     tell_all(gateway, false);
 }
 
+void domi_interest_lose(domi_peer *peer)
+{
+    peer->told = peer->held = peer->held_before = 0;
+}
+
 void domi_interest_beat(domi_cluster_gateway *gateway)
 {
     domi_wide *wide = &gateway->cluster->wide;
@@ -131,8 +136,10 @@ int domi_take_joined(domus_stack *stack, void *self, const void *payload)
 
 void domi_interest_held(domi_cluster_gateway *gateway, domi_peer *peer, uint64_t held)
 {
-    if (gateway->index != 0 || held > peer->told)
-        return; /* it is no answer to what was told */
+    if (gateway->index != 0 || held > domi_wide_changes(&gateway->cluster->wide))
+        return;            /* there is no such change */
+    if (held > peer->told) /* it was told before it was down */
+        peer->told = held;
     peer->held = held;
     tell(gateway, peer);
 }

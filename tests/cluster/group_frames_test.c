@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STRANGER 77u /* the node that the test plays */
+#define STRANGER 77u   /* the node that the test plays */
+#define MANY     2000u /* groups of which more are told than may be on the way */
 
 static struct {
     domus_testkit_cluster *sim;
@@ -44,6 +45,7 @@ typedef struct word {
 static const domus_type word_type = {.name = "frames word", .size = sizeof(word)};
 static const domus_type publish_type = {.name = "frames publish", .size = sizeof(word)};
 static const domus_type leave_type = {.name = "frames leave"};
+static const domus_type join_many_type = {.name = "frames join many"};
 static const domus_pickle_field fields[] = {{DOMUS_PICKLE(1, word, value, UINT(0))}};
 static const domus_pickle_table table = DOMUS_PICKLE_TABLE(word, fields);
 static const domus_pickler picklers[] = {{.type = &word_type, .version = 1, .table = &table},
@@ -74,6 +76,19 @@ static int leave(domus_stack *stack, void *self, const void *payload)
     return domus_group_leave(stack, ((user *)self)->group);
 }
 
+static int join_many(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    for (uint32_t i = 0; i < MANY; i++) {
+        char name[16];
+        domus_group group;
+        snprintf(name, sizeof name, "many.%u", i);
+        ck_assert_int_eq(domus_cluster_group_open(stack, world.cluster, name, &group), 0);
+        ck_assert_int_eq(domus_group_join(stack, group), 0);
+    }
+    return 0;
+}
+
 static int on_mount(domus_stack *stack, void *self_)
 {
     user *self = self_;
@@ -89,6 +104,7 @@ static const domus_behaviour user_behaviour = {
     .on = (const domus_on[]){{&word_type, take_word, 0},
                              {&publish_type, publish, 0},
                              {&leave_type, leave, 0},
+                             {&join_many_type, join_many, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -98,7 +114,8 @@ static void hear_interest(const domi_wire_envelope *envelope)
 {
     size_t used = strlen(world.told);
 
-    for (uint32_t at = 0; at < envelope->rest_size; at += 2u + envelope->rest[at + 1])
+    for (uint32_t at = 0; at < envelope->rest_size && used < sizeof world.told - 70;
+         at += 2u + envelope->rest[at + 1])
         used += (size_t)snprintf(world.told + used, sizeof world.told - used, "%c%.*s",
                                  envelope->rest[at] == 1 ? '+' : '-', envelope->rest[at + 1],
                                  (const char *)envelope->rest + at + 2);
@@ -130,7 +147,10 @@ static void observe(void *context, const domus_testkit_happening *happening)
     if (happening->fate != DOMUS_FATE_DELIVERED || strcmp(happening->subject, world.subject) != 0 ||
         !domi_batch_foot_read(bytes, happening->payload_size, &foot))
         return;
-    if (!domi_link_receive(&world.link, &foot, 1).takes)
+    domi_link_news news = domi_link_receive(&world.link, &foot, 1);
+    if (news.is_over)
+        (void)domi_link_break(&world.link, true);
+    if (!news.takes)
         return;
     while (at < happening->payload_size - DOMI_BATCH_FOOT &&
            domi_envelope_read(bytes, happening->payload_size - DOMI_BATCH_FOOT, &at, &envelope))
@@ -279,6 +299,51 @@ START_TEST(node_tells_of_its_first_member_and_when_the_last_has_left)
 }
 END_TEST
 
+/* The stranger is silent until it is down. */
+static void go_down(void)
+{
+    domus_node_info nodes[2];
+
+    domt_pass(world.sim, 2 * DOMT_SECOND);
+    ck_assert_uint_eq(domus_cluster_nodes(world.cluster, nodes, 2), 2);
+    ck_assert_int_eq(nodes[1].state, DOMUS_NODE_DOWN);
+    world.told[0] = '\0';
+}
+
+/* It may have forgotten this one meanwhile, as one that was silent for an hour. */
+START_TEST(node_that_was_down_is_told_again)
+{
+    begin();
+    send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 1});
+    go_down();
+    pass(500 * DOMT_MS);
+    ck_assert_int_eq(strncmp(world.told, "+news", 5), 0);
+    ck_assert_uint_eq(world.told_to, 1);
+    end();
+}
+END_TEST
+
+/* What it says that it holds is not told again, however much that is. */
+START_TEST(node_that_was_down_and_has_forgotten_nothing_hears_what_is_new)
+{
+    begin();
+    user_does(&join_many_type);
+    send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 1});
+    while (world.told_to < MANY + 1)
+        send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = world.told_to});
+    send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = MANY + 1});
+    go_down();
+    pass(500 * DOMT_MS);
+    send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = MANY + 1});
+    world.told[0] = '\0';
+    user_does(&leave_type);
+    pass(200 * DOMT_MS);
+    ck_assert_int_eq(strncmp(world.told, "-news", 5), 0);
+    ck_assert_uint_eq(world.told_to, MANY + 2);
+    end();
+}
+END_TEST
+
 START_TEST(publications_go_to_nodes_that_have_members)
 {
     begin();
@@ -407,6 +472,8 @@ START_TEST(publication_that_cannot_be_is_counted)
 END_TEST
 
 DOMT_MAIN("group frames", 60, node_tells_of_its_first_member_and_when_the_last_has_left,
+          node_that_was_down_is_told_again,
+          node_that_was_down_and_has_forgotten_nothing_hears_what_is_new,
           publications_go_to_nodes_that_have_members, changes_behind_a_gap_wait_for_those_before,
           interest_that_cannot_be_is_counted,
           publication_comes_to_members_in_the_name_of_its_publisher,
