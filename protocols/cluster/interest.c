@@ -3,7 +3,9 @@
  * the change behind which it begins, and is taken only by a node that holds all changes until then;
  * the answer says which ones it holds. Changes that were not confirmed between two heartbeats are
  * told again, so a link that breaks needs nothing of its own. A node that was down may have
- * forgotten this one, so it is told from the first change on, until it says what it holds.
+ * forgotten this one, so it is told from the first change on, until it says what it holds. Which of
+ * both was down is not always seen here, as when this machine was paused: so a node is told the
+ * last change again now and then, and says if it misses those before.
  *
  * The changes that a node holds of another one are in force until that one has ended, also while it
  * is down. */
@@ -15,6 +17,7 @@
 #define PART_MAX      128u  /* changes of one part */
 #define UNHELD_MAX    1024u /* changes that are on the way to one node, about */
 #define LOOKS         1024u /* groups that one heartbeat looks at */
+#define SURE_BEATS    60u   /* heartbeats until the last change is told again */
 #define RECORD_BYTES  2u    /* before the name: whether there are members, and its length */
 #define PART_SIZE_MAX (PART_MAX * (RECORD_BYTES + DOMI_WIDE_NAME_MAX))
 
@@ -91,6 +94,9 @@ static void tell_all(domi_cluster_gateway *gateway, bool again)
             continue;
         if (again && peer->held != peer->told && peer->held == peer->held_before)
             peer->told = peer->held;
+        else if (again && peer->held == peer->told && peer->told != 0 &&
+                 gateway->beats % SURE_BEATS == 0)
+            peer->told = --peer->held;
         if (again)
             peer->held_before = peer->held;
         tell(gateway, peer);

@@ -299,6 +299,17 @@ START_TEST(node_tells_of_its_first_member_and_when_the_last_has_left)
 }
 END_TEST
 
+/* The stranger has heard of many groups. */
+static void begin_with_many(void)
+{
+    begin();
+    user_does(&join_many_type);
+    while (world.told_to < MANY + 1)
+        send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = world.told_to});
+    send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = MANY + 1});
+    world.told[0] = '\0';
+}
+
 /* The stranger is silent until it is down. */
 static void go_down(void)
 {
@@ -323,15 +334,24 @@ START_TEST(node_that_was_down_is_told_again)
 }
 END_TEST
 
+/* As one that has not seen this one for an hour, while this one was paused. */
+START_TEST(node_that_has_forgotten_what_it_held_says_so)
+{
+    begin_with_many();
+    pass(7 * DOMT_SECOND);
+    ck_assert_int_eq(strncmp(world.told, "+many.1999", 10), 0);
+    world.told[0] = '\0';
+    send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 0});
+    pass(300 * DOMT_MS);
+    ck_assert_ptr_nonnull(strstr(world.told, "+news+many.0"));
+    end();
+}
+END_TEST
+
 /* What it says that it holds is not told again, however much that is. */
 START_TEST(node_that_was_down_and_has_forgotten_nothing_hears_what_is_new)
 {
-    begin();
-    user_does(&join_many_type);
-    send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 1});
-    while (world.told_to < MANY + 1)
-        send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = world.told_to});
-    send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = MANY + 1});
+    begin_with_many();
     go_down();
     pass(500 * DOMT_MS);
     send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = MANY + 1});
@@ -472,7 +492,7 @@ START_TEST(publication_that_cannot_be_is_counted)
 END_TEST
 
 DOMT_MAIN("group frames", 60, node_tells_of_its_first_member_and_when_the_last_has_left,
-          node_that_was_down_is_told_again,
+          node_that_was_down_is_told_again, node_that_has_forgotten_what_it_held_says_so,
           node_that_was_down_and_has_forgotten_nothing_hears_what_is_new,
           publications_go_to_nodes_that_have_members, changes_behind_a_gap_wait_for_those_before,
           interest_that_cannot_be_is_counted,
