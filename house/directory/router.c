@@ -192,9 +192,7 @@ static uint32_t pick_highest(const view *now, uint64_t key)
 static __attribute__((noinline, cold)) int pass_over(domi_manager *manager, const view *now,
                                                      domi_node *node, int error)
 {
-    /* acquire: as in read_view(). */
-    if (now->route == DOMUS_ROUTE_HASH ||
-        !atomic_load_explicit(&now->router->borrows, memory_order_acquire))
+    if (now->route == DOMUS_ROUTE_HASH || !now->router->borrows)
         return error;
     return put_in_turn(manager, now, node, next_turn(manager, now) % now->count, true);
 }
@@ -253,8 +251,7 @@ static int put_to_all(domi_manager *manager, const view *now, domi_node *node)
     uint32_t alive = 0;
     int error = 0;
 
-    if (message->type == &domi_last_type &&
-        atomic_load_explicit(&now->router->borrows, memory_order_acquire) &&
+    if (message->type == &domi_last_type && now->router->borrows &&
         is_still(now->router, now->lease))
         return stop_behind_mail(manager, now, node);
     for (uint32_t i = 0; i < now->count; i++) {
@@ -315,7 +312,7 @@ int domi_router_stop(domi_manager *manager, domus_address address)
                                                  memory_order_acquire, memory_order_relaxed))
         return -ESTALE;
     uint32_t count = atomic_load_explicit(&router->count, memory_order_relaxed);
-    if (atomic_load_explicit(&router->borrows, memory_order_relaxed))
+    if (router->borrows)
         count = 0;
     for (uint32_t i = 0; i < count && !manager->ending.has_stopped; i++)
         (void)domi_house_stop(manager, domi_router_routee(router, i));

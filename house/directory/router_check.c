@@ -34,12 +34,6 @@ static uint32_t count_of(const domi_router *router)
                                 memory_order_relaxed);
 }
 
-static bool borrows(const domi_router *router)
-{
-    /* Relaxed: as in life_of(). */
-    return atomic_load_explicit((_Atomic bool *)(uintptr_t)&router->borrows, memory_order_relaxed);
-}
-
 /* Check a router's memory, of which the same is true in all states. */
 static void check_memory(const domi_router *router)
 {
@@ -71,11 +65,11 @@ static void check_fields(const domi_router *router, uint32_t most)
                                         memory_order_relaxed) != NULL;
 
     DOMI_CHECK(DOMI_LIFE_LEASE(life_of(router)) != 0);
-    DOMI_CHECK(count >= 2 || (count == 1 && borrows(router)));
+    DOMI_CHECK(count >= 2 || (count == 1 && router->borrows));
     DOMI_CHECK(count <= 1u << router->size_class);
     DOMI_CHECK(count > 1u << router->size_class >> 1); /* else a smaller one would do */
     DOMI_CHECK(route <= DOMUS_ROUTE_HASH);
-    DOMI_CHECK(route != DOMUS_ROUTE_NEAR || !borrows(router));
+    DOMI_CHECK(route != DOMUS_ROUTE_NEAR || !router->borrows);
     DOMI_CHECK(has_key || route != DOMUS_ROUTE_HASH);
     for (uint32_t i = 0; i < count && i < most; i++)
         check_routee(domi_router_routee(router, i));
@@ -104,7 +98,7 @@ bool domi_router_may_be_given_back(const domi_manager *manager, const domi_route
     DOMI_CHECK((marks_of(router) & ~DOMI_ROUTER_ORPHAN) == DOMI_LIFE_CLOSED);
     if (manager->ending.closing || manager->ending.has_stopped)
         return true; /* the system ends the routees */
-    if (borrows(router))
+    if (router->borrows)
         return true;
     for (uint32_t i = 0; i < count_of(router); i++)
         DOMI_CHECK(has_left(domi_router_routee(router, i)));
@@ -130,19 +124,29 @@ void domi_router_check(const domi_router *router)
 
 /* --- all routers ------------------------------------------------------------------------------ */
 
+/* Returns how many routers there are in a free list, at most `most`. */
+static uint32_t check_list(const domi_router *router, uint32_t size_class, bool borrows,
+                           uint32_t most)
+{
+    uint32_t count = 0;
+
+    for (; router != NULL && count < most; router = router->next) {
+        DOMI_CHECK(router->size_class == size_class && router->borrows == borrows);
+        DOMI_CHECK(marks_of(router) == DOMI_LIFE_CLOSED);
+        DOMI_CHECK(DOMI_LIFE_LEASE(life_of(router)) != 0);
+        count++;
+    }
+    return count;
+}
+
 /* Returns how many free routers there are, at most `most`. */
 static uint32_t check_free(const domi_routers *routers, uint32_t most)
 {
     uint32_t count = 0;
 
     for (uint32_t size_class = 0; size_class < DOMI_ROUTER_CLASSES; size_class++) {
-        const domi_router *router = routers->free[size_class];
-        for (; router != NULL && count < most; router = router->next) {
-            DOMI_CHECK(router->size_class == size_class);
-            DOMI_CHECK(marks_of(router) == DOMI_LIFE_CLOSED);
-            DOMI_CHECK(DOMI_LIFE_LEASE(life_of(router)) != 0);
-            count++;
-        }
+        count += check_list(routers->free[size_class], size_class, false, most - count);
+        count += check_list(routers->free_borrowing[size_class], size_class, true, most - count);
     }
     return count;
 }

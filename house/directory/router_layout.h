@@ -42,7 +42,6 @@ struct domi_router {
     domi_house face;        /* what an address points to; only `life` is used, and `home` is NULL */
     _Atomic uint32_t route; /* a domus_route, which says how a routee is chosen */
     _Atomic uint32_t count; /* routees in use, at most 1 << size_class */
-    _Atomic bool borrows;   /* the routees are not its own, so it does not stop them */
     /* takes the key out of a message, for DOMUS_ROUTE_HASH; NULL: none */
     _Atomic(domi_router_key *) key;
     domi_router_turn *turns; /* one for each manager, in the memory behind the routees; constant */
@@ -52,6 +51,7 @@ struct domi_router {
     uint32_t name_slot;
     uint32_t number;     /* its place among all routers that were made; constant */
     uint16_t size_class; /* there is room for 1 << size_class routees; constant */
+    bool borrows;        /* the routees are not its own, so it does not stop them; constant */
     bool owned; /* the router is in the list of the actor that made it, which gives it back */
     domi_router *next;     /* next in that list, or among the free routers */
     domi_router *made;     /* next among all routers of the system; constant */
@@ -68,7 +68,10 @@ typedef struct domi_routers {
     uint32_t routees_max; /* most routees of one router */
     uint32_t count;       /* routers in use */
     domi_router *free[DOMI_ROUTER_CLASSES]; /* routers to be used again, by size class */
-    domi_router *made;                      /* all routers ever made, linked by their `made` */
+    /* Those that borrow, which have a list of their own: a routee that a router has made notes its
+     * load there until it has ended. */
+    domi_router *free_borrowing[DOMI_ROUTER_CLASSES];
+    domi_router *made; /* all routers ever made, linked by their `made` */
 } domi_routers;
 
 /* Returns the address of routee number `index`, which may belong to another lease than the

@@ -59,7 +59,7 @@ static uint16_t class_for(uint32_t count)
 }
 
 /* Make a router in new memory. Its first lease is 1, because 0 is nobody's. */
-static domi_router *router_new(const domi_manager *manager, uint16_t size_class)
+static domi_router *router_new(const domi_manager *manager, uint16_t size_class, bool borrows)
 {
     size_t routees = (size_t)1 << size_class;
     domi_router *router = domi_memory_new_lines(sizeof *router + routees * sizeof(domi_routee) +
@@ -68,31 +68,40 @@ static domi_router *router_new(const domi_manager *manager, uint16_t size_class)
     if (router == NULL)
         return NULL;
     router->size_class = size_class;
+    router->borrows = borrows;
     router->turns = (domi_router_turn *)(void *)(router->routees + routees);
     atomic_store_explicit(&router->face.life, UINT64_C(1) << 32 | DOMI_LIFE_CLOSED,
                           memory_order_relaxed);
     return router;
 }
 
-static int router_take(domi_manager *manager, uint32_t count, domi_router **ret_router)
+/* Where routers of this kind wait to be used again. */
+static domi_router **free_list(domi_routers *routers, uint16_t size_class, bool borrows)
+{
+    return borrows ? &routers->free_borrowing[size_class] : &routers->free[size_class];
+}
+
+static int router_take(domi_manager *manager, uint32_t count, bool borrows,
+                       domi_router **ret_router)
 {
     domi_routers *routers = manager->directory.routers;
     uint16_t size_class = class_for(count);
+    domi_router **list = free_list(routers, size_class, borrows);
     domi_router *router = NULL;
 
     domi_spinlock_lock(&routers->lock);
     bool full = routers->count >= routers->max;
     if (!full) {
         routers->count++;
-        router = routers->free[size_class];
+        router = *list;
         if (router != NULL)
-            routers->free[size_class] = router->next;
+            *list = router->next;
     }
     domi_spinlock_unlock(&routers->lock);
     if (full)
         return -ENOSPC;
     if (router == NULL) {
-        router = router_new(manager, size_class);
+        router = router_new(manager, size_class, borrows);
         domi_spinlock_lock(&routers->lock);
         if (router == NULL) {
             routers->count--;
@@ -118,8 +127,9 @@ void domi_router_give_back(domi_manager *manager, domi_router *router)
     domi_spinlock_lock(&routers->lock);
     routers->count--;
     if (DOMI_LIFE_LEASE(life) != 0) { /* otherwise its leases are used up (M10) */
-        router->next = routers->free[router->size_class];
-        routers->free[router->size_class] = router;
+        domi_router **list = free_list(routers, router->size_class, router->borrows);
+        router->next = *list;
+        *list = router;
     }
     domi_spinlock_unlock(&routers->lock);
 }
@@ -252,7 +262,6 @@ static int open_router(const struct order *order, domi_router *router, domus_add
     atomic_store_explicit(&router->route, order->routing.route, memory_order_release);
     atomic_store_explicit(&router->count, order->count, memory_order_release);
     atomic_store_explicit(&router->key, order->routing.key, memory_order_release);
-    atomic_store_explicit(&router->borrows, order->borrowed != NULL, memory_order_release);
     if (order->name != NULL)
         error = order->manager->directory.names == NULL
                     ? -ENOSPC
@@ -304,7 +313,7 @@ int domi_router_spawn(domi_manager *manager, domi_house *parent, const domus_beh
             return -ENOMEM;
         prune(manager, parent->family);
     }
-    error = router_take(manager, order.count, &router);
+    error = router_take(manager, order.count, false, &router);
     if (error != 0)
         return error;
     error = spawn_routees(&order, router);
@@ -389,7 +398,7 @@ int domus_route_to(domus_stack *stack, const domus_address *addresses, uint32_t 
     if (domi_family_of(parent) == NULL)
         return -ENOMEM;
     prune(manager, parent->family);
-    error = router_take(manager, count, &router);
+    error = router_take(manager, count, true, &router);
     if (error != 0)
         return error;
     borrow_routees(&order, router);

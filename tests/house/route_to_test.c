@@ -321,7 +321,7 @@ START_TEST(end_of_a_router_is_not_that_of_its_routees)
     stop(domt_agents[0]); /* which has made it */
     routees_live();
     ck_assert_uint_eq(domt_remote_routers.count, 0);
-    /* Its memory serves one that owns its routees: they stop with it. */
+    /* Routees that a router has made stop with it. */
     domt_as_agent(1, spawn_many, NULL);
     domus_address made[4];
     ck_assert_uint_eq(domus_routees(NULL, router, made, 4), 4);
@@ -363,9 +363,42 @@ START_TEST(routees_are_told_and_wrong_calls_are_refused)
 }
 END_TEST
 
+static int spawn_least(domus_stack *stack, void *context)
+{
+    const domus_routing least = {.route = DOMUS_ROUTE_LEAST};
+
+    (void)context;
+    ck_assert_int_eq(domus_spawn_many(stack, &worker, NULL, 4, &least, NULL, &router), 0);
+    return 0;
+}
+
+static int replace(domus_stack *stack, void *making_)
+{
+    ck_assert_int_eq(domus_stop(stack, router), 0);
+    return make(stack, making_);
+}
+
+/* Routees that were made note their loads until they have ended, which is after their router. */
+START_TEST(loads_of_actors_that_were_made_are_not_taken_for_distances)
+{
+    making now = {routees, 4};
+
+    begin();
+    domt_as_agent(0, spawn_least, NULL);
+    routing = (domus_routing){.route = DOMUS_ROUTE_NEAR};
+    domt_as_agent(0, replace, &now);
+    ck_assert_int_eq(result, 0);
+    ck_assert_int_eq(send_by(0, 0, 20), 0);
+    ck_assert_uint_eq(got[0], 20);
+    end();
+}
+END_TEST
+
 DOMT_MAIN("route to", 60, robin_passes_over_actors_that_are_gone_and_nodes_that_are_down_or_full,
           near_prefers_the_senders_thread_then_this_system_then_another_node,
           least_sends_afar_when_everybody_here_has_more,
           hash_moves_keys_only_when_their_routee_is_gone,
           ask_of_a_router_is_answered_from_afar_and_can_be_cancelled,
-          end_of_a_router_is_not_that_of_its_routees, routees_are_told_and_wrong_calls_are_refused)
+          end_of_a_router_is_not_that_of_its_routees,
+          loads_of_actors_that_were_made_are_not_taken_for_distances,
+          routees_are_told_and_wrong_calls_are_refused)
