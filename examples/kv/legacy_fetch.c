@@ -124,6 +124,18 @@ static int run_fetched(domus_stack *stack, struct kv_store *store)
     return error;
 }
 
+static int take_piece(domus_stack *stack, void *self, const domus_answer *answer);
+
+/* A node that is down is told at once, or by the answer. */
+static int ask_for_piece(domus_stack *stack, struct kv_store *store)
+{
+    const struct kv_fetch next = {.shard = store->index};
+    int error =
+        domus_ask_within(stack, store->fetching->best, &kv_fetch_type, &next, ASK_NS, take_piece);
+
+    return error == DOMUS_PARKED ? error : end(stack, store, error);
+}
+
 static int take_piece(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct kv_store *store = self;
@@ -138,11 +150,7 @@ static int take_piece(domus_stack *stack, void *self, const domus_answer *answer
             domus_append(&fetching->commands, domus_slice_data(piece->bytes), piece->bytes.size);
     if (error == 0 && piece->ends_commands)
         error = run_fetched(stack, store);
-    if (error == 0 && !piece->ends_all) {
-        const struct kv_fetch next = {.shard = store->index};
-        return domus_ask_within(stack, fetching->best, &kv_fetch_type, &next, ASK_NS, take_piece);
-    }
-    return end(stack, store, error);
+    return error == 0 && !piece->ends_all ? ask_for_piece(stack, store) : end(stack, store, error);
 }
 
 /* All nodes have been asked. */
@@ -150,7 +158,6 @@ static int fetch_best(domus_stack *stack, struct kv_store *store)
 {
     struct kv_fetching *fetching = store->fetching;
     struct kv_legacy *own = fetching->own;
-    const struct kv_fetch next = {.shard = store->index};
 
     if (own != NULL && own->fence >= fetching->best_fence) {
         uint64_t bytes_max = store->memory.bytes_max;
@@ -165,19 +172,29 @@ static int fetch_best(domus_stack *stack, struct kv_store *store)
     }
     kv_legacy_free(own);
     fetching->own = NULL;
-    if (fetching->best_fence == 0)
-        return end(stack, store, 0);
-    return domus_ask_within(stack, fetching->best, &kv_fetch_type, &next, ASK_NS, take_piece);
+    return fetching->best_fence == 0 ? end(stack, store, 0) : ask_for_piece(stack, store);
 }
 
 static int hear_what_is_there(domus_stack *stack, void *self, const domus_answer *answer);
 
-static int ask_porter(domus_stack *stack, const struct kv_store *store)
+static int ask_porter(domus_stack *stack, struct kv_store *store)
 {
     const struct kv_fetch look = {.shard = store->index, .looks = true};
+    int error = domus_ask_within(stack, store->fetching->porter, &kv_fetch_type, &look, ASK_NS,
+                                 hear_what_is_there);
 
-    return domus_ask_within(stack, store->fetching->porter, &kv_fetch_type, &look, ASK_NS,
-                            hear_what_is_there);
+    if (error == DOMUS_PARKED)
+        return error;
+    (void)domus_stop(stack, store->fetching->porter);
+    return error == -ECANCELED ? end(stack, store, error) : ask_next_node(stack, store);
+}
+
+/* Wait a moment for a porter of a life that has ended. */
+static int pause(domus_stack *stack, struct kv_store *store, domus_resumed *then)
+{
+    int error = domus_sleep(stack, PAUSE_NS, then);
+
+    return error == DOMUS_PARKED ? error : end(stack, store, error);
 }
 
 static int ask_again(domus_stack *stack, void *self, const domus_answer *answer)
@@ -192,7 +209,7 @@ static int hear_what_is_there(domus_stack *stack, void *self, const domus_answer
     const struct kv_piece_of_legacy *piece = answer->payload;
 
     if (answer->error == -EAGAIN && fetching->tries++ < TRIES_MAX)
-        return domus_sleep(stack, PAUSE_NS, ask_again);
+        return pause(stack, store, ask_again);
     fetching->tries = 0;
     if (answer->error != 0 || answer->type != &kv_legacy_piece_type || piece->fence == 0) {
         (void)domus_stop(stack, fetching->porter);
@@ -242,7 +259,7 @@ static int look_here(domus_stack *stack, struct kv_store *store)
     fetching->own = kv_legacy_take(store->index);
     if (fetching->own == NULL && kv_legacy_is_carried(store->index) &&
         fetching->tries++ < TRIES_MAX)
-        return domus_sleep(stack, PAUSE_NS, look_here_again);
+        return pause(stack, store, look_here_again);
     fetching->tries = 0;
     return ask_next_node(stack, store);
 }
@@ -300,17 +317,21 @@ static int keep(domus_stack *stack, void *self, const void *payload)
     const struct kv_fetch look = {.shard = what->shard, .looks = true};
     struct kv_store *store = self;
 
-    if (store->fetching != NULL || what->shard >= kv_shard_count || what->fence == 0)
+    if (store->fetching != NULL)
         return -EINVAL;
-    store->fetching = calloc(1, sizeof *store->fetching);
-    if (store->fetching == NULL)
-        return -ENOMEM;
+    bool is_right = what->shard < kv_shard_count && what->fence != 0;
+    store->fetching = is_right ? calloc(1, sizeof *store->fetching) : NULL;
+    if (store->fetching == NULL) {
+        (void)domus_stop(stack, domus_self(stack));
+        return is_right ? -ENOMEM : -EINVAL;
+    }
     store->index = what->shard;
     store->memory.bytes_max = UINT64_MAX;
     store->fetching->keeps = true;
     store->fetching->best = what->porter;
     store->fetching->best_fence = what->fence;
-    return domus_ask_within(stack, what->porter, &kv_fetch_type, &look, ASK_NS, begin_keeping);
+    int error = domus_ask_within(stack, what->porter, &kv_fetch_type, &look, ASK_NS, begin_keeping);
+    return error == DOMUS_PARKED ? error : end(stack, store, error);
 }
 
 static void stop(domus_stack *stack, void *self)

@@ -16,12 +16,18 @@ const domus_type kv_evacuate_type = {.name = "evacuate"};
 /* --- the shard ---------------------------------------------------------------------------------
  */
 
+/* The keys have gone, or could not: they are in the slot of this node then. */
+static int give_up_keys(domus_stack *stack, int error)
+{
+    int failed = domus_become(stack, &kv_shard_without_keys);
+
+    return failed != 0 ? failed : error != 0 ? error : kv_ok(stack);
+}
+
 static int hear_kept(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    int error = domus_become(stack, &kv_shard_without_keys);
-
     (void)self;
-    return error != 0 ? error : answer->error != 0 ? answer->error : kv_ok(stack);
+    return give_up_keys(stack, answer->error);
 }
 
 static int hear_keeper(domus_stack *stack, void *self, const domus_answer *answer)
@@ -31,11 +37,16 @@ static int hear_keeper(domus_stack *stack, void *self, const domus_answer *answe
 
     if (answer->error != 0)
         return hear_kept(stack, self, answer);
+    domus_address keeper = ((const domus_cluster_spawned *)answer->payload)->address;
     int error = domus_spawn(stack, &kv_porter, NULL, &keep.porter);
-    return error != 0
-               ? error
-               : domus_ask_within(stack, ((const domus_cluster_spawned *)answer->payload)->address,
-                                  &kv_keep_type, &keep, ASK_NS, hear_kept);
+    if (error == 0) {
+        error = domus_ask_within(stack, keeper, &kv_keep_type, &keep, ASK_NS, hear_kept);
+        if (error == DOMUS_PARKED)
+            return error;
+        (void)domus_stop(stack, keep.porter);
+    }
+    (void)domus_stop(stack, keeper);
+    return give_up_keys(stack, error);
 }
 
 /* Choose another node that is up; shards are spread over all of them. Returns false if there is
@@ -69,7 +80,8 @@ int kv_evacuate(domus_stack *stack, void *self, const void *payload)
     if (!kv_legacy_leave(stack, store))
         return -ENOMEM;
     store->is_partial = true; /* what it has now is nothing to be left */
-    return domus_cluster_spawn(stack, node, KV_KEEPER, NULL, NULL, ASK_NS, hear_keeper);
+    error = domus_cluster_spawn(stack, node, KV_KEEPER, NULL, NULL, ASK_NS, hear_keeper);
+    return error == DOMUS_PARKED ? error : give_up_keys(stack, error);
 }
 
 /* --- the node ----------------------------------------------------------------------------------

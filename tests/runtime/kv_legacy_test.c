@@ -6,6 +6,7 @@
 
 #include <domus/testkit.h>
 
+#include <errno.h>
 #include <string.h>
 
 #define SECOND   UINT64_C(1000000000)
@@ -142,6 +143,33 @@ START_TEST(list_that_has_expired_before_does_not_come)
 }
 END_TEST
 
+static int ask_keeper(domus_address keeper, uint64_t fence)
+{
+    /* The porter has ended. */
+    const struct kv_keep keep = {.shard = 0, .fence = fence, .porter = world.porter};
+
+    ck_assert_int_eq(domus_probe_ask(world.probe, keeper, &kv_keep_type, &keep), 0);
+    return domus_probe_expect_error(world.probe, fence != 0 ? -ESTALE : -EINVAL, SECOND);
+}
+
+/* Whether the porter was there or not, a keeper has one ask only. */
+START_TEST(keeper_ends_when_there_is_nothing_to_keep)
+{
+    begin();
+    ck_assert_int_eq(domus_probe_send(world.probe, world.porter, &kv_drop_type, NULL), 0);
+    ck_assert_int_eq(domus_testkit_run(world.kit), 0);
+    for (uint64_t fence = 0; fence < 2; fence++) {
+        domus_address keeper;
+        ck_assert_int_eq(
+            domus_outside_spawn(domus_testkit_system(world.kit), &kv_keeper, NULL, &keeper), 0);
+        ck_assert_int_eq(ask_keeper(keeper, fence), 0);
+        ck_assert_int_eq(domus_testkit_run(world.kit), 0);
+        ck_assert_int_eq(domus_probe_send(world.probe, keeper, &kv_drop_type, NULL), -ESTALE);
+    }
+    domus_testkit_free(world.kit);
+}
+END_TEST
+
 DOMT_MAIN("kv legacy", 20, list_comes_with_what_is_left_of_its_time,
           list_that_expires_while_it_is_carried_is_removed,
-          list_that_has_expired_before_does_not_come)
+          list_that_has_expired_before_does_not_come, keeper_ends_when_there_is_nothing_to_keep)
