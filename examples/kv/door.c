@@ -23,7 +23,7 @@ static void shut(domus_stack *stack, struct kv_door *door)
 {
     if (door->is_open)
         (void)domus_unwatch(stack, door->down);
-    door->is_open = false;
+    door->is_open = door->is_remote = false;
 }
 
 /* The shard has told where it is. */
@@ -125,7 +125,7 @@ static int hear_down(domus_stack *stack, void *self, const void *payload)
 
     (void)stack;
     if (domus_address_equals(((const domus_down *)payload)->who, door->to))
-        door->is_open = false;
+        door->is_open = door->is_remote = false;
     return 0;
 }
 
