@@ -3,7 +3,8 @@
  * adds up the receivers. So the messages of a client come to each subscriber in their order, and
  * the subscribers of one node get those of all clients in one order.
  *
- * An envoy is spawned by the exchange (domus_cluster_spawn()), and ends when that is gone. */
+ * An envoy is spawned by the exchange (domus_cluster_spawn()), which greets it then, and it ends
+ * when that is gone. */
 #include "nodes.h"
 #include "pubsub.h"
 #include "travel.h"
@@ -32,6 +33,7 @@ struct exchange {
     uint64_t spawns_at;
 };
 
+const domus_type kv_greeting_type = {.name = "greeting"};
 static const domus_type look_type = {.name = "look"};
 
 /* --- nodes ------------------------------------------------------------------------------------ */
@@ -68,10 +70,11 @@ static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answ
     struct exchange *exchange = self;
     struct peer *peer = find(exchange, exchange->spawns_at);
 
-    (void)stack;
     exchange->spawns = false;
-    if (answer->error == 0 && peer != NULL)
-        peer->envoy = ((const domus_cluster_spawned *)answer->payload)->address;
+    if (answer->error != 0 || peer == NULL)
+        return 0;
+    peer->envoy = ((const domus_cluster_spawned *)answer->payload)->address;
+    (void)domus_notice(stack, peer->envoy, &kv_greeting_type, NULL);
     return 0;
 }
 
@@ -202,13 +205,20 @@ struct envoy {
     bool watches; /* the exchange that it works for */
 };
 
-static int pass(domus_stack *stack, void *self, const void *payload)
+static int greet(domus_stack *stack, void *self, const void *payload)
 {
     struct envoy *envoy = self;
 
     (void)payload;
     if (!envoy->watches)
         envoy->watches = domus_watch_actor(stack, domus_sender(stack), NULL) == 0;
+    return 0;
+}
+
+/* The greeting may be lost. */
+static int pass(domus_stack *stack, void *self, const void *payload)
+{
+    (void)greet(stack, self, payload);
     return domus_forward(stack, kv_switchboard);
 }
 
@@ -222,6 +232,7 @@ const domus_behaviour kv_envoy = {
     .name = "envoy",
     .state_size = sizeof(struct envoy),
     .on = (const domus_on[]){{&kv_publish_type, pass, 0},
+                             {&kv_greeting_type, greet, 0},
                              {&domus_down_type, hear_down, 0},
                              {NULL, NULL, 0}},
 };

@@ -22,6 +22,8 @@ extern domus_cluster *kv_cluster;
 /* An actor that other nodes spawn here, for their exchanges (exchange.c). */
 #define KV_ENVOY "kv.envoy"
 extern const domus_behaviour kv_envoy;
+/* A notice to it: it works for the sender, and ends when that is gone. */
+extern const domus_type kv_greeting_type;
 
 /* The kinds of grains: the shards. */
 extern const domus_grain_kind kv_grains[];

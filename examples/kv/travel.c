@@ -225,6 +225,7 @@ const domus_pickler kv_picklers[] = {
     BY_CODE(kv_executed_type, "kv.executed", kv_write_executed, kv_read_executed),
     BY_CODE(kv_publish_type, "kv.publish", kv_write_command, kv_read_publish),
     BY_TABLE(kv_published_type, "kv.published", published_table),
+    WITHOUT_PAYLOAD(kv_greeting_type, "kv.greeting"),
     BY_TABLE(kv_fetch_type, "kv.fetch", fetch_table),
     BY_TABLE(kv_legacy_piece_type, "kv.legacy_piece", piece_table),
     WITHOUT_PAYLOAD(kv_drop_type, "kv.drop"),
