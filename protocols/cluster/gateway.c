@@ -18,6 +18,7 @@ static_assert(DOMI_GRAIN_NAME_MAX >= DOMI_WIDE_TAIL, "either stands beside a mes
 #define IDLE_NAMES   64u                 /* addresses that one heartbeat asks about */
 #define IDLE_BEATS   60u /* heartbeats between two looks at addresses that nobody uses */
 
+const domus_type domi_begun_type = {.name = "cluster begun"};
 const domus_type domi_leave_type = {.name = "cluster leave"};
 static const domus_type beat_type = {.name = "cluster beat"};
 static const domus_type begin_type = {.name = "cluster begin"};
@@ -235,6 +236,12 @@ static int hear_given(domus_stack *stack, void *self, const domus_answer *answer
                             gateway->cluster->options.heartbeat_ns, hear_left);
 }
 
+static int take_begun(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_reply(stack, &domi_begun_type, NULL);
+}
+
 /* This node is about to end: the others hear of it before domus_cluster_leave() returns. */
 static int take_leave(domus_stack *stack, void *self, const void *payload)
 {
@@ -417,6 +424,7 @@ static int on_mount(domus_stack *stack, void *self)
     int error = mount(stack, gateway);
 
     if (error != 0) { /* no on_stop follows */
+        atomic_store_explicit(&gateway->cluster->failed, error, memory_order_relaxed);
         free(gateway->routes);
         free(gateway->payload);
         free(gateway->message);
@@ -455,6 +463,7 @@ const domus_behaviour domi_gateway_behaviour = {
                              {&domus_down_type, domi_take_down, 0},
                              {&domi_spawn_type, domi_take_spawn, 0},
                              {&domus_nats_event_type, take_event, 0},
+                             {&domi_begun_type, take_begun, 0},
                              {&domi_leave_type, take_leave, 0},
                              {&begin_type, begin, 0},
                              {&subscribe_type, subscribe, 0},

@@ -60,6 +60,7 @@ struct domus_cluster {
     domus_picklers *picklers;
     uint64_t id, incarnation;
     uint32_t gateways;
+    _Atomic int failed; /* the errno with which a gateway could not begin; 0: none */
     /* The addresses below are there: the opener sets it last, and gateways look at it. */
     _Atomic bool is_open;
     domus_address *addresses; /* of the gateways */
@@ -491,6 +492,7 @@ void domi_cluster_client_options(const domus_cluster_options *options,
                                  struct domus_nats_options *ret_options);
 extern const domus_type domi_tick_type;   /* the event of a timer: look at what is not confirmed */
 extern const domus_type domi_follow_type; /* a notice between gateways: look at the table */
+extern const domus_type domi_begun_type;  /* an ask from outside, of a gateway that has begun */
 extern const domus_type domi_leave_type;  /* an ask from outside: tell the others */
 extern const domus_type domi_spawn_type;  /* an ask: domi_spawn_request */
 

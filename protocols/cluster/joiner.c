@@ -194,11 +194,16 @@ static int fill(const domus_cluster_setup *setup, const domi_joining_report *rep
 }
 
 /* Put the key of the configuration before a reason of domus_cluster_check(), which names it, or the
- * field. */
+ * field. Without a reason there is no key. */
 static int say_with_key(const domi_joining_report *report, int error, const char *reason)
 {
     static const char seed[] = "nkey_seed: ";
 
+    if (reason[0] == '\0') {
+        if (report->size > 0)
+            (void)snprintf(report->text, report->size, "cluster: %s", strerrordesc_np(-error));
+        return error;
+    }
     if (strncmp(reason, seed, sizeof seed - 1) == 0)
         return say(report, error, "nkeySeedFile", reason + sizeof seed - 1);
     if (report->size > 0)
@@ -211,7 +216,7 @@ static int say_with_key(const domi_joining_report *report, int error, const char
 static int check(const domus_cluster_setup *setup, char *error, size_t error_size)
 {
     const domi_joining_report report = {error, error_size};
-    char reason[256] = "it is refused";
+    char reason[256] = "";
     domi_joining joining;
     int result = fill(setup, &report, &joining);
 
@@ -235,8 +240,7 @@ static int open_cluster(struct domus_system *system, const domus_cluster_setup *
     if (result == 0) {
         result = domus_cluster_open(system, &joining.options, reason, sizeof reason, ret_cluster);
         if (result != 0)
-            (void)say_with_key(&report, result,
-                               reason[0] != '\0' ? reason : strerrordesc_np(-result));
+            (void)say_with_key(&report, result, reason);
     }
     explicit_bzero(&joining, sizeof joining);
     return result;

@@ -15,7 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MS UINT64_C(1000000)
+#define MS       UINT64_C(1000000)
+#define BEGIN_NS (10000 * MS) /* in which gateways should have begun */
 
 __attribute__((format(printf, 3, 4))) static int refuse(char *error, size_t size,
                                                         const char *format, ...)
@@ -304,6 +305,26 @@ static int spawn_warden(domus_cluster *cluster)
     return error;
 }
 
+/* See that all gateways have begun: otherwise their messages would go nowhere. Those that could not
+ * have ended, and have no address any more. In a test kit they begin later. */
+static int wait_for_gateways(domus_cluster *cluster)
+{
+    int result = 0;
+
+    for (uint32_t i = 0; i < cluster->gateways; i++) {
+        int error = domus_outside_ask(cluster->system, cluster->addresses[i], &domi_begun_type,
+                                      NULL, BEGIN_NS, NULL);
+        if (error == -EOPNOTSUPP || error == -ETIMEDOUT)
+            break;
+        if (error == -ESTALE)
+            cluster->addresses[i] = (domus_address){NULL, 0};
+        result = result == 0 ? error : result;
+    }
+    /* Relaxed: the gateway has ended, of which the answer tells. */
+    int failed = atomic_load_explicit(&cluster->failed, memory_order_relaxed);
+    return result == -ESTALE && failed != 0 ? failed : result;
+}
+
 static int spawn_gateways(domus_cluster *cluster)
 {
     domi_cluster_gateway *state = calloc(1, sizeof *state);
@@ -317,19 +338,34 @@ static int spawn_gateways(domus_cluster *cluster)
     }
     free(state);
     if (error == 0)
+        error = wait_for_gateways(cluster);
+    if (error == 0)
         error = spawn_registrar(cluster);
     return error == 0 ? spawn_warden(cluster) : error;
+}
+
+/* It could not be opened. Gateways that have begun still use it, so it stays until the program ends
+ * then. */
+static void give_up(domus_cluster *cluster)
+{
+    bool is_used = false;
+
+    for (uint32_t i = 0; cluster->addresses != NULL && i < cluster->gateways; i++) {
+        if (cluster->addresses[i].house == NULL)
+            continue;
+        is_used = true;
+        (void)domus_outside_stop(cluster->system, cluster->addresses[i]);
+    }
+    if (!is_used)
+        domus_cluster_close(cluster);
 }
 
 int domus_cluster_check(const domus_cluster_options *options, char *error, size_t error_size)
 {
     domus_cluster *cluster = calloc(1, sizeof *cluster);
 
-    if (cluster == NULL) {
-        if (error_size > 0)
-            (void)snprintf(error, error_size, "cluster: no memory");
+    if (cluster == NULL)
         return -ENOMEM;
-    }
     int result = prepare(cluster, options, error, error_size);
     domus_cluster_close(cluster);
     return result;
@@ -357,12 +393,7 @@ int domus_cluster_open(struct domus_system *system, const domus_cluster_options 
     if (result == 0)
         result = spawn_gateways(cluster);
     if (result != 0) {
-        for (uint32_t i = 0; cluster->addresses != NULL && i < cluster->gateways; i++) {
-            if (cluster->addresses[i].house != NULL)
-                (void)domus_outside_stop(system, cluster->addresses[i]);
-        }
-        if (cluster->addresses == NULL || cluster->addresses[0].house == NULL)
-            domus_cluster_close(cluster);
+        give_up(cluster);
         return result;
     }
     /* release: pairs with the load in domi_cluster_is_open(). */
