@@ -227,9 +227,7 @@ static int end_clients(domus_stack *stack, struct kv_session *session,
 static int take_unblocked(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
-    return answer->error != 0
-               ? answer->error
-               : kv_integer(stack, ((const domus_resp_integer *)answer->payload)->value);
+    return kv_pass_on(stack, answer); /* an integer, or an error of the door */
 }
 
 /* The clerks have answered: one of them may know the client that waits, and its shard

@@ -123,7 +123,7 @@ static int add_up(struct exchange *exchange, const domus_answer *answers,
     *ret_sum = (struct kv_published){0};
     for (; answers != NULL; answers = answers->next) {
         const struct kv_published *published = answers->payload;
-        if (answers->error == 0) {
+        if (answers->error == 0 && answers->type == &kv_published_type) {
             ret_sum->receivers += published->receivers;
             if (answers->tag == OWN)
                 ret_sum->number = published->number;

@@ -180,6 +180,9 @@ struct kv_scatter {
 /* Answer a command whose keys lie on several shards, or that concerns all. */
 int kv_scatter(domus_stack *stack, const domus_resp_command *command, const struct kv_command *row);
 
+/* Reply with an answer of a shard as it is, which may come from another node. */
+int kv_pass_on(domus_stack *stack, const domus_answer *answer);
+
 /* --- answers ----------------------------------------------------------------------------------
  *
  * All commands answer by these, and not by domus_reply(), because the answers of a transaction are

@@ -18,6 +18,29 @@ static int64_t integer_of(const domus_answer *answer)
                : 0;
 }
 
+int kv_pass_on(domus_stack *stack, const domus_answer *answer)
+{
+    bool owns = answer->error == 0 && answer->type->release != NULL;
+
+    if (answer->error != 0)
+        return answer->error;
+    if (owns && domus_take_answer(stack, answer) != 0)
+        return -ENOMEM;
+    int error = domus_reply(stack, answer->type, answer->payload);
+    if (error != 0 && owns)
+        answer->type->release((void *)(uintptr_t)answer->payload);
+    return error;
+}
+
+/* Read the first value of an answer. Returns false if it has none, or an error: one that could not
+ * travel has become an error (travel.c). */
+static bool read_first(const domus_answer *answer, domus_resp_reader *ret_reader,
+                       domus_resp_value *ret_value)
+{
+    *ret_reader = (domus_resp_reader){((const domus_resp_reply *)answer->payload)->bytes, 0};
+    return domus_resp_read(ret_reader, ret_value) == 1 && ret_value->kind != DOMUS_RESP_ERROR;
+}
+
 /* Reply with the elements for the keys, in the order of the keys. Each element comes from the shard
  * of its key. */
 static int gather(domus_stack *stack, const domus_resp_command *command, const domus_answer *answer)
@@ -27,11 +50,9 @@ static int gather(domus_stack *stack, const domus_resp_command *command, const d
     domus_resp_value value;
 
     for (; answer != NULL; answer = answer->next) {
-        if (answer->type != &domus_resp_reply_type)
-            return domus_reply(stack, answer->type, answer->payload);
-        domus_resp_reader *reader = &readers[answer->tag];
-        *reader = (domus_resp_reader){((const domus_resp_reply *)answer->payload)->bytes, 0};
-        (void)domus_resp_read(reader, &value); /* the head of the array */
+        if (answer->type != &domus_resp_reply_type ||
+            !read_first(answer, &readers[answer->tag], &value)) /* the head of the array */
+            return kv_pass_on(stack, answer);
     }
     (void)domus_resp_add_array(&builder, command->count - 1);
     for (uint32_t i = 1; i < command->count; i++) {
@@ -48,13 +69,16 @@ static int gather(domus_stack *stack, const domus_resp_command *command, const d
 static int join(domus_stack *stack, const domus_resp_command *command, const domus_answer *answers)
 {
     domus_resp_builder builder = {.version = command->version, .bytes.size_max = kv_answer_max()};
+    domus_resp_reader reader;
+    domus_resp_value value;
     uint32_t count = 0;
 
     for (const domus_answer *each = answers; each != NULL; each = each->next) {
-        if (each->type == &domus_resp_reply_type)
+        bool is_list = each->type == &domus_resp_reply_type && read_first(each, &reader, &value);
+        if (is_list)
             count += ((const domus_resp_reply *)each->payload)->values;
         else if (each->type != &domus_resp_null_type) /* an error */
-            return domus_reply(stack, each->type, each->payload);
+            return kv_pass_on(stack, each);
     }
     (void)domus_resp_add_array(&builder, count);
     for (const domus_answer *each = answers; each != NULL; each = each->next) {
@@ -74,9 +98,7 @@ static int choose(domus_stack *stack, const domus_answer *answers)
         if (each->type != &domus_resp_null_type && kv_chance() % ++count == 0)
             chosen = each;
     }
-    if (chosen->type->release != NULL && domus_take_answer(stack, chosen) != 0)
-        return -ENOMEM;
-    return domus_reply(stack, chosen->type, chosen->payload);
+    return kv_pass_on(stack, chosen);
 }
 
 static int take_answers(domus_stack *stack, void *self, const domus_answer *answer)
@@ -102,7 +124,7 @@ static int take_answers(domus_stack *stack, void *self, const domus_answer *answ
         return kv_integer(stack, sum);
     while (answer->type == &domus_resp_integer_type)
         answer = answer->next;
-    return domus_reply(stack, answer->type, answer->payload); /* OK, or an error */
+    return kv_pass_on(stack, answer); /* OK, or an error */
 }
 
 /* --- the questions ---------------------------------------------------------------------------- */

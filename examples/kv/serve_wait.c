@@ -21,17 +21,6 @@ static int ask(domus_stack *stack, uint32_t shard, const domus_resp_command *com
     return error;
 }
 
-static int pass_on(domus_stack *stack, const domus_answer *answer)
-{
-    if (answer->error != 0)
-        return answer->error;
-    (void)domus_take(stack);
-    int error = domus_reply(stack, answer->type, answer->payload);
-    if (error != 0 && answer->type->release != NULL)
-        answer->type->release((void *)(uintptr_t)answer->payload);
-    return error;
-}
-
 /* --- commands that wait ----------------------------------------------------------------------- */
 
 /* Answer with the key and the elements. Without an answer the elements stay with the message, whose
@@ -82,7 +71,7 @@ static int take_element(domus_stack *stack, void *self, const domus_answer *answ
     }
     if (answer->error == 0 && answer->type == &kv_gift_type)
         return pass_on_gift(stack, session, *(struct kv_gift *const *)answer->payload);
-    return pass_on(stack, answer);
+    return kv_pass_on(stack, answer);
 }
 
 int kv_serve_wait(domus_stack *stack, void *self, const void *payload)
@@ -132,7 +121,7 @@ int kv_end_waiting(domus_stack *stack, void *self, const void *payload)
 static int take_watched(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
-    return pass_on(stack, answer);
+    return kv_pass_on(stack, answer);
 }
 
 int kv_serve_watch(domus_stack *stack, void *self, const void *payload)

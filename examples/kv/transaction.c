@@ -246,7 +246,7 @@ static int take_executed(domus_stack *stack, void *self, const domus_answer *ans
     if (answer->error != 0)
         return answer->error;
     if (answer->type != &kv_executed_type) /* nothing has run: what it watched has changed */
-        return domus_reply(stack, answer->type, answer->payload);
+        return kv_pass_on(stack, answer);
     (void)domus_take(stack);
     return finish(stack, self, *(struct kv_transaction *const *)answer->payload);
 }
