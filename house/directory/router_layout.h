@@ -68,8 +68,8 @@ typedef struct domi_routers {
     uint32_t routees_max; /* most routees of one router */
     uint32_t count;       /* routers in use */
     domi_router *free[DOMI_ROUTER_CLASSES]; /* routers to be used again, by size class */
-    /* Those that borrow, which have a list of their own: a routee that a router has made notes its
-     * load there until it has ended. */
+    /* Routers that borrow have lists of their own: a routee that a router has made notes its load
+     * in the memory of that until it has ended. */
     domi_router *free_borrowing[DOMI_ROUTER_CLASSES];
     domi_router *made; /* all routers ever made, linked by their `made` */
 } domi_routers;

@@ -305,8 +305,8 @@ static int spawn_warden(domus_cluster *cluster)
     return error;
 }
 
-/* See that all gateways have begun: otherwise their messages would go nowhere. Those that could not
- * have ended, and have no address any more. In a test kit they begin later. */
+/* See that all gateways have begun: otherwise messages would go nowhere. A gateway that could not
+ * has ended, and has no address any more. In a test kit they begin later. */
 static int wait_for_gateways(domus_cluster *cluster)
 {
     int result = 0;

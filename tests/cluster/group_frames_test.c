@@ -348,7 +348,7 @@ START_TEST(node_that_has_forgotten_what_it_held_says_so)
 }
 END_TEST
 
-/* What it says that it holds is not told again, however much that is. */
+/* Changes that it says it holds are not told again, however many they are. */
 START_TEST(node_that_was_down_and_has_forgotten_nothing_hears_what_is_new)
 {
     begin_with_many();

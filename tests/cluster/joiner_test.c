@@ -1,5 +1,5 @@
-/* What the joiner of domus_main() says of a cluster that cannot be opened. What is wrong with the
- * section is held by member_test.c. */
+/* The joiner of domus_main() says why a cluster cannot be opened. Errors in the section are held by
+ * member_test.c. */
 #include "tests/support/suite.h"
 
 #include <domus/cluster.h>
