@@ -94,13 +94,15 @@ static void let_go(domi_cluster_gateway *gateway, uint64_t id)
         domi_peer_forget(gateway, peer);
     domi_lock_take(&cluster->lock);
     domi_node_record *record = domi_node_find(cluster, id);
-    if (record != NULL && (record->let_go[gateway->index / 64] & bit) == 0) {
+    bool is_first = record != NULL && (record->let_go[gateway->index / 64] & bit) == 0;
+    if (is_first) {
         record->let_go[gateway->index / 64] |= bit;
         record->holders--;
-        if (gateway->index == 0)
-            domi_wide_forget(&cluster->wide, id);
     }
     domi_lock_give(&cluster->lock);
+    /* It looks at all groups, so not under the lock. Only this gateway hears of members there. */
+    if (is_first && gateway->index == 0)
+        domi_wide_forget(&cluster->wide, id);
 }
 
 void domi_peers_follow(domi_cluster_gateway *gateway)

@@ -23,11 +23,9 @@ static int give_outlet(domus_stack *stack, domus_cluster *cluster, uint32_t numb
     int error = domus_remote_address(stack, &name, &outlet);
     if (error == 0)
         error = domus_remote_join(stack, group, outlet);
-    if (error == -EALREADY) /* two have opened it at once */
-        error = 0;
     if (error == 0)
         domi_wide_note_outlet(&cluster->wide, number);
-    return error;
+    return error == -EALREADY ? 0 : error; /* another one gives it, and notes that if it could */
 }
 
 int domus_cluster_group_open(domus_stack *stack, domus_cluster *cluster, const char *name,
