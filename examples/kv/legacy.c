@@ -97,6 +97,26 @@ bool kv_legacy_leave(const domus_stack *stack, struct kv_store *store)
            kv_legacy_put(store, store->fence, domus_now_ns(stack));
 }
 
+/* The clock of the thread that has left it may have been read later than this one's. */
+static bool is_old(uint64_t since_ns, uint64_t now_ns)
+{
+    return now_ns > since_ns && now_ns - since_ns > KEPT_NS;
+}
+
+/* Free the legacy in the slot, unless it is another one by now. */
+static void free_old(uint32_t shard, uint64_t now_ns)
+{
+    struct kv_legacy *legacy = kv_legacy_carry(shard);
+
+    if (legacy == NULL)
+        return;
+    if (is_old(legacy->left_ns, now_ns))
+        kv_legacy_free(legacy);
+    else
+        kv_legacy_give_back(shard, legacy);
+    kv_legacy_set_down(shard);
+}
+
 static void wake(domus_stack *stack, uint32_t shard, uint64_t now_ns)
 {
     const struct kv_question question = {.kind = KV_ASK_FIGURES};
@@ -113,10 +133,11 @@ void kv_legacy_look(domus_stack *stack)
     uint64_t now_ns = domus_now_ns(stack);
 
     for (uint32_t i = 0; i < kv_shard_count; i++) {
-        if (atomic_load_explicit(&slots[i], memory_order_relaxed) == NULL)
+        /* acquire: pairs with the exchange in kv_legacy_give_back(). */
+        if (atomic_load_explicit(&slots[i], memory_order_acquire) == NULL)
             continue;
-        if (now_ns - atomic_load_explicit(&left_ns[i], memory_order_relaxed) > KEPT_NS)
-            kv_legacy_free(kv_legacy_take(i));
+        if (is_old(atomic_load_explicit(&left_ns[i], memory_order_relaxed), now_ns))
+            free_old(i, now_ns);
         else
             wake(stack, i, now_ns);
     }

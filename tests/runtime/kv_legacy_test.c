@@ -1,4 +1,5 @@
-/* The porter of kv's legacies: what expires while it is carried is gone where it comes to. */
+/* Legacies of kv: what expires while it is carried is gone where it comes to, and a legacy is kept
+ * until it is old. */
 #include "tests/support/suite.h"
 
 #include "examples/kv/legacy.h"
@@ -143,6 +144,50 @@ START_TEST(list_that_has_expired_before_does_not_come)
 }
 END_TEST
 
+static int look(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    kv_legacy_look(stack);
+    return 0;
+}
+
+static const domus_behaviour looker = {
+    .name = "looker",
+    .on = (const domus_on[]){{&kv_drop_type, look, 0}, {NULL, NULL, 0}},
+};
+
+/* Leave nothing but a fence, at `left_ns`, and look at second 60. Returns whether it is there. */
+static bool is_kept(uint64_t left_ns)
+{
+    struct kv_store store = {.memory = {.bytes_max = UINT64_MAX}};
+    domus_testkit *kit;
+    domus_probe *probe;
+    domus_address who;
+
+    ck_assert_int_eq(domus_testkit_new(NULL, 1, NULL, 0, &kit), 0);
+    ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
+    ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &looker, NULL, &who), 0);
+    ck_assert_int_eq(domus_testkit_advance(kit, 60 * SECOND - domus_testkit_now_ns(kit)), 0);
+    ck_assert(kv_legacy_put(&store, 7, left_ns));
+    ck_assert_int_eq(domus_probe_send(probe, who, &kv_drop_type, NULL), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    domus_testkit_free(kit);
+    ck_assert(!kv_legacy_is_carried(0));
+    struct kv_legacy *legacy = kv_legacy_take(0);
+    kv_legacy_free(legacy);
+    return legacy != NULL;
+}
+
+/* The clock of another thread may be ahead. */
+START_TEST(legacy_is_kept_for_a_while)
+{
+    ck_assert(is_kept(60 * SECOND + 1));
+    ck_assert(is_kept(60 * SECOND));
+    ck_assert(is_kept(30 * SECOND));
+    ck_assert(!is_kept(30 * SECOND - 1));
+}
+END_TEST
+
 static int ask_keeper(domus_address keeper, uint64_t fence)
 {
     /* The porter has ended. */
@@ -172,4 +217,5 @@ END_TEST
 
 DOMT_MAIN("kv legacy", 20, list_comes_with_what_is_left_of_its_time,
           list_that_expires_while_it_is_carried_is_removed,
-          list_that_has_expired_before_does_not_come, keeper_ends_when_there_is_nothing_to_keep)
+          list_that_has_expired_before_does_not_come, legacy_is_kept_for_a_while,
+          keeper_ends_when_there_is_nothing_to_keep)
