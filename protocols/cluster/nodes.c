@@ -281,6 +281,8 @@ static bool look_at(domi_cluster_gateway *gateway, domi_node_record *record)
 {
     uint64_t now_ns = domus_now_ns(gateway->stack);
     uint64_t after_ns = gateway->cluster->options.down_after_ns;
+    if (now_ns < record->heard_ns) /* by another gateway, whose clock was read later */
+        now_ns = record->heard_ns;
     bool is_silent = now_ns - record->heard_ns > after_ns;
     bool is_one_way = record->state == DOMUS_NODE_UP && now_ns - record->hears_ns > after_ns;
 
@@ -338,7 +340,7 @@ uint32_t domi_nodes_write_beat(domi_cluster_gateway *gateway, uint8_t state, uns
     for (uint32_t i = 0; i < cluster->nodes_used; i++) {
         const domi_node_record *record = cluster->nodes[i];
         if (record != NULL && record->state != DOMUS_NODE_ENDED && !is_hearsay(record) &&
-            now_ns - record->heard_ns <= cluster->options.down_after_ns)
+            now_ns <= record->heard_ns + cluster->options.down_after_ns)
             heard[beat.heard_count++] = record->id;
     }
     domi_lock_give(&cluster->lock);
