@@ -385,9 +385,10 @@ static const domus_figures_table tables[] = {
 /* A system that has no room for further tables does not show this one. */
 void domi_observed_begin(domus_cluster *cluster)
 {
-    cluster->is_shown = true;
-    for (size_t i = 0; i < TABLES; i++)
-        (void)domus_figures_add(cluster->system, &tables[i], cluster);
+    for (size_t i = 0; i < TABLES; i++) {
+        if (domus_figures_add(cluster->system, &tables[i], cluster) == 0)
+            cluster->is_shown = true;
+    }
 }
 
 void domi_observed_end(domus_cluster *cluster)

@@ -3,9 +3,11 @@
 #include "tests/support/suite.h"
 
 #include <domus/cluster.h>
+#include <domus/figures.h>
 #include <domus/system.h>
 
 #include <errno.h>
+#include <stdio.h>
 
 START_TEST(error_without_a_key_is_that_of_the_cluster)
 {
@@ -30,4 +32,44 @@ START_TEST(error_without_a_key_is_that_of_the_cluster)
 }
 END_TEST
 
-DOMT_MAIN("joiner", 20, error_without_a_key_is_that_of_the_cluster)
+static int read_nothing(void *context, uint32_t from, domus_figures_shot *to, uint64_t *ret_total)
+{
+    (void)context, (void)from, (void)to;
+    *ret_total = 0;
+    return 0;
+}
+
+/* Nobody tells it then that the system was freed. */
+START_TEST(cluster_without_tables_is_closed_behind_its_system)
+{
+    static const domus_figure_column column = {.name = "one", .title = "one"};
+    static char names[DOMUS_FIGURES_TABLES_MAX][8];
+    static domus_figures_table tables[DOMUS_FIGURES_TABLES_MAX];
+    domus_system *system;
+    domus_cluster *cluster;
+    domus_config config;
+
+    domus_config_init(&config);
+    config.system.threads = 1;
+    ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
+    for (unsigned i = 0; i < DOMUS_FIGURES_TABLES_MAX; i++) {
+        snprintf(names[i], sizeof names[i], "t%u", i);
+        tables[i] = (domus_figures_table){.set = "full",
+                                          .name = names[i],
+                                          .title = "full",
+                                          .columns = &column,
+                                          .columns_count = 1,
+                                          .read = read_nothing};
+        ck_assert_int_eq(domus_figures_add(system, &tables[i], NULL), 0);
+    }
+    ck_assert_int_eq(domus_system_start(system), 0);
+    const domus_cluster_setup setup = {.config = &config, .program = "full"};
+    ck_assert_int_eq(domus_cluster_front.open(system, &setup, NULL, 0, &cluster), 0);
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    domus_system_free(system);
+    domus_cluster_front.close(cluster);
+}
+END_TEST
+
+DOMT_MAIN("joiner", 20, error_without_a_key_is_that_of_the_cluster,
+          cluster_without_tables_is_closed_behind_its_system)
