@@ -41,16 +41,19 @@ static int get_spans(domus_pickle_reader *reader, struct span *spans, uint32_t c
     return error;
 }
 
-/* Make a command of the arguments that lie in `bytes`. */
+/* Make a command of the arguments that lie in `bytes`, one beside the other: it gets a copy of
+ * each. */
 static int make(domus_pickle_reader *reader, const struct span *spans, uint32_t count,
                 domus_slice bytes, domus_resp_command *ret_command)
 {
     domus_resp_bytes few[FEW];
     domus_resp_bytes *arguments = count <= FEW ? few : calloc(count, sizeof *arguments);
     int error = arguments != NULL ? 0 : -ENOMEM;
+    uint64_t all = 0;
 
     for (uint32_t i = 0; i < count && error == 0; i++) {
-        if ((uint64_t)spans[i].at + spans[i].size > bytes.size)
+        all += spans[i].size;
+        if ((uint64_t)spans[i].at + spans[i].size > bytes.size || all > bytes.size)
             error = domus_pickle_reject(reader, -EPROTO, "argument %u is not in the bytes", i);
         else
             arguments[i] = (domus_resp_bytes){domus_slice_data(bytes) + spans[i].at, spans[i].size};

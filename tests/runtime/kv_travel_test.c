@@ -135,6 +135,29 @@ START_TEST(commands_that_no_session_lets_through_are_refused)
 }
 END_TEST
 
+/* A small message would become a large command. */
+START_TEST(arguments_that_lie_over_each_other_are_refused)
+{
+    static const char *const set[] = {"SET", "key", "value"};
+    const domus_type *type;
+    union any payload;
+
+    begin();
+    domus_resp_command command = make(set, 3);
+    command.spans[2].offset = command.spans[1].offset; /* "keyva" */
+    domus_slice bytes = write(&domus_resp_command_type, &command);
+    ck_assert_int_eq(read(bytes, &type, &payload), 0);
+    type->release(&payload);
+    domus_slice_free(bytes);
+    command.spans[2].size = (uint16_t)(command.spans[2].size + 1);
+    bytes = write(&domus_resp_command_type, &command);
+    ck_assert_int_eq(read(bytes, &type, &payload), -EPROTO);
+    domus_resp_command_type.release(&command);
+    domus_slice_free(bytes);
+    domus_picklers_free(picklers);
+}
+END_TEST
+
 static struct kv_transaction *make_transaction(void)
 {
     static const char *const set[] = {"SET", "a", "1"}, *const ping[] = {"PING"};
@@ -292,5 +315,6 @@ END_TEST
 
 DOMT_MAIN("kv travel", 60, commands_are_read_as_they_were_written,
           commands_that_no_session_lets_through_are_refused,
+          arguments_that_lie_over_each_other_are_refused,
           a_transaction_goes_to_its_shard_and_comes_back,
           a_gift_that_was_written_does_not_come_back_to_its_node, damaged_messages_do_no_harm)
