@@ -95,7 +95,7 @@ static int look(domus_stack *stack, void *self, const void *payload)
         int error =
             domus_cluster_spawn(stack, peer->node, KV_ENVOY, NULL, NULL, SPAWN_NS, hear_spawned);
         exchange->spawns = error == DOMUS_PARKED;
-        return error;
+        return exchange->spawns ? error : 0; /* the next look tries again */
     }
     return 0;
 }
