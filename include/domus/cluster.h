@@ -285,6 +285,7 @@ DOMUS_API extern const domus_type domus_cluster_lost_type;
  * the types need picklers, and publications that cannot be sent do not reach the members of that
  * node. They are counted as `refused` (no pickler, or a node that is down, or has queued_max bytes
  * on the way), `lost` (the node went down meanwhile) or `dropped` (that node had no room for it),
+ * or, when the gateway of the publisher's thread has a full mailbox, as a refusal of the thread;
  * and the publisher does not hear of it.
  *
  * A node tells the others when a group gets its first member there. Publications of other nodes
