@@ -85,6 +85,9 @@ static int check_numbers(const domus_cluster_options *options, char *error, size
         return refuse(error, size, "queuedMax: not in 64 KiB..1 GiB");
     if (options->asks_max > 1048576)
         return refuse(error, size, "asksMax: not in 1..1048576");
+    if (options->addresses_max != 0 &&
+        (options->addresses_max < 256 || options->addresses_max > 16777216))
+        return refuse(error, size, "addressesMax: not in 256..16777216");
     if (options->message_max < 1024 || options->message_max > 512 * 1024)
         return refuse(error, size, "messageMax: not in 1 KiB..512 KiB");
     return 0;

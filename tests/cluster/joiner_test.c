@@ -71,5 +71,23 @@ START_TEST(cluster_without_tables_is_closed_behind_its_system)
 }
 END_TEST
 
+/* Gateways would refuse them, each on its thread. */
+START_TEST(numbers_are_checked_before_anything_is_opened)
+{
+    domus_cluster_options options = {.name = "numbers", .addresses_max = 255};
+    char error[100] = "";
+
+    ck_assert_int_eq(domus_cluster_check(&options, error, sizeof error), -EINVAL);
+    ck_assert_str_eq(error, "addressesMax: not in 256..16777216");
+    options.addresses_max = 16777217;
+    ck_assert_int_eq(domus_cluster_check(&options, error, sizeof error), -EINVAL);
+    options.addresses_max = 256;
+    ck_assert_int_eq(domus_cluster_check(&options, error, sizeof error), 0);
+    options.addresses_max = 16777216;
+    ck_assert_int_eq(domus_cluster_check(&options, error, sizeof error), 0);
+}
+END_TEST
+
 DOMT_MAIN("joiner", 20, error_without_a_key_is_that_of_the_cluster,
+          numbers_are_checked_before_anything_is_opened,
           cluster_without_tables_is_closed_behind_its_system)
