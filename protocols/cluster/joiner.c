@@ -44,10 +44,11 @@ static const char *text_or_null(const char *text)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Read up to `size` bytes of a file. Returns how many there were; a negative errno. */
+/* Read up to `size` bytes of a file. It is read twice, so it can be no pipe, and nobody waits for
+ * one. Returns how many there were; a negative errno. */
 static ssize_t read_file(const char *path, char *text, size_t size)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     ssize_t got = 1;
     size_t used = 0;
 

@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 START_TEST(error_without_a_key_is_that_of_the_cluster)
 {
@@ -88,6 +90,24 @@ START_TEST(numbers_are_checked_before_anything_is_opened)
 }
 END_TEST
 
-DOMT_MAIN("joiner", 20, error_without_a_key_is_that_of_the_cluster,
+START_TEST(pipe_is_no_file_of_a_secret)
+{
+    char path[64], error[200] = "", expected[200];
+    domus_config config;
+
+    domus_config_init(&config);
+    snprintf(path, sizeof path, "/tmp/domus-joiner-%d", (int)getpid());
+    snprintf(expected, sizeof expected, "cluster.tokenFile: %s: it is empty", path);
+    config.cluster.token_file = path;
+    const domus_cluster_setup setup = {.config = &config, .program = "pipe"};
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    int result = domus_cluster_front.check(&setup, error, sizeof error);
+    unlink(path);
+    ck_assert_int_eq(result, -EINVAL);
+    ck_assert_str_eq(error, expected);
+}
+END_TEST
+
+DOMT_MAIN("joiner", 20, error_without_a_key_is_that_of_the_cluster, pipe_is_no_file_of_a_secret,
           numbers_are_checked_before_anything_is_opened,
           cluster_without_tables_is_closed_behind_its_system)
