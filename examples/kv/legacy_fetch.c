@@ -16,7 +16,7 @@
 struct kv_fetching {
     domus_node nodes[NODES_MAX]; /* the others that are up */
     uint32_t count, at;
-    uint32_t tries;        /* of asks of the porter that has to wait for another one */
+    uint32_t tries;        /* of what has to be asked again in a moment */
     struct kv_legacy *own; /* what was left on this node; NULL: nothing */
     domus_address porter;  /* at node `at` */
     domus_address best;    /* the porter with the latest legacy; nobody: none has one */
@@ -126,6 +126,22 @@ static int run_fetched(domus_stack *stack, struct kv_store *store)
 
 static int take_piece(domus_stack *stack, void *self, const domus_answer *answer);
 
+/* Wait a moment: a porter of a life that has ended brings something back, or there is no room on
+ * the way. */
+static int pause(domus_stack *stack, struct kv_store *store, domus_resumed *then)
+{
+    int error = domus_sleep(stack, PAUSE_NS, then);
+
+    return error == DOMUS_PARKED ? error : end(stack, store, error);
+}
+
+static bool may_try_again(struct kv_fetching *fetching, int error)
+{
+    return error == -ENOBUFS && fetching->tries++ < TRIES_MAX;
+}
+
+static int ask_for_piece_again(domus_stack *stack, void *self, const domus_answer *answer);
+
 /* A node that is down is told at once, or by the answer. */
 static int ask_for_piece(domus_stack *stack, struct kv_store *store)
 {
@@ -133,7 +149,14 @@ static int ask_for_piece(domus_stack *stack, struct kv_store *store)
     int error =
         domus_ask_within(stack, store->fetching->best, &kv_fetch_type, &next, ASK_NS, take_piece);
 
+    if (may_try_again(store->fetching, error))
+        return pause(stack, store, ask_for_piece_again);
     return error == DOMUS_PARKED ? error : end(stack, store, error);
+}
+
+static int ask_for_piece_again(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    return answer->error != 0 ? end(stack, self, answer->error) : ask_for_piece(stack, self);
 }
 
 static int take_piece(domus_stack *stack, void *self, const domus_answer *answer)
@@ -143,6 +166,9 @@ static int take_piece(domus_stack *stack, void *self, const domus_answer *answer
     const struct kv_piece_of_legacy *piece = answer->payload;
     int error = answer->error;
 
+    if (may_try_again(fetching, error))
+        return pause(stack, store, ask_for_piece_again);
+    fetching->tries = 0;
     if (error == 0 && answer->type != &kv_legacy_piece_type)
         error = -EPROTO;
     if (error == 0)
@@ -176,6 +202,7 @@ static int fetch_best(domus_stack *stack, struct kv_store *store)
 }
 
 static int hear_what_is_there(domus_stack *stack, void *self, const domus_answer *answer);
+static int ask_again(domus_stack *stack, void *self, const domus_answer *answer);
 
 static int ask_porter(domus_stack *stack, struct kv_store *store)
 {
@@ -185,16 +212,11 @@ static int ask_porter(domus_stack *stack, struct kv_store *store)
 
     if (error == DOMUS_PARKED)
         return error;
+    if (may_try_again(store->fetching, error))
+        return pause(stack, store, ask_again);
+    store->fetching->tries = 0;
     (void)domus_stop(stack, store->fetching->porter);
     return error == -ECANCELED ? end(stack, store, error) : ask_next_node(stack, store);
-}
-
-/* Wait a moment for a porter of a life that has ended. */
-static int pause(domus_stack *stack, struct kv_store *store, domus_resumed *then)
-{
-    int error = domus_sleep(stack, PAUSE_NS, then);
-
-    return error == DOMUS_PARKED ? error : end(stack, store, error);
 }
 
 static int ask_again(domus_stack *stack, void *self, const domus_answer *answer)
@@ -208,7 +230,7 @@ static int hear_what_is_there(domus_stack *stack, void *self, const domus_answer
     struct kv_fetching *fetching = store->fetching;
     const struct kv_piece_of_legacy *piece = answer->payload;
 
-    if (answer->error == -EAGAIN && fetching->tries++ < TRIES_MAX)
+    if (may_try_again(fetching, answer->error == -EAGAIN ? -ENOBUFS : answer->error))
         return pause(stack, store, ask_again);
     fetching->tries = 0;
     if (answer->error != 0 || answer->type != &kv_legacy_piece_type || piece->fence == 0) {

@@ -215,7 +215,40 @@ START_TEST(keeper_ends_when_there_is_nothing_to_keep)
 }
 END_TEST
 
+/* Else all keys that are not there yet would be lost. */
+START_TEST(piece_is_asked_for_again_when_there_was_no_room_on_the_way)
+{
+    struct kv_piece_of_legacy piece = {.fence = 5};
+    domus_testkit *kit;
+    domus_probe *porter;
+    domus_address keeper;
+    struct kv_fetch fetch;
+
+    ck_assert_int_eq(domus_testkit_new(NULL, 1, NULL, 0, &kit), 0);
+    ck_assert_int_eq(domus_probe_new(kit, &porter), 0);
+    ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &kv_keeper, NULL, &keeper), 0);
+    const struct kv_keep keep = {.fence = 5, .porter = domus_probe_address(porter)};
+    ck_assert_int_eq(domus_probe_ask(porter, keeper, &kv_keep_type, &keep), 0);
+    ck_assert_int_eq(domus_probe_expect(porter, &kv_fetch_type, SECOND, &fetch), 0);
+    ck_assert_int_eq(domus_probe_reply(porter, &kv_legacy_piece_type, &piece), 0);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(domus_probe_expect(porter, &kv_fetch_type, SECOND, &fetch), 0);
+        ck_assert_int_eq(domus_probe_fail(porter, -ENOBUFS), 0);
+    }
+    ck_assert_int_eq(domus_probe_expect(porter, &kv_fetch_type, SECOND, &fetch), 0);
+    piece.ends_commands = piece.ends_all = true;
+    ck_assert_int_eq(domus_probe_reply(porter, &kv_legacy_piece_type, &piece), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    struct kv_legacy *legacy = kv_legacy_take(0);
+    ck_assert_ptr_nonnull(legacy);
+    ck_assert_uint_eq(legacy->fence, 5);
+    kv_legacy_free(legacy);
+    domus_testkit_free(kit);
+}
+END_TEST
+
 DOMT_MAIN("kv legacy", 20, list_comes_with_what_is_left_of_its_time,
           list_that_expires_while_it_is_carried_is_removed,
           list_that_has_expired_before_does_not_come, legacy_is_kept_for_a_while,
+          piece_is_asked_for_again_when_there_was_no_room_on_the_way,
           keeper_ends_when_there_is_nothing_to_keep)
