@@ -233,6 +233,10 @@ static int hear_what_is_there(domus_stack *stack, void *self, const domus_answer
     if (may_try_again(fetching, answer->error == -EAGAIN ? -ENOBUFS : answer->error))
         return pause(stack, store, ask_again);
     fetching->tries = 0;
+    if (answer->error == -ECANCELED) {
+        (void)domus_stop(stack, fetching->porter);
+        return end(stack, store, answer->error);
+    }
     if (answer->error != 0 || answer->type != &kv_legacy_piece_type || piece->fence == 0) {
         (void)domus_stop(stack, fetching->porter);
     } else if (piece->fence > fetching->best_fence) {
@@ -251,6 +255,8 @@ static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answ
     struct kv_store *store = self;
     struct kv_fetching *fetching = store->fetching;
 
+    if (answer->error == -ECANCELED)
+        return end(stack, store, answer->error);
     if (answer->error != 0)
         return ask_next_node(stack, store);
     fetching->porter = ((const domus_cluster_spawned *)answer->payload)->address;
