@@ -424,10 +424,12 @@ static int on_mount(domus_stack *stack, void *self)
     int error = mount(stack, gateway);
 
     if (error != 0) { /* no on_stop follows */
-        atomic_store_explicit(&gateway->cluster->failed, error, memory_order_relaxed);
         free(gateway->routes);
         free(gateway->payload);
         free(gateway->message);
+        atomic_store_explicit(&gateway->cluster->failed, error, memory_order_relaxed);
+        /* release: pairs with the loads of the opener, which may free the cluster then. */
+        atomic_fetch_add_explicit(&gateway->cluster->ended, 1, memory_order_release);
     }
     return error;
 }

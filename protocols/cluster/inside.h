@@ -60,7 +60,9 @@ struct domus_cluster {
     domus_picklers *picklers;
     uint64_t id, incarnation;
     uint32_t gateways;
-    _Atomic int failed; /* the errno with which a gateway could not begin; 0: none */
+    _Atomic int failed;     /* the errno with which a gateway could not begin; 0: none */
+    _Atomic uint32_t ended; /* gateways that could not begin, and have let go of the cluster */
+    uint32_t missed;        /* those of them of which the opener has heard */
     /* The addresses below are there: the opener sets it last, and gateways look at it. */
     _Atomic bool is_open;
     domus_address *addresses; /* of the gateways */

@@ -319,13 +319,17 @@ static int wait_for_gateways(domus_cluster *cluster)
                                       NULL, BEGIN_NS, NULL);
         if (error == -EOPNOTSUPP || error == -ETIMEDOUT)
             break;
-        if (error == -ESTALE)
+        if (error == -ESTALE) {
             cluster->addresses[i] = (domus_address){NULL, 0};
+            cluster->missed++;
+        }
         result = result == 0 ? error : result;
     }
-    /* Relaxed: the gateway has ended, of which the answer tells. */
-    int failed = atomic_load_explicit(&cluster->failed, memory_order_relaxed);
-    return result == -ESTALE && failed != 0 ? failed : result;
+    /* acquire: as in give_up(), for the errno beside it. */
+    bool has_failed = atomic_load_explicit(&cluster->ended, memory_order_acquire) != 0;
+    return result == -ESTALE && has_failed
+               ? atomic_load_explicit(&cluster->failed, memory_order_relaxed)
+               : result;
 }
 
 static int spawn_gateways(domus_cluster *cluster)
@@ -351,7 +355,8 @@ static int spawn_gateways(domus_cluster *cluster)
  * then. */
 static void give_up(domus_cluster *cluster)
 {
-    bool is_used = false;
+    /* acquire: pairs with the gateways' on_mount. */
+    bool is_used = atomic_load_explicit(&cluster->ended, memory_order_acquire) != cluster->missed;
 
     for (uint32_t i = 0; cluster->addresses != NULL && i < cluster->gateways; i++) {
         if (cluster->addresses[i].house == NULL)
