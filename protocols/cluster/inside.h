@@ -269,8 +269,7 @@ bool domi_peer_is_up(domi_cluster_gateway *gateway, const domi_peer *peer);
 
 void domi_peers_forget_all(domi_cluster_gateway *gateway);
 
-/* --- batches.c -----------------------------------------------------------------------------------
- */
+/* --- batches.c -------------------------------------------------------------------------------- */
 
 /* Add an envelope to the link to the gateway `index` of the peer, which is sent at the end of this
  * phase. Returns 0; -ENOMEM; -EMSGSIZE; -EHOSTDOWN, -ENOBUFS. */
@@ -496,12 +495,6 @@ extern const domus_type domi_tick_type;   /* the event of a timer: look at what 
 extern const domus_type domi_follow_type; /* a notice between gateways: look at the table */
 extern const domus_type domi_begun_type;  /* an ask from outside, of a gateway that has begun */
 extern const domus_type domi_leave_type;  /* an ask from outside: tell the others */
-extern const domus_type domi_spawn_type;  /* an ask: domi_spawn_request */
-
-/* The request of domus_cluster_spawn(); it owns `message`. */
-typedef struct domi_spawn_request {
-    uint64_t node;
-    domus_slice message; /* the name with its length, and the input as it travels */
-} domi_spawn_request;
+extern const domus_type domi_spawn_type;  /* the ask of domus_cluster_spawn() */
 
 #endif

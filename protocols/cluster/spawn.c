@@ -8,6 +8,12 @@
 const domus_type domus_cluster_spawned_type = {.name = "cluster spawned",
                                                .size = sizeof(domus_cluster_spawned)};
 
+/* The request of domus_cluster_spawn(); it owns `message`. */
+typedef struct domi_spawn_request {
+    uint64_t node;
+    domus_slice message; /* the name with its length, and the input as it travels */
+} domi_spawn_request;
+
 static void release_request(void *request)
 {
     domus_slice_free(((domi_spawn_request *)request)->message);
