@@ -107,12 +107,24 @@ static int check_picklers(const domus_pickler *picklers, char *error, size_t siz
     return 0;
 }
 
+/* True if it is 1..63 printable ASCII bytes without space, as a spawn names an export. */
+static bool is_export_name(const char *name)
+{
+    size_t length = strnlen(name, DOMUS_CLUSTER_NAME_MAX + 1);
+
+    for (size_t i = 0; i < length; i++) {
+        if (name[i] <= ' ' || name[i] > '~')
+            return false;
+    }
+    return length > 0 && length <= DOMUS_CLUSTER_NAME_MAX;
+}
+
 static int check_exports(const domus_cluster_export *exports, char *error, size_t size)
 {
     for (; exports != NULL && exports->name != NULL; exports++) {
-        size_t length = strlen(exports->name);
-        if (length == 0 || length > DOMUS_CLUSTER_NAME_MAX)
-            return refuse(error, size, "exports: a name has not 1..63 bytes");
+        if (!is_export_name(exports->name))
+            return refuse(error, size,
+                          "exports: a name is not 1..63 printable bytes without space");
         if (exports->behaviour == NULL || exports->behaviour->kind != DOMUS_STATE)
             return refuse(error, size, "exports: %s is no state actor", exports->name);
         if (exports->options.detached)
@@ -158,7 +170,7 @@ static int copy_texts(domus_cluster *cluster, char *error, size_t size)
         const char *key;
     } texts[] = {{&options->name, "name"},   {&options->node, "node"},
                  {&options->user, "user"},   {&options->password, "password"},
-                 {&options->token, "token"}, {&options->nkey_seed, "nkeySeed"}};
+                 {&options->token, "token"}, {&options->nkey_seed, "nkeySeedFile"}};
     int result = 0;
 
     for (uint32_t i = 0; i < sizeof texts / sizeof texts[0] && result == 0; i++)

@@ -172,7 +172,7 @@ START_TEST(section_that_is_wrong_is_told_before_the_start)
         {&without, "cluster: {servers: [a]}", "cluster.servers: this program is in no cluster"},
         {&without, "cluster: {tls: {enabled: true}}",
          "cluster.tls.enabled: this program is in no cluster"},
-        {&odd, "cluster: {}", "cluster.exports: a name has not 1..63 bytes"},
+        {&odd, "cluster: {}", "cluster.exports: a name is not 1..63 printable bytes without space"},
         {&clear, "cluster: {servers: [a, 'b:x']}",
          "cluster.servers: 'b:x': it has to be HOST, HOST:PORT or [v6]:PORT"},
         {&clear, "cluster: {servers: 'a, ::1:4222'}",
