@@ -90,10 +90,10 @@ static int take_beat(domus_stack *stack, void *self, const void *payload)
         domi_say_news(gateway);
     }
     domi_peers_follow(gateway);
+    domi_routes_sweep(gateway); /* before a message goes once more that always comes back */
     domi_routes_follow(gateway);
     look_at_peers(gateway);
     domi_asks_sweep(gateway);
-    domi_routes_sweep(gateway);
     domi_watched_room(gateway);
     domi_interest_beat(gateway);
     domi_flush_all(gateway, true);

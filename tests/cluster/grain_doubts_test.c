@@ -1,0 +1,93 @@
+/* Parts of grains that are doubted, because messages wait for them or came back: the node reads
+ * their entries, few at a time and each once, and tells the node that is to have them. */
+#include "tests/cluster/holder.h"
+#include "tests/support/suite.h"
+
+#include <domus/domus.h>
+
+/* --- doubts -------------------------------------------------------------------------------------
+ */
+
+static uint32_t count_reads(void)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < DOMT_PARTS; i++)
+        count += domt_holder.reads[i];
+    return count;
+}
+
+START_TEST(each_part_that_is_doubted_is_read_once)
+{
+    domt_holder_begin();
+    ck_assert_uint_eq(count_reads(), 0);
+    for (uint64_t i = 0; i < DOMT_PARTS; i++)
+        domt_holder_add(&(domi_wire_envelope){.kind = DOMI_TO_DOUBT, .id = i});
+    domt_holder_pass(400 * DOMT_MS);
+    for (uint32_t i = 0; i < DOMT_PARTS; i++)
+        ck_assert_msg(domt_holder.reads[i] == 1, "%u: %u", i, domt_holder.reads[i]);
+    domt_holder_add(
+        &(domi_wire_envelope){.kind = DOMI_TO_DOUBT, .id = UINT32_MAX}); /* there are no such */
+    domt_holder_add(&(domi_wire_envelope){.kind = DOMI_TO_FENCE, .id = UINT32_MAX});
+    domt_holder_add(&(domi_wire_envelope){.kind = DOMI_TO_FENCED, .id = UINT32_MAX});
+    domt_holder_pass(100 * DOMT_MS);
+    ck_assert_uint_eq(domt_holder.answers[DOMI_TO_FENCED], 1);
+    domt_holder_end();
+}
+END_TEST
+
+/* The servers are far away: not more than 32 entries are read at a time. */
+START_TEST(few_parts_are_read_at_a_time)
+{
+    const domus_testkit_leg slow = {.latency_ns = 100 * DOMT_MS};
+
+    domt_holder_begin();
+    ck_assert_int_eq(domus_testkit_cluster_set_leg(domt_holder.sim, domt_holder.number, DOMUS_EVERY,
+                                                   DOMUS_FROM_SERVER, &slow),
+                     0);
+    for (uint64_t i = 0; i < DOMT_PARTS; i++)
+        domt_holder_add(&(domi_wire_envelope){.kind = DOMI_TO_DOUBT, .id = i});
+    domt_holder_pass(190 * DOMT_MS);
+    ck_assert_uint_eq(count_reads(), 32);
+    domt_holder_end();
+}
+END_TEST
+
+START_TEST(message_that_waits_lets_both_nodes_look_at_its_part)
+{
+    domt_holder_begin();
+    domt_holder_order(DOMT_NOTICE, 0, 1, 1, 10);
+    domt_holder_pass(2 * DOMT_BEAT_NS);
+    ck_assert_uint_ge(domt_holder.reads[domt_holder.parts[0]], 1);
+    ck_assert_uint_eq(count_reads(), domt_holder.reads[domt_holder.parts[0]]);
+    ck_assert_uint_ge(domt_holder.answers[DOMI_TO_DOUBT], 1);
+    ck_assert(domt_holder.last.kind == DOMI_TO_DOUBT &&
+              domt_holder.last.id == domt_holder.parts[0]);
+    domt_holder_end();
+}
+END_TEST
+
+/* The watch has not told that the stranger has the part. */
+START_TEST(entry_that_is_read_counts)
+{
+    const domus_testkit_leg lossy = {.loss_ppm = DOMUS_TESTKIT_PPM}, good = {.loss_ppm = 0};
+
+    domt_holder_begin();
+    ck_assert_int_eq(domus_testkit_cluster_set_leg(domt_holder.sim, domt_holder.number, DOMUS_EVERY,
+                                                   DOMUS_FROM_SERVER, &lossy),
+                     0);
+    domt_holder_take_part(0);
+    domt_pass(domt_holder.sim, 5 * DOMT_MS);
+    ck_assert_int_eq(domus_testkit_cluster_set_leg(domt_holder.sim, domt_holder.number, DOMUS_EVERY,
+                                                   DOMUS_FROM_SERVER, &good),
+                     0);
+    domt_holder_add(&(domi_wire_envelope){.kind = DOMI_TO_DOUBT, .id = domt_holder.parts[0]});
+    domt_holder_order(DOMT_NOTICE, 0, 1, 1, 10);
+    domt_holder_pass(20 * DOMT_MS);
+    DOMT_HOLD_HEARD(1);
+    domt_holder_end();
+}
+END_TEST
+
+DOMT_MAIN("grain doubts", 60, each_part_that_is_doubted_is_read_once, few_parts_are_read_at_a_time,
+          message_that_waits_lets_both_nodes_look_at_its_part, entry_that_is_read_counts)
