@@ -453,7 +453,10 @@ START_TEST(link_that_lost_nothing_goes_on)
     ck_assert_int_eq(add_notice(&link), 0);
     domi_link_tear(&link);
     ck_assert_int_eq(add_notice(&link), -ENOMEM);
+    link.their_session = 1;
     ck_assert_uint_eq(domi_link_break(&link, false), 1);
+    domi_link_tear(&link); /* it is given up already */
+    ck_assert(link.is_broken && !link.is_torn);
     domi_link_fini(&link);
 }
 END_TEST

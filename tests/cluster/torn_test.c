@@ -1,0 +1,63 @@
+/* The link of a gateway without memory for one envelope: if the other side must not miss that, the
+ * link is given up at once, so that both sides know that what was under way is over; a message that
+ * is refused leaves it as it is. The test takes the memory from the link of a real node. */
+#include "house/message/house.h"
+#include "protocols/cluster/inside.h"
+#include "tests/cluster/holder.h"
+#include "tests/support/suite.h"
+
+#include <domus/domus.h>
+
+#include <errno.h>
+
+static domi_link *link_of_a(void)
+{
+    const domi_cluster_gateway *gateway = domt_holder.cluster->addresses[0].house->self;
+
+    ck_assert(gateway->peers != NULL && gateway->peers->id == DOMT_STRANGER);
+    return gateway->peers->links[0];
+}
+
+static void begin(void)
+{
+    domt_holder_begin();
+    domt_holder_take_part(0);
+    domt_holder_pass(50 * DOMT_MS);
+    domt_holder_order(DOMT_NOTICE, 0, 1, 1, 10);
+    DOMT_HOLD_HEARD(1);
+    ck_assert_uint_eq(link_of_a()->next.size, 0);
+}
+
+START_TEST(link_that_lost_an_answer_is_given_up)
+{
+    begin();
+    uint64_t session = link_of_a()->session;
+    domi_wire_envelope question = domt_holder.heard[0].envelope;
+    question.kind = DOMI_TO_GRAIN_ASK; /* which the node gives back, as it has no parts */
+    question.id = 5;
+    domt_holder_add(&question);
+    link_of_a()->next.error = -ENOMEM;
+    domt_holder_pass(10 * DOMT_MS);
+    ck_assert_uint_eq(domt_holder.answers[DOMI_TO_RETURN], 0);
+    ck_assert_uint_eq(link_of_a()->session, session + 1);
+    ck_assert(link_of_a()->is_broken && !link_of_a()->is_torn);
+    domt_holder_end();
+}
+END_TEST
+
+START_TEST(link_that_refused_a_message_goes_on)
+{
+    begin();
+    uint64_t session = link_of_a()->session;
+    link_of_a()->next.error = -ENOMEM;
+    domt_holder_order(DOMT_NOTICE, 0, 2, 1, 10);
+    ck_assert_uint_eq(domus_cluster_count(domt_holder.cluster).refused, 1);
+    domt_holder_order(DOMT_NOTICE, 0, 3, 1, 10);
+    domt_holder_pass(2 * DOMT_BEAT_NS);
+    DOMT_HOLD_HEARD(1, 3);
+    ck_assert_uint_eq(link_of_a()->session, session);
+    domt_holder_end();
+}
+END_TEST
+
+DOMT_MAIN("torn", 30, link_that_lost_an_answer_is_given_up, link_that_refused_a_message_goes_on)
