@@ -10,9 +10,11 @@
 #include <domus/domus.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LINES_MAX 512u
+#define TYPES_MAX 16u /* of which the log is told (DOMI_TOLD_MAX) */
 
 enum { A, B, NODES };
 
@@ -68,11 +70,25 @@ static uint32_t count(const char *part)
     return found;
 }
 
+/* The seconds that the last line with this part says behind it. */
+static double seconds_behind(const char *part)
+{
+    double seconds = -1;
+
+    for (uint32_t i = 0; i < world.count; i++) {
+        const char *at = strstr(world.lines[i], part);
+        if (at != NULL)
+            seconds = strtod(at + strlen(part), NULL);
+    }
+    return seconds;
+}
+
 /* --- a user ------------------------------------------------------------------------------------
  */
 
 static const domus_type order_type = {.name = "say order"};
 static const domus_type secret_type = {.name = "secret"};
+static domus_type others[TYPES_MAX + 1]; /* more than the log is told of */
 
 static int ignore(domus_stack *stack, void *self, const void *payload)
 {
@@ -92,6 +108,10 @@ static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answ
     domus_address far = ((const domus_cluster_spawned *)answer->payload)->address;
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(domus_notice(stack, far, &secret_type, NULL), 0);
+    for (uint32_t i = 0; i < TYPES_MAX + 1; i++) {
+        others[i].name = "other";
+        ck_assert_int_eq(domus_notice(stack, far, &others[i], NULL), 0);
+    }
     return 0;
 }
 
@@ -189,6 +209,8 @@ START_TEST(each_change_of_a_node_has_a_line)
         domus_testkit_cluster_heal(world.sim, world.numbers[B], DOMUS_EVERY, DOMUS_BOTH_WAYS), 0);
     domt_pass(world.sim, 5 * DOMT_SECOND);
     says_once(DOMUS_LOG_INFO, "cluster sim: node b is up again, after ");
+    double seconds = seconds_behind("node b is up again, after ");
+    ck_assert_msg(seconds > 1.3 && seconds < 4, "%f", seconds);
     domus_cluster_leave(world.clusters[B]);
     domt_pass(world.sim, DOMT_SECOND);
     says_once(DOMUS_LOG_INFO, "cluster sim: node b has left");
@@ -224,6 +246,8 @@ START_TEST(node_says_that_it_is_alone_and_that_it_is_back)
         ck_assert_int_eq(domus_testkit_cluster_start_server(world.sim, 0), 0);
         domt_pass(world.sim, 5 * DOMT_SECOND);
         ck_assert_uint_eq(count("node a has a server again, after "), i);
+        double seconds = seconds_behind("node a has a server again, after ");
+        ck_assert_msg(seconds > 4.8 && seconds < 8, "%f", seconds);
     }
     ck_assert_uint_eq(world.count, 6);
     ck_assert_int_eq(domus_testkit_cluster_crash(world.sim, world.numbers[B], false), 0);
@@ -247,6 +271,19 @@ START_TEST(node_that_finds_no_server_says_so_once)
 }
 END_TEST
 
+/* Returns what node a shows of its servers. */
+static const char *shown_server(void)
+{
+    const domus_figures_table *at = domus_figures_at(system_of(A), 0);
+    domus_figures_shot shot;
+
+    ck_assert(strcmp(at->name, "here") == 0 && strcmp(at->columns[3].name, "server") == 0);
+    ck_assert_int_eq(domus_figures_read(system_of(A), 0, 0, 1, &shot), 0);
+    const char *word = at->columns[3].words[domus_figures_cell(&shot, 0, 3)->number];
+    domus_figures_free(&shot);
+    return word;
+}
+
 START_TEST(another_node_of_the_same_name_is_told)
 {
     begin(1, true);
@@ -257,14 +294,32 @@ START_TEST(another_node_of_the_same_name_is_told)
         domt_pass(world.sim, 100 * DOMT_MS);
     }
     says_once(DOMUS_LOG_WARNING, "another node has the name of this one, a");
+    ck_assert_str_eq(shown_server(), "connected");
     for (uint32_t i = 0; i < 10; i++) {
         beat(78, "a", UINT64_MAX);
         domt_pass(world.sim, 100 * DOMT_MS);
     }
     says_once(DOMUS_LOG_WARNING, "another program has begun later as node a");
+    ck_assert_str_eq(shown_server(), "replaced");
     end();
 }
 END_TEST
+
+/* Hold that the last line about each of these nodes, if there is one, says that it is down. */
+static void last_lines_say_down(uint32_t nodes)
+{
+    char name[32];
+
+    for (uint32_t i = 0; i < nodes; i++) {
+        const char *last = NULL;
+        snprintf(name, sizeof name, "node x%u is ", i);
+        for (uint32_t k = 0; k < world.count; k++) {
+            if (strstr(world.lines[k], name) != NULL)
+                last = world.lines[k];
+        }
+        ck_assert_msg(last == NULL || strstr(last, " is down") != NULL, "%s", last);
+    }
+}
 
 START_TEST(nodes_that_come_and_go_cannot_fill_the_log)
 {
@@ -286,6 +341,8 @@ START_TEST(nodes_that_come_and_go_cannot_fill_the_log)
     uint32_t before = world.count;
     domt_pass(world.sim, 10 * DOMT_SECOND);
     ck_assert_uint_le(world.count - before, 11);
+    domt_pass(world.sim, 30 * DOMT_SECOND);
+    last_lines_say_down(60);
     end();
 }
 END_TEST
@@ -300,8 +357,9 @@ START_TEST(type_that_does_not_travel_is_told_once)
     domt_pass(world.sim, DOMT_SECOND);
     says_once(DOMUS_LOG_WARNING, "a message of type secret could not leave for another node: it "
                                  "has no pickler, ENOENT");
-    ck_assert_uint_eq(domus_cluster_count(world.clusters[A]).refused, 3);
-    ck_assert_uint_eq(world.count, 3);
+    ck_assert_uint_eq(count("a message of type other could not leave"), TYPES_MAX - 1);
+    ck_assert_uint_eq(domus_cluster_count(world.clusters[A]).refused, 3 + TYPES_MAX + 1);
+    ck_assert_uint_eq(world.count, 2 + TYPES_MAX);
     end();
 }
 END_TEST
