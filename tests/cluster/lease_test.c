@@ -186,6 +186,23 @@ static uint32_t parts_of(uint32_t i)
     return (uint32_t)domus_cluster_count_grains(world.clusters[i]).parts;
 }
 
+/* Hold that the table of parts that a node shows has its counts. */
+static void shows_its_parts(uint32_t i)
+{
+    domus_cluster_grain_counts counts = domus_cluster_count_grains(world.clusters[i]);
+    const uint64_t numbers[] = {counts.parts, counts.taken,   counts.given,
+                                counts.lost,  counts.waiting, counts.returned};
+    const domus_figures_table *at = domus_figures_at(system_of(i), 2);
+    domus_figures_shot shot;
+
+    ck_assert_str_eq(at->name, "parts");
+    ck_assert_int_eq(domus_figures_read(system_of(i), 2, 0, 1, &shot), 0);
+    for (uint32_t k = 0; k < 6; k++)
+        ck_assert_msg(domus_figures_cell(&shot, 0, k)->number == numbers[k], "%s",
+                      at->columns[k].name);
+    domus_figures_free(&shot);
+}
+
 /* Ask the grain `key` from a node, and return the error. */
 static int ask_from(uint32_t i, uint32_t key, uint64_t within_ns)
 {
@@ -212,6 +229,9 @@ START_TEST(node_without_a_lease_is_not_waited_for)
     advance(5 * SECOND);
     ck_assert_uint_eq(parts_of(2), 0);
     ck_assert_uint_eq(parts_of(0) + parts_of(1), PARTS);
+    domus_cluster_grain_counts counts = domus_cluster_count_grains(world.clusters[2]);
+    ck_assert(counts.given < counts.taken && counts.lost >= 40);
+    shows_its_parts(2);
     for (uint32_t key = 0; key < 20; key++)
         ck_assert_int_eq(ask_from(2, key, 50 * MS), 0);
     ck_assert_int_eq(domus_testkit_cluster_set_store(world.sim, &(domus_testkit_store_faults){0}),

@@ -92,6 +92,21 @@ static bool run_domus(const char *options)
     return status == 0;
 }
 
+/* Let promtool of Prometheus look at the last answer. */
+static void judge_metrics(void)
+{
+    char path[] = "/tmp/domus-metrics-XXXXXX", command[128];
+    FILE *file = fdopen(mkstemp(path), "w");
+
+    ck_assert_ptr_nonnull(file);
+    (void)fputs(strstr(answer, "\r\n\r\n") + 4, file);
+    fclose(file);
+    snprintf(command, sizeof command, "promtool check metrics <%s 2>&1", path);
+    int status = run("/usr/bin/promtool", command);
+    ck_assert_msg(status == -1 || answer[0] == '\0', "%s", answer);
+    (void)unlink(path);
+}
+
 /* --- a node alone ------------------------------------------------------------------------------
  */
 
@@ -246,6 +261,8 @@ START_TEST(names_are_listed_in_parts)
     has("\"is_list\":true,\"from\":298,\"total\":300,");
     has("\"rows\":[{\"name\":\"name00298\"},{\"name\":\"name00299\"}]}]}");
     has_not("\"here\"");
+    ck_assert_uint_eq(ask("GET /cluster?table=names"), 200);
+    has("{\"name\":\"name00256\"}");
     ck_assert_uint_eq(ask("GET /cluster?count=1"), 200);
     has("\"rows\":[{\"name\":\"\\\"zero\\\\\\\\\"}]");
     ck_assert_uint_eq(ask("GET /cluster?count=0&table=nodes"), 200);
@@ -343,6 +360,70 @@ START_TEST(grains_are_counted_by_kind)
 }
 END_TEST
 
+/* --- a table of the program --------------------------------------------------------------------
+ */
+
+static const char *const doors[] = {"open", "shut", NULL};
+static const domus_figure_column columns[] = {
+    {.name = "room", .title = "room", .kind = DOMUS_FIGURE_LABEL},
+    {.name = "shelf", .title = "shelf", .kind = DOMUS_FIGURE_LABEL},
+    {.name = "door",
+     .title = "door",
+     .kind = DOMUS_FIGURE_STATE,
+     .metric = "shop_door",
+     .help = "Doors.",
+     .words = doors},
+    {.name = "age",
+     .title = "age",
+     .kind = DOMUS_FIGURE_TIME,
+     .metric = "shop_age_seconds",
+     .help = "Ages."},
+};
+
+static int read_shelves(void *context, uint32_t from, domus_figures_shot *to, uint64_t *ret_total)
+{
+    const domus_figure here[] = {
+        {.text = "a\"b"}, {.text = "c\\d"}, {.number = 1}, {.number = 2500000000}};
+    const domus_figure gone[] = {{.text = "gone"}, {.text = "e"}, {.number = 0}, {.number = 1}};
+
+    (void)context;
+    if (from == 0 && domus_figures_put(to, here, false))
+        (void)domus_figures_put(to, gone, true);
+    *ret_total = 2;
+    return 0;
+}
+
+static const domus_figures_table shelves = {.set = "shop",
+                                            .name = "shelves",
+                                            .title = "Shelves",
+                                            .columns = columns,
+                                            .columns_count = 4,
+                                            .read = read_shelves};
+
+/* Backslashes are doubled as domus/text.h does, and once more as JSON and metrics want it. */
+START_TEST(a_table_of_the_program_is_shown_as_well)
+{
+    begin_alone();
+    ck_assert_int_eq(domus_figures_add(system_, &shelves, NULL), 0);
+    open_alone(NULL);
+    ck_assert_uint_eq(ask("GET /shop"), 200);
+    has("\"rows\":[{\"room\":\"a\\\"b\",\"shelf\":\"c\\\\\\\\d\",\"door\":\"shut\","
+        "\"age\":2500000000},{\"room\":\"gone\",");
+    ck_assert_uint_eq(ask("GET /profile"), 200);
+    has("\"sets\":[\"shop\",\"cluster\"],");
+    ck_assert_uint_eq(ask("GET /metrics"), 200);
+    has("\nshop_door{room=\"a\\\"b\",shelf=\"c\\\\\\\\d\",state=\"open\"} 0\n");
+    has("\nshop_door{room=\"a\\\"b\",shelf=\"c\\\\\\\\d\",state=\"shut\"} 1\n");
+    has("\nshop_age_seconds{room=\"a\\\"b\",shelf=\"c\\\\\\\\d\"} 2.5");
+    has_not("gone");
+    judge_metrics();
+    (void)domus_outside_detach(user);
+    ck_assert_int_ge(domus_system_stop(system_), 0);
+    domus_cluster_close(cluster);
+    end_alone();
+}
+END_TEST
+
 /* --- two nodes ---------------------------------------------------------------------------------
  */
 
@@ -352,21 +433,6 @@ static void look_at_text(const char *part)
     has("-- cluster: This node\n");
     has("-- cluster: Nodes\nnode ");
     has(part);
-}
-
-/* Let promtool of Prometheus look at the last answer. */
-static void judge_metrics(void)
-{
-    char path[] = "/tmp/domus-metrics-XXXXXX", command[128];
-    FILE *file = fdopen(mkstemp(path), "w");
-
-    ck_assert_ptr_nonnull(file);
-    (void)fputs(strstr(answer, "\r\n\r\n") + 4, file);
-    fclose(file);
-    snprintf(command, sizeof command, "promtool check metrics <%s 2>&1", path);
-    int status = run("/usr/bin/promtool", command);
-    ck_assert_msg(status == -1 || answer[0] == '\0', "%s", answer);
-    (void)unlink(path);
 }
 
 START_TEST(a_node_is_seen_that_is_up_and_that_is_down)
@@ -384,6 +450,7 @@ START_TEST(a_node_is_seen_that_is_up_and_that_is_down)
     has("\ndomus_node_state{node=\"b\",state=\"up\"} 1\n");
     has("\ndomus_node_state{node=\"b\",state=\"down\"} 0\n");
     has("# TYPE domus_node_sent_total counter\ndomus_node_sent_total{node=\"b\"} 1");
+    has("# TYPE domus_node_lost_total counter\ndomus_node_lost_total{node=\"b\"} 0");
     has("\ndomus_node_rtt_seconds{node=\"b\"} 0.0");
     has("\ndomus_cluster_nodes_up 1\n");
     has_not("node=\"a\"");
@@ -419,4 +486,5 @@ START_TEST(a_node_is_seen_that_is_up_and_that_is_down)
 END_TEST
 
 DOMT_MAIN("observed", 60, a_path_is_there_as_long_as_the_node_is, names_are_listed_in_parts,
-          grains_are_counted_by_kind, a_node_is_seen_that_is_up_and_that_is_down)
+          grains_are_counted_by_kind, a_table_of_the_program_is_shown_as_well,
+          a_node_is_seen_that_is_up_and_that_is_down)

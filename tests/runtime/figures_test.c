@@ -47,7 +47,7 @@ static int read_shelves(void *context, uint32_t from, domus_figures_shot *to, ui
         /* the last one is longer than a text may be, and its door has no word */
         snprintf(name, sizeof name, i == 99 ? "%070u" : "a%u", (unsigned)i);
         const domus_figure cells[COLUMNS] = {{.text = name},
-                                             {.number = i == 99 ? 77 : i % 2},
+                                             {.number = i == 99 ? 2 : i % 2},
                                              {.number = 1500000 * i},
                                              {.number = 10 * i},
                                              {.text = i == 1 ? "\033x" : NULL}};
@@ -97,10 +97,13 @@ START_TEST(wrong_tables_are_refused)
         {.name = "A", .title = "a", .kind = DOMUS_FIGURE_AMOUNT}};
     static const domus_figure_column helpless[] = {
         {.name = "a", .title = "a", .kind = DOMUS_FIGURE_AMOUNT, .metric = "a"}};
-    domus_figures_table wrong[8];
+    static domus_figure_column labels[DOMUS_FIGURES_LABELS_MAX + 1];
+    domus_figures_table wrong[9];
 
-    for (size_t i = 0; i < 8; i++)
+    for (size_t i = 0; i < 9; i++)
         wrong[i] = shelves;
+    for (size_t i = 0; i < DOMUS_FIGURES_LABELS_MAX + 1; i++)
+        labels[i] = columns[0];
     wrong[0].set = "Shop";
     wrong[1].name = "";
     wrong[2].columns_count = 0;
@@ -109,8 +112,9 @@ START_TEST(wrong_tables_are_refused)
     wrong[5].columns = wordless, wrong[5].columns_count = 1;
     wrong[6].columns = named, wrong[6].columns_count = 1;
     wrong[7].columns = helpless, wrong[7].columns_count = 1;
+    wrong[8].columns = labels, wrong[8].columns_count = DOMUS_FIGURES_LABELS_MAX + 1;
     begin(1);
-    for (size_t i = 0; i < 8; i++)
+    for (size_t i = 0; i < 9; i++)
         ck_assert_msg(domus_figures_add(system_, &wrong[i], &shop) == -EINVAL, "%zu", i);
     wrong[0] = shelves;
     wrong[0].is_list = true; /* which has no metrics */
