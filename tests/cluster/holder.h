@@ -39,7 +39,7 @@ typedef struct domt_holding {
     uint64_t confirms;
     bool is_deaf, returns, answers_fences;
 
-    /* What the stranger has heard, and what the real node has read from the store. */
+    /* Counts of what the stranger has heard, and what the real node has read from the store. */
     domt_parcel_heard heard[DOMT_HEARD]; /* for the first key */
     uint32_t count;
     uint32_t bytes;                  /* of the last message for the other key, with its envelope */
