@@ -351,10 +351,10 @@ DOMUS_API int domus_cluster_spawn(domus_stack *stack, domus_node node, const cha
  * ask also fails with
  *
  *   -EHOSTDOWN   its node went down; or no node had the part for down_after_ns
- *   -ESTALE      the life that worked for it was stopped meanwhile, because its part went to
- * another node: it may have done a part of it -ENOBUFS     too much is on the way to its node, or
- * waits for parts (queued_max, each) -EOPNOTSUPP  the servers have no JetStream; or the node does
- * not know the type -ENOENT      the type has no pickler; or the node has no such kind
+ *   -ESTALE      its life was stopped meanwhile, for another node: it may have done a part of it
+ *   -ENOBUFS     too much is on the way to its node, or waits for parts (queued_max, each)
+ *   -EOPNOTSUPP  the servers have no JetStream; or the node does not know the type
+ *   -ENOENT      the type has no pickler; or the node has no such kind
  *
  * A notice to a grain elsewhere is counted as refused or dropped in such a case, and
  * domus_grain_notice() returns 0. All nodes that host grains have to name the same kinds.
