@@ -239,41 +239,53 @@ void domi_served_drop(domi_cluster_gateway *gateway, const domi_peer *peer, uint
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-/* True if so much is on the way to a node that answers are not added: asks and notices are refused
- * before that. */
-static bool has_too_much(const domi_cluster_gateway *gateway, const domi_peer *peer)
+#define ANSWERS_MAX 2u /* times queued_max on the way to a node, until answers are refused */
+
+void domi_served_fail(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t to_gateway,
+                      uint64_t id, int error)
 {
-    return atomic_load_explicit(&peer->record->queued_bytes, memory_order_relaxed) >
-           DOMI_ANSWERS_MAX * gateway->cluster->options.queued_max;
+    const domi_wire_envelope envelope = {.kind = DOMI_TO_FAIL, .error = error, .id = id};
+
+    domi_send_surely(gateway, peer, to_gateway, &envelope);
+}
+
+/* Write the message of an answer into gateway->message. Returns its bytes; -ENOBUFS when too much
+ * is on the way to the node: asks and notices are refused before that; another negative errno. */
+static int write_answer(domi_cluster_gateway *gateway, const domi_peer *peer,
+                        const domus_answer *answer)
+{
+    uint64_t queued = atomic_load_explicit(&peer->record->queued_bytes, memory_order_relaxed);
+
+    return queued > ANSWERS_MAX * gateway->cluster->options.queued_max
+               ? -ENOBUFS
+               : domi_pickle_message(gateway, answer->type, answer->payload);
+}
+
+/* Send the message of an answer. Returns 0; a negative errno. */
+static int send_reply(domi_cluster_gateway *gateway, domi_peer *peer, const domi_served *served,
+                      const domus_answer *answer)
+{
+    int bytes = write_answer(gateway, peer, answer);
+
+    if (bytes < 0) {
+        DOMI_COUNT(gateway, peer->record, refused, 1);
+        return bytes;
+    }
+    const domi_wire_envelope envelope = {.kind = DOMI_TO_REPLY,
+                                         .id = served->id,
+                                         .rest = gateway->message,
+                                         .rest_size = (uint32_t)bytes};
+    return domi_send(gateway, peer, served->gateway, &envelope);
 }
 
 /* Send the answer of an actor here to the node that has asked. */
 static void send_answer(domi_cluster_gateway *gateway, domi_peer *peer, const domi_served *served,
                         const domus_answer *answer)
 {
-    domi_wire_envelope envelope = {.kind = DOMI_TO_FAIL, .error = answer->error, .id = served->id};
+    int error = answer->error != 0 ? answer->error : send_reply(gateway, peer, served, answer);
 
-    if (answer->error == 0 && has_too_much(gateway, peer)) {
-        DOMI_COUNT(gateway, peer->record, refused, 1);
-        envelope.error = -ENOBUFS;
-    } else if (answer->error == 0) {
-        int bytes = domi_pickle_message(gateway, answer->type, answer->payload);
-        if (bytes < 0) {
-            DOMI_COUNT(gateway, peer->record, refused, 1);
-            envelope.error = bytes;
-        } else {
-            envelope.kind = DOMI_TO_REPLY;
-            envelope.rest = gateway->message;
-            envelope.rest_size = (uint32_t)bytes;
-        }
-    }
-    int error = envelope.kind == DOMI_TO_REPLY
-                    ? domi_send(gateway, peer, served->gateway, &envelope)
-                    : envelope.error;
-    if (error == 0)
-        return;
-    envelope = (domi_wire_envelope){.kind = DOMI_TO_FAIL, .error = error, .id = served->id};
-    domi_send_surely(gateway, peer, served->gateway, &envelope);
+    if (error != 0)
+        domi_served_fail(gateway, peer, served->gateway, served->id, error);
 }
 
 int domi_hear_answer(domus_stack *stack, void *self, const domus_answer *answer)

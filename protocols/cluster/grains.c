@@ -66,17 +66,14 @@ static void give_back(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t t
 {
     domi_wire_envelope back = *envelope;
 
-    domi_lock_take(&gateway->cluster->lock);
-    bool is_full = peer->record->is_full;
-    domi_lock_give(&gateway->cluster->lock);
     back.kind = DOMI_TO_RETURN;
     back.error = envelope->kind;
-    if (is_full)
-        back = (domi_wire_envelope){.kind = DOMI_TO_FAIL, .error = -ENOBUFS, .id = envelope->id};
-    if (is_full && envelope->kind == DOMI_TO_GRAIN_NOTICE)
-        atomic_fetch_add_explicit(&gateway->cluster->dropped, 1, memory_order_relaxed);
-    else
+    if (domi_peer_has_room(gateway, peer))
         domi_send_surely(gateway, peer, to_gateway, &back);
+    else if (envelope->kind == DOMI_TO_GRAIN_ASK)
+        domi_served_fail(gateway, peer, to_gateway, envelope->id, -ENOBUFS);
+    else
+        atomic_fetch_add_explicit(&gateway->cluster->dropped, 1, memory_order_relaxed);
 }
 
 bool domi_grain_is_taken(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,

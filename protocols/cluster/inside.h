@@ -254,20 +254,19 @@ void domi_node_count_queued(domi_cluster_gateway *gateway, domi_node_record *rec
 
 /* The peer of a node; NULL: the table has no such node. It is made when it is looked for first. */
 domi_peer *domi_peer_of(domi_cluster_gateway *gateway, uint64_t id);
-
 /* The peer of a node, if it was made; NULL: it was not. */
 domi_peer *domi_peer_find(domi_cluster_gateway *gateway, uint64_t id);
 
-/* Free a peer. */
+/* Free a peer; free all. */
 void domi_peer_forget(domi_cluster_gateway *gateway, domi_peer *peer);
+void domi_peers_forget_all(domi_cluster_gateway *gateway);
 
 /* The link to a gateway of the peer; NULL without memory. */
 domi_link *domi_peer_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index);
 
-/* True if the table says that the node is up. */
+/* True if the table says that the node is up; that it is not full. */
 bool domi_peer_is_up(domi_cluster_gateway *gateway, const domi_peer *peer);
-
-void domi_peers_forget_all(domi_cluster_gateway *gateway);
+bool domi_peer_has_room(domi_cluster_gateway *gateway, const domi_peer *peer);
 
 /* --- batches.c -------------------------------------------------------------------------------- */
 
@@ -395,8 +394,6 @@ void domi_publish_to_nodes(domi_cluster_gateway *gateway, const domus_remote_mes
 int domi_publication_group(domi_cluster_gateway *gateway, domus_slice *message,
                            domus_group *ret_group);
 
-#define DOMI_ANSWERS_MAX 2u /* times queued_max on the way to a node, until answers are refused */
-
 /* --- asks.c ----------------------------------------------------------------------------------- */
 
 /* Note that an ask goes to a peer: the envelope gets its id, and the rest of the time until
@@ -422,6 +419,10 @@ void domi_served_forget(domi_cluster_gateway *gateway, domi_served *served);
 /* Cancel an ask of a peer by its id; cancel all of one gateway of a peer, which gets no answers. */
 void domi_served_cancel(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t id);
 void domi_served_drop(domi_cluster_gateway *gateway, const domi_peer *peer, uint16_t from_gateway);
+
+/* Tell a peer that its ask has failed. */
+void domi_served_fail(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t to_gateway,
+                      uint64_t id, int error);
 
 /* An actor here has answered an ask of another node. */
 int domi_hear_answer(domus_stack *stack, void *self, const domus_answer *answer);
@@ -486,7 +487,6 @@ extern const domus_behaviour domi_registrar_behaviour;
 /* --- gateway.c -------------------------------------------------------------------------------- */
 
 extern const domus_behaviour domi_gateway_behaviour;
-
 /* Fill in the options of the clients of gateways, without the receiver of their events. */
 struct domus_nats_options;
 void domi_cluster_client_options(const domus_cluster_options *options,

@@ -107,22 +107,10 @@ static int check_picklers(const domus_pickler *picklers, char *error, size_t siz
     return 0;
 }
 
-/* True if it is 1..63 printable ASCII bytes without space, as a spawn names an export. */
-static bool is_export_name(const char *name)
-{
-    size_t length = strnlen(name, DOMUS_CLUSTER_NAME_MAX + 1);
-
-    for (size_t i = 0; i < length; i++) {
-        if (name[i] <= ' ' || name[i] > '~')
-            return false;
-    }
-    return length > 0 && length <= DOMUS_CLUSTER_NAME_MAX;
-}
-
 static int check_exports(const domus_cluster_export *exports, char *error, size_t size)
 {
     for (; exports != NULL && exports->name != NULL; exports++) {
-        if (!is_export_name(exports->name))
+        if (!domi_wide_is_name(exports->name, strnlen(exports->name, DOMUS_CLUSTER_NAME_MAX + 1)))
             return refuse(error, size,
                           "exports: a name is not 1..63 printable bytes without space");
         if (exports->behaviour == NULL || exports->behaviour->kind != DOMUS_STATE)

@@ -114,6 +114,14 @@ bool domi_peer_is_up(domi_cluster_gateway *gateway, const domi_peer *peer)
     return is;
 }
 
+bool domi_peer_has_room(domi_cluster_gateway *gateway, const domi_peer *peer)
+{
+    domi_lock_take(&gateway->cluster->lock);
+    bool has = !peer->record->is_full;
+    domi_lock_give(&gateway->cluster->lock);
+    return has;
+}
+
 void domi_peers_forget_all(domi_cluster_gateway *gateway)
 {
     while (gateway->peers != NULL)

@@ -88,10 +88,7 @@ static void take_publication(arrival *came)
 
 static void send_fail(const arrival *came, int error)
 {
-    const domi_wire_envelope envelope = {
-        .kind = DOMI_TO_FAIL, .error = error, .id = came->envelope.id};
-
-    domi_send_surely(came->gateway, came->peer, came->from_gateway, &envelope);
+    domi_served_fail(came->gateway, came->peer, came->from_gateway, came->envelope.id, error);
 }
 
 /* Ask an actor or a grain, with what the peer has said of the ask. */

@@ -24,17 +24,6 @@ const domus_type domi_spawn_type = {
 
 /* --- the asker's side ------------------------------------------------------------------------- */
 
-static bool is_name(const char *name)
-{
-    size_t length = strnlen(name, DOMUS_CLUSTER_NAME_MAX + 1);
-
-    for (size_t i = 0; i < length; i++) {
-        if (name[i] <= ' ' || name[i] > '~')
-            return false;
-    }
-    return length > 0 && length <= DOMUS_CLUSTER_NAME_MAX;
-}
-
 /* Addresses in an input are names of remote actors only to a gateway, so they do not travel. */
 static int pickle_input(domus_cluster *cluster, const char *behaviour, const domus_type *type,
                         const void *input, domus_slice *ret_message)
@@ -62,7 +51,8 @@ int domus_cluster_spawn(domus_stack *stack, domus_node node, const char *behavio
     domi_spawn_request request = {.node = node.id};
     domus_address gateway;
 
-    if (node.cluster == NULL || !is_name(behaviour))
+    if (node.cluster == NULL ||
+        !domi_wide_is_name(behaviour, strnlen(behaviour, DOMUS_CLUSTER_NAME_MAX + 1)))
         return -EINVAL;
     int error = domus_remote_gateway(stack, &gateway);
     if (error == 0)

@@ -135,14 +135,6 @@ void domi_watched_down(domi_cluster_gateway *gateway, domi_peer *peer)
     }
 }
 
-static bool has_room(domi_cluster_gateway *gateway, const domi_peer *peer)
-{
-    domi_lock_take(&gateway->cluster->lock);
-    bool has = !peer->record->is_full;
-    domi_lock_give(&gateway->cluster->lock);
-    return has;
-}
-
 void domi_watched_room(domi_cluster_gateway *gateway)
 {
     bool has_rooms = false;
@@ -152,7 +144,7 @@ void domi_watched_room(domi_cluster_gateway *gateway)
              watched = watched->next) {
             if (!watched->room)
                 continue;
-            watched->room = !has_room(gateway, watched->peer);
+            watched->room = !domi_peer_has_room(gateway, watched->peer);
             if (watched->room)
                 has_rooms = true;
             else

@@ -46,7 +46,8 @@ typedef struct domi_wide {
     domi_wide_group *oldest, *newest;
 } domi_wide;
 
-/* True if these bytes can be the name of a group. */
+/* True if these bytes can be the name of a group, or of an export: 1..63 printable ASCII bytes
+ * without space. */
 bool domi_wide_is_name(const char *name, size_t length);
 
 /* Find the group that was opened here under this name, or add it. Returns 0; -ENOSPC at
