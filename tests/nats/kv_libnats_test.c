@@ -9,7 +9,6 @@
 #include <time.h>
 #ifdef DOMT_LIBNATS
 #include <nats/nats.h>
-#endif
 
 static domt_js_server js;
 static domus_address bucket;
@@ -77,8 +76,6 @@ static void hears(const char *key, const char *value, domus_nats_kv_operation op
     ck_assert(domt_slice_is(domus_nats_kv_value(entry), value));
     ck_assert_uint_eq(entry->operation, operation);
 }
-
-#ifdef DOMT_LIBNATS
 
 static natsConnection *connection;
 static jsCtx *context;
