@@ -13,6 +13,8 @@
 #define DESCRIPTORS_OF_OBSERVER 160u
 #define STANDARD_STREAMS        3u /* standard input, output and error */
 
+static domi_descriptors at_start; /* what the process had before its system was made */
+
 uint32_t domi_descriptors_room(const domi_descriptors *has, const domus_config *config)
 {
     uint64_t threads = config->system.threads != 0 ? config->system.threads : has->cpus;
@@ -63,13 +65,18 @@ static uint64_t raise_limit(void)
 
 void domi_descriptors_raise_limit(domus_config *config, char *warning, size_t warning_size)
 {
-    const domi_descriptors has = {
+    at_start = (domi_descriptors){
         .limit = raise_limit(),
         .open = count_open(),
         .cpus = (uint32_t)get_nprocs_conf(),
     };
+    domi_descriptors_lower(config, warning, warning_size);
+}
+
+void domi_descriptors_lower(domus_config *config, char *warning, size_t warning_size)
+{
     uint32_t wanted = config->channel.connections_max;
-    uint32_t room = domi_descriptors_room(&has, config);
+    uint32_t room = domi_descriptors_room(&at_start, config);
 
     if (warning_size != 0)
         warning[0] = '\0';
@@ -80,5 +87,5 @@ void domi_descriptors_raise_limit(domus_config *config, char *warning, size_t wa
              "at most %" PRIu32 " connections are accepted, not the %" PRIu32
              " of channel.maxConnections, because this process may have %" PRIu64
              " descriptors: raise the limit (ulimit -n, LimitNOFILE=)",
-             room, wanted, has.limit);
+             room, wanted, at_start.limit);
 }

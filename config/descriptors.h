@@ -27,4 +27,7 @@ uint32_t domi_descriptors_room(const domi_descriptors *has, const domus_config *
  * for which there is room. If it was lowered, `warning` gets a line that says so, else "". */
 void domi_descriptors_raise_limit(domus_config *config, char *warning, size_t warning_size);
 
+/* Lower channel.maxConnections of a later configuration in the same way, by what was found then. */
+void domi_descriptors_lower(domus_config *config, char *warning, size_t warning_size);
+
 #endif

@@ -52,11 +52,14 @@ void domi_main_observe_show(const domus_program *program, domus_system *system,
     if (port == NULL || program->observe->set_config == NULL)
         return;
     const domi_origins first = domi_yaml_origins(start), last = domi_yaml_origins(newest);
-    domus_config config = *domus_system_config(system);
-    config.profile.level = domus_system_profile_level(system);
-    config.profile.at_exit = last.values->config.profile.at_exit;
-    config.log.level = domus_system_log_level(system);
-    config.log.flush_timeout_ns = last.values->config.log.flush_timeout_ns;
+    domus_listener_config listeners[DOMUS_LISTENERS_MAX];
+    domus_config config;
+    domus_system_config_now(system, &config);
+    for (size_t i = 0; i < config.listener_count; i++) {
+        listeners[i] = config.listeners[i];
+        (void)domus_system_channel_options(system, i, &listeners[i].channel);
+    }
+    config.listeners = listeners;
     const domi_effective effective = {.config = &config, .newest = &last, .first = &first};
     (void)program->observe->set_config(port, domi_origins_show, &effective);
 }

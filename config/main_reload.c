@@ -1,14 +1,13 @@
-/* This file reads the configuration again for a reload, and compares it with the present one. */
+/* A reload reads the configuration again, and lets it hold, or changes nothing; see the header. */
 #include "config/main_reload.h"
 
-#include "config/values.h"
+#include "config/descriptors.h"
+#include "config/main_front.h"
+#include "config/main_observe.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#define KEPT_SHOWN_MAX 8   /* keys that a line names; further ones are counted */
-#define KEPT_SIZE      512 /* bytes of their names; no path has more than 60 */
+#define ERROR_SIZE 512
 
 /* Report a fault of an argument (struct domi_options_faults). */
 static void log_fault(void *sink, const char *argument, const char *what)
@@ -26,7 +25,9 @@ static void log_errors(const domus_yaml *yaml, domi_sink *sink)
         domi_sink_add_text(sink, text);
 }
 
-domus_yaml *domi_reload_read(const struct domi_arguments *arguments, domi_sink *sink)
+/* Read everything again. Returns the new reader, which the caller frees; NULL if something is
+ * wrong, and then the errors are in the log. */
+static domus_yaml *read_again(const struct domi_arguments *arguments, domi_sink *sink)
 {
     const struct domi_options_faults faults = {.report = log_fault, .context = sink};
     const domus_section *section = arguments->program->section;
@@ -46,87 +47,73 @@ domus_yaml *domi_reload_read(const struct domi_arguments *arguments, domi_sink *
     return NULL;
 }
 
-/* The table of the keys of a list's elements, such as domus_config_listener_key_get(). */
-typedef const domus_config_key *key_table(size_t row);
-
-static bool elements_differ(key_table *keys, const void *before, const void *now)
+/* True if the program's own section has other values than it was started with. */
+static bool has_other_section(const domus_program *program, const domus_yaml *yaml)
 {
-    const domus_config_key *key;
-
-    for (size_t row = 0; (key = keys(row)) != NULL; row++)
-        if (domi_value_differs(key, before, now))
-            return true;
-    return false;
+    return program->section != NULL && program->settings != NULL &&
+           memcmp(program->settings, domus_yaml_section(yaml), program->section->size) != 0;
 }
 
-static bool listeners_differ(const domus_config *before, const domus_config *now)
+/* Returns whether everything that has changed may change now; else a line says what may not. */
+static bool may_take(const domus_program *program, domus_system *system, const domus_yaml *yaml,
+                     const domus_config *config, domi_sink *sink)
 {
-    if (before->listener_count != now->listener_count)
-        return true;
-    for (size_t i = 0; i < now->listener_count; i++)
-        if (elements_differ(domus_config_listener_key_get, &before->listeners[i],
-                            &now->listeners[i]))
-            return true;
-    return false;
-}
+    char error[ERROR_SIZE] = "";
 
-static bool pools_differ(const domus_config *before, const domus_config *now)
-{
-    if (before->pool_count != now->pool_count)
-        return true;
-    for (size_t i = 0; i < now->pool_count; i++)
-        if (elements_differ(domus_config_pool_key_get, &before->pools[i], &now->pools[i]))
-            return true;
-    return false;
-}
-
-/* Returns whether domus_main() reads the key itself, and so takes it in a reload. */
-static bool is_taken(const domus_config_key *key)
-{
-    static const char *const taken[] = {"profile.atExit", "profile.level", "log.flushTimeout",
-                                        "log.level"};
-
-    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
-        if (strcmp(key->path, taken[i]) == 0)
-            return true;
+    if (domus_system_check_change(system, config, error, sizeof error) < 0) {
+        domi_sink_add_line(sink, "SIGHUP: %s: nothing is changed", error);
+        return false;
     }
-    return false;
-}
-
-/* The names of keys that a line is going to hold. */
-struct kept {
-    char names[KEPT_SIZE];
-    size_t used;
-    uint32_t count;
-};
-
-/* Note the path of a key whose new value takes effect only at the next start. */
-static void keep(struct kept *kept, const char *path)
-{
-    if (kept->count++ < KEPT_SHOWN_MAX)
-        kept->used += (size_t)snprintf(kept->names + kept->used, sizeof kept->names - kept->used,
-                                       "%s%s", kept->used > 0 ? ", " : "", path);
-}
-
-void domi_reload_log_kept(const domus_config *before, const domus_config *now, domi_sink *sink)
-{
-    struct kept kept = {.count = 0};
-    const domus_config_key *key, *last = NULL; /* a key with two rows is named once */
-    char more[32] = "";
-
-    for (size_t row = 0; (key = domus_config_key_get(row)) != NULL; row++) {
-        if (is_taken(key) || !domi_value_differs(key, before, now) ||
-            (last != NULL && strcmp(last->path, key->path) == 0))
-            continue;
-        keep(&kept, key->path);
-        last = key;
+    if (program->reload == NULL && has_other_section(program, yaml)) {
+        domi_sink_add_line(sink, "SIGHUP: these keys count at a start: %s: nothing is changed",
+                           program->section->name);
+        return false;
     }
-    if (listeners_differ(before, now))
-        keep(&kept, "listeners");
-    if (pools_differ(before, now))
-        keep(&kept, "pools");
-    if (kept.count > KEPT_SHOWN_MAX)
-        snprintf(more, sizeof more, " and %u more", kept.count - KEPT_SHOWN_MAX);
-    if (kept.count > 0)
-        domi_sink_add_line(sink, "SIGHUP: not taken before the next start: %s%s", kept.names, more);
+    return true;
+}
+
+/* Give the program its section, and the system its keys. The program comes first, because it may
+ * refuse; the system was asked before. */
+static bool take(const domus_program *program, domus_system *system, const domus_yaml *yaml,
+                 const domus_config *config, domi_sink *sink)
+{
+    char error[ERROR_SIZE] = "";
+    int result = program->reload != NULL
+                     ? program->reload(system, domus_yaml_section(yaml), program->argument)
+                     : 0;
+
+    if (result < 0) {
+        domi_sink_add_line(sink, "SIGHUP: the program refuses the configuration: %s",
+                           strerror(-result));
+        return false;
+    }
+    if (domus_system_change(system, config, error, sizeof error) < 0) {
+        domi_sink_add_line(sink, "SIGHUP: %s: no key of domus is changed", error);
+        return false;
+    }
+    return true;
+}
+
+bool domi_reload(const struct domi_arguments *arguments, domus_system *system,
+                 const domus_yaml *start, domi_sink *sink)
+{
+    const domus_program *program = arguments->program;
+    char warning[ERROR_SIZE];
+
+    domi_fronts_reload(system);
+    domus_yaml *yaml = read_again(arguments, sink);
+    if (yaml == NULL)
+        return false;
+    domus_config config = *domus_yaml_config(yaml);
+    domi_descriptors_lower(&config, warning, sizeof warning);
+    bool is_taken = may_take(program, system, yaml, &config, sink) &&
+                    take(program, system, yaml, &config, sink);
+    if (is_taken) {
+        if (warning[0] != '\0')
+            domi_sink_add_line(sink, "warning: %s", warning);
+        domi_main_observe_show(program, system, start, yaml);
+        domi_sink_add_line(sink, "SIGHUP: the configuration was read again");
+    }
+    domus_yaml_free(yaml);
+    return is_taken;
 }

@@ -51,8 +51,6 @@ typedef struct running {
     const domus_program *program;           /* what domus_main() was called with */
     const domus_yaml *read;                 /* the configuration as it was read at the start */
     const domus_config *given;              /* its values */
-    bool prints_at_exit;                    /* profile.atExit, as the last reload has set it */
-    uint64_t flush_timeout_ns;              /* log.flushTimeout, likewise */
     domus_system *system;                   /* the system that runs the program */
     domi_sink *sink;                        /* gets the log lines */
     domus_log_source log;                   /* where viewers read them; all 0: nowhere */
@@ -96,6 +94,15 @@ void domi_main_print_listening(const char *name, const char *address, uint16_t p
     else
         printf("listening %s %s\n", name, address);
     fflush(stdout);
+}
+
+/* Returns what holds now. */
+static domus_config read_config(const running *own)
+{
+    domus_config config;
+
+    domus_system_config_now(own->system, &config);
+    return config;
 }
 
 static void print_profile(const running *own)
@@ -155,44 +162,6 @@ static void answer_signal(const running *own, int number)
         domi_sink_add_line(own->sink, "SIGHUP: the program is ending: nothing is changed");
 }
 
-/* True if the program's own section has other values than it was started with. */
-static bool has_other_section(const domus_program *program, const domus_yaml *yaml)
-{
-    return program->section != NULL && program->settings != NULL &&
-           memcmp(program->settings, domus_yaml_section(yaml), program->section->size) != 0;
-}
-
-/* Read the configuration again, and give it to the program. */
-static void reload(running *own)
-{
-    const domus_program *program = own->program;
-
-    domi_fronts_reload(own->system);
-    domus_yaml *yaml = domi_reload_read(own->arguments, own->sink);
-    if (yaml == NULL)
-        return;
-    const domus_config *config = domus_yaml_config(yaml);
-    int result = program->reload != NULL
-                     ? program->reload(own->system, domus_yaml_section(yaml), program->argument)
-                     : 0;
-    if (result < 0) {
-        domi_sink_add_line(own->sink, "SIGHUP: the program refuses the configuration: %s",
-                           strerror(-result));
-    } else {
-        own->prints_at_exit = config->profile.at_exit;
-        (void)domus_system_set_profile_level(own->system, config->profile.level);
-        (void)domus_system_set_log_level(own->system, config->log.level);
-        own->flush_timeout_ns = config->log.flush_timeout_ns;
-        domi_main_observe_show(program, own->system, own->read, yaml);
-        domi_reload_log_kept(own->given, config, own->sink);
-        if (program->reload == NULL && has_other_section(program, yaml))
-            domi_sink_add_line(own->sink, "SIGHUP: not taken before the next start: %s",
-                               program->section->name);
-        domi_sink_add_line(own->sink, "SIGHUP: the configuration was read again");
-    }
-    domus_yaml_free(yaml);
-}
-
 /* Answer signals until one says that the program has to stop. */
 static void wait_for_end(running *own)
 {
@@ -200,7 +169,7 @@ static void wait_for_end(running *own)
 
     while (sigwait(&own->signals, &number) == 0 && number != SIGTERM && number != SIGINT) {
         if (number == SIGHUP)
-            reload(own);
+            (void)domi_reload(own->arguments, own->system, own->read, own->sink);
         else
             answer_signal(own, number);
         if (number == SIGQUIT)
@@ -366,7 +335,7 @@ static int exit_status_after(const running *own)
     int status = atomic_load(&quit_status);
 
     if (status <= DOMI_STATUS_OK && has_cut(own))
-        status = (int)domus_system_config(own->system)->shutdown.cut_status;
+        status = (int)read_config(own).shutdown.cut_status;
     return status >= 0 ? status : DOMI_STATUS_OK;
 }
 
@@ -383,7 +352,7 @@ static int run(running *own)
     }
     wait_for_end(own);
     stop_answering_signals(own);
-    if (own->prints_at_exit)
+    if (read_config(own).profile.at_exit)
         print_profile(own); /* with the figures of the cluster */
     domi_main_cluster_close(own->program, own->stopped == -ETIMEDOUT);
     if (own->stopped < 0 &&
@@ -454,10 +423,9 @@ int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml
         .program = program,
         .read = yaml,
         .given = given,
-        .prints_at_exit = given->profile.at_exit,
-        .flush_timeout_ns = given->log.flush_timeout_ns,
     };
     domus_config config = *given;
+    uint64_t flush_timeout_ns = given->log.flush_timeout_ns;
     int status;
 
     block_signals(&own.signals);
@@ -475,9 +443,11 @@ int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml
         status = run(&own);
     else
         status = result == -EINVAL ? DOMI_STATUS_USAGE : DOMI_STATUS_FAILED;
+    if (own.system != NULL)
+        flush_timeout_ns = read_config(&own).log.flush_timeout_ns;
     domus_system_free(own.system);
     domi_fronts_close(own.stopped == -ETIMEDOUT);
-    domi_sink_close(own.sink, own.flush_timeout_ns);
+    domi_sink_close(own.sink, flush_timeout_ns);
     if (own.stopped != -ETIMEDOUT)
         /* after -ETIMEDOUT a thread that is stuck in a handler may still log */
         domi_sink_free(own.sink);

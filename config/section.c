@@ -2,8 +2,6 @@
  * struct. Nothing here allocates. */
 #include "config/section.h"
 
-#include "config/scalar.h"
-
 #include <domus/config_shown.h>
 #include <domus/text.h>
 
@@ -50,7 +48,7 @@ static int put_value(const domus_config_key *key, unsigned char *holder, const c
 
     if (is_text(key))
         return put_text(key, (char *)holder + key->offset, text, error, error_size);
-    if (domi_yaml_scalar_read(key, text, &number, error, error_size) < 0)
+    if (domus_config_key_read(key, text, &number, error, error_size) < 0)
         return -EINVAL;
     return domus_config_key_put(key, holder, number, NULL, error, error_size);
 }

@@ -2,8 +2,6 @@
  * table of keys, copies its text and notes its origin. */
 #include "config/values.h"
 
-#include "config/scalar.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -149,7 +147,7 @@ static bool put(const struct apply *apply, const domus_config_key *key, void *ho
     char message[MESSAGE_SIZE];
     uint64_t value;
 
-    if (domi_yaml_scalar_read(key, text, &value, message, sizeof message) < 0 ||
+    if (domus_config_key_read(key, text, &value, message, sizeof message) < 0 ||
         domus_config_key_put(key, holder, value, text, message, sizeof message) < 0) {
         add_issue(apply, number, message);
         return false;

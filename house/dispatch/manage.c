@@ -148,7 +148,8 @@ static void take_options(domi_manager *manager, const domi_manager_options *opti
     manager->count = options->count;
     manager->threads = options->threads != 0 ? options->threads : options->count - 1;
     manager->managers = options->managers;
-    manager->config = options->config;
+    manager->taken = *options->config;
+    manager->config = &manager->taken;
     manager->now_ns = options->now_ns;
     if (options->hooks != NULL)
         manager->hooks = *options->hooks;
@@ -170,11 +171,18 @@ static void take_options(domi_manager *manager, const domi_manager_options *opti
 
 static void take_limits(domi_manager *manager, const domus_config *config)
 {
-    manager->limits.mailbox_max = manager->mail.lane_max = config->scheduler.mailbox_max;
+    manager->limits.mailbox_max = config->scheduler.mailbox_max;
+    domi_manager_set_lane(manager);
     domi_manager_set_run_limit(manager, config->scheduler.messages_per_run_max);
     manager->limits.conversations_max = config->scheduler.conversations_max;
     manager->schedule.ready[DOMUS_STATE].normal_every = config->scheduler.normal_every;
     manager->schedule.ready[DOMUS_CHANNELS].normal_every = config->scheduler.normal_every;
+}
+
+void domi_manager_take_config(domi_manager *manager, const domus_config *config)
+{
+    manager->taken = *config;
+    take_limits(manager, config);
 }
 
 int domi_manager_init(domi_manager *manager, const domi_manager_options *options)

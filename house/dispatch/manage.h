@@ -40,6 +40,9 @@ extern const domi_io_hooks domi_hooks_without_io;
  * Returns 0; -ENOMEM. */
 int domi_manager_init(domi_manager *manager, const domi_manager_options *options);
 
+/* Take another configuration, which differs from the last one in live keys. The owner. */
+void domi_manager_take_config(domi_manager *manager, const domus_config *config);
+
 /* Spawn the actor in whose name foreign threads ask, on `manager`, which is the outside's. The
  * owner calls this once, before it is used. Returns 0; -ENOMEM. */
 int domi_manager_spawn_asker(domi_manager *manager, const domus_behaviour *behaviour,

@@ -7,8 +7,7 @@
 
 _Thread_local char domi_here;
 
-/* Close the short way of a put, or open it. */
-static void set_lane(domi_manager *manager)
+void domi_manager_set_lane(domi_manager *manager)
 {
     manager->mail.lane_max =
         manager->memory.busy || manager->mail.lent ? 0 : manager->limits.mailbox_max;
@@ -19,7 +18,7 @@ void domi_manager_set_lent(domi_manager *manager, bool lent)
     if (manager->belts.to == NULL)
         return;
     manager->mail.lent = lent;
-    set_lane(manager);
+    domi_manager_set_lane(manager);
 }
 
 void domi_manager_set_pressure(domi_manager *manager, uint32_t level)
@@ -27,7 +26,7 @@ void domi_manager_set_pressure(domi_manager *manager, uint32_t level)
     DOMI_CHECK(domi_manager_is_mine(manager));
     manager->memory.pressure_seen = level;
     manager->memory.busy = level >= DOMUS_MEMORY_CRITICAL;
-    set_lane(manager);
+    domi_manager_set_lane(manager);
 }
 
 void domi_manager_wake(domi_manager *self, domi_manager *target)

@@ -20,13 +20,14 @@
 #define DOMI_MANAGERS_MAX 3601
 
 struct domi_manager {
-    /* The fields from here to `asker` are read by all threads, and constant while threads run. */
+    /* The fields from here to `asker` are read by all threads, and constant while threads run,
+     * except `limits`, which the owner reads and a change of the configuration replaces. */
     uint32_t index;
     uint32_t count;   /* managers: the threads', the outside's, then those of detached actors */
     uint32_t threads; /* how many of them are managers of the loop's threads */
     domi_manager_limits limits; /* bounds of each actor */
     domi_manager **managers;    /* all managers, by index */
-    const domus_config *config; /* the system's; constant */
+    const domus_config *config; /* `taken` */
     domi_directory directory;   /* names, groups, routers and dead letters */
     void *io;                   /* the thread's io; only io looks into it */
     domi_io_hooks io_hooks;     /* the functions that io brings */
@@ -63,6 +64,7 @@ struct domi_manager {
      */
     domi_house *gateway;
     domi_tally tallies[DOMI_TALLIES]; /* what each behaviour did here, by its number */
+    domus_config taken;               /* the configuration that this manager has taken last */
     alignas(DOMI_LINES) domi_activity activity;
 
     /* enum domi_park. Senders look at it after each put that links a house (base/park.h). */
@@ -127,6 +129,9 @@ static inline void domi_manager_warn(domi_manager *manager, const domi_house *ho
     if (manager->hooks.warn != NULL)
         manager->hooks.warn(manager, house, what, type, result);
 }
+
+/* Open the short way of a put, with the present bound of a mailbox, or close it. The owner. */
+void domi_manager_set_lane(domi_manager *manager);
 
 /* Note whether a lent house runs here, whose notices may use neither belts nor the home lane.
  * Without belts this does nothing. Owner, the thief. */

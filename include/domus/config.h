@@ -424,6 +424,9 @@ typedef struct domus_config_key {
     bool inherits;
     /* Nobody is shown the value, which is a text (domus/config_shown.h). */
     bool secret;
+    /* The value may change while the system runs (domus_system_change() of domus/system.h); others
+     * count at a start. */
+    bool live;
 } domus_config_key;
 
 /* Row `index` of the table of keys, or NULL if there are not so many rows. The others read the
@@ -432,6 +435,14 @@ typedef struct domus_config_key {
 DOMUS_API const domus_config_key *domus_config_key_get(size_t index);
 DOMUS_API const domus_config_key *domus_config_listener_key_get(size_t index);
 DOMUS_API const domus_config_key *domus_config_pool_key_get(size_t index);
+
+/* Read `text` as a value of `key`, as users write it in YAML and in --set ("500us", "auto"). Its
+ * range is not checked here. For a key whose value is a text the number is 0.
+ *
+ * Returns 0; -EINVAL when it is no such value: then `error` says what was expected, without the
+ * path, and `ret_number` is as it was. Thread-safety: any thread. */
+DOMUS_API int domus_config_key_read(const domus_config_key *key, const char *text,
+                                    uint64_t *ret_number, char *error, size_t error_size);
 
 /* Check a value against the range of `key`, then store it in `holder` (a domus_config, or for a key
  * of a listener a domus_listener_config). For a number the value is `number`, for a text it is

@@ -21,6 +21,8 @@ typedef struct domus_observe_config {
     /* whether `listen` may be any other address, so that strangers may see all that the port shows;
      * false */
     bool is_public;
+    /* whether the port changes keys of the configuration that are live (PUT /config/KEY); false */
+    bool may_change;
 } domus_observe_config;
 
 #ifdef __cplusplus

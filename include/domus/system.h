@@ -106,9 +106,39 @@ DOMUS_API const char *domus_system_error(const domus_system *system);
  * Ownership: the system's. */
 DOMUS_API const char *domus_system_warning(const domus_system *system);
 
-/* The configuration that the system was given. Ownership: the system's.
+/* The configuration that the system was made with; it never changes. Ownership: the system's.
  * Thread-safety: any thread. */
 DOMUS_API const domus_config *domus_system_config(const domus_system *system);
+
+/* Copy the configuration that holds now: that of the start, with what has changed since
+ * (domus_system_change(), domus_system_set_profile_level(), domus_system_set_log_level()). The
+ * options of listeners (`channel`) in it are those of the start: domus_system_channel_options()
+ * copies those that hold now. Ownership: its texts, listeners and pools are the system's.
+ * Thread-safety: any thread. */
+DOMUS_API void domus_system_config_now(domus_system *system, domus_config *ret_config);
+
+/* Copy the options that listener `index` of the configuration has now. Returns 0; -ENOENT without
+ * such a listener. Thread-safety: any thread. */
+DOMUS_API int domus_system_channel_options(domus_system *system, size_t index,
+                                           domus_channel_options *ret_options);
+
+/* Change the configuration while the system runs. `config` is a whole one; what differs from
+ * domus_system_config_now() is changed, all of it or nothing. A key may change if it is `live` in
+ * the table (domus/config.h, config/domus.yaml), and for listeners the live ones of their
+ * `channel`. Each thread takes it when its next iteration begins, open connections too: their
+ * time-outs begin anew. Options that an actor gave to a listener, a connection or datagrams stay. A
+ * call costs each thread of the loop some 0.1 us for each of its connections, if a key of `channel`
+ * changes. `config` is copied. The log has a line with the keys and their values.
+ *
+ * Returns how many keys have changed. -EINVAL: a value is wrong, or does not fit another one;
+ * -EPERM: a key that is not live differs; -ESHUTDOWN: the system does not run; -ECHILD: this is a
+ * forked child. Then nothing has changed, and `error` has a line, cut to fit.
+ * domus_system_check_change() returns the same, and changes nothing. Thread-safety: any thread, a
+ * handler too. */
+DOMUS_API int domus_system_change(domus_system *system, const domus_config *config, char *error,
+                                  size_t error_size);
+DOMUS_API int domus_system_check_change(domus_system *system, const domus_config *config,
+                                        char *error, size_t error_size);
 
 /* The number of threads of the system. Thread-safety: any thread. */
 DOMUS_API uint32_t domus_system_threads(const domus_system *system);

@@ -71,6 +71,22 @@ static int take_place(domi_io *io, domus_channel **ret_channel, uint32_t *ret_sl
     return -ENOMEM;
 }
 
+/* Returns the settings of a connection. The thread has a copy of those of each listener of the
+ * configuration, and learns from the first connection who serves it. */
+static domi_channel_settings *settings_of(domi_io *io, const domi_connection *connection)
+{
+    domi_channel_settings *theirs = connection->settings;
+
+    if (theirs == NULL)
+        return &io->settings;
+    if (theirs->users != DOMI_SETTINGS_UNCOUNTED || theirs->row >= DOMUS_LISTENERS_MAX)
+        return theirs;
+    domi_channel_settings *own = &io->settings_of[theirs->row];
+    own->listener = theirs->listener;
+    own->front = theirs->front;
+    return own;
+}
+
 /* Fill a channel whose actor is `house`, and let it begin. A peer that this side has connected to
  * may wait for the first byte of this side, so only settings of its own can bound that wait. */
 static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house, uint32_t slot,
@@ -78,8 +94,7 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
 {
     const domus_behaviour *behaviour = domi_house_behaviour(house);
     bool is_outbound = connection->is_outbound;
-    domi_channel_settings *settings =
-        connection->settings != NULL ? connection->settings : &io->settings;
+    domi_channel_settings *settings = settings_of(io, connection);
 
     *channel = (domus_channel){
         .io = io,

@@ -7,6 +7,7 @@
 #include "io/channels/close.h"
 #include "io/channels/flush.h"
 #include "io/channels/receive.h"
+#include "io/channels/renew.h"
 #include "io/channels/send.h"
 #include "io/channels/state.h"
 #include "io/channels/timeouts.h"
@@ -182,14 +183,7 @@ int domus_channel_set_options(domus_stack *stack, domus_channel *channel,
         return result;
     domi_settings_drop(channel->settings);
     channel->settings = settings;
-    domi_channel_stay(channel);
-    domi_channel_note_requests(channel);
-    channel->rate = (domi_rate_span){.begun_ns = channel->io->manager->now_ns,
-                                     .received = channel->received_bytes,
-                                     .answered = UINT64_MAX};
-    domi_channel_decide_receive(channel);
-    domi_channel_arm_timeouts(channel);
-    domi_channel_settle(channel);
+    domi_channel_renew(channel);
     return 0;
 }
 

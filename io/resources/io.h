@@ -199,15 +199,16 @@ typedef struct domi_stage_time {
 DOMI_FIFO_TYPE(domi_starved, domus_channel);
 
 typedef struct domi_io {
-    domi_manager *manager;       /* the manager of the same thread */
-    const domi_backend *backend; /* io_uring or epoll */
-    /* the configuration of the system; constant while threads run */
-    const domus_config *config;
+    domi_manager *manager;          /* the manager of the same thread */
+    const domi_backend *backend;    /* io_uring or epoll */
+    const domus_config *config;     /* the manager's, which the thread replaces when it changes */
     domi_channel_settings settings; /* of the channels for which nothing else is said */
-    void *ring;                     /* the backend's own object */
-    domi_out out;                   /* bytes that a pipeline encodes, until they are queued */
-    domi_out aside;                 /* the same, before byte stages have wrapped them */
-    struct domi_envelope *spare;    /* for the next message of a pipeline; NULL: none */
+    /* of the channels of each listener of the configuration, by its row */
+    domi_channel_settings settings_of[DOMUS_LISTENERS_MAX];
+    void *ring;                  /* the backend's own object */
+    domi_out out;                /* bytes that a pipeline encodes, until they are queued */
+    domi_out aside;              /* the same, before byte stages have wrapped them */
+    struct domi_envelope *spare; /* for the next message of a pipeline; NULL: none */
     /* what channels want of their pipelines */
     const struct domi_pipe_ways *pipe_ways;
     struct domi_io *next;   /* that of the next thread; those of a system are a circle */

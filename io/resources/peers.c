@@ -33,6 +33,8 @@ int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const ui
     *peers = (domi_peers){
         .foreign_max = share_of(limits->connections_max, limits->share_percent),
         .local_max = share_of(limits->connections_max, limits->local_share_percent),
+        .share_percent = limits->share_percent,
+        .local_share_percent = limits->local_share_percent,
         .hash_key = {hash_key[0], hash_key[1]},
     };
     domi_spinlock_init(&peers->lock);
@@ -46,6 +48,14 @@ int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const ui
         return -ENOMEM;
     peers->buckets_count = count;
     return 0;
+}
+
+void domi_peers_set_max(domi_peers *peers, uint32_t connections_max)
+{
+    domi_spinlock_lock(&peers->lock);
+    peers->foreign_max = share_of(connections_max, peers->share_percent);
+    peers->local_max = share_of(connections_max, peers->local_share_percent);
+    domi_spinlock_unlock(&peers->lock);
 }
 
 /* Free the entries that are left, by connections whose thread ended without closing them. */

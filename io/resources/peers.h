@@ -36,11 +36,13 @@ typedef struct domi_peers {
     domi_peer **buckets;    /* hash table of domi_peer, linked by `next` */
     size_t buckets_bytes;   /* bytes mapped for `buckets` */
     uint32_t buckets_count; /* a power of two; 0: nothing is bounded */
-    uint32_t foreign_max;   /* connections of one address; UINT32_MAX: no bound */
-    uint32_t local_max;     /* connections of one local address; UINT32_MAX: no bound */
-    uint64_t hash_key[2];   /* random numbers, so that peers cannot choose their buckets */
-    domi_spinlock lock;     /* guards the entries and the contents of the buckets */
-    uint32_t count;         /* entries in the buckets; under the lock */
+    uint32_t foreign_max;   /* connections of one address; UINT32_MAX: no bound; under the lock */
+    uint32_t local_max;     /* connections of one local address; likewise */
+    uint32_t share_percent; /* as in domi_peers_limits */
+    uint32_t local_share_percent;
+    uint64_t hash_key[2]; /* random numbers, so that peers cannot choose their buckets */
+    domi_spinlock lock;   /* guards the entries and the contents of the buckets */
+    uint32_t count;       /* entries in the buckets; under the lock */
 } domi_peers;
 
 typedef struct domi_peers_limits {
@@ -55,6 +57,10 @@ int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const ui
 /* Free the table with all entries in it. No thread may use it any more, not even for
  * domi_peers_count_out(). `peers` may be zeroed and never initialized. */
 void domi_peers_fini(domi_peers *peers);
+
+/* Set the bounds anew for another number of connections of the system. Connections that are beyond
+ * them stay. */
+void domi_peers_set_max(domi_peers *peers, uint32_t connections_max);
 
 /* True if any address has a bound. If none has, nobody needs to find out the address of
  * a connection. */

@@ -4,8 +4,9 @@
  * the section `channel` of the configuration. Settings have all values, and a channel points to
  * them; in them 0 means that there is no such limit.
  *
- * The settings of a thread, which hold where nothing else is said, lie in its io, and those of the
- * listeners of the configuration lie in the system: both outlive all channels and are not counted.
+ * The settings of a thread, which hold where nothing else is said, lie in its io, with a copy of
+ * those of each listener of the configuration, which lie in the system: they outlive all channels
+ * and are not counted. When the configuration changes, the thread sets its own anew (renew.h).
  * Settings that are made at run time are used on one thread only, by a listener and its channels,
  * and are freed with their last user. Owner thread, except where a function says any thread. */
 #ifndef DOMI_IO_RESOURCES_SETTINGS_H
@@ -58,8 +59,10 @@ typedef struct domi_channel_settings {
 
 /* The rows of the section `channel` that options can change: the path in that section, the kind,
  * the field of domus_config, the field of options and settings, the range, the default, and whether
- * 0 is allowed below the range. The tables of keys are made from this list. */
-#define DOMI_CHANNEL_KEYS(ROW)                                                                     \
+ * 0 is allowed below the range. The tables of keys are made from these lists. The first has what a
+ * channel reads as it goes on, so that it may change; the second what its socket gets once. */
+#define DOMI_CHANNEL_KEYS(ROW) DOMI_CHANNEL_LIVE_KEYS(ROW) DOMI_CHANNEL_SOCKET_KEYS(ROW)
+#define DOMI_CHANNEL_LIVE_KEYS(ROW)                                                                \
     ROW("sendHigh", SIZE, channel.send_high_bytes, send_high_bytes, 1, DOMI_GIB, 256 * DOMI_KIB,   \
         false)                                                                                     \
     ROW("sendLow", SIZE, channel.send_low_bytes, send_low_bytes, 0, DOMI_GIB, 64 * DOMI_KIB,       \
@@ -90,8 +93,8 @@ typedef struct domi_channel_settings {
     ROW("headTimeout", DURATION, channel.head_timeout_ns, head_timeout_ns, 10 * DOMI_MS,           \
         DOMI_HOUR, 10 * DOMI_SECOND, true)                                                         \
     ROW("bodyRate", SIZE, channel.body_rate_bytes, body_rate_bytes, 1, DOMI_GIB, 100, true)        \
-    ROW("skipMax", SIZE, channel.skip_max_bytes, skip_max_bytes, 0, DOMI_GIB, 256 * DOMI_KIB,      \
-        false)                                                                                     \
+    ROW("skipMax", SIZE, channel.skip_max_bytes, skip_max_bytes, 0, DOMI_GIB, 256 * DOMI_KIB, false)
+#define DOMI_CHANNEL_SOCKET_KEYS(ROW)                                                              \
     ROW("keepalive.idle", DURATION, connection.keepalive.idle_ns, keepalive_idle_ns, DOMI_SECOND,  \
         9 * DOMI_HOUR, 60 * DOMI_SECOND, true)                                                     \
     ROW("keepalive.interval", DURATION, connection.keepalive.interval_ns, keepalive_interval_ns,   \
@@ -115,6 +118,11 @@ typedef struct domi_channel_settings {
  * NULL: none. They are not counted. Any thread. */
 void domi_settings_resolve(const domus_config *config, const domus_channel_options *options,
                            domi_channel_settings *ret_settings);
+
+/* Set only the values of settings, which have begun with domi_settings_resolve(), anew. Returns
+ * whether one has changed. Owner thread. */
+bool domi_settings_renew(const domus_config *config, const domus_channel_options *options,
+                         domi_channel_settings *settings);
 
 /* Returns options for a peer that this side connects to: firstByteTimeout and minRate hold only if
  * `options` (NULL: none) say so, because such a peer may wait for this side. Any thread. */

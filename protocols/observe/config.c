@@ -1,8 +1,8 @@
 /* /config: {"keys": [{"key": "scheduler.ioRatio", "value": "50", "origin": "default"}, ...]}
  *
  * The program hands its configuration to the port as a whole, and anew after a reload; without that
- * the port shows the one of the system. Two keys may change by requests to this port: their values
- * are read when they are shown, and have the origin "POST" if they are not as the program knows
+ * the port shows the one of the system. Live keys may change by requests to this port: their values
+ * are read when they are shown, and have the origin "port" if they are not as the program knows
  * them.
  *
  * A handed configuration is a row of texts, each NUL-terminated: key, value, origin, key and so on.
@@ -11,6 +11,7 @@
 #include "protocols/observe/config.h"
 
 #include "protocols/observe/answer.h"
+#include "protocols/observe/change.h"
 #include "protocols/observe/json.h"
 #include "protocols/observe/observe.h"
 
@@ -26,6 +27,8 @@ typedef struct domi_handed {
     domus_slice slice;
     const char *texts; /* the bytes of the slice, which is never empty */
 } domi_handed;
+
+#define KEY_SIZE 256 /* bytes of a path, its NUL included */
 
 static _Atomic(domi_handed *) left; /* handed over, and not shown yet; NULL: nothing */
 static domi_handed *shown;          /* of the port's thread; NULL: nothing was handed over */
@@ -112,24 +115,22 @@ static void write_key(void *writing_, const domus_config_shown *one)
     (void)domus_append_text(&writing->json, "}");
 }
 
-/* Write a key that was handed over, with its present value if a request may have changed it. */
+/* Write a key that was handed over, with its present value if it may have changed. */
 static void write_handed(struct writing *writing, const domus_config_shown *one)
 {
     char value[DOMUS_CONFIG_VALUE_SIZE];
-    const domus_config_key *key;
-    size_t row = 0;
+    size_t listener;
+    const domus_config_key *key = domi_observe_find_key(writing->now, one->key, &listener);
 
-    if (strcmp(one->key, "profile.level") != 0 && strcmp(one->key, "log.level") != 0) {
+    if (key == NULL || !key->live) {
         write_key(writing, one);
         return;
     }
-    while ((key = domus_config_key_get(row)) != NULL && strcmp(key->path, one->key) != 0)
-        row++;
-    snprintf(value, sizeof value, "%s", one->value);
-    if (key != NULL)
-        domus_config_key_write(key, writing->now, value, sizeof value);
+    const void *holder =
+        listener == SIZE_MAX ? (const void *)writing->now : &writing->now->listeners[listener];
+    domus_config_key_write(key, holder, value, sizeof value);
     bool is_changed = strcmp(value, one->value) != 0;
-    write_key(writing, &(domus_config_shown){one->key, value, is_changed ? "POST" : one->origin});
+    write_key(writing, &(domus_config_shown){one->key, value, is_changed ? "port" : one->origin});
 }
 
 static void write_all(struct writing *writing, const domi_handed *handed)
@@ -145,21 +146,56 @@ static void write_all(struct writing *writing, const domi_handed *handed)
     }
 }
 
+static bool is_handed(const domi_handed *handed, const char *key)
+{
+    const char *end = handed->texts + handed->slice.size;
+
+    for (const char *at = handed->texts; at < end;) {
+        if (strcmp(at, key) == 0)
+            return true;
+        for (int texts = 0; texts < 3; texts++)
+            at += strlen(at) + 1;
+    }
+    return false;
+}
+
+/* Write the options that listeners got by requests and did not have before. */
+static void write_unset(struct writing *writing, const domi_handed *handed)
+{
+    static const domus_listener_config none;
+    char path[KEY_SIZE], value[DOMUS_CONFIG_VALUE_SIZE], nothing[DOMUS_CONFIG_VALUE_SIZE];
+    const domus_config_key *key;
+
+    for (size_t i = 0; i < writing->now->listener_count; i++) {
+        for (size_t row = 0; (key = domus_config_listener_key_get(row)) != NULL; row++) {
+            if (!key->live)
+                continue;
+            domus_config_key_write(key, &writing->now->listeners[i], value, sizeof value);
+            domus_config_key_write(key, &none, nothing, sizeof nothing);
+            snprintf(path, sizeof path, "listeners.%s.%s", writing->now->listeners[i].name,
+                     key->path);
+            if (strcmp(value, nothing) != 0 && !is_handed(handed, path))
+                write_key(writing, &(domus_config_shown){path, value, "port"});
+        }
+    }
+}
+
 int domi_observe_serve_config(domus_stack *stack, void *self, const void *payload)
 {
-    domus_config now = *domus_system_config(domi_observed.observed);
-    struct writing writing = {.before = "", .now = &now};
+    static domi_present now; /* the port has one thread */
+    struct writing writing = {.before = "", .now = &now.config};
     const domi_handed *handed = find_shown();
     domus_slice text;
 
     (void)self, (void)payload;
-    now.profile.level = domus_system_profile_level(domi_observed.observed);
-    now.log.level = domus_system_log_level(domi_observed.observed);
+    domi_observe_read_present(&now);
     (void)domus_append_text(&writing.json, "{\"keys\":[");
-    if (handed != NULL)
+    if (handed != NULL) {
         write_all(&writing, handed);
-    else
-        domus_config_show(&now, NULL, write_key, &writing);
+        write_unset(&writing, handed);
+    } else {
+        domus_config_show(&now.config, NULL, write_key, &writing);
+    }
     (void)domus_append_text(&writing.json, "]}\n");
     int error = domus_append_end(&writing.json, &text);
     return error != 0 ? error : domi_observe_answer(stack, "application/json", text);

@@ -3,6 +3,7 @@
  * Texts of counters are made at once, on the port's thread. Helper threads make what may take
  * longer. */
 #include "protocols/observe/answer.h"
+#include "protocols/observe/change.h"
 #include "protocols/observe/config.h"
 #include "protocols/observe/histograms.h"
 #include "protocols/observe/level.h"
@@ -85,6 +86,7 @@ enum {
     HEALTH,
     READY,
     CONFIG,
+    CHANGE,
     LOG,
     LOG_LEVEL,
     STALLS,
@@ -93,18 +95,34 @@ enum {
 };
 
 static const domus_http_route routes[] = {
-    {DOMUS_HTTP_ON(GET), "/", INDEX},          {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
-    {DOMUS_HTTP_ON(GET), "/profile", PROFILE}, {DOMUS_HTTP_ON(POST), "/profile", LEVEL},
-    {DOMUS_HTTP_ON(GET), "/trace", TRACE},     {DOMUS_HTTP_ON(GET), "/actors", ACTORS},
-    {DOMUS_HTTP_ON(GET), "/health", HEALTH},   {DOMUS_HTTP_ON(GET), "/ready", READY},
-    {DOMUS_HTTP_ON(GET), "/config", CONFIG},   {DOMUS_HTTP_ON(GET), "/log", LOG},
-    {DOMUS_HTTP_ON(POST), "/log", LOG_LEVEL},  {DOMUS_HTTP_ON(GET), "/stalls", STALLS},
-    {DOMUS_HTTP_ON(GET), "/live", LIVE},       {0, NULL, 0},
+    {DOMUS_HTTP_ON(GET), "/", INDEX},
+    {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
+    {DOMUS_HTTP_ON(GET), "/profile", PROFILE},
+    {DOMUS_HTTP_ON(POST), "/profile", LEVEL},
+    {DOMUS_HTTP_ON(GET), "/trace", TRACE},
+    {DOMUS_HTTP_ON(GET), "/actors", ACTORS},
+    {DOMUS_HTTP_ON(GET), "/health", HEALTH},
+    {DOMUS_HTTP_ON(GET), "/ready", READY},
+    {DOMUS_HTTP_ON(GET), "/config", CONFIG},
+    {DOMUS_HTTP_ON(GET), "/log", LOG},
+    {DOMUS_HTTP_ON(POST), "/log", LOG_LEVEL},
+    {DOMUS_HTTP_ON(GET), "/stalls", STALLS},
+    {DOMUS_HTTP_ON(GET), "/live", LIVE},
+    {DOMUS_HTTP_ON(PUT), "/config/{key}", CHANGE},
+    {0, NULL, 0},
 };
 
 /* The route of a path that is none of these, and the name of a set. */
 static const domus_http_route routes_of_sets[] = {{DOMUS_HTTP_ON(GET), "/{set}", SET},
                                                   {0, NULL, 0}};
+
+static int serve_change(domus_stack *stack, void *self, const void *payload)
+{
+    domus_http_match match = domus_http_find_route(routes, payload);
+
+    (void)self;
+    return domi_observe_serve_change(stack, payload, domus_http_route_value(&match, "key"));
+}
 
 static domus_handler *const functions[] = {
     [INDEX] = domi_observe_serve_page,
@@ -116,6 +134,7 @@ static domus_handler *const functions[] = {
     [HEALTH] = serve_health,
     [READY] = serve_ready,
     [CONFIG] = domi_observe_serve_config,
+    [CHANGE] = serve_change,
     [LOG] = domi_observe_serve_log,
     [LOG_LEVEL] = domi_observe_serve_log_level,
     [STALLS] = domi_observe_serve_stalls,
@@ -192,7 +211,7 @@ static void stop_visitor(domus_stack *stack, void *self)
 }
 
 static const domus_http_options http = {
-    .target_max = 2048, .head_max = 16384, .fields_max = 64, .body_max = 1};
+    .target_max = 2048, .head_max = 16384, .fields_max = 64, .body_max = 256};
 
 static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &http}, {NULL, NULL}}};

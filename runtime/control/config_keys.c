@@ -31,6 +31,8 @@ static const char *const verify_words[] = {"required", "optional", NULL};
 #define KEY(name, sort, member, low, high, value)                                                  \
     .path = (name), .kind = DOMUS_CONFIG_##sort, FIELD(domus_config, member), .minimum = (low),    \
     .maximum = (high), .preset = (value)
+#define LIVE(name, sort, member, low, high, value)                                                 \
+    KEY(name, sort, member, low, high, value), .live = true
 #define TEXT(name, sort, type, member, length, value)                                              \
     .path = (name), .kind = DOMUS_CONFIG_##sort, FIELD(type, member), .minimum = 1,                \
     .maximum = (length), .preset_text = (value)
@@ -51,79 +53,81 @@ static const char *const verify_words[] = {"required", "optional", NULL};
 #define SECTION_ROW(name, sort, section_field, field, low, high, value, zero)                      \
     {KEY("channel." name, sort, section_field, low, high, value), .or_zero = (zero),               \
      .words = DOMI_CHANNEL_KEY_WORDS(sort)},
+#define LIVE_SECTION_ROW(name, sort, section_field, field, low, high, value, zero)                 \
+    {LIVE("channel." name, sort, section_field, low, high, value), .or_zero = (zero)},
+#define LISTENER_KEY(name, sort, field, low, high, zero)                                           \
+    .path = "channel." name, .kind = DOMUS_CONFIG_##sort,                                          \
+    FIELD(domus_listener_config, channel.field), .minimum = (low), .maximum = (high),              \
+    .or_zero = (zero), .inherits = true
 #define LISTENER_ROW(name, sort, section_field, field, low, high, value, zero)                     \
-    {.path = "channel." name,                                                                      \
-     .kind = DOMUS_CONFIG_##sort,                                                                  \
-     FIELD(domus_listener_config, channel.field),                                                  \
-     .minimum = (low),                                                                             \
-     .maximum = (high),                                                                            \
-     .or_zero = (zero),                                                                            \
-     .words = DOMI_CHANNEL_KEY_WORDS(sort),                                                        \
-     .inherits = true},
+    {LISTENER_KEY(name, sort, field, low, high, zero), .words = DOMI_CHANNEL_KEY_WORDS(sort)},
+#define LIVE_LISTENER_ROW(name, sort, section_field, field, low, high, value, zero)                \
+    {LISTENER_KEY(name, sort, field, low, high, zero), .live = true},
 
 /* clang-format off */
 const domus_config_key domi_config_keys[] = {
     {KEY("system.threads", COUNT, system.threads, 1, 1024, 0), .special = "auto"},
     {KEY("system.threads", SHARE, system.threads_percent, 1, 100, 0), .special = "auto"},
     {TEXT("system.cpus", CPUS, domus_config, system.cpus, DOMI_CPUS_TEXT_MAX, "auto")},
-    {KEY("scheduler.ioRatio", PERCENT, scheduler.io_ratio, 1, 100, 50)},
-    {KEY("scheduler.minBudget", DURATION, scheduler.min_budget_ns, US, SECOND, 500 * US)},
-    {KEY("scheduler.minBudgetBusy", DURATION, scheduler.min_budget_busy_ns, US, SECOND, 50 * US)},
-    {KEY("scheduler.maxBudget", DURATION, scheduler.max_budget_ns, US, SECOND, 10 * MS)},
-    {KEY("scheduler.stageTime", DURATION, scheduler.stage_time_ns, US, SECOND, 5 * MS)},
-    {KEY("scheduler.deadlineCheckEvery", COUNT, scheduler.deadline_check_every, 1, 65536, 16)},
-    {KEY("scheduler.maxMessagesPerRun", COUNT, scheduler.messages_per_run_max, 1, 65536, 64)},
-    {KEY("scheduler.normalEvery", COUNT, scheduler.normal_every, 2, 65536, 4)},
-    {KEY("scheduler.channelsRunsPerIteration",
+    {LIVE("scheduler.ioRatio", PERCENT, scheduler.io_ratio, 1, 100, 50)},
+    {LIVE("scheduler.minBudget", DURATION, scheduler.min_budget_ns, US, SECOND, 500 * US)},
+    {LIVE("scheduler.minBudgetBusy", DURATION, scheduler.min_budget_busy_ns, US, SECOND, 50 * US)},
+    {LIVE("scheduler.maxBudget", DURATION, scheduler.max_budget_ns, US, SECOND, 10 * MS)},
+    {LIVE("scheduler.stageTime", DURATION, scheduler.stage_time_ns, US, SECOND, 5 * MS)},
+    {LIVE("scheduler.deadlineCheckEvery", COUNT, scheduler.deadline_check_every, 1, 65536, 16)},
+    {LIVE("scheduler.maxMessagesPerRun", COUNT, scheduler.messages_per_run_max, 1, 65536, 64)},
+    {LIVE("scheduler.normalEvery", COUNT, scheduler.normal_every, 2, 65536, 4)},
+    {LIVE("scheduler.channelsRunsPerIteration",
      COUNT, scheduler.channels_runs_per_iteration, 1, 1048576,
         1024)},
-    {KEY("scheduler.mailboxMax", COUNT, scheduler.mailbox_max, 1, 65535, 32768)},
+    {LIVE("scheduler.mailboxMax", COUNT, scheduler.mailbox_max, 1, 65535, 32768)},
     {KEY("scheduler.beltSlots", COUNT, scheduler.belt_slots, 64, 65536, 1024),
         .power_of_two = true, .or_zero = true},
     {KEY("scheduler.conversationsMax", COUNT, scheduler.conversations_max, 1, 1048576, 65536)},
-    {KEY("scheduler.timersMax", COUNT, scheduler.timers_max, 1, 16777216, 4194304)},
-    {KEY("scheduler.steal.enabled", WORD, scheduler.steal.enabled, 0, 1, 1),
+    {LIVE("scheduler.timersMax", COUNT, scheduler.timers_max, 1, 16777216, 4194304)},
+    {LIVE("scheduler.steal.enabled", WORD, scheduler.steal.enabled, 0, 1, 1),
         .words = domi_key_switch},
-    {KEY("scheduler.steal.floor", COUNT, scheduler.steal.floor, 1, 1048576, 32)},
-    {KEY("scheduler.steal.aggression", COUNT, scheduler.steal.aggression, 1, 1048576, 128)},
-    {KEY("scheduler.steal.minRun", DURATION, scheduler.steal.min_run_ns, 0, SECOND, 2 * US)},
-    {KEY("scheduler.steal.patience", COUNT, scheduler.steal.patience, 1, 16777216, 32768)},
-    {KEY("scheduler.idle.spin", DURATION, scheduler.idle.spin_ns, 0, SECOND,
+    {LIVE("scheduler.steal.floor", COUNT, scheduler.steal.floor, 1, 1048576, 32)},
+    {LIVE("scheduler.steal.aggression", COUNT, scheduler.steal.aggression, 1, 1048576, 128)},
+    {LIVE("scheduler.steal.minRun", DURATION, scheduler.steal.min_run_ns, 0, SECOND, 2 * US)},
+    {LIVE("scheduler.steal.patience", COUNT, scheduler.steal.patience, 1, 16777216, 32768)},
+    {LIVE("scheduler.idle.spin", DURATION, scheduler.idle.spin_ns, 0, SECOND,
         DOMUS_SPIN_AUTO), .special = "auto", .special_number = DOMUS_SPIN_AUTO},
-    {KEY("scheduler.idle.standIn", DURATION, scheduler.idle.stand_in_ns, 0, SECOND, 100 * US)},
-    {KEY("scheduler.idle.doze", DURATION, scheduler.idle.doze_ns, 10 * US, SECOND, 2 * MS)},
+    {LIVE("scheduler.idle.standIn", DURATION, scheduler.idle.stand_in_ns, 0, SECOND, 100 * US)},
+    {LIVE("scheduler.idle.doze", DURATION, scheduler.idle.doze_ns, 10 * US, SECOND, 2 * MS)},
     {KEY("io.ringEntries", COUNT, io.ring_entries, 16, 32768, 512), .power_of_two = true},
     {KEY("io.completionEntries", COUNT, io.completion_entries, 32, 65536, 4096),
         .power_of_two = true},
-    {KEY("io.completionsPerPoll", COUNT, io.completions_per_poll, 1, 65536, 256)},
-    {KEY("io.emptyWakeupsMax", COUNT, io.empty_wakeups_max, 1, 1048576, 512)},
+    {LIVE("io.completionsPerPoll", COUNT, io.completions_per_poll, 1, 65536, 256)},
+    {LIVE("io.emptyWakeupsMax", COUNT, io.empty_wakeups_max, 1, 1048576, 512)},
     {KEY("io.backend", WORD, io.backend, 0, 2, DOMUS_BACKEND_AUTO), .words = backend_words},
     {KEY("io.buffers.size", SIZE, io.buffers.size_bytes, 256, MIB, 4 * KIB)},
     {KEY("io.buffers.count", COUNT, io.buffers.count, 16, 32768, 1024), .power_of_two = true},
-    DOMI_CHANNEL_KEYS(SECTION_ROW)
-    {KEY("channel.maxConnections", COUNT, channel.connections_max, 1, 1048576, 10000)},
+    DOMI_CHANNEL_LIVE_KEYS(LIVE_SECTION_ROW)
+    DOMI_CHANNEL_SOCKET_KEYS(SECTION_ROW)
+    {LIVE("channel.maxConnections", COUNT, channel.connections_max, 1, 1048576, 10000)},
     {KEY("channel.maxPerAddress", SHARE, connection.address_percent, 1, 100, 10)},
     {KEY("channel.maxPerLoopback", SHARE, connection.loopback_percent, 1, 100, 100)},
-    {KEY("connect.timeout", DURATION, connect.timeout_ns, MS, HOUR, 10 * SECOND)},
-    {KEY("connect.underWayMax", COUNT, connect.under_way_max, 1, 65536, 1024)},
-    {KEY("connect.maxConnections", COUNT, connect.connections_max, 1, 1048576, 10000)},
-    {KEY("connect.attemptDelay", DURATION, connect.attempt_delay_ns, 10 * MS, HOUR, 250 * MS)},
-    {KEY("connect.attemptsMax", COUNT, connect.attempts_max, 1, 16, 8)},
-    {KEY("connect.resolve.threadsMax", COUNT, connect.resolve.threads_max, 1, 64, 4)},
-    {KEY("connect.resolve.queueMax", COUNT, connect.resolve.queue_max, 1, 65536, 256)},
-    {KEY("connect.resolve.cacheMax", COUNT, connect.resolve.cache_max, 1, 65536, 256)},
-    {KEY("connect.resolve.cacheTime", DURATION, connect.resolve.cache_time_ns, 10 * MS, HOUR,
+    {LIVE("connect.timeout", DURATION, connect.timeout_ns, MS, HOUR, 10 * SECOND)},
+    {LIVE("connect.underWayMax", COUNT, connect.under_way_max, 1, 65536, 1024)},
+    {LIVE("connect.maxConnections", COUNT, connect.connections_max, 1, 1048576, 10000)},
+    {LIVE("connect.attemptDelay", DURATION, connect.attempt_delay_ns, 10 * MS, HOUR, 250 * MS)},
+    {LIVE("connect.attemptsMax", COUNT, connect.attempts_max, 1, 16, 8)},
+    {LIVE("connect.resolve.threadsMax", COUNT, connect.resolve.threads_max, 1, 64, 4)},
+    {LIVE("connect.resolve.queueMax", COUNT, connect.resolve.queue_max, 1, 65536, 256)},
+    {LIVE("connect.resolve.cacheMax", COUNT, connect.resolve.cache_max, 1, 65536, 256)},
+    {LIVE("connect.resolve.cacheTime", DURATION, connect.resolve.cache_time_ns, 10 * MS, HOUR,
         5 * SECOND), .or_zero = true},
     {KEY("files.openMax", COUNT, files.open_max, 1, 1048576, 1024)},
-    {KEY("files.listMax", COUNT, files.list_max, 1, 4096, 256)},
-    {KEY("files.readMax", SIZE, files.read_max_bytes, 4 * KIB, GIB, MIB)},
+    {LIVE("files.listMax", COUNT, files.list_max, 1, 4096, 256)},
+    {LIVE("files.readMax", SIZE, files.read_max_bytes, 4 * KIB, GIB, MIB)},
     {KEY("files.keptMax", SIZE, files.kept_max_bytes, 64 * KIB, GIB, 8 * MIB), .or_zero = true},
-    {KEY("files.keptTime", DURATION, files.kept_time_ns, MS, HOUR, 0), .or_zero = true},
-    {KEY("shutdown.drainTimeout", DURATION, shutdown.drain_timeout_ns, MS, HOUR, 10 * SECOND),
+    {LIVE("files.keptTime", DURATION, files.kept_time_ns, MS, HOUR, 0), .or_zero = true},
+    {LIVE("shutdown.drainTimeout", DURATION, shutdown.drain_timeout_ns, MS, HOUR, 10 * SECOND),
         .or_zero = true},
-    {KEY("shutdown.actorTimeout", DURATION, shutdown.actor_timeout_ns, MS, HOUR, 10 * SECOND),
+    {LIVE("shutdown.actorTimeout", DURATION, shutdown.actor_timeout_ns, MS, HOUR, 10 * SECOND),
         .or_zero = true},
-    {KEY("shutdown.cutStatus", COUNT, shutdown.cut_status, 0, 255, 0)},
+    {LIVE("shutdown.cutStatus", COUNT, shutdown.cut_status, 0, 255, 0)},
     {KEY("blocking.threadsMin", COUNT, blocking.threads_min, 0, 1024, 0)},
     {KEY("blocking.threadsMax", COUNT, blocking.threads_max, 1, 1024, 64)},
     {KEY("blocking.queueMax", COUNT, blocking.queue_max, 1, 1048576, 4096)},
@@ -139,6 +143,7 @@ const domus_config_key domi_config_keys[] = {
     {.path = "observe.listen", .kind = DOMUS_CONFIG_TEXT, FIELD(domus_config, observe.listen),
         .minimum = 0, .maximum = DOMI_LISTEN_TEXT_MAX, .preset_text = ""},
     {KEY("observe.public", WORD, observe.is_public, 0, 1, 0), .words = domi_key_switch},
+    {KEY("observe.change", WORD, observe.may_change, 0, 1, 0), .words = domi_key_switch},
     {KEY("observe.viewersMax", COUNT, observe.viewers_max, 1, 65536, 64)},
     {CLUSTER_TEXT("name", NAME, name, DOMI_NAME_BYTES_MAX)},
     {TEXT("cluster.node", TEXT, domus_config, cluster.node, DOMI_NAME_BYTES_MAX, "auto")},
@@ -168,24 +173,24 @@ const domus_config_key domi_config_keys[] = {
         .words = version_words},
     {CLUSTER_TEXT("tls.ciphers", TEXT, tls.ciphers, DOMI_FILES_TEXT_BYTES)},
     {CLUSTER_TEXT("tls.cipherSuites", TEXT, tls.cipher_suites, DOMI_FILES_TEXT_BYTES)},
-    {KEY("stall.threshold", DURATION, stall.threshold_ns, MS, HOUR, 25 * MS), .or_zero = true},
+    {LIVE("stall.threshold", DURATION, stall.threshold_ns, MS, HOUR, 25 * MS), .or_zero = true},
     {KEY("stall.signal", COUNT, stall.signal, 34, 64, 50), .or_zero = true},
     {KEY("memory.enabled", WORD, memory.enabled, 0, 1, 1), .words = domi_key_switch},
     {KEY("memory.limit", SIZE, memory.limit_bytes, MIB, MIB * GIB, 0), .special = "auto"},
-    {KEY("memory.high", SHARE, memory.high_percent, 1, 100, 80)},
-    {KEY("memory.critical", SHARE, memory.critical_percent, 1, 100, 90)},
-    {KEY("memory.interval", DURATION, memory.interval_ns, MS, HOUR, 100 * MS)},
-    {KEY("memory.threadMax", SIZE, memory.thread_max_bytes, MIB, MIB * GIB, 0), .special = "none"},
+    {LIVE("memory.high", SHARE, memory.high_percent, 1, 100, 80)},
+    {LIVE("memory.critical", SHARE, memory.critical_percent, 1, 100, 90)},
+    {LIVE("memory.interval", DURATION, memory.interval_ns, MS, HOUR, 100 * MS)},
+    {LIVE("memory.threadMax", SIZE, memory.thread_max_bytes, MIB, MIB * GIB, 0), .special = "none"},
     {KEY("log.queueMax", COUNT, log.queue_max, 16, 65536, 1024)},
-    {KEY("log.flushTimeout", DURATION, log.flush_timeout_ns, MS, HOUR, SECOND), .or_zero = true},
-    {KEY("log.addresses", WORD, log.addresses, 0, 1, 0), .words = domi_key_switch},
-    {KEY("log.level", WORD, log.level, 0, 2, DOMUS_LOG_INFO), .words = log_words},
-    {KEY("memory.queued", SHARE, memory.queued_percent, 1, 100, 50)},
-    {KEY("memory.resetAfter", DURATION, memory.reset_after_ns, 100 * MS, HOUR, 5 * SECOND)},
-    {KEY("profile.level", WORD, profile.level, 0, 3, DOMUS_PROFILE_COUNTERS),
+    {LIVE("log.flushTimeout", DURATION, log.flush_timeout_ns, MS, HOUR, SECOND), .or_zero = true},
+    {LIVE("log.addresses", WORD, log.addresses, 0, 1, 0), .words = domi_key_switch},
+    {LIVE("log.level", WORD, log.level, 0, 2, DOMUS_LOG_INFO), .words = log_words},
+    {LIVE("memory.queued", SHARE, memory.queued_percent, 1, 100, 50)},
+    {LIVE("memory.resetAfter", DURATION, memory.reset_after_ns, 100 * MS, HOUR, 5 * SECOND)},
+    {LIVE("profile.level", WORD, profile.level, 0, 3, DOMUS_PROFILE_COUNTERS),
         .words = level_words},
-    {KEY("profile.atExit", WORD, profile.at_exit, 0, 1, 1), .words = domi_key_switch},
-    {KEY("profile.zeros", WORD, profile.zeros, 0, 1, 0), .words = domi_key_switch},
+    {LIVE("profile.atExit", WORD, profile.at_exit, 0, 1, 1), .words = domi_key_switch},
+    {LIVE("profile.zeros", WORD, profile.zeros, 0, 1, 0), .words = domi_key_switch},
     {KEY("profile.records", COUNT, profile.records, 64, 4194304, 65536), .power_of_two = true},
     {PROFILE_FILE("crashFile", crash_file)},
     {PROFILE_FILE("stallFile", stall_file)},
@@ -211,7 +216,8 @@ const domus_config_key domi_config_listener_keys[] = {
         FIELD(domus_listener_config, tls.clients_may_omit), .maximum = 1, .words = verify_words},
     {.path = "sharesPort", .kind = DOMUS_CONFIG_WORD, FIELD(domus_listener_config, shares_port),
         .maximum = 1, .words = domi_key_switch},
-    DOMI_CHANNEL_KEYS(LISTENER_ROW)
+    DOMI_CHANNEL_LIVE_KEYS(LIVE_LISTENER_ROW)
+    DOMI_CHANNEL_SOCKET_KEYS(LISTENER_ROW)
 };
 
 #define STEALING_COUNT(name, field, number)                                                        \

@@ -153,8 +153,7 @@ static bool is_ending(const session *own)
 {
     const domus_cpu_profile_options *options = &own->options;
 
-    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&own->system->stop_step,
-                                memory_order_relaxed) != DOMI_STOP_NONE ||
+    return domi_system_read_step(own->system, memory_order_relaxed) != DOMI_STOP_NONE ||
            (options->is_over != NULL && options->is_over(options->context));
 }
 

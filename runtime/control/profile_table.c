@@ -164,7 +164,7 @@ static void take_snapshot(const domus_system *system, snapshot *shot)
 {
     domus_profile outside, one;
 
-    *shot = (snapshot){.has_zeros = system->config.profile.zeros};
+    *shot = (snapshot){.has_zeros = DOMI_LIVE(system, profile.zeros)};
     for (uint32_t i = 0; i < system->count; i++) {
         (void)domus_system_profile(system, i, &one);
         add_numbers(&shot->all, &one, sizeof one);
@@ -183,7 +183,7 @@ static void take_snapshot_of_pool(const domus_pool *pool, snapshot *shot)
     domus_runner_profile one;
     domus_profile counters;
 
-    *shot = (snapshot){.has_zeros = pool->system->config.profile.zeros};
+    *shot = (snapshot){.has_zeros = DOMI_LIVE(pool->system, profile.zeros)};
     for (uint32_t i = 0; domus_pool_profile(pool, i, &one, &counters) == 0; i++) {
         add_numbers(&shot->all_runners, &one, sizeof one);
         add_numbers(&shot->all, &counters, sizeof counters);

@@ -45,8 +45,11 @@ void domi_system_set_stage(domus_system *system, domi_stage stage)
 
 void domi_system_set_stop_step(domus_system *system, domi_stop_step step)
 {
-    /* seq_cst: this store comes before the looks at the park words, as a put does. */
-    atomic_store_explicit(&system->stop_step, step, memory_order_seq_cst);
+    /* There is no change of the configuration meanwhile, because the stage has ended them
+     * (change.c). seq_cst: the store comes before the looks at the park words, as a put does. */
+    uint32_t orders = atomic_load_explicit(&system->orders, memory_order_relaxed);
+    atomic_store_explicit(&system->orders, domi_orders_with_step(orders, step),
+                          memory_order_seq_cst);
     domi_outside_lock(system);
     for (uint32_t i = 0; i < system->count; i++)
         domi_manager_notify(&system->outside, &system->threads[i].manager);
@@ -198,7 +201,8 @@ bool domi_system_end(domus_system *system, uint64_t until_ns)
 
 static void drain_threads(domus_system *system)
 {
-    uint64_t until_ns = domi_clock_now(&system->clock) + system->config.shutdown.drain_timeout_ns;
+    uint64_t until_ns =
+        domi_clock_now(&system->clock) + DOMI_LIVE(system, shutdown.drain_timeout_ns);
 
     system->cut_before = system->cut_logged = domi_system_count_cut(system);
     domi_system_set_stage(system, DOMI_STAGE_DRAINING);
@@ -216,8 +220,7 @@ static void drain_threads(domus_system *system)
  * follow this step, so their mounts are counted. */
 static bool have_followed(const domus_system *system)
 {
-    uint32_t wanted = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->stop_step,
-                                           memory_order_relaxed);
+    domi_stop_step wanted = domi_system_read_step(system, memory_order_relaxed);
 
     for (uint32_t i = 0; i < system->count; i++) {
         if (domi_thread_read_stop_step(&system->threads[i]) < wanted)
@@ -278,7 +281,7 @@ static void stop_actors(domus_system *system, uint64_t processes_until_ns, uint6
 
 static int stop_threads(domus_system *system)
 {
-    uint64_t time_ns = system->config.shutdown.actor_timeout_ns;
+    uint64_t time_ns = DOMI_LIVE(system, shutdown.actor_timeout_ns);
     if (system->stage == DOMI_STAGE_RUNNING) {
         domi_outsiders_detach_own(system);
         drain_threads(system);

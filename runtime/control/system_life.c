@@ -16,6 +16,7 @@
 #include "runtime/outside/outside.h"
 #include "runtime/outside/seat.h"
 #include "runtime/pools/pools.h"
+#include "runtime/system/live_copy.h"
 #include "runtime/system/log.h"
 #include "runtime/system/monitor.h"
 #include "runtime/system/pressure.h"
@@ -41,12 +42,13 @@ static int choose_cpus(domus_system *system, const domus_config *config, char *e
 /* About the cost of a park and a wake-up, as measured on the machine of the project. */
 #define SPIN_AUTO_NS UINT64_C(20000)
 
-static void choose_spin(domus_system *system)
+uint64_t domi_system_choose_spin(const domus_system *system, uint64_t spin_ns)
 {
-    uint64_t *spin_ns = &system->config.scheduler.idle.spin_ns;
-
-    if (*spin_ns == DOMUS_SPIN_AUTO)
-        *spin_ns = system->cpus.few ? 0 : SPIN_AUTO_NS;
+    if (system->simulator != NULL)
+        return 0; /* its clock stands still meanwhile */
+    if (spin_ns != DOMUS_SPIN_AUTO)
+        return spin_ns;
+    return system->cpus.few ? 0 : SPIN_AUTO_NS;
 }
 
 /* Draw a random key. This can fail, because a system call filter may refuse getrandom. */
@@ -170,7 +172,9 @@ static int make_system(const domus_config *config, domi_simulator *simulator,
     if (result != 0)
         goto fail_config;
 
-    choose_spin(system);
+    system->config.scheduler.idle.spin_ns =
+        domi_system_choose_spin(system, config->scheduler.idle.spin_ns);
+    domi_live_init(system, config->scheduler.idle.spin_ns);
     make_tables(system);
     (void)sched_getaffinity(0, sizeof system->all_cpus, &system->all_cpus);
     result = crowds_init(system, error, error_size);
@@ -205,6 +209,7 @@ fail_names:
     domi_peers_fini(&system->peers);
     domi_names_fini(&system->names);
 fail_threads:
+    domi_live_fini(system);
     crowds_fini(system);
     domi_memory_free(system->detached);
     domi_memory_unmap(system->threads, system->threads_bytes);
@@ -375,7 +380,7 @@ static int start_threads(domus_system *system)
     domi_pools_fini(system);
     memset(system->threads, 0, system->threads_bytes);
     memset(&system->outside, 0, sizeof system->outside);
-    atomic_store_explicit(&system->stop_step, DOMI_STOP_NONE, memory_order_relaxed);
+    atomic_store_explicit(&system->orders, 0, memory_order_relaxed);
     system->running = system->ended = 0;
     system->detached_closed = false;
     system->start_error = 0;
@@ -442,6 +447,7 @@ void domus_system_free(domus_system *system)
     crowds_fini(system);
     domi_peers_fini(&system->peers);
     domi_names_fini(&system->names);
+    domi_live_fini(system);
     domi_memory_free(system->inspectors);
     domi_memory_free(system->entries);
     pthread_cond_destroy(&system->nobody_asks);

@@ -10,4 +10,7 @@
 int domi_system_new(const domus_config *config, domi_simulator *simulator, char *error,
                     size_t error_size, domus_system **ret_system);
 
+/* Returns the time for scheduler.idle.spin, which may be `auto`. Any thread. */
+uint64_t domi_system_choose_spin(const domus_system *system, uint64_t spin_ns);
+
 #endif

@@ -10,6 +10,7 @@
 #include "io/backend/explain.h"
 #include "io/completions/setup.h"
 #include "runtime/files/kept.h"
+#include "runtime/loop/follow_change.h"
 #include "runtime/loop/loop.h"
 #include "runtime/loop/observing.h"
 #include "runtime/loop/pairs.h"
@@ -73,20 +74,16 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     thread->io.next = &system->threads[(index + 1) % system->count].io;
     thread->io.peers = &system->peers;
     thread->system = system;
-    thread->config = &system->config;
+    thread->config = thread->manager.config;
     thread->clock = &system->clock;
     thread->level = system->config.profile.level < DOMUS_PROFILE_COUNTERS ? DOMUS_PROFILE_OFF
                                                                           : DOMUS_PROFILE_COUNTERS;
     thread->timed = thread->level != DOMUS_PROFILE_OFF;
     thread->stamp_ns = now_ns;
-    thread->spin_ns = system->config.scheduler.idle.spin_ns;
     thread->cpu = cpu;
     thread->stealing.victim = DOMI_NO_VICTIM;
-    thread->stealing.patience_max = system->simulator != NULL
-                                        ? DOMI_PATIENCE_SIMULATED
-                                        : system->config.scheduler.steal.patience;
-    thread->stealing.min_run_ns =
-        system->simulator != NULL ? 0 : system->config.scheduler.steal.min_run_ns;
+    domi_thread_take_config(thread);
+    memcpy(thread->io.settings_of, system->listener_settings, sizeof thread->io.settings_of);
     domi_random_init(&thread->stealing.random, index);
     return 0;
 }

@@ -105,7 +105,7 @@ static int list_work(domi_file_operation *operation)
     domi_disk_list list = {
         .bytes = operation->page->room,
         .room = LIST_BYTES,
-        .count_max = operation->system->config.files.list_max,
+        .count_max = DOMI_LIVE(operation->system, files.list_max),
         .position = operation->position,
     };
     int result = domi_disk_list_some(operation->file->fd, &list);

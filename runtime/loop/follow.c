@@ -1,16 +1,22 @@
-/* In this file a thread of the loop follows a stop, at the start of its phase 2.
- * runtime/system/stop_step.h says what each step means. */
+/* In this file a thread of the loop follows the orders of the system, at the start of its phase 2.
+ * runtime/system/stop_step.h says what each step of a stop means, and follow_change.c does what a
+ * change of the configuration is. */
 #include "runtime/loop/follow.h"
 
 #include "house/dispatch/manage.h"
 #include "io/completions/drain.h"
+#include "runtime/loop/follow_change.h"
 #include "runtime/system/system.h"
 
-void domi_thread_follow_stop(domi_thread *thread)
+void domi_thread_follow(domi_thread *thread)
 {
     /* Relaxed: its own word. acquire: pairs with the store in domi_system_set_stop_step(). */
-    uint32_t begun = atomic_load_explicit(&thread->stop_step, memory_order_relaxed);
-    uint32_t wanted = atomic_load_explicit(&thread->system->stop_step, memory_order_acquire);
+    uint32_t followed = atomic_load_explicit(&thread->orders, memory_order_relaxed);
+    uint32_t orders = atomic_load_explicit(&thread->system->orders, memory_order_acquire);
+    domi_stop_step begun = domi_orders_step(followed), wanted = domi_orders_step(orders);
+
+    if (domi_orders_differ_in_change(followed, orders))
+        domi_thread_follow_change(thread);
 
     if (wanted >= DOMI_STOP_DRAIN && begun < DOMI_STOP_DRAIN) {
         /* If one iteration cannot collect all that has arrived, the next one goes on. But if the
@@ -33,5 +39,5 @@ void domi_thread_follow_stop(domi_thread *thread)
         domi_manager_stop_actors(&thread->manager);
     /* release: a thread that reads this also sees what this thread began to do
      * (domi_thread_read_stop_step()). */
-    atomic_store_explicit(&thread->stop_step, wanted, memory_order_release);
+    atomic_store_explicit(&thread->orders, orders, memory_order_release);
 }

@@ -161,7 +161,7 @@ void domi_phase_channels(domi_thread *thread)
     domi_manager *manager = &thread->manager;
 
     if (domi_thread_has_to_follow(thread, memory_order_relaxed))
-        domi_thread_follow_stop(thread);
+        domi_thread_follow(thread);
     if (take_events(thread) != 0)
         stamp_reaped(thread, DOMI_SPAN_EVENTS);
     if (manager->schedule.ready[DOMUS_CHANNELS].count != 0)

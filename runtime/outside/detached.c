@@ -19,6 +19,7 @@
 #include "house/message/trim.h"
 #include "runtime/os/unpinned.h"
 #include "runtime/outside/blocking.h"
+#include "runtime/outside/follow_orders.h"
 #include "runtime/outside/futex_park.h"
 #include "runtime/outside/visit.h"
 #include "runtime/system/crash.h"
@@ -41,22 +42,19 @@ static void store_clock_time(domi_detached *detached)
 }
 
 /* seq_cst: this load pairs with the store in domi_system_set_stop_step(). */
-static domi_stop_step read_wanted_step(const domi_detached *detached)
+static uint32_t read_orders(const domi_detached *detached)
 {
-    return (domi_stop_step)atomic_load_explicit(&detached->system->stop_step, memory_order_seq_cst);
+    return atomic_load_explicit(&detached->system->orders, memory_order_seq_cst);
 }
 
-/* Follow the system's stop. Returns true if the thread has to leave its loop. */
-static bool follow_stop(domi_detached *detached)
+/* Follow the system's orders. Returns true if the thread has to leave its loop. */
+static bool follow(domi_detached *detached)
 {
-    domi_stop_step wanted = read_wanted_step(detached);
+    uint32_t orders = read_orders(detached);
 
-    if (wanted >= DOMI_STOP_ACTORS && detached->stop_step < DOMI_STOP_ACTORS) {
-        detached->manager.ending.closing = true;
-        domi_manager_stop_actors(&detached->manager);
-    }
-    detached->stop_step = wanted;
-    return wanted == DOMI_STOP_END;
+    if (orders != detached->orders)
+        domi_outside_follow(detached->system, &detached->manager, orders, &detached->orders);
+    return orders >= domi_orders_of(DOMI_STOP_END);
 }
 
 /* Sleep until something was put, a timer is due, or `until_ns` has come, by the steps
@@ -75,7 +73,7 @@ static void sleep_until_due(domi_detached *detached, uint64_t until_ns)
     }
     domi_park_begin(&manager->park);
     store_clock_time(detached);
-    if (!domi_manager_has_work(manager) && read_wanted_step(detached) == detached->stop_step &&
+    if (!domi_manager_has_work(manager) && read_orders(detached) == detached->orders &&
         until_ns > manager->now_ns)
         domi_futex_park_sleep(manager, until_ns - manager->now_ns);
     (void)domi_park_end(&manager->park);
@@ -131,7 +129,7 @@ static void run_loop(domi_detached *detached)
     domi_manager *manager = &detached->manager;
     bool had_one = false;
 
-    while (!follow_stop(detached)) {
+    while (!follow(detached)) {
         take_events(detached);
         (void)domi_manager_mount_actors(manager);
         note_mounts(detached);
@@ -356,7 +354,7 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
     for (;;) {
         if (domi_ask_handle_waiting_cancels(&detached->manager, house))
             seen[0] = NULL; /* `seen[0]` may be a node that the cancel dropped */
-        if (follow_stop(detached) || is_to_stop(house) ||
+        if (follow(detached) || is_to_stop(house) ||
             domi_receive_stop_if_last(&detached->manager, house))
             return -ECANCELED;
         domi_envelope *message =

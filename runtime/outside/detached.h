@@ -11,9 +11,9 @@
 #include <domus/spawn.h>
 
 typedef struct domi_detached {
-    domi_manager manager;     /* of this thread */
-    domus_system *system;     /* the system that the thread belongs to */
-    domi_stop_step stop_step; /* the step that this thread has begun; its own */
+    domi_manager manager; /* of this thread */
+    domus_system *system; /* the system that the thread belongs to */
+    uint32_t orders;      /* that this thread has followed (orders.h); its own */
     bool busy;       /* the thread has an actor, or was chosen for one; under the system's mutex */
     bool joined;     /* its thread has ended */
     uint32_t chosen; /* actors for which it was chosen so far; under the system's mutex */

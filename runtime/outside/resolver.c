@@ -257,7 +257,7 @@ static void finish(domi_resolver *resolver, record *done, int result)
         remove_record(resolver, done);
         return;
     }
-    uint64_t keep_ns = resolver->system->config.connect.resolve.cache_time_ns;
+    uint64_t keep_ns = DOMI_LIVE(resolver->system, connect.resolve.cache_time_ns);
     done->result = result;
     done->state = KNOWN;
     done->expires_ns =
@@ -267,7 +267,7 @@ static void finish(domi_resolver *resolver, record *done, int result)
     if (result < 0 && result != -ENODATA)
         remove_record(resolver,
                       done); /* nothing is known of the name: the next connect asks again */
-    else if (resolver->known > resolver->system->config.connect.resolve.cache_max)
+    else if (resolver->known > DOMI_LIVE(resolver->system, connect.resolve.cache_max))
         remove_record(resolver, oldest(resolver, KNOWN));
 }
 
@@ -360,12 +360,11 @@ static int resolve_local(domi_lookup *lookup)
 /* Returns the record of `name`, on which the caller may wait; NULL with `ret_error`. */
 static record *queue_name(domi_resolver *resolver, const char *name, int *ret_error)
 {
-    const domus_config *config = &resolver->system->config;
     record *one = NULL;
 
-    if (resolver->queued >= config->connect.resolve.queue_max)
+    if (resolver->queued >= DOMI_LIVE(resolver->system, connect.resolve.queue_max))
         remove_unwanted(resolver);
-    if (resolver->queued >= config->connect.resolve.queue_max) {
+    if (resolver->queued >= DOMI_LIVE(resolver->system, connect.resolve.queue_max)) {
         *ret_error = -ENOBUFS;
         return NULL;
     }
@@ -374,7 +373,7 @@ static record *queue_name(domi_resolver *resolver, const char *name, int *ret_er
     domi_meter *counted = domi_memory_set_meter(NULL);
     one = add_record(resolver, name);
     *ret_error = one != NULL ? 0 : -ENOMEM;
-    if (one != NULL && resolver->running < config->connect.resolve.threads_max)
+    if (one != NULL && resolver->running < DOMI_LIVE(resolver->system, connect.resolve.threads_max))
         *ret_error = add_thread(resolver);
     if (*ret_error != 0 && one != NULL && resolver->running == 0) {
         remove_record(resolver, one);

@@ -16,6 +16,7 @@
 #include "house/message/trim.h"
 #include "runtime/os/futex.h"
 #include "runtime/os/unpinned.h"
+#include "runtime/outside/follow_orders.h"
 #include "runtime/outside/futex_park.h"
 #include "runtime/system/manager_options.h"
 #include "runtime/system/pressure.h"
@@ -81,15 +82,15 @@ static void store_clock_time(domus_outsider *seat)
 }
 
 /* seq_cst: this load pairs with the store in domi_system_set_stop_step(). */
-static domi_stop_step read_wanted_step(const domus_system *system)
+static uint32_t read_orders(const domus_system *system)
 {
-    return (domi_stop_step)atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->stop_step,
-                                                memory_order_seq_cst);
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->orders,
+                                memory_order_seq_cst);
 }
 
 bool domi_seat_has_to_stop(const domus_outsider *seat)
 {
-    return read_wanted_step(seat->detached.system) >= DOMI_STOP_ACTORS;
+    return read_orders(seat->detached.system) >= domi_orders_of(DOMI_STOP_ACTORS);
 }
 
 bool domi_seat_is_over(const domus_outsider *seat)
@@ -101,15 +102,13 @@ bool domi_seat_is_over(const domus_outsider *seat)
     return (life & DOMI_LIFE_CLOSED) != 0 || DOMI_LIFE_LEASE(life) != seat->address.lease;
 }
 
-static void follow_stop(domus_outsider *seat)
+static void follow(domus_outsider *seat)
 {
-    domi_stop_step wanted = read_wanted_step(seat->detached.system);
+    uint32_t orders = read_orders(seat->detached.system);
 
-    if (wanted >= DOMI_STOP_ACTORS && seat->detached.stop_step < DOMI_STOP_ACTORS) {
-        seat->detached.manager.ending.closing = true;
-        domi_manager_stop_actors(&seat->detached.manager);
-    }
-    seat->detached.stop_step = wanted;
+    if (orders != seat->detached.orders)
+        domi_outside_follow(seat->detached.system, &seat->detached.manager, orders,
+                            &seat->detached.orders);
 }
 
 static void look_at_memory(domus_outsider *seat)
@@ -152,7 +151,7 @@ void domi_seat_serve(domus_outsider *seat, domi_node *seen[2])
     (void)domi_manager_take_arrivals(manager);
     (void)domi_manager_fire_timers(manager);
     (void)domi_manager_mount_actors(manager);
-    follow_stop(seat);
+    follow(seat);
     for (uint32_t left = ready->count; left != 0; left--) {
         domi_house *house = domi_queue_take(ready);
         if (house == NULL)
@@ -205,8 +204,7 @@ bool domi_seat_sleep(domus_outsider *seat, uint64_t until_ns)
     domi_park_begin(&manager->park);
     store_clock_time(seat);
     if (!domi_manager_has_work(manager) &&
-        read_wanted_step(seat->detached.system) == seat->detached.stop_step &&
-        until_ns > manager->now_ns) {
+        read_orders(seat->detached.system) == seat->detached.orders && until_ns > manager->now_ns) {
         uint64_t time_ns = until_ns - manager->now_ns;
         domi_seat_unlock(seat);
         domi_futex_park_sleep(manager, time_ns);
@@ -342,7 +340,7 @@ static void *run_caretaker(void *system_)
         /* seq_cst: as in domi_seats_call(). */
         uint32_t calls = atomic_load_explicit(&system->seats_calls, memory_order_seq_cst);
         domi_system_check_not_forked(system);
-        if (read_wanted_step(system) == DOMI_STOP_END)
+        if (read_orders(system) >= domi_orders_of(DOMI_STOP_END))
             break;
         uint64_t due_ns = care_for_all(system);
         uint64_t now_ns = domi_clock_now(&system->clock);

@@ -12,8 +12,8 @@
 #include "base/random.h"
 #include "house/message/pooled.h"
 #include "runtime/system/backtrace_samples.h"
+#include "runtime/system/orders.h"
 #include "runtime/system/stall_counts.h"
-#include "runtime/system/stop_step.h"
 
 #include <domus/policy.h>
 #include <domus/profile.h>
@@ -65,8 +65,8 @@ struct domus_runner {
     uint32_t turns_between; /* turns from one look to the next; 0..16 */
     domi_runner_counters counters;
     domi_pulse pulse;
-    domi_sampled sampled;       /* how a CPU profile samples it; the runner */
-    _Atomic uint32_t stop_step; /* enum domi_stop_step, that it has begun */
+    domi_sampled sampled;    /* how a CPU profile samples it; the runner */
+    _Atomic uint32_t orders; /* that it has followed (runtime/system/orders.h) */
     /* It found no job when it looked last, and sleeps, or is about to look again. The runner writes
      * this. */
     _Atomic bool rests;

@@ -276,9 +276,10 @@ bool domi_pools_follow(const domus_system *system, domi_stop_step step)
     for (uint32_t i = 0; i < system->pool_count; i++) {
         const domus_pool *pool = system->pools[i];
         for (uint32_t j = 0; j < pool->count; j++) {
-            /* acquire: pairs with the store in follow_stop(). */
+            /* acquire: pairs with the store in follow(). */
             if (pool->runners[j]->begun && !pool->runners[j]->left &&
-                atomic_load_explicit(&pool->runners[j]->stop_step, memory_order_acquire) < step)
+                atomic_load_explicit(&pool->runners[j]->orders, memory_order_acquire) <
+                    domi_orders_of(step))
                 return false;
         }
     }

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "house/dispatch/dispatch.h"
 #include "house/dispatch/manage.h"
 #include "house/dispatch/pooled_turn.h"
 #include "house/family/memory_watch.h"
@@ -20,6 +21,7 @@
 #include "runtime/outside/visit.h"
 #include "runtime/pools/span.h"
 #include "runtime/system/crash.h"
+#include "runtime/system/live_copy.h"
 #include "runtime/system/log.h"
 #include "runtime/system/monitor.h"
 #include "runtime/system/pressure.h"
@@ -51,24 +53,36 @@ static void stop_house(void *house_, void *manager)
         (void)domi_house_stop(manager, (domus_address){house, DOMI_LIFE_LEASE(life)});
 }
 
-/* Follow the stop of the system. Returns true if the runner has to end. */
-static bool follow_stop(domus_runner *runner)
+/* Take the newest configuration; a pool has a limit of its own for the length of a run. */
+static void follow_change(domus_runner *runner)
+{
+    uint32_t throughput = runner->manager.limits.messages_per_run_max;
+
+    domi_live_take(runner->pool->system, &runner->manager);
+    domi_manager_set_run_limit(&runner->manager, throughput);
+}
+
+/* Follow the orders of the system. Returns true if the runner has to end. */
+static bool follow(domus_runner *runner)
 {
     domus_pool *pool = runner->pool;
     /* acquire: pairs with the store in domi_system_set_stop_step(). */
-    uint32_t wanted = atomic_load_explicit(&pool->system->stop_step, memory_order_acquire);
-    uint32_t begun = atomic_load_explicit(&runner->stop_step, memory_order_relaxed);
+    uint32_t orders = atomic_load_explicit(&pool->system->orders, memory_order_acquire);
+    uint32_t followed = atomic_load_explicit(&runner->orders, memory_order_relaxed);
+    domi_stop_step wanted = domi_orders_step(orders);
 
-    if (wanted == begun)
+    if (orders == followed)
         return wanted == DOMI_STOP_END;
+    if (domi_orders_differ_in_change(followed, orders))
+        follow_change(runner);
     if (wanted >= DOMI_STOP_CLOSE)
         runner->manager.ending.closing = true;
     /* One of them is enough. */
-    if (wanted == DOMI_STOP_ACTORS &&
+    if (wanted == DOMI_STOP_ACTORS && domi_orders_step(followed) != wanted &&
         atomic_exchange_explicit(&pool->walked, 1, memory_order_relaxed) == 0)
         domi_slots_walk_shared(&pool->home, stop_house, &runner->manager);
     /* release: a thread that reads this also sees what this runner began to do. */
-    atomic_store_explicit(&runner->stop_step, wanted, memory_order_release);
+    atomic_store_explicit(&runner->orders, orders, memory_order_release);
     return wanted == DOMI_STOP_END;
 }
 
@@ -215,7 +229,7 @@ bool domi_runner_step(domus_runner *runner, bool may_wait)
 {
     if (atomic_load_explicit(&runner->called, memory_order_relaxed) && answer_call(runner))
         return false;
-    if (follow_stop(runner))
+    if (follow(runner))
         return false;
     if (runner->turns_to_look-- == 0)
         look(runner);

@@ -44,7 +44,7 @@ static void keep(domus_runner *runner)
 
 void domi_runner_stall_look(domus_runner *runner, uint64_t now_ns)
 {
-    uint64_t threshold_ns = runner->pool->system->config.stall.threshold_ns;
+    uint64_t threshold_ns = DOMI_LIVE(runner->pool->system, stall.threshold_ns);
     domi_watched *watched = &runner->pool->watched;
     domi_pulse *pulse = &runner->pulse;
     uint64_t length_ns = now_ns - pulse->beat_ns;

@@ -14,7 +14,7 @@
 /* Look at everything that is watched. Returns the nanoseconds until the next look. */
 static uint64_t look_at_all(domus_system *system)
 {
-    uint64_t next_ns = system->config.memory.interval_ns;
+    uint64_t next_ns = DOMI_LIVE(system, memory.interval_ns);
 
     domi_counter_add(&system->monitor.looks, 1);
     /* Threads look at memory between their runs, too, but one run may be long. */
@@ -37,7 +37,7 @@ static uint64_t look_at_all(domus_system *system)
 static bool is_needed(const domus_system *system)
 {
     return system->simulator == NULL &&
-           (system->config.stall.threshold_ns != 0 || system->monitor.pools != NULL ||
+           (DOMI_LIVE(system, stall.threshold_ns) != 0 || system->monitor.pools != NULL ||
             system->config.profile.level != DOMUS_PROFILE_OFF);
 }
 

@@ -157,7 +157,7 @@ static void publish(domus_system *system, const look *now)
     store(&pressure->budget, now->budget.marks.high);
     store(&pressure->last_budget, now->budget.marks.critical);
     store(&pressure->queue_max,
-          domi_budget_queue(now->budget.marks.high, system->config.memory.queued_percent,
+          domi_budget_queue(now->budget.marks.high, DOMI_LIVE(system, memory.queued_percent),
                             system->count));
 }
 
@@ -165,7 +165,7 @@ static void publish(domus_system *system, const look *now)
  * `held` includes them already. */
 static void measure(domus_system *system, uint64_t wanted)
 {
-    const uint32_t high_percent = system->config.memory.high_percent;
+    const uint32_t high_percent = DOMI_LIVE(system, memory.high_percent);
     domi_pressure *pressure = &system->pressure;
     domi_usage usage;
 
@@ -177,7 +177,8 @@ static void measure(domus_system *system, uint64_t wanted)
     look now = {.used = usage.used, .spare = spare_bytes(system), .limit = usage.limit};
     int64_t held = atomic_load_explicit(&pressure->meter.held, memory_order_relaxed) +
                    (int64_t)usage.socket_bytes;
-    now.marks = domi_marks_of(usage.limit, high_percent, system->config.memory.critical_percent);
+    now.marks =
+        domi_marks_of(usage.limit, high_percent, DOMI_LIVE(system, memory.critical_percent));
     now.budget = domi_budget_of(&usage, held, now.marks);
     uint32_t level = domi_level_after(atomic_load_explicit(&pressure->level, memory_order_relaxed),
                                       domi_bytes_subtract(now.used, now.spare), now.marks);
@@ -252,7 +253,7 @@ void domi_pressure_look(domus_system *system)
     uint64_t now_ns = domi_clock_now(&system->clock);
     domi_footprint_refresh(&pressure->footprint);
     measure(system, 0);
-    set_next_look(pressure, system->config.memory.interval_ns, now_ns);
+    set_next_look(pressure, DOMI_LIVE(system, memory.interval_ns), now_ns);
     /* The heap is trimmed for some time after the shortage, too, so that memory freed at its end is
      * given back. */
     if (atomic_load_explicit(&pressure->level, memory_order_relaxed) != DOMUS_MEMORY_NORMAL ||

@@ -110,7 +110,7 @@ static void tell_trace(domus_system *system, const domi_thread *thread)
 {
     char text[256];
 
-    bool addresses = system->config.log.addresses;
+    bool addresses = DOMI_LIVE(system, log.addresses);
 
     for (uint32_t i = 0;
          domi_backtrace_frame(&thread->stall.backtrace, i, addresses, text, sizeof text); i++)
@@ -289,7 +289,7 @@ static void continue_stall(domus_system *system, domi_thread *thread, uint64_t n
         stall->cpu_since_ns = now_ns;
     }
     if (stall->stage == DOMI_STALL_NONE &&
-        now_ns - stall->since_ns >= system->config.stall.threshold_ns)
+        now_ns - stall->since_ns >= DOMI_LIVE(system, stall.threshold_ns))
         note_found(system, thread, now_ns);
     if (stall->stage != DOMI_STALL_FOUND)
         return;
@@ -348,7 +348,7 @@ bool domi_stalls_is_any(const domus_system *system)
 
 uint64_t domi_stalls_look(domus_system *system)
 {
-    uint64_t often_ns = system->config.stall.threshold_ns / 4;
+    uint64_t often_ns = DOMI_LIVE(system, stall.threshold_ns) / 4;
 
     if (often_ns == 0) /* stalls are not watched */
         return UINT64_MAX;

@@ -17,6 +17,7 @@
 #include "runtime/os/workers.h"
 #include "runtime/system/figures.h"
 #include "runtime/system/levels.h"
+#include "runtime/system/live.h"
 #include "runtime/system/stall_history.h"
 #include "runtime/system/thread.h"
 
@@ -100,7 +101,9 @@ typedef struct domi_monitor {
 } domi_monitor;
 
 struct domus_system {
-    domus_config config;                                 /* the system owns a copy of the strings */
+    /* what it was made with, constant; the system owns a copy of the texts */
+    domus_config config;
+    domi_live live;                                      /* what holds now */
     domi_simulator *simulator;                           /* NULL: real threads */
     domus_listener_config listeners[DOMI_LISTENERS_MAX]; /* the elements of `config.listeners` */
     /* of the channels of each listener; not counted */
@@ -138,8 +141,8 @@ struct domus_system {
     domi_figures figures;             /* tables of libraries and of the program */
 
     /* The fields up to `start_text` are orders to the threads and their reports. They are under
-     * `mutex`, except `stop_step`, which is atomic. */
-    alignas(64) _Atomic uint32_t stop_step; /* domi_stop_step that is wanted */
+     * `mutex`, except `orders`, which is atomic. */
+    alignas(64) _Atomic uint32_t orders; /* what threads are to follow (orders.h) */
     alignas(64) pthread_mutex_t mutex;
     pthread_cond_t changed; /* signalled when `running`, `ended` or an order has changed */
     uint32_t running;       /* threads whose ring is enabled */
@@ -225,12 +228,19 @@ static inline void domi_system_check_not_forked(const domus_system *system)
     DOMI_CHECK(!domi_system_is_forked(system));
 }
 
-/* Does the system want a step of a stop that the thread has not begun? `order` is seq_cst in the
- * second look of a park, else relaxed. The thread itself. */
+/* Returns the step of a stop that is wanted. Any thread. */
+static inline domi_stop_step domi_system_read_step(const domus_system *system, memory_order order)
+{
+    return domi_orders_step(
+        atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->orders, order));
+}
+
+/* Has the system orders that the thread has not followed? `order` is seq_cst in the second look of
+ * a park, else relaxed. The thread itself. */
 static inline bool domi_thread_has_to_follow(const domi_thread *thread, memory_order order)
 {
-    return atomic_load_explicit(&thread->system->stop_step, order) !=
-           atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->stop_step,
+    return atomic_load_explicit(&thread->system->orders, order) !=
+           atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->orders,
                                 memory_order_relaxed);
 }
 

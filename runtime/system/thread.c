@@ -34,8 +34,8 @@ uint32_t domi_thread_queued(const domi_thread *thread)
 
 domi_stop_step domi_thread_read_stop_step(const domi_thread *thread)
 {
-    /* acquire: pairs with the release in domi_thread_follow_stop(). Before a thread has followed,
+    /* acquire: pairs with the release in domi_thread_follow(). Before a thread has followed,
      * it may be about to hand over a connection that no counter has yet. */
-    return (domi_stop_step)atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->stop_step,
-                                                memory_order_acquire);
+    return domi_orders_step(
+        atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->orders, memory_order_acquire));
 }

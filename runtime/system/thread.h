@@ -15,8 +15,8 @@
 #include "io/resources/io.h"
 #include "runtime/system/backtrace.h"
 #include "runtime/system/backtrace_samples.h"
+#include "runtime/system/orders.h"
 #include "runtime/system/stall_counts.h"
-#include "runtime/system/stop_step.h"
 
 #include <domus/profile.h>
 
@@ -125,9 +125,9 @@ typedef struct domi_thread {
     domi_manager manager;        /* the houses that run here (house) */
     domi_io io;                  /* the ring and the channels (io) */
     struct domus_system *system; /* the system that the thread belongs to */
-    const domus_config *config;  /* the system's; constant */
+    const domus_config *config;  /* the manager's, which a change replaces (follow_change.c) */
     const domi_clock *clock;     /* the system's */
-    _Atomic uint32_t stop_step;  /* domi_stop_step that this thread has begun; it alone writes it */
+    _Atomic uint32_t orders;     /* that it has followed (orders.h); it alone writes this */
     bool timed;                  /* profile.level is not off, so spans are counted */
     uint32_t level;              /* the domus_profile_level that the thread follows */
     uint64_t uncounted_from_ns;  /* the thread's CPU clock when `timed` became false */
@@ -240,8 +240,8 @@ domi_stop_step domi_thread_read_stop_step(const domi_thread *thread);
 static inline bool domi_thread_is_at_end(const domi_thread *thread)
 {
     /* Relaxed: its own word. */
-    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->stop_step,
-                                memory_order_relaxed) == DOMI_STOP_END;
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->orders,
+                                memory_order_relaxed) >= domi_orders_of(DOMI_STOP_END);
 }
 
 #endif

@@ -38,8 +38,8 @@ int domi_kit_runners_begin(domus_testkit *kit, uint64_t seed)
 
 static bool has_to_follow(const domus_runner *runner)
 {
-    return atomic_load_explicit(&runner->pool->system->stop_step, memory_order_relaxed) !=
-           atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&runner->stop_step,
+    return atomic_load_explicit(&runner->pool->system->orders, memory_order_relaxed) !=
+           atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&runner->orders,
                                 memory_order_relaxed);
 }
 

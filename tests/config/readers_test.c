@@ -105,6 +105,7 @@ static const struct field fields[] = {
     FIELD(grains, max),
     FIELD(observe, listen),
     FIELD(observe, is_public),
+    FIELD(observe, may_change),
     FIELD(observe, viewers_max),
     FIELD(cluster, name),
     FIELD(cluster, node),
@@ -241,13 +242,15 @@ static bool goes_on(char letter)
     return isalnum((unsigned char)letter) || letter == '_';
 }
 
-/* Whether `name` stands in the code as a member: behind '.' or '->', and not as part of a word. */
+/* Whether `name` stands in the code as a member: behind '.' or '->', or as the field that
+ * DOMI_LIVE() reads, and not as part of a word. */
 static bool is_read(const char *name)
 {
     const char *at = sources;
 
     for (; (at = strstr(at, name)) != NULL; at++)
-        if (at > sources && (at[-1] == '.' || at[-1] == '>') && !goes_on(at[strlen(name)]))
+        if (at > sources && !goes_on(at[strlen(name)]) &&
+            (at[-1] == '.' || at[-1] == '>' || (at[-1] == ',' && at[strlen(name)] == ')')))
             return true;
     return false;
 }

@@ -42,6 +42,19 @@ static uint32_t find_path(const struct domi_yaml_tree *tree, const char *path)
     return number;
 }
 
+/* Each line says whether its key is live. */
+static void has_mark(const char *text, size_t line, const domus_config_key *key)
+{
+    const char *mark = key->live ? " # live\n" : " # restart\n";
+
+    while (--line > 0)
+        text = strchr(text, '\n') + 1;
+    const char *end = strchr(text, '\n') + 1;
+    ck_assert_msg((size_t)(end - text) > strlen(mark) &&
+                      memcmp(end - strlen(mark), mark, strlen(mark)) == 0,
+                  "%s: its line does not end with \"%s\"", key->path, mark);
+}
+
 /* Twice is refused by the reader, so "is there" and "loads" are "exactly once". */
 START_TEST(shipped_file_lists_every_key)
 {
@@ -57,8 +70,12 @@ START_TEST(shipped_file_lists_every_key)
     ck_assert_int_eq(domi_yaml_index_read(&tree, text, (size_t)size, 0, &issues), 0);
     ck_assert_int_eq(domi_yaml_texts_join(&tree, &issues), 0);
     ck_assert_uint_eq(issues.count, 0);
-    for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++)
-        ck_assert_uint_eq(tree.nodes[find_path(&tree, key->path)].kind, DOMI_YAML_SCALAR);
+    for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++) {
+        const struct domi_yaml_node *node = &tree.nodes[find_path(&tree, key->path)];
+
+        ck_assert(node->kind == DOMI_YAML_SCALAR);
+        has_mark(text, node->at.line, key);
+    }
 
     uint32_t entry = tree.nodes[find_path(&tree, "listeners")].first;
     const char *listeners = strstr(text, "\nlisteners:");

@@ -95,7 +95,7 @@ static void report_thread(domi_thread *thread)
             manager->loans.lent, manager->loans.shared_count, manager->loans.thieves,
             manager->loans.lendable,
             stealing->victim == DOMI_NO_VICTIM ? -1 : (int)stealing->victim, stealing->patience,
-            stealing->loan != NULL, thread->system->stop_step, thread->stop_step);
+            stealing->loan != NULL, thread->system->orders, thread->orders);
     domi_slots_walk(manager, report_house, &left);
 }
 

@@ -112,9 +112,9 @@ START_TEST(what_a_program_hands_over_is_shown_until_it_hands_over_anew)
     ask("POST /log?level=warning");
     ask("POST /profile?level=off");
     ask("GET /config");
-    has("{\"key\":\"log.level\",\"value\":\"warning\",\"origin\":\"POST\"}");
+    has("{\"key\":\"log.level\",\"value\":\"warning\",\"origin\":\"port\"}");
     has("{\"key\":\"own.key\",\"value\":\"\\\"\\\\x1b\",\"origin\":\"--set\"}");
-    has("{\"key\":\"profile.level\",\"value\":\"off\",\"origin\":\"POST\"}");
+    has("{\"key\":\"profile.level\",\"value\":\"off\",\"origin\":\"port\"}");
     memset(value, '\1', sizeof value - 1); /* the longest one, and each of its bytes is escaped */
     ck_assert_int_eq(domus_observe_front.set_config(port, walk, value), 0);
     ask("GET /config");

@@ -17,7 +17,7 @@ static domt_stepped world;
 static void want_more(domt_stepped *stepped, uint32_t index)
 {
     (void)index;
-    atomic_store(&stepped->system->stop_step, DOMI_STOP_DRAIN);
+    atomic_store(&stepped->system->orders, domi_orders_of(DOMI_STOP_DRAIN));
 }
 
 static void call_thief(domt_stepped *stepped, uint32_t index)
@@ -46,7 +46,7 @@ static void stays_awake(void (*between)(domt_stepped *stepped, uint32_t index))
     ck_assert_uint_eq(atomic_load(&domt_stepped_thread(&world, 0)->manager.park),
                       DOMI_PARK_RUNNING);
     world.on_poll = NULL;
-    atomic_store(&world.system->stop_step, DOMI_STOP_NONE);
+    atomic_store(&world.system->orders, 0);
     atomic_store(&world.system->waking, 0);
     domt_stepped_iterate(&world, 0, true);
     ck_assert_uint_eq(world.rings[0].sleeps, 1);
@@ -177,7 +177,7 @@ static const domus_type go = {.name = "go"};
 
 static uint32_t wanted_step(void)
 {
-    return atomic_load(&system_->stop_step);
+    return atomic_load(&system_->orders);
 }
 
 /* Last until the thread is told to stop; the thread has looked for that before this handler. */

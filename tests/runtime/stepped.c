@@ -72,7 +72,7 @@ static void hold_nothing_left(const domt_ring *ring, uint64_t timeout_ns)
     ck_assert_ptr_null(thread->io.dirty);
     ck_assert(thread->io.wake_armed);
     ck_assert(domi_park_is_at_rest(atomic_load(&manager->park)));
-    ck_assert_uint_eq(atomic_load(&thread->system->stop_step), thread->stop_step);
+    ck_assert_uint_eq(atomic_load(&thread->system->orders), thread->orders);
     ck_assert(!domi_thread_is_waking(thread));
     ck_assert_uint_le(timeout_ns, UINT64_C(1000000000)); /* the cap */
     ck_assert(due_ns > now_ns);

@@ -67,12 +67,12 @@ static void hold_upstream(bool (*is_quiet)(const domus_system *system))
 /* Actors that were spawned before the stop are mounted, when each thread has begun the step. */
 static void hold_followed(bool (*have_followed)(const domus_system *system))
 {
-    uint32_t step = atomic_load(&world.system->stop_step);
+    uint32_t orders = atomic_load(&world.system->orders);
 
     ck_assert(have_followed(world.system));
-    atomic_store(&world.system->stop_step, step + 1);
+    atomic_store(&world.system->orders, orders + domi_orders_of(1));
     ck_assert(!have_followed(world.system));
-    atomic_store(&world.system->stop_step, step);
+    atomic_store(&world.system->orders, orders);
 }
 
 /* No process is left that is to end by itself, or one has come that was not told. */
@@ -171,10 +171,10 @@ START_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
         turn_all();
         world.rings[0].completions = 10000;
         thread->io.draining = false;
-        thread->stop_step = DOMI_STOP_NONE;
+        thread->orders = 0;
         domi_system_set_stop_step(world.system, i == 0 ? DOMI_STOP_DRAIN : DOMI_STOP_ABORT);
         for (turns = 0; !thread->io.draining && turns < 100; turns++) {
-            ck_assert_uint_eq(thread->stop_step, DOMI_STOP_NONE);
+            ck_assert_uint_eq(thread->orders, 0);
             ck_assert(domi_thread_has_work(thread));
             domt_stepped_iterate(&world, 0, false);
         }
@@ -185,7 +185,7 @@ START_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
     }
     world.rings[0].completions = 0;
     domi_system_set_stop_step(world.system, DOMI_STOP_NONE);
-    thread->stop_step = DOMI_STOP_NONE;
+    thread->orders = 0;
     domt_stepped_fini(&world);
 }
 END_TEST

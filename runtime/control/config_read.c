@@ -1,7 +1,9 @@
-/* This file reads counts, percentages, durations, sizes and words. */
-#include "config/scalar.h"
-
-#include "config/issues.h"
+/* This file reads single values of keys: counts, percentages, durations, sizes and words.
+ *
+ * It is strict: it takes only a whole text, without signs and in base 10. libc and libcyaml accept
+ * some texts that are no plain values (`500us` for a count, `010`, `-1`, ` 5`); here each of them
+ * is an error, with a message that names what was expected. */
+#include <domus/config.h>
 
 #include <errno.h>
 #include <stdbool.h>
@@ -12,6 +14,8 @@ struct unit {
     const char *name; /* the unit as it is written behind a number */
     uint64_t factor;  /* nanoseconds or bytes of one such unit */
 };
+
+#define SHOWN_MAX 48 /* bytes of a value that an error shows */
 
 #define US     UINT64_C(1000) /* nanoseconds of a microsecond */
 #define MS     (1000 * US)
@@ -66,6 +70,19 @@ static void print_expected(const domus_config_key *key, char *text, size_t size)
     }
 }
 
+/* Returns how many bytes of a text an error shows; no UTF-8 character is cut in two. */
+static int shown_bytes(const char *text)
+{
+    size_t length = strnlen(text, SHOWN_MAX + 1);
+
+    if (length <= SHOWN_MAX)
+        return (int)length;
+    length = SHOWN_MAX;
+    while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
+        length--;
+    return (int)length;
+}
+
 static int fail(const domus_config_key *key, const char *text, char *error, size_t error_size)
 {
     char expected[128];
@@ -74,8 +91,7 @@ static int fail(const domus_config_key *key, const char *text, char *error, size
     if (text[0] == '\0')
         snprintf(error, error_size, "expected %s, found nothing", expected);
     else
-        snprintf(error, error_size, "expected %s, found '%.*s'", expected,
-                 domi_yaml_shown_bytes(text), text);
+        snprintf(error, error_size, "expected %s, found '%.*s'", expected, shown_bytes(text), text);
     return -EINVAL;
 }
 
@@ -122,7 +138,7 @@ static int read_number(const domus_config_key *key, const char *text, uint64_t *
     if (unit->name == NULL || (number == 0 && !huge && takes_no_zero(key)))
         return fail(key, text, error, error_size);
     if (huge || __builtin_mul_overflow(number, unit->factor, &number)) {
-        snprintf(error, error_size, "'%.*s' is too large", domi_yaml_shown_bytes(text), text);
+        snprintf(error, error_size, "'%.*s' is too large", shown_bytes(text), text);
         return -EINVAL;
     }
     *ret_number = number;
@@ -141,7 +157,7 @@ static int read_word(const domus_config_key *key, const char *text, uint64_t *re
     return fail(key, text, error, error_size);
 }
 
-int domi_yaml_scalar_read(const domus_config_key *key, const char *text, uint64_t *ret_number,
+int domus_config_key_read(const domus_config_key *key, const char *text, uint64_t *ret_number,
                           char *error, size_t error_size)
 {
     if (key->special != NULL && strcmp(text, key->special) == 0) {

@@ -1,7 +1,8 @@
-/* config/scalar.c: which single values are taken, which are refused, and the words
+/* runtime/control/config_read.c: which single values are taken, which are refused, and the words
  * for a refusal. */
-#include "config/scalar.h"
 #include "tests/support/suite.h"
+
+#include <domus/config.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ static void takes(const domus_config_key *key, const char *text, uint64_t wanted
     char error[256] = "";
     uint64_t number = 12345;
 
-    ck_assert_msg(domi_yaml_scalar_read(key, text, &number, error, sizeof error) == 0, "%s: %s",
+    ck_assert_msg(domus_config_key_read(key, text, &number, error, sizeof error) == 0, "%s: %s",
                   text, error);
     ck_assert_msg(number == wanted, "%s", text);
 }
@@ -33,7 +34,7 @@ static void refuses(const domus_config_key *key, const char *text, const char *m
     char error[256] = "", whole[256];
     uint64_t number = 12345;
 
-    ck_assert_msg(domi_yaml_scalar_read(key, text, &number, error, sizeof error) == -EINVAL,
+    ck_assert_msg(domus_config_key_read(key, text, &number, error, sizeof error) == -EINVAL,
                   "'%s' was taken", text);
     ck_assert_uint_eq(number, 12345);
     snprintf(whole, sizeof whole, message, text);
@@ -159,7 +160,7 @@ START_TEST(long_value_is_shown_in_part_and_in_whole_characters)
 }
 END_TEST
 
-DOMT_MAIN("scalar", 10, count_is_plain_decimal, word_for_zero_is_the_only_way_to_write_it,
+DOMT_MAIN("config_read", 10, count_is_plain_decimal, word_for_zero_is_the_only_way_to_write_it,
           percentage_is_bare_or_signed_a_share_only_signed, duration_needs_its_unit,
           size_needs_its_unit, word_is_one_of_those_exactly, text_is_left_to_the_table,
           long_value_is_shown_in_part_and_in_whole_characters)

@@ -1,0 +1,31 @@
+/* Channels look at settings that have changed: their time-outs begin anew, and whether the peer is
+ * read is decided anew. */
+#include "io/channels/renew.h"
+
+#include "io/channels/close.h"
+#include "io/channels/receive.h"
+#include "io/channels/state.h"
+#include "io/channels/timeouts.h"
+
+void domi_channel_renew(domus_channel *channel)
+{
+    domi_channel_stay(channel);
+    domi_channel_note_requests(channel);
+    channel->rate = (domi_rate_span){.begun_ns = channel->io->manager->now_ns,
+                                     .received = channel->received_bytes,
+                                     .answered = UINT64_MAX};
+    domi_channel_decide_receive(channel);
+    domi_channel_arm_timeouts(channel);
+    domi_channel_settle(channel);
+}
+
+void domi_io_renew_channels(domi_io *io)
+{
+    for (uint32_t i = 0; i < io->slots_used; i++) {
+        domus_channel *channel = io->slots[i].channel;
+
+        if (channel != NULL && channel->state == DOMI_CHANNEL_OPEN &&
+            channel->settings->users == DOMI_SETTINGS_UNCOUNTED)
+            domi_channel_renew(channel);
+    }
+}

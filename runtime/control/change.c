@@ -1,0 +1,294 @@
+/* Changes of the configuration while the system runs.
+ *
+ * A change is one step: under the mutex of live.h the new configuration is checked as a whole and
+ * compared with the present one; then the fields that differ are stored, the outside's manager
+ * takes them, and the word of orders counts one more, by which every other manager learns of it.
+ * Thread: any. */
+#include "base/key.h"
+#include "house/dispatch/manage.h"
+#include "runtime/control/config_keys.h"
+#include "runtime/control/system_life.h"
+#include "runtime/outside/visit.h"
+#include "runtime/system/log.h"
+
+#include <domus/config_shown.h>
+#include <domus/log.h>
+#include <domus/system.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAMED_MAX  8 /* keys that a line names; further ones are counted */
+#define LINE_SIZE  1024
+#define VALUE_SIZE 64 /* bytes of a value of a live key, which is a number or a word */
+
+/* A line that lists keys, as far as there is room. */
+struct list {
+    uint32_t count; /* keys, with those that are not named */
+    char *text;
+    size_t size, used;
+};
+
+/* The findings of a comparison. */
+struct found {
+    struct list live;  /* keys that would change, with their values */
+    struct list fixed; /* keys that differ, and count at a start */
+};
+
+static bool differs(const domus_config_key *key, const void *before, const void *now)
+{
+    if (!domi_key_is_text(key))
+        return domi_key_number(key, before) != domi_key_number(key, now);
+    const char *text = domi_key_text(key, before), *other = domi_key_text(key, now);
+    return strcmp(text != NULL ? text : "", other != NULL ? other : "") != 0;
+}
+
+/* Add text to a list. */
+__attribute__((format(printf, 2, 3))) static void add(struct list *list, const char *format, ...)
+{
+    va_list arguments;
+
+    if (list->used >= list->size)
+        return;
+    va_start(arguments, format);
+    int length = vsnprintf(list->text + list->used, list->size - list->used, format, arguments);
+    va_end(arguments);
+    list->used += length > 0 ? (size_t)length : 0;
+}
+
+/* Note a key; `of` stands before its path. Returns whether it was named. */
+static bool name(struct list *list, const char *of, const char *path)
+{
+    if (list->count++ >= NAMED_MAX)
+        return false;
+    add(list, "%s%s%s", list->count > 1 ? ", " : "", of, path);
+    return true;
+}
+
+/* Write a value; an option of a listener that is not set has that of the section. */
+static void write_value(const domus_config_key *key, const void *holder, char text[VALUE_SIZE])
+{
+    if (key->inherits && domi_key_number(key, holder) == 0)
+        snprintf(text, VALUE_SIZE, "that of the section");
+    else
+        domus_config_key_write(key, holder, text, VALUE_SIZE);
+}
+
+static void name_change(struct list *list, const char *of, const domus_config_key *key,
+                        const void *before, const void *now)
+{
+    char was[VALUE_SIZE], is[VALUE_SIZE];
+
+    if (!name(list, of, key->path))
+        return;
+    write_value(key, before, was);
+    write_value(key, now, is);
+    add(list, " from %s to %s", was, is);
+}
+
+/* End a list: count what it does not name. */
+static void end_list(struct list *list)
+{
+    if (list->count > NAMED_MAX)
+        add(list, " and %" PRIu32 " more", list->count - NAMED_MAX);
+}
+
+/* Compare two holders by a table of their keys. */
+static void compare(struct found *found, const domus_config_key *keys, size_t count, const char *of,
+                    const void *before, const void *now)
+{
+    for (size_t k = 0; k < count; k++) {
+        if (!differs(&keys[k], before, now))
+            continue;
+        if (keys[k].live)
+            name_change(&found->live, of, &keys[k], before, now);
+        else if (k == 0 || strcmp(keys[k - 1].path, keys[k].path) != 0 ||
+                 !differs(&keys[k - 1], before, now)) /* a key may have two rows */
+            (void)name(&found->fixed, of, keys[k].path);
+    }
+}
+
+/* Returns whether there are the same listeners in the same order. */
+static bool are_same(const domus_config *before, const domus_config *now)
+{
+    if (before->listener_count != now->listener_count)
+        return false;
+    for (size_t i = 0; i < now->listener_count; i++) {
+        if (strcmp(before->listeners[i].name, now->listeners[i].name) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void compare_listeners(domus_system *system, const domus_config *now, struct found *found)
+{
+    char of[DOMI_NAME_BYTES_MAX + 16];
+
+    if (!are_same(&system->config, now)) {
+        (void)name(&found->fixed, "", "listeners");
+        return;
+    }
+    for (size_t i = 0; i < now->listener_count; i++) {
+        domus_listener_config before = system->listeners[i];
+
+        before.channel = system->live.channels[i];
+        snprintf(of, sizeof of, "listeners.%s.", before.name);
+        compare(found, domi_config_listener_keys, domi_config_listener_key_count, of, &before,
+                &now->listeners[i]);
+    }
+}
+
+static void compare_pools(const domus_system *system, const domus_config *now, struct found *found)
+{
+    bool same = system->config.pool_count == now->pool_count;
+
+    for (size_t i = 0; same && i < now->pool_count; i++) {
+        for (size_t k = 0; k < domi_config_pool_key_count; k++)
+            same = same &&
+                   !differs(&domi_config_pool_keys[k], &system->config.pools[i], &now->pools[i]);
+    }
+    if (!same)
+        (void)name(&found->fixed, "", "pools");
+}
+
+/* The present configuration, with what other functions change. Under the mutex. */
+static domus_config read_present(const domus_system *system)
+{
+    domus_config present = system->live.config;
+
+    present.scheduler.idle.spin_ns = system->live.spin_given_ns;
+    present.profile.level = domus_system_profile_level(system);
+    present.log.level = domus_system_log_level(system);
+    return present;
+}
+
+/* Returns how many keys would change, which `line` lists; -EINVAL, -EPERM. Under the mutex. */
+static int check(domus_system *system, const domus_config *config, char line[LINE_SIZE],
+                 char *error, size_t error_size)
+{
+    struct found found = {.live = {.text = line, .size = LINE_SIZE},
+                          .fixed = {.text = error, .size = error_size}};
+    int result = domus_config_check(config, error, error_size);
+
+    if (result != 0)
+        return result;
+    const domus_config present = read_present(system);
+    add(&found.fixed, "%s", "these keys count at a start: ");
+    compare(&found, domi_config_keys, domi_config_key_count, "", &present, config);
+    compare_listeners(system, config, &found);
+    compare_pools(system, config, &found);
+    end_list(&found.live);
+    end_list(&found.fixed);
+    if (found.fixed.count != 0)
+        return -EPERM;
+    if (error_size != 0)
+        error[0] = '\0';
+    return (int)found.live.count;
+}
+
+/* Store a value which others read at any time (DOMI_LIVE()). Relaxed: each is complete by itself.
+ */
+static void store(const domus_config_key *key, void *holder, uint64_t number)
+{
+    void *field = (char *)holder + key->offset;
+
+    if (key->size == 1)
+        __atomic_store_n((uint8_t *)field, (uint8_t)number, __ATOMIC_RELAXED);
+    else if (key->size == 4)
+        __atomic_store_n((uint32_t *)field, (uint32_t)number, __ATOMIC_RELAXED);
+    else
+        __atomic_store_n((uint64_t *)field, number, __ATOMIC_RELAXED);
+}
+
+/* Store all values of live keys. Under the mutex. */
+static void store_all(domus_system *system, const domus_config *config)
+{
+    domus_config wanted = *config;
+    domi_live *live = &system->live;
+
+    live->spin_given_ns = config->scheduler.idle.spin_ns;
+    wanted.scheduler.idle.spin_ns = domi_system_choose_spin(system, live->spin_given_ns);
+    for (size_t k = 0; k < domi_config_key_count; k++) {
+        if (domi_config_keys[k].live)
+            store(&domi_config_keys[k], &live->config,
+                  domi_key_number(&domi_config_keys[k], &wanted));
+    }
+    for (size_t i = 0; i < config->listener_count; i++)
+        live->channels[i] = config->listeners[i].channel;
+    (void)domus_system_set_profile_level(system, config->profile.level);
+    (void)domus_system_set_log_level(system, config->log.level);
+    domi_peers_set_max(&system->peers, config->channel.connections_max);
+}
+
+/* Let every manager know. Inside the outside, so that no stop begins meanwhile. */
+static void give_order(domus_system *system)
+{
+    domi_manager_take_config(&system->outside, &system->live.config);
+    uint32_t orders = atomic_load_explicit(&system->orders, memory_order_relaxed);
+    /* seq_cst: this store comes before the looks at the park words, as that of a stop does. */
+    atomic_store_explicit(&system->orders, domi_orders_with_change(orders), memory_order_seq_cst);
+    for (uint32_t i = 0; i < system->count; i++)
+        domi_manager_notify(&system->outside, &system->threads[i].manager);
+}
+
+static int change(domus_system *system, const domus_config *config, bool is_done, char *error,
+                  size_t error_size)
+{
+    char line[LINE_SIZE] = "";
+    domi_visit visit;
+
+    if (domi_system_is_forked(system)) {
+        snprintf(error, error_size, "%s", "this is a forked child");
+        return -ECHILD; /* where the mutex may be held for ever */
+    }
+    pthread_mutex_lock(&system->live.mutex);
+    int result = domi_outside_enter(system, DOMI_STAGE_RUNNING, &visit);
+    if (result == 0) {
+        result = check(system, config, line, error, error_size);
+        if (result > 0 && is_done) {
+            store_all(system, config);
+            give_order(system);
+        }
+        domi_outside_leave(system, &visit);
+    } else {
+        snprintf(error, error_size, "%s", "the system does not run");
+    }
+    pthread_mutex_unlock(&system->live.mutex);
+    if (result > 0 && is_done)
+        domi_log_line(system, DOMUS_LOG_INFO, DOMUS_LOG_OUTSIDE, "the configuration changes: %s",
+                      line);
+    return result;
+}
+
+int domus_system_change(domus_system *system, const domus_config *config, char *error,
+                        size_t error_size)
+{
+    return change(system, config, true, error, error_size);
+}
+
+int domus_system_check_change(domus_system *system, const domus_config *config, char *error,
+                              size_t error_size)
+{
+    return change(system, config, false, error, error_size);
+}
+
+void domus_system_config_now(domus_system *system, domus_config *ret_config)
+{
+    pthread_mutex_lock(&system->live.mutex);
+    *ret_config = read_present(system);
+    pthread_mutex_unlock(&system->live.mutex);
+}
+
+int domus_system_channel_options(domus_system *system, size_t index,
+                                 domus_channel_options *ret_options)
+{
+    if (index >= system->config.listener_count)
+        return -ENOENT;
+    pthread_mutex_lock(&system->live.mutex);
+    *ret_options = system->live.channels[index];
+    pthread_mutex_unlock(&system->live.mutex);
+    return 0;
+}

@@ -1,0 +1,19 @@
+/* In this file a manager outside of the loop follows the orders of the system: that of a detached
+ * actor, or of a foreign thread that is an actor (seat.h). */
+#include "runtime/outside/follow_orders.h"
+
+#include "house/dispatch/manage.h"
+#include "runtime/system/live_copy.h"
+
+void domi_outside_follow(domus_system *system, domi_manager *manager, uint32_t orders,
+                         uint32_t *followed)
+{
+    if (domi_orders_differ_in_change(*followed, orders))
+        domi_live_take(system, manager);
+    if (orders >= domi_orders_of(DOMI_STOP_ACTORS) &&
+        *followed < domi_orders_of(DOMI_STOP_ACTORS)) {
+        manager->ending.closing = true;
+        domi_manager_stop_actors(manager);
+    }
+    *followed = orders;
+}

@@ -1,0 +1,411 @@
+/* runtime/control/change.c: a configuration that changes while the system runs holds on each
+ * thread, for each open connection, or nothing of it does. */
+#include "house/conversation/stack.h"
+#include "runtime/control/config_keys.h"
+#include "runtime/system/system.h"
+#include "tests/runtime/network.h"
+#include "tests/runtime/running.h"
+#include "tests/support/kits.h"
+
+#include <domus/log.h>
+#include <domus/outsider.h>
+#include <domus/pools.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS     DOMT_MS
+#define SECOND DOMT_NET_SECOND
+
+static domus_testkit *kit;
+static domus_system *system_;
+static char error[512];
+
+static void begin_kit(const domus_config *config)
+{
+    kit = domt_kit_new(config, 1);
+    system_ = domus_testkit_system(kit);
+}
+
+static domus_config now(void)
+{
+    domus_config config;
+
+    domus_system_config_now(system_, &config);
+    return config;
+}
+
+/* Hold that a change succeeds. Returns how many keys have changed. */
+static int change(const domus_config *config)
+{
+    int result = domus_system_change(system_, config, error, sizeof error);
+
+    ck_assert_msg(result >= 0, "%s: %s", strerror(-result), error);
+    return result;
+}
+
+/* Hold that a change fails, and changes nothing. */
+static void refuse(const domus_config *config, int wanted, const char *text)
+{
+    const domus_config before = now();
+
+    ck_assert_int_eq(domus_system_check_change(system_, config, error, sizeof error), wanted);
+    ck_assert_int_eq(domus_system_change(system_, config, error, sizeof error), wanted);
+    ck_assert_str_eq(error, text);
+    const domus_config after = now();
+    ck_assert_mem_eq(&before, &after, sizeof before);
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+/* Returns another value for a key that is a number, near its present one, so that relations hold.
+ */
+static uint64_t vary(const domus_config_key *key, const domus_config *config)
+{
+    uint64_t number = domi_key_number(key, config);
+    const uint64_t others[] = {number + 1, number - 1, key->minimum, 2 * number};
+    char why[256];
+
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (others[i] != number && domi_key_check_number(key, others[i], why, sizeof why) == 0)
+            return others[i];
+    }
+    ck_abort_msg("%s has one value only", key->path);
+}
+
+START_TEST(each_live_key_holds_on_each_thread_after_its_next_turn)
+{
+    uint32_t tried = 0;
+
+    begin_kit(NULL);
+    for (size_t k = 0; k < domi_config_key_count; k++) {
+        const domus_config_key *key = &domi_config_keys[k];
+        domus_config config = now();
+        if (!key->live)
+            continue;
+        uint64_t number = vary(key, &config);
+        domi_key_store(key, &config, number, NULL);
+        ck_assert_msg(change(&config) == 1, "%s", key->path);
+        config = now();
+        ck_assert_msg(domi_key_number(key, &config) == number, "%s", key->path);
+        domt_net_ok(kit, domus_testkit_run(kit));
+        for (uint32_t i = 0; i < system_->count; i++) {
+            const domi_thread *thread = &system_->threads[i];
+            ck_assert_msg(domi_key_number(key, thread->config) == number ||
+                              strcmp(key->path, "scheduler.idle.spin") == 0,
+                          "%s", key->path); /* a kit does not spin */
+            ck_assert_ptr_eq(thread->io.config, thread->config);
+        }
+        ck_assert_int_eq(change(&config), 0); /* once is enough */
+        tried++;
+    }
+    ck_assert_uint_ge(tried, 60);
+    const domi_manager *manager = &system_->threads[0].manager;
+    ck_assert_uint_eq(manager->limits.mailbox_max, manager->taken.scheduler.mailbox_max);
+    ck_assert_uint_eq(manager->mail.lane_max, manager->taken.scheduler.mailbox_max);
+    ck_assert_uint_eq(manager->limits.messages_per_run_max,
+                      manager->taken.scheduler.messages_per_run_max);
+    ck_assert_uint_eq(manager->schedule.ready[DOMUS_STATE].normal_every,
+                      manager->taken.scheduler.normal_every);
+    ck_assert_uint_eq(system_->outside.limits.mailbox_max, manager->limits.mailbox_max);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+START_TEST(key_that_counts_at_a_start_is_refused_by_name)
+{
+    const domus_config_key *last = NULL;
+    char line[256];
+
+    begin_kit(NULL);
+    for (size_t k = 0; k < domi_config_key_count; k++) {
+        const domus_config_key *key = &domi_config_keys[k];
+        domus_config config = now();
+        bool is_second = last != NULL && strcmp(last->path, key->path) == 0;
+        last = key;
+        if (key->live || is_second || domi_key_is_text(key) ||
+            strncmp(key->path, "cluster", 7) == 0)
+            continue;
+        domi_key_store(key, &config,
+                       key->power_of_two ? 2 * domi_key_number(key, &config) : vary(key, &config),
+                       NULL);
+        snprintf(line, sizeof line, "these keys count at a start: %s", key->path);
+        refuse(&config, -EPERM, line);
+    }
+    domus_config config = now();
+    config.profile.crash_file = "a";
+    config.scheduler.io_ratio = 7; /* with one that is not, none is */
+    refuse(&config, -EPERM, "these keys count at a start: profile.crashFile");
+    config = now();
+    config.system.threads = 0;
+    config.system.threads_percent = 50; /* both rows of one key */
+    refuse(&config, -EPERM, "these keys count at a start: system.threads");
+    config.names.max = config.groups.max = config.groups.members_max = config.routers.max = 9;
+    config.routers.routees_max = config.grains.max = config.grains.kinds_max = 9;
+    config.files.open_max = config.log.queue_max = 99;
+    refuse(&config, -EPERM,
+           "these keys count at a start: system.threads, files.openMax, groups.max, "
+           "groups.membersMax, routers.max, routers.routeesMax, names.max, grains.kindsMax and 2 "
+           "more");
+    domus_testkit_free(kit);
+}
+END_TEST
+
+START_TEST(wrong_value_is_refused_and_a_system_that_does_not_run_has_no_change)
+{
+    domus_config config;
+    char brief[12];
+
+    begin_kit(NULL);
+    config = now();
+    config.scheduler.io_ratio = 101;
+    refuse(&config, -EINVAL, "scheduler.ioRatio: must be 1..100, is 101");
+    config = now();
+    config.channel.send_low_bytes = config.channel.send_high_bytes + 1;
+    ck_assert_int_eq(domus_system_change(system_, &config, brief, sizeof brief), -EINVAL);
+    ck_assert_uint_eq(strlen(brief), sizeof brief - 1);
+    ck_assert_int_eq(domus_system_change(system_, &config, NULL, 0), -EINVAL);
+    domus_testkit_free(kit);
+
+    domus_config plain = domt_config(1);
+    ck_assert_int_eq(domus_system_new(&plain, error, sizeof error, &system_), 0);
+    ck_assert_uint_eq(now().scheduler.idle.spin_ns, DOMUS_SPIN_AUTO);
+    ck_assert_uint_ne(domus_system_config(system_)->scheduler.idle.spin_ns, DOMUS_SPIN_AUTO);
+    plain.scheduler.io_ratio = 7;
+    refuse(&plain, -ESHUTDOWN, "the system does not run");
+    domus_system_free(system_);
+}
+END_TEST
+
+/* --- channels --------------------------------------------------------------------------------- */
+
+static void set_idle(uint64_t section_ns, uint64_t listener_ns)
+{
+    static domus_listener_config listener;
+    domus_config config = now();
+
+    listener = config.listeners[0];
+    ck_assert_int_eq(domus_system_channel_options(system_, 0, &listener.channel), 0);
+    listener.channel.idle_timeout_ns = listener_ns;
+    config.channel.idle_timeout_ns = section_ns;
+    config.listeners = &listener;
+    ck_assert_int_ge(change(&config), 1);
+    domt_net_ok(kit, domus_testkit_run(kit));
+}
+
+static void begin_listening(void)
+{
+    domus_config config;
+
+    domus_config_init(&config);
+    kit = domt_kit_listening(&config, "named", "127.0.0.1:1", 3);
+    system_ = domus_testkit_system(kit);
+}
+
+static domus_peer *connect_to(const char *to)
+{
+    domus_peer *peer = domt_kit_peer(kit, to);
+
+    domt_kit_send(peer, "x");
+    domt_kit_expect(kit, peer, "x");
+    return peer;
+}
+
+static int echo(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    (void)self;
+    return domus_channel_write(stack, event->channel, event->bytes);
+}
+
+static int listen_at_2(domus_stack *stack, void *self)
+{
+    domus_endpoint at;
+
+    (void)self;
+    ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:2", &at), 0);
+    return domus_listen(stack, &at, &(domus_listen_options){.name = "own"}, NULL, NULL);
+}
+
+/* Hold which of two is closed after 2 s in silence: the connection of the listener of the
+ * configuration, or that of a listener of an actor. */
+static void hold_ends(domus_peer *named, domus_peer *own, bool named_ends, bool own_ends)
+{
+    domt_net_ok(kit, domus_testkit_advance(kit, 2 * SECOND));
+    ck_assert_int_eq(domus_peer_has_end(named), named_ends);
+    ck_assert_int_eq(domus_peer_has_end(own), own_ends);
+}
+
+START_TEST(open_connections_take_new_time_outs)
+{
+    static const domus_behaviour served = {
+        .name = "served", .kind = DOMUS_CHANNELS, .on_read = {echo, 0}};
+    static const domus_behaviour listening = {
+        .name = "listening", .kind = DOMUS_CHANNELS, .on_mount = listen_at_2, .on_read = {echo, 0}};
+    domus_channel_options none;
+
+    begin_listening();
+    ck_assert_int_eq(domus_serve(system_, "named", &served, NULL, NULL), 0);
+    (void)domt_spawn(system_, 1, &listening, NULL);
+    domt_net_ok(kit, domus_testkit_run(kit));
+    domus_peer *named = connect_to("127.0.0.1:1"), *own = connect_to("127.0.0.1:2");
+    hold_ends(named, own, false, false);
+    set_idle(600 * SECOND, SECOND); /* the listener alone */
+    hold_ends(named, own, true, false);
+    named = connect_to("127.0.0.1:1");
+    set_idle(600 * SECOND, 500 * SECOND); /* what was short is long again */
+    hold_ends(named, own, false, false);
+    set_idle(SECOND, 0);                /* the section, from which the listener differs no more */
+    hold_ends(named, own, true, false); /* an actor's listener keeps what it began with */
+    ck_assert_int_eq(domus_system_channel_options(system_, 1, &none), -ENOENT);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+START_TEST(listener_with_other_fixed_keys_is_refused)
+{
+    domus_listener_config listener[2];
+
+    begin_listening();
+    domus_config config = now();
+    listener[0] = listener[1] = config.listeners[0];
+    config.listeners = listener;
+    listener[0].backlog++;
+    listener[0].address = "127.0.0.1:3";
+    refuse(&config, -EPERM,
+           "these keys count at a start: listeners.named.address, listeners.named.backlog");
+    listener[0] = listener[1];
+    listener[1].name = "other";
+    config.listener_count = 2;
+    refuse(&config, -EPERM, "these keys count at a start: listeners");
+    config.listener_count = 1;
+    listener[0].name = "other";
+    refuse(&config, -EPERM, "these keys count at a start: listeners");
+    const domus_pool_config pool = {.name = "work"};
+    config = now();
+    config.pools = &pool;
+    config.pool_count = 1;
+    refuse(&config, -EPERM, "these keys count at a start: pools");
+    domus_testkit_free(kit);
+}
+END_TEST
+
+/* --- threads ---------------------------------------------------------------------------------- */
+
+static const domus_type look_type = {.name = "look", .size = sizeof(uint64_t)};
+
+/* Answer with what holds where the actor runs. */
+static int on_look(domus_stack *stack, void *self, const void *payload)
+{
+    uint64_t sum = (uint64_t)stack->manager->config->scheduler.timers_max << 32 |
+                   stack->manager->limits.messages_per_run_max;
+
+    (void)self, (void)payload;
+    return domus_reply(stack, &look_type, &sum);
+}
+
+static const domus_behaviour looker = {.name = "looker",
+                                       .on = (const domus_on[]){{&look_type, on_look, 0}, {0}}};
+
+static uint64_t ask(domus_address actor)
+{
+    uint64_t none = 0, answer;
+    domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
+
+    ck_assert_int_eq(domus_outside_ask(system_, actor, &look_type, &none, 20 * SECOND, &reply), 0);
+    return answer;
+}
+
+/* Actors of a thread, of a thread of their own and of a pool, and one that spins. */
+START_TEST(every_kind_of_thread_takes_a_change)
+{
+    static const domus_pool_config pool = {.name = "work", .runners = 2, .throughput = 5};
+    domus_config config = domt_config(2);
+    domus_address actors[3];
+
+    config.pools = &pool;
+    config.pool_count = 1;
+    system_ = domt_start(&config);
+    actors[0] = domt_spawn(system_, 1, &looker, NULL);
+    const domus_spawn_options detached = {.detached = true};
+    ck_assert_int_eq(domus_outside_spawn_with(system_, &looker, NULL, &detached, &actors[1]), 0);
+    const domus_spawn_options pooled = {.pool = domus_outside_pool_find(system_, "work")};
+    ck_assert_int_eq(domus_outside_spawn_with(system_, &looker, NULL, &pooled, &actors[2]), 0);
+    for (uint32_t turn = 0; turn < 50; turn++) {
+        config = now();
+        config.scheduler.timers_max = 1000 + turn;
+        config.scheduler.messages_per_run_max = 100 + turn;
+        ck_assert_int_eq(change(&config), 2);
+        for (uint32_t i = 0; i < 3; i++)
+            DOMT_WAIT_FOR(10,
+                          ask(actors[i]) == ((1000ull + turn) << 32 | (i == 2 ? 5 : 100 + turn)));
+    }
+    domt_end(system_);
+}
+END_TEST
+
+static void *change_again_and_again(void *number_)
+{
+    uint32_t number = *(uint32_t *)number_;
+
+    for (uint32_t i = 0; i < 500; i++) {
+        domus_config config = now();
+        config.scheduler.io_ratio = 1 + (i + number) % 100;
+        config.memory.interval_ns = (1 + i % 90) * MS;
+        config.stall.threshold_ns = (10 + i % 10) * SECOND;
+        config.scheduler.idle.spin_ns = i % 2 == 0 ? DOMUS_SPIN_AUTO : 5000;
+        config.channel.idle_timeout_ns = (1 + i % 9) * 100 * SECOND;
+        config.profile.level = (domus_profile_level)(i % 3);
+        (void)change(&config);
+        if (i % 8 == 0)
+            domt_pause_ns(MS);
+    }
+    return NULL;
+}
+
+/* Both threads change at the same time, and actors go on meanwhile. */
+START_TEST(thousand_changes_lose_no_message)
+{
+    domus_config config = domt_config(2);
+    uint32_t numbers[2] = {0, 50};
+    pthread_t threads[2];
+    uint64_t asked = 0;
+
+    system_ = domt_start(&config);
+    domus_address actors[2] = {domt_spawn(system_, 0, &looker, NULL),
+                               domt_spawn(system_, 1, &looker, NULL)};
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, change_again_and_again, &numbers[i]), 0);
+    for (; asked < 2000; asked++)
+        (void)ask(actors[asked % 2]);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    (void)ask(actors[0]);
+    domt_end(system_);
+}
+END_TEST
+
+/* A thread that begins has followed 0, so no change has this number. */
+START_TEST(number_of_changes_begins_again_without_the_step_being_touched)
+{
+    uint32_t orders = domi_orders_of(DOMI_STOP_DRAIN) | DOMI_ORDERS_CHANGES;
+    uint32_t next = domi_orders_with_change(orders);
+
+    ck_assert_uint_eq(next, domi_orders_of(DOMI_STOP_DRAIN) | 1);
+    ck_assert_int_eq(domi_orders_step(next), DOMI_STOP_DRAIN);
+    ck_assert(domi_orders_differ_in_change(orders, next));
+    next = domi_orders_with_step(next, DOMI_STOP_END);
+    ck_assert_int_eq(domi_orders_step(next), DOMI_STOP_END);
+    ck_assert_uint_eq(next & DOMI_ORDERS_CHANGES, 1);
+    ck_assert(next >= domi_orders_of(DOMI_STOP_END));
+}
+END_TEST
+
+DOMT_MAIN("change", 60, each_live_key_holds_on_each_thread_after_its_next_turn,
+          key_that_counts_at_a_start_is_refused_by_name,
+          wrong_value_is_refused_and_a_system_that_does_not_run_has_no_change,
+          open_connections_take_new_time_outs, listener_with_other_fixed_keys_is_refused,
+          every_kind_of_thread_takes_a_change, thousand_changes_lose_no_message,
+          number_of_changes_begins_again_without_the_step_being_touched)
