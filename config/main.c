@@ -7,6 +7,7 @@
 #include "config/main_observe.h"
 #include "config/main_options.h"
 #include "config/main_run.h"
+#include "config/tell.h"
 
 #include <domus/yaml.h>
 
@@ -64,20 +65,55 @@ static bool open_fronts(const domus_program *program, const domus_config *config
     return false;
 }
 
+/* Read the configuration, and look at all that can be looked at before anything is started. Returns
+ * whether the program may start; if so, its fronts are open. */
+static bool prepare(const struct domi_arguments *arguments, domus_yaml *yaml)
+{
+    return read_configuration(arguments, yaml) &&
+           domi_main_observe_check(arguments->program, domus_yaml_config(yaml)) &&
+           open_fronts(arguments->program, domus_yaml_config(yaml));
+}
+
+/* Answer --tell, without starting anything. Returns the exit status. */
+static int tell(const struct domi_arguments *arguments, domi_tell what, domus_yaml *yaml)
+{
+    const domus_program *program = arguments->program;
+    bool right = true;
+
+    if (what == DOMI_TELL_KEYS) {
+        domi_tell_keys(stdout, program);
+    } else if (what == DOMI_TELL_CHECK) {
+        right = prepare(arguments, yaml);
+        if (right)
+            domi_fronts_close(false);
+        domi_tell_right(stdout, program, what, right);
+    } else {
+        right = read_configuration(arguments, yaml);
+        if (right)
+            domi_tell_values(stdout, program, yaml);
+        else
+            domi_tell_right(stdout, program, what, false);
+    }
+    if (fflush(stdout) != 0 || ferror(stdout) != 0)
+        return DOMI_STATUS_FAILED;
+    return right ? DOMI_STATUS_OK : DOMI_STATUS_USAGE;
+}
+
 int domus_main(int argc, char **argv, const domus_program *program)
 {
     const struct domi_arguments arguments = {.program = program, .argc = argc, .argv = argv};
     char error[ERROR_SIZE];
     domus_yaml *yaml = NULL;
+    domi_tell what;
 
     if (make_reader(program, error, sizeof error, &yaml) != 0) {
         fprintf(stderr, "%s: %s\n", program->name, error);
         return DOMI_STATUS_FAILED;
     }
-    int status = domi_options_check(&arguments);
-    if (status < 0 && !(read_configuration(&arguments, yaml) &&
-                        domi_main_observe_check(program, domus_yaml_config(yaml)) &&
-                        open_fronts(program, domus_yaml_config(yaml))))
+    int status = domi_options_check(&arguments, &what);
+    if (status < 0 && what != DOMI_TELL_NOTHING)
+        status = tell(&arguments, what, yaml);
+    else if (status < 0 && !prepare(&arguments, yaml))
         status = DOMI_STATUS_USAGE;
     if (status < 0) {
         if (program->section != NULL)

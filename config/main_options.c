@@ -17,9 +17,10 @@
 #define MESSAGE_SIZE 256
 #define LEFT_SIZE    96  /* bytes of the left column of --help, with a NUL */
 #define NAME_MAX     31  /* bytes of the name of an option, and of what --help calls its value */
+#define TELL_CODE    255 /* getopt_long() returns this for --tell, which has no letter */
 #define OWN_FIRST    256 /* getopt_long() returns this plus the row for a program's long option */
 
-/* The options of domus itself; getopt_long() returns their letter. */
+/* The options of domus itself; getopt_long() returns their letter, or TELL_CODE. */
 static const domus_option ours[] = {
     {.name = "config",
      .letter = 'c',
@@ -29,6 +30,9 @@ static const domus_option ours[] = {
      .letter = 's',
      .argument = "KEY=VALUE",
      .help = "set one key over it, such as scheduler.ioRatio=60"},
+    {.name = "tell",
+     .argument = "WHAT",
+     .help = "print keys or values as JSON, or check them, and end (docs/config.md)"},
     {.name = "help", .letter = 'h', .help = "print this"},
     {.name = NULL},
 };
@@ -119,7 +123,7 @@ static void make_tables(struct tables *tables, const domus_option *own)
 {
     *tables = (struct tables){.letters = ":"}; /* a value that is missing gives ':' */
     for (size_t row = 0; row < OURS; row++)
-        add_option(tables, row, &ours[row], ours[row].letter);
+        add_option(tables, row, &ours[row], ours[row].letter != 0 ? ours[row].letter : TELL_CODE);
     for (size_t row = 0; own != NULL && own[row].name != NULL; row++)
         add_option(tables, OURS + row, &own[row], OWN_FIRST + (int)row);
 }
@@ -217,15 +221,31 @@ static void complain_of_option(const struct domi_arguments *arguments, int code)
         domi_options_complain(program->name, letter, "unknown option");
 }
 
-int domi_options_check(const struct domi_arguments *arguments)
+/* Find the word of --tell. Returns whether it is one; if not, that is printed. */
+static bool find_tell(const char *program, const char *word, domi_tell *ret_tell)
+{
+    for (int i = DOMI_TELL_KEYS; domi_tell_words[i] != NULL; i++) {
+        if (strcmp(domi_tell_words[i], word) != 0)
+            continue;
+        *ret_tell = (domi_tell)i;
+        return true;
+    }
+    domi_options_complain(program, word, "--tell takes keys, values or check");
+    return false;
+}
+
+int domi_options_check(const struct domi_arguments *arguments, domi_tell *ret_tell)
 {
     const domus_program *program = arguments->program;
     struct tables tables;
     int code;
 
+    *ret_tell = DOMI_TELL_NOTHING;
     make_tables(&tables, program->options);
     begin_pass();
     while ((code = next_option(&tables, arguments)) != -1) {
+        if (code == TELL_CODE && !find_tell(program->name, optarg, ret_tell))
+            return DOMI_STATUS_USAGE;
         if (code == 'h') {
             print_usage(stdout, program);
             return DOMI_STATUS_OK;

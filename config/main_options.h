@@ -6,6 +6,8 @@
 #ifndef DOMI_CONFIG_MAIN_OPTIONS_H
 #define DOMI_CONFIG_MAIN_OPTIONS_H
 
+#include "config/tell.h"
+
 #include <domus/main.h>
 #include <domus/yaml.h>
 
@@ -32,9 +34,10 @@ int domi_options_check_table(const domus_option *options, char *error, size_t er
 /* Print a line about an argument to stderr. Its bytes are escaped, because they may be anything. */
 void domi_options_complain(const char *name, const char *argument, const char *what);
 
-/* Answer --help, and find options and arguments that cannot be understood; both print. Returns -1
- * if the program may start, otherwise its exit status. */
-int domi_options_check(const struct domi_arguments *arguments);
+/* Answer --help, and find options and arguments that cannot be understood; both print. `ret_tell`
+ * gets what the last --tell asks for. Returns -1 if the program may start, otherwise its exit
+ * status. */
+int domi_options_check(const struct domi_arguments *arguments, domi_tell *ret_tell);
 
 /* Read the files into `yaml`, then the assignments and the program's options, and finish it.
  * `again` says that this is a reload, in which options with a `take` are left out.

@@ -1,0 +1,245 @@
+/* Writes keys and values as JSON; see the header. */
+#include "config/tell.h"
+
+#include "config/schema.h"
+
+#include <domus/text.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+#define PIECE_MAX   256u                /* bytes of a text that are escaped at a time */
+#define SHOWN_SIZE  (4 * PIECE_MAX + 1) /* bytes of such a piece, each with the longest escape */
+#define NUMBER_SIZE 128                 /* bytes of a number as users write it */
+
+const char *const domi_tell_words[] = {"", "keys", "values", "check", NULL};
+
+/* --- pieces of JSON --------------------------------------------------------------------------- */
+
+static void write_shown(FILE *out, const char *at)
+{
+    while (*at != '\0') {
+        size_t plain = strcspn(at, "\"\\");
+        (void)fwrite(at, 1, plain, out);
+        at += plain;
+        if (*at != '\0')
+            (void)fprintf(out, "\\%c", *at++);
+    }
+}
+
+static void write_string(FILE *out, const char *text)
+{
+    char shown[SHOWN_SIZE];
+    size_t left = strlen(text);
+
+    (void)fputc('"', out);
+    while (left > 0) {
+        size_t piece = left < PIECE_MAX ? left : PIECE_MAX;
+        (void)domus_text_escape(text, piece, shown, sizeof shown);
+        write_shown(out, shown);
+        text += piece;
+        left -= piece;
+    }
+    (void)fputc('"', out);
+}
+
+static void write_member(FILE *out, const char *name, const char *text)
+{
+    (void)fprintf(out, ", \"%s\": ", name);
+    write_string(out, text);
+}
+
+static void write_flag(FILE *out, const char *name, bool is_set)
+{
+    if (is_set)
+        (void)fprintf(out, ", \"%s\": true", name);
+}
+
+static void begin(FILE *out, const domus_program *program, domi_tell what)
+{
+    (void)fprintf(out, "{\"tell\": \"%s\"", domi_tell_words[what]);
+    write_member(out, "program", program->name);
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+static bool is_text(const domus_config_key *key)
+{
+    return key->kind >= DOMUS_CONFIG_CPUS;
+}
+
+static const char *kind_word(domus_config_kind kind)
+{
+    static const char *const words[] = {
+        [DOMUS_CONFIG_COUNT] = "count",       [DOMUS_CONFIG_PERCENT] = "percent",
+        [DOMUS_CONFIG_SHARE] = "share",       [DOMUS_CONFIG_DURATION] = "duration",
+        [DOMUS_CONFIG_SIZE] = "size",         [DOMUS_CONFIG_WORD] = "word",
+        [DOMUS_CONFIG_CPUS] = "cpus",         [DOMUS_CONFIG_NAME] = "name",
+        [DOMUS_CONFIG_ADDRESS] = "address",   [DOMUS_CONFIG_TEXT] = "text",
+        [DOMUS_CONFIG_NETWORKS] = "networks", [DOMUS_CONFIG_TEXTS] = "texts",
+    };
+
+    return words[kind];
+}
+
+/* Write a number of a key as users write it, by the key's row with its field in `number`. */
+static void write_number(FILE *out, const char *name, const domus_config_key *key, uint64_t number)
+{
+    domus_config_key row = *key;
+    char text[NUMBER_SIZE];
+
+    row.offset = 0;
+    row.size = sizeof number;
+    domus_config_key_write(&row, &number, text, sizeof text);
+    write_member(out, name, text);
+}
+
+static void write_range(FILE *out, const domus_config_key *key)
+{
+    (void)fprintf(out, ", \"minimum\": \"%" PRIu64 "\", \"maximum\": \"%" PRIu64 "\"", key->minimum,
+                  key->maximum);
+    if (is_text(key))
+        return;
+    write_number(out, "least", key, key->minimum);
+    write_number(out, "most", key, key->maximum);
+}
+
+/* Write the default. A key that inherits has none of its own. */
+static void write_default(FILE *out, const domus_config_key *key)
+{
+    if (key->inherits)
+        return;
+    if (!is_text(key))
+        write_number(out, "default", key, key->preset);
+    else if (key->preset_text != NULL)
+        write_member(out, "default", key->preset_text);
+    else if (key->list_max != 0) /* an empty list */
+        write_member(out, "default", "");
+}
+
+static void write_words(FILE *out, const domus_config_key *key)
+{
+    if (key->kind != DOMUS_CONFIG_WORD)
+        return;
+    (void)fputs(", \"words\": [", out);
+    for (size_t i = 0; key->words[i] != NULL && i <= key->maximum; i++) {
+        (void)fputs(i > 0 ? ", " : "", out);
+        write_string(out, key->words[i]);
+    }
+    (void)fputc(']', out);
+}
+
+/* Returns whether users may write 0 for a number. */
+static bool takes_zero(const domus_config_key *key)
+{
+    return !is_text(key) && (key->or_zero || key->minimum == 0) &&
+           !(key->special != NULL && key->special_number == 0);
+}
+
+static void write_flags(FILE *out, const domus_config_key *key, bool is_live)
+{
+    write_flag(out, "zero", takes_zero(key));
+    write_flag(out, "power_of_two", key->power_of_two);
+    write_flag(out, "inherits", key->inherits);
+    write_flag(out, "secret", key->secret);
+    write_flag(out, "live", is_live);
+}
+
+/* Write a key, whose path stands behind that of `section`, unless this is NULL. */
+static void write_key(FILE *out, const char *section, const domus_config_key *key, bool is_live)
+{
+    char path[DOMI_YAML_PATH_SIZE];
+
+    snprintf(path, sizeof path, "%s%s%s", section != NULL ? section : "",
+             section != NULL ? "." : "", key->path);
+    (void)fputs("{\"key\": ", out);
+    write_string(out, path);
+    write_member(out, "kind", kind_word(key->kind));
+    write_range(out, key);
+    write_default(out, key);
+    if (key->special != NULL)
+        write_member(out, "special", key->special);
+    write_words(out, key);
+    if (key->list_max != 0)
+        (void)fprintf(out, ", \"list_max\": %u", key->list_max);
+    write_flags(out, key, is_live);
+    (void)fputc('}', out);
+}
+
+/* Write the rows of a table as a member. */
+static void write_table(FILE *out, const char *name, const domus_config_key *(*get)(size_t row))
+{
+    const domus_config_key *key;
+
+    (void)fprintf(out, ",\n\"%s\": [", name);
+    for (size_t row = 0; (key = get(row)) != NULL; row++) {
+        (void)fputs(row > 0 ? ",\n" : "\n", out);
+        write_key(out, NULL, key, key->live);
+    }
+}
+
+/* Write the rows of the program's section, behind those of domus. A program that takes its section
+ * in a reload (domus_program.reload) has it live as a whole. */
+static void write_section(FILE *out, const domus_program *program)
+{
+    const domus_section *section = program->section;
+
+    for (const domus_config_key *key = section->keys; key->path != NULL; key++) {
+        (void)fputs(",\n", out);
+        write_key(out, section->name, key, program->reload != NULL);
+    }
+}
+
+void domi_tell_keys(FILE *out, const domus_program *program)
+{
+    begin(out, program, DOMI_TELL_KEYS);
+    (void)fprintf(out, ", \"listeners_max\": %d, \"pools_max\": %d", DOMUS_LISTENERS_MAX,
+                  DOMUS_POOLS_MAX);
+    if (program->section != NULL)
+        write_member(out, "section", program->section->name);
+    write_table(out, "keys", domus_config_key_get);
+    if (program->section != NULL)
+        write_section(out, program);
+    (void)fputc(']', out);
+    write_table(out, DOMI_YAML_LISTENERS, domus_config_listener_key_get);
+    (void)fputc(']', out);
+    write_table(out, DOMI_YAML_POOLS, domus_config_pool_key_get);
+    (void)fputs("]}\n", out);
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+/* The output of a walk over values. */
+struct writing {
+    FILE *out;
+    const char *before; /* what stands before the next row */
+};
+
+/* Write a row; this is a domus_config_visit. */
+static void write_shown_key(void *writing_, const domus_config_shown *shown)
+{
+    struct writing *writing = writing_;
+
+    (void)fprintf(writing->out, "%s{\"key\": ", writing->before);
+    writing->before = ",\n";
+    write_string(writing->out, shown->key);
+    write_member(writing->out, "value", shown->value);
+    write_member(writing->out, "origin", shown->origin);
+    (void)fputc('}', writing->out);
+}
+
+void domi_tell_values(FILE *out, const domus_program *program, const domus_yaml *yaml)
+{
+    struct writing writing = {.out = out, .before = "\n"};
+
+    begin(out, program, DOMI_TELL_VALUES);
+    (void)fputs(", \"right\": true, \"keys\": [", out);
+    domus_yaml_show(yaml, write_shown_key, &writing);
+    (void)fputs("]}\n", out);
+}
+
+void domi_tell_right(FILE *out, const domus_program *program, domi_tell what, bool right)
+{
+    begin(out, program, what);
+    (void)fprintf(out, ", \"right\": %s}\n", right ? "true" : "false");
+}
