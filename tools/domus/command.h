@@ -19,5 +19,6 @@ extern const command command_log;
 extern const command command_level;
 extern const command command_list;
 extern const command command_cluster;
+extern const command command_config;
 
 #endif

@@ -13,7 +13,7 @@
 
 static const command *const commands[] = {
     &command_list,  &command_top, &command_stat,  &command_actors,  &command_trace,
-    &command_flame, &command_log, &command_level, &command_cluster,
+    &command_flame, &command_log, &command_level, &command_cluster, &command_config,
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 

@@ -1,0 +1,73 @@
+/* The command `domus config`, judged by tests/system/config.py: with files, with programs that are
+ * none of ours, with one that runs, and its schema by a validator of JSON Schema. */
+#include "tests/support/suite.h"
+#include "tests/support/tree.h"
+#include "tests/system/judges.h"
+#include "tests/system/observe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define PYTHON "/usr/bin/python3"
+
+static domt_observed web;
+static domt_tree tree;
+
+/* Run a part of the judge. `modules` of Python have to be there; NULL: none. */
+static void judge(const char *part, const char *modules, const char *more)
+{
+    char command[2 * PATH_MAX];
+
+    snprintf(command, sizeof command, PYTHON " -c 'import %s' 2>/dev/null",
+             modules != NULL ? modules : "sys");
+    if (access(DOMT_BIN_DIR "/domus", X_OK) != 0 || !domt_judges_are_there(PYTHON) ||
+        system(command) != 0) { /* NOLINT(cert-env33-c): a test may use the shell */
+        printf("the program domus, python3 or %s is not here, so %s is not tried\n",
+               modules != NULL ? modules : "sys", part);
+        return;
+    }
+    snprintf(command, sizeof command,
+             "timeout -k 5 100 " PYTHON " " DOMT_SOURCE_DIR
+             "/tests/system/config.py %s " DOMT_BIN_DIR "/domus %s %s",
+             part, tree.root, more);
+    ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): as above */
+}
+
+START_TEST(verbs_read_what_programs_tell)
+{
+    domt_tree_make(&tree);
+    judge("verbs", NULL, "");
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+START_TEST(schema_takes_what_the_reader_takes)
+{
+    domt_tree_make(&tree);
+    judge("schema", "jsonschema, yaml", "");
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+static void set_registry(void)
+{
+    (void)setenv("DOMUS_REGISTRY", tree.root, 1);
+}
+
+START_TEST(a_program_that_runs_is_shown_and_compared)
+{
+    char more[64];
+
+    domt_tree_make(&tree);
+    web.site.service.prepare = set_registry;
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    snprintf(more, sizeof more, "%d %u", (int)web.site.service.pid, web.port.web);
+    judge("running", NULL, more);
+    domt_observed_stop(&web);
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+DOMT_MAIN("config", 120, verbs_read_what_programs_tell, schema_takes_what_the_reader_takes,
+          a_program_that_runs_is_shown_and_compared)

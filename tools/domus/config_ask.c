@@ -1,0 +1,314 @@
+/* Runs a program, bounded in time and bytes, and reads its answer; see the header.
+ *
+ * A file that is named by mistake may be any program. So the child ends with this process, or when
+ * its time is over, and its answer has to be that of --tell, whatever its exit status is. */
+#include "tools/domus/config_ask.h"
+
+#include "tools/domus/say.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LIMIT_MS   30000
+#define LOOK_MS    10
+#define OUTPUT_MAX (4u << 20) /* bytes of an output */
+#define NAME_SHOWN 256
+
+enum { OUT, ERR, ENDS };
+
+/* One of the two outputs of the child. */
+typedef struct ask_output {
+    int fd;     /* the reading end of its pipe; -1: it has ended */
+    char *text; /* NUL-terminated */
+    size_t size;
+} ask_output;
+
+typedef struct child {
+    const char *path;
+    pid_t pid;
+    ask_output outputs[ENDS];
+    const char *trouble; /* why there is no answer; NULL: there is one */
+} child;
+
+/* --- the program ------------------------------------------------------------------------------ */
+
+/* Write the path of domus-keys: it is beside this program, or where it was installed. Returns
+ * whether it is there. */
+static bool find_keys(char path[PATH_MAX])
+{
+    static const char *const ways[] = {"", DOMUS_TOOL_KEYS_WAY};
+    char self[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+
+    if (length <= 0)
+        return false;
+    self[length] = '\0';
+    *strrchr(self, '/') = '\0';
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        bool is_whole = ways[i][0] == '/';
+        int size = snprintf(path, PATH_MAX, "%s%s%s/domus-keys", is_whole ? "" : self,
+                            is_whole || ways[i][0] == '\0' ? "" : "/", ways[i]);
+        if (size < PATH_MAX && access(path, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Make the arguments of the child. Returns NULL without memory. */
+static const char **make_arguments(const config_question *question, const char *path)
+{
+    const char **all = calloc(2 * (question->file_count + question->set_count) + 4, sizeof *all);
+    size_t count = 0;
+
+    if (all == NULL)
+        return NULL;
+    all[count++] = path;
+    for (size_t i = 0; i < question->file_count; i++) {
+        all[count++] = "--config";
+        all[count++] = question->files[i];
+    }
+    for (size_t i = 0; i < question->set_count; i++) {
+        all[count++] = "--set";
+        all[count++] = question->sets[i];
+    }
+    all[count++] = "--tell";
+    all[count] = question->tell;
+    return all;
+}
+
+/* --- its run ---------------------------------------------------------------------------------- */
+
+/* Become the program. Its input is empty, so that it cannot wait for one. */
+static void become(const char *path, const char **arguments, const int ends[ENDS], pid_t parent)
+{
+    int null = open("/dev/null", O_RDONLY);
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent || null < 0 || dup2(null, STDIN_FILENO) < 0 ||
+        dup2(ends[OUT], STDOUT_FILENO) < 0 || dup2(ends[ERR], STDERR_FILENO) < 0)
+        _exit(127);
+    /* exec does not change the arguments, which are of another type for historical reasons */
+    (void)execvp(path, (char *const *)(uintptr_t)arguments);
+    (void)fprintf(stderr, "%s\n", strerror(errno));
+    _exit(127);
+}
+
+static void close_pair(const int pair[2])
+{
+    (void)close(pair[0]);
+    (void)close(pair[1]);
+}
+
+/* Start the child. Returns whether that was possible. */
+static bool start(child *one, const char **arguments)
+{
+    pid_t parent = getpid();
+    int out[2], err[2];
+
+    if (pipe2(out, O_CLOEXEC) != 0)
+        return false;
+    if (pipe2(err, O_CLOEXEC) != 0) {
+        close_pair(out);
+        return false;
+    }
+    one->pid = fork();
+    if (one->pid == 0)
+        become(one->path, arguments, (const int[ENDS]){out[1], err[1]}, parent);
+    if (one->pid < 0) {
+        close_pair(out);
+        close_pair(err);
+        return false;
+    }
+    (void)close(out[1]);
+    (void)close(err[1]);
+    one->outputs[OUT].fd = out[0];
+    one->outputs[ERR].fd = err[0];
+    return true;
+}
+
+/* Add bytes to an output. Returns why that is not possible, or NULL. */
+static const char *append(ask_output *output, const char *bytes, size_t size)
+{
+    if (output->size + size > OUTPUT_MAX)
+        return "it says too much";
+    char *larger = realloc(output->text, output->size + size + 1);
+    if (larger == NULL)
+        return "no memory";
+    memcpy(larger + output->size, bytes, size);
+    output->text = larger;
+    output->size += size;
+    larger[output->size] = '\0';
+    return NULL;
+}
+
+static void end_output(ask_output *output)
+{
+    (void)close(output->fd);
+    output->fd = -1;
+}
+
+/* Take what has come of an output. */
+static void take(child *one, ask_output *output)
+{
+    char bytes[65536];
+    ssize_t size = read(output->fd, bytes, sizeof bytes);
+
+    if (size > 0)
+        one->trouble = append(output, bytes, (size_t)size);
+    else if (size == 0 || errno != EINTR)
+        end_output(output);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * (int64_t)1000 + now.tv_nsec / 1000000;
+}
+
+/* Read both outputs to their ends. */
+static void read_outputs(child *one, int64_t end_ms)
+{
+    ask_output *const outputs = one->outputs;
+
+    while (one->trouble == NULL && (outputs[OUT].fd >= 0 || outputs[ERR].fd >= 0)) {
+        struct pollfd ready[ENDS] = {{.fd = outputs[OUT].fd, .events = POLLIN},
+                                     {.fd = outputs[ERR].fd, .events = POLLIN}};
+        int64_t left = end_ms - now_ms();
+        if (left <= 0) {
+            one->trouble = "it does not end, as a program does that does not know --tell";
+            return;
+        }
+        if (poll(ready, ENDS, (int)left) <= 0)
+            continue;
+        for (int i = 0; i < ENDS && one->trouble == NULL; i++) {
+            if (ready[i].revents != 0)
+                take(one, &outputs[i]);
+        }
+    }
+}
+
+/* Wait until the child has ended. One that goes on without outputs is ended. */
+static void wait_for(child *one, int64_t end_ms)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
+    int status;
+
+    while (one->trouble == NULL && waitpid(one->pid, &status, WNOHANG) == 0) {
+        if (now_ms() >= end_ms)
+            one->trouble = "it does not end";
+        else
+            (void)nanosleep(&pause, NULL);
+    }
+    if (one->trouble == NULL)
+        return;
+    (void)kill(one->pid, SIGKILL);
+    (void)waitpid(one->pid, &status, 0);
+}
+
+/* Run the child to its end. */
+static void run_child(child *one, const char **arguments)
+{
+    const int64_t end_ms = now_ms() + LIMIT_MS;
+
+    for (int i = 0; i < ENDS; i++)
+        one->outputs[i].fd = -1;
+    if (!start(one, arguments)) {
+        one->trouble = strerror(errno);
+        return;
+    }
+    read_outputs(one, end_ms);
+    wait_for(one, end_ms);
+    for (int i = 0; i < ENDS; i++) {
+        if (one->outputs[i].fd >= 0)
+            end_output(&one->outputs[i]);
+    }
+}
+
+/* --- its answer ------------------------------------------------------------------------------- */
+
+/* Say why there is no answer: the reason, or the first line of what the program says. */
+static void complain(const child *one)
+{
+    const ask_output *said = &one->outputs[ERR];
+    const char *line = said->text != NULL ? said->text : "it says nothing";
+    char name[NAME_SHOWN], shown[NAME_SHOWN];
+
+    say_name(one->path, strlen(one->path), name, sizeof name);
+    say_name(line, strcspn(line, "\n"), shown, sizeof shown);
+    if (one->trouble != NULL)
+        say_error("%s: %s", name, one->trouble);
+    else
+        say_error("%s does not answer to --tell, so it is no program of domus_main(), or one of an "
+                  "older domus: %s",
+                  name, shown);
+}
+
+/* Print what is wrong with a configuration, as the program says it. */
+static void print_faults(const child *one, bool is_own)
+{
+    const ask_output *said = &one->outputs[ERR];
+
+    if (said->text == NULL)
+        return;
+    say_text(stderr, said->text, said->size);
+    if (!is_own && strstr(said->text, "unknown key") != NULL)
+        say_error("keys of a program's own are known with -x PROGRAM");
+}
+
+/* Read the answer. Returns NULL if there is none, which is said, or if it says that the
+ * configuration is wrong. */
+static json_t *read_answer(const child *one, const config_question *question)
+{
+    const ask_output *said = &one->outputs[OUT];
+    json_t *answer = one->trouble == NULL && said->text != NULL
+                         ? json_loadb(said->text, said->size, 0, NULL)
+                         : NULL;
+    const char *tell = json_string_value(json_object_get(answer, "tell"));
+    const json_t *right = json_object_get(answer, "right");
+
+    if (tell == NULL || strcmp(tell, question->tell) != 0) {
+        complain(one);
+    } else if (json_is_false(right)) {
+        print_faults(one, question->exec != NULL);
+    } else {
+        return answer;
+    }
+    json_decref(answer);
+    return NULL;
+}
+
+json_t *config_ask(const config_question *question)
+{
+    char keys[PATH_MAX];
+    child one = {.path = question->exec};
+    json_t *answer = NULL;
+
+    if (one.path == NULL && !find_keys(keys)) {
+        say_error("the program domus-keys is not beside this one: name your program by -x");
+        return NULL;
+    }
+    if (one.path == NULL)
+        one.path = keys;
+    const char **arguments = make_arguments(question, one.path);
+    if (arguments != NULL) {
+        run_child(&one, arguments);
+        answer = read_answer(&one, question);
+    }
+    free(arguments);
+    free(one.outputs[OUT].text);
+    free(one.outputs[ERR].text);
+    return answer;
+}

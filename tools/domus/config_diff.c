@@ -1,0 +1,186 @@
+/* domus config diff: the keys that have other values in one configuration than in another, with the
+ * defaults in both, and whether a program that runs takes the new value.
+ *
+ * A listener's own value of a key of `channel` is missing where the section's holds, so it is
+ * compared with that. A value such as "auto" of a file is what the program has made of it in one
+ * that runs; if nobody has set it there, the two are equal. Secrets are hidden, so of them only is
+ * seen whether they are set. */
+#include "tools/domus/config.h"
+#include "tools/domus/config_keys.h"
+#include "tools/domus/config_values.h"
+#include "tools/domus/say.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PATH_SIZE 512
+#define CHANNEL   ".channel."
+#define ABSENT    "-" /* stands for a value of a key that is not there */
+
+/* The comparison. */
+typedef struct comparing {
+    const json_t *keys;
+    const json_t *before, *now;
+    bool is_running; /* `before` is of a program that runs */
+    json_t *rows;    /* of what differs */
+} comparing;
+
+/* Get the value of a key, or the one that holds where it is left out. */
+static config_value find_value(const json_t *rows, const char *key)
+{
+    config_value found;
+    const char *channel = strstr(key, CHANNEL);
+
+    if (config_values_find(rows, key, &found))
+        return found;
+    if (channel != NULL && strncmp(key, "listeners.", 10) == 0) {
+        char name[PATH_SIZE];
+        snprintf(name, sizeof name, "%.*s.name", (int)(channel - key), key);
+        if (config_values_find(rows, name, &found) && config_values_find(rows, channel + 1, &found))
+            return found;
+    }
+    return (config_value){key, ABSENT, ""};
+}
+
+/* Returns how a new value of a key comes into force. */
+static const char *change_of(const json_t *keys, const char *path)
+{
+    const json_t *key = config_keys_of_row(keys, path);
+
+    if (key == NULL)
+        return "unknown";
+    return config_key_has(key, "live") ? "live" : "restart";
+}
+
+/* Returns whether a program that runs has made its value of a word that a file has. */
+static bool is_made_of(const comparing *all, const config_value *before, const config_value *now)
+{
+    const json_t *key = config_keys_of_row(all->keys, now->key);
+    const char *special = key != NULL ? config_key_text(key, "special") : "";
+
+    if (special[0] == '\0' && key != NULL)
+        special = config_key_text(key, "default");
+    return all->is_running && special[0] != '\0' && strcmp(before->origin, "default") == 0 &&
+           strcmp(now->value, special) == 0;
+}
+
+static void compare(const comparing *all, const char *key)
+{
+    config_value before = find_value(all->before, key), now = find_value(all->now, key);
+
+    if (strcmp(before.value, now.value) == 0 || is_made_of(all, &before, &now))
+        return;
+    (void)json_array_append_new(
+        all->rows, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "key", key, "before", before.value,
+                             "before_origin", before.origin, "after", now.value, "after_origin",
+                             now.origin, "change", change_of(all->keys, key)));
+}
+
+static void compare_all(const comparing *all)
+{
+    config_value other;
+
+    for (size_t i = 0; i < json_array_size(all->before); i++)
+        compare(all, config_values_get(all->before, i).key);
+    for (size_t i = 0; i < json_array_size(all->now); i++) {
+        const char *key = config_values_get(all->now, i).key;
+        if (!config_values_find(all->before, key, &other))
+            compare(all, key);
+    }
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+static const char *const columns[] = {"key", "before", "after", "change"};
+static const char *const titles[] = {"KEY", "BEFORE", "AFTER", "CHANGE"};
+#define COLUMNS   4
+#define WIDTH_MAX 40
+
+static void read_cell(const json_t *row, int column, char cell[PATH_SIZE])
+{
+    const char *text = json_string_value(json_object_get(row, columns[column]));
+
+    if (text == NULL)
+        text = "";
+    say_name(text, strlen(text), cell, PATH_SIZE);
+    if (cell[0] == '\0')
+        memcpy(cell, "\"\"", 3);
+}
+
+static int width_of(const json_t *rows, int column)
+{
+    int width = (int)strlen(titles[column]);
+
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        char cell[PATH_SIZE];
+        read_cell(json_array_get(rows, i), column, cell);
+        int length = (int)strlen(cell);
+        width = length > width ? length : width;
+    }
+    return width < WIDTH_MAX ? width : WIDTH_MAX;
+}
+
+static void print_table(const json_t *rows)
+{
+    int widths[COLUMNS];
+
+    for (int i = 0; i < COLUMNS; i++) {
+        widths[i] = i + 1 < COLUMNS ? width_of(rows, i) : 0;
+        (void)printf("%-*s%s", widths[i], titles[i], i + 1 < COLUMNS ? "  " : "\n");
+    }
+    for (size_t row = 0; row < json_array_size(rows); row++) {
+        for (int i = 0; i < COLUMNS; i++) {
+            char cell[PATH_SIZE];
+            read_cell(json_array_get(rows, row), i, cell);
+            (void)printf("%-*s%s", widths[i], cell, i + 1 < COLUMNS ? "  " : "\n");
+        }
+    }
+}
+
+/* Print what differs. Returns the exit status. */
+static int print(const comparing *all, bool is_json)
+{
+    size_t count = json_array_size(all->rows);
+    int printed = 0;
+
+    if (is_json) {
+        json_t *answer = json_pack("{s:O}", "differences", all->rows);
+        printed = answer != NULL ? json_dumpf(answer, stdout, JSON_INDENT(1)) : -1;
+        (void)putchar('\n');
+        json_decref(answer);
+    } else if (count > 0) {
+        print_table(all->rows);
+    }
+    return count == 0 && printed == 0 ? STATUS_OK : STATUS_FAILED;
+}
+
+int config_diff(const config_words *given)
+{
+    bool is_running = given->count == 1;
+    json_t *keys = NULL, *before = NULL, *now = NULL;
+    int status = STATUS_FAILED;
+
+    if (!is_running && (given->all.program != NULL || given->all.endpoint != NULL))
+        return options_wrong(&given->all, "-p and -s are for one FILE, which the program that runs "
+                                          "is compared with");
+    before = is_running ? config_values_of_running(given)
+                        : config_values_of_files(given, given->words, 1);
+    if (before != NULL)
+        now = config_values_of_files(given, given->words + given->count - 1, 1);
+    if (now != NULL)
+        keys = config_keys_load(given->exec);
+    if (keys != NULL) {
+        const comparing all = {.keys = keys,
+                               .before = before,
+                               .now = now,
+                               .is_running = is_running,
+                               .rows = json_array()};
+        compare_all(&all);
+        status = print(&all, given->is_json);
+        json_decref(all.rows);
+    }
+    json_decref(keys);
+    json_decref(before);
+    json_decref(now);
+    return status;
+}

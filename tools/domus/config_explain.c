@@ -1,0 +1,383 @@
+/* domus config explain: what a key does, what values it takes, and when a new one counts. */
+#include "tools/domus/config.h"
+#include "tools/domus/config_keys.h"
+#include "tools/domus/config_texts.h"
+#include "tools/domus/key_rules.h"
+#include "tools/domus/say.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_MAX_COLUMNS 78
+#define INDENT           4
+#define BEGIN_COLUMNS    60 /* of a text that begins in a line */
+#define NEAR_MAX         8  /* keys that are named when there is none of a name */
+#define TEXT_SIZE        512
+#define SHOWN_SIZE       128
+
+static const char *const tables[] = {"keys", "listeners", "pools"};
+#define TABLES (sizeof tables / sizeof tables[0])
+
+/* A key, and the table in which it is. */
+typedef struct found {
+    const json_t *key;
+    size_t table;
+} found;
+
+/* --- its facts -------------------------------------------------------------------------------- */
+
+/* Write the name of a key as users write it. */
+static void write_name(const found *one, char name[TEXT_SIZE])
+{
+    bool is_listed = one->table != 0;
+
+    snprintf(name, TEXT_SIZE, "%s%s%s", is_listed ? tables[one->table] : "",
+             is_listed ? ".NAME." : "", config_key_text(one->key, "key"));
+}
+
+static const char *comment_of(const json_t *texts, const found *one)
+{
+    return config_texts_of(texts, one->table != 0 ? tables[one->table] : "",
+                           config_key_text(one->key, "key"));
+}
+
+static const char *type_of(const json_t *key)
+{
+    static const char *const types[][2] = {
+        {"count", "a number, such as 8"},
+        {"percent", "a percentage, such as 50 or 50%"},
+        {"share", "a percentage, such as 50%"},
+        {"duration", "a time, such as 500us (ns, us, ms, s, m, h)"},
+        {"size", "a size, such as 64KiB (B, KiB, MiB, GiB)"},
+        {"word", "a word"},
+        {"cpus", "a list of CPUs, such as 0-3,8"},
+        {"name", "a name of letters, digits, '-' and '_'"},
+        {"address", "an address, such as 127.0.0.1:7000, [::1]:7000 or unix:PATH"},
+        {"networks", "networks, such as 10.0.0.0/8, ::1 or unix, with commas"},
+        {"texts", "a list of texts, or a text with commas"},
+    };
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (strcmp(types[i][0], config_key_text(key, "kind")) == 0)
+            return types[i][1];
+    }
+    return "a text";
+}
+
+static bool is_number(const json_t *key)
+{
+    return json_object_get(key, "least") != NULL && json_object_get(key, "words") == NULL;
+}
+
+/* Add to a text that has room for TEXT_SIZE bytes. */
+static void add(char text[TEXT_SIZE], const char *before, const char *more)
+{
+    size_t used = strlen(text);
+
+    snprintf(text + used, TEXT_SIZE - used, "%s%s", used > 0 ? before : "", more);
+}
+
+static void add_range(const json_t *key, char text[TEXT_SIZE])
+{
+    char part[TEXT_SIZE];
+
+    if (json_object_get(key, "words") != NULL) {
+        const json_t *words = json_object_get(key, "words");
+        for (size_t i = 0; i < json_array_size(words); i++)
+            add(text, ", ", json_string_value(json_array_get(words, i)));
+        return;
+    }
+    if (!is_number(key)) {
+        const char *least = config_key_text(key, "minimum");
+        bool is_open = strcmp(least, "0") == 0;
+        snprintf(part, sizeof part, "%s%s%s bytes", is_open ? "up to " : least, is_open ? "" : "..",
+                 config_key_text(key, "maximum"));
+        add(text, " or ", part);
+        return;
+    }
+    if (config_key_has(key, "zero") && strcmp(config_key_text(key, "minimum"), "0") != 0)
+        add(text, " or ", "0");
+    snprintf(part, sizeof part, "%s..%s%s", config_key_text(key, "least"),
+             config_key_text(key, "most"),
+             config_key_has(key, "power_of_two") ? ", a power of two" : "");
+    add(text, " or ", part);
+}
+
+/* Write the values that a key takes; `second` is its other row, or NULL. */
+static void write_range(const json_t *key, const json_t *second, char text[TEXT_SIZE])
+{
+    text[0] = '\0';
+    add(text, "", config_key_text(key, "special"));
+    add_range(key, text);
+    if (second != NULL)
+        add_range(second, text);
+}
+
+static const char *default_of(const json_t *key)
+{
+    const char *text = json_string_value(json_object_get(key, "default"));
+
+    if (text != NULL)
+        return text[0] != '\0' ? text : "empty";
+    return config_key_has(key, "inherits") ? "the value of the section channel"
+                                           : "none: it has to be given";
+}
+
+static const char *change_of(const json_t *key)
+{
+    return config_key_has(key, "live")
+               ? "live: a program that runs takes a new value, by SIGHUP or over its port"
+               : "at a start: a new value needs a restart";
+}
+
+/* --- a key ------------------------------------------------------------------------------------ */
+
+/* Print words in lines of a bounded length. */
+static void print_wrapped(const char *text)
+{
+    size_t column = 0;
+
+    while (*text != '\0') {
+        size_t length = strcspn(text, " ");
+        if (column > 0 && column + 1 + length > LINE_MAX_COLUMNS) {
+            (void)putchar('\n');
+            column = 0;
+        }
+        (void)printf("%*s", column == 0 ? INDENT : 1, "");
+        say_text(stdout, text, length);
+        column += (column == 0 ? INDENT : 1) + length;
+        text += length;
+        text += strspn(text, " ");
+    }
+    (void)putchar('\n');
+}
+
+static void print_fact(const char *name, const char *value)
+{
+    (void)printf("%*s%-8s ", INDENT, "", name);
+    say_text(stdout, value, strlen(value));
+    (void)putchar('\n');
+}
+
+/* Print the rules of the doctor that speak of a key. That of a listener's channel is one of the
+ * section `channel`. */
+static void print_rules(const json_t *key)
+{
+    char text[TEXT_SIZE] = "";
+    const char *rule;
+
+    for (size_t at = 0; (rule = key_rules_next(config_key_text(key, "key"), &at)) != NULL;)
+        add(text, ", ", rule);
+    if (text[0] != '\0')
+        print_fact("doctor", text);
+}
+
+static void print_key(const json_t *keys, const json_t *texts, const found *one)
+{
+    const char *comment = comment_of(texts, one);
+    char text[TEXT_SIZE];
+
+    write_name(one, text);
+    say_text(stdout, text, strlen(text));
+    (void)putchar('\n');
+    if (comment[0] != '\0')
+        print_wrapped(comment);
+    print_fact("type", type_of(one->key));
+    write_range(one->key, config_keys_second(keys, one->key), text);
+    print_fact("values", text);
+    print_fact("default", default_of(one->key));
+    print_fact("change", change_of(one->key));
+    if (config_key_has(one->key, "secret"))
+        print_fact("secret", "nobody is shown it");
+    print_rules(one->key);
+}
+
+/* Returns a key as JSON: its facts, its text and its rules. */
+static json_t *json_of(const json_t *texts, const found *one)
+{
+    json_t *all = json_deep_copy(one->key), *rules = json_array();
+    const char *rule;
+    char name[TEXT_SIZE];
+
+    write_name(one, name);
+    for (size_t at = 0; (rule = key_rules_next(config_key_text(one->key, "key"), &at)) != NULL;)
+        (void)json_array_append_new(rules, json_string(rule));
+    (void)json_object_set_new(all, "key", json_string(name));
+    (void)json_object_set_new(all, "text", json_string(comment_of(texts, one)));
+    (void)json_object_set_new(all, "rules", rules);
+    return all;
+}
+
+/* Print a key in one line: its default, and how its text begins. */
+static void print_line(const json_t *texts, const found *one)
+{
+    const char *comment = comment_of(texts, one), *end = strstr(comment, ". ");
+    char text[TEXT_SIZE];
+    const char *preset = json_object_get(one->key, "default") != NULL ? default_of(one->key) : "-";
+    int length = end != NULL ? (int)(end - comment) : (int)strlen(comment);
+
+    write_name(one, text);
+    (void)printf("%-42s  %-10s  ", text, preset);
+    (void)printf("%.*s%s\n", length < BEGIN_COLUMNS ? length : BEGIN_COLUMNS, comment,
+                 length < BEGIN_COLUMNS ? "" : "...");
+}
+
+/* --- which keys ------------------------------------------------------------------------------- */
+
+/* The keys that are wanted, as a function says of each name. */
+typedef bool wanted(const char *name, const char *word);
+
+static bool is_below(const char *name, const char *word)
+{
+    size_t length = strlen(word);
+
+    return length == 0 || (strncmp(name, word, length) == 0 && name[length] == '.');
+}
+
+/* Returns whether a name ends with a word, which begins behind a dot. */
+static bool is_end(const char *name, const char *word)
+{
+    size_t length = strlen(word), size = strlen(name);
+
+    return length < size && name[size - length - 1] == '.' &&
+           strcasecmp(name + size - length, word) == 0;
+}
+
+static bool is_end_of_section(const char *name, const char *word)
+{
+    return strstr(name, ".NAME.") == NULL && is_end(name, word);
+}
+
+static bool has_part(const char *name, const char *word)
+{
+    return strcasestr(name, word) != NULL;
+}
+
+/* Call a function for each key that is wanted, each one once. Returns how many there are. */
+static size_t for_each(const json_t *keys, const char *word, wanted *is_wanted,
+                       void (*call)(void *context, const found *one), void *context)
+{
+    const char *before = "";
+    size_t count = 0;
+
+    for (size_t table = 0; table < TABLES; table++) {
+        const json_t *rows = json_object_get(keys, tables[table]);
+        for (size_t i = 0; i < json_array_size(rows); i++) {
+            const found one = {json_array_get(rows, i), table};
+            char name[TEXT_SIZE];
+            write_name(&one, name);
+            bool is_second = strcmp(before, config_key_text(one.key, "key")) == 0;
+            before = config_key_text(one.key, "key");
+            if (is_second || !is_wanted(name, word))
+                continue;
+            call(context, &one);
+            count++;
+        }
+    }
+    return count;
+}
+
+static void keep(void *kept, const found *one)
+{
+    *(found *)kept = *one;
+}
+
+static void name_near(void *names_, const found *one)
+{
+    char *names = names_, name[TEXT_SIZE];
+
+    write_name(one, name);
+    if (strlen(names) + strlen(name) < TEXT_SIZE - 8)
+        add(names, ", ", name);
+}
+
+static void print_near(const json_t *keys, const char *word)
+{
+    char names[TEXT_SIZE] = "", shown[SHOWN_SIZE];
+    const char *last = strrchr(word, '.');
+    size_t count = for_each(keys, last != NULL && last[1] != '\0' ? last + 1 : word, has_part,
+                            name_near, names);
+
+    say_name(word, strlen(word), shown, sizeof shown);
+    if (count > 0 && count <= NEAR_MAX)
+        say_error("there is no key '%s'; there is %s", shown, names);
+    else
+        say_error("there is no key '%s' (domus config explain names all)", shown);
+}
+
+/* What is printed. */
+typedef struct printing {
+    const json_t *texts;
+    json_t *list; /* of keys as JSON; NULL: they are printed as lines */
+} printing;
+
+static void print_one_of_many(void *printing_, const found *one)
+{
+    const printing *to = printing_;
+
+    if (to->list != NULL)
+        (void)json_array_append_new(to->list, json_of(to->texts, one));
+    else
+        print_line(to->texts, one);
+}
+
+/* Find the one key that a word means. Returns whether there is one. Of a key that listeners have,
+ * too, that of the section is meant. */
+static bool find_one(const json_t *keys, const char *word, found *ret_found)
+{
+    const json_t *key = config_keys_find(keys, word);
+
+    if (key == NULL)
+        return for_each(keys, word, is_end_of_section, keep, ret_found) == 1 ||
+               for_each(keys, word, is_end, keep, ret_found) == 1;
+    *ret_found = (found){key, 0};
+    for (size_t table = 1; table < TABLES; table++) {
+        if (strncmp(word, tables[table], strlen(tables[table])) == 0)
+            ret_found->table = table;
+    }
+    return true;
+}
+
+/* Explain a key, or list those of a section; "": all. Returns whether there are any. */
+static bool explain(const json_t *keys, printing *to, const char *word)
+{
+    found one;
+
+    if (word[0] == '\0' || !find_one(keys, word, &one)) {
+        if (for_each(keys, word, is_below, print_one_of_many, to) > 0)
+            return true;
+        print_near(keys, word);
+        return false;
+    }
+    if (to->list != NULL)
+        print_one_of_many(to, &one);
+    else
+        print_key(keys, to->texts, &one);
+    return true;
+}
+
+int config_explain(const config_words *given)
+{
+    json_t *keys = config_keys_load(given->exec);
+    json_t *texts = keys != NULL ? config_texts_read((const char *)config_yaml) : NULL;
+    printing to = {.texts = texts, .list = given->is_json ? json_array() : NULL};
+    bool is_right = texts != NULL;
+
+    if (texts != NULL && given->count == 0)
+        is_right = explain(keys, &to, "");
+    for (size_t i = 0; texts != NULL && i < given->count; i++) {
+        if (i > 0 && to.list == NULL)
+            (void)putchar('\n');
+        is_right = explain(keys, &to, given->words[i]) && is_right;
+    }
+    if (to.list != NULL && texts != NULL) {
+        is_right = json_dumpf(to.list, stdout, JSON_INDENT(1)) == 0 && is_right;
+        (void)putchar('\n');
+    }
+    json_decref(to.list);
+    json_decref(texts);
+    json_decref(keys);
+    return is_right ? STATUS_OK : STATUS_FAILED;
+}

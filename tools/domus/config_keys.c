@@ -1,0 +1,98 @@
+/* Finds keys in the answer of a program; see the header. */
+#include "tools/domus/config_keys.h"
+
+#include "tools/domus/config_ask.h"
+#include "tools/domus/say.h"
+
+#include <string.h>
+
+static const char *const lists[] = {"listeners", "pools"};
+#define LISTS (sizeof lists / sizeof lists[0])
+
+json_t *config_keys_load(const char *exec)
+{
+    json_t *keys = config_ask(&(config_question){.exec = exec, .tell = "keys"});
+
+    if (keys == NULL || json_is_array(json_object_get(keys, "keys")))
+        return keys;
+    say_error("the answer to --tell keys has no keys");
+    json_decref(keys);
+    return NULL;
+}
+
+const char *config_key_text(const json_t *key, const char *name)
+{
+    const char *text = json_string_value(json_object_get(key, name));
+
+    return text != NULL ? text : "";
+}
+
+bool config_key_has(const json_t *key, const char *name)
+{
+    return json_is_true(json_object_get(key, name));
+}
+
+static const json_t *find_in(const json_t *keys, const char *table, const char *path)
+{
+    const json_t *rows = json_object_get(keys, table);
+
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *key = json_array_get(rows, i);
+        if (strcmp(config_key_text(key, "key"), path) == 0)
+            return key;
+    }
+    return NULL;
+}
+
+/* Returns the list in which a path lies, and what stands behind its name; NULL: it lies in none. */
+static const char *find_list(const char *path, const char **ret_rest)
+{
+    for (size_t i = 0; i < LISTS; i++) {
+        size_t length = strlen(lists[i]);
+        if (strncmp(path, lists[i], length) != 0 || (path[length] != '.' && path[length] != '['))
+            continue;
+        *ret_rest = path + length;
+        return lists[i];
+    }
+    return NULL;
+}
+
+/* Returns what stands behind the next dot; "" without one. */
+static const char *behind_dot(const char *path)
+{
+    const char *dot = strchr(path, '.');
+
+    return dot != NULL ? dot + 1 : "";
+}
+
+const json_t *config_keys_of_row(const json_t *keys, const char *path)
+{
+    const char *rest;
+    const char *list = find_list(path, &rest);
+
+    if (list == NULL)
+        return find_in(keys, "keys", path);
+    return find_in(keys, list, behind_dot(rest + 1));
+}
+
+const json_t *config_keys_find(const json_t *keys, const char *path)
+{
+    const char *rest;
+    const char *list = find_list(path, &rest);
+    const json_t *key = list != NULL ? find_in(keys, list, behind_dot(rest)) : NULL;
+
+    return key != NULL ? key : config_keys_of_row(keys, path);
+}
+
+const json_t *config_keys_second(const json_t *keys, const json_t *key)
+{
+    const json_t *rows = json_object_get(keys, "keys");
+
+    for (size_t i = 0; i + 1 < json_array_size(rows); i++) {
+        const json_t *next = json_array_get(rows, i + 1);
+        if (json_array_get(rows, i) == key &&
+            strcmp(config_key_text(key, "key"), config_key_text(next, "key")) == 0)
+            return next;
+    }
+    return NULL;
+}

@@ -1,0 +1,301 @@
+/* Makes schemas of single values; see the header.
+ *
+ * A number is held to its range by a pattern or by bounds, so a schema refuses what is out of
+ * range, too. Its limits: a reader of YAML gives 8 for 0x8, and true for True, so a schema cannot
+ * refuse these, as the reader does. Lengths are counted in characters, and those of the reader in
+ * bytes. */
+#include "tools/domus/config_kinds.h"
+
+#include "tools/domus/config_keys.h"
+#include "tools/domus/config_pattern.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define V4_BYTE   "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+#define V4        V4_BYTE "(?:\\." V4_BYTE "){3}"
+#define H16       "[0-9A-Fa-f]{1,4}"
+#define BEFORE(n) "(?:" H16 ":){" n "}"
+#define BEHIND(n) "(?::" H16 "){" n "}"
+/* eight groups, or fewer with "::" in their place; the last two may be an address of IPv4 */
+#define V6                                                                                         \
+    "(?:" BEFORE("7") H16 "|" BEFORE("1,7") ":|" BEFORE("1,6") BEHIND("1") "|" BEFORE("1,5")       \
+        BEHIND("1,2") "|" BEFORE("1,4") BEHIND("1,3") "|" BEFORE("1,3")                            \
+            BEHIND("1,4") "|" BEFORE("1,2") BEHIND("1,5") "|" BEFORE("1")                          \
+                BEHIND("1,6") "|:" BEHIND("1,7") "|::|" BEFORE("6") V4                             \
+        "|" BEFORE("1,5") ":" V4 "|" BEFORE("1,4") BEHIND("1") ":" V4 "|" BEFORE("1,3")            \
+            BEHIND("1,2") ":" V4 "|" BEFORE("1,2") BEHIND("1,3") ":" V4 "|" BEFORE("1")            \
+                BEHIND("1,4") ":" V4 "|:" BEHIND("0,5") ":" V4 ")"
+#define PORT                                                                                       \
+    "(?:0|[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+#define ADDRESS "^(?:unix:@?[^@](?:.|\\n){0,107}|" V4 ":" PORT "|\\[" V6 "\\]:" PORT ")$"
+#define NETWORK                                                                                    \
+    "(?:unix|" V4 "(?:/(?:[12]?[0-9]|3[0-2]))?|" V6 "(?:/(?:[1-9]?[0-9]|1[01][0-9]|12[0-8]))?)"
+#define NETWORKS "^ *(?:" NETWORK "(?: *, *" NETWORK "){0,31} *)?$"
+#define CPU      "0*(?:[0-9]{1,3}|[1-7][0-9]{3}|80[0-9]{2}|81[0-8][0-9]|819[01])"
+#define CPUS     "^(?:auto|none|" CPU "(?:-" CPU ")?(?:," CPU "(?:-" CPU ")?)*)$"
+
+/* The alternatives of a schema, while it is made. */
+typedef struct choices {
+    json_t *list;
+} choices;
+
+static void add_choice(choices *to, json_t *schema)
+{
+    (void)json_array_append_new(to->list, schema);
+}
+
+static void add_type(choices *to, const char *type)
+{
+    add_choice(to, json_pack("{s:s}", "type", type));
+}
+
+static void add_pattern(choices *to, const char *pattern)
+{
+    add_choice(to, json_pack("{s:s, s:s}", "type", "string", "pattern", pattern));
+}
+
+/* Returns the schema for a value that one of the alternatives fits. */
+static json_t *end_choices(choices *from)
+{
+    json_t *schema;
+
+    if (json_array_size(from->list) == 1)
+        schema = json_incref(json_array_get(from->list, 0));
+    else
+        schema = json_pack("{s:O}", "anyOf", from->list);
+    json_decref(from->list);
+    return schema;
+}
+
+static uint64_t number_of(const json_t *key, const char *name)
+{
+    return strtoull(config_key_text(key, name), NULL, 10);
+}
+
+static json_int_t integer_of(uint64_t number)
+{
+    return number < (uint64_t)INT64_MAX ? (json_int_t)number : (json_int_t)INT64_MAX;
+}
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+static const struct kind {
+    const char *name;
+    config_unit units[8]; /* what may stand behind the digits; the last has no name */
+} kinds[] = {
+    {"count", {{"", 1}}},
+    {"percent", {{"%?", 1}}},
+    {"share", {{"%", 1}}},
+    {"duration",
+     {{"ns", 1},
+      {"us", 1000},
+      {"ms", 1000000},
+      {"s", 1000000000},
+      {"m", UINT64_C(60000000000)},
+      {"h", UINT64_C(3600000000000)}}},
+    {"size", {{"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}}},
+};
+
+static const struct kind *find_kind(const char *name)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strcmp(kinds[i].name, name) == 0)
+            return &kinds[i];
+    }
+    return NULL;
+}
+
+/* Add what a number is as a text, with its unit and with its special word. */
+static void add_number_texts(choices *to, const json_t *key, const struct kind *kind,
+                             const config_range *range)
+{
+    const char *special = config_key_text(key, "special");
+    char *pattern = NULL;
+    size_t size;
+    FILE *out = open_memstream(&pattern, &size);
+
+    if (out == NULL)
+        return;
+    (void)fprintf(out, "^(?:%s%s", special, special[0] != '\0' ? "|" : "");
+    bool is_any = config_pattern_range(out, range, kind->units);
+    (void)fputs(")$", out);
+    if (fclose(out) == 0 && (is_any || special[0] != '\0'))
+        add_pattern(to, pattern);
+    free(pattern);
+}
+
+/* Add the powers of two of a range, one by one. */
+static void add_powers(choices *to, const config_range *range)
+{
+    json_t *all = json_array();
+
+    for (uint64_t power = 1; power != 0 && power <= range->high; power *= 2) {
+        if (power >= range->low)
+            (void)json_array_append_new(all, json_integer(integer_of(power)));
+    }
+    add_choice(to, json_pack("{s:o}", "enum", all));
+}
+
+/* Add what a number is that stands without a unit. */
+static void add_bare_numbers(choices *to, const config_range *range, bool needs_unit)
+{
+    if (!needs_unit && range->is_power)
+        add_powers(to, range);
+    else if (!needs_unit)
+        add_choice(to, json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum",
+                                 integer_of(range->low > 0 ? range->low : 1), "maximum",
+                                 integer_of(range->high)));
+    if (range->takes_zero)
+        add_choice(to, json_pack("{s:i}", "const", 0));
+}
+
+static void add_numbers(choices *to, const json_t *key, const struct kind *kind)
+{
+    const config_range range = {.low = number_of(key, "minimum"),
+                                .high = number_of(key, "maximum"),
+                                .is_power = config_key_has(key, "power_of_two"),
+                                .takes_zero = config_key_has(key, "zero")};
+    bool needs_unit = kind->units[0].name[0] != '\0' && strcmp(kind->units[0].name, "%?") != 0;
+
+    add_number_texts(to, key, kind, &range);
+    add_bare_numbers(to, &range, needs_unit);
+}
+
+/* --- words and texts -------------------------------------------------------------------------- */
+
+/* Returns what a reader of YAML makes of a word, if it is not a text; NULL. */
+static json_t *plain_value(const char *word)
+{
+    char *end;
+
+    if (strcmp(word, "true") == 0 || strcmp(word, "false") == 0)
+        return json_boolean(word[0] == 't');
+    if (word[0] < '0' || word[0] > '9' || word[strspn(word, "0123456789.")] != '\0')
+        return NULL;
+    if (strchr(word, '.') == NULL)
+        return json_integer(strtoll(word, NULL, 10));
+    double number = strtod(word, &end);
+    return *end == '\0' ? json_real(number) : NULL;
+}
+
+static void add_words(choices *to, const json_t *key)
+{
+    const json_t *words = json_object_get(key, "words");
+    json_t *all = json_array();
+
+    for (size_t i = 0; i < json_array_size(words); i++) {
+        const char *word = json_string_value(json_array_get(words, i));
+        json_t *plain = word != NULL ? plain_value(word) : NULL;
+        if (plain != NULL)
+            (void)json_array_append_new(all, plain);
+        (void)json_array_append(all, json_array_get(words, i));
+    }
+    add_choice(to, json_pack("{s:o}", "enum", all));
+}
+
+/* Add texts of any form, which may look like numbers. */
+static void add_texts(choices *to, uint64_t low, uint64_t high)
+{
+    add_choice(to, json_pack("{s:[s,s,s], s:I, s:I}", "type", "string", "number", "boolean",
+                             "minLength", integer_of(low), "maxLength", integer_of(high)));
+}
+
+static void add_name(choices *to, uint64_t low, uint64_t high)
+{
+    char pattern[96];
+
+    snprintf(pattern, sizeof pattern, "^[A-Za-z0-9_-]{%" PRIu64 ",%" PRIu64 "}$", low, high);
+    add_pattern(to, pattern);
+    add_type(to, "integer");
+    add_type(to, "boolean");
+}
+
+/* Add what a list of texts is that stands as a list. */
+static void add_list_of_texts(choices *to)
+{
+    add_choice(to, json_pack("{s:s, s:{s:[s,s,s], s:s}}", "type", "array", "items", "type",
+                             "string", "number", "boolean", "pattern", "^[^,]+$"));
+}
+
+/* Add what a text is, by its kind. A value that is left out is an empty text. */
+static void add_text(choices *to, const json_t *key, const char *kind)
+{
+    uint64_t low = number_of(key, "minimum"), high = number_of(key, "maximum");
+
+    if (strcmp(kind, "cpus") == 0) {
+        add_pattern(to, CPUS);
+        add_choice(to,
+                   json_pack("{s:s, s:i, s:i}", "type", "integer", "minimum", 0, "maximum", 8191));
+    } else if (strcmp(kind, "address") == 0) {
+        add_pattern(to, ADDRESS);
+    } else if (strcmp(kind, "networks") == 0) {
+        add_pattern(to, NETWORKS);
+    } else if (strcmp(kind, "name") == 0) {
+        add_name(to, low, high);
+    } else {
+        add_texts(to, low, high);
+    }
+    if (strcmp(kind, "texts") == 0)
+        add_list_of_texts(to);
+    if (low == 0)
+        add_type(to, "null");
+}
+
+/* --- all kinds -------------------------------------------------------------------------------- */
+
+static void add_row(choices *to, const json_t *key)
+{
+    const char *name = config_key_text(key, "kind");
+    const struct kind *kind = find_kind(name);
+
+    if (kind != NULL)
+        add_numbers(to, key, kind);
+    else if (strcmp(name, "word") == 0)
+        add_words(to, key);
+    else
+        add_text(to, key, name);
+}
+
+json_t *config_kinds_schema(const json_t *key, const json_t *second)
+{
+    choices all = {.list = json_array()};
+    json_int_t most = json_integer_value(json_object_get(key, "list_max"));
+
+    add_row(&all, key);
+    if (second != NULL)
+        add_row(&all, second);
+    json_t *schema = end_choices(&all);
+    if (most == 0)
+        return schema;
+    return json_pack("{s:s, s:I, s:o}", "type", "array", "maxItems", most, "items", schema);
+}
+
+/* Returns a default that is written with commas as a list. */
+static json_t *list_of(const char *text)
+{
+    json_t *list = json_array();
+
+    while (*text != '\0') {
+        size_t length = strcspn(text, ",");
+        (void)json_array_append_new(list, json_stringn(text, length));
+        text += length + (text[length] == ',');
+    }
+    return list;
+}
+
+json_t *config_kinds_default(const json_t *key)
+{
+    const char *text = json_string_value(json_object_get(key, "default"));
+    const struct kind *kind = find_kind(config_key_text(key, "kind"));
+
+    if (text == NULL)
+        return NULL;
+    if (json_object_get(key, "list_max") != NULL)
+        return list_of(text);
+    json_t *plain =
+        kind != NULL || json_object_get(key, "words") != NULL ? plain_value(text) : NULL;
+    return plain != NULL ? plain : json_string(text);
+}

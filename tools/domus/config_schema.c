@@ -1,0 +1,168 @@
+/* domus config schema: JSON Schema of a program's configuration, for editors and validators.
+ *
+ * It is of draft 7, which most editors know, and it has no word that later drafts read in another
+ * way. Each section is an object that refuses unknown keys. */
+#include "tools/domus/config.h"
+#include "tools/domus/config_keys.h"
+#include "tools/domus/config_kinds.h"
+#include "tools/domus/config_texts.h"
+#include "tools/domus/say.h"
+
+#include <jansson.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define DRAFT     "http://json-schema.org/draft-07/schema#"
+#define PATH_SIZE 256
+
+/* The schema that is made. */
+typedef struct making {
+    const json_t *keys;
+    json_t *texts;
+    json_t *root;
+} making;
+
+static json_t *new_section(const char *text)
+{
+    json_t *section =
+        json_pack("{s:s, s:b, s:{}}", "type", "object", "additionalProperties", 0, "properties");
+
+    if (text[0] != '\0')
+        (void)json_object_set_new(section, "description", json_string(text));
+    return section;
+}
+
+/* Returns the section `name` within a section, which is made if it is not there. */
+static json_t *enter(const making *all, json_t *section, const char *list, const char *path,
+                     size_t length)
+{
+    char whole[PATH_SIZE];
+    json_t *properties = json_object_get(section, "properties");
+
+    snprintf(whole, sizeof whole, "%.*s", (int)length, path);
+    const char *dot = strrchr(whole, '.');
+    const char *name = dot != NULL ? dot + 1 : whole;
+    if (json_object_get(properties, name) == NULL)
+        (void)json_object_set_new(properties, name,
+                                  new_section(config_texts_of(all->texts, list, whole)));
+    return json_object_get(properties, name);
+}
+
+/* Let a section have a key that may not be left out. */
+static void demand(json_t *section, const char *name)
+{
+    json_t *all = json_object_get(section, "required");
+
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        if (strcmp(json_string_value(json_array_get(all, i)), name) == 0)
+            return;
+    }
+    if (all == NULL)
+        (void)json_object_set_new(section, "required", all = json_array());
+    (void)json_array_append_new(all, json_string(name));
+}
+
+/* Returns whether users have to give a key. */
+static bool is_demanded(const json_t *key)
+{
+    return json_object_get(key, "default") == NULL && !config_key_has(key, "inherits");
+}
+
+/* Describe a key: what it does, and when a new value of it counts. */
+static void describe(const making *all, const char *list, const json_t *key, json_t *schema)
+{
+    const char *text = config_texts_of(all->texts, list, config_key_text(key, "key"));
+    json_t *preset = config_kinds_default(key);
+
+    (void)json_object_set_new(
+        schema, "description",
+        json_sprintf("%s%s%s", text, text[0] != '\0' ? " " : "",
+                     config_key_has(key, "live") ? "(live)" : "(counts at a start)"));
+    if (preset != NULL)
+        (void)json_object_set_new(schema, "default", preset);
+}
+
+/* Add a key at its place below `section`. */
+static void add_key(const making *all, json_t *section, const char *list, const json_t *key)
+{
+    const char *path = config_key_text(key, "key"), *name = path, *dot;
+    json_t *schema = config_kinds_schema(key, config_keys_second(all->keys, key));
+
+    for (; (dot = strchr(name, '.')) != NULL; name = dot + 1) {
+        json_t *within = enter(all, section, list, path, (size_t)(dot - path));
+        if (is_demanded(key)) {
+            char part[PATH_SIZE];
+            snprintf(part, sizeof part, "%.*s", (int)(dot - name), name);
+            demand(section, part);
+        }
+        section = within;
+    }
+    if (is_demanded(key))
+        demand(section, name);
+    describe(all, list, key, schema);
+    /* the second row of a key comes after the first, which has both */
+    if (json_object_get(json_object_get(section, "properties"), name) == NULL)
+        (void)json_object_set(json_object_get(section, "properties"), name, schema);
+    json_decref(schema);
+}
+
+static void add_keys(const making *all, json_t *section, const char *table, const char *list)
+{
+    const json_t *rows = json_object_get(all->keys, table);
+
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        add_key(all, section, list, json_array_get(rows, i));
+}
+
+/* Add a list whose elements have the keys of a table. */
+static void add_list(const making *all, const char *list, const char *most)
+{
+    json_t *element = new_section("");
+    const json_t *bound = json_object_get(all->keys, most);
+
+    add_keys(all, element, list, list);
+    (void)json_object_set_new(json_object_get(all->root, "properties"), list,
+                              json_pack("{s:s, s:s, s:I, s:o}", "type", "array", "description",
+                                        config_texts_of(all->texts, "", list), "maxItems",
+                                        (json_int_t)json_integer_value(bound), "items", element));
+}
+
+/* Make the schema of all keys. An empty file is right if no key has to be given. */
+static void make(making *all)
+{
+    const char *program = config_key_text(all->keys, "program");
+
+    all->root = new_section("");
+    (void)json_object_set_new(all->root, "$schema", json_string(DRAFT));
+    (void)json_object_set_new(
+        all->root, "title",
+        json_sprintf("The configuration of %s, as domus " DOMUS_TOOL_VERSION " reads it", program));
+    add_keys(all, all->root, "keys", "");
+    add_list(all, "listeners", "listeners_max");
+    add_list(all, "pools", "pools_max");
+    if (json_object_get(all->root, "required") == NULL)
+        (void)json_object_set_new(all->root, "type", json_pack("[s,s]", "object", "null"));
+}
+
+int config_schema(const config_words *given)
+{
+    json_t *keys = config_keys_load(given->exec);
+    making all = {.keys = keys};
+    int status = STATUS_FAILED;
+
+    if (keys == NULL)
+        return STATUS_FAILED;
+    all.texts = config_texts_read((const char *)config_yaml);
+    if (all.texts != NULL) {
+        make(&all);
+        status = json_dumpf(all.root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0
+                     ? STATUS_OK
+                     : STATUS_FAILED;
+        (void)putchar('\n');
+    }
+    json_decref(all.root);
+    json_decref(all.texts);
+    json_decref(keys);
+    return status;
+}

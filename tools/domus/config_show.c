@@ -1,0 +1,106 @@
+/* domus config show: the values that hold, and where each stands; and domus config check. */
+#include "tools/domus/config.h"
+#include "tools/domus/config_ask.h"
+#include "tools/domus/config_values.h"
+#include "tools/domus/say.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_SIZE 17000 /* bytes of a value with its escapes */
+
+/* --- show ------------------------------------------------------------------------------------- */
+
+static bool is_shown(const config_words *given, const config_value *one)
+{
+    return !given->is_changed || strcmp(one->origin, "default") != 0;
+}
+
+/* Print a text; an empty one as "". Returns its width. */
+static int print_text(const char *text)
+{
+    static char shown[TEXT_SIZE];
+
+    say_name(text, strlen(text), shown, sizeof shown);
+    return printf("%s", shown[0] != '\0' ? shown : "\"\"");
+}
+
+/* Print a text, with blanks behind it up to `width`, and two more. */
+static void print_column(const char *text, int width)
+{
+    int printed = print_text(text);
+
+    (void)printf("%*s", (printed < width ? width - printed : 0) + 2, "");
+}
+
+static void print_rows(const config_words *given, const json_t *rows)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        config_value one = config_values_get(rows, i);
+        if (!is_shown(given, &one))
+            continue;
+        print_column(one.key, 36);
+        print_column(one.value, 16);
+        (void)print_text(one.origin);
+        (void)putchar('\n');
+    }
+}
+
+/* Print the rows as JSON, in the form of /config. Returns whether there was memory for it. */
+static bool print_json(const config_words *given, const json_t *rows)
+{
+    json_t *all = json_array();
+
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        config_value one = config_values_get(rows, i);
+        if (is_shown(given, &one))
+            (void)json_array_append_new(all, json_pack("{s:s, s:s, s:s}", "key", one.key, "value",
+                                                       one.value, "origin", one.origin));
+    }
+    json_t *answer = json_pack("{s:o}", "keys", all);
+    bool is_printed = answer != NULL && json_dumpf(answer, stdout, JSON_INDENT(1)) == 0;
+    (void)putchar('\n');
+    json_decref(answer);
+    return is_printed;
+}
+
+int config_show(const config_words *given)
+{
+    bool is_of_files = given->count > 0 || given->exec != NULL || given->set_count > 0;
+    bool is_running = given->all.program != NULL || given->all.endpoint != NULL;
+    int status = STATUS_OK;
+
+    if (is_of_files && is_running)
+        return options_wrong(&given->all, "-p and -s name a program that runs, which has read its "
+                                          "files: they go without FILE, -x and --set");
+    json_t *rows = is_of_files ? config_values_of_files(given, given->words, given->count)
+                               : config_values_of_running(given);
+    if (rows == NULL)
+        return STATUS_FAILED;
+    if (!given->is_json)
+        print_rows(given, rows);
+    else if (!print_json(given, rows))
+        status = STATUS_FAILED;
+    json_decref(rows);
+    return status;
+}
+
+/* --- check ------------------------------------------------------------------------------------ */
+
+/* A program that is named looks at all that it looks at before it starts, certificates among it.
+ * Without one, only the reader of the library looks at the files. */
+int config_check(const config_words *given)
+{
+    const config_question question = {.exec = given->exec,
+                                      .tell = given->exec != NULL ? "check" : "values",
+                                      .files = given->words,
+                                      .file_count = given->count,
+                                      .sets = given->sets,
+                                      .set_count = given->set_count};
+    json_t *answer = config_ask(&question);
+
+    if (answer == NULL)
+        return STATUS_FAILED;
+    json_decref(answer);
+    return STATUS_OK;
+}

@@ -1,0 +1,164 @@
+/* Reads the comments of config/domus.yaml; see the header.
+ *
+ * This is no reader of YAML: it knows the form of that one file, line by line. A comment above a
+ * key is the text of the key, and of the keys that follow in the next lines without a comment of
+ * their own, as `sendBuffer` and `receiveBuffer` have one. The mark behind a value says whether the
+ * key is live, which the table of keys says, too. The keys of a pool stand in a comment, with their
+ * texts behind them. */
+#include "tools/domus/config_texts.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEPTH_MAX 8
+#define PATH_SIZE 256
+#define TEXT_SIZE 4096
+#define LINE_SIZE 256
+
+/* The reading of a file. */
+typedef struct reading {
+    json_t *texts;
+    char path[PATH_SIZE];    /* of the last key */
+    size_t ends[DEPTH_MAX];  /* where its parts end, by their depth */
+    char pending[TEXT_SIZE]; /* the comment above the next key */
+    char last[TEXT_SIZE];    /* the text of the last key */
+    size_t last_indent;      /* of a key whose text goes on; SIZE_MAX: of none */
+    bool is_pool;            /* the keys of a pool follow, in comments */
+    bool is_list;            /* the keys are those of an element of a list */
+} reading;
+
+/* Copy a line without its end. Returns where the next one begins. */
+static const char *take_line(const char *at, char line[LINE_SIZE])
+{
+    size_t length = strcspn(at, "\n");
+
+    snprintf(line, LINE_SIZE, "%.*s", (int)length, at);
+    return at + length + (at[length] == '\n');
+}
+
+/* Returns the length of the key at a text; 0: there is none. */
+static size_t key_length(const char *text)
+{
+    size_t length = 0;
+
+    while (isalnum((unsigned char)text[length]))
+        length++;
+    return text[length] == ':' && (text[length + 1] == ' ' || text[length + 1] == '\0') ? length
+                                                                                        : 0;
+}
+
+/* Add a piece of a comment. */
+static void add_piece(char text[TEXT_SIZE], const char *piece)
+{
+    size_t used = strlen(text);
+
+    snprintf(text + used, TEXT_SIZE - used, "%s%s", used > 0 ? " " : "", piece);
+}
+
+/* Returns the comment behind a value, if it is more than the mark of a live key; else "". */
+static const char *comment_behind(const char *value)
+{
+    const char *comment = strstr(value, " # ");
+
+    if (comment == NULL || strcmp(comment, " # live") == 0 || strcmp(comment, " # restart") == 0)
+        return "";
+    return comment + strlen(" # ");
+}
+
+/* Move to the path of a key that is indented so far. The keys of an element are indented once more
+ * than those of a section. */
+static void move_to(reading *at, size_t indent, const char *name, size_t length)
+{
+    size_t depth = indent / 2 - (indent >= 4 && at->is_list ? 1 : 0);
+
+    depth = depth < DEPTH_MAX ? depth : DEPTH_MAX - 1;
+    size_t used = depth > 0 ? at->ends[depth - 1] : 0;
+
+    snprintf(at->path + used, PATH_SIZE - used, "%s%.*s", used > 0 ? "." : "", (int)length, name);
+    at->ends[depth] = strlen(at->path);
+    if (depth == 0) {
+        at->is_pool = strcmp(at->path, "pools") == 0;
+        at->is_list = at->is_pool || strcmp(at->path, "listeners") == 0;
+    }
+}
+
+/* Take a key with what stands above and behind it. */
+static void take_key(reading *at, size_t indent, const char *name, size_t length)
+{
+    const char *value = name + length + 1;
+    const char *behind = comment_behind(value);
+    bool is_section = value[0] == '\0';
+
+    move_to(at, indent, name, length);
+    if (behind[0] != '\0')
+        add_piece(at->pending, behind);
+    if (at->pending[0] != '\0')
+        memcpy(at->last, at->pending, TEXT_SIZE);
+    else if (at->last_indent != indent)
+        at->last[0] = '\0';
+    if (at->last[0] != '\0')
+        (void)json_object_set_new(at->texts, at->path, json_string(at->last));
+    at->pending[0] = '\0';
+    at->last_indent = is_section || behind[0] != '\0' ? SIZE_MAX : indent;
+}
+
+/* Take a line in which a key may stand. Returns whether one does. */
+static bool take_key_line(reading *at, const char *line)
+{
+    size_t indent = strspn(line, " ");
+    size_t dash = strncmp(line + indent, "- ", 2) == 0 ? 2 : 0;
+    size_t length = key_length(line + indent + dash);
+
+    if (length > 0)
+        take_key(at, indent + dash, line + indent + dash, length);
+    return length > 0;
+}
+
+static void take_comment(reading *at, const char *comment)
+{
+    char line[LINE_SIZE + 2];
+
+    snprintf(line, sizeof line, "  %s", comment);
+    bool is_key = isspace((unsigned char)comment[0]) || strncmp(comment, "- ", 2) == 0;
+    if (at->is_pool && is_key) { /* its text stands behind it */
+        at->pending[0] = '\0';
+        if (take_key_line(at, line))
+            return;
+    }
+    add_piece(at->pending, comment);
+    at->last_indent = SIZE_MAX;
+}
+
+json_t *config_texts_read(const char *yaml)
+{
+    reading at = {.texts = json_object(), .last_indent = SIZE_MAX};
+    char line[LINE_SIZE];
+
+    if (at.texts == NULL)
+        return NULL;
+    while (*yaml != '\0') {
+        yaml = take_line(yaml, line);
+        const char *text = line + strspn(line, " ");
+        if (strncmp(text, "# ", 2) == 0) {
+            take_comment(&at, text + 2);
+        } else if (!take_key_line(&at, line)) {
+            at.pending[0] = '\0';
+            at.last_indent = SIZE_MAX;
+        }
+    }
+    return at.texts;
+}
+
+const char *config_texts_of(const json_t *texts, const char *list, const char *key)
+{
+    char path[PATH_SIZE];
+
+    snprintf(path, sizeof path, "%s%s%s", list, list[0] != '\0' ? "." : "", key);
+    const char *text = json_string_value(json_object_get(texts, path));
+    if (text == NULL && list[0] != '\0' && strncmp(key, "channel.", 8) == 0)
+        text = json_string_value(json_object_get(texts, key));
+    return text != NULL ? text : "";
+}

@@ -1,0 +1,80 @@
+/* Gets the values of a configuration; see the header. */
+#include "tools/domus/config_values.h"
+
+#include "tools/domus/config_ask.h"
+#include "tools/domus/say.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ANSWER_MS 10000L
+
+/* Take the rows out of an answer, which ends with this. Returns NULL if it has none. */
+static json_t *take_rows(json_t *answer)
+{
+    json_t *rows = json_object_get(answer, "keys");
+
+    rows = json_is_array(rows) ? json_incref(rows) : NULL;
+    json_decref(answer);
+    return rows;
+}
+
+json_t *config_values_of_files(const config_words *given, char *const *files, size_t count)
+{
+    const config_question question = {.exec = given->exec,
+                                      .tell = "values",
+                                      .files = files,
+                                      .file_count = count,
+                                      .sets = given->sets,
+                                      .set_count = given->set_count};
+    json_t *answer = config_ask(&question);
+    json_t *rows = take_rows(answer);
+
+    if (answer != NULL && rows == NULL)
+        say_error("the answer to --tell values has no keys");
+    return rows;
+}
+
+json_t *config_values_of_running(const config_words *given)
+{
+    char endpoint[256];
+    json_t *rows = NULL;
+    port_text text;
+    port at;
+
+    if (options_open(&given->all, &at) && port_get(&at, "/config", ANSWER_MS, &text)) {
+        rows = take_rows(json_loadb(text.at, text.size, 0, NULL));
+        free(text.at);
+        say_name(at.endpoint, strlen(at.endpoint), endpoint, sizeof endpoint);
+        if (rows == NULL)
+            say_error("%s: its configuration is not to be read", endpoint);
+    } else if (at.status != 0 || at.error[0] != '\0') {
+        say_error("%s", at.error);
+    }
+    port_close(&at);
+    return rows;
+}
+
+static const char *text_of(const json_t *row, const char *name)
+{
+    const char *text = json_string_value(json_object_get(row, name));
+
+    return text != NULL ? text : "";
+}
+
+config_value config_values_get(const json_t *rows, size_t row)
+{
+    const json_t *one = json_array_get(rows, row);
+
+    return (config_value){text_of(one, "key"), text_of(one, "value"), text_of(one, "origin")};
+}
+
+bool config_values_find(const json_t *rows, const char *key, config_value *ret_value)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        *ret_value = config_values_get(rows, i);
+        if (strcmp(ret_value->key, key) == 0)
+            return true;
+    }
+    return false;
+}
