@@ -1,5 +1,5 @@
-/* What a program tells of its keys for --tell: facts and values as JSON, for the command `domus
- * config` and for editors.
+/* Answers to --tell: facts and values of a program's keys as JSON, for the command `domus config`
+ * and for editors.
  *
  * The facts come from the tables of keys, so there is no second text of a range or a default. Each
  * answer is one object. Its members only grow, and "tell" says which answer it is. A

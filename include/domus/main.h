@@ -91,8 +91,8 @@ typedef struct domus_program {
     const domus_cluster_member *cluster;
 } domus_program;
 
-/* Read options (--config FILE, --set KEY=VALUE, --help, and the program's own), start a system,
- * call program->start, and wait for signals:
+/* Read options (--config FILE, --set KEY=VALUE, --tell WHAT, --help, and the program's own), start
+ * a system, call program->start, and wait for signals:
  *
  * - SIGTERM and SIGINT stop the system (shutdown.drainTimeout), print the profile (unless
  *   profile.atExit is false), and the call returns. Another such signal within a second counts as
@@ -128,6 +128,10 @@ typedef struct domus_program {
  * processes inherit that. If even so there are too few for channel.maxConnections (besides those
  * that threads, listeners with their backlogs, detached actors and 64 others may need), it warns
  * with both figures, and only so many connections are accepted as there is room for.
+ *
+ * With --tell nothing is started, and JSON goes to stdout: `keys` prints what the program knows of
+ * its keys, `values` what files and options give, with origins and without secrets, and `check`
+ * whether it would start with them (docs/config.md); errors go to stderr, and the status is 0 or 2.
  *
  * For each served listener one line `listening NAME ADDRESS:PORT` goes to stdout, and for the port
  * of `observe` one with the name "observe".

@@ -11,7 +11,7 @@ _domus_programs() {
 
 _domus() {
     local word=${COMP_WORDS[COMP_CWORD]} before='' command=${COMP_WORDS[1]-}
-    local commands='list top stat actors trace flame log level cluster'
+    local commands='list top stat actors trace flame log level cluster config'
     local options='-h --help' words=''
 
     COMPREPLY=()
@@ -30,6 +30,10 @@ _domus() {
     flame) options+=' -d --duration -o --output --hz' ;;
     log) options+=' -l --level -f --follow --set-level' ;;
     cluster) options+=' -j --json -n --limit' ;;
+    config)
+        words='check show diff explain schema'
+        options+=' -x --exec --set -c --changed -j --json'
+        ;;
     level) words='off counters histograms spans' ;;
     *) return ;;
     esac
@@ -48,7 +52,8 @@ _domus() {
         ;;
     'actors --state') words='created mounting waiting ready scheduled running' options='' ;;
     'log -l' | 'log --level' | 'log --set-level') words='error warning info' options='' ;;
-    'trace -o' | 'trace --output' | 'flame -o' | 'flame --output')
+    'trace -o' | 'trace --output' | 'flame -o' | 'flame --output' | 'config -x' | 'config --exec' | \
+        'config check' | 'config show' | 'config diff')
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         compopt -o filenames 2>/dev/null
         return
@@ -57,7 +62,7 @@ _domus() {
         words='500ms 1s 2s 10s' options=''
         [ "$command" = top ] || words='1s 2s 10s 60s'
         ;;
-    *' -s' | *' --socket' | 'top -n' | 'top --iterations' | 'top --filter' | 'actors -b' | \
+    *' -s' | *' --socket' | 'config --set' | 'config explain' | 'top -n' | 'top --iterations' | 'top --filter' | 'actors -b' | \
         'actors --behaviour' | 'actors -n' | 'actors --limit' | 'cluster -n' | \
         'cluster --limit' | 'flame --hz') return ;;
     esac

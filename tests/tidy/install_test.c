@@ -101,6 +101,7 @@ START_TEST(installed_tree_is_whole_and_names_no_path_of_the_build)
     }
     if (access(DOMT_BIN_DIR "/domus", X_OK) == 0) {
         MUST_RUN("moved/bin/domus --version | grep -F 'domus " MINOR ".'");
+        MUST_RUN("moved/bin/domus config check moved/share/doc/domus/domus.yaml");
         MUST_RUN("diff -r moved/share/man/man1 '" DOMT_SOURCE_DIR "/packaging/man'");
         MUST_RUN("bash -c '. moved/share/bash-completion/completions/domus && complete -p domus'");
     }

@@ -5,8 +5,8 @@
  *
  * Tests and benches may include anything, examples only what is installed, and those that are
  * folders their own files. Programs of tools/ look at others from outside, so they include nothing
- * of this tree but their own files. Some foreign headers belong to one layer: with them the layer's
- * business would move elsewhere. */
+ * of this tree but their own files, and what is installed. Some foreign headers belong to one
+ * layer: with them the layer's business would move elsewhere. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 

@@ -307,7 +307,7 @@ static void print_near(const json_t *keys, const char *word)
         say_error("there is no key '%s' (domus config explain names all)", shown);
 }
 
-/* What is printed. */
+/* The output of a list of keys. */
 typedef struct printing {
     const json_t *texts;
     json_t *list; /* of keys as JSON; NULL: they are printed as lines */
@@ -323,8 +323,8 @@ static void print_one_of_many(void *printing_, const found *one)
         print_line(to->texts, one);
 }
 
-/* Find the one key that a word means. Returns whether there is one. Of a key that listeners have,
- * too, that of the section is meant. */
+/* Find the one key that a word means. Returns whether there is one. If listeners have the key, too,
+ * that of the section is meant. */
 static bool find_one(const json_t *keys, const char *word, found *ret_found)
 {
     const json_t *key = config_keys_find(keys, word);

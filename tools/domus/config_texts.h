@@ -1,4 +1,4 @@
-/* What keys do, by the comments of config/domus.yaml, which is built into this program. */
+/* Texts about keys: the comments of config/domus.yaml, which is built into this program. */
 #ifndef DOMUS_TOOL_CONFIG_TEXTS_H
 #define DOMUS_TOOL_CONFIG_TEXTS_H
 
