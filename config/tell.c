@@ -82,6 +82,11 @@ static const char *kind_word(domus_config_kind kind)
     return words[kind];
 }
 
+static bool has_word_for_zero(const domus_config_key *key)
+{
+    return key->special != NULL && key->special_number == 0;
+}
+
 /* Write a number of a key as users write it, by the key's row with its field in `number`. */
 static void write_number(FILE *out, const char *name, const domus_config_key *key, uint64_t number)
 {
@@ -94,14 +99,20 @@ static void write_number(FILE *out, const char *name, const domus_config_key *ke
     write_member(out, name, text);
 }
 
+/* Write the bounds of a key. If a word stands for 0, nobody writes 0. */
 static void write_range(FILE *out, const domus_config_key *key)
 {
-    (void)fprintf(out, ", \"minimum\": \"%" PRIu64 "\", \"maximum\": \"%" PRIu64 "\"", key->minimum,
-                  key->maximum);
+    domus_config_key row = *key;
+
+    row.special = NULL;
+    if (row.minimum == 0 && has_word_for_zero(key))
+        row.minimum = 1;
+    (void)fprintf(out, ", \"minimum\": \"%" PRIu64 "\", \"maximum\": \"%" PRIu64 "\"", row.minimum,
+                  row.maximum);
     if (is_text(key))
         return;
-    write_number(out, "least", key, key->minimum);
-    write_number(out, "most", key, key->maximum);
+    write_number(out, "least", &row, row.minimum);
+    write_number(out, "most", &row, row.maximum);
 }
 
 /* Write the default. A key that inherits has none of its own. */
@@ -132,8 +143,7 @@ static void write_words(FILE *out, const domus_config_key *key)
 /* Returns whether users may write 0 for a number. */
 static bool takes_zero(const domus_config_key *key)
 {
-    return !is_text(key) && (key->or_zero || key->minimum == 0) &&
-           !(key->special != NULL && key->special_number == 0);
+    return !is_text(key) && (key->or_zero || key->minimum == 0) && !has_word_for_zero(key);
 }
 
 static void write_flags(FILE *out, const domus_config_key *key, bool is_live)

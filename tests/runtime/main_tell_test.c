@@ -12,7 +12,7 @@
 
 typedef struct settings {
     uint64_t timeout_ns;
-    uint32_t words;
+    uint32_t words, workers;
     uint32_t room_count;
     char rooms[4][16];
     char password[32];
@@ -27,6 +27,7 @@ static const domus_config_key keys[] = {
     {DOMUS_KEY("timeout", DURATION, settings, timeout_ns, 1000, UINT64_MAX - 1, 2000),
      .or_zero = true},
     {DOMUS_KEY_WORD("deep.words", settings, words, word_list, 1)},
+    {DOMUS_KEY("workers", COUNT, settings, workers, 0, 9, 0), .special = "auto"},
     {DOMUS_KEY_TEXTS("rooms", NAME, settings, rooms, room_count, "lobby,garden")},
     {DOMUS_KEY_TEXT("password", TEXT, settings, password, 0, "")},
     {DOMUS_KEY_TEXT("needed", NAME, settings, needed, 1, NULL)},
@@ -86,6 +87,8 @@ START_TEST(keys_are_told_with_their_facts)
         "{\"key\": \"chat.deep.words\", \"kind\": \"word\", \"minimum\": \"0\", \"maximum\": "
         "\"1\", \"least\": \"some\", \"most\": \"\\\"odd\\\\\\\\\\\"\", \"default\": "
         "\"\\\"odd\\\\\\\\\\\"\", \"words\": [\"some\", \"\\\"odd\\\\\\\\\\\"\"], \"zero\": true}",
+        "{\"key\": \"chat.workers\", \"kind\": \"count\", \"minimum\": \"1\", \"maximum\": \"9\", "
+        "\"least\": \"1\", \"most\": \"9\", \"default\": \"auto\", \"special\": \"auto\"}",
         "{\"key\": \"chat.rooms\", \"kind\": \"name\", \"minimum\": \"1\", \"maximum\": \"15\", "
         "\"default\": \"lobby,garden\", \"list_max\": 4}",
         "{\"key\": \"chat.needed\", \"kind\": \"name\", \"minimum\": \"1\", \"maximum\": \"15\"}",
