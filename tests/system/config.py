@@ -245,6 +245,34 @@ def strangers():
     assert run("show", "-x", path) == ("", "")
 
 
+def patterns():
+    """Numbers of ranges that no key has, up to the greatest of 64 bits, as a program tells them."""
+    import random
+    units = {"count": [("", 1)], "duration": [("ns", 1), ("us", 10**3), ("ms", 10**6), ("s", 10**9), ("m", 6 * 10**10), ("h", 36 * 10**11)],
+             "size": [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)], "share": [("%", 1)]}
+    chance, most, rows = random.Random(7), 2**64 - 2, []
+    marks = [0, 1, 9, 10, 99, 100, 1023, 10**18, 10**19 - 1, 10**19, most, *(chance.randrange(2**chance.randrange(1, 64)) for _ in range(12))]
+    for _ in range(250):
+        low, high = sorted((min(chance.choice(marks), most), min(chance.choice(marks), most)))
+        kind, power = chance.choice(list(units)), chance.random() < 0.2
+        rows.append({"key": f"k{len(rows)}", "kind": kind, "minimum": str(low), "maximum": str(high), "default": "1", "zero": chance.random() < 0.2 or low == 0,
+                     "power_of_two": power})
+    with open(os.path.join(REGISTRY, "keys.json"), "w", encoding="utf-8") as file:
+        json.dump({"tell": "keys", "program": "p", "keys": rows, "listeners": [], "pools": [], "listeners_max": 1, "pools_max": 1}, file)
+    schema = json.loads(run("schema", "-x", script(f"cat {REGISTRY}/keys.json"))[0])["properties"]
+    for row in rows:
+        low, high, kind = int(row["minimum"]), int(row["maximum"]), row["kind"]
+        forms = [form["pattern"] for form in schema[row["key"]].get("anyOf", [schema[row["key"]]]) if "pattern" in form]
+        tries = {0, low, high, *(max(0, end + by) for end in (low, high) for by in (-1, 1)), *(10**i + by for i in range(20) for by in (-1, 0, 1)),
+                 *(2**i for i in range(64)), *(chance.randrange(high - low + 1) + low for _ in range(20))}
+        for unit, factor in units[kind]:
+            for number in {at // factor + by for at in tries for by in (0, 1)}:
+                value = number * factor
+                right = low <= value <= high and (not row["power_of_two"] or value & (value - 1) == 0) and (value != 0 or row["zero"])
+                assert any(re.search(form, f"{number}{unit}") for form in forms) == (right or value == 0 and row["zero"]), (row, number, unit, forms)
+                assert not any(re.search(form, f"0{number}{unit}") for form in forms)
+
+
 def installed():
     """The command finds domus-keys where it was installed, and says so if it is not there."""
     import shutil
@@ -362,6 +390,7 @@ def explain():
 def verbs():
     words_of()
     strangers()
+    patterns()
     installed()
     check()
     show()

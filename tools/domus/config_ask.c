@@ -22,8 +22,9 @@
 
 #define LIMIT_MS   30000
 #define LOOK_MS    10
-#define OUTPUT_MAX (4u << 20) /* bytes of an output */
+#define OUTPUT_MAX (16u << 20) /* bytes of an output */
 #define NAME_SHOWN 256
+#define NOT_RUN    127 /* status of a child that could not become the program */
 
 enum { OUT, ERR, ENDS };
 
@@ -38,6 +39,7 @@ typedef struct child {
     const char *path;
     pid_t pid;
     ask_output outputs[ENDS];
+    int status;          /* as waitpid() gives it */
     const char *trouble; /* why there is no answer; NULL: there is one */
 } child;
 
@@ -97,11 +99,11 @@ static void become(const char *path, const char **arguments, const int ends[ENDS
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent || null < 0 || dup2(null, STDIN_FILENO) < 0 ||
         dup2(ends[OUT], STDOUT_FILENO) < 0 || dup2(ends[ERR], STDERR_FILENO) < 0)
-        _exit(127);
+        _exit(NOT_RUN);
     /* exec does not change the arguments, which are of another type for historical reasons */
     (void)execvp(path, (char *const *)(uintptr_t)arguments);
     (void)fprintf(stderr, "%s\n", strerror(errno));
-    _exit(127);
+    _exit(NOT_RUN);
 }
 
 static void close_pair(const int pair[2])
@@ -204,9 +206,8 @@ static void read_outputs(child *one, int64_t end_ms)
 static void wait_for(child *one, int64_t end_ms)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
-    int status;
 
-    while (one->trouble == NULL && waitpid(one->pid, &status, WNOHANG) == 0) {
+    while (one->trouble == NULL && waitpid(one->pid, &one->status, WNOHANG) == 0) {
         if (now_ms() >= end_ms)
             one->trouble = "it does not end";
         else
@@ -215,7 +216,7 @@ static void wait_for(child *one, int64_t end_ms)
     if (one->trouble == NULL)
         return;
     (void)kill(one->pid, SIGKILL);
-    (void)waitpid(one->pid, &status, 0);
+    (void)waitpid(one->pid, &one->status, 0);
 }
 
 /* Run the child to its end. */
@@ -248,8 +249,9 @@ static void complain(const child *one)
 
     say_name(one->path, strlen(one->path), name, sizeof name);
     say_name(line, strcspn(line, "\n"), shown, sizeof shown);
-    if (one->trouble != NULL)
-        say_error("%s: %s", name, one->trouble);
+    bool is_not_run = WIFEXITED(one->status) && WEXITSTATUS(one->status) == NOT_RUN;
+    if (one->trouble != NULL || is_not_run)
+        say_error("%s: %s", name, one->trouble != NULL ? one->trouble : shown);
     else
         say_error("%s does not answer to --tell, so it is no program of domus_main(), or one of an "
                   "older domus: %s",

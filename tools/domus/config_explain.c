@@ -85,8 +85,10 @@ static void add_range(const json_t *key, char text[TEXT_SIZE])
 
     if (json_object_get(key, "words") != NULL) {
         const json_t *words = json_object_get(key, "words");
-        for (size_t i = 0; i < json_array_size(words); i++)
-            add(text, ", ", json_string_value(json_array_get(words, i)));
+        for (size_t i = 0; i < json_array_size(words); i++) {
+            const char *word = json_string_value(json_array_get(words, i));
+            add(text, ", ", word != NULL ? word : "");
+        }
         return;
     }
     if (!is_number(key)) {

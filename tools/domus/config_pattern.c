@@ -26,13 +26,15 @@ static int compare(const void *one_, const void *other_)
 /* Cut behind `low` where it has nines from the right on, and before `high` where it has zeros. */
 static void cut(cuts *all, uint64_t low, uint64_t high)
 {
-    for (uint64_t ten = 10; ten <= UINT64_MAX / 10; ten *= 10) {
-        uint64_t nines = low / ten * ten + (ten - 1);
+    for (uint64_t ten = 10;; ten *= 10) {
+        uint64_t begin = low / ten * ten;
         uint64_t zeros = (high + 1) / ten * ten;
-        if (nines < high)
-            all->last[all->count++] = nines;
+        if (begin < high && ten - 1 < high - begin) /* the nines, without an overflow */
+            all->last[all->count++] = begin + (ten - 1);
         if (zeros > low)
             all->last[all->count++] = zeros - 1;
+        if (ten > UINT64_MAX / 10)
+            break;
     }
     all->last[all->count++] = high;
     qsort(all->last, all->count, sizeof all->last[0], compare);

@@ -8,13 +8,16 @@
 #include <string.h>
 
 #define ANSWER_MS 10000L
+#define ROWS_MAX  16384 /* rows of an answer; a program with all listeners and pools has 4,700 */
 
-/* Take the rows out of an answer, which ends with this. Returns NULL if it has none. */
+/* Take the rows out of an answer, which ends with this. Returns NULL if it has none, or too
+ * many. */
 static json_t *take_rows(json_t *answer)
 {
     json_t *rows = json_object_get(answer, "keys");
+    bool is_right = json_is_array(rows) && json_array_size(rows) <= ROWS_MAX;
 
-    rows = json_is_array(rows) ? json_incref(rows) : NULL;
+    rows = is_right ? json_incref(rows) : NULL;
     json_decref(answer);
     return rows;
 }
@@ -31,26 +34,35 @@ json_t *config_values_of_files(const config_words *given, char *const *files, si
     json_t *rows = take_rows(answer);
 
     if (answer != NULL && rows == NULL)
-        say_error("the answer to --tell values has no keys");
+        say_error("the answer to --tell values has no keys, or too many");
+    return rows;
+}
+
+/* Ask a port. Returns the rows; NULL, and why not has been said. */
+static json_t *ask_port(port *at)
+{
+    char endpoint[256];
+    port_text text;
+
+    if (!port_get(at, "/config", ANSWER_MS, &text)) {
+        say_error("%s", at->error);
+        return NULL;
+    }
+    json_t *rows = take_rows(json_loadb(text.at, text.size, 0, NULL));
+    free(text.at);
+    say_name(at->endpoint, strlen(at->endpoint), endpoint, sizeof endpoint);
+    if (rows == NULL)
+        say_error("%s: its configuration is not to be read", endpoint);
     return rows;
 }
 
 json_t *config_values_of_running(const config_words *given)
 {
-    char endpoint[256];
     json_t *rows = NULL;
-    port_text text;
     port at;
 
-    if (options_open(&given->all, &at) && port_get(&at, "/config", ANSWER_MS, &text)) {
-        rows = take_rows(json_loadb(text.at, text.size, 0, NULL));
-        free(text.at);
-        say_name(at.endpoint, strlen(at.endpoint), endpoint, sizeof endpoint);
-        if (rows == NULL)
-            say_error("%s: its configuration is not to be read", endpoint);
-    } else if (at.status != 0 || at.error[0] != '\0') {
-        say_error("%s", at.error);
-    }
+    if (options_open(&given->all, &at))
+        rows = ask_port(&at);
     port_close(&at);
     return rows;
 }
