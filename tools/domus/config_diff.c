@@ -137,6 +137,16 @@ static void print_table(const json_t *rows)
     }
 }
 
+static bool needs_restart(const json_t *rows)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const char *change = json_string_value(json_object_get(json_array_get(rows, i), "change"));
+        if (change != NULL && strcmp(change, "restart") == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Print what differs. Returns the exit status. */
 static int print(const comparing *all, bool is_json)
 {
@@ -150,6 +160,8 @@ static int print(const comparing *all, bool is_json)
         json_decref(answer);
     } else if (count > 0) {
         print_table(all->rows);
+        if (all->is_running && needs_restart(all->rows))
+            (void)puts("\nA reload takes none of these values, because some need a restart.");
     }
     return count == 0 && printed == 0 ? STATUS_OK : STATUS_FAILED;
 }
