@@ -68,12 +68,18 @@ static void arm_timer(domi_manager *manager, domi_timer *timer, uint64_t expires
     add_note(manager, timer);
 }
 
+static int refuse(domi_manager *manager)
+{
+    domi_counter_add(&manager->counters.timers_refused, 1);
+    return -ENOBUFS;
+}
+
 int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, uint64_t period_ns,
                    const domus_type *type, const void *payload, domi_timer **ret_timer)
 {
     if (domi_timers_count(house->home) + manager->timing.noted_timers >=
         manager->config->scheduler.timers_max)
-        return -ENOBUFS;
+        return refuse(manager);
     domi_timer *timer = domi_pool_take(manager, DOMI_SLAB_TIMER);
     if (timer == NULL)
         return -ENOMEM;

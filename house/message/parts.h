@@ -76,6 +76,7 @@ typedef struct domi_counters {
     domi_counter waits_lost;      /* waits whose function is never called, by a mistake of a user */
     domi_counter results_unknown; /* results of functions that counted as 0 */
     domi_counter conversations_full; /* times at which an actor came to conversations_max */
+    domi_counter timers_refused;     /* timers that were not made because of timers_max */
 } domi_counters;
 
 /* Houses that are to be linked into the arrivals of one home (arrivals.h). */

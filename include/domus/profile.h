@@ -166,6 +166,7 @@ typedef struct domus_profile {
      */
     uint64_t buffers_used;
     uint64_t houses_used;
+    uint64_t timers_refused; /* timers that were not made, at scheduler.timersMax */
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL for any other

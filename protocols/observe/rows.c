@@ -108,4 +108,5 @@ const domi_row domi_rows[] = {
     MISTAKES(results_unknown, "Positive results of functions that are not DOMUS_PARKED."),
     COUNT(files_kept, "Loads of files that were answered with kept bytes."),
     COUNT(belted, "Small notices that went to another thread by value."),
+    MISTAKES(timers_refused, "Timers that were not made, at scheduler.timersMax."),
     {0}};

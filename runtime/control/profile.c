@@ -139,6 +139,7 @@ static void read_house_counters(const domi_counters *from, domus_profile *profil
     profile->waits_lost = domi_counter_read(&from->waits_lost);
     profile->results_unknown = domi_counter_read(&from->results_unknown);
     profile->conversations_full = domi_counter_read(&from->conversations_full);
+    profile->timers_refused = domi_counter_read(&from->timers_refused);
 }
 
 static void read_io_counters(const domi_io_counters *from, domus_profile *profile)

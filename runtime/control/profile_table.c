@@ -91,6 +91,7 @@ static const struct {
     {TROUBLE, "late replies", offsetof(domus_profile, late_replies)},
     {TROUBLE, "circles of asks", offsetof(domus_profile, circles)},
     {TROUBLE, "conversations full", offsetof(domus_profile, conversations_full)},
+    {TROUBLE, "timers refused", offsetof(domus_profile, timers_refused)},
     {TROUBLE, "waits lost", offsetof(domus_profile, waits_lost)},
     {TROUBLE, "results unknown", offsetof(domus_profile, results_unknown)},
     {TROUBLE, "enters refused", offsetof(domus_profile, enters_refused)},
