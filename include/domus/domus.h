@@ -28,6 +28,7 @@
 #include <domus/letters.h>
 #include <domus/listen.h>
 #include <domus/log.h>
+#include <domus/machine.h>
 #include <domus/memory.h>
 #include <domus/message.h>
 #include <domus/name.h>

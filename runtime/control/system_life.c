@@ -268,12 +268,17 @@ static int choose_backend(domus_system *system, const domi_backend **ret_backend
 
     if (system->simulator != NULL) {
         *ret_backend = system->simulator->backend;
+        system->backend_name = (*ret_backend)->name;
         return 0;
     }
     int result = domi_backend_choose(&system->config, reason, sizeof reason, ret_backend);
-    if (result != 0)
+    if (result != 0) {
         memcpy(system->error, reason, sizeof system->error);
-    else if (reason[0] != '\0')
+        return result;
+    }
+    system->backend_name = (*ret_backend)->name;
+    snprintf(system->backend_why, sizeof system->backend_why, "%s", reason);
+    if (reason[0] != '\0')
         domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
                       "epoll is used, which is slower (io.backend: auto): %s", reason);
     return result;

@@ -34,6 +34,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 const domi_runtime_hooks domi_hooks_of_threads = {
     .wake = domi_thread_wake,
@@ -144,6 +145,7 @@ static void *run_thread(void *thread_)
     atomic_store_explicit(&thread->counters.cpu_clock, (uint64_t)cpu_clock, memory_order_relaxed);
     thread->uncounted_from_ns = domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
     domi_counter_add(&thread->counters.cpu_start_ns, thread->uncounted_from_ns);
+    domi_counter_add(&thread->counters.tid, (uint64_t)gettid());
     domi_counter_add(&thread->counters.stamp_ns, thread->stamp_ns);
     domi_thread_loop(thread);
     domi_samples_leave(&thread->sampled);

@@ -435,6 +435,13 @@ void domi_resolver_withdraw(domi_manager *manager, struct domi_lookup *lookup)
     pthread_mutex_unlock(&resolver->mutex);
 }
 
+void domi_resolver_count(domi_resolver *resolver, uint64_t *ret_running, uint64_t *ret_queued)
+{
+    pthread_mutex_lock(&resolver->mutex);
+    *ret_running = resolver->running, *ret_queued = resolver->queued;
+    pthread_mutex_unlock(&resolver->mutex);
+}
+
 /* --- its life --------------------------------------------------------------------------------- */
 
 static domi_look_up *usual_look_up(const domi_resolver *resolver)

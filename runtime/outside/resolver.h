@@ -35,6 +35,10 @@ void domi_resolver_close(domi_resolver *resolver);
 /* The system is freed; look-ups that still run free the resolver after them. NULL is allowed. */
 void domi_resolver_free(domi_resolver *resolver);
 
+/* Count the names that are looked up, and those that wait for that. Thread-safety: any
+ * thread. */
+void domi_resolver_count(domi_resolver *resolver, uint64_t *ret_running, uint64_t *ret_queued);
+
 /* These are domi_runtime_hooks.resolve and unresolve. */
 int domi_resolver_resolve(domi_manager *manager, struct domi_lookup *lookup, const char *name);
 void domi_resolver_withdraw(domi_manager *manager, struct domi_lookup *lookup);

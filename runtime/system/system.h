@@ -101,6 +101,9 @@ typedef struct domi_monitor {
 } domi_monitor;
 
 struct domus_system {
+    /* of all threads: the name of their backend; NULL: none was chosen yet */
+    const char *backend_name;
+    char backend_why[256]; /* why io.backend: auto chose epoll; "": it did not */
     /* what it was made with, constant; the system owns a copy of the texts */
     domus_config config;
     domi_live live;                                      /* what holds now */

@@ -56,6 +56,7 @@ typedef struct domi_thread_counters {
     domi_counter steals_wanted; /* times at which this idle thread chose a victim */
     domi_counter steals;        /* houses of other threads that were run here */
     domi_counter files_kept;    /* loads that kept bytes have answered */
+    domi_counter tid;           /* the number that the kernel has for the thread; 0: none yet */
     domi_counter cpu_clock;     /* the clockid_t of the thread's CPU clock */
     domi_counter cpu_start_ns;  /* the thread's CPU clock when its loop began */
     domi_counter cpu_end_ns;    /* the thread's CPU clock when its loop ended; 0: it runs */

@@ -1,0 +1,58 @@
+/* The machine under a system: what it gives to the process, and what it takes away.
+ *
+ * These are figures that no counter of a thread has (domus/profile.h): CPUs, the quota and the
+ * throttling of the cgroup, time that a hypervisor has taken, open files, and how the kernel is
+ * asked for io. They are read from the kernel when they are asked for, which takes some ten system
+ * calls and about 50 us, so nobody who does not ask pays for them. Within a minor version the
+ * structures grow only at their end. */
+#ifndef DOMUS_MACHINE_H
+#define DOMUS_MACHINE_H
+
+#include <domus/config.h>
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct domus_system;
+
+typedef struct domus_machine {
+    uint64_t cpus;         /* CPUs that the process may use: those of its affinity mask */
+    uint64_t cpus_online;  /* CPUs of the machine */
+    uint64_t quota;        /* CPUs that the cgroup's quota allows, in thousandths; 0: no quota */
+    uint64_t throttled_ns; /* for which the cgroup was stopped at its quota, since it was made */
+    uint64_t throttles;    /* how often that was */
+    uint64_t stolen_ns;    /* CPU time of the machine that a hypervisor gave to others, all CPUs */
+    uint64_t cpu_ns;       /* CPU time of the process, all threads */
+    uint64_t files_open;   /* open descriptors of the process */
+    uint64_t files_max; /* RLIMIT_NOFILE, the soft limit; 0: it cannot be read, or there is none */
+    uint64_t names_looked_up; /* names that are looked up now, for connects (domus/connect.h) */
+    uint64_t names_queued;    /* names that wait for that */
+    const char *backend;      /* of all threads: "uring", "epoll" or that of a test kit; "": none.
+                                 It is valid as long as the system */
+    const char *backend_why;  /* why it is epoll with io.backend: auto; "" otherwise; likewise */
+} domus_machine;
+
+/* Read these. A figure that the kernel does not tell is 0. Thread-safety: any thread, from
+ * domus_system_start() until domus_system_free(). */
+DOMUS_API void domus_system_machine(const struct domus_system *system, domus_machine *ret_machine);
+
+/* The CPU times of a thread, as the kernel has them. */
+typedef struct domus_thread_times {
+    uint64_t cpu_ns;     /* CPU time */
+    uint64_t waiting_ns; /* for which it was ready to run and had no CPU; 0: it is not told */
+} domus_thread_times;
+
+/* Read those of one thread, since it runs. Returns 0; -EINVAL for a number that is no thread;
+ * -ENODATA if the thread has no CPU clock, as in a test kit, or it has ended. Thread-safety: as
+ * domus_system_machine(). */
+DOMUS_API int domus_system_thread_times(const struct domus_system *system, uint32_t thread,
+                                        domus_thread_times *ret_times);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

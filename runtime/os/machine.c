@@ -1,0 +1,157 @@
+/* This file reads what the kernel tells of the machine; see the header. */
+#include "runtime/os/machine.h"
+
+#include "runtime/os/cgroup.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CPU_STAT_BYTES 2048
+#define FILES_COUNTED  UINT64_C(1048576) /* entries of a directory that are counted at most */
+
+/* --- the cgroup ------------------------------------------------------------------------------- */
+
+/* Returns a quota in thousandths of a CPU; 0: none. */
+static uint64_t thousandths(uint64_t quota, uint64_t period)
+{
+    if (quota == 0 || period == 0 || quota > UINT64_MAX / 1000)
+        return 0;
+    uint64_t share = quota * 1000 / period;
+    return share != 0 ? share : 1;
+}
+
+static bool read_number(const char *directory, const char *name, uint64_t *ret_value)
+{
+    char text[32];
+    const char *at = text;
+
+    return domi_cgroup_read(directory, name, text, sizeof text) &&
+           domi_cgroup_number(&at, '\n', ret_value);
+}
+
+static uint64_t read_quota(const char *directory, int version)
+{
+    uint64_t quota, period;
+    char text[64];
+    const char *at = text;
+
+    if (version != 2)
+        return read_number(directory, "cpu.cfs_quota_us", &quota) &&
+                       read_number(directory, "cpu.cfs_period_us", &period)
+                   ? thousandths(quota, period)
+                   : 0;
+    if (!domi_cgroup_read(directory, "cpu.max", text, sizeof text) ||
+        !domi_cgroup_number(&at, ' ', &quota) || !domi_cgroup_number(&at, '\n', &period))
+        return 0;
+    return thousandths(quota, period);
+}
+
+/* Find the number of a line "name number" in `text`. Returns it; 0. */
+static uint64_t find_number(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+    uint64_t value = 0;
+
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        const char *at = line + length + 1;
+        if (strncmp(line, name, length) == 0 && line[length] == ' ' &&
+            domi_cgroup_number(&at, '\n', &value))
+            return value;
+    }
+    return 0;
+}
+
+/* Version 2 counts microseconds, and version 1 nanoseconds. */
+static void read_throttling(const char *directory, domi_cgroup_cpu *cpu)
+{
+    char text[CPU_STAT_BYTES];
+
+    if (!domi_cgroup_read(directory, "cpu.stat", text, sizeof text))
+        return;
+    uint64_t us = find_number(text, "throttled_usec");
+    uint64_t ns = us < UINT64_MAX / 1000 ? us * 1000 : 0;
+    if (ns == 0)
+        ns = find_number(text, "throttled_time");
+    if (ns < cpu->throttled_ns)
+        return;
+    cpu->throttled_ns = ns;
+    cpu->throttles = find_number(text, "nr_throttled");
+}
+
+static void visit(const char *directory, int version, void *cpu_)
+{
+    domi_cgroup_cpu *cpu = cpu_;
+    uint64_t quota = read_quota(directory, version);
+
+    if (quota != 0 && (cpu->quota == 0 || quota < cpu->quota))
+        cpu->quota = quota;
+    read_throttling(directory, cpu);
+}
+
+void domi_machine_read_cgroup(const char *root, domi_cgroup_cpu *ret_cpu)
+{
+    *ret_cpu = (domi_cgroup_cpu){0};
+    domi_cgroup_visit(
+        &(domi_cgroup_walk){.root = root, .controller = "cpu", .visit = visit, .context = ret_cpu});
+}
+
+/* --- /proc ------------------------------------------------------------------------------------ */
+
+/* The eighth number of the first line, "cpu  user nice system idle iowait irq softirq steal", in
+ * ticks. */
+uint64_t domi_machine_stolen_ns(const char *root)
+{
+    char directory[PATH_MAX], text[512];
+    unsigned long long stolen;
+    long ticks = sysconf(_SC_CLK_TCK);
+
+    snprintf(directory, sizeof directory, "%s/proc", root);
+    if (ticks <= 0 || !domi_cgroup_read(directory, "stat", text, sizeof text) ||
+        sscanf(text, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &stolen) != 1)
+        return 0;
+    return stolen * (UINT64_C(1000000000) / (uint64_t)ticks);
+}
+
+/* The second number of schedstat: "running waiting slices", in ns. */
+uint64_t domi_machine_waiting_ns(const char *root, int tid)
+{
+    char directory[PATH_MAX], text[96];
+    unsigned long long waiting;
+
+    snprintf(directory, sizeof directory, "%s/proc/self/task/%d", root, tid);
+    if (!domi_cgroup_read(directory, "schedstat", text, sizeof text) ||
+        sscanf(text, "%*u %llu", &waiting) != 1)
+        return 0;
+    return waiting;
+}
+
+/* Older kernels tell no size of this directory, so its entries are counted; one of them is that of
+ * the directory itself. */
+static uint64_t count_entries(const char *path)
+{
+    DIR *directory = opendir(path);
+    uint64_t count = 0;
+
+    if (directory == NULL)
+        return 0;
+    for (const struct dirent *one; count < FILES_COUNTED && (one = readdir(directory)) != NULL;)
+        count += one->d_name[0] != '.';
+    closedir(directory);
+    return count > 0 ? count - 1 : 0;
+}
+
+uint64_t domi_machine_files_open(const char *root)
+{
+    char path[PATH_MAX];
+    struct stat fds;
+
+    snprintf(path, sizeof path, "%s/proc/self/fd", root);
+    if (stat(path, &fds) == 0 && fds.st_size > 0 && root[0] == '\0')
+        return (uint64_t)fds.st_size; /* since Linux 6.2 */
+    return count_entries(path);
+}

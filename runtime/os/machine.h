@@ -1,0 +1,29 @@
+/* Files of the kernel that tell of the machine: quotas, throttling, stolen time, open files.
+ *
+ * A file that is missing, cannot be read or makes no sense leaves 0 behind. Thread-safety: any
+ * thread. */
+#ifndef DOMI_RUNTIME_OS_MACHINE_H
+#define DOMI_RUNTIME_OS_MACHINE_H
+
+#include <stdint.h>
+
+/* The share of the CPUs that the cgroup of the process has. */
+typedef struct domi_cgroup_cpu {
+    uint64_t quota;        /* CPUs in thousandths, the least on the way to the root; 0: no quota */
+    uint64_t throttled_ns; /* of the cgroup on that way that was stopped for longest */
+    uint64_t throttles;    /* of the same one */
+} domi_cgroup_cpu;
+
+/* `root` goes before `/proc` and `/sys` in these; it is "" in production. */
+void domi_machine_read_cgroup(const char *root, domi_cgroup_cpu *ret_cpu);
+
+/* Returns the time of all CPUs that a hypervisor gave to others. */
+uint64_t domi_machine_stolen_ns(const char *root);
+
+/* Returns how long the task `tid` of this process has waited for a CPU. */
+uint64_t domi_machine_waiting_ns(const char *root, int tid);
+
+/* Returns how many descriptors are open. */
+uint64_t domi_machine_files_open(const char *root);
+
+#endif
