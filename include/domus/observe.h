@@ -26,6 +26,10 @@
  *   /trace     a trace for ui.perfetto.dev (domus/trace.h): ?seconds=2 records for so long, with
  *              the level spans meanwhile; 0, the default, is what was recorded before
  *
+ *   /doctor    what is wrong with the program and what to change, in sentences, after looking for
+ *              ?seconds=10 (docs/doctor.md); as text, or with &format=json as JSON. With
+ *              ?machine=1 /profile has all that the doctor looks at
+ *
  *   /actors    what actors do (domus/dump.h), in pages: ?from=0&count=100&behaviour=NAME
  *
  *   /config    every key of the configuration, its value, and where that stands, as JSON. PUT
@@ -51,13 +55,13 @@
  * same.
  *
  * Limits: observe.viewersMax connections, one request of each at a time; heads of 16 KiB, targets
- * of 2 KiB, bodies of 256 bytes; 60 s for an idle viewer, 10 s for one that does not read; three
- * texts of /actors or /stalls are made at a time, and 16 may wait for that (503 beyond); 16 viewers
- * follow the log (503 beyond), and one that reads slowly misses lines, which the text counts; half
- * of the viewers may have streams of /live (503 beyond). There is one trace and one CPU profile at
- * a time (409), none while viewers have DOMUS_OBSERVE_UNREAD_BYTES of their answers to read (503),
- * and they end early when the viewer closes its connection or finishes sending, or the program
- * begins to stop.
+ * of 2 KiB, bodies of 256 bytes; 60 s for an idle viewer, 10 s for one that does not read; three texts of
+ * /actors or /stalls are made at a time, and 16 may wait for that (503 beyond); 16 viewers follow
+ * the log (503 beyond), and one that reads slowly misses lines, which the text counts; half of the
+ * viewers may have streams of /live (503 beyond); 16 wait for /doctor (503 beyond). There is one
+ * trace and one CPU profile at a time (409), none while viewers have DOMUS_OBSERVE_UNREAD_BYTES of
+ * their answers to read (503), and they end early when the viewer closes its connection or finishes
+ * sending, or the program begins to stop.
  *
  * Traces, CPU profiles and changes are refused with 403 to pages of other sites, of which browsers
  * tell by Origin and Sec-Fetch-Site. */
@@ -84,6 +88,10 @@ extern "C" {
 
 /* Seconds of a trace or a CPU profile at most. */
 #define DOMUS_OBSERVE_SECONDS_MAX 60u
+/* Seconds for which /doctor looks, if the request names none, and viewers that may wait for it at a
+ * time. */
+#define DOMUS_OBSERVE_DOCTOR_SECONDS 10u
+#define DOMUS_OBSERVE_DOCTORS_MAX    16u
 /* Bytes of a trace at most: if there is more, it has the newest half of its time, or of that. */
 #define DOMUS_OBSERVE_TRACE_BYTES (48u << 20)
 /* Bytes of a text of a CPU profile at most. */

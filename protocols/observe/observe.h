@@ -43,8 +43,9 @@ uint64_t domi_observe_now_ns(void);
  * Returns 0; -ENOMEM. Ownership: the slice is the caller's. */
 int domi_observe_metrics(domus_system *system, bool is_open, domus_slice *ret_text);
 
-/* Write them as JSON, with histograms of these kinds (histograms.h). Returns and ownership: as
- * domi_observe_metrics(). */
-int domi_observe_profile(domus_system *system, int histograms, domus_slice *ret_text);
+/* Write them as JSON, with histograms of these kinds (histograms.h), and with what the doctor needs
+ * of the machine (looking.h). Returns and ownership: as domi_observe_metrics(). */
+int domi_observe_profile(domus_system *system, int histograms, bool has_machine,
+                         domus_slice *ret_text);
 
 #endif

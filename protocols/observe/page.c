@@ -10,6 +10,7 @@
     "/live     counters four times a second, as server-sent events\n"                              \
     "/metrics  counters for Prometheus\n"                                                          \
     "/profile  counters as JSON: ?histograms=1; POST ?level=off|counters|histograms|spans\n"       \
+    "/doctor   what is wrong, and what to change: ?seconds=10&format=text|json\n"                  \
     "/profile?cpu=10s  a CPU profile: &format=folded|svg&hz=99\n"                                  \
     "/trace    spans for ui.perfetto.dev: ?seconds=2\n"                                            \
     "/cluster  nodes, their figures and names, if it is a node of a cluster: ?from=0&count=2000\n" \

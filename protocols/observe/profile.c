@@ -17,6 +17,7 @@
 #include "protocols/observe/json.h"
 #include "protocols/observe/level.h"
 #include "protocols/observe/listeners.h"
+#include "protocols/observe/looking.h"
 #include "protocols/observe/observe.h"
 #include "protocols/observe/pairs.h"
 #include "protocols/observe/rows.h"
@@ -165,7 +166,8 @@ static size_t write_threads(domus_appender *json, const domus_system *system,
     return i + 1;
 }
 
-int domi_observe_profile(domus_system *system, int histograms, domus_slice *ret_text)
+int domi_observe_profile(domus_system *system, int histograms, bool has_machine,
+                         domus_slice *ret_text)
 {
     domus_appender json = {0};
     domi_sources sources;
@@ -194,6 +196,8 @@ int domi_observe_profile(domus_system *system, int histograms, domus_slice *ret_
     domi_sets_write_names(&json, system);
     write_memory(&json, system);
     write_usage(&json, system);
+    if (has_machine)
+        domi_looking_write_json(&json, system);
     (void)domus_append_text(&json, ",\"behaviours\":");
     domi_behaviours_write_json(&json, &places);
     (void)domus_append_text(&json, "}\n");

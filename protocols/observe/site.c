@@ -11,9 +11,11 @@
 #include "protocols/observe/log.h"
 #include "protocols/observe/observe.h"
 #include "protocols/observe/page.h"
+#include "protocols/observe/query.h"
 #include "protocols/observe/sets.h"
 #include "protocols/observe/stalls.h"
 #include "protocols/observe/viewer.h"
+#include "protocols/observe/visit.h"
 
 #include <domus/http_router.h>
 #include <domus/observe.h>
@@ -49,13 +51,16 @@ static int serve_metrics(domus_stack *stack, void *self, const void *payload)
 static int serve_profile(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice text;
+    uint32_t machine = 0;
     int histograms;
 
     if (domi_observe_wants_cpu(domus_http_query(payload)))
         return domi_observe_serve_cpu(stack, self, payload);
     if (domi_histograms_read(domus_http_query(payload), &histograms) != 0)
         return domi_observe_say(stack, 400, "histograms is 1, or a kind such as iteration\n");
-    int error = domi_observe_profile(domi_observed.observed, histograms, &text);
+    if (domi_query_number(domus_http_query(payload), "machine", NULL, 1, &machine) != 0)
+        return domi_observe_say(stack, 400, "machine is 0 or 1\n");
+    int error = domi_observe_profile(domi_observed.observed, histograms, machine != 0, &text);
     return error != 0 ? error : domi_observe_answer(stack, "application/json", text);
 }
 
@@ -91,6 +96,7 @@ enum {
     LOG_LEVEL,
     STALLS,
     LIVE,
+    DOCTOR,
     SET
 };
 
@@ -109,6 +115,7 @@ static const domus_http_route routes[] = {
     {DOMUS_HTTP_ON(GET), "/stalls", STALLS},
     {DOMUS_HTTP_ON(GET), "/live", LIVE},
     {DOMUS_HTTP_ON(PUT), "/config/{key}", CHANGE},
+    {DOMUS_HTTP_ON(GET), "/doctor", DOCTOR},
     {0, NULL, 0},
 };
 
@@ -139,6 +146,7 @@ static domus_handler *const functions[] = {
     [LOG_LEVEL] = domi_observe_serve_log_level,
     [STALLS] = domi_observe_serve_stalls,
     [LIVE] = domi_observe_serve_live,
+    [DOCTOR] = domi_observe_serve_doctor,
     [SET] = domi_observe_serve_set,
 };
 
@@ -155,7 +163,8 @@ static bool is_own_host(const domus_http_request *request)
  */
 static bool is_for_own_pages(uint32_t route)
 {
-    return route == ACTORS || route == LIVE || route == LOG || route == STALLS || route == SET;
+    return route == ACTORS || route == LIVE || route == LOG || route == STALLS || route == DOCTOR ||
+           route == SET;
 }
 
 static int take_request(domus_stack *stack, void *self, const void *payload)
@@ -184,8 +193,8 @@ static uint32_t find_marks(const void *payload)
     domus_http_match match = domus_http_find_route(routes, payload);
     uint32_t id = match.route != NULL ? match.route->id : INDEX;
     bool is_endless = id == LIVE || (id == LOG && domi_observe_wants_to_follow(payload));
-    bool is_recording =
-        id == TRACE || (id == PROFILE && domi_observe_wants_cpu(domus_http_query(payload)));
+    bool is_recording = id == TRACE || id == DOCTOR ||
+                        (id == PROFILE && domi_observe_wants_cpu(domus_http_query(payload)));
 
     return is_endless || is_recording ? DOMUS_ALONE | DOMUS_ENDS_WITH_PEER : 0;
 }
@@ -206,6 +215,7 @@ static void stop_visitor(domus_stack *stack, void *self)
     domi_actors_page_free(&viewer->page);
     domus_slice_free(viewer->stalls);
     domi_observe_stop_following(&viewer->follow);
+    domi_visit_leave(&viewer->visit);
     domus_slice_free(viewer->trace.bytes);
     domus_slice_free(viewer->cpu.text);
 }

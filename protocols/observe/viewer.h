@@ -37,6 +37,13 @@ typedef struct domi_viewer_cpu {
     domus_slice text;
 } domi_viewer_cpu;
 
+/* The visit at the doctor (visit.h) of a viewer that waits for the end of its seconds. */
+typedef struct domi_visit {
+    struct domi_shared_look *before; /* NULL: it has no place */
+    uint64_t end_ns;
+    bool is_json;
+} domi_visit;
+
 /* The state of a connection. */
 typedef struct domi_viewer {
     domi_actors_page page;
@@ -45,6 +52,7 @@ typedef struct domi_viewer {
     bool is_live; /* it has one of the places of /live (live.h) */
     domi_viewer_trace trace;
     domi_viewer_cpu cpu;
+    domi_visit visit;
     atomic_bool is_gone; /* its connection is closed. Relaxed: it orders nothing */
 } domi_viewer;
 

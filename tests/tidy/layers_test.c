@@ -67,6 +67,9 @@ static const struct foreign {
     {"yaml.h", " config ", "programs in C need not link YAML"},
 };
 
+/* These files use no library, and the program `domus` is made of them, too. */
+#define RULES_OF_THE_DOCTOR "protocols/observe/doctor/"
+
 struct include {
     const char *path; /* of the file that includes */
     char from[64];    /* its folder: "base", "include", "tests" */
@@ -149,6 +152,14 @@ static bool is_of_same_example(const struct include *include)
            strchr(include->to, '/') == NULL;
 }
 
+/* Whether a rule of the doctor includes what the program `domus` has not. */
+static bool leaves_the_doctor(const struct include *include)
+{
+    return domt_starts_with(include->path, RULES_OF_THE_DOCTOR) &&
+           (domt_starts_with(include->to, "domus/") ||
+            (include->quoted && !domt_starts_with(include->to, RULES_OF_THE_DOCTOR)));
+}
+
 static void check_include(const struct include *include, domt_report *report)
 {
     char to[64];
@@ -158,8 +169,14 @@ static void check_include(const struct include *include, domt_report *report)
     if (strcmp(include->from, "tests") == 0 || strcmp(include->from, "bench") == 0) {
         return;
     }
+    if (leaves_the_doctor(include)) {
+        domt_report_add(report, include->path, include->line,
+                        "rules of the doctor may not include %s: the program domus has them, too",
+                        include->to);
+    }
     bool ours = is_library(to) || strcmp(to, "tests") == 0 || strcmp(to, "bench") == 0;
-    if (strcmp(include->from, "tools") == 0 && strcmp(to, "tools") == 0) {
+    if (strcmp(include->from, "tools") == 0 &&
+        (strcmp(to, "tools") == 0 || domt_starts_with(include->to, RULES_OF_THE_DOCTOR))) {
         return;
     }
     if (strcmp(include->from, "examples") == 0) {
@@ -234,6 +251,10 @@ START_TEST(tidy_sees_an_example_that_looks_inside)
 {
     domt_tree_sees(layers_rule, "tools/domus/planted.c", "#include \"base/check.h\"\n",
                    "tools may not include");
+    domt_tree_sees(layers_rule, "tools/domus/planted.c", "#include \"protocols/observe/rows.h\"\n",
+                   "tools may not include");
+    domt_tree_sees(layers_rule, "protocols/observe/doctor/planted.c",
+                   "#include <domus/profile.h>\n", "the doctor may not include");
     domt_tree_sees(layers_rule, "examples/planted.c", "#include \"base/check.h\"\n", "examples");
     domt_tree_sees(layers_rule, "examples/planted.c", "#include \"helper.h\"\n", "examples");
     domt_tree_sees(layers_rule, "examples/kv/planted.c", "#include \"base/check.h\"\n", "examples");
@@ -261,6 +282,8 @@ START_TEST(tidy_lets_right_arrows_stand)
                    "#include \"io/ring.h\"\n#include <domus/config.h>\n#include <pthread.h>\n");
     domt_tree_lets(layers_rule, "tests/base/planted.c", "#include \"runtime/loop.h\"\n");
     domt_tree_lets(layers_rule, "tools/domus/planted.c", "#include \"tools/domus/say.h\"\n");
+    domt_tree_lets(layers_rule, "tools/domus/planted.c",
+                   "#include \"protocols/observe/doctor/rule.h\"\n");
     domt_tree_lets(layers_rule, "examples/planted.c", "#include <domus/main.h>\n");
     domt_tree_lets(layers_rule, "examples/kv/planted.c", "#include \"kv.h\"\n");
 }

@@ -1,0 +1,231 @@
+/* A look at a program: the figures of one moment by which the doctor judges, and their names.
+ *
+ * The port takes looks of its own program (protocols/observe/looking.c), and the program `domus`
+ * reads them from the JSON of /profile?machine=1 (tools/domus/look.c). Both go by the tables of
+ * names here, so that both see the same. Nothing in this folder uses a library of this tree, since
+ * the program `domus` is made of its files, too.
+ *
+ * Each group of figures is a structure of uint64_t alone. Times are in ns and sizes in bytes. A
+ * figure that was not told is 0. Thread-safety: whoever has the look. */
+#ifndef DOMI_PROTOCOLS_OBSERVE_DOCTOR_LOOK_H
+#define DOMI_PROTOCOLS_OBSERVE_DOCTOR_LOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DOMI_LOOK_NAME   64u  /* bytes of a name, with a NUL; longer ones are cut */
+#define DOMI_LOOK_REASON 256u /* bytes of a sentence, likewise */
+
+/* The counters of a thread, a runner or the outside: their names are those of domus_profile. */
+#define DOMI_LOOK_COUNTERS(X)                                                                      \
+    X(wall_ns)                                                                                     \
+    X(iterations)                                                                                  \
+    X(completions)                                                                                 \
+    X(runs)                                                                                        \
+    X(reads)                                                                                       \
+    X(sent_bytes)                                                                                  \
+    X(failures)                                                                                    \
+    X(deadline_expiries)                                                                           \
+    X(deadline_overrun_ns)                                                                         \
+    X(wakeups_received)                                                                            \
+    X(wakeups_empty)                                                                               \
+    X(dead_letters)                                                                                \
+    X(refusals)                                                                                    \
+    X(accept_pauses)                                                                               \
+    X(receivers_starved)                                                                           \
+    X(asks_expired)                                                                                \
+    X(circles)                                                                                     \
+    X(restarts)                                                                                    \
+    X(log_lines_dropped)                                                                           \
+    X(steals)                                                                                      \
+    X(busy)                                                                                        \
+    X(refused_by_address)                                                                          \
+    X(full_spells)                                                                                 \
+    X(accept_spells)                                                                               \
+    X(channels_refused)                                                                            \
+    X(channels_shed)                                                                               \
+    X(connects)                                                                                    \
+    X(connects_failed)                                                                             \
+    X(datagrams_dropped)                                                                           \
+    X(datagrams_lost)                                                                              \
+    X(channels_busy)                                                                               \
+    X(queued_bytes)                                                                                \
+    X(ready_ns)                                                                                    \
+    X(conversations_full)                                                                          \
+    X(waits_lost)                                                                                  \
+    X(results_unknown)                                                                             \
+    X(timers_refused)                                                                              \
+    X(stalls)                                                                                      \
+    X(stalled_ns)
+
+/* The phases, by the names that domus_phase_name() gives them. */
+#define DOMI_LOOK_PHASES(X)                                                                        \
+    X(submit) X(sleep) X(completions) X(channels) X(events) X(state) X(other)
+
+/* domus_thread_times */
+#define DOMI_LOOK_TIMES(X) X(cpu_ns) X(waiting_ns)
+
+/* domus_runner_profile */
+#define DOMI_LOOK_RUNNERS(X) X(wall_ns) X(run_ns) X(turns) X(messages)
+
+/* domus_behaviour_profile */
+#define DOMI_LOOK_BEHAVIOURS(X)                                                                    \
+    X(runs) X(run_ns) X(messages) X(waits) X(wait_ns) X(failures) X(alive)
+
+/* domus_listener_profile */
+#define DOMI_LOOK_LISTENERS(X) X(accepted) X(refused) X(open)
+
+/* domus_memory */
+#define DOMI_LOOK_MEMORY(X)                                                                        \
+    X(level)                                                                                       \
+    X(used_bytes)                                                                                  \
+    X(limit_bytes)                                                                                 \
+    X(highs) X(criticals) X(fulls) X(own_level) X(own_bytes) X(foreign_bytes) X(budget_bytes)
+
+/* domus_usage */
+#define DOMI_LOOK_USAGE(X)                                                                         \
+    X(helpers) X(helpers_busy) X(jobs_queued) X(detached_threads) X(detached_busy)
+
+/* domus_machine, without its texts */
+#define DOMI_LOOK_MACHINE(X)                                                                       \
+    X(cpus)                                                                                        \
+    X(cpus_online)                                                                                 \
+    X(quota)                                                                                       \
+    X(throttled_ns)                                                                                \
+    X(throttles)                                                                                   \
+    X(stolen_ns) X(cpu_ns) X(files_open) X(files_max) X(names_looked_up) X(names_queued)
+
+/* Keys of the configuration: a field, and the path of its key. Booleans are 0 and 1. */
+#define DOMI_LOOK_SETTINGS(X)                                                                      \
+    X(io_ratio, "scheduler.ioRatio")                                                               \
+    X(max_budget_ns, "scheduler.maxBudget")                                                        \
+    X(messages_per_run, "scheduler.maxMessagesPerRun")                                             \
+    X(mailbox_max, "scheduler.mailboxMax")                                                         \
+    X(conversations_max, "scheduler.conversationsMax")                                             \
+    X(timers_max, "scheduler.timersMax")                                                           \
+    X(steal_enabled, "scheduler.steal.enabled")                                                    \
+    X(steal_floor, "scheduler.steal.floor")                                                        \
+    X(steal_aggression, "scheduler.steal.aggression")                                              \
+    X(steal_min_run_ns, "scheduler.steal.minRun")                                                  \
+    X(stand_in_ns, "scheduler.idle.standIn")                                                       \
+    X(buffers_count, "io.buffers.count")                                                           \
+    X(send_high, "channel.sendHigh")                                                               \
+    X(requests_max, "channel.requestsMax")                                                         \
+    X(connections_max, "channel.maxConnections")                                                   \
+    X(address_percent, "channel.maxPerAddress")                                                    \
+    X(loopback_percent, "channel.maxPerLoopback")                                                  \
+    X(helpers_max, "blocking.threadsMax")                                                          \
+    X(names_max, "connect.resolve.threadsMax")                                                     \
+    X(detached_max, "detached.threadsMax")                                                         \
+    X(stall_ns, "stall.threshold")                                                                 \
+    X(log_lines, "log.queueMax")                                                                   \
+    X(backend, "io.backend")
+
+#define DOMI_LOOK_FIELD_(name)    uint64_t name;
+#define DOMI_LOOK_KEY_(name, key) uint64_t name;
+#define DOMI_LOOK_GROUP_(type, LIST)                                                               \
+    typedef struct type {                                                                          \
+        LIST(DOMI_LOOK_FIELD_)                                                                     \
+    } type
+
+DOMI_LOOK_GROUP_(domi_look_counters, DOMI_LOOK_COUNTERS);
+DOMI_LOOK_GROUP_(domi_look_phases, DOMI_LOOK_PHASES);
+DOMI_LOOK_GROUP_(domi_look_times, DOMI_LOOK_TIMES);
+DOMI_LOOK_GROUP_(domi_look_runner, DOMI_LOOK_RUNNERS);
+DOMI_LOOK_GROUP_(domi_look_behaviour, DOMI_LOOK_BEHAVIOURS);
+DOMI_LOOK_GROUP_(domi_look_listener, DOMI_LOOK_LISTENERS);
+DOMI_LOOK_GROUP_(domi_look_memory, DOMI_LOOK_MEMORY);
+DOMI_LOOK_GROUP_(domi_look_usage, DOMI_LOOK_USAGE);
+DOMI_LOOK_GROUP_(domi_look_machine, DOMI_LOOK_MACHINE);
+typedef struct domi_look_settings {
+    DOMI_LOOK_SETTINGS(DOMI_LOOK_KEY_)
+} domi_look_settings;
+
+/* The names of a group, in the order of its fields, with NULL behind the last one. */
+extern const char *const domi_look_counter_names[];
+extern const char *const domi_look_phase_names[];
+extern const char *const domi_look_time_names[];
+extern const char *const domi_look_runner_names[];
+extern const char *const domi_look_behaviour_names[];
+extern const char *const domi_look_listener_names[];
+extern const char *const domi_look_memory_names[];
+extern const char *const domi_look_usage_names[];
+extern const char *const domi_look_machine_names[];
+extern const char *const domi_look_setting_names[];
+
+/* The field of a group that has the place `index` among its names. */
+static inline uint64_t *domi_look_field(void *group, size_t index)
+{
+    return (uint64_t *)group + index;
+}
+
+typedef struct domi_look_thread {
+    domi_look_counters counters;
+    domi_look_phases phases;
+    domi_look_times times;
+} domi_look_thread;
+
+typedef struct domi_look_pool_runner {
+    char pool[DOMI_LOOK_NAME];
+    uint64_t runner; /* its number in the pool */
+    domi_look_runner times;
+    domi_look_counters counters;
+} domi_look_pool_runner;
+
+#define DOMI_LOOK_OUTSIDE (-1) /* behaviours of foreign threads and detached actors */
+#define DOMI_LOOK_POOL    (-2) /* behaviours of a pool */
+
+/* A behaviour at one place. */
+typedef struct domi_look_actors {
+    char name[DOMI_LOOK_NAME];
+    char pool[DOMI_LOOK_NAME]; /* "": it is at no pool */
+    int64_t thread;            /* its number, or one of the two above */
+    bool is_channels;
+    domi_look_behaviour counts;
+} domi_look_actors;
+
+typedef struct domi_look_port {
+    char name[DOMI_LOOK_NAME];
+    domi_look_listener counts;
+} domi_look_port;
+
+typedef struct domi_look {
+    uint64_t now_ns; /* of CLOCK_MONOTONIC */
+    uint64_t pid;
+    uint64_t uptime_ns;
+    char program[DOMI_LOOK_NAME];
+    char level[DOMI_LOOK_NAME]; /* profile.level */
+    uint32_t thread_count, runner_count, actors_count, port_count;
+    domi_look_thread *threads;
+    domi_look_pool_runner *runners;
+    domi_look_actors *actors;
+    domi_look_port *ports;
+    domi_look_counters outside;
+    domi_look_memory memory;
+    domi_look_usage usage;
+    domi_look_machine machine;
+    domi_look_settings settings;
+    char backend[DOMI_LOOK_NAME];
+    char backend_why[DOMI_LOOK_REASON];
+} domi_look;
+
+/* Most of each list: a program has at most 1,024 threads, and 16 pools of 128 runners. */
+#define DOMI_LOOK_THREADS_MAX 1024u
+#define DOMI_LOOK_RUNNERS_MAX 2048u
+#define DOMI_LOOK_ACTORS_MAX  (128u * (DOMI_LOOK_THREADS_MAX + 17u))
+#define DOMI_LOOK_PORTS_MAX   128u
+
+/* Make room for lists of these lengths, all 0. Returns 0; -ENOMEM; -E2BIG for more than the most.
+ * domi_look_fini() has to follow, unless this fails. */
+int domi_look_init(domi_look *ret_look, size_t threads, size_t runners, size_t actors,
+                   size_t ports);
+
+/* Free the lists of a look; one that is all 0 is allowed. */
+void domi_look_fini(domi_look *look);
+
+/* Copy a name, cut at its room. Bytes other than printable ASCII become '?', since a name goes to a
+ * terminal. */
+void domi_look_copy_name(char *ret_name, size_t size, const char *name);
+
+#endif

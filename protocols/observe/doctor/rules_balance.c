@@ -1,0 +1,182 @@
+/* Rules about threads that are busy beside others that are not, and who makes them so. */
+#include "protocols/observe/doctor/say.h"
+
+#include <string.h>
+
+#define UNEVEN   0.4  /* between the busiest thread and the idlest one */
+#define LOADED   0.7  /* of a thread's time: it is the one that will be full first */
+#define OWN      0.6  /* of a thread's time that one actor takes */
+#define IDLE     0.3  /* of a thread's time that others have left */
+#define AT_HOME  0.9  /* of the actors that live on one thread */
+#define FREE     0.75 /* CPUs that have nothing to do */
+#define MANY     4u   /* actors that could be on other threads */
+#define POOL_ALL 0.95 /* of a runner's time: it is never without a job */
+
+/* --- one actor -------------------------------------------------------------------------------- */
+
+static double share_of_thread(const domi_span *span, const domi_span_actors *one)
+{
+    double share = (double)one->busiest_run_ns / 1e9 / span->seconds;
+
+    return share < 1 ? share : 1;
+}
+
+/* Is there a thread or a CPU that could do other work meanwhile? */
+static bool has_room(const domi_span *span, uint32_t thread)
+{
+    if (span->thread_count > 1)
+        return span->threads[thread].busy - span->threads[span->idlest].busy >= IDLE;
+    return (double)span->after->machine.cpus - span->cpus_used >= 1;
+}
+
+static bool judge_hot_actor(const domi_span *span, domi_finding *finding)
+{
+    for (uint32_t i = 0; i < span->actors_count; i++) {
+        const domi_span_actors *one = &span->actors[i];
+        if (one->alive != 1 || one->is_channels || one->pool[0] != '\0' ||
+            share_of_thread(span, one) < OWN || !has_room(span, one->busiest))
+            continue;
+        domi_finding_set(finding, "pools", "[{name: work}]");
+        domi_finding_advise(finding,
+                            "and spawn the actor there (domus_pool_find(), domus/pools.h); "
+                            "or spread its work over several actors (domus/router.h)");
+        return domi_finding_say(
+            finding,
+            "The one actor of the behaviour %s takes %s of thread %u, and each message that it "
+            "handles takes %s.",
+            one->name, domi_word_percent(share_of_thread(span, one)).at, one->busiest,
+            domi_word_time(domi_span_ratio(one->run_ns, one->messages)).at);
+    }
+    return false;
+}
+
+/* --- all near --------------------------------------------------------------------------------- */
+
+static bool is_of_state(const domi_look_actors *one)
+{
+    return !one->is_channels && one->thread >= 0;
+}
+
+/* Returns the share of the state actors of threads that live on a thread; 0 if there are few. */
+static double share_at(const domi_look *look, uint32_t thread)
+{
+    uint64_t all = 0, here = 0;
+
+    for (uint32_t i = 0; i < look->actors_count; i++) {
+        const domi_look_actors *one = &look->actors[i];
+        if (!is_of_state(one))
+            continue;
+        all += one->counts.alive;
+        here += one->thread == (int64_t)thread ? one->counts.alive : 0;
+    }
+    return all >= MANY ? domi_span_ratio(here, all) : 0;
+}
+
+static bool judge_all_near(const domi_span *span, domi_finding *finding)
+{
+    if (span->thread_count < 2)
+        return false;
+    const domi_span_thread *most = &span->threads[span->busiest];
+    const domi_span_thread *least = &span->threads[span->idlest];
+    double share = share_at(span->after, span->busiest);
+    if (most->busy < LOADED || most->busy - least->busy < UNEVEN || share < AT_HOME ||
+        most->state < most->busy / 2)
+        return false;
+    domi_finding_advise(finding, "spawn the actors with DOMUS_SPREAD or DOMUS_ON_THREAD "
+                                 "(domus/spawn.h) instead of near their parent");
+    return domi_finding_say(
+        finding,
+        "Thread %u is busy for %s of its time and thread %u for %s, while %s of the state "
+        "actors live on thread %u.",
+        span->busiest, domi_word_percent(most->busy).at, span->idlest,
+        domi_word_percent(least->busy).at, domi_word_percent(share).at, span->busiest);
+}
+
+/* --- pools ------------------------------------------------------------------------------------ */
+
+/* Find how busy the runners of the pool of runner `first` are. Returns 0 if it is not the first one
+ * of its pool. Spares that have not run are passed over. */
+static double busy_of_pool(const domi_span *span, uint32_t first, uint32_t *ret_count)
+{
+    const domi_look_pool_runner *after = span->after->runners, *before = span->before->runners;
+    double busy = 1;
+
+    *ret_count = 0;
+    if (first > 0 && strcmp(after[first - 1].pool, after[first].pool) == 0)
+        return 0;
+    for (uint32_t i = first; i < span->after->runner_count; i++) {
+        if (strcmp(after[i].pool, after[first].pool) != 0)
+            break;
+        uint64_t wall_ns = domi_span_less(after[i].times.wall_ns, before[i].times.wall_ns);
+        double one =
+            domi_span_ratio(domi_span_less(after[i].times.run_ns, before[i].times.run_ns), wall_ns);
+        if (wall_ns == 0)
+            continue;
+        busy = one < busy ? one : busy;
+        ++*ret_count;
+    }
+    return *ret_count != 0 ? busy : 0;
+}
+
+static bool judge_pool_full(const domi_span *span, domi_finding *finding)
+{
+    double free_cpus = (double)span->after->machine.cpus - span->cpus_used;
+    uint32_t count;
+
+    for (uint32_t i = 0; i < span->after->runner_count && free_cpus >= FREE; i++) {
+        if (busy_of_pool(span, i, &count) < POOL_ALL || count >= 64)
+            continue;
+        const char *pool = span->after->runners[i].pool;
+        domi_finding_set(finding, "pools", "[{name: %.40s, runners: %u}]", pool,
+                         (unsigned)domi_clamp(count + free_cpus, count + 1u, 64));
+        return domi_finding_say(
+            finding,
+            "Each of the %u runners of the pool %s works for %s of its time or more, while %s of "
+            "%u CPUs have nothing to do.",
+            (unsigned)count, pool, domi_word_percent(POOL_ALL).at, domi_word_amount(free_cpus).at,
+            (unsigned)span->after->machine.cpus);
+    }
+    return false;
+}
+
+const domi_rule domi_rules_of_balance[] = {
+    {.name = "hot-actor",
+     .title = "One actor takes a thread",
+     .keys = "pools",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_hot_actor,
+     .limit =
+         "An actor handles one message at a time, so it can use no second thread, and all else "
+         "on its thread waits for it.",
+     .cause = "All work of a kind goes through one actor. Seen by: a behaviour with one actor that "
+              "takes 60 % or more of a thread, while another thread is less busy by 30 points, or, "
+              "with one thread, a CPU is free.",
+     .remedy =
+         "Spread its work over several actors by a key (a router, domus/router.h, or a grain, "
+         "domus/grain.h). If it has to be one, give it a pool, where it holds up no io and no "
+         "other actor; or let domus_blocking() do what takes long."},
+    {.name = "all-near",
+     .title = "All actors live on one thread",
+     .keys = "",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_all_near,
+     .limit = "An actor runs on the thread on which it was spawned; stealing evens out bursts, and "
+              "no lasting difference.",
+     .cause =
+         "Actors are spawned near their parent (DOMUS_NEAR, the default), so a whole family "
+         "lives on the thread of its first member. Seen by: two threads of which one is busier "
+         "by 40 points and 70 % busy or more, on which 90 % of the state actors live.",
+     .remedy = "Spawn children with DOMUS_SPREAD, or DOMUS_ON_THREAD (domus/spawn.h). Messages "
+               "between threads cost more than near ones, so keep near what talks much."},
+    {.name = "pool-full",
+     .title = "A pool has too few runners",
+     .keys = "pools",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_pool_full,
+     .limit = "Each runner has one actor at a time, so work waits for a runner although there are "
+              "CPUs for it.",
+     .cause =
+         "A pool has fewer runners than work. Seen by: runners that all work for 95 % of their "
+         "time, while at least one CPU has nothing to do.",
+     .remedy = "Give the pool more runners, up to the CPUs that are free."},
+    {.name = NULL}};

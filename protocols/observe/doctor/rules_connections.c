@@ -1,0 +1,127 @@
+/* Rules about connections that are not let in, and descriptors that run out. */
+#include "protocols/observe/doctor/say.h"
+
+#define NEARLY      0.9  /* of the descriptors that the process may have */
+#define AT_MOST     0.98 /* of channel.maxConnections: the next burst is refused */
+#define TRIED_LEAST 5u   /* connects: fewer are no pattern */
+#define FAILED_PART 0.5  /* of them */
+
+static uint64_t count_open(const domi_look *look)
+{
+    uint64_t open = 0;
+
+    for (uint32_t i = 0; i < look->port_count; i++)
+        open += look->ports[i].counts.open;
+    return open;
+}
+
+static bool judge_connections(const domi_span *span, domi_finding *finding)
+{
+    uint64_t open = count_open(span->after), most = span->after->settings.connections_max;
+
+    if (most == 0 || (double)open < AT_MOST * (double)most)
+        return false;
+    domi_finding_set(finding, "channel.maxConnections", "%u",
+                     (unsigned)domi_clamp((double)most * 2, 1, 1048576));
+    return domi_finding_say(finding,
+                            "%u connections are open, and %u is the most: further ones wait at the "
+                            "listener (accepting has paused %s times a second).",
+                            (unsigned)open, (unsigned)most,
+                            domi_word_amount(domi_span_rate(span, span->all.accept_pauses)).at);
+}
+
+/* A service at 100 % for both has no bound of an address. */
+static bool judge_address(const domi_span *span, domi_finding *finding)
+{
+    const domi_look_settings *settings = &span->after->settings;
+    bool is_strange = settings->address_percent < settings->loopback_percent;
+    uint64_t percent = is_strange ? settings->address_percent : settings->loopback_percent;
+
+    if (span->all.refused_by_address == 0)
+        return false;
+    domi_finding_set(finding, is_strange ? "channel.maxPerAddress" : "channel.maxPerLoopback",
+                     "%u%%", (unsigned)domi_clamp((double)percent * 2, 1, 100));
+    return domi_finding_say(
+        finding,
+        "%s connections a second are reset because their address has its share of "
+        "channel.maxConnections (%u %% of %u).",
+        domi_word_amount(domi_span_rate(span, span->all.refused_by_address)).at, (unsigned)percent,
+        (unsigned)settings->connections_max);
+}
+
+static bool judge_files(const domi_span *span, domi_finding *finding)
+{
+    const domi_look_machine *machine = &span->after->machine;
+    bool is_near = machine->files_max != 0 &&
+                   (double)machine->files_open >= NEARLY * (double)machine->files_max;
+
+    if (!is_near && span->all.accept_spells == 0)
+        return false;
+    domi_finding_set(finding, "channel.maxConnections", "%u",
+                     (unsigned)domi_clamp((double)machine->files_max * 0.8, 1, 1048576));
+    domi_finding_advise(finding, "or raise the limit: LimitNOFILE= of systemd, ulimit -n");
+    return domi_finding_say(
+        finding, "The process has %u descriptors open of %u that it may have%s.",
+        (unsigned)machine->files_open, (unsigned)machine->files_max,
+        span->all.accept_spells != 0 ? ", and accepting has failed for want of them" : "");
+}
+
+static bool judge_connects(const domi_span *span, domi_finding *finding)
+{
+    uint64_t tried = span->all.connects, failed = span->all.connects_failed;
+
+    if (tried < TRIED_LEAST || domi_span_ratio(failed, tried) < FAILED_PART)
+        return false;
+    domi_finding_advise(finding, "the log has the address and the error of each: see whether the "
+                                 "other side runs (domus/connect.h)");
+    return domi_finding_say(finding, "%s of %u connects that actors have asked for have failed.",
+                            domi_word_percent(domi_span_ratio(failed, tried)).at, (unsigned)tried);
+}
+
+const domi_rule domi_rules_of_connections[] = {
+    {.name = "connections-full",
+     .title = "As many connections as there may be",
+     .keys = "channel.maxConnections",
+     .harm = DOMI_HARM_LOSS,
+     .judge = judge_connections,
+     .limit =
+         "At channel.maxConnections no connection is accepted until another one has closed, and "
+         "clients wait in the listener's queue, and then for a time-out.",
+     .cause = "More clients than places. Seen by: open connections at 98 % of "
+              "channel.maxConnections or more.",
+     .remedy = "Raise channel.maxConnections (and the limit of descriptors with it), or lower "
+               "channel.idleTimeout, so that idle clients leave."},
+    {.name = "address-share",
+     .title = "Addresses that have their share",
+     .keys = "channel.maxPerAddress, channel.maxPerLoopback",
+     .harm = DOMI_HARM_LOSS,
+     .judge = judge_address,
+     .limit = "An address with its share of channel.maxConnections gets its further connections "
+              "reset at once.",
+     .cause = "One address opens very many connections: an attack, or a proxy or a NAT that many "
+              "clients stand behind. Seen by: any connection that was reset for it.",
+     .remedy =
+         "If the clients are wanted, raise channel.maxPerAddress (100% takes the bound away), "
+         "or let the proxy name them (proxyProtocol of the listener). Otherwise leave it."},
+    {.name = "files-full",
+     .title = "Descriptors run out",
+     .keys = "channel.maxConnections",
+     .harm = DOMI_HARM_LOSS,
+     .judge = judge_files,
+     .limit = "Each connection, file and thread's ring takes descriptors of RLIMIT_NOFILE; without "
+              "one, accepting, connecting and opening files fail.",
+     .cause = "The limit of the process is too low for its connections, or descriptors leak. Seen "
+              "by: 90 % of the limit in use, or a spell in which accepting has failed.",
+     .remedy = "Raise the limit where the program is started (LimitNOFILE= of systemd), or lower "
+               "channel.maxConnections below it, so that the library refuses in good order."},
+    {.name = "connects-fail",
+     .title = "Connects that bring no connection",
+     .keys = "",
+     .harm = DOMI_HARM_LOSS,
+     .judge = judge_connects,
+     .limit = "An actor that asks for a connection waits for up to connect.timeout before it knows "
+              "that there is none.",
+     .cause = "The other side does not listen, refuses, or is not reached. Seen by: half of five "
+              "connects or more that failed.",
+     .remedy = "See whether the other side runs. A lower connect.timeout tells sooner."},
+    {.name = NULL}};

@@ -1,0 +1,151 @@
+/* Rules about mistakes and failures that the library counts: the program goes on, and loses. */
+#include "protocols/observe/doctor/say.h"
+
+#define FAILED_LEAST    10.0 /* failures a second: fewer are errors of single clients */
+#define RESTARTS_LEAST  1.0  /* restarts of actors a second */
+#define REFUSED_LEAST   10.0 /* channels a second that an error of a handler has reset */
+#define DATAGRAMS_LEAST 10.0 /* a second */
+
+static const domi_span_actors *find_failing(const domi_span *span)
+{
+    const domi_span_actors *most = NULL;
+
+    for (uint32_t i = 0; i < span->actors_count; i++) {
+        if (span->actors[i].failures > (most != NULL ? most->failures : 0))
+            most = &span->actors[i];
+    }
+    return most;
+}
+
+static bool judge_failures(const domi_span *span, domi_finding *finding)
+{
+    double rate = domi_span_rate(span, span->all.failures);
+    double restarts = domi_span_rate(span, span->all.restarts);
+    const domi_span_actors *most = find_failing(span);
+
+    if (rate < FAILED_LEAST && restarts < RESTARTS_LEAST)
+        return false;
+    domi_finding_advise(finding, "domus log tells the errors and where they come from; a delay "
+                                 "between restarts is a rule of the parent (domus/supervise.h)");
+    return domi_finding_say(
+        finding,
+        "Handlers fail %s times a second, and actors begin anew %s times a second; most "
+        "failures are those of %.40s.",
+        domi_word_amount(rate).at, domi_word_amount(restarts).at,
+        most != NULL ? most->name : "no behaviour that is counted");
+}
+
+static bool judge_mistakes(const domi_span *span, domi_finding *finding)
+{
+    const domi_look_counters *all = &span->all;
+
+    if (all->waits_lost + all->results_unknown + all->circles == 0)
+        return false;
+    domi_finding_advise(finding, "the log has one line for each behaviour and type, with what is "
+                                 "wrong there (domus/conversation.h)");
+    return domi_finding_say(
+        finding,
+        "The program makes mistakes: %s waits whose function is never called, %s results "
+        "that mean nothing, %s asks that would wait for themselves.",
+        domi_word_amount((double)all->waits_lost).at,
+        domi_word_amount((double)all->results_unknown).at,
+        domi_word_amount((double)all->circles).at);
+}
+
+static bool judge_channels(const domi_span *span, domi_finding *finding)
+{
+    double rate = domi_span_rate(span, span->all.channels_refused);
+
+    if (rate < REFUSED_LEAST)
+        return false;
+    domi_finding_advise(finding, "answer what is wrong with a request, instead of returning an "
+                                 "error, if its client is to learn of it");
+    return domi_finding_say(finding,
+                            "%s connections a second are reset, because a handler of a request "
+                            "returns an error.",
+                            domi_word_amount(rate).at);
+}
+
+static bool judge_datagrams(const domi_span *span, domi_finding *finding)
+{
+    double lost = domi_span_rate(span, span->all.datagrams_lost);
+    double dropped = domi_span_rate(span, span->all.datagrams_dropped);
+
+    if (lost + dropped < DATAGRAMS_LEAST)
+        return false;
+    domi_finding_set(finding, "channel.socket.receiveBuffer", "4MiB");
+    return domi_finding_say(
+        finding,
+        "%s datagrams a second are lost in the kernel, and %s are thrown away here, "
+        "because they are too long or nobody reads them.",
+        domi_word_amount(lost).at, domi_word_amount(dropped).at);
+}
+
+static bool judge_log(const domi_span *span, domi_finding *finding)
+{
+    uint64_t dropped = span->all.log_lines_dropped;
+
+    if (dropped == 0)
+        return false;
+    domi_finding_set(finding, "log.level", "warning");
+    domi_finding_set(finding, "log.queueMax", "%u",
+                     (unsigned)domi_clamp((double)span->after->settings.log_lines * 4, 16, 65536));
+    return domi_finding_say(finding, "%s lines of the log were dropped in %s.",
+                            domi_word_amount((double)dropped).at,
+                            domi_word_time(span->seconds * 1e9).at);
+}
+
+const domi_rule domi_rules_of_failures[] = {
+    {.name = "handlers-fail",
+     .title = "Handlers that fail",
+     .keys = "",
+     .harm = DOMI_HARM_LOSS,
+     .judge = judge_failures,
+     .limit =
+         "The work of a handler that fails is lost, and an actor that is restarted begins with "
+         "nothing.",
+     .cause =
+         "Functions of actors return negative errnos. Seen by: 10 failures a second or more, or "
+         "one restart a second.",
+     .remedy = "Read the log. An error that is expected is better an answer than a failure."},
+    {.name = "mistakes",
+     .title = "Mistakes of the program",
+     .keys = "",
+     .harm = DOMI_HARM_LOSS,
+     .judge = judge_mistakes,
+     .limit = "A wait that is lost is never resumed, so what hangs on it never happens.",
+     .cause = "A function asks twice in a turn or forgets `return`, returns a positive number, or "
+              "actors ask each other in a circle. Seen by: any of these.",
+     .remedy = "Read the log, which names the behaviour and the type, and mend the function."},
+    {.name = "requests-fail",
+     .title = "Connections that errors reset",
+     .keys = "",
+     .harm = DOMI_HARM_LOSS,
+     .judge = judge_channels,
+     .limit = "A client whose connection is reset gets no answer, and pays for a new connection.",
+     .cause = "A handler of a channel, or a conversation that it began, returns a negative errno. "
+              "Seen by: 10 connections a second or more.",
+     .remedy = "Read the log, and answer with an error of the protocol where a client is to know."},
+    {.name = "datagrams-lost",
+     .title = "Datagrams that are lost",
+     .keys = "channel.socket.receiveBuffer",
+     .harm = DOMI_HARM_LOSS,
+     .judge = judge_datagrams,
+     .limit =
+         "The kernel keeps datagrams only as long as the receive buffer of the socket has room.",
+     .cause =
+         "Bursts that are larger than the buffer, or a thread that is busy elsewhere. Seen by: "
+         "10 datagrams a second or more.",
+     .remedy = "Raise channel.socket.receiveBuffer (and net.core.rmem_max with it), or give the "
+               "socket a thread with less to do."},
+    {.name = "log-dropped",
+     .title = "Lines of the log are dropped",
+     .keys = "log.level, log.queueMax",
+     .harm = DOMI_HARM_LOSS,
+     .judge = judge_log,
+     .limit =
+         "A thread writes a bounded number of lines a second, and log.queueMax of them wait for "
+         "whoever reads standard error.",
+     .cause = "Too much is said, or nobody reads it. Seen by: any line that was dropped.",
+     .remedy = "Say less (log.level), read faster, or let more lines wait."},
+    {.name = NULL}};

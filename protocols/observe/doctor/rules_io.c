@@ -1,0 +1,179 @@
+/* Rules about io of a thread: buffers, wake-ups, its backend, and peers that read slowly. */
+#include "protocols/observe/doctor/say.h"
+
+#define STARVED_LEAST 10.0 /* receives a second that end without a buffer */
+/* Wake-ups a second that find nothing. Each costs some 5 us of two threads, so these are 0.1 %. */
+#define EMPTY_LEAST 200.0
+#define EMPTY_MOST  0.5  /* of all wake-ups: most of them are in vain */
+#define CPU_LEAST   0.2  /* CPUs that the program uses: below, no backend matters */
+#define AT_ONCE     10.0 /* channels a second that come to channel.requestsMax */
+#define ASLEEP      0.5  /* of each thread's time: the CPU is not what bounds them */
+#define SENT_PART   1.0  /* of the bytes that were sent: what waits would take as long again */
+
+/* --- receive buffers -------------------------------------------------------------------------- */
+
+static bool judge_buffers(const domi_span *span, domi_finding *finding)
+{
+    double starved = domi_span_rate(span, span->all.receivers_starved);
+    uint64_t count = span->after->settings.buffers_count;
+
+    if (starved < STARVED_LEAST)
+        return false;
+    if (count < 32768)
+        domi_finding_set(finding, "io.buffers.count", "%u",
+                         (unsigned)domi_clamp((double)count * 4, 64, 32768));
+    else
+        domi_finding_advise(finding, "let actors take what they read sooner (domus/channel.h)");
+    return domi_finding_say(
+        finding,
+        "%s times a second a connection stops reading because none of the %u receive "
+        "buffers of its thread is free.",
+        domi_word_amount(starved).at, (unsigned)count);
+}
+
+/* --- wake-ups --------------------------------------------------------------------------------- */
+
+static bool judge_wakeups(const domi_span *span, domi_finding *finding)
+{
+    double empty = domi_span_rate(span, span->all.wakeups_empty);
+    double part = domi_span_ratio(span->all.wakeups_empty, span->all.wakeups_received);
+
+    if (empty < EMPTY_LEAST || part < EMPTY_MOST)
+        return false;
+    domi_finding_set(finding, "scheduler.idle.standIn", "0");
+    domi_finding_advise(finding, "or a larger scheduler.steal.aggression, if threads steal");
+    return domi_finding_say(
+        finding,
+        "%s of the wake-ups, which are %s a second, find nothing to do, because another "
+        "thread has done it by then.",
+        domi_word_percent(part).at, domi_word_amount(empty).at);
+}
+
+/* --- the backend ------------------------------------------------------------------------------ */
+
+static bool judge_epoll(const domi_span *span, domi_finding *finding)
+{
+    const domi_look *look = span->after;
+    bool is_epoll = look->backend[0] == 'e';
+
+    if (!is_epoll || span->cpus_used < CPU_LEAST)
+        return false;
+    if (look->backend_why[0] == '\0')
+        domi_finding_set(finding, "io.backend", "auto");
+    else
+        domi_finding_advise(finding, "let the kernel or the container allow io_uring; io.backend: "
+                                     "epoll only silences this");
+    return domi_finding_say(finding, "The program asks the kernel for io by epoll: %s.",
+                            look->backend_why[0] != '\0' ? look->backend_why
+                                                         : "io.backend is set to it");
+}
+
+/* --- peers that read slowly ------------------------------------------------------------------- */
+
+static bool judge_slow_readers(const domi_span *span, domi_finding *finding)
+{
+    const domi_look_counters *all = &span->all;
+
+    if (all->queued_bytes < span->after->settings.send_high ||
+        (double)all->queued_bytes < SENT_PART * (double)all->sent_bytes)
+        return false;
+    domi_finding_set(finding, "channel.sendTimeout", "5s");
+    domi_finding_set(finding, "channel.sendHigh", "64KiB");
+    return domi_finding_say(
+        finding, "%s wait for peers that do not read, and in %s they took only %s.",
+        domi_word_bytes((double)all->queued_bytes).at, domi_word_time(span->seconds * 1e9).at,
+        domi_word_bytes((double)all->sent_bytes).at);
+}
+
+/* --- requests of one connection --------------------------------------------------------------- */
+
+static bool is_asleep(const domi_span *span)
+{
+    for (uint32_t i = 0; i < span->thread_count; i++) {
+        if (span->threads[i].sleep < ASLEEP)
+            return false;
+    }
+    return span->thread_count != 0;
+}
+
+static bool judge_requests(const domi_span *span, domi_finding *finding)
+{
+    double rate = domi_span_rate(span, span->all.channels_busy);
+    uint64_t most = span->after->settings.requests_max;
+
+    if (rate < AT_ONCE || most == 0 || !is_asleep(span))
+        return false;
+    domi_finding_set(finding, "channel.requestsMax", "%u",
+                     (unsigned)domi_clamp((double)most * 4, 4, 1048576));
+    return domi_finding_say(
+        finding,
+        "%s times a second a connection is not read because %u of its requests are under "
+        "way, while all threads sleep for half of their time or more.",
+        domi_word_amount(rate).at, (unsigned)most);
+}
+
+const domi_rule domi_rules_of_io[] = {
+    {.name = "buffers-starved",
+     .title = "No receive buffer is free",
+     .keys = "io.buffers.count",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_buffers,
+     .limit =
+         "A connection that finds no buffer is not read until one comes back, whatever time the "
+         "thread has.",
+     .cause = "More connections get bytes at a time than the thread has receive buffers, or actors "
+              "keep what they have read. Seen by: 10 receives a second or more that end without a "
+              "buffer.",
+     .remedy =
+         "Raise io.buffers.count. Each buffer takes io.buffers.size (4 KiB) of memory for each "
+         "thread."},
+    {.name = "requests-full",
+     .title = "Connections with all the requests that they may have",
+     .keys = "channel.requestsMax",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_requests,
+     .limit = "A connection at channel.requestsMax is not read until one of its requests is "
+              "answered, so a client that sends many at a time waits for round trips.",
+     .cause =
+         "Clients send many requests on one connection, and each waits for something else than "
+         "the CPU. Seen by: 10 times a second or more, while all threads sleep for half of "
+         "their time.",
+     .remedy = "Raise channel.requestsMax, which lets each connection take more memory; or let "
+               "clients open more connections."},
+    {.name = "slow-readers",
+     .title = "Peers that do not read",
+     .keys = "channel.sendHigh, channel.sendTimeout",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_slow_readers,
+     .limit = "What peers do not take stays in memory, up to channel.sendHigh for each, and a "
+              "connection is not read meanwhile.",
+     .cause =
+         "Peers are slower than what is sent to them, or have gone without closing. Seen by: "
+         "queued bytes of channel.sendHigh or more at both looks, which are more than was sent "
+         "in between.",
+     .remedy = "Lower channel.sendTimeout, so that peers that take nothing are reset sooner, and "
+               "channel.sendHigh, so that each of them holds less."},
+    {.name = "wakeups-empty",
+     .title = "Wake-ups without work",
+     .keys = "scheduler.idle.standIn, scheduler.steal.aggression",
+     .harm = DOMI_HARM_COST,
+     .judge = judge_wakeups,
+     .limit = "A wake-up takes two system calls and a change of context on the thread that finds "
+              "nothing.",
+     .cause = "A thread is woken for an actor that another one runs or steals first. Seen by: 200 "
+              "wake-ups a second or more that find nothing, which are half of all or more.",
+     .remedy = "Set scheduler.idle.standIn to 0, so that the sleeper runs its actors itself. "
+               "Messages to sleeping threads then cost a wake-up each."},
+    {.name = "epoll",
+     .title = "The kernel is asked by epoll",
+     .keys = "io.backend",
+     .harm = DOMI_HARM_COST,
+     .judge = judge_epoll,
+     .limit = "With epoll each read and each write is a system call of its own; with io_uring one "
+              "enter has many of them.",
+     .cause =
+         "io.backend is epoll, or the kernel, a sysctl (kernel.io_uring_disabled) or a seccomp "
+         "filter refuses io_uring, as many containers do. Seen by: the backend, if the program "
+         "uses a fifth of a CPU or more.",
+     .remedy = "Allow io_uring, or take io.backend: epoll away."},
+    {.name = NULL}};

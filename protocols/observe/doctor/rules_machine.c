@@ -1,0 +1,194 @@
+/* Rules about what the machine takes away: CPUs that others have, quotas, and too many threads. */
+#include "protocols/observe/doctor/say.h"
+
+#define DENIED      0.1  /* of the time in which a thread wanted a CPU */
+#define WANTED      0.05 /* of a thread's time: less is no matter */
+#define STOLEN      0.05 /* of the time of all CPUs */
+#define THROTTLED   0.02 /* of the span: 2 ms of each 100 ms are seen in p99 */
+#define USED        0.5  /* of the CPUs that there are: an idle program needs none */
+#define QUOTA_WHOLE 1000 /* of the quota: one CPU */
+
+static unsigned ceiling(uint64_t thousandths)
+{
+    return (unsigned)domi_clamp((double)((thousandths + QUOTA_WHOLE - 1) / QUOTA_WHOLE), 1, 1024);
+}
+
+/* --- threads beyond the CPUs ------------------------------------------------------------------ */
+
+/* The CPUs that the threads of a program use, or would use if they had them. */
+static double count_wanted(const domi_span *span)
+{
+    double denied = 0;
+
+    for (uint32_t i = 0; i < span->thread_count; i++)
+        denied += span->threads[i].denied;
+    return span->cpus_used + denied;
+}
+
+static bool has_more_threads(const domi_span *span)
+{
+    uint64_t cpus = span->after->machine.cpus;
+
+    return span->thread_count > cpus && count_wanted(span) >= USED * (double)cpus;
+}
+
+static bool judge_threads(const domi_span *span, domi_finding *finding)
+{
+    if (!has_more_threads(span))
+        return false;
+    domi_finding_set(finding, "system.threads", "auto");
+    return domi_finding_say(finding,
+                            "There are %u threads and %u CPUs for them, of which the program uses "
+                            "%s.",
+                            (unsigned)span->thread_count, (unsigned)span->after->machine.cpus,
+                            domi_word_amount(span->cpus_used).at);
+}
+
+static bool has_small_quota(const domi_span *span)
+{
+    uint64_t quota = span->after->machine.quota;
+
+    return quota != 0 && span->thread_count > ceiling(quota) &&
+           count_wanted(span) >= USED * (double)quota / QUOTA_WHOLE;
+}
+
+static bool judge_quota(const domi_span *span, domi_finding *finding)
+{
+    uint64_t quota = span->after->machine.quota;
+
+    if (!has_small_quota(span))
+        return false;
+    domi_finding_set(finding, "system.threads", "%u", ceiling(quota));
+    return domi_finding_say(finding,
+                            "There are %u threads, and the quota of the cgroup is %s CPUs, of "
+                            "which the program uses %s.",
+                            (unsigned)span->thread_count,
+                            domi_word_amount((double)quota / QUOTA_WHOLE).at,
+                            domi_word_amount(span->cpus_used).at);
+}
+
+/* --- what is taken ---------------------------------------------------------------------------- */
+
+static bool judge_throttled(const domi_span *span, domi_finding *finding)
+{
+    double share = (double)span->machine.throttled_ns / 1e9 / span->seconds;
+
+    if (share < THROTTLED)
+        return false;
+    if (has_small_quota(span))
+        domi_finding_set(finding, "system.threads", "%u", ceiling(span->after->machine.quota));
+    domi_finding_advise(finding, "raise the quota of the cgroup (CPUQuota= of systemd, cpu.max)");
+    return domi_finding_say(
+        finding, "The cgroup was stopped at its quota of %s CPUs %s times in %s, for %s in all.",
+        domi_word_amount((double)span->after->machine.quota / QUOTA_WHOLE).at,
+        domi_word_amount((double)span->machine.throttles).at,
+        domi_word_time(span->seconds * 1e9).at,
+        domi_word_time((double)span->machine.throttled_ns).at);
+}
+
+static bool judge_stolen(const domi_span *span, domi_finding *finding)
+{
+    double cpus = (double)span->after->machine.cpus_online;
+    double share = cpus > 0 ? (double)span->machine.stolen_ns / 1e9 / span->seconds / cpus : 0;
+
+    if (share < STOLEN)
+        return false;
+    domi_finding_advise(finding, "no key helps: the host runs too many machines, or this one has "
+                                 "used up its credits");
+    return domi_finding_say(finding,
+                            "The hypervisor has given %s of the time of the machine's %u CPUs to "
+                            "others.",
+                            domi_word_percent(share).at, (unsigned)cpus);
+}
+
+/* Find the thread that was denied its CPU for longest. Returns its share of the time in which it
+ * wanted one. */
+static double find_denied(const domi_span *span, uint32_t *ret_thread)
+{
+    double most = 0;
+
+    for (uint32_t i = 0; i < span->thread_count; i++) {
+        const domi_span_thread *thread = &span->threads[i];
+        double wanted = thread->denied + (thread->cpu > 0 ? thread->cpu : 0);
+        if (wanted < WANTED || thread->denied / wanted <= most)
+            continue;
+        most = thread->denied / wanted;
+        *ret_thread = i;
+    }
+    return most;
+}
+
+static bool judge_denied(const domi_span *span, domi_finding *finding)
+{
+    uint32_t thread = 0;
+    double share = find_denied(span, &thread);
+
+    if (share < DENIED || has_more_threads(span) || has_small_quota(span))
+        return false;
+    domi_finding_advise(finding, "give the program CPUs of its own (AllowedCPUs= of systemd, "
+                                 "taskset), or stop what else runs there");
+    return domi_finding_say(
+        finding,
+        "Thread %u had to wait for a CPU for %s of the time in which it wanted one; the "
+        "program itself uses %s of %u CPUs.",
+        thread, domi_word_percent(share).at, domi_word_amount(span->cpus_used).at,
+        (unsigned)span->after->machine.cpus);
+}
+
+const domi_rule domi_rules_of_machine[] = {
+    {.name = "threads-over-cpus",
+     .title = "More threads than CPUs",
+     .keys = "system.threads",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_threads,
+     .limit = "Two threads on one CPU take it from each other for milliseconds at a time, and a "
+              "message between them waits for as long.",
+     .cause = "system.threads is a count that is too high for this machine. Seen by: more threads "
+              "than usable CPUs, of which at least half are used.",
+     .remedy = "Set system.threads to auto, which is one thread for each usable CPU."},
+    {.name = "quota-under-threads",
+     .title = "A quota below the threads",
+     .keys = "system.threads",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_quota,
+     .limit = "When the threads together have used the quota, the kernel stops all of them for the "
+              "rest of its period, up to 100 ms.",
+     .cause = "system.threads is a count that is higher than the CPUs of the cgroup's quota. Seen "
+              "by: the quota, if at least half of it is used.",
+     .remedy = "Set system.threads to auto, which follows the quota, or to that number."},
+    {.name = "cpu-throttled",
+     .title = "The cgroup is stopped at its quota",
+     .keys = "system.threads",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_throttled,
+     .limit = "A cgroup that has used its quota does nothing at all until the next period begins.",
+     .cause =
+         "The program, or another one of its cgroup, uses more CPU than the quota. Seen by: 2 % "
+         "of the time or more for which the kernel has stopped it.",
+     .remedy =
+         "Raise the quota, or use fewer threads, so that it is used up later in each period."},
+    {.name = "cpu-stolen",
+     .title = "The hypervisor takes CPU time",
+     .keys = "",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_stolen,
+     .limit = "A CPU of a virtual machine that the host gives to others stands still, and so does "
+              "the thread on it.",
+     .cause =
+         "The host has more machines than CPUs, or this one has a quota there. Seen by: 5 % of "
+         "the time of all CPUs or more in `steal` of /proc/stat.",
+     .remedy = "Ask for another host or a larger machine. No key helps."},
+    {.name = "cpu-denied",
+     .title = "Others take the CPU",
+     .keys = "",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_denied,
+     .limit = "A thread is pinned to its CPU, and waits for it while another process runs there.",
+     .cause =
+         "Other processes, or helper threads and pools of this one, run on the same CPUs. Seen "
+         "by: 10 % or more of the time in which a thread wanted a CPU and had none (schedstat "
+         "of the kernel), without more threads than CPUs or a small quota as the reason.",
+     .remedy =
+         "Give the program CPUs of its own, or stop what else runs there. No figure of a thread "
+         "is to be trusted meanwhile, because phases are wall time."},
+    {.name = NULL}};

@@ -1,0 +1,226 @@
+/* Rules about messages: what mailboxes refuse, what has reached its most, and what waits. */
+#include "protocols/observe/doctor/say.h"
+
+#define REFUSED_LEAST 1u   /* asks and notices: one that is refused is one too many */
+#define WAITS_LEAST   3u   /* samples of waits: fewer are no mean */
+#define WAIT_LONG     1e8  /* ns in the mailbox on average: people notice */
+#define EXPIRED_LEAST 10.0 /* asks a second */
+#define LETTERS_LEAST 10.0 /* messages a second that nobody handles */
+
+/* Find the behaviour whose messages wait for longest. */
+static const domi_span_actors *find_waiting(const domi_span *span)
+{
+    const domi_span_actors *longest = NULL;
+
+    for (uint32_t i = 0; i < span->actors_count; i++) {
+        const domi_span_actors *one = &span->actors[i];
+        if (one->waits < WAITS_LEAST)
+            continue;
+        if (longest == NULL || domi_span_ratio(one->wait_ns, one->waits) >
+                                   domi_span_ratio(longest->wait_ns, longest->waits))
+            longest = one;
+    }
+    return longest;
+}
+
+static bool judge_mailbox(const domi_span *span, domi_finding *finding)
+{
+    const domi_span_actors *waiting = find_waiting(span);
+    uint64_t most = span->after->settings.mailbox_max;
+
+    if (span->all.refusals < REFUSED_LEAST)
+        return false;
+    if (most < 32768)
+        domi_finding_set(finding, "scheduler.mailboxMax", "%u",
+                         (unsigned)domi_clamp((double)most * 4, 1024, 65535));
+    domi_finding_advise(finding, "and let senders wait for answers (domus_ask()), or spread the "
+                                 "receiver over more actors");
+    return domi_finding_say(finding,
+                            "%s messages a second are refused, because %u wait at their receiver "
+                            "already%s%.40s%s.",
+                            domi_word_amount(domi_span_rate(span, span->all.refusals)).at,
+                            (unsigned)most, waiting != NULL ? "; those of " : "",
+                            waiting != NULL ? waiting->name : "",
+                            waiting != NULL ? " wait for longest" : "");
+}
+
+static bool judge_conversations(const domi_span *span, domi_finding *finding)
+{
+    uint64_t most = span->after->settings.conversations_max;
+
+    if (span->all.conversations_full == 0)
+        return false;
+    domi_finding_set(finding, "scheduler.conversationsMax", "%u",
+                     (unsigned)domi_clamp((double)most * 4, 64, 1048576));
+    return domi_finding_say(
+        finding,
+        "%s times an actor had %u conversations that wait for an answer, and then handled "
+        "no message until one of them ended.",
+        domi_word_amount((double)span->all.conversations_full).at, (unsigned)most);
+}
+
+static bool judge_timers(const domi_span *span, domi_finding *finding)
+{
+    uint64_t most = span->after->settings.timers_max;
+
+    if (span->all.timers_refused == 0)
+        return false;
+    domi_finding_set(finding, "scheduler.timersMax", "%u",
+                     (unsigned)domi_clamp((double)most * 4, 1024, 16777216));
+    return domi_finding_say(finding,
+                            "%s timers were not made, because their thread has %u of them.",
+                            domi_word_amount((double)span->all.timers_refused).at, (unsigned)most);
+}
+
+static bool judge_detached(const domi_span *span, domi_finding *finding)
+{
+    uint64_t most = span->after->settings.detached_max;
+
+    if (most == 0 || span->after->usage.detached_busy < most ||
+        span->before->usage.detached_busy < most)
+        return false;
+    domi_finding_set(finding, "detached.threadsMax", "%u",
+                     (unsigned)domi_clamp((double)most * 2, 1, 512));
+    return domi_finding_say(finding,
+                            "All %u threads that detached actors and outsiders may have are taken, "
+                            "so one more is refused.",
+                            (unsigned)most);
+}
+
+static bool judge_waits(const domi_span *span, domi_finding *finding)
+{
+    const domi_span_actors *one = find_waiting(span);
+
+    if (one == NULL || domi_span_ratio(one->wait_ns, one->waits) < WAIT_LONG)
+        return false;
+    if (one->alive == 1)
+        domi_finding_advise(finding,
+                            "spread its work over several actors (domus/router.h), or make "
+                            "each message cheaper (domus flame)");
+    else
+        domi_finding_advise(finding, "make each message cheaper (domus flame), give these actors a "
+                                     "pool, or let fewer in (channel.requestsMax)");
+    return domi_finding_say(
+        finding,
+        "Messages to %.40s wait for %s on average; %s of its actors handle %s a second, "
+        "in %s each.",
+        one->name, domi_word_time(domi_span_ratio(one->wait_ns, one->waits)).at,
+        domi_word_amount((double)one->alive).at,
+        domi_word_amount(domi_span_rate(span, one->messages)).at,
+        domi_word_time(domi_span_ratio(one->run_ns, one->messages)).at);
+}
+
+static bool judge_expired(const domi_span *span, domi_finding *finding)
+{
+    double rate = domi_span_rate(span, span->all.asks_expired);
+
+    if (rate < EXPIRED_LEAST)
+        return false;
+    domi_finding_advise(finding, "find who makes them wait (domus top, WAIT), or give them a later "
+                                 "deadline (domus_ask_within())");
+    return domi_finding_say(finding,
+                            "%s asks a second are dropped, because their deadline passes before "
+                            "they are handled.",
+                            domi_word_amount(rate).at);
+}
+
+static bool judge_letters(const domi_span *span, domi_finding *finding)
+{
+    double rate = domi_span_rate(span, span->all.dead_letters);
+
+    if (rate < LETTERS_LEAST)
+        return false;
+    domi_finding_advise(finding,
+                        "watch the receiver (domus/supervise.h), so that its senders know "
+                        "when it has gone; domus/letters.h tells which messages these are");
+    return domi_finding_say(finding,
+                            "%s messages a second go to actors that are gone, or that have no "
+                            "function for them.",
+                            domi_word_amount(rate).at);
+}
+
+const domi_rule domi_rules_of_mail[] = {
+    {.name = "mailbox-full",
+     .title = "Mailboxes that refuse",
+     .keys = "scheduler.mailboxMax",
+     .harm = DOMI_HARM_LOSS,
+     .judge = judge_mailbox,
+     .limit =
+         "An actor with scheduler.mailboxMax messages refuses asks and notices, and its sender "
+         "gets an error for each.",
+     .cause = "A receiver is slower than its senders, for longer than its mailbox lasts. Seen by: "
+              "any message that was refused.",
+     .remedy =
+         "Raise scheduler.mailboxMax for bursts. If it lasts, no mailbox is large enough: let "
+         "senders wait for answers, spread the receiver over more actors, or make its "
+         "messages cheaper."},
+    {.name = "conversations-full",
+     .title = "Conversations at their maximum",
+     .keys = "scheduler.conversationsMax",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_conversations,
+     .limit = "An actor with scheduler.conversationsMax conversations handles no asks and notices "
+              "until one of them ends.",
+     .cause = "An actor asks another one that is slower than itself, or that does not answer. Seen "
+              "by: any time that the number was reached.",
+     .remedy = "See whom it waits for (domus actors), and give these asks a deadline. Raise "
+               "scheduler.conversationsMax if so many are meant; each takes about 1 KiB."},
+    {.name = "timers-full",
+     .title = "Timers at their maximum",
+     .keys = "scheduler.timersMax",
+     .harm = DOMI_HARM_LOSS,
+     .judge = judge_timers,
+     .limit = "A thread with scheduler.timersMax timers makes no further one: the call fails with "
+              "-ENOBUFS.",
+     .cause =
+         "More timers than expected, or timers that nobody cancels. Seen by: any timer that was "
+         "not made.",
+     .remedy =
+         "Cancel timers that are not needed any more, or raise scheduler.timersMax; each takes "
+         "about 128 bytes."},
+    {.name = "detached-full",
+     .title = "Threads of detached actors at their maximum",
+     .keys = "detached.threadsMax",
+     .harm = DOMI_HARM_LOSS,
+     .judge = judge_detached,
+     .limit = "A detached actor has a thread of its own, and with detached.threadsMax of them a "
+              "further one is refused.",
+     .cause = "Too many detached actors at a time. Seen by: all of them taken at both looks.",
+     .remedy =
+         "Raise detached.threadsMax, or use a pool (domus/pools.h), which shares its threads."},
+    {.name = "asks-expire",
+     .title = "Asks whose deadline passes",
+     .keys = "",
+     .harm = DOMI_HARM_LOSS,
+     .judge = judge_expired,
+     .limit = "An ask that is dropped has waited for nothing, and its asker tries again or fails.",
+     .cause = "Receivers are so far behind that answers would come too late. Seen by: 10 asks a "
+              "second or more that were dropped.",
+     .remedy =
+         "Find who makes them wait: another finding here often says it. A later deadline only "
+         "lets them wait for longer."},
+    {.name = "dead-letters",
+     .title = "Messages that nobody handles",
+     .keys = "",
+     .harm = DOMI_HARM_LOSS,
+     .judge = judge_letters,
+     .limit = "A message to nobody costs its way, and its sender does not learn of it if it was a "
+              "notice.",
+     .cause = "Senders keep the address of an actor that has ended, or send a type for which its "
+              "behaviour has no row. Seen by: 10 messages a second or more.",
+     .remedy = "Watch the receiver, or find it by its name each time; subscribe to letters to see "
+               "which messages these are."},
+    {.name = "mail-waits",
+     .title = "Messages that wait for long",
+     .keys = "",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_waits,
+     .limit =
+         "Each message waits for those in front of it, and for the other actors of its thread.",
+     .cause =
+         "A behaviour gets more messages than its actors can handle. Seen by: a wait of 100 ms "
+         "or more on average, of 3 samples or more.",
+     .remedy =
+         "Make each message cheaper, spread the work over more actors or threads, or let less "
+         "in at a time."},
+    {.name = NULL}};

@@ -1,0 +1,215 @@
+/* Rules about the time of one thread: how io and state actors share it, and runs that take too much
+ * of it at a time. */
+#include "protocols/observe/doctor/say.h"
+
+#define FULL       0.9 /* of a thread's time: it has none left that it could give to both sides */
+#define CUT_SHORT  0.5 /* of the iterations: state actors want more time than they get */
+#define CUTS_LEAST 5.0 /* a second: fewer are no pattern */
+/* With ioRatio 50 state actors have about half of a thread's time while both sides want more, and a
+ * third at the least when io takes what it needs for each message. */
+#define STATE_SMALL 0.3
+#define STATE_LARGE 0.85 /* of a thread's time: io has next to nothing */
+#define WAITING     8.0  /* actors that are ready at a time: the wait is longer than a few runs */
+/* An iteration. It is how late bytes and timers are; with ioRatio 50 it is below 1 ms. */
+#define ITERATION_LONG 2e6
+#define IO_LEAST       20.0 /* completions a second: somebody waits for io */
+#define OVERRUN_LONG   1e6  /* the time by which a run goes on beyond the deadline, on average */
+#define OVERRUN_PART   0.5  /* of an iteration */
+#define RUN_WANTED     5e5  /* the time of a run that the advice aims at */
+
+static double mean_overrun(const domi_look_counters *counters)
+{
+    return domi_span_ratio(counters->deadline_overrun_ns, counters->deadline_expiries);
+}
+
+static double mean_iteration(const domi_look_counters *counters)
+{
+    return domi_span_ratio(counters->wall_ns, counters->iterations);
+}
+
+/* Are phases long because of the last run of each, and not because of their budget? */
+static bool is_by_runs(const domi_look_counters *counters)
+{
+    return mean_overrun(counters) >= OVERRUN_LONG &&
+           mean_overrun(counters) >= OVERRUN_PART * mean_iteration(counters);
+}
+
+static bool is_cut_short(const domi_span *span, const domi_look_counters *counters)
+{
+    return domi_span_rate(span, counters->deadline_expiries) >= CUTS_LEAST &&
+           domi_span_ratio(counters->deadline_expiries, counters->iterations) >= CUT_SHORT;
+}
+
+static bool has_io(const domi_span *span, const domi_look_counters *counters)
+{
+    return domi_span_rate(
+               span, domi_span_less(counters->completions, counters->wakeups_received)) >= IO_LEAST;
+}
+
+/* --- io takes the time of state actors -------------------------------------------------------- */
+
+static bool is_starved_by_io(const domi_span *span, const domi_span_thread *thread)
+{
+    return thread->busy >= FULL && thread->state <= STATE_SMALL && thread->ready >= WAITING &&
+           is_cut_short(span, &thread->counters);
+}
+
+static bool judge_io_starves_state(const domi_span *span, domi_finding *finding)
+{
+    uint64_t ratio = span->after->settings.io_ratio;
+
+    for (uint32_t i = 0; i < span->thread_count && ratio > 1; i++) {
+        const domi_span_thread *thread = &span->threads[i];
+        if (!is_starved_by_io(span, thread))
+            continue;
+        domi_finding_set(finding, "scheduler.ioRatio", "%u",
+                         (unsigned)domi_clamp((double)ratio / 2, 1, 50));
+        return domi_finding_say(
+            finding,
+            "Thread %u is busy all the time, its state actors get %s of it, and %s of them wait "
+            "for their turn on average, because scheduler.ioRatio is %u.",
+            i, domi_word_percent(thread->state).at, domi_word_amount(thread->ready).at,
+            (unsigned)ratio);
+    }
+    return false;
+}
+
+/* --- state actors take the time of io --------------------------------------------------------- */
+
+static bool is_starved_by_state(const domi_span *span, const domi_span_thread *thread)
+{
+    bool has_deadline = span->after->settings.io_ratio < 100;
+
+    return thread->state >= STATE_LARGE && has_io(span, &thread->counters) &&
+           mean_iteration(&thread->counters) >= ITERATION_LONG &&
+           (!has_deadline || is_cut_short(span, &thread->counters)) &&
+           !is_by_runs(&thread->counters);
+}
+
+static void advise_for_io(const domi_look_settings *settings, domi_finding *finding)
+{
+    if (settings->io_ratio < 50 || settings->io_ratio == 100)
+        domi_finding_set(finding, "scheduler.ioRatio", "50");
+    else
+        domi_finding_set(finding, "scheduler.ioRatio", "%u",
+                         (unsigned)domi_clamp((double)settings->io_ratio + 20, 60, 95));
+    if (settings->max_budget_ns > 1000000)
+        domi_finding_set(finding, "scheduler.maxBudget", "1ms");
+}
+
+static bool judge_state_starves_io(const domi_span *span, domi_finding *finding)
+{
+    for (uint32_t i = 0; i < span->thread_count; i++) {
+        const domi_span_thread *thread = &span->threads[i];
+        if (!is_starved_by_state(span, thread))
+            continue;
+        advise_for_io(&span->after->settings, finding);
+        return domi_finding_say(
+            finding,
+            "State actors take %s of thread %u, in phases that keep io waiting for %s on average, "
+            "with scheduler.ioRatio %u.",
+            domi_word_percent(thread->state).at, i,
+            domi_word_time(mean_iteration(&thread->counters)).at,
+            (unsigned)span->after->settings.io_ratio);
+    }
+    return false;
+}
+
+/* --- runs that are too long for any deadline -------------------------------------------------- */
+
+/* Find the behaviour of state actors whose runs are the longest, of those that take part of the
+ * time. */
+static const domi_span_actors *find_longest(const domi_span *span)
+{
+    const domi_span_actors *longest = NULL;
+
+    for (uint32_t i = 0; i < span->actors_count; i++) {
+        const domi_span_actors *one = &span->actors[i];
+        if (one->is_channels || one->pool[0] != '\0' ||
+            (double)one->run_ns < 0.05e9 * span->seconds)
+            continue;
+        if (longest == NULL || domi_span_ratio(one->run_ns, one->runs) >
+                                   domi_span_ratio(longest->run_ns, longest->runs))
+            longest = one;
+    }
+    return longest;
+}
+
+static void advise_for_runs(const domi_span *span, const domi_span_actors *longest,
+                            domi_finding *finding)
+{
+    double messages = longest != NULL ? domi_span_ratio(longest->messages, longest->runs) : 0;
+    double message_ns = longest != NULL ? domi_span_ratio(longest->run_ns, longest->messages) : 0;
+
+    if (messages >= 4 && message_ns > 0 && span->after->settings.messages_per_run > 1)
+        domi_finding_set(finding, "scheduler.maxMessagesPerRun", "%u",
+                         (unsigned)domi_clamp(RUN_WANTED / message_ns, 1,
+                                              span->after->settings.messages_per_run));
+    else
+        domi_finding_advise(finding, "give these actors a pool (domus/pools.h), or their work to "
+                                     "domus_blocking()");
+}
+
+static bool judge_long_runs(const domi_span *span, domi_finding *finding)
+{
+    for (uint32_t i = 0; i < span->thread_count; i++) {
+        const domi_span_thread *thread = &span->threads[i];
+        const domi_look_counters *counters = &thread->counters;
+        if (!is_cut_short(span, counters) || !is_by_runs(counters) || thread->state < STATE_LARGE)
+            continue;
+        const domi_span_actors *longest = find_longest(span);
+        advise_for_runs(span, longest, finding);
+        return domi_finding_say(
+            finding,
+            "On thread %u runs go on for %s beyond the end of their phase on average; those of %s "
+            "are the longest.",
+            i, domi_word_time(mean_overrun(counters)).at,
+            longest != NULL ? longest->name : "(unknown)");
+    }
+    return false;
+}
+
+const domi_rule domi_rules_of_shares[] = {
+    {.name = "io-starves-state",
+     .title = "io takes the time of state actors",
+     .keys = "scheduler.ioRatio",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_io_starves_state,
+     .limit = "The thread has no time left, and io gets the share of it that scheduler.ioRatio "
+              "gives it, so what state actors can do in a second is bounded by the rest.",
+     .cause =
+         "scheduler.ioRatio is the share of a busy thread's time that io gets. With a high one "
+         "connections are read faster than their requests are handled: state actors are ready, "
+         "and each of their phases ends by its deadline. Seen by: a thread without sleep, of "
+         "which the phase `state` is at most 30 %, most of whose iterations end by the deadline, "
+         "with 8 or more actors waiting.",
+     .remedy = "Lower scheduler.ioRatio. Bytes then wait a little longer to be read, and what is "
+               "read is answered sooner."},
+    {.name = "state-starves-io",
+     .title = "State actors take the time of io",
+     .keys = "scheduler.ioRatio, scheduler.maxBudget",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_state_starves_io,
+     .limit =
+         "Nobody reads from sockets and no timer fires while a phase of state actors lasts, so "
+         "each byte comes as late as that.",
+     .cause = "With a low scheduler.ioRatio, or with 100, which sets no deadline, state actors run "
+              "for up to scheduler.maxBudget before io comes again. Seen by: 85 % or more of the "
+              "time in the phase `state`, iterations of 2 ms or more, and completions that wait "
+              "(20 a second or more).",
+     .remedy = "Raise scheduler.ioRatio, or lower scheduler.maxBudget. State actors are then cut "
+               "short more often, which costs some microseconds each time."},
+    {.name = "long-runs",
+     .title = "Runs that are too long for their phase",
+     .keys = "scheduler.maxMessagesPerRun, pools",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_long_runs,
+     .limit = "A run is never interrupted, so no value of scheduler.ioRatio or scheduler.maxBudget "
+              "makes a phase shorter than its last run.",
+     .cause = "An actor handles up to scheduler.maxMessagesPerRun messages in a run, or a single "
+              "message takes long. Seen by: phases of state actors that go on for 1 ms or more "
+              "beyond their deadline on average, at least 5 times a second.",
+     .remedy = "If the messages are many, lower scheduler.maxMessagesPerRun; if one of them takes "
+               "long, give the actors a pool (domus/pools.h), where they hold up no io, or let "
+               "domus_blocking() do that work."},
+    {.name = NULL}};

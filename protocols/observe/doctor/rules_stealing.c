@@ -1,0 +1,135 @@
+/* Rules about stealing: idle threads that take nothing, and loans that bring nothing. */
+#include "protocols/observe/doctor/say.h"
+
+#define UNEVEN  0.4  /* between the busiest thread and the idlest one */
+#define LOADED  0.7  /* of the busiest thread's time */
+#define WAITING 2.0  /* actors that are ready on it at a time, on average: there is what to take */
+#define FEW     10.0 /* steals a second: next to none */
+#define MANY    1000.0 /* steals a second: they cost a thousandth of a thread and more */
+/* ns: a loan costs about a microsecond on both sides together (docs/decisions/stealing.md), so it
+ * brings nothing for a shorter run. */
+#define WORTH_NS 2000.0
+
+/* The part of a thread's time in which it had its CPU, if that is told. */
+static double share_of_cpu(const domi_span_thread *thread)
+{
+    double wanted = thread->cpu + thread->denied;
+
+    return thread->cpu > 0 ? thread->cpu / wanted : 1;
+}
+
+/* The mean length of the runs of all threads, in ns of CPU time. */
+static double mean_run(const domi_span *span)
+{
+    double ns = 0, runs = 0;
+
+    for (uint32_t i = 0; i < span->thread_count; i++) {
+        const domi_span_thread *thread = &span->threads[i];
+        ns += (thread->state + thread->channels) * (double)thread->counters.wall_ns *
+              share_of_cpu(thread);
+        runs += (double)thread->counters.runs;
+    }
+    return runs > 0 ? ns / runs : 0;
+}
+
+static bool is_uneven(const domi_span *span)
+{
+    if (span->thread_count < 2)
+        return false;
+    const domi_span_thread *most = &span->threads[span->busiest];
+    return most->busy >= LOADED && most->busy - span->threads[span->idlest].busy >= UNEVEN &&
+           most->ready >= WAITING && domi_span_rate(span, span->all.steals) < FEW;
+}
+
+static bool say_uneven(const domi_span *span, const char *why, domi_finding *finding)
+{
+    const domi_span_thread *most = &span->threads[span->busiest];
+
+    return domi_finding_say(
+        finding,
+        "Thread %u is busy for %s of its time, with %s actors waiting on average, and "
+        "thread %u for %s, which takes none of them, because %s.",
+        span->busiest, domi_word_percent(most->busy).at, domi_word_amount(most->ready).at,
+        span->idlest, domi_word_percent(span->threads[span->idlest].busy).at, why);
+}
+
+static bool judge_unreached(const domi_span *span, domi_finding *finding)
+{
+    const domi_look_settings *settings = &span->after->settings;
+
+    if (!is_uneven(span) || settings->steal_enabled == 0 ||
+        mean_run(span) < (double)settings->steal_min_run_ns)
+        return false;
+    double ready = span->threads[span->busiest].ready;
+    if (ready <= (double)settings->steal_floor) {
+        domi_finding_set(finding, "scheduler.steal.floor", "%u",
+                         (unsigned)domi_clamp(ready / 4, 1, 32));
+        return say_uneven(span, "scheduler.steal.floor keeps more than that for its thread",
+                          finding);
+    }
+    if (settings->steal_aggression <= 128)
+        return false; /* they are pinned, or watch descriptors */
+    domi_finding_set(finding, "scheduler.steal.aggression", "128");
+    return say_uneven(span, "scheduler.steal.aggression lets it wait", finding);
+}
+
+static bool judge_off(const domi_span *span, domi_finding *finding)
+{
+    if (!is_uneven(span) || span->after->settings.steal_enabled != 0 || mean_run(span) < WORTH_NS)
+        return false;
+    domi_finding_set(finding, "scheduler.steal.enabled", "true");
+    return say_uneven(span, "scheduler.steal.enabled is false", finding);
+}
+
+static bool judge_costly(const domi_span *span, domi_finding *finding)
+{
+    double steals = domi_span_rate(span, span->all.steals), run = mean_run(span);
+
+    if (steals < MANY || run >= WORTH_NS || run <= 0 ||
+        (double)span->after->settings.steal_min_run_ns >= WORTH_NS)
+        return false;
+    domi_finding_set(finding, "scheduler.steal.minRun", "2us");
+    return domi_finding_say(finding,
+                            "Threads borrow %s actors a second from each other, for runs of %s on "
+                            "average, which is less than a loan costs.",
+                            domi_word_amount(steals).at, domi_word_time(run).at);
+}
+
+const domi_rule domi_rules_of_stealing[] = {
+    {.name = "steal-unreached",
+     .title = "Thresholds of stealing that are never reached",
+     .keys = "scheduler.steal.floor, scheduler.steal.aggression",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_unreached,
+     .limit =
+         "An idle thread takes an actor only from a thread with more than scheduler.steal.floor "
+         "ready ones, so a few that run for long wait although a thread is free.",
+     .cause =
+         "The busy thread has fewer ready actors than it keeps for itself, or idle threads are "
+         "told to wait for long. Seen by: two threads of which one is busier by 40 points and "
+         "70 % busy or more, with 2 or more actors waiting there on average, less than 10 steals "
+         "a second, and runs that are longer than scheduler.steal.minRun.",
+     .remedy =
+         "Lower scheduler.steal.floor below the number that waits (or scheduler.steal.aggression, "
+         "if it was raised). A loan costs about 1 us, so this is for runs of some microseconds "
+         "and more. To spread the actors when they are spawned costs less."},
+    {.name = "steal-off",
+     .title = "Stealing is off, and threads are uneven",
+     .keys = "scheduler.steal.enabled",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_off,
+     .limit = "Without stealing an actor waits for its own thread, whatever the others do.",
+     .cause = "scheduler.steal.enabled is false. Seen by: the same as steal-unreached.",
+     .remedy = "Turn it on, or spread the actors when they are spawned."},
+    {.name = "steal-costly",
+     .title = "Loans that cost more than they bring",
+     .keys = "scheduler.steal.minRun",
+     .harm = DOMI_HARM_COST,
+     .judge = judge_costly,
+     .limit = "A loan costs about a microsecond, of two threads together, and moves what the actor "
+              "needs to another CPU's cache, so a shorter run is sooner done at home.",
+     .cause =
+         "scheduler.steal.minRun is below 2us. Seen by: 1,000 or more steals a second with runs "
+         "of less than 2 us on average.",
+     .remedy = "Set scheduler.steal.minRun to 2us, its default."},
+    {.name = NULL}};

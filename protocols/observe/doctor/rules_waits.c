@@ -1,0 +1,186 @@
+/* Rules about work that waits where no actor is busy: stalls, handlers that block, and the queues
+ * of helper threads. */
+#include "protocols/observe/doctor/say.h"
+
+#define BLOCKED 0.1 /* of a thread's time in which it neither runs, sleeps nor waits for a CPU */
+#define DENIED  0.1 /* of a thread's time: then the machine may be the reason, not a handler */
+/* On such a thread so many stalls, and so much of its time, are no matter of single slices. */
+#define STALLS_LEAST 3u
+#define STALLED      0.03
+#define STUCK        0.5 /* of the span, in one run */
+
+#define STALL_ADVICE                                                                               \
+    "let domus_blocking() or a pool do what takes so long; /stalls names the behaviour and the "   \
+    "functions"
+
+/* --- stalls ----------------------------------------------------------------------------------- */
+
+/* Are the stalls of a thread told by the CPU that it did not get? */
+static bool is_excused(const domi_span_thread *thread)
+{
+    uint64_t stalls = thread->counters.stalls;
+
+    return thread->denied >= DENIED &&
+           (stalls < STALLS_LEAST ||
+            domi_span_ratio(thread->counters.stalled_ns, thread->counters.wall_ns) < STALLED);
+}
+
+/* Find a thread that was in one run for most of the span, so that nothing of it is counted yet. */
+static bool judge_stuck(const domi_span *span, domi_finding *finding)
+{
+    for (uint32_t i = 0; i < span->thread_count; i++) {
+        if (span->threads[i].open < STUCK)
+            continue;
+        domi_finding_advise(finding, STALL_ADVICE);
+        return domi_finding_say(finding,
+                                "Thread %u has been in one run of an actor for %s or more, which "
+                                "goes on.",
+                                i, domi_word_time(span->threads[i].open * span->seconds * 1e9).at);
+    }
+    return false;
+}
+
+static bool judge_stalls(const domi_span *span, domi_finding *finding)
+{
+    uint64_t stalls = 0, stalled_ns = 0;
+
+    if (judge_stuck(span, finding))
+        return true;
+    for (uint32_t i = 0; i < span->thread_count; i++) {
+        if (is_excused(&span->threads[i]))
+            continue;
+        stalls += span->threads[i].counters.stalls;
+        stalled_ns += span->threads[i].counters.stalled_ns;
+    }
+    if (stalls == 0)
+        return false;
+    domi_finding_advise(finding, STALL_ADVICE);
+    return domi_finding_say(
+        finding,
+        "An actor has held up its thread for more than stall.threshold (%s) %s times in "
+        "%s, for %s in all.",
+        domi_word_time((double)span->after->settings.stall_ns).at,
+        domi_word_amount((double)stalls).at, domi_word_time(span->seconds * 1e9).at,
+        domi_word_time((double)stalled_ns).at);
+}
+
+/* --- handlers that wait ----------------------------------------------------------------------- */
+
+/* The share of a span in which a thread was in no enter, had no CPU, and did not want one. */
+static double share_blocked(const domi_span_thread *thread)
+{
+    return thread->cpu < 0 ? 0 : 1 - thread->asleep - thread->cpu - thread->denied;
+}
+
+static bool judge_blocked(const domi_span *span, domi_finding *finding)
+{
+    for (uint32_t i = 0; i < span->thread_count; i++) {
+        double blocked = share_blocked(&span->threads[i]);
+        if (blocked < BLOCKED || span->threads[i].denied >= blocked)
+            continue;
+        domi_finding_advise(finding,
+                            "let domus_blocking() make calls that wait (domus/blocking.h); "
+                            "domus trace shows which runs these are");
+        return domi_finding_say(finding,
+                                "Handlers on thread %u wait in system calls for %s of its time, "
+                                "in which it can do nothing else.",
+                                i, domi_word_percent(blocked).at);
+    }
+    return false;
+}
+
+/* --- helper threads --------------------------------------------------------------------------- */
+
+static bool are_helpers_full(const domi_look *look)
+{
+    return look->settings.helpers_max != 0 && look->usage.jobs_queued != 0 &&
+           look->usage.helpers_busy >= look->settings.helpers_max;
+}
+
+static bool judge_helpers(const domi_span *span, domi_finding *finding)
+{
+    uint64_t most = span->after->settings.helpers_max;
+
+    if (!are_helpers_full(span->before) || !are_helpers_full(span->after))
+        return false;
+    domi_finding_set(finding, "blocking.threadsMax", "%u",
+                     (unsigned)domi_clamp((double)most * 2, 1, 1024));
+    return domi_finding_say(finding,
+                            "All %u helper threads are busy, and %u functions of domus_blocking() "
+                            "wait for one.",
+                            (unsigned)most, (unsigned)span->after->usage.jobs_queued);
+}
+
+static bool are_names_full(const domi_look *look)
+{
+    return look->settings.names_max != 0 && look->machine.names_queued != 0 &&
+           look->machine.names_looked_up >= look->settings.names_max;
+}
+
+static bool judge_names(const domi_span *span, domi_finding *finding)
+{
+    uint64_t most = span->after->settings.names_max;
+
+    if (!are_names_full(span->before) || !are_names_full(span->after))
+        return false;
+    domi_finding_set(finding, "connect.resolve.threadsMax", "%u",
+                     (unsigned)domi_clamp((double)most * 4, 1, 64));
+    return domi_finding_say(finding,
+                            "%u names are looked up, which is the most at a time, and %u wait for "
+                            "that.",
+                            (unsigned)most, (unsigned)span->after->machine.names_queued);
+}
+
+const domi_rule domi_rules_of_waits[] = {
+    {.name = "stalls",
+     .title = "Stalls",
+     .keys = "stall.threshold",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_stalls,
+     .limit =
+         "A thread runs one actor at a time, and never interrupts it, so all that it has to do "
+         "comes late by the length of a stall.",
+     .cause =
+         "A handler computes for long, or waits for a lock, a file or a peer. Seen by: any run "
+         "of more than stall.threshold on a thread that has its CPU (else see cpu-denied).",
+     .remedy = "Let domus_blocking() or a pool do it. What counts as a stall is stall.threshold."},
+    {.name = "handler-waits",
+     .title = "Handlers that wait in system calls",
+     .keys = "",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_blocked,
+     .limit =
+         "A thread that waits in a call of a handler runs no other actor and no io, though its "
+         "CPU is free.",
+     .cause =
+         "A handler reads a file, takes a lock, sleeps, or asks a client library. Seen by: 10 % "
+         "or more of a thread's time in which it is neither on a CPU, nor asleep in its ring, "
+         "nor ready and without a CPU.",
+     .remedy = "Let domus_blocking() make the call, or use the library's own files (domus/file.h), "
+               "connects and timers."},
+    {.name = "helpers-full",
+     .title = "Helper threads are all busy",
+     .keys = "blocking.threadsMax",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_helpers,
+     .limit = "Functions of domus_blocking() run on at most blocking.threadsMax threads, and the "
+              "others wait in their queue.",
+     .cause =
+         "More calls that wait than threads for them. Seen by: all threads busy and a queue, at "
+         "both looks.",
+     .remedy =
+         "Raise blocking.threadsMax, if the functions wait; if they compute, more threads than "
+         "CPUs bring nothing: use a pool (domus/pools.h)."},
+    {.name = "resolver-full",
+     .title = "Names wait to be looked up",
+     .keys = "connect.resolve.threadsMax, connect.resolve.cacheTime",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_names,
+     .limit =
+         "At most connect.resolve.threadsMax names are looked up at a time, and each connect to "
+         "another name waits for that.",
+     .cause = "A server of names that is slow or does not answer, or very many names. Seen by: as "
+              "many names under way as there may be, and a queue, at both looks.",
+     .remedy = "Raise connect.resolve.threadsMax or connect.resolve.cacheTime, and look at "
+               "/etc/resolv.conf."},
+    {.name = NULL}};

@@ -1,0 +1,140 @@
+/* Sentences of findings; see the header. Texts that are too long are cut. */
+#include "protocols/observe/doctor/say.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+struct unit {
+    double size;
+    const char *name;
+};
+
+/* Write a number in the largest of these units that it reaches, the last of which is the least. */
+static domi_word in_units(double number, const struct unit *units)
+{
+    domi_word word;
+
+    if (!(number > 0) || number > 1e18)
+        number = number > 0 ? 1e18 : 0;
+    while (units[1].name != NULL && number < units->size)
+        units++;
+    double value = number / units->size;
+    bool is_whole = value >= 99.5 || value == (double)(uint64_t)value;
+    snprintf(word.at, sizeof word.at, "%.*f%s",
+             is_whole        ? 0
+             : value >= 9.95 ? 1
+                             : 2,
+             value, units->name);
+    return word;
+}
+
+domi_word domi_word_amount(double number)
+{
+    static const struct unit units[] = {{1e9, " G"}, {1e6, " M"}, {1e4, ""}, {1, ""}, {1, NULL}};
+    domi_word word;
+
+    if (number >= 1e6)
+        return in_units(number, units);
+    if (number >= 99.5 && number < 1e6) {
+        snprintf(word.at, sizeof word.at, "%.0f", number);
+        return word;
+    }
+    return in_units(number, &units[3]);
+}
+
+domi_word domi_word_percent(double share)
+{
+    domi_word word;
+
+    if (!(share > 0))
+        share = 0;
+    snprintf(word.at, sizeof word.at, "%.*f %%", share > 0 && share < 0.0995 ? 1 : 0,
+             share < 1e6 ? share * 100 : 1e8);
+    return word;
+}
+
+domi_word domi_word_time(double ns)
+{
+    static const struct unit units[] = {
+        {1e9, " s"}, {1e6, " ms"}, {1e3, " us"}, {1, " ns"}, {1, NULL}};
+
+    return in_units(ns, units);
+}
+
+domi_word domi_word_bytes(double bytes)
+{
+    static const struct unit units[] = {
+        {1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}, {1, " B"}, {1, NULL}};
+
+    return in_units(bytes, units);
+}
+
+uint64_t domi_clamp(double value, uint64_t least, uint64_t most)
+{
+    if (!(value > (double)least))
+        return least;
+    return value < (double)most ? (uint64_t)value : most;
+}
+
+/* --- texts ------------------------------------------------------------------------------------ */
+
+bool domi_finding_say(domi_finding *finding, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(finding->sentence, sizeof finding->sentence, format, arguments);
+    va_end(arguments);
+    return true;
+}
+
+static void add(domi_finding *finding, const char *text, size_t length)
+{
+    size_t used = strlen(finding->change);
+    size_t room = sizeof finding->change - 1 - used;
+
+    length = length < room ? length : room;
+    memcpy(finding->change + used, text, length);
+    finding->change[used + length] = '\0';
+}
+
+static void begin_line(domi_finding *finding)
+{
+    if (finding->change[0] != '\0')
+        add(finding, "\n", 1);
+}
+
+void domi_finding_set(domi_finding *finding, const char *key, const char *format, ...)
+{
+    char value[64];
+    va_list arguments;
+    int depth = 0;
+
+    va_start(arguments, format);
+    (void)vsnprintf(value, sizeof value, format, arguments);
+    va_end(arguments);
+    begin_line(finding);
+    for (; key[strcspn(key, ".")] != '\0'; depth++) {
+        size_t length = strcspn(key, ".");
+        add(finding, key, length);
+        add(finding, ": {", 3);
+        key += length + 1;
+    }
+    add(finding, key, strlen(key));
+    add(finding, ": ", 2);
+    add(finding, value, strlen(value));
+    for (; depth > 0; depth--)
+        add(finding, "}", 1);
+}
+
+void domi_finding_advise(domi_finding *finding, const char *sentence)
+{
+    begin_line(finding);
+    add(finding, "# ", 2);
+    add(finding, sentence, strlen(sentence));
+}

@@ -1,0 +1,237 @@
+/* Makes the span between two looks; see the header. */
+#include "protocols/observe/doctor/span.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SECOND_NS    1e9
+#define PLACES_TRIED 256u /* more than a place has behaviours */
+
+/* Subtract groups of `size` bytes, field by field. */
+static void subtract(const void *after, const void *before, void *ret_group, size_t size)
+{
+    const uint64_t *a = after, *b = before;
+    uint64_t *to = ret_group;
+
+    for (size_t i = 0; i < size / sizeof *to; i++)
+        to[i] = domi_span_less(a[i], b[i]);
+}
+
+static void subtract_counters(const domi_look_counters *after, const domi_look_counters *before,
+                              domi_look_counters *ret_counters)
+{
+    subtract(after, before, ret_counters, sizeof *ret_counters);
+    ret_counters->queued_bytes =
+        after->queued_bytes < before->queued_bytes ? after->queued_bytes : before->queued_bytes;
+}
+
+static void add_counters(const domi_look_counters *counters, domi_look_counters *sum)
+{
+    const uint64_t *from = (const uint64_t *)counters;
+    uint64_t *to = (uint64_t *)sum;
+
+    for (size_t i = 0; i < sizeof *sum / sizeof *to; i++)
+        to[i] += from[i];
+}
+
+/* A share of 0..1. Two clocks that were read one after the other may give a little more. */
+static double share(uint64_t part, uint64_t whole)
+{
+    double ratio = domi_span_ratio(part, whole);
+
+    return ratio < 1 ? ratio : 1;
+}
+
+/* --- threads ---------------------------------------------------------------------------------- */
+
+static void take_phases(const domi_look_thread *after, const domi_look_thread *before,
+                        domi_span_thread *to)
+{
+    uint64_t wall_ns = to->counters.wall_ns;
+    domi_look_phases spent;
+
+    subtract(&after->phases, &before->phases, &spent, sizeof spent);
+    to->submit = share(spent.submit, wall_ns);
+    to->sleep = share(spent.sleep, wall_ns);
+    to->completions = share(spent.completions, wall_ns);
+    to->channels = share(spent.channels, wall_ns);
+    to->events = share(spent.events, wall_ns);
+    to->state = share(spent.state, wall_ns);
+    to->other = share(spent.other, wall_ns);
+    to->ready = domi_span_ratio(to->counters.ready_ns, spent.state);
+}
+
+static void take_times(const domi_look_thread *after, const domi_look_thread *before,
+                       uint64_t span_ns, domi_span_thread *to)
+{
+    to->asleep = share(domi_span_less(after->phases.sleep, before->phases.sleep), span_ns);
+    to->busy = 1 - to->asleep;
+    to->open = 1 - share(to->counters.wall_ns, span_ns);
+    to->cpu = -1;
+    if (after->times.cpu_ns == 0 || before->times.cpu_ns == 0)
+        return;
+    to->cpu = share(domi_span_less(after->times.cpu_ns, before->times.cpu_ns), span_ns);
+    to->denied = share(domi_span_less(after->times.waiting_ns, before->times.waiting_ns), span_ns);
+}
+
+static void take_threads(domi_span *span)
+{
+    for (uint32_t i = 0; i < span->thread_count; i++) {
+        const domi_look_thread *after = &span->after->threads[i];
+        const domi_look_thread *before = &span->before->threads[i];
+        domi_span_thread *to = &span->threads[i];
+        subtract_counters(&after->counters, &before->counters, &to->counters);
+        take_phases(after, before, to);
+        take_times(after, before, span->after->now_ns - span->before->now_ns, to);
+        add_counters(&to->counters, &span->all);
+        if (to->busy > span->threads[span->busiest].busy)
+            span->busiest = i;
+        if (to->busy < span->threads[span->idlest].busy)
+            span->idlest = i;
+    }
+}
+
+/* --- behaviours ------------------------------------------------------------------------------- */
+
+/* Find the behaviour of a name in a span, or make it. Returns NULL if there are too many. */
+static domi_span_actors *find_actors(domi_span *span, const domi_look_actors *one)
+{
+    uint32_t i = 0;
+
+    for (; i < span->actors_count; i++) {
+        if (strcmp(span->actors[i].name, one->name) == 0 &&
+            strcmp(span->actors[i].pool, one->pool) == 0)
+            return &span->actors[i];
+    }
+    if (span->actors_count == DOMI_SPAN_ACTORS_MAX)
+        return NULL;
+    span->actors_count++;
+    span->actors[i] =
+        (domi_span_actors){.name = one->name, .pool = one->pool, .is_channels = one->is_channels};
+    return &span->actors[i];
+}
+
+static bool is_same_place(const domi_look_actors *one, const domi_look_actors *other)
+{
+    return one->thread == other->thread && strcmp(one->name, other->name) == 0 &&
+           strcmp(one->pool, other->pool) == 0;
+}
+
+/* Find what a behaviour had at the same place before. Lists keep their order, and nothing leaves
+ * them, so it is looked for in a few places from where the last one was found. */
+static const domi_look_behaviour *find_before(const domi_look *before, const domi_look_actors *one,
+                                              uint32_t *from)
+{
+    static const domi_look_behaviour none;
+
+    for (uint32_t at = *from; at < before->actors_count && at - *from < PLACES_TRIED; at++) {
+        if (!is_same_place(&before->actors[at], one))
+            continue;
+        *from = at + 1;
+        return &before->actors[at].counts;
+    }
+    return &none;
+}
+
+static void add_actors(domi_span_actors *to, const domi_look_actors *one,
+                       const domi_look_behaviour *before)
+{
+    domi_look_behaviour counts;
+
+    subtract(&one->counts, before, &counts, sizeof counts);
+    to->alive += one->counts.alive;
+    to->runs += counts.runs;
+    to->messages += counts.messages;
+    to->run_ns += counts.run_ns;
+    to->waits += counts.waits;
+    to->wait_ns += counts.wait_ns;
+    to->failures += counts.failures;
+    if (one->thread >= 0 && counts.run_ns > to->busiest_run_ns) {
+        to->busiest_run_ns = counts.run_ns;
+        to->busiest = (uint32_t)one->thread;
+    }
+}
+
+static void take_actors(domi_span *span)
+{
+    uint32_t from = 0;
+
+    for (uint32_t i = 0; i < span->after->actors_count; i++) {
+        const domi_look_actors *one = &span->after->actors[i];
+        if (one->thread >= (int64_t)span->thread_count)
+            continue; /* a thread that there is not */
+        domi_span_actors *to = find_actors(span, one);
+        if (to != NULL)
+            add_actors(to, one, find_before(span->before, one, &from));
+    }
+}
+
+/* --- all -------------------------------------------------------------------------------------- */
+
+static void take_runners(domi_span *span)
+{
+    domi_look_counters counters;
+
+    for (uint32_t i = 0; i < span->after->runner_count; i++) {
+        subtract_counters(&span->after->runners[i].counters, &span->before->runners[i].counters,
+                          &counters);
+        add_counters(&counters, &span->all);
+    }
+}
+
+/* Returns NULL; why two looks make no span. */
+static const char *compare(const domi_look *before, const domi_look *after)
+{
+    double seconds = ((double)after->now_ns - (double)before->now_ns) / SECOND_NS;
+
+    if (before->pid != after->pid || strcmp(before->program, after->program) != 0)
+        return "the two looks are of different programs";
+    if (before->thread_count != after->thread_count || before->runner_count != after->runner_count)
+        return "the two looks are of different programs: their threads are not the same";
+    if (after->uptime_ns < before->uptime_ns)
+        return "the program has started anew between the two looks";
+    if (seconds < 0)
+        return "the second look is older than the first one";
+    if (!(seconds >= DOMI_SPAN_LEAST))
+        return "there are less than 100 ms between the two looks";
+    if (seconds > DOMI_SPAN_MOST)
+        return "there is more than a year between the two looks";
+    if (strcmp(after->level, "off") == 0 || strcmp(before->level, "off") == 0)
+        return "the program does not measure its time: set profile.level to counters";
+    if (after->machine.cpus == 0 || before->machine.cpus == 0)
+        return "the looks do not tell of the machine: take them of /profile?machine=1";
+    return NULL;
+}
+
+const char *domi_span_init(const domi_look *before, const domi_look *after, domi_span *ret_span)
+{
+    const char *error = compare(before, after);
+    domi_span span = {.before = before, .after = after, .thread_count = after->thread_count};
+
+    if (error != NULL)
+        return error;
+    span.seconds = ((double)after->now_ns - (double)before->now_ns) / SECOND_NS;
+    span.threads = calloc(span.thread_count + 1u, sizeof *span.threads);
+    span.actors = calloc(DOMI_SPAN_ACTORS_MAX, sizeof *span.actors);
+    if (span.threads == NULL || span.actors == NULL) {
+        domi_span_fini(&span);
+        return "there is no memory for it";
+    }
+    take_threads(&span);
+    take_runners(&span);
+    take_actors(&span);
+    domi_look_counters outside;
+    subtract_counters(&after->outside, &before->outside, &outside);
+    add_counters(&outside, &span.all);
+    subtract(&after->machine, &before->machine, &span.machine, sizeof span.machine);
+    span.cpus_used = (double)span.machine.cpu_ns / SECOND_NS / span.seconds;
+    *ret_span = span;
+    return NULL;
+}
+
+void domi_span_fini(domi_span *span)
+{
+    free(span->threads);
+    free(span->actors);
+    *span = (domi_span){0};
+}

@@ -1,0 +1,311 @@
+/* Takes looks of the observed system; see the header. Each figure is copied by its name, so a name
+ * that the system does not have is an error of the compiler. */
+#include "protocols/observe/looking.h"
+
+#include "protocols/observe/json.h"
+#include "protocols/observe/level.h"
+#include "protocols/observe/observe.h"
+#include "protocols/observe/sources.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COPY(name) to->name = from->name;
+
+static void copy_counters(const domus_profile *from, domi_look_counters *to)
+{
+    DOMI_LOOK_COUNTERS(COPY)
+}
+
+static void copy_runner(const domus_runner_profile *from, domi_look_runner *to)
+{
+    DOMI_LOOK_RUNNERS(COPY)
+}
+
+static void copy_behaviour(const domus_behaviour_profile *from, domi_look_behaviour *to)
+{
+    DOMI_LOOK_BEHAVIOURS(COPY)
+}
+
+static void copy_listener(const domus_listener_profile *from, domi_look_listener *to)
+{
+    DOMI_LOOK_LISTENERS(COPY)
+}
+
+static void copy_memory(const domus_memory *from, domi_look_memory *to)
+{
+    DOMI_LOOK_MEMORY(COPY)
+}
+
+static void copy_usage(const domus_usage *from, domi_look_usage *to)
+{
+    DOMI_LOOK_USAGE(COPY)
+}
+
+static void copy_machine(const domus_machine *from, domi_look_machine *to)
+{
+    DOMI_LOOK_MACHINE(COPY)
+}
+
+static void copy_times(const domus_thread_times *from, domi_look_times *to)
+{
+    DOMI_LOOK_TIMES(COPY)
+}
+
+static void copy_settings(const domus_config *from, domi_look_settings *to)
+{
+    *to = (domi_look_settings){
+        .io_ratio = from->scheduler.io_ratio,
+        .max_budget_ns = from->scheduler.max_budget_ns,
+        .messages_per_run = from->scheduler.messages_per_run_max,
+        .mailbox_max = from->scheduler.mailbox_max,
+        .conversations_max = from->scheduler.conversations_max,
+        .timers_max = from->scheduler.timers_max,
+        .steal_enabled = from->scheduler.steal.enabled,
+        .steal_floor = from->scheduler.steal.floor,
+        .steal_aggression = from->scheduler.steal.aggression,
+        .steal_min_run_ns = from->scheduler.steal.min_run_ns,
+        .stand_in_ns = from->scheduler.idle.stand_in_ns,
+        .buffers_count = from->io.buffers.count,
+        .send_high = from->channel.send_high_bytes,
+        .requests_max = from->channel.requests_max,
+        .connections_max = from->channel.connections_max,
+        .address_percent = from->connection.address_percent,
+        .loopback_percent = from->connection.loopback_percent,
+        .helpers_max = from->blocking.threads_max,
+        .names_max = from->connect.resolve.threads_max,
+        .detached_max = from->detached.threads_max,
+        .stall_ns = from->stall.threshold_ns,
+        .log_lines = from->log.queue_max,
+        .backend = (uint64_t)from->io.backend,
+    };
+}
+
+/* --- sources ---------------------------------------------------------------------------------- */
+
+static void look_at_thread(const domus_system *system, const domi_source *source,
+                           domi_look_thread *to)
+{
+    domus_thread_times times = {0};
+
+    static_assert(sizeof to->phases == sizeof source->counters.phase_ns,
+                  "the phases are in the order of domus_phase");
+    copy_counters(&source->counters, &to->counters);
+    memcpy(&to->phases, source->counters.phase_ns, sizeof to->phases);
+    (void)domus_system_thread_times(system, source->number, &times);
+    copy_times(&times, &to->times);
+}
+
+static void look_at_runner(const domi_source *source, domi_look_pool_runner *to)
+{
+    domi_look_copy_name(to->pool, sizeof to->pool, source->pool);
+    to->runner = source->number;
+    copy_runner(&source->runner, &to->times);
+    copy_counters(&source->counters, &to->counters);
+}
+
+static void look_at_sources(const domus_system *system, const domi_sources *sources,
+                            domi_look *look)
+{
+    uint32_t threads = 0, runners = 0;
+
+    for (size_t i = 0; i < sources->count; i++) {
+        const domi_source *source = &sources->each[i];
+        if (source->kind == DOMI_SOURCE_THREAD)
+            look_at_thread(system, source, &look->threads[threads++]);
+        else if (source->kind == DOMI_SOURCE_RUNNER)
+            look_at_runner(source, &look->runners[runners++]);
+        else
+            copy_counters(&source->counters, &look->outside);
+    }
+}
+
+/* --- behaviours ------------------------------------------------------------------------------- */
+
+#define AT_ONE_PLACE (DOMUS_BEHAVIOURS_MAX + 1u)
+
+/* The behaviours of all places, one after the other. */
+struct crowd {
+    domi_look_actors *actors; /* on the heap */
+    uint32_t count;
+    domus_behaviour_profile each[AT_ONE_PLACE]; /* of the place that is being read */
+};
+
+/* Add what was read of a place. Returns 0; -ENOMEM. */
+static int add_place(struct crowd *crowd, uint32_t count, int64_t thread, const char *pool)
+{
+    size_t size = (crowd->count + (size_t)count + 1) * sizeof *crowd->actors;
+    domi_look_actors *actors = realloc(crowd->actors, size);
+
+    if (actors == NULL)
+        return -ENOMEM;
+    crowd->actors = actors;
+    for (uint32_t i = 0; i < count; i++) {
+        domi_look_actors *to = &actors[crowd->count++];
+        *to = (domi_look_actors){.thread = thread, .is_channels = crowd->each[i].is_channels};
+        domi_look_copy_name(to->name, sizeof to->name, crowd->each[i].name);
+        domi_look_copy_name(to->pool, sizeof to->pool, pool);
+        copy_behaviour(&crowd->each[i], &to->counts);
+    }
+    return 0;
+}
+
+static int add_threads(domus_system *system, struct crowd *crowd)
+{
+    uint32_t count = 0;
+    int error = 0;
+
+    for (uint32_t i = 0; i < domus_system_threads(system) && error == 0; i++) {
+        (void)domus_system_behaviours(system, i, crowd->each, AT_ONE_PLACE, &count);
+        error = add_place(crowd, count, i, "");
+    }
+    (void)domus_outside_behaviours(system, crowd->each, AT_ONE_PLACE, &count);
+    return error != 0 ? error : add_place(crowd, count, DOMI_LOOK_OUTSIDE, "");
+}
+
+static int add_pools(domus_system *system, struct crowd *crowd)
+{
+    const domus_config *config = domus_system_config(system);
+    int error = 0;
+
+    for (size_t i = 0; i < config->pool_count && error == 0; i++) {
+        const char *name = config->pools[i].name;
+        uint32_t count = 0;
+        (void)domus_pool_behaviours(domus_outside_pool_find(system, name), crowd->each,
+                                    AT_ONE_PLACE, &count);
+        error = add_place(crowd, count, DOMI_LOOK_POOL, name);
+    }
+    return error;
+}
+
+/* Read the behaviours of all places into a list on the heap. Returns 0; -ENOMEM. */
+static int read_actors(domus_system *system, domi_look_actors **ret_actors, uint32_t *ret_count)
+{
+    struct crowd *crowd = calloc(1, sizeof *crowd);
+    int error = crowd != NULL ? add_threads(system, crowd) : -ENOMEM;
+
+    if (error == 0)
+        error = add_pools(system, crowd);
+    if (error == 0) {
+        *ret_actors = crowd->actors;
+        *ret_count = crowd->count;
+    } else if (crowd != NULL) {
+        free(crowd->actors);
+    }
+    free(crowd);
+    return error;
+}
+
+/* --- a look ----------------------------------------------------------------------------------- */
+
+static void look_at_ports(const domus_system *system, domi_look *look)
+{
+    domus_listener_profile listener;
+
+    for (uint32_t i = 0; i < look->port_count; i++) {
+        if (domus_system_listener(system, i, &listener) != 0)
+            continue;
+        domi_look_copy_name(look->ports[i].name, sizeof look->ports[i].name, listener.name);
+        copy_listener(&listener, &look->ports[i].counts);
+    }
+}
+
+static void look_at_system(domus_system *system, domi_look *look)
+{
+    domus_memory memory;
+    domus_usage usage;
+    domus_machine machine;
+
+    domus_system_memory(system, &memory);
+    copy_memory(&memory, &look->memory);
+    domus_system_usage(system, &usage);
+    copy_usage(&usage, &look->usage);
+    domus_system_machine(system, &machine);
+    copy_machine(&machine, &look->machine);
+    copy_settings(domus_system_config(system), &look->settings);
+    domi_look_copy_name(look->backend, sizeof look->backend, machine.backend);
+    domi_look_copy_name(look->backend_why, sizeof look->backend_why, machine.backend_why);
+}
+
+static void look_at_program(const domus_system *system, domi_look *look)
+{
+    look->now_ns = domi_observe_now_ns();
+    look->pid = (uint64_t)getpid();
+    look->uptime_ns = look->now_ns - domi_observed.opened_ns;
+    domi_look_copy_name(look->program, sizeof look->program, program_invocation_short_name);
+    domi_look_copy_name(look->level, sizeof look->level,
+                        domi_observe_level_name(domus_system_profile_level(system)));
+}
+
+int domi_looking_take(domus_system *system, domi_look *ret_look)
+{
+    uint32_t threads = domus_system_threads(system);
+    domi_sources sources;
+    domi_look look;
+    int error = domi_sources_init(system, &sources);
+
+    if (error != 0)
+        return error;
+    error = domi_look_init(&look, threads, sources.count - threads - 1, 0,
+                           domus_system_config(system)->listener_count + 1);
+    if (error == 0) {
+        look_at_program(system, &look);
+        look_at_sources(system, &sources, &look);
+        free(look.actors);
+        look.actors = NULL;
+        error = read_actors(system, &look.actors, &look.actors_count);
+        look_at_ports(system, &look);
+        look_at_system(system, &look);
+        if (error == 0)
+            *ret_look = look;
+        else
+            domi_look_fini(&look);
+    }
+    domi_sources_fini(&sources);
+    return error;
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+static void write_group(domus_appender *json, const char *before, const char *const names[],
+                        void *group)
+{
+    for (size_t i = 0; names[i] != NULL; i++)
+        (void)domus_append_text(json, "%s\"%s\":%" PRIu64, i == 0 ? before : ",", names[i],
+                                *domi_look_field(group, i));
+}
+
+static void write_times(domus_appender *json, const domus_system *system)
+{
+    for (uint32_t i = 0; i < domus_system_threads(system); i++) {
+        domus_thread_times read = {0};
+        domi_look_times times;
+        (void)domus_system_thread_times(system, i, &read);
+        copy_times(&read, &times);
+        write_group(json, i == 0 ? "{" : ",{", domi_look_time_names, &times);
+        (void)domus_append_text(json, "}");
+    }
+}
+
+void domi_looking_write_json(domus_appender *json, const domus_system *system)
+{
+    domi_look_settings settings;
+    domi_look_machine figures;
+    domus_machine machine;
+
+    domus_system_machine(system, &machine);
+    copy_machine(&machine, &figures);
+    copy_settings(domus_system_config(system), &settings);
+    write_group(json, ",\"machine\":{", domi_look_machine_names, &figures);
+    (void)domus_append_text(json, ",\"backend\":");
+    domi_json_append_string(json, machine.backend);
+    (void)domus_append_text(json, ",\"backend_why\":");
+    domi_json_append_string(json, machine.backend_why);
+    write_group(json, ",\"settings\":{", domi_look_setting_names, &settings);
+    (void)domus_append_text(json, "},\"threads\":[");
+    write_times(json, system);
+    (void)domus_append_text(json, "]}");
+}

@@ -1,0 +1,19 @@
+/* Looks of the observed system for the doctor (doctor/look.h), and the part of them that /profile
+ * shows with ?machine=1. */
+#ifndef DOMI_PROTOCOLS_OBSERVE_LOOKING_H
+#define DOMI_PROTOCOLS_OBSERVE_LOOKING_H
+
+#include "protocols/observe/doctor/look.h"
+
+#include <domus/domus.h>
+
+/* Take a look. Returns 0; -ENOMEM. domi_look_fini() gives it back. */
+int domi_looking_take(domus_system *system, domi_look *ret_look);
+
+/* Write `,"machine":{...}`: what a look has and the rest of /profile has not.
+ *
+ *   {"cpus": 2, ..., "backend": "uring", "backend_why": "", "settings": {"scheduler.ioRatio": 50,
+ *    ...}, "threads": [{"cpu_ns": 1, "waiting_ns": 1}, ...]} */
+void domi_looking_write_json(domus_appender *json, const domus_system *system);
+
+#endif

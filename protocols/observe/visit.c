@@ -1,0 +1,193 @@
+/* /doctor: takes a look, sleeps for some seconds, takes another one, and judges what was between
+ * (doctor/rule.h), on the port's thread.
+ *
+ * The number of viewers that wait is bounded, and those that come at nearly the same moment share
+ * their looks, so that many of them cost no more than one. A visit ends early, with what there is,
+ * when the program begins to stop. If its viewer goes away, its conversation is cancelled. */
+#include "protocols/observe/visit.h"
+
+#include "protocols/observe/answer.h"
+#include "protocols/observe/doctor/report.h"
+#include "protocols/observe/looking.h"
+#include "protocols/observe/observe.h"
+#include "protocols/observe/query.h"
+#include "protocols/observe/viewer.h"
+
+#include <domus/observe.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+#define STEP_NS   UINT64_C(50000000) /* between two looks whether the program stops */
+#define SHARED_NS UINT64_C(50000000) /* for which a look counts as one of now */
+
+/* A look that several visits have. */
+struct domi_shared_look {
+    uint32_t users;
+    domi_look look;
+};
+
+/* Visits that wait, and the newest look, if one of them still has it. Only the port's one thread
+ * uses them. */
+static uint32_t visits;
+static struct domi_shared_look *newest;
+
+/* --- looks ------------------------------------------------------------------------------------ */
+
+static void release(struct domi_shared_look *shared)
+{
+    if (--shared->users != 0)
+        return;
+    if (newest == shared)
+        newest = NULL;
+    domi_look_fini(&shared->look);
+    free(shared);
+}
+
+/* Get the newest look, or take one. Returns 0; -ENOMEM. */
+static int share(struct domi_shared_look **ret_shared)
+{
+    if (newest == NULL || domi_observe_now_ns() - newest->look.now_ns > SHARED_NS) {
+        struct domi_shared_look *shared = calloc(1, sizeof *shared);
+        int error =
+            shared != NULL ? domi_looking_take(domi_observed.observed, &shared->look) : -ENOMEM;
+        if (error != 0) {
+            free(shared);
+            return error;
+        }
+        newest = shared;
+    }
+    newest->users++;
+    *ret_shared = newest;
+    return 0;
+}
+
+/* --- reports ---------------------------------------------------------------------------------- */
+
+/* This is a domi_report_sink. */
+static void append(void *out, const char *text, size_t size)
+{
+    (void)domus_append(out, text, size);
+}
+
+static int write_report(const domi_span *span, bool is_json, domus_slice *ret_text)
+{
+    domi_finding *findings = calloc(DOMI_RULES_MAX, sizeof *findings);
+    domus_appender out = {0};
+    const domi_report report = {append, &out};
+
+    if (findings == NULL)
+        return -ENOMEM;
+    uint32_t count = domi_doctor_judge(span, findings);
+    if (is_json)
+        domi_report_json(&report, span, findings, count);
+    else
+        domi_report_text(&report, span, findings, count);
+    free(findings);
+    return domus_append_end(&out, ret_text);
+}
+
+static int refuse(domus_stack *stack, const char *why)
+{
+    char line[128];
+
+    snprintf(line, sizeof line, "%s\n", why);
+    return domi_observe_say(stack, 409, line);
+}
+
+/* Answer with what was between two looks. */
+static int answer(domus_stack *stack, const domi_look *before, const domi_look *after, bool is_json)
+{
+    domus_slice text;
+    domi_span span;
+    const char *why = domi_span_init(before, after, &span);
+
+    if (why != NULL)
+        return refuse(stack, why);
+    int error = write_report(&span, is_json, &text);
+    domi_span_fini(&span);
+    if (error != 0)
+        return error;
+    return domi_observe_answer(stack, is_json ? "application/json" : DOMI_OBSERVE_PLAIN, text);
+}
+
+/* --- visits ----------------------------------------------------------------------------------- */
+
+void domi_visit_leave(domi_visit *visit)
+{
+    if (visit->before == NULL)
+        return;
+    visits--;
+    release(visit->before);
+    visit->before = NULL;
+}
+
+static int end_visit(domus_stack *stack, domi_visit *visit)
+{
+    struct domi_shared_look *after;
+    int error = share(&after);
+
+    if (error == 0) {
+        error = answer(stack, &visit->before->look, &after->look, visit->is_json);
+        release(after);
+    }
+    domi_visit_leave(visit);
+    return error;
+}
+
+static int look_again(domus_stack *stack, void *self, const domus_answer *slept)
+{
+    domi_visit *visit = &((domi_viewer *)self)->visit;
+
+    if (slept->error != 0) {
+        domi_visit_leave(visit);
+        return slept->error;
+    }
+    uint64_t now_ns = domi_observe_now_ns();
+    if (now_ns < visit->end_ns &&
+        !atomic_load_explicit(&domi_observed.is_ending, memory_order_relaxed))
+        return domus_sleep(
+            stack, visit->end_ns - now_ns < STEP_NS ? visit->end_ns - now_ns : STEP_NS, look_again);
+    return end_visit(stack, visit);
+}
+
+/* Does the viewer want JSON? ?format= says so, or else Accept. Returns 0 or 1; -EINVAL. */
+static int wants_json(const domus_http_request *request)
+{
+    static const char *const formats[] = {"", "text", "json", NULL};
+    static const char media[] = "application/json";
+    int format = domi_query_word(domus_http_query(request), "format", formats);
+    domus_slice accepted;
+
+    if (format != 0)
+        return format < 0 ? format : format == 2;
+    return domus_http_field(request->fields, "accept", &accepted) &&
+           memmem(domus_slice_data(accepted), accepted.size, media, sizeof media - 1) != NULL;
+}
+
+int domi_observe_serve_doctor(domus_stack *stack, void *self, const void *payload)
+{
+    domi_visit *visit = &((domi_viewer *)self)->visit;
+    uint32_t seconds = DOMUS_OBSERVE_DOCTOR_SECONDS;
+    int is_json = wants_json(payload);
+
+    if (is_json < 0 ||
+        domi_query_number(domus_http_query(payload), "seconds", "s", DOMUS_OBSERVE_SECONDS_MAX,
+                          &seconds) != 0 ||
+        seconds == 0)
+        return domi_observe_say(stack, 400, "seconds is 1..60, and format is text or json\n");
+    if (visits >= DOMUS_OBSERVE_DOCTORS_MAX)
+        return domi_observe_say(stack, 503, "too many viewers wait for the doctor\n");
+    struct domi_shared_look *before;
+    int error = share(&before);
+    if (error != 0)
+        return error;
+    visits++;
+    *visit = (domi_visit){.before = before,
+                          .end_ns = domi_observe_now_ns() + seconds * SECOND_NS,
+                          .is_json = is_json != 0};
+    return domus_sleep(stack, STEP_NS, look_again);
+}

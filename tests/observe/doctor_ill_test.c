@@ -1,0 +1,145 @@
+/* The doctor names what is wrong with real programs, each ill in one way (ills.h). */
+#include "protocols/observe/doctor/rule.h"
+#include "protocols/observe/looking.h"
+#include "tests/observe/ills.h"
+#include "tests/observe/looks.h"
+#include "tests/runtime/running.h"
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ILLS_MAX 64
+#define TRIES    4
+#define SETTLING (150 * DOMT_MS)
+#define LOOKED   (700 * DOMT_MS)
+
+static domi_finding findings[DOMI_RULES_MAX];
+
+struct patient {
+    const domt_ill *ill;
+    domt_ill_run run;
+    domi_look before, after;
+};
+
+static struct patient patients[ILLS_MAX];
+
+/* Let programs run for some time. */
+static void wait_for(size_t count, uint64_t time_ns)
+{
+    uint64_t until_ns = domt_now_ns() + time_ns;
+
+    while (domt_now_ns() < until_ns) {
+        for (size_t i = 0; i < count; i++)
+            if (patients[i].ill->again != NULL)
+                patients[i].ill->again(&patients[i].run);
+        domt_pause_ns(10 * DOMT_MS);
+    }
+}
+
+static void print_findings(const char *rule, const domi_span *span, uint32_t count)
+{
+    printf("%s:\n", rule);
+    for (uint32_t i = 0; i < span->thread_count; i++) {
+        const domi_span_thread *one = &span->threads[i];
+        printf("  thread %u: state %.2f channels %.2f sleep %.2f cpu %.2f denied %.2f ready %.1f, "
+               "%u iterations, %u cut, %u ms over, %u runs, %u steals, %u empty of %u wake-ups\n",
+               i, one->state, one->channels, one->sleep, one->cpu, one->denied, one->ready,
+               (unsigned)one->counters.iterations, (unsigned)one->counters.deadline_expiries,
+               (unsigned)(one->counters.deadline_overrun_ns / 1000000),
+               (unsigned)one->counters.runs, (unsigned)one->counters.steals,
+               (unsigned)one->counters.wakeups_empty, (unsigned)one->counters.wakeups_received);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        printf("    %s: %s\n", findings[i].rule->name, findings[i].sentence);
+    (void)fflush(stdout);
+}
+
+/* Judge a program, and say what was found if its rule was not. `ret_is_denied` gets whether others
+ * had the CPU. */
+static bool is_named(const struct patient *patient, bool *ret_is_denied)
+{
+    domi_span span;
+    const char *why = domi_span_init(&patient->before, &patient->after, &span);
+
+    ck_assert_msg(why == NULL, "%s: %s", patient->ill->rule, why);
+    uint32_t count = domi_doctor_judge(&span, findings);
+    *ret_is_denied = domt_finding_of(findings, count, "cpu-denied") != NULL;
+    bool is_found = domt_finding_of(findings, count, patient->ill->rule) != NULL;
+    if (!is_found || getenv("DOMT_PRINT") != NULL)
+        print_findings(patient->ill->rule, &span, count);
+    domi_span_fini(&span);
+    return is_found;
+}
+
+/* Run programs beside each other. Returns how many were not named. `ret_is_denied` gets whether one
+ * of these had too little of the CPU. */
+static uint32_t examine(const domt_ill *ills, size_t count, bool *ret_is_denied)
+{
+    uint32_t missed = 0;
+    bool is_denied;
+
+    *ret_is_denied = false;
+    for (size_t i = 0; i < count; i++) {
+        patients[i] = (struct patient){.ill = &ills[i]};
+        domt_ill_start(&ills[i], &patients[i].run);
+    }
+    wait_for(count, SETTLING);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_int_eq(domi_looking_take(patients[i].run.system, &patients[i].before), 0);
+    wait_for(count, LOOKED);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_int_eq(domi_looking_take(patients[i].run.system, &patients[i].after), 0);
+    for (size_t i = 0; i < count; i++) {
+        if (!is_named(&patients[i], &is_denied)) {
+            missed++;
+            *ret_is_denied = *ret_is_denied || is_denied;
+        }
+        domi_look_fini(&patients[i].before);
+        domi_look_fini(&patients[i].after);
+        domt_ill_end(&patients[i].run);
+    }
+    return missed;
+}
+
+/* Examine a program again as long as others had the CPU; if they always have it, nobody can tell
+ * how it shares its time. Returns whether it was named, or could not be. */
+static bool is_seen(const domt_ill *ill)
+{
+    bool is_denied = true;
+
+    for (int i = 0; i < TRIES && is_denied; i++) {
+        if (examine(ill, 1, &is_denied) == 0)
+            return true;
+    }
+    if (is_denied)
+        printf("%s: not tried, because this machine has too much to do\n", ill->rule);
+    return is_denied;
+}
+
+START_TEST(programs_at_their_limits_are_named)
+{
+    size_t count = 0;
+    bool is_denied;
+
+    while (domt_ills_of_limits[count].rule != NULL)
+        count++;
+    ck_assert_uint_le(count, ILLS_MAX);
+    ck_assert_uint_eq(examine(domt_ills_of_limits, count, &is_denied), 0);
+}
+END_TEST
+
+START_TEST(programs_that_share_their_time_badly_are_named)
+{
+    uint32_t missed = 0;
+
+    for (const domt_ill *ill = domt_ills_of_time; ill->rule != NULL; ill++)
+        missed += !is_seen(ill);
+    ck_assert_uint_eq(missed, 0);
+}
+END_TEST
+
+DOMT_MAIN("doctor_ill", 60, programs_at_their_limits_are_named,
+          programs_that_share_their_time_badly_are_named)

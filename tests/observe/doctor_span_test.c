@@ -1,0 +1,127 @@
+/* Looks from which the doctor makes no span, and spans of absurd figures. */
+#include "tests/observe/looks.h"
+#include "tests/support/suite.h"
+
+#include <string.h>
+
+static domi_finding findings[DOMI_RULES_MAX];
+
+/* --- looks that are no span ------------------------------------------------------------------- */
+
+static void another_pid(domt_looks *looks)
+{
+    looks->after.pid = 8;
+}
+
+static void another_name(domt_looks *looks)
+{
+    looks->after.program[0] = 'c';
+}
+
+static void fewer_threads(domt_looks *looks)
+{
+    looks->after.thread_count = 1;
+}
+
+static void fewer_runners(domt_looks *looks)
+{
+    looks->before.runner_count = 0;
+}
+
+static void a_restart(domt_looks *looks)
+{
+    looks->before.uptime_ns = looks->after.uptime_ns + 1;
+}
+
+static void no_time(domt_looks *looks)
+{
+    looks->after.now_ns = looks->before.now_ns;
+}
+
+static void a_moment(domt_looks *looks)
+{
+    looks->after.now_ns = looks->before.now_ns + 99999999;
+}
+
+static void the_past(domt_looks *looks)
+{
+    looks->before.now_ns = looks->after.now_ns + 1;
+}
+
+static void for_ever(domt_looks *looks)
+{
+    looks->after.now_ns = UINT64_MAX;
+}
+
+static void no_level(domt_looks *looks)
+{
+    domi_look_copy_name(looks->after.level, DOMI_LOOK_NAME, "off");
+}
+
+static void no_machine(domt_looks *looks)
+{
+    looks->before.machine.cpus = 0;
+}
+
+START_TEST(looks_that_do_not_belong_together_are_refused)
+{
+    static const struct {
+        void (*make)(domt_looks *looks);
+        const char *why;
+    } wrong[] = {
+        {another_pid, "different programs"},
+        {another_name, "different programs"},
+        {fewer_threads, "threads"},
+        {fewer_runners, "threads"},
+        {a_restart, "anew"},
+        {no_time, "100 ms"},
+        {a_moment, "100 ms"},
+        {the_past, "older"},
+        {for_ever, "year"},
+        {no_level, "profile.level"},
+        {no_machine, "machine=1"},
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        domt_looks looks;
+        domi_span span;
+        domt_looks_make(&looks);
+        wrong[i].make(&looks);
+        const char *why = domi_span_init(&looks.before, &looks.after, &span);
+        ck_assert_msg(why != NULL && strstr(why, wrong[i].why) != NULL, "%zu: %s", i,
+                      why != NULL ? why : "a span");
+        domt_looks_free(&looks);
+    }
+}
+END_TEST
+
+/* Counters that all went back, and figures that are all as large as they can be: no rule divides by
+ * nothing, and each says a sentence that is one. */
+START_TEST(absurd_figures_do_no_harm)
+{
+    for (int way = 0; way < 3; way++) {
+        domt_looks looks;
+        domt_looks_make(&looks);
+        domi_look *to = way == 0 ? &looks.before : &looks.after;
+        memset(to->threads, 0xff, 2 * sizeof *to->threads);
+        memset(&to->outside, 0xff, sizeof to->outside);
+        memset(&to->memory, 0xff, sizeof to->memory);
+        memset(&to->usage, 0xff, sizeof to->usage);
+        memset(&to->settings, way == 2 ? 0 : 0xff, sizeof to->settings);
+        memset(&to->machine, 0xff, sizeof to->machine);
+        memset(&to->actors[0].counts, 0xff, sizeof to->actors[0].counts);
+        memset(&to->runners[0].times, 0xff, sizeof to->runners[0].times);
+        memset(&to->ports[0].counts, 0xff, sizeof to->ports[0].counts);
+        to->actors[1].thread = INT64_MAX;
+        uint32_t count = domt_looks_judge(&looks, findings);
+        for (uint32_t i = 0; i < count; i++) {
+            ck_assert_ptr_null(strstr(findings[i].sentence, "nan"));
+            ck_assert_ptr_null(strstr(findings[i].sentence, "inf"));
+        }
+        domt_looks_free(&looks);
+    }
+}
+END_TEST
+
+DOMT_MAIN("doctor_span", 60, looks_that_do_not_belong_together_are_refused,
+          absurd_figures_do_no_harm)

@@ -1,0 +1,294 @@
+/* Programs that share their time badly; see ills.h. */
+#include "tests/observe/ills.h"
+
+#include "tests/runtime/running.h"
+#include "tests/support/suite.h"
+
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#define US UINT64_C(1000)
+
+static const domus_type tick_type = {.name = "tick"};
+
+/* --- io and state actors ---------------------------------------------------------------------- */
+
+static int read_slowly(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    (void)self;
+    domt_use_cpu(100 * US);
+    return domus_channel_write(stack, event->channel, event->bytes);
+}
+
+static const domus_behaviour slow_channel = {
+    .name = "slow channel", .kind = DOMUS_CHANNELS, .on_read = {read_slowly, 0}};
+
+static int read_fast(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    (void)self;
+    return domus_channel_write(stack, event->channel, event->bytes);
+}
+
+static const domus_behaviour fast_channel = {
+    .name = "fast channel", .kind = DOMUS_CHANNELS, .on_read = {read_fast, 0}};
+
+static void one_thread(domus_config *config)
+{
+    config->system.threads = 1;
+}
+
+static void much_for_io(domus_config *config)
+{
+    one_thread(config);
+    config->scheduler.io_ratio = 95;
+    config->scheduler.deadline_check_every = 1;
+}
+
+static void little_for_io(domus_config *config)
+{
+    one_thread(config);
+    config->scheduler.io_ratio = 1;
+}
+
+static void many_workers(domt_ill_run *run)
+{
+    domt_ill_spawn_workers(run->system, 0, 64, 10 * US);
+}
+
+/* --- long runs -------------------------------------------------------------------------------- */
+
+/* Each of these actors has many messages, and handles them in one run. */
+static void workers_with_mail(domt_ill_run *run)
+{
+    uint64_t work_ns = 50 * US;
+
+    for (int i = 0; i < 4; i++) {
+        domt_ill_spawn_workers(run->system, 0, 1, work_ns);
+    }
+}
+
+static int work_in_bulk(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    domt_use_cpu(200 * US);
+    return domus_notice(stack, domus_self(stack), &domt_work_type, payload);
+}
+
+static const domus_behaviour bulk = {
+    .name = "bulk", .on = (const domus_on[]){{&domt_work_type, work_in_bulk, 0}, {0}}};
+
+static void bulk_workers(domt_ill_run *run)
+{
+    uint64_t none = 0;
+
+    workers_with_mail(run);
+    for (int i = 0; i < 4; i++)
+        domt_notice(run->system, domt_spawn(run->system, 0, &bulk, NULL), &domt_work_type, &none);
+}
+
+/* --- balance ---------------------------------------------------------------------------------- */
+
+static void one_worker(domt_ill_run *run)
+{
+    domt_ill_spawn_workers(run->system, 0, 1, 50 * US);
+}
+
+#define NEAR 16
+
+struct dispatcher {
+    domus_address workers[NEAR];
+};
+
+static int work_once(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self;
+    domt_use_cpu(*(const uint64_t *)payload);
+    return 0;
+}
+
+static const domus_behaviour near_worker = {
+    .name = "near worker", .on = (const domus_on[]){{&domt_work_type, work_once, 0}, {0}}};
+
+static int dispatch(domus_stack *stack, void *self, const void *payload)
+{
+    struct dispatcher *to = self;
+    uint64_t work_ns = 200 * US;
+
+    (void)payload;
+    for (int i = 0; i < NEAR; i++)
+        (void)domus_notice(stack, to->workers[i], &domt_work_type, &work_ns);
+    return 0;
+}
+
+static int begin_to_dispatch(domus_stack *stack, void *self)
+{
+    struct dispatcher *to = self;
+    int error = 0;
+
+    for (int i = 0; i < NEAR && error == 0; i++)
+        error = domus_spawn(stack, &near_worker, NULL, &to->workers[i]);
+    return error != 0 ? error : domus_every(stack, 2 * DOMT_MS, &tick_type, NULL, NULL);
+}
+
+static const domus_behaviour dispatcher = {.name = "dispatcher",
+                                           .state_size = sizeof(struct dispatcher),
+                                           .on_mount = begin_to_dispatch,
+                                           .on =
+                                               (const domus_on[]){{&tick_type, dispatch, 0}, {0}}};
+
+static void near_workers(domt_ill_run *run)
+{
+    run->actor = domt_spawn(run->system, 0, &dispatcher, NULL);
+}
+
+static void no_steals(domus_config *config)
+{
+    config->scheduler.steal.enabled = false;
+}
+
+#define PASSERS 512
+
+static const domus_type next_type = {.name = "next", .size = sizeof(domus_address)};
+
+static void eager_steals(domus_config *config)
+{
+    config->scheduler.steal.min_run_ns = 0;
+    config->scheduler.steal.floor = 1;
+    config->scheduler.steal.aggression = 1;
+}
+
+/* A message that goes from one to the next makes runs that are as short as they can be. */
+static int pass_on(domus_stack *stack, void *self, const void *payload)
+{
+    domus_address *next = self;
+
+    if (next->house == NULL) {
+        *next = *(const domus_address *)payload;
+        return 0;
+    }
+    return domus_notice(stack, *next, &next_type, next);
+}
+
+static const domus_behaviour passer = {.name = "passer",
+                                       .state_size = sizeof(domus_address),
+                                       .on = (const domus_on[]){{&next_type, pass_on, 0}, {0}}};
+
+static void tiny_workers(domt_ill_run *run)
+{
+    static domus_address all[PASSERS];
+
+    for (int i = 0; i < PASSERS; i++)
+        all[i] = domt_spawn(run->system, 0, &passer, NULL);
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < PASSERS; i++)
+            domt_notice(run->system, all[i], &next_type, &all[(i + 1) % PASSERS]);
+}
+
+/* --- pools ------------------------------------------------------------------------------------ */
+
+static void small_pool(domus_config *config)
+{
+    static const domus_pool_config pool = {.name = "work", .runners = 1};
+
+    config->pools = &pool;
+    config->pool_count = 1;
+}
+
+static int begin_in_pool(domus_stack *stack, void *self)
+{
+    const domus_spawn_options options = {.pool = domus_pool_find(stack, "work")};
+    uint64_t work_ns = 50 * US;
+    domus_address address;
+
+    (void)self;
+    for (int i = 0; i < 4; i++) {
+        int error = domus_spawn_with(stack, &near_worker, NULL, &options, &address);
+        for (int k = 0; k < 20000 && error == 0; k++)
+            error = domus_notice(stack, address, &domt_work_type, &work_ns);
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}
+
+static const domus_behaviour boss = {
+    .name = "boss", .on_mount = begin_in_pool, .on = (const domus_on[]){{0}}};
+
+static void pooled_workers(domt_ill_run *run)
+{
+    run->actor = domt_spawn(run->system, 0, &boss, NULL);
+}
+
+/* --- the machine ------------------------------------------------------------------------------ */
+
+static void threads_beyond(domus_config *config)
+{
+    config->system.threads = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) + 1;
+}
+
+static void worker_on_each(domt_ill_run *run)
+{
+    for (uint32_t i = 0; i < domus_system_threads(run->system); i++)
+        domt_ill_spawn_workers(run->system, i, 2, 50 * US);
+}
+
+static void by_epoll(domus_config *config)
+{
+    config->io.backend = DOMUS_BACKEND_EPOLL;
+}
+
+/* --- waits ------------------------------------------------------------------------------------ */
+
+#define CIRCLE 40
+
+/* Actors that pass a message on to themselves by another one: each of them waits for all others. */
+static int answer_slowly(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    domt_use_cpu(3 * DOMT_MS);
+    return domus_notice(stack, *(const domus_address *)payload, &next_type,
+                        &(domus_address){domus_self(stack).house, domus_self(stack).lease});
+}
+
+static const domus_behaviour slow_partner = {
+    .name = "slow partner", .on = (const domus_on[]){{&next_type, answer_slowly, 0}, {0}}};
+
+static void slow_pairs(domt_ill_run *run)
+{
+    for (uint32_t i = 0; i < 2 * CIRCLE; i++) {
+        domus_address one = domt_spawn(run->system, i % 2, &slow_partner, NULL);
+        domus_address other = domt_spawn(run->system, i % 2, &slow_partner, NULL);
+        domt_notice(run->system, one, &next_type, &other);
+    }
+}
+
+static void stalling(domt_ill_run *run)
+{
+    uint64_t work_ns = 60 * DOMT_MS;
+
+    run->actor = domt_spawn(run->system, 0, &near_worker, NULL);
+    for (int i = 0; i < 20; i++)
+        domt_notice(run->system, run->actor, &domt_work_type, &work_ns);
+}
+
+const domt_ill domt_ills_of_time[] = {
+    {"io-starves-state", &slow_channel, 32, much_for_io, many_workers, NULL},
+    {"state-starves-io", &fast_channel, 8, little_for_io, many_workers, NULL},
+    {"long-runs", NULL, 0, one_thread, bulk_workers, NULL},
+    {"hot-actor", NULL, 0, NULL, one_worker, NULL},
+    {"all-near", NULL, 0, NULL, near_workers, NULL},
+    {"steal-unreached", NULL, 0, NULL, near_workers, NULL},
+    {"steal-off", NULL, 0, no_steals, near_workers, NULL},
+    {"steal-costly", NULL, 0, eager_steals, tiny_workers, NULL},
+    {"pool-full", NULL, 0, small_pool, pooled_workers, NULL},
+    {"threads-over-cpus", NULL, 0, threads_beyond, worker_on_each, NULL},
+    {"epoll", NULL, 0, by_epoll, one_worker, NULL},
+    {"mail-waits", NULL, 0, NULL, slow_pairs, NULL},
+    {"stalls", NULL, 0, NULL, stalling, NULL},
+    {NULL, NULL, 0, NULL, NULL, NULL},
+};

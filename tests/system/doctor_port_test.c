@@ -1,0 +1,118 @@
+/* /doctor of the observation port: what may be asked, by how many at a time, and when it ends. */
+#include "tests/support/crowd.h"
+#include "tests/support/suite.h"
+#include "tests/system/observe.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CROWD 1000
+
+static domt_observed web;
+
+static int ask(const char *path)
+{
+    char request[256];
+    int fd = domt_connect(web.port.web);
+
+    snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);
+    domt_say(fd, request);
+    return fd;
+}
+
+static void holds_places(const char *path, unsigned status)
+{
+    for (int i = 0; i < 200; i++) {
+        if (domt_site_ask(&web.port, path, "", NULL) == status)
+            return;
+        domt_sleep_ms(10);
+    }
+    ck_abort_msg("%s: %s", path, web.port.answer);
+}
+
+START_TEST(a_visit_takes_its_time_and_says_what_was_seen)
+{
+    static const struct {
+        const char *request, *fields;
+        unsigned status;
+        const char *part;
+    } rows[] = {
+        {"GET /doctor?seconds=1", "", 200, "web (pid "},
+        {"GET /doctor?seconds=1s&format=json", "", 200, "{\"program\":\"web\",\"pid\":"},
+        {"GET /doctor?seconds=1", "Accept: text/html, application/json\r\n", 200, "\"findings\":["},
+        {"GET /doctor?seconds=0", "", 400, "1..60"},
+        {"GET /doctor?seconds=61", "", 400, "1..60"},
+        {"GET /doctor?seconds=", "", 400, "1..60"},
+        {"GET /doctor?seconds=1&format=xml", "", 400, "text or json"},
+        {"POST /doctor?seconds=1", "", 405, NULL},
+        {"GET /doctor?seconds=1", "Sec-Fetch-Site: cross-site\r\n", 403, NULL},
+        {"GET /profile?machine=2", "", 400, "0 or 1"},
+        {"GET /profile?machine=1", "", 200, "\"machine\":{\"cpus\":"},
+        {"GET /profile?machine=1", "", 200, "\"scheduler.ioRatio\":50"},
+    };
+
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ck_assert_msg(domt_site_ask(&web.port, rows[i].request, rows[i].fields, NULL) ==
+                          rows[i].status,
+                      "%s: %s", rows[i].request, web.port.answer);
+        ck_assert_msg(rows[i].part == NULL || strstr(web.port.body, rows[i].part) != NULL, "%s: %s",
+                      rows[i].request, web.port.body);
+    }
+    domt_site_holds(&web.port, "POST /profile?level=off", NULL, 200, NULL);
+    domt_site_holds(&web.port, "GET /doctor?seconds=1", NULL, 409, "profile.level");
+    domt_observed_stop(&web);
+}
+END_TEST
+
+START_TEST(a_bounded_number_waits_and_a_stop_ends_their_wait)
+{
+    char text[4096];
+    int fds[17];
+
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    for (int i = 0; i < 16; i++)
+        fds[i] = ask("/doctor?seconds=60");
+    holds_places("GET /doctor?seconds=1", 503);
+    ck_assert_ptr_nonnull(strstr(web.port.body, "too many"));
+    close(fds[0]); /* whoever leaves gives its place back */
+    holds_places("GET /doctor?seconds=1", 200);
+    fds[0] = ask("/doctor?seconds=60");
+    domt_sleep_ms(300); /* a look is of 100 ms at the least */
+    time_t began = time(NULL);
+    domt_service_signal(&web.site.service, SIGTERM);
+    for (int i = 0; i < 16; i++) {
+        domt_read_until(fds[i], "web (pid ", text, sizeof text);
+        close(fds[i]);
+    }
+    ck_assert_int_eq(domt_service_wait(&web.site.service, 10000), 0);
+    ck_assert_int_le(time(NULL) - began, 5);
+}
+END_TEST
+
+/* All places of the port are taken, and some of the crowd leave while they wait: the others are
+ * answered or refused, and the program is as before. */
+START_TEST(a_crowd_at_the_doctor_does_no_harm)
+{
+    static int fds[CROWD];
+
+    domt_observed_start(&web, (const char *const[]){"observe.viewersMax=2000", NULL}, NULL);
+    for (int i = 0; i < CROWD; i++)
+        fds[i] = ask(i % 2 == 0 ? "/doctor?seconds=1" : "/doctor?seconds=60&format=json");
+    domt_site_holds(&web.site, "GET /json", NULL, 200, "hello");
+    for (int i = 0; i < CROWD; i += 3)
+        close(fds[i]);
+    for (int i = 0; i < CROWD; i++)
+        if (i % 3 != 0)
+            close(fds[i]);
+    holds_places("GET /doctor?seconds=1", 200);
+    domt_observed_stop(&web);
+}
+END_TEST
+
+DOMT_MAIN("doctor_port", 60, a_visit_takes_its_time_and_says_what_was_seen,
+          a_bounded_number_waits_and_a_stop_ends_their_wait, a_crowd_at_the_doctor_does_no_harm)
