@@ -11,7 +11,7 @@ _domus_programs() {
 
 _domus() {
     local word=${COMP_WORDS[COMP_CWORD]} before='' command=${COMP_WORDS[1]-}
-    local commands='list top stat actors trace flame log level cluster config'
+    local commands='list top stat actors trace flame log level cluster config doctor'
     local options='-h --help' words=''
 
     COMPREPLY=()
@@ -29,6 +29,7 @@ _domus() {
     trace) options+=' -d --duration -o --output' ;;
     flame) options+=' -d --duration -o --output --hz' ;;
     log) options+=' -l --level -f --follow --set-level' ;;
+    doctor) options+=' -n --seconds -w --watch -j --json' ;;
     cluster) options+=' -j --json -n --limit' ;;
     config)
         words='check show diff explain schema'
@@ -62,10 +63,16 @@ _domus() {
         words='500ms 1s 2s 10s' options=''
         [ "$command" = top ] || words='1s 2s 10s 60s'
         ;;
+    'doctor -n' | 'doctor --seconds') words='10s 30s 1m' options='' ;;
     *' -s' | *' --socket' | 'config --set' | 'config explain' | 'top -n' | 'top --iterations' | 'top --filter' | 'actors -b' | \
         'actors --behaviour' | 'actors -n' | 'actors --limit' | 'cluster -n' | \
         'cluster --limit' | 'flame --hz') return ;;
     esac
+    if [ "$command" = doctor ] && [ -z "$words" ] && [ "${word#-}" = "$word" ]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$word") # BEFORE and AFTER
+        compopt -o filenames 2>/dev/null
+        return
+    fi
     mapfile -t COMPREPLY < <(compgen -W "$words $options" -- "$word")
 }
 

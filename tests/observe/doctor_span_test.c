@@ -1,4 +1,5 @@
 /* Looks from which the doctor makes no span, and spans of absurd figures. */
+#include "protocols/observe/doctor/lasting.h"
 #include "tests/observe/looks.h"
 #include "tests/support/suite.h"
 
@@ -123,5 +124,32 @@ START_TEST(absurd_figures_do_no_harm)
 }
 END_TEST
 
+/* The looks at which a rule speaks, as bits of which the first look is the last, and what each
+ * says: b begins, e ends. */
+START_TEST(what_comes_and_goes_neither_begins_nor_ends)
+{
+    static const struct {
+        const char *looks, *said;
+    } rows[] = {
+        {"1", "."},
+        {"11", ".b"},
+        {"101", "..b"},
+        {"1001001", "......."},
+        {"1101001000", ".b.......e"},
+        {"110001", ".b..e."},
+        {"11100111", ".b......"},
+        {"1100011", ".b..e.b"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        domi_lasting lasting = {0};
+        for (size_t k = 0; rows[i].looks[k] != '\0'; k++) {
+            domi_lasting_change change = domi_lasting_note(&lasting, rows[i].looks[k] == '1');
+            ck_assert_msg(rows[i].said[k] == ".be"[change], "%s: %zu", rows[i].looks, k);
+        }
+    }
+}
+END_TEST
+
 DOMT_MAIN("doctor_span", 60, looks_that_do_not_belong_together_are_refused,
-          absurd_figures_do_no_harm)
+          absurd_figures_do_no_harm, what_comes_and_goes_neither_begins_nor_ends)

@@ -20,5 +20,6 @@ extern const command command_level;
 extern const command command_list;
 extern const command command_cluster;
 extern const command command_config;
+extern const command command_doctor;
 
 #endif

@@ -188,10 +188,10 @@ static const char *compare(const domi_look *before, const domi_look *after)
         return "the two looks are of different programs";
     if (before->thread_count != after->thread_count || before->runner_count != after->runner_count)
         return "the two looks are of different programs: their threads are not the same";
-    if (after->uptime_ns < before->uptime_ns)
-        return "the program has started anew between the two looks";
     if (seconds < 0)
         return "the second look is older than the first one";
+    if (after->uptime_ns < before->uptime_ns)
+        return "the program has started anew between the two looks";
     if (!(seconds >= DOMI_SPAN_LEAST))
         return "there are less than 100 ms between the two looks";
     if (seconds > DOMI_SPAN_MOST)

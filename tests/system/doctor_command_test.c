@@ -1,0 +1,208 @@
+/* `domus doctor`: by the port, from files, and watching. */
+#include "tests/support/crowd.h"
+#include "tests/support/suite.h"
+#include "tests/support/tree.h"
+#include "tests/system/observe.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static domt_observed web;
+static domt_tree tree;
+static char said[65536];
+
+static bool is_possible(void)
+{
+    if (access(DOMT_BIN_DIR "/domus", X_OK) == 0)
+        return true;
+    printf("the program domus is not here, so it is not tried\n");
+    return false;
+}
+
+static void read_said(const char *name)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/%s", tree.root, name);
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    said[fread(said, 1, sizeof said - 1, file)] = '\0';
+    (void)fclose(file);
+}
+
+/* Run `domus doctor` with these words, in the directory of the tree. Its output and its errors are
+ * in `said`. Returns its exit status. */
+static int doctor(const char *format, ...)
+{
+    char words[1024], line[PATH_MAX * 2];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    snprintf(line, sizeof line,
+             "cd '%s' && timeout -k 1 20 " DOMT_BIN_DIR "/domus doctor %s >said 2>&1", tree.root,
+             words);
+    int status = system(line); /* NOLINT(cert-env33-c): a test may use the shell */
+    read_said("said");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void holds(int status, int expected, const char *part)
+{
+    ck_assert_msg(status == expected, "status %d: %s", status, said);
+    ck_assert_msg(strstr(said, part) != NULL, "no '%s' in: %s", part, said);
+}
+
+static void save_look(const char *name)
+{
+    domt_site_holds(&web.port, "GET /profile?machine=1", NULL, 200, "\"machine\"");
+    domt_tree_write(&tree, name, web.port.body);
+}
+
+/* --- the port and files ----------------------------------------------------------------------- */
+
+/* Three clients of a program that may have three: it is ill for as long as they stay. */
+static void start_ill(int fds[3])
+{
+    domt_tree_make(&tree);
+    domt_observed_start(&web, (const char *const[]){"channel.maxConnections=3", NULL}, NULL);
+    for (int i = 0; i < 3; i++)
+        fds[i] = domt_connect(web.site.echo);
+    for (int i = 0; i < 200; i++) {
+        if (domt_site_ask(&web.port, "GET /profile", "", NULL) == 200 &&
+            strstr(web.port.body, "\"open\":3") != NULL)
+            return;
+        domt_sleep_ms(10);
+    }
+    ck_abort_msg("not accepted: %s", web.port.body);
+}
+
+START_TEST(it_says_the_same_by_the_port_and_from_files)
+{
+    static const char finding[] = "channel: {maxConnections: 6}";
+    int fds[3];
+
+    if (!is_possible())
+        return;
+    start_ill(fds);
+    save_look("before");
+    holds(doctor("-s 127.0.0.1:%u -n 300ms", web.port.web), 3, finding);
+    save_look("after");
+    holds(doctor("before after"), 3, finding);
+    holds(doctor("--json before after"), 3, "\"rule\":\"connections-full\"");
+    domt_site_holds(&web.port, "GET /doctor?seconds=1", NULL, 200, finding);
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+    domt_observed_stop(&web);
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+START_TEST(wrong_words_and_files_get_a_line)
+{
+    static const struct {
+        const char *words;
+        int status;
+        const char *part;
+    } rows[] = {
+        {"after before", 1, "older"},
+        {"before before", 1, "less than 100 ms"},
+        {"before other", 1, "different programs"},
+        {"before nothing", 1, "nothing: No such file"},
+        {"before words", 1, "words: this is not the JSON"},
+        {"before empty", 1, "empty: this is not the JSON"},
+        {"before list", 1, "list: this is not the JSON"},
+        {"before deep", 1, "deep: this is not the JSON"},
+        {"before old", 1, "machine=1"},
+        {"before many", 1, "no program has that many"},
+        {"before odd", 1, "different programs"},
+        {"before .", 1, "cannot be read"},
+        {"before", 2, "BEFORE and AFTER"},
+        {"before after before", 2, "BEFORE and AFTER"},
+        {"-p 1 before after", 2, "without -w, -p and -s"},
+        {"--watch --json", 2, "no JSON"},
+        {"-n 0", 2, "no time"},
+        {"-n x", 2, "no time"},
+        {"-s 127.0.0.1:1", 1, "domus: "},
+    };
+    static char many[65536];
+    size_t size = 0;
+
+    if (!is_possible())
+        return;
+    domt_tree_make(&tree);
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    save_look("before");
+    domt_sleep_ms(150);
+    save_look("after");
+    domt_tree_write(&tree, "words", "not JSON");
+    domt_tree_write(&tree, "empty", "");
+    domt_tree_write(&tree, "list", "[1,2]");
+    domt_tree_write(&tree, "old", "{\"threads\":[]}");
+    domt_tree_write(&tree, "other", "{\"threads\":[{}],\"machine\":{},\"pid\":1}");
+    domt_tree_write(
+        &tree, "odd",
+        "{\"threads\":[1,null,{\"counters\":[]}],\"machine\":{\"cpus\":-1,\"threads\":7,"
+        "\"settings\":\"x\"},\"runners\":[[]],\"behaviours\":[{\"thread\":99999,"
+        "\"name\":\"\\u001b[2J\"},{\"name\":1e99}],\"listeners\":[null],"
+        "\"memory\":\"\",\"pid\":1.5,\"now_ns\":-9223372036854775808}");
+    memset(many, '[', sizeof many - 1);
+    domt_tree_write(&tree, "deep", many);
+    size += (size_t)snprintf(many, sizeof many, "{\"machine\":{},\"threads\":[0");
+    while (size < 4096)
+        size += (size_t)snprintf(many + size, sizeof many - size, ",0");
+    snprintf(many + size, sizeof many - size, "]}");
+    domt_tree_write(&tree, "many", many);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        holds(doctor("%s", rows[i].words), rows[i].status, rows[i].part);
+    domt_observed_stop(&web);
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+/* --- watching --------------------------------------------------------------------------------- */
+
+static bool has_said(const char *part)
+{
+    read_said("lines");
+    return strstr(said, part) != NULL;
+}
+
+START_TEST(what_begins_and_ends_is_logged_once)
+{
+    char line[PATH_MAX * 2];
+    int fds[3];
+
+    if (!is_possible())
+        return;
+    start_ill(fds);
+    snprintf(line, sizeof line,
+             "timeout -s INT -k 5 30 " DOMT_BIN_DIR
+             "/domus doctor --watch -n 200ms -s 127.0.0.1:%u >'%s/lines' 2>&1 & echo $! >'%s/pid'",
+             web.port.web, tree.root, tree.root);
+    ck_assert_int_eq(system(line), 0); /* NOLINT(cert-env33-c): a test may use the shell */
+    for (int i = 0; i < 100 && !has_said("Z begins: connections-full: 3 connections"); i++)
+        domt_sleep_ms(20);
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+    for (int i = 0; i < 100 && !has_said("Z ends: connections-full, after "); i++)
+        domt_sleep_ms(20);
+    ck_assert(has_said("Z begins: connections-full: 3 connections"));
+    ck_assert(has_said("Z ends: connections-full, after "));
+    domt_observed_stop(&web);
+    for (int i = 0; i < 100 && !has_said("connect"); i++)
+        domt_sleep_ms(20);
+    snprintf(line, sizeof line, "kill -INT $(cat '%s/pid')", tree.root);
+    ck_assert_int_eq(system(line), 0); /* NOLINT(cert-env33-c): a test may use the shell */
+    ck_assert_ptr_eq(strstr(strstr(said, "begins: conn") + 1, "begins: conn"), NULL);
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+DOMT_MAIN("doctor_command", 70, it_says_the_same_by_the_port_and_from_files,
+          wrong_words_and_files_get_a_line, what_begins_and_ends_is_logged_once)
