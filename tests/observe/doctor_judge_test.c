@@ -123,7 +123,8 @@ ILL(buffers_starved)
 ILL(requests_full)
 {
     COUNTERS.channels_busy = 100;
-    domt_looks_share(looks, 0, 40, over ? 50 : 49);
+    domt_looks_share(looks, 1, 5, 95);
+    domt_looks_share(looks, 0, 5, over ? 90 : 89);
 }
 
 ILL(slow_readers)

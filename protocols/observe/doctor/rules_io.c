@@ -7,7 +7,7 @@
 #define EMPTY_MOST  0.5  /* of all wake-ups: most of them are in vain */
 #define CPU_LEAST   0.2  /* CPUs that the program uses: below, no backend matters */
 #define AT_ONCE     10.0 /* channels a second that come to channel.requestsMax */
-#define ASLEEP      0.5  /* of each thread's time: the CPU is not what bounds them */
+#define ASLEEP      0.9  /* of each thread's time: the CPU is not what bounds them */
 #define SENT_PART   1.0  /* of the bytes that were sent: what waits would take as long again */
 
 /* --- receive buffers -------------------------------------------------------------------------- */
@@ -90,7 +90,7 @@ static bool judge_slow_readers(const domi_span *span, domi_finding *finding)
 static bool is_asleep(const domi_span *span)
 {
     for (uint32_t i = 0; i < span->thread_count; i++) {
-        if (span->threads[i].sleep < ASLEEP)
+        if (span->threads[i].asleep < ASLEEP || span->threads[i].denied > 1 - ASLEEP)
             return false;
     }
     return span->thread_count != 0;
@@ -108,7 +108,7 @@ static bool judge_requests(const domi_span *span, domi_finding *finding)
     return domi_finding_say(
         finding,
         "%s times a second a connection is not read because %u of its requests are under "
-        "way, while all threads sleep for half of their time or more.",
+        "way, while all threads sleep for nearly all of their time.",
         domi_word_amount(rate).at, (unsigned)most);
 }
 
@@ -136,7 +136,7 @@ const domi_rule domi_rules_of_io[] = {
               "answered, so a client that sends many at a time waits for round trips.",
      .cause =
          "Clients send many requests on one connection, and each waits for something else than "
-         "the CPU. Seen by: 10 times a second or more, while all threads sleep for half of "
+         "the CPU. Seen by: 10 times a second or more, while all threads sleep for 90 % of "
          "their time.",
      .remedy = "Raise channel.requestsMax, which lets each connection take more memory; or let "
                "clients open more connections."},

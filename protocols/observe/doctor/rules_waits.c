@@ -4,9 +4,10 @@
 
 #define BLOCKED 0.1 /* of a thread's time in which it neither runs, sleeps nor waits for a CPU */
 #define DENIED  0.1 /* of a thread's time: then the machine may be the reason, not a handler */
-/* On such a thread so many stalls, and so much of its time, are no matter of single slices. */
+/* On such a thread so many stalls, and so long beside the time without a CPU, are no matter of
+ * single slices. */
 #define STALLS_LEAST 3u
-#define STALLED      0.03
+#define STALLED      0.7
 #define STUCK        0.5 /* of the span, in one run */
 
 #define STALL_ADVICE                                                                               \
@@ -22,7 +23,8 @@ static bool is_excused(const domi_span_thread *thread)
 
     return thread->denied >= DENIED &&
            (stalls < STALLS_LEAST ||
-            domi_span_ratio(thread->counters.stalled_ns, thread->counters.wall_ns) < STALLED);
+            domi_span_ratio(thread->counters.stalled_ns, thread->counters.wall_ns) <
+                STALLED * thread->denied);
 }
 
 /* Find a thread that was in one run for most of the span, so that nothing of it is counted yet. */

@@ -52,7 +52,7 @@ function demoSample() {
     const load = 0.45 + 0.4 * Math.sin(demo.serial / 40 + thread / 3) * (thread % 5 === 4 ? 0.2 : 1);
     demoThread(thread, load, add);
   }
-  if (demo.serial % 90 === 0) { add("stalls", 0, 1); add("stalled_ns", 0, 31e6); }
+  if (demo.serial % 90 === 0) add("stalls", 0, 1);
   state.runners.forEach((each, i) => { [250e6, 60e6 * (i + 1), 9e6, 100e6, 900, 4000, 20, 10, 40].forEach((more, k) => { each[k] += more; }); });
   for (let i = 40; i < 74; i++) state.iteration[i] += Math.round(4000 * Math.exp(-((i - 50 - 5 * Math.sin(demo.serial / 60)) ** 2) / 30) + (chance() > 0.98 ? 2 : 0));
   state.behaviours.forEach((each, i) => { [9000 / (i + 1), 120e6 / (i * i + 1), 16000 / (i + 1), 200, 4e6 * (i + 1), 0].forEach((more, k) => { each[k] += Math.round(more); }); });
@@ -83,8 +83,20 @@ function demoCluster() {
     rows: rows.map((row) => Object.fromEntries(row.map((value, i) => [columns[i].name, value]))) }] };
 }
 
-demo.answer = (path) => (path.startsWith("/cluster") ? demoCluster() : path === "/stalls" ? { stalls: [{ when_ns: 1, when: "2026-01-01T12:00:00Z", thread: 0, length_ns: 31e6,
-  behaviour: "shard", type: "put", backtrace: ["compress", "shard_put", "domi_turn_begin"] }] } : null);
+function demoFindings() {
+  return { findings: [{ rule: "hot-actor", harm: "delay", keys: "pools",
+    sentence: "The one actor of the behaviour ledger takes 83 % of thread 0, and each message that it handles takes 41 us.",
+    limit: "An actor handles one message at a time, so it can use no second thread, and all else on its thread waits for it.",
+    change: ["pools: [{name: work}]", "# and spawn the actor there"] }] };
+}
+
+function demoStalls() {
+  return { stalls: [{ when_ns: 1, when: "2026-01-01T12:00:00Z", thread: 0, length_ns: 31e6, behaviour: "shard", type: "put",
+    backtrace: ["compress", "shard_put", "domi_turn_begin"] }] };
+}
+
+demo.answer = (path) => (path.startsWith("/cluster") ? demoCluster() : path.startsWith("/doctor") ? demoFindings() :
+  path === "/stalls" ? demoStalls() : null);
 
 // Show the past three minutes at once, and go on from there.
 function demoRun(threads) {

@@ -96,5 +96,4 @@ function tellTables() {
   showPart("pairs", pairRows(from, to));
   showPart("runners", runnerRows(from, to));
   tellSets(from, to);
-  tellWarnings(findWarnings({ from, to, threads, behaviours }));
 }

@@ -11,6 +11,7 @@ function begin(names) {
   $("level").replaceChildren(...names.levels.map((level) => element("option", "", level)));
   Object.assign(stalls, { count: -1, isWanted: true });
   beside.isWanted = true;
+  doctor.told = null;
   beginSets();
   makeStrips();
   makeTables();
@@ -39,6 +40,7 @@ function tell() {
   requestAnimationFrame(tellTables);
   setTimeout(drawCharts);
   void lookForStalls();
+  void askDoctor();
   void lookBeside();
   void lookAtSets();
 }

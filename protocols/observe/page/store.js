@@ -7,9 +7,8 @@ const VIEW = 720; // samples that are shown: three minutes
 // Counters that the page uses, of all that there are.
 const KEPT = ["iterations", "enters", "completions", "runs", "replies", "asks", "notices", "events",
   "received_bytes", "sent_bytes", "deadline_expiries", "wakeups_received", "wakeups_empty",
-  "steals", "steals_wanted", "refusals", "accepted", "accept_pauses", "channels_opened",
-  "channels_closed", "channels_refused", "receivers_starved", "queued_bytes", "parks",
-  "log_lines_dropped", "ready_ns", "stalls", "stalled_ns"];
+  "steals", "accepted", "channels_opened", "channels_closed", "channels_refused", "queued_bytes", "parks",
+  "ready_ns", "stalls"];
 
 const store = { names: null, count: 0 };
 

@@ -1,0 +1,111 @@
+/* The doctor has nothing to say of programs that are well: idle ones, and the example web under
+ * load by each of its protocols, with no thread that sleeps. Findings about the machine may be true
+ * here. */
+#include "tests/support/crowd.h"
+#include "tests/support/suite.h"
+#include "tests/system/observe.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CLIENTS  16
+#define PIPELINE 8
+
+static domt_observed web;
+
+/* A load: clients that say the same again and again, and read what comes. */
+struct load {
+    const char *name, *request;
+    size_t port; /* the place of its port in domt_site */
+};
+
+static const struct load loads[] = {
+    {"echo", "64 bytes of nothing, and more of it, so that there are 64 by now",
+     offsetof(domt_site, echo)},
+    {"web", "GET /json HTTP/1.1\r\nHost: localhost\r\n\r\n", offsetof(domt_site, web)},
+    {"kv", "*3\r\n$3\r\nSET\r\n$4\r\nword\r\n$5\r\nthing\r\n*2\r\n$3\r\nGET\r\n$4\r\nword\r\n",
+     offsetof(domt_site, kv)},
+};
+#define LOADS (sizeof loads / sizeof loads[0])
+
+struct client {
+    pthread_t thread;
+    const struct load *load;
+    atomic_bool *is_ending;
+};
+
+/* Send on all connections, and read from all. */
+static void *talk(void *client_)
+{
+    const struct client *client = client_;
+    uint16_t port = *(const uint16_t *)(const void *)((const char *)&web.site + client->load->port);
+    char bytes[65536];
+    int fds[CLIENTS];
+
+    for (int i = 0; i < CLIENTS; i++)
+        fds[i] = domt_connect(port);
+    while (!atomic_load(client->is_ending)) {
+        for (int i = 0; i < CLIENTS; i++) {
+            for (int k = 0; k < PIPELINE; k++)
+                (void)send(fds[i], client->load->request, strlen(client->load->request),
+                           MSG_NOSIGNAL | MSG_DONTWAIT);
+        }
+        for (int i = 0; i < CLIENTS; i++)
+            (void)recv(fds[i], bytes, sizeof bytes, MSG_DONTWAIT);
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        close(fds[i]);
+    return NULL;
+}
+
+/* Hold that the doctor finds nothing in a second but what the machine takes away. */
+static void holds_nothing(const char *name)
+{
+    static const char *const allowed[] = {"cpu-denied (", "cpu-stolen (", "cpu-throttled (",
+                                          "quota-under-threads (", "epoll ("};
+    uint32_t findings = 0, excused = 0;
+
+    ck_assert_uint_eq(domt_site_ask(&web.port, "GET /doctor?seconds=1", "", NULL), 200);
+    for (const char *at = web.port.body; (at = strstr(at, "\n\n")) != NULL; at++)
+        findings++;
+    for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++)
+        excused += strstr(web.port.body, allowed[i]) != NULL;
+    ck_assert_msg(findings == excused, "%s: %s", name, web.port.body);
+}
+
+static void try_load(const struct load *load)
+{
+    atomic_bool is_ending = false;
+    struct client client = {.load = load, .is_ending = &is_ending};
+
+    ck_assert_int_eq(pthread_create(&client.thread, NULL, talk, &client), 0);
+    domt_sleep_ms(200);
+    holds_nothing(load->name);
+    atomic_store(&is_ending, true);
+    pthread_join(client.thread, NULL);
+}
+
+START_TEST(nothing_is_said_of_an_idle_program)
+{
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    holds_nothing("idle");
+    domt_observed_stop(&web);
+}
+END_TEST
+
+START_TEST(nothing_is_said_of_a_program_under_load)
+{
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    for (size_t i = 0; i < LOADS; i++)
+        try_load(&loads[i]);
+    domt_observed_stop(&web);
+}
+END_TEST
+
+DOMT_MAIN("doctor_healthy", 60, nothing_is_said_of_an_idle_program,
+          nothing_is_said_of_a_program_under_load)
