@@ -52,5 +52,6 @@
 #include <domus/text.h>
 #include <domus/timer.h>
 #include <domus/trace.h>
+#include <domus/watchdog.h>
 
 #endif

@@ -43,6 +43,17 @@ const domi_runtime_hooks domi_hooks_of_runners = {
 
 /* --- looks ------------------------------------------------------------------------------------ */
 
+uint64_t domi_runner_beat(const domus_runner *runner)
+{
+    const domi_counters *counters = &runner->manager.counters;
+    uint64_t sum = domi_counter_read(&runner->counters.takes) +
+                   domi_counter_read(&runner->counters.puts) + domi_counter_read(&counters->spawns);
+
+    for (int i = 0; i < DOMI_MAILBOXES; i++)
+        sum += domi_counter_read(&counters->handled[i]);
+    return sum;
+}
+
 static void stop_house(void *house_, void *manager)
 {
     domi_house *house = house_;

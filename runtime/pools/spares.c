@@ -41,22 +41,10 @@ static bool rests(const domus_runner *runner)
     return atomic_load_explicit((_Atomic bool *)(uintptr_t)&runner->rests, memory_order_seq_cst);
 }
 
-/* The sum of all that counts as a life-beat. */
-static uint64_t beat_of(const domus_runner *runner)
-{
-    const domi_counters *counters = &runner->manager.counters;
-    uint64_t sum = domi_counter_read(&runner->counters.takes) +
-                   domi_counter_read(&runner->counters.puts) + domi_counter_read(&counters->spawns);
-
-    for (int i = 0; i < DOMI_MAILBOXES; i++)
-        sum += domi_counter_read(&counters->handled[i]);
-    return sum;
-}
-
 static void look_at_runner(domus_runner *runner, uint64_t most_ns, look *found)
 {
     domi_pulse *pulse = &runner->pulse;
-    uint64_t beat = beat_of(runner);
+    uint64_t beat = domi_runner_beat(runner);
     bool is_resting = rests(runner);
 
     if (is_resting || beat != pulse->beat) {
@@ -126,7 +114,7 @@ static void begin_spare(domus_pool *pool, const look *found)
         watched->told_full = true;
         return;
     }
-    spare->pulse = (domi_pulse){.beat = beat_of(spare), .beat_ns = found->now_ns};
+    spare->pulse = (domi_pulse){.beat = domi_runner_beat(spare), .beat_ns = found->now_ns};
     atomic_store_explicit(&spare->retires, false, memory_order_relaxed);
     atomic_store_explicit(&spare->rests, false, memory_order_relaxed);
     pthread_mutex_lock(&pool->system->mutex);

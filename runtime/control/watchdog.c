@@ -1,0 +1,145 @@
+/* This file tells whether all threads of a system go on (domus/watchdog.h).
+ *
+ * It reads what threads count and publish in any case, as the stall watch does (system/stall.c),
+ * and writes only its own notes. It notes for each thread that it has shown life since the period
+ * began, and at the end of a period the beat from which the next one is reckoned. */
+#include <domus/watchdog.h>
+
+#include "base/memory.h"
+#include "runtime/pools/runner.h"
+#include "runtime/system/system.h"
+
+#include <errno.h>
+
+/* A thread wakes once in DOMI_PARK_CAP_NS. If it is late by so much more, it does not come back. */
+#define LATE_NS UINT64_C(1000000000)
+
+typedef struct note {
+    uint64_t beat;  /* of the thread or runner when the period began */
+    bool has_shown; /* it has shown life since then */
+} note;
+
+struct domus_watchdog {
+    domus_system *system;
+    uint64_t now_ns; /* of this look */
+    note notes[];    /* of the threads, then of the runners of each pool */
+};
+
+/* --- one thread, one runner ------------------------------------------------------------------- */
+
+/* Returns whether a thread that sleeps should be awake by now. Virtual time goes on by itself. */
+static bool is_overdue(const domi_thread *thread, uint64_t now_ns)
+{
+    uint64_t stamp_ns = domi_counter_read(&thread->counters.stamp_ns);
+
+    return thread->system->simulator == NULL && (stamp_ns & DOMI_STAMP_ASLEEP) != 0 &&
+           stamp_ns != DOMI_STAMP_MOVING && now_ns > stamp_ns + DOMI_PARK_CAP_NS + LATE_NS;
+}
+
+/* Returns whether a thread is where it may stay without a beat. The owner changes the word before
+ * it runs anything, and a stand-in, which holds the word, is a thread with a beat of its own. */
+static bool is_at_rest(const domi_thread *thread, uint64_t now_ns)
+{
+    uint32_t park = domi_park_peek(&thread->manager.park);
+
+    if (domi_counter_read(&thread->counters.stamp_ns) == 0 ||
+        domi_counter_read(&thread->counters.cpu_end_ns) != 0)
+        return true; /* its loop has not begun, or it has ended */
+    if (domi_park_is_at_rest(park))
+        return !is_overdue(thread, now_ns);
+    return park == DOMI_PARK_SPINNING && domi_manager_running(&thread->manager) == NULL;
+}
+
+/* Returns whether a runner waits for a turn, or has no thread. */
+static bool is_runner_at_rest(const domus_runner *runner)
+{
+    return !runner->begun || runner->left ||
+           atomic_load_explicit((_Atomic bool *)(uintptr_t)&runner->rests, memory_order_relaxed);
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+/* Note what a look at one of them found. Returns 1 if it has shown no life in this period, else
+ * 0. */
+static uint32_t note_life(note *own, bool rests, uint64_t beat)
+{
+    own->has_shown = own->has_shown || rests || beat != own->beat;
+    return own->has_shown ? 0 : 1;
+}
+
+/* Call `act` for the note of each thread and runner. Returns the sum of what it returned. Under the
+ * mutex of the system, under which threads of runners begin and end. */
+static uint32_t walk(domus_watchdog *watchdog,
+                     uint32_t (*act)(note *own, bool rests, uint64_t beat))
+{
+    domus_system *system = watchdog->system;
+    note *next = watchdog->notes;
+    uint32_t sum = 0;
+
+    for (uint32_t i = 0; i < system->count; i++) {
+        const domi_thread *thread = &system->threads[i];
+        uint64_t beat = domi_thread_beat(thread);
+        sum += act(next++, is_at_rest(thread, watchdog->now_ns), beat);
+    }
+    pthread_mutex_lock(&system->mutex);
+    for (uint32_t i = 0; i < system->pool_count; i++) {
+        const domus_pool *pool = system->pools[i];
+        for (uint32_t j = 0; j < pool->count; j++) {
+            uint64_t beat = domi_runner_beat(pool->runners[j]);
+            sum += act(next++, is_runner_at_rest(pool->runners[j]), beat);
+        }
+    }
+    pthread_mutex_unlock(&system->mutex);
+    return sum;
+}
+
+/* Begin a period with one of them, as an `act` of walk(). */
+static uint32_t begin_period(note *own, bool rests, uint64_t beat)
+{
+    (void)rests;
+    *own = (note){.beat = beat};
+    return 0;
+}
+
+static uint32_t count_watched(const domus_system *system)
+{
+    uint32_t count = system->count;
+
+    for (uint32_t i = 0; i < system->pool_count; i++)
+        count += system->pools[i]->count;
+    return count;
+}
+
+int domus_watchdog_look(domus_watchdog *watchdog)
+{
+    if (domi_system_is_forked(watchdog->system))
+        return -ECHILD;
+    watchdog->now_ns = domi_clock_now(&watchdog->system->clock);
+    uint32_t silent = walk(watchdog, note_life);
+    if (silent == 0)
+        (void)walk(watchdog, begin_period);
+    return (int)silent;
+}
+
+int domus_watchdog_new(domus_system *system, domus_watchdog **ret_watchdog)
+{
+    if (domi_system_is_forked(system))
+        return -ECHILD;
+    if (system->stage == DOMI_STAGE_NEW)
+        return -ESHUTDOWN;
+    uint32_t count = count_watched(system);
+    const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
+    domus_watchdog *watchdog = domi_memory_new(sizeof *watchdog + count * sizeof(note));
+    (void)domi_memory_set_allocator(before);
+    if (watchdog == NULL)
+        return -ENOMEM;
+    watchdog->system = system;
+    (void)walk(watchdog, begin_period);
+    *ret_watchdog = watchdog;
+    return 0;
+}
+
+void domus_watchdog_free(domus_watchdog *watchdog)
+{
+    domi_memory_free(watchdog);
+}

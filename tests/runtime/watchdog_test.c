@@ -1,0 +1,204 @@
+/* runtime/control/watchdog.c: a thread or runner that does not come back is silent, and everyone
+ * else is alive, whether busy, asleep or ended. */
+#include <domus/watchdog.h>
+
+#include "tests/runtime/pooled.h"
+#include "tests/runtime/running.h"
+
+#include "base/memory.h"
+#include "runtime/system/system.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const domus_type stay_type = {.name = "stay"};
+static const domus_type tick_type = {.name = "tick"};
+static atomic_bool may_go;
+static _Atomic uint32_t staying;
+
+static int on_stay(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)self, (void)nothing;
+    atomic_fetch_add(&staying, 1);
+    while (!atomic_load(&may_go))
+        domt_pause_ns(DOMT_MS);
+    atomic_fetch_sub(&staying, 1);
+    return 0;
+}
+
+/* It sends itself the next one, so its thread never sleeps. */
+static int on_tick(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    return atomic_load(&may_go) ? 0 : domus_notice(stack, domus_self(stack), &tick_type, NULL);
+}
+
+static const domus_on rows[] = {
+    {&stay_type, on_stay, 0}, {&tick_type, on_tick, 0}, {NULL, NULL, 0}};
+static const domus_behaviour actor = {.name = "actor", .on = rows};
+static const domus_pool_config work = {.name = "work", .runners = 2, .policy = "deques"};
+
+static domus_system *begin(domus_watchdog **ret_watchdog)
+{
+    domus_config config = domt_config(2);
+
+    config.pools = &work;
+    config.pool_count = 1;
+    atomic_store(&may_go, false);
+    atomic_store(&staying, 0);
+    domus_system *system = domt_start(&config);
+    domt_pooled.system = system;
+    domt_pooled.pool = domus_outside_pool_find(system, "work");
+    ck_assert_int_eq(domus_watchdog_new(system, ret_watchdog), 0);
+    return system;
+}
+
+static void finish(domus_system *system, domus_watchdog *watchdog)
+{
+    domus_watchdog_free(watchdog);
+    domt_end(system);
+}
+
+/* Wait until a look finds so many silent, and then see that it stays so for some looks. */
+static void stays_at(domus_watchdog *watchdog, int silent)
+{
+    DOMT_WAIT_FOR(20, domus_watchdog_look(watchdog) == silent);
+    for (int i = 0; i < 20; i++) {
+        domt_pause_ns(DOMT_MS);
+        ck_assert_int_eq(domus_watchdog_look(watchdog), silent);
+    }
+}
+
+START_TEST(all_are_alive_while_they_sleep_and_when_they_have_ended)
+{
+    domus_watchdog *watchdog;
+    domus_system *system = begin(&watchdog);
+
+    domt_pause_ns(20 * DOMT_MS);
+    stays_at(watchdog, 0);
+    ck_assert_int_ge(domus_system_stop(system), 0);
+    stays_at(watchdog, 0);
+    finish(system, watchdog);
+}
+END_TEST
+
+START_TEST(a_thread_and_a_runner_that_hang_are_silent_until_they_go_on)
+{
+    domus_watchdog *watchdog;
+    domus_system *system = begin(&watchdog);
+
+    domt_notice(system, domt_spawn(system, 1, &actor, NULL), &stay_type, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&staying) == 1);
+    stays_at(watchdog, 1);
+    domt_notice(system, domt_pooled_spawn(domt_pooled.pool, &actor, NULL), &stay_type, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&staying) == 2);
+    atomic_store(&may_go, true);
+    DOMT_WAIT_FOR(20, domus_watchdog_look(watchdog) == 0); /* the runner was at rest before */
+    stays_at(watchdog, 0);
+    finish(system, watchdog);
+}
+END_TEST
+
+/* A period is over only if all have shown life in it, one after the other or not. */
+START_TEST(a_runner_alone_that_hangs_is_silent)
+{
+    domus_watchdog *watchdog;
+    domus_system *system = begin(&watchdog);
+
+    domt_notice(system, domt_pooled_spawn(domt_pooled.pool, &actor, NULL), &stay_type, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&staying) == 1);
+    stays_at(watchdog, 1);
+    atomic_store(&may_go, true);
+    stays_at(watchdog, 0);
+    finish(system, watchdog);
+}
+END_TEST
+
+START_TEST(threads_that_are_busy_for_long_are_alive)
+{
+    domus_watchdog *watchdog;
+    domus_system *system = begin(&watchdog);
+
+    for (uint32_t i = 0; i < 2; i++)
+        domt_notice(system, domt_spawn(system, i, &actor, NULL), &tick_type, NULL);
+    for (int periods = 0; periods < 10; periods++)
+        DOMT_WAIT_FOR(20, domus_watchdog_look(watchdog) == 0);
+    atomic_store(&may_go, true);
+    finish(system, watchdog);
+}
+END_TEST
+
+/* Write words as they are if a thread has gone to sleep `asleep_ns` ago and has not come back. */
+static void let_sleep(domus_system *system, uint64_t asleep_ns)
+{
+    domi_thread *thread = &system->threads[1];
+    uint64_t since_ns = domi_clock_now(&system->clock) - asleep_ns;
+
+    atomic_store(&thread->counters.cpu_end_ns, 0);
+    atomic_store(&thread->counters.stamp_ns, since_ns | DOMI_STAMP_ASLEEP);
+    atomic_store(&thread->manager.park, DOMI_PARK_SLEEPING);
+}
+
+/* The threads have ended, so their words are the test's. */
+START_TEST(a_sleep_that_should_be_over_is_silence)
+{
+    domus_watchdog *watchdog;
+    domus_system *system = begin(&watchdog);
+
+    ck_assert_int_ge(domus_system_stop(system), 0);
+    let_sleep(system, DOMI_PARK_CAP_NS);
+    stays_at(watchdog, 0);
+    let_sleep(system, DOMI_PARK_CAP_NS + 1500 * DOMT_MS);
+    stays_at(watchdog, 1);
+    let_sleep(system, 0);
+    atomic_store(&system->threads[1].manager.park, DOMI_PARK_NOTIFIED); /* and it does not wake */
+    stays_at(watchdog, 1);
+    atomic_store(&system->threads[1].manager.park, DOMI_PARK_SPINNING);
+    stays_at(watchdog, 0);
+    atomic_store(&system->threads[1].counters.cpu_end_ns, 1);
+    atomic_store(&system->threads[1].manager.park, DOMI_PARK_RUNNING);
+    finish(system, watchdog);
+}
+END_TEST
+
+/* Returns the status of a child, which exits with the errno of a look or of a new watchdog. */
+static int in_child(domus_system *system, domus_watchdog *watchdog)
+{
+    domus_watchdog *other;
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(watchdog != NULL ? -domus_watchdog_look(watchdog)
+                               : -domus_watchdog_new(system, &other));
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    return WEXITSTATUS(status);
+}
+
+START_TEST(it_is_made_of_a_system_that_was_started_in_this_process)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = NULL;
+    domus_watchdog *watchdog = NULL;
+    char error[256];
+
+    ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &system), 0);
+    ck_assert_int_eq(domus_watchdog_new(system, &watchdog), -ESHUTDOWN);
+    ck_assert_int_eq(domus_system_start(system), 0);
+    domi_memory_fail_after(0, 0);
+    ck_assert_int_eq(domus_watchdog_new(system, &watchdog), -ENOMEM);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_int_eq(domus_watchdog_new(system, &watchdog), 0);
+    ck_assert_int_eq(in_child(system, watchdog), ECHILD);
+    ck_assert_int_eq(in_child(system, NULL), ECHILD);
+    finish(system, watchdog);
+    domus_watchdog_free(NULL);
+}
+END_TEST
+
+DOMT_MAIN("watchdog", 30, all_are_alive_while_they_sleep_and_when_they_have_ended,
+          a_thread_and_a_runner_that_hang_are_silent_until_they_go_on,
+          a_runner_alone_that_hangs_is_silent, threads_that_are_busy_for_long_are_alive,
+          a_sleep_that_should_be_over_is_silence,
+          it_is_made_of_a_system_that_was_started_in_this_process)
