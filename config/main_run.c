@@ -10,6 +10,7 @@
 #include "config/descriptors.h"
 #include "config/main_cluster.h"
 #include "config/main_front.h"
+#include "config/main_notify.h"
 #include "config/main_observe.h"
 #include "config/main_reload.h"
 #include "config/sink.h"
@@ -168,10 +169,13 @@ static void wait_for_end(running *own)
     int number = 0;
 
     while (sigwait(&own->signals, &number) == 0 && number != SIGTERM && number != SIGINT) {
-        if (number == SIGHUP)
-            (void)domi_reload(own->arguments, own->system, own->read, own->sink);
-        else
+        if (number == SIGHUP) {
+            domi_main_notify_reloading();
+            domi_main_notify_reloaded(
+                domi_reload(own->arguments, own->system, own->read, own->sink));
+        } else {
             answer_signal(own, number);
+        }
         if (number == SIGQUIT)
             return;
     }
@@ -255,6 +259,7 @@ static void stop_answering_signals(running *own)
 {
     pthread_t thread;
 
+    domi_main_notify_stopping();
     own->cut_before = count_cut(own, false);
     own->drain_began_ns = now_ns();
     bool is_answered = pthread_create(&thread, NULL, answer_in_drain, own) == 0;
@@ -313,6 +318,7 @@ static int start(const running *own)
         domi_sink_add_line(own->sink,
                            "pid %d: SIGUSR1 prints a profile, SIGUSR2 all actors; SIGTERM ends it",
                            (int)getpid());
+        domi_main_notify_ready(own->system, own->sink);
         return DOMI_STATUS_OK;
     }
     const char *why = error[0] != '\0' ? error : domus_system_error(own->system);
@@ -428,6 +434,7 @@ int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml
     uint64_t flush_timeout_ns = given->log.flush_timeout_ns;
     int status;
 
+    domi_main_notify_read();
     block_signals(&own.signals);
     domi_descriptors_raise_limit(&config, own.warning, sizeof own.warning);
     int result = domi_sink_open(program->name, STDERR_FILENO, config.log.queue_max,
@@ -445,6 +452,7 @@ int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml
         status = result == -EINVAL ? DOMI_STATUS_USAGE : DOMI_STATUS_FAILED;
     if (own.system != NULL)
         flush_timeout_ns = read_config(&own).log.flush_timeout_ns;
+    domi_main_notify_end();
     domus_system_free(own.system);
     domi_fronts_close(own.stopped == -ETIMEDOUT);
     domi_sink_close(own.sink, flush_timeout_ns);

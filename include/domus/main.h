@@ -133,6 +133,11 @@ typedef struct domus_program {
  * its keys, `values` what files and options give, with origins and without secrets, and `check`
  * whether it would start with them (docs/config.md); errors go to stderr, and the status is 0 or 2.
  *
+ * If $NOTIFY_SOCKET names a socket of systemd or of another supervisor, it is told when the program
+ * is ready, reads its configuration again, and stops, what it does, and that all threads go on
+ * (docs/systemd.md). NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID are taken out of the
+ * environment.
+ *
  * For each served listener one line `listening NAME ADDRESS:PORT` goes to stdout, and for the port
  * of `observe` one with the name "observe".
  * The program, its tables and argv must stay as they are during the call.

@@ -1,0 +1,21 @@
+/* The variables by which systemd speaks to a service, as texts and numbers. They are read once, and
+ * then children of the process do not get them.
+ *
+ * Thread: the main thread, before there are others. */
+#ifndef DOMI_CONFIG_ENVIRONMENT_H
+#define DOMI_CONFIG_ENVIRONMENT_H
+
+#include <stdint.h>
+
+/* Read a number of decimal digits. Returns 0; -ENOENT if there is no such variable; -EINVAL if it
+ * is no such number, or more than `max`. */
+int domi_environment_number(const char *name, uint64_t max, uint64_t *ret_number);
+
+/* Look whether a variable holds the number of this process, to which others are meant then. Returns
+ * 1 if so; 0 if it names another process; -ENOENT if there is none; -EINVAL if it names none. */
+int domi_environment_is_own(const char *name);
+
+/* Take variables out of the environment. `names` ends with NULL. */
+void domi_environment_forget(const char *const names[]);
+
+#endif

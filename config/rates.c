@@ -1,0 +1,91 @@
+/* Sums the counters of all threads and runners of a system; see the header. */
+#include "config/rates.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#define SECOND UINT64_C(1000000000)
+#define MIB    (UINT64_C(1) << 20)
+
+typedef struct sums {
+    uint64_t messages;
+    uint64_t opened; /* channels that there were and are */
+    uint64_t closed;
+} sums;
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
+}
+
+static void add(sums *to, const domus_profile *profile)
+{
+    to->messages += profile->replies + profile->exceptions + profile->asks + profile->notices +
+                    profile->events + profile->reads;
+    to->opened += profile->channels_opened;
+    to->closed += profile->channels_closed;
+}
+
+static void add_pools(sums *to, domus_system *system)
+{
+    const domus_config *config = domus_system_config(system);
+    domus_runner_profile runner;
+    domus_profile profile;
+
+    for (size_t i = 0; i < config->pool_count; i++) {
+        const domus_pool *pool = domus_outside_pool_find(system, config->pools[i].name);
+        for (uint32_t j = 0; pool != NULL && domus_pool_profile(pool, j, &runner, &profile) == 0;
+             j++)
+            add(to, &profile);
+    }
+}
+
+static sums count_all(domus_system *system)
+{
+    sums all = {0};
+    domus_profile profile;
+
+    for (uint32_t i = 0; i < domus_system_threads(system); i++) {
+        if (domus_system_profile(system, i, &profile) == 0)
+            add(&all, &profile);
+    }
+    add_pools(&all, system);
+    return all;
+}
+
+static void write_memory(domus_system *system, char *text, size_t size)
+{
+    static const char *const levels[] = {"normal", "high", "critical"};
+    domus_memory memory;
+
+    domus_system_memory(system, &memory);
+    if (memory.limit_bytes == 0)
+        snprintf(text, size, "memory not measured");
+    else
+        snprintf(text, size, "memory %s (%" PRIu64 " of %" PRIu64 " MiB)", levels[memory.level],
+                 memory.used_bytes / MIB, memory.limit_bytes / MIB);
+}
+
+void domi_rates_begin(domi_rates *ret_rates, domus_system *system)
+{
+    *ret_rates = (domi_rates){.messages = count_all(system).messages, .at_ns = now_ns()};
+}
+
+void domi_rates_write(domi_rates *rates, domus_system *system, char *line, size_t size)
+{
+    char memory[96];
+    uint64_t at_ns = now_ns(), passed_ns = at_ns - rates->at_ns;
+    sums now = count_all(system);
+    double rate = passed_ns != 0 ? (double)(now.messages - rates->messages) * (double)SECOND /
+                                       (double)passed_ns
+                                 : 0.0;
+
+    write_memory(system, memory, sizeof memory);
+    snprintf(line, size, "%.0f messages/s, %" PRIu64 " connections, %s", rate,
+             now.opened > now.closed ? now.opened - now.closed : 0, memory);
+    *rates = (domi_rates){.messages = now.messages, .at_ns = at_ns};
+}

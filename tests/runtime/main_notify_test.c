@@ -1,0 +1,318 @@
+/* config/main_notify.c: a program tells systemd of its states, feeds its watchdog as long as all of
+ * its threads go on, and leaves its children none of the variables. Each program is a child
+ * process, and a socket of the test stands for systemd's. */
+#include <domus/main.h>
+
+#include "config/rates.h"
+#include "tests/runtime/program.h"
+#include "tests/runtime/running.h"
+#include "tests/runtime/supervisor.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WATCHDOG_MS 100
+
+static const domus_type hang_type = {.name = "hang"};
+static const domus_type tick_type = {.name = "tick"};
+static domus_address resident;
+
+static int hang(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)self, (void)nothing;
+    for (;;)
+        domt_pause_ns(DOMT_MS);
+    return 0;
+}
+
+static int tick(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)self, (void)nothing;
+    return 0;
+}
+
+static const domus_behaviour actor = {
+    .name = "hanging",
+    .on = (const domus_on[]){{&hang_type, hang, 0}, {&tick_type, tick, 0}, {NULL, NULL, 0}},
+};
+
+static const char *is_set(const char *name)
+{
+    return getenv(name) != NULL ? "set" : "unset";
+}
+
+static int start(domus_system *system, void *argument)
+{
+    (void)argument;
+    printf("variables: %s %s %s\n", is_set("NOTIFY_SOCKET"), is_set("WATCHDOG_USEC"),
+           is_set("WATCHDOG_PID"));
+    fflush(stdout);
+    return domus_outside_spawn(system, &actor, NULL, &resident);
+}
+
+static int refuse(domus_system *system, const void *settings, void *argument)
+{
+    (void)system, (void)settings, (void)argument;
+    return -EDOM;
+}
+
+static int let_hang(domus_system *system, const void *settings, void *argument)
+{
+    (void)settings, (void)argument;
+    return domus_outside_notice(system, resident, &hang_type, NULL);
+}
+
+static const domus_program program = {.name = "told", .start = start};
+static const domus_program refusing = {.name = "told", .start = start, .reload = refuse};
+static const domus_program hanging = {.name = "told", .start = start, .reload = let_hang};
+
+static void want_watchdog(void)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%d", WATCHDOG_MS * 1000);
+    setenv("WATCHDOG_USEC", text, 1);
+    snprintf(text, sizeof text, "%d", (int)getpid());
+    setenv("WATCHDOG_PID", text, 1);
+}
+
+static uint64_t number_in(const char *message, const char *name)
+{
+    const char *at = strstr(message, name);
+
+    ck_assert_msg(at != NULL && at[strlen(name)] == '=', "no %s in '%s'", name, message);
+    return strtoull(at + strlen(name) + 1, NULL, 10);
+}
+
+static void ends_well(domt_program *own)
+{
+    ck_assert_int_eq(kill(own->pid, SIGTERM), 0);
+    (void)domt_supervisor_expects("STOPPING=1\n");
+    ck_assert_int_eq(domt_program_end(own), 0);
+    domt_supervise_end();
+}
+
+/* --- states ----------------------------------------------------------------------------------- */
+
+START_TEST(it_is_ready_reads_again_and_stops)
+{
+    static const char *const arguments[] = {"--set", "shutdown.drainTimeout=7s", "--set",
+                                            "shutdown.actorTimeout=2s", NULL};
+    domt_program own;
+
+    domt_supervise(true);
+    domt_program_start(&own, &program, arguments, want_watchdog);
+    (void)domt_supervisor_expects("READY=1\nSTATUS=started");
+    domt_program_says(&own, "variables: unset unset unset\n");
+    uint64_t before_us = domt_now_ns() / 1000;
+    ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
+    uint64_t reload_us = number_in(domt_supervisor_expects("RELOADING=1\n"), "MONOTONIC_USEC");
+    ck_assert_uint_ge(reload_us, before_us);
+    ck_assert_uint_le(reload_us, domt_now_ns() / 1000);
+    (void)domt_supervisor_expects("READY=1\nSTATUS=the configuration was read again");
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    const char *last = domt_supervisor_expects("STOPPING=1\n");
+    /* drain, twice the time for actors, a second for the log, and five for the rest */
+    ck_assert_uint_eq(number_in(last, "EXTEND_TIMEOUT_USEC"), (7 + 4 + 1 + 5) * 1000000u);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_supervise_end();
+}
+END_TEST
+
+static void is_refused(const domus_program *of, const char *const *arguments)
+{
+    domt_program own;
+
+    domt_supervise(false);
+    domt_program_start(&own, of, arguments, NULL);
+    (void)domt_supervisor_expects("READY=1\n");
+    if (arguments[0] != NULL)
+        ck_assert_int_eq(unlink(arguments[1]), 0);
+    ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
+    (void)domt_supervisor_expects("RELOADING=1\n");
+    (void)domt_supervisor_expects("READY=1\nSTATUS=the reload was refused");
+    if (arguments[0] != NULL) /* the next line of rates says so, too */
+        domt_has(domt_supervisor_expects(" messages/s, "), "; the last reload was refused");
+    ends_well(&own);
+}
+
+START_TEST(a_reload_that_is_refused_ends_and_is_told)
+{
+    char path[] = "/tmp/domus-notify-XXXXXX";
+    const char *const arguments[] = {"--config", path, NULL};
+    int fd = mkstemp(path);
+
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    is_refused(&program, arguments);
+    is_refused(&refusing, domt_no_arguments);
+}
+END_TEST
+
+/* --- the watchdog ----------------------------------------------------------------------------- */
+
+/* Systemd then sends SIGABRT, and the trace of the crash names whose handler hangs. */
+START_TEST(a_thread_that_hangs_starves_the_watchdog)
+{
+    char path[64], trace[65536];
+    const char *arguments[] = {"--set", path, "--set", "profile.level=spans", NULL};
+    domt_program own;
+
+    snprintf(path, sizeof path, "profile.crashFile=/tmp/domus-notify-%d", (int)getpid());
+    domt_supervise(false);
+    domt_program_start(&own, &hanging, arguments, want_watchdog);
+    (void)domt_supervisor_expects("READY=1\n");
+    ck_assert_uint_ge(domt_supervisor_counts("WATCHDOG=1", 5 * WATCHDOG_MS), 4); /* all sleep */
+    ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
+    (void)domt_supervisor_expects("READY=1\n");
+    (void)domt_supervisor_counts("WATCHDOG=1", WATCHDOG_MS / 2); /* one for the time before */
+    ck_assert_uint_eq(domt_supervisor_counts("WATCHDOG=1", 3 * WATCHDOG_MS), 0);
+    ck_assert_int_eq(kill(own.pid, SIGABRT), 0);
+    ck_assert_int_eq(domt_program_wait(&own), 128 + SIGABRT);
+    FILE *file = fopen(strchr(path, '=') + 1, "re");
+    ck_assert_ptr_nonnull(file);
+    size_t size = fread(trace, 1, sizeof trace, file);
+    fclose(file);
+    ck_assert_ptr_nonnull(memmem(trace, size, "SIGABRT", 7));
+    ck_assert_ptr_nonnull(memmem(trace, size, "hanging", 7));
+    unlink(strchr(path, '=') + 1);
+    domt_supervise_end();
+}
+END_TEST
+
+/* --- variables -------------------------------------------------------------------------------- */
+
+static const struct variables {
+    const char *socket;    /* NULL: that of the test */
+    const char *usec;      /* NULL: none */
+    const char *pid;       /* NULL: none; "own": its own */
+    const char *complains; /* NULL: nothing */
+    bool is_fed;
+} table[] = {
+    {NULL, "100000", "own", NULL, true},
+    {NULL, "100000", NULL, NULL, true}, /* it is meant for whoever gets it */
+    {NULL, "100000", "1", NULL, false},
+    {NULL, NULL, "own", NULL, false},
+    {NULL, "0", "own", "warning: WATCHDOG_USEC or WATCHDOG_PID is no number", false},
+    {NULL, "+5", "own", "warning: WATCHDOG_USEC or WATCHDOG_PID is no number", false},
+    {NULL, "100000", "me", "warning: WATCHDOG_USEC or WATCHDOG_PID is no number", false},
+    {NULL, "18446744073709551616", NULL, "warning: WATCHDOG_USEC or WATCHDOG_PID", false},
+    {"vsock:2:1234", "100000", NULL, "warning: NOTIFY_SOCKET 'vsock:2:1234': is no path", false},
+    {"", "100000", NULL, "warning: NOTIFY_SOCKET '': is no path, and no @name", false},
+};
+static const struct variables *row;
+
+static void set_variables(void)
+{
+    char own[32];
+
+    snprintf(own, sizeof own, "%d", (int)getpid());
+    if (row->socket != NULL)
+        setenv("NOTIFY_SOCKET", row->socket, 1);
+    if (row->usec != NULL)
+        setenv("WATCHDOG_USEC", row->usec, 1);
+    if (row->pid != NULL)
+        setenv("WATCHDOG_PID", strcmp(row->pid, "own") == 0 ? own : row->pid, 1);
+}
+
+static void reads_as_its_row(void)
+{
+    domt_program own;
+
+    domt_supervise(false);
+    domt_program_start(&own, &program, domt_no_arguments, set_variables);
+    domt_program_says(&own, "variables: unset unset unset\n");
+    if (row->complains != NULL)
+        domt_program_complains(&own, row->complains, 1);
+    if (row->socket == NULL)
+        (void)domt_supervisor_expects("READY=1\n");
+    ck_assert_int_eq(domt_supervisor_counts("WATCHDOG=1", WATCHDOG_MS / 2) != 0, row->is_fed);
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    ck_assert_int_eq(strstr(own.err_text, "warning: ") != NULL, row->complains != NULL);
+    domt_supervise_end();
+}
+
+START_TEST(variables_are_read_strictly)
+{
+    for (row = table; row < table + sizeof table / sizeof table[0]; row++)
+        reads_as_its_row();
+}
+END_TEST
+
+/* The other threads of a program go on, and its end is not held up for long. */
+START_TEST(a_supervisor_that_does_not_read_holds_up_no_end)
+{
+    domt_program own;
+
+    domt_supervise(false);
+    domt_program_start(&own, &program, domt_no_arguments, want_watchdog);
+    domt_program_says(&own, "variables");
+    domt_pause_ns(300 * DOMT_MS); /* some messages wait then, and net.unix.max_dgram_qlen is 10 */
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_supervise_end();
+}
+END_TEST
+
+START_TEST(a_program_without_supervisor_has_no_thread_for_it)
+{
+    domt_program own;
+    char path[64];
+
+    domt_program_start(&own, &program, domt_no_arguments, NULL);
+    domt_program_complains(&own, "SIGTERM ends it", 1);
+    snprintf(path, sizeof path, "/proc/%d/task", (int)own.pid);
+    uint32_t without = domt_entries(path);
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_supervise(false);
+    domt_program_start(&own, &program, domt_no_arguments, NULL);
+    (void)domt_supervisor_expects("READY=1\n");
+    snprintf(path, sizeof path, "/proc/%d/task", (int)own.pid);
+    ck_assert_uint_eq(domt_entries(path), without + 1);
+    ends_well(&own);
+}
+END_TEST
+
+/* --- rates ------------------------------------------------------------------------------------ */
+
+START_TEST(a_line_tells_what_came_since_the_last_one)
+{
+    static const domus_pool_config work = {.name = "work", .runners = 1, .policy = "deques"};
+    domus_config config = domt_config(1);
+    char line[128];
+    double rate = -1;
+    domi_rates rates;
+
+    config.pools = &work;
+    config.pool_count = 1;
+    domus_system *system = domt_start(&config);
+    domus_address address = domt_spawn(system, 0, &actor, NULL);
+    domi_rates_begin(&rates, system);
+    for (int i = 0; i < 1000; i++)
+        domt_notice(system, address, &tick_type, NULL);
+    DOMT_WAIT_FOR(20, domt_profile_all(system).notices >= 1000);
+    uint64_t began_ns = rates.at_ns;
+    domi_rates_write(&rates, system, line, sizeof line);
+    ck_assert_int_eq(sscanf(line, "%lf messages/s, 0 connections, memory ", &rate), 1);
+    double expected = 1000.0 * 1e9 / (double)(rates.at_ns - began_ns);
+    ck_assert(rate > 0.99 * expected - 1 && rate < 1.1 * expected + 50);
+    domt_has(line, ", 0 connections, memory normal (");
+    domt_pause_ns(DOMT_MS);
+    domi_rates_write(&rates, system, line, sizeof line);
+    domt_has(line, "0 messages/s, 0 connections, ");
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("main_notify", 30, it_is_ready_reads_again_and_stops,
+          a_reload_that_is_refused_ends_and_is_told, a_thread_that_hangs_starves_the_watchdog,
+          variables_are_read_strictly, a_supervisor_that_does_not_read_holds_up_no_end,
+          a_program_without_supervisor_has_no_thread_for_it,
+          a_line_tells_what_came_since_the_last_one)
