@@ -4,6 +4,7 @@
 
 #include "config/main_cluster.h"
 #include "config/main_front.h"
+#include "config/main_inherited.h"
 #include "config/main_observe.h"
 #include "config/main_options.h"
 #include "config/main_run.h"
@@ -41,6 +42,17 @@ static int make_reader(const domus_program *program, char *error, size_t error_s
     return domus_yaml_new_with(program->section, error, error_size, ret_yaml);
 }
 
+/* Read which sockets were passed to this process. Returns whether that is right. */
+static bool read_inherited(const domus_program *program)
+{
+    char error[ERROR_SIZE];
+
+    if (domi_inherited_read(error, sizeof error) == 0)
+        return true;
+    fprintf(stderr, "%s: %s\n", program->name, error);
+    return false;
+}
+
 /* Read the configuration, and print everything that is wrong with it. Returns whether the program
  * may start. */
 static bool read_configuration(const struct domi_arguments *arguments, domus_yaml *yaml)
@@ -70,6 +82,7 @@ static bool open_fronts(const domus_program *program, const domus_config *config
 static bool prepare(const struct domi_arguments *arguments, domus_yaml *yaml)
 {
     return read_configuration(arguments, yaml) &&
+           domi_inherited_check(arguments->program, domus_yaml_config(yaml)) &&
            domi_main_observe_check(arguments->program, domus_yaml_config(yaml)) &&
            open_fronts(arguments->program, domus_yaml_config(yaml));
 }
@@ -113,7 +126,7 @@ int domus_main(int argc, char **argv, const domus_program *program)
     int status = domi_options_check(&arguments, &what);
     if (status < 0 && what != DOMI_TELL_NOTHING)
         status = tell(&arguments, what, yaml);
-    else if (status < 0 && !prepare(&arguments, yaml))
+    else if (status < 0 && !(read_inherited(program) && prepare(&arguments, yaml)))
         status = DOMI_STATUS_USAGE;
     if (status < 0) {
         if (program->section != NULL)
@@ -122,26 +135,4 @@ int domus_main(int argc, char **argv, const domus_program *program)
     }
     domus_yaml_free(yaml);
     return status;
-}
-
-static const char *address_of(const domus_config *config, const char *name)
-{
-    for (size_t i = 0; i < config->listener_count; i++) {
-        if (strcmp(config->listeners[i].name, name) == 0)
-            return config->listeners[i].address;
-    }
-    return "";
-}
-
-int domus_main_serve(domus_system *system, const char *name, const domus_behaviour *behaviour,
-                     const void *state)
-{
-    uint16_t port = 0;
-    const domus_serve_options options = {.front = domi_fronts_find(name)};
-    int result = domus_serve_with(system, name, behaviour, state, &options, &port);
-
-    if (result != 0)
-        return result;
-    domi_main_print_listening(name, address_of(domus_system_config(system), name), port);
-    return 0;
 }

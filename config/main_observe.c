@@ -1,6 +1,8 @@
 /* Checks, opens and closes the observation port of a program; see the header. */
 #include "config/main_observe.h"
 
+#include "config/main_inherited.h"
+
 #include <domus/text.h>
 
 #include <stdio.h>
@@ -11,9 +13,26 @@
 static void *port;           /* the state of the observer; NULL: no port is open */
 static uint16_t port_number; /* 0: it is a Unix socket */
 
+/* where the socket that was passed for it listens; "": none was */
+static char passed_at[DOMUS_ENDPOINT_TEXT_MAX];
+
 bool domi_main_observe_is_wanted(const domus_config *config)
 {
     return config->observe.listen != NULL && config->observe.listen[0] != '\0';
+}
+
+/* Let the port have the socket that was passed for it, if there is one. Returns that; 0: none. */
+static int adopt(const domus_program *program)
+{
+    int fd = domi_inherited_find("observe");
+    domus_endpoint at;
+
+    passed_at[0] = '\0';
+    if (fd == 0 || program->observe->adopt == NULL || domi_inherited_endpoint(fd, &at) != 0)
+        return 0;
+    (void)domus_endpoint_text(&at, passed_at, sizeof passed_at);
+    program->observe->adopt(fd, &at);
+    return fd;
 }
 
 bool domi_main_observe_check(const domus_program *program, const domus_config *config)
@@ -24,7 +43,7 @@ bool domi_main_observe_check(const domus_program *program, const domus_config *c
         return true;
     if (program->observe == NULL)
         snprintf(error, sizeof error, "observe.listen: this program has no observation port");
-    else if (program->observe->check(config, error, sizeof error) == 0)
+    else if (adopt(program) >= 0 && program->observe->check(config, error, sizeof error) == 0)
         return true;
     (void)domus_text_escape(error, strlen(error), shown, sizeof shown);
     fprintf(stderr, "%s: %s\n", program->name, shown);
@@ -37,10 +56,12 @@ int domi_main_observe_open(const domus_program *program, domus_system *system,
     if (!domi_main_observe_is_wanted(domus_system_config(system)))
         return 0;
     snprintf(error, error_size, "observe.listen: it is refused");
+    int passed = adopt(program);
     int result = program->observe->open(system, error, error_size, &port, &port_number);
     if (result != 0)
         return result;
     error[0] = '\0';
+    domi_inherited_take(passed);
     if (program->observe->set_log != NULL && log->read != NULL)
         program->observe->set_log(port, log);
     return 0;
@@ -71,6 +92,11 @@ bool domi_main_observe_begin(const domus_program *program, uint16_t *ret_port)
     program->observe->set_ready(port, true);
     *ret_port = port_number;
     return true;
+}
+
+const char *domi_main_observe_address(const domus_config *config)
+{
+    return passed_at[0] != '\0' ? passed_at : config->observe.listen;
 }
 
 void domi_main_observe_end(const domus_program *program)

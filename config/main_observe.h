@@ -31,6 +31,9 @@ void domi_main_observe_show(const domus_program *program, domus_system *system,
  * then `ret_port` gets that of TCP (0: it is a Unix socket). */
 bool domi_main_observe_begin(const domus_program *program, uint16_t *ret_port);
 
+/* Returns where an open port listens: at its address, or where the socket does that was passed. */
+const char *domi_main_observe_address(const domus_config *config);
+
 /* The program begins to stop, so it is not ready any more. */
 void domi_main_observe_end(const domus_program *program);
 

@@ -13,12 +13,12 @@
 #include "config/main_notify.h"
 #include "config/main_observe.h"
 #include "config/main_reload.h"
+#include "config/main_served.h"
 #include "config/sink.h"
 
 #include <domus/cpu_profile.h>
 #include <domus/trace.h>
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -35,7 +35,6 @@
 /* A program that ends at once, after a second signal, waits this long for its last line
  * to be written. */
 #define LAST_WORDS_NS UINT64_C(100000000)
-#define LISTENING_MS  1000 /* milliseconds to wait until standard output can be written */
 /* bytes of the text of a dump, beside a part for each thread */
 #define DUMP_BYTES (1024u * 1024)
 #define ERROR_SIZE 512
@@ -80,22 +79,6 @@ void domus_main_quit(int status)
 }
 
 /* --- what is printed -------------------------------------------------------------------------- */
-
-void domi_main_print_listening(const char *name, const char *address, uint16_t port)
-{
-    bool has_port = strncmp(address, "unix:", 5) != 0;
-    const char *colon = strrchr(address, ':');
-    struct pollfd reader = {.fd = STDOUT_FILENO, .events = POLLOUT};
-
-    if (poll(&reader, 1, LISTENING_MS) == 0)
-        return; /* nobody reads standard output, and a full pipe must not hold up the start */
-    if (has_port)
-        printf("listening %s %.*s:%u\n", name, colon != NULL ? (int)(colon - address) : 0, address,
-               port);
-    else
-        printf("listening %s %s\n", name, address);
-    fflush(stdout);
-}
 
 /* Returns what holds now. */
 static domus_config read_config(const running *own)
@@ -273,21 +256,6 @@ static void stop_answering_signals(running *own)
 
 /* --- the program ------------------------------------------------------------------------------ */
 
-/* A listener of the configuration that nothing serves is mostly a mistake, such as another name in
- * the program, and a client that is refused would be all that tells of it. */
-static void warn_of_unserved(const running *own)
-{
-    const domus_config *config = domus_system_config(own->system);
-
-    for (size_t i = 0; i < config->listener_count; i++) {
-        if (!domus_listener_is_served(own->system, config->listeners[i].name))
-            domi_sink_add_line(own->sink,
-                               "warning: listener %s is in the configuration, and the program does "
-                               "not serve it",
-                               config->listeners[i].name);
-    }
-}
-
 /* Start the system, log its warnings, and call the program's hook. Returns 0, or the exit
  * status. */
 static int start(const running *own)
@@ -312,9 +280,9 @@ static int start(const running *own)
     if (result == 0 && program->start != NULL)
         result = program->start(own->system, program->argument);
     if (result >= 0) {
-        warn_of_unserved(own);
+        domi_main_tell_served(own->system, own->given, own->sink);
         if (domi_main_observe_begin(program, &port))
-            domi_main_print_listening("observe", own->given->observe.listen, port);
+            domi_main_print_listening("observe", domi_main_observe_address(own->given), port);
         domi_sink_add_line(own->sink,
                            "pid %d: SIGUSR1 prints a profile, SIGUSR2 all actors; SIGTERM ends it",
                            (int)getpid());

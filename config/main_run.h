@@ -11,7 +11,4 @@
  * exit status. */
 int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml);
 
-/* Print the line that says where a listener listens, unless nobody reads standard output. */
-void domi_main_print_listening(const char *name, const char *address, uint16_t port);
-
 #endif

@@ -135,8 +135,8 @@ typedef struct domus_program {
  *
  * If $NOTIFY_SOCKET names a socket of systemd or of another supervisor, it is told when the program
  * is ready, reads its configuration again, and stops, what it does, and that all threads go on
- * (docs/systemd.md). NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID are taken out of the
- * environment.
+ * (docs/systemd.md). If it has passed sockets ($LISTEN_FDS, $LISTEN_PID, $LISTEN_FDNAMES),
+ * listeners of their names serve these. All such variables are taken out of the environment.
  *
  * For each served listener one line `listening NAME ADDRESS:PORT` goes to stdout, and for the port
  * of `observe` one with the name "observe".
@@ -147,10 +147,22 @@ typedef struct domus_program {
  * nothing started). */
 DOMUS_API int domus_main(int argc, char **argv, const domus_program *program);
 
-/* Do what domus_serve() does, with the front of this listener, and print the `listening` line. For
- * use in program->start. */
+/* Do what domus_serve() does, with the front of this listener and, if a socket of its name was
+ * passed to this program, with that (`listening` in domus/system.h), and print the `listening`
+ * line, with the address of the socket. For use in program->start. */
 DOMUS_API int domus_main_serve(domus_system *system, const char *name,
                                const domus_behaviour *behaviour, const void *state);
+
+/* Take a socket that systemd, or another supervisor, has passed to this program by this name
+ * ($LISTEN_FDS, $LISTEN_FDNAMES; "unknown" without names), and that domus_main_serve() is not to
+ * serve, such as one of datagrams. It is not looked at. Sockets of listeners and of the port of
+ * `observe` need no such call: domus_main_serve() takes the one that has the name of its listener
+ * (docs/systemd.md).
+ *
+ * Ownership: the caller's, who closes it. Returns the descriptor, from 3 on; of several with one
+ * name the next one at each call; -ENOENT when there is none, any more. Thread-safety: the main
+ * thread, in hooks. */
+DOMUS_API int domus_main_passed(const char *name);
 
 /* End the program from any thread or handler with `status`, as SIGTERM would; the first call
  * counts, and domus_quit() is such a call with 0. A negative status counts with its lowest 8 bits,

@@ -262,7 +262,8 @@ DOMUS_API int domus_outside_behaviours(struct domus_system *system,
 /* The connections of a listener. All but `open` only grow. */
 typedef struct domus_listener_profile {
     const char *name;    /* as in the configuration; "": of all that actors have made (see below) */
-    const char *address; /* likewise */
+    const char *address; /* likewise, or that of the socket that was passed (`listening` in
+                            domus/system.h) */
     uint16_t port;       /* at which it listens, also if the kernel has chosen it; 0: it does not
                             listen yet, or at a Unix socket */
     bool is_served;      /* domus_serve() was called for it */

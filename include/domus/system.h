@@ -165,11 +165,20 @@ typedef struct domus_serve_options {
      * domus/pipeline.h), such as TLS, up to one whose stage is NULL; NULL: none. They and their
      * options have to stay valid until the system is freed. */
     const struct domus_pipeline_stage *front;
+    /* A stream socket of IPv4, IPv6 or Unix that listens, to be served in place of one at the
+     * address of the configuration, such as one that a supervisor keeps over restarts; 0: none. A
+     * call that returns 0 owns the descriptor; another one leaves it to the caller. Its backlog
+     * stays as it is, O_NONBLOCK is cleared or set as the library needs it, and the options of
+     * `channel` are set. In a stop the library takes nothing more from its backlog and closes the
+     * descriptor: connections that wait are left to whoever else holds the socket, or are reset by
+     * the kernel if nobody does. */
+    int listening;
 } domus_serve_options;
 
 /* Do what domus_serve() does, with options (NULL: all 0). Returns, and thread-safety: as
  * domus_serve(); -EINVAL also when `front` is wrong, or when there is a front and the channels have
- * no pipeline. */
+ * no pipeline. With `listening`: -EBADF, -ENOTSOCK, -EPROTOTYPE if it is no stream, -ENOTCONN if it
+ * does not listen, -EAFNOSUPPORT. */
 DOMUS_API int domus_serve_with(domus_system *system, const char *name,
                                const domus_behaviour *behaviour, const void *state,
                                const domus_serve_options *options, uint16_t *ret_port);

@@ -45,6 +45,9 @@ struct domi_acceptor {
     bool armed;                      /* an accept is in flight */
     bool cancelling;                 /* a cancel of that accept is in flight */
     bool stopping;                   /* the actor was asked to stop, so nothing more is accepted */
+    /* others hold the listening socket, too, as systemd does: it goes on to listen after the close,
+     * so connections that wait there are left to whoever serves it next */
+    bool is_shared;
     bool serves_rest;    /* in a drain: connections accepted during the stop are handed over */
     bool full;           /* paused at maxConnections or for memory, not because of descriptors */
     uint64_t backoff_ns; /* length of the next pause */

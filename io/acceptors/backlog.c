@@ -3,7 +3,8 @@
  * Closing a listener resets the connections in its backlog, although their peers may have sent
  * bytes that were acknowledged. So they are accepted first: in a drain they are answered, otherwise
  * they are turned away and counted. If connections cannot be accepted, the number that the kernel
- * tells is counted. Owner thread, where the header does not say any thread. */
+ * tells is counted. A socket that others hold, too, is left as it is: its backlog is theirs. Owner
+ * thread, where the header does not say any thread. */
 #include "io/acceptors/backlog.h"
 
 #include "io/resources/socket.h"
@@ -42,7 +43,8 @@ void domi_backlog_shrink(domi_acceptor *acceptor)
 {
     domi_io *io = acceptor->io;
 
-    (void)io->backend->sockets->listen(io->ring, acceptor->fd, 0);
+    if (!acceptor->is_shared)
+        (void)io->backend->sockets->listen(io->ring, acceptor->fd, 0);
 }
 
 int domi_backlog_take(domi_acceptor *acceptor, void (*take)(domi_acceptor *acceptor, int fd))
@@ -50,6 +52,8 @@ int domi_backlog_take(domi_acceptor *acceptor, void (*take)(domi_acceptor *accep
     domi_io *io = acceptor->io;
     uint32_t limit = io->config->io.completion_entries;
 
+    if (acceptor->is_shared)
+        return 0;
     for (uint32_t takes = 0; acceptor->taken < TAKES_MAX; takes++, acceptor->taken++) {
         if (takes == limit)
             return -EAGAIN;
@@ -70,6 +74,8 @@ void domi_backlog_count_turned_away(domi_acceptor *acceptor)
     struct tcp_info info = {0};
     socklen_t size = sizeof info;
 
+    if (acceptor->is_shared)
+        return;
     /* For a listener the field "unacked" is the number of connections that wait to be accepted. */
     if (io->backend->sockets->option_get(io->ring, acceptor->fd, IPPROTO_TCP, TCP_INFO, &info,
                                          &size) != 0)

@@ -6,30 +6,37 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Set the options that a listener has for itself, and those that its connections inherit. */
-static int set_options(const domi_io *io, int fd, int family, const domi_listen_plan *plan)
+/* Set the options that the connections of a listener inherit. */
+static int set_inherited(const domi_io *io, int fd, int family, const domi_listen_plan *plan)
 {
     domi_channel_settings usual;
     const domi_channel_settings *settings = plan->settings;
+
+    if (settings == NULL) {
+        domi_settings_resolve(io->config, NULL, &usual);
+        settings = &usual;
+    }
+    int result = domi_socket_set_buffers(io, fd, settings);
+    if (result == 0 && family != AF_UNIX)
+        result = domi_socket_set_tcp(io, fd, settings);
+    return result;
+}
+
+/* Set these, and the options that a listener has for itself. */
+static int set_options(const domi_io *io, int fd, int family, const domi_listen_plan *plan)
+{
     const domi_socket_option options[] = {
         {SOL_SOCKET, SO_REUSEADDR, family != AF_UNIX},
         {SOL_SOCKET, SO_REUSEPORT, plan->shares_port},
     };
     int result = domi_socket_set_options(io, fd, options, sizeof options / sizeof options[0]);
 
-    if (settings == NULL) {
-        domi_settings_resolve(io->config, NULL, &usual);
-        settings = &usual;
-    }
-    if (result == 0)
-        result = domi_socket_set_buffers(io, fd, settings);
-    if (result == 0 && family != AF_UNIX)
-        result = domi_socket_set_tcp(io, fd, settings);
-    return result;
+    return result == 0 ? set_inherited(io, fd, family, plan) : result;
 }
 
 int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, const domi_listen_plan *plan,
@@ -58,6 +65,48 @@ int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, const domi_l
         return result;
     }
     return fd;
+}
+
+/* Read a number that a socket has as an option. Returns 0; a negative errno. */
+static int read_option(const domi_io *io, int fd, int name, int *ret_number)
+{
+    socklen_t size = sizeof *ret_number;
+
+    return io->backend->sockets->option_get(io->ring, fd, SOL_SOCKET, name, ret_number, &size);
+}
+
+static int check_listening(const domi_io *io, int fd)
+{
+    int type = 0, listens = 0;
+    int result = read_option(io, fd, SO_TYPE, &type);
+
+    if (result == 0 && type != SOCK_STREAM)
+        return -EPROTOTYPE;
+    if (result == 0)
+        result = read_option(io, fd, SO_ACCEPTCONN, &listens);
+    return result == 0 && listens == 0 ? -ENOTCONN : result;
+}
+
+int domi_acceptor_adopt(const domi_io *io, int fd, const domi_listen_plan *plan,
+                        domus_endpoint *ret_at)
+{
+    domus_endpoint at;
+    int zero = 0; /* also what the call below sets */
+    int result = check_listening(io, fd);
+
+    if (result == 0)
+        result = domi_endpoint_of(io, fd, false, &at);
+    if (result == 0 && at.family == 0)
+        result = -EAFNOSUPPORT;
+    if (result == 0)
+        result = set_inherited(io, fd, at.family, plan);
+    if (result != 0)
+        return result;
+    /* io_uring does not wait for a socket that must not wait: each accept would end at once. The
+     * simulated network has no such flag. */
+    (void)io->backend->sockets->ioctl(io->ring, fd, FIONBIO, &zero);
+    *ret_at = at;
+    return 0;
 }
 
 /* True if nobody listens at the path of a Unix socket any more: the kernel refuses a connection. */

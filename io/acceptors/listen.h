@@ -20,6 +20,13 @@ typedef struct domi_listen_plan {
 int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, const domi_listen_plan *plan,
                        domus_endpoint *ret_at);
 
+/* Look whether `fd` is a stream socket that listens, and set the options of its settings, which its
+ * connections get; its address and its backlog stay. `ret_at` gets its endpoint. Returns 0;
+ * -ENOTSOCK; -EPROTOTYPE if it is no stream; -ENOTCONN if it does not listen; -EAFNOSUPPORT if it
+ * is neither of IPv4, IPv6 nor of Unix; another negative errno. It stays open in each case. */
+int domi_acceptor_adopt(const domi_io *io, int fd, const domi_listen_plan *plan,
+                        domus_endpoint *ret_at);
+
 /* As domi_acceptor_open(), for a text such as "127.0.0.1:7000", "[::1]:7000" or "unix:/run/a". A
  * socket that is left over from a service that has ended is removed from its path before.
  * `ret_port` (NULL: nothing) gets the port; 0 for a Unix socket. */

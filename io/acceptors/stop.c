@@ -125,7 +125,7 @@ void domi_acceptor_abort_drain(domi_acceptor *acceptor)
 
 void domi_acceptor_fail(domi_acceptor *acceptor)
 {
-    if (acceptor->fd >= 0)
+    if (acceptor->fd >= 0 && !acceptor->is_shared)
         domi_socket_shutdown(acceptor->io, acceptor->fd, SHUT_RDWR);
     acceptor->armed = acceptor->cancelling = false;
     domi_acceptor_abort_drain(acceptor);

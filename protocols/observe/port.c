@@ -36,6 +36,10 @@ static struct {
     char path[PATH_SIZE]; /* its path; "": it has none */
 } port;
 
+/* The socket that the next `open` serves, and where it listens; 0: one that is made. */
+static int adopted;
+static domus_endpoint adopted_at;
+
 /* --- check ------------------------------------------------------------------------------------ */
 
 static bool is_loopback(const domus_endpoint *endpoint)
@@ -53,6 +57,15 @@ static bool is_wanted(const domus_config *config)
     return config->observe.listen != NULL && config->observe.listen[0] != '\0';
 }
 
+/* Find where the port is to listen. Returns 0; -EINVAL. */
+static int find_place(const domus_config *config, domus_endpoint *ret_at)
+{
+    if (adopted == 0)
+        return domus_endpoint_parse(config->observe.listen, ret_at);
+    *ret_at = adopted_at;
+    return 0;
+}
+
 static int check(const domus_config *config, char *error, size_t error_size)
 {
     const char *listen = config->observe.listen;
@@ -60,7 +73,7 @@ static int check(const domus_config *config, char *error, size_t error_size)
 
     if (!is_wanted(config))
         return 0;
-    if (domus_endpoint_parse(listen, &at) != 0) {
+    if (find_place(config, &at) != 0) {
         snprintf(error, error_size,
                  "observe.listen: must be unix:PATH, or such as 127.0.0.1:9100, is '%s'", listen);
         return -EINVAL;
@@ -70,7 +83,7 @@ static int check(const domus_config *config, char *error, size_t error_size)
     snprintf(error, error_size,
              "observe.listen: %s is not of loopback, so strangers could see all that the port "
              "shows; observe.public: true allows that",
-             listen);
+             adopted != 0 ? "the socket that was passed" : listen);
     return -EINVAL;
 }
 
@@ -108,18 +121,20 @@ static void configure(const domus_config *observed, const domus_listener_config 
  * with this mask, which all threads of the process share for that moment. */
 static int serve(domus_system *system, uint16_t *ret_port)
 {
+    const domus_serve_options options = {.listening = adopted};
     mode_t before = umask(0177);
-    int result = domus_serve(system, LISTENER, &domi_observe_site, NULL, ret_port);
+    int result = domus_serve_with(system, LISTENER, &domi_observe_site, NULL, &options, ret_port);
 
     (void)umask(before);
     return result;
 }
 
-/* Note the file of a Unix socket, which `close` removes if it is still this one. */
+/* Note the file of a Unix socket, which `close` removes if it is still this one. That of a socket
+ * which was passed stays. */
 static void note_file(const domus_endpoint *at)
 {
     port.path[0] = '\0';
-    if (at->family != AF_UNIX || at->bytes[0] == '\0')
+    if (adopted != 0 || at->family != AF_UNIX || at->bytes[0] == '\0')
         return;
     memcpy(port.path, at->bytes, at->size);
     port.path[at->size] = '\0';
@@ -168,7 +183,7 @@ static int open_port(domus_system *system, char *error, size_t error_size, void 
     }
     if (result != 0)
         return result;
-    (void)domus_endpoint_parse(config->observe.listen, &at); /* it was checked */
+    (void)find_place(config, &at); /* it was checked */
     domi_observed.observed = system;
     domi_observed.opened_ns = domi_observe_now_ns();
     domi_observed.checks_host = at.family != AF_UNIX && !config->observe.is_public;
@@ -187,11 +202,18 @@ static int open_port(domus_system *system, char *error, size_t error_size, void 
         return result;
     }
     note_file(&at);
+    adopted = 0; /* the system of the port owns it */
     domi_announce(&at, number);
     port.system = own;
     *ret_state = &port;
     *ret_port = number;
     return 0;
+}
+
+static void adopt(int listening, const domus_endpoint *at)
+{
+    adopted = listening;
+    adopted_at = *at;
 }
 
 /* --- while it is open ------------------------------------------------------------------------- */
@@ -248,4 +270,5 @@ const domus_observer domus_observe_front = {.check = check,
                                             .set_ready = set_ready,
                                             .close = close_port,
                                             .set_log = set_log,
-                                            .set_config = set_config};
+                                            .set_config = set_config,
+                                            .adopt = adopt};

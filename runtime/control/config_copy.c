@@ -47,9 +47,11 @@ static bool copy_texts(const domus_config_key *keys, size_t count, void *copy, c
 
 void domi_config_free(domus_system *system)
 {
-    for (size_t i = 0; i < system->config.listener_count; i++)
+    for (size_t i = 0; i < system->config.listener_count; i++) {
         free_texts(domi_config_listener_keys, domi_config_listener_key_count,
                    &system->listeners[i]);
+        domi_memory_free(system->passed_at[i]);
+    }
     for (size_t i = 0; i < system->config.pool_count; i++) {
         domi_memory_free((void *)(uintptr_t)system->pool_configs[i].name);
         domi_memory_free((void *)(uintptr_t)system->pool_configs[i].policy);

@@ -29,8 +29,11 @@ int domus_system_listener(const domus_system *system, size_t index,
     if (index < count) {
         profile.name = system->listeners[index].name;
         profile.address = system->listeners[index].address;
+        /* acquire: pairs with the release in domus_serve_with(), so `passed_at` is seen. */
         uint32_t listening = atomic_load_explicit(
-            (_Atomic uint32_t *)(uintptr_t)&system->listening[index], memory_order_relaxed);
+            (_Atomic uint32_t *)(uintptr_t)&system->listening[index], memory_order_acquire);
+        if (listening != 0 && system->passed_at[index] != NULL)
+            profile.address = system->passed_at[index];
         profile.port = (uint16_t)listening;
         profile.is_served = listening != 0;
     }

@@ -326,6 +326,61 @@ static int check_serving(const domus_listener_config *listener, const domus_beha
     return result;
 }
 
+/* Note where a socket that was passed listens, for whoever asks for the listener. */
+static int note_passed(domus_system *system, size_t index, const domus_endpoint *at)
+{
+    size_t size = domus_endpoint_text(at, NULL, 0) + 1;
+    const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
+    char *text = domi_memory_new(size);
+
+    (void)domi_memory_set_allocator(before);
+    if (text == NULL)
+        return -ENOMEM;
+    (void)domus_endpoint_text(at, text, size);
+    domi_memory_free(system->passed_at[index]); /* of a call that has failed later */
+    system->passed_at[index] = text;
+    return 0;
+}
+
+/* Give the acceptor its socket: `listening`, or with 0 one that is made. Returns 0; a negative
+ * errno. */
+static int find_socket(domus_system *system, domi_acceptor *acceptor, size_t index, int listening,
+                       uint16_t *ret_port)
+{
+    const domus_listener_config *listener = &system->listeners[index];
+    const domi_listen_plan plan = {listener->backlog, listener->shares_port, acceptor->settings};
+    domi_io *io = acceptor->targets[0].io;
+    domus_endpoint at;
+
+    if (listening == 0) {
+        acceptor->fd = domi_acceptor_listen(io, listener->address, &plan, ret_port);
+        return acceptor->fd < 0 ? acceptor->fd : 0;
+    }
+    int result = domi_acceptor_adopt(io, listening, &plan, &at);
+    if (result == 0)
+        result = note_passed(system, index, &at);
+    if (result != 0)
+        return result;
+    acceptor->fd = listening;
+    acceptor->is_shared = true;
+    *ret_port = at.port;
+    return 0;
+}
+
+/* Say which socket cannot be had, and why. */
+static void explain_socket(domus_system *system, size_t index, int listening, int error)
+{
+    const domus_listener_config *listener = &system->listeners[index];
+
+    if (listening != 0)
+        snprintf(system->error, sizeof system->error, "listener %s: descriptor %d: %s",
+                 listener->name, listening,
+                 error == -ENOTCONN ? "it does not listen" : strerror(-error));
+    else
+        snprintf(system->error, sizeof system->error, "listener %s: %s: %s", listener->name,
+                 listener->address, strerror(-error));
+}
+
 bool domus_listener_is_served(const domus_system *system, const char *name)
 {
     for (size_t i = 0; i < system->config.listener_count; i++) {
@@ -345,6 +400,7 @@ int domus_serve_with(domus_system *system, const char *name, const domus_behavio
                      const void *state, const domus_serve_options *options, uint16_t *ret_port)
 {
     const domus_pipeline_stage *front = options != NULL ? options->front : NULL;
+    int listening = options != NULL ? options->listening : 0;
     uint16_t port = 0;
     size_t index;
     int result = domi_system_is_forked(system) ? -ECHILD : find_listener(system, name, &index);
@@ -359,17 +415,13 @@ int domus_serve_with(domus_system *system, const char *name, const domus_behavio
                  why != NULL ? why : strerror(-result));
         return result;
     }
-    const domus_listener_config *listener = &system->listeners[index];
     domi_acceptor *acceptor = make_acceptor(system, index);
     if (acceptor == NULL)
         return -ENOMEM;
     acceptor->settings->front = front; /* before any other thread reads these settings */
-    const domi_listen_plan plan = {listener->backlog, listener->shares_port, acceptor->settings};
-    acceptor->fd = domi_acceptor_listen(acceptor->targets[0].io, listener->address, &plan, &port);
-    if (acceptor->fd < 0) {
-        result = acceptor->fd;
-        snprintf(system->error, sizeof system->error, "listener %s: %s: %s", name,
-                 listener->address, strerror(-result));
+    result = find_socket(system, acceptor, index, listening, &port);
+    if (result != 0) {
+        explain_socket(system, index, listening, result);
         domi_memory_free(acceptor);
         return result;
     }
@@ -379,12 +431,14 @@ int domus_serve_with(domus_system *system, const char *name, const domus_behavio
     result = spawn_servers(system, acceptor, index, behaviour, state);
     if (result != 0) {
         system->unmounted[index] = NULL;
-        domi_socket_close(acceptor->targets[0].io, acceptor->fd);
+        if (listening == 0)
+            domi_socket_close(acceptor->targets[0].io, acceptor->fd);
         domi_memory_free(acceptor);
         snprintf(system->error, sizeof system->error, "listener %s: %s", name, strerror(-result));
         return result;
     }
-    atomic_store_explicit(&system->listening[index], DOMI_LISTENING | port, memory_order_relaxed);
+    /* release: pairs with the acquire in domus_system_listener(). */
+    atomic_store_explicit(&system->listening[index], DOMI_LISTENING | port, memory_order_release);
     if (ret_port != NULL)
         *ret_port = port;
     system->served[index] = true;

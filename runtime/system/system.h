@@ -112,9 +112,12 @@ struct domus_system {
     /* of the channels of each listener; not counted */
     domi_channel_settings listener_settings[DOMI_LISTENERS_MAX];
     bool served[DOMI_LISTENERS_MAX]; /* the listener has a server, by its index */
-    /* 0, or once it is served DOMI_LISTENING with the port (0: it is a Unix socket). Relaxed: it
-     * tells any thread a number and nothing else. */
+    /* 0, or once it is served DOMI_LISTENING with the port (0: it is a Unix socket). Release
+     * and acquire: whoever sees a number sees `passed_at`, too. */
     _Atomic uint32_t listening[DOMI_LISTENERS_MAX];
+    /* addresses of sockets that were passed; NULL: as in the configuration. Written before
+     * `listening` of the same index, and not changed then. */
+    char *passed_at[DOMI_LISTENERS_MAX];
     /* acceptors of served listeners that are not mounted yet (domi_acceptor.held) */
     struct domi_acceptor *unmounted[DOMI_LISTENERS_MAX];
     domi_cpus cpus;   /* CPUs that the process may use */

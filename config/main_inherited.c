@@ -1,0 +1,242 @@
+/* Keeps the sockets that a supervisor has passed; see the header.
+ *
+ * Those that nobody takes stay open, because the program may know them by their numbers. */
+#include "config/main_inherited.h"
+
+#include "config/environment.h"
+
+#include <domus/text.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define FIRST     3  /* the first descriptor that is passed */
+#define NAME_SIZE 64 /* bytes of a name with its NUL; that of a listener fits */
+#define SAYS_SIZE 160
+
+static const char *const variables[] = {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", NULL};
+
+static struct inherited {
+    char name[NAME_SIZE]; /* "": it is longer than that of any listener */
+    bool is_taken;
+} sockets[DOMI_INHERITED_MAX];
+static uint32_t count;
+
+/* --- the variables ---------------------------------------------------------------------------- */
+
+/* Give one socket the name from `name` to a colon or the end. Returns what stands behind that;
+ * NULL: nothing does. */
+static const char *take_name(struct inherited *own, const char *name)
+{
+    size_t length = strcspn(name, ":");
+
+    if (length < sizeof own->name) {
+        memcpy(own->name, name, length);
+        own->name[length] = '\0';
+    }
+    return name[length] == ':' ? name + length + 1 : NULL;
+}
+
+/* Give each socket its name. Without names all are called "unknown". Returns whether there are as
+ * many names as sockets. */
+static bool take_names(const char *names)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        sockets[i] = (struct inherited){.name = "unknown"};
+        if (names == NULL)
+            continue;
+        sockets[i].name[0] = '\0';
+        names = take_name(&sockets[i], names);
+        if ((names != NULL) != (i + 1 < count))
+            return false;
+    }
+    return true;
+}
+
+/* Keep children from inheriting the descriptors. Returns whether all are open. */
+static bool set_close_on_exec(void)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        int fd = FIRST + (int)i;
+        int flags = fcntl(fd, F_GETFD);
+        if (flags < 0 || fcntl(fd, F_SETFD, flags | FD_CLOEXEC) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Returns which variable is wrong, and how; NULL: all are right, and `count` says how many sockets
+ * there are. */
+static const char *read_variables(void)
+{
+    uint64_t number = 0;
+    int is_own = domi_environment_is_own("LISTEN_PID");
+
+    count = 0;
+    if (is_own == 0 || is_own == -ENOENT)
+        return NULL; /* they are for another process */
+    if (is_own < 0)
+        return "LISTEN_PID: it is no number of a process";
+    int result = domi_environment_number("LISTEN_FDS", DOMI_INHERITED_MAX, &number);
+    if (result == -ENOENT)
+        return NULL;
+    if (result != 0)
+        return "LISTEN_FDS: it is no number of at most 128 descriptors";
+    count = (uint32_t)number;
+    if (!take_names(getenv("LISTEN_FDNAMES")))
+        return "LISTEN_FDNAMES: there are not as many names as descriptors";
+    return set_close_on_exec() ? NULL : "LISTEN_FDS: so many descriptors are not open";
+}
+
+int domi_inherited_read(char *error, size_t error_size)
+{
+    const char *wrong = read_variables();
+
+    domi_environment_forget(variables);
+    if (wrong == NULL)
+        return 0;
+    count = 0;
+    snprintf(error, error_size, "%s", wrong);
+    return -EINVAL;
+}
+
+/* --- one socket ------------------------------------------------------------------------------- */
+
+int domi_inherited_find(const char *name)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (!sockets[i].is_taken && strcmp(sockets[i].name, name) == 0)
+            return FIRST + (int)i;
+    }
+    return 0;
+}
+
+void domi_inherited_take(int fd)
+{
+    if (fd >= FIRST && fd < FIRST + (int)count)
+        sockets[fd - FIRST].is_taken = true;
+}
+
+static void take_path(const struct sockaddr_un *at, socklen_t size, domus_endpoint *ret_at)
+{
+    size_t length = size - offsetof(struct sockaddr_un, sun_path);
+
+    if (length != 0 && at->sun_path[0] != '\0')
+        length = strnlen(at->sun_path, length);
+    ret_at->size = (uint16_t)length;
+    memcpy(ret_at->bytes, at->sun_path, length);
+}
+
+int domi_inherited_endpoint(int fd, domus_endpoint *ret_at)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+        struct sockaddr_un local;
+    } at = {.any = {.sa_family = AF_UNSPEC}};
+    socklen_t size = sizeof at;
+
+    *ret_at = (domus_endpoint){0};
+    if (getsockname(fd, &at.any, &size) != 0)
+        return -errno;
+    ret_at->family = at.any.sa_family;
+    if (at.any.sa_family == AF_INET) {
+        ret_at->port = ntohs(at.v4.sin_port);
+        ret_at->size = sizeof at.v4.sin_addr;
+        memcpy(ret_at->bytes, &at.v4.sin_addr, sizeof at.v4.sin_addr);
+    } else if (at.any.sa_family == AF_INET6) {
+        ret_at->port = ntohs(at.v6.sin6_port);
+        ret_at->scope = at.v6.sin6_scope_id;
+        ret_at->size = sizeof at.v6.sin6_addr;
+        memcpy(ret_at->bytes, &at.v6.sin6_addr, sizeof at.v6.sin6_addr);
+    } else if (at.any.sa_family == AF_UNIX) {
+        take_path(&at.local, size, ret_at);
+    } else {
+        return -EAFNOSUPPORT;
+    }
+    return 0;
+}
+
+/* Returns why a listener cannot serve a descriptor; NULL: it can. */
+static const char *find_fault(int fd)
+{
+    int type = 0, listens = 0;
+    socklen_t type_size = sizeof type, listens_size = sizeof listens;
+    domus_endpoint at;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size) != 0)
+        return "is no socket";
+    if (type != SOCK_STREAM)
+        return "is no stream socket (ListenStream=)";
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size) != 0 || listens == 0)
+        return "does not listen (Accept=no)";
+    return domi_inherited_endpoint(fd, &at) == 0 ? NULL : "is neither of IPv4, IPv6 nor of Unix";
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+static bool is_right(const domus_program *program, const char *name)
+{
+    int fd = domi_inherited_find(name);
+    const char *fault = fd != 0 ? find_fault(fd) : NULL;
+
+    if (fault != NULL)
+        fprintf(stderr, "%s: listener %s: descriptor %d, which was passed to it, %s\n",
+                program->name, name, fd, fault);
+    return fault == NULL;
+}
+
+bool domi_inherited_check(const domus_program *program, const domus_config *config)
+{
+    bool right = true;
+
+    if (config->observe.listen != NULL && config->observe.listen[0] != '\0')
+        right = is_right(program, "observe");
+    for (size_t i = 0; i < config->listener_count; i++)
+        right = is_right(program, config->listeners[i].name) && right;
+    return right;
+}
+
+/* Returns the address that a listener of this name has in the configuration; NULL: there is none.
+ */
+static const char *address_of(const domus_config *config, const char *name)
+{
+    for (size_t i = 0; i < config->listener_count; i++) {
+        if (strcmp(config->listeners[i].name, name) == 0)
+            return config->listeners[i].address;
+    }
+    return strcmp(name, "observe") == 0 ? config->observe.listen : NULL;
+}
+
+static void tell_one(const domus_config *config, uint32_t index, domi_sink *sink)
+{
+    const struct inherited *own = &sockets[index];
+    const char *address = address_of(config, own->name);
+    char text[DOMUS_ENDPOINT_TEXT_MAX] = "a descriptor";
+    domus_endpoint at;
+
+    if (domi_inherited_endpoint(FIRST + (int)index, &at) == 0)
+        (void)domus_endpoint_text(&at, text, sizeof text);
+    if (!own->is_taken)
+        domi_sink_add_line(sink,
+                           "warning: descriptor %u, named '%s' (%s), was passed, and nothing takes "
+                           "it: its name has to be that of a listener",
+                           FIRST + index, own->name, text);
+    else if (address != NULL)
+        domi_sink_add_line(sink, "listener %s serves %s, which was passed, and not %s", own->name,
+                           text, address);
+}
+
+void domi_inherited_tell(const domus_config *config, domi_sink *sink)
+{
+    for (uint32_t i = 0; i < count; i++)
+        tell_one(config, i, sink);
+}

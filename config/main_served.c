@@ -1,0 +1,80 @@
+/* Serves the listeners of a program, by the sockets that were passed to it or by its own; see the
+ * header. */
+#include "config/main_served.h"
+
+#include "config/main_front.h"
+#include "config/main_inherited.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LISTENING_MS 1000 /* milliseconds to wait until standard output can be written */
+
+void domi_main_print_listening(const char *name, const char *address, uint16_t port)
+{
+    bool has_port = strncmp(address, "unix:", 5) != 0;
+    const char *colon = strrchr(address, ':');
+    struct pollfd reader = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+    if (poll(&reader, 1, LISTENING_MS) == 0)
+        return; /* nobody reads standard output, and a full pipe must not hold up the start */
+    if (has_port)
+        printf("listening %s %.*s:%u\n", name, colon != NULL ? (int)(colon - address) : 0, address,
+               port);
+    else
+        printf("listening %s %s\n", name, address);
+    fflush(stdout);
+}
+
+/* Print where a listener listens, which is known to the system. */
+static void print_listening(const domus_system *system, const char *name)
+{
+    domus_listener_profile listener;
+
+    for (size_t i = 0; i < domus_system_config(system)->listener_count; i++) {
+        (void)domus_system_listener(system, i, &listener);
+        if (strcmp(listener.name, name) == 0)
+            domi_main_print_listening(name, listener.address, listener.port);
+    }
+}
+
+int domus_main_serve(domus_system *system, const char *name, const domus_behaviour *behaviour,
+                     const void *state)
+{
+    const domus_serve_options options = {.front = domi_fronts_find(name),
+                                         .listening = domi_inherited_find(name)};
+    int result = domus_serve_with(system, name, behaviour, state, &options, NULL);
+
+    if (result != 0)
+        return result;
+    domi_inherited_take(options.listening);
+    print_listening(system, name);
+    return 0;
+}
+
+int domus_main_passed(const char *name)
+{
+    int fd = domi_inherited_find(name);
+
+    domi_inherited_take(fd);
+    return fd != 0 ? fd : -ENOENT;
+}
+
+/* A listener of the configuration that nothing serves is mostly a mistake, such as another name in
+ * the program, and a client that is refused would be all that tells of it. */
+void domi_main_tell_served(domus_system *system, const domus_config *given, domi_sink *sink)
+{
+    const domus_config *config = domus_system_config(system);
+
+    for (size_t i = 0; i < config->listener_count; i++) {
+        if (!domus_listener_is_served(system, config->listeners[i].name))
+            domi_sink_add_line(sink,
+                               "warning: listener %s is in the configuration, and the program does "
+                               "not serve it",
+                               config->listeners[i].name);
+    }
+    domi_inherited_tell(given, sink);
+}

@@ -1,0 +1,301 @@
+/* config/main_inherited.c and config/main_served.c: listeners serve the sockets that a supervisor
+ * has passed by their names, and what is wrong with these is said. Each program is a child process;
+ * the test is its supervisor, and keeps the sockets. */
+#include <domus/main.h>
+#include <domus/observe.h>
+
+#include "tests/runtime/program.h"
+#include "tests/runtime/running.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PASSED_MAX 3
+
+/* --- the program ------------------------------------------------------------------------------ */
+
+static int echo(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    (void)self;
+    return domus_channel_write(stack, event->channel, event->bytes);
+}
+
+static const domus_behaviour server = {
+    .name = "server", .kind = DOMUS_CHANNELS, .on_read = {echo, 0}};
+
+static int start(domus_system *system, void *argument)
+{
+    (void)argument;
+    printf("variables: %d %d %d\n", getenv("LISTEN_FDS") != NULL, getenv("LISTEN_PID") != NULL,
+           getenv("LISTEN_FDNAMES") != NULL);
+    int first = domus_main_passed("datagrams"), second = domus_main_passed("datagrams");
+    printf("datagrams: %d %d\n", first, second);
+    printf("inherited by children: %d\n", first > 0 && (fcntl(first, F_GETFD) & FD_CLOEXEC) == 0);
+    return domus_main_serve(system, "echo", &server, NULL);
+}
+
+static const domus_program program = {
+    .name = "passed", .start = start, .observe = &domus_observe_front};
+
+/* A file with a listener at a port at which nobody may listen, or, if `anywhere`, at any. */
+static const char *file_of(bool anywhere)
+{
+    static char path[64];
+    FILE *file;
+
+    snprintf(path, sizeof path, "/tmp/domus-passed-%d.yaml", (int)getpid());
+    file = fopen(path, "we");
+    ck_assert_ptr_nonnull(file);
+    fprintf(file, "listeners:\n- {name: echo, address: %s}\n",
+            anywhere ? "'127.0.0.1:0'" : "'192.0.2.1:1'");
+    fclose(file);
+    return path;
+}
+
+/* --- its supervisor --------------------------------------------------------------------------- */
+
+static int passed[PASSED_MAX];   /* descriptors of the test; -1: none */
+static const char *variables[3]; /* LISTEN_FDS, LISTEN_PID ("own": that of the child), _FDNAMES */
+
+static void pass(void)
+{
+    static const char *const names[] = {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"};
+    char own[32];
+
+    for (int i = 0; i < PASSED_MAX; i++)
+        passed[i] = passed[i] >= 0 ? fcntl(passed[i], F_DUPFD, 100) : -1;
+    for (int i = 0; i < PASSED_MAX; i++) {
+        if (passed[i] >= 0)
+            dup2(passed[i], 3 + i);
+        else
+            close(3 + i);
+    }
+    snprintf(own, sizeof own, "%d", (int)getpid());
+    for (int i = 0; i < 3; i++) {
+        if (variables[i] != NULL)
+            setenv(names[i], strcmp(variables[i], "own") == 0 ? own : variables[i], 1);
+    }
+}
+
+static int listen_at(uint32_t address, int type, uint16_t *ret_port)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(address)}};
+    socklen_t size = sizeof at;
+    int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, size), 0);
+    if (type == SOCK_STREAM)
+        ck_assert_int_eq(listen(fd, 64), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &size), 0);
+    *ret_port = ntohs(at.sin_port);
+    return fd;
+}
+
+static void set_passed(int first, int second, int third)
+{
+    passed[0] = first;
+    passed[1] = second;
+    passed[2] = third;
+}
+
+static void set_variables(const char *count, const char *pid, const char *names)
+{
+    variables[0] = count;
+    variables[1] = pid;
+    variables[2] = names;
+}
+
+static int connect_to(uint16_t port)
+{
+    const struct sockaddr_in at = {.sin_family = AF_INET,
+                                   .sin_port = htons(port),
+                                   .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&at, sizeof at), 0);
+    return fd;
+}
+
+static void is_answered(int fd)
+{
+    char byte = 0;
+
+    ck_assert_int_eq(send(fd, "x", 1, MSG_NOSIGNAL), 1);
+    ck_assert_int_eq(recv(fd, &byte, 1, 0), 1);
+    close(fd);
+}
+
+/* --- what is served --------------------------------------------------------------------------- */
+
+/* Clients that come while nobody serves wait for the next program, as over a restart of the unit.
+ */
+START_TEST(a_listener_serves_the_socket_of_its_name_over_restarts)
+{
+    uint16_t port, datagrams;
+    char said[128];
+    const char *const arguments[] = {"--config", file_of(false), NULL};
+    domt_program own;
+    int listening = listen_at(INADDR_LOOPBACK, SOCK_STREAM, &port);
+    int other = listen_at(INADDR_LOOPBACK, SOCK_DGRAM, &datagrams);
+
+    set_variables("2", "own", "datagrams:echo");
+    for (int round = 0; round < 2; round++) {
+        int client = connect_to(port);
+        set_passed(other, listening, -1);
+        domt_program_start(&own, &program, arguments, pass);
+        snprintf(said, sizeof said,
+                 "variables: 0 0 0\ndatagrams: 3 -2\ninherited by children: 0\n"
+                 "listening echo 127.0.0.1:%u\n",
+                 port);
+        domt_program_says(&own, said);
+        snprintf(said, sizeof said,
+                 "listener echo serves 127.0.0.1:%u, which was passed, and not 192.0.2.1:1\n",
+                 port);
+        domt_program_complains(&own, said, 1);
+        is_answered(client);
+        is_answered(connect_to(port));
+        ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+        ck_assert_int_eq(domt_program_end(&own), 0);
+        ck_assert_ptr_null(strstr(own.err_text, "warning: "));
+    }
+    close(listening);
+    close(other);
+    unlink(arguments[1]);
+}
+END_TEST
+
+/* Read what the port answers to a request for /ready. */
+static bool is_ready(int fd)
+{
+    static const char request[] =
+        "GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    char answer[512] = "";
+
+    ck_assert_int_eq(send(fd, request, sizeof request - 1, MSG_NOSIGNAL), sizeof request - 1);
+    ssize_t got = recv(fd, answer, sizeof answer - 1, MSG_WAITALL);
+    close(fd);
+    return got > 0 && strncmp(answer, "HTTP/1.1 200 ", 13) == 0;
+}
+
+START_TEST(the_observation_port_serves_the_socket_of_its_name)
+{
+    const char *const observed[] = {"--config", file_of(true), "--set",
+                                    "observe.listen=127.0.0.1:1", NULL};
+    uint16_t port;
+    char said[128];
+    domt_program own;
+
+    set_variables("1", "own", "observe");
+    set_passed(listen_at(INADDR_LOOPBACK, SOCK_STREAM, &port), -1, -1);
+    domt_program_start(&own, &program, observed, pass);
+    close(passed[0]);
+    snprintf(said, sizeof said, "listening observe 127.0.0.1:%u\n", port);
+    domt_program_says(&own, said);
+    ck_assert(is_ready(connect_to(port)));
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_has(own.err_text, "listener observe serves 127.0.0.1:");
+    set_passed(listen_at(INADDR_ANY, SOCK_STREAM, &port), -1, -1);
+    domt_program_start(&own, &program, observed, pass);
+    close(passed[0]);
+    ck_assert_int_eq(domt_program_end(&own), 2);
+    domt_has(own.err_text, "observe.listen: the socket that was passed is not of loopback");
+    unlink(observed[1]);
+}
+END_TEST
+
+/* --- what is wrong ---------------------------------------------------------------------------- */
+
+static const struct wrong {
+    const char *count, *pid, *names;
+    int kind; /* of the first descriptor: 's' listens, 'd' datagrams, 'c' does not listen, 'f' a
+                 file */
+    int status;
+    const char *says;
+} table[] = {
+    {"1", "1", "echo", 's', 1, "listener echo: 192.0.2.1:1: "}, /* of another process */
+    {"1", NULL, "echo", 's', 1, "listener echo: 192.0.2.1:1: "},
+    {NULL, "own", "echo", 's', 1, "listener echo: 192.0.2.1:1: "},
+    {"0", "own", NULL, 's', 1, "listener echo: 192.0.2.1:1: "},
+    {"one", "own", "echo", 's', 2, "LISTEN_FDS: it is no number of at most 128 descriptors\n"},
+    {"129", "own", NULL, 's', 2, "LISTEN_FDS: it is no number of at most 128 descriptors\n"},
+    {"1", "me", "echo", 's', 2, "LISTEN_PID: it is no number of a process\n"},
+    {"1", "own", "echo:more", 's', 2, "LISTEN_FDNAMES: there are not as many names as desc"},
+    {"2", "own", "echo", 's', 2, "LISTEN_FDNAMES: there are not as many names as descriptors\n"},
+    {"2", "own", "echo:more", 's', 2, "LISTEN_FDS: so many descriptors are not open\n"},
+    {"1", "own", "echo", 'd', 2, "listener echo: descriptor 3, which was passed to it, is no str"},
+    {"1", "own", "echo", 'c', 2,
+     "listener echo: descriptor 3, which was passed to it, does not li"},
+    {"1", "own", "echo", 'f', 2, "listener echo: descriptor 3, which was passed to it, is no sock"},
+    {"1", "own", "echo.socket", 's', 1, "listener echo: 192.0.2.1:1: "},
+};
+
+static int make_descriptor(int kind)
+{
+    uint16_t port;
+
+    if (kind == 'f')
+        return open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (kind == 'c')
+        return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return listen_at(INADDR_LOOPBACK, kind == 's' ? SOCK_STREAM : SOCK_DGRAM, &port);
+}
+
+START_TEST(wrong_variables_and_descriptors_are_told)
+{
+    const char *const arguments[] = {"--config", file_of(false), NULL};
+    domt_program own;
+
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        int fd = make_descriptor(table[i].kind);
+        set_passed(fd, -1, -1);
+        set_variables(table[i].count, table[i].pid, table[i].names);
+        domt_program_start(&own, &program, arguments, pass);
+        ck_assert_int_eq(domt_program_end(&own), table[i].status);
+        domt_has(own.err_text, table[i].says);
+        close(fd);
+    }
+    unlink(arguments[1]);
+}
+END_TEST
+
+START_TEST(a_socket_that_nothing_takes_is_warned_of)
+{
+    const char *const anywhere[] = {"--config", file_of(true), NULL};
+    char name[80] = "echo:";
+    uint16_t port;
+    domt_program own;
+    int fd = listen_at(INADDR_LOOPBACK, SOCK_STREAM, &port);
+
+    memset(name + 5, 'x', 70); /* longer than the name of any listener */
+    set_variables("2", "own", name);
+    set_passed(fd, fd, -1);
+    domt_program_start(&own, &program, anywhere, pass);
+    domt_program_complains(&own, "warning: descriptor 4, named '' (127.0.0.1:", 1);
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    set_variables("1", "own", NULL);
+    set_passed(fd, -1, -1);
+    domt_program_start(&own, &program, anywhere, pass);
+    domt_program_complains(&own, "warning: descriptor 3, named 'unknown' (127.0.0.1:", 1);
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    close(fd);
+    unlink(anywhere[1]);
+}
+END_TEST
+
+DOMT_MAIN("main_passed", 30, a_listener_serves_the_socket_of_its_name_over_restarts,
+          the_observation_port_serves_the_socket_of_its_name,
+          wrong_variables_and_descriptors_are_told, a_socket_that_nothing_takes_is_warned_of)

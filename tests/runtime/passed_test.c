@@ -1,0 +1,222 @@
+/* runtime/outside/outside.c and io/acceptors/listen.c: a listener serves a socket that it was
+ * given, and leaves it listening, with what waits there, to whoever holds it too. */
+#include "tests/runtime/running.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define CLIENTS 64
+
+static int echo(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    (void)self;
+    return domus_channel_write(stack, event->channel, event->bytes);
+}
+
+static const domus_behaviour server = {
+    .name = "server", .kind = DOMUS_CHANNELS, .on_read = {echo, 0}};
+
+/* Returns a socket that listens at loopback, with room for many. */
+static int listen_at_loopback(struct sockaddr_in *ret_at)
+{
+    socklen_t size = sizeof *ret_at;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    *ret_at =
+        (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)ret_at, size), 0);
+    ck_assert_int_eq(listen(fd, 2 * CLIENTS), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)ret_at, &size), 0);
+    return fd;
+}
+
+static int connect_to(const struct sockaddr_in *at)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(connect(fd, (const struct sockaddr *)at, sizeof *at), 0);
+    ck_assert_int_eq(send(fd, "x", 1, MSG_NOSIGNAL), 1);
+    return fd;
+}
+
+/* Wait for the byte of a client to come back; then close it. */
+static void is_answered(int fd)
+{
+    char byte = 0;
+
+    ck_assert_int_eq(recv(fd, &byte, 1, 0), 1);
+    ck_assert_int_eq(byte, 'x');
+    close(fd);
+}
+
+static domus_system *start(void)
+{
+    static const domus_listener_config listener = {
+        .name = "echo", .address = "127.0.0.1:1", .backlog = 16};
+    domus_config config = domt_config(2);
+
+    config.listeners = &listener;
+    config.listener_count = 1;
+    return domt_start(&config);
+}
+
+static domus_system *start_with(int listening)
+{
+    const domus_serve_options options = {.listening = dup(listening)};
+    domus_system *system = start();
+    uint16_t port = 1;
+    int result = domus_serve_with(system, "echo", &server, NULL, &options, &port);
+
+    ck_assert_msg(result == 0, "%s", domus_system_error(system));
+    return system;
+}
+
+static void is_open(int fd, bool open)
+{
+    ck_assert_int_eq(fcntl(fd, F_GETFD) >= 0, open);
+}
+
+/* The clients that come between two systems wait in the backlog, as those do that come in a drain.
+ */
+START_TEST(no_connection_is_lost_between_two_who_serve)
+{
+    struct sockaddr_in at;
+    int listening = listen_at_loopback(&at), clients[CLIENTS];
+
+    ck_assert_int_eq(fcntl(listening, F_SETFL, O_NONBLOCK), 0); /* as who had it before left it */
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < CLIENTS; i++)
+            clients[i] = connect_to(&at);
+        domus_system *system = start_with(listening);
+        for (int i = 0; i < CLIENTS; i++)
+            is_answered(clients[i]);
+        domus_listener_profile profile;
+        ck_assert_int_eq(domus_system_listener(system, 0, &profile), 0);
+        ck_assert_int_eq(profile.port, ntohs(at.sin_port));
+        char expected[32];
+        snprintf(expected, sizeof expected, "127.0.0.1:%u", profile.port);
+        ck_assert_str_eq(profile.address, expected);
+        ck_assert_int_ge(domus_system_stop(system), 0);
+        ck_assert_uint_eq(domt_profile_all(system).channels_cut, 0);
+        domt_end(system);
+    }
+    close(listening);
+}
+END_TEST
+
+/* A listener that is its own takes all that waits in its backlog when it stops; this one must not.
+ */
+START_TEST(what_waits_in_a_stop_stays_in_the_backlog)
+{
+    struct sockaddr_in at;
+    int listening = listen_at_loopback(&at), clients[CLIENTS];
+    domus_system *system = start_with(listening);
+
+    ck_assert_int_ge(domus_system_stop(system), 0);
+    for (int i = 0; i < CLIENTS; i++)
+        clients[i] = connect_to(&at);
+    domus_profile profile = domt_profile_all(system);
+    ck_assert_uint_eq(profile.channels_cut, 0);
+    domt_end(system);
+    system = start_with(listening);
+    for (int i = 0; i < CLIENTS; i++)
+        is_answered(clients[i]);
+    domt_end(system);
+    close(listening);
+}
+END_TEST
+
+START_TEST(its_options_are_those_of_the_configuration)
+{
+    const domus_listener_config listener = {.name = "echo",
+                                            .address = "127.0.0.1:1",
+                                            .backlog = 16,
+                                            .channel = {.receive_buffer_bytes = 65536}};
+    domus_config config = domt_config(1);
+    struct sockaddr_in at;
+    int listening = listen_at_loopback(&at), size = 0;
+    socklen_t length = sizeof size;
+
+    config.listeners = &listener;
+    config.listener_count = 1;
+    domus_system *system = domt_start(&config);
+    const domus_serve_options options = {.listening = dup(listening)};
+    ck_assert_int_eq(domus_serve_with(system, "echo", &server, NULL, &options, NULL), 0);
+    ck_assert_int_eq(getsockopt(listening, SOL_SOCKET, SO_RCVBUF, &size, &length), 0);
+    ck_assert_int_eq(size, 2 * 65536);
+    domt_end(system);
+    is_open(options.listening, false); /* it was the library's */
+    close(listening);
+}
+END_TEST
+
+START_TEST(a_unix_socket_is_served_too)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    domus_listener_profile profile;
+
+    snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "domus-passed-%d", (int)getpid());
+    ck_assert_int_eq(bind(listening, (struct sockaddr *)&at, sizeof at), 0);
+    ck_assert_int_eq(listen(listening, 8), 0);
+    domus_system *system = start_with(listening);
+    int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(connect(client, (struct sockaddr *)&at, sizeof at), 0);
+    ck_assert_int_eq(send(client, "x", 1, MSG_NOSIGNAL), 1);
+    is_answered(client);
+    ck_assert_int_eq(domus_system_listener(system, 0, &profile), 0);
+    ck_assert_msg(strncmp(profile.address, "unix:@domus-passed-", 19) == 0, "%s", profile.address);
+    ck_assert_int_eq(profile.port, 0);
+    domt_end(system);
+    close(listening);
+}
+END_TEST
+
+/* Returns what a descriptor of this kind is refused with; it stays open. */
+static int refused(domus_system *system, int fd)
+{
+    const domus_serve_options options = {.listening = fd};
+    int result = domus_serve_with(system, "echo", &server, NULL, &options, NULL);
+
+    ck_assert_ptr_nonnull(strstr(domus_system_error(system), "listener echo: descriptor "));
+    ck_assert(!domus_listener_is_served(system, "echo"));
+    if (result != -EBADF) {
+        is_open(fd, true);
+        close(fd);
+    }
+    return result;
+}
+
+START_TEST(other_descriptors_are_refused)
+{
+    domus_system *system = start();
+    struct sockaddr_in at;
+    int listening = listen_at_loopback(&at);
+
+    ck_assert_int_eq(refused(system, 999), -EBADF);
+    ck_assert_int_eq(refused(system, -5), -EBADF);
+    ck_assert_int_eq(refused(system, open("/dev/null", O_RDONLY | O_CLOEXEC)), -ENOTSOCK);
+    ck_assert_int_eq(refused(system, socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)), -EPROTOTYPE);
+    ck_assert_int_eq(refused(system, socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)),
+                     -EPROTOTYPE);
+    ck_assert_int_eq(refused(system, socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), -ENOTCONN);
+    ck_assert_ptr_nonnull(strstr(domus_system_error(system), ": it does not listen"));
+    ck_assert_int_eq(refused(system, connect_to(&at)), -ENOTCONN);
+    const domus_serve_options options = {.listening = listening};
+    ck_assert_int_eq(domus_serve_with(system, "echo", &server, NULL, &options, NULL), 0);
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("passed", 30, no_connection_is_lost_between_two_who_serve,
+          what_waits_in_a_stop_stays_in_the_backlog, its_options_are_those_of_the_configuration,
+          a_unix_socket_is_served_too, other_descriptors_are_refused)
