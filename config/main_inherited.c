@@ -1,6 +1,6 @@
 /* Keeps the sockets that a supervisor has passed; see the header.
  *
- * Those that nobody takes stay open, because the program may know them by their numbers. */
+ * Sockets that nobody takes stay open, because the program may know them by their numbers. */
 #include "config/main_inherited.h"
 
 #include "config/environment.h"

@@ -15,6 +15,9 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/domus DESTINATION ${CMAKE_INSTAL
     FILES_MATCHING PATTERN *.h)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/config/domus.yaml
     DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# Units to copy. Where systemd looks for units they would be offered for a program that is not there.
+install(FILES ${PROJECT_SOURCE_DIR}/packaging/systemd/echo.service
+    ${PROJECT_SOURCE_DIR}/packaging/systemd/echo.socket DESTINATION ${CMAKE_INSTALL_DOCDIR}/systemd)
 
 # ---- The program domus ---------------------------------------------------------------------------
 

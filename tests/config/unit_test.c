@@ -1,4 +1,4 @@
-/* The service unit among the examples gives a program what the default configuration needs. */
+/* The units to copy give a program what the default configuration needs, and little else. */
 #include "config/descriptors.h"
 
 #include "tests/support/suite.h"
@@ -6,24 +6,31 @@
 #include <stdio.h>
 #include <string.h>
 
-#define UNIT       DOMT_SOURCE_DIR "/examples/echo.service"
+#define UNIT       DOMT_SOURCE_DIR "/packaging/systemd/echo.service"
+#define SOCKET     DOMT_SOURCE_DIR "/packaging/systemd/echo.socket"
+#define PAGE       DOMT_SOURCE_DIR "/docs/systemd.md"
 #define SECOND_NS  UINT64_C(1000000000)
 #define LOG_NS     SECOND_NS /* for the last lines of the log */
 #define THREADS    64u       /* of a machine that the unit still suits */
 #define HELPERS    8u        /* threads: the main one, the monitor, and room for some more */
 #define RING_BYTES (192u * 1024)
 
-static char unit[16384];
+static char unit[32768];
 
-static void read_unit(void)
+static void read_file(const char *path)
 {
-    FILE *file = fopen(UNIT, "re");
+    FILE *file = fopen(path, "re");
 
     ck_assert_ptr_nonnull(file);
     size_t size = fread(unit, 1, sizeof unit - 1, file);
     ck_assert_uint_lt(size, sizeof unit - 1);
     unit[size] = '\0';
     fclose(file);
+}
+
+static void read_unit(void)
+{
+    read_file(UNIT);
 }
 
 /* The value of the first line `key=value` that `value` begins like `prefix`; it must be there. */
@@ -86,7 +93,7 @@ START_TEST(the_protections_leave_room_for_io_uring)
     read_unit();
     (void)value_of("SystemCallFilter", "@system-service\n"); /* it holds @aio and @resources */
     (void)value_of("SystemCallErrorNumber", "EPERM\n");
-    (void)value_of("RestrictAddressFamilies", "AF_INET AF_INET6\n");
+    (void)value_of("RestrictAddressFamilies", "AF_UNIX\n"); /* by which it says that it is ready */
     const char *denied = value_of("SystemCallFilter", "~");
     size_t length = strcspn(denied, "\n");
     ck_assert_ptr_null(memmem(denied, length, "@aio", 4));
@@ -96,5 +103,54 @@ START_TEST(the_protections_leave_room_for_io_uring)
 }
 END_TEST
 
-DOMT_MAIN("unit", 20, systemd_waits_for_the_drain, there_are_descriptors_threads_and_locked_memory,
-          the_protections_leave_room_for_io_uring)
+/* The sockets come to the listener of examples/echo.c, and the program accepts. */
+START_TEST(the_socket_has_the_name_of_the_listener)
+{
+    read_file(SOCKET);
+    (void)value_of("FileDescriptorName", "echo\n");
+    (void)value_of("Accept", "no\n");
+    read_unit();
+    (void)value_of("Requires", "echo.socket\n");
+    (void)value_of("Type", "notify\n");
+    const char *first = value_of("Type", "notify-reload\n"); /* the later one counts */
+    ck_assert(value_of("Type", "notify\n") < first);
+}
+END_TEST
+
+/* The exposure that systemd-analyze tells, in tenths; -1 without that program. */
+static int exposure(void)
+{
+    char line[256] = "";
+    int tenths = -1, whole = 0, part = 0;
+    FILE *judge = popen("systemd-analyze security --offline=true " UNIT " 2>/dev/null", "re");
+
+    ck_assert_ptr_nonnull(judge);
+    while (fgets(line, sizeof line, judge) != NULL) {
+        const char *figure = strstr(line, "Overall exposure level for echo.service: ");
+        if (figure != NULL && sscanf(strrchr(figure, ':'), ": %d.%d", &whole, &part) == 2)
+            tenths = 10 * whole + part;
+    }
+    pclose(judge);
+    return tenths;
+}
+
+START_TEST(its_exposure_is_the_one_that_the_page_says)
+{
+    int tenths = exposure();
+    double said = -1;
+
+    if (tenths < 0) {
+        printf("skipped: no systemd-analyze, or one that cannot judge files\n");
+        return;
+    }
+    read_file(PAGE);
+    const char *figure = strstr(unit, "exposure level of ");
+    ck_assert_ptr_nonnull(figure);
+    ck_assert_int_eq(sscanf(figure, "exposure level of %lf", &said), 1);
+    ck_assert_int_le(tenths, (int)(10 * said + 0.5));
+}
+END_TEST
+
+DOMT_MAIN("unit", 20, the_socket_has_the_name_of_the_listener,
+          its_exposure_is_the_one_that_the_page_says, systemd_waits_for_the_drain,
+          there_are_descriptors_threads_and_locked_memory, the_protections_leave_room_for_io_uring)
