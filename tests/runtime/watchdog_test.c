@@ -130,10 +130,10 @@ START_TEST(threads_that_are_busy_for_long_are_alive)
 END_TEST
 
 /* Write words as they are if a thread has gone to sleep `asleep_ns` ago and has not come back. */
-static void let_sleep(domus_system *system, uint64_t asleep_ns)
+static void let_sleep(domus_system *system, int64_t asleep_ns)
 {
     domi_thread *thread = &system->threads[1];
-    uint64_t since_ns = domi_clock_now(&system->clock) - asleep_ns;
+    uint64_t since_ns = domi_clock_now(&system->clock) - (uint64_t)asleep_ns;
 
     atomic_store(&thread->counters.cpu_end_ns, 0);
     atomic_store(&thread->counters.stamp_ns, since_ns | DOMI_STAMP_ASLEEP);
@@ -147,11 +147,12 @@ START_TEST(a_sleep_that_should_be_over_is_silence)
     domus_system *system = begin(&watchdog);
 
     ck_assert_int_ge(domus_system_stop(system), 0);
-    let_sleep(system, DOMI_PARK_CAP_NS);
+    let_sleep(system, (int64_t)DOMI_PARK_CAP_NS);
     stays_at(watchdog, 0);
-    let_sleep(system, DOMI_PARK_CAP_NS + 1500 * DOMT_MS);
+    let_sleep(system, (int64_t)(DOMI_PARK_CAP_NS + 1500 * DOMT_MS));
     stays_at(watchdog, 1);
-    let_sleep(system, 0);
+    let_sleep(system, -60 * INT64_C(1000000000)); /* so that it is not overdue in this test */
+    stays_at(watchdog, 0);
     atomic_store(&system->threads[1].manager.park, DOMI_PARK_NOTIFIED); /* and it does not wake */
     stays_at(watchdog, 1);
     atomic_store(&system->threads[1].manager.park, DOMI_PARK_SPINNING);
