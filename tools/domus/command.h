@@ -21,5 +21,6 @@ extern const command command_list;
 extern const command command_cluster;
 extern const command command_config;
 extern const command command_doctor;
+extern const command command_tune;
 
 #endif

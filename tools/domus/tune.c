@@ -1,0 +1,370 @@
+/* domus tune: which values of the configuration suit a service and its load, by measurement. */
+#include "tools/domus/output.h"
+#include "tools/domus/say.h"
+#include "tools/domus/tune/progress.h"
+#include "tools/domus/tune/report.h"
+#include "tools/domus/tune/request.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORDS_SIZE  (TUNE_KEY_SIZE + TUNE_VALUE_SIZE)
+#define SAID_MAX    2048 /* bytes of a failed command's output that are shown */
+#define USAGE_ENDED 2    /* the status of a program that refuses its configuration */
+
+/* All of a search that is under way. */
+typedef struct tuning {
+    const tune_request *request;
+    tune_search search;
+    tune_records records;
+    tune_progress progress;
+    tune_trial trial; /* the last run */
+} tuning;
+
+/* --- one run ---------------------------------------------------------------------------------- */
+
+/* Run the trial of a candidate. */
+static void run_trial(tuning *all, const tune_point *point)
+{
+    const tune_keys *keys = &all->request->keys;
+    char texts[TUNE_KEYS_MAX][WORDS_SIZE], set[] = "--set";
+    char *words[2 * TUNE_KEYS_MAX + 1];
+    size_t count = 0;
+
+    for (size_t i = 0; i < keys->count; i++) {
+        if (point->choice[i] == 0)
+            continue;
+        tune_keys_assignment(keys, point, i, texts[i], sizeof texts[i]);
+        words[count++] = set;
+        words[count++] = texts[i];
+    }
+    words[count] = NULL;
+    tune_trial_run(&all->request->setup, words, &all->trial);
+}
+
+/* Let a run that lacks a figure of the goal or of a bound be a failed one. */
+static void demand_figure(tune_trial *trial, const char *name)
+{
+    const tune_figure *figure = tune_figures_find(&trial->figures, name);
+    char names[128] = "";
+    size_t used = 0;
+
+    if (trial->result != TUNE_RAN || (figure != NULL && figure->value > 0))
+        return;
+    for (size_t i = 0; i < trial->figures.count && used < sizeof names; i++)
+        used +=
+            (size_t)snprintf(names + used, sizeof names - used, " %s", trial->figures.each[i].name);
+    trial->result = TUNE_FAILED;
+    snprintf(trial->why, sizeof trial->why, "%s figure %.40s; there are:%s",
+             figure == NULL ? "the load has printed no" : "it has 0 as the", name, names);
+}
+
+static void demand_figures(tuning *all)
+{
+    demand_figure(&all->trial, all->request->goal);
+    for (size_t i = 0; i < all->request->bounds_count; i++)
+        demand_figure(&all->trial, all->request->bounds[i].name);
+}
+
+/* A run may fail by chance, so it is done once more, unless the service refuses its values. */
+static void run_point(tuning *all, const tune_point *point)
+{
+    for (int try = 0; try < 2; try++) {
+        run_trial(all, point);
+        demand_figures(all);
+        if (all->trial.result == TUNE_RAN || all->trial.result == TUNE_STOPPED ||
+            (all->trial.result == TUNE_REFUSED && all->trial.status == USAGE_ENDED))
+            return;
+    }
+}
+
+/* Keep the last run. `before` is the search as it was when the run began; NULL: it is the check. */
+static void keep_run(tuning *all, const tune_point *point, const tune_search *before)
+{
+    tune_record *record = &all->records.each[all->records.count++];
+
+    record->point = *point;
+    record->is_check = before == NULL;
+    record->is_duel = before != NULL && before->state == TUNE_DUEL;
+    if (before != NULL) {
+        record->key = before->key;
+        record->round = record->is_duel ? before->pairs : before->rounds;
+    }
+    record->has_failed = all->trial.result != TUNE_RAN;
+    snprintf(record->why, sizeof record->why, "%s", all->trial.why);
+    record->seconds = all->trial.seconds;
+    record->figures = all->trial.figures;
+}
+
+/* Returns what the last run is for the search. */
+static tune_outcome outcome_of(const tuning *all)
+{
+    const tune_figures *figures = &all->trial.figures;
+    tune_outcome outcome = {.has_failed = all->trial.result != TUNE_RAN};
+
+    if (outcome.has_failed)
+        return outcome;
+    outcome.goal = tune_figures_find(figures, all->request->goal)->value;
+    for (size_t i = 0; i < all->request->bounds_count; i++) {
+        const tune_bound *bound = &all->request->bounds[i];
+        double figure = tune_figures_find(figures, bound->name)->value;
+        outcome.broken = fmax(outcome.broken, tune_bound_broken(bound, figure));
+    }
+    return outcome;
+}
+
+/* --- a run that has failed -------------------------------------------------------------------- */
+
+/* Print the end of an output, from the beginning of a line on. */
+static void print_said(const char *of, const tune_stream *stream)
+{
+    size_t size = stream->size < SAID_MAX ? stream->size : SAID_MAX;
+    const char *text = stream->text + stream->size - size;
+    const char *line = size < stream->size ? memchr(text, '\n', size) : NULL;
+
+    if (line != NULL) {
+        size -= (size_t)(line + 1 - text);
+        text = line + 1;
+    }
+    if (size == 0)
+        return;
+    (void)fprintf(stderr, "%s:\n", of);
+    say_text(stderr, text, size);
+    if (text[size - 1] != '\n')
+        (void)fputc('\n', stderr);
+}
+
+/* Say that a candidate has failed, and what its commands have said. */
+static void say_failed(tuning *all, const tune_point *point)
+{
+    char shown[512];
+
+    tune_progress_clear(&all->progress);
+    tune_keys_show(&all->request->keys, point, shown, sizeof shown);
+    say_error("tune: with %s: %s", shown, all->trial.why);
+    print_said("the service's stderr", &all->trial.service.err);
+    if (all->trial.result == TUNE_FAILED) {
+        print_said("the load's stderr", &all->trial.load.err);
+        print_said("the load's stdout", &all->trial.load.out);
+    }
+}
+
+static int say_stopped(tuning *all)
+{
+    tune_progress_clear(&all->progress);
+    say_error("tune: stopped by a signal after %zu runs", all->records.count);
+    return STATUS_FAILED;
+}
+
+/* --- the search ------------------------------------------------------------------------------- */
+
+/* Run today's configuration once, to see that both commands work. Its figures are not counted:
+ * nothing was warm. */
+static bool check(tuning *all)
+{
+    tune_point today = {{0}};
+
+    tune_progress_show(&all->progress, &all->records);
+    run_point(all, &today);
+    keep_run(all, &today, NULL);
+    if (all->trial.result == TUNE_RAN || all->trial.result == TUNE_STOPPED)
+        return true;
+    say_failed(all, &today);
+    return false;
+}
+
+/* Do all runs. Returns whether none was stopped. */
+static bool run_all(tuning *all)
+{
+    tune_point point;
+
+    while (all->trial.result != TUNE_STOPPED && tune_search_next(&all->search, &point)) {
+        tune_search before = all->search;
+        tune_progress_show(&all->progress, &all->records);
+        run_point(all, &point);
+        if (all->trial.result == TUNE_STOPPED)
+            return false;
+        keep_run(all, &point, &before);
+        tune_outcome outcome = outcome_of(all);
+        tune_search_take(&all->search, &outcome);
+        if (outcome.has_failed)
+            say_failed(all, &point);
+        tune_progress_add(&all->progress, &all->records);
+    }
+    tune_progress_clear(&all->progress);
+    return all->trial.result != TUNE_STOPPED;
+}
+
+/* Say how near the candidates have come to a bound that none keeps. */
+static void say_broken(const tuning *all)
+{
+    for (size_t i = 0; i < all->request->bounds_count; i++) {
+        const tune_bound *bound = &all->request->bounds[i];
+        double best = NAN;
+        char shown[32] = "-";
+        for (size_t j = 0; j < all->records.count; j++) {
+            const tune_record *record = &all->records.each[j];
+            const tune_figure *figure = tune_figures_find(&record->figures, bound->name);
+            if (!record->has_failed && figure != NULL)
+                best = bound->is_most ? fmin(best, figure->value) : fmax(best, figure->value);
+        }
+        tune_value_show(bound->name, best, shown, sizeof shown);
+        say_error("tune: no candidate keeps '%s': the best run had %s",
+                  all->request->bound_texts[i], shown);
+    }
+}
+
+/* Returns the words of the command line, with the seed; NULL: there was no memory. */
+static char **words_of(const tune_request *request)
+{
+    static char option[] = "--seed", seed[24];
+    char **words = calloc((size_t)request->argc + 3, sizeof *words);
+
+    if (words == NULL)
+        return NULL;
+    memcpy(words, request->argv, (size_t)request->argc * sizeof *words);
+    if (!request->has_seed) {
+        snprintf(seed, sizeof seed, "%llu", (unsigned long long)request->plan.seed);
+        words[request->argc] = option;
+        words[request->argc + 1] = seed;
+    }
+    return words;
+}
+
+/* Write a file of the report; NULL: none is wanted. Returns whether that was possible. */
+static bool write_file(const tuning *all, const char *name,
+                       bool (*print)(const tune_records *records, FILE *out))
+{
+    output to;
+
+    if (name == NULL)
+        return true;
+    if (!output_begin(&to, name))
+        return false;
+    return output_end(&to, print(&all->records, to.file));
+}
+
+/* Print the report. Returns the status of the command. */
+static int report(tuning *all)
+{
+    char **words = words_of(all->request);
+    tune_verdict verdict = all->search.verdict;
+
+    if (words != NULL)
+        tune_report_print(&all->records, words, stdout);
+    free(words);
+    bool is_written = write_file(all, all->request->plot, tune_report_svg);
+    if (verdict == TUNE_BROKEN)
+        say_broken(all);
+    if (verdict == TUNE_BASE_LOST)
+        say_error("tune: a run with the values to compare with has failed, so the search ends");
+    return is_written && verdict != TUNE_BROKEN && verdict != TUNE_BASE_LOST ? STATUS_OK
+                                                                             : STATUS_FAILED;
+}
+
+static int tune(tuning *all)
+{
+    tune_search_begin(&all->search, &all->request->plan);
+    int status = STATUS_FAILED;
+    if (!check(all))
+        return status;
+    status = run_all(all) ? report(all) : say_stopped(all);
+    if (!write_file(all, all->request->json, tune_report_json))
+        status = STATUS_FAILED;
+    return status;
+}
+
+static void print_plan(const tune_request *request)
+{
+    const tune_plan *plan = &request->plan;
+    const tune_setup *setup = &request->setup;
+    double longest = (double)(setup->start_ms + setup->load_ms + setup->stop_ms) / 1e3;
+
+    for (size_t i = 0; i < request->keys.count; i++) {
+        (void)printf("%s: today's value", request->keys.each[i].path);
+        for (size_t j = 0; j < request->keys.each[i].count; j++)
+            (void)printf(", %s", request->keys.each[i].values[j]);
+        (void)putchar('\n');
+    }
+    (void)printf("at most %zu runs, and 1 to see that all works; a sweep of all combinations, %d "
+                 "rounds of each, takes %.0f\n"
+                 "each takes the time of the load and %.0f s at most, so all of them take %.1f h "
+                 "at most\n",
+                 plan->runs_max, TUNE_SWEEP, tune_plan_sweep_runs(plan), longest,
+                 (double)(plan->runs_max + 1) * longest / 3600);
+}
+
+static int run(const command *self, int argc, char **argv)
+{
+    static tune_request request;
+    tuning *all = calloc(1, sizeof *all);
+    int status = STATUS_FAILED;
+
+    if (!tune_request_read(self, argc, argv, &request, &status))
+        goto free_all;
+    if (request.is_dry) {
+        print_plan(&request);
+        status = STATUS_OK;
+        goto free_all;
+    }
+    tune_record *each = calloc(request.plan.runs_max + 1, sizeof *each);
+    if (all == NULL || each == NULL) {
+        say_error("tune: there is no memory");
+        goto free_records;
+    }
+    all->request = &request;
+    all->records = (tune_records){.keys = &request.keys,
+                                  .search = &all->search,
+                                  .goal = request.goal,
+                                  .is_more_better = request.plan.is_more_better,
+                                  .each = each};
+    say_note_signals();
+    tune_process_prepare();
+    tune_progress_begin(&all->progress);
+    status = tune(all);
+
+free_records:
+    free(each);
+free_all:
+    free(all);
+    return status;
+}
+
+const command command_tune = {
+    .name = "tune",
+    .summary = "which values of the configuration suit a service and its load",
+    .help =
+        "usage: domus tune [OPTIONS] --service 'COMMAND ...' --load 'COMMAND ...'\n"
+        "\n"
+        "Starts the service with other values of its configuration again and again, each time "
+        "runs\n"
+        "the load, and finds the values that are best for the goal. Prints them as YAML, with how\n"
+        "much is gained, how sure that is, and what it costs elsewhere.\n"
+        "\n"
+        "      --service CMD      the service; words '--set KEY=VALUE' are put behind it\n"
+        "      --load CMD         the load; it prints lines 'NAME VALUE [UNIT]' (rate, p50, p99,\n"
+        "                         errors, ...), or is wrk, ab, h2load, hey or redis-benchmark "
+        "--csv\n"
+        "      --keys KEY,...     the keys to try, such as ioRatio,idle.spin; without this and "
+        "the\n"
+        "                         next one, all keys that concern speed\n"
+        "      --values K=V,...   a key with values of its own\n"
+        "      --goal NAME        rate (more is better; so it is without this), p99, cpu (a\n"
+        "                         request's CPU time of the service), or max:NAME or min:NAME\n"
+        "      --keep BOUND       a bound that the values have to keep: 'p99 < 2ms'\n"
+        "      --ready CMD        has status 0 when the service is ready; without it a line\n"
+        "                         'listening ...' of the service says so\n"
+        "      --runs N           so many runs at most\n"
+        "      --pairs N          so many pairs of the duel of the best with today's values: 9\n"
+        "      --least PERCENT    the least difference that matters: 2\n"
+        "      --seed N           the seed of the order of the runs\n"
+        "      --limit TIME       how long the load may take: 60s\n"
+        "      --start-limit TIME how long the service may take to be ready: 10s\n"
+        "      --stop-limit TIME  how long it may take to end behind SIGTERM: 15s\n"
+        "      --plot FILE        draw the candidates as SVG\n"
+        "      --json FILE        write all runs as JSON\n"
+        "      --dry-run          only print what would be tried\n"
+        "  -h, --help             this text\n",
+    .run = run,
+};

@@ -1,0 +1,375 @@
+/* The figures of loads; see the header. The outputs of known tools are a table of patterns, so a
+ * line that a tool changes is passed over, and its figure is missing rather than wrong. */
+#include "tools/domus/tune/figures.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_MAX_BYTES 512 /* longer lines are passed over */
+#define VALUES_MAX     8   /* in a pattern */
+#define COLUMNS_MAX    16  /* of a line of redis-benchmark */
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+static const struct unit {
+    const char *name;
+    double factor;
+} units[] = {{"", 1},      {"s", 1},  {"ms", 1e-3}, {"us", 1e-6}, {"\xc2\xb5s", 1e-6},
+             {"ns", 1e-9}, {"m", 60}, {"secs", 1},  {"k", 1e3},   {"M", 1e6},
+             {"1/s", 1},   {"/s", 1}, {"req/s", 1}};
+
+/* Read a decimal number at `*at`, and go behind it. Signs, infinities and hexadecimal numbers are
+ * none. Returns whether there is one. */
+static bool read_number(const char **at, double *ret_number)
+{
+    char *end;
+    size_t digits = strspn(*at, "0123456789");
+
+    if (digits == 0 || ((*at)[0] == '0' && tolower((unsigned char)(*at)[1]) == 'x'))
+        return false;
+    *ret_number = strtod(*at, &end);
+    *at = end;
+    return isfinite(*ret_number);
+}
+
+/* Returns the factor of a unit of `length` bytes; 0: it is not known. */
+static double factor_of(const char *unit, size_t length)
+{
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strlen(units[i].name) == length && strncmp(units[i].name, unit, length) == 0)
+            return units[i].factor;
+    }
+    return 0;
+}
+
+bool tune_value_read(const char *text, double *ret_value)
+{
+    double number;
+
+    text += strspn(text, " ");
+    if (!read_number(&text, &number))
+        return false;
+    text += strspn(text, " ");
+    size_t length = strcspn(text, " ");
+    double factor = factor_of(text, length);
+    if (factor == 0 || text[length + strspn(text + length, " ")] != '\0')
+        return false;
+    *ret_value = number * factor;
+    return true;
+}
+
+bool tune_is_time(const char *name)
+{
+    return (name[0] == 'p' && isdigit((unsigned char)name[1])) || strcmp(name, "max") == 0 ||
+           strcmp(name, "cpu") == 0 || strcmp(name, "seconds") == 0;
+}
+
+void tune_value_show(const char *name, double value, char *ret_text, size_t size)
+{
+    static const struct {
+        double least;
+        const char *unit;
+    } times[] = {{1, " s"}, {1e-3, " ms"}, {1e-6, " us"}, {0, " ns"}},
+      counts[] = {{1e6, " M"}, {1e3, " k"}, {0, ""}};
+    size_t i = 0;
+
+    if (tune_is_time(name)) {
+        while (value < times[i].least)
+            i++;
+        snprintf(ret_text, size, "%.4g%s", value / (i == 3 ? 1e-9 : times[i].least), times[i].unit);
+    } else {
+        while (value < counts[i].least)
+            i++;
+        snprintf(ret_text, size, "%.4g%s", value / (i == 2 ? 1 : counts[i].least), counts[i].unit);
+    }
+}
+
+/* --- the set of figures ----------------------------------------------------------------------- */
+
+static tune_figure *find(tune_figures *figures, const char *name)
+{
+    for (size_t i = 0; i < figures->count; i++) {
+        if (strcmp(figures->each[i].name, name) == 0)
+            return &figures->each[i];
+    }
+    return NULL;
+}
+
+const tune_figure *tune_figures_find(const tune_figures *figures, const char *name)
+{
+    return find((tune_figures *)(uintptr_t)figures, name);
+}
+
+bool tune_figures_set(tune_figures *figures, const char *name, double value)
+{
+    tune_figure *figure = find(figures, name);
+
+    if (figure == NULL) {
+        if (figures->count == TUNE_FIGURES_MAX)
+            return false;
+        figure = &figures->each[figures->count++];
+        snprintf(figure->name, sizeof figure->name, "%s", name);
+    }
+    figure->value = value;
+    return true;
+}
+
+/* Errors of several lines add up; of all else the last line counts. */
+static void set_known(tune_figures *figures, const char *name, double value)
+{
+    const tune_figure *before = find(figures, name);
+
+    if (strcmp(name, "errors") == 0 && before != NULL)
+        value += before->value;
+    (void)tune_figures_set(figures, name, value);
+}
+
+/* --- the outputs of tools --------------------------------------------------------------------- */
+
+/* A line of a tool. In `text` a space stands for white space, `@` for a number, `^` for a time with
+ * its unit, and a last `*` for anything. `names` says what each value is; "-": nothing. */
+static const struct pattern {
+    const char *text;
+    const char *names;
+    double factor;
+} patterns[] = {
+    {"Requests/sec: @", "rate", 1},            /* wrk and hey */
+    {"@ requests in ^,*", "count seconds", 1}, /* wrk */
+    {"50% ^", "p50", 1},
+    {"90% ^", "p90", 1},
+    {"99% ^", "p99", 1},
+    {"Socket errors: connect @, read @, write @, timeout @", "errors errors errors errors", 1},
+    {"Non-2xx or 3xx responses: @", "errors", 1},
+    {"Requests per second: @ [*", "rate", 1}, /* ab */
+    {"Time taken for tests: @ seconds", "seconds", 1},
+    {"Complete requests: @", "count", 1},
+    {"Failed requests: @", "errors", 1},
+    {"Non-2xx responses: @", "errors", 1},
+    {"50% @", "p50", 1e-3},
+    {"90% @", "p90", 1e-3},
+    {"95% @", "p95", 1e-3},
+    {"99% @", "p99", 1e-3},
+    {"100% @ (longest request)", "max", 1e-3},
+    {"finished in ^, @ req/s,*", "seconds rate", 1}, /* h2load */
+    {"requests: @ total, @ started, @ done, @ succeeded, @ failed, @ errored, @ timeout",
+     "- - - count errors - -", 1},
+    {"time for request: ^ ^ ^ ^*", "- max - -", 1},
+    {"Total: @ secs", "seconds", 1}, /* hey */
+    {"50%* in @ secs", "p50", 1},
+    {"90%* in @ secs", "p90", 1},
+    {"95%* in @ secs", "p95", 1},
+    {"99%* in @ secs", "p99", 1},
+    {"[4@] @ responses", "- errors", 1},
+    {"[5@] @ responses", "- errors", 1},
+    {"[2@] @ responses", "- count", 1},
+};
+
+/* Read a number that has a unit of time behind it. */
+static bool read_time(const char **at, double *ret_seconds)
+{
+    if (!read_number(at, ret_seconds))
+        return false;
+    size_t length = strcspn(*at, " \t,");
+    double factor = length > 0 ? factor_of(*at, length) : 0;
+    *at += length;
+    *ret_seconds *= factor;
+    return factor != 0;
+}
+
+/* Returns whether a line has the form of a pattern. `ret_values` gets its values. */
+static bool matches(const char *line, const char *text, double *ret_values)
+{
+    size_t count = 0;
+
+    for (; *text != '\0'; text++) {
+        if (*text == '*' && text[1] == '\0')
+            return true;
+        if (*text == '*' && *line == '%') { /* newer versions of hey print "50%%" */
+            line++;
+        } else if (*text == ' ') {
+            if (!isspace((unsigned char)*line))
+                return false;
+            line += strspn(line, " \t");
+        } else if (*text == '@' || *text == '^') {
+            if (!(*text == '@' ? read_number : read_time)(&line, &ret_values[count++]))
+                return false;
+        } else if (*text != '*' && *line++ != *text) {
+            return false;
+        }
+    }
+    return *line == '\0';
+}
+
+/* Returns whether the line is one of a tool. */
+static bool take_known(tune_figures *figures, const char *line)
+{
+    double values[VALUES_MAX];
+
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+        char names[64], *rest = names, *name;
+        if (!matches(line, patterns[i].text, values))
+            continue;
+        snprintf(names, sizeof names, "%s", patterns[i].names);
+        for (size_t j = 0; (name = strsep(&rest, " ")) != NULL; j++) {
+            if (strcmp(name, "-") != 0)
+                set_known(figures, name, values[j] * patterns[i].factor);
+        }
+        return true;
+    }
+    if (strcmp(line, "Error distribution:") == 0) /* hey, without a sum */
+        set_known(figures, "errors", 1);
+    return strcmp(line, "Error distribution:") == 0;
+}
+
+/* --- redis-benchmark --csv -------------------------------------------------------------------- */
+
+/* Take a line "...","...", apart. Returns its columns; 0: it is none. */
+static size_t read_columns(char *line, char *ret_columns[COLUMNS_MAX])
+{
+    size_t count = 0;
+
+    while (*line == '"' && count < COLUMNS_MAX) {
+        char *end = strchr(line + 1, '"');
+        if (end == NULL)
+            return 0;
+        *end = '\0';
+        ret_columns[count++] = line + 1;
+        if (end[1] == '\0')
+            return count;
+        if (end[1] != ',')
+            return 0;
+        line = end + 2;
+    }
+    return 0;
+}
+
+/* The columns of redis-benchmark that are taken. Several tests run one after another, so their
+ * rates count by the time that one request of each takes, and the worst latency is taken. */
+typedef struct table {
+    int place[5]; /* of `known`; -1: there is none */
+    double seconds;
+    size_t rows;
+} table;
+
+static const struct {
+    const char *column, *name;
+} known[5] = {{"rps", "rate"},
+              {"p50_latency_ms", "p50"},
+              {"p95_latency_ms", "p95"},
+              {"p99_latency_ms", "p99"},
+              {"max_latency_ms", "max"}};
+
+static void take_head(table *to, char *const *columns, size_t count)
+{
+    for (int i = 0; i < 5; i++) {
+        to->place[i] = -1;
+        for (size_t j = 0; j < count; j++) {
+            if (strcmp(columns[j], known[i].column) == 0)
+                to->place[i] = (int)j;
+        }
+    }
+}
+
+static void take_row(tune_figures *figures, table *to, char *const *columns, size_t count)
+{
+    for (int i = 0; i < 5; i++) {
+        double value;
+        if (to->place[i] < 0 || (size_t)to->place[i] >= count ||
+            !tune_value_read(columns[to->place[i]], &value))
+            continue;
+        const tune_figure *before = find(figures, known[i].name);
+        if (i == 0) {
+            to->seconds += value > 0 ? 1 / value : INFINITY;
+            value = (double)++to->rows / to->seconds;
+        } else {
+            value = before == NULL ? value / 1e3 : fmax(before->value, value / 1e3);
+        }
+        (void)tune_figures_set(figures, known[i].name, value);
+    }
+}
+
+/* Returns whether the line is one of redis-benchmark. */
+static bool take_csv(tune_figures *figures, table *to, char *line)
+{
+    char *columns[COLUMNS_MAX];
+    size_t count = line[0] == '"' ? read_columns(line, columns) : 0;
+
+    if (count < 2)
+        return false;
+    if (strcmp(columns[0], "test") == 0)
+        take_head(to, columns, count);
+    else
+        take_row(figures, to, columns, count);
+    return true;
+}
+
+/* --- own lines -------------------------------------------------------------------------------- */
+
+static bool is_name(const char *name, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (!isalnum((unsigned char)name[i]) && (i == 0 || strchr("._-/", name[i]) == NULL))
+            return false;
+    }
+    return length > 0 && length < TUNE_NAME_SIZE && isalpha((unsigned char)name[0]);
+}
+
+/* Returns whether the line is of no own form, or was taken. */
+static bool take_own(tune_figures *figures, const char *line)
+{
+    char name[TUNE_NAME_SIZE];
+    double value;
+    size_t length = strcspn(line, " \t");
+    const char *at = line + length;
+
+    if (!is_name(line, length) || *at == '\0')
+        return true;
+    at += strspn(at, " \t");
+    if (!read_number(&at, &value) || (*at != '\0' && !isspace((unsigned char)*at)))
+        return true;
+    at += strspn(at, " \t");
+    if (at[strcspn(at, " \t")] != '\0')
+        return true; /* more than three words */
+    double factor = factor_of(at, strlen(at));
+    snprintf(name, sizeof name, "%.*s", (int)length, line);
+    if (find(figures, name) != NULL) {
+        snprintf(figures->error, sizeof figures->error, "'%s' stands in its output twice", name);
+        return false;
+    }
+    if (tune_figures_set(figures, name, value * (factor != 0 ? factor : 1)))
+        return true;
+    snprintf(figures->error, sizeof figures->error, "its output has more than %d figures",
+             TUNE_FIGURES_MAX);
+    return false;
+}
+
+/* --- the output ------------------------------------------------------------------------------- */
+
+bool tune_figures_read(const char *text, size_t size, tune_figures *ret_figures)
+{
+    table csv = {.place = {1, -1, -1, -1, -1}}; /* older versions print no head */
+    char line[LINE_MAX_BYTES];
+
+    *ret_figures = (tune_figures){.count = 0};
+    for (const char *at = text, *end; at < text + size; at = end + 1) {
+        end = memchr(at, '\n', size - (size_t)(at - text));
+        end = end != NULL ? end : text + size;
+        while (at < end && isspace((unsigned char)*at))
+            at++;
+        size_t length = (size_t)(end - at);
+        while (length > 0 && isspace((unsigned char)at[length - 1]))
+            length--;
+        if (length == 0 || length >= sizeof line || memchr(at, '\0', length) != NULL)
+            continue;
+        memcpy(line, at, length);
+        line[length] = '\0';
+        if (!take_csv(ret_figures, &csv, line) && !take_known(ret_figures, line) &&
+            !take_own(ret_figures, line))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,327 @@
+/* The keys whose values are tried; see the header. */
+#include "tools/domus/tune/keys.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define PARTS_MAX 16 /* of a path, which is cut there in YAML */
+
+/* Values around the default of each key, which is always tried as today's value is, so it is not
+ * among them. A pool's key has `*` for its name. */
+static const struct row {
+    const char *path;
+    const char *values;
+} table[] = {
+    {"scheduler.ioRatio", "20,35,65,80"},
+    {"scheduler.minBudget", "100us,250us,1ms,2ms"},
+    {"scheduler.maxBudget", "2ms,5ms,20ms,50ms"},
+    {"scheduler.maxMessagesPerRun", "8,16,32,128"},
+    {"scheduler.beltSlots", "0,256,4096,16384"},
+    {"scheduler.steal.floor", "1,8,16,64"},
+    {"scheduler.steal.aggression", "32,64,256,1024"},
+    {"scheduler.steal.minRun", "0,1us,5us,20us"},
+    {"scheduler.steal.patience", "1024,8192,131072"},
+    {"scheduler.idle.spin", "0,20us,50us,200us"},
+    {"scheduler.idle.standIn", "0,20us,500us"},
+    {"io.buffers.size", "2KiB,8KiB,16KiB"},
+    {"io.buffers.count", "256,2048,8192"},
+    {"pools.*.throughput", "8,16,32,256"},
+};
+#define ROWS (sizeof table / sizeof table[0])
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static bool refuse(tune_keys *keys, const char *what, const char *name)
+{
+    snprintf(keys->error, sizeof keys->error, "'%.120s' %s", name, what);
+    return false;
+}
+
+static bool is_path(const char *name)
+{
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < length; i++) {
+        if (!isalnum((unsigned char)name[i]) && (i == 0 || strchr("._-", name[i]) == NULL))
+            return false;
+    }
+    return length > 0 && length < TUNE_KEY_SIZE && name[length - 1] != '.' &&
+           strstr(name, "..") == NULL;
+}
+
+/* Returns whether a name means a path of the table: it is all of it or its end behind a dot. In the
+ * path of a pool `*` stands for any name. */
+static bool is_meant(const char *name, const char *path)
+{
+    const char *star = strchr(path, '*');
+    size_t length = strlen(name), whole = strlen(path);
+
+    if (star != NULL) {
+        size_t before = (size_t)(star - path), after = strlen(star + 1);
+        return length > before + after && strncmp(name, path, before) == 0 &&
+               strcmp(name + length - after, star + 1) == 0 &&
+               memchr(name + before, '.', length - before - after) == NULL;
+    }
+    return length <= whole && strcmp(path + whole - length, name) == 0 &&
+           (length == whole || path[whole - length - 1] == '.');
+}
+
+/* Returns the one row that a name means; NULL. */
+static const struct row *find_row(const char *name, size_t *ret_found)
+{
+    const struct row *row = NULL;
+
+    *ret_found = 0;
+    for (size_t i = 0; i < ROWS; i++) {
+        if (is_meant(name, table[i].path)) {
+            row = &table[i];
+            ++*ret_found;
+        }
+    }
+    return *ret_found == 1 ? row : NULL;
+}
+
+static tune_key *find_key(tune_keys *keys, const char *path)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        if (strcmp(keys->each[i].path, path) == 0)
+            return &keys->each[i];
+    }
+    return NULL;
+}
+
+/* Returns a key without values, which may have been there; NULL: there is no room. */
+static tune_key *make_key(tune_keys *keys, const char *path)
+{
+    tune_key *key = find_key(keys, path);
+
+    if (key == NULL && keys->count < TUNE_KEYS_MAX)
+        key = &keys->each[keys->count++];
+    if (key != NULL) {
+        key->count = 0;
+        snprintf(key->path, sizeof key->path, "%s", path);
+    }
+    return key;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+static bool is_value(const char *value, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (!isprint((unsigned char)value[i]))
+            return false;
+    }
+    return length > 0 && length < TUNE_VALUE_SIZE;
+}
+
+static bool has_value(const tune_key *key, const char *value, size_t length)
+{
+    for (size_t i = 0; i < key->count; i++) {
+        if (strlen(key->values[i]) == length && strncmp(key->values[i], value, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool add_values(tune_keys *keys, tune_key *key, const char *values)
+{
+    for (const char *at = values;; at++) {
+        size_t length = strcspn(at, ",");
+        if (!is_value(at, length) || has_value(key, at, length))
+            return refuse(keys, "has a value that is empty, too long or there twice", values);
+        if (key->count == TUNE_VALUES_MAX)
+            return refuse(keys, "has more than 16 values", key->path);
+        snprintf(key->values[key->count++], TUNE_VALUE_SIZE, "%.*s", (int)length, at);
+        at += length;
+        if (*at == '\0')
+            return true;
+    }
+}
+
+static bool add_key(tune_keys *keys, const char *path, const char *values)
+{
+    tune_key *key = make_key(keys, path);
+
+    return key != NULL ? add_values(keys, key, values)
+                       : refuse(keys, "is one key more than 16", path);
+}
+
+/* --- the functions of the header -------------------------------------------------------------- */
+
+static bool add_name(tune_keys *keys, const char *name)
+{
+    size_t found;
+    const struct row *row = find_row(name, &found);
+
+    if (!is_path(name))
+        return refuse(keys, "is no key", name);
+    if (row == NULL)
+        return refuse(keys,
+                      found == 0 ? "is no key with values of its own: name them by --values"
+                                 : "is the end of several keys",
+                      name);
+    const char *path = strchr(row->path, '*') != NULL ? name : row->path;
+    if (find_key(keys, path) != NULL)
+        return refuse(keys, "is there twice", path);
+    return add_key(keys, path, row->values);
+}
+
+bool tune_keys_add(tune_keys *keys, const char *names)
+{
+    char name[TUNE_KEY_SIZE];
+
+    for (const char *at = names;; at++) {
+        size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        if (length >= sizeof name)
+            return refuse(keys, "is no key", name);
+        if (!add_name(keys, name))
+            return false;
+        at += length;
+        if (*at == '\0')
+            return true;
+    }
+}
+
+bool tune_keys_set(tune_keys *keys, const char *text)
+{
+    char name[TUNE_KEY_SIZE];
+    size_t found, length = strcspn(text, "=");
+
+    snprintf(name, sizeof name, "%.*s", (int)length, text);
+    if (text[length] == '\0' || length >= sizeof name || !is_path(name))
+        return refuse(keys, "is not KEY=VALUE,VALUE", text);
+    const struct row *row = find_row(name, &found);
+    if (found > 1)
+        return refuse(keys, "is the end of several keys", name);
+    const char *path = row != NULL && strchr(row->path, '*') == NULL ? row->path : name;
+    return add_key(keys, path, text + length + 1);
+}
+
+void tune_keys_add_all(tune_keys *keys)
+{
+    for (size_t i = 0; i < ROWS; i++) {
+        if (strchr(table[i].path, '*') == NULL && find_key(keys, table[i].path) == NULL)
+            (void)add_key(keys, table[i].path, table[i].values);
+    }
+}
+
+void tune_keys_assignment(const tune_keys *keys, const tune_point *point, size_t key,
+                          char *ret_text, size_t size)
+{
+    snprintf(ret_text, size, "%s=%s", keys->each[key].path,
+             keys->each[key].values[point->choice[key] - 1]);
+}
+
+void tune_keys_show(const tune_keys *keys, const tune_point *point, char *ret_text, size_t size)
+{
+    size_t used = 0;
+
+    snprintf(ret_text, size, "today's values");
+    for (size_t i = 0; i < keys->count && used < size; i++) {
+        const tune_key *key = &keys->each[i];
+        const char *path = strncmp(key->path, "scheduler.", 10) == 0 ? key->path + 10 : key->path;
+        if (point->choice[i] != 0)
+            used += (size_t)snprintf(ret_text + used, size - used, "%s%s=%s", used > 0 ? " " : "",
+                                     path, key->values[point->choice[i] - 1]);
+    }
+}
+
+/* --- YAML ------------------------------------------------------------------------------------- */
+
+/* Take a path apart. Returns its parts. */
+static size_t split(const char *path, char *ret_copy, char *ret_parts[PARTS_MAX])
+{
+    size_t count = 0;
+    char *rest = ret_copy;
+
+    snprintf(ret_copy, TUNE_KEY_SIZE, "%s", path);
+    while (rest != NULL && count < PARTS_MAX - 1)
+        ret_parts[count++] = strsep(&rest, ".");
+    if (rest != NULL)
+        ret_parts[count++] = rest;
+    return count;
+}
+
+static bool is_list(const char *part)
+{
+    return strcmp(part, "pools") == 0 || strcmp(part, "listeners") == 0;
+}
+
+/* Returns whether a value is quoted, as YAML or the reader could take it for something else. */
+static bool needs_quotes(const char *value)
+{
+    return value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                               "._-/%")] != '\0' ||
+           !isalnum((unsigned char)value[0]);
+}
+
+static void print_value(const char *value, FILE *out)
+{
+    if (!needs_quotes(value)) {
+        (void)fprintf(out, " %s\n", value);
+        return;
+    }
+    (void)fputs(" '", out);
+    for (; *value != '\0'; value++)
+        (void)fprintf(out, "%s%c", *value == '\'' ? "'" : "", *value);
+    (void)fputs("'\n", out);
+}
+
+/* Print the parts of a path that differ from the one before. The second part below a list is the
+ * name of an element, whose keys stand two columns further right. */
+static void print_key(char *const *parts, size_t count, size_t same, const char *value, FILE *out)
+{
+    for (size_t i = same; i < count; i++) {
+        int indent = (int)i * 2;
+        if (i == 1 && is_list(parts[0]) && count > 2)
+            (void)fprintf(out, "- name: %s\n", parts[i]);
+        else
+            (void)fprintf(out, "%*s%s:%s", is_list(parts[0]) && i > 1 ? indent - 2 : indent, "",
+                          parts[i], i + 1 < count ? "\n" : "");
+    }
+    print_value(value, out);
+}
+
+/* Keys that begin alike are printed together, wherever the user has named them. */
+static void print_group(const tune_keys *keys, const tune_point *point, size_t first,
+                        uint32_t *done, FILE *out)
+{
+    char copies[2][TUNE_KEY_SIZE], *parts[2][PARTS_MAX];
+    size_t counts[2] = {0, 0}, now = 0;
+
+    /* The next key is the one that has most parts in common with the last one. */
+    for (size_t next = first, same = 0; next < keys->count; now = 1 - now) {
+        counts[now] = split(keys->each[next].path, copies[now], parts[now]);
+        print_key(parts[now], counts[now], same, keys->each[next].values[point->choice[next] - 1],
+                  out);
+        *done |= 1u << next;
+        size_t best = 0, found = keys->count;
+        for (size_t i = 0; i < keys->count; i++) {
+            if (point->choice[i] == 0 || (*done & 1u << i) != 0)
+                continue;
+            size_t alike = 0;
+            counts[1 - now] = split(keys->each[i].path, copies[1 - now], parts[1 - now]);
+            while (alike < counts[now] && alike < counts[1 - now] &&
+                   strcmp(parts[now][alike], parts[1 - now][alike]) == 0)
+                alike++;
+            if (alike > best) {
+                best = alike;
+                found = i;
+            }
+        }
+        next = found;
+        same = best;
+    }
+}
+
+void tune_keys_yaml(const tune_keys *keys, const tune_point *point, FILE *out)
+{
+    uint32_t done = 0;
+
+    for (size_t i = 0; i < keys->count; i++) {
+        if (point->choice[i] != 0 && (done & 1u << i) == 0)
+            print_group(keys, point, i, &done, out);
+    }
+}

@@ -1,0 +1,48 @@
+/* The keys whose values are tried, and the values of each.
+ *
+ * A table knows the keys that concern speed, with values around their defaults. Any other key of a
+ * program can be named with values of its own. The limits are those of a search. */
+#ifndef DOMUS_TOOL_TUNE_KEYS_H
+#define DOMUS_TOOL_TUNE_KEYS_H
+
+#include "tools/domus/tune/search.h"
+
+#include <stdio.h>
+
+#define TUNE_KEY_SIZE   128 /* bytes of a key's path, with a NUL */
+#define TUNE_VALUE_SIZE 64  /* bytes of a value, with a NUL */
+
+typedef struct tune_key {
+    char path[TUNE_KEY_SIZE];
+    size_t count;
+    char values[TUNE_VALUES_MAX][TUNE_VALUE_SIZE];
+} tune_key;
+
+typedef struct tune_keys {
+    size_t count;
+    tune_key each[TUNE_KEYS_MAX];
+    char error[256]; /* why the last call has failed */
+} tune_keys;
+
+/* Add keys of the table, named with commas between them. A name may be the end of a path
+ * ("idle.spin"); that of a pool is pools.NAME.throughput. Returns whether all were added. */
+bool tune_keys_add(tune_keys *keys, const char *names);
+
+/* Add a key with its values, or replace its values: KEY=VALUE,VALUE. Returns whether it is right.
+ */
+bool tune_keys_set(tune_keys *keys, const char *text);
+
+/* Add all keys of the table but those of pools. */
+void tune_keys_add_all(tune_keys *keys);
+
+/* Write what --set takes for one key of a candidate: KEY=VALUE. */
+void tune_keys_assignment(const tune_keys *keys, const tune_point *point, size_t key,
+                          char *ret_text, size_t size);
+
+/* Write a candidate in words: "ioRatio=65 idle.spin=0", or "today's values". */
+void tune_keys_show(const tune_keys *keys, const tune_point *point, char *ret_text, size_t size);
+
+/* Write a candidate as YAML. A key below pools or listeners is one of the element of that name. */
+void tune_keys_yaml(const tune_keys *keys, const tune_point *point, FILE *out);
+
+#endif

@@ -1,0 +1,267 @@
+/* Commands of the user that run beside this program; see the header. */
+#include "tools/domus/tune/process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WORDS_MAX 40
+#define STEP_MS   5
+#define KILLED_MS 5000 /* in which the kernel ends what was killed */
+
+static const char shell[] = "/bin/sh";
+
+long tune_now_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void tune_process_prepare(void)
+{
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1UL);
+}
+
+/* --- its beginning ---------------------------------------------------------------------------- */
+
+/* The part of tune_process_begin() in the new process. */
+static _Noreturn void become(const char *script, char *const *words, const int *pipes)
+{
+    char *all[WORDS_MAX + 5] = {(char *)(uintptr_t)shell, (char[]){"-c"}, (char *)(uintptr_t)script,
+                                (char[]){"sh"}};
+    size_t count = 4;
+    int nothing = open("/dev/null", O_RDONLY);
+    sigset_t none;
+
+    for (; words != NULL && *words != NULL && count < WORDS_MAX + 4; words++)
+        all[count++] = *words;
+    (void)setpgid(0, 0);
+    (void)prctl(PR_SET_PDEATHSIG, (unsigned long)SIGTERM);
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    if (dup2(nothing, STDIN_FILENO) >= 0 && dup2(pipes[1], STDOUT_FILENO) >= 0 &&
+        dup2(pipes[3], STDERR_FILENO) >= 0)
+        (void)execv(shell, all);
+    _exit(127);
+}
+
+static void close_all(const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (fds[i] >= 0)
+            (void)close(fds[i]);
+    }
+}
+
+int tune_process_begin(tune_process *process, const char *command, char *const *words)
+{
+    int pipes[4] = {-1, -1, -1, -1}, error = 0;
+    char *script = NULL;
+
+    process->pid = 0;
+    process->has_ended = false;
+    process->out.size = process->err.size = 0;
+    if (pipe2(pipes, O_CLOEXEC) != 0 || pipe2(pipes + 2, O_CLOEXEC) != 0 ||
+        asprintf(&script, words != NULL ? "%s \"$@\"" : "%s", command) < 0) {
+        error = -errno;
+        goto close_pipes;
+    }
+    (void)fflush(NULL);
+    process->pid = fork();
+    if (process->pid == 0)
+        become(script, words, pipes);
+    error = process->pid < 0 ? -errno : 0;
+    free(script);
+    if (error != 0)
+        goto close_pipes;
+    (void)setpgid(process->pid, process->pid); /* the child does so, too: either may be first */
+    close_all((int[]){pipes[1], pipes[3]}, 2);
+    (void)fcntl(pipes[0], F_SETFL, O_NONBLOCK);
+    (void)fcntl(pipes[2], F_SETFL, O_NONBLOCK);
+    process->out.fd = pipes[0];
+    process->err.fd = pipes[2];
+    return 0;
+
+close_pipes:
+    process->pid = 0;
+    close_all(pipes, 4);
+    return error;
+}
+
+/* --- what it prints --------------------------------------------------------------------------- */
+
+/* Forget the first half of what is kept. */
+static void make_room(tune_stream *stream)
+{
+    stream->size /= 2;
+    memmove(stream->text, stream->text + sizeof stream->text / 2, stream->size);
+}
+
+/* Read all that is there; 16 pieces at a time, so that a stream without an end leaves others their
+ * turns. */
+static void read_stream(tune_stream *stream)
+{
+    for (int i = 0; i < 16 && stream->fd >= 0; i++) {
+        if (stream->size == sizeof stream->text)
+            make_room(stream);
+        ssize_t got =
+            read(stream->fd, stream->text + stream->size, sizeof stream->text - stream->size);
+        if (got > 0) {
+            stream->size += (size_t)got;
+        } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+            (void)close(stream->fd);
+            stream->fd = -1;
+        } else {
+            return;
+        }
+    }
+}
+
+void tune_process_wait(tune_process *one, tune_process *other, int ms)
+{
+    tune_stream *streams[4] = {&one->out, &one->err, NULL, NULL};
+    struct pollfd polled[4];
+
+    if (other != NULL) {
+        streams[2] = &other->out;
+        streams[3] = &other->err;
+    }
+    for (int i = 0; i < 4; i++) /* poll() passes negative descriptors over */
+        polled[i] =
+            (struct pollfd){.fd = streams[i] != NULL ? streams[i]->fd : -1, .events = POLLIN};
+    (void)poll(polled, 4, ms);
+    for (int i = 0; i < 4; i++) {
+        if (streams[i] != NULL && polled[i].revents != 0)
+            read_stream(streams[i]);
+    }
+}
+
+/* --- its end ---------------------------------------------------------------------------------- */
+
+bool tune_process_has_ended(tune_process *process)
+{
+    if (!process->has_ended && waitpid(process->pid, &process->status, WNOHANG) == process->pid) {
+        process->has_ended = true;
+        read_stream(&process->out);
+        read_stream(&process->err);
+    }
+    return process->has_ended;
+}
+
+/* Wait for all processes of the group, `ms` at most. Returns whether there is none any more. */
+static bool wait_for_group(tune_process *process, long ms)
+{
+    long end = tune_now_ms() + ms;
+
+    for (;;) {
+        int status;
+        pid_t pid = waitpid(-process->pid, &status, WNOHANG);
+        if (pid < 0 && errno == ECHILD)
+            return true;
+        if (pid == process->pid) {
+            process->has_ended = true;
+            process->status = status;
+        }
+        if (pid == 0) {
+            if (tune_now_ms() >= end)
+                return false;
+            tune_process_wait(process, NULL, STEP_MS);
+        }
+    }
+}
+
+bool tune_process_end(tune_process *process, long ms)
+{
+    bool has_ended = true;
+
+    if (process->pid == 0)
+        return true;
+    (void)kill(-process->pid, SIGTERM);
+    if (!wait_for_group(process, ms)) {
+        has_ended = false;
+        (void)kill(-process->pid, SIGKILL);
+        (void)wait_for_group(process, KILLED_MS);
+    }
+    close_all((int[]){process->out.fd, process->err.fd}, 2);
+    process->out.fd = process->err.fd = -1;
+    process->pid = 0;
+    return has_ended;
+}
+
+/* --- CPU time --------------------------------------------------------------------------------- */
+
+/* Returns the process group of a process; -1: it is gone. */
+static pid_t group_of(const char *pid)
+{
+    char path[64], text[512];
+    int group = -1;
+
+    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    ssize_t size = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    text[size > 0 ? size : 0] = '\0';
+    const char *behind = strrchr(text, ')'); /* a name may have anything but that behind it */
+    if (behind != NULL && strlen(behind) > 4) {
+        char *end;
+        (void)strtol(behind + 4, &end, 10);
+        group = (int)strtol(end, NULL, 10);
+    }
+    return group;
+}
+
+/* Returns the CPU time of all threads of a process, also of those that have ended, in seconds. */
+static double cpu_of(pid_t pid)
+{
+    struct timespec used;
+    clockid_t clock;
+
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) != 0)
+        return 0;
+    return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
+void tune_process_cpu(const tune_process *process, tune_cpu *ret_cpu)
+{
+    DIR *directory = opendir("/proc");
+    struct dirent *entry;
+
+    ret_cpu->count = 0;
+    if (directory == NULL)
+        return;
+    while ((entry = readdir(directory)) != NULL && ret_cpu->count < TUNE_MEMBERS_MAX) {
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
+            group_of(entry->d_name) != process->pid)
+            continue;
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        ret_cpu->pids[ret_cpu->count] = pid;
+        ret_cpu->seconds[ret_cpu->count++] = cpu_of(pid);
+    }
+    (void)closedir(directory);
+}
+
+double tune_cpu_between(const tune_cpu *before, const tune_cpu *after)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < after->count; i++) {
+        sum += after->seconds[i];
+        for (size_t j = 0; j < before->count; j++)
+            sum -= before->pids[j] == after->pids[i] ? before->seconds[j] : 0;
+    }
+    return sum;
+}

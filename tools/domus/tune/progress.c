@@ -1,0 +1,116 @@
+/* What `domus tune` says while it runs; see the header. */
+#include "tools/domus/tune/progress.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define LINE_SIZE 512
+
+void tune_progress_begin(tune_progress *progress)
+{
+    *progress = (tune_progress){.is_terminal = isatty(STDERR_FILENO) != 0};
+}
+
+/* Returns the columns of the terminal. */
+static int columns(void)
+{
+    struct winsize size;
+
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return 80;
+    return size.ws_col < LINE_SIZE ? size.ws_col : LINE_SIZE;
+}
+
+/* Write the time that is left at most, judged by the runs so far. */
+static void show_left(const tune_records *records, char *ret_text, size_t size)
+{
+    const tune_plan *plan = &records->search->plan;
+    double seconds = 0;
+
+    for (size_t i = 0; i < records->count; i++)
+        seconds += records->each[i].seconds / (double)records->count;
+    seconds *= (double)(plan->runs_max - records->search->runs);
+    if (records->count == 0)
+        snprintf(ret_text, size, "?");
+    else if (seconds < 100)
+        snprintf(ret_text, size, "%.0f s", seconds);
+    else
+        snprintf(ret_text, size, "%.0f min", ceil(seconds / 60));
+}
+
+/* Write where the search is: its stage with the round, or the duel with the pair. */
+static void show_place(const tune_records *records, char *ret_text, size_t size)
+{
+    const tune_search *search = records->search;
+
+    if (records->count == 0)
+        snprintf(ret_text, size, "check");
+    else if (search->state == TUNE_STAGE)
+        snprintf(ret_text, size, "%s round %zu", records->keys->each[search->key].path,
+                 search->rounds + 1);
+    else
+        snprintf(ret_text, size, "duel, pair %zu of %zu", search->pairs + 1, search->plan.pairs);
+}
+
+/* Write the best so far, with what is known of it. */
+static void show_best(const tune_records *records, char *ret_text, size_t size)
+{
+    double ratio_log, noise;
+    tune_point best = tune_search_best(records->search, &ratio_log, &noise);
+    char shown[256];
+
+    tune_keys_show(records->keys, &best, shown, sizeof shown);
+    if (tune_point_is_today(&best) || isinf(noise))
+        snprintf(ret_text, size, "best so far %s", shown);
+    else
+        snprintf(ret_text, size, "best so far %s %+.1f %% (noise %.1f %%)", shown,
+                 expm1(ratio_log) * 100, expm1(noise) * 100);
+}
+
+void tune_progress_show(tune_progress *progress, const tune_records *records)
+{
+    char line[LINE_SIZE + 512], place[192], left[32], best[384];
+
+    if (!progress->is_terminal)
+        return;
+    show_place(records, place, sizeof place);
+    show_left(records, left, sizeof left);
+    show_best(records, best, sizeof best);
+    snprintf(line, sizeof line, "%s, run %zu of at most %zu, at most %s left; %s", place,
+             records->search->runs + 1, records->search->plan.runs_max, left, best);
+    (void)fprintf(stderr, "\r\033[K%.*s", columns() - 1, line);
+    (void)fflush(stderr);
+    progress->has_line = true;
+}
+
+void tune_progress_add(tune_progress *progress, const tune_records *records)
+{
+    static const char *const names[] = {"rate", "p50", "p99", "cpu"};
+    const tune_record *record = &records->each[records->count - 1];
+    char shown[512], value[32];
+
+    if (progress->is_terminal)
+        return;
+    tune_keys_show(records->keys, &record->point, shown, sizeof shown);
+    (void)fprintf(stderr, "run %zu of at most %zu: %s:", records->search->runs,
+                  records->search->plan.runs_max, shown);
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !record->has_failed; i++) {
+        const tune_figure *figure = tune_figures_find(&record->figures, names[i]);
+        if (figure == NULL)
+            continue;
+        tune_value_show(names[i], figure->value, value, sizeof value);
+        (void)fprintf(stderr, " %s %s", names[i], value);
+    }
+    (void)fprintf(stderr, "%s%s\n", record->has_failed ? " " : "",
+                  record->has_failed ? record->why : "");
+}
+
+void tune_progress_clear(tune_progress *progress)
+{
+    if (progress->has_line)
+        (void)fputs("\r\033[K", stderr);
+    progress->has_line = false;
+}

@@ -1,0 +1,55 @@
+/* All runs of a search as JSON; see tools/domus/tune/report.h. */
+#include "tools/domus/tune/report.h"
+
+#include <jansson.h>
+
+static const char *const verdicts[] = {"open", "better", "same", "keeps", "broken", "ended"};
+
+static json_t *values_of(const tune_records *records, const tune_point *point)
+{
+    json_t *values = json_object();
+
+    for (size_t i = 0; i < records->keys->count; i++) {
+        const tune_key *key = &records->keys->each[i];
+        if (point->choice[i] != 0)
+            (void)json_object_set_new(values, key->path,
+                                      json_string(key->values[point->choice[i] - 1]));
+    }
+    return values;
+}
+
+static json_t *run_of(const tune_records *records, const tune_record *record)
+{
+    const char *stage = record->is_check  ? "check"
+                        : record->is_duel ? "duel"
+                                          : records->keys->each[record->key].path;
+    json_t *figures = json_object();
+    json_t *run =
+        json_pack("{s:s, s:I, s:o, s:f}", "stage", stage, "round", (json_int_t)record->round + 1,
+                  "values", values_of(records, &record->point), "seconds", record->seconds);
+
+    for (size_t i = 0; i < record->figures.count && !record->has_failed; i++)
+        (void)json_object_set_new(figures, record->figures.each[i].name,
+                                  json_real(record->figures.each[i].value));
+    (void)json_object_set_new(run, "figures", figures);
+    if (record->has_failed)
+        (void)json_object_set_new(run, "failed", json_string(record->why));
+    return run;
+}
+
+bool tune_report_json(const tune_records *records, FILE *out)
+{
+    tune_point winner = tune_records_winner(records);
+    json_t *runs = json_array();
+
+    for (size_t i = 0; i < records->count; i++)
+        (void)json_array_append_new(runs, run_of(records, &records->each[i]));
+    json_t *all = json_pack("{s:s, s:s, s:o, s:s, s:o}", "goal", records->goal, "verdict",
+                            verdicts[records->search->verdict], "winner",
+                            values_of(records, &winner), "unit of times", "s", "runs", runs);
+    bool is_written = all != NULL &&
+                      json_dumpf(all, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0 &&
+                      fputc('\n', out) != EOF;
+    json_decref(all);
+    return is_written;
+}

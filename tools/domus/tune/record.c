@@ -1,0 +1,136 @@
+/* Views of the runs of a search; see the header. */
+#include "tools/domus/tune/record.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const tune_axes[3] = {"rate", "p99", "cpu"};
+
+static bool is_same(const tune_point *one, const tune_point *other)
+{
+    return memcmp(one, other, sizeof *one) == 0;
+}
+
+/* Returns the median of a figure over the runs of a candidate; NAN: there is none. */
+static double median_of(const tune_records *records, const tune_point *point, const char *name,
+                        double *room)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < records->count; i++) {
+        const tune_record *record = &records->each[i];
+        const tune_figure *figure = tune_figures_find(&record->figures, name);
+        if (!record->has_failed && !record->is_check && figure != NULL &&
+            is_same(&record->point, point))
+            room[count++] = figure->value;
+    }
+    return count > 0 ? tune_median(room, count) : NAN;
+}
+
+static tune_spot *find_spot(tune_spot *spots, size_t count, const tune_point *point)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (is_same(&spots[i].point, point))
+            return &spots[i];
+    }
+    return NULL;
+}
+
+/* Returns whether one is at least as good as the other in all, and better in something. */
+static bool is_above(const tune_spot *one, const tune_spot *other)
+{
+    bool is_better = false;
+
+    for (int axis = 0; axis < 3; axis++) {
+        double gain = one->values[axis] - other->values[axis];
+        gain = axis == 0 ? gain : -gain;
+        if (gain < 0)
+            return false;
+        is_better |= gain > 0;
+    }
+    return is_better;
+}
+
+static void mark_front(tune_spot *spots, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        spots[i].is_front = true;
+        for (size_t j = 0; j < count; j++)
+            spots[i].is_front &= !is_above(&spots[j], &spots[i]);
+    }
+}
+
+tune_spot *tune_records_spots(const tune_records *records, size_t *ret_count)
+{
+    tune_spot *spots = calloc(records->count + 1, sizeof *spots);
+    double *room = calloc(records->count + 1, sizeof *room);
+    size_t count = 1; /* today's */
+
+    if (spots == NULL || room == NULL) {
+        free(spots);
+        free(room);
+        return NULL;
+    }
+    for (size_t i = 0; i < records->count; i++) {
+        const tune_record *record = &records->each[i];
+        if (record->has_failed || record->is_check)
+            continue;
+        tune_spot *spot = find_spot(spots, count, &record->point);
+        if (spot == NULL) {
+            spot = &spots[count++];
+            spot->point = record->point;
+        }
+        spot->runs++;
+    }
+    for (size_t i = 0; i < count; i++) {
+        for (int axis = 0; axis < 3; axis++)
+            spots[i].values[axis] = median_of(records, &spots[i].point, tune_axes[axis], room);
+    }
+    mark_front(spots, count);
+    free(room);
+    *ret_count = count;
+    return spots;
+}
+
+/* Get the figure of the two runs of a pair. Returns whether both have it. */
+static bool values_of_pair(const tune_records *records, size_t pair, const char *name,
+                           double *ret_values)
+{
+    unsigned found = 0;
+
+    for (size_t i = 0; i < records->count; i++) {
+        const tune_record *record = &records->each[i];
+        const tune_figure *figure = tune_figures_find(&record->figures, name);
+        if (!record->is_duel || record->has_failed || record->round != pair || figure == NULL)
+            continue;
+        bool is_best = !tune_point_is_today(&record->point);
+        ret_values[is_best] = figure->value;
+        found |= 1u << is_best;
+    }
+    return found == 3 && ret_values[0] > 0 && ret_values[1] > 0;
+}
+
+bool tune_records_effect(const tune_records *records, const char *name, tune_interval *ret_ratio)
+{
+    double logs[TUNE_PAIRS_MAX], values[2];
+    size_t count = 0;
+
+    for (size_t pair = 0; pair < records->search->pairs; pair++) {
+        if (values_of_pair(records, pair, name, values))
+            logs[count++] = log(values[1] / values[0]);
+    }
+    if (count < TUNE_PAIRS_MIN)
+        return false;
+    tune_interval interval = tune_interval_of(logs, count);
+    *ret_ratio = (tune_interval){exp(interval.low), exp(interval.middle), exp(interval.high)};
+    return true;
+}
+
+tune_point tune_records_winner(const tune_records *records)
+{
+    tune_verdict verdict = records->search->verdict;
+
+    return verdict == TUNE_BETTER || verdict == TUNE_KEEPS ? records->search->best
+                                                           : (tune_point){{0}};
+}

@@ -1,0 +1,174 @@
+/* What a search has found, as text; see the header. */
+#include "tools/domus/tune/report.h"
+
+#include "tools/domus/tune/scatter.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHOWN_SIZE 512
+#define ROWS_MAX   20 /* of the table of the front */
+
+static double percent(double ratio)
+{
+    return (ratio - 1) * 100;
+}
+
+/* --- the verdict ------------------------------------------------------------------------------ */
+
+/* Returns the logarithm of the ratio above which a difference would have been seen. */
+static double noise_of(const tune_search *search)
+{
+    double noise = search->noise;
+
+    if (search->pairs >= TUNE_PAIRS_MIN) /* the duel knows it better */
+        noise = fmax(fabs(search->interval.low), fabs(search->interval.high));
+    return noise;
+}
+
+static void print_verdict(const tune_records *records, FILE *out)
+{
+    const tune_search *search = records->search;
+    tune_interval ratio;
+
+    switch (search->verdict) {
+    case TUNE_SAME:
+        if (noise_of(search) > 0)
+            (void)fprintf(out, "# No difference of %s above the noise of %.1f %%: ", records->goal,
+                          percent(exp(noise_of(search))));
+        else
+            (void)fputs("# Nothing could be compared: ", out);
+        (void)fputs("today's values stay.\n", out);
+        return;
+    case TUNE_BROKEN:
+        (void)fputs("# No candidate keeps the bounds, so today's values stay.\n", out);
+        return;
+    case TUNE_BASE_LOST:
+        (void)fputs("# The search has ended early, so today's values stay.\n", out);
+        return;
+    default:
+        break;
+    }
+    if (search->verdict == TUNE_KEEPS)
+        (void)fputs("# These values keep the bounds, which today's break.\n", out);
+    if (tune_records_effect(records, records->goal, &ratio))
+        (void)fprintf(out, "# %s: %+.1f %% (%+.1f .. %+.1f %%) against today's values\n",
+                      records->goal, percent(ratio.middle), percent(ratio.low),
+                      percent(ratio.high));
+}
+
+/* What the best costs, or brings, elsewhere: its other figures in the duel. */
+static void print_elsewhere(const tune_records *records, FILE *out)
+{
+    static const char *const names[] = {"rate", "p50", "p99", "p999", "cpu"};
+    tune_interval ratio;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(names[i], records->goal) != 0 && tune_records_effect(records, names[i], &ratio))
+            (void)fprintf(out, "#   %s %+.1f %% (%+.1f .. %+.1f %%)\n", names[i],
+                          percent(ratio.middle), percent(ratio.low), percent(ratio.high));
+    }
+}
+
+/* --- the front -------------------------------------------------------------------------------- */
+
+static void print_row(const tune_records *records, const tune_spot *spot, FILE *out)
+{
+    tune_point winner = tune_records_winner(records);
+    bool is_winner = memcmp(&winner, &spot->point, sizeof winner) == 0;
+    char shown[SHOWN_SIZE], value[32];
+
+    (void)fputs("# ", out);
+    for (int axis = 0; axis < 3; axis++) {
+        if (isnan(spot->values[axis]))
+            snprintf(value, sizeof value, "-");
+        else
+            tune_value_show(tune_axes[axis], spot->values[axis], value, sizeof value);
+        (void)fprintf(out, "%10s ", value);
+    }
+    tune_keys_show(records->keys, &spot->point, shown, sizeof shown);
+    (void)fprintf(out, "%5zu  %s%s\n", spot->runs, shown, is_winner ? "  <- chosen" : "");
+}
+
+static int compare_rates(const void *one_, const void *other_)
+{
+    const tune_spot *one = one_, *other = other_;
+
+    return (one->values[0] < other->values[0]) - (one->values[0] > other->values[0]);
+}
+
+/* Print today's values, the winner, and those that no other candidate surpasses. */
+static void print_front(const tune_records *records, FILE *out)
+{
+    size_t count = 0, rows = 0;
+    tune_spot *spots = tune_records_spots(records, &count);
+    tune_point winner = tune_records_winner(records);
+
+    if (spots == NULL || count < 2) {
+        free(spots);
+        return;
+    }
+    (void)fprintf(out,
+                  "#\n# The front: no other candidate is better in one figure and as good in the "
+                  "others\n# (medians; cpu is that of a request).\n# %10s %10s %10s %5s  values\n",
+                  "rate", "p99", "cpu", "runs");
+    qsort(spots, count, sizeof *spots, compare_rates);
+    for (size_t i = 0; i < count && rows < ROWS_MAX; i++) {
+        if (spots[i].runs > 0 && (spots[i].is_front || tune_point_is_today(&spots[i].point) ||
+                                  memcmp(&spots[i].point, &winner, sizeof winner) == 0)) {
+            print_row(records, &spots[i], out);
+            rows++;
+        }
+    }
+    tune_scatter_print(records, spots, count, out);
+    free(spots);
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+/* Print a word as the shell takes it. A line break would end the comment, so it becomes $'\n'. */
+static void print_word(const char *word, FILE *out)
+{
+    if (word[0] != '\0' &&
+        word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                          "._-/=:,+@%")] == '\0') {
+        (void)fprintf(out, " %s", word);
+        return;
+    }
+    (void)fputs(" '", out);
+    for (; *word != '\0'; word++) {
+        if (*word == '\'')
+            (void)fputs("'\\''", out);
+        else if (iscntrl((unsigned char)*word))
+            (void)fprintf(out, "'$'\\x%02x''", (unsigned)(unsigned char)*word);
+        else
+            (void)fputc(*word, out);
+    }
+    (void)fputc('\'', out);
+}
+
+static void print_command(char *const *words, FILE *out)
+{
+    (void)fputs("#\n# Once more:\n#   domus", out);
+    for (; *words != NULL; words++)
+        print_word(*words, out);
+    (void)fputc('\n', out);
+}
+
+void tune_report_print(const tune_records *records, char *const *words, FILE *out)
+{
+    tune_point winner = tune_records_winner(records);
+
+    print_verdict(records, out);
+    if (!tune_point_is_today(&winner)) {
+        print_elsewhere(records, out);
+        tune_keys_yaml(records->keys, &winner, out);
+    }
+    print_front(records, out);
+    (void)fprintf(out,
+                  "#\n# %zu runs; a sweep of all combinations, %d rounds of each, takes %.0f.\n",
+                  records->count, TUNE_SWEEP, tune_plan_sweep_runs(&records->search->plan));
+    print_command(words, out);
+}

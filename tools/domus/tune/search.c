@@ -1,0 +1,199 @@
+/* The search for the best values; see the header. */
+#include "tools/domus/tune/search.h"
+
+#include "tools/domus/tune/stage.h"
+
+#include <math.h>
+#include <string.h>
+
+bool tune_point_is_today(const tune_point *point)
+{
+    for (size_t key = 0; key < TUNE_KEYS_MAX; key++) {
+        if (point->choice[key] != 0)
+            return false;
+    }
+    return true;
+}
+
+/* --- the plan --------------------------------------------------------------------------------- */
+
+/* Returns the runs of one round in each stage. */
+static size_t round_of_all(const tune_plan *plan)
+{
+    size_t runs = 0;
+
+    for (size_t key = 0; key < plan->keys; key++)
+        runs += plan->values[key] + 1;
+    return runs;
+}
+
+size_t tune_plan_least_runs(const tune_plan *plan)
+{
+    return round_of_all(plan) + 2 * plan->pairs;
+}
+
+size_t tune_plan_usual_runs(const tune_plan *plan)
+{
+    return 4 * round_of_all(plan) + 2 * plan->pairs;
+}
+
+double tune_plan_sweep_runs(const tune_plan *plan)
+{
+    double runs = TUNE_SWEEP;
+
+    for (size_t key = 0; key < plan->keys; key++)
+        runs *= (double)plan->values[key] + 1;
+    return runs;
+}
+
+/* --- the duel --------------------------------------------------------------------------------- */
+
+static void begin_duel(tune_search *search)
+{
+    search->state = TUNE_DUEL;
+    search->is_today_first = (tune_chance(&search->chance) & 1) != 0;
+}
+
+static void end(tune_search *search, tune_verdict verdict)
+{
+    search->state = TUNE_DONE;
+    search->verdict = verdict;
+}
+
+/* Say what the duel has shown. A bound counts by the median, as in the stages. */
+static void end_duel(tune_search *search)
+{
+    double today = tune_median(search->pair_brokens[0], search->pairs);
+    double best = tune_median(search->pair_brokens[1], search->pairs);
+
+    search->interval = tune_interval_of(search->pair_logs, search->pairs);
+    if (best > 0) {
+        end(search, today > 0 ? TUNE_BROKEN : TUNE_SAME);
+    } else if (today > 0) {
+        end(search, TUNE_KEEPS);
+    } else {
+        end(search, search->interval.low > 0 ? TUNE_BETTER : TUNE_SAME);
+    }
+}
+
+static void take_pair(tune_search *search, const tune_outcome *today, const tune_outcome *best)
+{
+    double log_ratio = log(best->goal / today->goal);
+
+    search->pair_logs[search->pairs] = search->plan.is_more_better ? log_ratio : -log_ratio;
+    search->pair_brokens[0][search->pairs] = today->broken;
+    search->pair_brokens[1][search->pairs] = best->broken;
+    search->is_today_first = !search->is_today_first;
+    if (++search->pairs == search->plan.pairs)
+        end_duel(search);
+}
+
+/* A best that fails in the duel is no better than today's configuration. */
+static void take_in_duel(tune_search *search, const tune_outcome *outcome)
+{
+    bool is_today = search->has_first != search->is_today_first;
+
+    if (outcome->has_failed) {
+        end(search, is_today ? TUNE_BASE_LOST : TUNE_SAME);
+        return;
+    }
+    if (!search->has_first) {
+        search->first = *outcome;
+        search->has_first = true;
+        return;
+    }
+    search->has_first = false;
+    if (is_today)
+        take_pair(search, outcome, &search->first);
+    else
+        take_pair(search, &search->first, outcome);
+}
+
+/* --- the stages ------------------------------------------------------------------------------- */
+
+/* Go on behind a stage: with the next key, with the duel, or with nothing. */
+static void leave_stage(tune_search *search)
+{
+    bool is_broken = tune_stage_end(search);
+
+    if (search->verdict != TUNE_OPEN)
+        end(search, search->verdict);
+    else if (++search->key < search->plan.keys)
+        tune_stage_begin(search);
+    else if (!tune_point_is_today(&search->best))
+        begin_duel(search);
+    else
+        end(search, is_broken ? TUNE_BROKEN : TUNE_SAME);
+}
+
+/* Returns whether another round and the duel are within the runs that are allowed. */
+static bool has_runs_for_round(const tune_search *search)
+{
+    size_t later = 0;
+
+    for (size_t key = search->key + 1; key < search->plan.keys; key++)
+        later += search->plan.values[key] + 1;
+    return search->runs + search->order_count + later + 2 * search->plan.pairs <=
+           search->plan.runs_max;
+}
+
+static void take_in_stage(tune_search *search, const tune_outcome *outcome)
+{
+    search->outcomes[search->order[search->at]] = *outcome;
+    if (++search->at < search->order_count)
+        return;
+    bool goes_on = tune_stage_end_round(search);
+    if (!goes_on || !has_runs_for_round(search))
+        leave_stage(search);
+}
+
+/* --- the functions of the header -------------------------------------------------------------- */
+
+void tune_search_begin(tune_search *search, const tune_plan *plan)
+{
+    memset(search, 0, sizeof *search);
+    search->plan = *plan;
+    search->chance = plan->seed;
+    tune_stage_begin(search);
+}
+
+bool tune_search_next(tune_search *search, tune_point *ret_point)
+{
+    if (search->state == TUNE_DONE)
+        return false;
+    if (search->state == TUNE_STAGE) {
+        *ret_point = search->best;
+        ret_point->choice[search->key] = search->rivals[search->order[search->at]].choice;
+    } else {
+        *ret_point = search->has_first != search->is_today_first ? (tune_point){{0}} : search->best;
+    }
+    return true;
+}
+
+void tune_search_take(tune_search *search, const tune_outcome *outcome)
+{
+    search->runs++;
+    if (search->state == TUNE_STAGE)
+        take_in_stage(search, outcome);
+    else if (search->state == TUNE_DUEL)
+        take_in_duel(search, outcome);
+}
+
+tune_point tune_search_best(const tune_search *search, double *ret_log, double *ret_noise)
+{
+    tune_point point = search->best;
+
+    *ret_log = 0;
+    *ret_noise = INFINITY;
+    if (search->state == TUNE_STAGE) {
+        const tune_rival *best = tune_stage_best(search);
+        point.choice[search->key] = best->choice;
+        *ret_log = best->log;
+        *ret_noise = tune_stage_noise(search);
+    } else if (search->pairs >= TUNE_PAIRS_MIN) {
+        tune_interval interval = tune_interval_of(search->pair_logs, search->pairs);
+        *ret_log = interval.middle;
+        *ret_noise = (interval.high - interval.low) / 2;
+    }
+    return point;
+}

@@ -1,0 +1,134 @@
+/* The search for the best values: which candidate runs next, and what the runs so far say.
+ *
+ * It is pure: it starts no process and reads no clock, so a simulated load can test it. A caller
+ * asks for the next run, does it, hands its outcome in, and goes on until there is none.
+ *
+ *     STAGE of key 1 -> STAGE of key 2 -> ... -> DUEL -> DONE
+ *                \______________\______________________/   nothing was better than today's values
+ *
+ * A *stage* looks at one key; all other keys have the best values so far. Its *rivals* are the
+ * values of that key and its value of today, which is the *base*. A *round* runs each rival that is
+ * left once, in an order by chance, so that drift hits all alike; a rival's figure is the
+ * logarithm of its ratio to the base in the same round, and the median of its rounds counts. The
+ * *noise* is the standard error of that figure; it is measured by how far the ratios of one rival
+ * lie apart from round to round, over all stages.
+ *
+ * After each round from the second one on, the worse half of the rivals leaves, as far as each of
+ * their rounds was worse than the best by more than the noise. A stage ends when its best is better
+ * than the base by more than chance gives in 95 of 100 cases (twice the noise), when that bound is
+ * no larger than `least`, or behind TUNE_ROUNDS_MAX rounds. The best is chosen if it is better than
+ * the base by more than the noise.
+ *
+ * The best of all stages was chosen from many, so its figures flatter it. Only the *duel* is
+ * believed: pairs of runs of it and of today's configuration, whose figures nobody has seen before.
+ */
+#ifndef DOMUS_TOOL_TUNE_SEARCH_H
+#define DOMUS_TOOL_TUNE_SEARCH_H
+
+#include "tools/domus/tune/stats.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TUNE_KEYS_MAX   16
+#define TUNE_VALUES_MAX 16  /* of a key, besides today's */
+#define TUNE_ROUNDS_MAX 5   /* of a stage */
+#define TUNE_SWEEP      10  /* rounds of the full sweep with which a search is compared */
+#define TUNE_OFFS_MAX   256 /* deviations of which the noise is told: the last ones */
+#define TUNE_RUNS_MAX   10000
+
+/* A candidate: for each key the number of its value from 1 on; 0: today's. */
+typedef struct tune_point {
+    uint8_t choice[TUNE_KEYS_MAX];
+} tune_point;
+
+typedef struct tune_plan {
+    size_t keys;                  /* 1..TUNE_KEYS_MAX */
+    size_t values[TUNE_KEYS_MAX]; /* 1..TUNE_VALUES_MAX for each key */
+    bool is_more_better;          /* of the goal */
+    double least;                 /* the logarithm of the least ratio that matters */
+    size_t pairs;                 /* of the duel: TUNE_PAIRS_MIN..TUNE_PAIRS_MAX */
+    size_t runs_max;              /* at least tune_plan_least_runs() */
+    uint64_t seed;
+} tune_plan;
+
+/* The outcome of a run. */
+typedef struct tune_outcome {
+    bool has_failed;
+    double goal;   /* above 0 */
+    double broken; /* by what the bounds were broken: the largest logarithm; 0: they were kept */
+} tune_outcome;
+
+typedef struct tune_rival {
+    uint8_t choice;
+    bool has_left;
+    size_t rounds;
+    double logs[TUNE_ROUNDS_MAX];    /* of the goal against the base; above 0 is better */
+    double brokens[TUNE_ROUNDS_MAX]; /* see tune_outcome */
+    double log, broken;              /* their medians */
+} tune_rival;
+
+typedef enum tune_state { TUNE_STAGE, TUNE_DUEL, TUNE_DONE } tune_state;
+
+typedef enum tune_verdict {
+    TUNE_OPEN,
+    TUNE_BETTER,    /* the best is better than today's */
+    TUNE_SAME,      /* no difference is above the noise */
+    TUNE_KEEPS,     /* the best keeps the bounds, which today's values break */
+    TUNE_BROKEN,    /* no candidate keeps the bounds */
+    TUNE_BASE_LOST, /* a run with today's value, or with the best ones so far, has failed */
+} tune_verdict;
+
+typedef struct tune_search {
+    tune_plan plan;
+    tune_state state;
+    tune_verdict verdict;
+    tune_point best; /* of the stages so far */
+    size_t runs;     /* that were handed in */
+    uint64_t chance;
+    /* The stage. */
+    size_t key, rounds, rivals_count;
+    tune_rival rivals[TUNE_VALUES_MAX + 1]; /* the base is the first */
+    /* The round: the rivals in the order of their runs, and the outcomes of those before `at`. */
+    size_t order[TUNE_VALUES_MAX + 1], order_count, at;
+    tune_outcome outcomes[TUNE_VALUES_MAX + 1]; /* by rival */
+    /* The noise, over all stages: how far ratios of a rival were off those before. */
+    double offs[TUNE_OFFS_MAX];
+    size_t offs_count;
+    double
+        noise; /* the logarithm above which a difference would have been seen, in the worst stage */
+    /* The duel. */
+    double pair_logs[TUNE_PAIRS_MAX], pair_brokens[2][TUNE_PAIRS_MAX]; /* of today's; of the best */
+    size_t pairs;
+    tune_outcome first; /* of a pair whose second run is under way */
+    bool has_first, is_today_first;
+    tune_interval interval; /* of the duel */
+} tune_search;
+
+/* Returns the least runs with which such a plan can be searched: one round and a duel. */
+size_t tune_plan_least_runs(const tune_plan *plan);
+
+/* Returns the runs that are enough for most loads: four rounds of each stage, and the duel. */
+size_t tune_plan_usual_runs(const tune_plan *plan);
+
+/* Returns the runs of a full sweep: TUNE_SWEEP rounds of all combinations. */
+double tune_plan_sweep_runs(const tune_plan *plan);
+
+void tune_search_begin(tune_search *search, const tune_plan *plan);
+
+/* Get the candidate of the next run. The same one comes until tune_search_take() was called.
+ * Returns whether there is one; otherwise `state` is TUNE_DONE and there is a verdict. */
+bool tune_search_next(tune_search *search, tune_point *ret_point);
+
+/* Hand in the outcome of that run. */
+void tune_search_take(tune_search *search, const tune_outcome *outcome);
+
+/* What is known of the best so far: the middle of its ratio to its base, and the noise of it
+ * (INFINITY: not known yet). Returns the candidate. */
+tune_point tune_search_best(const tune_search *search, double *ret_log, double *ret_noise);
+
+/* Returns whether a candidate is today's configuration. */
+bool tune_point_is_today(const tune_point *point);
+
+#endif

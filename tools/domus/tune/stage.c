@@ -1,0 +1,253 @@
+/* One stage of a search; see the header. */
+#include "tools/domus/tune/stage.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MANY          8    /* rivals of which the worse half leaves behind the first round */
+#define OFFS_MIN      3    /* from which on the noise is known */
+#define CLEARLY       0.22 /* by which one run has to break a bound to count: a quarter */
+#define CLEARLY_LATER 0.05 /* by which a rival has to break it less to be chosen, if all do */
+
+/* --- rounds ----------------------------------------------------------------------------------- */
+
+static void shuffle(tune_search *search)
+{
+    for (size_t i = search->order_count; i > 1; i--) {
+        size_t other = (size_t)(tune_chance(&search->chance) % i), kept = search->order[i - 1];
+        search->order[i - 1] = search->order[other];
+        search->order[other] = kept;
+    }
+}
+
+static void begin_round(tune_search *search)
+{
+    search->order_count = 0;
+    search->at = 0;
+    for (size_t i = 0; i < search->rivals_count; i++) {
+        if (!search->rivals[i].has_left)
+            search->order[search->order_count++] = i;
+    }
+    shuffle(search);
+}
+
+void tune_stage_begin(tune_search *search)
+{
+    search->rounds = 0;
+    search->rivals_count = search->plan.values[search->key] + 1;
+    for (size_t i = 0; i < search->rivals_count; i++)
+        search->rivals[i] = (tune_rival){.choice = (uint8_t)i};
+    begin_round(search);
+}
+
+/* --- the noise -------------------------------------------------------------------------------- */
+
+/* Returns the standard deviation of a ratio; INFINITY: it is not known. The median of the
+ * deviations tells it, so a few wild runs do not count: half of all lie within 0.6745 of it. */
+static double deviation(const tune_search *search)
+{
+    double kept[TUNE_OFFS_MAX];
+    size_t count = search->offs_count < TUNE_OFFS_MAX ? search->offs_count : TUNE_OFFS_MAX;
+
+    if (search->offs_count < OFFS_MIN)
+        return INFINITY;
+    memcpy(kept, search->offs, count * sizeof *kept);
+    return tune_median(kept, count) / 0.6745;
+}
+
+/* Returns the standard error of a rival's figure behind the rounds so far; INFINITY as above. */
+static double error_of_ratio(const tune_search *search)
+{
+    return search->rounds == 0 ? INFINITY : deviation(search) / sqrt((double)search->rounds);
+}
+
+double tune_stage_noise(const tune_search *search)
+{
+    return error_of_ratio(search) * tune_student(search->offs_count);
+}
+
+/* Keep how far the last ratio of a rival is off the median of those before. With the factor such
+ * deviations are all as large as that of a ratio. */
+static void learn_noise(tune_search *search, const tune_rival *rival, double before)
+{
+    double rounds = (double)rival->rounds;
+    double off = fabs(rival->logs[rival->rounds - 1] - before) * sqrt((rounds - 1) / rounds);
+
+    search->offs[search->offs_count++ % TUNE_OFFS_MAX] = off;
+}
+
+/* --- which rival is better -------------------------------------------------------------------- */
+
+/* Returns whether a rival breaks a bound. One run alone has to do it clearly. */
+static bool is_broken(const tune_rival *rival)
+{
+    return rival->broken > (rival->rounds < 2 ? CLEARLY : 0);
+}
+
+/* Those that keep the bounds come first, then those that break them less. */
+static bool is_better(const tune_rival *one, const tune_rival *other)
+{
+    if (is_broken(one) != is_broken(other))
+        return !is_broken(one);
+    if (is_broken(one) && one->broken != other->broken)
+        return one->broken < other->broken;
+    return one->log > other->log;
+}
+
+const tune_rival *tune_stage_best(const tune_search *search)
+{
+    const tune_rival *best = &search->rivals[0];
+
+    for (size_t i = 1; i < search->rivals_count; i++) {
+        const tune_rival *rival = &search->rivals[i];
+        if (!rival->has_left && rival->rounds > 0 && is_better(rival, best))
+            best = rival;
+    }
+    return best;
+}
+
+/* Returns how many rivals that are left are better than this one. */
+static size_t place_of(const tune_search *search, const tune_rival *rival)
+{
+    size_t place = 0;
+
+    for (size_t i = 0; i < search->rivals_count; i++)
+        place += !search->rivals[i].has_left && is_better(&search->rivals[i], rival);
+    return place;
+}
+
+/* --- the end of a round ----------------------------------------------------------------------- */
+
+static void take_outcome(tune_search *search, tune_rival *rival, const tune_outcome *outcome,
+                         const tune_outcome *base)
+{
+    double kept[TUNE_ROUNDS_MAX];
+    double ratio = log(outcome->goal / base->goal);
+    double before = rival->log;
+    size_t round = rival->rounds++;
+
+    rival->logs[round] = search->plan.is_more_better ? ratio : -ratio;
+    rival->brokens[round] = outcome->broken;
+    for (size_t i = 0; i <= round; i++)
+        kept[i] = rival->logs[i];
+    rival->log = tune_median(kept, rival->rounds);
+    for (size_t i = 0; i <= round; i++)
+        kept[i] = rival->brokens[i];
+    rival->broken = tune_median(kept, rival->rounds);
+    if (rival != &search->rivals[0] && round > 0)
+        learn_noise(search, rival, before);
+}
+
+/* Returns whether a rival is worse than the best by more than the noise of a difference. */
+static bool is_beaten(const tune_search *search, const tune_rival *rival, const tune_rival *best)
+{
+    if (is_broken(rival) != is_broken(best))
+        return true;
+    if (is_broken(rival))
+        return search->rounds >= 2;
+    if (search->rounds == 1)
+        return search->rivals_count > MANY;
+    for (size_t i = 0; i < rival->rounds; i++) {
+        if (best->log - rival->logs[i] <= error_of_ratio(search))
+            return false;
+    }
+    return true;
+}
+
+/* Let the worse half leave, as far as it is beaten. The base stays: all others are compared with
+ * it. A rival that breaks the bounds leaves also from the better half. */
+static void let_leave(tune_search *search)
+{
+    const tune_rival *best = tune_stage_best(search);
+    bool leaves[TUNE_VALUES_MAX + 1] = {false};
+
+    for (size_t i = 1; i < search->rivals_count; i++) {
+        const tune_rival *rival = &search->rivals[i];
+        if (rival->has_left || rival == best || !is_beaten(search, rival, best))
+            continue;
+        leaves[i] = place_of(search, rival) >= search->order_count / 2 ||
+                    (is_broken(rival) && !is_broken(best));
+    }
+    for (size_t i = 1; i < search->rivals_count; i++)
+        search->rivals[i].has_left |= leaves[i];
+}
+
+/* Returns whether a rival that is left was better than the best in some round by more than the
+ * noise: its other rounds may have been disturbed. */
+static bool has_promise(const tune_search *search, double limit)
+{
+    for (size_t i = 0; i < search->rivals_count; i++) {
+        const tune_rival *rival = &search->rivals[i];
+        for (size_t round = 0; !rival->has_left && round < rival->rounds; round++) {
+            if (rival->logs[round] > limit && !is_broken(rival))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Returns whether more rounds could tell something that matters. */
+static bool goes_on(const tune_search *search)
+{
+    const tune_rival *base = &search->rivals[0], *best = tune_stage_best(search);
+    double noise = tune_stage_noise(search);
+
+    if (search->order_count == 1 || search->rounds == TUNE_ROUNDS_MAX)
+        return false; /* the base alone is left */
+    if (is_broken(base) && search->rounds >= 2)
+        return is_broken(best) && search->rounds < 3;
+    if (isinf(noise) || (best != base && best->rounds < 2))
+        return true;
+    if (has_promise(search, best->log + noise))
+        return true;
+    return best->log <= noise && noise > search->plan.least;
+}
+
+bool tune_stage_end_round(tune_search *search)
+{
+    const tune_outcome *base = &search->outcomes[0];
+
+    search->rounds++;
+    if (base->has_failed) {
+        search->verdict = TUNE_BASE_LOST;
+        return false;
+    }
+    for (size_t i = 0; i < search->order_count; i++) {
+        tune_rival *rival = &search->rivals[search->order[i]];
+        const tune_outcome *outcome = &search->outcomes[search->order[i]];
+        if (outcome->has_failed)
+            rival->has_left = true;
+        else
+            take_outcome(search, rival, outcome, base);
+    }
+    let_leave(search);
+    begin_round(search);
+    return goes_on(search);
+}
+
+/* Returns whether the best is to be chosen rather than the base. One standard error is enough, as
+ * the duel looks at the choice once more. */
+static bool is_chosen(const tune_search *search, const tune_rival *best)
+{
+    const tune_rival *base = &search->rivals[0];
+    double error = error_of_ratio(search);
+
+    if (best == base || is_broken(base) != is_broken(best))
+        return best != base;
+    if (is_broken(best))
+        return best->broken < base->broken - CLEARLY_LATER;
+    return isinf(error) ? best->log > 0 : best->log > error;
+}
+
+bool tune_stage_end(tune_search *search)
+{
+    const tune_rival *best = tune_stage_best(search);
+    double noise = tune_stage_noise(search);
+
+    if (!is_chosen(search, best))
+        best = &search->rivals[0];
+    search->best.choice[search->key] = best->choice;
+    if (!isinf(noise) && noise > search->noise)
+        search->noise = noise;
+    return is_broken(best);
+}

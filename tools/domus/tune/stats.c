@@ -1,0 +1,64 @@
+/* The statistics of a search; see the header. */
+#include "tools/domus/tune/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int compare(const void *one_, const void *other_)
+{
+    double one = *(const double *)one_, other = *(const double *)other_;
+
+    return (one > other) - (one < other);
+}
+
+double tune_median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare);
+    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
+/* How many values are left out at each end, so that at most 2.5 of 100 cases are lost there: each
+ * value lies on either side of the middle by the toss of a coin, so `below` is the chance that so
+ * few or fewer lie on one side. */
+static size_t left_out(size_t count)
+{
+    double way = pow(0.5, (double)count), below = way;
+    size_t out = 0;
+
+    for (;;) {
+        way *= (double)(count - out) / (double)(out + 1);
+        if (below + way > 0.025)
+            return out;
+        below += way;
+        out++;
+    }
+}
+
+tune_interval tune_interval_of(const double *values, size_t count)
+{
+    double sorted[TUNE_PAIRS_MAX];
+    size_t out = left_out(count);
+
+    memcpy(sorted, values, count * sizeof *values);
+    double middle = tune_median(sorted, count); /* sorts them */
+    return (tune_interval){sorted[out], middle, sorted[count - 1 - out]};
+}
+
+double tune_student(size_t freedom)
+{
+    static const double few[] = {12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23};
+
+    if (freedom == 0)
+        return INFINITY;
+    return freedom <= 10 ? few[freedom - 1] : 1.96 + 2.7 / (double)freedom;
+}
+
+uint64_t tune_chance(uint64_t *state)
+{
+    uint64_t number = *state += 0x9e3779b97f4a7c15u;
+
+    number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9u;
+    number = (number ^ number >> 27) * 0x94d049bb133111ebu;
+    return number ^ number >> 31;
+}

@@ -1,0 +1,206 @@
+/* One run; see the header. */
+#include "tools/domus/tune/trial.h"
+
+#include "tools/domus/say.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define STEP_MS  10
+#define QUIET_MS 50   /* without output behind the line `listening`: other listeners have begun */
+#define PROBE_MS 2000 /* of one call of the command that says whether the service is ready */
+
+static bool fail(tune_trial *trial, tune_result result, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Note why the run is none. Returns false. */
+static bool fail(tune_trial *trial, tune_result result, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(trial->why, sizeof trial->why, format, arguments);
+    va_end(arguments);
+    trial->result = say_noted_signal() != 0 ? TUNE_STOPPED : result;
+    return false;
+}
+
+/* Write how a process has ended: "status 2" or "signal 11". */
+static const char *show_status(int status, char *ret_text, size_t size)
+{
+    if (WIFEXITED(status))
+        snprintf(ret_text, size, "status %d", WEXITSTATUS(status));
+    else
+        snprintf(ret_text, size, "signal %d", WTERMSIG(status));
+    return ret_text;
+}
+
+/* --- the service's start ---------------------------------------------------------------------- */
+
+static bool fail_by_end(tune_trial *trial, tune_result result, const char *when)
+{
+    int status = trial->service.status;
+    char shown[32];
+
+    trial->status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return fail(trial, result, "the service has ended %s (%s)", when,
+                show_status(status, shown, sizeof shown));
+}
+
+/* Returns whether a whole line of the service begins with the word. */
+static bool has_line(const tune_stream *stream, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (size_t i = 0; i + length < stream->size; i++) {
+        if ((i == 0 || stream->text[i - 1] == '\n') && strncmp(stream->text + i, word, length) == 0)
+            return memchr(stream->text + i, '\n', stream->size - i) != NULL;
+    }
+    return false;
+}
+
+/* Returns whether the service says that it listens, and has said nothing more for a moment. */
+static bool is_listening(tune_trial *trial)
+{
+    size_t before;
+
+    if (!has_line(&trial->service.out, "listening "))
+        return false;
+    do {
+        before = trial->service.out.size;
+        tune_process_wait(&trial->service, NULL, QUIET_MS);
+    } while (trial->service.out.size != before);
+    return true;
+}
+
+/* Returns whether the user's command says that the service is ready. */
+static bool answers(const tune_setup *setup, tune_trial *trial)
+{
+    tune_process *probe = &trial->load;
+    long end = tune_now_ms() + PROBE_MS;
+
+    if (tune_process_begin(probe, setup->ready, NULL) != 0)
+        return false;
+    while (!tune_process_has_ended(probe) && tune_now_ms() < end && say_noted_signal() == 0)
+        tune_process_wait(probe, &trial->service, STEP_MS);
+    bool is_ready = probe->has_ended && WIFEXITED(probe->status) && WEXITSTATUS(probe->status) == 0;
+    (void)tune_process_end(probe, 0);
+    return is_ready;
+}
+
+static bool wait_until_ready(const tune_setup *setup, tune_trial *trial)
+{
+    long end = tune_now_ms() + setup->start_ms;
+
+    for (;;) {
+        bool is_ready = setup->ready != NULL ? answers(setup, trial) : is_listening(trial);
+        if (tune_process_has_ended(&trial->service))
+            return fail_by_end(trial, TUNE_REFUSED, "before it was ready");
+        if (is_ready)
+            return true;
+        if (say_noted_signal() != 0)
+            return fail(trial, TUNE_STOPPED, "it was stopped");
+        if (tune_now_ms() >= end)
+            return fail(trial, TUNE_FAILED,
+                        setup->ready != NULL
+                            ? "the command of --ready did not succeed within %ld ms"
+                            : "the service printed no line 'listening ...' within %ld ms (--ready "
+                              "names another sign)",
+                        setup->start_ms);
+        tune_process_wait(&trial->service, NULL, STEP_MS);
+    }
+}
+
+/* --- the load --------------------------------------------------------------------------------- */
+
+static bool wait_for_load(const tune_setup *setup, tune_trial *trial)
+{
+    long end = tune_now_ms() + setup->load_ms;
+    char shown[32];
+
+    while (!tune_process_has_ended(&trial->load)) {
+        if (tune_process_has_ended(&trial->service))
+            return fail_by_end(trial, TUNE_FAILED, "while the load ran");
+        if (say_noted_signal() != 0)
+            return fail(trial, TUNE_STOPPED, "it was stopped");
+        if (tune_now_ms() >= end)
+            return fail(trial, TUNE_FAILED, "the load has not ended within %ld ms (--limit)",
+                        setup->load_ms);
+        tune_process_wait(&trial->load, &trial->service, STEP_MS);
+    }
+    int status = trial->load.status;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return true;
+    return fail(trial, TUNE_FAILED, "the load has failed (%s)",
+                show_status(status, shown, sizeof shown));
+}
+
+/* Returns how many requests there were; 0: that is not known. */
+static double count_of(const tune_figures *figures, double seconds)
+{
+    const tune_figure *count = tune_figures_find(figures, "count");
+    const tune_figure *rate = tune_figures_find(figures, "rate");
+    const tune_figure *time = tune_figures_find(figures, "seconds");
+
+    if (count != NULL)
+        return count->value;
+    return rate != NULL ? rate->value * (time != NULL ? time->value : seconds) : 0;
+}
+
+static bool read_figures(tune_trial *trial, double seconds)
+{
+    if (!tune_figures_read(trial->load.out.text, trial->load.out.size, &trial->figures))
+        return fail(trial, TUNE_FAILED, "the load: %s", trial->figures.error);
+    if (trial->figures.count == 0)
+        return fail(trial, TUNE_FAILED, "the load has printed no figures (domus tune --help)");
+    const tune_figure *errors = tune_figures_find(&trial->figures, "errors");
+    if (errors != NULL && errors->value > 0)
+        return fail(trial, TUNE_FAILED, "the load had errors: %.0f", errors->value);
+    double count = count_of(&trial->figures, seconds);
+    (void)tune_figures_set(&trial->figures, "cpu", trial->cpu / (count > 0 ? count : 1));
+    return true;
+}
+
+static bool run_load(const tune_setup *setup, tune_trial *trial)
+{
+    tune_cpu before, after;
+    long begin = tune_now_ms();
+
+    tune_process_cpu(&trial->service, &before);
+    int error = tune_process_begin(&trial->load, setup->load, NULL);
+    if (error != 0)
+        return fail(trial, TUNE_FAILED, "the load does not begin: %s", strerror(-error));
+    bool has_ended = wait_for_load(setup, trial);
+    double seconds = (double)(tune_now_ms() - begin) / 1e3;
+    if (has_ended) {
+        tune_process_cpu(&trial->service, &after);
+        trial->cpu = tune_cpu_between(&before, &after);
+    }
+    (void)tune_process_end(&trial->load, 0);
+    return has_ended && read_figures(trial, seconds);
+}
+
+void tune_trial_run(const tune_setup *setup, char *const *words, tune_trial *ret_trial)
+{
+    tune_trial *trial = ret_trial;
+    long begin = tune_now_ms();
+
+    trial->result = TUNE_RAN;
+    trial->why[0] = '\0';
+    trial->status = 0;
+    trial->cpu = 0;
+    trial->figures.count = 0;
+    trial->load.out.size = trial->load.err.size = 0;
+    int error = tune_process_begin(&trial->service, setup->service, words);
+    if (error != 0)
+        (void)fail(trial, TUNE_FAILED, "the service does not begin: %s", strerror(-error));
+    else if (wait_until_ready(setup, trial) && run_load(setup, trial) &&
+             tune_process_has_ended(&trial->service))
+        (void)fail_by_end(trial, TUNE_FAILED, "while the load ran");
+    if (!tune_process_end(&trial->service, setup->stop_ms) && trial->result == TUNE_RAN)
+        (void)fail(trial, TUNE_FAILED, "the service has not ended within %ld ms of SIGTERM",
+                   setup->stop_ms);
+    trial->seconds = (double)(tune_now_ms() - begin) / 1e3;
+}
