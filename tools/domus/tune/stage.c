@@ -226,7 +226,8 @@ bool tune_stage_end_round(tune_search *search)
 }
 
 /* Returns whether the best is to be chosen rather than the base. One standard error is enough, as
- * the duel looks at the choice once more. */
+ * the duel looks at the choice once more; and half of the least that matters, as several keys may
+ * add up. */
 static bool is_chosen(const tune_search *search, const tune_rival *best)
 {
     const tune_rival *base = &search->rivals[0];
@@ -236,7 +237,7 @@ static bool is_chosen(const tune_search *search, const tune_rival *best)
         return best != base;
     if (is_broken(best))
         return best->broken < base->broken - CLEARLY_LATER;
-    return isinf(error) ? best->log > 0 : best->log > error;
+    return best->log > search->plan.least / 2 && (isinf(error) || best->log > error);
 }
 
 bool tune_stage_end(tune_search *search)

@@ -1,0 +1,77 @@
+/* A load that is made up; see the header. */
+#include "tests/tools/simulated_load.h"
+
+#include <math.h>
+
+/* A number from -1 to 1, by and large of the normal distribution with a deviation of 1. */
+static double chance_of(domt_simulated_load *load)
+{
+    double sum = 0;
+
+    for (int i = 0; i < 12; i++)
+        sum += (double)(tune_chance(&load->chance) >> 11) / (double)(1ull << 53);
+    return sum - 6;
+}
+
+static double product(const domt_percents *percents, const tune_point *point)
+{
+    double all = 1;
+
+    for (size_t key = 0; key < TUNE_KEYS_MAX; key++)
+        all *= 1 + percents->at[key][point->choice[key]] / 100;
+    return all;
+}
+
+double domt_simulated_rate(const domt_simulated_load *load, const tune_point *point)
+{
+    return product(&load->percents, point);
+}
+
+/* Go to the next combination of a plan. Returns whether there is one. */
+static bool count_on(const tune_plan *plan, tune_point *point)
+{
+    for (size_t key = 0; key < plan->keys; key++) {
+        if (point->choice[key]++ < plan->values[key])
+            return true;
+        point->choice[key] = 0;
+    }
+    return false;
+}
+
+double domt_simulated_best(const domt_simulated_load *load, const tune_plan *plan)
+{
+    tune_point point = {{0}};
+    double best = 0;
+
+    do {
+        if (load->p99_most == 0 || product(&load->p99s, &point) <= load->p99_most)
+            best = fmax(best, domt_simulated_rate(load, &point));
+    } while (count_on(plan, &point));
+    return best;
+}
+
+static tune_outcome run(domt_simulated_load *load, const tune_point *point)
+{
+    double p99 = product(&load->p99s, point) * exp(chance_of(load) * load->noise / 100);
+
+    load->drifted += chance_of(load) * load->drift / 100;
+    tune_outcome outcome = {.goal = domt_simulated_rate(load, point) *
+                                    exp(load->drifted + chance_of(load) * load->noise / 100)};
+    if (tune_chance(&load->chance) % 100 < load->wild)
+        outcome.goal *= 0.8;
+    if (load->p99_most > 0)
+        outcome.broken = fmax(0, log(p99 / load->p99_most));
+    return outcome;
+}
+
+void domt_simulated_search(domt_simulated_load *load, const tune_plan *plan, tune_search *search)
+{
+    tune_point point;
+
+    load->chance = ~plan->seed;
+    tune_search_begin(search, plan);
+    while (tune_search_next(search, &point)) {
+        tune_outcome outcome = run(load, &point);
+        tune_search_take(search, &outcome);
+    }
+}

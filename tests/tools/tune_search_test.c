@@ -1,0 +1,311 @@
+/* The search of `domus tune` with simulated loads, and its statistics.
+ *
+ * The loads have three keys with four values each, besides today's: a sweep of all combinations,
+ * ten rounds of each, takes 1,250 runs. Each claim is held for 100 seeds. */
+#include "tools/domus/tune/search.h"
+
+#include "tests/support/suite.h"
+#include "tests/tools/simulated_load.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SEEDS 100
+
+static tune_plan plan_of(size_t keys, size_t values)
+{
+    tune_plan plan = {.keys = keys, .is_more_better = true, .least = log(1.02), .pairs = 9};
+
+    for (size_t i = 0; i < keys; i++)
+        plan.values[i] = values;
+    plan.runs_max = tune_plan_usual_runs(&plan);
+    return plan;
+}
+
+/* The searches of all seeds. */
+struct tally {
+    uint32_t near;        /* the rate with the values that won is within 5 % of the best */
+    uint32_t verdicts[6]; /* by verdict */
+    double runs;          /* of a search on average */
+    size_t runs_most;
+};
+
+static struct tally search_all(const domt_simulated_load *model, tune_plan plan)
+{
+    double best = domt_simulated_best(model, &plan);
+    struct tally tally = {0};
+
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        domt_simulated_load load = *model;
+        tune_search search;
+        plan.seed = seed;
+        domt_simulated_search(&load, &plan, &search);
+        bool is_changed = search.verdict == TUNE_BETTER || search.verdict == TUNE_KEEPS;
+        tune_point point = is_changed ? search.best : (tune_point){{0}};
+        tally.near += domt_simulated_rate(&load, &point) >= 0.95 * best;
+        tally.verdicts[search.verdict]++;
+        tally.runs += (double)search.runs / SEEDS;
+        tally.runs_most = search.runs > tally.runs_most ? search.runs : tally.runs_most;
+        ck_assert_uint_le(search.runs, plan.runs_max);
+    }
+    printf("near %u, better %u, same %u, keeps %u, broken %u, runs %.1f, most %zu\n", tally.near,
+           tally.verdicts[TUNE_BETTER], tally.verdicts[TUNE_SAME], tally.verdicts[TUNE_KEEPS],
+           tally.verdicts[TUNE_BROKEN], tally.runs, tally.runs_most);
+    return tally;
+}
+
+/* --- what the search finds -------------------------------------------------------------------- */
+
+/* One key matters much, one a little, and one not at all. */
+static const domt_simulated_load loads_with_a_best[] = {
+    {.percents = {{{0, -8, -3, 6, 12}, {0}, {0, -20, 3, 5, -2}}}, .noise = 1, .drift = 0.5},
+    {.percents = {{{0, -8, -3, 6, 12}, {0}, {0, -20, 3, 5, -2}}}, .noise = 2, .drift = 1},
+    {.percents = {{{0}, {0, -1, -2, -3, -4}, {0, -8, 8, 2, -2}}},
+     .noise = 1,
+     .drift = 1,
+     .wild = 2},
+    {.percents = {{{0, 30, 20, 2, -60}, {0, -50, 0, 0, 1}, {0}}},
+     .noise = 3,
+     .drift = 2,
+     .wild = 2},
+    /* today's values are the best */
+    {.percents = {{{0, -30, -10, -2, -2}, {0, -1, -2, -3, -4}, {0, -5, 0, 0, 0}}}, .noise = 2},
+};
+
+START_TEST(the_best_is_found_in_a_tenth_of_the_sweep)
+{
+    tune_plan plan = plan_of(3, 4);
+
+    ck_assert_double_eq(tune_plan_sweep_runs(&plan), 1250);
+    for (size_t i = 0; i < sizeof loads_with_a_best / sizeof loads_with_a_best[0]; i++) {
+        struct tally tally = search_all(&loads_with_a_best[i], plan);
+        ck_assert_uint_ge(tally.near, 95);
+        ck_assert_double_le((double)tally.runs_most, tune_plan_sweep_runs(&plan) / 10);
+    }
+}
+END_TEST
+
+static const domt_simulated_load loads_without_difference[] = {
+    {.noise = 0.3, .drift = 0.3},
+    {.noise = 2, .drift = 1},
+    {.noise = 5, .drift = 5, .wild = 5},
+};
+
+START_TEST(no_difference_is_said_to_be_none)
+{
+    for (size_t i = 0; i < sizeof loads_without_difference / sizeof loads_without_difference[0];
+         i++) {
+        struct tally tally = search_all(&loads_without_difference[i], plan_of(3, 4));
+        ck_assert_uint_ge(tally.verdicts[TUNE_SAME], 95);
+    }
+}
+END_TEST
+
+/* With little noise two rounds of each stage are enough, and there is no duel. */
+START_TEST(a_quiet_load_without_difference_ends_early)
+{
+    domt_simulated_load load = {.noise = 0.1};
+
+    ck_assert_double_le(search_all(&load, plan_of(3, 4)).runs, 31);
+}
+END_TEST
+
+/* Value 4 has the best rate, and breaks the bound of the latency. */
+START_TEST(bounds_are_kept)
+{
+    domt_simulated_load load = {.percents = {{{0, -8, 8, 12, 25}}},
+                                .p99s = {{{0, 0, 5, 10, 60}}},
+                                .p99_most = 1.3,
+                                .noise = 2};
+
+    ck_assert_uint_ge(search_all(&load, plan_of(2, 4)).near, 95);
+}
+END_TEST
+
+/* Today's values break the bound; the one that keeps it costs rate. */
+START_TEST(a_bound_that_today_breaks_is_worth_its_cost)
+{
+    domt_simulated_load load = {.percents = {{{0, -10, 8, 12, 25}}},
+                                .p99s = {{{0, -40, 5, 10, 60}}},
+                                .p99_most = 0.8,
+                                .noise = 2};
+
+    ck_assert_uint_ge(search_all(&load, plan_of(1, 4)).verdicts[TUNE_KEEPS], 99);
+    load.p99_most = 0.3;
+    ck_assert_uint_ge(search_all(&load, plan_of(1, 4)).verdicts[TUNE_BROKEN], 99);
+}
+END_TEST
+
+/* --- single searches -------------------------------------------------------------------------- */
+
+/* Less of the goal is better, and value 1 has less. */
+START_TEST(less_may_be_better)
+{
+    tune_plan plan = plan_of(1, 2);
+    tune_search search;
+    tune_point point;
+
+    plan.is_more_better = false;
+    tune_search_begin(&search, &plan);
+    while (tune_search_next(&search, &point)) {
+        tune_outcome outcome = {.goal = point.choice[0] == 1 ? 9 : 10};
+        tune_search_take(&search, &outcome);
+    }
+    ck_assert_int_eq(search.verdict, TUNE_BETTER);
+    ck_assert_uint_eq(search.best.choice[0], 1);
+    ck_assert_double_eq_tol(search.interval.middle, log(10.0 / 9), 1e-9);
+}
+END_TEST
+
+/* The best value fails always; the second best fails from its second run on. */
+START_TEST(a_candidate_that_fails_leaves)
+{
+    tune_plan plan = plan_of(1, 3);
+    tune_search search;
+    tune_point point;
+    size_t runs[4] = {0};
+
+    tune_search_begin(&search, &plan);
+    while (tune_search_next(&search, &point)) {
+        size_t value = point.choice[0];
+        runs[value]++;
+        tune_outcome outcome = {.has_failed = value == 3 || (value == 2 && runs[2] > 1),
+                                .goal = 10 + (double)value};
+        tune_search_take(&search, &outcome);
+    }
+    ck_assert_uint_eq(runs[3], 1);
+    ck_assert_uint_eq(runs[2], 2);
+    ck_assert_int_eq(search.verdict, TUNE_BETTER);
+    ck_assert_uint_eq(search.best.choice[0], 1);
+}
+END_TEST
+
+/* Search while so many runs of today's value are good. */
+static void search_until_today_fails(size_t good)
+{
+    tune_plan plan = plan_of(1, 1);
+    tune_search search;
+    tune_point point;
+    size_t runs = 0;
+
+    tune_search_begin(&search, &plan);
+    while (tune_search_next(&search, &point)) {
+        bool is_today = tune_point_is_today(&point);
+        runs += is_today;
+        tune_outcome outcome = {.has_failed = is_today && runs > good, .goal = is_today ? 10 : 12};
+        tune_search_take(&search, &outcome);
+    }
+    ck_assert_int_eq(search.verdict, TUNE_BASE_LOST);
+    ck_assert_uint_eq(runs, good + 1);
+}
+
+START_TEST(a_search_ends_if_what_it_compares_with_fails)
+{
+    search_until_today_fails(1); /* in the second round */
+    search_until_today_fails(8); /* in the duel */
+}
+END_TEST
+
+/* A best that fails in the duel does not win. */
+START_TEST(a_best_that_fails_in_the_duel_loses)
+{
+    tune_plan plan = plan_of(1, 1);
+    tune_search search;
+    tune_point point;
+
+    tune_search_begin(&search, &plan);
+    while (tune_search_next(&search, &point)) {
+        bool is_today = tune_point_is_today(&point);
+        tune_outcome outcome = {.has_failed = !is_today && search.pairs == 3,
+                                .goal = is_today ? 10 : 12};
+        tune_search_take(&search, &outcome);
+    }
+    ck_assert_int_eq(search.verdict, TUNE_SAME);
+    ck_assert_uint_eq(search.pairs, 3);
+}
+END_TEST
+
+/* With the least runs each value runs once, and the duel is whole. */
+START_TEST(the_bound_of_runs_leaves_room_for_the_duel)
+{
+    domt_simulated_load load = {.percents = {{{0, 20, 1}, {0, 1, 20}}}, .noise = 1};
+    tune_plan plan = plan_of(2, 2);
+    tune_search search;
+
+    plan.runs_max = tune_plan_least_runs(&plan);
+    ck_assert_uint_eq(plan.runs_max, 6 + 18);
+    domt_simulated_search(&load, &plan, &search);
+    ck_assert_int_eq(search.verdict, TUNE_BETTER);
+    ck_assert_uint_eq(search.runs, plan.runs_max);
+    ck_assert_uint_eq(search.best.choice[0], 1);
+    ck_assert_uint_eq(search.best.choice[1], 2);
+}
+END_TEST
+
+START_TEST(a_seed_repeats_the_order)
+{
+    tune_search searches[3];
+    tune_point points[3][40];
+    const uint64_t seeds[3] = {7, 7, 8};
+
+    for (size_t i = 0; i < 3; i++) {
+        tune_plan plan = plan_of(2, 16);
+        plan.seed = seeds[i];
+        tune_search_begin(&searches[i], &plan);
+        for (size_t run = 0; run < 40; run++) {
+            ck_assert(tune_search_next(&searches[i], &points[i][run]));
+            tune_search_take(&searches[i], &(tune_outcome){.goal = 1 + points[i][run].choice[0]});
+        }
+    }
+    ck_assert_mem_eq(points[0], points[1], sizeof points[0]);
+    ck_assert_mem_ne(points[0], points[2], sizeof points[0]);
+}
+END_TEST
+
+/* --- statistics ------------------------------------------------------------------------------- */
+
+START_TEST(medians_and_intervals)
+{
+    double odd[] = {5, 1, 3}, even[] = {4, 1, 3, 2};
+    const double nine[] = {9, 1, 8, 2, 7, 3, 6, 4, -100};
+
+    ck_assert_double_eq(tune_median(odd, 3), 3);
+    ck_assert_double_eq(tune_median(even, 4), 2.5);
+    tune_interval interval = tune_interval_of(nine, 6); /* all of them */
+    ck_assert_double_eq(interval.low, 1);
+    ck_assert_double_eq(interval.high, 9);
+    interval = tune_interval_of(nine, 9); /* but one at each end */
+    ck_assert_double_eq(interval.low, 1);
+    ck_assert_double_eq(interval.middle, 4);
+    ck_assert_double_eq(interval.high, 8);
+}
+END_TEST
+
+/* The binomial distribution: the chance to miss is 2.5 of 100 at most on each side, and would be
+ * more if one more value were left out. */
+START_TEST(intervals_hold_in_95_of_100)
+{
+    for (size_t count = TUNE_PAIRS_MIN; count <= TUNE_PAIRS_MAX; count++) {
+        double values[TUNE_PAIRS_MAX], way = pow(0.5, (double)count), missed = 0;
+        for (size_t i = 0; i < count; i++)
+            values[i] = (double)i;
+        tune_interval interval = tune_interval_of(values, count);
+        size_t out = (size_t)interval.low;
+        ck_assert_double_eq(interval.high, (double)(count - 1 - out));
+        for (size_t i = 0; i <= out; i++) {
+            missed += way;
+            way *= (double)(count - i) / (double)(i + 1);
+        }
+        ck_assert_double_le(missed, 0.025);
+        ck_assert_double_gt(missed + way, 0.025);
+    }
+}
+END_TEST
+
+DOMT_MAIN("tune_search", 60, the_best_is_found_in_a_tenth_of_the_sweep,
+          no_difference_is_said_to_be_none, a_quiet_load_without_difference_ends_early,
+          bounds_are_kept, a_bound_that_today_breaks_is_worth_its_cost, less_may_be_better,
+          a_candidate_that_fails_leaves, a_search_ends_if_what_it_compares_with_fails,
+          a_best_that_fails_in_the_duel_loses, the_bound_of_runs_leaves_room_for_the_duel,
+          a_seed_repeats_the_order, medians_and_intervals, intervals_hold_in_95_of_100)
