@@ -11,7 +11,7 @@ _domus_programs() {
 
 _domus() {
     local word=${COMP_WORDS[COMP_CWORD]} before='' command=${COMP_WORDS[1]-}
-    local commands='list top stat actors trace flame log level cluster config doctor'
+    local commands='list top stat actors trace flame log level cluster config doctor tune'
     local options='-h --help' words=''
 
     COMPREPLY=()
@@ -36,10 +36,14 @@ _domus() {
         options+=' -x --exec --set -c --changed -j --json'
         ;;
     level) words='off counters histograms spans' ;;
+    tune)
+        options+=' --service --load --keys --values --goal --keep --ready --runs --pairs --least'
+        options+=' --seed --limit --start-limit --stop-limit --plot --json --dry-run'
+        ;;
     *) return ;;
     esac
     case $command in
-    help | list) ;;
+    help | list | tune) ;;
     *) options+=' -p --program -s --socket' ;;
     esac
 
@@ -59,6 +63,17 @@ _domus() {
         compopt -o filenames 2>/dev/null
         return
         ;;
+    'tune --service' | 'tune --load' | 'tune --ready' | 'tune --plot' | 'tune --json')
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        compopt -o filenames 2>/dev/null
+        return
+        ;;
+    'tune --keys')
+        words='ioRatio minBudget maxBudget maxMessagesPerRun beltSlots steal.floor steal.aggression'
+        words+=' steal.minRun steal.patience idle.spin idle.standIn buffers.size buffers.count'
+        options=''
+        ;;
+    'tune --goal') words='rate p50 p99 p999 cpu' options='' ;;
     'top -d' | 'top --delay' | 'trace -d' | 'trace --duration' | 'flame -d' | 'flame --duration')
         words='500ms 1s 2s 10s' options=''
         [ "$command" = top ] || words='1s 2s 10s 60s'
@@ -66,7 +81,9 @@ _domus() {
     'doctor -n' | 'doctor --seconds') words='10s 30s 1m' options='' ;;
     *' -s' | *' --socket' | 'config --set' | 'config explain' | 'top -n' | 'top --iterations' | 'top --filter' | 'actors -b' | \
         'actors --behaviour' | 'actors -n' | 'actors --limit' | 'cluster -n' | \
-        'cluster --limit' | 'flame --hz') return ;;
+        'cluster --limit' | 'flame --hz' | 'tune --values' | 'tune --keep' | 'tune --runs' | \
+        'tune --pairs' | 'tune --least' | 'tune --seed' | 'tune --limit' | 'tune --start-limit' | \
+        'tune --stop-limit') return ;;
     esac
     if [ "$command" = doctor ] && [ -z "$words" ] && [ "${word#-}" = "$word" ]; then
         mapfile -t COMPREPLY < <(compgen -f -- "$word") # BEFORE and AFTER

@@ -99,7 +99,7 @@ def wrong(pid, port):
     assert "usage" in run(status=2)[1]
     for words in (["--help"], ["-h"], ["help"], ["stat", "--help"], ["help", "top"]):
         assert run(*words)[0].startswith("usage: domus "), words
-    for name in ("list", "top", "stat", "actors", "trace", "flame", "log", "level", "cluster", "config"):
+    for name in ("list", "top", "stat", "actors", "trace", "flame", "log", "level", "cluster", "config", "doctor", "tune"):
         assert run(name, "-h")[0].startswith(f"usage: domus {name}")
     assert re.fullmatch(r"domus \d+\.\d+\.\d+\n", run("--version")[0])
 

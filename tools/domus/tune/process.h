@@ -2,8 +2,8 @@
  *
  * Each is run by the shell as a process group of its own, so Ctrl-C reaches this program alone, and
  * all that a command has started can be ended together. This program adopts processes whose parents
- * have ended, so that it can wait for all of a group. What they print is read all the time, and a
- * part of it is kept. */
+ * have ended, so that it can wait for all of a group. Their output is read all the time, and the
+ * end of it is kept. */
 #ifndef DOMUS_TOOL_TUNE_PROCESS_H
 #define DOMUS_TOOL_TUNE_PROCESS_H
 

@@ -1,4 +1,4 @@
-/* What `domus tune` says while it runs; see the header. */
+/* The lines that `domus tune` prints while it runs; see the header. */
 #include "tools/domus/tune/progress.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* What `domus tune` says on stderr while it runs: on a terminal one line that changes, otherwise a
- * line for each run. */
+/* The lines of `domus tune` on stderr while it runs: on a terminal one line that changes, otherwise
+ * a line for each run. */
 #ifndef DOMUS_TOOL_TUNE_PROGRESS_H
 #define DOMUS_TOOL_TUNE_PROGRESS_H
 

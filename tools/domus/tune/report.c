@@ -1,4 +1,4 @@
-/* What a search has found, as text; see the header. */
+/* The result of a search as text; see the header. */
 #include "tools/domus/tune/report.h"
 
 #include "tools/domus/tune/scatter.h"
@@ -18,7 +18,8 @@ static double percent(double ratio)
 
 /* --- the verdict ------------------------------------------------------------------------------ */
 
-/* Returns the logarithm of the ratio above which a difference would have been seen. */
+/* Returns the logarithm of the ratio above which a difference would have been seen; below 0: it is
+ * not known. */
 static double noise_of(const tune_search *search)
 {
     double noise = search->noise;
@@ -35,11 +36,11 @@ static void print_verdict(const tune_records *records, FILE *out)
 
     switch (search->verdict) {
     case TUNE_SAME:
-        if (noise_of(search) > 0)
+        if (noise_of(search) >= 0)
             (void)fprintf(out, "# No difference of %s above the noise of %.1f %%: ", records->goal,
                           percent(exp(noise_of(search))));
         else
-            (void)fputs("# Nothing could be compared: ", out);
+            (void)fputs("# No candidate was better, or they broke the bounds or failed: ", out);
         (void)fputs("today's values stay.\n", out);
         return;
     case TUNE_BROKEN:
@@ -59,7 +60,7 @@ static void print_verdict(const tune_records *records, FILE *out)
                       percent(ratio.high));
 }
 
-/* What the best costs, or brings, elsewhere: its other figures in the duel. */
+/* Print the other figures of the duel: the cost of the best, or its gain, elsewhere. */
 static void print_elsewhere(const tune_records *records, FILE *out)
 {
     static const char *const names[] = {"rate", "p50", "p99", "p999", "cpu"};

@@ -1,4 +1,4 @@
-/* What a search has found, as YAML that can be given to --config: all but the values that won are
+/* The result of a search, as YAML that can be given to --config: all but the values that won are
  * comments. */
 #ifndef DOMUS_TOOL_TUNE_REPORT_H
 #define DOMUS_TOOL_TUNE_REPORT_H

@@ -154,6 +154,7 @@ void tune_search_begin(tune_search *search, const tune_plan *plan)
     memset(search, 0, sizeof *search);
     search->plan = *plan;
     search->chance = plan->seed;
+    search->noise = -1;
     tune_stage_begin(search);
 }
 

@@ -124,7 +124,7 @@ bool tune_search_next(tune_search *search, tune_point *ret_point);
 /* Hand in the outcome of that run. */
 void tune_search_take(tune_search *search, const tune_outcome *outcome);
 
-/* What is known of the best so far: the middle of its ratio to its base, and the noise of it
+/* Get what is known of the best so far: the middle of its ratio to its base, and the noise of it
  * (INFINITY: not known yet). Returns the candidate. */
 tune_point tune_search_best(const tune_search *search, double *ret_log, double *ret_noise);
 

@@ -84,7 +84,7 @@ static bool is_broken(const tune_rival *rival)
     return rival->broken > (rival->rounds < 2 ? CLEARLY : 0);
 }
 
-/* Those that keep the bounds come first, then those that break them less. */
+/* Rivals that keep the bounds come first, then those that break them less. */
 static bool is_better(const tune_rival *one, const tune_rival *other)
 {
     if (is_broken(one) != is_broken(other))

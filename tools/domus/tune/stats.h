@@ -20,8 +20,8 @@ double tune_median(double *values, size_t count);
 
 /* The interval in which the median of the values' distribution lies in at least 95 of 100 cases,
  * whatever that distribution is: from the k-th least to the k-th greatest value. `middle` is their
- * median. `count` is from TUNE_PAIRS_MIN to TUNE_PAIRS_MAX. Of 9 values one may be wild, and of 12
- * two, without any effect on the other end. */
+ * median. `count` is from TUNE_PAIRS_MIN to TUNE_PAIRS_MAX. One of 9 values may be wild, and two of
+ * 12, without any effect on the other end. */
 tune_interval tune_interval_of(const double *values, size_t count);
 
 /* Returns how many standard errors a mean may lie away by chance, in 95 of 100 cases, if the

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define STEP_MS  10
-#define QUIET_MS 50   /* without output behind the line `listening`: other listeners have begun */
+#define STEP_MS  5
+#define QUIET_MS 20   /* without output behind the line `listening`: other listeners have begun */
 #define PROBE_MS 2000 /* of one call of the command that says whether the service is ready */
 
 static bool fail(tune_trial *trial, tune_result result, const char *format, ...)
