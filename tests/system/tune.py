@@ -34,6 +34,7 @@ wait
 # More ioRatio is more rate, and more latency.
 LOAD = """#!/bin/sh
 echo $$ >>pids
+echo lost 0
 case "$(cat state)" in
 *ioRatio=70*) echo 'rate 1200 1/s
 p99 3 ms' ;;
@@ -142,7 +143,8 @@ def bounds():
     """A bound decides; one that nobody keeps is said with the best figure."""
     out, _ = tune("--values", "ioRatio=70", "--keep", "p99 < 2ms")
     assert "\nscheduler" not in out, out
-    out, _ = tune("--values", "ioRatio=30,70", "--keep", "p99 < 1.5ms", "--runs", "15")
+    out, _ = tune("--values", "ioRatio=30,70", "--keep", "p99 < 1.5ms", "--keep", "lost < 1",
+                  "--runs", "15")
     assert "# These values keep the bounds, which today's break.\n" in out and "  ioRatio: 30\n" in out, out
     assert "# rate: -10.0 %" in out, out
     out, err = tune("--values", "ioRatio=30,70", "--keep", "p99 < 0.5ms", "--runs", "15", "--json", "a.json",
@@ -163,11 +165,11 @@ def failures():
              ["--start-limit", "150ms"]),
             ("the command of --ready did not succeed within 150 ms", "", "", "",
              ["--start-limit", "150ms", "--ready", "exit 1"]),
-            ("the load has failed (status 3)", "stdout:\nhalf\n", "", "echo half; exit 3", []),
+            ("the load has failed (status 3)", "stdout:\nlost 0\nhalf\n", "", "echo half; exit 3", []),
             ("the load has not ended within 200 ms (--limit)", "", "", "sleep 9", ["--limit", "200ms"]),
             ("the load has printed no figures", "", "", "exit 0", []),
             ("the load has printed no figure rate; there are: p50 cpu", "", "", "echo p50 1 ms; exit 0", []),
-            ("the load has printed no figure p50; there are: rate p99 cpu", "", "", "", ["--keep", "p50 < 1s"]),
+            ("the load has printed no figure p50; there are: lost rate p99 cpu", "", "", "", ["--keep", "p50 < 1s"]),
             ("it has 0 as the figure rate", "", "", "echo rate 0; exit 0", []),
             ("the load: 'rate' stands in its output twice", "", "", "echo rate 1; echo rate 1; exit 0", []),
             ("the load had errors: 2", "", "", "echo errors 2; echo rate 1; exit 0", []),
@@ -190,9 +192,10 @@ def failures():
     nothing_runs()
 
     # A service that prints without an end does not stop, and what it started ends with it.
-    service = script("service", SERVICE.replace("sleep 100 &", "yes >&2 & echo $! >>pids; sleep 100 & echo $! >>pids;"))
+    service = script("service", SERVICE.replace(
+        "sleep 100 &", "yes >&2 & echo $! >>pids; yes & echo $! >>pids; sleep 100 & echo $! >>pids;"))
     load = script("load", "#!/bin/sh\nsleep 0.05\necho rate 1\n")
-    tune("--values", "ioRatio=70", service="FOO=1 " + service, load=load)
+    tune("--values", "ioRatio=70", "--least", "50", service="FOO=1 " + service, load=load)
     nothing_runs()
 
 
@@ -220,6 +223,14 @@ def signals():
         nothing_runs()
         assert len(runs_of("a.json")["runs"]) >= 3
         os.unlink("go")
+
+    # A reader of stderr that goes does not end the search, which would leave a service.
+    process = subprocess.Popen(words("--values", "ioRatio=70", "--runs", "14"), env=ENVIRONMENT,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stderr.close()
+    out, _ = process.communicate(timeout=40)
+    assert process.returncode == 0 and b"  ioRatio: 70\n" in out, (process.returncode, out)
+    nothing_runs()
 
 
 def wrong():

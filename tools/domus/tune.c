@@ -43,14 +43,14 @@ static void run_trial(tuning *all, const tune_point *point)
     tune_trial_run(&all->request->setup, words, &all->trial);
 }
 
-/* Let a run that lacks a figure of the goal or of a bound be a failed one. */
-static void demand_figure(tune_trial *trial, const char *name)
+/* Let a run without a figure be a failed one, or with 0 of it, as there is no ratio to 0. */
+static void demand_figure(tune_trial *trial, const char *name, bool may_be_0)
 {
     const tune_figure *figure = tune_figures_find(&trial->figures, name);
     char names[128] = "";
     size_t used = 0;
 
-    if (trial->result != TUNE_RAN || (figure != NULL && figure->value > 0))
+    if (trial->result != TUNE_RAN || (figure != NULL && (may_be_0 || figure->value > 0)))
         return;
     for (size_t i = 0; i < trial->figures.count && used < sizeof names; i++)
         used +=
@@ -62,9 +62,9 @@ static void demand_figure(tune_trial *trial, const char *name)
 
 static void demand_figures(tuning *all)
 {
-    demand_figure(&all->trial, all->request->goal);
+    demand_figure(&all->trial, all->request->goal, false);
     for (size_t i = 0; i < all->request->bounds_count; i++)
-        demand_figure(&all->trial, all->request->bounds[i].name);
+        demand_figure(&all->trial, all->request->bounds[i].name, true);
 }
 
 /* A run may fail by chance, so it is done once more, unless the service refuses its values. */
@@ -242,7 +242,10 @@ static bool write_file(const tuning *all, const char *name,
         return true;
     if (!output_begin(&to, name))
         return false;
-    return output_end(&to, print(&all->records, to.file));
+    bool is_whole = print(&all->records, to.file);
+    if (!is_whole)
+        say_error("tune: there is nothing to write to %s", name);
+    return output_end(&to, is_whole);
 }
 
 /* Print the report. Returns the status of the command. */

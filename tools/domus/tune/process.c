@@ -31,7 +31,10 @@ long tune_now_ms(void)
 
 void tune_process_prepare(void)
 {
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1UL);
+    (void)sigaction(SIGPIPE, &ignore, NULL); /* a reader that has gone must not leave a service */
 }
 
 /* --- its beginning ---------------------------------------------------------------------------- */
@@ -42,13 +45,15 @@ static _Noreturn void become(const char *script, char *const *words, const int *
     char *all[WORDS_MAX + 5] = {(char *)(uintptr_t)shell, (char[]){"-c"}, (char *)(uintptr_t)script,
                                 (char[]){"sh"}};
     size_t count = 4;
-    int nothing = open("/dev/null", O_RDONLY);
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
     sigset_t none;
 
     for (; words != NULL && *words != NULL && count < WORDS_MAX + 4; words++)
         all[count++] = *words;
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_PDEATHSIG, (unsigned long)SIGTERM);
+    (void)sigaction(SIGPIPE, &usual, NULL);
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     if (dup2(nothing, STDIN_FILENO) >= 0 && dup2(pipes[1], STDOUT_FILENO) >= 0 &&

@@ -35,7 +35,8 @@ typedef struct tune_cpu {
     double seconds[TUNE_MEMBERS_MAX];
 } tune_cpu;
 
-/* Let this program adopt what its children leave. Call it once. */
+/* Let this program adopt what its children leave, and live on when nobody reads what it prints.
+ * Call it once. */
 void tune_process_prepare(void);
 
 /* Begin `command` with more words behind it, which the shell does not look at; NULL ends them.

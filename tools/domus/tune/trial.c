@@ -8,9 +8,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define STEP_MS  5
-#define QUIET_MS 20   /* without output behind the line `listening`: other listeners have begun */
-#define PROBE_MS 2000 /* of one call of the command that says whether the service is ready */
+#define STEP_MS   5
+#define QUIET_MS  20   /* without output behind the line `listening`: other listeners have begun */
+#define QUIET_MAX 10   /* moments, for a service that never ceases to print */
+#define PROBE_MS  2000 /* of one call of the command that says whether the service is ready */
 
 static bool fail(tune_trial *trial, tune_result result, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -61,17 +62,18 @@ static bool has_line(const tune_stream *stream, const char *word)
     return false;
 }
 
-/* Returns whether the service says that it listens, and has said nothing more for a moment. */
+/* Returns whether the service says that it listens. If so, this waits until it has said nothing
+ * more for a moment, or for some moments. */
 static bool is_listening(tune_trial *trial)
 {
-    size_t before;
-
     if (!has_line(&trial->service.out, "listening "))
         return false;
-    do {
-        before = trial->service.out.size;
+    for (int i = 0; i < QUIET_MAX; i++) {
+        size_t before = trial->service.out.size;
         tune_process_wait(&trial->service, NULL, QUIET_MS);
-    } while (trial->service.out.size != before);
+        if (trial->service.out.size == before)
+            break;
+    }
     return true;
 }
 
