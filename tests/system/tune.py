@@ -34,7 +34,6 @@ wait
 # More ioRatio is more rate, and more latency.
 LOAD = """#!/bin/sh
 echo $$ >>pids
-echo lost 0
 case "$(cat state)" in
 *ioRatio=70*) echo 'rate 1200 1/s
 p99 3 ms' ;;
@@ -43,6 +42,7 @@ p99 1 ms' ;;
 *) echo 'rate 1000 1/s
 p99 2 ms' ;;
 esac
+echo lost 0
 """
 
 
@@ -165,11 +165,11 @@ def failures():
              ["--start-limit", "150ms"]),
             ("the command of --ready did not succeed within 150 ms", "", "", "",
              ["--start-limit", "150ms", "--ready", "exit 1"]),
-            ("the load has failed (status 3)", "stdout:\nlost 0\nhalf\n", "", "echo half; exit 3", []),
+            ("the load has failed (status 3)", "stdout:\nhalf\n", "", "echo half; exit 3", []),
             ("the load has not ended within 200 ms (--limit)", "", "", "sleep 9", ["--limit", "200ms"]),
             ("the load has printed no figures", "", "", "exit 0", []),
             ("the load has printed no figure rate; there are: p50 cpu", "", "", "echo p50 1 ms; exit 0", []),
-            ("the load has printed no figure p50; there are: lost rate p99 cpu", "", "", "", ["--keep", "p50 < 1s"]),
+            ("the load has printed no figure p50; there are: rate p99 lost cpu", "", "", "", ["--keep", "p50 < 1s"]),
             ("it has 0 as the figure rate", "", "", "echo rate 0; exit 0", []),
             ("the load: 'rate' stands in its output twice", "", "", "echo rate 1; echo rate 1; exit 0", []),
             ("the load had errors: 2", "", "", "echo errors 2; echo rate 1; exit 0", []),
