@@ -50,7 +50,7 @@ double domt_simulated_best(const domt_simulated_load *load, const tune_plan *pla
     return best;
 }
 
-static tune_outcome run(domt_simulated_load *load, const tune_point *point)
+tune_outcome domt_simulated_run(domt_simulated_load *load, const tune_point *point)
 {
     double p99 = product(&load->p99s, point) * exp(chance_of(load) * load->noise / 100);
 
@@ -71,7 +71,7 @@ void domt_simulated_search(domt_simulated_load *load, const tune_plan *plan, tun
     load->chance = ~plan->seed;
     tune_search_begin(search, plan);
     while (tune_search_next(search, &point)) {
-        tune_outcome outcome = run(load, &point);
+        tune_outcome outcome = domt_simulated_run(load, &point);
         tune_search_take(search, &outcome);
     }
 }

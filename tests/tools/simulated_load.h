@@ -21,6 +21,9 @@ typedef struct domt_simulated_load {
     double drifted;
 } domt_simulated_load;
 
+/* Returns the outcome of a run of a candidate. */
+tune_outcome domt_simulated_run(domt_simulated_load *load, const tune_point *point);
+
 /* Do the search of a plan to its end. */
 void domt_simulated_search(domt_simulated_load *load, const tune_plan *plan, tune_search *search);
 

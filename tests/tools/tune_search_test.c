@@ -139,6 +139,66 @@ END_TEST
 
 /* --- single searches -------------------------------------------------------------------------- */
 
+/* Count the runs of each value of one key, of a load whose values 1 to `bad` are worse by a fifth,
+ * and the others are as today's. */
+static void count_runs(size_t values, size_t bad, uint64_t seed, size_t *ret_runs)
+{
+    tune_plan plan = plan_of(1, values);
+    domt_simulated_load load = {.noise = 2, .chance = seed};
+    tune_search search;
+    tune_point point;
+
+    plan.seed = seed;
+    for (size_t i = 1; i <= bad; i++)
+        load.percents.at[0][i] = -20;
+    tune_search_begin(&search, &plan);
+    while (tune_search_next(&search, &point) && search.state == TUNE_STAGE) {
+        ret_runs[point.choice[0]]++;
+        tune_outcome outcome = domt_simulated_run(&load, &point);
+        tune_search_take(&search, &outcome);
+    }
+}
+
+/* Of four values two are bad, and leave behind the second round. Of 16 values the worse half leaves
+ * behind the first one. */
+START_TEST(the_worse_half_leaves)
+{
+    size_t few[5] = {0}, many[17] = {0};
+
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        count_runs(4, 2, seed, few);
+        count_runs(16, 8, seed, many);
+    }
+    ck_assert_uint_eq(few[1], 20);
+    ck_assert_uint_eq(few[2], 20);
+    ck_assert_uint_ge(few[0], 40);
+    for (size_t i = 1; i <= 8; i++)
+        ck_assert_uint_eq(many[i], 10);
+    ck_assert_uint_ge(many[0], 30);
+}
+END_TEST
+
+/* The best value has one bad round, and stays. */
+START_TEST(one_bad_round_is_no_reason_to_leave)
+{
+    tune_plan plan = plan_of(1, 4);
+    tune_search search;
+    tune_point point;
+    size_t runs[5] = {0};
+
+    tune_search_begin(&search, &plan);
+    while (tune_search_next(&search, &point)) {
+        size_t value = point.choice[0];
+        tune_outcome outcome = {.goal = value == 4 ? 120 : 100 + (double)value};
+        if (++runs[value] == 2 && value == 4)
+            outcome.goal = 60;
+        tune_search_take(&search, &outcome);
+    }
+    ck_assert_int_eq(search.verdict, TUNE_BETTER);
+    ck_assert_uint_eq(search.best.choice[0], 4);
+}
+END_TEST
+
 /* Less of the goal is better, and value 1 has less. */
 START_TEST(less_may_be_better)
 {
@@ -305,7 +365,8 @@ END_TEST
 
 DOMT_MAIN("tune_search", 60, the_best_is_found_in_a_tenth_of_the_sweep,
           no_difference_is_said_to_be_none, a_quiet_load_without_difference_ends_early,
-          bounds_are_kept, a_bound_that_today_breaks_is_worth_its_cost, less_may_be_better,
+          the_worse_half_leaves, one_bad_round_is_no_reason_to_leave, bounds_are_kept,
+          a_bound_that_today_breaks_is_worth_its_cost, less_may_be_better,
           a_candidate_that_fails_leaves, a_search_ends_if_what_it_compares_with_fails,
           a_best_that_fails_in_the_duel_loses, the_bound_of_runs_leaves_room_for_the_duel,
           a_seed_repeats_the_order, medians_and_intervals, intervals_hold_in_95_of_100)

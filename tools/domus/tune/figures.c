@@ -207,7 +207,7 @@ static bool matches(const char *line, const char *text, double *ret_values)
 /* Returns whether the line is one of a tool. */
 static bool take_known(tune_figures *figures, const char *line)
 {
-    double values[VALUES_MAX];
+    double values[VALUES_MAX] = {0};
 
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         char names[64], *rest = names, *name;
