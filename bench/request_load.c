@@ -164,20 +164,38 @@ static int connect_all(struct load *load)
     return 0;
 }
 
+/* How often a paced load sends, if it sends a burst at a time. */
+static double bursts_per_second(const struct load *load)
+{
+    uint32_t burst = load->options->burst != 0 ? load->options->burst : 1;
+
+    return load->options->rate / load->options->depth / burst;
+}
+
 /* When the next requests of a paced load are due. */
 static uint64_t due_ns(const struct load *load)
 {
-    double seconds = (double)load->batches * load->options->depth / load->options->rate;
+    uint64_t burst = load->options->burst != 0 ? load->options->burst : 1;
+    uint64_t bursts = load->batches / burst;
 
-    return load->start_ns + (uint64_t)(seconds * 1e9);
+    return load->start_ns + (uint64_t)((double)bursts / bursts_per_second(load) * 1e9);
+}
+
+/* How many batches of a paced load have been due; the first ones are at its start. */
+static uint64_t batches_due(const struct load *load)
+{
+    uint64_t burst = load->options->burst != 0 ? load->options->burst : 1;
+    double seconds = (double)(load->now_ns - load->start_ns) * 1e-9;
+
+    return ((uint64_t)(seconds * bursts_per_second(load)) + 1) * burst;
 }
 
 static int send_due(struct load *load)
 {
     double rate = load->options->rate;
-    double batches = (double)(load->now_ns - load->start_ns) * 1e-9 * rate / load->options->depth;
+    uint64_t batches = rate == 0 ? 0 : batches_due(load);
 
-    while (load->idle_count > 0 && (rate == 0 || (double)load->batches < batches)) {
+    while (load->idle_count > 0 && (rate == 0 || load->batches < batches)) {
         struct connection *connection = load->idle[load->idle_first];
         load->idle_first = (load->idle_first + 1) % REQUEST_LOAD_CONNECTIONS_MAX;
         load->idle_count--;
@@ -188,7 +206,7 @@ static int send_due(struct load *load)
             connection->sent_ns = due_ns(load);
         load->batches++;
     }
-    load->is_behind = rate != 0 && (double)load->batches < batches;
+    load->is_behind = load->batches < batches;
     return 0;
 }
 

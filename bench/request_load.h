@@ -54,6 +54,7 @@ struct request_load_options {
     uint32_t connections;
     uint32_t depth;
     double rate;             /* requests per second that are offered in all; 0: a closed loop */
+    uint32_t burst;          /* of a rate: so many times `depth` requests are due at once; 0: 1 */
     bool counts_waits;       /* the latency of a request that had to wait for a connection begins
                               * when it was due */
     pid_t watched;           /* the server, whose CPU time is taken */

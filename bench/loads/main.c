@@ -1,0 +1,126 @@
+/* The service of those loads of `bench sweep` that no example has: packets of 64 bytes come back as
+ * they came, most of them at once, and each n-th one from a state actor that has worked on it.
+ *
+ * The first 8 bytes of a packet are its number, which says whether it is work, and whose. How many
+ * actors there are, how long one works, and where they live stands in the section `loads`. */
+#include <domus/domus.h>
+#include <domus/main.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PACKET 64u
+
+static struct settings {
+    uint32_t actors, steps, every;
+    bool in_pool;
+} settings; /* constant once the program has started, */
+
+static domus_address *workers; /* as these are */
+
+/* The packet goes back in the memory that it came in. */
+static int answer(domus_stack *stack, const void *packet)
+{
+    int error = domus_take(stack);
+
+    return error != 0 ? error : domus_reply(stack, &domus_packet_type, packet);
+}
+
+/* --- who works -------------------------------------------------------------------------------- */
+
+/* Each step waits for the one before, so that work is CPU time and nothing else. */
+static int work(domus_stack *stack, void *self, const void *packet)
+{
+    volatile uint64_t *kept = self;
+    uint64_t word = *kept;
+
+    for (uint32_t i = 0; i < settings.steps; i++)
+        word = word * UINT64_C(6364136223846793005) + 1;
+    *kept = word;
+    return answer(stack, packet);
+}
+
+static const domus_behaviour worker = {
+    .name = "worker",
+    .state_size = sizeof(uint64_t),
+    .on = (const domus_on[]){{&domus_packet_type, work, 0}, {NULL, NULL, 0}}};
+
+/* A pool has one address for all of its workers, each of which takes what comes next. */
+static int make_workers(domus_system *system)
+{
+    const domus_spawn_options options = {.pool = domus_outside_pool_find(system, "work")};
+    uint32_t threads = domus_system_threads(system);
+    int error = 0;
+
+    workers = calloc(settings.actors, sizeof *workers);
+    if (workers == NULL)
+        return -ENOMEM;
+    if (settings.in_pool) {
+        error = domus_outside_spawn_many(system, &worker, NULL, settings.actors, NULL, &options,
+                                         &workers[0]);
+        settings.actors = 1;
+        return error;
+    }
+    for (uint32_t i = 0; i < settings.actors && error == 0; i++)
+        error = domus_outside_spawn_on(system, i % threads, &worker, NULL, &workers[i]);
+    return error;
+}
+
+/* --- the service ------------------------------------------------------------------------------ */
+
+static int take_packet(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_packet *packet = payload;
+    uint64_t number;
+
+    (void)self;
+    memcpy(&number, domus_slice_data(packet->bytes), sizeof number);
+    if (number % settings.every != 0)
+        return answer(stack, packet);
+    return domus_forward(stack, workers[number / settings.every % settings.actors]);
+}
+
+static const domus_fixed_options packets = {.size = PACKET};
+static const domus_pipeline pipeline = {
+    .stages = (const domus_pipeline_stage[]){{&domus_fixed_stage, &packets}, {NULL, NULL}}};
+static const domus_behaviour service = {
+    .name = "loads",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &pipeline,
+    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = take_packet},
+                                       {.type = NULL}}};
+
+static int start(domus_system *system, void *argument)
+{
+    int error = make_workers(system);
+
+    return error != 0 ? error : domus_main_serve(system, argument, &service, NULL);
+}
+
+static void end(domus_system *system, void *argument)
+{
+    (void)system, (void)argument;
+    free(workers);
+}
+
+static const domus_config_key keys[] = {
+    {DOMUS_KEY("actors", COUNT, struct settings, actors, 1, 65536, 64)},
+    {DOMUS_KEY("steps", COUNT, struct settings, steps, 0, 1000000, 10000)},
+    {DOMUS_KEY("every", COUNT, struct settings, every, 1, 1000, 1)},
+    {DOMUS_KEY_SWITCH("inPool", struct settings, in_pool, false)},
+    {.path = NULL},
+};
+static const domus_section section = {.name = "loads", .keys = keys, .size = sizeof settings};
+
+int main(int argc, char **argv)
+{
+    static const domus_program program = {.name = "loads",
+                                          .start = start,
+                                          .end = end,
+                                          .argument = "load",
+                                          .section = &section,
+                                          .settings = &settings};
+
+    return domus_main(argc, argv, &program);
+}

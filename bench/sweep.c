@@ -1,0 +1,288 @@
+/* The sweep: which values of the keys that steer the loop are the best for each of ten loads.
+ *
+ *     bench_sweep [--rounds N] [--seconds N] [--keys KEY,...] [LOAD ...]
+ *     bench_sweep serve LOAD PORT [OPTION ...]
+ *     bench_sweep load LOAD PORT [--seconds N] [--watch PID]
+ *
+ * The first form measures each value of each key alone (sweep_values.h), all others as by default,
+ * in rounds in which all values take turns, each with a fresh service. It prints a line `load key
+ * value rate p50 p99 cpu gain` for each, of medians: requests a second, us, us, us of the service's
+ * CPU for a request, and what the load is judged by as a ratio to the default's in the same round,
+ * above 1 if the value is better. Progress goes to stderr. Exit 1 on a wrong result.
+ *
+ * The second form becomes the service of a load, with further options such as `--set KEY=VALUE`;
+ * the third one is the load, and prints lines `name value unit`. Their pairs are for whoever
+ * measures otherwise, such as `domus tune`. */
+#include "bench/support/command.h"
+#include "bench/support/measure.h"
+#include "bench/support/options.h"
+#include "bench/support/server.h"
+#include "bench/sweep_load.h"
+#include "bench/sweep_serve.h"
+#include "bench/sweep_values.h"
+#include "bench/tls_client.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDS_MAX  100u
+#define SECONDS_MAX 60.0
+
+enum { RATE, P50, P99, CPU, FIGURES };
+
+static const char *const names[FIGURES] = {"rate", "p50", "p99", "cpu"};
+static const int goals[] = {[SWEEP_RATE] = RATE, [SWEEP_P99] = P99, [SWEEP_CPU] = CPU};
+
+static struct {
+    uint32_t rounds;
+    double seconds;
+    const char *keys; /* NULL: all */
+    pid_t watched;
+} chosen = {.rounds = 5, .seconds = 1};
+
+static _Noreturn void usage(void)
+{
+    fprintf(stderr, "usage: bench_sweep [--rounds N] [--seconds N] [--keys KEY,...] [LOAD ...]\n"
+                    "       bench_sweep serve LOAD PORT [OPTION ...]\n"
+                    "       bench_sweep load LOAD PORT [--seconds N] [--watch PID]\n"
+                    "loads:");
+    for (uint32_t i = 0; i < SWEEP_ROWS; i++)
+        fprintf(stderr, " %s", sweep_rows[i].name);
+    fprintf(stderr, "\nkeys:");
+    for (uint32_t i = 0; i < SWEEP_KEYS_COUNT; i++)
+        fprintf(stderr, " %s", sweep_keys[i].name);
+    fprintf(stderr, "\n");
+    exit(2);
+}
+
+static void parse(int argc, char **argv)
+{
+    static const struct option options[] = {{"rounds", required_argument, NULL, 'r'},
+                                            {"seconds", required_argument, NULL, 's'},
+                                            {"keys", required_argument, NULL, 'k'},
+                                            {"watch", required_argument, NULL, 'w'},
+                                            {NULL, 0, NULL, 0}};
+
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (option == 'r')
+            chosen.rounds = (uint32_t)strtoul(optarg, NULL, 10);
+        else if (option == 's')
+            chosen.seconds = strtod(optarg, NULL);
+        else if (option == 'k')
+            chosen.keys = optarg;
+        else if (option == 'w')
+            chosen.watched = (pid_t)strtol(optarg, NULL, 10);
+        else
+            usage();
+    }
+    if (chosen.rounds < 1 || chosen.rounds > ROUNDS_MAX || !(chosen.seconds > 0) ||
+        chosen.seconds > SECONDS_MAX)
+        usage();
+}
+
+static uint16_t port_of(const char *text)
+{
+    char *end;
+    unsigned long port = strtoul(text, &end, 10);
+
+    if (*text == '\0' || *end != '\0' || port > UINT16_MAX)
+        usage();
+    return (uint16_t)port;
+}
+
+/* --- the roles of a service and of a load ----------------------------------------------------- */
+
+static int serve(const struct sweep_row *row, uint16_t port, char *const options[])
+{
+    char key[TLS_CLIENT_PEM_MAX];
+    int size = row->is_secure ? tls_client_make_key(key) : 0;
+    int error = size < 0 ? size : sweep_serve(row, port, options, key, (size_t)size);
+
+    fprintf(stderr, "bench_sweep: %s: %s\n", row->program, strerror(-error));
+    return EXIT_FAILURE;
+}
+
+static int load(const struct sweep_row *row, uint16_t port)
+{
+    struct request_load_link link = {0};
+    struct request_load_result result;
+
+    if (row->is_secure)
+        link = tls_client_link(tls_client_context());
+    int error = sweep_load_run(&(struct sweep_load){.row = row,
+                                                    .port = port,
+                                                    .watched = chosen.watched,
+                                                    .duration_ns = (uint64_t)(chosen.seconds * 1e9),
+                                                    .link = &link},
+                               &result);
+    if (error != 0) {
+        fprintf(stderr, "bench_sweep: load %s: %s\n", row->name, strerror(-error));
+        printf("errors 1\n");
+        return EXIT_FAILURE;
+    }
+    printf("rate %.1f /s\np50 %.1f us\np99 %.1f us\nrequests %llu\n", result.rate, result.p50_us,
+           result.p99_us, (unsigned long long)result.requests);
+    printf("busy %.2f of its CPU\nerrors 0\n", result.busy);
+    if (chosen.watched != 0)
+        printf("cpu %.3f us\n", (double)result.watched_cpu_ns * 1e-3 / (double)result.requests);
+    return 0;
+}
+
+/* --- the sweep -------------------------------------------------------------------------------- */
+
+static char self[PATH_MAX];
+
+/* The figures of each value of a key, in each round. */
+static double figures[SWEEP_VALUES_MAX][FIGURES][ROUNDS_MAX];
+
+static int run_load(const struct sweep_row *row, const struct server *server, double *ret_figures)
+{
+    struct command_result result;
+    char port[8], seconds[32], watched[16];
+    char *arguments[] = {self,
+                         (char[]){"load"},
+                         (char *)(uintptr_t)row->name,
+                         port,
+                         (char[]){"--seconds"},
+                         seconds,
+                         (char[]){"--watch"},
+                         watched,
+                         NULL};
+    const struct command command = {
+        .arguments = arguments, .cpus = 2, .seconds_max = (uint32_t)chosen.seconds + 30};
+
+    snprintf(port, sizeof port, "%u", server->port);
+    snprintf(seconds, sizeof seconds, "%.3f", chosen.seconds);
+    snprintf(watched, sizeof watched, "%d", (int)server->pid);
+    int error = command_run(&command, &result);
+    for (int i = 0; error == 0 && i < FIGURES; i++)
+        ret_figures[i] = command_figure(&result, names[i]);
+    return error;
+}
+
+/* Run a load on a fresh service. */
+static int measure(const struct sweep_row *row, const struct sweep_key *key, const char *value,
+                   double *ret_figures)
+{
+    struct server server;
+    struct server_usage usage;
+    char setting[128];
+    char *arguments[] = {self,          (char[]){"serve"}, (char *)(uintptr_t)row->name,
+                         (char[]){"0"}, (char[]){"--set"}, setting,
+                         NULL};
+
+    snprintf(setting, sizeof setting, "%s=%s", key->name, value);
+    int error = server_start(&server, SERVER_ANY_CPU, arguments);
+    if (error == 0) {
+        error = run_load(row, &server, ret_figures);
+        int end = server_stop(&server, &usage);
+        error = error != 0 ? error : end;
+    }
+    if (error != 0)
+        fprintf(stderr, "sweep: %s with %s: %s\n", row->name, setting, strerror(-error));
+    return error;
+}
+
+/* Each round begins with another value. */
+static int run_round(const struct sweep_row *row, const struct sweep_key *key, uint32_t round)
+{
+    uint32_t count = sweep_values_count(key);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t which = (round + i) % count;
+        double got[FIGURES];
+        int error = measure(row, key, key->values[which], got);
+
+        if (error != 0)
+            return error;
+        for (int j = 0; j < FIGURES; j++)
+            figures[which][j][round] = got[j];
+    }
+    return 0;
+}
+
+/* The median of the ratios to the default, which is the first value. */
+static double gain(const struct sweep_row *row, uint32_t which)
+{
+    int goal = goals[row->goal];
+    double ratios[ROUNDS_MAX];
+
+    for (uint32_t i = 0; i < chosen.rounds; i++) {
+        double ratio = figures[which][goal][i] / figures[0][goal][i];
+        ratios[i] = goal == RATE ? ratio : 1 / ratio;
+    }
+    return measure_median(ratios, chosen.rounds);
+}
+
+static void report(const struct sweep_row *row, const struct sweep_key *key)
+{
+    uint32_t count = sweep_values_count(key);
+    double gains[SWEEP_VALUES_MAX];
+
+    for (uint32_t which = 0; which < count; which++) /* before medians sort the rounds */
+        gains[which] = gain(row, which);
+    for (uint32_t which = 0; which < count; which++) {
+        printf("%s %s %s", row->name, key->name, key->values[which]);
+        for (int j = 0; j < FIGURES; j++)
+            printf(j == CPU ? " %.3f" : " %.1f", measure_median(figures[which][j], chosen.rounds));
+        printf(" %.3f\n", gains[which]);
+    }
+    fflush(stdout);
+}
+
+static int sweep(const struct sweep_row *row, const struct sweep_key *key)
+{
+    for (uint32_t round = 0; round < chosen.rounds; round++) {
+        int error = run_round(row, key, round);
+        if (error != 0)
+            return error;
+        fprintf(stderr, "sweep: %s %s, round %u of %u\n", row->name, key->name, round + 1,
+                chosen.rounds);
+    }
+    report(row, key);
+    return 0;
+}
+
+static int sweep_all(int count, char *const *wanted)
+{
+    for (uint32_t i = 0; i < SWEEP_ROWS; i++) {
+        for (uint32_t j = 0; j < SWEEP_KEYS_COUNT; j++) {
+            if (!options_wanted(count, wanted, sweep_rows[i].name) ||
+                !sweep_key_is_wanted(&sweep_keys[j], &sweep_rows[i], chosen.keys))
+                continue;
+            if (sweep(&sweep_rows[i], &sweep_keys[j]) != 0)
+                return EXIT_FAILURE;
+        }
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *role = argc > 1 ? argv[1] : "";
+    bool is_serve = strcmp(role, "serve") == 0;
+
+    if (is_serve || strcmp(role, "load") == 0) {
+        const struct sweep_row *row = argc > 3 ? sweep_row_find(argv[2]) : NULL;
+        if (row == NULL)
+            usage();
+        if (is_serve)
+            return serve(row, port_of(argv[3]), argv + 4);
+        parse(argc - 3, argv + 3);
+        return load(row, port_of(argv[3]));
+    }
+    parse(argc, argv);
+    for (int i = optind; i < argc; i++) {
+        if (sweep_row_find(argv[i]) == NULL)
+            usage();
+    }
+    if (command_beside("bench_sweep", self) != 0)
+        return EXIT_FAILURE;
+    printf("load key value rate p50 p99 cpu gain\n");
+    return sweep_all(argc - optind, argv + optind);
+}

@@ -1,0 +1,139 @@
+/* Makes the requests of each row, and checks the answers (sweep_load.h). A packet is filled with
+ * what follows from its number, so the load knows what has to come back. */
+#include "bench/sweep_load.h"
+
+#include "bench/kv_load.h"
+#include "bench/web_load.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#define STALL_NS UINT64_C(5000000000)
+#define KEYS     1000u
+#define WORDS    8u
+#define PACKET   (WORDS * sizeof(uint64_t))
+#define HOME     "hello, world\n" /* what web_domus answers */
+
+/* --- packets ---------------------------------------------------------------------------------- */
+
+static void make_packet(uint64_t number, uint64_t *words)
+{
+    words[0] = number;
+    for (uint32_t i = 1; i < WORDS; i++)
+        words[i] = (number + i) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static void number_packet(void *context, char *request)
+{
+    uint64_t *next = context, words[WORDS];
+
+    make_packet((*next)++, words);
+    memcpy(request, words, PACKET);
+}
+
+static int check_packet(const void *context, uint64_t *place, const char *bytes, size_t size,
+                        bool *ret_ends)
+{
+    const uint64_t *next = context;
+    uint64_t number, words[WORDS];
+
+    (void)place;
+    if (size < PACKET)
+        return 0;
+    memcpy(&number, bytes, sizeof number);
+    make_packet(number, words);
+    if (number >= *next || memcmp(bytes, words, PACKET) != 0)
+        return -EBADMSG;
+    *ret_ends = true;
+    return (int)PACKET;
+}
+
+/* --- loads ------------------------------------------------------------------------------------ */
+
+struct kinds {
+    uint64_t next_packet;
+    struct request_load_kind packets;
+    struct web_load web;
+    struct kv_load fill, keys;
+};
+
+static const struct request_load_kind *make_kind(const struct sweep_row *row, struct kinds *kinds)
+{
+    static const struct kv_load_row get = {"get", "GET KEY", "$"};
+    static const struct kv_load_row set = {"set", "SET KEY VALUE", "+OK\r\n"};
+
+    switch (row->requests) {
+    case SWEEP_GETS:
+        web_load_make(&kinds->web, "/", HOME, strlen(HOME));
+        return &kinds->web.kind;
+    case SWEEP_KEYS:
+        kv_load_make(&kinds->fill, &set, KEYS);
+        kv_load_make(&kinds->keys, &get, KEYS);
+        return &kinds->keys.kind;
+    case SWEEP_PACKETS:
+        break;
+    }
+    kinds->packets = (struct request_load_kind){.request_size = PACKET,
+                                                .vary = number_packet,
+                                                .check = check_packet,
+                                                .context = &kinds->next_packet};
+    return &kinds->packets;
+}
+
+/* Set each key once. */
+static int fill(const struct sweep_load *load, const struct kinds *kinds)
+{
+    const struct request_load_options options = {.port = load->port,
+                                                 .kind = &kinds->fill.kind,
+                                                 .connections = 1,
+                                                 .depth = 16,
+                                                 .requests_least = KEYS,
+                                                 .stall_ns = STALL_NS};
+    struct request_load_result unused;
+
+    return load->row->requests == SWEEP_KEYS ? request_load_run(&options, &unused) : 0;
+}
+
+int sweep_load_move(bool with_first, bool with_second)
+{
+    cpu_set_t mine, wanted;
+    uint32_t passed = 0;
+
+    if (sched_getaffinity(0, sizeof mine, &mine) != 0)
+        return -errno;
+    CPU_ZERO(&wanted);
+    for (size_t cpu = 0; cpu < CPU_SETSIZE && passed < 2; cpu++) {
+        if (CPU_ISSET(cpu, &mine) && (passed++ == 0 ? with_first : with_second))
+            CPU_SET(cpu, &wanted);
+    }
+    if (passed < 2)
+        return 0;
+    return sched_setaffinity(0, sizeof wanted, &wanted) == 0 ? 0 : -errno;
+}
+
+int sweep_load_run(const struct sweep_load *load, struct request_load_result *ret_result)
+{
+    static struct kinds kinds;
+    const struct sweep_row *row = load->row;
+    const struct request_load_options options = {.port = load->port,
+                                                 .link = row->is_secure ? load->link : NULL,
+                                                 .kind = make_kind(row, &kinds),
+                                                 .connections = row->connections,
+                                                 .depth = row->depth,
+                                                 .rate = row->rate,
+                                                 .burst = row->burst,
+                                                 .counts_waits = true,
+                                                 .watched = load->watched,
+                                                 .duration_ns = load->duration_ns,
+                                                 .stall_ns = STALL_NS};
+    int error = sweep_load_move(false, true);
+
+    /* The kernel may wake a thread this much late; its default is 50 us. */
+    if (error == 0 && prctl(PR_SET_TIMERSLACK, 1UL) != 0)
+        error = -errno;
+    if (error == 0)
+        error = fill(load, &kinds);
+    return error != 0 ? error : request_load_run(&options, ret_result);
+}

@@ -1,0 +1,77 @@
+/* Executes the service of a row (sweep_serve.h). Its configuration and its key are files in memory
+ * that it inherits, so nothing is left behind, and it finds them from wherever it is started. */
+#include "bench/sweep_serve.h"
+
+#include "bench/support/command.h"
+#include "bench/sweep_load.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define OPTIONS_MAX 64u
+#define FILE_PATH   32u
+
+/* Make a file that the program inherits, and write its path. */
+static int make_file(const char *bytes, size_t size, char *path)
+{
+    int fd = memfd_create("sweep", 0);
+
+    if (fd < 0)
+        return -errno;
+    ssize_t written = write(fd, bytes, size);
+    if (written != (ssize_t)size)
+        return written < 0 ? -errno : -EIO;
+    snprintf(path, FILE_PATH, "/proc/self/fd/%d", fd);
+    return 0;
+}
+
+static int make_configuration(const struct sweep_row *row, uint16_t port, char *path)
+{
+    char text[1024];
+    int size = snprintf(text, sizeof text,
+                        "listeners: [{name: %s, address: '127.0.0.1:%u'}]\n"
+                        "profile: {atExit: false}\n%s",
+                        row->listener, port, row->settings);
+
+    return size < (int)sizeof text ? make_file(text, (size_t)size, path) : -ENAMETOOLONG;
+}
+
+static int make_key(const char *key, size_t size)
+{
+    char path[FILE_PATH];
+    int error = make_file(key, size, path);
+
+    if (error != 0)
+        return error;
+    return setenv("WEB_KEY", path, 1) == 0 ? 0 : -errno;
+}
+
+int sweep_serve(const struct sweep_row *row, uint16_t port, char *const options[], const char *key,
+                size_t key_size)
+{
+    char program[PATH_MAX], configuration[FILE_PATH];
+    char *arguments[OPTIONS_MAX + 4] = {program, (char[]){"--config"}, configuration};
+    size_t count = 3;
+
+    for (; *options != NULL; options++) {
+        if (count == OPTIONS_MAX + 3)
+            return -E2BIG;
+        arguments[count++] = *options;
+    }
+    int error = command_beside(row->program, program);
+    if (error == 0)
+        error = make_configuration(row, port, configuration);
+    if (error == 0 && row->is_secure)
+        error = make_key(key, key_size);
+    if (error == 0)
+        error = sweep_load_move(true, row->cpus > 1);
+    if (error != 0)
+        return error;
+    execv(program, arguments);
+    return -errno;
+}

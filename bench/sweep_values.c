@@ -1,0 +1,50 @@
+/* The table of keys and values (sweep_values.h). */
+#include "bench/sweep_values.h"
+
+#include <string.h>
+
+const struct sweep_key sweep_keys[SWEEP_KEYS_COUNT] = {
+    {"scheduler.ioRatio", NULL, {"50", "10", "30", "70", "90", "100"}},
+    {"scheduler.minBudget", NULL, {"500us", "50us", "5ms"}},
+    {"scheduler.maxBudget", NULL, {"10ms", "1ms", "50ms"}},
+    {"scheduler.steal.floor", NULL, {"32", "4", "128"}},
+    {"scheduler.steal.aggression", NULL, {"128", "16", "1024"}},
+    {"scheduler.steal.minRun", NULL, {"2us", "0", "10us", "50us"}},
+    {"scheduler.steal.patience", NULL, {"32768", "4096", "262144"}},
+    {"scheduler.idle.spin", NULL, {"auto", "20us", "100us"}},
+    {"scheduler.idle.standIn", NULL, {"100us", "0", "1ms"}},
+    {"scheduler.beltSlots", NULL, {"1024", "0", "64"}},
+    {"scheduler.maxMessagesPerRun", NULL, {"64", "16", "256"}},
+    {"io.buffers.size", NULL, {"4KiB", "1KiB", "16KiB"}},
+    {"io.buffers.count", NULL, {"1024", "128", "4096"}},
+    {"pools.work.throughput", "pool", {"64", "8", "512"}},
+};
+
+uint32_t sweep_values_count(const struct sweep_key *key)
+{
+    uint32_t count = 0;
+
+    while (key->values[count] != NULL)
+        count++;
+    return count;
+}
+
+static bool is_named(const char *name, const char *names)
+{
+    size_t size = strlen(name);
+
+    for (const char *at = names; at != NULL; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, name, size) == 0 && (at[size] == '\0' || at[size] == ','))
+            return true;
+    }
+    return false;
+}
+
+bool sweep_key_is_wanted(const struct sweep_key *key, const struct sweep_row *row,
+                         const char *names)
+{
+    if (key->load != NULL && strcmp(key->load, row->name) != 0)
+        return false;
+    return names == NULL || is_named(key->name, names);
+}

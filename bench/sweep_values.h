@@ -1,0 +1,25 @@
+/* The keys that `bench sweep` sweeps, with their values. */
+#ifndef DOMUS_BENCH_SWEEP_VALUES_H
+#define DOMUS_BENCH_SWEEP_VALUES_H
+
+#include "bench/sweep_rows.h"
+
+#define SWEEP_VALUES_MAX 8u
+#define SWEEP_KEYS_COUNT 14u
+
+struct sweep_key {
+    const char *name;
+    const char *load; /* the only one that has this key; NULL: all have it */
+    const char *values[SWEEP_VALUES_MAX + 1]; /* the default first, up to a NULL */
+};
+
+extern const struct sweep_key sweep_keys[SWEEP_KEYS_COUNT];
+
+uint32_t sweep_values_count(const struct sweep_key *key);
+
+/* Whether the row has the key, and `names`, with commas between them, has its name. NULL names all
+ * keys. */
+bool sweep_key_is_wanted(const struct sweep_key *key, const struct sweep_row *row,
+                         const char *names);
+
+#endif
