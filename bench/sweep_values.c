@@ -6,6 +6,7 @@
 const struct sweep_key sweep_keys[SWEEP_KEYS_COUNT] = {
     {"scheduler.ioRatio", NULL, {"50", "10", "30", "70", "90", "100"}},
     {"scheduler.minBudget", NULL, {"500us", "50us", "5ms"}},
+    {"scheduler.minBudgetBusy", NULL, {"50us", "10us", "200us", "1ms"}},
     {"scheduler.maxBudget", NULL, {"10ms", "1ms", "50ms"}},
     {"scheduler.steal.floor", NULL, {"32", "4", "128"}},
     {"scheduler.steal.aggression", NULL, {"128", "16", "1024"}},

@@ -5,7 +5,7 @@
 #include "bench/sweep_rows.h"
 
 #define SWEEP_VALUES_MAX 8u
-#define SWEEP_KEYS_COUNT 14u
+#define SWEEP_KEYS_COUNT 15u
 
 struct sweep_key {
     const char *name;

@@ -2,7 +2,8 @@
  * they came, most of them at once, and each n-th one from a state actor that has worked on it.
  *
  * The first 8 bytes of a packet are its number, which says whether it is work, and whose. How many
- * actors there are, how long one works, and where they live stands in the section `loads`. */
+ * actors there are, how long one works, and where they live stands in the section `loads`. Others
+ * may work beside them that no packet asks: each of them once in TICK_NS. */
 #include <domus/domus.h>
 #include <domus/main.h>
 
@@ -10,14 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PACKET 64u
+#define PACKET         64u
+#define TICK_NS        UINT64_C(2000000)
+#define BACKGROUND_MAX 1024u
 
 static struct settings {
-    uint32_t actors, steps, every;
+    uint32_t actors, steps, every, background;
     bool in_pool;
 } settings; /* constant once the program has started, */
 
 static domus_address *workers; /* as these are */
+
+static const domus_type tick_type = {.name = "tick"};
 
 /* The packet goes back in the memory that it came in. */
 static int answer(domus_stack *stack, const void *packet)
@@ -30,7 +35,7 @@ static int answer(domus_stack *stack, const void *packet)
 /* --- who works -------------------------------------------------------------------------------- */
 
 /* Each step waits for the one before, so that work is CPU time and nothing else. */
-static int work(domus_stack *stack, void *self, const void *packet)
+static void take_steps(void *self)
 {
     volatile uint64_t *kept = self;
     uint64_t word = *kept;
@@ -38,13 +43,48 @@ static int work(domus_stack *stack, void *self, const void *packet)
     for (uint32_t i = 0; i < settings.steps; i++)
         word = word * UINT64_C(6364136223846793005) + 1;
     *kept = word;
+}
+
+static int work(domus_stack *stack, void *self, const void *packet)
+{
+    take_steps(self);
     return answer(stack, packet);
 }
 
-static const domus_behaviour worker = {
-    .name = "worker",
-    .state_size = sizeof(uint64_t),
-    .on = (const domus_on[]){{&domus_packet_type, work, 0}, {NULL, NULL, 0}}};
+static int work_unasked(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)nothing;
+    take_steps(self);
+    return 0;
+}
+
+static const domus_behaviour worker = {.name = "worker",
+                                       .state_size = sizeof(uint64_t),
+                                       .on = (const domus_on[]){{&domus_packet_type, work, 0},
+                                                                {&tick_type, work_unasked, 0},
+                                                                {NULL, NULL, 0}}};
+
+static int tick(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)nothing;
+    return domus_notice_all(stack, self, settings.background, &tick_type, NULL, NULL);
+}
+
+static int begin_background(domus_stack *stack, void *self)
+{
+    domus_address *background = self;
+    int error = 0;
+
+    for (uint32_t i = 0; i < settings.background && error == 0; i++)
+        error = domus_spawn(stack, &worker, NULL, &background[i]);
+    return error != 0 ? error : domus_every(stack, TICK_NS, &tick_type, NULL, NULL);
+}
+
+static const domus_behaviour ticker = {
+    .name = "ticker",
+    .state_size = BACKGROUND_MAX * sizeof(domus_address),
+    .on_mount = begin_background,
+    .on = (const domus_on[]){{&tick_type, tick, 0}, {NULL, NULL, 0}}};
 
 /* A pool has one address for all of its workers, each of which takes what comes next. */
 static int make_workers(domus_system *system)
@@ -93,8 +133,11 @@ static const domus_behaviour service = {
 
 static int start(domus_system *system, void *argument)
 {
+    domus_address address;
     int error = make_workers(system);
 
+    if (error == 0 && settings.background != 0)
+        error = domus_outside_spawn(system, &ticker, NULL, &address);
     return error != 0 ? error : domus_main_serve(system, argument, &service, NULL);
 }
 
@@ -108,6 +151,7 @@ static const domus_config_key keys[] = {
     {DOMUS_KEY("actors", COUNT, struct settings, actors, 1, 65536, 64)},
     {DOMUS_KEY("steps", COUNT, struct settings, steps, 0, 1000000, 10000)},
     {DOMUS_KEY("every", COUNT, struct settings, every, 1, 1000, 1)},
+    {DOMUS_KEY("background", COUNT, struct settings, background, 0, BACKGROUND_MAX, 0)},
     {DOMUS_KEY_SWITCH("inPool", struct settings, in_pool, false)},
     {.path = NULL},
 };
