@@ -42,6 +42,9 @@ typedef enum domus_io_backend {
 
 #define DOMUS_SPIN_AUTO UINT64_MAX
 
+/* A value of scheduler.io_ratio: the thread measures how long both sides wait. */
+#define DOMUS_IO_RATIO_AUTO UINT32_MAX
+
 typedef struct domus_config {
     struct {
         uint32_t threads; /* 1..1,024; 0: one per usable CPU (the default) */
@@ -52,7 +55,9 @@ typedef struct domus_config {
         const char *cpus;
     } system;
     struct {
-        uint32_t io_ratio; /* 1..100, the percentage of a busy thread's time that io gets; 50 */
+        /* 1..100, the percentage of a busy thread's time that io gets; 50. DOMUS_IO_RATIO_AUTO:
+         * `wait_max_ns` is held instead. */
+        uint32_t io_ratio;
         /* 1 us..1 s: how long phase 3 may run when phase 1 found no completion other than a
          * wake-up; 500 us. */
         uint64_t min_budget_ns;
@@ -60,6 +65,11 @@ typedef struct domus_config {
         uint64_t min_budget_busy_ns;
         /* 1 us..1 s: the most time that phase 3 gets, however small io_ratio is; 10 ms. */
         uint64_t max_budget_ns;
+        /* 100 us..10 s: with DOMUS_IO_RATIO_AUTO state actors that are ready wait for about this
+         * time, and completions for a quarter of it, before io gets less time, and state actors
+         * less; 4 ms. Nothing else has an effect on either then but min_budget_busy_ns, the least
+         * that state actors get, and max_budget_ns. */
+        uint64_t wait_max_ns;
         /* 1 us..1 s: the time that pipelines get in one phase 2, in which they decode messages and
          * handle them; what is left waits for the next iteration. 5 ms. */
         uint64_t stage_time_ns;

@@ -8,9 +8,12 @@
 #include "house/dispatch/phases.h"
 #include "house/message/observer.h"
 #include "house/message/pool.h"
+#include "io/completions/feed.h"
+#include "runtime/loop/auto_ratio.h"
 #include "runtime/loop/stand_in.h"
 #include "runtime/loop/steal.h"
 #include "runtime/system/monitor.h"
+#include "runtime/system/system.h"
 
 /* Returns when phase 3 has to end. The budget is at most maxBudget, however small io's share is,
  * because io and timers wait for the end of the phase. Time in which the thread lost its CPU counts
@@ -51,6 +54,26 @@ static void look_between_runs(domi_thread *thread, domi_queue *queue, uint32_t h
     domi_thread_wake_sleepers(thread, queue->count == 0);
 }
 
+/* With an ioRatio of `auto`: the deadline is over. Put it off, unless another phase has something
+ * to do or maxBudget is over. */
+static bool goes_on(domi_thread *thread, uint64_t *deadline_ns)
+{
+    const domi_manager *manager = &thread->manager;
+    const domi_io *io = &thread->io;
+
+    if (DOMI_LIKELY(thread->config->scheduler.io_ratio != DOMUS_IO_RATIO_AUTO))
+        return false;
+    if (thread->stamp_ns - thread->auto_ratio.phase_from_ns >=
+            thread->config->scheduler.max_budget_ns ||
+        thread->stamp_ns >= thread->next_tick_ns ||
+        manager->schedule.ready[DOMUS_CHANNELS].count != 0 ||
+        manager->schedule.mounting.head != NULL || domi_io_has_work(io) ||
+        domi_thread_has_to_follow(thread, memory_order_relaxed) || io->backend->pending(io->ring))
+        return false;
+    *deadline_ns = thread->stamp_ns + thread->config->scheduler.min_budget_busy_ns;
+    return true;
+}
+
 /* messages after which a thread looks for new work at the latest */
 #define MESSAGES_PER_LOOK 64u
 
@@ -75,6 +98,8 @@ DOMI_INLINE uint32_t run_state_by(domi_thread *thread, domi_queue *queue, uint64
         houses = messages = 0;
         if (thread->stamp_ns < deadline_ns || queue->count == 0)
             continue;
+        if (goes_on(thread, &deadline_ns))
+            continue;
         domi_counter_add(&thread->counters.deadline_expiries, 1);
         domi_counter_add(&thread->counters.deadline_overrun_ns, thread->stamp_ns - deadline_ns);
         break;
@@ -88,6 +113,34 @@ static uint32_t run_state(domi_thread *thread, domi_queue *queue, uint64_t deadl
         return run_state_by(thread, queue, deadline_ns,
                             thread->manager.observer->choose(&thread->manager), true);
     return run_state_by(thread, queue, deadline_ns, domi_house_run, false);
+}
+
+static uint32_t run_state_auto(domi_thread *thread, domi_queue *ready)
+{
+    const domi_auto_bounds bounds = {
+        .least_ns = thread->config->scheduler.min_budget_busy_ns,
+        .most_ns = thread->config->scheduler.max_budget_ns,
+        .wait_ns = thread->config->scheduler.wait_max_ns,
+    };
+    const domi_counter *runs = &thread->manager.counters.runs;
+    uint64_t before = domi_counter_read(runs);
+    uint64_t budget_ns =
+        domi_auto_ratio_begin(&thread->auto_ratio, &bounds, thread->stamp_ns, ready->count);
+    uint32_t houses = run_state(thread, ready, thread->stamp_ns + budget_ns);
+
+    domi_auto_ratio_end(&thread->auto_ratio, &bounds, thread->stamp_ns,
+                        domi_counter_read(runs) - before, ready->count);
+    return houses;
+}
+
+/* With an ioRatio of 100 there is no deadline: each house that is ready now runs once, and houses
+ * that become ready meanwhile wait. */
+static uint32_t run_state_once(domi_thread *thread, domi_queue *ready)
+{
+    domi_queue now = *ready;
+
+    *ready = (domi_queue){.normal_every = now.normal_every, .high_takes = now.high_takes};
+    return run_state(thread, &now, UINT64_MAX);
 }
 
 void domi_phase_state(domi_thread *thread)
@@ -110,14 +163,10 @@ void domi_phase_state(domi_thread *thread)
      * look_between_runs() publishes again, but perhaps much later. */
     thread->waiting_houses = ready->count - 1;
     domi_thread_publish_depth(thread, thread->waiting_houses);
-    if (thread->config->scheduler.io_ratio == 100) {
-        /* There is no deadline: each house that is ready now runs once, and houses that become
-         * ready meanwhile wait. */
-        domi_queue now = *ready;
-        *ready = (domi_queue){.normal_every = now.normal_every, .high_takes = now.high_takes};
-        houses = run_state(thread, &now, UINT64_MAX);
-    } else {
+    uint32_t ratio = thread->config->scheduler.io_ratio;
+    if (DOMI_LIKELY(ratio < 100))
         houses = run_state(thread, ready, state_deadline(thread));
-    }
+    else
+        houses = (ratio == 100 ? run_state_once : run_state_auto)(thread, ready);
     look_between_runs(thread, ready, houses);
 }

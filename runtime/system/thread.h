@@ -122,6 +122,14 @@ typedef struct domi_stealing {
     domi_random random;      /* chooses victims */
 } domi_stealing;
 
+/* The notes of phase 3 with an ioRatio of `auto` (loop/auto_ratio.h). All zeros at the start. */
+typedef struct domi_auto_ratio {
+    uint64_t budget_ns;     /* what the next phase 3 gets if io waits; below the least: the least */
+    uint64_t phase_from_ns; /* when the present phase 3 began */
+    uint64_t round_from_ns; /* when the present round began */
+    uint32_t round_left;    /* houses of the round that have not run; 0: there is no round */
+} domi_auto_ratio;
+
 typedef struct domi_thread {
     domi_manager manager;        /* the houses that run here (house) */
     domi_io io;                  /* the ring and the channels (io) */
@@ -162,6 +170,8 @@ typedef struct domi_thread {
     bool dozes;             /* its next sleep is a short one (stand_in.c) */
     bool was_held;          /* a stand-in has held it in its present sleep, and written this */
     domi_stealing stealing; /* what this thread knows as a thief and as a victim */
+    /* what phase 3 knows of waits, with an ioRatio of `auto` */
+    domi_auto_ratio auto_ratio;
     struct domi_kept *kept; /* files that loads here have kept (runtime/files/kept.h); NULL: none */
     domi_thread_counters counters; /* written by this thread, read by any */
     domi_log_bound log_bound;      /* bounds this thread's log lines */

@@ -45,7 +45,8 @@ END_TEST
 
 START_TEST(value_is_named_with_its_own_column)
 {
-    domt_says("scheduler:\n  ioRatio:   0\n", "2:14: scheduler.ioRatio: must be 1..100, is 0\n");
+    domt_says("scheduler:\n  ioRatio:   0\n",
+              "2:14: scheduler.ioRatio: must be auto or 1..100, is 0\n");
     domt_says("scheduler: {mailboxMax: 500us}\n",
               "1:25: scheduler.mailboxMax: expected a count such as 8, found '500us'\n");
     domt_says("scheduler: {minBudget: 500}\n",
@@ -71,11 +72,11 @@ START_TEST(value_is_named_with_its_own_column)
     domt_says("system: {cpus: 3-1}\n", "1:16: system.cpus: must be auto, none or a list such as "
                                        "0-3,8, is '3-1'\n");
     domt_says("scheduler: {ioRatio: \"5\\05\"}\n",
-              "1:22: scheduler.ioRatio: expected a percentage such as 50, found '5?5'\n");
+              "1:22: scheduler.ioRatio: expected auto or a percentage such as 50, found '5?5'\n");
     domt_says("scheduler: {ioRatio: \"a\\nb\"}\n",
-              "1:22: scheduler.ioRatio: expected a percentage such as 50, found 'a\\nb'\n");
+              "1:22: scheduler.ioRatio: expected auto or a percentage such as 50, found 'a\\nb'\n");
     domt_says("scheduler:\n  ioRatio:\n",
-              "2:11: scheduler.ioRatio: expected a percentage such as 50, found nothing\n");
+              "2:11: scheduler.ioRatio: expected auto or a percentage such as 50, found nothing\n");
 }
 END_TEST
 
@@ -132,7 +133,7 @@ END_TEST
 START_TEST(malformed_text_is_named_and_what_stood_before_it_too)
 {
     domt_says("scheduler:\n  ioRatio: 0\n bad\n",
-              "2:12: scheduler.ioRatio: must be 1..100, is 0\n"
+              "2:12: scheduler.ioRatio: must be auto or 1..100, is 0\n"
               "3:2: not YAML: did not find expected key while parsing a block mapping\n");
     domt_says("scheduler: {ioRatio: 50\n",
               "2:1: not YAML: did not find expected ',' or '}' while parsing a flow mapping\n");
@@ -153,7 +154,7 @@ START_TEST(second_document_is_refused)
 {
     domt_says("io: {}\n---\nio: {}\n", "2:1: a second document; a file holds one\n");
     domt_says("scheduler: {ioRatio: 0}\n...\n---\n",
-              "1:22: scheduler.ioRatio: must be 1..100, is 0\n"
+              "1:22: scheduler.ioRatio: must be auto or 1..100, is 0\n"
               "3:1: a second document; a file holds one\n");
 }
 END_TEST
@@ -194,7 +195,7 @@ START_TEST(all_errors_of_a_file_come_in_the_order_of_its_lines)
               "---\n",
               "1:1: sytem: unknown key (did you mean 'system'?)\n"
               "3:19: system.threads: expected auto or a count such as 8, found '-1'\n"
-              "5:12: scheduler.ioRatio: must be 1..100, is 0\n"
+              "5:12: scheduler.ioRatio: must be auto or 1..100, is 0\n"
               "6:14: scheduler.minBudget: expected a duration such as 500us (ns, us, ms, s, m, h), "
               "found '500'\n"
               "7:3: scheduler.ioRatio: duplicate key (first in line 5)\n"

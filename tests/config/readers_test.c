@@ -33,6 +33,7 @@ static const struct field fields[] = {
     FIELD(scheduler, min_budget_ns),
     FIELD(scheduler, min_budget_busy_ns),
     FIELD(scheduler, max_budget_ns),
+    FIELD(scheduler, wait_max_ns),
     FIELD(scheduler, stage_time_ns),
     FIELD(scheduler, deadline_check_every),
     FIELD(scheduler, messages_per_run_max),

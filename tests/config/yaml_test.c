@@ -303,7 +303,7 @@ END_TEST
 START_TEST(set_names_what_is_wrong)
 {
     static const char *const wrong[][2] = {
-        {"scheduler.ioRatio=0", "scheduler.ioRatio: must be 1..100, is 0"},
+        {"scheduler.ioRatio=0", "scheduler.ioRatio: must be auto or 1..100, is 0"},
         {"scheduler.ioRato=5", "scheduler.ioRato: unknown key (did you mean 'ioRatio'?)"},
         {"shedule.ioRatio=5", "shedule.ioRatio: unknown key (did you mean 'scheduler'?)"},
         {"scheduler=5", "scheduler: expected a mapping, found a single value"},

@@ -233,9 +233,9 @@ START_TEST(wrong_value_is_named_with_its_range)
 
     domus_config_init(&config);
     config.scheduler.io_ratio = 0;
-    checks_as(&config, "scheduler.ioRatio: must be 1..100, is 0");
+    checks_as(&config, "scheduler.ioRatio: must be auto or 1..100, is 0");
     config.scheduler.io_ratio = 101;
-    checks_as(&config, "scheduler.ioRatio: must be 1..100, is 101");
+    checks_as(&config, "scheduler.ioRatio: must be auto or 1..100, is 101");
     domus_config_init(&config);
     config.system.threads = 1025;
     checks_as(&config, "system.threads: must be auto or 1..1024, is 1025");
@@ -473,7 +473,7 @@ START_TEST(all_faults_are_reported_and_the_first_is_the_line)
     config.listener_count = 1;
     ck_assert_uint_eq(domus_config_check_all(&config, gather, text), 7);
     ck_assert_str_eq(text,
-                     "scheduler.ioRatio: must be 1..100, is 0\n"
+                     "scheduler.ioRatio: must be auto or 1..100, is 0\n"
                      "io.completionEntries: must be a power of two, is 100\n"
                      "io.completionEntries: must be more than io.ringEntries (512), is 100 / "
                      "io.ringEntries\n"
@@ -483,7 +483,7 @@ START_TEST(all_faults_are_reported_and_the_first_is_the_line)
                      "listeners[0].address: must be such as 127.0.0.1:7000 or [::1]:7000 (numbers "
                      "only), or unix:PATH, is 'x'\n"
                      "listeners[0].backlog: must be 1..65535, is 0\n");
-    checks_as(&config, "scheduler.ioRatio: must be 1..100, is 0");
+    checks_as(&config, "scheduler.ioRatio: must be auto or 1..100, is 0");
     ck_assert_int_eq(domus_config_check(&config, cut, sizeof cut), -EINVAL);
     ck_assert_str_eq(cut, "scheduler.i");
     ck_assert_int_eq(domus_config_check(&config, NULL, 0), -EINVAL);

@@ -25,7 +25,7 @@
 #define SHORT_NS DOMT_MS
 
 /* Under a sanitizer only the first two: a load keeps its CPU for as long as it is looked at. */
-static const uint32_t ratios[] = {1, 100, 50, 99};
+static const uint32_t ratios[] = {1, 100, DOMUS_IO_RATIO_AUTO, 50, 99};
 
 static const domus_type hello_type = {.name = "hello"};
 static const domus_type tick_type = {.name = "tick"};

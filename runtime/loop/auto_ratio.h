@@ -1,0 +1,31 @@
+/* The time that state actors get in one phase 3 with an ioRatio of `auto`: two waits are measured,
+ * and both are held.
+ *
+ * Completions wait for the end of phase 3. So state actors get the least budget while io waits, and
+ * more only when nobody else wants the thread (goes_on() in state_phase.c asks). State actors wait
+ * for each other, for a round: the time until each has run that was ready when the round began. If
+ * a round takes longer than waitMax, io gets too much, and the budget is doubled, up to a quarter
+ * of waitMax; otherwise it is halved. A round ends when all have run or none is left.
+ *
+ * Only numbers stand here, so that the rule can be tested by itself. The thread itself calls these,
+ * at the start and the end of phase 3. */
+#ifndef DOMI_RUNTIME_LOOP_AUTO_RATIO_H
+#define DOMI_RUNTIME_LOOP_AUTO_RATIO_H
+
+#include "runtime/system/thread.h"
+
+typedef struct domi_auto_bounds {
+    uint64_t least_ns; /* scheduler.minBudgetBusy */
+    uint64_t most_ns;  /* scheduler.maxBudget */
+    uint64_t wait_ns;  /* scheduler.waitMax */
+} domi_auto_bounds;
+
+/* Phase 3 begins, and `ready` houses are ready, one at least. Returns its budget. */
+uint64_t domi_auto_ratio_begin(domi_auto_ratio *state, const domi_auto_bounds *bounds,
+                               uint64_t now_ns, uint32_t ready);
+
+/* Phase 3 has ended: `ran` houses have run, and `left` are ready. */
+void domi_auto_ratio_end(domi_auto_ratio *state, const domi_auto_bounds *bounds, uint64_t now_ns,
+                         uint64_t ran, uint32_t left);
+
+#endif
