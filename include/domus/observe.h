@@ -55,13 +55,13 @@
  * same.
  *
  * Limits: observe.viewersMax connections, one request of each at a time; heads of 16 KiB, targets
- * of 2 KiB, bodies of 256 bytes; 60 s for an idle viewer, 10 s for one that does not read; three texts of
- * /actors or /stalls are made at a time, and 16 may wait for that (503 beyond); 16 viewers follow
- * the log (503 beyond), and one that reads slowly misses lines, which the text counts; half of the
- * viewers may have streams of /live (503 beyond); 16 wait for /doctor (503 beyond). There is one
- * trace and one CPU profile at a time (409), none while viewers have DOMUS_OBSERVE_UNREAD_BYTES of
- * their answers to read (503), and they end early when the viewer closes its connection or finishes
- * sending, or the program begins to stop.
+ * of 2 KiB, bodies of 256 bytes; 60 s for an idle viewer, 10 s for one that does not read; three
+ * texts of /actors or /stalls are made at a time, and 16 may wait for that (503 beyond); 16 viewers
+ * follow the log (503 beyond), and one that reads slowly misses lines, which the text counts; half
+ * of the viewers may have streams of /live (503 beyond); 16 wait for /doctor (503 beyond). There is
+ * one trace and one CPU profile at a time (409), none while viewers have DOMUS_OBSERVE_UNREAD_BYTES
+ * of their answers to read (503), and they end early when the viewer closes its connection or
+ * finishes sending, or the program begins to stop.
  *
  * Traces, CPU profiles and changes are refused with 403 to pages of other sites, of which browsers
  * tell by Origin and Sec-Fetch-Site. */

@@ -101,22 +101,14 @@ enum {
 };
 
 static const domus_http_route routes[] = {
-    {DOMUS_HTTP_ON(GET), "/", INDEX},
-    {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
-    {DOMUS_HTTP_ON(GET), "/profile", PROFILE},
-    {DOMUS_HTTP_ON(POST), "/profile", LEVEL},
-    {DOMUS_HTTP_ON(GET), "/trace", TRACE},
-    {DOMUS_HTTP_ON(GET), "/actors", ACTORS},
-    {DOMUS_HTTP_ON(GET), "/health", HEALTH},
-    {DOMUS_HTTP_ON(GET), "/ready", READY},
-    {DOMUS_HTTP_ON(GET), "/config", CONFIG},
-    {DOMUS_HTTP_ON(GET), "/log", LOG},
-    {DOMUS_HTTP_ON(POST), "/log", LOG_LEVEL},
-    {DOMUS_HTTP_ON(GET), "/stalls", STALLS},
-    {DOMUS_HTTP_ON(GET), "/live", LIVE},
-    {DOMUS_HTTP_ON(PUT), "/config/{key}", CHANGE},
-    {DOMUS_HTTP_ON(GET), "/doctor", DOCTOR},
-    {0, NULL, 0},
+    {DOMUS_HTTP_ON(GET), "/", INDEX},          {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
+    {DOMUS_HTTP_ON(GET), "/profile", PROFILE}, {DOMUS_HTTP_ON(POST), "/profile", LEVEL},
+    {DOMUS_HTTP_ON(GET), "/trace", TRACE},     {DOMUS_HTTP_ON(GET), "/actors", ACTORS},
+    {DOMUS_HTTP_ON(GET), "/health", HEALTH},   {DOMUS_HTTP_ON(GET), "/ready", READY},
+    {DOMUS_HTTP_ON(GET), "/config", CONFIG},   {DOMUS_HTTP_ON(GET), "/log", LOG},
+    {DOMUS_HTTP_ON(POST), "/log", LOG_LEVEL},  {DOMUS_HTTP_ON(GET), "/stalls", STALLS},
+    {DOMUS_HTTP_ON(GET), "/live", LIVE},       {DOMUS_HTTP_ON(PUT), "/config/{key}", CHANGE},
+    {DOMUS_HTTP_ON(GET), "/doctor", DOCTOR},   {0, NULL, 0},
 };
 
 /* The route of a path that is none of these, and the name of a set. */

@@ -192,7 +192,8 @@ static void look_once(port *at, struct watch *watch)
     (void)fflush(stdout);
 }
 
-/* Look until a signal comes. Findings that go on then have not ended, so nothing is said of them. */
+/* Look until a signal comes. Findings that go on then have not ended, so nothing is said of them.
+ */
 static int keep_looking(port *at, long ms)
 {
     static struct watch watch;

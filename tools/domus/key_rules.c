@@ -1,18 +1,30 @@
-/* The table of keys and rules; see the header. */
+/* The keys that each rule of the doctor names; see the header. */
 #include "tools/domus/key_rules.h"
+
+#include "protocols/observe/doctor/rule.h"
 
 #include <string.h>
 
-const key_rule key_rules[] = {
-    {NULL, NULL},
-};
+/* Returns whether a list of keys, which are divided by ", ", has one. */
+static bool has(const char *keys, const char *key)
+{
+    size_t length = strlen(key);
+
+    for (const char *at = keys; (at = strstr(at, key)) != NULL; at += length) {
+        if ((at == keys || at[-1] == ' ') && (at[length] == '\0' || at[length] == ','))
+            return true;
+    }
+    return false;
+}
 
 const char *key_rules_next(const char *key, size_t *at)
 {
-    while (key_rules[*at].key != NULL) {
-        const key_rule *row = &key_rules[(*at)++];
-        if (strcmp(row->key, key) == 0)
-            return row->rule;
+    const domi_rule *rule;
+
+    while ((rule = domi_rule_at((uint32_t)*at)) != NULL) {
+        ++*at;
+        if (has(rule->keys, key))
+            return rule->name;
     }
     return NULL;
 }

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 static const command *const commands[] = {
-    &command_list,  &command_top, &command_stat,  &command_actors,  &command_trace,
-    &command_flame, &command_log, &command_level, &command_cluster, &command_config,
-    &command_doctor, &command_tune,
+    &command_list,    &command_top,    &command_stat,   &command_actors,
+    &command_trace,   &command_flame,  &command_log,    &command_level,
+    &command_cluster, &command_config, &command_doctor, &command_tune,
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 

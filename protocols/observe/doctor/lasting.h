@@ -6,8 +6,9 @@
 
 #include "protocols/observe/doctor/rule.h"
 
-#define DOMI_LASTING_BEGINS 2u /* looks of the last DOMI_LASTING_LOOKS at which a rule has spoken  \
-                                */
+#define DOMI_LASTING_BEGINS                                                                        \
+    2u /* looks of the last DOMI_LASTING_LOOKS at which a rule has spoken                          \
+        */
 #define DOMI_LASTING_LOOKS 3u
 
 /* One rule. All 0: it has not spoken. */
