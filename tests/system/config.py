@@ -326,19 +326,22 @@ def show():
 
 def diff():
     one = write("scheduler: {ioRatio: 60}\nchannel: {sendHigh: 128KiB}\nlisteners:\n"
-                "- {name: a, address: '127.0.0.1:1', channel: {sendHigh: 256KiB, linger: 1s}}\n- {name: b, address: '127.0.0.1:2'}\n")
+                "- {name: a, address: '127.0.0.1:1', channel: {sendHigh: 256KiB, linger: 1s}}\n- {name: b, address: '127.0.0.1:2', channel: {linger: 2s}}\n")
     other = write("system: {threads: 50%}\nlisteners:\n- {name: a, address: '127.0.0.1:1'}\ncluster: {password: x}\n", one + ".b")
     out, err = run("diff", one, other, status=1)
     assert err == "" and [line.split() for line in out.splitlines()] == [
         ["KEY", "BEFORE", "AFTER", "CHANGE"], ["system.threads", "auto", "50%", "restart"],
-        ["scheduler.ioRatio", "60", "50", "live"], ["channel.sendHigh", "128KiB", "256KiB", LIVE_SECTION],
+        ["scheduler.ioRatio", "60", "50", "live"], ["channel.sendHigh", "128KiB", "256KiB", "live"],
         ["cluster.password", '""', "***", "restart"], ["listeners.b.name", "b", "-", "restart"],
         ["listeners.b.address", "127.0.0.1:2", "-", "restart"], ["listeners.b.backlog", "4096", "-", "restart"],
         ["listeners.b.proxyProtocol.from", '""', "-", "restart"],
         *(["listeners.b.tls." + key, value, "-", "restart"] for key, value in (
             ("certFile", '""'), ("keyFile", '""'), ("alpn", '""'), ("clientCaFile", '""'), ("ciphers", '""'),
             ("cipherSuites", '""'), ("minVersion", "1.2"), ("clients", "required"))),
-        ["listeners.b.sharesPort", "false", "-", "restart"]], out
+        ["listeners.b.sharesPort", "false", "-", "restart"], ["listeners.b.channel.linger", "2s", "-", "restart"]], out
+    assert run("diff", one, write("scheduler: {ioRatio: 60}\nchannel: {sendHigh: 128KiB}\nlisteners:\n- {name: a, address: '127.0.0.1:1', "
+                                  "channel: {sendHigh: 1MiB}}\n- {name: b, address: '127.0.0.1:2', channel: {linger: 2s}}\n", one + ".c"),
+               status=1)[0].splitlines()[1].split() == ["listeners.a.channel.sendHigh", "256KiB", "1MiB", "live"]
     assert run("diff", one, one) == ("", "") and json.loads(run("diff", "-j", one, one)[0]) == {"differences": []}
     assert run("diff", other, "/dev/null", status=1)[0].splitlines()[1].split() == ["system.threads", "50%", "auto", "restart"]
     assert "listeners.a.name" in run("diff", "/dev/null", other, status=1)[0]
@@ -348,9 +351,6 @@ def diff():
     assert run("diff", one, write("scheduler: {ioRatio: 0}\n", other), status=1)[1].startswith(f"{other}:1:22: ")
     kv, file = ["-x", os.path.join(BIN, "kv")], write("kv: {maxMemory: 1GiB}\n")
     assert run("diff", *kv, "/dev/null", file, status=1)[0].splitlines()[1].split() == ["kv.maxMemory", "0", "1GiB", "restart"]
-
-
-LIVE_SECTION = "restart"
 
 
 def explain():

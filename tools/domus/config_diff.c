@@ -42,14 +42,22 @@ static config_value find_value(const json_t *rows, const char *key)
     return (config_value){key, ABSENT, ""};
 }
 
-/* Returns how a new value of a key comes into force. */
-static const char *change_of(const json_t *keys, const char *path)
+static bool is_absent(const config_value *one)
 {
-    const json_t *key = config_keys_of_row(keys, path);
+    return one->origin[0] == '\0' && strcmp(one->value, ABSENT) == 0;
+}
+
+/* Returns how the new value of a key comes into force. A key that is absent on one side is one of a
+ * listener or a pool that comes or goes. */
+static const char *change_of(const comparing *all, const char *path, const config_value *before,
+                             const config_value *now)
+{
+    const json_t *key = config_keys_of_row(all->keys, path);
 
     if (key == NULL)
         return "unknown";
-    return config_key_has(key, "live") ? "live" : "restart";
+    bool is_live = config_key_has(key, "live") && !is_absent(before) && !is_absent(now);
+    return is_live ? "live" : "restart";
 }
 
 /* Returns whether a program that runs has made its value of a word that a file has. */
@@ -73,7 +81,7 @@ static void compare(const comparing *all, const char *key)
     (void)json_array_append_new(
         all->rows, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "key", key, "before", before.value,
                              "before_origin", before.origin, "after", now.value, "after_origin",
-                             now.origin, "change", change_of(all->keys, key)));
+                             now.origin, "change", change_of(all, key, &before, &now)));
 }
 
 static void compare_all(const comparing *all)
