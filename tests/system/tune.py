@@ -102,6 +102,8 @@ def best():
     assert first["winner"] == {"scheduler.ioRatio": "70"} and first["verdict"] == "better", first
     assert first["runs"][0]["stage"] == "check" and first["runs"][-1]["stage"] == "duel"
     assert first["runs"][0]["figures"]["rate"] == 1000 and first["runs"][0]["figures"]["p99"] == 0.002
+    todays = [run for run in first["runs"] if not run["values"] and run["stage"] != "check"]
+    assert re.search(rf"^# +1 k +2 ms +\S+ \S+ +{len(todays)}  today's values$", out, re.M), (len(todays), out)
     picture = xml.dom.minidom.parse("a.svg")
     assert len(picture.getElementsByTagName("circle")) == 3
 
