@@ -1,0 +1,122 @@
+/* Views of the runs of `domus tune`: medians of candidates, the front, and the ratios of the duel.
+ */
+#include "tools/domus/tune/record.h"
+
+#include "tests/support/suite.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define RECORDS_MAX 32
+
+static tune_record each[RECORDS_MAX];
+static tune_search search;
+static tune_records records;
+
+static void begin(void)
+{
+    search = (tune_search){.verdict = TUNE_SAME};
+    records = (tune_records){.search = &search, .goal = "rate", .each = each};
+}
+
+/* Add a run of a value of the only key. Returns it. */
+static tune_record *add(uint8_t value, double rate, double p99)
+{
+    ck_assert_uint_lt(records.count, RECORDS_MAX);
+    tune_record *record = &each[records.count++];
+    *record = (tune_record){.point = {{value}}};
+    ck_assert(tune_figures_set(&record->figures, "rate", rate));
+    if (!isnan(p99))
+        ck_assert(tune_figures_set(&record->figures, "p99", p99));
+    return record;
+}
+
+START_TEST(candidates_have_the_medians_of_their_runs)
+{
+    size_t count;
+
+    begin();
+    add(0, 1, 9)->is_check = true;
+    (void)add(0, 10, 3);
+    (void)add(1, 20, NAN);
+    (void)add(0, 30, 4);
+    (void)add(0, 11, 5);
+    add(0, 90, 90)->has_failed = true;
+    add(2, 90, 90)->has_failed = true;
+    tune_spot *spots = tune_records_spots(&records, &count);
+    ck_assert_ptr_nonnull(spots);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_uint_eq(spots[0].runs, 3);
+    ck_assert_double_eq(spots[0].values[0], 11);
+    ck_assert_double_eq(spots[0].values[1], 4);
+    ck_assert_uint_eq(spots[1].point.choice[0], 1);
+    ck_assert_uint_eq(spots[1].runs, 1);
+    ck_assert(isnan(spots[1].values[1]) && isnan(spots[1].values[2]));
+    free(spots);
+}
+END_TEST
+
+/* Value 1 is the fastest, value 2 has the least latency, value 3 is worse than today's in both, and
+ * value 4 is the same as today's. */
+START_TEST(the_front_has_those_that_none_surpasses)
+{
+    static const bool wanted[] = {true, true, true, false, true};
+    size_t count;
+
+    begin();
+    (void)add(0, 10, 5);
+    (void)add(1, 12, 6);
+    (void)add(2, 8, 4);
+    (void)add(3, 9, 6);
+    (void)add(4, 10, 5);
+    tune_spot *spots = tune_records_spots(&records, &count);
+    ck_assert_ptr_nonnull(spots);
+    ck_assert_uint_eq(count, 5);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_msg(spots[i].is_front == wanted[i], "value %zu", i);
+    free(spots);
+}
+END_TEST
+
+/* The ratio is that of pairs, whose runs come in either order; runs of stages do not count. */
+START_TEST(effects_are_those_of_the_duel)
+{
+    tune_interval ratio;
+
+    begin();
+    search.best = (tune_point){{1}};
+    search.pairs = 6;
+    for (size_t pair = 0; pair < 6; pair++) {
+        double drift = (double)(pair + 1);
+        for (int i = 0; i < 2; i++) {
+            bool is_best = (pair % 2 == 0) == (i == 0);
+            tune_record *record = is_best ? add(1, 12 * drift, NAN) : add(0, 10 * drift, 1);
+            record->is_duel = true;
+            record->round = pair;
+        }
+    }
+    (void)add(1, 500, 1);
+    ck_assert(tune_records_effect(&records, "rate", &ratio));
+    ck_assert_double_eq_tol(ratio.low, 1.2, 1e-9);
+    ck_assert_double_eq_tol(ratio.high, 1.2, 1e-9);
+    ck_assert(!tune_records_effect(&records, "p99", &ratio));
+    search.pairs = 5;
+    ck_assert(!tune_records_effect(&records, "rate", &ratio));
+}
+END_TEST
+
+START_TEST(the_best_wins_only_if_the_duel_says_so)
+{
+    begin();
+    search.best = (tune_point){{1}};
+    for (int verdict = TUNE_OPEN; verdict <= TUNE_BASE_LOST; verdict++) {
+        search.verdict = (tune_verdict)verdict;
+        tune_point winner = tune_records_winner(&records);
+        ck_assert_uint_eq(winner.choice[0], verdict == TUNE_BETTER || verdict == TUNE_KEEPS);
+    }
+}
+END_TEST
+
+DOMT_MAIN("tune_record", 20, candidates_have_the_medians_of_their_runs,
+          the_front_has_those_that_none_surpasses, effects_are_those_of_the_duel,
+          the_best_wins_only_if_the_duel_says_so)
