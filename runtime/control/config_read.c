@@ -137,7 +137,8 @@ static int read_number(const domus_config_key *key, const char *text, uint64_t *
         unit++;
     if (unit->name == NULL || (number == 0 && !huge && takes_no_zero(key)))
         return fail(key, text, error, error_size);
-    if (huge || __builtin_mul_overflow(number, unit->factor, &number)) {
+    if (huge || __builtin_mul_overflow(number, unit->factor, &number) ||
+        (key->special != NULL && number != 0 && number == key->special_number)) {
         snprintf(error, error_size, "'%.*s' is too large", shown_bytes(text), text);
         return -EINVAL;
     }

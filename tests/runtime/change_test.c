@@ -160,7 +160,7 @@ START_TEST(wrong_value_is_refused_and_a_system_that_does_not_run_has_no_change)
     begin_kit(NULL);
     config = now();
     config.scheduler.io_ratio = 101;
-    refuse(&config, -EINVAL, "scheduler.ioRatio: must be 1..100, is 101");
+    refuse(&config, -EINVAL, "scheduler.ioRatio: must be auto or 1..100, is 101");
     config = now();
     config.channel.send_low_bytes = config.channel.send_high_bytes + 1;
     ck_assert_int_eq(domus_system_change(system_, &config, brief, sizeof brief), -EINVAL);

@@ -186,6 +186,8 @@ START_TEST(help_has_the_options_of_both)
                      "  -c, --config FILE    read the configuration (YAML); without it the "
                      "defaults hold\n"
                      "  -s, --set KEY=VALUE  set one key over it, such as scheduler.ioRatio=60\n"
+                     "      --tell WHAT      print keys or values as JSON, or check them, and end "
+                     "(docs/config.md)\n"
                      "  -h, --help           print this\n");
     ck_assert_str_eq(own.err_text, "");
 }

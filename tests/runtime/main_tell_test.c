@@ -134,9 +134,9 @@ START_TEST(section_of_a_program_that_reloads_is_live)
     reloading.reload = reload_nothing;
     tell(&own, &reloading, 0, (const char *const[]){"--tell", "keys", NULL});
     domt_has(own.out_text, "\"default\": \"lobby,garden\", \"list_max\": 4, \"live\": true}");
-    domt_has(own.out_text, "{\"key\": \"scheduler.ioRatio\", \"kind\": \"percent\", \"minimum\": "
-                           "\"1\", \"maximum\": \"100\", \"least\": \"1\", \"most\": \"100\", "
-                           "\"default\": \"50\", \"live\": true}");
+    domt_has(own.out_text, "{\"key\": \"scheduler.normalEvery\", \"kind\": \"count\", "
+                           "\"minimum\": \"2\", \"maximum\": \"65536\", \"least\": \"2\", "
+                           "\"most\": \"65536\", \"default\": \"4\", \"live\": true}");
     tell(&own, &program, 0, (const char *const[]){"--tell", "keys", NULL});
     domt_has(own.out_text, "\"default\": \"lobby,garden\", \"list_max\": 4}");
 }
@@ -186,7 +186,7 @@ START_TEST(wrong_configurations_are_told)
     static const struct wrong {
         const char *set;
         const char *error;
-    } each[] = {{"scheduler.ioRatio=0", "--set: scheduler.ioRatio: must be 1..100, is 0\n"},
+    } each[] = {{"scheduler.ioRatio=0", "--set: scheduler.ioRatio: must be auto or 1..100, is 0\n"},
                 {"chat.timeout=3us", "chat: three is wrong\n"},
                 {"channel.sendLow=1GiB", "channel.sendHigh: must be at least channel.sendLow"}};
     domus_program clustered = program;

@@ -131,7 +131,7 @@ def site(port):
         connection.connect()
         held = connection.sock
         while not is_over.is_set():
-            connection.request("GET", "/page.txt")
+            connection.request("GET", "/static/page.txt")
             answer = connection.getresponse()
             assert answer.status == 200 and answer.read() == PAGE, answer.status
             assert connection.sock is held, "the connection was closed"

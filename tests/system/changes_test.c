@@ -1,5 +1,5 @@
-/* Keys change over the observation port while echo, kv and a site over TLS are under load: judged by
- * tests/system/changes.py. */
+/* Keys change over the observation port while echo, kv and a site over TLS are under load.
+ * tests/system/changes.py judges. */
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"
 #include "tests/system/judges.h"

@@ -292,7 +292,7 @@ def check():
     path = write("scheduler:\n  ioRatio: 200\n  steel: 1\nsystem: {threads: 500us}\n")
     out, err = run("check", path, status=1)
     assert out == "" and err.splitlines() == [
-        f"{path}:2:12: scheduler.ioRatio: must be 1..100, is 200", f"{path}:3:3: scheduler.steel: unknown key (did you mean 'steal'?)",
+        f"{path}:2:12: scheduler.ioRatio: must be auto or 1..100, is 200", f"{path}:3:3: scheduler.steel: unknown key (did you mean 'steal'?)",
         f"{path}:4:19: system.threads: expected auto or a count such as 8, found '500us'",
         "domus: keys of a program's own are known with -x PROGRAM"], err
     assert run("check", write("channel: {sendLow: 1MiB}\n"), status=1)[1] == \

@@ -56,7 +56,7 @@ START_TEST(each_key_is_shown_with_its_value_and_origin)
     ck_assert_ptr_null(strstr(web.port.answer, "sesame"));
     holds("GET /config", "/examples/web/web.yaml:");
     domt_site_holds(&web.port, "POST /log?level=error", NULL, 200, "error\n");
-    holds("GET /config", "{\"key\":\"log.level\",\"value\":\"error\",\"origin\":\"POST\"}");
+    holds("GET /config", "{\"key\":\"log.level\",\"value\":\"error\",\"origin\":\"port\"}");
     domt_observed_stop(&web);
     domt_tree_remove(&tree);
 }

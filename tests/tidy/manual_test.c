@@ -26,7 +26,7 @@ static void hold(const char *program)
         "for name in $('" DOMT_BIN_DIR
         "/domus' --help | sed -n 's/^  \\([a-z][a-z]*\\) .*/\\1/p'); do\n"
         "    look \"$name\" || { echo \"domus $name\"; exit 1; }; seen=$((${seen:-0} + 1))\n"
-        "done; [ \"$seen\" -eq 10 ]",
+        "done; [ \"$seen\" -eq 12 ]",
         program);
     ck_assert_msg(status == 0, "status %d: %s", status, output);
 }

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Get the name of the next rule that speaks of a key, such as "scheduler.ioRatio"; `at` is 0 for the
- * first. Returns it; NULL. */
+/* Get the name of the next rule that speaks of a key, such as "scheduler.ioRatio"; `at` is 0 for
+ * the first. Returns it; NULL. */
 const char *key_rules_next(const char *key, size_t *at);
 
 #endif
