@@ -356,7 +356,7 @@ def diff():
 def explain():
     out, _ = run("explain", "scheduler.ioRatio")
     assert re.fullmatch(r"scheduler\.ioRatio\n    Percentage of a busy thread's time .*\n(    .*\n)+"
-                        r"    type     a percentage, such as 50 or 50%\n    values   1\.\.100 or auto\n    default  50\n"
+                        r"    type     a percentage, such as 50 or 50%\n    values   auto or 1\.\.100\n    default  50\n"
                         r"    change   live: .*\n    doctor   io-starves-state, state-starves-io\n", out), out
     assert run("explain", "ioRatio")[0] == out and run("explain", "IORATIO")[0] == out
     for word in ("listeners.channel.sendHigh", "listeners[].channel.sendHigh", "listeners[2].channel.sendHigh", "listeners.a.channel.sendHigh"):

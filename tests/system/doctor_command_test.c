@@ -28,8 +28,10 @@ static void read_said(const char *name)
     char path[PATH_MAX];
 
     snprintf(path, sizeof path, "%s/%s", tree.root, name);
+    said[0] = '\0';
     FILE *file = fopen(path, "r");
-    ck_assert_ptr_nonnull(file);
+    if (file == NULL)
+        return; /* who writes it has not begun */
     said[fread(said, 1, sizeof said - 1, file)] = '\0';
     (void)fclose(file);
 }
@@ -186,16 +188,16 @@ START_TEST(what_begins_and_ends_is_logged_once)
              "/domus doctor --watch -n 200ms -s 127.0.0.1:%u >'%s/lines' 2>&1 & echo $! >'%s/pid'",
              web.port.web, tree.root, tree.root);
     ck_assert_int_eq(system(line), 0); /* NOLINT(cert-env33-c): a test may use the shell */
-    for (int i = 0; i < 100 && !has_said("Z begins: connections-full: 3 connections"); i++)
+    for (int i = 0; i < 1000 && !has_said("Z begins: connections-full: 3 connections"); i++)
         domt_sleep_ms(20);
     for (int i = 0; i < 3; i++)
         close(fds[i]);
-    for (int i = 0; i < 100 && !has_said("Z ends: connections-full, after "); i++)
+    for (int i = 0; i < 1000 && !has_said("Z ends: connections-full, after "); i++)
         domt_sleep_ms(20);
     ck_assert(has_said("Z begins: connections-full: 3 connections"));
     ck_assert(has_said("Z ends: connections-full, after "));
     domt_observed_stop(&web);
-    for (int i = 0; i < 100 && !has_said("connect"); i++)
+    for (int i = 0; i < 1000 && !has_said("connect"); i++)
         domt_sleep_ms(20);
     snprintf(line, sizeof line, "kill -INT $(cat '%s/pid')", tree.root);
     ck_assert_int_eq(system(line), 0); /* NOLINT(cert-env33-c): a test may use the shell */
