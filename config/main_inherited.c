@@ -128,6 +128,8 @@ static void take_path(const struct sockaddr_un *at, socklen_t size, domus_endpoi
 {
     size_t length = size - offsetof(struct sockaddr_un, sun_path);
 
+    if (length > sizeof at->sun_path) /* the kernel counts a NUL that it has no room for */
+        length = sizeof at->sun_path;
     if (length != 0 && at->sun_path[0] != '\0')
         length = strnlen(at->sun_path, length);
     ret_at->size = (uint16_t)length;

@@ -212,6 +212,7 @@ void domi_main_notify_ready(domus_system *system, domi_sink *sink)
         domi_sink_add_line(sink, "warning: %s", warning);
     if (to.fd < 0)
         return;
+    note_sent(domi_notify_send(&to, true, "READY=1\nSTATUS=started"), "that the program is ready");
     int result = watchdog_ns != 0 ? domus_watchdog_new(system, &watchdog) : 0;
     if (result == 0)
         result = begin_thread();
@@ -219,7 +220,6 @@ void domi_main_notify_ready(domus_system *system, domi_sink *sink)
     if (!has_thread)
         domi_sink_add_line(sink, "warning: no thread tells the supervisor of this program: %s",
                            strerror(-result));
-    note_sent(domi_notify_send(&to, true, "READY=1\nSTATUS=started"), "that the program is ready");
 }
 
 void domi_main_notify_reloading(void)

@@ -337,7 +337,6 @@ static int note_passed(domus_system *system, size_t index, const domus_endpoint 
     if (text == NULL)
         return -ENOMEM;
     (void)domus_endpoint_text(at, text, size);
-    domi_memory_free(system->passed_at[index]); /* of a call that has failed later */
     system->passed_at[index] = text;
     return 0;
 }
@@ -352,6 +351,8 @@ static int find_socket(domus_system *system, domi_acceptor *acceptor, size_t ind
     domi_io *io = acceptor->targets[0].io;
     domus_endpoint at;
 
+    domi_memory_free(system->passed_at[index]); /* of a call that has failed later */
+    system->passed_at[index] = NULL;
     if (listening == 0) {
         acceptor->fd = domi_acceptor_listen(io, listener->address, &plan, ret_port);
         return acceptor->fd < 0 ? acceptor->fd : 0;
