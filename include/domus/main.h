@@ -101,15 +101,15 @@ typedef struct domus_program {
  * - SIGQUIT prints a dump of all actors (domus/dump.h, up to 1 MiB), then does what SIGTERM does.
  * - SIGUSR1 prints the profile, SIGUSR2 a dump of all actors.
  * - SIGHUP reads the files of the start again, and the options over them; paths are looked up anew,
- *   which counts for a program that has changed its directory. If anything is wrong, the errors go
- *   to the log and nothing changes. Otherwise program->reload gets the new settings,
- *   profile.level, profile.atExit, log.level and log.flushTimeout are taken, and a line names the
- *   other keys of domus that have changed, because those count only at a start; without
- *   program->reload it names the program's section, too, if that has changed. While the program
- *   ends, a line says so and nothing is read. Files of fronts (certificates and keys of TLS) are
- *   read again in each case, in blocking work: connections that come later get what they hold. If
- *   one is wrong, a line names the key, the file and the reason, and that listener, or the node of
- * a cluster, keeps what it has. Files that were read are told in a line, too.
+ *   which counts for a program that has changed its directory. It is all or nothing: if anything is
+ *   wrong, or a key differs that counts at a start (config/domus.yaml; the program's section is
+ * such a key without program->reload), or program->reload refuses, lines say so and nothing
+ * changes. Otherwise program->reload gets the new settings, and the keys of domus hold on each
+ * thread from its next iteration on (domus_system_change()). While the program ends, a line says so
+ * and nothing is read. Files of fronts (certificates and keys of TLS) are read again in each case,
+ * in blocking work: connections that come later get what they hold. If one is wrong, a line names
+ * the key, the file and the reason, and that listener, or the node of a cluster, keeps what it has.
+ * Files that were read are told in a line, too.
  * - SIGPIPE is ignored, unless the program has a handler for it. Programs that it executes inherit
  *   this.
  *

@@ -12,6 +12,8 @@ static const char *const words[] = {"false", "true", NULL};
 
 static const domus_config_key count = {.kind = DOMUS_CONFIG_COUNT};
 static const domus_config_key count_or_auto = {.kind = DOMUS_CONFIG_COUNT, .special = "auto"};
+static const domus_config_key count_or_all = {
+    .kind = DOMUS_CONFIG_COUNT, .special = "all", .special_number = UINT32_MAX};
 static const domus_config_key percent = {.kind = DOMUS_CONFIG_PERCENT};
 static const domus_config_key share = {.kind = DOMUS_CONFIG_SHARE, .special = "auto"};
 static const domus_config_key duration = {.kind = DOMUS_CONFIG_DURATION};
@@ -70,6 +72,8 @@ START_TEST(word_for_zero_is_the_only_way_to_write_it)
     takes(&count_or_auto, "auto", 0);
     takes(&count_or_auto, "3", 3);
     takes(&share, "auto", 0);
+    refuses(&count_or_all, "4294967295", "'%s' is too large"); /* it is a word's */
+    takes(&count_or_all, "all", UINT32_MAX);
     refuses(&count_or_auto, "0", "expected auto or a count such as 8, found '%s'");
     refuses(&count_or_auto, "Auto", "expected auto or a count such as 8, found '%s'");
     refuses(&share, "0%", "expected auto or a percentage such as 50%%, found '%s'");

@@ -84,6 +84,59 @@ START_TEST(the_configuration_and_the_stalls_are_json)
 }
 END_TEST
 
+/* --- PUT /config/KEY -------------------------------------------------------------------------- */
+
+static void puts_key(const char *key, const char *value, uint16_t status, const char *part)
+{
+    char line[256];
+
+    snprintf(line, sizeof line, "PUT /config/%s", key);
+    domt_site_holds(&web.port, line, value, status, part);
+}
+
+START_TEST(live_keys_change_over_the_port)
+{
+    domt_observed_start(&web, (const char *const[]){"observe.change=true", NULL}, NULL);
+    puts_key("scheduler.ioRatio", "70\n", 200, "scheduler.ioRatio: 70\n");
+    holds("GET /config", "{\"key\":\"scheduler.ioRatio\",\"value\":\"70\",\"origin\":\"port\"}");
+    await("GET /log", "info: the configuration changes: scheduler.ioRatio from 50 to 70");
+    puts_key("listeners.web.channel.linger", "2s", 200, "listeners.web.channel.linger: 2s\n");
+    holds("GET /config",
+          "{\"key\":\"listeners.web.channel.linger\",\"value\":\"2s\",\"origin\":\"port\"}");
+    puts_key("scheduler.ioRatio", "101", 400,
+             "scheduler.ioRatio: must be auto or 1..100, is 101\n");
+    puts_key("scheduler.ioRatio", "", 400, "found nothing\n");
+    puts_key("channel.sendLow", "1GiB", 400, "channel.sendLow: channel.sendHigh: must be at least");
+    puts_key("names.max", "9", 409, "names.max: it counts at a start\n");
+    puts_key("tls.keyFile", "a", 404, "there is no such key\n");
+    puts_key("listeners.nobody.channel.linger", "2s", 404, "no such key");
+    puts_key("listeners.web.tls.keyFile", "a", 409, "it counts at a start\n");
+    domt_service_signal(&web.site.service, SIGHUP);
+    await("GET /log", "Z info: SIGHUP: the configuration was read again");
+    holds("GET /config", "{\"key\":\"scheduler.ioRatio\",\"value\":\"50\",\"origin\":\"default\"}");
+    ck_assert_ptr_null(strstr(web.port.body, "listeners.web.channel.linger"));
+    domt_observed_stop(&web);
+}
+END_TEST
+
+START_TEST(nothing_changes_without_leave_or_for_another_site)
+{
+    static const char request[] = "PUT /config/scheduler.ioRatio HTTP/1.1\r\nHost: localhost\r\n"
+                                  "Origin: http://a.example\r\nContent-Length: 2\r\n\r\n70";
+
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    puts_key("scheduler.ioRatio", "70", 403, "observe.change is false: nothing is changed\n");
+    domt_observed_stop(&web);
+    domt_observed_start(&web, (const char *const[]){"observe.change=true", NULL}, NULL);
+    int fd = domt_connect(web.port.web);
+    domt_say(fd, request);
+    domt_read_until(fd, "HTTP/1.1 403 ", text, sizeof text);
+    close(fd);
+    holds("GET /config", "{\"key\":\"scheduler.ioRatio\",\"value\":\"50\",\"origin\":\"default\"}");
+    domt_observed_stop(&web);
+}
+END_TEST
+
 /* --- /log ------------------------------------------------------------------------------------- */
 
 START_TEST(the_log_has_what_the_program_has_written)
@@ -130,7 +183,9 @@ START_TEST(followers_see_the_end_of_the_program_and_do_not_put_it_off)
 }
 END_TEST
 
-DOMT_MAIN("observe_told", 60, each_key_is_shown_with_its_value_and_origin,
-          the_configuration_and_the_stalls_are_json, the_log_has_what_the_program_has_written,
+DOMT_MAIN("observe_told", 60, live_keys_change_over_the_port,
+          nothing_changes_without_leave_or_for_another_site,
+          each_key_is_shown_with_its_value_and_origin, the_configuration_and_the_stalls_are_json,
+          the_log_has_what_the_program_has_written,
           the_level_of_the_configuration_holds_at_the_start,
           followers_see_the_end_of_the_program_and_do_not_put_it_off)
