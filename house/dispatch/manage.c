@@ -148,8 +148,7 @@ static void take_options(domi_manager *manager, const domi_manager_options *opti
     manager->count = options->count;
     manager->threads = options->threads != 0 ? options->threads : options->count - 1;
     manager->managers = options->managers;
-    manager->taken = *options->config;
-    manager->config = &manager->taken;
+    manager->config = options->config;
     manager->now_ns = options->now_ns;
     if (options->hooks != NULL)
         manager->hooks = *options->hooks;
@@ -182,6 +181,7 @@ static void take_limits(domi_manager *manager, const domus_config *config)
 void domi_manager_take_config(domi_manager *manager, const domus_config *config)
 {
     manager->taken = *config;
+    manager->config = &manager->taken;
     take_limits(manager, config);
 }
 

@@ -27,7 +27,7 @@ struct domi_manager {
     uint32_t threads; /* how many of them are managers of the loop's threads */
     domi_manager_limits limits; /* bounds of each actor */
     domi_manager **managers;    /* all managers, by index */
-    const domus_config *config; /* `taken` */
+    const domus_config *config; /* the system's, or `taken` */
     domi_directory directory;   /* names, groups, routers and dead letters */
     void *io;                   /* the thread's io; only io looks into it */
     domi_io_hooks io_hooks;     /* the functions that io brings */

@@ -34,6 +34,7 @@ static bool take_settings(domi_thread *thread)
 void domi_thread_follow_change(domi_thread *thread)
 {
     domi_live_take(thread->system, &thread->manager);
+    thread->config = thread->io.config = thread->manager.config;
     domi_thread_take_config(thread);
     if (take_settings(thread))
         domi_io_renew_channels(&thread->io);
