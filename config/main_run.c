@@ -366,7 +366,7 @@ static int make_system(running *own, const domus_config *config)
     };
     char error[256] = "";
 
-    if (config->stall.threshold_ns != 0 && config->stall.signal != 0)
+    if (config->stall.signal != 0)
         (void)domus_stall_signal((int)config->stall.signal);
     (void)domus_cpu_profile_signal();
     if (config->profile.crash_file != NULL && config->profile.crash_file[0] != '\0')

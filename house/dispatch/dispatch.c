@@ -74,11 +74,9 @@ DOMI_INLINE void run_mail(domi_run *run)
 
 DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
 {
+    const uint32_t most = manager->limits.messages_per_run_max; /* which may change in this run */
     domus_stack stack;
-    domi_run run = {.manager = manager,
-                    .house = house,
-                    .left = manager->limits.messages_per_run_max,
-                    .stack = &stack};
+    domi_run run = {.manager = manager, .house = house, .left = most, .stack = &stack};
 
     domi_house_move(house, DOMI_SCHEDULED);
     domi_house_move(house, DOMI_RUNNING);
@@ -86,7 +84,7 @@ DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
     domi_run_begin(manager, house);
     run_mail(&run);
     domi_run_end(manager);
-    uint32_t handled = manager->limits.messages_per_run_max - run.left;
+    uint32_t handled = most - run.left;
     domi_tally *tally = &manager->tallies[house->tally];
     domi_counter_add(&tally->runs, 1);
     domi_counter_add(&tally->messages, handled);

@@ -125,10 +125,14 @@ DOMUS_API int domus_system_channel_options(domus_system *system, size_t index,
 /* Change the configuration while the system runs. `config` is a whole one; what differs from
  * domus_system_config_now() is changed, all of it or nothing. A key may change if it is `live` in
  * the table (domus/config.h, config/domus.yaml), and for listeners the live ones of their
- * `channel`. Each thread takes it when its next iteration begins, open connections too: their
- * time-outs begin anew. Options that an actor gave to a listener, a connection or datagrams stay. A
- * call costs each thread of the loop some 0.1 us for each of its connections, if a key of `channel`
- * changes. `config` is copied. The log has a line with the keys and their values.
+ * `channel`; listeners that are those of domus_system_config_now() stay as they are. Only from 0
+ * stall.threshold may not change if nothing was watched at the start (profile.level: off).
+ *
+ * Each thread takes it when its next iteration begins, and looks at its open connections (some 0.1
+ * us for each) if a key of `channel` has changed: their time-outs go on from where they began, so
+ * one that has been silent for longer than a new idleTimeout ends at once. Options that an actor
+ * gave to a listener, a connection or datagrams stay. `config` is copied. The log has a line with
+ * the keys and their values.
  *
  * Returns how many keys have changed. -EINVAL: a value is wrong, or does not fit another one;
  * -EPERM: a key that is not live differs; -ESHUTDOWN: the system does not run; -ECHILD: this is a
@@ -139,6 +143,12 @@ DOMUS_API int domus_system_change(domus_system *system, const domus_config *conf
                                   size_t error_size);
 DOMUS_API int domus_system_check_change(domus_system *system, const domus_config *config,
                                         char *error, size_t error_size);
+
+/* Change one key, whatever else changes meanwhile. `path` is as in an assignment
+ * ("scheduler.ioRatio", "listeners.echo.channel.linger"), `value` as in YAML. Returns as
+ * domus_system_change(), also -ENOENT: there is no such key. Thread-safety: likewise. */
+DOMUS_API int domus_system_change_key(domus_system *system, const char *path, const char *value,
+                                      char *error, size_t error_size);
 
 /* The number of threads of the system. Thread-safety: any thread. */
 DOMUS_API uint32_t domus_system_threads(const domus_system *system);

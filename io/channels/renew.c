@@ -1,5 +1,5 @@
-/* Channels look at settings that have changed: their time-outs begin anew, and whether the peer is
- * read is decided anew. */
+/* Channels look at settings that have changed: what is due by the new time-outs is due now, and
+ * whether the peer is read is decided anew. The rate of the peer is measured from here on. */
 #include "io/channels/renew.h"
 
 #include "io/channels/close.h"

@@ -26,36 +26,45 @@ static uint32_t share_of(uint32_t connections_max, uint32_t percent)
     return share != 0 ? (uint32_t)share : 1;
 }
 
-int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const uint64_t hash_key[2])
+/* Set the bounds of one address. Relaxed: they are read at any time (domi_peers_max()). */
+static void set_bounds(domi_peers *peers, uint32_t connections_max)
+{
+    __atomic_store_n(&peers->foreign_max, share_of(connections_max, peers->share_percent),
+                     __ATOMIC_RELAXED);
+    __atomic_store_n(&peers->local_max, share_of(connections_max, peers->local_share_percent),
+                     __ATOMIC_RELAXED);
+}
+
+/* Returns how many buckets so many connections need. */
+static uint32_t count_buckets(uint32_t connections_max)
 {
     uint32_t count = BUCKETS_MIN;
 
+    while (count < connections_max / CONNECTIONS_PER_BUCKET)
+        count *= 2;
+    return count;
+}
+
+int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const uint64_t hash_key[2])
+{
+    uint32_t count = count_buckets(limits->connections_max);
+
     *peers = (domi_peers){
-        .foreign_max = share_of(limits->connections_max, limits->share_percent),
-        .local_max = share_of(limits->connections_max, limits->local_share_percent),
         .share_percent = limits->share_percent,
         .local_share_percent = limits->local_share_percent,
         .hash_key = {hash_key[0], hash_key[1]},
     };
     domi_spinlock_init(&peers->lock);
+    set_bounds(peers, limits->connections_max);
     if (peers->foreign_max == UINT32_MAX && peers->local_max == UINT32_MAX)
         return 0;
-    while (count < limits->connections_max / CONNECTIONS_PER_BUCKET)
-        count *= 2;
     peers->buckets_bytes = count * sizeof(domi_peer *);
     peers->buckets = domi_memory_map(peers->buckets_bytes);
     if (peers->buckets == NULL)
         return -ENOMEM;
     peers->buckets_count = count;
+    peers->is_bounded = true;
     return 0;
-}
-
-void domi_peers_set_max(domi_peers *peers, uint32_t connections_max)
-{
-    domi_spinlock_lock(&peers->lock);
-    peers->foreign_max = share_of(connections_max, peers->share_percent);
-    peers->local_max = share_of(connections_max, peers->local_share_percent);
-    domi_spinlock_unlock(&peers->lock);
 }
 
 /* Free the entries that are left, by connections whose thread ended without closing them. */
@@ -123,6 +132,43 @@ static uint32_t bucket_of(const domi_peers *peers, const domi_peer_key *key)
            (peers->buckets_count - 1);
 }
 
+/* Let the table have other buckets, which are more; the lock is held. Returns the former ones. */
+static domi_peer **move_entries(domi_peers *peers, domi_peer **buckets, uint32_t count)
+{
+    domi_peer **former = peers->buckets;
+    uint32_t former_count = peers->buckets_count;
+
+    peers->buckets = buckets;
+    peers->buckets_count = count;
+    for (uint32_t i = 0; i < former_count; i++) {
+        for (domi_peer *peer = former[i], *next; peer != NULL; peer = next) {
+            next = peer->next;
+            peer->bucket = bucket_of(peers, &peer->key);
+            peer->next = buckets[peer->bucket];
+            buckets[peer->bucket] = peer;
+        }
+    }
+    return former;
+}
+
+void domi_peers_set_max(domi_peers *peers, uint32_t connections_max)
+{
+    uint32_t count = count_buckets(connections_max);
+    size_t bytes = count * sizeof(domi_peer *);
+    bool grows = peers->is_bounded && count > peers->buckets_count;
+    domi_peer **buckets = grows ? domi_memory_map(bytes) : NULL;
+
+    domi_spinlock_lock(&peers->lock);
+    set_bounds(peers, connections_max);
+    if (buckets != NULL)
+        buckets = move_entries(peers, buckets, count);
+    domi_spinlock_unlock(&peers->lock);
+    if (buckets == NULL)
+        return;
+    domi_memory_unmap(buckets, peers->buckets_bytes);
+    peers->buckets_bytes = bytes;
+}
+
 /* Find the entry of `key`; the lock is held. Returns NULL when there is none. */
 static domi_peer *find(const domi_peers *peers, uint32_t bucket, const domi_peer_key *key)
 {
@@ -137,12 +183,13 @@ static domi_peer *find(const domi_peers *peers, uint32_t bucket, const domi_peer
 /* Count a connection on the entry of its address. If there is no entry yet, `*made` becomes
  * the entry and is set to NULL. Returns 0; -EDQUOT at the bound; -ENOENT if there is no entry
  * and no `*made`. */
-static int count_one(domi_peers *peers, uint32_t bucket, const domi_peer_key *key, domi_peer **made,
+static int count_one(domi_peers *peers, const domi_peer_key *key, domi_peer **made,
                      domi_peer **ret_peer)
 {
     int result = 0;
 
     domi_spinlock_lock(&peers->lock);
+    uint32_t bucket = bucket_of(peers, key); /* the table may grow */
     domi_peer *peer = find(peers, bucket, key);
     if (peer == NULL && *made != NULL) {
         peer = *made;
@@ -171,14 +218,13 @@ int domi_peers_count_in(domi_peers *peers, const domi_peer_key *key, domi_peer *
         *ret_peer = NULL;
         return 0;
     }
-    uint32_t bucket = bucket_of(peers, key);
-    int result = count_one(peers, bucket, key, &made, ret_peer);
+    int result = count_one(peers, key, &made, ret_peer);
     if (result != -ENOENT)
         return result;
     made = domi_memory_new(sizeof *made);
     if (made == NULL)
         return -ENOMEM;
-    result = count_one(peers, bucket, key, &made, ret_peer);
+    result = count_one(peers, key, &made, ret_peer);
     domi_memory_free(made); /* not NULL if another thread made the entry first */
     return result;
 }

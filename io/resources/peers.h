@@ -35,8 +35,9 @@ typedef struct domi_peer {
 typedef struct domi_peers {
     domi_peer **buckets;    /* hash table of domi_peer, linked by `next` */
     size_t buckets_bytes;   /* bytes mapped for `buckets` */
-    uint32_t buckets_count; /* a power of two; 0: nothing is bounded */
-    uint32_t foreign_max;   /* connections of one address; UINT32_MAX: no bound; under the lock */
+    uint32_t buckets_count; /* a power of two; it may grow, under the lock */
+    bool is_bounded;        /* some address has a bound; constant */
+    uint32_t foreign_max;   /* connections of one address; UINT32_MAX: no bound; atomic */
     uint32_t local_max;     /* connections of one local address; likewise */
     uint32_t share_percent; /* as in domi_peers_limits */
     uint32_t local_share_percent;
@@ -58,15 +59,15 @@ int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const ui
  * domi_peers_count_out(). `peers` may be zeroed and never initialized. */
 void domi_peers_fini(domi_peers *peers);
 
-/* Set the bounds anew for another number of connections of the system. Connections that are beyond
- * them stay. */
+/* Set the bounds anew for another number of connections of the system, and let the table grow as it
+ * needs. Connections that are beyond them stay. One thread at a time; others may use the table. */
 void domi_peers_set_max(domi_peers *peers, uint32_t connections_max);
 
 /* True if any address has a bound. If none has, nobody needs to find out the address of
  * a connection. */
 static inline bool domi_peers_are_bounded(const domi_peers *peers)
 {
-    return peers->buckets_count != 0;
+    return peers->is_bounded;
 }
 
 /* Set `ret_key` to the key by which `address` counts. All addresses of a family that is not known
@@ -87,7 +88,9 @@ void domi_peers_count_out(domi_peers *peers, domi_peer *peer);
 /* Returns how many connections one address may have; UINT32_MAX when there is no bound. */
 static inline uint32_t domi_peers_max(const domi_peers *peers, const domi_peer_key *key)
 {
-    return key->is_local ? peers->local_max : peers->foreign_max;
+    const uint32_t *max = key->is_local ? &peers->local_max : &peers->foreign_max;
+
+    return __atomic_load_n(max, __ATOMIC_RELAXED); /* domi_peers_set_max() may change it */
 }
 
 /* Write a key as text: "192.0.2.1", "2001:db8::/64" or "a Unix socket". */

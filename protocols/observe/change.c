@@ -1,17 +1,19 @@
 /* PUT /config/KEY: a key of the configuration that is live changes while the program runs.
  *
- * The value is read as in YAML, put over a copy of what holds now, and the whole is given to the
- * system, which checks it as at a start. Nothing changes unless observe.change allows it. */
+ * The system reads the value as in YAML and checks it as at a start. Nothing changes unless
+ * observe.change allows it. */
 #include "protocols/observe/change.h"
 
 #include "protocols/observe/answer.h"
+#include "protocols/observe/level.h"
 #include "protocols/observe/observe.h"
 
 #include <domus/config_shown.h>
 
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define PATH_SIZE  256 /* bytes of a key, its NUL included */
 #define VALUE_SIZE 256 /* and of a value */
@@ -89,44 +91,65 @@ void domi_observe_read_present(domi_present *ret_present)
     config->listeners = ret_present->listeners;
 }
 
-/* Read the value, and let it hold. Answers the request. */
-static int change(domus_stack *stack, domi_present *wanted, const domus_config_key *key,
-                  size_t listener, const char *path, const char *value)
+/* Returns the status of a change that failed. */
+static uint16_t status_of(int result)
 {
-    void *holder = listener == SIZE_MAX ? (void *)&wanted->config : &wanted->listeners[listener];
-    char error[ERROR_SIZE] = "", shown[VALUE_SIZE];
-    uint64_t number;
+    switch (result) {
+    case -EINVAL:
+        return 400;
+    case -ENOENT:
+        return 404;
+    case -EPERM:
+        return 409;
+    default:
+        return 503;
+    }
+}
 
-    if (domus_config_key_read(key, value, &number, error, sizeof error) != 0 ||
-        domus_config_key_put(key, holder, number, NULL, error, sizeof error) != 0)
-        return say(stack, 400, path, error);
-    int result = domus_system_change(domi_observed.observed, &wanted->config, error, sizeof error);
-    if (result < 0)
-        return say(stack, result == -EINVAL ? 400 : 503, path, error);
-    domus_config_key_write(key, holder, shown, sizeof shown);
-    return say(stack, 200, path, shown);
+/* Returns whether there are descriptors for so many connections. */
+static bool has_room(const char *path, const char *value)
+{
+    struct rlimit limit;
+
+    return strcmp(path, "channel.maxConnections") != 0 ||
+           getrlimit(RLIMIT_NOFILE, &limit) != 0 || strtoull(value, NULL, 10) < limit.rlim_cur;
+}
+
+/* A trace has raised the level, and puts back another one at its end. Returns whether that is to be
+ * this one now. */
+static bool take_level(const char *path, const char *value)
+{
+    domus_profile_level level;
+
+    if (!domi_observed.is_raised || strcmp(path, "profile.level") != 0)
+        return false;
+    for (level = DOMUS_PROFILE_OFF; level <= DOMUS_PROFILE_SPANS; level++) {
+        if (strcmp(domi_observe_level_name(level), value) != 0)
+            continue;
+        domi_observed.level_before = level;
+        return true;
+    }
+    return false;
 }
 
 int domi_observe_serve_change(domus_stack *stack, const domus_http_request *request,
-                              domus_slice slice)
+                              domus_slice key)
 {
-    static domi_present wanted; /* the port has one thread */
-    char path[PATH_SIZE], value[VALUE_SIZE];
-    const domus_config_key *key = NULL;
-    size_t listener = SIZE_MAX;
+    char path[PATH_SIZE], value[VALUE_SIZE], error[ERROR_SIZE] = "";
 
     if (!domi_observe_is_own_page(request))
         return domi_observe_say(stack, 403, "a page of another site may not change anything\n");
-    domi_observe_read_present(&wanted);
-    if (!wanted.config.observe.may_change)
+    if (!domus_system_config(domi_observed.observed)->observe.may_change)
         return domi_observe_say(stack, 403, "observe.change is false: nothing is changed\n");
-    if (copy_text(slice, path, sizeof path))
-        key = domi_observe_find_key(&wanted.config, path, &listener);
-    if (key == NULL)
+    if (!copy_text(key, path, sizeof path))
         return domi_observe_say(stack, 404, "there is no such key\n");
-    if (!key->live)
-        return say(stack, 409, path, "it counts at a start");
     if (!copy_text(request->body, value, sizeof value))
         return domi_observe_say(stack, 400, "the body has to be the value\n");
-    return change(stack, &wanted, key, listener, path, value);
+    if (!has_room(path, value))
+        return say(stack, 400, path, "this process may not have so many descriptors");
+    if (take_level(path, value))
+        return say(stack, 200, path, value);
+    int result =
+        domus_system_change_key(domi_observed.observed, path, value, error, sizeof error);
+    return result < 0 ? say(stack, status_of(result), path, error) : say(stack, 200, path, value);
 }

@@ -1,8 +1,9 @@
 /* Changes of the configuration while the system runs.
  *
- * A change is one step: under the mutex of live.h the new configuration is checked as a whole and
- * compared with the present one; then the fields that differ are stored, the outside's manager
- * takes them, and the word of orders counts one more, by which every other manager learns of it.
+ * A change is one step, inside the outside and under the mutex of live.h: the new configuration is
+ * checked as a whole and compared with the present one; then the fields that differ are stored, the
+ * outside's manager takes them, and the word of orders counts one more, by which every other
+ * manager learns of it.
  * Thread: any. */
 #include "base/key.h"
 #include "house/dispatch/manage.h"
@@ -127,6 +128,8 @@ static void compare_listeners(domus_system *system, const domus_config *now, str
 {
     char of[DOMI_NAME_BYTES_MAX + 16];
 
+    if (now->listeners == system->listeners)
+        return; /* they stay as they are */
     if (!are_same(&system->config, now)) {
         (void)name(&found->fixed, "", "listeners");
         return;
@@ -165,6 +168,15 @@ static domus_config read_present(const domus_system *system)
     return present;
 }
 
+/* Returns whether stalls would have to be watched by a monitor that was not made at the start,
+ * because nothing was watched. */
+static bool needs_monitor(const domus_system *system, const domus_config *before,
+                          const domus_config *now)
+{
+    return system->simulator == NULL && !system->monitor.started &&
+           before->stall.threshold_ns == 0 && now->stall.threshold_ns != 0;
+}
+
 /* Returns how many keys would change, which `line` lists; -EINVAL, -EPERM. Under the mutex. */
 static int check(domus_system *system, const domus_config *config, char line[LINE_SIZE],
                  char *error, size_t error_size)
@@ -180,6 +192,8 @@ static int check(domus_system *system, const domus_config *config, char line[LIN
     compare(&found, domi_config_keys, domi_config_key_count, "", &present, config);
     compare_listeners(system, config, &found);
     compare_pools(system, config, &found);
+    if (needs_monitor(system, &present, config))
+        (void)name(&found.fixed, "", "stall.threshold");
     end_list(&found.live);
     end_list(&found.fixed);
     if (found.fixed.count != 0)
@@ -216,7 +230,7 @@ static void store_all(domus_system *system, const domus_config *config)
             store(&domi_config_keys[k], &live->config,
                   domi_key_number(&domi_config_keys[k], &wanted));
     }
-    for (size_t i = 0; i < config->listener_count; i++)
+    for (size_t i = 0; i < config->listener_count && config->listeners != system->listeners; i++)
         live->channels[i] = config->listeners[i].channel;
     (void)domus_system_set_profile_level(system, config->profile.level);
     (void)domus_system_set_log_level(system, config->log.level);
@@ -234,32 +248,56 @@ static void give_order(domus_system *system)
         domi_manager_notify(&system->outside, &system->threads[i].manager);
 }
 
+/* Change what `config` says, if it may be, and `is_done`. Inside the outside and under the mutex. */
+static int apply(domus_system *system, const domus_config *config, bool is_done,
+                 char line[LINE_SIZE], char *error, size_t error_size)
+{
+    int result = check(system, config, line, error, error_size);
+
+    if (result > 0 && is_done) {
+        store_all(system, config);
+        give_order(system);
+    }
+    return result;
+}
+
+/* Begin a change: no stop begins meanwhile, and no other change. Returns 0; a negative errno, and
+ * then `error` says why. */
+static int begin(domus_system *system, domi_visit *visit, char *error, size_t error_size)
+{
+    int result = domi_system_is_forked(system)
+                     ? -ECHILD
+                     : domi_outside_enter(system, DOMI_STAGE_RUNNING, visit);
+
+    if (result != 0) {
+        snprintf(error, error_size, "%s",
+                 result == -ECHILD ? "this is a forked child" : "the system does not run");
+        return result;
+    }
+    pthread_mutex_lock(&system->live.mutex);
+    return 0;
+}
+
+static void end(domus_system *system, const domi_visit *visit, const char *line)
+{
+    pthread_mutex_unlock(&system->live.mutex);
+    domi_outside_leave(system, visit);
+    if (line[0] != '\0')
+        domi_log_line(system, DOMUS_LOG_INFO, DOMUS_LOG_OUTSIDE, "the configuration changes: %s",
+                      line);
+}
+
 static int change(domus_system *system, const domus_config *config, bool is_done, char *error,
                   size_t error_size)
 {
     char line[LINE_SIZE] = "";
     domi_visit visit;
+    int result = begin(system, &visit, error, error_size);
 
-    if (domi_system_is_forked(system)) {
-        snprintf(error, error_size, "%s", "this is a forked child");
-        return -ECHILD; /* where the mutex may be held for ever */
-    }
-    pthread_mutex_lock(&system->live.mutex);
-    int result = domi_outside_enter(system, DOMI_STAGE_RUNNING, &visit);
-    if (result == 0) {
-        result = check(system, config, line, error, error_size);
-        if (result > 0 && is_done) {
-            store_all(system, config);
-            give_order(system);
-        }
-        domi_outside_leave(system, &visit);
-    } else {
-        snprintf(error, error_size, "%s", "the system does not run");
-    }
-    pthread_mutex_unlock(&system->live.mutex);
-    if (result > 0 && is_done)
-        domi_log_line(system, DOMUS_LOG_INFO, DOMUS_LOG_OUTSIDE, "the configuration changes: %s",
-                      line);
+    if (result != 0)
+        return result;
+    result = apply(system, config, is_done, line, error, error_size);
+    end(system, &visit, result > 0 && is_done ? line : "");
     return result;
 }
 
@@ -275,20 +313,102 @@ int domus_system_check_change(domus_system *system, const domus_config *config, 
     return change(system, config, false, error, error_size);
 }
 
+/* Find the key that a path names, as in an assignment. `ret_listener` gets the index of its listener;
+ * SIZE_MAX: it belongs to none. Returns its row; NULL if there is none. */
+static const domus_config_key *find(const domus_system *system, const char *path,
+                                    size_t *ret_listener)
+{
+    static const char listeners[] = "listeners.";
+    const domus_config_key *keys = domi_config_keys;
+    size_t count = domi_config_key_count;
+
+    *ret_listener = SIZE_MAX;
+    if (strncmp(path, listeners, sizeof listeners - 1) == 0) {
+        path += sizeof listeners - 1;
+        for (size_t i = 0; i < system->config.listener_count; i++) {
+            size_t length = strlen(system->listeners[i].name);
+            if (strncmp(path, system->listeners[i].name, length) != 0 || path[length] != '.')
+                continue;
+            *ret_listener = i;
+            path += length + 1;
+            break;
+        }
+        keys = domi_config_listener_keys;
+        count = *ret_listener != SIZE_MAX ? domi_config_listener_key_count : 0;
+    }
+    for (size_t k = 0; k < count; k++) {
+        if (strcmp(keys[k].path, path) == 0)
+            return &keys[k];
+    }
+    return NULL;
+}
+
+/* Put the value of a key into a copy of what holds now, and let that hold. Under the mutex. */
+static int apply_key(domus_system *system, const char *path, const char *value,
+                     char line[LINE_SIZE], char *error, size_t error_size)
+{
+    domus_config config = read_present(system);
+    uint64_t number;
+    size_t listener;
+    const domus_config_key *key = find(system, path, &listener);
+
+    if (key == NULL) {
+        snprintf(error, error_size, "%s", "there is no such key");
+        return -ENOENT;
+    }
+    if (!key->live) {
+        snprintf(error, error_size, "%s", "it counts at a start");
+        return -EPERM;
+    }
+    domus_listener_config *listeners = system->live.listeners;
+    for (size_t i = 0; i < config.listener_count; i++) {
+        listeners[i] = system->listeners[i];
+        listeners[i].channel = system->live.channels[i];
+    }
+    config.listeners = listeners;
+    void *holder = listener == SIZE_MAX ? (void *)&config : &listeners[listener];
+    if (domus_config_key_read(key, value, &number, error, error_size) != 0 ||
+        domus_config_key_put(key, holder, number, NULL, error, error_size) != 0)
+        return -EINVAL;
+    return apply(system, &config, true, line, error, error_size);
+}
+
+int domus_system_change_key(domus_system *system, const char *path, const char *value, char *error,
+                            size_t error_size)
+{
+    char line[LINE_SIZE] = "";
+    domi_visit visit;
+    int result = begin(system, &visit, error, error_size);
+
+    if (result != 0)
+        return result;
+    result = apply_key(system, path, value, line, error, error_size);
+    end(system, &visit, result > 0 ? line : "");
+    return result;
+}
+
 void domus_system_config_now(domus_system *system, domus_config *ret_config)
 {
-    pthread_mutex_lock(&system->live.mutex);
+    bool is_alone = domi_system_is_forked(system); /* where the mutex may be held for ever */
+
+    if (!is_alone)
+        pthread_mutex_lock(&system->live.mutex);
     *ret_config = read_present(system);
-    pthread_mutex_unlock(&system->live.mutex);
+    if (!is_alone)
+        pthread_mutex_unlock(&system->live.mutex);
 }
 
 int domus_system_channel_options(domus_system *system, size_t index,
                                  domus_channel_options *ret_options)
 {
+    bool is_alone = domi_system_is_forked(system);
+
     if (index >= system->config.listener_count)
         return -ENOENT;
-    pthread_mutex_lock(&system->live.mutex);
+    if (!is_alone)
+        pthread_mutex_lock(&system->live.mutex);
     *ret_options = system->live.channels[index];
-    pthread_mutex_unlock(&system->live.mutex);
+    if (!is_alone)
+        pthread_mutex_unlock(&system->live.mutex);
     return 0;
 }

@@ -126,7 +126,7 @@ static void *run_thread(void *thread_)
 
     domi_thread_manager = &thread->manager;
     domi_manager_own(&thread->manager);
-    if (thread->config->stall.threshold_ns != 0)
+    if (thread->config->stall.signal != 0)
         domi_backtrace_admit(&thread->stall.backtrace, (int)thread->config->stall.signal,
                              domi_stall_note_interrupted, thread);
     domi_samples_admit(&thread->sampled, &thread->manager);

@@ -13,14 +13,15 @@
 #include <pthread.h>
 
 typedef struct domi_live {
-    /* Held by a change, and while all of it is copied. Nobody takes another lock of the system
-     * before it but a change, which takes outside_mutex behind it. */
+    /* Held by a change, inside the outside, and while all of it is copied: for some microseconds.
+     * No lock is taken under it but the spinlock of the peers. */
     pthread_mutex_t mutex;
     /* what holds; its fields of live keys are written atomically, and under `mutex` */
     domus_config config;
     uint64_t spin_given_ns; /* scheduler.idle.spin as it was given, before `auto` got a value */
     /* of the channels of each listener, under `mutex` */
     domus_channel_options channels[DOMUS_LISTENERS_MAX];
+    domus_listener_config listeners[DOMUS_LISTENERS_MAX]; /* room for a change, under `mutex` */
 } domi_live;
 
 /* Returns the present value of a field of a live key. Relaxed: it is complete by itself. Any

@@ -346,12 +346,28 @@ bool domi_stalls_is_any(const domus_system *system)
     return false;
 }
 
+/* Stalls are not watched any more: those that go on count as over. */
+static void end_all(domus_system *system)
+{
+    uint64_t now_ns = domi_clock_now(&system->clock);
+
+    for (uint32_t i = 0; i < system->count; i++) {
+        domi_thread *thread = &system->threads[i];
+        if (thread->stall.stage == DOMI_STALL_NONE)
+            continue;
+        end_stall(system, thread, now_ns);
+        begin_anew(thread, NO_BEAT, &system->clock);
+    }
+}
+
 uint64_t domi_stalls_look(domus_system *system)
 {
     uint64_t often_ns = DOMI_LIVE(system, stall.threshold_ns) / 4;
 
-    if (often_ns == 0) /* stalls are not watched */
+    if (often_ns == 0) { /* stalls are not watched */
+        end_all(system);
         return UINT64_MAX;
+    }
     if (often_ns < DOMI_STALL_LOOK_MIN_NS)
         often_ns = DOMI_STALL_LOOK_MIN_NS;
     if (often_ns > DOMI_STALL_LOOK_MAX_NS)

@@ -252,7 +252,8 @@ START_TEST(open_connections_take_new_time_outs)
     domt_net_ok(kit, domus_testkit_run(kit));
     domus_peer *named = connect_to("127.0.0.1:1"), *own = connect_to("127.0.0.1:2");
     hold_ends(named, own, false, false);
-    set_idle(600 * SECOND, SECOND); /* the listener alone */
+    set_idle(600 * SECOND, SECOND); /* the listener alone; it was silent for longer */
+    ck_assert(domus_peer_has_end(named));
     hold_ends(named, own, true, false);
     named = connect_to("127.0.0.1:1");
     set_idle(600 * SECOND, 500 * SECOND); /* what was short is long again */
@@ -288,6 +289,44 @@ START_TEST(listener_with_other_fixed_keys_is_refused)
     config.pools = &pool;
     config.pool_count = 1;
     refuse(&config, -EPERM, "these keys count at a start: pools");
+    domus_testkit_free(kit);
+}
+END_TEST
+
+START_TEST(one_key_changes_and_leaves_all_others)
+{
+    begin_listening();
+    ck_assert_int_eq(domus_system_change_key(system_, "listeners.named.channel.linger", "3s", error,
+                                             sizeof error),
+                     1);
+    ck_assert_int_eq(
+        domus_system_change_key(system_, "scheduler.ioRatio", "7", error, sizeof error), 1);
+    domus_config config = now();
+    ck_assert_uint_eq(config.scheduler.io_ratio, 7);
+    config.scheduler.io_ratio = 8; /* the listeners in it stay as they are */
+    ck_assert_int_eq(change(&config), 1);
+    domus_channel_options options;
+    ck_assert_int_eq(domus_system_channel_options(system_, 0, &options), 0);
+    ck_assert_uint_eq(options.linger_ns, 3 * SECOND);
+    static const struct {
+        const char *path, *value, *error;
+        int result;
+    } wrong[] = {
+        {"scheduler.none", "1", "there is no such key", -ENOENT},
+        {"listeners.none.channel.linger", "1s", "there is no such key", -ENOENT},
+        {"listeners.name.channel.linger", "1s", "there is no such key", -ENOENT},
+        {"names.max", "1", "it counts at a start", -EPERM},
+        {"listeners.named.address", "a", "it counts at a start", -EPERM},
+        {"scheduler.normalEvery", "1", "must be 2..65536, is 1", -EINVAL},
+        {"scheduler.minBudget", "1s", "scheduler.maxBudget: must be at least scheduler.minBudget "
+                                      "(1s), is 10ms", -EINVAL},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_int_eq(domus_system_change_key(system_, wrong[i].path, wrong[i].value, error,
+                                                 sizeof error),
+                         wrong[i].result);
+        ck_assert_str_eq(error, wrong[i].error);
+    }
     domus_testkit_free(kit);
 }
 END_TEST
@@ -387,6 +426,59 @@ START_TEST(thousand_changes_lose_no_message)
 }
 END_TEST
 
+static const domus_type note_type = {.name = "note"};
+static _Atomic uint64_t waited;
+
+/* Wait in a run, in which the limit of messages changes. */
+static int wait_in_a_run(domus_stack *stack, void *self, const void *payload)
+{
+    static const domus_type *const types[] = {&look_type, NULL};
+    const domus_pattern pattern = {.types = types};
+    domus_received got;
+
+    (void)self, (void)payload;
+    atomic_fetch_add(&waited, 1);
+    int result = domus_receive_now(stack, &pattern, 20 * SECOND, &got);
+    return result == 0 ? domus_reply(stack, &look_type, got.payload) : result;
+}
+
+/* Returns how many messages actors of a name have handled on threads of their own. */
+static uint64_t messages_of(const char *name)
+{
+    domus_behaviour_profile profiles[64];
+    uint32_t count = 0;
+
+    ck_assert_int_ge(domus_outside_behaviours(system_, profiles, 64, &count), 0);
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(profiles[i].name, name) == 0)
+            return profiles[i].messages;
+    }
+    return 0;
+}
+
+/* The messages of a run are counted by the limit with which it began. */
+START_TEST(change_within_a_run_does_not_disturb_its_count)
+{
+    static const domus_behaviour waiting = {
+        .name = "waiting", .on = (const domus_on[]){{&note_type, wait_in_a_run, 0}, {0}}};
+    const domus_spawn_options detached = {.detached = true};
+    domus_config config = domt_config(1);
+    domus_address actor;
+
+    system_ = domt_start(&config);
+    ck_assert_int_eq(domus_outside_spawn_with(system_, &waiting, NULL, &detached, &actor), 0);
+    domt_notice(system_, actor, &note_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&waited) == 1);
+    ck_assert_int_eq(domus_system_change_key(system_, "scheduler.maxMessagesPerRun", "8", error,
+                                             sizeof error),
+                     1);
+    (void)ask(actor);
+    DOMT_WAIT_FOR(10, messages_of("waiting") >= 1);
+    ck_assert_uint_le(messages_of("waiting"), 2);
+    domt_end(system_);
+}
+END_TEST
+
 /* A thread that begins has followed 0, so no change has this number. */
 START_TEST(number_of_changes_begins_again_without_the_step_being_touched)
 {
@@ -407,5 +499,6 @@ DOMT_MAIN("change", 60, each_live_key_holds_on_each_thread_after_its_next_turn,
           key_that_counts_at_a_start_is_refused_by_name,
           wrong_value_is_refused_and_a_system_that_does_not_run_has_no_change,
           open_connections_take_new_time_outs, listener_with_other_fixed_keys_is_refused,
-          every_kind_of_thread_takes_a_change, thousand_changes_lose_no_message,
+          one_key_changes_and_leaves_all_others,
+          change_within_a_run_does_not_disturb_its_count, every_kind_of_thread_takes_a_change, thousand_changes_lose_no_message,
           number_of_changes_begins_again_without_the_step_being_touched)

@@ -108,7 +108,8 @@ START_TEST(live_keys_change_over_the_port)
     puts_key("scheduler.ioRatio", "", 400, "found nothing\n");
     puts_key("channel.sendLow", "1GiB", 400, "channel.sendLow: channel.sendHigh: must be at least");
     puts_key("names.max", "9", 409, "names.max: it counts at a start\n");
-    puts_key("tls.keyFile", "a", 404, "there is no such key\n");
+    puts_key("tls.keyFile", "a", 404, "tls.keyFile: there is no such key\n");
+    puts_key("channel.maxConnections", "1048576", 400, "so many descriptors\n");
     puts_key("listeners.nobody.channel.linger", "2s", 404, "no such key");
     puts_key("listeners.web.tls.keyFile", "a", 409, "it counts at a start\n");
     domt_service_signal(&web.site.service, SIGHUP);
