@@ -210,11 +210,11 @@ def signals():
                                    stdout=subprocess.PIPE, stderr=slave)
         os.close(slave)
         seen = b""
-        while b"run 3 of at most 24" not in seen:
+        while b"run 3/24" not in seen:
             seen += os.read(master, 4096)
         with open("go", "w", encoding="utf-8"):
             pass
-        assert b"\r\x1b[Kscheduler.ioRatio round 1, run 2 of at most 24, at most " in seen and b"\n" not in seen, seen
+        assert b"\r\x1b[K[          ] scheduler.ioRatio round 1, run 2/24, " in seen and b"\n" not in seen, seen
         time.sleep(0.3)
         begin = time.monotonic()
         process.send_signal(number)

@@ -159,8 +159,8 @@ static void count_runs(size_t values, size_t bad, uint64_t seed, size_t *ret_run
     }
 }
 
-/* Two bad ones of four values leave behind the second round, and the worse half of 16 behind the
- * first one. */
+/* Two of four values are bad, and leave behind the second round. The worse half of 16 values leaves
+ * behind the first one. */
 START_TEST(the_worse_half_leaves)
 {
     size_t few[5] = {0}, many[17] = {0};

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define LINE_SIZE 512
+#define BAR       "##########"
 
 void tune_progress_begin(tune_progress *progress)
 {
@@ -64,14 +65,16 @@ static void show_best(const tune_records *records, char *ret_text, size_t size)
 
     tune_keys_show(records->keys, &best, shown, sizeof shown);
     if (tune_point_is_today(&best) || isinf(noise))
-        snprintf(ret_text, size, "best so far %s", shown);
+        snprintf(ret_text, size, "best %s", shown);
     else
-        snprintf(ret_text, size, "best so far %s %+.1f %% (noise %.1f %%)", shown,
-                 expm1(ratio_log) * 100, expm1(noise) * 100);
+        snprintf(ret_text, size, "best %s %+.1f %% (noise %.1f %%)", shown, expm1(ratio_log) * 100,
+                 expm1(noise) * 100);
 }
 
 void tune_progress_show(tune_progress *progress, const tune_records *records)
 {
+    const tune_search *search = records->search;
+    int full = (int)(strlen(BAR) * search->runs / search->plan.runs_max);
     char line[LINE_SIZE + 512], place[192], left[32], best[384];
 
     if (!progress->is_terminal)
@@ -79,8 +82,8 @@ void tune_progress_show(tune_progress *progress, const tune_records *records)
     show_place(records, place, sizeof place);
     show_left(records, left, sizeof left);
     show_best(records, best, sizeof best);
-    snprintf(line, sizeof line, "%s, run %zu of at most %zu, at most %s left; %s", place,
-             records->search->runs + 1, records->search->plan.runs_max, left, best);
+    snprintf(line, sizeof line, "[%-*.*s] %s, run %zu/%zu, %s left; %s", (int)strlen(BAR), full,
+             BAR, place, search->runs + 1, search->plan.runs_max, left, best);
     (void)fprintf(stderr, "\r\033[K%.*s", columns() - 1, line);
     (void)fflush(stderr);
     progress->has_line = true;

@@ -105,7 +105,10 @@ void tune_scatter_print(const tune_records *records, const tune_spot *spots, siz
         low[0] = '\0';
         if (line == 0 || line == LINES - 1)
             tune_value_show(name, line == 0 ? scale.most[1] : scale.least[1], low, sizeof low);
-        (void)fprintf(out, "# %9s |%.*s\n", low, COLUMNS, cells[line]);
+        int columns = COLUMNS;
+        while (columns > 0 && cells[line][columns - 1] == ' ')
+            columns--;
+        (void)fprintf(out, "# %9s |%.*s\n", low, columns, cells[line]);
     }
     tune_value_show("rate", scale.least[0], low, sizeof low);
     tune_value_show("rate", scale.most[0], high, sizeof high);
