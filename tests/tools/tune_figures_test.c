@@ -61,7 +61,7 @@ static const struct output outputs[] = {
      "time for request:      101us      4.79ms       727us       309us    83.83%\n"
      "time for connect:      133us       343us       215us        76us    62.50%\n",
      "seconds=0.09654 rate=103584.08 count=9990 errors=10 max=4.79e-3"},
-    /* hey */
+    /* hey, as its page shows it; the others were seen */
     {"Summary:\n"
      "  Total:\t1.0012 secs\n"
      "  Slowest:\t0.0100 secs\n"
