@@ -25,6 +25,7 @@ typedef struct domus_machine {
     uint64_t throttled_ns; /* for which the cgroup was stopped at its quota, since it was made */
     uint64_t throttles;    /* how often that was */
     uint64_t stolen_ns;    /* CPU time of the machine that a hypervisor gave to others, all CPUs */
+    uint64_t idle_ns;      /* CPU time of the machine in which a CPU had nothing to do, all CPUs */
     uint64_t cpu_ns;       /* CPU time of the process, all threads */
     uint64_t files_open;   /* open descriptors of the process */
     uint64_t files_max; /* RLIMIT_NOFILE, the soft limit; 0: it cannot be read, or there is none */

@@ -33,15 +33,18 @@ void domus_system_machine(const domus_system *system, domus_machine *ret_machine
 {
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     domi_cgroup_cpu cgroup;
+    domi_machine_cpus cpus;
 
     domi_machine_read_cgroup("", &cgroup);
+    domi_machine_read_cpus("", &cpus);
     *ret_machine = (domus_machine){
         .cpus = count_cpus(system),
         .cpus_online = online > 0 ? (uint64_t)online : 0,
         .quota = cgroup.quota,
         .throttled_ns = cgroup.throttled_ns,
         .throttles = cgroup.throttles,
-        .stolen_ns = domi_machine_stolen_ns(""),
+        .stolen_ns = cpus.stolen_ns,
+        .idle_ns = cpus.idle_ns,
         .cpu_ns = domi_clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID),
         .files_open = domi_machine_files_open(""),
         .files_max = read_files_max(),

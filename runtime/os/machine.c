@@ -102,19 +102,20 @@ void domi_machine_read_cgroup(const char *root, domi_cgroup_cpu *ret_cpu)
 
 /* --- /proc ------------------------------------------------------------------------------------ */
 
-/* The eighth number of the first line, "cpu  user nice system idle iowait irq softirq steal", in
- * ticks. */
-uint64_t domi_machine_stolen_ns(const char *root)
+/* The first line is "cpu  user nice system idle iowait irq softirq steal ...", in ticks. */
+void domi_machine_read_cpus(const char *root, domi_machine_cpus *ret_cpus)
 {
     char directory[PATH_MAX], text[512];
-    unsigned long long stolen;
+    unsigned long long idle, waiting, stolen;
     long ticks = sysconf(_SC_CLK_TCK);
 
+    *ret_cpus = (domi_machine_cpus){0};
     snprintf(directory, sizeof directory, "%s/proc", root);
     if (ticks <= 0 || !domi_cgroup_read(directory, "stat", text, sizeof text) ||
-        sscanf(text, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &stolen) != 1)
-        return 0;
-    return stolen * (UINT64_C(1000000000) / (uint64_t)ticks);
+        sscanf(text, "cpu %*u %*u %*u %llu %llu %*u %*u %llu", &idle, &waiting, &stolen) != 3)
+        return;
+    uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)ticks;
+    *ret_cpus = (domi_machine_cpus){stolen * tick_ns, (idle + waiting) * tick_ns};
 }
 
 /* The second number of schedstat: "running waiting slices", in ns. */

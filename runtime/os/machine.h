@@ -17,8 +17,13 @@ typedef struct domi_cgroup_cpu {
 /* `root` goes before `/proc` and `/sys` in these; it is "" in production. */
 void domi_machine_read_cgroup(const char *root, domi_cgroup_cpu *ret_cpu);
 
-/* Returns the time of all CPUs that a hypervisor gave to others. */
-uint64_t domi_machine_stolen_ns(const char *root);
+/* The time of all CPUs since the machine runs. */
+typedef struct domi_machine_cpus {
+    uint64_t stolen_ns; /* a hypervisor gave it to others */
+    uint64_t idle_ns;   /* nobody used it */
+} domi_machine_cpus;
+
+void domi_machine_read_cpus(const char *root, domi_machine_cpus *ret_cpus);
 
 /* Returns how long the task `tid` of this process has waited for a CPU. */
 uint64_t domi_machine_waiting_ns(const char *root, int tid);

@@ -48,18 +48,21 @@ END_TEST
 
 START_TEST(files_that_make_no_sense_count_as_nothing)
 {
+    domi_machine_cpus cpus;
     domi_cgroup_cpu cpu =
         cpu_of("0::/a\n", "sys/fs/cgroup/a/cpu.max", "100 0\n", "sys/fs/cgroup/a/cpu.stat",
                "throttled_usec 99999999999999999999999\nnr_throttled x\n");
     ck_assert_uint_eq(cpu.quota, 0);
     ck_assert_uint_eq(cpu.throttled_ns, 0);
     domt_tree_make(&tree);
-    ck_assert_uint_eq(domi_machine_stolen_ns(tree.root), 0);
+    domi_machine_read_cpus(tree.root, &cpus);
+    ck_assert_uint_eq(cpus.stolen_ns, 0);
     ck_assert_uint_eq(domi_machine_waiting_ns(tree.root, 7), 0);
     ck_assert_uint_eq(domi_machine_files_open(tree.root), 0);
     domt_tree_write(&tree, "proc/stat", "cpu  1 2 3\n");
     domt_tree_write(&tree, "proc/self/task/7/schedstat", "no\n");
-    ck_assert_uint_eq(domi_machine_stolen_ns(tree.root), 0);
+    domi_machine_read_cpus(tree.root, &cpus);
+    ck_assert_uint_eq(cpus.stolen_ns, 0);
     ck_assert_uint_eq(domi_machine_waiting_ns(tree.root, 7), 0);
     domt_tree_remove(&tree);
 }
@@ -67,13 +70,17 @@ END_TEST
 
 START_TEST(stolen_and_waiting_time_are_read)
 {
+    uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
+    domi_machine_cpus cpus;
+
     domt_tree_make(&tree);
     domt_tree_write(&tree, "proc/stat", "cpu  1 2 3 4 5 6 7 50 0 0\ncpu0 1 2 3 4 5 6 7 9 0 0\n");
     domt_tree_write(&tree, "proc/self/task/7/schedstat", "11 22 3\n");
     domt_tree_write(&tree, "proc/self/fd/0", "");
     domt_tree_write(&tree, "proc/self/fd/1", "");
-    ck_assert_uint_eq(domi_machine_stolen_ns(tree.root),
-                      50 * UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
+    domi_machine_read_cpus(tree.root, &cpus);
+    ck_assert_uint_eq(cpus.stolen_ns, 50 * tick_ns);
+    ck_assert_uint_eq(cpus.idle_ns, 9 * tick_ns);
     ck_assert_uint_eq(domi_machine_waiting_ns(tree.root, 7), 22);
     ck_assert_uint_eq(domi_machine_files_open(tree.root), 1);
     domt_tree_remove(&tree);

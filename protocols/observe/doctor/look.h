@@ -94,7 +94,8 @@
     X(quota)                                                                                       \
     X(throttled_ns)                                                                                \
     X(throttles)                                                                                   \
-    X(stolen_ns) X(cpu_ns) X(files_open) X(files_max) X(names_looked_up) X(names_queued)
+    X(stolen_ns)                                                                                   \
+    X(idle_ns) X(cpu_ns) X(files_open) X(files_max) X(names_looked_up) X(names_queued)
 
 /* Keys of the configuration: a field, and the path of its key. Booleans are 0 and 1. */
 #define DOMI_LOOK_SETTINGS(X)                                                                      \

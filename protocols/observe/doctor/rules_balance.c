@@ -21,12 +21,21 @@ static double share_of_thread(const domi_span *span, const domi_span_actors *one
     return share < 1 ? share : 1;
 }
 
+/* The CPUs that have nothing to do, of those that the program may use. */
+static double count_free(const domi_span *span)
+{
+    double others = (double)span->after->machine.cpus - span->cpus_used;
+    double idle = (double)span->machine.idle_ns / 1e9 / span->seconds;
+
+    return idle < others ? idle : others;
+}
+
 /* Is there a thread or a CPU that could do other work meanwhile? */
 static bool has_room(const domi_span *span, uint32_t thread)
 {
     if (span->thread_count > 1)
         return span->threads[thread].busy - span->threads[span->idlest].busy >= IDLE;
-    return (double)span->after->machine.cpus - span->cpus_used >= 1;
+    return count_free(span) >= FREE;
 }
 
 static bool judge_hot_actor(const domi_span *span, domi_finding *finding)
@@ -120,7 +129,7 @@ static double busy_of_pool(const domi_span *span, uint32_t first, uint32_t *ret_
 
 static bool judge_pool_full(const domi_span *span, domi_finding *finding)
 {
-    double free_cpus = (double)span->after->machine.cpus - span->cpus_used;
+    double free_cpus = count_free(span);
     uint32_t count;
 
     for (uint32_t i = 0; i < span->after->runner_count && free_cpus >= FREE; i++) {

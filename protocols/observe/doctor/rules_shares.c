@@ -17,9 +17,14 @@
 #define OVERRUN_PART   0.5  /* of an iteration */
 #define RUN_WANTED     5e5  /* the time of a run that the advice aims at */
 
-static double mean_overrun(const domi_look_counters *counters)
+/* The mean time by which a phase goes on beyond its deadline, without that in which others had the
+ * CPU. */
+static double mean_overrun(const domi_span_thread *thread)
 {
-    return domi_span_ratio(counters->deadline_overrun_ns, counters->deadline_expiries);
+    const domi_look_counters *counters = &thread->counters;
+
+    return domi_span_ratio(counters->deadline_overrun_ns, counters->deadline_expiries) *
+           thread->had_cpu;
 }
 
 static double mean_iteration(const domi_look_counters *counters)
@@ -28,10 +33,12 @@ static double mean_iteration(const domi_look_counters *counters)
 }
 
 /* Are phases long because of the last run of each, and not because of their budget? */
-static bool is_by_runs(const domi_look_counters *counters)
+static bool is_by_runs(const domi_span_thread *thread)
 {
-    return mean_overrun(counters) >= OVERRUN_LONG &&
-           mean_overrun(counters) >= OVERRUN_PART * mean_iteration(counters);
+    double overrun = mean_overrun(thread);
+
+    return overrun >= OVERRUN_LONG &&
+           overrun >= OVERRUN_PART * mean_iteration(&thread->counters) * thread->had_cpu;
 }
 
 static bool is_cut_short(const domi_span *span, const domi_look_counters *counters)
@@ -82,8 +89,7 @@ static bool is_starved_by_state(const domi_span *span, const domi_span_thread *t
 
     return thread->state >= STATE_LARGE && has_io(span, &thread->counters) &&
            mean_iteration(&thread->counters) >= ITERATION_LONG &&
-           (!has_deadline || is_cut_short(span, &thread->counters)) &&
-           !is_by_runs(&thread->counters);
+           (!has_deadline || is_cut_short(span, &thread->counters)) && !is_by_runs(thread);
 }
 
 static void advise_for_io(const domi_look_settings *settings, domi_finding *finding)
@@ -155,7 +161,7 @@ static bool judge_long_runs(const domi_span *span, domi_finding *finding)
     for (uint32_t i = 0; i < span->thread_count; i++) {
         const domi_span_thread *thread = &span->threads[i];
         const domi_look_counters *counters = &thread->counters;
-        if (!is_cut_short(span, counters) || !is_by_runs(counters) || thread->state < STATE_LARGE)
+        if (!is_cut_short(span, counters) || !is_by_runs(thread) || thread->state < STATE_LARGE)
             continue;
         const domi_span_actors *longest = find_longest(span);
         advise_for_runs(span, longest, finding);
@@ -163,7 +169,7 @@ static bool judge_long_runs(const domi_span *span, domi_finding *finding)
             finding,
             "On thread %u runs go on for %s beyond the end of their phase on average; those of %s "
             "are the longest.",
-            i, domi_word_time(mean_overrun(counters)).at,
+            i, domi_word_time(mean_overrun(thread)).at,
             longest != NULL ? longest->name : "(unknown)");
     }
     return false;

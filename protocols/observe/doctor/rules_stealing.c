@@ -10,14 +10,6 @@
  * brings nothing for a shorter run. */
 #define WORTH_NS 2000.0
 
-/* The part of a thread's time in which it had its CPU, if that is told. */
-static double share_of_cpu(const domi_span_thread *thread)
-{
-    double wanted = thread->cpu + thread->denied;
-
-    return thread->cpu > 0 ? thread->cpu / wanted : 1;
-}
-
 /* The mean length of the runs of all threads, in ns of CPU time. */
 static double mean_run(const domi_span *span)
 {
@@ -25,8 +17,8 @@ static double mean_run(const domi_span *span)
 
     for (uint32_t i = 0; i < span->thread_count; i++) {
         const domi_span_thread *thread = &span->threads[i];
-        ns += (thread->state + thread->channels) * (double)thread->counters.wall_ns *
-              share_of_cpu(thread);
+        ns +=
+            (thread->state + thread->channels) * (double)thread->counters.wall_ns * thread->had_cpu;
         runs += (double)thread->counters.runs;
     }
     return runs > 0 ? ns / runs : 0;

@@ -67,11 +67,14 @@ static void take_times(const domi_look_thread *after, const domi_look_thread *be
     to->asleep = share(domi_span_less(after->phases.sleep, before->phases.sleep), span_ns);
     to->busy = 1 - to->asleep;
     to->open = 1 - share(to->counters.wall_ns, span_ns);
+    to->had_cpu = 1;
     to->cpu = -1;
     if (after->times.cpu_ns == 0 || before->times.cpu_ns == 0)
         return;
     to->cpu = share(domi_span_less(after->times.cpu_ns, before->times.cpu_ns), span_ns);
     to->denied = share(domi_span_less(after->times.waiting_ns, before->times.waiting_ns), span_ns);
+    if (to->cpu > 0)
+        to->had_cpu = to->cpu / (to->cpu + to->denied);
 }
 
 static void take_threads(domi_span *span)

@@ -25,7 +25,8 @@ typedef struct domi_span_thread {
      * to run, without a CPU (0 also if it is not told); in enters, beyond their CPU time; and in a
      * run that has not ended, so that no phase has it yet. */
     double cpu, denied, asleep, open;
-    double ready; /* mean number of actors that were ready and waited, while state actors ran */
+    double had_cpu; /* share of the time in which it wanted a CPU; 1 if it is not told */
+    double ready;   /* mean number of actors that were ready and waited, while state actors ran */
 } domi_span_thread;
 
 /* A behaviour in a span, over all threads; those in pools are others. */
