@@ -27,9 +27,14 @@ typedef struct domt_ill {
 } domt_ill;
 
 /* The lists end with a row without a rule. Programs of the first list take the CPU, and run one
- * after the other; those of the second do not. */
+ * after the other; programs of the second one do not. The third list changes limits of this
+ * process. */
 extern const domt_ill domt_ills_of_time[];
 extern const domt_ill domt_ills_of_limits[];
+extern const domt_ill domt_ills_of_process[];
+
+/* Programs that work all the time, and are well; each has its name in the place of a rule. */
+extern const domt_ill domt_wells[];
 
 void domt_ill_start(const domt_ill *ill, domt_ill_run *ret_run);
 void domt_ill_end(domt_ill_run *run);

@@ -4,7 +4,9 @@
 #include "tests/runtime/running.h"
 #include "tests/support/suite.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -178,15 +180,20 @@ static const domus_behaviour passer = {.name = "passer",
                                        .state_size = sizeof(domus_address),
                                        .on = (const domus_on[]){{&next_type, pass_on, 0}, {0}}};
 
-static void tiny_workers(domt_ill_run *run)
+static void spawn_circle(domt_ill_run *run, uint32_t thread)
 {
     static domus_address all[PASSERS];
 
     for (int i = 0; i < PASSERS; i++)
-        all[i] = domt_spawn(run->system, 0, &passer, NULL);
+        all[i] = domt_spawn(run->system, thread, &passer, NULL);
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < PASSERS; i++)
             domt_notice(run->system, all[i], &next_type, &all[(i + 1) % PASSERS]);
+}
+
+static void tiny_workers(domt_ill_run *run)
+{
+    spawn_circle(run, 0);
 }
 
 /* --- pools ------------------------------------------------------------------------------------ */
@@ -242,6 +249,45 @@ static void by_epoll(domus_config *config)
     config->io.backend = DOMUS_BACKEND_EPOLL;
 }
 
+static void *spin(void *argument)
+{
+    for (;;)
+        domt_use_cpu(DOMT_MS);
+    return argument;
+}
+
+/* The program has one CPU, and others run there, too. */
+static void with_others(domt_ill_run *run)
+{
+    cpu_set_t one;
+    pthread_t thread;
+
+    CPU_ZERO(&one);
+    CPU_SET(0, &one);
+    domt_ill_spawn_workers(run->system, 0, 1, 50 * US);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(pthread_create(&thread, NULL, spin, NULL), 0);
+        ck_assert_int_eq(pthread_setaffinity_np(thread, sizeof one, &one), 0);
+    }
+}
+
+static void on_one_cpu(domus_config *config)
+{
+    one_thread(config);
+    config->system.cpus = "0";
+}
+
+/* --- descriptors ------------------------------------------------------------------------------ */
+
+static void few_descriptors(domt_ill_run *run)
+{
+    domus_machine machine;
+
+    domus_system_machine(run->system, &machine);
+    const struct rlimit limit = {machine.files_open + 1, machine.files_open + 1};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
 /* --- waits ------------------------------------------------------------------------------------ */
 
 #define CIRCLE 40
@@ -250,7 +296,7 @@ static void by_epoll(domus_config *config)
 static int answer_slowly(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
-    domt_use_cpu(3 * DOMT_MS);
+    domt_pause_ns(3 * DOMT_MS); /* without the CPU, so that it takes so long on any machine */
     return domus_notice(stack, *(const domus_address *)payload, &next_type,
                         &(domus_address){domus_self(stack).house, domus_self(stack).lease});
 }
@@ -290,5 +336,41 @@ const domt_ill domt_ills_of_time[] = {
     {"epoll", NULL, 0, by_epoll, one_worker, NULL},
     {"mail-waits", NULL, 0, NULL, slow_pairs, NULL},
     {"stalls", NULL, 0, NULL, stalling, NULL},
+    {NULL, NULL, 0, NULL, NULL, NULL},
+};
+
+const domt_ill domt_ills_of_process[] = {
+    {"cpu-denied", NULL, 0, on_one_cpu, with_others, NULL},
+    {"files-full", NULL, 0, NULL, few_descriptors, NULL},
+    {NULL, NULL, 0, NULL, NULL, NULL},
+};
+
+/* --- programs that are well ------------------------------------------------------------------- */
+
+static void circles(domt_ill_run *run)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        spawn_circle(run, i);
+}
+
+static void workers_everywhere(domt_ill_run *run)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        domt_ill_spawn_workers(run->system, i, 8, 5 * US);
+}
+
+static void whole_pool(domus_config *config)
+{
+    static const domus_pool_config pool = {.name = "work", .runners = 2};
+
+    config->pools = &pool;
+    config->pool_count = 1;
+}
+
+const domt_ill domt_wells[] = {
+    {"messages", NULL, 0, NULL, circles, NULL},
+    {"workers", NULL, 0, NULL, workers_everywhere, NULL},
+    {"pool", NULL, 0, whole_pool, pooled_workers, NULL},
+    {"echo", &fast_channel, 32, NULL, NULL, NULL},
     {NULL, NULL, 0, NULL, NULL, NULL},
 };

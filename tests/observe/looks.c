@@ -70,6 +70,7 @@ void domt_looks_make(domt_looks *looks)
     fill(&looks->after);
     looks->after.now_ns = looks->after.uptime_ns = WALL_NS;
     looks->after.machine.cpu_ns = WALL_NS;
+    looks->after.machine.idle_ns = 3 * WALL_NS;
     for (uint32_t i = 0; i < 2; i++) {
         domi_look_thread *to = &looks->after.threads[i];
         to->counters = (domi_look_counters){.wall_ns = WALL_NS,
