@@ -124,6 +124,17 @@ START_TEST(absurd_figures_do_no_harm)
 }
 END_TEST
 
+START_TEST(nothing_is_said_of_looks_that_tell_nothing)
+{
+    domt_looks looks = {0};
+
+    looks.after.now_ns = looks.after.uptime_ns = UINT64_C(1000000000);
+    looks.before.machine.cpus = looks.after.machine.cpus = 1;
+    uint32_t count = domt_looks_judge(&looks, findings);
+    ck_assert_msg(count == 0, "%s", findings[0].rule->name);
+}
+END_TEST
+
 /* The looks at which a rule speaks, as bits of which the first look is the last, and what each
  * says: b begins, e ends. */
 START_TEST(what_comes_and_goes_neither_begins_nor_ends)
@@ -152,4 +163,5 @@ START_TEST(what_comes_and_goes_neither_begins_nor_ends)
 END_TEST
 
 DOMT_MAIN("doctor_span", 60, looks_that_do_not_belong_together_are_refused,
-          absurd_figures_do_no_harm, what_comes_and_goes_neither_begins_nor_ends)
+          absurd_figures_do_no_harm, nothing_is_said_of_looks_that_tell_nothing,
+          what_comes_and_goes_neither_begins_nor_ends)

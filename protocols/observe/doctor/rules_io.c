@@ -74,7 +74,7 @@ static bool judge_slow_readers(const domi_span *span, domi_finding *finding)
 {
     const domi_look_counters *all = &span->all;
 
-    if (all->queued_bytes < span->after->settings.send_high ||
+    if (all->queued_bytes == 0 || all->queued_bytes < span->after->settings.send_high ||
         (double)all->queued_bytes < SENT_PART * (double)all->sent_bytes)
         return false;
     domi_finding_set(finding, "channel.sendTimeout", "5s");
