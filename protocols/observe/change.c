@@ -111,8 +111,8 @@ static bool has_room(const char *path, const char *value)
 {
     struct rlimit limit;
 
-    return strcmp(path, "channel.maxConnections") != 0 ||
-           getrlimit(RLIMIT_NOFILE, &limit) != 0 || strtoull(value, NULL, 10) < limit.rlim_cur;
+    return strcmp(path, "channel.maxConnections") != 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+           strtoull(value, NULL, 10) < limit.rlim_cur;
 }
 
 /* A trace has raised the level, and puts back another one at its end. Returns whether that is to be
@@ -149,7 +149,6 @@ int domi_observe_serve_change(domus_stack *stack, const domus_http_request *requ
         return say(stack, 400, path, "this process may not have so many descriptors");
     if (take_level(path, value))
         return say(stack, 200, path, value);
-    int result =
-        domus_system_change_key(domi_observed.observed, path, value, error, sizeof error);
+    int result = domus_system_change_key(domi_observed.observed, path, value, error, sizeof error);
     return result < 0 ? say(stack, status_of(result), path, error) : say(stack, 200, path, value);
 }

@@ -248,7 +248,8 @@ static void give_order(domus_system *system)
         domi_manager_notify(&system->outside, &system->threads[i].manager);
 }
 
-/* Change what `config` says, if it may be, and `is_done`. Inside the outside and under the mutex. */
+/* Change what `config` says, if it may be, and `is_done`. Inside the outside and under the mutex.
+ */
 static int apply(domus_system *system, const domus_config *config, bool is_done,
                  char line[LINE_SIZE], char *error, size_t error_size)
 {
@@ -313,8 +314,8 @@ int domus_system_check_change(domus_system *system, const domus_config *config, 
     return change(system, config, false, error, error_size);
 }
 
-/* Find the key that a path names, as in an assignment. `ret_listener` gets the index of its listener;
- * SIZE_MAX: it belongs to none. Returns its row; NULL if there is none. */
+/* Find the key that a path names, as in an assignment. `ret_listener` gets the index of its
+ * listener; SIZE_MAX: it belongs to none. Returns its row; NULL if there is none. */
 static const domus_config_key *find(const domus_system *system, const char *path,
                                     size_t *ret_listener)
 {

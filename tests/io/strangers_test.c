@@ -199,8 +199,7 @@ START_TEST(connections_that_wait_for_room_count_as_well)
 
     begin(2, 100);
     peers.local_max = 2;
-    peers.buckets_count = 16;
-    peers.is_bounded = true;
+    peers.is_bounded = (peers.buckets_count = 16) != 0;
     peers.buckets_bytes = 16 * sizeof *peers.buckets;
     peers.buckets = domi_memory_map(peers.buckets_bytes);
     ends[0] = arrive(1);
