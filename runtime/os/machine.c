@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -102,17 +103,34 @@ void domi_machine_read_cgroup(const char *root, domi_cgroup_cpu *ret_cpu)
 
 /* --- /proc ------------------------------------------------------------------------------------ */
 
+/* Read a number of a line, by its place from 0 on. Returns whether the line has so many. */
+static bool read_place(const char *line, unsigned place, uint64_t *ret_number)
+{
+    static const char digits[] = "0123456789";
+    const char *at = line + strcspn(line, digits);
+
+    for (; place > 0; place--) {
+        at += strspn(at, digits);
+        at += strcspn(at, "0123456789\n");
+    }
+    if (strspn(at, digits) == 0)
+        return false;
+    *ret_number = strtoull(at, NULL, 10);
+    return true;
+}
+
 /* The first line is "cpu  user nice system idle iowait irq softirq steal ...", in ticks. */
 void domi_machine_read_cpus(const char *root, domi_machine_cpus *ret_cpus)
 {
     char directory[PATH_MAX], text[512];
-    unsigned long long idle, waiting, stolen;
+    uint64_t idle, waiting, stolen;
     long ticks = sysconf(_SC_CLK_TCK);
 
     *ret_cpus = (domi_machine_cpus){0};
     snprintf(directory, sizeof directory, "%s/proc", root);
     if (ticks <= 0 || !domi_cgroup_read(directory, "stat", text, sizeof text) ||
-        sscanf(text, "cpu %*u %*u %*u %llu %llu %*u %*u %llu", &idle, &waiting, &stolen) != 3)
+        !read_place(text, 3, &idle) || !read_place(text, 4, &waiting) ||
+        !read_place(text, 7, &stolen))
         return;
     uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)ticks;
     *ret_cpus = (domi_machine_cpus){stolen * tick_ns, (idle + waiting) * tick_ns};
@@ -122,11 +140,11 @@ void domi_machine_read_cpus(const char *root, domi_machine_cpus *ret_cpus)
 uint64_t domi_machine_waiting_ns(const char *root, int tid)
 {
     char directory[PATH_MAX], text[96];
-    unsigned long long waiting;
+    uint64_t waiting;
 
     snprintf(directory, sizeof directory, "%s/proc/self/task/%d", root, tid);
     if (!domi_cgroup_read(directory, "schedstat", text, sizeof text) ||
-        sscanf(text, "%*u %llu", &waiting) != 1)
+        !read_place(text, 1, &waiting))
         return 0;
     return waiting;
 }

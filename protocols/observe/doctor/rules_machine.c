@@ -10,7 +10,9 @@
 
 static unsigned ceiling(uint64_t thousandths)
 {
-    return (unsigned)domi_clamp((double)((thousandths + QUOTA_WHOLE - 1) / QUOTA_WHOLE), 1, 1024);
+    uint64_t cpus = (thousandths + QUOTA_WHOLE - 1) / QUOTA_WHOLE;
+
+    return (unsigned)domi_clamp((double)cpus, 1, 1024);
 }
 
 /* --- threads beyond the CPUs ------------------------------------------------------------------ */
