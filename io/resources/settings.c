@@ -35,30 +35,34 @@ static uint64_t resolve(uint64_t option, uint64_t of_section)
     return option != DOMUS_NONE ? option : 0;
 }
 
-bool domi_settings_renew(const domus_config *config, const domus_channel_options *options,
-                         domi_channel_settings *settings)
-{
-    static const domus_channel_options none = {0};
-    const domi_channel_settings before = *settings;
-    bool differs = false;
-
-    if (options == NULL)
-        options = &none;
-#define RENEW_ROW(name, sort, section_field, field, low, high, value, zero)                        \
-    settings->field = resolve(options->field, config->section_field);                              \
-    differs |= settings->field != before.field;
-    DOMI_CHANNEL_KEYS(RENEW_ROW)
-    return differs;
-}
-
 void domi_settings_resolve(const domus_config *config, const domus_channel_options *options,
                            domi_channel_settings *ret_settings)
 {
-    (void)domi_settings_renew(config, options, ret_settings);
+    static const domus_channel_options none = {0};
+
+    if (options == NULL)
+        options = &none;
+#define RESOLVE_ROW(name, sort, section_field, field, low, high, value, zero)                      \
+    ret_settings->field = resolve(options->field, config->section_field);
+    DOMI_CHANNEL_KEYS(RESOLVE_ROW)
     ret_settings->listener = (domus_address){NULL, 0};
     ret_settings->listener_name[0] = '\0';
     ret_settings->users = DOMI_SETTINGS_UNCOUNTED;
     ret_settings->row = DOMI_LISTENER_NO_ROW;
+}
+
+bool domi_settings_renew(const domus_config *config, const domus_channel_options *options,
+                         domi_channel_settings *settings)
+{
+    domi_channel_settings now;
+    bool differs = false;
+
+    domi_settings_resolve(config, options, &now);
+#define RENEW_ROW(name, sort, section_field, field, low, high, value, zero)                        \
+    differs |= settings->field != now.field;                                                       \
+    settings->field = now.field;
+    DOMI_CHANNEL_KEYS(RENEW_ROW)
+    return differs;
 }
 
 domus_channel_options domi_options_for_outbound(const domus_channel_options *options)
