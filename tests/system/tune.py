@@ -157,6 +157,21 @@ def bounds():
     nothing_runs()
 
 
+def lost():
+    """A best that loses the duel: the line and the JSON say why. Its first two runs gain a fifth."""
+    for later, verdict, said, keep in (
+            ("exit 3", "fails", "has failed", []), ("echo 'rate 900 1/s'; echo 'p99 2 ms'", "worse", "was worse", []),
+            ("echo 'rate 1200 1/s'; echo 'p99 9 ms'", "breaks", "broke the bounds", ["--keep", "p99 < 4ms"])):
+        load = script("load", LOAD.replace("*ioRatio=70*) ", "*ioRatio=70*) n=$(cat n 2>/dev/null)x; echo $n >n\n"
+                                           f"[ ${{#n}} -lt 2 ] || {{ {later}; echo lost 0; exit 0; }}\n"))
+        out, _ = tune("--values", "ioRatio=70", "--runs", "14", "--json", "a.json", *keep, load=load)
+        assert out.startswith(f"# The best of the search {said} in the duel, so today's values stay: ioRatio=70\n"), out
+        assert ("\n# rate: " in out) == (verdict != "fails") and "\nsch" not in out, out
+        assert runs_of("a.json")["verdict"] == verdict
+        os.unlink("n")
+    nothing_runs()
+
+
 def failures():
     """Each way in which today's configuration may fail ends the search with a line, and nothing is left."""
     for why, said, service, load, more in (
@@ -287,7 +302,7 @@ def real():
     assert len(good) >= 3 and all(1e-7 < run["figures"]["cpu"] < 1e-2 for run in good), good
 
 
-parts = {"best": best, "refused": refused, "bounds": bounds, "failures": failures, "signals": signals,
+parts = {"best": best, "refused": refused, "bounds": bounds, "lost": lost, "failures": failures, "signals": signals,
          "wrong": wrong, "real": real}
 try:
     parts[PART]()

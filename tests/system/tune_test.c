@@ -47,6 +47,12 @@ START_TEST(bounds_that_nobody_keeps_are_said)
 }
 END_TEST
 
+START_TEST(a_best_that_loses_the_duel_is_said)
+{
+    judge("lost");
+}
+END_TEST
+
 START_TEST(services_and_loads_that_fail_are_told)
 {
     judge("failures");
@@ -72,5 +78,6 @@ START_TEST(a_real_service_is_tuned)
 END_TEST
 
 DOMT_MAIN("tune", 70, the_best_values_are_printed, values_that_the_service_refuses_leave,
-          bounds_that_nobody_keeps_are_said, services_and_loads_that_fail_are_told,
-          a_signal_ends_all, wrong_words_end_with_a_line, a_real_service_is_tuned)
+          bounds_that_nobody_keeps_are_said, a_best_that_loses_the_duel_is_said,
+          services_and_loads_that_fail_are_told, a_signal_ends_all, wrong_words_end_with_a_line,
+          a_real_service_is_tuned)

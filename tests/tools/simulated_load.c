@@ -27,6 +27,11 @@ double domt_simulated_rate(const domt_simulated_load *load, const tune_point *po
     return product(&load->percents, point);
 }
 
+double domt_simulated_p99(const domt_simulated_load *load, const tune_point *point)
+{
+    return product(&load->p99s, point);
+}
+
 /* Go to the next combination of a plan. Returns whether there is one. */
 static bool count_on(const tune_plan *plan, tune_point *point)
 {

@@ -30,6 +30,9 @@ void domt_simulated_search(domt_simulated_load *load, const tune_plan *plan, tun
 /* Returns the true rate of a candidate; today's is 1. */
 double domt_simulated_rate(const domt_simulated_load *load, const tune_point *point);
 
+/* Returns the true latency of a candidate; today's is 1. */
+double domt_simulated_p99(const domt_simulated_load *load, const tune_point *point);
+
 /* Returns the rate of the best of all combinations of a plan. */
 double domt_simulated_best(const domt_simulated_load *load, const tune_plan *plan);
 

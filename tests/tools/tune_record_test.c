@@ -109,7 +109,7 @@ START_TEST(the_best_wins_only_if_the_duel_says_so)
 {
     begin();
     search.best = (tune_point){{1}};
-    for (int verdict = TUNE_OPEN; verdict <= TUNE_BASE_LOST; verdict++) {
+    for (int verdict = TUNE_OPEN; verdict < TUNE_VERDICTS; verdict++) {
         search.verdict = (tune_verdict)verdict;
         tune_point winner = tune_records_winner(&records);
         ck_assert_uint_eq(winner.choice[0], verdict == TUNE_BETTER || verdict == TUNE_KEEPS);

@@ -25,9 +25,10 @@ static tune_plan plan_of(size_t keys, size_t values)
 
 /* The searches of all seeds. */
 struct tally {
-    uint32_t near;        /* the rate with the values that won is within 5 % of the best */
-    uint32_t verdicts[6]; /* by verdict */
-    double runs;          /* of a search on average */
+    uint32_t near;   /* the rate with the values that won is within 5 % of the best */
+    uint32_t broken; /* the values that won break the bound */
+    uint32_t verdicts[TUNE_VERDICTS];
+    double runs; /* of a search on average */
     size_t runs_most;
 };
 
@@ -44,6 +45,7 @@ static struct tally search_all(const domt_simulated_load *model, tune_plan plan)
         bool is_changed = search.verdict == TUNE_BETTER || search.verdict == TUNE_KEEPS;
         tune_point point = is_changed ? search.best : (tune_point){{0}};
         tally.near += domt_simulated_rate(&load, &point) >= 0.95 * best;
+        tally.broken += domt_simulated_p99(&load, &point) > load.p99_most && load.p99_most > 0;
         tally.verdicts[search.verdict]++;
         tally.runs += (double)search.runs / SEEDS;
         tally.runs_most = search.runs > tally.runs_most ? search.runs : tally.runs_most;
@@ -119,7 +121,9 @@ START_TEST(bounds_are_kept)
                                 .p99_most = 1.3,
                                 .noise = 2};
 
-    ck_assert_uint_ge(search_all(&load, plan_of(2, 4)).near, 95);
+    struct tally tally = search_all(&load, plan_of(2, 4));
+    ck_assert_uint_ge(tally.near, 95);
+    ck_assert_uint_eq(tally.broken, 0);
 }
 END_TEST
 
@@ -267,8 +271,9 @@ START_TEST(a_search_ends_if_what_it_compares_with_fails)
 }
 END_TEST
 
-/* A best that fails in the duel does not win. */
-START_TEST(a_best_that_fails_in_the_duel_loses)
+/* Search with a best that gains a fifth in its stage, and whose runs in the duel are `in_duel`.
+ * Returns the verdict. */
+static tune_verdict search_with_duel(tune_outcome in_duel, size_t *ret_pairs)
 {
     tune_plan plan = plan_of(1, 1);
     tune_search search;
@@ -277,12 +282,28 @@ START_TEST(a_best_that_fails_in_the_duel_loses)
     tune_search_begin(&search, &plan);
     while (tune_search_next(&search, &point)) {
         bool is_today = tune_point_is_today(&point);
-        tune_outcome outcome = {.has_failed = !is_today && search.pairs == 3,
-                                .goal = is_today ? 10 : 12};
+        tune_outcome outcome = {.goal = is_today ? 10 : 12};
+        if (!is_today && search.state == TUNE_DUEL)
+            outcome = in_duel;
         tune_search_take(&search, &outcome);
     }
-    ck_assert_int_eq(search.verdict, TUNE_SAME);
-    ck_assert_uint_eq(search.pairs, 3);
+    *ret_pairs = search.pairs;
+    return search.verdict;
+}
+
+/* A best that loses the duel does not win, and each way to lose has a verdict of its own. */
+START_TEST(a_best_that_loses_the_duel_is_told_why)
+{
+    size_t pairs;
+
+    ck_assert_int_eq(search_with_duel((tune_outcome){.has_failed = true}, &pairs), TUNE_FAILS);
+    ck_assert_uint_eq(pairs, 0);
+    ck_assert_int_eq(search_with_duel((tune_outcome){.goal = 12, .broken = 0.1}, &pairs),
+                     TUNE_BREAKS);
+    ck_assert_uint_eq(pairs, 9);
+    ck_assert_int_eq(search_with_duel((tune_outcome){.goal = 9}, &pairs), TUNE_WORSE);
+    ck_assert_int_eq(search_with_duel((tune_outcome){.goal = 10}, &pairs), TUNE_SAME);
+    ck_assert_int_eq(search_with_duel((tune_outcome){.goal = 12}, &pairs), TUNE_BETTER);
 }
 END_TEST
 
@@ -368,5 +389,5 @@ DOMT_MAIN("tune_search", 60, the_best_is_found_in_a_tenth_of_the_sweep,
           the_worse_half_leaves, one_bad_round_is_no_reason_to_leave, bounds_are_kept,
           a_bound_that_today_breaks_is_worth_its_cost, less_may_be_better,
           a_candidate_that_fails_leaves, a_search_ends_if_what_it_compares_with_fails,
-          a_best_that_fails_in_the_duel_loses, the_bound_of_runs_leaves_room_for_the_duel,
+          a_best_that_loses_the_duel_is_told_why, the_bound_of_runs_leaves_room_for_the_duel,
           a_seed_repeats_the_order, medians_and_intervals, intervals_hold_in_95_of_100)

@@ -3,7 +3,11 @@
 
 #include <jansson.h>
 
-static const char *const verdicts[] = {"open", "better", "same", "keeps", "broken", "ended"};
+static const char *const verdicts[TUNE_VERDICTS] = {
+    [TUNE_OPEN] = "open",   [TUNE_BETTER] = "better", [TUNE_SAME] = "same",
+    [TUNE_KEEPS] = "keeps", [TUNE_BROKEN] = "broken", [TUNE_BASE_LOST] = "ended",
+    [TUNE_WORSE] = "worse", [TUNE_BREAKS] = "breaks", [TUNE_FAILS] = "fails",
+};
 
 static json_t *values_of(const tune_records *records, const tune_point *point)
 {

@@ -29,10 +29,31 @@ static double noise_of(const tune_search *search)
     return noise;
 }
 
+/* Print what the duel has shown of the goal. */
+static void print_ratio(const tune_records *records, FILE *out)
+{
+    tune_interval ratio;
+
+    if (tune_records_effect(records, records->goal, &ratio))
+        (void)fprintf(out, "# %s: %+.1f %% (%+.1f .. %+.1f %%) against today's values\n",
+                      records->goal, percent(ratio.middle), percent(ratio.low),
+                      percent(ratio.high));
+}
+
+/* Print why the best of the stages has lost the duel, with its values. */
+static void print_lost(const tune_records *records, const char *why, FILE *out)
+{
+    char shown[SHOWN_SIZE];
+
+    tune_keys_show(records->keys, &records->search->best, shown, sizeof shown);
+    (void)fprintf(out, "# The best of the search %s in the duel, so today's values stay: %s\n", why,
+                  shown);
+    print_ratio(records, out);
+}
+
 static void print_verdict(const tune_records *records, FILE *out)
 {
     const tune_search *search = records->search;
-    tune_interval ratio;
 
     switch (search->verdict) {
     case TUNE_SAME:
@@ -49,15 +70,21 @@ static void print_verdict(const tune_records *records, FILE *out)
     case TUNE_BASE_LOST:
         (void)fputs("# The search has ended early, so today's values stay.\n", out);
         return;
+    case TUNE_WORSE:
+        print_lost(records, "was worse", out);
+        return;
+    case TUNE_BREAKS:
+        print_lost(records, "broke the bounds", out);
+        return;
+    case TUNE_FAILS:
+        print_lost(records, "has failed", out);
+        return;
     default:
         break;
     }
     if (search->verdict == TUNE_KEEPS)
         (void)fputs("# These values keep the bounds, which today's break.\n", out);
-    if (tune_records_effect(records, records->goal, &ratio))
-        (void)fprintf(out, "# %s: %+.1f %% (%+.1f .. %+.1f %%) against today's values\n",
-                      records->goal, percent(ratio.middle), percent(ratio.low),
-                      percent(ratio.high));
+    print_ratio(records, out);
 }
 
 /* Print the other figures of the duel: the cost of the best, or its gain, elsewhere. */

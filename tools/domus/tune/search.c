@@ -68,11 +68,13 @@ static void end_duel(tune_search *search)
 
     search->interval = tune_interval_of(search->pair_logs, search->pairs);
     if (best > 0) {
-        end(search, today > 0 ? TUNE_BROKEN : TUNE_SAME);
+        end(search, today > 0 ? TUNE_BROKEN : TUNE_BREAKS);
     } else if (today > 0) {
         end(search, TUNE_KEEPS);
     } else {
-        end(search, search->interval.low > 0 ? TUNE_BETTER : TUNE_SAME);
+        end(search, search->interval.low > 0    ? TUNE_BETTER
+                    : search->interval.high < 0 ? TUNE_WORSE
+                                                : TUNE_SAME);
     }
 }
 
@@ -94,7 +96,7 @@ static void take_in_duel(tune_search *search, const tune_outcome *outcome)
     bool is_today = search->has_first != search->is_today_first;
 
     if (outcome->has_failed) {
-        end(search, is_today ? TUNE_BASE_LOST : TUNE_SAME);
+        end(search, is_today ? TUNE_BASE_LOST : TUNE_FAILS);
         return;
     }
     if (!search->has_first) {

@@ -78,6 +78,10 @@ typedef enum tune_verdict {
     TUNE_KEEPS,     /* the best keeps the bounds, which today's values break */
     TUNE_BROKEN,    /* no candidate keeps the bounds */
     TUNE_BASE_LOST, /* a run with today's value, or with the best ones so far, has failed */
+    TUNE_WORSE,     /* the best of the stages was worse than today's in the duel */
+    TUNE_BREAKS,    /* the best of the stages broke the bounds in the duel, and today's kept them */
+    TUNE_FAILS,     /* the best of the stages has failed in the duel */
+    TUNE_VERDICTS,
 } tune_verdict;
 
 typedef struct tune_search {
