@@ -107,6 +107,11 @@ def best():
     picture = xml.dom.minidom.parse("a.svg")
     assert len(picture.getElementsByTagName("circle")) == 3
 
+    # A value of an element of a list is no YAML: a second file would replace the list.
+    pools = script("pools", LOAD.replace("ioRatio", "work.throughput"))
+    out, _ = tune("--values", "pools.work.throughput=70", "--runs", "14", load=pools)
+    assert "\n#   --set pools.work.throughput=70\n" in out and all(line[0] == "#" for line in out.splitlines()), out
+
     # Another goal, and one with a bound: the rate may not fall.
     out, _ = tune("--values", "ioRatio=30", "--goal", "p99", "--runs", "14")
     assert "  ioRatio: 30\n" in out and "# p99: -50.0 %" in out, out

@@ -137,21 +137,20 @@ START_TEST(yaml_has_keys_that_begin_alike_together)
 }
 END_TEST
 
-START_TEST(yaml_has_elements_of_lists_by_name)
+/* A list in a file would replace the one of another file as a whole. */
+START_TEST(yaml_has_no_elements_of_lists)
 {
     char text[512];
 
-    write_yaml((const char *const[]){"pools.work.throughput=8",
-                                     "pools.work.stealing.moderateSleep=1us",
-                                     "pools.other.spares=2", NULL},
+    write_yaml((const char *const[]){"pools.work.throughput=8", "poolsize.a=1", "ioRatio=30",
+                                     "listeners.web.backlog=9", NULL},
                text, sizeof text);
-    ck_assert_str_eq(text, "pools:\n"
-                           "- name: work\n"
-                           "  throughput: 8\n"
-                           "  stealing:\n"
-                           "    moderateSleep: 1us\n"
-                           "- name: other\n"
-                           "  spares: 2\n");
+    ck_assert_str_eq(text, "poolsize:\n"
+                           "  a: 1\n"
+                           "scheduler:\n"
+                           "  ioRatio: 30\n");
+    ck_assert(tune_keys_is_element(&keys, 0) && !tune_keys_is_element(&keys, 1));
+    ck_assert(tune_keys_is_element(&keys, 3) && !tune_keys_is_element(&keys, 2));
 }
 END_TEST
 
@@ -185,5 +184,5 @@ END_TEST
 
 DOMT_MAIN("tune_keys", 20, names_are_ends_of_paths, own_values_take_the_place_of_the_tables,
           all_keys_but_those_of_pools_are_taken_without_names, wrong_keys_and_values_are_refused,
-          keys_have_a_bound, yaml_has_keys_that_begin_alike_together,
-          yaml_has_elements_of_lists_by_name, yaml_quotes_odd_values, candidates_are_shown)
+          keys_have_a_bound, yaml_has_keys_that_begin_alike_together, yaml_has_no_elements_of_lists,
+          yaml_quotes_odd_values, candidates_are_shown)

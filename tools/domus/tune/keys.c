@@ -244,9 +244,17 @@ static size_t split(const char *path, char *ret_copy, char *ret_parts[PARTS_MAX]
     return count;
 }
 
-static bool is_list(const char *part)
+bool tune_keys_is_element(const tune_keys *keys, size_t key)
 {
-    return strcmp(part, "pools") == 0 || strcmp(part, "listeners") == 0;
+    const char *path = keys->each[key].path;
+
+    return strncmp(path, "pools.", 6) == 0 || strncmp(path, "listeners.", 10) == 0;
+}
+
+/* Returns whether a key of a candidate has a value that stands in the YAML. */
+static bool is_in_yaml(const tune_keys *keys, const tune_point *point, size_t key)
+{
+    return point->choice[key] != 0 && !tune_keys_is_element(keys, key);
 }
 
 /* Returns whether a value is quoted, as YAML or the reader could take it for something else. */
@@ -269,18 +277,11 @@ static void print_value(const char *value, FILE *out)
     (void)fputs("'\n", out);
 }
 
-/* Print the parts of a path that differ from the one before. The second part below a list is the
- * name of an element, whose keys stand two columns further right. */
+/* Print the parts of a path that differ from the one before. */
 static void print_key(char *const *parts, size_t count, size_t same, const char *value, FILE *out)
 {
-    for (size_t i = same; i < count; i++) {
-        int indent = (int)i * 2;
-        if (i == 1 && is_list(parts[0]) && count > 2)
-            (void)fprintf(out, "- name: %s\n", parts[i]);
-        else
-            (void)fprintf(out, "%*s%s:%s", is_list(parts[0]) && i > 1 ? indent - 2 : indent, "",
-                          parts[i], i + 1 < count ? "\n" : "");
-    }
+    for (size_t i = same; i < count; i++)
+        (void)fprintf(out, "%*s%s:%s", (int)i * 2, "", parts[i], i + 1 < count ? "\n" : "");
     print_value(value, out);
 }
 
@@ -299,7 +300,7 @@ static void print_group(const tune_keys *keys, const tune_point *point, size_t f
         *done |= 1u << next;
         size_t best = 0, found = keys->count;
         for (size_t i = 0; i < keys->count; i++) {
-            if (point->choice[i] == 0 || (*done & 1u << i) != 0)
+            if (!is_in_yaml(keys, point, i) || (*done & 1u << i) != 0)
                 continue;
             size_t alike = 0;
             counts[1 - now] = split(keys->each[i].path, copies[1 - now], parts[1 - now]);
@@ -321,7 +322,7 @@ void tune_keys_yaml(const tune_keys *keys, const tune_point *point, FILE *out)
     uint32_t done = 0;
 
     for (size_t i = 0; i < keys->count; i++) {
-        if (point->choice[i] != 0 && (done & 1u << i) == 0)
+        if (is_in_yaml(keys, point, i) && (done & 1u << i) == 0)
             print_group(keys, point, i, &done, out);
     }
 }

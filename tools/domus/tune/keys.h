@@ -42,7 +42,11 @@ void tune_keys_assignment(const tune_keys *keys, const tune_point *point, size_t
 /* Write a candidate in words: "ioRatio=65 idle.spin=0", or "today's values". */
 void tune_keys_show(const tune_keys *keys, const tune_point *point, char *ret_text, size_t size);
 
-/* Write a candidate as YAML. A key below pools or listeners is one of the element of that name. */
+/* Returns whether a key is one of an element of a list, below pools or listeners. A second file
+ * replaces such a list as a whole, so only --set gives one element a value. */
+bool tune_keys_is_element(const tune_keys *keys, size_t key);
+
+/* Write a candidate as YAML, without the keys of elements. */
 void tune_keys_yaml(const tune_keys *keys, const tune_point *point, FILE *out);
 
 #endif

@@ -100,6 +100,48 @@ static void print_elsewhere(const tune_records *records, FILE *out)
     }
 }
 
+/* --- the values ------------------------------------------------------------------------------- */
+
+/* Print a word as the shell takes it. A line break would end the comment, so it becomes $'\n'. */
+static void print_word(const char *word, FILE *out)
+{
+    if (word[0] != '\0' &&
+        word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                          "._-/=:,+@%")] == '\0') {
+        (void)fprintf(out, " %s", word);
+        return;
+    }
+    (void)fputs(" '", out);
+    for (; *word != '\0'; word++) {
+        if (*word == '\'')
+            (void)fputs("'\\''", out);
+        else if (iscntrl((unsigned char)*word))
+            (void)fprintf(out, "'$'\\x%02x''", (unsigned)(unsigned char)*word);
+        else
+            (void)fputc(*word, out);
+    }
+    (void)fputc('\'', out);
+}
+
+/* Print values of elements of lists as comments, as a file would replace the whole list. */
+static void print_elements(const tune_records *records, const tune_point *point, FILE *out)
+{
+    const tune_keys *keys = records->keys;
+    char text[TUNE_KEY_SIZE + TUNE_VALUE_SIZE];
+    const char *head = "# These values are given by --set, or in the file that has the list:\n#  ";
+
+    for (size_t i = 0; i < keys->count; i++) {
+        if (point->choice[i] == 0 || !tune_keys_is_element(keys, i))
+            continue;
+        tune_keys_assignment(keys, point, i, text, sizeof text);
+        (void)fprintf(out, "%s --set", head);
+        print_word(text, out);
+        head = "";
+    }
+    if (head[0] == '\0')
+        (void)fputc('\n', out);
+}
+
 /* --- the front -------------------------------------------------------------------------------- */
 
 static void print_row(const tune_records *records, const tune_spot *spot, FILE *out)
@@ -156,27 +198,6 @@ static void print_front(const tune_records *records, FILE *out)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-/* Print a word as the shell takes it. A line break would end the comment, so it becomes $'\n'. */
-static void print_word(const char *word, FILE *out)
-{
-    if (word[0] != '\0' &&
-        word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                          "._-/=:,+@%")] == '\0') {
-        (void)fprintf(out, " %s", word);
-        return;
-    }
-    (void)fputs(" '", out);
-    for (; *word != '\0'; word++) {
-        if (*word == '\'')
-            (void)fputs("'\\''", out);
-        else if (iscntrl((unsigned char)*word))
-            (void)fprintf(out, "'$'\\x%02x''", (unsigned)(unsigned char)*word);
-        else
-            (void)fputc(*word, out);
-    }
-    (void)fputc('\'', out);
-}
-
 static void print_command(char *const *words, FILE *out)
 {
     (void)fputs("#\n# Once more:\n#   domus", out);
@@ -193,6 +214,7 @@ void tune_report_print(const tune_records *records, char *const *words, FILE *ou
     if (!tune_point_is_today(&winner)) {
         print_elsewhere(records, out);
         tune_keys_yaml(records->keys, &winner, out);
+        print_elements(records, &winner, out);
     }
     print_front(records, out);
     (void)fprintf(out,
