@@ -123,6 +123,8 @@ def best():
     assert out.startswith("# No difference of rate above the noise of 0.0 %: today's values stay.\n"), out
     assert all(line[0] == "#" for line in out.splitlines()), out
     assert "'web.shards=1,it'\\''s'" in out, out
+    out, _ = tune("--values", "web.shards=1", "--", load=same)
+    assert re.search(r"#   domus tune --seed \d+ --service .* --\n", out), out
 
 
 def refused():
@@ -267,6 +269,9 @@ def wrong():
     for more in ([], ["--service", "x"], ["--load", "x"]):
         done = subprocess.run([BIN + "/domus", "tune", *more], capture_output=True, timeout=20)
         assert done.returncode == 2 and b"needs --service and --load" in done.stderr, done
+    for service, said in (("./service | tee log", "has a pipe"), ("./service # x", "has a comment"), ("./service &", "ends with")):
+        _, err = tune("--values", "ioRatio=70", service=service, status=2)
+        assert f"--service {said}" in err and err.count("\n") == 1, err
     out, err = tune("--keys", "ioRatio,idle.spin", "--dry-run")
     assert out.startswith("scheduler.ioRatio: today's value, 20, 35, 65, 80\nscheduler.idle.spin: ") and err == "", out
     assert "at most 52 runs, and 1 to see that all works; a sweep of all combinations, 10 rounds of each, takes 250\n" \

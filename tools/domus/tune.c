@@ -215,7 +215,8 @@ static void say_broken(const tuning *all)
     }
 }
 
-/* Returns the words of the command line, with the seed; NULL: there was no memory. */
+/* Returns the words of the command line, with the seed behind the first one, as `--` may be the
+ * last one; NULL: there was no memory. */
 static char **words_of(const tune_request *request)
 {
     static char option[] = "--seed", seed[24];
@@ -223,12 +224,12 @@ static char **words_of(const tune_request *request)
 
     if (words == NULL)
         return NULL;
-    memcpy(words, request->argv, (size_t)request->argc * sizeof *words);
-    if (!request->has_seed) {
-        snprintf(seed, sizeof seed, "%llu", (unsigned long long)request->plan.seed);
-        words[request->argc] = option;
-        words[request->argc + 1] = seed;
-    }
+    size_t added = request->has_seed ? 0 : 2;
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)request->plan.seed);
+    words[0] = request->argv[0];
+    words[1] = option;
+    words[2] = seed;
+    memcpy(words + 1 + added, request->argv + 1, (size_t)(request->argc - 1) * sizeof *words);
     return words;
 }
 

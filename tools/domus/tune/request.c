@@ -2,6 +2,7 @@
 #include "tools/domus/tune/request.h"
 
 #include "tools/domus/say.h"
+#include "tools/domus/tune/shell.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -212,6 +213,14 @@ static bool complete(const options *all, tune_request *request)
 
     if (request->setup.service == NULL || request->setup.load == NULL) {
         (void)options_wrong(all, "needs --service and --load");
+        return false;
+    }
+    const char *why = tune_shell_drops_words(request->setup.service);
+    if (why != NULL) {
+        (void)options_wrong(all,
+                            "--service %s, so the words behind it would not reach the program: "
+                            "write it as a script that hands on \"$@\"",
+                            why);
         return false;
     }
     if (request->keys.count == 0)

@@ -1,0 +1,63 @@
+/* Words behind a command of the shell; see the header. The text is read in one pass that knows
+ * quotes and backslashes, and the signs between commands. */
+#include "tools/domus/tune/shell.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* Returns the rest behind a quoted part that begins here; NULL: it does not end. */
+static const char *skip_quoted(const char *at)
+{
+    const char quote = *at++;
+
+    for (; *at != '\0' && *at != quote; at++) {
+        if (quote != '\'' && *at == '\\' && at[1] != '\0')
+            at++;
+    }
+    return *at == quote ? at + 1 : NULL;
+}
+
+/* Returns whether a sign ends a command: `&` in `>&` and `&>` does not. */
+static bool is_end(const char *at, char before)
+{
+    return *at == ';' || *at == '\n' ||
+           (*at == '&' && before != '>' && before != '<' && at[1] != '>');
+}
+
+const char *tune_shell_drops_words(const char *command)
+{
+    bool has_pipe = false, is_ended = true;
+    char before = ' ';
+    int depth = 0; /* of parentheses */
+
+    for (const char *at = command; *at != '\0';) {
+        const char *next = at + 1;
+        if (strchr("'\"`", *at) != NULL)
+            next = skip_quoted(at);
+        else if (*at == '\\')
+            next = at[1] != '\0' ? at + 2 : NULL;
+        if (next == NULL)
+            return "ends within a quoted part";
+        depth += (*at == '(') - (*at == ')');
+        if (depth > 0) { /* another command, whose output may be a word of this one */
+            is_ended = false;
+            before = *at;
+            at = next;
+            continue;
+        }
+        if (*at == '#' && strchr(" \t\n;&|", before) != NULL)
+            return "has a comment";
+        if (*at == '|' && at[1] == '|')
+            next++;
+        if (is_end(at, before) || (*at == '|' && at[1] == '|'))
+            has_pipe = false;
+        else
+            has_pipe |= *at == '|' && before != '>'; /* >| is a redirection */
+        is_ended = is_end(at, before) || (is_ended && strchr(" \t", *at) != NULL);
+        before = next[-1];
+        at = next;
+    }
+    if (is_ended)
+        return "ends with ';', '&' or a line break";
+    return has_pipe ? "has a pipe in its last command" : NULL;
+}
