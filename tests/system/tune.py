@@ -142,8 +142,11 @@ def refused():
         "echo $$ >>pids", "echo $$ >>pids\nn=$(cat n 2>/dev/null || echo 0)\necho $((n + 1)) >n\n"
         '[ $((n % 3)) != 2 ] || [ -z "${state##*ioRatio=30*}" ] || { echo chance >&2; exit 1; }').replace(
             'case "$(cat state)"', 'case "$state"').replace("#!/bin/sh", "#!/bin/sh\nstate=$(cat state)"))
-    out, err = tune("--values", "ioRatio=30,70", "--runs", "15", load=load)
+    out, err = tune("--values", "ioRatio=30,70", "--runs", "15", "--json", "a.json", load=load)
     assert "  ioRatio: 70\n" in out and "chance" not in err, (out, err)
+    again = [run for run in runs_of("a.json")["runs"] if "again" in run]
+    assert len(again) > 2 and all("failed" in run and not run["figures"] for run in again), again
+    assert f"\n# Runs that failed and were done once more: {len(again)}\n" in out, out
     assert "with ioRatio=30: the load has failed (status 3)\n" in err, err
     nothing_runs()
 
@@ -278,8 +281,9 @@ def wrong():
         in out, out
     assert not os.path.exists("pids")
     load = script("load", "#!/bin/sh\necho rate 1\n")
-    _, err = tune("--values", "ioRatio=70", "--json", "/nowhere/a.json", load=load, status=1)
-    assert "domus: /nowhere/a.json: No such file" in err, err
+    _, err = tune("--values", "ioRatio=70", "--json", "/nowhere/a.json", "--plot", "a.svg", load=load, status=1)
+    assert err.startswith("domus: /nowhere/a.json: No such file") and err.count("\n") == 1, err
+    assert not os.path.exists("pids") and not [name for name in os.listdir() if name.startswith("a.svg")]
 
 
 ECHOES = """

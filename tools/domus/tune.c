@@ -19,7 +19,8 @@ typedef struct tuning {
     tune_search search;
     tune_records records;
     tune_progress progress;
-    tune_trial trial; /* the last run */
+    tune_trial trial;  /* the last run */
+    output plot, json; /* without a file: none is wanted */
 } tuning;
 
 /* --- one run ---------------------------------------------------------------------------------- */
@@ -67,18 +68,6 @@ static void demand_figures(tuning *all)
         demand_figure(&all->trial, all->request->bounds[i].name, true);
 }
 
-/* A run may fail by chance, so it is done once more, unless the service refuses its values. */
-static void run_point(tuning *all, const tune_point *point)
-{
-    for (int try = 0; try < 2; try++) {
-        run_trial(all, point);
-        demand_figures(all);
-        if (all->trial.result == TUNE_RAN || all->trial.result == TUNE_STOPPED ||
-            (all->trial.result == TUNE_REFUSED && all->trial.status == USAGE_ENDED))
-            return;
-    }
-}
-
 /* Keep the last run. `before` is the search as it was when the run began; NULL: it is the check. */
 static void keep_run(tuning *all, const tune_point *point, const tune_search *before)
 {
@@ -95,6 +84,23 @@ static void keep_run(tuning *all, const tune_point *point, const tune_search *be
     snprintf(record->why, sizeof record->why, "%s", all->trial.why);
     record->seconds = all->trial.seconds;
     record->figures = all->trial.figures;
+}
+
+/* Do a run, and keep it. It may fail by chance, so it is done once more, unless the service refuses
+ * its values. Returns whether it was not stopped, in which case it is not kept. */
+static bool run_point(tuning *all, const tune_point *point, const tune_search *before)
+{
+    for (int try = 1;; try++) {
+        run_trial(all, point);
+        demand_figures(all);
+        if (all->trial.result == TUNE_STOPPED)
+            return false;
+        keep_run(all, point, before);
+        if (all->trial.result == TUNE_RAN || try == TUNE_TRIES ||
+            (all->trial.result == TUNE_REFUSED && all->trial.status == USAGE_ENDED))
+            return true;
+        all->records.each[all->records.count - 1].is_first_try = true;
+    }
 }
 
 /* Returns what the last run is for the search. */
@@ -166,9 +172,7 @@ static bool check(tuning *all)
     tune_point today = {{0}};
 
     tune_progress_show(&all->progress, &all->records);
-    run_point(all, &today);
-    keep_run(all, &today, NULL);
-    if (all->trial.result == TUNE_RAN || all->trial.result == TUNE_STOPPED)
+    if (!run_point(all, &today, NULL) || all->trial.result == TUNE_RAN)
         return true;
     say_failed(all, &today);
     return false;
@@ -182,10 +186,8 @@ static bool run_all(tuning *all)
     while (all->trial.result != TUNE_STOPPED && tune_search_next(&all->search, &point)) {
         tune_search before = all->search;
         tune_progress_show(&all->progress, &all->records);
-        run_point(all, &point);
-        if (all->trial.result == TUNE_STOPPED)
+        if (!run_point(all, &point, &before))
             return false;
-        keep_run(all, &point, &before);
         tune_outcome outcome = outcome_of(all);
         tune_search_take(&all->search, &outcome);
         if (outcome.has_failed)
@@ -233,20 +235,37 @@ static char **words_of(const tune_request *request)
     return words;
 }
 
-/* Write a file of the report; NULL: none is wanted. Returns whether that was possible. */
-static bool write_file(const tuning *all, const char *name,
+/* Write a file of the report. Returns whether that was possible, or none is wanted. */
+static bool write_file(const tuning *all, output *to,
                        bool (*print)(const tune_records *records, FILE *out))
 {
-    output to;
-
-    if (name == NULL)
+    if (to->file == NULL)
         return true;
-    if (!output_begin(&to, name))
-        return false;
-    bool is_whole = print(&all->records, to.file);
+    bool is_whole = print(&all->records, to->file);
     if (!is_whole)
-        say_error("tune: there is nothing to write to %s", name);
-    return output_end(&to, is_whole);
+        say_error("tune: there is nothing to write to %s", to->name);
+    bool is_there = output_end(to, is_whole);
+    to->file = NULL;
+    return is_there;
+}
+
+/* Begin the files of the report before the runs, which take long. Returns whether that was
+ * possible. */
+static bool begin_files(tuning *all)
+{
+    const tune_request *request = all->request;
+
+    return (request->plot == NULL || output_begin(&all->plot, request->plot)) &&
+           (request->json == NULL || output_begin(&all->json, request->json));
+}
+
+/* End files that nothing was written to. */
+static void drop_files(tuning *all)
+{
+    if (all->plot.file != NULL)
+        (void)output_end(&all->plot, false);
+    if (all->json.file != NULL)
+        (void)output_end(&all->json, false);
 }
 
 /* Print the report. Returns the status of the command. */
@@ -258,7 +277,7 @@ static int report(tuning *all)
     if (words != NULL)
         tune_report_print(&all->records, words, stdout);
     free(words);
-    bool is_written = write_file(all, all->request->plot, tune_report_svg);
+    bool is_written = write_file(all, &all->plot, tune_report_svg);
     if (verdict == TUNE_BROKEN)
         say_broken(all);
     if (verdict == TUNE_BASE_LOST)
@@ -274,7 +293,7 @@ static int tune(tuning *all)
     if (!check(all))
         return status;
     status = run_all(all) ? report(all) : say_stopped(all);
-    if (!write_file(all, all->request->json, tune_report_json))
+    if (!write_file(all, &all->json, tune_report_json))
         status = STATUS_FAILED;
     return status;
 }
@@ -312,7 +331,7 @@ static int run(const command *self, int argc, char **argv)
         status = STATUS_OK;
         goto free_all;
     }
-    tune_record *each = calloc(request.plan.runs_max + 1, sizeof *each);
+    tune_record *each = calloc(TUNE_TRIES * (request.plan.runs_max + 1), sizeof *each);
     if (all == NULL || each == NULL) {
         say_error("tune: there is no memory");
         goto free_records;
@@ -326,7 +345,8 @@ static int run(const command *self, int argc, char **argv)
     say_note_signals();
     tune_process_prepare();
     tune_progress_begin(&all->progress);
-    status = tune(all);
+    status = begin_files(all) ? tune(all) : STATUS_FAILED;
+    drop_files(all);
 
 free_records:
     free(each);

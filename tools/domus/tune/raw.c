@@ -38,6 +38,8 @@ static json_t *run_of(const tune_records *records, const tune_record *record)
     (void)json_object_set_new(run, "figures", figures);
     if (record->has_failed)
         (void)json_object_set_new(run, "failed", json_string(record->why));
+    if (record->is_first_try)
+        (void)json_object_set_new(run, "again", json_true());
     return run;
 }
 

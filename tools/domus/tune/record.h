@@ -7,12 +7,14 @@
 #include "tools/domus/tune/search.h"
 
 #define TUNE_WHY_SIZE 256
+#define TUNE_TRIES    2 /* of a run that fails */
 
 typedef struct tune_record {
     tune_point point;
     bool is_check, is_duel; /* the first run; one of the duel; otherwise one of a stage */
     size_t key, round;      /* of a stage, or the pair of the duel */
     bool has_failed;
+    bool is_first_try;       /* it has failed, and was done once more */
     char why[TUNE_WHY_SIZE]; /* it has failed */
     double seconds;
     tune_figures figures; /* if it has not failed */
@@ -24,7 +26,7 @@ typedef struct tune_records {
     const char *goal;
     bool is_more_better; /* of the goal */
     size_t count;
-    tune_record *each;
+    tune_record *each; /* room for TUNE_TRIES of each run, and of the check */
 } tune_records;
 
 /* A candidate with the medians of its runs. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define SHOWN_SIZE 512
-#define ROWS_MAX   20 /* of the table of the front */
+#define ROWS_MAX   20 /* of the table of the front, besides the chosen and today's values */
 
 static double percent(double ratio)
 {
@@ -185,12 +185,11 @@ static void print_front(const tune_records *records, FILE *out)
                   "others\n# (medians; cpu is that of a request).\n# %10s %10s %10s %5s  values\n",
                   "rate", "p99", "cpu", "runs");
     qsort(spots, count, sizeof *spots, compare_rates);
-    for (size_t i = 0; i < count && rows < ROWS_MAX; i++) {
-        if (spots[i].runs > 0 && (spots[i].is_front || tune_point_is_today(&spots[i].point) ||
-                                  memcmp(&spots[i].point, &winner, sizeof winner) == 0)) {
+    for (size_t i = 0; i < count; i++) {
+        bool is_kept = tune_point_is_today(&spots[i].point) ||
+                       memcmp(&spots[i].point, &winner, sizeof winner) == 0;
+        if (spots[i].runs > 0 && (is_kept || (spots[i].is_front && rows++ < ROWS_MAX)))
             print_row(records, &spots[i], out);
-            rows++;
-        }
     }
     tune_scatter_print(records, spots, count, out);
     free(spots);
@@ -206,6 +205,20 @@ static void print_command(char *const *words, FILE *out)
     (void)fputc('\n', out);
 }
 
+/* Print how many runs there were, and how many of them were done once more. */
+static void print_runs(const tune_records *records, FILE *out)
+{
+    size_t again = 0;
+
+    for (size_t i = 0; i < records->count; i++)
+        again += records->each[i].is_first_try;
+    (void)fprintf(out,
+                  "#\n# %zu runs; a sweep of all combinations, %d rounds of each, takes %.0f.\n",
+                  records->count, TUNE_SWEEP, tune_plan_sweep_runs(&records->search->plan));
+    if (again > 0)
+        (void)fprintf(out, "# Runs that failed and were done once more: %zu\n", again);
+}
+
 void tune_report_print(const tune_records *records, char *const *words, FILE *out)
 {
     tune_point winner = tune_records_winner(records);
@@ -217,8 +230,6 @@ void tune_report_print(const tune_records *records, char *const *words, FILE *ou
         print_elements(records, &winner, out);
     }
     print_front(records, out);
-    (void)fprintf(out,
-                  "#\n# %zu runs; a sweep of all combinations, %d rounds of each, takes %.0f.\n",
-                  records->count, TUNE_SWEEP, tune_plan_sweep_runs(&records->search->plan));
+    print_runs(records, out);
     print_command(words, out);
 }
