@@ -7,8 +7,10 @@ that fails prints why, and the status is 1.
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 PART, PROGRAM, REGISTRY = sys.argv[1:4]
 BIN = os.path.dirname(PROGRAM)
@@ -241,6 +243,25 @@ def strangers():
     path = script("echo '{\"tell\": \"values\", \"keys\": [3, {}, {\"key\": \"a\\u001b\", \"value\": \"\", \"origin\": \"b\\u001b\"}]}'")
     out, _ = run("show", "-x", path)
     assert out.splitlines()[2].split() == ["a\\x1B", '""', "b\\x1B"] and "\x1b" not in out, out
+    # What it has started ends with it, also by a signal; and a name is no program of PATH.
+    for text, status in (("sleep 77 & echo $! >%s; yes", 1), ("sleep 77 >&- 2>&- & echo $! >%s; exit 3", 1),
+                         ("sleep 77 & echo $! >%s; wait", -1)):
+        pid = os.path.join(REGISTRY, "pid")
+        asked = subprocess.Popen([PROGRAM, "config", "show", "-x", script(text % pid)], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+        while status < 0 and not (os.path.exists(pid) and os.path.getsize(pid)):
+            time.sleep(0.01)
+        if status < 0:
+            asked.send_signal(signal.SIGINT)
+        assert asked.wait(20) == 1
+        with open(pid, encoding="utf-8") as told:
+            left = f"/proc/{int(told.read())}/stat"
+        end = time.monotonic() + 5
+        while os.path.exists(left) and open(left, encoding="utf-8").read().split()[2] != "Z":
+            assert time.monotonic() < end, text
+            time.sleep(0.01)
+        os.unlink(pid)
+    assert "No such file" in run("show", "-x", "true", file, status=1)[1]
     path = script("cat; echo '{\"tell\": \"values\", \"keys\": []}'")  # its input is empty
     assert run("show", "-x", path, input=b"typed") == ("", "")
 
@@ -358,6 +379,8 @@ def explain():
     assert re.fullmatch(r"scheduler\.ioRatio\n    Percentage of a busy thread's time .*\n(    .*\n)+"
                         r"    type     a percentage, such as 50 or 50%\n    values   auto or 1\.\.100\n    default  50\n"
                         r"    change   live: .*\n    doctor   io-starves-state, state-starves-io\n", out), out
+    with open(os.path.join(TREE, "docs/config.md"), encoding="utf-8") as page:
+        assert "    $ domus config explain ioRatio\n" + re.sub("(?m)^", "    ", out).rstrip(" ") + "\n" in page.read()
     assert run("explain", "ioRatio")[0] == out and run("explain", "IORATIO")[0] == out
     for word in ("listeners.channel.sendHigh", "listeners[].channel.sendHigh", "listeners[2].channel.sendHigh", "listeners.a.channel.sendHigh"):
         text = run("explain", word)[0]

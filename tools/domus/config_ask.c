@@ -91,17 +91,19 @@ static const char **make_arguments(const config_question *question, const char *
 
 /* --- its run ---------------------------------------------------------------------------------- */
 
-/* Become the program. Its input is empty, so that it cannot wait for one. */
+/* Become the program, in a process group of its own, so that all that it starts can be ended with
+ * it. Its input is empty, so that it cannot wait for one. The path is no name that is looked up. */
 static void become(const char *path, const char **arguments, const int ends[ENDS], pid_t parent)
 {
     int null = open("/dev/null", O_RDONLY);
 
+    (void)setpgid(0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent || null < 0 || dup2(null, STDIN_FILENO) < 0 ||
         dup2(ends[OUT], STDOUT_FILENO) < 0 || dup2(ends[ERR], STDERR_FILENO) < 0)
         _exit(NOT_RUN);
     /* exec does not change the arguments, which are of another type for historical reasons */
-    (void)execvp(path, (char *const *)(uintptr_t)arguments);
+    (void)execv(path, (char *const *)(uintptr_t)arguments);
     (void)fprintf(stderr, "%s\n", strerror(errno));
     _exit(NOT_RUN);
 }
@@ -132,6 +134,7 @@ static bool start(child *one, const char **arguments)
         close_pair(err);
         return false;
     }
+    (void)setpgid(one->pid, one->pid); /* the child does so, too: either may be first */
     (void)close(out[1]);
     (void)close(err[1]);
     one->outputs[OUT].fd = out[0];
@@ -189,11 +192,15 @@ static void read_outputs(child *one, int64_t end_ms)
         struct pollfd ready[ENDS] = {{.fd = outputs[OUT].fd, .events = POLLIN},
                                      {.fd = outputs[ERR].fd, .events = POLLIN}};
         int64_t left = end_ms - now_ms();
+        if (say_noted_signal() != 0) {
+            one->trouble = "stopped by a signal";
+            return;
+        }
         if (left <= 0) {
             one->trouble = "it does not end, as a program does that does not know --tell";
             return;
         }
-        if (poll(ready, ENDS, (int)left) <= 0)
+        if (poll(ready, ENDS, (int)(left < LOOK_MS ? left : LOOK_MS)) <= 0)
             continue;
         for (int i = 0; i < ENDS && one->trouble == NULL; i++) {
             if (ready[i].revents != 0)
@@ -202,21 +209,27 @@ static void read_outputs(child *one, int64_t end_ms)
     }
 }
 
-/* Wait until the child has ended. One that goes on without outputs is ended. */
+/* Wait until the child has ended. One that goes on without outputs is ended. What it has left in
+ * its group is ended in any case; the child is waited for behind that, as its number is the
+ * group's. */
 static void wait_for(child *one, int64_t end_ms)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
+    siginfo_t ended = {.si_pid = 0};
 
-    while (one->trouble == NULL && waitpid(one->pid, &one->status, WNOHANG) == 0) {
-        if (now_ms() >= end_ms)
+    while (one->trouble == NULL &&
+           waitid(P_PID, (id_t)one->pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           ended.si_pid == 0) {
+        if (say_noted_signal() != 0)
+            one->trouble = "stopped by a signal";
+        else if (now_ms() >= end_ms)
             one->trouble = "it does not end";
         else
             (void)nanosleep(&pause, NULL);
     }
-    if (one->trouble == NULL)
-        return;
-    (void)kill(one->pid, SIGKILL);
-    (void)waitpid(one->pid, &one->status, 0);
+    (void)kill(-one->pid, SIGKILL);
+    while (waitpid(one->pid, &one->status, 0) < 0 && errno == EINTR)
+        ;
 }
 
 /* Run the child to its end. */
@@ -224,6 +237,7 @@ static void run_child(child *one, const char **arguments)
 {
     const int64_t end_ms = now_ms() + LIMIT_MS;
 
+    say_note_signals(); /* Ctrl-C does not reach the child, so it is ended here */
     for (int i = 0; i < ENDS; i++)
         one->outputs[i].fd = -1;
     if (!start(one, arguments)) {
