@@ -226,6 +226,25 @@ def failures():
     nothing_runs()
 
 
+def forks():
+    """The CPU time of children that end counts, and a process that leaves its group ends with the run."""
+    service = script("service", SERVICE.replace(
+        "sleep 100 &\n", "setsid sh -c 'echo $$ >>pids; echo >left; exec sleep 100' &\n"
+                         "while :; do [ ! -e go ] || { rm go; sh -c 'while [ $((i += 1)) -lt 60000 ]; do :; done'; "
+                         "echo >burnt; }; sleep 0.02; done &\n"))
+    load = script("load", "#!/bin/sh\n[ ! -e burnt ] || exit 3\nuntil [ -e left ]; do sleep 0.02; done\n>go\n"
+                          "until [ -e burnt ]; do sleep 0.02; done\necho rate 10; echo count 1\n")
+    tune("--values", "ioRatio=70", "--json", "a.json", service=service, load=load, status=1)
+    first = runs_of("a.json")["runs"][0]["figures"]
+    assert 0.02 < first["cpu"] < 5, first
+    nothing_runs()
+
+    # Who has left the group is not counted, which is said.
+    service = script("service", SERVICE.replace("sleep 100 &\n", "").replace("trap", "sleep 100 &\nsleep 0.2\ntrap"))
+    out, _ = tune("--values", "ioRatio=70", "--least", "50", load=script("load", "#!/bin/sh\necho rate 10\n"), service=service)
+    assert "\n# cpu is 0 in each run: the service may have left its process group.\n" in out, out
+
+
 def signals():
     """A signal ends the service and the load, and the command; a terminal shows one line meanwhile."""
     load = script("load", LOAD.replace("case", "[ ! -e go ] || sleep 30\ncase", 1))
@@ -316,7 +335,7 @@ def real():
     assert len(good) >= 3 and all(1e-7 < run["figures"]["cpu"] < 1e-2 for run in good), good
 
 
-parts = {"best": best, "refused": refused, "bounds": bounds, "lost": lost, "failures": failures, "signals": signals,
+parts = {"best": best, "refused": refused, "bounds": bounds, "lost": lost, "failures": failures, "forks": forks, "signals": signals,
          "wrong": wrong, "real": real}
 try:
     parts[PART]()

@@ -59,6 +59,12 @@ START_TEST(services_and_loads_that_fail_are_told)
 }
 END_TEST
 
+START_TEST(services_that_fork_are_counted_and_ended)
+{
+    judge("forks");
+}
+END_TEST
+
 START_TEST(a_signal_ends_all)
 {
     judge("signals");
@@ -79,5 +85,5 @@ END_TEST
 
 DOMT_MAIN("tune", 70, the_best_values_are_printed, values_that_the_service_refuses_leave,
           bounds_that_nobody_keeps_are_said, a_best_that_loses_the_duel_is_said,
-          services_and_loads_that_fail_are_told, a_signal_ends_all, wrong_words_end_with_a_line,
-          a_real_service_is_tuned)
+          services_and_loads_that_fail_are_told, services_that_fork_are_counted_and_ended,
+          a_signal_ends_all, wrong_words_end_with_a_line, a_real_service_is_tuned)

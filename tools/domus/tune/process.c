@@ -29,10 +29,86 @@ long tune_now_ms(void)
     return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* --- what the kernel tells of processes ------------------------------------------------------- */
+
+/* What the kernel tells of a process. */
+typedef struct process_status {
+    pid_t pid, parent, group;
+    double of_children; /* CPU time of those that it has waited for, in seconds */
+} process_status;
+
+/* Read the status of a process. Returns whether it is there. */
+static bool read_status(const char *pid, process_status *ret_status)
+{
+    char path[64], text[1024];
+    long parent, group;
+    unsigned long user, system;
+
+    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t size = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    text[size > 0 ? size : 0] = '\0';
+    const char *behind = strrchr(text, ')'); /* a name may have anything but that behind it */
+    if (behind == NULL ||
+        sscanf(behind, ") %*c %ld %ld %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %lu %lu", &parent,
+               &group, &user, &system) != 4) /* NOLINT(cert-err34-c): the kernel wrote it */
+        return false;
+    *ret_status =
+        (process_status){.pid = (pid_t)strtol(pid, NULL, 10),
+                         .parent = (pid_t)parent,
+                         .group = (pid_t)group,
+                         .of_children = (double)(user + system) / (double)sysconf(_SC_CLK_TCK)};
+    return true;
+}
+
+/* Get the next process of /proc. Returns whether there is one. */
+static bool next_process(DIR *directory, process_status *ret_status)
+{
+    struct dirent *entry;
+
+    while ((entry = readdir(directory)) != NULL) {
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+            read_status(entry->d_name, ret_status))
+            return true;
+    }
+    return false;
+}
+
+/* Children that this program had when it began, such as those of a shell that became it. */
+static pid_t strangers[TUNE_MEMBERS_MAX];
+static size_t strangers_count;
+
+static bool is_stranger(pid_t pid)
+{
+    for (size_t i = 0; i < strangers_count; i++) {
+        if (strangers[i] == pid)
+            return true;
+    }
+    return false;
+}
+
+static void note_strangers(void)
+{
+    DIR *directory = opendir("/proc");
+    process_status one;
+
+    while (directory != NULL && strangers_count < TUNE_MEMBERS_MAX &&
+           next_process(directory, &one)) {
+        if (one.parent == getpid())
+            strangers[strangers_count++] = one.pid;
+    }
+    if (directory != NULL)
+        (void)closedir(directory);
+}
+
 void tune_process_prepare(void)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
 
+    note_strangers();
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1UL);
     (void)sigaction(SIGPIPE, &ignore, NULL); /* a reader that has gone must not leave a service */
 }
@@ -205,29 +281,42 @@ bool tune_process_end(tune_process *process, long ms)
     return has_ended;
 }
 
-/* --- CPU time --------------------------------------------------------------------------------- */
-
-/* Returns the process group of a process; -1: it is gone. */
-static pid_t group_of(const char *pid)
+/* Send a signal to all adopted processes, and wait for those that have ended. Returns whether there
+ * is any more. */
+static bool signal_adopted(int number)
 {
-    char path[64], text[512];
-    int group = -1;
+    DIR *directory = opendir("/proc");
+    bool is_any = false;
+    process_status one;
 
-    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    ssize_t size = read(fd, text, sizeof text - 1);
-    (void)close(fd);
-    text[size > 0 ? size : 0] = '\0';
-    const char *behind = strrchr(text, ')'); /* a name may have anything but that behind it */
-    if (behind != NULL && strlen(behind) > 4) {
-        char *end;
-        (void)strtol(behind + 4, &end, 10);
-        group = (int)strtol(end, NULL, 10);
+    while (directory != NULL && next_process(directory, &one)) {
+        if (one.parent != getpid() || is_stranger(one.pid))
+            continue;
+        is_any = true;
+        (void)kill(one.pid, number);
+        (void)waitpid(one.pid, NULL, WNOHANG);
     }
-    return group;
+    if (directory != NULL)
+        (void)closedir(directory);
+    return is_any;
 }
+
+/* What they leave is adopted in turn, so this goes on until there is none. */
+void tune_process_end_adopted(long ms)
+{
+    const struct timespec pause = {.tv_nsec = STEP_MS * 1000000L};
+    long end = tune_now_ms() + ms;
+
+    if (!signal_adopted(SIGTERM))
+        return;
+    while (tune_now_ms() < end && signal_adopted(0))
+        (void)nanosleep(&pause, NULL);
+    end = tune_now_ms() + KILLED_MS;
+    while (signal_adopted(SIGKILL) && tune_now_ms() < end)
+        (void)nanosleep(&pause, NULL);
+}
+
+/* --- CPU time --------------------------------------------------------------------------------- */
 
 /* Returns the CPU time of all threads of a process, also of those that have ended, in seconds. */
 static double cpu_of(pid_t pid)
@@ -243,30 +332,46 @@ static double cpu_of(pid_t pid)
 void tune_process_cpu(const tune_process *process, tune_cpu *ret_cpu)
 {
     DIR *directory = opendir("/proc");
-    struct dirent *entry;
+    process_status one;
 
     ret_cpu->count = 0;
-    if (directory == NULL)
-        return;
-    while ((entry = readdir(directory)) != NULL && ret_cpu->count < TUNE_MEMBERS_MAX) {
-        if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
-            group_of(entry->d_name) != process->pid)
+    while (directory != NULL && ret_cpu->count < TUNE_MEMBERS_MAX &&
+           next_process(directory, &one)) {
+        if (one.group != process->pid)
             continue;
-        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        ret_cpu->pids[ret_cpu->count] = pid;
-        ret_cpu->seconds[ret_cpu->count++] = cpu_of(pid);
+        ret_cpu->pids[ret_cpu->count] = one.pid;
+        ret_cpu->of_children[ret_cpu->count] = one.of_children;
+        ret_cpu->seconds[ret_cpu->count++] = cpu_of(one.pid);
     }
-    (void)closedir(directory);
+    if (directory != NULL)
+        (void)closedir(directory);
 }
 
+/* Returns the number of a process in a look; its count: it is not there. */
+static size_t find_in(const tune_cpu *look, pid_t pid)
+{
+    size_t i = 0;
+
+    while (i < look->count && look->pids[i] != pid)
+        i++;
+    return i;
+}
+
+/* The time of a process that has ended between the looks came to its parent as a whole, so its part
+ * of before is taken off; if nobody has waited for it, it came to none. */
 double tune_cpu_between(const tune_cpu *before, const tune_cpu *after)
 {
-    double sum = 0;
+    double own = 0, of_children = 0;
 
     for (size_t i = 0; i < after->count; i++) {
-        sum += after->seconds[i];
-        for (size_t j = 0; j < before->count; j++)
-            sum -= before->pids[j] == after->pids[i] ? before->seconds[j] : 0;
+        size_t j = find_in(before, after->pids[i]);
+        bool was_there = j < before->count;
+        own += after->seconds[i] - (was_there ? before->seconds[j] : 0);
+        of_children += after->of_children[i] - (was_there ? before->of_children[j] : 0);
     }
-    return sum;
+    for (size_t j = 0; j < before->count; j++) {
+        if (find_in(after, before->pids[j]) == after->count)
+            of_children -= before->seconds[j] + before->of_children[j];
+    }
+    return own + (of_children > 0 ? of_children : 0);
 }

@@ -28,11 +28,12 @@ typedef struct tune_process {
     tune_stream out, err;
 } tune_process;
 
-/* The CPU time of each process of a group. */
+/* The CPU time of each process of a group: its own, and that of its children that have ended and
+ * that it has waited for, which comes in ticks of the kernel's clock. */
 typedef struct tune_cpu {
     size_t count;
     pid_t pids[TUNE_MEMBERS_MAX];
-    double seconds[TUNE_MEMBERS_MAX];
+    double seconds[TUNE_MEMBERS_MAX], of_children[TUNE_MEMBERS_MAX];
 } tune_cpu;
 
 /* Let this program adopt what its children leave, and live on when nobody reads what it prints.
@@ -53,9 +54,13 @@ bool tune_process_has_ended(tune_process *process);
  * has ended without being killed. */
 bool tune_process_end(tune_process *process, long ms);
 
+/* End all processes that this program has adopted, which have left their group: ask them to, kill
+ * what is left behind `ms`, and wait. Its children from before tune_process_prepare() stay. */
+void tune_process_end_adopted(long ms);
+
 void tune_process_cpu(const tune_process *process, tune_cpu *ret_cpu);
 
-/* Returns the CPU time between two looks, in seconds. */
+/* Returns the CPU time between two looks, in seconds, also of children that have ended. */
 double tune_cpu_between(const tune_cpu *before, const tune_cpu *after);
 
 /* Returns the time of a clock that runs evenly, in ms. */

@@ -205,6 +205,17 @@ static void print_command(char *const *words, FILE *out)
     (void)fputc('\n', out);
 }
 
+/* Returns whether the service has used CPU time in a run. */
+static bool has_used_cpu(const tune_records *records)
+{
+    for (size_t i = 0; i < records->count; i++) {
+        const tune_figure *cpu = tune_figures_find(&records->each[i].figures, "cpu");
+        if (!records->each[i].has_failed && cpu != NULL && cpu->value > 0)
+            return true;
+    }
+    return false;
+}
+
 /* Print how many runs there were, and how many of them were done once more. */
 static void print_runs(const tune_records *records, FILE *out)
 {
@@ -217,6 +228,8 @@ static void print_runs(const tune_records *records, FILE *out)
                   records->count, TUNE_SWEEP, tune_plan_sweep_runs(&records->search->plan));
     if (again > 0)
         (void)fprintf(out, "# Runs that failed and were done once more: %zu\n", again);
+    if (!has_used_cpu(records))
+        (void)fputs("# cpu is 0 in each run: the service may have left its process group.\n", out);
 }
 
 void tune_report_print(const tune_records *records, char *const *words, FILE *out)

@@ -204,5 +204,6 @@ void tune_trial_run(const tune_setup *setup, char *const *words, tune_trial *ret
     if (!tune_process_end(&trial->service, setup->stop_ms) && trial->result == TUNE_RAN)
         (void)fail(trial, TUNE_FAILED, "the service has not ended within %ld ms of SIGTERM",
                    setup->stop_ms);
+    tune_process_end_adopted(setup->stop_ms);
     trial->seconds = (double)(tune_now_ms() - begin) / 1e3;
 }
