@@ -199,6 +199,7 @@ def failures():
             ("the load has printed no figure p50; there are: rate p99 lost cpu", "", "", "", ["--keep", "p50 < 1s"]),
             ("it has 0 as the figure rate", "", "", "echo rate 0; exit 0", []),
             ("the load: 'rate' stands in its output twice", "", "", "echo rate 1; echo rate 1; exit 0", []),
+            ("the load has printed a figure cpu", "", "", "echo rate 1; echo cpu 5; exit 0", []),
             ("the load had errors: 2", "", "", "echo errors 2; echo rate 1; exit 0", []),
             ("the service has ended while the load ran (status 4)", "",
              "rm -f loaded; echo listening x; until [ -e loaded ]; do sleep 0.02; done; exit 4",

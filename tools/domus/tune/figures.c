@@ -118,12 +118,15 @@ bool tune_figures_set(tune_figures *figures, const char *name, double value)
     return true;
 }
 
-/* Errors of several lines add up; of all else the last line counts. */
+/* Errors of several lines add up, and so do figures with a `+` before their names; of all else the
+ * last line counts. */
 static void set_known(tune_figures *figures, const char *name, double value)
 {
+    bool adds_up = name[0] == '+' || strcmp(name, "errors") == 0;
+    name += name[0] == '+';
     const tune_figure *before = find(figures, name);
 
-    if (strcmp(name, "errors") == 0 && before != NULL)
+    if (adds_up && before != NULL)
         value += before->value;
     (void)tune_figures_set(figures, name, value);
 }
@@ -131,7 +134,8 @@ static void set_known(tune_figures *figures, const char *name, double value)
 /* --- the outputs of tools --------------------------------------------------------------------- */
 
 /* A line of a tool. In `text` a space stands for white space, `@` for a number, `^` for a time with
- * its unit, and a last `*` for anything. `names` says what each value is; "-": nothing. */
+ * its unit, and a last `*` for anything. `names` says what each value is; "-": nothing; `+`: it is
+ * added to that of lines before. */
 static const struct pattern {
     const char *text;
     const char *names;
@@ -165,7 +169,7 @@ static const struct pattern {
     {"99%* in @ secs", "p99", 1},
     {"[4@] @ responses", "- errors", 1},
     {"[5@] @ responses", "- errors", 1},
-    {"[2@] @ responses", "- count", 1},
+    {"[2@] @ responses", "- +count", 1}, /* a line for each status */
 };
 
 /* Read a number that has a unit of time behind it. */

@@ -160,6 +160,10 @@ static bool read_figures(tune_trial *trial, double seconds)
     const tune_figure *errors = tune_figures_find(&trial->figures, "errors");
     if (errors != NULL && errors->value > 0)
         return fail(trial, TUNE_FAILED, "the load had errors: %.0f", errors->value);
+    if (tune_figures_find(&trial->figures, "cpu") != NULL)
+        return fail(trial, TUNE_FAILED,
+                    "the load has printed a figure cpu, which is measured of the service: give it "
+                    "another name");
     double count = count_of(&trial->figures, seconds);
     (void)tune_figures_set(&trial->figures, "cpu", trial->cpu / (count > 0 ? count : 1));
     return true;
