@@ -55,11 +55,13 @@ static void copy_times(const domus_thread_times *from, domi_look_times *to)
     DOMI_LOOK_TIMES(COPY)
 }
 
-static void copy_settings(const domus_config *from, domi_look_settings *to)
+static void copy_keys(const domus_config *from, domi_look_settings *to)
 {
+    static_assert(DOMI_LOOK_IO_RATIO_AUTO == DOMUS_IO_RATIO_AUTO, "the rules know it");
     *to = (domi_look_settings){
         .io_ratio = from->scheduler.io_ratio,
         .max_budget_ns = from->scheduler.max_budget_ns,
+        .wait_max_ns = from->scheduler.wait_max_ns,
         .messages_per_run = from->scheduler.messages_per_run_max,
         .mailbox_max = from->scheduler.mailbox_max,
         .conversations_max = from->scheduler.conversations_max,
@@ -71,6 +73,9 @@ static void copy_settings(const domus_config *from, domi_look_settings *to)
         .stand_in_ns = from->scheduler.idle.stand_in_ns,
         .buffers_count = from->io.buffers.count,
         .send_high = from->channel.send_high_bytes,
+        .send_low = from->channel.send_low_bytes,
+        .send_timeout_ns = from->channel.send_timeout_ns,
+        .receive_buffer = from->sockets.receive_buffer_bytes,
         .requests_max = from->channel.requests_max,
         .connections_max = from->channel.connections_max,
         .address_percent = from->connection.address_percent,
@@ -79,9 +84,37 @@ static void copy_settings(const domus_config *from, domi_look_settings *to)
         .names_max = from->connect.resolve.threads_max,
         .detached_max = from->detached.threads_max,
         .stall_ns = from->stall.threshold_ns,
+        .memory_limit = from->memory.limit_bytes,
+        .log_level = (uint64_t)from->log.level,
         .log_lines = from->log.queue_max,
         .backend = (uint64_t)from->io.backend,
     };
+}
+
+/* Returns the least number of requests that a listener has for itself; 0: none has one. */
+static uint64_t find_listener_requests(domus_system *system, const domus_config *config)
+{
+    uint64_t least = 0;
+
+    for (size_t i = 0; i < config->listener_count; i++) {
+        domus_channel_options options;
+        if (domus_system_channel_options(system, i, &options) != 0 || options.requests_max == 0 ||
+            options.requests_max == config->channel.requests_max)
+            continue;
+        if (least == 0 || options.requests_max < least)
+            least = options.requests_max;
+    }
+    return least;
+}
+
+/* Copy what holds now, which may be other than at the start. */
+static void copy_settings(domus_system *system, domi_look_settings *to)
+{
+    domus_config now;
+
+    domus_system_config_now(system, &now);
+    copy_keys(&now, to);
+    to->listener_requests = find_listener_requests(system, &now);
 }
 
 /* --- sources ---------------------------------------------------------------------------------- */
@@ -225,7 +258,7 @@ static void look_at_system(domus_system *system, domi_look *look)
     copy_usage(&usage, &look->usage);
     domus_system_machine(system, &machine);
     copy_machine(&machine, &look->machine);
-    copy_settings(domus_system_config(system), &look->settings);
+    copy_settings(system, &look->settings);
     domi_look_copy_name(look->backend, sizeof look->backend, machine.backend);
     domi_look_copy_name(look->backend_why, sizeof look->backend_why, machine.backend_why);
 }
@@ -290,7 +323,7 @@ static void write_times(domus_appender *json, const domus_system *system)
     }
 }
 
-void domi_looking_write_json(domus_appender *json, const domus_system *system)
+void domi_looking_write_json(domus_appender *json, domus_system *system)
 {
     domi_look_settings settings;
     domi_look_machine figures;
@@ -298,7 +331,7 @@ void domi_looking_write_json(domus_appender *json, const domus_system *system)
 
     domus_system_machine(system, &machine);
     copy_machine(&machine, &figures);
-    copy_settings(domus_system_config(system), &settings);
+    copy_settings(system, &settings);
     write_group(json, ",\"machine\":{", domi_look_machine_names, &figures);
     (void)domus_append_text(json, ",\"backend\":");
     domi_json_append_string(json, machine.backend);

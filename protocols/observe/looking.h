@@ -14,6 +14,6 @@ int domi_looking_take(domus_system *system, domi_look *ret_look);
  *
  *   {"cpus": 2, ..., "backend": "uring", "backend_why": "", "settings": {"scheduler.ioRatio": 50,
  *    ...}, "threads": [{"cpu_ns": 1, "waiting_ns": 1}, ...]} */
-void domi_looking_write_json(domus_appender *json, const domus_system *system);
+void domi_looking_write_json(domus_appender *json, domus_system *system);
 
 #endif

@@ -49,6 +49,20 @@ ILL(state_has_no_deadline)
     SETTINGS.io_ratio = 100;
 }
 
+/* With auto a thread holds scheduler.waitMax: only a long one is ill. */
+ILL(auto_lets_io_wait)
+{
+    state_starves_io(looks, true);
+    SETTINGS.io_ratio = DOMI_LOOK_IO_RATIO_AUTO;
+    SETTINGS.wait_max_ns = over ? 8000000 : 7999999;
+}
+
+ILL(auto_is_no_share_of_io)
+{
+    io_starves_state(looks, true);
+    SETTINGS.io_ratio = over ? 50 : DOMI_LOOK_IO_RATIO_AUTO;
+}
+
 ILL(long_runs)
 {
     domt_looks_share(looks, 0, 90, 0);
@@ -330,6 +344,8 @@ static const struct {
     {"io-starves-state", io_starves_few, "scheduler: {ioRatio: 25}"},
     {"state-starves-io", state_starves_io, "scheduler: {ioRatio: 50}\nscheduler: {maxBudget: 1ms}"},
     {"state-starves-io", state_has_no_deadline, "scheduler: {ioRatio: 50}"},
+    {"state-starves-io", auto_lets_io_wait, "scheduler: {waitMax: 4ms}"},
+    {"io-starves-state", auto_is_no_share_of_io, "scheduler: {ioRatio: 25}"},
     {"long-runs", long_runs, "domus_blocking()"},
     {"hot-actor", hot_actor, "pools: [{name: work}]"},
     {"hot-actor", two_hot_actors, "router"},

@@ -8,6 +8,7 @@
 static const domi_look_settings defaults = {
     .io_ratio = 50,
     .max_budget_ns = 10000000,
+    .wait_max_ns = 4000000,
     .messages_per_run = 64,
     .mailbox_max = 32768,
     .conversations_max = 65536,
@@ -19,6 +20,8 @@ static const domi_look_settings defaults = {
     .stand_in_ns = 100000,
     .buffers_count = 1024,
     .send_high = 262144,
+    .send_low = 65536,
+    .send_timeout_ns = 30000000000,
     .requests_max = 128,
     .connections_max = 10000,
     .address_percent = 10,
@@ -27,6 +30,7 @@ static const domi_look_settings defaults = {
     .names_max = 4,
     .detached_max = 64,
     .stall_ns = 25000000,
+    .log_level = 2,
     .log_lines = 1024,
 };
 

@@ -69,6 +69,22 @@ START_TEST(a_visit_takes_its_time_and_says_what_was_seen)
 }
 END_TEST
 
+/* What a rule reads is what holds at the look, and not what held at the start. */
+START_TEST(a_look_has_the_keys_as_they_are_now)
+{
+    domt_observed_start(&web, (const char *const[]){"observe.change=true", NULL}, NULL);
+    domt_site_holds(&web.port, "GET /profile?machine=1", NULL, 200,
+                    "\"channel.requestsMax\":128,\"listeners.channel.requestsMax\":0,");
+    domt_site_holds(&web.port, "PUT /config/channel.requestsMax", "7\n", 200, NULL);
+    domt_site_holds(&web.port, "PUT /config/scheduler.ioRatio", "auto\n", 200, NULL);
+    domt_site_holds(&web.port, "GET /profile?machine=1", NULL, 200,
+                    "\"channel.requestsMax\":7,\"listeners.channel.requestsMax\":0,");
+    domt_site_holds(&web.port, "GET /profile?machine=1", NULL, 200,
+                    "\"scheduler.ioRatio\":4294967295,");
+    domt_observed_stop(&web);
+}
+END_TEST
+
 START_TEST(a_bounded_number_waits_and_a_stop_ends_their_wait)
 {
     char text[4096];
@@ -115,4 +131,4 @@ START_TEST(a_crowd_at_the_doctor_does_no_harm)
 END_TEST
 
 DOMT_MAIN("doctor_port", 60, a_visit_takes_its_time_and_says_what_was_seen,
-          a_bounded_number_waits_and_a_stop_ends_their_wait, a_crowd_at_the_doctor_does_no_harm)
+          a_look_has_the_keys_as_they_are_now, a_bounded_number_waits_and_a_stop_ends_their_wait, a_crowd_at_the_doctor_does_no_harm)

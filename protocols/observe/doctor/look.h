@@ -97,10 +97,16 @@
     X(stolen_ns)                                                                                   \
     X(idle_ns) X(cpu_ns) X(files_open) X(files_max) X(names_looked_up) X(names_queued)
 
-/* Keys of the configuration: a field, and the path of its key. Booleans are 0 and 1. */
+/* The value of scheduler.ioRatio that is `auto` */
+#define DOMI_LOOK_IO_RATIO_AUTO UINT32_MAX
+
+/* Keys of the configuration, as they hold at the look: a field, and the path of its key. Booleans
+ * are 0 and 1, levels are in the order of their enums. listener_requests is the least of the
+ * listeners that have a number of requests of their own; 0: none has. */
 #define DOMI_LOOK_SETTINGS(X)                                                                      \
     X(io_ratio, "scheduler.ioRatio")                                                               \
     X(max_budget_ns, "scheduler.maxBudget")                                                        \
+    X(wait_max_ns, "scheduler.waitMax")                                                            \
     X(messages_per_run, "scheduler.maxMessagesPerRun")                                             \
     X(mailbox_max, "scheduler.mailboxMax")                                                         \
     X(conversations_max, "scheduler.conversationsMax")                                             \
@@ -112,7 +118,11 @@
     X(stand_in_ns, "scheduler.idle.standIn")                                                       \
     X(buffers_count, "io.buffers.count")                                                           \
     X(send_high, "channel.sendHigh")                                                               \
+    X(send_low, "channel.sendLow")                                                                 \
+    X(send_timeout_ns, "channel.sendTimeout")                                                      \
+    X(receive_buffer, "channel.socket.receiveBuffer")                                              \
     X(requests_max, "channel.requestsMax")                                                         \
+    X(listener_requests, "listeners.channel.requestsMax")                                          \
     X(connections_max, "channel.maxConnections")                                                   \
     X(address_percent, "channel.maxPerAddress")                                                    \
     X(loopback_percent, "channel.maxPerLoopback")                                                  \
@@ -120,6 +130,8 @@
     X(names_max, "connect.resolve.threadsMax")                                                     \
     X(detached_max, "detached.threadsMax")                                                         \
     X(stall_ns, "stall.threshold")                                                                 \
+    X(memory_limit, "memory.limit")                                                                \
+    X(log_level, "log.level")                                                                      \
     X(log_lines, "log.queueMax")                                                                   \
     X(backend, "io.backend")
 

@@ -16,6 +16,8 @@
 #define OVERRUN_LONG   1e6  /* the time by which a run goes on beyond the deadline, on average */
 #define OVERRUN_PART   0.5  /* of an iteration */
 #define RUN_WANTED     5e5  /* the time of a run that the advice aims at */
+/* With an ioRatio of auto io waits for up to this part of waitMax, and no longer than that. */
+#define WAIT_PART 0.25
 
 /* The mean time by which a phase goes on beyond its deadline, without that in which others had the
  * CPU. */
@@ -53,6 +55,12 @@ static bool has_io(const domi_span *span, const domi_look_counters *counters)
                span, domi_span_less(counters->completions, counters->wakeups_received)) >= IO_LEAST;
 }
 
+/* Does the thread measure how long both sides wait, instead of giving shares? */
+static bool is_auto(const domi_look_settings *settings)
+{
+    return settings->io_ratio == DOMI_LOOK_IO_RATIO_AUTO;
+}
+
 /* --- io takes the time of state actors -------------------------------------------------------- */
 
 static bool is_starved_by_io(const domi_span *span, const domi_span_thread *thread)
@@ -65,6 +73,8 @@ static bool judge_io_starves_state(const domi_span *span, domi_finding *finding)
 {
     uint64_t ratio = span->after->settings.io_ratio;
 
+    if (is_auto(&span->after->settings))
+        return false; /* state actors get what waitMax asks for */
     for (uint32_t i = 0; i < span->thread_count && ratio > 1; i++) {
         const domi_span_thread *thread = &span->threads[i];
         if (!is_starved_by_io(span, thread))
@@ -85,15 +95,27 @@ static bool judge_io_starves_state(const domi_span *span, domi_finding *finding)
 
 static bool is_starved_by_state(const domi_span *span, const domi_span_thread *thread)
 {
-    bool has_deadline = span->after->settings.io_ratio < 100;
+    const domi_look_settings *settings = &span->after->settings;
+    bool has_deadline = settings->io_ratio < 100 || is_auto(settings);
 
+    if (is_auto(settings) && WAIT_PART * (double)settings->wait_max_ns < ITERATION_LONG)
+        return false; /* io has what scheduler.waitMax asks for */
     return thread->state >= STATE_LARGE && has_io(span, &thread->counters) &&
            mean_iteration(&thread->counters) >= ITERATION_LONG &&
            (!has_deadline || is_cut_short(span, &thread->counters)) && !is_by_runs(thread);
 }
 
+static domi_word word_ratio(const domi_look_settings *settings)
+{
+    return is_auto(settings) ? (domi_word){"auto"} : domi_word_amount((double)settings->io_ratio);
+}
+
 static void advise_for_io(const domi_look_settings *settings, domi_finding *finding)
 {
+    if (is_auto(settings)) {
+        domi_finding_set(finding, "scheduler.waitMax", "4ms");
+        return;
+    }
     if (settings->io_ratio < 50 || settings->io_ratio == 100)
         domi_finding_set(finding, "scheduler.ioRatio", "50");
     else
@@ -113,10 +135,10 @@ static bool judge_state_starves_io(const domi_span *span, domi_finding *finding)
         return domi_finding_say(
             finding,
             "State actors take %s of thread %u, in phases that keep io waiting for %s on average, "
-            "with scheduler.ioRatio %u.",
+            "with scheduler.ioRatio %s.",
             domi_word_percent(thread->state).at, i,
             domi_word_time(mean_iteration(&thread->counters)).at,
-            (unsigned)span->after->settings.io_ratio);
+            word_ratio(&span->after->settings).at);
     }
     return false;
 }
@@ -188,12 +210,12 @@ const domi_rule domi_rules_of_shares[] = {
          "connections are read faster than their requests are handled: state actors are ready, "
          "and each of their phases ends by its deadline. Seen by: a thread without sleep, of "
          "which the phase `state` is at most 30 %, most of whose iterations end by the deadline, "
-         "with 8 or more actors waiting.",
+         "with 8 or more actors waiting. Silent with auto.",
      .remedy = "Lower scheduler.ioRatio. Bytes then wait a little longer to be read, and what is "
                "read is answered sooner."},
     {.name = "state-starves-io",
      .title = "State actors take the time of io",
-     .keys = "scheduler.ioRatio, scheduler.maxBudget",
+     .keys = "scheduler.ioRatio, scheduler.maxBudget, scheduler.waitMax",
      .harm = DOMI_HARM_DELAY,
      .judge = judge_state_starves_io,
      .limit =
@@ -202,7 +224,8 @@ const domi_rule domi_rules_of_shares[] = {
      .cause = "With a low scheduler.ioRatio, or with 100, which sets no deadline, state actors run "
               "for up to scheduler.maxBudget before io comes again. Seen by: 85 % or more of the "
               "time in the phase `state`, iterations of 2 ms or more, and completions that wait "
-              "(20 a second or more).",
+              "(20 a second or more). With an ioRatio of auto only if scheduler.waitMax is 8 ms or "
+              "more.",
      .remedy = "Raise scheduler.ioRatio, or lower scheduler.maxBudget. State actors are then cut "
                "short more often, which costs some microseconds each time."},
     {.name = "long-runs",
