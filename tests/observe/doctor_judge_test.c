@@ -171,6 +171,7 @@ ILL(address_share)
 
 ILL(files_full)
 {
+    MACHINE.files_max = 1024;
     MACHINE.files_open = over ? 922 : 921;
 }
 
@@ -332,6 +333,11 @@ ILL(messages_are_refused_for_memory)
 
 ILL(memory_high)
 {
+    looks->after.memory = (domi_look_memory){.own_level = over, .limit_bytes = 1000000, .highs = 1};
+}
+
+ILL(memory_foreign)
+{
     looks->after.memory.highs = over;
 }
 
@@ -347,10 +353,10 @@ static const struct {
     {"state-starves-io", auto_lets_io_wait, "scheduler: {waitMax: 4ms}"},
     {"io-starves-state", auto_is_no_share_of_io, "scheduler: {ioRatio: 25}"},
     {"long-runs", long_runs, "domus_blocking()"},
-    {"hot-actor", hot_actor, "pools: [{name: work}]"},
+    {"hot-actor", hot_actor, "in the list of pools: {name: work}"},
     {"hot-actor", two_hot_actors, "router"},
     {"all-near", all_near, "DOMUS_SPREAD"},
-    {"pool-full", pool_full, "pools: [{name: work, runners: 5}]"},
+    {"pool-full", pool_full, "in the list of pools: {name: work, runners: 5}"},
     {"steal-unreached", steal_unreached, "scheduler: {steal: {floor: 2}}"},
     {"steal-unreached", steal_of_short_runs, "floor"},
     {"steal-off", steal_off, "scheduler: {steal: {enabled: true}}"},
@@ -364,7 +370,7 @@ static const struct {
     {"connections-full", connections_full, "channel: {maxConnections: 20000}"},
     {"address-share", address_share, "channel: {maxPerAddress: 20%}"},
     {"files-full", files_full, "channel: {maxConnections: 819}"},
-    {"files-full", accepting_fails, "LimitNOFILE"},
+    {"files-full", accepting_fails, "fs.file-max"},
     {"connects-fail", connects_fail, "domus/connect.h"},
     {"mailbox-full", mailbox_full, "domus_ask()"},
     {"conversations-full", conversations_full, "scheduler: {conversationsMax: 262144}"},
@@ -390,9 +396,10 @@ static const struct {
     {"cpu-throttled", cpu_throttled, "cpu.max"},
     {"cpu-stolen", cpu_stolen, "no key"},
     {"cpu-denied", cpu_denied, "CPUs of its own"},
-    {"memory-critical", memory_critical, "memory: {limit: "},
-    {"memory-critical", messages_are_refused_for_memory, "memory: {limit: "},
-    {"memory-high", memory_high, "memory: {limit: "},
+    {"memory-critical", memory_critical, "mailboxMax: 1024}\n# the limit"},
+    {"memory-critical", messages_are_refused_for_memory, "channel: {sendHigh: 64KiB}"},
+    {"memory-high", memory_high, "channel: {sendHigh: 64KiB}\nscheduler: {mailboxMax: 1024}"},
+    {"memory-foreign", memory_foreign, "allocates"},
 };
 #define CASES (sizeof cases / sizeof cases[0])
 

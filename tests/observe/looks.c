@@ -39,7 +39,7 @@ static void fill(domi_look *look)
     ck_assert_int_eq(domi_look_init(look, 2, 2, 2, 1), 0);
     look->pid = 7;
     look->settings = defaults;
-    look->machine = (domi_look_machine){.cpus = 4, .cpus_online = 4, .files_max = 1024};
+    look->machine = (domi_look_machine){.cpus = 4, .cpus_online = 4, .files_max = 65536};
     domi_look_copy_name(look->program, DOMI_LOOK_NAME, "shop");
     domi_look_copy_name(look->level, DOMI_LOOK_NAME, "counters");
     domi_look_copy_name(look->backend, DOMI_LOOK_NAME, "io_uring");

@@ -131,4 +131,5 @@ START_TEST(a_crowd_at_the_doctor_does_no_harm)
 END_TEST
 
 DOMT_MAIN("doctor_port", 60, a_visit_takes_its_time_and_says_what_was_seen,
-          a_look_has_the_keys_as_they_are_now, a_bounded_number_waits_and_a_stop_ends_their_wait, a_crowd_at_the_doctor_does_no_harm)
+          a_look_has_the_keys_as_they_are_now, a_bounded_number_waits_and_a_stop_ends_their_wait,
+          a_crowd_at_the_doctor_does_no_harm)

@@ -1,6 +1,7 @@
 /* Rules about threads that are busy beside others that are not, and who makes them so. */
 #include "protocols/observe/doctor/say.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define UNEVEN   0.4  /* between the busiest thread and the idlest one */
@@ -9,8 +10,30 @@
 #define IDLE     0.3  /* of a thread's time that others have left */
 #define AT_HOME  0.9  /* of the actors that live on one thread */
 #define FREE     0.75 /* CPUs that have nothing to do */
+#define DENIED   0.1  /* of a thread's time: it waits for a CPU, so none is free */
 #define MANY     4u   /* actors that could be on other threads */
 #define POOL_ALL 0.95 /* of a runner's time: it is never without a job */
+
+/* Returns how many CPUs have nothing to do, as far as one can tell: none, if threads wait for
+ * theirs or the cgroup is stopped. Others than this program are seen by that alone. */
+static double count_free_cpus(const domi_span *span)
+{
+    const domi_look_machine *machine = &span->after->machine;
+    double most = (double)machine->cpus;
+
+    if (machine->cpus_online != 0 && (double)machine->cpus_online < most)
+        most = (double)machine->cpus_online;
+    if (machine->quota != 0 && (double)machine->quota / 1000 < most)
+        most = (double)machine->quota / 1000;
+    for (uint32_t i = 0; i < span->thread_count; i++) {
+        if (span->threads[i].denied >= DENIED)
+            return 0;
+    }
+    double others = most - span->cpus_used, idle = (double)span->machine.idle_ns / 1e9 / span->seconds;
+    if (span->machine.throttles != 0)
+        return 0;
+    return idle < others ? idle : others;
+}
 
 /* --- one actor -------------------------------------------------------------------------------- */
 
@@ -21,21 +44,12 @@ static double share_of_thread(const domi_span *span, const domi_span_actors *one
     return share < 1 ? share : 1;
 }
 
-/* The CPUs that have nothing to do, of those that the program may use. */
-static double count_free(const domi_span *span)
-{
-    double others = (double)span->after->machine.cpus - span->cpus_used;
-    double idle = (double)span->machine.idle_ns / 1e9 / span->seconds;
-
-    return idle < others ? idle : others;
-}
-
 /* Is there a thread or a CPU that could do other work meanwhile? */
 static bool has_room(const domi_span *span, uint32_t thread)
 {
     if (span->thread_count > 1)
         return span->threads[thread].busy - span->threads[span->idlest].busy >= IDLE;
-    return count_free(span) >= FREE;
+    return count_free_cpus(span) >= FREE;
 }
 
 static bool judge_hot_actor(const domi_span *span, domi_finding *finding)
@@ -45,10 +59,10 @@ static bool judge_hot_actor(const domi_span *span, domi_finding *finding)
         if (one->alive != 1 || one->is_channels || one->pool[0] != '\0' ||
             share_of_thread(span, one) < OWN || !has_room(span, one->busiest))
             continue;
-        domi_finding_set(finding, "pools", "[{name: work}]");
         domi_finding_advise(finding,
-                            "and spawn the actor there (domus_pool_find(), domus/pools.h); "
-                            "or spread its work over several actors (domus/router.h)");
+                            "in the list of pools: {name: work}, and spawn the actor there "
+                            "(domus_pool_find(), domus/pools.h)");
+        domi_finding_advise(finding, "or spread its work over several actors (domus/router.h)");
         return domi_finding_say(
             finding,
             "The one actor of the behaviour %s takes %s of thread %u, and each message that it "
@@ -129,21 +143,22 @@ static double busy_of_pool(const domi_span *span, uint32_t first, uint32_t *ret_
 
 static bool judge_pool_full(const domi_span *span, domi_finding *finding)
 {
-    double free_cpus = count_free(span);
+    double free_cpus = count_free_cpus(span);
+    char advice[128];
     uint32_t count;
 
     for (uint32_t i = 0; i < span->after->runner_count && free_cpus >= FREE; i++) {
         if (busy_of_pool(span, i, &count) < POOL_ALL || count >= 64)
             continue;
         const char *pool = span->after->runners[i].pool;
-        domi_finding_set(finding, "pools", "[{name: %.40s, runners: %u}]", pool,
-                         (unsigned)domi_clamp(count + free_cpus, count + 1u, 64));
+        snprintf(advice, sizeof advice, "in the list of pools: {name: %.40s, runners: %u}", pool,
+                 (unsigned)domi_clamp(count + free_cpus, count + 1u, 64));
+        domi_finding_advise(finding, advice);
         return domi_finding_say(
             finding,
-            "Each of the %u runners of the pool %s works for %s of its time or more, while %s of "
-            "%u CPUs have nothing to do.",
-            (unsigned)count, pool, domi_word_percent(POOL_ALL).at, domi_word_amount(free_cpus).at,
-            (unsigned)span->after->machine.cpus);
+            "Each of the %u runners of the pool %s works for %s of its time or more, while %s CPUs "
+            "that the program may use have nothing to do.",
+            (unsigned)count, pool, domi_word_percent(POOL_ALL).at, domi_word_amount(free_cpus).at);
     }
     return false;
 }
@@ -159,7 +174,7 @@ const domi_rule domi_rules_of_balance[] = {
          "on its thread waits for it.",
      .cause = "All work of a kind goes through one actor. Seen by: a behaviour with one actor that "
               "takes 60 % or more of a thread, while another thread is less busy by 30 points, or, "
-              "with one thread, a CPU is free.",
+              "with one thread, a CPU is free (see pool-full).",
      .remedy =
          "Spread its work over several actors by a key (a router, domus/router.h, or a grain, "
          "domus/grain.h). If it has to be one, give it a pool, where it holds up no io and no "
@@ -186,6 +201,7 @@ const domi_rule domi_rules_of_balance[] = {
               "CPUs for it.",
      .cause =
          "A pool has fewer runners than work. Seen by: runners that all work for 95 % of their "
-         "time, while at least one CPU has nothing to do.",
+         "time, while three quarters of a CPU or more have nothing to do: of those that the "
+         "affinity, the quota and the machine allow, and if no thread waits for one.",
      .remedy = "Give the pool more runners, up to the CPUs that are free."},
     {.name = NULL}};

@@ -15,14 +15,30 @@ static uint64_t count_open(const domi_look *look)
     return open;
 }
 
+/* Programs lower channel.maxConnections to what the limit of descriptors allows, which is half of
+ * it at the least; so a larger number would be lowered again. */
+static void advise_connections(uint64_t most, uint64_t files_max, domi_finding *finding)
+{
+    uint64_t wanted = domi_clamp((double)most * 2, 1, 1048576);
+
+    if (files_max != 0 && wanted > files_max / 2)
+        wanted = files_max / 2;
+    if (wanted > most)
+        domi_finding_set(finding, "channel.maxConnections", "%u", (unsigned)wanted);
+    else if (files_max != 0)
+        domi_finding_advise(finding, "first raise the limit of descriptors, which allows no more: "
+                                     "LimitNOFILE= of systemd, ulimit -n");
+    else
+        domi_finding_advise(finding, "spread the clients over more processes");
+}
+
 static bool judge_connections(const domi_span *span, domi_finding *finding)
 {
     uint64_t open = count_open(span->after), most = span->after->settings.connections_max;
 
     if (most == 0 || (double)open < AT_MOST * (double)most)
         return false;
-    domi_finding_set(finding, "channel.maxConnections", "%u",
-                     (unsigned)domi_clamp((double)most * 2, 1, 1048576));
+    advise_connections(most, span->after->machine.files_max, finding);
     return domi_finding_say(finding,
                             "%u connections are open, and %u is the most: further ones wait at the "
                             "listener (accepting has paused %s times a second).",
@@ -49,21 +65,39 @@ static bool judge_address(const domi_span *span, domi_finding *finding)
         (unsigned)settings->connections_max);
 }
 
+static bool are_files_scarce(const domi_look_machine *machine)
+{
+    return machine->files_max != 0 &&
+           (double)machine->files_open >= NEARLY * (double)machine->files_max;
+}
+
+static void advise_files(const domi_look *look, domi_finding *finding)
+{
+    uint64_t wanted = domi_clamp((double)look->machine.files_max * 0.8, 1, 1048576);
+
+    if (wanted < look->settings.connections_max)
+        domi_finding_set(finding, "channel.maxConnections", "%u", (unsigned)wanted);
+    domi_finding_advise(finding, "or raise the limit: LimitNOFILE= of systemd, ulimit -n; or see "
+                                 "whether descriptors leak");
+}
+
 static bool judge_files(const domi_span *span, domi_finding *finding)
 {
     const domi_look_machine *machine = &span->after->machine;
-    bool is_near = machine->files_max != 0 &&
-                   (double)machine->files_open >= NEARLY * (double)machine->files_max;
+    bool has_failed = span->all.accept_spells != 0;
 
-    if (!is_near && span->all.accept_spells == 0)
+    if (!are_files_scarce(machine) && !has_failed)
         return false;
-    domi_finding_set(finding, "channel.maxConnections", "%u",
-                     (unsigned)domi_clamp((double)machine->files_max * 0.8, 1, 1048576));
-    domi_finding_advise(finding, "or raise the limit: LimitNOFILE= of systemd, ulimit -n");
+    if (are_files_scarce(machine))
+        advise_files(span->after, finding);
+    else
+        domi_finding_advise(finding, "the log has the error: it may be the limit of the whole "
+                                     "machine (fs.file-max), or memory of the kernel");
     return domi_finding_say(
-        finding, "The process has %u descriptors open of %u that it may have%s.",
-        (unsigned)machine->files_open, (unsigned)machine->files_max,
-        span->all.accept_spells != 0 ? ", and accepting has failed for want of them" : "");
+        finding, "The process has %u descriptors open of %s that it may have%s.",
+        (unsigned)machine->files_open,
+        machine->files_max != 0 ? domi_word_amount((double)machine->files_max).at : "any number",
+        has_failed ? ", and accepting has failed" : "");
 }
 
 static bool judge_connects(const domi_span *span, domi_finding *finding)
@@ -89,7 +123,8 @@ const domi_rule domi_rules_of_connections[] = {
          "clients wait in the listener's queue, and then for a time-out.",
      .cause = "More clients than places. Seen by: open connections at 98 % of "
               "channel.maxConnections or more.",
-     .remedy = "Raise channel.maxConnections (and the limit of descriptors with it), or lower "
+     .remedy = "Raise channel.maxConnections; a program lowers it to what its limit of descriptors "
+               "allows, so raise that one first if it is the bound. Or lower "
                "channel.idleTimeout, so that idle clients leave."},
     {.name = "address-share",
      .title = "Addresses that have their share",
@@ -111,7 +146,8 @@ const domi_rule domi_rules_of_connections[] = {
      .limit = "Each connection, file and thread's ring takes descriptors of RLIMIT_NOFILE; without "
               "one, accepting, connecting and opening files fail.",
      .cause = "The limit of the process is too low for its connections, or descriptors leak. Seen "
-              "by: 90 % of the limit in use, or a spell in which accepting has failed.",
+              "by: 90 % of the limit in use, or a spell in which accepting has failed, for want of "
+              "descriptors or of memory.",
      .remedy = "Raise the limit where the program is started (LimitNOFILE= of systemd), or lower "
                "channel.maxConnections below it, so that the library refuses in good order."},
     {.name = "connects-fail",

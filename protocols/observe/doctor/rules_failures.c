@@ -5,6 +5,9 @@
 #define RESTARTS_LEAST  1.0  /* restarts of actors a second */
 #define REFUSED_LEAST   10.0 /* channels a second that an error of a handler has reset */
 #define DATAGRAMS_LEAST 10.0 /* a second */
+#define MIB             1048576u
+#define LEVEL_WARNING   1u /* of log.level */
+#define LINES_MOST      65536u
 
 static const domi_span_actors *find_failing(const domi_span *span)
 {
@@ -66,6 +69,21 @@ static bool judge_channels(const domi_span *span, domi_finding *finding)
                             domi_word_amount(rate).at);
 }
 
+static domi_word word_buffer(uint64_t bytes)
+{
+    return bytes != 0 ? domi_word_bytes((double)bytes) : (domi_word){"the kernel's size"};
+}
+
+/* Twice the buffer, and 4 MiB at the least, which is more than kernels give by themselves. */
+static void advise_buffer(uint64_t present, domi_finding *finding)
+{
+    uint64_t mib = domi_clamp((double)present * 2 / MIB, 4, 1024);
+
+    if (mib * MIB > present)
+        domi_finding_set(finding, "channel.socket.receiveBuffer", "%uMiB", (unsigned)mib);
+    domi_finding_advise(finding, "the kernel caps it at net.core.rmem_max");
+}
+
 static bool judge_datagrams(const domi_span *span, domi_finding *finding)
 {
     double lost = domi_span_rate(span, span->all.datagrams_lost);
@@ -73,23 +91,31 @@ static bool judge_datagrams(const domi_span *span, domi_finding *finding)
 
     if (lost + dropped < DATAGRAMS_LEAST)
         return false;
-    domi_finding_set(finding, "channel.socket.receiveBuffer", "4MiB");
+    if (lost >= dropped)
+        advise_buffer(span->after->settings.receive_buffer, finding);
+    else
+        domi_finding_advise(finding, "let actors take datagrams sooner, and see how long they are "
+                                     "(domus/datagram.h): no key helps against these");
     return domi_finding_say(
         finding,
-        "%s datagrams a second are lost in the kernel, and %s are thrown away here, "
-        "because they are too long or nobody reads them.",
-        domi_word_amount(lost).at, domi_word_amount(dropped).at);
+        "%s datagrams a second are lost in the kernel, at a receive buffer of %s, and %s are "
+        "thrown away here, because they are too long or nobody reads them.",
+        domi_word_amount(lost).at, word_buffer(span->after->settings.receive_buffer).at,
+        domi_word_amount(dropped).at);
 }
 
 static bool judge_log(const domi_span *span, domi_finding *finding)
 {
-    uint64_t dropped = span->all.log_lines_dropped;
+    uint64_t dropped = span->all.log_lines_dropped, lines = span->after->settings.log_lines;
 
     if (dropped == 0)
         return false;
-    domi_finding_set(finding, "log.level", "warning");
-    domi_finding_set(finding, "log.queueMax", "%u",
-                     (unsigned)domi_clamp((double)span->after->settings.log_lines * 4, 16, 65536));
+    if (span->after->settings.log_level > LEVEL_WARNING)
+        domi_finding_set(finding, "log.level", "warning");
+    if (lines < LINES_MOST)
+        domi_finding_set(finding, "log.queueMax", "%u",
+                         (unsigned)domi_clamp((double)lines * 4, 16, LINES_MOST));
+    domi_finding_advise(finding, "see which lines these are (domus log), and who reads them");
     return domi_finding_say(finding, "%s lines of the log were dropped in %s.",
                             domi_word_amount((double)dropped).at,
                             domi_word_time(span->seconds * 1e9).at);
@@ -136,7 +162,8 @@ const domi_rule domi_rules_of_failures[] = {
      .cause =
          "Bursts that are larger than the buffer, or a thread that is busy elsewhere. Seen by: "
          "10 datagrams a second or more.",
-     .remedy = "Raise channel.socket.receiveBuffer (and net.core.rmem_max with it), or give the "
+     .remedy = "If most are lost in the kernel, raise channel.socket.receiveBuffer (and "
+               "net.core.rmem_max with it), or give the "
                "socket a thread with less to do."},
     {.name = "log-dropped",
      .title = "Lines of the log are dropped",

@@ -1,35 +1,60 @@
-/* Rules about memory: its levels, and what is refused because of them. */
+/* Rules about memory: the levels by which the library acts, what is refused because of them, and
+ * memory that is not the library's, at which it only looks. */
 #include "protocols/observe/doctor/say.h"
 
-#define LEVEL_CRITICAL 2u
+#define LEVEL_CRITICAL  2u
+#define SEND_HIGH_LOW   65536u /* channel.sendHigh for programs that are short of memory */
+#define MAILBOX_MAX_LOW 1024u
 
 static bool is_critical(const domi_span *span)
 {
-    const domi_look_memory *now = &span->after->memory, *then = &span->before->memory;
+    const domi_look_memory *now = &span->after->memory;
 
-    return now->level >= LEVEL_CRITICAL || now->own_level >= LEVEL_CRITICAL ||
-           now->criticals > then->criticals || now->fulls > then->fulls || span->all.busy != 0;
+    return now->own_level >= LEVEL_CRITICAL || now->fulls > span->before->memory.fulls ||
+           span->all.busy != 0;
 }
 
 static bool is_high(const domi_span *span)
 {
-    const domi_look_memory *now = &span->after->memory;
-
-    return now->level != 0 || now->own_level != 0 || now->highs > span->before->memory.highs ||
-           span->all.channels_shed != 0;
+    return span->after->memory.own_level != 0 || span->all.channels_shed != 0;
 }
 
-static void advise(const domi_look_memory *memory, domi_finding *finding)
+static bool is_high_by_others(const domi_span *span)
 {
-    if (memory->foreign_bytes > memory->own_bytes) {
-        domi_finding_advise(finding, "most of it is not the library's: see what the program "
-                                     "allocates, or what else is in the cgroup; and");
-    } else {
+    const domi_look_memory *now = &span->after->memory, *then = &span->before->memory;
+
+    return now->level != 0 || now->highs > then->highs || now->criticals > then->criticals;
+}
+
+/* Let less wait, where more may wait than that. */
+static void advise_less(const domi_look_settings *settings, domi_finding *finding)
+{
+    if (settings->send_high > SEND_HIGH_LOW && settings->send_low <= SEND_HIGH_LOW)
         domi_finding_set(finding, "channel.sendHigh", "64KiB");
-        domi_finding_set(finding, "scheduler.mailboxMax", "1024");
-    }
-    domi_finding_set(finding, "memory.limit", "%uMiB",
-                     (unsigned)domi_clamp((double)memory->limit_bytes * 2 / 1048576, 1, 1048576));
+    if (settings->mailbox_max > MAILBOX_MAX_LOW)
+        domi_finding_set(finding, "scheduler.mailboxMax", "%u", MAILBOX_MAX_LOW);
+}
+
+/* A limit of its own may go up to that of the cgroup or the machine, and no further. */
+static void advise_limit(const domi_look *look, domi_finding *finding)
+{
+    uint64_t own = look->settings.memory_limit;
+
+    if (own != 0 && look->memory.limit_bytes >= own)
+        domi_finding_set(finding, "memory.limit", "auto");
+    else
+        domi_finding_advise(finding, "the limit is that of the cgroup or the machine: give it more "
+                                     "memory (MemoryMax= of systemd)");
+}
+
+static void advise(const domi_look *look, domi_finding *finding)
+{
+    if (look->memory.foreign_bytes > look->memory.own_bytes)
+        domi_finding_advise(finding, "most of it is not the library's: see what the program "
+                                     "allocates, or what else is in the cgroup");
+    else
+        advise_less(&look->settings, finding);
+    advise_limit(look, finding);
 }
 
 static bool judge_critical(const domi_span *span, domi_finding *finding)
@@ -38,7 +63,7 @@ static bool judge_critical(const domi_span *span, domi_finding *finding)
 
     if (!is_critical(span))
         return false;
-    advise(memory, finding);
+    advise(span->after, finding);
     return domi_finding_say(
         finding,
         "Memory is critical: %s of %s are used, of which the library has %s, and %s "
@@ -55,15 +80,33 @@ static bool judge_high(const domi_span *span, domi_finding *finding)
 
     if (!is_high(span) || is_critical(span))
         return false;
-    advise(memory, finding);
+    advise(span->after, finding);
     return domi_finding_say(
         finding,
-        "Memory is high: %s of %s are used, of which the library has %s; %s connections "
-        "were reset for it.",
+        "Memory is high: the library has %s, of a budget of %s, and %s of %s are used; %s "
+        "connections were reset for it.",
+        domi_word_bytes((double)memory->own_bytes).at,
+        domi_word_bytes((double)memory->budget_bytes).at,
         domi_word_bytes((double)memory->used_bytes).at,
         domi_word_bytes((double)memory->limit_bytes).at,
-        domi_word_bytes((double)memory->own_bytes).at,
         domi_word_amount((double)span->all.channels_shed).at);
+}
+
+static bool judge_foreign(const domi_span *span, domi_finding *finding)
+{
+    const domi_look_memory *memory = &span->after->memory;
+
+    if (!is_high_by_others(span) || is_high(span) || is_critical(span))
+        return false;
+    domi_finding_advise(finding, "see what the program allocates, and what else is in the cgroup "
+                                 "or on the machine");
+    advise_limit(span->after, finding);
+    return domi_finding_say(finding,
+                            "%s of %s are used, of which the library has only %s: nothing is "
+                            "refused for it yet.",
+                            domi_word_bytes((double)memory->used_bytes).at,
+                            domi_word_bytes((double)memory->limit_bytes).at,
+                            domi_word_bytes((double)memory->own_bytes).at);
 }
 
 const domi_rule domi_rules_of_memory[] = {
@@ -75,9 +118,10 @@ const domi_rule domi_rules_of_memory[] = {
      .limit = "Above memory.critical asks and notices are refused everywhere, so that the kernel "
               "does not end the process.",
      .cause =
-         "More is taken than memory.critical of the limit. Seen by: that level, or any message "
-         "that was refused for it.",
-     .remedy = "Give the program more memory (memory.limit or its cgroup), or let less wait: "
+         "The library has more than the budget that memory.critical gives it. Seen by: that level, "
+         "any message that was refused for it, or a time at which allocations failed.",
+     .remedy = "Give the program more memory (memory.limit, which auto sets to all that the cgroup "
+               "or the machine has, or its cgroup), or let less wait: "
                "scheduler.mailboxMax for messages, channel.sendHigh for peers that read slowly, "
                "channel.maxConnections for connections."},
     {.name = "memory-high",
@@ -87,7 +131,19 @@ const domi_rule domi_rules_of_memory[] = {
      .judge = judge_high,
      .limit = "Above the budget accepting pauses, messages of foreign threads are refused, and "
               "connections that take nothing are reset.",
-     .cause = "More is taken than memory.high of the limit. Seen by: that level at the end, or any "
-              "time that it was reached.",
+     .cause = "The library has more than the budget that memory.high gives it. Seen by: that level "
+              "at the end, or any connection that was reset for it.",
      .remedy = "As for memory-critical."},
+    {.name = "memory-foreign",
+     .title = "Others take the memory",
+     .keys = "memory.limit, memory.high",
+     .harm = DOMI_HARM_COST,
+     .judge = judge_foreign,
+     .limit = "What others take leaves the library a smaller budget, and at the limit the kernel "
+              "ends a process, which may be this one.",
+     .cause =
+         "The program's own allocations, or other processes of its cgroup or machine, have most of "
+         "the limit. Seen by: memory.high of all memory, at the end or at any time, while the "
+         "library is within its budget.",
+     .remedy = "Find who has it; it may be as it should be. Otherwise give the cgroup more."},
     {.name = NULL}};

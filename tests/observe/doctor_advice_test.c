@@ -1,0 +1,194 @@
+/* The advice of the doctor by what holds already: it never goes the wrong way, and never beyond
+ * what the machine has. */
+#include "tests/observe/looks.h"
+#include "tests/support/suite.h"
+
+#include <string.h>
+
+#define MAKE(name) static void name(domt_looks *looks)
+#define COUNTERS   looks->after.threads[0].counters
+#define SETTINGS   looks->after.settings
+#define MACHINE    looks->after.machine
+#define MEMORY     looks->after.memory
+#define SECOND_NS  UINT64_C(1000000000)
+#define MIB        UINT64_C(1048576)
+
+static domi_finding findings[DOMI_RULES_MAX];
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+MAKE(memory_of_a_key)
+{
+    MEMORY = (domi_look_memory){.own_level = 2, .limit_bytes = MIB};
+    SETTINGS.memory_limit = MIB;
+}
+
+MAKE(memory_of_a_cgroup)
+{
+    memory_of_a_key(looks);
+    SETTINGS.memory_limit = 2 * MIB;
+}
+
+MAKE(memory_with_small_queues)
+{
+    memory_of_a_key(looks);
+    SETTINGS.send_high = 65536;
+    SETTINGS.mailbox_max = 1024;
+}
+
+MAKE(memory_with_a_high_low_mark)
+{
+    memory_of_a_key(looks);
+    SETTINGS.send_low = 131072;
+}
+
+MAKE(memory_of_others)
+{
+    MEMORY = (domi_look_memory){.level = 2, .highs = 1, .criticals = 1, .limit_bytes = MIB};
+}
+
+/* --- connections and descriptors -------------------------------------------------------------- */
+
+MAKE(connections_at_half_of_the_descriptors)
+{
+    looks->after.ports[0].counts.open = SETTINGS.connections_max = 32768;
+}
+
+MAKE(connections_near_half_of_the_descriptors)
+{
+    looks->after.ports[0].counts.open = SETTINGS.connections_max = 30000;
+}
+
+MAKE(files_of_few_connections)
+{
+    MACHINE.files_open = MACHINE.files_max = 1000;
+    SETTINGS.connections_max = 800;
+}
+
+MAKE(accepting_fails_without_a_limit)
+{
+    COUNTERS.accept_spells = 1;
+    MACHINE.files_max = 0;
+}
+
+/* --- CPUs ------------------------------------------------------------------------------------- */
+
+MAKE(full_pool)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        looks->after.runners[i].times.run_ns = looks->after.runners[i].times.wall_ns;
+}
+
+MAKE(full_pool_of_a_quota)
+{
+    full_pool(looks);
+    MACHINE.quota = 1740; /* and 1 CPU is used */
+}
+
+MAKE(full_pool_of_a_larger_quota)
+{
+    full_pool(looks);
+    MACHINE.quota = 1750;
+}
+
+MAKE(full_pool_of_a_small_machine)
+{
+    full_pool(looks);
+    MACHINE.cpus_online = 1;
+}
+
+MAKE(full_pool_beside_others)
+{
+    full_pool(looks);
+    looks->after.threads[1].times.waiting_ns = SECOND_NS;
+}
+
+MAKE(full_pool_that_is_stopped)
+{
+    full_pool(looks);
+    MACHINE.throttles = 1;
+}
+
+/* --- lines and datagrams ---------------------------------------------------------------------- */
+
+MAKE(log_of_errors)
+{
+    COUNTERS.log_lines_dropped = 1;
+    SETTINGS.log_level = 0;
+}
+
+MAKE(log_of_many_lines)
+{
+    COUNTERS.log_lines_dropped = 1;
+    SETTINGS.log_lines = 65536;
+}
+
+MAKE(datagrams_of_a_large_buffer)
+{
+    COUNTERS.datagrams_lost = 100;
+    SETTINGS.receive_buffer = 8 * MIB;
+}
+
+MAKE(datagrams_of_the_largest_buffer)
+{
+    COUNTERS.datagrams_lost = 100;
+    SETTINGS.receive_buffer = 1024 * MIB;
+}
+
+MAKE(datagrams_that_nobody_reads)
+{
+    COUNTERS.datagrams_dropped = 100;
+}
+
+static const struct {
+    const char *rule;
+    void (*make)(domt_looks *looks);
+    const char *has;     /* a part of the advice; NULL: the rule is silent */
+    const char *has_not; /* what is no part of it, or NULL */
+} cases[] = {
+    {"memory-critical", memory_of_a_key, "memory: {limit: auto}", NULL},
+    {"memory-critical", memory_of_a_cgroup, "# the limit is that of the cgroup", "memory: {"},
+    {"memory-critical", memory_with_small_queues, "memory: {limit: auto}", "channel"},
+    {"memory-critical", memory_with_small_queues, "memory: {limit: auto}", "scheduler"},
+    {"memory-critical", memory_with_a_high_low_mark, "mailboxMax", "sendHigh"},
+    {"memory-critical", memory_of_others, NULL, NULL},
+    {"memory-high", memory_of_others, NULL, NULL},
+    {"memory-foreign", memory_of_others, "see what the program allocates", "channel"},
+    {"memory-foreign", memory_of_a_key, NULL, NULL},
+    {"connections-full", connections_at_half_of_the_descriptors, "# first raise", "channel: {"},
+    {"connections-full", connections_near_half_of_the_descriptors,
+     "channel: {maxConnections: 32768}", NULL},
+    {"files-full", files_of_few_connections, "LimitNOFILE", "channel: {"},
+    {"files-full", accepting_fails_without_a_limit, "the log", "channel: {"},
+    {"pool-full", full_pool_of_a_quota, NULL, NULL},
+    {"pool-full", full_pool_of_a_larger_quota, "{name: work, runners: 3}", NULL},
+    {"pool-full", full_pool_of_a_small_machine, NULL, NULL},
+    {"pool-full", full_pool_beside_others, NULL, NULL},
+    {"pool-full", full_pool_that_is_stopped, NULL, NULL},
+    {"log-dropped", log_of_errors, "log: {queueMax: 4096}", "level"},
+    {"log-dropped", log_of_many_lines, "log: {level: warning}", "queueMax"},
+    {"datagrams-lost", datagrams_of_a_large_buffer, "receiveBuffer: 16MiB", NULL},
+    {"datagrams-lost", datagrams_of_the_largest_buffer, "rmem_max", "channel: {"},
+    {"datagrams-lost", datagrams_that_nobody_reads, "no key helps", "channel: {"},
+};
+
+START_TEST(advice_goes_by_what_holds)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        domt_looks looks;
+        domt_looks_make(&looks);
+        cases[i].make(&looks);
+        uint32_t count = domt_looks_judge(&looks, findings);
+        const domi_finding *found = domt_finding_of(findings, count, cases[i].rule);
+        const char *change = found != NULL ? found->change : "";
+        ck_assert_msg((found != NULL) == (cases[i].has != NULL), "case %zu, %s", i, cases[i].rule);
+        ck_assert_msg(found == NULL || strstr(change, cases[i].has) != NULL, "case %zu: %s", i,
+                      change);
+        ck_assert_msg(cases[i].has_not == NULL || strstr(change, cases[i].has_not) == NULL,
+                      "case %zu: %s", i, change);
+        domt_looks_free(&looks);
+    }
+}
+END_TEST
+
+DOMT_MAIN("doctor_advice", 60, advice_goes_by_what_holds)
