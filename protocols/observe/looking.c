@@ -156,6 +156,23 @@ static void look_at_sources(const domus_system *system, const domi_sources *sour
     }
 }
 
+/* Count the steals that were runs for a sleeping thread. Without memory for the pairs there are
+ * none. */
+static uint64_t count_stand_ins(const domus_system *system)
+{
+    size_t room = domus_system_pairs(system, NULL, 0);
+    domus_pair *pairs = calloc(room + 1, sizeof *pairs);
+    uint64_t sum = 0;
+
+    if (pairs == NULL)
+        return 0;
+    size_t count = domus_system_pairs(system, pairs, room);
+    for (size_t i = 0; i < count && i < room; i++)
+        sum += pairs[i].stand_ins;
+    free(pairs);
+    return sum;
+}
+
 /* --- behaviours ------------------------------------------------------------------------------- */
 
 #define AT_ONE_PLACE (DOMUS_BEHAVIOURS_MAX + 1u)
@@ -287,6 +304,7 @@ int domi_looking_take(domus_system *system, domi_look *ret_look)
     if (error == 0) {
         look_at_program(system, &look);
         look_at_sources(system, &sources, &look);
+        look.stand_ins = count_stand_ins(system);
         free(look.actors);
         look.actors = NULL;
         error = read_actors(system, &look.actors, &look.actors_count);

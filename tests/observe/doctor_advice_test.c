@@ -140,6 +140,98 @@ MAKE(datagrams_that_nobody_reads)
     COUNTERS.datagrams_dropped = 100;
 }
 
+/* --- io --------------------------------------------------------------------------------------- */
+
+/* The same peers at the same pace, of whom a look of another length sees more or less. */
+static void slow_for(domt_looks *looks, uint64_t seconds, uint64_t queued)
+{
+    looks->after.now_ns = looks->after.uptime_ns = seconds * SECOND_NS;
+    for (uint32_t i = 0; i < 2; i++)
+        looks->after.threads[i].counters.sent_bytes = MIB / 2 * seconds;
+    looks->before.threads[0].counters.queued_bytes = COUNTERS.queued_bytes = queued;
+}
+
+MAKE(slow_for_a_second)
+{
+    slow_for(looks, 1, 10 * MIB);
+}
+
+MAKE(quick_for_a_second)
+{
+    slow_for(looks, 1, 10 * MIB - 1);
+}
+
+MAKE(slow_for_a_minute)
+{
+    slow_for(looks, 60, 10 * MIB);
+    SETTINGS.send_timeout_ns = SECOND_NS;
+    SETTINGS.send_high = 32768;
+}
+
+static void fill_requests(domt_looks *looks, uint64_t most, uint64_t own)
+{
+    COUNTERS.channels_busy = 1000;
+    domt_looks_share(looks, 0, 5, 95);
+    domt_looks_share(looks, 1, 5, 95);
+    SETTINGS.requests_max = most;
+    SETTINGS.listener_requests = own;
+}
+
+MAKE(requests_one_by_one)
+{
+    fill_requests(looks, 1, 0);
+}
+
+MAKE(requests_of_a_listener_one_by_one)
+{
+    fill_requests(looks, 128, 1);
+}
+
+MAKE(requests_of_a_listener)
+{
+    fill_requests(looks, 128, 2);
+}
+
+MAKE(wakeups_without_stand_ins)
+{
+    COUNTERS.wakeups_received = COUNTERS.wakeups_empty = 4000;
+    SETTINGS.stand_in_ns = 0;
+}
+
+/* --- steals ----------------------------------------------------------------------------------- */
+
+MAKE(stand_ins_for_short_runs)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        looks->after.threads[i].counters.runs = 4000000;
+    COUNTERS.steals = 20000;
+    looks->after.stand_ins = 10001;
+    SETTINGS.steal_min_run_ns = 0;
+}
+
+MAKE(stand_ins_beside_uneven_threads)
+{
+    domt_looks_share(looks, 0, 80, 10);
+    COUNTERS.runs = 20000;
+    COUNTERS.ready_ns = 8 * looks->after.threads[0].phases.state;
+    COUNTERS.steals = 10000;
+    looks->after.stand_ins = 9901;
+}
+
+/* --- threads that seem to wait ---------------------------------------------------------------- */
+
+MAKE(waits_that_are_not_told)
+{
+    looks->after.threads[0].times.cpu_ns = 1;
+}
+
+MAKE(waits_of_a_hypervisor)
+{
+    looks->before.threads[0].times.waiting_ns = looks->after.threads[0].times.waiting_ns = 1;
+    looks->after.threads[0].times.cpu_ns = 1 + SECOND_NS / 10 * 35;
+    MACHINE.stolen_ns = SECOND_NS;
+}
+
 static const struct {
     const char *rule;
     void (*make)(domt_looks *looks);
@@ -169,6 +261,17 @@ static const struct {
     {"log-dropped", log_of_many_lines, "log: {level: warning}", "queueMax"},
     {"datagrams-lost", datagrams_of_a_large_buffer, "receiveBuffer: 16MiB", NULL},
     {"datagrams-lost", datagrams_of_the_largest_buffer, "rmem_max", "channel: {"},
+    {"slow-readers", slow_for_a_second, "sendHigh", NULL},
+    {"slow-readers", quick_for_a_second, NULL, NULL},
+    {"slow-readers", slow_for_a_minute, "send less", "channel"},
+    {"requests-full", requests_one_by_one, NULL, NULL},
+    {"requests-full", requests_of_a_listener_one_by_one, NULL, NULL},
+    {"requests-full", requests_of_a_listener, "of the listener", "channel: {"},
+    {"wakeups-empty", wakeups_without_stand_ins, "aggression", "standIn"},
+    {"steal-costly", stand_ins_for_short_runs, NULL, NULL},
+    {"steal-unreached", stand_ins_beside_uneven_threads, "floor", NULL},
+    {"handler-waits", waits_that_are_not_told, NULL, NULL},
+    {"handler-waits", waits_of_a_hypervisor, NULL, NULL},
     {"datagrams-lost", datagrams_that_nobody_reads, "no key helps", "channel: {"},
 };
 

@@ -277,6 +277,7 @@ ILL(stalls_without_cpu)
 ILL(handler_waits)
 {
     domt_looks_share(looks, 0, 40, 50);
+    looks->before.threads[0].times.waiting_ns = looks->after.threads[0].times.waiting_ns = 1;
     looks->after.threads[0].times.cpu_ns = 1 + SECOND_NS / 100 * (over ? 399 : 401);
 }
 
@@ -348,8 +349,8 @@ static const struct {
 } cases[] = {
     {"io-starves-state", io_starves_state, "scheduler: {ioRatio: 45}"},
     {"io-starves-state", io_starves_few, "scheduler: {ioRatio: 25}"},
-    {"state-starves-io", state_starves_io, "scheduler: {ioRatio: 50}\nscheduler: {maxBudget: 1ms}"},
-    {"state-starves-io", state_has_no_deadline, "scheduler: {ioRatio: 50}"},
+    {"state-starves-io", state_starves_io, "scheduler: {ioRatio: 50, maxBudget: 1ms}"},
+    {"state-starves-io", state_has_no_deadline, "scheduler: {ioRatio: 50, "},
     {"state-starves-io", auto_lets_io_wait, "scheduler: {waitMax: 4ms}"},
     {"io-starves-state", auto_is_no_share_of_io, "scheduler: {ioRatio: 25}"},
     {"long-runs", long_runs, "domus_blocking()"},
@@ -364,7 +365,7 @@ static const struct {
     {"steal-costly", steals_few, "minRun"},
     {"buffers-starved", buffers_starved, "io: {buffers: {count: 4096}}"},
     {"requests-full", requests_full, "channel: {requestsMax: 512}"},
-    {"slow-readers", slow_readers, "channel: {sendTimeout: 5s}"},
+    {"slow-readers", slow_readers, "channel: {sendTimeout: 5s, sendHigh: 64KiB}"},
     {"wakeups-empty", wakeups_empty, "scheduler: {idle: {standIn: 0}}"},
     {"epoll", epoll, "io: {backend: auto}"},
     {"connections-full", connections_full, "channel: {maxConnections: 20000}"},
@@ -384,7 +385,7 @@ static const struct {
     {"mistakes", mistakes, "the log"},
     {"requests-fail", requests_fail, "answer"},
     {"datagrams-lost", datagrams_lost, "channel: {socket: {receiveBuffer: 4MiB}}"},
-    {"log-dropped", log_dropped, "log: {level: warning}\nlog: {queueMax: 4096}"},
+    {"log-dropped", log_dropped, "log: {level: warning, queueMax: 4096}"},
     {"stalls", stalls, "/stalls"},
     {"stalls", one_run_goes_on, "/stalls"},
     {"stalls", stalls_without_cpu, "/stalls"},

@@ -34,6 +34,13 @@ static void a_restart(domt_looks *looks)
     looks->before.uptime_ns = looks->after.uptime_ns + 1;
 }
 
+/* A container's process has the same pid each time, and may be older at the second look. */
+static void another_start(domt_looks *looks)
+{
+    looks->before.uptime_ns = 1000000;
+    looks->after.uptime_ns += 12000000;
+}
+
 static void no_time(domt_looks *looks)
 {
     looks->after.now_ns = looks->before.now_ns;
@@ -75,6 +82,7 @@ START_TEST(looks_that_do_not_belong_together_are_refused)
         {fewer_threads, "threads"},
         {fewer_runners, "threads"},
         {a_restart, "anew"},
+        {another_start, "anew"},
         {no_time, "100 ms"},
         {a_moment, "100 ms"},
         {the_past, "older"},
@@ -93,6 +101,30 @@ START_TEST(looks_that_do_not_belong_together_are_refused)
                       why != NULL ? why : "a span");
         domt_looks_free(&looks);
     }
+}
+END_TEST
+
+/* The list of a pool may be in another order at the second look. */
+START_TEST(behaviours_are_found_in_any_order)
+{
+    domt_looks looks;
+    domi_span span;
+
+    domt_looks_make(&looks);
+    for (int way = 0; way < 2; way++) {
+        domi_look_actors *actors = way == 0 ? looks.before.actors : looks.after.actors;
+        for (int i = 0; i < 2; i++) {
+            actors[i].thread = DOMI_LOOK_POOL;
+            domi_look_copy_name(actors[i].pool, DOMI_LOOK_NAME, "work");
+            domi_look_copy_name(actors[i].name, DOMI_LOOK_NAME, way == i ? "a" : "b");
+            actors[i].counts = (domi_look_behaviour){.runs = way == i ? 10 : 20};
+        }
+    }
+    ck_assert_ptr_null(domi_span_init(&looks.before, &looks.after, &span));
+    ck_assert_uint_eq(span.actors_count, 2);
+    ck_assert_uint_eq(span.actors[0].runs + span.actors[1].runs, 0);
+    domi_span_fini(&span);
+    domt_looks_free(&looks);
 }
 END_TEST
 
@@ -163,5 +195,6 @@ START_TEST(what_comes_and_goes_neither_begins_nor_ends)
 END_TEST
 
 DOMT_MAIN("doctor_span", 60, looks_that_do_not_belong_together_are_refused,
-          absurd_figures_do_no_harm, nothing_is_said_of_looks_that_tell_nothing,
+          behaviours_are_found_in_any_order, absurd_figures_do_no_harm,
+          nothing_is_said_of_looks_that_tell_nothing,
           what_comes_and_goes_neither_begins_nor_ends)

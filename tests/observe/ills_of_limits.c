@@ -232,9 +232,9 @@ static void stay_and_come(domt_ill_run *run)
         come_and_go(run);
 }
 
-static void one_request(domus_config *config)
+static void two_requests(domus_config *config)
 {
-    config->channel.requests_max = 1;
+    config->channel.requests_max = 2;
 }
 
 static void few_buffers(domus_config *config)
@@ -351,7 +351,7 @@ const domt_ill domt_ills_of_limits[] = {
     {"connections-full", &silent, 0, two_connections, three_clients, NULL},
     {"address-share", &silent, 0, small_share, NULL, stay_and_come},
     {"requests-fail", &refusing, 0, NULL, NULL, come_and_go},
-    {"requests-full", &lengthy, 4, one_request, NULL, NULL},
+    {"requests-full", &lengthy, 4, two_requests, NULL, NULL},
     {"slow-readers", &flooding, 0, NULL, deaf_client, NULL},
     {"buffers-starved", &silent, 64, few_buffers, NULL, NULL},
     {"connects-fail", NULL, 0, NULL, connects, go_on},

@@ -86,6 +86,16 @@ static void read_lists(const json_t *all, domi_look *to)
     }
 }
 
+static uint64_t count_stand_ins(const json_t *pairs)
+{
+    uint64_t sum = 0;
+    size_t i;
+    json_t *pair;
+
+    json_array_foreach(pairs, i, pair) sum += number_of(pair, "stand_ins");
+    return sum;
+}
+
 /* --- the whole -------------------------------------------------------------------------------- */
 
 static void read_rest(const json_t *all, domi_look *to)
@@ -98,6 +108,7 @@ static void read_rest(const json_t *all, domi_look *to)
     name_of(all, "program", to->program, sizeof to->program);
     name_of(all, "level", to->level, sizeof to->level);
     read_group(json_object_get(all, "outside"), domi_look_counter_names, &to->outside);
+    to->stand_ins = count_stand_ins(json_object_get(all, "pairs"));
     read_group(json_object_get(all, "memory"), domi_look_memory_names, &to->memory);
     read_group(json_object_get(all, "usage"), domi_look_usage_names, &to->usage);
     read_group(machine, domi_look_machine_names, &to->machine);

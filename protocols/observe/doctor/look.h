@@ -215,6 +215,7 @@ typedef struct domi_look {
     domi_look_actors *actors;
     domi_look_port *ports;
     domi_look_counters outside;
+    uint64_t stand_ins; /* of `steals` of all threads, those for a thread that slept */
     domi_look_memory memory;
     domi_look_usage usage;
     domi_look_machine machine;

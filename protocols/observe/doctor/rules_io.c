@@ -8,7 +8,10 @@
 #define CPU_LEAST   0.2  /* CPUs that the program uses: below, no backend matters */
 #define AT_ONCE     10.0 /* channels a second that come to channel.requestsMax */
 #define ASLEEP      0.9  /* of each thread's time: the CPU is not what bounds them */
-#define SENT_PART   1.0  /* of the bytes that were sent: what waits would take as long again */
+#define SLOW        10.0 /* s: what waits would take so long at the rate at which peers read */
+/* For programs whose peers are slow. */
+#define SEND_HIGH_LOW    65536u
+#define SEND_TIMEOUT_LOW UINT64_C(5000000000)
 
 /* --- receive buffers -------------------------------------------------------------------------- */
 
@@ -40,8 +43,13 @@ static bool judge_wakeups(const domi_span *span, domi_finding *finding)
 
     if (empty < EMPTY_LEAST || part < EMPTY_MOST)
         return false;
-    domi_finding_set(finding, "scheduler.idle.standIn", "0");
-    domi_finding_advise(finding, "or a larger scheduler.steal.aggression, if threads steal");
+    if (span->after->settings.stand_in_ns != 0) {
+        domi_finding_set(finding, "scheduler.idle.standIn", "0");
+        domi_finding_advise(finding, "or a larger scheduler.steal.aggression, if threads steal");
+    } else {
+        domi_finding_advise(finding, "a larger scheduler.steal.aggression lets fewer threads look "
+                                     "for the same actor");
+    }
     return domi_finding_say(
         finding,
         "%s of the wake-ups, which are %s a second, find nothing to do, because another "
@@ -70,15 +78,23 @@ static bool judge_epoll(const domi_span *span, domi_finding *finding)
 
 /* --- peers that read slowly ------------------------------------------------------------------- */
 
+static void advise_for_peers(const domi_look_settings *settings, domi_finding *finding)
+{
+    if (settings->send_timeout_ns == 0 || settings->send_timeout_ns > SEND_TIMEOUT_LOW)
+        domi_finding_set(finding, "channel.sendTimeout", "5s");
+    if (settings->send_high > SEND_HIGH_LOW && settings->send_low <= SEND_HIGH_LOW)
+        domi_finding_set(finding, "channel.sendHigh", "64KiB");
+    domi_finding_advise(finding, "or send less to peers that do not keep up");
+}
+
 static bool judge_slow_readers(const domi_span *span, domi_finding *finding)
 {
     const domi_look_counters *all = &span->all;
 
     if (all->queued_bytes == 0 || all->queued_bytes < span->after->settings.send_high ||
-        (double)all->queued_bytes < SENT_PART * (double)all->sent_bytes)
+        (double)all->queued_bytes < SLOW * domi_span_rate(span, all->sent_bytes))
         return false;
-    domi_finding_set(finding, "channel.sendTimeout", "5s");
-    domi_finding_set(finding, "channel.sendHigh", "64KiB");
+    advise_for_peers(&span->after->settings, finding);
     return domi_finding_say(
         finding, "%s wait for peers that do not read, and in %s they took only %s.",
         domi_word_bytes((double)all->queued_bytes).at, domi_word_time(span->seconds * 1e9).at,
@@ -96,15 +112,27 @@ static bool is_asleep(const domi_span *span)
     return span->thread_count != 0;
 }
 
+/* With 1, which means one request after the other, each of them is counted, though none may wait.
+ */
+static bool is_one_by_one(const domi_look_settings *settings)
+{
+    return settings->requests_max == 1 || settings->listener_requests == 1;
+}
+
 static bool judge_requests(const domi_span *span, domi_finding *finding)
 {
     double rate = domi_span_rate(span, span->all.channels_busy);
-    uint64_t most = span->after->settings.requests_max;
+    uint64_t own = span->after->settings.listener_requests;
+    uint64_t most = own != 0 ? own : span->after->settings.requests_max;
 
-    if (rate < AT_ONCE || most == 0 || !is_asleep(span))
+    if (rate < AT_ONCE || is_one_by_one(&span->after->settings) || most == 0 || !is_asleep(span))
         return false;
-    domi_finding_set(finding, "channel.requestsMax", "%u",
-                     (unsigned)domi_clamp((double)most * 4, 4, 1048576));
+    if (own != 0)
+        domi_finding_advise(finding, "raise requestsMax in `channel` of the listener that has a "
+                                     "small one of its own");
+    else
+        domi_finding_set(finding, "channel.requestsMax", "%u",
+                         (unsigned)domi_clamp((double)most * 4, 4, 1048576));
     return domi_finding_say(
         finding,
         "%s times a second a connection is not read because %u of its requests are under "
@@ -137,7 +165,7 @@ const domi_rule domi_rules_of_io[] = {
      .cause =
          "Clients send many requests on one connection, and each waits for something else than "
          "the CPU. Seen by: 10 times a second or more, while all threads sleep for 90 % of "
-         "their time.",
+         "their time. Silent with 1, which is chosen so that requests come one by one.",
      .remedy = "Raise channel.requestsMax, which lets each connection take more memory; or let "
                "clients open more connections."},
     {.name = "slow-readers",
@@ -149,8 +177,8 @@ const domi_rule domi_rules_of_io[] = {
               "connection is not read meanwhile.",
      .cause =
          "Peers are slower than what is sent to them, or have gone without closing. Seen by: "
-         "queued bytes of channel.sendHigh or more at both looks, which are more than was sent "
-         "in between.",
+         "queued bytes of channel.sendHigh or more at both looks, for which peers would take 10 s "
+         "at the rate at which they have read in between.",
      .remedy = "Lower channel.sendTimeout, so that peers that take nothing are reset sooner, and "
                "channel.sendHigh, so that each of them holds less."},
     {.name = "wakeups-empty",

@@ -30,7 +30,7 @@ static bool is_uneven(const domi_span *span)
         return false;
     const domi_span_thread *most = &span->threads[span->busiest];
     return most->busy >= LOADED && most->busy - span->threads[span->idlest].busy >= UNEVEN &&
-           most->ready >= WAITING && domi_span_rate(span, span->all.steals) < FEW;
+           most->ready >= WAITING && domi_span_rate(span, span->steals) < FEW;
 }
 
 static bool say_uneven(const domi_span *span, const char *why, domi_finding *finding)
@@ -75,7 +75,7 @@ static bool judge_off(const domi_span *span, domi_finding *finding)
 
 static bool judge_costly(const domi_span *span, domi_finding *finding)
 {
-    double steals = domi_span_rate(span, span->all.steals), run = mean_run(span);
+    double steals = domi_span_rate(span, span->steals), run = mean_run(span);
 
     if (steals < MANY || run >= WORTH_NS || run <= 0 ||
         (double)span->after->settings.steal_min_run_ns >= WORTH_NS)

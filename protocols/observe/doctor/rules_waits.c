@@ -68,16 +68,25 @@ static bool judge_stalls(const domi_span *span, domi_finding *finding)
 
 /* --- handlers that wait ----------------------------------------------------------------------- */
 
-/* The share of a span in which a thread was in no enter, had no CPU, and did not want one. */
-static double share_blocked(const domi_span_thread *thread)
+/* The share of a span that a hypervisor took, as if all of it had come from one CPU. */
+static double share_stolen(const domi_span *span)
 {
-    return thread->cpu < 0 ? 0 : 1 - thread->asleep - thread->cpu - thread->denied;
+    return (double)span->machine.stolen_ns / 1e9 / span->seconds;
+}
+
+/* The share of a span in which a thread was in no enter, had no CPU, and did not want one. Without
+ * all of these figures it is 0. */
+static double share_blocked(const domi_span *span, const domi_span_thread *thread)
+{
+    if (thread->cpu < 0 || !thread->tells_denied)
+        return 0;
+    return 1 - thread->asleep - thread->cpu - thread->denied - share_stolen(span);
 }
 
 static bool judge_blocked(const domi_span *span, domi_finding *finding)
 {
     for (uint32_t i = 0; i < span->thread_count; i++) {
-        double blocked = share_blocked(&span->threads[i]);
+        double blocked = share_blocked(span, &span->threads[i]);
         if (blocked < BLOCKED || span->threads[i].denied >= blocked)
             continue;
         domi_finding_advise(finding,
@@ -157,7 +166,7 @@ const domi_rule domi_rules_of_waits[] = {
      .cause =
          "A handler reads a file, takes a lock, sleeps, or asks a client library. Seen by: 10 % "
          "or more of a thread's time in which it is neither on a CPU, nor asleep in its ring, "
-         "nor ready and without a CPU.",
+         "nor ready and without a CPU, beside what a hypervisor took; if the kernel tells of it.",
      .remedy = "Let domus_blocking() make the call, or use the library's own files (domus/file.h), "
                "connects and timers."},
     {.name = "helpers-full",

@@ -109,6 +109,21 @@ static void begin_line(domi_finding *finding)
         add(finding, "\n", 1);
 }
 
+/* Open the last line again, if it is of the same section as a key. Returns the rest of the key. */
+static const char *join_section(domi_finding *finding, const char *key)
+{
+    char *newline = strrchr(finding->change, '\n');
+    char *line = newline != NULL ? newline + 1 : finding->change;
+    size_t section = strcspn(key, "."), length = strlen(line);
+
+    if (key[section] == '\0' || length <= section || strncmp(line, key, section) != 0 ||
+        line[section] != ':' || line[length - 1] != '}')
+        return NULL;
+    line[length - 1] = '\0';
+    add(finding, ", ", 2);
+    return key + section + 1;
+}
+
 void domi_finding_set(domi_finding *finding, const char *key, const char *format, ...)
 {
     char value[64];
@@ -118,7 +133,13 @@ void domi_finding_set(domi_finding *finding, const char *key, const char *format
     va_start(arguments, format);
     (void)vsnprintf(value, sizeof value, format, arguments);
     va_end(arguments);
-    begin_line(finding);
+    const char *rest = join_section(finding, key);
+    if (rest != NULL) {
+        key = rest;
+        depth = 1;
+    } else {
+        begin_line(finding);
+    }
     for (; key[strcspn(key, ".")] != '\0'; depth++) {
         size_t length = strcspn(key, ".");
         add(finding, key, length);

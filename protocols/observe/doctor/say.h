@@ -25,7 +25,8 @@ domi_word domi_word_bytes(double bytes);
 bool domi_finding_say(domi_finding *finding, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Add a line of YAML that gives a key its value, as `scheduler: {steal: {floor: 4}}`. */
+/* Add a line of YAML that gives a key its value, as `scheduler: {steal: {floor: 4}}`. If the last
+ * line is of the same section, the key goes into it, since a section may stand there once. */
 void domi_finding_set(domi_finding *finding, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

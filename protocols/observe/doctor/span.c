@@ -6,6 +6,7 @@
 
 #define SECOND_NS    1e9
 #define PLACES_TRIED 256u /* more than a place has behaviours */
+#define STARTS_APART 1e7  /* ns: of a look, in which its figures are read one after the other */
 
 /* Subtract groups of `size` bytes, field by field. */
 static void subtract(const void *after, const void *before, void *ret_group, size_t size)
@@ -72,6 +73,7 @@ static void take_times(const domi_look_thread *after, const domi_look_thread *be
     if (after->times.cpu_ns == 0 || before->times.cpu_ns == 0)
         return;
     to->cpu = share(domi_span_less(after->times.cpu_ns, before->times.cpu_ns), span_ns);
+    to->tells_denied = after->times.waiting_ns != 0;
     to->denied = share(domi_span_less(after->times.waiting_ns, before->times.waiting_ns), span_ns);
     if (to->cpu > 0)
         to->had_cpu = to->cpu / (to->cpu + to->denied);
@@ -116,22 +118,35 @@ static domi_span_actors *find_actors(domi_span *span, const domi_look_actors *on
 
 static bool is_same_place(const domi_look_actors *one, const domi_look_actors *other)
 {
-    return one->thread == other->thread && strcmp(one->name, other->name) == 0 &&
-           strcmp(one->pool, other->pool) == 0;
+    return one->thread == other->thread && strcmp(one->pool, other->pool) == 0;
 }
 
-/* Find what a behaviour had at the same place before. Lists keep their order, and nothing leaves
- * them, so it is looked for in a few places from where the last one was found. */
+/* Move `block` on to the first behaviour of a place, if the place had any. Places keep their order,
+ * and nothing leaves them. */
+static void find_place(const domi_look *before, const domi_look_actors *one, uint32_t *block)
+{
+    for (uint32_t i = *block; i < before->actors_count && i - *block < PLACES_TRIED; i++) {
+        if (is_same_place(&before->actors[i], one)) {
+            *block = i;
+            return;
+        }
+    }
+}
+
+/* Find what a behaviour had at the same place before. Within a place its list may be in another
+ * order. */
 static const domi_look_behaviour *find_before(const domi_look *before, const domi_look_actors *one,
-                                              uint32_t *from)
+                                              uint32_t *block)
 {
     static const domi_look_behaviour none;
 
-    for (uint32_t at = *from; at < before->actors_count && at - *from < PLACES_TRIED; at++) {
-        if (!is_same_place(&before->actors[at], one))
-            continue;
-        *from = at + 1;
-        return &before->actors[at].counts;
+    if (*block >= before->actors_count || !is_same_place(&before->actors[*block], one))
+        find_place(before, one, block);
+    for (uint32_t i = *block; i < before->actors_count && i - *block < PLACES_TRIED; i++) {
+        if (!is_same_place(&before->actors[i], one))
+            break;
+        if (strcmp(before->actors[i].name, one->name) == 0)
+            return &before->actors[i].counts;
     }
     return &none;
 }
@@ -157,7 +172,7 @@ static void add_actors(domi_span_actors *to, const domi_look_actors *one,
 
 static void take_actors(domi_span *span)
 {
-    uint32_t from = 0;
+    uint32_t block = 0;
 
     for (uint32_t i = 0; i < span->after->actors_count; i++) {
         const domi_look_actors *one = &span->after->actors[i];
@@ -165,7 +180,7 @@ static void take_actors(domi_span *span)
             continue; /* a thread that there is not */
         domi_span_actors *to = find_actors(span, one);
         if (to != NULL)
-            add_actors(to, one, find_before(span->before, one, &from));
+            add_actors(to, one, find_before(span->before, one, &block));
     }
 }
 
@@ -180,6 +195,20 @@ static void take_runners(domi_span *span)
                           &counters);
         add_counters(&counters, &span->all);
     }
+}
+
+/* Returns when the program has begun. */
+static double start_of(const domi_look *look)
+{
+    return (double)look->now_ns - (double)look->uptime_ns;
+}
+
+/* A process of a container gets the same pid each time. */
+static bool has_restarted(const domi_look *before, const domi_look *after)
+{
+    double apart = start_of(after) - start_of(before);
+
+    return apart > STARTS_APART || apart < -STARTS_APART;
 }
 
 /* Returns NULL; why two looks make no span. */
@@ -199,6 +228,8 @@ static const char *compare(const domi_look *before, const domi_look *after)
         return "there are less than 100 ms between the two looks";
     if (seconds > DOMI_SPAN_MOST)
         return "there is more than a year between the two looks";
+    if (has_restarted(before, after))
+        return "the program has started anew between the two looks";
     if (strcmp(after->level, "off") == 0 || strcmp(before->level, "off") == 0)
         return "the program does not measure its time: set profile.level to counters";
     if (after->machine.cpus == 0 || before->machine.cpus == 0)
@@ -227,6 +258,8 @@ const char *domi_span_init(const domi_look *before, const domi_look *after, domi
     subtract_counters(&after->outside, &before->outside, &outside);
     add_counters(&outside, &span.all);
     subtract(&after->machine, &before->machine, &span.machine, sizeof span.machine);
+    span.steals =
+        domi_span_less(span.all.steals, domi_span_less(after->stand_ins, before->stand_ins));
     span.cpus_used = (double)span.machine.cpu_ns / SECOND_NS / span.seconds;
     *ret_span = span;
     return NULL;

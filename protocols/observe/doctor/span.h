@@ -25,6 +25,7 @@ typedef struct domi_span_thread {
      * to run, without a CPU (0 also if it is not told); in enters, beyond their CPU time; and in a
      * run that has not ended, so that no phase has it yet. */
     double cpu, denied, asleep, open;
+    bool tells_denied; /* whether the kernel tells `denied` */
     double had_cpu; /* share of the time in which it wanted a CPU; 1 if it is not told */
     double ready;   /* mean number of actors that were ready and waited, while state actors ran */
 } domi_span_thread;
@@ -49,6 +50,7 @@ typedef struct domi_span {
     domi_look_counters all;    /* of all threads, runners and the outside */
     domi_look_machine machine; /* differences */
     double cpus_used;          /* CPU time of the process in a second */
+    uint64_t steals;           /* those of `all` that were no stand-ins for a sleeping thread */
     uint32_t busiest, idlest;  /* threads, if there are any */
 } domi_span;
 
