@@ -19,16 +19,19 @@ extern "C" {
 struct domus_system;
 
 typedef struct domus_machine {
-    uint64_t cpus;         /* CPUs that the process may use: those of its affinity mask */
-    uint64_t cpus_online;  /* CPUs of the machine */
-    uint64_t quota;        /* CPUs that the cgroup's quota allows, in thousandths; 0: no quota */
-    uint64_t throttled_ns; /* for which the cgroup was stopped at its quota, since it was made */
-    uint64_t throttles;    /* how often that was */
-    uint64_t stolen_ns;    /* CPU time of the machine that a hypervisor gave to others, all CPUs */
-    uint64_t idle_ns;      /* CPU time of the machine in which a CPU had nothing to do, all CPUs */
-    uint64_t cpu_ns;       /* CPU time of the process, all threads */
-    uint64_t files_open;   /* open descriptors of the process */
-    uint64_t files_max; /* RLIMIT_NOFILE, the soft limit; 0: it cannot be read, or there is none */
+    uint64_t cpus;        /* CPUs that the process may use: those of its affinity mask */
+    uint64_t cpus_online; /* CPUs of the machine */
+    uint64_t quota;       /* CPUs that the cgroup's quota allows, in thousandths; 0: no quota */
+    /* for which the cgroup with that quota was stopped at it, since it was made; the times of all
+     * its CPUs together */
+    uint64_t throttled_ns;
+    uint64_t throttles;  /* periods of the quota in which it was stopped */
+    uint64_t periods;    /* periods of the quota in which it wanted a CPU */
+    uint64_t stolen_ns;  /* CPU time of the machine that a hypervisor gave to others, all CPUs */
+    uint64_t idle_ns;    /* CPU time of the machine in which a CPU had nothing to do, all CPUs */
+    uint64_t cpu_ns;     /* CPU time of the process, all threads */
+    uint64_t files_open; /* open descriptors of the process */
+    uint64_t files_max;  /* RLIMIT_NOFILE, the soft limit; 0: it cannot be read, or there is none */
     uint64_t names_looked_up; /* names that are looked up now, for connects (domus/connect.h) */
     uint64_t names_queued;    /* names that wait for that */
     const char *backend;      /* of all threads: "uring", "epoll" or that of a test kit; "": none.

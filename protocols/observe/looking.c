@@ -136,6 +136,7 @@ static void look_at_runner(const domi_source *source, domi_look_pool_runner *to)
 {
     domi_look_copy_name(to->pool, sizeof to->pool, source->pool);
     to->runner = source->number;
+    to->is_spare = source->is_spare;
     copy_runner(&source->runner, &to->times);
     copy_counters(&source->counters, &to->counters);
 }

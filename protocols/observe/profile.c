@@ -73,8 +73,8 @@ static void write_runner(domus_appender *json, const domi_source *source)
 {
     const domus_runner_profile *runner = &source->runner;
 
-    (void)domus_append_text(
-        json, "{\"pool\":\"%s\",\"runner\":%" PRIu32 ",\"times\":", source->pool, source->number);
+    (void)domus_append_text(json, "{\"pool\":\"%s\",\"runner\":%" PRIu32 ",\"spare\":%s,\"times\":",
+                            source->pool, source->number, source->is_spare ? "true" : "false");
     write_number(json, "{", "wall_ns", runner->wall_ns);
     write_number(json, ",", "run_ns", runner->run_ns);
     write_number(json, ",", "search_ns", runner->search_ns);

@@ -14,16 +14,17 @@ static size_t count_sources(domus_system *system)
     return count;
 }
 
-static void read_pool(domus_system *system, const char *name, domi_sources *sources)
+static void read_pool(domus_system *system, const domus_pool_config *config, domi_sources *sources)
 {
-    const domus_pool *pool = domus_outside_pool_find(system, name);
+    const domus_pool *pool = domus_outside_pool_find(system, config->name);
     uint32_t count = domus_pool_runners(pool);
 
     for (uint32_t i = 0; i < count; i++) {
         domi_source *one = &sources->each[sources->count++];
         one->kind = DOMI_SOURCE_RUNNER;
-        one->pool = name;
+        one->pool = config->name;
         one->number = i;
+        one->is_spare = i + config->spares >= count;
         (void)domus_pool_profile(pool, i, &one->runner, &one->counters);
     }
 }
@@ -43,7 +44,7 @@ int domi_sources_init(domus_system *system, domi_sources *ret_sources)
     sources.each[sources.count].kind = DOMI_SOURCE_OUTSIDE;
     (void)domus_outside_profile(system, &sources.each[sources.count++].counters);
     for (size_t i = 0; i < config->pool_count; i++)
-        read_pool(system, config->pools[i].name, &sources);
+        read_pool(system, &config->pools[i], &sources);
     *ret_sources = sources;
     return 0;
 }

@@ -17,6 +17,7 @@ typedef struct domi_source {
     domi_source_kind kind;
     const char *pool; /* of a runner: the name of its pool */
     uint32_t number;  /* of the thread, or of the runner in its pool */
+    bool is_spare;    /* of a runner */
     domus_profile counters;
     domus_runner_profile runner; /* of a runner */
 } domi_source;

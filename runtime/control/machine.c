@@ -43,6 +43,7 @@ void domus_system_machine(const domus_system *system, domus_machine *ret_machine
         .quota = cgroup.quota,
         .throttled_ns = cgroup.throttled_ns,
         .throttles = cgroup.throttles,
+        .periods = cgroup.periods,
         .stolen_ns = cpus.stolen_ns,
         .idle_ns = cpus.idle_ns,
         .cpu_ns = domi_clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID),

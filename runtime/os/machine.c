@@ -73,24 +73,23 @@ static void read_throttling(const char *directory, domi_cgroup_cpu *cpu)
     char text[CPU_STAT_BYTES];
 
     if (!domi_cgroup_read(directory, "cpu.stat", text, sizeof text))
-        return;
+        text[0] = '\0';
     uint64_t us = find_number(text, "throttled_usec");
     uint64_t ns = us < UINT64_MAX / 1000 ? us * 1000 : 0;
-    if (ns == 0)
-        ns = find_number(text, "throttled_time");
-    if (ns < cpu->throttled_ns)
-        return;
-    cpu->throttled_ns = ns;
+    cpu->throttled_ns = ns != 0 ? ns : find_number(text, "throttled_time");
     cpu->throttles = find_number(text, "nr_throttled");
+    cpu->periods = find_number(text, "nr_periods");
 }
 
+/* The cgroup with the least quota is the one that stops the process. */
 static void visit(const char *directory, int version, void *cpu_)
 {
     domi_cgroup_cpu *cpu = cpu_;
     uint64_t quota = read_quota(directory, version);
 
-    if (quota != 0 && (cpu->quota == 0 || quota < cpu->quota))
-        cpu->quota = quota;
+    if (quota == 0 || (cpu->quota != 0 && quota >= cpu->quota))
+        return;
+    cpu->quota = quota;
     read_throttling(directory, cpu);
 }
 

@@ -1,5 +1,6 @@
 /* The advice of the doctor by what holds already: it never goes the wrong way, and never beyond
  * what the machine has. */
+#include "tests/observe/advice.h"
 #include "tests/observe/looks.h"
 #include "tests/support/suite.h"
 
@@ -79,6 +80,19 @@ MAKE(full_pool)
         looks->after.runners[i].times.run_ns = looks->after.runners[i].times.wall_ns;
 }
 
+MAKE(full_pool_with_a_spare)
+{
+    full_pool(looks);
+    looks->after.runners[1].times.run_ns = 0;
+    looks->after.runners[1].is_spare = true;
+}
+
+MAKE(pool_with_a_hot_actor)
+{
+    full_pool(looks);
+    looks->after.runners[1].times.run_ns = 0;
+}
+
 MAKE(full_pool_of_a_quota)
 {
     full_pool(looks);
@@ -107,6 +121,20 @@ MAKE(full_pool_that_is_stopped)
 {
     full_pool(looks);
     MACHINE.throttles = 1;
+}
+
+MAKE(stopped_twice_in_a_moment)
+{
+    MACHINE.periods = MACHINE.throttles = 2;
+    MACHINE.throttled_ns = SECOND_NS;
+}
+
+/* A cgroup of many CPUs counts the time of each. */
+MAKE(stopped_seldom_on_many_cpus)
+{
+    MACHINE.periods = 100;
+    MACHINE.throttles = 4;
+    MACHINE.throttled_ns = 4 * SECOND_NS;
 }
 
 /* --- lines and datagrams ---------------------------------------------------------------------- */
@@ -232,6 +260,27 @@ MAKE(waits_of_a_hypervisor)
     MACHINE.stolen_ns = SECOND_NS;
 }
 
+static void stop_counting(domt_looks *looks, uint64_t first, uint64_t second)
+{
+    looks->after.threads[0].counters.wall_ns = first;
+    looks->after.threads[1].counters.wall_ns = second;
+}
+
+MAKE(level_was_off)
+{
+    stop_counting(looks, 4 * SECOND_NS, 4 * SECOND_NS + 1000000);
+}
+
+MAKE(two_threads_in_runs)
+{
+    stop_counting(looks, 4 * SECOND_NS, 2 * SECOND_NS);
+}
+
+MAKE(two_threads_in_runs_all_the_time)
+{
+    stop_counting(looks, 0, 0);
+}
+
 static const struct {
     const char *rule;
     void (*make)(domt_looks *looks);
@@ -252,11 +301,15 @@ static const struct {
      "channel: {maxConnections: 32768}", NULL},
     {"files-full", files_of_few_connections, "LimitNOFILE", "channel: {"},
     {"files-full", accepting_fails_without_a_limit, "the log", "channel: {"},
+    {"pool-full", full_pool_with_a_spare, "{name: work, runners: 4}", NULL},
+    {"pool-full", pool_with_a_hot_actor, NULL, NULL},
     {"pool-full", full_pool_of_a_quota, NULL, NULL},
     {"pool-full", full_pool_of_a_larger_quota, "{name: work, runners: 3}", NULL},
     {"pool-full", full_pool_of_a_small_machine, NULL, NULL},
     {"pool-full", full_pool_beside_others, NULL, NULL},
     {"pool-full", full_pool_that_is_stopped, NULL, NULL},
+    {"cpu-throttled", stopped_twice_in_a_moment, NULL, NULL},
+    {"cpu-throttled", stopped_seldom_on_many_cpus, NULL, NULL},
     {"log-dropped", log_of_errors, "log: {queueMax: 4096}", "level"},
     {"log-dropped", log_of_many_lines, "log: {level: warning}", "queueMax"},
     {"datagrams-lost", datagrams_of_a_large_buffer, "receiveBuffer: 16MiB", NULL},
@@ -272,6 +325,9 @@ static const struct {
     {"steal-unreached", stand_ins_beside_uneven_threads, "floor", NULL},
     {"handler-waits", waits_that_are_not_told, NULL, NULL},
     {"handler-waits", waits_of_a_hypervisor, NULL, NULL},
+    {"stalls", level_was_off, NULL, NULL},
+    {"stalls", two_threads_in_runs, "/stalls", NULL},
+    {"stalls", two_threads_in_runs_all_the_time, "/stalls", NULL},
     {"datagrams-lost", datagrams_that_nobody_reads, "no key helps", "channel: {"},
 };
 
@@ -284,6 +340,8 @@ START_TEST(advice_goes_by_what_holds)
         uint32_t count = domt_looks_judge(&looks, findings);
         const domi_finding *found = domt_finding_of(findings, count, cases[i].rule);
         const char *change = found != NULL ? found->change : "";
+        if (found != NULL)
+            domt_advice_holds(found, &looks.after.settings);
         ck_assert_msg((found != NULL) == (cases[i].has != NULL), "case %zu, %s", i, cases[i].rule);
         ck_assert_msg(found == NULL || strstr(change, cases[i].has) != NULL, "case %zu: %s", i,
                       change);

@@ -1,4 +1,5 @@
 /* The rules of the doctor at both sides of their thresholds, by made-up looks at a program. */
+#include "tests/observe/advice.h"
 #include "tests/observe/looks.h"
 #include "tests/support/suite.h"
 
@@ -308,7 +309,8 @@ ILL(quota_under_threads)
 
 ILL(cpu_throttled)
 {
-    MACHINE.throttled_ns = SECOND_NS / 100 * (over ? 20 : 19);
+    MACHINE.periods = over ? 100 : 101;
+    MACHINE.throttles = 5;
 }
 
 ILL(cpu_stolen)
@@ -417,6 +419,8 @@ START_TEST(each_rule_speaks_on_one_side_of_its_threshold)
                           over);
             ck_assert_msg(found == NULL || strstr(found->change, cases[i].change) != NULL, "%s: %s",
                           cases[i].rule, found != NULL ? found->change : "");
+            if (found != NULL)
+                domt_advice_holds(found, &looks.after.settings);
             ck_assert(found == NULL || found->sentence[strlen(found->sentence) - 1] == '.');
             domt_looks_free(&looks);
         }

@@ -30,17 +30,41 @@ START_TEST(quota_and_throttling_of_both_versions_are_read)
 {
     domi_cgroup_cpu cpu =
         cpu_of("0::/a/b\n", "sys/fs/cgroup/a/b/cpu.max", "150000 100000\n",
-               "sys/fs/cgroup/a/cpu.stat", "usage_usec 9\nnr_throttled 3\nthrottled_usec 2000\n");
+               "sys/fs/cgroup/a/b/cpu.stat", "nr_periods 8\nnr_throttled 3\nthrottled_usec 2000\n");
     ck_assert_uint_eq(cpu.quota, 1500);
     ck_assert_uint_eq(cpu.throttles, 3);
+    ck_assert_uint_eq(cpu.periods, 8);
     ck_assert_uint_eq(cpu.throttled_ns, 2000000);
     cpu = cpu_of("4:cpu:/a\n", "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "50000\n",
                  "sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
     ck_assert_uint_eq(cpu.quota, 500);
-    cpu =
-        cpu_of("4:cpu:/a\n", "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "-1\n",
-               "sys/fs/cgroup/cpu/a/cpu.stat", "nr_periods 4\nnr_throttled 2\nthrottled_time 7\n");
+    ck_assert_uint_eq(cpu.throttles, 0);
+    cpu = cpu_of("4:cpu:/a\n", "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "-1\n",
+                 "sys/fs/cgroup/cpu/a/cpu.stat", "nr_throttled 2\nthrottled_time 7\n");
     ck_assert_uint_eq(cpu.quota, 0);
+    ck_assert_uint_eq(cpu.throttles, 0); /* nothing stops it now */
+}
+END_TEST
+
+/* What stops the process is the least quota, and not the one that was stopped for longest. */
+START_TEST(throttling_is_that_of_the_least_quota)
+{
+    domi_cgroup_cpu cpu;
+
+    domt_tree_make(&tree);
+    domt_tree_write(&tree, "proc/self/cgroup", "4:cpu:/a/b\n");
+    domt_tree_write(&tree, "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "400000\n");
+    domt_tree_write(&tree, "sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
+    domt_tree_write(&tree, "sys/fs/cgroup/cpu/a/cpu.stat",
+                    "nr_periods 9\nnr_throttled 9\nthrottled_time 900\n");
+    domt_tree_write(&tree, "sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "200000\n");
+    domt_tree_write(&tree, "sys/fs/cgroup/cpu/a/b/cpu.cfs_period_us", "100000\n");
+    domt_tree_write(&tree, "sys/fs/cgroup/cpu/a/b/cpu.stat",
+                    "nr_periods 4\nnr_throttled 2\nthrottled_time 7\n");
+    domi_machine_read_cgroup(tree.root, &cpu);
+    domt_tree_remove(&tree);
+    ck_assert_uint_eq(cpu.quota, 2000);
+    ck_assert_uint_eq(cpu.periods, 4);
     ck_assert_uint_eq(cpu.throttles, 2);
     ck_assert_uint_eq(cpu.throttled_ns, 7);
 }
@@ -117,5 +141,5 @@ START_TEST(a_system_tells_of_its_machine)
 END_TEST
 
 DOMT_MAIN("machine", 60, quota_and_throttling_of_both_versions_are_read,
-          files_that_make_no_sense_count_as_nothing, stolen_and_waiting_time_are_read,
-          a_system_tells_of_its_machine)
+          throttling_is_that_of_the_least_quota, files_that_make_no_sense_count_as_nothing,
+          stolen_and_waiting_time_are_read, a_system_tells_of_its_machine)

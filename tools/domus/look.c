@@ -49,6 +49,7 @@ static void read_runner(const json_t *runner, domi_look_pool_runner *to)
 {
     name_of(runner, "pool", to->pool, sizeof to->pool);
     to->runner = number_of(runner, "runner");
+    to->is_spare = json_is_true(json_object_get(runner, "spare"));
     read_group(json_object_get(runner, "times"), domi_look_runner_names, &to->times);
     read_group(json_object_get(runner, "counters"), domi_look_counter_names, &to->counters);
 }

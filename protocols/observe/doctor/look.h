@@ -94,6 +94,7 @@
     X(quota)                                                                                       \
     X(throttled_ns)                                                                                \
     X(throttles)                                                                                   \
+    X(periods)                                                                                     \
     X(stolen_ns)                                                                                   \
     X(idle_ns) X(cpu_ns) X(files_open) X(files_max) X(names_looked_up) X(names_queued)
 
@@ -182,6 +183,7 @@ typedef struct domi_look_thread {
 typedef struct domi_look_pool_runner {
     char pool[DOMI_LOOK_NAME];
     uint64_t runner; /* its number in the pool */
+    bool is_spare;   /* it works only while others are blocked */
     domi_look_runner times;
     domi_look_counters counters;
 } domi_look_pool_runner;

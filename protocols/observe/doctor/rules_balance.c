@@ -118,7 +118,7 @@ static bool judge_all_near(const domi_span *span, domi_finding *finding)
 /* --- pools ------------------------------------------------------------------------------------ */
 
 /* Find how busy the runners of the pool of runner `first` are. Returns 0 if it is not the first one
- * of its pool. Spares that have not run are passed over. */
+ * of its pool. Spares are passed over: they are for runners that are blocked. */
 static double busy_of_pool(const domi_span *span, uint32_t first, uint32_t *ret_count)
 {
     const domi_look_pool_runner *after = span->after->runners, *before = span->before->runners;
@@ -130,6 +130,8 @@ static double busy_of_pool(const domi_span *span, uint32_t first, uint32_t *ret_
     for (uint32_t i = first; i < span->after->runner_count; i++) {
         if (strcmp(after[i].pool, after[first].pool) != 0)
             break;
+        if (after[i].is_spare)
+            continue;
         uint64_t wall_ns = domi_span_less(after[i].times.wall_ns, before[i].times.wall_ns);
         double one =
             domi_span_ratio(domi_span_less(after[i].times.run_ns, before[i].times.run_ns), wall_ns);

@@ -4,7 +4,8 @@
 #define DENIED      0.1  /* of the time in which a thread wanted a CPU */
 #define WANTED      0.05 /* of a thread's time: less is no matter */
 #define STOLEN      0.05 /* of the time of all CPUs */
-#define THROTTLED   0.02 /* of the span: 2 ms of each 100 ms are seen in p99 */
+#define THROTTLED   0.05 /* of the periods of the quota: more than that are seen in p95 */
+#define STOPS_LEAST 3u   /* fewer are no pattern */
 #define USED        0.5  /* of the CPUs that there are: an idle program needs none */
 #define QUOTA_WHOLE 1000 /* of the quota: one CPU */
 
@@ -73,19 +74,20 @@ static bool judge_quota(const domi_span *span, domi_finding *finding)
 
 static bool judge_throttled(const domi_span *span, domi_finding *finding)
 {
-    double share = (double)span->machine.throttled_ns / 1e9 / span->seconds;
+    const domi_look_machine *in = &span->machine;
 
-    if (share < THROTTLED)
+    if (in->throttles < STOPS_LEAST || domi_span_ratio(in->throttles, in->periods) < THROTTLED)
         return false;
     if (has_small_quota(span))
         domi_finding_set(finding, "system.threads", "%u", ceiling(span->after->machine.quota));
     domi_finding_advise(finding, "raise the quota of the cgroup (CPUQuota= of systemd, cpu.max)");
-    return domi_finding_say(
-        finding, "The cgroup was stopped at its quota of %s CPUs %s times in %s, for %s in all.",
-        domi_word_amount((double)span->after->machine.quota / QUOTA_WHOLE).at,
-        domi_word_amount((double)span->machine.throttles).at,
-        domi_word_time(span->seconds * 1e9).at,
-        domi_word_time((double)span->machine.throttled_ns).at);
+    return domi_finding_say(finding,
+                            "The cgroup was stopped at its quota of %s CPUs in %s of %s periods, "
+                            "for %s of CPU time in all.",
+                            domi_word_amount((double)span->after->machine.quota / QUOTA_WHOLE).at,
+                            domi_word_amount((double)in->throttles).at,
+                            domi_word_amount((double)in->periods).at,
+                            domi_word_time((double)in->throttled_ns).at);
 }
 
 static bool judge_stolen(const domi_span *span, domi_finding *finding)
@@ -164,9 +166,10 @@ const domi_rule domi_rules_of_machine[] = {
      .harm = DOMI_HARM_DELAY,
      .judge = judge_throttled,
      .limit = "A cgroup that has used its quota does nothing at all until the next period begins.",
-     .cause =
-         "The program, or another one of its cgroup, uses more CPU than the quota. Seen by: 2 % "
-         "of the time or more for which the kernel has stopped it.",
+     .cause = "The program, or another one of its cgroup, uses more CPU than the quota. Seen by: 3 "
+              "periods of the quota or more in which the kernel has stopped it, which are 5 % or "
+              "more of "
+              "those in which it wanted a CPU.",
      .remedy =
          "Raise the quota, or use fewer threads, so that it is used up later in each period."},
     {.name = "cpu-stolen",

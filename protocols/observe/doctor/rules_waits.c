@@ -9,6 +9,7 @@
 #define STALLS_LEAST 3u
 #define STALLED      0.7
 #define STUCK        0.5 /* of the span, in one run */
+#define ALIKE        0.02
 
 #define STALL_ADVICE                                                                               \
     "let domus_blocking() or a pool do what takes so long; /stalls names the behaviour and the "   \
@@ -27,10 +28,24 @@ static bool is_excused(const domi_span_thread *thread)
                 STALLED * thread->denied);
 }
 
+/* With a profile.level of off for a part of the span nothing is counted in it, on all threads
+ * alike. (A program of one thread does not tell this from a run.) */
+static bool was_level_off(const domi_span *span)
+{
+    double least = 1, most = 0;
+
+    for (uint32_t i = 0; i < span->thread_count; i++) {
+        double open = span->threads[i].open;
+        least = open < least ? open : least;
+        most = open > most ? open : most;
+    }
+    return span->thread_count > 1 && least >= STUCK && most - least < ALIKE && most < 1;
+}
+
 /* Find a thread that was in one run for most of the span, so that nothing of it is counted yet. */
 static bool judge_stuck(const domi_span *span, domi_finding *finding)
 {
-    for (uint32_t i = 0; i < span->thread_count; i++) {
+    for (uint32_t i = 0; i < span->thread_count && !was_level_off(span); i++) {
         if (span->threads[i].open < STUCK)
             continue;
         domi_finding_advise(finding, STALL_ADVICE);
