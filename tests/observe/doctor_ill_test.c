@@ -120,7 +120,7 @@ static bool is_seen(const domt_ill *ill)
             return true;
     }
     if (is_denied)
-        printf("%s: not tried, because this machine has too much to do\n", ill->rule);
+        printf("skipped: %s: this machine has too much to do to tell\n", ill->rule);
     return is_denied;
 }
 

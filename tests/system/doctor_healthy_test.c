@@ -15,6 +15,8 @@
 
 #define CLIENTS  16
 #define PIPELINE 8
+/* bytes: less is no load, of which a second has some megabytes */
+#define SERVED_LEAST 100000u
 
 static domt_observed web;
 
@@ -37,12 +39,13 @@ struct client {
     pthread_t thread;
     const struct load *load;
     atomic_bool *is_ending;
+    size_t received; /* bytes, when it has ended */
 };
 
 /* Send on all connections, and read from all. */
 static void *talk(void *client_)
 {
-    const struct client *client = client_;
+    struct client *client = client_;
     uint16_t port = *(const uint16_t *)(const void *)((const char *)&web.site + client->load->port);
     char bytes[65536];
     int fds[CLIENTS];
@@ -55,8 +58,10 @@ static void *talk(void *client_)
                 (void)send(fds[i], client->load->request, strlen(client->load->request),
                            MSG_NOSIGNAL | MSG_DONTWAIT);
         }
-        for (int i = 0; i < CLIENTS; i++)
-            (void)recv(fds[i], bytes, sizeof bytes, MSG_DONTWAIT);
+        for (int i = 0; i < CLIENTS; i++) {
+            ssize_t size = recv(fds[i], bytes, sizeof bytes, MSG_DONTWAIT);
+            client->received += size > 0 ? (size_t)size : 0;
+        }
     }
     for (int i = 0; i < CLIENTS; i++)
         close(fds[i]);
@@ -89,6 +94,8 @@ static void try_load(const struct load *load)
     holds_nothing(load->name);
     atomic_store(&is_ending, true);
     pthread_join(client.thread, NULL);
+    ck_assert_msg(client.received > SERVED_LEAST, "%s: only %zu bytes were served", load->name,
+                  client.received);
 }
 
 START_TEST(nothing_is_said_of_an_idle_program)
