@@ -58,10 +58,10 @@
  * of 2 KiB, bodies of 256 bytes; 60 s for an idle viewer, 10 s for one that does not read; three
  * texts of /actors or /stalls are made at a time, and 16 may wait for that (503 beyond); 16 viewers
  * follow the log (503 beyond), and one that reads slowly misses lines, which the text counts; half
- * of the viewers may have streams of /live (503 beyond); 16 wait for /doctor (503 beyond). There is
- * one trace and one CPU profile at a time (409), none while viewers have DOMUS_OBSERVE_UNREAD_BYTES
- * of their answers to read (503), and they end early when the viewer closes its connection or
- * finishes sending, or the program begins to stop.
+ * of the viewers may have streams of /live (503 beyond); if 16 wait for /doctor, further ones begin
+ * with the newest look of theirs. There is one trace and one CPU profile at a time (409), none
+ * while viewers have DOMUS_OBSERVE_UNREAD_BYTES of their answers to read (503), and they end early
+ * when the viewer closes its connection or finishes sending, or the program begins to stop.
  *
  * Traces, CPU profiles and changes are refused with 403 to pages of other sites, of which browsers
  * tell by Origin and Sec-Fetch-Site. */
@@ -88,8 +88,8 @@ extern "C" {
 
 /* Seconds of a trace or a CPU profile at most. */
 #define DOMUS_OBSERVE_SECONDS_MAX 60u
-/* Seconds for which /doctor looks, if the request names none, and viewers that may wait for it at a
- * time. */
+/* Seconds for which /doctor looks, if the request names none, and viewers that have looks of their
+ * own while they wait for it. */
 #define DOMUS_OBSERVE_DOCTOR_SECONDS 10u
 #define DOMUS_OBSERVE_DOCTORS_MAX    16u
 /* Bytes of a trace at most: if there is more, it has the newest half of its time, or of that. */

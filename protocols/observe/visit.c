@@ -1,9 +1,11 @@
 /* /doctor: takes a look, sleeps for some seconds, takes another one, and judges what was between
  * (doctor/rule.h), on the port's thread.
  *
- * The number of viewers that wait is bounded, and those that come at nearly the same moment share
- * their looks, so that many of them cost no more than one. A visit ends early, with what there is,
- * when the program begins to stop. If its viewer goes away, its conversation is cancelled. */
+ * Viewers that come at nearly the same moment share their looks, so that many of them cost no more
+ * than one; and if many wait already, a further one begins with the newest look of theirs, so that
+ * those who wait for long keep nobody out. A visit ends early, with what there is, when the program
+ * begins to stop; a look that is too young for a span lives to be old enough. If its viewer goes
+ * away, its conversation is cancelled. */
 #include "protocols/observe/visit.h"
 
 #include "protocols/observe/answer.h"
@@ -23,6 +25,9 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define STEP_NS   UINT64_C(50000000) /* between two looks whether the program stops */
 #define SHARED_NS UINT64_C(50000000) /* for which a look counts as one of now */
+/* With many visits a look serves for as long as one of them may take. */
+#define CROWDED_NS (DOMUS_OBSERVE_SECONDS_MAX * SECOND_NS)
+#define LEAST_NS   UINT64_C(110000000) /* of a span, and a little more (DOMI_SPAN_LEAST) */
 
 /* A look that several visits have. */
 struct domi_shared_look {
@@ -47,10 +52,10 @@ static void release(struct domi_shared_look *shared)
     free(shared);
 }
 
-/* Get the newest look, or take one. Returns 0; -ENOMEM. */
-static int share(struct domi_shared_look **ret_shared)
+/* Get the newest look, if it is not older than `age_ns`, or take one. Returns 0; -ENOMEM. */
+static int share(uint64_t age_ns, struct domi_shared_look **ret_shared)
 {
-    if (newest == NULL || domi_observe_now_ns() - newest->look.now_ns > SHARED_NS) {
+    if (newest == NULL || domi_observe_now_ns() - newest->look.now_ns > age_ns) {
         struct domi_shared_look *shared = calloc(1, sizeof *shared);
         int error =
             shared != NULL ? domi_looking_take(domi_observed.observed, &shared->look) : -ENOMEM;
@@ -128,7 +133,7 @@ void domi_visit_leave(domi_visit *visit)
 static int end_visit(domus_stack *stack, domi_visit *visit)
 {
     struct domi_shared_look *after;
-    int error = share(&after);
+    int error = share(SHARED_NS, &after);
 
     if (error == 0) {
         error = answer(stack, &visit->before->look, &after->look, visit->is_json);
@@ -136,6 +141,16 @@ static int end_visit(domus_stack *stack, domi_visit *visit)
     }
     domi_visit_leave(visit);
     return error;
+}
+
+/* Returns when a visit is over: sooner if the program stops. */
+static uint64_t find_end(const domi_visit *visit)
+{
+    uint64_t least_ns = visit->before->look.now_ns + LEAST_NS;
+
+    if (!atomic_load_explicit(&domi_observed.is_ending, memory_order_relaxed))
+        return visit->end_ns;
+    return least_ns < visit->end_ns ? least_ns : visit->end_ns;
 }
 
 static int look_again(domus_stack *stack, void *self, const domus_answer *slept)
@@ -146,11 +161,10 @@ static int look_again(domus_stack *stack, void *self, const domus_answer *slept)
         domi_visit_leave(visit);
         return slept->error;
     }
-    uint64_t now_ns = domi_observe_now_ns();
-    if (now_ns < visit->end_ns &&
-        !atomic_load_explicit(&domi_observed.is_ending, memory_order_relaxed))
-        return domus_sleep(
-            stack, visit->end_ns - now_ns < STEP_NS ? visit->end_ns - now_ns : STEP_NS, look_again);
+    uint64_t now_ns = domi_observe_now_ns(), end_ns = find_end(visit);
+    if (now_ns < end_ns)
+        return domus_sleep(stack, end_ns - now_ns < STEP_NS ? end_ns - now_ns : STEP_NS,
+                           look_again);
     return end_visit(stack, visit);
 }
 
@@ -179,10 +193,8 @@ int domi_observe_serve_doctor(domus_stack *stack, void *self, const void *payloa
                           &seconds) != 0 ||
         seconds == 0)
         return domi_observe_say(stack, 400, "seconds is 1..60, and format is text or json\n");
-    if (visits >= DOMUS_OBSERVE_DOCTORS_MAX)
-        return domi_observe_say(stack, 503, "too many viewers wait for the doctor\n");
     struct domi_shared_look *before;
-    int error = share(&before);
+    int error = share(visits < DOMUS_OBSERVE_DOCTORS_MAX ? SHARED_NS : CROWDED_NS, &before);
     if (error != 0)
         return error;
     visits++;

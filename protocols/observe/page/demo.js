@@ -87,7 +87,7 @@ function demoFindings() {
   return { findings: [{ rule: "hot-actor", harm: "delay", keys: "pools",
     sentence: "The one actor of the behaviour ledger takes 83 % of thread 0, and each message that it handles takes 41 us.",
     limit: "An actor handles one message at a time, so it can use no second thread, and all else on its thread waits for it.",
-    change: ["pools: [{name: work}]", "# and spawn the actor there"] }] };
+    change: ["# in the list of pools: {name: work}, and spawn the actor there"] }] };
 }
 
 function demoStalls() {

@@ -21,7 +21,10 @@ function tellFindings(findings) {
   const told = findings.map((finding) => finding.rule).join() || "nothing";
   const list = $("warnings");
   if (told === doctor.told) {
-    findings.forEach((finding, i) => say(list.children[i].firstChild, `${finding.sentence} `));
+    findings.forEach((finding, i) => {
+      say(list.children[i].firstChild, `${finding.sentence} `);
+      say(list.children[i].lastChild, changeLines(finding));
+    });
     return;
   }
   doctor.told = told;
@@ -34,6 +37,12 @@ function tellNoDoctor() {
   $("warnings").replaceChildren(element("li", "soft", "The doctor has not answered yet."));
 }
 
+// What was told holds no more if the doctor does not answer again.
+function tellNoAnswer() {
+  doctor.told = null;
+  $("warnings").replaceChildren(element("li", "soft", "The doctor does not answer."));
+}
+
 async function askDoctor() {
   if (doctor.isAsking || document.hidden || isFrozen() || performance.now() - doctor.at < DOCTOR_AGAIN_MS) return;
   doctor.isAsking = true;
@@ -42,5 +51,7 @@ async function askDoctor() {
   const found = await fetchJson(`/doctor?seconds=${DOCTOR_SECONDS}&format=json`);
   doctor.isAsking = false;
   doctor.at = found ? -DOCTOR_AGAIN_MS : performance.now();
-  if (found && names === store.names && !isFrozen()) tellFindings(found.findings);
+  if (names !== store.names || isFrozen()) return;
+  if (found) tellFindings(found.findings);
+  else tellNoAnswer();
 }
