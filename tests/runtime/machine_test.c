@@ -46,7 +46,7 @@ START_TEST(quota_and_throttling_of_both_versions_are_read)
 }
 END_TEST
 
-/* What stops the process is the least quota, and not the one that was stopped for longest. */
+/* The least quota is what stops the process, and not the one that was stopped for longest. */
 START_TEST(throttling_is_that_of_the_least_quota)
 {
     domi_cgroup_cpu cpu;

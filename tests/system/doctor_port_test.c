@@ -69,7 +69,7 @@ START_TEST(a_visit_takes_its_time_and_says_what_was_seen)
 }
 END_TEST
 
-/* What a rule reads is what holds at the look, and not what held at the start. */
+/* Rules read what holds at the look, and not what held at the start. */
 START_TEST(a_look_has_the_keys_as_they_are_now)
 {
     domt_observed_start(&web, (const char *const[]){"observe.change=true", NULL}, NULL);
