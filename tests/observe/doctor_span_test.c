@@ -196,5 +196,4 @@ END_TEST
 
 DOMT_MAIN("doctor_span", 60, looks_that_do_not_belong_together_are_refused,
           behaviours_are_found_in_any_order, absurd_figures_do_no_harm,
-          nothing_is_said_of_looks_that_tell_nothing,
-          what_comes_and_goes_neither_begins_nor_ends)
+          nothing_is_said_of_looks_that_tell_nothing, what_comes_and_goes_neither_begins_nor_ends)

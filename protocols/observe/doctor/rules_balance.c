@@ -29,7 +29,8 @@ static double count_free_cpus(const domi_span *span)
         if (span->threads[i].denied >= DENIED)
             return 0;
     }
-    double others = most - span->cpus_used, idle = (double)span->machine.idle_ns / 1e9 / span->seconds;
+    double others = most - span->cpus_used,
+           idle = (double)span->machine.idle_ns / 1e9 / span->seconds;
     if (span->machine.throttles != 0)
         return 0;
     return idle < others ? idle : others;

@@ -49,7 +49,7 @@ static void take_phases(const domi_look_thread *after, const domi_look_thread *b
                         domi_span_thread *to)
 {
     uint64_t wall_ns = to->counters.wall_ns;
-    domi_look_phases spent;
+    domi_look_phases spent = {0};
 
     subtract(&after->phases, &before->phases, &spent, sizeof spent);
     to->submit = share(spent.submit, wall_ns);
@@ -154,7 +154,7 @@ static const domi_look_behaviour *find_before(const domi_look *before, const dom
 static void add_actors(domi_span_actors *to, const domi_look_actors *one,
                        const domi_look_behaviour *before)
 {
-    domi_look_behaviour counts;
+    domi_look_behaviour counts = {0};
 
     subtract(&one->counts, before, &counts, sizeof counts);
     to->alive += one->counts.alive;

@@ -26,8 +26,8 @@ typedef struct domi_span_thread {
      * run that has not ended, so that no phase has it yet. */
     double cpu, denied, asleep, open;
     bool tells_denied; /* whether the kernel tells `denied` */
-    double had_cpu; /* share of the time in which it wanted a CPU; 1 if it is not told */
-    double ready;   /* mean number of actors that were ready and waited, while state actors ran */
+    double had_cpu;    /* share of the time in which it wanted a CPU; 1 if it is not told */
+    double ready; /* mean number of actors that were ready and waited, while state actors ran */
 } domi_span_thread;
 
 /* A behaviour in a span, over all threads; those in pools are others. */
