@@ -209,9 +209,8 @@ static void read_outputs(child *one, int64_t end_ms)
     }
 }
 
-/* Wait until the child has ended. One that goes on without outputs is ended. Processes that it has
- * left in its group are ended in any case; the child is waited for behind that, as its number is
- * the group's. */
+/* Wait until the child has ended. One that goes on without outputs is ended. Its group is
+ * ended in any case; the child is waited for behind that, as its number is the group's. */
 static void wait_for(child *one, int64_t end_ms)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};

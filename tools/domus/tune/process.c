@@ -31,7 +31,7 @@ long tune_now_ms(void)
 
 /* --- what the kernel tells of processes ------------------------------------------------------- */
 
-/* Facts that the kernel tells of a process. */
+/* A process as the kernel tells of it. */
 typedef struct process_status {
     pid_t pid, parent, group;
     double of_children; /* CPU time of those that it has waited for, in seconds */
@@ -301,7 +301,7 @@ static bool signal_adopted(int number)
     return is_any;
 }
 
-/* Children that they leave are adopted in turn, so this goes on until there is none. */
+/* Their own children are adopted in turn, so this goes on until there is none. */
 void tune_process_end_adopted(long ms)
 {
     const struct timespec pause = {.tv_nsec = STEP_MS * 1000000L};
