@@ -38,7 +38,7 @@ START_TEST(candidates_have_the_medians_of_their_runs)
     begin();
     add(0, 1, 9)->is_check = true;
     (void)add(0, 10, 3);
-    (void)add(1, 20, NAN);
+    add(1, 20, NAN)->round = 1; /* a round that has no other runs */
     (void)add(0, 30, 4);
     (void)add(0, 11, 5);
     add(0, 90, 90)->has_failed = true;
@@ -52,6 +52,36 @@ START_TEST(candidates_have_the_medians_of_their_runs)
     ck_assert_uint_eq(spots[1].point.choice[0], 1);
     ck_assert_uint_eq(spots[1].runs, 1);
     ck_assert(isnan(spots[1].values[1]) && isnan(spots[1].values[2]));
+    free(spots);
+}
+END_TEST
+
+/* The machine becomes faster from round to round, and value 2 leaves early: it is better than
+ * today's value all the same. The best of key 0 is the base of key 1. */
+START_TEST(figures_are_compared_within_rounds)
+{
+    size_t count;
+
+    begin();
+    for (size_t round = 0; round < 3; round++) {
+        double drift = (double)(1 + round);
+        add(0, 10 * drift, NAN)->round = round;
+        add(1, 12 * drift, NAN)->round = round;
+        if (round == 0)
+            add(2, 11 * drift, NAN)->round = round;
+    }
+    for (uint8_t value = 0; value < 2; value++) {
+        tune_record *record = add(1, 50 + 5 * value, NAN);
+        record->key = 1;
+        record->point.choice[1] = value;
+    }
+    tune_spot *spots = tune_records_spots(&records, &count);
+    ck_assert_ptr_nonnull(spots);
+    ck_assert_uint_eq(count, 4);
+    ck_assert_double_eq_tol(spots[0].values[0], 20, 1e-9);
+    ck_assert_double_eq_tol(spots[1].values[0], 24, 1e-9);
+    ck_assert_double_eq_tol(spots[2].values[0], 22, 1e-9);
+    ck_assert_double_eq_tol(spots[3].values[0], 26.4, 1e-9);
     free(spots);
 }
 END_TEST
@@ -118,5 +148,5 @@ START_TEST(the_best_wins_only_if_the_duel_says_so)
 END_TEST
 
 DOMT_MAIN("tune_record", 20, candidates_have_the_medians_of_their_runs,
-          the_front_has_those_that_none_surpasses, effects_are_those_of_the_duel,
-          the_best_wins_only_if_the_duel_says_so)
+          figures_are_compared_within_rounds, the_front_has_those_that_none_surpasses,
+          effects_are_those_of_the_duel, the_best_wins_only_if_the_duel_says_so)

@@ -28,6 +28,82 @@ static double median_of(const tune_records *records, const tune_point *point, co
     return count > 0 ? tune_median(room, count) : NAN;
 }
 
+/* Returns whether a run counts, and has a figure, which is got. */
+static bool has_value(const tune_record *record, const char *name, double *ret_value)
+{
+    const tune_figure *figure = tune_figures_find(&record->figures, name);
+
+    if (record->has_failed || record->is_check || figure == NULL)
+        return false;
+    *ret_value = figure->value;
+    return true;
+}
+
+/* Returns the candidate with which a run is compared: today's in the duel, and in a stage the one
+ * that differs in its key alone. */
+static tune_point base_of(const tune_record *record)
+{
+    tune_point base = {{0}};
+
+    if (!record->is_duel) { /* the duel is of no key */
+        base = record->point;
+        base.choice[record->key] = 0;
+    }
+    return base;
+}
+
+/* Get the ratio of a run's figure to that of its base in the same round. Returns whether there is
+ * one. */
+static bool ratio_of(const tune_records *records, const tune_record *record, const char *name,
+                     double *ret_ratio)
+{
+    tune_point base = base_of(record);
+    double value, other;
+
+    if (!has_value(record, name, &value))
+        return false;
+    for (size_t i = 0; i < records->count; i++) {
+        const tune_record *one = &records->each[i];
+        if (one->is_duel != record->is_duel || one->round != record->round ||
+            (!one->is_duel && one->key != record->key) || !is_same(&one->point, &base) ||
+            !has_value(one, name, &other) || !(other > 0))
+            continue;
+        *ret_ratio = value / other;
+        return true;
+    }
+    return false;
+}
+
+/* Returns the figure of a candidate: that of its base by the median of their ratios in the same
+ * rounds, so drift between rounds counts for nothing. The runs of the duel count, or else those of
+ * the last stage that it took part in as a rival; without any it is the median of its runs. */
+static double figure_of(const tune_records *records, const tune_point *point, const char *name,
+                        double *room)
+{
+    const tune_record *last = NULL;
+    double ratio;
+    size_t count = 0;
+
+    for (size_t i = 0; i < records->count; i++) {
+        const tune_record *record = &records->each[i];
+        tune_point base = base_of(record);
+        if (is_same(&record->point, point) && !is_same(&base, point) &&
+            ratio_of(records, record, name, &ratio))
+            last = record;
+    }
+    if (last == NULL)
+        return median_of(records, point, name, room);
+    for (size_t i = 0; i < records->count; i++) {
+        const tune_record *record = &records->each[i];
+        if (record->is_duel == last->is_duel && (record->is_duel || record->key == last->key) &&
+            is_same(&record->point, point) && ratio_of(records, record, name, &ratio))
+            room[count++] = ratio;
+    }
+    ratio = tune_median(room, count);
+    tune_point base = base_of(last);
+    return ratio * figure_of(records, &base, name, room); /* it has fewer keys that differ */
+}
+
 static tune_spot *find_spot(tune_spot *spots, size_t count, const tune_point *point)
 {
     for (size_t i = 0; i < count; i++) {
@@ -85,7 +161,7 @@ tune_spot *tune_records_spots(const tune_records *records, size_t *ret_count)
     }
     for (size_t i = 0; i < count; i++) {
         for (int axis = 0; axis < 3; axis++)
-            spots[i].values[axis] = median_of(records, &spots[i].point, tune_axes[axis], room);
+            spots[i].values[axis] = figure_of(records, &spots[i].point, tune_axes[axis], room);
     }
     mark_front(spots, count);
     free(room);

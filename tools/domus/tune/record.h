@@ -29,7 +29,8 @@ typedef struct tune_records {
     tune_record *each; /* room for TUNE_TRIES of each run, and of the check */
 } tune_records;
 
-/* A candidate with the medians of its runs. */
+/* A candidate with its figures: the medians of today's runs, times the medians of the ratios to its
+ * base in the same rounds. */
 typedef struct tune_spot {
     tune_point point;
     size_t runs;

@@ -182,7 +182,8 @@ static void print_front(const tune_records *records, FILE *out)
     }
     (void)fprintf(out,
                   "#\n# The front: no other candidate is better in one figure and as good in the "
-                  "others\n# (medians; cpu is that of a request).\n# %10s %10s %10s %5s  values\n",
+                  "others\n# (medians, by the ratios within rounds; cpu is that of a request).\n# "
+                  "%10s %10s %10s %5s  values\n",
                   "rate", "p99", "cpu", "runs");
     qsort(spots, count, sizeof *spots, compare_rates);
     for (size_t i = 0; i < count; i++) {
