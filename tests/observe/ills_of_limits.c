@@ -359,6 +359,7 @@ const domt_ill domt_ills_of_limits[] = {
     {"helpers-full", NULL, 0, one_helper, blockers, NULL},
     {"handler-waits", NULL, 0, NULL, waiters, go_on},
     {"detached-full", NULL, 0, one_detached, detached, NULL},
-    {"memory-critical", NULL, 0, little_memory, NULL, NULL},
+    {"memory-foreign", NULL, 0, little_memory, NULL, NULL},
+    {"memory-critical", NULL, 0, little_memory, sleepers, go_on},
     {NULL, NULL, 0, NULL, NULL, NULL},
 };
