@@ -157,6 +157,7 @@ static void say_lost(struct watch *watch, const char *why)
     if (!watch->is_lost) {
         print_time(time(NULL));
         (void)printf("%s\n", why);
+        (void)fflush(stdout);
     }
     watch->is_lost = true;
 }
