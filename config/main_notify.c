@@ -1,10 +1,15 @@
 /* Tells a supervisor how the program is; see the header.
  *
- * The main thread sends the changes of state itself. A thread of its own, which blocks all signals,
- * looks at the threads of the system (domus/watchdog.h) and feeds the watchdog of the supervisor
- * when all of them have shown life. So the supervisor ends a program of which one thread hangs,
- * although the others, the main one and this one go on. The same thread sends the line of the
- * status, if it is another one than the last. */
+ * A message is never waited for. The supervisor may be slow to read, so a state that it has to
+ * know, such as READY=1, is owed until it was sent: the main thread tries at once, and a thread of
+ * its own, which blocks all signals, tries again.
+ *
+ * That thread looks at the threads of the system (domus/watchdog.h), too, and feeds the watchdog of
+ * the supervisor when all of them have shown life. So the supervisor ends a program of which one
+ * thread hangs, although the others, the main one and this one go on. It sends the line of the
+ * status, if it is another one than the last, and it asks for more time as long as the program
+ * stops, because nobody knows beforehand how long a handler that hangs and the hooks of the
+ * program hold up the end. */
 #include "config/main_notify.h"
 
 #include "config/environment.h"
@@ -30,8 +35,17 @@
 #define LOOK_MAX_NS (5 * SECOND) /* between two looks at the threads */
 #define LOOK_MIN_NS MS
 #define LOOKS       8u /* in the time of the watchdog */
-/* what the end takes beside the drain: hooks of the program, the table of the profile, the log */
-#define LAST_NS (5 * SECOND)
+#define LOOKS_SILENT                                                                               \
+    64u /* the same while a thread is silent, so that the end of its run is seen                   \
+         */
+/* A stop asks for EXTEND_NS again and again, so a thread that gets no CPU for a while is no harm.
+ */
+#define EXTEND_NS       (10 * SECOND)
+#define EXTEND_EVERY_NS (500 * MS)
+#define RETRY_MIN_NS    (10 * MS) /* between two tries to send what is owed; the pause doubles */
+#define RETRY_MAX_NS    SECOND
+#define OWED_TOLD_NS    SECOND /* a message that is owed for so long gets a line of the log */
+#define LAST_WAIT_NS    SECOND /* for what is owed at the end */
 
 static const char *const variables[] = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", NULL};
 
@@ -39,20 +53,37 @@ static domi_notify to = {.fd = -1};
 static char warning[160];    /* what is wrong with the variables; "": nothing */
 static uint64_t watchdog_ns; /* the longest silence that is allowed; 0: any */
 
-/* These are the thread's, and constant while it runs. */
+/* These are constant while the thread runs. */
 static domus_system *system_told;
 static domi_sink *log_told;
 static domus_watchdog *watchdog; /* NULL: none is fed */
 static pthread_t thread;
 static bool has_thread;
 
-/* The mutex guards these. The thread sleeps on `changed`. */
+/* The mutex guards all below, and is held while the system is looked at. The thread sleeps on
+ * `changed`. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
-static bool is_ending;
-static bool is_stopping;
-static bool is_refused; /* the last reload was */
-static bool is_stale;   /* the main thread has sent a status since the thread sent one */
+static struct state {
+    bool is_ready;
+    bool is_stopping;
+    bool is_over;    /* the system must not be looked at any more */
+    bool is_closing; /* the thread has to end */
+    bool is_refused; /* the last reload was */
+    bool is_stale;   /* a state has brought a status since the thread sent one */
+    uint64_t look_ns, status_ns, extend_ns; /* when these are due */
+} is;
+
+/* Messages that have to be sent, in this order. "": none. */
+static struct owed {
+    char reloading[64];
+    char ready[128];
+    char stopping[96];
+    char alive[16];
+    uint64_t since_ns; /* the first try that failed; 0: none */
+    uint64_t retry_ns; /* the next try is at this time */
+    bool is_told;      /* the log has a line of that */
+} owed;
 
 static uint64_t now_ns(void)
 {
@@ -73,12 +104,12 @@ static void read_watchdog(void)
 
     if (is_own == 0 || result == -ENOENT)
         return;
-    if (is_own == -EINVAL || result != 0 || us == 0)
+    if (is_own == -EINVAL || result != 0)
         snprintf(warning, sizeof warning,
                  "WATCHDOG_USEC or WATCHDOG_PID is no number: no "
                  "watchdog is fed");
     else
-        watchdog_ns = us * 1000;
+        watchdog_ns = us * 1000; /* 0 means none, as in sd_watchdog_enabled(3) */
 }
 
 void domi_main_notify_read(void)
@@ -88,8 +119,8 @@ void domi_main_notify_read(void)
 
     warning[0] = '\0';
     watchdog_ns = 0;
-    is_ending = is_stopping = is_refused = false;
-    is_stale = true;
+    is = (struct state){.is_stale = true};
+    owed = (struct owed){.since_ns = 0};
     if (result != 0)
         snprintf(warning, sizeof warning, "NOTIFY_SOCKET '%.100s': %s", address,
                  result == -EINVAL ? "is no path, and no @name" : strerror(-result));
@@ -98,26 +129,52 @@ void domi_main_notify_read(void)
     domi_environment_forget(variables);
 }
 
-/* Report a message that could not be sent. */
-static void note_sent(int result, const char *what)
+/* --- what is owed ----------------------------------------------------------------------------- */
+
+/* Note a try that failed. */
+static void put_off(int error)
 {
+    uint64_t now = now_ns();
+
+    if (owed.since_ns == 0)
+        owed.since_ns = now;
+    uint64_t pause_ns = now - owed.since_ns;
+    if (pause_ns < RETRY_MIN_NS)
+        pause_ns = RETRY_MIN_NS;
+    owed.retry_ns = now + (pause_ns < RETRY_MAX_NS ? pause_ns : RETRY_MAX_NS);
+    if (owed.is_told || is.is_over || now - owed.since_ns < OWED_TOLD_NS)
+        return;
+    owed.is_told = true;
+    domi_sink_add_line(log_told,
+                       "warning: the supervisor ($NOTIFY_SOCKET) takes no message: %s; it is "
+                       "tried again",
+                       strerror(-error));
+}
+
+/* Send one message. Returns whether it is owed no more. */
+static bool pay_one(char *text)
+{
+    int result = text[0] != '\0' ? domi_notify_send(&to, false, "%s", text) : 0;
+
     if (result != 0)
-        domi_sink_add_line(log_told, "warning: the supervisor was not told %s: %s", what,
-                           strerror(-result));
+        put_off(result);
+    else
+        text[0] = '\0';
+    return result == 0;
+}
+
+/* Send what is owed, in its order. Returns whether nothing is any more. Under the mutex. */
+static bool pay(void)
+{
+    if (!pay_one(owed.reloading) || !pay_one(owed.ready) || !pay_one(owed.stopping) ||
+        !pay_one(owed.alive))
+        return false;
+    owed.since_ns = 0;
+    owed.is_told = false;
+    return true;
 }
 
 /* --- the thread ------------------------------------------------------------------------------- */
-
-/* Sleep until `until_ns`, or the end. Returns whether the thread goes on. Under the mutex. */
-static bool sleep_until(uint64_t until_ns)
-{
-    const struct timespec until = {.tv_sec = (time_t)(until_ns / SECOND),
-                                   .tv_nsec = (long)(until_ns % SECOND)};
-
-    while (!is_ending && pthread_cond_timedwait(&changed, &mutex, &until) != ETIMEDOUT)
-        continue;
-    return !is_ending;
-}
 
 /* Send the line of the status, if it is another one than what was sent last. */
 static void tell_status(domi_rates *rates)
@@ -126,57 +183,81 @@ static void tell_status(domi_rates *rates)
     char line[DOMI_NOTIFY_MAX], shown[256];
 
     domi_rates_write(rates, system_told, shown, sizeof shown);
-    pthread_mutex_lock(&mutex);
-    snprintf(line, sizeof line, "STATUS=%s%s%s", is_stopping ? "stopping: " : "", shown,
-             is_refused ? "; the last reload was refused, see the log" : "");
-    bool is_new = is_stale || strcmp(line, last) != 0;
-    is_stale = false;
-    pthread_mutex_unlock(&mutex);
+    snprintf(line, sizeof line, "STATUS=%s%s%s", is.is_stopping ? "stopping: " : "", shown,
+             is.is_refused ? "; the last reload was refused, see the log" : "");
+    bool is_new = is.is_stale || strcmp(line, last) != 0;
+    is.is_stale = false;
     if (is_new && domi_notify_send(&to, false, "%s", line) == 0)
         memcpy(last, line, sizeof last);
 }
 
-static uint64_t time_between_looks(void)
+static uint64_t time_between_looks(bool is_silent)
 {
-    uint64_t between_ns = watchdog_ns / LOOKS;
+    uint64_t between_ns = watchdog_ns / (is_silent ? LOOKS_SILENT : LOOKS);
 
-    if (watchdog == NULL)
-        return UINT64_MAX;
     if (between_ns > LOOK_MAX_NS)
         return LOOK_MAX_NS;
     return between_ns < LOOK_MIN_NS ? LOOK_MIN_NS : between_ns;
 }
 
-/* Feed the supervisor's watchdog if all threads have shown life since it was fed. */
-static void feed_watchdog(void)
+/* Feed the supervisor's watchdog if all threads have shown life since it was fed. Returns whether
+ * they have. */
+static bool feed_watchdog(void)
 {
-    if (watchdog != NULL && domus_watchdog_look(watchdog) == 0)
-        (void)domi_notify_send(&to, false, "WATCHDOG=1");
+    if (domus_watchdog_look(watchdog) != 0)
+        return false;
+    snprintf(owed.alive, sizeof owed.alive, "WATCHDOG=1");
+    (void)pay();
+    return true;
 }
 
-/* Do what is due, and set the times at which it is due again. */
-static void look(domi_rates *rates, uint64_t now, uint64_t *look_ns, uint64_t *status_ns)
+static void ask_for_time(const char *more)
 {
-    if (now >= *look_ns) {
-        feed_watchdog();
-        *look_ns = now + time_between_looks();
-    }
-    if (now >= *status_ns) {
+    snprintf(owed.stopping, sizeof owed.stopping, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%" PRIu64 "%s",
+             EXTEND_NS / 1000, more);
+    (void)pay();
+    is.extend_ns = now_ns() + EXTEND_EVERY_NS;
+}
+
+/* Do what is due, and set the times at which it is due again. Returns the next such time. */
+static uint64_t look(domi_rates *rates, uint64_t now)
+{
+    bool looks = is.is_ready && !is.is_over, feeds = looks && watchdog != NULL;
+
+    if (owed.since_ns != 0 && now >= owed.retry_ns)
+        (void)pay();
+    if (feeds && now >= is.look_ns)
+        is.look_ns = now + time_between_looks(!feed_watchdog());
+    if (looks && now >= is.status_ns) {
         tell_status(rates);
-        *status_ns = now + STATUS_NS;
+        is.status_ns = now + STATUS_NS;
     }
+    if (is.is_stopping && now >= is.extend_ns)
+        ask_for_time("");
+    const uint64_t due_ns[] = {feeds ? is.look_ns : UINT64_MAX, looks ? is.status_ns : UINT64_MAX,
+                               is.is_stopping ? is.extend_ns : UINT64_MAX,
+                               owed.since_ns != 0 ? owed.retry_ns : UINT64_MAX};
+    uint64_t next_ns = UINT64_MAX;
+    for (size_t i = 0; i < sizeof due_ns / sizeof due_ns[0]; i++)
+        next_ns = due_ns[i] < next_ns ? due_ns[i] : next_ns;
+    return next_ns;
+}
+
+/* Sleep until `until_ns`, or less. Under the mutex. */
+static void sleep_until(uint64_t until_ns)
+{
+    const struct timespec until = {.tv_sec = (time_t)(until_ns / SECOND),
+                                   .tv_nsec = (long)(until_ns % SECOND)};
+
+    (void)pthread_cond_timedwait(&changed, &mutex, &until);
 }
 
 static void *run_notifier(void *rates)
 {
-    uint64_t look_ns = watchdog != NULL ? now_ns() : UINT64_MAX;
-    uint64_t status_ns = now_ns() + FIRST_NS;
-
     pthread_mutex_lock(&mutex);
-    while (sleep_until(look_ns < status_ns ? look_ns : status_ns)) {
-        pthread_mutex_unlock(&mutex);
-        look(rates, now_ns(), &look_ns, &status_ns);
-        pthread_mutex_lock(&mutex);
+    while (!is.is_closing) {
+        uint64_t next_ns = look(rates, now_ns());
+        sleep_until(next_ns);
     }
     pthread_mutex_unlock(&mutex);
     return NULL;
@@ -197,86 +278,113 @@ static int begin_thread(void)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&thread, NULL, run_notifier, &rates);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error == 0)
+    has_thread = error == 0;
+    if (has_thread)
         (void)pthread_setname_np(thread, "domus-notify");
+    else
+        pthread_cond_destroy(&changed);
     return -error;
 }
 
 /* --- the states ------------------------------------------------------------------------------- */
 
-void domi_main_notify_ready(domus_system *system, domi_sink *sink)
+int domi_main_notify_begin(domus_system *system, domi_sink *sink, char *error, size_t error_size)
 {
     system_told = system;
     log_told = sink;
     if (warning[0] != '\0')
         domi_sink_add_line(sink, "warning: %s", warning);
     if (to.fd < 0)
-        return;
-    note_sent(domi_notify_send(&to, true, "READY=1\nSTATUS=started"), "that the program is ready");
+        return 0;
     int result = watchdog_ns != 0 ? domus_watchdog_new(system, &watchdog) : 0;
     if (result == 0)
         result = begin_thread();
-    has_thread = result == 0;
+    if (result != 0)
+        snprintf(error, error_size, "no thread tells the supervisor of this program: %s",
+                 strerror(-result));
+    return result;
+}
+
+/* Let the thread see what the caller has changed, and unlock the mutex. */
+static void let_see(void)
+{
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&mutex);
+}
+
+void domi_main_notify_ready(void)
+{
     if (!has_thread)
-        domi_sink_add_line(sink, "warning: no thread tells the supervisor of this program: %s",
-                           strerror(-result));
+        return;
+    pthread_mutex_lock(&mutex);
+    snprintf(owed.ready, sizeof owed.ready, "READY=1\nSTATUS=started");
+    (void)pay();
+    is.is_ready = true;
+    is.look_ns = now_ns();
+    is.status_ns = is.look_ns + FIRST_NS;
+    let_see();
 }
 
 void domi_main_notify_reloading(void)
 {
-    if (to.fd >= 0)
-        note_sent(
-            domi_notify_send(&to, true, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, now_ns() / 1000),
-            "of a reload");
+    if (!has_thread)
+        return;
+    pthread_mutex_lock(&mutex);
+    owed.ready[0] = '\0'; /* another one comes after the reload */
+    snprintf(owed.reloading, sizeof owed.reloading, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+             now_ns() / 1000);
+    (void)pay();
+    let_see();
 }
 
 void domi_main_notify_reloaded(bool is_taken)
 {
-    if (to.fd < 0)
+    if (!has_thread)
         return;
     pthread_mutex_lock(&mutex);
-    is_refused = !is_taken;
-    is_stale = true;
-    pthread_mutex_unlock(&mutex);
-    note_sent(domi_notify_send(&to, true, "READY=1\nSTATUS=%s",
-                               is_taken ? "the configuration was read again"
-                                        : "the reload was refused, see the log"),
-              "of the end of a reload");
-}
-
-/* Returns how long the end may take: the system waits for a thread that is stuck when it is
- * stopped, and once more when it is freed. */
-static uint64_t time_of_end(const domus_config *config)
-{
-    return config->shutdown.drain_timeout_ns + 2 * config->shutdown.actor_timeout_ns +
-           config->log.flush_timeout_ns + LAST_NS;
+    is.is_refused = !is_taken;
+    is.is_stale = true;
+    snprintf(owed.ready, sizeof owed.ready, "READY=1\nSTATUS=%s",
+             is_taken ? "the configuration was read again" : "the reload was refused, see the log");
+    (void)pay();
+    let_see();
 }
 
 void domi_main_notify_stopping(void)
 {
-    if (to.fd < 0)
+    if (!has_thread)
         return;
     pthread_mutex_lock(&mutex);
-    is_stopping = is_stale = true;
-    pthread_mutex_unlock(&mutex);
-    note_sent(domi_notify_send(&to, true,
-                               "STOPPING=1\nSTATUS=stopping\nEXTEND_TIMEOUT_USEC=%" PRIu64,
-                               time_of_end(domus_system_config(system_told)) / 1000),
-              "that the program stops");
+    is.is_stopping = is.is_stale = true;
+    ask_for_time("\nSTATUS=stopping");
+    let_see();
 }
 
 void domi_main_notify_end(void)
 {
+    uint64_t until_ns = now_ns() + LAST_WAIT_NS;
+
     if (has_thread) {
         pthread_mutex_lock(&mutex);
-        is_ending = true;
-        pthread_cond_signal(&changed);
-        pthread_mutex_unlock(&mutex);
+        owed.alive[0] = '\0';
+        while (!pay() && now_ns() < until_ns)
+            sleep_until(now_ns() + RETRY_MIN_NS);
+        is.is_over = true;
+        let_see();
+    }
+    domus_watchdog_free(watchdog);
+    watchdog = NULL;
+}
+
+void domi_main_notify_close(void)
+{
+    if (has_thread) {
+        pthread_mutex_lock(&mutex);
+        is.is_closing = true;
+        let_see();
         pthread_join(thread, NULL);
         pthread_cond_destroy(&changed);
     }
     has_thread = false;
-    domus_watchdog_free(watchdog);
-    watchdog = NULL;
     domi_notify_close(&to);
 }

@@ -2,8 +2,10 @@
  * states: that it is ready, reads its configuration again, stops, what it does, and that its
  * threads go on (docs/systemd.md).
  *
- * Without $NOTIFY_SOCKET all of this does nothing, and there is no thread. It belongs to the
- * process, which has one domus_main() at a time. Thread: the main thread. */
+ * A message that the supervisor does not take at once is sent again until it does; nobody waits for
+ * that, but the end for a second. Without $NOTIFY_SOCKET all of this does nothing, and there is no
+ * thread. It belongs to the process, which has one domus_main() at a time. Thread: the main thread.
+ */
 #ifndef DOMI_CONFIG_MAIN_NOTIFY_H
 #define DOMI_CONFIG_MAIN_NOTIFY_H
 
@@ -14,22 +16,30 @@
 #include <stdbool.h>
 
 /* Read the variables of the supervisor, and take them out of the environment. A fault of theirs is
- * told by domi_main_notify_ready(). */
+ * told by domi_main_notify_begin(). */
 void domi_main_notify_read(void);
 
-/* The program has started and serves. From here on a thread looks at the threads of `system`, and
- * tells the supervisor of them. */
-void domi_main_notify_ready(domus_system *system, domi_sink *sink);
+/* Make the thread that tells the supervisor, and the watchdog of `system`, which has started.
+ * Returns 0; a negative errno, and `error` says why: then the start has to fail, because a program
+ * that is ready and feeds no watchdog would be ended later. */
+int domi_main_notify_begin(domus_system *system, domi_sink *sink, char *error, size_t error_size);
+
+/* The program has started and serves. From here on the threads of the system are looked at. */
+void domi_main_notify_ready(void);
 
 /* The program reads its configuration again, and has read it. `is_taken` is false if nothing was
  * changed, because it is wrong. */
 void domi_main_notify_reloading(void);
 void domi_main_notify_reloaded(bool is_taken);
 
-/* The program begins to stop, which may take as long as its configuration says. */
+/* The program begins to stop. It asks for more time until domi_main_notify_close(). */
 void domi_main_notify_stopping(void);
 
-/* The system has stopped, and is about to be freed. */
+/* The system has stopped, and is about to be freed: nobody looks at it or at the log from here on.
+ */
 void domi_main_notify_end(void);
+
+/* The program is about to return, also after a start that failed. */
+void domi_main_notify_close(void);
 
 #endif

@@ -277,6 +277,8 @@ static int start(const running *own)
         domi_main_observe_show(program, own->system, own->read, own->read);
     if (result == 0)
         result = domi_main_cluster_open(program, own->system, error, sizeof error);
+    if (result == 0)
+        result = domi_main_notify_begin(own->system, own->sink, error, sizeof error);
     if (result == 0 && program->start != NULL)
         result = program->start(own->system, program->argument);
     if (result >= 0) {
@@ -286,7 +288,7 @@ static int start(const running *own)
         domi_sink_add_line(own->sink,
                            "pid %d: SIGUSR1 prints a profile, SIGUSR2 all actors; SIGTERM ends it",
                            (int)getpid());
-        domi_main_notify_ready(own->system, own->sink);
+        domi_main_notify_ready();
         return DOMI_STATUS_OK;
     }
     const char *why = error[0] != '\0' ? error : domus_system_error(own->system);
@@ -410,6 +412,7 @@ int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml
     if (result != 0) {
         fprintf(stderr, "%s: no thread for the log: %s\n", program->name, strerror(-result));
         domi_fronts_close(false);
+        domi_main_notify_close();
         return DOMI_STATUS_FAILED;
     }
     begin_to_wait(); /* from here on the end of this function is reached, which stops the waiting */
@@ -427,6 +430,7 @@ int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml
     if (own.stopped != -ETIMEDOUT)
         /* after -ETIMEDOUT a thread that is stuck in a handler may still log */
         domi_sink_free(own.sink);
+    domi_main_notify_close();
     atomic_store(&has_waiter, false);
     /* Take signals that are still pending, so that they do not hit the process after domus_main()
      * has returned. */

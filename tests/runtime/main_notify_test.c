@@ -9,7 +9,9 @@
 #include "tests/runtime/supervisor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,9 +120,152 @@ START_TEST(it_is_ready_reads_again_and_stops)
     (void)domt_supervisor_expects("READY=1\nSTATUS=the configuration was read again");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     const char *last = domt_supervisor_expects("STOPPING=1\n");
-    /* drain, twice the time for actors, a second for the log, and five for the rest */
-    ck_assert_uint_eq(number_in(last, "EXTEND_TIMEOUT_USEC"), (7 + 4 + 1 + 5) * 1000000u);
+    ck_assert_uint_eq(number_in(last, "EXTEND_TIMEOUT_USEC"), 10000000u);
     ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_supervise_end();
+}
+END_TEST
+
+static void asks_for_time_again(void)
+{
+    for (int i = 0; i < 3; i++)
+        ck_assert_uint_eq(number_in(domt_supervisor_expects("STOPPING=1\n"), "EXTEND_TIMEOUT_USEC"),
+                          10000000u);
+}
+
+/* No sum of the configured times holds what a handler that hangs takes; the drain is over at once.
+ */
+START_TEST(a_stop_with_a_handler_that_hangs_asks_for_time_again)
+{
+    static const char *const arguments[] = {"--set", "shutdown.drainTimeout=1ms", NULL};
+    domt_program own;
+
+    domt_supervise(false);
+    domt_program_start(&own, &hanging, arguments, NULL);
+    (void)domt_supervisor_expects("READY=1\n");
+    ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
+    (void)domt_supervisor_expects("READY=1\n");
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    asks_for_time_again();
+    ck_assert_int_eq(kill(own.pid, SIGKILL), 0);
+    ck_assert_int_eq(domt_program_wait(&own), 128 + SIGKILL);
+    close(own.out);
+    close(own.err);
+    domt_supervise_end();
+}
+END_TEST
+
+static void fill_log(void)
+{
+    char bytes[512] = "";
+    int flags = fcntl(STDERR_FILENO, F_GETFL);
+
+    (void)fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);
+    while (write(STDERR_FILENO, bytes, sizeof bytes) > 0)
+        continue;
+    (void)fcntl(STDERR_FILENO, F_SETFL, flags);
+}
+
+/* Nobody reads the log, so its end takes long, when the system has been freed. */
+START_TEST(the_end_of_the_log_asks_for_time_again)
+{
+    static const char *const arguments[] = {"--set", "log.flushTimeout=1200ms", NULL};
+    domt_program own;
+
+    domt_supervise(false);
+    domt_program_start(&own, &program, arguments, fill_log);
+    (void)domt_supervisor_expects("READY=1\n");
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    asks_for_time_again();
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_supervise_end();
+}
+END_TEST
+
+START_TEST(a_state_that_is_not_taken_is_sent_again)
+{
+    domt_program own;
+
+    domt_supervise(false);
+    domt_supervisor_fill();
+    domt_program_start(&own, &program, domt_no_arguments, want_watchdog);
+    domt_program_says(&own, "variables");
+    domt_program_complains(&own, "SIGUSR2 all actors", 1);
+    ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
+    domt_program_complains(&own, "SIGHUP: the configuration was read again", 1);
+    domt_program_complains(&own, "warning: the supervisor ($NOTIFY_SOCKET) takes no message: ", 1);
+    (void)domt_supervisor_expects("RELOADING=1\n");
+    (void)domt_supervisor_expects("READY=1\nSTATUS=the configuration was read again");
+    (void)domt_supervisor_expects("WATCHDOG=1");
+    ends_well(&own);
+}
+END_TEST
+
+/* --- starts that fail ------------------------------------------------------------------------- */
+
+/* Let no thread be made that has the stack of the default. */
+static void forbid_threads(void)
+{
+    pthread_attr_t attributes;
+
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, (size_t)1 << 46);
+    pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
+}
+
+static int look_at_nothing(const domus_config *config, char *error, size_t size)
+{
+    (void)config, (void)error, (void)size;
+    return 0;
+}
+
+static int forbid_in_open(domus_system *system, char *error, size_t size, void **ret_state,
+                          uint16_t *ret_port)
+{
+    (void)system, (void)error, (void)size, (void)ret_port;
+    forbid_threads();
+    *ret_state = NULL;
+    return 0;
+}
+
+START_TEST(a_start_without_the_thread_fails)
+{
+    static const domus_observer forbidding = {.check = look_at_nothing, .open = forbid_in_open};
+    static const domus_program observed = {.name = "told", .start = start, .observe = &forbidding};
+    static const char *const arguments[] = {"--set", "observe.listen=127.0.0.1:1", NULL};
+    domt_program own;
+
+    domt_supervise(false);
+    domt_program_start(&own, &observed, arguments, want_watchdog);
+    ck_assert_int_eq(domt_program_end(&own), 1);
+    domt_has(own.err_text, "no thread tells the supervisor of this program: ");
+    ck_assert_str_eq(own.out_text, ""); /* the program's own start has not run */
+    ck_assert_uint_eq(domt_supervisor_counts("READY=1", 1), 0);
+    domt_supervise_end();
+}
+END_TEST
+
+static void return_and_count(void)
+{
+    char *argv[] = {(char *)(uintptr_t) "program", NULL};
+    int before = dup(STDOUT_FILENO);
+
+    close(before);
+    forbid_threads();
+    int status = domus_main(1, argv, &program);
+    int after = dup(STDOUT_FILENO);
+    _exit(status == 1 && before == after ? 0 : 99);
+}
+
+START_TEST(a_start_without_a_log_leaves_no_socket_open)
+{
+    domt_program own;
+
+    domt_supervise(false);
+    domt_program_start(&own, &program, domt_no_arguments, return_and_count);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_has(own.err_text, "no thread for the log");
     domt_supervise_end();
 }
 END_TEST
@@ -201,7 +346,7 @@ static const struct variables {
     {NULL, "100000", NULL, NULL, true}, /* it is meant for whoever gets it */
     {NULL, "100000", "1", NULL, false},
     {NULL, NULL, "own", NULL, false},
-    {NULL, "0", "own", "warning: WATCHDOG_USEC or WATCHDOG_PID is no number", false},
+    {NULL, "0", "own", NULL, false}, /* no watchdog */
     {NULL, "+5", "own", "warning: WATCHDOG_USEC or WATCHDOG_PID is no number", false},
     {NULL, "100000", "me", "warning: WATCHDOG_USEC or WATCHDOG_PID is no number", false},
     {NULL, "18446744073709551616", NULL, "warning: WATCHDOG_USEC or WATCHDOG_PID", false},
@@ -262,8 +407,10 @@ START_TEST(a_supervisor_that_does_not_read_holds_up_no_end)
     domt_program_start(&own, &program, domt_no_arguments, want_watchdog);
     domt_program_says(&own, "variables");
     domt_pause_ns(300 * DOMT_MS); /* some messages wait then, and net.unix.max_dgram_qlen is 10 */
+    uint64_t began_ns = domt_now_ns();
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     ck_assert_int_eq(domt_program_end(&own), 0);
+    ck_assert_uint_lt(domt_now_ns() - began_ns, 5000 * DOMT_MS); /* it waits for a second */
     domt_supervise_end();
 }
 END_TEST
@@ -338,6 +485,9 @@ START_TEST(a_line_tells_what_came_since_the_last_one)
 END_TEST
 
 DOMT_MAIN("main_notify", 30, it_is_ready_reads_again_and_stops,
+          a_stop_with_a_handler_that_hangs_asks_for_time_again,
+          the_end_of_the_log_asks_for_time_again, a_state_that_is_not_taken_is_sent_again,
+          a_start_without_the_thread_fails, a_start_without_a_log_leaves_no_socket_open,
           a_reload_that_is_refused_ends_and_is_told, a_thread_that_hangs_starves_the_watchdog,
           variables_are_read_strictly, a_supervisor_that_does_not_read_holds_up_no_end,
           a_program_without_supervisor_has_no_thread_for_it,

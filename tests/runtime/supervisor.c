@@ -12,24 +12,37 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define FILLERS 8 /* the buffer of one sender may be full before the queue is */
+
 static int fd = -1;
+static struct sockaddr_un at;
+static socklen_t size;
 static char address[64];
 static char text[DOMT_SUPERVISOR_TEXT_MAX];
 
 void domt_supervise(bool at_path)
 {
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-
+    at = (struct sockaddr_un){.sun_family = AF_UNIX};
     snprintf(address, sizeof address, "%sdomus-test-%d", at_path ? "/tmp/" : "@", (int)getpid());
     size_t length = strlen(address);
     memcpy(at.sun_path, address, length + 1);
     if (!at_path)
         at.sun_path[0] = '\0';
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + at_path);
+    size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + at_path);
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, size), 0);
     ck_assert_int_eq(setenv("NOTIFY_SOCKET", address, 1), 0);
+}
+
+void domt_supervisor_fill(void)
+{
+    for (int i = 0; i < FILLERS; i++) {
+        int filler = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        while (sendto(filler, "full", 4, MSG_DONTWAIT, (struct sockaddr *)&at, size) == 4)
+            continue;
+        close(filler);
+    }
 }
 
 void domt_supervise_end(void)

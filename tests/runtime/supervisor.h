@@ -11,6 +11,9 @@
  * $NOTIFY_SOCKET. */
 void domt_supervise(bool at_path);
 
+/* Fill the socket with messages "full", so that no more are taken until some are heard. */
+void domt_supervisor_fill(void);
+
 /* Stop listening, and take the variable back. */
 void domt_supervise_end(void);
 
