@@ -85,7 +85,7 @@ static uint32_t walk(domus_watchdog *watchdog,
     for (uint32_t i = 0; i < system->pool_count; i++) {
         const domus_pool *pool = system->pools[i];
         for (uint32_t j = 0; j < pool->count; j++) {
-            uint64_t beat = domi_runner_beat(pool->runners[j]);
+            uint64_t beat = domi_runner_turns(pool->runners[j]);
             sum += act(next++, is_runner_at_rest(pool->runners[j]), beat);
         }
     }

@@ -54,6 +54,11 @@ uint64_t domi_runner_beat(const domus_runner *runner)
     return sum;
 }
 
+uint64_t domi_runner_turns(const domus_runner *runner)
+{
+    return domi_counter_read(&runner->counters.takes) + domi_counter_read(&runner->counters.turns);
+}
+
 static void stop_house(void *house_, void *manager)
 {
     domi_house *house = house_;

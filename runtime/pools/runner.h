@@ -14,6 +14,10 @@ int domi_runner_start(domus_runner *runner);
 /* Returns the sum of all that counts as a life-beat of a runner. Any thread. */
 uint64_t domi_runner_beat(const domus_runner *runner);
 
+/* Returns a number that changes with each turn, when it begins and when it ends, and not with what
+ * its handlers do. Any thread. */
+uint64_t domi_runner_turns(const domus_runner *runner);
+
 /* One step of a runner's thread: look at the clock, at the stop of the system, and at what is due;
  * take a job, waiting for one if `may_wait`, and give it a turn. Returns false when the runner has
  * to end. The test kit calls it without a wait. */

@@ -14,6 +14,8 @@
 
 static const domus_type stay_type = {.name = "stay"};
 static const domus_type tick_type = {.name = "tick"};
+static const domus_type flood_type = {.name = "flood"};
+static const domus_type tock_type = {.name = "tock"};
 static atomic_bool may_go;
 static _Atomic uint32_t staying;
 
@@ -34,8 +36,32 @@ static int on_tick(domus_stack *stack, void *self, const void *nothing)
     return atomic_load(&may_go) ? 0 : domus_notice(stack, domus_self(stack), &tick_type, NULL);
 }
 
-static const domus_on rows[] = {
-    {&stay_type, on_stay, 0}, {&tick_type, on_tick, 0}, {NULL, NULL, 0}};
+static domus_address second;
+
+/* It wakes another actor of its pool again and again, which counts as a life-beat, and stays. */
+static int on_flood(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    atomic_fetch_add(&staying, 1);
+    while (!atomic_load(&may_go)) {
+        (void)domus_notice(stack, second, &tock_type, NULL);
+        domt_pause_ns(DOMT_MS / 4);
+    }
+    atomic_fetch_sub(&staying, 1);
+    return 0;
+}
+
+static int on_tock(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)self, (void)nothing;
+    return 0;
+}
+
+static const domus_on rows[] = {{&flood_type, on_flood, 0},
+                                {&tock_type, on_tock, 0},
+                                {&stay_type, on_stay, 0},
+                                {&tick_type, on_tick, 0},
+                                {NULL, NULL, 0}};
 static const domus_behaviour actor = {.name = "actor", .on = rows};
 static const domus_pool_config work = {.name = "work", .runners = 2, .policy = "deques"};
 
@@ -60,14 +86,20 @@ static void finish(domus_system *system, domus_watchdog *watchdog)
     domt_end(system);
 }
 
-/* Wait until a look finds so many silent, and then see that it stays so for some looks. */
-static void stays_at(domus_watchdog *watchdog, int silent)
+/* Returns whether 20 looks find so many silent. A thread that is waking is silent for a moment. */
+static bool is_steady(domus_watchdog *watchdog, int silent)
 {
-    DOMT_WAIT_FOR(20, domus_watchdog_look(watchdog) == silent);
     for (int i = 0; i < 20; i++) {
         domt_pause_ns(DOMT_MS);
-        ck_assert_int_eq(domus_watchdog_look(watchdog), silent);
+        if (domus_watchdog_look(watchdog) != silent)
+            return false;
     }
+    return true;
+}
+
+static void stays_at(domus_watchdog *watchdog, int silent)
+{
+    DOMT_WAIT_FOR(20, is_steady(watchdog, silent));
 }
 
 START_TEST(all_are_alive_while_they_sleep_and_when_they_have_ended)
@@ -107,6 +139,21 @@ START_TEST(a_runner_alone_that_hangs_is_silent)
     domus_system *system = begin(&watchdog);
 
     domt_notice(system, domt_pooled_spawn(domt_pooled.pool, &actor, NULL), &stay_type, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&staying) == 1);
+    stays_at(watchdog, 1);
+    atomic_store(&may_go, true);
+    stays_at(watchdog, 0);
+    finish(system, watchdog);
+}
+END_TEST
+
+START_TEST(a_runner_that_sends_and_does_not_return_is_silent)
+{
+    domus_watchdog *watchdog;
+    domus_system *system = begin(&watchdog);
+
+    second = domt_pooled_spawn(domt_pooled.pool, &actor, NULL);
+    domt_notice(system, domt_pooled_spawn(domt_pooled.pool, &actor, NULL), &flood_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&staying) == 1);
     stays_at(watchdog, 1);
     atomic_store(&may_go, true);
@@ -200,6 +247,6 @@ END_TEST
 
 DOMT_MAIN("watchdog", 30, all_are_alive_while_they_sleep_and_when_they_have_ended,
           a_thread_and_a_runner_that_hang_are_silent_until_they_go_on,
-          a_runner_alone_that_hangs_is_silent, threads_that_are_busy_for_long_are_alive,
-          a_sleep_that_should_be_over_is_silence,
+          a_runner_alone_that_hangs_is_silent, a_runner_that_sends_and_does_not_return_is_silent,
+          threads_that_are_busy_for_long_are_alive, a_sleep_that_should_be_over_is_silence,
           it_is_made_of_a_system_that_was_started_in_this_process)
