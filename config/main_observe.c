@@ -28,8 +28,13 @@ static int adopt(const domus_program *program)
     domus_endpoint at;
 
     passed_at[0] = '\0';
-    if (fd == 0 || program->observe->adopt == NULL || domi_inherited_endpoint(fd, &at) != 0)
+    if (program->observe->adopt == NULL)
         return 0;
+    if (fd == 0 || domi_inherited_endpoint(fd, &at) != 0) {
+        /* an earlier domus_main() of this process may have let it have one, and failed then */
+        program->observe->adopt(0, &(domus_endpoint){0});
+        return 0;
+    }
     (void)domus_endpoint_text(&at, passed_at, sizeof passed_at);
     program->observe->adopt(fd, &at);
     return fd;

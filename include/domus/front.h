@@ -73,8 +73,9 @@ typedef struct domus_observer {
      * and then viewers see what they saw before. Thread-safety: one thread at a time. */
     int (*set_config)(void *state, domus_config_walk *walk, const void *from);
     /* Let the next `check` and `open` be about this socket, which listens at `at`, in place of one
-     * that is made (`listening` in domus/system.h). If `open` returns 0, the port owns the
-     * descriptor. NULL: the port makes its socket itself. Thread-safety: as `open`. */
+     * that is made (`listening` in domus/system.h); 0: about one that is made. If `open`
+     * returns 0, the port owns the descriptor. NULL: the port makes its socket itself.
+     * Thread-safety: as `open`. */
     void (*adopt)(int listening, const domus_endpoint *at);
 } domus_observer;
 

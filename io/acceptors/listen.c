@@ -11,8 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Set the options that the connections of a listener inherit. */
-static int set_inherited(const domi_io *io, int fd, int family, const domi_listen_plan *plan)
+/* Set the options that the connections of a listener inherit. `resets`: domi_socket_set_tcp(). */
+static int set_inherited(const domi_io *io, int fd, int family, const domi_listen_plan *plan,
+                         bool resets)
 {
     domi_channel_settings usual;
     const domi_channel_settings *settings = plan->settings;
@@ -23,7 +24,7 @@ static int set_inherited(const domi_io *io, int fd, int family, const domi_liste
     }
     int result = domi_socket_set_buffers(io, fd, settings);
     if (result == 0 && family != AF_UNIX)
-        result = domi_socket_set_tcp(io, fd, settings);
+        result = domi_socket_set_tcp(io, fd, settings, resets);
     return result;
 }
 
@@ -31,12 +32,12 @@ static int set_inherited(const domi_io *io, int fd, int family, const domi_liste
 static int set_options(const domi_io *io, int fd, int family, const domi_listen_plan *plan)
 {
     const domi_socket_option options[] = {
-        {SOL_SOCKET, SO_REUSEADDR, family != AF_UNIX},
-        {SOL_SOCKET, SO_REUSEPORT, plan->shares_port},
+        {SOL_SOCKET, SO_REUSEADDR, family != AF_UNIX, false},
+        {SOL_SOCKET, SO_REUSEPORT, plan->shares_port, false},
     };
     int result = domi_socket_set_options(io, fd, options, sizeof options / sizeof options[0]);
 
-    return result == 0 ? set_inherited(io, fd, family, plan) : result;
+    return result == 0 ? set_inherited(io, fd, family, plan, false) : result;
 }
 
 int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, const domi_listen_plan *plan,
@@ -99,7 +100,7 @@ int domi_acceptor_adopt(const domi_io *io, int fd, const domi_listen_plan *plan,
     if (result == 0 && at.family == 0)
         result = -EAFNOSUPPORT;
     if (result == 0)
-        result = set_inherited(io, fd, at.family, plan);
+        result = set_inherited(io, fd, at.family, plan, true);
     if (result != 0)
         return result;
     /* io_uring does not wait for a socket that must not wait: each accept would end at once. The

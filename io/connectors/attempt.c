@@ -30,7 +30,7 @@ static void close_socket(domi_attempt *attempt)
  * knows the peer, so more connections fit than there are ports. */
 static int bind_own(const domi_attempt *attempt)
 {
-    const domi_socket_option late[] = {{IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1}};
+    const domi_socket_option late[] = {{IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1, false}};
     const domus_endpoint *own = &attempt->of->wanted;
     const domi_io *io = attempt->of->io;
     struct sockaddr_storage storage;
@@ -59,7 +59,7 @@ static int open_socket(domi_attempt *attempt)
     attempt->fd = fd;
     int result = domi_socket_set_buffers(io, fd, attempt->of->settings);
     if (result == 0 && attempt->to.family != AF_UNIX)
-        result = domi_socket_set_tcp(io, fd, attempt->of->settings);
+        result = domi_socket_set_tcp(io, fd, attempt->of->settings, false);
     if (result == 0)
         result = bind_own(attempt);
     return result;

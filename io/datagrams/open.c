@@ -54,7 +54,7 @@ static int connect_to(const domi_io *io, int fd, const domus_endpoint *to)
 static int open_socket(const domi_io *io, const domus_endpoint *at,
                        const domus_datagram_options *options, const domi_channel_settings *settings)
 {
-    const domi_socket_option shares_port = {SOL_SOCKET, SO_REUSEPORT, options->shares_port};
+    const domi_socket_option shares_port = {SOL_SOCKET, SO_REUSEPORT, options->shares_port, false};
     const domus_endpoint *peer = options->connected.family != 0 ? &options->connected : NULL;
     uint16_t family = at != NULL ? at->family : options->connected.family;
 

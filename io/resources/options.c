@@ -21,7 +21,7 @@ int domi_socket_set_options(const domi_io *io, int fd, const domi_socket_option 
 
     for (size_t i = 0; i < count && result == 0; i++) {
         int value = (int)options[i].value;
-        if (value != 0)
+        if (value != 0 || options[i].sets_zero)
             result = io->backend->sockets->option_set(io->ring, fd, options[i].level,
                                                       options[i].name, &value, sizeof value);
     }
@@ -31,26 +31,28 @@ int domi_socket_set_options(const domi_io *io, int fd, const domi_socket_option 
 int domi_socket_set_buffers(const domi_io *io, int fd, const domi_channel_settings *settings)
 {
     const domi_socket_option options[] = {
-        {SOL_SOCKET, SO_SNDBUF, settings->send_buffer_bytes},
-        {SOL_SOCKET, SO_RCVBUF, settings->receive_buffer_bytes},
+        {SOL_SOCKET, SO_SNDBUF, settings->send_buffer_bytes, false},
+        {SOL_SOCKET, SO_RCVBUF, settings->receive_buffer_bytes, false},
     };
 
     return domi_socket_set_options(io, fd, options, sizeof options / sizeof options[0]);
 }
 
-int domi_socket_set_tcp(const domi_io *io, int fd, const domi_channel_settings *settings)
+int domi_socket_set_tcp(const domi_io *io, int fd, const domi_channel_settings *settings,
+                        bool resets)
 {
     uint64_t idle_s = round_up(settings->keepalive_idle_ns, SECOND_NS);
     uint64_t interval_s = round_up(settings->keepalive_interval_ns, SECOND_NS);
     uint64_t user_ms = round_up(settings->user_timeout_ns, MS_NS);
     const domi_socket_option options[] = {
-        {IPPROTO_TCP, TCP_KEEPIDLE, idle_s},
-        {IPPROTO_TCP, TCP_KEEPINTVL, idle_s != 0 ? interval_s : 0},
-        {IPPROTO_TCP, TCP_KEEPCNT, idle_s != 0 ? settings->keepalive_count : 0},
-        {SOL_SOCKET, SO_KEEPALIVE, idle_s != 0},
-        {IPPROTO_TCP, TCP_NOTSENT_LOWAT, settings->unsent_max_bytes},
-        {IPPROTO_TCP, TCP_USER_TIMEOUT, user_ms},
-        {IPPROTO_TCP, TCP_NODELAY, settings->no_delay},
+        /* the kernel takes no 0 for these three */
+        {IPPROTO_TCP, TCP_KEEPIDLE, idle_s, false},
+        {IPPROTO_TCP, TCP_KEEPINTVL, idle_s != 0 ? interval_s : 0, false},
+        {IPPROTO_TCP, TCP_KEEPCNT, idle_s != 0 ? settings->keepalive_count : 0, false},
+        {SOL_SOCKET, SO_KEEPALIVE, idle_s != 0, resets},
+        {IPPROTO_TCP, TCP_NOTSENT_LOWAT, settings->unsent_max_bytes, resets},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, user_ms, resets},
+        {IPPROTO_TCP, TCP_NODELAY, settings->no_delay, resets},
     };
 
     return domi_socket_set_options(io, fd, options, sizeof options / sizeof options[0]);

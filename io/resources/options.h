@@ -8,7 +8,8 @@
 typedef struct domi_socket_option {
     int level;      /* as SOL_SOCKET */
     int name;       /* as SO_RCVBUF */
-    uint64_t value; /* 0: the kernel's default stays */
+    uint64_t value; /* 0: it is not set, so that of the kernel stays */
+    bool sets_zero; /* a value of 0 is set, too */
 } domi_socket_option;
 
 /* Set the options of a socket, up to the first that fails. Returns 0; a negative errno. `io` is
@@ -20,7 +21,10 @@ int domi_socket_set_options(const domi_io *io, int fd, const domi_socket_option 
  * the first packet tells the scale of the window. Returns as domi_socket_set_options(). */
 int domi_socket_set_buffers(const domi_io *io, int fd, const domi_channel_settings *settings);
 
-/* Set the options that only TCP has. Returns as domi_socket_set_options(). */
-int domi_socket_set_tcp(const domi_io *io, int fd, const domi_channel_settings *settings);
+/* Set the options that only TCP has. With `resets` the socket is not new, and options that somebody
+ * has set before are set back, too, if the settings have none; times and counts of keep-alives stay
+ * while keep-alives are off. Returns as domi_socket_set_options(). */
+int domi_socket_set_tcp(const domi_io *io, int fd, const domi_channel_settings *settings,
+                        bool resets);
 
 #endif

@@ -66,6 +66,24 @@ static int find_place(const domus_config *config, domus_endpoint *ret_at)
     return 0;
 }
 
+/* Check who may connect to a Unix socket that was passed, as the mode of its file says; one that is
+ * made here is the user's own. systemd makes them for all (SocketMode=0666). Returns 0; -EINVAL. */
+static int check_mode(const domus_endpoint *at, char *error, size_t error_size)
+{
+    char path[PATH_SIZE] = "";
+    struct stat file;
+
+    memcpy(path, at->bytes, at->size);
+    if (path[0] != '\0' && lstat(path, &file) == 0 && S_ISSOCK(file.st_mode) &&
+        (file.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+        return 0;
+    snprintf(error, error_size,
+             "observe.listen: the Unix socket that was passed is not only its owner's "
+             "(SocketMode=0600), so others could see all that the port shows; observe.public: true "
+             "allows that");
+    return -EINVAL;
+}
+
 static int check(const domus_config *config, char *error, size_t error_size)
 {
     const char *listen = config->observe.listen;
@@ -78,6 +96,8 @@ static int check(const domus_config *config, char *error, size_t error_size)
                  "observe.listen: must be unix:PATH, or such as 127.0.0.1:9100, is '%s'", listen);
         return -EINVAL;
     }
+    if (at.family == AF_UNIX && adopted != 0 && !config->observe.is_public)
+        return check_mode(&at, error, error_size);
     if (at.family == AF_UNIX || is_loopback(&at) || config->observe.is_public)
         return 0;
     snprintf(error, error_size,

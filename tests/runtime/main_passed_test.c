@@ -11,11 +11,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -215,6 +217,102 @@ START_TEST(the_observation_port_serves_the_socket_of_its_name)
 }
 END_TEST
 
+static int listen_at_path(const char *path, mode_t mode)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+    (void)unlink(path);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+    ck_assert_int_eq(listen(fd, 8), 0);
+    ck_assert_int_eq(chmod(path, mode), 0);
+    return fd;
+}
+
+static const struct mode {
+    mode_t mode;
+    const char *is_public;
+    int status; /* 2: it is refused */
+} modes[] = {
+    {0666, "observe.public=false", 2}, {0660, "observe.public=false", 2},
+    {0602, "observe.public=false", 2}, {0600, "observe.public=false", 0},
+    {0666, "observe.public=true", 0},
+};
+
+START_TEST(a_unix_socket_of_the_observation_port_is_its_owners)
+{
+    char path[64];
+    domt_program own;
+
+    snprintf(path, sizeof path, "/tmp/domus-passed-%d.sock", (int)getpid());
+    set_variables("1", "own", "observe");
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        const char *const observed[] = {
+            "--config", file_of(true),      "--set", "observe.listen=127.0.0.1:1",
+            "--set",    modes[i].is_public, NULL};
+        set_passed(listen_at_path(path, modes[i].mode), -1, -1);
+        domt_program_start(&own, &program, observed, pass);
+        close(passed[0]);
+        if (modes[i].status == 0) {
+            domt_program_says(&own, "listening observe unix:");
+            ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+        }
+        ck_assert_int_eq(domt_program_end(&own), modes[i].status);
+        if (modes[i].status != 0)
+            domt_has(own.err_text, "observe.listen: the Unix socket that was passed is not only");
+        unlink(observed[1]);
+    }
+    unlink(path);
+}
+END_TEST
+
+/* Call domus_main() so that it has found the socket, and then cannot make its first thread. */
+static void pass_and_fail(void)
+{
+    char *argv[] = {(char *)(uintptr_t) "program",
+                    (char *)(uintptr_t) "--config",
+                    (char *)(uintptr_t)file_of(true),
+                    (char *)(uintptr_t) "--set",
+                    (char *)(uintptr_t) "observe.listen=127.0.0.1:0",
+                    NULL};
+    pthread_attr_t attributes;
+    size_t usual;
+
+    pass();
+    pthread_getattr_default_np(&attributes);
+    pthread_attr_getstacksize(&attributes, &usual);
+    pthread_attr_setstacksize(&attributes, (size_t)1 << 46);
+    pthread_setattr_default_np(&attributes);
+    if (domus_main(5, argv, &program) != 1)
+        _exit(99);
+    pthread_attr_setstacksize(&attributes, usual);
+    pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
+}
+
+START_TEST(a_socket_of_a_start_that_failed_is_forgotten)
+{
+    const char *const observed[] = {"--config", file_of(true), "--set",
+                                    "observe.listen=127.0.0.1:0", NULL};
+    uint16_t port;
+    char said[64];
+    domt_program own;
+
+    set_variables("1", "own", "observe");
+    set_passed(listen_at(INADDR_LOOPBACK, SOCK_STREAM, &port), -1, -1);
+    domt_program_start(&own, &program, observed, pass_and_fail);
+    close(passed[0]);
+    domt_program_says(&own, "listening observe 127.0.0.1:");
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_has(own.err_text, "no thread for the log");
+    snprintf(said, sizeof said, "listening observe 127.0.0.1:%u\n", port);
+    ck_assert_ptr_null(strstr(own.out_text, said));
+    unlink(observed[1]);
+}
+END_TEST
+
 /* --- what is wrong ---------------------------------------------------------------------------- */
 
 static const struct wrong {
@@ -298,4 +396,6 @@ END_TEST
 
 DOMT_MAIN("main_passed", 30, a_listener_serves_the_socket_of_its_name_over_restarts,
           the_observation_port_serves_the_socket_of_its_name,
-          wrong_variables_and_descriptors_are_told, a_socket_that_nothing_takes_is_warned_of)
+          a_unix_socket_of_the_observation_port_is_its_owners,
+          a_socket_of_a_start_that_failed_is_forgotten, wrong_variables_and_descriptors_are_told,
+          a_socket_that_nothing_takes_is_warned_of)

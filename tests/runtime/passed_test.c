@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -164,6 +165,58 @@ START_TEST(its_options_are_those_of_the_configuration)
 }
 END_TEST
 
+static const struct option {
+    int level, name, first, second; /* in the first life, and in the second */
+} inherited[] = {
+    {IPPROTO_TCP, TCP_NODELAY, 1, 0},
+    {SOL_SOCKET, SO_KEEPALIVE, 1, 0},
+    {IPPROTO_TCP, TCP_USER_TIMEOUT, 5000, 0},
+    {IPPROTO_TCP, TCP_NOTSENT_LOWAT, 65536, 0},
+};
+
+static void serve_once(int listening, const domus_config *config)
+{
+    const domus_serve_options options = {.listening = dup(listening)};
+    domus_system *system = domt_start(config);
+
+    ck_assert_int_eq(domus_serve_with(system, "echo", &server, NULL, &options, NULL), 0);
+    domt_end(system);
+}
+
+/* The socket lives on, and the configuration of the next life has these options no more. */
+START_TEST(options_of_the_last_life_are_set_back)
+{
+    const domus_listener_config listener = {
+        .name = "echo", .address = "127.0.0.1:1", .backlog = 16};
+    domus_config config = domt_config(1);
+    struct sockaddr_in at;
+    int listening = listen_at_loopback(&at);
+
+    config.listeners = &listener;
+    config.listener_count = 1;
+    config.connection.keepalive.idle_ns = UINT64_C(60000000000);
+    config.connection.user_timeout_ns = UINT64_C(5000000000);
+    config.sockets.unsent_max_bytes = 65536;
+    config.sockets.no_delay = true;
+    for (int life = 1; life <= 2; life++) {
+        serve_once(listening, &config);
+        for (size_t i = 0; i < sizeof inherited / sizeof inherited[0]; i++) {
+            const struct option *own = &inherited[i];
+            int value = -1;
+            socklen_t size = sizeof value;
+            ck_assert_int_eq(getsockopt(listening, own->level, own->name, &value, &size), 0);
+            ck_assert_msg(value == (life == 1 ? own->first : own->second),
+                          "option %zu in life %d: %d", i, life, value);
+        }
+        config.connection.keepalive.idle_ns = 0;
+        config.connection.user_timeout_ns = 0;
+        config.sockets.unsent_max_bytes = 0;
+        config.sockets.no_delay = false;
+    }
+    close(listening);
+}
+END_TEST
+
 START_TEST(a_unix_socket_is_served_too)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -224,4 +277,5 @@ END_TEST
 
 DOMT_MAIN("passed", 30, no_connection_is_lost_between_two_who_serve,
           what_waits_in_a_stop_stays_in_the_backlog, its_options_are_those_of_the_configuration,
-          a_unix_socket_is_served_too, other_descriptors_are_refused)
+          options_of_the_last_life_are_set_back, a_unix_socket_is_served_too,
+          other_descriptors_are_refused)
