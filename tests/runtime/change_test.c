@@ -83,7 +83,8 @@ START_TEST(each_live_key_holds_on_each_thread_after_its_next_turn)
             continue;
         uint64_t number = vary(key, &config);
         domi_key_store(key, &config, number, NULL);
-        ck_assert_msg(change(&config) == 1, "%s", key->path);
+        ck_assert_int_eq(domus_system_check_change(system_, &config, error, sizeof error), 1);
+        ck_assert_msg(change(&config) == 1, "%s", key->path); /* the check has changed nothing */
         config = now();
         ck_assert_msg(domi_key_number(key, &config) == number, "%s", key->path);
         domt_net_ok(kit, domus_testkit_run(kit));
