@@ -360,6 +360,5 @@ const domt_ill domt_ills_of_limits[] = {
     {"handler-waits", NULL, 0, NULL, waiters, go_on},
     {"detached-full", NULL, 0, one_detached, detached, NULL},
     {"memory-foreign", NULL, 0, little_memory, NULL, NULL},
-    {"memory-critical", NULL, 0, little_memory, sleepers, go_on},
     {NULL, NULL, 0, NULL, NULL, NULL},
 };
