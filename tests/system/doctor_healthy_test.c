@@ -16,7 +16,7 @@
 #define CLIENTS  16
 #define PIPELINE 8
 /* bytes: less is no load, of which a second has some megabytes */
-#define SERVED_LEAST 100000u
+#define SERVED_LEAST 1000
 
 static domt_observed web;
 
