@@ -169,7 +169,8 @@ const domi_rule domi_rules_of_waits[] = {
      .cause =
          "A handler computes for long, or waits for a lock, a file or a peer. Seen by: any run "
          "of more than stall.threshold on a thread that has its CPU (else see cpu-denied).",
-     .remedy = "Let domus_blocking() or a pool do it. What counts as a stall is stall.threshold."},
+     .remedy = "Let domus_blocking() or a pool do such work. A run counts as a stall when it lasts "
+               "longer than stall.threshold."},
     {.name = "handler-waits",
      .title = "Handlers that wait in system calls",
      .keys = "",
