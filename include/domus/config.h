@@ -446,6 +446,14 @@ DOMUS_API const domus_config_key *domus_config_key_get(size_t index);
 DOMUS_API const domus_config_key *domus_config_listener_key_get(size_t index);
 DOMUS_API const domus_config_key *domus_config_pool_key_get(size_t index);
 
+/* Find the key that a path names, as in an assignment ("scheduler.ioRatio"); a listener goes by its
+ * name in `config` ("listeners.echo.channel.linger"). `ret_listener` gets the index of the
+ * listener; SIZE_MAX: the key belongs to none. Keys of pools are not found.
+ *
+ * Returns the row; NULL if there is no such key. Thread-safety: any thread. */
+DOMUS_API const domus_config_key *domus_config_key_find(const domus_config *config,
+                                                        const char *path, size_t *ret_listener);
+
 /* Read `text` as a value of `key`, as users write it in YAML and in --set ("500us", "auto"). Its
  * range is not checked here. For a key whose value is a text the number is 0.
  *

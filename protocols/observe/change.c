@@ -19,38 +19,6 @@
 #define VALUE_SIZE 256 /* and of a value */
 #define ERROR_SIZE 512
 
-static const char listeners[] = "listeners.";
-
-typedef const domus_config_key *key_table(size_t row);
-
-static const domus_config_key *find_in(key_table *keys, const char *path)
-{
-    const domus_config_key *key;
-
-    for (size_t row = 0; (key = keys(row)) != NULL; row++) {
-        if (strcmp(key->path, path) == 0)
-            return key;
-    }
-    return NULL;
-}
-
-const domus_config_key *domi_observe_find_key(const domus_config *config, const char *path,
-                                              size_t *ret_listener)
-{
-    *ret_listener = SIZE_MAX;
-    if (strncmp(path, listeners, sizeof listeners - 1) != 0)
-        return find_in(domus_config_key_get, path);
-    const char *name = path + sizeof listeners - 1;
-    for (size_t i = 0; i < config->listener_count; i++) {
-        size_t length = strlen(config->listeners[i].name);
-        if (strncmp(name, config->listeners[i].name, length) != 0 || name[length] != '.')
-            continue;
-        *ret_listener = i;
-        return find_in(domus_config_listener_key_get, name + length + 1);
-    }
-    return NULL;
-}
-
 /* Copy a slice as a text; a line end at its end is left out, which shells add. Returns whether it
  * fits and holds no NUL. */
 static bool copy_text(domus_slice slice, char *text, size_t size)

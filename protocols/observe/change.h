@@ -19,10 +19,4 @@ typedef struct domi_present {
 /* Copy what holds now in the observed system. */
 void domi_observe_read_present(domi_present *ret_present);
 
-/* Find the key that a text names ("scheduler.ioRatio", "listeners.echo.channel.linger") in
- * `config`, whose listeners have their names. `ret_listener` gets the index of its listener;
- * SIZE_MAX: it belongs to none. Returns its row; NULL if there is none. */
-const domus_config_key *domi_observe_find_key(const domus_config *config, const char *path,
-                                              size_t *ret_listener);
-
 #endif

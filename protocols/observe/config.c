@@ -120,7 +120,7 @@ static void write_handed(struct writing *writing, const domus_config_shown *one)
 {
     char value[DOMUS_CONFIG_VALUE_SIZE];
     size_t listener;
-    const domus_config_key *key = domi_observe_find_key(writing->now, one->key, &listener);
+    const domus_config_key *key = domus_config_key_find(writing->now, one->key, &listener);
 
     if (key == NULL || !key->live) {
         write_key(writing, one);

@@ -314,36 +314,6 @@ int domus_system_check_change(domus_system *system, const domus_config *config, 
     return change(system, config, false, error, error_size);
 }
 
-/* Find the key that a path names, as in an assignment. `ret_listener` gets the index of its
- * listener; SIZE_MAX: it belongs to none. Returns its row; NULL if there is none. */
-static const domus_config_key *find(const domus_system *system, const char *path,
-                                    size_t *ret_listener)
-{
-    static const char listeners[] = "listeners.";
-    const domus_config_key *keys = domi_config_keys;
-    size_t count = domi_config_key_count;
-
-    *ret_listener = SIZE_MAX;
-    if (strncmp(path, listeners, sizeof listeners - 1) == 0) {
-        path += sizeof listeners - 1;
-        for (size_t i = 0; i < system->config.listener_count; i++) {
-            size_t length = strlen(system->listeners[i].name);
-            if (strncmp(path, system->listeners[i].name, length) != 0 || path[length] != '.')
-                continue;
-            *ret_listener = i;
-            path += length + 1;
-            break;
-        }
-        keys = domi_config_listener_keys;
-        count = *ret_listener != SIZE_MAX ? domi_config_listener_key_count : 0;
-    }
-    for (size_t k = 0; k < count; k++) {
-        if (strcmp(keys[k].path, path) == 0)
-            return &keys[k];
-    }
-    return NULL;
-}
-
 /* Put the value of a key into a copy of what holds now, and let that hold. Under the mutex. */
 static int apply_key(domus_system *system, const char *path, const char *value,
                      char line[LINE_SIZE], char *error, size_t error_size)
@@ -351,7 +321,7 @@ static int apply_key(domus_system *system, const char *path, const char *value,
     domus_config config = read_present(system);
     uint64_t number;
     size_t listener;
-    const domus_config_key *key = find(system, path, &listener);
+    const domus_config_key *key = domus_config_key_find(&system->config, path, &listener);
 
     if (key == NULL) {
         snprintf(error, error_size, "%s", "there is no such key");

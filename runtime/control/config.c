@@ -348,6 +348,35 @@ const domus_config_key *domus_config_listener_key_get(size_t index)
     return index < domi_config_listener_key_count ? &domi_config_listener_keys[index] : NULL;
 }
 
+static const domus_config_key *find_in(const domus_config_key *keys, size_t count, const char *path)
+{
+    for (size_t k = 0; k < count; k++) {
+        if (strcmp(keys[k].path, path) == 0)
+            return &keys[k];
+    }
+    return NULL;
+}
+
+const domus_config_key *domus_config_key_find(const domus_config *config, const char *path,
+                                              size_t *ret_listener)
+{
+    static const char listeners[] = "listeners.";
+
+    *ret_listener = SIZE_MAX;
+    if (strncmp(path, listeners, sizeof listeners - 1) != 0)
+        return find_in(domi_config_keys, domi_config_key_count, path);
+    const char *name = path + sizeof listeners - 1;
+    for (size_t i = 0; i < config->listener_count; i++) {
+        size_t length = strlen(config->listeners[i].name);
+        if (strncmp(name, config->listeners[i].name, length) != 0 || name[length] != '.')
+            continue;
+        *ret_listener = i;
+        return find_in(domi_config_listener_keys, domi_config_listener_key_count,
+                       name + length + 1);
+    }
+    return NULL;
+}
+
 const domus_config_key *domus_config_pool_key_get(size_t index)
 {
     return index < domi_config_pool_key_count ? &domi_config_pool_keys[index] : NULL;
