@@ -5,7 +5,7 @@
 
 const struct sweep_key sweep_keys[SWEEP_KEYS_COUNT] = {
     {"scheduler.ioRatio", NULL, {"50", "auto", "10", "30", "70", "90"}},
-    {"scheduler.minBudget", NULL, {"500us", "50us", "5ms"}},
+    {"scheduler.minBudget", NULL, {"50us", "500us", "5ms"}},
     {"scheduler.minBudgetBusy", NULL, {"50us", "10us", "200us", "1ms"}},
     {"scheduler.maxBudget", NULL, {"10ms", "1ms", "50ms"}},
     {"scheduler.steal.floor", NULL, {"32", "4", "128"}},

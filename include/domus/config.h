@@ -59,7 +59,7 @@ typedef struct domus_config {
          * `wait_max_ns` is held instead. */
         uint32_t io_ratio;
         /* 1 us..1 s: how long phase 3 may run when phase 1 found no completion other than a
-         * wake-up; 500 us. */
+         * wake-up; 50 us. */
         uint64_t min_budget_ns;
         /* 1 us..1 s: the least time that phase 3 gets when phase 1 found completions; 50 us. */
         uint64_t min_budget_busy_ns;

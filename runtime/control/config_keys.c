@@ -71,7 +71,7 @@ const domus_config_key domi_config_keys[] = {
     {TEXT("system.cpus", CPUS, domus_config, system.cpus, DOMI_CPUS_TEXT_MAX, "auto")},
     {LIVE("scheduler.ioRatio", PERCENT, scheduler.io_ratio, 1, 100, 50), .special = "auto",
         .special_number = DOMUS_IO_RATIO_AUTO},
-    {LIVE("scheduler.minBudget", DURATION, scheduler.min_budget_ns, US, SECOND, 500 * US)},
+    {LIVE("scheduler.minBudget", DURATION, scheduler.min_budget_ns, US, SECOND, 50 * US)},
     {LIVE("scheduler.minBudgetBusy", DURATION, scheduler.min_budget_busy_ns, US, SECOND, 50 * US)},
     {LIVE("scheduler.maxBudget", DURATION, scheduler.max_budget_ns, US, SECOND, 10 * MS)},
     {LIVE("scheduler.waitMax", DURATION, scheduler.wait_max_ns, 100 * US, 10 * SECOND, 4 * MS)},

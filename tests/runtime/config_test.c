@@ -32,7 +32,7 @@ START_TEST(defaults_are_those_of_the_header_and_valid)
     ck_assert_uint_eq(config.system.threads_percent, 0);
     ck_assert_str_eq(config.system.cpus, "auto");
     ck_assert_uint_eq(config.scheduler.io_ratio, 50);
-    ck_assert_uint_eq(config.scheduler.min_budget_ns, 500000);
+    ck_assert_uint_eq(config.scheduler.min_budget_ns, 50000);
     ck_assert_uint_eq(config.scheduler.min_budget_busy_ns, 50000);
     ck_assert_uint_eq(config.scheduler.max_budget_ns, 10000000);
     ck_assert_uint_eq(config.scheduler.stage_time_ns, 5000000);

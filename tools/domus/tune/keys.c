@@ -13,7 +13,7 @@ static const struct row {
     const char *values;
 } table[] = {
     {"scheduler.ioRatio", "20,35,65,80"},
-    {"scheduler.minBudget", "100us,250us,1ms,2ms"},
+    {"scheduler.minBudget", "20us,100us,250us,1ms"},
     {"scheduler.maxBudget", "2ms,5ms,20ms,50ms"},
     {"scheduler.maxMessagesPerRun", "8,16,32,128"},
     {"scheduler.beltSlots", "0,256,4096,16384"},
