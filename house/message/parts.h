@@ -75,8 +75,9 @@ typedef struct domi_counters {
     domi_counter letters_missed;  /* dead letters that a subscriber did not take */
     domi_counter waits_lost;      /* waits whose function is never called, by a mistake of a user */
     domi_counter results_unknown; /* results of functions that counted as 0 */
-    domi_counter conversations_full; /* times at which an actor came to conversations_max */
-    domi_counter timers_refused;     /* timers that were not made because of timers_max */
+    domi_counter conversations_full;  /* times at which an actor came to conversations_max */
+    domi_counter timers_refused;      /* timers that were not made because of timers_max */
+    domi_counter thread_max_refusals; /* those of `refusals` that memory.threadMax made */
 } domi_counters;
 
 /* Houses that are to be linked into the arrivals of one home (arrivals.h). */

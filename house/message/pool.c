@@ -188,6 +188,7 @@ int domi_message_explain_failure(domi_manager *manager)
 {
     if (manager->memory.at_max) {
         domi_counter_add(&manager->counters.refusals, 1);
+        domi_counter_add(&manager->counters.thread_max_refusals, 1);
         return -ENOBUFS;
     }
     if (!domi_memory_is_full())

@@ -140,6 +140,7 @@ static void read_house_counters(const domi_counters *from, domus_profile *profil
     profile->results_unknown = domi_counter_read(&from->results_unknown);
     profile->conversations_full = domi_counter_read(&from->conversations_full);
     profile->timers_refused = domi_counter_read(&from->timers_refused);
+    profile->thread_max_refusals = domi_counter_read(&from->thread_max_refusals);
 }
 
 static void read_io_counters(const domi_io_counters *from, domus_profile *profile)

@@ -85,6 +85,7 @@ static const struct {
     {TROUBLE, "restarts", offsetof(domus_profile, restarts)},
     {TROUBLE, "escalations", offsetof(domus_profile, escalations)},
     {TROUBLE, "refusals", offsetof(domus_profile, refusals)},
+    {TROUBLE, "refusals at threadMax", offsetof(domus_profile, thread_max_refusals)},
     {TROUBLE, "dead letters", offsetof(domus_profile, dead_letters)},
     {TROUBLE, "letters missed", offsetof(domus_profile, letters_missed)},
     {TROUBLE, "asks expired", offsetof(domus_profile, asks_expired)},
