@@ -35,8 +35,8 @@ void domus_system_machine(const domus_system *system, domus_machine *ret_machine
     domi_cgroup_cpu cgroup;
     domi_machine_cpus cpus;
 
-    domi_machine_read_cgroup("", &cgroup);
-    domi_machine_read_cpus("", &cpus);
+    domi_machine_read_cgroup(system->pressure.root, &cgroup);
+    domi_machine_read_cpus(system->pressure.root, &cpus);
     *ret_machine = (domus_machine){
         .cpus = count_cpus(system),
         .cpus_online = online > 0 ? (uint64_t)online : 0,
