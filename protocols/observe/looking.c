@@ -76,6 +76,7 @@ static void copy_keys(const domus_config *from, domi_look_settings *to)
         .send_low = from->channel.send_low_bytes,
         .send_timeout_ns = from->channel.send_timeout_ns,
         .receive_buffer = from->sockets.receive_buffer_bytes,
+        .no_delay = from->sockets.no_delay,
         .requests_max = from->channel.requests_max,
         .connections_max = from->channel.connections_max,
         .address_percent = from->connection.address_percent,
@@ -85,6 +86,7 @@ static void copy_keys(const domus_config *from, domi_look_settings *to)
         .detached_max = from->detached.threads_max,
         .stall_ns = from->stall.threshold_ns,
         .memory_limit = from->memory.limit_bytes,
+        .thread_max = from->memory.thread_max_bytes,
         .log_level = (uint64_t)from->log.level,
         .log_lines = from->log.queue_max,
         .backend = (uint64_t)from->io.backend,
@@ -107,6 +109,17 @@ static uint64_t find_listener_requests(domus_system *system, const domus_config 
     return least;
 }
 
+static bool has_listener_with_delay(domus_system *system, const domus_config *config)
+{
+    for (size_t i = 0; i < config->listener_count; i++) {
+        domus_channel_options options;
+        if (domus_system_channel_options(system, i, &options) == 0 && config->sockets.no_delay &&
+            options.no_delay == DOMUS_NONE)
+            return true;
+    }
+    return false;
+}
+
 /* Copy what holds now, which may be other than at the start. */
 static void copy_settings(domus_system *system, domi_look_settings *to)
 {
@@ -115,6 +128,7 @@ static void copy_settings(domus_system *system, domi_look_settings *to)
     domus_system_config_now(system, &now);
     copy_keys(&now, to);
     to->listener_requests = find_listener_requests(system, &now);
+    to->listener_delays = has_listener_with_delay(system, &now);
 }
 
 /* --- sources ---------------------------------------------------------------------------------- */

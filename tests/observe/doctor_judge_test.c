@@ -10,6 +10,11 @@ static domi_finding findings[DOMI_RULES_MAX];
 /* --- programs that are ill if `over`, and just not ill otherwise ------------------------------ */
 
 #define ILL(name) static void name(domt_looks *looks, bool over)
+#define AT(name, figure)                                                                           \
+    ILL(name)                                                                                      \
+    {                                                                                              \
+        figure;                                                                                    \
+    }
 #define COUNTERS  looks->after.threads[0].counters
 #define SETTINGS  looks->after.settings
 #define MACHINE   looks->after.machine
@@ -39,13 +44,21 @@ ILL(io_starves_few)
 ILL(state_starves_io)
 {
     domt_looks_share(looks, 0, 90, 0);
-    cut_short(looks, over ? 5000 : 5100, 4000);
-    SETTINGS.io_ratio = 1;
+    cut_short(looks, over ? 10000 : 10100, 0);
+    SETTINGS.io_ratio = 49;
+}
+
+/* With an even share phases are short, unless they are cut. */
+ILL(state_is_cut_short)
+{
+    state_starves_io(looks, true);
+    cut_short(looks, 10000, over ? 5000 : 4999);
+    SETTINGS.io_ratio = 50;
 }
 
 ILL(state_has_no_deadline)
 {
-    domt_looks_share(looks, 0, over ? 85 : 84, 0);
+    domt_looks_share(looks, 0, over ? 70 : 69, 0);
     cut_short(looks, 1000, 0);
     SETTINGS.io_ratio = 100;
 }
@@ -53,7 +66,7 @@ ILL(state_has_no_deadline)
 /* With auto a thread holds scheduler.waitMax: only a long one is ill. */
 ILL(auto_lets_io_wait)
 {
-    state_starves_io(looks, true);
+    state_is_cut_short(looks, true);
     SETTINGS.io_ratio = DOMI_LOOK_IO_RATIO_AUTO;
     SETTINGS.wait_max_ns = over ? 8000000 : 7999999;
 }
@@ -130,16 +143,33 @@ ILL(steals_few)
     COUNTERS.steals = over ? 10000 : 9999;
 }
 
-ILL(buffers_starved)
-{
-    COUNTERS.receivers_starved = over ? 100 : 99;
-}
+AT(buffers_starved, COUNTERS.receivers_starved = over ? 100 : 99)
 
 ILL(requests_full)
 {
     COUNTERS.channels_busy = 100;
     domt_looks_share(looks, 1, 5, 95);
     domt_looks_share(looks, 0, 5, over ? 90 : 89);
+}
+
+ILL(small_writes)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        looks->after.threads[i].counters.completions = over ? 230000 : 229999;
+    SETTINGS.no_delay = 0;
+}
+
+ILL(small_writes_of_a_listener)
+{
+    small_writes(looks, true);
+    SETTINGS.no_delay = 1;
+    SETTINGS.listener_delays = over;
+}
+
+ILL(large_writes)
+{
+    small_writes(looks, true);
+    COUNTERS.sent_bytes = over ? 366480000 : 366480001; /* of 260,000 writes */
 }
 
 ILL(slow_readers)
@@ -160,15 +190,8 @@ ILL(epoll)
     MACHINE.cpu_ns = SECOND_NS * 2 - (over ? 0 : 1000000);
 }
 
-ILL(connections_full)
-{
-    looks->after.ports[0].counts.open = over ? 9800 : 9799;
-}
-
-ILL(address_share)
-{
-    COUNTERS.refused_by_address = over;
-}
+AT(connections_full, looks->after.ports[0].counts.open = over ? 9800 : 9799)
+AT(address_share, COUNTERS.refused_by_address = over)
 
 ILL(files_full)
 {
@@ -176,10 +199,7 @@ ILL(files_full)
     MACHINE.files_open = over ? 922 : 921;
 }
 
-ILL(accepting_fails)
-{
-    COUNTERS.accept_spells = over;
-}
+AT(accepting_fails, COUNTERS.accept_spells = over)
 
 ILL(connects_fail)
 {
@@ -187,20 +207,9 @@ ILL(connects_fail)
     COUNTERS.connects_failed = 3;
 }
 
-ILL(mailbox_full)
-{
-    looks->after.outside.refusals = over;
-}
-
-ILL(conversations_full)
-{
-    COUNTERS.conversations_full = over;
-}
-
-ILL(timers_full)
-{
-    looks->after.runners[0].counters.timers_refused = over;
-}
+AT(mailbox_full, looks->after.outside.refusals = over)
+AT(conversations_full, COUNTERS.conversations_full = over)
+AT(timers_full, looks->after.runners[0].counters.timers_refused = over)
 
 ILL(detached_full)
 {
@@ -208,41 +217,33 @@ ILL(detached_full)
     looks->after.usage.detached_busy = over ? 64 : 63;
 }
 
-ILL(asks_expire)
-{
-    COUNTERS.asks_expired = over ? 100 : 99;
-}
-
-ILL(dead_letters)
-{
-    COUNTERS.dead_letters = over ? 100 : 99;
-}
+AT(asks_expire, COUNTERS.asks_expired = over ? 100 : 99)
+AT(dead_letters, COUNTERS.dead_letters = over ? 100 : 99)
 
 ILL(mail_waits)
 {
     for (uint32_t i = 0; i < 2; i++)
         looks->after.actors[i].counts.wait_ns = over ? SECOND_NS * 10 : SECOND_NS * 10 - 1;
+    domt_looks_share(looks, 0, 51, 49);
 }
 
-ILL(handlers_fail)
+/* Threads sleep, so it is no CPU that messages wait for. */
+ILL(receiver_waits)
 {
-    COUNTERS.failures = over ? 100 : 99;
+    mail_waits(looks, over);
+    domt_looks_share(looks, 0, 50, 50);
 }
 
-ILL(actors_restart)
+ILL(messages_full)
 {
-    COUNTERS.restarts = over ? 10 : 9;
+    COUNTERS.refusals = COUNTERS.thread_max_refusals = over;
+    SETTINGS.thread_max = 1 << 20;
 }
 
-ILL(mistakes)
-{
-    looks->after.runners[1].counters.waits_lost = over;
-}
-
-ILL(requests_fail)
-{
-    COUNTERS.channels_refused = over ? 100 : 99;
-}
+AT(handlers_fail, COUNTERS.failures = over ? 100 : 99)
+AT(actors_restart, COUNTERS.restarts = over ? 10 : 9)
+AT(mistakes, looks->after.runners[1].counters.waits_lost = over)
+AT(requests_fail, COUNTERS.channels_refused = over ? 100 : 99)
 
 ILL(datagrams_lost)
 {
@@ -250,10 +251,7 @@ ILL(datagrams_lost)
     COUNTERS.datagrams_dropped = 40;
 }
 
-ILL(log_dropped)
-{
-    looks->after.outside.log_lines_dropped = over;
-}
+AT(log_dropped, looks->after.outside.log_lines_dropped = over)
 
 ILL(stalls)
 {
@@ -302,10 +300,7 @@ ILL(threads_over_cpus)
     MACHINE.cpu_ns = SECOND_NS / 10 * (over ? 50 : 49);
 }
 
-ILL(quota_under_threads)
-{
-    MACHINE.quota = over ? 1000 : 1001;
-}
+AT(quota_under_threads, MACHINE.quota = over ? 1000 : 1001)
 
 ILL(cpu_throttled)
 {
@@ -313,10 +308,7 @@ ILL(cpu_throttled)
     MACHINE.throttles = 5;
 }
 
-ILL(cpu_stolen)
-{
-    MACHINE.stolen_ns = SECOND_NS * 2 - (over ? 0 : 10000000);
-}
+AT(cpu_stolen, MACHINE.stolen_ns = SECOND_NS * 2 - (over ? 0 : 10000000))
 
 ILL(cpu_denied)
 {
@@ -329,20 +321,14 @@ ILL(memory_critical)
     looks->after.memory = (domi_look_memory){.own_level = over ? 2 : 1, .limit_bytes = 1000000};
 }
 
-ILL(messages_are_refused_for_memory)
-{
-    COUNTERS.busy = over;
-}
+AT(messages_are_refused_for_memory, COUNTERS.busy = over)
 
 ILL(memory_high)
 {
     looks->after.memory = (domi_look_memory){.own_level = over, .limit_bytes = 1000000, .highs = 1};
 }
 
-ILL(memory_foreign)
-{
-    looks->after.memory.highs = over;
-}
+AT(memory_foreign, looks->after.memory.highs = over)
 
 static const struct {
     const char *rule;
@@ -352,6 +338,7 @@ static const struct {
     {"io-starves-state", io_starves_state, "scheduler: {ioRatio: 45}"},
     {"io-starves-state", io_starves_few, "scheduler: {ioRatio: 25}"},
     {"state-starves-io", state_starves_io, "scheduler: {ioRatio: 50, maxBudget: 1ms}"},
+    {"state-starves-io", state_is_cut_short, "scheduler: {ioRatio: 70, maxBudget: 1ms}"},
     {"state-starves-io", state_has_no_deadline, "scheduler: {ioRatio: 50, "},
     {"state-starves-io", auto_lets_io_wait, "scheduler: {waitMax: 4ms}"},
     {"io-starves-state", auto_is_no_share_of_io, "scheduler: {ioRatio: 25}"},
@@ -367,6 +354,9 @@ static const struct {
     {"steal-costly", steals_few, "minRun"},
     {"buffers-starved", buffers_starved, "io: {buffers: {count: 4096}}"},
     {"requests-full", requests_full, "channel: {requestsMax: 512}"},
+    {"small-writes", small_writes, "channel: {socket: {noDelay: true}}"},
+    {"small-writes", small_writes_of_a_listener, "of the listener"},
+    {"small-writes", large_writes, "at once"},
     {"slow-readers", slow_readers, "channel: {sendTimeout: 5s, sendHigh: 64KiB}"},
     {"wakeups-empty", wakeups_empty, "scheduler: {idle: {standIn: 0}}"},
     {"epoll", epoll, "io: {backend: auto}"},
@@ -382,6 +372,8 @@ static const struct {
     {"asks-expire", asks_expire, "deadline"},
     {"dead-letters", dead_letters, "domus/letters.h"},
     {"mail-waits", mail_waits, "domus flame"},
+    {"mail-waits", receiver_waits, "domus_barrier()"},
+    {"messages-full", messages_full, "memory: {threadMax: 64MiB}"},
     {"handlers-fail", handlers_fail, "domus log"},
     {"handlers-fail", actors_restart, "domus log"},
     {"mistakes", mistakes, "the log"},

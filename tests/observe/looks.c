@@ -30,6 +30,7 @@ static const domi_look_settings defaults = {
     .names_max = 4,
     .detached_max = 64,
     .stall_ns = 25000000,
+    .no_delay = 1,
     .log_level = 2,
     .log_lines = 1024,
 };

@@ -56,6 +56,7 @@
     X(waits_lost)                                                                                  \
     X(results_unknown)                                                                             \
     X(timers_refused)                                                                              \
+    X(thread_max_refusals)                                                                         \
     X(stalls)                                                                                      \
     X(stalled_ns)
 
@@ -103,7 +104,8 @@
 
 /* Keys of the configuration, as they hold at the look: a field, and the path of its key. Booleans
  * are 0 and 1, levels are in the order of their enums. listener_requests is the least of the
- * listeners that have a number of requests of their own; 0: none has. */
+ * listeners that have a number of requests of their own; 0: none has. listener_delays is 1 if a
+ * listener has a noDelay of false of its own. */
 #define DOMI_LOOK_SETTINGS(X)                                                                      \
     X(io_ratio, "scheduler.ioRatio")                                                               \
     X(max_budget_ns, "scheduler.maxBudget")                                                        \
@@ -122,8 +124,10 @@
     X(send_low, "channel.sendLow")                                                                 \
     X(send_timeout_ns, "channel.sendTimeout")                                                      \
     X(receive_buffer, "channel.socket.receiveBuffer")                                              \
+    X(no_delay, "channel.socket.noDelay")                                                          \
     X(requests_max, "channel.requestsMax")                                                         \
     X(listener_requests, "listeners.channel.requestsMax")                                          \
+    X(listener_delays, "listeners.channel.socket.noDelay")                                         \
     X(connections_max, "channel.maxConnections")                                                   \
     X(address_percent, "channel.maxPerAddress")                                                    \
     X(loopback_percent, "channel.maxPerLoopback")                                                  \
@@ -132,6 +136,7 @@
     X(detached_max, "detached.threadsMax")                                                         \
     X(stall_ns, "stall.threshold")                                                                 \
     X(memory_limit, "memory.limit")                                                                \
+    X(thread_max, "memory.threadMax")                                                              \
     X(log_level, "log.level")                                                                      \
     X(log_lines, "log.queueMax")                                                                   \
     X(backend, "io.backend")

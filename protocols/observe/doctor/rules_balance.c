@@ -63,7 +63,8 @@ static bool judge_hot_actor(const domi_span *span, domi_finding *finding)
         domi_finding_advise(finding,
                             "in the list of pools: {name: work}, and spawn the actor there "
                             "(domus_pool_find(), domus/pools.h)");
-        domi_finding_advise(finding, "or spread its work over several actors (domus/router.h)");
+        domi_finding_advise(finding, "or spread its work over several actors (domus/router.h), or "
+                                     "make its messages cheaper (domus flame)");
         return domi_finding_say(
             finding,
             "The one actor of the behaviour %s takes %s of thread %u, and each message that it "
@@ -181,7 +182,8 @@ const domi_rule domi_rules_of_balance[] = {
      .remedy =
          "Spread its work over several actors by a key (a router, domus/router.h, or a grain, "
          "domus/grain.h). If it has to be one, give it a pool, where it holds up no io and no "
-         "other actor; or let domus_blocking() do what takes long."},
+         "other actor; or let domus_blocking() do what takes long. Look first whether the "
+         "work itself can be less."},
     {.name = "all-near",
      .title = "All actors live on one thread",
      .keys = "",

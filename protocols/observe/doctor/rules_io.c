@@ -7,8 +7,13 @@
 #define EMPTY_MOST  0.5  /* of all wake-ups: most of them are in vain */
 #define CPU_LEAST   0.2  /* CPUs that the program uses: below, no backend matters */
 #define AT_ONCE     10.0 /* channels a second that come to channel.requestsMax */
-#define ASLEEP      0.9  /* of each thread's time: the CPU is not what bounds them */
-#define SLOW        10.0 /* s: what waits would take so long at the rate at which peers read */
+/* Writes: so many a second, so many for each read, and shorter than a packet, of which alone the
+ * kernel waits with one. */
+#define WRITES_LEAST 10.0
+#define WRITES_OFTEN 1.3
+#define SEGMENT      1448.0
+#define ASLEEP       0.9  /* of each thread's time: the CPU is not what bounds them */
+#define SLOW         10.0 /* s: what waits would take so long at the rate at which peers read */
 /* For programs whose peers are slow. */
 #define SEND_HIGH_LOW    65536u
 #define SEND_TIMEOUT_LOW UINT64_C(5000000000)
@@ -140,6 +145,36 @@ static bool judge_requests(const domi_span *span, domi_finding *finding)
         domi_word_amount(rate).at, (unsigned)most);
 }
 
+/* --- small writes ----------------------------------------------------------------------------- */
+
+/* With each request answered by one write there is nothing to wait for, so this is about programs
+ * that write more often than they read. */
+static bool judge_no_delay(const domi_span *span, domi_finding *finding)
+{
+    const domi_look_counters *all = &span->all;
+    uint64_t done = domi_span_less(all->completions, all->wakeups_received);
+    double writes = domi_span_rate(span, domi_span_less(done, all->reads));
+    const domi_look_settings *settings = &span->after->settings;
+
+    if ((settings->no_delay != 0 && settings->listener_delays == 0) || writes < WRITES_LEAST ||
+        domi_span_rate(span, all->sent_bytes) < writes ||
+        writes < WRITES_OFTEN * domi_span_rate(span, all->reads) ||
+        domi_span_rate(span, all->sent_bytes) > writes * SEGMENT)
+        return false;
+    if (settings->no_delay == 0)
+        domi_finding_set(finding, "channel.socket.noDelay", "true");
+    else
+        domi_finding_advise(finding,
+                            "take `socket: {noDelay: false}` from `channel` of the listener");
+    domi_finding_advise(finding, "or write all of an answer at once");
+    return domi_finding_say(
+        finding,
+        "Connections are written to %s times a second, and read from %s times, while "
+        "noDelay is false: the second of two small writes waits until the peer has "
+        "acknowledged the first one, for up to 40 ms.",
+        domi_word_amount(writes).at, domi_word_amount(domi_span_rate(span, all->reads)).at);
+}
+
 const domi_rule domi_rules_of_io[] = {
     {.name = "buffers-starved",
      .title = "No receive buffer is free",
@@ -168,6 +203,19 @@ const domi_rule domi_rules_of_io[] = {
          "their time. Silent with 1, which is chosen so that requests come one by one.",
      .remedy = "Raise channel.requestsMax, which lets each connection take more memory; or let "
                "clients open more connections."},
+    {.name = "small-writes",
+     .title = "Small writes that wait for each other",
+     .keys = "channel.socket.noDelay",
+     .harm = DOMI_HARM_DELAY,
+     .judge = judge_no_delay,
+     .limit = "Without TCP_NODELAY the kernel sends no small packet while another one is not "
+              "acknowledged (Nagle's algorithm), and a peer that has nothing to send acknowledges "
+              "late, on Linux by 40 ms.",
+     .cause = "channel.socket.noDelay is false, and answers are written in pieces. Seen by: 10 "
+              "writes a second or more that are shorter than a packet on average, 1.3 of them for "
+              "each read.",
+     .remedy = "Set channel.socket.noDelay to true, its default: the library sends what a turn "
+               "has written as one piece anyway."},
     {.name = "slow-readers",
      .title = "Peers that do not read",
      .keys = "channel.sendHigh, channel.sendTimeout",

@@ -1,11 +1,14 @@
 /* Rules about messages: what mailboxes refuse, what has reached its most, and what waits. */
 #include "protocols/observe/doctor/say.h"
 
-#define REFUSED_LEAST 1u   /* asks and notices: one that is refused is one too many */
-#define WAITS_LEAST   3u   /* samples of waits: fewer are no mean */
-#define WAIT_LONG     1e8  /* ns in the mailbox on average: people notice */
-#define EXPIRED_LEAST 10.0 /* asks a second */
-#define LETTERS_LEAST 10.0 /* messages a second that nobody handles */
+#define REFUSED_LEAST   1u   /* asks and notices: one that is refused is one too many */
+#define WAITS_LEAST     3u   /* samples of waits: fewer are no mean */
+#define WAIT_LONG       1e8  /* ns in the mailbox on average: people notice */
+#define EXPIRED_LEAST   10.0 /* asks a second */
+#define LETTERS_LEAST   10.0 /* messages a second that nobody handles */
+#define IDLE            0.5  /* of the time of each thread: it is no CPU that messages wait for */
+#define MIB             1048576.0
+#define THREAD_MAX_HIGH 1048576.0 /* MiB: nobody is advised to have more messages than that */
 
 /* Find the behaviour whose messages wait for longest. */
 static const domi_span_actors *find_waiting(const domi_span *span)
@@ -27,8 +30,9 @@ static bool judge_mailbox(const domi_span *span, domi_finding *finding)
 {
     const domi_span_actors *waiting = find_waiting(span);
     uint64_t most = span->after->settings.mailbox_max;
+    uint64_t refused = domi_span_less(span->all.refusals, span->all.thread_max_refusals);
 
-    if (span->all.refusals < REFUSED_LEAST)
+    if (refused < REFUSED_LEAST)
         return false;
     if (most < 32768)
         domi_finding_set(finding, "scheduler.mailboxMax", "%u",
@@ -38,10 +42,29 @@ static bool judge_mailbox(const domi_span *span, domi_finding *finding)
     return domi_finding_say(finding,
                             "%s messages a second are refused, because %u wait at their receiver "
                             "already%s%.40s%s.",
-                            domi_word_amount(domi_span_rate(span, span->all.refusals)).at,
-                            (unsigned)most, waiting != NULL ? "; those of " : "",
+                            domi_word_amount(domi_span_rate(span, refused)).at, (unsigned)most,
+                            waiting != NULL ? "; those of " : "",
                             waiting != NULL ? waiting->name : "",
                             waiting != NULL ? " wait for longest" : "");
+}
+
+static bool judge_thread_max(const domi_span *span, domi_finding *finding)
+{
+    uint64_t most = span->after->settings.thread_max;
+
+    if (span->all.thread_max_refusals < REFUSED_LEAST)
+        return false;
+    if (most != 0 && (double)most / MIB < THREAD_MAX_HIGH)
+        domi_finding_set(finding, "memory.threadMax", "%uMiB",
+                         (unsigned)domi_clamp((double)most / MIB * 4, 64, THREAD_MAX_HIGH));
+    domi_finding_advise(finding, "and see which actors keep what they get, or handle it late "
+                                 "(domus actors)");
+    return domi_finding_say(
+        finding,
+        "%s messages a second are refused, because those of their sender's "
+        "thread that nobody has handled and freed yet take %s.",
+        domi_word_amount(domi_span_rate(span, span->all.thread_max_refusals)).at,
+        domi_word_bytes((double)most).at);
 }
 
 static bool judge_conversations(const domi_span *span, domi_finding *finding)
@@ -87,12 +110,37 @@ static bool judge_detached(const domi_span *span, domi_finding *finding)
                             (unsigned)most);
 }
 
+static bool has_idle_threads(const domi_span *span)
+{
+    for (uint32_t i = 0; i < span->thread_count; i++) {
+        if (span->threads[i].asleep < IDLE)
+            return false;
+    }
+    return span->thread_count != 0;
+}
+
+/* No thread is busy, so the actors handle nothing because they wait themselves. */
+static bool say_they_wait(const domi_span *span, const domi_span_actors *one, domi_finding *finding)
+{
+    domi_finding_advise(finding, "let them handle others meanwhile (without domus_barrier()), or "
+                                 "spread the work over more actors (domus/router.h)");
+    return domi_finding_say(
+        finding,
+        "Messages to %.40s wait for %s on average while no thread is busy: %s of its actors "
+        "handle %s a second, and take no other one while they wait for an answer.",
+        one->name, domi_word_time(domi_span_ratio(one->wait_ns, one->waits)).at,
+        domi_word_amount((double)one->alive).at,
+        domi_word_amount(domi_span_rate(span, one->messages)).at);
+}
+
 static bool judge_waits(const domi_span *span, domi_finding *finding)
 {
     const domi_span_actors *one = find_waiting(span);
 
     if (one == NULL || domi_span_ratio(one->wait_ns, one->waits) < WAIT_LONG)
         return false;
+    if (has_idle_threads(span))
+        return say_they_wait(span, one, finding);
     if (one->alive == 1)
         domi_finding_advise(finding,
                             "spread its work over several actors (domus/router.h), or make "
@@ -154,6 +202,17 @@ const domi_rule domi_rules_of_mail[] = {
          "Raise scheduler.mailboxMax for bursts. If it lasts, no mailbox is large enough: let "
          "senders wait for answers, spread the receiver over more actors, or make its "
          "messages cheaper."},
+    {.name = "messages-full",
+     .title = "Messages at the bound of their thread",
+     .keys = "memory.threadMax",
+     .harm = DOMI_HARM_LOSS,
+     .judge = judge_thread_max,
+     .limit = "The messages that a thread has sent take no more than memory.threadMax: beyond it "
+              "asks and notices of its actors fail with -ENOBUFS.",
+     .cause = "Receivers are slower than the thread, or keep its messages for long. Seen by: any "
+              "message that was refused for it.",
+     .remedy = "Raise memory.threadMax, or take it away (none): without it memory.critical bounds "
+               "all memory. If it lasts, see who keeps messages."},
     {.name = "conversations-full",
      .title = "Conversations at their maximum",
      .keys = "scheduler.conversationsMax",
@@ -218,9 +277,11 @@ const domi_rule domi_rules_of_mail[] = {
      .limit =
          "Each message waits for those in front of it, and for the other actors of its thread.",
      .cause =
-         "A behaviour gets more messages than its actors can handle. Seen by: a wait of 100 ms "
-         "or more on average, of 3 samples or more.",
+         "A behaviour gets more messages than its actors can handle, or its actors wait for "
+         "answers and let nobody else in meanwhile (domus_barrier()). Seen by: a wait of 100 ms "
+         "or more on average, of 3 samples or more; threads that all sleep for half of their time "
+         "tell which of both it is.",
      .remedy =
          "Make each message cheaper, spread the work over more actors or threads, or let less "
-         "in at a time."},
+         "in at a time; or let in others while one waits."},
     {.name = NULL}};

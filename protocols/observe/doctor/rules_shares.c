@@ -8,16 +8,18 @@
 /* With ioRatio 50 state actors have about half of a thread's time while both sides want more, and a
  * third at the least when io takes what it needs for each message. */
 #define STATE_SMALL 0.3
-#define STATE_LARGE 0.85 /* of a thread's time: io has next to nothing */
-#define WAITING     8.0  /* actors that are ready at a time: the wait is longer than a few runs */
-/* An iteration. It is how late bytes and timers are; with ioRatio 50 it is below 1 ms. */
-#define ITERATION_LONG 2e6
+#define STATE_LARGE 0.7 /* of a thread's time */
+#define WAITING     8.0 /* actors that are ready at a time: the wait is longer than a few runs */
+/* An iteration. It is how late bytes and timers are; with ioRatio 50 it is some 100 us. */
+#define ITERATION_LONG 1e6
+#define EVEN           50   /* the ioRatio at which phases of both sides are as long */
 #define IO_LEAST       20.0 /* completions a second: somebody waits for io */
 #define OVERRUN_LONG   1e6  /* the time by which a run goes on beyond the deadline, on average */
 #define OVERRUN_PART   0.5  /* of an iteration */
 #define RUN_WANTED     5e5  /* the time of a run that the advice aims at */
 /* With an ioRatio of auto io waits for up to this part of waitMax, and no longer than that. */
 #define WAIT_PART 0.25
+#define WAIT_LONG 2e6
 
 /* The mean time by which a phase goes on beyond its deadline, without that in which others had the
  * CPU. */
@@ -96,13 +98,16 @@ static bool judge_io_starves_state(const domi_span *span, domi_finding *finding)
 static bool is_starved_by_state(const domi_span *span, const domi_span_thread *thread)
 {
     const domi_look_settings *settings = &span->after->settings;
-    bool has_deadline = settings->io_ratio < 100 || is_auto(settings);
+    /* Below, a phase that ends because nothing is left would be cut by a higher ratio, too; and
+     * with 100 there is no deadline. */
+    bool has_to_be_cut =
+        is_auto(settings) || (settings->io_ratio >= EVEN && settings->io_ratio < 100);
 
-    if (is_auto(settings) && WAIT_PART * (double)settings->wait_max_ns < ITERATION_LONG)
+    if (is_auto(settings) && WAIT_PART * (double)settings->wait_max_ns < WAIT_LONG)
         return false; /* io has what scheduler.waitMax asks for */
     return thread->state >= STATE_LARGE && has_io(span, &thread->counters) &&
            mean_iteration(&thread->counters) >= ITERATION_LONG &&
-           (!has_deadline || is_cut_short(span, &thread->counters)) && !is_by_runs(thread);
+           (!has_to_be_cut || is_cut_short(span, &thread->counters)) && !is_by_runs(thread);
 }
 
 static domi_word word_ratio(const domi_look_settings *settings)
@@ -116,7 +121,7 @@ static void advise_for_io(const domi_look_settings *settings, domi_finding *find
         domi_finding_set(finding, "scheduler.waitMax", "4ms");
         return;
     }
-    if (settings->io_ratio < 50 || settings->io_ratio == 100)
+    if (settings->io_ratio < EVEN || settings->io_ratio == 100)
         domi_finding_set(finding, "scheduler.ioRatio", "50");
     else
         domi_finding_set(finding, "scheduler.ioRatio", "%u",
@@ -222,8 +227,8 @@ const domi_rule domi_rules_of_shares[] = {
          "Nobody reads from sockets and no timer fires while a phase of state actors lasts, so "
          "each byte comes as late as that.",
      .cause = "With a low scheduler.ioRatio, or with 100, which sets no deadline, state actors run "
-              "for up to scheduler.maxBudget before io comes again. Seen by: 85 % or more of the "
-              "time in the phase `state`, iterations of 2 ms or more, and completions that wait "
+              "for up to scheduler.maxBudget before io comes again. Seen by: 70 % or more of the "
+              "time in the phase `state`, iterations of 1 ms or more, and completions that wait "
               "(20 a second or more). With an ioRatio of auto only if scheduler.waitMax is 8 ms or "
               "more.",
      .remedy = "Raise scheduler.ioRatio, or lower scheduler.maxBudget. State actors are then cut "

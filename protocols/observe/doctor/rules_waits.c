@@ -105,8 +105,9 @@ static bool judge_blocked(const domi_span *span, domi_finding *finding)
         if (blocked < BLOCKED || span->threads[i].denied >= blocked)
             continue;
         domi_finding_advise(finding,
-                            "let domus_blocking() make calls that wait (domus/blocking.h); "
-                            "domus trace shows which runs these are");
+                            "let domus_blocking() make calls that wait (domus/blocking.h), and "
+                            "take no lock that others hold while they wait; domus trace shows "
+                            "which runs these are");
         return domi_finding_say(finding,
                                 "Handlers on thread %u wait in system calls for %s of its time, "
                                 "in which it can do nothing else.",
@@ -184,7 +185,8 @@ const domi_rule domi_rules_of_waits[] = {
          "or more of a thread's time in which it is neither on a CPU, nor asleep in its ring, "
          "nor ready and without a CPU, beside what a hypervisor took; if the kernel tells of it.",
      .remedy = "Let domus_blocking() make the call, or use the library's own files (domus/file.h), "
-               "connects and timers."},
+               "connects and timers. Hold no lock that handlers take while waiting for something "
+               "else."},
     {.name = "helpers-full",
      .title = "Helper threads are all busy",
      .keys = "blocking.threadsMax",
