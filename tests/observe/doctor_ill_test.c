@@ -154,6 +154,13 @@ START_TEST(programs_that_share_their_time_badly_are_named)
 }
 END_TEST
 
+START_TEST(programs_that_the_machine_gives_too_little_are_named)
+{
+    for (const domt_ill *ill = domt_ills_of_machine; ill->rule != NULL; ill++)
+        ck_assert_msg(is_seen(ill), "%s", ill->rule);
+}
+END_TEST
+
 /* Their limits are those of this process, which ends with this test. */
 START_TEST(programs_short_of_cpus_and_descriptors_are_named)
 {
@@ -200,5 +207,6 @@ END_TEST
 
 DOMT_MAIN("doctor_ill", 60, programs_at_their_limits_are_named,
           programs_that_share_their_time_badly_are_named,
+          programs_that_the_machine_gives_too_little_are_named,
           programs_short_of_cpus_and_descriptors_are_named,
           nothing_is_said_of_programs_that_work_all_the_time)

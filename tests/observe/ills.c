@@ -99,7 +99,7 @@ static void log_nothing(void *context, domus_log_level level, uint32_t thread, c
     (void)context, (void)level, (void)thread, (void)text;
 }
 
-static domus_system *start(const domus_config *config)
+static domus_system *start(const domt_ill *ill, const domus_config *config)
 {
     static const domus_hooks hooks = {.log = log_nothing};
     domus_system *system;
@@ -107,6 +107,8 @@ static domus_system *start(const domus_config *config)
 
     ck_assert_msg(domus_system_new_with(config, &hooks, error, sizeof error, &system) == 0, "%s",
                   error);
+    if (ill->prepare != NULL)
+        ill->prepare(system);
     ck_assert_msg(domus_system_start(system) == 0, "%s", domus_system_error(system));
     return system;
 }
@@ -126,7 +128,7 @@ void domt_ill_start(const domt_ill *ill, domt_ill_run *ret_run)
     }
     if (ill->configure != NULL)
         ill->configure(&config);
-    *ret_run = (domt_ill_run){.system = start(&config)};
+    *ret_run = (domt_ill_run){.ill = ill, .system = start(ill, &config)};
     memset(ret_run->fds, 0xff, sizeof ret_run->fds);
     if (ill->channel != NULL)
         ck_assert_int_eq(domus_serve(ret_run->system, "ill", ill->channel, NULL, &ret_run->port),
@@ -148,4 +150,6 @@ void domt_ill_end(domt_ill_run *run)
             close(run->fds[i]);
     (void)domus_system_stop(run->system);
     domus_system_free(run->system);
+    if (run->ill->end != NULL)
+        run->ill->end();
 }

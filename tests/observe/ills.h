@@ -8,29 +8,36 @@
 
 #define DOMT_ILL_CLIENTS 64
 
+typedef struct domt_ill domt_ill;
+
 /* An ill program that runs. */
 typedef struct domt_ill_run {
     domus_system *system;
-    domus_address actor;            /* of `begin` */
-    uint16_t port;                  /* of its listener; 0: it has none */
+    domus_address actor; /* of `begin` */
+    uint16_t port;       /* of its listener; 0: it has none */
+    const domt_ill *ill;
     int fds[DOMT_ILL_CLIENTS];      /* clients' sockets; -1: none */
     struct domt_ill_client *client; /* a thread that talks on all of them; NULL: none */
 } domt_ill_run;
 
-typedef struct domt_ill {
+struct domt_ill {
     const char *rule;                        /* that has to name it */
     const domus_behaviour *channel;          /* of its listener; NULL: it has none */
     uint32_t clients;                        /* connections to it, which a thread makes talk */
     void (*configure)(domus_config *config); /* of two threads; NULL: as it is */
+    void (*prepare)(domus_system *system);   /* before it starts; NULL: nothing */
     void (*begin)(domt_ill_run *run);        /* NULL: nothing */
     void (*again)(domt_ill_run *run);        /* called each 10 ms; NULL: nothing */
-} domt_ill;
+    void (*end)(void);                       /* behind its end; NULL: nothing */
+};
 
 /* The lists end with a row without a rule. Programs of the first list take the CPU, and run one
- * after the other; programs of the second one do not. The third list changes limits of this
- * process. */
+ * after the other; programs of the second one do not. Those of the third list may, and have files
+ * in place of the kernel's, so that they run one after the other, too. The fourth list changes
+ * limits of this process. */
 extern const domt_ill domt_ills_of_time[];
 extern const domt_ill domt_ills_of_limits[];
+extern const domt_ill domt_ills_of_machine[];
 extern const domt_ill domt_ills_of_process[];
 
 /* Programs that work all the time, and are well; each has its name in the place of a rule. */

@@ -71,6 +71,46 @@ static void small_mailboxes(domus_config *config)
     config->scheduler.mailbox_max = 4;
 }
 
+#define LARGE 4096
+
+static const domus_type large_type = {.name = "large", .size = LARGE};
+
+static int keep(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_sleep(stack, HALF_SECOND, end);
+}
+
+static const domus_behaviour keeper = {.name = "keeper",
+                                       .on = (const domus_on[]){{&large_type, keep, 0}, {0}}};
+
+static int give_much(domus_stack *stack, void *self, const void *payload)
+{
+    static const char bytes[LARGE];
+
+    (void)payload;
+    for (int i = 0; i < 100; i++)
+        (void)domus_notice(stack, *(const domus_address *)self, &large_type, bytes);
+    return 0;
+}
+
+static const domus_behaviour giver = {.name = "giver",
+                                      .state_size = sizeof(domus_address),
+                                      .on = (const domus_on[]){{&go_type, give_much, 0}, {0}}};
+
+static void keep_messages(domt_ill_run *run)
+{
+    domus_address to = domt_spawn(run->system, 1, &keeper, NULL);
+
+    run->actor = domt_spawn(run->system, 0, &giver, &to);
+}
+
+static void little_for_messages(domus_config *config)
+{
+    few_conversations(config);
+    config->memory.thread_max_bytes = 1 << 20;
+}
+
 static int arm_timers(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
@@ -193,6 +233,35 @@ static int flood(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour flooding = {
     .name = "flooding", .kind = DOMUS_CHANNELS, .on_open = {flood, 0}, .on_read = {keep_silent, 0}};
+
+struct pusher {
+    domus_channel *channel;
+};
+
+/* A byte at a time to somebody who says nothing. */
+static int push(domus_stack *stack, void *self, const void *payload)
+{
+    (void)payload;
+    return domus_channel_append(stack, ((const struct pusher *)self)->channel, "x", 1);
+}
+
+static int begin_to_push(domus_stack *stack, void *self, const void *payload)
+{
+    ((struct pusher *)self)->channel = ((const domus_channel_event *)payload)->channel;
+    return domus_every(stack, 2 * DOMT_MS, &go_type, NULL, NULL);
+}
+
+static const domus_behaviour pushing = {.name = "pushing",
+                                        .kind = DOMUS_CHANNELS,
+                                        .state_size = sizeof(struct pusher),
+                                        .on = (const domus_on[]){{&go_type, push, 0}, {0}},
+                                        .on_open = {begin_to_push, 0},
+                                        .on_read = {keep_silent, 0}};
+
+static void with_delay(domus_config *config)
+{
+    config->sockets.no_delay = false;
+}
 
 static void deaf_client(domt_ill_run *run)
 {
@@ -340,25 +409,36 @@ static void little_memory(domus_config *config)
 }
 
 const domt_ill domt_ills_of_limits[] = {
-    {"mailbox-full", NULL, 0, small_mailboxes, sleepers, go_on},
-    {"conversations-full", NULL, 0, few_conversations, sleepers, go_on},
-    {"timers-full", NULL, 0, few_timers, timers, go_on},
-    {"handlers-fail", NULL, 0, NULL, failures, go_on},
-    {"log-dropped", NULL, 0, log_all, failures, fail_often},
-    {"mistakes", NULL, 0, NULL, mistakes, go_on},
-    {"dead-letters", NULL, 0, NULL, mistakes, odd_messages},
-    {"asks-expire", NULL, 0, NULL, asks, go_on},
-    {"connections-full", &silent, 0, two_connections, three_clients, NULL},
-    {"address-share", &silent, 0, small_share, NULL, stay_and_come},
-    {"requests-fail", &refusing, 0, NULL, NULL, come_and_go},
-    {"requests-full", &lengthy, 4, two_requests, NULL, NULL},
-    {"slow-readers", &flooding, 0, NULL, deaf_client, NULL},
-    {"buffers-starved", &silent, 64, few_buffers, NULL, NULL},
-    {"connects-fail", NULL, 0, NULL, connects, go_on},
-    {"resolver-full", NULL, 0, one_name, names, NULL},
-    {"helpers-full", NULL, 0, one_helper, blockers, NULL},
-    {"handler-waits", NULL, 0, NULL, waiters, go_on},
-    {"detached-full", NULL, 0, one_detached, detached, NULL},
-    {"memory-foreign", NULL, 0, little_memory, NULL, NULL},
-    {NULL, NULL, 0, NULL, NULL, NULL},
+    {.rule = "mailbox-full", .configure = small_mailboxes, .begin = sleepers, .again = go_on},
+    {.rule = "messages-full",
+     .configure = little_for_messages,
+     .begin = keep_messages,
+     .again = go_on},
+    {.rule = "conversations-full",
+     .configure = few_conversations,
+     .begin = sleepers,
+     .again = go_on},
+    {.rule = "timers-full", .configure = few_timers, .begin = timers, .again = go_on},
+    {.rule = "handlers-fail", .begin = failures, .again = go_on},
+    {.rule = "log-dropped", .configure = log_all, .begin = failures, .again = fail_often},
+    {.rule = "mistakes", .begin = mistakes, .again = go_on},
+    {.rule = "dead-letters", .begin = mistakes, .again = odd_messages},
+    {.rule = "asks-expire", .begin = asks, .again = go_on},
+    {.rule = "connections-full",
+     .channel = &silent,
+     .configure = two_connections,
+     .begin = three_clients},
+    {.rule = "address-share", .channel = &silent, .configure = small_share, .again = stay_and_come},
+    {.rule = "requests-fail", .channel = &refusing, .again = come_and_go},
+    {.rule = "requests-full", .channel = &lengthy, .clients = 4, .configure = two_requests},
+    {.rule = "small-writes", .channel = &pushing, .configure = with_delay, .begin = deaf_client},
+    {.rule = "slow-readers", .channel = &flooding, .begin = deaf_client},
+    {.rule = "buffers-starved", .channel = &silent, .clients = 64, .configure = few_buffers},
+    {.rule = "connects-fail", .begin = connects, .again = go_on},
+    {.rule = "resolver-full", .configure = one_name, .begin = names},
+    {.rule = "helpers-full", .configure = one_helper, .begin = blockers},
+    {.rule = "handler-waits", .begin = waiters, .again = go_on},
+    {.rule = "detached-full", .configure = one_detached, .begin = detached},
+    {.rule = "memory-foreign", .configure = little_memory},
+    {.rule = NULL},
 };

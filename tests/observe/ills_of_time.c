@@ -323,26 +323,34 @@ static void stalling(domt_ill_run *run)
 }
 
 const domt_ill domt_ills_of_time[] = {
-    {"io-starves-state", &slow_channel, 32, much_for_io, many_workers, NULL},
-    {"state-starves-io", &fast_channel, 8, little_for_io, many_workers, NULL},
-    {"long-runs", NULL, 0, one_thread, bulk_workers, NULL},
-    {"hot-actor", NULL, 0, NULL, one_worker, NULL},
-    {"all-near", NULL, 0, NULL, near_workers, NULL},
-    {"steal-unreached", NULL, 0, NULL, near_workers, NULL},
-    {"steal-off", NULL, 0, no_steals, near_workers, NULL},
-    {"steal-costly", NULL, 0, eager_steals, tiny_workers, NULL},
-    {"pool-full", NULL, 0, small_pool, pooled_workers, NULL},
-    {"threads-over-cpus", NULL, 0, threads_beyond, worker_on_each, NULL},
-    {"epoll", NULL, 0, by_epoll, one_worker, NULL},
-    {"mail-waits", NULL, 0, NULL, slow_pairs, NULL},
-    {"stalls", NULL, 0, NULL, stalling, NULL},
-    {NULL, NULL, 0, NULL, NULL, NULL},
+    {.rule = "io-starves-state",
+     .channel = &slow_channel,
+     .clients = 32,
+     .configure = much_for_io,
+     .begin = many_workers},
+    {.rule = "state-starves-io",
+     .channel = &fast_channel,
+     .clients = 8,
+     .configure = little_for_io,
+     .begin = many_workers},
+    {.rule = "long-runs", .configure = one_thread, .begin = bulk_workers},
+    {.rule = "hot-actor", .begin = one_worker},
+    {.rule = "all-near", .begin = near_workers},
+    {.rule = "steal-unreached", .begin = near_workers},
+    {.rule = "steal-off", .configure = no_steals, .begin = near_workers},
+    {.rule = "steal-costly", .configure = eager_steals, .begin = tiny_workers},
+    {.rule = "pool-full", .configure = small_pool, .begin = pooled_workers},
+    {.rule = "threads-over-cpus", .configure = threads_beyond, .begin = worker_on_each},
+    {.rule = "epoll", .configure = by_epoll, .begin = one_worker},
+    {.rule = "mail-waits", .begin = slow_pairs},
+    {.rule = "stalls", .begin = stalling},
+    {.rule = NULL},
 };
 
 const domt_ill domt_ills_of_process[] = {
-    {"cpu-denied", NULL, 0, on_one_cpu, with_others, NULL},
-    {"files-full", NULL, 0, NULL, few_descriptors, NULL},
-    {NULL, NULL, 0, NULL, NULL, NULL},
+    {.rule = "cpu-denied", .configure = on_one_cpu, .begin = with_others},
+    {.rule = "files-full", .begin = few_descriptors},
+    {.rule = NULL},
 };
 
 /* --- programs that are well ------------------------------------------------------------------- */
@@ -368,9 +376,9 @@ static void whole_pool(domus_config *config)
 }
 
 const domt_ill domt_wells[] = {
-    {"messages", NULL, 0, NULL, circles, NULL},
-    {"workers", NULL, 0, NULL, workers_everywhere, NULL},
-    {"pool", NULL, 0, whole_pool, pooled_workers, NULL},
-    {"echo", &fast_channel, 32, NULL, NULL, NULL},
-    {NULL, NULL, 0, NULL, NULL, NULL},
+    {.rule = "messages", .begin = circles},
+    {.rule = "workers", .begin = workers_everywhere},
+    {.rule = "pool", .configure = whole_pool, .begin = pooled_workers},
+    {.rule = "echo", .channel = &fast_channel, .clients = 32},
+    {.rule = NULL},
 };
