@@ -1,4 +1,4 @@
-/* Parts of an ill service: its kind of illness, and who does its work. */
+/* Parts of an ill service: its kind of illness, whether it was mended, and who does its work. */
 #ifndef ILL_H
 #define ILL_H
 
@@ -10,6 +10,7 @@ enum ill_kind { ILL_WELL, ILL_STALLS, ILL_GREEDY, ILL_HOT, ILL_NEAR };
 
 extern struct ill_settings {
     uint32_t kind; /* enum ill_kind */
+    bool mended;   /* the same work is done as the doctor advises */
 } ill_settings;
 
 /* A dispatcher has workers, and gives them work each 2 ms. Its first state: */

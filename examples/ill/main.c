@@ -6,7 +6,8 @@
  * ill.kind 0 the service is well. The others change how much work there is and who has it; what
  * else makes a program ill, such as a wrong value in the configuration, can be set with each. The
  * names of the kinds stand in its files alone, so that one can look for the illness as one would
- * for one of one's own. */
+ * for one of one's own. With `ill.mended: true` the same work is done in another way, so that one
+ * can see what was won; a kind that the configuration can mend is not changed by it. */
 #include "ill.h"
 
 #include <domus/main.h>
@@ -16,6 +17,7 @@ struct ill_settings ill_settings;
 
 static const domus_config_key keys[] = {
     {DOMUS_KEY("kind", COUNT, struct ill_settings, kind, 0, ILL_NEAR, 0)},
+    {DOMUS_KEY_SWITCH("mended", struct ill_settings, mended, false)},
     {.path = NULL},
 };
 static const domus_section section = {.name = "ill", .keys = keys, .size = sizeof ill_settings};

@@ -1,13 +1,18 @@
 /* Workers with a little work for each message, and the dispatchers that give it to them. */
 #include "ill.h"
 
+#include <domus/blocking.h>
+
 #include <time.h>
 
 #define US UINT64_C(1000)
 #define MS (1000 * US)
 
+#define REPORT_NS (30 * MS)
+#define LEDGER_NS (1600 * US) /* of the ledger that has all of the work */
+
 static const domus_type work_type = {.name = "work", .size = sizeof(uint64_t)};
-static const domus_type report_type = {.name = "report", .size = sizeof(uint64_t)};
+static const domus_type report_type = {.name = "report"};
 static const domus_type tick_type = {.name = "tick"};
 
 static void use_cpu(uint64_t time_ns)
@@ -33,12 +38,27 @@ static int work(domus_stack *stack, void *self, const void *payload)
                : 0;
 }
 
+static int write_report(void *argument)
+{
+    use_cpu(*(const uint64_t *)argument);
+    return 0;
+}
+
+static int end_report(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    return answer->error;
+}
+
 /* Write a report, or what else takes its time in a program and is not left to a helper thread. */
 static int report(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
-    use_cpu(*(const uint64_t *)payload);
-    return 0;
+    static uint64_t report_ns = REPORT_NS;
+
+    (void)self, (void)payload;
+    if (ill_settings.mended)
+        return domus_blocking(stack, write_report, &report_ns, end_report);
+    return write_report(&report_ns);
 }
 
 static const domus_on rows[] = {{&work_type, work, 0}, {&report_type, report, 0}, {NULL, NULL, 0}};
@@ -60,26 +80,30 @@ static int send_work(domus_stack *stack, const struct ill_dispatcher *to, uint64
 static int tick(domus_stack *stack, void *self, const void *payload)
 {
     struct ill_dispatcher *to = self;
-    uint64_t ledger_ns = ill_settings.kind == ILL_HOT ? 1600 * US : 20 * US, report_ns = 30 * MS;
+    bool is_hot = ill_settings.kind == ILL_HOT, is_near = ill_settings.kind == ILL_NEAR;
+    uint64_t ledger_ns = is_hot && !ill_settings.mended ? LEDGER_NS : 20 * US;
+    uint64_t share_ns = is_hot && ill_settings.mended ? LEDGER_NS / ILL_WORKERS : 0;
 
     (void)payload;
     to->ticks++;
     if (to->has_ledger && ill_settings.kind == ILL_STALLS && to->ticks % 200 == 0)
-        return domus_notice(stack, to->ledger, &report_type, &report_ns);
+        return domus_notice(stack, to->ledger, &report_type, NULL);
     if (to->has_ledger && domus_notice(stack, to->ledger, &work_type, &ledger_ns) != 0)
         return 0; /* its mailbox is full */
     if (ill_settings.kind == ILL_GREEDY)
         return to->ticks == 1 ? send_work(stack, to, 50 * US) : 0;
-    return send_work(stack, to, ill_settings.kind == ILL_NEAR ? 110 * US : 10 * US);
+    return send_work(stack, to, is_near ? 110 * US : 10 * US + share_ns);
 }
 
 static int begin(domus_stack *stack, void *self)
 {
+    const domus_spawn_options place = {.placement =
+                                           ill_settings.mended ? DOMUS_SPREAD : DOMUS_NEAR};
     struct ill_dispatcher *to = self;
     int error = 0;
 
     for (uint32_t i = 0; i < to->count && error == 0; i++)
-        error = domus_spawn(stack, &worker, NULL, &to->workers[i]);
+        error = domus_spawn_with(stack, &worker, NULL, &place, &to->workers[i]);
     if (error == 0 && to->has_ledger)
         error = domus_spawn(stack, &ledger, NULL, &to->ledger);
     return error != 0 ? error : domus_every(stack, 2 * MS, &tick_type, NULL, NULL);
