@@ -6,6 +6,7 @@
  * may work beside them that no packet asks: each of them once in TICK_NS. */
 #include <domus/domus.h>
 #include <domus/main.h>
+#include <domus/observe.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -164,7 +165,8 @@ int main(int argc, char **argv)
                                           .end = end,
                                           .argument = "load",
                                           .section = &section,
-                                          .settings = &settings};
+                                          .settings = &settings,
+                                          .observe = &domus_observe_front};
 
     return domus_main(argc, argv, &program);
 }

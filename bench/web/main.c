@@ -6,6 +6,7 @@
 #include <domus/http_files.h>
 #include <domus/http_router.h>
 #include <domus/main.h>
+#include <domus/observe.h>
 #include <domus/tls.h>
 #include <domus/websocket.h>
 
@@ -151,8 +152,11 @@ static void end(domus_system *system, void *argument)
 
 int main(int argc, char **argv)
 {
-    static const domus_program program = {
-        .name = "web", .start = start, .end = end, .argument = "web"};
+    static const domus_program program = {.name = "web",
+                                          .start = start,
+                                          .end = end,
+                                          .argument = "web",
+                                          .observe = &domus_observe_front};
 
     return domus_main(argc, argv, &program);
 }

@@ -8,6 +8,7 @@
 #include "travel.h"
 
 #include <domus/main.h>
+#include <domus/observe.h>
 #include <domus/tls.h>
 
 #include <errno.h>
@@ -83,7 +84,8 @@ static const domus_program program = {"kv",
                                       .section = &section,
                                       .settings = &kv_settings,
                                       .front = &domus_tls_front,
-                                      .cluster = &member};
+                                      .cluster = &member,
+                                      .observe = &domus_observe_front};
 
 int main(int argc, char **argv)
 {
