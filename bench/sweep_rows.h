@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* The figure by which values of a key are held against each other. */
-enum sweep_goal { SWEEP_RATE, SWEEP_P99, SWEEP_CPU };
+enum sweep_goal { SWEEP_RATE, SWEEP_P90, SWEEP_CPU };
 
 enum sweep_requests {
     SWEEP_PACKETS, /* of 64 bytes, which come back */
