@@ -77,7 +77,7 @@ typedef struct domi_counters {
     domi_counter results_unknown; /* results of functions that counted as 0 */
     domi_counter conversations_full;  /* times at which an actor came to conversations_max */
     domi_counter timers_refused;      /* timers that were not made because of timers_max */
-    domi_counter thread_max_refusals; /* those of `refusals` that memory.threadMax made */
+    domi_counter thread_max_refusals; /* asks and notices refused at memory.threadMax */
 } domi_counters;
 
 /* Houses that are to be linked into the arrivals of one home (arrivals.h). */

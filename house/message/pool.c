@@ -187,7 +187,6 @@ bool domi_pool_may_take(domi_manager *manager, uint32_t index)
 int domi_message_explain_failure(domi_manager *manager)
 {
     if (manager->memory.at_max) {
-        domi_counter_add(&manager->counters.refusals, 1);
         domi_counter_add(&manager->counters.thread_max_refusals, 1);
         return -ENOBUFS;
     }

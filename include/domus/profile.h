@@ -68,7 +68,7 @@ typedef struct domus_profile {
     uint64_t cap_wakeups_with_work; /* wake-ups by the cap of 1 s that found work: stays 0 */
     uint64_t steals_wanted; /* how often this idle thread chose a busy thread to steal from */
     uint64_t dead_letters;
-    uint64_t refusals; /* asks and notices refused at mailboxMax, or at memory.threadMax */
+    uint64_t refusals; /* asks and notices refused at mailboxMax */
     uint64_t spawns;   /* actors mounted on this thread */
     uint64_t stops;
     uint64_t exposed;  /* houses that were exposed to thieves */
@@ -167,7 +167,11 @@ typedef struct domus_profile {
     uint64_t buffers_used;
     uint64_t houses_used;
     uint64_t timers_refused;      /* timers that were not made, at scheduler.timersMax */
-    uint64_t thread_max_refusals; /* those of `refusals` that were refused at memory.threadMax */
+    uint64_t thread_max_refusals; /* asks and notices refused at memory.threadMax */
+    uint64_t sends;               /* sends to connected peers of which the kernel has taken bytes */
+    /* For each completion of io, how long phase 3 had taken just before it was found. Divided by
+     * their number, it is about how long io waits for state actors, at most. */
+    uint64_t io_behind_ns;
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL for any other

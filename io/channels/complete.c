@@ -142,6 +142,7 @@ static void handle_send(domus_channel *channel, const domi_completion *completio
         domi_channel_drop_outbound(channel);
     } else if (completion->result > 0) {
         channel->active_ns = io->manager->now_ns;
+        domi_counter_add(&io->counters.sends, 1);
         domi_counter_add(&io->counters.sent_bytes, (uint32_t)completion->result);
         channel->sent_bytes += (uint32_t)completion->result;
         domi_channel_drop_sent(channel, (uint32_t)completion->result);

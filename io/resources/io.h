@@ -67,6 +67,7 @@ typedef struct domi_io_counters {
     domi_counter channels_late;    /* times at which a channel waited for its turn to decode */
     domi_counter reads;            /* pieces of bytes that on_read was given */
     domi_counter received_bytes;   /* bytes that the kernel has brought from peers */
+    domi_counter sends;            /* sends of which the kernel has taken bytes */
     domi_counter sent_bytes;       /* bytes that the kernel has taken for peers */
     domi_counter accepted;         /* connections that acceptors of this thread have accepted */
     domi_counter accept_pauses;    /* pauses of acceptors that have begun */

@@ -42,7 +42,7 @@ const domi_row domi_rows[] = {
     COUNT(cap_wakeups_with_work, "Wake-ups by the cap of 1 s that found work; it stays 0."),
     COUNT(steals_wanted, "Choices of a busy thread to steal from."),
     MESSAGES(dead_letters, "Messages that nobody handled."),
-    MESSAGES(refusals, "Asks and notices that full mailboxes, or memory.threadMax, refused."),
+    MESSAGES(refusals, "Asks and notices that full mailboxes refused."),
     MESSAGES(spawns, "Actors that were mounted."),
     MESSAGES(stops, "Actors that have ended."),
     MESSAGES(exposed, "Houses that were exposed to thieves."),
@@ -109,5 +109,7 @@ const domi_row domi_rows[] = {
     COUNT(files_kept, "Loads of files that were answered with kept bytes."),
     COUNT(belted, "Small notices that went to another thread by value."),
     MISTAKES(timers_refused, "Timers that were not made, at scheduler.timersMax."),
-    MESSAGES(thread_max_refusals, "Those of the refused ones that memory.threadMax refused."),
+    MESSAGES(thread_max_refusals, "Asks and notices that memory.threadMax refused."),
+    COUNT(io_behind_ns, "Completions of io times the nanoseconds of phase 3 just before each."),
+    COUNT(sends, "Sends to connected peers of which the kernel has taken bytes."),
     {0}};

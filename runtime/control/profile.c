@@ -152,6 +152,7 @@ static void read_io_counters(const domi_io_counters *from, domus_profile *profil
     profile->reads = domi_counter_read(&from->reads);
     profile->received_bytes = domi_counter_read(&from->received_bytes);
     profile->sent_bytes = domi_counter_read(&from->sent_bytes);
+    profile->sends = domi_counter_read(&from->sends);
     profile->accepted = domi_counter_read(&from->accepted);
     profile->accept_pauses = domi_counter_read(&from->accept_pauses);
     profile->channels_opened = domi_counter_read(&from->channels_opened);
@@ -200,6 +201,7 @@ static void read_thread_counters(const domi_thread_counters *from, domus_profile
     profile->wakeups_empty = domi_counter_read(&from->wakeups_empty);
     profile->wake_rearms = domi_counter_read(&from->wake_rearms);
     profile->ready_ns = domi_counter_read(&from->ready_ns);
+    profile->io_behind_ns = domi_counter_read(&from->io_behind_ns);
     profile->steals_wanted = domi_counter_read(&from->steals_wanted);
     profile->steals = domi_counter_read(&from->steals);
     profile->cap_wakeups_with_work = domi_counter_read(&from->cap_wakeups_with_work);

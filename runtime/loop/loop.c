@@ -85,9 +85,11 @@ void domi_phase_io(domi_thread *thread)
         domi_thread_judge_wakeup(thread);
     if (thread->completions != 0) {
         stamp_reaped(thread, DOMI_SPAN_COMPLETIONS);
+        domi_counter_add(&thread->counters.io_behind_ns, thread->brought * thread->state_took_ns);
         if (DOMI_UNLIKELY(thread->level >= DOMUS_PROFILE_HISTOGRAMS))
             domi_run_observer_of(&thread->manager)->reaped_ns = thread->stamp_ns;
     }
+    thread->state_took_ns = 0;
 }
 
 /* Look, once a tick, how short memory is and what is to be measured, and let this thread act on it.

@@ -146,6 +146,7 @@ static uint32_t run_state_once(domi_thread *thread, domi_queue *ready)
 void domi_phase_state(domi_thread *thread)
 {
     domi_queue *ready = &thread->manager.schedule.ready[DOMUS_STATE];
+    uint64_t from_ns = thread->stamp_ns;
     uint32_t houses;
 
     if (ready->count == 0 && domi_loans_count_shown(&thread->manager) != 0)
@@ -169,4 +170,5 @@ void domi_phase_state(domi_thread *thread)
     else
         houses = (ratio == 100 ? run_state_once : run_state_auto)(thread, ready);
     look_between_runs(thread, ready, houses);
+    thread->state_took_ns = thread->stamp_ns - from_ns;
 }

@@ -53,6 +53,7 @@ typedef struct domi_thread_counters {
     /* sleeps that ended at the cap though there was work: stays 0 */
     domi_counter cap_wakeups_with_work;
     domi_counter ready_ns;      /* waiting actors times nanoseconds, in phase 3 */
+    domi_counter io_behind_ns;  /* completions times the length of the phase 3 before them */
     domi_counter steals_wanted; /* times at which this idle thread chose a victim */
     domi_counter steals;        /* houses of other threads that were run here */
     domi_counter files_kept;    /* loads that kept bytes have answered */
@@ -153,6 +154,7 @@ typedef struct domi_thread {
     _Atomic(struct domi_pair_counters *) pairs;
     uint64_t stamp_ns;      /* the newest stamp; spans are counted from here */
     uint64_t io_start_ns;   /* when phase 1 of this iteration began */
+    uint64_t state_took_ns; /* the phase 3 before it, if the thread has not rested since */
     uint64_t next_tick_ns;  /* when timers are looked at next */
     uint64_t next_trim_ns;  /* before this time an idle thread has nothing to trim */
     uint32_t completions;   /* completions that phase 1 of this iteration reaped */

@@ -147,12 +147,42 @@ START_TEST(completions_that_phase_2_collects_are_io)
 }
 END_TEST
 
+static uint64_t behind_ns(const domt_stepped *stepped)
+{
+    return domt_profile(stepped->system, 0).io_behind_ns;
+}
+
+/* What io brings has waited for the phase 3 before it, unless the thread has rested since. */
+START_TEST(io_is_told_to_wait_for_phase_3)
+{
+    static domus_address addresses[HOUSES];
+    domus_config config = domt_config(1);
+    domt_stepped stepped;
+
+    for (uint32_t rests = 0; rests < 2; rests++) {
+        domt_stepped_init(&stepped, &config);
+        world = &stepped;
+        make_ready(&stepped, addresses, 8);
+        domt_stepped_iterate(&stepped, 0, rests != 0); /* phase 3 runs all */
+        ck_assert_uint_eq(runs, 8);
+        ck_assert_uint_eq(behind_ns(&stepped), 0);
+        stepped.rings[0].completions = 3;
+        stepped.rings[0].wake_completions = 1; /* it waits for nothing */
+        domt_stepped_iterate(&stepped, 0, false);
+        ck_assert_uint_eq(behind_ns(&stepped), rests != 0 ? 0 : 3 * 8 * RUN_NS);
+        stepped.rings[0].completions = 3; /* nothing ran before these */
+        domt_stepped_iterate(&stepped, 0, false);
+        ck_assert_uint_eq(behind_ns(&stepped), rests != 0 ? 0 : 3 * 8 * RUN_NS);
+        domt_stepped_fini(&stepped);
+    }
+}
+END_TEST
+
 START_TEST(wake_up_alone_is_no_io)
 {
     wakes = 1;
     brings = 0;
-    holds_budget(99, 100 * 1000, 500 * 1000); /* minBudget, not minBudgetBusy */
-    holds_budget(1, 100 * 1000, 500 * 1000);
+    holds_budget(1, 100 * 1000, 50 * 1000); /* minBudget */
     brings = 1;
     holds_budget(99, 100 * 1000, 50 * 1000);
     holds_budget(1, 100 * 1000, 9900 * 1000);
@@ -425,7 +455,7 @@ START_TEST(births_without_end_stop_nobody)
 END_TEST
 
 DOMT_MAIN("loop", 60, phase_3_keeps_its_deadline_at_every_ratio, wake_up_alone_is_no_io,
-          completions_that_phase_2_collects_are_io,
+          io_is_told_to_wait_for_phase_3, completions_that_phase_2_collects_are_io,
           ratio_100_runs_what_was_ready_at_its_start_and_comes_back,
           home_looks_after_16_houses_or_64_messages,
           looks_are_no_more_frequent_where_there_are_thieves,
