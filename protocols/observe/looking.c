@@ -60,6 +60,8 @@ static void copy_keys(const domus_config *from, domi_look_settings *to)
     static_assert(DOMI_LOOK_IO_RATIO_AUTO == DOMUS_IO_RATIO_AUTO, "the rules know it");
     *to = (domi_look_settings){
         .io_ratio = from->scheduler.io_ratio,
+        .min_budget_ns = from->scheduler.min_budget_ns,
+        .min_budget_busy_ns = from->scheduler.min_budget_busy_ns,
         .max_budget_ns = from->scheduler.max_budget_ns,
         .wait_max_ns = from->scheduler.wait_max_ns,
         .messages_per_run = from->scheduler.messages_per_run_max,
@@ -76,8 +78,8 @@ static void copy_keys(const domus_config *from, domi_look_settings *to)
         .send_low = from->channel.send_low_bytes,
         .send_timeout_ns = from->channel.send_timeout_ns,
         .receive_buffer = from->sockets.receive_buffer_bytes,
-        .no_delay = from->sockets.no_delay,
         .requests_max = from->channel.requests_max,
+        .first_byte_ns = from->connection.first_byte_timeout_ns,
         .connections_max = from->channel.connections_max,
         .address_percent = from->connection.address_percent,
         .loopback_percent = from->connection.loopback_percent,
@@ -109,15 +111,19 @@ static uint64_t find_listener_requests(domus_system *system, const domus_config 
     return least;
 }
 
-static bool has_listener_with_delay(domus_system *system, const domus_config *config)
+/* Returns which connections have no TCP_NODELAY: 1 all, 2 those of a listener, 0 none. */
+static uint64_t find_delays(domus_system *system, const domus_config *config)
 {
+    domus_channel_options options;
+
+    if (!config->sockets.no_delay)
+        return 1;
     for (size_t i = 0; i < config->listener_count; i++) {
-        domus_channel_options options;
-        if (domus_system_channel_options(system, i, &options) == 0 && config->sockets.no_delay &&
+        if (domus_system_channel_options(system, i, &options) == 0 &&
             options.no_delay == DOMUS_NONE)
-            return true;
+            return 2;
     }
-    return false;
+    return 0;
 }
 
 /* Copy what holds now, which may be other than at the start. */
@@ -128,7 +134,7 @@ static void copy_settings(domus_system *system, domi_look_settings *to)
     domus_system_config_now(system, &now);
     copy_keys(&now, to);
     to->listener_requests = find_listener_requests(system, &now);
-    to->listener_delays = has_listener_with_delay(system, &now);
+    to->delays = find_delays(system, &now);
 }
 
 /* --- sources ---------------------------------------------------------------------------------- */

@@ -8,12 +8,16 @@
 #include <string.h>
 
 #define PATH_SIZE 128
+#define NO_DELAY  "channel.socket.noDelay" /* is told by `delays`, and true is its default */
 
 /* The keys that a rule lowers; all others are raised. "" stands for any rule. */
 static const struct {
     const char *rule, *key;
 } lowered[] = {
     {"io-starves-state", "scheduler.ioRatio"},
+    {"", "scheduler.minBudget"},
+    {"", "scheduler.minBudgetBusy"},
+    {"", "channel.firstByteTimeout"},
     {"", "scheduler.maxBudget"},
     {"", "scheduler.waitMax"},
     {"", "scheduler.maxMessagesPerRun"},
@@ -69,15 +73,19 @@ static void hold_value(const char *rule, const char *path, const char *value,
 {
     uint64_t wanted = weigh(path, read_value(path, value));
     domi_look_settings settings = *now;
+    bool is_known = strcmp(path, "system.threads") == 0 || strcmp(path, NO_DELAY) == 0;
 
     for (size_t i = 0; domi_look_setting_names[i] != NULL; i++) {
         if (strcmp(domi_look_setting_names[i], path) != 0 || strcmp(path, "io.backend") == 0 ||
             strcmp(path, "memory.limit") == 0)
             continue;
+        is_known = true;
         uint64_t present = weigh(path, *domi_look_field(&settings, i));
         ck_assert_msg(is_lowered(rule, path) ? wanted < present : wanted > present,
                       "%s: %s: %s, which is no help", rule, path, value);
     }
+    ck_assert_msg(is_known || strcmp(path, "io.backend") == 0 || strcmp(path, "memory.limit") == 0,
+                  "%s: %s is no setting of a look", rule, path);
 }
 
 /* Hold the keys of a map to what they are now. Returns the place behind its end. */

@@ -281,12 +281,32 @@ MAKE(two_threads_in_runs_all_the_time)
     stop_counting(looks, 0, 0);
 }
 
+/* Four times as much is more than the machine has for each of two threads, or just as much. */
+static void refuse_messages(domt_looks *looks, uint64_t limit_mib)
+{
+    COUNTERS.thread_max_refusals = 1;
+    SETTINGS.thread_max = 1024 * MIB;
+    looks->after.memory.limit_bytes = limit_mib * MIB;
+}
+
+MAKE(messages_beyond_memory)
+{
+    refuse_messages(looks, 16383);
+}
+
+MAKE(messages_within_memory)
+{
+    refuse_messages(looks, 16384);
+}
+
 static const struct {
     const char *rule;
     void (*make)(domt_looks *looks);
     const char *has;     /* a part of the advice; NULL: the rule is silent */
     const char *has_not; /* what is no part of it, or NULL */
 } cases[] = {
+    {"messages-full", messages_beyond_memory, "see which actors", "memory"},
+    {"messages-full", messages_within_memory, "memory: {threadMax: 4096MiB}", NULL},
     {"memory-critical", memory_of_a_key, "memory: {limit: auto}", NULL},
     {"memory-critical", memory_of_a_cgroup, "# the limit is that of the cgroup", "memory: {"},
     {"memory-critical", memory_with_small_queues, "memory: {limit: auto}", "channel"},

@@ -14,6 +14,7 @@ typedef struct domt_ill domt_ill;
 typedef struct domt_ill_run {
     domus_system *system;
     domus_address actor; /* of `begin` */
+    uint32_t turn;       /* of the program's own, 0 at first */
     uint16_t port;       /* of its listener; 0: it has none */
     const domt_ill *ill;
     int fds[DOMT_ILL_CLIENTS];      /* clients' sockets; -1: none */

@@ -181,6 +181,45 @@ static const domus_behaviour asker = {.name = "asker",
                                       .state_size = sizeof(domus_address),
                                       .on = (const domus_on[]){{&go_type, ask_in_vain, 0}, {0}}};
 
+static int ask_sleeper(domus_stack *stack, void *self, const void *payload)
+{
+    (void)payload;
+    return domus_ask(stack, *(const domus_address *)self, &go_type, NULL, end);
+}
+
+static const domus_behaviour impatient = {.name = "impatient",
+                                          .state_size = sizeof(domus_address),
+                                          .on =
+                                              (const domus_on[]){{&go_type, ask_sleeper, 0}, {0}}};
+
+struct client_maker {
+    domus_address to, client;
+};
+
+/* One that asks comes, and the one before it goes, whether it has its answer or not. */
+static int change_client(domus_stack *stack, void *self, const void *payload)
+{
+    struct client_maker *maker = self;
+
+    (void)payload;
+    if (maker->client.house != NULL)
+        (void)domus_stop(stack, maker->client);
+    int error = domus_spawn(stack, &impatient, &maker->to, &maker->client);
+    return error != 0 ? error : domus_notice(stack, maker->client, &go_type, NULL);
+}
+
+static const domus_behaviour client_maker = {
+    .name = "client maker",
+    .state_size = sizeof(struct client_maker),
+    .on = (const domus_on[]){{&go_type, change_client, 0}, {0}}};
+
+static void impatient_asks(domt_ill_run *run)
+{
+    const struct client_maker maker = {.to = domt_spawn(run->system, 1, &sleeper, NULL)};
+
+    run->actor = domt_spawn(run->system, 0, &client_maker, &maker);
+}
+
 static void asks(domt_ill_run *run)
 {
     domus_address to = domt_spawn(run->system, 1, &late, NULL);
@@ -299,6 +338,21 @@ static void stay_and_come(domt_ill_run *run)
         run->fds[0] = domt_ill_connect(run);
     else
         come_and_go(run);
+}
+
+static void short_patience(domus_config *config)
+{
+    config->connection.first_byte_timeout_ns = 20 * DOMT_MS;
+}
+
+/* Each client stays for eight times 10 ms, and says nothing. */
+static void listen_alone(domt_ill_run *run)
+{
+    int *fd = &run->fds[run->turn++ % 8];
+
+    if (*fd >= 0)
+        close(*fd);
+    *fd = domt_ill_connect(run);
 }
 
 static void two_requests(domus_config *config)
@@ -424,6 +478,8 @@ const domt_ill domt_ills_of_limits[] = {
     {.rule = "mistakes", .begin = mistakes, .again = go_on},
     {.rule = "dead-letters", .begin = mistakes, .again = odd_messages},
     {.rule = "asks-expire", .begin = asks, .again = go_on},
+    {.rule = "askers-gone", .begin = impatient_asks, .again = go_on},
+    {.rule = "first-byte", .channel = &silent, .configure = short_patience, .again = listen_alone},
     {.rule = "connections-full",
      .channel = &silent,
      .configure = two_connections,

@@ -8,6 +8,7 @@
 #include "tests/support/tree.h"
 
 #include <arpa/inet.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -27,6 +28,17 @@ static void find_files(domus_system *system)
     domt_tree_make(&tree);
     domt_tree_write(&tree, "proc/self/cgroup", "0::/a\n");
     system->pressure.root = tree.root;
+}
+
+/* Who reads meanwhile finds the old text or the new one. */
+static void replace_file(const char *path, const char *text)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+
+    domt_tree_write(&tree, "new", text);
+    snprintf(from, sizeof from, "%s/new", tree.root);
+    snprintf(to, sizeof to, "%s/%s", tree.root, path);
+    ck_assert_int_eq(rename(from, to), 0);
 }
 
 static void remove_files(void)
@@ -63,7 +75,7 @@ static void stop_at_quota(domt_ill_run *run)
     looked++;
     snprintf(text, sizeof text, "nr_periods %u\nnr_throttled %u\nthrottled_usec %u\n",
              (unsigned)looked, (unsigned)looked / 2, (unsigned)looked * 20000);
-    domt_tree_write(&tree, "sys/fs/cgroup/a/cpu.stat", text);
+    replace_file("sys/fs/cgroup/a/cpu.stat", text);
 }
 
 /* A tick of 10 ms is stolen in each 10 ms, which is one of the CPUs. */
@@ -74,7 +86,7 @@ static void steal_cpu(domt_ill_run *run)
     (void)run;
     looked++;
     snprintf(text, sizeof text, "cpu  0 0 0 0 0 0 0 %u 0 0\n", (unsigned)looked);
-    domt_tree_write(&tree, "proc/stat", text);
+    replace_file("proc/stat", text);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -115,7 +127,8 @@ static void measure_often(domus_config *config)
 
 /* --- datagrams -------------------------------------------------------------------------------- */
 
-static domus_endpoint reader_at; /* it is read behind the spawn */
+static domus_endpoint reader_at;
+static _Atomic bool has_reader; /* reader_at is written before */
 
 static int read_datagram(domus_stack *stack, void *self, const void *payload)
 {
@@ -135,7 +148,9 @@ static int open_socket(domus_stack *stack, void *self)
 
     (void)self;
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
-    return domus_datagram_open(stack, &at, &options, NULL, &reader_at);
+    int error = domus_datagram_open(stack, &at, &options, NULL, &reader_at);
+    atomic_store(&has_reader, error == 0);
+    return error;
 }
 
 static const domus_behaviour opener = {
@@ -144,7 +159,7 @@ static const domus_behaviour opener = {
 static void open_reader(domt_ill_run *run)
 {
     run->actor = domt_spawn(run->system, 0, &opener, NULL);
-    domt_pause_ns(50 * DOMT_MS); /* until it is mounted */
+    DOMT_WAIT_FOR(10, atomic_load(&has_reader));
     run->fds[0] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 }
 

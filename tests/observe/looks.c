@@ -7,6 +7,8 @@
 
 static const domi_look_settings defaults = {
     .io_ratio = 50,
+    .min_budget_ns = 50000,
+    .min_budget_busy_ns = 50000,
     .max_budget_ns = 10000000,
     .wait_max_ns = 4000000,
     .messages_per_run = 64,
@@ -24,13 +26,13 @@ static const domi_look_settings defaults = {
     .send_timeout_ns = 30000000000,
     .requests_max = 128,
     .connections_max = 10000,
+    .first_byte_ns = 60000000000,
     .address_percent = 10,
     .loopback_percent = 100,
     .helpers_max = 64,
     .names_max = 4,
     .detached_max = 64,
     .stall_ns = 25000000,
-    .no_delay = 1,
     .log_level = 2,
     .log_lines = 1024,
 };

@@ -24,6 +24,7 @@
     X(completions)                                                                                 \
     X(runs)                                                                                        \
     X(reads)                                                                                       \
+    X(sends)                                                                                       \
     X(sent_bytes)                                                                                  \
     X(failures)                                                                                    \
     X(deadline_expiries)                                                                           \
@@ -32,9 +33,13 @@
     X(wakeups_empty)                                                                               \
     X(dead_letters)                                                                                \
     X(refusals)                                                                                    \
+    X(accepted)                                                                                    \
     X(accept_pauses)                                                                               \
+    X(channels_silent)                                                                             \
     X(receivers_starved)                                                                           \
+    X(asks)                                                                                        \
     X(asks_expired)                                                                                \
+    X(cancels)                                                                                     \
     X(circles)                                                                                     \
     X(restarts)                                                                                    \
     X(log_lines_dropped)                                                                           \
@@ -52,6 +57,7 @@
     X(channels_busy)                                                                               \
     X(queued_bytes)                                                                                \
     X(ready_ns)                                                                                    \
+    X(io_behind_ns)                                                                                \
     X(conversations_full)                                                                          \
     X(waits_lost)                                                                                  \
     X(results_unknown)                                                                             \
@@ -104,10 +110,13 @@
 
 /* Keys of the configuration, as they hold at the look: a field, and the path of its key. Booleans
  * are 0 and 1, levels are in the order of their enums. listener_requests is the least of the
- * listeners that have a number of requests of their own; 0: none has. listener_delays is 1 if a
- * listener has a noDelay of false of its own. */
+ * listeners that have a number of requests of their own; 0: none has. `delays`, which is no key, is
+ * 1 if channel.socket.noDelay is false, 2 if only a listener has it so, and 0 also if a look does
+ * not tell. */
 #define DOMI_LOOK_SETTINGS(X)                                                                      \
     X(io_ratio, "scheduler.ioRatio")                                                               \
+    X(min_budget_ns, "scheduler.minBudget")                                                        \
+    X(min_budget_busy_ns, "scheduler.minBudgetBusy")                                               \
     X(max_budget_ns, "scheduler.maxBudget")                                                        \
     X(wait_max_ns, "scheduler.waitMax")                                                            \
     X(messages_per_run, "scheduler.maxMessagesPerRun")                                             \
@@ -124,11 +133,11 @@
     X(send_low, "channel.sendLow")                                                                 \
     X(send_timeout_ns, "channel.sendTimeout")                                                      \
     X(receive_buffer, "channel.socket.receiveBuffer")                                              \
-    X(no_delay, "channel.socket.noDelay")                                                          \
+    X(delays, "channel.socket.noDelay.off")                                                        \
     X(requests_max, "channel.requestsMax")                                                         \
     X(listener_requests, "listeners.channel.requestsMax")                                          \
-    X(listener_delays, "listeners.channel.socket.noDelay")                                         \
     X(connections_max, "channel.maxConnections")                                                   \
+    X(first_byte_ns, "channel.firstByteTimeout")                                                   \
     X(address_percent, "channel.maxPerAddress")                                                    \
     X(loopback_percent, "channel.maxPerLoopback")                                                  \
     X(helpers_max, "blocking.threadsMax")                                                          \

@@ -1,10 +1,12 @@
 /* Rules about connections that are not let in, and descriptors that run out. */
 #include "protocols/observe/doctor/say.h"
 
-#define NEARLY      0.9  /* of the descriptors that the process may have */
-#define AT_MOST     0.98 /* of channel.maxConnections: the next burst is refused */
-#define TRIED_LEAST 5u   /* connects: fewer are no pattern */
-#define FAILED_PART 0.5  /* of them */
+#define NEARLY       0.9  /* of the descriptors that the process may have */
+#define AT_MOST      0.98 /* of channel.maxConnections: the next burst is refused */
+#define SILENT_LEAST 5.0  /* connections a second that are closed because nothing comes */
+#define SILENT_PART  0.5  /* of those that were accepted */
+#define TRIED_LEAST  5u   /* connects: fewer are no pattern */
+#define FAILED_PART  0.5  /* of them */
 
 static uint64_t count_open(const domi_look *look)
 {
@@ -112,6 +114,30 @@ static bool judge_connects(const domi_span *span, domi_finding *finding)
                             domi_word_percent(domi_span_ratio(failed, tried)).at, (unsigned)tried);
 }
 
+/* Scanners send nothing, too, so it is told only if most clients are closed for it. */
+static bool judge_first_byte(const domi_span *span, domi_finding *finding)
+{
+    uint64_t after_ns = span->after->settings.first_byte_ns;
+    double silent = domi_span_rate(span, span->all.channels_silent);
+
+    if (silent < SILENT_LEAST ||
+        domi_span_ratio(span->all.channels_silent, span->all.accepted) < SILENT_PART)
+        return false;
+    if (after_ns != 0)
+        domi_finding_set(finding, "channel.firstByteTimeout", "0");
+    domi_finding_advise(finding,
+                        "0 if clients of this protocol listen first; otherwise see who they "
+                        "are");
+    return domi_finding_say(
+        finding,
+        "%s connections a second are closed, %s of those that come, because their clients have "
+        "sent "
+        "nothing for %s.",
+        domi_word_amount(silent).at,
+        domi_word_percent(domi_span_ratio(span->all.channels_silent, span->all.accepted)).at,
+        domi_word_time((double)after_ns).at);
+}
+
 const domi_rule domi_rules_of_connections[] = {
     {.name = "connections-full",
      .title = "As many connections as there may be",
@@ -138,6 +164,19 @@ const domi_rule domi_rules_of_connections[] = {
      .remedy =
          "If the clients are wanted, raise channel.maxPerAddress (100% takes the bound away), "
          "or let the proxy name them (proxyProtocol of the listener). Otherwise leave it."},
+    {.name = "first-byte",
+     .title = "Clients that are closed because they are silent",
+     .keys = "channel.firstByteTimeout",
+     .harm = DOMI_HARM_LOSS,
+     .judge = judge_first_byte,
+     .limit = "A connection whose peer sends nothing within channel.firstByteTimeout is closed, "
+              "whatever it gets meanwhile.",
+     .cause = "Clients that listen and do not speak first, or a limit that is too short for them; "
+              "scanners and attackers do the same. Seen by: half of the connections that come, and "
+              "5 a second or more.",
+     .remedy =
+         "Set channel.firstByteTimeout to 0 where clients listen first, or to what they need. "
+         "If they are strangers, leave it."},
     {.name = "files-full",
      .title = "Descriptors run out",
      .keys = "channel.maxConnections",

@@ -7,9 +7,9 @@
 #define EMPTY_MOST  0.5  /* of all wake-ups: most of them are in vain */
 #define CPU_LEAST   0.2  /* CPUs that the program uses: below, no backend matters */
 #define AT_ONCE     10.0 /* channels a second that come to channel.requestsMax */
-/* Writes: so many a second, so many for each read, and shorter than a packet, of which alone the
- * kernel waits with one. */
-#define WRITES_LEAST 10.0
+/* Writes: so many a second to each connection, so many for each read, and shorter than a packet, of
+ * which alone the kernel waits with one. */
+#define WRITES_LEAST 5.0
 #define WRITES_OFTEN 1.3
 #define SEGMENT      1448.0
 #define ASLEEP       0.9  /* of each thread's time: the CPU is not what bounds them */
@@ -147,21 +147,28 @@ static bool judge_requests(const domi_span *span, domi_finding *finding)
 
 /* --- small writes ----------------------------------------------------------------------------- */
 
-/* With each request answered by one write there is nothing to wait for, so this is about programs
- * that write more often than they read. */
+/* Connections that are open now, at least one. */
+static double count_open(const domi_look *look)
+{
+    uint64_t open = 0;
+
+    for (uint32_t i = 0; i < look->port_count; i++)
+        open += look->ports[i].counts.open;
+    return open != 0 ? (double)open : 1;
+}
+
+/* With each request answered by one write there is nothing to wait for, and neither is there if a
+ * peer gets one now and then: so this is about writes that follow each other soon. */
 static bool judge_no_delay(const domi_span *span, domi_finding *finding)
 {
     const domi_look_counters *all = &span->all;
-    uint64_t done = domi_span_less(all->completions, all->wakeups_received);
-    double writes = domi_span_rate(span, domi_span_less(done, all->reads));
-    const domi_look_settings *settings = &span->after->settings;
+    double writes = domi_span_rate(span, all->sends), reads = domi_span_rate(span, all->reads);
+    uint64_t delays = span->after->settings.delays;
 
-    if ((settings->no_delay != 0 && settings->listener_delays == 0) || writes < WRITES_LEAST ||
-        domi_span_rate(span, all->sent_bytes) < writes ||
-        writes < WRITES_OFTEN * domi_span_rate(span, all->reads) ||
-        domi_span_rate(span, all->sent_bytes) > writes * SEGMENT)
+    if (delays == 0 || writes < WRITES_LEAST * count_open(span->after) ||
+        writes < WRITES_OFTEN * reads || domi_span_ratio(all->sent_bytes, all->sends) > SEGMENT)
         return false;
-    if (settings->no_delay == 0)
+    if (delays == 1)
         domi_finding_set(finding, "channel.socket.noDelay", "true");
     else
         domi_finding_advise(finding,
@@ -169,10 +176,10 @@ static bool judge_no_delay(const domi_span *span, domi_finding *finding)
     domi_finding_advise(finding, "or write all of an answer at once");
     return domi_finding_say(
         finding,
-        "Connections are written to %s times a second, and read from %s times, while "
-        "noDelay is false: the second of two small writes waits until the peer has "
-        "acknowledged the first one, for up to 40 ms.",
-        domi_word_amount(writes).at, domi_word_amount(domi_span_rate(span, all->reads)).at);
+        "Connections are written to %s times a second, and read from %s times, while noDelay is "
+        "false: the second of two small writes waits until the peer has acknowledged the first "
+        "one, which a peer that has nothing to say does late.",
+        domi_word_amount(writes).at, domi_word_amount(reads).at);
 }
 
 const domi_rule domi_rules_of_io[] = {
@@ -211,9 +218,9 @@ const domi_rule domi_rules_of_io[] = {
      .limit = "Without TCP_NODELAY the kernel sends no small packet while another one is not "
               "acknowledged (Nagle's algorithm), and a peer that has nothing to send acknowledges "
               "late, on Linux by 40 ms.",
-     .cause = "channel.socket.noDelay is false, and answers are written in pieces. Seen by: 10 "
-              "writes a second or more that are shorter than a packet on average, 1.3 of them for "
-              "each read.",
+     .cause = "channel.socket.noDelay is false, and answers are written in pieces. Seen by: 5 "
+              "writes a second or more to each connection, which are shorter than a packet on "
+              "average, 1.3 of them for each read.",
      .remedy = "Set channel.socket.noDelay to true, its default: the library sends what a turn "
                "has written as one piece anyway."},
     {.name = "slow-readers",

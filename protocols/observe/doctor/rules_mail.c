@@ -5,10 +5,13 @@
 #define WAITS_LEAST     3u   /* samples of waits: fewer are no mean */
 #define WAIT_LONG       1e8  /* ns in the mailbox on average: people notice */
 #define EXPIRED_LEAST   10.0 /* asks a second */
+#define GONE_LEAST      10.0 /* cancelled asks a second */
+#define GONE_PART       0.5 /* of all asks: those are no clients that have lost patience now and then */
 #define LETTERS_LEAST   10.0 /* messages a second that nobody handles */
 #define IDLE            0.5  /* of the time of each thread: it is no CPU that messages wait for */
-#define MIB             1048576.0
-#define THREAD_MAX_HIGH 1048576.0 /* MiB: nobody is advised to have more messages than that */
+#define HARDLY          0.1  /* of a thread's time: actors that have more to do may wait for it */
+#define MIB             UINT64_C(1048576)
+#define THREAD_MAX_HIGH UINT64_C(1048576) /* MiB: nobody is advised to have more messages */
 
 /* Find the behaviour whose messages wait for longest. */
 static const domi_span_actors *find_waiting(const domi_span *span)
@@ -30,9 +33,8 @@ static bool judge_mailbox(const domi_span *span, domi_finding *finding)
 {
     const domi_span_actors *waiting = find_waiting(span);
     uint64_t most = span->after->settings.mailbox_max;
-    uint64_t refused = domi_span_less(span->all.refusals, span->all.thread_max_refusals);
 
-    if (refused < REFUSED_LEAST)
+    if (span->all.refusals < REFUSED_LEAST)
         return false;
     if (most < 32768)
         domi_finding_set(finding, "scheduler.mailboxMax", "%u",
@@ -42,23 +44,33 @@ static bool judge_mailbox(const domi_span *span, domi_finding *finding)
     return domi_finding_say(finding,
                             "%s messages a second are refused, because %u wait at their receiver "
                             "already%s%.40s%s.",
-                            domi_word_amount(domi_span_rate(span, refused)).at, (unsigned)most,
-                            waiting != NULL ? "; those of " : "",
+                            domi_word_amount(domi_span_rate(span, span->all.refusals)).at,
+                            (unsigned)most, waiting != NULL ? "; those of " : "",
                             waiting != NULL ? waiting->name : "",
                             waiting != NULL ? " wait for longest" : "");
+}
+
+/* Four times as much, if all threads together may have a half of the memory for it. */
+static void advise_thread_max(const domi_look *look, domi_finding *finding)
+{
+    uint64_t most = look->settings.thread_max, limit = look->memory.limit_bytes;
+    uint64_t wanted = most / MIB < 16 ? 64 : most / MIB * 4;
+
+    if (wanted <= THREAD_MAX_HIGH &&
+        (limit == 0 ||
+         wanted <= limit / MIB / 2 / (look->thread_count != 0 ? look->thread_count : 1)))
+        domi_finding_set(finding, "memory.threadMax", "%uMiB", (unsigned)wanted);
+    domi_finding_advise(finding, "see which actors keep what they get, or handle it late "
+                                 "(domus actors)");
 }
 
 static bool judge_thread_max(const domi_span *span, domi_finding *finding)
 {
     uint64_t most = span->after->settings.thread_max;
 
-    if (span->all.thread_max_refusals < REFUSED_LEAST)
+    if (span->all.thread_max_refusals < REFUSED_LEAST || most == 0)
         return false;
-    if (most != 0 && (double)most / MIB < THREAD_MAX_HIGH)
-        domi_finding_set(finding, "memory.threadMax", "%uMiB",
-                         (unsigned)domi_clamp((double)most / MIB * 4, 64, THREAD_MAX_HIGH));
-    domi_finding_advise(finding, "and see which actors keep what they get, or handle it late "
-                                 "(domus actors)");
+    advise_thread_max(span->after, finding);
     return domi_finding_say(
         finding,
         "%s messages a second are refused, because those of their sender's "
@@ -110,27 +122,28 @@ static bool judge_detached(const domi_span *span, domi_finding *finding)
                             (unsigned)most);
 }
 
-static bool has_idle_threads(const domi_span *span)
+/* Do messages to these actors wait although they work little and no thread is busy? Those of pools
+ * wait for runners, and those with all their conversations for one of them. */
+static bool is_idle(const domi_span *span, const domi_span_actors *one)
 {
     for (uint32_t i = 0; i < span->thread_count; i++) {
         if (span->threads[i].asleep < IDLE)
             return false;
     }
-    return span->thread_count != 0;
+    return span->thread_count != 0 && one->pool[0] == '\0' && span->all.conversations_full == 0 &&
+           (double)one->run_ns <= HARDLY * 1e9 * span->seconds;
 }
 
-/* No thread is busy, so the actors handle nothing because they wait themselves. */
-static bool say_they_wait(const domi_span *span, const domi_span_actors *one, domi_finding *finding)
+static bool say_they_wait(const domi_span_actors *one, domi_finding *finding)
 {
     domi_finding_advise(finding, "let them handle others meanwhile (without domus_barrier()), or "
                                  "spread the work over more actors (domus/router.h)");
     return domi_finding_say(
         finding,
-        "Messages to %.40s wait for %s on average while no thread is busy: %s of its actors "
-        "handle %s a second, and take no other one while they wait for an answer.",
+        "Messages to %.40s wait for %s on average, though no thread is busy and %s of its actors "
+        "hardly work: it seems that they take no message while they wait for an answer.",
         one->name, domi_word_time(domi_span_ratio(one->wait_ns, one->waits)).at,
-        domi_word_amount((double)one->alive).at,
-        domi_word_amount(domi_span_rate(span, one->messages)).at);
+        domi_word_amount((double)one->alive).at);
 }
 
 static bool judge_waits(const domi_span *span, domi_finding *finding)
@@ -139,8 +152,8 @@ static bool judge_waits(const domi_span *span, domi_finding *finding)
 
     if (one == NULL || domi_span_ratio(one->wait_ns, one->waits) < WAIT_LONG)
         return false;
-    if (has_idle_threads(span))
-        return say_they_wait(span, one, finding);
+    if (is_idle(span, one))
+        return say_they_wait(one, finding);
     if (one->alive == 1)
         domi_finding_advise(finding,
                             "spread its work over several actors (domus/router.h), or make "
@@ -170,6 +183,24 @@ static bool judge_expired(const domi_span *span, domi_finding *finding)
                             "%s asks a second are dropped, because their deadline passes before "
                             "they are handled.",
                             domi_word_amount(rate).at);
+}
+
+/* Who has gone, with what it has asked: its conversations are cancelled, and so are asks that wait.
+ */
+static bool judge_gone(const domi_span *span, domi_finding *finding)
+{
+    double rate = domi_span_rate(span, span->all.cancels);
+    double part = domi_span_ratio(span->all.cancels, span->all.asks);
+
+    if (rate < GONE_LEAST || part < GONE_PART)
+        return false;
+    domi_finding_advise(finding, "let old asks fail before they are worked on: a deadline that is "
+                                 "shorter than their clients' patience (domus_ask_within())");
+    domi_finding_advise(finding, "and let fewer wait (scheduler.mailboxMax, channel.requestsMax)");
+    return domi_finding_say(finding,
+                            "%s asks a second are cancelled, %s of all, because who has asked is "
+                            "gone before the answer comes.",
+                            domi_word_amount(rate).at, domi_word_percent(part < 1 ? part : 1).at);
 }
 
 static bool judge_letters(const domi_span *span, domi_finding *finding)
@@ -258,6 +289,20 @@ const domi_rule domi_rules_of_mail[] = {
      .remedy =
          "Find who makes them wait: another finding here often says it. A later deadline only "
          "lets them wait for longer."},
+    {.name = "askers-gone",
+     .title = "Work for those who have gone",
+     .keys = "",
+     .harm = DOMI_HARM_LOSS,
+     .judge = judge_gone,
+     .limit = "What is done for an asker that has gone is done in vain, and those behind it wait "
+              "for it, until they go, too.",
+     .cause =
+         "Clients give up or close before they have an answer, often because it comes too late. "
+         "Seen by: 10 asks a second or more that are cancelled, which are half of all asks or "
+         "more.",
+     .remedy =
+         "Find what makes answers late, and refuse early what would come too late: a deadline "
+         "for asks, and short queues."},
     {.name = "dead-letters",
      .title = "Messages that nobody handles",
      .keys = "",
@@ -279,8 +324,8 @@ const domi_rule domi_rules_of_mail[] = {
      .cause =
          "A behaviour gets more messages than its actors can handle, or its actors wait for "
          "answers and let nobody else in meanwhile (domus_barrier()). Seen by: a wait of 100 ms "
-         "or more on average, of 3 samples or more; threads that all sleep for half of their time "
-         "tell which of both it is.",
+         "or more on average, of 3 samples or more; threads that all sleep for half of their time, "
+         "and actors that hardly work, speak for the latter.",
      .remedy =
          "Make each message cheaper, spread the work over more actors or threads, or let less "
          "in at a time; or let in others while one waits."},

@@ -8,15 +8,19 @@
 /* With ioRatio 50 state actors have about half of a thread's time while both sides want more, and a
  * third at the least when io takes what it needs for each message. */
 #define STATE_SMALL 0.3
-#define STATE_LARGE 0.7 /* of a thread's time */
+#define STATE_LARGE 0.5 /* of a thread's time */
 #define WAITING     8.0 /* actors that are ready at a time: the wait is longer than a few runs */
-/* An iteration. It is how late bytes and timers are; with ioRatio 50 it is some 100 us. */
-#define ITERATION_LONG 1e6
-#define EVEN           50   /* the ioRatio at which phases of both sides are as long */
-#define IO_LEAST       20.0 /* completions a second: somebody waits for io */
-#define OVERRUN_LONG   1e6  /* the time by which a run goes on beyond the deadline, on average */
-#define OVERRUN_PART   0.5  /* of an iteration */
-#define RUN_WANTED     5e5  /* the time of a run that the advice aims at */
+/* A phase of state actors behind which completions of io wait; with ioRatio 50 and short runs it is
+ * some 100 us. */
+#define BEHIND_LONG 1e6
+#define EVEN        50 /* the ioRatio at which phases of both sides are as long */
+/* Runs in an iteration: with fewer, which cannot be cut, a share has no effect. */
+#define RUNS_LEAST   4.0
+#define BUDGET_LONG  UINT64_C(500000) /* of the least budgets, which io has to wait for */
+#define IO_LEAST     20.0             /* completions a second: somebody waits for io */
+#define OVERRUN_LONG 1e6 /* the time by which a run goes on beyond the deadline, on average */
+#define OVERRUN_PART 0.5 /* of an iteration */
+#define RUN_WANTED   5e5 /* the time of a run that the advice aims at */
 /* With an ioRatio of auto io waits for up to this part of waitMax, and no longer than that. */
 #define WAIT_PART 0.25
 #define WAIT_LONG 2e6
@@ -95,18 +99,34 @@ static bool judge_io_starves_state(const domi_span *span, domi_finding *finding)
 
 /* --- state actors take the time of io --------------------------------------------------------- */
 
+/* How long io waits for state actors, at most, on average: what comes during a phase of them is
+ * counted by its length, so long phases weigh more. */
+static double mean_behind(const domi_look_counters *counters)
+{
+    return domi_span_ratio(counters->io_behind_ns,
+                           domi_span_less(counters->completions, counters->wakeups_received));
+}
+
+/* Is a run so short that phases consist of several, which a deadline could cut? */
+static bool has_short_runs(const domi_span *span, const domi_span_thread *thread)
+{
+    double state_ns = thread->state * 1e9 * span->seconds;
+
+    return state_ns * RUNS_LEAST <= mean_behind(&thread->counters) * (double)thread->counters.runs;
+}
+
 static bool is_starved_by_state(const domi_span *span, const domi_span_thread *thread)
 {
     const domi_look_settings *settings = &span->after->settings;
-    /* Below, a phase that ends because nothing is left would be cut by a higher ratio, too; and
-     * with 100 there is no deadline. */
+    /* A ratio below gives phases so much time that most of them end because nothing is left, and
+     * with 100 they have no deadline. */
     bool has_to_be_cut =
         is_auto(settings) || (settings->io_ratio >= EVEN && settings->io_ratio < 100);
 
     if (is_auto(settings) && WAIT_PART * (double)settings->wait_max_ns < WAIT_LONG)
         return false; /* io has what scheduler.waitMax asks for */
     return thread->state >= STATE_LARGE && has_io(span, &thread->counters) &&
-           mean_iteration(&thread->counters) >= ITERATION_LONG &&
+           mean_behind(&thread->counters) >= BEHIND_LONG && has_short_runs(span, thread) &&
            (!has_to_be_cut || is_cut_short(span, &thread->counters)) && !is_by_runs(thread);
 }
 
@@ -126,6 +146,10 @@ static void advise_for_io(const domi_look_settings *settings, domi_finding *find
     else
         domi_finding_set(finding, "scheduler.ioRatio", "%u",
                          (unsigned)domi_clamp((double)settings->io_ratio + 20, 60, 95));
+    if (settings->min_budget_busy_ns > BUDGET_LONG)
+        domi_finding_set(finding, "scheduler.minBudgetBusy", "50us");
+    if (settings->min_budget_ns > BUDGET_LONG)
+        domi_finding_set(finding, "scheduler.minBudget", "50us");
     if (settings->max_budget_ns > 1000000)
         domi_finding_set(finding, "scheduler.maxBudget", "1ms");
 }
@@ -139,10 +163,10 @@ static bool judge_state_starves_io(const domi_span *span, domi_finding *finding)
         advise_for_io(&span->after->settings, finding);
         return domi_finding_say(
             finding,
-            "State actors take %s of thread %u, in phases that keep io waiting for %s on average, "
-            "with scheduler.ioRatio %s.",
+            "State actors take %s of thread %u, and io waits for phases of theirs that take %s on "
+            "average, with scheduler.ioRatio %s.",
             domi_word_percent(thread->state).at, i,
-            domi_word_time(mean_iteration(&thread->counters)).at,
+            domi_word_time(mean_behind(&thread->counters)).at,
             word_ratio(&span->after->settings).at);
     }
     return false;
@@ -220,17 +244,20 @@ const domi_rule domi_rules_of_shares[] = {
                "read is answered sooner."},
     {.name = "state-starves-io",
      .title = "State actors take the time of io",
-     .keys = "scheduler.ioRatio, scheduler.maxBudget, scheduler.waitMax",
+     .keys = "scheduler.ioRatio, scheduler.minBudget, scheduler.minBudgetBusy, "
+             "scheduler.maxBudget, scheduler.waitMax",
      .harm = DOMI_HARM_DELAY,
      .judge = judge_state_starves_io,
      .limit =
          "Nobody reads from sockets and no timer fires while a phase of state actors lasts, so "
          "each byte comes as late as that.",
-     .cause = "With a low scheduler.ioRatio, or with 100, which sets no deadline, state actors run "
-              "for up to scheduler.maxBudget before io comes again. Seen by: 70 % or more of the "
-              "time in the phase `state`, iterations of 1 ms or more, and completions that wait "
-              "(20 a second or more). With an ioRatio of auto only if scheduler.waitMax is 8 ms or "
-              "more.",
+     .cause =
+         "With a low scheduler.ioRatio, or with 100, which sets no deadline, state actors run "
+         "for up to scheduler.maxBudget before io comes again. Seen by: half of the time or more "
+         "in the phase `state`, and completions (20 a second or more) that wait for phases of "
+         "1 ms or more on average, of 4 runs or more. With an ioRatio of auto only if "
+         "scheduler.waitMax is 8 ms or "
+         "more.",
      .remedy = "Raise scheduler.ioRatio, or lower scheduler.maxBudget. State actors are then cut "
                "short more often, which costs some microseconds each time."},
     {.name = "long-runs",

@@ -1,0 +1,28 @@
+/* Looks of programs that are ill if `over`, and just not ill otherwise, each with its rule and a
+ * part of the advice. */
+#ifndef DOMT_CASES_H
+#define DOMT_CASES_H
+
+#include "tests/observe/looks.h"
+
+typedef struct domt_case {
+    const char *rule; /* NULL: the end of a list */
+    void (*make)(domt_looks *looks, bool over);
+    const char *change;
+} domt_case;
+
+extern const domt_case domt_cases_of_time[]; /* how threads share their time, and io */
+extern const domt_case domt_cases_of_limits[];
+
+#define ILL(name) static void name(domt_looks *looks, bool over)
+#define AT(name, figure)                                                                           \
+    ILL(name)                                                                                      \
+    {                                                                                              \
+        figure;                                                                                    \
+    }
+#define COUNTERS  looks->after.threads[0].counters
+#define SETTINGS  looks->after.settings
+#define MACHINE   looks->after.machine
+#define SECOND_NS UINT64_C(1000000000)
+
+#endif

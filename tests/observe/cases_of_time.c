@@ -1,0 +1,234 @@
+/* Programs that share their time badly, and what io lacks; see cases.h. */
+#include "tests/observe/cases.h"
+
+static void cut_short(domt_looks *looks, uint32_t iterations, uint32_t times)
+{
+    COUNTERS.iterations = iterations;
+    COUNTERS.deadline_expiries = times;
+}
+
+ILL(io_starves_state)
+{
+    domt_looks_share(looks, 0, over ? 30 : 31, 0);
+    cut_short(looks, 20000, 15000);
+    COUNTERS.ready_ns = 8 * looks->after.threads[0].phases.state;
+    SETTINGS.io_ratio = 90;
+}
+
+ILL(io_starves_few)
+{
+    domt_looks_share(looks, 0, 20, 0);
+    cut_short(looks, 20000, 15000);
+    COUNTERS.ready_ns = (over ? 8 : 7) * looks->after.threads[0].phases.state;
+}
+
+ILL(state_starves_io)
+{
+    domt_looks_share(looks, 0, over ? 50 : 49, 0);
+    COUNTERS.io_behind_ns = COUNTERS.completions * 1000000;
+    SETTINGS.io_ratio = 49;
+}
+
+ILL(phases_are_short)
+{
+    state_starves_io(looks, true);
+    COUNTERS.io_behind_ns -= over ? 0 : 1;
+}
+
+/* With an even share phases are short, unless they are cut. */
+ILL(state_is_cut_short)
+{
+    state_starves_io(looks, true);
+    cut_short(looks, 10000, over ? 5000 : 4999);
+    SETTINGS.io_ratio = 50;
+}
+
+/* One run after the other, each of them long, is no matter of shares. */
+ILL(few_runs)
+{
+    state_starves_io(looks, true);
+    COUNTERS.runs = over ? 20000 : 19999;
+}
+
+ILL(least_budget_is_long)
+{
+    state_is_cut_short(looks, over);
+    SETTINGS.min_budget_ns = 5000000;
+}
+
+ILL(least_budget_beside_io_is_long)
+{
+    state_is_cut_short(looks, over);
+    SETTINGS.min_budget_busy_ns = 5000000;
+}
+
+ILL(state_has_no_deadline)
+{
+    state_starves_io(looks, over);
+    SETTINGS.io_ratio = 100;
+}
+
+/* With auto a thread holds scheduler.waitMax: only a long one is ill. */
+ILL(auto_lets_io_wait)
+{
+    state_is_cut_short(looks, true);
+    SETTINGS.io_ratio = DOMI_LOOK_IO_RATIO_AUTO;
+    SETTINGS.wait_max_ns = over ? 8000000 : 7999999;
+}
+
+ILL(auto_is_no_share_of_io)
+{
+    io_starves_state(looks, true);
+    SETTINGS.io_ratio = over ? 50 : DOMI_LOOK_IO_RATIO_AUTO;
+}
+
+ILL(long_runs)
+{
+    domt_looks_share(looks, 0, 90, 0);
+    cut_short(looks, 6000, 4000);
+    COUNTERS.deadline_overrun_ns = 4000 * (over ? UINT64_C(1000000) : UINT64_C(999000));
+}
+
+ILL(hot_actor)
+{
+    domt_looks_settle(looks, 1, 0);
+    domt_looks_share(looks, 0, 70, 20);
+    looks->after.actors[0].counts.run_ns = SECOND_NS / 10 * (over ? 60 : 59);
+}
+
+ILL(two_hot_actors)
+{
+    hot_actor(looks, true);
+    domt_looks_settle(looks, over ? 1 : 2, 0);
+}
+
+ILL(all_near)
+{
+    domt_looks_settle(looks, over ? 4 : 3, 0);
+    domt_looks_share(looks, 0, 80, 10);
+}
+
+ILL(pool_full)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        looks->after.runners[i].times.run_ns = SECOND_NS / 100 * (over || i == 0 ? 950 : 949);
+}
+
+ILL(steal_unreached)
+{
+    domt_looks_share(looks, 0, 80, 10);
+    COUNTERS.runs = 20000;
+    COUNTERS.ready_ns = 8 * looks->after.threads[0].phases.state;
+    COUNTERS.steals = over ? 99 : 100;
+}
+
+ILL(steal_of_short_runs)
+{
+    steal_unreached(looks, true);
+    COUNTERS.runs = looks->after.threads[1].counters.runs = over ? 100000 : 10000000;
+}
+
+ILL(steal_off)
+{
+    steal_unreached(looks, true);
+    SETTINGS.steal_enabled = over ? 0 : 1;
+}
+
+ILL(steal_costly)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        looks->after.threads[i].counters.runs = over ? 2001000 : 1999000; /* of 4 s each */
+    COUNTERS.steals = 10000;
+    SETTINGS.steal_min_run_ns = 0;
+}
+
+ILL(steals_few)
+{
+    steal_costly(looks, true);
+    COUNTERS.steals = over ? 10000 : 9999;
+}
+
+AT(buffers_starved, COUNTERS.receivers_starved = over ? 100 : 99)
+
+ILL(requests_full)
+{
+    COUNTERS.channels_busy = 100;
+    domt_looks_share(looks, 1, 5, 95);
+    domt_looks_share(looks, 0, 5, over ? 90 : 89);
+}
+
+ILL(small_writes)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        looks->after.threads[i].counters.sends = over ? 130000 : 129999;
+    SETTINGS.delays = 1;
+}
+
+ILL(small_writes_of_a_listener)
+{
+    small_writes(looks, true);
+    SETTINGS.delays = over ? 2 : 0;
+}
+
+ILL(writes_to_few)
+{
+    small_writes(looks, true);
+    looks->after.ports[0].counts.open = over ? 5200 : 5201;
+}
+
+ILL(large_writes)
+{
+    small_writes(looks, true);
+    COUNTERS.sent_bytes = over ? 366480000 : 366480001; /* of 260,000 writes */
+}
+
+ILL(slow_readers)
+{
+    looks->before.threads[0].counters.queued_bytes = 30000000;
+    COUNTERS.queued_bytes = over ? 20000000 : 19999999;
+}
+
+ILL(wakeups_empty)
+{
+    COUNTERS.wakeups_received = 4000;
+    COUNTERS.wakeups_empty = over ? 2000 : 1999;
+}
+
+ILL(epoll)
+{
+    domi_look_copy_name(looks->after.backend, DOMI_LOOK_NAME, "epoll");
+    MACHINE.cpu_ns = SECOND_NS * 2 - (over ? 0 : 1000000);
+}
+
+const domt_case domt_cases_of_time[] = {
+    {"io-starves-state", io_starves_state, "scheduler: {ioRatio: 45}"},
+    {"io-starves-state", io_starves_few, "scheduler: {ioRatio: 25}"},
+    {"state-starves-io", state_starves_io, "scheduler: {ioRatio: 50, maxBudget: 1ms}"},
+    {"state-starves-io", phases_are_short, "scheduler: {ioRatio: 50, maxBudget: 1ms}"},
+    {"state-starves-io", state_is_cut_short, "scheduler: {ioRatio: 70, maxBudget: 1ms}"},
+    {"state-starves-io", few_runs, "ioRatio: 50"},
+    {"state-starves-io", least_budget_is_long, "minBudget: 50us"},
+    {"state-starves-io", least_budget_beside_io_is_long, "minBudgetBusy: 50us"},
+    {"state-starves-io", state_has_no_deadline, "scheduler: {ioRatio: 50, "},
+    {"state-starves-io", auto_lets_io_wait, "scheduler: {waitMax: 4ms}"},
+    {"io-starves-state", auto_is_no_share_of_io, "scheduler: {ioRatio: 25}"},
+    {"long-runs", long_runs, "domus_blocking()"},
+    {"hot-actor", hot_actor, "in the list of pools: {name: work}"},
+    {"hot-actor", two_hot_actors, "router"},
+    {"all-near", all_near, "DOMUS_SPREAD"},
+    {"pool-full", pool_full, "in the list of pools: {name: work, runners: 5}"},
+    {"steal-unreached", steal_unreached, "scheduler: {steal: {floor: 2}}"},
+    {"steal-unreached", steal_of_short_runs, "floor"},
+    {"steal-off", steal_off, "scheduler: {steal: {enabled: true}}"},
+    {"steal-costly", steal_costly, "scheduler: {steal: {minRun: 2us}}"},
+    {"steal-costly", steals_few, "minRun"},
+    {"buffers-starved", buffers_starved, "io: {buffers: {count: 4096}}"},
+    {"requests-full", requests_full, "channel: {requestsMax: 512}"},
+    {"small-writes", small_writes, "channel: {socket: {noDelay: true}}"},
+    {"small-writes", small_writes_of_a_listener, "of the listener"},
+    {"small-writes", writes_to_few, "at once"},
+    {"small-writes", large_writes, "at once"},
+    {"slow-readers", slow_readers, "channel: {sendTimeout: 5s, sendHigh: 64KiB}"},
+    {"wakeups-empty", wakeups_empty, "scheduler: {idle: {standIn: 0}}"},
+    {"epoll", epoll, "io: {backend: auto}"},
+    {NULL, NULL, NULL}};
