@@ -17,9 +17,10 @@ extern struct ill_settings {
 struct ill_dispatcher {
     domus_address workers[ILL_WORKERS];
     domus_address ledger;
-    uint32_t count;  /* of the workers */
-    uint32_t ticks;  /* 0 */
-    bool has_ledger; /* one of its workers is the ledger */
+    uint32_t count;   /* of the workers */
+    uint32_t ticks;   /* 0 */
+    uint32_t threads; /* dispatchers of the service, one on each thread */
+    bool has_ledger;  /* one of its workers is the ledger */
 };
 
 extern const domus_behaviour ill_dispatcher;

@@ -40,7 +40,8 @@ static int start(domus_system *system, void *argument)
     int error = 0;
 
     for (uint32_t i = 0; i < threads && error == 0; i++) {
-        struct ill_dispatcher one = {.count = ill_settings.kind == ILL_NEAR ? ILL_WORKERS
+        struct ill_dispatcher one = {.threads = threads,
+                                     .count = ill_settings.kind == ILL_NEAR ? ILL_WORKERS
                                                                             : ILL_WORKERS / 2,
                                      .has_ledger = i == 0};
         error = domus_outside_spawn_on(system, i, &ill_dispatcher, &one, &address);

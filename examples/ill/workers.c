@@ -82,7 +82,7 @@ static int tick(domus_stack *stack, void *self, const void *payload)
     struct ill_dispatcher *to = self;
     bool is_hot = ill_settings.kind == ILL_HOT, is_near = ill_settings.kind == ILL_NEAR;
     uint64_t ledger_ns = is_hot && !ill_settings.mended ? LEDGER_NS : 20 * US;
-    uint64_t share_ns = is_hot && ill_settings.mended ? LEDGER_NS / ILL_WORKERS : 0;
+    uint64_t share_ns = is_hot && ill_settings.mended ? LEDGER_NS / (to->threads * to->count) : 0;
 
     (void)payload;
     to->ticks++;
@@ -97,8 +97,8 @@ static int tick(domus_stack *stack, void *self, const void *payload)
 
 static int begin(domus_stack *stack, void *self)
 {
-    const domus_spawn_options place = {.placement =
-                                           ill_settings.mended ? DOMUS_SPREAD : DOMUS_NEAR};
+    bool is_spread = ill_settings.kind == ILL_NEAR && ill_settings.mended;
+    const domus_spawn_options place = {.placement = is_spread ? DOMUS_SPREAD : DOMUS_NEAR};
     struct ill_dispatcher *to = self;
     int error = 0;
 
