@@ -7,7 +7,7 @@ BIN is the directory of built programs; the loads are those of bench_sweep. For 
 combinations of the values below run in rounds, each round in an order by chance, and a combination's
 gain is the median of its ratios to the defaults in the same round. Then `domus tune` may search with
 a tenth of these runs. As the best of many is the best by luck, too, the best of the sweep, what
-tune has chosen, and the defaults run in as many fresh rounds, whose gains are the ones to compare.
+tune has chosen, and the defaults run in fresh rounds, whose gains are the ones to compare.
 Prints a row of a table in Markdown for each load.
 """
 import argparse
@@ -26,7 +26,6 @@ KEYS = {"scheduler.ioRatio": ["50", "auto", "10", "30", "70", "90"],
 GOALS = {"echo": "cpu", "web": "cpu", "kv_near": "cpu", "kv_spread": "cpu", "mixed": "p90", "bursts": "p90",
          "hot": "rate", "small": "rate", "pool": "p90", "tls": "cpu"}
 PORT = 20100
-BEST = 3  # of the sweep that run once more
 
 
 def settings(point):
@@ -74,7 +73,7 @@ def tune(binaries, load, runs, seconds):
                f"{sweep} load {load} {PORT} --seconds {seconds}", "--goal", GOALS[load], "--runs", str(runs)]
     for key, values in KEYS.items():
         command += ["--values", f"{key}={','.join(values[1:])}"]
-    told = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=600,
+    told = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=1800,
                           check=False)
     return told.stdout
 
@@ -92,18 +91,19 @@ def examine(binaries, load, rounds, seconds):
     started = time.monotonic()
     swept = gains(sweep, load, points, rounds, seconds)
     took = time.monotonic() - started
-    best = sorted(swept, key=swept.get, reverse=True)[:BEST]
+    top = max(swept, key=swept.get)
     started = time.monotonic()
     text = tune(binaries, load, len(points) * rounds // 10 - 1, seconds)
     tuned, took_tune = chosen(text), time.monotonic() - started
     # At its end: the choices once more, which nobody has chosen by these figures.
-    fresh = gains(sweep, load, list(dict.fromkeys([points[0], tuned, *best])), rounds, seconds)
-    top = max(best, key=fresh.get)
-    runs = re.search(r"^# (\d+) runs", text, re.M)[1]
+    fresh = gains(sweep, load, list(dict.fromkeys([points[0], tuned, top])), 2 * rounds, seconds)
+    runs = re.search(r"^# (\d+) runs", text, re.M)
+    if runs is None:
+        sys.exit(f"{load}: tune has found nothing:\n{text}")
     says = next((line[2:] for line in text.splitlines() if line.startswith("# ")), "")
     print(f"| `{load}` | {', '.join(settings(top))} | {swept[top]:.3f}, {fresh[top]:.3f} | "
           f"{', '.join(settings(tuned)) if tuned != points[0] else 'as it is'} | {fresh[tuned]:.3f} | "
-          f"{fresh[tuned] / fresh[top]:.3f} | {runs} of {len(points) * rounds} | "
+          f"{fresh[tuned] / fresh[top]:.3f} | {runs[1]} of {len(points) * rounds} | "
           f"{took_tune:.0f} of {took:.0f} s | {says} |", flush=True)
 
 
@@ -113,7 +113,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seconds", type=float)
     parser.add_argument("loads", nargs="*")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     print("| load | best of the sweep | its gain, and once more | tune | its gain | ratio | runs | time | says |\n"
           "|---|---|---|---|---|---|---|---|---|")
     for load in arguments.loads or GOALS:
