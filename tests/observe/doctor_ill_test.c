@@ -125,6 +125,28 @@ static bool is_seen(const domt_ill *ill)
     return is_denied;
 }
 
+static bool is_listed(const domt_ill *list, const char *rule)
+{
+    while (list->rule != NULL && strcmp(list->rule, rule) != 0)
+        list++;
+    return list->rule != NULL;
+}
+
+/* No program is known whose threads are woken for nothing so often: that rule has figures alone. */
+START_TEST(each_rule_has_a_program)
+{
+    const domi_rule *rule;
+
+    for (uint32_t i = 0; (rule = domi_rule_at(i)) != NULL; i++)
+        ck_assert_msg(is_listed(domt_ills_of_time, rule->name) ||
+                          is_listed(domt_ills_of_limits, rule->name) ||
+                          is_listed(domt_ills_of_machine, rule->name) ||
+                          is_listed(domt_ills_of_process, rule->name) ||
+                          strcmp(rule->name, "wakeups-empty") == 0,
+                      "%s has no program that is ill so", rule->name);
+}
+END_TEST
+
 START_TEST(programs_at_their_limits_are_named)
 {
     size_t count = 0;
@@ -206,7 +228,7 @@ START_TEST(nothing_is_said_of_programs_that_work_all_the_time)
 }
 END_TEST
 
-DOMT_MAIN("doctor_ill", 60, programs_at_their_limits_are_named,
+DOMT_MAIN("doctor_ill", 60, each_rule_has_a_program, programs_at_their_limits_are_named,
           programs_that_share_their_time_badly_are_named,
           programs_that_the_machine_gives_too_little_are_named,
           programs_short_of_cpus_and_descriptors_are_named,
