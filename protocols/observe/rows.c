@@ -110,6 +110,8 @@ const domi_row domi_rows[] = {
     COUNT(belted, "Small notices that went to another thread by value."),
     MISTAKES(timers_refused, "Timers that were not made, at scheduler.timersMax."),
     MESSAGES(thread_max_refusals, "Asks and notices that memory.threadMax refused."),
-    COUNT(io_behind_ns, "Completions of io times the nanoseconds of phase 3 just before each."),
+    ROW(io_behind_ns, "domus_io_behind_seconds",
+        "Completions of io, each times the length of phase 3 just before it.", DOMI_BY_THREADS,
+        .is_time = true),
     COUNT(sends, "Sends to connected peers of which the kernel has taken bytes."),
     {0}};

@@ -248,6 +248,7 @@ START_TEST(values_are_cut_at_the_size_of_the_text)
     char text[4];
 
     domus_config_init(&config);
+    config.scheduler.min_budget_ns = 500000;
     domus_config_key_write(domus_config_key_get(4), &config, text, sizeof text);
     ck_assert_str_eq(text, "500");
 }
