@@ -33,9 +33,9 @@ struct domt_ill {
 };
 
 /* The lists end with a row without a rule. Programs of the first list take the CPU, and run one
- * after the other; programs of the second one do not. Those of the third list may, and have files
- * in place of the kernel's, so that they run one after the other, too. The fourth list changes
- * limits of this process. */
+ * after the other; programs of the second one do not. Programs of the third list have files in
+ * place of the kernel's, and run one after the other, too. The fourth list changes limits of this
+ * process. */
 extern const domt_ill domt_ills_of_time[];
 extern const domt_ill domt_ills_of_limits[];
 extern const domt_ill domt_ills_of_machine[];

@@ -1,5 +1,5 @@
-/* Programs short of what the machine gives; see ills.h. What a cgroup or a hypervisor takes stands
- * in files of the test. */
+/* Programs short of what the machine gives; see ills.h. Files of the test say what a cgroup or a
+ * hypervisor takes. */
 #include "tests/observe/ills.h"
 
 #include "runtime/system/system.h"
@@ -30,7 +30,7 @@ static void find_files(domus_system *system)
     system->pressure.root = tree.root;
 }
 
-/* Who reads meanwhile finds the old text or the new one. */
+/* A reader finds the old text or the new one. */
 static void replace_file(const char *path, const char *text)
 {
     char from[PATH_MAX], to[PATH_MAX];

@@ -152,7 +152,7 @@ static uint64_t behind_ns(const domt_stepped *stepped)
     return domt_profile(stepped->system, 0).io_behind_ns;
 }
 
-/* What io brings has waited for the phase 3 before it, unless the thread has rested since. */
+/* Bytes that io brings have waited for the phase 3 before it, unless the thread has rested. */
 START_TEST(io_is_told_to_wait_for_phase_3)
 {
     static domus_address addresses[HOUSES];

@@ -6,7 +6,7 @@
 #define WAIT_LONG       1e8  /* ns in the mailbox on average: people notice */
 #define EXPIRED_LEAST   10.0 /* asks a second */
 #define GONE_LEAST      10.0 /* cancelled asks a second */
-#define GONE_PART       0.5 /* of all asks: those are no clients that have lost patience now and then */
+#define GONE_PART       0.5  /* of all asks: more than now and then */
 #define LETTERS_LEAST   10.0 /* messages a second that nobody handles */
 #define IDLE            0.5  /* of the time of each thread: it is no CPU that messages wait for */
 #define HARDLY          0.1  /* of a thread's time: actors that have more to do may wait for it */
@@ -122,8 +122,8 @@ static bool judge_detached(const domi_span *span, domi_finding *finding)
                             (unsigned)most);
 }
 
-/* Do messages to these actors wait although they work little and no thread is busy? Those of pools
- * wait for runners, and those with all their conversations for one of them. */
+/* Do messages to these actors wait although they work little and no thread is busy? Actors of pools
+ * wait for runners, and actors with all their conversations for one of them. */
 static bool is_idle(const domi_span *span, const domi_span_actors *one)
 {
     for (uint32_t i = 0; i < span->thread_count; i++) {
@@ -185,8 +185,7 @@ static bool judge_expired(const domi_span *span, domi_finding *finding)
                             domi_word_amount(rate).at);
 }
 
-/* Who has gone, with what it has asked: its conversations are cancelled, and so are asks that wait.
- */
+/* An asker that goes takes its asks with it: their conversations are cancelled. */
 static bool judge_gone(const domi_span *span, domi_finding *finding)
 {
     double rate = domi_span_rate(span, span->all.cancels);
