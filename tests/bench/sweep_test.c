@@ -94,7 +94,7 @@ START_TEST(sweep_prints_a_line_for_each_value)
         if (strncmp(line, "pool ", 5) != 0)
             continue;
         ck_assert_int_eq(
-            sscanf(line, "pool %63s %lf %lf %*f %*f %*f %lf", key, &value, &rate, &gain), 4);
+            sscanf(line, "pool %63s %lf %lf %*f %*f %*f %*f %lf", key, &value, &rate, &gain), 4);
         ck_assert_str_eq(key, "pools.work.throughput");
         ck_assert(rate > 0 && gain > 0 && (count != 0 || gain == 1));
         count++;
