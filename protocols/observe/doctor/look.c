@@ -64,3 +64,12 @@ void domi_look_copy_name(char *ret_name, size_t size, const char *name)
         ret_name[i] = name[i] >= ' ' && name[i] <= '~' ? name[i] : '?';
     ret_name[i] = '\0';
 }
+
+uint64_t domi_look_count_open(const domi_look *look)
+{
+    uint64_t open = 0;
+
+    for (uint32_t i = 0; i < look->port_count; i++)
+        open += look->ports[i].counts.open;
+    return open;
+}

@@ -254,6 +254,9 @@ int domi_look_init(domi_look *ret_look, size_t threads, size_t runners, size_t a
 /* Free the lists of a look; one that is all 0 is allowed. */
 void domi_look_fini(domi_look *look);
 
+/* Returns how many connections of all listeners are open. */
+uint64_t domi_look_count_open(const domi_look *look);
+
 /* Copy a name, cut at its room. Bytes other than printable ASCII become '?', since a name goes to a
  * terminal. */
 void domi_look_copy_name(char *ret_name, size_t size, const char *name);

@@ -8,15 +8,6 @@
 #define TRIED_LEAST  5u   /* connects: fewer are no pattern */
 #define FAILED_PART  0.5  /* of them */
 
-static uint64_t count_open(const domi_look *look)
-{
-    uint64_t open = 0;
-
-    for (uint32_t i = 0; i < look->port_count; i++)
-        open += look->ports[i].counts.open;
-    return open;
-}
-
 /* Programs lower channel.maxConnections to what the limit of descriptors allows, which is half of
  * it at the least; so a larger number would be lowered again. */
 static void advise_connections(uint64_t most, uint64_t files_max, domi_finding *finding)
@@ -36,7 +27,7 @@ static void advise_connections(uint64_t most, uint64_t files_max, domi_finding *
 
 static bool judge_connections(const domi_span *span, domi_finding *finding)
 {
-    uint64_t open = count_open(span->after), most = span->after->settings.connections_max;
+    uint64_t open = domi_look_count_open(span->after), most = span->after->settings.connections_max;
 
     if (most == 0 || (double)open < AT_MOST * (double)most)
         return false;
@@ -119,9 +110,9 @@ static bool judge_first_byte(const domi_span *span, domi_finding *finding)
 {
     uint64_t after_ns = span->after->settings.first_byte_ns;
     double silent = domi_span_rate(span, span->all.channels_silent);
+    double part = domi_span_ratio(span->all.channels_silent, span->all.accepted);
 
-    if (silent < SILENT_LEAST ||
-        domi_span_ratio(span->all.channels_silent, span->all.accepted) < SILENT_PART)
+    if (silent < SILENT_LEAST || part < SILENT_PART)
         return false;
     if (after_ns != 0)
         domi_finding_set(finding, "channel.firstByteTimeout", "0");
@@ -131,10 +122,8 @@ static bool judge_first_byte(const domi_span *span, domi_finding *finding)
     return domi_finding_say(
         finding,
         "%s connections a second are closed, %s of those that come, because their clients have "
-        "sent "
-        "nothing for %s.",
-        domi_word_amount(silent).at,
-        domi_word_percent(domi_span_ratio(span->all.channels_silent, span->all.accepted)).at,
+        "sent nothing for %s.",
+        domi_word_amount(silent).at, domi_word_percent(part).at,
         domi_word_time((double)after_ns).at);
 }
 

@@ -147,25 +147,15 @@ static bool judge_requests(const domi_span *span, domi_finding *finding)
 
 /* --- small writes ----------------------------------------------------------------------------- */
 
-/* Connections that are open now, at least one. */
-static double count_open(const domi_look *look)
-{
-    uint64_t open = 0;
-
-    for (uint32_t i = 0; i < look->port_count; i++)
-        open += look->ports[i].counts.open;
-    return open != 0 ? (double)open : 1;
-}
-
 /* With each request answered by one write there is nothing to wait for, and neither is there if a
  * peer gets one now and then: so this is about writes that follow each other soon. */
 static bool judge_no_delay(const domi_span *span, domi_finding *finding)
 {
     const domi_look_counters *all = &span->all;
     double writes = domi_span_rate(span, all->sends), reads = domi_span_rate(span, all->reads);
-    uint64_t delays = span->after->settings.delays;
+    uint64_t delays = span->after->settings.delays, open = domi_look_count_open(span->after);
 
-    if (delays == 0 || writes < WRITES_LEAST * count_open(span->after) ||
+    if (delays == 0 || writes < WRITES_LEAST * (double)(open != 0 ? open : 1) ||
         writes < WRITES_OFTEN * reads || domi_span_ratio(all->sent_bytes, all->sends) > SEGMENT)
         return false;
     if (delays == 1)

@@ -14,7 +14,7 @@
  * some 100 us. */
 #define BEHIND_LONG 1e6
 #define EVEN        50 /* the ioRatio at which phases of both sides are as long */
-/* Runs in an iteration: with fewer, which cannot be cut, a share has no effect. */
+/* Runs in such a phase: with fewer, which cannot be cut, a share has no effect. */
 #define RUNS_LEAST   4.0
 #define BUDGET_LONG  UINT64_C(500000) /* of the least budgets, which io has to wait for */
 #define IO_LEAST     20.0             /* completions a second: somebody waits for io */
@@ -23,7 +23,7 @@
 #define RUN_WANTED   5e5 /* the time of a run that the advice aims at */
 /* With an ioRatio of auto io waits for up to this part of waitMax, and no longer than that. */
 #define WAIT_PART 0.25
-#define WAIT_LONG 2e6
+#define WAIT_LONG 2e6 /* more than io waits for with the default waitMax of 4 ms */
 
 /* The mean time by which a phase goes on beyond its deadline, without that in which others had the
  * CPU. */
@@ -256,8 +256,7 @@ const domi_rule domi_rules_of_shares[] = {
          "for up to scheduler.maxBudget before io comes again. Seen by: half of the time or more "
          "in the phase `state`, and completions (20 a second or more) that wait for phases of "
          "1 ms or more on average, of 4 runs or more. With an ioRatio of auto only if "
-         "scheduler.waitMax is 8 ms or "
-         "more.",
+         "scheduler.waitMax is 8 ms or more.",
      .remedy = "Raise scheduler.ioRatio, or lower scheduler.maxBudget. State actors are then cut "
                "short more often, which costs some microseconds each time."},
     {.name = "long-runs",
