@@ -61,7 +61,7 @@ CASES = [
     Case("one runner for more than a CPU of work", ["pool-full"], "loads_domus", "load",
          [ONE, *loads(actors=16, steps=1000000, every=1, inPool="true")], "talk", "rate", ["pools.work.runners=2"]),
     Case("places for 40 of 64 clients", ["connections-full"], "ill", "echo", [ONE, "channel.maxConnections=40"],
-         "clients", "served"),
+         "talk", "served"),
     Case("two other programs on its CPU", ["cpu-denied"], "ill", "echo", [ONE], "talk", "p99", [], "the two others have ended"),
     Case("eight threads on two CPUs", ["threads-over-cpus"], "loads_domus", "load",
          ["system.threads=8", *loads(actors=10000, steps=200, every=1)], "small", "p99"),
@@ -104,7 +104,7 @@ def configuration(case, port, seen):
 
 @contextlib.contextmanager
 def service(binaries, case, options):
-    """Starts the service; yields its port, the port at which it is observed, and the process."""
+    """Starts the service; yields its port, and the port at which it is observed."""
     port, seen = free_port(), free_port()
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         file.write(configuration(case, port, seen))
@@ -119,7 +119,7 @@ def service(binaries, case, options):
             for line in process.stdout:
                 if line.startswith("listening observe"):
                     break
-            yield port, seen, process
+            yield port, seen
         finally:
             process.send_signal(signal.SIGTERM)
             try:
@@ -210,10 +210,9 @@ class Clients:
                 packet += 1
             for key, _ in self.selector.select(max(0, due - time.monotonic())):
                 self.read(key.data)
-        answers = self.answers
         self.waits += [now - due for dues in self.due for due in dues]  # they are late, too
         served = 100.0 * sum(at > now - 1 for at in self.answered) / CLIENTS
-        print_figures(answers / (now - began), self.waits)
+        print_figures(self.answers / (now - began), self.waits)
         print(f"served {served:.1f} %")
 
 
@@ -270,12 +269,11 @@ def figures_of(text):
 class Load:
     """A load that runs beside; result() waits for its figures."""
 
-    def __init__(self, binaries, case, port, seconds, process):
-        if case.load in ("clients", "talk") or case.load in ASKS:
+    def __init__(self, binaries, case, port, seconds):
+        if case.load == "talk" or case.load in ASKS:
             command = [sys.executable, __file__, "--load", case.load, str(port), str(seconds)]
         else:
-            command = [os.path.join(binaries, "bench_sweep"), "load", case.load, str(port), "--seconds", str(seconds),
-                       "--watch", str(process.pid)]
+            command = [os.path.join(binaries, "bench_sweep"), "load", case.load, str(port), "--seconds", str(seconds)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     def result(self):
@@ -293,8 +291,8 @@ def mean_wait(seen):
 def run(binaries, case, options, seconds, is_cured=False):
     """Returns the figures of the load, and the findings of the doctor."""
     beside = hogs(HOGS) if case.beside and not is_cured else contextlib.nullcontext()
-    with beside, service(binaries, case, options) as (port, seen, process):
-        load = Load(binaries, case, port, seconds, process)
+    with beside, service(binaries, case, options) as (port, seen):
+        load = Load(binaries, case, port, seconds)
         try:
             time.sleep(SETTLING)
             doctor = [os.path.join(binaries, "domus"), "doctor", "-s", f"127.0.0.1:{seen}", "-n", f"{LOOK}s", "--json"]

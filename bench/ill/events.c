@@ -34,8 +34,7 @@ struct front {
 static const domus_type event_type = {.name = "event", .size = sizeof(struct event)};
 static const domus_type commit_type = {.name = "commit", .size = 0};
 
-/* --- the writers --------------------------------------------------------------------------------
- */
+/* --- the writers ------------------------------------------------------------------------------ */
 
 static int writer_mount(domus_stack *stack, void *self)
 {
@@ -96,8 +95,7 @@ static int store_mount(domus_stack *stack, void *self)
 static const domus_behaviour store_behaviour = {
     .name = "store", .kind = DOMUS_STATE, .on_mount = store_mount};
 
-/* --- producers ----------------------------------------------------------------------------------
- */
+/* --- producers -------------------------------------------------------------------------------- */
 
 static int serve(domus_stack *stack, void *self, const void *payload)
 {

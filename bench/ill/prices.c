@@ -76,8 +76,7 @@ static void *read_prices(void *argument)
     return NULL;
 }
 
-/* --- clients ------------------------------------------------------------------------------------
- */
+/* --- clients ---------------------------------------------------------------------------------- */
 
 static int serve(domus_stack *stack, void *self, const void *payload)
 {

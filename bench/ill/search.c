@@ -37,8 +37,7 @@ static uint32_t hash_of(const char *word)
     return hash;
 }
 
-/* --- the index ----------------------------------------------------------------------------------
- */
+/* --- the index -------------------------------------------------------------------------------- */
 
 DOMUS_SEQUENCE(find, struct hits)
 {
@@ -57,8 +56,7 @@ static const domus_behaviour index_behaviour = {
     .kind = DOMUS_STATE,
     .on = (const domus_on[]){DOMUS_ON(&find_type, find), {0}}};
 
-/* --- clients ------------------------------------------------------------------------------------
- */
+/* --- clients ---------------------------------------------------------------------------------- */
 
 DOMUS_SEQUENCE(serve, struct find)
 {
