@@ -1,0 +1,449 @@
+/* SQL: one set of verbs for several databases (libdomus-sql). The library of a database has a
+ * driver: domus/sqlite.h for SQLite, domus/pg.h for PostgreSQL. docs/sql.md is the manual.
+ *
+ *     static const domus_sql_statement find = {.text = "SELECT id, title FROM todo WHERE id = $1"};
+ *     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, &domus_pg_driver,
+ *                                                       NULL};
+ *
+ *     domus_sql_options options = {.drivers = drivers};
+ *     error = domus_sql_open(stack, "sqlite:todo.db", &options, &self->database);
+ *     ...
+ *     return domus_sql_query(stack, self->database, &find, DOMUS_SQL_VALUES(domus_sql_int(7)),
+ * found);
+ *
+ *     static int found(domus_stack *stack, void *self, const domus_answer *answer)
+ *     {
+ *         const domus_sql_result *rows;
+ *         int error = domus_sql_result_of(answer, &rows);
+ *         if (error != 0)
+ *             return error;
+ *         if (rows->rows == 0)
+ *             ... there is no such todo ...
+ *         domus_sql_value title = domus_sql_cell(rows, 0, 1);
+ *         ...
+ *     }
+ *
+ * **A database** is an actor, or one on each thread behind one address, that has connections. The
+ * verbs are asks to it, so actors of any thread use it, and a test may put an actor of its own in
+ * its place (domus/sql_driver.h has the messages). A query goes to a connection that is free. While
+ * all are busy up to `queue_max` queries wait, for `wait_ns` at most; one more fails with -ENOBUFS.
+ *
+ * **Statements** are constants of the program. Each connection prepares one at its first use, and
+ * keeps it. Parameters are $1, $2 and so on, in any order, in all databases.
+ *
+ * **Results** come whole, up to `result_max` bytes, or in pieces (domus_sql_rows()): then the
+ * database sends no faster than the rows are read.
+ *
+ * **A transaction** holds its connection (domus_sql_begin()). It is rolled back if it is not ended
+ * within `transaction_idle_ns` of its last verb, and when its owner, the actor that has begun it,
+ * ends.
+ *
+ * **Failures.** A verb that the database has refused is answered by a domus_sql_error, with the
+ * SQLSTATE. domus_sql_result_of() makes an errno of it, as of all other failures:
+ *
+ *   -EEXIST     a unique constraint (SQLSTATE 23505)
+ *   -EPERM      any other integrity constraint (23)
+ *   -EINVAL     wrong data, a wrong statement or number of parameters (22, 42, 07)
+ *   -EACCES     not allowed (28, 42501)
+ *   -EAGAIN     lost a race to another transaction (40, 55P03): the whole transaction may be tried
+ *               again
+ *   -EROFS      the database may only be read (25006)
+ *   -ETIMEDOUT  the deadline, or `timeout_ns`, has passed; the query was cancelled at the database
+ *   -ENOSPC     the database has too little of something, such as memory or disk (53)
+ *   -EMSGSIZE   the result has more than `result_max` bytes, or the parameters are too large
+ *   -ENOBUFS    `queue_max` queries wait
+ *   -EBUSY      no connection was free within `wait_ns`
+ *   -ENOTCONN   there is no connection to the database; the query was not sent
+ *   -EPIPE      the connection broke, or the database ended it; the query may have been done
+ *   -ESTALE     the transaction, or the rows, are over
+ *   -EIO        anything else
+ *
+ * Thread-safety: functions with a stack only from within a handler, with its stack. Others may be
+ * called by any thread, for values of its own. */
+#ifndef DOMUS_SQL_H
+#define DOMUS_SQL_H
+
+#include <domus/conversation.h>
+#include <domus/slice.h>
+
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+typedef enum domus_sql_kind {
+    DOMUS_SQL_NULL,
+    DOMUS_SQL_BOOL, /* in results of SQLite, which has no such type, it is an integer, 0 or 1 */
+    DOMUS_SQL_INTEGER,
+    DOMUS_SQL_REAL,
+    DOMUS_SQL_TEXT,  /* UTF-8; also values of all types that have no kind here, as PostgreSQL
+                        writes them: numeric, timestamps, uuid, json */
+    DOMUS_SQL_BYTES, /* bytea, BLOB */
+} domus_sql_kind;
+
+/* A value: a parameter, or a cell of a result. Text and bytes are not followed by a zero, and are
+ * not owned: those of a parameter are copied by the verb, and those of a cell are valid as long as
+ * the result is. */
+typedef struct domus_sql_value {
+    union {
+        bool boolean;
+        int64_t integer;
+        double real;
+        const void *bytes; /* of DOMUS_SQL_TEXT and DOMUS_SQL_BYTES */
+    } as;
+    uint32_t size; /* bytes of text and bytes */
+    uint8_t kind;  /* domus_sql_kind */
+    uint8_t reserved[3];
+} domus_sql_value;
+
+static inline domus_sql_value domus_sql_null(void)
+{
+    domus_sql_value value;
+
+    memset(&value, 0, sizeof value);
+    return value;
+}
+
+static inline domus_sql_value domus_sql_bool(bool boolean)
+{
+    domus_sql_value value = domus_sql_null();
+
+    value.as.boolean = boolean;
+    value.kind = DOMUS_SQL_BOOL;
+    return value;
+}
+
+static inline domus_sql_value domus_sql_int(int64_t integer)
+{
+    domus_sql_value value = domus_sql_null();
+
+    value.as.integer = integer;
+    value.kind = DOMUS_SQL_INTEGER;
+    return value;
+}
+
+static inline domus_sql_value domus_sql_real(double real)
+{
+    domus_sql_value value = domus_sql_null();
+
+    value.as.real = real;
+    value.kind = DOMUS_SQL_REAL;
+    return value;
+}
+
+/* `size` bytes, up to DOMUS_SQL_VALUE_MAX. */
+static inline domus_sql_value domus_sql_bytes(const void *bytes, size_t size)
+{
+    domus_sql_value value = domus_sql_null();
+
+    value.as.bytes = bytes;
+    value.size = size <= UINT32_MAX ? (uint32_t)size : UINT32_MAX; /* the verb refuses that */
+    value.kind = DOMUS_SQL_BYTES;
+    return value;
+}
+
+static inline domus_sql_value domus_sql_text_of(const char *text, size_t size)
+{
+    domus_sql_value value = domus_sql_bytes(text, size);
+
+    value.kind = DOMUS_SQL_TEXT;
+    return value;
+}
+
+/* A text that ends with a zero; NULL is the value NULL. */
+static inline domus_sql_value domus_sql_text(const char *text)
+{
+    return text != NULL ? domus_sql_text_of(text, strlen(text)) : domus_sql_null();
+}
+
+#define DOMUS_SQL_VALUE_MAX      (UINT32_C(1) << 26) /* bytes of all parameters of a query */
+#define DOMUS_SQL_PARAMETERS_MAX 256u                /* parameters of a query */
+
+/* The two arguments `values` and `count` of a query, as in DOMUS_SQL_VALUES(domus_sql_int(7)). */
+#define DOMUS_SQL_VALUES(...)                                                                      \
+    (const domus_sql_value[]){__VA_ARGS__},                                                        \
+        (uint32_t)(sizeof((const domus_sql_value[]){__VA_ARGS__}) / sizeof(domus_sql_value))
+
+/* --- a database ------------------------------------------------------------------------------- */
+
+/* A database, or a transaction in it. It owns nothing, and is copied as one likes. */
+typedef struct domus_sql {
+    domus_address at;
+    uint64_t transaction; /* its number; 0: each query is a transaction of its own */
+} domus_sql;
+
+typedef struct domus_sql_driver domus_sql_driver;
+
+/* Defaults: the meaning of 0 in a field of the options. */
+#define DOMUS_SQL_CONNECTIONS_MAX  4u
+#define DOMUS_SQL_QUEUE_MAX        1024u
+#define DOMUS_SQL_WAIT             UINT64_C(5000000000)
+#define DOMUS_SQL_TIMEOUT          UINT64_C(30000000000)
+#define DOMUS_SQL_CONNECT_TIMEOUT  UINT64_C(10000000000)
+#define DOMUS_SQL_IDLE             UINT64_C(60000000000)
+#define DOMUS_SQL_TRANSACTION_IDLE UINT64_C(10000000000)
+#define DOMUS_SQL_BACKOFF_MIN      UINT64_C(100000000)
+#define DOMUS_SQL_BACKOFF_MAX      UINT64_C(10000000000)
+#define DOMUS_SQL_RESULT_MAX       (UINT32_C(16) << 20)
+#define DOMUS_SQL_PIECE            65536u
+#define DOMUS_SQL_STATEMENTS_MAX   256u
+
+/* Options of a database. All fields but `drivers` may be 0. Connections are counted for each
+ * thread with PostgreSQL, and for the process with SQLite. */
+typedef struct domus_sql_options {
+    const domus_sql_driver *const *drivers; /* up to a NULL */
+    uint32_t connections_min;               /* kept without use, 0..connections_max; 0: none */
+    uint32_t connections_max;               /* 1..64; 0: 4 */
+    uint32_t queue_max;                     /* queries that wait for one, 1..1,000,000; 0: 1,024 */
+    uint32_t statements_max;      /* prepared at a time on each, 1..65535; 0: 256. One more
+                                     takes the place of the one that was used longest ago */
+    uint32_t result_max;          /* bytes of a whole result, 1 KiB..1 GiB; 0: 16 MiB */
+    uint32_t piece_size;          /* bytes of a piece of rows, 1 KiB..1 MiB; 0: 64 KiB. A row
+                                     that is larger is a piece of its own, up to result_max */
+    uint64_t wait_ns;             /* how long a query waits for one, 1 ms..1 h; 0: 5 s */
+    uint64_t timeout_ns;          /* of a query that has begun, 1 ms..24 h; 0: 30 s */
+    uint64_t connect_timeout_ns;  /* of one connect, 1 ms..1 h; 0: 10 s */
+    uint64_t idle_ns;             /* without use, those beyond connections_min are closed, 1
+                                     ms..24 h; 0: 60 s */
+    uint64_t transaction_idle_ns; /* 1 ms..24 h; 0: 10 s */
+    uint64_t backoff_min_ns;      /* between two connects that fail, 1 ms..1 h; 0: 100 ms */
+    uint64_t backoff_max_ns;      /* backoff_min_ns..1 h; 0: 10 s */
+} domus_sql_options;
+
+/* Open the database that `url` names, by the driver that has its scheme: as children of the running
+ * actor, or of nobody. `url` and `options` are copied. Nothing is connected yet: that a server
+ * cannot be reached is the error of queries. domus_sql_close() is domus_stop() of the address.
+ *
+ * Thread-safety: domus_outside_sql_open() any thread but those of the system, once it was started.
+ * Returns 0; -EINVAL for a wrong text or option, and when no driver has the scheme
+ * (domus_sql_check() has the words); what opening a file said; -ENOMEM; and as domus_spawn_many().
+ */
+DOMUS_API int domus_sql_open(domus_stack *stack, const char *url, const domus_sql_options *options,
+                             domus_sql *ret_sql);
+struct domus_system;
+DOMUS_API int domus_outside_sql_open(struct domus_system *system, const char *url,
+                                     const domus_sql_options *options, domus_sql *ret_sql);
+
+/* Look whether a database could be opened with these; nothing is opened. `error` gets one line that
+ * says what is wrong, without a password. Returns 0; -EINVAL. */
+DOMUS_API int domus_sql_check(const char *url, const domus_sql_options *options, char *error,
+                              size_t error_size);
+
+/* --- queries ---------------------------------------------------------------------------------- */
+
+/* A statement. It has to stay as it is for the life of the program, because connections know it by
+ * its address. */
+typedef struct domus_sql_statement {
+    const char *text;    /* one statement, with $1, $2, ... for its parameters */
+    uint64_t timeout_ns; /* 1 ms..24 h; 0: that of the database */
+    /* The query may be done twice: it is sent again, once, if its connection breaks outside of a
+     * transaction. */
+    bool repeatable;
+} domus_sql_statement;
+
+/* A result. The message owns it. */
+typedef struct domus_sql_result {
+    domus_slice packed; /* the rows; the library's */
+    uint64_t affected;  /* rows that were inserted, updated or deleted */
+    uint32_t rows;
+    uint16_t columns;
+    bool last; /* of a piece: no other one follows */
+    uint8_t reserved;
+} domus_sql_result;
+
+/* The type of results. Its `release` frees the rows. */
+DOMUS_API extern const domus_type domus_sql_result_type;
+
+#define DOMUS_SQL_NAME_SIZE 64u /* bytes of a name in an error, with a zero at its end */
+
+/* What a database says of a failure. All texts are cut where they do not fit, and bytes that do not
+ * print are "?". Do not show it to strangers. */
+typedef struct domus_sql_error {
+    int error;         /* the negative errno, as above */
+    uint32_t position; /* in the statement, counted in characters from 1; 0: not known */
+    char sqlstate[8];  /* five letters and digits; "": it is the library's own */
+    char message[256];
+    char detail[256];
+    char constraint[DOMUS_SQL_NAME_SIZE]; /* "": not known, as the two below */
+    char table[DOMUS_SQL_NAME_SIZE];
+    char column[DOMUS_SQL_NAME_SIZE];
+} domus_sql_error;
+
+DOMUS_API extern const domus_type domus_sql_error_type;
+
+/* Run a statement, and suspend until its result is there, whole. `values` are copied.
+ *
+ * `then` gets an answer for domus_sql_result_of().
+ * Returns as domus_ask(); -EINVAL for more than DOMUS_SQL_PARAMETERS_MAX values or a wrong kind;
+ * -EMSGSIZE for more than DOMUS_SQL_VALUE_MAX bytes. */
+DOMUS_API int domus_sql_query(domus_stack *stack, domus_sql sql,
+                              const domus_sql_statement *statement, const domus_sql_value *values,
+                              uint32_t count, domus_resumed *then);
+
+/* The same as one of several things to wait for, as domus_ask_add() does. */
+DOMUS_API int domus_sql_query_add(domus_stack *stack, domus_sql sql,
+                                  const domus_sql_statement *statement,
+                                  const domus_sql_value *values, uint32_t count, uint64_t tag);
+
+/* The same for a text that is made at run time, which is copied and not kept prepared. What comes
+ * from users belongs into `values`, never into the text. */
+DOMUS_API int domus_sql_query_text(domus_stack *stack, domus_sql sql, const char *text,
+                                   const domus_sql_value *values, uint32_t count,
+                                   domus_resumed *then);
+
+/* Run several statements without parameters, with ';' between them, as one transaction of its own
+ * (or in that of `sql`). `then` gets an empty result. The text is copied.
+ * Returns as domus_ask(); -EMSGSIZE for more than DOMUS_SQL_VALUE_MAX bytes. */
+DOMUS_API int domus_sql_script(domus_stack *stack, domus_sql sql, const char *text,
+                               domus_resumed *then);
+
+/* Take the result out of the answer to a verb. Returns 0, and `ret_result` gets the result, which
+ * is valid as the payload of the answer is (domus_take_answer() keeps it); otherwise a negative
+ * errno, as above. -EPROTO for an answer that is none of a database. */
+DOMUS_API int domus_sql_result_of(const domus_answer *answer, const domus_sql_result **ret_result);
+
+/* What the database says of a failure; NULL if the answer is none, or has an errno alone. It is
+ * valid as the payload of the answer is. */
+DOMUS_API const domus_sql_error *domus_sql_error_of(const domus_answer *answer);
+
+/* --- cells ------------------------------------------------------------------------------------ */
+
+/* The value in a row and a column, both counted from 0; NULL outside of the result. Its text and
+ * bytes lie in the result. */
+DOMUS_API domus_sql_value domus_sql_cell(const domus_sql_result *result, uint32_t row,
+                                         uint32_t column);
+
+/* The same as a slice of the result, without a copy: domus_slice_keep() makes an owner of it. Empty
+ * for a value that is neither text nor bytes. */
+DOMUS_API domus_slice domus_sql_slice(const domus_sql_result *result, uint32_t row,
+                                      uint32_t column);
+
+/* Read a cell as a type. Integers are read from integers, booleans, reals without a fraction, and
+ * texts that are numbers; booleans from integers and from "t" and "f", too; reals from all numbers.
+ * domus_sql_get_text() copies text or a number with a zero at its end.
+ *
+ * Returns 0; -ENODATA for NULL; -ENOENT outside of the result; -EINVAL for another kind; -ERANGE
+ * for a number, and -EMSGSIZE for a text, that does not fit. Then `ret_value` is as it was. */
+DOMUS_API int domus_sql_get_int(const domus_sql_result *result, uint32_t row, uint32_t column,
+                                int64_t *ret_value);
+DOMUS_API int domus_sql_get_bool(const domus_sql_result *result, uint32_t row, uint32_t column,
+                                 bool *ret_value);
+DOMUS_API int domus_sql_get_real(const domus_sql_result *result, uint32_t row, uint32_t column,
+                                 double *ret_value);
+DOMUS_API int domus_sql_get_text(const domus_sql_result *result, uint32_t row, uint32_t column,
+                                 char *ret_text, size_t text_size);
+
+/* The name of a column, which ends with a zero and is valid as long as the result; NULL outside of
+ * the result. domus_sql_column() finds the first one of a name: its number, or -ENOENT. */
+DOMUS_API const char *domus_sql_column_name(const domus_sql_result *result, uint32_t column);
+DOMUS_API int domus_sql_column(const domus_sql_result *result, const char *name);
+
+/* --- rows in pieces --------------------------------------------------------------------------- */
+
+/* Rows that come in pieces. They hold a connection until they are read to the end, or closed. */
+typedef struct domus_sql_cursor {
+    domus_address at;
+    uint64_t number;
+} domus_sql_cursor;
+
+DOMUS_API extern const domus_type domus_sql_cursor_type;
+
+/* Run a statement whose rows are read by domus_sql_fetch(). `then` gets an answer for
+ * domus_sql_cursor_of() as soon as the database has begun to answer. A cursor that is not read for
+ * `transaction_idle_ns`, or whose owner has ended, is closed. Returns as domus_sql_query(). */
+DOMUS_API int domus_sql_rows(domus_stack *stack, domus_sql sql,
+                             const domus_sql_statement *statement, const domus_sql_value *values,
+                             uint32_t count, domus_resumed *then);
+DOMUS_API int domus_sql_cursor_of(const domus_answer *answer, domus_sql_cursor *ret_cursor);
+
+/* Read the next rows, `piece_size` bytes or more, and suspend. The last piece has `last` set, and
+ * may have no rows; the cursor is closed with it, and after any error. `then` gets an answer for
+ * domus_sql_result_of(), with -EBUSY when another read of these rows waits. Returns as domus_ask().
+ */
+DOMUS_API int domus_sql_fetch(domus_stack *stack, domus_sql_cursor cursor, domus_resumed *then);
+
+/* Close rows before their end: the query is cancelled at the database. Returns as domus_notice().
+ */
+DOMUS_API int domus_sql_close_rows(domus_stack *stack, domus_sql_cursor cursor);
+
+/* --- transactions ----------------------------------------------------------------------------- */
+
+typedef enum domus_sql_isolation {
+    DOMUS_SQL_ISOLATION_DEFAULT, /* PostgreSQL: read committed. SQLite: always serializable */
+    DOMUS_SQL_REPEATABLE_READ,
+    DOMUS_SQL_SERIALIZABLE,
+} domus_sql_isolation;
+
+typedef struct domus_sql_begin_options {
+    domus_sql_isolation isolation;
+    bool reads_only; /* statements that write fail with -EROFS */
+} domus_sql_begin_options;
+
+/* Begin a transaction, and suspend. `then` gets an answer for domus_sql_transaction_of(). The verbs
+ * with that domus_sql are done in it, one after the other, on one connection; queries with the
+ * domus_sql of the database are not part of it. After a failure of a statement all further ones
+ * fail with -EINVAL (25P02), in SQLite, too, until the transaction is rolled back. `options` may be
+ * NULL. Returns as domus_ask(). */
+DOMUS_API int domus_sql_begin(domus_stack *stack, domus_sql sql,
+                              const domus_sql_begin_options *options, domus_resumed *then);
+DOMUS_API int domus_sql_transaction_of(const domus_answer *answer, domus_sql *ret_sql);
+
+/* End a transaction, and suspend until that is done: a commit that is answered without an error is
+ * durable as far as the database is. A commit of a transaction in which a statement has failed
+ * fails with that error, and is a rollback. `then` gets an answer for domus_sql_result_of(): -EPIPE
+ * of a commit means that nobody knows. */
+DOMUS_API int domus_sql_commit(domus_stack *stack, domus_sql sql, domus_resumed *then);
+DOMUS_API int domus_sql_rollback(domus_stack *stack, domus_sql sql, domus_resumed *then);
+
+/* --- migrations ------------------------------------------------------------------------------- */
+
+/* A step of a schema. The rows of a table are done in their order, each once for a database and as
+ * one transaction, and are noted in the table "domus_migrations" of the database. The last row has
+ * a NULL name. */
+typedef struct domus_sql_migration {
+    const char *name; /* up to 127 bytes; it must not change */
+    const char *text; /* statements with ';' between them */
+    /* The same for the driver of this name, if it differs there; NULL: `text` is for all. */
+    const char *sqlite;
+    const char *postgresql;
+} domus_sql_migration;
+
+#define DOMUS_SQL_MIGRATIONS_MAX 1024u
+
+/* Do those that are not noted yet, and suspend until all are done. Programs that do this at a time
+ * wait for each other. `then` gets an answer for domus_sql_result_of(), whose `affected` counts
+ * what was done: -EINVAL when the database has a step that the table has not, or in another order.
+ * `migrations` has to stay valid. Returns as domus_ask(). */
+DOMUS_API int domus_sql_migrate(domus_stack *stack, domus_sql sql,
+                                const domus_sql_migration *migrations, domus_resumed *then);
+
+/* --- the state of a database ------------------------------------------------------------------ */
+
+typedef struct domus_sql_status {
+    uint32_t connections; /* that are there */
+    uint32_t connecting;  /* that are being made, or wait for the end of a back-off */
+    uint32_t busy;        /* with a query, a transaction or rows */
+    uint32_t waiting;     /* queries that wait for one */
+    uint64_t connects;    /* that were made so far */
+    uint64_t failures;    /* connects that have failed, and connections that broke */
+    uint64_t queries;     /* that were answered, with a result or an error */
+    uint64_t errors;      /* of these with an error of the database */
+    uint64_t timeouts;    /* of these with -ETIMEDOUT */
+    uint64_t refused;     /* of these with -ENOBUFS or -EBUSY */
+    uint64_t prepares;    /* statements that were prepared */
+    uint64_t repeated;    /* queries that were sent again */
+} domus_sql_status;
+
+/* An ask without a payload to the address of a database, and its answer, a domus_sql_status: that
+ * of the asker's thread. */
+DOMUS_API extern const domus_type domus_sql_look_type;
+DOMUS_API extern const domus_type domus_sql_status_type;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

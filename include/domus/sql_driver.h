@@ -1,0 +1,135 @@
+/* Drivers of databases: what the library of one implements, for domus/sql.h.
+ *
+ * A driver opens a database: an address that takes the messages below. Each is an ask, unless it
+ * says notice, and is answered by a domus_sql_result, a domus_sql_cursor, a domus_sql, or a
+ * domus_sql_error, or fails with an errno of domus/sql.h. A test may put an actor of its own there.
+ *
+ * Thread-safety: the functions here may be called by any thread, for values of its own. */
+#ifndef DOMUS_SQL_DRIVER_H
+#define DOMUS_SQL_DRIVER_H
+
+#include <domus/sql.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct domus_sql_driver {
+    const char *name;           /* "sqlite" or "postgresql" for migrations */
+    const char *const *schemes; /* of urls, in small letters, up to a NULL */
+    /* Look whether `url` can be one: as domus_sql_check(), whose options are whole and right. */
+    int (*check)(const char *url, const domus_sql_options *options, char *error, size_t error_size);
+    /* Open. `options` have no zeros any more, but connections_min. Returns as domus_sql_open(). */
+    int (*open)(domus_stack *stack, const char *url, const domus_sql_options *options,
+                domus_address *ret_address);
+};
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+/* Bytes of parameters that need no page. */
+#define DOMUS_SQL_INLINE 128u
+
+/* A statement with its parameters, as it travels: domus_sql_request_make() makes it. Its parts are
+ * got by the functions below. */
+typedef struct domus_sql_request {
+    const domus_sql_statement *statement; /* NULL: `text` is run, and not kept prepared */
+    domus_slice text;                     /* ends with a zero, which counts */
+    domus_slice more;                     /* parameters that do not fit into `bytes` */
+    uint64_t transaction;                 /* as of domus_sql */
+    uint32_t count;                       /* parameters */
+    uint32_t size;                        /* bytes of `bytes` in use */
+    /* aligned, because parameters are read where they lie */
+    uint64_t bytes[DOMUS_SQL_INLINE / sizeof(uint64_t)];
+} domus_sql_request;
+
+/* Pack a request. One of `statement` and `text` is NULL.
+ *
+ * Ownership: the request owns its slices, until a message owns it.
+ * Returns 0; -EINVAL, -EMSGSIZE as domus_sql_query(); -ENOMEM. */
+DOMUS_API int domus_sql_request_make(domus_sql sql, const domus_sql_statement *statement,
+                                     const char *text, const domus_sql_value *values,
+                                     uint32_t count, domus_sql_request *ret_request);
+
+/* The statement's text, which ends with a zero. */
+DOMUS_API const char *domus_sql_request_text(const domus_sql_request *request);
+
+/* A parameter, counted from 0; NULL outside of the request. Its text and bytes are valid as long as
+ * the request stays where it is. */
+DOMUS_API domus_sql_value domus_sql_request_value(const domus_sql_request *request, uint32_t index);
+
+DOMUS_API extern const domus_type domus_sql_query_type;  /* domus_sql_request: domus_sql_query() */
+DOMUS_API extern const domus_type domus_sql_rows_type;   /* domus_sql_request: domus_sql_rows() */
+DOMUS_API extern const domus_type domus_sql_script_type; /* domus_sql_request: the text alone */
+
+/* The next rows; as a notice of domus_sql_close_type: no more of them. */
+DOMUS_API extern const domus_type domus_sql_fetch_type; /* domus_sql_cursor */
+DOMUS_API extern const domus_type domus_sql_close_type; /* domus_sql_cursor */
+
+DOMUS_API extern const domus_type domus_sql_begin_type; /* domus_sql_begin_options */
+DOMUS_API extern const domus_type domus_sql_begun_type; /* the answer: a domus_sql */
+
+/* The end of a transaction. */
+typedef struct domus_sql_end {
+    uint64_t transaction;
+    bool commits;
+} domus_sql_end;
+
+DOMUS_API extern const domus_type domus_sql_end_type;
+
+/* An ask without a payload, for domus_sql_migrate(): which driver it is. The answer has a const
+ * domus_sql_driver * as its payload. */
+DOMUS_API extern const domus_type domus_sql_who_type;
+DOMUS_API extern const domus_type domus_sql_driver_type;
+
+/* --- results ---------------------------------------------------------------------------------- */
+
+/* A result that is being built, row by row. `{.bytes.size_max = result_max}` begins one; its fields
+ * are the library's. */
+typedef struct domus_sql_builder {
+    domus_appender bytes;
+    uint32_t *row_at; /* where rows begin */
+    uint32_t rows;
+    uint32_t rows_room;
+    uint32_t names;   /* columns that have their name */
+    uint32_t cells;   /* of the row in hand */
+    uint16_t columns; /* 0: not known yet */
+} domus_sql_builder;
+
+/* Say how many columns a result has, then the name of each, in order. */
+DOMUS_API int domus_sql_build_columns(domus_sql_builder *builder, uint32_t columns);
+DOMUS_API int domus_sql_build_name(domus_sql_builder *builder, const char *name);
+
+/* Add the next cell, row by row, from the left. A text or bytes of which the driver writes the
+ * bytes itself: domus_sql_build_room() returns where, valid until the next call; NULL is an error,
+ * which the end returns. Return 0; -EMSGSIZE beyond the bound; -ENOMEM; -EINVAL for a call out of
+ * order. After an error nothing is added any more. */
+DOMUS_API int domus_sql_build_cell(domus_sql_builder *builder, const domus_sql_value *value);
+DOMUS_API char *domus_sql_build_room(domus_sql_builder *builder, domus_sql_kind kind,
+                                     uint32_t size);
+
+/* Returns the bytes so far: a piece is sent when there are enough. */
+DOMUS_API uint32_t domus_sql_built_size(const domus_sql_builder *builder);
+
+/* End: the builder is as new, with the same bound, without columns. Its last row has to be whole
+ * (-EINVAL). Returns 0, or the first error of the calls before; then nothing is left to free. */
+DOMUS_API int domus_sql_build_end(domus_sql_builder *builder, domus_sql_result *ret_result);
+DOMUS_API void domus_sql_build_drop(domus_sql_builder *builder);
+
+/* --- failures --------------------------------------------------------------------------------- */
+
+/* The errno for a SQLSTATE, as domus/sql.h lists them; -EIO for one that it does not list. */
+DOMUS_API int domus_sql_errno(const char *sqlstate);
+
+/* Make an error of the library itself, with an errno and the words of printf(3). */
+DOMUS_API domus_sql_error domus_sql_error_make(int error, const char *sqlstate, const char *format,
+                                               ...) __attribute__((format(printf, 3, 4)));
+
+/* Copy a text of a database into a field of an error: cut, and with "?" for what does not print.
+ * NULL is the empty text. */
+DOMUS_API void domus_sql_error_text(char *field, size_t field_size, const char *text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
