@@ -7,10 +7,11 @@ include(CMakePackageConfigHelpers)
 
 set(domus_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/domus)
 
-install(TARGETS domus domus-config domus-resp domus-http domus-tls domus-observe domus-cluster
-    domus-nats EXPORT domus-targets)
-install(TARGETS domus-static domus-config-static domus-resp-static domus-http-static
-    domus-tls-static domus-observe-static domus-cluster-static domus-nats-static EXPORT domus-static-targets)
+get_property(domus_libraries GLOBAL PROPERTY domus_libraries)
+set(domus_static_libraries ${domus_libraries})
+list(TRANSFORM domus_static_libraries APPEND -static)
+install(TARGETS ${domus_libraries} EXPORT domus-targets)
+install(TARGETS ${domus_static_libraries} EXPORT domus-static-targets)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/domus DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN *.h)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/config/domus.yaml
@@ -62,7 +63,7 @@ else()
 endif()
 domus_pc_directory(domus_pc_libdir "${CMAKE_INSTALL_LIBDIR}")
 domus_pc_directory(domus_pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
-foreach(name domus domus-config domus-resp domus-http domus-tls domus-observe domus-cluster domus-nats)
+foreach(name ${domus_libraries})
     configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in
         ${PROJECT_BINARY_DIR}/packaging/${name}.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/packaging/${name}.pc DESTINATION ${domus_pc_dir})

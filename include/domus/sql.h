@@ -214,13 +214,13 @@ typedef struct domus_sql_options {
 } domus_sql_options;
 
 /* Open the database that `url` names, by the driver that has its scheme: as children of the running
- * actor, or of nobody. `url` and `options` are copied. Nothing is connected yet: that a server
- * cannot be reached is the error of queries. domus_sql_close() is domus_stop() of the address.
+ * actor, or of nobody. `url` and `options` are copied. Nothing is connected yet: that a file cannot
+ * be opened, or a server not be reached, is the error of queries. domus_stop() of the address
+ * closes it.
  *
  * Thread-safety: domus_outside_sql_open() any thread but those of the system, once it was started.
  * Returns 0; -EINVAL for a wrong text or option, and when no driver has the scheme
- * (domus_sql_check() has the words); what opening a file said; -ENOMEM; and as domus_spawn_many().
- */
+ * (domus_sql_check() has the words); -ENOMEM; and as domus_spawn_many(). */
 DOMUS_API int domus_sql_open(domus_stack *stack, const char *url, const domus_sql_options *options,
                              domus_sql *ret_sql);
 struct domus_system;
@@ -246,8 +246,9 @@ typedef struct domus_sql_statement {
 
 /* A result. The message owns it. */
 typedef struct domus_sql_result {
-    domus_slice packed; /* the rows; the library's */
-    uint64_t affected;  /* rows that were inserted, updated or deleted */
+    domus_slice cells; /* this and the next are the library's */
+    domus_slice bytes;
+    uint64_t affected; /* rows that were inserted, updated or deleted */
     uint32_t rows;
     uint16_t columns;
     bool last; /* of a piece: no other one follows */
@@ -386,7 +387,7 @@ typedef struct domus_sql_begin_options {
  * with that domus_sql are done in it, one after the other, on one connection; queries with the
  * domus_sql of the database are not part of it. After a failure of a statement all further ones
  * fail with -EINVAL (25P02), in SQLite, too, until the transaction is rolled back. `options` may be
- * NULL. Returns as domus_ask(). */
+ * NULL. Returns as domus_ask(); -EINVAL within a transaction. */
 DOMUS_API int domus_sql_begin(domus_stack *stack, domus_sql sql,
                               const domus_sql_begin_options *options, domus_resumed *then);
 DOMUS_API int domus_sql_transaction_of(const domus_answer *answer, domus_sql *ret_sql);

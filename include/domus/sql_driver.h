@@ -14,14 +14,25 @@
 extern "C" {
 #endif
 
+#define DOMUS_SQL_URL_SIZE 1024u /* bytes of a url, with a zero at its end */
+
+/* What a database is opened with. */
+typedef struct domus_sql_settings {
+    const domus_sql_driver *driver;
+    domus_sql_options options; /* without zeros, but connections_min */
+    char url[DOMUS_SQL_URL_SIZE];
+} domus_sql_settings;
+
 struct domus_sql_driver {
-    const char *name;           /* "sqlite" or "postgresql" for migrations */
+    const char *name;           /* as domus_sql_migration has it: "sqlite" or "postgresql" */
     const char *const *schemes; /* of urls, in small letters, up to a NULL */
-    /* Look whether `url` can be one: as domus_sql_check(), whose options are whole and right. */
-    int (*check)(const char *url, const domus_sql_options *options, char *error, size_t error_size);
-    /* Open. `options` have no zeros any more, but connections_min. Returns as domus_sql_open(). */
-    int (*open)(domus_stack *stack, const char *url, const domus_sql_options *options,
-                domus_address *ret_address);
+    /* Look whether `url` and the options, which are in their ranges, can be right. Returns 0; or
+     * -EINVAL, and `error` gets one line, without a password. */
+    int (*check)(const domus_sql_settings *settings, char *error, size_t error_size);
+    /* The actor that takes the messages. Its state begins with a domus_sql_settings, and is zero
+     * behind it when it is mounted. */
+    const domus_behaviour *behaviour;
+    bool per_thread; /* one on each thread, behind one address */
 };
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -83,16 +94,15 @@ DOMUS_API extern const domus_type domus_sql_driver_type;
 
 /* --- results ---------------------------------------------------------------------------------- */
 
-/* A result that is being built, row by row. `{.bytes.size_max = result_max}` begins one; its fields
- * are the library's. */
+/* A result that is being built, row by row. `{.bytes_max = result_max}` begins one; its fields are
+ * the library's. */
 typedef struct domus_sql_builder {
+    domus_appender cells;
     domus_appender bytes;
-    uint32_t *row_at; /* where rows begin */
-    uint32_t rows;
-    uint32_t rows_room;
-    uint32_t names;   /* columns that have their name */
-    uint32_t cells;   /* of the row in hand */
-    uint16_t columns; /* 0: not known yet */
+    uint32_t bytes_max; /* of a result; 0: DOMUS_SLICE_MAX */
+    uint32_t added;     /* cells, and names before them */
+    uint32_t columns;
+    bool begun; /* it is known how many columns there are */
 } domus_sql_builder;
 
 /* Say how many columns a result has, then the name of each, in order. */

@@ -1,0 +1,133 @@
+/* Results as they are built: names of columns and cells are appended in their order, their bytes
+ * beside them, and nothing is moved at the end (sql.h). */
+#include "protocols/sql/sql.h"
+
+/* Returns how many bytes the result may still get. */
+static uint32_t room_of(const domus_sql_builder *builder)
+{
+    uint32_t most = builder->bytes_max != 0 && builder->bytes_max < DOMUS_SLICE_MAX
+                        ? builder->bytes_max
+                        : DOMUS_SLICE_MAX;
+    uint32_t used = domus_sql_built_size(builder);
+
+    return used < most ? most - used : 0;
+}
+
+static int fail(domus_sql_builder *builder, int error)
+{
+    if (builder->cells.error == 0)
+        builder->cells.error = error;
+    return builder->cells.error;
+}
+
+/* Append a cell, and make room for its bytes. Returns NULL after an error. */
+static char *add(domus_sql_builder *builder, domus_sql_value cell)
+{
+    uint32_t size = domi_sql_has_bytes(&cell) ? cell.size : 0;
+    uint32_t room = room_of(builder);
+
+    if (builder->cells.error != 0)
+        return NULL;
+    if (room < sizeof cell || room - sizeof cell < size) {
+        fail(builder, -EMSGSIZE);
+        return NULL;
+    }
+    /* The zero is behind the bytes of every cell: a name is a text of C, and an empty cell has a
+     * place. */
+    char *bytes = domi_sql_has_bytes(&cell) ? domus_append_room(&builder->bytes, size + 1u) : "";
+    if (bytes == NULL) {
+        fail(builder, builder->bytes.error);
+        return NULL;
+    }
+    if (domi_sql_has_bytes(&cell)) {
+        cell.as.integer = builder->bytes.size;
+        bytes[size] = '\0';
+        domus_append_written(&builder->bytes, size + 1u);
+    }
+    if (domus_append(&builder->cells, &cell, sizeof cell) != 0)
+        return NULL;
+    builder->added++;
+    return bytes;
+}
+
+int domus_sql_build_columns(domus_sql_builder *builder, uint32_t columns)
+{
+    if (builder->begun || columns > UINT16_MAX)
+        return fail(builder, -EINVAL);
+    builder->columns = columns;
+    builder->begun = true;
+    return builder->cells.error;
+}
+
+int domus_sql_build_name(domus_sql_builder *builder, const char *name)
+{
+    size_t size = strlen(name);
+
+    if (!builder->begun || builder->added >= builder->columns)
+        return fail(builder, -EINVAL);
+    char *bytes = add(builder, domus_sql_text_of(NULL, size));
+    if (bytes == NULL)
+        return builder->cells.error;
+    memcpy(bytes, name, size);
+    return 0;
+}
+
+char *domus_sql_build_room(domus_sql_builder *builder, domus_sql_kind kind, uint32_t size)
+{
+    domus_sql_value cell = domus_sql_bytes(NULL, size);
+
+    cell.kind = (uint8_t)kind;
+    if (builder->columns == 0 || builder->added < builder->columns || !domi_sql_has_bytes(&cell)) {
+        fail(builder, -EINVAL);
+        return NULL;
+    }
+    return add(builder, cell);
+}
+
+int domus_sql_build_cell(domus_sql_builder *builder, const domus_sql_value *value)
+{
+    domus_sql_value cell = *value;
+
+    if (builder->columns == 0 || builder->added < builder->columns || cell.kind > DOMUS_SQL_BYTES)
+        return fail(builder, -EINVAL);
+    memset(cell.reserved, 0, sizeof cell.reserved);
+    char *bytes = add(builder, cell);
+    if (bytes == NULL)
+        return builder->cells.error;
+    if (domi_sql_has_bytes(&cell) && cell.size != 0)
+        memcpy(bytes, value->as.bytes, cell.size);
+    return 0;
+}
+
+uint32_t domus_sql_built_size(const domus_sql_builder *builder)
+{
+    return builder->cells.size + builder->bytes.size;
+}
+
+int domus_sql_build_end(domus_sql_builder *builder, domus_sql_result *ret_result)
+{
+    domus_sql_result result = {.columns = (uint16_t)builder->columns};
+
+    if (builder->columns != 0) {
+        if (builder->added < builder->columns || builder->added % builder->columns != 0)
+            fail(builder, -EINVAL);
+        result.rows = builder->added / builder->columns - 1;
+    }
+    int error = domus_append_end(&builder->cells, &result.cells);
+    if (error == 0) {
+        error = domus_append_end(&builder->bytes, &result.bytes);
+        if (error != 0)
+            domus_slice_free(result.cells);
+    }
+    domus_sql_build_drop(builder);
+    if (error == 0)
+        *ret_result = result;
+    return error;
+}
+
+void domus_sql_build_drop(domus_sql_builder *builder)
+{
+    domus_append_drop(&builder->cells);
+    domus_append_drop(&builder->bytes);
+    *builder = (domus_sql_builder){.bytes_max = builder->bytes_max};
+}

@@ -1,0 +1,67 @@
+/* Failures: the errno of a SQLSTATE, and what a database says of one as texts that are safe to
+ * print. */
+#include "protocols/sql/sql.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* A state, or the class that is its first two letters, and its errno. The first row that fits
+ * counts. */
+static const struct {
+    const char *state;
+    int error;
+} errors[] = {
+    {"23505", -EEXIST},    /* unique_violation */
+    {"23", -EPERM},        /* integrity constraint violation */
+    {"22", -EINVAL},       /* data exception */
+    {"42501", -EACCES},    /* insufficient_privilege */
+    {"42", -EINVAL},       /* syntax error or access rule violation */
+    {"07", -EINVAL},       /* dynamic SQL error: a wrong number of parameters */
+    {"25006", -EROFS},     /* read_only_sql_transaction */
+    {"25P02", -EINVAL},    /* in_failed_sql_transaction */
+    {"28", -EACCES},       /* invalid authorization specification */
+    {"40", -EAGAIN},       /* transaction rollback: serialization failure, deadlock */
+    {"55P03", -EAGAIN},    /* lock_not_available */
+    {"53", -ENOSPC},       /* insufficient resources */
+    {"57014", -ECANCELED}, /* query_canceled: by somebody else */
+    {"57P", -EPIPE},       /* the server shuts down, or an administrator has ended the connection */
+    {"08", -EPIPE},        /* connection exception */
+};
+
+int domus_sql_errno(const char *sqlstate)
+{
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        if (strncmp(sqlstate, errors[i].state, strlen(errors[i].state)) == 0)
+            return errors[i].error;
+    }
+    return -EIO;
+}
+
+void domus_sql_error_text(char *field, size_t field_size, const char *text)
+{
+    size_t size = text != NULL ? strnlen(text, field_size - 1) : 0;
+
+    for (size_t i = 0; i < size; i++)
+        field[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
+    /* A character of UTF-8 that does not fit is left out as a whole. */
+    if (size == field_size - 1 && text[size] != '\0') {
+        while (size > 0 && ((unsigned char)text[size] & 0xc0u) == 0x80u)
+            size--;
+    }
+    memset(field + size, 0, field_size - size);
+}
+
+domus_sql_error domus_sql_error_make(int error, const char *sqlstate, const char *format, ...)
+{
+    domus_sql_error failure = {.error = error};
+    char message[sizeof failure.message];
+    va_list list;
+
+    va_start(list, format);
+    if (vsnprintf(message, sizeof message, format, list) < 0)
+        message[0] = '\0';
+    va_end(list);
+    domus_sql_error_text(failure.sqlstate, sizeof failure.sqlstate, sqlstate);
+    domus_sql_error_text(failure.message, sizeof failure.message, message);
+    return failure;
+}

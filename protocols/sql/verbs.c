@@ -1,0 +1,152 @@
+/* The verbs: each is an ask to the actor of the database, or of the transaction. */
+#include "protocols/sql/sql.h"
+
+/* Free what a request owns that was not sent. */
+static int drop_if_failed(domus_sql_request *request, int result)
+{
+    if (result < 0) {
+        domus_slice_free(request->text);
+        domus_slice_free(request->more);
+    }
+    return result;
+}
+
+int domus_sql_query(domus_stack *stack, domus_sql sql, const domus_sql_statement *statement,
+                    const domus_sql_value *values, uint32_t count, domus_resumed *then)
+{
+    domus_sql_request request;
+    int error = domus_sql_request_make(sql, statement, NULL, values, count, &request);
+
+    if (error != 0)
+        return error;
+    return drop_if_failed(&request,
+                          domus_ask(stack, sql.at, &domus_sql_query_type, &request, then));
+}
+
+int domus_sql_query_add(domus_stack *stack, domus_sql sql, const domus_sql_statement *statement,
+                        const domus_sql_value *values, uint32_t count, uint64_t tag)
+{
+    domus_sql_request request;
+    int error = domus_sql_request_make(sql, statement, NULL, values, count, &request);
+
+    if (error != 0)
+        return error;
+    return drop_if_failed(&request,
+                          domus_ask_add(stack, sql.at, &domus_sql_query_type, &request, 0, tag));
+}
+
+int domus_sql_query_text(domus_stack *stack, domus_sql sql, const char *text,
+                         const domus_sql_value *values, uint32_t count, domus_resumed *then)
+{
+    domus_sql_request request;
+    int error = domus_sql_request_make(sql, NULL, text, values, count, &request);
+
+    if (error != 0)
+        return error;
+    return drop_if_failed(&request,
+                          domus_ask(stack, sql.at, &domus_sql_query_type, &request, then));
+}
+
+int domus_sql_script(domus_stack *stack, domus_sql sql, const char *text, domus_resumed *then)
+{
+    domus_sql_request request;
+    int error = domus_sql_request_make(sql, NULL, text, NULL, 0, &request);
+
+    if (error != 0)
+        return error;
+    return drop_if_failed(&request,
+                          domus_ask(stack, sql.at, &domus_sql_script_type, &request, then));
+}
+
+int domus_sql_rows(domus_stack *stack, domus_sql sql, const domus_sql_statement *statement,
+                   const domus_sql_value *values, uint32_t count, domus_resumed *then)
+{
+    domus_sql_request request;
+    int error = domus_sql_request_make(sql, statement, NULL, values, count, &request);
+
+    if (error != 0)
+        return error;
+    return drop_if_failed(&request, domus_ask(stack, sql.at, &domus_sql_rows_type, &request, then));
+}
+
+int domus_sql_fetch(domus_stack *stack, domus_sql_cursor cursor, domus_resumed *then)
+{
+    return domus_ask(stack, cursor.at, &domus_sql_fetch_type, &cursor, then);
+}
+
+int domus_sql_close_rows(domus_stack *stack, domus_sql_cursor cursor)
+{
+    return domus_notice(stack, cursor.at, &domus_sql_close_type, &cursor);
+}
+
+int domus_sql_begin(domus_stack *stack, domus_sql sql, const domus_sql_begin_options *options,
+                    domus_resumed *then)
+{
+    static const domus_sql_begin_options none;
+
+    if (sql.transaction != 0) /* no transaction within another one */
+        return -EINVAL;
+    return domus_ask(stack, sql.at, &domus_sql_begin_type, options != NULL ? options : &none, then);
+}
+
+static int end_transaction(domus_stack *stack, domus_sql sql, bool commits, domus_resumed *then)
+{
+    return domus_ask(stack, sql.at, &domus_sql_end_type,
+                     &(domus_sql_end){.transaction = sql.transaction, .commits = commits}, then);
+}
+
+int domus_sql_commit(domus_stack *stack, domus_sql sql, domus_resumed *then)
+{
+    return end_transaction(stack, sql, true, then);
+}
+
+int domus_sql_rollback(domus_stack *stack, domus_sql sql, domus_resumed *then)
+{
+    return end_transaction(stack, sql, false, then);
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+const domus_sql_error *domus_sql_error_of(const domus_answer *answer)
+{
+    return answer->error == 0 && answer->type == &domus_sql_error_type ? answer->payload : NULL;
+}
+
+/* Returns 0 if the answer has the type that was asked for; otherwise the error that it is. */
+static int error_of(const domus_answer *answer, const domus_type *type)
+{
+    const domus_sql_error *failure = domus_sql_error_of(answer);
+
+    if (answer->error != 0)
+        return answer->error;
+    if (failure != NULL)
+        return failure->error < 0 ? failure->error : -EIO;
+    return answer->type == type ? 0 : -EPROTO;
+}
+
+int domus_sql_result_of(const domus_answer *answer, const domus_sql_result **ret_result)
+{
+    int error = error_of(answer, &domus_sql_result_type);
+
+    if (error == 0)
+        *ret_result = answer->payload;
+    return error;
+}
+
+int domus_sql_cursor_of(const domus_answer *answer, domus_sql_cursor *ret_cursor)
+{
+    int error = error_of(answer, &domus_sql_cursor_type);
+
+    if (error == 0)
+        *ret_cursor = *(const domus_sql_cursor *)answer->payload;
+    return error;
+}
+
+int domus_sql_transaction_of(const domus_answer *answer, domus_sql *ret_sql)
+{
+    int error = error_of(answer, &domus_sql_begun_type);
+
+    if (error == 0)
+        *ret_sql = *(const domus_sql *)answer->payload;
+    return error;
+}
