@@ -5,6 +5,7 @@
  * Builds with a sanitizer are left out: CMakeLists.txt gives them none of this. */
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
+#include "tests/tidy/libraries.h"
 #include "tests/tidy/tree.h"
 
 #include <stdio.h>
@@ -60,14 +61,12 @@ START_TEST(libraries_and_programs_are_hardened)
 {
     if (DOMT_SANITIZED)
         return;
-    holds(LIB "libdomus.so", false, true);
-    holds(LIB "libdomus-config.so", false, true);
-    holds(LIB "libdomus-resp.so", false, true);
-    holds(LIB "libdomus-http.so", false, true);
-    holds(LIB "libdomus-tls.so", false, true);
-    holds(LIB "libdomus-observe.so", false, true);
-    holds(LIB "libdomus-cluster.so", false, true);
-    holds(LIB "libdomus-nats.so", false, true);
+    for (size_t i = 0; domt_libraries[i] != NULL; i++) {
+        char path[DOMT_PATH_MAX];
+
+        snprintf(path, sizeof path, LIB "%s.so", domt_libraries[i]);
+        holds(path, false, true);
+    }
     holds(DOMT_BIN_DIR "/echo", true, true);
     holds(DOMT_BIN_DIR "/ping_pong", true, true);
 }
@@ -77,29 +76,24 @@ END_TEST
 START_TEST(each_object_was_compiled_with_each_flag)
 {
     static char output[65536];
-    static const char *const libraries[] = {
-
-        "libdomus.a",     "libdomus-config.a",  "libdomus-resp.a",    "libdomus-http.a",
-
-        "libdomus-tls.a", "libdomus-observe.a", "libdomus-cluster.a", "libdomus-nats.a"};
     static const char *const flags[] = {"-fstack-protector-strong", "-fstack-clash-protection",
 #ifdef __x86_64__
                                         "-fcf-protection=",
 #endif
                                         "-fPIC"};
 
-    for (size_t i = 0; i < 7 && !DOMT_SANITIZED; i++) {
+    for (size_t i = 0; domt_libraries[i] != NULL && !DOMT_SANITIZED; i++) {
         char *next = NULL;
         int status = domt_shell(output, sizeof output,
-                                "LC_ALL=C readelf --debug-dump=info '" LIB "%s' 2>/dev/null | "
+                                "LC_ALL=C readelf --debug-dump=info '" LIB "%s.a' 2>/dev/null | "
                                 "sed -n 's/.*DW_AT_producer.*: //p' | sort -u",
-                                libraries[i]);
+                                domt_libraries[i]);
         ck_assert(status == 0 && output[0] != '\0');
         for (char *made = strtok_r(output, "\n", &next); made != NULL;
              made = strtok_r(NULL, "\n", &next)) {
             for (size_t f = 0; f < sizeof flags / sizeof flags[0]; f++)
                 ck_assert_msg(strstr(made, "GNU C") == NULL || strstr(made, flags[f]) != NULL,
-                              "%s has an object without %s: %s", libraries[i], flags[f], made);
+                              "%s has an object without %s: %s", domt_libraries[i], flags[f], made);
         }
     }
 }

@@ -7,6 +7,7 @@
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
+#include "tests/tidy/libraries.h"
 #include "tests/tidy/tree.h"
 
 #include <stdarg.h>
@@ -89,11 +90,9 @@ START_TEST(installed_tree_is_whole_and_names_no_path_of_the_build)
     install();
     MUST_RUN("cmp moved/share/doc/domus/LICENSE '" DOMT_SOURCE_DIR "/LICENSE'");
     MUST_RUN("diff -r moved/include/domus '" DOMT_SOURCE_DIR "/include/domus'");
-    static const char *const names[] = {"libdomus",         "libdomus-config", "libdomus-resp",
-                                        "libdomus-http",    "libdomus-tls",    "libdomus-observe",
-                                        "libdomus-cluster", "libdomus-nats"};
-    for (int i = 0; i < 8; i++) {
-        const char *name = names[i];
+    for (size_t i = 0; domt_libraries[i] != NULL; i++) {
+        const char *name = domt_libraries[i];
+
         MUST_RUN("test -f $(find moved -name %s.a)", name);
         MUST_RUN("test $(readlink $(find moved -name %s.so)) = %s.so." MINOR, name, name);
         MUST_RUN("readelf -d $(find moved -name %s.so) | grep -F 'soname: [%s.so." MINOR "]'", name,
@@ -193,45 +192,32 @@ static void find_protocol(const char *name)
     remove_installed();
 }
 
-START_TEST(libdomus_resp_is_found_by_pkg_config_and_find_package)
-{
-    if (!DOMT_SANITIZED)
-        find_protocol("resp");
-}
-END_TEST
+/* A test for each library of a protocol, so that they run beside each other. */
+#define FINDS_PROTOCOL(name)                                                                       \
+    START_TEST(libdomus_##name##_is_found_by_pkg_config_and_find_package)                          \
+    {                                                                                              \
+        if (!DOMT_SANITIZED)                                                                       \
+            find_protocol(#name);                                                                  \
+    }                                                                                              \
+    END_TEST
 
-START_TEST(libdomus_http_is_found_by_pkg_config_and_find_package)
-{
-    if (!DOMT_SANITIZED)
-        find_protocol("http");
-}
-END_TEST
+FINDS_PROTOCOL(resp)
+FINDS_PROTOCOL(http)
+FINDS_PROTOCOL(tls)
+FINDS_PROTOCOL(observe)
+FINDS_PROTOCOL(cluster)
+FINDS_PROTOCOL(nats)
+FINDS_PROTOCOL(sql)
 
-START_TEST(libdomus_tls_is_found_by_pkg_config_and_find_package)
+START_TEST(each_library_has_a_program_that_uses_it)
 {
-    if (!DOMT_SANITIZED)
-        find_protocol("tls");
-}
-END_TEST
+    for (size_t i = 2; domt_libraries[i] != NULL; i++) {
+        char path[DOMT_PATH_MAX];
 
-START_TEST(libdomus_observe_is_found_by_pkg_config_and_find_package)
-{
-    if (!DOMT_SANITIZED)
-        find_protocol("observe");
-}
-END_TEST
-
-START_TEST(libdomus_cluster_is_found_by_pkg_config_and_find_package)
-{
-    if (!DOMT_SANITIZED)
-        find_protocol("cluster");
-}
-END_TEST
-
-START_TEST(libdomus_nats_is_found_by_pkg_config_and_find_package)
-{
-    if (!DOMT_SANITIZED)
-        find_protocol("nats");
+        snprintf(path, sizeof path, DOMT_SOURCE_DIR "/tests/tidy/consumer/%s.c",
+                 domt_libraries[i] + strlen("libdomus-"));
+        ck_assert_msg(access(path, R_OK) == 0, "%s is missing", path);
+    }
 }
 END_TEST
 
@@ -266,4 +252,5 @@ DOMT_MAIN("install", 60, installed_tree_is_whole_and_names_no_path_of_the_build,
           libdomus_observe_is_found_by_pkg_config_and_find_package,
           libdomus_cluster_is_found_by_pkg_config_and_find_package,
           libdomus_nats_is_found_by_pkg_config_and_find_package,
-          find_package_refuses_another_minor_version)
+          libdomus_sql_is_found_by_pkg_config_and_find_package,
+          each_library_has_a_program_that_uses_it, find_package_refuses_another_minor_version)

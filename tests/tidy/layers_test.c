@@ -8,6 +8,7 @@
  * of this tree but their own files, and what is installed. Some foreign headers belong to one
  * layer: with them the layer's business would move elsewhere. */
 #include "tests/support/suite.h"
+#include "tests/tidy/libraries.h"
 #include "tests/tidy/tree.h"
 
 #include <stdio.h>
@@ -16,40 +17,6 @@
 /* The layers in the order of the arrows: each may use itself and those before it. */
 static const char *const layers[] = {"base", "house", "io", "runtime"};
 #define LAYERS_COUNT (int)(sizeof layers / sizeof layers[0])
-
-/* Headers that are installed but are not part of libdomus. */
-static const struct guest {
-    const char *header;
-    const char *library;
-} guests[] = {
-    {"domus/yaml.h", "libdomus-config"},
-    {"domus/main.h", "libdomus-config"},
-    {"domus/resp.h", "libdomus-resp"},
-    {"domus/http.h", "libdomus-http"},
-    {"domus/http_date.h", "libdomus-http"},
-    {"domus/http_event.h", "libdomus-http"},
-    {"domus/http_files.h", "libdomus-http"},
-    {"domus/http_condition.h", "libdomus-http"},
-    {"domus/http_cookie.h", "libdomus-http"},
-    {"domus/http_media.h", "libdomus-http"},
-    {"domus/http_query.h", "libdomus-http"},
-    {"domus/http_range.h", "libdomus-http"},
-    {"domus/http_router.h", "libdomus-http"},
-    {"domus/http_url.h", "libdomus-http"},
-    {"domus/http_client.h", "libdomus-http"},
-    {"domus/http_gzip.h", "libdomus-http"},
-    {"domus/http_proxy.h", "libdomus-http"},
-    {"domus/tls.h", "libdomus-tls"},
-    {"domus/observe.h", "libdomus-observe"},
-    {"domus/pickle.h", "libdomus-cluster"},
-    {"domus/pickle_code.h", "libdomus-cluster"},
-    {"domus/nats.h", "libdomus-nats"},
-    {"domus/cluster.h", "libdomus-cluster"},
-    {"domus/nats_stream.h", "libdomus-nats"},
-    {"domus/nats_nkey.h", "libdomus-nats"},
-    {"domus/nats_kv.h", "libdomus-nats"},
-    {"domus/testkit_cluster.h", "libdomus-cluster"},
-};
 
 /* Headers that library code of other layers may not include. */
 static const struct foreign {
@@ -113,12 +80,13 @@ static void check_foreign(const struct include *include, domt_report *report)
                             include->from, include->to, foreigners[i].reason);
         }
     }
-    for (size_t i = 0; i < sizeof guests / sizeof guests[0]; i++) {
-        if (strcmp(include->to, guests[i].header) == 0 && rank(include->from) >= 0) {
-            domt_report_add(report, include->path, include->line,
-                            "%s may not include %s: it belongs to %s", include->from, include->to,
-                            guests[i].library);
-        }
+    size_t library = domt_starts_with(include->to, "domus/")
+                         ? domt_library_of(include->to + strlen("domus/"))
+                         : 0;
+    if (library != 0 && rank(include->from) >= 0) {
+        domt_report_add(report, include->path, include->line,
+                        "%s may not include %s: it belongs to %s", include->from, include->to,
+                        domt_libraries[library]);
     }
 }
 

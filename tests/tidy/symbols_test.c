@@ -1,6 +1,7 @@
 /* The shared libraries export exactly the symbols that the public headers declare with DOMUS_API.
  * Symbols that cross files inside the library are named as internal. */
 #include "tests/support/suite.h"
+#include "tests/tidy/libraries.h"
 #include "tests/tidy/tree.h"
 
 #include <stdio.h>
@@ -13,65 +14,6 @@ struct names {
     size_t count;
     char name[NAMES_MAX][NAME_MAX_BYTES];
 };
-
-enum library {
-    LIBDOMUS,
-    LIBDOMUS_CONFIG,
-    LIBDOMUS_RESP,
-    LIBDOMUS_HTTP,
-    LIBDOMUS_TLS,
-    LIBDOMUS_OBSERVE,
-    LIBDOMUS_CLUSTER,
-    LIBDOMUS_NATS,
-    LIBRARIES_COUNT
-};
-
-static const char *const libraries[] = {"libdomus",         "libdomus-config", "libdomus-resp",
-                                        "libdomus-http",    "libdomus-tls",    "libdomus-observe",
-                                        "libdomus-cluster", "libdomus-nats"};
-
-/* The headers that belong to another library than libdomus. */
-static const struct guest {
-    const char *header;
-    enum library library;
-} guests[] = {{"include/domus/main.h", LIBDOMUS_CONFIG},
-              {"include/domus/yaml.h", LIBDOMUS_CONFIG},
-              {"include/domus/resp.h", LIBDOMUS_RESP},
-              {"include/domus/tls.h", LIBDOMUS_TLS},
-              {"include/domus/observe.h", LIBDOMUS_OBSERVE},
-              {"include/domus/pickle.h", LIBDOMUS_CLUSTER},
-              {"include/domus/pickle_code.h", LIBDOMUS_CLUSTER},
-              {"include/domus/cluster.h", LIBDOMUS_CLUSTER},
-              {"include/domus/testkit_cluster.h", LIBDOMUS_CLUSTER},
-              {"include/domus/nats.h", LIBDOMUS_NATS},
-              {"include/domus/nats_stream.h", LIBDOMUS_NATS},
-              {"include/domus/nats_kv.h", LIBDOMUS_NATS},
-              {"include/domus/nats_nkey.h", LIBDOMUS_NATS},
-              {"include/domus/http.h", LIBDOMUS_HTTP},
-              {"include/domus/http_date.h", LIBDOMUS_HTTP},
-              {"include/domus/http_event.h", LIBDOMUS_HTTP},
-              {"include/domus/http_files.h", LIBDOMUS_HTTP},
-              {"include/domus/http_gzip.h", LIBDOMUS_HTTP},
-              {"include/domus/http_condition.h", LIBDOMUS_HTTP},
-              {"include/domus/http_cookie.h", LIBDOMUS_HTTP},
-              {"include/domus/http_media.h", LIBDOMUS_HTTP},
-              {"include/domus/http_query.h", LIBDOMUS_HTTP},
-              {"include/domus/http_range.h", LIBDOMUS_HTTP},
-              {"include/domus/http_router.h", LIBDOMUS_HTTP},
-              {"include/domus/http_url.h", LIBDOMUS_HTTP},
-              {"include/domus/websocket.h", LIBDOMUS_HTTP},
-              {"include/domus/http_client.h", LIBDOMUS_HTTP},
-              {"include/domus/http_proxy.h", LIBDOMUS_HTTP}};
-
-static enum library library_of(const char *path)
-{
-    for (size_t i = 0; i < sizeof guests / sizeof guests[0]; i++) {
-        if (strcmp(path, guests[i].header) == 0) {
-            return guests[i].library;
-        }
-    }
-    return LIBDOMUS;
-}
 
 static void names_add(struct names *names, const char *name, size_t length)
 {
@@ -94,7 +36,7 @@ static bool names_have(const struct names *names, const char *name)
 
 /* ---- What is declared -------------------------------------------------------------------------*/
 
-static struct names declared[LIBRARIES_COUNT];
+static struct names declared[DOMT_LIBRARIES_MAX];
 
 /* The rule only collects: the name is the last word before the parenthesis, or before the end of
  * a declaration that has none. */
@@ -122,7 +64,8 @@ static void collect_rule(const domt_source *source, domt_report *report)
         while (name > start && domt_is_word(name[-1])) {
             name--;
         }
-        names_add(&declared[library_of(source->path)], name, (size_t)(end - name));
+        names_add(&declared[domt_library_of(source->path + strlen("include/domus/"))], name,
+                  (size_t)(end - name));
     }
 }
 
@@ -148,7 +91,7 @@ static void read_symbols(const char *options, const char *library, struct names 
     ck_assert_msg(names->count > 0, "no symbol in %s", library);
 }
 
-static void compare(const char *library, enum library which, domt_report *report)
+static void compare(const char *library, size_t which, domt_report *report)
 {
     static struct names exported;
     const struct names *wanted = &declared[which];
@@ -169,16 +112,15 @@ static void compare(const char *library, enum library which, domt_report *report
 
 /* Compare what the headers in `root` declare with the file `library`, or if it is NULL with the
  * library that was built. */
-static void compare_with(const char *root, const char *library, enum library which,
-                         domt_report *report)
+static void compare_with(const char *root, const char *library, size_t which, domt_report *report)
 {
     char built[DOMT_PATH_MAX];
 
-    snprintf(built, sizeof built, DOMT_BIN_DIR "/../lib/%s.so", libraries[which]);
+    snprintf(built, sizeof built, DOMT_BIN_DIR "/../lib/%s.so", domt_libraries[which]);
     memset(declared, 0, sizeof declared);
     *report = (domt_report){0};
     domt_tree_walk(root, collect_rule, report);
-    for (int i = 0; i < LIBRARIES_COUNT; i++) {
+    for (size_t i = 0; domt_libraries[i] != NULL; i++) {
         ck_assert_uint_gt(declared[i].count, 0);
     }
     compare(library != NULL ? library : built, which, report);
@@ -188,8 +130,8 @@ static domt_report report;
 
 START_TEST(each_library_exports_what_its_headers_declare)
 {
-    for (int i = 0; i < LIBRARIES_COUNT; i++) {
-        compare_with(DOMT_SOURCE_DIR, NULL, (enum library)i, &report);
+    for (size_t i = 0; domt_libraries[i] != NULL; i++) {
+        compare_with(DOMT_SOURCE_DIR, NULL, i, &report);
         ck_assert_msg(report.count == 0, "%s", report.text);
     }
 }
@@ -214,9 +156,9 @@ static void find_strangers(const char *archive, domt_report *strangers)
 
 START_TEST(what_crosses_files_is_named_domi_or_domus)
 {
-    for (int i = 0; i < LIBRARIES_COUNT; i++) {
+    for (size_t i = 0; domt_libraries[i] != NULL; i++) {
         char archive[DOMT_PATH_MAX];
-        snprintf(archive, sizeof archive, DOMT_BIN_DIR "/../lib/%s.a", libraries[i]);
+        snprintf(archive, sizeof archive, DOMT_BIN_DIR "/../lib/%s.a", domt_libraries[i]);
         find_strangers(archive, &report);
     }
     ck_assert_msg(report.count == 0, "%s", report.text);
@@ -231,8 +173,8 @@ START_TEST(tidy_sees_a_declaration_without_a_symbol)
     domt_tree_copy(DOMT_SOURCE_DIR, "include", copy);
     domt_tree_plant(copy, "include/domus/config.h", "DOMUS_API char\n    *domus_nowhere(int);\n");
     domt_tree_plant(copy, "include/domus/yaml.h", "DOMUS_API extern const int domus_nothing[2];\n");
-    compare_with(copy, NULL, LIBDOMUS, &report);
-    compare_with(copy, NULL, LIBDOMUS_CONFIG, &other);
+    compare_with(copy, NULL, 0, &report);
+    compare_with(copy, NULL, 1, &other);
     domt_tree_remove(copy);
 
     ck_assert_ptr_nonnull(strstr(report.text, "does not export domus_nowhere"));
@@ -255,7 +197,7 @@ START_TEST(tidy_sees_a_symbol_without_a_declaration)
     int status = domt_shell(output, sizeof output, "cc -shared -fPIC -o '%s' '%s/leak.c' 2>&1",
                             library, copy);
     if (status == 0) {
-        compare_with(copy, library, LIBDOMUS, &report);
+        compare_with(copy, library, 0, &report);
     }
     domt_tree_remove(copy);
 

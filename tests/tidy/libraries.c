@@ -1,0 +1,37 @@
+/* The table: headers by the words that their names begin with. Configurations are read without the
+ * library that they are for, so their headers belong to libdomus. */
+#include "tests/tidy/libraries.h"
+#include "tests/tidy/tree.h"
+
+#include <string.h>
+
+const char *const domt_libraries[] = {
+    "libdomus",         "libdomus-config",  "libdomus-resp", "libdomus-http", "libdomus-tls",
+    "libdomus-observe", "libdomus-cluster", "libdomus-nats", "libdomus-sql",  NULL};
+
+static const struct {
+    const char *begins;
+    const char *library;
+} rows[] = {
+    {"cluster_config.h", "libdomus"},  {"observe_config.h", "libdomus"},
+    {"main.h", "libdomus-config"},     {"yaml.h", "libdomus-config"},
+    {"resp.h", "libdomus-resp"},       {"http", "libdomus-http"},
+    {"websocket.h", "libdomus-http"},  {"tls.h", "libdomus-tls"},
+    {"observe.h", "libdomus-observe"}, {"cluster.h", "libdomus-cluster"},
+    {"pickle", "libdomus-cluster"},    {"testkit_cluster.h", "libdomus-cluster"},
+    {"nats", "libdomus-nats"},         {"sql.h", "libdomus-sql"},
+    {"sql_", "libdomus-sql"},
+};
+
+size_t domt_library_of(const char *header)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (!domt_starts_with(header, rows[i].begins))
+            continue;
+        for (size_t library = 0; domt_libraries[library] != NULL; library++) {
+            if (strcmp(domt_libraries[library], rows[i].library) == 0)
+                return library;
+        }
+    }
+    return 0;
+}
