@@ -260,8 +260,8 @@ DOMUS_API extern const domus_type domus_sql_result_type;
 
 #define DOMUS_SQL_NAME_SIZE 64u /* bytes of a name in an error, with a zero at its end */
 
-/* What a database says of a failure. All texts are cut where they do not fit, and bytes that do not
- * print are "?". Do not show it to strangers. */
+/* The words of a database about a failure. All texts are cut where they do not fit, and bytes that
+ * do not print are "?". Do not show it to strangers. */
 typedef struct domus_sql_error {
     int error;         /* the negative errno, as above */
     uint32_t position; /* in the statement, counted in characters from 1; 0: not known */
@@ -306,8 +306,8 @@ DOMUS_API int domus_sql_script(domus_stack *stack, domus_sql sql, const char *te
  * errno, as above. -EPROTO for an answer that is none of a database. */
 DOMUS_API int domus_sql_result_of(const domus_answer *answer, const domus_sql_result **ret_result);
 
-/* What the database says of a failure; NULL if the answer is none, or has an errno alone. It is
- * valid as the payload of the answer is. */
+/* The words of the database about a failure; NULL if the answer is none, or has an errno alone. It
+ * is valid as the payload of the answer is. */
 DOMUS_API const domus_sql_error *domus_sql_error_of(const domus_answer *answer);
 
 /* --- cells ------------------------------------------------------------------------------------ */

@@ -16,7 +16,7 @@ extern "C" {
 
 #define DOMUS_SQL_URL_SIZE 1024u /* bytes of a url, with a zero at its end */
 
-/* What a database is opened with. */
+/* The url and the options by which a database is opened. */
 typedef struct domus_sql_settings {
     const domus_sql_driver *driver;
     domus_sql_options options; /* without zeros, but connections_min */

@@ -9,7 +9,7 @@
 
 #define NAME_MAX_BYTES 127u
 
-/* What the actor is asked to do. */
+/* The work of the actor. */
 struct job {
     domus_sql sql;
     const domus_sql_migration *steps;
