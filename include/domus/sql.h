@@ -289,8 +289,8 @@ DOMUS_API int domus_sql_query_add(domus_stack *stack, domus_sql sql,
                                   const domus_sql_statement *statement,
                                   const domus_sql_value *values, uint32_t count, uint64_t tag);
 
-/* The same for a text that is made at run time, which is copied and not kept prepared. What comes
- * from users belongs into `values`, never into the text. */
+/* The same for a text that is made at run time, which is copied and not kept prepared. Words of
+ * users belong into `values`, never into the text. */
 DOMUS_API int domus_sql_query_text(domus_stack *stack, domus_sql sql, const char *text,
                                    const domus_sql_value *values, uint32_t count,
                                    domus_resumed *then);
