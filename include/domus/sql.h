@@ -84,9 +84,9 @@ typedef enum domus_sql_kind {
     DOMUS_SQL_BYTES, /* bytea, BLOB */
 } domus_sql_kind;
 
-/* A value: a parameter, or a cell of a result. Text and bytes are not followed by a zero, and are
- * not owned: those of a parameter are copied by the verb, and those of a cell are valid as long as
- * the result is. */
+/* A value: a parameter, or a cell of a result. It does not own its text or bytes: those of a
+ * parameter are copied by the verb, and those of a cell are valid as long as the result is. Behind
+ * those of a cell there is a zero, which is not counted. */
 typedef struct domus_sql_value {
     union {
         bool boolean;

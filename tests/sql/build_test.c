@@ -67,8 +67,13 @@ START_TEST(cells_are_read_as_they_were_built)
         ck_assert_int_eq(error, 0);
         ck_assert_uint_eq(result.rows, count / columns);
         ck_assert_uint_eq(result.columns, columns);
-        for (uint32_t i = 0; i < count; i++)
-            ck_assert(is_same(domus_sql_cell(&result, i / columns, i % columns), cells[i]));
+        for (uint32_t i = 0; i < count; i++) {
+            domus_sql_value cell = domus_sql_cell(&result, i / columns, i % columns);
+
+            ck_assert(is_same(cell, cells[i]));
+            if (cell.kind >= DOMUS_SQL_TEXT) /* a text of C */
+                ck_assert_int_eq(((const char *)cell.as.bytes)[cell.size], '\0');
+        }
         ck_assert_int_eq(domus_sql_cell(&result, count / columns, 0).kind, DOMUS_SQL_NULL);
         ck_assert_int_eq(domus_sql_cell(&result, 0, columns).kind, DOMUS_SQL_NULL);
         ck_assert_str_eq(domus_sql_column_name(&result, columns - 1), columns == 1   ? "c0"
