@@ -1,0 +1,382 @@
+/* What a text has in it, in its order, becomes the members of a struct.
+ *
+ * Each function is called by the parse (parse.h) for one thing that it has found. The frame on top
+ * says where a value goes. A value that goes nowhere, because its field is unknown or it is kept as
+ * text, is skipped: only the depth is counted until it ends. */
+#include "protocols/json/reader.h"
+
+#include <errno.h>
+#include <string.h>
+
+static domi_json_frame *top_of(domi_json_reader *reader)
+{
+    return &reader->frames[reader->depth - 1];
+}
+
+static size_t offset_of(const domi_json_reader *reader, const char *text)
+{
+    return (size_t)(text - reader->copy);
+}
+
+/* Whether a decoded text has a lone low surrogate, which RapidJSON writes as three bytes: the text
+ * was UTF-8 before, which has no such bytes. */
+static bool has_surrogate(const char *text, uint32_t size)
+{
+    const char *end = text + size;
+
+    for (const char *at = text; (at = memchr(at, 0xed, (size_t)(end - at))) != NULL; at++) {
+        if (end - at >= 3 && (unsigned char)at[1] >= 0xa0)
+            return true;
+    }
+    return false;
+}
+
+static bool refuse_surrogate(domi_json_reader *reader, const char *text)
+{
+    return domi_json_refuse(reader, offset_of(reader, text), -EBADMSG,
+                            "one half of a surrogate pair");
+}
+
+/* --- ends of values --------------------------------------------------------------------------- */
+
+/* A value has ended: note it in the frame that it belongs to. */
+static void end_value(domi_json_reader *reader)
+{
+    if (reader->depth == 0)
+        return;
+    domi_json_frame *frame = top_of(reader);
+    if (frame->table == NULL) {
+        frame->next++;
+        return;
+    }
+    if (frame->field != NULL && frame->field->has) {
+        bool has = true;
+        memcpy(frame->at + frame->field->has_offset, &has, sizeof has);
+    }
+    frame->field = NULL;
+}
+
+/* A value that was skipped has ended before the byte at `end`. */
+static bool end_skipped(domi_json_reader *reader, size_t end)
+{
+    reader->skips = false;
+    if (reader->raw != NULL) {
+        domus_json_raw *raw = reader->raw;
+        reader->raw = NULL;
+        if (!domi_json_store_raw(reader, top_of(reader)->field, raw, reader->raw_from,
+                                 end - reader->raw_from))
+            return false;
+    }
+    end_value(reader);
+    return true;
+}
+
+/* Returns the offset behind a text that begins, with its quote, at `from`. */
+static size_t find_text_end(const domi_json_reader *reader, size_t from)
+{
+    size_t at = from + 1;
+
+    while (reader->text[at] != '"')
+        at += reader->text[at] == '\\' ? 2 : 1;
+    return at + 1;
+}
+
+/* --- places of values ------------------------------------------------------------------------- */
+
+/* Make room for one more element of an array that is a pointer. */
+static bool grow(domi_json_reader *reader, domi_json_frame *frame, size_t offset)
+{
+    const domus_json_field *field = frame->field;
+    uint32_t room = frame->room == 0 ? 4 : 2 * frame->room;
+    void *made;
+
+    if (room > field->count_max)
+        room = field->count_max;
+    if (!domi_json_take_for(reader, offset, (uint64_t)room * field->size, &made))
+        return false;
+    if (frame->next != 0)
+        memcpy(made, frame->at, (size_t)frame->next * field->size);
+    frame->at = made;
+    frame->room = room;
+    return true;
+}
+
+/* Find the place of the next element, which is zeroed; NULL: it is refused. */
+static char *place_element(domi_json_reader *reader, domi_json_frame *frame, size_t offset)
+{
+    const domus_json_field *field = frame->field;
+
+    if (frame->next >= field->count_max) {
+        (void)domi_json_refuse(reader, offset, -EMSGSIZE, "more than %u elements",
+                               field->count_max);
+        return NULL;
+    }
+    if (frame->next == frame->room && !grow(reader, frame, offset))
+        return NULL;
+    char *at = frame->at + (size_t)frame->next * field->size;
+    memset(at, 0, field->size);
+    return at;
+}
+
+/* Find the place of a value that is no array; NULL: it is refused. `ret_field` gets its row. */
+static inline char *place_value(domi_json_reader *reader, size_t offset,
+                                const domus_json_field **ret_field)
+{
+    if (reader->depth == 0) {
+        (void)domi_json_refuse(reader, offset, -EPROTO, "not an object");
+        return NULL;
+    }
+    domi_json_frame *frame = top_of(reader);
+    *ret_field = frame->field;
+    if (frame->table == NULL)
+        return place_element(reader, frame, offset);
+    if (frame->field->shape != DOMUS_JSON_ONE) {
+        (void)domi_json_refuse_kind(reader, frame->field, false, offset);
+        return NULL;
+    }
+    return frame->at + frame->field->offset;
+}
+
+/* Begin to skip a value whose text goes to `raw`, which may be NULL. */
+static void begin_skip(domi_json_reader *reader, domus_json_raw *raw, size_t offset)
+{
+    reader->skips = true;
+    reader->skipped = 0;
+    reader->raw = raw;
+    reader->raw_from = offset;
+}
+
+/* Begin to skip the value that is read now, if its row keeps it as text. `ret_fails`: it is
+ * refused. */
+static bool begins_raw(domi_json_reader *reader, size_t offset, bool *ret_fails)
+{
+    const domus_json_field *field;
+
+    *ret_fails = false;
+    if (reader->depth == 0)
+        return false;
+    domi_json_frame *frame = top_of(reader);
+    if (frame->field == NULL || frame->field->kind != DOMUS_JSON_KIND_RAW ||
+        (frame->table != NULL && frame->field->shape != DOMUS_JSON_ONE))
+        return false;
+    char *at = place_value(reader, offset, &field);
+    *ret_fails = at == NULL;
+    if (at != NULL)
+        begin_skip(reader, (domus_json_raw *)(void *)at, offset);
+    return at != NULL;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+bool domi_json_on_text(domi_json_reader *reader, char *text, uint32_t size)
+{
+    const domus_json_field *field;
+    size_t offset = offset_of(reader, text) - 1;
+    bool fails;
+
+    if (reader->has_lone_escape && has_surrogate(text, size))
+        return refuse_surrogate(reader, text - 1);
+    if (reader->skips || begins_raw(reader, offset, &fails))
+        return reader->skipped != 0 ||
+               end_skipped(reader, reader->raw != NULL ? find_text_end(reader, offset) : offset);
+    if (fails)
+        return false;
+    char *at = place_value(reader, offset, &field);
+    if (at == NULL || !domi_json_store_text(reader, field, at, text, size))
+        return false;
+    end_value(reader);
+    return true;
+}
+
+bool domi_json_on_number(domi_json_reader *reader, char *text, uint32_t size)
+{
+    const domus_json_field *field;
+    size_t offset = offset_of(reader, text);
+    bool fails;
+
+    if (reader->skips || begins_raw(reader, offset, &fails))
+        return reader->skipped != 0 || end_skipped(reader, offset + size);
+    if (fails)
+        return false;
+    char *at = place_value(reader, offset, &field);
+    if (at == NULL || !domi_json_store_number(reader, field, at, text, size))
+        return false;
+    end_value(reader);
+    return true;
+}
+
+bool domi_json_on_bool(domi_json_reader *reader, bool value, size_t offset)
+{
+    const domus_json_field *field;
+    bool fails;
+
+    if (reader->skips || begins_raw(reader, offset, &fails))
+        return reader->skipped != 0 || end_skipped(reader, offset + (value ? 4 : 5));
+    if (fails)
+        return false;
+    char *at = place_value(reader, offset, &field);
+    if (at == NULL)
+        return false;
+    if (field->kind != DOMUS_JSON_KIND_BOOL)
+        return domi_json_refuse_kind(reader, field, true, offset);
+    memcpy(at, &value, sizeof value);
+    end_value(reader);
+    return true;
+}
+
+/* A field that may be null is then as if it were not there. */
+bool domi_json_on_null(domi_json_reader *reader, size_t offset)
+{
+    const domus_json_field *field;
+    bool fails;
+
+    if (!reader->skips && reader->depth != 0 && top_of(reader)->table != NULL) {
+        field = top_of(reader)->field;
+        if (field->has || field->nullable) {
+            top_of(reader)->field = NULL;
+            return true;
+        }
+    }
+    if (reader->skips || begins_raw(reader, offset, &fails))
+        return reader->skipped != 0 || end_skipped(reader, offset + 4);
+    if (fails || place_value(reader, offset, &field) == NULL)
+        return false;
+    return domi_json_refuse_kind(reader, field, true, offset);
+}
+
+/* --- objects and arrays ----------------------------------------------------------------------- */
+
+/* Find the row of a name, first where it is expected. NULL: there is none. */
+static const domus_json_field *find_row(const domus_json_table *table, uint32_t expected,
+                                        const char *name, uint32_t size)
+{
+    const domus_json_field *fields = table->fields;
+
+    if (expected < table->count && fields[expected].name_size == size &&
+        memcmp(fields[expected].name, name, size) == 0)
+        return &fields[expected];
+    for (uint32_t i = 0; i < table->count; i++) {
+        if (fields[i].name_size == size && memcmp(fields[i].name, name, size) == 0)
+            return &fields[i];
+    }
+    return NULL;
+}
+
+bool domi_json_on_key(domi_json_reader *reader, char *text, uint32_t size)
+{
+    char shown[DOMI_JSON_SHOWN_MAX + 4];
+
+    if (reader->has_lone_escape && has_surrogate(text, size))
+        return refuse_surrogate(reader, text - 1);
+    if (reader->skips)
+        return true;
+    domi_json_frame *frame = top_of(reader);
+    const domus_json_field *field = find_row(frame->table, frame->next, text, size);
+    if (field == NULL && !frame->table->skips_unknown)
+        return domi_json_refuse(reader, offset_of(reader, text) - 1, -EPROTO,
+                                "\"%s\" is no field of it", domi_json_shown(text, size, shown));
+    if (field == NULL) {
+        begin_skip(reader, NULL, 0);
+        return true;
+    }
+    uint32_t row = (uint32_t)(field - frame->table->fields);
+    frame->field = field;
+    if ((frame->seen >> row & 1) != 0)
+        return domi_json_refuse(reader, offset_of(reader, text) - 1, -EPROTO, "is there twice");
+    frame->seen |= UINT64_C(1) << row;
+    frame->next = row + 1;
+    return true;
+}
+
+static void open_object(domi_json_reader *reader, const domus_json_table *table, char *at)
+{
+    if (table->preset != NULL)
+        memcpy(at, table->preset, table->size);
+    reader->frames[reader->depth++] = (domi_json_frame){.table = table, .at = at};
+}
+
+static bool open_array(domi_json_reader *reader, const domus_json_field *field, char *value)
+{
+    bool is_pointed = field->shape == DOMUS_JSON_POINTED;
+
+    reader->frames[reader->depth++] = (domi_json_frame){
+        .field = field,
+        .at = is_pointed ? NULL : value + field->offset,
+        .room = is_pointed ? 0 : field->count_max,
+    };
+    return true;
+}
+
+bool domi_json_on_open(domi_json_reader *reader, bool is_array, size_t offset)
+{
+    const domus_json_field *field = NULL;
+    bool fails = false;
+
+    if (reader->depth + reader->skipped >= reader->depth_max)
+        return domi_json_refuse(reader, offset, -EMSGSIZE, "nested deeper than %u",
+                                reader->depth_max);
+    if (reader->skips || begins_raw(reader, offset, &fails)) {
+        reader->skipped++;
+        return true;
+    }
+    if (fails)
+        return false;
+    if (reader->depth == 0 && !is_array) {
+        memset(reader->value, 0, reader->table->size);
+        open_object(reader, reader->table, reader->value);
+        return true;
+    }
+    domi_json_frame *frame = reader->depth != 0 ? top_of(reader) : NULL;
+    if (is_array && frame != NULL && frame->table != NULL && frame->field->shape != DOMUS_JSON_ONE)
+        return open_array(reader, frame->field, frame->at);
+    char *at = place_value(reader, offset, &field);
+    if (at == NULL)
+        return false;
+    if (is_array || field->kind != DOMUS_JSON_KIND_OBJECT)
+        return domi_json_refuse_kind(reader, field, true, offset);
+    open_object(reader, field->table, at);
+    return true;
+}
+
+static bool close_object(domi_json_reader *reader, domi_json_frame *frame, size_t offset)
+{
+    const domus_json_table *table = frame->table;
+    uint64_t all = UINT64_MAX >> (64 - table->count);
+
+    for (uint64_t missing = all & ~frame->seen; missing != 0; missing &= missing - 1) {
+        const domus_json_field *field = &table->fields[__builtin_ctzll(missing)];
+        if (field->required) {
+            frame->field = field;
+            return domi_json_refuse(reader, offset, -EPROTO, "is missing");
+        }
+    }
+    reader->depth--;
+    return true;
+}
+
+/* The count, and the place of an array that is a pointer, go into the struct that the frame below
+ * fills. */
+static void close_array(domi_json_reader *reader, const domi_json_frame *frame)
+{
+    const domus_json_field *field = frame->field;
+    char *value = reader->frames[--reader->depth - 1].at;
+
+    domi_json_put_number(value + field->count_offset, field->count_size, frame->next);
+    if (field->shape == DOMUS_JSON_POINTED)
+        memcpy(value + field->offset, &frame->at, sizeof frame->at);
+}
+
+bool domi_json_on_close(domi_json_reader *reader, size_t offset)
+{
+    if (reader->skips)
+        return --reader->skipped != 0 || end_skipped(reader, offset + 1);
+    domi_json_frame *frame = top_of(reader);
+    if (frame->table != NULL) {
+        if (!close_object(reader, frame, offset))
+            return false;
+    } else {
+        close_array(reader, frame);
+    }
+    end_value(reader);
+    return true;
+}

@@ -1,0 +1,16 @@
+/* The memory that a struct points to: blocks in a list, which are freed together. Bytes are taken
+ * from the first block; each new one is twice as large as that before. */
+#ifndef DOMI_PROTOCOLS_JSON_MEMORY_H
+#define DOMI_PROTOCOLS_JSON_MEMORY_H
+
+#include <domus/json.h>
+
+typedef struct domi_json_arena {
+    domus_json_memory memory;
+    uint64_t left; /* bytes that may still be taken */
+} domi_json_arena;
+
+/* Take memory for any type. Returns 0; -EMSGSIZE when no more may be taken; -ENOMEM. */
+int domi_json_take(domi_json_arena *arena, uint64_t size, void **ret_bytes);
+
+#endif

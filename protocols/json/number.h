@@ -1,0 +1,16 @@
+/* Digits become numbers. The texts are numbers of JSON, which the parse has found right. */
+#ifndef DOMI_PROTOCOLS_JSON_NUMBER_H
+#define DOMI_PROTOCOLS_JSON_NUMBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Read an integer. `ret_negative` is false for -0. Returns 0; -EINVAL when the number has a point
+ * or an exponent; -ERANGE when its digits are more than 64 bits. */
+int domi_json_read_integer(const char *text, size_t size, bool *ret_negative, uint64_t *ret_value);
+
+/* Read the double that is nearest. The byte behind the text is written and restored. */
+double domi_json_read_real(char *text, size_t size);
+
+#endif

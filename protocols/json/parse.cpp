@@ -1,0 +1,166 @@
+/* RapidJSON behind a function of C.
+ *
+ * Its reader works in the text itself (in situ), so it allocates nothing; the allocator that it
+ * asks for says so. It hands numbers on as their digits: its own conversion overflows an int for
+ * exponents that a stranger may send. It recurses for what is nested, and domi_json_on_open()
+ * bounds how deep. The file is compiled without exceptions and run-time types, and needs nothing
+ * of the library of C++. Its vector code is off: it takes control characters for text, and was not
+ * faster (docs/decisions/json.md). */
+#define NDEBUG /* RapidJSON inlines its small functions only then: half the time of a parse */
+#define RAPIDJSON_NEW(object) (nullptr) /* the allocator is given */
+#define RAPIDJSON_DELETE(object) ((void)(object))
+
+#include "protocols/json/parse.h"
+
+#include <rapidjson/internal/dtoa.h>
+#include <rapidjson/reader.h>
+
+namespace {
+
+struct nothing {
+    static const bool kNeedFree = false;
+    void *Malloc(size_t)
+    {
+        return nullptr;
+    }
+    void *Realloc(void *, size_t, size_t)
+    {
+        return nullptr;
+    }
+    static void Free(void *)
+    {
+    }
+};
+
+struct handler {
+    domi_json_reader *reader;
+    rapidjson::InsituStringStream &stream;
+
+    /* The offset of a token of `size` bytes that was read just now. */
+    size_t before(size_t size)
+    {
+        return stream.Tell() - size;
+    }
+    bool Null()
+    {
+        return domi_json_on_null(reader, before(4));
+    }
+    bool Bool(bool value)
+    {
+        return domi_json_on_bool(reader, value, before(value ? 4 : 5));
+    }
+    /* Numbers come as digits, so these are not called. */
+    bool Int(int)
+    {
+        return false;
+    }
+    bool Uint(unsigned)
+    {
+        return false;
+    }
+    bool Int64(int64_t)
+    {
+        return false;
+    }
+    bool Uint64(uint64_t)
+    {
+        return false;
+    }
+    bool Double(double)
+    {
+        return false;
+    }
+    bool RawNumber(const char *text, rapidjson::SizeType size, bool)
+    {
+        return domi_json_on_number(reader, const_cast<char *>(text), size);
+    }
+    bool String(const char *text, rapidjson::SizeType size, bool)
+    {
+        return domi_json_on_text(reader, const_cast<char *>(text), size);
+    }
+    bool Key(const char *text, rapidjson::SizeType size, bool)
+    {
+        return domi_json_on_key(reader, const_cast<char *>(text), size);
+    }
+    bool StartObject()
+    {
+        return domi_json_on_open(reader, false, before(1));
+    }
+    bool EndObject(rapidjson::SizeType)
+    {
+        return domi_json_on_close(reader, before(1));
+    }
+    bool StartArray()
+    {
+        return domi_json_on_open(reader, true, before(1));
+    }
+    bool EndArray(rapidjson::SizeType)
+    {
+        return domi_json_on_close(reader, before(1));
+    }
+};
+
+const char *words_of(rapidjson::ParseErrorCode code)
+{
+    switch (code) {
+    case rapidjson::kParseErrorDocumentEmpty:
+        return "there is no value";
+    case rapidjson::kParseErrorDocumentRootNotSingular:
+        return "there is more behind the value";
+    case rapidjson::kParseErrorValueInvalid:
+        return "not a value";
+    case rapidjson::kParseErrorObjectMissName:
+        return "a name in quotes is missing";
+    case rapidjson::kParseErrorObjectMissColon:
+        return "':' is missing";
+    case rapidjson::kParseErrorObjectMissCommaOrCurlyBracket:
+        return "',' or '}' is missing";
+    case rapidjson::kParseErrorArrayMissCommaOrSquareBracket:
+        return "',' or ']' is missing";
+    case rapidjson::kParseErrorStringUnicodeEscapeInvalidHex:
+        return "\\u without four hexadecimal digits";
+    case rapidjson::kParseErrorStringUnicodeSurrogateInvalid:
+        return "one half of a surrogate pair";
+    case rapidjson::kParseErrorStringEscapeInvalid:
+        return "an unknown escape, or a character that has to be escaped";
+    case rapidjson::kParseErrorStringMissQuotationMark:
+        return "the text has no end";
+    case rapidjson::kParseErrorNumberTooBig:
+        return "a number beyond all doubles";
+    case rapidjson::kParseErrorNumberMissFraction:
+        return "no digit behind the point";
+    case rapidjson::kParseErrorNumberMissExponent:
+        return "no digit in the exponent";
+    default:
+        return "not JSON";
+    }
+}
+
+} // namespace
+
+const char *domi_json_parse(domi_json_reader *reader, char *text, size_t size, size_t *ret_offset)
+{
+    nothing allocator;
+    rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, nothing> parser(&allocator, 0);
+    rapidjson::InsituStringStream stream(text);
+    handler on = {reader, stream};
+    rapidjson::ParseResult result =
+        parser.Parse<rapidjson::kParseInsituFlag | rapidjson::kParseNumbersAsStringsFlag>(stream,
+                                                                                         on);
+
+    if (result.IsError()) {
+        if (result.Code() == rapidjson::kParseErrorTermination)
+            return nullptr;
+        *ret_offset = result.Offset();
+        return words_of(result.Code());
+    }
+    if (stream.Tell() == size)
+        return nullptr;
+    *ret_offset = stream.Tell();
+    return words_of(rapidjson::kParseErrorDocumentRootNotSingular);
+}
+
+size_t domi_json_real_text(double value, char text[DOMI_JSON_REAL_ROOM])
+{
+    return static_cast<size_t>(rapidjson::internal::dtoa(value, text) - text);
+}

@@ -1,0 +1,167 @@
+/* Reads a text: it is copied, because the parse works in its own place, and while it is copied its
+ * bytes are looked at, because the parse does not. A copy of up to STACK_ROOM bytes lies on the
+ * stack. */
+#include "protocols/json/reader.h"
+#include "protocols/json/utf8.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STACK_ROOM 4096u
+
+bool domi_json_refuse(domi_json_reader *reader, size_t offset, int error, const char *format, ...)
+{
+    domi_json_fault *fault = &reader->fault;
+    va_list list;
+
+    if (fault->error != 0)
+        return false;
+    va_start(list, format);
+    domi_json_fault_say(fault, error, format, list);
+    va_end(list);
+    fault->offset = offset;
+    for (uint32_t i = reader->depth; i-- != 0;) {
+        const domi_json_frame *frame = &reader->frames[i];
+        if (frame->table == NULL)
+            domi_json_fault_element(fault, frame->next);
+        else if (frame->field != NULL)
+            domi_json_fault_name(fault, frame->field->name);
+    }
+    return false;
+}
+
+/* Whether a text has an escape of a low surrogate, which may be a lone one. */
+static bool has_low_escape(const char *text, size_t size)
+{
+    const char *end = text + size;
+
+    for (const char *at = text; (at = memchr(at, '\\', (size_t)(end - at))) != NULL;) {
+        if (end - at >= 6 && at[1] == 'u' && (at[2] | 0x20) == 'd' && (at[3] | 0x20) >= 'c' &&
+            (at[3] | 0x20) <= 'f')
+            return true;
+        at += end - at >= 2 ? 2 : 1;
+    }
+    return false;
+}
+
+/* Refuse the first byte that domi_json_copy() has not taken. */
+static void refuse_byte(domi_json_reader *reader, size_t offset)
+{
+    unsigned char byte = (unsigned char)reader->text[offset];
+
+    if (byte < 0x20)
+        (void)domi_json_refuse(reader, offset, -EBADMSG, "the control character 0x%02x", byte);
+    else
+        (void)domi_json_refuse(reader, offset, -EBADMSG, "the byte 0x%02x is no UTF-8", byte);
+}
+
+/* A text that is wrong from some byte on is parsed up to there: what is wrong before it is told,
+ * and the frames say where the byte is. */
+int domi_json_read_text(domi_json_reader *reader, const char *text, size_t size, char *copy)
+{
+    size_t offset = 0;
+
+    reader->text = text;
+    reader->size = size;
+    reader->copy = copy;
+    reader->depth = 0;
+    reader->skips = reader->table == NULL;
+    reader->skipped = 0;
+    reader->raw = NULL;
+    reader->fault.error = 0;
+    size_t good = domi_json_copy(copy, text, size);
+    memset(copy + good, 0, DOMI_JSON_PADDING);
+    reader->has_lone_escape = has_low_escape(text, good);
+    const char *words = domi_json_parse(reader, copy, good, &offset);
+    if (reader->fault.error == 0 && good != size && (words == NULL || offset >= good))
+        refuse_byte(reader, good);
+    else if (words != NULL)
+        (void)domi_json_refuse(reader, offset, -EBADMSG, "%s", words);
+    if (reader->fault.error != 0)
+        domus_json_release(&reader->arena.memory);
+    return reader->fault.error;
+}
+
+/* --- the bounds ------------------------------------------------------------------------------- */
+
+/* Tell an error that has no place in the text. */
+static int fail(domus_json_error *ret_error, int error, const char *words)
+{
+    if (ret_error != NULL) {
+        *ret_error = (domus_json_error){.error = error};
+        memcpy(ret_error->words, words, strlen(words) + 1);
+    }
+    return error;
+}
+
+/* Read within the bounds of `options`, by a reader that is zeroed but for its table and value. */
+static int read_bounded(domi_json_reader *reader, const domus_json_options *options,
+                        const char *bytes, size_t size, domus_json_error *ret_error)
+{
+    char room[STACK_ROOM];
+    char *copy = room;
+    domus_json_options bounds = {0};
+
+    if (options != NULL)
+        bounds = *options;
+    if (bounds.bytes_max > DOMUS_JSON_BYTES_MAX || bounds.depth_max > DOMUS_JSON_DEPTH_MAX)
+        return fail(ret_error, -EINVAL, "the options are out of their range");
+    if (size > (bounds.bytes_max != 0 ? bounds.bytes_max : DOMUS_JSON_BYTES_PRESET))
+        return fail(ret_error, -EFBIG, "the text is too large");
+    reader->depth_max = bounds.depth_max != 0 ? bounds.depth_max : DOMUS_JSON_DEPTH_MAX;
+    reader->arena.left = bounds.memory_max != 0 ? bounds.memory_max : DOMUS_JSON_MEMORY_PRESET;
+    if (size > sizeof room - DOMI_JSON_PADDING) {
+        copy = malloc(size + DOMI_JSON_PADDING);
+        if (copy == NULL)
+            return fail(ret_error, -ENOMEM, "no memory");
+    }
+    int error = domi_json_read_text(reader, bytes, size, copy);
+    if (copy != room)
+        free(copy);
+    if (error != 0) {
+        (void)domi_json_fault_tell(&reader->fault, ret_error);
+        domi_json_fault_place(ret_error, bytes, reader->fault.offset);
+    }
+    return error;
+}
+
+/* The stack of frames is not zeroed: a frame is written when it is opened. */
+static void set_up(domi_json_reader *reader, const domus_json_table *table, void *value)
+{
+    reader->table = table;
+    reader->value = value;
+    reader->arena.memory.blocks = NULL;
+}
+
+int domus_json_read(const domus_json_table *table, const domus_json_options *options,
+                    const void *bytes, size_t size, void *ret_value, domus_json_memory *ret_memory,
+                    domus_json_error *ret_error)
+{
+    domi_json_reader reader;
+
+    set_up(&reader, table, ret_value);
+    reader.may_own = ret_memory != NULL;
+    int error = read_bounded(&reader, options, bytes, size, ret_error);
+    if (error == 0 && ret_memory != NULL)
+        *ret_memory = reader.arena.memory;
+    return error;
+}
+
+int domus_json_read_slice(const domus_json_table *table, const domus_json_options *options,
+                          domus_slice bytes, void *ret_value, domus_json_memory *ret_memory,
+                          domus_json_error *ret_error)
+{
+    return domus_json_read(table, options, domus_slice_data(bytes), bytes.size, ret_value,
+                           ret_memory, ret_error);
+}
+
+int domus_json_check(const domus_json_options *options, const void *bytes, size_t size,
+                     domus_json_error *ret_error)
+{
+    domi_json_reader reader;
+
+    set_up(&reader, NULL, NULL);
+    reader.may_own = false;
+    return read_bounded(&reader, options, bytes, size, ret_error);
+}

@@ -1,0 +1,157 @@
+/* Puts texts and numbers where a row wants them, or says why they do not fit. */
+#include "protocols/json/number.h"
+#include "protocols/json/reader.h"
+
+#include <errno.h>
+#include <string.h>
+
+static size_t offset_of(const domi_json_reader *reader, const char *text)
+{
+    return (size_t)(text - reader->copy);
+}
+
+bool domi_json_refuse_kind(domi_json_reader *reader, const domus_json_field *field,
+                           bool is_element, size_t offset)
+{
+    static const char *const words[] = {
+        [DOMUS_JSON_KIND_BOOL] = "not true or false", [DOMUS_JSON_KIND_INT] = "not an integer",
+        [DOMUS_JSON_KIND_UINT] = "not an integer",    [DOMUS_JSON_KIND_REAL] = "not a number",
+        [DOMUS_JSON_KIND_TEXT] = "not a text",        [DOMUS_JSON_KIND_STRING] = "not a text",
+        [DOMUS_JSON_KIND_WORD] = "not a text",        [DOMUS_JSON_KIND_OBJECT] = "not an object",
+    };
+
+    if (field->shape != DOMUS_JSON_ONE && !is_element)
+        return domi_json_refuse(reader, offset, -EPROTO, "not an array");
+    return domi_json_refuse(reader, offset, -EPROTO, "%s", words[field->kind]);
+}
+
+/* --- texts ------------------------------------------------------------------------------------ */
+
+static bool store_word(domi_json_reader *reader, const domus_json_field *field, void *at,
+                       const char *text, uint32_t size)
+{
+    char shown[DOMI_JSON_SHOWN_MAX + 4];
+
+    for (uint32_t i = 0; field->words[i] != NULL; i++) {
+        if (strlen(field->words[i]) == size && memcmp(field->words[i], text, size) == 0) {
+            domi_json_put_number(at, field->size, i);
+            return true;
+        }
+    }
+    return domi_json_refuse(reader, offset_of(reader, text) - 1, -ERANGE,
+                            "\"%s\" is none of its words", domi_json_shown(text, size, shown));
+}
+
+bool domi_json_take_for(domi_json_reader *reader, size_t offset, uint64_t size, void **ret_bytes)
+{
+    if (!reader->may_own)
+        return domi_json_refuse(reader, offset, -EINVAL, "needs memory that nobody takes");
+    int error = domi_json_take(&reader->arena, size, ret_bytes);
+    if (error == -ENOMEM)
+        return domi_json_refuse(reader, offset, error, "no memory");
+    if (error != 0)
+        return domi_json_refuse(reader, offset, error, "needs too much memory");
+    return true;
+}
+
+bool domi_json_store_text(domi_json_reader *reader, const domus_json_field *field, void *at,
+                          const char *text, uint32_t size)
+{
+    size_t offset = offset_of(reader, text) - 1;
+    uint32_t most = field->kind == DOMUS_JSON_KIND_TEXT ? field->size - 1 : field->bytes_max;
+    void *copy = at;
+
+    if (field->kind == DOMUS_JSON_KIND_WORD)
+        return store_word(reader, field, at, text, size);
+    if (field->kind != DOMUS_JSON_KIND_TEXT && field->kind != DOMUS_JSON_KIND_STRING)
+        return domi_json_refuse_kind(reader, field, true, offset);
+    if (size > most)
+        return domi_json_refuse(reader, offset, -EMSGSIZE, "longer than %u bytes", most);
+    if (memchr(text, 0, size) != NULL)
+        return domi_json_refuse(reader, offset, -EPROTO, "has a zero in it");
+    if (field->kind == DOMUS_JSON_KIND_STRING) {
+        if (!domi_json_take_for(reader, offset, (uint64_t)size + 1, &copy))
+            return false;
+        memcpy(at, &copy, sizeof copy);
+    }
+    memcpy(copy, text, (size_t)size + 1); /* with its zero */
+    return true;
+}
+
+bool domi_json_store_raw(domi_json_reader *reader, const domus_json_field *field,
+                         domus_json_raw *raw, size_t offset, size_t size)
+{
+    void *copy;
+
+    if (size > field->bytes_max)
+        return domi_json_refuse(reader, offset, -EMSGSIZE, "longer than %u bytes",
+                                field->bytes_max);
+    if (!domi_json_take_for(reader, offset, size + 1, &copy))
+        return false;
+    memcpy(copy, reader->text + offset, size);
+    ((char *)copy)[size] = '\0';
+    *raw = (domus_json_raw){.text = copy, .size = (uint32_t)size};
+    return true;
+}
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+static bool store_real(domi_json_reader *reader, const domus_json_field *field, void *at,
+                       char *text, uint32_t size)
+{
+    char shown[DOMI_JSON_SHOWN_MAX + 4];
+    double value = domi_json_read_real(text, size);
+
+    if (!(value >= field->real_low && value <= field->real_high))
+        return domi_json_refuse(reader, offset_of(reader, text), -ERANGE, "%s is not in %.9g..%.9g",
+                                domi_json_shown(text, size, shown), field->real_low,
+                                field->real_high);
+    memcpy(at, &value, sizeof value);
+    return true;
+}
+
+static bool refuse_integer(domi_json_reader *reader, const domus_json_field *field,
+                           const char *text, uint32_t size)
+{
+    char shown[DOMI_JSON_SHOWN_MAX + 4];
+    size_t offset = offset_of(reader, text);
+
+    (void)domi_json_shown(text, size, shown);
+    if (field->kind == DOMUS_JSON_KIND_INT)
+        return domi_json_refuse(reader, offset, -ERANGE, "%s is not in %lld..%lld", shown,
+                                (long long)field->low, (long long)field->high);
+    return domi_json_refuse(reader, offset, -ERANGE, "%s is not in %llu..%llu", shown,
+                            (unsigned long long)field->low, (unsigned long long)field->high);
+}
+
+bool domi_json_store_number(domi_json_reader *reader, const domus_json_field *field, void *at,
+                            char *text, uint32_t size)
+{
+    bool is_negative;
+    uint64_t value;
+
+    if (field->kind == DOMUS_JSON_KIND_REAL)
+        return store_real(reader, field, at, text, size);
+    if (field->kind != DOMUS_JSON_KIND_INT && field->kind != DOMUS_JSON_KIND_UINT)
+        return domi_json_refuse_kind(reader, field, true, offset_of(reader, text));
+    switch (domi_json_read_integer(text, size, &is_negative, &value)) {
+    case 0:
+        break;
+    case -ERANGE:
+        return refuse_integer(reader, field, text, size);
+    default:
+        return domi_json_refuse_kind(reader, field, true, offset_of(reader, text));
+    }
+    if (field->kind == DOMUS_JSON_KIND_UINT) {
+        if (is_negative || value < field->low || value > field->high)
+            return refuse_integer(reader, field, text, size);
+    } else {
+        uint64_t most = (uint64_t)INT64_MAX + (is_negative ? 1 : 0);
+        int64_t number = (int64_t)(is_negative ? 0 - value : value);
+        if (value > most || number < (int64_t)field->low || number > (int64_t)field->high)
+            return refuse_integer(reader, field, text, size);
+        value = (uint64_t)number;
+    }
+    domi_json_put_number(at, field->size, value);
+    return true;
+}
