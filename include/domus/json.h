@@ -94,7 +94,7 @@ typedef struct domus_json_raw {
 
 /* A row: the macros below fill it, in the order of these members, as C++ wants. */
 typedef struct domus_json_field {
-    const char *name;
+    char name[DOMUS_JSON_NAME_MAX + 1]; /* printable, without '"' and '\\' */
     uint32_t name_size;
     uint32_t offset; /* of the member in the struct */
     uint32_t size;   /* bytes of the member, or of an element of it */
@@ -220,7 +220,7 @@ struct domus_json_table {
 #define DOMUS_JSON_WORD_(sort)               DOMUS_JSON_WORD_OF_ sort
 #define DOMUS_JSON_WORD_OF_(kind, word, ...) DOMUS_JSON_IS_##word##_
 #define DOMUS_JSON_NAMED_(field, type, member)                                                     \
-    .name = (field), .name_size = (uint32_t)(sizeof(field) - 1),                                   \
+    .name = field, .name_size = (uint32_t)(sizeof(field) - 1),                                     \
     .offset = (uint32_t)offsetof(type, member)
 #define DOMUS_JSON_COUNT_(type, count)                                                             \
     .count_size = (uint8_t)sizeof(((type *)NULL)->count),                                          \

@@ -8,11 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-static domi_json_frame *top_of(domi_json_reader *reader)
-{
-    return &reader->frames[reader->depth - 1];
-}
-
 static size_t offset_of(const domi_json_reader *reader, const char *text)
 {
     return (size_t)(text - reader->copy);
@@ -31,20 +26,23 @@ static bool has_surrogate(const char *text, uint32_t size)
     return false;
 }
 
-static bool refuse_surrogate(domi_json_reader *reader, const char *text)
+/* Refuse a decoded text that has one. Few texts have escapes that could be one, so others are not
+ * looked at: the end of a text was written just now, and to read it would wait for that. */
+static bool check_escapes(domi_json_reader *reader, const char *text, uint32_t size)
 {
-    return domi_json_refuse(reader, offset_of(reader, text), -EBADMSG,
+    if (!has_surrogate(text, size))
+        return true;
+    return domi_json_refuse(reader, offset_of(reader, text) - 1, -EBADMSG,
                             "one half of a surrogate pair");
 }
 
 /* --- ends of values --------------------------------------------------------------------------- */
 
 /* A value has ended: note it in the frame that it belongs to. */
-static void end_value(domi_json_reader *reader)
+static inline void end_value(domi_json_reader *reader)
 {
-    if (reader->depth == 0)
-        return;
-    domi_json_frame *frame = top_of(reader);
+    domi_json_frame *frame = reader->top;
+
     if (frame->table == NULL) {
         frame->next++;
         return;
@@ -63,7 +61,7 @@ static bool end_skipped(domi_json_reader *reader, size_t end)
     if (reader->raw != NULL) {
         domus_json_raw *raw = reader->raw;
         reader->raw = NULL;
-        if (!domi_json_store_raw(reader, top_of(reader)->field, raw, reader->raw_from,
+        if (!domi_json_store_raw(reader, reader->top->field, raw, reader->raw_from,
                                  end - reader->raw_from))
             return false;
     }
@@ -122,11 +120,8 @@ static char *place_element(domi_json_reader *reader, domi_json_frame *frame, siz
 static inline char *place_value(domi_json_reader *reader, size_t offset,
                                 const domus_json_field **ret_field)
 {
-    if (reader->depth == 0) {
-        (void)domi_json_refuse(reader, offset, -EPROTO, "not an object");
-        return NULL;
-    }
-    domi_json_frame *frame = top_of(reader);
+    domi_json_frame *frame = reader->top;
+
     *ret_field = frame->field;
     if (frame->table == NULL)
         return place_element(reader, frame, offset);
@@ -146,24 +141,23 @@ static void begin_skip(domi_json_reader *reader, domus_json_raw *raw, size_t off
     reader->raw_from = offset;
 }
 
-/* Begin to skip the value that is read now, if its row keeps it as text. `ret_fails`: it is
+/* Begin to skip the value that is read now, whose row keeps it as text. Returns false if it is
  * refused. */
-static bool begins_raw(domi_json_reader *reader, size_t offset, bool *ret_fails)
+static bool begin_raw(domi_json_reader *reader, size_t offset)
 {
     const domus_json_field *field;
-
-    *ret_fails = false;
-    if (reader->depth == 0)
-        return false;
-    domi_json_frame *frame = top_of(reader);
-    if (frame->field == NULL || frame->field->kind != DOMUS_JSON_KIND_RAW ||
-        (frame->table != NULL && frame->field->shape != DOMUS_JSON_ONE))
-        return false;
     char *at = place_value(reader, offset, &field);
-    *ret_fails = at == NULL;
-    if (at != NULL)
-        begin_skip(reader, (domus_json_raw *)(void *)at, offset);
-    return at != NULL;
+
+    if (at == NULL)
+        return false;
+    begin_skip(reader, (domus_json_raw *)(void *)at, offset);
+    return true;
+}
+
+/* Whether the value that is read now is kept as text. */
+static inline bool is_raw(const domi_json_reader *reader)
+{
+    return !reader->skips && reader->top->field->kind == DOMUS_JSON_KIND_RAW;
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
@@ -172,15 +166,14 @@ bool domi_json_on_text(domi_json_reader *reader, char *text, uint32_t size)
 {
     const domus_json_field *field;
     size_t offset = offset_of(reader, text) - 1;
-    bool fails;
 
-    if (reader->has_lone_escape && has_surrogate(text, size))
-        return refuse_surrogate(reader, text - 1);
-    if (reader->skips || begins_raw(reader, offset, &fails))
+    if (reader->has_odd_escape && !check_escapes(reader, text, size))
+        return false;
+    if (is_raw(reader) && !begin_raw(reader, offset))
+        return false;
+    if (reader->skips)
         return reader->skipped != 0 ||
                end_skipped(reader, reader->raw != NULL ? find_text_end(reader, offset) : offset);
-    if (fails)
-        return false;
     char *at = place_value(reader, offset, &field);
     if (at == NULL || !domi_json_store_text(reader, field, at, text, size))
         return false;
@@ -192,12 +185,11 @@ bool domi_json_on_number(domi_json_reader *reader, char *text, uint32_t size)
 {
     const domus_json_field *field;
     size_t offset = offset_of(reader, text);
-    bool fails;
 
-    if (reader->skips || begins_raw(reader, offset, &fails))
-        return reader->skipped != 0 || end_skipped(reader, offset + size);
-    if (fails)
+    if (is_raw(reader) && !begin_raw(reader, offset))
         return false;
+    if (reader->skips)
+        return reader->skipped != 0 || end_skipped(reader, offset + size);
     char *at = place_value(reader, offset, &field);
     if (at == NULL || !domi_json_store_number(reader, field, at, text, size))
         return false;
@@ -208,12 +200,11 @@ bool domi_json_on_number(domi_json_reader *reader, char *text, uint32_t size)
 bool domi_json_on_bool(domi_json_reader *reader, bool value, size_t offset)
 {
     const domus_json_field *field;
-    bool fails;
 
-    if (reader->skips || begins_raw(reader, offset, &fails))
-        return reader->skipped != 0 || end_skipped(reader, offset + (value ? 4 : 5));
-    if (fails)
+    if (is_raw(reader) && !begin_raw(reader, offset))
         return false;
+    if (reader->skips)
+        return reader->skipped != 0 || end_skipped(reader, offset + (value ? 4 : 5));
     char *at = place_value(reader, offset, &field);
     if (at == NULL)
         return false;
@@ -228,58 +219,96 @@ bool domi_json_on_bool(domi_json_reader *reader, bool value, size_t offset)
 bool domi_json_on_null(domi_json_reader *reader, size_t offset)
 {
     const domus_json_field *field;
-    bool fails;
 
-    if (!reader->skips && reader->depth != 0 && top_of(reader)->table != NULL) {
-        field = top_of(reader)->field;
+    if (!reader->skips && reader->top->table != NULL) {
+        field = reader->top->field;
         if (field->has || field->nullable) {
-            top_of(reader)->field = NULL;
+            reader->top->field = NULL;
             return true;
         }
     }
-    if (reader->skips || begins_raw(reader, offset, &fails))
+    if (is_raw(reader) && !begin_raw(reader, offset))
+        return false;
+    if (reader->skips)
         return reader->skipped != 0 || end_skipped(reader, offset + 4);
-    if (fails || place_value(reader, offset, &field) == NULL)
+    if (place_value(reader, offset, &field) == NULL)
         return false;
     return domi_json_refuse_kind(reader, field, true, offset);
 }
 
 /* --- objects and arrays ----------------------------------------------------------------------- */
 
-/* Find the row of a name, first where it is expected. NULL: there is none. */
-static const domus_json_field *find_row(const domus_json_table *table, uint32_t expected,
-                                        const char *name, uint32_t size)
+static uint64_t load(const char *at)
 {
-    const domus_json_field *fields = table->fields;
+    uint64_t word;
 
-    if (expected < table->count && fields[expected].name_size == size &&
-        memcmp(fields[expected].name, name, size) == 0)
-        return &fields[expected];
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+/* Whether a key is the name of a row. The key is read in the text as it was given: a name has no
+ * backslash, so where its bytes are those of the text, no escape is in them; and in the copy the
+ * zero behind the key was written just now, which a load over it would wait for. */
+static inline bool is_name(const domi_json_reader *reader, const domus_json_field *field,
+                           const char *key, uint32_t size)
+{
+    size_t offset = offset_of(reader, key);
+    const char *text = reader->text + offset;
+
+    if (field->name_size != size)
+        return false;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (size - 1 < 8 && reader->size - offset >= 8)
+        return (load(text) ^ load(field->name)) << (64 - 8 * size) == 0;
+    if (size - 1 < 16 && reader->size - offset >= 16)
+        return ((load(text) ^ load(field->name)) |
+                (load(text + size - 8) ^ load(field->name + size - 8))) == 0;
+#endif
+    return memcmp(field->name, key, size) == 0;
+}
+
+/* Find the row of a name that is not the expected one. NULL: there is none. */
+static __attribute__((noinline)) const domus_json_field *find_row(const domi_json_reader *reader,
+                                                                  const char *key, uint32_t size)
+{
+    const domus_json_table *table = reader->top->table;
+
     for (uint32_t i = 0; i < table->count; i++) {
-        if (fields[i].name_size == size && memcmp(fields[i].name, name, size) == 0)
-            return &fields[i];
+        if (table->fields[i].name_size == size && memcmp(table->fields[i].name, key, size) == 0)
+            return &table->fields[i];
     }
     return NULL;
 }
 
-bool domi_json_on_key(domi_json_reader *reader, char *text, uint32_t size)
+static __attribute__((noinline, cold)) bool refuse_unknown(domi_json_reader *reader,
+                                                           const char *name, uint32_t size)
 {
     char shown[DOMI_JSON_SHOWN_MAX + 4];
 
-    if (reader->has_lone_escape && has_surrogate(text, size))
-        return refuse_surrogate(reader, text - 1);
+    return domi_json_refuse(reader, offset_of(reader, name) - 1, -EPROTO,
+                            "\"%s\" is no field of it", domi_json_shown(name, size, shown));
+}
+
+bool domi_json_on_key(domi_json_reader *reader, char *text, uint32_t size)
+{
+    domi_json_frame *frame = reader->top;
+
+    if (reader->has_odd_escape && !check_escapes(reader, text, size))
+        return false;
     if (reader->skips)
         return true;
-    domi_json_frame *frame = top_of(reader);
-    const domus_json_field *field = find_row(frame->table, frame->next, text, size);
-    if (field == NULL && !frame->table->skips_unknown)
-        return domi_json_refuse(reader, offset_of(reader, text) - 1, -EPROTO,
-                                "\"%s\" is no field of it", domi_json_shown(text, size, shown));
-    if (field == NULL) {
-        begin_skip(reader, NULL, 0);
-        return true;
+    const domus_json_table *table = frame->table;
+    const domus_json_field *field = &table->fields[frame->next];
+    if (frame->next == table->count || !is_name(reader, field, text, size)) {
+        field = find_row(reader, text, size);
+        if (field == NULL && !table->skips_unknown)
+            return refuse_unknown(reader, text, size);
+        if (field == NULL) {
+            begin_skip(reader, NULL, 0);
+            return true;
+        }
     }
-    uint32_t row = (uint32_t)(field - frame->table->fields);
+    uint32_t row = (uint32_t)(field - table->fields);
     frame->field = field;
     if ((frame->seen >> row & 1) != 0)
         return domi_json_refuse(reader, offset_of(reader, text) - 1, -EPROTO, "is there twice");
@@ -292,43 +321,39 @@ static void open_object(domi_json_reader *reader, const domus_json_table *table,
 {
     if (table->preset != NULL)
         memcpy(at, table->preset, table->size);
-    reader->frames[reader->depth++] = (domi_json_frame){.table = table, .at = at};
+    *++reader->top = (domi_json_frame){.table = table, .at = at};
 }
 
-static bool open_array(domi_json_reader *reader, const domus_json_field *field, char *value)
+static void open_array(domi_json_reader *reader, const domus_json_field *field, char *value)
 {
     bool is_pointed = field->shape == DOMUS_JSON_POINTED;
 
-    reader->frames[reader->depth++] = (domi_json_frame){
+    *++reader->top = (domi_json_frame){
         .field = field,
         .at = is_pointed ? NULL : value + field->offset,
         .room = is_pointed ? 0 : field->count_max,
     };
-    return true;
 }
 
 bool domi_json_on_open(domi_json_reader *reader, bool is_array, size_t offset)
 {
-    const domus_json_field *field = NULL;
-    bool fails = false;
+    const domus_json_field *field;
+    const domi_json_frame *frame = reader->top;
 
-    if (reader->depth + reader->skipped >= reader->depth_max)
+    if ((uint32_t)(frame - reader->frames) + reader->skipped >= reader->depth_max)
         return domi_json_refuse(reader, offset, -EMSGSIZE, "nested deeper than %u",
                                 reader->depth_max);
-    if (reader->skips || begins_raw(reader, offset, &fails)) {
+    if (!reader->skips && is_array && frame->table != NULL &&
+        frame->field->shape != DOMUS_JSON_ONE) {
+        open_array(reader, frame->field, frame->at);
+        return true;
+    }
+    if (is_raw(reader) && !begin_raw(reader, offset))
+        return false;
+    if (reader->skips) {
         reader->skipped++;
         return true;
     }
-    if (fails)
-        return false;
-    if (reader->depth == 0 && !is_array) {
-        memset(reader->value, 0, reader->table->size);
-        open_object(reader, reader->table, reader->value);
-        return true;
-    }
-    domi_json_frame *frame = reader->depth != 0 ? top_of(reader) : NULL;
-    if (is_array && frame != NULL && frame->table != NULL && frame->field->shape != DOMUS_JSON_ONE)
-        return open_array(reader, frame->field, frame->at);
     char *at = place_value(reader, offset, &field);
     if (at == NULL)
         return false;
@@ -350,7 +375,7 @@ static bool close_object(domi_json_reader *reader, domi_json_frame *frame, size_
             return domi_json_refuse(reader, offset, -EPROTO, "is missing");
         }
     }
-    reader->depth--;
+    reader->top--;
     return true;
 }
 
@@ -359,7 +384,7 @@ static bool close_object(domi_json_reader *reader, domi_json_frame *frame, size_
 static void close_array(domi_json_reader *reader, const domi_json_frame *frame)
 {
     const domus_json_field *field = frame->field;
-    char *value = reader->frames[--reader->depth - 1].at;
+    char *value = (--reader->top)->at;
 
     domi_json_put_number(value + field->count_offset, field->count_size, frame->next);
     if (field->shape == DOMUS_JSON_POINTED)
@@ -370,7 +395,7 @@ bool domi_json_on_close(domi_json_reader *reader, size_t offset)
 {
     if (reader->skips)
         return --reader->skipped != 0 || end_skipped(reader, offset + 1);
-    domi_json_frame *frame = top_of(reader);
+    domi_json_frame *frame = reader->top;
     if (frame->table != NULL) {
         if (!close_object(reader, frame, offset))
             return false;

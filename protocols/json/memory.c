@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define BLOCK_LEAST 512u
+#define BLOCK_LEAST 1024u
 #define BLOCK_MOST  (1u << 20)
 
 typedef struct domi_json_block {

@@ -21,8 +21,7 @@ bool domi_json_refuse(domi_json_reader *reader, size_t offset, int error, const 
     domi_json_fault_say(fault, error, format, list);
     va_end(list);
     fault->offset = offset;
-    for (uint32_t i = reader->depth; i-- != 0;) {
-        const domi_json_frame *frame = &reader->frames[i];
+    for (const domi_json_frame *frame = reader->top; frame != reader->frames; frame--) {
         if (frame->table == NULL)
             domi_json_fault_element(fault, frame->next);
         else if (frame->field != NULL)
@@ -31,14 +30,15 @@ bool domi_json_refuse(domi_json_reader *reader, size_t offset, int error, const 
     return false;
 }
 
-/* Whether a text has an escape of a low surrogate, which may be a lone one. */
-static bool has_low_escape(const char *text, size_t size)
+/* Whether a text has an escape of a low surrogate, which may be a lone one, or of a zero. */
+static bool has_odd_escape(const char *text, size_t size)
 {
     const char *end = text + size;
 
     for (const char *at = text; (at = memchr(at, '\\', (size_t)(end - at))) != NULL;) {
-        if (end - at >= 6 && at[1] == 'u' && (at[2] | 0x20) == 'd' && (at[3] | 0x20) >= 'c' &&
-            (at[3] | 0x20) <= 'f')
+        if (end - at >= 6 && at[1] == 'u' &&
+            (((at[2] | 0x20) == 'd' && (at[3] | 0x20) >= 'c' && (at[3] | 0x20) <= 'f') ||
+             memcmp(at + 2, "0000", 4) == 0))
             return true;
         at += end - at >= 2 ? 2 : 1;
     }
@@ -65,14 +65,19 @@ int domi_json_read_text(domi_json_reader *reader, const char *text, size_t size,
     reader->text = text;
     reader->size = size;
     reader->copy = copy;
-    reader->depth = 0;
+    reader->whole = (domus_json_field){.kind = DOMUS_JSON_KIND_OBJECT, .table = reader->table};
+    reader->whole.size = reader->table != NULL ? reader->table->size : 0;
+    reader->whole.shape = DOMUS_JSON_COUNTED;
+    reader->whole.count_max = 1;
+    reader->top = reader->frames;
+    *reader->top = (domi_json_frame){.field = &reader->whole, .at = reader->value, .room = 1};
     reader->skips = reader->table == NULL;
     reader->skipped = 0;
     reader->raw = NULL;
     reader->fault.error = 0;
     size_t good = domi_json_copy(copy, text, size);
     memset(copy + good, 0, DOMI_JSON_PADDING);
-    reader->has_lone_escape = has_low_escape(text, good);
+    reader->has_odd_escape = has_odd_escape(text, good);
     const char *words = domi_json_parse(reader, copy, good, &offset);
     if (reader->fault.error == 0 && good != size && (words == NULL || offset >= good))
         refuse_byte(reader, good);

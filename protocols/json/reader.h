@@ -1,5 +1,6 @@
 /* The state of a read: a stack of the objects and arrays that are open, each with the place in the
- * struct that it fills, and the memory that the struct points to.
+ * struct that it fills, and the memory that the struct points to. The first frame is an array of
+ * one element, the whole struct, so nothing has to treat the begin apart.
  *
  * The stack is the path, too, so an error tells where it is, and a text without an error pays
  * nothing for it. Nothing here is larger than a few KiB, so a reader lies on the stack of its
@@ -29,20 +30,21 @@ struct domi_json_reader {
     void *value;
     const char *text; /* as it was given */
     size_t size;
-    char *copy; /* of `text`, which the parse changes */
-    bool has_lone_escape; /* an escape in it may be a lone low surrogate */
+    char *copy;          /* of `text`, which the parse changes */
+    bool has_odd_escape; /* an escape in it may be a lone low surrogate, or is a zero */
 
-    uint32_t depth; /* frames in use */
+    domi_json_frame *top; /* the innermost frame */
     uint32_t depth_max;
-    bool skips;       /* the value that is read goes nowhere, */
-    uint32_t skipped; /* and so many objects and arrays within it are open */
+    bool skips;          /* the value that is read goes nowhere, */
+    uint32_t skipped;    /* and so many objects and arrays within it are open */
     domus_json_raw *raw; /* but its text goes here; NULL: it does not */
     size_t raw_from;
 
     domi_json_arena arena;
     bool may_own; /* the caller takes memory */
     domi_json_fault fault;
-    domi_json_frame frames[DOMUS_JSON_DEPTH_MAX];
+    domus_json_field whole; /* the row of the first frame */
+    domi_json_frame frames[DOMUS_JSON_DEPTH_MAX + 1];
 };
 
 /* Read `size` bytes by `reader`, of which table, value, depth_max, arena and may_own are set.
@@ -69,8 +71,8 @@ bool domi_json_store_raw(domi_json_reader *reader, const domus_json_field *field
                          domus_json_raw *raw, size_t offset, size_t size);
 
 /* Refuse a value of another kind than its row. */
-bool domi_json_refuse_kind(domi_json_reader *reader, const domus_json_field *field,
-                           bool is_element, size_t offset);
+bool domi_json_refuse_kind(domi_json_reader *reader, const domus_json_field *field, bool is_element,
+                           size_t offset);
 
 /* The greatest number of so many bytes, 1, 2, 4 or 8. */
 static inline uint64_t domi_json_greatest(uint32_t size)

@@ -10,8 +10,8 @@ static size_t offset_of(const domi_json_reader *reader, const char *text)
     return (size_t)(text - reader->copy);
 }
 
-bool domi_json_refuse_kind(domi_json_reader *reader, const domus_json_field *field,
-                           bool is_element, size_t offset)
+bool domi_json_refuse_kind(domi_json_reader *reader, const domus_json_field *field, bool is_element,
+                           size_t offset)
 {
     static const char *const words[] = {
         [DOMUS_JSON_KIND_BOOL] = "not true or false", [DOMUS_JSON_KIND_INT] = "not an integer",
@@ -67,14 +67,15 @@ bool domi_json_store_text(domi_json_reader *reader, const domus_json_field *fiel
         return domi_json_refuse_kind(reader, field, true, offset);
     if (size > most)
         return domi_json_refuse(reader, offset, -EMSGSIZE, "longer than %u bytes", most);
-    if (memchr(text, 0, size) != NULL)
+    if (reader->has_odd_escape && memchr(text, 0, size) != NULL)
         return domi_json_refuse(reader, offset, -EPROTO, "has a zero in it");
     if (field->kind == DOMUS_JSON_KIND_STRING) {
         if (!domi_json_take_for(reader, offset, (uint64_t)size + 1, &copy))
             return false;
         memcpy(at, &copy, sizeof copy);
     }
-    memcpy(copy, text, (size_t)size + 1); /* with its zero */
+    memcpy(copy, text, size);
+    ((char *)copy)[size] = '\0';
     return true;
 }
 

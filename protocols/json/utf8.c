@@ -13,27 +13,44 @@ static bool is_plain(uint64_t word)
     return ((word | (word - EACH(0x20))) & EACH(0x80)) == 0;
 }
 
+/* Copy as many plain bytes as there are, in steps of eight. Returns how many. */
+static size_t copy_plain(char *to, const unsigned char *from, size_t size)
+{
+    uint64_t words[4];
+    uint64_t word;
+    size_t done = 0;
+
+    for (; size - done >= sizeof words; done += sizeof words) {
+        memcpy(words, from + done, sizeof words);
+        if (!(is_plain(words[0]) & is_plain(words[1]) & is_plain(words[2]) & is_plain(words[3])))
+            break;
+        memcpy(to + done, words, sizeof words);
+    }
+    for (; size - done >= sizeof word; done += sizeof word) {
+        memcpy(&word, from + done, sizeof word);
+        if (!is_plain(word))
+            break;
+        memcpy(to + done, &word, sizeof word);
+    }
+    return done;
+}
+
 size_t domi_json_copy(char *to, const char *from, size_t size)
 {
-    const unsigned char *at = (const unsigned char *)from;
-    const unsigned char *end = at + size;
-    uint64_t word;
+    const unsigned char *begin = (const unsigned char *)from;
+    const unsigned char *end = begin + size;
 
-    while (at != end) {
-        for (; end - at >= 8; at += 8, to += 8) {
-            memcpy(&word, at, sizeof word);
-            if (!is_plain(word))
-                break;
-            memcpy(to, &word, sizeof word);
-        }
-        /* the rest of the eight, or of the text */
+    for (const unsigned char *at = begin; at != end;) {
+        size_t plain = copy_plain(to + (at - begin), at, (size_t)(end - at));
+        at += plain;
+        /* the eight bytes that are not plain, or the rest of the text */
         const unsigned char *stop = end - at >= 8 ? at + 8 : end;
         while (at < stop) {
             size_t length = domi_json_character(at, end);
             if (length == 0 || (*at < 0x20 && *at != '\n' && *at != '\r' && *at != '\t'))
-                return (size_t)(at - (const unsigned char *)from);
-            for (; length != 0; length--)
-                *to++ = (char)*at++;
+                return (size_t)(at - begin);
+            for (; length != 0; length--, at++)
+                to[at - begin] = (char)*at;
         }
     }
     return size;
