@@ -100,12 +100,30 @@ static int fail(domus_json_error *ret_error, int error, const char *words)
     return error;
 }
 
-/* Read within the bounds of `options`, by a reader that is zeroed but for its table and value. */
-static int read_bounded(domi_json_reader *reader, const domus_json_options *options,
-                        const char *bytes, size_t size, domus_json_error *ret_error)
+int domi_json_read_bytes(domi_json_reader *reader, const char *bytes, size_t size)
 {
     char room[STACK_ROOM];
     char *copy = room;
+
+    reader->top = reader->frames;
+    reader->fault.error = 0;
+    if (size > sizeof room - DOMI_JSON_PADDING) {
+        copy = malloc(size + DOMI_JSON_PADDING);
+        if (copy == NULL) {
+            (void)domi_json_refuse(reader, 0, -ENOMEM, "no memory");
+            return -ENOMEM;
+        }
+    }
+    int error = domi_json_read_text(reader, bytes, size, copy);
+    if (copy != room)
+        free(copy);
+    return error;
+}
+
+/* Read within the bounds of `options`, by a reader that has its table and value. */
+static int read_bounded(domi_json_reader *reader, const domus_json_options *options,
+                        const char *bytes, size_t size, domus_json_error *ret_error)
+{
     domus_json_options bounds = {0};
 
     if (options != NULL)
@@ -116,14 +134,7 @@ static int read_bounded(domi_json_reader *reader, const domus_json_options *opti
         return fail(ret_error, -EFBIG, "the text is too large");
     reader->depth_max = bounds.depth_max != 0 ? bounds.depth_max : DOMUS_JSON_DEPTH_MAX;
     reader->arena.left = bounds.memory_max != 0 ? bounds.memory_max : DOMUS_JSON_MEMORY_PRESET;
-    if (size > sizeof room - DOMI_JSON_PADDING) {
-        copy = malloc(size + DOMI_JSON_PADDING);
-        if (copy == NULL)
-            return fail(ret_error, -ENOMEM, "no memory");
-    }
-    int error = domi_json_read_text(reader, bytes, size, copy);
-    if (copy != room)
-        free(copy);
+    int error = domi_json_read_bytes(reader, bytes, size);
     if (error != 0) {
         (void)domi_json_fault_tell(&reader->fault, ret_error);
         domi_json_fault_place(ret_error, bytes, reader->fault.offset);

@@ -52,6 +52,9 @@ struct domi_json_reader {
  * released. `copy` has room for `size` bytes and the padding. */
 int domi_json_read_text(domi_json_reader *reader, const char *text, size_t size, char *copy);
 
+/* The same with a copy of its own. */
+int domi_json_read_bytes(domi_json_reader *reader, const char *text, size_t size);
+
 /* Refuse what is read: say what is wrong at an offset. Returns false. */
 bool domi_json_refuse(domi_json_reader *reader, size_t offset, int error, const char *format, ...)
     __attribute__((format(printf, 4, 5), cold));

@@ -144,10 +144,11 @@ bool domi_json_store_number(domi_json_reader *reader, const domus_json_field *fi
         return domi_json_refuse_kind(reader, field, true, offset_of(reader, text));
     }
     if (field->kind == DOMUS_JSON_KIND_UINT) {
-        if (is_negative || value < field->low || value > field->high)
+        if (is_negative || value < field->low || value > field->high ||
+            value > domi_json_greatest(field->size))
             return refuse_integer(reader, field, text, size);
     } else {
-        uint64_t most = (uint64_t)INT64_MAX + (is_negative ? 1 : 0);
+        uint64_t most = (domi_json_greatest(field->size) >> 1) + (is_negative ? 1 : 0);
         int64_t number = (int64_t)(is_negative ? 0 - value : value);
         if (value > most || number < (int64_t)field->low || number > (int64_t)field->high)
             return refuse_integer(reader, field, text, size);

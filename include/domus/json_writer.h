@@ -1,0 +1,83 @@
+/* JSON written by hand, value by value, for what no table tells (domus/json.h).
+ *
+ *   domus_appender bytes = {0};
+ *   domus_json_writer writer = {.to = &bytes};
+ *   domus_json_put_object(&writer);
+ *   domus_json_put_key(&writer, "rooms");
+ *   domus_json_put_array(&writer);
+ *   for (...)
+ *       domus_json_put_struct(&writer, &room_table, &rooms[i], NULL);
+ *   domus_json_put_end(&writer);
+ *   domus_json_put_end(&writer);
+ *   int error = domus_json_finish(&writer);
+ *
+ * The first error stays: each later call returns it and writes nothing, so looking at the end is
+ * enough. Commas, colons and escapes are the writer's.
+ *
+ * An array of any length leaves in pieces: while it is open, domus_append_end() takes what the
+ * appender holds as a slice, to be sent, and the writer goes on with the empty appender.
+ *
+ * Thread-safety: whoever owns the writer and its appender. */
+#ifndef DOMUS_JSON_WRITER_H
+#define DOMUS_JSON_WRITER_H
+
+#include <domus/json.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A writer. The fields of the first group are the user's, the others the library's and zero. */
+typedef struct domus_json_writer {
+    domus_appender *to;
+    bool replaces; /* bytes that are no UTF-8 become U+FFFD; otherwise they are -EILSEQ */
+
+    bool has_key;    /* a key was written, and its value was not */
+    bool is_done;    /* the whole value was written */
+    uint32_t depth;  /* objects and arrays that are open */
+    uint32_t arrays; /* a bit for each of them that is an array, */
+    uint32_t filled; /* and one for each that has something in it */
+    int error;       /* the first error; 0: none */
+} domus_json_writer;
+
+/* Begin an object or an array, and end the innermost one.
+ *
+ * All functions here return 0; -EINVAL for a value without a key in an object, a key elsewhere, a
+ * second value behind the whole, an end of nothing, and nesting deeper than DOMUS_JSON_DEPTH_MAX;
+ * -EMSGSIZE beyond the appender's bound; -ENOMEM; and what they say below. */
+DOMUS_API int domus_json_put_object(domus_json_writer *writer);
+DOMUS_API int domus_json_put_array(domus_json_writer *writer);
+DOMUS_API int domus_json_put_end(domus_json_writer *writer);
+
+/* The name of the next value in an object. -EILSEQ as of a text. */
+DOMUS_API int domus_json_put_key(domus_json_writer *writer, const char *name);
+
+DOMUS_API int domus_json_put_null(domus_json_writer *writer);
+DOMUS_API int domus_json_put_bool(domus_json_writer *writer, bool value);
+DOMUS_API int domus_json_put_int(domus_json_writer *writer, int64_t value);
+DOMUS_API int domus_json_put_uint(domus_json_writer *writer, uint64_t value);
+
+/* A double, so that it reads back equal; -0 is "-0.0". -ERANGE for one that is not finite. */
+DOMUS_API int domus_json_put_real(domus_json_writer *writer, double value);
+
+/* A text: one that ends with a zero (NULL: null is written), and `size` bytes, which may have zeros
+ * in them. -EILSEQ when it is no UTF-8, unless `replaces`. */
+DOMUS_API int domus_json_put_text(domus_json_writer *writer, const char *text);
+DOMUS_API int domus_json_put_bytes(domus_json_writer *writer, const void *bytes, size_t size);
+
+/* A value that is JSON already; it is looked at. -EINVAL when it is none, or has more than
+ * DOMUS_JSON_BYTES_MAX bytes. */
+DOMUS_API int domus_json_put_raw(domus_json_writer *writer, const void *bytes, size_t size);
+
+/* A struct by its table. Returns as domus_json_write(). */
+DOMUS_API int domus_json_put_struct(domus_json_writer *writer, const domus_json_table *table,
+                                    const void *value, domus_json_error *ret_error);
+
+/* Returns the first error of the calls before; -EINVAL when the value is not whole. */
+DOMUS_API int domus_json_finish(domus_json_writer *writer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

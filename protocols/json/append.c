@@ -1,0 +1,96 @@
+/* Appends values as JSON. A text is gone through in runs that need no escape, so most texts are one
+ * copy. */
+#include "protocols/json/append.h"
+
+#include "protocols/json/parse.h"
+#include "protocols/json/utf8.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define DIGITS_MOST 20u
+
+/* Append what stands for a byte that may not stand in a text as it is. */
+static int append_escape(domus_appender *to, unsigned char byte)
+{
+    static const char digits[] = "0123456789abcdef";
+    static const char shorts[] = "btnvfr"; /* from 0x08 on; there is none for 0x0b */
+    char text[6] = {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]};
+    bool is_short = byte >= 0x08 && byte <= 0x0d && byte != 0x0b;
+
+    if (!is_short && byte != '"' && byte != '\\')
+        return domus_append(to, text, sizeof text);
+    text[1] = is_short ? shorts[byte - 0x08] : (char)byte;
+    return domus_append(to, text, 2);
+}
+
+/* Returns where the run ends that begins at `at` and needs no escape. */
+static const unsigned char *find_run_end(const unsigned char *at, const unsigned char *end)
+{
+    while (at != end) {
+        if (*at < 0x20 || *at == '"' || *at == '\\')
+            break;
+        size_t length = domi_json_character(at, end);
+        if (length == 0)
+            break;
+        at += length;
+    }
+    return at;
+}
+
+int domi_json_append_text(domus_appender *to, const char *text, size_t size, bool replaces)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    const unsigned char *end = at + size;
+
+    (void)domus_append(to, "\"", 1);
+    while (at != end && to->error == 0) {
+        const unsigned char *stop = find_run_end(at, end);
+        if (stop != at)
+            (void)domus_append(to, at, (size_t)(stop - at));
+        at = stop;
+        if (at == end)
+            break;
+        if (*at < 0x80)
+            (void)append_escape(to, *at);
+        else if (replaces)
+            (void)domus_append(to, "\xef\xbf\xbd", 3);
+        else
+            return -EILSEQ;
+        at++;
+    }
+    return domus_append(to, "\"", 1);
+}
+
+static int append_digits(domus_appender *to, uint64_t value, bool is_negative)
+{
+    char digits[DIGITS_MOST + 1];
+    char *at = digits + sizeof digits;
+
+    do
+        *--at = (char)('0' + value % 10);
+    while ((value /= 10) != 0);
+    if (is_negative)
+        *--at = '-';
+    return domus_append(to, at, (size_t)(digits + sizeof digits - at));
+}
+
+int domi_json_append_uint(domus_appender *to, uint64_t value)
+{
+    return append_digits(to, value, false);
+}
+
+int domi_json_append_int(domus_appender *to, int64_t value)
+{
+    return append_digits(to, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0);
+}
+
+int domi_json_append_real(domus_appender *to, double value)
+{
+    char text[DOMI_JSON_REAL_ROOM];
+
+    if (!isfinite(value))
+        return -ERANGE;
+    return domus_append(to, text, domi_json_real_text(value, text));
+}

@@ -1,0 +1,417 @@
+/* The feed: a state machine over the bytes between values. A value is found whole by scan.h, in the
+ * piece where it lies or, if it comes in several, in `held`, and is then read as any other text. */
+#include <domus/json_feed.h>
+
+#include "protocols/json/reader.h"
+#include "protocols/json/scan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY_ROOM (6u * DOMUS_JSON_NAME_MAX + 2u + DOMI_JSON_PADDING) /* each byte as an escape */
+
+typedef enum domi_json_phase {
+    BEGIN,
+    FIRST_KEY,
+    NEXT_KEY,
+    COLON,
+    MEMBER,
+    AFTER_MEMBER,
+    FIRST_ELEMENT,
+    NEXT_ELEMENT,
+    AFTER_ELEMENT,
+    END,
+} domi_json_phase;
+
+struct domus_json_feed {
+    domus_json_feed_options options;
+    domi_json_phase phase;
+    int error;
+    uint64_t count; /* elements read */
+
+    const char *piece; /* of which `at` bytes are used */
+    size_t size;
+    size_t at;
+    uint64_t left;          /* bytes that may still come */
+    bool is_over;           /* more came, which were left out */
+    domus_json_error place; /* of the byte at `at`: only its place is used */
+
+    bool in_value;  /* one is under way, which is begun in `place` */
+    bool is_array;  /* the key that was read is that of the array, */
+    bool had_array; /* and there was one before */
+    domi_json_scan scan;
+    char *held; /* its bytes of pieces before */
+    size_t held_size;
+    size_t held_room;
+};
+
+int domus_json_feed_new(const domus_json_feed_options *options, domus_json_feed **ret_feed)
+{
+    size_t name = options->member != NULL ? strlen(options->member) : 1;
+
+    if (options->table == NULL || options->element_max > DOMUS_JSON_BYTES_MAX || name == 0 ||
+        name > DOMUS_JSON_NAME_MAX)
+        return -EINVAL;
+    domus_json_feed *feed = calloc(1, sizeof *feed);
+    if (feed == NULL)
+        return -ENOMEM;
+    feed->options = *options;
+    if (feed->options.element_max == 0)
+        feed->options.element_max = DOMUS_JSON_ELEMENT_PRESET;
+    if (feed->options.memory_max == 0)
+        feed->options.memory_max = DOMUS_JSON_MEMORY_PRESET;
+    feed->left = options->bytes_max != 0 ? options->bytes_max : UINT64_MAX;
+    feed->place.line = 1;
+    feed->place.column = 1;
+    *ret_feed = feed;
+    return 0;
+}
+
+void domus_json_feed_free(domus_json_feed *feed)
+{
+    if (feed == NULL)
+        return;
+    free(feed->held);
+    free(feed);
+}
+
+uint64_t domus_json_feed_count(const domus_json_feed *feed)
+{
+    return feed->count;
+}
+
+int domus_json_feed_put(domus_json_feed *feed, const void *bytes, size_t size)
+{
+    if (feed->error != 0)
+        return feed->error;
+    if (feed->at != feed->size)
+        return -EBUSY;
+    feed->is_over = size > feed->left;
+    feed->piece = bytes;
+    feed->size = feed->is_over ? feed->left : size;
+    feed->at = 0;
+    feed->left -= feed->size;
+    return 0;
+}
+
+/* --- errors ----------------------------------------------------------------------------------- */
+
+/* Tell a fault, at `offset` bytes of `text` behind the place. `is_within`: the path goes on from
+ * the array. */
+static int tell(domus_json_feed *feed, domi_json_fault *fault, const char *text, bool is_within,
+                domus_json_error *ret_error)
+{
+    domus_json_error place = feed->place;
+
+    if (is_within)
+        domi_json_fault_element(fault, feed->count);
+    if (is_within && feed->options.member != NULL)
+        domi_json_fault_name(fault, feed->options.member);
+    feed->error = fault->error;
+    if (ret_error == NULL)
+        return feed->error;
+    (void)domi_json_fault_tell(fault, ret_error);
+    ret_error->line = place.line;
+    ret_error->column = place.column;
+    ret_error->offset = place.offset;
+    domi_json_fault_place(ret_error, text, fault->offset);
+    return feed->error;
+}
+
+/* Say what is wrong at the place itself. `name`: of the member that is wrong; NULL: none. */
+static __attribute__((format(printf, 5, 6), cold)) int refuse(domus_json_feed *feed,
+                                                              const char *name,
+                                                              domus_json_error *ret_error,
+                                                              int error, const char *format, ...)
+{
+    domi_json_fault fault = {.error = 0};
+    va_list list;
+
+    va_start(list, format);
+    domi_json_fault_say(&fault, error, format, list);
+    va_end(list);
+    if (name != NULL)
+        domi_json_fault_name(&fault, name);
+    return tell(feed, &fault, "", false, ret_error);
+}
+
+/* Whether what is read now is an element: its errors have its index in their path. */
+static bool is_element(const domus_json_feed *feed)
+{
+    return feed->phase == FIRST_ELEMENT || feed->phase == NEXT_ELEMENT;
+}
+
+static int refuse_value(domus_json_feed *feed, domus_json_error *ret_error, int error,
+                        const char *words)
+{
+    domi_json_fault fault = {.error = error, .from = DOMUS_JSON_PATH_MAX};
+
+    memcpy(fault.words, words, strlen(words) + 1);
+    return tell(feed, &fault, "", is_element(feed), ret_error);
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+static void use(domus_json_feed *feed, const char *bytes, size_t size)
+{
+    domi_json_fault_place(&feed->place, bytes, size);
+}
+
+/* Keep the bytes of the piece that belong to a value. */
+static int hold(domus_json_feed *feed, const char *bytes, size_t size, domus_json_error *ret_error)
+{
+    size_t wanted = feed->held_size + size;
+
+    if (wanted > feed->options.element_max)
+        return refuse_value(feed, ret_error, -EMSGSIZE, "longer than an element may be");
+    if (wanted > feed->held_room) {
+        size_t room = 2 * feed->held_room > wanted ? 2 * feed->held_room : 2 * wanted;
+        if (room > feed->options.element_max)
+            room = feed->options.element_max;
+        char *held = realloc(feed->held, room);
+        if (held == NULL)
+            return refuse_value(feed, ret_error, -ENOMEM, "no memory");
+        feed->held = held;
+        feed->held_room = room;
+    }
+    memcpy(feed->held + feed->held_size, bytes, size);
+    feed->held_size = wanted;
+    return 0;
+}
+
+/* A value that was found. */
+typedef struct domi_json_found {
+    const char *bytes; /* NULL: more pieces are needed */
+    size_t size;
+} domi_json_found;
+
+static int find_value(domus_json_feed *feed, domi_json_found *ret_found,
+                      domus_json_error *ret_error)
+{
+    const char *from = feed->piece + feed->at;
+    bool has_ended;
+    size_t size = domi_json_scan_value(&feed->scan, from, feed->size - feed->at, &has_ended);
+
+    feed->at += size;
+    *ret_found = (domi_json_found){NULL, 0};
+    if (has_ended && feed->held_size == 0) {
+        if (size > feed->options.element_max)
+            return refuse_value(feed, ret_error, -EMSGSIZE, "longer than an element may be");
+        *ret_found = (domi_json_found){from, size};
+        return 0;
+    }
+    int error = hold(feed, from, size, ret_error);
+    if (error == 0 && has_ended)
+        *ret_found = (domi_json_found){feed->held, feed->held_size};
+    return error;
+}
+
+static void begin_value(domus_json_feed *feed)
+{
+    feed->in_value = true;
+    feed->scan = (domi_json_scan){0};
+    feed->held_size = 0;
+}
+
+static void end_value(domus_json_feed *feed, domi_json_found found, domi_json_phase next)
+{
+    use(feed, found.bytes, found.size);
+    feed->in_value = false;
+    feed->phase = next;
+}
+
+static void set_up(const domus_json_feed *feed, domi_json_reader *reader,
+                   const domus_json_table *table, void *value)
+{
+    reader->table = table;
+    reader->value = value;
+    reader->depth_max = DOMUS_JSON_DEPTH_MAX;
+    reader->arena = (domi_json_arena){.left = feed->options.memory_max};
+    reader->may_own = false;
+}
+
+/* A zero ends the decoded key, so a key with one in it is not the name. */
+static int read_key(domus_json_feed *feed, domi_json_found found, domus_json_error *ret_error)
+{
+    domi_json_reader reader;
+    char copy[KEY_ROOM];
+    bool fits = found.size <= sizeof copy - DOMI_JSON_PADDING;
+
+    set_up(feed, &reader, NULL, NULL);
+    int error = fits ? domi_json_read_text(&reader, found.bytes, found.size, copy)
+                     : domi_json_read_bytes(&reader, found.bytes, found.size);
+    if (error != 0)
+        return tell(feed, &reader.fault, found.bytes, false, ret_error);
+    feed->is_array = fits && strcmp(copy + 1, feed->options.member) == 0 &&
+                     memmem(found.bytes, found.size, "\\u0000", 6) == NULL;
+    if (feed->is_array && feed->had_array)
+        return refuse(feed, feed->options.member, ret_error, -EPROTO, "is there twice");
+    feed->had_array = feed->had_array || feed->is_array;
+    end_value(feed, found, COLON);
+    return 0;
+}
+
+static int skip_member(domus_json_feed *feed, domi_json_found found, domus_json_error *ret_error)
+{
+    domi_json_reader reader;
+
+    set_up(feed, &reader, NULL, NULL);
+    if (domi_json_read_bytes(&reader, found.bytes, found.size) != 0)
+        return tell(feed, &reader.fault, found.bytes, false, ret_error);
+    end_value(feed, found, AFTER_MEMBER);
+    return 0;
+}
+
+static int read_element(domus_json_feed *feed, domi_json_found found, void *ret_value,
+                        domus_json_memory *ret_memory, domus_json_error *ret_error)
+{
+    domi_json_reader reader;
+
+    set_up(feed, &reader, feed->options.table, ret_value);
+    reader.may_own = ret_memory != NULL;
+    if (domi_json_read_bytes(&reader, found.bytes, found.size) != 0)
+        return tell(feed, &reader.fault, found.bytes, true, ret_error);
+    end_value(feed, found, AFTER_ELEMENT);
+    feed->count++;
+    if (ret_memory != NULL)
+        *ret_memory = reader.arena.memory;
+    return 1;
+}
+
+/* --- bytes between values --------------------------------------------------------------------- */
+
+static int refuse_byte(domus_json_feed *feed, domus_json_error *ret_error)
+{
+    static const char *const words[] = {
+        [FIRST_KEY] = "a name in quotes is missing",
+        [NEXT_KEY] = "a name in quotes is missing",
+        [COLON] = "':' is missing",
+        [MEMBER] = "not a value",
+        [AFTER_MEMBER] = "',' or '}' is missing",
+        [NEXT_ELEMENT] = "not a value",
+        [FIRST_ELEMENT] = "not a value",
+        [AFTER_ELEMENT] = "',' or ']' is missing",
+        [END] = "there is more behind the value",
+    };
+
+    return refuse_value(feed, ret_error, -EBADMSG, words[feed->phase]);
+}
+
+static int begin_element(domus_json_feed *feed, char byte, domus_json_error *ret_error)
+{
+    if (byte == ',' || byte == ']' || byte == '}' || byte == ':')
+        return refuse_byte(feed, ret_error);
+    if (feed->options.elements_max != 0 && feed->count == feed->options.elements_max)
+        return refuse_value(feed, ret_error, -EMSGSIZE, "more elements than there may be");
+    begin_value(feed);
+    return 0;
+}
+
+/* Go on to the next phase with the byte of this one. */
+static int step(domus_json_feed *feed, domi_json_phase next)
+{
+    use(feed, feed->piece + feed->at++, 1);
+    feed->phase = next;
+    return 0;
+}
+
+static int treat_byte(domus_json_feed *feed, char byte, domus_json_error *ret_error)
+{
+    bool has_member = feed->options.member != NULL;
+
+    switch (feed->phase) {
+    case BEGIN:
+        if (byte != (has_member ? '{' : '['))
+            return refuse(feed, NULL, ret_error, -EPROTO,
+                          has_member ? "not an object" : "not an array");
+        return step(feed, has_member ? FIRST_KEY : FIRST_ELEMENT);
+    case FIRST_KEY:
+    case NEXT_KEY:
+        if (byte == '}' && feed->phase == FIRST_KEY)
+            return step(feed, END);
+        if (byte != '"')
+            return refuse_byte(feed, ret_error);
+        begin_value(feed);
+        return 0;
+    case COLON:
+        return byte == ':' ? step(feed, MEMBER) : refuse_byte(feed, ret_error);
+    case MEMBER:
+        if (feed->is_array && byte != '[')
+            return refuse(feed, feed->options.member, ret_error, -EPROTO, "not an array");
+        if (feed->is_array)
+            return step(feed, FIRST_ELEMENT);
+        if (byte == ',' || byte == '}' || byte == ']' || byte == ':')
+            return refuse_byte(feed, ret_error);
+        begin_value(feed);
+        return 0;
+    case FIRST_ELEMENT:
+        if (byte == ']')
+            return step(feed, has_member ? AFTER_MEMBER : END);
+        return begin_element(feed, byte, ret_error);
+    case NEXT_ELEMENT:
+        return begin_element(feed, byte, ret_error);
+    case AFTER_MEMBER:
+        if (byte == ',' || byte == '}')
+            return step(feed, byte == ',' ? NEXT_KEY : END);
+        return refuse_byte(feed, ret_error);
+    case AFTER_ELEMENT:
+        if (byte == ',')
+            return step(feed, NEXT_ELEMENT);
+        if (byte == ']')
+            return step(feed, has_member ? AFTER_MEMBER : END);
+        return refuse_byte(feed, ret_error);
+    case END:
+        return refuse_byte(feed, ret_error);
+    }
+    return -EINVAL;
+}
+
+/* Pass over what may stand between values. Returns whether there is another byte. */
+static bool skip_spaces(domus_json_feed *feed)
+{
+    size_t from = feed->at;
+
+    while (feed->at != feed->size && domi_json_is_space(feed->piece[feed->at]))
+        feed->at++;
+    if (feed->at != from)
+        use(feed, feed->piece + from, feed->at - from);
+    return feed->at != feed->size;
+}
+
+int domus_json_feed_next(domus_json_feed *feed, void *ret_value, domus_json_memory *ret_memory,
+                         domus_json_error *ret_error)
+{
+    domi_json_found found;
+    int error = feed->error;
+
+    while (error == 0 && (feed->in_value ? feed->at != feed->size : skip_spaces(feed))) {
+        if (!feed->in_value) {
+            error = treat_byte(feed, feed->piece[feed->at], ret_error);
+            continue;
+        }
+        error = find_value(feed, &found, ret_error);
+        if (error != 0 || found.bytes == NULL)
+            continue;
+        if (is_element(feed))
+            return read_element(feed, found, ret_value, ret_memory, ret_error);
+        error = feed->phase == MEMBER ? skip_member(feed, found, ret_error)
+                                      : read_key(feed, found, ret_error);
+    }
+    if (error == 0 && feed->is_over)
+        return refuse_value(feed, ret_error, -EFBIG, "the text is too large");
+    return error;
+}
+
+int domus_json_feed_end(domus_json_feed *feed, domus_json_error *ret_error)
+{
+    if (feed->error != 0)
+        return feed->error;
+    if (feed->at != feed->size)
+        return -EBUSY;
+    if (feed->phase != END)
+        return refuse_value(feed, ret_error, -EBADMSG, "the text is cut off");
+    if (feed->options.member != NULL && !feed->had_array)
+        return refuse(feed, feed->options.member, ret_error, -EPROTO, "is missing");
+    return 0;
+}

@@ -1,0 +1,27 @@
+/* Finds the end of a value that comes in pieces, without a look at whether it is right: a text ends
+ * at its quote, an object or array where as many brackets are closed as opened, and all else before
+ * a byte that stands between values. */
+#ifndef DOMI_PROTOCOLS_JSON_SCAN_H
+#define DOMI_PROTOCOLS_JSON_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct domi_json_scan {
+    uint64_t depth; /* objects and arrays that are open */
+    bool in_text;
+    bool is_escaped; /* the byte before was a backslash in a text */
+    bool has_begun;
+} domi_json_scan;
+
+/* Go on with the bytes of a piece. Returns how many belong to the value. `ret_ended`: it ends with
+ * them; otherwise it goes on in the next piece. `scan` is zeroed before the first. */
+size_t domi_json_scan_value(domi_json_scan *scan, const char *bytes, size_t size, bool *ret_ended);
+
+static inline bool domi_json_is_space(char byte)
+{
+    return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
+}
+
+#endif

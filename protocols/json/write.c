@@ -1,0 +1,258 @@
+/* Writes a struct by its table. The functions recurse as deep as tables are nested, which
+ * DOMUS_JSON_DEPTH_MAX bounds. NOLINTBEGIN(misc-no-recursion) */
+#include "protocols/json/append.h"
+#include "protocols/json/reader.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+typedef struct domi_json_writing {
+    domus_appender *to;
+    domi_json_fault fault;
+    uint32_t depth; /* objects and arrays that are open */
+} domi_json_writing;
+
+static int write_object(domi_json_writing *writing, const domus_json_table *table,
+                        const char *value);
+
+static __attribute__((format(printf, 3, 4), cold)) int say(domi_json_writing *writing, int error,
+                                                           const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    domi_json_fault_say(&writing->fault, error, format, list);
+    va_end(list);
+    return error;
+}
+
+/* Say what the appender has, or what appending came to. */
+static int say_appended(domi_json_writing *writing, int error)
+{
+    if (error == 0)
+        return 0;
+    if (error == -EILSEQ)
+        return say(writing, error, "no UTF-8");
+    if (error == -ERANGE)
+        return say(writing, error, "not a finite number");
+    return say(writing, error, error == -ENOMEM ? "no memory" : "the text gets too large");
+}
+
+static int enter(domi_json_writing *writing)
+{
+    if (writing->depth == DOMUS_JSON_DEPTH_MAX)
+        return say(writing, -EINVAL, "nested deeper than %u", DOMUS_JSON_DEPTH_MAX);
+    writing->depth++;
+    return 0;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+static int write_int(domi_json_writing *writing, const domus_json_field *field, const char *at)
+{
+    uint64_t bits = domi_json_get_number(at, field->size);
+    uint32_t unused = 64 - 8 * field->size;
+    int64_t value = (int64_t)(bits << unused) >> unused;
+
+    if (value < (int64_t)field->low || value > (int64_t)field->high)
+        return say(writing, -ERANGE, "%lld is not in %lld..%lld", (long long)value,
+                   (long long)field->low, (long long)field->high);
+    return say_appended(writing, domi_json_append_int(writing->to, value));
+}
+
+static int write_uint(domi_json_writing *writing, const domus_json_field *field, const char *at)
+{
+    uint64_t value = domi_json_get_number(at, field->size);
+
+    if (value < field->low || value > field->high)
+        return say(writing, -ERANGE, "%llu is not in %llu..%llu", (unsigned long long)value,
+                   (unsigned long long)field->low, (unsigned long long)field->high);
+    return say_appended(writing, domi_json_append_uint(writing->to, value));
+}
+
+static int write_real(domi_json_writing *writing, const domus_json_field *field, const char *at)
+{
+    double value;
+
+    memcpy(&value, at, sizeof value);
+    if (value < field->real_low || value > field->real_high)
+        return say(writing, -ERANGE, "%.9g is not in %.9g..%.9g", value, field->real_low,
+                   field->real_high);
+    return say_appended(writing, domi_json_append_real(writing->to, value));
+}
+
+static int write_text(domi_json_writing *writing, const domus_json_field *field, const char *text)
+{
+    bool is_inside = field->kind == DOMUS_JSON_KIND_TEXT;
+    size_t most = is_inside ? field->size - 1 : field->bytes_max;
+
+    if (text == NULL)
+        return say(writing, -EINVAL, "is missing");
+    size_t size = strnlen(text, most + 1);
+    if (size > most && is_inside)
+        return say(writing, -EINVAL, "has no zero");
+    if (size > most)
+        return say(writing, -EMSGSIZE, "longer than %u bytes", field->bytes_max);
+    return say_appended(writing, domi_json_append_text(writing->to, text, size, false));
+}
+
+static int write_word(domi_json_writing *writing, const domus_json_field *field, const char *at)
+{
+    uint64_t value = domi_json_get_number(at, field->size);
+    uint64_t i = 0;
+
+    while (i < value && field->words[i] != NULL)
+        i++;
+    const char *word = field->words[i];
+    if (word == NULL)
+        return say(writing, -ERANGE, "%llu is none of its words", (unsigned long long)value);
+    return say_appended(writing, domi_json_append_text(writing->to, word, strlen(word), false));
+}
+
+static int write_raw(domi_json_writing *writing, const domus_json_field *field, const char *at)
+{
+    domus_json_options options = {.bytes_max = DOMUS_JSON_BYTES_MAX};
+    domus_json_raw raw;
+
+    memcpy(&raw, at, sizeof raw);
+    if (raw.text == NULL)
+        return say(writing, -EINVAL, "is missing");
+    if (raw.size > field->bytes_max)
+        return say(writing, -EMSGSIZE, "longer than %u bytes", field->bytes_max);
+    if (domus_json_check(&options, raw.text, raw.size, NULL) != 0)
+        return say(writing, -EINVAL, "not JSON");
+    return say_appended(writing, domus_append(writing->to, raw.text, raw.size));
+}
+
+static int write_value(domi_json_writing *writing, const domus_json_field *field, const char *at)
+{
+    const char *text = at;
+    bool is_true;
+
+    switch ((domus_json_kind)field->kind) {
+    case DOMUS_JSON_KIND_BOOL:
+        memcpy(&is_true, at, sizeof is_true);
+        return say_appended(writing, is_true ? domus_append(writing->to, "true", 4)
+                                             : domus_append(writing->to, "false", 5));
+    case DOMUS_JSON_KIND_INT:
+        return write_int(writing, field, at);
+    case DOMUS_JSON_KIND_UINT:
+        return write_uint(writing, field, at);
+    case DOMUS_JSON_KIND_REAL:
+        return write_real(writing, field, at);
+    case DOMUS_JSON_KIND_STRING:
+        memcpy(&text, at, sizeof text);
+        return write_text(writing, field, text);
+    case DOMUS_JSON_KIND_TEXT:
+        return write_text(writing, field, text);
+    case DOMUS_JSON_KIND_WORD:
+        return write_word(writing, field, at);
+    case DOMUS_JSON_KIND_OBJECT:
+        return write_object(writing, field->table, at);
+    case DOMUS_JSON_KIND_RAW:
+        return write_raw(writing, field, at);
+    }
+    return say(writing, -EINVAL, "has no kind");
+}
+
+static int write_elements(domi_json_writing *writing, const domus_json_field *field,
+                          const char *value)
+{
+    uint64_t count = domi_json_get_number(value + field->count_offset, field->count_size);
+    const char *at = value + field->offset;
+    int error = enter(writing);
+
+    if (error != 0)
+        return error;
+    if (field->shape == DOMUS_JSON_POINTED)
+        memcpy(&at, value + field->offset, sizeof at);
+    if (count > field->count_max)
+        return say(writing, -EINVAL, "%llu elements, more than %u", (unsigned long long)count,
+                   field->count_max);
+    if (count != 0 && at == NULL)
+        return say(writing, -EINVAL, "is missing");
+    (void)domus_append(writing->to, "[", 1);
+    for (uint64_t i = 0; i < count && error == 0; i++) {
+        if (i != 0)
+            (void)domus_append(writing->to, ",", 1);
+        error = write_value(writing, field, at + i * field->size);
+        if (error != 0)
+            domi_json_fault_element(&writing->fault, i);
+    }
+    writing->depth--;
+    return error != 0 ? error : say_appended(writing, domus_append(writing->to, "]", 1));
+}
+
+/* --- objects ---------------------------------------------------------------------------------- */
+
+/* Whether the member has no value, so that its field is left out. */
+static bool is_absent(const domus_json_field *field, const char *value)
+{
+    const char *text;
+    bool has;
+
+    if (field->has) {
+        memcpy(&has, value + field->has_offset, sizeof has);
+        return !has;
+    }
+    if (field->shape != DOMUS_JSON_ONE ||
+        (field->kind != DOMUS_JSON_KIND_STRING && field->kind != DOMUS_JSON_KIND_RAW))
+        return false;
+    static_assert(offsetof(domus_json_raw, text) == 0, "the pointer of a RAW is its begin");
+    memcpy(&text, value + field->offset, sizeof text);
+    return text == NULL;
+}
+
+static int write_field(domi_json_writing *writing, const domus_json_field *field, const char *value,
+                       bool is_absent_one)
+{
+    (void)domi_json_append_text(writing->to, field->name, field->name_size, false);
+    (void)domus_append(writing->to, ":", 1);
+    if (is_absent_one)
+        return say_appended(writing, domus_append(writing->to, "null", 4));
+    return field->shape == DOMUS_JSON_ONE ? write_value(writing, field, value + field->offset)
+                                          : write_elements(writing, field, value);
+}
+
+static int write_object(domi_json_writing *writing, const domus_json_table *table,
+                        const char *value)
+{
+    bool is_first = true;
+    int error = enter(writing);
+
+    if (error != 0)
+        return error;
+    (void)domus_append(writing->to, "{", 1);
+    for (uint32_t i = 0; i < table->count; i++) {
+        const domus_json_field *field = &table->fields[i];
+        bool absent = is_absent(field, value);
+        if (absent && !field->required)
+            continue;
+        if (!is_first)
+            (void)domus_append(writing->to, ",", 1);
+        is_first = false;
+        error = absent && !field->has && !field->nullable
+                    ? say(writing, -EINVAL, "is missing")
+                    : write_field(writing, field, value, absent);
+        if (error != 0) {
+            domi_json_fault_name(&writing->fault, field->name);
+            return error;
+        }
+    }
+    writing->depth--;
+    return say_appended(writing, domus_append(writing->to, "}", 1));
+}
+
+int domus_json_write(const domus_json_table *table, const void *value, domus_appender *to,
+                     domus_json_error *ret_error)
+{
+    domi_json_writing writing = {.to = to};
+    int error = write_object(&writing, table, value);
+
+    if (error != 0)
+        (void)domi_json_fault_tell(&writing.fault, ret_error);
+    return error;
+}
+
+/* NOLINTEND(misc-no-recursion) */

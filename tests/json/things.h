@@ -1,0 +1,60 @@
+/* A struct with a member of each kind and shape, which the tests of JSON read and write. */
+#ifndef DOMT_JSON_THINGS_H
+#define DOMT_JSON_THINGS_H
+
+#include <domus/json.h>
+
+typedef struct part {
+    uint32_t number;
+    char name[8];
+    const char *text;
+    double numbers[2];
+    uint8_t number_count;
+} part;
+
+typedef enum color { RED, GREEN, BLUE } color;
+
+typedef struct thing {
+    bool flag;
+    int8_t i8;
+    int64_t i64;
+    uint8_t u8;
+    uint64_t u64;
+    uint32_t ranged;
+    double real;
+    char name[16];
+    const char *text;
+    color hue;
+    uint8_t mode;
+    domus_json_raw raw;
+    part one;
+    part parts[3];
+    uint16_t part_count;
+    part *many;
+    uint32_t many_count;
+    const char **texts;
+    size_t text_count;
+    char names[4][8];
+    uint8_t name_count;
+    domus_json_raw *raws;
+    uint8_t raw_count;
+    bool has_extra;
+    uint32_t extra;
+    const char *maybe;
+    domus_json_memory memory;
+} thing;
+
+extern const domus_json_table part_table;
+extern const domus_json_table thing_table;
+extern const domus_json_table loose_table; /* the same, but unknown fields are passed over */
+
+/* Read a text that ends with a zero into a thing. Returns as domus_json_read(). */
+int thing_read(const char *text, thing *ret_thing, domus_json_error *ret_error);
+
+/* Check that two things have the same values. */
+void thing_check_same(const thing *left, const thing *right);
+
+/* A text that fills each member of a thing. */
+extern const char thing_text[];
+
+#endif
