@@ -1,0 +1,153 @@
+/* Signs values, and verifies them (domus/http_sign.h): "KEY.EXPIRY.VALUE.MAC". The MAC is over the
+ * text before its dot as it is sent, so nothing of a value is looked at before the MAC was found
+ * right, except where its dots are. */
+#include "protocols/http/session/base64url.h"
+#include "protocols/http/session/mac.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAC_64     DOMI_HTTP_64_SIZE(DOMI_HTTP_MAC_BYTES)
+#define DIGITS_MAX 19u /* of an expiry */
+
+static_assert(DOMUS_HTTP_SIGNED_SIZE(0) ==
+                  DOMUS_HTTP_KEY_NAME_BYTES + 1 + DIGITS_MAX + 1 + 1 + MAC_64,
+              "its size");
+
+static bool is_purpose(const char *purpose)
+{
+    size_t size = strnlen(purpose, DOMUS_HTTP_PURPOSE_MAX + 1);
+
+    return size != 0 && size <= DOMUS_HTTP_PURPOSE_MAX;
+}
+
+/* Write the characters of the MAC of a text. */
+static void make_mac(const domus_http_key *key, const char *purpose, const char *text, size_t size,
+                     char *to)
+{
+    const domi_http_mac_text covered = {"domus-http-sign", purpose, text, size};
+    unsigned char mac[DOMI_HTTP_MAC_BYTES];
+
+    domi_http_mac(key, &covered, mac);
+    (void)domi_http_64_encode(to, mac, sizeof mac);
+}
+
+/* Write "KEY.EXPIRY.". Returns its end. */
+static char *put_head(char *to, const domus_http_key *key, int64_t expires)
+{
+    char digits[DIGITS_MAX + 1];
+    int size = snprintf(digits, sizeof digits, "%" PRId64, expires);
+
+    memcpy(to, key->name, sizeof key->name);
+    to += sizeof key->name;
+    *to++ = '.';
+    memcpy(to, digits, (size_t)size);
+    to += size;
+    *to++ = '.';
+    return to;
+}
+
+int domus_http_sign(const domus_http_keys *ring, const char *purpose, int64_t expires,
+                    const void *value, size_t size, domus_appender *to)
+{
+    const domus_http_key *key = &ring->keys[0];
+
+    if (ring->count == 0)
+        return -ENOKEY;
+    if (!is_purpose(purpose) || expires < 1)
+        return -EINVAL;
+    if (size > DOMUS_HTTP_SIGNED_MAX)
+        return -EMSGSIZE;
+    char *begin = domus_append_room(to, DOMUS_HTTP_SIGNED_SIZE(size));
+    if (begin == NULL)
+        return to->error;
+    char *at = put_head(begin, key, expires);
+    at += domi_http_64_encode(at, value, size);
+    make_mac(key, purpose, begin, (size_t)(at - begin), at + 1);
+    *at = '.';
+    domus_append_written(to, (size_t)(at - begin) + 1 + MAC_64);
+    return to->error;
+}
+
+/* A signed value, taken apart. */
+typedef struct parts {
+    const char *name;  /* of the key */
+    const char *value; /* as it is encoded */
+    size_t value_size;
+    size_t covered; /* bytes that the MAC covers */
+    const char *mac;
+    int64_t expires;
+} parts;
+
+/* Read the digits of an expiry, up to a dot. Returns how many they are; 0 if they are wrong. */
+static size_t read_expiry(const char *text, size_t size, int64_t *ret_expires)
+{
+    int64_t number = 0;
+    size_t i = 0;
+
+    if (size == 0 || *text == '0')
+        return 0;
+    for (; i < size && text[i] != '.'; i++) {
+        int digit = text[i] - '0';
+        if (digit < 0 || digit > 9 || number > (INT64_MAX - digit) / 10)
+            return 0;
+        number = number * 10 + digit;
+    }
+    *ret_expires = number;
+    return i;
+}
+
+static bool take_apart(const char *text, size_t size, parts *ret_parts)
+{
+    const size_t head = DOMUS_HTTP_KEY_NAME_BYTES + 1;
+    const size_t tail = 1 + MAC_64;
+
+    if (size < head + 2 + tail || size > DOMUS_HTTP_SIGNED_SIZE(DOMUS_HTTP_SIGNED_MAX) ||
+        text[head - 1] != '.' || text[size - tail] != '.')
+        return false;
+    ret_parts->name = text;
+    ret_parts->covered = size - tail;
+    ret_parts->mac = text + size - MAC_64;
+    size_t digits = read_expiry(text + head, size - tail - head, &ret_parts->expires);
+    if (digits == 0 || head + digits == size - tail)
+        return false;
+    ret_parts->value = text + head + digits + 1;
+    ret_parts->value_size = size - tail - head - digits - 1;
+    return true;
+}
+
+/* Whether a key of the ring has signed it. */
+static bool is_signed(const domus_http_keys *ring, const char *purpose, const parts *is)
+{
+    char mac[MAC_64];
+
+    for (uint32_t i = 0; i < ring->count; i++) {
+        const domus_http_key *key = &ring->keys[i];
+        if (memcmp(key->name, is->name, sizeof key->name) != 0)
+            continue;
+        make_mac(key, purpose, is->name, is->covered, mac);
+        if (domi_http_mac_equals((const unsigned char *)mac, (const unsigned char *)is->mac,
+                                 MAC_64))
+            return true;
+    }
+    return false;
+}
+
+int64_t domus_http_unsign(const domus_http_keys *ring, const char *purpose, int64_t now,
+                          const char *text, size_t text_size, void *to, size_t room)
+{
+    parts is;
+
+    if (!is_purpose(purpose) || !take_apart(text, text_size, &is) || !is_signed(ring, purpose, &is))
+        return -EBADMSG;
+    if (is.expires != DOMUS_HTTP_NEVER && now >= is.expires)
+        return -EKEYEXPIRED;
+    if (domi_http_64_bytes(is.value_size) > room)
+        return -EMSGSIZE;
+    return domi_http_64_decode(to, is.value, is.value_size) < 0
+               ? -EBADMSG
+               : (int64_t)domi_http_64_bytes(is.value_size);
+}
