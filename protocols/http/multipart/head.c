@@ -1,0 +1,177 @@
+/* Reads the head of a part. It lies whole in the buffer of the parser, where its texts are decoded
+ * in place: none becomes longer. */
+#include "protocols/http/multipart/multipart.h"
+
+#include "protocols/http/chars.h"
+#include "protocols/http/websocket/utf8.h"
+
+#include <domus/http_query.h>
+
+#include <errno.h>
+
+/* A text in the buffer. */
+typedef struct text {
+    char *at; /* NULL: there is none */
+    size_t size;
+} text;
+
+/* What a head says. */
+typedef struct findings {
+    bool has_disposition;
+    text name;
+    text filename;
+    text filename_star;
+    text type;
+} findings;
+
+/* Decode what stands in quotes. */
+static void unquote(text *quoted)
+{
+    const char *from = quoted->at;
+    size_t size = quoted->size;
+    size_t to = 0;
+
+    for (size_t i = 0; i < size; i++) {
+        char byte = from[i];
+        if (byte == '\\' && i + 1 < size && (from[i + 1] == '"' || from[i + 1] == '\\'))
+            byte = from[++i];
+        else if (byte == '%' && size - i >= 3 && from[i + 1] == '2' && from[i + 2] == '2') {
+            byte = '"';
+            i += 2;
+        }
+        quoted->at[to++] = byte;
+    }
+    quoted->size = to;
+}
+
+/* Decode the value of `filename*`: "UTF-8'en'a%20b". Returns whether it is right. */
+static bool decode_extended(text *value)
+{
+    const char *charset_end = memchr(value->at, '\'', value->size);
+    const char *end = value->at + value->size;
+
+    if (charset_end == NULL ||
+        !domi_http_is_word(value->at, (size_t)(charset_end - value->at), "utf-8"))
+        return false;
+    const char *from = memchr(charset_end + 1, '\'', (size_t)(end - charset_end - 1));
+    if (from == NULL)
+        return false;
+    from++;
+    int64_t size = domus_http_decode(value->at, from, (size_t)(end - from), false);
+    if (size < 0)
+        return false;
+    value->size = (size_t)size;
+    return domi_utf8_is_text(value->at, value->size) &&
+           domi_http_run_text(value->at, value->size) == value->size;
+}
+
+/* Note the text of a parameter. Returns false if it is there already, or wrong. */
+static bool take(text *place, const domi_multipart_parameter *from, bool is_extended)
+{
+    if (place->at != NULL || (is_extended && from->quoted))
+        return false;
+    *place = (text){(char *)(uintptr_t)from->value, from->value_size};
+    if (is_extended)
+        return decode_extended(place);
+    if (from->quoted)
+        unquote(place);
+    return true;
+}
+
+static const char *read_disposition(findings *told, const char *value, size_t size)
+{
+    domi_multipart_parameter parameter;
+    size_t at = domi_http_run_token(value, size);
+    int found;
+
+    if (told->has_disposition)
+        return "a part has two Content-Disposition";
+    told->has_disposition = true;
+    if (!domi_http_is_word(value, at, "form-data"))
+        return "a part is no form-data";
+    while ((found = domi_multipart_next_parameter(value, size, &at, &parameter)) > 0) {
+        bool is_right = true;
+        if (domi_http_is_word(parameter.name, parameter.name_size, "name"))
+            is_right = take(&told->name, &parameter, false);
+        else if (domi_http_is_word(parameter.name, parameter.name_size, "filename"))
+            is_right = take(&told->filename, &parameter, false);
+        else if (domi_http_is_word(parameter.name, parameter.name_size, "filename*"))
+            is_right = take(&told->filename_star, &parameter, true);
+        if (!is_right)
+            return "a parameter of Content-Disposition is wrong, or there twice";
+    }
+    return found < 0 ? "Content-Disposition is wrong" : NULL;
+}
+
+static const char *read_type(findings *told, char *value, size_t size)
+{
+    if (told->type.at != NULL)
+        return "a part has two Content-Type";
+    told->type = (text){value, size};
+    return NULL;
+}
+
+/* Read a line without its end. Returns what is wrong; NULL: nothing. */
+static const char *read_line(findings *told, char *line, size_t size)
+{
+    size_t name = domi_http_run_token(line, size);
+
+    if (name == 0 || name == size || line[name] != ':')
+        return "a line in the head of a part is no field";
+    const char *value = line + name + 1;
+    size_t value_size = size - name - 1;
+    domi_http_trim(&value, &value_size);
+    if (domi_http_run_text(value, value_size) != value_size)
+        return "a control character stands in the head of a part";
+    if (domi_http_is_word(line, name, "content-disposition"))
+        return read_disposition(told, value, value_size);
+    if (domi_http_is_word(line, name, "content-type"))
+        return read_type(told, (char *)(uintptr_t)value, value_size);
+    if (domi_http_is_word(line, name, "content-transfer-encoding") &&
+        !domi_http_is_word(value, value_size, "binary") &&
+        !domi_http_is_word(value, value_size, "8bit") &&
+        !domi_http_is_word(value, value_size, "7bit"))
+        return "a part is encoded";
+    return NULL;
+}
+
+/* Give a text to an event: end it with a zero, for which there is room behind it: at least that of
+ * a line end. */
+static const char *give(const text *is, uint32_t *ret_size)
+{
+    *ret_size = (uint32_t)is->size;
+    if (is->at == NULL)
+        return NULL;
+    is->at[is->size] = '\0';
+    return is->at;
+}
+
+int domi_multipart_read_head(domus_http_multipart *form, domus_http_multipart_event *ret_event)
+{
+    findings told = {.has_disposition = false};
+    const char *wrong = NULL;
+    char *at = form->head;
+    char *end = form->head + form->head_size - 2; /* the empty line */
+
+    while (at < end && wrong == NULL) {
+        char *line_end = memchr(at, '\n', (size_t)(end - at));
+        wrong = read_line(&told, at, (size_t)(line_end - 1 - at));
+        at = line_end + 1;
+    }
+    if (wrong == NULL && told.name.at == NULL)
+        wrong = "a part has no name";
+    if (wrong != NULL)
+        return domi_multipart_fail(form, -EPROTO, wrong);
+    const text *filename = told.filename_star.at != NULL ? &told.filename_star : &told.filename;
+    if (told.name.size > form->limits.name_max)
+        return domi_multipart_fail(form, -EMSGSIZE, "the name of a part is too long");
+    if (filename->at != NULL && filename->size > form->limits.filename_max)
+        return domi_multipart_fail(form, -EMSGSIZE, "a file name is too long");
+    ret_event->kind = DOMUS_HTTP_PART;
+    ret_event->name = give(&told.name, &ret_event->name_size);
+    ret_event->filename = give(filename, &ret_event->filename_size);
+    ret_event->type = give(&told.type, &ret_event->type_size);
+    if (ret_event->type == NULL)
+        ret_event->type = "";
+    return 0;
+}
