@@ -58,6 +58,10 @@ typedef struct domus_file domus_file;
  * leads out of it (-EXDEV), and links of /proc are not followed (-ELOOP). Links that stay inside
  * are followed. */
 #define DOMUS_FILE_BENEATH UINT32_C(0x80)
+/* A new file without a name: the path is the directory on whose disk it lies. It is gone with its
+ * last handle, also when the program crashes, unless domus_file_link() has given it a name. Only
+ * for domus_file_open(), with WRITE, and with neither CREATE, TRUNCATE nor DIRECTORY. */
+#define DOMUS_FILE_UNNAMED UINT32_C(0x200)
 /* Only for domus_file_load_now(): the bytes that the thread has kept of the file may be used. */
 #define DOMUS_FILE_KEPT UINT32_C(0x100)
 
@@ -72,12 +76,13 @@ DOMUS_API extern const domus_type domus_file_type;
  * `path` (1..4,095 bytes, copied) is relative to `directory` (NULL: the working directory of the
  * process), unless it begins with a slash. `flags` are any of the above; EXCLUSIVE needs CREATE,
  * and CREATE, TRUNCATE and APPEND need WRITE. `mode` (0..07777) are the permissions of a file that
- * is made, less the umask of the process.
+ * is made, less the umask of the process; UNNAMED makes one, too.
  *
  * The handle keeps `directory`, so it may be closed at once.
  * Returns as the head of this file says; -ENAMETOOLONG. `then` is resumed with -EINVAL when it is
  * neither of the two: a FIFO, a device or a socket is not waited for and not used. With -EMFILE
- * when files.openMax (1,024) files of the system are open, or the process has no descriptors. */
+ * when files.openMax (1,024) files of the system are open, or the process has no descriptors. With
+ * -EOPNOTSUPP for UNNAMED on a file system that has no such files (NFS, FAT). */
 DOMUS_API int domus_file_open(domus_stack *stack, domus_file *directory, const char *path,
                               uint32_t flags, uint32_t mode, domus_resumed *then);
 
@@ -173,6 +178,15 @@ DOMUS_API int domus_file_remove(domus_stack *stack, domus_file *directory, const
                                 uint32_t flags, domus_resumed *then);
 DOMUS_API int domus_file_make_directory(domus_stack *stack, domus_file *directory, const char *path,
                                         uint32_t flags, uint32_t mode, domus_resumed *then);
+
+/* Give a file that was opened with DOMUS_FILE_UNNAMED a name. `flags` is DOMUS_FILE_BENEATH or 0. A
+ * name that is there is never replaced: for that, link to another name, and rename. The answer is
+ * of domus_file_done_type.
+ *
+ * Returns as domus_file_remove(); -EINVAL for NULL. `then` is resumed with -EEXIST; -EXDEV when the
+ * directory is on another file system; -ENOENT when the file had a name, and was removed. */
+DOMUS_API int domus_file_link(domus_stack *stack, domus_file *file, domus_file *directory,
+                              const char *path, uint32_t flags, domus_resumed *then);
 
 /* Some of the entries of a directory. Its `release` frees what it owns. */
 typedef struct domus_file_entries {

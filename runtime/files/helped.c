@@ -82,6 +82,12 @@ static int rename_work(domi_file_operation *operation)
                             (operation->flags & DOMUS_FILE_EXCLUSIVE) != 0);
 }
 
+static int link_work(domi_file_operation *operation)
+{
+    return domi_disk_link(operation->file->fd,
+                          name_of(operation, operation->to_file, operation->to));
+}
+
 static int remove_work(domi_file_operation *operation)
 {
     return domi_disk_remove(name_of(operation, operation->file, operation->path),
@@ -135,6 +141,8 @@ const domi_file_verb domi_file_truncate_verb = {
     .waits = {.name = "file truncate"}, .reply = &domus_file_done_type, .work = truncate_work};
 const domi_file_verb domi_file_rename_verb = {
     .waits = {.name = "file rename"}, .reply = &domus_file_done_type, .work = rename_work};
+const domi_file_verb domi_file_link_verb = {
+    .waits = {.name = "file link"}, .reply = &domus_file_done_type, .work = link_work};
 const domi_file_verb domi_file_remove_verb = {
     .waits = {.name = "file remove"}, .reply = &domus_file_done_type, .work = remove_work};
 const domi_file_verb domi_file_make_directory_verb = {.waits = {.name = "directory make"},

@@ -13,6 +13,7 @@ extern const domi_file_verb domi_file_stat_verb;
 extern const domi_file_verb domi_file_sync_verb; /* `flags` is 0, or 1 for the data only */
 extern const domi_file_verb domi_file_truncate_verb;
 extern const domi_file_verb domi_file_rename_verb;
+extern const domi_file_verb domi_file_link_verb; /* `file` gets the name `to` */
 extern const domi_file_verb domi_file_remove_verb;
 extern const domi_file_verb domi_file_make_directory_verb;
 extern const domi_file_verb domi_file_list_verb;

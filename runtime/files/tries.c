@@ -14,6 +14,8 @@
 
 #define WRITES_WAITED 4u /* refused tries in a row after which a handle tries no write any more */
 
+#define MAKES (DOMUS_FILE_CREATE | DOMUS_FILE_UNNAMED) /* flags that may make a file */
+
 const domus_type domus_file_written_type = {.name = "file written",
                                             .size = sizeof(domus_file_written)};
 
@@ -32,8 +34,9 @@ static void describe_open(domi_file_operation *operation)
                  ((flags & DOMUS_FILE_EXCLUSIVE) != 0 ? O_EXCL : 0) |
                  ((flags & DOMUS_FILE_TRUNCATE) != 0 ? O_TRUNC : 0) |
                  ((flags & DOMUS_FILE_APPEND) != 0 ? O_APPEND : 0) |
-                 ((flags & DOMUS_FILE_DIRECTORY) != 0 ? O_DIRECTORY : 0),
-        .mode = (flags & DOMUS_FILE_CREATE) != 0 ? operation->mode : 0,
+                 ((flags & DOMUS_FILE_DIRECTORY) != 0 ? O_DIRECTORY : 0) |
+                 ((flags & DOMUS_FILE_UNNAMED) != 0 ? O_TMPFILE : 0),
+        .mode = (flags & MAKES) != 0 ? operation->mode : 0,
         .resolve = (flags & DOMUS_FILE_BENEATH) != 0 ? RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS : 0,
     };
 }
@@ -64,7 +67,7 @@ static int adopt(domi_file_operation *operation, int fd)
 
 static bool open_try(domi_file_operation *operation, domi_io *io)
 {
-    if ((operation->flags & (DOMUS_FILE_CREATE | DOMUS_FILE_TRUNCATE)) != 0)
+    if ((operation->flags & (MAKES | DOMUS_FILE_TRUNCATE)) != 0)
         return false;
     operation->how.resolve |= RESOLVE_CACHED;
     return domi_file_try_open(io, &operation->attempt, domi_file_fd(operation->file),

@@ -32,15 +32,18 @@ static int check_open(const char *path, uint32_t flags, uint32_t mode)
 {
     const uint32_t changes = DOMUS_FILE_CREATE | DOMUS_FILE_TRUNCATE | DOMUS_FILE_APPEND;
     const uint32_t exclusive = DOMUS_FILE_EXCLUSIVE | DOMUS_FILE_CREATE;
+    const uint32_t named = DOMUS_FILE_CREATE | DOMUS_FILE_TRUNCATE | DOMUS_FILE_DIRECTORY;
 
     if ((flags & (DOMUS_FILE_READ | DOMUS_FILE_WRITE)) == 0 || mode > MODE_MAX ||
         ((flags & changes) != 0 && (flags & DOMUS_FILE_WRITE) == 0) ||
         (flags & exclusive) == DOMUS_FILE_EXCLUSIVE ||
-        ((flags & DOMUS_FILE_DIRECTORY) != 0 && (flags & DOMUS_FILE_WRITE) != 0))
+        ((flags & DOMUS_FILE_DIRECTORY) != 0 && (flags & DOMUS_FILE_WRITE) != 0) ||
+        ((flags & DOMUS_FILE_UNNAMED) != 0 &&
+         ((flags & named) != 0 || (flags & DOMUS_FILE_WRITE) == 0)))
         return -EINVAL;
     return check_name(path, flags,
                       DOMUS_FILE_READ | DOMUS_FILE_WRITE | changes | exclusive |
-                          DOMUS_FILE_DIRECTORY | DOMUS_FILE_BENEATH);
+                          DOMUS_FILE_DIRECTORY | DOMUS_FILE_BENEATH | DOMUS_FILE_UNNAMED);
 }
 
 int domus_file_open(domus_stack *stack, domus_file *directory, const char *path, uint32_t flags,
@@ -149,6 +152,19 @@ int domus_file_rename(domus_stack *stack, domus_file *from_directory, const char
                                                         .to_file = to_directory,
                                                         .to = to,
                                                         .flags = flags},
+                           0, then);
+}
+
+int domus_file_link(domus_stack *stack, domus_file *file, domus_file *directory, const char *path,
+                    uint32_t flags, domus_resumed *then)
+{
+    int error = file != NULL ? check_name(path, flags, DOMUS_FILE_BENEATH) : -EINVAL;
+
+    if (error != 0)
+        return error;
+    return domi_file_begin(stack, &domi_file_link_verb,
+                           &(const domi_file_operation){
+                               .file = file, .to_file = directory, .to = path, .flags = flags},
                            0, then);
 }
 

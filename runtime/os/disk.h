@@ -46,6 +46,8 @@ typedef struct domi_disk_name {
 } domi_disk_name;
 
 int domi_disk_rename(domi_disk_name from, domi_disk_name to, bool exclusive);
+/* Give a file that has no name one, which is not there yet. */
+int domi_disk_link(int fd, domi_disk_name to);
 int domi_disk_remove(domi_disk_name name, bool is_directory);
 int domi_disk_make_directory(domi_disk_name name, uint32_t mode);
 

@@ -108,6 +108,8 @@ static int begin_deed(domus_stack *stack, const domt_deed *deed)
     case DOMT_RENAME:
         return domus_file_rename(stack, deed->file, deed->path, deed->to_file, deed->to,
                                  deed->flags, tell);
+    case DOMT_LINK:
+        return domus_file_link(stack, deed->file, deed->to_file, deed->to, deed->flags, tell);
     case DOMT_REMOVE:
         return domus_file_remove(stack, deed->file, deed->path, deed->flags, tell);
     case DOMT_MAKE_DIRECTORY:

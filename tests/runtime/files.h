@@ -16,6 +16,7 @@ typedef enum domt_deed_kind {
     DOMT_TRUNCATE,
     DOMT_STAT,
     DOMT_RENAME,
+    DOMT_LINK, /* `file` to the name `to` in `to_file` */
     DOMT_REMOVE,
     DOMT_MAKE_DIRECTORY,
     DOMT_LIST,
