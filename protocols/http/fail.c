@@ -18,6 +18,8 @@ static unsigned status_of_error(int error)
         return 408;
     case EMSGSIZE:
         return 413;
+    case EMEDIUMTYPE:
+        return 415;
     case EOPNOTSUPP:
         return 501;
     case EBUSY:
