@@ -1,4 +1,6 @@
 /* Decodes and encodes what stands in targets. */
+#include "protocols/http/query.h"
+
 #include "protocols/http/chars.h"
 #include "protocols/http/fields.h"
 
@@ -129,8 +131,7 @@ bool domus_http_next_parameter(domus_slice query, uint32_t *at, domus_http_param
     return true;
 }
 
-/* Whether an encoded name is this one. */
-static bool is_name(domus_slice encoded, const char *name)
+bool domi_http_is_encoded_name(domus_slice encoded, const char *name)
 {
     const char *data = domus_slice_data(encoded);
     char byte;
@@ -151,7 +152,7 @@ int64_t domus_http_query_value(domus_slice query, const char *name, char *to, si
     uint32_t at = 0;
 
     while (domus_http_next_parameter(query, &at, &parameter)) {
-        if (!is_name(parameter.name, name))
+        if (!domi_http_is_encoded_name(parameter.name, name))
             continue;
         if (parameter.value.size > room)
             return -EMSGSIZE;

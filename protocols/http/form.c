@@ -1,0 +1,179 @@
+/* Reads forms (domus/http_form.h). A form is looked through once; later reads rely on its escapes.
+ */
+#include "protocols/http/fields.h"
+#include "protocols/http/query.h"
+#include "protocols/http/websocket/utf8.h"
+
+#include <domus/http_form.h>
+#include <domus/http_media.h>
+
+#include <errno.h>
+
+#define FIELDS      100u
+#define NAME        128u
+#define VALUE       65536u
+#define NUMBER_ROOM 21u /* a number with its sign, and the zero */
+#define FLAG_ROOM   6u
+
+bool domus_http_is_form(const domus_http_request *request)
+{
+    domus_slice type;
+
+    return domus_http_field(request->fields, "content-type", &type) &&
+           domus_http_is_media(type, "application/x-www-form-urlencoded");
+}
+
+/* Returns the bytes of a text when it is decoded; -EPROTO for a wrong escape. */
+static int64_t decoded_size(domus_slice encoded)
+{
+    const char *text = domus_slice_data(encoded);
+    size_t size = 0;
+
+    for (size_t i = 0; i < encoded.size; i++, size++) {
+        if (text[i] != '%')
+            continue;
+        if (encoded.size - i < 3 || domi_http_hex(text[i + 1]) < 0 ||
+            domi_http_hex(text[i + 2]) < 0)
+            return -EPROTO;
+        i += 2;
+    }
+    return (int64_t)size;
+}
+
+/* Say what is wrong, and return the error. */
+static int fail(int error, const char *words, const char **ret_wrong)
+{
+    if (ret_wrong != NULL)
+        *ret_wrong = words;
+    return error;
+}
+
+static uint32_t limit_of(uint32_t limit, uint32_t otherwise)
+{
+    return limit != 0 ? limit : otherwise;
+}
+
+int domus_http_form_read(domus_slice body, const domus_http_form_limits *limits,
+                         domus_http_form *ret_form, const char **ret_wrong)
+{
+    const domus_http_form_limits none = {.fields_max = 0};
+    domus_http_parameter field;
+    uint32_t count = 0;
+    uint32_t at = 0;
+
+    if (limits == NULL)
+        limits = &none;
+    while (domus_http_next_parameter(body, &at, &field)) {
+        int64_t name = decoded_size(field.name);
+        int64_t value = decoded_size(field.value);
+        if (count++ == limit_of(limits->fields_max, FIELDS))
+            return fail(-EMSGSIZE, "too many fields", ret_wrong);
+        if (name < 0 || value < 0)
+            return fail(-EPROTO, "an escape is wrong", ret_wrong);
+        if (name > limit_of(limits->name_max, NAME))
+            return fail(-EMSGSIZE, "the name of a field is too long", ret_wrong);
+        if (value > limit_of(limits->value_max, VALUE))
+            return fail(-EMSGSIZE, "a field is too long", ret_wrong);
+    }
+    ret_form->body = body;
+    return 0;
+}
+
+bool domus_http_form_next(const domus_http_form *form, uint32_t *at,
+                          domus_http_parameter *ret_field)
+{
+    return domus_http_next_parameter(form->body, at, ret_field);
+}
+
+/* Find the only field of a name. Returns 0; -ENOENT; -ENOTUNIQ. */
+static int find(const domus_http_form *form, const char *name, domus_slice *ret_value)
+{
+    domus_http_parameter field;
+    uint32_t count = 0;
+    uint32_t at = 0;
+
+    while (domus_http_next_parameter(form->body, &at, &field)) {
+        if (!domi_http_is_encoded_name(field.name, name))
+            continue;
+        *ret_value = field.value;
+        count++;
+    }
+    return count == 0 ? -ENOENT : count > 1 ? -ENOTUNIQ : 0;
+}
+
+int64_t domus_http_form_text(const domus_http_form *form, const char *name, char *to, size_t room)
+{
+    domus_slice value;
+    int error = find(form, name, &value);
+
+    if (error != 0)
+        return error;
+    int64_t size = decoded_size(value);
+    if (size < 0)
+        return -EILSEQ; /* this form was never looked through */
+    if ((uint64_t)size >= room)
+        return -EMSGSIZE;
+    (void)domus_http_decode(to, domus_slice_data(value), value.size, true);
+    to[size] = '\0';
+    return domi_utf8_is_text(to, (size_t)size) && strlen(to) == (size_t)size ? size : -EILSEQ;
+}
+
+/* Read digits. Returns false if they are no number. One beyond 64 bits becomes UINT64_MAX. */
+static bool read_digits(const char *text, uint64_t *ret_number)
+{
+    uint64_t number = 0;
+    bool is_large = false;
+
+    if (*text == '\0' || (*text == '0' && text[1] != '\0'))
+        return false;
+    for (; *text != '\0'; text++) {
+        if (*text < '0' || *text > '9')
+            return false;
+        is_large |= number > (UINT64_MAX - 9) / 10;
+        number = number * 10 + (uint64_t)(*text - '0');
+    }
+    *ret_number = is_large ? UINT64_MAX : number;
+    return true;
+}
+
+int domus_http_form_number(const domus_http_form *form, const char *name, int64_t least,
+                           int64_t most, int64_t *ret_number)
+{
+    char text[NUMBER_ROOM];
+    int64_t size = domus_http_form_text(form, name, text, sizeof text);
+    bool is_negative = size > 0 && *text == '-';
+    uint64_t magnitude;
+
+    if (size == -ENOENT || size == -ENOTUNIQ)
+        return (int)size;
+    if (size < 0 || !read_digits(text + is_negative, &magnitude) || (is_negative && magnitude == 0))
+        return -EINVAL;
+    if (magnitude > (uint64_t)INT64_MAX + is_negative)
+        return -ERANGE;
+    int64_t number = is_negative ? (int64_t)(~magnitude + 1) : (int64_t)magnitude;
+    if (number < least || number > most)
+        return -ERANGE;
+    *ret_number = number;
+    return 0;
+}
+
+int domus_http_form_flag(const domus_http_form *form, const char *name, bool *ret_flag)
+{
+    static const char *const words[][2] = {{"off", "on"}, {"0", "1"}, {"false", "true"}};
+    char text[FLAG_ROOM];
+    int64_t size = domus_http_form_text(form, name, text, sizeof text);
+
+    if (size == -ENOENT)
+        *ret_flag = false;
+    if (size == -ENOENT || size == -ENOTUNIQ)
+        return size == -ENOENT ? 0 : (int)size;
+    for (size_t i = 0; size >= 0 && i < sizeof words / sizeof words[0]; i++) {
+        for (int flag = 0; flag < 2; flag++) {
+            if (strcmp(text, words[i][flag]) != 0)
+                continue;
+            *ret_flag = flag != 0;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
