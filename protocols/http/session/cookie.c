@@ -1,0 +1,176 @@
+/* The cookies of sessions: with a signed value, or with an id (domus/http_session.h). */
+#include "protocols/http/session/base64url.h"
+#include "protocols/http/session/draw.h"
+
+#include <domus/http_session.h>
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define LIFETIME      (INT64_C(12) * 3600)
+#define LIFETIME_MOST (INT64_C(400) * 86400) /* which browsers make of any longer one */
+#define ID_64         DOMI_HTTP_64_SIZE(DOMUS_HTTP_SESSION_ID_BYTES)
+#define PURPOSE       "cookie:"
+#define PURPOSE_ROOM  (sizeof PURPOSE + DOMUS_HTTP_COOKIE_NAME_MAX)
+#define BROWSERS_MAX  4096u /* bytes of a name and its value that browsers keep */
+
+static_assert(PURPOSE_ROOM - 1 <= DOMUS_HTTP_PURPOSE_MAX, "it is a purpose");
+static_assert(DOMUS_HTTP_COOKIE_NAME_MAX + 1 +
+                      DOMUS_HTTP_SIGNED_SIZE(DOMUS_HTTP_SESSION_VALUE_MAX) <=
+                  BROWSERS_MAX,
+              "browsers keep it");
+
+static bool begins_with(const char *text, const char *begin)
+{
+    return strncasecmp(text, begin, strlen(begin)) == 0;
+}
+
+/* Put defaults in place of zeros. Returns 0; -EINVAL. */
+static int complete(const domus_http_session_cookie *cookie, domus_http_session_cookie *ret_made)
+{
+    domus_http_session_cookie made = {.name = NULL};
+
+    if (cookie != NULL)
+        made = *cookie;
+    if (made.name == NULL)
+        made.name = made.insecure ? "session" : "__Host-session";
+    if (made.lifetime_s == 0)
+        made.lifetime_s = LIFETIME;
+    if (made.site == DOMUS_HTTP_SITE_DEFAULT)
+        made.site = DOMUS_HTTP_SITE_LAX;
+    bool wants_secure = begins_with(made.name, "__Host-") || begins_with(made.name, "__Secure-");
+    if (strnlen(made.name, DOMUS_HTTP_COOKIE_NAME_MAX + 1) > DOMUS_HTTP_COOKIE_NAME_MAX ||
+        made.lifetime_s < 1 || made.lifetime_s > LIFETIME_MOST || (made.insecure && wants_secure))
+        return -EINVAL;
+    *ret_made = made;
+    return 0;
+}
+
+/* Add the Set-Cookie of a value, which ends with a zero. */
+static int set(domus_appender *fields, const domus_http_session_cookie *cookie, const char *value,
+               int64_t max_age)
+{
+    const domus_http_set_cookie made = {
+        .name = cookie->name,
+        .value = value,
+        .path = "/",
+        .max_age = max_age,
+        .secure = !cookie->insecure,
+        .http_only = true,
+        .site = cookie->site,
+    };
+
+    return domus_http_add_cookie(fields, &made);
+}
+
+static int64_t age_of(const domus_http_session_cookie *cookie)
+{
+    return cookie->with_browser ? 0 : cookie->lifetime_s;
+}
+
+int domus_http_session_clear(domus_appender *fields, const domus_http_session_cookie *cookie)
+{
+    domus_http_session_cookie made;
+    int error = complete(cookie, &made);
+
+    return error != 0 ? error : set(fields, &made, "", -1);
+}
+
+/* --- in the cookie ---------------------------------------------------------------------------- */
+
+/* Write the purpose for which a value is signed: a value of one cookie is none of another. */
+static void write_purpose(const domus_http_session_cookie *cookie, char purpose[PURPOSE_ROOM])
+{
+    (void)snprintf(purpose, PURPOSE_ROOM, PURPOSE "%s", cookie->name);
+}
+
+int domus_http_session_seal(domus_appender *fields, const domus_http_session_cookie *cookie,
+                            const domus_http_keys *keys, int64_t now, const void *value,
+                            size_t size)
+{
+    domus_http_session_cookie made;
+    domus_appender text = {0};
+    char purpose[PURPOSE_ROOM];
+    domus_slice sealed;
+    int error = complete(cookie, &made);
+
+    if (error != 0)
+        return error;
+    if (size > DOMUS_HTTP_SESSION_VALUE_MAX)
+        return -EMSGSIZE;
+    if (now < 0 || now > INT64_MAX - made.lifetime_s)
+        return -EINVAL;
+    write_purpose(&made, purpose);
+    error = domus_http_sign(keys, purpose, now + made.lifetime_s, value, size, &text);
+    if (error != 0)
+        return error;
+    (void)domus_append(&text, "", 1);
+    error = domus_append_end(&text, &sealed);
+    if (error != 0)
+        return error;
+    error = set(fields, &made, domus_slice_data(sealed), age_of(&made));
+    domus_slice_free(sealed);
+    return error;
+}
+
+int64_t domus_http_session_unseal(domus_slice fields, const domus_http_session_cookie *cookie,
+                                  const domus_http_keys *keys, int64_t now, void *to, size_t room)
+{
+    domus_http_session_cookie made;
+    char purpose[PURPOSE_ROOM];
+    domus_slice sealed;
+    int error = complete(cookie, &made);
+
+    if (error != 0)
+        return error;
+    if (!domus_http_cookie(fields, made.name, &sealed))
+        return -ENOENT;
+    write_purpose(&made, purpose);
+    return domus_http_unsign(keys, purpose, now, domus_slice_data(sealed), sealed.size, to, room);
+}
+
+/* --- by its id -------------------------------------------------------------------------------- */
+
+int domus_http_session_make_id(domus_http_session_id *ret_id)
+{
+    domus_http_session_id made;
+    int error = domi_http_draw(made.bytes, sizeof made.bytes);
+
+    if (error == 0)
+        *ret_id = made;
+    return error;
+}
+
+int domus_http_session_set_id(domus_appender *fields, const domus_http_session_cookie *cookie,
+                              const domus_http_session_id *id)
+{
+    domus_http_session_cookie made;
+    char text[ID_64 + 1];
+    int error = complete(cookie, &made);
+
+    if (error != 0)
+        return error;
+    text[domi_http_64_encode(text, id->bytes, sizeof id->bytes)] = '\0';
+    return set(fields, &made, text, age_of(&made));
+}
+
+int domus_http_session_get_id(domus_slice fields, const domus_http_session_cookie *cookie,
+                              domus_http_session_id *ret_id)
+{
+    domus_http_session_cookie made;
+    domus_http_session_id read;
+    domus_slice text;
+    int error = complete(cookie, &made);
+
+    if (error != 0)
+        return error;
+    if (!domus_http_cookie(fields, made.name, &text))
+        return -ENOENT;
+    if (text.size != ID_64 ||
+        domi_http_64_decode(read.bytes, domus_slice_data(text), text.size) < 0)
+        return -EBADMSG;
+    *ret_id = read;
+    return 0;
+}
