@@ -1,0 +1,144 @@
+/* A table of sessions, each of which is found by its id (domus/http_session.h) and has a value, any
+ * bytes; as a table for whoever has a place for it, and as an actor that is asked.
+ *
+ *     domus_http_sessions_spawn(stack, NULL, &store);                              once
+ *     ...
+ *     domus_http_session ask = {.id = id};                                         a request
+ *     DOMUS_ASK_WITHIN(store, &domus_http_session_find_type, &ask, 1000000000);
+ *     if (answer->error == -ENOENT)
+ *         ... nobody is logged in ...
+ *
+ * **Lifetime.** A session that nobody has used for `idle_ns` is gone, and so is each one that is
+ * older than `lifetime_ns`, however much it is used. To find, to change and to renew it is to use
+ * it.
+ *
+ * **Bounds.** The table has at most `count_max` sessions and `bytes_max` bytes. At a bound, the
+ * sessions that were not used for longest go; or, with `refuses`, a new one is refused. So begin a
+ * session for who has logged in, not for everybody who asks: otherwise strangers decide whose
+ * session goes.
+ *
+ * **A new id after a login.** Whoever logs in gets a session with a new id (begin, or renew), or
+ * somebody who has made him use an id that he knows would be logged in with him (session fixation).
+ * A renewed session keeps its value and its age, and its old id names nothing.
+ *
+ * Ids are random, 128 bits of getrandom(2). The table has hashes of them, so neither its memory nor
+ * the time of a look tells an id.
+ *
+ * All sessions of a program are in one table and one actor, because the requests of a browser come
+ * to any thread. What a program has to keep over a restart, or share with others, belongs into a
+ * database. */
+#ifndef DOMUS_HTTP_SESSIONS_H
+#define DOMUS_HTTP_SESSIONS_H
+
+#include <domus/http_session.h>
+#include <domus/system.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Options. NULL: all defaults. A limit of 0 is its default. */
+typedef struct domus_http_sessions_options {
+    uint32_t count_max;   /* sessions, 1..1,000,000; 0: 10,000. Each has 8 to 16 bytes beforehand */
+    uint32_t value_max;   /* bytes of a value, up to 1 MiB; 0: 4 KiB */
+    uint64_t bytes_max;   /* bytes of all values, and DOMUS_HTTP_SESSION_COST of each session; 0: 16
+                             MiB. At least value_max and one cost */
+    uint64_t idle_ns;     /* 0: 30 min */
+    uint64_t lifetime_ns; /* 0: 12 h */
+    bool refuses;         /* at a bound, new sessions and larger values are refused with -ENOBUFS */
+    uint8_t reserved[7];  /* 0 */
+    /* Draws the bytes of ids; for tests that have to know them. Returns 0 or a negative errno.
+     * NULL: getrandom(2). */
+    int (*draw)(void *to, size_t size);
+} domus_http_sessions_options;
+
+#define DOMUS_HTTP_SESSION_COST 192u /* bytes that a session counts for beside its value */
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+/* Thread-safety of all functions here: one thread at a time. `now_ns` is any clock that does not go
+ * back, such as domus_now_ns(). */
+typedef struct domus_http_sessions domus_http_sessions;
+
+/* Make a table. Returns 0; -EINVAL for a wrong option; -ENOMEM. */
+DOMUS_API int domus_http_sessions_open(const domus_http_sessions_options *options,
+                                       domus_http_sessions **ret_sessions);
+
+/* Free a table. Returns NULL. NULL is allowed. */
+DOMUS_API domus_http_sessions *domus_http_sessions_close(domus_http_sessions *sessions);
+
+/* Begin a session.
+ *
+ * Ownership: the table owns `value` if this returns 0.
+ * Returns 0; -EMSGSIZE for a value above value_max; -ENOBUFS at a bound with `refuses`; -ENOMEM;
+ * the error of getrandom(2). */
+DOMUS_API int domus_http_sessions_begin(domus_http_sessions *sessions, uint64_t now_ns,
+                                        domus_slice value, domus_http_session_id *ret_id);
+
+/* Find a session. The slice is the table's, and valid until the next call with it. Returns 0;
+ * -ENOENT. */
+DOMUS_API int domus_http_sessions_find(domus_http_sessions *sessions, uint64_t now_ns,
+                                       const domus_http_session_id *id, domus_slice *ret_value);
+
+/* Give a session another value. Ownership and results as of domus_http_sessions_begin(); -ENOENT.
+ */
+DOMUS_API int domus_http_sessions_put(domus_http_sessions *sessions, uint64_t now_ns,
+                                      const domus_http_session_id *id, domus_slice value);
+
+/* Give a session another id. Returns 0; -ENOENT; the error of getrandom(2), and the session is as
+ * it was. */
+DOMUS_API int domus_http_sessions_renew(domus_http_sessions *sessions, uint64_t now_ns,
+                                        const domus_http_session_id *id,
+                                        domus_http_session_id *ret_id);
+
+/* End a session, at a logout. Returns 0; -ENOENT. */
+DOMUS_API int domus_http_sessions_end(domus_http_sessions *sessions, uint64_t now_ns,
+                                      const domus_http_session_id *id);
+
+/* Forget up to `most` sessions that were idle for too long. Returns the time at which the next one
+ * will have been; UINT64_MAX: there is none. */
+DOMUS_API uint64_t domus_http_sessions_sweep(domus_http_sessions *sessions, uint64_t now_ns,
+                                             uint32_t most);
+
+/* The sessions that there are, and the bytes that they count for. */
+DOMUS_API uint32_t domus_http_sessions_count(const domus_http_sessions *sessions);
+DOMUS_API uint64_t domus_http_sessions_bytes(const domus_http_sessions *sessions);
+
+/* --- the actor -------------------------------------------------------------------------------- */
+
+/* An ask, and its answer. */
+typedef struct domus_http_session {
+    domus_http_session_id id; /* of the ask: which session; not used by begin. Of the answer: its
+                                 id, the new one after begin and renew */
+    domus_slice value; /* of the ask: the value for begin and put. Of the answer: the value for
+                          find and renew; else empty */
+} domus_http_session;
+
+/* The asks, which do what the functions above do, and fail with their errors. The answer is of
+ * domus_http_session_type. The `release` of each frees the value. */
+DOMUS_API extern const domus_type domus_http_session_begin_type;
+DOMUS_API extern const domus_type domus_http_session_find_type;
+DOMUS_API extern const domus_type domus_http_session_put_type;
+DOMUS_API extern const domus_type domus_http_session_renew_type;
+DOMUS_API extern const domus_type domus_http_session_end_type;
+DOMUS_API extern const domus_type domus_http_session_type;
+
+/* Make an actor with a table, a child of the running one, on its thread. The options are copied. It
+ * ends with its parent, and its sessions with it. domus_http_sessions_spawn_outside() does the same
+ * for a foreign thread: the actor is on the next thread, round robin, and the root is its parent.
+ *
+ * Thread-safety: the first only from within a handler, with its stack; the second any foreign
+ * thread. Returns 0; as domus_http_sessions_open(); and as domus_spawn() or domus_outside_spawn().
+ */
+DOMUS_API int domus_http_sessions_spawn(domus_stack *stack,
+                                        const domus_http_sessions_options *options,
+                                        domus_address *ret_store);
+DOMUS_API int domus_http_sessions_spawn_outside(domus_system *system,
+                                                const domus_http_sessions_options *options,
+                                                domus_address *ret_store);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

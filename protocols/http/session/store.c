@@ -1,0 +1,193 @@
+/* The actor with a table of sessions (domus/http_sessions.h). Each ask is one call of the table. A
+ * timer goes when the session that was not used for longest may be over, and there is none without
+ * sessions. */
+#include <domus/conversation.h>
+#include <domus/http_sessions.h>
+#include <domus/spawn.h>
+#include <domus/timer.h>
+
+#include <errno.h>
+
+#define SWEPT 256u /* sessions that a timer forgets at a time */
+
+typedef struct store {
+    domus_http_sessions *sessions;
+    bool has_timer;
+} store;
+
+static void release(void *payload)
+{
+    domus_slice_free(((domus_http_session *)payload)->value);
+}
+
+#define TYPE(text)                                                                                 \
+    {                                                                                              \
+        .name = (text), .size = sizeof(domus_http_session), .release = release                     \
+    }
+
+const domus_type domus_http_session_begin_type = TYPE("http session begin");
+const domus_type domus_http_session_find_type = TYPE("http session find");
+const domus_type domus_http_session_put_type = TYPE("http session put");
+const domus_type domus_http_session_renew_type = TYPE("http session renew");
+const domus_type domus_http_session_end_type = TYPE("http session end");
+const domus_type domus_http_session_type = TYPE("http session");
+
+static const domus_type sweep_type = {.name = "http sessions sweep"};
+
+/* Set a timer for the session that is over next. Without one its memory waits for the next ask. */
+static void set_timer(domus_stack *stack, store *own, uint64_t due_ns)
+{
+    uint64_t now_ns = domus_now_ns(stack);
+    uint64_t delay_ns = due_ns > now_ns ? due_ns - now_ns : 0;
+
+    if (!own->has_timer && due_ns != UINT64_MAX)
+        own->has_timer = domus_after(stack, delay_ns, &sweep_type, NULL, NULL) == 0;
+}
+
+static int sweep(domus_stack *stack, void *self, const void *payload)
+{
+    store *own = self;
+
+    (void)payload;
+    own->has_timer = false;
+    set_timer(stack, own, domus_http_sessions_sweep(own->sessions, domus_now_ns(stack), SWEPT));
+    return 0;
+}
+
+/* Answer with a session, whose value this consumes. */
+static int answer(domus_stack *stack, const domus_http_session *made)
+{
+    int error = domus_reply(stack, &domus_http_session_type, made);
+
+    if (error != 0)
+        domus_slice_free(made->value);
+    return error;
+}
+
+static int begin(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_http_session *asked = payload;
+    store *own = self;
+    uint64_t now_ns = domus_now_ns(stack);
+    domus_http_session made = {.value = {NULL, 0, 0}};
+    domus_slice value;
+    int error = domus_slice_keep(asked->value, &value);
+
+    if (error != 0)
+        return error;
+    error = domus_http_sessions_begin(own->sessions, now_ns, value, &made.id);
+    if (error != 0) {
+        domus_slice_free(value);
+        return error;
+    }
+    set_timer(stack, own, domus_http_sessions_sweep(own->sessions, now_ns, 0));
+    return answer(stack, &made);
+}
+
+/* Answer with the value that the table has for the id. */
+static int answer_with_value(domus_stack *stack, store *own, domus_http_session made)
+{
+    domus_slice value;
+    int error = domus_http_sessions_find(own->sessions, domus_now_ns(stack), &made.id, &value);
+
+    if (error == 0)
+        error = domus_slice_keep(value, &made.value);
+    return error != 0 ? error : answer(stack, &made);
+}
+
+static int find(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_http_session *asked = payload;
+
+    return answer_with_value(stack, self, (domus_http_session){.id = asked->id});
+}
+
+static int put(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_http_session *asked = payload;
+    store *own = self;
+    domus_slice value;
+    int error = domus_slice_keep(asked->value, &value);
+
+    if (error != 0)
+        return error;
+    error = domus_http_sessions_put(own->sessions, domus_now_ns(stack), &asked->id, value);
+    if (error != 0) {
+        domus_slice_free(value);
+        return error;
+    }
+    return answer(stack, &(const domus_http_session){.id = asked->id});
+}
+
+static int renew(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_http_session *asked = payload;
+    store *own = self;
+    domus_http_session made = {.value = {NULL, 0, 0}};
+    int error = domus_http_sessions_renew(own->sessions, domus_now_ns(stack), &asked->id, &made.id);
+
+    return error != 0 ? error : answer_with_value(stack, own, made);
+}
+
+static int end(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_http_session *asked = payload;
+    store *own = self;
+    int error = domus_http_sessions_end(own->sessions, domus_now_ns(stack), &asked->id);
+
+    return error != 0 ? error : answer(stack, &(const domus_http_session){.id = asked->id});
+}
+
+static void on_stop(domus_stack *stack, void *self)
+{
+    store *own = self;
+
+    (void)stack;
+    own->sessions = domus_http_sessions_close(own->sessions);
+}
+
+static const domus_behaviour behaviour = {
+    .name = "http sessions",
+    .kind = DOMUS_STATE,
+    .state_size = sizeof(store),
+    .on =
+        (const domus_on[]){
+            {.type = &domus_http_session_find_type, .handle = find},
+            {.type = &domus_http_session_put_type, .handle = put},
+            {.type = &domus_http_session_begin_type, .handle = begin},
+            {.type = &domus_http_session_renew_type, .handle = renew},
+            {.type = &domus_http_session_end_type, .handle = end},
+            {.type = &sweep_type, .handle = sweep},
+            {.type = NULL},
+        },
+    .on_stop = on_stop,
+};
+
+int domus_http_sessions_spawn(domus_stack *stack, const domus_http_sessions_options *options,
+                              domus_address *ret_store)
+{
+    store own = {.sessions = NULL};
+    int error = domus_http_sessions_open(options, &own.sessions);
+
+    if (error != 0)
+        return error;
+    error = domus_spawn(stack, &behaviour, &own, ret_store);
+    if (error != 0)
+        (void)domus_http_sessions_close(own.sessions);
+    return error;
+}
+
+int domus_http_sessions_spawn_outside(domus_system *system,
+                                      const domus_http_sessions_options *options,
+                                      domus_address *ret_store)
+{
+    store own = {.sessions = NULL};
+    int error = domus_http_sessions_open(options, &own.sessions);
+
+    if (error != 0)
+        return error;
+    error = domus_outside_spawn(system, &behaviour, &own, ret_store);
+    if (error != 0)
+        (void)domus_http_sessions_close(own.sessions);
+    return error;
+}

@@ -1,0 +1,329 @@
+/* The table of sessions (domus/http_sessions.h).
+ *
+ * Sessions stand in a hash table by the SHA-256 of their ids, and in a list by their last use. The
+ * list gives both what has been idle for too long and what goes at a bound, so neither is searched
+ * for. A session beyond its lifetime is found out when it is looked for, or it is idle. */
+#include "protocols/http/session/draw.h"
+
+#include <domus/http_sessions.h>
+
+#include <assert.h>
+#include <nettle/sha2.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT      10000u
+#define COUNT_MOST 1000000u
+#define VALUE      (4u << 10)
+#define VALUE_MOST (1u << 20)
+#define BYTES      (UINT64_C(16) << 20)
+#define IDLE       (UINT64_C(1800) * 1000000000)
+#define LIFETIME   (UINT64_C(12) * 3600 * 1000000000)
+#define SWEPT      4u /* idle sessions that a new one makes room of */
+
+typedef struct session session;
+
+struct session {
+    session *next;  /* in its bucket */
+    session *newer; /* in the order of use; NULL: none */
+    session *older;
+    uint8_t hash[SHA256_DIGEST_SIZE]; /* of its id */
+    domus_slice value;
+    uint64_t born_ns;
+    uint64_t used_ns;
+};
+
+/* An allocation has some bytes of its own, and so has the page of a value. */
+static_assert(sizeof(session) + 64 <= DOMUS_HTTP_SESSION_COST, "what a session costs");
+
+struct domus_http_sessions {
+    domus_http_sessions_options options; /* no limit is 0 */
+    session *newest;
+    session *oldest;
+    uint64_t bytes;
+    uint32_t count;
+    uint32_t mask; /* buckets, a power of two, less one */
+    session *buckets[];
+};
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+static void hash_id(const domus_http_session_id *id, uint8_t hash[SHA256_DIGEST_SIZE])
+{
+    struct sha256_ctx context;
+
+    sha256_init(&context);
+    sha256_update(&context, sizeof id->bytes, id->bytes);
+    sha256_digest(&context, SHA256_DIGEST_SIZE, hash);
+}
+
+/* The pointer in whose place a session with this hash is, or would be. */
+static session **place_of(domus_http_sessions *sessions, const uint8_t *hash)
+{
+    uint32_t number;
+
+    memcpy(&number, hash, sizeof number);
+    session **place = &sessions->buckets[number & sessions->mask];
+    while (*place != NULL && memcmp((*place)->hash, hash, SHA256_DIGEST_SIZE) != 0)
+        place = &(*place)->next;
+    return place;
+}
+
+static void leave_order(domus_http_sessions *sessions, session *one)
+{
+    *(one->newer != NULL ? &one->newer->older : &sessions->newest) = one->older;
+    *(one->older != NULL ? &one->older->newer : &sessions->oldest) = one->newer;
+}
+
+static void become_newest(domus_http_sessions *sessions, session *one, uint64_t now_ns)
+{
+    one->used_ns = now_ns;
+    one->newer = NULL;
+    one->older = sessions->newest;
+    *(one->older != NULL ? &one->older->newer : &sessions->oldest) = one;
+    sessions->newest = one;
+}
+
+static uint64_t cost_of(domus_slice value)
+{
+    return value.size + (uint64_t)DOMUS_HTTP_SESSION_COST;
+}
+
+/* Forget the session at a place. */
+static void forget(domus_http_sessions *sessions, session **place)
+{
+    session *one = *place;
+
+    *place = one->next;
+    leave_order(sessions, one);
+    sessions->count--;
+    sessions->bytes -= cost_of(one->value);
+    domus_slice_free(one->value);
+    explicit_bzero(one, sizeof *one);
+    free(one);
+}
+
+static bool has_passed(uint64_t since_ns, uint64_t time_ns, uint64_t now_ns)
+{
+    return now_ns >= since_ns && now_ns - since_ns >= time_ns;
+}
+
+static bool is_over(const domus_http_sessions *sessions, const session *one, uint64_t now_ns)
+{
+    return has_passed(one->used_ns, sessions->options.idle_ns, now_ns) ||
+           has_passed(one->born_ns, sessions->options.lifetime_ns, now_ns);
+}
+
+/* Find a session that is not over, which is used by that. Returns its place; NULL: there is none.
+ */
+static session **use(domus_http_sessions *sessions, uint64_t now_ns,
+                     const domus_http_session_id *id)
+{
+    uint8_t hash[SHA256_DIGEST_SIZE];
+
+    hash_id(id, hash);
+    session **place = place_of(sessions, hash);
+    if (*place == NULL)
+        return NULL;
+    if (is_over(sessions, *place, now_ns)) {
+        forget(sessions, place);
+        return NULL;
+    }
+    leave_order(sessions, *place);
+    become_newest(sessions, *place, now_ns);
+    return place;
+}
+
+/* --- bounds ----------------------------------------------------------------------------------- */
+
+/* Make room for `count` sessions more, and for `bytes`, by forgetting others than `kept`, which is
+ * the newest. Returns 0; -ENOBUFS. */
+static int make_room(domus_http_sessions *sessions, uint32_t count, uint64_t bytes,
+                     const session *kept)
+{
+    const domus_http_sessions_options *options = &sessions->options;
+
+    while (sessions->count + count > options->count_max ||
+           sessions->bytes + bytes > options->bytes_max) {
+        if (options->refuses || sessions->oldest == NULL || sessions->oldest == kept)
+            return -ENOBUFS;
+        forget(sessions, place_of(sessions, sessions->oldest->hash));
+    }
+    return 0;
+}
+
+uint64_t domus_http_sessions_sweep(domus_http_sessions *sessions, uint64_t now_ns, uint32_t most)
+{
+    for (; most != 0 && sessions->oldest != NULL; most--) {
+        if (!is_over(sessions, sessions->oldest, now_ns))
+            break;
+        forget(sessions, place_of(sessions, sessions->oldest->hash));
+    }
+    if (sessions->oldest == NULL)
+        return UINT64_MAX;
+    uint64_t used_ns = sessions->oldest->used_ns;
+    uint64_t idle_ns = sessions->options.idle_ns;
+    return used_ns > UINT64_MAX - idle_ns ? UINT64_MAX : used_ns + idle_ns;
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+/* Put defaults in place of zeros. Returns 0; -EINVAL. */
+static int complete(domus_http_sessions_options *options)
+{
+    if (options->count_max == 0)
+        options->count_max = COUNT;
+    if (options->value_max == 0)
+        options->value_max = VALUE;
+    if (options->bytes_max == 0)
+        options->bytes_max = BYTES;
+    if (options->idle_ns == 0)
+        options->idle_ns = IDLE;
+    if (options->lifetime_ns == 0)
+        options->lifetime_ns = LIFETIME;
+    if (options->draw == NULL)
+        options->draw = domi_http_draw;
+    return options->count_max > COUNT_MOST || options->value_max > VALUE_MOST ||
+                   options->bytes_max < (uint64_t)options->value_max + DOMUS_HTTP_SESSION_COST
+               ? -EINVAL
+               : 0;
+}
+
+int domus_http_sessions_open(const domus_http_sessions_options *options,
+                             domus_http_sessions **ret_sessions)
+{
+    domus_http_sessions_options made = {.count_max = 0};
+    uint32_t buckets = 1;
+
+    if (options != NULL)
+        made = *options;
+    int error = complete(&made);
+    if (error != 0)
+        return error;
+    while (buckets < made.count_max)
+        buckets *= 2;
+    domus_http_sessions *sessions = calloc(1, sizeof *sessions + buckets * sizeof(session *));
+    if (sessions == NULL)
+        return -ENOMEM;
+    sessions->options = made;
+    sessions->mask = buckets - 1;
+    *ret_sessions = sessions;
+    return 0;
+}
+
+domus_http_sessions *domus_http_sessions_close(domus_http_sessions *sessions)
+{
+    while (sessions != NULL && sessions->oldest != NULL)
+        forget(sessions, place_of(sessions, sessions->oldest->hash));
+    free(sessions);
+    return NULL;
+}
+
+int domus_http_sessions_begin(domus_http_sessions *sessions, uint64_t now_ns, domus_slice value,
+                              domus_http_session_id *ret_id)
+{
+    domus_http_session_id id;
+
+    if (value.size > sessions->options.value_max)
+        return -EMSGSIZE;
+    (void)domus_http_sessions_sweep(sessions, now_ns, SWEPT);
+    int error = make_room(sessions, 1, cost_of(value), NULL);
+    if (error == 0)
+        error = sessions->options.draw(id.bytes, sizeof id.bytes);
+    if (error != 0)
+        return error;
+    session *one = calloc(1, sizeof *one);
+    if (one == NULL)
+        return -ENOMEM;
+    hash_id(&id, one->hash);
+    session **place = place_of(sessions, one->hash);
+    if (*place != NULL) { /* only a `draw` of a test draws an id twice */
+        free(one);
+        return -EEXIST;
+    }
+    *place = one;
+    one->value = value;
+    one->born_ns = now_ns;
+    become_newest(sessions, one, now_ns);
+    sessions->count++;
+    sessions->bytes += cost_of(value);
+    *ret_id = id;
+    return 0;
+}
+
+int domus_http_sessions_find(domus_http_sessions *sessions, uint64_t now_ns,
+                             const domus_http_session_id *id, domus_slice *ret_value)
+{
+    session **place = use(sessions, now_ns, id);
+
+    if (place == NULL)
+        return -ENOENT;
+    *ret_value = (*place)->value;
+    return 0;
+}
+
+int domus_http_sessions_put(domus_http_sessions *sessions, uint64_t now_ns,
+                            const domus_http_session_id *id, domus_slice value)
+{
+    session **place = use(sessions, now_ns, id);
+
+    if (place == NULL)
+        return -ENOENT;
+    if (value.size > sessions->options.value_max)
+        return -EMSGSIZE;
+    session *one = *place;
+    uint64_t more = value.size > one->value.size ? value.size - one->value.size : 0;
+    int error = make_room(sessions, 0, more, one);
+    if (error != 0)
+        return error;
+    sessions->bytes += value.size;
+    sessions->bytes -= one->value.size;
+    domus_slice_free(one->value);
+    one->value = value;
+    return 0;
+}
+
+int domus_http_sessions_renew(domus_http_sessions *sessions, uint64_t now_ns,
+                              const domus_http_session_id *id, domus_http_session_id *ret_id)
+{
+    session **place = use(sessions, now_ns, id);
+    uint8_t hash[SHA256_DIGEST_SIZE];
+    domus_http_session_id made;
+
+    if (place == NULL)
+        return -ENOENT;
+    int error = sessions->options.draw(made.bytes, sizeof made.bytes);
+    if (error != 0)
+        return error;
+    hash_id(&made, hash);
+    if (*place_of(sessions, hash) != NULL)
+        return -EEXIST;
+    session *one = *place;
+    *place = one->next;
+    one->next = NULL;
+    memcpy(one->hash, hash, sizeof hash);
+    *place_of(sessions, hash) = one;
+    *ret_id = made;
+    return 0;
+}
+
+int domus_http_sessions_end(domus_http_sessions *sessions, uint64_t now_ns,
+                            const domus_http_session_id *id)
+{
+    session **place = use(sessions, now_ns, id);
+
+    if (place == NULL)
+        return -ENOENT;
+    forget(sessions, place);
+    return 0;
+}
+
+uint32_t domus_http_sessions_count(const domus_http_sessions *sessions)
+{
+    return sessions->count;
+}
+
+uint64_t domus_http_sessions_bytes(const domus_http_sessions *sessions)
+{
+    return sessions->bytes;
+}

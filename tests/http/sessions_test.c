@@ -1,0 +1,294 @@
+/* The table of sessions keeps to its times and bounds, forgets those that were not used for
+ * longest, and an id that was renewed names nothing; as a table, and as an actor in a test kit. */
+#include "tests/http/trace.h"
+#include "tests/support/kits.h"
+#include "tests/support/suite.h"
+
+#include <domus/http_sessions.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COST   DOMUS_HTTP_SESSION_COST
+#define SECOND UINT64_C(1000000000)
+
+static domus_http_sessions *sessions;
+
+static void open_with(domus_http_sessions_options options)
+{
+    ck_assert_int_eq(domus_http_sessions_open(&options, &sessions), 0);
+}
+
+static void close_it(void)
+{
+    ck_assert_ptr_null(domus_http_sessions_close(sessions));
+}
+
+static domus_http_session_id begin(uint64_t now_ns, const char *value)
+{
+    domus_http_session_id id;
+
+    ck_assert_int_eq(domus_http_sessions_begin(sessions, now_ns, domt_http_slice(value), &id), 0);
+    return id;
+}
+
+/* Whether a session is there; then its value is this. */
+static bool has(uint64_t now_ns, domus_http_session_id id, const char *value)
+{
+    domus_slice found;
+    int error = domus_http_sessions_find(sessions, now_ns, &id, &found);
+
+    ck_assert(error == 0 || error == -ENOENT);
+    if (error == 0)
+        ck_assert(domus_slice_equals(found, value, strlen(value)));
+    return error == 0;
+}
+
+START_TEST(sessions_are_found_changed_and_ended)
+{
+    open_with((domus_http_sessions_options){.count_max = 0});
+    domus_http_session_id one = begin(0, "one"), two = begin(0, "two"), none = {{0}};
+
+    ck_assert_mem_ne(&one, &two, sizeof one);
+    ck_assert(has(0, one, "one") && has(0, two, "two") && !has(0, none, ""));
+    ck_assert_int_eq(domus_http_sessions_put(sessions, 0, &one, domt_http_slice("other")), 0);
+    ck_assert(has(0, one, "other") && has(0, two, "two"));
+    ck_assert_uint_eq(domus_http_sessions_bytes(sessions), 5 + 3 + 2 * COST);
+    ck_assert_int_eq(domus_http_sessions_end(sessions, 0, &one), 0);
+    ck_assert_int_eq(domus_http_sessions_end(sessions, 0, &one), -ENOENT);
+    ck_assert_int_eq(domus_http_sessions_put(sessions, 0, &one, (domus_slice){0}), -ENOENT);
+    ck_assert(!has(0, one, "") && has(0, two, "two"));
+    ck_assert_uint_eq(domus_http_sessions_count(sessions), 1);
+    ck_assert_uint_eq(domus_http_sessions_bytes(sessions), 3 + COST);
+    close_it();
+    ck_assert_ptr_null(domus_http_sessions_close(NULL));
+}
+END_TEST
+
+START_TEST(a_renewed_session_has_another_id)
+{
+    open_with((domus_http_sessions_options){.lifetime_ns = 100, .idle_ns = 1000});
+    domus_http_session_id one = begin(0, "one"), two;
+
+    ck_assert_int_eq(domus_http_sessions_renew(sessions, 50, &one, &two), 0);
+    ck_assert_mem_ne(&one, &two, sizeof one);
+    ck_assert(!has(50, one, "") && has(50, two, "one"));
+    ck_assert_int_eq(domus_http_sessions_renew(sessions, 50, &one, &one), -ENOENT);
+    ck_assert_uint_eq(domus_http_sessions_count(sessions), 1);
+    ck_assert(has(99, two, "one")); /* it is as old as before */
+    ck_assert(!has(100, two, "one"));
+    close_it();
+}
+END_TEST
+
+START_TEST(sessions_end_by_time)
+{
+    open_with((domus_http_sessions_options){.idle_ns = 10, .lifetime_ns = 25});
+    domus_http_session_id one = begin(0, "1"), two = begin(1, "2"), three = begin(2, "3");
+
+    ck_assert(has(9, two, "2"));
+    ck_assert_uint_eq(domus_http_sessions_sweep(sessions, 9, 10), 10);
+    ck_assert(!has(10, one, "1"));
+    ck_assert_uint_eq(domus_http_sessions_count(sessions), 2);
+    ck_assert_uint_eq(domus_http_sessions_sweep(sessions, 12, 10), 19);
+    ck_assert(!has(12, three, "3"));
+    ck_assert(has(18, two, "2") && has(25, two, "2"));
+    ck_assert(!has(26, two, "2")); /* 25 after it has begun */
+    ck_assert_uint_eq(domus_http_sessions_count(sessions), 0);
+    ck_assert_uint_eq(domus_http_sessions_bytes(sessions), 0);
+    ck_assert_uint_eq(domus_http_sessions_sweep(sessions, 99, 10), UINT64_MAX);
+    for (int i = 0; i < 20; i++)
+        (void)begin(100, "");
+    ck_assert_uint_eq(domus_http_sessions_sweep(sessions, 200, 3), 110);
+    ck_assert_uint_eq(domus_http_sessions_count(sessions), 17);
+    (void)begin(200, ""); /* makes room of some */
+    ck_assert_uint_eq(domus_http_sessions_count(sessions), 17 - 4 + 1);
+    close_it();
+}
+END_TEST
+
+START_TEST(the_least_used_go_at_a_bound)
+{
+    open_with((domus_http_sessions_options){
+        .count_max = 3, .value_max = 400, .bytes_max = 3 * COST + 100});
+    domus_http_session_id one = begin(0, "1"), two = begin(1, "2"), three = begin(2, "3"), four;
+    static char text[402];
+
+    ck_assert(has(3, one, "1"));
+    four = begin(4, "4");
+    ck_assert(!has(4, two, "2"));
+    ck_assert(has(4, one, "1") && has(4, three, "3") && has(4, four, "4"));
+    /* 98 bytes beside two of one byte are all that may be; one more, and the least used goes */
+    memset(text, 'x', 98);
+    ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &four, domt_http_slice(text)), 0);
+    ck_assert_uint_eq(domus_http_sessions_count(sessions), 3);
+    ck_assert_uint_eq(domus_http_sessions_bytes(sessions), 3 * COST + 100);
+    text[98] = 'x';
+    ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &four, domt_http_slice(text)), 0);
+    ck_assert(!has(5, one, "1") && has(5, three, "3") && has(5, four, text));
+    memset(text, 'x', COST + 1); /* what the least used has counted for is free, less one byte */
+    ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &three, domt_http_slice(text)), 0);
+    text[99] = '\0';
+    ck_assert(has(5, four, text));
+    text[99] = 'x';
+    ck_assert(has(5, three, text));
+    text[COST + 1] = 'x';
+    ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &three, domt_http_slice(text)), 0);
+    ck_assert(!has(5, four, "") && has(5, three, text));
+    memset(text, 'x', 401);
+    domus_slice large = domt_http_slice(text);
+    ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &three, large), -EMSGSIZE);
+    ck_assert_int_eq(domus_http_sessions_begin(sessions, 5, large, &four), -EMSGSIZE);
+    domus_slice_free(large);
+    ck_assert_uint_eq(domus_http_sessions_count(sessions), 1);
+    close_it();
+}
+END_TEST
+
+START_TEST(new_ones_may_be_refused_instead)
+{
+    open_with((domus_http_sessions_options){
+        .count_max = 2, .value_max = 100, .bytes_max = 2 * COST + 100, .refuses = true});
+    domus_http_session_id one = begin(0, "1"), two = begin(0, "2"), three;
+    static char text[100];
+
+    ck_assert_int_eq(domus_http_sessions_begin(sessions, 0, (domus_slice){0}, &three), -ENOBUFS);
+    memset(text, 'x', 99);
+    ck_assert_int_eq(domus_http_sessions_put(sessions, 0, &one, domt_http_slice(text)), 0);
+    domus_slice more = domt_http_slice("xx");
+    ck_assert_int_eq(domus_http_sessions_put(sessions, 0, &two, more), -ENOBUFS);
+    domus_slice_free(more);
+    ck_assert(has(0, one, text) && has(0, two, "2"));
+    ck_assert_int_eq(domus_http_sessions_begin(sessions, 3600 * SECOND, (domus_slice){0}, &three),
+                     0); /* the others were idle for too long */
+    close_it();
+}
+END_TEST
+
+static int drawn;
+
+static int draw(void *to, size_t size)
+{
+    if (drawn < 0)
+        return drawn;
+    memset(to, drawn / 2, size);
+    drawn++;
+    return 0;
+}
+
+START_TEST(options_and_chance_may_be_wrong)
+{
+    static const domus_http_sessions_options wrong[] = {
+        {.count_max = 1000001},
+        {.value_max = (1 << 20) + 1, .bytes_max = 1 << 30},
+        {.bytes_max = 4096 + COST - 1},
+        {.value_max = 1, .bytes_max = COST},
+    };
+    domus_http_session_id one, two;
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        ck_assert_int_eq(domus_http_sessions_open(&wrong[i], &sessions), -EINVAL);
+    open_with((domus_http_sessions_options){.draw = draw, .count_max = 1000000});
+    one = begin(0, "1"); /* two draws each give the same */
+    ck_assert_int_eq(domus_http_sessions_begin(sessions, 0, (domus_slice){0}, &two), -EEXIST);
+    drawn = 1;
+    ck_assert_int_eq(domus_http_sessions_renew(sessions, 0, &one, &two), -EEXIST);
+    drawn = -ENOSYS;
+    ck_assert_int_eq(domus_http_sessions_begin(sessions, 0, (domus_slice){0}, &two), -ENOSYS);
+    ck_assert_int_eq(domus_http_sessions_renew(sessions, 0, &one, &two), -ENOSYS);
+    ck_assert(has(0, one, "1"));
+    close_it();
+}
+END_TEST
+
+/* A table of many sessions, with every one found, by a model of what is there. */
+START_TEST(many_sessions_are_kept_apart)
+{
+    enum { MANY = 3000 };
+    static domus_http_session_id ids[MANY];
+    char text[16];
+
+    open_with((domus_http_sessions_options){.count_max = MANY / 2});
+    for (uint32_t i = 0; i < MANY; i++) {
+        snprintf(text, sizeof text, "%u", i);
+        ids[i] = begin(i, text);
+    }
+    ck_assert_uint_eq(domus_http_sessions_count(sessions), MANY / 2);
+    for (uint32_t i = 0; i < MANY; i++) {
+        snprintf(text, sizeof text, "%u", i);
+        ck_assert_int_eq(has(MANY, ids[i], text), i >= MANY / 2);
+    }
+    close_it();
+}
+END_TEST
+
+/* --- the actor -------------------------------------------------------------------------------- */
+
+static domus_http_session ask(domus_probe *probe, domus_address store, const domus_type *type,
+                              domus_http_session_id id, const char *value)
+{
+    domus_http_session asked = {.id = id, .value = domt_http_slice(value)};
+    domus_http_session got;
+
+    ck_assert_int_eq(domus_probe_ask(probe, store, type, &asked), 0);
+    ck_assert_int_eq(domus_probe_expect(probe, &domus_http_session_type, SECOND, &got), 0);
+    return got;
+}
+
+static void ask_in_vain(domus_probe *probe, domus_address store, const domus_type *type,
+                        domus_http_session_id id, const char *value, int error)
+{
+    domus_http_session asked = {.id = id, .value = domt_http_slice(value)};
+
+    ck_assert_int_eq(domus_probe_ask(probe, store, type, &asked), 0);
+    ck_assert_int_eq(domus_probe_expect_error(probe, error, SECOND), 0);
+}
+
+START_TEST(the_actor_answers_as_the_table)
+{
+    static const domus_http_sessions_options options = {.value_max = 10, .idle_ns = 5 * SECOND};
+    static const domus_http_sessions_options wrong = {.bytes_max = 1};
+    domus_testkit *kit = domt_kit_new(NULL, 1);
+    domus_system *system = domus_testkit_system(kit);
+    domus_http_session_id none = {{0}};
+    domus_address store;
+    domus_probe *probe;
+
+    ck_assert_int_eq(domus_http_sessions_spawn_outside(system, &wrong, &store), -EINVAL);
+    ck_assert_int_eq(domus_http_sessions_spawn_outside(system, &options, &store), 0);
+    ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
+    domus_http_session one = ask(probe, store, &domus_http_session_begin_type, none, "one");
+    ck_assert_uint_eq(one.value.size, 0);
+    domus_http_session got = ask(probe, store, &domus_http_session_find_type, one.id, "");
+    ck_assert(domus_slice_equals(got.value, "one", 3));
+    domus_slice_free(got.value);
+    got = ask(probe, store, &domus_http_session_put_type, one.id, "other");
+    ck_assert_mem_eq(&got.id, &one.id, sizeof one.id);
+    domus_http_session two = ask(probe, store, &domus_http_session_renew_type, one.id, "");
+    ck_assert(domus_slice_equals(two.value, "other", 5));
+    domus_slice_free(two.value);
+    ask_in_vain(probe, store, &domus_http_session_find_type, one.id, "", -ENOENT);
+    ask_in_vain(probe, store, &domus_http_session_renew_type, one.id, "", -ENOENT);
+    ask_in_vain(probe, store, &domus_http_session_put_type, one.id, "v", -ENOENT);
+    ask_in_vain(probe, store, &domus_http_session_put_type, two.id, "12345678901", -EMSGSIZE);
+    ask_in_vain(probe, store, &domus_http_session_begin_type, none, "12345678901", -EMSGSIZE);
+    got = ask(probe, store, &domus_http_session_end_type, two.id, "");
+    ask_in_vain(probe, store, &domus_http_session_end_type, two.id, "", -ENOENT);
+    one = ask(probe, store, &domus_http_session_begin_type, none, "one");
+    ck_assert_int_eq(domus_testkit_advance(kit, 4 * SECOND), 0);
+    got = ask(probe, store, &domus_http_session_find_type, one.id, "");
+    domus_slice_free(got.value);
+    ck_assert_uint_ne(domus_testkit_due_ns(kit), UINT64_MAX);
+    ck_assert_int_eq(domus_testkit_advance(kit, 30 * SECOND), 0);
+    ck_assert_uint_eq(domus_testkit_due_ns(kit), UINT64_MAX); /* it has no timer without sessions */
+    ask_in_vain(probe, store, &domus_http_session_find_type, one.id, "", -ENOENT);
+    (void)ask(probe, store, &domus_http_session_begin_type, none, "left");
+    domus_testkit_free(kit);
+}
+END_TEST
+
+DOMT_MAIN("sessions", 20, sessions_are_found_changed_and_ended, a_renewed_session_has_another_id,
+          sessions_end_by_time, the_least_used_go_at_a_bound, new_ones_may_be_refused_instead,
+          options_and_chance_may_be_wrong, many_sessions_are_kept_apart,
+          the_actor_answers_as_the_table)
