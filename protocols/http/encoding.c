@@ -36,3 +36,17 @@ bool domi_http_is_gzip(domus_slice fields)
     }
     return is_gzip;
 }
+
+bool domi_http_lists_weakly(domus_slice fields, const char *etag)
+{
+    domi_http_elements walk = {.fields = fields, .name = "if-none-match"};
+    size_t tag = strlen(etag);
+    const char *element;
+    size_t size;
+
+    while (domi_http_next_listed(&walk, &element, &size)) {
+        if (size == tag + 2 && memcmp(element, "W/", 2) == 0 && memcmp(element + 2, etag, tag) == 0)
+            return true;
+    }
+    return false;
+}

@@ -11,4 +11,8 @@ bool domi_http_wants_gzip(domus_slice fields);
 /* Returns whether the fields of a message say that its body is gzip, and nothing else. */
 bool domi_http_is_gzip(domus_slice fields);
 
+/* Returns whether If-None-Match of these fields has a strong tag in its weak form ("W/" before it),
+ * as the stage makes it of the tag of an answer that it compresses. */
+bool domi_http_lists_weakly(domus_slice fields, const char *etag);
+
 #endif

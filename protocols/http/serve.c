@@ -110,19 +110,9 @@ static void note_version(found *file)
  * has compressed it (domus/http_gzip.h), which serves for whoever accepts gzip. */
 static bool is_known_weakly(const found *file)
 {
-    domi_http_elements walk = {.fields = file->request->fields, .name = "if-none-match"};
-    size_t tag = strlen(file->etag);
-    const char *element;
-    size_t size;
-
     if (file->is_packed || !domi_http_wants_gzip(file->request->fields))
         return false;
-    while (domi_http_next_listed(&walk, &element, &size)) {
-        if (size == tag + 2 && memcmp(element, "W/", 2) == 0 &&
-            memcmp(element + 2, file->etag, tag) == 0)
-            return true;
-    }
-    return false;
+    return domi_http_lists_weakly(file->request->fields, file->etag);
 }
 
 static char *put_content_range(char *to, const found *file)

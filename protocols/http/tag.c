@@ -1,0 +1,158 @@
+/* Tags answers that handlers make (domus/http_tag.h). The stage knows nothing of it: what it gets
+ * is an answer with a field ETag, or 304. */
+#include "protocols/http/encoding.h"
+#include "protocols/http/fields.h"
+#include "protocols/http/session/base64url.h"
+
+#include <domus/http_condition.h>
+#include <domus/http_date.h>
+#include <domus/http_tag.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <nettle/sha2.h>
+
+#define TAG_BYTES 16u  /* of the hash */
+#define OWN_MAX   256u /* bytes of a tag that the program has made */
+
+static_assert(DOMI_HTTP_64_SIZE(TAG_BYTES) + 2 == DOMUS_HTTP_TAG_SIZE, "its size");
+static_assert(DOMUS_HTTP_TAG_SIZE < OWN_MAX, "both have room");
+
+void domus_http_tag(const void *bytes, size_t size, char *to)
+{
+    uint8_t hash[TAG_BYTES];
+    struct sha256_ctx context;
+
+    sha256_init(&context);
+    sha256_update(&context, size, bytes);
+    sha256_digest(&context, sizeof hash, hash);
+    *to++ = '"';
+    to += domi_http_64_encode(to, hash, sizeof hash);
+    *to++ = '"';
+    *to = '\0';
+}
+
+/* An answer, and what is known of it. */
+typedef struct tagged {
+    const domus_http_request *request;
+    domus_http_response response; /* owned */
+    char tag[OWN_MAX + 1];
+    bool has_own_tag; /* its fields have it */
+    int64_t modified;
+} tagged;
+
+/* Find or make the tag, and the time of the last change. Returns 0; -EINVAL for too long a tag. */
+static int note_version(tagged *answer)
+{
+    const domus_http_response *response = &answer->response;
+    domus_slice value;
+
+    if (domus_http_field(response->fields, "last-modified", &value) &&
+        !domus_http_read_date(domus_slice_data(value), value.size, &answer->modified))
+        answer->modified = 0;
+    answer->has_own_tag = domus_http_field(response->fields, "etag", &value);
+    if (!answer->has_own_tag) {
+        domus_http_tag(domus_slice_data(response->body), response->body.size, answer->tag);
+        return 0;
+    }
+    if (value.size > OWN_MAX)
+        return -EINVAL;
+    memcpy(answer->tag, domus_slice_data(value), value.size);
+    answer->tag[value.size] = '\0';
+    return 0;
+}
+
+/* Whether a field is about the body, and has no place in 304 (RFC 9110 15.4.5). */
+static bool is_of_body(domus_slice name)
+{
+    static const char *const names[] = {"content-type",  "content-encoding", "content-language",
+                                        "content-range", "last-modified",    NULL};
+
+    return domi_http_slice_is_one_of(name, names);
+}
+
+/* Make the fields of 200, or of 304. Returns 0, or the error. */
+static int make_fields(const tagged *answer, bool is_304, domus_slice *ret_fields)
+{
+    domus_slice fields = answer->response.fields;
+    bool is_weak = is_304 && answer->tag[0] == '"' &&
+                   domi_http_wants_gzip(answer->request->fields) &&
+                   domi_http_lists_weakly(answer->request->fields, answer->tag);
+    bool keeps_own = answer->has_own_tag && !is_weak;
+    domus_appender made = {0};
+    domus_http_line line;
+    uint32_t at = 0;
+
+    if (!keeps_own)
+        (void)domus_append_text(&made, "ETag: %s%s\r\n", is_weak ? "W/" : "", answer->tag);
+    if (!is_304) {
+        (void)domus_append(&made, domus_slice_data(fields), fields.size);
+        return domus_append_end(&made, ret_fields);
+    }
+    while (domus_http_next(fields, &at, &line)) {
+        if (!is_of_body(line.name) && (keeps_own || !domi_http_slice_is(line.name, "etag")))
+            (void)domi_http_add_line(&made, &line);
+    }
+    return domus_append_end(&made, ret_fields);
+}
+
+/* Send the response, which this consumes. */
+static int send_it(domus_stack *stack, domus_http_response *response)
+{
+    int error = domus_reply(stack, &domus_http_response_type, response);
+
+    if (error != 0)
+        domus_http_response_type.release(response);
+    return error;
+}
+
+static int send_304(domus_stack *stack, tagged *answer)
+{
+    domus_http_response response = {.status = 304, .close = answer->response.close};
+    int error = make_fields(answer, true, &response.fields);
+
+    domus_http_response_type.release(&answer->response);
+    return error != 0 ? error : send_it(stack, &response);
+}
+
+static int send_200(domus_stack *stack, tagged *answer)
+{
+    domus_slice fields;
+    int error = answer->has_own_tag ? 0 : make_fields(answer, false, &fields);
+
+    if (error != 0) {
+        domus_http_response_type.release(&answer->response);
+        return error;
+    }
+    if (!answer->has_own_tag) {
+        domus_slice_free(answer->response.fields);
+        answer->response.fields = fields;
+    }
+    return send_it(stack, &answer->response);
+}
+
+int domus_http_reply_tagged(domus_stack *stack, const domus_http_response *response)
+{
+    const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
+    tagged answer = {.request = request, .response = *response};
+    int error = request == NULL || response->stream.number != 0 ? -EINVAL : 0;
+
+    if (error == 0 && (response->status != 200 ||
+                       (request->method != DOMUS_HTTP_GET && request->method != DOMUS_HTTP_HEAD)))
+        return send_it(stack, &answer.response);
+    if (error == 0)
+        error = note_version(&answer);
+    if (error != 0) {
+        domus_http_response_type.release(&answer.response);
+        return error;
+    }
+    const domus_http_version version = {answer.tag, answer.modified, true};
+    unsigned status = domus_http_check_conditions(request, &version);
+    if (status == 304)
+        return send_304(stack, &answer);
+    if (status == 0)
+        return send_200(stack, &answer);
+    domus_http_response_type.release(&answer.response);
+    return domus_reply(stack, &domus_http_text_type,
+                       &(domus_http_text){(uint16_t)status, "text/plain", "Precondition Failed\n"});
+}
