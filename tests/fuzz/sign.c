@@ -1,0 +1,114 @@
+/* Fuzzes signed values, and texts of keys. The first byte says which.
+ *
+ * 0: the rest is a text that somebody has sent. It is verified only if it is, byte by byte, what
+ * the key would have signed. 1: two bytes say where a signed value is changed and how; the rest is
+ * the value. It comes back unchanged, and is refused if it was changed. 2: the rest is a text of
+ * keys, each of which can sign if it was taken. */
+#include "tests/fuzz/support/fuzz.h"
+
+#include <domus/http_sign.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOM 8192u
+
+static void must(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static domus_http_keys make_ring(void)
+{
+    domus_http_keys ring = {.count = 0};
+
+    must(domus_http_keys_add(&ring, "01234567890123456789012345678901", 32) == 0);
+    must(domus_http_keys_add(&ring, "abcdefghijabcdefghijabcdefghijab", 32) == 0);
+    return ring;
+}
+
+static domus_slice sign(const domus_http_keys *ring, int64_t expires, const void *value,
+                        size_t size)
+{
+    domus_appender to = {0};
+    domus_slice made;
+
+    must(domus_http_sign(ring, "purpose", expires, value, size, &to) == 0);
+    must(domus_append_end(&to, &made) == 0);
+    return made;
+}
+
+/* The time at which a text says that it expires; 0: it does not say. */
+static int64_t expiry_of(const char *text, size_t size)
+{
+    char digits[20] = "";
+
+    if (size > 5)
+        memcpy(digits, text + 5, size - 5 < 19 ? size - 5 : 19);
+    return strtoll(digits, NULL, 10);
+}
+
+static void hold_sent(const domus_http_keys *ring, const char *text, size_t size)
+{
+    static char value[ROOM];
+    int64_t got = domus_http_unsign(ring, "purpose", 1, text, size, value, sizeof value);
+
+    if (got < 0)
+        return;
+    bool is_same = false;
+    for (uint32_t i = 0; i < ring->count; i++) {
+        const domus_http_keys one = {.count = 1, .keys = {ring->keys[i]}};
+        domus_slice made = sign(&one, expiry_of(text, size), value, (size_t)got);
+        is_same |= domus_slice_equals(made, text, size);
+        domus_slice_free(made);
+    }
+    must(is_same);
+}
+
+static void hold_change(const domus_http_keys *ring, const uint8_t *data, size_t size)
+{
+    static char value[ROOM], text[2 * ROOM];
+
+    if (size < 3 || size > 2000)
+        return;
+    domus_slice made = sign(ring, 1000, data + 2, size - 2);
+    memcpy(text, domus_slice_data(made), made.size);
+    int64_t got = domus_http_unsign(ring, "purpose", 999, text, made.size, value, sizeof value);
+    must(got == (int64_t)size - 2 && memcmp(value, data + 2, size - 2) == 0);
+    size_t at = data[0] % made.size;
+    text[at] = (char)(text[at] ^ data[1]);
+    got = domus_http_unsign(ring, "purpose", 999, text, made.size, value, sizeof value);
+    must((got >= 0) == (data[1] == 0));
+    domus_slice_free(made);
+}
+
+static void hold_keys(const char *text, size_t size)
+{
+    domus_http_keys ring = {.count = 0};
+    char words[DOMUS_HTTP_KEYS_WORDS] = "";
+    int error = domus_http_keys_parse(text, size, &ring, words, sizeof words);
+
+    must((error == 0) == (words[0] == '\0'));
+    must((error == 0) == (ring.count != 0) && ring.count <= DOMUS_HTTP_KEYS_MAX);
+    for (uint32_t i = 0; i < ring.count; i++)
+        must(ring.keys[i].size >= DOMUS_HTTP_KEY_LEAST && ring.keys[i].size <= DOMUS_HTTP_KEY_MOST);
+    if (error == 0)
+        domus_slice_free(sign(&ring, 1, text, size < 100 ? size : 100));
+    domus_http_keys_wipe(&ring);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    domus_http_keys ring = make_ring();
+
+    if (size == 0)
+        return 0;
+    if (data[0] % 3 == 0)
+        hold_sent(&ring, (const char *)data + 1, size - 1);
+    else if (data[0] % 3 == 1)
+        hold_change(&ring, data + 1, size - 1);
+    else
+        hold_keys((const char *)data + 1, size - 1);
+    return 0;
+}
