@@ -56,6 +56,8 @@
 extern "C" {
 #endif
 
+struct domus_http_chain;
+
 /* --- the stage ------------------------------------------------------------------------------ */
 
 /* Empty lines before a request line that a server passes over (RFC 9112 2.2). They count into the
@@ -91,6 +93,8 @@ typedef struct domus_http_options {
     domus_http_gzip *gzip;
     uint64_t continue_timeout_ns; /* of a client: for how long a body waits for 100 Continue, 1 ms..
                                      60 s; 0: 1 s. Then it is sent */
+    /* of a server: what stands around its handlers (domus/http_chain.h); NULL: nothing */
+    const struct domus_http_chain *chain;
 } domus_http_options;
 
 /* The stage. Memory is taken for bytes that have come, never for those that are only announced. */
@@ -150,6 +154,8 @@ typedef struct domus_http_request {
      * else nothing may be written. The channel has `streams`. Received: not used */
     bool tunnels;
     uint8_t reserved[2];
+    uint64_t exchange; /* received: its number in the chain of its connection; 0: there is none. Not
+                          used to send */
 } domus_http_request;
 
 /* The type of requests. Its `release` frees the slices. */

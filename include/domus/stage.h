@@ -12,6 +12,7 @@
 #ifndef DOMUS_STAGE_H
 #define DOMUS_STAGE_H
 
+#include <domus/endpoint.h>
 #include <domus/stream.h>
 
 #ifdef __cplusplus
@@ -239,13 +240,22 @@ DOMUS_API bool domus_wire_is_closing(const domus_wire *wire);
  * the place of the one before; 0: not at all. Another pipeline ends it. */
 DOMUS_API void domus_wire_wake(domus_wire *wire, uint64_t delay_ns);
 
-/* --- the server, in all functions but `check` ------------------------------------------------- */
+/* Returns the time as handlers see it (domus_now_ns()), also in `close`; 0 in a kit of stages. */
+DOMUS_API uint64_t domus_wire_now_ns(const domus_wire *wire);
+
+/* --- the server and the peer, in all functions but `check` -------------------------------------
+ */
 
 /* Get the server to which this side has connected: its name as domus_connect() was given it,
  * in lower case, or its address without brackets. NULL, with port 0, for a connection that
  * was accepted or adopted, and for one to a Unix socket. The text is valid as long as the
  * stage is open. */
 DOMUS_API const char *domus_wire_server(const domus_wire *wire, uint16_t *ret_port);
+
+/* Get the endpoint of the peer, as domus_channel_peer() does. It may be a call of the kernel each
+ * time, so a stage that needs it often keeps it. Returns 0; -ENOTCONN in a kit of stages; or as
+ * domus_channel_peer(). */
+DOMUS_API int domus_wire_peer(const domus_wire *wire, domus_endpoint *ret_peer);
 
 /* --- streams, in `encode` and `cut` of a message stage ---------------------------------------- */
 

@@ -85,6 +85,21 @@ static bool is_closing(const domus_wire *wire)
     return wire->progress == DOMI_MESSAGE_NONE && domi_wire_is_empty(wire);
 }
 
+/* These are domus_wire.now_ns and domus_wire.peer. */
+static uint64_t now_ns(const domus_wire *wire)
+{
+    const domi_pipe *pipe = wire->owner;
+
+    return pipe->channel->io->manager->now_ns;
+}
+
+static int peer(const domus_wire *wire, domus_endpoint *ret_peer)
+{
+    const domi_pipe *pipe = wire->owner;
+
+    return domus_channel_peer(pipe->channel, ret_peer);
+}
+
 int domi_pipe_open(domus_channel *channel)
 {
     const domus_pipeline *pipeline = channel->house->behaviour->pipeline;
@@ -107,6 +122,8 @@ int domi_pipe_open(domus_channel *channel)
     pipe->wire->make = make_payload;
     pipe->wire->wake = arm_wake;
     pipe->wire->is_closing = is_closing;
+    pipe->wire->now_ns = now_ns;
+    pipe->wire->peer = peer;
     pipe->wire->owner = pipe;
     pipe->wire->last = &pipe->failed;
     pipe->wire->self = domi_house_address(channel->house);

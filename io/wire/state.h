@@ -85,6 +85,9 @@ struct domus_wire {
     void (*wake)(domus_wire *wire, uint64_t delay_ns);
     /* Returns what domus_wire_is_closing() does. NULL: false. */
     bool (*is_closing)(const domus_wire *wire);
+    /* Return what domus_wire_now_ns() and domus_wire_peer() do. NULL: 0, and -ENOTCONN. */
+    uint64_t (*now_ns)(const domus_wire *wire);
+    int (*peer)(const domus_wire *wire, domus_endpoint *ret_peer);
     void *owner;
     domi_wire_stage *stages; /* behind the wire, or a block of their own */
     bool owns_stages;        /* that is so, because the pipeline was changed */

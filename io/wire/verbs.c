@@ -180,7 +180,17 @@ const char *domus_wire_server(const domus_wire *wire, uint16_t *ret_port)
     return wire->server;
 }
 
+int domus_wire_peer(const domus_wire *wire, domus_endpoint *ret_peer)
+{
+    return wire->peer != NULL ? wire->peer(wire, ret_peer) : -ENOTCONN;
+}
+
 /* --- time ------------------------------------------------------------------------------------- */
+
+uint64_t domus_wire_now_ns(const domus_wire *wire)
+{
+    return wire->now_ns != NULL ? wire->now_ns(wire) : 0;
+}
 
 void domus_wire_wake(domus_wire *wire, uint64_t delay_ns)
 {

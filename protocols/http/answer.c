@@ -1,4 +1,5 @@
 /* Encodes the answers of a server. */
+#include "protocols/http/chain.h"
 #include "protocols/http/chars.h"
 #include "protocols/http/outgoing.h"
 #include "protocols/http/write.h"
@@ -54,7 +55,11 @@ static int check(const domi_http_outgoing *answer, uint64_t id)
     if (answer->length > DOMI_HTTP_LENGTH_MAX || answer->media_size > DOMI_HTTP_COPIED_MAX ||
         domi_http_run_text(answer->media, answer->media_size) != answer->media_size)
         return -EINVAL;
-    return domi_http_check_fields(answer->fields);
+    int has = domi_http_check_fields(answer->fields);
+    if (has < 0 || answer->added.size == 0)
+        return has;
+    int more = domi_http_check_fields(answer->added);
+    return more < 0 ? more : has | more;
 }
 
 /* Put what says where the body ends, and what becomes of the connection. */
@@ -83,7 +88,8 @@ static int append(domus_wire *wire, const domi_http_state *state, const domi_htt
     bool with_body = with_fields && answer->body_size <= DOMI_HTTP_COPIED_MAX;
     size_t copied = with_body ? answer->fields.size + answer->body_size
                               : (with_fields ? answer->fields.size : 0);
-    char *begin = domus_wire_room(wire, DOMI_HTTP_HEAD_ROOM + answer->media_size + copied);
+    char *begin = domus_wire_room(wire, DOMI_HTTP_HEAD_ROOM + answer->media_size +
+                                            answer->added.size + copied);
 
     if (begin == NULL)
         return -ENOMEM;
@@ -96,6 +102,8 @@ static int append(domus_wire *wire, const domi_http_state *state, const domi_htt
         to = domi_http_put(to, answer->media, answer->media_size);
         to = DOMI_HTTP_PUT(to, "\r\n");
     }
+    if (answer->added.size != 0)
+        to = domi_http_put(to, domus_slice_data(answer->added), answer->added.size);
     if (with_fields) {
         to = domi_http_put(to, domus_slice_data(answer->fields), answer->fields.size);
         to = DOMI_HTTP_PUT(to, "\r\n");
@@ -198,7 +206,8 @@ static int encode_plain(domus_wire *wire, domi_http_state *state, uint64_t id,
     return 0;
 }
 
-static int encode(domus_wire *wire, domi_http_state *state, uint64_t id, domi_http_outgoing *answer)
+static int encode_packed(domus_wire *wire, domi_http_state *state, uint64_t id,
+                         domi_http_outgoing *answer)
 {
     domi_http_packed packed = {.fields = {NULL, 0, 0}};
 
@@ -213,6 +222,36 @@ static int encode(domus_wire *wire, domi_http_state *state, uint64_t id, domi_ht
     domus_slice_free(packed.fields);
     domus_slice_free(packed.body);
     return error;
+}
+
+/* Let the parts of the chain see the answer, and end the exchange if the answer is whole. */
+static int encode_chained(domus_wire *wire, domi_http_state *state, uint64_t id,
+                          domi_http_outgoing *answer)
+{
+    domi_http_exchange *exchange = domi_http_find_exchange(state->chained, id);
+    bool is_whole = domus_wire_stream(wire) == NULL;
+    domus_slice made = {NULL, 0, 0};
+
+    if (exchange == NULL)
+        return -EINVAL; /* its handler has gone around the chain */
+    int error = domi_http_leave_answer(exchange, answer, is_whole, &made);
+    if (error == 0)
+        error = encode_packed(wire, state, id, answer);
+    if (error == 0) {
+        exchange->face.status = (uint16_t)answer->status;
+        exchange->face.sent += answer->body_size;
+        if (is_whole)
+            domi_http_end_exchange(state->chained, exchange, domus_wire_now_ns(wire), false);
+    }
+    domus_slice_free(answer->added);
+    domus_slice_free(made);
+    return error;
+}
+
+static int encode(domus_wire *wire, domi_http_state *state, uint64_t id, domi_http_outgoing *answer)
+{
+    return state->options.chain == NULL ? encode_packed(wire, state, id, answer)
+                                        : encode_chained(wire, state, id, answer);
 }
 
 static int encode_response(domus_wire *wire, domi_http_state *state, uint64_t id,
@@ -246,6 +285,14 @@ static int encode_text(domus_wire *wire, domi_http_state *state, uint64_t id,
     return encode(wire, state, id, &made);
 }
 
+/* The end of an answer in pieces was encoded. */
+static int end_stream(domus_wire *wire, domi_http_state *state, uint64_t id)
+{
+    if (state->chained != NULL)
+        domi_http_end_exchange_of(state->chained, id, domus_wire_now_ns(wire), false);
+    return domi_http_end_answer(wire, state, id);
+}
+
 int domi_http_encode_answer(domus_wire *wire, domi_http_state *state, uint64_t id,
                             const domus_type *type, const void *payload)
 {
@@ -260,12 +307,14 @@ int domi_http_encode_answer(domus_wire *wire, domi_http_state *state, uint64_t i
         return encode_response(wire, state, id, payload);
     if (type == &domus_http_trailers_type) {
         error = domi_http_encode_trailers(wire, stream, payload);
-        return error != 0 ? error : domi_http_end_answer(wire, state, id);
+        return error != 0 ? error : end_stream(wire, state, id);
     }
     if (type != &domus_piece_type)
         return -EOPNOTSUPP;
     error = domi_http_encode_piece(wire, stream, payload);
+    if (error == 0 && state->chained != NULL)
+        domi_http_count_sent(state->chained, id, ((const domus_piece *)payload)->bytes.size);
     if (error != 0 || !((const domus_piece *)payload)->last)
         return error;
-    return domi_http_end_answer(wire, state, id);
+    return end_stream(wire, state, id);
 }

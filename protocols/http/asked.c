@@ -60,5 +60,5 @@ void domi_http_note_answered(domi_http_state *state)
 {
     state->asked.first = (state->asked.first + 1) % DOMI_HTTP_ASKED_MAX;
     state->asked.count--;
-    state->asked.interims = 0;
+    state->interims = 0;
 }

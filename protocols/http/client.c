@@ -18,7 +18,7 @@ static int pass_over(domus_wire *wire, domi_http_state *state)
 
     if ((state->head.flags & wrong) != 0 || state->head.minor == 0)
         return refuse(state);
-    if (state->asked.interims++ >= DOMI_HTTP_INTERIM_MAX)
+    if (state->interims++ >= DOMI_HTTP_INTERIM_MAX)
         return refuse(state);
     return state->head.code == 100 && state->asked.count == 1 ? domi_http_let_body_go(wire, state)
                                                               : 0;

@@ -1,7 +1,11 @@
 /* Answers to requests that fail, and to bytes that are not a request. */
+#include "protocols/http/chain.h"
 #include "protocols/http/write.h"
 
 #include <errno.h>
+#include <stdio.h>
+
+#define REASON_ROOM 64u /* bytes of the longest reason, with "\n" and NUL */
 
 static unsigned status_of_error(int error)
 {
@@ -59,31 +63,55 @@ static unsigned status_of_bytes(const domi_http_state *state, int error)
     }
 }
 
-static int append(domus_wire *wire, const domi_http_state *state, unsigned status, bool close,
+static int append(domus_wire *wire, const domi_http_state *state, const domi_http_outgoing *answer,
                   bool is_new, bool is_head)
 {
-    const char *reason = domus_http_reason(status);
-    size_t size = strlen(reason);
-    char *begin = domus_wire_room(wire, DOMI_HTTP_HEAD_ROOM + size);
+    const char *body = answer->text != NULL ? answer->text : domus_slice_data(answer->body);
+    char *begin = domus_wire_room(wire, DOMI_HTTP_HEAD_ROOM + answer->media_size +
+                                            answer->added.size + answer->body_size);
 
     if (begin == NULL)
         return -ENOMEM;
-    char *to = domi_http_put_status(begin, status);
+    char *to = domi_http_put_status(begin, answer->status);
     if (!state->options.no_date)
         to = domi_http_put_date(to);
     to = DOMI_HTTP_PUT(to, "Content-Length: ");
-    to = domi_http_put_number(to, size + 1);
-    if (close)
+    to = domi_http_put_number(to, answer->body_size);
+    if (answer->close)
         to = DOMI_HTTP_PUT(to, "\r\nConnection: close");
     else if (!is_new)
         to = DOMI_HTTP_PUT(to, "\r\nConnection: keep-alive");
-    to = DOMI_HTTP_PUT(to, "\r\nContent-Type: text/plain\r\n\r\n");
-    if (!is_head) {
-        to = domi_http_put(to, reason, size);
-        *to++ = '\n';
-    }
+    to = DOMI_HTTP_PUT(to, "\r\nContent-Type: ");
+    to = domi_http_put(to, answer->media, answer->media_size);
+    to = DOMI_HTTP_PUT(to, "\r\n");
+    to = domi_http_put(to, domus_slice_data(answer->added), answer->added.size);
+    to = DOMI_HTTP_PUT(to, "\r\n");
+    if (!is_head)
+        to = domi_http_put(to, body, answer->body_size);
     domus_wire_written(wire, (size_t)(to - begin));
     return 0;
+}
+
+/* Append a failure, whose body is the reason, unless a part of the chain makes another one. */
+static int append_failure(domus_wire *wire, domi_http_state *state, unsigned status, int error,
+                          uint64_t id, bool close)
+{
+    bool is_request = id != DOMUS_NO_ID;
+    char reason[REASON_ROOM];
+    domi_http_outgoing answer = {
+        .status = status, .media = "text/plain", .media_size = 10, .text = reason, .close = close};
+    domus_slice made = {NULL, 0, 0};
+
+    answer.body_size = (size_t)snprintf(reason, sizeof reason, "%s\n", domus_http_reason(status));
+    if (state->options.chain != NULL)
+        domi_http_leave_failure(wire, &state->chained, state->options.chain,
+                                is_request ? domi_http_find_exchange(state->chained, id) : NULL,
+                                error, &answer, &made);
+    int result = append(wire, state, &answer, !is_request || (id & DOMI_HTTP_ID_NEW) != 0,
+                        is_request && (id & DOMI_HTTP_ID_HEAD) != 0);
+    domus_slice_free(answer.added);
+    domus_slice_free(made);
+    return result;
 }
 
 int domi_http_fail(domus_wire *wire, domi_http_state *state, uint64_t id, const domus_type *request,
@@ -93,12 +121,11 @@ int domi_http_fail(domus_wire *wire, domi_http_state *state, uint64_t id, const 
         return error;
     if (request == NULL) {
         unsigned status = status_of_bytes(state, error);
-        return status != 0 ? append(wire, state, status, true, true, false) : 0;
+        return status != 0 ? append_failure(wire, state, status, 0, DOMUS_NO_ID, true) : 0;
     }
     bool close = (id & DOMI_HTTP_ID_CLOSE) != 0 || domi_http_has_left_body(state, id) ||
                  domus_wire_is_closing(wire);
-    int result = append(wire, state, status_of_error(error), close, (id & DOMI_HTTP_ID_NEW) != 0,
-                        (id & DOMI_HTTP_ID_HEAD) != 0);
+    int result = append_failure(wire, state, status_of_error(error), error, id, close);
     if (result != 0)
         return result;
     if (close)

@@ -61,6 +61,7 @@ typedef struct domi_http_state {
     uint32_t made;
     uint32_t unanswered; /* requests that have no answer yet */
     uint32_t head_size;  /* bytes of the head that was read, in the phases behind it */
+    uint32_t interims;   /* responses that a client has passed over */
     domi_http_head head;
     domi_http_body body;
     domus_appender head_bytes;
@@ -70,11 +71,11 @@ typedef struct domi_http_state {
     /* decompresses the body that a client gathers; NULL: none */
     struct domi_http_inflater *inflater;
     struct domi_http_deflater *deflaters; /* compress the answers of a server that have begun */
+    struct domi_http_chained *chained;    /* the exchanges of its chain (chain.h); NULL: none yet */
     struct { /* of a client: requests that are not answered, from the oldest */
         uint32_t first;
         uint32_t count;
-        uint32_t interims; /* responses that were passed over */
-        char *marks;       /* two bits for each; in `room`, which a server does not have */
+        char *marks; /* two bits for each; in `room`, which a server does not have */
         domus_appender room;
     } asked;
 } domi_http_state;

@@ -11,6 +11,7 @@ typedef struct domi_http_outgoing {
     const char *media;
     size_t media_size;
     domus_slice fields;
+    domus_slice added; /* further fields, of parts of a chain, up to DOMI_HTTP_COPIED_MAX bytes */
     domus_slice body;
     const char *text; /* the body, if it is not a slice */
     size_t body_size;

@@ -1,8 +1,7 @@
 /* Finds routes, row by row. */
+#include "protocols/http/router.h"
 #include "protocols/http/chars.h"
 #include "protocols/http/fields.h"
-
-#include <domus/http_router.h>
 
 /* The size of the segment at `text`. */
 static size_t segment_of(const char *text, size_t size)
@@ -73,11 +72,23 @@ static bool fits(const char *route, domus_slice path, domus_http_match *match)
 domus_http_match domus_http_find_route(const domus_http_route *routes,
                                        const domus_http_request *request)
 {
+    return domi_http_find_route(routes, sizeof *routes, request);
+}
+
+/* Go to the route of the next row. */
+static const domus_http_route *next_of(const domus_http_route *route, size_t row_size)
+{
+    return (const domus_http_route *)(const void *)((const char *)route + row_size);
+}
+
+domus_http_match domi_http_find_route(const domus_http_route *routes, size_t row_size,
+                                      const domus_http_request *request)
+{
     domus_slice path = domus_http_path(request);
     domus_http_match match = {.method = request->method};
     domus_http_match of_get = {.route = NULL};
 
-    for (; routes->path != NULL; routes++) {
+    for (; routes->path != NULL; routes = next_of(routes, row_size)) {
         if (!fits(routes->path, path, &match))
             continue;
         match.allowed |= routes->methods;

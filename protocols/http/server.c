@@ -1,4 +1,5 @@
 /* Makes requests of what a server has decoded. */
+#include "protocols/http/chain.h"
 #include "protocols/http/encoding.h"
 #include "protocols/http/http.h"
 #include "protocols/http/normal.h"
@@ -91,6 +92,8 @@ int domi_http_make_request(domus_wire *wire, domi_http_state *state, const domi_
         return error;
     request->method = head->method;
     request->minor = head->minor;
+    if (state->options.chain != NULL)
+        request->exchange = domi_http_exchange_number(state->made);
     request->close = is_last(head);
     request->upgrade = wants_upgrade(head);
     if (in_pieces) {

@@ -1,6 +1,7 @@
 /* The stage: its table of functions, and its options. */
 #include "protocols/http/http.h"
 
+#include "protocols/http/chain.h"
 #include "protocols/http/deflate.h"
 #include "protocols/http/method.h"
 #include "protocols/http/write.h"
@@ -51,7 +52,11 @@ static int check_http(const void *options_)
         return -EINVAL;
     if (!is_right_gzip(options->gzip) || !is_right_time(options->continue_timeout_ns))
         return -EINVAL;
-    return !options->streams && options->body_max > DOMUS_SLICE_MAX ? -EINVAL : 0;
+    if (!options->streams && options->body_max > DOMUS_SLICE_MAX)
+        return -EINVAL;
+    if (options->chain == NULL)
+        return 0;
+    return options->role == DOMUS_ROLE_SERVER ? domi_http_check_chain(options->chain) : -EINVAL;
 }
 
 /* Returns the limit that the options give, or the default `otherwise`. */
@@ -108,7 +113,7 @@ static void close_http(domus_wire *wire, void *state_)
 {
     domi_http_state *state = state_;
 
-    (void)wire;
+    domi_http_chained_free(state->chained, domus_wire_now_ns(wire));
     domi_http_reset(state);
     domus_slice_free(state->waiting);
     domi_http_deflaters_give(&state->deflaters);
@@ -132,6 +137,8 @@ static int cut(domus_wire *wire, void *state_, uint64_t id, int error)
 
     if (stream != NULL)
         domi_http_drop_stream(stream);
+    if (state->chained != NULL)
+        domi_http_end_exchange_of(state->chained, id, domus_wire_now_ns(wire), !is_head);
     bool is_refused = stream != NULL && *stream == DOMI_HTTP_STREAM_TUNNEL &&
                       state->tunnel == DOMI_HTTP_NO_TUNNEL;
     if (state->wait == DOMI_HTTP_UNWANTED || is_refused)

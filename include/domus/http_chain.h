@@ -1,0 +1,218 @@
+/* The chain: what stands around the handlers of a service, as a table beside its routes.
+ *
+ *     static const domus_http_row rows[] = {
+ *         {{DOMUS_HTTP_ON(GET), "/", 0}, show_home, NULL},
+ *         {{DOMUS_HTTP_ON(GET) | DOMUS_HTTP_ON(PUT), "/kv/{key}", 0}, serve_key, for_users},
+ *         {{0, NULL, 0}, NULL, NULL},
+ *     };
+ *     static const domus_http_chain chain = {
+ *         .parts = (const domus_http_step[]){{&domus_http_request_id, NULL},
+ *                                            {&domus_http_access, &log},
+ *                                            {&domus_http_cors, &cors},
+ *                                            {&domus_http_limit, &limit},
+ *                                            {NULL, NULL}},
+ *         .rows = rows,
+ *     };
+ *     static const domus_http_options options = {.chain = &chain};
+ *     ... .on_peer = (const domus_on_peer[]){
+ *             {.type = &domus_http_request_type, .handle = domus_http_dispatch}, {.type = NULL}}
+ *
+ * **On the way in** the parts are entered from top to bottom; then the row of the request is found,
+ * the parts of the row are entered from top to bottom, and the handler of the row is called. A
+ * part may answer the request itself (429), fail it, or wait for another actor: then nothing behind
+ * it is entered until it goes on. A request for which there is no row gets 404, 405, or the answer
+ * to OPTIONS (domus_http_unrouted()), behind the parts of the chain.
+ *
+ * **On the way out** the parts that were entered are left from bottom to top, when the head of the
+ * answer is made, however the answer has come: in the same turn, after a wait, from another actor,
+ * in pieces, from a file, as an error that becomes a status, or from a part. A part may add fields
+ * then. When the answer is over, each of these parts hears of its end once, from bottom to top.
+ * There is no other order, and nothing is hidden.
+ *
+ * Bytes that are no request (400, 408, 431, ...), and requests that have failed before their
+ * handler was called, have entered nothing. For them all parts of the chain, but of no row, are
+ * left and ended with an exchange that `has_entered` none; so they are logged, too.
+ *
+ * **Handlers of one's own.** A program that finds its handlers otherwise calls domus_http_enter()
+ * as the first thing in its handler. A handler that answers a request which has not entered the
+ * chain gets its answer refused, and the peer gets 500: so nobody can forget the chain, and leave a
+ * door open.
+ *
+ * **Costs.** A service without a chain has one test of a pointer more for each answer. A
+ * connection of one with a chain has a block of about 200 bytes from its first request on, and one
+ * of about 400 bytes for each request under way, of which there are at most channel.requestsMax.
+ *
+ * Thread-safety: everything runs on the thread of the connection; options that parts of several
+ * connections share are used by several threads. */
+#ifndef DOMUS_HTTP_CHAIN_H
+#define DOMUS_HTTP_CHAIN_H
+
+#include <domus/endpoint.h>
+#include <domus/http_router.h>
+#include <domus/http_trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Parts of a chain and of one of its rows together, at most. More: the actor is refused with
+ * -EINVAL. */
+#define DOMUS_HTTP_PARTS_MAX 16u
+
+#define DOMUS_HTTP_USER_MAX 64u /* bytes of the name of a user */
+
+/* Bytes of fields that the parts may add to one answer together. More: the request fails with
+ * -EMSGSIZE. */
+#define DOMUS_HTTP_ADDED_MAX 2048u
+
+/* Bytes of a body that a part makes for an error. A larger one is not used. */
+#define DOMUS_HTTP_FAILURE_MAX 4096u
+
+/* `enter` of a part returns this when it has answered the request, forwarded or kept it. */
+#define DOMUS_HTTP_ANSWERED 2
+
+/* --- exchanges ------------------------------------------------------------------------------ */
+
+/* A request and its answer, as the parts see them. Parts read it; they write to `word` and, by
+ * domus_http_set_user(), to `user`. It is gone when the answer is over. */
+typedef struct domus_http_exchange {
+    const domus_endpoint *peer; /* the client (domus_channel_peer()); it may name nothing */
+    const char *via;            /* the protocol, such as "HTTP/1.1" */
+    uint64_t begun_ns;          /* when it entered, as domus_now_ns() says; 0: it has not */
+    uint64_t ended_ns;          /* in `end`: when the answer was over */
+    /* bytes of the body of the answer that were handed to the connection, without chunks; of one in
+     * pieces those before compression */
+    uint64_t sent;
+    uint64_t *word;   /* a word of the part that is called, for this exchange alone; 0 at first */
+    uint32_t thread;  /* of the system, that runs the connection (domus_channel_thread()) */
+    uint16_t status;  /* in `leave` and `end`: of the answer; 0: there was none */
+    uint8_t method;   /* domus_http_method; DOMUS_HTTP_METHODS: it is not known */
+    bool has_entered; /* `enter` of the part that is called was called before */
+    bool is_cut;      /* in `end`: the answer did not come to its end */
+    domus_http_trace trace;             /* zeroed before the part domus_http_request_id */
+    char user[DOMUS_HTTP_USER_MAX + 1]; /* "" before a part that finds out who asks */
+} domus_http_exchange;
+
+/* Set the user of an exchange. Returns 0; -EMSGSIZE beyond DOMUS_HTTP_USER_MAX bytes; -EINVAL for a
+ * name with a NUL in it. */
+DOMUS_API int domus_http_set_user(domus_http_exchange *exchange, const char *name, size_t size);
+
+/* --- parts ------------------------------------------------------------------------------------ */
+
+/* An answer on its way out. */
+typedef struct domus_http_leaving {
+    uint16_t status;
+    int error;          /* with which the request has failed, a negative errno; 0: it was answered,
+                           or, without `has_entered`, the bytes were no request */
+    domus_slice fields; /* of the answer, as its handler has set them */
+    /* Fields that parts add, by domus_http_add(). The first error of it lets the request fail. */
+    domus_appender *added;
+    /* True for a failure, whose body the library makes (the reason as text), and for a whole answer
+     * from 400 on to which its handler has given no body. A part may set one then: `body`, of up to
+     * DOMUS_HTTP_FAILURE_MAX bytes, which the library frees, and its media type, a constant. */
+    bool wants_body;
+    const char *media; /* NULL: text/plain */
+    domus_slice body;  /* a part that finds one here leaves it */
+} domus_http_leaving;
+
+/* A kind of part: a constant table of functions, all of which may be NULL. `options` are those of
+ * its step in the chain. */
+typedef struct domus_http_part {
+    const char *name;
+
+    /* Returns whether the options are right: 0 or a negative errno. It is called when an actor with
+     * such a chain is made, on any thread. */
+    int (*check)(const void *options);
+
+    /* A request has come. The part may change the request, whose slices it frees then, and it may
+     * call everything that a handler may call.
+     *
+     * Returns 0, and the next part is entered; DOMUS_HTTP_ANSWERED; a negative errno, with which
+     * the request fails; or DOMUS_PARKED, as domus_ask() and its like have returned it. The
+     * function that is resumed then does one of three things: it answers the request; it returns a
+     * negative errno; or it ends with `return domus_http_go_on(stack, self)`. It finds the exchange
+     * by domus_http_exchange_of(). Waiting is for domus_http_dispatch() alone. */
+    int (*enter)(domus_stack *stack, domus_http_exchange *exchange, domus_http_request *request,
+                 const void *options);
+
+    /* The head of the answer is made. It must not call anything that wants a stack. If the answer
+     * cannot be said (its handler has set a wrong field), this is called again for the failure. */
+    void (*leave)(domus_http_exchange *exchange, domus_http_leaving *leaving, const void *options);
+
+    /* The exchange is over. It is called once for each part that was entered, and so gives back
+     * what the word has. */
+    void (*end)(domus_http_exchange *exchange, const void *options);
+} domus_http_part;
+
+/* A step of a chain. The last one of a list has a NULL part. */
+typedef struct domus_http_step {
+    const domus_http_part *part;
+    const void *options; /* the header of the part says what they are, and whether NULL is allowed;
+                            valid as long as the chain is used */
+} domus_http_step;
+
+/* --- chains ----------------------------------------------------------------------------------- */
+
+/* Handle a request that was found by its row, as a domus_handler does. `match` has the values of
+ * the path; it is valid until the handler returns, its slices as long as the request. A sequence
+ * (domus/await.h) is begun from it by `return domi_NAME_begin(stack, self, request)`, and the row
+ * of on_peer gives the frame. */
+typedef int domus_http_handler(domus_stack *stack, void *self, const domus_http_request *request,
+                               const domus_http_match *match);
+
+/* A row. The last one has a NULL path, and needs no handler. */
+typedef struct domus_http_row {
+    domus_http_route on;          /* methods, path, and a number for the user */
+    domus_http_handler *handle;   /* not NULL */
+    const domus_http_step *parts; /* of this row alone; NULL: none */
+} domus_http_row;
+
+/* A chain. It is constant, as a pipeline is, and is the option `chain` of the stage. */
+typedef struct domus_http_chain {
+    const domus_http_step *parts; /* NULL: none */
+    const domus_http_row *rows;   /* for domus_http_dispatch(); NULL: 404 for everything */
+} domus_http_chain;
+
+/* Take a request through the chain of its connection to the handler of its row. It is the handler
+ * of a row of on_peer, for domus_http_request_type. The request fails with -EINVAL if its stage
+ * has no chain. Returns as a handler does. */
+DOMUS_API int domus_http_dispatch(domus_stack *stack, void *self, const void *payload);
+
+/* Go on behind a part that has waited, from the function that was resumed: `return
+ * domus_http_go_on(stack, self)`. Returns as a handler does; -EINVAL when no part of a request in
+ * this conversation has waited. */
+DOMUS_API int domus_http_go_on(domus_stack *stack, void *self);
+
+/* Enter the chain from a handler of one's own, as its first call:
+ *
+ *     int result;
+ *     if (!domus_http_enter(stack, payload, &result))
+ *         return result;
+ *
+ * Returns true if the handler is to go on, also if the stage has no chain. False: the handler
+ * returns the result. A part that waits lets the request fail with -EOPNOTSUPP here.
+ * Thread-safety: only from the handler of a request, on its channel, with its stack. */
+DOMUS_API bool domus_http_enter(domus_stack *stack, const domus_http_request *request,
+                                int *ret_result);
+
+/* Find the exchange of a request: for handlers, and for parts that were resumed. NULL when the
+ * stage has no chain, the request has not entered it or was answered, and in any other actor than
+ * that of the connection. It is valid until the answer is over, so not behind a wait. */
+DOMUS_API domus_http_exchange *domus_http_exchange_of(domus_stack *stack,
+                                                      const domus_http_request *request);
+
+/* Answer with a status and text, from `enter` of a part, with fields that are NULL or an appender,
+ * which this ends. Returns DOMUS_HTTP_ANSWERED; or a negative errno. `text` and `media` are
+ * constants of the program, or NULL. */
+DOMUS_API int domus_http_answer(domus_stack *stack, uint16_t status, domus_appender *fields,
+                                const char *media, const char *text);
+
+/* The part that gives requests their names. Its options are domus_http_request_id_options, or
+ * NULL (domus/http_trace.h). */
+DOMUS_API extern const domus_http_part domus_http_request_id;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

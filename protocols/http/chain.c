@@ -1,0 +1,257 @@
+/* The exchanges of a connection, and their way out; see the header. */
+#include "protocols/http/chain.h"
+#include "protocols/http/write.h"
+
+#include <stdlib.h>
+
+/* --- check ------------------------------------------------------------------------------------ */
+
+/* Check the steps of a list, and add how many they are. Returns 0; a negative errno. */
+static int check_steps(const domus_http_step *steps, uint32_t *count)
+{
+    for (; steps != NULL && steps->part != NULL; steps++) {
+        int error = steps->part->check != NULL ? steps->part->check(steps->options) : 0;
+        if (error != 0)
+            return error;
+        if (++*count > DOMUS_HTTP_PARTS_MAX)
+            return -EINVAL;
+    }
+    return 0;
+}
+
+int domi_http_check_chain(const domus_http_chain *chain)
+{
+    uint32_t of_chain = 0;
+    int error = check_steps(chain->parts, &of_chain);
+
+    for (const domus_http_row *row = chain->rows; error == 0 && row != NULL && row->on.path != NULL;
+         row++) {
+        uint32_t count = of_chain;
+        error = row->handle != NULL ? check_steps(row->parts, &count) : -EINVAL;
+    }
+    return error;
+}
+
+/* --- the list --------------------------------------------------------------------------------- */
+
+domi_http_chained *domi_http_chained_new(const domus_http_chain *chain)
+{
+    domi_http_chained *chained = calloc(1, sizeof *chained);
+
+    if (chained != NULL)
+        chained->chain = chain;
+    return chained;
+}
+
+void domi_http_chained_free(domi_http_chained *chained, uint64_t now_ns)
+{
+    if (chained == NULL)
+        return;
+    while (chained->first != NULL)
+        domi_http_end_exchange(chained, chained->first, now_ns, true);
+    free(chained);
+}
+
+/* Fill in what is known of each exchange. */
+static void begin(const domi_http_chained *chained, domi_http_exchange *exchange)
+{
+    exchange->chain = chained->chain;
+    exchange->face.peer = &chained->peer;
+    exchange->face.via = "HTTP/1.1";
+    exchange->face.method = DOMUS_HTTP_METHODS;
+}
+
+domi_http_exchange *domi_http_begin_exchange(domi_http_chained *chained, uint64_t number)
+{
+    domi_http_exchange *exchange = calloc(1, sizeof *exchange);
+
+    if (exchange == NULL)
+        return NULL;
+    begin(chained, exchange);
+    exchange->number = number;
+    exchange->face.has_entered = true;
+    if (chained->last != NULL)
+        chained->last->next = exchange;
+    else
+        chained->first = exchange;
+    chained->last = exchange;
+    return exchange;
+}
+
+domi_http_exchange *domi_http_exchange_at(const domi_http_chained *chained, uint64_t number)
+{
+    domi_http_exchange *at = chained->first;
+
+    while (at != NULL && at->number != number)
+        at = at->next;
+    return at;
+}
+
+static void remove_exchange(domi_http_chained *chained, const domi_http_exchange *exchange)
+{
+    domi_http_exchange *before = NULL;
+
+    for (domi_http_exchange *at = chained->first; at != exchange; at = at->next)
+        before = at;
+    if (before != NULL)
+        before->next = exchange->next;
+    else
+        chained->first = exchange->next;
+    if (chained->last == exchange)
+        chained->last = before;
+}
+
+/* --- the way out ------------------------------------------------------------------------------ */
+
+const domus_http_step *domi_http_step_at(const domi_http_exchange *exchange, uint32_t index)
+{
+    return index < exchange->of_chain ? &exchange->chain->parts[index]
+                                      : &exchange->row->parts[index - exchange->of_chain];
+}
+
+/* Leave the parts from the last one that was entered. */
+static void leave_parts(domi_http_exchange *exchange, domus_http_leaving *leaving)
+{
+    exchange->face.status = leaving->status;
+    for (uint32_t i = exchange->entered; i-- > 0;) {
+        const domus_http_step *step = domi_http_step_at(exchange, i);
+        exchange->face.word = &exchange->words[i];
+        if (step->part->leave != NULL)
+            step->part->leave(&exchange->face, leaving, step->options);
+    }
+}
+
+/* Take the body that a part has made, if one was wanted; it is thrown away otherwise. */
+static void take_body(domus_http_leaving *leaving, domi_http_outgoing *answer,
+                      domus_slice *ret_made)
+{
+    if (!leaving->wants_body || leaving->body.size == 0) {
+        domus_slice_free(leaving->body);
+        return;
+    }
+    answer->media = leaving->media != NULL ? leaving->media : "text/plain";
+    answer->media_size = strlen(answer->media);
+    answer->text = NULL;
+    answer->body = *ret_made = leaving->body;
+    answer->body_size = leaving->body.size;
+}
+
+/* Whether an answer of a handler is an error without a body. */
+static bool is_bare_error(const domi_http_outgoing *answer)
+{
+    return answer->status >= 400 && answer->body_size == 0 && answer->media == NULL &&
+           answer->length == 0;
+}
+
+int domi_http_leave_answer(domi_http_exchange *exchange, domi_http_outgoing *answer, bool is_whole,
+                           domus_slice *ret_made)
+{
+    domus_appender added = {.size_max = DOMUS_HTTP_ADDED_MAX};
+    domus_http_leaving leaving = {.status = (uint16_t)answer->status,
+                                  .fields = answer->fields,
+                                  .added = &added,
+                                  .wants_body = is_whole && is_bare_error(answer)};
+
+    leave_parts(exchange, &leaving);
+    int error = domus_append_end(&added, &answer->added);
+    if (error == 0) {
+        take_body(&leaving, answer, ret_made);
+        return 0;
+    }
+    domus_slice_free(leaving.body);
+    exchange->face.status = 0;
+    return error;
+}
+
+/* Say what the peer of a connection is, once. */
+static void learn_peer(const domus_wire *wire, domi_http_chained *chained)
+{
+    if (!chained->knows_peer)
+        chained->knows_peer = domus_wire_peer(wire, &chained->peer) == 0;
+}
+
+static void leave_failed(domi_http_exchange *exchange, int error, domi_http_outgoing *answer,
+                         domus_slice *ret_made)
+{
+    domus_appender added = {.size_max = DOMUS_HTTP_ADDED_MAX};
+    domus_http_leaving leaving = {
+        .status = (uint16_t)answer->status, .error = error, .added = &added, .wants_body = true};
+
+    leave_parts(exchange, &leaving);
+    if (leaving.body.size > DOMUS_HTTP_FAILURE_MAX)
+        leaving.wants_body = false;
+    take_body(&leaving, answer, ret_made);
+    if (domus_append_end(&added, &answer->added) != 0)
+        answer->added = (domus_slice){NULL, 0, 0};
+    if (answer->added.size != 0 && domi_http_check_fields(answer->added) < 0) {
+        domus_slice_free(answer->added);
+        answer->added = (domus_slice){NULL, 0, 0};
+    }
+}
+
+/* End the parts of an exchange from the last one that was entered. */
+static void end_parts(domi_http_exchange *exchange, uint64_t now_ns, bool is_cut)
+{
+    exchange->face.ended_ns = now_ns;
+    exchange->face.is_cut = is_cut;
+    for (uint32_t i = exchange->entered; i-- > 0;) {
+        const domus_http_step *step = domi_http_step_at(exchange, i);
+        exchange->face.word = &exchange->words[i];
+        if (step->part->end != NULL)
+            step->part->end(&exchange->face, step->options);
+    }
+}
+
+void domi_http_leave_failure(domus_wire *wire, domi_http_chained **chained,
+                             const domus_http_chain *chain, domi_http_exchange *exchange, int error,
+                             domi_http_outgoing *answer, domus_slice *ret_made)
+{
+    domi_http_exchange none = {.number = 0};
+    uint64_t now_ns = domus_wire_now_ns(wire);
+
+    if (exchange != NULL) {
+        leave_failed(exchange, error, answer, ret_made);
+        exchange->face.sent += answer->body_size;
+        domi_http_end_exchange(*chained, exchange, now_ns, false);
+        return;
+    }
+    if (*chained == NULL)
+        *chained = domi_http_chained_new(chain);
+    if (*chained == NULL)
+        return;
+    learn_peer(wire, *chained);
+    begin(*chained, &none);
+    while (chain->parts != NULL && chain->parts[none.of_chain].part != NULL)
+        none.of_chain++;
+    none.entered = none.of_chain;
+    leave_failed(&none, error, answer, ret_made);
+    none.face.sent = answer->body_size;
+    end_parts(&none, now_ns, false);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+void domi_http_end_exchange(domi_http_chained *chained, domi_http_exchange *exchange,
+                            uint64_t now_ns, bool is_cut)
+{
+    remove_exchange(chained, exchange);
+    end_parts(exchange, now_ns, is_cut);
+    free(exchange);
+}
+
+void domi_http_end_exchange_of(domi_http_chained *chained, uint64_t id, uint64_t now_ns,
+                               bool is_cut)
+{
+    domi_http_exchange *exchange = domi_http_find_exchange(chained, id);
+
+    if (exchange != NULL)
+        domi_http_end_exchange(chained, exchange, now_ns, is_cut);
+}
+
+void domi_http_count_sent(domi_http_chained *chained, uint64_t id, size_t size)
+{
+    domi_http_exchange *exchange = domi_http_find_exchange(chained, id);
+
+    if (exchange != NULL)
+        exchange->face.sent += size;
+}

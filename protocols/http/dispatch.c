@@ -1,0 +1,195 @@
+/* The way of a request through the chain of its connection, up to its handler.
+ *
+ * A part may answer, and the answer may end the exchange at once: so the exchange is looked for
+ * again behind each call. The thread of the connection runs this. */
+#include "protocols/http/chain.h"
+#include "protocols/http/router.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Find the list of exchanges of a connection whose stage has a chain, or make it. Returns 0;
+ * -ENOENT when there is no chain; -ENOMEM. */
+static int find_chained(domus_stack *stack, domi_http_chained **ret_chained)
+{
+    domus_channel *channel = domus_channel_running(stack);
+    domi_http_state *state =
+        channel != NULL ? domus_channel_stage_state(stack, channel, &domus_http_stage) : NULL;
+
+    if (state == NULL || state->options.chain == NULL)
+        return -ENOENT;
+    if (state->chained == NULL)
+        state->chained = domi_http_chained_new(state->options.chain);
+    if (state->chained == NULL)
+        return -ENOMEM;
+    if (!state->chained->knows_peer)
+        state->chained->knows_peer = domus_channel_peer(channel, &state->chained->peer) == 0;
+    *ret_chained = state->chained;
+    return 0;
+}
+
+/* Received requests are memory of the library, which handlers see as constants. */
+static domus_http_request *open_request(const domus_http_request *request)
+{
+    return (domus_http_request *)(uintptr_t)request;
+}
+
+static int begin(domus_stack *stack, domi_http_chained *chained, const domus_http_request *request)
+{
+    domi_http_exchange *exchange = domi_http_begin_exchange(chained, request->exchange);
+
+    if (exchange == NULL)
+        return -ENOMEM;
+    exchange->face.via = request->minor == 0 ? "HTTP/1.0" : "HTTP/1.1";
+    exchange->face.begun_ns = domus_now_ns(stack);
+    exchange->face.thread = domus_channel_thread(domus_channel_running(stack));
+    exchange->face.method = request->method;
+    return 0;
+}
+
+/* Enter those parts of a list that were not entered: of the chain, or of the row behind it. Returns
+ * 0 when all were; or what a part returned. */
+static int enter_parts(domus_stack *stack, domi_http_chained *chained,
+                       const domus_http_request *request, const domus_http_step *steps,
+                       bool is_chain)
+{
+    uint64_t number = request->exchange;
+    domi_http_exchange *exchange = domi_http_exchange_at(chained, number);
+
+    while (exchange != NULL && steps != NULL) {
+        uint32_t index = exchange->entered - (is_chain ? 0 : exchange->of_chain);
+        const domus_http_step *step = &steps[index];
+        if (step->part == NULL)
+            return 0;
+        exchange->face.word = &exchange->words[exchange->entered++];
+        exchange->of_chain += is_chain;
+        int result =
+            step->part->enter != NULL
+                ? step->part->enter(stack, &exchange->face, open_request(request), step->options)
+                : 0;
+        if (result != 0)
+            return result;
+        exchange = domi_http_exchange_at(chained, number);
+    }
+    return exchange != NULL ? 0 : DOMUS_HTTP_ANSWERED;
+}
+
+static int refuse(domus_stack *stack, const domus_http_match *match)
+{
+    domus_http_response response;
+    int error = domus_http_unrouted(match, &response);
+
+    if (error != 0)
+        return error;
+    error = domus_reply(stack, &domus_http_response_type, &response);
+    if (error != 0)
+        domus_http_response_type.release(&response);
+    return error;
+}
+
+/* Go on to the handler, from wherever the request is. */
+static int proceed(domus_stack *stack, void *self, domi_http_chained *chained,
+                   const domus_http_request *request)
+{
+    static const domus_http_row none = {{0, NULL, 0}, NULL, NULL};
+    domi_http_exchange *exchange = domi_http_exchange_at(chained, request->exchange);
+    const domus_http_chain *chain = chained->chain;
+    int result = 0;
+
+    if (exchange->row == NULL)
+        result = enter_parts(stack, chained, request, chain->parts, true);
+    if (result != 0)
+        return result != DOMUS_HTTP_ANSWERED ? result : 0;
+    const domus_http_row *rows = chain->rows != NULL ? chain->rows : &none;
+    domus_http_match match = domi_http_find_route(&rows->on, sizeof *rows, request);
+    if (match.route == NULL)
+        return refuse(stack, &match);
+    /* the route is the first member of its row */
+    exchange->row = (const domus_http_row *)(const void *)match.route;
+    const domus_http_row *row = exchange->row;
+    result = enter_parts(stack, chained, request, row->parts, false);
+    if (result != 0)
+        return result != DOMUS_HTTP_ANSWERED ? result : 0;
+    return row->handle(stack, self, request, &match);
+}
+
+int domus_http_dispatch(domus_stack *stack, void *self, const void *payload)
+{
+    domi_http_chained *chained;
+    int error = find_chained(stack, &chained);
+
+    if (error == 0)
+        error = begin(stack, chained, payload);
+    if (error != 0)
+        return error == -ENOENT ? -EINVAL : error;
+    return proceed(stack, self, chained, payload);
+}
+
+int domus_http_go_on(domus_stack *stack, void *self)
+{
+    const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
+    domi_http_chained *chained;
+
+    if (request == NULL || find_chained(stack, &chained) != 0 ||
+        domi_http_exchange_at(chained, request->exchange) == NULL)
+        return -EINVAL;
+    return proceed(stack, self, chained, request);
+}
+
+bool domus_http_enter(domus_stack *stack, const domus_http_request *request, int *ret_result)
+{
+    domi_http_chained *chained;
+    int error = find_chained(stack, &chained);
+
+    if (error == -ENOENT)
+        return true;
+    if (error == 0 && domi_http_exchange_at(chained, request->exchange) != NULL)
+        return true; /* it has entered before */
+    if (error == 0)
+        error = begin(stack, chained, request);
+    if (error == 0)
+        error = enter_parts(stack, chained, request, chained->chain->parts, true);
+    if (error == 0)
+        return true;
+    *ret_result = error == DOMUS_HTTP_ANSWERED ? 0 : error == DOMUS_PARKED ? -EOPNOTSUPP : error;
+    return false;
+}
+
+domus_http_exchange *domus_http_exchange_of(domus_stack *stack, const domus_http_request *request)
+{
+    domus_channel *channel = domus_channel_running(stack);
+    const domi_http_state *state =
+        channel != NULL ? domus_channel_stage_state(stack, channel, &domus_http_stage) : NULL;
+    domi_http_exchange *exchange = state != NULL && state->chained != NULL
+                                       ? domi_http_exchange_at(state->chained, request->exchange)
+                                       : NULL;
+
+    return exchange != NULL ? &exchange->face : NULL;
+}
+
+int domus_http_set_user(domus_http_exchange *exchange, const char *name, size_t size)
+{
+    if (size > DOMUS_HTTP_USER_MAX)
+        return -EMSGSIZE;
+    if (memchr(name, '\0', size) != NULL)
+        return -EINVAL;
+    memcpy(exchange->user, name, size);
+    exchange->user[size] = '\0';
+    return 0;
+}
+
+int domus_http_answer(domus_stack *stack, uint16_t status, domus_appender *fields,
+                      const char *media, const char *text)
+{
+    domus_http_response response = {.status = status, .media = media};
+    int error = fields != NULL ? domus_append_end(fields, &response.fields) : 0;
+
+    if (error == 0 && text != NULL)
+        error = domus_slice_copy(text, strlen(text), &response.body);
+    if (error == 0)
+        error = domus_reply(stack, &domus_http_response_type, &response);
+    if (error == 0)
+        return DOMUS_HTTP_ANSWERED;
+    domus_http_response_type.release(&response);
+    return error;
+}

@@ -1,0 +1,188 @@
+/* Names of requests: traceparent and X-Request-Id, read, made and written. Any thread. */
+#include "protocols/http/trace.h"
+#include "protocols/http/fields.h"
+#include "protocols/http/websocket/websocket.h"
+
+#include <errno.h>
+
+#define TRACE_AT 3u /* where the parts of a traceparent begin */
+#define SPAN_AT  36u
+#define FLAGS_AT 53u
+
+/* --- traceparent ------------------------------------------------------------------------------ */
+
+/* The value of a small hexadecimal digit; -1 for any other byte. Capitals are none here. */
+static int digit_of(char byte)
+{
+    return byte >= 'A' && byte <= 'F' ? -1 : domi_http_hex(byte);
+}
+
+/* Read `count` bytes of two digits each. Returns false when there is another byte. */
+static bool read_bytes(const char *text, uint8_t *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int high = digit_of(text[2 * i]);
+        int low = digit_of(text[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        to[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
+static char *write_bytes(char *to, const uint8_t *bytes, size_t count)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < count; i++) {
+        *to++ = digits[bytes[i] >> 4];
+        *to++ = digits[bytes[i] & 15];
+    }
+    return to;
+}
+
+static bool is_zero(const uint8_t *bytes, size_t count)
+{
+    while (count != 0 && bytes[count - 1] == 0)
+        count--;
+    return count == 0;
+}
+
+int domus_http_traceparent_read(const char *value, size_t size, domus_http_trace *ret_trace)
+{
+    domus_http_trace trace = {.flags = 0};
+    uint8_t version;
+
+    if (size < DOMUS_HTTP_TRACEPARENT_SIZE || !read_bytes(value, &version, 1) || version == 0xff)
+        return -EINVAL;
+    if (value[2] != '-' || value[SPAN_AT - 1] != '-' || value[FLAGS_AT - 1] != '-')
+        return -EINVAL;
+    if (size > DOMUS_HTTP_TRACEPARENT_SIZE &&
+        (version == 0 || value[DOMUS_HTTP_TRACEPARENT_SIZE] != '-'))
+        return -EINVAL;
+    if (!read_bytes(value + TRACE_AT, trace.trace, sizeof trace.trace) ||
+        !read_bytes(value + SPAN_AT, trace.span, sizeof trace.span) ||
+        !read_bytes(value + FLAGS_AT, &trace.flags, 1))
+        return -EINVAL;
+    if (is_zero(trace.trace, sizeof trace.trace) || is_zero(trace.span, sizeof trace.span))
+        return -EINVAL;
+    memcpy(ret_trace->trace, trace.trace, sizeof trace.trace);
+    memcpy(ret_trace->span, trace.span, sizeof trace.span);
+    ret_trace->flags = trace.flags & 1; /* the others have no meaning in version 00 */
+    return 0;
+}
+
+void domus_http_traceparent_write(const domus_http_trace *trace,
+                                  char text[DOMUS_HTTP_TRACEPARENT_SIZE + 1])
+{
+    char *to = text;
+
+    *to++ = '0';
+    *to++ = '0';
+    *to++ = '-';
+    to = write_bytes(to, trace->trace, sizeof trace->trace);
+    *to++ = '-';
+    to = write_bytes(to, trace->span, sizeof trace->span);
+    *to++ = '-';
+    to = write_bytes(to, &trace->flags, 1);
+    *to = '\0';
+}
+
+/* --- ids -------------------------------------------------------------------------------------- */
+
+bool domi_http_is_request_id(const char *id, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        char byte = id[i];
+        char lower = domi_http_lower(byte);
+        bool is_name = (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= '9');
+        if (!is_name && (byte == '\0' || strchr("-_.:+/=@", byte) == NULL))
+            return false;
+    }
+    return size != 0 && size <= DOMUS_HTTP_REQUEST_ID_MAX;
+}
+
+void domi_http_name_by_trace(domus_http_trace *trace)
+{
+    *write_bytes(trace->id, trace->trace, sizeof trace->trace) = '\0';
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* Take the value of a field that stands there once, and no other one. */
+static void note(domus_slice *value, unsigned *count, const domus_http_line *line)
+{
+    *value = line->value;
+    ++*count;
+}
+
+void domi_http_find_names(domus_slice fields, domi_http_names_found *ret_found)
+{
+    domus_http_line line;
+    uint32_t at = 0;
+
+    *ret_found = (domi_http_names_found){.parents = 0};
+    while (domus_http_next(fields, &at, &line)) {
+        if (domi_http_slice_is(line.name, "traceparent"))
+            note(&ret_found->parent, &ret_found->parents, &line);
+        else if (domi_http_slice_is(line.name, "x-request-id"))
+            note(&ret_found->id, &ret_found->ids, &line);
+        else if (domi_http_slice_is(line.name, "tracestate"))
+            ret_found->states++;
+    }
+}
+
+void domi_http_take_id(const domi_http_names_found *found, domus_http_trace *trace)
+{
+    const char *id = domus_slice_data(found->id);
+
+    if (found->ids != 1 || !domi_http_is_request_id(id, found->id.size))
+        return;
+    memcpy(trace->id, id, found->id.size);
+    trace->id[found->id.size] = '\0';
+}
+
+int domi_http_take_parent(const domi_http_names_found *found, domus_http_trace *trace)
+{
+    return found->parents == 1 ? domus_http_traceparent_read(domus_slice_data(found->parent),
+                                                             found->parent.size, trace)
+                               : -ENOENT;
+}
+
+int domus_http_trace_of(domus_slice fields, domus_http_trace *ret_trace)
+{
+    domi_http_names_found found;
+
+    domi_http_find_names(fields, &found);
+    *ret_trace = (domus_http_trace){.flags = 0};
+    domi_http_take_id(&found, ret_trace);
+    return domi_http_take_parent(&found, ret_trace) == 0 ? 0 : -ENOENT;
+}
+
+int domus_http_trace_begin(const domus_http_trace *parent, domus_http_trace *ret_trace)
+{
+    domus_http_trace trace = parent != NULL ? *parent : (domus_http_trace){.flags = 0};
+    int error = parent == NULL ? domi_websocket_draw(trace.trace, sizeof trace.trace) : 0;
+
+    if (error == 0)
+        error = domi_websocket_draw(trace.span, sizeof trace.span);
+    if (error != 0)
+        return error;
+    trace.span[0] |= is_zero(trace.span, sizeof trace.span);
+    trace.trace[0] |= is_zero(trace.trace, sizeof trace.trace);
+    *ret_trace = trace;
+    return 0;
+}
+
+int domus_http_trace_add(domus_appender *fields, const domus_http_trace *trace)
+{
+    char text[DOMUS_HTTP_TRACEPARENT_SIZE + 1];
+
+    if (!is_zero(trace->trace, sizeof trace->trace)) {
+        domus_http_traceparent_write(trace, text);
+        (void)domus_http_add(fields, "traceparent", text);
+    }
+    if (trace->id[0] != '\0')
+        (void)domus_http_add(fields, "X-Request-Id", trace->id);
+    return fields->error;
+}
