@@ -1,0 +1,59 @@
+/* CORS: which other sites may call this one from their pages (the Fetch standard), as a part of a
+ * chain.
+ *
+ *     static const char *const origins[] = {"https://app.example", NULL};
+ *     static const domus_http_cors cors = {.origins = origins, .credentials = true,
+ *                                          .methods = DOMUS_HTTP_ON(GET) | DOMUS_HTTP_ON(PUT)};
+ *     ... {&domus_http_cross_origin, &cors} in the chain, before parts that ask who comes: browsers
+ *         send no credentials with a preflight
+ *
+ * A request with an Origin that is one of the list goes on, and its answer, whichever it is, gets
+ * Access-Control-Allow-Origin, and Access-Control-Allow-Credentials and -Expose-Headers if the
+ * options say so. A request with another Origin goes on without these fields: its browser hides
+ * the answer, but the handler has run. So CORS guards nothing by itself; what changes something
+ * has to ask who comes.
+ *
+ * A preflight (OPTIONS with Origin and Access-Control-Request-Method) is answered by this part:
+ * 204 with what is allowed, or 403 for another origin. All other OPTIONS go on.
+ *
+ * Every answer gets "Vary: Origin", unless the list is "*", so that no cache gives the answer for
+ * one site to another. An answer whose handler has set Access-Control-Allow-Origin itself gets
+ * nothing.
+ *
+ * Thread-safety: any thread; options are constants. */
+#ifndef DOMUS_HTTP_CORS_H
+#define DOMUS_HTTP_CORS_H
+
+#include <domus/http_chain.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DOMUS_HTTP_ORIGIN_MAX   255u   /* bytes of an origin in the list */
+#define DOMUS_HTTP_CORS_NAMES   512u   /* bytes of `headers`, and of `exposed` */
+#define DOMUS_HTTP_CORS_AGE_MAX 86400u /* seconds */
+
+/* Options of the part. */
+typedef struct domus_http_cors {
+    /* Origins as browsers write them: "https://host" or with ":port", in small letters, without a
+     * path; up to a NULL. "*" as the only one: all. "null" is refused, because any page can have
+     * that origin. They are compared byte by byte. */
+    const char *const *origins;
+    bool credentials;    /* cookies and Authorization may come along; not with "*" */
+    uint32_t methods;    /* DOMUS_HTTP_ON() of those that may be used; 0: GET, HEAD and POST */
+    const char *headers; /* names of fields that requests may have beside the safe ones, as in
+                            "Content-Type, X-Request-Id"; NULL: none. "*": all but Authorization,
+                            not with `credentials` */
+    const char *exposed; /* names of fields of answers that pages may read; NULL: none. "*" likewise
+                          */
+    uint32_t max_age_s;  /* for how long a browser may remember a preflight; 0: it is not said */
+} domus_http_cors;
+
+DOMUS_API extern const domus_http_part domus_http_cross_origin;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
