@@ -1,0 +1,72 @@
+/* Rate limits: how many requests an address, or whatever a key says, may make, as a part of a
+ * chain.
+ *
+ *     static domus_http_limit limit = {.count = 100, .period_ns = 60000000000, .burst = 20};
+ *     ... {&domus_http_limits, &limit} in the chain, or among the parts of a row
+ *
+ * Each address has a bucket of `burst` tokens, which is full at first and gets `count` tokens in
+ * `period_ns`, one by one. A request takes a token. Without one it is answered with 429, without a
+ * body (domus/http_problem.h gives it one), and Retry-After says in how many seconds, rounded up,
+ * there is a token again. Behind a part that has answered no token is taken.
+ *
+ * An address is that of the client (domus_channel_peer()): of IPv4 as a whole, of IPv6 the first 64
+ * bits, because a customer gets so many addresses. Behind proxies that add to X-Forwarded-For, say
+ * with `proxies` how many there are: the address is the one that the outermost of them has added,
+ * which a stranger cannot choose. A client without an address (of a Unix socket) is not limited.
+ *
+ * **Memory** is fixed: 8 bytes for each of `buckets`, taken at the first request. The table is one
+ * for all threads and connections that have the same options, so a limit holds for the whole
+ * program, and no lock is taken. A bucket has its place in one of 8 words of a cache line. If
+ * these are in use, the bucket that is nearest to full gives way, whose client has the least to
+ * gain from a new one: so strangers with many addresses cannot free those who are limited, nor
+ * shut others out. Of two addresses with the same line, one in 2^20 shares a bucket; nobody can
+ * choose such addresses, because the places are drawn by a random key.
+ *
+ * **Exactness.** The time between two tokens is period / count, rounded up to microseconds.
+ *
+ * Thread-safety: any thread. */
+#ifndef DOMUS_HTTP_LIMIT_H
+#define DOMUS_HTTP_LIMIT_H
+
+#include <domus/http_chain.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DOMUS_HTTP_LIMIT_BUCKETS_MAX (1u << 24)
+#define DOMUS_HTTP_LIMIT_SPAN_MAX    UINT64_C(86400000000000) /* ns */
+#define DOMUS_HTTP_LIMIT_PROXIES_MAX 8u
+
+/* Options of the part, and its table. It is the caller's, and valid as long as the chain is used;
+ * its fields but the last are not changed then. */
+typedef struct domus_http_limit {
+    uint32_t count;     /* tokens in each period, 1.. up to one in a microsecond */
+    uint32_t burst;     /* tokens of a full bucket; 0: `count`. A bucket fills up within a day */
+    uint64_t period_ns; /* up to a day; 0: 1 s */
+    uint32_t buckets;   /* 8..DOMUS_HTTP_LIMIT_BUCKETS_MAX, rounded up to a power of 2; 0: 16,384 */
+    uint32_t proxies;   /* trusted, up to DOMUS_HTTP_LIMIT_PROXIES_MAX, that have added to
+                           X-Forwarded-For; 0: the field is not looked at */
+    uint8_t v4_bits;    /* of an address of IPv4 that count, 1..32; 0: 32 */
+    uint8_t v6_bits;    /* of IPv6, 1..128; 0: 64 */
+    /* Answers get RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-10) */
+    bool tells;
+    /* Say for whom a request counts: a part of the request (an API key), or the user of the
+     * exchange, or anything else that is valid until the call returns. Returns true; false: the
+     * request is not limited. NULL: the address. */
+    bool (*key)(const domus_http_exchange *exchange, const domus_http_request *request,
+                const void **ret_key, size_t *ret_size);
+    void *table; /* the library's; NULL at first */
+} domus_http_limit;
+
+DOMUS_API extern const domus_http_part domus_http_limits;
+
+/* Free the table, at the end of a program or of a test, when no chain uses it. All buckets are full
+ * then. */
+DOMUS_API void domus_http_limit_clear(domus_http_limit *limit);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

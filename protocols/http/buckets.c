@@ -1,0 +1,89 @@
+/* Token buckets; see the header. All accesses are relaxed: a word is complete by itself and guards
+ * nothing else. */
+#include "protocols/http/buckets.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define TIME_BITS 44u
+#define TIME_MASK ((UINT64_C(1) << TIME_BITS) - 1)
+#define SET_BYTES (DOMI_HTTP_BUCKET_WAYS * sizeof(uint64_t))
+#define TRIES_MAX 64 /* of one call that meets others in the same word each time */
+
+domi_http_buckets *domi_http_buckets_new(uint32_t count)
+{
+    domi_http_buckets *buckets = calloc(1, sizeof *buckets);
+
+    if (buckets == NULL)
+        return NULL;
+    buckets->mask = count / DOMI_HTTP_BUCKET_WAYS - 1;
+    buckets->words = aligned_alloc(SET_BYTES, count * sizeof(uint64_t));
+    if (buckets->words == NULL ||
+        getrandom(buckets->key, sizeof buckets->key, 0) != (ssize_t)sizeof buckets->key) {
+        domi_http_buckets_free(buckets);
+        return NULL;
+    }
+    memset(buckets->words, 0, count * sizeof(uint64_t));
+    return buckets;
+}
+
+void domi_http_buckets_free(domi_http_buckets *buckets)
+{
+    if (buckets == NULL)
+        return;
+    free(buckets->words);
+    free(buckets);
+}
+
+/* The time until a bucket is full; 0: it is. */
+static uint64_t left_of(uint64_t word, uint64_t now_us, const domi_http_rate *rate)
+{
+    uint64_t left = (word - now_us) & TIME_MASK;
+
+    return word == 0 || left > rate->full_us ? 0 : left;
+}
+
+/* Find the word of a bucket in its set: its own, or else that which is nearest to full. */
+static uint64_t *find_word(uint64_t *set, uint64_t mark, uint64_t now_us,
+                           const domi_http_rate *rate, uint64_t *ret_seen)
+{
+    uint64_t *best = set;
+    uint64_t best_left = UINT64_MAX;
+
+    for (uint32_t i = 0; i < DOMI_HTTP_BUCKET_WAYS; i++) {
+        uint64_t word = __atomic_load_n(&set[i], __ATOMIC_RELAXED);
+        if (word >> TIME_BITS == mark) {
+            *ret_seen = word;
+            return &set[i];
+        }
+        uint64_t left = left_of(word, now_us, rate);
+        if (left < best_left) {
+            best = &set[i];
+            best_left = left;
+            *ret_seen = word;
+        }
+    }
+    return best;
+}
+
+domi_http_taken domi_http_take_token(domi_http_buckets *buckets, uint64_t hash, uint64_t now_us,
+                                     const domi_http_rate *rate)
+{
+    uint64_t *set = buckets->words + (hash & buckets->mask) * DOMI_HTTP_BUCKET_WAYS;
+    uint64_t mark = hash >> TIME_BITS != 0 ? hash >> TIME_BITS : 1;
+    uint64_t left = 0;
+
+    for (int tries = 0; tries < TRIES_MAX; tries++) {
+        uint64_t seen = 0;
+        uint64_t *word = find_word(set, mark, now_us, rate, &seen);
+        left = seen >> TIME_BITS == mark ? left_of(seen, now_us, rate) : 0;
+        if (left + rate->token_us > rate->full_us)
+            return (domi_http_taken){false, left + rate->token_us - rate->full_us};
+        uint64_t next = mark << TIME_BITS | ((now_us + left + rate->token_us) & TIME_MASK);
+        if (__atomic_compare_exchange_n(word, &seen, next, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            break;
+    }
+    return (domi_http_taken){true, left + rate->token_us};
+}

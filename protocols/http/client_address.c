@@ -1,0 +1,71 @@
+/* Finds the client of an exchange; see the header. */
+#include "protocols/http/client_address.h"
+#include "protocols/http/fields.h"
+
+#include <stdio.h>
+#include <sys/socket.h>
+
+#define TEXT_MAX 64u /* bytes of an address as text, with its port */
+
+/* Read an address with a port or without, of IPv6 in brackets or without. */
+static bool read_address(const char *text, size_t size, domus_endpoint *ret_client)
+{
+    char whole[TEXT_MAX + 8];
+    int length = (int)size;
+
+    if (size == 0 || size > TEXT_MAX || memchr(text, '\0', size) != NULL)
+        return false;
+    const char *colon = memchr(text, ':', size);
+    bool has_two =
+        colon != NULL && memchr(colon + 1, ':', size - (size_t)(colon + 1 - text)) != NULL;
+    if (*text == '[')
+        (void)snprintf(whole, sizeof whole, "%.*s%s", length, text,
+                       text[size - 1] == ']' ? ":1" : "");
+    else if (has_two)
+        (void)snprintf(whole, sizeof whole, "[%.*s]:1", length, text);
+    else
+        (void)snprintf(whole, sizeof whole, "%.*s%s", length, text, colon == NULL ? ":1" : "");
+    return domus_endpoint_parse(whole, ret_client) == 0 && ret_client->family != AF_UNIX;
+}
+
+/* Find the element that is the `last`th from the end of all lists; of fewer ones it is the first.
+ */
+static bool find_listed(domus_slice fields, uint32_t last, domus_endpoint *ret_client)
+{
+    domi_http_elements walk = {.fields = fields, .name = "x-forwarded-for"};
+    uint32_t count = 0;
+    const char *element;
+    size_t size;
+
+    while (domi_http_next_listed(&walk, &element, &size))
+        count++;
+    if (count == 0)
+        return false;
+    walk = (domi_http_elements){.fields = fields, .name = "x-forwarded-for"};
+    for (uint32_t i = 0; i + last <= count || i == 0; i++) {
+        if (!domi_http_next_listed(&walk, &element, &size))
+            return false;
+    }
+    return read_address(element, size, ret_client);
+}
+
+static void take_mapped(domus_endpoint *client)
+{
+    static const unsigned char prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+    if (client->family != AF_INET6 || memcmp(client->bytes, prefix, sizeof prefix) != 0)
+        return;
+    client->family = AF_INET;
+    client->size = 4;
+    memmove(client->bytes, client->bytes + sizeof prefix, 4);
+    memset(client->bytes + 4, 0, sizeof prefix);
+}
+
+void domi_http_find_client(const domus_http_exchange *exchange, domus_slice fields,
+                           uint32_t proxies, domus_endpoint *ret_client)
+{
+    if (proxies == 0 || !find_listed(fields, proxies, ret_client))
+        *ret_client = *exchange->peer;
+    ret_client->port = 0;
+    take_mapped(ret_client);
+}

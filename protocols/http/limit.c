@@ -1,0 +1,169 @@
+/* The part of a chain that limits rates. The word of an exchange is what RateLimit says. The thread
+ * of the connection; the table is shared. */
+#include "protocols/http/buckets.h"
+#include "protocols/http/client_address.h"
+#include "protocols/http/fields.h"
+
+#include <domus/http_limit.h>
+
+#include <errno.h>
+#include <nettle/sha2.h>
+#include <sys/socket.h>
+
+#define PERIOD_DEFAULT  UINT64_C(1000000000)
+#define BUCKETS_DEFAULT 16384u
+#define US              UINT64_C(1000)
+#define SECOND_US       UINT64_C(1000000)
+#define WORD_IS_SET     (UINT64_C(1) << 63)
+
+/* --- options ---------------------------------------------------------------------------------- */
+
+static uint64_t period_of(const domus_http_limit *limit)
+{
+    return limit->period_ns != 0 ? limit->period_ns : PERIOD_DEFAULT;
+}
+
+static uint32_t burst_of(const domus_http_limit *limit)
+{
+    return limit->burst != 0 ? limit->burst : limit->count;
+}
+
+static domi_http_rate rate_of(const domus_http_limit *limit)
+{
+    uint64_t token_us = (period_of(limit) + limit->count * US - 1) / (limit->count * US);
+
+    return (domi_http_rate){token_us, token_us * burst_of(limit)};
+}
+
+static int check(const void *options)
+{
+    const domus_http_limit *limit = options;
+
+    if (limit == NULL || limit->count == 0 || period_of(limit) > DOMUS_HTTP_LIMIT_SPAN_MAX ||
+        limit->count > period_of(limit) / US)
+        return -EINVAL;
+    if ((limit->buckets != 0 && limit->buckets < DOMI_HTTP_BUCKET_WAYS) ||
+        limit->buckets > DOMUS_HTTP_LIMIT_BUCKETS_MAX || limit->v4_bits > 32 ||
+        limit->v6_bits > 128 || limit->proxies > DOMUS_HTTP_LIMIT_PROXIES_MAX)
+        return -EINVAL;
+    return rate_of(limit).full_us > DOMUS_HTTP_LIMIT_SPAN_MAX / US ? -EINVAL : 0;
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+/* Get the table, and make it if there is none. The release of the exchange makes its contents
+ * visible to the acquire of other threads. NULL: no memory. */
+static domi_http_buckets *get_table(domus_http_limit *limit)
+{
+    domi_http_buckets *table = __atomic_load_n(&limit->table, __ATOMIC_ACQUIRE);
+    uint32_t count = DOMI_HTTP_BUCKET_WAYS;
+    void *none = NULL;
+
+    if (table != NULL)
+        return table;
+    while (count < (limit->buckets != 0 ? limit->buckets : BUCKETS_DEFAULT))
+        count *= 2;
+    table = domi_http_buckets_new(count);
+    if (table == NULL || __atomic_compare_exchange_n(&limit->table, &none, table, false,
+                                                     __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
+        return table;
+    domi_http_buckets_free(table); /* another thread was first */
+    return none;
+}
+
+void domus_http_limit_clear(domus_http_limit *limit)
+{
+    domi_http_buckets_free(__atomic_exchange_n(&limit->table, NULL, __ATOMIC_ACQUIRE));
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+static void clear_bits(domus_endpoint *client, uint32_t kept)
+{
+    for (uint32_t i = 0; i < client->size; i++) {
+        uint32_t bits = kept > 8 * i ? kept - 8 * i : 0;
+        if (bits < 8)
+            client->bytes[i] &= (unsigned char)(0xff00u >> bits);
+    }
+}
+
+/* Find the client, or what stands for one: a hash of its key as if it were the name of a socket.
+ * Returns false if the request is not limited. */
+static bool find_holder(const domus_http_exchange *exchange, const domus_http_request *request,
+                        const domus_http_limit *limit, domus_endpoint *ret_holder)
+{
+    const void *key;
+    size_t size;
+
+    if (limit->key != NULL) {
+        struct sha256_ctx context;
+        if (!limit->key(exchange, request, &key, &size))
+            return false;
+        sha256_init(&context);
+        sha256_update(&context, size, key);
+        *ret_holder = (domus_endpoint){.family = AF_UNIX, .size = SHA256_DIGEST_SIZE};
+        sha256_digest(&context, SHA256_DIGEST_SIZE, ret_holder->bytes);
+        return true;
+    }
+    domi_http_find_client(exchange, request->fields, limit->proxies, ret_holder);
+    ret_holder->scope = 0;
+    if (ret_holder->family == AF_INET)
+        clear_bits(ret_holder, limit->v4_bits != 0 ? limit->v4_bits : 32);
+    else if (ret_holder->family == AF_INET6)
+        clear_bits(ret_holder, limit->v6_bits != 0 ? limit->v6_bits : 64);
+    else
+        return false;
+    return true;
+}
+
+/* --- the ways --------------------------------------------------------------------------------- */
+
+static uint64_t seconds_of(uint64_t us)
+{
+    return (us + SECOND_US - 1) / SECOND_US;
+}
+
+static int refuse(domus_stack *stack, uint64_t left_us)
+{
+    domus_appender fields = {0};
+
+    (void)domus_http_add_number(&fields, "Retry-After", seconds_of(left_us));
+    return domus_http_answer(stack, 429, &fields, NULL, NULL);
+}
+
+static int enter(domus_stack *stack, domus_http_exchange *exchange, domus_http_request *request,
+                 const void *options)
+{
+    /* the table is changed, which is no option */
+    domus_http_limit *limit = (domus_http_limit *)(uintptr_t)options;
+    const domi_http_rate rate = rate_of(limit);
+    domus_endpoint holder;
+
+    if (!find_holder(exchange, request, limit, &holder))
+        return 0;
+    domi_http_buckets *table = get_table(limit);
+    if (table == NULL)
+        return -ENOMEM;
+    uint64_t hash = domus_endpoint_hash(&holder, table->key, false);
+    domi_http_taken taken = domi_http_take_token(table, hash, exchange->begun_ns / US, &rate);
+    uint64_t tokens = taken.is_taken ? (rate.full_us - taken.left_us) / rate.token_us : 0;
+    *exchange->word = WORD_IS_SET | seconds_of(taken.left_us) << 32 | tokens;
+    return taken.is_taken ? 0 : refuse(stack, taken.left_us);
+}
+
+static void leave(domus_http_exchange *exchange, domus_http_leaving *leaving, const void *options)
+{
+    const domus_http_limit *limit = options;
+    uint64_t word = *exchange->word;
+
+    if (!limit->tells || word == 0)
+        return;
+    (void)domus_append_text(leaving->added, "RateLimit-Policy: \"default\";q=%u;w=%llu\r\n",
+                            burst_of(limit),
+                            (unsigned long long)seconds_of(rate_of(limit).full_us));
+    (void)domus_append_text(leaving->added, "RateLimit: \"default\";r=%u;t=%u\r\n", (uint32_t)word,
+                            (uint32_t)(word >> 32) & 0x7fffffffu);
+}
+
+const domus_http_part domus_http_limits = {
+    .name = "limits", .check = check, .enter = enter, .leave = leave};

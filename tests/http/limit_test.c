@@ -1,0 +1,255 @@
+/* Requests are limited by address or key: buckets fill by the clock, memory is fixed, and nobody
+ * gets a new bucket by coming with many addresses. */
+#include "tests/http/chained.h"
+#include "tests/http/trace.h"
+#include "tests/support/suite.h"
+
+#include "protocols/http/buckets.h"
+#include "protocols/http/client_address.h"
+
+#include <domus/http_limit.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- buckets ---------------------------------------------------------------------------------- */
+
+static const domi_http_rate rate = {.token_us = 1000, .full_us = 3000};
+
+/* A hash whose set and mark are these. */
+static uint64_t hash_of(uint64_t set, uint64_t mark)
+{
+    return mark << 44 | set;
+}
+
+static bool take(domi_http_buckets *buckets, uint64_t hash, uint64_t now_us)
+{
+    return domi_http_take_token(buckets, hash, now_us, &rate).is_taken;
+}
+
+START_TEST(buckets_fill_by_the_clock)
+{
+    static const uint64_t starts[] = {1, 1u << 30, (UINT64_C(1) << 44) - 1500, UINT64_C(1) << 45};
+
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+        domi_http_buckets *buckets = domi_http_buckets_new(8);
+        uint64_t at = starts[i];
+        for (int n = 0; n < 3; n++)
+            ck_assert(take(buckets, 7, at));
+        ck_assert_uint_eq(domi_http_take_token(buckets, 7, at, &rate).left_us, 1000);
+        ck_assert(!take(buckets, 7, at + 999));
+        ck_assert(take(buckets, 7, at + 1000));
+        ck_assert(!take(buckets, 7, at + 1999));
+        ck_assert(take(buckets, 8, at)); /* without a mark, it has the mark 1 */
+        for (int n = 0; n < 3; n++)
+            ck_assert(take(buckets, 7, at + 100000)); /* not more than a full bucket has */
+        ck_assert(!take(buckets, 7, at + 100000));
+        ck_assert(take(buckets, 7, at + (UINT64_C(1) << 43))); /* long ago */
+        domi_http_buckets_free(buckets);
+    }
+}
+END_TEST
+
+START_TEST(a_set_gives_up_the_bucket_nearest_to_full)
+{
+    domi_http_buckets *buckets = domi_http_buckets_new(16);
+
+    for (uint64_t mark = 2; mark <= 9; mark++) { /* all of a set; mark 5 has taken the least */
+        for (int n = 0; n < (mark == 5 ? 1 : 3); n++)
+            ck_assert(take(buckets, hash_of(1, mark), 1000000));
+    }
+    ck_assert(take(buckets, hash_of(0, 99), 1000000)); /* another set */
+    ck_assert(take(buckets, hash_of(1, 10), 1000000));
+    for (uint64_t mark = 2; mark <= 9; mark++) {
+        if (mark != 5)
+            ck_assert(!take(buckets, hash_of(1, mark), 1000000));
+    }
+    for (int n = 0; n < 3; n++) /* it is new; and takes the place of 10, which had the least */
+        ck_assert(take(buckets, hash_of(1, 5), 1000000));
+    ck_assert(!take(buckets, hash_of(1, 5), 1000000));
+    domi_http_buckets_free(buckets);
+}
+END_TEST
+
+/* --- addresses -------------------------------------------------------------------------------- */
+
+START_TEST(clients_are_found_behind_trusted_proxies)
+{
+    static const struct {
+        uint32_t proxies;
+        const char *fields;
+        const char *client;
+    } rows[] = {
+        {0, "X-Forwarded-For: 1.1.1.1\r\n", "9.9.9.9:0"},
+        {1, "", "9.9.9.9:0"},
+        {1, "X-Forwarded-For: 1.1.1.1\r\n", "1.1.1.1:0"},
+        {1, "X-Forwarded-For: 1.1.1.1, 2.2.2.2\r\n", "2.2.2.2:0"},
+        {2, "X-Forwarded-For: 1.1.1.1, 2.2.2.2\r\n", "1.1.1.1:0"},
+        {2, "X-Forwarded-For: 1.1.1.1\r\nX-FORWARDED-FOR: 2.2.2.2,3.3.3.3\r\n", "2.2.2.2:0"},
+        {3, "X-Forwarded-For: 1.1.1.1, 2.2.2.2\r\n", "1.1.1.1:0"},
+        {1, "X-Forwarded-For: 1.1.1.1:80\r\n", "1.1.1.1:0"},
+        {1, "X-Forwarded-For: 2001:db8::1\r\n", "[2001:db8::1]:0"},
+        {1, "X-Forwarded-For: [2001:db8::1]\r\n", "[2001:db8::1]:0"},
+        {1, "X-Forwarded-For: [2001:db8::1]:443\r\n", "[2001:db8::1]:0"},
+        {1, "X-Forwarded-For: ::ffff:1.1.1.1\r\n", "1.1.1.1:0"},
+        {1, "X-Forwarded-For: unknown\r\n", "9.9.9.9:0"},
+        {1, "X-Forwarded-For: unix:/run/a\r\n", "9.9.9.9:0"},
+        {1, "X-Forwarded-For: 1.1.1.1,\r\n", "9.9.9.9:0"},
+    };
+    domus_endpoint peer;
+    const domus_http_exchange exchange = {.peer = &peer};
+
+    ck_assert_int_eq(domus_endpoint_parse("9.9.9.9:99", &peer), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        domus_slice fields = domt_http_slice(rows[i].fields);
+        domus_endpoint client;
+        char text[DOMUS_ENDPOINT_TEXT_MAX];
+        domi_http_find_client(&exchange, fields, rows[i].proxies, &client);
+        (void)domus_endpoint_text(&client, text, sizeof text);
+        ck_assert_msg(strcmp(text, rows[i].client) == 0, "%s: %s", rows[i].fields, text);
+        domus_slice_free(fields);
+    }
+}
+END_TEST
+
+/* --- the part --------------------------------------------------------------------------------- */
+
+/* Begin anew with a table that nobody has used. */
+static domus_testkit *start(domus_http_limit *limit)
+{
+    const domus_http_step parts[] = {{&domus_http_limits, limit}, {NULL, NULL}};
+
+    return domt_chained_start(&domt_chained, parts);
+}
+
+static void end(domus_testkit *kit, domus_http_limit *limit)
+{
+    domt_served_end(kit);
+    domus_http_limit_clear(limit);
+}
+
+/* The status of a request from an address, with these fields. 100 ms pass. */
+static int ask(domus_testkit *kit, const char *from, const char *fields)
+{
+    char request[512];
+    int status = 0;
+
+    (void)snprintf(request, sizeof request, "GET /now HTTP/1.1\r\nHost: a\r\n%s\r\n", fields);
+    const char *got = domt_chained_send(kit, from, request);
+    ck_assert_int_eq(sscanf(got, "HTTP/1.1 %d", &status), 1);
+    return status;
+}
+
+START_TEST(an_address_has_a_bucket)
+{
+    domus_http_limit limit = {.count = 1, .burst = 3, .period_ns = 10000000000, .tells = true};
+    domus_testkit *kit = start(&limit);
+
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 200);
+    ck_assert_str_eq(domt_chained_send(kit, "10.0.0.1:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
+                     "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n"
+                     "RateLimit-Policy: \"default\";q=3;w=30\r\nRateLimit: \"default\";r=0;t=10\r\n"
+                     "Retry-After: 10\r\n\r\n");
+    ck_assert_str_eq(domt_chained_send(kit, "10.0.0.2:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
+                     "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n"
+                     "RateLimit-Policy: \"default\";q=3;w=30\r\nRateLimit: \"default\";r=2;t=10\r\n"
+                     "\r\nnow\n");
+    domt_served_pass(kit, 10 * DOMT_SERVED_S);
+    ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 200);
+    ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 429);
+    end(kit, &limit);
+}
+END_TEST
+
+START_TEST(networks_share_a_bucket)
+{
+    domus_http_limit limit = {.count = 1, .period_ns = 60000000000, .proxies = 1};
+    domus_testkit *kit = start(&limit);
+
+    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 2001:db8:0:1::1\r\n"), 200);
+    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 2001:db8:0:1:ffff::2\r\n"), 429);
+    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 2001:db8:0:2::1\r\n"), 200);
+    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 10.0.0.1\r\n"), 200);
+    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 10.0.0.2\r\n"), 200);
+    end(kit, &limit);
+    limit.v4_bits = 25;
+    limit.v6_bits = 47;
+    kit = start(&limit);
+    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 2001:db8:2::1\r\n"), 200);
+    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 2001:db8:3::1\r\n"), 429);
+    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 2001:db8:4::1\r\n"), 200);
+    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 10.0.0.1\r\n"), 200);
+    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 10.0.0.127\r\n"), 429);
+    ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 10.0.0.128\r\n"), 200);
+    end(kit, &limit);
+}
+END_TEST
+
+/* The key is the field X-Key; without it a request is not limited. */
+static bool find_key(const domus_http_exchange *exchange, const domus_http_request *request,
+                     const void **ret_key, size_t *ret_size)
+{
+    domus_slice key;
+
+    (void)exchange;
+    if (!domus_http_field(request->fields, "x-key", &key))
+        return false;
+    *ret_key = domus_slice_data(key);
+    *ret_size = key.size;
+    return true;
+}
+
+START_TEST(keys_have_buckets)
+{
+    domus_http_limit limit = {.count = 1, .period_ns = 60000000000, .key = find_key};
+    domus_testkit *kit = start(&limit);
+
+    ck_assert_int_eq(ask(kit, NULL, "X-Key: a\r\n"), 200);
+    ck_assert_int_eq(ask(kit, "10.0.0.1:0", "X-Key: a\r\n"), 429);
+    ck_assert_int_eq(ask(kit, NULL, "X-Key: b\r\n"), 200);
+    ck_assert_int_eq(ask(kit, NULL, "X-Key: \r\n"), 200);
+    ck_assert_int_eq(ask(kit, NULL, "X-Key: \r\n"), 429);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(ask(kit, NULL, ""), 200);
+    end(kit, &limit);
+}
+END_TEST
+
+START_TEST(wrong_options_are_refused)
+{
+    const domus_http_limit wrong[] = {
+        {.count = 0},
+        {.count = 1000001},
+        {.count = 1, .period_ns = DOMUS_HTTP_LIMIT_SPAN_MAX + 1},
+        {.count = 1, .period_ns = DOMUS_HTTP_LIMIT_SPAN_MAX, .burst = 2},
+        {.count = 1, .buckets = 7},
+        {.count = 1, .buckets = DOMUS_HTTP_LIMIT_BUCKETS_MAX + 1},
+        {.count = 1, .v4_bits = 33},
+        {.count = 1, .v6_bits = 129},
+        {.count = 1, .proxies = DOMUS_HTTP_LIMIT_PROXIES_MAX + 1},
+    };
+    const domus_http_limit right[] = {
+        {.count = 1},
+        {.count = 1000000},
+        {.count = 1, .period_ns = DOMUS_HTTP_LIMIT_SPAN_MAX},
+        {.count = 1, .buckets = 8},
+        {.count = 1,
+         .buckets = DOMUS_HTTP_LIMIT_BUCKETS_MAX,
+         .v4_bits = 32,
+         .v6_bits = 128,
+         .proxies = DOMUS_HTTP_LIMIT_PROXIES_MAX},
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        ck_assert_int_eq(domus_http_limits.check(&wrong[i]), -EINVAL);
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++)
+        ck_assert_int_eq(domus_http_limits.check(&right[i]), 0);
+    ck_assert_int_eq(domus_http_limits.check(NULL), -EINVAL);
+}
+END_TEST
+
+DOMT_MAIN("limit", 20, buckets_fill_by_the_clock, a_set_gives_up_the_bucket_nearest_to_full,
+          clients_are_found_behind_trusted_proxies, an_address_has_a_bucket,
+          networks_share_a_bucket, keys_have_buckets, wrong_options_are_refused)
