@@ -1,0 +1,64 @@
+/* The queue of an access log, and the making of its lines.
+ *
+ * The queue has several rings. A thread always uses the same one, so it mostly has it for itself; a
+ * flag keeps a second thread out, which then drops its line rather than wait. One reader takes
+ * lines from all rings. A ring holds whole lines only: `head` moves on behind a whole one. */
+#ifndef DOMI_PROTOCOLS_HTTP_ACCESS_H
+#define DOMI_PROTOCOLS_HTTP_ACCESS_H
+
+#include <domus/http_access.h>
+
+#include <stdalign.h>
+
+#define DOMI_HTTP_ACCESS_LINE_MAX 6144u /* bytes of a line */
+
+typedef struct domi_http_access_ring {
+    alignas(64) uint64_t head; /* bytes that were put so far */
+    bool is_taken;             /* a thread is putting a line */
+    char *bytes;               /* NULL: not used yet */
+    alignas(64) uint64_t tail; /* bytes that were taken out */
+} domi_http_access_ring;
+
+typedef struct domi_http_access_queue {
+    uint32_t ring_bytes;
+    bool is_open;     /* there is a writer */
+    uint64_t dropped; /* lines */
+    uint32_t next;    /* the ring that is read first, of the reader */
+    domi_http_access_ring rings[DOMUS_HTTP_ACCESS_QUEUES];
+} domi_http_access_queue;
+
+/* Get the queue, and make it if there is none. NULL: no memory. */
+domi_http_access_queue *domi_http_access_queue_of(domus_http_access *access);
+
+/* Put a line. */
+void domi_http_access_put(domi_http_access_queue *queue, const char *line, size_t size);
+
+/* Take whole lines. Returns the bytes. */
+size_t domi_http_access_take_from(domi_http_access_queue *queue, char *to, size_t room);
+
+/* Count lines as dropped: those in these bytes; one, for which there was no memory. */
+void domi_http_access_drop(domi_http_access_queue *queue, const char *lines, size_t size);
+
+/* What a line shows of a request, noted when it enters. */
+typedef struct domi_http_access_note {
+    domus_endpoint client;
+    uint32_t target_size; /* the texts stand behind each other in `texts` */
+    uint32_t referer_size;
+    uint32_t agent_size;
+    char texts[];
+} domi_http_access_note;
+
+/* Write a line, with its line feed. `note` is NULL for bytes that are no request. Returns its
+ * size. */
+size_t domi_http_access_write_line(const domus_http_access *access,
+                                   const domus_http_exchange *exchange,
+                                   const domi_http_access_note *note, int64_t utc_s,
+                                   char to[DOMI_HTTP_ACCESS_LINE_MAX]);
+
+/* The bytes of a target that are shown at most. */
+static inline uint32_t domi_http_access_target_max(const domus_http_access *access)
+{
+    return access->target_max != 0 ? access->target_max : 1024;
+}
+
+#endif

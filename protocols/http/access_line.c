@@ -1,0 +1,237 @@
+/* Writes lines of an access log. What strangers have written comes escaped and cut, so a line has
+ * room for all of its parts (the assertion below). Any thread. */
+#include "protocols/http/access.h"
+#include "protocols/http/json_text.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define FIXED_MAX 1024u /* bytes of all but the texts of strangers */
+
+static_assert(DOMUS_HTTP_ACCESS_TARGET_MAX + 3 * DOMUS_HTTP_ACCESS_TEXT_MAX + FIXED_MAX <=
+                  DOMI_HTTP_ACCESS_LINE_MAX,
+              "the room of a line");
+
+/* Where a line is written, and how its texts are escaped. */
+typedef struct line {
+    char *to;
+    size_t size;
+    bool is_json;
+} line;
+
+static void put(line *at, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void put(line *at, const char *format, ...)
+{
+    size_t room = DOMI_HTTP_ACCESS_LINE_MAX - at->size;
+    va_list arguments;
+
+    va_start(arguments, format);
+    int size = vsnprintf(at->to + at->size, room, format, arguments);
+    va_end(arguments);
+    if (size > 0 && (size_t)size < room)
+        at->size += (size_t)size;
+}
+
+/* Escape as Apache does: \" and \\, and \xHH for all that is not printable, and for spaces where
+ * they divide. Returns the bytes written. */
+static size_t escape(const char *bytes, size_t size, bool with_spaces, char *to, size_t room)
+{
+    static const char digits[] = "0123456789abcdef";
+    size_t written = 0;
+
+    for (size_t i = 0; i < size; i++) {
+        unsigned char byte = (unsigned char)bytes[i];
+        bool is_quoted = byte == '"' || byte == '\\';
+        bool is_plain = byte > 0x20 && byte < 0x7f;
+        if (byte == ' ' && !with_spaces)
+            is_plain = true;
+        size_t more = is_quoted ? 2 : is_plain ? 1 : 4;
+        if (more > room - written)
+            break;
+        if (more == 4) {
+            to[written] = '\\';
+            to[written + 1] = 'x';
+            to[written + 2] = digits[byte >> 4];
+            to[written + 3] = digits[byte & 15];
+        } else {
+            to[written] = '\\';
+            to[written + more - 1] = (char)byte;
+        }
+        written += more;
+    }
+    return written;
+}
+
+/* Put a text of a stranger, of `most` bytes at most. */
+static void put_text(line *at, const char *text, size_t size, bool with_spaces, size_t most)
+{
+    char *to = at->to + at->size;
+
+    at->size += at->is_json ? domi_http_json_text(text, size, to, most)
+                            : escape(text, size, with_spaces, to, most);
+}
+
+/* The address without its port; "-": there is none. */
+static void put_client(line *at, const domus_endpoint *client)
+{
+    char text[DOMUS_ENDPOINT_TEXT_MAX];
+    const char *from = text;
+
+    if (client->family != AF_INET && client->family != AF_INET6) {
+        put(at, "-");
+        return;
+    }
+    (void)domus_endpoint_text(client, text, sizeof text);
+    char *colon = strrchr(text, ':');
+    if (colon != NULL)
+        *colon = '\0';
+    if (*from == '[') {
+        from++;
+        text[strlen(text) - 1] = '\0';
+    }
+    put(at, "%s", from);
+}
+
+static const char *method_of(const domus_http_exchange *exchange)
+{
+    const char *name = domus_http_method_name((domus_http_method)exchange->method);
+
+    return name != NULL ? name : "-";
+}
+
+static unsigned status_of(const domus_http_exchange *exchange)
+{
+    return exchange->status != 0 ? exchange->status : 499;
+}
+
+/* Microseconds of the whole exchange. */
+static uint64_t time_of(const domus_http_exchange *exchange)
+{
+    return exchange->begun_ns != 0 && exchange->ended_ns > exchange->begun_ns
+               ? (exchange->ended_ns - exchange->begun_ns) / 1000
+               : 0;
+}
+
+static void put_time(line *at, int64_t utc_s)
+{
+    static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    time_t seconds = (time_t)utc_s;
+    struct tm utc = {.tm_mday = 1};
+
+    (void)gmtime_r(&seconds, &utc);
+    if (at->is_json)
+        put(at, "%04d-%02d-%02dT%02d:%02d:%02dZ", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
+            utc.tm_hour, utc.tm_min, utc.tm_sec);
+    else
+        put(at, "%02d/%s/%04d:%02d:%02d:%02d +0000", utc.tm_mday, months[utc.tm_mon],
+            utc.tm_year + 1900, utc.tm_hour, utc.tm_min, utc.tm_sec);
+}
+
+/* --- the formats ------------------------------------------------------------------------------ */
+
+/* Put a text between quotes; '-' stands for an empty one. */
+static void put_quoted(line *at, const char *text, size_t size)
+{
+    put(at, " \"");
+    put_text(at, size != 0 ? text : "-", size != 0 ? size : 1, false, DOMUS_HTTP_ACCESS_TEXT_MAX);
+    put(at, "\"");
+}
+
+static void write_combined(line *at, const domus_http_access *access,
+                           const domus_http_exchange *exchange, const domi_http_access_note *note,
+                           int64_t utc_s)
+{
+    const char *texts = note != NULL ? note->texts : "";
+    const char *user = exchange->user[0] != '\0' ? exchange->user : "-";
+
+    put_client(at, note != NULL ? &note->client : exchange->peer);
+    put(at, " - ");
+    put_text(at, user, strlen(user), true, DOMUS_HTTP_ACCESS_TEXT_MAX);
+    put(at, " [");
+    put_time(at, utc_s);
+    put(at, "] \"");
+    if (note != NULL) {
+        put(at, "%s ", method_of(exchange));
+        put_text(at, texts, note->target_size, true, domi_http_access_target_max(access));
+        put(at, " %s", exchange->via);
+    } else {
+        put(at, "-");
+    }
+    put(at, "\" %u %" PRIu64, status_of(exchange), exchange->sent);
+    texts += note != NULL ? note->target_size : 0;
+    put_quoted(at, texts, note != NULL ? note->referer_size : 0);
+    texts += note != NULL ? note->referer_size : 0;
+    put_quoted(at, texts, note != NULL ? note->agent_size : 0);
+    if (access->format == DOMUS_HTTP_ACCESS_EXTENDED) {
+        uint64_t time_us = time_of(exchange);
+        put(at, " %" PRIu64 ".%06" PRIu64 " %s", time_us / 1000000, time_us % 1000000,
+            exchange->trace.id[0] != '\0' ? exchange->trace.id : "-");
+    }
+}
+
+/* Put a member with a text, if that is not empty. */
+static void put_member(line *at, const char *name, const char *text, size_t size, size_t most)
+{
+    if (size == 0)
+        return;
+    put(at, ",\"%s\":\"", name);
+    put_text(at, text, size, false, most);
+    put(at, "\"");
+}
+
+static void write_json(line *at, const domus_http_access *access,
+                       const domus_http_exchange *exchange, const domi_http_access_note *note,
+                       int64_t utc_s)
+{
+    const size_t most = DOMUS_HTTP_ACCESS_TEXT_MAX;
+    char parent[DOMUS_HTTP_TRACEPARENT_SIZE + 1];
+    uint64_t time_us = time_of(exchange);
+
+    put(at, "{\"time\":\"");
+    put_time(at, utc_s);
+    put(at, "\",\"client\":\"");
+    put_client(at, note != NULL ? &note->client : exchange->peer);
+    put(at, "\"");
+    put_member(at, "user", exchange->user, strlen(exchange->user), most);
+    if (note != NULL) {
+        put(at, ",\"method\":\"%s\"", method_of(exchange));
+        put_member(at, "target", note->texts, note->target_size,
+                   domi_http_access_target_max(access));
+        put(at, ",\"protocol\":\"%s\"", exchange->via);
+    }
+    put(at, ",\"status\":%u,\"bytes\":%" PRIu64 ",\"duration\":%" PRIu64 ".%06" PRIu64,
+        status_of(exchange), exchange->sent, time_us / 1000000, time_us % 1000000);
+    if (note != NULL) {
+        const char *referer = note->texts + note->target_size;
+        put_member(at, "referer", referer, note->referer_size, most);
+        put_member(at, "agent", referer + note->referer_size, note->agent_size, most);
+    }
+    put_member(at, "id", exchange->trace.id, strlen(exchange->trace.id), most);
+    if (exchange->trace.id[0] != '\0') {
+        domus_http_traceparent_write(&exchange->trace, parent);
+        put(at, ",\"trace\":\"%.32s\"", parent + 3);
+    }
+    put(at, exchange->is_cut ? ",\"cut\":true}" : "}");
+}
+
+size_t domi_http_access_write_line(const domus_http_access *access,
+                                   const domus_http_exchange *exchange,
+                                   const domi_http_access_note *note, int64_t utc_s,
+                                   char to[DOMI_HTTP_ACCESS_LINE_MAX])
+{
+    line at = {.to = to, .is_json = access->format == DOMUS_HTTP_ACCESS_JSON};
+
+    if (at.is_json)
+        write_json(&at, access, exchange, note, utc_s);
+    else
+        write_combined(&at, access, exchange, note, utc_s);
+    put(&at, "\n");
+    return at.size;
+}

@@ -1,0 +1,160 @@
+/* The actor that writes the lines of an access log. It asks a helper thread, which takes lines from
+ * the queue and writes them until there are none; so one thread at a time reads the queue. */
+#include "protocols/http/access.h"
+
+#include <domus/blocking.h>
+#include <domus/spawn.h>
+#include <domus/timer.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define FLUSH_DEFAULT UINT64_C(200000000)
+#define STEP          65536u /* bytes of a write */
+#define STEPS_MAX     256u   /* writes of a flush */
+
+typedef struct writer {
+    domus_http_access *access;
+} writer;
+
+static const domus_type flush_type = {.name = "flush of an access log"};
+
+/* --- on a helper thread ----------------------------------------------------------------------- */
+
+static int write_all(int file, const char *lines, size_t size)
+{
+    while (size != 0) {
+        ssize_t written = write(file, lines, size);
+        if (written < 0 && errno != EINTR)
+            return -errno;
+        if (written > 0) {
+            lines += written;
+            size -= (size_t)written;
+        }
+    }
+    return 0;
+}
+
+/* Write lines to where they belong; `file` is a descriptor, or less than 0 if there is none. */
+static int write_lines(const domus_http_access *access, int file, const char *lines, size_t size)
+{
+    if (access->path == NULL)
+        return access->write(access->context, lines, size);
+    return file >= 0 ? write_all(file, lines, size) : -EIO;
+}
+
+static int flush(void *argument)
+{
+    domus_http_access *access = argument;
+    domi_http_access_queue *queue = access->queue;
+    char *lines = malloc(STEP);
+    int file = -1;
+
+    if (lines == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < STEPS_MAX; i++) {
+        size_t size = domi_http_access_take_from(queue, lines, STEP);
+        if (size == 0)
+            break;
+        if (file < 0 && access->path != NULL)
+            file = open(access->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
+        if (write_lines(access, file, lines, size) != 0)
+            domi_http_access_drop(queue, lines, size);
+    }
+    if (file >= 0)
+        (void)close(file);
+    free(lines);
+    return 0;
+}
+
+/* --- the actor -------------------------------------------------------------------------------- */
+
+static bool has_lines(const domi_http_access_queue *queue)
+{
+    for (uint32_t i = 0; i < DOMUS_HTTP_ACCESS_QUEUES; i++) {
+        /* relaxed: a line that is seen late is written with the next flush */
+        if (__atomic_load_n(&queue->rings[i].head, __ATOMIC_RELAXED) !=
+            __atomic_load_n(&queue->rings[i].tail, __ATOMIC_RELAXED))
+            return true;
+    }
+    return false;
+}
+
+static int wait_again(domus_stack *stack, const domus_http_access *access)
+{
+    return domus_after(stack, access->flush_ns != 0 ? access->flush_ns : FLUSH_DEFAULT, &flush_type,
+                       NULL, NULL);
+}
+
+/* A helper thread that could not be had is no reason to end: the lines wait for the next time. */
+static int end_flush(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    return answer->error != -ECANCELED ? wait_again(stack, ((const writer *)self)->access) : 0;
+}
+
+static int begin_flush(domus_stack *stack, void *self, const void *payload)
+{
+    domus_http_access *access = ((const writer *)self)->access;
+
+    (void)payload;
+    if (!has_lines(access->queue))
+        return wait_again(stack, access);
+    return domus_blocking(stack, flush, access, end_flush);
+}
+
+static int mount(domus_stack *stack, void *self)
+{
+    return wait_again(stack, ((const writer *)self)->access);
+}
+
+static void stop(domus_stack *stack, void *self)
+{
+    domi_http_access_queue *queue = ((const writer *)self)->access->queue;
+
+    (void)stack;
+    __atomic_store_n(&queue->is_open, false, __ATOMIC_RELEASE); /* its last flush is done */
+}
+
+static const domus_behaviour behaviour = {
+    .name = "access log",
+    .kind = DOMUS_STATE,
+    .state_size = sizeof(writer),
+    .on = (const domus_on[]){{&flush_type, begin_flush, 0}, {NULL, NULL, 0}},
+    .on_mount = mount,
+    .on_stop = stop,
+};
+
+int domus_http_access_open(domus_stack *stack, domus_http_access *access)
+{
+    writer state = {.access = access};
+    domus_address address;
+
+    if (access->path == NULL && access->write == NULL)
+        return -EINVAL;
+    domi_http_access_queue *queue = domi_http_access_queue_of(access);
+    if (queue == NULL)
+        return -ENOMEM;
+    if (__atomic_exchange_n(&queue->is_open, true, __ATOMIC_ACQUIRE))
+        return -EALREADY;
+    int error = domus_spawn(stack, &behaviour, &state, &address);
+    if (error != 0)
+        __atomic_store_n(&queue->is_open, false, __ATOMIC_RELEASE);
+    return error;
+}
+
+void domus_http_access_close(domus_http_access *access)
+{
+    domi_http_access_queue *queue = access->queue;
+
+    if (queue == NULL)
+        return;
+    while ((access->path != NULL || access->write != NULL) && has_lines(queue) &&
+           flush(access) == 0)
+        continue;
+    for (uint32_t i = 0; i < DOMUS_HTTP_ACCESS_QUEUES; i++)
+        free(queue->rings[i].bytes);
+    free(queue);
+    access->queue = NULL;
+}

@@ -1,0 +1,259 @@
+/* Requests are logged in lines that no stranger can end or forge, by a queue of fixed size. */
+#include "tests/http/chained.h"
+#include "tests/support/suite.h"
+
+#include "protocols/http/access.h"
+
+#include <domus/http_auth.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The lines of a log, with "T" in place of their times. */
+static const char *taken(domus_http_access *access)
+{
+    static char text[32768];
+    char lines[16384];
+    size_t size = domus_http_access_take(access, lines, sizeof lines - 1);
+    char *to = text;
+
+    lines[size] = '\0';
+    for (char *line = lines, *end; *line != '\0'; line = end + 1) {
+        end = strchr(line, '\n');
+        ck_assert_ptr_nonnull(end);
+        *end = '\0';
+        char *time = strchr(line, access->format == DOMUS_HTTP_ACCESS_JSON ? ':' : '[');
+        ck_assert_ptr_nonnull(time);
+        time += access->format == DOMUS_HTTP_ACCESS_JSON ? 2 : 1;
+        int length = access->format == DOMUS_HTTP_ACCESS_JSON ? 20 : 26;
+        to += sprintf(to, "%.*sT%s\n", (int)(time - line), line, time + length);
+    }
+    *to = '\0';
+    return text;
+}
+
+static domus_testkit *start(domus_http_access *access)
+{
+    static const domus_http_user users[] = {{"ann lee", "a", NULL}, {NULL, NULL, NULL}};
+    static const domus_http_auth auth = {.realm = "r", .schemes = DOMUS_HTTP_BASIC, .users = users};
+    const domus_http_step parts[] = {
+        {&domus_http_request_id, NULL}, {&domus_http_access_log, access}, {NULL, NULL}};
+
+    domt_chained_guards[0] = (domus_http_step){&domus_http_authenticate, &auth};
+    domt_chained_guards[1] = (domus_http_step){NULL, NULL};
+    return domt_chained_start(&domt_chained, parts);
+}
+
+static void end(domus_testkit *kit, domus_http_access *access)
+{
+    domt_served_end(kit);
+    ck_assert_uint_eq(domus_http_access_dropped(access), 0);
+    domus_http_access_close(access);
+}
+
+/* Let a peer at 10.0.0.1 send a request, and return what is logged. */
+static const char *log_of(domus_testkit *kit, domus_http_access *access, const char *line,
+                          const char *fields)
+{
+    char request[8192];
+
+    (void)snprintf(request, sizeof request,
+                   "%s HTTP/1.1\r\nHost: a\r\nX-Request-Id: me\r\n"
+                   "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n%s\r\n",
+                   line, fields);
+    (void)domt_chained_send(kit, "10.0.0.1:0", request);
+    return taken(access);
+}
+
+#define ANN "Authorization: Basic YW5uIGxlZTph\r\n"
+
+START_TEST(combined_lines_are_as_others_read_them)
+{
+    static const char *const rows[][3] = {
+        {"GET /now", "", "10.0.0.1 - - [T] \"GET /now HTTP/1.1\" 200 4 \"-\" \"-\"\n"},
+        {"HEAD /now?a=b", "Referer: http://a/?b\r\nUser-Agent: me 1.0\r\n",
+         "10.0.0.1 - - [T] \"HEAD /now?a=b HTTP/1.1\" 200 0 \"http://a/?b\" \"me 1.0\"\n"},
+        {"GET /guarded", ANN,
+         "10.0.0.1 - ann\\x20lee [T] \"GET /guarded HTTP/1.1\" 200 4 \"-\" \"-\"\n"},
+        {"GET /guarded", "", "10.0.0.1 - - [T] \"GET /guarded HTTP/1.1\" 401 0 \"-\" \"-\"\n"},
+        {"GET /pieces", "", "10.0.0.1 - - [T] \"GET /pieces HTTP/1.1\" 200 6 \"-\" \"-\"\n"},
+        {"GET /hang", "", "10.0.0.1 - - [T] \"GET /hang HTTP/1.1\" 499 0 \"-\" \"-\"\n"},
+        {"GET /none\"\\", "User-Agent: \"\\\t\xc3\xa4\r\n",
+         "10.0.0.1 - - [T] \"GET /none\\\"\\\\ HTTP/1.1\" 404 0 \"-\" "
+         "\"\\\"\\\\\\x09\\xc3\\xa4\"\n"},
+        {"GET  /", "", "10.0.0.1 - - [T] \"-\" 400 12 \"-\" \"-\"\n"},
+    };
+    domus_http_access access = {.format = DOMUS_HTTP_ACCESS_COMBINED};
+    domus_testkit *kit = start(&access);
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        ck_assert_str_eq(log_of(kit, &access, rows[i][0], rows[i][1]), rows[i][2]);
+    end(kit, &access);
+}
+END_TEST
+
+START_TEST(extended_lines_have_time_and_id)
+{
+    domus_http_access access = {.format = DOMUS_HTTP_ACCESS_EXTENDED, .hides_query = true};
+    domus_testkit *kit = start(&access);
+
+    ck_assert_str_eq(log_of(kit, &access, "GET /later?secret=1", "Referer: /a?token=2\r\n"),
+                     "10.0.0.1 - - [T] \"GET /later HTTP/1.1\" 200 6 \"/a\" \"-\" 0.010000 me\n");
+    end(kit, &access);
+}
+END_TEST
+
+#define TRACE "\"id\":\"me\",\"trace\":\"0af7651916cd43dd8448eb211c80319c\""
+
+START_TEST(json_lines_are_json)
+{
+    static const char *const rows[][3] = {
+        {"GET /now", "",
+         "{\"time\":\"T\",\"client\":\"10.0.0.1\",\"method\":\"GET\",\"target\":\"/now\","
+         "\"protocol\":\"HTTP/1.1\",\"status\":200,\"bytes\":4,\"duration\":0.000000," TRACE "}\n"},
+        {"GET /guarded", ANN "User-Agent: a\"b\\c\xff\r\nReferer: /\r\nCookie: secret\r\n",
+         "{\"time\":\"T\",\"client\":\"10.0.0.1\",\"user\":\"ann lee\",\"method\":\"GET\","
+         "\"target\":\"/guarded\",\"protocol\":\"HTTP/1.1\",\"status\":200,\"bytes\":4,"
+         "\"duration\":0.000000,\"referer\":\"/\",\"agent\":\"a\\\"b\\\\c\\ufffd\"," TRACE "}\n"},
+        {"GET /cut", "",
+         "{\"time\":\"T\",\"client\":\"10.0.0.1\",\"method\":\"GET\",\"target\":\"/cut\","
+         "\"protocol\":\"HTTP/1.1\",\"status\":200,\"bytes\":3,\"duration\":0.000000," TRACE
+         ",\"cut\":true}\n"},
+        {"GET  /", "",
+         "{\"time\":\"T\",\"client\":\"10.0.0.1\",\"status\":400,\"bytes\":12,"
+         "\"duration\":0.000000}\n"},
+    };
+    domus_http_access access = {.format = DOMUS_HTTP_ACCESS_JSON};
+    domus_testkit *kit = start(&access);
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        ck_assert_str_eq(log_of(kit, &access, rows[i][0], rows[i][1]), rows[i][2]);
+    end(kit, &access);
+}
+END_TEST
+
+/* The longest texts of strangers are cut, and the line is whole all the same. */
+START_TEST(texts_are_cut)
+{
+    static domi_http_access_note *note;
+    char line[DOMI_HTTP_ACCESS_LINE_MAX + 1];
+    domus_endpoint peer = {.family = 0};
+    domus_http_exchange exchange = {.peer = &peer, .via = "HTTP/1.1"};
+    domus_http_access access = {.target_max = DOMUS_HTTP_ACCESS_TARGET_MAX};
+
+    note = calloc(1, sizeof *note + 8192);
+    memset(note->texts, 0xff, 8192);
+    memset(exchange.user, 0xff, DOMUS_HTTP_USER_MAX);
+    memset(exchange.trace.id, 'i', DOMUS_HTTP_REQUEST_ID_MAX);
+    note->target_size = DOMUS_HTTP_ACCESS_TARGET_MAX;
+    note->referer_size = note->agent_size = DOMUS_HTTP_ACCESS_TEXT_MAX;
+    for (unsigned format = 0; format < 3; format++) {
+        access.format = (domus_http_access_format)format;
+        size_t size = domi_http_access_write_line(&access, &exchange, note, 1, line);
+        line[size] = '\0';
+        ck_assert_uint_gt(size, DOMUS_HTTP_ACCESS_TARGET_MAX);
+        ck_assert_ptr_eq(strchr(line, '\n'), line + size - 1);
+        ck_assert(line[size - 2] == '"' || line[size - 2] == 'i' || line[size - 2] == '}');
+    }
+    access.format = DOMUS_HTTP_ACCESS_COMBINED;
+    access.target_max = 16;
+    note->referer_size = note->agent_size = 0;
+    exchange.user[0] = '\0';
+    line[domi_http_access_write_line(&access, &exchange, note, 1, line)] = '\0';
+    ck_assert_str_eq(line, "- - - [01/Jan/1970:00:00:01 +0000] "
+                           "\"GET \\xff\\xff\\xff\\xff HTTP/1.1\" 499 0 \"-\" \"-\"\n");
+    free(note);
+}
+END_TEST
+
+START_TEST(a_full_queue_drops_lines)
+{
+    domus_http_access access = {.queue_bytes = 16384};
+    domi_http_access_queue *queue = domi_http_access_queue_of(&access);
+    char line[1024];
+    char lines[16384];
+
+    memset(line, 'a', sizeof line);
+    line[sizeof line - 1] = '\n';
+    for (int round = 0; round < 3; round++) { /* the ring turns over in the midst of a line */
+        size_t less = 100 + (size_t)round;
+        domi_http_access_put(queue, line + sizeof line - less, less);
+        for (int i = 0; i < 16; i++)
+            domi_http_access_put(queue, line, sizeof line);
+        ck_assert_uint_eq(domus_http_access_dropped(&access), (uint64_t)round + 1);
+        size_t size = domus_http_access_take(&access, lines, 1023);
+        ck_assert_uint_eq(size, less); /* no part of a line */
+        size = domus_http_access_take(&access, lines, sizeof lines);
+        ck_assert_uint_eq(size, 15 * sizeof line);
+        ck_assert_uint_eq(domus_http_access_take(&access, lines, sizeof lines), 0);
+    }
+    domus_http_access_close(&access);
+    ck_assert_ptr_null(access.queue);
+}
+END_TEST
+
+static const char *read_file(const char *path)
+{
+    static char text[1024];
+    FILE *file = fopen(path, "r");
+
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    (void)fclose(file);
+    return text;
+}
+
+static int refuse_lines(void *context, const char *lines, size_t size)
+{
+    (void)context, (void)lines, (void)size;
+    return -EIO;
+}
+
+START_TEST(lines_that_are_left_are_written_at_the_end)
+{
+    char path[] = "/tmp/domus-access-XXXXXX";
+    int file = mkstemp(path);
+    domus_http_access access = {.path = path};
+    domus_http_access refuses = {.write = refuse_lines};
+
+    ck_assert_int_ge(file, 0);
+    (void)close(file);
+    for (int i = 0; i < 2; i++) {
+        domi_http_access_put(domi_http_access_queue_of(&access), "line\n", 5);
+        domus_http_access_close(&access);
+    }
+    ck_assert_str_eq(read_file(path), "line\nline\n");
+    (void)unlink(path);
+    domi_http_access_put(domi_http_access_queue_of(&refuses), "a\nb\n", 4);
+    domus_http_access_close(&refuses);
+}
+END_TEST
+
+START_TEST(wrong_options_are_refused)
+{
+    const domus_http_access wrong[] = {
+        {.format = (domus_http_access_format)3},
+        {.queue_bytes = 16383},
+        {.queue_bytes = (16u << 20) + 1},
+        {.target_max = 15},
+        {.target_max = DOMUS_HTTP_ACCESS_TARGET_MAX + 1},
+        {.proxies = 9},
+        {.flush_ns = 9999999},
+        {.flush_ns = 60000000001},
+    };
+    const domus_http_access right = {
+        .queue_bytes = 16u << 20, .target_max = 16, .proxies = 8, .flush_ns = 10000000};
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        ck_assert_int_eq(domus_http_access_log.check(&wrong[i]), -EINVAL);
+    ck_assert_int_eq(domus_http_access_log.check(&right), 0);
+    ck_assert_int_eq(domus_http_access_log.check(NULL), -EINVAL);
+}
+END_TEST
+
+DOMT_MAIN("access", 20, combined_lines_are_as_others_read_them, extended_lines_have_time_and_id,
+          json_lines_are_json, texts_are_cut, a_full_queue_drops_lines,
+          lines_that_are_left_are_written_at_the_end, wrong_options_are_refused)
