@@ -1,0 +1,241 @@
+/* The verbs: each ask becomes a task, which waits where it belongs, and its conversation sleeps
+ * until that is done. */
+#include "protocols/sqlite/database.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define HOUR_NS UINT64_C(3600000000000)
+
+/* --- reads and writes ------------------------------------------------------------------------- */
+
+/* Skip spaces and comments. */
+static const char *skip_blanks(const char *text)
+{
+    for (;;) {
+        text += strspn(text, " \t\r\n\f;");
+        if (text[0] == '-' && text[1] == '-') {
+            text += strcspn(text, "\n");
+        } else if (text[0] == '/' && text[1] == '*') {
+            const char *end = strstr(text + 2, "*/");
+            text = end != NULL ? end + 2 : text + strlen(text);
+        } else {
+            return text;
+        }
+    }
+}
+
+/* Guess by its first word whether a statement writes. A guess that is wrong costs time alone: the
+ * connection that reads finds out, and hands the task on. */
+static bool may_write(const domi_sqlite_database *database, const domus_sql_request *request)
+{
+    static const char *const reading[] = {"SELECT", "WITH", "VALUES", "EXPLAIN"};
+    const domus_sql_statement *statement = request->statement;
+
+    if (statement != NULL && database->known[domi_sqlite_place_of(statement)] == statement)
+        return true;
+    const char *text = skip_blanks(domus_sql_request_text(request));
+    for (size_t i = 0; i < sizeof reading / sizeof reading[0]; i++) {
+        if (sqlite3_strnicmp(text, reading[i], (int)strlen(reading[i])) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* --- from an ask to a task -------------------------------------------------------------------- */
+
+/* Find where the verb of a transaction waits; 0 is no transaction. Returns 0; -ESTALE. */
+static int find_transaction(domi_sqlite_database *database, uint64_t transaction,
+                            domi_sqlite_slot **ret_slot)
+{
+    domi_sqlite_slot *slot = domi_sqlite_slot_of(database, transaction);
+
+    if (slot->transaction != transaction || slot->loses || slot->is_ending)
+        return -ESTALE;
+    *ret_slot = slot;
+    return 0;
+}
+
+static int refuse(domi_sqlite_database *database, int error)
+{
+    database->counted.queries++;
+    database->counted.refused += error == -ENOBUFS;
+    return error;
+}
+
+/* How long the conversation sleeps before it looks whether the task still waits. */
+static uint64_t sleep_of(domus_stack *stack, const domi_sqlite_database *database,
+                         const domi_sqlite_task *task, const domi_sqlite_queue *queue)
+{
+    uint64_t now_ns = domus_now_ns(stack), time_ns = HOUR_NS;
+
+    if (queue == &database->reads || queue == &database->writes)
+        time_ns = database->settings.options.wait_ns;
+    if (task->deadline_ns != 0 && task->deadline_ns < now_ns + time_ns)
+        time_ns = task->deadline_ns > now_ns ? task->deadline_ns - now_ns : 1;
+    return time_ns;
+}
+
+/* Let a task wait, and the conversation sleep. */
+static int put(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_task *task,
+               domi_sqlite_queue *queue)
+{
+    int result = domus_conversation_of(stack, &task->conversation);
+
+    if (result == 0) {
+        *(domi_sqlite_task **)domus_frame(stack) = task;
+        task->is_awaited = true;
+        domi_sqlite_queue_put(queue, task);
+        result = domus_sleep(stack, sleep_of(stack, database, task, queue), domi_sqlite_on_woken);
+        if (result == DOMUS_PARKED) {
+            domi_sqlite_pump(stack, database);
+            return result;
+        }
+        (void)domi_sqlite_leave(task);
+        task->is_awaited = false;
+    }
+    domi_sqlite_settle_task(database, task);
+    return result;
+}
+
+/* Begin a verb with a request. `ret_queue` gets where it waits. Returns 0, and the task owns the
+ * request; or an error. */
+static int take_request(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_verb verb,
+                        const domus_sql_request *request, domi_sqlite_task **ret_task,
+                        domi_sqlite_queue **ret_queue)
+{
+    const domus_sql_statement *statement = request->statement;
+    domi_sqlite_queue *queue;
+    domi_sqlite_slot *slot;
+
+    if (request->transaction != 0) {
+        int error = find_transaction(database, request->transaction, &slot);
+        if (error != 0)
+            return refuse(database, error);
+        slot->used_ns = domus_now_ns(stack);
+        queue = &slot->own;
+    } else {
+        queue = domi_sqlite_queue_for(database,
+                                      verb == DOMI_SQLITE_SCRIPT || may_write(database, request));
+    }
+    if (queue->count >= database->settings.options.queue_max)
+        return refuse(database, -ENOBUFS);
+    domi_sqlite_task *task = domi_sqlite_new_task(stack, database, verb);
+    if (task == NULL)
+        return -ENOMEM;
+    int error = domus_take(stack);
+    if (error != 0) {
+        domi_sqlite_settle_task(database, task);
+        return error;
+    }
+    task->request = *request;
+    task->transaction = request->transaction;
+    if (statement != NULL && statement->timeout_ns != 0)
+        task->timeout_ns = statement->timeout_ns;
+    *ret_task = task;
+    *ret_queue = queue;
+    return 0;
+}
+
+static int on_request(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_verb verb,
+                      const domus_sql_request *request)
+{
+    domi_sqlite_queue *queue;
+    domi_sqlite_task *task;
+    int error = take_request(stack, database, verb, request, &task, &queue);
+
+    return error != 0 ? error : put(stack, database, task, queue);
+}
+
+int domi_sqlite_on_query(domus_stack *stack, void *self, const void *payload)
+{
+    return on_request(stack, self, DOMI_SQLITE_QUERY, payload);
+}
+
+int domi_sqlite_on_script(domus_stack *stack, void *self, const void *payload)
+{
+    return on_request(stack, self, DOMI_SQLITE_SCRIPT, payload);
+}
+
+int domi_sqlite_on_rows(domus_stack *stack, void *self, const void *payload)
+{
+    domi_sqlite_database *database = self;
+    domi_sqlite_queue *queue;
+    domi_sqlite_task *task;
+    int error = take_request(stack, database, DOMI_SQLITE_ROWS, payload, &task, &queue);
+
+    if (error != 0)
+        return error;
+    task->cursor = domi_sqlite_new_cursor(task, &task->request);
+    if (task->cursor == NULL) {
+        domi_sqlite_settle_task(database, task);
+        return -ENOMEM;
+    }
+    memset(&task->request, 0, sizeof task->request); /* the cursor owns it */
+    domi_sqlite_cursor *cursor = task->cursor;
+    int result = put(stack, database, task, queue);
+    if (result != DOMUS_PARKED)
+        domi_sqlite_free_cursor(cursor);
+    return result;
+}
+
+int domi_sqlite_on_fetch(domus_stack *stack, void *self, const void *payload)
+{
+    domi_sqlite_database *database = self;
+    uint64_t number = ((const domus_sql_cursor *)payload)->number;
+    domi_sqlite_cursor *cursor = domi_sqlite_find_cursor(database, number);
+
+    if (cursor == NULL)
+        return refuse(database, -ESTALE);
+    if (cursor->fetch != NULL)
+        return refuse(database, -EBUSY);
+    domi_sqlite_task *task = domi_sqlite_new_task(stack, database, DOMI_SQLITE_FETCH);
+    if (task == NULL)
+        return -ENOMEM;
+    task->cursor = cursor;
+    task->transaction = cursor->transaction;
+    task->timeout_ns = cursor->timeout_ns;
+    cursor->used_ns = domus_now_ns(stack);
+    cursor->fetch = task;
+    int result = put(stack, database, task, &domi_sqlite_slot_of(database, number)->own);
+    if (result != DOMUS_PARKED)
+        cursor->fetch = NULL;
+    return result;
+}
+
+int domi_sqlite_on_begin(domus_stack *stack, void *self, const void *payload)
+{
+    domi_sqlite_database *database = self;
+    const domus_sql_begin_options *options = payload;
+    domi_sqlite_queue *queue = domi_sqlite_queue_for(database, !options->reads_only);
+
+    if (queue->count >= database->settings.options.queue_max)
+        return refuse(database, -ENOBUFS);
+    domi_sqlite_task *task = domi_sqlite_new_task(stack, database, DOMI_SQLITE_BEGIN);
+    if (task == NULL)
+        return -ENOMEM;
+    task->reads_only = options->reads_only || database->place.reads_only;
+    return put(stack, database, task, queue);
+}
+
+int domi_sqlite_on_end(domus_stack *stack, void *self, const void *payload)
+{
+    domi_sqlite_database *database = self;
+    const domus_sql_end *end = payload;
+    domi_sqlite_slot *slot;
+    int error = find_transaction(database, end->transaction, &slot);
+
+    if (error != 0 || end->transaction == 0)
+        return refuse(database, error != 0 ? error : -ESTALE);
+    domi_sqlite_task *task = domi_sqlite_new_task(
+        stack, database, end->commits ? DOMI_SQLITE_COMMIT : DOMI_SQLITE_ROLLBACK);
+    if (task == NULL)
+        return -ENOMEM;
+    task->transaction = end->transaction;
+    slot->is_ending = true;
+    slot->used_ns = domus_now_ns(stack);
+    int result = put(stack, database, task, &slot->own);
+    if (result != DOMUS_PARKED)
+        slot->is_ending = false;
+    return result;
+}

@@ -1,0 +1,188 @@
+/* Opens and closes handles of SQLite, and runs the library's own statements. A handle is made safe
+ * before the first statement of the program: durable as the url says, strict, and closed to all
+ * that would change it for the queries of others. Helper threads. */
+#include "protocols/sqlite/connection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define LENGTH_MAX (DOMUS_SQL_VALUE_MAX + 65536u) /* bytes of a value, and of a row with its head  \
+                                                   */
+
+static const char *const own_texts[DOMI_SQLITE_OWN] = {
+    [DOMI_SQLITE_BEGIN_READ] = "BEGIN",       [DOMI_SQLITE_BEGIN_WRITE] = "BEGIN IMMEDIATE",
+    [DOMI_SQLITE_COMMITS] = "COMMIT",         [DOMI_SQLITE_ROLLS_BACK] = "ROLLBACK",
+    [DOMI_SQLITE_SAVES] = "SAVEPOINT domus",  [DOMI_SQLITE_UNDOES] = "ROLLBACK TO domus",
+    [DOMI_SQLITE_RELEASES] = "RELEASE domus",
+};
+
+/* Make the file, for its owner alone: SQLite would let others read it. The descriptor of a file
+ * that was there is never closed here, because that would end the locks that this process has on
+ * it. */
+static void make_file(const domi_sqlite_place *place)
+{
+    int fd = open(place->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+static int configure(sqlite3 *handle)
+{
+    static const struct {
+        int what;
+        int value;
+    } settings[] = {
+        {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+        {SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0},
+        {SQLITE_DBCONFIG_ENABLE_FKEY, 1},
+        {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+        {SQLITE_DBCONFIG_DEFENSIVE, 1},
+        {SQLITE_DBCONFIG_DQS_DML, 0},
+        {SQLITE_DBCONFIG_DQS_DDL, 0},
+    };
+
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        int result = sqlite3_db_config(handle, settings[i].what, settings[i].value, (int *)NULL);
+        if (result != SQLITE_OK)
+            return result;
+    }
+    (void)sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, (int)LENGTH_MAX);
+    (void)sqlite3_limit(handle, SQLITE_LIMIT_SQL_LENGTH, (int)DOMUS_SQL_VALUE_MAX);
+    (void)sqlite3_limit(handle, SQLITE_LIMIT_VARIABLE_NUMBER, (int)DOMUS_SQL_PARAMETERS_MAX);
+    (void)sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
+    return SQLITE_OK;
+}
+
+/* Look which mode the file has got: a result of SQLite for none but WAL. */
+static int check_wal(void *context, int count, char **values, char **names)
+{
+    (void)context;
+    (void)names;
+    return count == 1 && values[0] != NULL && sqlite3_stricmp(values[0], "wal") == 0 ? 0 : 1;
+}
+
+/* Set the modes of the file. WAL is a property of the file, so all but the first find it set. */
+static int set_modes(const domi_sqlite_connection *connection)
+{
+    const domi_sqlite_place *place = connection->place;
+    int result = SQLITE_OK;
+    char text[160];
+
+    if (place->is_memory)
+        return SQLITE_OK;
+    if (!place->reads_only)
+        result = sqlite3_exec(connection->handle, "PRAGMA journal_mode=WAL", check_wal, NULL, NULL);
+    if (result != SQLITE_OK)
+        return result;
+    (void)snprintf(text, sizeof text,
+                   "PRAGMA wal_autocheckpoint=0; PRAGMA synchronous=%s; "
+                   "PRAGMA journal_size_limit=%d; PRAGMA query_only=%s",
+                   place->is_normal ? "NORMAL" : "FULL", DOMI_SQLITE_WAL_BYTES,
+                   connection->is_reader ? "ON" : "OFF");
+    result = sqlite3_exec(connection->handle, text, NULL, NULL, NULL);
+    /* A reader reads the file here, so that one that is none is the error of the opening. */
+    if (result == SQLITE_OK)
+        result = sqlite3_exec(connection->handle, "PRAGMA schema_version", NULL, NULL, NULL);
+    return result;
+}
+
+static int prepare_own(domi_sqlite_connection *connection)
+{
+    for (int i = 0; i < DOMI_SQLITE_OWN; i++) {
+        int result = sqlite3_prepare_v3(connection->handle, own_texts[i], -1,
+                                        SQLITE_PREPARE_PERSISTENT, &connection->own[i], NULL);
+        if (result != SQLITE_OK)
+            return result;
+    }
+    return SQLITE_OK;
+}
+
+static int keep_pages(void *context, sqlite3 *handle, const char *name, int pages)
+{
+    (void)handle;
+    (void)name;
+    ((domi_sqlite_connection *)context)->pages = pages;
+    return SQLITE_OK;
+}
+
+int domi_sqlite_open(domi_sqlite_connection *connection, domus_sql_error *ret_error)
+{
+    const domi_sqlite_place *place = connection->place;
+    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE;
+
+    if (place->makes_file)
+        make_file(place);
+    flags |= place->reads_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+    int result = sqlite3_open_v2(place->is_memory ? ":memory:" : place->path, &connection->handle,
+                                 flags, NULL);
+    connection->checkpoint_at = DOMI_SQLITE_PAGES;
+    connection->pages = 0;
+    if (result == SQLITE_OK)
+        result = configure(connection->handle);
+    if (result == SQLITE_OK) {
+        connection->is_own = true;
+        domi_sqlite_install_guards(connection);
+        result = set_modes(connection);
+    }
+    if (result == SQLITE_OK)
+        result = prepare_own(connection);
+    connection->is_own = false;
+    if (result != SQLITE_OK) {
+        *ret_error = domi_sqlite_describe(connection, result, NULL);
+        domi_sqlite_close(connection);
+        return result;
+    }
+    (void)sqlite3_wal_hook(connection->handle, keep_pages, connection);
+    return SQLITE_OK;
+}
+
+void domi_sqlite_close(domi_sqlite_connection *connection)
+{
+    domi_sqlite_guard(connection, NULL);
+    domi_sqlite_drop_statements(connection);
+    for (int i = 0; i < DOMI_SQLITE_OWN; i++) {
+        (void)sqlite3_finalize(connection->own[i]);
+        connection->own[i] = NULL;
+    }
+    /* The last handle of a file copies the WAL and removes it. */
+    (void)sqlite3_close_v2(connection->handle);
+    connection->handle = NULL;
+    connection->has_failed = false;
+}
+
+int domi_sqlite_do(domi_sqlite_connection *connection, enum domi_sqlite_own which)
+{
+    connection->is_own = true;
+    int result = sqlite3_step(connection->own[which]);
+    (void)sqlite3_reset(connection->own[which]);
+    connection->is_own = false;
+    return result == SQLITE_DONE ? SQLITE_OK : result;
+}
+
+void domi_sqlite_roll_back(domi_sqlite_connection *connection)
+{
+    domi_sqlite_guard(connection, NULL);
+    if (connection->handle != NULL && domi_sqlite_is_in_transaction(connection))
+        (void)domi_sqlite_do(connection, DOMI_SQLITE_ROLLS_BACK);
+    connection->has_failed = false;
+}
+
+void domi_sqlite_checkpoint(domi_sqlite_connection *connection, bool is_idle)
+{
+    int pages = 0, copied = 0;
+
+    if (connection->handle == NULL || connection->pages < connection->checkpoint_at ||
+        (!is_idle && connection->pages < DOMI_SQLITE_PAGES_FORCED) ||
+        domi_sqlite_is_in_transaction(connection))
+        return;
+    int mode = connection->pages >= DOMI_SQLITE_PAGES_RESTART ? SQLITE_CHECKPOINT_RESTART
+                                                              : SQLITE_CHECKPOINT_PASSIVE;
+    (void)sqlite3_wal_checkpoint_v2(connection->handle, NULL, mode, &pages, &copied);
+    /* While readers hold it up, it is tried again when there is as much more. */
+    connection->checkpoint_at =
+        pages > copied ? connection->pages + DOMI_SQLITE_PAGES : DOMI_SQLITE_PAGES;
+    connection->pages = 0;
+}

@@ -1,0 +1,140 @@
+/* Tasks and their conversations: how a task is made, waits, is given up, and is answered. */
+#include "protocols/sqlite/database.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOUR_NS UINT64_C(3600000000000)
+
+domi_sqlite_task *domi_sqlite_new_task(domus_stack *stack, domi_sqlite_database *database,
+                                       domi_sqlite_verb verb)
+{
+    domi_sqlite_task *task = database->free;
+
+    if (task != NULL) {
+        database->free = task->next;
+        database->free_count--;
+    } else {
+        task = malloc(sizeof *task);
+    }
+    if (task == NULL)
+        return NULL;
+    memset(task, 0, sizeof *task);
+    task->verb = verb;
+    task->owner = domus_sender(stack);
+    task->deadline_ns = domus_deadline_ns(stack);
+    task->timeout_ns = database->settings.options.timeout_ns;
+    return task;
+}
+
+void domi_sqlite_settle_task(domi_sqlite_database *database, domi_sqlite_task *task)
+{
+    if (task->queue != NULL || task->jobs != 0 || task->is_awaited)
+        return;
+    domi_sqlite_clear_outcome(task);
+    domi_sqlite_clear_request(&task->request);
+    if (database->free_count == DOMI_SQLITE_FREE) {
+        free(task);
+        return;
+    }
+    task->next = database->free;
+    database->free = task;
+    database->free_count++;
+}
+
+bool domi_sqlite_leave(domi_sqlite_task *task)
+{
+    uint32_t stage = domi_sqlite_stage_of(task);
+
+    if (stage == DOMI_SQLITE_WAITS) {
+        domi_sqlite_queue_remove(task);
+        /* Relaxed: the task is the actor's. */
+        atomic_store_explicit(&task->stage, DOMI_SQLITE_GONE, memory_order_relaxed);
+        return true;
+    }
+    return (stage & 0xff) == DOMI_SQLITE_GIVEN && domi_sqlite_move(task, stage, DOMI_SQLITE_GONE);
+}
+
+bool domi_sqlite_deliver(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_task *task)
+{
+    bool is_heard = task->is_awaited;
+
+    /* Relaxed: the task is the actor's. */
+    atomic_store_explicit(&task->stage, DOMI_SQLITE_DONE, memory_order_relaxed);
+    database->counted.queries++;
+    database->counted.errors += task->failure != NULL;
+    database->counted.timeouts += task->error == -ETIMEDOUT;
+    database->counted.refused += task->error == -EBUSY || task->error == -ENOBUFS;
+    if (is_heard) /* it sleeps; a cancel by the asker, which was sooner, wakes it as well */
+        is_heard = domus_cancel(stack, task->conversation) == 0;
+    domi_sqlite_settle_task(database, task);
+    return is_heard;
+}
+
+void domi_sqlite_deliver_error(domus_stack *stack, domi_sqlite_database *database,
+                               domi_sqlite_task *task, int error)
+{
+    domi_sqlite_clear_outcome(task);
+    task->error = error;
+    (void)domi_sqlite_deliver(stack, database, task);
+}
+
+/* Answer the ask of the conversation with the outcome. */
+static int answer(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_task *task)
+{
+    int error = 0;
+
+    if (task->failure != NULL)
+        error = domus_reply(stack, &domus_sql_error_type, task->failure);
+    else if (task->error != 0)
+        error = task->error;
+    else if (task->verb == DOMI_SQLITE_BEGIN)
+        error = domus_reply(stack, &domus_sql_begun_type,
+                            &(domus_sql){database->self, task->transaction});
+    else if (task->verb == DOMI_SQLITE_ROWS)
+        error = domus_reply(stack, &domus_sql_cursor_type,
+                            &(domus_sql_cursor){database->self, task->number});
+    else if ((error = domus_reply(stack, &domus_sql_result_type, &task->result)) == 0)
+        task->has_result = false; /* the answer owns it */
+    task->is_awaited = false;
+    domi_sqlite_settle_task(database, task);
+    return error;
+}
+
+/* Undo what was prepared for a task that will not be run. */
+static void forget(domi_sqlite_database *database, domi_sqlite_task *task)
+{
+    if (task->verb == DOMI_SQLITE_COMMIT || task->verb == DOMI_SQLITE_ROLLBACK)
+        domi_sqlite_slot_of(database, task->transaction)->is_ending = false;
+    else if (task->verb == DOMI_SQLITE_FETCH)
+        task->cursor->fetch = NULL;
+    else if (task->verb == DOMI_SQLITE_ROWS && task->jobs == 0)
+        domi_sqlite_free_cursor(task->cursor);
+    task->is_awaited = false;
+    domi_sqlite_settle_task(database, task);
+}
+
+int domi_sqlite_on_woken(domus_stack *stack, void *self, const domus_answer *woken)
+{
+    domi_sqlite_database *database = self;
+    domi_sqlite_task *task = *(domi_sqlite_task **)domus_frame(stack);
+    bool is_late = task->deadline_ns != 0 && task->deadline_ns <= domus_now_ns(stack);
+
+    if (domi_sqlite_stage_of(task) == DOMI_SQLITE_DONE)
+        return answer(stack, database, task);
+    if (domi_sqlite_leave(task)) {
+        forget(database, task);
+        if (woken->error != 0)
+            return -ENOTCONN;
+        database->counted.queries++;
+        database->counted.refused += !is_late;
+        database->counted.timeouts += is_late;
+        return is_late ? -ETIMEDOUT : -EBUSY;
+    }
+    if (woken->error == 0) /* it runs, and ends in time by itself */
+        return domus_sleep(stack, HOUR_NS, domi_sqlite_on_woken);
+    atomic_store_explicit(&task->is_unwanted, true, memory_order_relaxed); /* as its comment says */
+    task->is_awaited = false;
+    return -EPIPE;
+}

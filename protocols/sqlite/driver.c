@@ -1,0 +1,133 @@
+/* The driver: what it looks at before a database is opened, and the actor with its rows, its begin
+ * and its end. */
+#include "protocols/sqlite/database.h"
+
+#include <domus/sqlite.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int check(const domus_sql_settings *settings, char *error, size_t error_size)
+{
+    domi_sqlite_place place;
+
+    return domi_sqlite_read_url(settings->url, error, error_size, &place);
+}
+
+static int on_look(domus_stack *stack, void *self, const void *payload)
+{
+    domi_sqlite_database *database = self;
+    domus_sql_status status = database->counted;
+
+    (void)payload;
+    status.waiting = database->reads.count + database->writes.count;
+    for (uint32_t i = 0; i < database->slots_count; i++) {
+        const domi_sqlite_slot *slot = &database->slots[i];
+        bool is_held = slot->transaction != 0 || slot->cursors != NULL;
+
+        status.connections += slot->is_open;
+        status.connecting += slot->is_running && !slot->is_open;
+        status.busy += slot->is_open && (slot->is_running || is_held);
+        status.waiting += slot->own.count;
+    }
+    return domus_reply(stack, &domus_sql_status_type, &status);
+}
+
+static int on_who(domus_stack *stack, void *self, const void *payload)
+{
+    const domi_sqlite_database *database = self;
+
+    (void)payload;
+    return domus_reply(stack, &domus_sql_driver_type, &database->settings.driver);
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    domi_sqlite_database *database = self;
+    char words[8];
+    int error = domi_sqlite_read_url(database->settings.url, words, sizeof words, &database->place);
+
+    if (error == 0)
+        error = domi_sqlite_settle_place(&database->place);
+    if (error != 0)
+        return error;
+    database->self = domus_self(stack);
+    database->slots_count =
+        database->place.is_memory ? 1 : database->settings.options.connections_max;
+    database->was_opened = database->place.reads_only;
+    return 0;
+}
+
+static void close_slot(domi_sqlite_slot *slot)
+{
+    domi_sqlite_connection *connection = slot->connection;
+
+    while (slot->cursors != NULL) {
+        domi_sqlite_cursor *cursor = slot->cursors;
+        slot->cursors = cursor->next;
+        domi_sqlite_end_rows(connection, cursor);
+        domi_sqlite_free_cursor(cursor);
+    }
+    if (connection == NULL)
+        return;
+    domi_sqlite_roll_back(connection);
+    domi_sqlite_close(connection);
+    free(connection);
+    slot->connection = NULL;
+}
+
+/* All conversations have ended by now, and with them all jobs and tasks. */
+static void on_stop(domus_stack *stack, void *self)
+{
+    domi_sqlite_database *database = self;
+
+    (void)stack;
+    for (uint32_t i = database->slots_count; i > 0; i--)
+        close_slot(&database->slots[i - 1]);
+    while (database->free != NULL) {
+        domi_sqlite_task *task = database->free;
+        database->free = task->next;
+        free(task);
+    }
+}
+
+static const domus_on rows[] = {
+    {&domus_sql_query_type, domi_sqlite_on_query, sizeof(domi_sqlite_task *)},
+    {&domi_sqlite_wake_type, domi_sqlite_on_wake, sizeof(uint32_t)},
+    {&domus_sql_rows_type, domi_sqlite_on_rows, sizeof(domi_sqlite_task *)},
+    {&domus_sql_fetch_type, domi_sqlite_on_fetch, sizeof(domi_sqlite_task *)},
+    {&domus_sql_close_type, domi_sqlite_on_close, 0},
+    {&domus_sql_begin_type, domi_sqlite_on_begin, sizeof(domi_sqlite_task *)},
+    {&domus_sql_end_type, domi_sqlite_on_end, sizeof(domi_sqlite_task *)},
+    {&domus_sql_script_type, domi_sqlite_on_script, sizeof(domi_sqlite_task *)},
+    {&domi_sqlite_tick_type, domi_sqlite_on_tick, 0},
+    {&domus_down_type, domi_sqlite_on_down, 0},
+    {&domus_sql_look_type, on_look, 0},
+    {&domus_sql_who_type, on_who, 0},
+    {NULL, NULL, 0},
+};
+
+static const domus_behaviour behaviour = {
+    .name = "sqlite",
+    .kind = DOMUS_STATE,
+    .state_size = sizeof(domi_sqlite_database),
+    .on = rows,
+    .on_mount = on_mount,
+    .on_stop = on_stop,
+};
+
+static const char *const schemes[] = {"sqlite", NULL};
+
+const domus_sql_driver domus_sqlite_driver = {
+    .name = "sqlite",
+    .schemes = schemes,
+    .check = check,
+    .behaviour = &behaviour,
+};
+
+const char *domus_sqlite_version(void)
+{
+    return sqlite3_libversion();
+}

@@ -1,0 +1,217 @@
+/* What the end of a job means: tasks are answered, or wait again, and what holds the connection
+ * begins or ends. */
+#include "protocols/sqlite/database.h"
+
+#include <errno.h>
+
+static bool has_failed(const domi_sqlite_task *task)
+{
+    return task->failure != NULL || task->error != 0;
+}
+
+/* Remember that a statement writes. */
+static void remember(domi_sqlite_database *database, const domi_sqlite_task *task)
+{
+    const domus_sql_statement *statement =
+        task->cursor != NULL ? task->cursor->request.statement : task->request.statement;
+
+    if (statement != NULL)
+        database->known[domi_sqlite_place_of(statement)] = statement;
+}
+
+/* It waits again, before all that came later. */
+static void wait_again(domi_sqlite_task *task, domi_sqlite_queue *queue)
+{
+    /* Relaxed: the task is the actor's. */
+    atomic_store_explicit(&task->stage, DOMI_SQLITE_WAITS, memory_order_relaxed);
+    domi_sqlite_queue_put_first(queue, task);
+}
+
+static void finish_begin(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
+                         domi_sqlite_task *task)
+{
+    bool has_begun = !has_failed(task);
+
+    if (has_begun)
+        domi_sqlite_hold(stack, database, slot, task);
+    if (!domi_sqlite_deliver(stack, database, task) && has_begun)
+        domi_sqlite_lose(stack, database, slot);
+}
+
+static void finish_rows(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
+                        domi_sqlite_task *task)
+{
+    domi_sqlite_cursor *cursor = task->cursor;
+
+    if (has_failed(task)) {
+        task->cursor = NULL;
+        domi_sqlite_free_cursor(cursor);
+        (void)domi_sqlite_deliver(stack, database, task);
+        return;
+    }
+    domi_sqlite_keep_cursor(stack, database, slot, task);
+    if (!domi_sqlite_deliver(stack, database, task))
+        domi_sqlite_end_cursor(stack, database, slot, cursor);
+}
+
+static void finish_fetch(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
+                         domi_sqlite_task *task)
+{
+    domi_sqlite_cursor *cursor = task->cursor;
+
+    cursor->fetch = NULL;
+    cursor->used_ns = domus_now_ns(stack);
+    if (has_failed(task) && cursor->prepared != NULL) /* the job was none */
+        domi_sqlite_end_cursor(stack, database, slot, cursor);
+    else if (cursor->prepared == NULL)
+        domi_sqlite_drop_cursor(stack, slot, cursor);
+    (void)domi_sqlite_deliver(stack, database, task);
+}
+
+static void finish(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
+                   domi_sqlite_task *task)
+{
+    if (task->is_bounced && !task->is_awaited) { /* nobody would hear of it */
+        domi_sqlite_clear_outcome(task);
+        task->error = -ECANCELED;
+    }
+    if (task->is_bounced) {
+        task->is_bounced = false;
+        remember(database, task);
+        wait_again(task, &database->writes);
+        return;
+    }
+    switch (task->verb) {
+    case DOMI_SQLITE_QUERY:
+    case DOMI_SQLITE_SCRIPT:
+        (void)domi_sqlite_deliver(stack, database, task);
+        break;
+    case DOMI_SQLITE_BEGIN:
+        finish_begin(stack, database, slot, task);
+        break;
+    case DOMI_SQLITE_COMMIT:
+    case DOMI_SQLITE_ROLLBACK:
+        domi_sqlite_let_go(stack, database, slot);
+        (void)domi_sqlite_deliver(stack, database, task);
+        break;
+    case DOMI_SQLITE_ROWS:
+        finish_rows(stack, database, slot, task);
+        break;
+    case DOMI_SQLITE_FETCH:
+        finish_fetch(stack, database, slot, task);
+        break;
+    }
+}
+
+/* Tasks that the job has not come to wait again, in their order. */
+static void put_back(domi_sqlite_connection *connection)
+{
+    for (uint32_t i = connection->count; i > 0; i--) {
+        domi_sqlite_task *task = connection->tasks[i - 1];
+
+        if (domi_sqlite_stage_of(task) != DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot))
+            continue;
+        task->jobs--;
+        connection->tasks[i - 1] = NULL;
+        wait_again(task, task->home);
+    }
+}
+
+/* There was no job: its tasks fail. */
+static void fail_tasks(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
+                       int error)
+{
+    domi_sqlite_connection *connection = slot->connection;
+
+    for (uint32_t i = 0; i < connection->count; i++) {
+        domi_sqlite_task *task = connection->tasks[i];
+
+        task->jobs--;
+        if (!domi_sqlite_move(task, DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot),
+                              DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot))) {
+            domi_sqlite_settle_task(database, task);
+            continue;
+        }
+        task->error = error == -EOPNOTSUPP || error == -ENOMEM ? error : -ENOTCONN;
+        finish(stack, database, slot, task);
+    }
+}
+
+static void finish_tasks(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)
+{
+    domi_sqlite_connection *connection = slot->connection;
+
+    put_back(connection);
+    for (uint32_t i = 0; i < connection->count; i++) {
+        domi_sqlite_task *task = connection->tasks[i];
+
+        if (task == NULL)
+            continue;
+        task->jobs--;
+        if (domi_sqlite_stage_of(task) == DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot))
+            finish(stack, database, slot, task);
+        else
+            domi_sqlite_settle_task(database, task);
+    }
+}
+
+/* The file could not be opened: whoever waits hears of it. */
+static void fail_waiting(domus_stack *stack, domi_sqlite_database *database,
+                         const domus_sql_error *error)
+{
+    domi_sqlite_queue *const queues[] = {&database->reads, &database->writes};
+
+    for (size_t i = 0; i < 2; i++) {
+        while (queues[i]->first != NULL) {
+            domi_sqlite_task *task = queues[i]->first;
+
+            (void)domi_sqlite_leave(task);
+            (void)domi_sqlite_fail(task, error);
+            if (task->verb == DOMI_SQLITE_ROWS)
+                domi_sqlite_free_cursor(task->cursor);
+            (void)domi_sqlite_deliver(stack, database, task);
+        }
+    }
+}
+
+/* Note whether the connection is open now. */
+static void note_state(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)
+{
+    domi_sqlite_connection *connection = slot->connection;
+    bool was_open = slot->is_open;
+
+    slot->is_open = connection->handle != NULL;
+    slot->used_ns = domus_now_ns(stack);
+    database->counted.prepares += connection->prepares;
+    connection->prepares = 0;
+    database->counted.connects += !was_open && slot->is_open;
+    database->was_opened |= slot->is_open;
+    if (!connection->could_open)
+        database->counted.failures++;
+}
+
+void domi_sqlite_end_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index,
+                         int error)
+{
+    domi_sqlite_slot *slot = &database->slots[index];
+    domi_sqlite_connection *connection = slot->connection;
+
+    slot->is_running = false;
+    while (connection->over != NULL) {
+        domi_sqlite_cursor *cursor = connection->over;
+        connection->over = cursor->next;
+        domi_sqlite_drop_cursor(stack, slot, cursor);
+    }
+    if (!connection->has_begun) {
+        fail_tasks(stack, database, slot, error);
+        return;
+    }
+    if (connection->rolls_back)
+        domi_sqlite_let_go(stack, database, slot);
+    if (connection->closes)
+        slot->is_idle = false;
+    note_state(stack, database, slot);
+    finish_tasks(stack, database, slot);
+    if (!connection->could_open && !database->was_opened)
+        fail_waiting(stack, database, &connection->failure);
+}

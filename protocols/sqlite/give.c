@@ -1,0 +1,208 @@
+/* Which connection does what: the next job of a connection is put together of tasks that wait. What
+ * holds a connection comes first; one that is free takes of the queue that it shares with others.
+ */
+#include "protocols/sqlite/database.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+domi_sqlite_queue *domi_sqlite_queue_for(domi_sqlite_database *database, bool writes)
+{
+    if (domi_sqlite_is_single(database))
+        return &database->writes;
+    return writes && !database->place.reads_only ? &database->writes : &database->reads;
+}
+
+static domi_sqlite_queue *queue_of(domi_sqlite_database *database, uint32_t index)
+{
+    return domi_sqlite_queue_for(database, index == 0);
+}
+
+static bool is_held(const domi_sqlite_slot *slot)
+{
+    return slot->transaction != 0 || slot->held_by != 0;
+}
+
+bool domi_sqlite_is_free(domi_sqlite_database *database, uint32_t index)
+{
+    const domi_sqlite_slot *slot = &database->slots[index];
+
+    return !slot->is_running && !is_held(slot) && slot->own.count == 0 &&
+           (database->was_opened || index == 0);
+}
+
+bool domi_sqlite_has_own_work(const domi_sqlite_database *database, uint32_t index)
+{
+    const domi_sqlite_slot *slot = &database->slots[index];
+
+    if (slot->is_running)
+        return false;
+    return slot->own.count != 0 || slot->loses || slot->ends_rows || slot->is_idle ||
+           (slot->is_open && !is_held(slot) &&
+            slot->connection->pages >= slot->connection->checkpoint_at);
+}
+
+bool domi_sqlite_has_work(domi_sqlite_database *database, uint32_t index)
+{
+    if (database->slots[index].is_running)
+        return false;
+    if (domi_sqlite_has_own_work(database, index) ||
+        (domi_sqlite_is_free(database, index) && queue_of(database, index)->count != 0))
+        return true;
+    return !database->was_opened && index == 0 && database->reads.count != 0;
+}
+
+static domi_sqlite_connection *make_connection(const domi_sqlite_database *database, uint32_t index)
+{
+    domi_sqlite_connection *connection = calloc(1, sizeof *connection);
+
+    if (connection == NULL)
+        return NULL;
+    connection->place = &database->place;
+    connection->options = &database->settings.options;
+    connection->slot = index;
+    connection->is_reader = index != 0;
+    return connection;
+}
+
+/* Put a task into the job. One whose time has passed is not run by it. */
+static void give(domus_stack *stack, domi_sqlite_connection *connection, domi_sqlite_task *task)
+{
+    uint64_t now_ns = domus_now_ns(stack);
+
+    task->home = task->queue;
+    domi_sqlite_queue_remove(task);
+    task->within_ns = task->timeout_ns;
+    if (task->deadline_ns != 0 && task->deadline_ns < now_ns + task->within_ns)
+        task->within_ns = task->deadline_ns > now_ns ? task->deadline_ns - now_ns : 0;
+    task->jobs++;
+    connection->tasks[connection->count++] = task;
+    /* Relaxed: the job sees it because it begins after this. */
+    atomic_store_explicit(&task->stage, DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot),
+                          memory_order_relaxed);
+}
+
+static bool is_end(const domi_sqlite_task *task)
+{
+    return task->verb == DOMI_SQLITE_COMMIT || task->verb == DOMI_SQLITE_ROLLBACK;
+}
+
+/* Take what is for this connection. The end of a transaction is a job of its own, in which its rows
+ * end first. */
+static void give_own(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)
+{
+    while (slot->own.first != NULL && slot->connection->count < DOMI_SQLITE_BATCH) {
+        domi_sqlite_task *task = slot->own.first;
+        bool ends = is_end(task);
+
+        if (ends && slot->connection->count != 0)
+            break;
+        if (ends)
+            domi_sqlite_end_its_rows(stack, database, slot);
+        give(stack, slot->connection, task);
+        if (ends)
+            break;
+    }
+}
+
+static bool holds(const domi_sqlite_task *task)
+{
+    return task->verb == DOMI_SQLITE_BEGIN || task->verb == DOMI_SQLITE_ROWS;
+}
+
+/* How many tasks of a queue are for one connection: those that read are dealt out to all that are
+ * free. */
+static uint32_t share_of(domi_sqlite_database *database, const domi_sqlite_queue *queue)
+{
+    uint32_t others = 0;
+
+    if (queue == &database->writes)
+        return DOMI_SQLITE_BATCH;
+    for (uint32_t i = 0; i < database->slots_count; i++)
+        others += queue_of(database, i) == queue && domi_sqlite_is_free(database, i);
+    uint32_t share = (queue->count + others - 1) / (others != 0 ? others : 1);
+    return share < DOMI_SQLITE_READS ? share : DOMI_SQLITE_READS;
+}
+
+/* Take of the queue. What begins to hold the connection is a job of its own. */
+static void give_shared(domus_stack *stack, domi_sqlite_database *database, uint32_t index)
+{
+    domi_sqlite_connection *connection = database->slots[index].connection;
+    domi_sqlite_queue *queue = queue_of(database, index);
+    uint32_t most = share_of(database, queue);
+
+    if (queue->first != NULL && holds(queue->first)) {
+        give(stack, connection, queue->first);
+        return;
+    }
+    connection->is_shared = true;
+    while (queue->first != NULL && !holds(queue->first) && connection->count < most)
+        give(stack, connection, queue->first);
+}
+
+/* Take the cursors that are over from the list of the connection. */
+static domi_sqlite_cursor *take_over(domi_sqlite_slot *slot)
+{
+    domi_sqlite_cursor **at = &slot->cursors, *over = NULL;
+
+    while (*at != NULL) {
+        domi_sqlite_cursor *cursor = *at;
+        if (!cursor->is_ending) {
+            at = &cursor->next;
+            continue;
+        }
+        *at = cursor->next;
+        cursor->next = over;
+        over = cursor;
+    }
+    slot->ends_rows = false;
+    return over;
+}
+
+bool domi_sqlite_make_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index)
+{
+    domi_sqlite_slot *slot = &database->slots[index];
+
+    if (slot->connection == NULL)
+        slot->connection = make_connection(database, index);
+    domi_sqlite_connection *connection = slot->connection;
+    if (connection == NULL)
+        return false;
+    connection->count = 0;
+    connection->has_begun = connection->is_shared = false;
+    connection->rolls_back = slot->loses;
+    connection->closes = slot->is_idle;
+    if (!slot->loses && slot->own.count != 0)
+        give_own(stack, database, slot);
+    else if (!slot->loses && !slot->is_idle && domi_sqlite_is_free(database, index))
+        give_shared(stack, database, index);
+    connection->over = slot->ends_rows ? take_over(slot) : NULL;
+    return true;
+}
+
+/* Take back the tasks of one job that it has not come to, the last ones first. */
+static void take_back(domi_sqlite_database *database, const domi_sqlite_connection *connection)
+{
+    uint32_t left = (connection->count + 1) / 2;
+
+    for (uint32_t i = connection->count; i > 0 && left > 0; i--) {
+        domi_sqlite_task *task = connection->tasks[i - 1];
+
+        if (!domi_sqlite_move(task, DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot),
+                              DOMI_SQLITE_WAITS))
+            continue;
+        domi_sqlite_queue_put_first(&database->reads, task);
+        left--;
+    }
+}
+
+void domi_sqlite_take_back(domi_sqlite_database *database)
+{
+    for (uint32_t i = 0; i < database->slots_count && database->reads.count == 0; i++) {
+        const domi_sqlite_slot *slot = &database->slots[i];
+
+        if (slot->is_running && slot->connection->is_shared && slot->connection->count > 1 &&
+            queue_of(database, i) == &database->reads)
+            take_back(database, slot->connection);
+    }
+}

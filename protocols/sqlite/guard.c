@@ -1,0 +1,127 @@
+/* The guards of a connection, which SQLite calls while it works: may this be prepared, has the
+ * statement run too long, and is a lock worth waiting for. Helper threads. */
+#include "protocols/sqlite/connection.h"
+
+#include <string.h>
+#include <time.h>
+
+#define MS UINT64_C(1000000)
+
+uint64_t domi_sqlite_now_ns(void)
+{
+    struct timespec now = {0, 0};
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+void domi_sqlite_guard(domi_sqlite_connection *connection, const domi_sqlite_task *task)
+{
+    connection->guarded = task;
+    connection->is_late = false;
+    if (task != NULL)
+        connection->ends_ns = domi_sqlite_now_ns() + task->within_ns;
+}
+
+/* Whether the statement that runs has to end. */
+static bool has_to_end(domi_sqlite_connection *connection)
+{
+    const domi_sqlite_task *task = connection->guarded;
+
+    if (task == NULL)
+        return false;
+    if (atomic_load_explicit(&task->is_unwanted, memory_order_relaxed)) /* as its comment says */
+        return true;
+    if (domi_sqlite_now_ns() < connection->ends_ns)
+        return false;
+    connection->is_late = true;
+    return true;
+}
+
+static int look_at_time(void *context)
+{
+    return has_to_end(context);
+}
+
+/* Wait for the lock of another process, which has no way to tell when it is done. */
+static int wait_for_lock(void *context, int count)
+{
+    domi_sqlite_connection *connection = context;
+    uint64_t now_ns = domi_sqlite_now_ns();
+
+    if (count == 0)
+        connection->busy_ns = now_ns;
+    if (now_ns - connection->busy_ns >= connection->place->busy_ms * MS || has_to_end(connection))
+        return 0;
+    (void)sqlite3_sleep(count < 8 ? 1 : count < 32 ? 5 : 25);
+    return 1;
+}
+
+/* PRAGMAs that tell something, and change nothing that other queries rely on. One that may be set
+ * is a property of the file. */
+static const struct {
+    const char *name;
+    bool may_set;
+} pragmas[] = {
+    {"application_id", true},     {"compile_options", false},  {"data_version", false},
+    {"defer_foreign_keys", true}, {"foreign_key_check", true}, {"foreign_key_list", true},
+    {"freelist_count", false},    {"index_info", true},        {"index_list", true},
+    {"index_xinfo", true},        {"integrity_check", true},   {"page_count", false},
+    {"page_size", false},         {"quick_check", true},       {"schema_version", false},
+    {"table_info", true},         {"table_list", true},        {"table_xinfo", true},
+    {"user_version", true},
+};
+
+static bool may_use_pragma(const char *name, const char *value)
+{
+    for (size_t i = 0; name != NULL && i < sizeof pragmas / sizeof pragmas[0]; i++) {
+        if (sqlite3_stricmp(name, pragmas[i].name) == 0)
+            return value == NULL || pragmas[i].may_set;
+    }
+    return false;
+}
+
+static int deny(domi_sqlite_connection *connection, const char *words)
+{
+    connection->denied = words;
+    return SQLITE_DENY;
+}
+
+/* Say whether something may be prepared; SQLite asks for each thing that a statement would do. */
+static int authorize(void *context, int action, const char *one, const char *other,
+                     const char *database, const char *trigger)
+{
+    domi_sqlite_connection *connection = context;
+
+    (void)database;
+    (void)trigger;
+    if (connection->is_own)
+        return SQLITE_OK;
+    switch (action) {
+    case SQLITE_TRANSACTION:
+        return deny(connection, "transactions begin with domus_sql_begin()");
+    case SQLITE_SAVEPOINT:
+        return deny(connection, "savepoints are not for queries");
+    case SQLITE_ATTACH:
+    case SQLITE_DETACH:
+        return deny(connection, "ATTACH, DETACH and VACUUM are not for queries");
+    case SQLITE_CREATE_TEMP_INDEX:
+    case SQLITE_CREATE_TEMP_TABLE:
+    case SQLITE_CREATE_TEMP_TRIGGER:
+    case SQLITE_CREATE_TEMP_VIEW:
+        return deny(connection, "what is temporary belongs to a connection, which queries share");
+    case SQLITE_PRAGMA:
+        return may_use_pragma(one, other)
+                   ? SQLITE_OK
+                   : deny(connection, "this PRAGMA would change a connection, which queries share");
+    default:
+        return SQLITE_OK;
+    }
+}
+
+void domi_sqlite_install_guards(domi_sqlite_connection *connection)
+{
+    sqlite3_progress_handler(connection->handle, DOMI_SQLITE_STEPS, look_at_time, connection);
+    (void)sqlite3_busy_handler(connection->handle, wait_for_lock, connection);
+    (void)sqlite3_set_authorizer(connection->handle, authorize, connection);
+}

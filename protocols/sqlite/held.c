@@ -1,0 +1,164 @@
+/* What holds a connection, or a statement of one, over several verbs: transactions and cursors.
+ * Each has an owner, the actor that began it, whose end is watched. */
+#include "protocols/sqlite/database.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_somebody(domus_address address)
+{
+    return address.house != NULL;
+}
+
+/* Watch the owner; without memory the idle time still ends what it has left. */
+static bool watch(domus_stack *stack, domus_address owner, domus_watch *ret_watch)
+{
+    return is_somebody(owner) && domus_watch_actor(stack, owner, ret_watch) == 0;
+}
+
+static uint64_t next_number(domi_sqlite_database *database, const domi_sqlite_slot *slot)
+{
+    return ++database->serial * DOMI_SQLITE_SLOTS + (uint64_t)(slot - database->slots);
+}
+
+/* --- transactions ----------------------------------------------------------------------------- */
+
+void domi_sqlite_hold(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
+                      domi_sqlite_task *task)
+{
+    slot->transaction = task->transaction = next_number(database, slot);
+    slot->owner = task->owner;
+    slot->is_ending = false;
+    slot->has_watch = watch(stack, slot->owner, &slot->watch);
+}
+
+/* Verbs that came behind the end of the transaction, or of rows. */
+static void fail_own(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
+                     uint64_t transaction)
+{
+    domi_sqlite_task *next;
+
+    for (domi_sqlite_task *task = slot->own.first; task != NULL; task = next) {
+        next = task->next;
+        if (task->transaction != transaction)
+            continue;
+        (void)domi_sqlite_leave(task);
+        if (task->verb == DOMI_SQLITE_FETCH)
+            task->cursor->fetch = NULL;
+        else if (task->verb == DOMI_SQLITE_ROWS)
+            domi_sqlite_free_cursor(task->cursor);
+        domi_sqlite_deliver_error(stack, database, task, -ESTALE);
+    }
+}
+
+void domi_sqlite_let_go(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)
+{
+    uint64_t transaction = slot->transaction;
+
+    if (slot->has_watch)
+        (void)domus_unwatch(stack, slot->watch);
+    slot->has_watch = slot->is_ending = slot->loses = false;
+    slot->transaction = 0;
+    if (transaction != 0)
+        fail_own(stack, database, slot, transaction);
+}
+
+void domi_sqlite_end_its_rows(domus_stack *stack, domi_sqlite_database *database,
+                              domi_sqlite_slot *slot)
+{
+    for (domi_sqlite_cursor *cursor = slot->cursors; cursor != NULL; cursor = cursor->next) {
+        if (cursor->transaction != 0 && cursor->transaction == slot->transaction)
+            domi_sqlite_end_cursor(stack, database, slot, cursor);
+    }
+}
+
+void domi_sqlite_lose(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)
+{
+    slot->loses = true;
+    fail_own(stack, database, slot, slot->transaction);
+    domi_sqlite_end_its_rows(stack, database, slot);
+    /* A verb of it that runs is of no use any more. */
+    for (uint32_t i = 0; slot->is_running && i < slot->connection->count; i++)
+        atomic_store_explicit(&slot->connection->tasks[i]->is_unwanted, true,
+                              memory_order_relaxed); /* as its comment says */
+}
+
+/* --- cursors ---------------------------------------------------------------------------------- */
+
+domi_sqlite_cursor *domi_sqlite_new_cursor(const domi_sqlite_task *task,
+                                           const domus_sql_request *request)
+{
+    domi_sqlite_cursor *cursor = calloc(1, sizeof *cursor);
+
+    if (cursor == NULL)
+        return NULL;
+    cursor->owner = task->owner;
+    cursor->transaction = request->transaction;
+    cursor->timeout_ns = task->timeout_ns;
+    cursor->request = *request;
+    return cursor;
+}
+
+domi_sqlite_cursor *domi_sqlite_find_cursor(domi_sqlite_database *database, uint64_t number)
+{
+    domi_sqlite_cursor *cursor = domi_sqlite_slot_of(database, number)->cursors;
+
+    while (cursor != NULL && (cursor->number != number || cursor->is_ending))
+        cursor = cursor->next;
+    return cursor;
+}
+
+void domi_sqlite_keep_cursor(domus_stack *stack, domi_sqlite_database *database,
+                             domi_sqlite_slot *slot, domi_sqlite_task *task)
+{
+    domi_sqlite_cursor *cursor = task->cursor;
+
+    cursor->number = next_number(database, slot);
+    cursor->used_ns = domus_now_ns(stack);
+    cursor->has_watch = watch(stack, cursor->owner, &cursor->watch);
+    cursor->next = slot->cursors;
+    slot->cursors = cursor;
+    /* If there is no other connection, rows that are only read let others in between. */
+    if (cursor->transaction == 0 && (cursor->is_writer || !domi_sqlite_is_single(database)))
+        slot->held_by = cursor->number;
+    task->number = cursor->number;
+}
+
+void domi_sqlite_end_cursor(domus_stack *stack, domi_sqlite_database *database,
+                            domi_sqlite_slot *slot, domi_sqlite_cursor *cursor)
+{
+    domi_sqlite_task *fetch = cursor->fetch;
+
+    if (cursor->is_ending)
+        return;
+    cursor->is_ending = slot->ends_rows = true;
+    if (fetch != NULL && domi_sqlite_leave(fetch)) {
+        cursor->fetch = NULL;
+        domi_sqlite_deliver_error(stack, database, fetch, -ESTALE);
+    } else if (fetch != NULL) {
+        atomic_store_explicit(&fetch->is_unwanted, true,
+                              memory_order_relaxed); /* as its comment says */
+    }
+}
+
+void domi_sqlite_free_cursor(domi_sqlite_cursor *cursor)
+{
+    domi_sqlite_clear_request(&cursor->request);
+    free(cursor);
+}
+
+void domi_sqlite_drop_cursor(domus_stack *stack, domi_sqlite_slot *slot, domi_sqlite_cursor *cursor)
+{
+    domi_sqlite_cursor **at = &slot->cursors;
+
+    while (*at != NULL && *at != cursor)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = cursor->next;
+    if (cursor->has_watch)
+        (void)domus_unwatch(stack, cursor->watch);
+    if (slot->held_by == cursor->number)
+        slot->held_by = 0;
+    domi_sqlite_free_cursor(cursor);
+}

@@ -1,0 +1,145 @@
+/* The job of a connection: what a helper thread does between two turns of the actor. Tasks of a
+ * transaction are run as they are, and others as a group (group.c). Helper threads. */
+#include "protocols/sqlite/connection.h"
+
+#include <errno.h>
+
+bool domi_sqlite_claim(domi_sqlite_connection *connection, domi_sqlite_task *task)
+{
+    return domi_sqlite_move(task, DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot),
+                            DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot)) &&
+           (task->within_ns != 0 ||
+            domi_sqlite_refuse(task, -ETIMEDOUT, "57014", "its time had passed before it began"));
+}
+
+bool domi_sqlite_is_long(const domi_sqlite_connection *connection)
+{
+    return domi_sqlite_now_ns() - connection->began_ns >= DOMI_SQLITE_JOB_NS;
+}
+
+static void begin(domi_sqlite_connection *connection, domi_sqlite_task *task)
+{
+    int result = domi_sqlite_do(connection, task->reads_only ? DOMI_SQLITE_BEGIN_READ
+                                                             : DOMI_SQLITE_BEGIN_WRITE);
+
+    connection->has_failed = false;
+    if (result != SQLITE_OK)
+        (void)domi_sqlite_fail_as(connection, task, result);
+}
+
+static void end(domi_sqlite_connection *connection, domi_sqlite_task *task)
+{
+    int result = SQLITE_OK;
+
+    domi_sqlite_guard(connection, NULL);
+    if (task->verb == DOMI_SQLITE_COMMIT && connection->has_failed)
+        (void)domi_sqlite_fail(task, &connection->failure);
+    else if (task->verb == DOMI_SQLITE_COMMIT)
+        result = domi_sqlite_do(connection, DOMI_SQLITE_COMMITS);
+    if (result != SQLITE_OK)
+        (void)domi_sqlite_fail_as(connection, task, result);
+    domi_sqlite_roll_back(connection); /* nothing, after a commit */
+    if (task->failure == NULL && task->error == 0) {
+        task->result.last = true;
+        task->has_result = true;
+    }
+}
+
+/* A statement of a transaction has failed: only its end is left to do. */
+static void note_failure(domi_sqlite_connection *connection, const domi_sqlite_task *task)
+{
+    connection->has_failed = true;
+    connection->failure =
+        task->failure != NULL
+            ? *task->failure
+            : domus_sql_error_make(task->error, "25P02", "a statement of the transaction failed");
+}
+
+static void run_task(domi_sqlite_connection *connection, domi_sqlite_task *task)
+{
+    switch (task->verb) {
+    case DOMI_SQLITE_QUERY:
+    case DOMI_SQLITE_SCRIPT:
+        (void)domi_sqlite_run_query(connection, task, NULL);
+        break;
+    case DOMI_SQLITE_ROWS:
+        domi_sqlite_begin_rows(connection, task);
+        break;
+    case DOMI_SQLITE_FETCH:
+        domi_sqlite_fetch(connection, task);
+        break;
+    case DOMI_SQLITE_BEGIN:
+        begin(connection, task);
+        break;
+    case DOMI_SQLITE_COMMIT:
+    case DOMI_SQLITE_ROLLBACK:
+        end(connection, task);
+        break;
+    }
+}
+
+/* Run a task that is part of a transaction, or begins to hold the connection. */
+static void run_held(domi_sqlite_connection *connection, domi_sqlite_task *task)
+{
+    bool is_part = task->transaction != 0 && task->verb != DOMI_SQLITE_COMMIT &&
+                   task->verb != DOMI_SQLITE_ROLLBACK;
+
+    if (is_part && connection->has_failed) {
+        if (task->verb == DOMI_SQLITE_FETCH)
+            domi_sqlite_end_rows(connection, task->cursor);
+        (void)domi_sqlite_refuse(task, -EINVAL, "25P02",
+                                 "a statement of this transaction has failed before");
+        return;
+    }
+    domi_sqlite_guard(connection, task);
+    run_task(connection, task);
+    domi_sqlite_guard(connection, NULL);
+    if (is_part && (task->failure != NULL || task->error != 0))
+        note_failure(connection, task);
+}
+
+/* There is no handle: all tasks fail. */
+static void fail_all(domi_sqlite_connection *connection, const domus_sql_error *error)
+{
+    for (uint32_t i = 0; i < connection->count; i++) {
+        if (domi_sqlite_claim(connection, connection->tasks[i]))
+            (void)domi_sqlite_fail(connection->tasks[i], error);
+    }
+}
+
+/* End what has ended: cursors that nobody reads, and a transaction that nobody ends. */
+static void clear(domi_sqlite_connection *connection)
+{
+    for (domi_sqlite_cursor *cursor = connection->over; cursor != NULL; cursor = cursor->next)
+        domi_sqlite_end_rows(connection, cursor);
+    if (connection->rolls_back)
+        domi_sqlite_roll_back(connection);
+}
+
+int domi_sqlite_work(void *argument)
+{
+    domi_sqlite_connection *connection = argument;
+    domus_sql_error error;
+
+    connection->has_begun = true;
+    connection->began_ns = domi_sqlite_now_ns();
+    clear(connection);
+    connection->could_open = connection->handle != NULL || connection->closes ||
+                             domi_sqlite_open(connection, &error) == SQLITE_OK;
+    if (!connection->could_open) {
+        connection->failure = error;
+        fail_all(connection, &error);
+        return 0;
+    }
+    domi_sqlite_checkpoint(connection, connection->count == 0);
+    if (connection->is_shared)
+        domi_sqlite_run_group(connection);
+    else
+        for (uint32_t i = 0; i < connection->count; i++) {
+            if (domi_sqlite_claim(connection, connection->tasks[i]))
+                run_held(connection, connection->tasks[i]);
+        }
+    if (connection->closes)
+        domi_sqlite_close(connection);
+    return 0;
+}

@@ -1,0 +1,30 @@
+/* Where a database is, and how it is opened: the url, read. */
+#ifndef DOMI_SQLITE_PLACE_H
+#define DOMI_SQLITE_PLACE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DOMI_SQLITE_BUSY_MS     5000u
+#define DOMI_SQLITE_BUSY_MS_MAX 3600000u
+
+typedef struct domi_sqlite_place {
+    char path[PATH_MAX]; /* as the url has it, or absolute once it is settled */
+    uint32_t busy_ms;
+    bool is_memory;
+    bool makes_file;
+    bool reads_only;
+    bool is_normal; /* synchronous=normal */
+} domi_sqlite_place;
+
+/* Read a url. Returns 0; -EINVAL, and `error` gets one line. */
+int domi_sqlite_read_url(const char *url, char *error, size_t error_size,
+                         domi_sqlite_place *ret_place);
+
+/* Make the path absolute, so that a later chdir(2) changes nothing. Returns 0; an errno of
+ * getcwd(3); -ENAMETOOLONG. */
+int domi_sqlite_settle_place(domi_sqlite_place *place);
+
+#endif

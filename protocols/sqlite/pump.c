@@ -1,0 +1,106 @@
+/* The pump: connections are woken for what waits, and do one job after the other as long as there
+ * is something to do. A connection is woken by a notice, which comes behind the asks of the same
+ * run, so the job takes all of them. */
+#include "protocols/sqlite/database.h"
+
+#include <domus/blocking.h>
+#include <domus/timer.h>
+
+const domus_type domi_sqlite_wake_type = {.name = "sqlite_wake", .size = sizeof(uint32_t)};
+
+static void wake(domus_stack *stack, domi_sqlite_database *database, uint32_t index)
+{
+    domi_sqlite_slot *slot = &database->slots[index];
+
+    if (slot->is_waking || slot->is_running)
+        return;
+    /* A mailbox that is full takes the event of a timer, too. */
+    slot->is_waking = domus_notice(stack, database->self, &domi_sqlite_wake_type, &index) == 0 ||
+                      domus_after(stack, 0, &domi_sqlite_wake_type, &index, NULL) == 0;
+}
+
+/* Wake connections that read: as many as queries wait, and those that are open first. */
+static void wake_readers(domus_stack *stack, domi_sqlite_database *database)
+{
+    uint32_t left = database->reads.count;
+
+    for (uint32_t i = 0; i < database->slots_count && left > 0; i++) {
+        if (database->slots[i].is_waking &&
+            domi_sqlite_queue_for(database, i == 0) == &database->reads)
+            left--;
+    }
+    for (uint32_t pass = 0; pass < 2 && left > 0; pass++) {
+        for (uint32_t i = 0; i < database->slots_count && left > 0; i++) {
+            domi_sqlite_slot *slot = &database->slots[i];
+            if (slot->is_waking || slot->is_open != (pass == 0) ||
+                domi_sqlite_queue_for(database, i == 0) != &database->reads ||
+                !domi_sqlite_is_free(database, i))
+                continue;
+            wake(stack, database, i);
+            left--;
+        }
+    }
+}
+
+void domi_sqlite_pump(domus_stack *stack, domi_sqlite_database *database)
+{
+    for (uint32_t i = 0; i < database->slots_count; i++) {
+        bool reads = domi_sqlite_queue_for(database, i == 0) == &database->reads;
+        if (domi_sqlite_has_own_work(database, i) || (!reads && domi_sqlite_has_work(database, i)))
+            wake(stack, database, i);
+    }
+    wake_readers(stack, database);
+}
+
+/* Go on after a job, and with the next one. */
+static domus_resumed on_worked;
+
+static int begin_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index)
+{
+    domi_sqlite_slot *slot = &database->slots[index];
+
+    if (!domi_sqlite_has_work(database, index) || !domi_sqlite_make_job(stack, database, index))
+        return 0;
+    slot->is_running = true;
+    if (!database->place.is_memory) {
+        int result = domus_blocking(stack, domi_sqlite_work, slot->connection, on_worked);
+        if (result == DOMUS_PARKED)
+            return result;
+        domi_sqlite_end_job(stack, database, index, result);
+        return 0;
+    }
+    (void)domi_sqlite_work(slot->connection);
+    domi_sqlite_end_job(stack, database, index, 0);
+    domi_sqlite_begin_ticks(stack, database);
+    domi_sqlite_pump(stack, database);
+    return 0;
+}
+
+static int on_worked(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domi_sqlite_database *database = self;
+    uint32_t index = *(const uint32_t *)domus_frame(stack);
+    int error = answer->error;
+
+    domi_sqlite_end_job(stack, database, index, error);
+    domi_sqlite_begin_ticks(stack, database);
+    if (error != 0)
+        return 0;
+    if (!domi_sqlite_has_work(database, index) && index != 0 &&
+        domi_sqlite_is_free(database, index))
+        domi_sqlite_take_back(database);
+    domi_sqlite_pump(stack, database);
+    return begin_job(stack, database, index);
+}
+
+int domi_sqlite_on_wake(domus_stack *stack, void *self, const void *payload)
+{
+    domi_sqlite_database *database = self;
+    uint32_t index = *(const uint32_t *)payload;
+
+    if (index >= database->slots_count)
+        return 0;
+    *(uint32_t *)domus_frame(stack) = index;
+    database->slots[index].is_waking = false;
+    return begin_job(stack, database, index);
+}

@@ -1,0 +1,306 @@
+/* Parameters into a statement, and rows out of it. Helper threads. */
+#include "protocols/sqlite/connection.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+/* --- parameters ------------------------------------------------------------------------------- */
+
+/* Returns how many bytes the character of UTF-8 at `bytes` has, of the `size` that are left; 0 if
+ * it is none. Surrogates, overlong forms and numbers beyond U+10FFFF are none. */
+static size_t character_size(const unsigned char *bytes, size_t size)
+{
+    unsigned char first = bytes[0], low = 0x80, high = 0xbf;
+    size_t more = first < 0x80 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+
+    if (first == 0 || (first >= 0x80 && (first < 0xc2 || first > 0xf4)) || more >= size)
+        return 0;
+    if (first == 0xe0)
+        low = 0xa0;
+    else if (first == 0xed)
+        high = 0x9f;
+    else if (first == 0xf0)
+        low = 0x90;
+    else if (first == 0xf4)
+        high = 0x8f;
+    for (size_t i = 1; i <= more; i++) {
+        if (bytes[i] < low || bytes[i] > high)
+            return 0;
+        low = 0x80;
+        high = 0xbf;
+    }
+    return more + 1;
+}
+
+/* Whether a text may be a value: UTF-8 without zeros, as PostgreSQL has it. */
+static bool is_text(const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+
+    while (size > 0) {
+        size_t step = character_size(at, size);
+        if (step == 0)
+            return false;
+        at += step;
+        size -= step;
+    }
+    return true;
+}
+
+/* The bytes stay where they are until the statement is put back. */
+static int bind_value(sqlite3_stmt *statement, int at, const domus_sql_value *value)
+{
+    const void *bytes = value->size != 0 ? value->as.bytes : "";
+
+    switch ((domus_sql_kind)value->kind) {
+    case DOMUS_SQL_BOOL:
+        return sqlite3_bind_int(statement, at, value->as.boolean);
+    case DOMUS_SQL_INTEGER:
+        return sqlite3_bind_int64(statement, at, value->as.integer);
+    case DOMUS_SQL_REAL:
+        return sqlite3_bind_double(statement, at, value->as.real);
+    case DOMUS_SQL_TEXT:
+        return sqlite3_bind_text(statement, at, bytes, (int)value->size, SQLITE_STATIC);
+    case DOMUS_SQL_BYTES:
+        return sqlite3_bind_blob(statement, at, bytes, (int)value->size, SQLITE_STATIC);
+    case DOMUS_SQL_NULL:
+        break;
+    }
+    return sqlite3_bind_null(statement, at);
+}
+
+bool domi_sqlite_bind(const domi_sqlite_connection *connection, domi_sqlite_task *task,
+                      const domus_sql_request *request, sqlite3_stmt *statement)
+{
+    char name[8];
+
+    for (uint32_t i = 0; i < request->count; i++) {
+        domus_sql_value value = domus_sql_request_value(request, i);
+
+        if (value.kind == DOMUS_SQL_TEXT && !is_text(value.as.bytes, value.size))
+            return domi_sqlite_refuse(task, -EINVAL, "22021",
+                                      "a text parameter is no UTF-8, or has a zero in it");
+        if (value.kind == DOMUS_SQL_REAL && isnan(value.as.real))
+            return domi_sqlite_refuse(task, -EINVAL, "22003", "SQLite has no NaN");
+        (void)sqlite3_snprintf((int)sizeof name, name, "$%u", i + 1);
+        int at = sqlite3_bind_parameter_index(statement, name);
+        int result = at != 0 ? bind_value(statement, at, &value) : SQLITE_OK;
+        if (result != SQLITE_OK)
+            return domi_sqlite_fail_as(connection, task, result);
+    }
+    return true;
+}
+
+/* --- results ---------------------------------------------------------------------------------- */
+
+static void add_names(domus_sql_builder *builder, sqlite3_stmt *statement)
+{
+    int columns = sqlite3_column_count(statement);
+
+    (void)domus_sql_build_columns(builder, (uint32_t)columns);
+    for (int i = 0; i < columns; i++) {
+        const char *name = sqlite3_column_name(statement, i);
+        (void)domus_sql_build_name(builder, name != NULL ? name : "");
+    }
+}
+
+static domus_sql_value cell_of(sqlite3_stmt *statement, int column)
+{
+    switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER:
+        return domus_sql_int(sqlite3_column_int64(statement, column));
+    case SQLITE_FLOAT:
+        return domus_sql_real(sqlite3_column_double(statement, column));
+    case SQLITE_TEXT: {
+        const char *text = (const char *)sqlite3_column_text(statement, column);
+        return domus_sql_text_of(text, (size_t)sqlite3_column_bytes(statement, column));
+    }
+    case SQLITE_BLOB: {
+        const void *bytes = sqlite3_column_blob(statement, column);
+        return domus_sql_bytes(bytes, (size_t)sqlite3_column_bytes(statement, column));
+    }
+    default:
+        return domus_sql_null();
+    }
+}
+
+/* Add the row that was stepped to. Returns 0, or the error of the builder. */
+static int add_row(domus_sql_builder *builder, sqlite3_stmt *statement)
+{
+    int columns = sqlite3_column_count(statement), error = 0;
+
+    for (int i = 0; i < columns && error == 0; i++) {
+        domus_sql_value cell = cell_of(statement, i);
+        error = domus_sql_build_cell(builder, &cell);
+    }
+    return error;
+}
+
+static bool fail_to_build(domi_sqlite_task *task, int error)
+{
+    if (error == -EMSGSIZE)
+        return domi_sqlite_refuse(task, error, "54000",
+                                  "the result has more than result_max bytes");
+    task->error = error;
+    return false;
+}
+
+/* End the result, with the rows that the statement has changed. */
+static bool end_result(domi_sqlite_task *task, domus_sql_builder *builder, uint64_t affected)
+{
+    int error = domus_sql_build_end(builder, &task->result);
+
+    if (error != 0)
+        return fail_to_build(task, error);
+    task->result.affected = affected;
+    task->result.last = true;
+    task->has_result = true;
+    return true;
+}
+
+/* Rows that were changed since the total was `before`. SQLite tells of the last statement that has
+ * changed something, so nothing is told if nothing was changed since. */
+static uint64_t count_changes(const domi_sqlite_connection *connection, sqlite3_int64 before)
+{
+    return sqlite3_total_changes64(connection->handle) != before
+               ? (uint64_t)sqlite3_changes64(connection->handle)
+               : 0;
+}
+
+bool domi_sqlite_run(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                     sqlite3_stmt *statement)
+{
+    domus_sql_builder builder = {.bytes_max = connection->options->result_max};
+    sqlite3_int64 before = sqlite3_total_changes64(connection->handle);
+    int error = 0, result;
+    bool has_names = false;
+
+    do {
+        result = sqlite3_step(statement);
+        /* The columns are those of the first step, which prepares again after a change of the
+         * schema. */
+        if (!has_names && (result == SQLITE_ROW || result == SQLITE_DONE))
+            add_names(&builder, statement);
+        has_names = true;
+        if (result == SQLITE_ROW)
+            error = add_row(&builder, statement);
+    } while (result == SQLITE_ROW && error == 0);
+    if (error == 0 && result == SQLITE_DONE)
+        return end_result(task, &builder, count_changes(connection, before));
+    domus_sql_build_drop(&builder);
+    return error != 0 ? fail_to_build(task, error) : domi_sqlite_fail_as(connection, task, result);
+}
+
+/* --- in pieces -------------------------------------------------------------------------------- */
+
+/* Returns the bytes of the row that was stepped to, as the builder counts them. */
+static uint64_t measure_row(sqlite3_stmt *statement)
+{
+    uint64_t size = 0;
+
+    for (int i = 0; i < sqlite3_column_count(statement); i++) {
+        domus_sql_value cell = cell_of(statement, i);
+        size += sizeof cell + (cell.kind >= DOMUS_SQL_TEXT ? cell.size : 0u);
+    }
+    return size;
+}
+
+/* Step to the next row. Returns false, and the task has failed. */
+static bool step(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                 domi_sqlite_cursor *cursor)
+{
+    int result = sqlite3_step(cursor->prepared);
+
+    cursor->has_row = result == SQLITE_ROW;
+    cursor->is_read = result == SQLITE_DONE;
+    return result == SQLITE_ROW || result == SQLITE_DONE ||
+           domi_sqlite_fail_as(connection, task, result);
+}
+
+void domi_sqlite_end_rows(domi_sqlite_connection *connection, domi_sqlite_cursor *cursor)
+{
+    (void)sqlite3_finalize(cursor->prepared);
+    cursor->prepared = NULL;
+    if (cursor->is_writer)
+        domi_sqlite_roll_back(connection);
+    cursor->is_writer = false;
+}
+
+/* Get the rows of a cursor to their first one. */
+static bool begin_rows(domi_sqlite_connection *connection, domi_sqlite_task *task)
+{
+    domi_sqlite_cursor *cursor = task->cursor;
+    domi_sqlite_prepared prepared;
+
+    if (!domi_sqlite_prepare(connection, task, &cursor->request, false, &prepared))
+        return false;
+    cursor->prepared = prepared.statement;
+    if (sqlite3_stmt_readonly(prepared.statement) == 0) {
+        if (connection->is_reader || connection->place->reads_only)
+            return domi_sqlite_bounce(connection, task);
+        if (cursor->transaction == 0) {
+            int result = domi_sqlite_do(connection, DOMI_SQLITE_BEGIN_WRITE);
+            if (result != SQLITE_OK)
+                return domi_sqlite_fail_as(connection, task, result);
+            cursor->is_writer = true;
+        }
+    }
+    return domi_sqlite_bind(connection, task, &cursor->request, prepared.statement) &&
+           step(connection, task, cursor);
+}
+
+void domi_sqlite_begin_rows(domi_sqlite_connection *connection, domi_sqlite_task *task)
+{
+    if (!begin_rows(connection, task))
+        domi_sqlite_end_rows(connection, task->cursor);
+}
+
+/* The statement has come to its end, which is that of its transaction, if it has one. */
+static bool finish_rows(domi_sqlite_connection *connection, domi_sqlite_task *task)
+{
+    domi_sqlite_cursor *cursor = task->cursor;
+    int result = SQLITE_OK;
+
+    (void)sqlite3_finalize(cursor->prepared);
+    cursor->prepared = NULL;
+    domi_sqlite_guard(connection, NULL);
+    if (cursor->is_writer)
+        result = domi_sqlite_do(connection, DOMI_SQLITE_COMMITS);
+    if (result != SQLITE_OK)
+        return domi_sqlite_fail_as(connection, task, result);
+    cursor->is_writer = false;
+    return true;
+}
+
+static bool fill_piece(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                       domus_sql_builder *builder)
+{
+    domi_sqlite_cursor *cursor = task->cursor;
+
+    add_names(builder, cursor->prepared);
+    while (cursor->has_row && domus_sql_built_size(builder) < connection->options->piece_size) {
+        if (measure_row(cursor->prepared) > connection->options->result_max)
+            return fail_to_build(task, -EMSGSIZE);
+        int error = add_row(builder, cursor->prepared);
+        if (error != 0)
+            return fail_to_build(task, error);
+        if (!step(connection, task, cursor))
+            return false;
+    }
+    if (cursor->is_read && !finish_rows(connection, task))
+        return false;
+    return end_result(task, builder, 0);
+}
+
+void domi_sqlite_fetch(domi_sqlite_connection *connection, domi_sqlite_task *task)
+{
+    domus_sql_builder builder = {.bytes_max = 0};
+
+    if (fill_piece(connection, task, &builder)) {
+        task->result.last = task->cursor->is_read;
+        return;
+    }
+    domus_sql_build_drop(&builder);
+    domi_sqlite_end_rows(connection, task->cursor);
+}

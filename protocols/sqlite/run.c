@@ -1,0 +1,85 @@
+/* Runs queries and scripts on a connection, in the transaction that is open there, if one is.
+ * Helper threads. */
+#include "protocols/sqlite/connection.h"
+
+#include <errno.h>
+
+bool domi_sqlite_bounce(const domi_sqlite_connection *connection, domi_sqlite_task *task)
+{
+    if (connection->place->reads_only || task->transaction != 0)
+        return domi_sqlite_refuse(task, -EROFS, "25006",
+                                  "a statement that writes, where is only read");
+    domi_sqlite_clear_outcome(task);
+    task->is_bounced = true;
+    return false;
+}
+
+/* Run a statement that is prepared. */
+static bool run_prepared(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                         sqlite3_stmt *statement, domi_sqlite_before *before)
+{
+    if (sqlite3_stmt_readonly(statement) == 0) {
+        if (connection->is_reader || connection->place->reads_only)
+            return domi_sqlite_bounce(connection, task);
+        if (before != NULL && !before(connection, task))
+            return false;
+    }
+    return domi_sqlite_bind(connection, task, &task->request, statement) &&
+           domi_sqlite_run(connection, task, statement);
+}
+
+static bool run_one(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                    domi_sqlite_before *before)
+{
+    domi_sqlite_prepared prepared;
+
+    if (!domi_sqlite_prepare(connection, task, &task->request, true, &prepared))
+        return false;
+    bool is_done = run_prepared(connection, task, prepared.statement, before);
+    domi_sqlite_put_back(&prepared);
+    return is_done;
+}
+
+/* Run the statements of a script, one after the other. Their rows are not kept. */
+static bool run_script(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                       domi_sqlite_before *before)
+{
+    const char *rest = domus_sql_request_text(&task->request);
+
+    if (connection->is_reader || connection->place->reads_only)
+        return domi_sqlite_bounce(connection, task);
+    if (before != NULL && !before(connection, task))
+        return false;
+    while (*rest != '\0') {
+        sqlite3_stmt *statement = NULL;
+        connection->denied = NULL;
+        int result = sqlite3_prepare_v2(connection->handle, rest, -1, &statement, &rest);
+
+        connection->prepares++;
+        if (result != SQLITE_OK)
+            return domi_sqlite_fail_as(connection, task, result);
+        if (sqlite3_bind_parameter_count(statement) != 0) {
+            (void)sqlite3_finalize(statement);
+            return domi_sqlite_refuse(task, -EINVAL, "07001", "a script has no parameters");
+        }
+        do
+            result = statement != NULL ? sqlite3_step(statement) : SQLITE_DONE;
+        while (result == SQLITE_ROW);
+        if (result != SQLITE_DONE) {
+            bool is_done = domi_sqlite_fail_as(connection, task, result);
+            (void)sqlite3_finalize(statement);
+            return is_done;
+        }
+        (void)sqlite3_finalize(statement);
+    }
+    task->result.last = true;
+    task->has_result = true;
+    return true;
+}
+
+bool domi_sqlite_run_query(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                           domi_sqlite_before *before)
+{
+    return task->verb == DOMI_SQLITE_SCRIPT ? run_script(connection, task, before)
+                                            : run_one(connection, task, before);
+}

@@ -1,0 +1,214 @@
+/* Statements, prepared: those of the program are kept, by their address, and the one that was used
+ * longest ago makes room for another one. Helper threads. */
+#include "protocols/sqlite/connection.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static domi_sqlite_kept **bucket_of(domi_sqlite_statements *statements,
+                                    const domus_sql_statement *statement)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)statement * UINT64_C(0x9e3779b97f4a7c15);
+
+    return &statements->buckets[(hash >> 32) % DOMI_SQLITE_BUCKETS];
+}
+
+static void unlink_from_age(domi_sqlite_statements *statements, domi_sqlite_kept *kept)
+{
+    if (kept->newer != NULL)
+        kept->newer->older = kept->older;
+    else
+        statements->newest = kept->older;
+    if (kept->older != NULL)
+        kept->older->newer = kept->newer;
+    else
+        statements->oldest = kept->newer;
+}
+
+static void link_as_newest(domi_sqlite_statements *statements, domi_sqlite_kept *kept)
+{
+    kept->newer = NULL;
+    kept->older = statements->newest;
+    if (statements->newest != NULL)
+        statements->newest->newer = kept;
+    else
+        statements->oldest = kept;
+    statements->newest = kept;
+}
+
+static domi_sqlite_kept *find(domi_sqlite_statements *statements,
+                              const domus_sql_statement *statement)
+{
+    domi_sqlite_kept *kept = *bucket_of(statements, statement);
+
+    while (kept != NULL && kept->statement != statement)
+        kept = kept->chain;
+    return kept;
+}
+
+static void forget(domi_sqlite_statements *statements, domi_sqlite_kept *kept)
+{
+    domi_sqlite_kept **at = bucket_of(statements, kept->statement);
+
+    while (*at != kept)
+        at = &(*at)->chain;
+    *at = kept->chain;
+    unlink_from_age(statements, kept);
+    (void)sqlite3_finalize(kept->prepared);
+    free(kept);
+    statements->count--;
+}
+
+void domi_sqlite_drop_statements(domi_sqlite_connection *connection)
+{
+    while (connection->statements.oldest != NULL)
+        forget(&connection->statements, connection->statements.oldest);
+}
+
+/* --- parameters ------------------------------------------------------------------------------- */
+
+/* Returns the number of a parameter from its name; 0 if that is not $1, $2 and so on. */
+static uint32_t number_of(const char *name)
+{
+    uint32_t number = 0;
+
+    if (name == NULL || name[0] != '$' || name[1] == '0' || name[1] == '\0')
+        return 0;
+    for (name++; *name != '\0'; name++) {
+        if (*name < '0' || *name > '9' || number > DOMUS_SQL_PARAMETERS_MAX)
+            return 0;
+        number = number * 10 + (uint32_t)(*name - '0');
+    }
+    return number <= DOMUS_SQL_PARAMETERS_MAX ? number : 0;
+}
+
+/* Count the parameters: the highest number counts. Returns false if one has another form. */
+static bool count_parameters(sqlite3_stmt *prepared, uint32_t *ret_count)
+{
+    uint32_t highest = 0;
+
+    for (int i = 1; i <= sqlite3_bind_parameter_count(prepared); i++) {
+        uint32_t number = number_of(sqlite3_bind_parameter_name(prepared, i));
+        if (number == 0)
+            return false;
+        if (number > highest)
+            highest = number;
+    }
+    *ret_count = highest;
+    return true;
+}
+
+static bool check_count(domi_sqlite_task *task, const domus_sql_request *request, uint32_t count)
+{
+    if (request->count == count)
+        return true;
+    domus_sql_error error =
+        domus_sql_error_make(-EINVAL, "07001", "the statement has %u parameters, and there are %u",
+                             count, request->count);
+    return domi_sqlite_fail(task, &error);
+}
+
+/* --- preparing -------------------------------------------------------------------------------- */
+
+/* Whether there is nothing to run behind a statement. What is no statement either is an error of
+ * the text, as a second statement is. */
+static bool is_last(domi_sqlite_connection *connection, const char *rest)
+{
+    while (*rest != '\0') {
+        sqlite3_stmt *second = NULL;
+        const char *before = rest;
+        int result = sqlite3_prepare_v2(connection->handle, rest, -1, &second, &rest);
+
+        (void)sqlite3_finalize(second);
+        if (result != SQLITE_OK || second != NULL)
+            return false;
+        if (rest == before)
+            break;
+    }
+    return true;
+}
+
+static bool prepare_text(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                         const char *text, bool keeps, sqlite3_stmt **ret_prepared)
+{
+    sqlite3_stmt *prepared = NULL;
+    const char *rest = text;
+
+    connection->denied = NULL;
+    connection->prepares++;
+    int result = sqlite3_prepare_v3(connection->handle, text, -1,
+                                    keeps ? SQLITE_PREPARE_PERSISTENT : 0, &prepared, &rest);
+    if (result != SQLITE_OK)
+        return domi_sqlite_fail_as(connection, task, result);
+    if (prepared == NULL)
+        return domi_sqlite_refuse(task, -EINVAL, "42601", "there is no statement in the text");
+    if (!is_last(connection, rest)) {
+        (void)sqlite3_finalize(prepared);
+        return domi_sqlite_refuse(task, -EINVAL, "42601",
+                                  "there is more than one statement in the text");
+    }
+    *ret_prepared = prepared;
+    return true;
+}
+
+/* Keep a prepared statement. Without memory it is not kept: returns false. */
+static bool keep(domi_sqlite_connection *connection, const domus_sql_statement *statement,
+                 sqlite3_stmt *prepared, uint32_t parameters)
+{
+    domi_sqlite_statements *statements = &connection->statements;
+    domi_sqlite_kept *kept = malloc(sizeof *kept);
+
+    if (kept == NULL)
+        return false;
+    if (statements->count >= connection->options->statements_max)
+        forget(statements, statements->oldest);
+    domi_sqlite_kept **bucket = bucket_of(statements, statement);
+    *kept = (domi_sqlite_kept){
+        .statement = statement, .prepared = prepared, .chain = *bucket, .parameters = parameters};
+    *bucket = kept;
+    link_as_newest(statements, kept);
+    statements->count++;
+    return true;
+}
+
+bool domi_sqlite_prepare(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                         const domus_sql_request *request, bool may_keep,
+                         domi_sqlite_prepared *ret_prepared)
+{
+    const domus_sql_statement *statement = request->statement;
+    bool keeps = may_keep && statement != NULL;
+    domi_sqlite_kept *kept = keeps ? find(&connection->statements, statement) : NULL;
+    domi_sqlite_prepared made = {NULL, false};
+    uint32_t parameters;
+
+    if (kept != NULL) {
+        unlink_from_age(&connection->statements, kept);
+        link_as_newest(&connection->statements, kept);
+        *ret_prepared = (domi_sqlite_prepared){kept->prepared, true};
+        return check_count(task, request, kept->parameters);
+    }
+    if (!prepare_text(connection, task, domus_sql_request_text(request), keeps, &made.statement))
+        return false;
+    if (!count_parameters(made.statement, &parameters)) {
+        (void)sqlite3_finalize(made.statement);
+        return domi_sqlite_refuse(task, -EINVAL, "42601", "parameters are $1, $2 and so on");
+    }
+    made.is_kept = keeps && keep(connection, statement, made.statement, parameters);
+    if (!check_count(task, request, parameters)) {
+        domi_sqlite_put_back(&made);
+        return false;
+    }
+    *ret_prepared = made;
+    return true;
+}
+
+void domi_sqlite_put_back(const domi_sqlite_prepared *prepared)
+{
+    if (!prepared->is_kept) {
+        (void)sqlite3_finalize(prepared->statement);
+        return;
+    }
+    (void)sqlite3_reset(prepared->statement);
+    (void)sqlite3_clear_bindings(prepared->statement);
+}

@@ -1,0 +1,118 @@
+/* What ends although nobody says so: transactions and rows that are not used, or whose owner has
+ * ended, and connections that are not used. While there are such, an event looks for them. */
+#include "protocols/sqlite/database.h"
+
+#include <domus/timer.h>
+
+#define MS     UINT64_C(1000000)
+#define SECOND UINT64_C(1000000000)
+
+const domus_type domi_sqlite_tick_type = {.name = "sqlite_tick"};
+
+static bool is_past(uint64_t now_ns, uint64_t used_ns, uint64_t time_ns)
+{
+    return now_ns >= used_ns && now_ns - used_ns >= time_ns;
+}
+
+static uint32_t count_open(const domi_sqlite_database *database)
+{
+    uint32_t open = 0;
+
+    for (uint32_t i = 0; i < database->slots_count; i++)
+        open += database->slots[i].is_open && !database->slots[i].is_idle;
+    return open;
+}
+
+/* Whether a connection may be closed if it is not used. A database in memory would be lost. */
+static bool has_spare(const domi_sqlite_database *database)
+{
+    return !database->place.is_memory &&
+           count_open(database) > database->settings.options.connections_min;
+}
+
+static bool is_held(const domi_sqlite_database *database)
+{
+    for (uint32_t i = 0; i < database->slots_count; i++) {
+        if (database->slots[i].transaction != 0 || database->slots[i].cursors != NULL)
+            return true;
+    }
+    return false;
+}
+
+void domi_sqlite_begin_ticks(domus_stack *stack, domi_sqlite_database *database)
+{
+    const domus_sql_options *options = &database->settings.options;
+    bool is_kept = is_held(database);
+    uint64_t time_ns = is_kept ? options->transaction_idle_ns : options->idle_ns;
+
+    if (database->is_ticking || (!is_kept && !has_spare(database)))
+        return;
+    if (options->idle_ns < time_ns)
+        time_ns = options->idle_ns;
+    time_ns = time_ns / 4 < MS ? MS : time_ns / 4 > SECOND ? SECOND : time_ns / 4;
+    database->is_ticking = domus_after(stack, time_ns, &domi_sqlite_tick_type, NULL, NULL) == 0;
+}
+
+static void look_at_slot(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)
+{
+    const domus_sql_options *options = &database->settings.options;
+    uint64_t now_ns = domus_now_ns(stack);
+
+    for (domi_sqlite_cursor *cursor = slot->cursors; cursor != NULL; cursor = cursor->next) {
+        if (cursor->fetch == NULL && is_past(now_ns, cursor->used_ns, options->transaction_idle_ns))
+            domi_sqlite_end_cursor(stack, database, slot, cursor);
+    }
+    if (slot->is_running || slot->own.count != 0)
+        return;
+    if (slot->transaction != 0 && !slot->loses &&
+        is_past(now_ns, slot->used_ns, options->transaction_idle_ns))
+        domi_sqlite_lose(stack, database, slot);
+    else if (slot->is_open && !slot->is_idle && slot->transaction == 0 && slot->cursors == NULL &&
+             is_past(now_ns, slot->used_ns, options->idle_ns) && has_spare(database))
+        slot->is_idle = true;
+}
+
+int domi_sqlite_on_tick(domus_stack *stack, void *self, const void *payload)
+{
+    domi_sqlite_database *database = self;
+
+    (void)payload;
+    database->is_ticking = false;
+    /* The one that writes is closed last: the first slot. */
+    for (uint32_t i = database->slots_count; i > 0; i--)
+        look_at_slot(stack, database, &database->slots[i - 1]);
+    domi_sqlite_begin_ticks(stack, database);
+    domi_sqlite_pump(stack, database);
+    return 0;
+}
+
+int domi_sqlite_on_down(domus_stack *stack, void *self, const void *payload)
+{
+    domi_sqlite_database *database = self;
+    domus_address who = ((const domus_down *)payload)->who;
+
+    for (uint32_t i = 0; i < database->slots_count; i++) {
+        domi_sqlite_slot *slot = &database->slots[i];
+
+        if (slot->transaction != 0 && !slot->loses && domus_address_equals(slot->owner, who))
+            domi_sqlite_lose(stack, database, slot);
+        for (domi_sqlite_cursor *cursor = slot->cursors; cursor != NULL; cursor = cursor->next) {
+            if (domus_address_equals(cursor->owner, who))
+                domi_sqlite_end_cursor(stack, database, slot, cursor);
+        }
+    }
+    domi_sqlite_pump(stack, database);
+    return 0;
+}
+
+int domi_sqlite_on_close(domus_stack *stack, void *self, const void *payload)
+{
+    domi_sqlite_database *database = self;
+    uint64_t number = ((const domus_sql_cursor *)payload)->number;
+    domi_sqlite_cursor *cursor = domi_sqlite_find_cursor(database, number);
+
+    if (cursor != NULL)
+        domi_sqlite_end_cursor(stack, database, domi_sqlite_slot_of(database, number), cursor);
+    domi_sqlite_pump(stack, database);
+    return 0;
+}
