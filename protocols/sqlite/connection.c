@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define LENGTH_MAX (DOMUS_SQL_VALUE_MAX + 65536u) /* bytes of a value, and of a row with its head  \
-                                                   */
+#define LENGTH_MAX                                                                                 \
+    (DOMUS_SQL_VALUE_MAX + 65536u) /* bytes of a value, and of a row with its head                 \
+                                    */
 
 static const char *const own_texts[DOMI_SQLITE_OWN] = {
     [DOMI_SQLITE_BEGIN_READ] = "BEGIN",       [DOMI_SQLITE_BEGIN_WRITE] = "BEGIN IMMEDIATE",

@@ -104,6 +104,7 @@ typedef struct domi_sqlite_connection {
     int checkpoint_at; /* pages */
     bool in_group;     /* the transaction of a group is open */
     bool has_part;     /* the task that runs has a savepoint in it */
+    bool reads_only;   /* so is the transaction that is open */
     bool has_failed;   /* a statement of the transaction has; `failure` says how */
     domus_sql_error failure;
     /* --- guards of the statement that runs ---------------------------------------------------- */
@@ -198,6 +199,14 @@ typedef bool domi_sqlite_before(domi_sqlite_connection *connection, domi_sqlite_
  * bounced. */
 bool domi_sqlite_run_query(domi_sqlite_connection *connection, domi_sqlite_task *task,
                            domi_sqlite_before *before);
+
+/* Whether a task may only read here. */
+static inline bool domi_sqlite_only_reads(const domi_sqlite_connection *connection,
+                                          const domi_sqlite_task *task)
+{
+    return connection->is_reader || connection->place->reads_only ||
+           (task->transaction != 0 && connection->reads_only);
+}
 
 /* The task writes, and this connection does not: it is for the one that does, or fails. Returns
  * false. */

@@ -23,6 +23,7 @@ static void begin(domi_sqlite_connection *connection, domi_sqlite_task *task)
                                                              : DOMI_SQLITE_BEGIN_WRITE);
 
     connection->has_failed = false;
+    connection->reads_only = task->reads_only;
     if (result != SQLITE_OK)
         (void)domi_sqlite_fail_as(connection, task, result);
 }

@@ -237,7 +237,7 @@ static bool begin_rows(domi_sqlite_connection *connection, domi_sqlite_task *tas
         return false;
     cursor->prepared = prepared.statement;
     if (sqlite3_stmt_readonly(prepared.statement) == 0) {
-        if (connection->is_reader || connection->place->reads_only)
+        if (domi_sqlite_only_reads(connection, task))
             return domi_sqlite_bounce(connection, task);
         if (cursor->transaction == 0) {
             int result = domi_sqlite_do(connection, DOMI_SQLITE_BEGIN_WRITE);

@@ -19,7 +19,7 @@ static bool run_prepared(domi_sqlite_connection *connection, domi_sqlite_task *t
                          sqlite3_stmt *statement, domi_sqlite_before *before)
 {
     if (sqlite3_stmt_readonly(statement) == 0) {
-        if (connection->is_reader || connection->place->reads_only)
+        if (domi_sqlite_only_reads(connection, task))
             return domi_sqlite_bounce(connection, task);
         if (before != NULL && !before(connection, task))
             return false;
@@ -46,7 +46,7 @@ static bool run_script(domi_sqlite_connection *connection, domi_sqlite_task *tas
 {
     const char *rest = domus_sql_request_text(&task->request);
 
-    if (connection->is_reader || connection->place->reads_only)
+    if (domi_sqlite_only_reads(connection, task))
         return domi_sqlite_bounce(connection, task);
     if (before != NULL && !before(connection, task))
         return false;

@@ -42,10 +42,9 @@ static bool is_held(const domi_sqlite_database *database)
 void domi_sqlite_begin_ticks(domus_stack *stack, domi_sqlite_database *database)
 {
     const domus_sql_options *options = &database->settings.options;
-    bool is_kept = is_held(database);
-    uint64_t time_ns = is_kept ? options->transaction_idle_ns : options->idle_ns;
+    uint64_t time_ns = options->transaction_idle_ns;
 
-    if (database->is_ticking || (!is_kept && !has_spare(database)))
+    if (database->is_ticking || (!is_held(database) && !has_spare(database)))
         return;
     if (options->idle_ns < time_ns)
         time_ns = options->idle_ns;

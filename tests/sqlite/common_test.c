@@ -1,0 +1,52 @@
+/* protocols/sqlite: what all databases do alike, in memory, on a file, and on a file with one
+ * connection. */
+#include "tests/sqlite/place.h"
+#include "tests/support/sql_cases.h"
+#include "tests/support/suite.h"
+
+#include <domus/sqlite.h>
+
+typedef void run_cases(const domus_sql_driver *driver, const char *url);
+
+static void run(run_cases *cases)
+{
+    domt_place place;
+
+    cases(&domus_sqlite_driver, "sqlite::memory:");
+    domt_place_make(&place, "");
+    cases(&domus_sqlite_driver, place.url);
+    domt_place_remove(&place);
+}
+
+START_TEST(statements_have_their_results_and_errors)
+{
+    run(domt_sql_statements);
+}
+END_TEST
+
+START_TEST(values_return_as_they_went)
+{
+    run(domt_sql_values_return);
+}
+END_TEST
+
+START_TEST(transactions_are_whole)
+{
+    run(domt_sql_transactions);
+}
+END_TEST
+
+START_TEST(rows_come_in_pieces)
+{
+    run(domt_sql_pieces);
+}
+END_TEST
+
+START_TEST(bounds_hold)
+{
+    run(domt_sql_bounds);
+}
+END_TEST
+
+DOMT_MAIN("sqlite: common", 60, statements_have_their_results_and_errors,
+          values_return_as_they_went, transactions_are_whole, rows_come_in_pieces, bounds_hold)
