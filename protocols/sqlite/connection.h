@@ -116,7 +116,7 @@ typedef struct domi_sqlite_connection {
     bool is_late;       /* it was ended because of its time */
 } domi_sqlite_connection;
 
-/* --- connection.c ----------------------------------------------------------------------------- */
+/* --- handle.c --------------------------------------------------------------------------------- */
 
 /* Open the handle, and make it safe. Returns 0; or a result of SQLite, and `ret_error` says why. */
 int domi_sqlite_open(domi_sqlite_connection *connection, domus_sql_error *ret_error);
@@ -159,6 +159,18 @@ bool domi_sqlite_fail(domi_sqlite_task *task, const domus_sql_error *error);
 bool domi_sqlite_fail_as(const domi_sqlite_connection *connection, domi_sqlite_task *task,
                          int result);
 bool domi_sqlite_refuse(domi_sqlite_task *task, int error, const char *sqlstate, const char *words);
+
+/* The task writes, and this connection does not: it is for the one that does, or fails. Returns
+ * false. */
+bool domi_sqlite_bounce(const domi_sqlite_connection *connection, domi_sqlite_task *task);
+
+/* --- claim.c -------------------------------------------------------------------------------- */
+
+/* Take the task for this job. Returns false if nobody wants it any more, or its time has passed. */
+bool domi_sqlite_claim(domi_sqlite_connection *connection, domi_sqlite_task *task);
+
+/* Whether the job has taken so long that the tasks it has not begun are for another one. */
+bool domi_sqlite_is_long(const domi_sqlite_connection *connection);
 
 /* --- statements.c ----------------------------------------------------------------------------- */
 
@@ -208,22 +220,12 @@ static inline bool domi_sqlite_only_reads(const domi_sqlite_connection *connecti
            (task->transaction != 0 && connection->reads_only);
 }
 
-/* The task writes, and this connection does not: it is for the one that does, or fails. Returns
- * false. */
-bool domi_sqlite_bounce(const domi_sqlite_connection *connection, domi_sqlite_task *task);
-
 /* --- group.c ---------------------------------------------------------------------------------- */
 
 /* Run the tasks of the job, which are no part of a transaction, and commit what they write. */
 void domi_sqlite_run_group(domi_sqlite_connection *connection);
 
 /* --- job.c ------------------------------------------------------------------------------------ */
-
-/* Take the task for this job. Returns false if nobody wants it any more, or its time has passed. */
-bool domi_sqlite_claim(domi_sqlite_connection *connection, domi_sqlite_task *task);
-
-/* Whether the job has taken so long that the tasks it has not begun are for another one. */
-bool domi_sqlite_is_long(const domi_sqlite_connection *connection);
 
 /* The job, for domus_blocking(). */
 int domi_sqlite_work(void *connection);

@@ -80,6 +80,9 @@ domi_sqlite_task *domi_sqlite_new_task(domus_stack *stack, domi_sqlite_database 
 /* Free a task that no queue, job or conversation has any more; otherwise do nothing. */
 void domi_sqlite_settle_task(domi_sqlite_database *database, domi_sqlite_task *task);
 
+/* Free a cursor that no list has. */
+void domi_sqlite_free_cursor(domi_sqlite_cursor *cursor);
+
 /* Take a task out of its queue, or out of a job that has not come to it. Returns false if it runs,
  * or is done. */
 bool domi_sqlite_leave(domi_sqlite_task *task);
@@ -124,7 +127,6 @@ void domi_sqlite_end_cursor(domus_stack *stack, domi_sqlite_database *database,
 /* Take a cursor that is over from its connection, and free it. */
 void domi_sqlite_drop_cursor(domus_stack *stack, domi_sqlite_slot *slot,
                              domi_sqlite_cursor *cursor);
-void domi_sqlite_free_cursor(domi_sqlite_cursor *cursor);
 
 /* End all rows of the transaction of a connection. */
 void domi_sqlite_end_its_rows(domus_stack *stack, domi_sqlite_database *database,
@@ -169,11 +171,20 @@ domus_handler domi_sqlite_on_wake;
 domus_handler domi_sqlite_on_query, domi_sqlite_on_rows, domi_sqlite_on_script;
 domus_handler domi_sqlite_on_fetch, domi_sqlite_on_begin, domi_sqlite_on_end;
 
+/* --- ticks.c -----------------------------------------------------------------------------------
+ */
+
+/* An event, domi_sqlite_on_tick(). It comes while there is something to look for. */
+extern const domus_type domi_sqlite_tick_type;
+void domi_sqlite_begin_ticks(domus_stack *stack, domi_sqlite_database *database);
+
+/* Whether a connection may be closed if it is not used. A database in memory would be lost. */
+bool domi_sqlite_has_spare(const domi_sqlite_database *database);
+
 /* --- watch.c ---------------------------------------------------------------------------------- */
 
-/* An event: look for what was not used for a long time. And begin to, if there is something. */
-extern const domus_type domi_sqlite_tick_type;
-domus_handler domi_sqlite_on_tick, domi_sqlite_on_down, domi_sqlite_on_close;
-void domi_sqlite_begin_ticks(domus_stack *stack, domi_sqlite_database *database);
+/* Look for things that were not used for a long time. */
+domus_handler domi_sqlite_on_tick;
+domus_handler domi_sqlite_on_down, domi_sqlite_on_close;
 
 #endif

@@ -43,6 +43,12 @@ void domi_sqlite_settle_task(domi_sqlite_database *database, domi_sqlite_task *t
     database->free_count++;
 }
 
+void domi_sqlite_free_cursor(domi_sqlite_cursor *cursor)
+{
+    domi_sqlite_clear_request(&cursor->request);
+    free(cursor);
+}
+
 bool domi_sqlite_leave(domi_sqlite_task *task)
 {
     uint32_t stage = domi_sqlite_stage_of(task);

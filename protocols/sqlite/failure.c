@@ -165,3 +165,13 @@ bool domi_sqlite_refuse(domi_sqlite_task *task, int error, const char *sqlstate,
 
     return domi_sqlite_fail(task, &made);
 }
+
+bool domi_sqlite_bounce(const domi_sqlite_connection *connection, domi_sqlite_task *task)
+{
+    if (connection->place->reads_only || task->transaction != 0)
+        return domi_sqlite_refuse(task, -EROFS, "25006",
+                                  "a statement that writes, where is only read");
+    domi_sqlite_clear_outcome(task);
+    task->is_bounced = true;
+    return false;
+}

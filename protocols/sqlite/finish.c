@@ -1,4 +1,4 @@
-/* What the end of a job means: tasks are answered, or wait again, and what holds the connection
+/* The end of a job: tasks are answered, or wait again, and what holds the connection
  * begins or ends. */
 #include "protocols/sqlite/database.h"
 

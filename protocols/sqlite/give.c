@@ -1,6 +1,5 @@
-/* Which connection does what: the next job of a connection is put together of tasks that wait. What
- * holds a connection comes first; one that is free takes of the queue that it shares with others.
- */
+/* The next job of a connection is put together of tasks that wait. Tasks of a transaction that
+ * holds it come first; a connection that is free takes of the queue that it shares with others. */
 #include "protocols/sqlite/database.h"
 
 #include <errno.h>
@@ -124,7 +123,7 @@ static uint32_t share_of(domi_sqlite_database *database, const domi_sqlite_queue
     return share < DOMI_SQLITE_READS ? share : DOMI_SQLITE_READS;
 }
 
-/* Take of the queue. What begins to hold the connection is a job of its own. */
+/* Take of the queue. A task that begins to hold the connection is a job of its own. */
 static void give_shared(domus_stack *stack, domi_sqlite_database *database, uint32_t index)
 {
     domi_sqlite_connection *connection = database->slots[index].connection;

@@ -1,4 +1,4 @@
-/* What holds a connection, or a statement of one, over several verbs: transactions and cursors.
+/* Transactions and cursors, which hold a connection, or a statement of one, over several verbs.
  * Each has an owner, the actor that began it, whose end is watched. */
 #include "protocols/sqlite/database.h"
 
@@ -140,12 +140,6 @@ void domi_sqlite_end_cursor(domus_stack *stack, domi_sqlite_database *database,
         atomic_store_explicit(&fetch->is_unwanted, true,
                               memory_order_relaxed); /* as its comment says */
     }
-}
-
-void domi_sqlite_free_cursor(domi_sqlite_cursor *cursor)
-{
-    domi_sqlite_clear_request(&cursor->request);
-    free(cursor);
 }
 
 void domi_sqlite_drop_cursor(domus_stack *stack, domi_sqlite_slot *slot, domi_sqlite_cursor *cursor)

@@ -4,19 +4,6 @@
 
 #include <errno.h>
 
-bool domi_sqlite_claim(domi_sqlite_connection *connection, domi_sqlite_task *task)
-{
-    return domi_sqlite_move(task, DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot),
-                            DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot)) &&
-           (task->within_ns != 0 ||
-            domi_sqlite_refuse(task, -ETIMEDOUT, "57014", "its time had passed before it began"));
-}
-
-bool domi_sqlite_is_long(const domi_sqlite_connection *connection)
-{
-    return domi_sqlite_now_ns() - connection->began_ns >= DOMI_SQLITE_JOB_NS;
-}
-
 static void begin(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     int result = domi_sqlite_do(connection, task->reads_only ? DOMI_SQLITE_BEGIN_READ

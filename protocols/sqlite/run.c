@@ -4,16 +4,6 @@
 
 #include <errno.h>
 
-bool domi_sqlite_bounce(const domi_sqlite_connection *connection, domi_sqlite_task *task)
-{
-    if (connection->place->reads_only || task->transaction != 0)
-        return domi_sqlite_refuse(task, -EROFS, "25006",
-                                  "a statement that writes, where is only read");
-    domi_sqlite_clear_outcome(task);
-    task->is_bounced = true;
-    return false;
-}
-
 /* Run a statement that is prepared. */
 static bool run_prepared(domi_sqlite_connection *connection, domi_sqlite_task *task,
                          sqlite3_stmt *statement, domi_sqlite_before *before)

@@ -111,8 +111,8 @@ static bool check_count(domi_sqlite_task *task, const domus_sql_request *request
 
 /* --- preparing -------------------------------------------------------------------------------- */
 
-/* Whether there is nothing to run behind a statement. What is no statement either is an error of
- * the text, as a second statement is. */
+/* Whether there is nothing to run behind a statement. Text that is no statement is as wrong there
+ * as a second statement is. */
 static bool is_last(domi_sqlite_connection *connection, const char *rest)
 {
     while (*rest != '\0') {

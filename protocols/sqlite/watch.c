@@ -1,55 +1,10 @@
-/* What ends although nobody says so: transactions and rows that are not used, or whose owner has
- * ended, and connections that are not used. While there are such, an event looks for them. */
+/* Ends that nobody asks for: those of transactions and rows that are not used, or whose owner has
+ * ended, and those of connections that are not used. */
 #include "protocols/sqlite/database.h"
-
-#include <domus/timer.h>
-
-#define MS     UINT64_C(1000000)
-#define SECOND UINT64_C(1000000000)
-
-const domus_type domi_sqlite_tick_type = {.name = "sqlite_tick"};
 
 static bool is_past(uint64_t now_ns, uint64_t used_ns, uint64_t time_ns)
 {
     return now_ns >= used_ns && now_ns - used_ns >= time_ns;
-}
-
-static uint32_t count_open(const domi_sqlite_database *database)
-{
-    uint32_t open = 0;
-
-    for (uint32_t i = 0; i < database->slots_count; i++)
-        open += database->slots[i].is_open && !database->slots[i].is_idle;
-    return open;
-}
-
-/* Whether a connection may be closed if it is not used. A database in memory would be lost. */
-static bool has_spare(const domi_sqlite_database *database)
-{
-    return !database->place.is_memory &&
-           count_open(database) > database->settings.options.connections_min;
-}
-
-static bool is_held(const domi_sqlite_database *database)
-{
-    for (uint32_t i = 0; i < database->slots_count; i++) {
-        if (database->slots[i].transaction != 0 || database->slots[i].cursors != NULL)
-            return true;
-    }
-    return false;
-}
-
-void domi_sqlite_begin_ticks(domus_stack *stack, domi_sqlite_database *database)
-{
-    const domus_sql_options *options = &database->settings.options;
-    uint64_t time_ns = options->transaction_idle_ns;
-
-    if (database->is_ticking || (!is_held(database) && !has_spare(database)))
-        return;
-    if (options->idle_ns < time_ns)
-        time_ns = options->idle_ns;
-    time_ns = time_ns / 4 < MS ? MS : time_ns / 4 > SECOND ? SECOND : time_ns / 4;
-    database->is_ticking = domus_after(stack, time_ns, &domi_sqlite_tick_type, NULL, NULL) == 0;
 }
 
 static void look_at_slot(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)
@@ -67,7 +22,7 @@ static void look_at_slot(domus_stack *stack, domi_sqlite_database *database, dom
         is_past(now_ns, slot->used_ns, options->transaction_idle_ns))
         domi_sqlite_lose(stack, database, slot);
     else if (slot->is_open && !slot->is_idle && slot->transaction == 0 && slot->cursors == NULL &&
-             is_past(now_ns, slot->used_ns, options->idle_ns) && has_spare(database))
+             is_past(now_ns, slot->used_ns, options->idle_ns) && domi_sqlite_has_spare(database))
         slot->is_idle = true;
 }
 

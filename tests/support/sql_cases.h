@@ -1,5 +1,5 @@
-/* What every database has to do that domus/sql.h describes, as tests of a url: the tests of each
- * driver run all of them. The tables that they make begin with "domt_", and are dropped first. */
+/* Tests of a url, which hold what domus/sql.h says of every database: the tests of each driver run
+ * all of them. The tables that they make begin with "domt_", and are dropped first. */
 #ifndef DOMT_SQL_CASES_H
 #define DOMT_SQL_CASES_H
 

@@ -31,7 +31,7 @@ void domt_desk_open(domt_desk *desk, const domus_sql_driver *driver, const char 
 void domt_desk_join(domt_desk *guest, const domt_desk *desk);
 void domt_desk_close(domt_desk *desk);
 
-/* Ask, and wait. What the answer before owned is freed. Returns the error of the answer. */
+/* Ask, and wait. The answer before is freed. Returns the error of the answer. */
 int domt_desk_ask(domt_desk *desk, domus_address to, const domus_type *type, const void *payload);
 
 /* Run a text, a statement, a script. Return 0 or an error; desk->payload.result has the result. */

@@ -1,5 +1,4 @@
-/* What all databases have to do alike with transactions, with rows in pieces, and at bounds; see
- * the header. */
+/* Transactions, rows in pieces, and bounds, as all databases have them; see the header. */
 #include "tests/support/sql_cases.h"
 
 #include "tests/support/service.h"

@@ -208,6 +208,7 @@ FINDS_PROTOCOL(observe)
 FINDS_PROTOCOL(cluster)
 FINDS_PROTOCOL(nats)
 FINDS_PROTOCOL(sql)
+FINDS_PROTOCOL(sqlite)
 
 START_TEST(each_library_has_a_program_that_uses_it)
 {
@@ -253,4 +254,5 @@ DOMT_MAIN("install", 60, installed_tree_is_whole_and_names_no_path_of_the_build,
           libdomus_cluster_is_found_by_pkg_config_and_find_package,
           libdomus_nats_is_found_by_pkg_config_and_find_package,
           libdomus_sql_is_found_by_pkg_config_and_find_package,
+          libdomus_sqlite_is_found_by_pkg_config_and_find_package,
           each_library_has_a_program_that_uses_it, find_package_refuses_another_minor_version)

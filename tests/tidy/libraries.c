@@ -5,9 +5,17 @@
 
 #include <string.h>
 
-const char *const domt_libraries[] = {
-    "libdomus",         "libdomus-config",  "libdomus-resp", "libdomus-http", "libdomus-tls",
-    "libdomus-observe", "libdomus-cluster", "libdomus-nats", "libdomus-sql",  NULL};
+const char *const domt_libraries[] = {"libdomus",
+                                      "libdomus-config",
+                                      "libdomus-resp",
+                                      "libdomus-http",
+                                      "libdomus-tls",
+                                      "libdomus-observe",
+                                      "libdomus-cluster",
+                                      "libdomus-nats",
+                                      "libdomus-sql",
+                                      "libdomus-sqlite",
+                                      NULL};
 
 static const struct {
     const char *begins;
@@ -20,7 +28,7 @@ static const struct {
     {"observe.h", "libdomus-observe"}, {"cluster.h", "libdomus-cluster"},
     {"pickle", "libdomus-cluster"},    {"testkit_cluster.h", "libdomus-cluster"},
     {"nats", "libdomus-nats"},         {"sql.h", "libdomus-sql"},
-    {"sql_", "libdomus-sql"},
+    {"sql_", "libdomus-sql"},          {"sqlite.h", "libdomus-sqlite"},
 };
 
 size_t domt_library_of(const char *header)

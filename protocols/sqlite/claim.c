@@ -1,0 +1,17 @@
+/* How a job gets its tasks: one after the other, until it has taken long enough. Helper threads. */
+#include "protocols/sqlite/connection.h"
+
+#include <errno.h>
+
+bool domi_sqlite_claim(domi_sqlite_connection *connection, domi_sqlite_task *task)
+{
+    return domi_sqlite_move(task, DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot),
+                            DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot)) &&
+           (task->within_ns != 0 ||
+            domi_sqlite_refuse(task, -ETIMEDOUT, "57014", "its time had passed before it began"));
+}
+
+bool domi_sqlite_is_long(const domi_sqlite_connection *connection)
+{
+    return domi_sqlite_now_ns() - connection->began_ns >= DOMI_SQLITE_JOB_NS;
+}
