@@ -123,6 +123,14 @@
 #define DOMUS_ON_MOUNT(name)                                                                       \
     .on_mount = domi_##name##_mount, .mount_frame_size = sizeof(struct domi_##name##_frame)
 
+/* Begin the sequence `name` from a handler of one's own, as its last act: `return
+ * DOMUS_BEGIN_SEQUENCE(name, FRAME_MAX, stack, self, message)`. `frame_size` is that of the row of
+ * the handler, a constant; it does not compile if the frame of the sequence is larger. The handler
+ * may write to that frame before: `struct visit *frame = domus_frame(stack)`. */
+#define DOMUS_BEGIN_SEQUENCE(name, frame_size, stack, self, message)                               \
+    ((void)sizeof(char[sizeof(struct domi_##name##_frame) <= (frame_size) ? 1 : -1]),              \
+     domi_##name##_begin((stack), (self), (message)))
+
 /* The part of the sequence that may wait stands between DOMUS_BEGIN and DOMUS_END. */
 #define DOMUS_BEGIN                                                                                \
     (void)stack, (void)self, (void)frame, (void)message, (void)answer, (void)then;                 \
