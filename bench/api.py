@@ -5,10 +5,10 @@
 
 BIN is the directory of built programs, NODE that of bench/api/node with its packages. A server has CPU 0 for
 itself. PostgreSQL, in a cluster of its own with fsync=off, and the load have CPU 1. Before the rounds each
-contender is asked once for all that the service can do. In each round every contender is started
-anew, warmed up (node compiles what runs often), and has two loads, one after the other: a closed loop, for
-information, and a paced one that all bear (or --rate requests a second), whose figure is the CPU time of the server's process for a request.
-A contender that is not there is left out with a line on stderr.
+contender is asked once for all that the service can do. In each round every contender is started anew, warmed up
+(node compiles what runs often), and has two loads, one after the other: a closed loop, for information, and
+a paced one that all bear (or --rate requests a second), whose figure is the CPU time of the server's process
+for a request. A contender that is not there is left out with a line on stderr.
 
 stdout: lines `name value unit`. stderr: progress. Exits 1 if an answer is wrong.
 """

@@ -3,10 +3,9 @@
  *     api_load PORT PID get|list|insert RATE SECONDS REQUESTS COOKIE
  *
  * RATE is requests a second, or 0 for a closed loop; it ends when SECONDS have passed and REQUESTS
- * are sent; PID is the server, whose CPU time is taken; COOKIE is `session=...`, for inserts. Of
- * the issues, those with ids of FIRST to LAST are asked for in turn. They were made by
- * bench/api.py, so an answer is known byte by byte from the id in it; of a list the size and both
- * ends are compared.
+ * are sent; PID is the server, whose CPU time is taken; COOKIE is `session=...`, for inserts.
+ * Issues with ids of FIRST to LAST are asked for in turn. They were made by bench/api.py, so an
+ * answer is known byte by byte from the id in it; of a list the size and both ends are compared.
  *
  * stdout: lines `name value`. Exit 1 if an answer is wrong or lacks. */
 #include "bench/request_load.h"

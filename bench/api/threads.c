@@ -26,7 +26,7 @@
 #define SESSION_S (24 * 3600)
 #define COLUMNS   "id, title, body, state, priority, author, created"
 
-/* What is known of a request from its head on, until its line is in the log. */
+/* A request, from its head on until its line is in the log. */
 struct request {
     const char *method;
     char url[256];
@@ -128,13 +128,17 @@ static PGresult *query(int statement, const char *const values[])
     return NULL;
 }
 
+static json_int_t get_number(const PGresult *rows, int row, int column)
+{
+    return strtoll(PQgetvalue(rows, row, column), NULL, 10);
+}
+
 static json_t *make_issue(const PGresult *rows, int row)
 {
-    return json_pack(
-        "{s:I, s:s, s:s, s:s, s:I, s:s, s:I}", "id", (json_int_t)atoll(PQgetvalue(rows, row, 0)),
-        "title", PQgetvalue(rows, row, 1), "body", PQgetvalue(rows, row, 2), "state",
-        PQgetvalue(rows, row, 3), "priority", (json_int_t)atoll(PQgetvalue(rows, row, 4)), "author",
-        PQgetvalue(rows, row, 5), "created", (json_int_t)atoll(PQgetvalue(rows, row, 6)));
+    return json_pack("{s:I, s:s, s:s, s:s, s:I, s:s, s:I}", "id", get_number(rows, row, 0), "title",
+                     PQgetvalue(rows, row, 1), "body", PQgetvalue(rows, row, 2), "state",
+                     PQgetvalue(rows, row, 3), "priority", get_number(rows, row, 4), "author",
+                     PQgetvalue(rows, row, 5), "created", get_number(rows, row, 6));
 }
 
 /* --- sessions: NAME.EXPIRY.SIGNATURE ---------------------------------------------------------- */
@@ -162,7 +166,7 @@ static bool find_user(struct MHD_Connection *from, char *ret_name)
     sign(session, (size_t)(given - session), signature);
     if (strlen(given + 1) != strlen(signature) ||
         CRYPTO_memcmp(given + 1, signature, strlen(signature)) != 0 ||
-        atoll(expiry + 1) < (long long)time(NULL))
+        strtoll(expiry + 1, NULL, 10) < (long long)time(NULL))
         return false;
     snprintf(ret_name, NAME_MAX_ + 1, "%.*s", (int)(expiry - session), session);
     return true;
@@ -228,8 +232,9 @@ static enum MHD_Result list_issues(struct MHD_Connection *to, struct request *re
     int count = PQntuples(rows);
     for (int i = 0; i < count; i++)
         json_array_append_new(items, make_issue(rows, i));
-    json_t *next = count == atoi(values[1]) ? json_integer(atoll(PQgetvalue(rows, count - 1, 0)))
-                                            : json_null();
+    json_t *next = count == strtol(values[1], NULL, 10)
+                       ? json_integer(get_number(rows, count - 1, 0))
+                       : json_null();
     PQclear(rows);
     return send_json(to, request, 200, json_pack("{s:o, s:o}", "items", items, "next", next), NULL);
 }
