@@ -190,6 +190,7 @@ typedef struct domus_sql_driver domus_sql_driver;
 #define DOMUS_SQL_RESULT_MAX       (UINT32_C(16) << 20)
 #define DOMUS_SQL_PIECE            65536u
 #define DOMUS_SQL_STATEMENTS_MAX   256u
+#define DOMUS_SQL_PIPELINE_MAX     1u
 
 /* Options of a database. All fields but `drivers` may be 0. Connections are counted for each
  * thread with PostgreSQL, and for the process with SQLite. */
@@ -211,6 +212,10 @@ typedef struct domus_sql_options {
     uint64_t transaction_idle_ns; /* 1 ms..24 h; 0: 10 s */
     uint64_t backoff_min_ns;      /* between two connects that fail, 1 ms..1 h; 0: 100 ms */
     uint64_t backoff_max_ns;      /* backoff_min_ns..1 h; 0: 10 s */
+    /* Queries that are sent on one connection before the first of them is answered, 1..64; 0: 1.
+     * With more, a query goes behind others when all connections are busy, instead of waiting.
+     * PostgreSQL only, for queries outside of transactions. */
+    uint32_t pipeline_max;
 } domus_sql_options;
 
 /* Open the database that `url` names, by the driver that has its scheme: as children of the running
