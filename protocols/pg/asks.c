@@ -1,0 +1,62 @@
+/* The verbs of domus/sql.h as they come: each ask becomes a record, and goes to a connection or to
+ * its transaction. */
+#include "protocols/pg/pg.h"
+
+static int take_request(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
+                        const domus_sql_request *request)
+{
+    domi_pg_query *query = NULL;
+    domus_address owner = domus_sender(stack);
+    int error = domi_pg_query_keep(stack, pool, job, request, &query);
+
+    if (error != 0)
+        return error;
+    query->owner = owner;
+    if (query->request.transaction != 0)
+        domi_pg_put_inside(stack, pool, query);
+    else
+        domi_pg_put(stack, pool, query);
+    return 0;
+}
+
+int domi_pg_on_query(domus_stack *stack, void *self, const void *payload)
+{
+    return take_request(stack, self, DOMI_PG_QUERY, payload);
+}
+
+int domi_pg_on_rows(domus_stack *stack, void *self, const void *payload)
+{
+    return take_request(stack, self, DOMI_PG_ROWS, payload);
+}
+
+int domi_pg_on_script(domus_stack *stack, void *self, const void *payload)
+{
+    return take_request(stack, self, DOMI_PG_SCRIPT, payload);
+}
+
+int domi_pg_on_who(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_sql_driver *driver = &domus_pg_driver;
+
+    (void)self, (void)payload;
+    return domus_reply(stack, &domus_sql_driver_type, &driver);
+}
+
+int domi_pg_on_look(domus_stack *stack, void *self, const void *payload)
+{
+    const domi_pg_pool *pool = self;
+    domus_sql_status status = pool->counted;
+
+    (void)payload;
+    status.connections = pool->count - pool->connecting;
+    status.connecting = pool->connecting;
+    status.waiting = pool->waiting.count;
+    if (pool->failures != 0 && pool->connecting == 0)
+        status.connecting = 1; /* it waits for the end of a back-off */
+    for (uint32_t slot = 0; slot < DOMI_PG_CONNECTIONS_MAX; slot++) {
+        const domi_pg_connection *each = pool->connections[slot];
+        if (each != NULL && each->phase == DOMI_PG_READY && !each->is_free)
+            status.busy++;
+    }
+    return domus_reply(stack, &domus_sql_status_type, &status);
+}

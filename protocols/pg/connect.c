@@ -1,0 +1,301 @@
+/* Connects: each step is a job on a helper thread, and between two steps the pool waits for the
+ * socket. The record of a connection is not freed while a helper thread uses it (DOMI_PG_DEAD). */
+#include "protocols/pg/pg.h"
+
+#include <assert.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Which connection a timer or a job is for. */
+typedef struct connection_name {
+    uint64_t serial;
+    uint32_t slot;
+} connection_name;
+
+const domus_type domi_pg_step_type = {.name = "pg step", .size = sizeof(connection_name)};
+const domus_type domi_pg_cancel_type = {.name = "pg cancel", .size = sizeof(connection_name)};
+
+/* Let a handler of the pool begin a job for a connection. A full mailbox makes it a tick later. */
+static int begin_soon(domus_stack *stack, const domi_pg_connection *connection,
+                      const domus_type *type)
+{
+    connection_name named = {connection->serial, connection->slot};
+
+    if (domus_notice(stack, domus_self(stack), type, &named) == 0)
+        return 0;
+    return domus_after(stack, 0, type, &named, NULL);
+}
+
+domi_pg_connection *domi_pg_find(const domi_pg_pool *pool, uint32_t slot, uint64_t serial)
+{
+    domi_pg_connection *connection = slot < DOMI_PG_SLOTS ? pool->connections[slot] : NULL;
+
+    return connection != NULL && connection->serial == serial ? connection : NULL;
+}
+
+int domi_pg_connect(domus_stack *stack, domi_pg_pool *pool, uint32_t slot)
+{
+    domi_pg_connection *connection = calloc(1, sizeof *connection);
+    uint64_t now_ns = domus_now_ns(stack);
+
+    if (connection == NULL)
+        return -ENOMEM;
+    connection->slot = slot;
+    connection->serial = ++pool->serial;
+    connection->token = domus_address_hash(pool->self) ^ (now_ns << 20) ^ (uint64_t)getpid() ^
+                        (connection->serial << 48);
+    connection->phase = DOMI_PG_STARTING;
+    connection->until_ns = now_ns + pool->settings.options.connect_timeout_ns;
+    int error = begin_soon(stack, connection, &domi_pg_step_type);
+    if (error != 0) {
+        free(connection);
+        return error;
+    }
+    pool->connections[slot] = connection;
+    if (slot != DOMI_PG_LISTENER) {
+        pool->count++;
+        pool->connecting++;
+    }
+    domi_pg_look_at(stack, pool, connection->until_ns);
+    return 0;
+}
+
+void domi_pg_connection_free(domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    if (pool->connections[connection->slot] == connection)
+        pool->connections[connection->slot] = NULL;
+    connection->phase = DOMI_PG_DEAD;
+    if (connection->helpers != 0)
+        return;
+    PQfreeCancel(connection->cancel);
+    PQfinish(connection->pg);
+    domi_pg_statements_drop(&connection->statements);
+    domus_append_drop(&connection->piece);
+    free(connection);
+}
+
+/* --- the socket ------------------------------------------------------------------------------- */
+
+int domi_pg_watch(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                  bool wants_out)
+{
+    uint32_t events = wants_out ? POLLIN | POLLOUT : POLLIN;
+
+    if (connection->is_watched && connection->wants_out == wants_out)
+        return 0;
+    connection->wants_out = wants_out;
+    if (connection->is_watched)
+        return domus_fd_change(stack, connection->watch, events);
+    int fd = PQsocket(connection->pg);
+    int error = domus_watch_fd(stack, fd, events, &connection->watch);
+    if (error == 0) {
+        connection->is_watched = true;
+        pool->fds[connection->slot] = fd;
+    }
+    return error;
+}
+
+void domi_pg_unwatch(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    if (!connection->is_watched)
+        return;
+    (void)domus_unwatch_fd(stack, connection->watch);
+    connection->is_watched = false;
+    pool->fds[connection->slot] = -1;
+}
+
+/* Wait for the socket between two steps. A connect waits for one thing at a time. */
+static int watch_step(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    uint32_t events = connection->poll == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+    int fd = PQsocket(connection->pg);
+    int error = domus_watch_fd(stack, fd, events, &connection->watch);
+
+    if (error != 0)
+        return error;
+    connection->phase = DOMI_PG_CONNECTING;
+    connection->is_watched = true;
+    connection->wants_out = false;
+    pool->fds[connection->slot] = fd;
+    return 0;
+}
+
+/* --- steps ------------------------------------------------------------------------------------ */
+
+typedef struct helper_job {
+    domi_pg_connection *connection;
+    const domus_sql_settings *settings; /* of the pool, which waits for the job before it ends */
+} helper_job;
+
+static_assert(sizeof(helper_job) == DOMI_PG_FRAME, "as the rows say");
+
+static int open_on_helper(void *argument)
+{
+    const helper_job *job = argument;
+    domi_pg_connection *connection = job->connection;
+
+    connection->pg = domi_pg_open(job->settings);
+    connection->poll =
+        PQstatus(connection->pg) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
+    return 0;
+}
+
+static int poll_on_helper(void *argument)
+{
+    const helper_job *job = argument;
+
+    job->connection->poll = PQconnectPoll(job->connection->pg);
+    return 0;
+}
+
+/* The server has accepted. */
+static int become_ready(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    connection->phase = DOMI_PG_READY;
+    pool->counted.connects++;
+    if (PQsetnonblocking(connection->pg, 1) != 0 ||
+        domi_pg_watch(stack, pool, connection, false) != 0) {
+        domi_pg_lose(stack, pool, connection, "no memory for the connection");
+        return 0;
+    }
+    if (connection->slot == DOMI_PG_LISTENER) {
+        domi_pg_listener_ready(stack, pool, connection);
+        return 0;
+    }
+    pool->connecting--;
+    pool->failures = 0;
+    pool->down_since_ns = 0;
+    (void)domi_pg_settle(stack, pool, connection);
+    domi_pg_serve(stack, pool);
+    return 0;
+}
+
+/* A step has ended: resume, which also sees a connection that was given up meanwhile. */
+static int end_step(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domi_pg_pool *pool = self;
+    const helper_job *job = domus_frame(stack);
+    domi_pg_connection *connection = job->connection;
+
+    connection->helpers--;
+    if (connection->phase == DOMI_PG_DEAD) {
+        domi_pg_connection_free(pool, connection);
+        return 0;
+    }
+    if (answer->error != 0) { /* the actor stops, or no helper thread could be had */
+        domi_pg_lose(stack, pool, connection, "no helper thread");
+        return 0;
+    }
+    if (connection->poll == PGRES_POLLING_OK)
+        return become_ready(stack, pool, connection);
+    if (connection->poll == PGRES_POLLING_FAILED || watch_step(stack, pool, connection) != 0)
+        domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
+    return 0;
+}
+
+/* Give a step to a helper thread. */
+static int begin_step(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                      int (*step)(void *argument))
+{
+    helper_job *job = domus_frame(stack);
+
+    *job = (helper_job){connection, &pool->settings};
+    connection->helpers++;
+    int result = domus_blocking(stack, step, job, end_step);
+    if (result < 0) {
+        connection->helpers--;
+        domi_pg_lose(stack, pool, connection, "no memory for a step");
+        return 0;
+    }
+    return result;
+}
+
+int domi_pg_on_step(domus_stack *stack, void *self, const void *payload)
+{
+    domi_pg_pool *pool = self;
+    const connection_name *which = payload;
+    domi_pg_connection *connection = domi_pg_find(pool, which->slot, which->serial);
+
+    if (connection == NULL)
+        return 0;
+    return begin_step(stack, pool, connection,
+                      connection->pg == NULL ? open_on_helper : poll_on_helper);
+}
+
+void domi_pg_step(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    domi_pg_unwatch(stack, pool, connection);
+    connection->phase = DOMI_PG_STEPPING;
+    if (begin_soon(stack, connection, &domi_pg_step_type) != 0)
+        domi_pg_lose(stack, pool, connection, "no memory for a step");
+}
+
+/* --- cancels ---------------------------------------------------------------------------------- */
+
+static int cancel_on_helper(void *argument)
+{
+    const helper_job *job = argument;
+    char words[256];
+
+    (void)PQcancel(job->connection->cancel, words, sizeof words);
+    return 0;
+}
+
+static int end_cancel(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domi_pg_pool *pool = self;
+    const helper_job *job = domus_frame(stack);
+    domi_pg_connection *connection = job->connection;
+
+    (void)answer;
+    connection->helpers--;
+    if (connection->phase == DOMI_PG_DEAD) {
+        domi_pg_connection_free(pool, connection);
+        return 0;
+    }
+    PQfreeCancel(connection->cancel);
+    connection->cancel = NULL;
+    connection->is_cancelled = false;
+    if (domi_pg_settle(stack, pool, connection))
+        domi_pg_serve(stack, pool);
+    return 0;
+}
+
+int domi_pg_on_cancel(domus_stack *stack, void *self, const void *payload)
+{
+    domi_pg_pool *pool = self;
+    const connection_name *which = payload;
+    domi_pg_connection *connection = domi_pg_find(pool, which->slot, which->serial);
+
+    if (connection == NULL)
+        return 0;
+    helper_job *job = domus_frame(stack);
+    *job = (helper_job){connection, &pool->settings};
+    connection->helpers++;
+    int result = domus_blocking(stack, cancel_on_helper, job, end_cancel);
+    if (result < 0) {
+        connection->helpers--;
+        domi_pg_lose(stack, pool, connection, "no memory for a cancel");
+        return 0;
+    }
+    return result;
+}
+
+void domi_pg_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    if (connection->is_cancelled)
+        return;
+    connection->until_ns = domus_now_ns(stack) + DOMI_PG_CANCEL_NS;
+    domi_pg_look_at(stack, pool, connection->until_ns);
+    connection->cancel = PQgetCancel(connection->pg);
+    if (connection->cancel == NULL)
+        return; /* the connection ends at until_ns */
+    if (begin_soon(stack, connection, &domi_pg_cancel_type) == 0)
+        connection->is_cancelled = connection->was_cancelled = true;
+    else {
+        PQfreeCancel(connection->cancel);
+        connection->cancel = NULL;
+    }
+}

@@ -1,0 +1,229 @@
+/* COPY: bytes to the server, one piece at a time, whose writer goes on when the kernel has them;
+ * and bytes from the server in pieces, as rows (rows.c). */
+#include "protocols/pg/pg.h"
+
+static int take_copy(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
+                     const domus_sql_request *request)
+{
+    domus_address owner = domus_sender(stack);
+    domi_pg_query *query = NULL;
+    int error = domi_pg_query_keep(stack, pool, job, request, &query);
+
+    if (error != 0)
+        return error;
+    query->owner = owner;
+    if (query->request.transaction != 0)
+        domi_pg_put_inside(stack, pool, query);
+    else
+        domi_pg_put(stack, pool, query);
+    return 0;
+}
+
+int domi_pg_on_copy_in(domus_stack *stack, void *self, const void *payload)
+{
+    return take_copy(stack, self, DOMI_PG_COPY_IN, payload);
+}
+
+int domi_pg_on_copy_out(domus_stack *stack, void *self, const void *payload)
+{
+    return take_copy(stack, self, DOMI_PG_COPY_OUT, payload);
+}
+
+/* --- the server answers ----------------------------------------------------------------------- */
+
+/* A copy that nobody has asked for in this way. False: the connection is lost. */
+static bool refuse_copy(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                        domi_pg_query *query, bool is_in)
+{
+    if (connection->has_pipeline) { /* libpq cannot end a copy there */
+        query->has_failed = true;
+        query->failure = domus_sql_error_make(-EINVAL, "", "a COPY is no query (domus/pg.h)");
+        domi_pg_lose(stack, pool, connection, "a COPY in a pipeline");
+        return false;
+    }
+    query->has_failed = true;
+    query->failure = domus_sql_error_make(-EINVAL, "", "a COPY is no part of a script");
+    query->is_dropped = true;
+    if (!is_in) {
+        connection->copies = true;
+        return true;
+    }
+    if (PQputCopyEnd(connection->pg, "refused") != 1) {
+        domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
+        return false;
+    }
+    return domi_pg_flush(stack, pool, connection);
+}
+
+bool domi_pg_copy_begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                        domi_pg_query *query, const PGresult *result)
+{
+    bool is_in = PQresultStatus(result) == PGRES_COPY_IN;
+    domi_pg_flow flow = is_in ? DOMI_PG_FLOWS_IN : DOMI_PG_FLOWS_OUT;
+
+    if (query->job != (is_in ? DOMI_PG_COPY_IN : DOMI_PG_COPY_OUT))
+        return refuse_copy(stack, pool, connection, query, is_in);
+    query->has_copied = true;
+    connection->copies = !is_in;
+    connection->piece = (domus_appender){.size_max = pool->settings.options.result_max};
+    bool is_wanted =
+        !query->is_answered && domi_pg_flow_begin(stack, pool, connection, query, flow);
+    return is_wanted || domi_pg_drop_flow(stack, pool, connection, -ESTALE);
+}
+
+bool domi_pg_copy_abort(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    if (PQputCopyEnd(connection->pg, "the copy was aborted") == 1)
+        return domi_pg_flush(stack, pool, connection);
+    domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
+    return false;
+}
+
+/* --- to the server ---------------------------------------------------------------------------- */
+
+static domi_pg_connection *find_in(const domi_pg_pool *pool, uint64_t number)
+{
+    domi_pg_connection *connection = domi_pg_find_flow(pool, number);
+
+    return connection != NULL && connection->flow == DOMI_PG_FLOWS_IN ? connection : NULL;
+}
+
+static void note_use(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    connection->idle_ns = domus_now_ns(stack) + pool->settings.options.transaction_idle_ns;
+    domi_pg_look_at(stack, pool, connection->idle_ns);
+}
+
+int domi_pg_on_copy_write(domus_stack *stack, void *self, const void *payload)
+{
+    static const domus_sql_result taken;
+    const domus_pg_write *write = payload;
+    domi_pg_pool *pool = self;
+    domi_pg_connection *connection = find_in(pool, write->copy.number);
+
+    if (connection == NULL)
+        return -ESTALE;
+    if (connection->has_reader)
+        return -EBUSY;
+    if (write->bytes.size > DOMUS_PG_WRITE_MAX)
+        return -EMSGSIZE;
+    int done =
+        PQputCopyData(connection->pg, domus_slice_data(write->bytes), (int)write->bytes.size);
+    if (done == 0)
+        return -ENOMEM;
+    if (done < 0) {
+        domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
+        return -EPIPE;
+    }
+    if (!domi_pg_flush(stack, pool, connection))
+        return -EPIPE;
+    note_use(stack, pool, connection);
+    if (!connection->wants_out)
+        return domus_reply(stack, &domus_sql_result_type, &taken);
+    int error = domus_keep(stack, &connection->reader);
+    connection->has_reader = error == 0;
+    return error;
+}
+
+void domi_pg_copy_flushed(domus_stack *stack, domi_pg_connection *connection)
+{
+    static const domus_sql_result taken;
+
+    if (!connection->has_reader || connection->wants_out)
+        return;
+    connection->has_reader = false;
+    (void)domus_kept_reply(stack, connection->reader, &domus_sql_result_type, &taken);
+}
+
+int domi_pg_on_copy_end(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_sql_cursor *copy = payload;
+    domi_pg_pool *pool = self;
+    domi_pg_connection *connection = find_in(pool, copy->number);
+
+    if (connection == NULL)
+        return -ESTALE;
+    if (connection->has_reader)
+        return -EBUSY;
+    domi_pg_query *query = connection->line.first;
+    uint64_t deadline_ns = domus_deadline_ns(stack);
+    int error = domus_keep(stack, &query->kept);
+    if (error != 0)
+        return error;
+    query->is_answered = false;
+    query->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
+    if (deadline_ns != 0 && deadline_ns < query->until_ns)
+        query->until_ns = deadline_ns;
+    domi_pg_look_at(stack, pool, query->until_ns);
+    domi_pg_flow_clear(stack, connection);
+    if (PQputCopyEnd(connection->pg, NULL) == 1)
+        (void)domi_pg_flush(stack, pool, connection);
+    else
+        domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
+    return 0;
+}
+
+/* --- from the server -------------------------------------------------------------------------- */
+
+bool domi_pg_copy_give(domus_stack *stack, domi_pg_connection *connection, domi_pg_query *query,
+                       bool is_last)
+{
+    domus_pg_piece piece = {.last = is_last};
+    uint32_t size_max = connection->piece.size_max;
+
+    connection->has_reader = false;
+    if (query->has_failed)
+        return domus_kept_reply(stack, connection->reader, &domus_sql_error_type,
+                                &query->failure) == 0;
+    int error = domus_append_end(&connection->piece, &piece.bytes);
+    connection->piece = (domus_appender){.size_max = size_max};
+    if (error != 0) {
+        (void)domus_kept_fail(stack, connection->reader, error);
+        return false;
+    }
+    error = domus_kept_reply(stack, connection->reader, &domus_pg_piece_type, &piece);
+    if (error != 0)
+        domus_slice_free(piece.bytes);
+    return error == 0;
+}
+
+bool domi_pg_copy_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    domi_pg_query *query = connection->line.first;
+
+    for (;;) {
+        char *bytes = NULL;
+        int size = PQgetCopyData(connection->pg, &bytes, 1);
+        if (size <= 0) {
+            connection->copies = size == 0;
+            return size != 0;
+        }
+        query->reads = 0;
+        query->read_bytes = 0;
+        if (!query->is_dropped)
+            (void)domus_append(&connection->piece, bytes, (size_t)size);
+        PQfreemem(bytes);
+        if (query->is_dropped || connection->piece.size < pool->settings.options.piece_size)
+            continue;
+        if (!connection->has_reader) {
+            domi_pg_pause(stack, pool, connection);
+            return false;
+        }
+        if (!domi_pg_copy_give(stack, connection, query, false)) {
+            query->has_failed = query->is_dropped = true;
+            query->failure =
+                domus_sql_error_make(-EIO, "", "a piece was lost, its reader had ended");
+        }
+    }
+}
+
+int domi_pg_on_copy_read(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_sql_cursor *copy = payload;
+    domi_pg_pool *pool = self;
+    domi_pg_connection *connection = domi_pg_find_flow(pool, copy->number);
+
+    if (connection == NULL || connection->flow != DOMI_PG_FLOWS_OUT)
+        return -ESTALE;
+    return domi_pg_flow_read(stack, pool, connection);
+}

@@ -1,0 +1,154 @@
+/* The end of a query at the server: it goes on to its next stage, is sent once more, or is
+ * answered.
+ */
+#include "protocols/pg/pg.h"
+
+#include <string.h>
+
+/* Send a query from its beginning again, on the same connection. */
+static bool run_again(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                      domi_pg_query *query)
+{
+    domi_pg_rewind(query);
+    return domi_pg_run(stack, pool, connection, query);
+}
+
+/* Forget a statement that the server does not have, or not so any more. */
+static void forget(domi_pg_connection *connection, domi_pg_query *query)
+{
+    domi_pg_statement *statement = query->statement;
+
+    if (statement == NULL)
+        return;
+    for (domi_pg_query *each = connection->line.first; each != NULL; each = each->next) {
+        if (each->statement == statement)
+            each->statement = NULL; /* it was sent, and will find out by itself */
+    }
+    domi_pg_statement_remove(&connection->statements, statement);
+    query->statement = NULL;
+}
+
+/* Returns whether a failure is to be mended by sending the query once more. */
+static bool may_mend(const domi_pg_connection *connection, const domi_pg_query *query)
+{
+    if (query->is_answered || connection->in_transaction || query->is_repaired ||
+        query->job > DOMI_PG_ROWS)
+        return false;
+    /* A cancel of an earlier query has hit this one. */
+    bool is_hit = connection->was_cancelled && strcmp(query->failure.sqlstate, "57014") == 0;
+    return is_hit || query->is_stale;
+}
+
+/* The server ends the connection: it is not the query that has failed. */
+static bool ends_connection(const domi_pg_query *query)
+{
+    return strncmp(query->failure.sqlstate, "57P", 3) == 0;
+}
+
+/* A query has failed. False: the connection is lost. */
+static bool fail(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                 domi_pg_query *query)
+{
+    if (query->is_stale || query->stage == DOMI_PG_PREPARES)
+        forget(connection, query);
+    if (ends_connection(query)) {
+        char words[sizeof query->failure.message];
+        memcpy(words, query->failure.message, sizeof words);
+        domi_pg_line_add_first(&connection->line, query);
+        domi_pg_lose(stack, pool, connection, words);
+        return false;
+    }
+    if (may_mend(connection, query)) {
+        query->is_repaired = true;
+        pool->counted.repeated++;
+        return run_again(stack, pool, connection, query);
+    }
+    if (connection->transaction != 0 && connection->failure.error == 0)
+        connection->failure = query->failure;
+    bool is_lost = query->job == DOMI_PG_ASIDE && query->command != NULL;
+    domi_pg_fail_with(stack, pool, query, &query->failure);
+    domi_pg_query_free(pool, query);
+    if (is_lost)
+        domi_pg_lose(stack, pool, connection, "a transaction could not be rolled back");
+    return !is_lost;
+}
+
+/* Answer with the whole result. */
+static void answer_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
+{
+    domus_sql_result result;
+    uint32_t size = domus_sql_built_size(&query->builder);
+    int error = domus_sql_build_end(&query->builder, &result);
+
+    if (error != 0) {
+        domi_pg_fail(stack, pool, query, error);
+        return;
+    }
+    result.affected = query->affected;
+    result.last = true;
+    if (query->statement != NULL)
+        query->statement->is_small =
+            size <= DOMI_PG_SMALL_BYTES && result.rows <= DOMI_PG_SMALL_ROWS;
+    (void)domi_pg_answer(stack, pool, query, &domus_sql_result_type, &result);
+}
+
+static void answer(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                   domi_pg_query *query)
+{
+    const domus_sql_result done = {.affected = query->affected, .last = true};
+
+    switch ((domi_pg_job)query->job) {
+    case DOMI_PG_QUERY:
+        if (!query->is_answered)
+            answer_result(stack, pool, query);
+        break;
+    case DOMI_PG_BEGIN:
+        domi_pg_has_begun(stack, pool, connection, query);
+        break;
+    case DOMI_PG_END:
+        domi_pg_has_ended(stack, pool, connection, query);
+        break;
+    case DOMI_PG_COPY_IN:
+    case DOMI_PG_COPY_OUT:
+        if (!query->has_copied)
+            domi_pg_fail(stack, pool, query, -EINVAL);
+        (void)domi_pg_answer(stack, pool, query, &domus_sql_result_type, &done);
+        break;
+    default:
+        (void)domi_pg_answer(stack, pool, query, &domus_sql_result_type, &done);
+        break;
+    }
+    domi_pg_query_free(pool, query);
+}
+
+bool domi_pg_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    domi_pg_query *query = connection->line.first;
+
+    if (connection->flow != DOMI_PG_NO_FLOW && !domi_pg_flow_end(stack, pool, connection, query))
+        return true; /* it has still to be read */
+    (void)domi_pg_line_take(&connection->line);
+    connection->is_used = true;
+    domi_pg_begin_first(connection);
+    if (query->stage == DOMI_PG_PREPARES)
+        connection->is_preparing = false;
+    if (query->job == DOMI_PG_END && query->has_failed) {
+        domi_pg_has_ended(stack, pool, connection, query);
+        domi_pg_query_free(pool, query);
+        return true;
+    }
+    if (query->has_failed)
+        return fail(stack, pool, connection, query);
+    if (query->stage == DOMI_PG_PREPARES && !query->is_answered) {
+        if (query->statement->is_ready)
+            return domi_pg_run(stack, pool, connection, query);
+        const domus_sql_error failure =
+            domus_sql_error_make(-EINVAL, "07001", "another number of parameters is needed");
+        forget(connection, query); /* the name is never used again */
+        domi_pg_fail_with(stack, pool, query, &failure);
+        domi_pg_query_free(pool, query);
+        return true;
+    }
+    answer(stack, pool, connection, query);
+    return true;
+}

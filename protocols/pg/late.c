@@ -1,0 +1,152 @@
+/* Time: one timer for a pool, for the first thing that may be late. A query costs it nothing as
+ * long as another one is late sooner. What is late is found by a look at everything, 5 ms after it
+ * was due at the latest. */
+#include "protocols/pg/pg.h"
+
+const domus_type domi_pg_look_type = {.name = "pg look"};
+
+void domi_pg_look_at(domus_stack *stack, domi_pg_pool *pool, uint64_t time_ns)
+{
+    uint64_t now_ns = domus_now_ns(stack);
+
+    if (pool->look_ns != 0 && pool->look_ns <= time_ns)
+        return;
+    if (time_ns < now_ns + DOMI_PG_LOOK_NS) {
+        time_ns = now_ns + DOMI_PG_LOOK_NS;
+        if (pool->look_ns != 0 && pool->look_ns <= time_ns)
+            return;
+    }
+    if (pool->look_ns != 0)
+        (void)domus_timer_cancel(stack, pool->look);
+    int error = domus_after(stack, time_ns - now_ns, &domi_pg_look_type, NULL, &pool->look);
+    pool->look_ns = error == 0 ? time_ns : 0; /* without memory the next query tries again */
+}
+
+/* Returns whether `time_ns` has come; if not, it is looked at then. */
+static bool is_due(domus_stack *stack, domi_pg_pool *pool, uint64_t time_ns)
+{
+    if (domus_now_ns(stack) >= time_ns)
+        return true;
+    domi_pg_look_at(stack, pool, time_ns);
+    return false;
+}
+
+/* --- queries ---------------------------------------------------------------------------------- */
+
+static void fail_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
+{
+    domus_sql_error failure =
+        domus_sql_error_make(-EBUSY, "", "no connection was free within wait_ns");
+
+    if (query->deadline_ns != 0 && domus_now_ns(stack) >= query->deadline_ns)
+        failure = domus_sql_error_make(-ETIMEDOUT, "", "the deadline has passed");
+    else if (pool->count == pool->connecting && pool->down.error != 0)
+        failure = pool->down;
+    domi_pg_fail_with(stack, pool, query, &failure);
+    domi_pg_query_free(pool, query);
+}
+
+/* Fail those of a list, whose queries were not sent, that have waited enough, or all. */
+static void look_at_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_line *line, bool all)
+{
+    domi_pg_line left = {NULL, NULL, 0};
+    domi_pg_query *query;
+
+    while ((query = domi_pg_line_take(line)) != NULL) {
+        if (all || is_due(stack, pool, query->until_ns))
+            fail_waiting(stack, pool, query);
+        else
+            domi_pg_line_add(&left, query);
+    }
+    *line = left;
+}
+
+/* Look at queries that were sent. False: the connection is lost. */
+static bool look_at_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    for (domi_pg_query *query = connection->line.first; query != NULL; query = query->next) {
+        if (query->until_ns == 0 || query->is_late || !is_due(stack, pool, query->until_ns))
+            continue;
+        query->is_late = true;
+        domus_sql_error failure = domus_sql_error_make(
+            -ETIMEDOUT, "57014", "the time of the query is over; it is cancelled");
+        domi_pg_fail_with(stack, pool, query, &failure);
+        query->is_dropped = true;
+    }
+    domi_pg_query *first = connection->line.first;
+    if (first == NULL || !(first->is_late || first->is_cancelled))
+        return true;
+    if (!first->is_cancelled) {
+        first->is_cancelled = true;
+        domi_pg_cancel(stack, pool, connection);
+        if (connection->flow != DOMI_PG_NO_FLOW)
+            return domi_pg_drop_flow(stack, pool, connection, -ETIMEDOUT);
+        return true;
+    }
+    if (!is_due(stack, pool, connection->until_ns))
+        return true;
+    domi_pg_lose(stack, pool, connection, "a query did not end when it was cancelled");
+    return false;
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+/* A transaction or a flow that its owner has left lying. */
+static void look_at_idle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    bool flows = connection->flow != DOMI_PG_NO_FLOW;
+
+    if (flows) {
+        bool waits_for_user =
+            !connection->has_reader && (connection->flow_is_paused || connection->flow_is_over ||
+                                        connection->flow == DOMI_PG_FLOWS_IN);
+        if (waits_for_user && is_due(stack, pool, connection->idle_ns) &&
+            domi_pg_drop_flow(stack, pool, connection, -ESTALE))
+            (void)domi_pg_settle(stack, pool, connection);
+        return;
+    }
+    if (connection->transaction != 0 && connection->line.count == 0 &&
+        is_due(stack, pool, connection->idle_ns)) {
+        domi_pg_abandon(stack, pool, connection);
+        (void)domi_pg_settle(stack, pool, connection);
+    }
+}
+
+static void look_at_connection(domus_stack *stack, domi_pg_pool *pool,
+                               domi_pg_connection *connection)
+{
+    if (connection->phase != DOMI_PG_READY) {
+        if (is_due(stack, pool, connection->until_ns))
+            domi_pg_lose(stack, pool, connection,
+                         "the connect took longer than connect_timeout_ns");
+        return;
+    }
+    if (connection->is_free) {
+        if (pool->count > pool->settings.options.connections_min &&
+            is_due(stack, pool, connection->until_ns))
+            domi_pg_close(stack, pool, connection);
+        return;
+    }
+    look_at_waiting(stack, pool, &connection->todo, false);
+    if (look_at_line(stack, pool, connection))
+        look_at_idle(stack, pool, connection);
+}
+
+int domi_pg_on_late(domus_stack *stack, void *self, const void *payload)
+{
+    domi_pg_pool *pool = self;
+
+    (void)payload;
+    pool->look_ns = 0;
+    look_at_waiting(stack, pool, &pool->waiting, domi_pg_is_down(stack, pool));
+    look_at_waiting(stack, pool, &pool->listening, false);
+    if (pool->down_since_ns != 0)
+        (void)is_due(stack, pool, pool->down_since_ns + pool->settings.options.wait_ns);
+    for (uint32_t slot = 0; slot < DOMI_PG_SLOTS; slot++) {
+        if (pool->connections[slot] != NULL)
+            look_at_connection(stack, pool, pool->connections[slot]);
+    }
+    domi_pg_serve(stack, pool);
+    domi_pg_listener_look(stack, pool);
+    return 0;
+}

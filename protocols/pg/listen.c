@@ -1,0 +1,262 @@
+/* Notifications: one connection of the pool listens for all its subscribers. It is made with the
+ * first of them, and closed with the last. After it was lost its channels are listened to again,
+ * and all subscribers hear that notifications may be missing. */
+#include "protocols/pg/pg.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static domi_pg_connection *listener_of(const domi_pg_pool *pool)
+{
+    domi_pg_connection *listener = pool->connections[DOMI_PG_LISTENER];
+
+    return listener != NULL && listener->phase == DOMI_PG_READY ? listener : NULL;
+}
+
+static bool is_listened_to(const domi_pg_pool *pool, const char *channel)
+{
+    for (const domi_pg_subscription *each = pool->subscriptions; each != NULL; each = each->next) {
+        if (strcmp(each->channel, channel) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Write a command about a channel, whose name is quoted. */
+static int write_command(const char *verb, const char *channel, domus_slice *ret_text)
+{
+    char text[2 * DOMUS_PG_CHANNEL_SIZE + 16];
+    size_t size = (size_t)snprintf(text, sizeof text, "%s \"", verb);
+
+    for (const char *at = channel; *at != '\0'; at++) {
+        if (*at == '"')
+            text[size++] = '"';
+        text[size++] = *at;
+    }
+    text[size++] = '"';
+    text[size++] = '\0';
+    return domus_slice_copy(text, size, ret_text);
+}
+
+/* Send a command of the pool itself. False: the connection is lost. */
+static bool say(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *listener,
+                const char *verb, const char *channel)
+{
+    domi_pg_query *aside = domi_pg_query_new(pool, DOMI_PG_ASIDE);
+
+    if (aside != NULL && write_command(verb, channel, &aside->request.text) == 0)
+        return domi_pg_run(stack, pool, listener, aside);
+    if (aside != NULL)
+        domi_pg_query_free(pool, aside);
+    domi_pg_lose(stack, pool, listener, "no memory for a command");
+    return false;
+}
+
+/* --- the connection --------------------------------------------------------------------------- */
+
+void domi_pg_listener_look(domus_stack *stack, domi_pg_pool *pool)
+{
+    if (pool->connections[DOMI_PG_LISTENER] != NULL || pool->subscriptions == NULL)
+        return;
+    if (domus_now_ns(stack) < pool->listen_ns) {
+        domi_pg_look_at(stack, pool, pool->listen_ns);
+        return;
+    }
+    if (domi_pg_connect(stack, pool, DOMI_PG_LISTENER) != 0)
+        domi_pg_look_at(stack, pool, domus_now_ns(stack) + pool->settings.options.backoff_min_ns);
+}
+
+void domi_pg_listener_lost(domus_stack *stack, domi_pg_pool *pool)
+{
+    const domus_sql_options *options = &pool->settings.options;
+    uint64_t time_ns = options->backoff_min_ns;
+
+    for (uint32_t i = 0; i < pool->listener_failures && time_ns < options->backoff_max_ns; i++)
+        time_ns *= 2;
+    if (time_ns > options->backoff_max_ns)
+        time_ns = options->backoff_max_ns;
+    pool->listener_failures++;
+    pool->listen_ns = domus_now_ns(stack) + time_ns;
+    domi_pg_listener_look(stack, pool);
+}
+
+/* Send a notification to a subscriber, or count it as lost to it. */
+static void tell(domus_stack *stack, domi_pg_subscription *to, domus_slice payload, int32_t pid,
+                 bool is_gap)
+{
+    domus_pg_notification notification = {.pid = pid, .lost = to->lost, .is_gap = is_gap};
+
+    memcpy(notification.channel, to->channel, sizeof notification.channel);
+    if (domus_slice_keep(payload, &notification.payload) == 0) {
+        if (domus_notice(stack, to->to, &domus_pg_notification_type, &notification) == 0) {
+            to->lost = 0;
+            return;
+        }
+        domus_slice_free(notification.payload);
+    }
+    to->lost++;
+}
+
+void domi_pg_listener_ready(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    const domus_slice nothing = {NULL, 0, 0};
+    bool is_gap = pool->listener_was_ready;
+    domi_pg_query *query;
+
+    pool->listener_failures = 0;
+    pool->listener_was_ready = true;
+    for (domi_pg_subscription *each = pool->subscriptions; each != NULL; each = each->next) {
+        if (!say(stack, pool, connection, "LISTEN", each->channel))
+            return;
+    }
+    while ((query = domi_pg_line_take(&pool->listening)) != NULL) {
+        query->stage = DOMI_PG_WAITS;
+        if (!domi_pg_run(stack, pool, connection, query))
+            return;
+    }
+    for (domi_pg_subscription *each = pool->subscriptions; is_gap && each != NULL;
+         each = each->next)
+        tell(stack, each, nothing, 0, true);
+    if (pool->subscriptions == NULL) /* all have gone meanwhile */
+        domi_pg_close_listener(stack, pool);
+}
+
+bool domi_pg_listener_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    PGnotify *each;
+
+    while ((each = PQnotifies(connection->pg)) != NULL) {
+        domus_slice payload = {NULL, 0, 0};
+        bool is_there = domus_slice_copy(each->extra, strlen(each->extra), &payload) == 0;
+        for (domi_pg_subscription *to = pool->subscriptions; to != NULL; to = to->next) {
+            if (strcmp(to->channel, each->relname) != 0)
+                continue;
+            if (is_there)
+                tell(stack, to, payload, each->be_pid, false);
+            else
+                to->lost++;
+        }
+        domus_slice_free(payload);
+        PQfreemem(each);
+    }
+    return true;
+}
+
+void domi_pg_close_listener(domus_stack *stack, domi_pg_pool *pool)
+{
+    domi_pg_connection *listener = listener_of(pool);
+
+    pool->listener_was_ready = false;
+    if (listener == NULL || listener->line.count != 0)
+        return;
+    domi_pg_unwatch(stack, pool, listener);
+    domi_pg_connection_free(pool, listener);
+}
+
+/* --- subscriptions ---------------------------------------------------------------------------- */
+
+static int subscribe(domus_stack *stack, domi_pg_pool *pool, domus_address to, const char *channel)
+{
+    if (pool->subscriptions_count >= DOMUS_PG_SUBSCRIPTIONS_MAX)
+        return -ENOBUFS;
+    domi_pg_subscription *subscription = calloc(1, sizeof *subscription);
+    if (subscription == NULL)
+        return -ENOMEM;
+    int error = domus_watch_actor(stack, to, &subscription->watch);
+    if (error != 0) {
+        free(subscription);
+        return error;
+    }
+    subscription->to = to;
+    memcpy(subscription->channel, channel, sizeof subscription->channel);
+    subscription->next = pool->subscriptions;
+    pool->subscriptions = subscription;
+    pool->subscriptions_count++;
+    return 0;
+}
+
+int domi_pg_on_listen(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_pg_channel *channel = payload;
+    domus_address to = domus_sender(stack);
+    domi_pg_pool *pool = self;
+    domus_slice text = {NULL, 0, 0};
+    domi_pg_query *query = NULL;
+    domus_pg_channel named = *channel;
+
+    if (to.house == NULL || memchr(named.name, '\0', sizeof named.name) == NULL)
+        return -EINVAL;
+    int error = write_command("LISTEN", named.name, &text);
+    if (error == 0)
+        error = domi_pg_query_keep(stack, pool, DOMI_PG_LISTEN, NULL, &query);
+    if (error != 0) {
+        domus_slice_free(text);
+        return error;
+    }
+    query->request.text = text;
+    error = subscribe(stack, pool, to, named.name);
+    if (error != 0) {
+        domi_pg_fail(stack, pool, query, error);
+        domi_pg_query_free(pool, query);
+        return 0;
+    }
+    domi_pg_connection *listener = listener_of(pool);
+    if (listener != NULL)
+        (void)domi_pg_run(stack, pool, listener, query);
+    else {
+        query->until_ns = domus_now_ns(stack) + pool->settings.options.wait_ns;
+        domi_pg_line_add(&pool->listening, query);
+        domi_pg_look_at(stack, pool, query->until_ns);
+        domi_pg_listener_look(stack, pool);
+    }
+    return 0;
+}
+
+/* End those subscriptions of an actor that are to a channel; NULL: all. */
+static void unsubscribe(domus_stack *stack, domi_pg_pool *pool, domus_address who,
+                        const char *channel)
+{
+    domi_pg_subscription **place = &pool->subscriptions;
+    char ended[DOMUS_PG_CHANNEL_SIZE];
+
+    while (*place != NULL) {
+        domi_pg_subscription *each = *place;
+        if (!domus_address_equals(each->to, who) ||
+            (channel != NULL && strcmp(each->channel, channel) != 0)) {
+            place = &each->next;
+            continue;
+        }
+        *place = each->next;
+        pool->subscriptions_count--;
+        (void)domus_unwatch(stack, each->watch);
+        memcpy(ended, each->channel, sizeof ended);
+        free(each);
+        domi_pg_connection *listener = listener_of(pool);
+        if (listener != NULL && !is_listened_to(pool, ended))
+            (void)say(stack, pool, listener, "UNLISTEN", ended);
+    }
+}
+
+int domi_pg_on_unlisten(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_pg_channel *channel = payload;
+
+    if (memchr(channel->name, '\0', sizeof channel->name) != NULL)
+        unsubscribe(stack, self, domus_sender(stack), channel->name);
+    return 0;
+}
+
+void domi_pg_forget_subscriber(domus_stack *stack, domi_pg_pool *pool, domus_address who)
+{
+    unsubscribe(stack, pool, who, NULL);
+}
+
+void domi_pg_subscriptions_free(domi_pg_pool *pool)
+{
+    while (pool->subscriptions != NULL) {
+        domi_pg_subscription *each = pool->subscriptions;
+        pool->subscriptions = each->next;
+        free(each);
+    }
+}

@@ -1,0 +1,117 @@
+/* The end of a connection: what it had under way fails, or is done again where that is harmless,
+ * and the next connect comes after a time that doubles with each failure in a row. */
+#include "protocols/pg/pg.h"
+
+#include <string.h>
+
+/* Returns whether the query may be sent to another connection: it had not begun, or may be done
+ * twice. Each has one such chance. */
+static bool may_repeat(const domi_pg_connection *connection, const domi_pg_query *query)
+{
+    if (query->job == DOMI_PG_LISTEN)
+        return !query->is_answered;
+    if (query->is_answered || query->is_repeated || connection->transaction != 0)
+        return false;
+    if (query->job == DOMI_PG_BEGIN)
+        return true;
+    if (query->job != DOMI_PG_QUERY && query->job != DOMI_PG_ROWS)
+        return false;
+    return query->stage == DOMI_PG_PREPARES ||
+           (query->request.statement != NULL && query->request.statement->repeatable);
+}
+
+/* Make a query as it was before it was sent. */
+void domi_pg_rewind(domi_pg_query *query)
+{
+    query->stage = DOMI_PG_WAITS;
+    query->statement = NULL;
+    query->has_failed = query->is_stale = query->is_dropped = false;
+    query->affected = 0;
+    domus_sql_build_drop(&query->builder);
+}
+
+/* Take the queries off, and list those that are done again. */
+static void fail_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                      const domus_sql_error *failure, domi_pg_line *again)
+{
+    domi_pg_query *query;
+
+    while ((query = domi_pg_line_take(&connection->line)) != NULL) {
+        if (may_repeat(connection, query)) {
+            domi_pg_rewind(query);
+            query->is_repeated = true;
+            pool->counted.repeated++;
+            domi_pg_line_add(again, query);
+            continue;
+        }
+        domi_pg_fail_with(stack, pool, query, query->has_failed ? &query->failure : failure);
+        domi_pg_query_free(pool, query);
+    }
+    while ((query = domi_pg_line_take(&connection->todo)) != NULL) {
+        domi_pg_fail(stack, pool, query, -ESTALE);
+        domi_pg_query_free(pool, query);
+    }
+}
+
+/* A connect has failed, or a connection that had no use: the next one comes later. */
+static void back_off(domus_stack *stack, domi_pg_pool *pool)
+{
+    const domus_sql_options *options = &pool->settings.options;
+    uint64_t now_ns = domus_now_ns(stack);
+    uint64_t time_ns = options->backoff_min_ns;
+
+    for (uint32_t i = 0; i < pool->failures && time_ns < options->backoff_max_ns; i++)
+        time_ns *= 2;
+    if (time_ns > options->backoff_max_ns)
+        time_ns = options->backoff_max_ns;
+    pool->failures++;
+    /* Between a half and the whole, so that many clients do not come back at the same moment. */
+    domus_address chance = {.house = pool->self.house, .lease = (uint32_t)now_ns};
+    pool->connect_ns = now_ns + time_ns / 2 + domus_address_hash(chance) % (time_ns / 2 + 1);
+    if (pool->count - pool->connecting == 0 && pool->down_since_ns == 0) {
+        pool->down_since_ns = now_ns;
+        domi_pg_look_at(stack, pool, now_ns + options->wait_ns);
+    }
+}
+
+static void free_reader(domus_stack *stack, domi_pg_connection *connection, int error)
+{
+    if (connection->has_reader)
+        (void)domus_kept_fail(stack, connection->reader, error);
+    connection->has_reader = false;
+}
+
+void domi_pg_lose(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                  const char *words)
+{
+    bool was_ready = connection->phase == DOMI_PG_READY;
+    bool is_used = connection->is_used;
+    domus_sql_error failure =
+        domus_sql_error_make(-EPIPE, "", "the connection is lost: %s", words != NULL ? words : "");
+    domi_pg_line again = {NULL, NULL, 0};
+
+    domi_pg_unlist_free(pool, connection);
+    domi_pg_unwatch(stack, pool, connection);
+    domi_pg_disown(stack, connection);
+    free_reader(stack, connection, -EPIPE);
+    fail_line(stack, pool, connection, &failure, &again);
+    pool->counted.failures++;
+    bool listens = connection->slot == DOMI_PG_LISTENER;
+    if (!listens) {
+        pool->count--;
+        pool->connecting -= was_ready ? 0 : 1;
+    }
+    if (!was_ready)
+        pool->down = domus_sql_error_make(-ENOTCONN, "08001", "%s", words != NULL ? words : "");
+    domi_pg_connection_free(pool, connection);
+    if (listens) {
+        pool->listening = again; /* those before were sent */
+        domi_pg_listener_lost(stack, pool);
+        return;
+    }
+    if (!was_ready || !is_used)
+        back_off(stack, pool);
+    while (again.first != NULL)
+        domi_pg_put(stack, pool, domi_pg_line_take(&again));
+    domi_pg_look_at(stack, pool, domus_now_ns(stack)); /* others may need a connection */
+}

@@ -1,0 +1,167 @@
+/* Parameters as libpq takes them: in binary where the type that the server expects has such a form
+ * for the value, and otherwise as text, which the server reads as that type. Numbers and texts that
+ * need a zero at their end are written into one piece of memory, which the pool keeps. */
+#include "protocols/pg/pg.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NUMBER_SIZE  32u /* bytes of any number as text, with a zero at its end */
+#define SCRATCH_MIN  1024u
+#define SCRATCH_KEPT 65536u /* bytes that are kept for the next query */
+
+static bool is_text(Oid type)
+{
+    return type == DOMI_PG_TEXT || type == DOMI_PG_VARCHAR || type == DOMI_PG_BPCHAR;
+}
+
+static bool goes_as_it_is(const domus_sql_value *value, Oid type)
+{
+    return (value->kind == DOMUS_SQL_TEXT && is_text(type)) ||
+           (value->kind == DOMUS_SQL_BYTES && type == DOMI_PG_BYTEA);
+}
+
+/* Returns how many bytes of scratch a parameter takes at most. */
+static size_t measure(const domus_sql_value *value, Oid type)
+{
+    if (value->kind == DOMUS_SQL_NULL || goes_as_it_is(value, type))
+        return 0;
+    if (value->kind == DOMUS_SQL_TEXT)
+        return (size_t)value->size + 1;
+    return value->kind == DOMUS_SQL_BYTES ? 2 * (size_t)value->size + 3 : NUMBER_SIZE;
+}
+
+static int write_big_endian(char *to, uint64_t number, uint32_t size)
+{
+    for (uint32_t i = 0; i < size; i++)
+        to[i] = (char)(number >> 8 * (size - 1 - i));
+    return (int)size;
+}
+
+/* Write a number in binary. Returns its size; 0 if it has no such form here. */
+static int write_binary(char *to, const domus_sql_value *value, Oid type)
+{
+    int64_t integer = value->as.integer;
+    uint64_t bits;
+
+    if (value->kind == DOMUS_SQL_BOOL && type == DOMI_PG_BOOL)
+        return write_big_endian(to, value->as.boolean ? 1 : 0, 1);
+    if (value->kind == DOMUS_SQL_INTEGER && type == DOMI_PG_INT8)
+        return write_big_endian(to, (uint64_t)integer, 8);
+    if (value->kind == DOMUS_SQL_INTEGER && type == DOMI_PG_INT4 && integer == (int32_t)integer)
+        return write_big_endian(to, (uint64_t)integer, 4);
+    if (value->kind == DOMUS_SQL_INTEGER && type == DOMI_PG_INT2 && integer == (int16_t)integer)
+        return write_big_endian(to, (uint64_t)integer, 2);
+    if (value->kind == DOMUS_SQL_REAL && type == DOMI_PG_FLOAT8) {
+        memcpy(&bits, &value->as.real, sizeof bits);
+        return write_big_endian(to, bits, 8);
+    }
+    return 0;
+}
+
+static void write_hex(char *to, const domus_sql_value *value)
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *bytes = value->as.bytes;
+
+    *to++ = '\\';
+    *to++ = 'x';
+    for (uint32_t i = 0; i < value->size; i++) {
+        *to++ = digits[bytes[i] >> 4];
+        *to++ = digits[bytes[i] & 15];
+    }
+    *to = '\0';
+}
+
+/* Write a value as text with a zero at its end. Returns 0; -EINVAL for a text with a zero in it. */
+static int write_text(char *to, const domus_sql_value *value)
+{
+    switch (value->kind) {
+    case DOMUS_SQL_BOOL:
+        memcpy(to, value->as.boolean ? "t" : "f", 2);
+        return 0;
+    case DOMUS_SQL_INTEGER:
+        snprintf(to, NUMBER_SIZE, "%lld", (long long)value->as.integer);
+        return 0;
+    case DOMUS_SQL_REAL:
+        snprintf(to, NUMBER_SIZE, "%.17g", isnan(value->as.real) ? (double)NAN : value->as.real);
+        return 0;
+    case DOMUS_SQL_BYTES:
+        write_hex(to, value);
+        return 0;
+    default:
+        if (value->size != 0 && memchr(value->as.bytes, '\0', value->size) != NULL)
+            return -EINVAL;
+        if (value->size != 0)
+            memcpy(to, value->as.bytes, value->size);
+        to[value->size] = '\0';
+        return 0;
+    }
+}
+
+/* Write one parameter, and count the scratch that it takes. Returns 0; -EINVAL. */
+static int write_one(domi_pg_parameters *parameters, uint32_t index, char *scratch,
+                     const domus_sql_value *value, Oid type)
+{
+    int size = 0;
+
+    parameters->formats[index] = 0;
+    parameters->sizes[index] = 0;
+    parameters->values[index] = NULL;
+    if (value->kind == DOMUS_SQL_NULL)
+        return 0;
+    if (goes_as_it_is(value, type)) {
+        parameters->formats[index] = 1;
+        parameters->sizes[index] = (int)value->size;
+        parameters->values[index] = value->size != 0 ? value->as.bytes : "";
+        return 0;
+    }
+    if (value->kind != DOMUS_SQL_TEXT && value->kind != DOMUS_SQL_BYTES)
+        size = write_binary(scratch, value, type);
+    parameters->values[index] = scratch;
+    parameters->sizes[index] = size;
+    parameters->formats[index] = size != 0;
+    return size != 0 ? 0 : write_text(scratch, value);
+}
+
+/* Make room. Large memory is not kept for the next query. */
+static bool make_room(domi_pg_pool *pool, size_t size)
+{
+    bool is_right = size <= pool->scratch_size && pool->scratch_size <= SCRATCH_KEPT;
+
+    if (is_right || size == 0)
+        return true;
+    size = size < SCRATCH_MIN ? SCRATCH_MIN : size;
+    char *scratch = malloc(size);
+    if (scratch == NULL)
+        return false;
+    free(pool->scratch);
+    pool->scratch = scratch;
+    pool->scratch_size = size;
+    return true;
+}
+
+int domi_pg_parameters_write(domi_pg_pool *pool, const domus_sql_request *request,
+                             const domi_pg_statement *statement, domi_pg_parameters *parameters)
+{
+    size_t size = 0;
+
+    for (uint32_t i = 0; i < request->count; i++) {
+        const domus_sql_value value = domus_sql_request_value(request, i);
+        size += measure(&value, statement != NULL ? statement->types[i] : 0);
+    }
+    if (!make_room(pool, size))
+        return -ENOMEM;
+    size = 0;
+    for (uint32_t i = 0; i < request->count; i++) {
+        const domus_sql_value value = domus_sql_request_value(request, i);
+        Oid type = statement != NULL ? statement->types[i] : 0;
+        int error = write_one(parameters, i, pool->scratch + size, &value, type);
+        if (error != 0)
+            return error;
+        size += measure(&value, type);
+    }
+    return 0;
+}

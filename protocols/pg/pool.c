@@ -1,0 +1,184 @@
+/* Which connection does what: the one that was used last takes the next query, so those beyond need
+ * stay idle and are closed (late.c). A query that finds none waits, and a further connection is
+ * made. */
+#include "protocols/pg/pg.h"
+
+#include <string.h>
+
+static bool is_idle(const domi_pg_connection *connection)
+{
+    return connection->phase == DOMI_PG_READY && connection->line.count == 0 &&
+           !connection->is_cancelled && !connection->in_transaction &&
+           connection->flow == DOMI_PG_NO_FLOW;
+}
+
+void domi_pg_unlist_free(domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    domi_pg_connection **place = &pool->free;
+
+    if (!connection->is_free)
+        return;
+    while (*place != connection)
+        place = &(*place)->next;
+    *place = connection->next;
+    connection->is_free = false;
+}
+
+static void list_free(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    connection->next = pool->free;
+    pool->free = connection;
+    connection->is_free = true;
+    connection->until_ns = domus_now_ns(stack) + pool->settings.options.idle_ns;
+    domi_pg_look_at(stack, pool, connection->until_ns);
+}
+
+bool domi_pg_settle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    if (connection->phase != DOMI_PG_READY || connection->slot == DOMI_PG_LISTENER ||
+        connection->is_free || connection->line.count != 0 || connection->is_cancelled)
+        return true;
+    if (connection->in_transaction && connection->transaction != 0)
+        return domi_pg_go_on(stack, pool, connection);
+    if (PQtransactionStatus(connection->pg) != PQTRANS_IDLE) {
+        /* An owner has ended, or a statement has begun a transaction by itself. */
+        return domi_pg_say(stack, pool, connection, "ROLLBACK");
+    }
+    connection->in_transaction = false;
+    if (is_idle(connection))
+        list_free(stack, pool, connection);
+    return true;
+}
+
+/* --- picking ---------------------------------------------------------------------------------- */
+
+static bool may_share(const domi_pg_query *query)
+{
+    return query->job == DOMI_PG_QUERY;
+}
+
+/* Returns whether a query may stand behind those in the line. */
+static bool has_place(const domi_pg_pool *pool, const domi_pg_connection *connection)
+{
+    return connection->phase == DOMI_PG_READY && !connection->is_cancelled &&
+           !connection->is_preparing && !connection->in_transaction &&
+           connection->flow == DOMI_PG_NO_FLOW && connection->line.count != 0 &&
+           connection->line.count < pool->settings.options.pipeline_max &&
+           may_share(connection->line.first);
+}
+
+/* Find the connection for a query; NULL: it has to wait. */
+static domi_pg_connection *pick(domi_pg_pool *pool, const domi_pg_query *query)
+{
+    domi_pg_connection *found = pool->free;
+
+    if (found != NULL) {
+        domi_pg_unlist_free(pool, found);
+        return found;
+    }
+    if (pool->settings.options.pipeline_max < 2 || !may_share(query) ||
+        pool->count < pool->settings.options.connections_max)
+        return NULL;
+    for (uint32_t slot = 0; slot < pool->settings.options.connections_max; slot++) {
+        domi_pg_connection *each = pool->connections[slot];
+        if (each != NULL && has_place(pool, each) &&
+            (found == NULL || each->line.count < found->line.count))
+            found = each;
+    }
+    return found;
+}
+
+/* --- growing ---------------------------------------------------------------------------------- */
+
+/* Returns how many connects should be under way. */
+static uint32_t count_wanted(const domi_pg_pool *pool)
+{
+    const domus_sql_options *options = &pool->settings.options;
+    uint32_t ready = pool->count - pool->connecting;
+    uint32_t wanted = pool->waiting.count;
+
+    if (ready < options->connections_min && wanted < options->connections_min - ready)
+        wanted = options->connections_min - ready;
+    if (wanted == 0 && pool->down_since_ns != 0) /* find out when the server is back */
+        wanted = 1;
+    if (wanted > options->connections_max - ready)
+        wanted = options->connections_max - ready;
+    return pool->failures != 0 && wanted > 1 ? 1 : wanted; /* one finds out for all */
+}
+
+static void grow(domus_stack *stack, domi_pg_pool *pool)
+{
+    uint32_t wanted = count_wanted(pool);
+
+    if (wanted > pool->connecting && domus_now_ns(stack) < pool->connect_ns) {
+        domi_pg_look_at(stack, pool, pool->connect_ns);
+        return;
+    }
+    for (uint32_t slot = 0; slot < DOMI_PG_CONNECTIONS_MAX && pool->connecting < wanted; slot++) {
+        if (pool->connections[slot] == NULL && domi_pg_connect(stack, pool, slot) != 0)
+            return;
+    }
+}
+
+/* --- waiting ---------------------------------------------------------------------------------- */
+
+bool domi_pg_is_down(domus_stack *stack, domi_pg_pool *pool)
+{
+    return pool->down_since_ns != 0 &&
+           domus_now_ns(stack) >= pool->down_since_ns + pool->settings.options.wait_ns;
+}
+
+void domi_pg_serve(domus_stack *stack, domi_pg_pool *pool)
+{
+    while (pool->waiting.first != NULL) {
+        domi_pg_connection *connection = pick(pool, pool->waiting.first);
+        if (connection == NULL)
+            break;
+        domi_pg_query *query = domi_pg_line_take(&pool->waiting);
+        if (domi_pg_run(stack, pool, connection, query))
+            (void)domi_pg_settle(stack, pool, connection);
+    }
+    grow(stack, pool);
+}
+
+static void refuse(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
+{
+    domus_sql_error failure = domus_sql_error_make(
+        -ENOBUFS, "", "%u queries wait for a connection, which is the most (queue_max)",
+        pool->waiting.count);
+
+    if (domi_pg_is_down(stack, pool))
+        failure = pool->down;
+    domi_pg_fail_with(stack, pool, query, &failure);
+    domi_pg_query_free(pool, query);
+}
+
+void domi_pg_put(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
+{
+    domi_pg_connection *connection = pick(pool, query);
+
+    if (connection != NULL) {
+        if (domi_pg_run(stack, pool, connection, query))
+            (void)domi_pg_settle(stack, pool, connection);
+        return;
+    }
+    if (pool->waiting.count >= pool->settings.options.queue_max || domi_pg_is_down(stack, pool)) {
+        refuse(stack, pool, query);
+        grow(stack, pool);
+        return;
+    }
+    query->until_ns = domus_now_ns(stack) + pool->settings.options.wait_ns;
+    if (query->deadline_ns != 0 && query->deadline_ns < query->until_ns)
+        query->until_ns = query->deadline_ns;
+    domi_pg_look_at(stack, pool, query->until_ns);
+    domi_pg_line_add(&pool->waiting, query);
+    grow(stack, pool);
+}
+
+void domi_pg_close(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    domi_pg_unlist_free(pool, connection);
+    domi_pg_unwatch(stack, pool, connection);
+    pool->count--;
+    domi_pg_connection_free(pool, connection);
+}

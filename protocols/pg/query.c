@@ -1,0 +1,166 @@
+/* Records of queries: made from the ask at hand, listed, and answered once. A few that are not in
+ * use are kept, so that a query allocates nothing. */
+#include "protocols/pg/pg.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SPARES_MAX 256u
+
+domi_pg_query *domi_pg_query_new(domi_pg_pool *pool, domi_pg_job job)
+{
+    domi_pg_query *query = pool->spare;
+
+    if (query != NULL) {
+        pool->spare = query->next;
+        pool->spares--;
+        /* what a query does not set before it reads it is at its end */
+        memset(query, 0, offsetof(domi_pg_query, request));
+    } else {
+        query = malloc(sizeof *query);
+        if (query == NULL)
+            return NULL;
+        memset(query, 0, offsetof(domi_pg_query, request));
+    }
+    query->job = (uint8_t)job;
+    query->builder.bytes_max = pool->settings.options.result_max;
+    query->request.statement = NULL;
+    query->request.text = query->request.more = (domus_slice){NULL, 0, 0};
+    query->request.transaction = 0;
+    query->request.count = query->request.size = 0;
+    return query;
+}
+
+void domi_pg_query_free(domi_pg_pool *pool, domi_pg_query *query)
+{
+    domus_slice_free(query->request.text);
+    domus_slice_free(query->request.more);
+    domus_sql_build_drop(&query->builder);
+    if (pool->spares >= SPARES_MAX) {
+        free(query);
+        return;
+    }
+    query->next = pool->spare;
+    pool->spare = query;
+    pool->spares++;
+}
+
+void domi_pg_query_spares_free(domi_pg_pool *pool)
+{
+    while (pool->spare != NULL) {
+        domi_pg_query *query = pool->spare;
+        pool->spare = query->next;
+        free(query);
+    }
+    pool->spares = 0;
+}
+
+int domi_pg_query_keep(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
+                       const domus_sql_request *request, domi_pg_query **ret_query)
+{
+    domi_pg_query *query = domi_pg_query_new(pool, job);
+
+    if (query == NULL)
+        return -ENOMEM;
+    if (request != NULL) {
+        bool owns = request->text.page != NULL || request->more.page != NULL;
+        int error = owns ? domus_take(stack) : 0;
+        if (error != 0) {
+            domi_pg_query_free(pool, query);
+            return error;
+        }
+        memcpy(&query->request, request, offsetof(domus_sql_request, bytes) + request->size);
+    }
+    query->deadline_ns = domus_deadline_ns(stack);
+    int error = domus_keep(stack, &query->kept);
+    if (error != 0) {
+        domi_pg_query_free(pool, query);
+        return error;
+    }
+    *ret_query = query;
+    return 0;
+}
+
+void domi_pg_line_add(domi_pg_line *line, domi_pg_query *query)
+{
+    query->next = NULL;
+    if (line->last != NULL)
+        line->last->next = query;
+    else
+        line->first = query;
+    line->last = query;
+    line->count++;
+}
+
+void domi_pg_line_add_first(domi_pg_line *line, domi_pg_query *query)
+{
+    query->next = line->first;
+    line->first = query;
+    if (line->last == NULL)
+        line->last = query;
+    line->count++;
+}
+
+domi_pg_query *domi_pg_line_take(domi_pg_line *line)
+{
+    domi_pg_query *query = line->first;
+
+    if (query == NULL)
+        return NULL;
+    line->first = query->next;
+    if (line->first == NULL)
+        line->last = NULL;
+    line->count--;
+    return query;
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+/* Note that the ask is over. Returns false if it was already. */
+static bool end_ask(domi_pg_pool *pool, domi_pg_query *query)
+{
+    if (query->is_answered || query->job == DOMI_PG_ASIDE)
+        return false;
+    query->is_answered = true;
+    pool->counted.queries++;
+    return true;
+}
+
+int domi_pg_answer(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
+                   const domus_type *type, const void *payload)
+{
+    /* An asker that has ended is none of our business: its answer is dropped. */
+    int error =
+        end_ask(pool, query) ? domus_kept_reply(stack, query->kept, type, payload) : -ENOENT;
+
+    if (error != 0 && type == &domus_sql_result_type) {
+        domus_sql_result dropped = *(const domus_sql_result *)payload;
+        type->release(&dropped);
+    }
+    return error;
+}
+
+void domi_pg_fail(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, int error)
+{
+    if (!end_ask(pool, query))
+        return;
+    if (error == -ETIMEDOUT)
+        pool->counted.timeouts++;
+    if (error == -ENOBUFS || error == -EBUSY)
+        pool->counted.refused++;
+    (void)domus_kept_fail(stack, query->kept, error);
+}
+
+void domi_pg_fail_with(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
+                       const domus_sql_error *failure)
+{
+    if (!end_ask(pool, query))
+        return;
+    if (failure->sqlstate[0] != '\0')
+        pool->counted.errors++;
+    if (failure->error == -ENOBUFS || failure->error == -EBUSY)
+        pool->counted.refused++;
+    if (failure->error == -ETIMEDOUT)
+        pool->counted.timeouts++;
+    (void)domus_kept_reply(stack, query->kept, &domus_sql_error_type, failure);
+}

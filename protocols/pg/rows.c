@@ -1,0 +1,244 @@
+/* Rows in pieces, and what they share with copies: while a piece is full and nobody reads, the
+ * socket is not read, so the server waits, too.
+ *
+ *     flows -> paused -> flows ... -> over
+ *
+ * A flow that is over holds its connection until the last piece was read, or the flow is dropped.
+ */
+#include "protocols/pg/pg.h"
+
+/* --- flows ------------------------------------------------------------------------------------ */
+
+void domi_pg_pause(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    connection->flow_is_paused = true;
+    if (connection->line.first != NULL)
+        connection->line.first->until_ns = 0;
+    connection->idle_ns = domus_now_ns(stack) + pool->settings.options.transaction_idle_ns;
+    domi_pg_look_at(stack, pool, connection->idle_ns);
+    domi_pg_unwatch(stack, pool, connection);
+}
+
+/* Read on. False: the connection is lost. */
+static bool resume(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    domi_pg_query *first = connection->line.first;
+
+    connection->flow_is_paused = false;
+    if (first != NULL && !first->is_late) {
+        first->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
+        domi_pg_look_at(stack, pool, first->until_ns);
+    }
+    if (domi_pg_watch(stack, pool, connection, false) != 0) {
+        domi_pg_lose(stack, pool, connection, "the socket cannot be watched");
+        return false;
+    }
+    return domi_pg_take(stack, pool, connection); /* libpq may have read more already */
+}
+
+void domi_pg_flow_clear(domus_stack *stack, domi_pg_connection *connection)
+{
+    connection->flow = DOMI_PG_NO_FLOW;
+    connection->flow_is_paused = connection->flow_is_over = false;
+    connection->has_reader = false;
+    domus_append_drop(&connection->piece);
+    if (connection->transaction == 0)
+        domi_pg_disown(stack, connection);
+}
+
+bool domi_pg_flow_begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                        domi_pg_query *query, domi_pg_flow flow)
+{
+    domus_sql_cursor cursor = {.at = pool->self, .number = domi_pg_number(pool, connection)};
+
+    connection->flow = (uint8_t)flow;
+    connection->flow_number = cursor.number;
+    connection->flow_is_paused = connection->flow_is_over = false;
+    connection->idle_ns = domus_now_ns(stack) + pool->settings.options.transaction_idle_ns;
+    domi_pg_look_at(stack, pool, connection->idle_ns);
+    if (flow == DOMI_PG_FLOWS_IN)
+        query->until_ns = 0;
+    return domi_pg_answer(stack, pool, query, &domus_sql_cursor_type, &cursor) == 0 &&
+           domi_pg_own(stack, connection, query->owner) == 0;
+}
+
+bool domi_pg_drop_flow(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                       int error)
+{
+    bool is_over = connection->flow_is_over;
+    bool is_paused = connection->flow_is_paused;
+    domi_pg_query *query = connection->line.first;
+
+    if (connection->has_reader)
+        (void)domus_kept_fail(stack, connection->reader, error);
+    if (connection->flow == DOMI_PG_FLOWS_IN && !domi_pg_copy_abort(stack, pool, connection))
+        return false;
+    domi_pg_flow_clear(stack, connection);
+    query->is_dropped = query->is_answered = true;
+    domus_sql_build_drop(&query->builder);
+    if (is_over) {
+        query->has_failed = false;
+        return domi_pg_finish(stack, pool, connection);
+    }
+    if (!connection->in_transaction && !query->is_cancelled) {
+        /* A cancel would fail a transaction; in one the rest is read and thrown away. */
+        query->is_cancelled = true;
+        domi_pg_cancel(stack, pool, connection);
+    }
+    return !is_paused || resume(stack, pool, connection);
+}
+
+/* Find the connection of a flow. */
+domi_pg_connection *domi_pg_find_flow(const domi_pg_pool *pool, uint64_t number)
+{
+    uint32_t slot = (uint32_t)(number & 0xff);
+    domi_pg_connection *connection =
+        slot < DOMI_PG_CONNECTIONS_MAX ? pool->connections[slot] : NULL;
+
+    return connection != NULL && connection->flow != DOMI_PG_NO_FLOW &&
+                   connection->flow_number == number
+               ? connection
+               : NULL;
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+/* Throw away what still comes. A cancel would fail a transaction, so in one all is read. */
+static void drop_rest(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                      domi_pg_query *query)
+{
+    query->is_dropped = true;
+    if (connection->in_transaction || query->is_cancelled)
+        return;
+    query->is_cancelled = true;
+    domi_pg_cancel(stack, pool, connection);
+}
+
+/* Let the reads of rows fail from now on. */
+static void break_rows(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                       domi_pg_query *query, int error, const char *words)
+{
+    query->has_failed = true;
+    query->failure = domus_sql_error_make(error, "", "%s", words);
+    drop_rest(stack, pool, connection, query);
+}
+
+/* Give the reader what is built. Returns whether it took it. */
+static bool give_piece(domus_stack *stack, domi_pg_connection *connection, domi_pg_query *query,
+                       bool is_last)
+{
+    domus_sql_result result;
+    int error = query->has_failed ? -EIO : domus_sql_build_end(&query->builder, &result);
+
+    connection->has_reader = false;
+    if (query->has_failed)
+        return domus_kept_reply(stack, connection->reader, &domus_sql_error_type,
+                                &query->failure) == 0;
+    if (error != 0) {
+        (void)domus_kept_fail(stack, connection->reader, error);
+        return false;
+    }
+    result.last = is_last;
+    result.affected = query->affected;
+    error = domus_kept_reply(stack, connection->reader, &domus_sql_result_type, &result);
+    if (error != 0)
+        domus_sql_result_type.release(&result);
+    return error == 0;
+}
+
+void domi_pg_rows_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                       domi_pg_query *query, const PGresult *rows)
+{
+    if (connection->flow == DOMI_PG_NO_FLOW &&
+        !domi_pg_flow_begin(stack, pool, connection, query, DOMI_PG_FLOWS_ROWS)) {
+        domi_pg_flow_clear(stack, connection);
+        drop_rest(stack, pool, connection, query);
+        return;
+    }
+    int error = domi_pg_build(&query->builder, rows);
+    if (error != 0) {
+        break_rows(stack, pool, connection, query, error, "a row is larger than result_max");
+        return;
+    }
+    if (domus_sql_built_size(&query->builder) < pool->settings.options.piece_size ||
+        PQresultStatus(rows) == PGRES_TUPLES_OK)
+        return;
+    if (!connection->has_reader)
+        domi_pg_pause(stack, pool, connection);
+    else if (!give_piece(stack, connection, query, false))
+        break_rows(stack, pool, connection, query, -EIO, "a piece was lost, its reader had ended");
+}
+
+bool domi_pg_flow_end(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                      domi_pg_query *query)
+{
+    if (query->is_dropped && !query->has_failed) {
+        domi_pg_flow_clear(stack, connection);
+        return true;
+    }
+    if (!connection->has_reader) {
+        connection->flow_is_over = true;
+        query->until_ns = 0;
+        connection->idle_ns = domus_now_ns(stack) + pool->settings.options.transaction_idle_ns;
+        domi_pg_look_at(stack, pool, connection->idle_ns);
+        return false;
+    }
+    if (connection->flow == DOMI_PG_FLOWS_ROWS)
+        (void)give_piece(stack, connection, query, true);
+    else
+        (void)domi_pg_copy_give(stack, connection, query, true);
+    domi_pg_flow_clear(stack, connection);
+    return true;
+}
+
+int domi_pg_on_fetch(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_sql_cursor *cursor = payload;
+    domi_pg_pool *pool = self;
+    domi_pg_connection *connection = domi_pg_find_flow(pool, cursor->number);
+
+    if (connection == NULL || connection->flow != DOMI_PG_FLOWS_ROWS)
+        return -ESTALE;
+    return domi_pg_flow_read(stack, pool, connection);
+}
+
+int domi_pg_flow_read(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    domi_pg_query *query = connection->line.first;
+
+    if (connection->has_reader)
+        return -EBUSY;
+    int error = domus_keep(stack, &connection->reader);
+    if (error != 0)
+        return error;
+    connection->has_reader = true;
+    bool is_there = true;
+    if (connection->flow_is_over) {
+        connection->flow_is_over = false;
+        is_there = domi_pg_finish(stack, pool, connection);
+    } else if (connection->flow_is_paused) {
+        bool is_taken = connection->flow == DOMI_PG_FLOWS_ROWS
+                            ? give_piece(stack, connection, query, false)
+                            : domi_pg_copy_give(stack, connection, query, false);
+        is_there = is_taken ? resume(stack, pool, connection)
+                            : domi_pg_drop_flow(stack, pool, connection, -EIO);
+    }
+    if (is_there)
+        (void)domi_pg_settle(stack, pool, connection);
+    domi_pg_serve(stack, pool);
+    return 0;
+}
+
+int domi_pg_on_close(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_sql_cursor *cursor = payload;
+    domi_pg_pool *pool = self;
+    domi_pg_connection *connection = domi_pg_find_flow(pool, cursor->number);
+
+    if (connection == NULL)
+        return 0;
+    if (domi_pg_drop_flow(stack, pool, connection, -ESTALE))
+        (void)domi_pg_settle(stack, pool, connection);
+    domi_pg_serve(stack, pool);
+    return 0;
+}

@@ -1,0 +1,220 @@
+/* Sending: a query joins the line of a connection and leaves at once, with a sync of its own behind
+ * it. Scripts and copies, which libpq allows outside of a pipeline alone, find the line empty, and
+ * the pipeline is left for them, which costs no message. */
+#include "protocols/pg/pg.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Fail before anything was sent. */
+static void refuse(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, int error,
+                   const char *sqlstate, const char *words)
+{
+    const domus_sql_error failure = domus_sql_error_make(error, sqlstate, "%s", words);
+
+    domi_pg_fail_with(stack, pool, query, &failure);
+    domi_pg_query_free(pool, query);
+}
+
+bool domi_pg_flush(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    int left = PQflush(connection->pg);
+
+    if (left >= 0 &&
+        (connection->flow_is_paused || domi_pg_watch(stack, pool, connection, left > 0) == 0))
+        return true;
+    domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
+    return false;
+}
+
+/* Be in a pipeline, or not. The line is empty if this has to change. Returns false on failure. */
+static bool set_pipeline(domi_pg_connection *connection, bool wanted)
+{
+    if (connection->has_pipeline == wanted)
+        return true;
+    int done = wanted ? PQenterPipelineMode(connection->pg) : PQexitPipelineMode(connection->pg);
+    if (done == 1)
+        connection->has_pipeline = wanted;
+    return done == 1;
+}
+
+static bool send_command(domi_pg_connection *connection, const char *command)
+{
+    return PQsendQueryParams(connection->pg, command, 0, NULL, NULL, NULL, NULL, 0) == 1;
+}
+
+/* Make room among the statements: the one that was used longest ago goes. */
+static bool evict(domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    domi_pg_statements *statements = &connection->statements;
+    char command[64];
+
+    /* A failed transaction would refuse it, and the statement would stay at the server. */
+    if (statements->count < pool->settings.options.statements_max ||
+        PQtransactionStatus(connection->pg) == PQTRANS_INERROR)
+        return true;
+    domi_pg_statement *oldest = statements->oldest;
+    for (const domi_pg_query *query = connection->line.first; query != NULL; query = query->next) {
+        if (query->statement == oldest)
+            return true; /* it is in use: there is one more for a while */
+    }
+    domi_pg_query *aside = domi_pg_query_new(pool, DOMI_PG_ASIDE);
+    if (aside == NULL)
+        return false;
+    snprintf(command, sizeof command, "DEALLOCATE %s", oldest->name);
+    domi_pg_statement_remove(statements, oldest);
+    aside->stage = DOMI_PG_RUNS;
+    domi_pg_line_add(&connection->line, aside);
+    return send_command(connection, command) && PQpipelineSync(connection->pg) == 1;
+}
+
+static bool send_prepare(domi_pg_pool *pool, domi_pg_connection *connection, domi_pg_query *query)
+{
+    PGconn *pg = connection->pg;
+
+    if (!evict(pool, connection))
+        return false;
+    domi_pg_statement *statement = domi_pg_statement_add(
+        &connection->statements, query->request.statement, query->request.count, connection->token);
+    if (statement == NULL)
+        return false;
+    query->statement = statement;
+    query->stage = DOMI_PG_PREPARES;
+    query->described = 0;
+    connection->is_preparing = true;
+    pool->counted.prepares++;
+    domi_pg_line_add(&connection->line, query);
+    return PQsendPrepare(pg, statement->name, statement->of->text, 0, NULL) == 1 &&
+           PQsendDescribePrepared(pg, statement->name) == 1 && PQpipelineSync(pg) == 1;
+}
+
+/* Send a query whose statement the connection knows, or which has a text of its own. */
+static bool send_values(domi_pg_connection *connection, domi_pg_query *query,
+                        const domi_pg_parameters *parameters)
+{
+    const domi_pg_statement *statement = query->statement;
+    PGconn *pg = connection->pg;
+    int count = (int)query->request.count;
+    int sent =
+        statement != NULL
+            ? PQsendQueryPrepared(pg, statement->name, count, parameters->values, parameters->sizes,
+                                  parameters->formats, statement->is_binary)
+            : PQsendQueryParams(pg, domus_sql_request_text(&query->request), count, NULL,
+                                parameters->values, parameters->sizes, parameters->formats, 0);
+
+    return sent == 1 && PQpipelineSync(pg) == 1;
+}
+
+static bool send_plain(domi_pg_connection *connection, domi_pg_query *query)
+{
+    return set_pipeline(connection, false) &&
+           PQsendQuery(connection->pg, domus_sql_request_text(&query->request)) == 1;
+}
+
+void domi_pg_begin_first(domi_pg_connection *connection)
+{
+    domi_pg_query *first = connection->line.first;
+
+    if (first == NULL || first->stage != DOMI_PG_RUNS)
+        return;
+    first->reads = 0;
+    first->read_bytes = 0;
+    first->is_small =
+        first->job == DOMI_PG_QUERY && first->statement != NULL && first->statement->is_small;
+    if (first->job <= DOMI_PG_SCRIPT && !first->is_small)
+        (void)PQsetSingleRowMode(connection->pg);
+}
+
+/* Send what was put at the end of the line. */
+static bool leave(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                  bool is_sent)
+{
+    if (!is_sent) {
+        domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
+        return false;
+    }
+    if (connection->line.count == 1)
+        domi_pg_begin_first(connection);
+    return domi_pg_flush(stack, pool, connection);
+}
+
+/* How long the query may take. */
+static void set_time(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
+{
+    const domus_sql_statement *statement = query->request.statement;
+    uint64_t timeout_ns = statement != NULL && statement->timeout_ns != 0
+                              ? statement->timeout_ns
+                              : pool->settings.options.timeout_ns;
+    uint64_t until_ns = domus_now_ns(stack) + timeout_ns;
+
+    query->until_ns =
+        query->deadline_ns != 0 && query->deadline_ns < until_ns ? query->deadline_ns : until_ns;
+    domi_pg_look_at(stack, pool, query->until_ns);
+}
+
+/* Send a query with its parameters; it is not in the line. */
+static bool run_values(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                       domi_pg_query *query)
+{
+    domi_pg_parameters parameters;
+    int error = 0;
+
+    if (query->statement != NULL && query->statement->params != query->request.count)
+        refuse(stack, pool, query, -EINVAL, "07001", "another number of parameters is needed");
+    else if ((error = domi_pg_parameters_write(pool, &query->request, query->statement,
+                                               &parameters)) != 0)
+        refuse(stack, pool, query, error, error == -EINVAL ? "22021" : "",
+               error == -EINVAL ? "a text has a zero in it" : "no memory for parameters");
+    else {
+        query->stage = DOMI_PG_RUNS;
+        domi_pg_line_add(&connection->line, query);
+        return leave(stack, pool, connection, send_values(connection, query, &parameters));
+    }
+    return true;
+}
+
+bool domi_pg_run(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                 domi_pg_query *query)
+{
+    bool is_plain = query->job == DOMI_PG_SCRIPT || query->job == DOMI_PG_COPY_IN ||
+                    query->job == DOMI_PG_COPY_OUT;
+    bool is_sent;
+
+    if (query->stage == DOMI_PG_WAITS)
+        set_time(stack, pool, query);
+    if (query->job == DOMI_PG_BEGIN)
+        connection->in_transaction = true;
+    if (is_plain || query->command != NULL) {
+        query->stage = DOMI_PG_RUNS;
+        domi_pg_line_add(&connection->line, query);
+        is_sent = is_plain ? send_plain(connection, query)
+                           : set_pipeline(connection, true) &&
+                                 send_command(connection, query->command) &&
+                                 PQpipelineSync(connection->pg) == 1;
+        return leave(stack, pool, connection, is_sent);
+    }
+    if (!set_pipeline(connection, true)) {
+        domi_pg_line_add(&connection->line, query);
+        return leave(stack, pool, connection, false);
+    }
+    if (query->request.statement != NULL) {
+        query->statement =
+            domi_pg_statement_find(&connection->statements, query->request.statement);
+        if (query->statement == NULL)
+            return leave(stack, pool, connection, send_prepare(pool, connection, query));
+    }
+    return run_values(stack, pool, connection, query);
+}
+
+bool domi_pg_say(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                 const char *command)
+{
+    domi_pg_query *aside = domi_pg_query_new(pool, DOMI_PG_ASIDE);
+
+    if (aside == NULL) {
+        domi_pg_lose(stack, pool, connection, "no memory for a command");
+        return false;
+    }
+    aside->command = command;
+    return domi_pg_run(stack, pool, connection, aside);
+}

@@ -1,0 +1,54 @@
+/* Settings: the url as libpq reads it, and what every connection is begun with. A password is in no
+ * text that leaves this file. */
+#include "protocols/pg/pg.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Copy the words of libpq up to the first quotation mark: behind it is a part of the url, which may
+ * be a password. */
+static void say_wrong(const char *words, char *error, size_t error_size)
+{
+    size_t size = words != NULL ? strcspn(words, "\"\n") : 0;
+
+    while (size > 0 && (words[size - 1] == ' ' || words[size - 1] == ':'))
+        size--;
+    snprintf(error, error_size, "the url is wrong%s%.*s", size > 0 ? ": " : "", (int)size,
+             size > 0 ? words : "");
+}
+
+int domi_pg_check(const domus_sql_settings *settings, char *error, size_t error_size)
+{
+    char *words = NULL;
+    PQconninfoOption *options = PQconninfoParse(settings->url, &words);
+
+    if (options == NULL)
+        say_wrong(words, error, error_size);
+    PQfreemem(words);
+    PQconninfoFree(options);
+    return options != NULL ? 0 : -EINVAL;
+}
+
+static void ignore_notice(void *context, const PGresult *notice)
+{
+    (void)context, (void)notice;
+}
+
+PGconn *domi_pg_open(const domus_sql_settings *settings)
+{
+    char patience[24];
+    /* The url counts more than what stands before it, and less than what stands behind it. A server
+     * that does not acknowledge is given up by the kernel, so a cancel comes to an end, too. */
+    const char *const keywords[] = {"fallback_application_name", "gssencmode",
+                                    "tcp_user_timeout",          "dbname",
+                                    "client_encoding",           NULL};
+    const char *const values[] = {"domus", "disable", patience, settings->url, "UTF8", NULL};
+
+    snprintf(patience, sizeof patience, "%llu",
+             (unsigned long long)(settings->options.connect_timeout_ns / 1000000));
+    PGconn *pg = PQconnectStartParams(keywords, values, 1);
+    if (pg != NULL)
+        (void)PQsetNoticeReceiver(pg, ignore_notice, NULL);
+    return pg;
+}

@@ -1,0 +1,121 @@
+/* The statements that a connection has prepared: found by the address of the program's constant,
+ * and listed by their last use. */
+#include "protocols/pg/pg.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define BUCKETS_FIRST 16u
+
+static uint32_t hash_of(const domus_sql_statement *of)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)of * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (uint32_t)(hash >> 32);
+}
+
+static domi_pg_statement **bucket_of(const domi_pg_statements *statements,
+                                     const domus_sql_statement *of)
+{
+    return &statements->buckets[hash_of(of) & (statements->buckets_count - 1)];
+}
+
+static void unlink_from_ages(domi_pg_statements *statements, domi_pg_statement *statement)
+{
+    if (statement->newer != NULL)
+        statement->newer->older = statement->older;
+    else
+        statements->newest = statement->older;
+    if (statement->older != NULL)
+        statement->older->newer = statement->newer;
+    else
+        statements->oldest = statement->newer;
+}
+
+static void link_as_newest(domi_pg_statements *statements, domi_pg_statement *statement)
+{
+    statement->newer = NULL;
+    statement->older = statements->newest;
+    if (statements->newest != NULL)
+        statements->newest->newer = statement;
+    else
+        statements->oldest = statement;
+    statements->newest = statement;
+}
+
+domi_pg_statement *domi_pg_statement_find(domi_pg_statements *statements,
+                                          const domus_sql_statement *of)
+{
+    if (statements->buckets_count == 0)
+        return NULL;
+    domi_pg_statement *found = *bucket_of(statements, of);
+    while (found != NULL && found->of != of)
+        found = found->bucket;
+    if (found != NULL && found != statements->newest) {
+        unlink_from_ages(statements, found);
+        link_as_newest(statements, found);
+    }
+    return found;
+}
+
+/* Make the table larger. Returns false without memory. */
+static bool grow(domi_pg_statements *statements)
+{
+    uint32_t count = statements->buckets_count != 0 ? 2 * statements->buckets_count : BUCKETS_FIRST;
+    domi_pg_statement **buckets = calloc(count, sizeof(domi_pg_statement *));
+
+    if (buckets == NULL)
+        return false;
+    free(statements->buckets);
+    statements->buckets = buckets;
+    statements->buckets_count = count;
+    for (domi_pg_statement *each = statements->newest; each != NULL; each = each->older) {
+        domi_pg_statement **bucket = bucket_of(statements, each->of);
+        each->bucket = *bucket;
+        *bucket = each;
+    }
+    return true;
+}
+
+domi_pg_statement *domi_pg_statement_add(domi_pg_statements *statements,
+                                         const domus_sql_statement *of, uint32_t params,
+                                         uint64_t token)
+{
+    if (statements->count >= statements->buckets_count && !grow(statements))
+        return NULL;
+    domi_pg_statement *statement =
+        calloc(1, sizeof(domi_pg_statement) + params * sizeof statement->types[0]);
+    if (statement == NULL)
+        return NULL;
+    domi_pg_statement **bucket = bucket_of(statements, of);
+    statement->of = of;
+    statement->params = params;
+    snprintf(statement->name, sizeof statement->name, "d%llx_%llx", (unsigned long long)token,
+             (unsigned long long)++statements->named);
+    statement->bucket = *bucket;
+    *bucket = statement;
+    link_as_newest(statements, statement);
+    statements->count++;
+    return statement;
+}
+
+void domi_pg_statement_remove(domi_pg_statements *statements, domi_pg_statement *statement)
+{
+    domi_pg_statement **place = bucket_of(statements, statement->of);
+
+    while (*place != statement)
+        place = &(*place)->bucket;
+    *place = statement->bucket;
+    unlink_from_ages(statements, statement);
+    statements->count--;
+    free(statement);
+}
+
+void domi_pg_statements_drop(domi_pg_statements *statements)
+{
+    while (statements->newest != NULL)
+        domi_pg_statement_remove(statements, statements->newest);
+    free(statements->buckets);
+    statements->buckets = NULL;
+    statements->buckets_count = 0;
+}

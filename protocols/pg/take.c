@@ -1,0 +1,225 @@
+/* What the server says: the results of the first query of a line, until its sync ends it and the
+ * next one is the first. An answer is given at the sync, because a commit comes behind the rows. */
+#include "protocols/pg/pg.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#define FREE_READS 8u /* reads of one result that are not measured */
+
+static void note_failure(domi_pg_query *query, const PGresult *result)
+{
+    const char *place = PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
+
+    if (query->has_failed)
+        return;
+    query->has_failed = true;
+    domi_pg_read_failure(result, &query->failure);
+    const char *sqlstate = query->failure.sqlstate;
+    /* The statement is gone at the server (DISCARD, another server behind a proxy), its name is
+     * taken, or its columns have changed since it was prepared. */
+    query->is_stale = strcmp(sqlstate, "26000") == 0 || strcmp(sqlstate, "42P05") == 0 ||
+                      (strcmp(sqlstate, "0A000") == 0 && place != NULL &&
+                       strcmp(place, "RevalidateCachedQuery") == 0);
+}
+
+/* Let a query fail by an error of the library; what still comes of it is thrown away. */
+static void fail_here(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, int error,
+                      const char *words)
+{
+    const domus_sql_error failure = domus_sql_error_make(error, "", "%s", words);
+
+    domi_pg_fail_with(stack, pool, query, &failure);
+    query->is_dropped = true;
+    domus_sql_build_drop(&query->builder);
+}
+
+/* Note what the server says of a statement that it has prepared. */
+static void describe(domi_pg_query *query, const PGresult *result)
+{
+    domi_pg_statement *statement = query->statement;
+    uint32_t params = (uint32_t)PQnparams(result);
+    int columns = PQnfields(result);
+
+    for (uint32_t i = 0; i < params && i < statement->params; i++)
+        statement->types[i] = PQparamtype(result, (int)i);
+    statement->is_binary = columns > 0;
+    for (int i = 0; i < columns; i++)
+        statement->is_binary = statement->is_binary && domi_pg_is_binary(PQftype(result, i));
+    statement->is_ready = params == statement->params;
+}
+
+static void take_rows(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                      domi_pg_query *query, const PGresult *rows)
+{
+    if (query->is_dropped || query->job == DOMI_PG_SCRIPT)
+        return;
+    if (query->job == DOMI_PG_COPY_IN || query->job == DOMI_PG_COPY_OUT) {
+        fail_here(stack, pool, query, -EINVAL, "the statement is no COPY of this kind");
+        return;
+    }
+    if (query->job == DOMI_PG_ROWS) {
+        domi_pg_rows_take(stack, pool, connection, query, rows);
+        return;
+    }
+    int error = domi_pg_build(&query->builder, rows);
+    if (error == 0)
+        return;
+    fail_here(stack, pool, query, error, "the result is larger than result_max");
+    if (!connection->in_transaction) { /* a cancel would fail the transaction */
+        query->is_cancelled = true;
+        domi_pg_cancel(stack, pool, connection);
+    }
+}
+
+/* Take a command that is done. */
+static void take_done(domi_pg_query *query, PGresult *result)
+{
+    if (query->stage == DOMI_PG_PREPARES) {
+        if (++query->described == 2)
+            describe(query, result);
+        return;
+    }
+    query->affected += domi_pg_affected(result);
+    query->is_rollback = strcmp(PQcmdStatus(result), "ROLLBACK") == 0;
+}
+
+/* Take one result. False: the connection is lost. */
+static bool take_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                        PGresult *result)
+{
+    domi_pg_query *query = connection->line.first;
+
+    switch (PQresultStatus(result)) {
+    case PGRES_PIPELINE_SYNC:
+        return domi_pg_finish(stack, pool, connection);
+    case PGRES_SINGLE_TUPLE:
+        take_rows(stack, pool, connection, query, result);
+        return true;
+    case PGRES_TUPLES_OK:
+        take_rows(stack, pool, connection, query, result);
+        take_done(query, result);
+        return true;
+    case PGRES_COMMAND_OK:
+    case PGRES_EMPTY_QUERY:
+        take_done(query, result);
+        return true;
+    case PGRES_PIPELINE_ABORTED:
+        return true;
+    case PGRES_FATAL_ERROR:
+        note_failure(query, result);
+        return true;
+    case PGRES_COPY_IN:
+    case PGRES_COPY_OUT:
+        return domi_pg_copy_begin(stack, pool, connection, query, result);
+    default:
+        domi_pg_lose(stack, pool, connection, "an answer that is none");
+        return false;
+    }
+}
+
+bool domi_pg_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    uint32_t nothing = 0;
+
+    if (connection->line.first == NULL)
+        (void)PQisBusy(connection->pg); /* it reads notifications and the like */
+    while (connection->line.first != NULL && !connection->flow_is_paused &&
+           !connection->flow_is_over) {
+        if (connection->copies && !domi_pg_copy_take(stack, pool, connection))
+            return true;
+        if (connection->flow == DOMI_PG_FLOWS_IN || PQisBusy(connection->pg) != 0)
+            return true;
+        PGresult *result = PQgetResult(connection->pg);
+        bool is_there = true;
+        if (result != NULL) {
+            nothing = 0;
+            connection->line.first->reads = 0;
+            connection->line.first->read_bytes = 0;
+            is_there = take_result(stack, pool, connection, result);
+        } else if (!connection->has_pipeline)
+            is_there = domi_pg_finish(stack, pool, connection);
+        else if (++nothing > 2) {
+            domi_pg_lose(stack, pool, connection, "an answer is missing");
+            is_there = false;
+        }
+        PQclear(result);
+        if (!is_there)
+            return false;
+    }
+    return true;
+}
+
+/* --- the socket ------------------------------------------------------------------------------- */
+
+/* Count what libpq reads without a result: a row, or rows that it collects. The first reads count
+ * for what they can have at most, later ones are measured. Returns false beyond the bound. */
+static bool count_read(const domi_pg_pool *pool, const domi_pg_connection *connection)
+{
+    domi_pg_query *query = connection->line.first;
+    int bytes = 0;
+
+    if (query == NULL || ++query->reads <= FREE_READS)
+        return true;
+    if (ioctl(PQsocket(connection->pg), FIONREAD, &bytes) == 0 && bytes > 0)
+        query->read_bytes += (uint32_t)bytes;
+    return query->read_bytes <= pool->settings.options.result_max;
+}
+
+/* Read what has come. False: the connection is lost. */
+static bool read_more(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    if (!count_read(pool, connection)) {
+        fail_here(stack, pool, connection->line.first, -EMSGSIZE,
+                  "the result is larger than result_max");
+        domi_pg_lose(stack, pool, connection, "a result that is too large");
+        return false;
+    }
+    if (PQconsumeInput(connection->pg) == 1)
+        return true;
+    domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
+    return false;
+}
+
+static domi_pg_connection *find_by_fd(const domi_pg_pool *pool, int fd)
+{
+    for (uint32_t slot = 0; slot < DOMI_PG_SLOTS; slot++) {
+        if (pool->fds[slot] == fd)
+            return pool->connections[slot];
+    }
+    return NULL;
+}
+
+int domi_pg_on_ready(domus_stack *stack, void *self, const void *payload)
+{
+    domi_pg_pool *pool = self;
+    const domus_ready *ready = payload;
+    domi_pg_connection *connection = find_by_fd(pool, ready->fd);
+
+    if (connection == NULL)
+        return 0;
+    if (ready->error != 0) {
+        domi_pg_lose(stack, pool, connection, "the socket cannot be watched");
+        domi_pg_serve(stack, pool);
+        return 0;
+    }
+    if (connection->phase == DOMI_PG_CONNECTING) {
+        domi_pg_step(stack, pool, connection);
+        return 0;
+    }
+    bool is_there = true;
+    if ((ready->events & POLLOUT) != 0)
+        is_there = domi_pg_flush(stack, pool, connection);
+    if (is_there && connection->flow == DOMI_PG_FLOWS_IN)
+        domi_pg_copy_flushed(stack, connection);
+    if (is_there && (ready->events & ~(uint32_t)POLLOUT) != 0)
+        is_there = read_more(stack, pool, connection) && domi_pg_take(stack, pool, connection);
+    if (is_there && connection->slot == DOMI_PG_LISTENER)
+        is_there = domi_pg_listener_take(stack, pool, connection);
+    if (is_there)
+        (void)domi_pg_settle(stack, pool, connection);
+    if (pool->waiting.first != NULL || !is_there)
+        domi_pg_serve(stack, pool);
+    return 0;
+}

@@ -1,0 +1,191 @@
+/* Transactions: one holds its connection, and its queries go one after the other. Its owner is
+ * watched; if the owner ends, or leaves it lying, it is rolled back. */
+#include "protocols/pg/pg.h"
+
+int domi_pg_on_begin(domus_stack *stack, void *self, const void *payload)
+{
+    static const char *const commands[3][2] = {
+        {"BEGIN", "BEGIN READ ONLY"},
+        {"BEGIN ISOLATION LEVEL REPEATABLE READ",
+         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"},
+        {"BEGIN ISOLATION LEVEL SERIALIZABLE", "BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY"},
+    };
+    const domus_sql_begin_options *options = payload;
+    domus_address owner = domus_sender(stack);
+    domi_pg_query *query = NULL;
+
+    if ((uint32_t)options->isolation >= sizeof commands / sizeof commands[0])
+        return -EINVAL;
+    const char *command = commands[options->isolation][options->reads_only ? 1 : 0];
+    int error = domi_pg_query_keep(stack, self, DOMI_PG_BEGIN, NULL, &query);
+    if (error != 0)
+        return error;
+    query->command = command;
+    query->owner = owner;
+    domi_pg_put(stack, self, query);
+    return 0;
+}
+
+int domi_pg_on_end(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_sql_end end = *(const domus_sql_end *)payload;
+    domi_pg_query *query = NULL;
+    int error = domi_pg_query_keep(stack, self, DOMI_PG_END, NULL, &query);
+
+    if (error != 0)
+        return error;
+    query->request.transaction = end.transaction;
+    query->commits = end.commits;
+    query->command = end.commits ? "COMMIT" : "ROLLBACK";
+    domi_pg_put_inside(stack, self, query);
+    return 0;
+}
+
+static domi_pg_connection *find(const domi_pg_pool *pool, uint64_t transaction)
+{
+    uint32_t slot = (uint32_t)(transaction & 0xff);
+    domi_pg_connection *connection =
+        slot < DOMI_PG_CONNECTIONS_MAX ? pool->connections[slot] : NULL;
+
+    return connection != NULL && transaction != 0 && connection->transaction == transaction
+               ? connection
+               : NULL;
+}
+
+static void refuse(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, int error)
+{
+    domi_pg_fail(stack, pool, query, error);
+    domi_pg_query_free(pool, query);
+}
+
+void domi_pg_put_inside(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
+{
+    domi_pg_connection *connection = find(pool, query->request.transaction);
+
+    if (connection == NULL) {
+        refuse(stack, pool, query, query->request.transaction != 0 ? -ESTALE : -EINVAL);
+        return;
+    }
+    if (connection->todo.count >= pool->settings.options.queue_max) {
+        refuse(stack, pool, query, -ENOBUFS);
+        return;
+    }
+    query->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
+    if (query->deadline_ns != 0 && query->deadline_ns < query->until_ns)
+        query->until_ns = query->deadline_ns;
+    domi_pg_line_add(&connection->todo, query);
+    /* Rows that are not read to their end do not hold up the end of their transaction. */
+    bool is_there = query->job != DOMI_PG_END || connection->flow == DOMI_PG_NO_FLOW ||
+                    domi_pg_drop_flow(stack, pool, connection, -ESTALE);
+    if (is_there && domi_pg_settle(stack, pool, connection) && connection->todo.count != 0)
+        domi_pg_look_at(stack, pool, connection->todo.first->until_ns);
+}
+
+bool domi_pg_go_on(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    while (connection->line.count == 0 && connection->todo.first != NULL) {
+        if (!domi_pg_run(stack, pool, connection, domi_pg_line_take(&connection->todo)))
+            return false;
+    }
+    if (connection->line.count == 0) {
+        connection->idle_ns = domus_now_ns(stack) + pool->settings.options.transaction_idle_ns;
+        domi_pg_look_at(stack, pool, connection->idle_ns);
+    }
+    return true;
+}
+
+/* --- its begin and end ------------------------------------------------------------------------ */
+
+void domi_pg_has_begun(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                       domi_pg_query *query)
+{
+    const domus_sql sql = {.at = pool->self, .transaction = domi_pg_number(pool, connection)};
+
+    connection->failure.error = 0;
+    if (query->is_answered || domi_pg_answer(stack, pool, query, &domus_sql_begun_type, &sql) != 0)
+        return; /* nobody waits for it: it is rolled back */
+    connection->transaction = sql.transaction;
+    if (domi_pg_own(stack, connection, query->owner) != 0)
+        domi_pg_abandon(stack, pool, connection);
+}
+
+void domi_pg_has_ended(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                       domi_pg_query *query)
+{
+    const domus_sql_result done = {.last = true};
+
+    domi_pg_query *left;
+    while ((left = domi_pg_line_take(&connection->todo)) != NULL)
+        refuse(stack, pool, left, -ESTALE);
+    connection->transaction = 0;
+    domi_pg_disown(stack, connection);
+    if (query->has_failed)
+        domi_pg_fail_with(stack, pool, query, &query->failure);
+    else if (query->commits && query->is_rollback) {
+        if (connection->failure.error == 0)
+            connection->failure =
+                domus_sql_error_make(-EINVAL, "25P02", "the transaction was rolled back");
+        domi_pg_fail_with(stack, pool, query, &connection->failure);
+    } else
+        (void)domi_pg_answer(stack, pool, query, &domus_sql_result_type, &done);
+}
+
+void domi_pg_abandon(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    domi_pg_query *query;
+
+    connection->transaction = 0;
+    domi_pg_disown(stack, connection);
+    while ((query = domi_pg_line_take(&connection->todo)) != NULL)
+        refuse(stack, pool, query, -ESTALE);
+    query = connection->line.first;
+    if (query == NULL)
+        return;
+    domi_pg_fail(stack, pool, query, -ESTALE);
+    query->is_dropped = query->is_cancelled = true;
+    domi_pg_cancel(stack, pool, connection);
+}
+
+/* --- its owner -------------------------------------------------------------------------------- */
+
+int domi_pg_own(domus_stack *stack, domi_pg_connection *connection, domus_address owner)
+{
+    if (connection->has_owner || owner.house == NULL) /* nobody: it is outside of the system */
+        return 0;
+    int error = domus_watch_actor(stack, owner, &connection->owner_watch);
+    if (error == 0) {
+        connection->owner = owner;
+        connection->has_owner = true;
+    }
+    return error;
+}
+
+void domi_pg_disown(domus_stack *stack, domi_pg_connection *connection)
+{
+    if (connection->has_owner)
+        (void)domus_unwatch(stack, connection->owner_watch);
+    connection->has_owner = false;
+}
+
+int domi_pg_on_down(domus_stack *stack, void *self, const void *payload)
+{
+    domi_pg_pool *pool = self;
+    const domus_down *down = payload;
+
+    domi_pg_forget_subscriber(stack, pool, down->who);
+    for (uint32_t slot = 0; slot < DOMI_PG_CONNECTIONS_MAX; slot++) {
+        domi_pg_connection *each = pool->connections[slot];
+        if (each == NULL || !each->has_owner || !domus_address_equals(each->owner, down->who))
+            continue;
+        domi_pg_disown(stack, each);
+        bool is_there = true;
+        if (each->flow != DOMI_PG_NO_FLOW)
+            is_there = domi_pg_drop_flow(stack, pool, each, -ESTALE);
+        if (is_there && each->transaction != 0)
+            domi_pg_abandon(stack, pool, each);
+        if (is_there)
+            (void)domi_pg_settle(stack, pool, each);
+    }
+    domi_pg_serve(stack, pool);
+    return 0;
+}

@@ -1,0 +1,286 @@
+/* Queries of a real server: values of each type go in and come out, failures have their SQLSTATE,
+ * and statements are prepared once. */
+#include "tests/pg/user.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static domt_postgres server;
+static domt_pg_user user;
+
+static void begin(const domus_sql_options *options)
+{
+    domt_postgres_start(&server, NULL);
+    domt_pg_user_start(&user, server.url, options);
+}
+
+static void end(void)
+{
+    domt_pg_user_stop(&user);
+    domt_postgres_stop(&server);
+}
+
+/* A parameter of each kind for each type of the server, and what comes back. Each is sent three
+ * times: the first one prepares, the second and third are in binary where there is such a form. */
+static const struct echo {
+    domus_sql_statement statement;
+    domus_sql_value sent;
+    domus_sql_value back;
+} echoes[] = {
+#define INT(number)                                                                                \
+    {                                                                                              \
+        .as.integer = (number), .kind = DOMUS_SQL_INTEGER                                          \
+    }
+#define REAL(number)                                                                               \
+    {                                                                                              \
+        .as.real = (number), .kind = DOMUS_SQL_REAL                                                \
+    }
+#define BOOL(is_so)                                                                                \
+    {                                                                                              \
+        .as.boolean = (is_so), .kind = DOMUS_SQL_BOOL                                              \
+    }
+#define TEXT(text_)                                                                                \
+    {                                                                                              \
+        .as.bytes = (text_), .size = sizeof(text_) - 1, .kind = DOMUS_SQL_TEXT                     \
+    }
+#define BYTES(text_)                                                                               \
+    {                                                                                              \
+        .as.bytes = (text_), .size = sizeof(text_) - 1, .kind = DOMUS_SQL_BYTES                    \
+    }
+#define NIL                                                                                        \
+    {                                                                                              \
+        .kind = DOMUS_SQL_NULL                                                                     \
+    }
+    {{.text = "SELECT $1::int2"}, INT(-32768), INT(-32768)},
+    {{.text = "SELECT $1::int4"}, INT(INT32_MIN), INT(INT32_MIN)},
+    {{.text = "SELECT $1::int8"}, INT(INT64_MIN), INT(INT64_MIN)},
+    {{.text = "SELECT $1::int8"}, INT(INT64_MAX), INT(INT64_MAX)},
+    {{.text = "SELECT $1::numeric"}, INT(7), TEXT("7")},
+    {{.text = "SELECT $1::float8"}, REAL(0.1), REAL(0.1)},
+    {{.text = "SELECT $1::float8"}, REAL(INFINITY), REAL(INFINITY)},
+    {{.text = "SELECT $1::float4"}, REAL(0.5), REAL(0.5)},
+    {{.text = "SELECT $1::float8"}, INT(3), REAL(3)},
+    {{.text = "SELECT $1::bool"}, BOOL(true), BOOL(true)},
+    {{.text = "SELECT $1::bool"}, INT(0), BOOL(false)},
+    {{.text = "SELECT $1::text"}, TEXT("grün"), TEXT("grün")},
+    {{.text = "SELECT $1::text"}, TEXT(""), TEXT("")},
+    {{.text = "SELECT $1::text"}, INT(12), TEXT("12")},
+    {{.text = "SELECT $1::varchar(3)"}, TEXT("abcd"), TEXT("abc")},
+    {{.text = "SELECT $1::bytea"}, BYTES("a\0\xff"), BYTES("a\0\xff")},
+    {{.text = "SELECT $1::bytea, now()"}, BYTES("a\0\xff"), BYTES("a\0\xff")},
+    {{.text = "SELECT $1::bytea"}, BYTES(""), BYTES("")},
+    {{.text = "SELECT $1::int4"}, TEXT("41"), INT(41)},
+    {{.text = "SELECT $1::int4, now()"}, INT(41), INT(41)},
+    {{.text = "SELECT $1::float8, now()"}, REAL(-0.25), REAL(-0.25)},
+    {{.text = "SELECT $1::bool, now()"}, BOOL(false), BOOL(false)},
+    {{.text = "SELECT $1::date"}, TEXT("2026-11-29"), TEXT("2026-11-29")},
+    {{.text = "SELECT $1::uuid"},
+     TEXT("2e0d9ba4-3c4b-4b4e-8e53-a0b0c0d0e0f0"),
+     TEXT("2e0d9ba4-3c4b-4b4e-8e53-a0b0c0d0e0f0")},
+    {{.text = "SELECT $1::jsonb"}, TEXT("{\"a\": [1, 2]}"), TEXT("{\"a\": [1, 2]}")},
+    {{.text = "SELECT $1::json"}, TEXT("{\"a\":1}"), TEXT("{\"a\":1}")},
+    {{.text = "SELECT $1::int4"}, NIL, NIL},
+    {{.text = "SELECT $1::text"}, NIL, NIL},
+};
+
+static bool is_equal(domus_sql_value one, const domus_sql_value *other)
+{
+    if (one.kind != other->kind)
+        return false;
+    switch (one.kind) {
+    case DOMUS_SQL_NULL:
+        return true;
+    case DOMUS_SQL_BOOL:
+        return one.as.boolean == other->as.boolean;
+    case DOMUS_SQL_INTEGER:
+        return one.as.integer == other->as.integer;
+    case DOMUS_SQL_REAL:
+        return memcmp(&one.as.real, &other->as.real, sizeof one.as.real) == 0;
+    default:
+        return one.size == other->size && memcmp(one.as.bytes, other->as.bytes, one.size) == 0;
+    }
+}
+
+START_TEST(values_of_each_type_go_and_come)
+{
+    begin(NULL);
+    for (size_t i = 0; i < sizeof echoes / sizeof echoes[0]; i++) {
+        const struct echo *echo = &echoes[i];
+        for (int round = 0; round < 3; round++) {
+            domt_pg_answer answer =
+                domt_pg_query(&user, user.sql, &echo->statement, &echo->sent, 1);
+            ck_assert_msg(answer.error == 0, "%s (%zu): %s", echo->statement.text, i,
+                          answer.type == &domus_sql_error_type ? answer.as.failure.message : "");
+            ck_assert_uint_eq(answer.as.result.rows, 1);
+            ck_assert_msg(is_equal(domus_sql_cell(&answer.as.result, 0, 0), &echo->back),
+                          "%s (%zu), round %d", echo->statement.text, i, round);
+            domt_pg_free(&answer);
+        }
+        /* a text that is not kept has no types but the server's */
+        domt_pg_answer answer = domt_pg_run(&user, user.sql, &domus_sql_query_type, NULL,
+                                            echo->statement.text, &echo->sent, 1);
+        ck_assert_int_eq(answer.error, 0);
+        ck_assert(is_equal(domus_sql_cell(&answer.as.result, 0, 0), &echo->back));
+        domt_pg_free(&answer);
+    }
+    domus_sql_status status = domt_pg_look(&user);
+    ck_assert_uint_eq(status.prepares, sizeof echoes / sizeof echoes[0]);
+    ck_assert_uint_eq(status.connects, 1);
+    ck_assert_uint_eq(status.queries, 4 * sizeof echoes / sizeof echoes[0]);
+    end();
+}
+END_TEST
+
+static const struct failure {
+    domus_sql_statement statement;
+    const char *sqlstate;
+    int error;
+} failures[] = {
+    {{.text = "INSERT INTO t VALUES (1, 'again')"}, "23505", -EEXIST},
+    {{.text = "INSERT INTO t VALUES (2, NULL)"}, "23502", -EPERM},
+    {{.text = "INSERT INTO late VALUES (1), (1)"}, "23505", -EEXIST}, /* told by the commit */
+    {{.text = "SELECT nothing FROM t"}, "42703", -EINVAL},
+    {{.text = "SELEC 1"}, "42601", -EINVAL},
+    {{.text = "SELECT 1 / 0"}, "22012", -EINVAL},
+    {{.text = "SELECT $1::int4 / 0"}, "07001", -EINVAL}, /* a parameter is missing */
+    {{.text = "SELECT 1; SELECT 2"}, "42601", -EINVAL},
+    {{.text = "COPY t TO STDOUT"}, "", -EINVAL},
+    {{.text = "COPY t FROM STDIN"}, "", -EINVAL},
+};
+
+START_TEST(failures_have_their_state_and_leave_the_connection)
+{
+    begin(NULL);
+    domt_pg_does(&user, "CREATE TABLE t (id INT PRIMARY KEY, name TEXT NOT NULL);"
+                        "CREATE TABLE late (id INT UNIQUE DEFERRABLE INITIALLY DEFERRED);"
+                        "INSERT INTO t VALUES (1, 'one')");
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        const struct failure *row = &failures[i];
+        domt_pg_answer answer = domt_pg_query(&user, user.sql, &row->statement, NULL, 0);
+        ck_assert_msg(answer.type == &domus_sql_error_type, "%s: %d", row->statement.text,
+                      answer.error);
+        ck_assert_msg(answer.error == row->error, "%s: %s", row->statement.text,
+                      strerrorname_np(-answer.error));
+        ck_assert_str_eq(answer.as.failure.sqlstate, row->sqlstate);
+        ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
+    }
+    domt_pg_answer answer = domt_pg_query(&user, user.sql, &failures[0].statement, NULL, 0);
+    ck_assert_str_eq(answer.as.failure.constraint, "t_pkey");
+    ck_assert_str_eq(answer.as.failure.table, "t");
+    ck_assert_uint_eq(domt_pg_look(&user).connects, 3); /* a COPY costs its connection */
+    end();
+}
+END_TEST
+
+START_TEST(changes_are_counted_and_names_are_told)
+{
+    static const domus_sql_statement insert = {
+        .text = "INSERT INTO t SELECT generate_series(1, 10) RETURNING id AS number"};
+    static const domus_sql_statement change = {.text = "UPDATE t SET id = id WHERE id <= 4"};
+    static const domus_sql_statement none = {.text = "SELECT id, id AS two FROM t WHERE false"};
+
+    begin(NULL);
+    domt_pg_does(&user, "CREATE TABLE t (id INT)");
+    domt_pg_answer answer = domt_pg_query(&user, user.sql, &insert, NULL, 0);
+    ck_assert_int_eq(answer.error, 0);
+    ck_assert_uint_eq(answer.as.result.affected, 10);
+    ck_assert_uint_eq(answer.as.result.rows, 10);
+    ck_assert_int_eq(domus_sql_column(&answer.as.result, "number"), 0);
+    domt_pg_free(&answer);
+    answer = domt_pg_query(&user, user.sql, &change, NULL, 0);
+    ck_assert_uint_eq(answer.as.result.affected, 4);
+    ck_assert_uint_eq(answer.as.result.columns, 0);
+    domt_pg_free(&answer);
+    for (int i = 0; i < 2; i++) {
+        answer = domt_pg_query(&user, user.sql, &none, NULL, 0);
+        ck_assert_uint_eq(answer.as.result.rows + answer.as.result.affected, 0);
+        ck_assert_uint_eq(answer.as.result.columns, 2);
+        ck_assert_int_eq(domus_sql_column(&answer.as.result, "two"), 1);
+        domt_pg_free(&answer);
+    }
+    end();
+}
+END_TEST
+
+/* At statements_max the statement that was used longest ago goes, at the server, too. */
+START_TEST(statements_are_bounded)
+{
+    static const domus_sql_statement statements[3] = {
+        {.text = "SELECT 0"}, {.text = "SELECT 1"}, {.text = "SELECT 2"}};
+    static const int order[] = {0, 1, 0, 2, 0, 1, 0, 2};
+    static const domus_sql_options options = {.statements_max = 2, .connections_max = 1};
+
+    begin(&options);
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        domt_pg_answer answer = domt_pg_query(&user, user.sql, &statements[order[i]], NULL, 0);
+        ck_assert_int_eq(answer.error, 0);
+        ck_assert_int_eq(domus_sql_cell(&answer.as.result, 0, 0).as.integer, order[i]);
+        domt_pg_free(&answer);
+        ck_assert_int_le(
+            domt_pg_number(&user, user.sql, "SELECT count(*) FROM pg_prepared_statements"), 2);
+    }
+    ck_assert_uint_eq(domt_pg_look(&user).prepares, 5); /* 0 stays, because it is used */
+    end();
+}
+END_TEST
+
+/* What the server has forgotten, or what has changed, is prepared anew, once. */
+START_TEST(statements_that_are_gone_are_prepared_anew)
+{
+    static const domus_sql_statement all = {.text = "SELECT * FROM t"};
+    static const domus_sql_options options = {.connections_max = 1};
+
+    begin(&options);
+    domt_pg_does(&user, "CREATE TABLE t AS SELECT 1 AS id");
+    for (int i = 0; i < 4; i++) {
+        domt_pg_answer answer = domt_pg_query(&user, user.sql, &all, NULL, 0);
+        ck_assert_msg(answer.error == 0, "%d", i);
+        ck_assert_uint_eq(answer.as.result.columns, i < 2 ? 1 : 2);
+        domt_pg_free(&answer);
+        domt_pg_does(&user, i == 0   ? "DEALLOCATE ALL"
+                            : i == 1 ? "ALTER TABLE t ADD COLUMN more TEXT"
+                                     : "SELECT 1");
+    }
+    domus_sql_status status = domt_pg_look(&user);
+    ck_assert_uint_eq(status.prepares, 3);
+    ck_assert_uint_eq(status.errors, 0);
+    ck_assert_uint_eq(status.connects, 1);
+    end();
+}
+END_TEST
+
+/* A result of exactly result_max bytes comes, and one of a byte more fails, whether its statement
+ * had small results before or not. */
+START_TEST(results_are_bounded)
+{
+    static const domus_sql_statement repeat = {.text = "SELECT repeat('x', $1) AS x"};
+    static const domus_sql_options options = {.result_max = 65536, .connections_max = 1};
+    /* two cells of 16 bytes, and a name with a zero at its end */
+    int64_t most = 65536 - 2 * 16 - 2;
+
+    begin(&options);
+    for (int64_t i = 0; i < 4; i++) {
+        domus_sql_value size = domus_sql_int(i % 2 == 0 ? most : most + 1);
+        domt_pg_answer answer = domt_pg_query(&user, user.sql, &repeat, &size, 1);
+        ck_assert_int_eq(answer.error, i % 2 == 0 ? 0 : -EMSGSIZE);
+        domt_pg_free(&answer);
+        size = domus_sql_int(1);
+        answer = domt_pg_query(&user, user.sql, &repeat, &size, 1);
+        ck_assert_int_eq(answer.error, 0);
+        domt_pg_free(&answer);
+    }
+    domt_pg_answer answer =
+        domt_pg_text(&user, user.sql, "SELECT repeat('x', 100) FROM generate_series(1, 3000000)");
+    ck_assert_int_eq(answer.error, -EMSGSIZE);
+    ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("pg_query", 60, values_of_each_type_go_and_come,
+          failures_have_their_state_and_leave_the_connection,
+          changes_are_counted_and_names_are_told, statements_are_bounded,
+          statements_that_are_gone_are_prepared_anew, results_are_bounded)

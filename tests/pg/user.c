@@ -1,0 +1,123 @@
+/* A database of PostgreSQL in a system of its own, which the thread of a test uses. */
+#include "tests/pg/user.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SECOND UINT64_C(1000000000)
+
+void domt_pg_user_start(domt_pg_user *user, const char *url, const domus_sql_options *options)
+{
+    static const domus_sql_driver *const drivers[] = {&domus_pg_driver, NULL};
+    domus_sql_options filled = options != NULL ? *options : (domus_sql_options){0};
+    domus_config config;
+    char error[200];
+
+    filled.drivers = drivers;
+    domus_config_init(&config);
+    config.system.threads = 1;
+    ck_assert_msg(domus_system_new(&config, error, sizeof error, &user->system) == 0, "%s", error);
+    ck_assert_int_eq(domus_system_start(user->system), 0);
+    ck_assert_int_eq(domus_outside_attach(user->system, NULL, &user->outsider), 0);
+    ck_assert_int_eq(domus_outside_sql_open(user->system, url, &filled, &user->sql), 0);
+}
+
+void domt_pg_user_stop(domt_pg_user *user)
+{
+    (void)domus_outside_detach(user->outsider);
+    ck_assert_int_ge(domus_system_stop(user->system), 0);
+    domus_system_free(user->system);
+}
+
+domt_pg_answer domt_pg_ask(domt_pg_user *user, domus_address to, const domus_type *type,
+                           const void *payload, uint64_t timeout_ns)
+{
+    domt_pg_answer answer = {.error = 0};
+    domus_outside_reply reply = {.buffer = &answer.as, .size = sizeof answer.as};
+
+    answer.error = domus_outsider_ask(user->outsider, to, type, payload,
+                                      timeout_ns != 0 ? timeout_ns : 20 * SECOND, &reply);
+    answer.type = answer.error == 0 ? reply.type : NULL;
+    if (answer.type == &domus_sql_error_type)
+        answer.error = answer.as.failure.error;
+    return answer;
+}
+
+domt_pg_answer domt_pg_run(domt_pg_user *user, domus_sql sql, const domus_type *type,
+                           const domus_sql_statement *statement, const char *text,
+                           const domus_sql_value *values, uint32_t count)
+{
+    domus_sql_request request;
+
+    ck_assert_int_eq(domus_sql_request_make(sql, statement, text, values, count, &request), 0);
+    return domt_pg_ask(user, sql.at, type, &request, 0);
+}
+
+domt_pg_answer domt_pg_query(domt_pg_user *user, domus_sql sql,
+                             const domus_sql_statement *statement, const domus_sql_value *values,
+                             uint32_t count)
+{
+    return domt_pg_run(user, sql, &domus_sql_query_type, statement, NULL, values, count);
+}
+
+domt_pg_answer domt_pg_text(domt_pg_user *user, domus_sql sql, const char *text)
+{
+    return domt_pg_run(user, sql, &domus_sql_query_type, NULL, text, NULL, 0);
+}
+
+void domt_pg_does(domt_pg_user *user, const char *text)
+{
+    domt_pg_answer answer =
+        domt_pg_run(user, user->sql, &domus_sql_script_type, NULL, text, NULL, 0);
+
+    ck_assert_msg(answer.error == 0, "%s: %s", strerrorname_np(-answer.error),
+                  answer.type == &domus_sql_error_type ? answer.as.failure.message : "");
+    domt_pg_free(&answer);
+}
+
+int64_t domt_pg_number(domt_pg_user *user, domus_sql sql, const char *text)
+{
+    domt_pg_answer answer = domt_pg_text(user, sql, text);
+    int64_t number = 0;
+
+    ck_assert_msg(answer.error == 0, "%s: %s", strerrorname_np(-answer.error),
+                  answer.type == &domus_sql_error_type ? answer.as.failure.message : "");
+    ck_assert_int_eq(domus_sql_get_int(&answer.as.result, 0, 0, &number), 0);
+    domt_pg_free(&answer);
+    return number;
+}
+
+domus_sql domt_pg_begin(domt_pg_user *user)
+{
+    domt_pg_answer answer = domt_pg_ask(user, user->sql.at, &domus_sql_begin_type,
+                                        &(domus_sql_begin_options){.reads_only = false}, 0);
+
+    ck_assert_int_eq(answer.error, 0);
+    ck_assert_ptr_eq(answer.type, &domus_sql_begun_type);
+    return answer.as.sql;
+}
+
+domt_pg_answer domt_pg_end(domt_pg_user *user, domus_sql sql, bool commits)
+{
+    return domt_pg_ask(user, sql.at, &domus_sql_end_type,
+                       &(domus_sql_end){.transaction = sql.transaction, .commits = commits}, 0);
+}
+
+domus_sql_status domt_pg_look(domt_pg_user *user)
+{
+    domus_sql_status status;
+    domus_outside_reply reply = {.buffer = &status, .size = sizeof status};
+
+    ck_assert_int_eq(domus_outsider_ask(user->outsider, user->sql.at, &domus_sql_look_type, NULL,
+                                        5 * SECOND, &reply),
+                     0);
+    return status;
+}
+
+void domt_pg_free(domt_pg_answer *answer)
+{
+    if (answer->type != NULL && answer->type->release != NULL)
+        answer->type->release(&answer->as);
+    answer->type = NULL;
+}

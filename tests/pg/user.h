@@ -1,0 +1,57 @@
+/* A database of PostgreSQL in a real system, used by the thread of the test. */
+#ifndef DOMT_PG_USER_H
+#define DOMT_PG_USER_H
+
+#include "tests/support/postgres.h"
+
+#include <domus/outsider.h>
+#include <domus/pg.h>
+#include <domus/sql_driver.h>
+
+typedef struct domt_pg_user {
+    domus_system *system;
+    domus_outsider *outsider;
+    domus_sql sql;
+} domt_pg_user;
+
+/* An answer; its result is the caller's, and is freed with domt_pg_free(). */
+typedef struct domt_pg_answer {
+    int error; /* as domus_sql_result_of() returns it */
+    const domus_type *type;
+    union {
+        domus_sql_result result;
+        domus_sql_error failure;
+        domus_sql sql;
+        domus_sql_cursor cursor;
+        domus_pg_piece piece;
+    } as;
+} domt_pg_answer;
+
+/* A system with one thread, and the database of the url. `options` may be NULL. */
+void domt_pg_user_start(domt_pg_user *user, const char *url, const domus_sql_options *options);
+void domt_pg_user_stop(domt_pg_user *user);
+
+/* Ask, and wait for the answer for up to `timeout_ns`; 0: 20 s. */
+domt_pg_answer domt_pg_ask(domt_pg_user *user, domus_address to, const domus_type *type,
+                           const void *payload, uint64_t timeout_ns);
+domt_pg_answer domt_pg_run(domt_pg_user *user, domus_sql sql, const domus_type *type,
+                           const domus_sql_statement *statement, const char *text,
+                           const domus_sql_value *values, uint32_t count);
+
+/* A query, in the database or in a transaction. */
+domt_pg_answer domt_pg_query(domt_pg_user *user, domus_sql sql,
+                             const domus_sql_statement *statement, const domus_sql_value *values,
+                             uint32_t count);
+domt_pg_answer domt_pg_text(domt_pg_user *user, domus_sql sql, const char *text);
+/* A script, of which success is expected. */
+void domt_pg_does(domt_pg_user *user, const char *text);
+/* The one integer that a text gives. */
+int64_t domt_pg_number(domt_pg_user *user, domus_sql sql, const char *text);
+
+domus_sql domt_pg_begin(domt_pg_user *user);
+domt_pg_answer domt_pg_end(domt_pg_user *user, domus_sql sql, bool commits);
+
+domus_sql_status domt_pg_look(domt_pg_user *user);
+void domt_pg_free(domt_pg_answer *answer);
+
+#endif

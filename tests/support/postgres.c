@@ -1,0 +1,180 @@
+/* Makes clusters of PostgreSQL and starts their servers; see the header. */
+#include "tests/support/postgres.h"
+#include "tests/support/suite.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PROGRAMS "/usr/lib/postgresql/15/bin/"
+
+bool domt_postgres_is_there(void)
+{
+    return access(PROGRAMS "postgres", X_OK) == 0 && access(PROGRAMS "initdb", X_OK) == 0;
+}
+
+/* Become somebody who may run it. */
+static void leave_root(void)
+{
+    const struct passwd *user = getuid() == 0 ? getpwnam("postgres") : NULL;
+
+    if (user != NULL && (setgid(user->pw_gid) != 0 || setuid(user->pw_uid) != 0))
+        _exit(1);
+}
+
+static void give_away(const char *path)
+{
+    const struct passwd *user = getuid() == 0 ? getpwnam("postgres") : NULL;
+
+    if (user != NULL)
+        ck_assert_int_eq(chown(path, user->pw_uid, user->pw_gid), 0);
+}
+
+/* Begin a program in the directory. */
+static pid_t begin(const domt_postgres *server, const char *const *arguments)
+{
+    pid_t parent = getpid();
+    pid_t pid = fork();
+
+    ck_assert_int_ge(pid, 0);
+    if (pid != 0)
+        return pid;
+    leave_root();
+    prctl(PR_SET_PDEATHSIG, SIGQUIT);
+    if (getppid() != parent || chdir(server->directory) != 0)
+        _exit(1);
+    int out = open("log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (out < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
+        _exit(1);
+    execv(arguments[0], (char *const *)(uintptr_t)arguments);
+    _exit(1);
+}
+
+static void run(const domt_postgres *server, const char *const *arguments)
+{
+    int status = -1;
+    pid_t pid = begin(server, arguments);
+
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s has failed", arguments[0]);
+}
+
+static uint16_t find_free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, size), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+static bool accepts(uint16_t port)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    /* The server answers 'N' to the question whether it speaks TLS once it takes sessions. */
+    static const char question[8] = {0, 0, 0, 8, 4, (char)0xd2, 0x16, 0x2f};
+    char answer = 0;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool is_there = connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+                    send(fd, question, sizeof question, MSG_NOSIGNAL) == sizeof question &&
+                    recv(fd, &answer, 1, 0) == 1 && (answer == 'N' || answer == 'S');
+
+    close(fd);
+    return is_there;
+}
+
+static bool is_ready(const domt_postgres *server)
+{
+    char path[100], text[512];
+
+    snprintf(path, sizeof path, "%s/data/postmaster.pid", server->directory);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return false;
+    size_t size = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[size] = '\0';
+    return strstr(text, "ready") != NULL && accepts(server->port);
+}
+
+void domt_postgres_again(domt_postgres *server)
+{
+    const char *const arguments[] = {PROGRAMS "postgres", "-D", "data", NULL};
+
+    server->pid = begin(server, arguments);
+    for (int i = 0; i < 4000; i++) {
+        if (is_ready(server))
+            return;
+        ck_assert_msg(waitpid(server->pid, NULL, WNOHANG) == 0, "postgres has ended");
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    ck_abort_msg("postgres does not listen");
+}
+
+void domt_postgres_start(domt_postgres *server, const char *settings)
+{
+    const char *const init[] = {PROGRAMS "initdb", "-D", "data", "-A",   "trust",      "-U",
+                                "postgres",        "-N", "-E",   "UTF8", "--locale=C", NULL};
+    char path[100];
+
+    ck_assert_msg(domt_postgres_is_there(),
+                  "no " PROGRAMS "postgres (Debian: postgresql), which this test talks with");
+    *server = (domt_postgres){.port = find_free_port()};
+    snprintf(server->directory, sizeof server->directory, "/tmp/domus-postgres-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(server->directory));
+    give_away(server->directory);
+    run(server, init);
+    snprintf(path, sizeof path, "%s/data/postgresql.conf", server->directory);
+    FILE *file = fopen(path, "ae");
+    ck_assert_ptr_nonnull(file);
+    fprintf(file,
+            "fsync = off\nfull_page_writes = off\nsynchronous_commit = off\nport = %u\n"
+            "listen_addresses = '127.0.0.1'\nunix_socket_directories = '%s'\n"
+            "max_connections = 100\nshared_buffers = 32MB\n%s\n",
+            server->port, server->directory, settings != NULL ? settings : "");
+    ck_assert_int_eq(fclose(file), 0);
+    snprintf(server->url, sizeof server->url, "postgresql://postgres@127.0.0.1:%u/postgres",
+             server->port);
+    snprintf(server->unix_url, sizeof server->unix_url,
+             "postgresql:///postgres?host=%s&port=%u&user=postgres", server->directory,
+             server->port);
+    domt_postgres_again(server);
+}
+
+void domt_postgres_halt(domt_postgres *server, int signal)
+{
+    if (server->pid <= 0)
+        return;
+    kill(server->pid, signal);
+    (void)waitpid(server->pid, NULL, 0);
+    server->pid = 0;
+}
+
+static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *walk)
+{
+    (void)status, (void)flag, (void)walk;
+    return remove(path);
+}
+
+void domt_postgres_stop(domt_postgres *server)
+{
+    domt_postgres_halt(server, SIGQUIT);
+    ck_assert_int_eq(nftw(server->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
