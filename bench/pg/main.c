@@ -76,9 +76,8 @@ static void pause_s(unsigned seconds)
 static domus_system *start(const char *url, uint32_t connections, uint32_t pipeline)
 {
     static const domus_sql_driver *const drivers[] = {&domus_pg_driver, NULL};
-    domus_sql_options options = {.drivers = drivers,
-                                 .connections_max = connections,
-                                 .pipeline_max = pipeline};
+    domus_sql_options options = {
+        .drivers = drivers, .connections_max = connections, .pipeline_max = pipeline};
     domus_system *system = NULL;
     domus_config config;
     char error[200] = "";

@@ -1,0 +1,260 @@
+/* Rows and copies in pieces: they come whole and in order, the server waits for a reader that does
+ * not read, and what nobody reads to its end gives its connection back. */
+#include "tests/pg/user.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS UINT64_C(1000000)
+
+static domt_postgres server;
+static domt_pg_user user;
+
+static void begin(const domus_sql_options *options)
+{
+    domt_postgres_start(&server, NULL);
+    domt_pg_user_start(&user, server.unix_url, options);
+}
+
+static void end(void)
+{
+    domt_pg_user_stop(&user);
+    domt_postgres_stop(&server);
+}
+
+static domus_sql_cursor open_rows(domus_sql sql, const domus_sql_statement *statement)
+{
+    domt_pg_answer answer = domt_pg_run(&user, sql, &domus_sql_rows_type, statement, NULL, NULL, 0);
+
+    ck_assert_int_eq(answer.error, 0);
+    ck_assert_ptr_eq(answer.type, &domus_sql_cursor_type);
+    return answer.as.cursor;
+}
+
+static domt_pg_answer fetch(domus_sql_cursor cursor)
+{
+    return domt_pg_ask(&user, cursor.at, &domus_sql_fetch_type, &cursor, 0);
+}
+
+static void wait_until_free(void)
+{
+    for (int i = 0; i < 10000 && domt_pg_look(&user).busy != 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = (long)MS}, NULL);
+    ck_assert_uint_eq(domt_pg_look(&user).busy, 0);
+}
+
+static const domus_sql_statement many = {.text = "SELECT generate_series(1, 30000) AS number"};
+static const domus_sql_statement none = {.text = "SELECT 1 AS number WHERE false"};
+static const domus_sql_statement breaks = {
+    .text = "SELECT 1 / (20000 - number) FROM generate_series(1, 30000) AS number"};
+/* 4 GiB, if all of it were read */
+static const domus_sql_statement huge = {
+    .text = "SELECT repeat('x', 1024) FROM generate_series(1, 4194304)"};
+
+START_TEST(rows_come_in_order_in_pieces)
+{
+    static const domus_sql_options options = {.piece_size = 4096};
+
+    begin(&options);
+    for (int round = 0; round < 2; round++) { /* alone, and in a transaction */
+        domus_sql sql = round == 0 ? user.sql : domt_pg_begin(&user);
+        domus_sql_cursor cursor = open_rows(sql, &many);
+        int64_t number = 0, pieces = 0;
+        for (bool is_last = false; !is_last; pieces++) {
+            domt_pg_answer answer = fetch(cursor);
+            ck_assert_int_eq(answer.error, 0);
+            is_last = answer.as.result.last;
+            ck_assert_int_eq(domus_sql_column(&answer.as.result, "number"), 0);
+            for (uint32_t row = 0; row < answer.as.result.rows; row++)
+                ck_assert_int_eq(domus_sql_cell(&answer.as.result, row, 0).as.integer, ++number);
+            domt_pg_free(&answer);
+        }
+        ck_assert_int_eq(number, 30000);
+        ck_assert_int_gt(pieces, 100);
+        ck_assert_int_eq(fetch(cursor).error, -ESTALE);
+        if (round == 1)
+            ck_assert_int_eq(domt_pg_end(&user, sql, true).error, 0);
+        cursor = open_rows(user.sql, &none);
+        domt_pg_answer answer = fetch(cursor);
+        ck_assert(answer.error == 0 && answer.as.result.last && answer.as.result.rows == 0);
+        ck_assert_uint_eq(answer.as.result.columns, 1);
+        domt_pg_free(&answer);
+    }
+    wait_until_free();
+    end();
+}
+END_TEST
+
+START_TEST(failure_behind_rows_is_told_by_a_read)
+{
+    static const domus_sql_options options = {.piece_size = 4096};
+    domt_pg_answer answer;
+    uint32_t pieces = 0;
+
+    begin(&options);
+    domus_sql_cursor cursor = open_rows(user.sql, &breaks);
+    while ((answer = fetch(cursor)).error == 0) {
+        pieces++;
+        ck_assert(!answer.as.result.last);
+        domt_pg_free(&answer);
+    }
+    ck_assert_uint_gt(pieces, 50);
+    ck_assert_str_eq(answer.as.failure.sqlstate, "22012");
+    ck_assert_int_eq(fetch(cursor).error, -ESTALE);
+    wait_until_free();
+    ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
+    end();
+}
+END_TEST
+
+static uint64_t resident_bytes(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%*u %lu", &pages), 1);
+    fclose(file);
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Nobody reads rows of 4 GiB: the server waits, memory stays, other queries go on. Closed rows give
+ * the connection back, also those that nobody closes. */
+START_TEST(reader_that_does_not_read_holds_up_the_server_alone)
+{
+    static const domus_sql_options options = {.transaction_idle_ns = 400 * MS};
+
+    begin(&options);
+    ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
+    uint64_t before = resident_bytes();
+    domus_sql_cursor cursor = open_rows(user.sql, &huge);
+    domt_pg_answer answer = fetch(cursor);
+    ck_assert_int_eq(answer.error, 0);
+    domt_pg_free(&answer);
+    nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    ck_assert_int_eq(domt_pg_number(&user, user.sql,
+                                    "SELECT count(*) FROM pg_stat_activity WHERE wait_event = "
+                                    "'ClientWrite'"),
+                     1);
+    ck_assert_uint_lt(resident_bytes(), before + (8u << 20));
+    ck_assert_int_eq(
+        domus_outsider_notice(user.outsider, cursor.at, &domus_sql_close_type, &cursor), 0);
+    wait_until_free();
+    cursor = open_rows(user.sql, &huge); /* left lying */
+    wait_until_free();
+    ck_assert_int_eq(fetch(cursor).error, -ESTALE);
+    ck_assert_uint_eq(domt_pg_look(&user).failures, 0); /* no connection was lost for that */
+    ck_assert_uint_lt(resident_bytes(), before + (8u << 20));
+    end();
+}
+END_TEST
+
+START_TEST(commit_drops_rows_that_are_open)
+{
+    begin(NULL);
+    domus_sql sql = domt_pg_begin(&user);
+    (void)open_rows(sql, &many);
+    ck_assert_int_eq(domt_pg_end(&user, sql, true).error, 0);
+    wait_until_free();
+    end();
+}
+END_TEST
+
+/* --- copies ----------------------------------------------------------------------------------- */
+
+static domus_sql_cursor open_copy(domus_sql sql, const domus_type *type, const char *text)
+{
+    domt_pg_answer answer = domt_pg_run(&user, sql, type, NULL, text, NULL, 0);
+
+    ck_assert_msg(answer.error == 0, "%s: %d", text, answer.error);
+    ck_assert_ptr_eq(answer.type, &domus_sql_cursor_type);
+    return answer.as.cursor;
+}
+
+static void write_bytes(domus_sql_cursor copy, const char *bytes, size_t size)
+{
+    domus_pg_write write = {.copy = copy};
+
+    ck_assert_int_eq(domus_slice_copy(bytes, size, &write.bytes), 0);
+    domt_pg_answer answer = domt_pg_ask(&user, copy.at, &domus_pg_copy_write_type, &write, 0);
+    ck_assert_int_eq(answer.error, 0);
+    domt_pg_free(&answer);
+}
+
+START_TEST(bytes_are_copied_in_and_out)
+{
+    static const domus_sql_options options = {.piece_size = 65536, .connections_max = 2};
+    static char line[1025];
+    uint64_t bytes = 0;
+
+    begin(&options);
+    domt_pg_does(&user, "CREATE TABLE t (line TEXT)");
+    domus_sql_cursor copy = open_copy(user.sql, &domus_pg_copy_in_type, "COPY t FROM STDIN");
+    memset(line, 'x', sizeof line - 1);
+    line[1024] = '\n';
+    for (int i = 0; i < 8000; i++)
+        write_bytes(copy, line, sizeof line);
+    domt_pg_answer answer = domt_pg_ask(&user, copy.at, &domus_pg_copy_end_type, &copy, 0);
+    ck_assert_int_eq(answer.error, 0);
+    ck_assert_uint_eq(answer.as.result.affected, 8000);
+    domt_pg_free(&answer);
+    copy = open_copy(user.sql, &domus_pg_copy_out_type, "COPY t TO STDOUT");
+    for (bool is_last = false; !is_last;) {
+        answer = domt_pg_ask(&user, copy.at, &domus_pg_copy_read_type, &copy, 0);
+        ck_assert_int_eq(answer.error, 0);
+        ck_assert_ptr_eq(answer.type, &domus_pg_piece_type);
+        is_last = answer.as.piece.last;
+        bytes += answer.as.piece.bytes.size;
+        domt_pg_free(&answer);
+    }
+    ck_assert_uint_eq(bytes, 8000 * sizeof line);
+    wait_until_free();
+    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
+    end();
+}
+END_TEST
+
+START_TEST(copies_fail_at_their_end_and_are_undone)
+{
+    static const domus_sql_options options = {.transaction_idle_ns = 200 * MS};
+
+    begin(&options);
+    domt_pg_does(&user, "CREATE TABLE t (number INT)");
+    domus_sql_cursor copy = open_copy(user.sql, &domus_pg_copy_in_type, "COPY t FROM STDIN");
+    write_bytes(copy, "1\nno number\n", 12);
+    domt_pg_answer answer = domt_pg_ask(&user, copy.at, &domus_pg_copy_end_type, &copy, 0);
+    ck_assert_int_eq(answer.error, -EINVAL);
+    ck_assert_str_eq(answer.as.failure.sqlstate, "22P02");
+    copy = open_copy(user.sql, &domus_pg_copy_in_type, "COPY t FROM STDIN");
+    write_bytes(copy, "1\n", 2);
+    ck_assert_int_eq(domus_outsider_notice(user.outsider, copy.at, &domus_sql_close_type, &copy),
+                     0);
+    wait_until_free();
+    copy = open_copy(user.sql, &domus_pg_copy_in_type, "COPY t FROM STDIN");
+    write_bytes(copy, "1\n", 2);
+    wait_until_free(); /* nobody writes on */
+    ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT count(*) FROM t"), 0);
+    static const char *const wrong[] = {"SELECT 1", "INSERT INTO t VALUES (1)", "COPY t TO STDOUT"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        answer = domt_pg_run(&user, user.sql, &domus_pg_copy_in_type, NULL, wrong[i], NULL, 0);
+        ck_assert_msg(answer.error == -EINVAL, "%s: %d", wrong[i], answer.error);
+    }
+    answer = domt_pg_run(&user, user.sql, &domus_sql_script_type, NULL,
+                         "SELECT 1; COPY t FROM STDIN", NULL, 0);
+    ck_assert_int_eq(answer.error, -EINVAL);
+    answer = domt_pg_run(&user, user.sql, &domus_sql_script_type, NULL,
+                         "COPY t TO STDOUT; SELECT 1", NULL, 0);
+    ck_assert_int_eq(answer.error, -EINVAL);
+    wait_until_free();
+    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("pg_rows", 60, rows_come_in_order_in_pieces, failure_behind_rows_is_told_by_a_read,
+          reader_that_does_not_read_holds_up_the_server_alone, commit_drops_rows_that_are_open,
+          bytes_are_copied_in_and_out, copies_fail_at_their_end_and_are_undone)

@@ -1,0 +1,189 @@
+/* Transactions of a real server: they hold their connection, end once, and are rolled back when
+ * nobody ends them. */
+#include "tests/pg/user.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define MS UINT64_C(1000000)
+
+static domt_postgres server;
+static domt_pg_user user;
+
+static void begin(const domus_sql_options *options)
+{
+    domt_postgres_start(&server, NULL);
+    domt_pg_user_start(&user, server.url, options);
+    domt_pg_does(&user, "CREATE TABLE t (id INT UNIQUE DEFERRABLE INITIALLY DEFERRED)");
+}
+
+static void end(void)
+{
+    domt_pg_user_stop(&user);
+    domt_postgres_stop(&server);
+}
+
+static int text_in(domus_sql sql, const char *text)
+{
+    domt_pg_answer answer = domt_pg_text(&user, sql, text);
+    int error = answer.error;
+
+    domt_pg_free(&answer);
+    return error;
+}
+
+static int64_t count_rows(void)
+{
+    return domt_pg_number(&user, user.sql, "SELECT count(*) FROM t");
+}
+
+static void wait_until_free(void)
+{
+    for (int i = 0; i < 4000 && domt_pg_look(&user).busy != 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = (long)MS}, NULL);
+    ck_assert_uint_eq(domt_pg_look(&user).busy, 0);
+}
+
+START_TEST(commit_keeps_and_rollback_does_not)
+{
+    begin(NULL);
+    for (int i = 0; i < 2; i++) {
+        domus_sql sql = domt_pg_begin(&user);
+        ck_assert_int_eq(
+            text_in(sql, i == 0 ? "INSERT INTO t VALUES (1)" : "INSERT INTO t VALUES (2), (3)"), 0);
+        ck_assert_int_eq(domt_pg_number(&user, sql, "SELECT count(*) FROM t"), i == 0 ? 1 : 3);
+        ck_assert_int_eq(count_rows(), i == 0 ? 0 : 1); /* on another connection */
+        ck_assert_int_eq(domt_pg_end(&user, sql, i == 0).error, 0);
+        ck_assert_int_eq(count_rows(), 1);
+        ck_assert_int_eq(text_in(sql, "SELECT 1"), -ESTALE);
+        ck_assert_int_eq(domt_pg_end(&user, sql, true).error, -ESTALE);
+    }
+    wait_until_free();
+    end();
+}
+END_TEST
+
+START_TEST(failed_transaction_tells_its_first_failure_at_commit)
+{
+    begin(NULL);
+    domus_sql sql = domt_pg_begin(&user);
+    ck_assert_int_eq(text_in(sql, "SELECT 1 / 0"), -EINVAL);
+    domt_pg_answer answer = domt_pg_text(&user, sql, "SELECT 1");
+    ck_assert_str_eq(answer.as.failure.sqlstate, "25P02");
+    answer = domt_pg_end(&user, sql, true);
+    ck_assert_str_eq(answer.as.failure.sqlstate, "22012");
+    sql = domt_pg_begin(&user);
+    ck_assert_int_eq(text_in(sql, "INSERT INTO t VALUES (1), (1)"), 0);
+    ck_assert_int_eq(domt_pg_end(&user, sql, true).error, -EEXIST); /* told by the commit alone */
+    sql = domt_pg_begin(&user);
+    ck_assert_int_eq(text_in(sql, "SELEC"), -EINVAL);
+    ck_assert_int_eq(domt_pg_end(&user, sql, false).error, 0);
+    ck_assert_int_eq(count_rows(), 0);
+    wait_until_free();
+    end();
+}
+END_TEST
+
+START_TEST(isolation_is_as_asked)
+{
+    static const struct {
+        domus_sql_begin_options options;
+        const char *level;
+        int writes;
+    } rows[] = {
+        {{.isolation = DOMUS_SQL_ISOLATION_DEFAULT}, "read committed", 0},
+        {{.isolation = DOMUS_SQL_REPEATABLE_READ}, "repeatable read", 0},
+        {{.isolation = DOMUS_SQL_SERIALIZABLE}, "serializable", 0},
+        {{.isolation = DOMUS_SQL_SERIALIZABLE, .reads_only = true}, "serializable", -EROFS},
+        {{.reads_only = true}, "read committed", -EROFS},
+    };
+
+    begin(NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        domt_pg_answer answer =
+            domt_pg_ask(&user, user.sql.at, &domus_sql_begin_type, &rows[i].options, 0);
+        ck_assert_int_eq(answer.error, 0);
+        domus_sql sql = answer.as.sql;
+        answer = domt_pg_text(&user, sql, "SHOW transaction_isolation");
+        domus_sql_value level = domus_sql_cell(&answer.as.result, 0, 0);
+        ck_assert_uint_eq(level.size, strlen(rows[i].level));
+        ck_assert_int_eq(memcmp(level.as.bytes, rows[i].level, level.size), 0);
+        domt_pg_free(&answer);
+        ck_assert_int_eq(text_in(sql, "INSERT INTO t VALUES (1)"), rows[i].writes);
+        ck_assert_int_eq(domt_pg_end(&user, sql, false).error, 0);
+    }
+    domt_pg_answer answer = domt_pg_ask(&user, user.sql.at, &domus_sql_begin_type,
+                                        &(domus_sql_begin_options){.isolation = 3}, 0);
+    ck_assert_int_eq(answer.error, -EINVAL);
+    end();
+}
+END_TEST
+
+START_TEST(idle_transaction_is_rolled_back)
+{
+    static const domus_sql_options options = {.transaction_idle_ns = 50 * MS};
+
+    begin(&options);
+    domus_sql sql = domt_pg_begin(&user);
+    ck_assert_int_eq(text_in(sql, "INSERT INTO t VALUES (1)"), 0);
+    ck_assert_int_eq(text_in(sql, "SELECT pg_sleep(0.1)"), 0); /* this is no idle time */
+    wait_until_free();
+    ck_assert_int_eq(text_in(sql, "SELECT 1"), -ESTALE);
+    ck_assert_int_eq(count_rows(), 0);
+    end();
+}
+END_TEST
+
+/* The owner of a transaction ends, at rest or in the midst of a statement. */
+START_TEST(transaction_ends_with_its_owner)
+{
+    begin(NULL);
+    for (int i = 0; i < 2; i++) {
+        domt_pg_user other = user;
+        ck_assert_int_eq(domus_outside_attach(user.system, NULL, &other.outsider), 0);
+        domus_sql sql = domt_pg_begin(&other);
+        domt_pg_answer answer = domt_pg_text(&other, sql, "INSERT INTO t VALUES (1)");
+        ck_assert_int_eq(answer.error, 0);
+        domt_pg_free(&answer);
+        if (i == 1) {
+            domus_sql_request request;
+            ck_assert_int_eq(
+                domus_sql_request_make(sql, NULL, "SELECT pg_sleep(60)", NULL, 0, &request), 0);
+            ck_assert_int_eq(domus_outsider_ask_add(other.outsider, sql.at, &domus_sql_query_type,
+                                                    &request, 0, 1),
+                             0);
+            nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+        }
+        ck_assert_int_eq(domus_outside_detach(other.outsider), 0);
+        wait_until_free();
+        ck_assert_int_eq(count_rows(), 0);
+        ck_assert_int_eq(text_in(sql, "SELECT 1"), -ESTALE);
+    }
+    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
+    end();
+}
+END_TEST
+
+/* A transaction that a statement begins by itself is none of others: it is rolled back. */
+START_TEST(stray_begin_is_rolled_back)
+{
+    static const domus_sql_options options = {.connections_max = 1};
+
+    begin(&options);
+    ck_assert_int_eq(text_in(user.sql, "BEGIN"), 0);
+    ck_assert_int_eq(text_in(user.sql, "INSERT INTO t VALUES (1)"), 0);
+    ck_assert_int_eq(count_rows(), 1);
+    domt_pg_does(&user, "BEGIN; INSERT INTO t VALUES (2)");
+    ck_assert_int_eq(count_rows(), 1);
+    ck_assert_uint_eq(domt_pg_look(&user).connects, 1);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("pg_transaction", 60, commit_keeps_and_rollback_does_not,
+          failed_transaction_tells_its_first_failure_at_commit, isolation_is_as_asked,
+          idle_transaction_is_rolled_back, transaction_ends_with_its_owner,
+          stray_begin_is_rolled_back)
