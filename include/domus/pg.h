@@ -49,9 +49,11 @@ DOMUS_API extern const domus_type domus_pg_notification_type;
 DOMUS_API int domus_pg_listen(domus_stack *stack, domus_sql sql, const char *channel,
                               domus_resumed *then);
 
-/* End the subscriptions of the running actor to a channel. Notifications that are under way still
- * come. Returns as domus_notice(); -EINVAL as above. */
-DOMUS_API int domus_pg_unlisten(domus_stack *stack, domus_sql sql, const char *channel);
+/* End the subscriptions of the running actor to a channel, and suspend until that is done. Those
+ * that are in its mailbox still come. `then` gets an answer for domus_sql_result_of(). Returns as
+ * domus_pg_listen(). */
+DOMUS_API int domus_pg_unlisten(domus_stack *stack, domus_sql sql, const char *channel,
+                                domus_resumed *then);
 
 /* --- copies ----------------------------------------------------------------------------------- */
 
@@ -97,7 +99,7 @@ DOMUS_API int domus_pg_piece_of(const domus_answer *answer, const domus_pg_piece
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* What the verbs send, for actors that stand in for a database in tests. */
+/* The asks that the verbs send, for actors that stand in for a database in tests. */
 typedef struct domus_pg_channel {
     char name[DOMUS_PG_CHANNEL_SIZE];
 } domus_pg_channel;
@@ -107,8 +109,8 @@ typedef struct domus_pg_write {
     domus_slice bytes;
 } domus_pg_write;
 
-DOMUS_API extern const domus_type domus_pg_listen_type;     /* an ask: a domus_pg_channel */
-DOMUS_API extern const domus_type domus_pg_unlisten_type;   /* a notice: a domus_pg_channel */
+DOMUS_API extern const domus_type domus_pg_listen_type;     /* a domus_pg_channel */
+DOMUS_API extern const domus_type domus_pg_unlisten_type;   /* a domus_pg_channel */
 DOMUS_API extern const domus_type domus_pg_copy_in_type;    /* a domus_sql_request */
 DOMUS_API extern const domus_type domus_pg_copy_out_type;   /* a domus_sql_request */
 DOMUS_API extern const domus_type domus_pg_copy_write_type; /* a domus_pg_write */

@@ -240,11 +240,13 @@ static void unsubscribe(domus_stack *stack, domi_pg_pool *pool, domus_address wh
 
 int domi_pg_on_unlisten(domus_stack *stack, void *self, const void *payload)
 {
+    static const domus_sql_result done;
     const domus_pg_channel *channel = payload;
 
-    if (memchr(channel->name, '\0', sizeof channel->name) != NULL)
-        unsubscribe(stack, self, domus_sender(stack), channel->name);
-    return 0;
+    if (memchr(channel->name, '\0', sizeof channel->name) == NULL)
+        return -EINVAL;
+    unsubscribe(stack, self, domus_sender(stack), channel->name);
+    return domus_reply(stack, &domus_sql_result_type, &done);
 }
 
 void domi_pg_forget_subscriber(domus_stack *stack, domi_pg_pool *pool, domus_address who)

@@ -64,12 +64,12 @@ int domus_pg_listen(domus_stack *stack, domus_sql sql, const char *channel, domu
     return error != 0 ? error : domus_ask(stack, sql.at, &domus_pg_listen_type, &named, then);
 }
 
-int domus_pg_unlisten(domus_stack *stack, domus_sql sql, const char *channel)
+int domus_pg_unlisten(domus_stack *stack, domus_sql sql, const char *channel, domus_resumed *then)
 {
     domus_pg_channel named;
     int error = name_channel(channel, &named);
 
-    return error != 0 ? error : domus_notice(stack, sql.at, &domus_pg_unlisten_type, &named);
+    return error != 0 ? error : domus_ask(stack, sql.at, &domus_pg_unlisten_type, &named, then);
 }
 
 /* --- copies ----------------------------------------------------------------------------------- */

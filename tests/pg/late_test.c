@@ -1,0 +1,225 @@
+/* Time and bounds: a query whose time is over does not run on at the server, one more than may wait
+ * is refused, and neighbours of a query that is cancelled are not. */
+#include "tests/pg/user.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define MS UINT64_C(1000000)
+
+static domt_postgres server;
+static domt_pg_user user;
+
+static void begin(const domus_sql_options *options)
+{
+    domt_postgres_start(&server, NULL);
+    domt_pg_user_start(&user, server.url, options);
+    domt_pg_does(&user, "SELECT 1"); /* one connection is there */
+}
+
+static void end(void)
+{
+    domt_pg_user_stop(&user);
+    domt_postgres_stop(&server);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int64_t count_sleepers(void)
+{
+    return domt_pg_number(&user, user.sql,
+                          "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query "
+                          "LIKE 'SELECT pg_sleep%'");
+}
+
+static void wait_for_no_sleepers(void)
+{
+    for (int i = 0; i < 1000 && count_sleepers() != 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
+    ck_assert_int_eq(count_sleepers(), 0);
+}
+
+/* Send a query, and do not wait for its answer. */
+static void send_query(const domus_sql_statement *statement, uint64_t timeout_ns, uint64_t tag)
+{
+    domus_sql_request request;
+
+    ck_assert_int_eq(domus_sql_request_make(user.sql, statement, NULL, NULL, 0, &request), 0);
+    ck_assert_int_eq(domus_outsider_ask_add(user.outsider, user.sql.at, &domus_sql_query_type,
+                                            &request, timeout_ns, tag),
+                     0);
+}
+
+/* Receive the next answer. Returns its tag, and its error as domus_sql_result_of() tells it. */
+static uint64_t receive(int *ret_error)
+{
+    domus_outside_message message;
+
+    ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, 20000 * MS, &message), 0);
+    ck_assert_int_eq(message.kind, DOMUS_OUTSIDE_ANSWER);
+    if (message.type == &domus_outsider_failed_type)
+        *ret_error = *(const int *)message.payload;
+    else if (message.type == &domus_sql_error_type)
+        *ret_error = ((const domus_sql_error *)message.payload)->error;
+    else
+        *ret_error = 0;
+    return message.tag;
+}
+
+static const domus_sql_statement sleeps = {.text = "SELECT pg_sleep(60)", .timeout_ns = 100 * MS};
+static const domus_sql_statement sleeps_long = {.text = "SELECT pg_sleep(60) AS x"};
+static const domus_sql_statement naps = {.text = "SELECT pg_sleep(0.3)"};
+static const domus_sql_statement naps_long = {.text = "SELECT pg_sleep(1)"};
+static const domus_sql_statement quick = {.text = "SELECT 1"};
+
+START_TEST(query_ends_at_its_time_here_and_at_the_server)
+{
+    static const domus_sql_options options = {.connections_max = 2};
+
+    begin(&options);
+    for (int i = 0; i < 3; i++) {
+        uint64_t began = now_ns();
+        domt_pg_answer answer = domt_pg_query(&user, user.sql, &sleeps, NULL, 0);
+        uint64_t took = now_ns() - began;
+        ck_assert_int_eq(answer.error, -ETIMEDOUT);
+        ck_assert(took >= 100 * MS && took < 2000 * MS);
+        wait_for_no_sleepers();
+    }
+    domus_sql_status status = domt_pg_look(&user);
+    ck_assert_uint_eq(status.timeouts, 3);
+    ck_assert_uint_eq(status.failures, 0); /* the connection was kept */
+    end();
+}
+END_TEST
+
+/* The deadline of the ask counts as a time-out does. */
+START_TEST(query_ends_with_the_deadline_of_its_asker)
+{
+    begin(NULL);
+    domus_sql_request request;
+    ck_assert_int_eq(domus_sql_request_make(user.sql, &sleeps_long, NULL, NULL, 0, &request), 0);
+    ck_assert_int_eq(
+        domt_pg_ask(&user, user.sql.at, &domus_sql_query_type, &request, 100 * MS).error,
+        -ETIMEDOUT);
+    wait_for_no_sleepers();
+    end();
+}
+END_TEST
+
+START_TEST(statement_in_a_transaction_ends_at_its_time)
+{
+    begin(NULL);
+    domus_sql sql = domt_pg_begin(&user);
+    ck_assert_int_eq(domt_pg_query(&user, sql, &sleeps, NULL, 0).error, -ETIMEDOUT);
+    wait_for_no_sleepers();
+    ck_assert_int_eq(domt_pg_query(&user, sql, &quick, NULL, 0).error, -EINVAL); /* 25P02 */
+    ck_assert_int_eq(domt_pg_end(&user, sql, false).error, 0);
+    end();
+}
+END_TEST
+
+/* With one connection and room for two, the third query that waits is refused. */
+START_TEST(queue_is_bounded)
+{
+    static const domus_sql_options options = {.connections_max = 1, .queue_max = 2};
+    int error, errors[5];
+
+    begin(&options);
+    send_query(&naps, 0, 0);
+    for (uint64_t tag = 1; tag <= 4; tag++)
+        send_query(&quick, 0, tag);
+    for (int i = 0; i < 5; i++) {
+        uint64_t tag = receive(&error);
+        errors[tag] = error;
+    }
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(errors[i], i < 3 ? 0 : -ENOBUFS);
+    ck_assert_uint_eq(domt_pg_look(&user).refused, 2);
+    end();
+}
+END_TEST
+
+START_TEST(query_waits_for_a_connection_no_longer_than_wait)
+{
+    static const domus_sql_options options = {.connections_max = 1, .wait_ns = 50 * MS};
+    int error;
+
+    begin(&options);
+    send_query(&naps, 0, 0);
+    uint64_t began = now_ns();
+    send_query(&quick, 0, 1);
+    ck_assert_uint_eq(receive(&error), 1);
+    ck_assert_int_eq(error, -EBUSY);
+    ck_assert_uint_ge(now_ns() - began, 50 * MS);
+    ck_assert_uint_eq(receive(&error), 0);
+    ck_assert_int_eq(error, 0);
+    end();
+}
+END_TEST
+
+/* Queries stand behind others on one connection. One of them is cancelled, which ends no other. */
+START_TEST(neighbours_in_a_pipeline_live)
+{
+    static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
+    int error;
+
+    begin(&options);
+    for (int round = 0; round < 20; round++) {
+        send_query(&sleeps, 0, 0);
+        for (uint64_t tag = 1; tag <= 3; tag++)
+            send_query(&quick, 0, tag);
+        for (uint64_t tag = 0; tag <= 3; tag++) {
+            ck_assert_uint_eq(receive(&error), tag);
+            ck_assert_int_eq(error, tag == 0 ? -ETIMEDOUT : 0);
+        }
+    }
+    domus_sql_status status = domt_pg_look(&user);
+    ck_assert_uint_eq(status.failures, 0);
+    ck_assert_uint_eq(status.connects, 1);
+    end();
+}
+END_TEST
+
+/* A connection beyond need is closed, and those that are kept are there without use. */
+START_TEST(pool_grows_and_shrinks)
+{
+    static const domus_sql_options options = {
+        .connections_min = 2, .connections_max = 5, .idle_ns = 100 * MS};
+    int error;
+
+    begin(&options);
+    for (uint64_t tag = 0; tag < 8; tag++)
+        send_query(&naps_long, 0, tag);
+    uint32_t most = 0;
+    for (int i = 0; i < 400 && most < 5; i++) {
+        most = domt_pg_look(&user).connections;
+        nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
+    }
+    ck_assert_uint_eq(most, 5);
+    for (int i = 0; i < 8; i++) {
+        (void)receive(&error);
+        ck_assert_int_eq(error, 0);
+    }
+    for (int i = 0; i < 1000 && domt_pg_look(&user).connections != 2; i++)
+        nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
+    ck_assert_uint_eq(domt_pg_look(&user).connections, 2);
+    nanosleep(&(struct timespec){.tv_nsec = (long)(300 * MS)}, NULL);
+    ck_assert_uint_eq(domt_pg_look(&user).connections, 2);
+    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("pg_late", 60, query_ends_at_its_time_here_and_at_the_server,
+          query_ends_with_the_deadline_of_its_asker, statement_in_a_transaction_ends_at_its_time,
+          queue_is_bounded, query_waits_for_a_connection_no_longer_than_wait,
+          neighbours_in_a_pipeline_live, pool_grows_and_shrinks)

@@ -1,0 +1,147 @@
+/* Notifications of a real server: they come to each subscriber of their channel, in order, also
+ * behind the loss of the connection, and end with the subscription. */
+#include "tests/pg/user.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define MS UINT64_C(1000000)
+
+static domt_postgres server;
+static domt_pg_user user;
+
+static void begin(void)
+{
+    domt_postgres_start(&server, NULL);
+    domt_pg_user_start(&user, server.url,
+                       &(domus_sql_options){.backoff_min_ns = 10 * MS, .backoff_max_ns = 50 * MS});
+}
+
+static void end(void)
+{
+    domt_pg_user_stop(&user);
+    domt_postgres_stop(&server);
+}
+
+static int say(domt_pg_user *who, const domus_type *type, const char *channel)
+{
+    domus_pg_channel named = {.name = ""};
+
+    memcpy(named.name, channel, strlen(channel));
+    return domt_pg_ask(who, who->sql.at, type, &named, 0).error;
+}
+
+static int listen_to(domt_pg_user *who, const char *channel)
+{
+    return say(who, &domus_pg_listen_type, channel);
+}
+
+static const domus_pg_notification *receive(domt_pg_user *who)
+{
+    static const domus_type *const types[] = {&domus_pg_notification_type, NULL};
+    static const domus_pattern pattern = {.types = types};
+    static domus_outside_message message;
+
+    ck_assert_int_eq(domus_outside_receive(who->outsider, &pattern, 10000 * MS, &message), 0);
+    return message.payload;
+}
+
+static void expect(domt_pg_user *who, const char *channel, const char *payload)
+{
+    const domus_pg_notification *told = receive(who);
+
+    ck_assert_str_eq(told->channel, channel);
+    ck_assert_msg(domus_slice_equals(told->payload, payload, strlen(payload)), "%s", payload);
+    ck_assert(!told->is_gap && told->lost == 0 && told->pid > 0);
+}
+
+START_TEST(notifications_come_to_subscribers_in_order)
+{
+    char text[64];
+
+    begin();
+    domt_pg_user other = user;
+    ck_assert_int_eq(domus_outside_attach(user.system, NULL, &other.outsider), 0);
+    ck_assert_int_eq(listen_to(&user, "news"), 0);
+    ck_assert_int_eq(listen_to(&other, "news"), 0);
+    ck_assert_int_eq(listen_to(&user, "a \"strange\" Name"), 0);
+    for (int i = 0; i < 50; i++) {
+        snprintf(text, sizeof text, "NOTIFY news, '%d'", i);
+        domt_pg_does(&user, text);
+        snprintf(text, sizeof text, "%d", i);
+        expect(&user, "news", text);
+        expect(&other, "news", text);
+    }
+    domt_pg_does(&user, "NOTIFY \"a \"\"strange\"\" Name\"");
+    expect(&user, "a \"strange\" Name", "");
+    ck_assert_int_eq(say(&user, &domus_pg_unlisten_type, "news"), 0);
+    domt_pg_does(&user, "NOTIFY news, 'last'; NOTIFY \"a \"\"strange\"\" Name\"");
+    expect(&other, "news", "last");
+    expect(&user, "a \"strange\" Name", "");
+    ck_assert_int_eq(domus_outside_detach(other.outsider), 0);
+    /* nobody listens to this channel any more: so the server is told */
+    for (int i = 0; i < 1000; i++) {
+        if (domt_pg_number(&user, user.sql,
+                           "SELECT count(*) FROM pg_stat_activity WHERE query = 'UNLISTEN "
+                           "\"news\"'") == 1)
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
+    }
+    ck_assert_int_eq(domt_pg_number(&user, user.sql,
+                                    "SELECT count(*) FROM pg_stat_activity WHERE query = "
+                                    "'UNLISTEN \"news\"'"),
+                     1);
+    end();
+}
+END_TEST
+
+START_TEST(subscriptions_outlive_the_server)
+{
+    begin();
+    ck_assert_int_eq(listen_to(&user, "news"), 0);
+    for (int round = 0; round < 2; round++) {
+        domt_postgres_halt(&server, SIGINT);
+        domt_postgres_again(&server);
+        const domus_pg_notification *told = receive(&user);
+        ck_assert(told->is_gap && told->payload.size == 0);
+        ck_assert_str_eq(told->channel, "news");
+        domt_pg_does(&user, "NOTIFY news, 'again'");
+        expect(&user, "news", "again");
+    }
+    end();
+}
+END_TEST
+
+START_TEST(names_of_channels_are_checked)
+{
+    domus_pg_channel unended;
+
+    begin();
+    memset(unended.name, 'x', sizeof unended.name);
+    ck_assert_int_eq(domt_pg_ask(&user, user.sql.at, &domus_pg_listen_type, &unended, 0).error,
+                     -EINVAL);
+    unended.name[63] = '\0'; /* the longest one */
+    ck_assert_int_eq(listen_to(&user, unended.name), 0);
+    end();
+}
+END_TEST
+
+START_TEST(subscriptions_are_bounded)
+{
+    begin();
+    for (uint32_t i = 0; i < DOMUS_PG_SUBSCRIPTIONS_MAX; i++)
+        ck_assert_int_eq(listen_to(&user, "news"), 0);
+    ck_assert_int_eq(listen_to(&user, "news"), -ENOBUFS);
+    ck_assert_int_eq(say(&user, &domus_pg_unlisten_type, "news"), 0);
+    ck_assert_int_eq(listen_to(&user, "news"), 0);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("pg_listen", 60, notifications_come_to_subscribers_in_order,
+          subscriptions_outlive_the_server, names_of_channels_are_checked,
+          subscriptions_are_bounded)
