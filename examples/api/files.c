@@ -1,0 +1,182 @@
+/* Files: those that belong to an issue, and the page.
+ *
+ * An uploaded file has no name on disk while it comes, so nothing is left of one that fails. Then
+ * it gets a random name, which the database knows; the name that its sender gave is only shown. */
+#include "api.h"
+
+#include <domus/http_files.h>
+#include <domus/http_problem.h>
+#include <domus/http_session.h>
+#include <domus/http_upload.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_SIZE  33u /* of a file on disk: 32 digits, and a zero */
+#define TITLE_SIZE 129u
+#define FILES_MAX  100u
+
+domus_http_files api_pages, api_uploads;
+
+/* --- a file as JSON and as a row -------------------------------------------------------------- */
+
+struct file {
+    char name[NAME_SIZE];
+    char title[TITLE_SIZE];
+    uint64_t size; /* bytes */
+};
+
+static const domus_json_field file_fields[] = {
+    {DOMUS_JSON_TEXT("name", struct file, name)},
+    {DOMUS_JSON_TEXT("title", struct file, title)},
+    {DOMUS_JSON_UINT("size", struct file, size, 0, UINT64_MAX)},
+};
+static const domus_json_table file_table = DOMUS_JSON_TABLE(struct file, file_fields);
+
+struct list {
+    struct file files[FILES_MAX];
+    uint32_t count;
+};
+
+static const domus_json_field list_fields[] = {
+    {DOMUS_JSON_LIST("files", struct list, files, count, OBJECT(file_table))}};
+static const domus_json_table list_table = DOMUS_JSON_TABLE(struct list, list_fields);
+
+static const domus_sql_statement insert = {
+    .text = "INSERT INTO file (name, issue, title, size) VALUES ($1, $2, $3, $4)"};
+static const domus_sql_statement select = {
+    .text = "SELECT name, title, size FROM file WHERE issue = $1 ORDER BY title LIMIT 100",
+    .repeatable = true};
+
+/* --- the files of an issue -------------------------------------------------------------------- */
+
+static int listed(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    const domus_sql_result *rows;
+    struct list list = {.count = 0};
+    int error = domus_sql_result_of(answer, &rows);
+
+    (void)self;
+    if (error != 0)
+        return api_fail(stack, error, answer);
+    for (; list.count < rows->rows; list.count++) {
+        struct file *file = &list.files[list.count];
+
+        (void)domus_sql_get_text(rows, list.count, 0, file->name, sizeof file->name);
+        (void)domus_sql_get_text(rows, list.count, 1, file->title, sizeof file->title);
+        file->size = (uint64_t)domus_sql_cell(rows, list.count, 2).as.integer;
+    }
+    return api_answer(stack, 200, &list_table, &list, NULL);
+}
+
+int api_list_files(domus_stack *stack, void *self, const domus_http_request *request,
+                   const domus_http_match *match)
+{
+    int64_t issue;
+
+    (void)self, (void)request;
+    if (!api_issue_number(match, &issue))
+        return api_refuse(stack, 404, "there is no such issue");
+    return domus_sql_query(stack, api_database, &select, DOMUS_SQL_VALUES(domus_sql_int(issue)),
+                           listed);
+}
+
+/* --- uploads ---------------------------------------------------------------------------------- */
+
+struct upload {
+    int64_t issue;
+    domus_http_upload *upload;
+    struct file file;
+};
+
+/* Take from an upload what the row gets. Returns false if it has no file. */
+static bool describe(struct upload *frame)
+{
+    const domus_http_upload_part *part = domus_http_upload_find(frame->upload, "file", 0);
+    domus_http_session_id chance;
+
+    if (part == NULL || part->file == NULL || domus_http_session_make_id(&chance) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof chance.bytes; i++)
+        snprintf(frame->file.name + 2 * i, 3, "%02x", chance.bytes[i]);
+    snprintf(frame->file.title, sizeof frame->file.title, "%s", part->filename);
+    frame->file.size = part->size;
+    return true;
+}
+
+static int end_upload(struct upload *frame, int result)
+{
+    frame->upload = domus_http_upload_close(frame->upload);
+    return result;
+}
+
+DOMUS_SEQUENCE(receive, struct upload)
+{
+    const domus_http_upload_options options = {.limits = {.part_max = api_settings.upload_max},
+                                               .files_max = 1,
+                                               .directory = api_uploads.root};
+    int error;
+
+    DOMUS_BEGIN;
+    if ((error = domus_http_upload_open(message, &options, &frame->upload)) != 0)
+        return error;
+    while (domus_http_upload_goes_on(stack, frame->upload, answer, then))
+        DOMUS_AWAIT(DOMUS_PARKED);
+    if ((error = domus_http_upload_error(frame->upload)) != 0)
+        return end_upload(frame, error);
+    if (!describe(frame))
+        return end_upload(frame, api_refuse(stack, 422, "a field \"file\" with a file is wanted"));
+    DOMUS_AWAIT(domus_file_link(stack, domus_http_upload_find(frame->upload, "file", 0)->file,
+                                api_uploads.root, frame->file.name, DOMUS_FILE_BENEATH, then));
+    (void)end_upload(frame, 0);
+    if (answer->error != 0)
+        return answer->error;
+    DOMUS_AWAIT(domus_sql_query(stack, api_database, &insert,
+                                DOMUS_SQL_VALUES(domus_sql_text(frame->file.name),
+                                                 domus_sql_int(frame->issue),
+                                                 domus_sql_text(frame->file.title),
+                                                 domus_sql_int((int64_t)frame->file.size)),
+                                then));
+    if (answer->error == 0 && domus_sql_error_of(answer) == NULL) {
+        char location[64];
+
+        api_tell(stack, frame->issue);
+        snprintf(location, sizeof location, "/files/%s", frame->file.name);
+        return api_answer(stack, 201, &file_table, &frame->file, location);
+    }
+    error = answer->error != 0 ? answer->error : domus_sql_error_of(answer)->error;
+    error = error == -EPERM ? api_refuse(stack, 404, "there is no such issue")
+                            : api_fail(stack, error, answer);
+    if (error != 0)
+        return error;
+    DOMUS_AWAIT(
+        domus_file_remove(stack, api_uploads.root, frame->file.name, DOMUS_FILE_BENEATH, then));
+    DOMUS_END;
+}
+
+int api_add_file(domus_stack *stack, void *self, const domus_http_request *request,
+                 const domus_http_match *match)
+{
+    struct upload *frame = domus_frame(stack);
+
+    if (!api_issue_number(match, &frame->issue))
+        return api_refuse(stack, 404, "there is no such issue");
+    return DOMUS_BEGIN_SEQUENCE(receive, API_FRAME_MAX, stack, self, request);
+}
+
+/* --- files that are shown --------------------------------------------------------------------- */
+
+int api_show_file(domus_stack *stack, void *self, const domus_http_request *request,
+                  const domus_http_match *match)
+{
+    (void)self, (void)request;
+    return domus_http_serve(stack, &api_uploads, domus_http_route_value(match, "name"));
+}
+
+int api_show_page(domus_stack *stack, void *self, const domus_http_request *request,
+                  const domus_http_match *match)
+{
+    (void)self, (void)request;
+    return domus_http_serve(stack, &api_pages, domus_http_route_value(match, "path"));
+}
