@@ -1,4 +1,4 @@
-/* Events: each page hears which issue is new or has changed, as server-sent events.
+/* Events: each page hears which issue is new or has changed (server-sent events).
  *
  * The board is an actor that knows the last change. A page asks it for what comes behind the change
  * that the page has seen, and the board keeps the ask until there is one. A page that reads slowly
@@ -8,7 +8,6 @@
 #include <domus/await.h>
 #include <domus/http_event.h>
 
-#include <errno.h>
 #include <stdio.h>
 
 #define PAGES_MAX 1000u
@@ -18,68 +17,67 @@ struct change {
     int64_t issue;
 };
 
-static const domus_type told_type = {.name = "told", .size = sizeof(int64_t)};
-static const domus_type next_type = {.name = "next", .size = sizeof(uint64_t)};
-static const domus_type change_type = {.name = "change", .size = sizeof(struct change)};
-
 struct board {
     struct change last;
     uint32_t count;
     domus_kept pages[PAGES_MAX];
 };
 
-static void answer_waiting(domus_stack *stack, struct board *board)
+static domus_address board; /* constant once the program has started */
+static const domus_type told_type = {.name = "told", .size = sizeof(int64_t)};
+static const domus_type next_type = {.name = "next", .size = sizeof(uint64_t)};
+static const domus_type change_type = {.name = "change", .size = sizeof(struct change)};
+
+static void answer_waiting(domus_stack *stack, struct board *self)
 {
-    while (board->count > 0)
-        (void)domus_kept_reply(stack, board->pages[--board->count], &change_type, &board->last);
+    while (self->count > 0)
+        (void)domus_kept_reply(stack, self->pages[--self->count], &change_type, &self->last);
 }
 
-static int take_told(domus_stack *stack, void *self, const void *payload)
+static int take_told(domus_stack *stack, void *self_, const void *payload)
 {
-    struct board *board = self;
+    struct board *self = self_;
 
-    board->last.serial++;
-    board->last.issue = *(const int64_t *)payload;
-    answer_waiting(stack, board);
+    self->last.serial++;
+    self->last.issue = *(const int64_t *)payload;
+    answer_waiting(stack, self);
     return 0;
 }
 
-static int take_next(domus_stack *stack, void *self, const void *payload)
+static int take_next(domus_stack *stack, void *self_, const void *payload)
 {
-    struct board *board = self;
+    struct board *self = self_;
 
-    if (*(const uint64_t *)payload != board->last.serial)
-        return domus_reply(stack, &change_type, &board->last);
-    if (board->count == PAGES_MAX) /* pages that have gone may have left their asks behind */
-        answer_waiting(stack, board);
-    int error = domus_keep(stack, &board->pages[board->count]);
-    if (error == 0)
-        board->count++;
+    if (*(const uint64_t *)payload != self->last.serial)
+        return domus_reply(stack, &change_type, &self->last);
+    if (self->count == PAGES_MAX) /* pages that have gone may have left their asks behind */
+        answer_waiting(stack, self);
+    int error = domus_keep(stack, &self->pages[self->count]);
+    self->count += error == 0;
     return error;
 }
 
-static int take_end(domus_stack *stack, void *self, const void *payload)
-{
-    (void)self, (void)payload;
-    return domus_stop(stack, domus_self(stack)); /* fails what waits */
-}
-
-const domus_type api_end_type = {.name = "end of events"};
-
-const domus_behaviour api_board_behaviour = {
+static const domus_behaviour behaviour = {
     .name = "board",
     .kind = DOMUS_STATE,
     .state_size = sizeof(struct board),
-    .on = (const domus_on[]){{&told_type, take_told, 0},
-                             {&next_type, take_next, 0},
-                             {&api_end_type, take_end, 0},
-                             {0}},
+    .on = (const domus_on[]){{&told_type, take_told, 0}, {&next_type, take_next, 0}, {0}},
 };
+
+int api_events_begin(domus_system *system)
+{
+    return domus_outside_spawn(system, &behaviour, NULL, &board);
+}
+
+/* Streams of events have no end of their own, and would hold up a drain. */
+void api_events_end(domus_system *system)
+{
+    (void)domus_outside_stop(system, board);
+}
 
 void api_tell(domus_stack *stack, int64_t issue)
 {
-    (void)domus_notice(stack, api_board, &told_type,
-                       &issue); /* a full board tells of a later one */
+    (void)domus_notice(stack, board, &told_type, &issue); /* a full board tells of a later one */
 }
 
 /* --- a page that listens ---------------------------------------------------------------------- */
@@ -89,21 +87,6 @@ struct listener {
     domus_slice event;
 };
 
-static int begin_stream(domus_stack *stack, domus_resumed *then)
-{
-    domus_http_response head = {.status = 200, .media = DOMUS_HTTP_EVENTS};
-    domus_appender fields = {0};
-
-    (void)domus_http_add(&fields, "Cache-Control", "no-store");
-    int error = domus_append_end(&fields, &head.fields);
-    if (error == 0)
-        error = domus_reply_begin(stack, &domus_http_response_type, &head, then);
-    if (error < 0)
-        domus_slice_free(head.fields);
-    return error;
-}
-
-/* Make the event of a change. */
 static int make_event(const struct change *change, domus_slice *ret_event)
 {
     domus_appender bytes = {0};
@@ -116,13 +99,13 @@ static int make_event(const struct change *change, domus_slice *ret_event)
 
 DOMUS_SEQUENCE(listen, struct listener)
 {
+    static const domus_http_response head = {.status = 200, .media = DOMUS_HTTP_EVENTS};
     int error;
 
-    (void)self;
     DOMUS_BEGIN;
-    DOMUS_AWAIT(begin_stream(stack, then));
+    DOMUS_AWAIT(domus_reply_begin(stack, &domus_http_response_type, &head, then));
     while (answer->error == 0) {
-        DOMUS_ASK(api_board, &next_type, &frame->seen);
+        DOMUS_ASK(board, &next_type, &frame->seen);
         if (answer->error != 0) /* the board has ended, and the program does */
             return domus_reply_end(stack, NULL, NULL);
         frame->seen = ((const struct change *)answer->payload)->serial;

@@ -11,13 +11,31 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
+#include <sys/stat.h>
 
 #define NAME_SIZE  33u /* of a file on disk: 32 digits, and a zero */
 #define TITLE_SIZE 129u
 #define FILES_MAX  100u
 
-domus_http_files api_pages, api_uploads;
+static domus_http_files pages, uploads; /* constant once the program has started */
+
+int api_files_begin(domus_system *system)
+{
+    const uint32_t directory = DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY;
+    int error = domus_outside_file_open(system, api_settings.pages, directory, 0, &pages.root);
+
+    if (mkdir(api_settings.uploads, 0700) != 0 && errno != EEXIST)
+        return -errno;
+    if (error == 0)
+        error = domus_outside_file_open(system, api_settings.uploads, directory, 0, &uploads.root);
+    return error;
+}
+
+void api_files_end(void)
+{
+    domus_file_close(pages.root);
+    domus_file_close(uploads.root);
+}
 
 /* --- a file as JSON and as a row -------------------------------------------------------------- */
 
@@ -54,20 +72,16 @@ static const domus_sql_statement select = {
 static int listed(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_sql_result *rows;
-    struct list list = {.count = 0};
+    struct list list;
     int error = domus_sql_result_of(answer, &rows);
 
     (void)self;
+    if (error == 0)
+        error = domus_sql_read(rows, 0, rows->rows, &file_table, list.files);
     if (error != 0)
         return api_fail(stack, error, answer);
-    for (; list.count < rows->rows; list.count++) {
-        struct file *file = &list.files[list.count];
-
-        (void)domus_sql_get_text(rows, list.count, 0, file->name, sizeof file->name);
-        (void)domus_sql_get_text(rows, list.count, 1, file->title, sizeof file->title);
-        file->size = (uint64_t)domus_sql_cell(rows, list.count, 2).as.integer;
-    }
-    return api_answer(stack, 200, &list_table, &list, NULL);
+    list.count = rows->rows;
+    return domus_http_reply_json(stack, 200, &list_table, &list, NULL);
 }
 
 int api_list_files(domus_stack *stack, void *self, const domus_http_request *request,
@@ -113,9 +127,11 @@ static int end_upload(struct upload *frame, int result)
 
 DOMUS_SEQUENCE(receive, struct upload)
 {
-    const domus_http_upload_options options = {.limits = {.part_max = api_settings.upload_max},
-                                               .files_max = 1,
-                                               .directory = api_uploads.root};
+    const domus_http_upload_options options = {
+        .limits = {.part_max = api_settings.upload_max, .filename_max = TITLE_SIZE - 1},
+        .files_max = 1,
+        .directory = uploads.root};
+    const domus_sql_result *done;
     int error;
 
     DOMUS_BEGIN;
@@ -128,7 +144,7 @@ DOMUS_SEQUENCE(receive, struct upload)
     if (!describe(frame))
         return end_upload(frame, api_refuse(stack, 422, "a field \"file\" with a file is wanted"));
     DOMUS_AWAIT(domus_file_link(stack, domus_http_upload_find(frame->upload, "file", 0)->file,
-                                api_uploads.root, frame->file.name, DOMUS_FILE_BENEATH, then));
+                                uploads.root, frame->file.name, DOMUS_FILE_BENEATH, then));
     (void)end_upload(frame, 0);
     if (answer->error != 0)
         return answer->error;
@@ -138,20 +154,15 @@ DOMUS_SEQUENCE(receive, struct upload)
                                                  domus_sql_text(frame->file.title),
                                                  domus_sql_int((int64_t)frame->file.size)),
                                 then));
-    if (answer->error == 0 && domus_sql_error_of(answer) == NULL) {
-        char location[64];
-
+    if ((error = domus_sql_result_of(answer, &done)) == 0) {
         api_tell(stack, frame->issue);
-        snprintf(location, sizeof location, "/files/%s", frame->file.name);
-        return api_answer(stack, 201, &file_table, &frame->file, location);
+        return api_created(stack, &file_table, &frame->file, "files", frame->file.name);
     }
-    error = answer->error != 0 ? answer->error : domus_sql_error_of(answer)->error;
     error = error == -EPERM ? api_refuse(stack, 404, "there is no such issue")
                             : api_fail(stack, error, answer);
     if (error != 0)
         return error;
-    DOMUS_AWAIT(
-        domus_file_remove(stack, api_uploads.root, frame->file.name, DOMUS_FILE_BENEATH, then));
+    DOMUS_AWAIT(domus_file_remove(stack, uploads.root, frame->file.name, DOMUS_FILE_BENEATH, then));
     DOMUS_END;
 }
 
@@ -171,12 +182,12 @@ int api_show_file(domus_stack *stack, void *self, const domus_http_request *requ
                   const domus_http_match *match)
 {
     (void)self, (void)request;
-    return domus_http_serve(stack, &api_uploads, domus_http_route_value(match, "name"));
+    return domus_http_serve(stack, &uploads, domus_http_route_value(match, "name"));
 }
 
 int api_show_page(domus_stack *stack, void *self, const domus_http_request *request,
                   const domus_http_match *match)
 {
     (void)self, (void)request;
-    return domus_http_serve(stack, &api_pages, domus_http_route_value(match, "path"));
+    return domus_http_serve(stack, &pages, domus_http_route_value(match, "path"));
 }

@@ -6,112 +6,63 @@
  * Begin with api.h, which tells the way of a request. */
 #include "api.h"
 
-#include <domus/await.h>
-#include <domus/http_access.h>
-#include <domus/http_session.h>
 #include <domus/main.h>
 #include <domus/observe.h>
 #include <domus/pg.h>
 #include <domus/sqlite.h>
 #include <domus/tls.h>
 
-#include <errno.h>
 #include <stdio.h>
 
 struct api_settings api_settings;
 domus_sql api_database;
-domus_address api_board;
 
-/* --- the keeper: what has to be there before a request is taken ------------------------------- */
-
-static const domus_type prepare_type = {.name = "prepare"};
 static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, &domus_pg_driver, NULL};
 
-/* Keep the directory that was opened. */
-static int keep_directory(domus_stack *stack, const domus_answer *answer, domus_http_files *files)
-{
-    if (answer->error != 0)
-        return answer->error;
-    int error = domus_take_answer(stack, answer);
-    if (error == 0)
-        files->root = *(domus_file *const *)answer->payload;
-    return error;
-}
-
-DOMUS_SEQUENCE(prepare, char)
+/* Open the database, and bring its schema up to date. */
+static int open_database(domus_system *system)
 {
     const domus_sql_options options = {.drivers = drivers,
                                        .connections_max = api_settings.connections};
-    const domus_sql_result *done;
-    int error;
+    char words[256] = "";
+    int error = domus_sql_check(api_settings.database, &options, words, sizeof words);
 
-    DOMUS_BEGIN;
-    if ((error = domus_sql_open(stack, api_settings.database, &options, &api_database)) != 0)
-        return error;
-    DOMUS_AWAIT(domus_sql_migrate(stack, api_database, api_migrations, then));
-    if ((error = domus_sql_result_of(answer, &done)) != 0) {
-        const domus_sql_error *failure = domus_sql_error_of(answer);
-
-        fprintf(stderr, "api: the database: %s\n", failure != NULL ? failure->message : "away");
-        return error;
-    }
-    DOMUS_AWAIT(domus_file_open(stack, NULL, api_settings.pages,
-                                DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY, 0, then));
-    if ((error = keep_directory(stack, answer, &api_pages)) != 0)
-        return error;
-    DOMUS_AWAIT(domus_file_make_directory(stack, NULL, api_settings.uploads, 0, 0700, then));
-    DOMUS_AWAIT(domus_file_open(stack, NULL, api_settings.uploads,
-                                DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY, 0, then));
-    if ((error = keep_directory(stack, answer, &api_uploads)) != 0)
-        return error;
-    if ((error = domus_http_access_open(stack, &api_access)) != 0)
-        return error;
-    return domus_reply(stack, &prepare_type, NULL);
-    DOMUS_END;
+    if (error == 0)
+        error = domus_outside_sql_open(system, api_settings.database, &options, &api_database);
+    if (error == 0)
+        error =
+            domus_outside_sql_migrate(system, api_database, api_migrations, 0, words, sizeof words);
+    if (error != 0)
+        fprintf(stderr, "api: api.database: %s\n", words[0] != '\0' ? words : strerror(-error));
+    return error;
 }
-
-static const domus_behaviour keeper = {
-    .name = "keeper",
-    .kind = DOMUS_STATE,
-    .on = (const domus_on[]){DOMUS_ON(&prepare_type, prepare), {0}},
-};
-
-/* --- the program ------------------------------------------------------------------------------ */
 
 static int start(domus_system *system, void *argument)
 {
-    domus_outside_reply reply = {.buffer = NULL};
-    char words[DOMUS_HTTP_KEYS_WORDS];
-    domus_address address;
-    int error = api_people_begin(words, sizeof words);
+    int error = api_people_begin();
 
     (void)argument;
-    if (error != 0) {
-        fprintf(stderr, "api: api.keys: %s\n", words);
-        return error;
-    }
-    api_site_begin();
-    error = domus_outside_spawn(system, &api_board_behaviour, NULL, &api_board);
     if (error == 0)
-        error = domus_outside_spawn(system, &keeper, NULL, &address);
+        error = open_database(system);
     if (error == 0)
-        error = domus_outside_ask(system, address, &prepare_type, NULL, 60 * UINT64_C(1000000000),
-                                  &reply);
+        error = api_files_begin(system);
+    if (error == 0)
+        error = api_events_begin(system);
+    if (error == 0)
+        error = api_site_begin(system);
     return error != 0 ? error : domus_main_serve(system, "api", &api_site, NULL);
 }
 
-/* Events have no end of their own, and would hold up the drain. */
 static void stop(domus_system *system, void *argument)
 {
     (void)argument;
-    (void)domus_outside_stop(system, api_board);
+    api_events_end(system);
 }
 
 static void end(domus_system *system, void *argument)
 {
     (void)system, (void)argument;
-    domus_file_close(api_pages.root);
-    domus_file_close(api_uploads.root);
+    api_files_end();
     api_site_end();
 }
 

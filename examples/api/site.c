@@ -4,10 +4,9 @@
 
 #include <domus/http_access.h>
 #include <domus/http_limit.h>
-#include <domus/http_problem.h>
 
 /* Only people who are logged in may do this. */
-static const domus_http_step for_people[] = {{&api_wants_person, NULL}, {NULL, NULL}};
+static const domus_http_step for_people[] = {{&domus_http_wants_user, NULL}, {NULL, NULL}};
 
 static const domus_http_row rows[] = {
     {{DOMUS_HTTP_ON(GET), "/issues", 0}, api_list_issues, NULL},
@@ -24,15 +23,15 @@ static const domus_http_row rows[] = {
     {{0, NULL, 0}, NULL, NULL},
 };
 
-domus_http_access api_access;
+static domus_http_access access_log = {.format = DOMUS_HTTP_ACCESS_JSON};
 static domus_http_limit limit;
 
 static const domus_http_chain chain = {
     .parts = (const domus_http_step[]){{&domus_http_request_id, NULL},
-                                       {&domus_http_access_log, &api_access},
+                                       {&domus_http_access_log, &access_log},
                                        {&domus_http_problems, NULL},
                                        {&domus_http_limits, &limit},
-                                       {&api_session, NULL},
+                                       {&domus_http_session_user, &api_session},
                                        {NULL, NULL}},
     .rows = rows,
 };
@@ -56,17 +55,17 @@ static const domus_behaviour visitor = {
 
 const domus_behaviour api_site = {.name = "site", .kind = DOMUS_CHANNELS, .channel = &visitor};
 
-void api_site_begin(void)
+int api_site_begin(domus_system *system)
 {
     http.body_max = api_settings.upload_max + 65536; /* with the heads of its parts */
     limit.count = api_settings.rate;
     limit.burst = 2 * api_settings.rate;
-    api_access.path = api_settings.access_log[0] != '\0' ? api_settings.access_log : "/dev/null";
-    api_access.format = DOMUS_HTTP_ACCESS_JSON;
+    access_log.path = api_settings.access_log[0] != '\0' ? api_settings.access_log : "/dev/null";
+    return domus_outside_http_access_open(system, &access_log);
 }
 
 void api_site_end(void)
 {
-    domus_http_access_close(&api_access);
+    domus_http_access_close(&access_log);
     domus_http_limit_clear(&limit);
 }

@@ -35,6 +35,7 @@
 #define DOMUS_HTTP_ACCESS_H
 
 #include <domus/http_chain.h>
+#include <domus/system.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -79,6 +80,10 @@ DOMUS_API extern const domus_http_part domus_http_access_log;
  * Returns 0; -EINVAL without `path` and `write`; -EALREADY when it was opened; -ENOMEM; or as
  * domus_spawn(). */
 DOMUS_API int domus_http_access_open(domus_stack *stack, domus_http_access *access);
+
+/* The same for a foreign thread, at the start of a program: the actor ends with the system. Returns
+ * as above, and as domus_outside_spawn(). Thread-safety: any foreign thread. */
+DOMUS_API int domus_outside_http_access_open(domus_system *system, domus_http_access *access);
 
 /* Write the lines that are left, and free the queue, when no system uses it any more; it may block.
  * The log can be used again then. */

@@ -61,6 +61,11 @@ typedef struct domus_http_keys {
  * the ring has already; -ENOBUFS at DOMUS_HTTP_KEYS_MAX. */
 DOMUS_API int domus_http_keys_add(domus_http_keys *ring, const void *key, size_t size);
 
+/* Add a key that is drawn here (getrandom(2)): what it signs is valid until the program ends, which
+ * is right for a first try, and for one server alone. Returns as domus_http_keys_add(); the error
+ * of getrandom(2). */
+DOMUS_API int domus_http_keys_draw(domus_http_keys *ring);
+
 /* Set a ring to the keys of a text, such as the value of a key of the configuration. Each is
  * "base64:" with the standard alphabet and its padding, or "hex:" with digits of either case;
  * spaces, commas and line ends divide them, and a line that begins with '#' is left out. Nothing

@@ -347,6 +347,20 @@ DOMUS_API int domus_sql_get_text(const domus_sql_result *result, uint32_t row, u
 DOMUS_API const char *domus_sql_column_name(const domus_sql_result *result, uint32_t column);
 DOMUS_API int domus_sql_column(const domus_sql_result *result, const char *name);
 
+/* Read `count` rows, from `row` on, into structs that lie behind each other, by a table of fields
+ * (domus/json.h), each of which is the column of its name. So one table reads what comes over HTTP,
+ * writes it, and reads it from the database. BOOL, INT, UINT, REAL and TEXT are copied; STRING and
+ * RAW point into the result, and are valid as long as that; a WORD is stored as its text. A column
+ * that no field names is passed over. NULL is an absent field, as in JSON.
+ *
+ * Returns 0; -ENOENT for rows that are not there, and for a field without a column; -ENODATA for
+ * NULL in a field that has to have a value; -EINVAL for another kind; -ERANGE and -EMSGSIZE for a
+ * value beyond the bounds of its field, -ERANGE also for a word that is none; -EOPNOTSUPP for lists
+ * and objects. With an error the structs may hold anything. */
+struct domus_json_table;
+DOMUS_API int domus_sql_read(const domus_sql_result *result, uint32_t row, uint32_t count,
+                             const struct domus_json_table *table, void *ret_values);
+
 /* --- rows in pieces --------------------------------------------------------------------------- */
 
 /* Rows that come in pieces. They hold a connection until they are read to the end, or closed. */
@@ -425,6 +439,13 @@ typedef struct domus_sql_migration {
  * `migrations` has to stay valid. Returns as domus_ask(). */
 DOMUS_API int domus_sql_migrate(domus_stack *stack, domus_sql sql,
                                 const domus_sql_migration *migrations, domus_resumed *then);
+
+/* The same for a foreign thread, at the start of a program: it blocks, for `timeout_ns` at most (0:
+ * 10 s). `words` get what the database says of a failure, cut, or nothing.
+ * Thread-safety: as domus_outside_ask(). Returns 0; a negative errno, as above. */
+DOMUS_API int domus_outside_sql_migrate(struct domus_system *system, domus_sql sql,
+                                        const domus_sql_migration *migrations, uint64_t timeout_ns,
+                                        char *words, size_t words_size);
 
 /* --- the state of a database ------------------------------------------------------------------ */
 

@@ -277,6 +277,16 @@ DOMUS_API int domus_outside_ask(domus_system *system, domus_address to, const do
                                 const void *payload, uint64_t timeout_ns,
                                 domus_outside_reply *reply);
 
+/* Open a file or a directory for a foreign thread, and block until that is done: as
+ * domus_file_open() with the working directory of the process, at the start of a program.
+ *
+ * Ownership: the file is the caller's, until domus_file_close().
+ * Returns as domus_outside_ask(), with the errors of domus_file_open(). Thread-safety: as
+ * domus_outside_ask(). */
+struct domus_file;
+DOMUS_API int domus_outside_file_open(domus_system *system, const char *path, uint32_t flags,
+                                      uint32_t mode, struct domus_file **ret_file);
+
 /* Do what domus_outside_spawn() does, but on thread `thread` (0..threads-1; -EINVAL beyond). */
 DOMUS_API int domus_outside_spawn_on(domus_system *system, uint32_t thread,
                                      const domus_behaviour *behaviour, const void *state,

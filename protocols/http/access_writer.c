@@ -126,22 +126,47 @@ static const domus_behaviour behaviour = {
     .on_stop = stop,
 };
 
-int domus_http_access_open(domus_stack *stack, domus_http_access *access)
+/* Make the queue belong to one writer. Returns 0; -EINVAL; -EALREADY; -ENOMEM. */
+static int take_queue(domus_http_access *access)
 {
-    writer state = {.access = access};
-    domus_address address;
-
     if (access->path == NULL && access->write == NULL)
         return -EINVAL;
     domi_http_access_queue *queue = domi_http_access_queue_of(access);
     if (queue == NULL)
         return -ENOMEM;
-    if (__atomic_exchange_n(&queue->is_open, true, __ATOMIC_ACQUIRE))
-        return -EALREADY;
-    int error = domus_spawn(stack, &behaviour, &state, &address);
+    return __atomic_exchange_n(&queue->is_open, true, __ATOMIC_ACQUIRE) ? -EALREADY : 0;
+}
+
+/* The actor was made, or not. Returns the error. */
+static int give_back_if(int error, domus_http_access *access)
+{
+    domi_http_access_queue *queue = access->queue;
+
     if (error != 0)
         __atomic_store_n(&queue->is_open, false, __ATOMIC_RELEASE);
     return error;
+}
+
+int domus_http_access_open(domus_stack *stack, domus_http_access *access)
+{
+    writer state = {.access = access};
+    domus_address address;
+    int error = take_queue(access);
+
+    if (error != 0)
+        return error;
+    return give_back_if(domus_spawn(stack, &behaviour, &state, &address), access);
+}
+
+int domus_outside_http_access_open(domus_system *system, domus_http_access *access)
+{
+    writer state = {.access = access};
+    domus_address address;
+    int error = take_queue(access);
+
+    if (error != 0)
+        return error;
+    return give_back_if(domus_outside_spawn(system, &behaviour, &state, &address), access);
 }
 
 void domus_http_access_close(domus_http_access *access)

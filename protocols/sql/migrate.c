@@ -6,6 +6,9 @@
 
 #include <domus/await.h>
 #include <domus/spawn.h>
+#include <domus/system.h>
+
+#include <stdio.h>
 
 #define NAME_MAX_BYTES 127u
 
@@ -177,8 +180,8 @@ static const domus_behaviour migrator_behaviour = {
     .on = (const domus_on[]){DOMUS_ON(&job_type, migrate), {0}},
 };
 
-/* Returns 0 if the table can be one; -EINVAL. */
-static int check(const domus_sql_migration *steps, uint32_t *ret_count)
+/* Returns whether the table can be one, and `sql` is a database. */
+static bool is_right(domus_sql sql, const domus_sql_migration *steps)
 {
     uint32_t count = 0;
 
@@ -187,10 +190,9 @@ static int check(const domus_sql_migration *steps, uint32_t *ret_count)
 
         if (count >= DOMUS_SQL_MIGRATIONS_MAX || strlen(step->name) > NAME_MAX_BYTES ||
             (step->text == NULL && (step->sqlite == NULL || step->postgresql == NULL)))
-            return -EINVAL;
+            return false;
     }
-    *ret_count = count;
-    return 0;
+    return sql.transaction == 0;
 }
 
 int domus_sql_migrate(domus_stack *stack, domus_sql sql, const domus_sql_migration *migrations,
@@ -198,9 +200,8 @@ int domus_sql_migrate(domus_stack *stack, domus_sql sql, const domus_sql_migrati
 {
     struct job job = {sql, migrations};
     domus_address address;
-    uint32_t count;
 
-    if (sql.transaction != 0 || check(migrations, &count) != 0)
+    if (!is_right(sql, migrations))
         return -EINVAL;
     int error = domus_spawn(stack, &migrator_behaviour, NULL, &address);
     if (error != 0)
@@ -208,5 +209,34 @@ int domus_sql_migrate(domus_stack *stack, domus_sql sql, const domus_sql_migrati
     error = domus_ask(stack, address, &job_type, &job, then);
     if (error < 0)
         (void)domus_stop(stack, address);
+    return error;
+}
+
+int domus_outside_sql_migrate(struct domus_system *system, domus_sql sql,
+                              const domus_sql_migration *migrations, uint64_t timeout_ns,
+                              char *words, size_t words_size)
+{
+    struct job job = {sql, migrations};
+    union {
+        domus_sql_result result; /* without rows, so it owns nothing */
+        domus_sql_error failure;
+    } answer;
+    domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
+    domus_address address;
+
+    if (words_size > 0)
+        words[0] = '\0';
+    if (!is_right(sql, migrations))
+        return -EINVAL;
+    int error = domus_outside_spawn(system, &migrator_behaviour, NULL, &address);
+    if (error != 0)
+        return error;
+    error = domus_outside_ask(system, address, &job_type, &job, timeout_ns, &reply);
+    if (error != 0)
+        (void)domus_outside_stop(system, address);
+    else if (reply.type == &domus_sql_error_type) {
+        snprintf(words, words_size, "%s", answer.failure.message);
+        error = answer.failure.error;
+    }
     return error;
 }

@@ -15,6 +15,8 @@ const char *const domt_libraries[] = {"libdomus",
                                       "libdomus-nats",
                                       "libdomus-sql",
                                       "libdomus-sqlite",
+                                      "libdomus-pg",
+                                      "libdomus-json",
                                       NULL};
 
 static const struct {
@@ -29,6 +31,7 @@ static const struct {
     {"pickle", "libdomus-cluster"},    {"testkit_cluster.h", "libdomus-cluster"},
     {"nats", "libdomus-nats"},         {"sql.h", "libdomus-sql"},
     {"sql_", "libdomus-sql"},          {"sqlite.h", "libdomus-sqlite"},
+    {"pg.h", "libdomus-pg"},           {"json", "libdomus-json"},
 };
 
 size_t domt_library_of(const char *header)

@@ -2,6 +2,7 @@
  * says any part of a key, and what was read of one is overwritten in every case. */
 #include "protocols/http/chars.h"
 #include "protocols/http/session/base64url.h"
+#include "protocols/http/session/draw.h"
 #include "protocols/http/session/mac.h"
 
 #include <nettle/base64.h>
@@ -166,6 +167,17 @@ static int parse(const char *text, size_t size, domus_http_keys *ring, char *wor
     if (ring->count == 0)
         say(words, words_size, "no key");
     return ring->count == 0 ? -EINVAL : 0;
+}
+
+int domus_http_keys_draw(domus_http_keys *ring)
+{
+    unsigned char key[DOMUS_HTTP_KEY_LEAST];
+    int error = domi_http_draw(key, sizeof key);
+
+    if (error == 0)
+        error = domus_http_keys_add(ring, key, sizeof key);
+    explicit_bzero(key, sizeof key);
+    return error;
 }
 
 int domus_http_keys_parse(const char *text, size_t size, domus_http_keys *ring, char *words,

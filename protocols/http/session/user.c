@@ -1,0 +1,39 @@
+/* The parts of a chain that find out who asks by the session, and that refuse those without one. */
+#include <domus/http_user.h>
+
+#include <errno.h>
+#include <time.h>
+
+static int check_session(const void *options)
+{
+    const domus_http_user_session *session = options;
+
+    return session != NULL && session->keys != NULL ? 0 : -EINVAL;
+}
+
+static int read_session(domus_stack *stack, domus_http_exchange *exchange,
+                        domus_http_request *request, const void *options)
+{
+    const domus_http_user_session *session = options;
+    char name[DOMUS_HTTP_USER_MAX];
+    int64_t size = domus_http_session_unseal(request->fields, session->cookie, session->keys,
+                                             (int64_t)time(NULL), name, sizeof name);
+
+    (void)stack;
+    if (size > 0)
+        (void)domus_http_set_user(exchange, name, (size_t)size); /* with a zero in it, it is none */
+    return 0;
+}
+
+static int want_user(domus_stack *stack, domus_http_exchange *exchange, domus_http_request *request,
+                     const void *options)
+{
+    (void)request, (void)options;
+    if (exchange->user[0] != '\0')
+        return 0;
+    return domus_http_answer(stack, 401, NULL, NULL, NULL);
+}
+
+const domus_http_part domus_http_session_user = {
+    .name = "session_user", .check = check_session, .enter = read_session};
+const domus_http_part domus_http_wants_user = {.name = "wants_user", .enter = want_user};
