@@ -41,6 +41,9 @@ extern const domus_sql_migration api_migrations[]; /* schema.c */
 extern const domus_behaviour api_site;
 int api_site_begin(domus_system *system); /* returns 0; a negative errno */
 void api_site_end(void);                  /* the system has stopped */
+/* Tell the log what the database says of a failure, which is nothing for strangers. Returns the
+ * error, with which the request fails: the stage makes a status of it, and the chain a body. */
+int api_fail(domus_stack *stack, int error, const domus_answer *answer);
 
 /* people.c */
 extern const domus_http_user_session api_session;
@@ -53,29 +56,12 @@ domus_http_handler api_list_issues, api_show_issue, api_create_issue, api_change
 /* files.c */
 int api_files_begin(domus_system *system);
 void api_files_end(void);
-domus_http_handler api_list_files, api_add_file, api_show_file, api_show_page;
+domus_http_handler api_add_file, api_show_file, api_show_page;
 
 /* events.c */
 int api_events_begin(domus_system *system);
 void api_events_end(domus_system *system);
 domus_http_handler api_stream_events;
 void api_tell(domus_stack *stack, int64_t issue); /* all pages: it is new, or has changed */
-
-/* --- answers.c -------------------------------------------------------------------------------- */
-
-/* The number of the issue in the path. Returns false if it is none. */
-bool api_issue_number(const domus_http_match *match, int64_t *ret_id);
-
-/* These answer, and return as a handler does. */
-
-int api_refuse(domus_stack *stack, uint16_t status, const char *words);
-
-/* A failure of the database: 503 when it is busy or away, else 500. Its words go to the log, and
- * not to strangers. */
-int api_fail(domus_stack *stack, int error, const domus_answer *answer);
-
-/* A struct as JSON that was made at a place. */
-int api_created(domus_stack *stack, const domus_json_table *table, const void *value,
-                const char *folder, const char *name);
 
 #endif

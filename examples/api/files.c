@@ -1,4 +1,4 @@
-/* Files: those that belong to an issue, and the page.
+/* Files: uploads that belong to an issue, and the page.
  *
  * An uploaded file has no name on disk while it comes, so nothing is left of one that fails. Then
  * it gets a random name, which the database knows; the name that its sender gave is only shown. */
@@ -15,7 +15,6 @@
 
 #define NAME_SIZE  33u /* of a file on disk: 32 digits, and a zero */
 #define TITLE_SIZE 129u
-#define FILES_MAX  100u
 
 static domus_http_files pages, uploads; /* constant once the program has started */
 
@@ -37,8 +36,6 @@ void api_files_end(void)
     domus_file_close(uploads.root);
 }
 
-/* --- a file as JSON and as a row -------------------------------------------------------------- */
-
 struct file {
     char name[NAME_SIZE];
     char title[TITLE_SIZE];
@@ -52,56 +49,15 @@ static const domus_json_field file_fields[] = {
 };
 static const domus_json_table file_table = DOMUS_JSON_TABLE(struct file, file_fields);
 
-struct list {
-    struct file files[FILES_MAX];
-    uint32_t count;
-};
-
-static const domus_json_field list_fields[] = {
-    {DOMUS_JSON_LIST("files", struct list, files, count, OBJECT(file_table))}};
-static const domus_json_table list_table = DOMUS_JSON_TABLE(struct list, list_fields);
-
 static const domus_sql_statement insert = {
     .text = "INSERT INTO file (name, issue, title, size) VALUES ($1, $2, $3, $4)"};
-static const domus_sql_statement select = {
-    .text = "SELECT name, title, size FROM file WHERE issue = $1 ORDER BY title LIMIT 100",
-    .repeatable = true};
-
-/* --- the files of an issue -------------------------------------------------------------------- */
-
-static int listed(domus_stack *stack, void *self, const domus_answer *answer)
-{
-    const domus_sql_result *rows;
-    struct list list;
-    int error = domus_sql_result_of(answer, &rows);
-
-    (void)self;
-    if (error == 0)
-        error = domus_sql_read(rows, 0, rows->rows, &file_table, list.files);
-    if (error != 0)
-        return api_fail(stack, error, answer);
-    list.count = rows->rows;
-    return domus_http_reply_json(stack, 200, &list_table, &list, NULL);
-}
-
-int api_list_files(domus_stack *stack, void *self, const domus_http_request *request,
-                   const domus_http_match *match)
-{
-    int64_t issue;
-
-    (void)self, (void)request;
-    if (!api_issue_number(match, &issue))
-        return api_refuse(stack, 404, "there is no such issue");
-    return domus_sql_query(stack, api_database, &select, DOMUS_SQL_VALUES(domus_sql_int(issue)),
-                           listed);
-}
-
 /* --- uploads ---------------------------------------------------------------------------------- */
 
 struct upload {
     int64_t issue;
     domus_http_upload *upload;
     struct file file;
+    int error;
 };
 
 /* Take from an upload what the row gets. Returns false if it has no file. */
@@ -132,6 +88,7 @@ DOMUS_SEQUENCE(receive, struct upload)
         .files_max = 1,
         .directory = uploads.root};
     const domus_sql_result *done;
+    domus_appender place = {0};
     int error;
 
     DOMUS_BEGIN;
@@ -142,7 +99,8 @@ DOMUS_SEQUENCE(receive, struct upload)
     if ((error = domus_http_upload_error(frame->upload)) != 0)
         return end_upload(frame, error);
     if (!describe(frame))
-        return end_upload(frame, api_refuse(stack, 422, "a field \"file\" with a file is wanted"));
+        return end_upload(frame,
+                          domus_http_refuse(stack, 422, "a field \"file\" with a file is wanted"));
     DOMUS_AWAIT(domus_file_link(stack, domus_http_upload_find(frame->upload, "file", 0)->file,
                                 uploads.root, frame->file.name, DOMUS_FILE_BENEATH, then));
     (void)end_upload(frame, 0);
@@ -156,13 +114,12 @@ DOMUS_SEQUENCE(receive, struct upload)
                                 then));
     if ((error = domus_sql_result_of(answer, &done)) == 0) {
         api_tell(stack, frame->issue);
-        return api_created(stack, &file_table, &frame->file, "files", frame->file.name);
+        (void)domus_append_text(&place, "Location: /files/%s\r\n", frame->file.name);
+        return domus_http_reply_json(stack, 201, &file_table, &frame->file, &place);
     }
-    error = error == -EPERM ? api_refuse(stack, 404, "there is no such issue")
-                            : api_fail(stack, error, answer);
-    if (error != 0)
-        return error;
+    frame->error = error == -EPERM ? -ENOENT : api_fail(stack, error, answer); /* no such issue */
     DOMUS_AWAIT(domus_file_remove(stack, uploads.root, frame->file.name, DOMUS_FILE_BENEATH, then));
+    return frame->error;
     DOMUS_END;
 }
 
@@ -171,8 +128,8 @@ int api_add_file(domus_stack *stack, void *self, const domus_http_request *reque
 {
     struct upload *frame = domus_frame(stack);
 
-    if (!api_issue_number(match, &frame->issue))
-        return api_refuse(stack, 404, "there is no such issue");
+    if (domus_http_route_number(match, "id", 1, INT64_MAX, &frame->issue) != 0)
+        return -ENOENT;
     return DOMUS_BEGIN_SEQUENCE(receive, API_FRAME_MAX, stack, self, request);
 }
 

@@ -4,7 +4,6 @@
 #include <domus/http_form.h>
 
 #include <errno.h>
-#include <stdio.h>
 #include <time.h>
 
 #define TITLE_MAX 200u /* bytes */
@@ -73,31 +72,28 @@ static const domus_sql_statement update = {
 
 /* --- one issue -------------------------------------------------------------------------------- */
 
-/* Answer with the issue of the only row; `tells`: all pages hear of it. */
-static int answer_issue(domus_stack *stack, const domus_answer *answer, uint16_t status, bool tells)
+/* Answer with the issue of the only row. All pages hear of one that is new or has changed. */
+static int answer_issue(domus_stack *stack, void *self, const domus_answer *answer)
 {
+    const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
     const domus_sql_result *rows;
+    domus_appender place = {0};
     struct issue issue;
-    char name[24];
     int error = domus_sql_result_of(answer, &rows);
 
+    (void)self;
     if (error == 0 && rows->rows == 0)
-        return api_refuse(stack, 404, "there is no such issue");
+        return -ENOENT;
     if (error == 0)
         error = domus_sql_read(rows, 0, 1, &issue_table, &issue);
     if (error != 0)
         return api_fail(stack, error, answer);
-    if (tells)
+    if (request->method != DOMUS_HTTP_GET)
         api_tell(stack, issue.id);
-    snprintf(name, sizeof name, "%lld", (long long)issue.id);
-    return status == 201 ? api_created(stack, &issue_table, &issue, "issues", name)
-                         : domus_http_reply_json(stack, status, &issue_table, &issue, NULL);
-}
-
-static int found(domus_stack *stack, void *self, const domus_answer *answer)
-{
-    (void)self;
-    return answer_issue(stack, answer, 200, false);
+    if (request->method != DOMUS_HTTP_POST)
+        return domus_http_reply_json(stack, 200, &issue_table, &issue, NULL);
+    (void)domus_append_text(&place, "Location: /issues/%lld\r\n", (long long)issue.id);
+    return domus_http_reply_json(stack, 201, &issue_table, &issue, &place);
 }
 
 int api_show_issue(domus_stack *stack, void *self, const domus_http_request *request,
@@ -106,15 +102,10 @@ int api_show_issue(domus_stack *stack, void *self, const domus_http_request *req
     int64_t id;
 
     (void)self, (void)request;
-    if (!api_issue_number(match, &id))
-        return api_refuse(stack, 404, "there is no such issue");
-    return domus_sql_query(stack, api_database, &find, DOMUS_SQL_VALUES(domus_sql_int(id)), found);
-}
-
-static int created(domus_stack *stack, void *self, const domus_answer *answer)
-{
-    (void)self;
-    return answer_issue(stack, answer, 201, true);
+    if (domus_http_route_number(match, "id", 1, INT64_MAX, &id) != 0)
+        return -ENOENT;
+    return domus_sql_query(stack, api_database, &find, DOMUS_SQL_VALUES(domus_sql_int(id)),
+                           answer_issue);
 }
 
 int api_create_issue(domus_stack *stack, void *self, const domus_http_request *request,
@@ -132,15 +123,9 @@ int api_create_issue(domus_stack *stack, void *self, const domus_http_request *r
                                          domus_sql_int(draft.priority),
                                          domus_sql_text(domus_http_user_of(stack, request)),
                                          domus_sql_int((int64_t)time(NULL) * 1000)),
-                        created);
+                        answer_issue);
     domus_json_release(&draft.memory);
     return result;
-}
-
-static int changed(domus_stack *stack, void *self, const domus_answer *answer)
-{
-    (void)self;
-    return answer_issue(stack, answer, 200, true);
 }
 
 int api_change_issue(domus_stack *stack, void *self, const domus_http_request *request,
@@ -151,13 +136,13 @@ int api_change_issue(domus_stack *stack, void *self, const domus_http_request *r
     int result;
 
     (void)self;
-    if (!api_issue_number(match, &id))
-        return api_refuse(stack, 404, "there is no such issue");
+    if (domus_http_route_number(match, "id", 1, INT64_MAX, &id) != 0)
+        return -ENOENT;
     if (!domus_http_read_json(stack, request, &change_table, &change, NULL, &result))
         return result;
     return domus_sql_query(
         stack, api_database, &update,
-        DOMUS_SQL_VALUES(domus_sql_int(id), domus_sql_text(states[change.state])), changed);
+        DOMUS_SQL_VALUES(domus_sql_int(id), domus_sql_text(states[change.state])), answer_issue);
 }
 
 /* --- a page of them --------------------------------------------------------------------------- */
@@ -180,14 +165,11 @@ static int listed(domus_stack *stack, void *self, const domus_answer *answer)
 }
 
 /* Read a number of the query, if it is there. Returns false if it is wrong. */
-static bool read_parameter(const domus_http_request *request, const char *name, int64_t most,
-                           int64_t *number)
+static bool read_number(const domus_http_form *query, const char *name, int64_t most,
+                        int64_t *number)
 {
-    domus_http_form query;
-    int error = domus_http_form_read(domus_http_query(request), NULL, &query, NULL);
+    int error = domus_http_form_number(query, name, 1, most, number);
 
-    if (error == 0)
-        error = domus_http_form_number(&query, name, 1, most, number);
     return error == 0 || error == -ENOENT;
 }
 
@@ -195,11 +177,13 @@ int api_list_issues(domus_stack *stack, void *self, const domus_http_request *re
                     const domus_http_match *match)
 {
     int64_t limit = 20, before = INT64_MAX;
+    domus_http_form query;
 
     (void)self, (void)match;
-    if (!read_parameter(request, "limit", PAGE_MAX, &limit) ||
-        !read_parameter(request, "before", INT64_MAX, &before))
-        return api_refuse(stack, 422, "limit is 1..100, and before the number of an issue");
+    if (domus_http_form_read(domus_http_query(request), NULL, &query, NULL) != 0 ||
+        !read_number(&query, "limit", PAGE_MAX, &limit) ||
+        !read_number(&query, "before", INT64_MAX, &before))
+        return domus_http_refuse(stack, 422, "limit is 1..100, and before the number of an issue");
     return domus_sql_query(stack, api_database, &list,
                            DOMUS_SQL_VALUES(domus_sql_int(before), domus_sql_int(limit)), listed);
 }

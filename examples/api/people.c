@@ -36,19 +36,14 @@ static const domus_json_table person_table = DOMUS_JSON_TABLE(struct person, per
 /* Answer with the cookie of a session, or, without a name, with one that ends it. */
 static int answer_cookie(domus_stack *stack, const char *name)
 {
-    domus_http_response response = {.status = 204};
     domus_appender fields = {0};
 
     if (name != NULL)
         (void)domus_http_session_seal(&fields, &cookie, &keys, time(NULL), name, strlen(name));
     else
         (void)domus_http_session_clear(&fields, &cookie);
-    int error = domus_append_end(&fields, &response.fields);
-    if (error == 0)
-        error = domus_reply(stack, &domus_http_response_type, &response);
-    if (error != 0)
-        domus_slice_free(response.fields);
-    return error;
+    int result = domus_http_answer(stack, 204, &fields, NULL, NULL);
+    return result == DOMUS_HTTP_ANSWERED ? 0 : result;
 }
 
 int api_login(domus_stack *stack, void *self, const domus_http_request *request,
@@ -61,7 +56,7 @@ int api_login(domus_stack *stack, void *self, const domus_http_request *request,
     if (!domus_http_read_json(stack, request, &person_table, &person, NULL, &result))
         return result;
     if (person.name[0] == '\0')
-        return api_refuse(stack, 422, "name: it is empty");
+        return domus_http_refuse(stack, 422, "name: it is empty");
     return answer_cookie(stack, person.name);
 }
 

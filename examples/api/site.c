@@ -4,6 +4,7 @@
 
 #include <domus/http_access.h>
 #include <domus/http_limit.h>
+#include <domus/log.h>
 
 /* Only people who are logged in may do this. */
 static const domus_http_step for_people[] = {{&domus_http_wants_user, NULL}, {NULL, NULL}};
@@ -13,7 +14,6 @@ static const domus_http_row rows[] = {
     {{DOMUS_HTTP_ON(POST), "/issues", 0}, api_create_issue, for_people},
     {{DOMUS_HTTP_ON(GET), "/issues/{id}", 0}, api_show_issue, NULL},
     {{DOMUS_HTTP_ON(PATCH), "/issues/{id}", 0}, api_change_issue, for_people},
-    {{DOMUS_HTTP_ON(GET), "/issues/{id}/files", 0}, api_list_files, NULL},
     {{DOMUS_HTTP_ON(POST), "/issues/{id}/files", 0}, api_add_file, for_people},
     {{DOMUS_HTTP_ON(GET), "/files/{name}", 0}, api_show_file, NULL},
     {{DOMUS_HTTP_ON(POST), "/login", 0}, api_login, NULL},
@@ -54,6 +54,16 @@ static const domus_behaviour visitor = {
 };
 
 const domus_behaviour api_site = {.name = "site", .kind = DOMUS_CHANNELS, .channel = &visitor};
+
+int api_fail(domus_stack *stack, int error, const domus_answer *answer)
+{
+    const domus_sql_error *failure = domus_sql_error_of(answer);
+
+    if (failure != NULL)
+        domus_log_write(stack, DOMUS_LOG_ERROR, "the database says: %s %s", failure->sqlstate,
+                        failure->message);
+    return error;
+}
 
 int api_site_begin(domus_system *system)
 {

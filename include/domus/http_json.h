@@ -79,6 +79,18 @@ static inline int domus_http_reply_json(domus_stack *stack, uint16_t status,
     return error;
 }
 
+/* Answer the request that is handled with problem details of a status from 400 on, and words for
+ * it. Returns as domus_http_reply_problem(). */
+static inline int domus_http_refuse(domus_stack *stack, uint16_t status, const char *words)
+{
+    domus_http_problem problem;
+
+    memset(&problem, 0, sizeof problem);
+    problem.status = status;
+    problem.detail = words;
+    return domus_http_reply_problem(stack, &problem, NULL);
+}
+
 #ifdef __cplusplus
 }
 #endif

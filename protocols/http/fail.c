@@ -20,16 +20,20 @@ static unsigned status_of_error(int error)
         return 404;
     case ETIME:
         return 408;
+    case EEXIST:
+        return 409;
     case EMSGSIZE:
         return 413;
     case EMEDIUMTYPE:
         return 415;
     case EOPNOTSUPP:
         return 501;
+    case EAGAIN:
     case EBUSY:
     case ENOBUFS:
     case ENOMEM:
     case ECANCELED:
+    case ENOTCONN: /* a server that this one asks */
         return 503;
     case ETIMEDOUT:
         return 504;

@@ -1,6 +1,7 @@
 /* Reads forms (domus/http_form.h). A form is looked through once; later reads rely on its escapes.
  */
 #include "protocols/http/fields.h"
+#include "protocols/http/number.h"
 #include "protocols/http/query.h"
 #include "protocols/http/websocket/utf8.h"
 
@@ -9,11 +10,10 @@
 
 #include <errno.h>
 
-#define FIELDS      100u
-#define NAME        128u
-#define VALUE       65536u
-#define NUMBER_ROOM 21u /* a number with its sign, and the zero */
-#define FLAG_ROOM   6u
+#define FIELDS    100u
+#define NAME      128u
+#define VALUE     65536u
+#define FLAG_ROOM 6u
 
 bool domus_http_is_form(const domus_http_request *request)
 {
@@ -118,43 +118,15 @@ int64_t domus_http_form_text(const domus_http_form *form, const char *name, char
     return domi_utf8_is_text(to, (size_t)size) && strlen(to) == (size_t)size ? size : -EILSEQ;
 }
 
-/* Read digits. Returns false if they are no number. One beyond 64 bits becomes UINT64_MAX. */
-static bool read_digits(const char *text, uint64_t *ret_number)
-{
-    uint64_t number = 0;
-    bool is_large = false;
-
-    if (*text == '\0' || (*text == '0' && text[1] != '\0'))
-        return false;
-    for (; *text != '\0'; text++) {
-        if (*text < '0' || *text > '9')
-            return false;
-        is_large |= number > (UINT64_MAX - 9) / 10;
-        number = number * 10 + (uint64_t)(*text - '0');
-    }
-    *ret_number = is_large ? UINT64_MAX : number;
-    return true;
-}
-
 int domus_http_form_number(const domus_http_form *form, const char *name, int64_t least,
                            int64_t most, int64_t *ret_number)
 {
-    char text[NUMBER_ROOM];
+    char text[DOMI_HTTP_NUMBER_ROOM];
     int64_t size = domus_http_form_text(form, name, text, sizeof text);
-    bool is_negative = size > 0 && *text == '-';
-    uint64_t magnitude;
 
-    if (size == -ENOENT || size == -ENOTUNIQ)
-        return (int)size;
-    if (size < 0 || !read_digits(text + is_negative, &magnitude) || (is_negative && magnitude == 0))
-        return -EINVAL;
-    if (magnitude > (uint64_t)INT64_MAX + is_negative)
-        return -ERANGE;
-    int64_t number = is_negative ? (int64_t)(~magnitude + 1) : (int64_t)magnitude;
-    if (number < least || number > most)
-        return -ERANGE;
-    *ret_number = number;
-    return 0;
+    if (size < 0)
+        return size == -ENOENT || size == -ENOTUNIQ ? (int)size : -EINVAL;
+    return domi_http_read_number(text, least, most, ret_number);
 }
 
 int domus_http_form_flag(const domus_http_form *form, const char *name, bool *ret_flag)

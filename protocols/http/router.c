@@ -2,6 +2,9 @@
 #include "protocols/http/router.h"
 #include "protocols/http/chars.h"
 #include "protocols/http/fields.h"
+#include "protocols/http/number.h"
+
+#include <errno.h>
 
 /* The size of the segment at `text`. */
 static size_t segment_of(const char *text, size_t size)
@@ -128,6 +131,21 @@ domus_slice domus_http_route_value(const domus_http_match *match, const char *na
         left -= size;
     }
     return (domus_slice){NULL, 0, 0};
+}
+
+int domus_http_route_number(const domus_http_match *match, const char *name, int64_t least,
+                            int64_t most, int64_t *ret_number)
+{
+    domus_slice value = domus_http_route_value(match, name);
+    char text[DOMI_HTTP_NUMBER_ROOM];
+
+    if (value.page == NULL)
+        return -ENOENT;
+    if (value.size >= sizeof text)
+        return -EINVAL;
+    memcpy(text, domus_slice_data(value), value.size);
+    text[value.size] = '\0';
+    return domi_http_read_number(text, least, most, ret_number);
 }
 
 int domus_http_unrouted(const domus_http_match *match, domus_http_response *ret_response)

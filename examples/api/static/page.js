@@ -42,7 +42,9 @@ at('create').onsubmit = async event => {
     if (issue && file.files.length > 0) {
         const form = new FormData();
         form.append('file', file.files[0]);
-        await call('POST', `/issues/${issue.id}/files`, form);
+        const made = await call('POST', `/issues/${issue.id}/files`, form);
+        if (made)
+            at('said').textContent = `kept as /files/${made.name}`;
     }
     if (issue)
         event.target.reset();
