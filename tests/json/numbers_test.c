@@ -1,0 +1,153 @@
+/* Numbers: doubles are read as strtod(3) reads them, and written so that they read back equal. */
+#include "tests/support/suite.h"
+
+#include <domus/json.h>
+
+#include <errno.h>
+#include <float.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct one {
+    double real;
+} one;
+
+static const domus_json_field fields[] = {
+    {DOMUS_JSON_REAL("r", one, real, -DBL_MAX, DBL_MAX)},
+};
+static const domus_json_table table = DOMUS_JSON_TABLE(one, fields);
+
+static int read_real(const char *number, double *ret_real)
+{
+    char text[1200];
+    one got;
+    int size = snprintf(text, sizeof text, "{\"r\":%s}", number);
+    int error = domus_json_read(&table, NULL, text, (size_t)size, &got, NULL, NULL);
+
+    if (error == 0)
+        *ret_real = got.real;
+    return error;
+}
+
+static void check_same(const char *number, double wanted)
+{
+    double got = 0;
+
+    ck_assert_msg(read_real(number, &got) == 0, "%s", number);
+    ck_assert_msg(memcmp(&got, &wanted, sizeof got) == 0, "%s: %.17g is not %.17g", number, got,
+                  wanted);
+}
+
+START_TEST(doubles_are_read_to_the_nearest)
+{
+    static const char *const numbers[] = {
+        "0",
+        "-0",
+        "-0.0",
+        "0e5",
+        "1",
+        "-1",
+        "0.1",
+        "0.3",
+        "1e22",
+        "1e23",
+        "-1e-22",
+        "1e-23",
+        "9007199254740991",
+        "9007199254740992",
+        "9007199254740993",
+        "9007199254740993.0",
+        "900719925474099267",
+        "12345678901234567890",
+        "1.7976931348623157e308",
+        "2.2250738585072014e-308",
+        "2.2250738585072011e-308",
+        "4.9e-324",
+        "2.4e-324",
+        "1e-400",
+        "1e-999999999999",
+        "0.000001",
+        "123456789.123456789e-5",
+        "5e-1",
+        "1E+2",
+        "100e-2",
+        "179769313486231580793728971405301e276",
+        "0.00000000000000000000000000000012e30",
+        "1.00000000000000011102230246251565404236316680908203125",
+        "1.00000000000000011102230246251565404236316680908203124",
+        "1.00000000000000011102230246251565404236316680908203126",
+        "1e0000000000000000000022",
+    };
+
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        check_same(numbers[i], strtod(numbers[i], NULL));
+}
+END_TEST
+
+/* An exponent, or so many zeros before one, must not overflow anything. */
+START_TEST(odd_exponents_do_no_harm)
+{
+    char number[1100] = "0.";
+    double got;
+
+    memset(number + 2, '0', 1000);
+    strcpy(number + 1002, "1e-2147483647");
+    check_same(number, 0.0);
+    strcpy(number + 1002, "1e1001");
+    check_same(number, 1.0);
+    ck_assert_int_eq(read_real("1e2147483648", &got), -EBADMSG);
+    ck_assert_int_eq(read_real("1e99999999999999999999", &got), -EBADMSG);
+    check_same("0.0000000001e-99999999999999999999", 0.0);
+}
+END_TEST
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+START_TEST(doubles_read_back_equal)
+{
+    uint64_t state = 88172645463325252u;
+    uint32_t rounds = domt_more_if_long(20000);
+    char text[64];
+
+    for (uint32_t i = 0; i < rounds; i++) {
+        uint64_t bits = next_random(&state);
+        one value;
+        one got;
+        domus_appender appender = {0};
+        domus_slice bytes;
+        memcpy(&value.real, &bits, sizeof bits);
+        if (i % 2 == 0) /* as people write them */
+            value.real = (double)(int64_t)(bits >> 40) / 100.0;
+        int error = domus_json_write(&table, &value, &appender, NULL);
+        if (error == -ERANGE && value.real - value.real != 0.0) {
+            domus_append_drop(&appender);
+            continue;
+        }
+        ck_assert_int_eq(error, 0);
+        ck_assert_int_eq(domus_append_end(&appender, &bytes), 0);
+        ck_assert_uint_lt(bytes.size, sizeof text);
+        ck_assert_int_eq(domus_json_read_slice(&table, NULL, bytes, &got, NULL, NULL), 0);
+        ck_assert_mem_eq(&got.real, &value.real, sizeof got.real);
+        domus_slice_free(bytes);
+    }
+}
+END_TEST
+
+/* The decimal point of a locale is not that of JSON. */
+START_TEST(locale_changes_no_number)
+{
+    if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL && setlocale(LC_ALL, "fr_FR.UTF-8") == NULL)
+        return;
+    check_same("123456789012345678.5e-3", 123456789012345.6785);
+}
+END_TEST
+
+DOMT_MAIN("json numbers", 60, doubles_are_read_to_the_nearest, odd_exponents_do_no_harm,
+          doubles_read_back_equal, locale_changes_no_number)

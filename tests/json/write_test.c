@@ -1,0 +1,216 @@
+/* Writing by a table: what was read is written and reads back the same, and a wrong struct is
+ * refused with its path. */
+#include "tests/json/things.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static char *written(const thing *value)
+{
+    domus_appender appender = {0};
+    domus_json_error error = {.line = 0};
+    domus_slice bytes;
+
+    int result = domus_json_write(&thing_table, value, &appender, &error);
+    ck_assert_msg(result == 0, "%s: %s", error.path, error.words);
+    ck_assert_int_eq(domus_append_end(&appender, &bytes), 0);
+    char *text = strndup(domus_slice_data(bytes), bytes.size);
+    domus_slice_free(bytes);
+    return text;
+}
+
+START_TEST(thing_is_written_and_reads_back_the_same)
+{
+    static const char *const texts[] = {thing_text, "{\"u8\":1}",
+                                        "{\"u8\":1,\"text\":\"\\u0001\\b\\t\\u000b\\f\\r/\\\\\"}"};
+    thing first;
+    thing second;
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        ck_assert_int_eq(thing_read(texts[i], &first, NULL), 0);
+        char *text = written(&first);
+        ck_assert_int_eq(thing_read(text, &second, NULL), 0);
+        thing_check_same(&first, &second);
+        char *again = written(&second);
+        ck_assert_str_eq(text, again);
+        domus_json_release(&first.memory);
+        domus_json_release(&second.memory);
+        free(text);
+        free(again);
+    }
+}
+END_TEST
+
+START_TEST(text_is_as_short_as_it_can_be)
+{
+    thing got;
+
+    ck_assert_int_eq(thing_read("{ \"u8\" : 1, \"name\":\"\\u00e4\\u0001\\n\" }", &got, NULL), 0);
+    char *text = written(&got);
+    ck_assert_str_eq(text, "{\"flag\":false,\"i8\":0,\"i64\":0,\"u8\":1,\"u64\":0,\"ranged\":15,"
+                           "\"real\":0.0,\"name\":\"\xc3\xa4\\u0001\\n\",\"hue\":\"red\","
+                           "\"mode\":\"off\",\"one\":{\"number\":0,\"name\":\"\",\"numbers\":[]},"
+                           "\"parts\":[],\"many\":[],\"texts\":[],\"names\":[],\"raws\":[]}");
+    free(text);
+}
+END_TEST
+
+/* Each breaks a thing in one way. */
+static void break_ranged(thing *value)
+{
+    value->ranged = 21;
+}
+static void break_real(thing *value)
+{
+    value->real = NAN;
+}
+static void break_infinite(thing *value)
+{
+    value->real = INFINITY;
+}
+static void break_name(thing *value)
+{
+    memset(value->name, 'x', sizeof value->name);
+}
+static void break_text(thing *value)
+{
+    static char text[102];
+
+    memset(text, 'x', 101);
+    value->text = text;
+}
+static void break_utf8(thing *value)
+{
+    value->text = "a\xff";
+}
+static void break_hue(thing *value)
+{
+    value->hue = (color)3;
+}
+static void break_raw(thing *value)
+{
+    value->raw = (domus_json_raw){"[1,]", 4};
+}
+static void break_raw_size(thing *value)
+{
+    value->raw = (domus_json_raw){"1                                        ", 41};
+}
+static void break_count(thing *value)
+{
+    value->part_count = 4;
+}
+static void break_pointer(thing *value)
+{
+    value->many = NULL;
+    value->many_count = 1;
+}
+static void break_element(thing *value)
+{
+    value->part_count = 2;
+    value->parts[1].number = 1001;
+}
+static void break_null(thing *value)
+{
+    static const char *none[1];
+
+    value->texts = none;
+    value->text_count = 1;
+}
+
+static const struct fault {
+    void (*make)(thing *value);
+    int error;
+    const char *told;
+} faults[] = {
+    {break_ranged, -ERANGE, "ranged: 21 is not in 10..20"},
+    {break_real, -ERANGE, "real: not a finite number"},
+    {break_infinite, -ERANGE, "real: inf is not in -1e+300..1e+300"},
+    {break_name, -EINVAL, "name: has no zero"},
+    {break_text, -EMSGSIZE, "text: longer than 100 bytes"},
+    {break_utf8, -EILSEQ, "text: no UTF-8"},
+    {break_hue, -ERANGE, "hue: 3 is none of its words"},
+    {break_raw, -EINVAL, "raw: not JSON"},
+    {break_raw_size, -EMSGSIZE, "raw: longer than 40 bytes"},
+    {break_count, -EINVAL, "parts: 4 elements, more than 3"},
+    {break_pointer, -EINVAL, "many: is missing"},
+    {break_element, -ERANGE, "parts[1].number: 1001 is not in 0..1000"},
+    {break_null, -EINVAL, "texts[0]: is missing"},
+};
+
+START_TEST(wrong_structs_are_refused_with_their_path)
+{
+    char told[DOMUS_JSON_EXPLAIN_MAX];
+    domus_json_error error;
+
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        domus_appender appender = {0};
+        thing value = {.ranged = 15};
+        faults[i].make(&value);
+        int result = domus_json_write(&thing_table, &value, &appender, &error);
+        ck_assert_int_eq(result, faults[i].error);
+        ck_assert_str_eq(domus_json_explain(&error, told, sizeof told), faults[i].told);
+        domus_append_drop(&appender);
+    }
+}
+END_TEST
+
+START_TEST(bound_of_the_appender_holds)
+{
+    thing value = {.ranged = 15};
+    char *text = written(&value);
+    domus_appender fits = {.size_max = (uint32_t)strlen(text)};
+    domus_appender small = {.size_max = (uint32_t)strlen(text) - 1};
+    domus_json_error error;
+
+    ck_assert_int_eq(domus_json_write(&thing_table, &value, &fits, &error), 0);
+    ck_assert_int_eq(domus_json_write(&thing_table, &value, &small, &error), -EMSGSIZE);
+    domus_append_drop(&fits);
+    domus_append_drop(&small);
+    free(text);
+}
+END_TEST
+
+/* A table that leads to itself may be nested too deep. */
+typedef struct node node;
+struct node {
+    node *children;
+    uint32_t count;
+    const char *must;
+};
+static const domus_json_table node_table;
+static const domus_json_field node_fields[] = {
+    {DOMUS_JSON_ARRAY("children", node, children, count, 10, OBJECT(node_table))},
+    {DOMUS_JSON_STRING("must", node, must, 10), .required = true, .nullable = true},
+};
+static const domus_json_table node_table = DOMUS_JSON_TABLE(node, node_fields);
+
+START_TEST(nesting_is_bounded)
+{
+    node nodes[17];
+    domus_appender appender = {0};
+    domus_slice bytes;
+    domus_json_error error;
+
+    memset(nodes, 0, sizeof nodes);
+    for (uint32_t i = 0; i < 15; i++) { /* an object and an array each, so 31 of them */
+        nodes[i].children = &nodes[i + 1];
+        nodes[i].count = 1;
+    }
+    ck_assert_int_eq(domus_json_write(&node_table, nodes, &appender, &error), 0);
+    ck_assert_int_eq(domus_append_end(&appender, &bytes), 0);
+    ck_assert_ptr_nonnull(memmem(domus_slice_data(bytes), bytes.size, "\"must\":null", 11));
+    ck_assert_int_eq(domus_json_check(NULL, domus_slice_data(bytes), bytes.size, NULL), 0);
+    domus_slice_free(bytes);
+    nodes[15].children = &nodes[16];
+    nodes[15].count = 1;
+    ck_assert_int_eq(domus_json_write(&node_table, nodes, &appender, &error), -EINVAL);
+    ck_assert_str_eq(error.words, "nested deeper than 32");
+    domus_append_drop(&appender);
+}
+END_TEST
+
+DOMT_MAIN("json write", 20, thing_is_written_and_reads_back_the_same, text_is_as_short_as_it_can_be,
+          wrong_structs_are_refused_with_their_path, bound_of_the_appender_holds,
+          nesting_is_bounded)
