@@ -232,7 +232,7 @@ struct domus_json_table {
 #ifdef __cplusplus
 #define DOMUS_JSON_SIZE_(value, sort) (uint32_t)sizeof(value)
 #else
-/* Of a member with another type this is the size of an array of -1 elements. */
+/* The size of a member; for one of another type, that of an array of -1 elements. */
 #define DOMUS_JSON_SIZE_(value, sort)                                                              \
     (uint32_t)(sizeof(value) + 0 * sizeof(char[DOMUS_JSON_WORD_(sort)(value) ? 1 : -1]))
 #define DOMUS_JSON_IS_B_(value) _Generic(&(value), bool * : 1, default : 0)

@@ -1,4 +1,4 @@
-/* What a text has in it, in its order, becomes the members of a struct.
+/* The values of a text, in their order, become the members of a struct.
  *
  * Each function is called by the parse (parse.h) for one thing that it has found. The frame on top
  * says where a value goes. A value that goes nowhere, because its field is unknown or it is kept as

@@ -9,6 +9,15 @@
 #define NDEBUG
 #define RAPIDJSON_NEW(object)    (nullptr) /* the allocator is given */
 #define RAPIDJSON_DELETE(object) ((void)(object))
+/* Its functions are this file's own, so none of their names is in the library. */
+#define RAPIDJSON_NAMESPACE_BEGIN                                                                  \
+    namespace                                                                                      \
+    {                                                                                              \
+    namespace rapidjson                                                                            \
+    {
+#define RAPIDJSON_NAMESPACE_END                                                                    \
+    }                                                                                              \
+    }
 
 #include "protocols/json/parse.h"
 

@@ -19,7 +19,7 @@ static char *repeat(const char *begin, const char *middle, const char *comma, ui
     at = stpcpy(at, begin);
     for (uint32_t i = 0; i < count; i++)
         at = stpcpy(stpcpy(at, i == 0 ? "" : comma), middle);
-    strcpy(at, end);
+    (void)stpcpy(at, end);
     return text;
 }
 

@@ -92,9 +92,9 @@ START_TEST(odd_exponents_do_no_harm)
     double got;
 
     memset(number + 2, '0', 1000);
-    strcpy(number + 1002, "1e-2147483647");
+    (void)snprintf(number + 1002, 30, "1e-2147483647");
     check_same(number, 0.0);
-    strcpy(number + 1002, "1e1001");
+    (void)snprintf(number + 1002, 30, "1e1001");
     check_same(number, 1.0);
     ck_assert_int_eq(read_real("1e2147483648", &got), -EBADMSG);
     ck_assert_int_eq(read_real("1e99999999999999999999", &got), -EBADMSG);

@@ -64,7 +64,7 @@ START_TEST(absent_fields_have_the_presets)
 }
 END_TEST
 
-/* What is wrong with a text, where, and how it is told. */
+/* Texts that are wrong, and how each is told. */
 static const struct refusal {
     const char *text;
     int error;

@@ -222,6 +222,13 @@ START_TEST(each_library_has_a_program_that_uses_it)
 }
 END_TEST
 
+START_TEST(libdomus_json_is_found_by_pkg_config_and_find_package)
+{
+    if (!DOMT_SANITIZED)
+        find_protocol("json");
+}
+END_TEST
+
 /* Until 1.0 each minor version may differ, so find_package() refuses all others. */
 START_TEST(find_package_refuses_another_minor_version)
 {
