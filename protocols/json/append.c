@@ -39,11 +39,36 @@ static const unsigned char *find_run_end(const unsigned char *at, const unsigned
     return at;
 }
 
+/* Copy a text with its quotes, if no byte of it needs a second look: most do not. Returns whether
+ * that was so, or the appender has failed. */
+static bool append_plain(domus_appender *to, const char *text, size_t size)
+{
+    char *room = domus_append_room(to, size + 2);
+    unsigned char odd = 0;
+
+    if (room == NULL)
+        return true;
+    room[0] = '"';
+    for (size_t i = 0; i < size; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        room[i + 1] = text[i];
+        odd |= (unsigned char)((byte - 0x20) | byte) & 0x80; /* below 0x20, or not ASCII */
+        odd |= (unsigned char)(byte == '"') | (unsigned char)(byte == '\\');
+    }
+    room[size + 1] = '"';
+    if (odd != 0)
+        return false;
+    domus_append_written(to, size + 2);
+    return true;
+}
+
 int domi_json_append_text(domus_appender *to, const char *text, size_t size, bool replaces)
 {
     const unsigned char *at = (const unsigned char *)text;
     const unsigned char *end = at + size;
 
+    if (append_plain(to, text, size))
+        return to->error;
     (void)domus_append(to, "\"", 1);
     while (at != end && to->error == 0) {
         const unsigned char *stop = find_run_end(at, end);
@@ -61,6 +86,22 @@ int domi_json_append_text(domus_appender *to, const char *text, size_t size, boo
         at++;
     }
     return domus_append(to, "\"", 1);
+}
+
+int domi_json_append_name(domus_appender *to, const char *name, size_t size, bool is_first)
+{
+    char *room = domus_append_room(to, size + 4);
+
+    if (room == NULL)
+        return to->error;
+    *room = ',';
+    room += is_first ? 0 : 1;
+    room[0] = '"';
+    memcpy(room + 1, name, size);
+    room[size + 1] = '"';
+    room[size + 2] = ':';
+    domus_append_written(to, size + (is_first ? 3 : 4));
+    return 0;
 }
 
 static int append_digits(domus_appender *to, uint64_t value, bool is_negative)

@@ -207,8 +207,6 @@ static bool is_absent(const domus_json_field *field, const char *value)
 static int write_field(domi_json_writing *writing, const domus_json_field *field, const char *value,
                        bool is_absent_one)
 {
-    (void)domi_json_append_text(writing->to, field->name, field->name_size, false);
-    (void)domus_append(writing->to, ":", 1);
     if (is_absent_one)
         return say_appended(writing, domus_append(writing->to, "null", 4));
     return field->shape == DOMUS_JSON_ONE ? write_value(writing, field, value + field->offset)
@@ -229,8 +227,7 @@ static int write_object(domi_json_writing *writing, const domus_json_table *tabl
         bool absent = is_absent(field, value);
         if (absent && !field->required)
             continue;
-        if (!is_first)
-            (void)domus_append(writing->to, ",", 1);
+        (void)domi_json_append_name(writing->to, field->name, field->name_size, is_first);
         is_first = false;
         error = absent && !field->has && !field->nullable
                     ? say(writing, -EINVAL, "is missing")

@@ -16,7 +16,10 @@ static char *written(const thing *value)
     int result = domus_json_write(&thing_table, value, &appender, &error);
     ck_assert_msg(result == 0, "%s: %s", error.path, error.words);
     ck_assert_int_eq(domus_append_end(&appender, &bytes), 0);
-    char *text = strndup(domus_slice_data(bytes), bytes.size);
+    char *text = malloc((size_t)bytes.size + 1);
+    ck_assert_ptr_nonnull(text);
+    memcpy(text, domus_slice_data(bytes), bytes.size);
+    text[bytes.size] = '\0';
     domus_slice_free(bytes);
     return text;
 }
