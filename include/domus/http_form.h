@@ -11,9 +11,9 @@
  *     error = domus_http_form_number(&form, "count", 1, 100, &count);
  *
  * A form is read once as a whole: its escapes are right, and it keeps to its limits, or it is
- * refused. What is got from it later fails only for the field that is asked for: one that is not
- * there, that is there twice, or that is not of its kind. A field that is there twice is an error,
- * because programs that take the first one and programs that take the last one see two forms.
+ * refused. A later read fails only for the field that is asked for: one that is not there, that is
+ * there twice, or that is not of its kind. A field that is there twice is an error, because
+ * programs that take the first one and programs that take the last one see two forms.
  *
  * The same functions read a query: domus_http_form_read(domus_http_query(request), ...). A form
  * with files is multipart/form-data (domus/http_upload.h).

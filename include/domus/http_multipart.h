@@ -76,7 +76,7 @@ typedef enum domus_http_multipart_kind {
     DOMUS_HTTP_DONE,     /* the last boundary was read; what follows is passed over */
 } domus_http_multipart_kind;
 
-/* An event. What it points to is valid until the next call with this parser, and `bytes`, if they
+/* An event. Its pointers are valid until the next call with this parser, and `bytes`, if they
  * lie in the piece, as long as that. */
 typedef struct domus_http_multipart_event {
     domus_http_multipart_kind kind;

@@ -9,7 +9,7 @@
  *     error = domus_http_session_seal(&fields, NULL, &keys, now, "user=7", 6);
  *     size = domus_http_session_unseal(request->fields, NULL, &keys, now, value, sizeof value);
  *
- * **By its id**: the cookie is a random number of 128 bits, and the value is in a table of the
+ * **Behind an id**: the cookie is a random number of 128 bits, and the value is in a table of the
  * server (domus/http_sessions.h), which can end it at any time.
  *
  * **The cookie** has Path=/, HttpOnly, Secure, SameSite=Lax and no Domain. Its name begins with

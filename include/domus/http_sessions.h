@@ -25,8 +25,8 @@
  * the time of a look tells an id.
  *
  * All sessions of a program are in one table and one actor, because the requests of a browser come
- * to any thread. What a program has to keep over a restart, or share with others, belongs into a
- * database. */
+ * to any thread. A database is the place for all that has to live through a restart, or is shared
+ * with others. */
 #ifndef DOMUS_HTTP_SESSIONS_H
 #define DOMUS_HTTP_SESSIONS_H
 
@@ -106,12 +106,12 @@ DOMUS_API uint64_t domus_http_sessions_bytes(const domus_http_sessions *sessions
 
 /* --- the actor -------------------------------------------------------------------------------- */
 
-/* An ask, and its answer. */
+/* An ask, and its answer. An ask names its session by `id`, which begin does not look at, and has
+ * the new value for begin and put. The answer has the id of the session, which is the new one after
+ * begin and renew, and the value after find and renew. */
 typedef struct domus_http_session {
-    domus_http_session_id id; /* of the ask: which session; not used by begin. Of the answer: its
-                                 id, the new one after begin and renew */
-    domus_slice value; /* of the ask: the value for begin and put. Of the answer: the value for
-                          find and renew; else empty */
+    domus_http_session_id id;
+    domus_slice value;
 } domus_http_session;
 
 /* The asks, which do what the functions above do, and fail with their errors. The answer is of

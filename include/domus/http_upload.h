@@ -21,10 +21,10 @@
  * one allocation of about 3 KiB; and a slow disk slows the client down.
  *
  * **Files on disk** have no name while they come (DOMUS_FILE_UNNAMED), so one of a request that
- * fails is gone in every case, also when its conversation is cancelled or the program crashes. What
- * is to stay gets a name by domus_file_link(), which the program chooses: never the name that the
- * client has sent. The file may also be read by its handle, and vanishes with that. A part without
- * bytes, as browsers send it for a file that nobody chose, has no file.
+ * fails is gone in every case, also when its conversation is cancelled or the program crashes. A
+ * file that is to stay gets a name by domus_file_link(), which the program chooses: never the name
+ * that the client has sent. The file may also be read by its handle, and vanishes with that. A part
+ * without bytes, as browsers send it for a file that nobody chose, has no file.
  *
  * Thread-safety: all functions only from within a handler of the actor that has opened it. */
 #ifndef DOMUS_HTTP_UPLOAD_H

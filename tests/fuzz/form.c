@@ -1,5 +1,5 @@
-/* Fuzzes forms. The first byte chooses limits, the rest is the body. What is read of a form is what
- * its fields decode to, and a form that is written anew from its fields says the same. */
+/* Fuzzes forms. The first byte chooses limits, the rest is the body. Each function reads of a field
+ * what it decodes to, and a form that is written anew from its fields says the same. */
 #include "tests/fuzz/support/fuzz.h"
 
 #include <domus/http_form.h>

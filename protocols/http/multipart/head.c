@@ -15,7 +15,7 @@ typedef struct text {
     size_t size;
 } text;
 
-/* What a head says. */
+/* The texts that a head says. */
 typedef struct findings {
     bool has_disposition;
     text name;

@@ -1,5 +1,5 @@
 /* Holds the parts of an upload, within its limits and budgets. Owner thread: that of the upload. */
-#include "protocols/http/multipart/upload.h"
+#include "protocols/http/multipart/uploaded.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * A call takes what a wait has brought, and then works along: it parses the piece that it has until
  * an event wants a wait, or the piece has ended and the next one is asked for. There is one wait at
  * a time, and at most one piece. Owner thread: that of the actor. */
-#include "protocols/http/multipart/upload.h"
+#include "protocols/http/multipart/uploaded.h"
 
 #include <errno.h>
 #include <stdlib.h>

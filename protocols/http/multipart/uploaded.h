@@ -1,7 +1,7 @@
 /* The inside of an upload (domus/http_upload.h): upload.c reads the body, parts.c holds what has
  * come. */
-#ifndef DOMI_PROTOCOLS_HTTP_MULTIPART_UPLOAD_H
-#define DOMI_PROTOCOLS_HTTP_MULTIPART_UPLOAD_H
+#ifndef DOMI_PROTOCOLS_HTTP_MULTIPART_UPLOADED_H
+#define DOMI_PROTOCOLS_HTTP_MULTIPART_UPLOADED_H
 
 #include <domus/http_upload.h>
 
