@@ -1,0 +1,159 @@
+/* The writer of an access log (domus/http_access.h) on real threads: every line is in the file, or
+ * counted, also when the file is moved away meanwhile. */
+#include "tests/runtime/running.h"
+
+#include "protocols/http/access.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EACH 500u /* lines of an actor */
+
+static const domus_type go_type = {.name = "go"};
+static const domus_type open_type = {.name = "open"};
+
+static domus_http_access access_log;
+static _Atomic int opened[2];
+static _Atomic uint32_t put, refused;
+
+static int open_log(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    atomic_store(&opened[0], domus_http_access_open(stack, &access_log));
+    atomic_store(&opened[1], domus_http_access_open(stack, &access_log));
+    return 0;
+}
+
+static int put_lines(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    for (uint32_t i = 0; i < EACH; i++)
+        domi_http_access_put(domi_http_access_queue_of(&access_log), "0123456789\n", 11);
+    atomic_fetch_add(&put, EACH);
+    return 0;
+}
+
+static const domus_behaviour logger = {
+    .name = "logger",
+    .on = (const domus_on[]){{&go_type, put_lines, 0}, {&open_type, open_log, 0}, {NULL, NULL, 0}},
+};
+
+static void start(domus_system **ret_system)
+{
+    domus_config config = domt_config(2);
+
+    atomic_store(&put, 0);
+    atomic_store(&refused, 0);
+    atomic_store(&opened[0], 1);
+    atomic_store(&opened[1], 1);
+    *ret_system = domt_start(&config);
+    domt_notice(*ret_system, domt_spawn(*ret_system, 0, &logger, NULL), &open_type, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&opened[1]) != 1);
+    ck_assert_int_eq(atomic_load(&opened[1]), -EALREADY);
+}
+
+/* Let actors of both threads put lines. */
+static void put_all(domus_system *system)
+{
+    uint32_t before = atomic_load(&put);
+
+    for (uint32_t i = 0; i < 8; i++)
+        domt_notice(system, domt_spawn(system, i % 2, &logger, NULL), &go_type, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&put) == before + 8 * EACH);
+}
+
+/* The whole lines of a file; none if it is not there. */
+static uint64_t count_lines(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char line[64];
+    uint64_t count = 0;
+
+    if (file == NULL)
+        return 0;
+    while (fgets(line, sizeof line, file) != NULL) {
+        ck_assert_str_eq(line, "0123456789\n");
+        count++;
+    }
+    (void)fclose(file);
+    return count;
+}
+
+START_TEST(every_line_is_written)
+{
+    char folder[] = "/tmp/domus-access-XXXXXX";
+    char path[64], moved[64];
+    domus_system *system;
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/log", folder);
+    (void)snprintf(moved, sizeof moved, "%s/log.1", folder);
+    access_log = (domus_http_access){.path = path, .flush_ns = 10000000};
+    start(&system);
+    ck_assert_int_eq(atomic_load(&opened[0]), 0);
+    put_all(system);
+    DOMT_WAIT_FOR(20, count_lines(path) + domus_http_access_dropped(&access_log) == 8 * EACH);
+    ck_assert_int_eq(rename(path, moved), 0);
+    put_all(system);
+    DOMT_WAIT_FOR(20,
+                  count_lines(path) + count_lines(moved) + domus_http_access_dropped(&access_log) ==
+                      16 * EACH);
+    put_all(system);
+    domt_end(system);
+    uint64_t dropped = domus_http_access_dropped(&access_log);
+    domus_http_access_close(&access_log); /* writes the rest */
+    ck_assert_uint_eq(count_lines(path) + count_lines(moved) + dropped, 24 * EACH);
+    (void)unlink(path);
+    (void)unlink(moved);
+    (void)rmdir(folder);
+}
+END_TEST
+
+static int refuse(void *context, const char *lines, size_t size)
+{
+    (void)lines, (void)size;
+    ck_assert_str_eq(context, "context");
+    atomic_fetch_add(&refused, 1);
+    return -EIO;
+}
+
+START_TEST(lines_that_cannot_be_written_are_counted)
+{
+    domus_system *system;
+
+    access_log = (domus_http_access){.write = refuse, .context = "context", .flush_ns = 10000000};
+    start(&system);
+    put_all(system);
+    DOMT_WAIT_FOR(20, domus_http_access_dropped(&access_log) == 8 * EACH);
+    ck_assert_uint_gt(atomic_load(&refused), 0);
+    domt_end(system);
+    domus_http_access_close(&access_log);
+    access_log = (domus_http_access){.path = "/none/at/all", .flush_ns = 10000000};
+    start(&system);
+    put_all(system);
+    DOMT_WAIT_FOR(20, domus_http_access_dropped(&access_log) == 8 * EACH);
+    domt_end(system);
+    domus_http_access_close(&access_log);
+}
+END_TEST
+
+START_TEST(a_log_without_a_place_is_refused)
+{
+    domus_config config = domt_config(1);
+
+    access_log = (domus_http_access){.path = NULL};
+    atomic_store(&opened[1], 1);
+    domus_system *system = domt_start(&config);
+    domt_notice(system, domt_spawn(system, 0, &logger, NULL), &open_type, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&opened[1]) != 1);
+    ck_assert_int_eq(atomic_load(&opened[0]), -EINVAL);
+    domt_end(system);
+    domus_http_access_close(&access_log);
+}
+END_TEST
+
+DOMT_MAIN("http_access", 60, every_line_is_written, lines_that_cannot_be_written_are_counted,
+          a_log_without_a_place_is_refused)
