@@ -1,0 +1,105 @@
+/* Fuzzes what the parts of a chain read of strangers. The input is the fields of a request. Names
+ * are written as they were read, credentials keep their bounds, and no line of a log has another
+ * byte than printable ASCII, nor another end than its own. */
+#include "tests/fuzz/support/fuzz.h"
+
+#include "protocols/http/access.h"
+#include "protocols/http/client_address.h"
+#include "protocols/http/json_text.h"
+
+#include <domus/http_auth.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static void must(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static void hold_names(domus_slice fields)
+{
+    char text[DOMUS_HTTP_TRACEPARENT_SIZE + 1];
+    domus_http_trace trace, again;
+    domus_appender added = {0};
+    domus_slice written;
+
+    if (domus_http_trace_of(fields, &trace) == 0) {
+        domus_http_traceparent_write(&trace, text);
+        must(strlen(text) == DOMUS_HTTP_TRACEPARENT_SIZE);
+        must(domus_http_traceparent_read(text, strlen(text), &again) == 0);
+        must(memcmp(again.trace, trace.trace, sizeof trace.trace) == 0 &&
+             memcmp(again.span, trace.span, sizeof trace.span) == 0 && again.flags == trace.flags);
+    }
+    must(strlen(trace.id) <= DOMUS_HTTP_REQUEST_ID_MAX);
+    must(domus_http_trace_add(&added, &trace) == 0);
+    must(domus_append_end(&added, &written) == 0);
+    must(domus_http_trace_of(written, &again) == 0 || written.size == 0 || trace.trace[0] == 0);
+    must(strcmp(again.id, trace.id) == 0);
+    domus_slice_free(written);
+}
+
+static void hold_credentials(domus_slice fields)
+{
+    domus_http_basic basic;
+    domus_slice token;
+
+    if (domus_http_read_basic(fields, &basic) == 0) {
+        must(strlen(basic.user) <= DOMUS_HTTP_USER_MAX && strchr(basic.user, ':') == NULL);
+        must(strlen(basic.password) <= DOMUS_HTTP_PASSWORD_MAX);
+        must(domus_http_read_bearer(fields, &token) < 0);
+    } else if (domus_http_read_bearer(fields, &token) == 0) {
+        must(token.size != 0 && token.size <= DOMUS_HTTP_TOKEN_MAX);
+        for (uint32_t i = 0; i < token.size; i++)
+            must(domus_slice_data(token)[i] > ' ' && domus_slice_data(token)[i] < 0x7f);
+    }
+}
+
+static void hold_printable(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        must(text[i] >= ' ' && text[i] < 0x7f);
+}
+
+/* The note of a request whose texts are parts of the input. */
+static void hold_lines(const char *bytes, size_t size, domus_slice fields)
+{
+    char line[DOMI_HTTP_ACCESS_LINE_MAX];
+    domus_endpoint peer = {.family = 0};
+    domus_http_exchange exchange = {.peer = &peer, .via = "HTTP/1.1", .status = 200};
+    domus_http_access access = {.target_max = 64};
+    size_t each = size / 3 < 512 ? size / 3 : 512;
+    domi_http_access_note *note = calloc(1, sizeof *note + 3 * each);
+
+    must(note != NULL);
+    domi_http_find_client(&exchange, fields, 1, &note->client);
+    note->target_size = note->referer_size = note->agent_size = (uint32_t)each;
+    memcpy(note->texts, bytes, 3 * each);
+    size_t user = each < DOMUS_HTTP_USER_MAX ? each : DOMUS_HTTP_USER_MAX;
+    memcpy(exchange.user, bytes, user);
+    for (unsigned format = 0; format <= DOMUS_HTTP_ACCESS_JSON; format++) {
+        access.format = (domus_http_access_format)format;
+        size_t length = domi_http_access_write_line(&access, &exchange, note, 1, line);
+        must(length > 1 && line[length - 1] == '\n');
+        hold_printable(line, length - 1);
+    }
+    free(note);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char text[4096];
+    domus_slice fields;
+
+    must(domus_slice_copy(data, size, &fields) == 0);
+    hold_names(fields);
+    hold_credentials(fields);
+    hold_lines((const char *)data, size, fields);
+    size_t room = size % sizeof text;
+    size_t written = domi_http_json_text((const char *)data, size, text, room);
+    must(written <= room);
+    hold_printable(text, written);
+    domus_slice_free(fields);
+    return 0;
+}
