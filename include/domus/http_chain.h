@@ -39,8 +39,8 @@
  * door open.
  *
  * **Costs.** A service without a chain has one test of a pointer more for each answer. A
- * connection of one with a chain has a block of about 200 bytes from its first request on, and one
- * of about 400 bytes for each request under way, of which there are at most channel.requestsMax.
+ * connection of one with a chain has about 600 bytes from its first request on, and 400 more for
+ * each further request under way, of which there are at most channel.requestsMax.
  *
  * Thread-safety: everything runs on the thread of the connection; options that parts of several
  * connections share are used by several threads. */

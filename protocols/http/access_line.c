@@ -2,15 +2,15 @@
  * room for all of its parts (the assertion below). Any thread. */
 #include "protocols/http/access.h"
 #include "protocols/http/json_text.h"
+#include "protocols/http/write.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 
+#define TIME_ROOM 64u
 #define FIXED_MAX 1024u /* bytes of all but the texts of strangers */
 
 static_assert(DOMUS_HTTP_ACCESS_TARGET_MAX + 3 * DOMUS_HTTP_ACCESS_TEXT_MAX + FIXED_MAX <=
@@ -24,18 +24,17 @@ typedef struct line {
     bool is_json;
 } line;
 
-static void put(line *at, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void put(line *at, const char *format, ...)
+static void put(line *at, const char *text)
 {
-    size_t room = DOMI_HTTP_ACCESS_LINE_MAX - at->size;
-    va_list arguments;
+    size_t size = strlen(text);
 
-    va_start(arguments, format);
-    int size = vsnprintf(at->to + at->size, room, format, arguments);
-    va_end(arguments);
-    if (size > 0 && (size_t)size < room)
-        at->size += (size_t)size;
+    memcpy(at->to + at->size, text, size);
+    at->size += size;
+}
+
+static void put_number(line *at, uint64_t number)
+{
+    at->size = (size_t)(domi_http_put_number(at->to + at->size, number) - at->to);
 }
 
 /* Escape as Apache does: \" and \\, and \xHH for all that is not printable, and for spaces where
@@ -95,7 +94,7 @@ static void put_client(line *at, const domus_endpoint *client)
         from++;
         text[strlen(text) - 1] = '\0';
     }
-    put(at, "%s", from);
+    put(at, from);
 }
 
 static const char *method_of(const domus_http_exchange *exchange)
@@ -110,15 +109,20 @@ static unsigned status_of(const domus_http_exchange *exchange)
     return exchange->status != 0 ? exchange->status : 499;
 }
 
-/* Microseconds of the whole exchange. */
-static uint64_t time_of(const domus_http_exchange *exchange)
+/* Put the seconds of the whole exchange, with microseconds. */
+static void put_duration(line *at, const domus_http_exchange *exchange)
 {
-    return exchange->begun_ns != 0 && exchange->ended_ns > exchange->begun_ns
-               ? (exchange->ended_ns - exchange->begun_ns) / 1000
-               : 0;
+    uint64_t time_us = exchange->begun_ns != 0 && exchange->ended_ns > exchange->begun_ns
+                           ? (exchange->ended_ns - exchange->begun_ns) / 1000
+                           : 0;
+
+    put_number(at, time_us / 1000000);
+    char *micros = at->to + at->size;
+    put_number(at, 1000000 + time_us % 1000000); /* the 1 becomes the point */
+    *micros = '.';
 }
 
-static void put_time(line *at, int64_t utc_s)
+static void write_time(int64_t utc_s, bool is_json, char text[TIME_ROOM])
 {
     static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -126,12 +130,25 @@ static void put_time(line *at, int64_t utc_s)
     struct tm utc = {.tm_mday = 1};
 
     (void)gmtime_r(&seconds, &utc);
-    if (at->is_json)
-        put(at, "%04d-%02d-%02dT%02d:%02d:%02dZ", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
-            utc.tm_hour, utc.tm_min, utc.tm_sec);
+    if (is_json)
+        (void)snprintf(text, TIME_ROOM, "%04d-%02d-%02dT%02d:%02d:%02dZ", utc.tm_year + 1900,
+                       utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
     else
-        put(at, "%02d/%s/%04d:%02d:%02d:%02d +0000", utc.tm_mday, months[utc.tm_mon],
-            utc.tm_year + 1900, utc.tm_hour, utc.tm_min, utc.tm_sec);
+        (void)snprintf(text, TIME_ROOM, "%02d/%s/%04d:%02d:%02d:%02d +0000", utc.tm_mday,
+                       months[utc.tm_mon], utc.tm_year + 1900, utc.tm_hour, utc.tm_min, utc.tm_sec);
+}
+
+/* Put the time, whose text is made once in a second for each thread and form. */
+static void put_time(line *at, int64_t utc_s)
+{
+    static _Thread_local int64_t seconds[2] = {INT64_MIN, INT64_MIN};
+    static _Thread_local char texts[2][TIME_ROOM];
+
+    if (seconds[at->is_json] != utc_s) {
+        write_time(utc_s, at->is_json, texts[at->is_json]);
+        seconds[at->is_json] = utc_s;
+    }
+    put(at, texts[at->is_json]);
 }
 
 /* --- the formats ------------------------------------------------------------------------------ */
@@ -158,21 +175,27 @@ static void write_combined(line *at, const domus_http_access *access,
     put_time(at, utc_s);
     put(at, "] \"");
     if (note != NULL) {
-        put(at, "%s ", method_of(exchange));
+        put(at, method_of(exchange));
+        put(at, " ");
         put_text(at, texts, note->target_size, true, domi_http_access_target_max(access));
-        put(at, " %s", exchange->via);
+        put(at, " ");
+        put(at, exchange->via);
     } else {
         put(at, "-");
     }
-    put(at, "\" %u %" PRIu64, status_of(exchange), exchange->sent);
+    put(at, "\" ");
+    put_number(at, status_of(exchange));
+    put(at, " ");
+    put_number(at, exchange->sent);
     texts += note != NULL ? note->target_size : 0;
     put_quoted(at, texts, note != NULL ? note->referer_size : 0);
     texts += note != NULL ? note->referer_size : 0;
     put_quoted(at, texts, note != NULL ? note->agent_size : 0);
     if (access->format == DOMUS_HTTP_ACCESS_EXTENDED) {
-        uint64_t time_us = time_of(exchange);
-        put(at, " %" PRIu64 ".%06" PRIu64 " %s", time_us / 1000000, time_us % 1000000,
-            exchange->trace.id[0] != '\0' ? exchange->trace.id : "-");
+        put(at, " ");
+        put_duration(at, exchange);
+        put(at, " ");
+        put(at, exchange->trace.id[0] != '\0' ? exchange->trace.id : "-");
     }
 }
 
@@ -181,7 +204,9 @@ static void put_member(line *at, const char *name, const char *text, size_t size
 {
     if (size == 0)
         return;
-    put(at, ",\"%s\":\"", name);
+    put(at, ",\"");
+    put(at, name);
+    put(at, "\":\"");
     put_text(at, text, size, false, most);
     put(at, "\"");
 }
@@ -192,7 +217,6 @@ static void write_json(line *at, const domus_http_access *access,
 {
     const size_t most = DOMUS_HTTP_ACCESS_TEXT_MAX;
     char parent[DOMUS_HTTP_TRACEPARENT_SIZE + 1];
-    uint64_t time_us = time_of(exchange);
 
     put(at, "{\"time\":\"");
     put_time(at, utc_s);
@@ -201,13 +225,21 @@ static void write_json(line *at, const domus_http_access *access,
     put(at, "\"");
     put_member(at, "user", exchange->user, strlen(exchange->user), most);
     if (note != NULL) {
-        put(at, ",\"method\":\"%s\"", method_of(exchange));
+        put(at, ",\"method\":\"");
+        put(at, method_of(exchange));
+        put(at, "\"");
         put_member(at, "target", note->texts, note->target_size,
                    domi_http_access_target_max(access));
-        put(at, ",\"protocol\":\"%s\"", exchange->via);
+        put(at, ",\"protocol\":\"");
+        put(at, exchange->via);
+        put(at, "\"");
     }
-    put(at, ",\"status\":%u,\"bytes\":%" PRIu64 ",\"duration\":%" PRIu64 ".%06" PRIu64,
-        status_of(exchange), exchange->sent, time_us / 1000000, time_us % 1000000);
+    put(at, ",\"status\":");
+    put_number(at, status_of(exchange));
+    put(at, ",\"bytes\":");
+    put_number(at, exchange->sent);
+    put(at, ",\"duration\":");
+    put_duration(at, exchange);
     if (note != NULL) {
         const char *referer = note->texts + note->target_size;
         put_member(at, "referer", referer, note->referer_size, most);
@@ -216,7 +248,8 @@ static void write_json(line *at, const domus_http_access *access,
     put_member(at, "id", exchange->trace.id, strlen(exchange->trace.id), most);
     if (exchange->trace.id[0] != '\0') {
         domus_http_traceparent_write(&exchange->trace, parent);
-        put(at, ",\"trace\":\"%.32s\"", parent + 3);
+        parent[3 + 32] = '\0';
+        put_member(at, "trace", parent + 3, 32, most);
     }
     put(at, exchange->is_cut ? ",\"cut\":true}" : "}");
 }

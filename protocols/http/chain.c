@@ -49,6 +49,7 @@ void domi_http_chained_free(domi_http_chained *chained, uint64_t now_ns)
         return;
     while (chained->first != NULL)
         domi_http_end_exchange(chained, chained->first, now_ns, true);
+    free(chained->spare);
     free(chained);
 }
 
@@ -63,10 +64,13 @@ static void begin(const domi_http_chained *chained, domi_http_exchange *exchange
 
 domi_http_exchange *domi_http_begin_exchange(domi_http_chained *chained, uint64_t number)
 {
-    domi_http_exchange *exchange = calloc(1, sizeof *exchange);
+    domi_http_exchange *exchange =
+        chained->spare != NULL ? chained->spare : malloc(sizeof *exchange);
 
     if (exchange == NULL)
         return NULL;
+    chained->spare = NULL;
+    memset(exchange, 0, sizeof *exchange);
     begin(chained, exchange);
     exchange->number = number;
     exchange->face.has_entered = true;
@@ -236,7 +240,8 @@ void domi_http_end_exchange(domi_http_chained *chained, domi_http_exchange *exch
 {
     remove_exchange(chained, exchange);
     end_parts(exchange, now_ns, is_cut);
-    free(exchange);
+    free(chained->spare);
+    chained->spare = exchange;
 }
 
 void domi_http_end_exchange_of(domi_http_chained *chained, uint64_t id, uint64_t now_ns,

@@ -26,6 +26,7 @@ typedef struct domi_http_chained {
     const domus_http_chain *chain;
     domi_http_exchange *first;
     domi_http_exchange *last;
+    domi_http_exchange *spare; /* the one that ended last, for the next one; NULL: none */
     bool knows_peer;
     domus_endpoint peer;
 } domi_http_chained;

@@ -70,12 +70,29 @@ static size_t put_point(char to[ESCAPED_MAX], uint32_t point)
     return high + put_unit(to + high, 0xdc00 + ((point - 0x10000) & 0x3ff));
 }
 
+/* Returns how many of the first bytes stay as they are. */
+static size_t run_plain(const char *bytes, size_t size)
+{
+    size_t i = 0;
+
+    while (i < size && bytes[i] >= 0x20 && bytes[i] < 0x7f && bytes[i] != '"' && bytes[i] != '\\')
+        i++;
+    return i;
+}
+
 size_t domi_http_json_text(const char *bytes, size_t size, char *to, size_t room)
 {
     char escaped[ESCAPED_MAX];
     size_t written = 0;
 
     for (size_t at = 0; at < size;) {
+        size_t plain = run_plain(bytes + at, size - at);
+        plain = plain < room - written ? plain : room - written;
+        memcpy(to + written, bytes + at, plain);
+        written += plain;
+        at += plain;
+        if (at == size || written == room)
+            break;
         uint32_t point;
         at += take_point(bytes + at, size - at, &point);
         size_t more = put_point(escaped, point);
