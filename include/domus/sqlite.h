@@ -30,9 +30,10 @@
  * **Differences.** `connect_timeout_ns`, `backoff_min_ns` and `backoff_max_ns` have no effect.
  * A transaction that is not `reads_only` is begun with BEGIN IMMEDIATE, so only one is open at a
  * time, and all other writes wait for it. BEGIN, COMMIT, ROLLBACK, SAVEPOINT, ATTACH, DETACH,
- * VACUUM, temporary tables and PRAGMAs that change a connection are refused with -EACCES. Foreign
- * keys are on, extensions cannot be loaded, "..." is never a text. Text parameters have to be UTF-8
- * without zeros, and a real must not be NaN (-EINVAL). `timeout_ns` counts for each piece of rows.
+ * temporary tables and PRAGMAs that change a connection are refused with -EACCES, and VACUUM with
+ * -EINVAL. Foreign keys are on, extensions cannot be loaded, "..." is never a text. Text parameters
+ * have to be UTF-8 without zeros, and a real must not be NaN (-EINVAL). `timeout_ns` counts for
+ * each piece of rows.
  */
 #ifndef DOMUS_SQLITE_H
 #define DOMUS_SQLITE_H

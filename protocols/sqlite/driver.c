@@ -26,8 +26,7 @@ static int on_look(domus_stack *stack, void *self, const void *payload)
         bool is_held = slot->transaction != 0 || slot->cursors != NULL;
 
         status.connections += slot->is_open;
-        status.connecting += slot->is_running && !slot->is_open;
-        status.busy += slot->is_open && (slot->is_running || is_held);
+        status.busy += slot->is_running || is_held;
         status.waiting += slot->own.count;
     }
     return domus_reply(stack, &domus_sql_status_type, &status);

@@ -49,7 +49,7 @@ static const struct {
     {"wrong number of", "42883"},  {"already exists", "42P07"},      {"already another", "42P07"},
     {"duplicate column", "42701"}, {"ambiguous column", "42702"},    {"syntax error", "42601"},
     {"incomplete input", "42601"}, {"unrecognized token", "42601"},  {"integer overflow", "22003"},
-    {"malformed JSON", "22P02"},
+    {"malformed JSON", "22P02"},   {"not authorized", "42501"},
 };
 
 static const char *state_of(int result, const char *message)

@@ -116,10 +116,30 @@ static void run_again(domi_sqlite_connection *connection, uint32_t count,
     }
 }
 
+/* Run the tasks of a connection that reads. All were asked before the job began, so they may see
+ * one state of the file, and share the locks that a state takes. */
+static void run_reads(domi_sqlite_connection *connection)
+{
+    if (connection->count > 1)
+        (void)domi_sqlite_do(connection,
+                             DOMI_SQLITE_BEGIN_READ); /* without it they have their own */
+    for (uint32_t i = 0; i < connection->count; i++) {
+        if (i != 0 && domi_sqlite_is_long(connection))
+            break;
+        if (domi_sqlite_claim(connection, connection->tasks[i]))
+            (void)run_part(connection, connection->tasks[i]);
+    }
+    domi_sqlite_roll_back(connection);
+}
+
 void domi_sqlite_run_group(domi_sqlite_connection *connection)
 {
     uint32_t count = 0;
 
+    if (connection->is_reader) {
+        run_reads(connection);
+        return;
+    }
     for (; count < connection->count; count++) {
         domi_sqlite_task *task = connection->tasks[count];
 

@@ -104,7 +104,7 @@ static int authorize(void *context, int action, const char *one, const char *oth
         return deny(connection, "savepoints are not for queries");
     case SQLITE_ATTACH:
     case SQLITE_DETACH:
-        return deny(connection, "ATTACH, DETACH and VACUUM are not for queries");
+        return deny(connection, "ATTACH and DETACH are not for queries");
     case SQLITE_CREATE_TEMP_INDEX:
     case SQLITE_CREATE_TEMP_TABLE:
     case SQLITE_CREATE_TEMP_TRIGGER:
