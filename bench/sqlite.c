@@ -60,7 +60,7 @@ static void remove_file(void)
 
 /* --- domus ------------------------------------------------------------------------------------ */
 
-/* What the askers of one kind do and did. */
+/* The load of the askers of one kind, and what they did. */
 struct load {
     domus_sql sql;
     bool writes;
