@@ -5,9 +5,9 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <glob.h>
 #include <pwd.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +18,27 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PROGRAMS "/usr/lib/postgresql/15/bin/"
+#define PROGRAMS "/usr/lib/postgresql/*/bin/"
+
+/* Write the path of one of its programs, of the newest that is installed. */
+static bool find_program(const char *name, char *path, size_t path_size)
+{
+    char pattern[100];
+    glob_t found;
+
+    snprintf(pattern, sizeof pattern, PROGRAMS "%s", name);
+    bool is_there = glob(pattern, 0, NULL, &found) == 0;
+    if (is_there)
+        snprintf(path, path_size, "%s", found.gl_pathv[found.gl_pathc - 1]);
+    globfree(&found);
+    return is_there;
+}
 
 bool domt_postgres_is_there(void)
 {
-    return access(PROGRAMS "postgres", X_OK) == 0 && access(PROGRAMS "initdb", X_OK) == 0;
+    char path[128];
+
+    return find_program("postgres", path, sizeof path) && find_program("initdb", path, sizeof path);
 }
 
 /* Become somebody who may run it. */
@@ -116,8 +132,10 @@ static bool is_ready(const domt_postgres *server)
 
 void domt_postgres_again(domt_postgres *server)
 {
-    const char *const arguments[] = {PROGRAMS "postgres", "-D", "data", NULL};
+    char program[128] = "";
+    const char *const arguments[] = {program, "-D", "data", NULL};
 
+    ck_assert(find_program("postgres", program, sizeof program));
     server->pid = begin(server, arguments);
     for (int i = 0; i < 4000; i++) {
         if (is_ready(server))
@@ -130,11 +148,11 @@ void domt_postgres_again(domt_postgres *server)
 
 void domt_postgres_start(domt_postgres *server, const char *settings)
 {
-    const char *const init[] = {PROGRAMS "initdb", "-D", "data", "-A",   "trust",      "-U",
-                                "postgres",        "-N", "-E",   "UTF8", "--locale=C", NULL};
-    char path[100];
+    char program[128] = "", path[100];
+    const char *const init[] = {program,    "-D", "data", "-A",   "trust",      "-U",
+                                "postgres", "-N", "-E",   "UTF8", "--locale=C", NULL};
 
-    ck_assert_msg(domt_postgres_is_there(),
+    ck_assert_msg(domt_postgres_is_there() && find_program("initdb", program, sizeof program),
                   "no " PROGRAMS "postgres (Debian: postgresql), which this test talks with");
     *server = (domt_postgres){.port = find_free_port()};
     snprintf(server->directory, sizeof server->directory, "/tmp/domus-postgres-XXXXXX");
