@@ -76,14 +76,14 @@ def database(directory):
     programs = max(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[4]))
     port, password, data = free_port(), secrets.token_hex(16), os.path.join(directory, "data")
     other = {}
+    with open(os.path.join(directory, "password"), "w", encoding="ascii", opener=lambda path, flags:
+              os.open(path, flags, 0o600)) as file:
+        file.write(password)
     if os.getuid() == 0:  # as root it does not run
         account = pwd.getpwnam("postgres")
-        os.chown(directory, account.pw_uid, account.pw_gid)
         other = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
-    with open(os.path.join(directory, "password"), "w", encoding="ascii") as file:
-        file.write(password)
-    os.chmod(directory, 0o711)  # a server writes its log beside it
-    os.chmod(file.name, 0o644 if other else 0o600)
+        for path in (directory, file.name):
+            os.chown(path, account.pw_uid, account.pw_gid)
     with open(os.path.join(directory, "postgres.log"), "w", encoding="utf-8") as log:
         subprocess.run([f"{programs}/initdb", "-D", data, "-U", "api", "-A", "scram-sha-256", "--pwfile", file.name,
                         "--no-sync", "--locale=C", "-E", "UTF8"], check=True, cwd="/", stdout=log, stderr=log, **other)
