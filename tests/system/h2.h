@@ -1,0 +1,150 @@
+/* Frames of HTTP/2 (RFC 9113) as a judge writes and reads them: by itself, without a library, so
+ * that it can say what no library would. A connection is a plain socket with prior knowledge.
+ *
+ * Fields are a text of lines "name: value\n". In a value "@A" is the address of the server, "@P"
+ * the path that is asked for, and "%N" as many bytes as the number N says. They become literals
+ * without indexing (RFC 7541, 6.2.2), without Huffman's code. */
+#ifndef DOMT_H2_H
+#define DOMT_H2_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    DOMT_H2_DATA,
+    DOMT_H2_HEADERS,
+    DOMT_H2_PRIORITY,
+    DOMT_H2_RST_STREAM,
+    DOMT_H2_SETTINGS,
+    DOMT_H2_PUSH_PROMISE,
+    DOMT_H2_PING,
+    DOMT_H2_GOAWAY,
+    DOMT_H2_WINDOW_UPDATE,
+    DOMT_H2_CONTINUATION,
+    DOMT_H2_PRIORITY_UPDATE = 0x10,
+    DOMT_H2_UNKNOWN_TYPE = 0x16, /* nobody has defined it */
+};
+
+/* Flags; ACK is that of SETTINGS and PING. */
+#define DOMT_H2_ACK         0x01u
+#define DOMT_H2_END_STREAM  0x01u
+#define DOMT_H2_END_HEADERS 0x04u
+#define DOMT_H2_PADDED      0x08u
+#define DOMT_H2_PRIORITIZED 0x20u
+
+enum {
+    DOMT_H2_NO_ERROR,
+    DOMT_H2_PROTOCOL_ERROR,
+    DOMT_H2_INTERNAL_ERROR,
+    DOMT_H2_FLOW_CONTROL_ERROR,
+    DOMT_H2_SETTINGS_TIMEOUT,
+    DOMT_H2_STREAM_CLOSED,
+    DOMT_H2_FRAME_SIZE_ERROR,
+    DOMT_H2_REFUSED_STREAM,
+    DOMT_H2_CANCEL,
+    DOMT_H2_COMPRESSION_ERROR,
+    DOMT_H2_CONNECT_ERROR,
+    DOMT_H2_ENHANCE_YOUR_CALM,
+};
+
+enum {
+    DOMT_H2_TABLE_SIZE = 1,
+    DOMT_H2_ENABLE_PUSH,
+    DOMT_H2_MAX_STREAMS,
+    DOMT_H2_INITIAL_WINDOW,
+    DOMT_H2_MAX_FRAME,
+    DOMT_H2_MAX_HEAD,
+    DOMT_H2_SETTINGS_KNOWN,
+};
+
+#define DOMT_H2_GET                                                                                \
+    ":method: GET\n"                                                                               \
+    ":scheme: http\n"                                                                              \
+    ":path: @P\n"                                                                                  \
+    ":authority: @A\n"
+#define DOMT_H2_POST                                                                               \
+    ":method: POST\n"                                                                              \
+    ":scheme: http\n"                                                                              \
+    ":path: @P\n"                                                                                  \
+    ":authority: @A\n"
+
+/* --- frames to send --------------------------------------------------------------------------- */
+
+#define DOMT_H2_ROOM 65536u
+
+/* Bytes that are gathered, and sent as one. A frame that has no room fails the test. */
+typedef struct domt_h2_bytes {
+    size_t size;
+    uint8_t data[DOMT_H2_ROOM];
+} domt_h2_bytes;
+
+void domt_h2_add(domt_h2_bytes *to, const void *bytes, size_t size);
+void domt_h2_add_u32(domt_h2_bytes *to, uint32_t number);
+
+/* Add a frame. Its length may be a lie: `claimed` is the length that its head tells. */
+void domt_h2_add_frame(domt_h2_bytes *to, uint8_t type, uint8_t flags, uint32_t stream,
+                       const void *payload, size_t size);
+void domt_h2_add_frame_head(domt_h2_bytes *to, uint8_t type, uint8_t flags, uint32_t stream,
+                            size_t claimed);
+
+/* Add one with a number as its payload: RST_STREAM and WINDOW_UPDATE. */
+void domt_h2_add_number(domt_h2_bytes *to, uint8_t type, uint32_t stream, uint32_t number);
+/* Add SETTINGS with one setting. */
+void domt_h2_add_setting(domt_h2_bytes *to, uint16_t name, uint32_t value);
+/* Add HEADERS with these fields. */
+void domt_h2_add_head(domt_h2_bytes *to, uint8_t flags, uint32_t stream, const char *fields);
+
+/* Add a block of fields, without the head of a frame. */
+void domt_h2_add_fields(domt_h2_bytes *to, const char *fields);
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+typedef struct domt_h2_frame {
+    uint8_t type;
+    uint8_t flags;
+    uint32_t stream;
+    uint32_t size;
+    const uint8_t *payload; /* until the next frame is read */
+} domt_h2_frame;
+
+typedef struct domt_h2 {
+    int fd;
+    bool is_closed;   /* by the server, by FIN or RST */
+    bool is_nonsense; /* frames larger than any that the judge allows have come */
+    uint32_t settings[DOMT_H2_SETTINGS_KNOWN]; /* of the server */
+    bool has[DOMT_H2_SETTINGS_KNOWN];          /* whether it has told the setting */
+    size_t at, end;                            /* bytes that are not read yet */
+    uint8_t in[32768];
+} domt_h2;
+
+/* The address and the path that "@A" and "@P" stand for. */
+extern char domt_h2_authority[64];
+extern char domt_h2_path[256];
+
+/* Connect to the port on 127.0.0.1, without a word. */
+void domt_h2_connect(domt_h2 *h2, uint16_t port);
+
+/* Connect, and wait until the settings of both sides are acknowledged. Returns whether they
+ * were. */
+bool domt_h2_open(domt_h2 *h2, uint16_t port);
+
+/* Close by FIN, or by RST. */
+void domt_h2_close(domt_h2 *h2, bool reset);
+
+/* Send all of it, and empty it. A server that has closed is no failure. */
+void domt_h2_send(domt_h2 *h2, domt_h2_bytes *bytes);
+
+typedef enum domt_h2_read {
+    DOMT_H2_FRAME,
+    DOMT_H2_END,  /* the connection is closed */
+    DOMT_H2_LATE, /* nothing has come in time */
+} domt_h2_read;
+
+/* Read the next frame within `ms`. Settings and pings of the server are acknowledged. */
+domt_h2_read domt_h2_next(domt_h2 *h2, uint32_t ms, domt_h2_frame *ret_frame);
+
+/* A number of 32 bits, as frames have them. */
+uint32_t domt_h2_u32(const uint8_t *bytes);
+
+#endif

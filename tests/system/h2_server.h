@@ -1,0 +1,35 @@
+/* The server of HTTP/2 that is judged: the example `web`, or any other one, by environment:
+ *
+ *   DOMT_H2_AT    the port on 127.0.0.1 of a server that runs already, by prior knowledge
+ *   DOMT_H2_PID   its process, whose memory is looked at; without it memory is not
+ *   DOMT_H2_PATH  what is asked for; its answer needs a body of some bytes ("/" without it)
+ *
+ * For example nghttpd: `nghttpd --no-tls -d DIRECTORY 8080`, and nginx: `listen 127.0.0.1:8080
+ * http2`. */
+#ifndef DOMT_H2_SERVER_H
+#define DOMT_H2_SERVER_H
+
+#include "tests/system/site.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef struct domt_h2_server {
+    uint16_t port;
+    pid_t pid; /* 0: not known */
+    bool is_site;
+    domt_site site;
+} domt_h2_server;
+
+/* Begin with the server; `settings` are for `web`, up to a NULL. Returns false, and says so, if
+ * there is none. */
+bool domt_h2_server_begin(domt_h2_server *server, const char *const settings[]);
+
+/* Check that it still serves, and end it if it is ours. */
+void domt_h2_server_end(domt_h2_server *server);
+
+/* Resident bytes of the server; 0 if its process is not known. */
+uint64_t domt_h2_server_bytes(const domt_h2_server *server);
+
+#endif

@@ -1,0 +1,194 @@
+/* Runs cases: sends the frames of a row, and looks at what comes until an outcome is allowed, the
+ * connection is closed, or nothing more comes. */
+#include "tests/system/h2spec.h"
+
+#include "tests/support/sanitizer.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+#include "tests/system/h2_server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WAIT_MS  DOMT_SCALE(2000u, 10000u)
+#define TALE_MAX 256u
+
+/* A case that runs: its connection, and a tale of what came. */
+typedef struct case_run {
+    domt_h2 h2;
+    domt_h2_bytes out, block;
+    bool is_skipped;
+    bool has_read; /* a frame */
+    char tale[TALE_MAX];
+} case_run;
+
+static domt_h2_server server;
+
+/* --- outcomes --------------------------------------------------------------------------------- */
+
+static void tell(case_run *run, const char *what, uint32_t number)
+{
+    size_t size = strlen(run->tale);
+
+    (void)snprintf(run->tale + size, sizeof run->tale - size, "%s%s %u", size > 0 ? ", " : "", what,
+                   number);
+}
+
+static uint32_t code_of(const domt_h2_frame *frame, uint32_t at)
+{
+    return frame->size >= at + 4 ? domt_h2_u32(frame->payload + at) : UINT32_MAX;
+}
+
+static bool is_among(uint32_t code, uint32_t codes)
+{
+    return code < 32 && (codes >> code & 1u) != 0;
+}
+
+/* Returns the kinds of outcome that a frame is; 0: it says nothing about the case. */
+static uint32_t kind_of(case_run *run, const domt_h2_frame *frame, const domt_h2_outcome *wanted)
+{
+    bool is_ack = (frame->flags & DOMT_H2_ACK) != 0;
+    bool is_last = (frame->flags & DOMT_H2_END_STREAM) != 0;
+
+    switch (frame->type) {
+    case DOMT_H2_GOAWAY:
+        tell(run, "GOAWAY", code_of(frame, 4));
+        return is_among(code_of(frame, 4), wanted->codes) ? DOMT_H2_GOES_AWAY : 0;
+    case DOMT_H2_RST_STREAM:
+        tell(run, "RST_STREAM", code_of(frame, 0));
+        return is_among(code_of(frame, 0), wanted->codes) ? DOMT_H2_RESETS : 0;
+    case DOMT_H2_HEADERS:
+        tell(run, "HEADERS on", frame->stream);
+        return (frame->stream == 1 ? DOMT_H2_ANSWERS : 0) | (is_last ? DOMT_H2_ENDS_STREAM : 0);
+    case DOMT_H2_DATA:
+        tell(run, "DATA", frame->size);
+        return (wanted->size == 0 || frame->size == wanted->size ? DOMT_H2_SENDS : 0) |
+               (is_last ? DOMT_H2_ENDS_STREAM : 0);
+    case DOMT_H2_PING:
+        tell(run, is_ack ? "PING with ACK" : "PING", frame->size);
+        return is_ack && frame->size == 8 && memcmp(frame->payload, DOMT_H2_PING_OURS, 8) == 0
+                   ? DOMT_H2_PONG
+                   : 0;
+    case DOMT_H2_SETTINGS:
+        tell(run, is_ack ? "SETTINGS with ACK" : "SETTINGS", frame->size);
+        return is_ack ? DOMT_H2_ACKNOWLEDGES : DOMT_H2_SETS;
+    default:
+        return 0;
+    }
+}
+
+/* Whether a frame can only be wrong: it answers a ping that asked for no answer, or has more DATA
+ * than the window allows. */
+static bool is_wrong(const domt_h2_frame *frame, const domt_h2_outcome *wanted)
+{
+    if (frame->type == DOMT_H2_PING && (frame->flags & DOMT_H2_ACK) != 0)
+        return frame->size != 8 || memcmp(frame->payload, DOMT_H2_PING_OURS, 8) != 0;
+    return frame->type == DOMT_H2_DATA && wanted->size != 0 && frame->size > wanted->size;
+}
+
+/* Read until an outcome is there. Returns whether it is a wanted one. */
+static bool hear(case_run *run, const domt_h2_outcome *wanted)
+{
+    uint64_t until_ns = domt_monotonic_ns() + WAIT_MS * UINT64_C(1000000);
+    domt_h2_frame frame;
+
+    domt_h2_send(&run->h2, &run->out);
+    for (;;) {
+        uint64_t now_ns = domt_monotonic_ns();
+        uint32_t left_ms = now_ns < until_ns ? (uint32_t)((until_ns - now_ns) / 1000000u) : 0;
+        switch (domt_h2_next(&run->h2, left_ms, &frame)) {
+        case DOMT_H2_END:
+            tell(run, run->h2.is_nonsense ? "text, closed" : "closed", 0);
+            return (wanted->kinds & DOMT_H2_CLOSED) != 0;
+        case DOMT_H2_LATE:
+            tell(run, "nothing for ms:", WAIT_MS);
+            return false;
+        default:
+            break;
+        }
+        bool is_first = !run->has_read;
+        run->has_read = true;
+        uint32_t kind = kind_of(run, &frame, wanted);
+        if ((kind & wanted->kinds) != 0)
+            return (wanted->kinds & DOMT_H2_FIRST_FRAME) == 0 || is_first;
+        if (is_wrong(&frame, wanted))
+            return false;
+    }
+}
+
+/* --- steps ------------------------------------------------------------------------------------ */
+
+static void say(case_run *run, const domt_h2_step *step)
+{
+    domt_h2_bytes *block = &run->block;
+
+    block->size = 0;
+    if (step->fields != NULL)
+        domt_h2_add_fields(block, step->fields);
+    size_t to = step->to != 0 ? step->to : block->size;
+    ck_assert(step->from <= to && to <= block->size);
+    size_t size = step->front.size + to - step->from + step->back.size;
+    domt_h2_add_frame_head(&run->out, step->type, step->flags, step->stream, size);
+    domt_h2_add(&run->out, step->front.at, step->front.size);
+    domt_h2_add(&run->out, block->data + step->from, to - step->from);
+    domt_h2_add(&run->out, step->back.at, step->back.size);
+}
+
+/* Returns false if the case has failed, or cannot be tried. */
+static bool take_step(case_run *run, const domt_h2_step *step)
+{
+    switch (step->kind) {
+    case DOMT_H2_SAY:
+        say(run, step);
+        return true;
+    case DOMT_H2_RAW:
+        domt_h2_add(&run->out, step->front.at, step->front.size);
+        return true;
+    case DOMT_H2_HEAR:
+        return hear(run, &step->outcome);
+    case DOMT_H2_CALL:
+        run->is_skipped = !step->call(&run->h2, &run->out);
+        return !run->is_skipped;
+    default:
+        return false;
+    }
+}
+
+static bool run_case(const domt_h2_case *of, case_run *run)
+{
+    bool is_good = true;
+
+    memset(run, 0, sizeof *run);
+    if (of->is_bare) {
+        domt_h2_connect(&run->h2, server.port);
+    } else if (!domt_h2_open(&run->h2, server.port)) {
+        tell(run, "no settings", 0);
+        is_good = false;
+    }
+    for (const domt_h2_step *step = of->steps; is_good && step->kind != DOMT_H2_DONE; step++)
+        is_good = take_step(run, step);
+    is_good = (is_good && hear(run, &of->outcome)) || run->is_skipped;
+    domt_h2_close(&run->h2, false);
+    return is_good;
+}
+
+void domt_h2spec_run(const domt_h2_case *cases, size_t count)
+{
+    static case_run run;
+    bool says_all = getenv("DOMT_H2_SAY") != NULL;
+    uint32_t failed = 0;
+
+    if (!domt_h2_server_begin(&server, (const char *const[]){NULL}))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        bool is_good = run_case(&cases[i], &run);
+        failed += !is_good;
+        if (says_all || !is_good)
+            printf("%s %s: %s: %s\n", is_good ? "ok" : "FAILED", cases[i].place, cases[i].name,
+                   run.is_skipped ? "skipped" : run.tale);
+    }
+    fflush(stdout);
+    domt_h2_server_end(&server);
+    ck_assert_msg(failed == 0, "%u of %zu cases failed", failed, count);
+}

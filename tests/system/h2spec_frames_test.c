@@ -1,0 +1,156 @@
+/* Cases 6 and 7 of h2spec's list "http2": the frames one by one, with what is wrong in them, and
+ * how the server keeps to the windows that it is given. */
+#include "tests/support/suite.h"
+#include "tests/system/h2spec.h"
+
+#define CANCEL        "\0\0\0\x8"
+#define FRAME_SIZE    CONNECTION_ERROR(CODE(FRAME_SIZE_ERROR))
+#define PROTOCOL      CONNECTION_ERROR(CODE(PROTOCOL_ERROR))
+#define WINDOW(bytes) FRAME(SETTINGS, 0, 0, "\0\4" bytes)
+#define TAKEN         HEAR(OUTCOME(DOMT_H2_ACKNOWLEDGES))
+#define ONE_BYTE                                                                                   \
+    {                                                                                              \
+        .kinds = DOMT_H2_SENDS, .size = 1                                                          \
+    }
+
+static const domt_h2_case frames[] = {
+    {"http2/6.1/1", "DATA on stream 0", STEPS(DATA(0, END_STREAM, "test")), PROTOCOL, false},
+    {"http2/6.1/2", "DATA on a half-closed stream",
+     STEPS(HEAD(1, WHOLE, POST), DATA(1, END_STREAM, "test")), STREAM_ERROR(CODE(STREAM_CLOSED)),
+     false},
+    {"http2/6.1/3", "DATA with more padding than there is",
+     STEPS(HEAD(1, END_HEADERS, POST "content-length: 4\n"),
+           DATA(1, END_STREAM | DOMT_H2_PADDED, "\6test")),
+     PROTOCOL, false},
+    {"http2/6.2/1", "HEADERS without their end, then PRIORITY",
+     STEPS(HEAD(1, 0, GET), FRAME(PRIORITY, 0, 1, NO_DEPENDENCY), MORE(1, END_HEADERS, LONG_FIELD)),
+     PROTOCOL, false},
+    {"http2/6.2/2", "HEADERS without their end, then others",
+     STEPS(HEAD(1, 0, GET), HEAD(3, WHOLE, GET), MORE(1, END_HEADERS, LONG_FIELD)), PROTOCOL,
+     false},
+    {"http2/6.2/3", "HEADERS on stream 0", STEPS(HEAD(0, WHOLE, GET)), PROTOCOL, false},
+    {"http2/6.2/4", "HEADERS with more padding than there is",
+     STEPS(SAY(HEADERS, WHOLE | DOMT_H2_PADDED, 1, .front = BYTES("\xff"), .fields = GET)),
+     STREAM_ERROR(CODE(PROTOCOL_ERROR)), false},
+    {"http2/6.3/1", "PRIORITY on stream 0", STEPS(FRAME(PRIORITY, 0, 0, NO_DEPENDENCY)), PROTOCOL,
+     false},
+    {"http2/6.3/2", "PRIORITY of 4 bytes",
+     STEPS(HEAD(1, WHOLE, GET), FRAME(PRIORITY, 0, 1, "\x80\0\0\1")),
+     STREAM_ERROR(CODE(FRAME_SIZE_ERROR)), false},
+    {"http2/6.3/3", "PRIORITY of an idle stream, then HEADERS of a lower one",
+     STEPS(FRAME(PRIORITY, 0, 3, NO_DEPENDENCY), HEAD(1, WHOLE, GET)), ANSWERED, false},
+    {"http2/6.4/1", "RST_STREAM on stream 0", STEPS(FRAME(RST_STREAM, 0, 0, CANCEL)), PROTOCOL,
+     false},
+    {"http2/6.4/2", "RST_STREAM on an idle stream", STEPS(FRAME(RST_STREAM, 0, 1, CANCEL)),
+     PROTOCOL, false},
+    {"http2/6.4/3", "RST_STREAM of 3 bytes",
+     STEPS(HEAD(1, WHOLE, GET), FRAME(RST_STREAM, 0, 1, "\0\0\0")),
+     STREAM_ERROR(CODE(FRAME_SIZE_ERROR)), false},
+    {"http2/6.5/1", "SETTINGS with ACK and a payload", STEPS(FRAME(SETTINGS, DOMT_H2_ACK, 0, "\0")),
+     FRAME_SIZE, false},
+    {"http2/6.5/2", "SETTINGS on stream 1", STEPS(FRAME(SETTINGS, 0, 1, "\0\3\0\0\0\x64")),
+     PROTOCOL, false},
+    {"http2/6.5/3", "SETTINGS of 3 bytes", STEPS(FRAME(SETTINGS, 0, 0, "\0\3\0")),
+     STREAM_ERROR(CODE(FRAME_SIZE_ERROR) | CODE(PROTOCOL_ERROR)), false},
+    {"http2/6.5.2/1", "ENABLE_PUSH of 2", STEPS(FRAME(SETTINGS, 0, 0, "\0\2\0\0\0\2")), PROTOCOL,
+     false},
+    {"http2/6.5.2/2", "INITIAL_WINDOW_SIZE of 2^31", STEPS(WINDOW("\x80\0\0\0")),
+     CONNECTION_ERROR(CODE(FLOW_CONTROL_ERROR)), false},
+    {"http2/6.5.2/3", "MAX_FRAME_SIZE of 2^14-1", STEPS(FRAME(SETTINGS, 0, 0, "\0\5\0\0\x3f\xff")),
+     PROTOCOL, false},
+    {"http2/6.5.2/4", "MAX_FRAME_SIZE of 2^24", STEPS(FRAME(SETTINGS, 0, 0, "\0\5\1\0\0\0")),
+     PROTOCOL, false},
+    {"http2/6.5.2/5", "a setting that is unknown",
+     STEPS(FRAME(SETTINGS, 0, 0, "\0\xff\0\0\0\1"), PING()), PONG, false},
+    {"http2/6.5.3/2", "SETTINGS are acknowledged", STEPS(FRAME(SETTINGS, 0, 0, "\0\2\0\0\0\0")),
+     OUTCOME(DOMT_H2_ACKNOWLEDGES), false},
+    {"http2/6.7/1", "PING is answered with its payload", STEPS(PING()), PONG, false},
+    {"http2/6.7/2", "PING with ACK is not answered",
+     STEPS(FRAME(PING, DOMT_H2_ACK, 0, "no reply"), PING()), PONG, false},
+    {"http2/6.7/3", "PING on stream 1", STEPS(FRAME(PING, 0, 1, DOMT_H2_PING_OURS)), PROTOCOL,
+     false},
+    {"http2/6.7/4", "PING of 6 bytes", STEPS(FRAME(PING, 0, 0, "\0\0\0\0\0\0")), FRAME_SIZE, false},
+    {"http2/6.8/1", "GOAWAY on stream 1", STEPS(FRAME(GOAWAY, 0, 1, "\0\0\0\0\0\0\0\0")), PROTOCOL,
+     false},
+    {"http2/6.9/1", "WINDOW_UPDATE by 0", STEPS(FRAME(WINDOW_UPDATE, 0, 0, "\0\0\0\0")), PROTOCOL,
+     false},
+    {"http2/6.9/2", "WINDOW_UPDATE by 0, on a stream",
+     STEPS(HEAD(1, END_HEADERS, GET), FRAME(WINDOW_UPDATE, 0, 1, "\0\0\0\0")),
+     STREAM_ERROR(CODE(PROTOCOL_ERROR)), false},
+    {"http2/6.9/3", "WINDOW_UPDATE of 3 bytes", STEPS(FRAME(WINDOW_UPDATE, 0, 0, "\0\0\1")),
+     FRAME_SIZE, false},
+    {"http2/7/1", "GOAWAY with a code that is unknown",
+     STEPS(FRAME(GOAWAY, 0, 0, "\0\0\0\0\0\0\0\xff")), CLOSED, false},
+    {"http2/7/2", "RST_STREAM with a code that is unknown",
+     STEPS(HEAD(1, END_HEADERS, POST), FRAME(RST_STREAM, 0, 1, "\0\0\0\xff"), PING()), PONG, false},
+};
+
+static const domt_h2_case windows[] = {
+    {"http2/6.5.3/1", "of two settings of one name the last one holds",
+     STEPS(FRAME(SETTINGS, 0, 0, "\0\4\0\0\0\x64\0\4\0\0\0\1"), TAKEN, HEAD(1, WHOLE, GET)),
+     ONE_BYTE, false},
+    {"http2/6.9.1/1", "a window of 1 byte lets 1 byte through",
+     STEPS(WINDOW("\0\0\0\1"), TAKEN, HEAD(1, WHOLE, GET)), ONE_BYTE, false},
+    {"http2/6.9.1/2",
+     "the window of the connection grows above 2^31-1",
+     STEPS(FRAME(WINDOW_UPDATE, 0, 0, "\x7f\xff\xff\xff"),
+           FRAME(WINDOW_UPDATE, 0, 0, "\x7f\xff\xff\xff")),
+     {.kinds = DOMT_H2_GOES_AWAY, .codes = CODE(FLOW_CONTROL_ERROR)},
+     false},
+    {"http2/6.9.1/3",
+     "the window of a stream grows above 2^31-1",
+     STEPS(HEAD(1, END_HEADERS, POST), FRAME(WINDOW_UPDATE, 0, 1, "\x7f\xff\xff\xff"),
+           FRAME(WINDOW_UPDATE, 0, 1, "\x7f\xff\xff\xff")),
+     {.kinds = DOMT_H2_RESETS, .codes = CODE(FLOW_CONTROL_ERROR)},
+     false},
+    {"http2/6.9.2/1", "the initial window grows behind HEADERS",
+     STEPS(WINDOW("\0\0\0\0"), TAKEN, HEAD(1, WHOLE, GET), WINDOW("\0\0\0\1"), TAKEN), ONE_BYTE,
+     false},
+    {"http2/6.9.2/2", "a window becomes negative",
+     STEPS(WINDOW("\0\0\0\3"), TAKEN, HEAD(1, WHOLE, GET), HEAR(OUTCOME(DOMT_H2_SENDS)),
+           WINDOW("\0\0\0\2"), TAKEN, FRAME(WINDOW_UPDATE, 0, 1, "\0\0\0\2")),
+     ONE_BYTE, false},
+    {"http2/6.9.2/3", "an initial window above 2^31-1", STEPS(WINDOW("\x80\0\0\0")),
+     CONNECTION_ERROR(CODE(FLOW_CONTROL_ERROR)), false},
+};
+
+/* A block of fields that goes on in frames of CONTINUATION. */
+#define LONG_MORE(flags) MORE(1, flags, LONG_FIELD)
+
+static const domt_h2_case continuations[] = {
+    {"http2/6.10/1", "HEADERS that go on twice",
+     STEPS(HEAD(1, END_STREAM, GET), LONG_MORE(0), LONG_MORE(END_HEADERS)), ANSWERED, false},
+    {"http2/6.10/2", "DATA behind a CONTINUATION without the end",
+     STEPS(HEAD(1, 0, POST), LONG_MORE(0), DATA(1, END_STREAM, "test")), PROTOCOL, false},
+    {"http2/6.10/3", "CONTINUATION on stream 0",
+     STEPS(HEAD(1, END_STREAM, GET), MORE(0, END_HEADERS, LONG_FIELD)), PROTOCOL, false},
+    {"http2/6.10/4", "CONTINUATION behind the end in HEADERS",
+     STEPS(HEAD(1, WHOLE, GET), LONG_MORE(END_HEADERS)), PROTOCOL, false},
+    {"http2/6.10/5", "CONTINUATION behind the end in CONTINUATION",
+     STEPS(HEAD(1, END_STREAM, GET), LONG_MORE(END_HEADERS), LONG_MORE(END_HEADERS)), PROTOCOL,
+     false},
+    {"http2/6.10/6", "CONTINUATION behind DATA",
+     STEPS(HEAD(1, END_HEADERS, POST), DATA(1, END_STREAM, "test"), LONG_MORE(END_HEADERS)),
+     PROTOCOL, false},
+};
+
+START_TEST(frames_are_as_they_have_to_be)
+{
+    domt_h2spec_run(frames, sizeof frames / sizeof frames[0]);
+}
+END_TEST
+
+START_TEST(windows_are_kept)
+{
+    domt_h2spec_run(windows, sizeof windows / sizeof windows[0]);
+}
+END_TEST
+
+START_TEST(blocks_of_fields_go_on)
+{
+    domt_h2spec_run(continuations, sizeof continuations / sizeof continuations[0]);
+}
+END_TEST
+
+DOMT_MAIN("h2spec frames", 300, frames_are_as_they_have_to_be, windows_are_kept,
+          blocks_of_fields_go_on)
