@@ -261,16 +261,15 @@ domt_h2_read domt_h2_next(domt_h2 *h2, uint32_t ms, domt_h2_frame *ret_frame)
 
 bool domt_h2_open(domt_h2 *h2, uint16_t port)
 {
-    static domt_h2_bytes begin;
+    static const char begin[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+                                "\0\0\6\4\0\0\0\0\0" /* SETTINGS: an initial window of 65,535 */
+                                "\0\4\0\0\xff\xff";
     bool is_told = false;
     bool is_acknowledged = false;
     domt_h2_frame frame;
 
     domt_h2_connect(h2, port);
-    begin.size = 0;
-    domt_h2_add(&begin, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
-    domt_h2_add_setting(&begin, DOMT_H2_INITIAL_WINDOW, 65535);
-    domt_h2_send(h2, &begin);
+    (void)send(h2->fd, begin, sizeof begin - 1, MSG_NOSIGNAL);
     while (!is_told || !is_acknowledged) {
         if (domt_h2_next(h2, WAIT_MS, &frame) != DOMT_H2_FRAME)
             return false;

@@ -1,0 +1,426 @@
+/* Attacks on a server of HTTP/2, each of which made servers fail in the past: the server ends the
+ * connection or bounds what it keeps for it, and a good client beside it is answered.
+ *
+ * The table that is printed has the good client's latencies alone and beside the attack, which say
+ * something only if the machine does nothing else; in the long form (DOMT_LONG) they are medians of
+ * five rounds, and a p99 of more than 1.5 times is called missed. DOMT_ROW=N runs one row. */
+#include "tests/support/sanitizer.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+#include "tests/system/h2_attack.h"
+#include "tests/system/h2_server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MIB          (UINT64_C(1) << 20)
+#define MOST_MIB     24 /* that the server may grow by in an attack */
+#define ROUNDS_MAX   9u
+#define END_MS       4000u /* within which it has to end a connection */
+#define WHOLE        (DOMT_H2_END_STREAM | DOMT_H2_END_HEADERS)
+#define LARGEST      0x7fffffffu
+#define FRAMES       100u /* of one round, if there are no other reasons */
+#define STREAMS_MAX  100u /* that a server may be asked for at a time */
+#define HEAD_CLAIMED 2000u
+
+static domt_h2_server server;
+
+/* Returns the number of a new stream. */
+static uint32_t next_stream(domt_h2_attacker *attacker)
+{
+    attacker->stream += 2;
+    return attacker->stream - 2;
+}
+
+static void ask(domt_h2_attacker *attacker, uint8_t flags, const char *fields)
+{
+    domt_h2_add_head(&attacker->out, flags, next_stream(attacker), fields);
+}
+
+/* --- floods ----------------------------------------------------------------------------------- */
+
+static void reset_rapidly(domt_h2_attacker *attacker)
+{
+    for (uint32_t i = 0; i < FRAMES; i++) {
+        uint32_t stream = next_stream(attacker);
+        domt_h2_add_head(&attacker->out, WHOLE, stream, DOMT_H2_GET);
+        domt_h2_add_number(&attacker->out, DOMT_H2_RST_STREAM, stream, DOMT_H2_CANCEL);
+    }
+}
+
+/* The server is made to reset: a window that is too large ends each request. */
+static void make_it_reset(domt_h2_attacker *attacker)
+{
+    for (uint32_t i = 0; i < FRAMES; i++) {
+        uint32_t stream = next_stream(attacker);
+        domt_h2_add_head(&attacker->out, WHOLE, stream, DOMT_H2_GET);
+        domt_h2_add_number(&attacker->out, DOMT_H2_WINDOW_UPDATE, stream, LARGEST);
+    }
+}
+
+/* Another way to the same: the request is malformed, and each stream is an error. */
+static void make_it_refuse(domt_h2_attacker *attacker)
+{
+    for (uint32_t i = 0; i < FRAMES; i++)
+        ask(attacker, WHOLE, DOMT_H2_GET "connection: close\n");
+}
+
+/* The block of fields never ends. */
+static void go_on(domt_h2_attacker *attacker)
+{
+    static domt_h2_bytes block;
+
+    block.size = 0;
+    domt_h2_add_fields(&block, "x-more: %1000\n");
+    if (attacker->round == 0)
+        ask(attacker, DOMT_H2_END_STREAM, DOMT_H2_GET);
+    for (uint32_t i = 0; i < 50; i++)
+        domt_h2_add_frame(&attacker->out, DOMT_H2_CONTINUATION, 0, 1, block.data, block.size);
+}
+
+static void go_on_with_nothing(domt_h2_attacker *attacker)
+{
+    if (attacker->round == 0)
+        ask(attacker, DOMT_H2_END_STREAM, DOMT_H2_GET);
+    for (uint32_t i = 0; i < FRAMES; i++)
+        domt_h2_add_frame(&attacker->out, DOMT_H2_CONTINUATION, 0, 1, NULL, 0);
+}
+
+static void set(domt_h2_attacker *attacker)
+{
+    for (uint32_t i = 0; i < FRAMES; i++)
+        domt_h2_add_setting(&attacker->out, DOMT_H2_MAX_STREAMS, i);
+}
+
+static void ping(domt_h2_attacker *attacker)
+{
+    for (uint32_t i = 0; i < FRAMES; i++)
+        domt_h2_add_frame(&attacker->out, DOMT_H2_PING, 0, 0, "a ping..", 8);
+}
+
+static void send_empty_data(domt_h2_attacker *attacker)
+{
+    if (attacker->round == 0)
+        ask(attacker, DOMT_H2_END_HEADERS, DOMT_H2_POST);
+    for (uint32_t i = 0; i < FRAMES; i++)
+        domt_h2_add_frame(&attacker->out, DOMT_H2_DATA, 0, 1, NULL, 0);
+}
+
+/* DATA of padding alone uses the window, and brings nothing. */
+static void send_padding(domt_h2_attacker *attacker)
+{
+    if (attacker->round == 0)
+        ask(attacker, DOMT_H2_END_HEADERS, DOMT_H2_POST);
+    for (uint32_t i = 0; i < FRAMES; i++)
+        domt_h2_add_frame(&attacker->out, DOMT_H2_DATA, DOMT_H2_PADDED, 1, "\1\0", 2);
+}
+
+static void send_empty_heads(domt_h2_attacker *attacker)
+{
+    for (uint32_t i = 0; i < FRAMES; i++)
+        ask(attacker, WHOLE, "");
+}
+
+static void open_window(domt_h2_attacker *attacker)
+{
+    for (uint32_t i = 0; i < FRAMES; i++)
+        domt_h2_add_number(&attacker->out, DOMT_H2_WINDOW_UPDATE, 0, 1);
+}
+
+static void prioritize(domt_h2_attacker *attacker)
+{
+    for (uint32_t i = 0; i < FRAMES; i++)
+        domt_h2_add_frame(&attacker->out, DOMT_H2_PRIORITY, 0, next_stream(attacker),
+                          "\0\0\0\0\xff", 5);
+}
+
+static void update_priority(domt_h2_attacker *attacker)
+{
+    for (uint32_t i = 0; i < FRAMES; i++) {
+        domt_h2_add_frame_head(&attacker->out, DOMT_H2_PRIORITY_UPDATE, 0, 0, 7);
+        domt_h2_add_u32(&attacker->out, next_stream(attacker));
+        domt_h2_add(&attacker->out, "u=1", 3);
+    }
+}
+
+static void send_unknown(domt_h2_attacker *attacker)
+{
+    for (uint32_t i = 0; i < FRAMES; i++)
+        domt_h2_add_frame(&attacker->out, DOMT_H2_UNKNOWN_TYPE, 0, 0, "unknown", 7);
+}
+
+static void depend_on_itself(domt_h2_attacker *attacker)
+{
+    for (uint32_t i = 0; i < FRAMES; i++) {
+        uint32_t stream = next_stream(attacker);
+        domt_h2_add_frame_head(&attacker->out, DOMT_H2_PRIORITY, 0, stream, 5);
+        domt_h2_add_u32(&attacker->out, stream);
+        domt_h2_add(&attacker->out, "", 1);
+    }
+}
+
+static void overflow_window(domt_h2_attacker *attacker)
+{
+    domt_h2_add_number(&attacker->out, DOMT_H2_WINDOW_UPDATE, 0, LARGEST);
+    domt_h2_add_number(&attacker->out, DOMT_H2_WINDOW_UPDATE, 0, LARGEST);
+}
+
+static void leave_and_stay(domt_h2_attacker *attacker)
+{
+    if (attacker->round == 0)
+        domt_h2_add_frame(&attacker->out, DOMT_H2_GOAWAY, 0, 0, "\0\0\0\0\0\0\0\0", 8);
+    for (uint32_t i = 0; i < FRAMES; i++)
+        ask(attacker, WHOLE, DOMT_H2_GET);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/* A field of 4,000 bytes gets into the table, and each request names it 4,000 times. */
+static void inflate(domt_h2_attacker *attacker)
+{
+    static domt_h2_bytes block, field;
+    static const uint8_t again = 0x80 | 62; /* the newest entry of the table */
+
+    block.size = field.size = 0;
+    domt_h2_add_fields(&block, DOMT_H2_GET);
+    domt_h2_add_fields(&field, "x-large: %4000\n");
+    if (attacker->round == 0) {
+        field.data[0] = 0x40; /* with indexing */
+        domt_h2_add(&block, field.data, field.size);
+    }
+    for (uint32_t i = 0; i < 4000; i++)
+        domt_h2_add(&block, &again, 1);
+    domt_h2_add_frame(&attacker->out, DOMT_H2_HEADERS, WHOLE, next_stream(attacker), block.data,
+                      block.size);
+}
+
+/* A head of 200 KB, which ends. */
+static void send_large_head(domt_h2_attacker *attacker)
+{
+    static domt_h2_bytes block;
+    uint32_t stream = attacker->stream;
+
+    block.size = 0;
+    domt_h2_add_fields(&block, "x-large: %4000\n");
+    if (attacker->round % 5 == 0)
+        ask(attacker, DOMT_H2_END_STREAM, DOMT_H2_GET);
+    else
+        stream -= 2;
+    for (uint32_t i = 0; i < 10; i++)
+        domt_h2_add_frame(&attacker->out, DOMT_H2_CONTINUATION,
+                          attacker->round % 5 == 4 && i == 9 ? DOMT_H2_END_HEADERS : 0, stream,
+                          block.data, block.size);
+}
+
+static void read_nothing(domt_h2_attacker *attacker)
+{
+    if (attacker->round == 0) {
+        domt_h2_add_setting(&attacker->out, DOMT_H2_INITIAL_WINDOW, LARGEST);
+        domt_h2_add_number(&attacker->out, DOMT_H2_WINDOW_UPDATE, 0, LARGEST - 65535);
+    }
+    for (uint32_t i = 0; i < FRAMES; i++)
+        ask(attacker, WHOLE, DOMT_H2_GET);
+}
+
+/* --- waits ------------------------------------------------------------------------------------ */
+
+/* Many answers wait for a window that never comes. */
+static void stall_answers(domt_h2_attacker *attacker)
+{
+    if (attacker->round != 0)
+        return;
+    domt_h2_add_setting(&attacker->out, DOMT_H2_INITIAL_WINDOW, 0);
+    for (uint32_t i = 0; i < STREAMS_MAX; i++)
+        ask(attacker, WHOLE, DOMT_H2_GET);
+}
+
+/* Many bodies begin, and never go on. */
+static void stall_bodies(domt_h2_attacker *attacker)
+{
+    if (attacker->round != 0)
+        return;
+    for (uint32_t i = 0; i < STREAMS_MAX; i++) {
+        ask(attacker, DOMT_H2_END_HEADERS, DOMT_H2_POST "content-length: 1000000\n");
+        domt_h2_add_frame(&attacker->out, DOMT_H2_DATA, 0, attacker->stream - 2, "a part", 6);
+    }
+}
+
+/* Answers leave byte by byte. */
+static void dribble(domt_h2_attacker *attacker)
+{
+    if (attacker->round == 0)
+        domt_h2_add_setting(&attacker->out, DOMT_H2_INITIAL_WINDOW, 0);
+    ask(attacker, WHOLE, DOMT_H2_GET);
+    for (uint32_t i = 0; i < 50; i++)
+        domt_h2_add_number(&attacker->out, DOMT_H2_WINDOW_UPDATE, attacker->stream - 2, 1);
+}
+
+/* A head comes byte by byte. */
+static void send_slow_head(domt_h2_attacker *attacker)
+{
+    if (attacker->round == 0)
+        domt_h2_add_frame_head(&attacker->out, DOMT_H2_HEADERS, WHOLE, 1, HEAD_CLAIMED);
+    else if (attacker->round < HEAD_CLAIMED)
+        domt_h2_add(&attacker->out, "", 1);
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+/* The server has to end what no client does: 10,000 resets, pings or the like in a second, which
+ * cost it work and the client next to nothing. It need not end what it bounds by itself, such as
+ * streams that wait, or ignores; and a fast download opens windows as often as that. */
+static const domt_h2_attack rows[] = {
+    {"rapid reset", reset_rapidly, 2, 100, false, true},
+    {"resets by the server", make_it_reset, 2, 100, false, true},
+    {"malformed requests", make_it_refuse, 2, 100, false, true},
+    {"CONTINUATION", go_on, 2, 100, false, true},
+    {"CONTINUATION, empty", go_on_with_nothing, 2, 100, false, true},
+    {"SETTINGS", set, 2, 100, false, true},
+    {"SETTINGS, deaf", set, 2, 1000, true, true},
+    {"PING", ping, 2, 100, false, true},
+    {"PING, deaf", ping, 2, 1000, true, true},
+    {"DATA, empty", send_empty_data, 2, 100, false, true},
+    {"DATA, padding alone", send_padding, 2, 100, false, false},
+    {"HEADERS, empty", send_empty_heads, 2, 100, false, true},
+    {"WINDOW_UPDATE", open_window, 2, 100, false, false},
+    {"PRIORITY", prioritize, 2, 100, false, true},
+    {"PRIORITY_UPDATE", update_priority, 2, 100, false, true},
+    {"unknown frames", send_unknown, 2, 100, false, false},
+    {"a stream on itself", depend_on_itself, 2, 100, false, false},
+    {"window overflow", overflow_window, 2, 100, false, true},
+    {"GOAWAY, then more", leave_and_stay, 2, 20, false, false},
+    {"HPACK bomb", inflate, 2, 20, false, false},
+    {"heads too large", send_large_head, 2, 20, false, false},
+    {"answers unread", read_nothing, 2, 20, true, false},
+    {"answers stalled", stall_answers, 10, 10, false, false},
+    {"bodies stalled", stall_bodies, 10, 10, false, false},
+    {"answers byte by byte", dribble, 2, 100, false, false},
+    {"slow heads", send_slow_head, 50, 20, false, false},
+};
+
+static uint32_t trips = 100;
+static uint32_t rounds = 1;
+static uint32_t least_ms = 300; /* that an attack goes on, if the server need not end it */
+
+/* The figures of all rounds of a row. */
+typedef struct figures {
+    double alone_p50[ROUNDS_MAX], alone_p99[ROUNDS_MAX];
+    double p50[ROUNDS_MAX], p99[ROUNDS_MAX];
+    double worst_ms, kib, mib, end_ms;
+    uint32_t ends, resets, code, failed;
+    bool is_ended;
+} figures;
+
+static double grown_mib(uint64_t before)
+{
+    uint64_t now = domt_h2_server_bytes(&server);
+
+    return now > before ? (double)(now - before) / (double)MIB : 0;
+}
+
+static void take_most(double *most, double value)
+{
+    *most = value > *most ? value : *most;
+}
+
+/* Go on for a while, or until the server has ended a connection, if it has to. */
+static bool is_ended_in_time(domt_h2_fight *fight, uint64_t begin_ns)
+{
+    bool has_to = fight->attack->is_ended;
+
+    for (;;) {
+        uint64_t past_ms = (domt_monotonic_ns() - begin_ns) / 1000000u;
+        bool is_ended = atomic_load(&fight->ends) != 0;
+        if ((is_ended && has_to) || past_ms > (has_to ? END_MS : least_ms))
+            return is_ended || !has_to;
+        domt_sleep_ms(2);
+    }
+}
+
+static void measure(const domt_h2_attack *of, uint32_t round, figures *into)
+{
+    static domt_h2 good;
+    domt_h2_fight fight = {.attack = of, .port = server.port};
+    uint32_t stream = 1;
+
+    ck_assert(domt_h2_open(&good, server.port));
+    domt_h2_good alone = domt_h2_good_run(&good, &stream, trips);
+    uint64_t before = domt_h2_server_bytes(&server);
+    uint64_t begin_ns = domt_monotonic_ns();
+    domt_h2_fight_begin(&fight);
+    domt_h2_good beside = domt_h2_good_run(&good, &stream, trips);
+    into->is_ended = is_ended_in_time(&fight, begin_ns) && into->is_ended;
+    take_most(&into->mib, grown_mib(before));
+    domt_h2_fight_end(&fight);
+    domt_h2_close(&good, false);
+    into->alone_p50[round] = alone.p50_ms;
+    into->alone_p99[round] = alone.p99_ms;
+    into->p50[round] = beside.p50_ms;
+    into->p99[round] = beside.p99_ms;
+    take_most(&into->worst_ms, beside.worst_ms);
+    take_most(&into->kib, (double)fight.bytes / 1024);
+    take_most(&into->end_ms, (double)fight.first_end_ns / 1e6);
+    into->ends += fight.ends;
+    into->resets += fight.resets;
+    into->code = fight.code;
+    into->failed += alone.failed + beside.failed;
+}
+
+static int by_size(const void *one, const void *other)
+{
+    double a = *(const double *)one;
+    double b = *(const double *)other;
+
+    return (a > b) - (a < b);
+}
+
+static double median(double *values)
+{
+    qsort(values, rounds, sizeof *values, by_size);
+    return values[rounds / 2];
+}
+
+/* Returns whether the attack was withstood. */
+static bool run_row(const domt_h2_attack *of)
+{
+    figures seen = {.is_ended = true};
+
+    for (uint32_t round = 0; round < rounds; round++)
+        measure(of, round, &seen);
+    bool is_bounded = DOMT_SANITIZED || seen.mib < MOST_MIB;
+    double ratio = median(seen.p99) / median(seen.alone_p99);
+    printf("%-21s %7.3f %7.3f  %7.3f %7.3f %7.1f %6.2f  %8.0f %4u %6u %4d %6.0f %6.1f%s%s%s%s\n",
+           of->name, median(seen.alone_p50), median(seen.alone_p99), median(seen.p50),
+           median(seen.p99), seen.worst_ms, ratio, seen.kib, seen.ends, seen.resets, (int)seen.code,
+           seen.end_ms, seen.mib, is_bounded ? "" : " GROWN", seen.is_ended ? "" : " NOT ENDED",
+           seen.failed == 0 ? "" : " UNANSWERED", rounds > 1 && ratio > 1.5 ? " missed" : "");
+    fflush(stdout);
+    return is_bounded && seen.is_ended && seen.failed == 0;
+}
+
+START_TEST(attacks_are_bounded_and_a_good_client_is_answered)
+{
+    const char *is_long = getenv("DOMT_LONG");
+    const char *only = getenv("DOMT_ROW");
+    uint32_t failed = 0;
+
+    if (is_long != NULL && is_long[0] != '\0') {
+        trips = 1000;
+        rounds = 5;
+        least_ms = 2000;
+    }
+    if (!domt_h2_server_begin(&server, (const char *const[]){"channel.headTimeout=1s", NULL}))
+        return;
+    printf("%-21s %15s  %31s  %36s\n%-21s %7s %7s  %7s %7s %7s %6s  %8s %4s %6s %4s %6s %6s\n", "",
+           "alone, ms", "beside the attack, ms", "", "attack", "p50", "p99", "p50", "p99", "worst",
+           "ratio", "KiB sent", "ends", "resets", "code", "ms", "MiB");
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (only == NULL || strtoul(only, NULL, 10) == i)
+            failed += !run_row(&rows[i]);
+    }
+    domt_h2_server_end(&server);
+    ck_assert_msg(failed == 0, "%u attacks were not withstood", failed);
+}
+END_TEST
+
+DOMT_MAIN("h2 attacks", 1800, attacks_are_bounded_and_a_good_client_is_answered)
