@@ -2,7 +2,8 @@
 browser.py PORT LINES [KEY]
 
 PORT is that of the site, and LINES that of the rooms. With KEY, the SHA-256 of the public key of a
-certificate, the site is visited by https, and that certificate is accepted. Chromium is talked with over a pipe by the
+certificate, the site is visited by https, and that certificate is accepted. With DOMT_PROTOCOL, the
+page has to come by that protocol, such as h2. Chromium is talked with over a pipe by the
 DevTools protocol. The exit status is 0 if each part of the page has worked. With DOMT_PICTURES,
 a directory, pictures of the page are put there.
 """
@@ -166,6 +167,8 @@ def try_page(browser, url, lines_port):
     browser.call("Log.enable")
     browser.call("Page.navigate", url=url)
     browser.wait("the page", "document.readyState === 'complete' && !!document.getElementById('json')")
+    protocol = browser.evaluate("performance.getEntriesByType('navigation')[0].nextHopProtocol")
+    assert os.environ.get("DOMT_PROTOCOL", protocol) == protocol, protocol
     browser.wait("events", shows("events-state", "live"))
     browser.wait("a rate", "/^[0-9,]+$/.test(document.getElementById('requests').textContent)")
     press(browser, "json")

@@ -11,11 +11,11 @@
 /* Whether examples/web speaks HTTP/2 on its port. DOMT_H2_WEB=1 says so for one run. */
 static const bool web_speaks_h2 = false;
 
-static bool is_web_judged(void)
+bool domt_h2_web_is_judged(void)
 {
     const char *text = getenv("DOMT_H2_WEB");
 
-    return web_speaks_h2 || (text != NULL && text[0] == '1');
+    return getenv("DOMT_H2_AT") == NULL && (web_speaks_h2 || (text != NULL && text[0] == '1'));
 }
 
 bool domt_h2_server_begin(domt_h2_server *server, const char *const settings[])
@@ -30,7 +30,7 @@ bool domt_h2_server_begin(domt_h2_server *server, const char *const settings[])
     if (at != NULL) {
         server->port = (uint16_t)strtoul(at, NULL, 10);
         server->pid = pid != NULL ? (pid_t)strtol(pid, NULL, 10) : 0;
-    } else if (is_web_judged()) {
+    } else if (domt_h2_web_is_judged()) {
         domt_site_start(&server->site, settings);
         server->is_site = true;
         server->port = server->site.web;

@@ -22,6 +22,9 @@ typedef struct domt_h2_server {
     domt_site site;
 } domt_h2_server;
 
+/* Whether the example `web` is judged; it speaks HTTP/2 then. */
+bool domt_h2_web_is_judged(void);
+
 /* Begin with the server; `settings` are for `web`, up to a NULL. Returns false, and says so, if
  * there is none. */
 bool domt_h2_server_begin(domt_h2_server *server, const char *const settings[]);

@@ -1,0 +1,230 @@
+/* Clients of other projects with a server of HTTP/2: curl, nghttp, h2load, node's http2, and
+ * Chromium. A program that is not installed does not judge.
+ *
+ * Any server is judged by GET of one path. The example `web` is asked for more: bodies of a million
+ * bytes both ways, ranges, errors, events, and the same page in a browser over TLS. */
+#include "tests/support/suite.h"
+#include "tests/system/h2.h"
+#include "tests/system/h2_server.h"
+#include "tests/system/judges.h"
+#include "tests/system/secure.h"
+
+#include <stdio.h>
+
+static domt_h2_server server;
+static domt_tree tree;
+
+/* Let programs judge by a command, in which $U is what is asked for, $O the first bytes of the
+ * site, and $T and $IN are as domt_judge() has them. `of_web` says that only `web` can do it. */
+static void judge(const char *programs, bool of_web, const char *command)
+{
+    static char line[4096];
+
+    if (!domt_judges_are_there(programs) ||
+        !domt_h2_server_begin(&server, (const char *const[]){"web.tick=100ms", NULL}))
+        return;
+    if (of_web && !server.is_site) {
+        puts("only the example web is judged by this");
+        return;
+    }
+    server.site.web = server.port;
+    domt_judges_begin(&tree);
+    ck_assert_int_lt(snprintf(line, sizeof line, "U=$URL%s; export U\n%s", domt_h2_path, command),
+                     (int)sizeof line);
+    domt_judge(&tree, &server.site, line);
+    domt_tree_remove(&tree);
+    domt_h2_server_end(&server);
+}
+
+/* The curl of Debian 12 cannot use a connection twice that it has made with prior knowledge; it
+ * does so over TLS below. */
+START_TEST(curl_gets)
+{
+    judge("curl", false,
+          "C=\"curl -fsS --http2-prior-knowledge\"\n"
+          "[ $($C -o $T/a -w %{http_version} $U) = 2 ] && [ -s $T/a ] || exit 1\n"
+          "$C -I $U | grep -qi \"^content-length: $(wc -c <$T/a)\" || exit 2");
+}
+END_TEST
+
+/* nghttp tells each frame. It begins with PRIORITY on idle streams. */
+START_TEST(nghttp_shows_the_frames)
+{
+    judge("nghttp", false,
+          "nghttp -nv --no-color $U >$T/x 2>&1 || nghttp -nv $U >$T/x || exit 1\n"
+          "grep -q \"recv SETTINGS frame.*flags=0x00\" $T/x || exit 2\n"
+          "grep -q \"recv SETTINGS frame.*flags=0x01\" $T/x || exit 3\n"
+          "grep -q \"recv (stream_id=[0-9]*) :status: 200\" $T/x || exit 4\n"
+          "grep -q \"recv DATA frame.*flags=0x0[01]\" $T/x || exit 5\n"
+          "grep -q \"; END_STREAM\" $T/x || exit 6\n"
+          "! grep -qE \"recv (RST_STREAM|GOAWAY)\" $T/x || exit 7\n"
+          "nghttp -ns -m 50 $U | grep -c \" 200 \" | grep -qx 50 || exit 8\n"
+          "nghttp -n -w 1 -W 16 $U && nghttp -n --no-dep -c 0 -b 10 $U || exit 9");
+}
+END_TEST
+
+START_TEST(h2load_counts_no_error)
+{
+    judge(
+        "h2load", false,
+        "for m in 1 10 100; do h2load -n 2000 -c 10 -m $m $U >$T/x || exit 1\n"
+        "grep -q \" 2000 succeeded, 0 failed, 0 errored, 0 timeout\" $T/x || exit 2\n"
+        "grep -q \"status codes: 2000 2xx\" $T/x || exit 3; done\n"
+        "h2load -n 500 -c 5 -m 20 -w 10 -W 12 $U | grep -q \" 500 succeeded, 0 failed\" || exit 4");
+}
+END_TEST
+
+#define NODE                                                                                       \
+    "cat >$T/n.js <<END\n"                                                                         \
+    "const assert = require(\"assert\"), http2 = require(\"http2\"), fs = require(\"fs\");\n"      \
+    "const url = new URL(process.argv[2]), of = process.argv[3];\n"                                \
+    "const session = http2.connect(url.origin);\n"                                                 \
+    "session.on(\"error\", (e) => { throw e; });\n"                                                \
+    "function ask(fields, body, seen) { return new Promise((good, bad) => {\n"                     \
+    "  const s = session.request(fields); let head = null, parts = [];\n"                          \
+    "  s.on(\"response\", (h) => { head = h; if (seen) seen(s, h); });\n"                          \
+    "  s.on(\"data\", (d) => parts.push(d)); s.on(\"error\", bad);\n"                              \
+    "  s.on(\"close\", () => good({head, code: s.rstCode, body: Buffer.concat(parts)}));\n"        \
+    "  if (body === undefined) s.end(); else s.end(body); }); }\n"                                 \
+    "const ping = () => new Promise((good, bad) => session.ping((e) => e ? bad(e) : good()));\n"   \
+    "async function main() {\n"
+#define NODE_END                                                                                   \
+    "}\n"                                                                                          \
+    "main().then(() => session.close()).catch((e) => { console.log(e); process.exit(1); });\n"     \
+    "END\n"                                                                                        \
+    "node $T/n.js $U $IN"
+
+START_TEST(node_asks_for_much_at_a_time)
+{
+    judge("node", false,
+          NODE "  const path = url.pathname, first = await ask({\":path\": path});\n"
+               "  assert(first.head[\":status\"] === 200 && first.body.length > 0);\n"
+               "  for (let i = 0; i < 5; i++) {\n"
+               "    const all = await Promise.all(Array.from({length: 100}, () => "
+               "ask({\":path\": path})));\n"
+               "    for (const one of all) assert(one.body.equals(first.body)); }\n"
+               "  await ping();\n"
+               "  const head = await ask({\":path\": path, \":method\": \"HEAD\"});\n"
+               "  assert(head.head[\":status\"] === 200 && head.body.length === 0);\n"
+               "  const gone = ask({\":path\": path}, undefined, (s) => "
+               "s.close(http2.constants.NGHTTP2_CANCEL));\n"
+               "  await gone.catch(() => 0);\n"
+               "  const again = await ask({\":path\": path});\n"
+               "  assert(again.body.equals(first.body));\n" NODE_END);
+}
+END_TEST
+
+/* --- the example web -------------------------------------------------------------------------- */
+
+START_TEST(curl_uses_the_site)
+{
+    judge(
+        "curl", true,
+        "C=\"curl -sS --http2-prior-knowledge\"\n"
+        "$C -X POST -T $IN $URL/echo | cmp - $IN || exit 1\n"
+        "$C -X POST -T - $URL/echo <$IN | cmp - $IN || exit 2\n"
+        "[ \"$($C -H Expect:100-continue -d hello $URL/echo)\" = hello ] || exit 3\n"
+        "[ $($C -w %{http_code} -o $T/x -X PUT -d v $URL/kv/k) = 204 ] || exit 4\n"
+        "[ \"$($C $URL/kv/k)\" = v ] || exit 5\n"
+        "[ $($C -w %{http_code} -X DELETE $URL/kv/k) = 204 ] || exit 6\n"
+        "[ $($C -w %{http_code} -o $T/x $URL/kv/k) = 404 ] || exit 7\n"
+        "[ $($C -r 3-5 -w %{http_code}%{size_download} -o $T/x $URL/static/page.css) = 2063 ] || "
+        "exit 8\n"
+        "$C --compressed -o $T/z $URL/static/page.js && $C -o $T/x $URL/static/page.js || exit 9\n"
+        "cmp $T/x $T/z || exit 10\n"
+        "$C -m 2 $URL/events >$T/x; [ $(grep -c ^data: $T/x) -ge 5 ] || exit 11\n"
+        "E=$($C -I $URL/static/page.css | grep -i ^etag: | cut -d\" \" -f2 | tr -d \"\\r\")\n"
+        "[ $($C -w %{http_code} -H \"If-None-Match: $E\" $URL/static/page.css) = 304 ] || exit 12");
+}
+END_TEST
+
+START_TEST(nghttp_and_h2load_upload)
+{
+    judge("nghttp h2load", true,
+          "nghttp -d $IN $URL/echo | cmp - $IN || exit 1\n"
+          "nghttp -d $IN -p 200 -w 10 -W 10 $URL/echo | cmp - $IN || exit 2\n"
+          "h2load -n 40 -c 4 -m 5 -d $IN $URL/echo >$T/x || exit 3\n"
+          "grep -q \" 40 succeeded, 0 failed, 0 errored, 0 timeout\" $T/x || exit 4\n"
+          "for p in json kv/none; do h2load -n 2000 -c 8 -m 32 $URL/$p >$T/x || exit 5\n"
+          "grep -q \" 0 errored, 0 timeout\" $T/x || exit 6; done");
+}
+END_TEST
+
+START_TEST(node_uses_the_site)
+{
+    judge("node", true,
+          NODE "  const data = fs.readFileSync(of), post = {\":method\": \"POST\"};\n"
+               "  const both = await Promise.all(Array.from({length: 10}, () => "
+               "ask({...post, \":path\": \"/echo\"}, data)));\n"
+               "  for (const one of both) assert(one.body.equals(data));\n"
+               "  const none = await ask({\":path\": \"/kv/none\"});\n"
+               "  assert(none.head[\":status\"] === 404);\n"
+               "  const cut = session.request({...post, \":path\": \"/echo\"});\n"
+               "  cut.on(\"error\", () => 0); cut.write(data);\n"
+               "  await new Promise((good) => { cut.on(\"close\", good); "
+               "setTimeout(() => cut.close(8), 50); });\n"
+               "  await ping();\n"
+               "  const last = await ask({...post, \":path\": \"/echo\"}, \"abc\");\n"
+               "  assert(last.body.toString() === \"abc\");\n" NODE_END);
+}
+END_TEST
+
+/* --- TLS -------------------------------------------------------------------------------------- */
+
+/* Start the site over TLS, which offers h2 first. Returns false if it is not judged. */
+static bool begin_secure(domt_secure *secure, const char *programs)
+{
+    if (!domt_h2_web_is_judged() || !domt_secure_is_possible(programs))
+        return false;
+    domt_secure_begin(secure);
+    domt_secure_start(secure, (const char *const[]){
+                                  "web.tick=100ms",
+                                  "listeners.rooms.tls.certFile=", "listeners.rooms.tls.keyFile=",
+                                  "listeners.web.tls.alpn=h2,http/1.1", NULL});
+    return true;
+}
+
+START_TEST(clients_choose_by_alpn)
+{
+    static domt_secure secure;
+
+    if (!begin_secure(&secure, "curl h2load"))
+        return;
+    domt_secure_holds(&secure,
+                      "C=\"curl -sS --cacert $CA -o /dev/null -w %{http_version}\"\n"
+                      "[ $($C --http2 https://localhost:$WEB/json) = 2 ] || exit 1\n"
+                      "[ $($C --http1.1 https://localhost:$WEB/json) = 1.1 ] || exit 2\n"
+                      "[ $($C --no-alpn https://localhost:$WEB/json) = 1.1 ] || exit 3\n"
+                      "C=\"$C -o /dev/null -o /dev/null\"; U=https://localhost:$WEB/json\n"
+                      "[ \"$($C -w \" %{num_connects}\" $U $U $U)\" = \" 1 0 0\" ] || exit 7\n"
+                      "curl -Z --parallel-max 10 -sS --cacert $CA -o $T/p#1 -w \"%{http_code}\\n\" "
+                      "\"$U?[1-20]\" | grep -cx 200 | grep -qx 20 || exit 8\n"
+                      "h2load -n 500 -c 4 -m 10 https://localhost:$WEB/json >$T/x || exit 4\n"
+                      "grep -q \"^Application protocol: h2$\" $T/x || exit 5\n"
+                      "grep -q \" 500 succeeded, 0 failed\" $T/x || exit 6");
+    domt_secure_end(&secure);
+}
+END_TEST
+
+/* The whole page by h2, and its chat by a WebSocket of HTTP/1.1 or of RFC 8441. */
+START_TEST(chromium_uses_the_page_by_h2)
+{
+    static domt_secure secure;
+    char command[PATH_MAX];
+
+    if (!begin_secure(&secure, "chromium python3"))
+        return;
+    (void)snprintf(
+        command, sizeof command,
+        "DOMT_PROTOCOL=h2 timeout -k 5 90 python3 " DOMT_SOURCE_DIR "/tests/system/browser.py %u "
+        "%u \"$(openssl x509 -in %s/a.pem -noout -pubkey | openssl pkey -pubin -outform der | "
+        "openssl dgst -sha256 -binary | base64)\"",
+        secure.site.web, secure.site.rooms, secure.tree.root);
+    ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): a test may use the shell */
+    domt_secure_end(&secure);
+}
+END_TEST
+
+DOMT_MAIN("h2 clients", 120, curl_gets, nghttp_shows_the_frames, h2load_counts_no_error,
+          node_asks_for_much_at_a_time, curl_uses_the_site, nghttp_and_h2load_upload,
+          node_uses_the_site, clients_choose_by_alpn, chromium_uses_the_page_by_h2)
