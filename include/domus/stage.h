@@ -127,6 +127,12 @@ typedef struct domus_stage {
      * if nothing was heard: bytes of the peer have come and were not looked at, or bytes for it
      * have not left yet. Returns 0, or a negative errno, which resets the channel; NULL: 0. */
     int (*wake)(domus_wire *wire, void *state, bool owed);
+
+    /* --- byte stages that carry inner channels (domus/inner.h) --- */
+
+    /* Inner channels have news, there is room for bytes of theirs again, or a drain has begun:
+     * append what is to be sent. Returns 0, or a negative errno, which resets the channel. */
+    int (*carry)(domus_wire *wire, void *state);
 } domus_stage;
 
 #define DOMUS_NO_ID UINT64_MAX

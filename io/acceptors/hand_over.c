@@ -49,24 +49,9 @@ static uint32_t connections_of(const domi_io *io)
                                 memory_order_relaxed);
 }
 
-/* Returns how many of these were accepted. The two numbers are read one after the other. */
-static uint32_t accepted_of(const domi_io *io)
-{
-    uint32_t outbound =
-        atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&io->outbound, memory_order_relaxed);
-    uint32_t all = connections_of(io);
-
-    return all > outbound ? all - outbound : 0;
-}
-
 bool domi_acceptor_is_at_max(const domi_acceptor *acceptor)
 {
-    const domi_io *io = acceptor->io;
-    uint64_t sum = accepted_of(io);
-
-    for (const domi_io *other = io->next; other != io; other = other->next)
-        sum += accepted_of(other);
-    return sum >= io->config->channel.connections_max;
+    return domi_io_has_accepted_all(acceptor->io);
 }
 
 bool domi_acceptor_is_full(const domi_acceptor *acceptor)

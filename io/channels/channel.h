@@ -24,12 +24,11 @@ typedef enum domi_channel_state {
     DOMI_CHANNEL_STATES,
 } domi_channel_state;
 
-typedef struct domi_datagrams domi_datagrams;
-
-/* A channel of datagrams does these things in its own way. Streams have none of this: their
- * functions are called directly. The table is filled in io/datagrams/, which is a storey
- * above this one. */
-typedef struct domi_datagram_ways {
+/* A channel of datagrams, and an inner channel (io/inner/), do these things in their own way. The
+ * streams of sockets have none of this: their functions are called directly. The tables are filled
+ * in io/datagrams/ and io/inner/, which are storeys above this one. */
+typedef struct domi_channel_ways {
+    bool is_inner; /* the channel has no descriptor; otherwise it is one of datagrams */
     void (*receive)(const domus_channel *channel); /* begin the receive */
     /* A receive has brought `size` bytes in a provided buffer. */
     void (*take)(domus_channel *channel, domus_buffer *buffer, uint32_t size);
@@ -41,7 +40,17 @@ typedef struct domi_datagram_ways {
     /* Whatever waits will not be sent: forget where it goes. */
     void (*forget_outbound)(domus_channel *channel);
     void (*note_end)(domus_channel *channel); /* the descriptor is about to be closed */
-} domi_datagram_ways;
+    /* Of an inner channel: everything was sent, and nothing follows. */
+    void (*finish)(domus_channel *channel);
+    /* Of an inner channel: a piece of `inbound` was used. */
+    void (*note_used)(domus_channel *channel);
+} domi_channel_ways;
+
+/* The part of a channel that only these channels have. A longer structure begins with it. */
+typedef struct domi_special {
+    const domi_channel_ways *ways;
+    domus_channel *outer; /* of an inner channel: the one that carries it; NULL: it is given up */
+} domi_special;
 
 /* The services of a pipeline to its channel. The table is filled in io/pipelines/, which is a
  * storey above this one. */
@@ -140,9 +149,12 @@ struct domus_channel {
     bool tunnels : 1;   /* its streams are another protocol's, and end with FIN */
     bool close_due : 1; /* the peer has finished, without on_end: close when nothing is under way */
     bool pulls : 1;     /* asks wait in its pool, and it takes the next one when it has room */
+    bool carries : 1;   /* one of its stages carries inner channels */
+    bool carry_due : 1; /* that stage is to be called: the channel is in io->carriers */
 
     /* Line 1: what came. */
-    domi_datagrams *datagrams; /* of a channel of datagrams (io/datagrams/); NULL: a stream */
+    /* of a channel of datagrams, or an inner one; NULL: the stream of a socket */
+    domi_special *special;
     domi_buffer_list inbound;  /* received pieces that the actor was not shown yet */
     uint64_t copied;           /* memory of heap buffers in inbound in bytes */
     uint64_t received_bytes;   /* bytes that came while the channel was OPEN */
@@ -195,23 +207,34 @@ struct domus_channel {
     uint64_t unread_ns;  /* since when a paused channel is not read, as far as that was not added to
                             message_due_ns; 0: it is read */
     uint32_t streams;    /* bodies that leave in pieces and have not ended: a close is a reset */
+    uint32_t carried;    /* things under way in its inner channels: a drain waits for them */
+    uint8_t skipped;     /* of an inner channel: stages of its pipeline that its outer one has */
     int error;           /* the error for on_close; 0: none */
     domi_rate_span rate; /* how fast the peer sends */
     domi_io_timer timer; /* fires at the earliest time-out of the channel, or before */
     domus_channel *next_starved;     /* links in io->starved */
+    domus_channel *next_carrier;     /* links in io->carriers */
     domus_channel *next_crowded;     /* links in the list that io->crowd_head begins */
     domus_channel *previous_crowded; /* links the same list backwards */
 };
 
-static_assert(offsetof(domus_channel, datagrams) == 64, "line 1");
+static_assert(offsetof(domus_channel, special) == 64, "line 1");
 static_assert(offsetof(domus_channel, outbound) == 128, "line 2");
 static_assert(offsetof(domus_channel, send_ns) == 192, "line 3");
 
-/* The part of a channel that only channels of datagrams have; io/datagrams/datagrams.h has the
- * whole structure, which begins with this field. */
-static inline const domi_datagram_ways *domi_datagram_ways_of(const domus_channel *channel)
+static inline const domi_channel_ways *domi_channel_ways_of(const domus_channel *channel)
 {
-    return *(const domi_datagram_ways *const *)(const void *)channel->datagrams;
+    return channel->special->ways;
+}
+
+static inline bool domi_channel_is_inner(const domus_channel *channel)
+{
+    return channel->special != NULL && channel->special->ways->is_inner;
+}
+
+static inline bool domi_channel_is_of_datagrams(const domus_channel *channel)
+{
+    return channel->special != NULL && !channel->special->ways->is_inner;
 }
 
 /* Let the timer of the channel fire at `due_ns`; UINT64_MAX: never. */
@@ -220,6 +243,16 @@ static inline void domi_channel_set_timer(domus_channel *channel, uint64_t due_n
     domi_wheel_cancel(&channel->io->wheel, &channel->timer.node);
     if (due_ns != UINT64_MAX)
         domi_wheel_arm(&channel->io->wheel, &channel->timer.node, due_ns);
+}
+
+/* If a stage of the channel carries inner channels, let it be called at the end of phase 2. */
+static inline void domi_channel_carry(domus_channel *channel)
+{
+    if (!channel->carries || channel->carry_due)
+        return;
+    channel->carry_due = true;
+    channel->next_carrier = channel->io->carriers;
+    channel->io->carriers = channel;
 }
 
 /* Check what has to be true in the state of the channel, after it has settled (channel_check.c).

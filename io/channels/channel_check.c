@@ -9,6 +9,12 @@ static bool implies(bool when, bool then)
     return !when || then;
 }
 
+/* An open channel has a descriptor, unless it is an inner one. */
+static bool has_descriptor(const domus_channel *channel)
+{
+    return channel->fd >= 0 || domi_channel_is_inner(channel);
+}
+
 /* CLOSED: nothing is in flight and nothing is kept; only on_close is due, and then the
  * slot is freed. */
 static void check_closed(const domus_channel *channel)
@@ -28,7 +34,7 @@ static void check_any(const domus_channel *channel)
     DOMI_CHECK(implies(channel->outbound.head == NULL, channel->queued_bytes == 0));
     DOMI_CHECK(implies(channel->outbound.head == NULL, channel->cost == channel->answer_cost));
     DOMI_CHECK(
-        implies(channel->sending && channel->datagrams == NULL, channel->outbound.head != NULL));
+        implies(channel->sending && channel->special == NULL, channel->outbound.head != NULL));
     DOMI_CHECK(implies(channel->crowded, channel->state == DOMI_CHANNEL_OPEN));
     DOMI_CHECK(implies(channel->end_told, channel->ended));
     DOMI_CHECK(channel->high == channel->house->channels.backlogged);
@@ -40,17 +46,17 @@ bool domi_channel_is_sound(const domus_channel *channel)
     check_any(channel);
     switch (channel->state) {
     case DOMI_CHANNEL_OPEN:
-        DOMI_CHECK(channel->fd >= 0);
+        DOMI_CHECK(has_descriptor(channel));
         break;
     case DOMI_CHANNEL_FLUSHING:
-        DOMI_CHECK(channel->fd >= 0 && channel->inbound.head == NULL);
+        DOMI_CHECK(has_descriptor(channel) && channel->inbound.head == NULL);
         break;
     case DOMI_CHANNEL_LINGERING: /* everything is sent, and bytes that arrive are thrown away */
-        DOMI_CHECK(channel->fd >= 0 && channel->inbound.head == NULL);
+        DOMI_CHECK(has_descriptor(channel) && channel->inbound.head == NULL);
         DOMI_CHECK(channel->outbound.head == NULL && !channel->sending);
         break;
     case DOMI_CHANNEL_CLOSING:
-        DOMI_CHECK(channel->fd >= 0 && channel->inbound.head == NULL);
+        DOMI_CHECK(has_descriptor(channel) && channel->inbound.head == NULL);
         DOMI_CHECK(implies(!channel->sending, channel->outbound.head == NULL));
         break;
     case DOMI_CHANNEL_CLOSED:

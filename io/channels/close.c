@@ -13,12 +13,13 @@
 void domi_channel_drain(domus_channel *channel)
 {
     channel->drain = true;
-    if (channel->datagrams == NULL) /* datagrams that nobody has read may be lost */
+    domi_channel_carry(channel);
+    if (channel->special == NULL) /* datagrams that nobody has read may be lost */
         channel->drain_bytes = domi_socket_bytes(channel->io, channel->fd, FIONREAD);
     channel->served = channel->state != DOMI_CHANNEL_OPEN || channel->drain_bytes != 0 ||
                       channel->inbound.head != NULL || channel->outbound.head != NULL ||
                       channel->house->stacks != NULL || channel->conversations != 0 ||
-                      channel->asks != 0 || channel->behind;
+                      channel->asks != 0 || channel->carried != 0 || channel->behind;
 }
 
 /* True if nothing of the peer is being worked on, and it has no ask to answer. */
@@ -26,6 +27,8 @@ static bool is_answered(const domus_channel *channel)
 {
     const domi_io *io = channel->io;
 
+    if (channel->carried != 0)
+        return false;
     if (!channel->aged || io->draining)
         return channel->house->stacks == NULL && channel->conversations == 0 && channel->asks == 0;
     return channel->conversations == 0 && channel->asks == 0 &&
@@ -66,11 +69,12 @@ void domi_channel_count_drained(const domus_channel *channel)
 /* Read nothing more if the bytes that had come when the drain began are read, but not yet answered.
  * Otherwise a peer that goes on sending would have requests under way at any time, until the time
  * of the drain is over and its channel is cut. A behaviour without a pipeline may need more bytes
- * before it answers, so it goes on reading. */
+ * before it answers, so it goes on reading; so does a channel that carries others, whose peer tells
+ * how much it takes of each. */
 static void stop_reading(domus_channel *channel)
 {
     if (!channel->io->draining || channel->pipe == NULL || channel->drain_bytes != 0 ||
-        channel->sated)
+        channel->sated || channel->carried != 0)
         return;
     channel->sated = true;
     domi_channel_decide_hindered(channel);
@@ -116,7 +120,8 @@ void domi_channel_fail(domus_channel *channel, int error)
         return;
     if (channel->state < DOMI_CHANNEL_CLOSING)
         domi_channel_count_cut(channel, 0);
-    domi_socket_disconnect(channel->io, channel->fd);
+    if (channel->fd >= 0)
+        domi_socket_disconnect(channel->io, channel->fd);
     channel->receiving = channel->cancelling = channel->sending = false;
     channel->cancels = 0;
     if (channel->state == DOMI_CHANNEL_CLOSING)

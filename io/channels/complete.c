@@ -78,8 +78,8 @@ static void take_bytes(domus_channel *channel, const domi_completion *completion
 
 static void receive_failed(domus_channel *channel, int result)
 {
-    if (channel->datagrams != NULL) {
-        domi_datagram_ways_of(channel)->receive_failed(channel, result);
+    if (channel->special != NULL) {
+        domi_channel_ways_of(channel)->receive_failed(channel, result);
         return;
     }
     switch (result) {
@@ -119,8 +119,8 @@ static void handle_receive(domus_channel *channel, const domi_completion *comple
     }
     if (completion->result > 0) {
         DOMI_CHECK((completion->flags & DOMI_BUFFERED) != 0);
-        if (DOMI_UNLIKELY(channel->datagrams != NULL))
-            domi_datagram_ways_of(channel)->take(channel, &channel->io->buffers[completion->buffer],
+        if (DOMI_UNLIKELY(channel->special != NULL))
+            domi_channel_ways_of(channel)->take(channel, &channel->io->buffers[completion->buffer],
                                                  (uint32_t)completion->result);
         else
             take_bytes(channel, completion);

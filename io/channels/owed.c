@@ -17,7 +17,7 @@ static uint64_t undelivered_bytes(const domus_channel *channel)
     const domi_io *io = channel->io;
     int domain = AF_UNIX;
     socklen_t size = sizeof domain;
-    uint64_t bytes = channel->datagrams == NULL ? domi_socket_bytes(io, channel->fd, SIOCOUTQ) : 0;
+    uint64_t bytes = channel->special == NULL ? domi_socket_bytes(io, channel->fd, SIOCOUTQ) : 0;
 
     if (bytes == 0 ||
         io->backend->sockets->option_get(io->ring, channel->fd, SOL_SOCKET, SO_DOMAIN, &domain,
@@ -38,7 +38,7 @@ void domi_channel_count_cut(domus_channel *channel, uint64_t lost_bytes)
     uint64_t bytes = lost_bytes + channel->queued_bytes + domi_channel_inbound_bytes(channel) +
                      undelivered_bytes(channel);
 
-    if (channel->state == DOMI_CHANNEL_OPEN && channel->datagrams == NULL)
+    if (channel->state == DOMI_CHANNEL_OPEN && channel->special == NULL)
         bytes += domi_socket_bytes(io, channel->fd, FIONREAD);
     /* In a drain a conversation may owe an answer, too, whose size nobody knows; but a peer that
      * has sent nothing is owed nothing. */

@@ -18,7 +18,7 @@
 static inline bool domi_channel_has_rate(const domus_channel *channel)
 {
     return channel->settings->rate_min_bytes != 0 && channel->state == DOMI_CHANNEL_OPEN &&
-           !channel->ended && channel->datagrams == NULL &&
+           !channel->ended && channel->special == NULL &&
            !(channel->is_outbound && channel->settings == &channel->io->settings);
 }
 
@@ -26,7 +26,7 @@ static inline bool domi_channel_has_rate(const domus_channel *channel)
 static inline bool domi_channel_has_age(const domus_channel *channel)
 {
     return channel->settings->age_max_ns != 0 && channel->state == DOMI_CHANNEL_OPEN &&
-           channel->datagrams == NULL;
+           channel->special == NULL;
 }
 
 /* Note that this side does not read, so that the present span does not count. */

@@ -23,7 +23,7 @@ static bool wants_receive(const domus_channel *channel)
     if (channel->state == DOMI_CHANNEL_OPEN)
         return !channel->paused && !(channel->io->careful && channel->inbound.head != NULL);
     return (channel->state == DOMI_CHANNEL_FLUSHING || channel->state == DOMI_CHANNEL_LINGERING) &&
-           channel->datagrams == NULL;
+           channel->special == NULL;
 }
 
 void domi_channel_arm_receive(domus_channel *channel)
@@ -38,8 +38,8 @@ void domi_channel_arm_receive(domus_channel *channel)
      * the same: otherwise each byte of it would bring more, where a receive brings one piece. */
     if (channel->silent_ns != 0 && (channel->proxy == NULL || channel->proxy->taken == 0))
         channel->silent_ns = channel->io->manager->now_ns;
-    if (channel->datagrams != NULL) {
-        domi_datagram_ways_of(channel)->receive(channel);
+    if (channel->special != NULL) {
+        domi_channel_ways_of(channel)->receive(channel);
         return;
     }
     channel->once = channel->io->careful;
@@ -52,6 +52,10 @@ void domi_channel_end_receive(domus_channel *channel)
 {
     if (!channel->receiving || channel->cancelling)
         return;
+    if (DOMI_UNLIKELY(domi_channel_is_inner(channel))) { /* its outer channel may pass on bytes */
+        channel->receiving = false;
+        return;
+    }
     channel->cancelling = true;
     channel->cancels++;
     channel->io->backend->cancel(
@@ -124,8 +128,10 @@ void domi_channel_decide_hindered(domus_channel *channel)
     note_high(channel);
     domi_channel_note_crowded(channel);
     channel->blocked = is_full(channel) || channel->halted || (channel->busy && !channel->reading);
-    if (DOMI_UNLIKELY(!had_room) && channel->pipe != NULL && !channel->high && !channel->crowded)
+    if (DOMI_UNLIKELY(!had_room) && channel->pipe != NULL && !channel->high && !channel->crowded) {
         domi_channel_make_ready(channel); /* asks may wait for that */
+        domi_channel_carry(channel);
+    }
     if (was_blocked && !channel->blocked &&
         (channel->inbound.head != NULL || channel->pipe != NULL ||
          (channel->ended && !channel->end_told)))
@@ -193,8 +199,11 @@ domus_buffer *domi_channel_take_inbound(domus_channel *channel)
 {
     domus_buffer *buffer = domi_buffer_list_take(&channel->inbound);
 
-    if (buffer != NULL && buffer->index == DOMI_BUFFER_HEAP)
+    if (buffer != NULL && buffer->index == DOMI_BUFFER_HEAP) {
         domi_channel_discharge_copy(channel, domi_buffer_cost(buffer));
+        if (domi_channel_is_inner(channel))
+            domi_channel_ways_of(channel)->note_used(channel);
+    }
     return buffer;
 }
 

@@ -164,19 +164,19 @@ DOMI_INLINE int put_copy(domus_channel *channel, const void *data, size_t size)
     return 0;
 }
 
-static int append_datagram(domus_channel *channel, const void *data, size_t size)
+static int append_special(domus_channel *channel, const void *data, size_t size)
 {
     domus_buffer *bytes = copy_of(channel, data, size);
 
-    return bytes != NULL ? domi_datagram_ways_of(channel)->write(channel, bytes) : -ENOMEM;
+    return bytes != NULL ? domi_channel_ways_of(channel)->write(channel, bytes) : -ENOMEM;
 }
 
 int domi_channel_append(domus_channel *channel, const void *data, size_t size)
 {
     if (size > DOMI_BUFFER_MAX)
         return -EMSGSIZE;
-    if (DOMI_UNLIKELY(channel->datagrams != NULL))
-        return append_datagram(channel, data, size);
+    if (DOMI_UNLIKELY(channel->special != NULL))
+        return append_special(channel, data, size);
     int error = check_may_queue(channel, size, size);
     return error != 0 || size == 0 ? error : put_copy(channel, data, size);
 }
@@ -262,8 +262,8 @@ void domi_channel_send(domus_channel *channel)
     if (channel->sending || channel->outbound.head == NULL ||
         channel->state >= DOMI_CHANNEL_CLOSING)
         return;
-    if (DOMI_UNLIKELY(channel->datagrams != NULL)) {
-        domi_datagram_ways_of(channel)->send(channel);
+    if (DOMI_UNLIKELY(channel->special != NULL)) {
+        domi_channel_ways_of(channel)->send(channel);
         return;
     }
 
@@ -283,8 +283,8 @@ void domi_channel_send(domus_channel *channel)
 void domi_channel_drop_outbound(domus_channel *channel)
 {
     DOMI_CHECK(!channel->sending);
-    if (channel->datagrams != NULL)
-        domi_datagram_ways_of(channel)->forget_outbound(channel);
+    if (channel->special != NULL)
+        domi_channel_ways_of(channel)->forget_outbound(channel);
     channel->unsent_bytes += channel->queued_bytes;
     while (channel->outbound.head != NULL)
         domus_buffer_free(take_outbound_head(channel));

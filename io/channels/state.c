@@ -82,6 +82,10 @@ static void send_fin(domus_channel *channel)
     if (channel->fin_sent)
         return;
     channel->fin_sent = true;
+    if (DOMI_UNLIKELY(domi_channel_is_inner(channel))) {
+        domi_channel_ways_of(channel)->finish(channel);
+        return;
+    }
     domi_socket_shutdown(channel->io, channel->fd, SHUT_WR);
 }
 
@@ -99,8 +103,9 @@ static void settle_flushing(domus_channel *channel)
         return;
     }
     /* The peer has finished sending, so nothing has to be waited for, except in a drain: then the
-     * channel stays open until the peer has acknowledged everything. Datagrams have no end. */
-    if (channel->datagrams != NULL || (channel->ended && !channel->io->draining)) {
+     * channel stays open until the peer has acknowledged everything. Datagrams have no end, and the
+     * end of an inner channel reaches its outer one at once. */
+    if (channel->special != NULL || (channel->ended && !channel->io->draining)) {
         begin_closing(channel, 0, false);
         return;
     }
@@ -119,37 +124,41 @@ static void cancel_all(domus_channel *channel)
     if (channel->cancelled_all)
         return;
     channel->cancelled_all = true;
-    if (!channel->abort && channel->datagrams == NULL)
+    if (!channel->abort && channel->special == NULL)
         domi_socket_shutdown(channel->io, channel->fd, SHUT_RDWR);
     domi_channel_end_receive(channel);
+    if (domi_channel_is_inner(channel))
+        channel->sending = false; /* what waits for the outer channel is dropped */
     if (!channel->sending)
         return;
     channel->cancels++;
     /* sends of datagrams do not wait, but a poll for room does */
     channel->io->backend->cancel(
         channel->io->ring, channel->fd,
-        domi_op_data(channel->datagrams == NULL ? DOMI_OP_SEND : DOMI_OP_ROOM,
+        domi_op_data(channel->special == NULL ? DOMI_OP_SEND : DOMI_OP_ROOM,
                      channel->slot_generation, channel->slot),
         domi_op_data(DOMI_OP_CANCEL, channel->slot_generation, channel->slot));
 }
 
 static void settle_closing(domus_channel *channel)
 {
-    if (channel->receiving || channel->sending) {
+    if (channel->receiving || channel->sending)
         cancel_all(channel);
+    if (channel->receiving || channel->sending)
         return;
-    }
-    /* If the channel is dirty, domi_io_queue_sends() settles it again. */
-    if (channel->cancels != 0 || channel->dirty)
+    /* In these two lists domi_io_queue_sends() finds the channel, and settles it again. */
+    if (channel->cancels != 0 || channel->dirty || channel->carry_due)
         return;
     domi_channel_unstarve(channel);
-    if (channel->abort)
+    if (channel->abort && channel->fd >= 0)
         domi_socket_abort_at_close(channel->io, channel->fd);
     domi_channel_drop_outbound(channel);
-    if (channel->datagrams != NULL)
-        domi_datagram_ways_of(channel)->note_end(channel);
+    bool has_descriptor = channel->fd >= 0;
+    if (channel->special != NULL)
+        domi_channel_ways_of(channel)->note_end(channel);
     domi_channel_set_timer(channel, UINT64_MAX);
-    domi_socket_close_used(channel->io, channel->fd);
+    if (has_descriptor)
+        domi_socket_close_used(channel->io, channel->fd);
     channel->fd = -1;
     move_channel(channel, DOMI_CHANNEL_CLOSED);
     channel->house->marks |= DOMI_MARK_GONE; /* its on_close waits for no conversation */
@@ -193,7 +202,7 @@ int domi_channel_break(domus_channel *channel, int error)
 
 int domi_channel_finish(domus_channel *channel)
 {
-    if (channel->datagrams != NULL)
+    if (domi_channel_is_of_datagrams(channel))
         return -EOPNOTSUPP;
     if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)
         return -EALREADY;

@@ -230,6 +230,27 @@ int domi_channel_connected(domi_io *io, domi_house *house, const domus_behaviour
     return 0;
 }
 
+/* Returns how many connections of a thread were accepted, with inner ones. The two numbers are read
+ * one after the other. Relaxed: they only serve to choose a thread, and to bound. */
+static uint32_t count_accepted(const domi_io *io)
+{
+    uint32_t outbound =
+        atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&io->outbound, memory_order_relaxed);
+    uint32_t all =
+        atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&io->connections, memory_order_relaxed);
+
+    return all > outbound ? all - outbound : 0;
+}
+
+bool domi_io_has_accepted_all(const domi_io *io)
+{
+    uint64_t sum = count_accepted(io);
+
+    for (const domi_io *other = io->next; other != io; other = other->next)
+        sum += count_accepted(other);
+    return sum >= io->config->channel.connections_max;
+}
+
 bool domi_io_has_opened_all(const domi_io *io)
 {
     uint32_t open = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&io->outbound,
@@ -267,7 +288,8 @@ void domi_channel_free(domus_channel *channel)
 {
     domi_io *io = channel->io;
 
-    DOMI_CHECK(channel->state == DOMI_CHANNEL_CLOSED && !channel->dirty && !channel->starved);
+    DOMI_CHECK(channel->state == DOMI_CHANNEL_CLOSED && !channel->dirty && !channel->starved &&
+               !channel->carry_due);
     end_actor(channel->house, channel->error);
     io->slots[channel->slot].generation++;
     slot_put(io, channel->slot);
@@ -286,7 +308,7 @@ void domi_channel_free(domus_channel *channel)
     domi_peers_count_out(io->peers, channel->peer);
     domi_channel_forget_proxy(channel);
     domi_settings_drop(channel->settings);
-    domi_memory_free(channel->datagrams);
+    domi_memory_free(channel->special);
     domi_memory_free(channel->server);
     domi_slab_put(&io->channel_slab, channel);
 }

@@ -110,7 +110,8 @@ static bool waits_to_be_read(const domus_channel *channel)
  * away then, and the channel goes on. */
 static bool is_late_datagram(const domus_channel *channel, uint64_t now_ns)
 {
-    return channel->datagrams != NULL && channel->state == DOMI_CHANNEL_OPEN && channel->sending &&
+    return domi_channel_is_of_datagrams(channel) && channel->state == DOMI_CHANNEL_OPEN &&
+           channel->sending &&
            earlier_of(UINT64_MAX, channel->send_ns, channel->settings->send_timeout_ns) <= now_ns;
 }
 
@@ -160,7 +161,7 @@ static bool cancel_kept(domus_channel *channel)
         return true;
     if (channel->kept_ns == 0 || channel->kept_ns > channel->io->manager->now_ns)
         return true;
-    int error = domi_socket_error(channel->io, channel->fd);
+    int error = channel->fd >= 0 ? domi_socket_error(channel->io, channel->fd) : 0;
     if (error != 0) { /* the peer has reset the connection, so nothing was cut on this side */
         domi_channel_end(channel, error, false);
         return false;
@@ -267,7 +268,7 @@ void domi_channel_handle_timer(domus_channel *channel)
         return;
     }
     if (is_late_datagram(channel, now_ns)) {
-        domi_datagram_ways_of(channel)->be_late(channel);
+        domi_channel_ways_of(channel)->be_late(channel);
         domi_channel_arm_timeouts(channel);
         return;
     }

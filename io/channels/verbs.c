@@ -65,9 +65,9 @@ int domus_channel_write(domus_stack *stack, domus_channel *channel, domus_buffer
     }
     if (DOMI_UNLIKELY(channel->wraps))
         return write_wrapped(channel, bytes);
-    return DOMI_LIKELY(channel->datagrams == NULL)
+    return DOMI_LIKELY(channel->special == NULL)
                ? domi_channel_write(channel, bytes)
-               : domi_datagram_ways_of(channel)->write(channel, bytes);
+               : domi_channel_ways_of(channel)->write(channel, bytes);
 }
 
 /* Append what may_act() has allowed. */
@@ -93,7 +93,7 @@ static int write_slice(domus_channel *channel, domus_slice slice)
 
     if (channel->wraps && slice.size != 0)
         return channel->io->pipe_ways->write(channel, NULL, 0, slice);
-    if (channel->datagrams != NULL || slice.size <= SLICE_COPIED)
+    if (channel->special != NULL || slice.size <= SLICE_COPIED)
         return domi_channel_append(channel, domus_slice_data(slice), slice.size);
     int error = domus_slice_keep(slice, &kept);
     if (error != 0)
@@ -152,7 +152,7 @@ static int make_settings(const domus_channel *channel, const domus_channel_optio
     const domi_channel_settings *before = channel->settings;
     domus_channel_options own;
 
-    if (channel->datagrams != NULL) {
+    if (domi_channel_is_of_datagrams(channel)) {
         own = domi_options_for_datagrams(options);
         options = &own;
     } else if (channel->is_outbound) {
@@ -253,8 +253,18 @@ domus_address domus_channel_address(const domus_channel *channel)
     return domi_house_address(channel->house);
 }
 
+/* The descriptor of the connection on which the bytes of the channel travel; -1: it is gone. */
+static int descriptor_of(const domus_channel *channel)
+{
+    if (!domi_channel_is_inner(channel))
+        return channel->fd;
+    return channel->special->outer != NULL ? channel->special->outer->fd : -1;
+}
+
 int domus_channel_peer(const domus_channel *channel, domus_endpoint *ret_peer)
 {
+    if (domi_channel_is_inner(channel) && channel->special->outer != NULL)
+        channel = channel->special->outer;
     if (channel->client == NULL)
         return domus_channel_direct_peer(channel, ret_peer);
     *ret_peer = *channel->client;
@@ -263,12 +273,12 @@ int domus_channel_peer(const domus_channel *channel, domus_endpoint *ret_peer)
 
 int domus_channel_direct_peer(const domus_channel *channel, domus_endpoint *ret_peer)
 {
-    return domi_endpoint_of(channel->io, channel->fd, true, ret_peer);
+    return domi_endpoint_of(channel->io, descriptor_of(channel), true, ret_peer);
 }
 
 int domus_channel_local(const domus_channel *channel, domus_endpoint *ret_local)
 {
-    return domi_endpoint_of(channel->io, channel->fd, false, ret_local);
+    return domi_endpoint_of(channel->io, descriptor_of(channel), false, ret_local);
 }
 
 int domus_channel_listener(const domus_channel *channel, domus_address *ret_listener,

@@ -29,7 +29,7 @@
 /* Returns the error of the socket if the peer has finished sending; otherwise 0. */
 static int pending_error(const domus_channel *channel)
 {
-    return channel->ended ? domi_socket_error(channel->io, channel->fd) : 0;
+    return channel->ended && channel->fd >= 0 ? domi_socket_error(channel->io, channel->fd) : 0;
 }
 
 /* Look at a lingering channel. While the peer has not acknowledged everything, its time to close

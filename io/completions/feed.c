@@ -8,6 +8,7 @@
 #include "io/channels/send.h"
 #include "io/channels/state.h"
 #include "io/completions/ring.h"
+#include "io/inner/inner.h"
 #include "io/pipelines/time.h"
 
 #define CROWDED_VISITS 16u /* crowded channels that are looked at in one iteration */
@@ -40,15 +41,11 @@ static void feed_crowded(domi_io *io)
     }
 }
 
-uint32_t domi_io_queue_sends(domi_io *io)
+/* Let each channel send that has something to send. Returns how many there were. */
+static uint32_t send_dirty(domi_io *io)
 {
     uint32_t count = 0;
 
-    domi_io_publish(io);
-    feed_starved(io);
-    feed_crowded(io);
-    if (io->stages.begun_ns != 0)
-        domi_stages_end_phase(io);
     while (io->dirty != NULL) {
         domus_channel *channel = io->dirty;
 
@@ -58,6 +55,23 @@ uint32_t domi_io_queue_sends(domi_io *io)
         domi_channel_settle(channel);
         count++;
     }
+    return count;
+}
+
+uint32_t domi_io_queue_sends(domi_io *io)
+{
+    uint32_t count;
+
+    domi_io_publish(io);
+    feed_starved(io);
+    feed_crowded(io);
+    if (io->stages.begun_ns != 0)
+        domi_stages_end_phase(io);
+    count = send_dirty(io);
+    while (DOMI_UNLIKELY(io->carriers != NULL)) { /* their stages send what inner channels did */
+        domi_io_carry(io);
+        count += send_dirty(io);
+    }
     io->sends_queued = io->sends_queued || count != 0;
     return count;
 }
@@ -65,6 +79,6 @@ uint32_t domi_io_queue_sends(domi_io *io)
 bool domi_io_has_work(const domi_io *io)
 {
     return (io->failed == 0 && io->backend->ready(io->ring)) || io->dirty != NULL ||
-           io->unpublished != 0 || io->crowd_left != 0 ||
+           io->carriers != NULL || io->unpublished != 0 || io->crowd_left != 0 ||
            (io->starved.head != NULL && domi_io_buffers_free(io) != 0);
 }

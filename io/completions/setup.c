@@ -13,6 +13,7 @@
 #include "io/connectors/connect.h"
 #include "io/connectors/pool.h"
 #include "io/datagrams/datagrams.h"
+#include "io/inner/inner.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/decode.h"
 #include "io/pipelines/raw.h"
@@ -78,6 +79,7 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
     io->next = io;
     io->backend = backend;
     io->pipe_ways = &domi_ways_of_pipes;
+    io->inners = &domi_ways_of_inners;
     io->config = manager->config;
     io->free_slot = UINT32_MAX;
     domi_settings_resolve(io->config, NULL, &io->settings);

@@ -84,7 +84,7 @@ static void visit_channel(domus_channel *channel)
             domi_channel_end_receive(channel);
         domi_channel_settle(channel);
     }
-    if (channel->state <= DOMI_CHANNEL_FLUSHING && channel->datagrams == NULL)
+    if (channel->state <= DOMI_CHANNEL_FLUSHING && channel->special == NULL)
         look_at_peer(channel);
 }
 

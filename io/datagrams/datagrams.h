@@ -30,8 +30,9 @@ typedef struct domi_datagram {
     unsigned char name[110]; /* where it is sent: a struct sockaddr_in, _in6 or _un */
 } domi_datagram;
 
-struct domi_datagrams {
-    const domi_datagram_ways *ways; /* comes first: domi_datagram_ways_of() */
+/* The part of a channel that channels of datagrams have. */
+typedef struct domi_datagrams {
+    domi_special special; /* comes first */
     domus_datagram_counters counts; /* for domus_datagram_counts() */
     uint64_t looked_ns; /* when the kernel was asked how many datagrams it has thrown away */
     uint32_t lost_seen; /* how many it told then */
@@ -40,14 +41,19 @@ struct domi_datagrams {
     bool is_connected;  /* the channel has one peer */
     bool ends_on_error; /* the first error of that peer ends the channel */
     bool is_full;       /* the kernel had no room for one of the sends in flight */
-};
+} domi_datagrams;
 
 static_assert(sizeof(domi_datagram) == DOMI_DATAGRAM_COST, "as it is counted");
-static_assert(offsetof(domi_datagrams, ways) == 0, "as domi_datagram_ways_of() reads it");
+static_assert(offsetof(domi_datagrams, special) == 0, "the channel points to it");
+
+static inline domi_datagrams *domi_datagrams_of(const domus_channel *channel)
+{
+    return (domi_datagrams *)(void *)channel->special;
+}
 
 /* --- the way in (receive.c) ------------------------------------------------------------------- */
 
-/* These are receive, take, receive_failed and note_end of domi_datagram_ways. */
+/* These are receive, take, receive_failed and note_end of domi_channel_ways. */
 void domi_datagrams_receive(const domus_channel *channel);
 void domi_datagrams_take(domus_channel *channel, domus_buffer *buffer, uint32_t size);
 void domi_datagrams_handle_failure(domus_channel *channel, int error);
@@ -58,7 +64,7 @@ bool domi_datagram_read_head(const domus_buffer *buffer, domi_datagram_head *ret
 
 /* --- the way out (send.c) --------------------------------------------------------------------- */
 
-/* These are write, send, be_late and forget_outbound of domi_datagram_ways. */
+/* These are write, send, be_late and forget_outbound of domi_channel_ways. */
 int domi_datagrams_write(domus_channel *channel, domus_buffer *bytes);
 void domi_datagrams_send(domus_channel *channel);
 void domi_datagrams_be_late(domus_channel *channel);

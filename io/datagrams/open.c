@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-static const domi_datagram_ways ways = {
+static const domi_channel_ways ways = {
     .receive = domi_datagrams_receive,
     .take = domi_datagrams_take,
     .receive_failed = domi_datagrams_handle_failure,
@@ -101,7 +101,7 @@ static int make_channel(domi_house *owner, int fd, const domus_datagram_options 
 
     if (datagrams == NULL)
         return result;
-    datagrams->ways = &ways;
+    datagrams->special.ways = &ways;
     datagrams->is_connected = is_connected;
     datagrams->ends_on_error = datagrams->is_connected && options->ends_on_error;
     datagrams->looked_ns = io->manager->now_ns;
@@ -115,7 +115,7 @@ static int make_channel(domi_house *owner, int fd, const domus_datagram_options 
     result = domi_channel_make(io, owner, options->behaviour, &connection, ret_channel);
     if (result != 0)
         goto fail_channel;
-    (*ret_channel)->datagrams = datagrams;
+    (*ret_channel)->special = &datagrams->special;
     return 0;
 
 fail_channel:
@@ -190,8 +190,8 @@ int domus_datagram_open(domus_stack *stack, const domus_endpoint *at,
 
 int domus_datagram_counts(const domus_channel *channel, domus_datagram_counters *ret_counters)
 {
-    if (channel->datagrams == NULL)
+    if (!domi_channel_is_of_datagrams(channel))
         return -EINVAL;
-    *ret_counters = channel->datagrams->counts;
+    *ret_counters = domi_datagrams_of(channel)->counts;
     return 0;
 }

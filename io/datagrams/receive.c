@@ -26,7 +26,7 @@ void domi_datagrams_receive(const domus_channel *channel)
 static void look_for_lost(domus_channel *channel)
 {
     domi_io *io = channel->io;
-    domi_datagrams *datagrams = channel->datagrams;
+    domi_datagrams *datagrams = domi_datagrams_of(channel);
     uint32_t figures[SK_MEMINFO_VARS] = {0};
     socklen_t size = sizeof figures;
 
@@ -58,13 +58,13 @@ static void drop(domus_channel *channel, domus_buffer *buffer, uint64_t *counter
 static bool is_over_its_share(const domus_channel *channel)
 {
     return channel->io->careful && channel->paused && channel->held >= channel->io->share &&
-           channel->datagrams->family != AF_UNIX;
+           domi_datagrams_of(channel)->family != AF_UNIX;
 }
 
 void domi_datagrams_take(domus_channel *channel, domus_buffer *buffer, uint32_t size)
 {
     domi_io *io = channel->io;
-    domi_datagrams *datagrams = channel->datagrams;
+    domi_datagrams *datagrams = domi_datagrams_of(channel);
     domi_datagram_head head;
 
     memcpy(&head, buffer->data, offsetof(domi_datagram_head, name));
@@ -94,7 +94,7 @@ void domi_datagrams_take(domus_channel *channel, domus_buffer *buffer, uint32_t 
 
 void domi_datagrams_handle_failure(domus_channel *channel, int error)
 {
-    domi_datagrams *datagrams = channel->datagrams;
+    domi_datagrams *datagrams = domi_datagrams_of(channel);
 
     switch (error) {
     case -ENOBUFS:

@@ -37,7 +37,7 @@ static int check_room(const domus_channel *channel, uint32_t size)
 
     if (channel->state != DOMI_CHANNEL_OPEN)
         return -EPIPE;
-    if (size > bytes_max(channel->datagrams))
+    if (size > bytes_max(domi_datagrams_of(channel)))
         return -EMSGSIZE;
     if (channel->queued_bytes + counted > channel->settings->send_max_bytes ||
         domi_channel_is_refused(channel, counted))
@@ -75,7 +75,7 @@ static int queue(domus_channel *channel, const void *name, size_t name_size, dom
 
 int domi_datagrams_write(domus_channel *channel, domus_buffer *bytes)
 {
-    int error = channel->datagrams->is_connected ? queue(channel, NULL, 0, bytes) : -EDESTADDRREQ;
+    int error = domi_datagrams_of(channel)->is_connected ? queue(channel, NULL, 0, bytes) : -EDESTADDRREQ;
 
     if (error != 0)
         domus_buffer_free(bytes);
@@ -96,7 +96,7 @@ static int answer(domus_channel *channel, domus_buffer *bytes)
 static int send_to(domus_channel *channel, const domus_endpoint *to, domus_buffer *bytes)
 {
     struct sockaddr_storage address;
-    const domi_datagrams *datagrams = channel->datagrams;
+    const domi_datagrams *datagrams = domi_datagrams_of(channel);
 
     if (datagrams == NULL)
         return -EINVAL;
@@ -129,7 +129,7 @@ int domus_channel_send_to(domus_stack *stack, domus_channel *channel, const domu
 void domi_datagrams_send(domus_channel *channel)
 {
     domi_io *io = channel->io;
-    domi_datagrams *datagrams = channel->datagrams;
+    domi_datagrams *datagrams = domi_datagrams_of(channel);
     uint32_t most = datagrams->family == AF_UNIX ? 1 : FLYING_MAX;
 
     DOMI_CHECK(datagrams->flying == 0);
@@ -165,7 +165,7 @@ static void free_datagram(domus_channel *channel, domus_buffer *buffer)
 
 static void count_unsent(domus_channel *channel, int error)
 {
-    domi_datagrams *datagrams = channel->datagrams;
+    domi_datagrams *datagrams = domi_datagrams_of(channel);
 
     datagrams->counts.unsent++;
     datagrams->counts.last_error = error;
@@ -176,7 +176,7 @@ static void count_unsent(domus_channel *channel, int error)
  * nothing would hold up all others, and there is no poll that would tell of its room. */
 static bool waits_for_room(const domus_channel *channel)
 {
-    const domi_datagrams *datagrams = channel->datagrams;
+    const domi_datagrams *datagrams = domi_datagrams_of(channel);
 
     return channel->state <= DOMI_CHANNEL_FLUSHING && channel->io->backend->poll_once != NULL &&
            (datagrams->is_connected || datagrams->family != AF_UNIX);
@@ -196,7 +196,7 @@ static void go_on(domus_channel *channel)
 static void end_batch(domus_channel *channel)
 {
     const domi_io *io = channel->io;
-    const domi_datagrams *datagrams = channel->datagrams;
+    const domi_datagrams *datagrams = domi_datagrams_of(channel);
 
     if (datagrams->is_full && waits_for_room(channel)) {
         io->backend->poll_once(io->ring, channel->fd, POLLOUT,
@@ -216,7 +216,7 @@ void domi_datagram_complete(domi_datagram *datagram, int result)
 {
     domus_channel *channel = datagram->channel;
     domus_buffer *buffer = datagram->buffer;
-    domi_datagrams *datagrams = channel->datagrams;
+    domi_datagrams *datagrams = domi_datagrams_of(channel);
 
     DOMI_CHECK(channel->sending && datagrams->flying != 0);
     datagrams->flying--;
@@ -243,14 +243,14 @@ void domi_datagrams_find_room(domi_io *io, const domi_completion *completion)
 {
     domus_channel *channel = domi_channel_of(io, completion);
 
-    DOMI_CHECK(channel->datagrams != NULL && channel->sending);
-    channel->datagrams->is_full = false;
+    DOMI_CHECK(channel->special != NULL && channel->sending);
+    domi_datagrams_of(channel)->is_full = false;
     end_batch(channel);
 }
 
 void domi_datagrams_be_late(domus_channel *channel)
 {
-    if (channel->datagrams->flying != 0)
+    if (domi_datagrams_of(channel)->flying != 0)
         return; /* the sends come back with the next enter */
     for (domus_buffer *buffer = domi_buffer_list_take(&channel->outbound); buffer != NULL;
          buffer = domi_buffer_list_take(&channel->outbound)) {
@@ -263,7 +263,7 @@ void domi_datagrams_be_late(domus_channel *channel)
 
 void domi_datagrams_forget_outbound(domus_channel *channel)
 {
-    channel->datagrams->flying = 0;
+    domi_datagrams_of(channel)->flying = 0;
     for (domus_buffer *buffer = channel->outbound.head; buffer != NULL; buffer = buffer->next) {
         count_unsent(channel, channel->error != 0 ? channel->error : -ECANCELED);
         domi_slab_put(&channel->io->datagram_slab, buffer->datagram);

@@ -104,11 +104,12 @@ int domi_pipe_open(domus_channel *channel)
 {
     const domus_pipeline *pipeline = channel->house->behaviour->pipeline;
     domi_pipe *pipe;
-    DOMI_CHECK(channel->datagrams == NULL);
+    DOMI_CHECK(!domi_channel_is_of_datagrams(channel));
     pipe = domi_memory_new(sizeof *pipe);
     if (pipe == NULL)
         return -ENOMEM;
-    pipe->wire = domi_wire_new(pipeline, channel->settings->front);
+    pipe->wire = domi_wire_new(
+        pipeline, channel->skipped == 0 ? channel->settings->front : NULL, channel->skipped);
     if (pipe->wire == NULL) {
         domi_memory_free(pipe);
         return -ENOMEM;
@@ -124,6 +125,7 @@ int domi_pipe_open(domus_channel *channel)
     pipe->wire->is_closing = is_closing;
     pipe->wire->now_ns = now_ns;
     pipe->wire->peer = peer;
+    pipe->wire->inners = channel->io->inners;
     pipe->wire->owner = pipe;
     pipe->wire->last = &pipe->failed;
     pipe->wire->self = domi_house_address(channel->house);
@@ -132,6 +134,7 @@ int domi_pipe_open(domus_channel *channel)
     channel->pipe = pipe;
     channel->wraps = pipe->wire->count > 1;
     channel->says_end = domi_wire_says_end(pipe->wire);
+    channel->carries = domi_wire_carries(pipe->wire);
     int error = domi_wire_open(pipe->wire);
     if (error != 0)
         domi_out_clear(pipe->wire->out, false);   /* other channels use it, too */

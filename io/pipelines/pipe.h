@@ -108,6 +108,9 @@ typedef struct domi_pipe {
     domi_body body;
     domi_awaited awaited;
     domi_upload upload;
+    /* inner channels with news for the stage that carries them (io/inner/) */
+    struct domi_inner *news;
+    struct domi_inner *news_last;
     domi_node *writers; /* writes to streams (stream.h) that wait until the next piece may come */
 
     /* the pipeline that follows when the requests so far are answered (change.h); NULL: none */

@@ -212,6 +212,7 @@ typedef struct domi_io {
     struct domi_envelope *spare; /* for the next message of a pipeline; NULL: none */
     /* what channels want of their pipelines */
     const struct domi_pipe_ways *pipe_ways;
+    const struct domi_inners *inners; /* what stages do with inner channels */
     struct domi_io *next;   /* that of the next thread; those of a system are a circle */
     int wake_fd;            /* an eventfd; while the ring works it is polled, never read */
     bool wake_armed;        /* the poll on wake_fd is in flight */
@@ -244,6 +245,7 @@ typedef struct domi_io {
     uint32_t free_slot;       /* head of a list through next_free; UINT32_MAX: empty */
     uint32_t open;            /* channels that are not freed yet */
     domus_channel *dirty;     /* channels with something to send, linked by next_dirty */
+    domus_channel *carriers;  /* those whose inner channels have news, by next_carrier */
     domi_starved starved;     /* channels that wait for a receive buffer */
     struct domi_acceptor *acceptors[DOMI_ACCEPTORS_MAX]; /* by domi_acceptor.slot; NULL: free */
     struct domi_descriptor *watched;      /* descriptor watches whose poll is in the ring */

@@ -1,8 +1,9 @@
-/* Changes the pipeline of a wire between two messages.
+/* Changes the pipeline of a wire between two messages, and takes a stage out that has nothing to do.
  *
  * Whatever can fail is tried before anything is changed, except `open` of the new stages, which can
  * only run when the old ones are closed. A stage's state never moves, because the stage may keep
  * pointers into it. */
+#include "io/wire/inner.h"
 #include "io/wire/wire.h"
 
 #include "base/check.h"
@@ -11,16 +12,29 @@
 
 #include <errno.h>
 
-/* Returns with how many byte stages both pipelines begin, with those in front of them. */
-static uint32_t count_kept(const domus_wire *wire, const domus_pipeline *next)
+/* Returns how many stages are skipped of the next pipeline: as many as now, if they are the same. */
+static uint32_t count_skipped(const domus_wire *wire, const domus_pipeline *next)
 {
-    uint32_t count = wire->fronts + domi_pipeline_count(next);
+    for (uint32_t i = 0; i < wire->skipped; i++) {
+        const domus_pipeline_stage *before = &wire->pipeline->stages[i];
+        const domus_pipeline_stage *behind = &next->stages[i];
+        if (before->stage != behind->stage || before->options != behind->options)
+            return 0;
+    }
+    return wire->skipped;
+}
+
+/* Returns with how many byte stages both pipelines begin, with those in front of them. */
+static uint32_t count_kept(const domus_wire *wire, const domus_pipeline *next, uint32_t skipped)
+{
+    uint32_t count = wire->fronts + domi_pipeline_count(next) - skipped;
     uint32_t most = (count < wire->count ? count : wire->count) - 1;
     uint32_t kept = 0;
 
     for (; kept < most; kept++) {
-        const domus_pipeline_stage *before = domi_wire_row(wire, wire->pipeline, kept);
-        const domus_pipeline_stage *behind = domi_wire_row(wire, next, kept);
+        const domus_pipeline_stage *before =
+            domi_wire_row(wire, wire->pipeline, wire->skipped, kept);
+        const domus_pipeline_stage *behind = domi_wire_row(wire, next, skipped, kept);
         if (before->stage != behind->stage || before->options != behind->options)
             break;
     }
@@ -52,8 +66,9 @@ static int gather(const domus_wire *wire, uint32_t from, domi_window *to)
 
 int domi_wire_change(domus_wire *wire, const domus_pipeline *next)
 {
-    uint32_t kept = count_kept(wire, next);
-    uint32_t count = wire->fronts + domi_pipeline_count(next);
+    uint32_t skipped = count_skipped(wire, next);
+    uint32_t kept = count_kept(wire, next, skipped);
+    uint32_t count = wire->fronts + domi_pipeline_count(next) - skipped;
     domi_wire_stage *made = domi_memory_new(count * sizeof *made);
     domi_window left = {0};
 
@@ -62,7 +77,7 @@ int domi_wire_change(domus_wire *wire, const domus_pipeline *next)
     if (error == 0)
         error = gather(wire, kept, &left);
     if (error == 0)
-        error = domi_wire_make_stages(wire, next, kept, count, made);
+        error = domi_wire_make_stages(wire, next, skipped, kept, count, made);
     if (error != 0) {
         domi_window_clear(&left);
         domi_memory_free(made);
@@ -78,7 +93,37 @@ int domi_wire_change(domus_wire *wire, const domus_pipeline *next)
     wire->stages = made;
     wire->owns_stages = true;
     wire->pipeline = next;
+    wire->skipped = skipped;
     wire->progress = DOMI_MESSAGE_NONE;
     wire->count = count;
     return domi_wire_open(wire);
+}
+
+int domi_wire_take_out(domus_wire *wire)
+{
+    domi_wire_stage *at = &wire->stages[wire->fronts];
+    domi_window *next = &at[1].window;
+    int error = 0;
+
+    wire->leaves = false;
+    if (next->size == 0) {
+        domi_window_clear(next);
+        *next = at->window;
+        at->window = (domi_window){.memory = NULL};
+    } else if (at->window.size != 0) {
+        error = domi_window_put(next, domi_window_bytes(&at->window), at->window.size);
+    }
+    if (error != 0)
+        return error;
+    next->need = 0;
+    next->stuck = false;
+    domi_wire_close_stage(wire, wire->fronts);
+    wire->count--;
+    wire->skipped++;
+    for (uint32_t i = wire->fronts; i < wire->count; i++)
+        wire->stages[i] = wire->stages[i + 1];
+    wire->progress = DOMI_MESSAGE_NONE;
+    if (wire->inners != NULL)
+        wire->inners->note_left(wire);
+    return 0;
 }

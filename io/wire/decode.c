@@ -317,6 +317,10 @@ static int step(domus_wire *wire, input *fresh)
         if (used != 0)
             return used < 0 ? used : 1;
     }
+    if (DOMI_UNLIKELY(wire->leaves)) {
+        int error = domi_wire_take_out(wire);
+        return error != 0 ? error : 1;
+    }
     int result = wire->finished || wire->closed != 0 ? end_next(wire) : 0;
     if (result == 0 && wire->closed != 0)
         end_closed(wire, fresh);

@@ -71,7 +71,7 @@ int domus_stage_kit_new_to(const domus_pipeline *pipeline, const char *server, u
     domus_stage_kit *kit = domi_memory_new(sizeof *kit);
     if (kit == NULL)
         return -ENOMEM;
-    kit->wire = domi_wire_new(pipeline, NULL);
+    kit->wire = domi_wire_new(pipeline, NULL, 0);
     if (kit->wire == NULL) {
         domi_memory_free(kit);
         return -ENOMEM;

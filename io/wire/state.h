@@ -45,6 +45,7 @@ struct domus_wire {
     const domus_pipeline *pipeline;
     const domus_pipeline_stage *front; /* the listener's, before those of the pipeline */
     uint32_t fronts;                   /* how many they are */
+    uint32_t skipped; /* stages with which the pipeline begins, and which are not there */
     uint32_t count;                    /* stages, with those in front */
     uint32_t current;                  /* index of the stage that runs */
     int failed;                        /* the error with which decoding has ended; 0: it goes on */
@@ -57,6 +58,7 @@ struct domus_wire {
     bool byte_failed;  /* decoding has ended with the error of a byte stage */
     bool plain;  /* what is encoded next waits for its turn, and is wrapped then: byte stages see
                     bytes in the order in which they leave. The owner's, for one call */
+    bool leaves; /* the first stage behind those in front has called domus_wire_leave() */
     bool yields; /* a stage has called domus_wire_yield() in this call of domi_wire_decode() */
     bool holds;  /* the writer of a request waits (domus_wire_hold()) */
     domi_page *page; /* borrows the bytes that the message stage is shown; NULL: not made yet */
@@ -88,6 +90,7 @@ struct domus_wire {
     /* Return what domus_wire_now_ns() and domus_wire_peer() do. NULL: 0, and -ENOTCONN. */
     uint64_t (*now_ns)(const domus_wire *wire);
     int (*peer)(const domus_wire *wire, domus_endpoint *ret_peer);
+    const struct domi_inners *inners; /* inner channels (inner.h); NULL: the owner has none */
     void *owner;
     domi_wire_stage *stages; /* behind the wire, or a block of their own */
     bool owns_stages;        /* that is so, because the pipeline was changed */

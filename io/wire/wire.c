@@ -13,11 +13,11 @@ static void free_states(domi_wire_stage *stages, uint32_t count)
         domi_memory_free(stages[i].state);
 }
 
-int domi_wire_make_stages(const domus_wire *wire, const domus_pipeline *pipeline, uint32_t from,
-                          uint32_t count, domi_wire_stage *stages)
+int domi_wire_make_stages(const domus_wire *wire, const domus_pipeline *pipeline, uint32_t skipped,
+                          uint32_t from, uint32_t count, domi_wire_stage *stages)
 {
     for (uint32_t i = from; i < count; i++) {
-        const domus_stage *stage = domi_wire_row(wire, pipeline, i)->stage;
+        const domus_stage *stage = domi_wire_row(wire, pipeline, skipped, i)->stage;
         stages[i] = (domi_wire_stage){.stage = stage};
         if (stage->state_size == 0)
             continue;
@@ -30,10 +30,11 @@ int domi_wire_make_stages(const domus_wire *wire, const domus_pipeline *pipeline
     return 0;
 }
 
-domus_wire *domi_wire_new(const domus_pipeline *pipeline, const domus_pipeline_stage *front)
+domus_wire *domi_wire_new(const domus_pipeline *pipeline, const domus_pipeline_stage *front,
+                          uint32_t skipped)
 {
     uint32_t fronts = domi_front_count(front);
-    uint32_t count = fronts + domi_pipeline_count(pipeline);
+    uint32_t count = fronts + domi_pipeline_count(pipeline) - skipped;
     domus_wire *wire = domi_memory_new(sizeof *wire + count * sizeof *wire->stages);
 
     if (wire == NULL)
@@ -42,8 +43,9 @@ domus_wire *domi_wire_new(const domus_pipeline *pipeline, const domus_pipeline_s
     wire->pipeline = pipeline;
     wire->front = front;
     wire->fronts = fronts;
+    wire->skipped = skipped;
     wire->count = count;
-    if (domi_wire_make_stages(wire, pipeline, 0, count, wire->stages) != 0) {
+    if (domi_wire_make_stages(wire, pipeline, skipped, 0, count, wire->stages) != 0) {
         domi_memory_free(wire);
         return NULL;
     }
@@ -89,8 +91,8 @@ static int open_stage(domus_wire *wire, uint32_t index)
     if (at->stage->open == NULL)
         return 0;
     domi_mark begun = domi_wire_begin_out(wire, index);
-    int error =
-        at->stage->open(wire, at->state, domi_wire_row(wire, wire->pipeline, index)->options);
+    const domus_pipeline_stage *row = domi_wire_row(wire, wire->pipeline, wire->skipped, index);
+    int error = at->stage->open(wire, at->state, row->options);
     return domi_wire_end_out(wire, index, begun, error);
 }
 
@@ -184,6 +186,29 @@ int domi_wire_wake(domus_wire *wire, bool owed)
     domi_mark begun = domi_wire_begin_out(wire, last);
     int result = domi_wire_end_out(wire, last, begun, at->stage->wake(wire, at->state, owed));
     return result < 0 ? result : 0;
+}
+
+int domi_wire_carry(domus_wire *wire)
+{
+    int result = wire->broken;
+
+    for (uint32_t i = 0; result == 0 && i + 1 < wire->count; i++) {
+        domi_wire_stage *at = &wire->stages[i];
+        if (at->stage->carry == NULL || !at->opened || wire->output_ended)
+            continue;
+        domi_mark begun = domi_wire_begin_out(wire, i);
+        result = domi_wire_end_out(wire, i, begun, at->stage->carry(wire, at->state));
+    }
+    return result < 0 ? result : 0;
+}
+
+bool domi_wire_carries(const domus_wire *wire)
+{
+    for (uint32_t i = 0; i < wire->count; i++) {
+        if (wire->stages[i].stage->carry != NULL)
+            return true;
+    }
+    return false;
 }
 
 bool domi_wire_says_end(const domus_wire *wire)

@@ -14,23 +14,27 @@
 
 #include "io/wire/state.h"
 
-/* Make the wire of a checked pipeline, with the byte stages of a listener in front of it (NULL:
- * none), which stay when the pipeline is changed. It has no `out` yet. NULL: no memory. */
-domus_wire *domi_wire_new(const domus_pipeline *pipeline, const domus_pipeline_stage *front);
+/* Make the wire of a checked pipeline without the `skipped` stages with which that begins, with the
+ * byte stages of a listener in front of it (NULL: none), which stay when the pipeline is changed. It
+ * has no `out` yet. NULL: no memory. */
+domus_wire *domi_wire_new(const domus_pipeline *pipeline, const domus_pipeline_stage *front,
+                          uint32_t skipped);
 
-/* Returns the row of a stage of the wire, if it has this checked pipeline: first come those in
- * front of it. */
+/* Returns the row of a stage of the wire, if it has this checked pipeline without its first `skipped`
+ * stages: first come those in front of it. */
 static inline const domus_pipeline_stage *
-domi_wire_row(const domus_wire *wire, const domus_pipeline *pipeline, uint32_t index)
+domi_wire_row(const domus_wire *wire, const domus_pipeline *pipeline, uint32_t skipped,
+              uint32_t index)
 {
-    return index < wire->fronts ? &wire->front[index] : &pipeline->stages[index - wire->fronts];
+    return index < wire->fronts ? &wire->front[index]
+                                : &pipeline->stages[index - wire->fronts + skipped];
 }
 
-/* Make the stages of a wire with a checked pipeline from `from` to `count`, in the same
+/* Make the stages of a wire with a checked pipeline (as above) from `from` to `count`, in the same
  * places of `stages`, each with a state of its own, which never moves and goes with it.
  * Returns 0; -ENOMEM. */
-int domi_wire_make_stages(const domus_wire *wire, const domus_pipeline *pipeline, uint32_t from,
-                          uint32_t count, domi_wire_stage *stages);
+int domi_wire_make_stages(const domus_wire *wire, const domus_pipeline *pipeline, uint32_t skipped,
+                          uint32_t from, uint32_t count, domi_wire_stage *stages);
 
 /* Open those stages of the wire that are not open yet. Returns 0, or the error of a stage. */
 int domi_wire_open(domus_wire *wire);
@@ -41,6 +45,10 @@ int domi_wire_open(domus_wire *wire);
  * when a stage that goes has bytes inside that it has not passed on; -EMSGSIZE when the unused
  * bytes do not fit into one window: then nothing is changed; or what `open` of a stage returned. */
 int domi_wire_change(domus_wire *wire, const domus_pipeline *next);
+
+/* Take the stage out that leaves (domus_wire_leave()), and let the next one have its bytes. Returns
+ * 0; -ENOMEM. */
+int domi_wire_take_out(domus_wire *wire);
 
 /* Get the state of a stage, if it is open; NULL: it is not, or there is none. */
 void *domi_wire_state_of(const domus_wire *wire, const domus_stage *stage);
@@ -125,6 +133,13 @@ int domi_wire_put_slice(domus_wire *wire, domus_slice slice);
 /* The time of domus_wire_wake() is over: let the message stage append what is due (`wake`). Returns
  * as domi_wire_encode(); what the stage returned, and the channel is reset. */
 int domi_wire_wake(domus_wire *wire, bool owed);
+
+/* Inner channels have news: let the stage that carries them append what is to be sent (`carry`).
+ * Returns as domi_wire_wake(). */
+int domi_wire_carry(domus_wire *wire);
+
+/* True if a stage carries inner channels. */
+bool domi_wire_carries(const domus_wire *wire);
 
 /* True if a stage has something to say at the end of the output. */
 bool domi_wire_says_end(const domus_wire *wire);

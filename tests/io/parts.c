@@ -201,7 +201,7 @@ domt_bare *domt_bare_new(const domt_parts *how)
     domt_bare *made = calloc(1, sizeof *made);
 
     stages[0] = (domus_pipeline_stage){&domt_part_stage, how};
-    made->wire = domi_wire_new(&pipeline, NULL);
+    made->wire = domi_wire_new(&pipeline, NULL, 0);
     made->wire->out = &made->out;
     made->wire->make = make_part;
     made->wire->owner = &made->part;

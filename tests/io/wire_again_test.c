@@ -47,7 +47,7 @@ typedef struct bare {
 
 static bare open_bare(const domus_pipeline *pipeline)
 {
-    bare made = {.wire = domi_wire_new(pipeline, NULL)};
+    bare made = {.wire = domi_wire_new(pipeline, NULL, 0)};
 
     ck_assert_ptr_nonnull(made.wire);
     seen = calls = window_max = per_call = 0;

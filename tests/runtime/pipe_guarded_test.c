@@ -188,7 +188,7 @@ START_TEST(stage_that_has_taken_long_gets_the_caller_a_word)
     domi_out out = {0};
     domi_out aside = {0};
     bool last = false;
-    domus_wire *wire = domi_wire_new(&guarded, NULL);
+    domus_wire *wire = domi_wire_new(&guarded, NULL, 0);
 
     wire->out = &out;
     wire->aside = &aside;

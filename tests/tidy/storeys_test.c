@@ -22,7 +22,8 @@
  * io: wire (the stages of pipelines and their bytes; it knows no channel), backend (the ring),
  * resources (what a thread's io has, and what of it can run short), channels (connections and their
  * bytes), pipelines (their messages), acceptors (listeners), connectors (connections that are being
- * made), datagrams (channels of datagrams), completions (what a tick does with all of them).
+ * made), datagrams (channels of datagrams), inner (channels within channels), completions (what a
+ * tick does with all of them).
  *
  * runtime: os (wrappers of the kernel that know no houses), trace (what each thread did last, and
  * how it is written), network (the simulated one), system
@@ -36,7 +37,7 @@ static const struct layer {
     {"house", {"message", "conversation", "family", "directory", "dispatch"}},
     {"io",
      {"wire", "backend", "resources", "channels", "pipelines", "acceptors", "connectors",
-      "datagrams", "completions"}},
+      "datagrams", "inner", "completions"}},
     {"runtime",
      {"os", "trace", "network", "system", "outside", "files", "policies", "pools", "loop",
       "control", "testkit"}},

@@ -1,0 +1,101 @@
+/* Inner channels: channels that travel within another one, for stages of protocols that carry
+ * several conversations in one connection (HTTP/2 by domus/http2.h).
+ *
+ * An inner channel is a channel as any other: it has an actor of its own, with the behaviour of the
+ * channel that carries it (the outer one), and the limits and time-outs of the same listener. It
+ * has no descriptor. Its pipeline is what follows the stage in that of the outer channel. Its bytes
+ * come from that stage, and its stage takes them; until then they are queued, and count, and the
+ * actor that writes them waits, as for any peer that reads slowly. An inner channel can serve many
+ * requests, one after the other, as a connection does.
+ *
+ * The stage has a `carry` (domus/stage.h), which is called when some inner channels have news: at
+ * the end of an iteration of the loop, once for all of them. It asks for each of these by
+ * domus_wire_inner_next(), and hears at least of:
+ *
+ *   - bytes that were queued when nothing else was,
+ *   - bytes that were passed on and have been used,
+ *   - the end of its output, or of the channel.
+ *
+ * An inner channel counts as a connection, for channel.maxConnections too. channel.minRate and
+ * channel.maxAge are about sockets, and do not hold for it.
+ *
+ * Thread-safety: only from within the functions of the stage that has opened it. */
+#ifndef DOMUS_INNER_H
+#define DOMUS_INNER_H
+
+#include <domus/stage.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An inner channel as its stage sees it: valid from domus_wire_inner_open() to domus_inner_drop(),
+ * also when the channel has ended meanwhile. */
+typedef struct domus_inner domus_inner;
+
+typedef enum domus_inner_state {
+    DOMUS_INNER_OPEN,
+    DOMUS_INNER_FINISHED, /* it sends nothing behind what is queued, and still takes bytes */
+    DOMUS_INNER_CLOSED,   /* it has ended: nothing is queued, and nothing is taken */
+} domus_inner_state;
+
+/* Open an inner channel, in a byte stage that is none of a listener's front. `data` is for the
+ * stage, which gets it back by domus_inner_data(). The stage has to drop it, in its `close` at the
+ * latest.
+ *
+ * Returns 0; -ENOMEM; -ENOBUFS when channel.maxConnections are there, or memory is short; -EPIPE
+ * when the outer channel is being closed; -ESHUTDOWN when its owner ends; -EOPNOTSUPP for another
+ * stage, and in a kit of stages that has none (domus/stage_kit.h). */
+DOMUS_API int domus_wire_inner_open(domus_wire *wire, void *data, domus_inner **ret_inner);
+
+/* Give an inner channel up. If it is still there, it ends as one whose peer is gone: with 0 or a
+ * negative errno, which its on_close gets. Ownership: `inner` is not valid any more. */
+DOMUS_API void domus_inner_drop(domus_inner *inner, int error);
+
+DOMUS_API void *domus_inner_data(const domus_inner *inner);
+
+/* The state of the channel; `ret_error` (may be NULL) gets the error with which it has ended. */
+DOMUS_API domus_inner_state domus_inner_look(const domus_inner *inner, int *ret_error);
+
+/* Let the channel receive a copy of `size` bytes. They are always taken; whoever passes them on
+ * bounds them by domus_inner_unused(). Returns 0; -ENOMEM; -EPIPE when it is being closed. */
+DOMUS_API int domus_inner_pass(domus_inner *inner, const void *bytes, size_t size);
+
+/* No more bytes will be passed on, as after the FIN of a peer. */
+DOMUS_API void domus_inner_end(domus_inner *inner);
+
+/* Bytes that were passed on, and that the pipeline of the channel has not taken yet. */
+DOMUS_API uint64_t domus_inner_unused(const domus_inner *inner);
+
+/* Bytes that are queued and lie behind each other: the first of all that are queued. They are valid
+ * until the next call with this inner channel. NULL, with size 0, if there are none. */
+DOMUS_API const char *domus_inner_bytes(const domus_inner *inner, size_t *ret_size);
+
+/* The first `size` bytes of what is queued have left. More may be queued behind them. */
+DOMUS_API void domus_inner_took(domus_inner *inner, size_t size);
+
+/* The next inner channel with news since it was returned last; NULL: there is none. */
+DOMUS_API domus_inner *domus_wire_inner_next(domus_wire *wire);
+
+/* Say how many things are under way in inner channels. While there are some, a drain and
+ * channel.maxAge wait before they close the outer channel. */
+DOMUS_API void domus_wire_set_carried(domus_wire *wire, uint32_t count);
+
+/* True if more than channel.sendHigh bytes wait for the peer of the outer channel, or if it is
+ * being closed. A stage appends nothing then that can wait; `carry` is called when it can go on. */
+DOMUS_API bool domus_wire_is_full(const domus_wire *wire);
+
+/* True if the channel is going to be closed when nothing is under way (a drain, or
+ * channel.maxAge). `carry` is called when that begins. */
+DOMUS_API bool domus_wire_is_draining(const domus_wire *wire);
+
+/* Say, in `decode` of the first byte stage of a pipeline, before it has used or passed on a byte,
+ * that it has nothing to do on this channel. Then `decode` returns 0, the stage is closed and taken
+ * out, and the next one gets what it was shown. */
+DOMUS_API void domus_wire_leave(domus_wire *wire);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,34 @@
+/* Calls the stages of outer channels at the end of phase 2, when the inner ones have run: so what
+ * many of them have queued leaves in one piece. */
+#include "io/inner/inner.h"
+
+#include "io/channels/close.h"
+#include "io/channels/state.h"
+#include "io/pipelines/answers.h"
+
+static void carry(domus_channel *channel)
+{
+    domi_pipe *pipe = channel->pipe;
+
+    if (channel->state != DOMI_CHANNEL_OPEN || pipe == NULL)
+        return;
+    int error = domi_wire_carry(pipe->wire);
+    if (error != 0)
+        domi_channel_refuse(channel, error);
+    else if (!domi_out_is_empty(pipe->wire->out))
+        (void)domi_pipe_flush_out(pipe);
+    if (channel->drain)
+        domi_channel_make_ready(channel); /* its run sees whether that was all */
+}
+
+void domi_io_carry(domi_io *io)
+{
+    while (io->carriers != NULL) {
+        domus_channel *channel = io->carriers;
+
+        io->carriers = channel->next_carrier;
+        channel->carry_due = false;
+        carry(channel);
+        domi_channel_settle(channel);
+    }
+}

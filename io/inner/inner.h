@@ -1,0 +1,51 @@
+/* Inner channels: channels without a descriptor, whose bytes travel in frames of another channel of
+ * the same thread, the outer one. The insides of domus/inner.h.
+ *
+ * An inner channel has the slot, the house, the limits and the states of every channel
+ * (io/channels/channel.h), and a domi_inner besides, by which it receives and sends:
+ *
+ *   in    The stage of the outer channel puts bytes into `inbound`, as a completion would. It hears
+ *         when they have been used, and so can give its peer credit.
+ *   out   The queued bytes stay in `outbound` until the stage takes them. `sending` is set meanwhile,
+ *         so channel.sendTimeout bounds the wait.
+ *
+ * Both sides have the domi_inner: the channel until it is CLOSED, and the stage until it drops it.
+ * The later of the two frees it. Owner thread. */
+#ifndef DOMI_IO_INNER_INNER_H
+#define DOMI_IO_INNER_INNER_H
+
+#include "io/channels/channel.h"
+#include "io/wire/inner.h"
+
+typedef struct domi_inner {
+    domi_special special;   /* comes first: the channel points to it; `outer` is NULL when the
+                               stage has dropped it */
+    domus_inner base;       /* as the stage knows it */
+    domus_channel *channel; /* NULL: it is CLOSED */
+    domus_buffer *tail;     /* the last piece that was passed on, while it is in `inbound` */
+    uint32_t tail_room;     /* bytes free in that */
+    int error;              /* with which the channel has ended */
+    bool has_news;          /* it is in the list of its outer pipeline */
+    bool finished;          /* the channel sends nothing behind what is queued */
+    struct domi_inner *next_news;
+} domi_inner;
+
+/* Tell the stage that there is something to look at. */
+void domi_inner_note_news(domi_inner *inner);
+
+/* Free it if neither side has it any more. */
+void domi_inner_free_if_left(domi_inner *inner);
+
+/* How an inner channel does what others do with a descriptor (ways.c). */
+extern const domi_channel_ways domi_ways_of_inner_channels;
+
+/* How a stage acts on an inner channel (pass.c). */
+extern const domi_inner_ways domi_ways_of_inner;
+
+/* How a stage makes inner channels, and what it asks of the outer one (make.c). */
+extern const domi_inners domi_ways_of_inners;
+
+/* Call the stages whose inner channels have news (carry.c). */
+void domi_io_carry(domi_io *io);
+
+#endif

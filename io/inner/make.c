@@ -1,0 +1,105 @@
+/* Makes inner channels, and answers what the stage of the outer one asks. */
+#include "io/inner/inner.h"
+
+#include "base/memory.h"
+#include "io/channels/table.h"
+#include "io/pipelines/pipe.h"
+
+#include <errno.h>
+
+static domus_channel *outer_of(const domus_wire *wire)
+{
+    const domi_pipe *pipe = wire->owner;
+
+    return pipe->channel;
+}
+
+/* Make the channel of `inner`, which is a child of the actor that the outer one belongs to. */
+static int make_channel(domi_inner *inner, domus_channel *outer, uint32_t skipped)
+{
+    domi_io *io = outer->io;
+    const domi_connection connection = {.fd = -1, .settings = outer->settings};
+    domus_channel *channel;
+
+    /* Relaxed: the numbers only serve to choose a thread, and to bound. */
+    atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
+    int error = domi_channel_make(io, outer->house->parent, NULL, &connection, &channel);
+    if (error != 0) {
+        atomic_fetch_sub_explicit(&io->connections, 1, memory_order_relaxed);
+        return error;
+    }
+    channel->special = &inner->special;
+    channel->skipped = (uint8_t)skipped;
+    inner->channel = channel;
+    return 0;
+}
+
+static int open_inner(domus_wire *wire, uint32_t skipped, void *data, domus_inner **ret_inner)
+{
+    domus_channel *outer = outer_of(wire);
+
+    if (outer->state != DOMI_CHANNEL_OPEN)
+        return -EPIPE;
+    if (outer->io->pressure.pauses || domi_io_has_accepted_all(outer->io))
+        return -ENOBUFS;
+    domi_inner *inner = domi_memory_new(sizeof *inner);
+    if (inner == NULL)
+        return -ENOMEM;
+    *inner = (domi_inner){.special = {&domi_ways_of_inner_channels, outer},
+                          .base = {&domi_ways_of_inner, data}};
+    int error = make_channel(inner, outer, skipped);
+    if (error != 0) {
+        domi_memory_free(inner);
+        return error;
+    }
+    *ret_inner = &inner->base;
+    return 0;
+}
+
+static domus_inner *next_inner(domus_wire *wire)
+{
+    domi_pipe *pipe = wire->owner;
+    domi_inner *inner = pipe->news;
+
+    if (inner == NULL)
+        return NULL;
+    pipe->news = inner->next_news;
+    inner->has_news = false;
+    return &inner->base;
+}
+
+static void set_carried(domus_wire *wire, uint32_t count)
+{
+    outer_of(wire)->carried = count;
+}
+
+static bool is_full(const domus_wire *wire)
+{
+    const domus_channel *outer = outer_of(wire);
+
+    return outer->state != DOMI_CHANNEL_OPEN || outer->finished || outer->high || outer->crowded ||
+           outer->queued_bytes + domi_out_bytes(wire->out) > outer->settings->send_high_bytes;
+}
+
+static bool is_draining(const domus_wire *wire)
+{
+    return outer_of(wire)->drain;
+}
+
+static void note_left(domus_wire *wire)
+{
+    domus_channel *channel = outer_of(wire);
+
+    channel->wraps = wire->count > 1;
+    channel->says_end = domi_wire_says_end(wire);
+    channel->carries = domi_wire_carries(wire);
+}
+
+const domi_inners domi_ways_of_inners = {
+    .open = open_inner,
+    .next = next_inner,
+    .set_carried = set_carried,
+    .is_full = is_full,
+    .is_draining = is_draining,
+    .note_left = note_left,
+};

@@ -1,0 +1,181 @@
+/* How a stage acts on an inner channel: it passes on what its peer has sent, and takes what is
+ * queued for the peer. */
+#include "io/inner/inner.h"
+
+#include "base/check.h"
+#include "io/channels/crowd.h"
+#include "io/channels/flush.h"
+#include "io/channels/ready.h"
+#include "io/channels/receive.h"
+#include "io/channels/send.h"
+#include "io/channels/state.h"
+#include "io/pipelines/pipe.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#define JOINT_BYTES 4032u /* bytes of a buffer in which short pieces stand behind each other */
+
+static domi_inner *inner_of(const domus_inner *base)
+{
+    return (domi_inner *)(void *)((char *)(uintptr_t)base - offsetof(domi_inner, base));
+}
+
+/* Returns the channel, if it is not closing. */
+static domus_channel *channel_of(const domus_inner *base)
+{
+    domus_channel *channel = inner_of(base)->channel;
+
+    return channel != NULL && channel->state < DOMI_CHANNEL_CLOSING ? channel : NULL;
+}
+
+/* Take it out of the list of those with news. */
+static void leave_news(domi_inner *inner)
+{
+    domi_pipe *pipe = inner->special.outer->pipe;
+    domi_inner **link = pipe != NULL ? &pipe->news : NULL;
+    domi_inner *before = NULL;
+
+    if (!inner->has_news || link == NULL)
+        return;
+    for (; *link != inner; link = &before->next_news)
+        before = *link;
+    *link = inner->next_news;
+    if (pipe->news_last == inner)
+        pipe->news_last = before;
+    inner->has_news = false;
+}
+
+static void drop(domus_inner *base, int error)
+{
+    domi_inner *inner = inner_of(base);
+    domus_channel *channel = inner->channel;
+
+    leave_news(inner);
+    inner->special.outer = NULL;
+    if (channel == NULL)
+        domi_inner_free_if_left(inner);
+    else
+        domi_channel_end(channel, error, error != 0);
+}
+
+static domus_inner_state look(const domus_inner *base, int *ret_error)
+{
+    const domi_inner *inner = inner_of(base);
+
+    if (channel_of(base) != NULL)
+        return inner->finished ? DOMUS_INNER_FINISHED : DOMUS_INNER_OPEN;
+    *ret_error = inner->channel != NULL ? inner->channel->error : inner->error;
+    return DOMUS_INNER_CLOSED;
+}
+
+/* Copy bytes behind the last piece, or into a new one. Returns 0; -ENOMEM. */
+static int put(domi_inner *inner, domus_channel *channel, const void *bytes, uint32_t size)
+{
+    domus_buffer *last = channel->inbound.tail;
+
+    if (last != NULL && last == inner->tail && size <= inner->tail_room) {
+        memcpy(last->data + last->size, bytes, size);
+        last->size += size;
+        inner->tail_room -= size;
+        return 0;
+    }
+    /* mostly the first piece is a whole request; small ones behind it are parts of a body */
+    uint32_t room = channel->inbound.head != NULL && size < JOINT_BYTES ? JOINT_BYTES : size;
+    domus_buffer *buffer = domi_buffer_heap(channel->io, room);
+    if (buffer == NULL)
+        return -ENOMEM;
+    memcpy(buffer->data, bytes, size);
+    buffer->size = size;
+    buffer->holder_slot = channel->slot;
+    buffer->holder_generation = channel->slot_generation;
+    channel->held++;
+    domi_buffer_list_put(&channel->inbound, buffer);
+    domi_channel_charge_copy(channel, domi_buffer_cost(buffer));
+    inner->tail = buffer;
+    inner->tail_room = room - size;
+    return 0;
+}
+
+static int pass(domus_inner *base, const void *bytes, size_t size)
+{
+    domus_channel *channel = channel_of(base);
+
+    if (channel == NULL || channel->state != DOMI_CHANNEL_OPEN || channel->ended)
+        return -EPIPE;
+    if (size > DOMI_BUFFER_MAX)
+        return -EMSGSIZE;
+    int error = put(inner_of(base), channel, bytes, (uint32_t)size);
+    if (error != 0)
+        return error;
+    channel->received_bytes += size;
+    channel->active_ns = channel->io->manager->now_ns;
+    channel->silent_ns = 0;
+    domi_io_note_queued(channel->io);
+    if (!channel->blocked)
+        domi_channel_make_ready(channel);
+    domi_channel_decide_receive(channel);
+    domi_channel_settle(channel);
+    return 0;
+}
+
+static void end(domus_inner *base)
+{
+    domus_channel *channel = channel_of(base);
+
+    if (channel == NULL || channel->ended)
+        return;
+    channel->ended = true;
+    if (channel->state == DOMI_CHANNEL_OPEN)
+        domi_channel_make_ready(channel);
+    domi_channel_settle(channel);
+}
+
+static uint64_t count_unused(const domus_inner *base)
+{
+    const domus_channel *channel = channel_of(base);
+
+    return channel != NULL ? domi_channel_inbound_bytes(channel) : 0;
+}
+
+static const char *bytes_of(const domus_inner *base, size_t *ret_size)
+{
+    const domus_channel *channel = channel_of(base);
+    const domus_buffer *head = channel != NULL ? channel->outbound.head : NULL;
+
+    *ret_size = head != NULL ? head->size - channel->head_offset : 0;
+    return head != NULL ? head->data + channel->head_offset : NULL;
+}
+
+/* This is to an inner channel what the completion of a send is to others. */
+static void took(domus_inner *base, size_t size)
+{
+    domus_channel *channel = channel_of(base);
+
+    if (size == 0)
+        return;
+    DOMI_CHECK(channel != NULL && size <= channel->queued_bytes);
+    channel->active_ns = channel->io->manager->now_ns;
+    channel->send_ns = channel->active_ns;
+    channel->sent_bytes += size;
+    domi_channel_drop_sent(channel, (uint32_t)size);
+    channel->tail_room = 0;
+    channel->sending = channel->outbound.head != NULL;
+    domi_channel_decide_receive(channel);
+    if (channel->answer_bytes != 0)
+        domi_channel_give_turn(channel);
+    if (channel->flushes != NULL)
+        domi_flush_end_sent(channel);
+    domi_channel_settle(channel);
+}
+
+const domi_inner_ways domi_ways_of_inner = {
+    .drop = drop,
+    .look = look,
+    .pass = pass,
+    .end = end,
+    .unused = count_unused,
+    .bytes = bytes_of,
+    .took = took,
+};

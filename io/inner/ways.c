@@ -1,0 +1,98 @@
+/* The ways of an inner channel: what a completion or a socket does for others, the stage of its outer
+ * channel does here. */
+#include "io/inner/inner.h"
+
+#include "base/memory.h"
+#include "io/channels/send.h"
+#include "io/channels/timeouts.h"
+#include "io/pipelines/pipe.h"
+
+static domi_inner *inner_of(const domus_channel *channel)
+{
+    return (domi_inner *)(void *)channel->special;
+}
+
+void domi_inner_note_news(domi_inner *inner)
+{
+    domus_channel *outer = inner->special.outer;
+
+    if (outer == NULL || inner->has_news || outer->pipe == NULL)
+        return;
+    domi_pipe *pipe = outer->pipe;
+    inner->has_news = true;
+    inner->next_news = NULL;
+    if (pipe->news != NULL)
+        pipe->news_last->next_news = inner;
+    else
+        pipe->news = inner;
+    pipe->news_last = inner;
+    domi_channel_carry(outer);
+}
+
+void domi_inner_free_if_left(domi_inner *inner)
+{
+    if (inner->special.outer == NULL && inner->channel == NULL)
+        domi_memory_free(inner);
+}
+
+/* The stage passes bytes on at any time, so nothing has to be begun. */
+static void receive(const domus_channel *channel)
+{
+    (void)channel;
+}
+
+/* Bytes wait to be taken. Nothing is copied behind the last of them from now on, because a part of
+ * them may leave. */
+static void send_queued(domus_channel *channel)
+{
+    uint64_t timeout_ns = channel->settings->send_timeout_ns;
+
+    channel->tail_room = 0;
+    channel->sending = true;
+    channel->send_ns = channel->io->manager->now_ns;
+    domi_channel_note_due(channel, timeout_ns != 0 ? channel->send_ns + timeout_ns : 0);
+    domi_inner_note_news(inner_of(channel));
+}
+
+static void forget_outbound(domus_channel *channel)
+{
+    (void)channel;
+}
+
+static void note_end(domus_channel *channel)
+{
+    domi_inner *inner = inner_of(channel);
+
+    inner->error = channel->error;
+    inner->channel = NULL;
+    inner->tail = NULL;
+    channel->special = NULL;
+    domi_inner_note_news(inner);
+    domi_inner_free_if_left(inner);
+}
+
+static void finish(domus_channel *channel)
+{
+    inner_of(channel)->finished = true;
+    domi_inner_note_news(inner_of(channel));
+}
+
+static void note_used(domus_channel *channel)
+{
+    domi_inner *inner = inner_of(channel);
+
+    if (channel->inbound.head == NULL)
+        inner->tail = NULL;
+    domi_inner_note_news(inner);
+}
+
+const domi_channel_ways domi_ways_of_inner_channels = {
+    .is_inner = true,
+    .receive = receive,
+    .write = domi_channel_write,
+    .send = send_queued,
+    .forget_outbound = forget_outbound,
+    .note_end = note_end,
+    .finish = finish,
+    .note_used = note_used,
+};

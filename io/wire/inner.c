@@ -1,0 +1,88 @@
+/* The functions of domus/inner.h: each asks the owner of the wire, or the inner channel. A wire
+ * whose owner has no inner channels opens none, and is never full. */
+#include "io/wire/inner.h"
+
+#include "base/check.h"
+#include "io/wire/wire.h"
+
+#include <errno.h>
+
+int domus_wire_inner_open(domus_wire *wire, void *data, domus_inner **ret_inner)
+{
+    uint32_t index = wire->current;
+
+    if (wire->inners == NULL || index < wire->fronts || index + 1 == wire->count)
+        return -EOPNOTSUPP;
+    return wire->inners->open(wire, index - wire->fronts + 1 + wire->skipped, data, ret_inner);
+}
+
+domus_inner *domus_wire_inner_next(domus_wire *wire)
+{
+    return wire->inners != NULL ? wire->inners->next(wire) : NULL;
+}
+
+void domus_wire_set_carried(domus_wire *wire, uint32_t count)
+{
+    if (wire->inners != NULL)
+        wire->inners->set_carried(wire, count);
+}
+
+bool domus_wire_is_full(const domus_wire *wire)
+{
+    return wire->inners != NULL && wire->inners->is_full(wire);
+}
+
+bool domus_wire_is_draining(const domus_wire *wire)
+{
+    return wire->inners != NULL && wire->inners->is_draining(wire);
+}
+
+void domus_wire_leave(domus_wire *wire)
+{
+    wire->leaves = wire->current == wire->fronts && wire->current + 1 != wire->count;
+}
+
+void domus_inner_drop(domus_inner *inner, int error)
+{
+    inner->ways->drop(inner, error);
+}
+
+void *domus_inner_data(const domus_inner *inner)
+{
+    return inner->data;
+}
+
+domus_inner_state domus_inner_look(const domus_inner *inner, int *ret_error)
+{
+    int error = 0;
+    domus_inner_state state = inner->ways->look(inner, &error);
+
+    if (ret_error != NULL)
+        *ret_error = error;
+    return state;
+}
+
+int domus_inner_pass(domus_inner *inner, const void *bytes, size_t size)
+{
+    return size != 0 ? inner->ways->pass(inner, bytes, size) : 0;
+}
+
+void domus_inner_end(domus_inner *inner)
+{
+    inner->ways->end(inner);
+}
+
+uint64_t domus_inner_unused(const domus_inner *inner)
+{
+    return inner->ways->unused(inner);
+}
+
+const char *domus_inner_bytes(const domus_inner *inner, size_t *ret_size)
+{
+    return inner->ways->bytes(inner, ret_size);
+}
+
+void domus_inner_took(domus_inner *inner, size_t size)
+{
+    inner->ways->took(inner, size);
+}

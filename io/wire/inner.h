@@ -1,0 +1,36 @@
+/* Inner channels as a stage sees them: the insides of domus/inner.h. The tables are filled by the
+ * owner of a wire that can have inner channels (io/inner/, or the kit). One thread at a time. */
+#ifndef DOMI_IO_WIRE_INNER_H
+#define DOMI_IO_WIRE_INNER_H
+
+#include <domus/inner.h>
+
+/* The functions of domus/inner.h that act on one inner channel. */
+typedef struct domi_inner_ways {
+    void (*drop)(domus_inner *inner, int error);
+    domus_inner_state (*look)(const domus_inner *inner, int *ret_error);
+    int (*pass)(domus_inner *inner, const void *bytes, size_t size);
+    void (*end)(domus_inner *inner);
+    uint64_t (*unused)(const domus_inner *inner);
+    const char *(*bytes)(const domus_inner *inner, size_t *ret_size);
+    void (*took)(domus_inner *inner, size_t size);
+} domi_inner_ways;
+
+/* The part of an inner channel that the wire knows. */
+struct domus_inner {
+    const domi_inner_ways *ways;
+    void *data; /* the stage's */
+};
+
+/* What the owner of a wire does for its stages. */
+typedef struct domi_inners {
+    /* Open an inner channel whose pipeline begins behind the first `skipped` stages. */
+    int (*open)(domus_wire *wire, uint32_t skipped, void *data, domus_inner **ret_inner);
+    domus_inner *(*next)(domus_wire *wire);
+    void (*set_carried)(domus_wire *wire, uint32_t count);
+    bool (*is_full)(const domus_wire *wire);
+    bool (*is_draining)(const domus_wire *wire);
+    void (*note_left)(domus_wire *wire); /* a stage was taken out */
+} domi_inners;
+
+#endif
