@@ -2,6 +2,7 @@
  * thread of its connection. */
 #include "web.h"
 
+#include <domus/http2.h>
 #include <domus/websocket.h>
 
 #include <errno.h>
@@ -87,7 +88,8 @@ static int take_request(domus_stack *stack, void *self, const void *payload)
 static domus_http_gzip gzip;
 static domus_http_options http = {.streams = true};
 static const domus_pipeline pipeline = {
-    .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &http}, {NULL, NULL}}};
+    .stages = (const domus_pipeline_stage[]){
+        {&domus_http2_stage, NULL}, {&domus_http_stage, &http}, {NULL, NULL}}};
 
 static void stop_visitor(domus_stack *stack, void *self)
 {

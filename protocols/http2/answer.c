@@ -1,0 +1,241 @@
+/* Reads the answers of inner channels, which are those of HTTP/1.1, and begins them as answers of
+ * their streams. */
+#include "protocols/http2/session.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define HEAD_MAX 65536u /* bytes of the head of an answer; more is no answer */
+
+/* --- fields ----------------------------------------------------------------------------------- */
+
+static bool is_named(const nghttp2_nv *field, const char *name)
+{
+    return field->namelen == strlen(name) && memcmp(field->name, name, field->namelen) == 0;
+}
+
+static bool says(const nghttp2_nv *field, const char *word)
+{
+    return field->valuelen == strlen(word) && memcmp(field->value, word, field->valuelen) == 0;
+}
+
+/* Note what a field says of the message or the connection. Returns whether it is sent. */
+static bool look_at_field(domi_h2_fields *fields, const nghttp2_nv *field)
+{
+    if (is_named(field, "connection")) {
+        fields->closes = fields->closes || says(field, "close");
+        return false;
+    }
+    if (is_named(field, "transfer-encoding")) {
+        fields->in_chunks = true;
+        return false;
+    }
+    if (is_named(field, "content-length")) {
+        fields->has_length = true;
+        for (size_t i = 0; i < field->valuelen; i++)
+            fields->length = fields->length * 10 + (uint64_t)(field->value[i] - '0');
+    }
+    return !is_named(field, "keep-alive") && !is_named(field, "upgrade") &&
+           !is_named(field, "proxy-connection");
+}
+
+/* Copy a name with small letters. Returns it; NULL: there is no room. */
+static uint8_t *copy_name(domi_h2_fields *fields, const char *name, size_t size)
+{
+    char *copy = fields->names + fields->names_size;
+
+    if (size == 0 || size > sizeof fields->names - fields->names_size)
+        return NULL;
+    for (size_t i = 0; i < size; i++)
+        copy[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + ('a' - 'A')) : name[i];
+    fields->names_size += size;
+    return (uint8_t *)copy;
+}
+
+/* Read one line, without its end. */
+static int read_field(domi_h2_fields *fields, const char *line, size_t size)
+{
+    const char *colon = memchr(line, ':', size);
+    const char *end = line + size;
+
+    if (colon == NULL || fields->count == DOMI_H2_FIELDS_MAX)
+        return -EPROTO;
+    const char *value = colon + 1;
+    while (value < end && (*value == ' ' || *value == '\t'))
+        value++;
+    while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    nghttp2_nv *field = &fields->fields[fields->count];
+    *field = (nghttp2_nv){.name = copy_name(fields, line, (size_t)(colon - line)),
+                          .value = (uint8_t *)(uintptr_t)value,
+                          .namelen = (size_t)(colon - line),
+                          .valuelen = (size_t)(end - value)};
+    if (field->name == NULL)
+        return -EPROTO;
+    fields->count += look_at_field(fields, field);
+    return 0;
+}
+
+int domi_h2_read_fields(const char *lines, size_t size, domi_h2_fields *fields)
+{
+    while (size != 0) {
+        const char *end = memchr(lines, '\r', size);
+        if (end == NULL)
+            return -EPROTO;
+        int error = read_field(fields, lines, (size_t)(end - lines));
+        if (error != 0)
+            return error;
+        size -= (size_t)(end - lines) + 2;
+        lines = end + 2;
+    }
+    return 0;
+}
+
+/* --- heads ------------------------------------------------------------------------------------ */
+
+/* Returns in which way the body follows that the head announces. */
+static domi_h2_phase phase_of(const domi_h2_lane *lane, unsigned status,
+                              const domi_h2_fields *fields)
+{
+    if (lane->is_head || status == 204 || status == 304)
+        return DOMI_H2_DONE;
+    if (fields->in_chunks)
+        return DOMI_H2_SIZE;
+    if (!fields->has_length)
+        return DOMI_H2_REST;
+    return fields->length != 0 ? DOMI_H2_COUNTED : DOMI_H2_DONE;
+}
+
+static int error_of(int result)
+{
+    return result == NGHTTP2_ERR_NOMEM ? -ENOMEM : result < 0 ? -EPROTO : 0;
+}
+
+/* Begin the answer of the stream. Returns 0; a negative errno. */
+static int submit(domi_h2_lane *lane, unsigned status, const domi_h2_fields *fields)
+{
+    nghttp2_session *session = lane->of->session;
+    const nghttp2_data_provider body = {.read_callback = domi_h2_read_body};
+
+    if (status < 200) {
+        if (status == 101) /* another protocol has no stream to go to */
+            return -EOPNOTSUPP;
+        int32_t result = nghttp2_submit_headers(session, NGHTTP2_FLAG_NONE, lane->id, NULL,
+                                                fields->fields, fields->count, NULL);
+        return error_of(result < 0 ? (int)result : 0);
+    }
+    lane->phase = (uint8_t)phase_of(lane, status, fields);
+    lane->left = fields->length;
+    lane->closes = fields->closes || lane->phase == DOMI_H2_REST;
+    return error_of(nghttp2_submit_response(session, lane->id, fields->fields, fields->count,
+                                            lane->phase != DOMI_H2_DONE ? &body : NULL));
+}
+
+/* Read a head with its empty line. Returns 0; a negative errno. */
+static int read_head(domi_h2_lane *lane, const char *head, size_t size)
+{
+    static const char version[] = "HTTP/1.1 ";
+    const size_t at = sizeof version - 1;
+    const char *end = memchr(head, '\r', size);
+    domi_h2_fields fields;
+
+    if (end == NULL || (size_t)(end - head) < at + 3 || memcmp(head, version, at) != 0)
+        return -EPROTO;
+    unsigned status = 0;
+    for (size_t i = at; i < at + 3; i++) {
+        if (head[i] < '0' || head[i] > '9')
+            return -EPROTO;
+        status = status * 10 + (unsigned)(head[i] - '0');
+    }
+    fields.count = 1;
+    fields.names_size = 0;
+    fields.in_chunks = fields.has_length = fields.closes = false;
+    fields.length = 0;
+    fields.fields[0] = (nghttp2_nv){.name = (uint8_t *)(uintptr_t) ":status",
+                                    .value = (uint8_t *)(uintptr_t)(head + at),
+                                    .namelen = 7,
+                                    .valuelen = 3};
+    size_t first = (size_t)(end - head) + 2;
+    int error = domi_h2_read_fields(head + first, size - first - 2, &fields);
+    return error != 0 ? error : submit(lane, status, &fields);
+}
+
+/* Returns how many bytes a head has, with its empty line; 0: its end is not there. The first `seen`
+ * bytes have none. */
+static size_t size_of_head(const char *bytes, size_t size, size_t seen)
+{
+    size_t from = seen > 3 ? seen - 3 : 0;
+    const char *end = memmem(bytes + from, size - from, "\r\n\r\n", 4);
+
+    return end != NULL ? (size_t)(end - bytes) + 4 : 0;
+}
+
+/* The head is not whole in one piece: gather it. Returns 1 if a head was read; 0 if more is needed;
+ * a negative errno. */
+static int gather_head(domi_h2_lane *lane, const char *bytes, size_t size)
+{
+    domi_h2_text *lines = &lane->lines;
+    size_t before = lines->size;
+
+    if (before + size > HEAD_MAX + DOMUS_WINDOW_MAX)
+        return -EMSGSIZE;
+    int error = domi_h2_put(lines, bytes, size);
+    if (error != 0)
+        return error;
+    size_t head = size_of_head(lines->bytes, lines->size, before);
+    domus_inner_took(lane->inner, head != 0 ? head - before : size);
+    if (head == 0)
+        return lines->size > HEAD_MAX ? -EMSGSIZE : 0;
+    lines->size = 0;
+    error = read_head(lane, lines->bytes, head);
+    return error != 0 ? error : 1;
+}
+
+/* Returns as gather_head(). */
+static int next_head(domi_h2_lane *lane)
+{
+    size_t size;
+    const char *bytes = domus_inner_bytes(lane->inner, &size);
+
+    if (size == 0)
+        return 0;
+    size_t head = lane->lines.size == 0 ? size_of_head(bytes, size, 0) : 0;
+    if (head == 0 || head > HEAD_MAX)
+        return gather_head(lane, bytes, size);
+    int error = read_head(lane, bytes, head);
+    domus_inner_took(lane->inner, head);
+    return error != 0 ? error : 1;
+}
+
+/* --- news ------------------------------------------------------------------------------------- */
+
+/* The inner channel has ended before its answer. */
+static void note_closed(domi_h2_lane *lane)
+{
+    int error;
+
+    if (domus_inner_look(lane->inner, &error) != DOMUS_INNER_CLOSED || lane->phase == DOMI_H2_DONE)
+        return;
+    domi_h2_cut(lane, error == -ETIMEDOUT ? NGHTTP2_CANCEL : NGHTTP2_INTERNAL_ERROR);
+}
+
+int domi_h2_go_on(domi_h2_lane *lane)
+{
+    int result = 1;
+
+    domi_h2_credit(lane);
+    if (lane->is_cut)
+        return 0;
+    while (result == 1 && lane->phase == DOMI_H2_HEAD)
+        result = next_head(lane);
+    if (result == -EOPNOTSUPP)
+        domi_h2_cut(lane, NGHTTP2_HTTP_1_1_REQUIRED);
+    else if (result < 0 && result != -ENOMEM)
+        domi_h2_cut(lane, NGHTTP2_INTERNAL_ERROR);
+    if (result < 0)
+        return result == -ENOMEM ? result : 0;
+    if (lane->phase != DOMI_H2_HEAD)
+        (void)nghttp2_session_resume_data(lane->of->session, lane->id);
+    note_closed(lane);
+    return 0;
+}

@@ -1,0 +1,198 @@
+/* The bodies of answers, from inner channels into DATA frames. A frame shows bytes that lie behind
+ * each other in the inner channel, and takes them when it is sent; so they are copied once. */
+#include "protocols/http2/session.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define FRAME_HEAD  9u
+#define TRAILER_MAX 65536u /* bytes of the trailers of an answer */
+
+/* What follows the last piece of a body in chunks that has no trailers. */
+static const char chunks_end[] = "\r\n0\r\n\r\n";
+#define CHUNKS_END (sizeof chunks_end - 1)
+
+/* Read the line of a chunk's size up to its LF. Returns how many of the bytes it is; 0: it is not
+ * whole. */
+static size_t read_size(domi_h2_lane *lane, const char *bytes, size_t size)
+{
+    const char *end = memchr(bytes, '\n', size);
+    size_t line = end != NULL ? (size_t)(end - bytes) + 1 : size;
+
+    for (size_t i = 0; i < line && bytes[i] != '\r' && bytes[i] != '\n'; i++) {
+        unsigned digit = bytes[i] <= '9' ? (unsigned)(bytes[i] - '0')
+                                         : (unsigned)((bytes[i] | 0x20) - 'a' + 10);
+        lane->left = lane->left * 16 + (digit & 15);
+    }
+    if (end != NULL)
+        lane->phase = lane->left != 0 ? DOMI_H2_CHUNK : DOMI_H2_TRAILERS;
+    return line;
+}
+
+/* Gather the lines behind the last chunk. Returns how many bytes were used; sets the phase at their
+ * end; or a negative errno. */
+static int read_trailers(domi_h2_lane *lane, const char *bytes, size_t size)
+{
+    domi_h2_text *lines = &lane->lines;
+    size_t before = lines->size;
+
+    if (before + size > TRAILER_MAX)
+        return -EMSGSIZE;
+    int error = domi_h2_put(lines, bytes, size);
+    if (error != 0)
+        return error;
+    /* an empty line stands at their begin, or behind the end of one */
+    const char *end = lines->size >= 2 && memcmp(lines->bytes, "\r\n", 2) == 0
+                          ? lines->bytes - 2
+                          : memmem(lines->bytes, lines->size, "\r\n\r\n", 4);
+    if (end == NULL)
+        return (int)size;
+    size_t whole = (size_t)(end + 4 - lines->bytes);
+    lines->size = whole - 2;
+    lane->phase = DOMI_H2_DONE;
+    return (int)(whole - before);
+}
+
+/* Read what stands around chunks. Returns whether it used something; a negative errno. */
+static int read_around(domi_h2_lane *lane, const char *bytes, size_t size)
+{
+    size_t used = 0;
+    int result;
+
+    switch ((domi_h2_phase)lane->phase) {
+    case DOMI_H2_SIZE:
+        used = read_size(lane, bytes, size);
+        break;
+    case DOMI_H2_AFTER:
+        for (used = 1; bytes[used - 1] != '\n' && used < size;)
+            used++;
+        if (bytes[used - 1] == '\n')
+            lane->phase = DOMI_H2_SIZE;
+        break;
+    default: /* DOMI_H2_TRAILERS */
+        result = read_trailers(lane, bytes, size);
+        if (result < 0)
+            return result;
+        used = (size_t)result;
+        break;
+    }
+    domus_inner_took(lane->inner, used);
+    return 1;
+}
+
+static bool is_around(const domi_h2_lane *lane)
+{
+    return lane->phase == DOMI_H2_SIZE || lane->phase == DOMI_H2_AFTER ||
+           lane->phase == DOMI_H2_TRAILERS;
+}
+
+/* Go on to the bytes of the body. Returns 1 when they are there; 0: they are not, or the body has
+ * ended; a negative errno. */
+static int seek_body(domi_h2_lane *lane, const char **ret_bytes, size_t *ret_size)
+{
+    int result = 1;
+
+    while (result == 1 && lane->phase != DOMI_H2_DONE) {
+        *ret_bytes = domus_inner_bytes(lane->inner, ret_size);
+        if (*ret_size == 0)
+            return 0;
+        if (!is_around(lane))
+            return 1;
+        result = read_around(lane, *ret_bytes, *ret_size);
+    }
+    return result < 0 ? result : 0;
+}
+
+/* Send the trailers, if there are some. Returns whether there are. */
+static bool submit_trailers(domi_h2 *h2, domi_h2_lane *lane)
+{
+    domi_h2_fields fields = {.count = 0};
+
+    if (lane->lines.size == 0 ||
+        domi_h2_read_fields(lane->lines.bytes, lane->lines.size, &fields) != 0 ||
+        fields.count == 0)
+        return false;
+    return nghttp2_submit_trailer(h2->session, lane->id, fields.fields, fields.count) == 0;
+}
+
+/* The body is not there, or has ended. */
+static ssize_t end_body(domi_h2 *h2, domi_h2_lane *lane, uint32_t *flags)
+{
+    domus_inner_state state = domus_inner_look(lane->inner, NULL);
+
+    if (lane->phase == DOMI_H2_REST && state != DOMUS_INNER_OPEN)
+        lane->phase = DOMI_H2_DONE;
+    if (lane->phase != DOMI_H2_DONE)
+        return state == DOMUS_INNER_CLOSED ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE
+                                           : NGHTTP2_ERR_DEFERRED;
+    *flags |= NGHTTP2_DATA_FLAG_EOF;
+    if (submit_trailers(h2, lane))
+        *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+    return 0;
+}
+
+/* Returns whether the body ends behind the next `part` bytes. */
+static bool ends_behind(domi_h2_lane *lane, const char *bytes, size_t size, size_t part)
+{
+    if (lane->phase == DOMI_H2_COUNTED)
+        return part == lane->left;
+    if (lane->phase != DOMI_H2_CHUNK || part != lane->left || size - part < CHUNKS_END ||
+        memcmp(bytes + part, chunks_end, CHUNKS_END) != 0)
+        return false;
+    lane->skipped = CHUNKS_END;
+    return true;
+}
+
+ssize_t domi_h2_read_body(nghttp2_session *session, int32_t id, uint8_t *to, size_t size,
+                          uint32_t *flags, nghttp2_data_source *source, void *h2_)
+{
+    domi_h2 *h2 = h2_;
+    domi_h2_lane *lane = domi_h2_lane_of(h2, id);
+    const char *bytes;
+    size_t here;
+
+    (void)session, (void)to, (void)source;
+    if (h2->is_finishing)
+        return NGHTTP2_ERR_DEFERRED;
+    if (lane == NULL || lane->is_cut)
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    int result = seek_body(lane, &bytes, &here);
+    if (result < 0)
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    if (result == 0)
+        return end_body(h2, lane, flags);
+    size_t part = here < size ? here : size;
+    if (lane->phase != DOMI_H2_REST && part > lane->left)
+        part = (size_t)lane->left;
+    *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+    lane->skipped = 0;
+    if (ends_behind(lane, bytes, here, part))
+        *flags |= NGHTTP2_DATA_FLAG_EOF;
+    return (ssize_t)part;
+}
+
+int domi_h2_send_body(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
+                      size_t size, nghttp2_data_source *source, void *h2_)
+{
+    domi_h2 *h2 = h2_;
+    domi_h2_lane *lane = domi_h2_lane_of(h2, frame->hd.stream_id);
+    size_t here = 0;
+
+    (void)session, (void)source;
+    const char *bytes = lane != NULL ? domus_inner_bytes(lane->inner, &here) : NULL;
+    if (here < size) /* the inner channel has ended since the frame was made */
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    if (domus_wire_append(h2->wire, head, FRAME_HEAD) != 0 ||
+        domus_wire_append(h2->wire, bytes, size) != 0)
+        return NGHTTP2_ERR_CALLBACK_FAILURE;
+    bool is_last = lane->skipped != 0;
+    if (lane->phase != DOMI_H2_REST)
+        lane->left -= size;
+    if (lane->phase == DOMI_H2_COUNTED && lane->left == 0)
+        lane->phase = DOMI_H2_DONE;
+    else if (lane->phase == DOMI_H2_CHUNK && lane->left == 0)
+        lane->phase = is_last ? DOMI_H2_DONE : DOMI_H2_AFTER;
+    domus_inner_took(lane->inner, size + lane->skipped);
+    lane->skipped = 0;
+    return 0;
+}

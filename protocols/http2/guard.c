@@ -1,0 +1,33 @@
+/* Counts what a peer may do, but not often: what costs this side more than the peer. The counts begin
+ * anew with each second. */
+#include "protocols/http2/session.h"
+
+#define SPAN_NS UINT64_C(1000000000)
+
+/* Begin a new second, if the last one is over. */
+static domi_h2_guard *guard_of(domi_h2 *h2)
+{
+    uint64_t now_ns = domus_wire_now_ns(h2->wire);
+
+    if (now_ns - h2->guard.begun_ns >= SPAN_NS)
+        h2->guard = (domi_h2_guard){.begun_ns = now_ns};
+    return &h2->guard;
+}
+
+void domi_h2_count_reset(domi_h2 *h2)
+{
+    if (++guard_of(h2)->resets > h2->options.resets_max)
+        domi_h2_end(h2, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+void domi_h2_count_control(domi_h2 *h2)
+{
+    if (++guard_of(h2)->controls > h2->options.controls_max)
+        domi_h2_end(h2, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+void domi_h2_count_sent(domi_h2 *h2)
+{
+    if (h2->guard.controls != 0)
+        h2->guard.controls--;
+}

@@ -1,0 +1,129 @@
+/* Lanes: the inner channels of a connection, each of which serves one stream at a time. */
+#include "protocols/http2/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static void link_lane(domi_h2_lane **list, domi_h2_lane *lane)
+{
+    lane->previous = NULL;
+    lane->next = *list;
+    if (*list != NULL)
+        (*list)->previous = lane;
+    *list = lane;
+}
+
+static void unlink_lane(domi_h2_lane **list, domi_h2_lane *lane)
+{
+    if (lane->previous != NULL)
+        lane->previous->next = lane->next;
+    else
+        *list = lane->next;
+    if (lane->next != NULL)
+        lane->next->previous = lane->previous;
+}
+
+/* End a lane that is in no list. */
+static void end_lane(domi_h2_lane *lane, int error)
+{
+    domus_inner_drop(lane->inner, error);
+    domi_h2_clear(&lane->lines);
+    free(lane);
+}
+
+static int open_lane(domi_h2 *h2, domi_h2_lane **ret_lane)
+{
+    domi_h2_lane *lane = calloc(1, sizeof *lane);
+
+    if (lane == NULL)
+        return -ENOMEM;
+    lane->of = h2;
+    int error = domus_wire_inner_open(h2->wire, lane, &lane->inner);
+    if (error != 0) {
+        free(lane);
+        return error;
+    }
+    *ret_lane = lane;
+    return 0;
+}
+
+int domi_h2_take_lane(domi_h2 *h2, int32_t id, domi_h2_lane **ret_lane)
+{
+    domi_h2_lane *lane = NULL;
+
+    while (lane == NULL && h2->idle != NULL) {
+        lane = h2->idle;
+        unlink_lane(&h2->idle, lane);
+        if (domus_inner_look(lane->inner, NULL) != DOMUS_INNER_OPEN) {
+            end_lane(lane, 0);
+            lane = NULL;
+        }
+    }
+    int error = lane == NULL ? open_lane(h2, &lane) : 0;
+    if (error != 0)
+        return error;
+    *lane = (domi_h2_lane){.of = h2, .inner = lane->inner, .id = id, .lines = lane->lines};
+    lane->lines.size = 0;
+    link_lane(&h2->busy, lane);
+    domus_wire_set_carried(h2->wire, ++h2->streams);
+    (void)nghttp2_session_set_stream_user_data(h2->session, id, lane);
+    *ret_lane = lane;
+    return 0;
+}
+
+void domi_h2_leave_lane(domi_h2_lane *lane, int error)
+{
+    domi_h2 *h2 = lane->of;
+    bool is_clean = error == 0 && lane->phase == DOMI_H2_DONE && lane->is_passed && !lane->closes &&
+                    domus_inner_look(lane->inner, NULL) == DOMUS_INNER_OPEN;
+
+    if (lane->data > lane->credited)
+        (void)nghttp2_session_consume_connection(h2->session,
+                                                 (size_t)(lane->data - lane->credited));
+    unlink_lane(&h2->busy, lane);
+    lane->id = 0;
+    domus_wire_set_carried(h2->wire, --h2->streams);
+    if (is_clean)
+        link_lane(&h2->idle, lane);
+    else
+        end_lane(lane, error);
+}
+
+void domi_h2_end_idle(domi_h2_lane *lane)
+{
+    unlink_lane(&lane->of->idle, lane);
+    end_lane(lane, 0);
+}
+
+void domi_h2_cut(domi_h2_lane *lane, uint32_t code)
+{
+    if (lane->is_cut)
+        return;
+    lane->is_cut = true;
+    (void)nghttp2_submit_rst_stream(lane->of->session, NGHTTP2_FLAG_NONE, lane->id, code);
+}
+
+void domi_h2_credit(domi_h2_lane *lane)
+{
+    uint64_t unused = domus_inner_unused(lane->inner);
+    uint64_t used = unused < lane->data ? lane->data - unused : 0;
+
+    if (used <= lane->credited)
+        return;
+    (void)nghttp2_session_consume(lane->of->session, lane->id, (size_t)(used - lane->credited));
+    lane->credited = used;
+}
+
+void domi_h2_end_lanes(domi_h2 *h2)
+{
+    while (h2->busy != NULL) {
+        domi_h2_lane *lane = h2->busy;
+        unlink_lane(&h2->busy, lane);
+        end_lane(lane, -ECONNRESET);
+    }
+    while (h2->idle != NULL) {
+        domi_h2_lane *lane = h2->idle;
+        unlink_lane(&h2->idle, lane);
+        end_lane(lane, 0);
+    }
+}

@@ -1,0 +1,372 @@
+/* Makes the text of HTTP/1.1 of a request, and passes it on to an inner channel.
+ *
+ * The text is made of parts that have no byte which could end a line or a part: nghttp2 has looked at
+ * them, and so does this file. What frames a message or concerns a connection is written here and
+ * never taken from the peer, but for Content-Length, whose bytes nghttp2 counts. */
+#include "protocols/http2/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FIELD_COST 32u /* bytes that a field counts besides its name and value (RFC 9113 6.5.2) */
+
+/* --- fields ----------------------------------------------------------------------------------- */
+
+static bool is_named(nghttp2_vec name, const char *text)
+{
+    return name.len == strlen(text) && memcmp(name.base, text, name.len) == 0;
+}
+
+/* A name has visible bytes without capitals, and no colon. */
+static bool is_name(nghttp2_vec name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        uint8_t byte = name.base[i];
+        if (byte <= ' ' || byte >= 0x7f || byte == ':' || (byte >= 'A' && byte <= 'Z'))
+            return false;
+    }
+    return name.len != 0;
+}
+
+/* A value has no control character but tabs. */
+static bool is_value(nghttp2_vec value)
+{
+    for (size_t i = 0; i < value.len; i++) {
+        if ((value.base[i] < ' ' && value.base[i] != '\t') || value.base[i] == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+/* A part of the start line has visible bytes alone. */
+static bool is_part(nghttp2_vec part)
+{
+    for (size_t i = 0; i < part.len; i++) {
+        if (part.base[i] <= ' ' || part.base[i] == 0x7f)
+            return false;
+    }
+    return part.len != 0;
+}
+
+/* Fields that belong to a connection of HTTP/1.1. A request that has them is malformed. */
+static bool is_of_connection(nghttp2_vec name)
+{
+    static const char *const names[] = {"connection", "transfer-encoding", "upgrade", "keep-alive",
+                                        "proxy-connection"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (is_named(name, names[i]))
+            return true;
+    }
+    return false;
+}
+
+static void keep(nghttp2_rcbuf **to, nghttp2_rcbuf *from)
+{
+    if (*to != NULL)
+        nghttp2_rcbuf_decref(*to);
+    nghttp2_rcbuf_incref(from);
+    *to = from;
+}
+
+static int put_vec(domi_h2_text *text, nghttp2_vec bytes)
+{
+    return domi_h2_put(text, bytes.base, bytes.len);
+}
+
+static int put_field(domi_h2_text *text, nghttp2_vec name, nghttp2_vec value)
+{
+    int error = put_vec(text, name);
+
+    if (error == 0)
+        error = DOMI_H2_PUT(text, ": ");
+    if (error == 0)
+        error = put_vec(text, value);
+    return error != 0 ? error : DOMI_H2_PUT(text, "\r\n");
+}
+
+/* Crumbs of a cookie are one field (RFC 9113 8.2.3). */
+static int put_cookie(domi_h2_block *block, nghttp2_vec value)
+{
+    int error = block->cookie.size != 0 ? DOMI_H2_PUT(&block->cookie, "; ") : 0;
+
+    return error != 0 ? error : put_vec(&block->cookie, value);
+}
+
+/* Take a field whose name begins with a colon; nghttp2 knows them, and their order. */
+static void take_pseudo(domi_h2_block *block, nghttp2_vec name, nghttp2_rcbuf *value)
+{
+    if (!is_part(nghttp2_rcbuf_get_buf(value)))
+        block->is_malformed = true;
+    else if (is_named(name, ":method"))
+        keep(&block->method, value);
+    else if (is_named(name, ":path"))
+        keep(&block->path, value);
+    else if (is_named(name, ":authority"))
+        keep(&block->authority, value);
+}
+
+/* Count a field. Returns whether it has room. */
+static bool has_room(domi_h2 *h2, nghttp2_vec name, nghttp2_vec value)
+{
+    domi_h2_block *block = &h2->block;
+    size_t bytes = name.len + value.len + FIELD_COST;
+    bool is_pseudo = name.len != 0 && *name.base == ':';
+
+    if (bytes > h2->options.head_max - block->bytes ||
+        (!is_pseudo && ++block->fields > h2->options.fields_max)) {
+        block->status = 431;
+        return false;
+    }
+    block->bytes += (uint32_t)bytes;
+    return true;
+}
+
+int domi_h2_take_field(domi_h2 *h2, nghttp2_rcbuf *name_, nghttp2_rcbuf *value_)
+{
+    domi_h2_block *block = &h2->block;
+    nghttp2_vec name = nghttp2_rcbuf_get_buf(name_);
+    nghttp2_vec value = nghttp2_rcbuf_get_buf(value_);
+
+    if (block->status != 0 || block->is_malformed || !has_room(h2, name, value))
+        return 0;
+    if (name.len != 0 && *name.base == ':') {
+        take_pseudo(block, name, value_);
+        return 0;
+    }
+    if (!is_name(name) || !is_value(value) || is_of_connection(name)) {
+        block->is_malformed = true;
+        return 0;
+    }
+    if (is_named(name, "te"))
+        return 0; /* it concerns the connection, and trailers are always accepted */
+    if (block->is_trailers)
+        return put_field(&block->text, name, value);
+    if (is_named(name, "cookie"))
+        return put_cookie(block, value);
+    if (is_named(name, "host")) {
+        block->is_malformed = block->host != NULL || !is_part(value);
+        keep(&block->host, value_);
+        return 0;
+    }
+    block->has_length = block->has_length || is_named(name, "content-length");
+    return put_field(&block->text, name, value);
+}
+
+/* --- blocks ----------------------------------------------------------------------------------- */
+
+void domi_h2_begin_block(domi_h2 *h2, bool is_trailers)
+{
+    domi_h2_block *block = &h2->block;
+
+    domi_h2_drop_block(h2);
+    *block = (domi_h2_block){.open = true,
+                             .is_trailers = is_trailers,
+                             .text = block->text,
+                             .cookie = block->cookie};
+    block->text.size = 0;
+    block->cookie.size = 0;
+}
+
+static void drop(nghttp2_rcbuf **buffer)
+{
+    if (*buffer != NULL)
+        nghttp2_rcbuf_decref(*buffer);
+    *buffer = NULL;
+}
+
+void domi_h2_drop_block(domi_h2 *h2)
+{
+    drop(&h2->block.method);
+    drop(&h2->block.path);
+    drop(&h2->block.authority);
+    drop(&h2->block.host);
+    h2->block.open = false;
+}
+
+/* Returns whether Host, if it is there, says what :authority says. */
+static bool agree_on_host(const domi_h2_block *block)
+{
+    if (block->host == NULL || block->authority == NULL)
+        return true;
+    nghttp2_vec host = nghttp2_rcbuf_get_buf(block->host);
+    nghttp2_vec authority = nghttp2_rcbuf_get_buf(block->authority);
+    return host.len == authority.len && memcmp(host.base, authority.base, host.len) == 0;
+}
+
+/* Look at the parts of the start line. */
+static void check_parts(domi_h2_block *block)
+{
+    if (block->method == NULL || !agree_on_host(block)) {
+        block->is_malformed = true;
+        return;
+    }
+    if (is_named(nghttp2_rcbuf_get_buf(block->method), "CONNECT")) {
+        block->status = 501; /* a tunnel is no request */
+        return;
+    }
+    nghttp2_vec path = block->path != NULL ? nghttp2_rcbuf_get_buf(block->path)
+                                           : (nghttp2_vec){NULL, 0};
+    bool is_star = is_named(path, "*") &&
+                   is_named(nghttp2_rcbuf_get_buf(block->method), "OPTIONS");
+    if (path.len == 0 || (*path.base != '/' && !is_star))
+        block->is_malformed = true;
+}
+
+/* Make the start line and the fields that stand first. Returns 0; -ENOMEM. */
+static int put_start(const domi_h2_block *block, domi_h2_text *text)
+{
+    const nghttp2_rcbuf *host = block->authority != NULL ? block->authority : block->host;
+    nghttp2_vec name = {(uint8_t *)(uintptr_t) "host", 4};
+    int error = put_vec(text, nghttp2_rcbuf_get_buf(block->method));
+
+    if (error == 0)
+        error = DOMI_H2_PUT(text, " ");
+    if (error == 0)
+        error = put_vec(text, nghttp2_rcbuf_get_buf(block->path));
+    if (error == 0)
+        error = DOMI_H2_PUT(text, " HTTP/1.1\r\n");
+    if (error == 0 && host != NULL)
+        error = put_field(text, name, nghttp2_rcbuf_get_buf((nghttp2_rcbuf *)(uintptr_t)host));
+    return error;
+}
+
+/* Make what stands behind the other fields. Returns 0; -ENOMEM. */
+static int put_rest(domi_h2_block *block, bool in_chunks)
+{
+    const nghttp2_vec name = {(uint8_t *)(uintptr_t) "cookie", 6};
+    const nghttp2_vec cookie = {(uint8_t *)block->cookie.bytes, block->cookie.size};
+    int error = cookie.len != 0 ? put_field(&block->text, name, cookie) : 0;
+
+    if (error == 0 && in_chunks)
+        error = DOMI_H2_PUT(&block->text, "transfer-encoding: chunked\r\n");
+    return error != 0 ? error : DOMI_H2_PUT(&block->text, "\r\n");
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+/* Answer without a handler. */
+static int refuse(domi_h2 *h2, int32_t id, unsigned status, bool is_last)
+{
+    char text[4];
+    snprintf(text, sizeof text, "%03u", status % 1000u);
+    const nghttp2_nv fields[] = {
+        {(uint8_t *)(uintptr_t) ":status", (uint8_t *)text, 7, 3, NGHTTP2_NV_FLAG_NONE},
+        {(uint8_t *)(uintptr_t) "content-length", (uint8_t *)(uintptr_t) "0", 14, 1,
+         NGHTTP2_NV_FLAG_NONE}};
+    int result = nghttp2_submit_response(h2->session, id, fields, 2, NULL);
+
+    if (result == 0 && !is_last)
+        result = nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
+    domi_h2_count_reset(h2);
+    return result == NGHTTP2_ERR_NOMEM ? -ENOMEM : 0;
+}
+
+static int pass_text(domi_h2_lane *lane, const char *bytes, size_t size)
+{
+    int error = domus_inner_pass(lane->inner, bytes, size);
+
+    /* the handler has closed its channel: the answer, or its lack, tells the peer */
+    return error == -EPIPE ? 0 : error;
+}
+
+static int begin_request(domi_h2 *h2, int32_t id, bool is_last)
+{
+    domi_h2_block *block = &h2->block;
+    bool in_chunks = !is_last && !block->has_length;
+    domi_h2_text start = {NULL, 0, 0};
+    domi_h2_lane *lane;
+    int error = domi_h2_take_lane(h2, id, &lane);
+
+    if (error != 0) { /* nothing of it was done, so the peer may try again */
+        (void)nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
+        return error == -ENOMEM ? error : 0;
+    }
+    lane->is_head = is_named(nghttp2_rcbuf_get_buf(block->method), "HEAD");
+    lane->in_chunks = in_chunks;
+    lane->is_passed = is_last;
+    error = put_start(block, &start);
+    if (error == 0)
+        error = put_rest(block, in_chunks);
+    if (error == 0) /* one piece, so that its slices need no copy */
+        error = domi_h2_put(&start, block->text.bytes, block->text.size);
+    if (error == 0)
+        error = pass_text(lane, start.bytes, start.size);
+    domi_h2_clear(&start);
+    return error;
+}
+
+static int end_trailers(domi_h2 *h2, int32_t id)
+{
+    domi_h2_lane *lane = domi_h2_lane_of(h2, id);
+    int error = 0;
+
+    if (lane == NULL || lane->is_passed)
+        return 0;
+    lane->is_passed = true;
+    if (!lane->in_chunks) /* HTTP/1.1 has no place for them behind a body of a known length */
+        return 0;
+    error = pass_text(lane, "0\r\n", 3);
+    if (error == 0)
+        error = pass_text(lane, h2->block.text.bytes, h2->block.text.size);
+    return error != 0 ? error : pass_text(lane, "\r\n", 2);
+}
+
+static int use_block(domi_h2 *h2, int32_t id, bool is_last)
+{
+    const domi_h2_block *block = &h2->block;
+
+    if (block->is_malformed || (block->is_trailers && block->status != 0)) {
+        domi_h2_count_reset(h2);
+        (void)nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_PROTOCOL_ERROR);
+        return 0;
+    }
+    if (block->is_trailers)
+        return end_trailers(h2, id);
+    return block->status != 0 ? refuse(h2, id, block->status, is_last)
+                              : begin_request(h2, id, is_last);
+}
+
+int domi_h2_end_block(domi_h2 *h2, int32_t id, bool is_last)
+{
+    if (!h2->block.is_trailers && h2->block.status == 0)
+        check_parts(&h2->block);
+    int error = use_block(h2, id, is_last);
+    domi_h2_drop_block(h2);
+    return error;
+}
+
+/* --- bodies ----------------------------------------------------------------------------------- */
+
+int domi_h2_pass_data(domi_h2 *h2, int32_t id, const uint8_t *bytes, size_t size)
+{
+    domi_h2_lane *lane = domi_h2_lane_of(h2, id);
+    char line[24];
+    int error = 0;
+
+    if (lane == NULL || lane->is_passed || lane->is_cut) { /* nobody wants it */
+        (void)nghttp2_session_consume(h2->session, id, size);
+        return 0;
+    }
+    lane->data += size;
+    if (lane->in_chunks) {
+        int length = snprintf(line, sizeof line, "%zx\r\n", size);
+        error = pass_text(lane, line, (size_t)length);
+    }
+    if (error == 0)
+        error = pass_text(lane, (const char *)bytes, size);
+    if (error == 0 && lane->in_chunks)
+        error = pass_text(lane, "\r\n", 2);
+    return error;
+}
+
+int domi_h2_pass_end(domi_h2 *h2, int32_t id)
+{
+    domi_h2_lane *lane = domi_h2_lane_of(h2, id);
+
+    if (lane == NULL || lane->is_passed)
+        return 0;
+    lane->is_passed = true;
+    return lane->in_chunks ? pass_text(lane, "0\r\n\r\n", 5) : 0;
+}

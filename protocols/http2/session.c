@@ -1,0 +1,327 @@
+/* The session of nghttp2 for one connection: its options, its memory and its callbacks. */
+#include "protocols/http2/session.h"
+
+#include <domus/memory.h>
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ACKS_MAX          200u /* of SETTINGS and PING that were not sent yet */
+#define SETTINGS_ENTRIES  32u  /* of one SETTINGS frame */
+#define CONTINUATIONS_MAX 8u   /* frames of one block of fields behind its first */
+#define HEADER_TABLE      4096u
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static void *take(size_t size, void *h2_)
+{
+    domi_h2 *h2 = h2_;
+    void *memory = malloc(size);
+
+    h2->memory += malloc_usable_size(memory);
+    return memory;
+}
+
+static void give(void *memory, void *h2_)
+{
+    domi_h2 *h2 = h2_;
+
+    h2->memory -= malloc_usable_size(memory);
+    free(memory);
+}
+
+static void *take_zeroed(size_t count, size_t size, void *h2_)
+{
+    domi_h2 *h2 = h2_;
+    void *memory = calloc(count, size);
+
+    h2->memory += malloc_usable_size(memory);
+    return memory;
+}
+
+static void *retake(void *memory, size_t size, void *h2_)
+{
+    domi_h2 *h2 = h2_;
+    size_t before = malloc_usable_size(memory);
+    void *grown = realloc(memory, size);
+
+    if (grown != NULL || size == 0)
+        h2->memory += malloc_usable_size(grown) - before;
+    return grown;
+}
+
+/* Let the memory that the session has count. Returns 0; -ENOMEM. */
+static int count_memory(domi_h2 *h2)
+{
+    return h2->memory != h2->counted ? domus_memory_count(&h2->counted, h2->memory) : 0;
+}
+
+/* --- callbacks -------------------------------------------------------------------------------- */
+
+/* Returns what a callback says of an error. */
+static int result_of(int error)
+{
+    return error != 0 ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+}
+
+static int begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
+{
+    (void)session;
+    if (frame->hd.type == NGHTTP2_HEADERS)
+        domi_h2_begin_block(h2_, frame->headers.cat != NGHTTP2_HCAT_REQUEST);
+    return 0;
+}
+
+static int take_header(nghttp2_session *session, const nghttp2_frame *frame, nghttp2_rcbuf *name,
+                       nghttp2_rcbuf *value, uint8_t flags, void *h2)
+{
+    (void)session, (void)frame, (void)flags;
+    return result_of(domi_h2_take_field(h2, name, value));
+}
+
+static int take_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *bytes,
+                     size_t size, void *h2)
+{
+    (void)session, (void)flags;
+    return result_of(domi_h2_pass_data(h2, id, bytes, size));
+}
+
+static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
+{
+    domi_h2 *h2 = h2_;
+    bool is_last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+
+    (void)session;
+    if (h2->is_over)
+        return 0;
+    switch (frame->hd.type) {
+    case NGHTTP2_HEADERS:
+        return result_of(domi_h2_end_block(h2, frame->hd.stream_id, is_last));
+    case NGHTTP2_DATA:
+        if (is_last)
+            return result_of(domi_h2_pass_end(h2, frame->hd.stream_id));
+        if (frame->hd.length == 0)
+            domi_h2_count_control(h2);
+        return 0;
+    case NGHTTP2_RST_STREAM:
+        domi_h2_count_reset(h2);
+        return 0;
+    case NGHTTP2_SETTINGS:
+        h2->heard_settings = true;
+        domi_h2_count_control(h2);
+        return 0;
+    default:
+        domi_h2_count_control(h2);
+        return 0;
+    }
+}
+
+static int note_invalid(nghttp2_session *session, const nghttp2_frame *frame, int error, void *h2)
+{
+    (void)session, (void)frame, (void)error;
+    domi_h2_count_reset(h2);
+    return 0;
+}
+
+static int note_sent(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
+{
+    domi_h2 *h2 = h2_;
+    bool is_last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    bool is_answer = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
+    const domi_h2_lane *lane = is_answer ? domi_h2_lane_of(h2, frame->hd.stream_id) : NULL;
+
+    if (frame->hd.type == NGHTTP2_DATA)
+        domi_h2_count_sent(h2);
+    /* the answer is whole, and the rest of the request is not needed (RFC 9113 8.1) */
+    if (lane != NULL && is_last && !lane->is_passed)
+        (void)nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
+                                        NGHTTP2_NO_ERROR);
+    return 0;
+}
+
+/* A stream has ended. In a drain the peer is told then where the connection ends: it has had time to
+ * hear that it does. */
+static int note_closed(nghttp2_session *session, int32_t id, uint32_t code, void *h2_)
+{
+    domi_h2 *h2 = h2_;
+    domi_h2_lane *lane = nghttp2_session_get_stream_user_data(session, id);
+
+    if (lane != NULL)
+        domi_h2_leave_lane(lane, code == NGHTTP2_NO_ERROR ? 0 : -ECONNRESET);
+    if (h2->drain == 1) {
+        h2->drain = 2;
+        (void)nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE,
+                                    nghttp2_session_get_last_proc_stream_id(session),
+                                    NGHTTP2_NO_ERROR, NULL, 0);
+    }
+    return 0;
+}
+
+/* --- begin and end ---------------------------------------------------------------------------- */
+
+static uint32_t limit(uint32_t given, uint32_t otherwise)
+{
+    return given != 0 ? given : otherwise;
+}
+
+static void fill_options(domi_h2 *h2, const domus_http2_options *options)
+{
+    const domus_http2_options none = {0};
+    const domus_http2_options *from = options != NULL ? options : &none;
+
+    h2->options = (domus_http2_options){
+        .streams_max = limit(from->streams_max, 100),
+        .head_max = limit(from->head_max, 32768),
+        .fields_max = limit(from->fields_max, 100),
+        .stream_window = limit(from->stream_window, 65535),
+        .window = limit(from->window, 1u << 20),
+        .resets_max = limit(from->resets_max, 200),
+        .controls_max = limit(from->controls_max, 1000),
+    };
+}
+
+static int make_callbacks(nghttp2_session_callbacks **ret_callbacks)
+{
+    nghttp2_session_callbacks *callbacks;
+
+    if (nghttp2_session_callbacks_new(&callbacks) != 0)
+        return -ENOMEM;
+    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, begin_headers);
+    nghttp2_session_callbacks_set_on_header_callback2(callbacks, take_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, take_data);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, take_frame);
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, note_invalid);
+    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, note_sent);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, note_closed);
+    nghttp2_session_callbacks_set_send_data_callback(callbacks, domi_h2_send_body);
+    *ret_callbacks = callbacks;
+    return 0;
+}
+
+static int make_options(nghttp2_option **ret_option)
+{
+    nghttp2_option *option;
+
+    if (nghttp2_option_new(&option) != 0)
+        return -ENOMEM;
+    nghttp2_option_set_no_auto_window_update(option, 1);
+    nghttp2_option_set_no_closed_streams(option, 1);
+    nghttp2_option_set_max_outbound_ack(option, ACKS_MAX);
+    nghttp2_option_set_max_settings(option, SETTINGS_ENTRIES);
+    nghttp2_option_set_builtin_recv_extension_type(option, NGHTTP2_PRIORITY_UPDATE);
+    *ret_option = option;
+    return 0;
+}
+
+static int make_session(domi_h2 *h2)
+{
+    nghttp2_mem memory = {h2, take, give, take_zeroed, retake};
+    nghttp2_session_callbacks *callbacks;
+    nghttp2_option *option;
+    int error = make_callbacks(&callbacks);
+
+    if (error != 0)
+        return error;
+    error = make_options(&option);
+    if (error == 0) {
+        error =
+            nghttp2_session_server_new3(&h2->session, callbacks, h2, option, &memory) != 0 ? -ENOMEM
+                                                                                          : 0;
+        nghttp2_option_del(option);
+    }
+    nghttp2_session_callbacks_del(callbacks);
+    return error;
+}
+
+static int submit_settings(domi_h2 *h2)
+{
+    const domus_http2_options *options = &h2->options;
+    const nghttp2_settings_entry entries[] = {
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, options->streams_max},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, options->stream_window},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, options->head_max},
+        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+    };
+    const size_t count = sizeof entries / sizeof *entries;
+
+    if (nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, entries, count) != 0 ||
+        nghttp2_session_set_local_window_size(h2->session, NGHTTP2_FLAG_NONE, 0,
+                                              (int32_t)options->window) != 0)
+        return -ENOMEM;
+    return 0;
+}
+
+int domi_h2_new(domus_wire *wire, const domus_http2_options *options, domi_h2 **ret_h2)
+{
+    domi_h2 *h2 = calloc(1, sizeof *h2);
+
+    if (h2 == NULL)
+        return -ENOMEM;
+    h2->wire = wire;
+    h2->guard.begun_ns = domus_wire_now_ns(wire);
+    fill_options(h2, options);
+    int error = make_session(h2);
+    if (error == 0)
+        error = submit_settings(h2);
+    if (error == 0)
+        error = count_memory(h2);
+    if (error != 0) {
+        domi_h2_free(h2);
+        return error;
+    }
+    *ret_h2 = h2;
+    return 0;
+}
+
+void domi_h2_free(domi_h2 *h2)
+{
+    if (h2 == NULL)
+        return;
+    domi_h2_end_lanes(h2);
+    domi_h2_drop_block(h2);
+    nghttp2_session_del(h2->session);
+    domi_h2_clear(&h2->block.text);
+    domi_h2_clear(&h2->block.cookie);
+    (void)domus_memory_count(&h2->counted, 0);
+    free(h2);
+}
+
+/* --- bytes ------------------------------------------------------------------------------------ */
+
+void domi_h2_end(domi_h2 *h2, uint32_t code)
+{
+    if (!h2->is_over)
+        (void)nghttp2_session_terminate_session(h2->session, code);
+    h2->is_over = true;
+}
+
+int domi_h2_receive(domi_h2 *h2, const char *bytes, size_t size)
+{
+    ssize_t used =
+        h2->is_over ? (ssize_t)size
+                    : nghttp2_session_mem_recv(h2->session, (const uint8_t *)bytes, size);
+
+    if (used == NGHTTP2_ERR_FLOODED) {
+        domi_h2_end(h2, NGHTTP2_ENHANCE_YOUR_CALM);
+        return 0;
+    }
+    if (used < 0)
+        return used == NGHTTP2_ERR_NOMEM || used == NGHTTP2_ERR_CALLBACK_FAILURE ? -ENOMEM : -EPROTO;
+    return count_memory(h2);
+}
+
+int domi_h2_send(domi_h2 *h2)
+{
+    const uint8_t *frame;
+
+    while (!domus_wire_is_full(h2->wire)) {
+        ssize_t size = nghttp2_session_mem_send(h2->session, &frame);
+        if (size == 0)
+            break;
+        if (size < 0 || domus_wire_append(h2->wire, frame, (size_t)size) != 0)
+            return -ENOMEM;
+    }
+    return count_memory(h2);
+}

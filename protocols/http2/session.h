@@ -1,0 +1,205 @@
+/* One connection of HTTP/2, and the doors between the files of this library.
+ *
+ * nghttp2 reads and writes frames, and does no IO. The stage gives it the bytes of the peer, and
+ * appends what it has to send (stage.c, session.c). A request becomes the text of HTTP/1.1
+ * (request.c), which a lane takes to its inner channel; the answer is read there, and becomes
+ * frames (answer.c, body.c). guard.c counts what a peer should not do often.
+ *
+ * The text is canonical: it is made here, of parts that were checked. So nobody can put one request
+ * into another. All functions are called within a call of the stage, in which `wire` is set. */
+#ifndef DOMI_PROTOCOLS_HTTP2_SESSION_H
+#define DOMI_PROTOCOLS_HTTP2_SESSION_H
+
+#include <domus/http2.h>
+
+#include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes that grow, up to a bound of their user. */
+typedef struct domi_h2_text {
+    char *bytes;
+    size_t size;
+    size_t room;
+} domi_h2_text;
+
+/* Where the bytes of an answer belong that come next from the inner channel. */
+typedef enum domi_h2_phase {
+    DOMI_H2_HEAD,
+    DOMI_H2_COUNTED,  /* a body of `left` bytes */
+    DOMI_H2_SIZE,     /* of a body in chunks: the line of a size */
+    DOMI_H2_CHUNK,    /* `left` bytes of a chunk, */
+    DOMI_H2_AFTER,    /* and the end of its line */
+    DOMI_H2_TRAILERS, /* the lines behind the last chunk */
+    DOMI_H2_REST,     /* a body up to the end of the output */
+    DOMI_H2_DONE,     /* the answer is whole */
+} domi_h2_phase;
+
+struct domi_h2;
+
+/* An inner channel, and the stream that it serves now. */
+typedef struct domi_h2_lane {
+    struct domi_h2 *of;
+    domus_inner *inner;
+    struct domi_h2_lane *next; /* in the list of idle lanes, or of busy ones */
+    struct domi_h2_lane *previous;
+    int32_t id;         /* of the stream; 0: the lane is idle */
+    uint8_t phase;      /* domi_h2_phase */
+    bool is_head;       /* the method is HEAD */
+    bool in_chunks;     /* the body of the request is passed on in chunks */
+    bool is_passed;     /* the request was passed on to its end */
+    bool closes;        /* the inner channel ends with this answer */
+    bool is_cut;        /* the stream is being reset by this side */
+    uint8_t skipped;    /* bytes behind the piece that is sent now, which end the body */
+    uint64_t left;      /* bytes of the body, or of its chunk, that are to come */
+    uint64_t data;      /* bytes of the request's body that were passed on */
+    uint64_t credited;  /* those that the peer got credit for */
+    domi_h2_text lines; /* the head of the answer, or its trailers, that are not whole */
+} domi_h2_lane;
+
+/* Counts of the present second (guard.c). */
+typedef struct domi_h2_guard {
+    uint64_t begun_ns;
+    uint32_t resets;
+    uint32_t controls;
+} domi_h2_guard;
+
+/* The block of fields that is being read. */
+typedef struct domi_h2_block {
+    bool open;         /* its end has not come */
+    bool is_trailers;  /* it is that of trailers */
+    bool is_begun;     /* its start line is in `text` */
+    bool has_length;   /* Content-Length was there */
+    uint16_t status;   /* the status with which the request is refused; 0: it is not */
+    bool is_malformed; /* it is no request: PROTOCOL_ERROR */
+    uint32_t fields;
+    uint32_t bytes;        /* as SETTINGS_MAX_HEADER_LIST_SIZE counts them */
+    nghttp2_rcbuf *method; /* these four may be NULL */
+    nghttp2_rcbuf *path;
+    nghttp2_rcbuf *authority;
+    nghttp2_rcbuf *host;
+    domi_h2_text text;
+    domi_h2_text cookie; /* the values of all Cookie fields, which are one */
+} domi_h2_block;
+
+typedef struct domi_h2 {
+    nghttp2_session *session;
+    domus_wire *wire;
+    domus_http2_options options; /* with the defaults filled in */
+    domi_h2_lane *idle;
+    domi_h2_lane *busy;
+    uint32_t streams;    /* that have a lane */
+    uint64_t memory;     /* bytes that nghttp2 has taken */
+    uint64_t counted;    /* those that count as memory of the library */
+    uint8_t drain;       /* 1: the peer was told that the connection will end; 2: and where */
+    bool is_over;        /* GOAWAY for an error was queued: nothing of the peer is looked at */
+    bool is_finishing;   /* no body is sent any more */
+    bool heard_settings; /* the dialogue with which a connection begins is over */
+    domi_h2_guard guard;
+    domi_h2_block block;
+} domi_h2;
+
+/* --- session.c -------------------------------------------------------------------------------- */
+
+/* Make the session of a connection. `options` may be NULL. Returns 0; -ENOMEM. */
+int domi_h2_new(domus_wire *wire, const domus_http2_options *options, domi_h2 **ret_h2);
+void domi_h2_free(domi_h2 *h2);
+
+/* Use bytes of the peer. Returns 0, or a negative errno. */
+int domi_h2_receive(domi_h2 *h2, const char *bytes, size_t size);
+
+/* Append frames while there is room. Returns 0, or a negative errno. */
+int domi_h2_send(domi_h2 *h2);
+
+/* End the connection with an error of HTTP/2. */
+void domi_h2_end(domi_h2 *h2, uint32_t code);
+
+/* --- text.c ----------------------------------------------------------------------------------- */
+
+/* Return 0; -ENOMEM. */
+int domi_h2_put(domi_h2_text *text, const void *bytes, size_t size);
+void domi_h2_clear(domi_h2_text *text);
+
+#define DOMI_H2_PUT(text, string) domi_h2_put(text, string, sizeof(string) - 1)
+
+/* --- request.c -------------------------------------------------------------------------------- */
+
+void domi_h2_begin_block(domi_h2 *h2, bool is_trailers);
+void domi_h2_drop_block(domi_h2 *h2);
+
+/* Take a field. Returns 0; -ENOMEM. */
+int domi_h2_take_field(domi_h2 *h2, nghttp2_rcbuf *name, nghttp2_rcbuf *value);
+
+/* The block has ended: its request begins, or its trailers end one. Return 0; -ENOMEM. */
+int domi_h2_end_block(domi_h2 *h2, int32_t id, bool is_last);
+
+/* A part of a body, and its end. Return 0; -ENOMEM. */
+int domi_h2_pass_data(domi_h2 *h2, int32_t id, const uint8_t *bytes, size_t size);
+int domi_h2_pass_end(domi_h2 *h2, int32_t id);
+
+/* --- lane.c ----------------------------------------------------------------------------------- */
+
+/* Returns the lane of a stream; NULL: it has none, or none any more. */
+static inline domi_h2_lane *domi_h2_lane_of(const domi_h2 *h2, int32_t id)
+{
+    return nghttp2_session_get_stream_user_data(h2->session, id);
+}
+
+/* Take a lane for a stream: an idle one, or a new one. Returns 0; a negative errno. */
+int domi_h2_take_lane(domi_h2 *h2, int32_t id, domi_h2_lane **ret_lane);
+
+/* The stream is over. Its lane serves another one, if both sides have come to their ends. */
+void domi_h2_leave_lane(domi_h2_lane *lane, int error);
+
+/* End a lane that serves no stream. */
+void domi_h2_end_idle(domi_h2_lane *lane);
+
+/* Reset the stream, which keeps its lane until that is done. */
+void domi_h2_cut(domi_h2_lane *lane, uint32_t code);
+
+/* Give the peer credit for what was used. */
+void domi_h2_credit(domi_h2_lane *lane);
+
+/* End all lanes. */
+void domi_h2_end_lanes(domi_h2 *h2);
+
+/* --- answer.c, body.c ------------------------------------------------------------------------- */
+
+/* The inner channel has news: go on with the answer. Returns 0; -ENOMEM. */
+int domi_h2_go_on(domi_h2_lane *lane);
+
+/* Read the fields of `lines`, each with its line end, into `fields`, with small letters in `names`.
+ * Returns how many they are; a negative errno. */
+#define DOMI_H2_FIELDS_MAX  128u  /* fields of an answer */
+#define DOMI_H2_NAMES_BYTES 4096u /* bytes of their names */
+typedef struct domi_h2_fields {
+    nghttp2_nv fields[DOMI_H2_FIELDS_MAX];
+    size_t count;
+    char names[DOMI_H2_NAMES_BYTES];
+    size_t names_size;
+    bool in_chunks;
+    bool has_length;
+    bool closes;
+    uint64_t length;
+} domi_h2_fields;
+int domi_h2_read_fields(const char *lines, size_t size, domi_h2_fields *fields);
+
+/* How nghttp2 reads and sends a body: these are callbacks of its own. */
+ssize_t domi_h2_read_body(nghttp2_session *session, int32_t id, uint8_t *to, size_t size,
+                          uint32_t *flags, nghttp2_data_source *source, void *h2);
+int domi_h2_send_body(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
+                      size_t size, nghttp2_data_source *source, void *h2);
+
+/* --- guard.c ---------------------------------------------------------------------------------- */
+
+/* The peer has taken a stream back, or has begun one wrongly. */
+void domi_h2_count_reset(domi_h2 *h2);
+
+/* A frame that asks for nothing has come. */
+void domi_h2_count_control(domi_h2 *h2);
+
+/* A frame of a body was sent, for which the peer may send a WINDOW_UPDATE. */
+void domi_h2_count_sent(domi_h2 *h2);
+
+#endif

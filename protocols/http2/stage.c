@@ -1,0 +1,180 @@
+/* The stage: it looks whether a connection begins as HTTP/2, and lets the session have its bytes. */
+#include "protocols/http2/session.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define STREAMS_MOST 1000u
+#define HEAD_LEAST   1024u
+#define HEAD_MOST    61440u
+#define FIELDS_MOST  65535u
+#define WINDOW_LEAST 65535u
+#define STREAM_LEAST 1024u
+#define WINDOW_MOST  16777216u
+#define COUNT_MOST   100000u
+
+#define STEP_BYTES 16384u /* that one call uses at most, so that others have their turns */
+
+static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+#define PREFACE_SIZE (sizeof preface - 1)
+
+typedef struct stage_state {
+    const domus_http2_options *options;
+    domi_h2 *h2; /* NULL: the first bytes have not come */
+} stage_state;
+
+static bool is_within(uint32_t value, uint32_t least, uint32_t most)
+{
+    return value == 0 || (value >= least && value <= most);
+}
+
+static int check(const void *options_)
+{
+    const domus_http2_options *options = options_;
+
+    if (options == NULL)
+        return 0;
+    return is_within(options->streams_max, 1, STREAMS_MOST) &&
+                   is_within(options->head_max, HEAD_LEAST, HEAD_MOST) &&
+                   is_within(options->fields_max, 1, FIELDS_MOST) &&
+                   is_within(options->stream_window, STREAM_LEAST, WINDOW_MOST) &&
+                   is_within(options->window, WINDOW_LEAST, WINDOW_MOST) &&
+                   is_within(options->resets_max, 1, COUNT_MOST) &&
+                   is_within(options->controls_max, 1, COUNT_MOST)
+               ? 0
+               : -EINVAL;
+}
+
+static int open_stage(domus_wire *wire, void *state_, const void *options)
+{
+    stage_state *state = state_;
+
+    (void)wire;
+    state->options = options;
+    return 0;
+}
+
+/* Look at the first bytes. Returns 1 if they are those of HTTP/2, and its session was made; 0 if
+ * more are needed, or if the stage leaves; a negative errno. */
+static int look_at_preface(domus_wire *wire, stage_state *state, const char *bytes, size_t size)
+{
+    size_t part = size < PREFACE_SIZE ? size : PREFACE_SIZE;
+
+    if (memcmp(bytes, preface, part) != 0) {
+        domus_wire_leave(wire);
+        return 0;
+    }
+    if (part < PREFACE_SIZE) {
+        domus_wire_expect_head(wire);
+        return 0;
+    }
+    int error = domi_h2_new(wire, state->options, &state->h2);
+    return error != 0 ? error : 1;
+}
+
+static int decode(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    stage_state *state = state_;
+    int result = state->h2 == NULL ? look_at_preface(wire, state, bytes, size) : 1;
+    domi_h2 *h2 = state->h2;
+
+    if (result != 1)
+        return result;
+    h2->wire = wire;
+    if (size > STEP_BYTES)
+        size = STEP_BYTES;
+    result = domi_h2_receive(h2, bytes, size);
+    if (result == 0)
+        result = domi_h2_send(h2);
+    if (result != 0)
+        return result;
+    if (!h2->heard_settings || h2->block.open)
+        domus_wire_expect_head(wire);
+    if (h2->is_over || !nghttp2_session_want_read(h2->session))
+        domus_wire_last(wire);
+    return (int)size;
+}
+
+static int end_stage(domus_wire *wire, void *state_, size_t left)
+{
+    (void)wire, (void)state_;
+    return left != 0 ? -EPIPE : 0;
+}
+
+/* The message stage has nothing to say on a connection of HTTP/2: the answers come from inner
+ * channels. */
+static int wrap(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    const stage_state *state = state_;
+
+    return state->h2 == NULL ? domus_wire_append(wire, bytes, size) : 0;
+}
+
+static int finish(domus_wire *wire, void *state_)
+{
+    stage_state *state = state_;
+
+    if (state->h2 == NULL)
+        return 0;
+    state->h2->wire = wire;
+    state->h2->is_finishing = true;
+    domi_h2_end(state->h2, NGHTTP2_NO_ERROR);
+    return domi_h2_send(state->h2);
+}
+
+static void close_stage(domus_wire *wire, void *state_)
+{
+    stage_state *state = state_;
+
+    if (state->h2 != NULL)
+        state->h2->wire = wire;
+    domi_h2_free(state->h2);
+}
+
+/* Let the inner channels that have news go on. One whose stream is over has nothing to say: if it
+ * does, it could be taken for the next answer. Returns 0; -ENOMEM. */
+static int take_news(domus_wire *wire)
+{
+    int error = 0;
+
+    for (domus_inner *inner = domus_wire_inner_next(wire); inner != NULL && error == 0;
+         inner = domus_wire_inner_next(wire)) {
+        domi_h2_lane *lane = domus_inner_data(inner);
+        size_t size;
+        if (lane->id != 0)
+            error = domi_h2_go_on(lane);
+        else if (domus_inner_bytes(inner, &size) != NULL ||
+                 domus_inner_look(inner, NULL) != DOMUS_INNER_OPEN)
+            domi_h2_end_idle(lane);
+    }
+    return error;
+}
+
+static int carry(domus_wire *wire, void *state_)
+{
+    stage_state *state = state_;
+    domi_h2 *h2 = state->h2;
+
+    if (h2 == NULL)
+        return 0;
+    h2->wire = wire;
+    int error = take_news(wire);
+    if (error == 0 && h2->drain == 0 && domus_wire_is_draining(wire)) {
+        h2->drain = 1;
+        (void)nghttp2_submit_shutdown_notice(h2->session);
+    }
+    return error != 0 ? error : domi_h2_send(h2);
+}
+
+const domus_stage domus_http2_stage = {
+    .name = "http2",
+    .state_size = sizeof(stage_state),
+    .check = check,
+    .open = open_stage,
+    .decode = decode,
+    .end = end_stage,
+    .wrap = wrap,
+    .finish = finish,
+    .close = close_stage,
+    .carry = carry,
+};

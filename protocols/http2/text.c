@@ -1,0 +1,32 @@
+/* Bytes that grow. */
+#include "protocols/http2/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOM_LEAST 512u /* bytes of the first block, which then doubles */
+
+int domi_h2_put(domi_h2_text *text, const void *bytes, size_t size)
+{
+    if (size > text->room - text->size) {
+        size_t room = text->room != 0 ? text->room : ROOM_LEAST;
+        while (room - text->size < size)
+            room *= 2;
+        char *grown = realloc(text->bytes, room);
+        if (grown == NULL)
+            return -ENOMEM;
+        text->bytes = grown;
+        text->room = room;
+    }
+    if (size != 0)
+        memcpy(text->bytes + text->size, bytes, size);
+    text->size += size;
+    return 0;
+}
+
+void domi_h2_clear(domi_h2_text *text)
+{
+    free(text->bytes);
+    *text = (domi_h2_text){NULL, 0, 0};
+}
