@@ -103,6 +103,20 @@ void domi_h2_cut(domi_h2_lane *lane, uint32_t code)
     (void)nghttp2_submit_rst_stream(lane->of->session, NGHTTP2_FLAG_NONE, lane->id, code);
 }
 
+bool domi_h2_is_spent(const domi_h2_lane *lane)
+{
+    return lane->is_cut || (lane->phase == DOMI_H2_DONE &&
+                            domus_inner_look(lane->inner, NULL) != DOMUS_INNER_OPEN);
+}
+
+void domi_h2_cut_spent(domi_h2 *h2)
+{
+    for (domi_h2_lane *lane = h2->busy; lane != NULL; lane = lane->next) {
+        if (domi_h2_is_spent(lane) && !lane->is_passed)
+            domi_h2_cut(lane, NGHTTP2_NO_ERROR);
+    }
+}
+
 void domi_h2_credit(domi_h2_lane *lane)
 {
     uint64_t unused = domus_inner_unused(lane->inner);

@@ -345,8 +345,10 @@ int domi_h2_pass_data(domi_h2 *h2, int32_t id, const uint8_t *bytes, size_t size
     char line[24];
     int error = 0;
 
-    if (lane == NULL || lane->is_passed || lane->is_cut) { /* nobody wants it */
+    if (lane == NULL || lane->is_passed || domi_h2_is_spent(lane)) { /* nobody wants it */
         (void)nghttp2_session_consume(h2->session, id, size);
+        if (lane != NULL)
+            domi_h2_cut(lane, NGHTTP2_NO_ERROR);
         return 0;
     }
     lane->data += size;

@@ -128,16 +128,10 @@ static int note_invalid(nghttp2_session *session, const nghttp2_frame *frame, in
 static int note_sent(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
 {
     domi_h2 *h2 = h2_;
-    bool is_last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-    bool is_answer = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
-    const domi_h2_lane *lane = is_answer ? domi_h2_lane_of(h2, frame->hd.stream_id) : NULL;
 
+    (void)session;
     if (frame->hd.type == NGHTTP2_DATA)
         domi_h2_count_sent(h2);
-    /* the answer is whole, and the rest of the request is not needed (RFC 9113 8.1) */
-    if (lane != NULL && is_last && !lane->is_passed)
-        (void)nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
-                                        NGHTTP2_NO_ERROR);
     return 0;
 }
 

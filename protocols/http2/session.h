@@ -158,6 +158,14 @@ void domi_h2_end_idle(domi_h2_lane *lane);
 /* Reset the stream, which keeps its lane until that is done. */
 void domi_h2_cut(domi_h2_lane *lane, uint32_t code);
 
+/* True if the stream is answered to its end, and its inner channel takes no more of the request. The
+ * peer hears of that (RFC 9113 8.1) when it sends more, because some clients forget an answer whose
+ * stream is reset behind it. */
+bool domi_h2_is_spent(const domi_h2_lane *lane);
+
+/* Reset the streams that are spent. */
+void domi_h2_cut_spent(domi_h2 *h2);
+
 /* Give the peer credit for what was used. */
 void domi_h2_credit(domi_h2_lane *lane);
 
