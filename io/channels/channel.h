@@ -155,9 +155,9 @@ struct domus_channel {
     /* Line 1: what came. */
     /* of a channel of datagrams, or an inner one; NULL: the stream of a socket */
     domi_special *special;
-    domi_buffer_list inbound;  /* received pieces that the actor was not shown yet */
-    uint64_t copied;           /* memory of heap buffers in inbound in bytes */
-    uint64_t received_bytes;   /* bytes that came while the channel was OPEN */
+    domi_buffer_list inbound; /* received pieces that the actor was not shown yet */
+    uint64_t copied;          /* memory of heap buffers in inbound in bytes */
+    uint64_t received_bytes;  /* bytes that came while the channel was OPEN */
     /* the part of received_bytes that belongs to messages that are over (rate.h) */
     uint64_t answered_bytes;
     uint64_t active_ns; /* start of the idle time: when bytes came or went, or this
@@ -248,7 +248,7 @@ static inline void domi_channel_set_timer(domus_channel *channel, uint64_t due_n
 /* If a stage of the channel carries inner channels, let it be called at the end of phase 2. */
 static inline void domi_channel_carry(domus_channel *channel)
 {
-    if (!channel->carries || channel->carry_due)
+    if (!channel->carries || channel->carry_due || channel->state != DOMI_CHANNEL_OPEN)
         return;
     channel->carry_due = true;
     channel->next_carrier = channel->io->carriers;

@@ -121,7 +121,7 @@ static void handle_receive(domus_channel *channel, const domi_completion *comple
         DOMI_CHECK((completion->flags & DOMI_BUFFERED) != 0);
         if (DOMI_UNLIKELY(channel->special != NULL))
             domi_channel_ways_of(channel)->take(channel, &channel->io->buffers[completion->buffer],
-                                                 (uint32_t)completion->result);
+                                                (uint32_t)completion->result);
         else
             take_bytes(channel, completion);
     } else {

@@ -32,7 +32,7 @@ typedef struct domi_datagram {
 
 /* The part of a channel that channels of datagrams have. */
 typedef struct domi_datagrams {
-    domi_special special; /* comes first */
+    domi_special special;           /* comes first */
     domus_datagram_counters counts; /* for domus_datagram_counts() */
     uint64_t looked_ns; /* when the kernel was asked how many datagrams it has thrown away */
     uint32_t lost_seen; /* how many it told then */

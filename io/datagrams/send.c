@@ -75,7 +75,8 @@ static int queue(domus_channel *channel, const void *name, size_t name_size, dom
 
 int domi_datagrams_write(domus_channel *channel, domus_buffer *bytes)
 {
-    int error = domi_datagrams_of(channel)->is_connected ? queue(channel, NULL, 0, bytes) : -EDESTADDRREQ;
+    int error =
+        domi_datagrams_of(channel)->is_connected ? queue(channel, NULL, 0, bytes) : -EDESTADDRREQ;
 
     if (error != 0)
         domus_buffer_free(bytes);

@@ -6,8 +6,8 @@
  *
  *   in    The stage of the outer channel puts bytes into `inbound`, as a completion would. It hears
  *         when they have been used, and so can give its peer credit.
- *   out   The queued bytes stay in `outbound` until the stage takes them. `sending` is set meanwhile,
- *         so channel.sendTimeout bounds the wait.
+ *   out   The queued bytes stay in `outbound` until the stage takes them. `sending` is set
+ * meanwhile, so channel.sendTimeout bounds the wait.
  *
  * Both sides have the domi_inner: the channel until it is CLOSED, and the stage until it drops it.
  * The later of the two frees it. Owner thread. */

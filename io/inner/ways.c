@@ -1,5 +1,5 @@
-/* The ways of an inner channel: what a completion or a socket does for others, the stage of its outer
- * channel does here. */
+/* The ways of an inner channel: what a completion or a socket does for others, the stage of its
+ * outer channel does here. */
 #include "io/inner/inner.h"
 
 #include "base/memory.h"

@@ -108,8 +108,8 @@ int domi_pipe_open(domus_channel *channel)
     pipe = domi_memory_new(sizeof *pipe);
     if (pipe == NULL)
         return -ENOMEM;
-    pipe->wire = domi_wire_new(
-        pipeline, channel->skipped == 0 ? channel->settings->front : NULL, channel->skipped);
+    pipe->wire = domi_wire_new(pipeline, channel->skipped == 0 ? channel->settings->front : NULL,
+                               channel->skipped);
     if (pipe->wire == NULL) {
         domi_memory_free(pipe);
         return -ENOMEM;

@@ -213,7 +213,7 @@ typedef struct domi_io {
     /* what channels want of their pipelines */
     const struct domi_pipe_ways *pipe_ways;
     const struct domi_inners *inners; /* what stages do with inner channels */
-    struct domi_io *next;   /* that of the next thread; those of a system are a circle */
+    struct domi_io *next;             /* that of the next thread; those of a system are a circle */
     int wake_fd;            /* an eventfd; while the ring works it is polled, never read */
     bool wake_armed;        /* the poll on wake_fd is in flight */
     bool sends_queued;      /* phase 2 has queued sends, and no enter came since */

@@ -1,4 +1,5 @@
-/* Changes the pipeline of a wire between two messages, and takes a stage out that has nothing to do.
+/* Changes the pipeline of a wire between two messages, and takes a stage out that has nothing to
+ * do.
  *
  * Whatever can fail is tried before anything is changed, except `open` of the new stages, which can
  * only run when the old ones are closed. A stage's state never moves, because the stage may keep
@@ -12,7 +13,8 @@
 
 #include <errno.h>
 
-/* Returns how many stages are skipped of the next pipeline: as many as now, if they are the same. */
+/* Returns how many stages are skipped of the next pipeline: as many as now, if they are the same.
+ */
 static uint32_t count_skipped(const domus_wire *wire, const domus_pipeline *next)
 {
     for (uint32_t i = 0; i < wire->skipped; i++) {

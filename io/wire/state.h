@@ -46,11 +46,11 @@ struct domus_wire {
     const domus_pipeline_stage *front; /* the listener's, before those of the pipeline */
     uint32_t fronts;                   /* how many they are */
     uint32_t skipped; /* stages with which the pipeline begins, and which are not there */
-    uint32_t count;                    /* stages, with those in front */
-    uint32_t current;                  /* index of the stage that runs */
-    int failed;                        /* the error with which decoding has ended; 0: it goes on */
-    int broken;    /* the error of a `wrap`, after which nothing is encoded; 0: none */
-    bool finished; /* the peer has finished sending */
+    uint32_t count;   /* stages, with those in front */
+    uint32_t current; /* index of the stage that runs */
+    int failed;       /* the error with which decoding has ended; 0: it goes on */
+    int broken;       /* the error of a `wrap`, after which nothing is encoded; 0: none */
+    bool finished;    /* the peer has finished sending */
     /* how many stages, from the wire on, have ended by the rules of one of them (domus_wire_last()
      * of a byte stage) */
     uint32_t closed;

@@ -15,16 +15,16 @@
 #include "io/wire/state.h"
 
 /* Make the wire of a checked pipeline without the `skipped` stages with which that begins, with the
- * byte stages of a listener in front of it (NULL: none), which stay when the pipeline is changed. It
- * has no `out` yet. NULL: no memory. */
+ * byte stages of a listener in front of it (NULL: none), which stay when the pipeline is changed.
+ * It has no `out` yet. NULL: no memory. */
 domus_wire *domi_wire_new(const domus_pipeline *pipeline, const domus_pipeline_stage *front,
                           uint32_t skipped);
 
-/* Returns the row of a stage of the wire, if it has this checked pipeline without its first `skipped`
- * stages: first come those in front of it. */
-static inline const domus_pipeline_stage *
-domi_wire_row(const domus_wire *wire, const domus_pipeline *pipeline, uint32_t skipped,
-              uint32_t index)
+/* Returns the row of a stage of the wire, if it has this checked pipeline without its first
+ * `skipped` stages: first come those in front of it. */
+static inline const domus_pipeline_stage *domi_wire_row(const domus_wire *wire,
+                                                        const domus_pipeline *pipeline,
+                                                        uint32_t skipped, uint32_t index)
 {
     return index < wire->fronts ? &wire->front[index]
                                 : &pipeline->stages[index - wire->fronts + skipped];

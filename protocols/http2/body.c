@@ -1,6 +1,6 @@
 /* The bodies of answers, from inner channels into DATA frames. A frame shows bytes that lie behind
  * each other in the inner channel, and takes them when it is sent; so they are copied once. */
-#include "protocols/http2/session.h"
+#include "protocols/http2/http2.h"
 
 #include <errno.h>
 #include <string.h>
@@ -20,8 +20,8 @@ static size_t read_size(domi_h2_lane *lane, const char *bytes, size_t size)
     size_t line = end != NULL ? (size_t)(end - bytes) + 1 : size;
 
     for (size_t i = 0; i < line && bytes[i] != '\r' && bytes[i] != '\n'; i++) {
-        unsigned digit = bytes[i] <= '9' ? (unsigned)(bytes[i] - '0')
-                                         : (unsigned)((bytes[i] | 0x20) - 'a' + 10);
+        unsigned digit =
+            bytes[i] <= '9' ? (unsigned)(bytes[i] - '0') : (unsigned)((bytes[i] | 0x20) - 'a' + 10);
         lane->left = lane->left * 16 + (digit & 15);
     }
     if (end != NULL)
@@ -109,8 +109,7 @@ static bool submit_trailers(domi_h2 *h2, domi_h2_lane *lane)
     domi_h2_fields fields = {.count = 0};
 
     if (lane->lines.size == 0 ||
-        domi_h2_read_fields(lane->lines.bytes, lane->lines.size, &fields) != 0 ||
-        fields.count == 0)
+        domi_h2_read_fields(lane->lines.bytes, lane->lines.size, &fields) != 0 || fields.count == 0)
         return false;
     return nghttp2_submit_trailer(h2->session, lane->id, fields.fields, fields.count) == 0;
 }

@@ -1,6 +1,6 @@
-/* Counts what a peer may do, but not often: what costs this side more than the peer. The counts begin
- * anew with each second. */
-#include "protocols/http2/session.h"
+/* Counts what a peer may do, but not often: what costs this side more than the peer. The counts
+ * begin anew with each second. */
+#include "protocols/http2/http2.h"
 
 #define SPAN_NS UINT64_C(1000000000)
 
@@ -12,6 +12,13 @@ static domi_h2_guard *guard_of(domi_h2 *h2)
     if (now_ns - h2->guard.begun_ns >= SPAN_NS)
         h2->guard = (domi_h2_guard){.begun_ns = now_ns};
     return &h2->guard;
+}
+
+void domi_h2_end(domi_h2 *h2, uint32_t code)
+{
+    if (!h2->is_over)
+        (void)nghttp2_session_terminate_session(h2->session, code);
+    h2->is_over = true;
 }
 
 void domi_h2_count_reset(domi_h2 *h2)

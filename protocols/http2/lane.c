@@ -1,5 +1,5 @@
 /* Lanes: the inner channels of a connection, each of which serves one stream at a time. */
-#include "protocols/http2/session.h"
+#include "protocols/http2/http2.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -105,8 +105,8 @@ void domi_h2_cut(domi_h2_lane *lane, uint32_t code)
 
 bool domi_h2_is_spent(const domi_h2_lane *lane)
 {
-    return lane->is_cut || (lane->phase == DOMI_H2_DONE &&
-                            domus_inner_look(lane->inner, NULL) != DOMUS_INNER_OPEN);
+    return lane->is_cut ||
+           (lane->phase == DOMI_H2_DONE && domus_inner_look(lane->inner, NULL) != DOMUS_INNER_OPEN);
 }
 
 void domi_h2_cut_spent(domi_h2 *h2)

@@ -1,9 +1,9 @@
 /* Makes the text of HTTP/1.1 of a request, and passes it on to an inner channel.
  *
- * The text is made of parts that have no byte which could end a line or a part: nghttp2 has looked at
- * them, and so does this file. What frames a message or concerns a connection is written here and
- * never taken from the peer, but for Content-Length, whose bytes nghttp2 counts. */
-#include "protocols/http2/session.h"
+ * The text is made of parts that have no byte which could end a line or a part: nghttp2 has looked
+ * at them, and so does this file. What frames a message or concerns a connection is written here
+ * and never taken from the peer, but for Content-Length, whose bytes nghttp2 counts. */
+#include "protocols/http2/http2.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -161,10 +161,8 @@ void domi_h2_begin_block(domi_h2 *h2, bool is_trailers)
     domi_h2_block *block = &h2->block;
 
     domi_h2_drop_block(h2);
-    *block = (domi_h2_block){.open = true,
-                             .is_trailers = is_trailers,
-                             .text = block->text,
-                             .cookie = block->cookie};
+    *block = (domi_h2_block){
+        .open = true, .is_trailers = is_trailers, .text = block->text, .cookie = block->cookie};
     block->text.size = 0;
     block->cookie.size = 0;
 }
@@ -206,10 +204,9 @@ static void check_parts(domi_h2_block *block)
         block->status = 501; /* a tunnel is no request */
         return;
     }
-    nghttp2_vec path = block->path != NULL ? nghttp2_rcbuf_get_buf(block->path)
-                                           : (nghttp2_vec){NULL, 0};
-    bool is_star = is_named(path, "*") &&
-                   is_named(nghttp2_rcbuf_get_buf(block->method), "OPTIONS");
+    nghttp2_vec path =
+        block->path != NULL ? nghttp2_rcbuf_get_buf(block->path) : (nghttp2_vec){NULL, 0};
+    bool is_star = is_named(path, "*") && is_named(nghttp2_rcbuf_get_buf(block->method), "OPTIONS");
     if (path.len == 0 || (*path.base != '/' && !is_star))
         block->is_malformed = true;
 }

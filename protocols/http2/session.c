@@ -1,5 +1,5 @@
 /* The session of nghttp2 for one connection: its options, its memory and its callbacks. */
-#include "protocols/http2/session.h"
+#include "protocols/http2/http2.h"
 
 #include <domus/memory.h>
 
@@ -135,8 +135,8 @@ static int note_sent(nghttp2_session *session, const nghttp2_frame *frame, void 
     return 0;
 }
 
-/* A stream has ended. In a drain the peer is told then where the connection ends: it has had time to
- * hear that it does. */
+/* A stream has ended. In a drain the peer is told then where the connection ends: it has had time
+ * to hear that it does. */
 static int note_closed(nghttp2_session *session, int32_t id, uint32_t code, void *h2_)
 {
     domi_h2 *h2 = h2_;
@@ -220,9 +220,9 @@ static int make_session(domi_h2 *h2)
         return error;
     error = make_options(&option);
     if (error == 0) {
-        error =
-            nghttp2_session_server_new3(&h2->session, callbacks, h2, option, &memory) != 0 ? -ENOMEM
-                                                                                          : 0;
+        error = nghttp2_session_server_new3(&h2->session, callbacks, h2, option, &memory) != 0
+                    ? -ENOMEM
+                    : 0;
         nghttp2_option_del(option);
     }
     nghttp2_session_callbacks_del(callbacks);
@@ -284,25 +284,19 @@ void domi_h2_free(domi_h2 *h2)
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-void domi_h2_end(domi_h2 *h2, uint32_t code)
-{
-    if (!h2->is_over)
-        (void)nghttp2_session_terminate_session(h2->session, code);
-    h2->is_over = true;
-}
-
 int domi_h2_receive(domi_h2 *h2, const char *bytes, size_t size)
 {
-    ssize_t used =
-        h2->is_over ? (ssize_t)size
-                    : nghttp2_session_mem_recv(h2->session, (const uint8_t *)bytes, size);
+    ssize_t used = h2->is_over
+                       ? (ssize_t)size
+                       : nghttp2_session_mem_recv(h2->session, (const uint8_t *)bytes, size);
 
     if (used == NGHTTP2_ERR_FLOODED) {
         domi_h2_end(h2, NGHTTP2_ENHANCE_YOUR_CALM);
         return 0;
     }
     if (used < 0)
-        return used == NGHTTP2_ERR_NOMEM || used == NGHTTP2_ERR_CALLBACK_FAILURE ? -ENOMEM : -EPROTO;
+        return used == NGHTTP2_ERR_NOMEM || used == NGHTTP2_ERR_CALLBACK_FAILURE ? -ENOMEM
+                                                                                 : -EPROTO;
     return count_memory(h2);
 }
 

@@ -1,5 +1,6 @@
-/* The stage: it looks whether a connection begins as HTTP/2, and lets the session have its bytes. */
-#include "protocols/http2/session.h"
+/* The stage: it looks whether a connection begins as HTTP/2, and lets the session have its bytes.
+ */
+#include "protocols/http2/http2.h"
 
 #include <errno.h>
 #include <string.h>

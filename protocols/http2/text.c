@@ -1,5 +1,5 @@
 /* Bytes that grow. */
-#include "protocols/http2/session.h"
+#include "protocols/http2/http2.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -195,7 +195,7 @@ static int serve(domus_stack *stack, void *self, const void *payload)
     return -ENOENT;
 }
 
-static int on_close(domus_stack *stack, void *self, const void *payload)
+int domt_served_on_close(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack, (void)self;
     domt_served_now.closed++;
@@ -210,7 +210,7 @@ static const domus_pipeline whole = {.stages = (const domus_pipeline_stage[]){
 static const domus_pipeline streams = {
     .stages =
         (const domus_pipeline_stage[]){{&domus_http_stage, &domt_served_streams}, {NULL, NULL}}};
-static const domus_on_peer rows[] = {
+const domus_on_peer domt_served_rows[] = {
     {.type = &domus_http_request_type,
      .handle = serve,
      .peer_frame_size = sizeof(struct domi_count_frame)},
@@ -222,16 +222,16 @@ const domus_behaviour domt_served_by_whole = {
     .name = "whole",
     .kind = DOMUS_CHANNELS,
     .pipeline = &whole,
-    .on_peer = rows,
-    .on_close = {on_close, 0},
+    .on_peer = domt_served_rows,
+    .on_close = {domt_served_on_close, 0},
 };
 
 const domus_behaviour domt_served_by_streams = {
     .name = "streams",
     .kind = DOMUS_CHANNELS,
     .pipeline = &streams,
-    .on_peer = rows,
-    .on_close = {on_close, 0},
+    .on_peer = domt_served_rows,
+    .on_close = {domt_served_on_close, 0},
 };
 
 /* --- the kit ---------------------------------------------------------------------------------- */

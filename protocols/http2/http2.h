@@ -3,12 +3,12 @@
  * nghttp2 reads and writes frames, and does no IO. The stage gives it the bytes of the peer, and
  * appends what it has to send (stage.c, session.c). A request becomes the text of HTTP/1.1
  * (request.c), which a lane takes to its inner channel; the answer is read there, and becomes
- * frames (answer.c, body.c). guard.c counts what a peer should not do often.
+ * frames (answer.c, fields.c, body.c). guard.c counts what a peer should not do often.
  *
  * The text is canonical: it is made here, of parts that were checked. So nobody can put one request
  * into another. All functions are called within a call of the stage, in which `wire` is set. */
-#ifndef DOMI_PROTOCOLS_HTTP2_SESSION_H
-#define DOMI_PROTOCOLS_HTTP2_SESSION_H
+#ifndef DOMI_PROTOCOLS_HTTP2_H
+#define DOMI_PROTOCOLS_HTTP2_H
 
 #include <domus/http2.h>
 
@@ -112,9 +112,6 @@ int domi_h2_receive(domi_h2 *h2, const char *bytes, size_t size);
 /* Append frames while there is room. Returns 0, or a negative errno. */
 int domi_h2_send(domi_h2 *h2);
 
-/* End the connection with an error of HTTP/2. */
-void domi_h2_end(domi_h2 *h2, uint32_t code);
-
 /* --- text.c ----------------------------------------------------------------------------------- */
 
 /* Return 0; -ENOMEM. */
@@ -158,9 +155,9 @@ void domi_h2_end_idle(domi_h2_lane *lane);
 /* Reset the stream, which keeps its lane until that is done. */
 void domi_h2_cut(domi_h2_lane *lane, uint32_t code);
 
-/* True if the stream is answered to its end, and its inner channel takes no more of the request. The
- * peer hears of that (RFC 9113 8.1) when it sends more, because some clients forget an answer whose
- * stream is reset behind it. */
+/* True if the stream is answered to its end, and its inner channel takes no more of the request.
+ * The peer hears of that (RFC 9113 8.1) when it sends more, because some clients forget an answer
+ * whose stream is reset behind it. */
 bool domi_h2_is_spent(const domi_h2_lane *lane);
 
 /* Reset the streams that are spent. */
@@ -172,7 +169,8 @@ void domi_h2_credit(domi_h2_lane *lane);
 /* End all lanes. */
 void domi_h2_end_lanes(domi_h2 *h2);
 
-/* --- answer.c, body.c ------------------------------------------------------------------------- */
+/* --- answer.c, fields.c, body.c ----------------------------------------------------------------
+ */
 
 /* The inner channel has news: go on with the answer. Returns 0; -ENOMEM. */
 int domi_h2_go_on(domi_h2_lane *lane);
@@ -200,6 +198,9 @@ int domi_h2_send_body(nghttp2_session *session, nghttp2_frame *frame, const uint
                       size_t size, nghttp2_data_source *source, void *h2);
 
 /* --- guard.c ---------------------------------------------------------------------------------- */
+
+/* End the connection with an error of HTTP/2. */
+void domi_h2_end(domi_h2 *h2, uint32_t code);
 
 /* The peer has taken a stream back, or has begun one wrongly. */
 void domi_h2_count_reset(domi_h2 *h2);

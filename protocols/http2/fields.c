@@ -1,0 +1,88 @@
+/* Reads the fields of an answer, which are lines, and notes what they say of its body and of the
+ * connection. */
+#include "protocols/http2/http2.h"
+
+#include <errno.h>
+#include <string.h>
+
+static bool is_named(const nghttp2_nv *field, const char *name)
+{
+    return field->namelen == strlen(name) && memcmp(field->name, name, field->namelen) == 0;
+}
+
+static bool says(const nghttp2_nv *field, const char *word)
+{
+    return field->valuelen == strlen(word) && memcmp(field->value, word, field->valuelen) == 0;
+}
+
+/* Note what a field says of the message or the connection. Returns whether it is sent. */
+static bool look_at_field(domi_h2_fields *fields, const nghttp2_nv *field)
+{
+    if (is_named(field, "connection")) {
+        fields->closes = fields->closes || says(field, "close");
+        return false;
+    }
+    if (is_named(field, "transfer-encoding")) {
+        fields->in_chunks = true;
+        return false;
+    }
+    if (is_named(field, "content-length")) {
+        fields->has_length = true;
+        for (size_t i = 0; i < field->valuelen; i++)
+            fields->length = fields->length * 10 + (uint64_t)(field->value[i] - '0');
+    }
+    return !is_named(field, "keep-alive") && !is_named(field, "upgrade") &&
+           !is_named(field, "proxy-connection");
+}
+
+/* Copy a name with small letters. Returns it; NULL: there is no room. */
+static uint8_t *copy_name(domi_h2_fields *fields, const char *name, size_t size)
+{
+    char *copy = fields->names + fields->names_size;
+
+    if (size == 0 || size > sizeof fields->names - fields->names_size)
+        return NULL;
+    for (size_t i = 0; i < size; i++)
+        copy[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + ('a' - 'A')) : name[i];
+    fields->names_size += size;
+    return (uint8_t *)copy;
+}
+
+/* Read one line, without its end. */
+static int read_field(domi_h2_fields *fields, const char *line, size_t size)
+{
+    const char *colon = memchr(line, ':', size);
+    const char *end = line + size;
+
+    if (colon == NULL || fields->count == DOMI_H2_FIELDS_MAX)
+        return -EPROTO;
+    const char *value = colon + 1;
+    while (value < end && (*value == ' ' || *value == '\t'))
+        value++;
+    while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    nghttp2_nv *field = &fields->fields[fields->count];
+    *field = (nghttp2_nv){.name = copy_name(fields, line, (size_t)(colon - line)),
+                          .value = (uint8_t *)(uintptr_t)value,
+                          .namelen = (size_t)(colon - line),
+                          .valuelen = (size_t)(end - value)};
+    if (field->name == NULL)
+        return -EPROTO;
+    fields->count += look_at_field(fields, field);
+    return 0;
+}
+
+int domi_h2_read_fields(const char *lines, size_t size, domi_h2_fields *fields)
+{
+    while (size != 0) {
+        const char *end = memchr(lines, '\r', size);
+        if (end == NULL)
+            return -EPROTO;
+        int error = read_field(fields, lines, (size_t)(end - lines));
+        if (error != 0)
+            return error;
+        size -= (size_t)(end - lines) + 2;
+        lines = end + 2;
+    }
+    return 0;
+}

@@ -1,0 +1,94 @@
+/* The end of a connection of HTTP/2 in a drain: the peer is told by GOAWAY, and what it had asked
+ * for is answered. */
+#include "tests/http/h2_peer.h"
+#include "tests/support/suite.h"
+
+#define MS DOMT_SERVED_MS
+
+static domt_h2 h2;
+
+static void begin(void)
+{
+    domt_h2_begin(&h2, domt_served_start(NULL, &domt_h2_by_streams, 1));
+}
+
+/* Read what came while the system has stopped. */
+static void read_rest(void)
+{
+    size_t size;
+    const char *got = domus_peer_got(h2.peer, &size);
+
+    ck_assert_int_eq(nghttp2_session_mem_recv(h2.session, (const uint8_t *)got, size),
+                     (ssize_t)size);
+}
+
+START_TEST(streams_under_way_are_answered)
+{
+    int32_t ids[3];
+
+    begin();
+    ids[0] = domt_h2_ask(&h2, "GET", "/sleep/200", 0, NULL);
+    ids[1] = domt_h2_ask(&h2, "GET", "/sleep/900", 0, NULL);
+    ids[2] = domt_h2_ask(&h2, "GET", "/give/20000", 0, NULL);
+    domt_h2_pass(&h2, 100 * MS);
+    ck_assert_int_eq(domus_testkit_stop(h2.kit), 0);
+    read_rest();
+    domt_h2_hold(&h2, ids[0], 200, "slept\n");
+    domt_h2_hold(&h2, ids[1], 200, "slept\n");
+    domt_h2_hold(&h2, ids[2], 200, NULL);
+    domt_h2_hold_away(&h2, NGHTTP2_NO_ERROR);
+    ck_assert_int_eq(h2.last, ids[2]);
+    ck_assert_int_eq(domus_peer_error(h2.peer), 0);
+    domt_h2_end(&h2);
+    domus_testkit_free(h2.kit);
+}
+END_TEST
+
+START_TEST(an_idle_connection_says_goodbye)
+{
+    begin();
+    domt_h2_hold_well(&h2);
+    ck_assert_int_eq(domus_testkit_stop(h2.kit), 0);
+    read_rest();
+    domt_h2_hold_away(&h2, NGHTTP2_NO_ERROR);
+    domt_h2_end(&h2);
+    domus_testkit_free(h2.kit);
+}
+END_TEST
+
+/* A connection that is too old ends when its streams have. */
+START_TEST(an_old_connection_ends_behind_its_streams)
+{
+    domus_config config;
+
+    domt_served_configure(&config);
+    config.pace.age_max_ns = 1000 * MS;
+    config.pace.age_jitter_percent = 0;
+    domt_h2_begin(&h2, domt_served_start(&config, &domt_h2_by_streams, 1));
+    int32_t id = domt_h2_ask(&h2, "GET", "/sleep/1800", 0, NULL);
+    domt_h2_pass(&h2, 4000 * MS);
+    domt_h2_hold(&h2, id, 200, "slept\n");
+    domt_h2_hold_away(&h2, NGHTTP2_NO_ERROR);
+    domus_peer_close(h2.peer);
+    domt_h2_end(&h2);
+    domt_served_end(h2.kit);
+}
+END_TEST
+
+/* When the connection breaks, nothing of its streams is left. */
+START_TEST(streams_end_with_their_connection)
+{
+    begin();
+    for (unsigned i = 0; i < 5; i++)
+        (void)domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
+    domt_h2_pass(&h2, 0);
+    domus_peer_reset(h2.peer);
+    domt_served_pass(h2.kit, 100 * MS);
+    ck_assert_uint_eq(domt_served_now.closed, 6);
+    domt_h2_end(&h2);
+    domt_served_end(h2.kit);
+}
+END_TEST
+
+DOMT_MAIN("http h2 drain", 120, streams_under_way_are_answered, an_idle_connection_says_goodbye,
+          an_old_connection_ends_behind_its_streams, streams_end_with_their_connection)

@@ -1,0 +1,283 @@
+/* The limits of a connection of HTTP/2, each at exactly its size, and bytes that are no request. */
+#include "tests/http/h2_peer.h"
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MS DOMT_SERVED_MS
+
+static domt_h2 h2;
+
+static void begin(void)
+{
+    domt_h2_begin(&h2, domt_served_start(NULL, &domt_h2_by_small, 1));
+}
+
+static void end(void)
+{
+    domus_peer_close(h2.peer);
+    domt_h2_end(&h2);
+    domt_served_end(h2.kit);
+}
+
+START_TEST(so_many_streams_are_served_at_a_time)
+{
+    int32_t ids[DOMT_H2_SMALL_STREAMS + 1];
+
+    begin();
+    domt_h2_pass(&h2, 0);
+    for (size_t i = 0; i <= DOMT_H2_SMALL_STREAMS; i++) /* this client keeps to the limit */
+        ids[i] = domt_h2_ask(&h2, "GET", "/sleep/50", 0, NULL);
+    domt_h2_pass(&h2, 0);
+    ck_assert_uint_eq(domt_served_now.begun, DOMT_H2_SMALL_STREAMS);
+    domt_h2_pass(&h2, 200 * MS);
+    for (size_t i = 0; i <= DOMT_H2_SMALL_STREAMS; i++)
+        domt_h2_hold(&h2, ids[i], 200, "slept\n");
+    end();
+}
+END_TEST
+
+/* GET of http://a/now, as HPACK writes it without its table. */
+static const uint8_t get_now[] = {0x82, 0x86, 0x04, 0x04, '/', 'n', 'o', 'w', 0x01, 0x01, 'a'};
+
+START_TEST(one_stream_more_is_refused)
+{
+    begin();
+    int32_t ids[DOMT_H2_SMALL_STREAMS + 1];
+    for (size_t i = 0; i <= DOMT_H2_SMALL_STREAMS; i++) /* it has not heard of the limit */
+        ids[i] = domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
+    domt_h2_pass(&h2, 0);
+    ck_assert_uint_eq(domt_served_now.begun, DOMT_H2_SMALL_STREAMS);
+    domt_h2_hold_reset(&h2, ids[DOMT_H2_SMALL_STREAMS], NGHTTP2_REFUSED_STREAM);
+    ck_assert(!h2.is_away);
+    end();
+}
+END_TEST
+
+START_TEST(heads_are_bounded)
+{
+    /* what the four pseudo fields of domt_h2_ask() count for /now, and one field of one letter */
+    const size_t others = 7 + 3 + 7 + 4 + 10 + 1 + 5 + 4 + 4 * 32 + 1 + 32;
+    char value[DOMT_H2_SMALL_HEAD + 2];
+    const char *fields[2 * DOMT_H2_SMALL_FIELDS + 3] = {NULL};
+
+    for (size_t over = 0; over < 2; over++) {
+        begin();
+        memset(value, 'v', sizeof value);
+        value[DOMT_H2_SMALL_HEAD - others + over] = '\0';
+        int32_t id = domt_h2_ask(&h2, "GET", "/now", 0, (const char *const[]){"n", value, NULL});
+        domt_h2_pass(&h2, 0);
+        domt_h2_hold(&h2, id, over != 0 ? 431 : 200, over != 0 ? "" : "now\n");
+        for (size_t i = 0; i < DOMT_H2_SMALL_FIELDS + over; i++) {
+            fields[2 * i] = "n";
+            fields[2 * i + 1] = "v";
+        }
+        id = domt_h2_ask(&h2, "GET", "/now", 0, fields);
+        domt_h2_pass(&h2, 0);
+        domt_h2_hold(&h2, id, over != 0 ? 431 : 200, over != 0 ? "" : "now\n");
+        domt_h2_hold_well(&h2);
+        end();
+    }
+}
+END_TEST
+
+/* Credit follows what the handler has read: of a body that nobody reads, as much as the window
+ * comes, and the rest when it is read. */
+START_TEST(what_is_not_read_does_not_come)
+{
+    begin();
+    domt_h2_pass(&h2, 0); /* until it hears of the window, the client takes it for 65,535 bytes */
+    int32_t id = domt_h2_ask(&h2, "POST", "/hang", 100000, NULL);
+    domt_h2_pass(&h2, 100 * MS);
+    size_t left = domt_h2_stream_of(&h2, id)->to_send;
+    ck_assert_uint_eq(left, 100000 - DOMT_H2_SMALL_WINDOW);
+    int32_t read = domt_h2_ask(&h2, "POST", "/bytes", 100000, NULL);
+    domt_h2_pass(&h2, 1000 * MS);
+    domt_h2_hold(&h2, read, 200, "100000\n");
+    ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->to_send, left);
+    end();
+}
+END_TEST
+
+START_TEST(streams_that_are_taken_back_are_counted)
+{
+    for (uint32_t over = 0; over < 2; over++) {
+        begin();
+        for (uint32_t i = 0; i < DOMT_H2_SMALL_RESETS + over; i++) {
+            int32_t id = domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
+            domt_h2_send(&h2, "", 0);
+            ck_assert_int_eq(nghttp2_submit_rst_stream(h2.session, 0, id, NGHTTP2_CANCEL), 0);
+            domt_h2_send(&h2, "", 0);
+        }
+        domt_h2_pass(&h2, 100 * MS);
+        if (over != 0)
+            domt_h2_hold_away(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
+        else
+            domt_h2_hold_well(&h2);
+        end();
+    }
+}
+END_TEST
+
+START_TEST(the_counts_begin_anew_with_each_second)
+{
+    begin();
+    for (uint32_t i = 0; i < 3 * DOMT_H2_SMALL_RESETS; i++) {
+        int32_t id = domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
+        domt_h2_pass(&h2, 0);
+        ck_assert_int_eq(nghttp2_submit_rst_stream(h2.session, 0, id, NGHTTP2_CANCEL), 0);
+        domt_h2_pass(&h2, 400 * MS);
+    }
+    ck_assert_uint_eq(domt_served_now.begun, 3 * DOMT_H2_SMALL_RESETS);
+    domt_h2_hold_well(&h2);
+    end();
+}
+END_TEST
+
+/* Frames that ask for nothing. The client's own SETTINGS, and its ack of ours, have counted. */
+START_TEST(frames_that_ask_for_nothing_are_counted)
+{
+    static const struct {
+        uint8_t type, flags;
+        int32_t id;
+        size_t size;
+        const char *bytes;
+    } cases[] = {
+        {NGHTTP2_PING, 0, 0, 8, "12345678"},
+        {NGHTTP2_PING, NGHTTP2_FLAG_ACK, 0, 8, "12345678"},
+        {NGHTTP2_SETTINGS, 0, 0, 0, NULL},
+        {NGHTTP2_WINDOW_UPDATE, 0, 0, 4, "\0\0\0\1"},
+        {NGHTTP2_WINDOW_UPDATE, 0, 1, 4, "\0\0\0\1"},
+        {NGHTTP2_DATA, 0, 1, 0, NULL},
+        {NGHTTP2_PRIORITY_UPDATE, 0, 0, 7, "\0\0\0\1u=1"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (uint32_t over = 0; over < 2; over++) {
+            begin();
+            int32_t id = domt_h2_ask(&h2, "POST", "/hang", 1, NULL);
+            domt_h2_stream_of(&h2, id)->holds_end = true;
+            domt_h2_pass(&h2, 0);
+            for (uint32_t n = 0; n + 2 < DOMT_H2_SMALL_CONTROLS + over; n++)
+                domt_h2_send_frame(&h2, cases[i].type, cases[i].flags, cases[i].id, cases[i].bytes,
+                                   cases[i].size);
+            domt_h2_pass(&h2, 100 * MS);
+            ck_assert_msg(h2.is_away == (over != 0), "case %zu, over %u", i, over);
+            if (over != 0)
+                domt_h2_hold_away(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
+            end();
+        }
+    }
+}
+END_TEST
+
+/* A block of fields that does not end: nghttp2 takes 8 more frames of it. */
+START_TEST(blocks_of_fields_are_bounded)
+{
+    begin();
+    domt_h2_send_frame(&h2, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1, get_now, sizeof get_now);
+    for (unsigned i = 0; i < 20; i++)
+        domt_h2_send_frame(&h2, NGHTTP2_CONTINUATION, 0, 1, "\x00\x01n\x01v", 5);
+    domt_h2_pass(&h2, 100 * MS);
+    ck_assert(domus_peer_has_end(h2.peer));
+    ck_assert_uint_eq(domt_served_now.begun, 0);
+    end();
+}
+END_TEST
+
+/* The rest of a block has to come in channel.headTimeout. */
+START_TEST(a_block_that_drips_ends_the_connection)
+{
+    begin();
+    domt_h2_send_frame(&h2, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1, get_now, sizeof get_now);
+    domt_h2_pass(&h2, 20 * DOMT_SERVED_S);
+    ck_assert(domus_peer_has_end(h2.peer));
+    ck_assert_uint_eq(domt_served_now.begun, 0);
+    end();
+}
+END_TEST
+
+/* What could be read in two ways never reaches a handler. */
+START_TEST(malformed_requests_are_reset)
+{
+    static const struct {
+        const char *path;
+        const char *fields[4];
+    } cases[] = {
+        {"now", {NULL}},
+        {"*", {NULL}},
+        {"/no w", {NULL}},
+        {"/now\r\nx: y", {NULL}},
+        {"/now", {"x", "a\r\nb: c", NULL}},
+        {"/now", {"x", "a\nb", NULL}},
+        {"/now", {"x", "a\001b", NULL}},
+        {"/now", {"x y", "a", NULL}},
+        {"/now", {"x:", "a", NULL}},
+        {"/now", {"connection", "close", NULL}},
+        {"/now", {"keep-alive", "1", NULL}},
+        {"/now", {"proxy-connection", "close", NULL}},
+        {"/now", {"upgrade", "x", NULL}},
+        {"/now", {"transfer-encoding", "chunked", NULL}},
+        {"/now", {"te", "gzip", NULL}},
+        {"/now", {"host", "b", NULL}},
+        {"/now", {"content-length", "1", NULL}},
+        {"/now", {"content-length", "x", NULL}},
+        {"/now", {":path", "/", NULL}},
+        {"/now", {":other", "/", NULL}},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin();
+        int32_t id = domt_h2_ask(&h2, "GET", cases[i].path, 0, cases[i].fields);
+        domt_h2_pass(&h2, 0);
+        ck_assert_msg(domt_served_now.begun == 0, "case %zu was served", i);
+        ck_assert_msg(h2.is_away || domt_h2_stream_of(&h2, id)->code == NGHTTP2_PROTOCOL_ERROR,
+                      "case %zu", i);
+        end();
+    }
+}
+END_TEST
+
+/* More bytes than Content-Length says, and fewer. */
+START_TEST(lengths_are_held)
+{
+    static const char *const lengths[] = {"9", "11"};
+
+    for (size_t i = 0; i < 2; i++) {
+        begin();
+        int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 10,
+                                 (const char *const[]){"content-length", lengths[i], NULL});
+        domt_h2_pass(&h2, 0);
+        domt_h2_hold_reset(&h2, id, NGHTTP2_PROTOCOL_ERROR);
+        domt_h2_hold_well(&h2);
+        end();
+    }
+}
+END_TEST
+
+/* A peer that takes no bytes of one stream: the stream is reset after channel.sendTimeout, and the
+ * others go on. */
+START_TEST(a_stream_that_stalls_is_reset)
+{
+    domus_config config;
+
+    domt_served_configure(&config);
+    config.channel.send_timeout_ns = 500 * MS;
+    domt_h2_begin(&h2, domt_served_start(&config, &domt_h2_by_streams, 1));
+    h2.keeps_window = true;
+    int32_t id = domt_h2_ask(&h2, "GET", "/give/200000", 0, NULL);
+    domt_h2_pass(&h2, 2000 * MS);
+    domt_h2_hold_reset(&h2, id, NGHTTP2_CANCEL);
+    ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->size, 65535);
+    ck_assert(!h2.is_away);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("http h2 limits", 240, so_many_streams_are_served_at_a_time, one_stream_more_is_refused,
+          heads_are_bounded, what_is_not_read_does_not_come,
+          streams_that_are_taken_back_are_counted, the_counts_begin_anew_with_each_second,
+          frames_that_ask_for_nothing_are_counted, blocks_of_fields_are_bounded,
+          a_block_that_drips_ends_the_connection, malformed_requests_are_reset, lengths_are_held,
+          a_stream_that_stalls_is_reset)

@@ -1,0 +1,238 @@
+/* Requests and answers over HTTP/2: the service of HTTP/1.1 answers them, and does not know. */
+#include "tests/http/h2_peer.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MS DOMT_SERVED_MS
+
+static domt_h2 h2;
+
+static void begin(const domus_behaviour *behaviour)
+{
+    domt_h2_begin(&h2, domt_served_start(NULL, behaviour, 1));
+}
+
+static void end(void)
+{
+    domus_peer_close(h2.peer);
+    domt_h2_end(&h2);
+    domt_served_end(h2.kit);
+}
+
+START_TEST(requests_are_answered_as_they_are_ready)
+{
+    int32_t ids[4];
+
+    begin(&domt_h2_by_whole);
+    ids[0] = domt_h2_ask(&h2, "GET", "/sleep/300", 0, NULL);
+    ids[1] = domt_h2_ask(&h2, "GET", "/sleep/100", 0, NULL);
+    ids[2] = domt_h2_ask(&h2, "GET", "/now", 0, NULL);
+    ids[3] = domt_h2_ask(&h2, "GET", "/late", 0, NULL);
+    domt_h2_pass(&h2, 500 * MS);
+    domt_h2_hold(&h2, ids[0], 200, "slept\n");
+    domt_h2_hold(&h2, ids[1], 200, "slept\n");
+    domt_h2_hold(&h2, ids[2], 200, "now\n");
+    domt_h2_hold(&h2, ids[3], 504, NULL);
+    ck_assert_uint_eq(domt_h2_stream_of(&h2, ids[0])->order, 3);
+    ck_assert_uint_eq(domt_h2_stream_of(&h2, ids[1])->order, 2);
+    ck_assert_str_eq(domt_h2_stream_of(&h2, ids[0])->field, "text/plain");
+    ck_assert_uint_eq(domt_served_now.closed, 0);
+    end();
+}
+END_TEST
+
+START_TEST(inner_channels_serve_one_stream_after_the_other)
+{
+    begin(&domt_h2_by_whole);
+    for (unsigned i = 0; i < 150; i++)
+        domt_h2_hold_well(&h2);
+    ck_assert_uint_eq(domt_served_now.closed, 0);
+    end();
+    ck_assert_uint_eq(domt_served_now.closed, 2); /* the connection, and one inner channel */
+}
+END_TEST
+
+START_TEST(methods_and_bodies_have_their_answers)
+{
+    static const struct {
+        const char *method, *path;
+        size_t size;
+        const char *fields[6];
+        int status;
+        const char *text;
+    } cases[] = {
+        {"HEAD", "/now", 0, {NULL}, 200, ""},
+        {"POST", "/bytes", 0, {NULL}, 200, "0\n"},
+        {"POST", "/bytes", 10, {NULL}, 200, "10\n"},
+        {"POST", "/bytes", 10, {"content-length", "10", NULL}, 200, "10\n"},
+        {"POST", "/bytes", 300000, {NULL}, 200, "300000\n"},
+        {"POST", "/bytes", 300000, {"content-length", "300000", NULL}, 200, "300000\n"},
+        {"POST", "/bytes", 0, {"content-length", "0", NULL}, 200, "0\n"},
+        {"POST", "/bytes", 5, {"expect", "100-continue", NULL}, 200, "5\n"},
+        {"GET", "/now", 0, {"cookie", "a=1", "cookie", "b=2", NULL}, 200, "now\n"},
+        {"GET", "/now", 0, {"te", "trailers", NULL}, 200, "now\n"},
+        {"GET", "/now", 0, {"host", "a", NULL}, 200, "now\n"},
+        {"OPTIONS", "*", 0, {NULL}, 404, NULL},
+        {"GET", "/unknown", 0, {NULL}, 404, NULL},
+        {"NONSENSE", "/now", 0, {NULL}, 501, NULL},
+    };
+    const domus_behaviour *const behaviours[] = {&domt_h2_by_whole, &domt_h2_by_streams};
+
+    for (size_t b = 0; b < 2; b++) {
+        begin(behaviours[b]);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            int32_t id =
+                domt_h2_ask(&h2, cases[i].method, cases[i].path, cases[i].size, cases[i].fields);
+            domt_h2_pass(&h2, 0);
+            if (cases[i].status != 404)
+                domt_h2_hold(&h2, id, cases[i].status, cases[i].text);
+            domt_h2_hold_well(&h2);
+        }
+        end();
+    }
+}
+END_TEST
+
+START_TEST(a_body_that_is_wanted_is_asked_for)
+{
+    static const char *const expects[] = {"expect", "100-continue", NULL};
+
+    begin(&domt_h2_by_streams);
+    int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 1, expects);
+    domt_h2_stream_of(&h2, id)->to_send = 0;
+    domt_h2_stream_of(&h2, id)->holds_end = true;
+    domt_h2_pass(&h2, 0);
+    ck_assert_int_eq(domt_h2_stream_of(&h2, id)->interims, 1);
+    domt_h2_stream_of(&h2, id)->to_send = 7;
+    domt_h2_stream_of(&h2, id)->holds_end = false;
+    ck_assert_int_eq(nghttp2_session_resume_data(h2.session, id), 0);
+    domt_h2_pass(&h2, 0);
+    domt_h2_hold(&h2, id, 200, "7\n");
+    end();
+}
+END_TEST
+
+START_TEST(trailers_go_both_ways)
+{
+    begin(&domt_h2_by_streams);
+    for (size_t size = 0; size < 3; size++) {
+        int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 1 + size, NULL);
+        domt_h2_stream_of(&h2, id)->trailers = 1;
+        domt_h2_pass(&h2, 0);
+        domt_h2_hold(&h2, id, 200, size == 0 ? "1\n" : size == 1 ? "2\n" : "3\n");
+    }
+    end();
+}
+END_TEST
+
+/* Long answers of several streams: the whole of each comes, however small the window of the client
+ * is. */
+START_TEST(answers_in_pieces_come_whole)
+{
+    int32_t ids[5];
+
+    begin(&domt_h2_by_streams);
+    for (size_t i = 0; i < 5; i++)
+        ids[i] = domt_h2_ask(&h2, "GET", i % 2 == 0 ? "/give/200000" : "/give/5000", 0, NULL);
+    domt_h2_pass(&h2, 1000 * MS);
+    for (size_t i = 0; i < 5; i++) {
+        domt_h2_hold(&h2, ids[i], 200, NULL);
+        ck_assert_uint_eq(domt_h2_stream_of(&h2, ids[i])->size, i % 2 == 0 ? 200000 : 5000);
+    }
+    end();
+}
+END_TEST
+
+/* RFC 9218: the more urgent answer comes first, although it was asked for last. */
+START_TEST(urgent_answers_come_first)
+{
+    static const char *const later[] = {"priority", "u=5", NULL};
+    static const char *const sooner[] = {"priority", "u=1", NULL};
+    int32_t ids[3];
+
+    begin(&domt_h2_by_streams);
+    ids[0] = domt_h2_ask(&h2, "GET", "/give/150000", 0, later);
+    ids[1] = domt_h2_ask(&h2, "GET", "/give/150000", 0, NULL);
+    ids[2] = domt_h2_ask(&h2, "GET", "/give/150000", 0, sooner);
+    domt_h2_pass(&h2, 1000 * MS);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_uint_eq(domt_h2_stream_of(&h2, ids[i])->order, 2 - i);
+    end();
+}
+END_TEST
+
+/* An answer that cannot be ended is cut, and the others go on. */
+START_TEST(a_stream_that_the_peer_takes_back_ends_its_request)
+{
+    begin(&domt_h2_by_whole);
+    int32_t gone = domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
+    domt_h2_pass(&h2, 0);
+    ck_assert_int_eq(nghttp2_submit_rst_stream(h2.session, NGHTTP2_FLAG_NONE, gone, NGHTTP2_CANCEL),
+                     0);
+    domt_h2_pass(&h2, 0);
+    ck_assert_uint_eq(domt_served_now.closed, 1);
+    ck_assert_int_eq(domt_served_now.close_error, -ECONNRESET);
+    domt_h2_hold_well(&h2);
+    end();
+}
+END_TEST
+
+START_TEST(another_protocol_has_no_stream)
+{
+    begin(&domt_h2_by_whole);
+    int32_t id = domt_h2_ask(&h2, "GET", "/up", 0, NULL);
+    domt_h2_pass(&h2, 0);
+    domt_h2_hold(&h2, id, 500, NULL); /* nobody has asked for that */
+    end();
+}
+END_TEST
+
+/* Without the preface nothing of HTTP/2 is there, however the bytes are split. */
+START_TEST(other_connections_speak_http_1)
+{
+    static const char *const texts[] = {"GET /now HTTP/1.1\r\nHost: a\r\n\r\n",
+                                        "PUT /now HTTP/1.1\r\nHost: a\r\n\r\n",
+                                        "PROPFIND /now HTTP/1.1\r\nHost: a\r\n\r\n"};
+    domus_testkit *kit = domt_served_start(NULL, &domt_h2_by_whole, 1);
+
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+        for (size_t at = 1; at < 12; at++) {
+            domus_peer *peer = domt_served_peer(kit);
+            ck_assert_int_eq(domus_peer_send(peer, texts[t], at), 0);
+            domt_served_pass(kit, MS);
+            domt_served_send(peer, texts[t] + at);
+            domt_served_expect(kit, peer, DOMT_SERVED_OK("4", "now\n"));
+            domt_served_send(peer, texts[t]);
+            domt_served_expect(kit, peer, DOMT_SERVED_OK("4", "now\n"));
+            domt_served_send(peer, "GET /up HTTP/1.1\r\nHost: a\r\n"
+                                   "Connection: upgrade\r\nUpgrade: lines\r\n\r\n");
+            domt_served_pass(kit, MS);
+            domus_peer_close(peer);
+        }
+    }
+    domt_served_end(kit);
+}
+END_TEST
+
+/* The beginning of the preface is no request, and gets no answer. */
+START_TEST(a_part_of_the_preface_is_waited_for)
+{
+    domus_testkit *kit = domt_served_start(NULL, &domt_h2_by_whole, 1);
+    domus_peer *peer = domt_served_peer(kit);
+
+    domt_served_send(peer, "PRI * HTTP/2.0\r\n\r\nSM\r\n");
+    domt_served_pass(kit, MS);
+    domus_peer_finish(peer);
+    ck_assert_int_eq(domus_peer_expect_end(peer, 10 * DOMT_SERVED_S), 0);
+    domt_served_end(kit);
+}
+END_TEST
+
+DOMT_MAIN("http h2 requests", 120, requests_are_answered_as_they_are_ready,
+          inner_channels_serve_one_stream_after_the_other, methods_and_bodies_have_their_answers,
+          a_body_that_is_wanted_is_asked_for, trailers_go_both_ways, answers_in_pieces_come_whole,
+          urgent_answers_come_first, a_stream_that_the_peer_takes_back_ends_its_request,
+          another_protocol_has_no_stream, other_connections_speak_http_1,
+          a_part_of_the_preface_is_waited_for)
