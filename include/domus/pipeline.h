@@ -226,7 +226,8 @@ DOMUS_API int domus_channel_send(domus_stack *stack, domus_channel *channel, con
 
 /* Get the state that a stage has for this channel. It is for the library of that stage, which by it
  * tells its users what they may know (domus/tls.h). Returns NULL for another actor than that of the
- * channel, and when no such stage is open in its pipeline.
+ * channel, and when no such stage is open in its pipeline, nor, for an inner channel, in that of
+ * the channel that carries it (domus/inner.h).
  *
  * Thread-safety: only from a handler of the channel's own behaviour, with its stack; the state is
  * valid until the end of that turn. */

@@ -1,4 +1,4 @@
-/* Lets the library of a stage reach its state. Owner thread. */
+/* Lets the library of a stage reach its state, also that of an outer channel. Owner thread. */
 #include "io/pipelines/pipe.h"
 
 void *domus_channel_stage_state(domus_stack *stack, domus_channel *channel,
@@ -6,5 +6,10 @@ void *domus_channel_stage_state(domus_stack *stack, domus_channel *channel,
 {
     if (domi_stack_house(stack) != channel->house || channel->pipe == NULL)
         return NULL;
-    return domi_wire_state_of(channel->pipe->wire, stage);
+    void *state = domi_wire_state_of(channel->pipe->wire, stage);
+    if (state != NULL || !domi_channel_is_inner(channel))
+        return state;
+    const domus_channel *outer = channel->special->outer;
+    return outer != NULL && outer->pipe != NULL ? domi_wire_state_of(outer->pipe->wire, stage)
+                                                : NULL;
 }
