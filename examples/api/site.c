@@ -2,6 +2,7 @@
  * from top to bottom. */
 #include "api.h"
 
+#include <domus/http2.h>
 #include <domus/http_access.h>
 #include <domus/http_limit.h>
 #include <domus/log.h>
@@ -41,7 +42,8 @@ static domus_http_options http = {
     .role = DOMUS_ROLE_SERVER, .streams = true, .whole_max = 65536, .chain = &chain};
 
 static const domus_pipeline pipeline = {
-    .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &http}, {NULL, NULL}}};
+    .stages = (const domus_pipeline_stage[]){
+        {&domus_http2_stage, NULL}, {&domus_http_stage, &http}, {NULL, NULL}}};
 
 static const domus_behaviour visitor = {
     .name = "visitor",

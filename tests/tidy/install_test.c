@@ -209,6 +209,9 @@ FINDS_PROTOCOL(cluster)
 FINDS_PROTOCOL(nats)
 FINDS_PROTOCOL(sql)
 FINDS_PROTOCOL(sqlite)
+FINDS_PROTOCOL(pg)
+FINDS_PROTOCOL(json)
+FINDS_PROTOCOL(http2)
 
 START_TEST(each_library_has_a_program_that_uses_it)
 {
@@ -219,13 +222,6 @@ START_TEST(each_library_has_a_program_that_uses_it)
                  domt_libraries[i] + strlen("libdomus-"));
         ck_assert_msg(access(path, R_OK) == 0, "%s is missing", path);
     }
-}
-END_TEST
-
-START_TEST(libdomus_json_is_found_by_pkg_config_and_find_package)
-{
-    if (!DOMT_SANITIZED)
-        find_protocol("json");
 }
 END_TEST
 
@@ -262,4 +258,7 @@ DOMT_MAIN("install", 60, installed_tree_is_whole_and_names_no_path_of_the_build,
           libdomus_nats_is_found_by_pkg_config_and_find_package,
           libdomus_sql_is_found_by_pkg_config_and_find_package,
           libdomus_sqlite_is_found_by_pkg_config_and_find_package,
+          libdomus_pg_is_found_by_pkg_config_and_find_package,
+          libdomus_json_is_found_by_pkg_config_and_find_package,
+          libdomus_http2_is_found_by_pkg_config_and_find_package,
           each_library_has_a_program_that_uses_it, find_package_refuses_another_minor_version)
