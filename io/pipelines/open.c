@@ -85,7 +85,6 @@ static bool is_closing(const domus_wire *wire)
     return wire->progress == DOMI_MESSAGE_NONE && domi_wire_is_empty(wire);
 }
 
-/* These are domus_wire.now_ns and domus_wire.peer. */
 static uint64_t now_ns(const domus_wire *wire)
 {
     const domi_pipe *pipe = wire->owner;
@@ -99,6 +98,12 @@ static int peer(const domus_wire *wire, domus_endpoint *ret_peer)
 
     return domus_channel_peer(pipe->channel, ret_peer);
 }
+
+static const domi_wire_services services = {.make = make_payload,
+                                            .wake = arm_wake,
+                                            .is_closing = is_closing,
+                                            .now_ns = now_ns,
+                                            .peer = peer};
 
 int domi_pipe_open(domus_channel *channel)
 {
@@ -120,11 +125,7 @@ int domi_pipe_open(domus_channel *channel)
     pipe->places_count = 1;
     pipe->wire->out = &channel->io->out;
     pipe->wire->aside = &channel->io->aside;
-    pipe->wire->make = make_payload;
-    pipe->wire->wake = arm_wake;
-    pipe->wire->is_closing = is_closing;
-    pipe->wire->now_ns = now_ns;
-    pipe->wire->peer = peer;
+    pipe->wire->services = &services;
     pipe->wire->inners = channel->io->inners;
     pipe->wire->owner = pipe;
     pipe->wire->last = &pipe->failed;

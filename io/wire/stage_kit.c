@@ -56,6 +56,9 @@ static int end_message(domus_stage_kit *kit)
     return domi_wire_done(kit->wire);
 }
 
+static const domi_wire_services services = {
+    .make = make, .wake = note_wake, .is_closing = is_closing};
+
 int domus_stage_kit_new(const domus_pipeline *pipeline, domus_stage_kit **ret_kit)
 {
     return domus_stage_kit_new_to(pipeline, NULL, 0, ret_kit);
@@ -78,9 +81,7 @@ int domus_stage_kit_new_to(const domus_pipeline *pipeline, const char *server, u
     }
     kit->wire->out = &kit->out;
     kit->wire->aside = &kit->aside;
-    kit->wire->make = make;
-    kit->wire->wake = note_wake;
-    kit->wire->is_closing = is_closing;
+    kit->wire->services = &services;
     kit->wire->owner = kit;
     kit->wire->last = &kit->last;
     kit->wire->server = server;

@@ -41,6 +41,19 @@ typedef struct domi_made {
     uint64_t id;
 } domi_made;
 
+/* The services of whoever has a wire: of its channel, or of a kit of stages. */
+typedef struct domi_wire_services {
+    /* Make the payload of a message, zeroed. NULL: no memory. */
+    void *(*make)(domus_wire *wire, domus_stage_kind kind, const domus_type *type);
+    /* Call the message stage in `delay_ns`; 0: a call that was wanted is wanted no more. */
+    void (*wake)(domus_wire *wire, uint64_t delay_ns);
+    /* Returns what domus_wire_is_closing() does. NULL: false. */
+    bool (*is_closing)(const domus_wire *wire);
+    /* Return what domus_wire_now_ns() and domus_wire_peer() do. NULL: 0, and -ENOTCONN. */
+    uint64_t (*now_ns)(const domus_wire *wire);
+    int (*peer)(const domus_wire *wire, domus_endpoint *ret_peer);
+} domi_wire_services;
+
 struct domus_wire {
     const domus_pipeline *pipeline;
     const domus_pipeline_stage *front; /* the listener's, before those of the pipeline */
@@ -81,15 +94,7 @@ struct domus_wire {
     domi_out *out;        /* where appended bytes go; the owner sets it before it opens the wire */
     domi_out *aside;      /* the same for bytes that are to be wrapped; the owner's, may be NULL if
                              there is one stage */
-    /* Make the payload of a message, zeroed. NULL: no memory. */
-    void *(*make)(domus_wire *wire, domus_stage_kind kind, const domus_type *type);
-    /* Call the message stage in `delay_ns`; 0: a call that was wanted is wanted no more. */
-    void (*wake)(domus_wire *wire, uint64_t delay_ns);
-    /* Returns what domus_wire_is_closing() does. NULL: false. */
-    bool (*is_closing)(const domus_wire *wire);
-    /* Return what domus_wire_now_ns() and domus_wire_peer() do. NULL: 0, and -ENOTCONN. */
-    uint64_t (*now_ns)(const domus_wire *wire);
-    int (*peer)(const domus_wire *wire, domus_endpoint *ret_peer);
+    const domi_wire_services *services;
     const struct domi_inners *inners; /* inner channels (inner.h); NULL: the owner has none */
     void *owner;
     domi_wire_stage *stages; /* behind the wire, or a block of their own */

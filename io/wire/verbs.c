@@ -17,7 +17,7 @@ static bool make_message(domus_wire *wire, domus_stage_kind kind, const domus_ty
     if (wire->made.any || wire->current + 1 != wire->count ||
         wire->in_body != (kind == DOMUS_STAGE_PIECE))
         return false;
-    void *payload = type != NULL ? wire->make(wire, kind, type) : NULL;
+    void *payload = type != NULL ? wire->services->make(wire, kind, type) : NULL;
     if (type != NULL && payload == NULL)
         return false;
     wire->made = (domi_made){
@@ -123,7 +123,7 @@ void domus_wire_last(domus_wire *wire)
 
 bool domus_wire_is_closing(const domus_wire *wire)
 {
-    return wire->is_closing != NULL && wire->is_closing(wire);
+    return wire->services->is_closing != NULL && wire->services->is_closing(wire);
 }
 
 /* The peer is to send the rest of this part, which may be another one than before. */
@@ -182,19 +182,19 @@ const char *domus_wire_server(const domus_wire *wire, uint16_t *ret_port)
 
 int domus_wire_peer(const domus_wire *wire, domus_endpoint *ret_peer)
 {
-    return wire->peer != NULL ? wire->peer(wire, ret_peer) : -ENOTCONN;
+    return wire->services->peer != NULL ? wire->services->peer(wire, ret_peer) : -ENOTCONN;
 }
 
 /* --- time ------------------------------------------------------------------------------------- */
 
 uint64_t domus_wire_now_ns(const domus_wire *wire)
 {
-    return wire->now_ns != NULL ? wire->now_ns(wire) : 0;
+    return wire->services->now_ns != NULL ? wire->services->now_ns(wire) : 0;
 }
 
 void domus_wire_wake(domus_wire *wire, uint64_t delay_ns)
 {
-    wire->wake(wire, delay_ns);
+    wire->services->wake(wire, delay_ns);
 }
 
 void domus_wire_hold(domus_wire *wire, bool holds)

@@ -194,6 +194,8 @@ static void *make_part(domus_wire *wire, domus_stage_kind kind, const domus_type
     return wire->owner;
 }
 
+static const domi_wire_services services = {.make = make_part};
+
 domt_bare *domt_bare_new(const domt_parts *how)
 {
     static domus_pipeline_stage stages[2];
@@ -203,7 +205,7 @@ domt_bare *domt_bare_new(const domt_parts *how)
     stages[0] = (domus_pipeline_stage){&domt_part_stage, how};
     made->wire = domi_wire_new(&pipeline, NULL, 0);
     made->wire->out = &made->out;
-    made->wire->make = make_part;
+    made->wire->services = &services;
     made->wire->owner = &made->part;
     ck_assert_int_eq(domi_wire_open(made->wire), 0);
     memset(&domt_seen, 0, sizeof domt_seen);
