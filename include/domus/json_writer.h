@@ -73,6 +73,13 @@ DOMUS_API int domus_json_put_raw(domus_json_writer *writer, const void *bytes, s
 DOMUS_API int domus_json_put_struct(domus_json_writer *writer, const domus_json_table *table,
                                     const void *value, domus_json_error *ret_error);
 
+/* Put what a table takes as an object of JSON Schema (draft 2020-12), which OpenAPI 3.1 has for its
+ * schemas, too: types, ranges, words, bounds and required fields. Bounds of texts are bytes in a
+ * table and characters in a schema, so a text beyond ASCII may pass the schema and be refused. A
+ * table that has itself in a list is "any object" there. -EINVAL when tables are nested so deep
+ * that their schema is nested deeper than DOMUS_JSON_DEPTH_MAX. */
+DOMUS_API int domus_json_put_schema(domus_json_writer *writer, const domus_json_table *table);
+
 /* Returns the first error of the calls before; -EINVAL when the value is not whole. */
 DOMUS_API int domus_json_finish(domus_json_writer *writer);
 

@@ -91,7 +91,6 @@ namespace
 {
 
 struct nothing {
-    static const bool kNeedFree = false;
     void *Malloc(size_t)
     {
         return nullptr;

@@ -1,16 +1,15 @@
 /* Copies a text and looks at its bytes, eight at a time where they are printable ASCII. */
 #include "protocols/json/utf8.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Whether all eight bytes are 0x20..0x7f: none has its high bit, and none borrows when 0x20 is
+/* Returns 0 if all eight bytes are 0x20..0x7f: none has its high bit, and none borrows when 0x20 is
  * taken from it. A borrow goes on to the next byte, but then there was one anyway. */
-static bool is_plain(uint64_t word)
+static uint64_t odd_bits(uint64_t word)
 {
-    return ((word | (word - EACH(0x20))) & EACH(0x80)) == 0;
+    return (word | (word - EACH(0x20))) & EACH(0x80);
 }
 
 /* Copy as many plain bytes as there are, in steps of eight. Returns how many. */
@@ -22,13 +21,14 @@ static size_t copy_plain(char *to, const unsigned char *from, size_t size)
 
     for (; size - done >= sizeof words; done += sizeof words) {
         memcpy(words, from + done, sizeof words);
-        if (!(is_plain(words[0]) & is_plain(words[1]) & is_plain(words[2]) & is_plain(words[3])))
+        if ((odd_bits(words[0]) | odd_bits(words[1]) | odd_bits(words[2]) | odd_bits(words[3])) !=
+            0)
             break;
         memcpy(to + done, words, sizeof words);
     }
     for (; size - done >= sizeof word; done += sizeof word) {
         memcpy(&word, from + done, sizeof word);
-        if (!is_plain(word))
+        if (odd_bits(word) != 0)
             break;
         memcpy(to + done, &word, sizeof word);
     }

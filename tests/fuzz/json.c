@@ -54,7 +54,7 @@ static const char *const words[] = {"a", "bc", "", NULL};
 static const part part_preset = {.number = 7, .name = "pre", .text = "set"};
 static const domus_json_table part_table;
 static const domus_json_field part_fields[] = {
-    {DOMUS_JSON_UINT("n", part, number, 3, 300)},
+    {DOMUS_JSON_UINT("n", part, number, 0, 300)},
     {DOMUS_JSON_TEXT("name", part, name)},
     {DOMUS_JSON_STRING("text", part, text, 10)},
     {DOMUS_JSON_LIST("numbers", part, numbers, number_count, REAL(-DBL_MAX, DBL_MAX))},
