@@ -329,6 +329,7 @@ DOMUS_API int domus_json_check(const domus_json_options *options, const void *by
 /* Append a struct as an object to `to`, without spaces, with its fields in the order of the table.
  * A field that has no value (its `has` is false, its STRING or RAW is NULL) is left out, or null if
  * it is `required` and may be null. Doubles are written so that they read back equal, -0 included.
+ * A field that is left out reads back as its preset.
  *
  * Returns 0; -EINVAL when the struct is wrong (a TEXT without a zero, a count beyond its bound, a
  * required text that is NULL, a RAW that is no JSON) or nested deeper than DOMUS_JSON_DEPTH_MAX;

@@ -51,7 +51,7 @@ typedef struct all {
 } all;
 
 static const char *const words[] = {"a", "bc", "", NULL};
-static const part part_preset = {.number = 7, .name = "pre", .text = "set"};
+static const part part_preset = {.number = 7, .name = "pre"};
 static const domus_json_table part_table;
 static const domus_json_field part_fields[] = {
     {DOMUS_JSON_UINT("n", part, number, 0, 300)},
