@@ -1,5 +1,6 @@
 /* curl and python3's http.client are judges of the answers: they talk with a child that serves by a
  * stage in a kit, one connection after the other. Without them nothing is compared. */
+#include "tests/http/multipart.h"
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
@@ -39,6 +40,18 @@ static void answer_in_pieces(domt_codec *http, uint64_t id, domus_slice body)
     domus_slice_free(trailers.fields);
 }
 
+/* Make the events of a form as text, in pieces of 100 bytes. */
+static domus_slice trace_form(const domus_http_request *request)
+{
+    domus_slice type = {NULL, 0, 0};
+    char text[256];
+
+    (void)domus_http_field(request->fields, "content-type", &type);
+    (void)snprintf(text, sizeof text, "%.*s", (int)type.size, domus_slice_data(type));
+    return domt_http_slice(domt_multipart_trace(text, NULL, domus_slice_data(request->body),
+                                                request->body.size, 0, 100));
+}
+
 static void answer(domt_codec *http, const domus_stage_message *message)
 {
     const domus_http_request *request = message->payload;
@@ -51,8 +64,13 @@ static void answer(domt_codec *http, const domus_stage_message *message)
     }
     if (domus_slice_equals(path, "/none", 5))
         response = (domus_http_response){.status = 204};
+    bool is_form = domus_slice_equals(path, "/form", 5);
+    if (is_form)
+        response.body = trace_form(request);
     ck_assert_int_eq(
         domus_stage_kit_encode(http->kit, message->id, &domus_http_response_type, &response), 0);
+    if (is_form)
+        domus_slice_free(response.body);
 }
 
 static bool send_output(domt_codec *http, int fd)
@@ -206,6 +224,24 @@ START_TEST(curl_keeps_the_connection)
 }
 END_TEST
 
+/* curl sends the forms of browsers; a quote in a name is %22, or \" before 7.81. */
+START_TEST(forms_of_curl_are_understood)
+{
+    if (!has("curl"))
+        return;
+    start();
+    hold("printf 'one\\r\\n--two\\r' >$T/f; printf 'a [x y]\\nf \"q\"\\\\é.txt\" c/d "
+         "[one\\r\\n--two\\r]"
+         "\\ne \"\" application/octet-stream []\\nDONE\\n' >$T/want; : >$T/e; "
+         "curl -sS -F 'a=x y' -F \"f=@$T/f;type=c/d;filename=\\\"q\\\\\\\"\\\\\\\\é.txt\\\"\" "
+         "-F \"e=@$T/e;filename=\\\"\\\"\" $URL/form >$OUT; cmp $OUT $T/want || { cat -A $OUT "
+         "$T/want; exit 1; }");
+    hold("head -c 30000 $IN >$T/f; curl -sS -F f=@$T/f $URL/form | tail -c +33 | head -c 30000 | "
+         "cmp - $T/f");
+    stop();
+}
+END_TEST
+
 START_TEST(python_understands_the_answers)
 {
     if (!has("python3"))
@@ -233,4 +269,4 @@ START_TEST(python_understands_the_answers)
 END_TEST
 
 DOMT_MAIN("curl", 60, curl_understands_the_answers, curl_decompresses_the_answers,
-          curl_keeps_the_connection, python_understands_the_answers)
+          curl_keeps_the_connection, forms_of_curl_are_understood, python_understands_the_answers)
