@@ -79,6 +79,13 @@ START_TEST(a_renewed_session_has_another_id)
     ck_assert(has(99, two, "one")); /* it is as old as before */
     ck_assert(!has(100, two, "one"));
     close_it();
+    open_with((domus_http_sessions_options){.count_max = 3}); /* in few buckets */
+    domus_http_session_id ids[3] = {begin(0, "0"), begin(0, "1"), begin(0, "2")};
+    for (unsigned i = 0; i < 60; i++) {
+        ck_assert_int_eq(domus_http_sessions_renew(sessions, 0, &ids[i % 3], &ids[i % 3]), 0);
+        ck_assert(has(0, ids[0], "0") && has(0, ids[1], "1") && has(0, ids[2], "2"));
+    }
+    close_it();
 }
 END_TEST
 
