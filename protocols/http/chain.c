@@ -215,7 +215,8 @@ void domi_http_leave_failure(domus_wire *wire, domi_http_chained **chained,
 
     if (exchange != NULL) {
         leave_failed(exchange, error, answer, ret_made);
-        exchange->face.sent += answer->body_size;
+        if (exchange->face.method != DOMUS_HTTP_HEAD)
+            exchange->face.sent += answer->body_size;
         domi_http_end_exchange(*chained, exchange, now_ns, false);
         return;
     }

@@ -19,6 +19,7 @@ typedef struct domi_http_exchange {
     const domus_http_row *row; /* NULL: not found yet, or not asked for */
     uint32_t entered;          /* parts that were entered, of the chain and then of the row */
     uint32_t of_chain;         /* how many of them are of the chain */
+    bool waits;                /* a part does, and goes on by domus_http_go_on() */
     uint64_t words[DOMUS_HTTP_PARTS_MAX];
 } domi_http_exchange;
 

@@ -67,9 +67,11 @@ static int enter_parts(domus_stack *stack, domi_http_chained *chained,
             step->part->enter != NULL
                 ? step->part->enter(stack, &exchange->face, open_request(request), step->options)
                 : 0;
+        exchange = domi_http_exchange_at(chained, number);
+        if (exchange != NULL)
+            exchange->waits = result == DOMUS_PARKED;
         if (result != 0)
             return result;
-        exchange = domi_http_exchange_at(chained, number);
     }
     return exchange != NULL ? 0 : DOMUS_HTTP_ANSWERED;
 }
@@ -130,9 +132,12 @@ int domus_http_go_on(domus_stack *stack, void *self)
     const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
     domi_http_chained *chained;
 
-    if (request == NULL || find_chained(stack, &chained) != 0 ||
-        domi_http_exchange_at(chained, request->exchange) == NULL)
+    if (request == NULL || find_chained(stack, &chained) != 0)
         return -EINVAL;
+    domi_http_exchange *exchange = domi_http_exchange_at(chained, request->exchange);
+    if (exchange == NULL || !exchange->waits)
+        return -EINVAL;
+    exchange->waits = false;
     return proceed(stack, self, chained, request);
 }
 

@@ -165,6 +165,14 @@ static int answer_error(domus_stack *stack, void *self, const domus_http_request
     return -ENOENT;
 }
 
+/* No part waits, so there is nothing to go on with. */
+static int answer_again(domus_stack *stack, void *self, const domus_http_request *request,
+                        const domus_http_match *match)
+{
+    (void)request, (void)match;
+    return domus_http_go_on(stack, self);
+}
+
 static int answer_wrong(domus_stack *stack, void *self, const domus_http_request *request,
                         const domus_http_match *match)
 {
@@ -256,6 +264,7 @@ static const domus_http_row rows[] = {
     {{DOMUS_HTTP_ON(GET), "/cut", 0}, answer_pieces, NULL},
     {{DOMUS_HTTP_ON(GET), "/hang", 0}, answer_never, NULL},
     {{DOMUS_HTTP_ON(GET), "/fail", 0}, answer_error, NULL},
+    {{DOMUS_HTTP_ON(GET), "/again", 0}, answer_again, NULL},
     {{DOMUS_HTTP_ON(GET), "/wrong", 0}, answer_wrong, NULL},
     {{DOMUS_HTTP_ON(GET), "/bare", 0}, answer_bare, NULL},
     {{DOMUS_HTTP_ON(GET), "/ask", 0}, answer_by_other, NULL},

@@ -7,6 +7,7 @@
  *   /hang         never
  *   /fail         by the error -ENOENT
  *   /cut          one piece of 3 bytes, and then the error -EIO
+ *   /again        by domus_http_go_on(), though no part waits
  *   /wrong        with a field that ends its line, which the stage refuses
  *   /bare         with 418 and no body
  *   /ask          by another actor, to which the request is forwarded: its X-Request-Id and
