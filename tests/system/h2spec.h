@@ -63,8 +63,9 @@ typedef struct domt_h2_case {
     bool is_bare; /* the connection begins without a preface */
 } domt_h2_case;
 
-/* Run the cases against the server, if there is one, and fail if one does. */
-void domt_h2spec_run(const domt_h2_case *cases, size_t count);
+/* Run the cases against the server, if there is one, and fail if one does. With settings, up to a
+ * NULL, only the example `web` is judged, which is started with them. */
+void domt_h2spec_run(const domt_h2_case *cases, size_t count, const char *const settings[]);
 
 /* --- words of the tables ---------------------------------------------------------------------- */
 
@@ -114,6 +115,7 @@ void domt_h2spec_run(const domt_h2_case *cases, size_t count);
 #define DOMT_H2_PING_OURS "h2 judge"
 
 #define CODE(name) (1u << DOMT_H2_##name)
+#define ANY_CODE   UINT32_MAX
 #define CONNECTION_ERROR(codes_)                                                                   \
     {                                                                                              \
         .kinds = DOMT_H2_CLOSED | DOMT_H2_GOES_AWAY, .codes = (codes_)                             \

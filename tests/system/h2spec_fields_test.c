@@ -85,13 +85,13 @@ static const domt_h2_case blocks[] = {
 
 START_TEST(malformed_requests_are_refused)
 {
-    domt_h2spec_run(requests, sizeof requests / sizeof requests[0]);
+    domt_h2spec_run(requests, sizeof requests / sizeof requests[0], NULL);
 }
 END_TEST
 
 START_TEST(blocks_that_cannot_be_decoded_are_refused)
 {
-    domt_h2spec_run(blocks, sizeof blocks / sizeof blocks[0]);
+    domt_h2spec_run(blocks, sizeof blocks / sizeof blocks[0], NULL);
 }
 END_TEST
 

@@ -136,19 +136,19 @@ static const domt_h2_case continuations[] = {
 
 START_TEST(frames_are_as_they_have_to_be)
 {
-    domt_h2spec_run(frames, sizeof frames / sizeof frames[0]);
+    domt_h2spec_run(frames, sizeof frames / sizeof frames[0], NULL);
 }
 END_TEST
 
 START_TEST(windows_are_kept)
 {
-    domt_h2spec_run(windows, sizeof windows / sizeof windows[0]);
+    domt_h2spec_run(windows, sizeof windows / sizeof windows[0], NULL);
 }
 END_TEST
 
 START_TEST(blocks_of_fields_go_on)
 {
-    domt_h2spec_run(continuations, sizeof continuations / sizeof continuations[0]);
+    domt_h2spec_run(continuations, sizeof continuations / sizeof continuations[0], NULL);
 }
 END_TEST
 

@@ -133,13 +133,13 @@ static const domt_h2_case forms[] = {
 
 START_TEST(ordinary_frames_are_taken)
 {
-    domt_h2spec_run(frames, sizeof frames / sizeof frames[0]);
+    domt_h2spec_run(frames, sizeof frames / sizeof frames[0], NULL);
 }
 END_TEST
 
 START_TEST(fields_in_every_form_are_taken)
 {
-    domt_h2spec_run(forms, sizeof forms / sizeof forms[0]);
+    domt_h2spec_run(forms, sizeof forms / sizeof forms[0], NULL);
 }
 END_TEST
 

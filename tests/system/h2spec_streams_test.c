@@ -144,13 +144,13 @@ static const domt_h2_case streams[] = {
 
 START_TEST(frames_have_their_format)
 {
-    domt_h2spec_run(frames, sizeof frames / sizeof frames[0]);
+    domt_h2spec_run(frames, sizeof frames / sizeof frames[0], NULL);
 }
 END_TEST
 
 START_TEST(streams_have_their_states)
 {
-    domt_h2spec_run(streams, sizeof streams / sizeof streams[0]);
+    domt_h2spec_run(streams, sizeof streams / sizeof streams[0], NULL);
 }
 END_TEST
 
