@@ -45,8 +45,8 @@ typedef struct domus_http2_options {
     /* streams within a second that the peer takes back, or begins wrongly, 1..100000; 0: 200 */
     uint32_t resets_max;
     /* frames within a second that ask for nothing: SETTINGS, PING, PRIORITY, empty DATA, and
-     * WINDOW_UPDATE, as far as these are more than the frames of bodies that were sent,
-     * 1..100000; 0: 1000 */
+     * WINDOW_UPDATE, as far as these are more than two for each frame of a body that was sent, and
+     * one for each 512 bytes of it, 1..100000; 0: 1000 */
     uint32_t controls_max;
 } domus_http2_options;
 

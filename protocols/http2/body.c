@@ -42,12 +42,12 @@ static int read_trailers(domi_h2_lane *lane, const char *bytes, size_t size)
     if (error != 0)
         return error;
     /* an empty line stands at their begin, or behind the end of one */
-    const char *end = lines->size >= 2 && memcmp(lines->bytes, "\r\n", 2) == 0
-                          ? lines->bytes - 2
-                          : memmem(lines->bytes, lines->size, "\r\n\r\n", 4);
-    if (end == NULL)
+    const char *end = memmem(lines->bytes, lines->size, "\r\n\r\n", 4);
+    size_t whole = end != NULL ? (size_t)(end - lines->bytes) + 4 : 0;
+    if (lines->size >= 2 && memcmp(lines->bytes, "\r\n", 2) == 0)
+        whole = 2;
+    if (whole == 0)
         return (int)size;
-    size_t whole = (size_t)(end + 4 - lines->bytes);
     lines->size = whole - 2;
     lane->phase = DOMI_H2_DONE;
     return (int)(whole - before);

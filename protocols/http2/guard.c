@@ -4,6 +4,12 @@
 
 #define SPAN_NS UINT64_C(1000000000)
 
+/* For a frame of a body that was sent, so many WINDOW_UPDATEs may come, and one more for so many
+ * bytes: some clients send two for each piece that they read. */
+#define UPDATES_LEAST 2u
+#define UPDATE_BYTES  512u
+#define UPDATES_MOST  (1u << 20)
+
 /* Begin a new second, if the last one is over. */
 static domi_h2_guard *guard_of(domi_h2 *h2)
 {
@@ -33,8 +39,17 @@ void domi_h2_count_control(domi_h2 *h2)
         domi_h2_end(h2, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
-void domi_h2_count_sent(domi_h2 *h2)
+void domi_h2_count_update(domi_h2 *h2)
 {
-    if (h2->guard.controls != 0)
-        h2->guard.controls--;
+    if (h2->updates_due != 0)
+        h2->updates_due--;
+    else
+        domi_h2_count_control(h2);
+}
+
+void domi_h2_count_sent(domi_h2 *h2, size_t size)
+{
+    uint32_t due = UPDATES_LEAST + (uint32_t)(size / UPDATE_BYTES);
+
+    h2->updates_due = due < UPDATES_MOST - h2->updates_due ? h2->updates_due + due : UPDATES_MOST;
 }

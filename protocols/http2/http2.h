@@ -97,6 +97,7 @@ typedef struct domi_h2 {
     bool is_finishing;   /* no body is sent any more */
     bool heard_settings; /* the dialogue with which a connection begins is over */
     domi_h2_guard guard;
+    uint32_t updates_due; /* WINDOW_UPDATEs that the bodies which were sent may call for */
     domi_h2_block block;
 } domi_h2;
 
@@ -208,7 +209,10 @@ void domi_h2_count_reset(domi_h2 *h2);
 /* A frame that asks for nothing has come. */
 void domi_h2_count_control(domi_h2 *h2);
 
-/* A frame of a body was sent, for which the peer may send a WINDOW_UPDATE. */
-void domi_h2_count_sent(domi_h2 *h2);
+/* A WINDOW_UPDATE has come. It asks for nothing if no body that was sent calls for it. */
+void domi_h2_count_update(domi_h2 *h2);
+
+/* A frame of a body was sent, with so many bytes. */
+void domi_h2_count_sent(domi_h2 *h2, size_t size);
 
 #endif

@@ -315,7 +315,6 @@ static int use_block(domi_h2 *h2, int32_t id, bool is_last)
     const domi_h2_block *block = &h2->block;
 
     if (block->is_malformed || (block->is_trailers && block->status != 0)) {
-        domi_h2_count_reset(h2);
         (void)nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_PROTOCOL_ERROR);
         return 0;
     }

@@ -108,6 +108,9 @@ static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void
     case NGHTTP2_RST_STREAM:
         domi_h2_count_reset(h2);
         return 0;
+    case NGHTTP2_WINDOW_UPDATE:
+        domi_h2_count_update(h2);
+        return 0;
     case NGHTTP2_SETTINGS:
         h2->heard_settings = true;
         domi_h2_count_control(h2);
@@ -118,11 +121,11 @@ static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void
     }
 }
 
-static int note_invalid(nghttp2_session *session, const nghttp2_frame *frame, int error, void *h2)
+/* Returns whether a stream is reset because of what the peer has sent. */
+static bool is_blamed(uint32_t code)
 {
-    (void)session, (void)frame, (void)error;
-    domi_h2_count_reset(h2);
-    return 0;
+    return code != NGHTTP2_NO_ERROR && code != NGHTTP2_INTERNAL_ERROR && code != NGHTTP2_CANCEL &&
+           code != NGHTTP2_HTTP_1_1_REQUIRED;
 }
 
 static int note_sent(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
@@ -131,7 +134,9 @@ static int note_sent(nghttp2_session *session, const nghttp2_frame *frame, void 
 
     (void)session;
     if (frame->hd.type == NGHTTP2_DATA)
-        domi_h2_count_sent(h2);
+        domi_h2_count_sent(h2, frame->hd.length);
+    if (frame->hd.type == NGHTTP2_RST_STREAM && is_blamed(frame->rst_stream.error_code))
+        domi_h2_count_reset(h2);
     return 0;
 }
 
@@ -186,7 +191,6 @@ static int make_callbacks(nghttp2_session_callbacks **ret_callbacks)
     nghttp2_session_callbacks_set_on_header_callback2(callbacks, take_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, take_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, take_frame);
-    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, note_invalid);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, note_sent);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, note_closed);
     nghttp2_session_callbacks_set_send_data_callback(callbacks, domi_h2_send_body);

@@ -172,6 +172,19 @@ START_TEST(frames_that_ask_for_nothing_are_counted)
 }
 END_TEST
 
+START_TEST(what_was_sent_calls_for_updates)
+{
+    begin();
+    domt_h2_pass(&h2, 0);
+    int32_t id = domt_h2_ask(&h2, "GET", "/give/1000000", 0, NULL);
+    domt_h2_pass(&h2, 100 * MS);
+    domt_h2_hold(&h2, id, 200, NULL);
+    ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->size, 1000000);
+    domt_h2_hold_well(&h2);
+    end();
+}
+END_TEST
+
 /* A block of fields that does not end: nghttp2 takes 8 more frames of it. */
 START_TEST(blocks_of_fields_are_bounded)
 {
@@ -256,6 +269,26 @@ START_TEST(lengths_are_held)
 }
 END_TEST
 
+/* Inner channels count as connections: with three of these, a connection has two of them. */
+START_TEST(inner_channels_count_as_connections)
+{
+    domus_config config;
+    int32_t ids[3];
+
+    domt_served_configure(&config);
+    config.channel.connections_max = 3;
+    domt_h2_begin(&h2, domt_served_start(&config, &domt_h2_by_whole, 1));
+    for (size_t i = 0; i < 3; i++)
+        ids[i] = domt_h2_ask(&h2, "GET", "/sleep/100", 0, NULL);
+    domt_h2_pass(&h2, 300 * MS);
+    domt_h2_hold(&h2, ids[0], 200, "slept\n");
+    domt_h2_hold(&h2, ids[1], 200, "slept\n");
+    domt_h2_hold_reset(&h2, ids[2], NGHTTP2_REFUSED_STREAM);
+    domt_h2_hold_well(&h2);
+    end();
+}
+END_TEST
+
 /* A peer that takes no bytes of one stream: the stream is reset after channel.sendTimeout, and the
  * others go on. */
 START_TEST(a_stream_that_stalls_is_reset)
@@ -278,6 +311,7 @@ END_TEST
 DOMT_MAIN("http h2 limits", 240, so_many_streams_are_served_at_a_time, one_stream_more_is_refused,
           heads_are_bounded, what_is_not_read_does_not_come,
           streams_that_are_taken_back_are_counted, the_counts_begin_anew_with_each_second,
-          frames_that_ask_for_nothing_are_counted, blocks_of_fields_are_bounded,
-          a_block_that_drips_ends_the_connection, malformed_requests_are_reset, lengths_are_held,
+          frames_that_ask_for_nothing_are_counted, what_was_sent_calls_for_updates,
+          blocks_of_fields_are_bounded, a_block_that_drips_ends_the_connection,
+          malformed_requests_are_reset, lengths_are_held, inner_channels_count_as_connections,
           a_stream_that_stalls_is_reset)

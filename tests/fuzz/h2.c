@@ -1,0 +1,154 @@
+/* Fuzzes a server of HTTP/2 in a test kit. An input is the frames of a peer behind a right preface:
+ * for each one a byte for its type, one for its flags, one for its stream and one for its size, and
+ * then so many bytes. The first byte chooses the limits, and whether bodies come in pieces.
+ * Whatever comes, a connection that follows is served. */
+#include "tests/fuzz/support/fuzz.h"
+
+#include <domus/domus.h>
+#include <domus/http.h>
+#include <domus/http2.h>
+#include <domus/testkit_net.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define AT        "127.0.0.1:80"
+#define SECOND    UINT64_C(1000000000)
+#define FRAME_MAX (9 + 255)
+
+static void must(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+/* --- the service ------------------------------------------------------------------------------ */
+
+static uint32_t open_channels;
+
+static int on_open(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    open_channels++;
+    return 0;
+}
+
+static int on_close(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    open_channels--;
+    return 0;
+}
+
+/* Answer with the target, whose bytes have to be those of one line; or not at all. */
+static int serve(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_http_request *request = payload;
+    domus_http_response response = {.status = 200, .media = "text/plain"};
+    const char *target = domus_slice_data(request->target);
+
+    (void)self;
+    for (uint32_t i = 0; i < request->target.size; i++)
+        must(target[i] > ' ' && target[i] != 0x7f);
+    if (request->target.size % 7 == 6)
+        return -ENOENT;
+    must(domus_slice_keep(request->target, &response.body) == 0);
+    return domus_reply(stack, &domus_http_response_type, &response);
+}
+
+static const domus_on_peer rows[] = {{.type = &domus_http_request_type, .handle = serve},
+                                     {.type = NULL}};
+static const domus_http2_options small = {.streams_max = 3,
+                                          .head_max = 1024,
+                                          .fields_max = 4,
+                                          .stream_window = 1024,
+                                          .resets_max = 10,
+                                          .controls_max = 20};
+static const domus_http_options pieces = {.streams = true};
+
+#define PIPELINE(of_http2, of_http)                                                                \
+    {                                                                                              \
+        .stages = (const domus_pipeline_stage[])                                                   \
+        {                                                                                          \
+            {&domus_http2_stage, of_http2}, {&domus_http_stage, of_http},                          \
+            {                                                                                      \
+                NULL, NULL                                                                         \
+            }                                                                                      \
+        }                                                                                          \
+    }
+static const domus_pipeline pipelines[] = {PIPELINE(NULL, NULL), PIPELINE(&small, NULL),
+                                           PIPELINE(NULL, &pieces), PIPELINE(&small, &pieces)};
+static domus_behaviour behaviours[4];
+static domus_testkit *kits[4];
+
+#define INPUTS_MAX 256u /* of one kit, which keeps its peers until it is freed */
+
+static domus_testkit *kit_of(unsigned which)
+{
+    static unsigned inputs[4];
+    domus_config config;
+    char error[256];
+
+    if (kits[which] != NULL && ++inputs[which] % INPUTS_MAX != 0)
+        return kits[which];
+    if (kits[which] != NULL) {
+        must(domus_testkit_stop(kits[which]) == 0);
+        domus_testkit_free(kits[which]);
+    }
+    behaviours[which] = (domus_behaviour){.name = "fuzz",
+                                          .kind = DOMUS_CHANNELS,
+                                          .pipeline = &pipelines[which],
+                                          .on_peer = rows,
+                                          .on_open = {on_open, 0},
+                                          .on_close = {on_close, 0}};
+    domus_config_init(&config);
+    config.system.threads = 1;
+    config.connection.address_percent = config.connection.loopback_percent = 100;
+    config.listeners = &(domus_listener_config){.name = "web", .address = AT, .backlog = 128};
+    config.listener_count = 1;
+    must(domus_testkit_new(&config, 1, error, sizeof error, &kits[which]) == 0);
+    must(domus_serve(domus_testkit_system(kits[which]), "web", &behaviours[which], NULL, NULL) ==
+         0);
+    return kits[which];
+}
+
+/* --- the peer --------------------------------------------------------------------------------- */
+
+static void send_frames(domus_peer *peer, const uint8_t *data, size_t size)
+{
+    static const char begin[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0";
+    uint8_t frame[FRAME_MAX] = {0};
+
+    must(domus_peer_send(peer, begin, sizeof begin) == 0);
+    while (size >= 4) {
+        size_t part = data[3] < size - 4 ? data[3] : size - 4;
+        frame[2] = (uint8_t)part;
+        frame[3] = data[0] % 17;
+        frame[4] = data[1];
+        frame[8] = data[2] % 16;
+        memcpy(frame + 9, data + 4, part);
+        (void)domus_peer_send(peer, frame, 9 + part);
+        data += 4 + part;
+        size -= 4 + part;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    domus_peer *peer;
+
+    if (size == 0)
+        return 0;
+    domus_testkit *kit = kit_of(data[0] % 4);
+    uint32_t before = open_channels;
+    must(domus_peer_connect(kit, AT, NULL, &peer) == 0);
+    send_frames(peer, data + 1, size - 1);
+    must(domus_testkit_advance(kit, SECOND / 100) == 0);
+    if ((data[0] & 4) != 0)
+        domus_peer_finish(peer);
+    else
+        domus_peer_reset(peer);
+    must(domus_testkit_advance(kit, 40 * SECOND) == 0);
+    must(open_channels == before);
+    return 0;
+}
