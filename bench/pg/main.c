@@ -3,7 +3,7 @@
  *
  *     pg_domus URL CONNECTIONS SECONDS ROWS [PIPELINE]
  *
- * stdout: queries, seconds, and CPU time in ns for each query, user and system apart. */
+ * stdout: queries of the measured seconds, and CPU time of each in ns, user and system apart. */
 #include <domus/domus.h>
 #include <domus/pg.h>
 
@@ -119,11 +119,12 @@ int main(int count, char **arguments)
     pause_s(seconds);
     uint64_t done = queries - first;
     getrusage(RUSAGE_SELF, &after);
+    uint64_t failed = atomic_load(&errors);
     atomic_store(&is_over, true);
     domus_system_stop(system);
     domus_system_free(system);
-    if (done == 0 || errors != 0) {
-        fprintf(stderr, "pg_domus: %llu errors\n", (unsigned long long)errors);
+    if (done == 0 || failed != 0) {
+        fprintf(stderr, "pg_domus: %llu errors\n", (unsigned long long)failed);
         return 1;
     }
     printf("queries %llu user_ns %llu system_ns %llu\n", (unsigned long long)done,

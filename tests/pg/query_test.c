@@ -175,6 +175,34 @@ START_TEST(failures_have_their_state_and_leave_the_connection)
 }
 END_TEST
 
+/* Parameters that the server, or the driver, cannot take; each is sent prepared. */
+static const struct wrong {
+    domus_sql_statement statement;
+    domus_sql_value sent;
+    const char *sqlstate;
+} wrongs[] = {
+    {{.text = "SELECT $1::int4"}, INT(INT64_C(1) << 31), "22003"},
+    {{.text = "SELECT $1::int2"}, INT(32768), "22003"},
+    {{.text = "SELECT $1::date"}, TEXT("no date"), "22007"},
+    {{.text = "SELECT $1::date"}, TEXT("2026\0-11-29"), "22021"},
+    {{.text = "SELECT $1::text"}, TEXT("a\0b"), "22021"},
+    {{.text = "SELECT $1::text"}, TEXT("\xff"), "22021"},
+};
+
+START_TEST(wrong_parameters_are_refused)
+{
+    begin(NULL);
+    for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
+        domt_pg_answer answer =
+            domt_pg_query(&user, user.sql, &wrongs[i].statement, &wrongs[i].sent, 1);
+        ck_assert_msg(answer.error == -EINVAL, "%zu: %d", i, answer.error);
+        ck_assert_str_eq(answer.as.failure.sqlstate, wrongs[i].sqlstate);
+    }
+    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
+    end();
+}
+END_TEST
+
 START_TEST(changes_are_counted_and_names_are_told)
 {
     static const domus_sql_statement insert = {
@@ -257,6 +285,8 @@ END_TEST
 START_TEST(results_are_bounded)
 {
     static const domus_sql_statement repeat = {.text = "SELECT repeat('x', $1) AS x"};
+    static const domus_sql_statement series = {
+        .text = "SELECT repeat('x', 100) FROM generate_series(1, $1::int8)"};
     static const domus_sql_options options = {.result_max = 65536, .connections_max = 1};
     /* two cells of 16 bytes, and a name with a zero at its end */
     int64_t most = 65536 - 2 * 16 - 2;
@@ -275,12 +305,20 @@ START_TEST(results_are_bounded)
     domt_pg_answer answer =
         domt_pg_text(&user, user.sql, "SELECT repeat('x', 100) FROM generate_series(1, 3000000)");
     ck_assert_int_eq(answer.error, -EMSGSIZE);
+    /* one that had small results is read by libpq as a whole, which has a bound, too */
+    for (int64_t i = 0; i < 2; i++) {
+        domus_sql_value count = domus_sql_int(i == 0 ? 1 : 3000000);
+        answer = domt_pg_query(&user, user.sql, &series, &count, 1);
+        ck_assert_int_eq(answer.error, i == 0 ? 0 : -EMSGSIZE);
+        domt_pg_free(&answer);
+    }
+    ck_assert_uint_eq(domt_pg_look(&user).failures, 1); /* it costs the connection */
     ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
     end();
 }
 END_TEST
 
 DOMT_MAIN("pg_query", 60, values_of_each_type_go_and_come,
-          failures_have_their_state_and_leave_the_connection,
+          failures_have_their_state_and_leave_the_connection, wrong_parameters_are_refused,
           changes_are_counted_and_names_are_told, statements_are_bounded,
           statements_that_are_gone_are_prepared_anew, results_are_bounded)

@@ -185,9 +185,25 @@ static void write_bytes(domus_sql_cursor copy, const char *bytes, size_t size)
     domt_pg_free(&answer);
 }
 
+/* Write one piece of so many bytes. */
+static void write_large(domus_sql_cursor copy, size_t size, int error)
+{
+    domus_pg_write write = {.copy = copy};
+    char *bytes = malloc(size);
+
+    ck_assert_ptr_nonnull(bytes);
+    memset(bytes, 'y', size);
+    ck_assert_int_eq(domus_slice_copy(bytes, size, &write.bytes), 0);
+    free(bytes);
+    domt_pg_answer answer = domt_pg_ask(&user, copy.at, &domus_pg_copy_write_type, &write, 0);
+    ck_assert_int_eq(answer.error, error);
+    domt_pg_free(&answer);
+}
+
 START_TEST(bytes_are_copied_in_and_out)
 {
-    static const domus_sql_options options = {.piece_size = 65536, .connections_max = 2};
+    static const domus_sql_options options = {
+        .piece_size = 65536, .connections_max = 2, .result_max = 64u << 20};
     static char line[1025];
     uint64_t bytes = 0;
 
@@ -198,9 +214,12 @@ START_TEST(bytes_are_copied_in_and_out)
     line[1024] = '\n';
     for (int i = 0; i < 8000; i++)
         write_bytes(copy, line, sizeof line);
+    write_large(copy, DOMUS_PG_WRITE_MAX, 0);
+    write_large(copy, DOMUS_PG_WRITE_MAX + 1, -EMSGSIZE);
+    write_bytes(copy, "\n", 1);
     domt_pg_answer answer = domt_pg_ask(&user, copy.at, &domus_pg_copy_end_type, &copy, 0);
     ck_assert_int_eq(answer.error, 0);
-    ck_assert_uint_eq(answer.as.result.affected, 8000);
+    ck_assert_uint_eq(answer.as.result.affected, 8001);
     domt_pg_free(&answer);
     copy = open_copy(user.sql, &domus_pg_copy_out_type, "COPY t TO STDOUT");
     for (bool is_last = false; !is_last;) {
@@ -211,7 +230,7 @@ START_TEST(bytes_are_copied_in_and_out)
         bytes += answer.as.piece.bytes.size;
         domt_pg_free(&answer);
     }
-    ck_assert_uint_eq(bytes, 8000 * sizeof line);
+    ck_assert_uint_eq(bytes, 8000 * sizeof line + DOMUS_PG_WRITE_MAX + 1);
     wait_until_free();
     ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
     end();
