@@ -19,6 +19,7 @@
 #define DOMI_SQLITE_PAGES         1000               /* of the WAL, then it is copied to the file */
 #define DOMI_SQLITE_PAGES_FORCED  4000               /* then even while queries wait */
 #define DOMI_SQLITE_PAGES_RESTART 16000              /* then readers are waited for */
+#define DOMI_SQLITE_RESTART_MS    100                /* that long */
 #define DOMI_SQLITE_WAL_BYTES     (64 * 1024 * 1024) /* that the file of the WAL keeps */
 #define DOMI_SQLITE_STEPS         1000               /* of SQLite between two looks at the time */
 
@@ -110,6 +111,7 @@ typedef struct domi_sqlite_connection {
     /* --- guards of the statement that runs ---------------------------------------------------- */
     const domi_sqlite_task *guarded; /* NULL: nothing ends it early */
     uint64_t ends_ns;
+    uint32_t busy_ms;   /* how long a lock is waited for */
     uint64_t busy_ns;   /* when the wait for a lock began */
     const char *denied; /* why it may not be prepared; NULL: it may */
     bool is_own;        /* statements of the library itself are prepared */

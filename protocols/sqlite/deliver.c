@@ -115,8 +115,8 @@ static void forget(domi_sqlite_database *database, domi_sqlite_task *task)
         domi_sqlite_slot_of(database, task->transaction)->is_ending = false;
     else if (task->verb == DOMI_SQLITE_FETCH)
         task->cursor->fetch = NULL;
-    else if (task->verb == DOMI_SQLITE_ROWS && task->jobs == 0)
-        domi_sqlite_free_cursor(task->cursor);
+    else if (task->verb == DOMI_SQLITE_ROWS)
+        domi_sqlite_free_cursor(task->cursor); /* a job that names the task does not run it */
     task->is_awaited = false;
     domi_sqlite_settle_task(database, task);
 }

@@ -190,6 +190,23 @@ static void note_state(domus_stack *stack, domi_sqlite_database *database, domi_
         database->counted.failures++;
 }
 
+/* The job has ended the cursors that were over; if there was no job, they are so still. */
+static void drop_cursors(domus_stack *stack, domi_sqlite_slot *slot)
+{
+    while (slot->connection->over != NULL) {
+        domi_sqlite_cursor *cursor = slot->connection->over;
+
+        slot->connection->over = cursor->next;
+        if (slot->connection->has_begun) {
+            domi_sqlite_drop_cursor(stack, slot, cursor);
+            continue;
+        }
+        cursor->next = slot->cursors;
+        slot->cursors = cursor;
+        slot->ends_rows = true;
+    }
+}
+
 void domi_sqlite_end_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index,
                          int error)
 {
@@ -197,11 +214,7 @@ void domi_sqlite_end_job(domus_stack *stack, domi_sqlite_database *database, uin
     domi_sqlite_connection *connection = slot->connection;
 
     slot->is_running = false;
-    while (connection->over != NULL) {
-        domi_sqlite_cursor *cursor = connection->over;
-        connection->over = cursor->next;
-        domi_sqlite_drop_cursor(stack, slot, cursor);
-    }
+    drop_cursors(stack, slot);
     if (!connection->has_begun) {
         fail_tasks(stack, database, slot, error);
         return;

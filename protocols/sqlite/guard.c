@@ -51,7 +51,7 @@ static int wait_for_lock(void *context, int count)
 
     if (count == 0)
         connection->busy_ns = now_ns;
-    if (now_ns - connection->busy_ns >= connection->place->busy_ms * MS || has_to_end(connection))
+    if (now_ns - connection->busy_ns >= connection->busy_ms * MS || has_to_end(connection))
         return 0;
     (void)sqlite3_sleep(count < 8 ? 1 : count < 32 ? 5 : 25);
     return 1;

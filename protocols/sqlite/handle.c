@@ -119,6 +119,7 @@ int domi_sqlite_open(domi_sqlite_connection *connection, domus_sql_error *ret_er
     flags |= place->reads_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     int result = sqlite3_open_v2(place->is_memory ? ":memory:" : place->path, &connection->handle,
                                  flags, NULL);
+    connection->busy_ms = place->busy_ms;
     connection->checkpoint_at = DOMI_SQLITE_PAGES;
     connection->pages = 0;
     if (result == SQLITE_OK)
@@ -181,7 +182,9 @@ void domi_sqlite_checkpoint(domi_sqlite_connection *connection, bool is_idle)
         return;
     int mode = connection->pages >= DOMI_SQLITE_PAGES_RESTART ? SQLITE_CHECKPOINT_RESTART
                                                               : SQLITE_CHECKPOINT_PASSIVE;
+    connection->busy_ms = DOMI_SQLITE_RESTART_MS; /* writes wait meanwhile */
     (void)sqlite3_wal_checkpoint_v2(connection->handle, NULL, mode, &pages, &copied);
+    connection->busy_ms = connection->place->busy_ms;
     /* While readers hold it up, it is tried again when there is as much more. */
     connection->checkpoint_at =
         pages > copied ? connection->pages + DOMI_SQLITE_PAGES : DOMI_SQLITE_PAGES;
