@@ -14,9 +14,6 @@
 
 #include <stdio.h>
 
-struct api_settings api_settings;
-domus_sql api_database;
-
 static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, &domus_pg_driver, NULL};
 
 /* Open the database, and bring its schema up to date. */

@@ -1,4 +1,4 @@
-/* Who asks: a session in a signed cookie.
+/* People: a session in a signed cookie says who asks.
  *
  * Anybody may take any name here. A real service looks for a password, or lets another one say who
  * somebody is, before it begins a session. */

@@ -7,6 +7,9 @@
 #include <domus/http_limit.h>
 #include <domus/log.h>
 
+struct api_settings api_settings;
+domus_sql api_database;
+
 /* Only people who are logged in may do this. */
 static const domus_http_step for_people[] = {{&domus_http_wants_user, NULL}, {NULL, NULL}};
 

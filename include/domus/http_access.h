@@ -21,8 +21,8 @@
  *      "target":"/a?b=c","protocol":"HTTP/1.1","status":200,"bytes":12,"duration":0.000250,
  *      "referer":"...","agent":"...","id":"...","trace":"...","cut":true}
  *
- * The status is 499 if the client has gone before an answer was there, as nginx has it. What
- * strangers have written (target, user, Referer, User-Agent) is written in printable ASCII, with
+ * The status is 499 if the client has gone before an answer was there, as nginx has it. Text
+ * of strangers (target, user, Referer, User-Agent) is written in printable ASCII, with
  * all else, quotes and backslashes escaped, so nobody can end a line or forge one; and it is cut:
  * the target at `target_max` bytes, the others at DOMUS_HTTP_ACCESS_TEXT_MAX, counted as they are
  * written. No other fields are logged: neither Authorization nor cookies. The query may have

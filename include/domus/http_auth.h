@@ -1,4 +1,5 @@
-/* Who asks: Basic (RFC 7617) and Bearer (RFC 6750), as functions, and as a part of a chain.
+/* Credentials of a request: Basic (RFC 7617) and Bearer (RFC 6750), as functions, and as a part of
+ * a chain.
  *
  *     static const domus_http_user users[] = {{.name = "ann", .sha256 = "9f86d0..."}, {.name =
  * NULL}}; static const domus_http_auth auth = {.realm = "site", .schemes = DOMUS_HTTP_BASIC, .users
@@ -79,7 +80,7 @@ typedef struct domus_http_user {
     const char *sha256; /* of the secret, 64 small hexadecimal digits; NULL: `secret` */
 } domus_http_user;
 
-/* What a request has given. It is valid during the call. */
+/* The credentials of a request. It is valid during the call. */
 typedef struct domus_http_credentials {
     unsigned scheme;    /* DOMUS_HTTP_BASIC or DOMUS_HTTP_BEARER */
     const char *user;   /* of Basic; NULL with Bearer */

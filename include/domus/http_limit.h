@@ -19,7 +19,7 @@
  * program, and no lock is taken. A bucket has its place in one of 8 words of a cache line. If
  * these are in use, the bucket that is nearest to full gives way, whose client has the least to
  * gain from a new one: so strangers with many addresses cannot free those who are limited, nor
- * shut others out. Of two addresses with the same line, one in 2^20 shares a bucket; nobody can
+ * shut others out. Two addresses with the same line share a bucket once in 2^20; nobody can
  * choose such addresses, because the places are drawn by a random key.
  *
  * **Exactness.** The time between two tokens is period / count, rounded up to microseconds.

@@ -1,4 +1,4 @@
-/* Who asks, by the session in the cookie: two parts of a chain (domus/http_chain.h).
+/* The user of a request, by the session in its cookie: two parts of a chain (domus/http_chain.h).
  *
  *     static domus_http_keys keys;
  *     static const domus_http_user_session session = {.keys = &keys};

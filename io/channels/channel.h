@@ -40,9 +40,9 @@ typedef struct domi_channel_ways {
     /* Whatever waits will not be sent: forget where it goes. */
     void (*forget_outbound)(domus_channel *channel);
     void (*note_end)(domus_channel *channel); /* the descriptor is about to be closed */
-    /* Of an inner channel: everything was sent, and nothing follows. */
+    /* Everything was sent on an inner channel, and nothing follows. */
     void (*finish)(domus_channel *channel);
-    /* Of an inner channel: a piece of `inbound` was used. */
+    /* A piece of `inbound` of an inner channel was used. */
     void (*note_used)(domus_channel *channel);
 } domi_channel_ways;
 

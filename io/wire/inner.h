@@ -22,7 +22,7 @@ struct domus_inner {
     void *data; /* the stage's */
 };
 
-/* What the owner of a wire does for its stages. */
+/* The services of the owner of a wire for its stages. */
 typedef struct domi_inners {
     /* Open an inner channel whose pipeline begins behind the first `skipped` stages. */
     int (*open)(domus_wire *wire, uint32_t skipped, void *data, domus_inner **ret_inner);

@@ -39,7 +39,7 @@ size_t domi_http_access_take_from(domi_http_access_queue *queue, char *to, size_
 /* Count lines as dropped: those in these bytes; one, for which there was no memory. */
 void domi_http_access_drop(domi_http_access_queue *queue, const char *lines, size_t size);
 
-/* What a line shows of a request, noted when it enters. */
+/* The parts of a request that its line shows, noted when it enters. */
 typedef struct domi_http_access_note {
     domus_endpoint client;
     uint32_t target_size; /* the texts stand behind each other in `texts` */

@@ -1,4 +1,4 @@
-/* Writes lines of an access log. What strangers have written comes escaped and cut, so a line has
+/* Writes lines of an access log. Text of strangers comes escaped and cut, so a line has
  * room for all of its parts (the assertion below). Any thread. */
 #include "protocols/http/access.h"
 #include "protocols/http/json_text.h"

@@ -8,7 +8,7 @@
 #define FRAME_HEAD  9u
 #define TRAILER_MAX 65536u /* bytes of the trailers of an answer */
 
-/* What follows the last piece of a body in chunks that has no trailers. */
+/* The bytes behind the last piece of a body in chunks that has no trailers. */
 static const char chunks_end[] = "\r\n0\r\n\r\n";
 #define CHUNKS_END (sizeof chunks_end - 1)
 

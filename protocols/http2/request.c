@@ -1,8 +1,8 @@
 /* Makes the text of HTTP/1.1 of a request, and passes it on to an inner channel.
  *
  * The text is made of parts that have no byte which could end a line or a part: nghttp2 has looked
- * at them, and so does this file. What frames a message or concerns a connection is written here
- * and never taken from the peer, but for Content-Length, whose bytes nghttp2 counts. */
+ * at them, and so does this file. Fields that frame a message or concern a connection are written
+ * here and never taken from the peer, but for Content-Length, whose bytes nghttp2 counts. */
 #include "protocols/http2/http2.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* What the server says of a failure, as a domus_sql_error. */
+/* The words of the server about a failure, as a domus_sql_error. */
 #include "protocols/pg/pg.h"
 
 #include <stdlib.h>

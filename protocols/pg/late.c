@@ -1,5 +1,5 @@
 /* Time: one timer for a pool, for the first thing that may be late. A query costs it nothing as
- * long as another one is late sooner. What is late is found by a look at everything, 5 ms after it
+ * long as another one is late sooner. Late ones are found by a look at everything, 5 ms after it
  * was due at the latest. */
 #include "protocols/pg/pg.h"
 

@@ -460,7 +460,7 @@ bool domi_pg_copy_begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
                         domi_pg_query *query, const PGresult *result);
 /* Take bytes of a copy. Returns whether it is over, and its result comes. */
 bool domi_pg_copy_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
-/* What was queued has left: so the writer goes on. */
+/* All that was queued has left: so the writer goes on. */
 void domi_pg_copy_flushed(domus_stack *stack, domi_pg_connection *connection);
 /* Let the server throw a copy away. False: the connection is lost. */
 bool domi_pg_copy_abort(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);

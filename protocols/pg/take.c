@@ -1,5 +1,6 @@
-/* What the server says: the results of the first query of a line, until its sync ends it and the
- * next one is the first. An answer is given at the sync, because a commit comes behind the rows. */
+/* Takes what the server says: the results of the first query of a line, until its sync ends it and
+ * the next one is the first. An answer is given at the sync, because a commit comes behind the
+ * rows. */
 #include "protocols/pg/pg.h"
 
 #include <poll.h>

@@ -13,9 +13,6 @@
 
 #define SECOND UINT64_C(1000000000)
 
-struct api_settings api_settings = {.rate = 1000, .upload_max = 1 << 20};
-domus_sql api_database;
-
 static int migrated(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_sql_result *result;
@@ -33,7 +30,7 @@ static int migrate(domus_stack *stack, void *self)
 static const domus_behaviour migrator = {
     .name = "migrator", .kind = DOMUS_STATE, .on_mount = migrate};
 
-static domus_testkit *begin(uint64_t seed)
+static domus_testkit *begin(uint64_t seed, uint32_t rate)
 {
     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};
     const domus_sql_options options = {.drivers = drivers};
@@ -43,6 +40,8 @@ static domus_testkit *begin(uint64_t seed)
     domus_config_init(&config);
     domus_testkit *kit = domt_kit_listening(&config, "api", "127.0.0.1:80", seed);
     domus_system *system = domus_testkit_system(kit);
+    api_settings.rate = rate;
+    api_settings.upload_max = 1 << 20;
     ck_assert_int_eq(api_people_begin(), 0);
     ck_assert_int_eq(domus_outside_sql_open(system, "sqlite::memory:", &options, &api_database), 0);
     ck_assert_int_eq(domus_outside_spawn(system, &migrator, NULL, &address), 0);
@@ -136,7 +135,7 @@ static const struct {
 
 static void run_rows(uint64_t seed)
 {
-    domus_testkit *kit = begin(seed);
+    domus_testkit *kit = begin(seed, 1000);
     domus_peer *peer = domt_kit_peer(kit, "127.0.0.1:80");
     char cookie[256];
 
@@ -161,7 +160,7 @@ END_TEST
 
 START_TEST(a_cookie_of_somebody_else_is_none)
 {
-    domus_testkit *kit = begin(1);
+    domus_testkit *kit = begin(1, 1000);
     domus_peer *peer = domt_kit_peer(kit, "127.0.0.1:80");
     char cookie[256];
 
@@ -176,7 +175,7 @@ END_TEST
 
 START_TEST(each_page_hears_of_an_issue)
 {
-    domus_testkit *kit = begin(1);
+    domus_testkit *kit = begin(1, 1000);
     domus_peer *page = domt_kit_peer(kit, "127.0.0.1:80");
     domus_peer *peer = domt_kit_peer(kit, "127.0.0.1:80");
     char cookie[256];
@@ -196,8 +195,7 @@ START_TEST(an_address_has_its_rate)
     domus_peer *peer;
     int refused = 0;
 
-    api_settings.rate = 5; /* and 10 at once */
-    kit = begin(1);
+    kit = begin(1, 5); /* and 10 at once */
     peer = domt_kit_peer(kit, "127.0.0.1:80");
     for (int i = 0; i < 12; i++) {
         const char *answer = ask(kit, peer, "GET /issues", "", "");

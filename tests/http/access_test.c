@@ -29,7 +29,8 @@ static const char *taken(domus_http_access *access)
         ck_assert_ptr_nonnull(time);
         time += access->format == DOMUS_HTTP_ACCESS_JSON ? 2 : 1;
         int length = access->format == DOMUS_HTTP_ACCESS_JSON ? 20 : 26;
-        to += sprintf(to, "%.*sT%s\n", (int)(time - line), line, time + length);
+        to += snprintf(to, sizeof text - (size_t)(to - text), "%.*sT%s\n", (int)(time - line), line,
+                       time + length);
     }
     *to = '\0';
     return text;

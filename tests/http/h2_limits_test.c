@@ -211,7 +211,7 @@ START_TEST(a_block_that_drips_ends_the_connection)
 }
 END_TEST
 
-/* What could be read in two ways never reaches a handler. */
+/* A request that could be read in two ways never reaches a handler. */
 START_TEST(malformed_requests_are_reset)
 {
     static const struct {

@@ -38,7 +38,7 @@ extern domt_served domt_served_now;
 extern const domus_http_options domt_served_whole, domt_served_streams;
 extern const domus_behaviour domt_served_by_whole, domt_served_by_streams;
 
-/* What these two have besides their pipelines, for those with others. */
+/* Rows that these two have besides their pipelines, for those with others. */
 extern const domus_on_peer domt_served_rows[];
 int domt_served_on_close(domus_stack *stack, void *self, const void *payload);
 

@@ -255,7 +255,7 @@ START_TEST(statements_are_bounded)
 }
 END_TEST
 
-/* What the server has forgotten, or what has changed, is prepared anew, once. */
+/* A statement that the server has forgotten, or that has changed, is prepared anew, once. */
 START_TEST(statements_that_are_gone_are_prepared_anew)
 {
     static const domus_sql_statement all = {.text = "SELECT * FROM t"};

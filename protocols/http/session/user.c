@@ -16,10 +16,12 @@ static int read_session(domus_stack *stack, domus_http_exchange *exchange,
 {
     const domus_http_user_session *session = options;
     char name[DOMUS_HTTP_USER_MAX];
-    int64_t size = domus_http_session_unseal(request->fields, session->cookie, session->keys,
-                                             (int64_t)time(NULL), name, sizeof name);
+    struct timespec now;
 
     (void)stack;
+    (void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    int64_t size = domus_http_session_unseal(request->fields, session->cookie, session->keys,
+                                             now.tv_sec, name, sizeof name);
     if (size > 0)
         (void)domus_http_set_user(exchange, name, (size_t)size); /* with a zero in it, it is none */
     return 0;
