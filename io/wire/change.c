@@ -13,14 +13,18 @@
 
 #include <errno.h>
 
-/* Returns how many stages are skipped of the next pipeline: as many as now, if they are the same.
- */
+static bool are_same(const domus_pipeline_stage *one, const domus_pipeline_stage *other)
+{
+    return one->stage == other->stage && one->options == other->options;
+}
+
+/* Returns how many stages are skipped of the next pipeline: as many as now, if it has them. */
 static uint32_t count_skipped(const domus_wire *wire, const domus_pipeline *next)
 {
     for (uint32_t i = 0; i < wire->skipped; i++) {
         const domus_pipeline_stage *before = &wire->pipeline->stages[i];
         const domus_pipeline_stage *behind = &next->stages[i];
-        if (before->stage != behind->stage || before->options != behind->options)
+        if (!are_same(before, behind))
             return 0;
     }
     return wire->skipped;
@@ -37,7 +41,7 @@ static uint32_t count_kept(const domus_wire *wire, const domus_pipeline *next, u
         const domus_pipeline_stage *before =
             domi_wire_row(wire, wire->pipeline, wire->skipped, kept);
         const domus_pipeline_stage *behind = domi_wire_row(wire, next, skipped, kept);
-        if (before->stage != behind->stage || before->options != behind->options)
+        if (!are_same(before, behind))
             break;
     }
     return kept;

@@ -151,6 +151,7 @@ START_TEST(frames_that_ask_for_nothing_are_counted)
         {NGHTTP2_WINDOW_UPDATE, 0, 1, 4, "\0\0\0\1"},
         {NGHTTP2_DATA, 0, 1, 0, NULL},
         {NGHTTP2_PRIORITY_UPDATE, 0, 0, 7, "\0\0\0\1u=1"},
+        {NGHTTP2_PRIORITY, 0, 1, 5, "\0\0\0\0\1"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
