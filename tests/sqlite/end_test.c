@@ -72,6 +72,29 @@ START_TEST(transaction_of_an_asker_that_is_gone_is_rolled_back)
 }
 END_TEST
 
+/* The idle time is too long to help. */
+START_TEST(transaction_of_an_owner_that_has_ended_is_rolled_back)
+{
+    domus_sql_options options = {.wait_ns = UINT64_C(3000000000),
+                                 .transaction_idle_ns = UINT64_C(60000000000)};
+    domt_desk desk, guest;
+    domt_place place;
+    domus_sql held;
+
+    domt_place_make(&place, "");
+    domt_desk_open(&desk, &domus_sqlite_driver, place.url, &options);
+    domt_desk_must(&desk, desk.sql, "CREATE TABLE a (b)");
+    domt_desk_join(&guest, &desk);
+    ck_assert_int_eq(domt_desk_begin(&guest, false, &held), 0);
+    domt_desk_must(&guest, held, "INSERT INTO a VALUES (1)");
+    domt_desk_close(&guest);
+    domt_desk_must(&desk, desk.sql, "INSERT INTO a VALUES (2)");
+    domt_desk_gives(&desk, desk.sql, "SELECT b FROM a", "2");
+    domt_desk_close(&desk);
+    domt_place_remove(&place);
+}
+END_TEST
+
 static int stop(domus_stack *stack, void *argument)
 {
     return domus_stop(stack, *(const domus_address *)argument);
@@ -132,5 +155,6 @@ START_TEST(system_stops_in_the_midst_of_work)
 END_TEST
 
 DOMT_MAIN("sqlite: end", 60, query_of_an_asker_that_is_gone_ends,
-          transaction_of_an_asker_that_is_gone_is_rolled_back, database_that_is_stopped_answers_all,
-          system_stops_in_the_midst_of_work)
+          transaction_of_an_asker_that_is_gone_is_rolled_back,
+          transaction_of_an_owner_that_has_ended_is_rolled_back,
+          database_that_is_stopped_answers_all, system_stops_in_the_midst_of_work)
