@@ -25,7 +25,7 @@ DOMUS_API extern const struct domus_sql_driver domus_pg_driver;
 #define DOMUS_PG_CHANNEL_SIZE      64u /* bytes of the name of a channel, with a zero at its end */
 #define DOMUS_PG_SUBSCRIPTIONS_MAX 4096u /* subscriptions of all actors of a thread */
 
-/* A notification that NOTIFY has sent, as a notice to each subscriber of its channel. */
+/* A notification of NOTIFY, as a notice to each subscriber of its channel. */
 typedef struct domus_pg_notification {
     domus_slice payload; /* up to 7,999 bytes; the message owns it */
     char channel[DOMUS_PG_CHANNEL_SIZE];
@@ -50,8 +50,8 @@ DOMUS_API int domus_pg_listen(domus_stack *stack, domus_sql sql, const char *cha
                               domus_resumed *then);
 
 /* End the subscriptions of the running actor to a channel, and suspend until that is done.
- * Notifications that are in its mailbox still come. `then` gets an answer for
- * domus_sql_result_of(). Returns as domus_pg_listen(). */
+ * Notifications in its mailbox still come. `then` gets an answer for domus_sql_result_of(). Returns
+ * as domus_pg_listen(). */
 DOMUS_API int domus_pg_unlisten(domus_stack *stack, domus_sql sql, const char *channel,
                                 domus_resumed *then);
 
@@ -72,7 +72,7 @@ DOMUS_API int domus_pg_copy_out(domus_stack *stack, domus_sql sql, const char *t
                                 domus_resumed *then);
 
 /* Write bytes, in pieces of any size up to DOMUS_PG_WRITE_MAX, and suspend until the kernel has
- * them. The end tells whether they were right. `then` gets an answer for
+ * them. Wrong bytes are told by the end. `then` gets an answer for
  * domus_sql_result_of(), with -EBUSY when another write waits.
  *
  * Ownership: the ask owns the bytes, unless this returns a negative errno.

@@ -4,11 +4,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const domi_pg_doors doors = {
+    .lose = domi_pg_do_lose,
+    .settle = domi_pg_do_settle,
+    .serve = domi_pg_do_serve,
+    .put = domi_pg_do_put,
+    .take = domi_pg_do_take,
+    .finish = domi_pg_do_finish,
+    .drop_flow = domi_pg_do_drop_flow,
+    .listener_ready = domi_pg_do_listener_ready,
+    .listener_lost = domi_pg_do_listener_lost,
+    .copy_give = domi_pg_do_copy_give,
+    .copy_abort = domi_pg_do_copy_abort,
+};
+
 static int on_mount(domus_stack *stack, void *self)
 {
     domi_pg_pool *pool = self;
 
     pool->self = domus_self(stack);
+    pool->doors = &doors;
     for (uint32_t slot = 0; slot < DOMI_PG_SLOTS; slot++)
         pool->fds[slot] = -1;
     domi_pg_serve(stack, pool); /* the connections that are kept without use */

@@ -36,9 +36,10 @@ int domi_pg_on_script(domus_stack *stack, void *self, const void *payload)
 
 int domi_pg_on_who(domus_stack *stack, void *self, const void *payload)
 {
-    const domus_sql_driver *driver = &domus_pg_driver;
+    const domi_pg_pool *pool = self;
+    const domus_sql_driver *driver = pool->settings.driver;
 
-    (void)self, (void)payload;
+    (void)payload;
     return domus_reply(stack, &domus_sql_driver_type, &driver);
 }
 

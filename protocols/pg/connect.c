@@ -43,6 +43,7 @@ int domi_pg_connect(domus_stack *stack, domi_pg_pool *pool, uint32_t slot)
     if (connection == NULL)
         return -ENOMEM;
     connection->slot = slot;
+    connection->doors = pool->doors;
     connection->serial = ++pool->serial;
     connection->token = domus_address_hash(pool->self) ^ (now_ns << 20) ^ (uint64_t)getpid() ^
                         (connection->serial << 48);

@@ -71,7 +71,7 @@ bool domi_pg_copy_begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
     return is_wanted || domi_pg_drop_flow(stack, pool, connection, -ESTALE);
 }
 
-bool domi_pg_copy_abort(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+bool domi_pg_do_copy_abort(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     if (PQputCopyEnd(connection->pg, "the copy was aborted") == 1)
         return domi_pg_flush(stack, pool, connection);
@@ -165,8 +165,8 @@ int domi_pg_on_copy_end(domus_stack *stack, void *self, const void *payload)
 
 /* --- from the server -------------------------------------------------------------------------- */
 
-bool domi_pg_copy_give(domus_stack *stack, domi_pg_connection *connection, domi_pg_query *query,
-                       bool is_last)
+bool domi_pg_do_copy_give(domus_stack *stack, domi_pg_connection *connection, domi_pg_query *query,
+                          bool is_last)
 {
     domus_pg_piece piece = {.last = is_last};
     uint32_t size_max = connection->piece.size_max;

@@ -1,4 +1,4 @@
-/* The words of the server about a failure, as a domus_sql_error. */
+/* Words of the server about a failure, as a domus_sql_error. */
 #include "protocols/pg/pg.h"
 
 #include <stdlib.h>

@@ -121,7 +121,7 @@ static void answer(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *c
     domi_pg_query_free(pool, query);
 }
 
-bool domi_pg_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     domi_pg_query *query = connection->line.first;
 

@@ -67,7 +67,7 @@ void domi_pg_listener_look(domus_stack *stack, domi_pg_pool *pool)
         domi_pg_look_at(stack, pool, domus_now_ns(stack) + pool->settings.options.backoff_min_ns);
 }
 
-void domi_pg_listener_lost(domus_stack *stack, domi_pg_pool *pool)
+void domi_pg_do_listener_lost(domus_stack *stack, domi_pg_pool *pool)
 {
     const domus_sql_options *options = &pool->settings.options;
     uint64_t time_ns = options->backoff_min_ns;
@@ -98,7 +98,8 @@ static void tell(domus_stack *stack, domi_pg_subscription *to, domus_slice paylo
     to->lost++;
 }
 
-void domi_pg_listener_ready(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+void domi_pg_do_listener_ready(domus_stack *stack, domi_pg_pool *pool,
+                               domi_pg_connection *connection)
 {
     const domus_slice nothing = {NULL, 0, 0};
     bool is_gap = pool->listener_was_ready;

@@ -81,8 +81,8 @@ static void free_reader(domus_stack *stack, domi_pg_connection *connection, int 
     connection->has_reader = false;
 }
 
-void domi_pg_lose(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                  const char *words)
+void domi_pg_do_lose(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                     const char *words)
 {
     bool was_ready = connection->phase == DOMI_PG_READY;
     bool is_used = connection->is_used;

@@ -33,7 +33,7 @@ static void list_free(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
     domi_pg_look_at(stack, pool, connection->until_ns);
 }
 
-bool domi_pg_settle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+bool domi_pg_do_settle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     if (connection->phase != DOMI_PG_READY || connection->slot == DOMI_PG_LISTENER ||
         connection->is_free || connection->line.count != 0 || connection->is_cancelled)
@@ -128,7 +128,7 @@ bool domi_pg_is_down(domus_stack *stack, domi_pg_pool *pool)
            domus_now_ns(stack) >= pool->down_since_ns + pool->settings.options.wait_ns;
 }
 
-void domi_pg_serve(domus_stack *stack, domi_pg_pool *pool)
+void domi_pg_do_serve(domus_stack *stack, domi_pg_pool *pool)
 {
     while (pool->waiting.first != NULL) {
         domi_pg_connection *connection = pick(pool, pool->waiting.first);
@@ -153,7 +153,7 @@ static void refuse(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
     domi_pg_query_free(pool, query);
 }
 
-void domi_pg_put(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
+void domi_pg_do_put(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
 {
     domi_pg_connection *connection = pick(pool, query);
 

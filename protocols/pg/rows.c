@@ -62,8 +62,8 @@ bool domi_pg_flow_begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
            domi_pg_own(stack, connection, query->owner) == 0;
 }
 
-bool domi_pg_drop_flow(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                       int error)
+bool domi_pg_do_drop_flow(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                          int error)
 {
     bool is_over = connection->flow_is_over;
     bool is_paused = connection->flow_is_paused;

@@ -1,6 +1,5 @@
-/* Takes what the server says: the results of the first query of a line, until its sync ends it and
- * the next one is the first. An answer is given at the sync, because a commit comes behind the
- * rows. */
+/* The answers of the server: results of the first query of a line, until its sync ends it and the
+ * next one is the first. An answer is given at the sync, because a commit comes behind the rows. */
 #include "protocols/pg/pg.h"
 
 #include <poll.h>
@@ -120,7 +119,7 @@ static bool take_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
     }
 }
 
-bool domi_pg_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+bool domi_pg_do_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     uint32_t nothing = 0;
 
