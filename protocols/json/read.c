@@ -10,26 +10,6 @@
 
 #define STACK_ROOM 4096u
 
-bool domi_json_refuse(domi_json_reader *reader, size_t offset, int error, const char *format, ...)
-{
-    domi_json_fault *fault = &reader->fault;
-    va_list list;
-
-    if (fault->error != 0)
-        return false;
-    va_start(list, format);
-    domi_json_fault_say(fault, error, format, list);
-    va_end(list);
-    fault->offset = offset;
-    for (const domi_json_frame *frame = reader->top; frame != reader->frames; frame--) {
-        if (frame->table == NULL)
-            domi_json_fault_element(fault, frame->next);
-        else if (frame->field != NULL)
-            domi_json_fault_name(fault, frame->field->name);
-    }
-    return false;
-}
-
 /* Whether a text has an escape of a low surrogate, which may be a lone one, or of a zero. */
 static bool has_odd_escape(const char *text, size_t size)
 {

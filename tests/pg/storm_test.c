@@ -1,0 +1,143 @@
+/* Many queries while connections are killed, queries are cancelled and the server restarts: each
+ * gets one answer or one error, nothing is mixed up, and nothing is left behind. */
+#include "tests/pg/user.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define MS     UINT64_C(1000000)
+#define ASKERS 64u
+
+static domt_postgres server;
+static domt_pg_user user;
+
+static const domus_type begin_type = {.name = "begin"};
+static const domus_sql_statement once = {.text = "SELECT $1::int8 AS number"};
+static const domus_sql_statement again = {.text = "SELECT $1::int8", .repeatable = true};
+static const domus_sql_statement slow = {.text = "SELECT $1::int8, pg_sleep(0.05)",
+                                         .timeout_ns = 20 * MS};
+
+static _Atomic uint64_t answers, successes, mixed_up, unknown;
+static uint64_t wanted; /* of each asker */
+
+struct asker {
+    uint64_t number; /* of the query that is under way */
+};
+
+static domus_resumed answered;
+
+static int ask(domus_stack *stack, struct asker *asker)
+{
+    uint64_t kind = asker->number % 64;
+    const domus_sql_statement *statement = kind == 0 ? &slow : kind % 2 == 0 ? &again : &once;
+
+    return domus_sql_query(stack, user.sql, statement,
+                           DOMUS_SQL_VALUES(domus_sql_int((int64_t)asker->number)), answered);
+}
+
+static bool is_known(int error)
+{
+    return error == -EPIPE || error == -ENOTCONN || error == -ETIMEDOUT || error == -EBUSY ||
+           error == -ECANCELED;
+}
+
+static int answered(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct asker *asker = self;
+    const domus_sql_result *result;
+    int64_t number = -1;
+    int error = domus_sql_result_of(answer, &result);
+
+    if (error == 0) {
+        atomic_fetch_add(&successes, 1);
+        if (domus_sql_get_int(result, 0, 0, &number) != 0 || number != (int64_t)asker->number)
+            atomic_fetch_add(&mixed_up, 1);
+    } else if (!is_known(error))
+        atomic_fetch_add(&unknown, 1);
+    atomic_fetch_add(&answers, 1);
+    asker->number++;
+    return asker->number < wanted ? ask(stack, asker) : 0;
+}
+
+static int on_begin(domus_stack *stack, void *self, const void *payload)
+{
+    (void)payload;
+    return ask(stack, self);
+}
+
+static const domus_behaviour asker_behaviour = {
+    .name = "asker",
+    .state_size = sizeof(struct asker),
+    .on = (const domus_on[]){{&begin_type, on_begin, 0}, {NULL, NULL, 0}},
+};
+
+/* Do one kind of harm, and have a rest. */
+static void harm(uint32_t round)
+{
+    static const char *const commands[] = {
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND "
+        "pid % 2 = 0",
+        "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()",
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client "
+        "backend'",
+    };
+
+    if (round % 8 == 7) {
+        domt_postgres_halt(&server, round % 16 == 7 ? SIGQUIT : SIGINT);
+        domt_postgres_again(&server);
+    } else {
+        domt_pg_answer answer = domt_pg_text(&user, user.sql, commands[round % 3]);
+        domt_pg_free(&answer);
+    }
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+}
+
+static void run_storm(uint32_t pipeline_max)
+{
+    uint64_t all = domt_is_long() ? 1000000 : 20000;
+    const domus_sql_options options = {.connections_max = 8,
+                                       .pipeline_max = pipeline_max,
+                                       .backoff_min_ns = 5 * MS,
+                                       .backoff_max_ns = 20 * MS};
+
+    wanted = all / ASKERS;
+    domt_postgres_start(&server, NULL);
+    domt_pg_user_start(&user, server.unix_url, &options);
+    for (uint32_t i = 0; i < ASKERS; i++) {
+        domus_address address;
+        ck_assert_int_eq(domus_outside_spawn(user.system, &asker_behaviour, NULL, &address), 0);
+        ck_assert_int_eq(domus_outside_notice(user.system, address, &begin_type, NULL), 0);
+    }
+    for (uint32_t round = 0; atomic_load(&answers) < wanted * ASKERS; round++)
+        harm(round);
+    nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    ck_assert_uint_eq(atomic_load(&answers), wanted * ASKERS); /* and no second one */
+    ck_assert_uint_eq(atomic_load(&mixed_up), 0);
+    ck_assert_uint_eq(atomic_load(&unknown), 0);
+    ck_assert_uint_gt(atomic_load(&successes), wanted * ASKERS / 2);
+    for (int i = 0; i < 2000 && domt_pg_look(&user).busy != 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
+    domus_sql_status status = domt_pg_look(&user);
+    ck_assert_uint_eq(status.busy + status.waiting, 0);
+    domt_pg_user_stop(&user);
+    domt_postgres_stop(&server);
+}
+
+START_TEST(each_query_has_one_answer)
+{
+    run_storm(1);
+}
+END_TEST
+
+START_TEST(each_query_has_one_answer_in_pipelines)
+{
+    run_storm(4);
+}
+END_TEST
+
+DOMT_MAIN("pg_storm", 600, each_query_has_one_answer, each_query_has_one_answer_in_pipelines)
