@@ -22,7 +22,7 @@ START_TEST(each_invariant_of_a_channel_is_checked)
     } rows[] = {
         {open, NULL},
         {closed, NULL},
-        {{.fd = -1, .state = DOMI_CHANNEL_OPEN}, "channel->fd >= 0"},
+        {{.fd = -1, .state = DOMI_CHANNEL_OPEN}, "has_descriptor(channel)"},
         {{.fd = 3, .cancelling = true}, "channel->cancelling"},
         {{.fd = 3, .queued_bytes = 1}, "channel->queued_bytes == 0"},
         {{.fd = 3, .cost = 1}, "channel->cost == channel->answer_cost"},

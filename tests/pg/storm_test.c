@@ -99,7 +99,7 @@ static void harm(uint32_t round)
 
 static void run_storm(uint32_t pipeline_max)
 {
-    uint64_t all = domt_is_long() ? 1000000 : 20000;
+    uint64_t all = domt_is_long() ? 1000000 : 4000;
     const domus_sql_options options = {.connections_max = 8,
                                        .pipeline_max = pipeline_max,
                                        .backoff_min_ns = 5 * MS,

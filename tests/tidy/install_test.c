@@ -181,14 +181,20 @@ static void find_protocol(const char *name)
     MUST_RUN("cp p.c p.cpp && " STRICT_CPP " p.cpp $(pkg-config --cflags --libs domus-%s) " RPATH
              " -o p_cpp",
              name);
-    MUST_RUN(STRICT_C " -static p.c $(pkg-config --static --cflags --libs domus-%s) -o p_static",
-             name);
+    /* Debian's libpq.a wants libraries that are not installed with it. */
+    bool has_static = strcmp(name, "pg") != 0;
+    if (has_static)
+        MUST_RUN(STRICT_C
+                 " -static p.c $(pkg-config --static --cflags --libs domus-%s) -o p_static",
+                 name);
     ck_assert_int_ne(run("ldd p_c | grep -F libdomus-config"), 0);
     MUST_RUN("mv p.c %s.c && cmake -S . -B built -DWANTED_VERSION=" MINOR
              " -DCMAKE_PREFIX_PATH=\"$PWD/moved\" && "
              "cmake --build built --target %s_shared %s_static",
              name, name, name);
-    MUST_RUN("./p_c && ./p_cpp && ./p_static && built/%s_shared && built/%s_static", name, name);
+    MUST_RUN("./p_c && ./p_cpp && built/%s_shared && built/%s_static", name, name);
+    if (has_static)
+        MUST_RUN("./p_static");
     remove_installed();
 }
 
