@@ -83,6 +83,14 @@ typedef struct domi_h2_block {
     domi_h2_text cookie; /* the values of all Cookie fields, which are one */
 } domi_h2_block;
 
+/* Where the frames of the peer begin (late.c). */
+typedef struct domi_h2_frames {
+    uint32_t
+        left;     /* bytes of the frame in hand that have not come; at first those of the preface */
+    uint8_t have; /* bytes of `head` */
+    uint8_t head[9];
+} domi_h2_frames;
+
 typedef struct domi_h2 {
     nghttp2_session *session;
     domus_wire *wire;
@@ -93,12 +101,14 @@ typedef struct domi_h2 {
     uint64_t memory;     /* bytes that nghttp2 has taken */
     uint64_t counted;    /* those that count as memory of the library */
     uint8_t drain;       /* 1: the peer was told that the connection will end; 2: and where */
+    uint64_t reset_ns;   /* when this side has last reset a stream; 0: never */
     bool is_over;        /* GOAWAY for an error was queued: nothing of the peer is looked at */
     bool is_finishing;   /* no body is sent any more */
     bool heard_settings; /* the dialogue with which a connection begins is over */
     domi_h2_guard guard;
     uint32_t updates_due; /* WINDOW_UPDATEs that the bodies which were sent may call for */
     domi_h2_block block;
+    domi_h2_frames frames;
 } domi_h2;
 
 /* --- session.c -------------------------------------------------------------------------------- */
@@ -112,6 +122,17 @@ int domi_h2_receive(domi_h2 *h2, const char *bytes, size_t size);
 
 /* Append frames while there is room. Returns 0, or a negative errno. */
 int domi_h2_send(domi_h2 *h2);
+
+/* --- late.c ----------------------------------------------------------------------------------- */
+
+/* Look at a frame on a stream. If that is closed, the connection ends with STREAM_CLOSED, unless
+ * this side has reset a stream just now, of which the peer may not have heard (RFC 9113 5.1).
+ * Returns whether it is closed. */
+bool domi_h2_judge_late(domi_h2 *h2, int32_t id);
+
+/* Returns how many of these bytes lie before the last byte of the head of the next DATA frame, and
+ * the stream of that; all of them, and no stream, if there is none. */
+size_t domi_h2_before_data(domi_h2_frames *frames, const char *bytes, size_t size, int32_t *ret_id);
 
 /* --- text.c ----------------------------------------------------------------------------------- */
 

@@ -66,13 +66,15 @@ static int result_of(int error)
     return error != 0 ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
-/* A frame begins. nghttp2 passes over PRIORITY, with which RFC 9113 has done away, so such frames
- * are counted here. */
+/* A frame begins. nghttp2 passes over PRIORITY, with which RFC 9113 has done away, and over frames
+ * on streams that it has forgotten, so both are looked at here. */
 static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *h2_)
 {
     domi_h2 *h2 = h2_;
 
     (void)session;
+    if (head->type == NGHTTP2_HEADERS && domi_h2_judge_late(h2, head->stream_id))
+        return 0;
     if (head->type == NGHTTP2_PRIORITY && head->stream_id == 0)
         domi_h2_end(h2, NGHTTP2_PROTOCOL_ERROR);
     else if (head->type == NGHTTP2_PRIORITY)
@@ -149,6 +151,8 @@ static int note_sent(nghttp2_session *session, const nghttp2_frame *frame, void 
     (void)session;
     if (frame->hd.type == NGHTTP2_DATA)
         domi_h2_count_sent(h2, frame->hd.length);
+    if (frame->hd.type == NGHTTP2_RST_STREAM)
+        h2->reset_ns = domus_wire_now_ns(h2->wire);
     if (frame->hd.type == NGHTTP2_RST_STREAM && is_blamed(frame->rst_stream.error_code))
         domi_h2_count_reset(h2);
     return 0;
@@ -273,6 +277,7 @@ int domi_h2_new(domus_wire *wire, const domus_http2_options *options, domi_h2 **
         return -ENOMEM;
     h2->wire = wire;
     h2->guard.begun_ns = domus_wire_now_ns(wire);
+    h2->frames.left = NGHTTP2_CLIENT_MAGIC_LEN;
     fill_options(h2, options);
     int error = make_session(h2);
     if (error == 0)
@@ -302,9 +307,10 @@ void domi_h2_free(domi_h2 *h2)
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-int domi_h2_receive(domi_h2 *h2, const char *bytes, size_t size)
+/* Give bytes to nghttp2. Returns 0, or a negative errno. */
+static int feed(domi_h2 *h2, const char *bytes, size_t size)
 {
-    ssize_t used = h2->is_over
+    ssize_t used = h2->is_over || size == 0
                        ? (ssize_t)size
                        : nghttp2_session_mem_recv(h2->session, (const uint8_t *)bytes, size);
 
@@ -315,7 +321,24 @@ int domi_h2_receive(domi_h2 *h2, const char *bytes, size_t size)
     if (used < 0)
         return used == NGHTTP2_ERR_NOMEM || used == NGHTTP2_ERR_CALLBACK_FAILURE ? -ENOMEM
                                                                                  : -EPROTO;
-    return count_memory(h2);
+    return 0;
+}
+
+int domi_h2_receive(domi_h2 *h2, const char *bytes, size_t size)
+{
+    int error = 0;
+
+    while (size != 0 && error == 0) {
+        int32_t id = 0;
+        size_t part = domi_h2_before_data(&h2->frames, bytes, size, &id);
+
+        error = feed(h2, bytes, part);
+        if (error == 0 && id != 0)
+            (void)domi_h2_judge_late(h2, id);
+        bytes += part;
+        size -= part;
+    }
+    return error != 0 ? error : count_memory(h2);
 }
 
 int domi_h2_send(domi_h2 *h2)

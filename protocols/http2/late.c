@@ -1,0 +1,60 @@
+/* Finds frames of the peer on streams that are closed, which nghttp2 passes over: HEADERS by its
+ * callback, and DATA, for which it calls nobody, by the heads of the frames as they come. */
+#include "protocols/http2/http2.h"
+
+#define HEAD_SIZE 9u
+/* Frames may come for so long to a stream that this side has reset. */
+#define LATE_NS UINT64_C(10000000000)
+
+/* Returns whether a stream was opened once, and is closed. */
+static bool is_closed(nghttp2_session *session, int32_t id)
+{
+    return id % 2 == 1 && id <= nghttp2_session_get_last_proc_stream_id(session) &&
+           nghttp2_session_find_stream(session, id) == NULL;
+}
+
+bool domi_h2_judge_late(domi_h2 *h2, int32_t id)
+{
+    uint64_t now_ns = domus_wire_now_ns(h2->wire);
+
+    if (h2->is_over || !is_closed(h2->session, id))
+        return false;
+    if (h2->reset_ns != 0 && now_ns - h2->reset_ns < LATE_NS)
+        domi_h2_count_control(h2);
+    else
+        domi_h2_end(h2, NGHTTP2_STREAM_CLOSED);
+    return true;
+}
+
+static uint32_t number_of(const uint8_t *bytes, uint32_t count)
+{
+    uint32_t number = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        number = number << 8 | bytes[i];
+    return number;
+}
+
+size_t domi_h2_before_data(domi_h2_frames *frames, const char *bytes, size_t size, int32_t *ret_id)
+{
+    for (size_t at = 0; at < size;) {
+        if (frames->left != 0) {
+            size_t part = frames->left < size - at ? frames->left : size - at;
+            frames->left -= (uint32_t)part;
+            at += part;
+            continue;
+        }
+        frames->head[frames->have++] = (uint8_t)bytes[at];
+        if (frames->have < HEAD_SIZE) {
+            at++;
+            continue;
+        }
+        frames->have = 0;
+        frames->left = number_of(frames->head, 3) + 1; /* with the last byte of the head */
+        if (frames->head[3] == NGHTTP2_DATA) {
+            *ret_id = (int32_t)(number_of(frames->head + 5, 4) & INT32_MAX);
+            return at;
+        }
+    }
+    return size;
+}
