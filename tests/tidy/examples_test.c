@@ -99,6 +99,8 @@ static void run_those_that_end(void)
 
 START_TEST(examples_are_built_as_readme_says_and_answer)
 {
+    char uploads[96];
+
     if (DOMT_SANITIZED)
         return;
     build();
@@ -130,6 +132,12 @@ START_TEST(examples_are_built_as_readme_says_and_answer)
                            "listeners.echo.address=127.0.0.1:0", "observe.listen=", NULL});
     answers("GET /json HTTP/1.1\r\nHost: localhost\r\n\r\n", "200 OK");
     answers(UPGRADE, "101 Switching Protocols");
+    domt_service_stop(&service);
+    snprintf(uploads, sizeof uploads, "api.uploads=%s/uploads", scratch);
+    start("api/api", "api/api.yaml",
+          (const char *[]){"listeners.api.address=127.0.0.1:0",
+                           "observe.listen=", "api.database=sqlite::memory:", uploads, NULL});
+    answers("GET /issues HTTP/1.1\r\nHost: localhost\r\n\r\n", "{\"items\":[]");
     domt_service_stop(&service);
     remove_all();
 }
