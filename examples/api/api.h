@@ -5,8 +5,7 @@
  * a handler (issues.c, files.c, people.c, events.c), which asks the database and goes on when the
  * rows are there. Nothing blocks, and nothing is locked: a handler runs on the thread of its
  * connection, and all that connections share is constant, or an actor.
- *
- * To make a service of your own of it, keep main.c and site.c, and replace the others. */
+ */
 #ifndef API_H
 #define API_H
 
@@ -17,6 +16,7 @@
 #include <domus/sql.h>
 
 #define API_FRAME_MAX 512u /* bytes that a request keeps while it waits */
+#define API_UPLOADS   1u   /* the number of the route to uploaded files */
 
 /* The section `api` of the configuration. */
 struct api_settings {
@@ -35,9 +35,8 @@ struct api_settings {
 extern struct api_settings api_settings;
 extern domus_sql api_database;
 
-extern const domus_sql_migration api_migrations[]; /* schema.c */
-
 /* site.c */
+extern const domus_sql_migration api_migrations[];
 extern const domus_behaviour api_site;
 int api_site_begin(domus_system *system); /* returns 0; a negative errno */
 void api_site_end(void);                  /* the system has stopped */
@@ -56,7 +55,7 @@ domus_http_handler api_list_issues, api_show_issue, api_create_issue, api_change
 /* files.c */
 int api_files_begin(domus_system *system);
 void api_files_end(void);
-domus_http_handler api_add_file, api_show_file, api_show_page;
+domus_http_handler api_add_file, api_show_file;
 
 /* events.c */
 int api_events_begin(domus_system *system);

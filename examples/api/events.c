@@ -1,16 +1,18 @@
 /* Events: each page hears which issue is new or has changed (server-sent events).
  *
- * The board is an actor that knows the last change. A page asks it for what comes behind the change
- * that the page has seen, and the board keeps the ask until there is one. A page that reads slowly
- * asks late and hears of the last change alone, so nothing piles up for it. */
+ * The board is an actor that knows the last change. A page asks it for the change behind the one
+ * that it has seen, and the board keeps the ask until there is one, or for BEAT, so that places of
+ * pages that have gone become free. A slow page hears of the last change alone: nothing piles up.
+ */
 #include "api.h"
 
 #include <domus/await.h>
 #include <domus/http_event.h>
 
-#include <stdio.h>
+#include <errno.h>
 
 #define PAGES_MAX 1000u
+#define BEAT      UINT64_C(15000000000)
 
 struct change {
     uint64_t serial; /* of changes; 0: none yet */
@@ -26,12 +28,17 @@ struct board {
 static domus_address board; /* constant once the program has started */
 static const domus_type told_type = {.name = "told", .size = sizeof(int64_t)};
 static const domus_type next_type = {.name = "next", .size = sizeof(uint64_t)};
+static const domus_type beat_type = {.name = "beat"};
 static const domus_type change_type = {.name = "change", .size = sizeof(struct change)};
 
-static void answer_waiting(domus_stack *stack, struct board *self)
+static int take_beat(domus_stack *stack, void *self_, const void *payload)
 {
+    struct board *self = self_;
+
+    (void)payload;
     while (self->count > 0)
         (void)domus_kept_reply(stack, self->pages[--self->count], &change_type, &self->last);
+    return 0;
 }
 
 static int take_told(domus_stack *stack, void *self_, const void *payload)
@@ -40,8 +47,7 @@ static int take_told(domus_stack *stack, void *self_, const void *payload)
 
     self->last.serial++;
     self->last.issue = *(const int64_t *)payload;
-    answer_waiting(stack, self);
-    return 0;
+    return take_beat(stack, self, NULL);
 }
 
 static int take_next(domus_stack *stack, void *self_, const void *payload)
@@ -50,18 +56,28 @@ static int take_next(domus_stack *stack, void *self_, const void *payload)
 
     if (*(const uint64_t *)payload != self->last.serial)
         return domus_reply(stack, &change_type, &self->last);
-    if (self->count == PAGES_MAX) /* pages that have gone may have left their asks behind */
-        answer_waiting(stack, self);
+    if (self->count == PAGES_MAX)
+        return -ENOBUFS;
     int error = domus_keep(stack, &self->pages[self->count]);
     self->count += error == 0;
     return error;
+}
+
+static int mount(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_every(stack, BEAT, &beat_type, NULL, NULL);
 }
 
 static const domus_behaviour behaviour = {
     .name = "board",
     .kind = DOMUS_STATE,
     .state_size = sizeof(struct board),
-    .on = (const domus_on[]){{&told_type, take_told, 0}, {&next_type, take_next, 0}, {0}},
+    .on_mount = mount,
+    .on = (const domus_on[]){{&told_type, take_told, 0},
+                             {&next_type, take_next, 0},
+                             {&beat_type, take_beat, 0},
+                             {0}},
 };
 
 int api_events_begin(domus_system *system)
@@ -87,13 +103,15 @@ struct listener {
     domus_slice event;
 };
 
-static int make_event(const struct change *change, domus_slice *ret_event)
+/* Make the event of a change; one that the page has seen is a sign of life. */
+static int make_event(const struct change *change, uint64_t seen, domus_slice *ret_event)
 {
     domus_appender bytes = {0};
-    char number[24];
 
-    snprintf(number, sizeof number, "%lld", (long long)change->issue);
-    (void)domus_http_add_event(&bytes, &(domus_http_event){.name = "issue", .data = number});
+    if (change->serial == seen)
+        (void)domus_http_add_heartbeat(&bytes);
+    else
+        (void)domus_append_text(&bytes, "event: issue\ndata: %lld\n\n", (long long)change->issue);
     return domus_append_end(&bytes, ret_event);
 }
 
@@ -106,11 +124,11 @@ DOMUS_SEQUENCE(listen, struct listener)
     DOMUS_AWAIT(domus_reply_begin(stack, &domus_http_response_type, &head, then));
     while (answer->error == 0) {
         DOMUS_ASK(board, &next_type, &frame->seen);
-        if (answer->error != 0) /* the board has ended, and the program does */
+        if (answer->error != 0) /* too many pages; or the board has ended, as the program does */
             return domus_reply_end(stack, NULL, NULL);
-        frame->seen = ((const struct change *)answer->payload)->serial;
-        if ((error = make_event(answer->payload, &frame->event)) != 0)
+        if ((error = make_event(answer->payload, frame->seen, &frame->event)) != 0)
             return error;
+        frame->seen = ((const struct change *)answer->payload)->serial;
         DOMUS_AWAIT(domus_reply_write(stack, frame->event, then));
     }
     return answer->error;

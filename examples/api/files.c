@@ -51,8 +51,6 @@ static const domus_json_table file_table = DOMUS_JSON_TABLE(struct file, file_fi
 
 static const domus_sql_statement insert = {
     .text = "INSERT INTO file (name, issue, title, size) VALUES ($1, $2, $3, $4)"};
-/* --- uploads ---------------------------------------------------------------------------------- */
-
 struct upload {
     int64_t issue;
     domus_http_upload *upload;
@@ -133,18 +131,10 @@ int api_add_file(domus_stack *stack, void *self, const domus_http_request *reque
     return DOMUS_BEGIN_SEQUENCE(receive, API_FRAME_MAX, stack, self, request);
 }
 
-/* --- files that are shown --------------------------------------------------------------------- */
-
 int api_show_file(domus_stack *stack, void *self, const domus_http_request *request,
                   const domus_http_match *match)
 {
     (void)self, (void)request;
-    return domus_http_serve(stack, &uploads, domus_http_route_value(match, "name"));
-}
-
-int api_show_page(domus_stack *stack, void *self, const domus_http_request *request,
-                  const domus_http_match *match)
-{
-    (void)self, (void)request;
-    return domus_http_serve(stack, &pages, domus_http_route_value(match, "path"));
+    return domus_http_serve(stack, match->route->id == API_UPLOADS ? &uploads : &pages,
+                            domus_http_route_value(match, "path"));
 }

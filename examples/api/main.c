@@ -1,9 +1,7 @@
 /* A bug tracker: a service as people build them, with a database, sessions, uploads and a page.
  *
  *   ./dev run api --config examples/api/api.yaml      then http://127.0.0.1:7010/
- *   ./dev run api --pg                                the same with a PostgreSQL of its own
- *
- * Begin with api.h, which tells the way of a request. */
+ *   ./dev run api --pg                                the same with a PostgreSQL of its own */
 #include "api.h"
 
 #include <domus/main.h>

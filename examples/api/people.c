@@ -33,22 +33,18 @@ static const domus_json_field person_fields[] = {
     {DOMUS_JSON_TEXT("name", struct person, name), .required = true}};
 static const domus_json_table person_table = DOMUS_JSON_TABLE(struct person, person_fields);
 
-/* Answer with the cookie of a session, or, without a name, with one that ends it. */
-static int answer_cookie(domus_stack *stack, const char *name)
+/* Answer with fields, which have a cookie. */
+static int answer_cookie(domus_stack *stack, domus_appender *fields)
 {
-    domus_appender fields = {0};
+    int result = domus_http_answer(stack, 204, fields, NULL, NULL);
 
-    if (name != NULL)
-        (void)domus_http_session_seal(&fields, &cookie, &keys, time(NULL), name, strlen(name));
-    else
-        (void)domus_http_session_clear(&fields, &cookie);
-    int result = domus_http_answer(stack, 204, &fields, NULL, NULL);
     return result == DOMUS_HTTP_ANSWERED ? 0 : result;
 }
 
 int api_login(domus_stack *stack, void *self, const domus_http_request *request,
               const domus_http_match *match)
 {
+    domus_appender fields = {0};
     struct person person;
     int result;
 
@@ -57,12 +53,17 @@ int api_login(domus_stack *stack, void *self, const domus_http_request *request,
         return result;
     if (person.name[0] == '\0')
         return domus_http_refuse(stack, 422, "name: it is empty");
-    return answer_cookie(stack, person.name);
+    (void)domus_http_session_seal(&fields, &cookie, &keys, time(NULL), person.name,
+                                  strlen(person.name));
+    return answer_cookie(stack, &fields);
 }
 
 int api_logout(domus_stack *stack, void *self, const domus_http_request *request,
                const domus_http_match *match)
 {
+    domus_appender fields = {0};
+
     (void)self, (void)request, (void)match;
-    return answer_cookie(stack, NULL);
+    (void)domus_http_session_clear(&fields, &cookie);
+    return answer_cookie(stack, &fields);
 }

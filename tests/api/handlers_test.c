@@ -185,6 +185,7 @@ START_TEST(each_page_hears_of_an_issue)
     ck_assert_ptr_nonnull(strstr(head, "text/event-stream"));
     (void)ask(kit, peer, "POST /issues", cookie, DRAFT);
     domt_kit_expect(kit, page, "16\r\nevent: issue\ndata: 1\n\n\r\n");
+    domt_kit_expect(kit, page, "3\r\n:\n\n\r\n"); /* a sign of life, 15 s later */
     end(kit);
 }
 END_TEST
@@ -195,7 +196,7 @@ START_TEST(an_address_has_its_rate)
     domus_peer *peer;
     int refused = 0;
 
-    kit = begin(1, 5); /* and 10 at once */
+    kit = begin(1, 10);
     peer = domt_kit_peer(kit, "127.0.0.1:80");
     for (int i = 0; i < 12; i++) {
         const char *answer = ask(kit, peer, "GET /issues", "", "");
