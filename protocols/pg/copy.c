@@ -68,7 +68,12 @@ bool domi_pg_copy_begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
     connection->piece = (domus_appender){.size_max = pool->settings.options.result_max};
     bool is_wanted =
         !query->is_answered && domi_pg_flow_begin(stack, pool, connection, query, flow);
-    return is_wanted || domi_pg_drop_flow(stack, pool, connection, -ESTALE);
+    if (is_wanted)
+        return true;
+    /* The server waits for bytes, and says so again and again until the copy has an end. */
+    if (is_in && connection->flow != flow && !domi_pg_copy_abort(stack, pool, connection))
+        return false;
+    return domi_pg_drop_flow(stack, pool, connection, -ESTALE);
 }
 
 bool domi_pg_do_copy_abort(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)

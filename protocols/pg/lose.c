@@ -89,6 +89,7 @@ void domi_pg_do_lose(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
     domus_sql_error failure =
         domus_sql_error_make(-EPIPE, "", "the connection is lost: %s", words != NULL ? words : "");
     domi_pg_line again = {NULL, NULL, 0};
+    domi_pg_query *query;
 
     domi_pg_unlist_free(pool, connection);
     domi_pg_unwatch(stack, pool, connection);
@@ -105,7 +106,10 @@ void domi_pg_do_lose(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
         pool->down = domus_sql_error_make(-ENOTCONN, "08001", "%s", words != NULL ? words : "");
     domi_pg_connection_free(pool, connection);
     if (listens) {
-        pool->listening = again; /* those before were sent */
+        /* Those that were sent go before those that wait for a listener. */
+        while ((query = domi_pg_line_take(&pool->listening)) != NULL)
+            domi_pg_line_add(&again, query);
+        pool->listening = again;
         domi_pg_listener_lost(stack, pool);
         return;
     }
