@@ -161,10 +161,13 @@ int domi_pg_on_copy_end(domus_stack *stack, void *self, const void *payload)
         query->until_ns = deadline_ns;
     domi_pg_look_at(stack, pool, query->until_ns);
     domi_pg_flow_clear(stack, connection);
-    if (PQputCopyEnd(connection->pg, NULL) == 1)
-        (void)domi_pg_flush(stack, pool, connection);
-    else
+    if (PQputCopyEnd(connection->pg, NULL) != 1)
         domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
+    /* The server may have refused the copy already, and libpq have read that: then nothing comes.
+     */
+    else if (domi_pg_flush(stack, pool, connection) && domi_pg_take(stack, pool, connection))
+        (void)domi_pg_settle(stack, pool, connection);
+    domi_pg_serve(stack, pool);
     return 0;
 }
 

@@ -101,10 +101,9 @@ static void tell(domus_stack *stack, domi_pg_subscription *to, domus_slice paylo
 void domi_pg_do_listener_ready(domus_stack *stack, domi_pg_pool *pool,
                                domi_pg_connection *connection)
 {
-    const domus_slice nothing = {NULL, 0, 0};
-    bool is_gap = pool->listener_was_ready;
     domi_pg_query *query;
 
+    pool->tells_gap = pool->listener_was_ready;
     pool->listener_failures = 0;
     pool->listener_was_ready = true;
     for (domi_pg_subscription *each = pool->subscriptions; each != NULL; each = each->next) {
@@ -116,17 +115,27 @@ void domi_pg_do_listener_ready(domus_stack *stack, domi_pg_pool *pool,
         if (!domi_pg_run(stack, pool, connection, query))
             return;
     }
-    for (domi_pg_subscription *each = pool->subscriptions; is_gap && each != NULL;
-         each = each->next)
-        tell(stack, each, nothing, 0, true);
     if (pool->subscriptions == NULL) /* all have gone meanwhile */
         domi_pg_close_listener(stack, pool);
+}
+
+/* Tell of a gap once the server listens again, so that nothing is lost behind it. */
+static void tell_gap(domus_stack *stack, domi_pg_pool *pool, const domi_pg_connection *listener)
+{
+    const domus_slice nothing = {NULL, 0, 0};
+
+    if (!pool->tells_gap || listener->line.count != 0)
+        return;
+    pool->tells_gap = false;
+    for (domi_pg_subscription *each = pool->subscriptions; each != NULL; each = each->next)
+        tell(stack, each, nothing, 0, true);
 }
 
 bool domi_pg_listener_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     PGnotify *each;
 
+    tell_gap(stack, pool, connection);
     while ((each = PQnotifies(connection->pg)) != NULL) {
         domus_slice payload = {NULL, 0, 0};
         bool is_there = domus_slice_copy(each->extra, strlen(each->extra), &payload) == 0;

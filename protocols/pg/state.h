@@ -264,6 +264,7 @@ struct domi_pg_pool {
     uint32_t listener_failures;
     uint64_t listen_ns; /* the listener connects no sooner */
     bool listener_was_ready;
+    bool tells_gap; /* to the subscribers, once the listener listens */
 
     domus_sql_status counted;
 };
