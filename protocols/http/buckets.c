@@ -9,6 +9,7 @@
 #define TIME_BITS 44u
 #define TIME_MASK ((UINT64_C(1) << TIME_BITS) - 1)
 #define SET_BYTES (DOMI_HTTP_BUCKET_WAYS * sizeof(uint64_t))
+#define AHEAD_US  60000000u
 #define TRIES_MAX 64 /* of one call that meets others in the same word each time */
 
 domi_http_buckets *domi_http_buckets_new(uint32_t count)
@@ -36,12 +37,15 @@ void domi_http_buckets_free(domi_http_buckets *buckets)
     free(buckets);
 }
 
-/* The time until a bucket is full; 0: it is. */
+/* The time until a bucket is full; 0: it is. The time of another thread may be ahead of this one's,
+ * so a bucket that it has emptied may have a little more than all of it to go. */
 static uint64_t left_of(uint64_t word, uint64_t now_us, const domi_http_rate *rate)
 {
     uint64_t left = (word - now_us) & TIME_MASK;
 
-    return word == 0 || left > rate->full_us ? 0 : left;
+    if (word == 0 || left > rate->full_us + AHEAD_US)
+        return 0; /* that time is over */
+    return left < rate->full_us ? left : rate->full_us;
 }
 
 /* Find the word of a bucket in its set: its own, or else that which is nearest to full. */

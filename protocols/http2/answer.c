@@ -86,8 +86,8 @@ static size_t size_of_head(const char *bytes, size_t size, size_t seen)
     return end != NULL ? (size_t)(end - bytes) + 4 : 0;
 }
 
-/* The head is not whole in one piece: gather it. Returns 1 if a head was read; 0 if more is needed;
- * a negative errno. */
+/* The head is not whole in one piece: gather it. Returns 1 if a head was read, or the next piece
+ * may be there already; a negative errno. */
 static int gather_head(domi_h2_lane *lane, const char *bytes, size_t size)
 {
     domi_h2_text *lines = &lane->lines;
@@ -101,13 +101,13 @@ static int gather_head(domi_h2_lane *lane, const char *bytes, size_t size)
     size_t head = size_of_head(lines->bytes, lines->size, before);
     domus_inner_took(lane->inner, head != 0 ? head - before : size);
     if (head == 0)
-        return lines->size > HEAD_MAX ? -EMSGSIZE : 0;
+        return lines->size > HEAD_MAX ? -EMSGSIZE : 1;
     lines->size = 0;
     error = read_head(lane, lines->bytes, head);
     return error != 0 ? error : 1;
 }
 
-/* Returns as gather_head(). */
+/* Returns as gather_head(); 0 if more is needed. */
 static int next_head(domi_h2_lane *lane)
 {
     size_t size;

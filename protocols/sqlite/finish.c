@@ -38,6 +38,20 @@ static void finish_begin(domus_stack *stack, domi_sqlite_database *database, dom
         domi_sqlite_lose(stack, database, slot);
 }
 
+/* The end may not have been run: its time was over, or there was no job. Then the transaction is
+ * still open, and is rolled back by the next job. */
+static void finish_end(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
+                       domi_sqlite_task *task)
+{
+    sqlite3 *handle = slot->connection->handle;
+
+    if (has_failed(task) && handle != NULL && !sqlite3_get_autocommit(handle))
+        domi_sqlite_lose(stack, database, slot);
+    else
+        domi_sqlite_let_go(stack, database, slot);
+    (void)domi_sqlite_deliver(stack, database, task);
+}
+
 static void finish_rows(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
                         domi_sqlite_task *task)
 {
@@ -91,8 +105,7 @@ static void finish(domus_stack *stack, domi_sqlite_database *database, domi_sqli
         break;
     case DOMI_SQLITE_COMMIT:
     case DOMI_SQLITE_ROLLBACK:
-        domi_sqlite_let_go(stack, database, slot);
-        (void)domi_sqlite_deliver(stack, database, task);
+        finish_end(stack, database, slot, task);
         break;
     case DOMI_SQLITE_ROWS:
         finish_rows(stack, database, slot, task);
