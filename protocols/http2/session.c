@@ -137,6 +137,15 @@ static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void
     }
 }
 
+/* nghttp2 has refused a frame. The end of a block of fields that it refuses is not told of. */
+static int note_invalid(nghttp2_session *session, const nghttp2_frame *frame, int code, void *h2_)
+{
+    (void)session, (void)code;
+    if (frame->hd.type == NGHTTP2_HEADERS)
+        domi_h2_drop_block(h2_);
+    return 0;
+}
+
 /* Returns whether a stream is reset because of what the peer has sent. */
 static bool is_blamed(uint32_t code)
 {
@@ -210,6 +219,7 @@ static int make_callbacks(nghttp2_session_callbacks **ret_callbacks)
     nghttp2_session_callbacks_set_on_header_callback2(callbacks, take_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, take_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, take_frame);
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, note_invalid);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, note_sent);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, note_closed);
     nghttp2_session_callbacks_set_send_data_callback(callbacks, domi_h2_send_body);
