@@ -16,8 +16,8 @@
  *   - bytes that were passed on and have been used,
  *   - the end of its output, or of the channel.
  *
- * An inner channel counts as a connection, for channel.maxConnections too. channel.minRate and
- * channel.maxAge are about sockets, and do not hold for it.
+ * An inner channel counts as a connection, for channel.maxConnections and channel.maxPerAddress,
+ * too. channel.minRate and channel.maxAge are about sockets, and do not hold for it.
  *
  * Thread-safety: only from within the functions of the stage that has opened it. */
 #ifndef DOMUS_INNER_H

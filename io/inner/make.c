@@ -18,14 +18,19 @@ static domus_channel *outer_of(const domus_wire *wire)
 static int make_channel(domi_inner *inner, domus_channel *outer, uint32_t skipped)
 {
     domi_io *io = outer->io;
-    const domi_connection connection = {.fd = -1, .settings = outer->settings};
+    domi_connection connection = {.fd = -1, .settings = outer->settings};
     domus_channel *channel;
 
+    /* It takes a place of its address, too, or one connection could take those of all others. */
+    if (outer->peer != NULL &&
+        domi_peers_count_in(io->peers, &outer->peer->key, &connection.peer) != 0)
+        return -ENOBUFS;
     /* Relaxed: the numbers only serve to choose a thread, and to bound. */
     atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
     int error = domi_channel_make(io, outer->house->parent, NULL, &connection, &channel);
     if (error != 0) {
         atomic_fetch_sub_explicit(&io->connections, 1, memory_order_relaxed);
+        domi_peers_count_out(io->peers, connection.peer);
         return error;
     }
     channel->special = &inner->special;
