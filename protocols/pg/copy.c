@@ -71,8 +71,9 @@ bool domi_pg_copy_begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
     if (is_wanted)
         return true;
     /* The server waits for bytes, and says so again and again until the copy has an end. */
-    if (is_in && connection->flow != flow && !domi_pg_copy_abort(stack, pool, connection))
+    if (is_in && !domi_pg_copy_abort(stack, pool, connection))
         return false;
+    connection->flow = DOMI_PG_NO_FLOW;
     return domi_pg_drop_flow(stack, pool, connection, -ESTALE);
 }
 
@@ -127,6 +128,8 @@ int domi_pg_on_copy_write(domus_stack *stack, void *self, const void *payload)
         return domus_reply(stack, &domus_sql_result_type, &taken);
     int error = domus_keep(stack, &connection->reader);
     connection->has_reader = error == 0;
+    connection->line.first->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
+    domi_pg_look_at(stack, pool, connection->line.first->until_ns);
     return error;
 }
 
@@ -137,6 +140,7 @@ void domi_pg_copy_flushed(domus_stack *stack, domi_pg_connection *connection)
     if (!connection->has_reader || connection->wants_out)
         return;
     connection->has_reader = false;
+    connection->line.first->until_ns = 0; /* the user has idle_ns for the next one */
     (void)domus_kept_reply(stack, connection->reader, &domus_sql_result_type, &taken);
 }
 

@@ -67,11 +67,12 @@ bool domi_pg_do_drop_flow(domus_stack *stack, domi_pg_pool *pool, domi_pg_connec
 {
     bool is_over = connection->flow_is_over;
     bool is_paused = connection->flow_is_paused;
+    bool is_in = connection->flow == DOMI_PG_FLOWS_IN;
     domi_pg_query *query = connection->line.first;
 
     if (connection->has_reader)
         (void)domus_kept_fail(stack, connection->reader, error);
-    if (connection->flow == DOMI_PG_FLOWS_IN && !domi_pg_copy_abort(stack, pool, connection))
+    if (is_in && !domi_pg_copy_abort(stack, pool, connection))
         return false;
     domi_pg_flow_clear(stack, connection);
     query->is_dropped = query->is_answered = true;
@@ -84,6 +85,11 @@ bool domi_pg_do_drop_flow(domus_stack *stack, domi_pg_pool *pool, domi_pg_connec
         /* A cancel would fail a transaction; in one the rest is read and thrown away. */
         query->is_cancelled = true;
         domi_pg_cancel(stack, pool, connection);
+    }
+    if (is_in) { /* the server may have refused the copy already, and libpq have read that */
+        query->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
+        domi_pg_look_at(stack, pool, query->until_ns);
+        return domi_pg_take(stack, pool, connection);
     }
     return !is_paused || resume(stack, pool, connection);
 }
