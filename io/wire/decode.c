@@ -95,7 +95,8 @@ static int call_decode(domus_wire *wire, uint32_t index, const char *bytes, size
     /* and so would a call that moved nothing */
     if (DOMI_UNLIKELY(at->again) && (used < 0 || (used == 0 && !at->passed)))
         at->again = false;
-    if (used == 0 && !at->again && (size == DOMUS_WINDOW_MAX || at->window.need > DOMUS_WINDOW_MAX))
+    if (used == 0 && !at->again && !wire->leaves &&
+        (size == DOMUS_WINDOW_MAX || at->window.need > DOMUS_WINDOW_MAX))
         used = -EMSGSIZE;
     return domi_wire_end_out(wire, index, begun, used);
 }

@@ -150,7 +150,7 @@ static int note_invalid(nghttp2_session *session, const nghttp2_frame *frame, in
 static bool is_blamed(uint32_t code)
 {
     return code != NGHTTP2_NO_ERROR && code != NGHTTP2_INTERNAL_ERROR && code != NGHTTP2_CANCEL &&
-           code != NGHTTP2_HTTP_1_1_REQUIRED;
+           code != NGHTTP2_HTTP_1_1_REQUIRED && code != NGHTTP2_REFUSED_STREAM;
 }
 
 static int note_sent(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)

@@ -71,7 +71,8 @@ static int begin(domus_stack *stack, void *self, const void *payload)
     uint64_t now_ns = domus_now_ns(stack);
     domus_http_session made = {.value = {NULL, 0, 0}};
     domus_slice value;
-    int error = domus_slice_keep(asked->value, &value);
+    /* A copy: the value may be a part of a request, which would stay as a whole. */
+    int error = domus_slice_copy(domus_slice_data(asked->value), asked->value.size, &value);
 
     if (error != 0)
         return error;
@@ -107,7 +108,7 @@ static int put(domus_stack *stack, void *self, const void *payload)
     const domus_http_session *asked = payload;
     store *own = self;
     domus_slice value;
-    int error = domus_slice_keep(asked->value, &value);
+    int error = domus_slice_copy(domus_slice_data(asked->value), asked->value.size, &value);
 
     if (error != 0)
         return error;
