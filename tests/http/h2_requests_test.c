@@ -74,6 +74,8 @@ START_TEST(methods_and_bodies_have_their_answers)
         {"GET", "/now", 0, {"cookie", "a=1", "cookie", "b=2", NULL}, 200, "now\n"},
         {"GET", "/now", 0, {"te", "trailers", NULL}, 200, "now\n"},
         {"GET", "/now", 0, {"host", "a", NULL}, 200, "now\n"},
+        {"GET", "/fields", 0, {NULL}, 200, ""},
+        {"HEAD", "/fields", 0, {NULL}, 200, ""},
         {"OPTIONS", "*", 0, {NULL}, 404, NULL},
         {"GET", "/unknown", 0, {NULL}, 404, NULL},
         {"NONSENSE", "/now", 0, {NULL}, 501, NULL},

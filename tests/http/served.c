@@ -169,6 +169,22 @@ DOMUS_SEQUENCE(upgrade_later, served_frame)
 
 /* --- the service ------------------------------------------------------------------------------ */
 
+/* An answer whose head has so many bytes that it is queued in several pieces. */
+static int reply_fields(domus_stack *stack)
+{
+    domus_http_response response = {.status = 200};
+    domus_appender fields = {0};
+    char name[16];
+
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "X-Field-%d", i);
+        domus_http_add(&fields, name,
+                       "0123456789012345678901234567890123456789012345678901234567890123456789");
+    }
+    ck_assert_int_eq(domus_append_end(&fields, &response.fields), 0);
+    return domus_reply(stack, &domus_http_response_type, &response);
+}
+
 static int serve(domus_stack *stack, void *self, const void *payload)
 {
     static const struct {
@@ -184,6 +200,8 @@ static int serve(domus_stack *stack, void *self, const void *payload)
     domt_served_now.begun++;
     if (is_path(request, "/now"))
         return reply_text(stack, "now\n");
+    if (is_path(request, "/fields"))
+        return reply_fields(stack);
     if (is_path(request, "/up"))
         return upgrade(stack);
     if (is_path(request, "/late"))
