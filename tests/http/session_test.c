@@ -147,7 +147,8 @@ START_TEST(sealed_values_come_back)
     ck_assert_int_eq(domus_http_session_unseal(back, &named, &keys, NOW, to, 16), -ENOENT);
     /* under the name of another cookie it is no value of that */
     char text[512];
-    const char *value = strchr(domus_slice_data(back), '_') + strlen("__Host-session");
+    const char *name = memchr(domus_slice_data(back), '_', back.size);
+    const char *value = name + strlen("__Host-session");
     snprintf(text, sizeof text, "Cookie: b%.*s\r\n",
              (int)(domus_slice_data(back) + back.size - 2 - value), value);
     domus_slice renamed = domt_http_slice(text);
