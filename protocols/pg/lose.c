@@ -106,7 +106,7 @@ void domi_pg_do_lose(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
         pool->down = domus_sql_error_make(-ENOTCONN, "08001", "%s", words != NULL ? words : "");
     domi_pg_connection_free(pool, connection);
     if (listens) {
-        /* Those that were sent go before those that wait for a listener. */
+        /* Asks that were sent go before those that wait for a listener. */
         while ((query = domi_pg_line_take(&pool->listening)) != NULL)
             domi_pg_line_add(&again, query);
         pool->listening = again;
