@@ -179,7 +179,7 @@ int domi_h2_send_body(nghttp2_session *session, nghttp2_frame *frame, const uint
 
     (void)session, (void)source;
     const char *bytes = lane != NULL ? domus_inner_bytes(lane->inner, &here) : NULL;
-    if (here < size) /* the inner channel has ended since the frame was made */
+    if (lane == NULL || here < size) /* the inner channel has ended since the frame was made */
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     if (domus_wire_append(h2->wire, head, FRAME_HEAD) != 0 ||
         domus_wire_append(h2->wire, bytes, size) != 0)

@@ -101,13 +101,10 @@ static int answer_failure(domus_stack *stack, const struct migrator *migrator,
     (void)domus_stop(stack, domus_self(stack));
     if (failure.error == 0)
         return frame->error;
-    if (frame->job.steps[step].name != NULL && failure.sqlstate[0] != '\0') {
-        char message[sizeof failure.message];
-
-        memcpy(message, failure.message, sizeof message);
-        failure = domus_sql_error_make(failure.error, failure.sqlstate, "migration \"%s\": %s",
-                                       frame->job.steps[step].name, message);
-    }
+    if (frame->job.steps[step].name != NULL && failure.sqlstate[0] != '\0')
+        failure =
+            domus_sql_error_make(failure.error, migrator->failure.sqlstate, "migration \"%s\": %s",
+                                 frame->job.steps[step].name, migrator->failure.message);
     return domus_reply(stack, &domus_sql_error_type, &failure);
 }
 
