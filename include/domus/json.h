@@ -220,7 +220,7 @@ struct domus_json_table {
 #define DOMUS_JSON_WORD_(sort)               DOMUS_JSON_WORD_OF_ sort
 #define DOMUS_JSON_WORD_OF_(kind, word, ...) DOMUS_JSON_IS_##word##_
 #define DOMUS_JSON_NAMED_(field, type, member)                                                     \
-    .name = field, .name_size = (uint32_t)(sizeof(field) - 1),                                     \
+    .name = "" field, .name_size = (uint32_t)(sizeof(field) - 1),                                  \
     .offset = (uint32_t)offsetof(type, member)
 #define DOMUS_JSON_COUNT_(type, count)                                                             \
     .count_size = (uint8_t)sizeof(((type *)NULL)->count),                                          \

@@ -68,7 +68,7 @@ int domus_sql_build_name(domus_sql_builder *builder, const char *name)
     char *bytes = add(builder, domus_sql_text_of(NULL, size));
     if (bytes == NULL)
         return builder->cells.error;
-    memcpy(bytes, name, size);
+    memcpy(bytes, name, size + 1);
     return 0;
 }
 

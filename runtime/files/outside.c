@@ -46,7 +46,7 @@ int domus_outside_file_open(domus_system *system, const char *path, uint32_t fla
                             domus_file **ret_file)
 {
     struct wish wish = {strdup(path), flags, mode};
-    domus_file *file = NULL;
+    void *file = NULL; /* a domus_file */
     domus_outside_reply reply = {.buffer = &file, .size = sizeof file};
     domus_address address;
 

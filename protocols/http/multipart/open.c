@@ -73,6 +73,7 @@ static int complete(domus_http_multipart_limits *limits)
 int domus_http_multipart_open(domus_slice content_type, const domus_http_multipart_limits *limits,
                               domus_http_multipart **ret_form)
 {
+    static const char before[] = {'\r', '\n', '-', '-'}; /* they stand before a boundary */
     domus_http_multipart_limits made = {.parts_max = 0};
     domi_multipart_parameter boundary = {.value = NULL};
 
@@ -93,9 +94,9 @@ int domus_http_multipart_open(domus_slice content_type, const domus_http_multipa
     form->limits = made;
     form->wrong = "";
     form->matched = form->assumed = 2; /* the body begins a line */
-    memcpy(form->delimiter, "\r\n--", 4);
-    memcpy(form->delimiter + 4, boundary.value, boundary.value_size);
-    form->delimiter_size = 4 + (uint32_t)boundary.value_size;
+    memcpy(form->delimiter, before, sizeof before);
+    memcpy(form->delimiter + sizeof before, boundary.value, boundary.value_size);
+    form->delimiter_size = (uint32_t)(sizeof before + boundary.value_size);
     *ret_form = form;
     return 0;
 }
