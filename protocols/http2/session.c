@@ -8,10 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ACKS_MAX          200u /* of SETTINGS and PING that were not sent yet */
-#define SETTINGS_ENTRIES  32u  /* of one SETTINGS frame */
-#define CONTINUATIONS_MAX 8u   /* frames of one block of fields behind its first */
-#define HEADER_TABLE      4096u
+#define ACKS_MAX         200u /* of SETTINGS and PING that were not sent yet */
+#define SETTINGS_ENTRIES 32u  /* of one SETTINGS frame */
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
