@@ -15,11 +15,9 @@ stdout: lines `name value unit`. stderr: progress. Exits 1 if an answer is wrong
 """
 import argparse
 import contextlib
-import glob
 import http.client
 import json
 import os
-import pwd
 import secrets
 import shutil
 import signal
@@ -28,7 +26,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 SERVER_CPU, LOAD_CPU = 0, 1
 ISSUES = 10000
@@ -75,32 +72,15 @@ def end(process, number):
 @contextlib.contextmanager
 def database(directory):
     """Runs a cluster on this process's CPU; yields its address."""
-    programs = max(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[4]))
-    port, password, data = free_port(), secrets.token_hex(16), os.path.join(directory, "data")
-    other = {}
-    with open(os.path.join(directory, "password"), "w", encoding="ascii", opener=lambda path, flags:
-              os.open(path, flags, 0o600)) as file:
-        file.write(password)
-    if os.getuid() == 0:  # as root it does not run
-        account = pwd.getpwnam("postgres")
-        other = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
-        for path in (directory, file.name):
-            os.chown(path, account.pw_uid, account.pw_gid)
-    with open(os.path.join(directory, "postgres.log"), "w", encoding="utf-8") as log:
-        subprocess.run([f"{programs}/initdb", "-D", data, "-U", "api", "-A", "scram-sha-256", "--pwfile", file.name,
-                        "--no-sync", "--locale=C", "-E", "UTF8"], check=True, cwd="/", stdout=log, stderr=log, **other)
-        os.unlink(file.name)
-        process = subprocess.Popen([f"{programs}/postgres", "-D", data, "-h", "127.0.0.1", "-p", str(port),
-                                    "-k", directory, "-c", "fsync=off"], cwd="/", stdout=log, stderr=log, **other)
+    server, cluster = os.path.join(ROOT, "tools", "postgres"), os.path.join(directory, "postgres")
+    os.chmod(directory, 0o755)  # for the user that the server has
+    environment = {**os.environ, "PG_OPTIONS": "-c synchronous_commit=on -c full_page_writes=on"}
+    address = subprocess.run([server, "start", cluster, str(free_port())], env=environment, check=True, text=True,
+                             stdout=subprocess.PIPE).stdout.strip()
     try:
-        address = f"postgresql://api:{password}@127.0.0.1:{port}/postgres"
-        for _ in range(100):
-            if subprocess.run([f"{programs}/pg_isready", "-q", "-d", address], check=False).returncode == 0:
-                break
-            time.sleep(0.1)
         yield address
     finally:
-        end(process, signal.SIGINT)
+        subprocess.run([server, "stop", cluster], check=True)
 
 
 # --- the contenders -----------------------------------------------------------------------------------
@@ -262,7 +242,7 @@ def main():
     parser.add_argument("--rate", type=float)
     parser.add_argument("kinds", nargs="*", choices=[*KINDS, []])
     arguments = parser.parse_intermixed_args()
-    if not glob.glob("/usr/lib/postgresql/*/bin/initdb"):
+    if subprocess.run([os.path.join(ROOT, "tools", "postgres"), "found"], check=False).returncode != 0:
         say("no PostgreSQL (apt install postgresql): left out")
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
