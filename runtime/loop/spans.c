@@ -25,7 +25,8 @@ static bool find_run(const void *thread_, domi_record *ret_record)
 void domi_spans_enter(domi_thread *thread, domi_recorder *recorder)
 {
     recorder->runner = thread;
-    recorder->find_run = find_run;
+    /* release: the recorder is in the table already, and others may copy from it. */
+    atomic_store_explicit(&recorder->find_run, find_run, memory_order_release);
     domi_recorder_enter(recorder);
 }
 

@@ -191,10 +191,13 @@ uint32_t domi_recorder_copy(const domi_recorder *recorder, uint64_t since_ns, do
 static void copy_run(const domi_recorder *recorder, domi_record *run)
 {
     uint64_t last_ns = domi_recorder_last_ns(recorder);
+    /* acquire: pairs with domi_spans_enter(), so `runner` is set. */
+    domi_find_run *find_run = atomic_load_explicit(
+        &((domi_recorder *)(uintptr_t)recorder)->find_run, memory_order_acquire);
 
-    if (domi_record_kind_of(run) != DOMI_RECORD_NONE || recorder->find_run == NULL)
+    if (domi_record_kind_of(run) != DOMI_RECORD_NONE || find_run == NULL)
         return;
-    if (!recorder->find_run(recorder->runner, run)) {
+    if (!find_run(recorder->runner, run)) {
         *run = (domi_record){0};
         return;
     }

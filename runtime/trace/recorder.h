@@ -43,6 +43,11 @@ typedef struct domi_recorder_place {
     _Atomic uint64_t value;
 } domi_recorder_place;
 
+/* Tells what a thread runs just now: writes a record of it, with the time from which on it may have
+ * run, and returns true; false if it runs nothing. Called by any thread, in the handler of a
+ * signal, too. */
+typedef bool domi_find_run(const void *runner, domi_record *ret_record);
+
 typedef struct domi_recorder {
     /* The owner writes these. */
     alignas(64) _Atomic uint64_t head; /* records that were written, in all */
@@ -57,14 +62,11 @@ typedef struct domi_recorder {
     uint64_t phase_from_ns;
     uint64_t phase_end_ns;
 
-    /* These are constant. */
+    /* These are constant, but `find_run` and `runner`, which the owner sets once. */
     alignas(64) char name[DOMI_RECORDER_NAME]; /* of the thread, as "thread 0" */
     uint32_t number;                           /* its place in the table of recorders */
-    /* Tells what the thread runs just now: writes a record of it, with the time from which on it
-     * may have run, and returns true; false if it runs nothing. Called by any thread, in the
-     * handler of a signal, too. NULL: the thread does not tell. */
-    bool (*find_run)(const void *runner, domi_record *ret_record);
-    const void *runner;   /* what `find_run` gets */
+    _Atomic(domi_find_run *) find_run;         /* NULL: the thread does not tell, or not yet */
+    const void *runner;                        /* what `find_run` gets; set before it */
     domi_record *scratch; /* as many records as the ring; written after a crash alone */
     size_t bytes;         /* mapped for all of this */
 } domi_recorder;
