@@ -16,6 +16,7 @@ const domus_type domt_poke_type = {.name = "poke", .size = sizeof(domt_poke)};
 
 _Atomic uint64_t domt_released, domt_answers, domt_answer_sum, domt_downs;
 _Atomic int domt_answer_error;
+_Atomic uint64_t domt_stale_answers;
 
 /* An ask is answered with the next number; a notice is sent back. */
 static int on_number(domus_stack *stack, void *self, const void *payload)
@@ -42,6 +43,8 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)stack;
     (void)self;
+    if (answer->error == -ESTALE)
+        atomic_fetch_add(&domt_stale_answers, 1);
     if (answer->error != 0)
         atomic_store(&domt_answer_error, answer->error);
     else if (answer->type == &domt_number_type)

@@ -26,7 +26,8 @@ typedef struct domt_poke {
 /* Counts of what peers have seen: answers to their asks, the sum of these, and the last error. */
 extern _Atomic uint64_t domt_answers, domt_answer_sum;
 extern _Atomic int domt_answer_error;
-extern _Atomic uint64_t domt_downs; /* events of watches */
+extern _Atomic uint64_t domt_stale_answers; /* that were -ESTALE */
+extern _Atomic uint64_t domt_downs;         /* events of watches */
 
 /* An actor that answers numbers, notices them back to whom has sent them, and obeys pokes. A poke
  * with `count` 0 lets it watch `to`. */
