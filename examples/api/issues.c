@@ -60,10 +60,9 @@ static const domus_json_field change_fields[] = {
 static const domus_json_table change_table = DOMUS_JSON_TABLE(struct issue, change_fields);
 
 static const domus_sql_statement find = {.text = "SELECT " COLUMNS " FROM issue WHERE id = $1",
-                                         .repeatable = true};
+                                         .reads = true};
 static const domus_sql_statement list = {
-    .text = "SELECT " COLUMNS " FROM issue WHERE id < $1 ORDER BY id DESC LIMIT $2",
-    .repeatable = true};
+    .text = "SELECT " COLUMNS " FROM issue WHERE id < $1 ORDER BY id DESC LIMIT $2", .reads = true};
 static const domus_sql_statement insert = {
     .text = "INSERT INTO issue (title, body, priority, author, created)"
             " VALUES ($1, $2, $3, $4, $5) RETURNING " COLUMNS};

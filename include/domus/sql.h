@@ -191,6 +191,7 @@ typedef struct domus_sql_driver domus_sql_driver;
 #define DOMUS_SQL_PIECE            65536u
 #define DOMUS_SQL_STATEMENTS_MAX   256u
 #define DOMUS_SQL_PIPELINE_MAX     1u
+#define DOMUS_SQL_TOGETHER_MAX     16u
 
 /* Options of a database. All fields but `drivers` may be 0. Connections are counted for each
  * thread with PostgreSQL, and for the process with SQLite. */
@@ -216,6 +217,9 @@ typedef struct domus_sql_options {
      * With more, a query goes behind others when all connections are busy, instead of waiting.
      * PostgreSQL only, for queries outside of transactions. */
     uint32_t pipeline_max;
+    /* Queries whose statements only read (`reads`) that are sent together, when they have waited
+     * for a connection, 1..64; 0: 16. All of them are sent at the cost of one. PostgreSQL only. */
+    uint32_t together_max;
 } domus_sql_options;
 
 /* Open the database that `url` names, by the driver that has its scheme: as children of the running
@@ -247,6 +251,11 @@ typedef struct domus_sql_statement {
     /* The query may be done twice: it is sent again, once, if its connection breaks outside of a
      * transaction. */
     bool repeatable;
+    /* The query only reads, calls nothing that writes, and is quick. It is repeatable, and such
+     * queries that wait for a connection of PostgreSQL are sent together: in one transaction, and
+     * all answers come when the last of them is done. One that fails lets those behind it be sent
+     * again. */
+    bool reads;
 } domus_sql_statement;
 
 /* A result. The message owns it. */

@@ -139,6 +139,8 @@ bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     }
     if (query->has_failed)
         return fail(stack, pool, connection, query);
+    if (query->is_skipped && !query->is_answered)
+        return run_again(stack, pool, connection, query);
     if (query->stage == DOMI_PG_PREPARES && !query->is_answered) {
         if (query->statement->is_ready)
             return domi_pg_run(stack, pool, connection, query);

@@ -40,6 +40,15 @@ static void look_at_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_line
     *line = left;
 }
 
+/* Returns whether one of those that run at the server just now is late: the first of the line, or
+ * one that shares its sync, because the server keeps all their results until then. */
+static bool is_group_late(const domi_pg_query *first)
+{
+    while (first != NULL && first->is_joined && !first->is_late)
+        first = first->next;
+    return first != NULL && first->is_late;
+}
+
 /* Look at queries that were sent. False: the connection is lost. */
 static bool look_at_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
@@ -53,7 +62,7 @@ static bool look_at_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
         query->is_dropped = true;
     }
     domi_pg_query *first = connection->line.first;
-    if (first == NULL || !(first->is_late || first->is_cancelled))
+    if (first == NULL || !(first->is_cancelled || is_group_late(first)))
         return true;
     if (!first->is_cancelled) {
         first->is_cancelled = true;

@@ -16,8 +16,9 @@ static bool may_repeat(const domi_pg_connection *connection, const domi_pg_query
         return true;
     if (query->job != DOMI_PG_QUERY && query->job != DOMI_PG_ROWS)
         return false;
+    const domus_sql_statement *statement = query->request.statement;
     return query->stage == DOMI_PG_PREPARES ||
-           (query->request.statement != NULL && query->request.statement->repeatable);
+           (statement != NULL && (statement->repeatable || statement->reads));
 }
 
 /* Make a query as it was before it was sent. */
@@ -26,6 +27,7 @@ void domi_pg_rewind(domi_pg_query *query)
     query->stage = DOMI_PG_WAITS;
     query->statement = NULL;
     query->has_failed = query->is_stale = query->is_dropped = false;
+    query->is_joined = query->has_result = query->is_skipped = query->is_cancelled = false;
     query->affected = 0;
     domus_sql_build_drop(&query->builder);
 }

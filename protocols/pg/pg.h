@@ -181,6 +181,9 @@ void domi_pg_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *
 /* Put a query into the line of a connection, and send it. False: the connection is lost. */
 bool domi_pg_run(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                  domi_pg_query *query);
+/* Send the query that has waited longest, and with it those behind it that may share its sync.
+ * False: the connection is lost. */
+bool domi_pg_run_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
 /* Send what libpq has queued. False: the connection is lost. */
 bool domi_pg_flush(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
 /* A query has become the first of its line: say how its result is read. */

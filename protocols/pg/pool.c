@@ -134,8 +134,7 @@ void domi_pg_do_serve(domus_stack *stack, domi_pg_pool *pool)
         domi_pg_connection *connection = pick(pool, pool->waiting.first);
         if (connection == NULL)
             break;
-        domi_pg_query *query = domi_pg_line_take(&pool->waiting);
-        if (domi_pg_run(stack, pool, connection, query))
+        if (domi_pg_run_waiting(stack, pool, connection))
             (void)domi_pg_settle(stack, pool, connection);
     }
     grow(stack, pool);

@@ -1,6 +1,6 @@
 /* Sending: a query joins the line of a connection and leaves at once, with a sync of its own behind
- * it. Scripts and copies, which libpq allows outside of a pipeline alone, find the line empty, and
- * the pipeline is left for them, which costs no message. */
+ * it, or with one that reads share. Scripts and copies, which libpq allows outside of a pipeline
+ * alone, find the line empty, and the pipeline is left for them, which costs no message. */
 #include "protocols/pg/pg.h"
 
 #include <stdio.h>
@@ -88,21 +88,21 @@ static bool send_prepare(domi_pg_pool *pool, domi_pg_connection *connection, dom
            PQsendDescribePrepared(pg, statement->name) == 1 && PQpipelineSync(pg) == 1;
 }
 
-/* Send a query whose statement the connection knows, or which has a text of its own. */
-static bool send_values(domi_pg_connection *connection, domi_pg_query *query,
-                        const domi_pg_parameters *parameters)
+/* Queue a query whose statement the connection knows, or which has a text of its own. */
+static bool queue_values(domi_pg_connection *connection, domi_pg_query *query,
+                         const domi_pg_parameters *parameters)
 {
     const domi_pg_statement *statement = query->statement;
     PGconn *pg = connection->pg;
     int count = (int)query->request.count;
-    int sent =
+    int queued =
         statement != NULL
             ? PQsendQueryPrepared(pg, statement->name, count, parameters->values, parameters->sizes,
                                   parameters->formats, statement->is_binary)
             : PQsendQueryParams(pg, domus_sql_request_text(&query->request), count, NULL,
                                 parameters->values, parameters->sizes, parameters->formats, 0);
 
-    return sent == 1 && PQpipelineSync(pg) == 1;
+    return queued == 1;
 }
 
 static bool send_plain(domi_pg_connection *connection, domi_pg_query *query)
@@ -152,8 +152,9 @@ static void set_time(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *quer
     domi_pg_look_at(stack, pool, query->until_ns);
 }
 
-/* Send a query with its parameters; it is not in the line. */
-static bool run_values(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+/* Queue a query with its parameters, which is put into the line. Returns 0; 1 if it was refused;
+ * -EPIPE if libpq does not take it. */
+static int queue_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                        domi_pg_query *query)
 {
     domi_pg_parameters parameters;
@@ -168,9 +169,19 @@ static bool run_values(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     else {
         query->stage = DOMI_PG_RUNS;
         domi_pg_line_add(&connection->line, query);
-        return leave(stack, pool, connection, send_values(connection, query, &parameters));
+        return queue_values(connection, query, &parameters) ? 0 : -EPIPE;
     }
-    return true;
+    return 1;
+}
+
+/* Send a query with its parameters; it is not in the line. */
+static bool run_values(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                       domi_pg_query *query)
+{
+    int error = queue_query(stack, pool, connection, query);
+
+    return error == 1 ||
+           leave(stack, pool, connection, error == 0 && PQpipelineSync(connection->pg) == 1);
 }
 
 bool domi_pg_run(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
@@ -204,6 +215,48 @@ bool domi_pg_run(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *con
             return leave(stack, pool, connection, send_prepare(pool, connection, query));
     }
     return run_values(stack, pool, connection, query);
+}
+
+/* --- reads that leave together ---------------------------------------------------------------- */
+
+/* Returns whether a query that waits may share its sync with others: it reads a little, by a
+ * statement that the connection has. */
+static bool may_join(domi_pg_connection *connection, const domi_pg_query *query)
+{
+    const domus_sql_statement *of = query->request.statement;
+
+    if (query->job != DOMI_PG_QUERY || of == NULL || !of->reads)
+        return false;
+    const domi_pg_statement *statement = domi_pg_statement_find(&connection->statements, of);
+    return statement != NULL && statement->is_ready && statement->is_small;
+}
+
+bool domi_pg_run_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    uint32_t most = pool->settings.options.together_max;
+    domi_pg_query *last = NULL;
+
+    if (connection->line.count != 0 || !may_join(connection, pool->waiting.first))
+        return domi_pg_run(stack, pool, connection, domi_pg_line_take(&pool->waiting));
+    int error = set_pipeline(connection, true) ? 0 : -EPIPE;
+    for (uint32_t i = 0; error >= 0 && i < most && pool->waiting.first != NULL &&
+                         may_join(connection, pool->waiting.first);
+         i++) {
+        domi_pg_query *query = domi_pg_line_take(&pool->waiting);
+        query->statement =
+            domi_pg_statement_find(&connection->statements, query->request.statement);
+        set_time(stack, pool, query);
+        error = queue_query(stack, pool, connection, query);
+        if (error == 1)
+            continue;
+        query->is_joined = true;
+        last = query;
+    }
+    if (last == NULL)
+        return error >= 0 || leave(stack, pool, connection, false);
+    last->is_joined = false;
+    domi_pg_begin_first(connection);
+    return leave(stack, pool, connection, error >= 0 && PQpipelineSync(connection->pg) == 1);
 }
 
 bool domi_pg_say(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,

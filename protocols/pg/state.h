@@ -7,7 +7,8 @@
  *     WAITS -> RUNS -> answered
  *
  * The first of a line is the one whose results come now. All behind it were sent, too, each with a
- * sync of its own, so that the failure of one is not that of another.
+ * sync of its own, so that the failure of one is not that of another. Reads that have waited are
+ * joined: they share a sync, and those that the server skips behind a failure are sent again.
  *
  * A connection is free, or has a line, or is held: by a transaction, by rows, by a copy, or by the
  * subscribers of notifications.
@@ -40,8 +41,8 @@
 #define DOMI_PG_CANCEL_NS UINT64_C(5000000000) /* for a cancel to end a query */
 
 /* A statement whose results had no more rows and bytes is read without the care for large ones. */
-#define DOMI_PG_SMALL_ROWS  16u
-#define DOMI_PG_SMALL_BYTES 4096u
+#define DOMI_PG_SMALL_ROWS  256u
+#define DOMI_PG_SMALL_BYTES 65536u
 #define DOMI_PG_READ        65536u /* bytes that libpq takes from a socket at a time, about */
 
 #define DOMI_PG_NAME_SIZE 40u /* bytes of the name of a statement, with a zero at its end */
@@ -129,6 +130,9 @@ typedef struct domi_pg_query {
     bool is_dropped;     /* what comes of it is thrown away */
     bool is_cancelled;   /* the server was told to cancel it */
     bool is_rollback;    /* the server has answered so */
+    bool is_joined;      /* no sync is behind it, but the next query of the line */
+    bool has_result;     /* of those that are joined: a result has come */
+    bool is_skipped;     /* the server has not done it, because one before its sync has failed */
     const char *command; /* of DOMI_PG_BEGIN and DOMI_PG_END: a constant */
     domus_address owner; /* who has asked for rows, a copy or a transaction */
     domus_sql_request request;

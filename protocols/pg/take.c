@@ -106,6 +106,7 @@ static bool take_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
         take_done(query, result);
         return true;
     case PGRES_PIPELINE_ABORTED:
+        query->is_skipped = !query->has_failed;
         return true;
     case PGRES_FATAL_ERROR:
         note_failure(query, result);
@@ -117,6 +118,12 @@ static bool take_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
         domi_pg_lose(stack, pool, connection, "an answer that is none");
         return false;
     }
+}
+
+/* Returns whether the results of a query that has no sync are all there. */
+static bool ends_joined(const domi_pg_query *query)
+{
+    return query->is_joined && query->has_result;
 }
 
 bool domi_pg_do_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
@@ -137,8 +144,9 @@ bool domi_pg_do_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
             nothing = 0;
             connection->line.first->reads = 0;
             connection->line.first->read_bytes = 0;
+            connection->line.first->has_result = true;
             is_there = take_result(stack, pool, connection, result);
-        } else if (!connection->has_pipeline)
+        } else if (!connection->has_pipeline || ends_joined(connection->line.first))
             is_there = domi_pg_finish(stack, pool, connection);
         else if (++nothing > 2) {
             domi_pg_lose(stack, pool, connection, "an answer is missing");

@@ -37,6 +37,7 @@ static const struct option {
     {OPTION(backoff_min_ns), MS, HOUR, DOMUS_SQL_BACKOFF_MIN},
     {OPTION(backoff_max_ns), MS, HOUR, DOMUS_SQL_BACKOFF_MAX},
     {OPTION(pipeline_max), 1, 64, DOMUS_SQL_PIPELINE_MAX},
+    {OPTION(together_max), 1, 64, DOMUS_SQL_TOGETHER_MAX},
 };
 
 static uint64_t read_option(const domus_sql_options *options, const struct option *row)
