@@ -5,11 +5,11 @@
 
 BIN is the directory of built programs, NODE that of bench/api/node with its packages. A server has CPU 0 for
 itself. PostgreSQL, in a cluster of its own with fsync=off, and the load have CPU 1. Before the rounds each
-contender is asked once for all that the service can do. For each kind of request all are started anew and warmed up
-(node compiles what runs often). In each round every contender has two loads, one after the other, while the
-others wait: a closed loop, for information, and a paced one that all bear (or --rate requests a second), whose
-figure is the CPU time of the server's process for a request. A contender that is not there is left out with
-a line on stderr.
+contender is asked once for all that the service can do. For each kind of request domus is compared with each
+other one. Both are started anew and warmed up (node compiles what runs often). In each round both have two loads,
+one after the other, while the other waits: a closed loop of all connections, and a paced one that both bear (or
+--rate requests a second). The figure is the CPU time of the server's process for a request. A contender that is
+not there is left out with a line on stderr.
 
 stdout: lines `name value unit`. stderr: progress. Exits 1 if an answer is wrong.
 """
@@ -32,7 +32,7 @@ ISSUES = 10000
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NODE_LEAST = 20  # fastify 5 needs it
 KINDS = ("get", "list", "insert")
-OFFERED = 0.6  # of the rate that the slowest has in a closed loop
+OFFERED = 0.8  # of the rate that the slower one of the two has in a closed loop
 KEPT_UP = 0.95  # of the rate that is offered; if a contender answers less, a ratio is void
 WARMING = 10000  # requests
 GOALS = {"node": 3, "threads": 1.5}
@@ -205,32 +205,33 @@ def median(loads, figure):
 
 
 def compare(binaries, servers, kind, rounds, seconds, rate):
-    """Runs the loads of one kind on the servers by their names, and prints the figures."""
+    """Runs the loads of one kind on two servers by their names, and prints the figures."""
     names = list(servers)
     for name in names:
         load(binaries, servers[name], kind, 0, 0, WARMING)
     rate = rate or OFFERED * min(load(binaries, servers[name], kind, 0, 1)["rate"] for name in names)
     closed, paced = {name: [] for name in names}, {name: [] for name in names}
     for number in range(rounds):
-        for name in names[number % len(names):] + names[:number % len(names)]:
+        for name in names[number % 2:] + names[:number % 2]:
             closed[name].append(load(binaries, servers[name], kind, 0, seconds / 2))
             paced[name].append(load(binaries, servers[name], kind, rate, seconds))
         say(f"{kind}, round {number + 1}: " + ", ".join(f"{name} {paced[name][-1]['cpu']:.1f} us" for name in names))
-    print(f"api.{kind}.offered {rate:.0f} requests/s")
+    one, other = names
+    of = f"api.{kind}.{other}"
+    print(f"{of}.offered {rate:.0f} requests/s")
     for name in names:
         cpu = median(paced[name], "cpu")
-        print(f"api.{kind}.{name}.per_cpu_second {1e6 / cpu:.0f} requests/CPU-second\n"
-              f"api.{kind}.{name}.cpu {cpu:.2f} us/request\n"
-              f"api.{kind}.{name}.p50 {median(paced[name], 'p50'):.0f} us\n"
-              f"api.{kind}.{name}.p99 {median(paced[name], 'p99'):.0f} us\n"
-              f"api.{kind}.{name}.closed_rate {median(closed[name], 'rate'):.0f} requests/s\n"
-              f"api.{kind}.{name}.closed_per_cpu_second {1e6 / median(closed[name], 'cpu'):.0f} requests/CPU-second")
-    for one in names:
-        for other in names[names.index(one) + 1:]:
-            ratio = statistics.median(b["cpu"] / a["cpu"] for a, b in zip(paced[one], paced[other]))
-            kept_up = min(median(paced[one], "rate"), median(paced[other], "rate")) > KEPT_UP * rate
-            goal = f" (goal: {GOALS[other]})" if one == "domus" else ""
-            print(f"api.{kind}.ratio.{one}.{other} {ratio:.2f} {'ratio' if kept_up else 'void'}{goal}", flush=True)
+        print(f"{of}.{name}.per_cpu_second {1e6 / cpu:.0f} requests/CPU-second\n"
+              f"{of}.{name}.cpu {cpu:.2f} us/request\n"
+              f"{of}.{name}.p50 {median(paced[name], 'p50'):.0f} us\n"
+              f"{of}.{name}.p99 {median(paced[name], 'p99'):.0f} us\n"
+              f"{of}.{name}.closed_rate {median(closed[name], 'rate'):.0f} requests/s\n"
+              f"{of}.{name}.closed_per_cpu_second {1e6 / median(closed[name], 'cpu'):.0f} requests/CPU-second")
+    kept_up = min(median(paced[name], "rate") for name in names) > KEPT_UP * rate
+    for word, loads in (("ratio", paced), ("closed_ratio", closed)):
+        ratio = statistics.median(b["cpu"] / a["cpu"] for a, b in zip(loads[one], loads[other]))
+        unit = "ratio" if kept_up or loads is closed else "void"
+        print(f"{of}.{word} {ratio:.2f} {unit} (goal: {GOALS[other]})", flush=True)
 
 
 def main():
@@ -256,11 +257,12 @@ def main():
         for name, command in found.items():
             with running(name, command, address, directory) as (port, _):
                 examine(name, port)
-        for kind in arguments.kinds or KINDS if found else ():
+        others = [name for name in found if name != "domus" and "domus" in found]
+        for kind, other in ((kind, other) for kind in arguments.kinds or KINDS for other in others):
             with contextlib.ExitStack() as stack:
                 servers = {}
-                for name, command in found.items():
-                    port, process = stack.enter_context(running(name, command, address, directory))
+                for name in ("domus", other):
+                    port, process = stack.enter_context(running(name, found[name], address, directory))
                     servers[name] = (port, process, log_in(port))
                 compare(arguments.binaries, servers, kind, arguments.rounds, arguments.seconds, arguments.rate)
 
