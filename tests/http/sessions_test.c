@@ -262,8 +262,8 @@ START_TEST(the_actor_answers_as_the_table)
     domus_address store;
     domus_probe *probe;
 
-    ck_assert_int_eq(domus_http_sessions_spawn_outside(system, &wrong, &store), -EINVAL);
-    ck_assert_int_eq(domus_http_sessions_spawn_outside(system, &options, &store), 0);
+    ck_assert_int_eq(domus_outside_http_sessions_spawn(system, &wrong, &store), -EINVAL);
+    ck_assert_int_eq(domus_outside_http_sessions_spawn(system, &options, &store), 0);
     ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
     domus_http_session one = ask(probe, store, &domus_http_session_begin_type, none, "one");
     ck_assert_uint_eq(one.value.size, 0);

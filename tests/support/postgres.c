@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -146,19 +147,61 @@ void domt_postgres_again(domt_postgres *server)
     ck_abort_msg("postgres does not listen");
 }
 
-void domt_postgres_start(domt_postgres *server, const char *settings)
+static void init_cluster(const domt_postgres *server)
 {
-    char program[128] = "", path[100];
+    char program[128] = "";
     const char *const init[] = {program,    "-D", "data", "-A",   "trust",      "-U",
                                 "postgres", "-N", "-E",   "UTF8", "--locale=C", NULL};
 
-    ck_assert_msg(domt_postgres_is_there() && find_program("initdb", program, sizeof program),
+    ck_assert(find_program("initdb", program, sizeof program));
+    run(server, init);
+}
+
+static void copy(const char *from, const char *to)
+{
+    char command[512];
+
+    snprintf(command, sizeof command, "cp -a '%s' '%s.new' && mv '%s.new' '%s'", from, to, to, to);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* Make a cluster. Those of a run of tests (tests/run) are copies of one, because initdb takes a
+ * second of the CPU. */
+static void make_cluster(const domt_postgres *server)
+{
+    const char *scratch = getenv("DOMT_SCRATCH");
+    char data[100], kept[256], lock[256];
+
+    if (scratch == NULL) {
+        init_cluster(server);
+        return;
+    }
+    snprintf(data, sizeof data, "%s/data", server->directory);
+    snprintf(kept, sizeof kept, "%s/postgres", scratch);
+    snprintf(lock, sizeof lock, "%s/postgres.lock", scratch);
+    int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+    if (access(kept, F_OK) == 0)
+        copy(kept, data);
+    else {
+        init_cluster(server);
+        copy(data, kept);
+    }
+    close(fd);
+}
+
+void domt_postgres_start(domt_postgres *server, const char *settings)
+{
+    char path[100];
+
+    ck_assert_msg(domt_postgres_is_there(),
                   "no " PROGRAMS "postgres (Debian: postgresql), which this test talks with");
     *server = (domt_postgres){.port = find_free_port()};
     snprintf(server->directory, sizeof server->directory, "/tmp/domus-postgres-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(server->directory));
     give_away(server->directory);
-    run(server, init);
+    make_cluster(server);
     snprintf(path, sizeof path, "%s/data/postgresql.conf", server->directory);
     FILE *file = fopen(path, "ae");
     ck_assert_ptr_nonnull(file);
