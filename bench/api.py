@@ -21,11 +21,12 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+
+from ports import free_port
 
 SERVER_CPU, LOAD_CPU = 0, 1
 ISSUES = 10000
@@ -51,11 +52,6 @@ VACUUM ANALYZE issue;
 
 def say(text):
     print(f"api: {text}", file=sys.stderr, flush=True)
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def end(process, number):

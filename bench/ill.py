@@ -28,6 +28,8 @@ import tempfile
 import time
 import urllib.request
 
+from ports import free_port
+
 LOOK = 10  # seconds of the doctor
 SETTLING = 1.5
 
@@ -87,11 +89,6 @@ WELL = [
 ]
 CLIENTS = 64
 TALK_RATE = 900  # packets a second of all clients
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def configuration(case, port, seen):

@@ -12,11 +12,12 @@ Prints lines `name value unit`: medians of the rounds, and of the ratios of neig
 import argparse
 import os
 import re
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+
+from ports import free_port
 
 ROWS = 100000
 
@@ -30,12 +31,6 @@ def run(arguments):
     if child.returncode != 0:
         sys.exit(f"pg: {arguments[0]} has failed")
     return output, usage.ru_utime + usage.ru_stime
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def measure(programs, url, connections, options):

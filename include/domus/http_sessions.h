@@ -124,7 +124,7 @@ DOMUS_API extern const domus_type domus_http_session_end_type;
 DOMUS_API extern const domus_type domus_http_session_type;
 
 /* Make an actor with a table, a child of the running one, on its thread. The options are copied. It
- * ends with its parent, and its sessions with it. domus_http_sessions_spawn_outside() does the same
+ * ends with its parent, and its sessions with it. domus_outside_http_sessions_spawn() does the same
  * for a foreign thread: the actor is on the next thread, round robin, and the root is its parent.
  *
  * Thread-safety: the first only from within a handler, with its stack; the second any foreign
@@ -133,7 +133,7 @@ DOMUS_API extern const domus_type domus_http_session_type;
 DOMUS_API int domus_http_sessions_spawn(domus_stack *stack,
                                         const domus_http_sessions_options *options,
                                         domus_address *ret_store);
-DOMUS_API int domus_http_sessions_spawn_outside(domus_system *system,
+DOMUS_API int domus_outside_http_sessions_spawn(domus_system *system,
                                                 const domus_http_sessions_options *options,
                                                 domus_address *ret_store);
 

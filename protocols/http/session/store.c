@@ -178,7 +178,7 @@ int domus_http_sessions_spawn(domus_stack *stack, const domus_http_sessions_opti
     return error;
 }
 
-int domus_http_sessions_spawn_outside(domus_system *system,
+int domus_outside_http_sessions_spawn(domus_system *system,
                                       const domus_http_sessions_options *options,
                                       domus_address *ret_store)
 {
