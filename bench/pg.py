@@ -7,6 +7,8 @@ Both read one row by its key (pgbench -S -M prepared) on one thread, over the sa
 to the same server, in rounds that alternate, because the machine has other things to do. The CPU time is
 that of all threads of the process, divided by its queries; that of pgbench has its start and its connects
 in it, some ms, and that of domus begins a second after its start. BIN is the directory of built programs.
+In the last rows 64 readers of domus have 8 connections, so most of them wait for one and leave together,
+and pgbench has 8 clients.
 Prints lines `name value unit`: medians of the rounds, and of the ratios of neighbours.
 """
 import argparse
@@ -33,9 +35,9 @@ def run(arguments):
     return output, usage.ru_utime + usage.ru_stime
 
 
-def measure(programs, url, connections, options):
+def measure(programs, url, connections, readers, options):
     """Returns the CPU time of a query, in us, of domus and of pgbench."""
-    output, _ = run([f"{options.bin}/pg_domus", url, str(connections), str(options.seconds), str(ROWS)])
+    output, _ = run([f"{options.bin}/pg_domus", url, str(connections), str(options.seconds), str(ROWS), str(readers)])
     domus = sum(int(re.search(name + r"_ns (\d+)", output).group(1)) for name in ("user", "system")) / 1e9
     output, cpu = run([f"{programs}/pgbench", "-n", "-S", "-M", "prepared", "-c", str(connections), "-j", "1",
                        "-T", str(options.seconds + 1), url])
@@ -60,13 +62,14 @@ def main():
         try:
             subprocess.run([f"{programs}/pgbench", "-i", "-s", str(ROWS // 100000), url], check=True,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            for connections in (1, 8, 16):
-                rounds = [measure(programs, url, connections, options) for _ in range(options.rounds)]
+            for connections, readers in ((1, 1), (8, 8), (16, 16), (8, 64)):
+                rounds = [measure(programs, url, connections, readers, options) for _ in range(options.rounds)]
+                of = f"pg_{connections}" if readers == connections else f"pg_{connections}_{readers}"
                 for place, name in enumerate(("domus", "pgbench")):
                     median = statistics.median(each[place] for each in rounds)
-                    print(f"pg_{connections}_{name}_cpu {median:.2f} us", flush=True)
+                    print(f"{of}_{name}_cpu {median:.2f} us", flush=True)
                 ratio = statistics.median(each[0] / each[1] for each in rounds)
-                print(f"pg_{connections}_ratio {ratio:.3f} times", flush=True)
+                print(f"{of}_ratio {ratio:.3f} times", flush=True)
         finally:
             subprocess.run([server, "stop", f"{directory}/pg", "immediate"], check=False)
 

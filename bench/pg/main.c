@@ -1,7 +1,7 @@
 /* The client of the bench pg: reads of one row by its key, as `pgbench -S` does, with so many of
- * them under way as there are connections, on one thread.
+ * them under way as there are connections, or more, on one thread.
  *
- *     pg_domus URL CONNECTIONS SECONDS ROWS [PIPELINE]
+ *     pg_domus URL CONNECTIONS SECONDS ROWS [READERS]
  *
  * stdout: queries of the measured seconds, and CPU time of each in ns, user and system apart. */
 #include <domus/domus.h>
@@ -14,7 +14,7 @@
 #include <time.h>
 
 static const domus_sql_statement find = {
-    .text = "SELECT abalance FROM pgbench_accounts WHERE aid = $1"};
+    .text = "SELECT abalance FROM pgbench_accounts WHERE aid = $1", .reads = true};
 static const domus_type begin_type = {.name = "begin"};
 
 static domus_sql database;
@@ -73,11 +73,10 @@ static void pause_s(unsigned seconds)
     nanosleep(&(struct timespec){.tv_sec = (time_t)seconds}, NULL);
 }
 
-static domus_system *start(const char *url, uint32_t connections, uint32_t pipeline)
+static domus_system *start(const char *url, uint32_t connections)
 {
     static const domus_sql_driver *const drivers[] = {&domus_pg_driver, NULL};
-    domus_sql_options options = {
-        .drivers = drivers, .connections_max = connections, .pipeline_max = pipeline};
+    domus_sql_options options = {.drivers = drivers, .connections_max = connections};
     domus_system *system = NULL;
     domus_config config;
     char error[200] = "";
@@ -98,15 +97,15 @@ int main(int count, char **arguments)
     struct rusage before, after;
 
     if (count < 5) {
-        fprintf(stderr, "usage: pg_domus URL CONNECTIONS SECONDS ROWS [PIPELINE]\n");
+        fprintf(stderr, "usage: pg_domus URL CONNECTIONS SECONDS ROWS [READERS]\n");
         return 2;
     }
     uint32_t connections = (uint32_t)strtoul(arguments[2], NULL, 10);
-    uint32_t pipeline = count > 5 ? (uint32_t)strtoul(arguments[5], NULL, 10) : 1;
+    uint32_t readers = count > 5 ? (uint32_t)strtoul(arguments[5], NULL, 10) : connections;
     unsigned seconds = (unsigned)strtoul(arguments[3], NULL, 10);
     rows_count = strtoull(arguments[4], NULL, 10);
-    domus_system *system = start(arguments[1], connections, pipeline);
-    for (uint32_t i = 0; i < connections * pipeline; i++) {
+    domus_system *system = start(arguments[1], connections);
+    for (uint32_t i = 0; i < readers; i++) {
         struct reader state = {.chance = i + 1};
         domus_address address;
         if (domus_outside_spawn(system, &reader, &state, &address) != 0 ||
