@@ -74,7 +74,11 @@ void domi_phase_io(domi_thread *thread)
         domi_observing_note_iteration(thread);
     thread->io_start_ns = thread->stamp_ns;
     domi_counter_add(&thread->counters.iterations, 1);
-    if (domi_io_submit(&thread->io))
+    /* If phase 3 has left nothing but channels that are ready, its operations leave with what these
+     * send: one system call less for an answer that a state actor has given. */
+    thread->holds_back = thread->manager.schedule.ready[DOMUS_CHANNELS].count != 0 &&
+                         thread->manager.schedule.ready[DOMUS_STATE].count == 0;
+    if (!thread->holds_back && domi_io_submit(&thread->io))
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
     if (DOMI_UNLIKELY(thread->io.failed != 0 || thread->io.refusals != 0))
         look_at_ring(thread);
@@ -172,10 +176,13 @@ void domi_phase_channels(domi_thread *thread)
         domi_thread_stamp(thread, DOMI_SPAN_CHANNELS);
     domi_system_check_not_forked(thread->system);
     uint32_t sends = domi_io_queue_sends(&thread->io);
-    /* Answers leave before phase 3 if state actors are ready; otherwise they leave
-     * with the rest. */
-    if (sends != 0 && manager->schedule.ready[DOMUS_STATE].count != 0 &&
-        domi_io_submit(&thread->io))
+    /* Answers leave before phase 3 if state actors are ready; otherwise they leave with the rest.
+     * What was held back leaves now if there will be no rest. */
+    bool has_state = manager->schedule.ready[DOMUS_STATE].count != 0;
+    bool leaves = thread->holds_back
+                      ? has_state || manager->schedule.ready[DOMUS_CHANNELS].count != 0
+                      : has_state && sends != 0;
+    if (leaves && domi_io_submit(&thread->io))
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
 }
 

@@ -161,6 +161,7 @@ typedef struct domi_thread {
     uint32_t brought;       /* completions of phases 1 and 2 without those of the wake poll */
     bool capped;            /* the sleep ends at the cap (DOMI_PARK_CAP_NS), not at a timer */
     bool failed;            /* the thread's ring has failed, and the system was told */
+    bool holds_back;        /* phase 1 has submitted nothing, because channels were ready */
     bool judge_wakeup;      /* the sleep ended, and nothing to do was found yet */
     uint32_t empty_wakeups; /* wake-ups in a row that found nothing to do */
     uint64_t spin_ns;       /* how long the thread spins before it parks; at most idle.spin */
