@@ -2,11 +2,15 @@
  * next one is the first. An answer is given at the sync, because a commit comes behind the rows. */
 #include "protocols/pg/pg.h"
 
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
-#define FREE_READS 8u /* reads of one result that are not measured */
+#define FREE_READS 8u   /* reads of one result that are not measured */
+#define LEAST_READ 8192 /* bytes that libpq takes at a time, at least, if they are there */
 
 static void note_failure(domi_pg_query *query, const PGresult *result)
 {
@@ -161,32 +165,58 @@ bool domi_pg_do_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
 
 /* --- the socket ------------------------------------------------------------------------------- */
 
-/* Count what libpq reads without a result: a row, or rows that it collects. The first reads count
- * for what they can have at most, later ones are measured. Returns false beyond the bound. */
-static bool count_read(const domi_pg_pool *pool, const domi_pg_connection *connection)
+/* Tell how many bytes were read from a socket so far, which TCP knows. */
+static bool count_consumed(int fd, uint64_t *ret_bytes)
 {
-    domi_pg_query *query = connection->line.first;
-    int bytes = 0;
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+    int left = 0;
 
-    if (query == NULL || ++query->reads <= FREE_READS)
-        return true;
-    if (ioctl(PQsocket(connection->pg), FIONREAD, &bytes) == 0 && bytes > 0)
-        query->read_bytes += (uint32_t)bytes;
-    return query->read_bytes <= pool->settings.options.result_max;
+    memset(&info, 0, sizeof info);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || ioctl(fd, FIONREAD, &left) != 0)
+        return false;
+    *ret_bytes = (uint64_t)info.tcpi_bytes_received - (uint64_t)left;
+    return true;
 }
 
-/* Read what has come. False: the connection is lost. */
+/* Let libpq read from the socket, and return how many bytes it took: of another socket than TCP
+ * that many at least, because more may have come meanwhile. */
+static uint64_t read_counted(PGconn *pg, int *ret_done)
+{
+    uint64_t from, to;
+    int before = 0, after = 0, fd = PQsocket(pg);
+    bool tells = count_consumed(fd, &from);
+
+    if (!tells)
+        (void)ioctl(fd, FIONREAD, &before);
+    *ret_done = PQconsumeInput(pg);
+    if (tells)
+        return count_consumed(fd, &to) ? to - from : 0;
+    (void)ioctl(fd, FIONREAD, &after);
+    int least = before < LEAST_READ ? before : LEAST_READ;
+    return (uint64_t)(before - after > least ? before - after : least);
+}
+
+/* Read what has come. libpq collects a row, or the rows of a result that is expected to be small,
+ * and the server's form of a value may take twice the bytes that it has here. False: the
+ * connection is lost. */
 static bool read_more(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
-    if (!count_read(pool, connection)) {
-        fail_here(stack, pool, connection->line.first, -EMSGSIZE,
-                  "the result is larger than result_max");
-        domi_pg_lose(stack, pool, connection, "a result that is too large");
+    domi_pg_query *query = connection->line.first;
+    int done;
+
+    if (query == NULL || ++query->reads <= FREE_READS)
+        done = PQconsumeInput(connection->pg);
+    else
+        query->read_bytes += read_counted(connection->pg, &done);
+    if (done != 1) {
+        domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
         return false;
     }
-    if (PQconsumeInput(connection->pg) == 1)
+    if (query == NULL || query->read_bytes / 2 <= pool->settings.options.result_max)
         return true;
-    domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
+    fail_here(stack, pool, query, -EMSGSIZE, "the result is larger than result_max");
+    domi_pg_lose(stack, pool, connection, "a result that is too large");
     return false;
 }
 

@@ -318,7 +318,30 @@ START_TEST(results_are_bounded)
 }
 END_TEST
 
+/* libpq takes a little at a time of what has come, and nothing is counted twice. */
+START_TEST(large_results_behind_small_ones_come)
+{
+    static const domus_sql_statement series = {
+        .text = "SELECT repeat('x', 5900) FROM generate_series(1, $1::int8)"};
+
+    domt_postgres_start(&server, NULL);
+    for (int way = 0; way < 2; way++) {
+        domt_pg_user_start(&user, way == 0 ? server.url : server.unix_url, NULL);
+        for (int i = 0; i < 8; i++) {
+            domus_sql_value count = domus_sql_int(i % 2 == 0 ? 1 : 2500); /* 14.8 of 16 MiB */
+            domt_pg_answer answer = domt_pg_query(&user, user.sql, &series, &count, 1);
+            ck_assert_int_eq(answer.error, 0);
+            ck_assert_int_eq(answer.as.result.rows, count.as.integer);
+            domt_pg_free(&answer);
+        }
+        domt_pg_user_stop(&user);
+    }
+    domt_postgres_stop(&server);
+}
+END_TEST
+
 DOMT_MAIN("pg_query", 60, values_of_each_type_go_and_come,
           failures_have_their_state_and_leave_the_connection, wrong_parameters_are_refused,
           changes_are_counted_and_names_are_told, statements_are_bounded,
-          statements_that_are_gone_are_prepared_anew, results_are_bounded)
+          statements_that_are_gone_are_prepared_anew, results_are_bounded,
+          large_results_behind_small_ones_come)
