@@ -19,7 +19,7 @@
  * `verify` ask an actor that computes it on a helper thread (domus/blocking.h).
  *
  * Basic sends the password with each request, and Bearer the token: use both behind TLS alone.
- * Limit how often an address may try by the part domus_http_limit before this one.
+ * Limit how often an address may try by the part domus_http_limits before this one.
  *
  * Thread-safety: any thread. */
 #ifndef DOMUS_HTTP_AUTH_H

@@ -7,9 +7,9 @@
  *     };
  *     static const domus_http_chain chain = {
  *         .parts = (const domus_http_step[]){{&domus_http_request_id, NULL},
- *                                            {&domus_http_access, &log},
- *                                            {&domus_http_cors, &cors},
- *                                            {&domus_http_limit, &limit},
+ *                                            {&domus_http_access_log, &log},
+ *                                            {&domus_http_cross_origin, &cors},
+ *                                            {&domus_http_limits, &limit},
  *                                            {NULL, NULL}},
  *         .rows = rows,
  *     };

@@ -119,11 +119,21 @@ static void check_name(const domt_source *page, const char *root, const char *at
     }
 }
 
+/* `at` is the beginning of a line. */
+static void check_merged(const domt_source *page, const char *at, domt_report *report)
+{
+    if (domt_starts_with(at, "<<<<<<< ") || domt_starts_with(at, ">>>>>>> "))
+        domt_report_add(report, page->path, domt_line_of(page->text, at),
+                        "a conflict of a merge is left");
+}
+
 static void check_page(const domt_source *page, domt_report *report)
 {
     bool quoted = false;
 
     for (const char *p = page->text; *p != '\0'; p++) {
+        if (p == page->text || p[-1] == '\n')
+            check_merged(page, p, report);
         if (domt_starts_with(p, "]("))
             check_link(page, DOMT_SOURCE_DIR, p + 2, report);
         if (*p == '`') {
@@ -169,6 +179,7 @@ START_TEST(tidy_sees_a_link_or_name_that_leads_nowhere)
     page_says("see [this](contract.md#the-lop)", "no heading #the-lop");
     page_says("see `base/nothing.c`", "there is no base/nothing.c");
     page_says("see `decisions/nothing`", "there is no docs/decisions/nothing");
+    page_says("see this\n<<<<<<< HEAD\n", "a conflict of a merge is left");
     page_says("see [this](contract.md#the-loop), [that](../README.md), `base/slab.h`, `base/`,\n"
               "`house/`, `tests/tidy/*_test.c`, `tests/AREA/NAME_test.c`, `docs/` and\n"
               "[elsewhere](https://example.org/nothing.md)",
