@@ -12,6 +12,7 @@
 #ifndef DOMUS_HTTP_JSON_H
 #define DOMUS_HTTP_JSON_H
 
+#include <domus/http_media.h>
 #include <domus/http_problem.h>
 #include <domus/json.h>
 
@@ -26,23 +27,32 @@ extern "C" {
  *
  * Returns true, and the memory of the struct is the caller's (domus_json_release()). False: the
  * request was answered by problem details, whose detail says what is wrong and where, and the
- * handler returns `ret_result`: 400 for a text that is no JSON, 422 for values that are not those
- * of the table, 413 for too much of it and for a body that comes in pieces. */
+ * handler returns `ret_result`: 415 for a Content-Type that is not JSON, or none, because browsers
+ * send such bodies from other sites without asking (domus/http_cors.h); 400 for a text that is no
+ * JSON; 422 for values that are not those of the table; and for a body that comes in pieces 411 if
+ * its length was not said, otherwise 413. */
 static inline bool domus_http_read_json(domus_stack *stack, const domus_http_request *request,
                                         const domus_json_table *table, void *ret_value,
                                         domus_json_memory *ret_memory, int *ret_result)
 {
-    char words[DOMUS_JSON_EXPLAIN_MAX] = "the body is too large, or its length was not said";
+    char words[DOMUS_JSON_EXPLAIN_MAX];
     domus_http_problem problem;
     domus_json_error error;
+    domus_slice field;
 
     memset(&problem, 0, sizeof problem);
-    problem.detail = words;
-    problem.status = 413;
-    if (request->stream.number == 0) {
+    if (!domus_http_field(request->fields, "content-type", &field) || !domus_http_is_json(field)) {
+        problem.status = 415;
+        problem.detail = "the Content-Type of the body has to be application/json";
+    } else if (request->stream.number != 0) {
+        bool is_large = domus_http_field(request->fields, "content-length", &field);
+        problem.status = is_large ? 413 : 411;
+        problem.detail = is_large ? "the body is too large" : "the body has no Content-Length";
+    } else {
         if (domus_json_read_slice(table, NULL, request->body, ret_value, ret_memory, &error) == 0)
             return true;
         problem.status = (uint16_t)domus_json_status(&error);
+        problem.detail = words;
         (void)domus_json_explain(&error, words, sizeof words);
     }
     *ret_result = domus_http_reply_problem(stack, &problem, NULL);

@@ -18,6 +18,10 @@ DOMUS_API const char *domus_http_media_of(const char *name);
  * parameters are. */
 DOMUS_API bool domus_http_is_media(domus_slice value, const char *type);
 
+/* Returns whether the value of a field Content-Type says that a body is JSON: "application/json",
+ * or a type that ends with "+json" (RFC 6839). */
+DOMUS_API bool domus_http_is_json(domus_slice value);
+
 /* How much a field Accept (or, with a type like "gzip", Accept-Encoding) wants a type: 0, not at
  * all, to 1000. The most precise element counts, and an empty list is 1000. */
 DOMUS_API unsigned domus_http_accepts(domus_slice value, const char *type);

@@ -63,6 +63,17 @@ bool domus_http_is_media(domus_slice value, const char *type)
     return domi_http_is_word(text, size_of_type(text, value.size), type);
 }
 
+bool domus_http_is_json(domus_slice value)
+{
+    static const char suffix[] = "+json";
+    const char *text = domus_slice_data(value);
+    size_t size = size_of_type(text, value.size);
+    size_t end = sizeof suffix - 1;
+
+    return domi_http_is_word(text, size, "application/json") ||
+           (size > end && domi_http_is_same(text + size - end, suffix, end));
+}
+
 /* The weight of an element of Accept, in thousandths: "text/html;q=0.8" is 800. One that is wrong
  * is 0. */
 static unsigned weight_of(const char *text, size_t size)

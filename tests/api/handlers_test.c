@@ -58,17 +58,13 @@ static void end(domus_testkit *kit)
     api_site_end();
 }
 
-/* Send a request, and return what has come by then, as a text. */
-static const char *ask(domus_testkit *kit, domus_peer *peer, const char *line, const char *cookie,
-                       const char *body)
+/* Send bytes, and return what has come by then, as a text. */
+static const char *ask_raw(domus_testkit *kit, domus_peer *peer, const char *bytes)
 {
     static char text[8192];
     size_t size;
 
-    snprintf(text, sizeof text, "%s HTTP/1.1\r\nHost: a\r\n%s%s%sContent-Length: %zu\r\n\r\n%s",
-             line, cookie[0] != '\0' ? "Cookie: " : "", cookie, cookie[0] != '\0' ? "\r\n" : "",
-             strlen(body), body);
-    domt_kit_send(peer, text);
+    domt_kit_send(peer, bytes);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     const char *got = domus_peer_got(peer, &size);
     ck_assert_uint_lt(size, sizeof text);
@@ -76,6 +72,19 @@ static const char *ask(domus_testkit *kit, domus_peer *peer, const char *line, c
     text[size] = '\0';
     domus_peer_take(peer, size);
     return text;
+}
+
+static const char *ask(domus_testkit *kit, domus_peer *peer, const char *line, const char *cookie,
+                       const char *body)
+{
+    char text[8192];
+
+    snprintf(text, sizeof text,
+             "%s HTTP/1.1\r\nHost: a\r\n%s%s%sContent-Type: application/json\r\n"
+             "Content-Length: %zu\r\n\r\n%s",
+             line, cookie[0] != '\0' ? "Cookie: " : "", cookie, cookie[0] != '\0' ? "\r\n" : "",
+             strlen(body), body);
+    return ask_raw(kit, peer, text);
 }
 
 /* Log in. `cookie` gets the pair that the browser sends back. */
@@ -158,6 +167,38 @@ START_TEST(each_request_gets_its_answer)
 }
 END_TEST
 
+/* Bodies that a browser sends for another site without asking are none of JSON, and one whose end
+ * is not known is not waited for. */
+START_TEST(a_body_says_that_it_is_json_and_how_long_it_is)
+{
+    static const struct {
+        const char *fields;
+        const char *status;
+    } bodies[] = {
+        {"Content-Type: application/json\r\nContent-Length: 14\r\n\r\n{\"name\":\"ada\"}", "204"},
+        {"Content-Type: application/a+json;v=1\r\nContent-Length: 14\r\n\r\n{\"name\":\"ada\"}",
+         "204"},
+        {"Content-Type: text/plain\r\nContent-Length: 14\r\n\r\n{\"name\":\"ada\"}", "415"},
+        {"Content-Length: 14\r\n\r\n{\"name\":\"ada\"}", "415"},
+        {"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+         "e\r\n{\"name\":\"ada\"}\r\n0\r\n\r\n",
+         "411"},
+    };
+    domus_testkit *kit = begin(1, 1000);
+
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+        domus_peer *peer = domt_kit_peer(kit, "127.0.0.1:80");
+        char text[512];
+        snprintf(text, sizeof text, "POST /login HTTP/1.1\r\nHost: a\r\n%s", bodies[i].fields);
+        const char *answer = ask_raw(kit, peer, text);
+        ck_assert_msg(strncmp(answer, "HTTP/1.1 ", 9) == 0 &&
+                          strncmp(answer + 9, bodies[i].status, 3) == 0,
+                      "%s: %s", bodies[i].fields, answer);
+    }
+    end(kit);
+}
+END_TEST
+
 START_TEST(a_cookie_of_somebody_else_is_none)
 {
     domus_testkit *kit = begin(1, 1000);
@@ -209,5 +250,6 @@ START_TEST(an_address_has_its_rate)
 }
 END_TEST
 
-DOMT_MAIN("handlers", 60, each_request_gets_its_answer, a_cookie_of_somebody_else_is_none,
+DOMT_MAIN("handlers", 60, each_request_gets_its_answer,
+          a_body_says_that_it_is_json_and_how_long_it_is, a_cookie_of_somebody_else_is_none,
           each_page_hears_of_an_issue, an_address_has_its_rate)

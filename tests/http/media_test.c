@@ -35,6 +35,32 @@ START_TEST(parameters_do_not_change_a_type)
 }
 END_TEST
 
+START_TEST(json_has_a_name_and_an_ending)
+{
+    static const struct {
+        const char *value;
+        bool is_json;
+    } values[] = {
+        {"application/json", true},
+        {"Application/JSON; charset=utf-8", true},
+        {"application/a+json", true},
+        {"application/a+JSON ;q=1", true},
+        {"text/plain", false},
+        {"application/jsonp", false},
+        {"+json", false},
+        {"application/a+json2", false},
+        {"", false},
+        {"text/plain;a=application/json", false},
+    };
+
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        domus_slice slice = domt_http_slice(values[i].value);
+        ck_assert_msg(domus_http_is_json(slice) == values[i].is_json, "%s", values[i].value);
+        domus_slice_free(slice);
+    }
+}
+END_TEST
+
 static unsigned accepts(const char *value, const char *type)
 {
     domus_slice slice = domt_http_slice(value);
@@ -63,5 +89,5 @@ START_TEST(most_precise_element_counts)
 }
 END_TEST
 
-DOMT_MAIN("media", 10, files_have_media_types, parameters_do_not_change_a_type,
-          most_precise_element_counts)
+DOMT_MAIN("media", 10, files_have_media_types, json_has_a_name_and_an_ending,
+          parameters_do_not_change_a_type, most_precise_element_counts)
