@@ -21,6 +21,9 @@
  *      "target":"/a?b=c","protocol":"HTTP/1.1","status":200,"bytes":12,"duration":0.000250,
  *      "referer":"...","agent":"...","id":"...","trace":"...","cut":true}
  *
+ * A request that has failed has the name of its error behind the status ("error":"ENOENT"), which
+ * the client is not told.
+ *
  * The status is 499 if the client has gone before an answer was there, as nginx has it. Text
  * of strangers (target, user, Referer, User-Agent) is written in printable ASCII, with
  * all else, quotes and backslashes escaped, so nobody can end a line or forge one; and it is cut:

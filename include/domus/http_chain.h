@@ -89,6 +89,7 @@ typedef struct domus_http_exchange {
     uint8_t method;   /* domus_http_method; DOMUS_HTTP_METHODS: it is not known */
     bool has_entered; /* `enter` of the part that is called was called before */
     bool is_cut;      /* in `end`: the answer did not come to its end */
+    int error;        /* in `end`: a negative errno, with which the request has failed; 0: none */
     domus_http_trace trace;             /* zeroed before the part domus_http_request_id */
     char user[DOMUS_HTTP_USER_MAX + 1]; /* "" before a part that finds out who asks */
 } domus_http_exchange;
@@ -155,8 +156,8 @@ typedef struct domus_http_step {
 
 /* Handle a request that was found by its row, as a domus_handler does. `match` has the values of
  * the path; it is valid until the handler returns, its slices as long as the request. A sequence
- * (domus/await.h) is begun from it by `return domi_NAME_begin(stack, self, request)`, and the row
- * of on_peer gives the frame. */
+ * is begun from it by DOMUS_BEGIN_SEQUENCE() (domus/await.h), and the row of on_peer gives the
+ * frame. */
 typedef int domus_http_handler(domus_stack *stack, void *self, const domus_http_request *request,
                                const domus_http_match *match);
 

@@ -2,8 +2,8 @@
  *
  * The library writes lines of three levels (domus/hooks.h). Lines that are less severe than the
  * level of the system are not made: the configuration has the level of the start (log.level), and
- * it may change at any time. A program writes its own lines where it likes; they have no level
- * here.
+ * it may change at any time. Handlers of a program write lines of theirs by domus_log_write(), too,
+ * or where they like.
  *
  * A log source keeps the last lines, so that somebody can read them who does not read the place to
  * which they are written. domus_main() has one while the observation port is open, and gives it to
@@ -34,9 +34,9 @@ DOMUS_API domus_log_level domus_system_log_level(const struct domus_system *syst
 
 /* Write a line into the log of the system, by the rules of the library's own lines: if the level of
  * the system has it, at most DOMUS_LOG_LINES_PER_SECOND of a thread in a second, cut at
- * DOMUS_LOG_TEXT_MAX bytes, and with all escaped that is no printable ASCII. It is for libraries,
- * whose happenings the reader of the log has to know of. Thread-safety: only from within a handler,
- * with the stack it was given. */
+ * DOMUS_LOG_TEXT_MAX bytes, and with all escaped that is no printable ASCII. It is for what the
+ * reader of the log has to know of, not for each request (domus/http_access.h). Thread-safety: only
+ * from within a handler, with the stack it was given. */
 DOMUS_API void domus_log_write(const struct domus_stack *stack, domus_log_level level,
                                const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -360,7 +360,8 @@ DOMUS_API int domus_sql_column(const domus_sql_result *result, const char *name)
  * (domus/json.h), each of which is the column of its name. So one table reads what comes over HTTP,
  * writes it, and reads it from the database. BOOL, INT, UINT, REAL and TEXT are copied; STRING and
  * RAW point into the result, and are valid as long as that; a WORD is stored as its text. A column
- * that no field names is passed over. NULL is an absent field, as in JSON.
+ * that no field names is passed over. NULL is an absent field if the row is `nullable` or notes
+ * its presence (DOMUS_JSON_HAS()), as null is in JSON.
  *
  * Returns 0; -ENOENT for rows that are not there, and for a field without a column; -ENODATA for
  * NULL in a field that has to have a value; -EINVAL for another kind; -ERANGE and -EMSGSIZE for a

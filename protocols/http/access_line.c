@@ -236,6 +236,9 @@ static void write_json(line *at, const domus_http_access *access,
     }
     put(at, ",\"status\":");
     put_number(at, status_of(exchange));
+    const char *error = exchange->error != 0 ? strerrorname_np(-exchange->error) : NULL;
+    if (error != NULL)
+        put_member(at, "error", error, strlen(error), most);
     put(at, ",\"bytes\":");
     put_number(at, exchange->sent);
     put(at, ",\"duration\":");

@@ -177,6 +177,7 @@ static void learn_peer(const domus_wire *wire, domi_http_chained *chained)
 static void leave_failed(domi_http_exchange *exchange, int error, domi_http_outgoing *answer,
                          domus_slice *ret_made)
 {
+    exchange->face.error = error;
     domus_appender added = {.size_max = DOMUS_HTTP_ADDED_MAX};
     domus_http_leaving leaving = {
         .status = (uint16_t)answer->status, .error = error, .added = &added, .wants_body = true};

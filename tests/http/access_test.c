@@ -123,6 +123,10 @@ START_TEST(json_lines_are_json)
          "{\"time\":\"T\",\"client\":\"10.0.0.1\",\"method\":\"GET\",\"target\":\"/cut\","
          "\"protocol\":\"HTTP/1.1\",\"status\":200,\"bytes\":3,\"duration\":0.000000," TRACE
          ",\"cut\":true}\n"},
+        {"GET /fail", "",
+         "{\"time\":\"T\",\"client\":\"10.0.0.1\",\"method\":\"GET\",\"target\":\"/fail\","
+         "\"protocol\":\"HTTP/1.1\",\"status\":404,\"error\":\"ENOENT\",\"bytes\":10,"
+         "\"duration\":0.000000," TRACE "}\n"},
         {"GET  /", "",
          "{\"time\":\"T\",\"client\":\"10.0.0.1\",\"status\":400,\"bytes\":12,"
          "\"duration\":0.000000}\n"},
