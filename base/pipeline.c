@@ -54,6 +54,15 @@ int domi_front_check(const domus_pipeline_stage *front, const domus_behaviour *b
     return 0;
 }
 
+bool domi_pipeline_lends(const domus_pipeline *pipeline)
+{
+    for (const domus_pipeline_stage *at = pipeline->stages; at->stage != NULL; at++) {
+        if (at->stage->lend != NULL)
+            return true;
+    }
+    return false;
+}
+
 int domi_pipeline_check(const domus_pipeline *pipeline)
 {
     if (pipeline->stages == NULL || pipeline->answer_timeout_ns > ANSWER_TIMEOUT_MOST)

@@ -17,6 +17,9 @@ uint32_t domi_front_count(const domus_pipeline_stage *front);
  * are some and its channels have no pipeline; what `check` of a stage returned. */
 int domi_front_check(const domus_pipeline_stage *front, const domus_behaviour *behaviour);
 
+/* Returns whether a stage of the pipeline may lend inner channels for asks (domus/lend.h). */
+bool domi_pipeline_lends(const domus_pipeline *pipeline);
+
 /* Check a pipeline before it is used. Returns 0; -EINVAL; what `check` of a stage returned. */
 int domi_pipeline_check(const domus_pipeline *pipeline);
 

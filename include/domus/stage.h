@@ -22,6 +22,8 @@ extern "C" {
 /* The bytes of one channel as its stages see them. */
 typedef struct domus_wire domus_wire;
 
+struct domus_inner; /* domus/inner.h */
+
 /* Bytes that a stage sees at once at most. A message that does not fit ends the channel with
  * -EMSGSIZE, unless its stage takes it piece by piece. */
 #define DOMUS_WINDOW_MAX 65536u
@@ -133,6 +135,11 @@ typedef struct domus_stage {
     /* Inner channels have news, there is room for bytes of theirs again, or a drain has begun:
      * append what is to be sent. Returns 0, or a negative errno, which resets the channel. */
     int (*carry)(domus_wire *wire, void *state);
+
+    /* An ask is to go to the peer, and asks go to inner channels (domus/lend.h): set `ret_inner` to
+     * one that has none, an idle one or a new one. Returns 0; a negative errno, with which the ask
+     * fails as one that was not sent. */
+    int (*lend)(domus_wire *wire, void *state, struct domus_inner **ret_inner);
 } domus_stage;
 
 #define DOMUS_NO_ID UINT64_MAX
@@ -262,6 +269,19 @@ DOMUS_API const char *domus_wire_server(const domus_wire *wire, uint16_t *ret_po
  * time, so a stage that needs it often keeps it. Returns 0; -ENOTCONN in a kit of stages; or as
  * domus_channel_peer(). */
 DOMUS_API int domus_wire_peer(const domus_wire *wire, domus_endpoint *ret_peer);
+
+/* --- the protocol that two peers have agreed on, in byte stages --------------------------------
+ */
+
+/* Say, in `decode`, by which protocol the peers speak behind this stage, once they have agreed on
+ * it (TLS: ALPN); "" of 0 bytes if they have not. `name` has 0..255 bytes, and stays valid as long
+ * as the stage is open. If the next stage lends inner channels (domus/lend.h), its `decode` is
+ * called then, with no bytes, before asks are sent. */
+DOMUS_API void domus_wire_agree(domus_wire *wire, const void *name, size_t size);
+
+/* Get the protocol, in all functions but `check`. NULL, with a size of 0: no stage has said one,
+ * or none yet. */
+DOMUS_API const char *domus_wire_agreed(const domus_wire *wire, size_t *ret_size);
 
 /* --- streams, in `encode` and `cut` of a message stage ---------------------------------------- */
 

@@ -151,6 +151,8 @@ struct domus_channel {
     bool pulls : 1;     /* asks wait in its pool, and it takes the next one when it has room */
     bool carries : 1;   /* one of its stages carries inner channels */
     bool carry_due : 1; /* that stage is to be called: the channel is in io->carriers */
+    bool lends : 1;     /* asks for its peer go to inner channels (io/inner/) */
+    bool bounds : 1;    /* the deadline of an ask that is with its peer ends it */
 
     /* Line 1: what came. */
     /* of a channel of datagrams, or an inner one; NULL: the stream of a socket */
@@ -208,6 +210,7 @@ struct domus_channel {
                             message_due_ns; 0: it is read */
     uint32_t streams;    /* bodies that leave in pieces and have not ended: a close is a reset */
     uint32_t carried;    /* things under way in its inner channels: a drain waits for them */
+    uint32_t lent_most;  /* with so many of these no further ask is sent, if it lends */
     uint8_t skipped;     /* of an inner channel: stages of its pipeline that its outer one has */
     int error;           /* the error for on_close; 0: none */
     domi_rate_span rate; /* how fast the peer sends */

@@ -241,7 +241,9 @@ void domi_channel_handle_timer(domus_channel *channel)
     bool is_unread = waits_to_be_read(channel);
     bool is_crowded =
         !channel->ended && (channel->crowded || (channel->paused && channel->io->pressure.spares));
-    if (is_crowded || is_unread || (channel->pulls && channel->asks != 0))
+    bool is_asked =
+        (channel->bounds && channel->asks != 0) || (channel->lends && channel->carried != 0);
+    if (is_crowded || is_unread || is_asked)
         /* a channel that this side does not read is not idle, nor is one whose peer works */
         channel->active_ns = now_ns;
     if (channel->silent_ns != 0 && (is_unread || !channel->receiving || channel->cancelling))

@@ -1,6 +1,7 @@
 /* The actor of a pool: it keeps connections, and passes messages on to them; see the header. */
 #include "io/connectors/pool.h"
 
+#include "base/pipeline.h"
 #include "house/conversation/answer.h"
 #include "house/conversation/stack.h"
 #include "house/message/family.h"
@@ -239,6 +240,16 @@ static uint32_t waiting(domus_stack *stack)
     return house->family != NULL ? house->family->stashed : 0;
 }
 
+/* Returns whether a connection has come of which it is not known yet how many asks it takes. */
+static bool is_undecided(const domi_connection_pool *pool, const domi_place *place)
+{
+    uint32_t load =
+        place->state == DOMI_PLACE_OPEN ? domi_pipe_load(place->channel) : DOMI_PIPE_CLOSED;
+
+    return load < DOMI_PIPE_ENDS && (load & DOMI_PIPE_SHAKES) != 0 &&
+           domi_pipeline_lends(pool->options.behaviour->pipeline);
+}
+
 /* Returns how many connections are being made, and the first free place; UINT32_MAX:
  * there is none. */
 static uint32_t count_coming(const domi_connection_pool *pool, uint32_t *ret_vacant)
@@ -248,7 +259,7 @@ static uint32_t count_coming(const domi_connection_pool *pool, uint32_t *ret_vac
     *ret_vacant = UINT32_MAX;
     for (uint32_t i = 0; i < pool->options.connections_max; i++) {
         if (pool->places[i].state == DOMI_PLACE_WAITS ||
-            pool->places[i].state == DOMI_PLACE_CONNECTS)
+            pool->places[i].state == DOMI_PLACE_CONNECTS || is_undecided(pool, &pool->places[i]))
             coming++;
         else if (pool->places[i].state == DOMI_PLACE_FREE && *ret_vacant == UINT32_MAX)
             *ret_vacant = i;
@@ -257,10 +268,11 @@ static uint32_t count_coming(const domi_connection_pool *pool, uint32_t *ret_vac
 }
 
 /* Each connection has as much as it may send: open one more, unless one is being made; on demand
- * one for each message that waits. */
+ * one for each message that waits, unless each may take many. */
 static void grow(domus_stack *stack, domi_connection_pool *pool)
 {
-    uint32_t enough = pool->options.on_demand ? waiting(stack) + 1 : 1;
+    bool takes_many = domi_pipeline_lends(pool->options.behaviour->pipeline);
+    uint32_t enough = pool->options.on_demand && !takes_many ? waiting(stack) + 1 : 1;
     uint32_t vacant;
 
     if (count_coming(pool, &vacant) < enough && vacant != UINT32_MAX && !pool->draining)
@@ -331,9 +343,10 @@ static int take_back(domi_connection_pool *pool, domi_envelope *ask)
     uint32_t how = *note & DOMI_NOTE_MASK;
     uint32_t tries = *note >> DOMI_TRIES_SHIFT;
 
-    if (how == DOMI_ASK_MAYBE_DONE) {
+    if (how == DOMI_ASK_MAYBE_DONE || how == DOMI_ASK_REFUSED) {
+        bool may_repeat = how == DOMI_ASK_REFUSED || is_repeatable(pool, ask->type);
         tries++;
-        if (!is_repeatable(pool, ask->type) || tries >= pool->options.tries_max)
+        if (!may_repeat || tries >= pool->options.tries_max)
             return -EPIPE;
         pool->counted.repeated++;
     }

@@ -5,6 +5,7 @@
 #include "io/channels/close.h"
 #include "io/channels/state.h"
 #include "io/pipelines/answers.h"
+#include "io/pipelines/mail.h"
 
 static void carry(domus_channel *channel)
 {
@@ -17,6 +18,8 @@ static void carry(domus_channel *channel)
         domi_channel_refuse(channel, error);
     else if (!domi_out_is_empty(pipe->wire->out))
         (void)domi_pipe_flush_out(pipe);
+    if (channel->lends && channel->state == DOMI_CHANNEL_OPEN)
+        domi_pipe_send_waiting(channel->io->manager, pipe); /* some may be idle now */
     if (channel->drain)
         domi_channel_make_ready(channel); /* its run sees whether that was all */
 }

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "io/channels/table.h"
-#include "io/pipelines/pipe.h"
+#include "io/pipelines/returned.h"
 
 #include <errno.h>
 
@@ -14,11 +14,22 @@ static domus_channel *outer_of(const domus_wire *wire)
     return pipe->channel;
 }
 
+/* Returns the behaviour that the inner channels of this one have; NULL: as that of the owner says,
+ * with whom they may share a state. */
+static const domus_behaviour *behaviour_for(const domus_channel *outer)
+{
+    const domus_behaviour *of_owner = domi_house_behaviour(outer->house->parent);
+    const domus_behaviour *own = domi_house_behaviour(outer->house);
+
+    return own == (of_owner->channel != NULL ? of_owner->channel : of_owner) ? NULL : own;
+}
+
 /* Make the channel of `inner`, which is a child of the actor that the outer one belongs to. */
 static int make_channel(domi_inner *inner, domus_channel *outer, uint32_t skipped)
 {
     domi_io *io = outer->io;
-    domi_connection connection = {.fd = -1, .settings = outer->settings};
+    domi_connection connection = {
+        .fd = -1, .settings = outer->settings, .is_outbound = outer->is_outbound};
     domus_channel *channel;
 
     /* It takes a place of its address, too, or one connection could take those of all others. */
@@ -27,16 +38,27 @@ static int make_channel(domi_inner *inner, domus_channel *outer, uint32_t skippe
         return -ENOBUFS;
     /* Relaxed: the numbers only serve to choose a thread, and to bound. */
     atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
-    int error = domi_channel_make(io, outer->house->parent, NULL, &connection, &channel);
+    int error =
+        domi_channel_make(io, outer->house->parent, behaviour_for(outer), &connection, &channel);
     if (error != 0) {
         atomic_fetch_sub_explicit(&io->connections, 1, memory_order_relaxed);
         domi_peers_count_out(io->peers, connection.peer);
         return error;
     }
+    if (channel->is_outbound)
+        atomic_fetch_add_explicit(&io->outbound, 1, memory_order_relaxed);
     channel->special = &inner->special;
     channel->skipped = (uint8_t)skipped;
     inner->channel = channel;
     return 0;
+}
+
+/* True if there are as many connections as may be, of those that this side has opened or of the
+ * others. */
+static bool has_all(const domus_channel *outer)
+{
+    return outer->is_outbound ? domi_io_has_opened_all(outer->io)
+                              : domi_io_has_accepted_all(outer->io);
 }
 
 static int open_inner(domus_wire *wire, uint32_t skipped, void *data, domus_inner **ret_inner)
@@ -45,7 +67,10 @@ static int open_inner(domus_wire *wire, uint32_t skipped, void *data, domus_inne
 
     if (outer->state != DOMI_CHANNEL_OPEN)
         return -EPIPE;
-    if (outer->io->pressure.pauses || domi_io_has_accepted_all(outer->io))
+    /* a state actor may run on another thread */
+    if (outer->is_outbound && domi_house_behaviour(outer->house->parent)->kind != DOMUS_CHANNELS)
+        return -EOPNOTSUPP;
+    if (outer->io->pressure.pauses || has_all(outer))
         return -ENOBUFS;
     domi_inner *inner = domi_memory_new(sizeof *inner);
     if (inner == NULL)
@@ -91,6 +116,16 @@ static bool is_draining(const domus_wire *wire)
     return outer_of(wire)->drain;
 }
 
+static void lend(domus_wire *wire, uint32_t most)
+{
+    domi_pipe *pipe = wire->owner;
+
+    pipe->channel->lends = true;
+    pipe->channel->lent_most = most;
+    if (most == 0)
+        domi_pipe_let_none_wait(pipe->channel->io->manager, pipe);
+}
+
 static void note_left(domus_wire *wire)
 {
     domus_channel *channel = outer_of(wire);
@@ -107,4 +142,5 @@ const domi_inners domi_ways_of_inners = {
     .is_full = is_full,
     .is_draining = is_draining,
     .note_left = note_left,
+    .lend = lend,
 };

@@ -60,6 +60,23 @@ static void drop(domus_inner *base, int error)
         domi_channel_end(channel, error, error != 0);
 }
 
+/* What has begun to leave in pieces may have been done in part, whatever the peer says. */
+static void refuse(domus_inner *base)
+{
+    const domus_channel *channel = channel_of(base);
+
+    if (channel != NULL && channel->pipe != NULL)
+        channel->pipe->refused = true;
+    drop(base, -ECONNREFUSED);
+}
+
+static domus_address address_of(const domus_inner *base)
+{
+    const domus_channel *channel = channel_of(base);
+
+    return channel != NULL ? domi_house_address(channel->house) : (domus_address){NULL, 0};
+}
+
 static domus_inner_state look(const domus_inner *base, int *ret_error)
 {
     const domi_inner *inner = inner_of(base);
@@ -178,4 +195,6 @@ const domi_inner_ways domi_ways_of_inner = {
     .unused = count_unused,
     .bytes = bytes_of,
     .took = took,
+    .refuse = refuse,
+    .address = address_of,
 };

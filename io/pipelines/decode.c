@@ -8,6 +8,7 @@
 #include "io/pipelines/body.h"
 #include "io/pipelines/change.h"
 #include "io/pipelines/late.h"
+#include "io/pipelines/lend.h"
 #include "io/pipelines/mail.h"
 #include "io/pipelines/stream.h"
 #include "io/pipelines/time.h"
@@ -386,7 +387,7 @@ static bool run_once(domi_manager *manager, domi_pipe *pipe)
         return true;
     }
     if (DOMI_UNLIKELY(was_shaking) && !domi_wire_is_shaking(pipe->wire))
-        domi_pipe_send_waiting(manager, pipe);
+        domi_pipe_come_to_terms(manager, pipe);
     if (result == 1)
         handle_made(manager, pipe);
     else if (pipe->wire->yields) /* it has taken long: look at the clock now */

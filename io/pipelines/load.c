@@ -22,9 +22,11 @@ uint32_t domi_pipe_load(domus_address address)
     if (channel == NULL || channel->pipe == NULL)
         return DOMI_PIPE_CLOSED;
     if (!domi_pipe_is_answering(channel->pipe))
-        return channel->pipe->asked_last ? DOMI_PIPE_ENDS | channel->asks : DOMI_PIPE_CLOSED;
+        return channel->pipe->asked_last ? DOMI_PIPE_ENDS | (channel->asks + channel->carried)
+                                         : DOMI_PIPE_CLOSED;
     bool is_shaking = channel->wraps && domi_wire_is_shaking(channel->pipe->wire);
-    return (channel->asks + channel->pipe->queue_count + address.house->mail) |
+    uint32_t lent = channel->lends ? channel->carried : 0;
+    return (channel->asks + lent + channel->pipe->queue_count + address.house->mail) |
            (channel->drain || channel->high || channel->pipe->upload.open ? DOMI_PIPE_LAST : 0) |
            (is_shaking ? DOMI_PIPE_SHAKES : 0);
 }
@@ -46,5 +48,5 @@ void domi_pipe_return_asks_to(domus_address address, domus_address pool,
         return;
     channel->pool = pool;
     channel->last_word = ret_last_word;
-    channel->pulls = ret_last_word != NULL;
+    channel->pulls = channel->bounds = ret_last_word != NULL;
 }

@@ -20,6 +20,7 @@
 #include "io/channels/timeouts.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/change.h"
+#include "io/pipelines/lend.h"
 #include "io/pipelines/returned.h"
 #include "io/pipelines/upload.h"
 
@@ -35,6 +36,8 @@ uint64_t domi_pipe_inflight_max(const domi_pipe *pipe)
 {
     uint32_t most = pipe->wire->pipeline->inflight_max;
 
+    if (pipe->channel->lends)
+        return pipe->channel->lent_most;
     return most != 0 ? most : pipe->channel->settings->inflight_max;
 }
 
@@ -75,12 +78,13 @@ static void set_due(const domi_manager *manager, domi_pipe *pipe)
     uint64_t timeout_ns = answer_timeout_ns(pipe);
     domus_channel *channel = pipe->channel;
 
-    if (DOMI_LIKELY(timeout_ns == 0 && channel->ask_due_ns == 0 && !channel->pulls))
+    if (DOMI_LIKELY(timeout_ns == 0 && channel->ask_due_ns == 0 && !channel->bounds))
         return;
     if (pipe->body.open && pipe->body.of_answer)
         return; /* the body that comes has its own */
     domi_envelope *oldest = domi_asked_oldest(&pipe->asked);
-    uint64_t deadline_ns = channel->pulls && oldest != NULL ? domi_envelope_deadline_ns(oldest) : 0;
+    uint64_t deadline_ns =
+        channel->bounds && oldest != NULL ? domi_envelope_deadline_ns(oldest) : 0;
     bool is_bound = timeout_ns != 0 || deadline_ns != 0;
     if (!is_bound || oldest == NULL || (pipe->upload.open && oldest == pipe->upload.ask)) {
         channel->ask_due_ns = 0;
@@ -126,7 +130,8 @@ static bool may_send(const domi_pipe *pipe)
     if (DOMI_UNLIKELY(channel->wraps && domi_wire_is_shaking(pipe->wire)) &&
         !pipe->wire->pipeline->holds_asks)
         return false;
-    return channel->asks < domi_pipe_inflight_max(pipe) && !channel->high && !channel->crowded;
+    uint32_t under_way = channel->lends ? channel->carried : channel->asks;
+    return under_way < domi_pipe_inflight_max(pipe) && !channel->high && !channel->crowded;
 }
 
 /* One ask less is with the peer. */
@@ -150,25 +155,22 @@ static int send_encoded(domi_pipe *pipe, uint64_t id, const domus_type *type, co
     return error;
 }
 
-/* The stage has said that the ask at hand is the last one of this connection: those that wait go
- * elsewhere, unless the stages are going to change. */
+/* The stage has said that the ask at hand is the last one of this connection. */
 static void note_asked_last(domi_manager *manager, domi_pipe *pipe)
 {
     pipe->failed = false; /* answers are decoded all the same */
-    pipe->asked_last = true;
-    while (pipe->queue != NULL && !pipe->wire->pipeline->holds_asks) {
-        pipe->queue_count--;
-        domi_ask_return(manager, pipe->channel->pool,
-                        (domi_envelope *)(void *)domi_list_take(&pipe->queue), false);
-    }
+    domi_pipe_let_none_wait(manager, pipe);
 }
 
 /* Send an ask to the peer. It counts before its bytes are queued, so that the channel goes on to
  * receive whatever their number. */
 static void send_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
+    if (DOMI_UNLIKELY(pipe->channel->lends)) {
+        domi_pipe_lend(manager, pipe, ask);
+        return;
+    }
     uint32_t number = pipe->next_ask++;
-
     pipe->channel->asks++;
     int error = domi_asked_make_room(&pipe->asked);
     if (error == 0)
@@ -221,7 +223,7 @@ static bool is_first(const domi_pipe *pipe, const domi_envelope *ask)
 static void take_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     if (DOMI_UNLIKELY(!domi_pipe_is_answering(pipe))) { /* it has ended since a pool chose it */
-        domi_ask_return(manager, pipe->channel->pool, ask, false);
+        domi_ask_return(manager, pipe->channel->pool, ask, DOMI_ASK_UNSENT);
         return;
     }
     if (DOMI_LIKELY(is_first(pipe, ask) && may_send(pipe))) {
@@ -484,11 +486,14 @@ void domi_pipe_drop_asks(domi_manager *manager, domi_pipe *pipe)
     domi_upload_end(pipe);
     pipe->upload.ask = NULL;
     pipe->upload.answered = pipe->upload.ask_over = false; /* it counts no longer */
-    while ((ask = domi_asked_take_oldest(&pipe->asked)) != NULL)
-        domi_ask_return(manager, pipe->channel->pool, ask, true);
+    while ((ask = domi_asked_take_oldest(&pipe->asked)) != NULL) {
+        bool is_undone = pipe->refused && ask->type != &domi_upload_type;
+        domi_ask_return(manager, pipe->channel->pool, ask,
+                        is_undone ? DOMI_ASK_REFUSED : DOMI_ASK_MAYBE_DONE);
+    }
     while (pipe->queue != NULL)
         domi_ask_return(manager, pipe->channel->pool,
-                        (domi_envelope *)(void *)domi_list_take(&pipe->queue), false);
+                        (domi_envelope *)(void *)domi_list_take(&pipe->queue), DOMI_ASK_UNSENT);
     pipe->queue_count = 0;
     pipe->channel->asks = 0;
     pipe->channel->ask_due_ns = 0;

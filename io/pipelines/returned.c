@@ -25,7 +25,7 @@ void domi_ask_fail_unsent(domi_manager *manager, domi_envelope *ask, int error)
     domi_ask_fail(manager, ask, was_sent_before ? -EPIPE : error);
 }
 
-void domi_ask_return(domi_manager *manager, domus_address pool, domi_envelope *ask, bool was_sent)
+void domi_ask_return(domi_manager *manager, domus_address pool, domi_envelope *ask, uint32_t fate)
 {
     if (domi_ask_is_expired(manager, ask)) {
         domi_ask_expire(manager, ask);
@@ -33,11 +33,21 @@ void domi_ask_return(domi_manager *manager, domus_address pool, domi_envelope *a
     }
     if (pool.house != NULL) {
         uint32_t *note = &domi_envelope_return(ask)->note;
-        *note = (*note & ~DOMI_NOTE_MASK) | (was_sent ? DOMI_ASK_MAYBE_DONE : DOMI_ASK_UNSENT);
+        *note = (*note & ~DOMI_NOTE_MASK) | fate;
         if (domi_mailbox_put_passed(manager, pool, &ask->node, DOMI_ASK) == 0)
             return;
     }
-    domi_ask_fail_unsent(manager, ask, was_sent ? -EPIPE : -ENOTCONN);
+    domi_ask_fail_unsent(manager, ask, fate == DOMI_ASK_MAYBE_DONE ? -EPIPE : -ENOTCONN);
+}
+
+void domi_pipe_let_none_wait(domi_manager *manager, domi_pipe *pipe)
+{
+    pipe->asked_last = true;
+    while (pipe->queue != NULL && !pipe->wire->pipeline->holds_asks) {
+        pipe->queue_count--;
+        domi_ask_return(manager, pipe->channel->pool,
+                        (domi_envelope *)(void *)domi_list_take(&pipe->queue), DOMI_ASK_UNSENT);
+    }
 }
 
 void domi_pipe_return_mail(domi_manager *manager, domi_house *house, domus_address pool)
@@ -53,7 +63,7 @@ void domi_pipe_return_mail(domi_manager *manager, domi_house *house, domus_addre
         domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&waiting);
         if (domi_pipeline_encodes(pipeline, domi_mail_type(ask)) &&
             domi_row_of(house->behaviour, ask->type) == NULL) {
-            domi_ask_return(manager, pool, ask, false);
+            domi_ask_return(manager, pool, ask, DOMI_ASK_UNSENT);
             returned++;
         } else {
             domi_list_push(&house->tails[DOMI_ASK], &ask->node);

@@ -2,7 +2,7 @@
  *
  * The note of an ask (domi_return) says what became of it: its upper 8 bits count how often a
  * connection may have done it, which is the pool's; the lower 24 bits are when it was sent, or, on
- * the way back, one of the two values below. Owner thread. */
+ * the way back, one of the values below. Owner thread. */
 #ifndef DOMI_IO_PIPELINES_RETURNED_H
 #define DOMI_IO_PIPELINES_RETURNED_H
 
@@ -12,6 +12,7 @@
 #define DOMI_NOTE_MASK      ((1u << DOMI_TRIES_SHIFT) - 1)
 #define DOMI_ASK_UNSENT     1u /* its peer has not got it */
 #define DOMI_ASK_MAYBE_DONE 2u /* its peer may have done it */
+#define DOMI_ASK_REFUSED    3u /* its peer has got it, and has done nothing of it */
 
 /* True if mail of this type goes to the peer. */
 bool domi_pipeline_encodes(const domus_pipeline *pipeline, const domus_type *type);
@@ -21,8 +22,12 @@ bool domi_pipeline_encodes(const domus_pipeline *pipeline, const domus_type *typ
 void domi_ask_fail_unsent(domi_manager *manager, domi_envelope *ask, int error);
 
 /* The connection will not answer an ask: give it back to `pool`, or let it fail if that is nobody
- * or takes it no more. */
-void domi_ask_return(domi_manager *manager, domus_address pool, domi_envelope *ask, bool was_sent);
+ * or takes it no more. `fate` is one of the values above. */
+void domi_ask_return(domi_manager *manager, domus_address pool, domi_envelope *ask, uint32_t fate);
+
+/* No further ask is sent on this connection: those that wait go elsewhere, unless the stages are
+ * going to change. */
+void domi_pipe_let_none_wait(domi_manager *manager, domi_pipe *pipe);
 
 /* The actor of a channel takes no mail any more: asks for the peer that lie in its mailbox go back
  * to `pool`, or fail. */

@@ -1,5 +1,5 @@
-/* The functions of domus/inner.h: each asks the owner of the wire, or the inner channel. A wire
- * whose owner has no inner channels opens none, and is never full. */
+/* The functions of domus/inner.h and domus/lend.h: each asks the owner of the wire, or the inner
+ * channel. A wire whose owner has no inner channels opens none, and is never full. */
 #include "io/wire/inner.h"
 
 #include "base/check.h"
@@ -40,6 +40,17 @@ bool domus_wire_is_draining(const domus_wire *wire)
 void domus_wire_leave(domus_wire *wire)
 {
     wire->leaves = wire->current == wire->fronts && wire->current + 1 != wire->count;
+}
+
+void domus_wire_lend(domus_wire *wire, uint32_t most)
+{
+    if (wire->inners != NULL)
+        wire->inners->lend(wire, most);
+}
+
+void domus_inner_refuse(domus_inner *inner)
+{
+    inner->ways->refuse(inner);
 }
 
 void domus_inner_drop(domus_inner *inner, int error)

@@ -1,9 +1,10 @@
-/* Inner channels as a stage sees them: the insides of domus/inner.h. The tables are filled by the
- * owner of a wire that can have inner channels (io/inner/, or the kit). One thread at a time. */
+/* Inner channels as a stage sees them: the insides of domus/inner.h and domus/lend.h. The tables
+ * are filled by the owner of a wire that can have inner channels (io/inner/, or the kit). One
+ * thread at a time. */
 #ifndef DOMI_IO_WIRE_INNER_H
 #define DOMI_IO_WIRE_INNER_H
 
-#include <domus/inner.h>
+#include <domus/lend.h>
 
 /* The functions of domus/inner.h that act on one inner channel. */
 typedef struct domi_inner_ways {
@@ -14,6 +15,9 @@ typedef struct domi_inner_ways {
     uint64_t (*unused)(const domus_inner *inner);
     const char *(*bytes)(const domus_inner *inner, size_t *ret_size);
     void (*took)(domus_inner *inner, size_t size);
+    void (*refuse)(domus_inner *inner);
+    /* Returns the address of the channel; nobody's, if it has ended. */
+    domus_address (*address)(const domus_inner *inner);
 } domi_inner_ways;
 
 /* The part of an inner channel that the wire knows. */
@@ -31,6 +35,7 @@ typedef struct domi_inners {
     bool (*is_full)(const domus_wire *wire);
     bool (*is_draining)(const domus_wire *wire);
     void (*note_left)(domus_wire *wire); /* a stage was taken out */
+    void (*lend)(domus_wire *wire, uint32_t most);
 } domi_inners;
 
 #endif

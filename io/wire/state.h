@@ -76,13 +76,16 @@ struct domus_wire {
     bool holds;  /* the writer of a request waits (domus_wire_hold()) */
     domi_page *page; /* borrows the bytes that the message stage is shown; NULL: not made yet */
     domi_made made;
-    bool *last;           /* a variable of the owner that domus_wire_last() sets */
-    bool last_decoded;    /* it was set in `decode`, and not later by something else */
-    uint8_t progress;     /* domi_progress */
-    bool progress_new;    /* it is IN_HEAD or IN_BODY, and the owner has not seen that */
-    bool in_body;         /* the message stage is making pieces of a body */
-    uint32_t bodies;      /* number of the last body */
-    domus_address self;   /* address of the channel, for bodies; the owner sets it */
+    bool *last;         /* a variable of the owner that domus_wire_last() sets */
+    bool last_decoded;  /* it was set in `decode`, and not later by something else */
+    uint8_t progress;   /* domi_progress */
+    bool progress_new;  /* it is IN_HEAD or IN_BODY, and the owner has not seen that */
+    bool in_body;       /* the message stage is making pieces of a body */
+    uint32_t bodies;    /* number of the last body */
+    domus_address self; /* address of the channel, for bodies; the owner sets it */
+    const char *agreed; /* the protocol that the stage `agreer` has agreed on; NULL: none has */
+    uint8_t agreed_size;
+    uint8_t agreer;
     const char *server;   /* name of the server to which this side has connected; NULL: none */
     uint16_t server_port; /* the port of that server; the owner sets both */
     uint64_t *stream;     /* the word of the stream that is encoded; NULL: a whole message */

@@ -185,6 +185,24 @@ int domus_wire_peer(const domus_wire *wire, domus_endpoint *ret_peer)
     return wire->services->peer != NULL ? wire->services->peer(wire, ret_peer) : -ENOTCONN;
 }
 
+void domus_wire_agree(domus_wire *wire, const void *name, size_t size)
+{
+    domi_wire_stage *next = &wire->stages[wire->current + 1];
+
+    DOMI_CHECK(size <= UINT8_MAX && wire->current + 1 < wire->count);
+    wire->agreed = size != 0 ? name : "";
+    wire->agreed_size = (uint8_t)size;
+    wire->agreer = (uint8_t)wire->current;
+    if (next->stage->lend != NULL)
+        next->again = next->expects = true;
+}
+
+const char *domus_wire_agreed(const domus_wire *wire, size_t *ret_size)
+{
+    *ret_size = wire->agreed != NULL ? wire->agreed_size : 0;
+    return wire->agreed;
+}
+
 /* --- time ------------------------------------------------------------------------------------- */
 
 uint64_t domus_wire_now_ns(const domus_wire *wire)

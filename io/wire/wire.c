@@ -67,6 +67,8 @@ void domi_wire_close_stage(domus_wire *wire, uint32_t index)
 
     if (at->opened && at->stage->close != NULL)
         at->stage->close(wire, at->state);
+    if (wire->agreer == index)
+        wire->agreed = NULL;
     domi_window_clear(&at->window);
     domi_memory_free(at->state);
 }
@@ -200,6 +202,20 @@ int domi_wire_carry(domus_wire *wire)
         result = domi_wire_end_out(wire, i, begun, at->stage->carry(wire, at->state));
     }
     return result < 0 ? result : 0;
+}
+
+int domi_wire_lend(domus_wire *wire, domus_inner **ret_inner)
+{
+    for (uint32_t i = 0; i + 1 < wire->count; i++) {
+        domi_wire_stage *at = &wire->stages[i];
+        if (at->stage->lend == NULL || !at->opened)
+            continue;
+        domi_mark begun = domi_wire_begin_out(wire, i);
+        int result = at->stage->lend(wire, at->state, ret_inner);
+        result = domi_wire_end_out(wire, i, begun, result);
+        return result < 0 ? result : 0;
+    }
+    return -EOPNOTSUPP;
 }
 
 bool domi_wire_carries(const domus_wire *wire)

@@ -14,6 +14,8 @@
 
 #include "io/wire/state.h"
 
+#include <domus/inner.h>
+
 /* Make the wire of a checked pipeline without the `skipped` stages with which that begins, with the
  * byte stages of a listener in front of it (NULL: none), which stay when the pipeline is changed.
  * It has no `out` yet. NULL: no memory. */
@@ -137,6 +139,10 @@ int domi_wire_wake(domus_wire *wire, bool owed);
 /* Inner channels have news: let the stage that carries them append what is to be sent (`carry`).
  * Returns as domi_wire_wake(). */
 int domi_wire_carry(domus_wire *wire);
+
+/* An ask is to go to the peer of a wire that lends inner channels: let the stage choose one.
+ * Returns as domi_wire_wake(); -EOPNOTSUPP if there is no such stage. */
+int domi_wire_lend(domus_wire *wire, domus_inner **ret_inner);
 
 /* True if a stage carries inner channels. */
 bool domi_wire_carries(const domus_wire *wire);

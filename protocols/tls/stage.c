@@ -143,6 +143,16 @@ static int finish_tls(domus_wire *wire, void *state_)
 
 /* --- in --------------------------------------------------------------------------------------- */
 
+/* Tell the stages behind what was agreed on by ALPN. */
+static void tell_protocol(const domi_tls_call *call)
+{
+    const unsigned char *name;
+    unsigned size;
+
+    SSL_get0_alpn_selected(call->state->ssl, &name, &size);
+    domus_wire_agree(call->wire, name, size);
+}
+
 /* Go on with the handshake. Returns 1 when it is done; 0 when more is needed; an error. */
 static int shake(domi_tls_call *call)
 {
@@ -162,6 +172,7 @@ static int shake(domi_tls_call *call)
     if (error != 0)
         return error;
     domi_tls_extra_free(state);
+    tell_protocol(call);
     return 1;
 }
 

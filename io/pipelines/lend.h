@@ -1,0 +1,15 @@
+/* Asks of a channel that go to its inner channels: the inside of domus/lend.h. Owner thread. */
+#ifndef DOMI_IO_PIPELINES_LEND_H
+#define DOMI_IO_PIPELINES_LEND_H
+
+#include "io/pipelines/pipe.h"
+
+/* Let an ask go to an inner channel that the stage lends; takes `ask`. */
+void domi_pipe_lend(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
+
+/* The stages have come to terms with the peer: send the asks that have waited for that. How many
+ * the connection takes is known now, so its pool looks at those that wait there: it may have made
+ * no other connection for them. */
+void domi_pipe_come_to_terms(domi_manager *manager, domi_pipe *pipe);
+
+#endif
