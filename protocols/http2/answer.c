@@ -88,7 +88,7 @@ static size_t size_of_head(const char *bytes, size_t size, size_t seen)
 
 /* The head is not whole in one piece: gather it. Returns 1 if a head was read, or the next piece
  * may be there already; a negative errno. */
-static int gather_head(domi_h2_lane *lane, const char *bytes, size_t size)
+static int gather_head(domi_h2_lane *lane, domi_h2_read_head *read, const char *bytes, size_t size)
 {
     domi_h2_text *lines = &lane->lines;
     size_t before = lines->size;
@@ -103,12 +103,11 @@ static int gather_head(domi_h2_lane *lane, const char *bytes, size_t size)
     if (head == 0)
         return lines->size > HEAD_MAX ? -EMSGSIZE : 1;
     lines->size = 0;
-    error = read_head(lane, lines->bytes, head);
+    error = read(lane, lines->bytes, head);
     return error != 0 ? error : 1;
 }
 
-/* Returns as gather_head(); 0 if more is needed. */
-static int next_head(domi_h2_lane *lane)
+int domi_h2_next_head(domi_h2_lane *lane, domi_h2_read_head *read)
 {
     size_t size;
     const char *bytes = domus_inner_bytes(lane->inner, &size);
@@ -117,8 +116,8 @@ static int next_head(domi_h2_lane *lane)
         return 0;
     size_t head = lane->lines.size == 0 ? size_of_head(bytes, size, 0) : 0;
     if (head == 0 || head > HEAD_MAX)
-        return gather_head(lane, bytes, size);
-    int error = read_head(lane, bytes, head);
+        return gather_head(lane, read, bytes, size);
+    int error = read(lane, bytes, head);
     domus_inner_took(lane->inner, head);
     return error != 0 ? error : 1;
 }
@@ -143,7 +142,7 @@ int domi_h2_go_on(domi_h2_lane *lane)
     if (lane->is_cut)
         return 0;
     while (result == 1 && lane->phase == DOMI_H2_HEAD)
-        result = next_head(lane);
+        result = domi_h2_next_head(lane, read_head);
     if (result == -EOPNOTSUPP)
         domi_h2_cut(lane, NGHTTP2_HTTP_1_1_REQUIRED);
     else if (result < 0 && result != -ENOMEM)

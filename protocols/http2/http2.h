@@ -51,6 +51,9 @@ typedef struct domi_h2_lane {
     bool is_passed;     /* the request was passed on to its end */
     bool closes;        /* the inner channel ends with this answer */
     bool is_cut;        /* the stream is being reset by this side */
+    bool is_busy;       /* of a client: it is lent, and its stream is not over; */
+    bool is_sent;       /* the head of the request was sent, */
+    bool is_answered;   /* and that of the final answer has come */
     uint8_t skipped;    /* bytes behind the piece that is sent now, which end the body */
     uint64_t left;      /* bytes of the body, or of its chunk, that are to come */
     uint64_t data;      /* bytes of the request's body that were passed on */
@@ -72,6 +75,7 @@ typedef struct domi_h2_block {
     bool is_begun;     /* its start line is in `text` */
     bool has_length;   /* Content-Length was there */
     uint16_t status;   /* the status with which the request is refused; 0: it is not */
+    uint16_t code;     /* of a client: the status of the answer; 0: it has not come */
     bool is_malformed; /* it is no request: PROTOCOL_ERROR */
     uint32_t fields;
     uint32_t bytes;        /* as SETTINGS_MAX_HEADER_LIST_SIZE counts them */
@@ -91,19 +95,32 @@ typedef struct domi_h2_frames {
     uint8_t head[9];
 } domi_h2_frames;
 
+/* The part that this side plays: a server (session.c), or a client (client_session.c). */
+typedef struct domi_h2_side {
+    int (*make)(nghttp2_session **, const nghttp2_session_callbacks *, void *h2,
+                const nghttp2_option *, nghttp2_mem *);
+    void (*set_callbacks)(nghttp2_session_callbacks *callbacks);
+    int (*submit_settings)(struct domi_h2 *h2); /* returns 0; -ENOMEM */
+    uint32_t preface_size;                      /* bytes of the peer before its first frame */
+} domi_h2_side;
+
 typedef struct domi_h2 {
+    const domi_h2_side *side;
     nghttp2_session *session;
     domus_wire *wire;
     domus_http2_options options; /* with the defaults filled in */
     domi_h2_lane *idle;
     domi_h2_lane *busy;
-    uint32_t streams;    /* that have a lane */
+    domi_h2_lane *read;  /* of a client: those whose answers have come, and were not used yet */
+    uint32_t streams;    /* that have a lane, with those of `read` */
     uint64_t memory;     /* bytes that nghttp2 has taken */
     uint64_t counted;    /* those that count as memory of the library */
     uint8_t drain;       /* 1: the peer was told that the connection will end; 2: and where */
     uint64_t reset_ns;   /* when this side has last reset a stream; 0: never */
     bool is_over;        /* GOAWAY for an error was queued: nothing of the peer is looked at */
     bool is_finishing;   /* no body is sent any more */
+    bool is_away;        /* of a client: the server takes no further request, */
+    bool is_dead;        /* and answers none: nothing is sent any more */
     bool heard_settings; /* the dialogue with which a connection begins is over */
     domi_h2_guard guard;
     uint32_t updates_due; /* WINDOW_UPDATEs that the bodies which were sent may call for */
@@ -113,8 +130,11 @@ typedef struct domi_h2 {
 
 /* --- session.c -------------------------------------------------------------------------------- */
 
+extern const domi_h2_side domi_h2_server;
+
 /* Make the session of a connection. `options` may be NULL. Returns 0; -ENOMEM. */
-int domi_h2_new(domus_wire *wire, const domus_http2_options *options, domi_h2 **ret_h2);
+int domi_h2_new(domus_wire *wire, const domi_h2_side *side, const domus_http2_options *options,
+                domi_h2 **ret_h2);
 void domi_h2_free(domi_h2 *h2);
 
 /* Use bytes of the peer. Returns 0, or a negative errno. */
@@ -153,6 +173,19 @@ int domi_h2_take_field(domi_h2 *h2, nghttp2_rcbuf *name, nghttp2_rcbuf *value);
 /* The block has ended: its request begins, or its trailers end one. Return 0; -ENOMEM. */
 int domi_h2_end_block(domi_h2 *h2, int32_t id, bool is_last);
 
+/* A part of a field, for both sides: is it this text; is it a right name, or value; does the field
+ * belong to a connection of HTTP/1.1, so that the message is malformed. */
+bool domi_h2_is_named(nghttp2_vec name, const char *text);
+bool domi_h2_is_name(nghttp2_vec name);
+bool domi_h2_is_value(nghttp2_vec value);
+bool domi_h2_is_of_connection(nghttp2_vec name);
+
+/* Count a field of the block. Returns whether it has room; otherwise `status` of that is set. */
+bool domi_h2_has_room(domi_h2 *h2, nghttp2_vec name, nghttp2_vec value);
+
+/* Put a line of a field. Returns 0; -ENOMEM. */
+int domi_h2_put_field(domi_h2_text *text, nghttp2_vec name, nghttp2_vec value);
+
 /* A part of a body, and its end. Return 0; -ENOMEM. */
 int domi_h2_pass_data(domi_h2 *h2, int32_t id, const uint8_t *bytes, size_t size);
 int domi_h2_pass_end(domi_h2 *h2, int32_t id);
@@ -164,6 +197,17 @@ static inline domi_h2_lane *domi_h2_lane_of(const domi_h2 *h2, int32_t id)
 {
     return nghttp2_session_get_stream_user_data(h2->session, id);
 }
+
+/* Put a lane into a list, and take it out. */
+void domi_h2_link(domi_h2_lane **list, domi_h2_lane *lane);
+void domi_h2_unlink(domi_h2_lane **list, domi_h2_lane *lane);
+
+/* Make a lane busy, which has no stream yet. Returns as domi_h2_take_lane(). */
+int domi_h2_reserve_lane(domi_h2 *h2, domi_h2_lane **ret_lane);
+
+/* End a lane that is in no list; or free it alone, if its inner channel was given up. */
+void domi_h2_end_lane(domi_h2_lane *lane, int error);
+void domi_h2_free_lane(domi_h2_lane *lane);
 
 /* Take a lane for a stream: an idle one, or a new one. Returns 0; a negative errno. */
 int domi_h2_take_lane(domi_h2 *h2, int32_t id, domi_h2_lane **ret_lane);
@@ -197,6 +241,12 @@ void domi_h2_end_lanes(domi_h2 *h2);
 /* The inner channel has news: go on with the answer. Returns 0; -ENOMEM. */
 int domi_h2_go_on(domi_h2_lane *lane);
 
+/* Let `read` have the head that comes next from the inner channel, with its empty line. It returns
+ * 0; a negative errno. Returns 1 if a head was read, or if more of it may be there; 0: it is not
+ * whole; a negative errno. */
+typedef int domi_h2_read_head(domi_h2_lane *lane, const char *head, size_t size);
+int domi_h2_next_head(domi_h2_lane *lane, domi_h2_read_head *read);
+
 /* Read the fields of `lines`, each with its line end, into `fields`, with small letters in `names`.
  * Returns how many they are; a negative errno. */
 #define DOMI_H2_FIELDS_MAX  128u  /* fields of an answer */
@@ -212,6 +262,9 @@ typedef struct domi_h2_fields {
     uint64_t length;
 } domi_h2_fields;
 int domi_h2_read_fields(const char *lines, size_t size, domi_h2_fields *fields);
+
+/* Throw away what has come of a body. Returns 0; a negative errno. */
+int domi_h2_skip_body(domi_h2_lane *lane);
 
 /* How nghttp2 reads and sends a body: these are callbacks of its own. */
 ssize_t domi_h2_read_body(nghttp2_session *session, int32_t id, uint8_t *to, size_t size,

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static void link_lane(domi_h2_lane **list, domi_h2_lane *lane)
+void domi_h2_link(domi_h2_lane **list, domi_h2_lane *lane)
 {
     lane->previous = NULL;
     lane->next = *list;
@@ -13,7 +13,7 @@ static void link_lane(domi_h2_lane **list, domi_h2_lane *lane)
     *list = lane;
 }
 
-static void unlink_lane(domi_h2_lane **list, domi_h2_lane *lane)
+void domi_h2_unlink(domi_h2_lane **list, domi_h2_lane *lane)
 {
     if (lane->previous != NULL)
         lane->previous->next = lane->next;
@@ -23,10 +23,14 @@ static void unlink_lane(domi_h2_lane **list, domi_h2_lane *lane)
         lane->next->previous = lane->previous;
 }
 
-/* End a lane that is in no list. */
-static void end_lane(domi_h2_lane *lane, int error)
+void domi_h2_end_lane(domi_h2_lane *lane, int error)
 {
     domus_inner_drop(lane->inner, error);
+    domi_h2_free_lane(lane);
+}
+
+void domi_h2_free_lane(domi_h2_lane *lane)
+{
     domi_h2_clear(&lane->lines);
     free(lane);
 }
@@ -47,27 +51,37 @@ static int open_lane(domi_h2 *h2, domi_h2_lane **ret_lane)
     return 0;
 }
 
-int domi_h2_take_lane(domi_h2 *h2, int32_t id, domi_h2_lane **ret_lane)
+int domi_h2_reserve_lane(domi_h2 *h2, domi_h2_lane **ret_lane)
 {
     domi_h2_lane *lane = NULL;
 
     while (lane == NULL && h2->idle != NULL) {
         lane = h2->idle;
-        unlink_lane(&h2->idle, lane);
+        domi_h2_unlink(&h2->idle, lane);
         if (domus_inner_look(lane->inner, NULL) != DOMUS_INNER_OPEN) {
-            end_lane(lane, 0);
+            domi_h2_end_lane(lane, 0);
             lane = NULL;
         }
     }
     int error = lane == NULL ? open_lane(h2, &lane) : 0;
     if (error != 0)
         return error;
-    *lane = (domi_h2_lane){.of = h2, .inner = lane->inner, .id = id, .lines = lane->lines};
+    *lane = (domi_h2_lane){.of = h2, .inner = lane->inner, .lines = lane->lines};
     lane->lines.size = 0;
-    link_lane(&h2->busy, lane);
+    domi_h2_link(&h2->busy, lane);
     domus_wire_set_carried(h2->wire, ++h2->streams);
-    (void)nghttp2_session_set_stream_user_data(h2->session, id, lane);
     *ret_lane = lane;
+    return 0;
+}
+
+int domi_h2_take_lane(domi_h2 *h2, int32_t id, domi_h2_lane **ret_lane)
+{
+    int error = domi_h2_reserve_lane(h2, ret_lane);
+
+    if (error != 0)
+        return error;
+    (*ret_lane)->id = id;
+    (void)nghttp2_session_set_stream_user_data(h2->session, id, *ret_lane);
     return 0;
 }
 
@@ -80,19 +94,19 @@ void domi_h2_leave_lane(domi_h2_lane *lane, int error)
     if (lane->data > lane->credited)
         (void)nghttp2_session_consume_connection(h2->session,
                                                  (size_t)(lane->data - lane->credited));
-    unlink_lane(&h2->busy, lane);
+    domi_h2_unlink(&h2->busy, lane);
     lane->id = 0;
     domus_wire_set_carried(h2->wire, --h2->streams);
     if (is_clean)
-        link_lane(&h2->idle, lane);
+        domi_h2_link(&h2->idle, lane);
     else
-        end_lane(lane, error);
+        domi_h2_end_lane(lane, error);
 }
 
 void domi_h2_end_idle(domi_h2_lane *lane)
 {
-    unlink_lane(&lane->of->idle, lane);
-    end_lane(lane, 0);
+    domi_h2_unlink(&lane->of->idle, lane);
+    domi_h2_end_lane(lane, 0);
 }
 
 void domi_h2_cut(domi_h2_lane *lane, uint32_t code)
@@ -128,16 +142,18 @@ void domi_h2_credit(domi_h2_lane *lane)
     lane->credited = used;
 }
 
+static void end_all(domi_h2_lane **list, int error)
+{
+    while (*list != NULL) {
+        domi_h2_lane *lane = *list;
+        domi_h2_unlink(list, lane);
+        domi_h2_end_lane(lane, error);
+    }
+}
+
 void domi_h2_end_lanes(domi_h2 *h2)
 {
-    while (h2->busy != NULL) {
-        domi_h2_lane *lane = h2->busy;
-        unlink_lane(&h2->busy, lane);
-        end_lane(lane, -ECONNRESET);
-    }
-    while (h2->idle != NULL) {
-        domi_h2_lane *lane = h2->idle;
-        unlink_lane(&h2->idle, lane);
-        end_lane(lane, 0);
-    }
+    end_all(&h2->busy, -ECONNRESET);
+    end_all(&h2->read, -ECONNRESET);
+    end_all(&h2->idle, 0);
 }

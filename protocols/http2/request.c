@@ -13,13 +13,13 @@
 
 /* --- fields ----------------------------------------------------------------------------------- */
 
-static bool is_named(nghttp2_vec name, const char *text)
+bool domi_h2_is_named(nghttp2_vec name, const char *text)
 {
     return name.len == strlen(text) && memcmp(name.base, text, name.len) == 0;
 }
 
 /* A name has visible bytes without capitals, and no colon. */
-static bool is_name(nghttp2_vec name)
+bool domi_h2_is_name(nghttp2_vec name)
 {
     for (size_t i = 0; i < name.len; i++) {
         uint8_t byte = name.base[i];
@@ -30,7 +30,7 @@ static bool is_name(nghttp2_vec name)
 }
 
 /* A value has no control character but tabs. */
-static bool is_value(nghttp2_vec value)
+bool domi_h2_is_value(nghttp2_vec value)
 {
     for (size_t i = 0; i < value.len; i++) {
         if ((value.base[i] < ' ' && value.base[i] != '\t') || value.base[i] == 0x7f)
@@ -50,13 +50,13 @@ static bool is_part(nghttp2_vec part)
 }
 
 /* Fields that belong to a connection of HTTP/1.1. A request that has them is malformed. */
-static bool is_of_connection(nghttp2_vec name)
+bool domi_h2_is_of_connection(nghttp2_vec name)
 {
     static const char *const names[] = {"connection", "transfer-encoding", "upgrade", "keep-alive",
                                         "proxy-connection"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (is_named(name, names[i]))
+        if (domi_h2_is_named(name, names[i]))
             return true;
     }
     return false;
@@ -75,7 +75,7 @@ static int put_vec(domi_h2_text *text, nghttp2_vec bytes)
     return domi_h2_put(text, bytes.base, bytes.len);
 }
 
-static int put_field(domi_h2_text *text, nghttp2_vec name, nghttp2_vec value)
+int domi_h2_put_field(domi_h2_text *text, nghttp2_vec name, nghttp2_vec value)
 {
     int error = put_vec(text, name);
 
@@ -99,16 +99,16 @@ static void take_pseudo(domi_h2_block *block, nghttp2_vec name, nghttp2_rcbuf *v
 {
     if (!is_part(nghttp2_rcbuf_get_buf(value)))
         block->is_malformed = true;
-    else if (is_named(name, ":method"))
+    else if (domi_h2_is_named(name, ":method"))
         keep(&block->method, value);
-    else if (is_named(name, ":path"))
+    else if (domi_h2_is_named(name, ":path"))
         keep(&block->path, value);
-    else if (is_named(name, ":authority"))
+    else if (domi_h2_is_named(name, ":authority"))
         keep(&block->authority, value);
 }
 
 /* Count a field. Returns whether it has room. */
-static bool has_room(domi_h2 *h2, nghttp2_vec name, nghttp2_vec value)
+bool domi_h2_has_room(domi_h2 *h2, nghttp2_vec name, nghttp2_vec value)
 {
     domi_h2_block *block = &h2->block;
     size_t bytes = name.len + value.len + FIELD_COST;
@@ -129,29 +129,29 @@ int domi_h2_take_field(domi_h2 *h2, nghttp2_rcbuf *name_, nghttp2_rcbuf *value_)
     nghttp2_vec name = nghttp2_rcbuf_get_buf(name_);
     nghttp2_vec value = nghttp2_rcbuf_get_buf(value_);
 
-    if (block->status != 0 || block->is_malformed || !has_room(h2, name, value))
+    if (block->status != 0 || block->is_malformed || !domi_h2_has_room(h2, name, value))
         return 0;
     if (name.len != 0 && *name.base == ':') {
         take_pseudo(block, name, value_);
         return 0;
     }
-    if (!is_name(name) || !is_value(value) || is_of_connection(name)) {
+    if (!domi_h2_is_name(name) || !domi_h2_is_value(value) || domi_h2_is_of_connection(name)) {
         block->is_malformed = true;
         return 0;
     }
-    if (is_named(name, "te"))
+    if (domi_h2_is_named(name, "te"))
         return 0; /* it concerns the connection, and trailers are always accepted */
     if (block->is_trailers)
-        return put_field(&block->text, name, value);
-    if (is_named(name, "cookie"))
+        return domi_h2_put_field(&block->text, name, value);
+    if (domi_h2_is_named(name, "cookie"))
         return put_cookie(block, value);
-    if (is_named(name, "host")) {
+    if (domi_h2_is_named(name, "host")) {
         block->is_malformed = block->host != NULL || !is_part(value);
         keep(&block->host, value_);
         return 0;
     }
-    block->has_length = block->has_length || is_named(name, "content-length");
-    return put_field(&block->text, name, value);
+    block->has_length = block->has_length || domi_h2_is_named(name, "content-length");
+    return domi_h2_put_field(&block->text, name, value);
 }
 
 /* --- blocks ----------------------------------------------------------------------------------- */
@@ -200,13 +200,14 @@ static void check_parts(domi_h2_block *block)
         block->is_malformed = true;
         return;
     }
-    if (is_named(nghttp2_rcbuf_get_buf(block->method), "CONNECT")) {
+    if (domi_h2_is_named(nghttp2_rcbuf_get_buf(block->method), "CONNECT")) {
         block->status = 501; /* a tunnel is no request */
         return;
     }
     nghttp2_vec path =
         block->path != NULL ? nghttp2_rcbuf_get_buf(block->path) : (nghttp2_vec){NULL, 0};
-    bool is_star = is_named(path, "*") && is_named(nghttp2_rcbuf_get_buf(block->method), "OPTIONS");
+    bool is_star = domi_h2_is_named(path, "*") &&
+                   domi_h2_is_named(nghttp2_rcbuf_get_buf(block->method), "OPTIONS");
     if (path.len == 0 || (*path.base != '/' && !is_star))
         block->is_malformed = true;
 }
@@ -225,7 +226,8 @@ static int put_start(const domi_h2_block *block, domi_h2_text *text)
     if (error == 0)
         error = DOMI_H2_PUT(text, " HTTP/1.1\r\n");
     if (error == 0 && host != NULL)
-        error = put_field(text, name, nghttp2_rcbuf_get_buf((nghttp2_rcbuf *)(uintptr_t)host));
+        error =
+            domi_h2_put_field(text, name, nghttp2_rcbuf_get_buf((nghttp2_rcbuf *)(uintptr_t)host));
     return error;
 }
 
@@ -234,7 +236,7 @@ static int put_rest(domi_h2_block *block, bool in_chunks)
 {
     const nghttp2_vec name = {(uint8_t *)(uintptr_t) "cookie", 6};
     const nghttp2_vec cookie = {(uint8_t *)block->cookie.bytes, block->cookie.size};
-    int error = cookie.len != 0 ? put_field(&block->text, name, cookie) : 0;
+    int error = cookie.len != 0 ? domi_h2_put_field(&block->text, name, cookie) : 0;
 
     if (error == 0 && in_chunks)
         error = DOMI_H2_PUT(&block->text, "transfer-encoding: chunked\r\n");
@@ -280,7 +282,7 @@ static int begin_request(domi_h2 *h2, int32_t id, bool is_last)
         (void)nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
         return error == -ENOMEM ? error : 0;
     }
-    lane->is_head = is_named(nghttp2_rcbuf_get_buf(block->method), "HEAD");
+    lane->is_head = domi_h2_is_named(nghttp2_rcbuf_get_buf(block->method), "HEAD");
     lane->in_chunks = in_chunks;
     lane->is_passed = is_last;
     error = put_start(block, &start);

@@ -206,12 +206,8 @@ static void fill_options(domi_h2 *h2, const domus_http2_options *options)
     };
 }
 
-static int make_callbacks(nghttp2_session_callbacks **ret_callbacks)
+static void set_callbacks(nghttp2_session_callbacks *callbacks)
 {
-    nghttp2_session_callbacks *callbacks;
-
-    if (nghttp2_session_callbacks_new(&callbacks) != 0)
-        return -ENOMEM;
     nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, begin_frame);
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, begin_headers);
     nghttp2_session_callbacks_set_on_header_callback2(callbacks, take_header);
@@ -221,8 +217,6 @@ static int make_callbacks(nghttp2_session_callbacks **ret_callbacks)
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, note_sent);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, note_closed);
     nghttp2_session_callbacks_set_send_data_callback(callbacks, domi_h2_send_body);
-    *ret_callbacks = callbacks;
-    return 0;
 }
 
 static int make_options(nghttp2_option **ret_option)
@@ -244,15 +238,13 @@ static int make_session(domi_h2 *h2)
     nghttp2_mem memory = {h2, take, give, take_zeroed, retake};
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *option;
-    int error = make_callbacks(&callbacks);
 
-    if (error != 0)
-        return error;
-    error = make_options(&option);
+    if (nghttp2_session_callbacks_new(&callbacks) != 0)
+        return -ENOMEM;
+    h2->side->set_callbacks(callbacks);
+    int error = make_options(&option);
     if (error == 0) {
-        error = nghttp2_session_server_new3(&h2->session, callbacks, h2, option, &memory) != 0
-                    ? -ENOMEM
-                    : 0;
+        error = h2->side->make(&h2->session, callbacks, h2, option, &memory) != 0 ? -ENOMEM : 0;
         nghttp2_option_del(option);
     }
     nghttp2_session_callbacks_del(callbacks);
@@ -277,19 +269,28 @@ static int submit_settings(domi_h2 *h2)
     return 0;
 }
 
-int domi_h2_new(domus_wire *wire, const domus_http2_options *options, domi_h2 **ret_h2)
+const domi_h2_side domi_h2_server = {
+    .make = nghttp2_session_server_new3,
+    .set_callbacks = set_callbacks,
+    .submit_settings = submit_settings,
+    .preface_size = NGHTTP2_CLIENT_MAGIC_LEN,
+};
+
+int domi_h2_new(domus_wire *wire, const domi_h2_side *side, const domus_http2_options *options,
+                domi_h2 **ret_h2)
 {
     domi_h2 *h2 = calloc(1, sizeof *h2);
 
     if (h2 == NULL)
         return -ENOMEM;
     h2->wire = wire;
+    h2->side = side;
     h2->guard.begun_ns = domus_wire_now_ns(wire);
-    h2->frames.left = NGHTTP2_CLIENT_MAGIC_LEN;
+    h2->frames.left = side->preface_size;
     fill_options(h2, options);
     int error = make_session(h2);
     if (error == 0)
-        error = submit_settings(h2);
+        error = side->submit_settings(h2);
     if (error == 0)
         error = count_memory(h2);
     if (error != 0) {
@@ -353,7 +354,7 @@ int domi_h2_send(domi_h2 *h2)
 {
     const uint8_t *frame;
 
-    while (!domus_wire_is_full(h2->wire)) {
+    while (!h2->is_dead && !domus_wire_is_full(h2->wire)) {
         ssize_t size = nghttp2_session_mem_send(h2->session, &frame);
         if (size == 0)
             break;

@@ -69,7 +69,7 @@ static int look_at_preface(domus_wire *wire, stage_state *state, const char *byt
         domus_wire_expect_head(wire);
         return 0;
     }
-    int error = domi_h2_new(wire, state->options, &state->h2);
+    int error = domi_h2_new(wire, &domi_h2_server, state->options, &state->h2);
     return error != 0 ? error : 1;
 }
 
