@@ -1,0 +1,46 @@
+/* The client's side of a connection of HTTP/2 (http2.h has what both sides share): its stage
+ * (client_stage.c), the callbacks of its session (client_session.c), the requests that inner
+ * channels send (client_ask.c), the answers that they get (client_answer.c), and the lives of its
+ * lanes (client_lane.c):
+ *
+ *     idle --> busy --> idle           the stream is over, and its answer was used
+ *               |  \--> read --> idle  or it was not used yet
+ *               \-----> the end        the stream or the inner channel was cut
+ *
+ * All functions are called within a call of the stage, in which `wire` of the connection is set. */
+#ifndef DOMI_PROTOCOLS_HTTP2_CLIENT_H
+#define DOMI_PROTOCOLS_HTTP2_CLIENT_H
+
+#include "protocols/http2/http2.h"
+
+#include <domus/http2_client.h>
+
+extern const domi_h2_side domi_h2_client;
+
+/* --- client_ask.c ----------------------------------------------------------------------------- */
+
+/* The inner channel of a busy lane has news: go on with its request. Returns 0; -ENOMEM. */
+int domi_h2_client_go_on(domi_h2_lane *lane);
+
+/* --- client_answer.c -------------------------------------------------------------------------- */
+
+/* A block of fields of a stream begins. Its fields follow, and its end. Return 0; -ENOMEM. */
+void domi_h2_client_begin_block(domi_h2 *h2, int32_t id);
+int domi_h2_client_take_field(domi_h2 *h2, nghttp2_rcbuf *name, nghttp2_rcbuf *value);
+int domi_h2_client_end_block(domi_h2 *h2, int32_t id, bool is_last);
+
+/* A part of a body. Returns 0; -ENOMEM. */
+int domi_h2_client_take_data(domi_h2 *h2, int32_t id, const uint8_t *bytes, size_t size);
+
+/* --- client_lane.c ---------------------------------------------------------------------------- */
+
+/* The stream of a busy lane is over, with this code, or never began. */
+void domi_h2_client_leave(domi_h2_lane *lane, uint32_t code);
+
+/* The inner channel of a lane that is not busy has news. */
+void domi_h2_client_settle(domi_h2_lane *lane);
+
+/* No answer comes any more: end all busy lanes. Nothing is sent after this. */
+void domi_h2_client_end(domi_h2 *h2);
+
+#endif

@@ -1,0 +1,175 @@
+/* Reads the requests of inner channels, which are those of HTTP/1.1, and begins them as streams.
+ * Their bodies leave as those of answers do (body.c). */
+#include "protocols/http2/client.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define FIRST 4u /* fields that stand before all others */
+
+/* The parts of a request's start line. */
+typedef struct start {
+    const char *method, *scheme, *authority, *path;
+    size_t method_size, scheme_size, authority_size, path_size;
+} start;
+
+static nghttp2_nv make_field(const char *name, const char *value, size_t size)
+{
+    return (nghttp2_nv){.name = (uint8_t *)(uintptr_t)name,
+                        .value = (uint8_t *)(uintptr_t)value,
+                        .namelen = strlen(name),
+                        .valuelen = size};
+}
+
+static bool begins_with(const char *text, size_t size, const char *with)
+{
+    return size >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
+}
+
+/* Take a target that is a whole address apart. */
+static void take_apart(start *line, const char *scheme)
+{
+    size_t skipped = strlen(scheme) + 3;
+
+    line->scheme = scheme;
+    line->scheme_size = strlen(scheme);
+    line->authority = line->path + skipped;
+    line->path_size -= skipped;
+    line->authority_size = 0;
+    while (line->authority_size < line->path_size &&
+           strchr("/?", line->authority[line->authority_size]) == NULL)
+        line->authority_size++;
+    line->path = line->authority + line->authority_size;
+    line->path_size -= line->authority_size;
+}
+
+/* Read "METHOD target HTTP/1.1", without its line end. Returns 0; -EPROTO. */
+static int read_start(const domi_h2 *h2, const char *text, size_t size, start *ret_line)
+{
+    static const char version[] = " HTTP/1.1";
+    const size_t behind = sizeof version - 1;
+    const char *space = memchr(text, ' ', size);
+    size_t agreed;
+
+    if (space == NULL || size < behind || memcmp(text + size - behind, version, behind) != 0)
+        return -EPROTO;
+    size_t method_size = (size_t)(space - text);
+    if (method_size + 1 + behind >= size) /* without a target */
+        return -EPROTO;
+    bool is_secure = domus_wire_agreed(h2->wire, &agreed) != NULL;
+    *ret_line = (start){.method = text,
+                        .method_size = method_size,
+                        .scheme = is_secure ? "https" : "http",
+                        .scheme_size = is_secure ? 5 : 4,
+                        .path = space + 1,
+                        .path_size = size - behind - method_size - 1};
+    if (begins_with(ret_line->path, ret_line->path_size, "http://"))
+        take_apart(ret_line, "http");
+    else if (begins_with(ret_line->path, ret_line->path_size, "https://"))
+        take_apart(ret_line, "https");
+    return 0;
+}
+
+static bool is_field(const nghttp2_nv *field, const char *name)
+{
+    return field->namelen == strlen(name) && memcmp(field->name, name, field->namelen) == 0;
+}
+
+/* Make Host the authority, and leave TE away unless it says what HTTP/2 allows. */
+static void take_special(domi_h2_fields *fields, const start *line)
+{
+    nghttp2_nv authority = make_field(":authority", line->authority, line->authority_size);
+    size_t kept = FIRST;
+
+    for (size_t i = FIRST; i < fields->count; i++) {
+        const nghttp2_nv field = fields->fields[i];
+        bool is_te = is_field(&field, "te") &&
+                     (field.valuelen != 8 || memcmp(field.value, "trailers", 8) != 0);
+        if (is_field(&field, "host"))
+            authority = make_field(":authority", (const char *)field.value, field.valuelen);
+        else if (!is_te)
+            fields->fields[kept++] = field;
+    }
+    fields->count = kept;
+    fields->fields[FIRST - 1] = authority;
+}
+
+/* Begin the stream. Returns 0; a negative errno. */
+static int submit(domi_h2_lane *lane, const domi_h2_fields *fields)
+{
+    domi_h2 *h2 = lane->of;
+    const nghttp2_data_provider body = {.read_callback = domi_h2_read_body};
+
+    lane->phase = fields->in_chunks                           ? DOMI_H2_SIZE
+                  : fields->has_length && fields->length != 0 ? DOMI_H2_COUNTED
+                                                              : DOMI_H2_DONE;
+    lane->left = fields->in_chunks ? 0 : fields->length;
+    lane->closes = fields->closes;
+    lane->is_head =
+        fields->fields[0].valuelen == 4 && memcmp(fields->fields[0].value, "HEAD", 4) == 0;
+    int32_t id = nghttp2_submit_request(h2->session, NULL, fields->fields, fields->count,
+                                        lane->phase != DOMI_H2_DONE ? &body : NULL, lane);
+    if (id > 0)
+        lane->id = id;
+    return id > 0 ? 0 : id == NGHTTP2_ERR_NOMEM ? -ENOMEM : -ESHUTDOWN;
+}
+
+/* Read a head with its empty line, and begin its stream. Returns 0; a negative errno. */
+static int read_head(domi_h2_lane *lane, const char *head, size_t size)
+{
+    const char *end = memchr(head, '\r', size);
+    domi_h2_fields fields;
+    start line;
+    int error = end != NULL ? read_start(lane->of, head, (size_t)(end - head), &line) : -EPROTO;
+
+    if (error != 0)
+        return error;
+    if (line.path_size == 0) {
+        line.path = "/";
+        line.path_size = 1;
+    }
+    fields.count = FIRST;
+    fields.names_size = 0;
+    fields.in_chunks = fields.has_length = fields.closes = false;
+    fields.length = 0;
+    fields.fields[0] = make_field(":method", line.method, line.method_size);
+    fields.fields[1] = make_field(":scheme", line.scheme, line.scheme_size);
+    fields.fields[2] = make_field(":path", line.path, line.path_size);
+    size_t first = (size_t)(end - head) + 2;
+    error = domi_h2_read_fields(head + first, size - first - 2, &fields);
+    if (error != 0)
+        return error;
+    take_special(&fields, &line);
+    return submit(lane, &fields);
+}
+
+/* The inner channel has ended before its stream: its time is over, or nobody wants the answer. */
+static void note_closed(domi_h2_lane *lane)
+{
+    if (domus_inner_look(lane->inner, NULL) != DOMUS_INNER_CLOSED)
+        return;
+    if (lane->id == 0)
+        domi_h2_client_leave(lane, NGHTTP2_CANCEL);
+    else
+        domi_h2_cut(lane, NGHTTP2_CANCEL);
+}
+
+int domi_h2_client_go_on(domi_h2_lane *lane)
+{
+    int result = 1;
+
+    if (lane->id != 0)
+        domi_h2_credit(lane);
+    if (lane->is_cut)
+        return 0;
+    while (result == 1 && lane->phase == DOMI_H2_HEAD)
+        result = domi_h2_next_head(lane, read_head);
+    if (result < 0 && lane->id == 0) {
+        domi_h2_client_leave(lane, result == -ESHUTDOWN ? NGHTTP2_REFUSED_STREAM : NGHTTP2_CANCEL);
+        return result == -ENOMEM ? result : 0;
+    }
+    if (lane->id != 0 && lane->phase != DOMI_H2_HEAD)
+        (void)nghttp2_session_resume_data(lane->of->session, lane->id);
+    note_closed(lane);
+    return 0;
+}

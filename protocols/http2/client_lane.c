@@ -1,0 +1,90 @@
+/* The lives of the lanes of a client (client.h has their states). A lane whose stream is over may
+ * have an answer that was not used yet, because its reader is slow. Until that is used it is lent
+ * to nobody, or the next request would wait behind that reader. */
+#include "protocols/http2/client.h"
+
+#include <errno.h>
+
+/* Give the peer credit for what was used, or, with `all`, for what nobody will use. */
+static void credit_connection(domi_h2_lane *lane, bool all)
+{
+    uint64_t unused = all ? 0 : domus_inner_unused(lane->inner);
+    uint64_t used = unused < lane->data ? lane->data - unused : 0;
+
+    if (used <= lane->credited)
+        return;
+    (void)nghttp2_session_consume_connection(lane->of->session, (size_t)(used - lane->credited));
+    lane->credited = used;
+}
+
+/* Take a lane out of its list, busy or read, and end it. */
+static void end_lane(domi_h2_lane **list, domi_h2_lane *lane, int error, bool is_refused)
+{
+    domi_h2 *h2 = lane->of;
+
+    credit_connection(lane, true);
+    domi_h2_unlink(list, lane);
+    domus_wire_set_carried(h2->wire, --h2->streams);
+    if (is_refused)
+        domus_inner_refuse(lane->inner);
+    else
+        domus_inner_drop(lane->inner, error);
+    domi_h2_free_lane(lane);
+}
+
+/* A lane whose answer has come goes on: what its channel still sends of the request is for nobody.
+ * It is idle when its answer was used, and its request has come to its end. */
+static void settle_read(domi_h2_lane *lane)
+{
+    domi_h2 *h2 = lane->of;
+    bool is_wrong = lane->phase != DOMI_H2_DONE && domi_h2_skip_body(lane) < 0;
+
+    if (is_wrong || domus_inner_look(lane->inner, NULL) == DOMUS_INNER_CLOSED) {
+        end_lane(&h2->read, lane, is_wrong ? -EPROTO : 0, false);
+        return;
+    }
+    credit_connection(lane, false);
+    if (domus_inner_unused(lane->inner) != 0 || lane->phase != DOMI_H2_DONE || lane->closes)
+        return;
+    credit_connection(lane, true);
+    domi_h2_unlink(&h2->read, lane);
+    domus_wire_set_carried(h2->wire, --h2->streams);
+    lane->is_answered = false;
+    domi_h2_link(&h2->idle, lane);
+}
+
+void domi_h2_client_leave(domi_h2_lane *lane, uint32_t code)
+{
+    domi_h2 *h2 = lane->of;
+    bool is_refused = code == NGHTTP2_REFUSED_STREAM || !lane->is_sent;
+
+    lane->id = 0;
+    if (!lane->is_passed) {
+        end_lane(&h2->busy, lane, -ECONNRESET, is_refused);
+        return;
+    }
+    lane->is_busy = false;
+    domi_h2_unlink(&h2->busy, lane);
+    domi_h2_link(&h2->read, lane);
+    lane->is_answered = true;
+    settle_read(lane);
+}
+
+void domi_h2_client_settle(domi_h2_lane *lane)
+{
+    size_t size;
+
+    if (lane->is_answered)
+        settle_read(lane);
+    else if (domus_inner_bytes(lane->inner, &size) != NULL ||
+             domus_inner_look(lane->inner, NULL) != DOMUS_INNER_OPEN)
+        domi_h2_end_idle(lane);
+}
+
+void domi_h2_client_end(domi_h2 *h2)
+{
+    h2->is_dead = true;
+    domus_wire_lend(h2->wire, 0);
+    while (h2->busy != NULL)
+        end_lane(&h2->busy, h2->busy, -ECONNRESET, !h2->busy->is_sent);
+}

@@ -1,0 +1,171 @@
+/* The callbacks of nghttp2 for the connection of a client, and its SETTINGS. What a server may do,
+ * but not often, is counted by guard.c. */
+#include "protocols/http2/client.h"
+
+#include <errno.h>
+
+static int result_of(int error)
+{
+    return error != 0 ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+}
+
+/* nghttp2 passes over PRIORITY, with which RFC 9113 has done away. */
+static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *h2)
+{
+    (void)session;
+    if (head->type == NGHTTP2_PRIORITY)
+        domi_h2_count_control(h2);
+    return 0;
+}
+
+static int begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *h2)
+{
+    (void)session;
+    if (frame->hd.type == NGHTTP2_HEADERS)
+        domi_h2_client_begin_block(h2, frame->hd.stream_id);
+    return 0;
+}
+
+static int take_header(nghttp2_session *session, const nghttp2_frame *frame, nghttp2_rcbuf *name,
+                       nghttp2_rcbuf *value, uint8_t flags, void *h2)
+{
+    (void)session, (void)frame, (void)flags;
+    return result_of(domi_h2_client_take_field(h2, name, value));
+}
+
+static int take_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *bytes,
+                     size_t size, void *h2)
+{
+    (void)session, (void)flags;
+    return result_of(domi_h2_client_take_data(h2, id, bytes, size));
+}
+
+/* The server has said how many streams it takes. A server that takes none at present lets one wait
+ * in the session, for its deadline. */
+static void take_settings(domi_h2 *h2)
+{
+    uint32_t most =
+        nghttp2_session_get_remote_settings(h2->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+
+    h2->heard_settings = true;
+    if (most > h2->options.streams_max)
+        most = h2->options.streams_max;
+    if (!h2->is_away)
+        domus_wire_lend(h2->wire, most != 0 ? most : 1);
+}
+
+static void take_goaway(domi_h2 *h2)
+{
+    if (!h2->is_away)
+        domus_wire_lend(h2->wire, 0);
+    h2->is_away = true;
+}
+
+/* A frame has come that is none of HEADERS and DATA. */
+static void take_control(domi_h2 *h2, const nghttp2_frame *frame)
+{
+    bool is_ack = (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0;
+
+    if (frame->hd.type == NGHTTP2_WINDOW_UPDATE) {
+        domi_h2_count_update(h2);
+        return;
+    }
+    if (frame->hd.type == NGHTTP2_SETTINGS && !is_ack)
+        take_settings(h2);
+    if (frame->hd.type == NGHTTP2_GOAWAY)
+        take_goaway(h2);
+    /* a stream that is reset was asked for by this side */
+    if (frame->hd.type != NGHTTP2_RST_STREAM || domi_h2_lane_of(h2, frame->hd.stream_id) == NULL)
+        domi_h2_count_control(h2);
+}
+
+static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
+{
+    domi_h2 *h2 = h2_;
+    bool is_last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+
+    (void)session;
+    if (h2->is_over)
+        return 0;
+    if (frame->hd.type == NGHTTP2_HEADERS)
+        return result_of(domi_h2_client_end_block(h2, frame->hd.stream_id, is_last));
+    if (frame->hd.type != NGHTTP2_DATA) {
+        take_control(h2, frame);
+        return 0;
+    }
+    if (is_last)
+        return result_of(domi_h2_pass_end(h2, frame->hd.stream_id));
+    if (frame->hd.length == 0)
+        domi_h2_count_control(h2);
+    return 0;
+}
+
+/* nghttp2 has refused a frame, and resets its stream. */
+static int note_invalid(nghttp2_session *session, const nghttp2_frame *frame, int code, void *h2)
+{
+    (void)session, (void)code;
+    if (frame->hd.type == NGHTTP2_HEADERS)
+        domi_h2_drop_block(h2);
+    return 0;
+}
+
+static int note_sent(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
+{
+    domi_h2 *h2 = h2_;
+    domi_h2_lane *lane = domi_h2_lane_of(h2, frame->hd.stream_id);
+
+    (void)session;
+    if (frame->hd.type == NGHTTP2_DATA)
+        domi_h2_count_sent(h2, frame->hd.length);
+    if (frame->hd.type == NGHTTP2_HEADERS && lane != NULL)
+        lane->is_sent = true;
+    return 0;
+}
+
+static int note_closed(nghttp2_session *session, int32_t id, uint32_t code, void *h2)
+{
+    domi_h2_lane *lane = domi_h2_lane_of(h2, id);
+
+    (void)session;
+    if (lane != NULL)
+        domi_h2_client_leave(lane, code);
+    return 0;
+}
+
+static void set_callbacks(nghttp2_session_callbacks *callbacks)
+{
+    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, begin_frame);
+    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, begin_headers);
+    nghttp2_session_callbacks_set_on_header_callback2(callbacks, take_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, take_data);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, take_frame);
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, note_invalid);
+    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, note_sent);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, note_closed);
+    nghttp2_session_callbacks_set_send_data_callback(callbacks, domi_h2_send_body);
+}
+
+static int submit_settings(domi_h2 *h2)
+{
+    const domus_http2_options *options = &h2->options;
+    const nghttp2_settings_entry entries[] = {
+        {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0}, /* of the server, which may push none */
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, options->stream_window},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, options->head_max},
+        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+    };
+    const size_t count = sizeof entries / sizeof *entries;
+
+    if (nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, entries, count) != 0 ||
+        nghttp2_session_set_local_window_size(h2->session, NGHTTP2_FLAG_NONE, 0,
+                                              (int32_t)options->window) != 0)
+        return -ENOMEM;
+    return 0;
+}
+
+const domi_h2_side domi_h2_client = {
+    .make = nghttp2_session_client_new3,
+    .set_callbacks = set_callbacks,
+    .submit_settings = submit_settings,
+};

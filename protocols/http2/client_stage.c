@@ -1,0 +1,220 @@
+/* The stage of a client: it learns by which protocol the server speaks, lets the session have its
+ * bytes, and lends lanes to asks. */
+#include "protocols/http2/client.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define STREAMS_MOST 1000u
+#define HEAD_LEAST   1024u
+#define HEAD_MOST    61440u
+#define FIELDS_MOST  65535u
+#define WINDOW_LEAST 65535u
+#define STREAM_LEAST 1024u
+#define WINDOW_MOST  16777216u
+#define COUNT_MOST   100000u
+
+#define STEP_BYTES 16384u /* that one call uses at most, so that others have their turns */
+
+typedef struct stage_state {
+    const domus_http2_client_options *options;
+    domi_h2 *h2; /* NULL: HTTP/1.1 is spoken, or it is not known yet */
+} stage_state;
+
+static bool is_within(uint32_t value, uint32_t least, uint32_t most)
+{
+    return value == 0 || (value >= least && value <= most);
+}
+
+static int check(const void *options_)
+{
+    const domus_http2_client_options *options = options_;
+
+    if (options == NULL)
+        return 0;
+    return is_within(options->streams_max, 1, STREAMS_MOST) &&
+                   is_within(options->head_max, HEAD_LEAST, HEAD_MOST) &&
+                   is_within(options->fields_max, 1, FIELDS_MOST) &&
+                   is_within(options->stream_window, STREAM_LEAST, WINDOW_MOST) &&
+                   is_within(options->window, WINDOW_LEAST, WINDOW_MOST) &&
+                   is_within(options->controls_max, 1, COUNT_MOST)
+               ? 0
+               : -EINVAL;
+}
+
+/* Make the session, and send the preface. Returns 0; -ENOMEM. */
+static int begin(domus_wire *wire, stage_state *state)
+{
+    const domus_http2_client_options none = {0};
+    const domus_http2_client_options *from = state->options != NULL ? state->options : &none;
+    const domus_http2_options options = {
+        .streams_max = from->streams_max,
+        .head_max = from->head_max,
+        .fields_max = from->fields_max,
+        .stream_window = from->stream_window,
+        .window = from->window,
+        .controls_max = from->controls_max,
+    };
+    int error = domi_h2_new(wire, &domi_h2_client, &options, &state->h2);
+
+    if (error != 0)
+        return error;
+    domus_wire_expect_head(wire); /* the SETTINGS of the server: until then no ask is sent */
+    return domi_h2_send(state->h2);
+}
+
+static int open_stage(domus_wire *wire, void *state_, const void *options)
+{
+    stage_state *state = state_;
+
+    state->options = options;
+    if (state->options == NULL || !state->options->prior_knowledge)
+        return 0;
+    return begin(wire, state);
+}
+
+/* Returns whether the two sides have agreed on HTTP/2. */
+static bool is_agreed(const domus_wire *wire)
+{
+    size_t size;
+    const char *agreed = domus_wire_agreed(wire, &size);
+
+    return size == 2 && memcmp(agreed, "h2", 2) == 0;
+}
+
+/* The connection is over, by the rules of HTTP/2. If the server has never spoken it, that is an
+ * error. Returns 0; -EPROTO. */
+static int end_session(domus_wire *wire, domi_h2 *h2)
+{
+    domi_h2_client_end(h2);
+    if (!h2->heard_settings)
+        return -EPROTO;
+    domus_wire_last(wire);
+    return 0;
+}
+
+static int decode(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    stage_state *state = state_;
+
+    if (state->h2 == NULL && !is_agreed(wire)) {
+        domus_wire_leave(wire);
+        return 0;
+    }
+    int error = state->h2 == NULL ? begin(wire, state) : 0;
+    domi_h2 *h2 = state->h2;
+    if (error != 0)
+        return error;
+    h2->wire = wire;
+    if (size > STEP_BYTES)
+        size = STEP_BYTES;
+    error = domi_h2_receive(h2, bytes, size);
+    if (error == 0)
+        error = domi_h2_send(h2);
+    if (error == 0 && (h2->is_over || !nghttp2_session_want_read(h2->session)))
+        error = end_session(wire, h2);
+    if (error != 0)
+        return error;
+    if (!h2->heard_settings || h2->block.open)
+        domus_wire_expect_head(wire);
+    return (int)size;
+}
+
+/* The server has finished: it answers nothing any more. */
+static int end_stage(domus_wire *wire, void *state_, size_t left)
+{
+    stage_state *state = state_;
+
+    if (state->h2 == NULL)
+        return left != 0 ? -EPIPE : 0;
+    state->h2->wire = wire;
+    domi_h2_client_end(state->h2);
+    return left != 0 || !state->h2->heard_settings ? -EPIPE : 0;
+}
+
+/* The message stage has nothing to say on a connection of HTTP/2: asks go to inner channels. */
+static int wrap(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    const stage_state *state = state_;
+
+    return state->h2 == NULL ? domus_wire_append(wire, bytes, size) : 0;
+}
+
+static int finish(domus_wire *wire, void *state_)
+{
+    stage_state *state = state_;
+
+    if (state->h2 == NULL)
+        return 0;
+    state->h2->wire = wire;
+    state->h2->is_finishing = true;
+    domi_h2_end(state->h2, NGHTTP2_NO_ERROR);
+    return domi_h2_send(state->h2);
+}
+
+static void close_stage(domus_wire *wire, void *state_)
+{
+    stage_state *state = state_;
+
+    if (state->h2 == NULL)
+        return;
+    state->h2->wire = wire;
+    domi_h2_client_end(state->h2);
+    domi_h2_free(state->h2);
+}
+
+static int take_news(domus_wire *wire)
+{
+    int error = 0;
+
+    for (domus_inner *inner = domus_wire_inner_next(wire); inner != NULL && error == 0;
+         inner = domus_wire_inner_next(wire)) {
+        domi_h2_lane *lane = domus_inner_data(inner);
+        if (lane->is_busy)
+            error = domi_h2_client_go_on(lane);
+        else
+            domi_h2_client_settle(lane);
+    }
+    return error;
+}
+
+static int carry(domus_wire *wire, void *state_)
+{
+    stage_state *state = state_;
+
+    if (state->h2 == NULL)
+        return 0;
+    state->h2->wire = wire;
+    int error = take_news(wire);
+    return error != 0 ? error : domi_h2_send(state->h2);
+}
+
+static int lend(domus_wire *wire, void *state_, domus_inner **ret_inner)
+{
+    stage_state *state = state_;
+    domi_h2_lane *lane;
+
+    if (state->h2 == NULL || state->h2->is_dead || state->h2->is_away)
+        return -ENOTCONN;
+    state->h2->wire = wire;
+    int error = domi_h2_reserve_lane(state->h2, &lane);
+    if (error != 0)
+        return error;
+    lane->is_busy = true;
+    *ret_inner = lane->inner;
+    return 0;
+}
+
+const domus_stage domus_http2_client_stage = {
+    .name = "http2 client",
+    .state_size = sizeof(stage_state),
+    .check = check,
+    .open = open_stage,
+    .decode = decode,
+    .end = end_stage,
+    .wrap = wrap,
+    .finish = finish,
+    .close = close_stage,
+    .carry = carry,
+    .lend = lend,
+};

@@ -1,0 +1,110 @@
+/* The client of h2_client.h. */
+#include "tests/http/h2_client.h"
+#include "tests/support/suite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const domus_http2_client_options prior = {.prior_knowledge = true};
+static const domus_http2_client_options small = {.prior_knowledge = true,
+                                                 .streams_max = DOMT_H2C_SMALL_STREAMS,
+                                                 .head_max = DOMT_H2C_SMALL_HEAD,
+                                                 .fields_max = DOMT_H2C_SMALL_FIELDS,
+                                                 .stream_window = DOMT_H2C_SMALL_WINDOW,
+                                                 .controls_max = DOMT_H2C_SMALL_CONTROLS};
+static const domus_http_options by_whole = {.role = DOMUS_ROLE_CLIENT, .origin_form = true};
+static const domus_http_options by_pieces = {
+    .role = DOMUS_ROLE_CLIENT, .origin_form = true, .streams = true, .body_max = UINT64_MAX};
+
+#define PIPELINE(of_http2, of_http)                                                                \
+    {                                                                                              \
+        .stages = (const domus_pipeline_stage[]){{&domus_http2_client_stage, of_http2},            \
+                                                 {&domus_http_stage, of_http},                     \
+                                                 {NULL, NULL}},                                    \
+        .encodes = domus_http_client_encodes, .inflight_max = 1                                    \
+    }
+
+static const domus_pipeline whole_pipeline = PIPELINE(&prior, &by_whole);
+static const domus_pipeline streams_pipeline = PIPELINE(&prior, &by_pieces);
+static const domus_pipeline small_pipeline = PIPELINE(&small, &by_whole);
+
+const domus_behaviour domt_h2c_whole = {
+    .name = "asks whole", .kind = DOMUS_CHANNELS, .pipeline = &whole_pipeline};
+const domus_behaviour domt_h2c_streams = {
+    .name = "asks in pieces", .kind = DOMUS_CHANNELS, .pipeline = &streams_pipeline};
+const domus_behaviour domt_h2c_small = {
+    .name = "asks with small limits", .kind = DOMUS_CHANNELS, .pipeline = &small_pipeline};
+
+void domt_h2c_begin(domt_h2c *h2c, const domus_behaviour *served,
+                    const domus_http_client_options *options)
+{
+    domus_http_client_options own = {.connection = &domt_h2c_whole};
+
+    if (options != NULL)
+        own = *options;
+    if (own.connection == NULL)
+        own.connection = &domt_h2c_whole;
+    h2c->kit = domt_served_start(NULL, served, 1);
+    ck_assert_int_eq(domus_probe_new(h2c->kit, &h2c->probe), 0);
+    ck_assert_int_eq(
+        domus_http_client_open_outside(domus_testkit_system(h2c->kit), &own, &h2c->client), 0);
+    ck_assert_int_eq(domus_testkit_run(h2c->kit), 0);
+}
+
+void domt_h2c_end(domt_h2c *h2c)
+{
+    ck_assert_int_eq(domus_probe_expect_nothing(h2c->probe, 100 * DOMT_SERVED_MS), 0);
+    domt_served_end(h2c->kit);
+}
+
+static domus_slice slice(const char *text)
+{
+    domus_slice made;
+
+    ck_assert_int_eq(domus_slice_copy(text, strlen(text), &made), 0);
+    return made;
+}
+
+void domt_h2c_ask(domt_h2c *h2c, domus_http_method method, const char *url, const char *fields,
+                  size_t body)
+{
+    domus_http_request request = {
+        .method = (uint8_t)method, .target = slice(url), .fields = slice(fields)};
+    char *bytes = calloc(1, body + 1);
+
+    ck_assert_ptr_nonnull(bytes);
+    if (body != 0)
+        ck_assert_int_eq(domus_slice_copy(bytes, body, &request.body), 0);
+    free(bytes);
+    ck_assert_int_eq(domus_probe_ask(h2c->probe, h2c->client, &domus_http_request_type, &request),
+                     0);
+}
+
+void domt_h2c_get(domt_h2c *h2c, const char *url)
+{
+    domt_h2c_ask(h2c, DOMUS_HTTP_GET, url, "", 0);
+}
+
+static void ok(const domt_h2c *h2c, int result)
+{
+    ck_assert_msg(result == 0, "%d: %s", result, domus_testkit_error(h2c->kit));
+}
+
+size_t domt_h2c_expect(domt_h2c *h2c, unsigned status, const char *body)
+{
+    domus_http_response response;
+
+    ok(h2c,
+       domus_probe_expect(h2c->probe, &domus_http_response_type, 5 * DOMT_SERVED_S, &response));
+    ck_assert_uint_eq(response.status, status);
+    if (body != NULL)
+        ck_assert(domus_slice_equals(response.body, body, strlen(body)));
+    size_t size = response.body.size;
+    domus_http_response_type.release(&response);
+    return size;
+}
+
+void domt_h2c_expect_error(domt_h2c *h2c, int error)
+{
+    ok(h2c, domus_probe_expect_error(h2c->probe, error, 5 * DOMT_SERVED_S));
+}
