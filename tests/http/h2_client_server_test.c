@@ -1,0 +1,246 @@
+/* A client of HTTP/2 whose server is a script: what a server may do to a stream and to a
+ * connection, and that each request gets one answer then. */
+#include "tests/http/h2_script.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MS DOMT_SERVED_MS
+
+static domt_h2c h2c;
+static domt_h2s script;
+
+static void begin(const domus_behaviour *connection)
+{
+    domt_h2c_begin(&h2c, &domt_h2_by_whole,
+                   &(domus_http_client_options){.connection = connection, .connections_max = 4});
+    domt_h2s_listen(&script, &h2c);
+}
+
+static void end(void)
+{
+    domt_h2c_end(&h2c);
+}
+
+static void get(void)
+{
+    domt_h2c_get(&h2c, DOMT_H2S_URL("/a"));
+}
+
+static void post(void)
+{
+    domt_h2c_ask(&h2c, DOMUS_HTTP_POST, DOMT_H2S_URL("/a"), "", 1);
+}
+
+/* Ask so often, and let the server see it. */
+static void begin_with(const domus_behaviour *connection, unsigned asks)
+{
+    begin(connection);
+    for (unsigned i = 0; i < asks; i++)
+        get();
+    domt_h2s_accept(&script);
+    domt_h2s_pass(&script, 0);
+}
+
+START_TEST(asks_wait_for_the_settings_of_the_server)
+{
+    begin(NULL);
+    get();
+    ck_assert_int_eq(domus_peer_accept(script.listener, DOMT_SERVED_S, &script.peer), 0);
+    domt_h2s_pass(&script, 50 * MS);
+    ck_assert(script.has_preface);
+    ck_assert_uint_eq(script.asked, 0);
+    domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
+    domt_h2s_pass(&script, 0);
+    ck_assert_uint_eq(script.asked, 1);
+    domt_h2s_answer(&script, 1, "ab");
+    domt_h2c_expect(&h2c, 200, "ab");
+    end();
+}
+END_TEST
+
+START_TEST(answers_come_in_any_order)
+{
+    begin_with(NULL, 3);
+    ck_assert_uint_eq(script.asked, 3);
+    domt_h2s_answer(&script, 5, "five");
+    domt_h2c_expect(&h2c, 200, "five");
+    domt_h2s_answer(&script, 1, "one");
+    domt_h2c_expect(&h2c, 200, "one");
+    domt_h2s_answer(&script, 3, "three");
+    domt_h2c_expect(&h2c, 200, "three");
+    get();
+    domt_h2s_pass(&script, 0);
+    ck_assert_int_eq(script.last, 7);
+    domt_h2s_answer(&script, 7, "");
+    domt_h2c_expect(&h2c, 200, "");
+    end();
+}
+END_TEST
+
+START_TEST(a_request_out_of_time_resets_its_stream_alone)
+{
+    const domus_http_request request = {.method = DOMUS_HTTP_GET};
+
+    begin_with(NULL, 1);
+    domus_http_request late = request;
+    ck_assert_int_eq(domus_slice_copy(DOMT_H2S_URL("/b"), 17, &late.target), 0);
+    ck_assert_int_eq(
+        domus_probe_ask_within(h2c.probe, h2c.client, &domus_http_request_type, &late, 200 * MS),
+        0);
+    domt_h2s_pass(&script, 100 * MS);
+    ck_assert_uint_eq(script.resets, 0);
+    domt_h2s_pass(&script, 200 * MS);
+    domt_h2c_expect_error(&h2c, -ETIMEDOUT);
+    ck_assert_uint_eq(script.resets, 1);
+    ck_assert_uint_eq(script.reset_code, NGHTTP2_CANCEL);
+    ck_assert_int_eq(script.reset_id, 3);
+    domt_h2s_answer(&script, 1, "ab");
+    domt_h2c_expect(&h2c, 200, "ab");
+    ck_assert(!script.is_away);
+    end();
+}
+END_TEST
+
+/* It was not done, so it is asked again, as often as `tries_max` says, whatever its method is. */
+START_TEST(a_refused_stream_is_asked_again)
+{
+    begin(NULL);
+    post();
+    domt_h2s_accept(&script);
+    domt_h2s_pass(&script, 0);
+    domt_h2s_reset(&script, 1, NGHTTP2_REFUSED_STREAM);
+    domt_h2s_pass(&script, 0);
+    ck_assert_int_eq(script.last, 3);
+    domt_h2s_answer(&script, 3, "ab");
+    domt_h2c_expect(&h2c, 200, "ab");
+    post();
+    domt_h2s_pass(&script, 0);
+    domt_h2s_reset(&script, 5, NGHTTP2_REFUSED_STREAM);
+    domt_h2s_pass(&script, 0);
+    domt_h2s_reset(&script, 7, NGHTTP2_REFUSED_STREAM);
+    domt_h2c_expect_error(&h2c, -EPIPE);
+    domt_h2s_pass(&script, 0);
+    ck_assert_int_eq(script.last, 7);
+    end();
+}
+END_TEST
+
+START_TEST(a_reset_stream_is_asked_again_if_it_may_be)
+{
+    begin_with(NULL, 1);
+    post();
+    domt_h2s_pass(&script, 0);
+    domt_h2s_reset(&script, 3, NGHTTP2_INTERNAL_ERROR);
+    domt_h2c_expect_error(&h2c, -EPIPE);
+    domt_h2s_reset(&script, 1, NGHTTP2_INTERNAL_ERROR);
+    domt_h2s_pass(&script, 0);
+    ck_assert_int_eq(script.last, 5);
+    domt_h2s_answer(&script, 5, "ab");
+    domt_h2c_expect(&h2c, 200, "ab");
+    end();
+}
+END_TEST
+
+/* The streams up to the last one are answered, and those above it are asked elsewhere, as are later
+ * requests. */
+START_TEST(goaway_moves_requests_to_another_connection)
+{
+    begin(NULL);
+    post();
+    domt_h2s_accept(&script);
+    domt_h2s_pass(&script, 0);
+    post();
+    domt_h2s_pass(&script, 0);
+    domt_h2s_go_away(&script, 1, NGHTTP2_NO_ERROR);
+    domt_h2s old = script;
+    domt_h2s_accept(&script);
+    domt_h2s_pass(&script, 0);
+    ck_assert_uint_eq(script.asked, 1);
+    domt_h2s_answer(&script, 1, "new");
+    domt_h2c_expect(&h2c, 200, "new");
+    domt_h2s_answer(&old, 1, "old");
+    domt_h2c_expect(&h2c, 200, "old");
+    ck_assert_int_eq(domus_peer_error(old.peer), 0);
+    domt_h2s_pass(&old, 10 * MS);
+    ck_assert(domus_peer_has_end(old.peer));
+    get();
+    domt_h2s_pass(&script, 0);
+    domt_h2s_answer(&script, 3, "");
+    domt_h2c_expect(&h2c, 200, "");
+    end();
+}
+END_TEST
+
+START_TEST(a_lost_connection_fails_each_request_once)
+{
+    for (unsigned way = 0; way < 3; way++) {
+        begin(NULL);
+        post();
+        domt_h2s_accept(&script);
+        for (unsigned i = 0; i < 9; i++)
+            post();
+        domt_h2s_pass(&script, 0);
+        ck_assert_uint_eq(script.asked, 10);
+        if (way == 0)
+            domus_peer_reset(script.peer);
+        else if (way == 1)
+            domus_peer_finish(script.peer);
+        else
+            domt_h2s_go_away(&script, 19, NGHTTP2_INTERNAL_ERROR);
+        if (way == 2)
+            domus_peer_close(script.peer);
+        for (unsigned i = 0; i < 10; i++)
+            domt_h2c_expect_error(&h2c, -EPIPE);
+        end();
+    }
+}
+END_TEST
+
+/* More than the server takes at a time wait, and another connection is made for them. */
+START_TEST(the_limit_of_the_server_holds)
+{
+    static const uint8_t one[] = {0, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0, 0, 0, 2};
+
+    domt_h2c_begin(&h2c, &domt_h2_by_whole, &(domus_http_client_options){.connections_max = 1});
+    domt_h2s_listen(&script, &h2c);
+    for (unsigned i = 0; i < 5; i++)
+        get();
+    ck_assert_int_eq(domus_peer_accept(script.listener, DOMT_SERVED_S, &script.peer), 0);
+    domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, one, sizeof one);
+    for (int32_t id = 1; id < 11; id += 2) {
+        domt_h2s_pass(&script, 0);
+        ck_assert_uint_le(script.asked, (unsigned)(id + 1) / 2 + 1);
+        domt_h2s_answer(&script, id, "ab");
+        domt_h2c_expect(&h2c, 200, "ab");
+    }
+    end();
+}
+END_TEST
+
+START_TEST(the_own_limit_of_streams_holds)
+{
+    domt_h2c_begin(
+        &h2c, &domt_h2_by_whole,
+        &(domus_http_client_options){.connection = &domt_h2c_small, .connections_max = 1});
+    domt_h2s_listen(&script, &h2c);
+    for (unsigned i = 0; i < DOMT_H2C_SMALL_STREAMS + 1; i++)
+        get();
+    domt_h2s_accept(&script);
+    domt_h2s_pass(&script, 10 * MS);
+    ck_assert_uint_eq(script.asked, DOMT_H2C_SMALL_STREAMS);
+    for (int32_t id = 1; id < 7; id += 2) {
+        domt_h2s_answer(&script, id, "ab");
+        domt_h2c_expect(&h2c, 200, "ab");
+        domt_h2s_pass(&script, 0);
+    }
+    end();
+}
+END_TEST
+
+DOMT_MAIN("http h2 client and its server", 120, asks_wait_for_the_settings_of_the_server,
+          answers_come_in_any_order, a_request_out_of_time_resets_its_stream_alone,
+          a_refused_stream_is_asked_again, a_reset_stream_is_asked_again_if_it_may_be,
+          goaway_moves_requests_to_another_connection, a_lost_connection_fails_each_request_once,
+          the_limit_of_the_server_holds, the_own_limit_of_streams_holds)

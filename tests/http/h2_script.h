@@ -1,0 +1,51 @@
+/* A server of HTTP/2 that is a script of the test, frame by frame, at DOMT_H2C_SCRIPT. It reads
+ * what the client sends, and notes what that says. */
+#ifndef DOMT_HTTP_H2_SCRIPT_H
+#define DOMT_HTTP_H2_SCRIPT_H
+
+#include "tests/http/h2_client.h"
+
+#define DOMT_H2S_STREAMS 4096u
+
+typedef struct domt_h2s {
+    domus_testkit *kit;
+    domus_peer_listener *listener;
+    domus_peer *peer;
+    bool has_preface;
+    uint32_t asked; /* streams that the client has begun */
+    int32_t last;   /* the last one of them */
+    uint32_t ended; /* END_STREAM of the client */
+    uint32_t resets;
+    uint32_t reset_code; /* of the last reset */
+    int32_t reset_id;
+    bool is_away;
+    uint32_t away; /* the code of GOAWAY */
+    uint32_t acks; /* of SETTINGS */
+    uint32_t pongs;
+    uint64_t data;   /* bytes of bodies */
+    uint64_t credit; /* of WINDOW_UPDATE for streams, since the last domt_h2s_accept() */
+} domt_h2s;
+
+/* Listen in the kit of a client. */
+void domt_h2s_listen(domt_h2s *script, const domt_h2c *h2c);
+
+/* Accept the next connection, and send SETTINGS. */
+void domt_h2s_accept(domt_h2s *script);
+
+/* Let time pass, and read what has come. */
+void domt_h2s_pass(domt_h2s *script, uint64_t ns);
+
+/* Send a frame. */
+void domt_h2s_send(domt_h2s *script, uint8_t type, uint8_t flags, int32_t id, const void *bytes,
+                   size_t size);
+
+/* Answer with 200 and this body. */
+void domt_h2s_answer(domt_h2s *script, int32_t id, const char *body);
+
+/* Send RST_STREAM; send GOAWAY. */
+void domt_h2s_reset(domt_h2s *script, int32_t id, uint32_t code);
+void domt_h2s_go_away(domt_h2s *script, int32_t last, uint32_t code);
+
+#define DOMT_H2S_URL(path) "http://10.0.0.1" path
+
+#endif
