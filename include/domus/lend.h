@@ -28,6 +28,10 @@ extern "C" {
  * to other connections of the pool, or fail with -ENOTCONN, and so do further ones. */
 DOMUS_API void domus_wire_lend(domus_wire *wire, uint32_t most);
 
+/* True if the channel is reset when what is queued was taken, because its message stage has cut a
+ * request. The peer need not get that: to drop the channel ends it at once. */
+DOMUS_API bool domus_inner_is_broken(const domus_inner *inner);
+
 /* Give an inner channel up as domus_inner_drop() does, whose peer has said that it has done nothing
  * of what it was asked. The pool then sends the ask again, whatever its type is, unless a part of
  * it was written in pieces. Each time counts as one of `tries_max`. */

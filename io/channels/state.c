@@ -197,6 +197,8 @@ int domi_channel_break(domus_channel *channel, int error)
         return -EALREADY;
     channel->broken = true;
     channel->error = error;
+    if (domi_channel_is_inner(channel)) /* its stage may have better things to do than to wait */
+        domi_channel_ways_of(channel)->note_used(channel);
     return domi_channel_close(channel);
 }
 

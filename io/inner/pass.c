@@ -70,6 +70,13 @@ static void refuse(domus_inner *base)
     drop(base, -ECONNREFUSED);
 }
 
+static bool is_broken(const domus_inner *base)
+{
+    const domus_channel *channel = channel_of(base);
+
+    return channel != NULL && channel->broken;
+}
+
 static domus_address address_of(const domus_inner *base)
 {
     const domus_channel *channel = channel_of(base);
@@ -196,5 +203,6 @@ const domi_inner_ways domi_ways_of_inner = {
     .bytes = bytes_of,
     .took = took,
     .refuse = refuse,
+    .is_broken = is_broken,
     .address = address_of,
 };

@@ -48,6 +48,11 @@ void domus_wire_lend(domus_wire *wire, uint32_t most)
         wire->inners->lend(wire, most);
 }
 
+bool domus_inner_is_broken(const domus_inner *inner)
+{
+    return inner->ways->is_broken(inner);
+}
+
 void domus_inner_refuse(domus_inner *inner)
 {
     inner->ways->refuse(inner);

@@ -16,6 +16,7 @@ typedef struct domi_inner_ways {
     const char *(*bytes)(const domus_inner *inner, size_t *ret_size);
     void (*took)(domus_inner *inner, size_t size);
     void (*refuse)(domus_inner *inner);
+    bool (*is_broken)(const domus_inner *inner);
     /* Returns the address of the channel; nobody's, if it has ended. */
     domus_address (*address)(const domus_inner *inner);
 } domi_inner_ways;

@@ -143,10 +143,12 @@ static int read_head(domi_h2_lane *lane, const char *head, size_t size)
     return submit(lane, &fields);
 }
 
-/* The inner channel has ended before its stream: its time is over, or nobody wants the answer. */
+/* The inner channel has ended before its stream: its time is over, or nobody wants the answer, or
+ * the request was cut. */
 static void note_closed(domi_h2_lane *lane)
 {
-    if (domus_inner_look(lane->inner, NULL) != DOMUS_INNER_CLOSED)
+    if (domus_inner_look(lane->inner, NULL) != DOMUS_INNER_CLOSED &&
+        !domus_inner_is_broken(lane->inner))
         return;
     if (lane->id == 0)
         domi_h2_client_leave(lane, NGHTTP2_CANCEL);

@@ -37,10 +37,11 @@ static void end_lane(domi_h2_lane **list, domi_h2_lane *lane, int error, bool is
 static void settle_read(domi_h2_lane *lane)
 {
     domi_h2 *h2 = lane->of;
-    bool is_wrong = lane->phase != DOMI_H2_DONE && domi_h2_skip_body(lane) < 0;
+    bool is_wrong = domus_inner_is_broken(lane->inner) ||
+                    (lane->phase != DOMI_H2_DONE && domi_h2_skip_body(lane) < 0);
 
     if (is_wrong || domus_inner_look(lane->inner, NULL) == DOMUS_INNER_CLOSED) {
-        end_lane(&h2->read, lane, is_wrong ? -EPROTO : 0, false);
+        end_lane(&h2->read, lane, is_wrong ? -EPIPE : 0, false);
         return;
     }
     credit_connection(lane, false);

@@ -34,6 +34,8 @@ void domt_h2s_accept(domt_h2s *script)
     ck_assert_int_eq(domus_peer_accept(script->listener, 10 * DOMT_SERVED_S, &script->peer), 0);
     domt_h2s_send(script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
     domt_h2s_pass(script, 0);
+    domt_h2s_send(script, NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, NULL, 0);
+    domt_h2s_pass(script, 0);
 }
 
 static void note_frame(domt_h2s *script, const char *head, const char *body, uint32_t size)

@@ -29,7 +29,7 @@ typedef struct domt_h2s {
 /* Listen in the kit of a client. */
 void domt_h2s_listen(domt_h2s *script, const domt_h2c *h2c);
 
-/* Accept the next connection, and send SETTINGS. */
+/* Accept the next connection, send SETTINGS, and ack those of the client. */
 void domt_h2s_accept(domt_h2s *script);
 
 /* Let time pass, and read what has come. */

@@ -1,0 +1,375 @@
+/* Servers that send what they must not, or too much of what they may: a stream or the connection
+ * ends, with the code that says why, each request has one answer, and what was not hurt goes on. */
+#include "tests/http/h2_script.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MS DOMT_SERVED_MS
+
+/* HPACK: statuses of the static table, and a field without index. */
+#define S200          "\x88"
+#define S204          "\x89"
+#define STATUS(text)  "\x08\x03" text
+#define LENGTH(text)  "\x0f\x0d\x01" text
+#define FIELD(n, v)   "\x00" n v
+#define BYTES(string) string, sizeof(string) - 1
+
+enum { HEADERS = NGHTTP2_HEADERS, DATA = NGHTTP2_DATA };
+enum { NONE = 0, LAST = NGHTTP2_FLAG_END_STREAM, WHOLE = NGHTTP2_FLAG_END_HEADERS };
+
+static domt_h2c h2c;
+static domt_h2s script;
+
+static void begin(void)
+{
+    domt_h2c_begin(
+        &h2c, &domt_h2_by_whole,
+        &(domus_http_client_options){.connection = &domt_h2c_small, .connections_max = 1});
+    domt_h2s_listen(&script, &h2c);
+}
+
+static void ask(domus_http_method method)
+{
+    domt_h2c_ask(&h2c, method, DOMT_H2S_URL("/a"), "", 0);
+}
+
+/* Begin with one request, which is not repeated. */
+static void begin_asked(domus_http_method method)
+{
+    begin();
+    ask(method);
+    domt_h2s_accept(&script);
+    domt_h2s_pass(&script, 1000 * MS); /* a new second begins for what is counted */
+    ck_assert_uint_eq(script.asked, 1);
+}
+
+/* The connection is well: a further request is answered on it. */
+static void hold_well(void)
+{
+    ask(DOMUS_HTTP_POST);
+    domt_h2s_pass(&script, 0);
+    domt_h2s_answer(&script, script.last, "well");
+    domt_h2c_expect(&h2c, 200, "well");
+    ck_assert(!script.is_away);
+}
+
+static void hold_away(uint32_t code)
+{
+    domt_h2s_pass(&script, 10 * MS);
+    ck_assert(script.is_away);
+    ck_assert_uint_eq(script.away, code);
+    ck_assert(domus_peer_has_end(script.peer) || domus_peer_error(script.peer) != 0);
+}
+
+typedef struct frame {
+    uint8_t type, flags;
+    const char *bytes;
+    size_t size;
+} frame;
+
+/* Answers that are wrong: the stream is reset, and its neighbours go on. */
+START_TEST(a_wrong_answer_costs_its_stream)
+{
+    static const struct {
+        domus_http_method method;
+        uint32_t code;
+        frame frames[3];
+    } cases[] = {
+        {DOMUS_HTTP_POST,
+         NGHTTP2_PROTOCOL_ERROR,
+         {{HEADERS, WHOLE, BYTES(S200 LENGTH("1"))}, {DATA, LAST, BYTES("ab")}}},
+        {DOMUS_HTTP_POST,
+         NGHTTP2_PROTOCOL_ERROR,
+         {{HEADERS, WHOLE, BYTES(S200 LENGTH("3"))}, {DATA, LAST, BYTES("ab")}}},
+        {DOMUS_HTTP_POST, NGHTTP2_PROTOCOL_ERROR, {{HEADERS, WHOLE | LAST, BYTES("\x0f\x0d\x00")}}},
+        {DOMUS_HTTP_POST,
+         NGHTTP2_PROTOCOL_ERROR,
+         {{HEADERS, WHOLE, BYTES(S204)}, {DATA, LAST, BYTES("ab")}}},
+        {DOMUS_HTTP_POST, NGHTTP2_PROTOCOL_ERROR, {{HEADERS, WHOLE | LAST, BYTES(STATUS("101"))}}},
+        {DOMUS_HTTP_POST, NGHTTP2_PROTOCOL_ERROR, {{HEADERS, WHOLE | LAST, BYTES(STATUS("999"))}}},
+        {DOMUS_HTTP_POST, NGHTTP2_PROTOCOL_ERROR, {{HEADERS, WHOLE | LAST, BYTES(STATUS("000"))}}},
+        {DOMUS_HTTP_POST, NGHTTP2_PROTOCOL_ERROR, {{HEADERS, WHOLE | LAST, BYTES(S200 S200)}}},
+        {DOMUS_HTTP_POST, NGHTTP2_PROTOCOL_ERROR, {{HEADERS, WHOLE | LAST, BYTES("\x83")}}},
+        {DOMUS_HTTP_POST,
+         NGHTTP2_PROTOCOL_ERROR,
+         {{HEADERS, WHOLE | LAST,
+           BYTES(S200 FIELD("\x0a"
+                            "connection",
+                            "\x05"
+                            "close"))}}},
+        {DOMUS_HTTP_POST,
+         NGHTTP2_PROTOCOL_ERROR,
+         {{HEADERS, WHOLE | LAST,
+           BYTES(S200 FIELD("\x07"
+                            "upgrade",
+                            "\x01"
+                            "x"))}}},
+        {DOMUS_HTTP_POST,
+         NGHTTP2_PROTOCOL_ERROR,
+         {{HEADERS, WHOLE,
+           BYTES(S200 FIELD("\x11"
+                            "transfer-encoding",
+                            "\x07"
+                            "chunked"))}}},
+        {DOMUS_HTTP_HEAD,
+         NGHTTP2_PROTOCOL_ERROR,
+         {{HEADERS, WHOLE, BYTES(S200)}, {DATA, LAST, BYTES("ab")}}},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin_asked(cases[i].method);
+        for (const frame *at = cases[i].frames; at->bytes != NULL; at++)
+            domt_h2s_send(&script, at->type, at->flags, 1, at->bytes, at->size);
+        domt_h2s_pass(&script, 0);
+        if (cases[i].method == DOMUS_HTTP_HEAD) { /* it is asked once more */
+            ck_assert_int_eq(script.last, 3);
+            domt_h2s_send(&script, HEADERS, WHOLE | LAST, 3, BYTES(S200));
+            domt_h2c_expect(&h2c, 200, "");
+        } else {
+            domt_h2c_expect_error(&h2c, -EPIPE);
+        }
+        ck_assert_msg(script.reset_code == cases[i].code && script.reset_id == 1, "%zu: %u", i,
+                      script.reset_code);
+        hold_well();
+        domt_h2c_end(&h2c);
+    }
+}
+END_TEST
+
+/* A head of as many bytes, or fields, as may be is taken, and one of more is not. */
+START_TEST(the_limits_of_a_head_hold)
+{
+    static const struct {
+        size_t value; /* bytes of the first value */
+        unsigned fields;
+        bool holds;
+    } cases[] = {
+        {DOMT_H2C_SMALL_HEAD - 42 - 33, 1, true},
+        {DOMT_H2C_SMALL_HEAD - 42 - 33 + 1, 1, false},
+        {1, DOMT_H2C_SMALL_FIELDS, true},
+        {1, DOMT_H2C_SMALL_FIELDS + 1, false},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t head[2048] = {0x88, 0x00, 1, 'a', 0x7f};
+        size_t size = 5, value = cases[i].value;
+        begin_asked(DOMUS_HTTP_POST);
+        if (value > 127) {
+            head[size++] = (uint8_t)(((value - 127) & 0x7f) | 0x80);
+            head[size++] = (uint8_t)((value - 127) >> 7);
+        } else {
+            head[4] = (uint8_t)value;
+        }
+        memset(head + size, 'x', value);
+        size += value;
+        for (unsigned f = 1; f < cases[i].fields; f++) {
+            memcpy(head + size,
+                   "\x00\x01"
+                   "b\x01"
+                   "c",
+                   5);
+            size += 5;
+        }
+        domt_h2s_send(&script, HEADERS, WHOLE | LAST, 1, head, size);
+        domt_h2s_pass(&script, 0);
+        if (cases[i].holds)
+            domt_h2c_expect(&h2c, 200, "");
+        else
+            domt_h2c_expect_error(&h2c, -EPIPE);
+        ck_assert_uint_eq(script.resets, !cases[i].holds);
+        hold_well();
+        domt_h2c_end(&h2c);
+    }
+}
+END_TEST
+
+/* More bytes than there is credit for, in one frame. */
+START_TEST(the_window_of_a_stream_holds)
+{
+    static char bytes[DOMT_H2C_SMALL_WINDOW + 1];
+
+    for (unsigned more = 0; more < 2; more++) {
+        begin_asked(DOMUS_HTTP_POST);
+        domt_h2s_send(&script, HEADERS, WHOLE, 1, BYTES(S200));
+        domt_h2s_send(&script, DATA, LAST, 1, bytes, DOMT_H2C_SMALL_WINDOW + more);
+        domt_h2s_pass(&script, 0);
+        if (more == 0) {
+            ck_assert_uint_eq(domt_h2c_expect(&h2c, 200, NULL), DOMT_H2C_SMALL_WINDOW);
+            hold_well();
+        } else {
+            domt_h2c_expect_error(&h2c, -EPIPE);
+            domt_h2s_pass(&script, 0);
+            ck_assert(script.reset_code == NGHTTP2_FLOW_CONTROL_ERROR ||
+                      script.away == NGHTTP2_FLOW_CONTROL_ERROR);
+        }
+        domt_h2c_end(&h2c);
+    }
+}
+END_TEST
+
+static void send_settings(void)
+{
+    domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
+}
+
+static void send_ping(void)
+{
+    domt_h2s_send(&script, NGHTTP2_PING, 0, 0, "12345678", 8);
+}
+
+static void send_priority(void)
+{
+    domt_h2s_send(&script, NGHTTP2_PRIORITY, 0, 1, "\0\0\0\0\1", 5);
+}
+
+static void send_interim(void)
+{
+    domt_h2s_send(&script, HEADERS, WHOLE, 1, BYTES(STATUS("103")));
+}
+
+static void send_empty(void)
+{
+    domt_h2s_send(&script, DATA, 0, 1, NULL, 0);
+}
+
+static void send_update(void)
+{
+    domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\1", 4);
+}
+
+static void send_late_reset(void)
+{
+    domt_h2s_reset(&script, 1, NGHTTP2_CANCEL);
+}
+
+/* As many as may come within a second do no harm, and one more ends the connection. */
+START_TEST(floods_end_the_connection)
+{
+    static const struct {
+        void (*send)(void);
+        bool is_answered; /* the request is answered before; or only its head has come */
+        bool has_head;
+    } cases[] = {
+        {.send = send_settings},
+        {.send = send_ping},
+        {.send = send_priority},
+        {.send = send_interim},
+        {.send = send_update},
+        {.send = send_empty, .has_head = true},
+        {.send = send_late_reset, .is_answered = true},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin_asked(DOMUS_HTTP_POST);
+        if (cases[i].is_answered) {
+            domt_h2s_answer(&script, 1, "ab");
+            domt_h2c_expect(&h2c, 200, "ab");
+        }
+        if (cases[i].has_head)
+            domt_h2s_send(&script, HEADERS, WHOLE, 1, BYTES(S200));
+        domt_h2s_pass(&script, 1000 * MS);
+        for (unsigned n = 0; n < DOMT_H2C_SMALL_CONTROLS; n++)
+            cases[i].send();
+        domt_h2s_pass(&script, 0);
+        ck_assert_msg(!script.is_away, "%zu", i);
+        cases[i].send();
+        hold_away(NGHTTP2_ENHANCE_YOUR_CALM);
+        if (!cases[i].is_answered)
+            domt_h2c_expect_error(&h2c, -EPIPE);
+        domt_h2c_end(&h2c);
+    }
+}
+END_TEST
+
+/* Frames that no server may send. */
+START_TEST(what_breaks_the_protocol_ends_the_connection)
+{
+    static const struct {
+        uint8_t type, flags;
+        int32_t id;
+        const char *bytes;
+        size_t size;
+        uint32_t code;
+    } cases[] = {
+        {NGHTTP2_PUSH_PROMISE, WHOLE, 1, BYTES("\0\0\0\2\x82"), NGHTTP2_PROTOCOL_ERROR},
+        {HEADERS, WHOLE, 99, BYTES(S200), NGHTTP2_PROTOCOL_ERROR},
+        {HEADERS, WHOLE, 2, BYTES(S200), NGHTTP2_PROTOCOL_ERROR},
+        {HEADERS, WHOLE, 0, BYTES(S200), NGHTTP2_PROTOCOL_ERROR},
+        {DATA, 0, 99, BYTES("ab"), NGHTTP2_PROTOCOL_ERROR},
+        {DATA, LAST, 1, BYTES("ab"), NGHTTP2_PROTOCOL_ERROR}, /* before a head */
+        {HEADERS, WHOLE, 1, BYTES("\xff\xff\xff\xff\xff"), NGHTTP2_COMPRESSION_ERROR},
+        {NGHTTP2_SETTINGS, 0, 0, BYTES("\0"), NGHTTP2_FRAME_SIZE_ERROR},
+        {NGHTTP2_SETTINGS, 0, 0, BYTES("\0\2\0\0\0\1"), NGHTTP2_PROTOCOL_ERROR},
+        {NGHTTP2_WINDOW_UPDATE, 0, 0, BYTES("\x7f\xff\xff\xff"), NGHTTP2_FLOW_CONTROL_ERROR},
+        {NGHTTP2_CONTINUATION, WHOLE, 1, BYTES(S200), NGHTTP2_PROTOCOL_ERROR},
+        {NGHTTP2_RST_STREAM, 0, 99, BYTES("\0\0\0\0"), NGHTTP2_PROTOCOL_ERROR},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin_asked(DOMUS_HTTP_POST);
+        domt_h2s_send(&script, cases[i].type, cases[i].flags, cases[i].id, cases[i].bytes,
+                      cases[i].size);
+        domt_h2s_pass(&script, 10 * MS);
+        ck_assert_msg(script.is_away && script.away == cases[i].code, "%zu: %u", i, script.away);
+        domt_h2c_expect_error(&h2c, -EPIPE);
+        domt_h2c_end(&h2c);
+    }
+}
+END_TEST
+
+START_TEST(a_head_without_an_end_ends_the_connection)
+{
+    begin_asked(DOMUS_HTTP_POST);
+    domt_h2s_send(&script, HEADERS, 0, 1, BYTES(S200));
+    for (unsigned i = 0; i < 30; i++)
+        domt_h2s_send(&script, NGHTTP2_CONTINUATION, 0, 1,
+                      BYTES(FIELD("\x01"
+                                  "a",
+                                  "\x01"
+                                  "b")));
+    domt_h2s_pass(&script, 10 * MS);
+    domt_h2c_expect_error(&h2c, -EPIPE);
+    domt_h2c_end(&h2c);
+    begin_asked(DOMUS_HTTP_POST); /* or its time is over */
+    domt_h2s_send(&script, HEADERS, 0, 1, BYTES(S200));
+    domt_h2s_pass(&script, 9000 * MS);
+    ck_assert(!domus_peer_has_end(script.peer));
+    domt_h2s_pass(&script, 3000 * MS);
+    domt_h2c_expect_error(&h2c, -EPIPE);
+    domt_h2c_end(&h2c);
+}
+END_TEST
+
+/* A peer that does not speak HTTP/2 has got no request. */
+START_TEST(a_server_of_another_protocol_gets_no_request)
+{
+    static const struct {
+        const char *text;
+        int error;
+    } cases[] = {{"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", -EPROTO},
+                 {"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n", -EPROTO},
+                 {NULL, -ENOTCONN}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin();
+        ask(DOMUS_HTTP_POST);
+        ck_assert_int_eq(domus_peer_accept(script.listener, DOMT_SERVED_S, &script.peer), 0);
+        if (cases[i].text != NULL)
+            ck_assert_int_eq(domus_peer_send(script.peer, cases[i].text, strlen(cases[i].text)), 0);
+        else
+            domus_peer_finish(script.peer);
+        domt_h2s_pass(&script, 0);
+        domus_peer_close(script.peer);
+        domt_h2c_expect_error(&h2c, cases[i].error);
+        ck_assert_uint_eq(script.asked, 0);
+        domt_h2c_end(&h2c);
+    }
+}
+END_TEST
+
+DOMT_MAIN("http h2 client and hostile servers", 120, a_wrong_answer_costs_its_stream,
+          the_limits_of_a_head_hold, the_window_of_a_stream_holds, floods_end_the_connection,
+          what_breaks_the_protocol_ends_the_connection, a_head_without_an_end_ends_the_connection,
+          a_server_of_another_protocol_gets_no_request)
