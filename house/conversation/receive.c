@@ -405,7 +405,26 @@ int domus_stash(domus_stack *stack)
     return 0;
 }
 
+void domi_house_unstash(domi_house *house)
+{
+    domi_family *family = house->family;
+
+    if (family == NULL || family->stashed == 0)
+        return;
+    if (domi_house_is_ordered(house)) {
+        domi_order_put_back(house, family->stash[1]);
+        domi_order_put_back(house, family->stash[0]);
+    } else {
+        domi_list_put_before(&house->tails[DOMI_ASK], family->stash[0]);
+        domi_list_put_before(&house->tails[DOMI_NOTICE], family->stash[1]);
+    }
+    family->stash[0] = family->stash[1] = NULL;
+    house->mail += family->stashed;
+    family->stashed = 0;
+    domi_mailbox_show_again(house);
+}
+
 void domus_unstash(domus_stack *stack)
 {
-    domi_mailbox_unstash(domi_stack_house(stack));
+    domi_house_unstash(domi_stack_house(stack));
 }

@@ -20,6 +20,10 @@ domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
                                  const domus_pattern *pattern, const void *frame,
                                  domi_node *seen[2]);
 
+/* Put the messages of domus_stash() back in front of the mail. Home of a channels actor may do so,
+ * too. */
+void domi_house_unstash(domi_house *house);
+
 /* If the message of domus_stop_after_mail() is the first in the mailbox, take it out and stop the
  * actor. Mail that no receive takes would keep its place before it. True if the actor stops. */
 bool domi_receive_stop_if_last(domi_manager *manager, domi_house *house);

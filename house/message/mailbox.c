@@ -12,7 +12,6 @@
 #include "house/message/doors.h"
 #include "house/message/family.h"
 #include "house/message/kind.h"
-#include "house/message/order.h"
 
 #include <errno.h>
 
@@ -235,23 +234,4 @@ void domi_mailbox_show_again(domi_house *house)
         return;
     house->family->seen[0] = house->family->seen[1] = NULL;
     house->marks |= DOMI_MARK_FRESH;
-}
-
-void domi_mailbox_unstash(domi_house *house)
-{
-    domi_family *family = house->family;
-
-    if (family == NULL || family->stashed == 0)
-        return;
-    if (domi_house_is_ordered(house)) {
-        domi_order_put_back(house, family->stash[1]);
-        domi_order_put_back(house, family->stash[0]);
-    } else {
-        domi_list_put_before(&house->tails[DOMI_ASK], family->stash[0]);
-        domi_list_put_before(&house->tails[DOMI_NOTICE], family->stash[1]);
-    }
-    family->stash[0] = family->stash[1] = NULL;
-    house->mail += family->stashed;
-    family->stashed = 0;
-    domi_mailbox_show_again(house);
 }

@@ -97,10 +97,6 @@ bool domi_mailbox_hold(domi_manager *manager, domi_house *house, domi_node *node
  * Called by the runner, or by home when it sorts. */
 void domi_mailbox_show_again(domi_house *house);
 
-/* Put the messages that were set aside (domus_stash()) in front of the mail. Called by the runner,
- * or by home of a channels actor. */
-void domi_mailbox_unstash(domi_house *house);
-
 /* Make a WAITING house that has mail that may run READY, and queue it. Home only. */
 static inline void domi_house_make_ready(domi_manager *manager, domi_house *house)
 {

@@ -60,7 +60,7 @@ static void drop(domus_inner *base, int error)
         domi_channel_end(channel, error, error != 0);
 }
 
-/* What has begun to leave in pieces may have been done in part, whatever the peer says. */
+/* Asks that come back by this are not done. */
 static void refuse(domus_inner *base)
 {
     const domus_channel *channel = channel_of(base);

@@ -8,9 +8,9 @@
 #include "io/pipelines/body.h"
 #include "io/pipelines/change.h"
 #include "io/pipelines/late.h"
-#include "io/pipelines/lend.h"
 #include "io/pipelines/mail.h"
 #include "io/pipelines/stream.h"
+#include "io/pipelines/terms.h"
 #include "io/pipelines/time.h"
 #include "io/pipelines/upload.h"
 

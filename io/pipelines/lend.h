@@ -7,9 +7,4 @@
 /* Let an ask go to an inner channel that the stage lends; takes `ask`. */
 void domi_pipe_lend(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
 
-/* The stages have come to terms with the peer: send the asks that have waited for that. How many
- * the connection takes is known now, so its pool looks at those that wait there: it may have made
- * no other connection for them. */
-void domi_pipe_come_to_terms(domi_manager *manager, domi_pipe *pipe);
-
 #endif

@@ -1,5 +1,5 @@
-/* The callbacks of nghttp2 for the connection of a client, and its SETTINGS. What a server may do,
- * but not often, is counted by guard.c. */
+/* The callbacks of nghttp2 for the connection of a client, and its SETTINGS. Frames that a server
+ * may send, but not often, are counted by guard.c. */
 #include "protocols/http2/client.h"
 
 #include <errno.h>

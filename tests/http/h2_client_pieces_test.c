@@ -336,6 +336,49 @@ START_TEST(an_early_answer_ends_the_body)
 }
 END_TEST
 
+/* An answer that has come, and is read slowly, holds up no other request. */
+START_TEST(a_slow_reader_holds_up_nobody)
+{
+    static char bytes[5001];
+    const job slow = {.path = "/slow", .pause_ms = 100};
+    const job quick = {.path = "/quick"};
+
+    begin(DOMT_H2C_SCRIPT, true);
+    ask(&slow);
+    domt_h2s_accept(&script);
+    domt_h2s_pass(&script, 0);
+    memset(bytes, 'x', sizeof bytes - 1);
+    domt_h2s_answer(&script, 1, bytes);
+    domt_h2s_pass(&script, 300 * MS);
+    for (int32_t id = 3; id < 9; id += 2) {
+        ask(&quick);
+        domt_h2s_pass(&script, 0);
+        ck_assert_int_eq(script.last, id);
+        domt_h2s_answer(&script, id, "ab");
+        ck_assert_uint_eq(expect().down, 2);
+    }
+    ck_assert_uint_eq(expect().down, 5000);
+    domt_h2c_end(&h2c);
+}
+END_TEST
+
+/* A part of it may have been done, so it is not sent again. */
+START_TEST(a_refused_body_is_not_sent_again)
+{
+    const job up = {.path = "/up", .up = PIECE};
+
+    begin(DOMT_H2C_SCRIPT, true);
+    ask(&up);
+    domt_h2s_accept(&script);
+    domt_h2s_pass(&script, 0);
+    domt_h2s_reset(&script, 1, NGHTTP2_REFUSED_STREAM);
+    domt_h2s_pass(&script, SECOND);
+    ck_assert_int_eq(expect().error, -EPIPE);
+    ck_assert_int_eq(script.last, 1);
+    domt_h2c_end(&h2c);
+}
+END_TEST
+
 START_TEST(trailers_of_an_answer_are_given)
 {
     const job get = {.path = "/a"};
@@ -380,4 +423,5 @@ END_TEST
 
 DOMT_MAIN("http h2 client in pieces", 120, bodies_come_whole_both_ways, credit_follows_the_reader,
           a_writer_waits_for_credit, a_cut_resets_the_stream_alone, an_early_answer_ends_the_body,
+          a_slow_reader_holds_up_nobody, a_refused_body_is_not_sent_again,
           trailers_of_an_answer_are_given, a_body_that_is_cut_fails_its_reader)

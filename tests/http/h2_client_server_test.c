@@ -219,6 +219,28 @@ START_TEST(the_limit_of_the_server_holds)
 }
 END_TEST
 
+/* Requests that wait while the first connection is made need more than it takes. */
+START_TEST(a_full_connection_has_others_beside_it)
+{
+    domt_h2s other[3];
+
+    begin(&domt_h2c_small);
+    for (unsigned i = 0; i < 5; i++)
+        get();
+    for (unsigned n = 0; n < 3; n++) {
+        domt_h2s_accept(&script);
+        domt_h2s_pass(&script, 0);
+        ck_assert_uint_eq(script.asked, n < 2 ? 2 : 1);
+        other[n] = script;
+    }
+    for (unsigned n = 0; n < 5; n++) {
+        domt_h2s_answer(&other[n / 2], n % 2 == 0 ? 1 : 3, "ab");
+        domt_h2c_expect(&h2c, 200, "ab");
+    }
+    end();
+}
+END_TEST
+
 START_TEST(the_own_limit_of_streams_holds)
 {
     domt_h2c_begin(
@@ -243,4 +265,5 @@ DOMT_MAIN("http h2 client and its server", 120, asks_wait_for_the_settings_of_th
           answers_come_in_any_order, a_request_out_of_time_resets_its_stream_alone,
           a_refused_stream_is_asked_again, a_reset_stream_is_asked_again_if_it_may_be,
           goaway_moves_requests_to_another_connection, a_lost_connection_fails_each_request_once,
-          the_limit_of_the_server_holds, the_own_limit_of_streams_holds)
+          the_limit_of_the_server_holds, a_full_connection_has_others_beside_it,
+          the_own_limit_of_streams_holds)

@@ -22,6 +22,7 @@ static const struct {
     {"main.h", "libdomus-config"},
     {"yaml.h", "libdomus-config"},
     {"http2.h", "libdomus-http2"},
+    {"http2_client.h", "libdomus-http2"},
     {"resp.h", "libdomus-resp"},
     {"http", "libdomus-http"},
     {"websocket.h", "libdomus-http"},

@@ -1,0 +1,21 @@
+/* Lets asks go that have waited for the dialogue of the stages; see the header. */
+#include "io/pipelines/terms.h"
+
+#include "base/pipeline.h"
+#include "house/conversation/receive.h"
+#include "house/message/family.h"
+#include "house/message/mailbox.h"
+#include "io/pipelines/mail.h"
+
+void domi_pipe_come_to_terms(domi_manager *manager, domi_pipe *pipe)
+{
+    domi_house *pool = pipe->channel->pool.house;
+
+    domi_pipe_send_waiting(manager, pipe);
+    if (!pipe->channel->pulls || pool->family == NULL || pool->family->stashed == 0 ||
+        !domi_pipeline_lends(pipe->wire->pipeline))
+        return;
+    domi_house_unstash(pool);
+    if (pool->state == DOMI_WAITING)
+        domi_house_make_ready(manager, pool);
+}

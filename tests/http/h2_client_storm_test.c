@@ -1,0 +1,111 @@
+/* Ten thousand requests of a client of HTTP/2 to a service that is slow, long, silent and gone by
+ * turns, over a network that resets and delays: each request has one answer, and nothing is left.
+ * A server that resets streams whose bodies nobody has read gets the credit for them. */
+#include "tests/http/h2_script.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS     DOMT_SERVED_MS
+#define ASKS   10000u
+#define AT_ONE 50u
+
+static domt_h2c h2c;
+
+static void ask(unsigned n)
+{
+    static const char *const paths[] = {"/now",     "/sleep/3", "/give/20000", "/unknown",
+                                        "/sleep/9", "/hang",    "/bytes",      "/give/300"};
+    char url[64];
+    domus_http_request request = {.method = n % 3 == 0 ? DOMUS_HTTP_POST : (uint8_t)DOMUS_HTTP_GET};
+    static const char zeros[4000];
+
+    int size = snprintf(url, sizeof url, DOMT_H2C_URL("%s"), paths[n % 8]);
+    ck_assert_int_eq(domus_slice_copy(url, (size_t)size, &request.target), 0);
+    if (n % 3 == 0)
+        ck_assert_int_eq(domus_slice_copy(zeros, n % sizeof zeros, &request.body), 0);
+    ck_assert_int_eq(
+        domus_probe_ask_within(h2c.probe, h2c.client, &domus_http_request_type, &request, 40 * MS),
+        0);
+}
+
+/* Take one outcome: an answer, or an error that a lost connection or time explains. Returns whether
+ * it is an answer. */
+static bool take_outcome(void)
+{
+    static const int errors[] = {-ETIMEDOUT, -EPIPE,  -ENOTCONN,    -ECONNRESET,
+                                 -ENOBUFS,   -EPROTO, -ECONNREFUSED};
+    domus_http_response response;
+
+    int result =
+        domus_probe_expect(h2c.probe, &domus_http_response_type, 10 * DOMT_SERVED_S, &response);
+    if (result == 0) {
+        ck_assert(response.status == 200 || response.status == 404);
+        domus_http_response_type.release(&response);
+        return true;
+    }
+    for (size_t i = 0; result != 0 && i < sizeof errors / sizeof *errors; i++)
+        result = domus_probe_expect_error(h2c.probe, errors[i], 0);
+    ck_assert_msg(result == 0, "%s", domus_testkit_error(h2c.kit));
+    return false;
+}
+
+START_TEST(each_request_has_one_answer)
+{
+    static const domus_net_faults faults = {.latency_max_ns = 2 * MS,
+                                            .short_writes = 100000,
+                                            .resets = 900000,
+                                            .reset_within_bytes = 200000,
+                                            .ends = 500000,
+                                            .end_within_bytes = 200000};
+    unsigned answered = 0;
+
+    domt_h2c_begin(&h2c, &domt_h2_by_whole,
+                   &(domus_http_client_options){.connection = &domt_h2c_whole,
+                                                .connections_max = 3,
+                                                .backoff_ns = MS,
+                                                .queue_max = AT_ONE});
+    ck_assert_int_eq(domus_testkit_net_set(h2c.kit, &faults), 0);
+    for (unsigned n = 0; n < ASKS; n += AT_ONE) {
+        for (unsigned i = 0; i < AT_ONE; i++)
+            ask(n + i);
+        for (unsigned i = 0; i < AT_ONE; i++)
+            answered += take_outcome();
+    }
+    ck_assert_uint_gt(answered, ASKS / 3);
+    ck_assert_uint_gt(domus_testkit_net_totals(h2c.kit).connections, 10);
+    ck_assert_int_eq(domus_testkit_net_set(h2c.kit, NULL), 0);
+    domt_served_pass(h2c.kit, 5 * DOMT_SERVED_S);
+    domt_h2c_get(&h2c, DOMT_H2C_URL("/now"));
+    domt_h2c_expect(&h2c, 200, "now\n");
+    domt_h2c_end(&h2c);
+}
+END_TEST
+
+/* More bytes in all than the window of the connection has. */
+START_TEST(resets_do_not_use_up_the_window)
+{
+    static char bytes[16384];
+    domt_h2s script;
+
+    domt_h2c_begin(&h2c, &domt_h2_by_whole, NULL);
+    domt_h2s_listen(&script, &h2c);
+    for (unsigned n = 0; n < 150; n++) {
+        domt_h2c_ask(&h2c, DOMUS_HTTP_POST, DOMT_H2S_URL("/a"), "", 0);
+        if (n == 0)
+            domt_h2s_accept(&script);
+        domt_h2s_pass(&script, 10 * MS);
+        domt_h2s_send(&script, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, script.last, "\x88", 1);
+        domt_h2s_send(&script, NGHTTP2_DATA, 0, script.last, bytes, sizeof bytes);
+        domt_h2s_reset(&script, script.last, NGHTTP2_INTERNAL_ERROR);
+        domt_h2c_expect_error(&h2c, -EPIPE);
+        ck_assert(!script.is_away);
+    }
+    domt_h2c_end(&h2c);
+}
+END_TEST
+
+DOMT_MAIN("http h2 client in a storm", 300, each_request_has_one_answer,
+          resets_do_not_use_up_the_window)
