@@ -1,0 +1,241 @@
+/* Fuzzes a client of HTTP/2 in a test kit. An input is the frames of a server, behind SETTINGS: for
+ * each one a byte for its type, one for its flags, one for its stream and one for its size, and
+ * then so many bytes. The first byte chooses the limits, whether bodies come in pieces, and how the
+ * connection ends. Whatever comes, each of the requests has one answer or error, and no channel is
+ * left. */
+#include "tests/fuzz/support/fuzz.h"
+
+#include <domus/await.h>
+#include <domus/domus.h>
+#include <domus/http2_client.h>
+#include <domus/http_client.h>
+#include <domus/testkit_net.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define AT         "10.0.0.1:80"
+#define SECOND     UINT64_C(1000000000)
+#define FRAME_MAX  (9 + 255)
+#define ASKS       4u
+#define INPUTS_MAX 256u /* of one kit, which keeps its peers until it is freed */
+
+static void must(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static uint32_t open_channels, outcomes;
+
+static int on_open(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    open_channels++;
+    return 0;
+}
+
+static int on_close(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    open_channels--;
+    return 0;
+}
+
+/* --- the one who asks ------------------------------------------------------------------------- */
+
+static const domus_type go_type = {.name = "go", .size = sizeof(uint32_t)};
+static domus_address client;
+
+typedef struct go_frame {
+    domus_http_request request;
+    domus_body body;
+    bool ended;
+} go_frame;
+
+static domus_slice slice_of(const char *text)
+{
+    domus_slice made;
+
+    must(domus_slice_copy(text, strlen(text), &made) == 0);
+    return made;
+}
+
+/* The lines of an answer, of which no byte ends one too early. */
+static void check_fields(domus_slice fields)
+{
+    domus_http_line line;
+    uint32_t at = 0;
+
+    while (domus_http_next(fields, &at, &line)) {
+        const char *value = domus_slice_data(line.value);
+        for (uint32_t i = 0; i < line.value.size; i++)
+            must(value[i] != '\r' && value[i] != '\n' && value[i] != '\0');
+    }
+    must(at == fields.size);
+}
+
+DOMUS_SEQUENCE(go, go_frame)
+{
+    static const domus_http_method methods[ASKS] = {DOMUS_HTTP_GET, DOMUS_HTTP_HEAD,
+                                                    DOMUS_HTTP_POST, DOMUS_HTTP_GET};
+
+    DOMUS_BEGIN;
+    {
+        uint32_t number = *(const uint32_t *)message;
+        frame->request = (domus_http_request){.method = (uint8_t)methods[number],
+                                              .target = slice_of("http://10.0.0.1/a")};
+        if (methods[number] == DOMUS_HTTP_POST)
+            frame->request.body = slice_of("some bytes");
+    }
+    DOMUS_AWAIT(domus_ask_within(stack, client, &domus_http_request_type, &frame->request,
+                                 5 * SECOND, then));
+    if (answer->error == 0) {
+        check_fields(((const domus_http_response *)answer->payload)->fields);
+        frame->body = ((const domus_http_response *)answer->payload)->stream;
+    }
+    while (frame->body.number != 0 && !frame->ended) {
+        DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
+        frame->ended = answer->error != 0 || answer->type != &domus_piece_type ||
+                       ((const domus_piece *)answer->payload)->last;
+    }
+    outcomes++;
+    return 0;
+    DOMUS_END;
+}
+
+static const domus_behaviour asking = {
+    .name = "asks",
+    .kind = DOMUS_CHANNELS,
+    .on = (const domus_on[]){DOMUS_ON(&go_type, go), {NULL, NULL, 0}}};
+
+/* --- the client ------------------------------------------------------------------------------- */
+
+static const domus_http2_client_options usual = {.prior_knowledge = true};
+static const domus_http2_client_options small = {.prior_knowledge = true,
+                                                 .streams_max = 2,
+                                                 .head_max = 1024,
+                                                 .fields_max = 4,
+                                                 .stream_window = 1024,
+                                                 .controls_max = 20};
+static const domus_http_options whole = {.role = DOMUS_ROLE_CLIENT, .origin_form = true};
+static const domus_http_options pieces = {
+    .role = DOMUS_ROLE_CLIENT, .origin_form = true, .streams = true, .body_max = UINT64_MAX};
+
+static domus_pipeline_stage stages[4][3];
+static domus_pipeline pipelines[4];
+static domus_behaviour behaviours[4];
+static domus_testkit *kits[4];
+static domus_peer_listener *listeners[4];
+static domus_address clients[4], askers[4];
+
+/* A leak checker does not see a kit that is reached by a static pointer alone. */
+static void free_kits(void)
+{
+    for (unsigned i = 0; i < 4; i++)
+        domus_testkit_free(kits[i]);
+}
+
+static void describe(unsigned which)
+{
+    stages[which][0] =
+        (domus_pipeline_stage){&domus_http2_client_stage, which % 2 == 0 ? &usual : &small};
+    stages[which][1] = (domus_pipeline_stage){&domus_http_stage, which < 2 ? &whole : &pieces};
+    pipelines[which] = (domus_pipeline){
+        .stages = stages[which], .encodes = domus_http_client_encodes, .inflight_max = 1};
+    behaviours[which] = (domus_behaviour){.name = "fuzz",
+                                          .kind = DOMUS_CHANNELS,
+                                          .pipeline = &pipelines[which],
+                                          .on_open = {on_open, 0},
+                                          .on_close = {on_close, 0}};
+}
+
+static domus_testkit *kit_of(unsigned which)
+{
+    static unsigned inputs[4];
+    static bool frees;
+    domus_config config;
+    char error[256];
+
+    if (kits[which] != NULL && ++inputs[which] % INPUTS_MAX != 0)
+        return kits[which];
+    if (kits[which] != NULL) {
+        must(domus_testkit_stop(kits[which]) == 0);
+        domus_testkit_free(kits[which]);
+        kits[which] = NULL;
+    }
+    if (!frees)
+        frees = atexit(free_kits) == 0;
+    describe(which);
+    domus_config_init(&config);
+    config.system.threads = 1;
+    must(domus_testkit_new(&config, 1, error, sizeof error, &kits[which]) == 0);
+    domus_system *system = domus_testkit_system(kits[which]);
+    const domus_http_client_options options = {
+        .connection = &behaviours[which], .connections_max = 2, .backoff_ns = SECOND / 1000};
+    must(domus_peer_listen(kits[which], AT, 0, &listeners[which]) == 0);
+    must(domus_http_client_open_outside(system, &options, &clients[which]) == 0);
+    must(domus_outside_spawn(system, &asking, NULL, &askers[which]) == 0);
+    must(domus_testkit_run(kits[which]) == 0);
+    return kits[which];
+}
+
+/* --- the server ------------------------------------------------------------------------------- */
+
+static void send_frames(domus_peer *peer, const uint8_t *data, size_t size)
+{
+    static const char begin[] = {0, 0, 0, 4, 0, 0, 0, 0, 0};
+    uint8_t frame[FRAME_MAX] = {0};
+
+    (void)domus_peer_send(peer, begin, sizeof begin);
+    while (size >= 4) {
+        size_t part = data[3] < size - 4 ? data[3] : size - 4;
+        frame[2] = (uint8_t)part;
+        frame[3] = data[0] % 17;
+        frame[4] = data[1];
+        frame[8] = data[2] % 16;
+        memcpy(frame + 9, data + 4, part);
+        (void)domus_peer_send(peer, frame, 9 + part);
+        data += 4 + part;
+        size -= 4 + part;
+    }
+}
+
+/* Serve each connection that comes with the same frames, the last ones not at all. */
+static void serve(domus_testkit *kit, unsigned which, const uint8_t *data, size_t size)
+{
+    domus_peer *peer;
+
+    for (unsigned n = 0; domus_peer_accept(listeners[which], SECOND / 100, &peer) == 0; n++) {
+        if (n < 3) {
+            must(domus_testkit_advance(kit, SECOND / 100) == 0);
+            send_frames(peer, data + 1, size - 1);
+            must(domus_testkit_advance(kit, SECOND / 100) == 0);
+        }
+        if ((data[0] & 4) != 0)
+            domus_peer_finish(peer);
+        else
+            domus_peer_reset(peer);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    unsigned which = data[0] % 4;
+    domus_testkit *kit = kit_of(which);
+    uint32_t before = open_channels;
+    client = clients[which];
+    outcomes = 0;
+    for (uint32_t i = 0; i < ASKS; i++)
+        must(domus_outside_notice(domus_testkit_system(kit), askers[which], &go_type, &i) == 0);
+    must(domus_testkit_run(kit) == 0);
+    serve(kit, which, data, size);
+    must(domus_testkit_advance(kit, 40 * SECOND) == 0);
+    serve(kit, which, data, 1);
+    must(domus_testkit_advance(kit, 80 * SECOND) == 0);
+    must(outcomes == ASKS);
+    must(open_channels == before);
+    return 0;
+}
