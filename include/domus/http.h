@@ -193,6 +193,8 @@ typedef struct domus_http_response {
     bool close;        /* the connection ends with this response */
     bool unzipped;     /* received: `body` was decompressed; `fields` are as they came */
     uint8_t reserved[3];
+    domus_slice trailers; /* sent with a whole body: fields behind it, as domus_http_trailers says.
+                             Received: empty */
 } domus_http_response;
 
 /* The type of responses. Its `release` frees the slices. */
@@ -209,7 +211,11 @@ typedef struct domus_http_text {
 DOMUS_API extern const domus_type domus_http_text_type;
 
 /* The fields behind the last piece of a body in chunks. To send them, domus_reply_end() with this
- * type; they are left away if the answer is not in chunks. */
+ * type, or `trailers` of a whole answer, which leaves in chunks then. They are sent to peers of
+ * HTTP/2, and to those of HTTP/1.1 whose request says "TE: trailers" (RFC 9110 6.5.1); to all
+ * others, and if the answer is not in chunks, they are left away. Fields that are none are refused
+ * as those of a head are, and so are Host and the fields that frame a message. HTTP/2 has its
+ * limits for them (docs/http2.md). */
 typedef struct domus_http_trailers {
     domus_slice fields;
 } domus_http_trailers;

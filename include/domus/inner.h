@@ -23,6 +23,7 @@
 #ifndef DOMUS_INNER_H
 #define DOMUS_INNER_H
 
+#include <domus/channel.h>
 #include <domus/stage.h>
 
 #ifdef __cplusplus
@@ -88,6 +89,11 @@ DOMUS_API bool domus_wire_is_full(const domus_wire *wire);
 /* True if the channel is going to be closed when nothing is under way (a drain, or
  * channel.maxAge). `carry` is called when that begins. */
 DOMUS_API bool domus_wire_is_draining(const domus_wire *wire);
+
+/* True if the channel is an inner one itself: a stage of it may know then what its outer protocol
+ * can say. The second one is for the handlers of the channel. */
+DOMUS_API bool domus_wire_is_inner(const domus_wire *wire);
+DOMUS_API bool domus_channel_is_inner(const domus_channel *channel);
 
 /* Say, in `decode` of the first byte stage of a pipeline, before it has used or passed on a byte,
  * that it has nothing to do on this channel. Then `decode` returns 0, the stage is closed and taken

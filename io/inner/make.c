@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+/* The channel of a wire, which is the outer one if the stage that asks has inner channels. */
 static domus_channel *outer_of(const domus_wire *wire)
 {
     const domi_pipe *pipe = wire->owner;
@@ -126,6 +127,11 @@ static void lend(domus_wire *wire, uint32_t most)
         domi_pipe_let_none_wait(pipe->channel->io->manager, pipe);
 }
 
+static bool is_inner(const domus_wire *wire)
+{
+    return domi_channel_is_inner(outer_of(wire));
+}
+
 static void note_left(domus_wire *wire)
 {
     domus_channel *channel = outer_of(wire);
@@ -135,12 +141,18 @@ static void note_left(domus_wire *wire)
     channel->carries = domi_wire_carries(wire);
 }
 
+bool domus_channel_is_inner(const domus_channel *channel)
+{
+    return domi_channel_is_inner(channel);
+}
+
 const domi_inners domi_ways_of_inners = {
     .open = open_inner,
     .next = next_inner,
     .set_carried = set_carried,
     .is_full = is_full,
     .is_draining = is_draining,
+    .is_inner = is_inner,
     .note_left = note_left,
     .lend = lend,
 };

@@ -37,6 +37,11 @@ bool domus_wire_is_draining(const domus_wire *wire)
     return wire->inners != NULL && wire->inners->is_draining(wire);
 }
 
+bool domus_wire_is_inner(const domus_wire *wire)
+{
+    return wire->inners != NULL && wire->inners->is_inner(wire);
+}
+
 void domus_wire_leave(domus_wire *wire)
 {
     wire->leaves = wire->current == wire->fronts && wire->current + 1 != wire->count;

@@ -35,6 +35,7 @@ typedef struct domi_inners {
     void (*set_carried)(domus_wire *wire, uint32_t count);
     bool (*is_full)(const domus_wire *wire);
     bool (*is_draining)(const domus_wire *wire);
+    bool (*is_inner)(const domus_wire *wire);
     void (*note_left)(domus_wire *wire); /* a stage was taken out */
     void (*lend)(domus_wire *wire, uint32_t most);
 } domi_inners;

@@ -56,7 +56,9 @@ static int check(const domi_http_outgoing *answer, uint64_t id)
         domi_http_run_text(answer->media, answer->media_size) != answer->media_size)
         return -EINVAL;
     int has = domi_http_check_fields(answer->fields);
-    if (has < 0 || answer->added.size == 0)
+    if (has < 0 || domi_http_check_trailers(answer->trailers) != 0)
+        return -EINVAL;
+    if (answer->added.size == 0)
         return has;
     int more = domi_http_check_fields(answer->added);
     return more < 0 ? more : has | more;
@@ -165,6 +167,23 @@ static int encode_stream(domus_wire *wire, domi_http_state *state, uint64_t id,
     return 0;
 }
 
+/* Append a whole answer with its trailers, in chunks. */
+static int append_in_chunks(domus_wire *wire, const domi_http_state *state,
+                            const domi_http_outgoing *answer, uint64_t id, int has)
+{
+    const domus_piece body = {.bytes = answer->body};
+    const domus_http_trailers trailers = {answer->trailers};
+    uint64_t word = DOMI_HTTP_STREAM_CHUNKS;
+    domi_http_outgoing head = *answer;
+
+    head.body = (domus_slice){NULL, 0, 0};
+    head.body_size = 0;
+    int error = append(wire, state, &head, id, CHUNKS, 0, has);
+    if (error == 0)
+        error = domi_http_encode_piece(wire, &word, &body);
+    return error != 0 ? error : domi_http_encode_trailers(wire, &word, &trailers);
+}
+
 static int encode_whole(domus_wire *wire, domi_http_state *state, uint64_t id,
                         domi_http_outgoing *answer)
 {
@@ -175,6 +194,11 @@ static int encode_whole(domus_wire *wire, domi_http_state *state, uint64_t id,
 
     if (has < 0)
         return has;
+    if (answer->trailers.size != 0 && framing == LENGTH && !is_head && answer->text == NULL &&
+        domi_http_may_have_trailers(id)) {
+        int error = append_in_chunks(wire, state, answer, id, has);
+        return error != 0 ? error : domi_http_end_answer(wire, state, id);
+    }
     if ((is_head || answer->status == 304) && length == 0 && answer->length != 0) {
         length = answer->length;
         framing = answer->status == 204 ? NOTHING : LENGTH;
@@ -265,6 +289,7 @@ static int encode_response(domus_wire *wire, domi_http_state *state, uint64_t id
         .body = response->body,
         .body_size = response->body.size,
         .length = response->length,
+        .trailers = response->trailers,
         .close = response->close,
     };
 
@@ -283,6 +308,18 @@ static int encode_text(domus_wire *wire, domi_http_state *state, uint64_t id,
     };
 
     return encode(wire, state, id, &made);
+}
+
+/* Append the end of an answer in pieces, with its trailers if they reach the peer. */
+static int encode_trailers(domus_wire *wire, uint64_t *stream, uint64_t id,
+                           const domus_http_trailers *trailers)
+{
+    const domus_http_trailers none = {{NULL, 0, 0}};
+
+    if (domi_http_check_trailers(trailers->fields) != 0)
+        return -EINVAL;
+    return domi_http_encode_trailers(wire, stream,
+                                     domi_http_may_have_trailers(id) ? trailers : &none);
 }
 
 /* The end of an answer in pieces was encoded. */
@@ -306,7 +343,7 @@ int domi_http_encode_answer(domus_wire *wire, domi_http_state *state, uint64_t i
     if (type == &domus_http_response_type)
         return encode_response(wire, state, id, payload);
     if (type == &domus_http_trailers_type) {
-        error = domi_http_encode_trailers(wire, stream, payload);
+        error = encode_trailers(wire, stream, id, payload);
         return error != 0 ? error : end_stream(wire, state, id);
     }
     if (type != &domus_piece_type)

@@ -79,6 +79,19 @@ static int read_connection(domi_http_head *head, const char *value, size_t size)
     return 0;
 }
 
+/* Nothing of TE frames a message, so nothing is refused. */
+static void read_te(domi_http_head *head, const char *value, size_t size)
+{
+    const char *element;
+    size_t element_size;
+    size_t at = 0;
+
+    while (domi_http_next_element(value, size, &at, &element, &element_size)) {
+        if (domi_http_is_word(element, element_size, "trailers"))
+            head->flags |= DOMI_HTTP_TAKES_TRAILERS;
+    }
+}
+
 /* The host comes once, and is that of the target, if the target has one. */
 static int read_host(domi_http_head *head, const char *bytes, const char *value, size_t size)
 {
@@ -97,11 +110,13 @@ static int read_host(domi_http_head *head, const char *bytes, const char *value,
 }
 
 /* The fields that are read here. */
-typedef enum field { OTHER, HOST, EXPECT, UPGRADE, CONNECTION, LENGTH, CODING } field;
+typedef enum field { OTHER, TE, HOST, EXPECT, UPGRADE, CONNECTION, LENGTH, CODING } field;
 
 static field field_of(const char *name, size_t size)
 {
     switch (size) {
+    case 2:
+        return domi_http_is_word(name, size, "te") ? TE : OTHER;
     case 4:
         return domi_http_is_word(name, size, "host") ? HOST : OTHER;
     case 6:
@@ -126,7 +141,9 @@ int domi_http_read_field(domi_http_head *head, const char *bytes, const char *na
     const char *value = line;
     size_t size = line_size;
 
-    if (is == OTHER)
+    if (is == TE)
+        read_te(head, value, size);
+    if (is == OTHER || is == TE)
         return 0;
     if (line_size != 0 && memchr(line, '\t', line_size) != NULL)
         return domi_http_refuse(head, 400); /* not everybody takes it for a space */

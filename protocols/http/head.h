@@ -17,17 +17,18 @@ typedef enum domi_http_kind {
 
 /* The meaning of what was read. */
 enum {
-    DOMI_HTTP_HAS_LENGTH = 1,    /* Content-Length: `length` */
-    DOMI_HTTP_CHUNKED = 2,       /* Transfer-Encoding: chunked */
-    DOMI_HTTP_HAS_CODING = 4,    /* Transfer-Encoding */
-    DOMI_HTTP_HAS_HOST = 8,      /* Host: `host_at`, `host_size` */
-    DOMI_HTTP_CLOSE = 16,        /* Connection: close */
-    DOMI_HTTP_KEEP_ALIVE = 32,   /* Connection: keep-alive */
-    DOMI_HTTP_TO_UPGRADE = 64,   /* Connection: upgrade */
-    DOMI_HTTP_HAS_UPGRADE = 128, /* Upgrade */
-    DOMI_HTTP_CONTINUE = 256,    /* Expect: 100-continue */
-    DOMI_HTTP_EXPECTS = 512,     /* Expect with anything else */
-    DOMI_HTTP_ESCAPED = 1024,    /* the target has a '%' */
+    DOMI_HTTP_HAS_LENGTH = 1,        /* Content-Length: `length` */
+    DOMI_HTTP_CHUNKED = 2,           /* Transfer-Encoding: chunked */
+    DOMI_HTTP_HAS_CODING = 4,        /* Transfer-Encoding */
+    DOMI_HTTP_HAS_HOST = 8,          /* Host: `host_at`, `host_size` */
+    DOMI_HTTP_CLOSE = 16,            /* Connection: close */
+    DOMI_HTTP_KEEP_ALIVE = 32,       /* Connection: keep-alive */
+    DOMI_HTTP_TO_UPGRADE = 64,       /* Connection: upgrade */
+    DOMI_HTTP_HAS_UPGRADE = 128,     /* Upgrade */
+    DOMI_HTTP_CONTINUE = 256,        /* Expect: 100-continue */
+    DOMI_HTTP_EXPECTS = 512,         /* Expect with anything else */
+    DOMI_HTTP_ESCAPED = 1024,        /* the target has a '%' */
+    DOMI_HTTP_TAKES_TRAILERS = 2048, /* TE: trailers */
 };
 
 typedef struct domi_http_limits {

@@ -40,12 +40,13 @@ typedef enum domi_http_tunnel {
 
 /* The id of a request, by which the stage knows it again when it is answered. */
 enum {
-    DOMI_HTTP_ID_HEAD = 1,    /* the method is HEAD */
-    DOMI_HTTP_ID_NEW = 2,     /* HTTP/1.1 */
-    DOMI_HTTP_ID_CLOSE = 4,   /* the connection ends with the answer */
-    DOMI_HTTP_ID_UPGRADE = 8, /* the peer wants another protocol */
-    DOMI_HTTP_ID_GZIP = 16,   /* the peer accepts gzip, and the options allow it */
-    DOMI_HTTP_ID_NUMBER = 8,  /* from this bit on: the number of the request, 32 bits */
+    DOMI_HTTP_ID_HEAD = 1,      /* the method is HEAD */
+    DOMI_HTTP_ID_NEW = 2,       /* HTTP/1.1 */
+    DOMI_HTTP_ID_CLOSE = 4,     /* the connection ends with the answer */
+    DOMI_HTTP_ID_UPGRADE = 8,   /* the peer wants another protocol */
+    DOMI_HTTP_ID_GZIP = 16,     /* the peer accepts gzip, and the options allow it */
+    DOMI_HTTP_ID_TRAILERS = 32, /* fields behind the body of the answer reach the peer */
+    DOMI_HTTP_ID_NUMBER = 8,    /* from this bit on: the number of the request, 32 bits */
 };
 
 typedef struct domi_http_state {

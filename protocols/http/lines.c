@@ -13,7 +13,7 @@
 static bool may_concern(const char *name, size_t size)
 {
     static const char firsts[] = {
-        [4] = 'h', [6] = 'e', [7] = 'u', [10] = 'c', [14] = 'c', [17] = 't'};
+        [2] = 't', [4] = 'h', [6] = 'e', [7] = 'u', [10] = 'c', [14] = 'c', [17] = 't'};
 
     return size < sizeof firsts && firsts[size] == (*name | 0x20);
 }

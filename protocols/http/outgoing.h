@@ -13,7 +13,8 @@ typedef struct domi_http_outgoing {
     domus_slice fields;
     domus_slice added; /* further fields, of parts of a chain, up to DOMI_HTTP_COPIED_MAX bytes */
     domus_slice body;
-    const char *text; /* the body, if it is not a slice */
+    domus_slice trailers; /* of a whole answer */
+    const char *text;     /* the body, if it is not a slice */
     size_t body_size;
     uint64_t length;
     bool close;

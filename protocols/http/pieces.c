@@ -125,11 +125,9 @@ int domi_http_encode_piece(domus_wire *wire, uint64_t *stream, const domus_piece
 int domi_http_encode_trailers(domus_wire *wire, uint64_t *stream,
                               const domus_http_trailers *trailers)
 {
-    int has = domi_http_check_fields(trailers->fields);
-
     if (stream == NULL || *stream == 0)
         return -EOPNOTSUPP;
-    if (has < 0 || (has & DOMI_HTTP_FIELD_HOST) != 0)
+    if (domi_http_check_trailers(trailers->fields) != 0)
         return -EINVAL;
     int error = is_packed(stream) ? end_packed(wire, stream) : 0;
     if (error != 0)

@@ -4,6 +4,8 @@
 #include "protocols/http/http.h"
 #include "protocols/http/normal.h"
 
+#include <domus/inner.h>
+
 #include <errno.h>
 
 int domi_http_admit_request(domi_http_state *state)
@@ -43,7 +45,8 @@ static bool accepts_gzip(const domi_http_state *state, const domi_http_source *f
         (domus_slice){&page, 0, state->head_size - 2 - state->head.fields_at});
 }
 
-static uint64_t id_of(const domi_http_state *state, const domi_http_source *from)
+static uint64_t id_of(const domus_wire *wire, const domi_http_state *state,
+                      const domi_http_source *from)
 {
     const domi_http_head *head = &state->head;
     uint64_t id = (uint64_t)state->made << DOMI_HTTP_ID_NUMBER;
@@ -58,6 +61,8 @@ static uint64_t id_of(const domi_http_state *state, const domi_http_source *from
         id |= DOMI_HTTP_ID_UPGRADE;
     if (state->options.gzip != NULL && accepts_gzip(state, from))
         id |= DOMI_HTTP_ID_GZIP;
+    if ((head->flags & DOMI_HTTP_TAKES_TRAILERS) != 0 || domus_wire_is_inner(wire))
+        id |= DOMI_HTTP_ID_TRAILERS; /* HTTP/2 sends them to everybody */
     return id;
 }
 
@@ -80,7 +85,7 @@ int domi_http_make_request(domus_wire *wire, domi_http_state *state, const domi_
 
     state->made++;
     domus_http_request *request =
-        domus_wire_request(wire, &domus_http_request_type, id_of(state, from));
+        domus_wire_request(wire, &domus_http_request_type, id_of(wire, state, from));
 
     if (request == NULL)
         return -ENOMEM;

@@ -18,6 +18,7 @@ static void release_response(void *payload)
 
     domus_slice_free(response->fields);
     domus_slice_free(response->body);
+    domus_slice_free(response->trailers);
 }
 
 static void release_trailers(void *payload)

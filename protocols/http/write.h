@@ -64,6 +64,22 @@ enum {
  * the message. Returns what they have; -EINVAL (check.c). */
 int domi_http_check_fields(domus_slice fields);
 
+/* Check trailers in the same way. Returns 0; -EINVAL. */
+static inline int domi_http_check_trailers(domus_slice fields)
+{
+    int has = domi_http_check_fields(fields);
+
+    return has < 0 || (has & DOMI_HTTP_FIELD_HOST) != 0 ? -EINVAL : 0;
+}
+
+/* Whether the peer of a request takes fields behind the body of its answer. */
+static inline bool domi_http_may_have_trailers(uint64_t id)
+{
+    const uint64_t both = DOMI_HTTP_ID_NEW | DOMI_HTTP_ID_TRAILERS;
+
+    return (id & both) == both;
+}
+
 /* The word of a stream (domus_wire_stream()): how its pieces leave, and how many bytes are left of
  * a known length. */
 #define DOMI_HTTP_STREAM_CHUNKS  (UINT64_C(1) << 60)

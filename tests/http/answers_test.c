@@ -43,6 +43,41 @@ static int refused(const char *request, const domus_type *type, const void *payl
     return error;
 }
 
+START_TEST(whole_answers_have_trailers)
+{
+    static const char takes[] = "GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n\r\n";
+    static const struct {
+        const char *request, *body, *sent;
+    } cases[] = {
+        {takes, "hello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nT: u\r\n\r\n"},
+        {takes, "", "Transfer-Encoding: chunked\r\n\r\n0\r\nT: u\r\n\r\n"},
+        {GET, "hello", "Content-Length: 5\r\n\r\nhello"},
+        {OLD, "hello", "Content-Length: 5\r\nConnection: close\r\n\r\nhello"},
+        {"HEAD / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n\r\n", "hello",
+         "Content-Length: 5\r\n\r\n"},
+        {"GET / HTTP/1.0\r\nTE: trailers\r\n\r\n", "a",
+         "Content-Length: 1\r\nConnection: close\r\n\r\na"},
+    };
+    static const char *const wrong[] = {"T", "Host: a\r\n", "Content-Length: 1\r\n",
+                                        "T: u\r\n\r\n"};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        domus_http_response response = {.status = 200,
+                                        .body = domt_http_slice(cases[i].body),
+                                        .trailers = domt_http_slice("T: u\r\n")};
+        const char *sent = answer(cases[i].request, &domus_http_response_type, &response);
+        ck_assert_str_eq(strstr(sent, "\r\n") + 2, cases[i].sent);
+        domus_http_response_type.release(&response);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        domus_http_response response = {.status = 200, .trailers = domt_http_slice(wrong[i])};
+        ck_assert_int_eq(refused(takes, &domus_http_response_type, &response), -EINVAL);
+        ck_assert_int_eq(refused(GET, &domus_http_response_type, &response), -EINVAL);
+        domus_http_response_type.release(&response);
+    }
+}
+END_TEST
+
 START_TEST(texts_are_answers)
 {
     static const domus_http_text hello = {200, "text/plain", "hello"};
@@ -286,8 +321,8 @@ START_TEST(wrong_options_are_refused)
 }
 END_TEST
 
-DOMT_MAIN("answers", 20, texts_are_answers, connection_ends_as_the_peer_has_asked,
-          responses_have_fields_and_bodies, long_answers_are_whole,
-          answers_that_http_cannot_say_are_refused, fields_of_the_user_are_checked,
-          fields_of_the_connection_are_left_away, all_fields_of_the_connection_name_others,
-          answers_have_a_date, wrong_options_are_refused)
+DOMT_MAIN("answers", 20, texts_are_answers, whole_answers_have_trailers,
+          connection_ends_as_the_peer_has_asked, responses_have_fields_and_bodies,
+          long_answers_are_whole, answers_that_http_cannot_say_are_refused,
+          fields_of_the_user_are_checked, fields_of_the_connection_are_left_away,
+          all_fields_of_the_connection_name_others, answers_have_a_date, wrong_options_are_refused)

@@ -125,6 +125,10 @@ START_TEST(trailers_go_both_ways)
         domt_h2_pass(&h2, 0);
         domt_h2_hold(&h2, id, 200, size == 0 ? "1\n" : size == 1 ? "2\n" : "3\n");
     }
+    int32_t id = domt_h2_ask(&h2, "GET", "/trailed", 0, NULL); /* without TE */
+    domt_h2_pass(&h2, 0);
+    domt_h2_hold(&h2, id, 200, "trailed\n");
+    ck_assert_str_eq(domt_h2_stream_of(&h2, id)->field, "end");
     end();
 }
 END_TEST

@@ -185,6 +185,15 @@ static int reply_fields(domus_stack *stack)
     return domus_reply(stack, &domus_http_response_type, &response);
 }
 
+static int reply_trailed(domus_stack *stack)
+{
+    domus_http_response response = {.status = 200};
+
+    ck_assert_int_eq(domus_slice_copy("trailed\n", 8, &response.body), 0);
+    ck_assert_int_eq(domus_slice_copy("X-Trailer: end\r\n", 16, &response.trailers), 0);
+    return domus_reply(stack, &domus_http_response_type, &response);
+}
+
 static int serve(domus_stack *stack, void *self, const void *payload)
 {
     static const struct {
@@ -202,6 +211,8 @@ static int serve(domus_stack *stack, void *self, const void *payload)
         return reply_text(stack, "now\n");
     if (is_path(request, "/fields"))
         return reply_fields(stack);
+    if (is_path(request, "/trailed"))
+        return reply_trailed(stack);
     if (is_path(request, "/up"))
         return upgrade(stack);
     if (is_path(request, "/late"))
