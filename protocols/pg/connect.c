@@ -293,9 +293,10 @@ void domi_pg_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *
     connection->cancel = PQgetCancel(connection->pg);
     if (connection->cancel == NULL)
         return; /* the connection ends at until_ns */
-    if (begin_soon(stack, connection, &domi_pg_cancel_type) == 0)
-        connection->is_cancelled = connection->was_cancelled = true;
-    else {
+    if (begin_soon(stack, connection, &domi_pg_cancel_type) == 0) {
+        connection->is_cancelled = true;
+        connection->strays = DOMI_PG_SIGNALS;
+    } else {
         PQfreeCancel(connection->cancel);
         connection->cancel = NULL;
     }

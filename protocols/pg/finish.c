@@ -28,15 +28,28 @@ static void forget(domi_pg_connection *connection, domi_pg_query *query)
     query->statement = NULL;
 }
 
-/* Returns whether a failure is to be mended by sending the query once more. */
-static bool may_mend(const domi_pg_connection *connection, const domi_pg_query *query)
+/* Returns whether the failure is that of a cancel which was sent, and count it as the hit of one of
+ * its signals. The first of them may have ended the query that it was for, and the second one come
+ * while the server works at the next query of the line already. */
+static bool take_hit(domi_pg_connection *connection, const domi_pg_query *query)
 {
-    if (query->is_answered || connection->in_transaction || query->is_repaired ||
-        query->job > DOMI_PG_ROWS)
+    if (connection->strays == 0 || strcmp(query->failure.sqlstate, "57014") != 0)
         return false;
-    /* A cancel of an earlier query has hit this one. */
-    bool is_hit = connection->was_cancelled && strcmp(query->failure.sqlstate, "57014") == 0;
-    return is_hit || query->is_stale;
+    connection->strays--;
+    return true;
+}
+
+/* Returns whether a failure is to be mended by sending the query once more. It goes to the end of
+ * its line, because the queries behind it were sent. */
+static bool may_mend(domi_pg_connection *connection, domi_pg_query *query)
+{
+    bool is_hit = take_hit(connection, query);
+    bool is_repaired = query->is_repaired;
+
+    if (query->is_answered || connection->in_transaction || query->job > DOMI_PG_ROWS)
+        return false;
+    query->is_repaired = is_repaired || query->is_stale;
+    return is_hit || (query->is_stale && !is_repaired);
 }
 
 /* The server ends the connection: it is not the query that has failed. */
@@ -59,7 +72,6 @@ static bool fail(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *con
         return false;
     }
     if (may_mend(connection, query)) {
-        query->is_repaired = true;
         pool->counted.repeated++;
         return run_again(stack, pool, connection, query);
     }

@@ -38,6 +38,7 @@ bool domi_pg_do_settle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     if (connection->phase != DOMI_PG_READY || connection->slot == DOMI_PG_LISTENER ||
         connection->is_free || connection->line.count != 0 || connection->is_cancelled)
         return true;
+    connection->strays = 0; /* the cancel is over, and its signals were told by answers */
     if (connection->in_transaction && connection->transaction != 0)
         return domi_pg_go_on(stack, pool, connection);
     if (PQtransactionStatus(connection->pg) != PQTRANS_IDLE) {

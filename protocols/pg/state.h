@@ -40,6 +40,10 @@
 #define DOMI_PG_LOOK_NS   UINT64_C(5000000)    /* at least, between two looks at what is late */
 #define DOMI_PG_CANCEL_NS UINT64_C(5000000000) /* for a cancel to end a query */
 
+/* The server tells the process of a session of a cancel by two signals, one behind the other: to
+ * the process, and to the group of which it is the only one. */
+#define DOMI_PG_SIGNALS 2u
+
 /* A statement whose results had no more rows and bytes is read without the care for large ones. */
 #define DOMI_PG_SMALL_ROWS  256u
 #define DOMI_PG_SMALL_BYTES 65536u
@@ -192,13 +196,13 @@ struct domi_pg_connection {
     uint8_t phase; /* domi_pg_phase */
     bool is_free;  /* in the list of the pool */
     bool is_watched;
-    bool wants_out;     /* the watch is for POLLOUT, too */
-    bool has_pipeline;  /* libpq is in pipeline mode */
-    bool is_cancelled;  /* a cancel is wanted or under way: nothing new is sent */
-    bool is_preparing;  /* a query in its line is in PREPARES: no other one comes behind it */
-    bool is_used;       /* a query was answered on it */
-    bool was_cancelled; /* a cancel was sent once, which may hit a later query */
-    uint32_t helpers;   /* jobs on helper threads, which use this record */
+    bool wants_out;    /* the watch is for POLLOUT, too */
+    bool has_pipeline; /* libpq is in pipeline mode */
+    bool is_cancelled; /* a cancel is wanted or under way: nothing new is sent */
+    bool is_preparing; /* a query in its line is in PREPARES: no other one comes behind it */
+    bool is_used;      /* a query was answered on it */
+    uint8_t strays;   /* signals of a cancel that have hit nothing yet, and may hit a later query */
+    uint32_t helpers; /* jobs on helper threads, which use this record */
     PostgresPollingStatusType poll;
     domus_fd_watch watch;
     struct domi_pg_connection *next; /* of those that are free, used last first */

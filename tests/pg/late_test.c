@@ -17,7 +17,15 @@ static void begin(const domus_sql_options *options)
 {
     domt_postgres_start(&server, NULL);
     domt_pg_user_start(&user, server.url, options);
-    domt_pg_does(&user, "SELECT 1"); /* one connection is there */
+    /* One connection is there. On a busy machine that may take longer than wait_ns. */
+    for (int i = 0; i < 200; i++) {
+        domt_pg_answer answer = domt_pg_text(&user, user.sql, "SELECT 1");
+        domt_pg_free(&answer);
+        if (answer.error == 0)
+            return;
+        ck_assert_int_eq(answer.error, -EBUSY);
+    }
+    ck_abort_msg("no connection");
 }
 
 static void end(void)
@@ -43,7 +51,7 @@ static int64_t count_sleepers(void)
 
 static void wait_for_no_sleepers(void)
 {
-    for (int i = 0; i < 1000 && count_sleepers() != 0; i++)
+    for (int i = 0; i < 4000 && count_sleepers() != 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
     ck_assert_int_eq(count_sleepers(), 0);
 }
@@ -77,8 +85,8 @@ static uint64_t receive(int *ret_error)
 
 static const domus_sql_statement sleeps = {.text = "SELECT pg_sleep(60)", .timeout_ns = 100 * MS};
 static const domus_sql_statement sleeps_long = {.text = "SELECT pg_sleep(60) AS x"};
-static const domus_sql_statement naps = {.text = "SELECT pg_sleep(0.3)"};
-static const domus_sql_statement naps_long = {.text = "SELECT pg_sleep(1)"};
+static const domus_sql_statement naps = {.text = "SELECT pg_sleep(1)"};
+static const domus_sql_statement naps_long = {.text = "SELECT pg_sleep(2)"};
 static const domus_sql_statement quick = {.text = "SELECT 1"};
 
 START_TEST(query_ends_at_its_time_here_and_at_the_server)
@@ -91,7 +99,7 @@ START_TEST(query_ends_at_its_time_here_and_at_the_server)
         domt_pg_answer answer = domt_pg_query(&user, user.sql, &sleeps, NULL, 0);
         uint64_t took = now_ns() - began;
         ck_assert_int_eq(answer.error, -ETIMEDOUT);
-        ck_assert(took >= 100 * MS && took < 2000 * MS);
+        ck_assert(took >= 100 * MS && took < 20000 * MS);
         wait_for_no_sleepers();
     }
     domus_sql_status status = domt_pg_look(&user);
@@ -150,23 +158,25 @@ END_TEST
 
 START_TEST(query_waits_for_a_connection_no_longer_than_wait)
 {
-    static const domus_sql_options options = {.connections_max = 1, .wait_ns = 50 * MS};
+    static const domus_sql_options options = {.connections_max = 1, .wait_ns = 200 * MS};
     int error;
 
     begin(&options);
-    send_query(&naps, 0, 0);
+    send_query(&naps_long, 0, 0);
     uint64_t began = now_ns();
     send_query(&quick, 0, 1);
     ck_assert_uint_eq(receive(&error), 1);
     ck_assert_int_eq(error, -EBUSY);
-    ck_assert_uint_ge(now_ns() - began, 50 * MS);
+    ck_assert_uint_ge(now_ns() - began, 200 * MS);
     ck_assert_uint_eq(receive(&error), 0);
     ck_assert_int_eq(error, 0);
     end();
 }
 END_TEST
 
-/* Queries stand behind others on one connection. One of them is cancelled, which ends no other. */
+/* Queries stand behind others on one connection. One of them is cancelled, which ends no other. The
+ * server is told of a cancel by two signals, and the second one may hit a neighbour, which is sent
+ * again then, behind the others: so they are answered in any order. */
 START_TEST(neighbours_in_a_pipeline_live)
 {
     static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
@@ -174,17 +184,58 @@ START_TEST(neighbours_in_a_pipeline_live)
 
     begin(&options);
     for (int round = 0; round < 20; round++) {
-        send_query(&sleeps, 0, 0);
-        for (uint64_t tag = 1; tag <= 3; tag++)
-            send_query(&quick, 0, tag);
-        for (uint64_t tag = 0; tag <= 3; tag++) {
-            ck_assert_uint_eq(receive(&error), tag);
+        uint64_t seen = 0;
+        for (uint64_t tag = 0; tag <= 3; tag++)
+            send_query(tag == 0 ? &sleeps : &quick, 0, tag);
+        for (int i = 0; i <= 3; i++) {
+            uint64_t tag = receive(&error);
             ck_assert_int_eq(error, tag == 0 ? -ETIMEDOUT : 0);
+            seen |= UINT64_C(1) << tag;
         }
+        ck_assert_uint_eq(seen, 15);
     }
     domus_sql_status status = domt_pg_look(&user);
     ck_assert_uint_eq(status.failures, 0);
     ck_assert_uint_eq(status.connects, 1);
+    end();
+}
+END_TEST
+
+static const domus_sql_statement hit = {
+    .text = "SELECT CASE WHEN nextval('hits') <= 2 THEN pg_cancel_backend(pg_backend_pid()) END, "
+            "pg_sleep(0.02)"};
+
+/* A neighbour that is hit by a signal of the cancel, which it sends to itself here, is sent again.
+ * A cancel by somebody else is told. */
+START_TEST(neighbour_that_a_cancel_hits_is_sent_again)
+{
+    static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
+    int error;
+
+    begin(&options);
+    domt_pg_does(&user, "CREATE SEQUENCE hits START 3");
+    send_query(&sleeps, 0, 0);
+    ck_assert_uint_eq(receive(&error), 0);
+    for (int i = 0; i < 2; i++) { /* all are prepared from now on */
+        send_query(&hit, 0, 1);
+        ck_assert_uint_eq(receive(&error), 1);
+        ck_assert_int_eq(error, 0);
+    }
+    domt_pg_does(&user, "ALTER SEQUENCE hits RESTART WITH 2 MINVALUE 1");
+    send_query(&sleeps, 0, 0);
+    send_query(&hit, 0, 1);
+    for (int i = 0; i < 2; i++) {
+        uint64_t tag = receive(&error);
+        ck_assert_int_eq(error, tag == 0 ? -ETIMEDOUT : 0);
+    }
+    ck_assert_uint_ge(domt_pg_look(&user).repeated, 1);
+    send_query(&sleeps, 0, 0); /* one of its signals hits nothing, and is forgotten */
+    ck_assert_uint_eq(receive(&error), 0);
+    domt_pg_does(&user, "ALTER SEQUENCE hits RESTART WITH 2");
+    send_query(&hit, 0, 1);
+    ck_assert_uint_eq(receive(&error), 1);
+    ck_assert_int_eq(error, -ECANCELED);
+    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
     end();
 }
 END_TEST
@@ -200,7 +251,7 @@ START_TEST(pool_grows_and_shrinks)
     for (uint64_t tag = 0; tag < 8; tag++)
         send_query(&naps_long, 0, tag);
     uint32_t most = 0;
-    for (int i = 0; i < 400 && most < 5; i++) {
+    for (int i = 0; i < 4000 && most < 5; i++) {
         most = domt_pg_look(&user).connections;
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
     }
@@ -209,7 +260,7 @@ START_TEST(pool_grows_and_shrinks)
         (void)receive(&error);
         ck_assert_int_eq(error, 0);
     }
-    for (int i = 0; i < 1000 && domt_pg_look(&user).connections != 2; i++)
+    for (int i = 0; i < 4000 && domt_pg_look(&user).connections != 2; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
     ck_assert_uint_eq(domt_pg_look(&user).connections, 2);
     nanosleep(&(struct timespec){.tv_nsec = (long)(300 * MS)}, NULL);
@@ -219,7 +270,8 @@ START_TEST(pool_grows_and_shrinks)
 }
 END_TEST
 
-DOMT_MAIN("pg_late", 60, query_ends_at_its_time_here_and_at_the_server,
+DOMT_MAIN("pg_late", 120, query_ends_at_its_time_here_and_at_the_server,
           query_ends_with_the_deadline_of_its_asker, statement_in_a_transaction_ends_at_its_time,
           queue_is_bounded, query_waits_for_a_connection_no_longer_than_wait,
-          neighbours_in_a_pipeline_live, pool_grows_and_shrinks)
+          neighbours_in_a_pipeline_live, neighbour_that_a_cancel_hits_is_sent_again,
+          pool_grows_and_shrinks)

@@ -46,7 +46,7 @@ static const domus_pg_notification *receive(domt_pg_user *who)
     static const domus_pattern pattern = {.types = types};
     static domus_outside_message message;
 
-    ck_assert_int_eq(domus_outside_receive(who->outsider, &pattern, 10000 * MS, &message), 0);
+    ck_assert_int_eq(domus_outside_receive(who->outsider, &pattern, 20000 * MS, &message), 0);
     return message.payload;
 }
 
@@ -84,7 +84,7 @@ START_TEST(notifications_come_to_subscribers_in_order)
     expect(&user, "a \"strange\" Name", "");
     ck_assert_int_eq(domus_outside_detach(other.outsider), 0);
     /* nobody listens to this channel any more: so the server is told */
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 4000; i++) {
         if (domt_pg_number(&user, user.sql,
                            "SELECT count(*) FROM pg_stat_activity WHERE query = 'UNLISTEN "
                            "\"news\"'") == 1)
@@ -142,6 +142,6 @@ START_TEST(subscriptions_are_bounded)
 }
 END_TEST
 
-DOMT_MAIN("pg_listen", 60, notifications_come_to_subscribers_in_order,
+DOMT_MAIN("pg_listen", 120, notifications_come_to_subscribers_in_order,
           subscriptions_outlive_the_server, names_of_channels_are_checked,
           subscriptions_are_bounded)

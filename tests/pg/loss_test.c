@@ -14,8 +14,10 @@
 static domt_postgres server;
 static domt_pg_user user;
 
-static const domus_sql_options quick = {
-    .connections_max = 4, .backoff_min_ns = 10 * MS, .backoff_max_ns = 50 * MS};
+static const domus_sql_options quick = {.connections_max = 4,
+                                        .wait_ns = 20000 * MS,
+                                        .backoff_min_ns = 10 * MS,
+                                        .backoff_max_ns = 50 * MS};
 
 static void begin(const domus_sql_options *options)
 {
@@ -109,20 +111,19 @@ END_TEST
 
 START_TEST(refused_login_is_told_and_found_out_again)
 {
-    begin(&(domus_sql_options){
-        .wait_ns = 200 * MS, .backoff_min_ns = 10 * MS, .backoff_max_ns = 50 * MS});
+    begin(&quick);
     char url[160];
     snprintf(url, sizeof url, "postgresql://nobody:secret@127.0.0.1:%u/postgres", server.port);
     domt_pg_user other;
     domt_pg_user_start(&other, url,
-                       &(domus_sql_options){.wait_ns = 200 * MS,
+                       &(domus_sql_options){.wait_ns = 2000 * MS,
                                             .backoff_min_ns = 10 * MS,
                                             .backoff_max_ns = 50 * MS});
     domt_pg_answer answer = domt_pg_text(&other, other.sql, "SELECT 1");
     ck_assert_int_eq(answer.error, -ENOTCONN);
     ck_assert_ptr_nonnull(strstr(answer.as.failure.message, "nobody"));
     domt_pg_does(&user, "CREATE ROLE nobody LOGIN");
-    for (int i = 0; i < 500 && domt_pg_look(&other).connections == 0; i++)
+    for (int i = 0; i < 4000 && domt_pg_look(&other).connections == 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     answer = domt_pg_text(&other, other.sql, "SELECT 1");
     ck_assert_int_eq(answer.error, 0);
@@ -158,5 +159,5 @@ START_TEST(stop_ends_what_is_under_way)
 }
 END_TEST
 
-DOMT_MAIN("pg_loss", 60, broken_connection_fails_or_repeats_its_query, restart_is_bridged,
+DOMT_MAIN("pg_loss", 120, broken_connection_fails_or_repeats_its_query, restart_is_bridged,
           no_server_is_told, refused_login_is_told_and_found_out_again, stop_ends_what_is_under_way)

@@ -340,7 +340,7 @@ START_TEST(large_results_behind_small_ones_come)
 }
 END_TEST
 
-DOMT_MAIN("pg_query", 60, values_of_each_type_go_and_come,
+DOMT_MAIN("pg_query", 120, values_of_each_type_go_and_come,
           failures_have_their_state_and_leave_the_connection, wrong_parameters_are_refused,
           changes_are_counted_and_names_are_told, statements_are_bounded,
           statements_that_are_gone_are_prepared_anew, results_are_bounded,

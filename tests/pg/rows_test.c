@@ -43,7 +43,7 @@ static domt_pg_answer fetch(domus_sql_cursor cursor)
 
 static void wait_until_free(void)
 {
-    for (int i = 0; i < 10000 && domt_pg_look(&user).busy != 0; i++)
+    for (int i = 0; i < 20000 && domt_pg_look(&user).busy != 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)MS}, NULL);
     ck_assert_uint_eq(domt_pg_look(&user).busy, 0);
 }
@@ -123,11 +123,21 @@ static uint64_t resident_bytes(void)
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+static void wait_until_server_waits(void)
+{
+    static const char *const waits =
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'ClientWrite'";
+
+    for (int i = 0; i < 1000 && domt_pg_number(&user, user.sql, waits) != 1; i++)
+        nanosleep(&(struct timespec){.tv_nsec = (long)MS}, NULL);
+    ck_assert_int_eq(domt_pg_number(&user, user.sql, waits), 1);
+}
+
 /* Nobody reads rows of 4 GiB: the server waits, memory stays, other queries go on. Closed rows give
  * the connection back, also those that nobody closes. */
 START_TEST(reader_that_does_not_read_holds_up_the_server_alone)
 {
-    static const domus_sql_options options = {.transaction_idle_ns = 400 * MS};
+    static const domus_sql_options options = {.transaction_idle_ns = 2000 * MS};
 
     begin(&options);
     ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
@@ -136,12 +146,8 @@ START_TEST(reader_that_does_not_read_holds_up_the_server_alone)
     domt_pg_answer answer = fetch(cursor);
     ck_assert_int_eq(answer.error, 0);
     domt_pg_free(&answer);
-    nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    wait_until_server_waits();
     uint64_t most = before + (DOMT_SANITIZED ? 256u << 20 : 8u << 20);
-    ck_assert_int_eq(domt_pg_number(&user, user.sql,
-                                    "SELECT count(*) FROM pg_stat_activity WHERE wait_event = "
-                                    "'ClientWrite'"),
-                     1);
     ck_assert_uint_lt(resident_bytes(), most);
     ck_assert_int_eq(
         domus_outsider_notice(user.outsider, cursor.at, &domus_sql_close_type, &cursor), 0);
@@ -241,7 +247,7 @@ END_TEST
 
 START_TEST(copies_fail_at_their_end_and_are_undone)
 {
-    static const domus_sql_options options = {.transaction_idle_ns = 200 * MS};
+    static const domus_sql_options options = {.transaction_idle_ns = 1000 * MS};
 
     begin(&options);
     domt_pg_does(&user, "CREATE TABLE t (number INT)");
@@ -276,6 +282,6 @@ START_TEST(copies_fail_at_their_end_and_are_undone)
 }
 END_TEST
 
-DOMT_MAIN("pg_rows", 60, rows_come_in_order_in_pieces, failure_behind_rows_is_told_by_a_read,
+DOMT_MAIN("pg_rows", 120, rows_come_in_order_in_pieces, failure_behind_rows_is_told_by_a_read,
           reader_that_does_not_read_holds_up_the_server_alone, commit_drops_rows_that_are_open,
           bytes_are_copied_in_and_out, copies_fail_at_their_end_and_are_undone)
