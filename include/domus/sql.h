@@ -424,7 +424,8 @@ DOMUS_API int domus_sql_transaction_of(const domus_answer *answer, domus_sql *re
 /* End a transaction, and suspend until that is done: a commit that is answered without an error is
  * durable as far as the database is. A commit of a transaction in which a statement has failed
  * fails with that error, and is a rollback. `then` gets an answer for domus_sql_result_of(): -EPIPE
- * of a commit means that nobody knows. */
+ * of a commit means that nobody knows. In a conversation whose deadline has passed, or that was
+ * cancelled, both roll back, and nobody waits for that. */
 DOMUS_API int domus_sql_commit(domus_stack *stack, domus_sql sql, domus_resumed *then);
 DOMUS_API int domus_sql_rollback(domus_stack *stack, domus_sql sql, domus_resumed *then);
 

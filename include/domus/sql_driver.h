@@ -86,6 +86,8 @@ typedef struct domus_sql_end {
 } domus_sql_end;
 
 DOMUS_API extern const domus_type domus_sql_end_type;
+/* A notice: a domus_sql, whose transaction is to be rolled back, and nobody waits for that. */
+DOMUS_API extern const domus_type domus_sql_abandon_type;
 
 /* An ask without a payload, for domus_sql_migrate(): which driver it is. The answer has a const
  * domus_sql_driver * as its payload. */

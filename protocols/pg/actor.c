@@ -69,6 +69,7 @@ static const domus_on rows[] = {
     {&domus_sql_close_type, domi_pg_on_close, 0},
     {&domus_sql_begin_type, domi_pg_on_begin, 0},
     {&domus_sql_end_type, domi_pg_on_end, 0},
+    {&domus_sql_abandon_type, domi_pg_on_abandon, 0},
     {&domus_sql_who_type, domi_pg_on_who, 0},
     {&domus_sql_look_type, domi_pg_on_look, 0},
     {&domus_pg_copy_in_type, domi_pg_on_copy_in, 0},

@@ -100,6 +100,15 @@ static void look_at_idle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
     }
 }
 
+static bool has_end(const domi_pg_line *line)
+{
+    for (const domi_pg_query *query = line->first; query != NULL; query = query->next) {
+        if (query->job == DOMI_PG_END)
+            return true;
+    }
+    return false;
+}
+
 static void look_at_connection(domus_stack *stack, domi_pg_pool *pool,
                                domi_pg_connection *connection)
 {
@@ -115,7 +124,13 @@ static void look_at_connection(domus_stack *stack, domi_pg_pool *pool,
             domi_pg_close(stack, pool, connection);
         return;
     }
+    bool ends = has_end(&connection->todo);
     look_at_waiting(stack, pool, &connection->todo, false);
+    if (ends && !has_end(&connection->todo)) { /* whoever wanted to end it has gone */
+        domi_pg_abandon(stack, pool, connection);
+        (void)domi_pg_settle(stack, pool, connection);
+        return;
+    }
     if (look_at_line(stack, pool, connection))
         look_at_idle(stack, pool, connection);
 }

@@ -241,7 +241,7 @@ domus_handler domi_pg_on_query, domi_pg_on_rows, domi_pg_on_script, domi_pg_on_w
 
 /* --- transaction.c ---------------------------------------------------------------------------- */
 
-domus_handler domi_pg_on_begin, domi_pg_on_end;
+domus_handler domi_pg_on_begin, domi_pg_on_end, domi_pg_on_abandon;
 /* Give a query to its transaction, or let it fail. */
 void domi_pg_put_inside(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query);
 /* Send the next query of a transaction. False: the connection is lost. */

@@ -52,6 +52,21 @@ static domi_pg_connection *find(const domi_pg_pool *pool, uint64_t transaction)
                : NULL;
 }
 
+int domi_pg_on_abandon(domus_stack *stack, void *self, const void *payload)
+{
+    domi_pg_connection *connection = find(self, ((const domus_sql *)payload)->transaction);
+    bool is_there = connection != NULL;
+
+    if (is_there && connection->flow != DOMI_PG_NO_FLOW)
+        is_there = domi_pg_drop_flow(stack, self, connection, -ESTALE);
+    if (is_there && connection->transaction != 0) {
+        domi_pg_abandon(stack, self, connection);
+        (void)domi_pg_settle(stack, self, connection);
+    }
+    domi_pg_serve(stack, self);
+    return 0;
+}
+
 static void refuse(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, int error)
 {
     domi_pg_fail(stack, pool, query, error);

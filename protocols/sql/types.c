@@ -29,6 +29,7 @@ const domus_type domus_sql_begin_type = {.name = "sql_begin",
                                          .size = sizeof(domus_sql_begin_options)};
 const domus_type domus_sql_begun_type = {.name = "sql_begun", .size = sizeof(domus_sql)};
 const domus_type domus_sql_end_type = {.name = "sql_end", .size = sizeof(domus_sql_end)};
+const domus_type domus_sql_abandon_type = {.name = "sql_abandon", .size = sizeof(domus_sql)};
 const domus_type domus_sql_who_type = {.name = "sql_who"};
 const domus_type domus_sql_driver_type = {.name = "sql_driver",
                                           .size = sizeof(const domus_sql_driver *)};

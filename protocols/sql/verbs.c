@@ -91,8 +91,15 @@ int domus_sql_begin(domus_stack *stack, domus_sql sql, const domus_sql_begin_opt
 
 static int end_transaction(domus_stack *stack, domus_sql sql, bool commits, domus_resumed *then)
 {
-    return domus_ask(stack, sql.at, &domus_sql_end_type,
-                     &(domus_sql_end){.transaction = sql.transaction, .commits = commits}, then);
+    const domus_sql_end end = {.transaction = sql.transaction, .commits = commits};
+    uint64_t deadline_ns = domus_deadline_ns(stack);
+    bool is_late = deadline_ns != 0 && domus_now_ns(stack) >= deadline_ns;
+    int result = domus_ask(stack, sql.at, &domus_sql_end_type, &end, then);
+
+    /* The ask was not sent, and the transaction would hold its locks until it is idle for long. */
+    if (is_late || result < 0)
+        (void)domus_notice(stack, sql.at, &domus_sql_abandon_type, &sql);
+    return result;
 }
 
 int domus_sql_commit(domus_stack *stack, domus_sql sql, domus_resumed *then)

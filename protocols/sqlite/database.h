@@ -185,6 +185,6 @@ bool domi_sqlite_has_spare(const domi_sqlite_database *database);
 
 /* Look for things that were not used for a long time. */
 domus_handler domi_sqlite_on_tick;
-domus_handler domi_sqlite_on_down, domi_sqlite_on_close;
+domus_handler domi_sqlite_on_down, domi_sqlite_on_close, domi_sqlite_on_abandon;
 
 #endif

@@ -109,10 +109,11 @@ static int answer(domus_stack *stack, domi_sqlite_database *database, domi_sqlit
 }
 
 /* Undo what was prepared for a task that will not be run. */
-static void forget(domi_sqlite_database *database, domi_sqlite_task *task)
+static void forget(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_task *task)
 {
+    /* whoever wanted to end a transaction does not know it any more */
     if (task->verb == DOMI_SQLITE_COMMIT || task->verb == DOMI_SQLITE_ROLLBACK)
-        domi_sqlite_slot_of(database, task->transaction)->is_ending = false;
+        domi_sqlite_lose(stack, database, domi_sqlite_slot_of(database, task->transaction));
     else if (task->verb == DOMI_SQLITE_FETCH)
         task->cursor->fetch = NULL;
     else if (task->verb == DOMI_SQLITE_ROWS)
@@ -130,7 +131,8 @@ int domi_sqlite_on_woken(domus_stack *stack, void *self, const domus_answer *wok
     if (domi_sqlite_stage_of(task) == DOMI_SQLITE_DONE)
         return answer(stack, database, task);
     if (domi_sqlite_leave(task)) {
-        forget(database, task);
+        forget(stack, database, task);
+        domi_sqlite_pump(stack, database);
         if (woken->error != 0)
             return -ENOTCONN;
         database->counted.queries++;

@@ -100,6 +100,7 @@ static const domus_on rows[] = {
     {&domus_sql_close_type, domi_sqlite_on_close, 0},
     {&domus_sql_begin_type, domi_sqlite_on_begin, sizeof(domi_sqlite_task *)},
     {&domus_sql_end_type, domi_sqlite_on_end, sizeof(domi_sqlite_task *)},
+    {&domus_sql_abandon_type, domi_sqlite_on_abandon, 0},
     {&domus_sql_script_type, domi_sqlite_on_script, sizeof(domi_sqlite_task *)},
     {&domi_sqlite_tick_type, domi_sqlite_on_tick, 0},
     {&domus_down_type, domi_sqlite_on_down, 0},

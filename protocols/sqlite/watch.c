@@ -59,6 +59,18 @@ int domi_sqlite_on_down(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
+int domi_sqlite_on_abandon(domus_stack *stack, void *self, const void *payload)
+{
+    domi_sqlite_database *database = self;
+    uint64_t number = ((const domus_sql *)payload)->transaction;
+    domi_sqlite_slot *slot = domi_sqlite_slot_of(database, number);
+
+    if (number != 0 && slot->transaction == number && !slot->loses)
+        domi_sqlite_lose(stack, database, slot);
+    domi_sqlite_pump(stack, database);
+    return 0;
+}
+
 int domi_sqlite_on_close(domus_stack *stack, void *self, const void *payload)
 {
     domi_sqlite_database *database = self;

@@ -36,6 +36,12 @@ START_TEST(transactions_are_whole)
 }
 END_TEST
 
+START_TEST(ends_that_come_too_late_roll_back)
+{
+    run(domt_sql_late_ends);
+}
+END_TEST
+
 START_TEST(rows_come_in_pieces)
 {
     run(domt_sql_pieces);
@@ -49,4 +55,5 @@ START_TEST(bounds_hold)
 END_TEST
 
 DOMT_MAIN("sqlite: common", 60, statements_have_their_results_and_errors,
-          values_return_as_they_went, transactions_are_whole, rows_come_in_pieces, bounds_hold)
+          values_return_as_they_went, transactions_are_whole, ends_that_come_too_late_roll_back,
+          rows_come_in_pieces, bounds_hold)

@@ -14,6 +14,9 @@ void domt_sql_values_return(const domus_sql_driver *driver, const char *url);
 /* Transactions: commit, rollback, failure, owners, idle time. */
 void domt_sql_transactions(const domus_sql_driver *driver, const char *url);
 
+/* Ends of transactions behind the deadline of a conversation, and in one that was cancelled. */
+void domt_sql_late_ends(const domus_sql_driver *driver, const char *url);
+
 /* Rows in pieces, and what ends them. */
 void domt_sql_pieces(const domus_sql_driver *driver, const char *url);
 
