@@ -27,6 +27,18 @@
  * connection, which runs on the thread of its actor, so it works in a test kit, too; its time-outs
  * are those of the real clock.
  *
+ * On a database with one connection all else waits while a transaction is open, and so do rows that
+ * come in pieces and were begun outside of it: nobody sees what is not committed. A fetch that has
+ * waited for `wait_ns` fails with -EBUSY, and the rows go on later; so do not fetch such rows in
+ * the midst of a transaction of your own. Pieces may show what was committed between them; with
+ * more connections all pieces are of the state at their begin.
+ *
+ * **Waiting.** A database is one actor, and each verb that waits is a conversation of it.
+ * `queue_max` counts for those that read, for those that write, and for those of each transaction.
+ * It is at most DOMUS_SQLITE_QUEUE_MAX, and scheduler.conversationsMax has to be more than three
+ * times as much: an actor with so many conversations handles no asks, so nobody could end a
+ * transaction that the others wait for.
+ *
  * **Differences.** `connect_timeout_ns`, `backoff_min_ns` and `backoff_max_ns` have no effect.
  * A transaction that is not `reads_only` is begun with BEGIN IMMEDIATE, so only one is open at a
  * time, and all other writes wait for it. BEGIN, COMMIT, ROLLBACK, SAVEPOINT, ATTACH, DETACH,
@@ -43,6 +55,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#define DOMUS_SQLITE_QUEUE_MAX 16384u /* the most that queue_max may be; more is -EINVAL */
 
 /* The driver, for domus_sql_options.drivers: its scheme is "sqlite". */
 DOMUS_API extern const domus_sql_driver domus_sqlite_driver;

@@ -65,11 +65,11 @@ static int refuse(domi_sqlite_database *database, int error)
 
 /* How long the conversation sleeps before it looks whether the task still waits. */
 static uint64_t sleep_of(domus_stack *stack, const domi_sqlite_database *database,
-                         const domi_sqlite_task *task, const domi_sqlite_queue *queue)
+                         const domi_sqlite_task *task)
 {
     uint64_t now_ns = domus_now_ns(stack), time_ns = HOUR_NS;
 
-    if (queue == &database->reads || queue == &database->writes)
+    if (task->transaction == 0)
         time_ns = database->settings.options.wait_ns;
     if (task->deadline_ns != 0 && task->deadline_ns < now_ns + time_ns)
         time_ns = task->deadline_ns > now_ns ? task->deadline_ns - now_ns : 1;
@@ -86,7 +86,7 @@ static int put(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_t
         *(domi_sqlite_task **)domus_frame(stack) = task;
         task->is_awaited = true;
         domi_sqlite_queue_put(queue, task);
-        result = domus_sleep(stack, sleep_of(stack, database, task, queue), domi_sqlite_on_woken);
+        result = domus_sleep(stack, sleep_of(stack, database, task), domi_sqlite_on_woken);
         if (result == DOMUS_PARKED) {
             domi_sqlite_pump(stack, database);
             return result;
@@ -183,6 +183,7 @@ int domi_sqlite_on_fetch(domus_stack *stack, void *self, const void *payload)
 {
     domi_sqlite_database *database = self;
     uint64_t number = ((const domus_sql_cursor *)payload)->number;
+    domi_sqlite_slot *slot = domi_sqlite_slot_of(database, number);
     domi_sqlite_cursor *cursor = domi_sqlite_find_cursor(database, number);
 
     if (cursor == NULL)
@@ -197,7 +198,7 @@ int domi_sqlite_on_fetch(domus_stack *stack, void *self, const void *payload)
     task->timeout_ns = cursor->timeout_ns;
     cursor->used_ns = domus_now_ns(stack);
     cursor->fetch = task;
-    int result = put(stack, database, task, &domi_sqlite_slot_of(database, number)->own);
+    int result = put(stack, database, task, domi_sqlite_queue_of_rows(slot, cursor));
     if (result != DOMUS_PARKED)
         cursor->fetch = NULL;
     return result;

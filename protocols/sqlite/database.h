@@ -17,6 +17,7 @@
 typedef struct domi_sqlite_slot {
     domi_sqlite_connection *connection; /* NULL: it was never needed */
     domi_sqlite_queue own;              /* of what holds it, or reads its rows */
+    domi_sqlite_queue aside;            /* fetches of rows that are no part of the transaction */
     bool is_open;                       /* after the last job */
     bool is_running;                    /* its job is under way */
     bool is_waking;                     /* it was told to look for a job */
@@ -112,6 +113,11 @@ void domi_sqlite_lose(domus_stack *stack, domi_sqlite_database *database, domi_s
 /* Make a cursor, which then owns the request. NULL: no memory. */
 domi_sqlite_cursor *domi_sqlite_new_cursor(const domi_sqlite_task *task,
                                            const domus_sql_request *request);
+
+/* Find where a fetch waits. A transaction holds up the rows of all others: on a connection that
+ * does all they would see what is not committed. */
+domi_sqlite_queue *domi_sqlite_queue_of_rows(domi_sqlite_slot *slot,
+                                             const domi_sqlite_cursor *cursor);
 
 /* Find a cursor that is not over. */
 domi_sqlite_cursor *domi_sqlite_find_cursor(domi_sqlite_database *database, uint64_t number);

@@ -5,12 +5,18 @@
 #include <domus/sqlite.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static int check(const domus_sql_settings *settings, char *error, size_t error_size)
 {
     domi_sqlite_place place;
 
+    if (settings->options.queue_max > DOMUS_SQLITE_QUEUE_MAX) {
+        (void)snprintf(error, error_size, "queue_max: %u is more than %u, the most with SQLite",
+                       settings->options.queue_max, DOMUS_SQLITE_QUEUE_MAX);
+        return -EINVAL;
+    }
     return domi_sqlite_read_url(settings->url, error, error_size, &place);
 }
 
@@ -27,7 +33,7 @@ static int on_look(domus_stack *stack, void *self, const void *payload)
 
         status.connections += slot->is_open;
         status.busy += slot->is_running || is_held;
-        status.waiting += slot->own.count;
+        status.waiting += slot->own.count + slot->aside.count;
     }
     return domus_reply(stack, &domus_sql_status_type, &status);
 }

@@ -24,6 +24,16 @@ static uint64_t next_number(domi_sqlite_database *database, const domi_sqlite_sl
 
 /* --- transactions ----------------------------------------------------------------------------- */
 
+static void move_all(domi_sqlite_queue *from, domi_sqlite_queue *to)
+{
+    while (from->first != NULL) {
+        domi_sqlite_task *task = from->first;
+        domi_sqlite_queue_remove(task);
+        domi_sqlite_queue_put(to, task);
+    }
+}
+
+/* Fetches alone can wait for a connection that nothing holds. */
 void domi_sqlite_hold(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
                       domi_sqlite_task *task)
 {
@@ -31,6 +41,7 @@ void domi_sqlite_hold(domus_stack *stack, domi_sqlite_database *database, domi_s
     slot->owner = task->owner;
     slot->is_ending = false;
     slot->has_watch = watch(stack, slot->owner, &slot->watch);
+    move_all(&slot->own, &slot->aside);
 }
 
 /* Verbs that came behind the end of the transaction, or of rows. */
@@ -62,6 +73,7 @@ void domi_sqlite_let_go(domus_stack *stack, domi_sqlite_database *database, domi
     slot->transaction = 0;
     if (transaction != 0)
         fail_own(stack, database, slot, transaction);
+    move_all(&slot->aside, &slot->own);
 }
 
 void domi_sqlite_end_its_rows(domus_stack *stack, domi_sqlite_database *database,
@@ -79,9 +91,12 @@ void domi_sqlite_lose(domus_stack *stack, domi_sqlite_database *database, domi_s
     fail_own(stack, database, slot, slot->transaction);
     domi_sqlite_end_its_rows(stack, database, slot);
     /* A verb of it that runs is of no use any more. */
-    for (uint32_t i = 0; slot->is_running && i < slot->connection->count; i++)
-        atomic_store_explicit(&slot->connection->tasks[i]->is_unwanted, true,
-                              memory_order_relaxed); /* as its comment says */
+    for (uint32_t i = 0; slot->is_running && i < slot->connection->count; i++) {
+        domi_sqlite_task *task = slot->connection->tasks[i];
+        if (task->transaction == slot->transaction)
+            atomic_store_explicit(&task->is_unwanted, true,
+                                  memory_order_relaxed); /* as its comment says */
+    }
 }
 
 /* --- cursors ---------------------------------------------------------------------------------- */
@@ -98,6 +113,12 @@ domi_sqlite_cursor *domi_sqlite_new_cursor(const domi_sqlite_task *task,
     cursor->timeout_ns = task->timeout_ns;
     cursor->request = *request;
     return cursor;
+}
+
+domi_sqlite_queue *domi_sqlite_queue_of_rows(domi_sqlite_slot *slot,
+                                             const domi_sqlite_cursor *cursor)
+{
+    return cursor->transaction == slot->transaction ? &slot->own : &slot->aside;
 }
 
 domi_sqlite_cursor *domi_sqlite_find_cursor(domi_sqlite_database *database, uint64_t number)

@@ -10,6 +10,16 @@
 
 #define MS UINT64_C(1000000)
 
+/* Options whose times are long: nothing that these cases do, on a machine that is busy, takes that
+ * long. Where a time has to pass, it is the only one that is short. */
+#define LONG (60000 * MS)
+
+static void wait_until_idle(domt_desk *desk)
+{
+    while (domt_desk_look(desk).busy != 0)
+        domt_sleep_ms(1);
+}
+
 static void open_with(domt_desk *desk, const domus_sql_driver *driver, const char *url,
                       const domus_sql_options *options)
 {
@@ -69,11 +79,11 @@ static void check_reads_only(domt_desk *desk)
     ck_assert_int_eq(domt_desk_end(desk, one, false), 0);
 }
 
-/* The transaction of an actor that has ended, and one that nobody uses, are rolled back. */
+/* The transaction of an actor that has ended is rolled back. */
 static void check_lost(domt_desk *desk)
 {
     domt_desk guest;
-    domus_sql one, other;
+    domus_sql one;
 
     domt_desk_join(&guest, desk);
     ck_assert_int_eq(domt_desk_begin(&guest, false, &one), 0);
@@ -81,17 +91,24 @@ static void check_lost(domt_desk *desk)
     domt_desk_close(&guest);
     domt_desk_must(desk, desk->sql, "INSERT INTO domt_t (id) VALUES (5)");
     domt_desk_gives(desk, desk->sql, "SELECT id FROM domt_t ORDER BY id", "1;5");
+}
 
-    ck_assert_int_eq(domt_desk_begin(desk, false, &other), 0);
-    domt_desk_must(desk, other, "INSERT INTO domt_t (id) VALUES (6)");
-    domt_sleep_ms(700);
-    ck_assert_int_eq(domt_desk_run(desk, other, "SELECT 1", NULL, 0), -ESTALE);
-    domt_desk_gives(desk, desk->sql, "SELECT id FROM domt_t ORDER BY id", "1;5");
+/* So is one that nobody uses. (Its insert may come too late.) */
+static void check_idle(domt_desk *desk)
+{
+    domus_sql one;
+
+    ck_assert_int_eq(domt_desk_begin(desk, false, &one), 0);
+    int error = domt_desk_run(desk, one, "INSERT INTO domt_t (id) VALUES (6)", NULL, 0);
+    ck_assert(error == 0 || error == -ESTALE);
+    wait_until_idle(desk);
+    ck_assert_int_eq(domt_desk_run(desk, one, "SELECT 1", NULL, 0), -ESTALE);
+    domt_desk_gives(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
 }
 
 void domt_sql_transactions(const domus_sql_driver *driver, const char *url)
 {
-    domus_sql_options options = {.transaction_idle_ns = 300 * MS};
+    domus_sql_options options = {.transaction_idle_ns = LONG};
     domt_desk desk;
 
     open_with(&desk, driver, url, &options);
@@ -99,6 +116,10 @@ void domt_sql_transactions(const domus_sql_driver *driver, const char *url)
     check_failure(&desk);
     check_reads_only(&desk);
     check_lost(&desk);
+    close_and_drop(&desk);
+    options.transaction_idle_ns = 100 * MS;
+    open_with(&desk, driver, url, &options);
+    check_idle(&desk);
     close_and_drop(&desk);
 }
 
@@ -152,23 +173,29 @@ static void check_left_rows(domt_desk *desk)
     ck_assert_int_eq(domt_desk_rows(desk, desk->sql, &every_row, NULL, 0, &cursor), 0);
     ck_assert_int_eq(domt_desk_fetch(desk, cursor), 0);
     domt_desk_close_rows(desk, cursor);
-    while (domt_desk_look(desk).busy != 0) /* asks may overtake the notice */
-        domt_sleep_ms(1);
+    wait_until_idle(desk); /* asks may overtake the notice */
     ck_assert_int_eq(domt_desk_fetch(desk, cursor), -ESTALE);
-    /* one whose owner ends, and one that is not read */
+    /* one whose owner ends */
     domt_desk_join(&guest, desk);
     ck_assert_int_eq(domt_desk_rows(&guest, desk->sql, &every_row, NULL, 0, &others), 0);
     domt_desk_close(&guest);
-    ck_assert_int_eq(domt_desk_rows(desk, desk->sql, &every_row, NULL, 0, &cursor), 0);
-    domt_sleep_ms(700);
+    wait_until_idle(desk);
     ck_assert_int_eq(domt_desk_fetch(desk, others), -ESTALE);
+}
+
+/* Rows that nobody reads are over in the time of a transaction. */
+static void check_idle_rows(domt_desk *desk)
+{
+    domus_sql_cursor cursor;
+
+    ck_assert_int_eq(domt_desk_rows(desk, desk->sql, &every_row, NULL, 0, &cursor), 0);
+    wait_until_idle(desk);
     ck_assert_int_eq(domt_desk_fetch(desk, cursor), -ESTALE);
-    ck_assert_uint_eq(domt_desk_look(desk).busy, 0);
 }
 
 void domt_sql_pieces(const domus_sql_driver *driver, const char *url)
 {
-    domus_sql_options options = {.transaction_idle_ns = 300 * MS, .piece_size = 1024};
+    domus_sql_options options = {.transaction_idle_ns = LONG, .piece_size = 1024};
     domus_sql one;
     domt_desk desk;
 
@@ -180,6 +207,10 @@ void domt_sql_pieces(const domus_sql_driver *driver, const char *url)
     check_order(&desk, one, 500);
     ck_assert_int_eq(domt_desk_end(&desk, one, true), 0);
     check_left_rows(&desk);
+    close_and_drop(&desk);
+    options.transaction_idle_ns = 100 * MS;
+    open_with(&desk, driver, url, &options);
+    check_idle_rows(&desk);
     close_and_drop(&desk);
 }
 
@@ -198,29 +229,52 @@ static void check_result_max(domt_desk *desk)
     domt_desk_gives(desk, desk->sql, "SELECT word FROM domt_t", "y");
 }
 
-/* With one connection that a transaction holds, as many queries wait as may. */
-static void check_waiting(domt_desk *desk)
+static void send(domt_desk *desk, const char *text, uint64_t number)
+{
+    domus_sql_request request;
+
+    ck_assert_int_eq(domus_sql_request_make(desk->sql, NULL, text, NULL, 0, &request), 0);
+    ck_assert_int_eq(domus_outsider_ask_add(desk->outsider, desk->sql.at, &domus_sql_query_type,
+                                            &request, 0, number),
+                     0);
+}
+
+/* Receive the next answer. Returns its error. */
+static int receive(domt_desk *desk)
 {
     domus_outside_message message;
-    domus_sql_request request;
+
+    ck_assert_int_eq(domus_outside_receive(desk->outsider, NULL, LONG, &message), 0);
+    return message.type == &domus_outsider_failed_type ? *(const int *)message.payload : 0;
+}
+
+/* With one connection that a transaction holds, as many queries wait as may, until it ends. */
+static void check_waiting(domt_desk *desk)
+{
     domus_sql one;
 
     ck_assert_int_eq(domt_desk_begin(desk, false, &one), 0);
-    for (uint32_t i = 0; i < 3; i++) {
-        ck_assert_int_eq(domus_sql_request_make(desk->sql, NULL, "SELECT 1", NULL, 0, &request), 0);
-        ck_assert_int_eq(domus_outsider_ask_add(desk->outsider, desk->sql.at, &domus_sql_query_type,
-                                                &request, 0, i),
-                         0);
-    }
-    /* The third is refused at once, and the first two when they have waited for too long. */
-    static const int errors[] = {-ENOBUFS, -EBUSY, -EBUSY};
-    for (uint32_t i = 0; i < 3; i++) {
-        ck_assert_int_eq(domus_outside_receive(desk->outsider, NULL, 10000 * MS, &message), 0);
-        ck_assert_ptr_eq(message.type, &domus_outsider_failed_type);
-        ck_assert_int_eq(*(const int *)message.payload, errors[i]);
-    }
+    for (uint32_t i = 0; i < 3; i++)
+        send(desk, "SELECT 1", i);
+    ck_assert_int_eq(receive(desk), -ENOBUFS);
+    ck_assert_uint_eq(domt_desk_look(desk).waiting, 2);
     ck_assert_int_eq(domt_desk_end(desk, one, false), 0);
-    ck_assert_uint_eq(domt_desk_look(desk).refused, 3);
+    ck_assert_int_eq(receive(desk), 0);
+    ck_assert_int_eq(receive(desk), 0);
+    ck_assert_uint_eq(domt_desk_look(desk).refused, 1);
+}
+
+/* Nor does one wait for ever. */
+static void check_wait_ns(domt_desk *desk, uint64_t wait_ns)
+{
+    domus_sql one;
+
+    while (domt_desk_begin(desk, false, &one) != 0) /* a connect may take long */
+        ck_assert_int_eq(desk->answer.error, -EBUSY);
+    uint64_t begun = domt_monotonic_ns();
+    ck_assert_int_eq(domt_desk_run(desk, desk->sql, "SELECT 1", NULL, 0), -EBUSY);
+    ck_assert_uint_ge(domt_monotonic_ns() - begun, wait_ns);
+    ck_assert_int_eq(domt_desk_end(desk, one, false), 0);
 }
 
 static void check_time(domt_desk *desk)
@@ -233,9 +287,7 @@ static void check_time(domt_desk *desk)
     uint64_t begun = domt_monotonic_ns();
 
     ck_assert_int_eq(domt_desk_query(desk, desk->sql, &endless, NULL, 0), -ETIMEDOUT);
-    uint64_t took = domt_monotonic_ns() - begun;
-    ck_assert_uint_ge(took, 50 * MS);
-    ck_assert_uint_lt(took, 5000 * MS);
+    ck_assert_uint_ge(domt_monotonic_ns() - begun, 50 * MS);
     /* The connection is as it was before. */
     domt_desk_gives(desk, desk->sql, "SELECT 7", "7");
     ck_assert_uint_eq(domt_desk_look(desk).timeouts, 1);
@@ -244,7 +296,7 @@ static void check_time(domt_desk *desk)
 void domt_sql_bounds(const domus_sql_driver *driver, const char *url)
 {
     domus_sql_options options = {
-        .connections_max = 1, .queue_max = 2, .wait_ns = 200 * MS, .result_max = 2048};
+        .connections_max = 1, .queue_max = 2, .wait_ns = LONG, .result_max = 2048};
     domt_desk desk;
 
     open_with(&desk, driver, url, &options);
@@ -252,4 +304,8 @@ void domt_sql_bounds(const domus_sql_driver *driver, const char *url)
     check_waiting(&desk);
     check_time(&desk);
     close_and_drop(&desk);
+    options.wait_ns = 100 * MS;
+    domt_desk_open(&desk, driver, url, &options);
+    check_wait_ns(&desk, options.wait_ns);
+    domt_desk_close(&desk);
 }

@@ -1,0 +1,203 @@
+/* protocols/sqlite: jobs that have to wait for a helper thread, or do not get one. The only helper
+ * thread stands still at the word of the test, so nothing here depends on time. */
+#include "tests/sqlite/place.h"
+#include "tests/support/service.h"
+#include "tests/support/sql_desk.h"
+#include "tests/support/suite.h"
+
+#include <domus/blocking.h>
+#include <domus/sqlite.h>
+
+#include <errno.h>
+#include <semaphore.h>
+
+#define MS UINT64_C(1000000)
+
+/* --- a helper thread that stands still -------------------------------------------------------- */
+
+static sem_t asked, begun, may_end;
+
+static void wait_for(sem_t *event)
+{
+    while (sem_wait(event) != 0)
+        continue;
+}
+
+static int stand_still(void *argument)
+{
+    (void)argument;
+    sem_post(&begun);
+    wait_for(&may_end);
+    return 0;
+}
+
+static int stood(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    ck_assert_int_eq(answer->error, 0);
+    return 0;
+}
+
+static int occupy(domus_stack *stack, void *self)
+{
+    int result = domus_blocking(stack, stand_still, NULL, stood);
+
+    (void)self;
+    sem_post(&asked);
+    return result;
+}
+
+static const domus_behaviour occupant = {
+    .name = "occupant", .kind = DOMUS_STATE, .on_mount = occupy};
+
+/* Let as many jobs as this take the helper thread and the places of jobs that wait for it. */
+static void stop_helper(const domt_desk *desk, uint32_t jobs)
+{
+    domus_address address;
+
+    for (uint32_t i = 0; i < jobs; i++) {
+        ck_assert_int_eq(domus_outside_spawn(desk->system, &occupant, NULL, &address), 0);
+        wait_for(&asked);
+        if (i == 0)
+            wait_for(&begun);
+    }
+}
+
+static void free_helper(uint32_t jobs)
+{
+    for (uint32_t i = 0; i < jobs; i++)
+        sem_post(&may_end);
+    for (uint32_t i = 1; i < jobs; i++)
+        wait_for(&begun);
+}
+
+/* --- a database with one helper thread -------------------------------------------------------- */
+
+static domus_system *make_system(void)
+{
+    domus_system *system;
+    domus_config config;
+    char error[256] = "";
+
+    ck_assert_int_eq(sem_init(&asked, 0, 0), 0);
+    ck_assert_int_eq(sem_init(&begun, 0, 0), 0);
+    ck_assert_int_eq(sem_init(&may_end, 0, 0), 0);
+    domus_config_init(&config);
+    config.system.threads = 2;
+    config.system.cpus = "none";
+    config.blocking.threads_max = config.blocking.queue_max = 1;
+    ck_assert_msg(domus_system_new(&config, error, sizeof error, &system) == 0, "%s", error);
+    ck_assert_int_eq(domus_system_start(system), 0);
+    return system;
+}
+
+/* Open a database, with a table, and rows in it that fill several pieces. */
+static void open_desk(domt_desk *desk, const char *url, const domus_sql_options *options)
+{
+    static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};
+    domus_sql_options own = *options;
+    domt_desk host = {.system = make_system()};
+
+    own.drivers = drivers;
+    ck_assert_int_eq(domus_outside_sql_open(host.system, url, &own, &host.sql), 0);
+    domt_desk_join(desk, &host);
+    domt_desk_must(desk, desk->sql, "CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT)");
+    domt_desk_must(desk, desk->sql,
+                   "INSERT INTO t WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r "
+                   "WHERE n < 200) SELECT n, 'clean' FROM r");
+}
+
+static void close_desk(domt_desk *desk)
+{
+    domus_system *system = desk->system;
+
+    domt_desk_close(desk);
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    domus_system_free(system);
+    sem_destroy(&asked);
+    sem_destroy(&begun);
+    sem_destroy(&may_end);
+}
+
+static void send(domt_desk *desk, const domus_type *type, const void *payload)
+{
+    ck_assert_int_eq(domus_outsider_ask_add(desk->outsider, desk->sql.at, type, payload, 0, 1), 0);
+}
+
+static domus_outside_message receive(const domt_desk *desk)
+{
+    domus_outside_message message;
+
+    ck_assert_int_eq(domus_outside_receive(desk->outsider, NULL, 10000 * MS, &message), 0);
+    return message;
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+/* The transaction of an end that was not run is rolled back, so those that wait are not held up. */
+START_TEST(commit_that_was_not_run_is_a_rollback)
+{
+    const domus_sql_options options = {.connections_max = 2};
+    domt_place place;
+    domt_desk desk;
+    domus_sql one;
+
+    domt_place_make(&place, "");
+    open_desk(&desk, place.url, &options);
+    ck_assert_int_eq(domt_desk_begin(&desk, false, &one), 0);
+    domt_desk_must(&desk, one, "DELETE FROM t");
+    stop_helper(&desk, 2); /* there is no place for its job */
+    ck_assert_int_eq(domt_desk_end(&desk, one, true), -ENOTCONN);
+    free_helper(2);
+    domt_desk_must(&desk, desk.sql, "UPDATE t SET word = 'x' WHERE id = 1");
+    domt_desk_gives(&desk, desk.sql, "SELECT count(*) FROM t", "200");
+    ck_assert_int_eq(domt_desk_run(&desk, one, "SELECT 1", NULL, 0), -ESTALE);
+    close_desk(&desk);
+    domt_place_remove(&place);
+}
+END_TEST
+
+/* A fetch that was asked for before the transaction has begun waits as later ones do. */
+START_TEST(fetch_behind_a_begin_waits_for_the_end)
+{
+    static const domus_sql_statement every = {.text = "SELECT word FROM t"};
+    const domus_sql_options options = {.connections_max = 1, .piece_size = 1024};
+    const domus_sql_begin_options begin = {.reads_only = false};
+    domus_outside_message message;
+    domus_sql_cursor cursor;
+    domt_desk desk, guest;
+    domt_place place;
+    domus_sql one;
+    char word[16];
+
+    domt_place_make(&place, "");
+    open_desk(&desk, place.url, &options);
+    domt_desk_join(&guest, &desk);
+    ck_assert_int_eq(domt_desk_rows(&desk, desk.sql, &every, NULL, 0, &cursor), 0);
+    ck_assert_int_eq(domt_desk_fetch(&desk, cursor), 0);
+    stop_helper(&desk, 1);
+    send(&guest, &domus_sql_begin_type, &begin);
+    while (domt_desk_look(&desk).waiting != 0 || domt_desk_look(&desk).busy != 1)
+        domt_sleep_ms(1);
+    send(&desk, &domus_sql_fetch_type, &cursor);
+    while (domt_desk_look(&guest).waiting != 1)
+        domt_sleep_ms(1);
+    free_helper(1);
+    message = receive(&guest);
+    ck_assert_ptr_eq(message.type, &domus_sql_begun_type);
+    one = *(const domus_sql *)message.payload;
+    domt_desk_must(&guest, one, "UPDATE t SET word = 'dirty'");
+    ck_assert_uint_eq(domt_desk_look(&guest).waiting, 1);
+    ck_assert_int_eq(domt_desk_end(&guest, one, false), 0);
+    message = receive(&desk);
+    ck_assert_ptr_eq(message.type, &domus_sql_result_type);
+    ck_assert_int_eq(domus_sql_get_text(message.payload, 1, 0, word, sizeof word), 0);
+    ck_assert_str_eq(word, "clean");
+    domt_desk_close(&guest);
+    close_desk(&desk);
+    domt_place_remove(&place);
+}
+END_TEST
+
+DOMT_MAIN("sqlite: helper", 60, commit_that_was_not_run_is_a_rollback,
+          fetch_behind_a_begin_waits_for_the_end)
