@@ -62,6 +62,8 @@ extern "C" {
 #define DOMUS_JSON_EXPLAIN_MAX   320u        /* room for an error that is never cut */
 #define DOMUS_JSON_BYTES_PRESET  (1u << 20)
 #define DOMUS_JSON_MEMORY_PRESET (4u << 20)
+#define DOMUS_JSON_MEMORY_STEP   16u /* bytes of which a text or a list takes a multiple */
+#define DOMUS_JSON_MEMORY_BLOCK  32u /* bytes that each block of memory takes for itself */
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
@@ -291,7 +293,9 @@ DOMUS_API int domus_json_status(const domus_json_error *error);
 /* The bounds of a text. Zeroed, it has the defaults. */
 typedef struct domus_json_options {
     uint32_t bytes_max;  /* of the text; 0: 1 MiB; at most DOMUS_JSON_BYTES_MAX */
-    uint32_t memory_max; /* bytes that the struct may point to; 0: 4 MiB */
+    uint32_t memory_max; /* bytes of the blocks of memory that the struct may point to; 0: 4 MiB.
+                            Each text and list takes a multiple of DOMUS_JSON_MEMORY_STEP, and each
+                            block DOMUS_JSON_MEMORY_BLOCK beside them */
     uint32_t depth_max;  /* objects and arrays within each other; 0: DOMUS_JSON_DEPTH_MAX, which is
                             also the most */
 } domus_json_options;

@@ -1,6 +1,8 @@
-/* Takes memory for the texts and arrays of a struct, and frees it. */
+/* Takes memory for the texts and arrays of a struct, and frees it. The bound counts whole blocks,
+ * so it holds for what malloc() gives, however small the pieces are. */
 #include "protocols/json/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,29 +18,46 @@ typedef struct domi_json_block {
     max_align_t bytes[];
 } domi_json_block;
 
+static_assert(sizeof(domi_json_block) == DOMUS_JSON_MEMORY_BLOCK, "as the header tells");
+static_assert(DOMUS_JSON_MEMORY_STEP % _Alignof(max_align_t) == 0, "what is taken is aligned");
+
+/* Add a block with so many bytes at least. The last one is as large as the bound lets it be. */
+static int add_block(domi_json_arena *arena, uint64_t least)
+{
+    const domi_json_block *before = arena->memory.blocks;
+    uint64_t size = before == NULL              ? BLOCK_LEAST
+                    : before->size < BLOCK_MOST ? 2 * before->size
+                                                : BLOCK_MOST;
+
+    if (least + sizeof *before > arena->left)
+        return -EMSGSIZE;
+    if (size > arena->left - sizeof *before)
+        size = arena->left - sizeof *before;
+    if (size < least)
+        size = least;
+    domi_json_block *block = malloc(sizeof *block + size);
+    if (block == NULL)
+        return -ENOMEM;
+    *block = (domi_json_block){.next = arena->memory.blocks, .size = size};
+    arena->memory.blocks = block;
+    arena->left -= sizeof *block + size;
+    return 0;
+}
+
 int domi_json_take(domi_json_arena *arena, uint64_t size, void **ret_bytes)
 {
     domi_json_block *block = arena->memory.blocks;
+    uint64_t rounded = (size + DOMUS_JSON_MEMORY_STEP - 1) / DOMUS_JSON_MEMORY_STEP;
 
-    if (size > arena->left)
-        return -EMSGSIZE;
-    uint64_t rounded = (size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
+    rounded *= DOMUS_JSON_MEMORY_STEP;
     if (block == NULL || block->size - block->used < rounded) {
-        size_t wanted = block == NULL              ? BLOCK_LEAST
-                        : block->size < BLOCK_MOST ? 2 * block->size
-                                                   : BLOCK_MOST;
-        if (wanted < rounded)
-            wanted = rounded;
-        domi_json_block *made = malloc(sizeof *made + wanted);
-        if (made == NULL)
-            return -ENOMEM;
-        *made = (domi_json_block){.next = block, .size = wanted};
-        arena->memory.blocks = made;
-        block = made;
+        int error = add_block(arena, rounded);
+        if (error != 0)
+            return error;
+        block = arena->memory.blocks;
     }
     *ret_bytes = (char *)block->bytes + block->used;
     block->used += rounded;
-    arena->left -= size;
     return 0;
 }
 

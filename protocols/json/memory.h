@@ -7,7 +7,7 @@
 
 typedef struct domi_json_arena {
     domus_json_memory memory;
-    uint64_t left; /* bytes that may still be taken */
+    uint64_t left; /* bytes of blocks that may still be made */
 } domi_json_arena;
 
 /* Take memory for any type. Returns 0; -EMSGSIZE when no more may be taken; -ENOMEM. */

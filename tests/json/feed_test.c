@@ -153,8 +153,9 @@ END_TEST
 
 START_TEST(memory_of_an_element_is_bounded)
 {
-    static const char text[] = "[{\"text\":\"abc\"},{\"text\":\"abcd\"}]";
-    domus_json_feed_options options = {.table = &part_table, .memory_max = 4};
+    static const char text[] = "[{\"text\":\"abc\"},{\"text\":\"0123456789abcdef\"}]";
+    domus_json_feed_options options = {
+        .table = &part_table, .memory_max = DOMUS_JSON_MEMORY_BLOCK + DOMUS_JSON_MEMORY_STEP};
     outcome got;
 
     feed_text(&options, text, sizeof text - 1, 5, &got);

@@ -131,26 +131,46 @@ START_TEST(bytes_are_bounded)
 }
 END_TEST
 
-/* Four texts of 3 bytes and a zero, and the array of four pointers. */
+/* What is counted are blocks: the first has 1,024 bytes, or as many as the bound leaves. */
+static const struct memory_case {
+    const char *text;
+    uint32_t wanted;  /* bytes */
+    const char *path; /* of what has no room in one byte less */
+} memory_cases[] = {
+    /* four texts of 3 bytes and a zero, and the array of four pointers */
+    {"{\"u8\":1,\"texts\":[\"abc\",\"abc\",\"abc\",\"abc\"]}",
+     DOMUS_JSON_MEMORY_BLOCK + 4 * DOMUS_JSON_MEMORY_STEP + 4 * sizeof(char *), "texts[3]"},
+    /* a text takes a step, however short it is */
+    {"{\"u8\":1,\"text\":\"\"}", DOMUS_JSON_MEMORY_BLOCK + DOMUS_JSON_MEMORY_STEP, "text"},
+    {"{\"u8\":1,\"text\":\"0123456789abcde\"}", DOMUS_JSON_MEMORY_BLOCK + DOMUS_JSON_MEMORY_STEP,
+     "text"},
+    {"{\"u8\":1,\"text\":\"0123456789abcdef\"}",
+     DOMUS_JSON_MEMORY_BLOCK + 2 * DOMUS_JSON_MEMORY_STEP, "text"},
+    /* an array that grows to 16 elements has no room in the first block */
+    {"{\"u8\":1,\"many\":[{},{},{},{},{},{},{},{},{}]}",
+     DOMUS_JSON_MEMORY_BLOCK + 1024 + DOMUS_JSON_MEMORY_BLOCK + 16 * sizeof(part), "many[8]"},
+};
+
 START_TEST(memory_is_bounded_and_needs_a_taker)
 {
-    static const char text[] = "{\"u8\":1,\"texts\":[\"abc\",\"abc\",\"abc\",\"abc\"]}";
-    uint32_t wanted = 4 * 4 + 4 * (uint32_t)sizeof(char *);
-    domus_json_options options = {.memory_max = wanted};
     domus_json_error error;
     thing got;
 
-    ck_assert_int_eq(
-        domus_json_read(&thing_table, &options, text, sizeof text - 1, &got, &got.memory, NULL), 0);
-    domus_json_release(&got.memory);
-    options.memory_max--;
-    ck_assert_int_eq(
-        domus_json_read(&thing_table, &options, text, sizeof text - 1, &got, &got.memory, &error),
-        -EMSGSIZE);
-    ck_assert_str_eq(error.path, "texts[3]");
-    ck_assert_int_eq(domus_json_read(&thing_table, NULL, text, sizeof text - 1, &got, NULL, &error),
-                     -EINVAL);
-    ck_assert_str_eq(error.path, "texts[0]");
+    for (size_t i = 0; i < sizeof memory_cases / sizeof memory_cases[0]; i++) {
+        const struct memory_case *row = &memory_cases[i];
+        domus_json_options options = {.memory_max = row->wanted};
+        size_t size = strlen(row->text);
+        ck_assert_int_eq(
+            domus_json_read(&thing_table, &options, row->text, size, &got, &got.memory, NULL), 0);
+        domus_json_release(&got.memory);
+        options.memory_max--;
+        ck_assert_int_eq(
+            domus_json_read(&thing_table, &options, row->text, size, &got, &got.memory, &error),
+            -EMSGSIZE);
+        ck_assert_str_eq(error.path, row->path);
+        ck_assert_int_eq(domus_json_read(&thing_table, NULL, row->text, size, &got, NULL, &error),
+                         -EINVAL);
+    }
 }
 END_TEST
 
