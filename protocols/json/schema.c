@@ -1,6 +1,6 @@
 /* Tells a table as JSON Schema. The functions recurse as deep as tables are nested, which the depth
  * of a writer bounds. NOLINTBEGIN(misc-no-recursion) */
-#include <domus/json_writer.h>
+#include "protocols/json/schema.h"
 
 #include <string.h>
 
@@ -97,7 +97,6 @@ static void put_field(domus_json_writer *writer, const domus_json_field *field, 
 {
     bool may_be_null = field->has || field->nullable;
 
-    domus_json_put_key(writer, field->name);
     domus_json_put_object(writer);
     if (may_be_null) {
         domus_json_put_key(writer, "anyOf");
@@ -148,14 +147,22 @@ static void put_object(domus_json_writer *writer, const domus_json_table *table,
         return;
     domus_json_put_key(writer, "properties");
     domus_json_put_object(writer);
-    for (uint32_t i = 0; i < table->count; i++)
+    for (uint32_t i = 0; i < table->count; i++) {
+        domus_json_put_key(writer, table->fields[i].name);
         put_field(writer, &table->fields[i], &here);
+    }
     domus_json_put_end(writer);
     put_required(writer, table);
     if (!table->skips_unknown) {
         domus_json_put_key(writer, "additionalProperties");
         domus_json_put_bool(writer, false);
     }
+}
+
+int domi_json_put_field_schema(domus_json_writer *writer, const domus_json_field *field)
+{
+    put_field(writer, field, NULL);
+    return writer->error;
 }
 
 int domus_json_put_schema(domus_json_writer *writer, const domus_json_table *table)

@@ -1,0 +1,71 @@
+/* A description of a service for other programs, as OpenAPI 3.1 has it, made of what the service
+ * has anyway: its rows (domus/http_chain.h) and its tables of JSON (domus/json.h).
+ *
+ *     static const domus_openapi_note notes[] = {
+ *         {list_issues, "Pages of issues", .query = &page_query_table, .answer = &page_table},
+ *         {create_issue, "A new issue", .body = &draft_table, .answer = &issue_table, .status =
+ * 201}, {NULL, NULL},
+ *     };
+ *     static const domus_openapi_info info = {.title = "tracker", .version = "1"};
+ *     ...
+ *     int error = domus_openapi_write(&info, rows, notes, &bytes);
+ *
+ * A note tells what the handler of a row takes and answers. It is about all rows of this handler,
+ * and rows whose handler has no note are left out, such as those of a page. Each method of a row is
+ * an operation. A segment in braces is a parameter; "{path*}" is told as "{path}", because OpenAPI
+ * has nothing for the rest of a path. Every operation may also fail: its answer "default" is
+ * problem details (RFC 9457), which domus_http_refuse() and the part domus_http_problems send.
+ *
+ * The schemas are those of domus_json_put_schema(), with what it says of their limits, and each
+ * stands where it is used. What comes out depends on constants of the program alone, so a service
+ * may write it once, or for each request. It is in libdomus-json, which needs nothing of
+ * libdomus-http for it.
+ *
+ * Thread-safety: any thread. */
+#ifndef DOMUS_HTTP_OPENAPI_H
+#define DOMUS_HTTP_OPENAPI_H
+
+#include <domus/http_chain.h>
+#include <domus/json.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What is told of the whole. */
+typedef struct domus_openapi_info {
+    const char *title;       /* not NULL */
+    const char *version;     /* of the service, such as "1.4"; not NULL */
+    const char *description; /* NULL: none */
+} domus_openapi_info;
+
+/* A note. The last one of a list has a NULL handler. */
+typedef struct domus_openapi_note {
+    domus_http_handler *handle;
+    const char *summary;            /* one line; NULL: none */
+    const domus_json_table *path;   /* its fields are segments in braces; those without a field are
+                                       texts. NULL: all are */
+    const domus_json_table *query;  /* its fields are parameters of the query; NULL: none */
+    const domus_json_table *body;   /* of a body of JSON; NULL: there is none */
+    const char *body_media;         /* of a body that is no JSON; NULL: there is none */
+    const domus_json_table *answer; /* of an answer of JSON; NULL: it is none */
+    const char *answer_media;       /* of an answer that is no JSON; NULL: it has no body */
+    uint16_t status;                /* of an answer that is no failure, 200..399; 0: 200 */
+} domus_openapi_note;
+
+/* Append the description to `to`, as one JSON object without spaces.
+ *
+ * Returns 0; -EINVAL without a title or a version, for a status out of its range, for a field of
+ * `path` that is no segment of a row, for braces that are around no segment, for two rows whose
+ * paths differ in the names of segments alone, which OpenAPI forbids, and for tables whose schema
+ * is nested deeper than DOMUS_JSON_DEPTH_MAX with the nine levels around it; -EILSEQ for a text
+ * that is no UTF-8; -EMSGSIZE beyond the appender's bound; -ENOMEM. After an error `to` may hold a
+ * part of it. */
+DOMUS_API int domus_openapi_write(const domus_openapi_info *info, const domus_http_row *rows,
+                                  const domus_openapi_note *notes, domus_appender *to);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
