@@ -1,5 +1,5 @@
-/* Bodies of JSON by tables (domus/json.h), for handlers of HTTP. The functions are inline, so that
- * neither library needs the other one; a program links both.
+/* Bodies of JSON, and queries, by tables (domus/json.h), for handlers of HTTP. The functions are
+ * inline, so that neither library needs the other one; a program links both.
  *
  *     struct draft draft;
  *     int result;
@@ -12,15 +12,20 @@
 #ifndef DOMUS_HTTP_JSON_H
 #define DOMUS_HTTP_JSON_H
 
+#include <domus/http_form.h>
 #include <domus/http_media.h>
 #include <domus/http_problem.h>
-#include <domus/json.h>
+#include <domus/http_tag.h>
+#include <domus/json_writer.h>
 
+#include <errno.h>
 #include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#define DOMUS_HTTP_PARAMETER_MAX 1024u /* bytes of the value of a parameter, with a zero */
 
 /* Read the body of the request that is handled into the struct of a table. The body has come whole
  * (`whole_max` of domus/http.h, if the stage has `streams`).
@@ -59,12 +64,82 @@ static inline bool domus_http_read_json(domus_stack *stack, const domus_http_req
     return false;
 }
 
-/* Answer the request that is handled with a struct as JSON, and with fields that are NULL or an
- * appender, which this ends. Returns as domus_reply(); what domus_json_write() and
- * domus_append_end() have said. */
-static inline int domus_http_reply_json(domus_stack *stack, uint16_t status,
-                                        const domus_json_table *table, const void *value,
-                                        domus_appender *fields)
+/* Make JSON of one parameter of a query: a text, or what is JSON already, such as a number. */
+static inline void domi_http_put_parameter(domus_json_writer *writer, const domus_json_field *field,
+                                           const char *text, size_t size)
+{
+    bool is_text = field->kind == DOMUS_JSON_KIND_TEXT || field->kind == DOMUS_JSON_KIND_STRING ||
+                   field->kind == DOMUS_JSON_KIND_WORD;
+
+    domus_json_put_key(writer, field->name);
+    if (!is_text && domus_json_check(NULL, text, size, NULL) == 0)
+        domus_json_put_raw(writer, text, size);
+    else
+        domus_json_put_bytes(writer, text, size);
+}
+
+/* Read the parameters of the query of the request that is handled into the struct of a table: those
+ * that the table has; others are passed over. Texts and words are as they are; values of all other
+ * fields are JSON, as numbers are. A value has less than DOMUS_HTTP_PARAMETER_MAX bytes.
+ *
+ * Returns true, and the memory of the struct is the caller's. False: the request was answered by
+ * problem details, and the handler returns `ret_result`: 400 for a wrong escape, 422 for values
+ * that are not those of the table, and for a parameter that is there twice, too long, or no text.
+ */
+static inline bool domus_http_read_query(domus_stack *stack, const domus_http_request *request,
+                                         const domus_json_table *table, void *ret_value,
+                                         domus_json_memory *ret_memory, int *ret_result)
+{
+    char words[DOMUS_JSON_EXPLAIN_MAX] = "a parameter is there twice, too long, or no text";
+    char text[DOMUS_HTTP_PARAMETER_MAX];
+    domus_json_writer writer;
+    domus_http_problem problem;
+    domus_json_error wrong;
+    domus_http_form form;
+    domus_appender bytes;
+    domus_slice json;
+    int64_t size;
+
+    memset(&writer, 0, sizeof writer);
+    memset(&problem, 0, sizeof problem);
+    memset(&bytes, 0, sizeof bytes);
+    writer.to = &bytes;
+    problem.detail = words;
+    int error = domus_http_form_read(domus_http_query(request), NULL, &form, NULL);
+    domus_json_put_object(&writer);
+    for (uint32_t i = 0; i < table->count && error == 0; i++) {
+        size = domus_http_form_text(&form, table->fields[i].name, text, sizeof text);
+        if (size >= 0)
+            domi_http_put_parameter(&writer, &table->fields[i], text, (size_t)size);
+        else if (size != -ENOENT)
+            error = (int)size;
+    }
+    domus_json_put_end(&writer);
+    problem.status = error == -EPROTO ? 400 : 422;
+    int other = domus_append_end(&bytes, &json);
+    if (error == 0)
+        error = other;
+    if (error == 0) {
+        error = domus_json_read_slice(table, NULL, json, ret_value, ret_memory, &wrong);
+        if (error != 0) {
+            problem.status = (uint16_t)domus_json_status(&wrong);
+            wrong.line = 0; /* the text is none that the client has seen */
+            (void)domus_json_explain(&wrong, words, sizeof words);
+        }
+    }
+    if (other == 0)
+        domus_slice_free(json);
+    if (error != 0)
+        *ret_result = domus_http_reply_problem(stack, &problem, NULL);
+    return error == 0;
+}
+
+/* Make a response of a struct, as JSON, and of fields that are NULL or an appender, which this
+ * ends. Without a table it has no body, as one of 204. Returns 0, and the response is the caller's,
+ * until it is sent; what domus_json_write() and domus_append_end() have said. */
+static inline int domus_http_make_json(uint16_t status, const domus_json_table *table,
+                                       const void *value, domus_appender *fields,
+                                       domus_http_response *ret_response)
 {
     domus_http_response response;
     domus_appender body;
@@ -72,8 +147,8 @@ static inline int domus_http_reply_json(domus_stack *stack, uint16_t status,
     memset(&response, 0, sizeof response);
     memset(&body, 0, sizeof body);
     response.status = status;
-    response.media = "application/json";
-    int error = domus_json_write(table, value, &body, NULL);
+    response.media = table != NULL ? "application/json" : NULL;
+    int error = table != NULL ? domus_json_write(table, value, &body, NULL) : 0;
     if (error != 0)
         body.error = error; /* the end says it, and frees the bytes */
     error = domus_append_end(&body, &response.body);
@@ -83,10 +158,38 @@ static inline int domus_http_reply_json(domus_stack *stack, uint16_t status,
         error = error != 0 ? error : other;
     }
     if (error == 0)
-        error = domus_reply(stack, &domus_http_response_type, &response);
+        *ret_response = response;
+    else
+        domus_http_response_type.release(&response);
+    return error;
+}
+
+/* Answer the request that is handled with a struct as JSON, and with fields that are NULL or an
+ * appender, which this ends. Returns as domus_http_make_json() and domus_reply(). */
+static inline int domus_http_reply_json(domus_stack *stack, uint16_t status,
+                                        const domus_json_table *table, const void *value,
+                                        domus_appender *fields)
+{
+    domus_http_response response;
+    int error = domus_http_make_json(status, table, value, fields, &response);
+
+    if (error != 0)
+        return error;
+    error = domus_reply(stack, &domus_http_response_type, &response);
     if (error != 0)
         domus_http_response_type.release(&response);
     return error;
+}
+
+/* The same with status 200 for a GET: with an ETag, and 304 if the client has the answer already
+ * (domus/http_tag.h). Not for what changes anything, whose conditions are looked at before. */
+static inline int domus_http_reply_json_tagged(domus_stack *stack, const domus_json_table *table,
+                                               const void *value)
+{
+    domus_http_response response;
+    int error = domus_http_make_json(200, table, value, NULL, &response);
+
+    return error != 0 ? error : domus_http_reply_tagged(stack, &response);
 }
 
 /* Answer the request that is handled with problem details of a status from 400 on, and words for

@@ -26,7 +26,10 @@
 #define DOMUS_HTTP_OPENAPI_H
 
 #include <domus/http_chain.h>
+#include <domus/http_tag.h>
 #include <domus/json.h>
+
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -63,6 +66,28 @@ typedef struct domus_openapi_note {
  * part of it. */
 DOMUS_API int domus_openapi_write(const domus_openapi_info *info, const domus_http_row *rows,
                                   const domus_openapi_note *notes, domus_appender *to);
+
+/* Answer the request that is handled with the description, as JSON with an ETag (domus/http_tag.h).
+ * The function is inline, so that neither library needs the other one.
+ * Thread-safety: only from within the handler of a request, with its stack.
+ * Returns as domus_openapi_write() and domus_http_reply_tagged(). */
+static inline int domus_http_reply_openapi(domus_stack *stack, const domus_openapi_info *info,
+                                           const domus_http_row *rows,
+                                           const domus_openapi_note *notes)
+{
+    domus_http_response response;
+    domus_appender text;
+
+    memset(&response, 0, sizeof response);
+    memset(&text, 0, sizeof text);
+    response.status = 200;
+    response.media = "application/json";
+    int error = domus_openapi_write(info, rows, notes, &text);
+    if (error != 0)
+        text.error = error; /* the end says it, and frees the bytes */
+    error = domus_append_end(&text, &response.body);
+    return error != 0 ? error : domus_http_reply_tagged(stack, &response);
+}
 
 #ifdef __cplusplus
 }

@@ -43,9 +43,14 @@ const char *domus_http_reason(unsigned status)
                                          "Too Many Requests",
                                          "",
                                          "Request Header Fields Too Large"};
-    static const char *const server[] = {"Internal Server Error", "Not Implemented",
-                                         "Bad Gateway",           "Service Unavailable",
-                                         "Gateway Timeout",       "HTTP Version Not Supported"};
+    static const char *const server[] = {"Internal Server Error",
+                                         "Not Implemented",
+                                         "Bad Gateway",
+                                         "Service Unavailable",
+                                         "Gateway Timeout",
+                                         "HTTP Version Not Supported",
+                                         "",
+                                         "Insufficient Storage"};
     static const struct {
         const char *const *phrases;
         unsigned count;
