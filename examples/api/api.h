@@ -26,6 +26,7 @@ struct api_settings {
     char uploads[256];    /* the directory of uploaded files */
     char access_log[256]; /* "": none */
     uint64_t upload_max;  /* bytes of one file */
+    uint64_t disk;        /* bytes of all files */
     uint32_t rate;        /* requests of one address a second */
     uint32_t connections; /* to the database: of each thread, or of the process with SQLite */
     bool https;           /* cookies are sent over https alone */
@@ -47,14 +48,22 @@ int api_fail(domus_stack *stack, int error, const domus_answer *answer);
 /* people.c */
 extern const domus_http_user_session api_session;
 int api_people_begin(void); /* prints what is wrong; returns 0; a negative errno */
+extern const domus_json_table api_person;
 domus_http_handler api_login, api_logout;
 
 /* issues.c */
+extern const domus_json_table api_issue, api_issue_path, api_draft, api_change;
+extern const domus_json_table api_page, api_page_query;
 domus_http_handler api_list_issues, api_show_issue, api_create_issue, api_change_issue;
 
 /* files.c */
+extern struct api_files {
+    domus_http_files pages, uploads; /* constant once the program has started */
+    domus_budget coming;             /* bytes of uploads that have not ended */
+} api_files;
 int api_files_begin(domus_system *system);
 void api_files_end(void);
+extern const domus_json_table api_file;
 domus_http_handler api_add_file, api_show_file;
 
 /* events.c */

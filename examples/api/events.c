@@ -100,24 +100,14 @@ void api_tell(domus_stack *stack, int64_t issue)
 
 struct listener {
     uint64_t seen; /* the serial of the last change */
-    domus_slice event;
 };
-
-/* Make the event of a change; one that the page has seen is a sign of life. */
-static int make_event(const struct change *change, uint64_t seen, domus_slice *ret_event)
-{
-    domus_appender bytes = {0};
-
-    if (change->serial == seen)
-        (void)domus_http_add_heartbeat(&bytes);
-    else
-        (void)domus_append_text(&bytes, "event: issue\ndata: %lld\n\n", (long long)change->issue);
-    return domus_append_end(&bytes, ret_event);
-}
 
 DOMUS_SEQUENCE(listen, struct listener)
 {
     static const domus_http_response head = {.status = 200, .media = DOMUS_HTTP_EVENTS};
+    const struct change *change;
+    domus_appender bytes = {0};
+    domus_slice event;
     int error;
 
     DOMUS_BEGIN;
@@ -126,10 +116,16 @@ DOMUS_SEQUENCE(listen, struct listener)
         DOMUS_ASK(board, &next_type, &frame->seen);
         if (answer->error != 0) /* too many pages; or the board has ended, as the program does */
             return domus_reply_end(stack, NULL, NULL);
-        if ((error = make_event(answer->payload, frame->seen, &frame->event)) != 0)
+        change = answer->payload;
+        if (change->serial == frame->seen) /* a sign of life */
+            (void)domus_http_add_heartbeat(&bytes);
+        else
+            (void)domus_append_text(&bytes, "event: issue\ndata: %lld\n\n",
+                                    (long long)change->issue);
+        frame->seen = change->serial;
+        if ((error = domus_append_end(&bytes, &event)) != 0)
             return error;
-        frame->seen = ((const struct change *)answer->payload)->serial;
-        DOMUS_AWAIT(domus_reply_write(stack, frame->event, then));
+        DOMUS_AWAIT(domus_reply_write(stack, event, then));
     }
     return answer->error;
     DOMUS_END;

@@ -1,7 +1,9 @@
 /* Files: uploads that belong to an issue, and the page.
  *
  * An uploaded file has no name on disk while it comes, so nothing is left of one that fails. Then
- * it gets a random name, which the database knows; the name that its sender gave is only shown. */
+ * it gets a random name; the name that its sender gave is only shown. Its row is there before the
+ * name is, so there is no file that the database does not know, wherever a request is cut. (A crash
+ * between the two leaves a row without a file.) */
 #include "api.h"
 
 #include <domus/http_files.h>
@@ -16,41 +18,49 @@
 #define NAME_SIZE  33u /* of a file on disk: 32 digits, and a zero */
 #define TITLE_SIZE 129u
 
-static domus_http_files pages, uploads; /* constant once the program has started */
+struct api_files api_files;
 
 int api_files_begin(domus_system *system)
 {
     const uint32_t directory = DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY;
-    int error = domus_outside_file_open(system, api_settings.pages, directory, 0, &pages.root);
+    int error =
+        domus_outside_file_open(system, api_settings.pages, directory, 0, &api_files.pages.root);
 
+    api_files.coming.bytes_max = api_settings.disk;
     if (mkdir(api_settings.uploads, 0700) != 0 && errno != EEXIST)
         return -errno;
     if (error == 0)
-        error = domus_outside_file_open(system, api_settings.uploads, directory, 0, &uploads.root);
+        error = domus_outside_file_open(system, api_settings.uploads, directory, 0,
+                                        &api_files.uploads.root);
     return error;
 }
 
 void api_files_end(void)
 {
-    domus_file_close(pages.root);
-    domus_file_close(uploads.root);
+    domus_file_close(api_files.pages.root);
+    domus_file_close(api_files.uploads.root);
 }
 
 struct file {
     char name[NAME_SIZE];
     char title[TITLE_SIZE];
-    uint64_t size; /* bytes */
+    int64_t size; /* bytes */
 };
 
 static const domus_json_field file_fields[] = {
     {DOMUS_JSON_TEXT("name", struct file, name)},
     {DOMUS_JSON_TEXT("title", struct file, title)},
-    {DOMUS_JSON_UINT("size", struct file, size, 0, UINT64_MAX)},
+    {DOMUS_JSON_INT("size", struct file, size, 0, INT64_MAX)},
 };
-static const domus_json_table file_table = DOMUS_JSON_TABLE(struct file, file_fields);
+const domus_json_table api_file = DOMUS_JSON_TABLE(struct file, file_fields);
 
+/* No row is made, if there is no room for the file. */
 static const domus_sql_statement insert = {
-    .text = "INSERT INTO file (name, issue, title, size) VALUES ($1, $2, $3, $4)"};
+    .text = "INSERT INTO file (name, issue, title, size)"
+            " SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), CAST($3 AS TEXT), CAST($4 AS BIGINT)"
+            " WHERE (SELECT coalesce(sum(size), 0) FROM file) <= CAST($5 AS BIGINT)"};
+static const domus_sql_statement forget = {.text = "DELETE FROM file WHERE name = $1"};
+
 struct upload {
     int64_t issue;
     domus_http_upload *upload;
@@ -69,7 +79,7 @@ static bool describe(struct upload *frame)
     for (size_t i = 0; i < sizeof chance.bytes; i++)
         snprintf(frame->file.name + 2 * i, 3, "%02x", chance.bytes[i]);
     snprintf(frame->file.title, sizeof frame->file.title, "%s", part->filename);
-    frame->file.size = part->size;
+    frame->file.size = (int64_t)part->size;
     return true;
 }
 
@@ -84,7 +94,8 @@ DOMUS_SEQUENCE(receive, struct upload)
     const domus_http_upload_options options = {
         .limits = {.part_max = api_settings.upload_max, .filename_max = TITLE_SIZE - 1},
         .files_max = 1,
-        .directory = uploads.root};
+        .directory = api_files.uploads.root,
+        .disk = &api_files.coming};
     const domus_sql_result *done;
     domus_appender place = {0};
     int error;
@@ -99,24 +110,30 @@ DOMUS_SEQUENCE(receive, struct upload)
     if (!describe(frame))
         return end_upload(frame,
                           domus_http_refuse(stack, 422, "a field \"file\" with a file is wanted"));
-    DOMUS_AWAIT(domus_file_link(stack, domus_http_upload_find(frame->upload, "file", 0)->file,
-                                uploads.root, frame->file.name, DOMUS_FILE_BENEATH, then));
-    (void)end_upload(frame, 0);
-    if (answer->error != 0)
-        return answer->error;
-    DOMUS_AWAIT(domus_sql_query(stack, api_database, &insert,
-                                DOMUS_SQL_VALUES(domus_sql_text(frame->file.name),
-                                                 domus_sql_int(frame->issue),
-                                                 domus_sql_text(frame->file.title),
-                                                 domus_sql_int((int64_t)frame->file.size)),
-                                then));
-    if ((error = domus_sql_result_of(answer, &done)) == 0) {
+    DOMUS_AWAIT(domus_sql_query(
+        stack, api_database, &insert,
+        DOMUS_SQL_VALUES(domus_sql_text(frame->file.name), domus_sql_int(frame->issue),
+                         domus_sql_text(frame->file.title), domus_sql_int(frame->file.size),
+                         domus_sql_int((int64_t)api_settings.disk - frame->file.size)),
+        then));
+    if ((error = domus_sql_result_of(answer, &done)) == 0 && done->affected == 0)
+        return end_upload(frame, domus_http_refuse(stack, 507, "there is no room for it"));
+    if (error == 0) {
+        DOMUS_AWAIT(domus_file_link(stack, domus_http_upload_find(frame->upload, "file", 0)->file,
+                                    api_files.uploads.root, frame->file.name, DOMUS_FILE_BENEATH,
+                                    then));
+        error = answer->error;
+    } else {
+        error = error == -EPERM ? -ENOENT : api_fail(stack, error, answer); /* no such issue */
+    }
+    frame->error = end_upload(frame, error);
+    if (error == 0) {
         api_tell(stack, frame->issue);
         (void)domus_append_text(&place, "Location: /files/%s\r\n", frame->file.name);
-        return domus_http_reply_json(stack, 201, &file_table, &frame->file, &place);
+        return domus_http_reply_json(stack, 201, &api_file, &frame->file, &place);
     }
-    frame->error = error == -EPERM ? -ENOENT : api_fail(stack, error, answer); /* no such issue */
-    DOMUS_AWAIT(domus_file_remove(stack, uploads.root, frame->file.name, DOMUS_FILE_BENEATH, then));
+    DOMUS_AWAIT(domus_sql_query(stack, api_database, &forget,
+                                DOMUS_SQL_VALUES(domus_sql_text(frame->file.name)), then));
     return frame->error;
     DOMUS_END;
 }
@@ -135,6 +152,7 @@ int api_show_file(domus_stack *stack, void *self, const domus_http_request *requ
                   const domus_http_match *match)
 {
     (void)self, (void)request;
-    return domus_http_serve(stack, match->route->id == API_UPLOADS ? &uploads : &pages,
+    return domus_http_serve(stack,
+                            match->route->id == API_UPLOADS ? &api_files.uploads : &api_files.pages,
                             domus_http_route_value(match, "path"));
 }

@@ -1,8 +1,6 @@
 /* The issues: a list, one by its number, a new one, a change of its state. */
 #include "api.h"
 
-#include <domus/http_form.h>
-
 #include <errno.h>
 #include <time.h>
 
@@ -32,7 +30,7 @@ static const domus_json_field issue_fields[] = {
     {DOMUS_JSON_STRING("author", struct issue, author, DOMUS_HTTP_USER_MAX)},
     {DOMUS_JSON_INT("created", struct issue, created, 0, INT64_MAX)},
 };
-static const domus_json_table issue_table = DOMUS_JSON_TABLE(struct issue, issue_fields);
+const domus_json_table api_issue = DOMUS_JSON_TABLE(struct issue, issue_fields);
 
 struct page {
     struct issue items[PAGE_MAX];
@@ -42,22 +40,35 @@ struct page {
 };
 
 static const domus_json_field page_fields[] = {
-    {DOMUS_JSON_LIST("items", struct page, items, count, OBJECT(issue_table))},
+    {DOMUS_JSON_LIST("items", struct page, items, count, OBJECT(api_issue))},
     {DOMUS_JSON_INT("next", struct page, next, 1, INT64_MAX), .required = true,
      DOMUS_JSON_HAS(struct page, has_next)},
 };
-static const domus_json_table page_table = DOMUS_JSON_TABLE(struct page, page_fields);
+const domus_json_table api_page = DOMUS_JSON_TABLE(struct page, page_fields);
 
-/* The fields that a new issue is made of, and those that may be changed. */
+struct query {
+    int64_t limit, before;
+};
+
+static const struct query preset = {.limit = 20, .before = INT64_MAX};
+static const domus_json_field query_fields[] = {
+    {DOMUS_JSON_INT("limit", struct query, limit, 1, PAGE_MAX)},
+    {DOMUS_JSON_INT("before", struct query, before, 1, INT64_MAX)},
+};
+const domus_json_table api_page_query =
+    DOMUS_JSON_TABLE_WITH(struct query, query_fields, .preset = &preset);
+
+/* The fields that a new issue is made of, those that may be changed, and the one of a path. */
 static const domus_json_field draft_fields[] = {
     {DOMUS_JSON_STRING("title", struct issue, title, TITLE_MAX), .required = true},
     {DOMUS_JSON_STRING("body", struct issue, body, BODY_MAX), .required = true},
     {DOMUS_JSON_UINT("priority", struct issue, priority, 1, 5), .required = true},
 };
-static const domus_json_table draft_table = DOMUS_JSON_TABLE(struct issue, draft_fields);
+const domus_json_table api_draft = DOMUS_JSON_TABLE(struct issue, draft_fields);
 static const domus_json_field change_fields[] = {
     {DOMUS_JSON_WORD("state", struct issue, state, states), .required = true}};
-static const domus_json_table change_table = DOMUS_JSON_TABLE(struct issue, change_fields);
+const domus_json_table api_change = DOMUS_JSON_TABLE(struct issue, change_fields);
+const domus_json_table api_issue_path = {issue_fields, 1, sizeof(struct issue), NULL, false};
 
 static const domus_sql_statement find = {.text = "SELECT " COLUMNS " FROM issue WHERE id = $1",
                                          .reads = true};
@@ -84,15 +95,16 @@ static int answer_issue(domus_stack *stack, void *self, const domus_answer *answ
     if (error == 0 && rows->rows == 0)
         return -ENOENT;
     if (error == 0)
-        error = domus_sql_read(rows, 0, 1, &issue_table, &issue);
+        error = domus_sql_read(rows, 0, 1, &api_issue, &issue);
     if (error != 0)
         return api_fail(stack, error, answer);
-    if (request->method != DOMUS_HTTP_GET)
-        api_tell(stack, issue.id);
-    if (request->method != DOMUS_HTTP_POST)
-        return domus_http_reply_json(stack, 200, &issue_table, &issue, NULL);
+    if (request->method == DOMUS_HTTP_GET || request->method == DOMUS_HTTP_HEAD)
+        return domus_http_reply_json_tagged(stack, &api_issue, &issue);
+    api_tell(stack, issue.id);
+    if (request->method == DOMUS_HTTP_PATCH)
+        return domus_http_reply_json(stack, 200, &api_issue, &issue, NULL);
     (void)domus_append_text(&place, "Location: /issues/%lld\r\n", (long long)issue.id);
-    return domus_http_reply_json(stack, 201, &issue_table, &issue, &place);
+    return domus_http_reply_json(stack, 201, &api_issue, &issue, &place);
 }
 
 int api_show_issue(domus_stack *stack, void *self, const domus_http_request *request,
@@ -114,7 +126,7 @@ int api_create_issue(domus_stack *stack, void *self, const domus_http_request *r
     int result;
 
     (void)self, (void)match;
-    if (!domus_http_read_json(stack, request, &draft_table, &draft, &draft.memory, &result))
+    if (!domus_http_read_json(stack, request, &api_draft, &draft, &draft.memory, &result))
         return result;
     result =
         domus_sql_query(stack, api_database, &insert,
@@ -137,7 +149,7 @@ int api_change_issue(domus_stack *stack, void *self, const domus_http_request *r
     (void)self;
     if (domus_http_route_number(match, "id", 1, INT64_MAX, &id) != 0)
         return -ENOENT;
-    if (!domus_http_read_json(stack, request, &change_table, &change, NULL, &result))
+    if (!domus_http_read_json(stack, request, &api_change, &change, NULL, &result))
         return result;
     return domus_sql_query(
         stack, api_database, &update,
@@ -154,35 +166,25 @@ static int listed(domus_stack *stack, void *self, const domus_answer *answer)
 
     (void)self;
     if (error == 0)
-        error = domus_sql_read(rows, 0, rows->rows, &issue_table, page.items);
+        error = domus_sql_read(rows, 0, rows->rows, &api_issue, page.items);
     if (error != 0)
         return api_fail(stack, error, answer);
     page.count = rows->rows;
     page.next = page.count != 0 ? page.items[page.count - 1].id : 0;
     page.has_next = page.next > 1;
-    return domus_http_reply_json(stack, 200, &page_table, &page, NULL);
-}
-
-/* Read a number of the query, if it is there. Returns false if it is wrong. */
-static bool read_number(const domus_http_form *query, const char *name, int64_t most,
-                        int64_t *number)
-{
-    int error = domus_http_form_number(query, name, 1, most, number);
-
-    return error == 0 || error == -ENOENT;
+    return domus_http_reply_json_tagged(stack, &api_page, &page);
 }
 
 int api_list_issues(domus_stack *stack, void *self, const domus_http_request *request,
                     const domus_http_match *match)
 {
-    int64_t limit = 20, before = INT64_MAX;
-    domus_http_form query;
+    struct query query;
+    int result;
 
     (void)self, (void)match;
-    if (domus_http_form_read(domus_http_query(request), NULL, &query, NULL) != 0 ||
-        !read_number(&query, "limit", PAGE_MAX, &limit) ||
-        !read_number(&query, "before", INT64_MAX, &before))
-        return domus_http_refuse(stack, 422, "limit is 1..100, and before the number of an issue");
-    return domus_sql_query(stack, api_database, &list,
-                           DOMUS_SQL_VALUES(domus_sql_int(before), domus_sql_int(limit)), listed);
+    if (!domus_http_read_query(stack, request, &api_page_query, &query, NULL, &result))
+        return result;
+    return domus_sql_query(
+        stack, api_database, &list,
+        DOMUS_SQL_VALUES(domus_sql_int(query.before), domus_sql_int(query.limit)), listed);
 }

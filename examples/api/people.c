@@ -31,15 +31,7 @@ struct person {
 
 static const domus_json_field person_fields[] = {
     {DOMUS_JSON_TEXT("name", struct person, name), .required = true}};
-static const domus_json_table person_table = DOMUS_JSON_TABLE(struct person, person_fields);
-
-/* Answer with fields, which have a cookie. */
-static int answer_cookie(domus_stack *stack, domus_appender *fields)
-{
-    int result = domus_http_answer(stack, 204, fields, NULL, NULL);
-
-    return result == DOMUS_HTTP_ANSWERED ? 0 : result;
-}
+const domus_json_table api_person = DOMUS_JSON_TABLE(struct person, person_fields);
 
 int api_login(domus_stack *stack, void *self, const domus_http_request *request,
               const domus_http_match *match)
@@ -49,13 +41,13 @@ int api_login(domus_stack *stack, void *self, const domus_http_request *request,
     int result;
 
     (void)self, (void)match;
-    if (!domus_http_read_json(stack, request, &person_table, &person, NULL, &result))
+    if (!domus_http_read_json(stack, request, &api_person, &person, NULL, &result))
         return result;
     if (person.name[0] == '\0')
         return domus_http_refuse(stack, 422, "name: it is empty");
     (void)domus_http_session_seal(&fields, &cookie, &keys, time(NULL), person.name,
                                   strlen(person.name));
-    return answer_cookie(stack, &fields);
+    return domus_http_reply_json(stack, 204, NULL, NULL, &fields);
 }
 
 int api_logout(domus_stack *stack, void *self, const domus_http_request *request,
@@ -65,5 +57,5 @@ int api_logout(domus_stack *stack, void *self, const domus_http_request *request
 
     (void)self, (void)request, (void)match;
     (void)domus_http_session_clear(&fields, &cookie);
-    return answer_cookie(stack, &fields);
+    return domus_http_reply_json(stack, 204, NULL, NULL, &fields);
 }
