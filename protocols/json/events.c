@@ -162,7 +162,36 @@ static inline bool is_raw(const domi_json_reader *reader)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-bool domi_json_on_text(domi_json_reader *reader, char *text, uint32_t size)
+static inline uint64_t load(const char *at)
+{
+    uint64_t word;
+
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+/* Copy at most 16 bytes. */
+static inline void copy_few(char *to, const char *from, uint32_t size)
+{
+    if (size >= 8) {
+        uint64_t first = load(from), last = load(from + size - 8);
+        memcpy(to, &first, sizeof first);
+        memcpy(to + size - 8, &last, sizeof last);
+    } else if (size >= 4) {
+        uint32_t first, last;
+        memcpy(&first, from, sizeof first);
+        memcpy(&last, from + size - 4, sizeof last);
+        memcpy(to, &first, sizeof first);
+        memcpy(to + size - 4, &last, sizeof last);
+    } else if (size != 0) {
+        char middle = from[size / 2], last = from[size - 1];
+        to[0] = from[0];
+        to[size / 2] = middle;
+        to[size - 1] = last;
+    }
+}
+
+static __attribute__((noinline)) bool take_text(domi_json_reader *reader, char *text, uint32_t size)
 {
     const domus_json_field *field;
     size_t offset = offset_of(reader, text) - 1;
@@ -177,6 +206,24 @@ bool domi_json_on_text(domi_json_reader *reader, char *text, uint32_t size)
     char *at = place_value(reader, offset, &field);
     if (at == NULL || !domi_json_store_text(reader, field, at, text, size))
         return false;
+    end_value(reader);
+    return true;
+}
+
+/* Most texts are short and belong into a struct: this path calls nothing, so it saves no registers.
+ */
+bool domi_json_on_text(domi_json_reader *reader, char *text, uint32_t size)
+{
+    const domi_json_frame *frame = reader->top;
+    const domus_json_field *field = frame->field;
+
+    if (reader->has_odd_escape || reader->skips || frame->table == NULL || size > 16 ||
+        field->kind != DOMUS_JSON_KIND_TEXT || field->shape != DOMUS_JSON_ONE ||
+        size >= field->size)
+        return take_text(reader, text, size);
+    char *at = frame->at + field->offset;
+    copy_few(at, text, size);
+    at[size] = '\0';
     end_value(reader);
     return true;
 }
@@ -238,44 +285,37 @@ bool domi_json_on_null(domi_json_reader *reader, size_t offset)
 
 /* --- objects and arrays ----------------------------------------------------------------------- */
 
-static uint64_t load(const char *at)
+/* Whether a key of at most 16 bytes is the name of a row; false also if it may be and is not looked
+ * at. The key is read in the text as it was given: a name has no backslash, so where its bytes are
+ * those of the text, no escape is in them; and in the copy the zero behind the key was written just
+ * now, which a load over it would wait for. */
+static inline bool is_short_name(const domi_json_reader *reader, const domus_json_field *field,
+                                 const char *key, uint32_t size)
 {
-    uint64_t word;
-
-    memcpy(&word, at, sizeof word);
-    return word;
-}
-
-/* Whether a key is the name of a row. The key is read in the text as it was given: a name has no
- * backslash, so where its bytes are those of the text, no escape is in them; and in the copy the
- * zero behind the key was written just now, which a load over it would wait for. */
-static inline bool is_name(const domi_json_reader *reader, const domus_json_field *field,
-                           const char *key, uint32_t size)
-{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     size_t offset = offset_of(reader, key);
     const char *text = reader->text + offset;
 
     if (field->name_size != size)
         return false;
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     if (size - 1 < 8 && reader->size - offset >= 8)
         return (load(text) ^ load(field->name)) << (64 - 8 * size) == 0;
-    if (size - 1 < 16 && reader->size - offset >= 16)
-        return ((load(text) ^ load(field->name)) |
-                (load(text + size - 8) ^ load(field->name + size - 8))) == 0;
+    return size - 1 < 16 && reader->size - offset >= 16 &&
+           ((load(text) ^ load(field->name)) |
+            (load(text + size - 8) ^ load(field->name + size - 8))) == 0;
+#else
+    return false;
 #endif
-    return memcmp(field->name, key, size) == 0;
 }
 
-/* Find the row of a name that is not the expected one. NULL: there is none. */
-static __attribute__((noinline)) const domus_json_field *find_row(const domi_json_reader *reader,
-                                                                  const char *key, uint32_t size)
+/* Find the row of a name. NULL: there is none. */
+static const domus_json_field *find_row(const domus_json_table *table, uint32_t expected,
+                                        const char *key, uint32_t size)
 {
-    const domus_json_table *table = reader->top->table;
-
     for (uint32_t i = 0; i < table->count; i++) {
-        if (table->fields[i].name_size == size && memcmp(table->fields[i].name, key, size) == 0)
-            return &table->fields[i];
+        uint32_t row = expected + i < table->count ? expected + i : expected + i - table->count;
+        if (table->fields[row].name_size == size && memcmp(table->fields[row].name, key, size) == 0)
+            return &table->fields[row];
     }
     return NULL;
 }
@@ -289,7 +329,20 @@ static __attribute__((noinline, cold)) bool refuse_unknown(domi_json_reader *rea
                             "\"%s\" is no field of it", domi_json_shown(name, size, shown));
 }
 
-bool domi_json_on_key(domi_json_reader *reader, char *text, uint32_t size)
+/* Note that the value of a row comes. */
+static inline bool expect_value(domi_json_reader *reader, domi_json_frame *frame, uint32_t row,
+                                const domus_json_field *field, const char *key)
+{
+    frame->field = field;
+    if ((frame->seen >> row & 1) != 0)
+        return domi_json_refuse(reader, offset_of(reader, key) - 1, -EPROTO, "is there twice");
+    frame->seen |= UINT64_C(1) << row;
+    frame->next = row + 1;
+    return true;
+}
+
+/* Take a key that is not the expected one, or a long one. */
+static __attribute__((noinline)) bool take_key(domi_json_reader *reader, char *text, uint32_t size)
 {
     domi_json_frame *frame = reader->top;
 
@@ -298,23 +351,28 @@ bool domi_json_on_key(domi_json_reader *reader, char *text, uint32_t size)
     if (reader->skips)
         return true;
     const domus_json_table *table = frame->table;
-    const domus_json_field *field = &table->fields[frame->next];
-    if (frame->next == table->count || !is_name(reader, field, text, size)) {
-        field = find_row(reader, text, size);
-        if (field == NULL && !table->skips_unknown)
-            return refuse_unknown(reader, text, size);
-        if (field == NULL) {
-            begin_skip(reader, NULL, 0);
-            return true;
-        }
+    const domus_json_field *field = find_row(table, frame->next, text, size);
+    if (field == NULL && !table->skips_unknown)
+        return refuse_unknown(reader, text, size);
+    if (field == NULL) {
+        begin_skip(reader, NULL, 0);
+        return true;
     }
-    uint32_t row = (uint32_t)(field - table->fields);
-    frame->field = field;
-    if ((frame->seen >> row & 1) != 0)
-        return domi_json_refuse(reader, offset_of(reader, text) - 1, -EPROTO, "is there twice");
-    frame->seen |= UINT64_C(1) << row;
-    frame->next = row + 1;
-    return true;
+    return expect_value(reader, frame, (uint32_t)(field - table->fields), field, text);
+}
+
+/* Most keys are the expected ones: this path calls nothing, so it saves no registers. */
+bool domi_json_on_key(domi_json_reader *reader, char *text, uint32_t size)
+{
+    domi_json_frame *frame = reader->top;
+
+    if (!reader->has_odd_escape && !reader->skips) {
+        uint32_t row = frame->next;
+        const domus_json_field *field = &frame->table->fields[row];
+        if (row != frame->table->count && is_short_name(reader, field, text, size))
+            return expect_value(reader, frame, row, field, text);
+    }
+    return take_key(reader, text, size);
 }
 
 static void open_object(domi_json_reader *reader, const domus_json_table *table, char *at)
