@@ -5,7 +5,7 @@
 #include <domus/http2.h>
 #include <domus/http_access.h>
 #include <domus/http_limit.h>
-#include <domus/http_openapi.h>
+#include <domus/json_openapi.h>
 #include <domus/log.h>
 
 struct api_settings api_settings;
@@ -47,7 +47,7 @@ static const domus_http_row rows[] = {
     {{0, NULL, 0}, NULL, NULL},
 };
 
-/* What others are told of these rows. */
+/* Notes on these rows, for other programs. */
 static const domus_openapi_note notes[] = {
     {api_list_issues, .query = &api_page_query, .answer = &api_page},
     {api_create_issue, .body = &api_draft, .answer = &api_issue, .status = 201},

@@ -2,7 +2,7 @@
  * of its handler. Two rows are of one path if they are written alike. */
 #include "protocols/json/schema.h"
 
-#include <domus/http_openapi.h>
+#include <domus/json_openapi.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #define PROBLEM  "application/problem+json"
 #define NAME_MAX DOMUS_JSON_NAME_MAX /* bytes of the name of a segment that is told */
 
-/* What every operation may answer. */
+/* The answer that every operation may have. */
 static const char failure[] =
     "{\"description\":\"A failure\",\"content\":{\"" PROBLEM "\":{\"schema\":{\"type\":\"object\","
     "\"properties\":{\"type\":{\"type\":\"string\"},\"title\":{\"type\":\"string\"},"

@@ -22,7 +22,7 @@ struct world {
     char cookie[256];
 };
 
-/* What api_files_begin() does, for a kit, where only actors open files. */
+/* An actor opens the directory, because in a kit api_files_begin() cannot. */
 static int opened(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;

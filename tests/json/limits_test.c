@@ -131,7 +131,7 @@ START_TEST(bytes_are_bounded)
 }
 END_TEST
 
-/* What is counted are blocks: the first has 1,024 bytes, or as many as the bound leaves. */
+/* Blocks are counted: the first has 1,024 bytes, or as many as the bound leaves. */
 static const struct memory_case {
     const char *text;
     uint32_t wanted;  /* bytes */

@@ -3,7 +3,7 @@
 #include "tests/json/things.h"
 #include "tests/support/suite.h"
 
-#include <domus/http_openapi.h>
+#include <domus/json_openapi.h>
 
 #include <errno.h>
 #include <string.h>
@@ -109,7 +109,7 @@ END_TEST
 
 #define LONG "0123456789012345678901234567890123456789012345678901234567890123"
 
-/* What cannot be told: the paths of one or two rows, and the note of their handler. */
+/* Descriptions that are refused: the paths of one or two rows, and the note of their handler. */
 static const struct wrong {
     const char *one, *other;
     domus_openapi_note note;

@@ -17,13 +17,13 @@
  * problem details (RFC 9457), which domus_http_refuse() and the part domus_http_problems send.
  *
  * The schemas are those of domus_json_put_schema(), with what it says of their limits, and each
- * stands where it is used. What comes out depends on constants of the program alone, so a service
+ * stands where it is used. The text depends on constants of the program alone, so a service
  * may write it once, or for each request. It is in libdomus-json, which needs nothing of
  * libdomus-http for it.
  *
  * Thread-safety: any thread. */
-#ifndef DOMUS_HTTP_OPENAPI_H
-#define DOMUS_HTTP_OPENAPI_H
+#ifndef DOMUS_JSON_OPENAPI_H
+#define DOMUS_JSON_OPENAPI_H
 
 #include <domus/http_chain.h>
 #include <domus/http_tag.h>
@@ -35,7 +35,7 @@
 extern "C" {
 #endif
 
-/* What is told of the whole. */
+/* The service as a whole. */
 typedef struct domus_openapi_info {
     const char *title;       /* not NULL */
     const char *version;     /* of the service, such as "1.4"; not NULL */
