@@ -268,6 +268,11 @@ DOMUS_API int domus_channel_peer(const domus_channel *channel, domus_endpoint *r
 DOMUS_API int domus_channel_direct_peer(const domus_channel *channel, domus_endpoint *ret_peer);
 DOMUS_API int domus_channel_local(const domus_channel *channel, domus_endpoint *ret_local);
 
+/* Returns the name of the stage that carries a channel within another one, as "http2" does with
+ * each stream (domus/inner.h); NULL for a channel with a connection of its own, and in on_close.
+ * The text is constant. */
+DOMUS_API const char *domus_channel_carrier(const domus_channel *channel);
+
 /* The listener from which the channel comes: `ret_listener` gets the address of its actor, which is
  * stale once it is closed, `ret_name` the name that the configuration or domus_listen() gave it (""
  * if none), valid as long as the channel is. Both may be NULL. Returns 0; -ENOENT for a channel

@@ -77,7 +77,7 @@ extern "C" {
  * domus_http_set_user(), to `user`. It is gone when the answer is over. */
 typedef struct domus_http_exchange {
     const domus_endpoint *peer; /* the client (domus_channel_peer()); it may name nothing */
-    const char *via;            /* the protocol, such as "HTTP/1.1" */
+    const char *via;            /* the protocol: "HTTP/1.0", "HTTP/1.1" or "HTTP/2.0" */
     uint64_t begun_ns;          /* when it entered, as domus_now_ns() says; 0: it has not */
     uint64_t ended_ns;          /* in `end`: when the answer was over */
     /* bytes of the body of the answer that were handed to the connection, without chunks; of one in

@@ -95,9 +95,11 @@ DOMUS_API bool domus_wire_is_draining(const domus_wire *wire);
 DOMUS_API bool domus_wire_is_inner(const domus_wire *wire);
 DOMUS_API bool domus_channel_is_inner(const domus_channel *channel);
 
-/* Say, in `decode` of the first byte stage of a pipeline, before it has used or passed on a byte,
- * that it has nothing to do on this channel. Then `decode` returns 0, the stage is closed and taken
- * out, and the next one gets what it was shown. */
+/* Say, in `decode` of a byte stage that is none of a listener's front, before it has used or passed
+ * on a byte, that it has nothing to do on this channel. Then `decode` returns 0, the next stage
+ * gets what this one was shown, and no function of this one but `close` is called any more. The
+ * first stage of a pipeline is closed and taken out at once, and costs nothing from then on; behind
+ * another one, such as that of TLS, it stays until the end, and bytes are copied by it. */
 DOMUS_API void domus_wire_leave(domus_wire *wire);
 
 #ifdef __cplusplus

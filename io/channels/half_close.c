@@ -9,7 +9,7 @@ void domi_channel_close_when_answered(domus_channel *channel)
     uint64_t kept_ns = channel->settings->half_close_kept_ns;
 
     channel->close_due = true;
-    if (channel->conversations == 0 && channel->asks == 0) {
+    if (domi_channel_has_answered_all(channel)) {
         (void)domi_channel_close(channel);
     } else if (kept_ns != 0) {
         channel->finished_ns = channel->io->manager->now_ns;

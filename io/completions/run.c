@@ -8,6 +8,7 @@
 #include "io/acceptors/serve.h"
 #include "io/acceptors/stop.h"
 #include "io/channels/close.h"
+#include "io/channels/half_close.h"
 #include "io/channels/ready.h"
 #include "io/channels/receive.h"
 #include "io/channels/state.h"
@@ -41,7 +42,7 @@ void domi_channel_conversation_ended(domi_manager *manager, domi_house *house)
     channel->conversations--;
     if (channel->busy)
         domi_channel_note_requests(channel);
-    if (channel->conversations == 0 && channel->asks == 0 && channel->close_due)
+    if (channel->close_due && domi_channel_has_answered_all(channel))
         (void)domi_channel_close(channel);
 }
 

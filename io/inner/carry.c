@@ -3,6 +3,7 @@
 #include "io/inner/inner.h"
 
 #include "io/channels/close.h"
+#include "io/channels/half_close.h"
 #include "io/channels/state.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/mail.h"
@@ -22,6 +23,8 @@ static void carry(domus_channel *channel)
         domi_pipe_send_waiting(channel->io->manager, pipe); /* some may be idle now */
     if (channel->drain)
         domi_channel_make_ready(channel); /* its run sees whether that was all */
+    if (channel->close_due && domi_channel_has_answered_all(channel))
+        (void)domi_channel_close(channel);
 }
 
 void domi_io_carry(domi_io *io)

@@ -21,6 +21,7 @@ typedef struct domi_inner {
     domi_special special;   /* comes first: the channel points to it; `outer` is NULL when the
                                stage has dropped it */
     domus_inner base;       /* as the stage knows it */
+    const char *carrier;    /* the name of the stage that has opened it */
     domus_channel *channel; /* NULL: it is CLOSED */
     domus_buffer *tail;     /* the last piece that was passed on, while it is in `inbound` */
     uint32_t tail_room;     /* bytes free in that */

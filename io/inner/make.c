@@ -77,7 +77,8 @@ static int open_inner(domus_wire *wire, uint32_t skipped, void *data, domus_inne
     if (inner == NULL)
         return -ENOMEM;
     *inner = (domi_inner){.special = {&domi_ways_of_inner_channels, outer},
-                          .base = {&domi_ways_of_inner, data}};
+                          .base = {&domi_ways_of_inner, data},
+                          .carrier = wire->stages[wire->current].stage->name};
     int error = make_channel(inner, outer, skipped);
     if (error != 0) {
         domi_memory_free(inner);

@@ -96,3 +96,8 @@ const domi_channel_ways domi_ways_of_inner_channels = {
     .finish = finish,
     .note_used = note_used,
 };
+
+const char *domus_channel_carrier(const domus_channel *channel)
+{
+    return domi_channel_is_inner(channel) ? inner_of(channel)->carrier : NULL;
+}

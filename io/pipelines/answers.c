@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "io/channels/close.h"
 #include "io/channels/crowd.h"
+#include "io/channels/half_close.h"
 #include "io/channels/ready.h"
 #include "io/channels/receive.h"
 #include "io/channels/send.h"
@@ -133,7 +134,7 @@ void domi_pipe_note_over(domi_pipe *pipe)
             domi_channel_make_ready(channel);
         return;
     }
-    if (channel->conversations == 0 && channel->asks == 0 && channel->close_due)
+    if (channel->close_due && domi_channel_has_answered_all(channel))
         (void)domi_channel_close(channel);
     else if (!pipe->running && (channel->drain || !pipe->dry || pipe->held != NULL ||
                                 pipe->writers != NULL || pipe->change != NULL))

@@ -368,7 +368,7 @@ static void note_answered(domi_manager *manager, domi_pipe *pipe)
         domi_pipe_end_asked(pipe);
         return;
     }
-    if (channel->close_due && channel->conversations == 0)
+    if (channel->close_due && domi_channel_has_answered_all(channel))
         (void)domi_channel_close(channel);
     else if (channel->drain && !pipe->running)
         domi_channel_make_ready(channel);

@@ -95,7 +95,7 @@ static int call_decode(domus_wire *wire, uint32_t index, const char *bytes, size
     /* and so would a call that moved nothing */
     if (DOMI_UNLIKELY(at->again) && (used < 0 || (used == 0 && !at->passed)))
         at->again = false;
-    if (used == 0 && !at->again && !wire->leaves &&
+    if (used == 0 && !at->again && !wire->leaves && !at->passes &&
         (size == DOMUS_WINDOW_MAX || at->window.need > DOMUS_WINDOW_MAX))
         used = -EMSGSIZE;
     return domi_wire_end_out(wire, index, begun, used);
@@ -110,6 +110,19 @@ static void note_progress(domus_wire *wire)
         wire->progress = DOMI_MESSAGE_BEGUN;
 }
 
+/* Let bytes go by a stage that has left. Returns how many did; 0: there is no room for them;
+ * -ENOMEM. */
+static int pass_by(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
+{
+    wire->current = index;
+    size_t room = domus_wire_pass_room(wire);
+
+    if (size > room)
+        size = room;
+    int error = domus_wire_pass(wire, bytes, size);
+    return error != 0 ? error : (int)size;
+}
+
 /* Let a byte stage decode. When it does not say any more that it waits for what its protocol begins
  * with, messages begin. */
 static int call_byte_stage(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
@@ -118,9 +131,11 @@ static int call_byte_stage(domus_wire *wire, uint32_t index, const char *bytes, 
     bool expected = at->expects;
 
     at->expects = false;
-    int used = call_decode(wire, index, bytes, size);
+    int used = at->passes ? 0 : call_decode(wire, index, bytes, size);
     if (expected && !at->expects)
         wire->progress = DOMI_MESSAGE_NONE;
+    if (used == 0 && at->passes)
+        used = pass_by(wire, index, bytes, size);
     return used;
 }
 
@@ -269,7 +284,7 @@ static int end_stage(domus_wire *wire, uint32_t index)
     int error = left != 0 ? -EPIPE : 0;
 
     at->again = at->passed = false;
-    if (at->stage->end != NULL) {
+    if (at->stage->end != NULL && !at->passes) {
         domi_mark begun = domi_wire_begin_out(wire, index);
         error = domi_wire_end_out(wire, index, begun, at->stage->end(wire, at->state, left));
     }

@@ -44,7 +44,12 @@ bool domus_wire_is_inner(const domus_wire *wire)
 
 void domus_wire_leave(domus_wire *wire)
 {
-    wire->leaves = wire->current == wire->fronts && wire->current + 1 != wire->count;
+    if (wire->current < wire->fronts || wire->current + 1 == wire->count)
+        return;
+    if (wire->current == wire->fronts)
+        wire->leaves = true;
+    else
+        wire->stages[wire->current].passes = true;
 }
 
 void domus_wire_lend(domus_wire *wire, uint32_t most)

@@ -18,6 +18,7 @@ typedef struct domi_wire_stage {
     bool again;   /* a byte stage that has more to pass on: it is called without new bytes, too */
     bool passed;  /* it has passed bytes on in this call */
     bool expects; /* a byte stage that waits for the rest of what its protocol begins with */
+    bool passes;  /* a byte stage that has left, but keeps its place: bytes go by it */
 } domi_wire_stage;
 
 /* The state of the message that the message stage reads. */

@@ -196,7 +196,7 @@ int domi_wire_carry(domus_wire *wire)
 
     for (uint32_t i = 0; result == 0 && i + 1 < wire->count; i++) {
         domi_wire_stage *at = &wire->stages[i];
-        if (at->stage->carry == NULL || !at->opened || wire->output_ended)
+        if (at->stage->carry == NULL || !at->opened || at->passes || wire->output_ended)
             continue;
         domi_mark begun = domi_wire_begin_out(wire, i);
         result = domi_wire_end_out(wire, i, begun, at->stage->carry(wire, at->state));
@@ -221,7 +221,7 @@ int domi_wire_lend(domus_wire *wire, domus_inner **ret_inner)
 bool domi_wire_carries(const domus_wire *wire)
 {
     for (uint32_t i = 0; i < wire->count; i++) {
-        if (wire->stages[i].stage->carry != NULL)
+        if (wire->stages[i].stage->carry != NULL && !wire->stages[i].passes)
             return true;
     }
     return false;
@@ -230,7 +230,7 @@ bool domi_wire_carries(const domus_wire *wire)
 bool domi_wire_says_end(const domus_wire *wire)
 {
     for (uint32_t i = 0; i < wire->count; i++) {
-        if (wire->stages[i].stage->finish != NULL)
+        if (wire->stages[i].stage->finish != NULL && !wire->stages[i].passes)
             return true;
     }
     return false;
@@ -267,7 +267,7 @@ int domi_wire_end_output(domus_wire *wire)
     wire->output_ended = true;
     for (uint32_t i = wire->count; i-- > 0;) {
         domi_wire_stage *at = &wire->stages[i];
-        if (!at->opened || at->stage->finish == NULL)
+        if (!at->opened || at->passes || at->stage->finish == NULL)
             continue;
         domi_mark begun = domi_wire_begin_out(wire, i);
         int result = domi_wire_end_out(wire, i, begun, at->stage->finish(wire, at->state));

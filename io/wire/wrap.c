@@ -36,7 +36,8 @@ static int wrap_all(domus_wire *wire, uint32_t index, const domi_out *from, domi
     return error;
 }
 
-/* Let the stages before `index` wrap what lies in `aside`, into `out`. */
+/* Let the stages before `index` wrap what lies in `aside`, into `out`. One that has left, which is
+ * never the first, wraps nothing. */
 static int wrap_by_each(domus_wire *wire, uint32_t index, domi_out *out)
 {
     domi_out between = {0};
@@ -45,6 +46,8 @@ static int wrap_by_each(domus_wire *wire, uint32_t index, domi_out *out)
     int error = 0;
 
     while (error == 0 && index-- > 0) {
+        if (wire->stages[index].passes)
+            continue;
         domi_out *to = index == 0 ? out : other;
         error = wrap_all(wire, index, from, to);
         domi_out_clear(from, false);

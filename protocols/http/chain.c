@@ -39,7 +39,7 @@ domi_http_chained *domi_http_chained_new(const domus_http_chain *chain)
     domi_http_chained *chained = calloc(1, sizeof *chained);
 
     if (chained != NULL)
-        chained->chain = chain;
+        *chained = (domi_http_chained){.chain = chain, .via = "HTTP/1.1"};
     return chained;
 }
 
@@ -58,7 +58,7 @@ static void begin(const domi_http_chained *chained, domi_http_exchange *exchange
 {
     exchange->chain = chained->chain;
     exchange->face.peer = &chained->peer;
-    exchange->face.via = "HTTP/1.1";
+    exchange->face.via = chained->via;
     exchange->face.method = DOMUS_HTTP_METHODS;
 }
 

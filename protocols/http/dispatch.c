@@ -8,6 +8,15 @@
 #include <errno.h>
 #include <string.h>
 
+/* Returns the protocol that the peer of a channel speaks, if it is not HTTP/1.0. The requests of
+ * HTTP/2 come as those of HTTP/1.1, in an inner channel. */
+static const char *name_protocol(const domus_channel *channel)
+{
+    const char *carrier = domus_channel_carrier(channel);
+
+    return carrier != NULL && strcmp(carrier, "http2") == 0 ? "HTTP/2.0" : "HTTP/1.1";
+}
+
 /* Find the list of exchanges of a connection whose stage has a chain, or make it. Returns 0;
  * -ENOENT when there is no chain; -ENOMEM. */
 static int find_chained(domus_stack *stack, domi_http_chained **ret_chained)
@@ -24,6 +33,7 @@ static int find_chained(domus_stack *stack, domi_http_chained **ret_chained)
         return -ENOMEM;
     if (!state->chained->knows_peer)
         state->chained->knows_peer = domus_channel_peer(channel, &state->chained->peer) == 0;
+    state->chained->via = name_protocol(channel);
     *ret_chained = state->chained;
     return 0;
 }
@@ -40,7 +50,7 @@ static int begin(domus_stack *stack, domi_http_chained *chained, const domus_htt
 
     if (exchange == NULL)
         return -ENOMEM;
-    exchange->face.via = request->minor == 0 ? "HTTP/1.0" : "HTTP/1.1";
+    exchange->face.via = request->minor == 0 ? "HTTP/1.0" : chained->via;
     exchange->face.begun_ns = domus_now_ns(stack);
     exchange->face.thread = domus_channel_thread(domus_channel_running(stack));
     exchange->face.method = request->method;

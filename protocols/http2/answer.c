@@ -124,12 +124,13 @@ int domi_h2_next_head(domi_h2_lane *lane, domi_h2_read_head *read)
 
 /* --- news ------------------------------------------------------------------------------------- */
 
-/* The inner channel has ended before its answer. */
+/* The inner channel has ended before its answer, unless its end is that of the answer. */
 static void note_closed(domi_h2_lane *lane)
 {
     int error;
 
-    if (domus_inner_look(lane->inner, &error) != DOMUS_INNER_CLOSED || lane->phase == DOMI_H2_DONE)
+    if (domus_inner_look(lane->inner, &error) != DOMUS_INNER_CLOSED ||
+        lane->phase == DOMI_H2_DONE || (lane->phase == DOMI_H2_REST && error == 0))
         return;
     domi_h2_cut(lane, error == -ETIMEDOUT ? NGHTTP2_CANCEL : NGHTTP2_INTERNAL_ERROR);
 }

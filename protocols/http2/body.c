@@ -117,9 +117,10 @@ static bool submit_trailers(domi_h2 *h2, domi_h2_lane *lane)
 /* The body is not there, or has ended. */
 static ssize_t end_body(domi_h2 *h2, domi_h2_lane *lane, uint32_t *flags)
 {
-    domus_inner_state state = domus_inner_look(lane->inner, NULL);
+    int error;
+    domus_inner_state state = domus_inner_look(lane->inner, &error);
 
-    if (lane->phase == DOMI_H2_REST && state != DOMUS_INNER_OPEN)
+    if (lane->phase == DOMI_H2_REST && state != DOMUS_INNER_OPEN && error == 0)
         lane->phase = DOMI_H2_DONE;
     if (lane->phase != DOMI_H2_DONE)
         return state == DOMUS_INNER_CLOSED ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE

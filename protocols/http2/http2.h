@@ -124,6 +124,7 @@ typedef struct domi_h2 {
     bool heard_settings; /* the dialogue with which a connection begins is over */
     domi_h2_guard guard;
     uint32_t updates_due; /* WINDOW_UPDATEs that the bodies which were sent may call for */
+    uint32_t continuations; /* of the block of fields that is being read */
     domi_h2_block block;
     domi_h2_frames frames;
 } domi_h2;
@@ -231,6 +232,9 @@ void domi_h2_cut_spent(domi_h2 *h2);
 
 /* Give the peer credit for what was used. */
 void domi_h2_credit(domi_h2_lane *lane);
+
+/* Tell the inner channels that the peer sends nothing more. */
+void domi_h2_tell_end(const domi_h2 *h2);
 
 /* End all lanes. */
 void domi_h2_end_lanes(domi_h2 *h2);

@@ -142,6 +142,12 @@ void domi_h2_credit(domi_h2_lane *lane)
     lane->credited = used;
 }
 
+void domi_h2_tell_end(const domi_h2 *h2)
+{
+    for (const domi_h2_lane *lane = h2->busy; lane != NULL; lane = lane->next)
+        domus_inner_end(lane->inner);
+}
+
 static void end_all(domi_h2_lane **list, int error)
 {
     while (*list != NULL) {

@@ -10,6 +10,7 @@
 
 #define ACKS_MAX         200u /* of SETTINGS and PING that were not sent yet */
 #define SETTINGS_ENTRIES 32u  /* of one SETTINGS frame */
+#define CONTINUATIONS    8u   /* of one block of fields; nghttp2 of 1.61 and later bounds them, too */
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -71,6 +72,10 @@ static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, v
     domi_h2 *h2 = h2_;
 
     (void)session;
+    if (head->type != NGHTTP2_CONTINUATION)
+        h2->continuations = 0;
+    else if (++h2->continuations > CONTINUATIONS)
+        domi_h2_end(h2, NGHTTP2_ENHANCE_YOUR_CALM);
     if (head->type == NGHTTP2_HEADERS && domi_h2_judge_late(h2, head->stream_id))
         return 0;
     if (head->type == NGHTTP2_PRIORITY && head->stream_id == 0)
@@ -116,7 +121,7 @@ static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void
     case NGHTTP2_DATA:
         if (is_last)
             return result_of(domi_h2_pass_end(h2, frame->hd.stream_id));
-        if (frame->hd.length == 0)
+        if (frame->hd.length == frame->data.padlen) /* the byte that tells how much it is counts */
             domi_h2_count_control(h2);
         return 0;
     case NGHTTP2_RST_STREAM:

@@ -96,9 +96,15 @@ static int decode(domus_wire *wire, void *state_, const char *bytes, size_t size
     return (int)size;
 }
 
+/* The peer has finished sending. What it has asked for is answered, and the inner channels deal
+ * with its end as all channels do. */
 static int end_stage(domus_wire *wire, void *state_, size_t left)
 {
-    (void)wire, (void)state_;
+    stage_state *state = state_;
+
+    (void)wire;
+    if (state->h2 != NULL)
+        domi_h2_tell_end(state->h2);
     return left != 0 ? -EPIPE : 0;
 }
 
