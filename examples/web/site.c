@@ -87,9 +87,10 @@ static int take_request(domus_stack *stack, void *self, const void *payload)
 
 static domus_http_gzip gzip;
 static domus_http_options http = {.streams = true};
+static const domus_http2_options http2 = {.websockets = true};
 static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){
-        {&domus_http2_stage, NULL}, {&domus_http_stage, &http}, {NULL, NULL}}};
+        {&domus_http2_stage, &http2}, {&domus_http_stage, &http}, {NULL, NULL}}};
 
 static void stop_visitor(domus_stack *stack, void *self)
 {

@@ -48,6 +48,11 @@ typedef struct domus_http2_options {
      * WINDOW_UPDATE, as far as these are more than two for each frame of a body that was sent, and
      * one for each 512 bytes of it, 1..100000; 0: 1000 */
     uint32_t controls_max;
+    /* WebSockets may be opened in streams (RFC 8441): the peer is told that by
+     * SETTINGS_ENABLE_CONNECT_PROTOCOL. For listeners one of whose handlers accepts them
+     * (domus/websocket.h); without it browsers open a connection of HTTP/1.1 for each. */
+    bool websockets;
+    uint8_t reserved[3]; /* 0 */
 } domus_http2_options;
 
 DOMUS_API extern const domus_stage domus_http2_stage;

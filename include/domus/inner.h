@@ -65,6 +65,12 @@ DOMUS_API int domus_inner_pass(domus_inner *inner, const void *bytes, size_t siz
 /* No more bytes will be passed on, as after the FIN of a peer. */
 DOMUS_API void domus_inner_end(domus_inner *inner);
 
+/* The channel has nothing to do, until bytes are passed on again. If none are for
+ * DOMUS_INNER_REST_NS, or for channel.idleTimeout, if that is less, it ends, with 0: so a peer that
+ * has been busy does not hold the places of many channels. */
+#define DOMUS_INNER_REST_NS UINT64_C(1000000000)
+DOMUS_API void domus_inner_rest(domus_inner *inner);
+
 /* Bytes that were passed on, and that the pipeline of the channel has not taken yet. */
 DOMUS_API uint64_t domus_inner_unused(const domus_inner *inner);
 

@@ -5,6 +5,7 @@
  * message. In LINGERING the timer means that the peer's time to close is over (state.c). */
 #include "io/channels/timeouts.h"
 
+#include "house/message/house.h"
 #include "io/channels/close.h"
 #include "io/channels/kept.h"
 #include "io/channels/owed.h"
@@ -13,6 +14,8 @@
 #include "io/channels/receive.h"
 #include "io/channels/state.h"
 #include "io/resources/socket.h"
+
+#include <domus/inner.h>
 
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -54,6 +57,22 @@ static uint64_t first_byte_timeout_ns(const domus_channel *channel)
     return timeout_ns == 0 && channel->proxy != NULL ? PROXY_TIMEOUT_NS : timeout_ns;
 }
 
+/* True if the channel has said that it has nothing to do, and its actor has nothing, either. */
+static bool is_resting(const domus_channel *channel)
+{
+    return channel->rests && channel->house->stacks == NULL;
+}
+
+/* Returns how long the channel may be idle; 0: no bound. */
+static uint64_t idle_timeout_ns(const domus_channel *channel)
+{
+    uint64_t timeout_ns = channel->settings->idle_timeout_ns;
+
+    return is_resting(channel) && (timeout_ns == 0 || timeout_ns > DOMUS_INNER_REST_NS)
+               ? DOMUS_INNER_REST_NS
+               : timeout_ns;
+}
+
 /* Returns when the first time-out of the channel is due; UINT64_MAX when none is set. */
 static uint64_t next_timeout_ns(const domus_channel *channel)
 {
@@ -61,7 +80,7 @@ static uint64_t next_timeout_ns(const domus_channel *channel)
     uint64_t next_ns = UINT64_MAX;
 
     if (channel->state <= DOMI_CHANNEL_FLUSHING)
-        next_ns = earlier_of(next_ns, channel->active_ns, settings->idle_timeout_ns);
+        next_ns = earlier_of(next_ns, channel->active_ns, idle_timeout_ns(channel));
     if (is_silent(channel))
         next_ns = earlier_of(next_ns, channel->silent_ns, first_byte_timeout_ns(channel));
     if (channel->ask_due_ns != 0 && channel->state == DOMI_CHANNEL_OPEN)
@@ -222,7 +241,7 @@ static bool is_idle(const domus_channel *channel, uint64_t now_ns)
         earlier_of(UINT64_MAX, channel->send_ns, settings->send_timeout_ns) <= now_ns)
         return false;
     return channel->ask_due_ns == 0 &&
-           earlier_of(UINT64_MAX, channel->active_ns, settings->idle_timeout_ns) <= now_ns;
+           earlier_of(UINT64_MAX, channel->active_ns, idle_timeout_ns(channel)) <= now_ns;
 }
 
 void domi_channel_handle_timer(domus_channel *channel)
@@ -272,6 +291,10 @@ void domi_channel_handle_timer(domus_channel *channel)
     if (is_late_datagram(channel, now_ns)) {
         domi_channel_ways_of(channel)->be_late(channel);
         domi_channel_arm_timeouts(channel);
+        return;
+    }
+    if (is_resting(channel) && is_idle(channel, now_ns)) {
+        domi_channel_end(channel, 0, false);
         return;
     }
     if (is_idle(channel, now_ns) && answer_late(channel))

@@ -9,6 +9,7 @@
 #include "io/channels/receive.h"
 #include "io/channels/send.h"
 #include "io/channels/state.h"
+#include "io/channels/timeouts.h"
 #include "io/pipelines/pipe.h"
 
 #include <errno.h>
@@ -133,6 +134,7 @@ static int pass(domus_inner *base, const void *bytes, size_t size)
     int error = put(inner_of(base), channel, bytes, (uint32_t)size);
     if (error != 0)
         return error;
+    channel->rests = false;
     channel->received_bytes += size;
     channel->active_ns = channel->io->manager->now_ns;
     channel->silent_ns = 0;
@@ -154,6 +156,17 @@ static void end(domus_inner *base)
     if (channel->state == DOMI_CHANNEL_OPEN)
         domi_channel_make_ready(channel);
     domi_channel_settle(channel);
+}
+
+static void rest(domus_inner *base)
+{
+    domus_channel *channel = channel_of(base);
+
+    if (channel == NULL || channel->state != DOMI_CHANNEL_OPEN)
+        return;
+    channel->rests = true;
+    channel->active_ns = channel->io->manager->now_ns;
+    domi_channel_note_due(channel, channel->active_ns + DOMUS_INNER_REST_NS);
 }
 
 static uint64_t count_unused(const domus_inner *base)
@@ -199,6 +212,7 @@ const domi_inner_ways domi_ways_of_inner = {
     .look = look,
     .pass = pass,
     .end = end,
+    .rest = rest,
     .unused = count_unused,
     .bytes = bytes_of,
     .took = took,

@@ -98,6 +98,11 @@ void domus_inner_end(domus_inner *inner)
     inner->ways->end(inner);
 }
 
+void domus_inner_rest(domus_inner *inner)
+{
+    inner->ways->rest(inner);
+}
+
 uint64_t domus_inner_unused(const domus_inner *inner)
 {
     return inner->ways->unused(inner);

@@ -12,6 +12,7 @@ typedef struct domi_inner_ways {
     domus_inner_state (*look)(const domus_inner *inner, int *ret_error);
     int (*pass)(domus_inner *inner, const void *bytes, size_t size);
     void (*end)(domus_inner *inner);
+    void (*rest)(domus_inner *inner);
     uint64_t (*unused)(const domus_inner *inner);
     const char *(*bytes)(const domus_inner *inner, size_t *ret_size);
     void (*took)(domus_inner *inner, size_t size);

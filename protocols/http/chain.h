@@ -28,7 +28,7 @@ typedef struct domi_http_chained {
     domi_http_exchange *first;
     domi_http_exchange *last;
     domi_http_exchange *spare; /* the one that ended last, for the next one; NULL: none */
-    const char *via; /* the protocol of a request that does not say HTTP/1.0 */
+    const char *via;           /* the protocol of a request that does not say HTTP/1.0 */
     bool knows_peer;
     domus_endpoint peer;
 } domi_http_chained;

@@ -27,19 +27,41 @@ static int error_of(int result)
     return result == NGHTTP2_ERR_NOMEM ? -ENOMEM : result < 0 ? -EPROTO : 0;
 }
 
+/* The answer is 101: the stream is a WebSocket from now on, if the peer wants it to be one; another
+ * protocol has no stream to go to. Returns 0; a negative errno. */
+static int become_tunnel(domi_h2_lane *lane, domi_h2_fields *fields)
+{
+    const nghttp2_data_provider bytes = {.read_callback = domi_h2_read_body};
+    size_t count = 1;
+
+    if (!lane->tunnels)
+        return -EOPNOTSUPP;
+    fields->fields[0].value = (uint8_t *)(uintptr_t) "200";
+    for (size_t i = 1; i < fields->count; i++) {
+        if (!domi_h2_is_of_handshake(&fields->fields[i]))
+            fields->fields[count++] = fields->fields[i];
+    }
+    lane->phase = DOMI_H2_REST;
+    int error = error_of(
+        nghttp2_submit_response(lane->of->session, lane->id, fields->fields, count, &bytes));
+    return error != 0 ? error : domi_h2_open_tunnel(lane);
+}
+
 /* Begin the answer of the stream. Returns 0; a negative errno. */
-static int submit(domi_h2_lane *lane, unsigned status, const domi_h2_fields *fields)
+static int submit(domi_h2_lane *lane, unsigned status, domi_h2_fields *fields)
 {
     nghttp2_session *session = lane->of->session;
     const nghttp2_data_provider body = {.read_callback = domi_h2_read_body};
 
     if (status < 200) {
-        if (status == 101) /* another protocol has no stream to go to */
-            return -EOPNOTSUPP;
+        if (status == 101)
+            return become_tunnel(lane, fields);
         int32_t result = nghttp2_submit_headers(session, NGHTTP2_FLAG_NONE, lane->id, NULL,
                                                 fields->fields, fields->count, NULL);
         return error_of(result < 0 ? (int)result : 0);
     }
+    if (lane->tunnels)
+        domi_h2_refuse_tunnel(lane);
     lane->phase = (uint8_t)phase_of(lane, status, fields);
     lane->left = fields->length;
     lane->closes = fields->closes || lane->phase == DOMI_H2_REST;
@@ -132,7 +154,8 @@ static void note_closed(domi_h2_lane *lane)
     if (domus_inner_look(lane->inner, &error) != DOMUS_INNER_CLOSED ||
         lane->phase == DOMI_H2_DONE || (lane->phase == DOMI_H2_REST && error == 0))
         return;
-    domi_h2_cut(lane, error == -ETIMEDOUT ? NGHTTP2_CANCEL : NGHTTP2_INTERNAL_ERROR);
+    bool is_reset = error == -ETIMEDOUT || lane->is_open; /* of a tunnel it is that of TCP */
+    domi_h2_cut(lane, is_reset ? NGHTTP2_CANCEL : NGHTTP2_INTERNAL_ERROR);
 }
 
 int domi_h2_go_on(domi_h2_lane *lane)

@@ -50,6 +50,8 @@ typedef struct domi_h2_lane {
     bool in_chunks;     /* the body of the request is passed on in chunks */
     bool is_passed;     /* the request was passed on to its end */
     bool closes;        /* the inner channel ends with this answer */
+    bool tunnels;       /* the request wants to become a WebSocket (websocket.c) */
+    bool is_open;       /* and the answer was that it does */
     bool is_cut;        /* the stream is being reset by this side */
     bool is_busy;       /* of a client: it is lent, and its stream is not over; */
     bool is_sent;       /* the head of the request was sent, */
@@ -59,6 +61,7 @@ typedef struct domi_h2_lane {
     uint64_t data;      /* bytes of the request's body that were passed on */
     uint64_t credited;  /* those that the peer got credit for */
     domi_h2_text lines; /* the head of the answer, or its trailers, that are not whole */
+    domi_h2_text early; /* bytes for a tunnel that is not open yet */
 } domi_h2_lane;
 
 /* Counts of the present second (guard.c). */
@@ -72,7 +75,7 @@ typedef struct domi_h2_guard {
 typedef struct domi_h2_block {
     bool open;         /* its end has not come */
     bool is_trailers;  /* it is that of trailers */
-    bool is_begun;     /* its start line is in `text` */
+    bool is_tunnel;    /* the method is CONNECT, and the protocol that of WebSocket */
     bool has_length;   /* Content-Length was there */
     uint16_t status;   /* the status with which the request is refused; 0: it is not */
     uint16_t code;     /* of a client: the status of the answer; 0: it has not come */
@@ -121,9 +124,11 @@ typedef struct domi_h2 {
     bool is_finishing;   /* no body is sent any more */
     bool is_away;        /* of a client: the server takes no further request, */
     bool is_dead;        /* and answers none: nothing is sent any more */
+    bool is_deserted;    /* the peer has finished sending */
+    bool has_announced;  /* the settings of this side were sent */
     bool heard_settings; /* the dialogue with which a connection begins is over */
     domi_h2_guard guard;
-    uint32_t updates_due; /* WINDOW_UPDATEs that the bodies which were sent may call for */
+    uint32_t updates_due;   /* WINDOW_UPDATEs that the bodies which were sent may call for */
     uint32_t continuations; /* of the block of fields that is being read */
     domi_h2_block block;
     domi_h2_frames frames;
@@ -191,6 +196,25 @@ int domi_h2_put_field(domi_h2_text *text, nghttp2_vec name, nghttp2_vec value);
 int domi_h2_pass_data(domi_h2 *h2, int32_t id, const uint8_t *bytes, size_t size);
 int domi_h2_pass_end(domi_h2 *h2, int32_t id);
 
+/* --- websocket.c ------------------------------------------------------------------------------ */
+
+/* Put the fields of a request that wants to be a WebSocket. Returns 0; -ENOMEM. */
+int domi_h2_put_wish(domi_h2_text *text);
+
+/* Returns whether a field of such a request is passed on. */
+bool domi_h2_is_wish(nghttp2_vec name);
+
+/* Returns whether a field of the answer is sent. */
+bool domi_h2_is_of_handshake(const nghttp2_nv *field);
+
+/* Bytes of the peer for a tunnel, and their end. Return 0; -ENOMEM. */
+int domi_h2_pass_tunnel(domi_h2_lane *lane, const uint8_t *bytes, size_t size);
+void domi_h2_end_tunnel(domi_h2_lane *lane);
+
+/* The answer is there: the stream is a WebSocket from now on, or it is not. Returns 0; -ENOMEM. */
+int domi_h2_open_tunnel(domi_h2_lane *lane);
+void domi_h2_refuse_tunnel(domi_h2_lane *lane);
+
 /* --- lane.c ----------------------------------------------------------------------------------- */
 
 /* Returns the lane of a stream; NULL: it has none, or none any more. */
@@ -234,7 +258,7 @@ void domi_h2_cut_spent(domi_h2 *h2);
 void domi_h2_credit(domi_h2_lane *lane);
 
 /* Tell the inner channels that the peer sends nothing more. */
-void domi_h2_tell_end(const domi_h2 *h2);
+void domi_h2_tell_end(domi_h2 *h2);
 
 /* End all lanes. */
 void domi_h2_end_lanes(domi_h2 *h2);

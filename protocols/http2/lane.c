@@ -32,6 +32,7 @@ void domi_h2_end_lane(domi_h2_lane *lane, int error)
 void domi_h2_free_lane(domi_h2_lane *lane)
 {
     domi_h2_clear(&lane->lines);
+    domi_h2_clear(&lane->early);
     free(lane);
 }
 
@@ -89,7 +90,7 @@ void domi_h2_leave_lane(domi_h2_lane *lane, int error)
 {
     domi_h2 *h2 = lane->of;
     bool is_clean = error == 0 && lane->phase == DOMI_H2_DONE && lane->is_passed && !lane->closes &&
-                    domus_inner_look(lane->inner, NULL) == DOMUS_INNER_OPEN;
+                    !lane->tunnels && domus_inner_look(lane->inner, NULL) == DOMUS_INNER_OPEN;
 
     if (lane->data > lane->credited)
         (void)nghttp2_session_consume_connection(h2->session,
@@ -97,10 +98,12 @@ void domi_h2_leave_lane(domi_h2_lane *lane, int error)
     domi_h2_unlink(&h2->busy, lane);
     lane->id = 0;
     domus_wire_set_carried(h2->wire, --h2->streams);
-    if (is_clean)
+    if (is_clean) {
         domi_h2_link(&h2->idle, lane);
-    else
+        domus_inner_rest(lane->inner);
+    } else {
         domi_h2_end_lane(lane, error);
+    }
 }
 
 void domi_h2_end_idle(domi_h2_lane *lane)
@@ -120,7 +123,8 @@ void domi_h2_cut(domi_h2_lane *lane, uint32_t code)
 bool domi_h2_is_spent(const domi_h2_lane *lane)
 {
     return lane->is_cut ||
-           (lane->phase == DOMI_H2_DONE && domus_inner_look(lane->inner, NULL) != DOMUS_INNER_OPEN);
+           (lane->phase == DOMI_H2_DONE &&
+            (lane->tunnels || domus_inner_look(lane->inner, NULL) != DOMUS_INNER_OPEN));
 }
 
 void domi_h2_cut_spent(domi_h2 *h2)
@@ -133,7 +137,7 @@ void domi_h2_cut_spent(domi_h2 *h2)
 
 void domi_h2_credit(domi_h2_lane *lane)
 {
-    uint64_t unused = domus_inner_unused(lane->inner);
+    uint64_t unused = domus_inner_unused(lane->inner) + lane->early.size;
     uint64_t used = unused < lane->data ? lane->data - unused : 0;
 
     if (used <= lane->credited)
@@ -142,8 +146,9 @@ void domi_h2_credit(domi_h2_lane *lane)
     lane->credited = used;
 }
 
-void domi_h2_tell_end(const domi_h2 *h2)
+void domi_h2_tell_end(domi_h2 *h2)
 {
+    h2->is_deserted = true;
     for (const domi_h2_lane *lane = h2->busy; lane != NULL; lane = lane->next)
         domus_inner_end(lane->inner);
 }

@@ -94,6 +94,14 @@ static int put_cookie(domi_h2_block *block, nghttp2_vec value)
     return error != 0 ? error : put_vec(&block->cookie, value);
 }
 
+/* The CONNECT is one of RFC 8441, which nghttp2 lets by if that is spoken here. */
+static void take_protocol(domi_h2_block *block, nghttp2_vec value)
+{
+    block->is_tunnel = domi_h2_is_named(value, "websocket");
+    if (!block->is_tunnel)
+        block->status = 501;
+}
+
 /* Take a field whose name begins with a colon; nghttp2 knows them, and their order. */
 static void take_pseudo(domi_h2_block *block, nghttp2_vec name, nghttp2_rcbuf *value)
 {
@@ -105,6 +113,8 @@ static void take_pseudo(domi_h2_block *block, nghttp2_vec name, nghttp2_rcbuf *v
         keep(&block->path, value);
     else if (domi_h2_is_named(name, ":authority"))
         keep(&block->authority, value);
+    else if (domi_h2_is_named(name, ":protocol"))
+        take_protocol(block, nghttp2_rcbuf_get_buf(value));
 }
 
 /* Count a field. Returns whether it has room. */
@@ -150,6 +160,8 @@ int domi_h2_take_field(domi_h2 *h2, nghttp2_rcbuf *name_, nghttp2_rcbuf *value_)
         keep(&block->host, value_);
         return 0;
     }
+    if (block->is_tunnel && !domi_h2_is_wish(name))
+        return 0;
     block->has_length = block->has_length || domi_h2_is_named(name, "content-length");
     return domi_h2_put_field(&block->text, name, value);
 }
@@ -200,10 +212,13 @@ static void check_parts(domi_h2_block *block)
         block->is_malformed = true;
         return;
     }
-    if (domi_h2_is_named(nghttp2_rcbuf_get_buf(block->method), "CONNECT")) {
+    bool is_connect = domi_h2_is_named(nghttp2_rcbuf_get_buf(block->method), "CONNECT");
+    if (is_connect && !block->is_tunnel) {
         block->status = 501; /* a tunnel is no request */
         return;
     }
+    if (block->is_tunnel && !is_connect)
+        block->is_malformed = true;
     nghttp2_vec path =
         block->path != NULL ? nghttp2_rcbuf_get_buf(block->path) : (nghttp2_vec){NULL, 0};
     bool is_star = domi_h2_is_named(path, "*") &&
@@ -217,7 +232,8 @@ static int put_start(const domi_h2_block *block, domi_h2_text *text)
 {
     const nghttp2_rcbuf *host = block->authority != NULL ? block->authority : block->host;
     nghttp2_vec name = {(uint8_t *)(uintptr_t) "host", 4};
-    int error = put_vec(text, nghttp2_rcbuf_get_buf(block->method));
+    int error = block->is_tunnel ? DOMI_H2_PUT(text, "GET")
+                                 : put_vec(text, nghttp2_rcbuf_get_buf(block->method));
 
     if (error == 0)
         error = DOMI_H2_PUT(text, " ");
@@ -238,6 +254,8 @@ static int put_rest(domi_h2_block *block, bool in_chunks)
     const nghttp2_vec cookie = {(uint8_t *)block->cookie.bytes, block->cookie.size};
     int error = cookie.len != 0 ? domi_h2_put_field(&block->text, name, cookie) : 0;
 
+    if (error == 0 && block->is_tunnel)
+        error = domi_h2_put_wish(&block->text);
     if (error == 0 && in_chunks)
         error = DOMI_H2_PUT(&block->text, "transfer-encoding: chunked\r\n");
     return error != 0 ? error : DOMI_H2_PUT(&block->text, "\r\n");
@@ -245,8 +263,9 @@ static int put_rest(domi_h2_block *block, bool in_chunks)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Answer without a handler. */
-static int refuse(domi_h2 *h2, int32_t id, unsigned status, bool is_last)
+/* Answer without a handler. If the request goes on, its stream is reset then (pass_data()): a reset
+ * that is queued behind an answer would take its place. */
+static int refuse(domi_h2 *h2, int32_t id, unsigned status)
 {
     char text[4];
     snprintf(text, sizeof text, "%03u", status % 1000u);
@@ -256,8 +275,6 @@ static int refuse(domi_h2 *h2, int32_t id, unsigned status, bool is_last)
          NGHTTP2_NV_FLAG_NONE}};
     int result = nghttp2_submit_response(h2->session, id, fields, 2, NULL);
 
-    if (result == 0 && !is_last)
-        result = nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
     domi_h2_count_reset(h2);
     return result == NGHTTP2_ERR_NOMEM ? -ENOMEM : 0;
 }
@@ -273,10 +290,11 @@ static int pass_text(domi_h2_lane *lane, const char *bytes, size_t size)
 static int begin_request(domi_h2 *h2, int32_t id, bool is_last)
 {
     domi_h2_block *block = &h2->block;
-    bool in_chunks = !is_last && !block->has_length;
+    bool in_chunks = !is_last && !block->has_length && !block->is_tunnel;
     domi_h2_text start = {NULL, 0, 0};
     domi_h2_lane *lane;
-    int error = domi_h2_take_lane(h2, id, &lane);
+    bool is_beyond = h2->streams >= h2->options.streams_max;
+    int error = is_beyond ? -ENOBUFS : domi_h2_take_lane(h2, id, &lane);
 
     if (error != 0) { /* nothing of it was done, so the peer may try again */
         (void)nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
@@ -284,6 +302,7 @@ static int begin_request(domi_h2 *h2, int32_t id, bool is_last)
     }
     lane->is_head = domi_h2_is_named(nghttp2_rcbuf_get_buf(block->method), "HEAD");
     lane->in_chunks = in_chunks;
+    lane->tunnels = block->is_tunnel;
     lane->is_passed = is_last;
     error = put_start(block, &start);
     if (error == 0)
@@ -322,8 +341,7 @@ static int use_block(domi_h2 *h2, int32_t id, bool is_last)
     }
     if (block->is_trailers)
         return end_trailers(h2, id);
-    return block->status != 0 ? refuse(h2, id, block->status, is_last)
-                              : begin_request(h2, id, is_last);
+    return block->status != 0 ? refuse(h2, id, block->status) : begin_request(h2, id, is_last);
 }
 
 int domi_h2_end_block(domi_h2 *h2, int32_t id, bool is_last)
@@ -347,9 +365,13 @@ int domi_h2_pass_data(domi_h2 *h2, int32_t id, const uint8_t *bytes, size_t size
         (void)nghttp2_session_consume(h2->session, id, size);
         if (lane != NULL)
             domi_h2_cut(lane, NGHTTP2_NO_ERROR);
+        else
+            (void)nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
         return 0;
     }
     lane->data += size;
+    if (lane->tunnels)
+        return domi_h2_pass_tunnel(lane, bytes, size);
     if (lane->in_chunks) {
         int length = snprintf(line, sizeof line, "%zx\r\n", size);
         error = pass_text(lane, line, (size_t)length);
@@ -368,5 +390,7 @@ int domi_h2_pass_end(domi_h2 *h2, int32_t id)
     if (lane == NULL || lane->is_passed)
         return 0;
     lane->is_passed = true;
+    if (lane->tunnels)
+        domi_h2_end_tunnel(lane);
     return lane->in_chunks ? pass_text(lane, "0\r\n\r\n", 5) : 0;
 }

@@ -10,7 +10,7 @@
 
 #define ACKS_MAX         200u /* of SETTINGS and PING that were not sent yet */
 #define SETTINGS_ENTRIES 32u  /* of one SETTINGS frame */
-#define CONTINUATIONS    8u   /* of one block of fields; nghttp2 of 1.61 and later bounds them, too */
+#define CONTINUATIONS    8u /* of one block of fields; nghttp2 of 1.61 and later bounds them, too */
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -208,6 +208,7 @@ static void fill_options(domi_h2 *h2, const domus_http2_options *options)
         .window = limit(from->window, 1u << 20),
         .resets_max = limit(from->resets_max, 200),
         .controls_max = limit(from->controls_max, 1000),
+        .websockets = from->websockets,
     };
 }
 
@@ -256,16 +257,24 @@ static int make_session(domi_h2 *h2)
     return error;
 }
 
+/* The limit of streams is the first of the settings, at this place of their frame. nghttp2 ends the
+ * connection of a peer that has heard of it and goes beyond; such streams are to be refused, and
+ * the others to go on (RFC 9113 5.1.2). So nghttp2 knows a larger limit, within which refusals can
+ * wait to be sent, and the peer is told the right one (announce()). */
+#define LIMIT_AT 11u
+#define REFUSALS 1000u
+
 static int submit_settings(domi_h2 *h2)
 {
     const domus_http2_options *options = &h2->options;
     const nghttp2_settings_entry entries[] = {
-        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, options->streams_max},
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, options->streams_max + REFUSALS},
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, options->stream_window},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, options->head_max},
         {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+        {NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1}, /* the last: it may be left out */
     };
-    const size_t count = sizeof entries / sizeof *entries;
+    const size_t count = sizeof entries / sizeof *entries - (options->websockets ? 0 : 1);
 
     if (nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, entries, count) != 0 ||
         nghttp2_session_set_local_window_size(h2->session, NGHTTP2_FLAG_NONE, 0,
@@ -355,6 +364,23 @@ int domi_h2_receive(domi_h2 *h2, const char *bytes, size_t size)
     return error != 0 ? error : count_memory(h2);
 }
 
+/* Append the first frame, the settings, with the limit of streams in its place. Returns 0; -ENOMEM.
+ */
+static int announce(domi_h2 *h2, const uint8_t *frame, size_t size)
+{
+    const uint32_t limit = h2->options.streams_max;
+    const uint8_t number[4] = {(uint8_t)(limit >> 24), (uint8_t)(limit >> 16),
+                               (uint8_t)(limit >> 8), (uint8_t)limit};
+    int error = domus_wire_append(h2->wire, frame, LIMIT_AT);
+
+    if (error == 0)
+        error = domus_wire_append(h2->wire, number, sizeof number);
+    h2->has_announced = true;
+    return error != 0 ? error
+                      : domus_wire_append(h2->wire, frame + LIMIT_AT + sizeof number,
+                                          size - LIMIT_AT - sizeof number);
+}
+
 int domi_h2_send(domi_h2 *h2)
 {
     const uint8_t *frame;
@@ -363,7 +389,10 @@ int domi_h2_send(domi_h2 *h2)
         ssize_t size = nghttp2_session_mem_send(h2->session, &frame);
         if (size == 0)
             break;
-        if (size < 0 || domus_wire_append(h2->wire, frame, (size_t)size) != 0)
+        int error = size < 0            ? -ENOMEM
+                    : h2->has_announced ? domus_wire_append(h2->wire, frame, (size_t)size)
+                                        : announce(h2, frame, (size_t)size);
+        if (error != 0)
             return -ENOMEM;
     }
     return count_memory(h2);

@@ -170,7 +170,7 @@ static int carry(domus_wire *wire, void *state_)
         h2->drain = 1;
         (void)nghttp2_submit_shutdown_notice(h2->session);
     }
-    if (h2->drain != 0)
+    if (h2->drain != 0 || h2->is_deserted)
         domi_h2_cut_spent(h2);
     return error != 0 ? error : domi_h2_send(h2);
 }

@@ -41,16 +41,80 @@ END_TEST
 /* GET of http://a/now, as HPACK writes it without its table. */
 static const uint8_t get_now[] = {0x82, 0x86, 0x04, 0x04, '/', 'n', 'o', 'w', 0x01, 0x01, 'a'};
 
-START_TEST(one_stream_more_is_refused)
+static const uint8_t get_hang[] = {0x82, 0x86, 0x04, 0x05, '/',  'h',
+                                   'a',  'n',  'g',  0x01, 0x01, 'a'};
+
+/* Returns how many frames of a type have come that the client was not shown. */
+static unsigned count_frames(uint8_t type)
+{
+    size_t size;
+    const uint8_t *got = (const uint8_t *)domus_peer_got(h2.peer, &size);
+    unsigned count = 0;
+
+    for (size_t at = 0; at + 9 <= size;) {
+        count += got[at + 3] == type;
+        at += 9 + ((size_t)got[at] << 16) + ((size_t)got[at + 1] << 8) + got[at + 2];
+    }
+    return count;
+}
+
+/* The peer has heard of the limit, or it has not; many streams more are refused as one is. */
+START_TEST(streams_beyond_the_limit_are_refused)
+{
+    static const unsigned beyond[] = {1, 500};
+
+    for (size_t i = 0; i < 4; i++) {
+        begin();
+        if (i % 2 != 0)
+            domt_h2_pass(&h2, 0);
+        for (unsigned n = 0; n < DOMT_H2_SMALL_STREAMS + beyond[i / 2]; n++)
+            domt_h2_send_frame(&h2, NGHTTP2_HEADERS,
+                               NGHTTP2_FLAG_END_STREAM | NGHTTP2_FLAG_END_HEADERS,
+                               1 + 2 * (int32_t)n, get_hang, sizeof get_hang);
+        ck_assert_int_eq(domus_testkit_advance(h2.kit, 100 * MS), 0);
+        ck_assert_uint_eq(domt_served_now.begun, DOMT_H2_SMALL_STREAMS);
+        ck_assert_uint_eq(count_frames(NGHTTP2_RST_STREAM), beyond[i / 2]);
+        ck_assert_uint_eq(count_frames(NGHTTP2_GOAWAY), 0);
+        ck_assert(!domus_peer_has_end(h2.peer));
+        end();
+    }
+}
+END_TEST
+
+/* The settings say the limit that was configured. */
+START_TEST(the_limit_of_streams_is_told)
 {
     begin();
-    int32_t ids[DOMT_H2_SMALL_STREAMS + 1];
-    for (size_t i = 0; i <= DOMT_H2_SMALL_STREAMS; i++) /* it has not heard of the limit */
-        ids[i] = domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
     domt_h2_pass(&h2, 0);
-    ck_assert_uint_eq(domt_served_now.begun, DOMT_H2_SMALL_STREAMS);
-    domt_h2_hold_reset(&h2, ids[DOMT_H2_SMALL_STREAMS], NGHTTP2_REFUSED_STREAM);
-    ck_assert(!h2.is_away);
+    ck_assert_uint_eq(
+        nghttp2_session_get_remote_settings(h2.session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS),
+        DOMT_H2_SMALL_STREAMS);
+    ck_assert_uint_eq(
+        nghttp2_session_get_remote_settings(h2.session, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE),
+        DOMT_H2_SMALL_WINDOW);
+    end();
+}
+END_TEST
+
+/* A request that is refused before its body has come is answered; the body is told off by a reset
+ * that is no error. */
+START_TEST(uploads_that_are_refused_have_their_answer)
+{
+    char value[DOMT_H2_SMALL_HEAD];
+
+    begin();
+    memset(value, 'v', sizeof value);
+    value[sizeof value - 1] = '\0';
+    int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 1, (const char *const[]){"n", value, NULL});
+    domt_h2_stream_of(&h2, id)->to_send = 0;
+    domt_h2_stream_of(&h2, id)->holds_end = true;
+    domt_h2_pass(&h2, 0);
+    domt_h2_hold(&h2, id, 431, "");
+    ck_assert(!domt_h2_stream_of(&h2, id)->closed);
+    domt_h2_send_frame(&h2, NGHTTP2_DATA, 0, id, "more", 4);
+    domt_h2_pass(&h2, 0);
+    domt_h2_hold_reset(&h2, id, NGHTTP2_NO_ERROR);
+    domt_h2_hold_well(&h2);
     end();
 }
 END_TEST
@@ -150,6 +214,8 @@ START_TEST(frames_that_ask_for_nothing_are_counted)
         {NGHTTP2_WINDOW_UPDATE, 0, 0, 4, "\0\0\0\1"},
         {NGHTTP2_WINDOW_UPDATE, 0, 1, 4, "\0\0\0\1"},
         {NGHTTP2_DATA, 0, 1, 0, NULL},
+        {NGHTTP2_DATA, NGHTTP2_FLAG_PADDED, 1, 1, ""},
+        {NGHTTP2_DATA, NGHTTP2_FLAG_PADDED, 1, 3, "\2\0"},
         {NGHTTP2_PRIORITY_UPDATE, 0, 0, 7, "\0\0\0\1u=1"},
         {NGHTTP2_PRIORITY, 0, 1, 5, "\0\0\0\0\1"},
     };
@@ -186,17 +252,28 @@ START_TEST(what_was_sent_calls_for_updates)
 }
 END_TEST
 
-/* A block of fields that does not end: nghttp2 takes 8 more frames of it. */
+/* A block of fields has 8 frames behind its first. They come in one piece, because nghttp2 counts
+ * the pieces of a frame's head as frames. */
 START_TEST(blocks_of_fields_are_bounded)
 {
-    begin();
-    domt_h2_send_frame(&h2, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1, get_now, sizeof get_now);
-    for (unsigned i = 0; i < 20; i++)
-        domt_h2_send_frame(&h2, NGHTTP2_CONTINUATION, 0, 1, "\x00\x01n\x01v", 5);
-    domt_h2_pass(&h2, 100 * MS);
-    ck_assert(domus_peer_has_end(h2.peer));
-    ck_assert_uint_eq(domt_served_now.begun, 0);
-    end();
+    static const uint8_t first[] = {0, 0, sizeof get_now, NGHTTP2_HEADERS, 1, 0, 0, 0, 1};
+    static const uint8_t more[] = {0, 0, 0, NGHTTP2_CONTINUATION, 0, 0, 0, 0, 1};
+
+    for (size_t over = 0; over < 2; over++) {
+        uint8_t block[200];
+        size_t size = sizeof first + sizeof get_now;
+        begin();
+        memcpy(block, first, sizeof first);
+        memcpy(block + sizeof first, get_now, sizeof get_now);
+        for (size_t i = 0; i < 8 + over; i++, size += sizeof more)
+            memcpy(block + size, more, sizeof more);
+        block[size - 5] = NGHTTP2_FLAG_END_HEADERS;
+        domt_h2_send(&h2, block, size);
+        ck_assert_int_eq(domus_testkit_advance(h2.kit, 100 * MS), 0);
+        ck_assert_uint_eq(domt_served_now.begun, over == 0 ? 1 : 0);
+        ck_assert(domus_peer_has_end(h2.peer) == (over != 0));
+        end();
+    }
 }
 END_TEST
 
@@ -309,10 +386,11 @@ START_TEST(a_stream_that_stalls_is_reset)
 }
 END_TEST
 
-DOMT_MAIN("http h2 limits", 240, so_many_streams_are_served_at_a_time, one_stream_more_is_refused,
-          heads_are_bounded, what_is_not_read_does_not_come,
-          streams_that_are_taken_back_are_counted, the_counts_begin_anew_with_each_second,
-          frames_that_ask_for_nothing_are_counted, what_was_sent_calls_for_updates,
-          blocks_of_fields_are_bounded, a_block_that_drips_ends_the_connection,
-          malformed_requests_are_reset, lengths_are_held, inner_channels_count_as_connections,
-          a_stream_that_stalls_is_reset)
+DOMT_MAIN("http h2 limits", 240, so_many_streams_are_served_at_a_time,
+          streams_beyond_the_limit_are_refused, the_limit_of_streams_is_told,
+          uploads_that_are_refused_have_their_answer, heads_are_bounded,
+          what_is_not_read_does_not_come, streams_that_are_taken_back_are_counted,
+          the_counts_begin_anew_with_each_second, frames_that_ask_for_nothing_are_counted,
+          what_was_sent_calls_for_updates, blocks_of_fields_are_bounded,
+          a_block_that_drips_ends_the_connection, malformed_requests_are_reset, lengths_are_held,
+          inner_channels_count_as_connections, a_stream_that_stalls_is_reset)

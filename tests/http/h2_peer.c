@@ -14,6 +14,7 @@ static const domus_http2_options small = {
     .stream_window = DOMT_H2_SMALL_WINDOW,
     .resets_max = DOMT_H2_SMALL_RESETS,
     .controls_max = DOMT_H2_SMALL_CONTROLS,
+    .websockets = true,
 };
 
 static const domus_pipeline whole = {

@@ -195,6 +195,52 @@ START_TEST(another_protocol_has_no_stream)
 }
 END_TEST
 
+/* An inner channel that serves nothing gives its place up within a second or so; one that is in use
+ * stays. */
+START_TEST(inner_channels_without_streams_end)
+{
+    begin(&domt_h2_by_whole);
+    for (unsigned i = 0; i < 20; i++)
+        (void)domt_h2_ask(&h2, "GET", "/sleep/10", 0, NULL);
+    int32_t slow = domt_h2_ask(&h2, "GET", "/sleep/3000", 0, NULL);
+    domt_h2_pass(&h2, 500 * MS);
+    ck_assert_uint_eq(domt_served_now.closed, 0);
+    domt_h2_pass(&h2, 1000 * MS);
+    ck_assert_uint_eq(domt_served_now.closed, 20);
+    ck_assert_int_eq(domt_served_now.close_error, 0);
+    domt_h2_pass(&h2, 2000 * MS);
+    domt_h2_hold(&h2, slow, 200, "slept\n");
+    domt_h2_hold_well(&h2);
+    end();
+    ck_assert_uint_eq(domt_served_now.closed, 22);
+}
+END_TEST
+
+/* A peer that has sent its FIN behind its requests gets the answers, and then the end. */
+START_TEST(answers_come_behind_a_half_close)
+{
+    int32_t ids[3];
+
+    begin(&domt_h2_by_streams);
+    ids[0] = domt_h2_ask(&h2, "GET", "/sleep/500", 0, NULL);
+    ids[1] = domt_h2_ask(&h2, "GET", "/give/5000", 0, NULL);
+    ids[2] = domt_h2_ask(&h2, "POST", "/bytes", 10, NULL);
+    domt_h2_stream_of(&h2, ids[2])->holds_end = true; /* its body has no end */
+    domt_h2_send(&h2, "", 0);
+    domus_peer_finish(h2.peer);
+    domt_h2_pass(&h2, 100 * MS);
+    ck_assert(!domus_peer_has_end(h2.peer));
+    domt_h2_pass(&h2, 1000 * MS);
+    domt_h2_hold(&h2, ids[0], 200, "slept\n");
+    domt_h2_hold(&h2, ids[1], 200, NULL);
+    ck_assert_int_ne(domt_h2_stream_of(&h2, ids[2])->status, 200);
+    domt_h2_hold_away(&h2, NGHTTP2_NO_ERROR);
+    ck_assert_int_eq(domus_peer_error(h2.peer), 0);
+    domt_h2_end(&h2);
+    domt_served_end(h2.kit);
+}
+END_TEST
+
 /* Without the preface nothing of HTTP/2 is there, however the bytes are split. */
 START_TEST(other_connections_speak_http_1)
 {
@@ -240,5 +286,6 @@ DOMT_MAIN("http h2 requests", 120, requests_are_answered_as_they_are_ready,
           inner_channels_serve_one_stream_after_the_other, methods_and_bodies_have_their_answers,
           a_body_that_is_wanted_is_asked_for, trailers_go_both_ways, answers_in_pieces_come_whole,
           urgent_answers_come_first, a_stream_that_the_peer_takes_back_ends_its_request,
-          another_protocol_has_no_stream, other_connections_speak_http_1,
+          another_protocol_has_no_stream, inner_channels_without_streams_end,
+          answers_come_behind_a_half_close, other_connections_speak_http_1,
           a_part_of_the_preface_is_waited_for)

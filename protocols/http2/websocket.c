@@ -1,0 +1,76 @@
+/* WebSockets in streams (RFC 8441). A CONNECT whose :protocol is that of WebSocket becomes the
+ * request of HTTP/1.1 that a client of RFC 6455 sends, and the answer 101 becomes 200; from then on
+ * the bytes of both sides go as they are.
+ *
+ * Bytes of the peer that come before that answer wait here: without it the inner channel would take
+ * them for another request. They are within the window of the stream. */
+#include "protocols/http2/http2.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const char *const names_of_handshake[] = {"sec-websocket-key", "sec-websocket-accept",
+                                                 "content-length"};
+
+static bool is_of_handshake(const uint8_t *name, size_t size)
+{
+    for (size_t i = 0; i < sizeof names_of_handshake / sizeof *names_of_handshake; i++) {
+        if (size == strlen(names_of_handshake[i]) && memcmp(name, names_of_handshake[i], size) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool domi_h2_is_wish(nghttp2_vec name)
+{
+    return !is_of_handshake(name.base, name.len);
+}
+
+bool domi_h2_is_of_handshake(const nghttp2_nv *field)
+{
+    return is_of_handshake(field->name, field->namelen);
+}
+
+/* The key shows that a server has read it as a handshake. Here it is one in any case, so any key of
+ * 16 bytes does. */
+int domi_h2_put_wish(domi_h2_text *text)
+{
+    return DOMI_H2_PUT(text, "connection: upgrade\r\n"
+                             "upgrade: websocket\r\n"
+                             "sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n");
+}
+
+static int pass(domi_h2_lane *lane, const void *bytes, size_t size)
+{
+    int error = domus_inner_pass(lane->inner, bytes, size);
+
+    /* the handler has closed its channel: the end of the stream tells the peer */
+    return error == -EPIPE ? 0 : error;
+}
+
+int domi_h2_pass_tunnel(domi_h2_lane *lane, const uint8_t *bytes, size_t size)
+{
+    return lane->is_open ? pass(lane, bytes, size) : domi_h2_put(&lane->early, bytes, size);
+}
+
+void domi_h2_end_tunnel(domi_h2_lane *lane)
+{
+    if (lane->is_open)
+        domus_inner_end(lane->inner);
+}
+
+int domi_h2_open_tunnel(domi_h2_lane *lane)
+{
+    int error = pass(lane, lane->early.bytes, lane->early.size);
+
+    lane->is_open = true;
+    domi_h2_clear(&lane->early);
+    if (lane->is_passed)
+        domus_inner_end(lane->inner);
+    return error;
+}
+
+void domi_h2_refuse_tunnel(domi_h2_lane *lane)
+{
+    domi_h2_clear(&lane->early);
+}

@@ -1,0 +1,276 @@
+/* WebSockets in streams of HTTP/2 (RFC 8441): the handlers are those of any WebSocket. */
+#include "tests/http/h2_peer.h"
+#include "tests/support/suite.h"
+
+#include <domus/websocket.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define MS DOMT_SERVED_MS
+
+static domt_h2 h2;
+
+/* --- the service ------------------------------------------------------------------------------ */
+
+static const domus_pipeline socket_pipeline = {
+    .stages = (const domus_pipeline_stage[]){{&domus_websocket_stage, NULL}, {NULL, NULL}}};
+static const char *const protocols[] = {"chat", NULL};
+static const domus_websocket_service service = {.pipeline = &socket_pipeline,
+                                                .protocols = protocols};
+static uint32_t requests;
+
+/* "/socket" is a WebSocket, "/none" is not there, and any other path has the answer "plain". */
+static int take_request(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_http_request *request = payload;
+    domus_http_response response = {.status = 200, .media = "text/plain"};
+
+    (void)self;
+    requests++;
+    if (request->target.size == 7 && memcmp(domus_slice_data(request->target), "/socket", 7) == 0)
+        return domus_websocket_accept(stack, request, &service, NULL);
+    if (request->target.size == 5 && memcmp(domus_slice_data(request->target), "/none", 5) == 0)
+        return -ENOENT;
+    ck_assert_int_eq(domus_slice_copy("plain", 5, &response.body), 0);
+    return domus_reply(stack, &domus_http_response_type, &response);
+}
+
+static int take_message(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    return domus_channel_send(stack, domus_channel_running(stack), &domus_websocket_message_type,
+                              payload);
+}
+
+static const domus_on_peer rows[] = {
+    {.type = &domus_http_request_type, .handle = take_request},
+    {.type = &domus_websocket_message_type, .handle = take_message},
+    {.type = NULL}};
+
+static const domus_http2_options with_sockets = {.websockets = true};
+
+#define BEHAVIOUR(options)                                                                         \
+    {                                                                                              \
+        .name = "sockets", .kind = DOMUS_CHANNELS, .on_peer = rows,                                \
+        .on_close = {domt_served_on_close, 0}, .pipeline = &(const domus_pipeline)                 \
+        {                                                                                          \
+            .stages = (const domus_pipeline_stage[])                                               \
+            {                                                                                      \
+                {&domus_http2_stage, options}, {&domus_http_stage, NULL},                          \
+                {                                                                                  \
+                    NULL, NULL                                                                     \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+static const domus_behaviour by_sockets = BEHAVIOUR(&with_sockets), by_none = BEHAVIOUR(NULL);
+
+static void begin(const domus_behaviour *behaviour)
+{
+    requests = 0;
+    domt_h2_begin(&h2, domt_served_start(NULL, behaviour, 1));
+    domt_h2_pass(&h2, 0);
+}
+
+static void end(void)
+{
+    domus_peer_close(h2.peer);
+    domt_h2_end(&h2);
+    domt_served_end(h2.kit);
+}
+
+/* --- the client ------------------------------------------------------------------------------- */
+
+/* Begin an extended CONNECT whose stream stays open. */
+static int32_t ask(const char *path, const char *protocol)
+{
+    const char *const fields[] = {
+        ":protocol",   protocol, "sec-websocket-version", "13", "sec-websocket-protocol",
+        "other, chat", NULL};
+    int32_t id = domt_h2_ask(&h2, "CONNECT", path, 1, fields);
+
+    domt_h2_stream_of(&h2, id)->to_send = 0;
+    domt_h2_stream_of(&h2, id)->holds_end = true;
+    return id;
+}
+
+/* A text of two bytes, and a close with 1000, both masked with nothing. */
+static const char text[] = "\x81\x82\0\0\0\0hi";
+static const char goodbye[] = "\x88\x82\0\0\0\0\x03\xe8";
+#define HEARD "\x81\x02hi"
+
+static void say(int32_t id, const char *bytes, size_t size)
+{
+    domt_h2_send_frame(&h2, NGHTTP2_DATA, 0, id, bytes, size);
+}
+
+static void hold_heard(int32_t id, const char *what, size_t size)
+{
+    const domt_h2_stream *stream = domt_h2_stream_of(&h2, id);
+
+    ck_assert_int_eq(stream->status, 200);
+    ck_assert_uint_eq(stream->size, size);
+    ck_assert_mem_eq(stream->text, what, size);
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+START_TEST(a_stream_becomes_a_websocket)
+{
+    begin(&by_sockets);
+    int32_t id = ask("/socket", "websocket");
+    domt_h2_pass(&h2, 0);
+    hold_heard(id, "", 0);
+    say(id, text, sizeof text - 1);
+    domt_h2_pass(&h2, 0);
+    hold_heard(id, HEARD, 4);
+    say(id, text, 3); /* a frame in two pieces */
+    domt_h2_pass(&h2, 0);
+    say(id, text + 3, sizeof text - 4);
+    domt_h2_pass(&h2, 0);
+    hold_heard(id, HEARD HEARD, 8);
+    ck_assert(!domt_h2_stream_of(&h2, id)->ended);
+    say(id, goodbye, sizeof goodbye - 1);
+    domt_h2_pass(&h2, 0);
+    hold_heard(id, HEARD HEARD "\x88\x02\x03\xe8", 12);
+    ck_assert(domt_h2_stream_of(&h2, id)->ended);
+    ck_assert_int_eq(domt_served_now.close_error, 0);
+    end();
+}
+END_TEST
+
+/* Bytes behind the CONNECT, in the same piece, wait for the answer. */
+START_TEST(early_bytes_are_heard)
+{
+    begin(&by_sockets);
+    int32_t id = ask("/socket", "websocket");
+    say(id, text, sizeof text - 1);
+    say(id, text, sizeof text - 1);
+    domt_h2_pass(&h2, 0);
+    hold_heard(id, HEARD HEARD, 8);
+    end();
+}
+END_TEST
+
+/* Such bytes are no request, whatever they say, if the answer is that there is no WebSocket. */
+START_TEST(early_bytes_are_no_request)
+{
+    static const char request[] = "GET /other HTTP/1.1\r\nHost: a\r\n\r\n";
+    static const char *const paths[] = {"/none", "/plain"};
+
+    for (size_t i = 0; i < 2; i++) {
+        begin(&by_sockets);
+        int32_t id = ask(paths[i], "websocket");
+        say(id, request, sizeof request - 1);
+        domt_h2_pass(&h2, 0);
+        domt_h2_hold(&h2, id, i == 0 ? 404 : 200, i == 0 ? NULL : "plain");
+        say(id, request, sizeof request - 1);
+        domt_h2_pass(&h2, 0);
+        domt_h2_hold_reset(&h2, id, NGHTTP2_NO_ERROR);
+        ck_assert_uint_eq(requests, 1);
+        id = domt_h2_ask(&h2, "GET", "/plain", 0, NULL);
+        domt_h2_pass(&h2, 0);
+        domt_h2_hold(&h2, id, 200, "plain");
+        ck_assert_uint_eq(requests, 2);
+        end();
+    }
+}
+END_TEST
+
+/* They are bounded by the window of the stream: the rest does not come before the answer. */
+START_TEST(early_bytes_are_bounded)
+{
+    domt_h2_begin(&h2, domt_served_start(NULL, &domt_h2_by_small, 1));
+    domt_h2_pass(&h2, 0);
+    int32_t id = ask("/hang", "websocket");
+    domt_h2_stream_of(&h2, id)->to_send = DOMT_H2_SMALL_WINDOW + 3000;
+    domt_h2_pass(&h2, 100 * MS);
+    ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->to_send, 3000);
+    end();
+}
+END_TEST
+
+START_TEST(what_is_no_websocket_is_refused)
+{
+    static const struct {
+        const domus_behaviour *of;
+        const char *protocol;
+        int status; /* 0: the stream is reset with PROTOCOL_ERROR */
+    } cases[] = {{&by_none, "websocket", 0}, {&by_sockets, "other", 501}, {&by_sockets, "", 0}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin(cases[i].of);
+        int32_t id = ask("/socket", cases[i].protocol);
+        domt_h2_pass(&h2, 0);
+        if (cases[i].status != 0)
+            domt_h2_hold(&h2, id, cases[i].status, NULL);
+        else
+            domt_h2_hold_reset(&h2, id, NGHTTP2_PROTOCOL_ERROR);
+        ck_assert_uint_eq(requests, 0);
+        end();
+    }
+}
+END_TEST
+
+/* :protocol belongs to CONNECT alone. */
+START_TEST(other_methods_have_no_protocol)
+{
+    begin(&by_sockets);
+    int32_t id =
+        domt_h2_ask(&h2, "GET", "/plain", 0, (const char *const[]){":protocol", "websocket", NULL});
+    domt_h2_pass(&h2, 0);
+    domt_h2_hold_reset(&h2, id, NGHTTP2_PROTOCOL_ERROR);
+    ck_assert_uint_eq(requests, 0);
+    end();
+}
+END_TEST
+
+/* The peer ends the stream without a word, or takes it back. */
+START_TEST(the_end_of_a_stream_is_that_of_its_websocket)
+{
+    for (unsigned resets = 0; resets < 2; resets++) {
+        begin(&by_sockets);
+        int32_t id = ask("/socket", "websocket");
+        int32_t other = ask("/socket", "websocket");
+        domt_h2_pass(&h2, 0);
+        if (resets)
+            ck_assert_int_eq(
+                nghttp2_submit_rst_stream(h2.session, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL), 0);
+        else
+            domt_h2_send_frame(&h2, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, id, "", 0);
+        domt_h2_pass(&h2, 10 * MS);
+        ck_assert_uint_eq(domt_served_now.closed, 1);
+        if (resets)
+            ck_assert_int_eq(domt_served_now.close_error, -ECONNRESET);
+        say(other, text, sizeof text - 1);
+        domt_h2_pass(&h2, 0);
+        hold_heard(other, HEARD, 4);
+        end();
+    }
+}
+END_TEST
+
+/* A frame that is wrong is answered with its code, and the stream ends; the connection goes on. */
+START_TEST(wrong_frames_end_the_stream_alone)
+{
+    begin(&by_sockets);
+    int32_t id = ask("/socket", "websocket");
+    domt_h2_pass(&h2, 0);
+    say(id, "\x81\x02hi", 4);
+    domt_h2_pass(&h2, 0);
+    ck_assert_mem_eq(domt_h2_stream_of(&h2, id)->text + 2, "\x03\xea", 2);
+    ck_assert(domt_h2_stream_of(&h2, id)->ended);
+    id = domt_h2_ask(&h2, "GET", "/plain", 0, NULL);
+    domt_h2_pass(&h2, 0);
+    domt_h2_hold(&h2, id, 200, "plain");
+    ck_assert(!h2.is_away);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("http h2 websocket", 60, a_stream_becomes_a_websocket, early_bytes_are_heard,
+          early_bytes_are_no_request, early_bytes_are_bounded, what_is_no_websocket_is_refused,
+          other_methods_have_no_protocol, the_end_of_a_stream_is_that_of_its_websocket,
+          wrong_frames_end_the_stream_alone)
