@@ -165,6 +165,7 @@ def try_page(browser, url, lines_port):
     browser.call("Page.enable")
     browser.call("Runtime.enable")
     browser.call("Log.enable")
+    browser.call("Network.enable")
     browser.call("Page.navigate", url=url)
     browser.wait("the page", "document.readyState === 'complete' && !!document.getElementById('json')")
     protocol = browser.evaluate("performance.getEntriesByType('navigation')[0].nextHopProtocol")
@@ -176,6 +177,10 @@ def try_page(browser, url, lines_port):
     try_keys(browser)
     try_echo(browser)
     try_chat(browser, lines_port)
+    if os.environ.get("DOMT_PROTOCOL") == "h2":  # the WebSocket is a stream of it, too
+        answers = [event["params"]["response"]["status"] for event in browser.events
+                   if event["method"] == "Network.webSocketHandshakeResponseReceived"]
+        assert answers == [200], answers
     browser.wait("no HTML of strangers", "document.getElementById('bold') === null")
     browser.call("Emulation.setDeviceMetricsOverride", width=360, height=740,
                  deviceScaleFactor=1, mobile=True)

@@ -170,6 +170,39 @@ START_TEST(node_uses_the_site)
 }
 END_TEST
 
+/* WebSockets in streams (RFC 8441), whose frames are written by hand: two guests of a room hear
+ * each other, and one leaves. */
+START_TEST(node_opens_websockets)
+{
+    judge("node", true,
+          NODE "  const open = (name) => new Promise((good, bad) => {\n"
+               "    const s = session.request({\":method\": \"CONNECT\", \":protocol\": "
+               "\"websocket\", \":path\": \"/socket?room=garden&name=\" + name, "
+               "\"sec-websocket-version\": \"13\"}, {endStream: false});\n"
+               "    s.heard = \"\"; s.on(\"data\", (d) => s.heard += d.toString(\"latin1\"));\n"
+               "    s.on(\"response\", (h) => h[\":status\"] === 200 ? good(s) : bad(h));\n"
+               "    s.on(\"error\", bad); });\n"
+               "  const say = (s, op, d) => s.write(Buffer.concat("
+               "[Buffer.from([0x80 | op, 0x80 | d.length, 0, 0, 0, 0]), Buffer.from(d)]));\n"
+               "  const hears = async (s, d) => { for (let i = 0; s.heard !== d; i++) {\n"
+               "    assert(i < 500, JSON.stringify(s.heard));\n"
+               "    await new Promise((f) => setTimeout(f, 10)); } s.heard = \"\"; };\n"
+               "  await ask({\":path\": \"/json\"});\n"
+               "  assert(session.remoteSettings.enableConnectProtocol === true);\n"
+               "  const one = await open(\"ada\"), two = await open(\"grace\");\n"
+               "  say(one, 1, \"hi\");\n"
+               "  for (const s of [one, two]) await hears(s, \"\\x81\\x07ada: hi\");\n"
+               "  const last = await ask({\":path\": \"/json\"});\n"
+               "  assert(last.head[\":status\"] === 200);\n"
+               "  const ended = new Promise((good) => one.on(\"end\", good));\n"
+               "  say(one, 8, Buffer.from([3, 232])); await ended; one.end();\n"
+               "  assert(one.heard === \"\\x88\\x02\\x03\\xe8\", JSON.stringify(one.heard));\n"
+               "  say(two, 1, \"bye\"); await hears(two, \"\\x81\\x0agrace: bye\");\n"
+               "  two.close(http2.constants.NGHTTP2_CANCEL);\n"
+               "  await ping();\n" NODE_END);
+}
+END_TEST
+
 /* --- TLS -------------------------------------------------------------------------------------- */
 
 /* Start the site over TLS, which offers h2 first. Returns false if it is not judged. */
@@ -207,7 +240,7 @@ START_TEST(clients_choose_by_alpn)
 }
 END_TEST
 
-/* The whole page by h2, and its chat by a WebSocket of HTTP/1.1 or of RFC 8441. */
+/* The whole page by h2, and its chat by a WebSocket in a stream of it. */
 START_TEST(chromium_uses_the_page_by_h2)
 {
     static domt_secure secure;
@@ -228,4 +261,5 @@ END_TEST
 
 DOMT_MAIN("h2 clients", 120, curl_gets, nghttp_shows_the_frames, h2load_counts_no_error,
           node_asks_for_much_at_a_time, curl_uses_the_site, nghttp_and_h2load_upload,
-          node_uses_the_site, clients_choose_by_alpn, chromium_uses_the_page_by_h2)
+          node_uses_the_site, node_opens_websockets, clients_choose_by_alpn,
+          chromium_uses_the_page_by_h2)
