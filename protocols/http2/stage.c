@@ -102,10 +102,12 @@ static int end_stage(domus_wire *wire, void *state_, size_t left)
 {
     stage_state *state = state_;
 
-    (void)wire;
-    if (state->h2 != NULL)
-        domi_h2_tell_end(state->h2);
-    return left != 0 ? -EPIPE : 0;
+    if (state->h2 == NULL || left != 0)
+        return left != 0 ? -EPIPE : 0;
+    state->h2->wire = wire;
+    domi_h2_tell_end(state->h2);
+    domi_h2_cut_spent(state->h2);
+    return domi_h2_send(state->h2);
 }
 
 /* The message stage has nothing to say on a connection of HTTP/2: the answers come from inner

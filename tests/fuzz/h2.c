@@ -8,6 +8,7 @@
 #include <domus/http.h>
 #include <domus/http2.h>
 #include <domus/testkit_net.h>
+#include <domus/websocket.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,17 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
+static const domus_pipeline socket_pipeline = {
+    .stages = (const domus_pipeline_stage[]){{&domus_websocket_stage, NULL}, {NULL, NULL}}};
+static const domus_websocket_service service = {.pipeline = &socket_pipeline};
+
+static int send_back(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    return domus_channel_send(stack, domus_channel_running(stack), &domus_websocket_message_type,
+                              payload);
+}
+
 /* Answer with the target, whose bytes have to be those of one line; or not at all. */
 static int serve(domus_stack *stack, void *self, const void *payload)
 {
@@ -50,6 +62,8 @@ static int serve(domus_stack *stack, void *self, const void *payload)
     (void)self;
     for (uint32_t i = 0; i < request->target.size; i++)
         must(target[i] > ' ' && target[i] != 0x7f);
+    if (request->upgrade && request->target.size % 3 != 0)
+        return domus_websocket_accept(stack, request, &service, NULL);
     if (request->target.size % 7 == 6)
         return -ENOENT;
     must(domus_slice_keep(request->target, &response.body) == 0);
@@ -57,13 +71,15 @@ static int serve(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_on_peer rows[] = {{.type = &domus_http_request_type, .handle = serve},
+                                     {.type = &domus_websocket_message_type, .handle = send_back},
                                      {.type = NULL}};
 static const domus_http2_options small = {.streams_max = 3,
                                           .head_max = 1024,
                                           .fields_max = 4,
                                           .stream_window = 1024,
                                           .resets_max = 10,
-                                          .controls_max = 20};
+                                          .controls_max = 20,
+                                          .websockets = true};
 static const domus_http_options pieces = {.streams = true};
 
 #define PIPELINE(of_http2, of_http)                                                                \

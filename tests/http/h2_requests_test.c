@@ -219,14 +219,17 @@ END_TEST
 /* A peer that has sent its FIN behind its requests gets the answers, and then the end. */
 START_TEST(answers_come_behind_a_half_close)
 {
-    int32_t ids[3];
+    int32_t ids[4];
 
     begin(&domt_h2_by_streams);
     ids[0] = domt_h2_ask(&h2, "GET", "/sleep/500", 0, NULL);
     ids[1] = domt_h2_ask(&h2, "GET", "/give/5000", 0, NULL);
     ids[2] = domt_h2_ask(&h2, "POST", "/bytes", 10, NULL);
     domt_h2_stream_of(&h2, ids[2])->holds_end = true; /* its body has no end */
-    domt_h2_send(&h2, "", 0);
+    ids[3] = domt_h2_ask(&h2, "POST", "/now\xff", 10, NULL);
+    domt_h2_stream_of(&h2, ids[3])->holds_end = true; /* and this one was answered before */
+    domt_h2_pass(&h2, 0);
+    domt_h2_hold(&h2, ids[3], 400, NULL);
     domus_peer_finish(h2.peer);
     domt_h2_pass(&h2, 100 * MS);
     ck_assert(!domus_peer_has_end(h2.peer));
