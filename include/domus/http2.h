@@ -34,7 +34,9 @@ extern "C" {
 
 /* Options of the stage. NULL: all defaults. A limit of 0 is its default. */
 typedef struct domus_http2_options {
-    uint32_t streams_max; /* streams at a time, 1..1000; 0: 100. More: REFUSED_STREAM */
+    /* streams at a time, 1..1000; 0: 100. More: REFUSED_STREAM. A peer that reads no refusals, and
+     * goes 1,000 streams beyond, gets GOAWAY with PROTOCOL_ERROR */
+    uint32_t streams_max;
     /* bytes of the names and values of a head, and 32 for each field, 1024..61440; 0: 32768. More:
      * 431 */
     uint32_t head_max;

@@ -10,7 +10,10 @@
 
 #define ACKS_MAX         200u /* of SETTINGS and PING that were not sent yet */
 #define SETTINGS_ENTRIES 32u  /* of one SETTINGS frame */
-#define CONTINUATIONS    8u /* of one block of fields; nghttp2 of 1.61 and later bounds them, too */
+#define CONTINUATIONS    8u   /* of one block of fields */
+
+/* An nghttp2 that bounds these by itself says this (NGHTTP2_ERR_TOO_MANY_CONTINUATIONS). */
+#define TOO_MANY_CONTINUATIONS (-905)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -337,7 +340,7 @@ static int feed(domi_h2 *h2, const char *bytes, size_t size)
                        ? (ssize_t)size
                        : nghttp2_session_mem_recv(h2->session, (const uint8_t *)bytes, size);
 
-    if (used == NGHTTP2_ERR_FLOODED) {
+    if (used == NGHTTP2_ERR_FLOODED || used == TOO_MANY_CONTINUATIONS) {
         domi_h2_end(h2, NGHTTP2_ENHANCE_YOUR_CALM);
         return 0;
     }

@@ -272,6 +272,10 @@ START_TEST(blocks_of_fields_are_bounded)
         ck_assert_int_eq(domus_testkit_advance(h2.kit, 100 * MS), 0);
         ck_assert_uint_eq(domt_served_now.begun, over == 0 ? 1 : 0);
         ck_assert(domus_peer_has_end(h2.peer) == (over != 0));
+        if (over != 0) {
+            domt_h2_pass(&h2, 0);
+            domt_h2_hold_away(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
+        }
         end();
     }
 }

@@ -280,7 +280,7 @@ static const domt_h2_attack rows[] = {
     {"PING", ping, 2, 100, false, true},
     {"PING, deaf", ping, 2, 1000, true, true},
     {"DATA, empty", send_empty_data, 2, 100, false, true},
-    {"DATA, padding alone", send_padding, 2, 100, false, false},
+    {"DATA, padding alone", send_padding, 2, 100, false, true},
     {"HEADERS, empty", send_empty_heads, 2, 100, false, true},
     {"WINDOW_UPDATE", open_window, 2, 100, false, false},
     {"PRIORITY", prioritize, 2, 100, false, true},
