@@ -46,7 +46,7 @@ typedef enum domus_inner_state {
  *
  * Returns 0; -ENOMEM; -ENOBUFS when channel.maxConnections are there, or memory is short; -EPIPE
  * when the outer channel is being closed; -ESHUTDOWN when its owner ends; -EOPNOTSUPP for another
- * stage, and in a kit of stages that has none (domus/stage_kit.h). */
+ * stage, and in a kit of stages that has none (domus/inner_kit.h). */
 DOMUS_API int domus_wire_inner_open(domus_wire *wire, void *data, domus_inner **ret_inner);
 
 /* Give an inner channel up. If it is still there, it ends as one whose peer is gone: with 0 or a

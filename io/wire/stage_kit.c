@@ -2,25 +2,10 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/pipeline.h"
-#include "io/wire/wire.h"
+#include "io/wire/kit.h"
 
 #include <errno.h>
 #include <string.h>
-
-struct domus_stage_kit {
-    domus_wire *wire;
-    domi_out out;
-    domi_out aside;
-    uint64_t wake_ns; /* the time that the last domus_wire_wake() named */
-    bool last;        /* domus_wire_last() was called */
-    bool drains;      /* domus_stage_kit_drain() was called */
-    char *fed;        /* bytes that were fed, in a block of their size */
-    const char *left;
-    size_t left_size;
-    char *joined;  /* the output in one piece; NULL: not asked for */
-    void *payload; /* the payload of the last message */
-    const domus_type *type;
-};
 
 static void *make(domus_wire *wire, domus_stage_kind kind, const domus_type *type)
 {
@@ -101,6 +86,7 @@ void domus_stage_kit_free(domus_stage_kit *kit)
         return;
     (void)end_message(kit);
     domi_wire_free(kit->wire);
+    domi_kit_free_inners(kit);
     domi_out_clear(&kit->out, true);
     domi_out_clear(&kit->aside, true);
     domi_memory_free(kit->joined);
@@ -182,6 +168,7 @@ bool domus_stage_kit_is_last(const domus_stage_kit *kit)
 void domus_stage_kit_drain(domus_stage_kit *kit)
 {
     kit->drains = true;
+    domi_kit_note_carry(kit);
 }
 
 void domus_stage_kit_stream(domus_stage_kit *kit, uint64_t *stream)

@@ -1,0 +1,32 @@
+/* The kit of domus/stage_kit.h, and the inner channels that it may have (domus/inner_kit.h). One
+ * thread at a time. */
+#ifndef DOMI_IO_WIRE_KIT_H
+#define DOMI_IO_WIRE_KIT_H
+
+#include "io/wire/wire.h"
+
+#include <domus/inner_kit.h>
+
+struct domus_stage_kit {
+    domus_wire *wire;
+    domi_out out;
+    domi_out aside;
+    uint64_t wake_ns; /* the time that the last domus_wire_wake() named */
+    bool last;        /* domus_wire_last() was called */
+    bool drains;      /* domus_stage_kit_drain() was called */
+    char *fed;        /* bytes that were fed, in a block of their size */
+    const char *left;
+    size_t left_size;
+    char *joined;  /* the output in one piece; NULL: not asked for */
+    void *payload; /* the payload of the last message */
+    const domus_type *type;
+    struct domi_kit_inners *inners; /* NULL: it has none */
+};
+
+/* Free the inner channels of a kit, whose stages are closed (kit_inner.c). */
+void domi_kit_free_inners(domus_stage_kit *kit);
+
+/* The stages have something to hear of, besides news of inner channels. */
+void domi_kit_note_carry(const domus_stage_kit *kit);
+
+#endif

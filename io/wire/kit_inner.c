@@ -1,0 +1,404 @@
+/* Inner channels of a kit of stages: the test is what their pipelines and actors are in a system.
+ * Each keeps its bytes in two windows that grow. All that a stage may do with one is here, with the
+ * rules that io/inner/ has. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "io/wire/inner.h"
+#include "io/wire/kit.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Bytes that wait, from `at` to `size`. */
+typedef struct bytes {
+    char *data;
+    size_t at;
+    size_t size;
+} bytes;
+
+struct domus_kit_inner {
+    domus_inner base;
+    domus_stage_kit *kit;
+    bytes in;
+    bytes out;
+    int error; /* with which it has ended, or was dropped */
+    bool has_end;
+    bool rests;
+    bool is_finished;
+    bool is_closed;
+    bool is_dropped;
+    bool has_news;
+    domus_kit_inner *next; /* the one that was opened after it */
+    domus_kit_inner *next_news;
+};
+
+struct domi_kit_inners {
+    uint32_t most;
+    uint32_t there; /* that have not ended */
+    uint32_t carried;
+    bool is_full;
+    bool is_due; /* the stages are to be called, also without news */
+    domus_kit_inner *first;
+    domus_kit_inner *last;
+    domus_kit_inner *news;
+    domus_kit_inner *last_news;
+};
+
+static domus_kit_inner *inner_of(const domus_inner *base)
+{
+    return (domus_kit_inner *)(void *)((char *)(uintptr_t)base - offsetof(domus_kit_inner, base));
+}
+
+static domus_stage_kit *kit_of(const domus_wire *wire)
+{
+    return wire->owner;
+}
+
+/* --- bytes ------------------------------------------------------------------------------------ */
+
+/* Put bytes behind those that wait, in a block of exactly their size, so that a sanitizer sees a
+ * read beyond them. Returns 0; -ENOMEM. */
+static int put(bytes *to, const void *data, size_t size)
+{
+    size_t before = to->size - to->at;
+    char *grown = domi_memory_new_bytes(before + size);
+
+    if (grown == NULL)
+        return -ENOMEM;
+    if (before != 0)
+        memcpy(grown, to->data + to->at, before);
+    memcpy(grown + before, data, size);
+    domi_memory_free(to->data);
+    *to = (bytes){grown, 0, before + size};
+    return 0;
+}
+
+static void clear(bytes *of)
+{
+    domi_memory_free(of->data);
+    *of = (bytes){NULL, 0, 0};
+}
+
+static void take(bytes *from, size_t size)
+{
+    DOMI_CHECK(size <= from->size - from->at);
+    from->at += size;
+    if (from->at == from->size)
+        clear(from);
+}
+
+/* --- news ------------------------------------------------------------------------------------- */
+
+static void note_news(domus_kit_inner *inner)
+{
+    struct domi_kit_inners *inners = inner->kit->inners;
+
+    if (inner->has_news || inner->is_dropped)
+        return;
+    inner->has_news = true;
+    inner->next_news = NULL;
+    if (inners->news != NULL)
+        inners->last_news->next_news = inner;
+    else
+        inners->news = inner;
+    inners->last_news = inner;
+}
+
+static void forget_news(const domus_kit_inner *inner)
+{
+    struct domi_kit_inners *inners = inner->kit->inners;
+    domus_kit_inner **link = &inners->news;
+    domus_kit_inner *before = NULL;
+
+    if (!inner->has_news)
+        return;
+    for (; *link != inner; link = &before->next_news)
+        before = *link;
+    *link = inner->next_news;
+    if (inners->last_news == inner)
+        inners->last_news = before;
+}
+
+/* The channel ends. */
+static void end_channel(domus_kit_inner *inner, int error)
+{
+    if (inner->is_closed)
+        return;
+    inner->is_closed = true;
+    inner->error = error;
+    inner->kit->inners->there--;
+    clear(&inner->in);
+    clear(&inner->out);
+}
+
+/* --- what a stage does with one --------------------------------------------------------------- */
+
+static void drop(domus_inner *base, int error)
+{
+    domus_kit_inner *inner = inner_of(base);
+
+    DOMI_CHECK(!inner->is_dropped);
+    forget_news(inner);
+    inner->has_news = false;
+    end_channel(inner, error);
+    inner->is_dropped = true;
+}
+
+static domus_inner_state look(const domus_inner *base, int *ret_error)
+{
+    const domus_kit_inner *inner = inner_of(base);
+
+    if (!inner->is_closed)
+        return inner->is_finished ? DOMUS_INNER_FINISHED : DOMUS_INNER_OPEN;
+    *ret_error = inner->error;
+    return DOMUS_INNER_CLOSED;
+}
+
+static int pass(domus_inner *base, const void *data, size_t size)
+{
+    domus_kit_inner *inner = inner_of(base);
+
+    if (inner->is_closed || inner->has_end)
+        return -EPIPE;
+    inner->rests = false;
+    return put(&inner->in, data, size);
+}
+
+static void end(domus_inner *base)
+{
+    inner_of(base)->has_end = true;
+}
+
+static void rest(domus_inner *base)
+{
+    inner_of(base)->rests = true;
+}
+
+static uint64_t count_unused(const domus_inner *base)
+{
+    const bytes *in = &inner_of(base)->in;
+
+    return in->size - in->at;
+}
+
+static const char *bytes_of(const domus_inner *base, size_t *ret_size)
+{
+    const bytes *out = &inner_of(base)->out;
+
+    *ret_size = out->size - out->at;
+    return *ret_size != 0 ? out->data + out->at : NULL;
+}
+
+static void took(domus_inner *base, size_t size)
+{
+    if (size != 0)
+        take(&inner_of(base)->out, size);
+}
+
+static const domi_inner_ways ways = {
+    .drop = drop,
+    .look = look,
+    .pass = pass,
+    .end = end,
+    .rest = rest,
+    .unused = count_unused,
+    .bytes = bytes_of,
+    .took = took,
+};
+
+/* --- what a stage asks of the kit ------------------------------------------------------------- */
+
+static int open_inner(domus_wire *wire, uint32_t skipped, void *data, domus_inner **ret_inner)
+{
+    domus_stage_kit *kit = kit_of(wire);
+    struct domi_kit_inners *inners = kit->inners;
+
+    (void)skipped;
+    if (wire->output_ended)
+        return -EPIPE;
+    if (inners->there == inners->most)
+        return -ENOBUFS;
+    domus_kit_inner *inner = domi_memory_new(sizeof *inner);
+    if (inner == NULL)
+        return -ENOMEM;
+    *inner = (domus_kit_inner){.base = {&ways, data}, .kit = kit};
+    if (inners->last != NULL)
+        inners->last->next = inner;
+    else
+        inners->first = inner;
+    inners->last = inner;
+    inners->there++;
+    *ret_inner = &inner->base;
+    return 0;
+}
+
+static domus_inner *next_inner(domus_wire *wire)
+{
+    struct domi_kit_inners *inners = kit_of(wire)->inners;
+    domus_kit_inner *inner = inners->news;
+
+    if (inner == NULL)
+        return NULL;
+    inners->news = inner->next_news;
+    inner->has_news = false;
+    return &inner->base;
+}
+
+static void set_carried(domus_wire *wire, uint32_t count)
+{
+    kit_of(wire)->inners->carried = count;
+}
+
+static bool is_full(const domus_wire *wire)
+{
+    return wire->output_ended || kit_of(wire)->inners->is_full;
+}
+
+static bool is_draining(const domus_wire *wire)
+{
+    return kit_of(wire)->drains;
+}
+
+static void note_left(domus_wire *wire)
+{
+    (void)wire;
+}
+
+static const domi_inners inners_of_kits = {
+    .open = open_inner,
+    .next = next_inner,
+    .set_carried = set_carried,
+    .is_full = is_full,
+    .is_draining = is_draining,
+    .note_left = note_left,
+};
+
+/* --- what a test does ------------------------------------------------------------------------- */
+
+int domus_stage_kit_allow_inner(domus_stage_kit *kit, uint32_t most)
+{
+    if (kit->inners == NULL)
+        kit->inners = domi_memory_new(sizeof *kit->inners);
+    if (kit->inners == NULL)
+        return -ENOMEM;
+    kit->inners->most = most;
+    kit->wire->inners = &inners_of_kits;
+    return 0;
+}
+
+domus_kit_inner *domus_stage_kit_inner(const domus_stage_kit *kit, uint32_t index)
+{
+    domus_kit_inner *inner = kit->inners != NULL ? kit->inners->first : NULL;
+
+    while (inner != NULL && index-- != 0)
+        inner = inner->next;
+    return inner;
+}
+
+int domus_stage_kit_carry(domus_stage_kit *kit)
+{
+    if (kit->inners == NULL || (kit->inners->news == NULL && !kit->inners->is_due))
+        return 0;
+    kit->inners->is_due = false;
+    return domi_wire_carry(kit->wire);
+}
+
+void domus_stage_kit_fill(domus_stage_kit *kit, bool is_full)
+{
+    if (kit->inners == NULL)
+        return;
+    kit->inners->is_due = kit->inners->is_due || (kit->inners->is_full && !is_full);
+    kit->inners->is_full = is_full;
+}
+
+uint32_t domus_stage_kit_carried(const domus_stage_kit *kit)
+{
+    return kit->inners != NULL ? kit->inners->carried : 0;
+}
+
+const char *domus_kit_inner_got(const domus_kit_inner *inner, size_t *ret_size)
+{
+    *ret_size = inner->in.size - inner->in.at;
+    return *ret_size != 0 ? inner->in.data + inner->in.at : "";
+}
+
+void domus_kit_inner_use(domus_kit_inner *inner, size_t size)
+{
+    if (size == 0)
+        return;
+    take(&inner->in, size);
+    note_news(inner);
+}
+
+bool domus_kit_inner_has_end(const domus_kit_inner *inner)
+{
+    return inner->has_end;
+}
+
+bool domus_kit_inner_rests(const domus_kit_inner *inner)
+{
+    return inner->rests;
+}
+
+int domus_kit_inner_send(domus_kit_inner *inner, const void *data, size_t size)
+{
+    bool was_empty = inner->out.size == inner->out.at;
+
+    if (inner->is_closed || inner->is_finished)
+        return -EPIPE;
+    int error = size != 0 ? put(&inner->out, data, size) : 0;
+    if (error == 0 && size != 0 && was_empty)
+        note_news(inner);
+    return error;
+}
+
+size_t domus_kit_inner_queued(const domus_kit_inner *inner)
+{
+    return inner->out.size - inner->out.at;
+}
+
+void domus_kit_inner_finish(domus_kit_inner *inner)
+{
+    if (inner->is_closed || inner->is_finished)
+        return;
+    inner->is_finished = true;
+    note_news(inner);
+}
+
+void domus_kit_inner_close(domus_kit_inner *inner, int error)
+{
+    if (inner->is_closed)
+        return;
+    end_channel(inner, error);
+    note_news(inner);
+}
+
+bool domus_kit_inner_is_dropped(const domus_kit_inner *inner, int *ret_error)
+{
+    if (inner->is_dropped && ret_error != NULL)
+        *ret_error = inner->error;
+    return inner->is_dropped;
+}
+
+/* --- for the kit ------------------------------------------------------------------------------ */
+
+void domi_kit_note_carry(const domus_stage_kit *kit)
+{
+    if (kit->inners != NULL)
+        kit->inners->is_due = true;
+}
+
+void domi_kit_free_inners(domus_stage_kit *kit)
+{
+    if (kit->inners == NULL)
+        return;
+    while (kit->inners->first != NULL) {
+        domus_kit_inner *inner = kit->inners->first;
+        kit->inners->first = inner->next;
+        clear(&inner->in);
+        clear(&inner->out);
+        domi_memory_free(inner);
+    }
+    domi_memory_free(kit->inners);
+}

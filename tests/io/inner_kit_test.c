@@ -1,0 +1,288 @@
+/* Inner channels in a kit of stages, with a stage that carries up to four conversations: a frame is
+ * the number of one, a size and so many bytes; a size of 0 is the end of what the peer sends in it.
+ * The answers are framed in the same way, of up to five bytes. */
+#include "tests/support/suite.h"
+
+#include <domus/inner_kit.h>
+#include <domus/pipeline.h>
+
+#include <errno.h>
+#include <string.h>
+
+/* --- the stage -------------------------------------------------------------------------------- */
+
+#define CARRIED 4u
+#define PIECE   5u
+
+typedef struct mux {
+    domus_inner *inner[CARRIED];
+    bool is_draining;
+} mux;
+
+static uint32_t count_carried(const mux *state)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < CARRIED; i++)
+        count += state->inner[i] != NULL;
+    return count;
+}
+
+static int decode(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    mux *state = state_;
+    size_t payload = size >= 2 ? (unsigned char)bytes[1] : 0;
+
+    if (bytes[0] < '0' || bytes[0] >= '0' + (int)CARRIED) {
+        domus_wire_leave(wire);
+        return 0;
+    }
+    if (size < 2 || size < 2 + payload)
+        return 0;
+    domus_inner **inner = &state->inner[bytes[0] - '0'];
+    int error = *inner == NULL ? domus_wire_inner_open(wire, inner, inner) : 0;
+    if (error == 0 && payload != 0)
+        error = domus_inner_pass(*inner, bytes + 2, payload);
+    else if (error == 0)
+        domus_inner_end(*inner);
+    domus_wire_set_carried(wire, count_carried(state));
+    return error != 0 ? error : (int)(2 + payload);
+}
+
+static int wrap(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    (void)state;
+    return domus_wire_append(wire, bytes, size);
+}
+
+/* Send what an inner channel has queued; its end is the end of the conversation. */
+static int send_queued(domus_wire *wire, mux *state, domus_inner *inner)
+{
+    domus_inner **place = domus_inner_data(inner);
+    char head[2] = {(char)('0' + (place - state->inner)), 0};
+    const char *bytes;
+    size_t size;
+    int error = 0;
+
+    while (error == 0 && !domus_wire_is_full(wire) &&
+           (bytes = domus_inner_bytes(inner, &size)) != NULL) {
+        size = size < PIECE ? size : PIECE;
+        head[1] = (char)size;
+        error = domus_wire_append(wire, head, 2);
+        if (error == 0)
+            error = domus_wire_append(wire, bytes, size);
+        domus_inner_took(inner, size);
+    }
+    if (error != 0 || domus_inner_look(inner, NULL) == DOMUS_INNER_OPEN ||
+        domus_inner_bytes(inner, &size) != NULL)
+        return error;
+    domus_inner_drop(inner, 0);
+    *place = NULL;
+    domus_wire_set_carried(wire, count_carried(state));
+    head[1] = 0;
+    return domus_wire_append(wire, head, 2);
+}
+
+static int carry(domus_wire *wire, void *state_)
+{
+    mux *state = state_;
+    int error = 0;
+
+    while (domus_wire_inner_next(wire) != NULL)
+        continue; /* all of them are looked at, also those that had no room before */
+    for (uint32_t i = 0; error == 0 && i < CARRIED; i++) {
+        if (state->inner[i] != NULL)
+            error = send_queued(wire, state, state->inner[i]);
+    }
+    if (error == 0 && domus_wire_is_draining(wire) && !state->is_draining) {
+        state->is_draining = true;
+        error = domus_wire_append(wire, "bye", 3);
+    }
+    return error;
+}
+
+static void close_stage(domus_wire *wire, void *state_)
+{
+    mux *state = state_;
+
+    (void)wire;
+    for (uint32_t i = 0; i < CARRIED; i++) {
+        if (state->inner[i] != NULL)
+            domus_inner_drop(state->inner[i], -ECONNRESET);
+    }
+}
+
+static const domus_stage mux_stage = {.name = "mux",
+                                      .state_size = sizeof(mux),
+                                      .decode = decode,
+                                      .wrap = wrap,
+                                      .close = close_stage,
+                                      .carry = carry};
+static const domus_pipeline pipeline = {
+    .stages = (const domus_pipeline_stage[]){
+        {&mux_stage, NULL}, {&domus_line_stage, NULL}, {NULL, NULL}}};
+
+/* --- the kit ---------------------------------------------------------------------------------- */
+
+static domus_stage_kit *kit;
+
+static void begin(uint32_t most)
+{
+    ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), 0);
+    if (most != 0)
+        ck_assert_int_eq(domus_stage_kit_allow_inner(kit, most), 0);
+}
+
+/* Feed bytes. Returns what the stages say. */
+static int feed(const char *bytes, size_t size)
+{
+    domus_stage_message message;
+
+    ck_assert_int_eq(domus_stage_kit_feed(kit, bytes, size), 0);
+    return domus_stage_kit_next(kit, &message);
+}
+
+static domus_kit_inner *inner_at(uint32_t index)
+{
+    domus_kit_inner *inner = domus_stage_kit_inner(kit, index);
+
+    ck_assert_ptr_nonnull(inner);
+    return inner;
+}
+
+static void hold_got(const domus_kit_inner *inner, const char *text)
+{
+    size_t size;
+    const char *got = domus_kit_inner_got(inner, &size);
+
+    ck_assert_uint_eq(size, strlen(text));
+    ck_assert_mem_eq(got, text, size);
+}
+
+/* Call `carry`, and hold that this goes to the peer. */
+static void hold_sent(const char *bytes, size_t size)
+{
+    size_t sent;
+
+    ck_assert_int_eq(domus_stage_kit_carry(kit), 0);
+    const char *output = domus_stage_kit_output(kit, &sent);
+    ck_assert_uint_eq(sent, size);
+    ck_assert_mem_eq(output, bytes, size);
+    domus_stage_kit_clear(kit);
+}
+
+#define HOLD_SENT(bytes) hold_sent(bytes, sizeof(bytes) - 1)
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+/* Bytes of two conversations, split at each place. */
+START_TEST(bytes_come_however_they_are_split)
+{
+    static const char frames[] = "1\3one2\2tw1\4more2\1o1\0";
+    const size_t size = sizeof frames - 1;
+
+    for (size_t at = 1; at < size; at++) {
+        begin(2);
+        ck_assert_int_eq(feed(frames, at), 0);
+        ck_assert_int_eq(feed(frames + at, size - at), 0);
+        hold_got(inner_at(0), "onemore");
+        hold_got(inner_at(1), "two");
+        ck_assert(domus_kit_inner_has_end(inner_at(0)) && !domus_kit_inner_has_end(inner_at(1)));
+        ck_assert_ptr_null(domus_stage_kit_inner(kit, 2));
+        ck_assert_uint_eq(domus_stage_kit_carried(kit), 2);
+        domus_stage_kit_free(kit);
+    }
+}
+END_TEST
+
+START_TEST(bytes_go_in_order_and_then_the_end)
+{
+    begin(2);
+    ck_assert_int_eq(feed("1\1a2\1b", 6), 0);
+    HOLD_SENT("");
+    ck_assert_int_eq(domus_kit_inner_send(inner_at(1), "second", 6), 0);
+    ck_assert_int_eq(domus_kit_inner_send(inner_at(0), "first", 5), 0);
+    ck_assert_uint_eq(domus_kit_inner_queued(inner_at(1)), 6);
+    HOLD_SENT("1\5first2\5secon2\1d");
+    ck_assert_uint_eq(domus_kit_inner_queued(inner_at(1)), 0);
+    HOLD_SENT("");
+    ck_assert_int_eq(domus_kit_inner_send(inner_at(0), "x", 1), 0);
+    domus_kit_inner_finish(inner_at(0));
+    ck_assert_int_eq(domus_kit_inner_send(inner_at(0), "y", 1), -EPIPE);
+    HOLD_SENT("1\1x1\0");
+    int error = 1;
+    ck_assert(domus_kit_inner_is_dropped(inner_at(0), &error));
+    ck_assert_int_eq(error, 0);
+    ck_assert_uint_eq(domus_stage_kit_carried(kit), 1);
+    /* what is queued goes with a channel that ends */
+    ck_assert_int_eq(domus_kit_inner_send(inner_at(1), "z", 1), 0);
+    domus_kit_inner_close(inner_at(1), -ETIMEDOUT);
+    HOLD_SENT("2\0");
+    ck_assert_uint_eq(domus_stage_kit_carried(kit), 0);
+    domus_stage_kit_free(kit);
+}
+END_TEST
+
+START_TEST(what_is_used_is_gone)
+{
+    begin(1);
+    ck_assert_int_eq(feed("0\5hello", 7), 0);
+    domus_kit_inner_use(inner_at(0), 2);
+    hold_got(inner_at(0), "llo");
+    domus_kit_inner_use(inner_at(0), 3);
+    hold_got(inner_at(0), "");
+    domus_stage_kit_free(kit);
+}
+END_TEST
+
+/* So many are there at a time; one that was given up makes room. */
+START_TEST(their_number_is_bounded)
+{
+    begin(2);
+    ck_assert_int_eq(feed("0\1a1\1b", 6), 0);
+    domus_kit_inner_finish(inner_at(0));
+    HOLD_SENT("0\0");
+    ck_assert_int_eq(feed("2\1c", 3), 0);
+    hold_got(inner_at(2), "c");
+    ck_assert_int_eq(feed("3\1d", 3), -ENOBUFS);
+    domus_stage_kit_free(kit);
+    begin(0);
+    ck_assert_int_eq(feed("0\1a", 3), -EOPNOTSUPP);
+    domus_stage_kit_free(kit);
+}
+END_TEST
+
+START_TEST(a_full_peer_gets_nothing_until_it_has_room)
+{
+    begin(1);
+    ck_assert_int_eq(feed("0\1a", 3), 0);
+    domus_stage_kit_fill(kit, true);
+    ck_assert_int_eq(domus_kit_inner_send(inner_at(0), "b", 1), 0);
+    HOLD_SENT("");
+    ck_assert_uint_eq(domus_kit_inner_queued(inner_at(0)), 1);
+    domus_stage_kit_fill(kit, false);
+    HOLD_SENT("0\1b");
+    domus_stage_kit_drain(kit);
+    HOLD_SENT("bye");
+    HOLD_SENT("");
+    domus_stage_kit_free(kit);
+}
+END_TEST
+
+/* Other bytes are those of the next stage, and stay so. */
+START_TEST(a_stage_that_leaves_is_gone)
+{
+    domus_stage_message message;
+
+    begin(1);
+    ck_assert_int_eq(feed("lines\n0\1a\n", 10), 1);
+    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+    ck_assert_ptr_null(domus_stage_kit_state(kit, &mux_stage));
+    ck_assert_ptr_null(domus_stage_kit_inner(kit, 0));
+    domus_stage_kit_free(kit);
+}
+END_TEST
+
+DOMT_MAIN("inner kit", 20, bytes_come_however_they_are_split, bytes_go_in_order_and_then_the_end,
+          what_is_used_is_gone, their_number_is_bounded, a_full_peer_gets_nothing_until_it_has_room,
+          a_stage_that_leaves_is_gone)
