@@ -96,8 +96,8 @@ static int decode(domus_wire *wire, void *state_, const char *bytes, size_t size
     return (int)size;
 }
 
-/* The peer has finished sending. What it has asked for is answered, and the inner channels deal
- * with its end as all channels do. */
+/* The peer has finished sending. Its streams are answered, and the inner channels deal with its end
+ * as all channels do. */
 static int end_stage(domus_wire *wire, void *state_, size_t left)
 {
     stage_state *state = state_;

@@ -1,4 +1,4 @@
-/* What stands around handlers hears which protocol a request has come by, and who carries it. */
+/* A chain around handlers hears which protocol a request has come by, and who carries it. */
 #include "tests/http/h2_peer.h"
 #include "tests/support/suite.h"
 
