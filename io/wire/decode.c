@@ -110,16 +110,11 @@ static void note_progress(domus_wire *wire)
         wire->progress = DOMI_MESSAGE_BEGUN;
 }
 
-/* Let bytes go by a stage that has left. Returns how many did; 0: there is no room for them;
- * -ENOMEM. */
+/* Let bytes go by a stage that has left. Returns how many they are; -ENOMEM. */
 static int pass_by(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
 {
     wire->current = index;
-    size_t room = domus_wire_pass_room(wire);
-
-    if (size > room)
-        size = room;
-    int error = domus_wire_pass(wire, bytes, size);
+    int error = domus_wire_pass(wire, bytes, size); /* which has room whenever a stage is called */
     return error != 0 ? error : (int)size;
 }
 

@@ -283,6 +283,49 @@ START_TEST(a_stage_that_leaves_is_gone)
 }
 END_TEST
 
+static int pass_on(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    (void)state;
+    int error = domus_wire_pass(wire, bytes, size);
+    return error != 0 ? error : (int)size;
+}
+
+static const domus_stage same = {.name = "same", .decode = pass_on, .wrap = wrap};
+static const domus_pipeline behind = {
+    .stages = (const domus_pipeline_stage[]){
+        {&same, NULL}, {&mux_stage, NULL}, {&domus_line_stage, NULL}, {NULL, NULL}}};
+
+/* Behind another stage it leaves, too, however its bytes are split, and goes on to do nothing. */
+START_TEST(a_stage_behind_another_one_leaves)
+{
+    static const char text[] = "a line\n0\1x\n";
+    const size_t size = sizeof text - 1;
+
+    for (size_t at = 1; at < size; at++) {
+        domus_stage_message message;
+        unsigned lines = 0;
+        ck_assert_int_eq(domus_stage_kit_new(&behind, &kit), 0);
+        ck_assert_int_eq(domus_stage_kit_allow_inner(kit, 1), 0);
+        for (unsigned half = 0; half < 2; half++) {
+            ck_assert_int_eq(
+                domus_stage_kit_feed(kit, text + (half != 0 ? at : 0), half != 0 ? size - at : at),
+                0);
+            for (; domus_stage_kit_next(kit, &message) == 1; lines++) {
+                const domus_packet *line = message.payload;
+                ck_assert_uint_eq(line->bytes.size, lines == 0 ? 6 : 3);
+                ck_assert_int_eq(domus_stage_kit_encode(kit, message.id, message.type, line), 0);
+            }
+        }
+        ck_assert_uint_eq(lines, 2);
+        hold_sent(text, size);
+        ck_assert_ptr_null(domus_stage_kit_inner(kit, 0));
+        domus_stage_kit_finish(kit);
+        ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);
+        domus_stage_kit_free(kit);
+    }
+}
+END_TEST
+
 DOMT_MAIN("inner kit", 20, bytes_come_however_they_are_split, bytes_go_in_order_and_then_the_end,
           what_is_used_is_gone, their_number_is_bounded, a_full_peer_gets_nothing_until_it_has_room,
-          a_stage_that_leaves_is_gone)
+          a_stage_that_leaves_is_gone, a_stage_behind_another_one_leaves)
