@@ -44,7 +44,8 @@
  * Then a certificate has to lead to an authority of the system and to have the host's name, as the
  * settings of the context say, before a byte of a request is sent. A redirect from https to http is
  * not followed, but is the answer, unless `redirects_to_http` says so: whoever listens would read
- * what the first address was to hide. With ALPN the context offers "http/1.1" or nothing.
+ * what the first address was to hide. With ALPN the context offers "http/1.1" or nothing; also
+ * "h2", if the connections may speak HTTP/2 (domus/http2_client.h).
  *
  * Errors of an ask: -EINVAL for what is no address or no request; -EPROTONOSUPPORT for https
  * without `secure`, and for other schemes; -EACCES for a server of https that was not accepted, and

@@ -41,9 +41,10 @@
  * They fail with the error of the connect, or of the byte stages (TLS: -EACCES for a server that is
  * not accepted), when there is no connection, and every address has failed; and so do further ones,
  * until the first back-off is over. The end of a connection that has sent an ask is no failure of
- * its address. A connection with an ask under way is not idle (channel.idleTimeout), and is reset
- * when the deadline of the ask has passed, so nobody waits for an answer that nobody wants.
- * `wait_ns` has no meaning.
+ * its address. Connections that take many asks at a time (domus/lend.h) are made one by one, when
+ * those before are full. A connection with an ask under way is not idle (channel.idleTimeout), and
+ * is reset when the deadline of the ask has passed, so nobody waits for an answer that nobody
+ * wants. `wait_ns` has no meaning.
  *
  * A pool is stopped as any actor is (domus_stop()): its connections close, and what is under way
  * fails as if it had not come from a pool. To let that end first, send it a notice of
