@@ -4,6 +4,7 @@
 #include "tests/support/suite.h"
 
 #include <domus/await.h>
+#include <domus/http_proxy.h>
 #include <domus/pool.h>
 
 #include <errno.h>
@@ -398,6 +399,73 @@ START_TEST(trailers_of_an_answer_are_given)
 }
 END_TEST
 
+static domus_http_proxy proxy = {.name = "edge"};
+
+static int pass(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    return domus_http_pass(stack, payload, &proxy);
+}
+
+static const domus_pipeline of_edge = {
+    .stages =
+        (const domus_pipeline_stage[]){{&domus_http_stage, &domt_served_streams}, {NULL, NULL}}};
+static const domus_behaviour edge_channel = {
+    .name = "edge channel",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &of_edge,
+    .on_peer = (const domus_on_peer[]){
+        {&domus_http_request_type, pass, DOMUS_HTTP_PROXY_FRAME, 0, NULL}, {.type = NULL}}};
+
+static int listen_on_mount(domus_stack *stack, void *self)
+{
+    domus_endpoint at;
+
+    (void)self;
+    ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:81", &at), 0);
+    return domus_listen(stack, &at, NULL, NULL, &at);
+}
+
+static const domus_behaviour edge = {
+    .name = "edge", .kind = DOMUS_CHANNELS, .channel = &edge_channel, .on_mount = listen_on_mount};
+
+/* Requests of HTTP/1.1 go on as those of HTTP/2, on one connection. */
+START_TEST(a_proxy_passes_requests_on)
+{
+    static const char *const requests[] = {
+        "POST /bytes HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+        "POST /bytes HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "5\r\nhello\r\n0\r\n\r\n",
+        "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"};
+    static const char *const answers[] = {"5\n", "5\n", "now\n"};
+    domus_peer *peers[3];
+    domus_address made;
+    char text[1000];
+
+    begin(DOMT_SERVED_AT, true);
+    proxy.upstream = to;
+    ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(h2c.kit), 1, &edge, NULL, &made),
+                     0);
+    ck_assert_int_eq(domus_testkit_run(h2c.kit), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_int_eq(domus_peer_connect(h2c.kit, "127.0.0.1:81", NULL, &peers[i]), 0);
+        domt_served_send(peers[i], requests[i]);
+    }
+    domt_served_pass(h2c.kit, SECOND);
+    for (unsigned i = 0; i < 3; i++) {
+        size_t size;
+        const char *got = domus_peer_got(peers[i], &size);
+        snprintf(text, sizeof text, "%.*s", (int)size, got);
+        ck_assert_msg(strstr(text, "HTTP/1.1 200 OK\r\n") == text, "%s", text);
+        ck_assert_msg(strstr(text, answers[i]) != NULL, "%s", text);
+        domus_peer_take(peers[i], size);
+        domus_peer_close(peers[i]);
+    }
+    ck_assert_uint_eq(domus_testkit_net_totals(h2c.kit).connections, 4);
+    domt_h2c_end(&h2c);
+}
+END_TEST
+
 /* The body of an answer is lost with its stream, or its connection. */
 START_TEST(a_body_that_is_cut_fails_its_reader)
 {
@@ -424,4 +492,5 @@ END_TEST
 DOMT_MAIN("http h2 client in pieces", 120, bodies_come_whole_both_ways, credit_follows_the_reader,
           a_writer_waits_for_credit, a_cut_resets_the_stream_alone, an_early_answer_ends_the_body,
           a_slow_reader_holds_up_nobody, a_refused_body_is_not_sent_again,
-          trailers_of_an_answer_are_given, a_body_that_is_cut_fails_its_reader)
+          trailers_of_an_answer_are_given, a_proxy_passes_requests_on,
+          a_body_that_is_cut_fails_its_reader)

@@ -103,6 +103,37 @@ START_TEST(a_request_out_of_time_resets_its_stream_alone)
 }
 END_TEST
 
+/* The body waits for 100, and other interim answers say nothing. */
+START_TEST(a_body_waits_until_it_is_wanted)
+{
+    domus_http_request request = {.method = DOMUS_HTTP_POST, .expects = true};
+
+    begin_with(NULL, 1);
+    ck_assert_int_eq(domus_slice_copy(DOMT_H2S_URL("/b"), 17, &request.target), 0);
+    ck_assert_int_eq(domus_slice_copy("hello", 5, &request.body), 0);
+    ck_assert_int_eq(domus_probe_ask(h2c.probe, h2c.client, &domus_http_request_type, &request), 0);
+    domt_h2s_pass(&script, 0);
+    ck_assert_int_eq(script.last, 3);
+    domt_h2s_send(&script, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 3,
+                  "\x08\x03"
+                  "103",
+                  5);
+    domt_h2s_pass(&script, 0);
+    ck_assert_uint_eq(script.data, 0);
+    domt_h2s_send(&script, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 3,
+                  "\x08\x03"
+                  "100",
+                  5);
+    domt_h2s_pass(&script, 0);
+    ck_assert_uint_eq(script.data, 5);
+    domt_h2s_answer(&script, 3, "ab");
+    domt_h2c_expect(&h2c, 200, "ab");
+    domt_h2s_answer(&script, 1, "cd");
+    domt_h2c_expect(&h2c, 200, "cd");
+    end();
+}
+END_TEST
+
 /* It was not done, so it is asked again, as often as `tries_max` says, whatever its method is. */
 START_TEST(a_refused_stream_is_asked_again)
 {
@@ -263,7 +294,7 @@ END_TEST
 
 DOMT_MAIN("http h2 client and its server", 120, asks_wait_for_the_settings_of_the_server,
           answers_come_in_any_order, a_request_out_of_time_resets_its_stream_alone,
-          a_refused_stream_is_asked_again, a_reset_stream_is_asked_again_if_it_may_be,
-          goaway_moves_requests_to_another_connection, a_lost_connection_fails_each_request_once,
-          the_limit_of_the_server_holds, a_full_connection_has_others_beside_it,
-          the_own_limit_of_streams_holds)
+          a_body_waits_until_it_is_wanted, a_refused_stream_is_asked_again,
+          a_reset_stream_is_asked_again_if_it_may_be, goaway_moves_requests_to_another_connection,
+          a_lost_connection_fails_each_request_once, the_limit_of_the_server_holds,
+          a_full_connection_has_others_beside_it, the_own_limit_of_streams_holds)
