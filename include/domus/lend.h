@@ -24,8 +24,9 @@ extern "C" {
 
 /* Say that asks go to inner channels from now on, as long as fewer than `most` things are under way
  * in them (domus_wire_set_carried(), which counts an inner channel from `lend` until it is idle);
- * further ones wait. It may be called again. 0: the peer takes no further ask. Asks that wait go to
- * other connections of the pool, or fail with -ENOTCONN, and so do further ones. */
+ * further ones wait. It may be called again. 0: the peer takes no further ask, and the channel is
+ * closed when nothing is under way. Asks that wait go to other connections of the pool, or fail
+ * with -ENOTCONN, and so do further ones. */
 DOMUS_API void domus_wire_lend(domus_wire *wire, uint32_t most);
 
 /* True if the channel is reset when what is queued was taken, because its message stage has cut a

@@ -21,6 +21,8 @@ static void carry(domus_channel *channel)
         (void)domi_pipe_flush_out(pipe);
     if (channel->lends && channel->state == DOMI_CHANNEL_OPEN)
         domi_pipe_send_waiting(channel->io->manager, pipe); /* some may be idle now */
+    if (channel->lends && pipe->asked_last && channel->carried == 0)
+        (void)domi_channel_close(channel);
     if (channel->drain)
         domi_channel_make_ready(channel); /* its run sees whether that was all */
     if (channel->close_due && domi_channel_has_answered_all(channel))

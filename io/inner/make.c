@@ -124,8 +124,10 @@ static void lend(domus_wire *wire, uint32_t most)
 
     pipe->channel->lends = true;
     pipe->channel->lent_most = most;
-    if (most == 0)
+    if (most == 0) {
         domi_pipe_let_none_wait(pipe->channel->io->manager, pipe);
+        domi_channel_carry(pipe->channel); /* to end, if nothing is under way */
+    }
 }
 
 static bool is_inner(const domus_wire *wire)

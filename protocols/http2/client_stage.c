@@ -82,15 +82,12 @@ static bool is_agreed(const domus_wire *wire)
     return size == 2 && memcmp(agreed, "h2", 2) == 0;
 }
 
-/* The connection is over, by the rules of HTTP/2. If the server has never spoken it, that is an
- * error. Returns 0; -EPROTO. */
-static int end_session(domus_wire *wire, domi_h2 *h2)
+/* The connection is over, by the rules of HTTP/2: it ends when the answers that have come are used.
+ * If the server has never spoken it, that is an error. Returns 0; -EPROTO. */
+static int end_session(domi_h2 *h2)
 {
     domi_h2_client_end(h2);
-    if (!h2->heard_settings)
-        return -EPROTO;
-    domus_wire_last(wire);
-    return 0;
+    return h2->heard_settings ? 0 : -EPROTO;
 }
 
 static int decode(domus_wire *wire, void *state_, const char *bytes, size_t size)
@@ -106,13 +103,15 @@ static int decode(domus_wire *wire, void *state_, const char *bytes, size_t size
     if (error != 0)
         return error;
     h2->wire = wire;
+    if (h2->is_dead)
+        return (int)size;
     if (size > STEP_BYTES)
         size = STEP_BYTES;
     error = domi_h2_receive(h2, bytes, size);
     if (error == 0)
         error = domi_h2_send(h2);
     if (error == 0 && (h2->is_over || !nghttp2_session_want_read(h2->session)))
-        error = end_session(wire, h2);
+        error = end_session(h2);
     if (error != 0)
         return error;
     if (!h2->heard_settings || h2->block.open)
