@@ -218,6 +218,7 @@ FINDS_PROTOCOL(sqlite)
 FINDS_PROTOCOL(pg)
 FINDS_PROTOCOL(json)
 FINDS_PROTOCOL(http2)
+FINDS_PROTOCOL(grpc)
 
 START_TEST(each_library_has_a_program_that_uses_it)
 {
@@ -267,4 +268,5 @@ DOMT_MAIN("install", 60, installed_tree_is_whole_and_names_no_path_of_the_build,
           libdomus_pg_is_found_by_pkg_config_and_find_package,
           libdomus_json_is_found_by_pkg_config_and_find_package,
           libdomus_http2_is_found_by_pkg_config_and_find_package,
+          libdomus_grpc_is_found_by_pkg_config_and_find_package,
           each_library_has_a_program_that_uses_it, find_package_refuses_another_minor_version)

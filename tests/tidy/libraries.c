@@ -5,28 +5,36 @@
 
 #include <string.h>
 
-const char *const domt_libraries[] = {"libdomus",         "libdomus-config",
-                                      "libdomus-resp",    "libdomus-http",
-                                      "libdomus-tls",     "libdomus-observe",
-                                      "libdomus-cluster", "libdomus-nats",
-                                      "libdomus-sql",     "libdomus-sqlite",
-                                      "libdomus-pg",      "libdomus-json",
-                                      "libdomus-http2",   NULL};
+const char *const domt_libraries[] = {
+    "libdomus",         "libdomus-config",  "libdomus-resp",  "libdomus-http", "libdomus-tls",
+    "libdomus-observe", "libdomus-cluster", "libdomus-nats",  "libdomus-sql",  "libdomus-sqlite",
+    "libdomus-pg",      "libdomus-json",    "libdomus-http2", "libdomus-grpc", NULL};
 
 static const struct {
     const char *begins;
     const char *library;
 } rows[] = {
-    {"cluster_config.h", "libdomus"},  {"observe_config.h", "libdomus"},
-    {"main.h", "libdomus-config"},     {"yaml.h", "libdomus-config"},
-    {"http2.h", "libdomus-http2"},     {"http2_client.h", "libdomus-http2"},
-    {"resp.h", "libdomus-resp"},       {"http", "libdomus-http"},
-    {"websocket.h", "libdomus-http"},  {"tls.h", "libdomus-tls"},
-    {"observe.h", "libdomus-observe"}, {"cluster.h", "libdomus-cluster"},
-    {"pickle", "libdomus-cluster"},    {"testkit_cluster.h", "libdomus-cluster"},
-    {"nats", "libdomus-nats"},         {"sql.h", "libdomus-sql"},
-    {"sql_", "libdomus-sql"},          {"sqlite.h", "libdomus-sqlite"},
-    {"pg.h", "libdomus-pg"},           {"json", "libdomus-json"},
+    {"cluster_config.h", "libdomus"},
+    {"observe_config.h", "libdomus"},
+    {"main.h", "libdomus-config"},
+    {"yaml.h", "libdomus-config"},
+    {"http2.h", "libdomus-http2"},
+    {"http2_client.h", "libdomus-http2"},
+    {"grpc.h", "libdomus-grpc"},
+    {"resp.h", "libdomus-resp"},
+    {"http", "libdomus-http"},
+    {"websocket.h", "libdomus-http"},
+    {"tls.h", "libdomus-tls"},
+    {"observe.h", "libdomus-observe"},
+    {"cluster.h", "libdomus-cluster"},
+    {"pickle", "libdomus-cluster"},
+    {"testkit_cluster.h", "libdomus-cluster"},
+    {"nats", "libdomus-nats"},
+    {"sql.h", "libdomus-sql"},
+    {"sql_", "libdomus-sql"},
+    {"sqlite.h", "libdomus-sqlite"},
+    {"pg.h", "libdomus-pg"},
+    {"json", "libdomus-json"},
 };
 
 size_t domt_library_of(const char *header)

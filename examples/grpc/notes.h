@@ -1,0 +1,9 @@
+/* The service of notes.proto, and the behaviour of the channels that speak it. */
+#ifndef NOTES_H
+#define NOTES_H
+
+#include <domus/grpc.h>
+
+extern const domus_behaviour notes_behaviour; /* an actor that owns them */
+
+#endif

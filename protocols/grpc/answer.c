@@ -1,0 +1,258 @@
+/* Makes the answers of HTTP for the ends of calls: status and words are fields behind the messages,
+ * or, if there are none, fields of the only head. */
+#include "protocols/grpc/grpc.h"
+
+#include "protocols/grpc/gzip.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#define MEDIA "application/grpc"
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+static void put_prefix(char *to, bool is_packed, uint32_t size)
+{
+    to[0] = (char)is_packed;
+    to[1] = (char)(size >> 24);
+    to[2] = (char)(size >> 16);
+    to[3] = (char)(size >> 8);
+    to[4] = (char)size;
+}
+
+int domus_grpc_frame(domus_slice message, domus_slice *ret_frame)
+{
+    domus_appender frame = {0};
+    char prefix[DOMI_GRPC_PREFIX];
+
+    if (message.size > DOMUS_SLICE_MAX - DOMI_GRPC_PREFIX)
+        return -EMSGSIZE;
+    put_prefix(prefix, false, message.size);
+    if (domus_append_room(&frame, (size_t)message.size + sizeof prefix) != NULL)
+        (void)domus_append(&frame, prefix, sizeof prefix);
+    (void)domus_append(&frame, domus_slice_data(message), message.size);
+    return domus_append_end(&frame, ret_frame);
+}
+
+int domi_grpc_pack_frame(const domi_grpc_inside *inside, domus_slice message,
+                         domus_slice *ret_frame)
+{
+    domus_appender frame = {0};
+    char prefix[DOMI_GRPC_PREFIX] = {0};
+
+    if (!inside->packs || message.size < inside->service->pack_least)
+        return domus_grpc_frame(message, ret_frame);
+    int error = domus_append(&frame, prefix, sizeof prefix);
+    if (error == 0)
+        error = domi_grpc_pack(message, &frame);
+    if (error != 0) { /* it does not become smaller */
+        domus_append_drop(&frame);
+        return domus_grpc_frame(message, ret_frame);
+    }
+    put_prefix(prefix, true, frame.size - DOMI_GRPC_PREFIX);
+    error = domus_append_end(&frame, ret_frame);
+    if (error == 0) /* nobody has seen the page yet */
+        memcpy((char *)(uintptr_t)domus_slice_data(*ret_frame), prefix, sizeof prefix);
+    return error;
+}
+
+/* --- fields ----------------------------------------------------------------------------------- */
+
+static bool is_reserved(domus_slice name)
+{
+    static const char *const names[] = {"content-type", "content-encoding", "te", "trailer"};
+    const char *bytes = domus_slice_data(name);
+
+    if (name.size >= 5 && strncasecmp(bytes, "grpc-", 5) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (name.size == strlen(names[i]) && strncasecmp(bytes, names[i], name.size) == 0)
+            return true;
+    }
+    return false;
+}
+
+int domi_grpc_check_metadata(domus_slice fields)
+{
+    domus_http_line line;
+    uint32_t at = 0;
+
+    if (fields.size > DOMUS_GRPC_METADATA_MAX)
+        return -EINVAL;
+    while (domus_http_next(fields, &at, &line)) {
+        if (is_reserved(line.name))
+            return -EINVAL;
+    }
+    return 0;
+}
+
+/* The size of words, cut at a letter. */
+static uint32_t cut_text(domus_slice text)
+{
+    const char *bytes = domus_slice_data(text);
+    uint32_t size = text.size;
+
+    if (size <= DOMUS_GRPC_TEXT_MAX)
+        return size;
+    size = DOMUS_GRPC_TEXT_MAX;
+    while (size != 0 && ((unsigned char)bytes[size] & 0xc0) == 0x80)
+        size--;
+    return size;
+}
+
+/* Append words; bytes that a field cannot have, and '%', are escaped. */
+static void append_text(domus_appender *to, domus_slice text)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    const char *bytes = domus_slice_data(text);
+    uint32_t size = cut_text(text);
+
+    for (uint32_t i = 0; i < size; i++) {
+        unsigned char byte = (unsigned char)bytes[i];
+        const char escape[3] = {'%', digits[byte >> 4], digits[byte & 15]};
+        bool is_plain = byte >= ' ' && byte < 0x7f && byte != '%';
+        /* a field has no spaces around it */
+        is_plain = is_plain && (byte != ' ' || (i != 0 && i + 1 != size));
+        (void)domus_append(to, is_plain ? &bytes[i] : escape, is_plain ? 1 : sizeof escape);
+    }
+}
+
+/* Append the fields of the end of a call. */
+static void append_end(domus_appender *to, const domus_grpc_answer *answer)
+{
+    (void)domus_append_text(to, "grpc-status: %u\r\n", (unsigned)answer->status);
+    if (answer->text.size != 0) {
+        (void)domus_append(to, "grpc-message: ", 14);
+        append_text(to, answer->text);
+        (void)domus_append(to, "\r\n", 2);
+    }
+    (void)domus_append(to, domus_slice_data(answer->trailers), answer->trailers.size);
+}
+
+int domi_grpc_make_head(const domi_grpc_inside *inside, domus_slice metadata,
+                        domus_http_response *ret_response)
+{
+    static const char encoding[] = "grpc-encoding: gzip\r\n";
+    domus_http_response head = {.status = 200, .media = MEDIA, .fields = metadata};
+    int error = domi_grpc_check_metadata(metadata);
+
+    if (error == 0 && inside->packs) {
+        domus_appender fields = {0};
+        (void)domus_append(&fields, encoding, sizeof encoding - 1);
+        (void)domus_append(&fields, domus_slice_data(metadata), metadata.size);
+        error = domus_append_end(&fields, &head.fields);
+        if (error == 0)
+            domus_slice_free(metadata);
+    }
+    if (error != 0) {
+        domus_slice_free(metadata);
+        return error;
+    }
+    *ret_response = head;
+    return 0;
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static int reply(domus_stack *stack, domus_http_response *response)
+{
+    int error = domus_reply(stack, &domus_http_response_type, response);
+
+    if (error != 0)
+        domus_http_response_type.release(response);
+    return error;
+}
+
+/* End a call of which no message has left. */
+static int reply_alone(domus_stack *stack, const domus_grpc_answer *answer, const char *more)
+{
+    domus_http_response response = {.status = 200, .media = MEDIA};
+    domus_appender fields = {0};
+
+    (void)domus_append(&fields, more, strlen(more));
+    append_end(&fields, answer);
+    int error = domus_append_end(&fields, &response.fields);
+    return error != 0 ? error : reply(stack, &response);
+}
+
+/* End a call whose stream has begun. */
+static int reply_trailers(domus_stack *stack, const domus_grpc_answer *answer)
+{
+    domus_http_trailers trailers;
+    domus_appender fields = {0};
+
+    append_end(&fields, answer);
+    int error = domus_append_end(&fields, &trailers.fields);
+    if (error != 0)
+        return error;
+    error = domus_reply_end(stack, &domus_http_trailers_type, &trailers);
+    if (error != 0)
+        domus_slice_free(trailers.fields);
+    return error;
+}
+
+/* End a call whose answer leaves at once, and is well. */
+static int reply_whole(domus_stack *stack, const domi_grpc_inside *inside,
+                       const domus_grpc_answer *answer)
+{
+    domus_http_response response;
+    domus_appender fields = {0};
+    domus_slice metadata;
+    int error = domus_slice_keep(answer->metadata, &metadata);
+
+    if (error == 0)
+        error = domi_grpc_make_head(inside, metadata, &response);
+    if (error != 0)
+        return error;
+    append_end(&fields, answer);
+    error = domus_append_end(&fields, &response.trailers);
+    if (error == 0 && !domi_grpc_streams_out(inside))
+        error = domi_grpc_pack_frame(inside, answer->message, &response.body);
+    if (error != 0) {
+        domus_http_response_type.release(&response);
+        return error;
+    }
+    return reply(stack, &response);
+}
+
+int domi_grpc_end(domus_stack *stack, const domi_grpc_inside *inside,
+                  const domus_grpc_answer *answer)
+{
+    /* relaxed: see the field */
+    bool has_begun = atomic_load_explicit(&inside->has_begun, memory_order_relaxed);
+    domus_grpc_answer end = *answer;
+
+    if ((unsigned)end.status > DOMUS_GRPC_UNAUTHENTICATED)
+        end.status = DOMUS_GRPC_UNKNOWN;
+    if (domi_grpc_check_metadata(end.trailers) != 0 || domi_grpc_check_metadata(end.metadata) != 0)
+        end = (domus_grpc_answer){.status = DOMUS_GRPC_INTERNAL};
+    if (has_begun)
+        return reply_trailers(stack, &end);
+    int error = end.status == DOMUS_GRPC_OK ? reply_whole(stack, inside, &end) : -EPROTO;
+    if (error == 0)
+        return 0;
+    if (end.status == DOMUS_GRPC_OK) /* its message or its metadata cannot be sent */
+        end = (domus_grpc_answer){.status = domus_grpc_status_of(error)};
+    return reply_alone(stack, &end, "");
+}
+
+int domi_grpc_refuse(domus_stack *stack, const domi_grpc_refusal *refusal)
+{
+    bool is_unknown = refusal->status == DOMUS_GRPC_UNIMPLEMENTED;
+    domus_appender text = {0};
+    domus_grpc_answer answer = {.status = refusal->status};
+
+    if (refusal->http != 0)
+        return domus_reply(stack, &domus_http_text_type,
+                           &(domus_http_text){refusal->http, "text/plain", refusal->text});
+    (void)domus_append(&text, refusal->text, strlen(refusal->text));
+    (void)domus_append(&text, domus_slice_data(refusal->path), refusal->path.size);
+    int error = domus_append_end(&text, &answer.text);
+    if (error != 0)
+        return error;
+    error =
+        reply_alone(stack, &answer, is_unknown ? "grpc-accept-encoding: identity, gzip\r\n" : "");
+    domus_slice_free(answer.text);
+    return error;
+}

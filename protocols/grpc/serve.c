@@ -1,0 +1,116 @@
+/* The way of a call: the conversation of its request on the channel. */
+#include "protocols/grpc/grpc.h"
+
+#include <assert.h>
+#include <errno.h>
+
+typedef struct serving {
+    domi_grpc_inside *inside; /* with a share of this conversation */
+    domus_slice message;      /* that comes alone; owned until the handler is asked */
+    bool has_message;
+} serving;
+
+static_assert(sizeof(serving) <= DOMUS_GRPC_FRAME, "the row of requests has too small a frame");
+
+/* End the call, and give its share back. */
+static int end(domus_stack *stack, serving *frame, const domus_grpc_answer *answer)
+{
+    int result = domi_grpc_end(stack, frame->inside, answer);
+
+    domi_grpc_drop(frame->inside);
+    domus_slice_free(frame->message);
+    frame->inside = NULL;
+    return result;
+}
+
+static int end_with(domus_stack *stack, serving *frame, int error)
+{
+    return end(stack, frame, &(domus_grpc_answer){.status = domus_grpc_status_of(error)});
+}
+
+/* The handler has answered, or has failed, or its time is over. */
+static int finish(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    serving *frame = domus_frame(stack);
+
+    (void)self;
+    if (answer->error != 0)
+        return end_with(stack, frame, answer->error);
+    if (answer->type == &domus_grpc_answer_type)
+        return end(stack, frame, answer->payload);
+    return end_with(stack, frame, -ENOMSG);
+}
+
+/* Ask for the handler. */
+static int ask(domus_stack *stack, serving *frame)
+{
+    domi_grpc_inside *inside = frame->inside;
+    const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
+    uint64_t now_ns = domus_now_ns(stack);
+    domus_grpc_call call = {.method = inside->method, .message = frame->message, .inside = inside};
+
+    if (inside->due_ns != 0 && inside->due_ns <= now_ns)
+        return end_with(stack, frame, -ETIMEDOUT);
+    int error = request != NULL ? domus_slice_keep(request->fields, &call.fields) : -ECANCELED;
+    if (error != 0)
+        return end_with(stack, frame, error);
+    /* Relaxed: the ask brings the share to its owner. */
+    atomic_fetch_add_explicit(&inside->owners, 1, memory_order_relaxed);
+    frame->message = (domus_slice){NULL, 0, 0};
+    int result = domus_ask_within(stack, domus_self(stack), &domus_grpc_call_type, &call,
+                                  inside->due_ns != 0 ? inside->due_ns - now_ns : 0, finish);
+    if (result >= 0)
+        return result;
+    domus_grpc_call_type.release(&call);
+    return end_with(stack, frame, result);
+}
+
+/* Read the message that comes alone, and the end behind it. */
+static int read_alone(domus_stack *stack, serving *frame, const domus_answer *answer,
+                      domus_resumed *then)
+{
+    domi_grpc_inside *inside = frame->inside;
+
+    while (!domi_grpc_read(stack, inside, answer, then)) {
+        if (inside->error == -ENODATA && frame->has_message)
+            return ask(stack, frame);
+        if (inside->error != 0 || frame->has_message) /* none, or a second one */
+            return end_with(stack, frame,
+                            inside->error != 0 && inside->error != -ENODATA ? inside->error
+                                                                            : -EPROTO);
+        frame->message = inside->message;
+        frame->has_message = true;
+        inside->message = (domus_slice){NULL, 0, 0};
+    }
+    return DOMUS_PARKED;
+}
+
+static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    return read_alone(stack, domus_frame(stack), answer, go_on);
+}
+
+int domus_grpc_serve(domus_stack *stack, void *self, const domus_http_request *request,
+                     const domus_grpc_service *service)
+{
+    static const domus_answer none = {.error = 0};
+    serving *frame = domus_frame(stack);
+    domi_grpc_refusal refusal;
+
+    (void)self;
+    if (frame == NULL)
+        return -EINVAL;
+    int result = domi_grpc_admit(stack, request, service, &frame->inside, &refusal);
+    if (result != 0)
+        return result < 0 ? result : domi_grpc_refuse(stack, &refusal);
+    return domi_grpc_streams_in(frame->inside) ? ask(stack, frame)
+                                               : read_alone(stack, frame, &none, go_on);
+}
+
+int domus_grpc_dispatch(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_grpc_call *call = payload;
+
+    return call->method->handle(stack, self, payload);
+}

@@ -1,0 +1,72 @@
+/* The verbs by which the handler of a call answers it. */
+#include "protocols/grpc/grpc.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Answer, and release what the answer owns if nobody else does. */
+static int reply(domus_stack *stack, domus_grpc_answer *answer)
+{
+    int error = domus_reply(stack, &domus_grpc_answer_type, answer);
+
+    if (error != 0)
+        domus_grpc_answer_type.release(answer);
+    return error;
+}
+
+int domus_grpc_reply(domus_stack *stack, domus_slice message)
+{
+    return reply(stack, &(domus_grpc_answer){.message = message});
+}
+
+int domus_grpc_fail(domus_stack *stack, domus_grpc_status status, const char *text)
+{
+    domus_grpc_answer answer = {.status = status};
+    int error = text != NULL ? domus_slice_copy(text, strlen(text), &answer.text) : 0;
+
+    return error != 0 ? error : reply(stack, &answer);
+}
+
+int domus_grpc_begin(domus_stack *stack, domus_slice metadata, domus_resumed *then)
+{
+    domi_grpc_inside *inside = domi_grpc_inside_of(stack);
+    domus_http_response head;
+
+    if (inside == NULL || !domi_grpc_streams_out(inside)) {
+        domus_slice_free(metadata);
+        return inside == NULL ? -ECANCELED : -EOPNOTSUPP;
+    }
+    int result = domi_grpc_make_head(inside, metadata, &head);
+    if (result != 0)
+        return result;
+    result = domus_stream_begin(stack, inside->stream, &domus_http_response_type, &head, then);
+    if (result < 0)
+        domus_http_response_type.release(&head);
+    else /* relaxed: the answer to the ask orders it, see the field */
+        atomic_store_explicit(&inside->has_begun, true, memory_order_relaxed);
+    return result;
+}
+
+int domus_grpc_write(domus_stack *stack, domus_slice message, domus_resumed *then)
+{
+    const domi_grpc_inside *inside = domi_grpc_inside_of(stack);
+    domus_slice frame;
+    int error = inside == NULL                   ? -ECANCELED
+                : !domi_grpc_streams_out(inside) ? -EOPNOTSUPP
+                : !atomic_load_explicit(&inside->has_begun, memory_order_relaxed) /* as above */
+                    ? -EINVAL
+                    : domi_grpc_pack_frame(inside, message, &frame);
+
+    domus_slice_free(message);
+    return error != 0 ? error : domus_stream_write(stack, inside->stream, frame, then);
+}
+
+int domus_grpc_stream(domus_stack *stack, domus_stream *ret_stream)
+{
+    const domi_grpc_inside *inside = domi_grpc_inside_of(stack);
+
+    if (inside == NULL)
+        return -ECANCELED;
+    *ret_stream = inside->stream;
+    return 0;
+}
