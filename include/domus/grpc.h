@@ -198,8 +198,8 @@ DOMUS_API bool domus_grpc_read_goes_on(domus_stack *stack, const domus_answer *a
  * call is over, and domus_slice_keep() makes an owner of it.
  *
  * Returns 0; -ENODATA when the client has ended; -EMSGSIZE beyond message_max; -EPROTO for bytes
- * that are no messages; -ECANCELED when the call is over; -ENOMEM; or as domus_body_read() tells. A
- * handler may return each of these but -ENODATA. */
+ * that are no messages; -ECANCELED when the call is over or its client is gone; -ENOMEM; or as
+ * domus_body_read() tells. A handler may return each of these but -ENODATA. */
 DOMUS_API int domus_grpc_message(domus_stack *stack, domus_slice *ret_message);
 
 /* --- messages that leave as a stream ---------------------------------------------------------- */

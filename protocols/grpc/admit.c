@@ -82,7 +82,7 @@ static int read_timeout(domus_slice fields, uint64_t *ret_ns)
         if (units[i].unit == bytes[value.size - 1]) {
             bool is_endless = number > UINT64_MAX / 2 / units[i].ns;
             *ret_ns = is_endless ? UINT64_MAX / 2 : number * units[i].ns;
-            *ret_ns += *ret_ns == 0; /* no time at all, which is not the same as no bound */
+            *ret_ns += *ret_ns == 0; /* without any time: this is not the same as without a bound */
             return 0;
         }
     }

@@ -7,6 +7,15 @@
  * messages that become large ones. */
 #define UNPACKED_MAX (1u << 20)
 
+/* The error of a read: a client that is gone has taken its calls back. */
+static int error_of(int error)
+{
+    bool is_gone =
+        error == -ECONNRESET || error == -ECONNABORTED || error == -EPIPE || error == -ESTALE;
+
+    return is_gone ? -ECANCELED : error;
+}
+
 /* Take what a wait has brought: a piece, the end, or nothing behind a pause. Returns 0, or an
  * error. */
 static int take_piece(domus_stack *stack, domi_grpc_inside *inside, const domus_answer *answer)
@@ -14,8 +23,10 @@ static int take_piece(domus_stack *stack, domi_grpc_inside *inside, const domus_
     bool is_pause = inside->pauses;
 
     inside->waits = inside->pauses = false;
-    if (answer->error != 0 || is_pause)
-        return answer->error;
+    if (answer->error != 0)
+        return error_of(answer->error);
+    if (is_pause)
+        return 0;
     if (answer->type != &domus_piece_type) { /* trailers, which say nothing to a server */
         inside->body.number = 0;
         return 0;

@@ -49,7 +49,7 @@ static int ask(domus_stack *stack, serving *frame)
     uint64_t now_ns = domus_now_ns(stack);
     domus_grpc_call call = {.method = inside->method, .message = frame->message, .inside = inside};
 
-    if (inside->due_ns != 0 && inside->due_ns <= now_ns)
+    if (inside->due_ns != 0 && inside->due_ns <= now_ns + 1)
         return end_with(stack, frame, -ETIMEDOUT);
     int error = request != NULL ? domus_slice_keep(request->fields, &call.fields) : -ECANCELED;
     if (error != 0)

@@ -1,0 +1,216 @@
+/* The service of called.h. */
+#include "tests/grpc/called.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+domt_called domt_called_now;
+
+static int reply_text(domus_stack *stack, const char *text, size_t size)
+{
+    domus_slice made;
+
+    ck_assert_int_eq(domus_slice_copy(text, size, &made), 0);
+    return domus_grpc_reply(stack, made);
+}
+
+static int reply_echo(domus_stack *stack, const domus_grpc_call *call)
+{
+    domus_grpc_answer end = {.status = DOMUS_GRPC_OK};
+    domus_appender before = {0};
+    domus_appender behind = {0};
+    domus_slice value;
+    domus_slice bytes;
+
+    ck_assert(domus_http_field(call->fields, "x-echo", &value));
+    (void)domus_http_add_bytes(&before, "x-echo", domus_slice_data(value), value.size);
+    ck_assert(domus_http_field(call->fields, "x-echo-bin", &value));
+    ck_assert_int_eq(domus_grpc_binary(value, &bytes), 0);
+    (void)domus_grpc_add_binary(&behind, "x-echo-bin", domus_slice_data(bytes), bytes.size);
+    domus_slice_free(bytes);
+    ck_assert_int_eq(domus_append_end(&before, &end.metadata), 0);
+    ck_assert_int_eq(domus_append_end(&behind, &end.trailers), 0);
+    ck_assert_int_eq(domus_slice_copy("e", 1, &end.message), 0);
+    return domus_reply(stack, &domus_grpc_answer_type, &end);
+}
+
+static int reply_bad(domus_stack *stack)
+{
+    domus_grpc_answer end = {.status = DOMUS_GRPC_OK};
+
+    ck_assert_int_eq(domus_slice_copy("Grpc-Status: 5\r\n", 16, &end.trailers), 0);
+    return domus_reply(stack, &domus_grpc_answer_type, &end);
+}
+
+DOMUS_SEQUENCE(unary, char)
+{
+    const domus_grpc_call *call = message;
+    char text[DOMT_CALLED_MAX + 1];
+    char words[DOMT_CALLED_MAX + 1] = "";
+    int number = 0;
+
+    DOMUS_BEGIN;
+    domt_called_now.begun++;
+    domt_called_now.deadline_ns = domus_deadline_ns(stack);
+    snprintf(text, sizeof text, "%.*s", (int)call->message.size, domus_slice_data(call->message));
+    if (sscanf(text, "fail %d %[^\n]", &number, words) >= 1)
+        return domus_grpc_fail(stack, (domus_grpc_status)number, words);
+    if (sscanf(text, "error %d", &number) == 1)
+        return -number;
+    if (strcmp(text, "none") == 0)
+        return 0;
+    if (strcmp(text, "bad") == 0)
+        return reply_bad(stack);
+    if (strcmp(text, "echo") == 0)
+        return reply_echo(stack, call);
+    if (sscanf(text, "sleep %d", &number) == 1) {
+        DOMUS_SLEEP((uint64_t)number * DOMT_CALLED_MS);
+        domt_called_now.cancelled += answer->error == -ECANCELED;
+        return answer->error != 0 ? answer->error : reply_text(stack, "slept", 5);
+    }
+    return reply_text(stack, domus_slice_data(call->message), call->message.size);
+    DOMUS_END;
+}
+
+typedef struct streaming {
+    uint32_t count;
+    uint32_t bytes;
+} streaming;
+
+/* The message of the call that is handled. */
+static domus_slice message_of(domus_stack *stack)
+{
+    const domus_grpc_call *call = domus_asked(stack, &domus_grpc_call_type);
+    domus_slice kept;
+
+    ck_assert_ptr_nonnull(call);
+    ck_assert_int_eq(domus_slice_keep(call->message, &kept), 0);
+    return kept;
+}
+
+static const domus_slice nothing = {NULL, 0, 0};
+
+DOMUS_SEQUENCE(down, streaming)
+{
+    domus_slice text;
+
+    DOMUS_BEGIN;
+    domt_called_now.begun++;
+    text = ((const domus_grpc_call *)message)->message;
+    frame->count = (uint32_t)(domus_slice_data(text)[0] - '0');
+    frame->bytes = text.size > 1 ? (unsigned char)domus_slice_data(text)[1] : 0;
+    if (frame->bytes == '-')
+        return domus_grpc_reply(stack, nothing);
+    ck_assert_int_eq(domus_grpc_write(stack, nothing, then), -EINVAL);
+    DOMUS_AWAIT(domus_grpc_begin(stack, nothing, then));
+    while (answer->error == 0 && frame->count != 0) {
+        frame->count--;
+        DOMUS_AWAIT(domus_grpc_write(stack, message_of(stack), then));
+    }
+    if (answer->error != 0 || frame->bytes == '!')
+        return answer->error != 0 ? answer->error : -ENOENT;
+    return domus_grpc_reply(stack, nothing);
+    DOMUS_END;
+}
+
+DOMUS_SEQUENCE(up, streaming)
+{
+    domus_slice got;
+    char text[64];
+    int error;
+
+    DOMUS_BEGIN;
+    domt_called_now.begun++;
+    for (;;) {
+        DOMUS_GRPC_READ();
+        error = domus_grpc_message(stack, &got);
+        if (error != 0)
+            break;
+        frame->count++;
+        frame->bytes += got.size;
+    }
+    domt_called_now.cancelled += error == -ECANCELED;
+    if (error != -ENODATA)
+        return error;
+    ck_assert(!domus_grpc_read_goes_on(stack, answer, then)); /* the end stays */
+    snprintf(text, sizeof text, "%u %u", frame->count, frame->bytes);
+    return reply_text(stack, text, strlen(text));
+    DOMUS_END;
+}
+
+DOMUS_SEQUENCE(both, streaming)
+{
+    domus_slice got;
+    domus_slice kept;
+    int error;
+
+    DOMUS_BEGIN;
+    domt_called_now.begun++;
+    DOMUS_AWAIT(domus_grpc_begin(stack, nothing, then));
+    while (answer->error == 0) {
+        DOMUS_GRPC_READ();
+        error = domus_grpc_message(stack, &got);
+        if (error == 0)
+            error = domus_slice_keep(got, &kept);
+        domt_called_now.cancelled += error == -ECANCELED;
+        if (error != 0)
+            return error == -ENODATA ? domus_grpc_reply(stack, nothing) : error;
+        DOMUS_AWAIT(domus_grpc_write(stack, kept, then));
+    }
+    return answer->error;
+    DOMUS_END;
+}
+
+static int wrong(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    ck_assert_int_eq(domus_grpc_begin(stack, nothing, NULL), -EOPNOTSUPP);
+    return domus_grpc_write(stack, nothing, NULL);
+}
+
+static bool is_serving(const char *name, size_t size)
+{
+    return size != 3 || memcmp(name, "t.T", 3) != 0;
+}
+
+static const domus_grpc_service service = {
+    .methods =
+        (const domus_grpc_method[]){
+            {"/t.T/Unary", DOMUS_GRPC_UNARY, domi_unary_begin},
+            {"/t.T/Down", DOMUS_GRPC_SERVER_STREAMING, domi_down_begin},
+            {"/t.T/Up", DOMUS_GRPC_CLIENT_STREAMING, domi_up_begin},
+            {"/t.T/Both", DOMUS_GRPC_BIDIRECTIONAL, domi_both_begin},
+            {"/t.T/Wrong", DOMUS_GRPC_UNARY, wrong},
+            {"/t.I/Ill", DOMUS_GRPC_UNARY, wrong},
+            {"/grpc.health.v1.Health/Check", DOMUS_GRPC_UNARY, domus_grpc_check_health},
+            {NULL, DOMUS_GRPC_UNARY, NULL}},
+    .message_max = DOMT_CALLED_MAX,
+    .pack_least = 100,
+    .timeout_ns = 10000 * DOMT_CALLED_MS,
+    .is_serving = is_serving,
+};
+
+static int serve(domus_stack *stack, void *self, const void *payload)
+{
+    return domus_grpc_serve(stack, self, payload, &service);
+}
+
+static const domus_http_options http = {DOMUS_GRPC_HTTP, .no_date = true, .whole_max = 100};
+static const domus_pipeline pipeline = {
+    .stages = (const domus_pipeline_stage[]){
+        {&domus_http2_stage, NULL}, {&domus_http_stage, &http}, {NULL, NULL}}};
+
+const domus_behaviour domt_called_behaviour = {
+    .name = "called",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &pipeline,
+    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type,
+                                        .handle = serve,
+                                        .peer_frame_size = DOMUS_GRPC_FRAME},
+                                       {.type = NULL}},
+    .on = (const domus_on[]){{&domus_grpc_call_type, domus_grpc_dispatch,
+                              sizeof(struct domi_down_frame)},
+                             {NULL, NULL, 0}},
+};

@@ -1,0 +1,92 @@
+/* A service of gRPC in a test kit, and a client that says each byte of its calls.
+ *
+ *   /t.T/Unary   with the message; "fail N text" ends with the status N and the text, "error N"
+ * with the errno N, "sleep N" after N ms, "none" without an answer, "bad" with metadata that cannot
+ * be sent, "echo" with x-echo of the call before and behind the message /t.T/Down    the message N
+ * times, which is its first letter as a digit; '!' as its second letter then fails with -ENOENT,
+ * '-' does not begin /t.T/Up      the number of messages and the sum of their bytes /t.T/Both each
+ * message as it comes /t.T/Wrong   a unary call that begins a stream */
+#ifndef DOMT_GRPC_CALLED_H
+#define DOMT_GRPC_CALLED_H
+
+#include <domus/domus.h>
+#include <domus/grpc.h>
+#include <domus/http2.h>
+#include <domus/testkit_net.h>
+
+#include <nghttp2/nghttp2.h>
+
+#define DOMT_CALLED_AT  "127.0.0.1:80"
+#define DOMT_CALLED_MAX 1000u /* message_max of the service */
+#define DOMT_CALLED_MS  UINT64_C(1000000)
+
+/* The deeds of the service since the last domt_called_start(). */
+typedef struct domt_called {
+    uint32_t begun;     /* handlers */
+    uint32_t cancelled; /* of them, while they waited */
+    uint64_t deadline_ns;
+} domt_called;
+
+extern domt_called domt_called_now;
+extern const domus_behaviour domt_called_behaviour;
+
+/* The outcome of a call. */
+typedef struct domt_call {
+    int http;             /* status; 0: nothing has come */
+    int status;           /* of gRPC; -1: it has not come */
+    char text[256];       /* "grpc-message" as it came */
+    char type[64];        /* Content-Type */
+    char encoding[64];    /* "grpc-encoding" */
+    char before[64];      /* x-echo before the messages, */
+    char behind[64];      /* and behind them */
+    char accepts[64];     /* "grpc-accept-encoding" */
+    uint8_t bytes[20000]; /* of the messages, with their prefixes */
+    size_t size;
+    uint32_t heads; /* blocks of fields */
+    bool ended;     /* in order */
+    bool closed;
+    uint32_t code; /* of a reset */
+    const void *body;
+    size_t body_size; /* that are to be sent */
+    size_t step;      /* bytes of a frame; 0: as many as go */
+    bool holds_end;
+} domt_call;
+
+typedef struct domt_caller {
+    domus_testkit *kit;
+    domus_peer *peer;
+    nghttp2_session *session;
+    domt_call calls[64];
+} domt_caller;
+
+/* Begin and end a service with a client. */
+void domt_called_start(domt_caller *caller);
+void domt_called_end(domt_caller *caller);
+
+/* Begin a call with these bytes as its body, and other fields (name, value, ..., NULL), or NULL.
+ * "content-type" among them takes the place of application/grpc, and ":method" that of POST.
+ * Returns its number. */
+int32_t domt_called_ask(domt_caller *caller, const char *path, const void *body, size_t size,
+                        const char *const *fields);
+
+/* Let time pass while both sides talk. */
+void domt_called_pass(domt_caller *caller, uint64_t ns);
+
+static inline domt_call *domt_called_of(domt_caller *caller, int32_t id)
+{
+    return &caller->calls[((uint32_t)id - 1) / 2];
+}
+
+/* A message with its prefix. */
+typedef struct domt_frame {
+    uint8_t bytes[3000];
+    size_t size;
+} domt_frame;
+
+domt_frame domt_called_frame(const char *text, size_t size, bool is_packed);
+
+/* Ask, let 1 ms pass, and hold that the call ends with this status and these messages. */
+domt_call *domt_called_hold(domt_caller *caller, const char *path, const void *body, size_t size,
+                            const char *const *fields, int status, const char *text);
+
+#endif

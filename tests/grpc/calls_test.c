@@ -1,0 +1,255 @@
+/* Calls of each kind, their ends, and what is refused before there is a handler. */
+#include "tests/grpc/called.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static domt_caller caller;
+
+/* Hold that a unary call with this text ends so. */
+static domt_call *say(const char *text, const char *const *fields, int status, const char *answer)
+{
+    domt_frame frame = domt_called_frame(text, strlen(text), false);
+
+    return domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, fields, status, answer);
+}
+
+START_TEST(unary_calls_end_with_a_message_or_a_status)
+{
+    static const struct {
+        const char *text;
+        int status;
+        const char *answer, *words;
+    } cases[] = {
+        {"hello", DOMUS_GRPC_OK, "hello", ""},
+        {"", DOMUS_GRPC_OK, "", ""},
+        {"fail 3 no %\xc3\xbc\x7f", DOMUS_GRPC_INVALID_ARGUMENT, NULL, "no %25%C3%BC%7F"},
+        {"fail 0 ", DOMUS_GRPC_OK, "", ""},
+        {"fail 17 ", DOMUS_GRPC_UNKNOWN, NULL, ""},
+        {"fail -1 x", DOMUS_GRPC_UNKNOWN, NULL, "x"},
+        {"none", DOMUS_GRPC_INTERNAL, NULL, ""},
+        {"bad", DOMUS_GRPC_INTERNAL, NULL, ""},
+    };
+
+    domt_called_start(&caller);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const domt_call *call = say(cases[i].text, NULL, cases[i].status, cases[i].answer);
+        ck_assert_str_eq(call->text, cases[i].words);
+        ck_assert_uint_eq(call->heads, cases[i].answer != NULL ? 2 : 1);
+    }
+    const domt_call *call = say("fail 3  a ", NULL, 3, NULL);
+    ck_assert_str_eq(call->text, "a%20");
+    domt_called_hold(&caller, "/t.T/Wrong", "\0\0\0\0\0", 5, NULL, DOMUS_GRPC_UNIMPLEMENTED, NULL);
+    domt_called_end(&caller);
+}
+END_TEST
+
+START_TEST(errors_of_handlers_become_statuses)
+{
+    static const struct {
+        int error, status;
+    } rows[] = {
+        {ECANCELED, 1},   {EINVAL, 3},      {EBADMSG, 3}, {EDOM, 3},          {ETIMEDOUT, 4},
+        {ETIME, 4},       {ENOENT, 5},      {EEXIST, 6},  {EACCES, 7},        {EPERM, 7},
+        {EMSGSIZE, 8},    {ENOBUFS, 8},     {ENOMEM, 8},  {ENOSPC, 8},        {EDQUOT, 8},
+        {ERANGE, 11},     {EOPNOTSUPP, 12}, {ENOSYS, 12}, {EPROTO, 13},       {ENOMSG, 13},
+        {EAGAIN, 14},     {EBUSY, 14},      {ESTALE, 14}, {EHOSTDOWN, 14},    {ENOTCONN, 14},
+        {ECONNRESET, 14}, {EPIPE, 14},      {EIO, 2},     {EKEYREJECTED, 16}, {ECONNREFUSED, 14},
+    };
+    char text[32];
+
+    domt_called_start(&caller);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ck_assert_int_eq((int)domus_grpc_status_of(-rows[i].error), rows[i].status);
+        snprintf(text, sizeof text, "error %d", rows[i].error);
+        say(text, NULL, rows[i].status, NULL);
+    }
+    ck_assert_int_eq((int)domus_grpc_status_of(0), DOMUS_GRPC_OK);
+    say("well", NULL, DOMUS_GRPC_OK, "well");
+    domt_called_end(&caller);
+}
+END_TEST
+
+START_TEST(words_are_cut_at_a_letter)
+{
+    char text[DOMT_CALLED_MAX + 1] = "fail 2 ";
+    domt_call *call;
+
+    domt_called_start(&caller);
+    memset(text + 7, 'a', sizeof text - 8);
+    call = say(text, NULL, 2, NULL);
+    ck_assert_uint_eq(strlen(call->text), sizeof call->text - 1); /* as much as is noted */
+    domt_called_end(&caller);
+}
+END_TEST
+
+START_TEST(metadata_goes_both_ways)
+{
+    static const struct {
+        const char *sent, *got;
+    } cases[] = {{"AAECAw==", "AAECAw"}, {"AAECAw", "AAECAw"}, {"AAEC", "AAEC"},
+                 {"AAE=", "AAE"},        {"AAE", "AAE"},       {"", ""}};
+    static const char *const wrong[] = {"A", "AAEC=", "AAEC====", "A-EC", "AA E", "=", "A==="};
+
+    domt_called_start(&caller);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const fields[] = {"x-echo", "one two", "x-echo-bin", cases[i].sent, NULL};
+        const domt_call *call = say("echo", fields, DOMUS_GRPC_OK, "e");
+        ck_assert_str_eq(call->before, "one two");
+        ck_assert_str_eq(call->behind, cases[i].got);
+    }
+    domt_called_end(&caller);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        domus_slice text;
+        domus_slice bytes;
+        ck_assert_int_eq(domus_slice_copy(wrong[i], strlen(wrong[i]), &text), 0);
+        ck_assert_int_eq(domus_grpc_binary(text, &bytes), -EINVAL);
+        domus_slice_free(text);
+    }
+}
+END_TEST
+
+START_TEST(binary_metadata_has_its_name_and_its_bound)
+{
+    static const char zeros[DOMUS_GRPC_METADATA_MAX + 1];
+    static const struct {
+        const char *name;
+        size_t size;
+        int error;
+    } cases[] = {{"a-bin", 1, 0},         {"a-bin", 0, 0},
+                 {"a", 1, -EINVAL},       {"-bin", 1, -EINVAL},
+                 {"a-BIN", 1, -EINVAL},   {"a-bin", DOMUS_GRPC_METADATA_MAX, 0},
+                 {"a b-bin", 1, -EINVAL}, {"a-bin", DOMUS_GRPC_METADATA_MAX + 1, -EINVAL}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        domus_appender fields = {0};
+        ck_assert_int_eq(domus_grpc_add_binary(&fields, cases[i].name, zeros, cases[i].size),
+                         cases[i].error);
+        domus_append_drop(&fields);
+    }
+}
+END_TEST
+
+START_TEST(streams_of_a_server_have_their_messages)
+{
+    static const struct {
+        const char *text;
+        int status;
+        uint32_t messages, heads;
+    } cases[] = {
+        {"3", DOMUS_GRPC_OK, 3, 2},         {"0", DOMUS_GRPC_OK, 0, 2},
+        {"2!", DOMUS_GRPC_NOT_FOUND, 2, 2}, {"0!", DOMUS_GRPC_NOT_FOUND, 0, 2},
+        {"0-", DOMUS_GRPC_OK, 0, 2},
+    };
+
+    domt_called_start(&caller);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        domt_frame frame = domt_called_frame(cases[i].text, strlen(cases[i].text), false);
+        const domt_call *call = domt_called_hold(&caller, "/t.T/Down", frame.bytes, frame.size,
+                                                 NULL, cases[i].status, NULL);
+        ck_assert_uint_eq(call->size, cases[i].messages * frame.size);
+        ck_assert_uint_eq(call->heads, cases[i].heads);
+        for (uint32_t at = 0; at < cases[i].messages; at++)
+            ck_assert_int_eq(memcmp(call->bytes + at * frame.size, frame.bytes, frame.size), 0);
+    }
+    domt_called_end(&caller);
+}
+END_TEST
+
+/* What is no call gets a status of HTTP; what is a call that cannot be, one of gRPC. */
+START_TEST(refused_requests_never_reach_a_handler)
+{
+    static const struct {
+        const char *path, *fields[4];
+        int http, status;
+    } cases[] = {
+        {"/t.T/Unary", {"content-type", "application/json", NULL}, 415, -1},
+        {"/t.T/Unary", {"content-type", "application/grpcx", NULL}, 415, -1},
+        {"/t.T/Unary", {"content-type", "application/grp", NULL}, 415, -1},
+        {"/t.T/Unary", {":method", "PUT", NULL}, 405, -1},
+        {"/t.T/None", {NULL}, 200, DOMUS_GRPC_UNIMPLEMENTED},
+        {"/", {NULL}, 200, DOMUS_GRPC_UNIMPLEMENTED},
+        {"/t.T/Unary/", {NULL}, 200, DOMUS_GRPC_UNIMPLEMENTED},
+        {"/t.T/Unary", {"grpc-encoding", "deflate", NULL}, 200, DOMUS_GRPC_UNIMPLEMENTED},
+        {"/t.T/Unary", {"grpc-timeout", "1", NULL}, 200, DOMUS_GRPC_INTERNAL},
+        {"/t.T/Unary", {"grpc-timeout", "S", NULL}, 200, DOMUS_GRPC_INTERNAL},
+        {"/t.T/Unary", {"grpc-timeout", "1s", NULL}, 200, DOMUS_GRPC_INTERNAL},
+        {"/t.T/Unary", {"grpc-timeout", "-1S", NULL}, 200, DOMUS_GRPC_INTERNAL},
+        {"/t.T/Unary", {"grpc-timeout", "123456789S", NULL}, 200, DOMUS_GRPC_INTERNAL},
+        {"/t.T/Unary", {"content-type", "application/grpc+proto", NULL}, 200, 0},
+        {"/t.T/Unary", {"content-type", "application/grpc;a=b", NULL}, 200, 0},
+        {"/t.T/Unary", {"grpc-timeout", "12345678H", NULL}, 200, 0},
+        {"/t.T/Unary", {"grpc-encoding", "identity", NULL}, 200, 0},
+    };
+
+    domt_called_start(&caller);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint32_t begun = domt_called_now.begun;
+        int32_t id = domt_called_ask(&caller, cases[i].path, "\0\0\0\0\1a", 6, cases[i].fields);
+        domt_called_pass(&caller, DOMT_CALLED_MS);
+        const domt_call *call = domt_called_of(&caller, id);
+        ck_assert_int_eq(call->http, cases[i].http);
+        ck_assert_int_eq(call->status, cases[i].status);
+        ck_assert_uint_eq(domt_called_now.begun - begun, cases[i].status == 0);
+        ck_assert(call->ended);
+        if (cases[i].status == DOMUS_GRPC_UNIMPLEMENTED)
+            ck_assert_str_eq(call->accepts, "identity, gzip");
+    }
+    domt_called_end(&caller);
+}
+END_TEST
+
+START_TEST(calls_of_http_1_get_words)
+{
+    static const char request[] = "POST /t.T/Unary HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n"
+                                  "Content-Type: application/grpc\r\nContent-Length: 5\r\n\r\n"
+                                  "\0\0\0\0";
+    size_t size;
+
+    domt_called_start(&caller);
+    (void)domus_peer_send(caller.peer, request, sizeof request);
+    ck_assert_int_eq(domus_testkit_run(caller.kit), 0);
+    ck_assert_int_eq(domus_testkit_advance(caller.kit, DOMT_CALLED_MS), 0);
+    const char *got = domus_peer_got(caller.peer, &size);
+    ck_assert(size > 12 && memcmp(got, "HTTP/1.1 505", 12) == 0);
+    ck_assert_ptr_nonnull(memmem(got, size, "HTTP/2", 6));
+    domt_called_end(&caller);
+}
+END_TEST
+
+START_TEST(health_is_told)
+{
+    static const struct {
+        const char *text;
+        size_t size;
+        int status;
+        const char *answer;
+    } cases[] = {
+        {"", 0, DOMUS_GRPC_OK, "\x08\x01"},
+        {"\x0a\x03t.I", 5, DOMUS_GRPC_OK, "\x08\x01"},
+        {"\x0a\x03t.T", 5, DOMUS_GRPC_OK, "\x08\x02"},
+        {"\x0a\x83\x00t.I", 6, DOMUS_GRPC_OK, "\x08\x01"},
+        {"\x0a\x02t.", 4, DOMUS_GRPC_NOT_FOUND, NULL},
+        {"\x0a\x04t.T/", 6, DOMUS_GRPC_NOT_FOUND, NULL},
+        {"\x0a\x04t.T", 5, DOMUS_GRPC_INVALID_ARGUMENT, NULL},
+        {"\x0a\x83", 2, DOMUS_GRPC_INVALID_ARGUMENT, NULL},
+        {"\x0a", 1, DOMUS_GRPC_INVALID_ARGUMENT, NULL},
+        {"\x12\x03t.T", 5, DOMUS_GRPC_INVALID_ARGUMENT, NULL},
+    };
+
+    domt_called_start(&caller);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        domt_frame frame = domt_called_frame(cases[i].text, cases[i].size, false);
+        domt_called_hold(&caller, "/grpc.health.v1.Health/Check", frame.bytes, frame.size, NULL,
+                         cases[i].status, cases[i].answer);
+    }
+    domt_called_end(&caller);
+}
+END_TEST
+
+DOMT_MAIN("grpc_calls", 20, unary_calls_end_with_a_message_or_a_status,
+          errors_of_handlers_become_statuses, words_are_cut_at_a_letter, metadata_goes_both_ways,
+          binary_metadata_has_its_name_and_its_bound, streams_of_a_server_have_their_messages,
+          refused_requests_never_reach_a_handler, calls_of_http_1_get_words, health_is_told)

@@ -1,0 +1,285 @@
+/* Messages that come: in pieces of any size, up to their bounds, compressed, and wrong; and calls
+ * that are over before their handlers are. */
+#include "tests/grpc/called.h"
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+static domt_caller caller;
+
+/* Compress by gzip. */
+static size_t zip(const char *text, size_t size, uint8_t *to, size_t room)
+{
+    z_stream zlib = {.next_in = (Bytef *)(uintptr_t)text,
+                     .avail_in = (uInt)size,
+                     .next_out = to,
+                     .avail_out = (uInt)room};
+
+    ck_assert_int_eq(deflateInit2(&zlib, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    ck_assert_int_eq(deflate(&zlib, Z_FINISH), Z_STREAM_END);
+    ck_assert_int_eq(deflateEnd(&zlib), Z_OK);
+    return zlib.total_out;
+}
+
+START_TEST(messages_come_in_pieces_of_any_size)
+{
+    static const char body[] = "\0\0\0\0\5hello\0\0\0\0\0\0\0\0\0\1a\0\0\0\0\7goodbye";
+    const size_t size = sizeof body - 1;
+
+    for (size_t step = 0; step <= size; step++) {
+        domt_called_start(&caller);
+        int32_t up = domt_called_ask(&caller, "/t.T/Up", body, size, NULL);
+        int32_t both = domt_called_ask(&caller, "/t.T/Both", body, size, NULL);
+        int32_t one = domt_called_ask(&caller, "/t.T/Unary", body, 10, NULL);
+        domt_called_of(&caller, up)->step = step;
+        domt_called_of(&caller, both)->step = step;
+        domt_called_of(&caller, one)->step = step;
+        domt_called_pass(&caller, DOMT_CALLED_MS);
+        const domt_call *call = domt_called_of(&caller, up);
+        ck_assert(call->status == 0 && call->size == 9 && call->ended);
+        ck_assert_int_eq(memcmp(call->bytes, "\0\0\0\0\0044 13", 9), 0);
+        call = domt_called_of(&caller, both);
+        ck_assert(call->status == 0 && call->size == size && call->ended);
+        ck_assert_int_eq(memcmp(call->bytes, body, size), 0);
+        call = domt_called_of(&caller, one);
+        ck_assert(call->status == 0 && call->size == 10);
+        domt_called_end(&caller);
+    }
+}
+END_TEST
+
+/* A body of a known length comes whole to the stage of HTTP, if it is short. */
+START_TEST(messages_of_a_known_length_come_whole)
+{
+    static const char *const fields[] = {"content-length", "6", NULL};
+
+    domt_called_start(&caller);
+    domt_called_hold(&caller, "/t.T/Unary", "\0\0\0\0\1a", 6, fields, 0, "a");
+    domt_called_hold(&caller, "/t.T/Up", "\0\0\0\0\1a", 6, fields, 0, "1 1");
+    domt_called_end(&caller);
+}
+END_TEST
+
+START_TEST(bytes_that_are_no_messages_end_their_calls)
+{
+    static const struct {
+        const char *path, *bytes;
+        size_t size;
+        int status;
+    } cases[] = {
+        {"/t.T/Unary", "", 0, DOMUS_GRPC_INTERNAL},                        /* no message */
+        {"/t.T/Unary", "\0\0\0\0\1a\0\0\0\0\1b", 12, DOMUS_GRPC_INTERNAL}, /* two */
+        {"/t.T/Unary", "\0\0\0\0\1a\0", 7, DOMUS_GRPC_INTERNAL},
+        {"/t.T/Unary", "\0\0\0\0", 4, DOMUS_GRPC_INTERNAL},
+        {"/t.T/Unary", "\0\0\0\0\2a", 6, DOMUS_GRPC_INTERNAL},
+        {"/t.T/Unary", "\2\0\0\0\1a", 6, DOMUS_GRPC_INTERNAL},
+        {"/t.T/Unary", "\1\0\0\0\1a", 6, DOMUS_GRPC_INTERNAL}, /* packed by nothing */
+        {"/t.T/Unary", "\0\xff\xff\xff\xff", 5, DOMUS_GRPC_RESOURCE_EXHAUSTED},
+        {"/t.T/Up", "", 0, DOMUS_GRPC_OK},
+        {"/t.T/Up", "\0\0\0\0\1a\0", 7, DOMUS_GRPC_INTERNAL},
+        {"/t.T/Up", "\0\0\0\0\1a\0\0\0\0\2b", 12, DOMUS_GRPC_INTERNAL},
+        {"/t.T/Up", "\0\0\0\0\1a\3\0\0\0\0", 11, DOMUS_GRPC_INTERNAL},
+        {"/t.T/Both", "\0\0\0\0\1a\0\1\0\0\0", 11, DOMUS_GRPC_RESOURCE_EXHAUSTED},
+    };
+
+    domt_called_start(&caller);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        domt_called_hold(&caller, cases[i].path, cases[i].bytes, cases[i].size, NULL,
+                         cases[i].status, NULL);
+    domt_called_end(&caller);
+}
+END_TEST
+
+START_TEST(messages_have_a_bound)
+{
+    char text[DOMT_CALLED_MAX + 1];
+    domt_frame frame;
+
+    memset(text, 'a', sizeof text);
+    domt_called_start(&caller);
+    frame = domt_called_frame(text, DOMT_CALLED_MAX, false);
+    const domt_call *call =
+        domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, NULL, 0, NULL);
+    ck_assert_uint_eq(call->size, frame.size);
+    frame = domt_called_frame(text, DOMT_CALLED_MAX + 1, false);
+    domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, NULL,
+                     DOMUS_GRPC_RESOURCE_EXHAUSTED, NULL);
+    domt_called_end(&caller);
+}
+END_TEST
+
+START_TEST(packed_messages_have_the_bound_of_what_they_become)
+{
+    static const char *const gzip[] = {"grpc-encoding", "gzip", NULL};
+    static char text[1 << 20];
+    uint8_t packed[3000];
+    domt_frame frame;
+
+    memset(text, 'a', sizeof text);
+    domt_called_start(&caller);
+    for (size_t more = 0; more < 2; more++) {
+        size_t size = zip(text, DOMT_CALLED_MAX + more, packed, sizeof packed);
+        frame = domt_called_frame((const char *)packed, size, true);
+        const domt_call *call =
+            domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
+                             more != 0 ? DOMUS_GRPC_RESOURCE_EXHAUSTED : DOMUS_GRPC_OK, NULL);
+        ck_assert_uint_eq(call->size, more != 0 ? 0 : DOMT_CALLED_MAX + 5);
+    }
+    size_t size = zip(text, 900000, packed, sizeof packed);
+    frame = domt_called_frame((const char *)packed, size, true);
+    domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
+                     DOMUS_GRPC_RESOURCE_EXHAUSTED, NULL);
+    size = zip("hello", 5, packed, sizeof packed);
+    for (size_t part = 0; part <= size + 1; part++) { /* cut off, whole, and one byte more */
+        packed[size] = 0;
+        frame = domt_called_frame((const char *)packed, part, true);
+        domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
+                         part == size ? DOMUS_GRPC_OK : DOMUS_GRPC_INTERNAL,
+                         part == size ? "hello" : NULL);
+    }
+    frame = domt_called_frame("plain", 5, false);
+    domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip, 0, "plain");
+    domt_called_end(&caller);
+}
+END_TEST
+
+/* A piece with many small messages that become large ones is read in several turns. */
+START_TEST(many_packed_messages_are_all_read)
+{
+    static const char *const gzip[] = {"grpc-encoding", "gzip", NULL};
+    static uint8_t body[100000];
+    char text[DOMT_CALLED_MAX];
+    uint8_t packed[200];
+    size_t used = 0;
+    uint32_t count = 0;
+
+    memset(text, 'a', sizeof text);
+    size_t size = zip(text, sizeof text, packed, sizeof packed);
+    domt_frame frame = domt_called_frame((const char *)packed, size, true);
+    for (; used + frame.size < sizeof body; count++, used += frame.size)
+        memcpy(body + used, frame.bytes, frame.size);
+    ck_assert_uint_gt(count * sizeof text, 2u << 20);
+    domt_called_start(&caller);
+    int32_t id = domt_called_ask(&caller, "/t.T/Up", body, used, gzip);
+    for (size_t i = 0; i < 10; i++)
+        domt_called_pass(&caller, 10 * DOMT_CALLED_MS);
+    const domt_call *call = domt_called_of(&caller, id);
+    snprintf(text, sizeof text, "%u %u", count, count * DOMT_CALLED_MAX);
+    ck_assert_int_eq(call->status, 0);
+    ck_assert_int_eq(memcmp(call->bytes + 5, text, strlen(text)), 0);
+    domt_called_end(&caller);
+}
+END_TEST
+
+START_TEST(answers_are_packed_if_that_is_wanted)
+{
+    static const struct {
+        const char *accepts;
+        size_t size;
+        bool is_packed, is_random;
+    } cases[] = {{"gzip", 100, true, false},
+                 {"gzip", 99, false, false},
+                 {"identity, gzip", 500, true, false},
+                 {"identity,deflate", 500, false, false},
+                 {"gzipx", 500, false, false},
+                 {"identity,gzip,br", 500, true, false},
+                 {"gzip", 100, false, true}};
+    char text[500];
+
+    domt_called_start(&caller);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const fields[] = {"grpc-accept-encoding", cases[i].accepts, NULL};
+        for (size_t at = 0; at < sizeof text; at++)
+            text[at] = cases[i].is_random ? (char)(at * at * 7919 >> 3) : 'a';
+        domt_frame frame = domt_called_frame(text, cases[i].size, false);
+        const domt_call *call =
+            domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, fields, 0, NULL);
+        ck_assert_uint_eq(call->bytes[0], cases[i].is_packed);
+        ck_assert_int_eq(call->size < frame.size, cases[i].is_packed);
+        if (cases[i].is_packed)
+            ck_assert_str_eq(call->encoding, "gzip");
+        if (!cases[i].is_packed)
+            ck_assert_int_eq(memcmp(call->bytes, frame.bytes, frame.size), 0);
+    }
+    domt_called_end(&caller);
+}
+END_TEST
+
+START_TEST(calls_have_their_time)
+{
+    static const struct {
+        const char *timeout; /* NULL: none */
+        const char *text;
+        uint64_t pass_ms;
+        int status;
+        uint64_t deadline_ms;
+    } cases[] = {
+        {"100m", "sleep 50", 60, 0, 100},
+        {"100m", "sleep 500", 90, -1, 100},
+        {"100m", "sleep 500", 110, DOMUS_GRPC_DEADLINE_EXCEEDED, 100},
+        {"100000u", "sleep 500", 110, DOMUS_GRPC_DEADLINE_EXCEEDED, 100},
+        {"2S", "sleep 50", 60, 0, 2000},
+        {"1M", "a", 1, 0, 10000}, /* the service has a bound */
+        {NULL, "a", 1, 0, 10000},
+        {NULL, "sleep 20000", 10010, DOMUS_GRPC_DEADLINE_EXCEEDED, 10000},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const fields[] = {"grpc-timeout", cases[i].timeout, NULL};
+        domt_frame frame = domt_called_frame(cases[i].text, strlen(cases[i].text), false);
+        domt_called_start(&caller);
+        int32_t id = domt_called_ask(&caller, "/t.T/Unary", frame.bytes, frame.size,
+                                     cases[i].timeout != NULL ? fields : NULL);
+        domt_called_pass(&caller, 0);
+        uint64_t begun_ns = domus_testkit_now_ns(caller.kit);
+        domt_called_pass(&caller, (cases[i].pass_ms - 1) * DOMT_CALLED_MS);
+        ck_assert_int_eq(domt_called_of(&caller, id)->status, cases[i].status);
+        uint64_t left_ns = domt_called_now.deadline_ns - begun_ns;
+        ck_assert_uint_le(left_ns, cases[i].deadline_ms * DOMT_CALLED_MS);
+        ck_assert_uint_gt(left_ns, (cases[i].deadline_ms - 5) * DOMT_CALLED_MS);
+        domt_called_end(&caller);
+    }
+}
+END_TEST
+
+START_TEST(a_call_without_any_time_is_over_at_once)
+{
+    static const char *const fields[] = {"grpc-timeout", "0n", NULL};
+
+    domt_called_start(&caller);
+    domt_called_hold(&caller, "/t.T/Up", "", 0, fields, DOMUS_GRPC_DEADLINE_EXCEEDED, NULL);
+    domt_called_end(&caller);
+}
+END_TEST
+
+/* The client takes calls back: one whose handler sleeps, and two that read. */
+START_TEST(handlers_hear_that_a_call_was_taken_back)
+{
+    static const char *const paths[] = {"/t.T/Unary", "/t.T/Up", "/t.T/Both"};
+
+    for (size_t i = 0; i < 3; i++) {
+        domt_frame frame = domt_called_frame("sleep 5000", 10, false);
+        domt_called_start(&caller);
+        int32_t id = domt_called_ask(&caller, paths[i], frame.bytes, frame.size, NULL);
+        domt_called_of(&caller, id)->holds_end = i != 0;
+        domt_called_pass(&caller, DOMT_CALLED_MS);
+        ck_assert_uint_eq(domt_called_now.begun, 1);
+        ck_assert_uint_eq(domt_called_now.cancelled, 0);
+        ck_assert_int_eq(
+            nghttp2_submit_rst_stream(caller.session, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL), 0);
+        domt_called_pass(&caller, DOMT_CALLED_MS);
+        ck_assert_msg(domt_called_now.cancelled == 1, "%s", paths[i]);
+        domt_called_hold(&caller, "/t.T/Unary", "\0\0\0\0\1a", 6, NULL, 0, "a");
+        domt_called_end(&caller);
+    }
+}
+END_TEST
+
+DOMT_MAIN("grpc_messages", 60, messages_come_in_pieces_of_any_size,
+          messages_of_a_known_length_come_whole, bytes_that_are_no_messages_end_their_calls,
+          messages_have_a_bound, packed_messages_have_the_bound_of_what_they_become,
+          many_packed_messages_are_all_read, answers_are_packed_if_that_is_wanted,
+          calls_have_their_time, a_call_without_any_time_is_over_at_once,
+          handlers_hear_that_a_call_was_taken_back)
