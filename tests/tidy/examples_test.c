@@ -115,6 +115,11 @@ START_TEST(examples_are_built_as_readme_says_and_answer)
           (const char *[]){"listeners.rooms.address=127.0.0.1:0", NULL});
     answers("/join nowhere\n", "no such room");
     domt_service_stop(&service);
+    start("grpc/grpc", "grpc/grpc.yaml",
+          (const char *[]){"listeners.grpc.address=127.0.0.1:0", NULL});
+    answers("POST /notes.Notes/Say HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
+            "HTTP/2");
+    domt_service_stop(&service);
     start("kv/kv", "kv/kv.yaml", (const char *[]){"listeners.kv.address=127.0.0.1:0", NULL});
     answers("PING\r\n", "+PONG\r\n");
     domt_service_stop(&service);
