@@ -44,6 +44,20 @@ static int reply_bad(domus_stack *stack)
     return domus_reply(stack, &domus_grpc_answer_type, &end);
 }
 
+/* Answer with trailers of so many bytes. */
+static int reply_fields(domus_stack *stack, int size)
+{
+    domus_grpc_answer end = {.status = DOMUS_GRPC_OK};
+    domus_appender fields = {0};
+
+    (void)domus_append(&fields, "x: ", 3);
+    for (int i = 0; i < size - 5; i++)
+        (void)domus_append(&fields, "a", 1);
+    (void)domus_append(&fields, "\r\n", 2);
+    ck_assert_int_eq(domus_append_end(&fields, &end.trailers), 0);
+    return domus_reply(stack, &domus_grpc_answer_type, &end);
+}
+
 DOMUS_SEQUENCE(unary, char)
 {
     const domus_grpc_call *call = message;
@@ -61,6 +75,8 @@ DOMUS_SEQUENCE(unary, char)
         return -number;
     if (strcmp(text, "none") == 0)
         return 0;
+    if (sscanf(text, "fields %d", &number) == 1)
+        return reply_fields(stack, number);
     if (strcmp(text, "bad") == 0)
         return reply_bad(stack);
     if (strcmp(text, "echo") == 0)

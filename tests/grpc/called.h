@@ -1,11 +1,18 @@
 /* A service of gRPC in a test kit, and a client that says each byte of its calls.
  *
- *   /t.T/Unary   with the message; "fail N text" ends with the status N and the text, "error N"
- * with the errno N, "sleep N" after N ms, "none" without an answer, "bad" with metadata that cannot
- * be sent, "echo" with x-echo of the call before and behind the message /t.T/Down    the message N
- * times, which is its first letter as a digit; '!' as its second letter then fails with -ENOENT,
- * '-' does not begin /t.T/Up      the number of messages and the sum of their bytes /t.T/Both each
- * message as it comes /t.T/Wrong   a unary call that begins a stream */
+ *   /t.T/Unary   with the message, if that is none of these:
+ *     fail N T   ends with the status N and the words T
+ *     error N    fails with the errno N
+ *     sleep N    answers N ms later
+ *     none       ends without an answer
+ *     bad        has metadata that cannot be sent
+ *     fields N   has trailers of N bytes
+ *     echo       has x-echo of the call before the message, and x-echo-bin behind it
+ *   /t.T/Down    the message N times, which is its first letter as a digit. If its second letter is
+ *                '!', it fails then; if that is '-', it does not begin
+ *   /t.T/Up      the number of messages and the sum of their bytes
+ *   /t.T/Both    each message as it comes
+ *   /t.T/Wrong   a unary call that begins a stream */
 #ifndef DOMT_GRPC_CALLED_H
 #define DOMT_GRPC_CALLED_H
 
@@ -17,7 +24,7 @@
 #include <nghttp2/nghttp2.h>
 
 #define DOMT_CALLED_AT  "127.0.0.1:80"
-#define DOMT_CALLED_MAX 1000u /* message_max of the service */
+#define DOMT_CALLED_MAX 2000u /* message_max of the service */
 #define DOMT_CALLED_MS  UINT64_C(1000000)
 
 /* The deeds of the service since the last domt_called_start(). */
@@ -34,7 +41,7 @@ extern const domus_behaviour domt_called_behaviour;
 typedef struct domt_call {
     int http;             /* status; 0: nothing has come */
     int status;           /* of gRPC; -1: it has not come */
-    char text[256];       /* "grpc-message" as it came */
+    char text[4000];      /* "grpc-message" as it came */
     char type[64];        /* Content-Type */
     char encoding[64];    /* "grpc-encoding" */
     char before[64];      /* x-echo before the messages, */

@@ -74,13 +74,33 @@ END_TEST
 
 START_TEST(words_are_cut_at_a_letter)
 {
-    char text[DOMT_CALLED_MAX + 1] = "fail 2 ";
-    domt_call *call;
+    static const struct {
+        size_t size; /* of letters, */
+        const char *more;
+        size_t got;
+    } cases[] = {{DOMUS_GRPC_TEXT_MAX, "", DOMUS_GRPC_TEXT_MAX},
+                 {DOMUS_GRPC_TEXT_MAX, "b", DOMUS_GRPC_TEXT_MAX},
+                 {DOMUS_GRPC_TEXT_MAX - 2, "\xc3\xbc", DOMUS_GRPC_TEXT_MAX + 4}, /* escaped */
+                 {DOMUS_GRPC_TEXT_MAX - 1, "\xc3\xbc", DOMUS_GRPC_TEXT_MAX - 1}};
+    char letters[DOMUS_GRPC_TEXT_MAX];
+    char text[DOMUS_GRPC_TEXT_MAX + 20];
 
+    memset(letters, 'a', sizeof letters);
     domt_called_start(&caller);
-    memset(text + 7, 'a', sizeof text - 8);
-    call = say(text, NULL, 2, NULL);
-    ck_assert_uint_eq(strlen(call->text), sizeof call->text - 1); /* as much as is noted */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(text, sizeof text, "fail 2 %.*s%s", (int)cases[i].size, letters, cases[i].more);
+        const domt_call *call = say(text, NULL, 2, NULL);
+        ck_assert_uint_eq(strlen(call->text), cases[i].got);
+    }
+    domt_called_end(&caller);
+}
+END_TEST
+
+START_TEST(metadata_has_a_bound)
+{
+    domt_called_start(&caller);
+    say("fields 8192", NULL, DOMUS_GRPC_OK, "");
+    say("fields 8193", NULL, DOMUS_GRPC_INTERNAL, NULL);
     domt_called_end(&caller);
 }
 END_TEST
@@ -250,6 +270,7 @@ START_TEST(health_is_told)
 END_TEST
 
 DOMT_MAIN("grpc_calls", 20, unary_calls_end_with_a_message_or_a_status,
-          errors_of_handlers_become_statuses, words_are_cut_at_a_letter, metadata_goes_both_ways,
-          binary_metadata_has_its_name_and_its_bound, streams_of_a_server_have_their_messages,
-          refused_requests_never_reach_a_handler, calls_of_http_1_get_words, health_is_told)
+          errors_of_handlers_become_statuses, words_are_cut_at_a_letter, metadata_has_a_bound,
+          metadata_goes_both_ways, binary_metadata_has_its_name_and_its_bound,
+          streams_of_a_server_have_their_messages, refused_requests_never_reach_a_handler,
+          calls_of_http_1_get_words, health_is_told)

@@ -1,0 +1,77 @@
+/* Fuzzes the messages of gRPC. The first byte of an input chooses the bound of a message and
+ * whether it may be compressed, the others are a body. Pieces of any size have to give the same
+ * messages, none beyond the bound, and the same end. */
+#include "protocols/grpc/reader.h"
+
+#include <domus/grpc.h>
+
+#include "tests/fuzz/support/fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* All messages of a body, behind each other with their sizes, and its end. */
+typedef struct outcome {
+    domus_slice messages;
+    int error;       /* 0: the body has ended */
+    bool is_between; /* with a whole message */
+} outcome;
+
+static void must(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+/* Take the messages that have come. Returns as domi_grpc_reader_next(), but never 1. */
+static int take_all(domi_grpc_reader *reader, domus_appender *to)
+{
+    domus_slice message;
+    int result;
+
+    while ((result = domi_grpc_reader_next(reader, &message)) == 1) {
+        must(message.size <= reader->max);
+        must(domus_append(to, &message.size, sizeof message.size) == 0);
+        must(domus_append(to, domus_slice_data(message), message.size) == 0);
+        domus_slice_free(message);
+    }
+    return result;
+}
+
+/* Read a body in pieces of `step` bytes. */
+static outcome read_body(uint8_t choice, const uint8_t *bytes, size_t size, size_t step)
+{
+    domi_grpc_reader reader = {.max = (choice & 1) != 0 ? 10 : 5000, .unpacks = (choice & 2) != 0};
+    domus_appender messages = {0};
+    outcome made = {.error = 0};
+
+    for (size_t at = 0; at < size && made.error == 0; at += step) {
+        domus_slice piece;
+        must(domus_slice_copy(bytes + at, size - at < step ? size - at : step, &piece) == 0);
+        domi_grpc_reader_put(&reader, piece);
+        made.error = take_all(&reader, &messages);
+    }
+    made.is_between = domi_grpc_reader_is_between(&reader);
+    domi_grpc_reader_drop(&reader);
+    must(domus_append_end(&messages, &made.messages) == 0);
+    return made;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const size_t steps[] = {1, 2, 5, 7, 64};
+
+    if (size < 1 || size > 4096)
+        return 0;
+    outcome whole = read_body(data[0], data + 1, size - 1, 4096);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        outcome parts = read_body(data[0], data + 1, size - 1, steps[i]);
+        must(parts.error == whole.error);
+        must(parts.error != 0 || parts.is_between == whole.is_between);
+        must(domus_slice_equals(parts.messages, domus_slice_data(whole.messages),
+                                whole.messages.size));
+        domus_slice_free(parts.messages);
+    }
+    domus_slice_free(whole.messages);
+    return 0;
+}
