@@ -1,6 +1,6 @@
 /* gRPC for servers: methods in a table, calls as asks, messages as bytes. It is in the library
- * domus-grpc, over domus-http and domus-http2. docs/grpc.md is the manual. What messages say
- * (protobuf) is the affair of the user.
+ * domus-grpc, over domus-http and domus-http2. docs/grpc.md is the manual. The meaning of
+ * messages (protobuf) is the affair of the user.
  *
  *     static int greet(domus_stack *stack, void *self, const void *payload)
  *     {

@@ -5,6 +5,7 @@
 #include "protocols/grpc/gzip.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -121,7 +122,10 @@ static void append_text(domus_appender *to, domus_slice text)
 /* Append the fields of the end of a call. */
 static void append_end(domus_appender *to, const domus_grpc_answer *answer)
 {
-    (void)domus_append_text(to, "grpc-status: %u\r\n", (unsigned)answer->status);
+    char line[32];
+    int size = snprintf(line, sizeof line, "grpc-status: %u\r\n", (unsigned)answer->status);
+
+    (void)domus_append(to, line, (size_t)size);
     if (answer->text.size != 0) {
         (void)domus_append(to, "grpc-message: ", 14);
         append_text(to, answer->text);

@@ -178,7 +178,7 @@ START_TEST(streams_of_a_server_have_their_messages)
 }
 END_TEST
 
-/* What is no call gets a status of HTTP; what is a call that cannot be, one of gRPC. */
+/* A request that is no call gets a status of HTTP, and a call that cannot be one of gRPC. */
 START_TEST(refused_requests_never_reach_a_handler)
 {
     static const struct {
