@@ -85,7 +85,7 @@ typedef struct counting {
 
 DOMUS_SEQUENCE(count, counting)
 {
-    domus_slice made;
+    domus_slice made = {NULL, 0, 0};
     int error;
 
     DOMUS_BEGIN;
@@ -108,7 +108,7 @@ DOMUS_SEQUENCE(count, counting)
 DOMUS_SEQUENCE(sum, counting)
 {
     domus_slice got;
-    domus_slice made;
+    domus_slice made = {NULL, 0, 0};
     int error;
 
     DOMUS_BEGIN;
@@ -131,7 +131,7 @@ DOMUS_SEQUENCE(sum, counting)
 DOMUS_SEQUENCE(chat, counting)
 {
     domus_slice got;
-    domus_slice made;
+    domus_slice made = {NULL, 0, 0};
     domus_slice text = {0};
     int error;
 

@@ -99,7 +99,7 @@ typedef struct streaming {
 static domus_slice message_of(domus_stack *stack)
 {
     const domus_grpc_call *call = domus_asked(stack, &domus_grpc_call_type);
-    domus_slice kept;
+    domus_slice kept = {NULL, 0, 0};
 
     ck_assert_ptr_nonnull(call);
     ck_assert_int_eq(domus_slice_keep(call->message, &kept), 0);
@@ -159,7 +159,7 @@ DOMUS_SEQUENCE(up, streaming)
 DOMUS_SEQUENCE(both, streaming)
 {
     domus_slice got;
-    domus_slice kept;
+    domus_slice kept = {NULL, 0, 0};
     int error;
 
     DOMUS_BEGIN;
