@@ -179,6 +179,19 @@ DOMUS_SEQUENCE(both, streaming)
     DOMUS_END;
 }
 
+domus_address domt_called_far[DOMT_CALLED_THREADS];
+
+const domus_behaviour domt_called_far_behaviour = {
+    .name = "far",
+    .on = (const domus_on[]){DOMUS_ON(&domus_grpc_call_type, both), {NULL, NULL, 0}},
+};
+
+static int pass_far(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_forward(stack, domt_called_far[domt_called_now.begun % DOMT_CALLED_THREADS]);
+}
+
 static int wrong(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
@@ -198,6 +211,7 @@ static const domus_grpc_service service = {
             {"/t.T/Down", DOMUS_GRPC_SERVER_STREAMING, domi_down_begin},
             {"/t.T/Up", DOMUS_GRPC_CLIENT_STREAMING, domi_up_begin},
             {"/t.T/Both", DOMUS_GRPC_BIDIRECTIONAL, domi_both_begin},
+            {"/t.T/Far", DOMUS_GRPC_BIDIRECTIONAL, pass_far},
             {"/t.T/Wrong", DOMUS_GRPC_UNARY, wrong},
             {"/t.I/Ill", DOMUS_GRPC_UNARY, wrong},
             {"/grpc.health.v1.Health/Check", DOMUS_GRPC_UNARY, domus_grpc_check_health},

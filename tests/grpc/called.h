@@ -12,6 +12,7 @@
  *                '!', it fails then; if that is '-', it does not begin
  *   /t.T/Up      the number of messages and the sum of their bytes
  *   /t.T/Both    each message as it comes
+ *   /t.T/Far     the same by actors of all threads, one after the other
  *   /t.T/Wrong   a unary call that begins a stream */
 #ifndef DOMT_GRPC_CALLED_H
 #define DOMT_GRPC_CALLED_H
@@ -36,6 +37,11 @@ typedef struct domt_called {
 
 extern domt_called domt_called_now;
 extern const domus_behaviour domt_called_behaviour;
+
+/* An actor of each thread, to which calls are passed on. */
+#define DOMT_CALLED_THREADS 3u
+extern const domus_behaviour domt_called_far_behaviour;
+extern domus_address domt_called_far[DOMT_CALLED_THREADS];
 
 /* The outcome of a call. */
 typedef struct domt_call {

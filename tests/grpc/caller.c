@@ -101,13 +101,18 @@ void domt_called_start(domt_caller *caller)
     domus_config config;
 
     domus_config_init(&config);
-    config.system.threads = 3;
+    config.system.threads = DOMT_CALLED_THREADS;
     memset(caller, 0, sizeof *caller);
     domt_called_now = (domt_called){.begun = 0};
     caller->kit = domt_kit_listening(&config, "grpc", DOMT_CALLED_AT, 1);
     ck_assert_int_eq(
         domus_serve(domus_testkit_system(caller->kit), "grpc", &domt_called_behaviour, NULL, NULL),
         0);
+    for (uint32_t i = 0; i < DOMT_CALLED_THREADS; i++)
+        ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(caller->kit), i,
+                                                &domt_called_far_behaviour, NULL,
+                                                &domt_called_far[i]),
+                         0);
     ck_assert_int_eq(domus_testkit_run(caller->kit), 0);
     caller->peer = domt_kit_peer(caller->kit, DOMT_CALLED_AT);
     ck_assert_int_eq(nghttp2_session_callbacks_new(&callbacks), 0);

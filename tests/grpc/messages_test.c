@@ -50,6 +50,35 @@ START_TEST(messages_come_in_pieces_of_any_size)
 }
 END_TEST
 
+/* Calls are handled on other threads, and some are taken back there. */
+START_TEST(calls_are_passed_on_to_other_threads)
+{
+    static const char body[] = "\0\0\0\0\5hello\0\0\0\0\1a";
+    int32_t ids[6];
+
+    domt_called_start(&caller);
+    for (size_t i = 0; i < 6; i++) {
+        ids[i] = domt_called_ask(&caller, "/t.T/Far", body, sizeof body - 1, NULL);
+        domt_called_of(&caller, ids[i])->step = i + 1;
+        domt_called_of(&caller, ids[i])->holds_end = i % 2 == 1;
+        domt_called_pass(&caller, DOMT_CALLED_MS);
+    }
+    ck_assert_uint_eq(domt_called_now.begun, 6);
+    for (size_t i = 0; i < 6; i++) {
+        const domt_call *call = domt_called_of(&caller, ids[i]);
+        ck_assert(call->size == sizeof body - 1 && memcmp(call->bytes, body, call->size) == 0);
+        ck_assert_int_eq(call->status, i % 2 == 1 ? -1 : 0);
+        if (i % 2 == 1)
+            ck_assert_int_eq(nghttp2_submit_rst_stream(caller.session, NGHTTP2_FLAG_NONE, ids[i],
+                                                       NGHTTP2_CANCEL),
+                             0);
+    }
+    domt_called_pass(&caller, DOMT_CALLED_MS);
+    ck_assert_uint_eq(domt_called_now.cancelled, 3);
+    domt_called_end(&caller);
+}
+END_TEST
+
 /* A body of a known length comes whole to the stage of HTTP, if it is short. */
 START_TEST(messages_of_a_known_length_come_whole)
 {
@@ -281,8 +310,8 @@ START_TEST(handlers_hear_that_a_call_was_taken_back)
 END_TEST
 
 DOMT_MAIN("grpc_messages", 60, messages_come_in_pieces_of_any_size,
-          messages_of_a_known_length_come_whole, bytes_that_are_no_messages_end_their_calls,
-          messages_have_a_bound, packed_messages_have_the_bound_of_what_they_become,
-          many_packed_messages_are_all_read, answers_are_packed_if_that_is_wanted,
-          calls_have_their_time, a_call_without_any_time_is_over_at_once,
-          handlers_hear_that_a_call_was_taken_back)
+          calls_are_passed_on_to_other_threads, messages_of_a_known_length_come_whole,
+          bytes_that_are_no_messages_end_their_calls, messages_have_a_bound,
+          packed_messages_have_the_bound_of_what_they_become, many_packed_messages_are_all_read,
+          answers_are_packed_if_that_is_wanted, calls_have_their_time,
+          a_call_without_any_time_is_over_at_once, handlers_hear_that_a_call_was_taken_back)
