@@ -54,9 +54,10 @@
 extern "C" {
 #endif
 
-#define DOMUS_GRPC_FRAME        64u   /* bytes of the frame of the row of requests */
-#define DOMUS_GRPC_TEXT_MAX     1024u /* bytes of the words of a status; more are cut off */
-#define DOMUS_GRPC_METADATA_MAX 8192u /* bytes of fields with an answer, before or behind it */
+#define DOMUS_GRPC_FRAME        64u    /* bytes of the frame of the row of requests */
+#define DOMUS_GRPC_TEXT_MAX     1024u  /* bytes of the words of a status; more are cut off */
+#define DOMUS_GRPC_PACK_MAX     65536u /* bytes of the largest message that leaves compressed */
+#define DOMUS_GRPC_METADATA_MAX 8192u  /* bytes of fields with an answer, before or behind it */
 
 /* The fields of domus_http_options that gRPC needs: `(domus_http_options){DOMUS_GRPC_HTTP}`.
  * Streams of messages may go on for ever, so the bound of a body is none. */
@@ -122,8 +123,9 @@ typedef struct domus_grpc_method {
 typedef struct domus_grpc_service {
     const domus_grpc_method *methods;
     uint32_t message_max; /* bytes of a message that comes, 1..DOMUS_SLICE_MAX - 5; 0: 4 MiB */
-    /* Messages of so many bytes leave compressed by gzip, if the client accepts that, and if they
-     * become smaller; 0: none do. */
+    /* Messages of so many bytes, up to DOMUS_GRPC_PACK_MAX, leave compressed by gzip, if the client
+     * accepts that, and if they become smaller; 0: none do. Larger ones would hold up the thread.
+     */
     uint32_t pack_least;
     uint64_t timeout_ns; /* for how long a call may last, if its client says nothing or more; 0: for
                             as long as the client says */

@@ -42,7 +42,8 @@ int domi_grpc_pack_frame(const domi_grpc_inside *inside, domus_slice message,
     domus_appender frame = {0};
     char prefix[DOMI_GRPC_PREFIX] = {0};
 
-    if (!inside->packs || message.size < inside->service->pack_least)
+    if (!inside->packs || message.size < inside->service->pack_least ||
+        message.size > DOMUS_GRPC_PACK_MAX)
         return domus_grpc_frame(message, ret_frame);
     int error = domus_append(&frame, prefix, sizeof prefix);
     if (error == 0)

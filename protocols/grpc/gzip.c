@@ -1,47 +1,74 @@
-/* Compresses and decompresses by zlib, whose state is there for one message at a time; see the
+/* Compresses and decompresses by zlib, whose state is there for one message; see the
  * header. */
 #include "protocols/grpc/gzip.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <zlib.h>
 
 #define GZIP_WINDOW (15 + 16) /* the largest window, and what gzip makes alone */
 #define PACK_MEMORY 8
 #define STEP        16384u /* bytes that come out in one step */
 
-/* Decompress into an appender that is bounded. Returns 0, or an error. */
-static int inflate_all(z_stream *zlib, domus_appender *to)
+struct domi_grpc_unpacker {
+    z_stream zlib;
+    domus_slice packed; /* owned */
+    domus_appender to;
+};
+
+int domi_grpc_unpack_begin(domus_slice packed, uint32_t max, domi_grpc_unpacker **ret_unpacker)
 {
+    domi_grpc_unpacker *unpacker = calloc(1, sizeof *unpacker);
+
+    if (unpacker == NULL || inflateInit2(&unpacker->zlib, GZIP_WINDOW) != Z_OK) {
+        domus_slice_free(packed);
+        free(unpacker);
+        return -ENOMEM;
+    }
+    unpacker->packed = packed;
+    unpacker->to.size_max = max;
+    unpacker->zlib.next_in = (Bytef *)(uintptr_t)domus_slice_data(packed);
+    unpacker->zlib.avail_in = packed.size;
+    *ret_unpacker = unpacker;
+    return 0;
+}
+
+int domi_grpc_unpack(domi_grpc_unpacker *unpacker, uint32_t room, uint32_t *ret_count,
+                     domus_slice *ret_bytes)
+{
+    z_stream *zlib = &unpacker->zlib;
+    uint32_t before = unpacker->to.size;
     int result = Z_OK;
 
-    while (result == Z_OK) {
-        unsigned char room[STEP];
-        zlib->next_out = room;
-        zlib->avail_out = sizeof room;
+    while (result == Z_OK && unpacker->to.size - before < room) {
+        unsigned char bytes[STEP];
+        zlib->next_out = bytes;
+        zlib->avail_out = sizeof bytes;
         result = inflate(zlib, Z_NO_FLUSH);
-        int error = domus_append(to, room, sizeof room - zlib->avail_out);
+        int error = domus_append(&unpacker->to, bytes, sizeof bytes - zlib->avail_out);
         if (error != 0)
             return error;
     }
+    *ret_count = unpacker->to.size - before;
+    if (result == Z_OK)
+        return 0;
     if (result == Z_MEM_ERROR)
         return -ENOMEM;
-    return result == Z_STREAM_END && zlib->avail_in == 0 ? 0 : -EPROTO;
+    if (result != Z_STREAM_END || zlib->avail_in != 0)
+        return -EPROTO;
+    int error = domus_append_end(&unpacker->to, ret_bytes);
+    return error != 0 ? error : 1;
 }
 
-int domi_grpc_unpack(domus_slice packed, uint32_t max, domus_slice *ret_bytes)
+domi_grpc_unpacker *domi_grpc_unpack_end(domi_grpc_unpacker *unpacker)
 {
-    domus_appender to = {.size_max = max};
-    z_stream zlib = {.next_in = (Bytef *)(uintptr_t)domus_slice_data(packed),
-                     .avail_in = packed.size};
-
-    if (inflateInit2(&zlib, GZIP_WINDOW) != Z_OK)
-        return -ENOMEM;
-    int error = inflate_all(&zlib, &to);
-    (void)inflateEnd(&zlib);
-    if (error == 0)
-        return domus_append_end(&to, ret_bytes);
-    domus_append_drop(&to);
-    return error;
+    if (unpacker == NULL)
+        return NULL;
+    (void)inflateEnd(&unpacker->zlib);
+    domus_slice_free(unpacker->packed);
+    domus_append_drop(&unpacker->to);
+    free(unpacker);
+    return NULL;
 }
 
 int domi_grpc_pack(domus_slice bytes, domus_appender *to)

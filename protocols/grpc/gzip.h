@@ -1,12 +1,24 @@
-/* Messages compressed by gzip, whole ones. Any thread. */
+/* Messages compressed by gzip. Any thread. */
 #ifndef DOMI_PROTOCOLS_GRPC_GZIP_H
 #define DOMI_PROTOCOLS_GRPC_GZIP_H
 
 #include <domus/slice.h>
 
-/* Decompress a message to at most `max` bytes. The caller owns the outcome. Returns 0; -EMSGSIZE;
- * -EPROTO for bytes that are no gzip, are cut off, or are followed by others; -ENOMEM. */
-int domi_grpc_unpack(domus_slice packed, uint32_t max, domus_slice *ret_bytes);
+/* A message that is being decompressed, in several steps if it is large. */
+typedef struct domi_grpc_unpacker domi_grpc_unpacker;
+
+/* Begin with a message that becomes at most `max` bytes. Ownership: this takes the slice in every
+ * case. Returns 0; -ENOMEM. */
+int domi_grpc_unpack_begin(domus_slice packed, uint32_t max, domi_grpc_unpacker **ret_unpacker);
+
+/* Decompress until about `room` bytes have come out. `ret_count` gets how many they were. Returns 1
+ * with the whole message, which the caller owns; 0: there is more; -EMSGSIZE; -EPROTO for bytes
+ * that are no gzip, are cut off, or are followed by others; -ENOMEM. */
+int domi_grpc_unpack(domi_grpc_unpacker *unpacker, uint32_t room, uint32_t *ret_count,
+                     domus_slice *ret_bytes);
+
+/* Free it. Returns NULL. NULL is allowed. */
+domi_grpc_unpacker *domi_grpc_unpack_end(domi_grpc_unpacker *unpacker);
 
 /* Append a message, compressed. Returns 0; -EMSGSIZE if it does not become smaller; -ENOMEM. With
  * an error nothing is appended. */

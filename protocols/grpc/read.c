@@ -3,10 +3,6 @@
 
 #include <errno.h>
 
-/* Bytes that are decompressed until others have their turns. A piece of a body may hold many small
- * messages that become large ones. */
-#define UNPACKED_MAX (1u << 20)
-
 /* The error of a read: a client that is gone has taken its calls back. */
 static int error_of(int error)
 {
@@ -46,16 +42,14 @@ static int take_piece(domus_stack *stack, domi_grpc_inside *inside, const domus_
  * says how the read has ended. */
 static bool seek_message(domus_stack *stack, domi_grpc_inside *inside, domus_resumed *then)
 {
-    int result;
+    int result = domi_grpc_reader_next(&inside->reader, &inside->message);
 
-    if (inside->reader.unpacked > UNPACKED_MAX) {
-        inside->reader.unpacked = 0;
+    if (result == DOMI_GRPC_PAUSE) {
         result = domus_sleep(stack, 1, then);
         inside->waits = inside->pauses = result == DOMUS_PARKED;
         inside->error = result < 0 ? result : 0;
         return inside->waits;
     }
-    result = domi_grpc_reader_next(&inside->reader, &inside->message);
     if (result == 0 && inside->body.number == 0)
         result = domi_grpc_reader_is_between(&inside->reader) ? -ENODATA : -EPROTO;
     else if (result == 0) {

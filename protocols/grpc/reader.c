@@ -22,6 +22,7 @@ void domi_grpc_reader_drop(domi_grpc_reader *reader)
     domus_slice_free(reader->piece);
     reader->piece = (domus_slice){NULL, 0, 0};
     domus_append_drop(&reader->bytes);
+    reader->unpacker = domi_grpc_unpack_end(reader->unpacker);
 }
 
 /* Take bytes off the begin of the piece. */
@@ -84,28 +85,54 @@ static int cut(domi_grpc_reader *reader, domus_slice *ret_message)
     return 1;
 }
 
-int domi_grpc_reader_next(domi_grpc_reader *reader, domus_slice *ret_message)
+/* Go on to decompress the message in hand. Returns as domi_grpc_reader_next(). */
+static int unpack(domi_grpc_reader *reader, domus_slice *ret_message)
+{
+    uint32_t count;
+
+    if (reader->unpacked >= DOMI_GRPC_UNPACKED_MAX) {
+        reader->unpacked = 0;
+        return DOMI_GRPC_PAUSE;
+    }
+    int result = domi_grpc_unpack(reader->unpacker, DOMI_GRPC_UNPACKED_MAX - reader->unpacked,
+                                  &count, ret_message);
+    if (result < 0)
+        return result;
+    reader->unpacked += count;
+    if (result == 0)
+        return unpack(reader, ret_message);
+    reader->unpacker = domi_grpc_unpack_end(reader->unpacker);
+    return 1;
+}
+
+/* Take the bytes of the next message, as they have come. Returns 1; 0; a negative errno. */
+static int take_bytes(domi_grpc_reader *reader, domus_slice *ret_message)
 {
     bool is_new = reader->have < sizeof reader->head;
     int result = is_new ? read_head(reader) : 1;
+
+    if (result == 1)
+        result = reader->bytes.size == 0 && reader->piece.size >= reader->left
+                     ? cut(reader, ret_message)
+                     : gather(reader, ret_message);
+    if (result == 1)
+        reader->have = 0;
+    return result;
+}
+
+int domi_grpc_reader_next(domi_grpc_reader *reader, domus_slice *ret_message)
+{
     domus_slice message;
 
+    if (reader->unpacker != NULL)
+        return unpack(reader, ret_message);
+    int result = take_bytes(reader, &message);
     if (result != 1)
         return result;
-    result = reader->bytes.size == 0 && reader->piece.size >= reader->left
-                 ? cut(reader, &message)
-                 : gather(reader, &message);
-    if (result != 1)
-        return result;
-    reader->have = 0;
-    if (reader->head[0] == 1) {
-        int error = domi_grpc_unpack(message, reader->max, ret_message);
-        domus_slice_free(message);
-        if (error != 0)
-            return error;
-        reader->unpacked += ret_message->size;
+    if (reader->head[0] == 0) {
+        *ret_message = message;
         return 1;
     }
-    *ret_message = message;
-    return 1;
+    int error = domi_grpc_unpack_begin(message, reader->max, &reader->unpacker);
+    return error != 0 ? error : unpack(reader, ret_message);
 }

@@ -23,13 +23,15 @@ static void must(bool holds)
         abort();
 }
 
-/* Take the messages that have come. Returns as domi_grpc_reader_next(), but never 1. */
+/* Take the messages that have come. Returns as domi_grpc_reader_next(), but never above 0. */
 static int take_all(domi_grpc_reader *reader, domus_appender *to)
 {
     domus_slice message;
     int result;
 
-    while ((result = domi_grpc_reader_next(reader, &message)) == 1) {
+    while ((result = domi_grpc_reader_next(reader, &message)) > 0) {
+        if (result == DOMI_GRPC_PAUSE)
+            continue;
         must(message.size <= reader->max);
         must(domus_append(to, &message.size, sizeof message.size) == 0);
         must(domus_append(to, domus_slice_data(message), message.size) == 0);

@@ -44,6 +44,17 @@ static int reply_bad(domus_stack *stack)
     return domus_reply(stack, &domus_grpc_answer_type, &end);
 }
 
+static int reply_large(domus_stack *stack, int size)
+{
+    domus_appender text = {0};
+    domus_slice made;
+
+    for (int i = 0; i < size; i++)
+        (void)domus_append(&text, "a", 1);
+    ck_assert_int_eq(domus_append_end(&text, &made), 0);
+    return domus_grpc_reply(stack, made);
+}
+
 /* Answer with trailers of so many bytes. */
 static int reply_fields(domus_stack *stack, int size)
 {
@@ -77,6 +88,8 @@ DOMUS_SEQUENCE(unary, char)
         return 0;
     if (sscanf(text, "fields %d", &number) == 1)
         return reply_fields(stack, number);
+    if (sscanf(text, "large %d", &number) == 1)
+        return reply_large(stack, number);
     if (strcmp(text, "bad") == 0)
         return reply_bad(stack);
     if (strcmp(text, "echo") == 0)

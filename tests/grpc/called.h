@@ -7,6 +7,7 @@
  *     none       ends without an answer
  *     bad        has metadata that cannot be sent
  *     fields N   has trailers of N bytes
+ *     large N    has a message of N bytes
  *     echo       has x-echo of the call before the message, and x-echo-bin behind it
  *   /t.T/Down    the message N times, which is its first letter as a digit. If its second letter is
  *                '!', it fails then; if that is '-', it does not begin
@@ -53,7 +54,7 @@ typedef struct domt_call {
     char before[64];      /* x-echo before the messages, */
     char behind[64];      /* and behind them */
     char accepts[64];     /* "grpc-accept-encoding" */
-    uint8_t bytes[20000]; /* of the messages, with their prefixes */
+    uint8_t bytes[70000]; /* of the messages, with their prefixes */
     size_t size;
     uint32_t heads; /* blocks of fields */
     bool ended;     /* in order */

@@ -195,6 +195,8 @@ START_TEST(many_packed_messages_are_all_read)
     ck_assert_uint_gt(count * sizeof text, 2u << 20);
     domt_called_start(&caller);
     int32_t id = domt_called_ask(&caller, "/t.T/Up", body, used, gzip);
+    domt_called_pass(&caller, 0);
+    ck_assert_int_eq(domt_called_of(&caller, id)->status, -1); /* others have their turns */
     for (size_t i = 0; i < 10; i++)
         domt_called_pass(&caller, 10 * DOMT_CALLED_MS);
     const domt_call *call = domt_called_of(&caller, id);
@@ -234,6 +236,24 @@ START_TEST(answers_are_packed_if_that_is_wanted)
             ck_assert_str_eq(call->encoding, "gzip");
         if (!cases[i].is_packed)
             ck_assert_int_eq(memcmp(call->bytes, frame.bytes, frame.size), 0);
+    }
+    domt_called_end(&caller);
+}
+END_TEST
+
+/* A large message would take long, so it leaves as it is. */
+START_TEST(large_answers_are_not_packed)
+{
+    static const char *const fields[] = {"grpc-accept-encoding", "gzip", NULL};
+
+    domt_called_start(&caller);
+    for (size_t more = 0; more < 2; more++) {
+        char text[32];
+        snprintf(text, sizeof text, "large %zu", DOMUS_GRPC_PACK_MAX + more);
+        domt_frame frame = domt_called_frame(text, strlen(text), false);
+        const domt_call *call =
+            domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, fields, 0, NULL);
+        ck_assert_uint_eq(call->bytes[0], more == 0);
     }
     domt_called_end(&caller);
 }
@@ -313,5 +333,5 @@ DOMT_MAIN("grpc_messages", 60, messages_come_in_pieces_of_any_size,
           calls_are_passed_on_to_other_threads, messages_of_a_known_length_come_whole,
           bytes_that_are_no_messages_end_their_calls, messages_have_a_bound,
           packed_messages_have_the_bound_of_what_they_become, many_packed_messages_are_all_read,
-          answers_are_packed_if_that_is_wanted, calls_have_their_time,
+          answers_are_packed_if_that_is_wanted, large_answers_are_not_packed, calls_have_their_time,
           a_call_without_any_time_is_over_at_once, handlers_hear_that_a_call_was_taken_back)
