@@ -151,6 +151,9 @@ START_TEST(parts_add_fields_and_bodies_of_errors)
     a.adds = b.adds = a.fills = b.fills = true;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         ck_assert_str_eq(domt_chained_ask(kit, rows[i].line, ""), rows[i].got);
+    a.breaks = true;
+    const char *got = domt_chained_ask(kit, "GET /now", "");
+    ck_assert_msg(strncmp(got, "HTTP/1.1 500 ", 13) == 0, "%s", got);
     domt_served_end(kit);
 }
 END_TEST

@@ -57,6 +57,8 @@ static void witness_leave(domus_http_exchange *exchange, domus_http_leaving *lea
     note("-%c%u ", witness->name, leaving->status, 0);
     if (witness->adds)
         (void)domus_http_add(leaving->added, name, "yes");
+    if (witness->breaks && leaving->error == 0)
+        (void)domus_http_add(leaving->added, "Connection", "close");
     if (!witness->fills || !leaving->wants_body || leaving->body.size != 0)
         return;
     (void)snprintf(text, sizeof text, "made by %c\n", witness->name);

@@ -45,10 +45,11 @@ const char *domt_chained_send(domus_testkit *kit, const char *from, const char *
 
 typedef struct domt_witness {
     char name;
-    int result; /* of `enter`: 0; DOMUS_HTTP_ANSWERED: it answers with 403; an error; DOMUS_PARKED:
-                   it waits for 5 ms, and goes on */
-    bool adds;  /* it adds "X-NAME: yes" */
-    bool fills; /* it makes the body "made by NAME" of errors */
+    int result;  /* of `enter`: 0; DOMUS_HTTP_ANSWERED: it answers with 403; an error; DOMUS_PARKED:
+                    it waits for 5 ms, and goes on */
+    bool adds;   /* it adds "X-NAME: yes" */
+    bool fills;  /* it makes the body "made by NAME" of errors */
+    bool breaks; /* adds a field that no part may add, to answers that are no failures */
 } domt_witness;
 
 extern const domus_http_part domt_witness_part;
