@@ -1,9 +1,10 @@
 /* This bench measures what SQLite does behind the verbs of domus/sql.h, beside bare calls of
  * sqlite3 on one thread: writes, each of which is answered when it is on the disk, and reads by
- * key, for different numbers of askers at a time. The last rows have 16 askers that read and 16
- * that write: how long the longest of their queries took, while the WAL was copied to the file many
- * times. Rows that begin with `normal_` are with synchronous=normal, which does not wait for the
- * disk.
+ * key, for different numbers of askers at a time. Rows `bare_group_N` are bare writes of which N
+ * are in a transaction: what a program can do that knows beforehand which writes come together, and
+ * as durable. The last rows have 16 askers that read and 16 that write: how long the longest of
+ * their queries took, while the WAL was copied to the file many times. Rows that begin with
+ * `normal_` are with synchronous=normal, which does not wait for the disk.
  *
  * bench_sqlite [DIRECTORY [SECONDS]]: the file is made there, in /tmp without it; 2 seconds a row.
  * stdout: lines `name value unit`. */
@@ -200,7 +201,8 @@ static sqlite3 *open_bare(const char *synchronous)
     return handle;
 }
 
-static void run_bare(const char *name, const char *synchronous, bool writes)
+/* `group`: queries of one transaction; 1: each is one by itself. */
+static void run_bare(const char *name, const char *synchronous, bool writes, uint32_t group)
 {
     sqlite3 *handle = open_bare(synchronous);
     uint64_t begun = now_ns(), count = 0, seed = 42;
@@ -210,6 +212,10 @@ static void run_bare(const char *name, const char *synchronous, bool writes)
         fail("the statement cannot be prepared");
     while ((double)(now_ns() - begun) < seconds * 1e9) {
         seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        if (group > 1 && count % group == 0 &&
+            sqlite3_exec(handle, count == 0 ? "BEGIN" : "COMMIT; BEGIN", NULL, NULL, NULL) !=
+                SQLITE_OK)
+            fail("a bare transaction has failed");
         if (writes)
             (void)sqlite3_bind_text(statement, 1, "a word of the row", -1, SQLITE_STATIC);
         else
@@ -240,12 +246,14 @@ int main(int argc, char **argv)
         sqlite3_exec(handle, fill, NULL, NULL, NULL) != SQLITE_OK)
         fail("the table cannot be made");
     (void)sqlite3_close(handle);
-    run_bare("bare_write", "FULL", true);
-    run_bare("bare_normal_write", "NORMAL", true);
-    run_bare("bare_read", "FULL", false);
+    run_bare("bare_write", "FULL", true, 1);
+    run_bare("bare_normal_write", "NORMAL", true, 1);
+    run_bare("bare_read", "FULL", false, 1);
     for (size_t i = 0; i < sizeof askers / sizeof askers[0]; i++) {
         (void)snprintf(name, sizeof name, "write_%u", askers[i]);
         run(name, "", 0, askers[i]);
+        (void)snprintf(name, sizeof name, "bare_group_%u", askers[i]);
+        run_bare(name, "FULL", true, askers[i]);
         (void)snprintf(name, sizeof name, "normal_write_%u", askers[i]);
         run(name, "?synchronous=normal", 0, askers[i]);
         (void)snprintf(name, sizeof name, "read_%u", askers[i]);
