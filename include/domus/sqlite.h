@@ -34,10 +34,10 @@
  * more connections all pieces are of the state at their begin.
  *
  * **Waiting.** A database is one actor, and each verb that waits is a conversation of it.
- * `queue_max` counts for those that read, for those that write, and for those of each transaction.
- * It is at most DOMUS_SQLITE_QUEUE_MAX, and scheduler.conversationsMax has to be more than three
- * times as much: an actor with so many conversations handles no asks, so nobody could end a
- * transaction that the others wait for.
+ * `queue_max` counts for those that read, for those that write, and for those of each open
+ * transaction. It is at most DOMUS_SQLITE_QUEUE_MAX, and scheduler.conversationsMax (65,536) has to
+ * be more than all that may wait together: an actor with so many conversations handles no asks, so
+ * nobody could end a transaction that the others wait for.
  *
  * **Differences.** `connect_timeout_ns`, `backoff_min_ns` and `backoff_max_ns` have no effect.
  * A transaction that is not `reads_only` is begun with BEGIN IMMEDIATE, so only one is open at a
