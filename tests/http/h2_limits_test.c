@@ -286,7 +286,9 @@ START_TEST(a_block_that_drips_ends_the_connection)
 {
     begin();
     domt_h2_send_frame(&h2, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1, get_now, sizeof get_now);
-    domt_h2_pass(&h2, 20 * DOMT_SERVED_S);
+    ck_assert_int_eq(domus_testkit_advance(h2.kit, 8 * DOMT_SERVED_S), 0);
+    ck_assert(!domus_peer_has_end(h2.peer)); /* nothing of the client's comes in between */
+    ck_assert_int_eq(domus_testkit_advance(h2.kit, 4 * DOMT_SERVED_S), 0);
     ck_assert(domus_peer_has_end(h2.peer));
     ck_assert_uint_eq(domt_served_now.begun, 0);
     end();
@@ -331,6 +333,22 @@ START_TEST(malformed_requests_are_reset)
                       "case %zu", i);
         end();
     }
+}
+END_TEST
+
+/* nghttp2 looks at the paths of http and https alone. */
+START_TEST(paths_of_other_schemes_begin_with_a_slash)
+{
+    static const uint8_t fields[] = {0x82, 0x06, 1, 'x', 0x04, 3, 'n', 'o', 'w', 0x01, 1, 'a'};
+
+    begin();
+    domt_h2_send_frame(&h2, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM | NGHTTP2_FLAG_END_HEADERS, 1,
+                       fields, sizeof fields);
+    ck_assert_int_eq(domus_testkit_advance(h2.kit, 100 * MS), 0);
+    ck_assert_uint_eq(count_frames(NGHTTP2_RST_STREAM), 1);
+    ck_assert_uint_eq(count_frames(NGHTTP2_HEADERS), 0);
+    ck_assert_uint_eq(domt_served_now.begun, 0);
+    end();
 }
 END_TEST
 
@@ -396,5 +414,6 @@ DOMT_MAIN("http h2 limits", 240, so_many_streams_are_served_at_a_time,
           what_is_not_read_does_not_come, streams_that_are_taken_back_are_counted,
           the_counts_begin_anew_with_each_second, frames_that_ask_for_nothing_are_counted,
           what_was_sent_calls_for_updates, blocks_of_fields_are_bounded,
-          a_block_that_drips_ends_the_connection, malformed_requests_are_reset, lengths_are_held,
+          a_block_that_drips_ends_the_connection, malformed_requests_are_reset,
+          paths_of_other_schemes_begin_with_a_slash, lengths_are_held,
           inner_channels_count_as_connections, a_stream_that_stalls_is_reset)
