@@ -44,14 +44,15 @@ DOMUS_API extern const domus_type domus_pg_notification_type;
  * it cannot be had, it is tried again with the back-off of the options, and subscriptions stay.
  *
  * `then` gets an answer for domus_sql_result_of(): -ENOBUFS for one subscription too many; -EBUSY
- * or -ENOTCONN when the server does not listen yet after `wait_ns`.
+ * or -ENOTCONN when the server does not listen yet after `wait_ns` (the subscription stays); that
+ * of the server when it refuses to listen (there is no subscription then).
  * Returns as domus_ask(); -EINVAL for an empty or too long name. */
 DOMUS_API int domus_pg_listen(domus_stack *stack, domus_sql sql, const char *channel,
                               domus_resumed *then);
 
-/* End the subscriptions of the running actor to a channel, and suspend until that is done.
- * Notifications in its mailbox still come. `then` gets an answer for domus_sql_result_of(). Returns
- * as domus_pg_listen(). */
+/* End the subscriptions of the running actor to a channel, on whatever thread it has made them, and
+ * suspend until that is done. Notifications in its mailbox still come. `then` gets an answer for
+ * domus_sql_result_of(). Returns as domus_pg_listen(). */
 DOMUS_API int domus_pg_unlisten(domus_stack *stack, domus_sql sql, const char *channel,
                                 domus_resumed *then);
 
@@ -101,6 +102,7 @@ DOMUS_API int domus_pg_piece_of(const domus_answer *answer, const domus_pg_piece
 
 /* The asks that the verbs send, for actors that stand in for a database in tests. */
 typedef struct domus_pg_channel {
+    domus_address at; /* the database: an actor may have asked several of its pools */
     char name[DOMUS_PG_CHANNEL_SIZE];
 } domus_pg_channel;
 

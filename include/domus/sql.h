@@ -48,10 +48,11 @@
  *   -EAGAIN     lost a race to another transaction (40, 55P03): the whole transaction may be tried
  *               again
  *   -EROFS      the database may only be read (25006)
- *   -ETIMEDOUT  the deadline, or `timeout_ns`, has passed; the query was cancelled at the database
+ *   -ETIMEDOUT  the deadline, or `timeout_ns`, has passed; the query is cancelled at the database,
+ *               but it may have been done before the cancel came
  *   -ENOSPC     the database has too little of something, such as memory or disk (53)
  *   -EMSGSIZE   the result has more than `result_max` bytes, or the parameters are too large
- *   -ENOBUFS    `queue_max` queries wait
+ *   -ENOBUFS    `queue_max` queries wait, or `queue_bytes_max` bytes of them
  *   -EBUSY      no connection was free within `wait_ns`
  *   -ENOTCONN   there is no connection to the database; the query was not sent
  *   -EPIPE      the connection broke, or the database ended it; the query may have been done
@@ -180,6 +181,7 @@ typedef struct domus_sql_driver domus_sql_driver;
 /* Defaults: the meaning of 0 in a field of the options. */
 #define DOMUS_SQL_CONNECTIONS_MAX  4u
 #define DOMUS_SQL_QUEUE_MAX        1024u
+#define DOMUS_SQL_QUEUE_BYTES_MAX  (UINT64_C(64) << 20)
 #define DOMUS_SQL_WAIT             UINT64_C(5000000000)
 #define DOMUS_SQL_TIMEOUT          UINT64_C(30000000000)
 #define DOMUS_SQL_CONNECT_TIMEOUT  UINT64_C(10000000000)
@@ -220,6 +222,9 @@ typedef struct domus_sql_options {
     /* Queries whose statements only read (`reads`) that are sent together, when they have waited
      * for a connection, 1..64; 0: 16. All of them are sent at the cost of one. PostgreSQL only. */
     uint32_t together_max;
+    /* Bytes of texts and long parameters of queries that wait in one queue: that for a connection,
+     * or that of a transaction. 1 KiB..1 TiB; 0: 64 MiB. One more fails with -ENOBUFS. */
+    uint64_t queue_bytes_max;
 } domus_sql_options;
 
 /* Open the database that `url` names, by the driver that has its scheme: as children of the running
@@ -304,7 +309,12 @@ DOMUS_API int domus_sql_query_add(domus_stack *stack, domus_sql sql,
                                   const domus_sql_value *values, uint32_t count, uint64_t tag);
 
 /* The same for a text that is made at run time, which is copied and not kept prepared. Words of
- * users belong into `values`, never into the text. */
+ * users belong into `values`, never into the text.
+ *
+ * A text, a statement or a script must not begin or end a transaction by itself: BEGIN and COMMIT
+ * are domus_sql_begin() and domus_sql_commit(). SQLite refuses it. With PostgreSQL it fails with
+ * -EINVAL when it is done: a transaction that it has begun is rolled back, and one that it has
+ * ended is over. With a `pipeline_max` above 1, queries of others behind it fail with -EPIPE. */
 DOMUS_API int domus_sql_query_text(domus_stack *stack, domus_sql sql, const char *text,
                                    const domus_sql_value *values, uint32_t count,
                                    domus_resumed *then);
@@ -415,8 +425,10 @@ typedef struct domus_sql_begin_options {
 /* Begin a transaction, and suspend. `then` gets an answer for domus_sql_transaction_of(). The verbs
  * with that domus_sql are done in it, one after the other, on one connection; queries with the
  * domus_sql of the database are not part of it. After a failure of a statement all further ones
- * fail with -EINVAL (25P02), in SQLite, too, until the transaction is rolled back. `options` may be
- * NULL. Returns as domus_ask(); -EINVAL within a transaction. */
+ * fail with -EINVAL (25P02), in SQLite, too, until the transaction is rolled back. That holds for
+ * every failure, also for those that the database does not know of: a result that is too large, a
+ * wrong number of parameters, a full queue, a time-out, an answer that came too late. `options` may
+ * be NULL. Returns as domus_ask(); -EINVAL within a transaction. */
 DOMUS_API int domus_sql_begin(domus_stack *stack, domus_sql sql,
                               const domus_sql_begin_options *options, domus_resumed *then);
 DOMUS_API int domus_sql_transaction_of(const domus_answer *answer, domus_sql *ret_sql);
@@ -424,8 +436,9 @@ DOMUS_API int domus_sql_transaction_of(const domus_answer *answer, domus_sql *re
 /* End a transaction, and suspend until that is done: a commit that is answered without an error is
  * durable as far as the database is. A commit of a transaction in which a statement has failed
  * fails with that error, and is a rollback. `then` gets an answer for domus_sql_result_of(): -EPIPE
- * of a commit means that nobody knows. In a conversation whose deadline has passed, or that was
- * cancelled, both roll back, and nobody waits for that. */
+ * and -ETIMEDOUT of a commit mean that nobody knows whether it was done, -ESTALE that it was not.
+ * In a conversation whose deadline has passed, or that was cancelled, both roll back, and nobody
+ * waits for that. */
 DOMUS_API int domus_sql_commit(domus_stack *stack, domus_sql sql, domus_resumed *then);
 DOMUS_API int domus_sql_rollback(domus_stack *stack, domus_sql sql, domus_resumed *then);
 

@@ -127,6 +127,17 @@ DOMUS_API uint32_t domus_sql_built_size(const domus_sql_builder *builder);
 DOMUS_API int domus_sql_build_end(domus_sql_builder *builder, domus_sql_result *ret_result);
 DOMUS_API void domus_sql_build_drop(domus_sql_builder *builder);
 
+/* --- reals ------------------------------------------------------------------------------------ */
+
+#define DOMUS_SQL_REAL_SIZE 32u /* bytes of a real as text, with a zero at its end */
+
+/* Write a real with as few digits as give the same one when they are read, and with a point in
+ * every locale; or "inf", "-inf" or "nan". */
+DOMUS_API void domus_sql_real_write(double real, char ret_text[DOMUS_SQL_REAL_SIZE]);
+
+/* Read a text as strtod(3) does in the locale "C". `ret_end` gets where the number ends. */
+DOMUS_API double domus_sql_real_read(const char *text, char **ret_end);
+
 /* --- failures --------------------------------------------------------------------------------- */
 
 /* The errno for a SQLSTATE, as domus/sql.h lists them; -EIO for one that it does not list. */

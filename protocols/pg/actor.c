@@ -30,12 +30,12 @@ static int on_mount(domus_stack *stack, void *self)
     return 0;
 }
 
-static void drop_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_line *line)
+static void drop_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_line *line, int error)
 {
     domi_pg_query *query;
 
     while ((query = domi_pg_line_take(line)) != NULL) {
-        domi_pg_fail(stack, pool, query, -ESTALE);
+        domi_pg_fail(stack, pool, query, error);
         domi_pg_query_free(pool, query);
     }
 }
@@ -44,14 +44,14 @@ static void on_stop(domus_stack *stack, void *self)
 {
     domi_pg_pool *pool = self;
 
-    drop_line(stack, pool, &pool->waiting);
-    drop_line(stack, pool, &pool->listening);
+    drop_line(stack, pool, &pool->waiting, -ESTALE);
+    drop_line(stack, pool, &pool->listening, -ESTALE);
     for (uint32_t slot = 0; slot < DOMI_PG_SLOTS; slot++) {
         domi_pg_connection *connection = pool->connections[slot];
         if (connection == NULL)
             continue;
-        drop_line(stack, pool, &connection->line);
-        drop_line(stack, pool, &connection->todo);
+        drop_line(stack, pool, &connection->line, -EPIPE); /* it may be done */
+        drop_line(stack, pool, &connection->todo, -ESTALE);
         domi_pg_connection_free(pool, connection);
     }
     domi_pg_subscriptions_free(pool);
@@ -79,6 +79,7 @@ static const domus_on rows[] = {
     {&domus_pg_copy_read_type, domi_pg_on_copy_read, 0},
     {&domus_pg_listen_type, domi_pg_on_listen, 0},
     {&domus_pg_unlisten_type, domi_pg_on_unlisten, 0},
+    {&domi_pg_leave_type, domi_pg_on_leave, 0},
     {&domus_down_type, domi_pg_on_down, 0},
     {&domi_pg_look_type, domi_pg_on_late, 0},
     {&domi_pg_step_type, domi_pg_on_step, DOMI_PG_FRAME},

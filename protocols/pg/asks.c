@@ -2,6 +2,16 @@
  * its transaction. */
 #include "protocols/pg/pg.h"
 
+/* A verb that could not even be kept fails its transaction, too. */
+static int fail_early(domi_pg_pool *pool, uint64_t transaction, int error)
+{
+    const domus_sql_error failure =
+        domus_sql_error_make(error, "", "a statement could not be begun");
+
+    domi_pg_spoil(pool, transaction, &failure);
+    return error;
+}
+
 static int take_request(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
                         const domus_sql_request *request)
 {
@@ -10,7 +20,7 @@ static int take_request(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
     int error = domi_pg_query_keep(stack, pool, job, request, &query);
 
     if (error != 0)
-        return error;
+        return fail_early(pool, request->transaction, error);
     query->owner = owner;
     if (query->request.transaction != 0)
         domi_pg_put_inside(stack, pool, query);

@@ -81,7 +81,7 @@ static bool read_text_number(Oid type, const char *text, uint32_t size, domus_sq
         return end == text + size && size > 0;
     case DOMI_PG_FLOAT4:
     case DOMI_PG_FLOAT8:
-        *ret_value = domus_sql_real(strtod(text, &end));
+        *ret_value = domus_sql_real(domus_sql_real_read(text, &end));
         return end == text + size && size > 0;
     default:
         return false;

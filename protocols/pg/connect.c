@@ -8,20 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Which connection a timer or a job is for. */
-typedef struct connection_name {
-    uint64_t serial;
-    uint32_t slot;
-} connection_name;
+const domus_type domi_pg_step_type = {.name = "pg step", .size = sizeof(domi_pg_name)};
 
-const domus_type domi_pg_step_type = {.name = "pg step", .size = sizeof(connection_name)};
-const domus_type domi_pg_cancel_type = {.name = "pg cancel", .size = sizeof(connection_name)};
-
-/* Let a handler of the pool begin a job for a connection. A full mailbox makes it a tick later. */
-static int begin_soon(domus_stack *stack, const domi_pg_connection *connection,
-                      const domus_type *type)
+int domi_pg_begin_soon(domus_stack *stack, const domi_pg_connection *connection,
+                       const domus_type *type)
 {
-    connection_name named = {connection->serial, connection->slot};
+    domi_pg_name named = {connection->serial, connection->slot};
 
     if (domus_notice(stack, domus_self(stack), type, &named) == 0)
         return 0;
@@ -49,7 +41,7 @@ int domi_pg_connect(domus_stack *stack, domi_pg_pool *pool, uint32_t slot)
                         (connection->serial << 48);
     connection->phase = DOMI_PG_STARTING;
     connection->until_ns = now_ns + pool->settings.options.connect_timeout_ns;
-    int error = begin_soon(stack, connection, &domi_pg_step_type);
+    int error = domi_pg_begin_soon(stack, connection, &domi_pg_step_type);
     if (error != 0) {
         free(connection);
         return error;
@@ -216,7 +208,7 @@ static int begin_step(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
 int domi_pg_on_step(domus_stack *stack, void *self, const void *payload)
 {
     domi_pg_pool *pool = self;
-    const connection_name *which = payload;
+    const domi_pg_name *which = payload;
     domi_pg_connection *connection = domi_pg_find(pool, which->slot, which->serial);
 
     if (connection == NULL)
@@ -229,75 +221,6 @@ void domi_pg_step(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *co
 {
     domi_pg_unwatch(stack, pool, connection);
     connection->phase = DOMI_PG_STEPPING;
-    if (begin_soon(stack, connection, &domi_pg_step_type) != 0)
+    if (domi_pg_begin_soon(stack, connection, &domi_pg_step_type) != 0)
         domi_pg_lose(stack, pool, connection, "no memory for a step");
-}
-
-/* --- cancels ---------------------------------------------------------------------------------- */
-
-static int cancel_on_helper(void *argument)
-{
-    const helper_job *job = argument;
-    char words[256];
-
-    (void)PQcancel(job->connection->cancel, words, sizeof words);
-    return 0;
-}
-
-static int end_cancel(domus_stack *stack, void *self, const domus_answer *answer)
-{
-    domi_pg_pool *pool = self;
-    const helper_job *job = domus_frame(stack);
-    domi_pg_connection *connection = job->connection;
-
-    (void)answer;
-    connection->helpers--;
-    if (connection->phase == DOMI_PG_DEAD) {
-        domi_pg_connection_free(pool, connection);
-        return 0;
-    }
-    PQfreeCancel(connection->cancel);
-    connection->cancel = NULL;
-    connection->is_cancelled = false;
-    if (domi_pg_settle(stack, pool, connection))
-        domi_pg_serve(stack, pool);
-    return 0;
-}
-
-int domi_pg_on_cancel(domus_stack *stack, void *self, const void *payload)
-{
-    domi_pg_pool *pool = self;
-    const connection_name *which = payload;
-    domi_pg_connection *connection = domi_pg_find(pool, which->slot, which->serial);
-
-    if (connection == NULL)
-        return 0;
-    helper_job *job = domus_frame(stack);
-    *job = (helper_job){connection, &pool->settings};
-    connection->helpers++;
-    int result = domus_blocking(stack, cancel_on_helper, job, end_cancel);
-    if (result < 0) {
-        connection->helpers--;
-        domi_pg_lose(stack, pool, connection, "no memory for a cancel");
-        return 0;
-    }
-    return result;
-}
-
-void domi_pg_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
-{
-    if (connection->is_cancelled)
-        return;
-    connection->until_ns = domus_now_ns(stack) + DOMI_PG_CANCEL_NS;
-    domi_pg_look_at(stack, pool, connection->until_ns);
-    connection->cancel = PQgetCancel(connection->pg);
-    if (connection->cancel == NULL)
-        return; /* the connection ends at until_ns */
-    if (begin_soon(stack, connection, &domi_pg_cancel_type) == 0) {
-        connection->is_cancelled = true;
-        connection->strays = DOMI_PG_SIGNALS;
-    } else {
-        PQfreeCancel(connection->cancel);
-        connection->cancel = NULL;
-    }
 }

@@ -77,11 +77,13 @@ static bool fail(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *con
     }
     if (connection->transaction != 0 && connection->failure.error == 0)
         connection->failure = query->failure;
-    bool is_lost = query->job == DOMI_PG_ASIDE && query->command != NULL;
+    bool is_lost = query->job == DOMI_PG_ASIDE && !query->is_optional;
+    if (query->job == DOMI_PG_LISTEN)
+        domi_pg_refuse_subscription(stack, pool, query);
     domi_pg_fail_with(stack, pool, query, &query->failure);
     domi_pg_query_free(pool, query);
     if (is_lost)
-        domi_pg_lose(stack, pool, connection, "a transaction could not be rolled back");
+        domi_pg_lose(stack, pool, connection, "a command of the pool itself has failed");
     return !is_lost;
 }
 
@@ -133,14 +135,40 @@ static void answer(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *c
     domi_pg_query_free(pool, query);
 }
 
+/* A statement has begun a transaction by itself, or ended that in which it is: let it fail. Returns
+ * whether it has begun one. */
+static bool look_at_transaction(const domi_pg_connection *connection, domi_pg_query *query)
+{
+    bool is_idle = PQtransactionStatus(connection->pg) == PQTRANS_IDLE;
+    /* With others behind it libpq does not tell the status; but then it is one statement, whose tag
+     * says enough. */
+    bool begins =
+        !connection->in_transaction && (connection->line.count > 1 ? query->is_begin : !is_idle);
+    bool ends = connection->transaction != 0 && is_idle;
+
+    if (query->job == DOMI_PG_BEGIN || query->job == DOMI_PG_END || query->job >= DOMI_PG_LISTEN ||
+        !(begins || ends))
+        return false;
+    if (!query->has_failed)
+        query->failure =
+            begins
+                ? domus_sql_error_make(-EINVAL, "25001",
+                                       "a statement has begun a transaction, which is rolled back")
+                : domus_sql_error_make(-EINVAL, "2D000",
+                                       "a statement has ended the transaction in which it is");
+    query->has_failed = true;
+    return begins;
+}
+
 bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     domi_pg_query *query = connection->line.first;
+    bool begins = look_at_transaction(connection, query);
 
     if (connection->flow != DOMI_PG_NO_FLOW && !domi_pg_flow_end(stack, pool, connection, query))
         return true; /* it has still to be read */
     (void)domi_pg_line_take(&connection->line);
-    connection->is_used = true;
+    connection->is_used |= query->job != DOMI_PG_ASIDE;
     domi_pg_begin_first(connection);
     if (query->stage == DOMI_PG_PREPARES)
         connection->is_preparing = false;
@@ -149,8 +177,14 @@ bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
         domi_pg_query_free(pool, query);
         return true;
     }
-    if (query->has_failed)
-        return fail(stack, pool, connection, query);
+    if (query->has_failed) {
+        bool is_there = fail(stack, pool, connection, query);
+        if (!is_there || !begins || connection->line.count == 0)
+            return is_there;
+        /* Queries of others, which were sent already, are in that transaction, and undone. */
+        domi_pg_lose(stack, pool, connection, "a statement has begun a transaction by itself");
+        return false;
+    }
     if (query->is_skipped && !query->is_answered)
         return run_again(stack, pool, connection, query);
     if (query->stage == DOMI_PG_PREPARES && !query->is_answered) {

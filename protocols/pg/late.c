@@ -19,6 +19,9 @@ static void fail_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *
 
     if (query->deadline_ns != 0 && domus_now_ns(stack) >= query->deadline_ns)
         failure = domus_sql_error_make(-ETIMEDOUT, "", "the deadline has passed");
+    else if (query->request.transaction != 0)
+        failure = domus_sql_error_make(-ETIMEDOUT, "57014",
+                                       "the time of the query was over before it began");
     else if (pool->count == pool->connecting && pool->down.error != 0)
         failure = pool->down;
     domi_pg_fail_with(stack, pool, query, &failure);
@@ -28,7 +31,7 @@ static void fail_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *
 /* Fail those of a list, whose queries were not sent, that have waited enough, or all. */
 static void look_at_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_line *line, bool all)
 {
-    domi_pg_line left = {NULL, NULL, 0};
+    domi_pg_line left = {NULL, NULL, 0, 0};
     domi_pg_query *query;
 
     while ((query = domi_pg_line_take(line)) != NULL) {

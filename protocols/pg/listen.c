@@ -3,9 +3,13 @@
  * and all subscribers hear that notifications may be missing. */
 #include "protocols/pg/pg.h"
 
+#include <domus/router.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define POOLS_MAX 256u /* pools of a database, one on each thread */
 
 static domi_pg_connection *listener_of(const domi_pg_pool *pool)
 {
@@ -104,7 +108,6 @@ void domi_pg_do_listener_ready(domus_stack *stack, domi_pg_pool *pool,
     domi_pg_query *query;
 
     pool->tells_gap = pool->listener_was_ready;
-    pool->listener_failures = 0;
     pool->listener_was_ready = true;
     for (domi_pg_subscription *each = pool->subscriptions; each != NULL; each = each->next) {
         if (!say(stack, pool, connection, "LISTEN", each->channel))
@@ -119,12 +122,16 @@ void domi_pg_do_listener_ready(domus_stack *stack, domi_pg_pool *pool,
         domi_pg_close_listener(stack, pool);
 }
 
-/* Tell of a gap once the server listens again, so that nothing is lost behind it. */
+/* The server listens to all channels: tell of a gap only now, so that nothing is lost behind it. If
+ * it has refused a LISTEN of the pool itself, the connection is lost, and tried again later. */
 static void tell_gap(domus_stack *stack, domi_pg_pool *pool, const domi_pg_connection *listener)
 {
     const domus_slice nothing = {NULL, 0, 0};
 
-    if (!pool->tells_gap || listener->line.count != 0)
+    if (listener->line.count != 0)
+        return;
+    pool->listener_failures = 0;
+    if (!pool->tells_gap)
         return;
     pool->tells_gap = false;
     for (domi_pg_subscription *each = pool->subscriptions; each != NULL; each = each->next)
@@ -150,23 +157,25 @@ bool domi_pg_listener_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_conne
         domus_slice_free(payload);
         PQfreemem(each);
     }
-    return true;
+    return pool->subscriptions != NULL || !domi_pg_close_listener(stack, pool);
 }
 
-void domi_pg_close_listener(domus_stack *stack, domi_pg_pool *pool)
+bool domi_pg_close_listener(domus_stack *stack, domi_pg_pool *pool)
 {
     domi_pg_connection *listener = listener_of(pool);
 
-    pool->listener_was_ready = false;
     if (listener == NULL || listener->line.count != 0)
-        return;
+        return false; /* the answer that comes is followed by the next look */
+    pool->listener_was_ready = pool->tells_gap = false;
     domi_pg_unwatch(stack, pool, listener);
     domi_pg_connection_free(pool, listener);
+    return true;
 }
 
 /* --- subscriptions ---------------------------------------------------------------------------- */
 
-static int subscribe(domus_stack *stack, domi_pg_pool *pool, domus_address to, const char *channel)
+static int subscribe(domus_stack *stack, domi_pg_pool *pool, domus_address to, const char *channel,
+                     uint64_t *ret_number)
 {
     if (pool->subscriptions_count >= DOMUS_PG_SUBSCRIPTIONS_MAX)
         return -ENOBUFS;
@@ -179,6 +188,7 @@ static int subscribe(domus_stack *stack, domi_pg_pool *pool, domus_address to, c
         return error;
     }
     subscription->to = to;
+    subscription->number = *ret_number = ++pool->serial;
     memcpy(subscription->channel, channel, sizeof subscription->channel);
     subscription->next = pool->subscriptions;
     pool->subscriptions = subscription;
@@ -205,7 +215,7 @@ int domi_pg_on_listen(domus_stack *stack, void *self, const void *payload)
         return error;
     }
     query->request.text = text;
-    error = subscribe(stack, pool, to, named.name);
+    error = subscribe(stack, pool, to, named.name, &query->subscription);
     if (error != 0) {
         domi_pg_fail(stack, pool, query, error);
         domi_pg_query_free(pool, query);
@@ -223,40 +233,97 @@ int domi_pg_on_listen(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
+/* End the subscription at a place of the list. The server is told when nobody is left to the
+ * channel; with the last of all the connection is closed. */
+static void end_subscription(domus_stack *stack, domi_pg_pool *pool, domi_pg_subscription **place)
+{
+    domi_pg_subscription *ended = *place;
+    domi_pg_connection *listener = listener_of(pool);
+
+    *place = ended->next;
+    pool->subscriptions_count--;
+    (void)domus_unwatch(stack, ended->watch);
+    if (pool->subscriptions == NULL)
+        (void)domi_pg_close_listener(stack, pool);
+    else if (listener != NULL && !is_listened_to(pool, ended->channel))
+        (void)say(stack, pool, listener, "UNLISTEN", ended->channel);
+    free(ended);
+}
+
 /* End those subscriptions of an actor that are to a channel; NULL: all. */
 static void unsubscribe(domus_stack *stack, domi_pg_pool *pool, domus_address who,
                         const char *channel)
 {
     domi_pg_subscription **place = &pool->subscriptions;
-    char ended[DOMUS_PG_CHANNEL_SIZE];
 
     while (*place != NULL) {
-        domi_pg_subscription *each = *place;
-        if (!domus_address_equals(each->to, who) ||
-            (channel != NULL && strcmp(each->channel, channel) != 0)) {
-            place = &each->next;
-            continue;
-        }
-        *place = each->next;
-        pool->subscriptions_count--;
-        (void)domus_unwatch(stack, each->watch);
-        memcpy(ended, each->channel, sizeof ended);
-        free(each);
-        domi_pg_connection *listener = listener_of(pool);
-        if (listener != NULL && !is_listened_to(pool, ended))
-            (void)say(stack, pool, listener, "UNLISTEN", ended);
+        if (domus_address_equals((*place)->to, who) &&
+            (channel == NULL || strcmp((*place)->channel, channel) == 0))
+            end_subscription(stack, pool, place);
+        else
+            place = &(*place)->next;
     }
+}
+
+void domi_pg_refuse_subscription(domus_stack *stack, domi_pg_pool *pool, const domi_pg_query *query)
+{
+    domi_pg_subscription **place = &pool->subscriptions;
+
+    while (*place != NULL && (*place)->number != query->subscription)
+        place = &(*place)->next;
+    if (*place != NULL) /* its actor has not ended it meanwhile */
+        end_subscription(stack, pool, place);
+}
+
+/* Another pool has the subscriptions, if the actor has made them while it was lent to the thread of
+ * that one. */
+typedef struct leaving {
+    domus_address who;
+    domus_pg_channel channel;
+} leaving;
+
+const domus_type domi_pg_leave_type = {.name = "pg leave", .size = sizeof(leaving)};
+
+int domi_pg_on_leave(domus_stack *stack, void *self, const void *payload)
+{
+    static const domus_sql_result done;
+    const leaving *left = payload;
+
+    unsubscribe(stack, self, left->who, left->channel.name);
+    return domus_reply(stack, &domus_sql_result_type, &done);
+}
+
+/* All pools have answered. */
+static int has_left(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    static const domus_sql_result done;
+
+    (void)self;
+    for (; answer != NULL; answer = answer->next) {
+        if (answer->error != 0 && answer->error != -ESTALE) /* a pool that is gone has none */
+            return answer->error;
+    }
+    return domus_reply(stack, &domus_sql_result_type, &done);
 }
 
 int domi_pg_on_unlisten(domus_stack *stack, void *self, const void *payload)
 {
-    static const domus_sql_result done;
-    const domus_pg_channel *channel = payload;
+    domi_pg_pool *pool = self;
+    leaving left = {.who = domus_sender(stack), .channel = *(const domus_pg_channel *)payload};
+    domus_address pools[POOLS_MAX];
 
-    if (memchr(channel->name, '\0', sizeof channel->name) == NULL)
+    if (memchr(left.channel.name, '\0', sizeof left.channel.name) == NULL)
         return -EINVAL;
-    unsubscribe(stack, self, domus_sender(stack), channel->name);
-    return domus_reply(stack, &domus_sql_result_type, &done);
+    unsubscribe(stack, pool, left.who, left.channel.name);
+    uint32_t count = domus_routees(stack, left.channel.at, pools, POOLS_MAX);
+    for (uint32_t i = 0; i < count && i < POOLS_MAX; i++) {
+        if (domus_address_equals(pools[i], pool->self))
+            continue;
+        int error = domus_ask_add(stack, pools[i], &domi_pg_leave_type, &left, 0, i);
+        if (error != 0)
+            return error;
+    }
+    return domus_wait_all(stack, has_left);
 }
 
 void domi_pg_forget_subscriber(domus_stack *stack, domi_pg_pool *pool, domus_address who)

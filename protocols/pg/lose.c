@@ -17,7 +17,7 @@ static bool may_repeat(const domi_pg_connection *connection, const domi_pg_query
     if (query->job != DOMI_PG_QUERY && query->job != DOMI_PG_ROWS)
         return false;
     const domus_sql_statement *statement = query->request.statement;
-    return query->stage == DOMI_PG_PREPARES ||
+    return query->stage != DOMI_PG_RUNS ||
            (statement != NULL && (statement->repeatable || statement->reads));
 }
 
@@ -26,7 +26,8 @@ void domi_pg_rewind(domi_pg_query *query)
 {
     query->stage = DOMI_PG_WAITS;
     query->statement = NULL;
-    query->has_failed = query->is_stale = query->is_dropped = false;
+    query->has_failed = query->is_told = query->is_begin = query->is_stale = query->is_dropped =
+        false;
     query->is_joined = query->has_result = query->is_skipped = query->is_cancelled = false;
     query->affected = 0;
     domus_sql_build_drop(&query->builder);
@@ -90,7 +91,7 @@ void domi_pg_do_lose(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
     bool is_used = connection->is_used;
     domus_sql_error failure =
         domus_sql_error_make(-EPIPE, "", "the connection is lost: %s", words != NULL ? words : "");
-    domi_pg_line again = {NULL, NULL, 0};
+    domi_pg_line again = {NULL, NULL, 0, 0};
     domi_pg_query *query;
 
     domi_pg_unlist_free(pool, connection);

@@ -3,12 +3,11 @@
  * need a zero at their end are written into one piece of memory, which the pool keeps. */
 #include "protocols/pg/pg.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBER_SIZE  32u /* bytes of any number as text, with a zero at its end */
+#define NUMBER_SIZE  DOMUS_SQL_REAL_SIZE /* bytes of any number as text, with a zero at its end */
 #define SCRATCH_MIN  1024u
 #define SCRATCH_KEPT 65536u /* bytes that are kept for the next query */
 
@@ -86,7 +85,7 @@ static int write_text(char *to, const domus_sql_value *value)
         snprintf(to, NUMBER_SIZE, "%lld", (long long)value->as.integer);
         return 0;
     case DOMUS_SQL_REAL:
-        snprintf(to, NUMBER_SIZE, "%.17g", isnan(value->as.real) ? (double)NAN : value->as.real);
+        domus_sql_real_write(value->as.real, to);
         return 0;
     case DOMUS_SQL_BYTES:
         write_hex(to, value);

@@ -93,6 +93,9 @@ void domi_pg_fail(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, 
 void domi_pg_fail_with(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
                        const domus_sql_error *failure);
 
+/* Note that a verb of a transaction has failed: only its rollback is left. */
+void domi_pg_spoil(domi_pg_pool *pool, uint64_t transaction, const domus_sql_error *failure);
+
 /* --- pool.c: which connection does what ------------------------------------------------------- */
 
 /* Give a query of no transaction to a connection, or let it wait, or refuse it. */
@@ -135,6 +138,14 @@ void domi_pg_look_at(domus_stack *stack, domi_pg_pool *pool, uint64_t time_ns);
 
 #define DOMI_PG_FRAME 16u                  /* bytes of the frames of these two */
 extern const domus_type domi_pg_step_type; /* a notice to oneself: do the next step */
+/* Which connection a timer or a job is for. */
+typedef struct domi_pg_name {
+    uint64_t serial;
+    uint32_t slot;
+} domi_pg_name;
+/* Let a handler of the pool begin a job for a connection. A full mailbox makes it a tick later. */
+int domi_pg_begin_soon(domus_stack *stack, const domi_pg_connection *connection,
+                       const domus_type *type);
 domus_handler domi_pg_on_step;
 /* Begin a connect in a free slot. */
 int domi_pg_connect(domus_stack *stack, domi_pg_pool *pool, uint32_t slot);
@@ -160,8 +171,15 @@ bool domi_pg_listener_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_conne
 void domi_pg_listener_look(domus_stack *stack, domi_pg_pool *pool);
 void domi_pg_forget_subscriber(domus_stack *stack, domi_pg_pool *pool, domus_address who);
 void domi_pg_subscriptions_free(domi_pg_pool *pool);
-void domi_pg_close_listener(domus_stack *stack, domi_pg_pool *pool);
+/* Close the connection that listens, unless an answer is to come. Returns whether it is closed. */
+bool domi_pg_close_listener(domus_stack *stack, domi_pg_pool *pool);
 domus_handler domi_pg_on_listen, domi_pg_on_unlisten;
+
+/* The server has refused a LISTEN: its subscription is none. */
+void domi_pg_refuse_subscription(domus_stack *stack, domi_pg_pool *pool,
+                                 const domi_pg_query *query);
+extern const domus_type domi_pg_leave_type; /* an ask of one pool to another */
+domus_handler domi_pg_on_leave;
 
 /* --- settings.c ------------------------------------------------------------------------------- */
 
@@ -173,6 +191,8 @@ PGconn *domi_pg_open(const domus_sql_settings *settings);
 
 extern const domus_type domi_pg_cancel_type;
 domus_handler domi_pg_on_cancel;
+/* A cancel is wanted no more, because what it was for has ended. */
+void domi_pg_forget_cancel(domi_pg_connection *connection);
 /* Cancel at the server what the first of the line does. */
 void domi_pg_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
 
@@ -188,7 +208,8 @@ bool domi_pg_run_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
 bool domi_pg_flush(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
 /* A query has become the first of its line: say how its result is read. */
 void domi_pg_begin_first(domi_pg_connection *connection);
-/* Send a command that the pool itself has for a connection. False: the connection is lost. */
+/* Send a command that the pool itself has for a connection, whose failure ends the
+ * connection. False: the connection is lost. */
 bool domi_pg_say(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                  const char *command);
 
@@ -298,6 +319,29 @@ bool domi_pg_do_copy_abort(domus_stack *stack, domi_pg_pool *pool, domi_pg_conne
 /* Give the reader what there is. Returns whether it took it. */
 bool domi_pg_do_copy_give(domus_stack *stack, domi_pg_connection *connection, domi_pg_query *query,
                           bool is_last);
+
+/* Returns the connection of a transaction that is not over; NULL: there is none. */
+static inline domi_pg_connection *domi_pg_find_transaction(const domi_pg_pool *pool,
+                                                           uint64_t transaction)
+{
+    uint32_t slot = (uint32_t)(transaction & 0xff);
+    domi_pg_connection *connection =
+        slot < DOMI_PG_CONNECTIONS_MAX ? pool->connections[slot] : NULL;
+
+    return connection != NULL && transaction != 0 && connection->transaction == transaction
+               ? connection
+               : NULL;
+}
+
+/* Returns whether so many bytes more may wait behind those of `line`. */
+static inline bool domi_pg_has_room(const domi_pg_pool *pool, const domi_pg_line *line,
+                                    const domi_pg_query *query)
+{
+    uint64_t bytes = (uint64_t)query->request.text.size + query->request.more.size;
+
+    return line->count < pool->settings.options.queue_max &&
+           (bytes == 0 || line->bytes + bytes <= pool->settings.options.queue_bytes_max);
+}
 
 /* A new number for a transaction or a flow, which has the slot of its connection. */
 static inline uint64_t domi_pg_number(domi_pg_pool *pool, const domi_pg_connection *connection)

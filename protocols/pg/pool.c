@@ -35,6 +35,9 @@ static void list_free(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
 
 bool domi_pg_do_settle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
+    if (connection->awaits_cancel &&
+        (connection->line.first == NULL || !connection->line.first->is_cancelled))
+        domi_pg_forget_cancel(connection);
     if (connection->phase != DOMI_PG_READY || connection->slot == DOMI_PG_LISTENER ||
         connection->is_free || connection->line.count != 0 || connection->is_cancelled)
         return true;
@@ -144,8 +147,9 @@ void domi_pg_do_serve(domus_stack *stack, domi_pg_pool *pool)
 static void refuse(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
 {
     domus_sql_error failure = domus_sql_error_make(
-        -ENOBUFS, "", "%u queries wait for a connection, which is the most (queue_max)",
-        pool->waiting.count);
+        -ENOBUFS, "",
+        "%u queries with %llu bytes wait for a connection (queue_max, queue_bytes_max)",
+        pool->waiting.count, (unsigned long long)pool->waiting.bytes);
 
     if (domi_pg_is_down(stack, pool))
         failure = pool->down;
@@ -162,7 +166,7 @@ void domi_pg_do_put(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query
             (void)domi_pg_settle(stack, pool, connection);
         return;
     }
-    if (pool->waiting.count >= pool->settings.options.queue_max || domi_pg_is_down(stack, pool)) {
+    if (!domi_pg_has_room(pool, &pool->waiting, query) || domi_pg_is_down(stack, pool)) {
         refuse(stack, pool, query);
         grow(stack, pool);
         return;

@@ -81,6 +81,11 @@ int domi_pg_query_keep(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
     return 0;
 }
 
+static uint64_t count_bytes(const domi_pg_query *query)
+{
+    return (uint64_t)query->request.text.size + query->request.more.size;
+}
+
 void domi_pg_line_add(domi_pg_line *line, domi_pg_query *query)
 {
     query->next = NULL;
@@ -90,6 +95,7 @@ void domi_pg_line_add(domi_pg_line *line, domi_pg_query *query)
         line->first = query;
     line->last = query;
     line->count++;
+    line->bytes += count_bytes(query);
 }
 
 void domi_pg_line_add_first(domi_pg_line *line, domi_pg_query *query)
@@ -99,6 +105,7 @@ void domi_pg_line_add_first(domi_pg_line *line, domi_pg_query *query)
     if (line->last == NULL)
         line->last = query;
     line->count++;
+    line->bytes += count_bytes(query);
 }
 
 domi_pg_query *domi_pg_line_take(domi_pg_line *line)
@@ -111,10 +118,38 @@ domi_pg_query *domi_pg_line_take(domi_pg_line *line)
     if (line->first == NULL)
         line->last = NULL;
     line->count--;
+    line->bytes -= count_bytes(query);
     return query;
 }
 
 /* --- answers ---------------------------------------------------------------------------------- */
+
+void domi_pg_spoil(domi_pg_pool *pool, uint64_t transaction, const domus_sql_error *failure)
+{
+    domi_pg_connection *connection = domi_pg_find_transaction(pool, transaction);
+
+    if (connection == NULL)
+        return;
+    connection->is_spoiled = true;
+    if (connection->failure.error == 0)
+        connection->failure = *failure;
+}
+
+/* Note in its transaction that a query has failed. The server knows of what it has said itself. */
+static void spoil(domi_pg_pool *pool, const domi_pg_query *query, const domus_sql_error *failure)
+{
+    if (query->request.transaction != 0 && query->job != DOMI_PG_END && !query->is_told)
+        domi_pg_spoil(pool, query->request.transaction, failure);
+}
+
+static void spoil_as(domi_pg_pool *pool, const domi_pg_query *query, int error)
+{
+    if (query->request.transaction == 0)
+        return;
+    const domus_sql_error failure =
+        domus_sql_error_make(error, "", "a statement of the transaction has failed");
+    spoil(pool, query, &failure);
+}
 
 /* Note that the ask is over. Returns false if it was already. */
 static bool end_ask(domi_pg_pool *pool, domi_pg_query *query)
@@ -129,10 +164,13 @@ static bool end_ask(domi_pg_pool *pool, domi_pg_query *query)
 int domi_pg_answer(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
                    const domus_type *type, const void *payload)
 {
-    /* An asker that has ended is none of our business: its answer is dropped. */
-    int error =
-        end_ask(pool, query) ? domus_kept_reply(stack, query->kept, type, payload) : -ENOENT;
+    /* An asker that has ended is none of our business: its answer is dropped. But one whose
+     * deadline has passed may go on with its transaction. */
+    bool is_asked = end_ask(pool, query);
+    int error = is_asked ? domus_kept_reply(stack, query->kept, type, payload) : -ENOENT;
 
+    if (error != 0 && is_asked)
+        spoil_as(pool, query, -ETIMEDOUT);
     if (error != 0 && type == &domus_sql_result_type) {
         domus_sql_result dropped = *(const domus_sql_result *)payload;
         type->release(&dropped);
@@ -142,6 +180,7 @@ int domi_pg_answer(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
 
 void domi_pg_fail(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, int error)
 {
+    spoil_as(pool, query, error);
     if (!end_ask(pool, query))
         return;
     if (error == -ETIMEDOUT)
@@ -154,6 +193,7 @@ void domi_pg_fail(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, 
 void domi_pg_fail_with(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
                        const domus_sql_error *failure)
 {
+    spoil(pool, query, failure);
     if (!end_ask(pool, query))
         return;
     if (failure->sqlstate[0] != '\0')

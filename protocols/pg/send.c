@@ -43,6 +43,19 @@ static bool send_command(domi_pg_connection *connection, const char *command)
     return PQsendQueryParams(connection->pg, command, 0, NULL, NULL, NULL, NULL, 0) == 1;
 }
 
+/* Send a command whose failure does no harm. */
+static bool send_aside(domi_pg_pool *pool, domi_pg_connection *connection, const char *command)
+{
+    domi_pg_query *aside = domi_pg_query_new(pool, DOMI_PG_ASIDE);
+
+    if (aside == NULL)
+        return false;
+    aside->is_optional = true;
+    aside->stage = DOMI_PG_RUNS;
+    domi_pg_line_add(&connection->line, aside);
+    return send_command(connection, command) && PQpipelineSync(connection->pg) == 1;
+}
+
 /* Make room among the statements: the one that was used longest ago goes. */
 static bool evict(domi_pg_pool *pool, domi_pg_connection *connection)
 {
@@ -58,21 +71,37 @@ static bool evict(domi_pg_pool *pool, domi_pg_connection *connection)
         if (query->statement == oldest)
             return true; /* it is in use: there is one more for a while */
     }
-    domi_pg_query *aside = domi_pg_query_new(pool, DOMI_PG_ASIDE);
-    if (aside == NULL)
-        return false;
     snprintf(command, sizeof command, "DEALLOCATE %s", oldest->name);
+    if (!send_aside(pool, connection, command))
+        return false;
     domi_pg_statement_remove(statements, oldest);
-    aside->stage = DOMI_PG_RUNS;
-    domi_pg_line_add(&connection->line, aside);
-    return send_command(connection, command) && PQpipelineSync(connection->pg) == 1;
+    return true;
 }
 
+/* Ask the server, before the first query, to look now and then whether its client is there, unless
+ * it does already: if it hangs it may miss a cancel, and a query would run on when the connection
+ * is long closed. A server that cannot has no such setting. */
+static bool ask_to_look(domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    static const char command[] =
+        "SELECT set_config('client_connection_check_interval', '" DOMI_PG_LOOKS_FOR_CLIENT
+        "', false) WHERE current_setting('client_connection_check_interval', true) = '0'";
+
+    if (connection->was_asked || connection->in_transaction || connection->slot == DOMI_PG_LISTENER)
+        return true;
+    connection->was_asked = true;
+    return send_aside(pool, connection, command);
+}
+
+/* Prepare the statement of a query that is new to the connection. The query is in the line then,
+ * also without memory for more. */
 static bool send_prepare(domi_pg_pool *pool, domi_pg_connection *connection, domi_pg_query *query)
 {
     PGconn *pg = connection->pg;
 
-    if (!evict(pool, connection))
+    bool has_room = evict(pool, connection);
+    domi_pg_line_add(&connection->line, query); /* so that it is answered, whatever fails */
+    if (!has_room)
         return false;
     domi_pg_statement *statement = domi_pg_statement_add(
         &connection->statements, query->request.statement, query->request.count, connection->token);
@@ -83,7 +112,6 @@ static bool send_prepare(domi_pg_pool *pool, domi_pg_connection *connection, dom
     query->described = 0;
     connection->is_preparing = true;
     pool->counted.prepares++;
-    domi_pg_line_add(&connection->line, query);
     return PQsendPrepare(pg, statement->name, statement->of->text, 0, NULL) == 1 &&
            PQsendDescribePrepared(pg, statement->name) == 1 && PQpipelineSync(pg) == 1;
 }
@@ -204,7 +232,7 @@ bool domi_pg_run(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *con
                                  PQpipelineSync(connection->pg) == 1;
         return leave(stack, pool, connection, is_sent);
     }
-    if (!set_pipeline(connection, true)) {
+    if (!set_pipeline(connection, true) || !ask_to_look(pool, connection)) {
         domi_pg_line_add(&connection->line, query);
         return leave(stack, pool, connection, false);
     }
@@ -269,5 +297,6 @@ bool domi_pg_say(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *con
         return false;
     }
     aside->command = command;
+
     return domi_pg_run(stack, pool, connection, aside);
 }

@@ -44,6 +44,14 @@
  * the process, and to the group of which it is the only one. */
 #define DOMI_PG_SIGNALS 2u
 
+/* Cancels of a pool that are under way. A server that hangs does not answer them, and each holds a
+ * helper thread of the process as long. */
+#define DOMI_PG_CANCELS_MAX 1u
+
+/* What a server that still runs a query of a lost connection looks for, in ms: whether its client
+ * is there (PostgreSQL 14). */
+#define DOMI_PG_LOOKS_FOR_CLIENT "5000"
+
 /* A statement whose results had no more rows and bytes is read without the care for large ones. */
 #define DOMI_PG_SMALL_ROWS  256u
 #define DOMI_PG_SMALL_BYTES 65536u
@@ -117,28 +125,32 @@ typedef struct domi_pg_query {
     uint64_t affected;
     domi_pg_statement *statement;
     domus_sql_builder builder;
-    uint32_t reads;      /* from the socket, since the last result */
-    uint64_t read_bytes; /* of these, as far as they were counted */
-    uint8_t job;         /* domi_pg_job */
-    uint8_t stage;       /* domi_pg_stage */
-    uint8_t described;   /* results of PREPARES that have come */
-    bool is_answered;    /* the ask is over, and the rest is thrown away */
-    bool is_late;        /* it is over because its time was */
-    bool is_small;       /* it is read without single rows */
-    bool is_repeated;    /* it was sent again */
-    bool is_repaired;    /* its statement was prepared anew */
-    bool has_failed;     /* `failure` is set */
-    bool commits;        /* of DOMI_PG_END */
-    bool has_copied;     /* the server has begun a copy */
-    bool is_stale;       /* it has failed because its statement is not what the server has */
-    bool is_dropped;     /* what comes of it is thrown away */
-    bool is_cancelled;   /* the server was told to cancel it */
-    bool is_rollback;    /* the server has answered so */
-    bool is_joined;      /* no sync is behind it, but the next query of the line */
-    bool has_result;     /* of those that are joined: a result has come */
-    bool is_skipped;     /* the server has not done it, because one before its sync has failed */
-    const char *command; /* of DOMI_PG_BEGIN and DOMI_PG_END: a constant */
-    domus_address owner; /* who has asked for rows, a copy or a transaction */
+    uint32_t reads;        /* from the socket, since the last result */
+    uint64_t read_bytes;   /* of these, as far as they were counted */
+    uint8_t job;           /* domi_pg_job */
+    uint8_t stage;         /* domi_pg_stage */
+    uint8_t described;     /* results of PREPARES that have come */
+    bool is_answered;      /* the ask is over, and the rest is thrown away */
+    bool is_late;          /* it is over because its time was */
+    bool is_small;         /* it is read without single rows */
+    bool is_repeated;      /* it was sent again */
+    bool is_repaired;      /* its statement was prepared anew */
+    bool has_failed;       /* `failure` is set */
+    bool is_told;          /* `failure` is the server's, which knows of it */
+    bool commits;          /* of DOMI_PG_END */
+    bool has_copied;       /* the server has begun a copy */
+    bool is_stale;         /* it has failed because its statement is not what the server has */
+    bool is_dropped;       /* what comes of it is thrown away */
+    bool is_cancelled;     /* the server was told to cancel it */
+    bool is_rollback;      /* the server has answered so */
+    bool is_begin;         /* or that it has begun a transaction */
+    bool is_joined;        /* no sync is behind it, but the next query of the line */
+    bool has_result;       /* of those that are joined: a result has come */
+    bool is_skipped;       /* the server has not done it, because one before its sync has failed */
+    bool is_optional;      /* of DOMI_PG_ASIDE: its failure does no harm */
+    const char *command;   /* of DOMI_PG_BEGIN and DOMI_PG_END: a constant */
+    uint64_t subscription; /* of DOMI_PG_LISTEN: the number of that which it makes */
+    domus_address owner;   /* who has asked for rows, a copy or a transaction */
     domus_sql_request request;
     domus_sql_error failure;
 } domi_pg_query;
@@ -148,6 +160,7 @@ typedef struct domi_pg_line {
     domi_pg_query *first;
     domi_pg_query *last;
     uint32_t count;
+    uint64_t bytes; /* of their texts and parameters that have pages of their own */
 } domi_pg_line;
 
 typedef enum domi_pg_phase {
@@ -196,11 +209,13 @@ struct domi_pg_connection {
     uint8_t phase; /* domi_pg_phase */
     bool is_free;  /* in the list of the pool */
     bool is_watched;
-    bool wants_out;    /* the watch is for POLLOUT, too */
-    bool has_pipeline; /* libpq is in pipeline mode */
-    bool is_cancelled; /* a cancel is wanted or under way: nothing new is sent */
-    bool is_preparing; /* a query in its line is in PREPARES: no other one comes behind it */
-    bool is_used;      /* a query was answered on it */
+    bool wants_out;     /* the watch is for POLLOUT, too */
+    bool has_pipeline;  /* libpq is in pipeline mode */
+    bool is_cancelled;  /* a cancel is wanted or under way: nothing new is sent */
+    bool awaits_cancel; /* it waits until the cancel of another connection is over */
+    bool was_asked;     /* to look for its client, as DOMI_PG_LOOKS_FOR_CLIENT says */
+    bool is_preparing;  /* a query in its line is in PREPARES: no other one comes behind it */
+    bool is_used;       /* a query was answered on it */
     uint8_t strays;   /* signals of a cancel that have hit nothing yet, and may hit a later query */
     uint32_t helpers; /* jobs on helper threads, which use this record */
     PostgresPollingStatusType poll;
@@ -217,6 +232,7 @@ struct domi_pg_connection {
     uint64_t idle_ns;        /* when it, or the flow, has been idle for too long */
     domi_pg_line todo;       /* queries of the transaction that were not sent */
     domus_sql_error failure; /* the first one in it; `error` of 0: none */
+    bool is_spoiled;         /* a query has failed of which the server does not know that */
 
     /* Rows or a copy, which hold it or its transaction. */
     uint8_t flow;        /* domi_pg_flow */
@@ -236,6 +252,7 @@ struct domi_pg_connection {
 /* A subscription to a channel (listen.c). */
 typedef struct domi_pg_subscription {
     struct domi_pg_subscription *next;
+    uint64_t number;
     domus_address to;
     domus_watch watch;
     uint32_t lost; /* notifications that the mailbox has refused since the last one */
@@ -250,6 +267,7 @@ struct domi_pg_pool {
     int fds[DOMI_PG_SLOTS]; /* of those that are watched; -1 otherwise */
     uint32_t count;         /* of connections, without the listener and the dead */
     uint32_t connecting;    /* of these that are not ready */
+    uint32_t cancels;       /* that are under way on helper threads */
     domi_pg_connection *free;
     domi_pg_line waiting;
     domi_pg_query *spare; /* records that are not in use */

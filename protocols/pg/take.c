@@ -18,7 +18,7 @@ static void note_failure(domi_pg_query *query, const PGresult *result)
 
     if (query->has_failed)
         return;
-    query->has_failed = true;
+    query->has_failed = query->is_told = true;
     domi_pg_read_failure(result, &query->failure);
     const char *sqlstate = query->failure.sqlstate;
     /* The statement is gone at the server (DISCARD, another server behind a proxy), its name is
@@ -86,7 +86,9 @@ static void take_done(domi_pg_query *query, PGresult *result)
         return;
     }
     query->affected += domi_pg_affected(result);
-    query->is_rollback = strcmp(PQcmdStatus(result), "ROLLBACK") == 0;
+    const char *tag = PQcmdStatus(result);
+    query->is_rollback = strcmp(tag, "ROLLBACK") == 0;
+    query->is_begin = strcmp(tag, "BEGIN") == 0 || strcmp(tag, "START TRANSACTION") == 0;
 }
 
 /* Take one result. False: the connection is lost. */

@@ -26,6 +26,25 @@ int domi_pg_on_begin(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
+/* Note that the deadline of a query has passed: its asker knows, and the look for what is late
+ * comes up to 5 ms behind. */
+static void note_late(domus_stack *stack, domi_pg_pool *pool, uint64_t transaction)
+{
+    const domus_sql_error failure =
+        domus_sql_error_make(-ETIMEDOUT, "57014", "the deadline of a statement has passed");
+    domi_pg_connection *connection = domi_pg_find_transaction(pool, transaction);
+
+    if (connection == NULL)
+        return;
+    const domi_pg_query *first[] = {connection->line.first, connection->todo.first};
+    for (size_t i = 0; i < 2; i++) {
+        for (const domi_pg_query *query = first[i]; query != NULL; query = query->next) {
+            if (query->deadline_ns != 0 && domus_now_ns(stack) >= query->deadline_ns)
+                domi_pg_spoil(pool, transaction, &failure);
+        }
+    }
+}
+
 int domi_pg_on_end(domus_stack *stack, void *self, const void *payload)
 {
     const domus_sql_end end = *(const domus_sql_end *)payload;
@@ -34,6 +53,7 @@ int domi_pg_on_end(domus_stack *stack, void *self, const void *payload)
 
     if (error != 0)
         return error;
+    note_late(stack, self, end.transaction);
     query->request.transaction = end.transaction;
     query->commits = end.commits;
     query->command = end.commits ? "COMMIT" : "ROLLBACK";
@@ -41,20 +61,10 @@ int domi_pg_on_end(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static domi_pg_connection *find(const domi_pg_pool *pool, uint64_t transaction)
-{
-    uint32_t slot = (uint32_t)(transaction & 0xff);
-    domi_pg_connection *connection =
-        slot < DOMI_PG_CONNECTIONS_MAX ? pool->connections[slot] : NULL;
-
-    return connection != NULL && transaction != 0 && connection->transaction == transaction
-               ? connection
-               : NULL;
-}
-
 int domi_pg_on_abandon(domus_stack *stack, void *self, const void *payload)
 {
-    domi_pg_connection *connection = find(self, ((const domus_sql *)payload)->transaction);
+    domi_pg_connection *connection =
+        domi_pg_find_transaction(self, ((const domus_sql *)payload)->transaction);
     bool is_there = connection != NULL;
 
     if (is_there && connection->flow != DOMI_PG_NO_FLOW)
@@ -75,13 +85,13 @@ static void refuse(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
 
 void domi_pg_put_inside(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
 {
-    domi_pg_connection *connection = find(pool, query->request.transaction);
+    domi_pg_connection *connection = domi_pg_find_transaction(pool, query->request.transaction);
 
     if (connection == NULL) {
         refuse(stack, pool, query, query->request.transaction != 0 ? -ESTALE : -EINVAL);
         return;
     }
-    if (connection->todo.count >= pool->settings.options.queue_max) {
+    if (query->job != DOMI_PG_END && !domi_pg_has_room(pool, &connection->todo, query)) {
         refuse(stack, pool, query, -ENOBUFS);
         return;
     }
@@ -96,10 +106,27 @@ void domi_pg_put_inside(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *q
         domi_pg_look_at(stack, pool, connection->todo.first->until_ns);
 }
 
+/* Send a query of the transaction, or what is left to do after a failure. False: the connection is
+ * lost. */
+static bool run_inside(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                       domi_pg_query *query)
+{
+    if (connection->is_spoiled && query->job != DOMI_PG_END) {
+        const domus_sql_error failure = domus_sql_error_make(
+            -EINVAL, "25P02", "a statement of this transaction has failed before");
+        domi_pg_fail_with(stack, pool, query, &failure);
+        domi_pg_query_free(pool, query);
+        return true;
+    }
+    if (connection->is_spoiled)
+        query->command = "ROLLBACK";
+    return domi_pg_run(stack, pool, connection, query);
+}
+
 bool domi_pg_go_on(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     while (connection->line.count == 0 && connection->todo.first != NULL) {
-        if (!domi_pg_run(stack, pool, connection, domi_pg_line_take(&connection->todo)))
+        if (!run_inside(stack, pool, connection, domi_pg_line_take(&connection->todo)))
             return false;
     }
     if (connection->line.count == 0) {
@@ -117,6 +144,7 @@ void domi_pg_has_begun(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     const domus_sql sql = {.at = pool->self, .transaction = domi_pg_number(pool, connection)};
 
     connection->failure.error = 0;
+    connection->is_spoiled = false;
     if (query->is_answered || domi_pg_answer(stack, pool, query, &domus_sql_begun_type, &sql) != 0)
         return; /* nobody waits for it: it is rolled back */
     connection->transaction = sql.transaction;
@@ -130,9 +158,9 @@ void domi_pg_has_ended(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     const domus_sql_result done = {.last = true};
 
     domi_pg_query *left;
+    connection->transaction = 0;
     while ((left = domi_pg_line_take(&connection->todo)) != NULL)
         refuse(stack, pool, left, -ESTALE);
-    connection->transaction = 0;
     domi_pg_disown(stack, connection);
     if (query->has_failed)
         domi_pg_fail_with(stack, pool, query, &query->failure);
@@ -154,7 +182,7 @@ void domi_pg_abandon(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
     while ((query = domi_pg_line_take(&connection->todo)) != NULL)
         refuse(stack, pool, query, -ESTALE);
     query = connection->line.first;
-    if (query == NULL)
+    if (query == NULL || query->job == DOMI_PG_END) /* its end was sent, and is told as it comes */
         return;
     domi_pg_fail(stack, pool, query, -ESTALE);
     query->is_dropped = query->is_cancelled = true;

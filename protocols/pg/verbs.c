@@ -45,13 +45,14 @@ const domus_type domus_pg_notification_type = {.name = "pg_notification",
 
 /* --- notifications ---------------------------------------------------------------------------- */
 
-static int name_channel(const char *channel, domus_pg_channel *ret_channel)
+static int name_channel(domus_sql sql, const char *channel, domus_pg_channel *ret_channel)
 {
     size_t size = strlen(channel);
 
     if (size == 0 || size >= sizeof ret_channel->name)
         return -EINVAL;
     memset(ret_channel, 0, sizeof *ret_channel);
+    ret_channel->at = sql.at;
     memcpy(ret_channel->name, channel, size);
     return 0;
 }
@@ -59,7 +60,7 @@ static int name_channel(const char *channel, domus_pg_channel *ret_channel)
 int domus_pg_listen(domus_stack *stack, domus_sql sql, const char *channel, domus_resumed *then)
 {
     domus_pg_channel named;
-    int error = name_channel(channel, &named);
+    int error = name_channel(sql, channel, &named);
 
     return error != 0 ? error : domus_ask(stack, sql.at, &domus_pg_listen_type, &named, then);
 }
@@ -67,7 +68,7 @@ int domus_pg_listen(domus_stack *stack, domus_sql sql, const char *channel, domu
 int domus_pg_unlisten(domus_stack *stack, domus_sql sql, const char *channel, domus_resumed *then)
 {
     domus_pg_channel named;
-    int error = name_channel(channel, &named);
+    int error = name_channel(sql, channel, &named);
 
     return error != 0 ? error : domus_ask(stack, sql.at, &domus_pg_unlisten_type, &named, then);
 }

@@ -178,7 +178,7 @@ static int real_of_text(const domus_sql_value *text, double *ret_value)
 
     if (error != 0)
         return error;
-    double value = strtod(number, &end);
+    double value = domus_sql_real_read(number, &end);
     if (end == number || *end != '\0')
         return -EINVAL;
     if (!isfinite(value))
@@ -225,7 +225,7 @@ int domus_sql_get_text(const domus_sql_result *result, uint32_t row, uint32_t co
         snprintf(number, sizeof number, "%" PRId64, value.as.integer);
         value = domus_sql_text(number);
     } else if (value.kind == DOMUS_SQL_REAL) {
-        snprintf(number, sizeof number, "%.17g", value.as.real);
+        domus_sql_real_write(value.as.real, number);
         value = domus_sql_text(number);
     }
     /* A zero within the text would end it early for whoever reads the copy. */

@@ -38,6 +38,7 @@ static const struct option {
     {OPTION(backoff_max_ns), MS, HOUR, DOMUS_SQL_BACKOFF_MAX},
     {OPTION(pipeline_max), 1, 64, DOMUS_SQL_PIPELINE_MAX},
     {OPTION(together_max), 1, 64, DOMUS_SQL_TOGETHER_MAX},
+    {OPTION(queue_bytes_max), KIB, KIB *KIB *KIB *KIB, DOMUS_SQL_QUEUE_BYTES_MAX},
 };
 
 static uint64_t read_option(const domus_sql_options *options, const struct option *row)

@@ -118,7 +118,9 @@ static int take_request(domus_stack *stack, domi_sqlite_database *database, domi
         queue = domi_sqlite_queue_for(database,
                                       verb == DOMI_SQLITE_SCRIPT || may_write(database, request));
     }
-    if (queue->count >= database->settings.options.queue_max)
+    uint64_t bytes = (uint64_t)request->text.size + request->more.size;
+    if (queue->count >= database->settings.options.queue_max ||
+        (bytes != 0 && queue->bytes + bytes > database->settings.options.queue_bytes_max))
         return refuse(database, -ENOBUFS);
     domi_sqlite_task *task = domi_sqlite_new_task(stack, database, verb);
     if (task == NULL)
@@ -129,6 +131,7 @@ static int take_request(domus_stack *stack, domi_sqlite_database *database, domi
         return error;
     }
     task->request = *request;
+    task->bytes = bytes;
     task->transaction = request->transaction;
     if (statement != NULL && statement->timeout_ns != 0)
         task->timeout_ns = statement->timeout_ns;
@@ -137,14 +140,23 @@ static int take_request(domus_stack *stack, domi_sqlite_database *database, domi
     return 0;
 }
 
+/* A statement that could not even wait fails its transaction; one behind its end does not. */
+static int note(domi_sqlite_database *database, uint64_t transaction, int result)
+{
+    if (result < 0 && result != -ESTALE)
+        domi_sqlite_spoil(database, transaction, result);
+    return result;
+}
+
 static int on_request(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_verb verb,
                       const domus_sql_request *request)
 {
+    uint64_t transaction = request->transaction;
     domi_sqlite_queue *queue;
     domi_sqlite_task *task;
     int error = take_request(stack, database, verb, request, &task, &queue);
 
-    return error != 0 ? error : put(stack, database, task, queue);
+    return note(database, transaction, error != 0 ? error : put(stack, database, task, queue));
 }
 
 int domi_sqlite_on_query(domus_stack *stack, void *self, const void *payload)
@@ -159,24 +171,25 @@ int domi_sqlite_on_script(domus_stack *stack, void *self, const void *payload)
 
 int domi_sqlite_on_rows(domus_stack *stack, void *self, const void *payload)
 {
+    uint64_t transaction = ((const domus_sql_request *)payload)->transaction;
     domi_sqlite_database *database = self;
     domi_sqlite_queue *queue;
     domi_sqlite_task *task;
     int error = take_request(stack, database, DOMI_SQLITE_ROWS, payload, &task, &queue);
 
     if (error != 0)
-        return error;
+        return note(database, transaction, error);
     task->cursor = domi_sqlite_new_cursor(task, &task->request);
     if (task->cursor == NULL) {
         domi_sqlite_settle_task(database, task);
-        return -ENOMEM;
+        return note(database, transaction, -ENOMEM);
     }
     memset(&task->request, 0, sizeof task->request); /* the cursor owns it */
     domi_sqlite_cursor *cursor = task->cursor;
     int result = put(stack, database, task, queue);
     if (result != DOMUS_PARKED)
         domi_sqlite_free_cursor(cursor);
-    return result;
+    return note(database, transaction, result);
 }
 
 int domi_sqlite_on_fetch(domus_stack *stack, void *self, const void *payload)

@@ -31,6 +31,7 @@ typedef struct domi_sqlite_slot {
     domus_watch watch;
     bool has_watch;
     bool is_ending;   /* the end of the transaction was asked for */
+    int failed;       /* of a verb of it that no job has run; 0: none */
     uint64_t held_by; /* the cursor; 0: none */
     domi_sqlite_cursor *cursors;
 } domi_sqlite_slot;
@@ -106,6 +107,9 @@ domus_resumed domi_sqlite_on_woken;
 void domi_sqlite_hold(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
                       domi_sqlite_task *task);
 void domi_sqlite_let_go(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot);
+
+/* A verb of a transaction has failed, and no job knows of it: only its rollback is left. */
+void domi_sqlite_spoil(domi_sqlite_database *database, uint64_t transaction, int error);
 
 /* Nobody ends this transaction any more. */
 void domi_sqlite_lose(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot);

@@ -65,7 +65,10 @@ bool domi_sqlite_leave(domi_sqlite_task *task)
 bool domi_sqlite_deliver(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_task *task)
 {
     bool is_heard = task->is_awaited;
+    bool is_late = task->deadline_ns != 0 && task->deadline_ns <= domus_now_ns(stack);
 
+    if (is_late && domi_sqlite_is_part(task)) /* its asker was told so, whatever became of it */
+        domi_sqlite_spoil(database, task->transaction, -ETIMEDOUT);
     /* Relaxed: the task is the actor's. */
     atomic_store_explicit(&task->stage, DOMI_SQLITE_DONE, memory_order_relaxed);
     database->counted.queries++;
@@ -131,6 +134,8 @@ int domi_sqlite_on_woken(domus_stack *stack, void *self, const domus_answer *wok
     if (domi_sqlite_stage_of(task) == DOMI_SQLITE_DONE)
         return answer(stack, database, task);
     if (domi_sqlite_leave(task)) {
+        if (domi_sqlite_is_part(task))
+            domi_sqlite_spoil(database, task->transaction, is_late ? -ETIMEDOUT : -ECANCELED);
         forget(stack, database, task);
         domi_sqlite_pump(stack, database);
         if (woken->error != 0)

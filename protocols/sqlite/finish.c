@@ -146,6 +146,8 @@ static void fail_tasks(domus_stack *stack, domi_sqlite_database *database, domi_
             continue;
         }
         task->error = error == -EOPNOTSUPP || error == -ENOMEM ? error : -ENOTCONN;
+        if (domi_sqlite_is_part(task))
+            domi_sqlite_spoil(database, task->transaction, task->error);
         finish(stack, database, slot, task);
     }
 }

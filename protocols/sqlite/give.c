@@ -171,6 +171,11 @@ bool domi_sqlite_make_job(domus_stack *stack, domi_sqlite_database *database, ui
     connection->has_begun = connection->is_shared = false;
     connection->rolls_back = slot->loses;
     connection->closes = slot->is_idle;
+    if (slot->failed != 0 && !connection->has_failed) {
+        connection->has_failed = true;
+        connection->failure = domus_sql_error_make(
+            slot->failed, "", "a statement of the transaction was not run, or too late");
+    }
     if (!slot->loses && slot->own.count != 0)
         give_own(stack, database, slot);
     else if (!slot->loses && !slot->is_idle && domi_sqlite_is_free(database, index))

@@ -40,6 +40,7 @@ void domi_sqlite_hold(domus_stack *stack, domi_sqlite_database *database, domi_s
     slot->transaction = task->transaction = next_number(database, slot);
     slot->owner = task->owner;
     slot->is_ending = false;
+    slot->failed = 0;
     slot->has_watch = watch(stack, slot->owner, &slot->watch);
     move_all(&slot->own, &slot->aside);
 }
@@ -83,6 +84,14 @@ void domi_sqlite_end_its_rows(domus_stack *stack, domi_sqlite_database *database
         if (cursor->transaction != 0 && cursor->transaction == slot->transaction)
             domi_sqlite_end_cursor(stack, database, slot, cursor);
     }
+}
+
+void domi_sqlite_spoil(domi_sqlite_database *database, uint64_t transaction, int error)
+{
+    domi_sqlite_slot *slot = domi_sqlite_slot_of(database, transaction);
+
+    if (transaction != 0 && slot->transaction == transaction && slot->failed == 0)
+        slot->failed = error;
 }
 
 void domi_sqlite_lose(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)

@@ -69,8 +69,7 @@ static void run_task(domi_sqlite_connection *connection, domi_sqlite_task *task)
 /* Run a task that is part of a transaction, or begins to hold the connection. */
 static void run_held(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
-    bool is_part = task->transaction != 0 && task->verb != DOMI_SQLITE_COMMIT &&
-                   task->verb != DOMI_SQLITE_ROLLBACK;
+    bool is_part = domi_sqlite_is_part(task);
 
     if (is_part && connection->has_failed) {
         if (task->verb == DOMI_SQLITE_FETCH)
@@ -84,6 +83,16 @@ static void run_held(domi_sqlite_connection *connection, domi_sqlite_task *task)
     domi_sqlite_guard(connection, NULL);
     if (is_part && (task->failure != NULL || task->error != 0))
         note_failure(connection, task);
+}
+
+/* A task was not run: its time had passed, or nobody waits for it any more. */
+static void note_unrun(domi_sqlite_connection *connection, const domi_sqlite_task *task)
+{
+    static const domi_sqlite_task gone = {.error = -ECANCELED};
+    bool is_ours = domi_sqlite_stage_of(task) == DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot);
+
+    if (domi_sqlite_is_part(task) && !connection->has_failed)
+        note_failure(connection, is_ours ? task : &gone); /* one that is gone is the actor's */
 }
 
 /* There is no handle: all tasks fail. */
@@ -126,6 +135,8 @@ int domi_sqlite_work(void *argument)
         for (uint32_t i = 0; i < connection->count; i++) {
             if (domi_sqlite_claim(connection, connection->tasks[i]))
                 run_held(connection, connection->tasks[i]);
+            else
+                note_unrun(connection, connection->tasks[i]);
         }
     if (connection->closes)
         domi_sqlite_close(connection);

@@ -15,6 +15,7 @@ void domi_sqlite_queue_put(domi_sqlite_queue *queue, domi_sqlite_task *task)
         queue->first = task;
     queue->last = task;
     queue->count++;
+    queue->bytes += task->bytes;
 }
 
 void domi_sqlite_queue_put_first(domi_sqlite_queue *queue, domi_sqlite_task *task)
@@ -28,6 +29,7 @@ void domi_sqlite_queue_put_first(domi_sqlite_queue *queue, domi_sqlite_task *tas
         queue->last = task;
     queue->first = task;
     queue->count++;
+    queue->bytes += task->bytes;
 }
 
 void domi_sqlite_queue_remove(domi_sqlite_task *task)
@@ -45,6 +47,7 @@ void domi_sqlite_queue_remove(domi_sqlite_task *task)
     task->queue = NULL;
     task->next = task->before = NULL;
     queue->count--;
+    queue->bytes -= task->bytes;
 }
 
 void domi_sqlite_clear_outcome(domi_sqlite_task *task)

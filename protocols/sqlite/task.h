@@ -50,6 +50,7 @@ typedef struct domi_sqlite_task {
     domus_address owner;
     uint64_t timeout_ns;
     uint64_t deadline_ns; /* of the ask; 0: none */
+    uint64_t bytes;       /* of its texts and parameters, as its queue counts them */
     uint32_t jobs;        /* lists of jobs that name this task */
     bool is_awaited;      /* the conversation is there */
     /* --- constant while a job has it ---------------------------------------------------------- */
@@ -78,6 +79,7 @@ typedef struct domi_sqlite_task {
 typedef struct domi_sqlite_queue {
     domi_sqlite_task *first;
     domi_sqlite_task *last;
+    uint64_t bytes;
     uint32_t count;
 } domi_sqlite_queue;
 
@@ -96,6 +98,13 @@ static inline bool domi_sqlite_move(domi_sqlite_task *task, uint32_t from, uint3
 static inline uint32_t domi_sqlite_stage_of(const domi_sqlite_task *task)
 {
     return atomic_load_explicit(&task->stage, memory_order_acquire); /* as above */
+}
+
+/* Whether a task is a statement of a transaction, whose failure is that of the transaction. */
+static inline bool domi_sqlite_is_part(const domi_sqlite_task *task)
+{
+    return task->transaction != 0 && task->verb != DOMI_SQLITE_COMMIT &&
+           task->verb != DOMI_SQLITE_ROLLBACK;
 }
 
 /* Forget an outcome, and free what it owns. */

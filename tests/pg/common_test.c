@@ -1,11 +1,13 @@
-/* What all databases do, by PostgreSQL. */
+/* protocols/pg: what all databases do alike, on a real server. */
 #include "tests/support/postgres.h"
 #include "tests/support/sql_cases.h"
 #include "tests/support/suite.h"
 
 #include <domus/pg.h>
 
-static void run(void (*cases)(const domus_sql_driver *driver, const char *url))
+typedef void run_cases(const domus_sql_driver *driver, const char *url);
+
+static void run(run_cases *cases)
 {
     domt_postgres server;
 
@@ -14,40 +16,48 @@ static void run(void (*cases)(const domus_sql_driver *driver, const char *url))
     domt_postgres_stop(&server);
 }
 
-START_TEST(statements)
+START_TEST(statements_have_their_results_and_errors)
 {
     run(domt_sql_statements);
 }
 END_TEST
 
-START_TEST(values_return)
+START_TEST(values_return_as_they_went)
 {
     run(domt_sql_values_return);
 }
 END_TEST
 
-START_TEST(transactions)
+START_TEST(transactions_are_whole)
 {
     run(domt_sql_transactions);
 }
 END_TEST
 
-START_TEST(late_ends)
+START_TEST(failures_of_the_library_fail_their_transaction)
+{
+    run(domt_sql_failures);
+}
+END_TEST
+
+START_TEST(ends_that_come_too_late_roll_back)
 {
     run(domt_sql_late_ends);
 }
 END_TEST
 
-START_TEST(pieces)
+START_TEST(rows_come_in_pieces)
 {
     run(domt_sql_pieces);
 }
 END_TEST
 
-START_TEST(bounds)
+START_TEST(bounds_hold)
 {
     run(domt_sql_bounds);
 }
 END_TEST
 
-DOMT_MAIN("pg_common", 120, statements, values_return, transactions, late_ends, pieces, bounds)
+DOMT_MAIN("pg_common", 120, statements_have_their_results_and_errors, values_return_as_they_went,
+          transactions_are_whole, failures_of_the_library_fail_their_transaction,
+          ends_that_come_too_late_roll_back, rows_come_in_pieces, bounds_hold)

@@ -156,6 +156,35 @@ START_TEST(queue_is_bounded)
 }
 END_TEST
 
+/* Queries that wait may have exactly so many bytes. */
+START_TEST(queue_is_bounded_in_bytes)
+{
+    static const domus_sql_options options = {.connections_max = 1, .queue_bytes_max = 8192};
+    static char text[4096] = "SELECT 1 --";
+    int error, errors[5] = {0};
+
+    memset(text + strlen(text), 'x', sizeof text - 1 - strlen(text));
+    begin(&options);
+    send_query(&naps, 0, 0);
+    for (uint64_t tag = 1; tag <= 4; tag++) { /* two of them fit, and one without a text */
+        domus_sql_request request;
+        ck_assert_int_eq(domus_sql_request_make(user.sql, tag < 4 ? NULL : &quick,
+                                                tag < 4 ? text : NULL, NULL, 0, &request),
+                         0);
+        ck_assert_int_eq(domus_outsider_ask_add(user.outsider, user.sql.at, &domus_sql_query_type,
+                                                &request, 0, tag),
+                         0);
+    }
+    for (int i = 0; i < 5; i++) {
+        uint64_t tag = receive(&error);
+        errors[tag] = error;
+    }
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(errors[i], i == 3 ? -ENOBUFS : 0);
+    end();
+}
+END_TEST
+
 START_TEST(query_waits_for_a_connection_no_longer_than_wait)
 {
     static const domus_sql_options options = {.connections_max = 1, .wait_ns = 200 * MS};
@@ -272,6 +301,6 @@ END_TEST
 
 DOMT_MAIN("pg_late", 120, query_ends_at_its_time_here_and_at_the_server,
           query_ends_with_the_deadline_of_its_asker, statement_in_a_transaction_ends_at_its_time,
-          queue_is_bounded, query_waits_for_a_connection_no_longer_than_wait,
-          neighbours_in_a_pipeline_live, neighbour_that_a_cancel_hits_is_sent_again,
-          pool_grows_and_shrinks)
+          queue_is_bounded, queue_is_bounded_in_bytes,
+          query_waits_for_a_connection_no_longer_than_wait, neighbours_in_a_pipeline_live,
+          neighbour_that_a_cancel_hits_is_sent_again, pool_grows_and_shrinks)

@@ -29,7 +29,7 @@ static void end(void)
 
 static int say(domt_pg_user *who, const domus_type *type, const char *channel)
 {
-    domus_pg_channel named = {.name = ""};
+    domus_pg_channel named = {.at = who->sql.at};
 
     memcpy(named.name, channel, strlen(channel));
     return domt_pg_ask(who, who->sql.at, type, &named, 0).error;
@@ -121,6 +121,7 @@ START_TEST(names_of_channels_are_checked)
     domus_pg_channel unended;
 
     begin();
+    unended.at = user.sql.at;
     memset(unended.name, 'x', sizeof unended.name);
     ck_assert_int_eq(domt_pg_ask(&user, user.sql.at, &domus_pg_listen_type, &unended, 0).error,
                      -EINVAL);

@@ -153,7 +153,8 @@ START_TEST(stop_ends_what_is_under_way)
         domus_outside_message message;
         ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, 20000 * MS, &message), 0);
         ck_assert_ptr_eq(message.type, &domus_outsider_failed_type);
-        ck_assert_int_eq(*(const int *)message.payload, -ESTALE);
+        int error = *(const int *)message.payload; /* some were sent, and may be done */
+        ck_assert(error == -ESTALE || error == -EPIPE);
     }
     end();
 }

@@ -173,12 +173,81 @@ START_TEST(stray_begin_is_rolled_back)
     static const domus_sql_options options = {.connections_max = 1};
 
     begin(&options);
-    ck_assert_int_eq(text_in(user.sql, "BEGIN"), 0);
+    ck_assert_int_eq(text_in(user.sql, "BEGIN"), -EINVAL);
     ck_assert_int_eq(text_in(user.sql, "INSERT INTO t VALUES (1)"), 0);
     ck_assert_int_eq(count_rows(), 1);
-    domt_pg_does(&user, "BEGIN; INSERT INTO t VALUES (2)");
+    domt_pg_answer answer = domt_pg_run(&user, user.sql, &domus_sql_script_type, NULL,
+                                        "BEGIN; INSERT INTO t VALUES (2)", NULL, 0);
+    ck_assert_int_eq(answer.error, -EINVAL);
+    ck_assert_str_eq(answer.as.failure.sqlstate, "25001");
     ck_assert_int_eq(count_rows(), 1);
+    domt_pg_does(&user, "BEGIN; INSERT INTO t VALUES (3); COMMIT");
+    ck_assert_int_eq(count_rows(), 2);
     ck_assert_uint_eq(domt_pg_look(&user).connects, 1);
+    end();
+}
+END_TEST
+
+/* A statement that ends its transaction by itself fails it: what follows would be done for good. */
+START_TEST(stray_commit_fails_its_transaction)
+{
+    begin(NULL);
+    domus_sql sql = domt_pg_begin(&user);
+    ck_assert_int_eq(text_in(sql, "INSERT INTO t VALUES (1)"), 0);
+    ck_assert_int_eq(text_in(sql, "ROLLBACK"), -EINVAL);
+    ck_assert_int_eq(text_in(sql, "INSERT INTO t VALUES (2)"), -EINVAL);
+    domt_pg_answer answer = domt_pg_end(&user, sql, true);
+    ck_assert_str_eq(answer.as.failure.sqlstate, "2D000");
+    ck_assert_int_eq(count_rows(), 0);
+    wait_until_free();
+    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
+    end();
+}
+END_TEST
+
+static const domus_sql_statement naps = {.text = "SELECT pg_sleep(0.5)"};
+static const domus_sql_statement strays = {.text = "BEGIN"};
+static const domus_sql_statement inserts = {.text = "INSERT INTO t SELECT 1 + count(*) FROM t"};
+
+static void send_query(const domus_sql_statement *statement, uint64_t tag)
+{
+    domus_sql_request request;
+
+    ck_assert_int_eq(domus_sql_request_make(user.sql, statement, NULL, NULL, 0, &request), 0);
+    ck_assert_int_eq(
+        domus_outsider_ask_add(user.outsider, user.sql.at, &domus_sql_query_type, &request, 0, tag),
+        0);
+}
+
+/* Queries behind a BEGIN in a pipeline are undone with it, so none of them is told to be done. */
+START_TEST(stray_begin_does_not_take_its_neighbours_in)
+{
+    static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 8};
+    int errors[4];
+
+    begin(&options);
+    ck_assert_int_eq(domt_pg_query(&user, user.sql, &strays, NULL, 0).error, -EINVAL);
+    domt_pg_does(&user, "DELETE FROM t");
+    for (int round = 0; round < 3; round++) { /* in the first one the statements are prepared */
+        domt_pg_answer answer = domt_pg_query(&user, user.sql, &inserts, NULL, 0);
+        ck_assert(answer.error == 0 || round == 0);
+        domt_pg_free(&answer);
+        answer = domt_pg_query(&user, user.sql, &naps, NULL, 0);
+        domt_pg_free(&answer);
+        domt_pg_does(&user, "DELETE FROM t");
+        for (uint64_t tag = 0; tag < 4; tag++)
+            send_query(tag == 0 ? &naps : tag == 1 ? &strays : &inserts, tag);
+        for (int i = 0; i < 4; i++) {
+            domus_outside_message message;
+            ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, 20000 * MS, &message), 0);
+            errors[message.tag] = message.type == &domus_sql_error_type
+                                      ? ((const domus_sql_error *)message.payload)->error
+                                      : 0;
+        }
+        ck_assert_int_eq(errors[0], 0);
+        ck_assert_int_eq(errors[1], -EINVAL);
+        ck_assert_int_eq(count_rows(), (errors[2] == 0) + (errors[3] == 0));
+    }
     end();
 }
 END_TEST
@@ -186,4 +255,5 @@ END_TEST
 DOMT_MAIN("pg_transaction", 120, commit_keeps_and_rollback_does_not,
           failed_transaction_tells_its_first_failure_at_commit, isolation_is_as_asked,
           idle_transaction_is_rolled_back, transaction_ends_with_its_owner,
-          stray_begin_is_rolled_back)
+          stray_begin_is_rolled_back, stray_commit_fails_its_transaction,
+          stray_begin_does_not_take_its_neighbours_in)

@@ -42,6 +42,12 @@ START_TEST(ends_that_come_too_late_roll_back)
 }
 END_TEST
 
+START_TEST(failures_of_the_library_fail_their_transaction)
+{
+    run(domt_sql_failures);
+}
+END_TEST
+
 START_TEST(rows_come_in_pieces)
 {
     run(domt_sql_pieces);
@@ -56,4 +62,4 @@ END_TEST
 
 DOMT_MAIN("sqlite: common", 60, statements_have_their_results_and_errors,
           values_return_as_they_went, transactions_are_whole, ends_that_come_too_late_roll_back,
-          rows_come_in_pieces, bounds_hold)
+          failures_of_the_library_fail_their_transaction, rows_come_in_pieces, bounds_hold)

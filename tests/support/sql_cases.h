@@ -17,6 +17,9 @@ void domt_sql_transactions(const domus_sql_driver *driver, const char *url);
 /* Ends of transactions behind the deadline of a conversation, and in one that was cancelled. */
 void domt_sql_late_ends(const domus_sql_driver *driver, const char *url);
 
+/* Failures in a transaction of which the database does not know. */
+void domt_sql_failures(const domus_sql_driver *driver, const char *url);
+
 /* Rows in pieces, and what ends them. */
 void domt_sql_pieces(const domus_sql_driver *driver, const char *url);
 

@@ -31,7 +31,7 @@ void domt_desk_open(domt_desk *desk, const domus_sql_driver *driver, const char 
     domus_config config;
 
     domus_config_init(&config);
-    config.system.threads = 2;
+    config.system.threads = driver->per_thread ? 1 : 2; /* bounds count for each pool */
     config.system.cpus = "none";
     *desk = (domt_desk){.is_guest = false};
     own.drivers = drivers;

@@ -1,0 +1,114 @@
+/* Cancels: each is a connection of its own to the server, made by libpq on a helper thread, which
+ * waits for the server without a limit. A server that hangs would so take all helper threads of the
+ * process; so a pool has few cancels under way, and the others wait. A connection whose cancel has
+ * had no effect after DOMI_PG_CANCEL_NS is closed, also when its cancel waits or is under way. */
+#include "protocols/pg/pg.h"
+
+#include <assert.h>
+
+const domus_type domi_pg_cancel_type = {.name = "pg cancel", .size = sizeof(domi_pg_name)};
+
+/* Which connection a job is for. The pool waits for the job before it ends. */
+typedef struct cancel_job {
+    domi_pg_connection *connection;
+} cancel_job;
+
+static_assert(sizeof(cancel_job) <= DOMI_PG_FRAME, "as the rows say");
+
+static int cancel_on_helper(void *argument)
+{
+    const cancel_job *job = argument;
+    char words[256];
+
+    (void)PQcancel(job->connection->cancel, words, sizeof words);
+    return 0;
+}
+
+/* Begin a cancel, whose job ends in end_cancel(). Without memory it goes on waiting, and
+ * the connection ends at until_ns. */
+static void begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    connection->cancel = PQgetCancel(connection->pg);
+    connection->awaits_cancel = connection->cancel == NULL ||
+                                domi_pg_begin_soon(stack, connection, &domi_pg_cancel_type) != 0;
+    if (!connection->awaits_cancel) {
+        connection->strays = DOMI_PG_SIGNALS;
+        pool->cancels++;
+        return;
+    }
+    PQfreeCancel(connection->cancel);
+    connection->cancel = NULL;
+}
+
+/* A cancel is over: begin one that waits. */
+static void end_one(domus_stack *stack, domi_pg_pool *pool)
+{
+    pool->cancels--;
+    for (uint32_t slot = 0; slot < DOMI_PG_SLOTS && pool->cancels < DOMI_PG_CANCELS_MAX; slot++) {
+        domi_pg_connection *each = pool->connections[slot];
+        if (each != NULL && each->phase == DOMI_PG_READY && each->awaits_cancel)
+            begin(stack, pool, each);
+    }
+}
+
+static int end_cancel(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domi_pg_pool *pool = self;
+    const cancel_job *job = domus_frame(stack);
+    domi_pg_connection *connection = job->connection;
+
+    (void)answer;
+    connection->helpers--;
+    end_one(stack, pool);
+    if (connection->phase == DOMI_PG_DEAD) {
+        domi_pg_connection_free(pool, connection);
+        return 0;
+    }
+    PQfreeCancel(connection->cancel);
+    connection->cancel = NULL;
+    connection->is_cancelled = false;
+    if (domi_pg_settle(stack, pool, connection))
+        domi_pg_serve(stack, pool);
+    return 0;
+}
+
+int domi_pg_on_cancel(domus_stack *stack, void *self, const void *payload)
+{
+    domi_pg_pool *pool = self;
+    const domi_pg_name *which = payload;
+    domi_pg_connection *connection = domi_pg_find(pool, which->slot, which->serial);
+
+    if (connection == NULL) { /* it was lost meanwhile */
+        end_one(stack, pool);
+        return 0;
+    }
+    cancel_job *job = domus_frame(stack);
+    *job = (cancel_job){connection};
+    connection->helpers++;
+    int result = domus_blocking(stack, cancel_on_helper, job, end_cancel);
+    if (result < 0) {
+        connection->helpers--;
+        end_one(stack, pool);
+        domi_pg_lose(stack, pool, connection, "no memory for a cancel");
+        return 0;
+    }
+    return result;
+}
+
+void domi_pg_forget_cancel(domi_pg_connection *connection)
+{
+    connection->awaits_cancel = connection->is_cancelled = false;
+}
+
+void domi_pg_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    if (connection->is_cancelled)
+        return;
+    connection->is_cancelled = true;
+    connection->until_ns = domus_now_ns(stack) + DOMI_PG_CANCEL_NS;
+    domi_pg_look_at(stack, pool, connection->until_ns);
+    if (pool->cancels < DOMI_PG_CANCELS_MAX)
+        begin(stack, pool, connection);
+    else
+        connection->awaits_cancel = true;
+}

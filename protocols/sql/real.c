@@ -1,0 +1,46 @@
+/* Reals as text, in the locale "C" whatever that of the program is: a comma in place of the point
+ * would be another value for a database, or none. */
+#include "protocols/sql/sql.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Enter the locale "C" on this thread. It is a constant of the C library, so this takes no memory.
+ * Returns the one that was before. */
+static locale_t enter(void)
+{
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+
+    return plain != (locale_t)0 ? uselocale(plain) : (locale_t)0;
+}
+
+static void leave(locale_t before)
+{
+    if (before != (locale_t)0)
+        (void)uselocale(before);
+}
+
+void domus_sql_real_write(double real, char ret_text[DOMUS_SQL_REAL_SIZE])
+{
+    locale_t before = enter();
+
+    /* 15 digits are never more than was meant, and 17 always say which real it is. */
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(ret_text, DOMUS_SQL_REAL_SIZE, "%.*g", digits, real);
+        if (strtod(ret_text, NULL) == real)
+            break;
+    }
+    if (real != real) /* its sign says nothing */
+        snprintf(ret_text, DOMUS_SQL_REAL_SIZE, "nan");
+    leave(before);
+}
+
+double domus_sql_real_read(const char *text, char **ret_end)
+{
+    locale_t before = enter();
+    double real = strtod(text, ret_end);
+
+    leave(before);
+    return real;
+}
