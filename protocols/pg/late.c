@@ -63,6 +63,8 @@ static bool look_at_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
             -ETIMEDOUT, "57014", "the time of the query is over; it is cancelled");
         domi_pg_fail_with(stack, pool, query, &failure);
         query->is_dropped = true;
+        if (connection->line.first->job == DOMI_PG_ASIDE) /* that has no time of its own */
+            connection->line.first->is_late = true;
     }
     domi_pg_query *first = connection->line.first;
     if (first == NULL || !(first->is_cancelled || is_group_late(first)))

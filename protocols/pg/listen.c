@@ -102,6 +102,17 @@ static void tell(domus_stack *stack, domi_pg_subscription *to, domus_slice paylo
     to->lost++;
 }
 
+/* Returns whether the ask that has made the subscription waits for the listener. It is sent itself,
+ * so that it hears of a refusal. */
+static bool is_awaited(const domi_pg_pool *pool, const domi_pg_subscription *subscription)
+{
+    const domi_pg_query *query = pool->listening.first;
+
+    while (query != NULL && query->subscription != subscription->number)
+        query = query->next;
+    return query != NULL;
+}
+
 void domi_pg_do_listener_ready(domus_stack *stack, domi_pg_pool *pool,
                                domi_pg_connection *connection)
 {
@@ -110,7 +121,7 @@ void domi_pg_do_listener_ready(domus_stack *stack, domi_pg_pool *pool,
     pool->tells_gap = pool->listener_was_ready;
     pool->listener_was_ready = true;
     for (domi_pg_subscription *each = pool->subscriptions; each != NULL; each = each->next) {
-        if (!say(stack, pool, connection, "LISTEN", each->channel))
+        if (!is_awaited(pool, each) && !say(stack, pool, connection, "LISTEN", each->channel))
             return;
     }
     while ((query = domi_pg_line_take(&pool->listening)) != NULL) {
@@ -233,16 +244,25 @@ int domi_pg_on_listen(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* End the subscription at a place of the list. The server is told when nobody is left to the
- * channel; with the last of all the connection is closed. */
-static void end_subscription(domus_stack *stack, domi_pg_pool *pool, domi_pg_subscription **place)
+/* Take the subscription at a place of the list from it. */
+static domi_pg_subscription *unlink_subscription(domus_stack *stack, domi_pg_pool *pool,
+                                                 domi_pg_subscription **place)
 {
     domi_pg_subscription *ended = *place;
-    domi_pg_connection *listener = listener_of(pool);
 
     *place = ended->next;
     pool->subscriptions_count--;
     (void)domus_unwatch(stack, ended->watch);
+    return ended;
+}
+
+/* End the subscription at a place of the list. The server is told when nobody is left to the
+ * channel; with the last of all the connection is closed. */
+static void end_subscription(domus_stack *stack, domi_pg_pool *pool, domi_pg_subscription **place)
+{
+    domi_pg_subscription *ended = unlink_subscription(stack, pool, place);
+    domi_pg_connection *listener = listener_of(pool);
+
     if (pool->subscriptions == NULL)
         (void)domi_pg_close_listener(stack, pool);
     else if (listener != NULL && !is_listened_to(pool, ended->channel))
@@ -272,7 +292,7 @@ void domi_pg_refuse_subscription(domus_stack *stack, domi_pg_pool *pool, const d
     while (*place != NULL && (*place)->number != query->subscription)
         place = &(*place)->next;
     if (*place != NULL) /* its actor has not ended it meanwhile */
-        end_subscription(stack, pool, place);
+        free(unlink_subscription(stack, pool, place));
 }
 
 /* Another pool has the subscriptions, if the actor has made them while it was lent to the thread of

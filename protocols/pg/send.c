@@ -208,8 +208,9 @@ static bool run_values(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
 {
     int error = queue_query(stack, pool, connection, query);
 
-    return error == 1 ||
-           leave(stack, pool, connection, error == 0 && PQpipelineSync(connection->pg) == 1);
+    if (error == 1)
+        return connection->line.count == 0 || domi_pg_flush(stack, pool, connection);
+    return leave(stack, pool, connection, error == 0 && PQpipelineSync(connection->pg) == 1);
 }
 
 bool domi_pg_run(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,

@@ -116,6 +116,70 @@ START_TEST(subscriptions_outlive_the_server)
 }
 END_TEST
 
+/* Sessions that listen, as the last statement of each says. */
+static void await_listeners(int64_t count)
+{
+    static const char *const listeners =
+        "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN %' OR query LIKE "
+        "'UNLISTEN %'";
+
+    for (int i = 0; i < 4000 && domt_pg_number(&user, user.sql, listeners) != count; i++)
+        nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
+    ck_assert_int_eq(domt_pg_number(&user, user.sql, listeners), count);
+}
+
+START_TEST(connection_goes_with_the_last_subscriber)
+{
+    begin();
+    ck_assert_int_eq(listen_to(&user, "news"), 0);
+    ck_assert_int_eq(listen_to(&user, "more"), 0);
+    await_listeners(1);
+    ck_assert_int_eq(say(&user, &domus_pg_unlisten_type, "news"), 0);
+    await_listeners(1);
+    ck_assert_int_eq(say(&user, &domus_pg_unlisten_type, "more"), 0);
+    await_listeners(0);
+    ck_assert_int_eq(listen_to(&user, "news"), 0); /* and comes with the next one */
+    domt_pg_does(&user, "NOTIFY news, 'again'");
+    expect(&user, "news", "again");
+    end();
+}
+END_TEST
+
+/* A name with bytes that are no UTF-8 is refused by the server. */
+START_TEST(listen_that_is_refused_subscribes_nobody)
+{
+    begin();
+    ck_assert_int_eq(listen_to(&user, "wrong \xff"), -EINVAL);
+    await_listeners(0);
+    ck_assert_int_eq(listen_to(&user, "news"), 0);
+    ck_assert_int_eq(listen_to(&user, "wrong \xff"), -EINVAL);
+    domt_pg_does(&user, "NOTIFY news, 'one'");
+    expect(&user, "news", "one");
+    end();
+}
+END_TEST
+
+/* An outsider takes the pools of two threads in turn, as an actor does that is lent. */
+START_TEST(unlisten_reaches_every_pool)
+{
+    static const domus_type *const types[] = {&domus_pg_notification_type, NULL};
+    static const domus_pattern pattern = {.types = types};
+    domus_outside_message message;
+
+    domt_postgres_start(&server, NULL);
+    domt_pg_user_start_on(&user, server.url, &(domus_sql_options){.connections_max = 2}, 2);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(listen_to(&user, "news"), 0);
+    await_listeners(2);
+    ck_assert_int_eq(say(&user, &domus_pg_unlisten_type, "news"), 0);
+    await_listeners(0);
+    domt_pg_does(&user, "NOTIFY news");
+    ck_assert_int_eq(domus_outside_receive(user.outsider, &pattern, 300 * MS, &message),
+                     -ETIMEDOUT);
+    end();
+}
+END_TEST
+
 START_TEST(names_of_channels_are_checked)
 {
     domus_pg_channel unended;
@@ -144,5 +208,6 @@ START_TEST(subscriptions_are_bounded)
 END_TEST
 
 DOMT_MAIN("pg_listen", 120, notifications_come_to_subscribers_in_order,
-          subscriptions_outlive_the_server, names_of_channels_are_checked,
-          subscriptions_are_bounded)
+          subscriptions_outlive_the_server, connection_goes_with_the_last_subscriber,
+          listen_that_is_refused_subscribes_nobody, unlisten_reaches_every_pool,
+          names_of_channels_are_checked, subscriptions_are_bounded)

@@ -9,6 +9,12 @@
 
 void domt_pg_user_start(domt_pg_user *user, const char *url, const domus_sql_options *options)
 {
+    domt_pg_user_start_on(user, url, options, 1);
+}
+
+void domt_pg_user_start_on(domt_pg_user *user, const char *url, const domus_sql_options *options,
+                           uint32_t threads)
+{
     static const domus_sql_driver *const drivers[] = {&domus_pg_driver, NULL};
     domus_sql_options filled = options != NULL ? *options : (domus_sql_options){0};
     domus_config config;
@@ -16,7 +22,8 @@ void domt_pg_user_start(domt_pg_user *user, const char *url, const domus_sql_opt
 
     filled.drivers = drivers;
     domus_config_init(&config);
-    config.system.threads = 1;
+    config.system.threads = threads;
+    config.system.cpus = "none";
     ck_assert_msg(domus_system_new(&config, error, sizeof error, &user->system) == 0, "%s", error);
     ck_assert_int_eq(domus_system_start(user->system), 0);
     ck_assert_int_eq(domus_outside_attach(user->system, NULL, &user->outsider), 0);

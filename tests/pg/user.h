@@ -29,6 +29,9 @@ typedef struct domt_pg_answer {
 
 /* A system with one thread, and the database of the url. `options` may be NULL. */
 void domt_pg_user_start(domt_pg_user *user, const char *url, const domus_sql_options *options);
+/* The same with so many threads, each of which has a pool. */
+void domt_pg_user_start_on(domt_pg_user *user, const char *url, const domus_sql_options *options,
+                           uint32_t threads);
 void domt_pg_user_stop(domt_pg_user *user);
 
 /* Ask, and wait for the answer for up to `timeout_ns`; 0: 20 s. */
