@@ -156,6 +156,7 @@ bool domi_pg_listener_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_conne
     tell_gap(stack, pool, connection);
     while ((each = PQnotifies(connection->pg)) != NULL) {
         domus_slice payload = {NULL, 0, 0};
+        connection->unasked = 0;
         bool is_there = domus_slice_copy(each->extra, strlen(each->extra), &payload) == 0;
         for (domi_pg_subscription *to = pool->subscriptions; to != NULL; to = to->next) {
             if (strcmp(to->channel, each->relname) != 0)

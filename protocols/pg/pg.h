@@ -256,6 +256,9 @@ bool domi_pg_do_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
 /* The first of the line is over at the server. False: the connection is lost. */
 bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
 
+/* Count what comes while no query is under way. Returns false beyond the bound. */
+bool domi_pg_count_unasked(domi_pg_connection *connection, uint64_t bytes_max);
+
 /* --- asks.c ----------------------------------------------------------------------------------- */
 
 domus_handler domi_pg_on_query, domi_pg_on_rows, domi_pg_on_script, domi_pg_on_who, domi_pg_on_look;

@@ -55,7 +55,8 @@
 /* A statement whose results had no more rows and bytes is read without the care for large ones. */
 #define DOMI_PG_SMALL_ROWS  256u
 #define DOMI_PG_SMALL_BYTES 65536u
-#define DOMI_PG_READ        65536u /* bytes that libpq takes from a socket at a time, about */
+#define DOMI_PG_READ        65536u     /* bytes that libpq takes from a socket at a time, about */
+#define DOMI_PG_GREETING    (1u << 20) /* bytes that a server may send until it is ready */
 
 #define DOMI_PG_NAME_SIZE 40u /* bytes of the name of a statement, with a zero at its end */
 
@@ -218,6 +219,7 @@ struct domi_pg_connection {
     bool is_used;       /* a query was answered on it */
     uint8_t strays;   /* signals of a cancel that have hit nothing yet, and may hit a later query */
     uint32_t helpers; /* jobs on helper threads, which use this record */
+    uint64_t unasked; /* bytes that came since a query was sent or a notification taken */
     PostgresPollingStatusType poll;
     domus_fd_watch watch;
     struct domi_pg_connection *next; /* of those that are free, used last first */

@@ -9,8 +9,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#define FREE_READS 8u   /* reads of one result that are not measured */
-#define LEAST_READ 8192 /* bytes that libpq takes at a time, at least, if they are there */
+#define FREE_READS 8u    /* reads of one result that are not measured */
+#define LEAST_READ 8192u /* bytes that libpq takes at a time, at least, if they are there */
 
 static void note_failure(domi_pg_query *query, const PGresult *result)
 {
@@ -167,17 +167,30 @@ bool domi_pg_do_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
 
 /* --- the socket ------------------------------------------------------------------------------- */
 
+/* Returns how many bytes lie in a socket. */
+static uint32_t count_there(int fd)
+{
+    int bytes = 0;
+
+    return ioctl(fd, FIONREAD, &bytes) == 0 && bytes > 0 ? (uint32_t)bytes : 0;
+}
+
+bool domi_pg_count_unasked(domi_pg_connection *connection, uint64_t bytes_max)
+{
+    connection->unasked += count_there(PQsocket(connection->pg));
+    return connection->unasked <= bytes_max;
+}
+
 /* Tell how many bytes were read from a socket so far, which TCP knows. */
 static bool count_consumed(int fd, uint64_t *ret_bytes)
 {
     struct tcp_info info;
     socklen_t size = sizeof info;
-    int left = 0;
 
     memset(&info, 0, sizeof info);
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || ioctl(fd, FIONREAD, &left) != 0)
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
         return false;
-    *ret_bytes = (uint64_t)info.tcpi_bytes_received - (uint64_t)left;
+    *ret_bytes = (uint64_t)info.tcpi_bytes_received - count_there(fd);
     return true;
 }
 
@@ -186,38 +199,44 @@ static bool count_consumed(int fd, uint64_t *ret_bytes)
 static uint64_t read_counted(PGconn *pg, int *ret_done)
 {
     uint64_t from, to;
-    int before = 0, after = 0, fd = PQsocket(pg);
+    int fd = PQsocket(pg);
     bool tells = count_consumed(fd, &from);
+    uint32_t before = tells ? 0 : count_there(fd);
 
-    if (!tells)
-        (void)ioctl(fd, FIONREAD, &before);
     *ret_done = PQconsumeInput(pg);
     if (tells)
         return count_consumed(fd, &to) ? to - from : 0;
-    (void)ioctl(fd, FIONREAD, &after);
-    int least = before < LEAST_READ ? before : LEAST_READ;
-    return (uint64_t)(before - after > least ? before - after : least);
+    uint32_t after = count_there(fd);
+    uint32_t least = before < LEAST_READ ? before : LEAST_READ;
+    return before > after && before - after > least ? before - after : least;
 }
 
 /* Read what has come. libpq collects a row, or the rows of a result that is expected to be small,
- * and the server's form of a value may take twice the bytes that it has here. False: the
- * connection is lost. */
+ * and the server's form of a value may take twice the bytes that it has here. What comes without a
+ * query is little. False: the connection is lost. */
 static bool read_more(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     domi_pg_query *query = connection->line.first;
     int done;
 
-    if (query == NULL || ++query->reads <= FREE_READS)
-        done = PQconsumeInput(connection->pg);
-    else
-        query->read_bytes += read_counted(connection->pg, &done);
+    if (query == NULL) {
+        connection->unasked += read_counted(connection->pg, &done);
+    } else {
+        connection->unasked = 0;
+        if (++query->reads <= FREE_READS)
+            done = PQconsumeInput(connection->pg);
+        else
+            query->read_bytes += read_counted(connection->pg, &done);
+    }
     if (done != 1) {
         domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
         return false;
     }
-    if (query == NULL || query->read_bytes / 2 <= pool->settings.options.result_max)
+    uint64_t bytes = query != NULL ? query->read_bytes / 2 : connection->unasked;
+    if (bytes <= pool->settings.options.result_max)
         return true;
-    fail_here(stack, pool, query, -EMSGSIZE, "the result is larger than result_max");
+    if (query != NULL)
+        fail_here(stack, pool, query, -EMSGSIZE, "the result is larger than result_max");
     domi_pg_lose(stack, pool, connection, "a result that is too large");
     return false;
 }
@@ -245,7 +264,10 @@ int domi_pg_on_ready(domus_stack *stack, void *self, const void *payload)
         return 0;
     }
     if (connection->phase == DOMI_PG_CONNECTING) {
-        domi_pg_step(stack, pool, connection);
+        if (domi_pg_count_unasked(connection, DOMI_PG_GREETING))
+            domi_pg_step(stack, pool, connection);
+        else
+            domi_pg_lose(stack, pool, connection, "the server sends too much before it is ready");
         return 0;
     }
     bool is_there = true;

@@ -1,0 +1,211 @@
+/* A server that is none: it speaks the bytes of the protocol as nobody should. Each query gets one
+ * error, memory stays bounded, and the thread goes on. */
+#include "tests/pg/user.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS UINT64_C(1000000)
+
+/* Bytes that a server sends: when a client has begun, and when it has asked. The last of each is
+ * sent again and again if `floods`. */
+typedef struct part {
+    const char *bytes;
+    size_t size;
+} part;
+
+#define PART(text)                                                                                 \
+    {                                                                                              \
+        text, sizeof(text) - 1                                                                     \
+    }
+#define WELCOME "R\0\0\0\x08\0\0\0\0K\0\0\0\x0c\0\0\0\x07\0\0\0\x08Z\0\0\0\x05I"
+#define NOTICE  "N\0\0\0\x12SNOTICE\0Mwords\0"
+#define STATUS  "S\0\0\0\x0bname\0x\0"
+
+static const struct hostile {
+    const char *name;
+    part at_begin, flood_at_begin;
+    part at_query, flood_at_query;
+    bool is_slow; /* it sends a byte at a time */
+} servers[] = {
+    {"garbage for a greeting", PART("\xff\xfe garbage"), {0}, {0}, {0}, false},
+    {"a greeting without an end", PART("R\0\0\0\x08\0\0\0\0"), PART(NOTICE), {0}, {0}, false},
+    {"a greeting of 2 GiB", PART("N\x7f\xff\xff\xff"), PART("xxxxxxxx"), {0}, {0}, false},
+    {"a length below its own", PART(WELCOME), {0}, PART("D\0\0\0\0"), {0}, false},
+    {"garbage for an answer", PART(WELCOME), {0}, PART("\x01\x02\x03\x04\x05\x06\x07"), {0}, false},
+    {"a row of 2 GiB",
+     PART(WELCOME),
+     {0},
+     PART("D\x7f\xff\xff\xff\0\x01"),
+     PART("xxxxxxxx"),
+     false},
+    {"more cells than columns",
+     PART(WELCOME),
+     {0},
+     PART("1\0\0\0\x04"
+          "2\0\0\0\x04"
+          "T\0\0\0\x1b\0\x01"
+          "a\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0"
+          "D\0\0\0\x10\0\x02\0\0\0\x01x\0\0\0\x01x"),
+     {0},
+     false},
+    {"notices without an end", PART(WELCOME), {0}, PART(NOTICE), PART(NOTICE), false},
+    {"states without an end", PART(WELCOME), {0}, PART(STATUS), PART(STATUS), false},
+    {"notices that nobody has asked for", PART(WELCOME), PART(NOTICE), {0}, {0}, false},
+    {"a row of 2 GiB that nobody has asked for",
+     PART(WELCOME "D\x7f\xff\xff\xff"),
+     PART("xxxxxxxx"),
+     {0},
+     {0},
+     false},
+    {"a byte at a time", PART(WELCOME), {0}, PART("1"), PART(NOTICE), true},
+};
+
+static const struct hostile *hostile;
+static int listener;
+static atomic_bool is_over;
+static atomic_int sessions;
+
+static bool send_bytes(int fd, const char *bytes, size_t size)
+{
+    while (size > 0 && !atomic_load(&is_over)) {
+        ssize_t sent = send(fd, bytes, hostile->is_slow ? 1 : size, MSG_NOSIGNAL);
+        if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+            return false;
+        size -= sent > 0 ? (size_t)sent : 0;
+        bytes += sent > 0 ? sent : 0;
+        if (hostile->is_slow)
+            nanosleep(&(struct timespec){.tv_nsec = (long)(20 * MS)}, NULL);
+    }
+    return size == 0;
+}
+
+/* Send a part, and another one for ever, many at a time. */
+static bool send_parts(int fd, const part *first, const part *flood)
+{
+    static _Thread_local char many[65536];
+    size_t size = 0;
+
+    if (!send_bytes(fd, first->bytes, first->size) || flood->size == 0)
+        return flood->size == 0;
+    while (size + flood->size <= sizeof many) {
+        memcpy(many + size, flood->bytes, flood->size);
+        size += flood->size;
+    }
+    while (send_bytes(fd, many, size))
+        ;
+    return false;
+}
+
+static void *serve(void *argument)
+{
+    int fd = (int)(intptr_t)argument;
+    const struct timeval patience = {.tv_usec = 100000};
+    char bytes[4096];
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (recv(fd, bytes, sizeof bytes, 0) > 0 &&
+        send_parts(fd, &hostile->at_begin, &hostile->flood_at_begin) &&
+        recv(fd, bytes, sizeof bytes, 0) > 0 &&
+        send_parts(fd, &hostile->at_query, &hostile->flood_at_query)) {
+        while (recv(fd, bytes, sizeof bytes, 0) > 0)
+            ;
+    }
+    close(fd);
+    atomic_fetch_sub(&sessions, 1);
+    return NULL;
+}
+
+static void *accept_all(void *argument)
+{
+    (void)argument;
+    for (;;) {
+        pthread_t thread;
+        int fd = accept(listener, NULL, NULL);
+        if (fd < 0)
+            return NULL;
+        atomic_fetch_add(&sessions, 1);
+        ck_assert_int_eq(pthread_create(&thread, NULL, serve, (void *)(intptr_t)fd), 0);
+        (void)pthread_detach(thread);
+    }
+}
+
+static uint16_t listen_on_loopback(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+
+    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, size), 0);
+    ck_assert_int_eq(listen(listener, 16), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    return ntohs(address.sin_port);
+}
+
+static uint64_t resident_bytes(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%*u %lu", &pages), 1);
+    fclose(file);
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void suffer(const struct hostile *row)
+{
+    static const domus_sql_options options = {.connections_max = 2,
+                                              .result_max = 1u << 20,
+                                              .timeout_ns = 500 * MS,
+                                              .connect_timeout_ns = 1000 * MS,
+                                              .wait_ns = 2000 * MS};
+    static const domus_sql_statement asks = {.text = "SELECT 1"};
+    pthread_t acceptor;
+    domt_pg_user user;
+    char url[100];
+
+    hostile = row;
+    atomic_store(&is_over, false);
+    snprintf(url, sizeof url, "postgresql://u@127.0.0.1:%u/d?sslmode=disable",
+             listen_on_loopback());
+    ck_assert_int_eq(pthread_create(&acceptor, NULL, accept_all, NULL), 0);
+    domt_pg_user_start(&user, url, &options);
+    uint64_t before = resident_bytes();
+    for (int i = 0; i < 3; i++) {
+        domt_pg_answer answer = i == 2 ? domt_pg_text(&user, user.sql, "SELECT 1")
+                                       : domt_pg_query(&user, user.sql, &asks, NULL, 0);
+        ck_assert_msg(answer.error != 0, "%s", row->name);
+        ck_assert_msg(answer.type == &domus_sql_error_type, "%s: %d", row->name, answer.error);
+        (void)domt_pg_look(&user); /* the thread goes on */
+    }
+    uint64_t after = resident_bytes();
+    ck_assert_msg(DOMT_SANITIZED || after < before + (32u << 20), "%s: %llu MiB", row->name,
+                  (unsigned long long)(after - before) >> 20);
+    atomic_store(&is_over, true);
+    domt_pg_user_stop(&user);
+    shutdown(listener, SHUT_RDWR);
+    ck_assert_int_eq(pthread_join(acceptor, NULL), 0);
+    close(listener);
+    for (int i = 0; i < 4000 && atomic_load(&sessions) != 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
+    ck_assert_msg(atomic_load(&sessions) == 0, "%s", row->name);
+}
+
+START_TEST(hostile_servers_harm_nobody)
+{
+    for (size_t i = 0; i < sizeof servers / sizeof servers[0]; i++)
+        suffer(&servers[i]);
+}
+END_TEST
+
+DOMT_MAIN("pg_hostile", 240, hostile_servers_harm_nobody)
