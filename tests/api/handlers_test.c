@@ -7,6 +7,7 @@
 
 #include <api/api.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #define SECOND UINT64_C(1000000000)
