@@ -196,8 +196,30 @@ static void took(domus_inner *base, size_t size)
         take(&inner_of(base)->out, size);
 }
 
+static void refuse(domus_inner *inner)
+{
+    drop(inner, -ECONNREFUSED);
+}
+
+/* No message stage of a kit cuts a request. */
+static bool is_broken(const domus_inner *inner)
+{
+    (void)inner;
+    return false;
+}
+
+/* No actor is there. */
+static domus_address address_of(const domus_inner *inner)
+{
+    (void)inner;
+    return (domus_address){NULL, 0};
+}
+
 static const domi_inner_ways ways = {
     .drop = drop,
+    .refuse = refuse,
+    .is_broken = is_broken,
+    .address = address_of,
     .look = look,
     .pass = pass,
     .end = end,
@@ -265,7 +287,22 @@ static void note_left(domus_wire *wire)
     (void)wire;
 }
 
+/* Nobody asks in a kit. */
+static void lend(domus_wire *wire, uint32_t most)
+{
+    (void)wire, (void)most;
+}
+
+/* The wire of a kit is that of a connection. */
+static bool is_inner(const domus_wire *wire)
+{
+    (void)wire;
+    return false;
+}
+
 static const domi_inners inners_of_kits = {
+    .lend = lend,
+    .is_inner = is_inner,
     .open = open_inner,
     .next = next_inner,
     .set_carried = set_carried,

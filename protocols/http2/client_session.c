@@ -157,6 +157,7 @@ static int submit_settings(domi_h2 *h2)
     };
     const size_t count = sizeof entries / sizeof *entries;
 
+    h2->has_announced = true; /* the limits that are sent are those of the session */
     if (nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, entries, count) != 0 ||
         nghttp2_session_set_local_window_size(h2->session, NGHTTP2_FLAG_NONE, 0,
                                               (int32_t)options->window) != 0)

@@ -245,6 +245,9 @@ static int receive(domt_desk *desk)
     domus_outside_message message;
 
     ck_assert_int_eq(domus_outside_receive(desk->outsider, NULL, LONG, &message), 0);
+    /* The database may have words for it, or not. */
+    if (message.type == &domus_sql_error_type)
+        return ((const domus_sql_error *)message.payload)->error;
     return message.type == &domus_outsider_failed_type ? *(const int *)message.payload : 0;
 }
 
