@@ -2,6 +2,8 @@
 #include "tests/grpc/called.h"
 #include "tests/support/suite.h"
 
+#include <domus/http_chain.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -251,6 +253,36 @@ const domus_behaviour domt_called_behaviour = {
     .pipeline = &pipeline,
     .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type,
                                         .handle = serve,
+                                        .peer_frame_size = DOMUS_GRPC_FRAME},
+                                       {.type = NULL}},
+    .on = (const domus_on[]){{&domus_grpc_call_type, domus_grpc_dispatch,
+                              sizeof(struct domi_down_frame)},
+                             {NULL, NULL, 0}},
+};
+
+/* The same behind a chain of HTTP. */
+static int serve_row(domus_stack *stack, void *self, const domus_http_request *request,
+                     const domus_http_match *match)
+{
+    ck_assert_ptr_nonnull(match->route);
+    return domus_grpc_serve(stack, self, request, &service);
+}
+
+static const domus_http_row rows[] = {
+    {{DOMUS_HTTP_ON(POST), "/{service}/{method}", 0}, serve_row, NULL}, {{0, NULL, 0}, NULL, NULL}};
+static const domus_http_chain chain = {
+    .parts = (const domus_http_step[]){{&domus_http_request_id, NULL}, {NULL, NULL}}, .rows = rows};
+static const domus_http_options chained_http = {DOMUS_GRPC_HTTP, .chain = &chain};
+static const domus_pipeline chained_pipeline = {
+    .stages = (const domus_pipeline_stage[]){
+        {&domus_http2_stage, NULL}, {&domus_http_stage, &chained_http}, {NULL, NULL}}};
+
+const domus_behaviour domt_called_chained_behaviour = {
+    .name = "chained",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &chained_pipeline,
+    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type,
+                                        .handle = domus_http_dispatch,
                                         .peer_frame_size = DOMUS_GRPC_FRAME},
                                        {.type = NULL}},
     .on = (const domus_on[]){{&domus_grpc_call_type, domus_grpc_dispatch,

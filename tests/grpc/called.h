@@ -37,7 +37,7 @@ typedef struct domt_called {
 } domt_called;
 
 extern domt_called domt_called_now;
-extern const domus_behaviour domt_called_behaviour;
+extern const domus_behaviour domt_called_behaviour, domt_called_chained_behaviour;
 
 /* An actor of each thread, to which calls are passed on. */
 #define DOMT_CALLED_THREADS 3u
@@ -75,6 +75,7 @@ typedef struct domt_caller {
 
 /* Begin and end a service with a client. */
 void domt_called_start(domt_caller *caller);
+void domt_called_start_with(domt_caller *caller, const domus_behaviour *behaviour);
 void domt_called_end(domt_caller *caller);
 
 /* Begin a call with these bytes as its body, and other fields (name, value, ..., NULL), or NULL.

@@ -97,6 +97,11 @@ static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *to, size
 
 void domt_called_start(domt_caller *caller)
 {
+    domt_called_start_with(caller, &domt_called_behaviour);
+}
+
+void domt_called_start_with(domt_caller *caller, const domus_behaviour *behaviour)
+{
     nghttp2_session_callbacks *callbacks;
     domus_config config;
 
@@ -105,9 +110,8 @@ void domt_called_start(domt_caller *caller)
     memset(caller, 0, sizeof *caller);
     domt_called_now = (domt_called){.begun = 0};
     caller->kit = domt_kit_listening(&config, "grpc", DOMT_CALLED_AT, 1);
-    ck_assert_int_eq(
-        domus_serve(domus_testkit_system(caller->kit), "grpc", &domt_called_behaviour, NULL, NULL),
-        0);
+    ck_assert_int_eq(domus_serve(domus_testkit_system(caller->kit), "grpc", behaviour, NULL, NULL),
+                     0);
     for (uint32_t i = 0; i < DOMT_CALLED_THREADS; i++)
         ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(caller->kit), i,
                                                 &domt_called_far_behaviour, NULL,

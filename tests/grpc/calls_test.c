@@ -239,6 +239,21 @@ START_TEST(calls_of_http_1_get_words)
 }
 END_TEST
 
+START_TEST(calls_go_through_a_chain)
+{
+    domt_called_start_with(&caller, &domt_called_chained_behaviour);
+    say("hello", NULL, DOMUS_GRPC_OK, "hello");
+    say("error 2", NULL, DOMUS_GRPC_NOT_FOUND, NULL);
+    domt_called_hold(&caller, "/t.T/Down",
+                     "\0\0\0\0\2"
+                     "2!",
+                     7, NULL, DOMUS_GRPC_NOT_FOUND, NULL);
+    domt_called_hold(&caller, "/t.T/Up", "\0\0\0\0\1a", 6, NULL, DOMUS_GRPC_OK, "1 1");
+    domt_called_hold(&caller, "/t.T/None", "\0\0\0\0\1a", 6, NULL, DOMUS_GRPC_UNIMPLEMENTED, NULL);
+    domt_called_end(&caller);
+}
+END_TEST
+
 START_TEST(health_is_told)
 {
     static const struct {
@@ -273,4 +288,4 @@ DOMT_MAIN("grpc_calls", 20, unary_calls_end_with_a_message_or_a_status,
           errors_of_handlers_become_statuses, words_are_cut_at_a_letter, metadata_has_a_bound,
           metadata_goes_both_ways, binary_metadata_has_its_name_and_its_bound,
           streams_of_a_server_have_their_messages, refused_requests_never_reach_a_handler,
-          calls_of_http_1_get_words, health_is_told)
+          calls_of_http_1_get_words, calls_go_through_a_chain, health_is_told)
