@@ -48,8 +48,7 @@
  * helper thread of the process as long. */
 #define DOMI_PG_CANCELS_MAX 1u
 
-/* What a server that still runs a query of a lost connection looks for, in ms: whether its client
- * is there (PostgreSQL 14). */
+/* A server that runs a query looks so often, in ms, whether its client is there (PostgreSQL 14). */
 #define DOMI_PG_LOOKS_FOR_CLIENT "5000"
 
 /* A statement whose results had no more rows and bytes is read without the care for large ones. */

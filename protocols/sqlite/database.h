@@ -59,6 +59,16 @@ static inline domi_sqlite_slot *domi_sqlite_slot_of(domi_sqlite_database *databa
     return &database->slots[number % DOMI_SQLITE_SLOTS];
 }
 
+/* Note that a verb of a transaction has failed of which no job knows: only its rollback is left. */
+static inline void domi_sqlite_spoil(domi_sqlite_database *database, uint64_t transaction,
+                                     int error)
+{
+    domi_sqlite_slot *slot = domi_sqlite_slot_of(database, transaction);
+
+    if (transaction != 0 && slot->transaction == transaction && slot->failed == 0)
+        slot->failed = error;
+}
+
 /* One connection does all. */
 static inline bool domi_sqlite_is_single(const domi_sqlite_database *database)
 {
@@ -107,9 +117,6 @@ domus_resumed domi_sqlite_on_woken;
 void domi_sqlite_hold(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
                       domi_sqlite_task *task);
 void domi_sqlite_let_go(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot);
-
-/* A verb of a transaction has failed, and no job knows of it: only its rollback is left. */
-void domi_sqlite_spoil(domi_sqlite_database *database, uint64_t transaction, int error);
 
 /* Nobody ends this transaction any more. */
 void domi_sqlite_lose(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot);

@@ -86,14 +86,6 @@ void domi_sqlite_end_its_rows(domus_stack *stack, domi_sqlite_database *database
     }
 }
 
-void domi_sqlite_spoil(domi_sqlite_database *database, uint64_t transaction, int error)
-{
-    domi_sqlite_slot *slot = domi_sqlite_slot_of(database, transaction);
-
-    if (transaction != 0 && slot->transaction == transaction && slot->failed == 0)
-        slot->failed = error;
-}
-
 void domi_sqlite_lose(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)
 {
     slot->loses = true;
