@@ -60,6 +60,6 @@ START_TEST(bounds_hold)
 }
 END_TEST
 
-DOMT_MAIN("sqlite: common", 60, statements_have_their_results_and_errors,
+DOMT_MAIN("sqlite: common", 120, statements_have_their_results_and_errors,
           values_return_as_they_went, transactions_are_whole, ends_that_come_too_late_roll_back,
           failures_of_the_library_fail_their_transaction, rows_come_in_pieces, bounds_hold)

@@ -79,7 +79,7 @@ static void await_error(domt_desk *desk, int error)
 }
 
 static const char slow[] =
-    "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5000000) "
+    "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 3000000) "
     "SELECT count(*) FROM r";
 
 /* Statements that wait behind a slow one: one more than may is refused, and one is too late. */
@@ -104,8 +104,11 @@ static void check_waiting(domt_desk *desk)
 
 void domt_sql_failures(const domus_sql_driver *driver, const char *url)
 {
-    domus_sql_options options = {
-        .queue_max = 1, .result_max = 2048, .wait_ns = 20000 * MS, .connections_max = 2};
+    domus_sql_options options = {.queue_max = 1,
+                                 .result_max = 2048,
+                                 .wait_ns = 60000 * MS,
+                                 .timeout_ns = 300000 * MS,
+                                 .connections_max = 2};
     domt_desk desk;
 
     domt_desk_open(&desk, driver, url, &options);
