@@ -41,19 +41,13 @@ extern const domus_sql_migration api_migrations[];
 extern const domus_behaviour api_site;
 int api_site_begin(domus_system *system); /* returns 0; a negative errno */
 void api_site_end(void);                  /* the system has stopped */
-/* Tell the log what the database says of a failure, which is nothing for strangers. Returns the
- * error, with which the request fails: the stage makes a status of it, and the chain a body. */
-int api_fail(domus_stack *stack, int error, const domus_answer *answer);
 
 /* people.c */
 extern const domus_http_user_session api_session;
 int api_people_begin(void); /* prints what is wrong; returns 0; a negative errno */
-extern const domus_json_table api_person;
 domus_http_handler api_login, api_logout;
 
 /* issues.c */
-extern const domus_json_table api_issue, api_issue_path, api_draft, api_change;
-extern const domus_json_table api_page, api_page_query;
 domus_http_handler api_list_issues, api_show_issue, api_create_issue, api_change_issue;
 
 /* files.c */
@@ -63,7 +57,6 @@ extern struct api_files {
 } api_files;
 int api_files_begin(domus_system *system);
 void api_files_end(void);
-extern const domus_json_table api_file;
 domus_http_handler api_add_file, api_show_file;
 
 /* events.c */

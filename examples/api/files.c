@@ -52,7 +52,7 @@ static const domus_json_field file_fields[] = {
     {DOMUS_JSON_TEXT("title", struct file, title)},
     {DOMUS_JSON_INT("size", struct file, size, 0, INT64_MAX)},
 };
-const domus_json_table api_file = DOMUS_JSON_TABLE(struct file, file_fields);
+static const domus_json_table file_table = DOMUS_JSON_TABLE(struct file, file_fields);
 
 /* No row is made, if there is no room for the file. */
 static const domus_sql_statement insert = {
@@ -124,13 +124,14 @@ DOMUS_SEQUENCE(receive, struct upload)
                                     then));
         error = answer->error;
     } else {
-        error = error == -EPERM ? -ENOENT : api_fail(stack, error, answer); /* no such issue */
+        error =
+            error == -EPERM ? -ENOENT : domus_sql_fail(stack, error, answer); /* no such issue */
     }
     frame->error = end_upload(frame, error);
     if (error == 0) {
         api_tell(stack, frame->issue);
         (void)domus_append_text(&place, "Location: /files/%s\r\n", frame->file.name);
-        return domus_http_reply_json(stack, 201, &api_file, &frame->file, &place);
+        return domus_http_reply_json(stack, 201, &file_table, &frame->file, &place);
     }
     DOMUS_AWAIT(domus_sql_query(stack, api_database, &forget,
                                 DOMUS_SQL_VALUES(domus_sql_text(frame->file.name)), then));

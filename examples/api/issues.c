@@ -30,7 +30,7 @@ static const domus_json_field issue_fields[] = {
     {DOMUS_JSON_STRING("author", struct issue, author, DOMUS_HTTP_USER_MAX)},
     {DOMUS_JSON_INT("created", struct issue, created, 0, INT64_MAX)},
 };
-const domus_json_table api_issue = DOMUS_JSON_TABLE(struct issue, issue_fields);
+static const domus_json_table issue_table = DOMUS_JSON_TABLE(struct issue, issue_fields);
 
 struct page {
     struct issue items[PAGE_MAX];
@@ -40,11 +40,11 @@ struct page {
 };
 
 static const domus_json_field page_fields[] = {
-    {DOMUS_JSON_LIST("items", struct page, items, count, OBJECT(api_issue))},
+    {DOMUS_JSON_LIST("items", struct page, items, count, OBJECT(issue_table))},
     {DOMUS_JSON_INT("next", struct page, next, 1, INT64_MAX), .required = true,
      DOMUS_JSON_HAS(struct page, has_next)},
 };
-const domus_json_table api_page = DOMUS_JSON_TABLE(struct page, page_fields);
+static const domus_json_table page_table = DOMUS_JSON_TABLE(struct page, page_fields);
 
 struct query {
     int64_t limit, before;
@@ -55,20 +55,19 @@ static const domus_json_field query_fields[] = {
     {DOMUS_JSON_INT("limit", struct query, limit, 1, PAGE_MAX)},
     {DOMUS_JSON_INT("before", struct query, before, 1, INT64_MAX)},
 };
-const domus_json_table api_page_query =
+static const domus_json_table query_table =
     DOMUS_JSON_TABLE_WITH(struct query, query_fields, .preset = &preset);
 
-/* The fields that a new issue is made of, those that may be changed, and the one of a path. */
+/* The fields that a new issue is made of, and those that may be changed. */
 static const domus_json_field draft_fields[] = {
     {DOMUS_JSON_STRING("title", struct issue, title, TITLE_MAX), .required = true},
     {DOMUS_JSON_STRING("body", struct issue, body, BODY_MAX), .required = true},
     {DOMUS_JSON_UINT("priority", struct issue, priority, 1, 5), .required = true},
 };
-const domus_json_table api_draft = DOMUS_JSON_TABLE(struct issue, draft_fields);
+static const domus_json_table draft_table = DOMUS_JSON_TABLE(struct issue, draft_fields);
 static const domus_json_field change_fields[] = {
     {DOMUS_JSON_WORD("state", struct issue, state, states), .required = true}};
-const domus_json_table api_change = DOMUS_JSON_TABLE(struct issue, change_fields);
-const domus_json_table api_issue_path = {issue_fields, 1, sizeof(struct issue), NULL, false};
+static const domus_json_table change_table = DOMUS_JSON_TABLE(struct issue, change_fields);
 
 static const domus_sql_statement find = {.text = "SELECT " COLUMNS " FROM issue WHERE id = $1",
                                          .reads = true};
@@ -95,16 +94,16 @@ static int answer_issue(domus_stack *stack, void *self, const domus_answer *answ
     if (error == 0 && rows->rows == 0)
         return -ENOENT;
     if (error == 0)
-        error = domus_sql_read(rows, 0, 1, &api_issue, &issue);
+        error = domus_sql_read(rows, 0, 1, &issue_table, &issue);
     if (error != 0)
-        return api_fail(stack, error, answer);
+        return domus_sql_fail(stack, error, answer);
     if (request->method == DOMUS_HTTP_GET || request->method == DOMUS_HTTP_HEAD)
-        return domus_http_reply_json_tagged(stack, &api_issue, &issue);
+        return domus_http_reply_json_tagged(stack, &issue_table, &issue);
     api_tell(stack, issue.id);
     if (request->method == DOMUS_HTTP_PATCH)
-        return domus_http_reply_json(stack, 200, &api_issue, &issue, NULL);
+        return domus_http_reply_json(stack, 200, &issue_table, &issue, NULL);
     (void)domus_append_text(&place, "Location: /issues/%lld\r\n", (long long)issue.id);
-    return domus_http_reply_json(stack, 201, &api_issue, &issue, &place);
+    return domus_http_reply_json(stack, 201, &issue_table, &issue, &place);
 }
 
 int api_show_issue(domus_stack *stack, void *self, const domus_http_request *request,
@@ -126,7 +125,7 @@ int api_create_issue(domus_stack *stack, void *self, const domus_http_request *r
     int result;
 
     (void)self, (void)match;
-    if (!domus_http_read_json(stack, request, &api_draft, &draft, &draft.memory, &result))
+    if (!domus_http_read_json(stack, request, &draft_table, &draft, &draft.memory, &result))
         return result;
     result =
         domus_sql_query(stack, api_database, &insert,
@@ -149,7 +148,7 @@ int api_change_issue(domus_stack *stack, void *self, const domus_http_request *r
     (void)self;
     if (domus_http_route_number(match, "id", 1, INT64_MAX, &id) != 0)
         return -ENOENT;
-    if (!domus_http_read_json(stack, request, &api_change, &change, NULL, &result))
+    if (!domus_http_read_json(stack, request, &change_table, &change, NULL, &result))
         return result;
     return domus_sql_query(
         stack, api_database, &update,
@@ -166,13 +165,13 @@ static int listed(domus_stack *stack, void *self, const domus_answer *answer)
 
     (void)self;
     if (error == 0)
-        error = domus_sql_read(rows, 0, rows->rows, &api_issue, page.items);
+        error = domus_sql_read(rows, 0, rows->rows, &issue_table, page.items);
     if (error != 0)
-        return api_fail(stack, error, answer);
+        return domus_sql_fail(stack, error, answer);
     page.count = rows->rows;
     page.next = page.count != 0 ? page.items[page.count - 1].id : 0;
     page.has_next = page.next > 1;
-    return domus_http_reply_json_tagged(stack, &api_page, &page);
+    return domus_http_reply_json_tagged(stack, &page_table, &page);
 }
 
 int api_list_issues(domus_stack *stack, void *self, const domus_http_request *request,
@@ -182,7 +181,7 @@ int api_list_issues(domus_stack *stack, void *self, const domus_http_request *re
     int result;
 
     (void)self, (void)match;
-    if (!domus_http_read_query(stack, request, &api_page_query, &query, NULL, &result))
+    if (!domus_http_read_query(stack, request, &query_table, &query, NULL, &result))
         return result;
     return domus_sql_query(
         stack, api_database, &list,

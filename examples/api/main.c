@@ -34,17 +34,13 @@ static int open_database(domus_system *system)
 
 static int start(domus_system *system, void *argument)
 {
+    static int (*const parts[])(domus_system *) = {open_database, api_files_begin, api_events_begin,
+                                                   api_site_begin};
     int error = api_people_begin();
 
     (void)argument;
-    if (error == 0)
-        error = open_database(system);
-    if (error == 0)
-        error = api_files_begin(system);
-    if (error == 0)
-        error = api_events_begin(system);
-    if (error == 0)
-        error = api_site_begin(system);
+    for (size_t i = 0; error == 0 && i < sizeof parts / sizeof *parts; i++)
+        error = parts[i](system);
     return error != 0 ? error : domus_main_serve(system, "api", &api_site, NULL);
 }
 

@@ -31,7 +31,7 @@ struct person {
 
 static const domus_json_field person_fields[] = {
     {DOMUS_JSON_TEXT("name", struct person, name), .required = true}};
-const domus_json_table api_person = DOMUS_JSON_TABLE(struct person, person_fields);
+static const domus_json_table person_table = DOMUS_JSON_TABLE(struct person, person_fields);
 
 int api_login(domus_stack *stack, void *self, const domus_http_request *request,
               const domus_http_match *match)
@@ -41,7 +41,7 @@ int api_login(domus_stack *stack, void *self, const domus_http_request *request,
     int result;
 
     (void)self, (void)match;
-    if (!domus_http_read_json(stack, request, &api_person, &person, NULL, &result))
+    if (!domus_http_read_json(stack, request, &person_table, &person, NULL, &result))
         return result;
     if (person.name[0] == '\0')
         return domus_http_refuse(stack, 422, "name: it is empty");

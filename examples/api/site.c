@@ -5,8 +5,6 @@
 #include <domus/http2.h>
 #include <domus/http_access.h>
 #include <domus/http_limit.h>
-#include <domus/json_openapi.h>
-#include <domus/log.h>
 
 struct api_settings api_settings;
 domus_sql api_database;
@@ -31,7 +29,6 @@ const domus_sql_migration api_migrations[] = {
 /* Only people who are logged in may do this. */
 static const domus_http_step for_people[] = {{&domus_http_wants_user, NULL}, {NULL, NULL}};
 
-static domus_http_handler describe;
 static const domus_http_row rows[] = {
     {{DOMUS_HTTP_ON(GET), "/issues", 0}, api_list_issues, NULL},
     {{DOMUS_HTTP_ON(POST), "/issues", 0}, api_create_issue, for_people},
@@ -42,33 +39,9 @@ static const domus_http_row rows[] = {
     {{DOMUS_HTTP_ON(POST), "/login", 0}, api_login, NULL},
     {{DOMUS_HTTP_ON(POST), "/logout", 0}, api_logout, NULL},
     {{DOMUS_HTTP_ON(GET), "/events", 0}, api_stream_events, NULL},
-    {{DOMUS_HTTP_ON(GET), "/openapi.json", 0}, describe, NULL},
     {{DOMUS_HTTP_ON(GET), "/{path*}", 0}, api_show_file, NULL},
     {{0, NULL, 0}, NULL, NULL},
 };
-
-/* Notes on these rows, for other programs. */
-static const domus_openapi_note notes[] = {
-    {api_list_issues, .query = &api_page_query, .answer = &api_page},
-    {api_create_issue, .body = &api_draft, .answer = &api_issue, .status = 201},
-    {api_show_issue, .path = &api_issue_path, .answer = &api_issue},
-    {api_change_issue, .path = &api_issue_path, .body = &api_change, .answer = &api_issue},
-    {api_add_file, .path = &api_issue_path, .body_media = "multipart/form-data",
-     .answer = &api_file, .status = 201},
-    {api_show_file, .answer_media = "*/*"},
-    {api_login, .body = &api_person, .status = 204},
-    {api_logout, .status = 204},
-    {api_stream_events, .answer_media = "text/event-stream"},
-    {.handle = NULL},
-};
-
-static int describe(domus_stack *stack, void *self, const domus_http_request *request,
-                    const domus_http_match *match)
-{
-    (void)self, (void)request, (void)match;
-    return domus_http_reply_openapi(
-        stack, &(domus_openapi_info){.title = "A bug tracker", .version = "1"}, rows, notes);
-}
 
 static domus_http_access access_log = {.format = DOMUS_HTTP_ACCESS_JSON};
 static domus_http_limit limit;
@@ -103,16 +76,6 @@ static const domus_behaviour visitor = {
 };
 
 const domus_behaviour api_site = {.name = "site", .kind = DOMUS_CHANNELS, .channel = &visitor};
-
-int api_fail(domus_stack *stack, int error, const domus_answer *answer)
-{
-    const domus_sql_error *failure = domus_sql_error_of(answer);
-
-    if (failure != NULL)
-        domus_log_write(stack, DOMUS_LOG_ERROR, "the database says: %s %s", failure->sqlstate,
-                        failure->message);
-    return error;
-}
 
 int api_site_begin(domus_system *system)
 {

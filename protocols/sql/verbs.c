@@ -1,6 +1,8 @@
 /* The verbs: each is an ask to the actor of the database, or of the transaction. */
 #include "protocols/sql/sql.h"
 
+#include <domus/log.h>
+
 /* Free what a request owns that was not sent. */
 static int drop_if_failed(domus_sql_request *request, int result)
 {
@@ -117,6 +119,16 @@ int domus_sql_rollback(domus_stack *stack, domus_sql sql, domus_resumed *then)
 const domus_sql_error *domus_sql_error_of(const domus_answer *answer)
 {
     return answer->error == 0 && answer->type == &domus_sql_error_type ? answer->payload : NULL;
+}
+
+int domus_sql_fail(domus_stack *stack, int error, const domus_answer *answer)
+{
+    const domus_sql_error *failure = domus_sql_error_of(answer);
+
+    if (failure != NULL)
+        domus_log_write(stack, DOMUS_LOG_ERROR, "the database says: %s %s", failure->sqlstate,
+                        failure->message);
+    return error;
 }
 
 /* Returns 0 if the answer has the type that was asked for; otherwise the error that it is. */
