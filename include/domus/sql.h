@@ -35,8 +35,7 @@
  * database sends no faster than the rows are read.
  *
  * **A transaction** holds its connection (domus_sql_begin()). It is rolled back if it is not ended
- * within `transaction_idle_ns` of its last verb, and when its owner, the actor that has begun it,
- * ends.
+ * within `transaction_idle_ns` of its last verb, and when the actor that has begun it ends.
  *
  * **Failures.** A verb that the database has refused is answered by a domus_sql_error, with the
  * SQLSTATE. domus_sql_result_of() makes an errno of it, as of all other failures:
@@ -45,8 +44,7 @@
  *   -EPERM      any other integrity constraint (23)
  *   -EINVAL     wrong data, a wrong statement or number of parameters (22, 42, 07)
  *   -EACCES     not allowed (28, 42501)
- *   -EAGAIN     lost a race to another transaction (40, 55P03): the whole transaction may be tried
- *               again
+ *   -EAGAIN     lost a race to another transaction (40, 55P03): try the whole one again
  *   -EROFS      the database may only be read (25006)
  *   -ETIMEDOUT  the deadline, or `timeout_ns`, has passed; the query is cancelled at the database,
  *               but it may have been done before the cancel came
@@ -202,8 +200,7 @@ typedef struct domus_sql_options {
     uint32_t connections_min;               /* kept without use, 0..connections_max; 0: none */
     uint32_t connections_max;               /* 1..64; 0: 4 */
     uint32_t queue_max;                     /* queries that wait for one, 1..1,000,000; 0: 1,024 */
-    uint32_t statements_max;      /* prepared at a time on each, 1..65535; 0: 256. One more
-                                     takes the place of the one that was used longest ago */
+    uint32_t statements_max;      /* prepared on each, 1..65535; 0: 256. The oldest one goes */
     uint32_t result_max;          /* bytes of a whole result, 1 KiB..1 GiB; 0: 16 MiB */
     uint32_t piece_size;          /* bytes of a piece of rows, 1 KiB..1 MiB; 0: 64 KiB. A row
                                      that is larger is a piece of its own, up to result_max */
@@ -257,9 +254,8 @@ typedef struct domus_sql_statement {
      * transaction. */
     bool repeatable;
     /* The query only reads, calls nothing that writes, and is quick. It is repeatable, and such
-     * queries that wait for a connection of PostgreSQL are sent together: in one transaction, and
-     * all answers come when the last of them is done. One that fails lets those behind it be sent
-     * again. */
+     * that wait for a connection of PostgreSQL are sent together: in one transaction, and answered
+     * when the last of them is done. Those behind one that fails are sent again. */
     bool reads;
 } domus_sql_statement;
 

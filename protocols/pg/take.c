@@ -212,8 +212,8 @@ static uint64_t read_counted(PGconn *pg, int *ret_done)
 }
 
 /* Read what has come. libpq collects a row, or the rows of a result that is expected to be small,
- * and the server's form of a value may take twice the bytes that it has here. What comes without a
- * query is little. False: the connection is lost. */
+ * and the server's form of a value may take twice the bytes that it has here. Little comes without
+ * a query. False: the connection is lost. */
 static bool read_more(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     domi_pg_query *query = connection->line.first;

@@ -114,9 +114,12 @@ static int answer(domus_stack *stack, domi_sqlite_database *database, domi_sqlit
 /* Undo what was prepared for a task that will not be run. */
 static void forget(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_task *task)
 {
-    /* whoever wanted to end a transaction does not know it any more */
+    const domus_sql left = {database->self, task->transaction};
+
+    /* Whoever wanted to end a transaction does not know it any more. */
     if (task->verb == DOMI_SQLITE_COMMIT || task->verb == DOMI_SQLITE_ROLLBACK)
-        domi_sqlite_lose(stack, database, domi_sqlite_slot_of(database, task->transaction));
+        domi_sqlite_slot_of(database, task->transaction)->is_ending =
+            domus_notice(stack, database->self, &domus_sql_abandon_type, &left) == 0;
     else if (task->verb == DOMI_SQLITE_FETCH)
         task->cursor->fetch = NULL;
     else if (task->verb == DOMI_SQLITE_ROWS)
@@ -137,7 +140,6 @@ int domi_sqlite_on_woken(domus_stack *stack, void *self, const domus_answer *wok
         if (domi_sqlite_is_part(task))
             domi_sqlite_spoil(database, task->transaction, is_late ? -ETIMEDOUT : -ECANCELED);
         forget(stack, database, task);
-        domi_sqlite_pump(stack, database);
         if (woken->error != 0)
             return -ENOTCONN;
         database->counted.queries++;

@@ -177,7 +177,7 @@ void domi_phase_channels(domi_thread *thread)
     domi_system_check_not_forked(thread->system);
     uint32_t sends = domi_io_queue_sends(&thread->io);
     /* Answers leave before phase 3 if state actors are ready; otherwise they leave with the rest.
-     * What was held back leaves now if there will be no rest. */
+     * Operations that were held back leave now if there will be no rest. */
     bool has_state = manager->schedule.ready[DOMUS_STATE].count != 0;
     bool leaves = thread->holds_back
                       ? has_state || manager->schedule.ready[DOMUS_CHANNELS].count != 0
