@@ -26,25 +26,6 @@ int domi_pg_on_begin(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Note that the deadline of a query has passed: its asker knows, and the look for what is late
- * comes up to 5 ms behind. */
-static void note_late(domus_stack *stack, domi_pg_pool *pool, uint64_t transaction)
-{
-    const domus_sql_error failure =
-        domus_sql_error_make(-ETIMEDOUT, "57014", "the deadline of a statement has passed");
-    domi_pg_connection *connection = domi_pg_find_transaction(pool, transaction);
-
-    if (connection == NULL)
-        return;
-    const domi_pg_query *first[] = {connection->line.first, connection->todo.first};
-    for (size_t i = 0; i < 2; i++) {
-        for (const domi_pg_query *query = first[i]; query != NULL; query = query->next) {
-            if (query->deadline_ns != 0 && domus_now_ns(stack) >= query->deadline_ns)
-                domi_pg_spoil(pool, transaction, &failure);
-        }
-    }
-}
-
 int domi_pg_on_end(domus_stack *stack, void *self, const void *payload)
 {
     const domus_sql_end end = *(const domus_sql_end *)payload;
@@ -53,7 +34,6 @@ int domi_pg_on_end(domus_stack *stack, void *self, const void *payload)
 
     if (error != 0)
         return error;
-    note_late(stack, self, end.transaction);
     query->request.transaction = end.transaction;
     query->commits = end.commits;
     query->command = end.commits ? "COMMIT" : "ROLLBACK";
