@@ -330,9 +330,8 @@ DOMUS_API int domus_sql_result_of(const domus_answer *answer, const domus_sql_re
  * is valid as the payload of the answer is. */
 DOMUS_API const domus_sql_error *domus_sql_error_of(const domus_answer *answer);
 
-/* Write these words, if there are some, to the log (domus_log_write()), as an error: they help
- * those who run the service, and are nothing for strangers. Returns `error`, for handlers that
- * return it. */
+/* Write these words to the log, as an error, if there are some: they are nothing for strangers.
+ * Returns `error`. */
 DOMUS_API int domus_sql_fail(domus_stack *stack, int error, const domus_answer *answer);
 
 /* --- cells ------------------------------------------------------------------------------------ */
