@@ -255,7 +255,7 @@ typedef struct domus_sql_statement {
     bool repeatable;
     /* The query only reads, calls nothing that writes, and is quick. It is repeatable, and such
      * that wait for a connection of PostgreSQL are sent together: in one transaction, and answered
-     * when the last of them is done. Those behind one that fails are sent again. */
+     * when the last of them is done. Behind one that fails they are sent again. */
     bool reads;
 } domus_sql_statement;
 

@@ -165,7 +165,7 @@ static void copy(const char *from, const char *to)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* Make a cluster. Those of a run of tests (tests/run) are copies of one, because initdb takes a
+/* Make a cluster. A run of tests (tests/run) makes copies of one, because initdb takes a
  * second of the CPU. */
 static void make_cluster(const domt_postgres *server)
 {
