@@ -31,8 +31,9 @@ uint32_t domi_behaviours_find(const domi_behaviours *behaviours, const domus_beh
 {
     const domi_known_at *at = entry_of(behaviours, behaviour);
 
+    /* acquire: the entry may have been free a moment ago, and be written now. */
     return atomic_load_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&at->behaviour,
-                                memory_order_relaxed) == behaviour
+                                memory_order_acquire) == behaviour
                ? at->number
                : 0;
 }
