@@ -89,18 +89,19 @@ static int cut(domi_grpc_reader *reader, domus_slice *ret_message)
 static int unpack(domi_grpc_reader *reader, domus_slice *ret_message)
 {
     uint32_t count;
+    int result;
 
-    if (reader->unpacked >= DOMI_GRPC_UNPACKED_MAX) {
-        reader->unpacked = 0;
-        return DOMI_GRPC_PAUSE;
-    }
-    int result = domi_grpc_unpack(reader->unpacker, DOMI_GRPC_UNPACKED_MAX - reader->unpacked,
+    do {
+        if (reader->unpacked >= DOMI_GRPC_UNPACKED_MAX) {
+            reader->unpacked = 0;
+            return DOMI_GRPC_PAUSE;
+        }
+        result = domi_grpc_unpack(reader->unpacker, DOMI_GRPC_UNPACKED_MAX - reader->unpacked,
                                   &count, ret_message);
-    if (result < 0)
-        return result;
-    reader->unpacked += count;
-    if (result == 0)
-        return unpack(reader, ret_message);
+        if (result < 0)
+            return result;
+        reader->unpacked += count;
+    } while (result == 0);
     reader->unpacker = domi_grpc_unpack_end(reader->unpacker);
     return 1;
 }
