@@ -1,6 +1,7 @@
 /* Lets asks go to inner channels; see the header. */
 #include "io/pipelines/lend.h"
 
+#include "base/check.h"
 #include "house/message/mailbox.h"
 #include "io/pipelines/returned.h"
 #include "io/wire/inner.h"
@@ -15,6 +16,7 @@ void domi_pipe_lend(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     if (error == 0) {
         domus_address address = inner->ways->address(inner);
         domus_channel *channel = domi_pipe_channel_of(address.house);
+        DOMI_CHECK(channel != NULL); /* its stage has just lent it */
         pipe->next_ask++;
         channel->pool = pipe->channel->pool;
         channel->bounds = true;
