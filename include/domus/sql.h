@@ -49,7 +49,7 @@
  *   -ETIMEDOUT  the deadline, or `timeout_ns`, has passed; the query is cancelled at the database,
  *               but it may have been done before the cancel came
  *   -ENOSPC     the database has too little of something, such as memory or disk (53)
- *   -EMSGSIZE   the result has more than `result_max` bytes, or the parameters are too large
+ *   -EFBIG      the result has more than `result_max` bytes (-EMSGSIZE: the parameters do)
  *   -ENOBUFS    `queue_max` queries wait, or `queue_bytes_max` bytes of them
  *   -EBUSY      no connection was free within `wait_ns`
  *   -ENOTCONN   there is no connection to the database; the query was not sent
@@ -250,8 +250,8 @@ DOMUS_API int domus_sql_check(const char *url, const domus_sql_options *options,
 typedef struct domus_sql_statement {
     const char *text;    /* one statement, with $1, $2, ... for its parameters */
     uint64_t timeout_ns; /* 1 ms..24 h; 0: that of the database */
-    /* The query may be done twice: it is sent again, once, if its connection breaks outside of a
-     * transaction. */
+    /* The query may be done again: it is sent up to 3 times more if its connection breaks outside
+     * of a transaction. */
     bool repeatable;
     /* The query only reads, calls nothing that writes, and is quick. It is repeatable, and such
      * that wait for a connection of PostgreSQL are sent together: in one transaction, and answered

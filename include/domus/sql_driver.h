@@ -113,7 +113,7 @@ DOMUS_API int domus_sql_build_name(domus_sql_builder *builder, const char *name)
 
 /* Add the next cell, row by row, from the left. A text or bytes of which the driver writes the
  * bytes itself: domus_sql_build_room() returns where, valid until the next call; NULL is an error,
- * which the end returns. Return 0; -EMSGSIZE beyond the bound; -ENOMEM; -EINVAL for a call out of
+ * which the end returns. Return 0; -EFBIG beyond the bound; -ENOMEM; -EINVAL for a call out of
  * order. After an error nothing is added any more. */
 DOMUS_API int domus_sql_build_cell(domus_sql_builder *builder, const domus_sql_value *value);
 DOMUS_API char *domus_sql_build_room(domus_sql_builder *builder, domus_sql_kind kind,

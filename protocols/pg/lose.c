@@ -5,12 +5,13 @@
 #include <string.h>
 
 /* Returns whether the query may be sent to another connection: it had not begun, or may be done
- * twice. Each has one such chance. */
+ * twice. It has few such chances, for a server
+ * that ends may take the next connection, too. */
 static bool may_repeat(const domi_pg_connection *connection, const domi_pg_query *query)
 {
     if (query->job == DOMI_PG_LISTEN)
         return !query->is_answered;
-    if (query->is_answered || query->is_repeated || connection->transaction != 0)
+    if (query->is_answered || query->repeats == DOMI_PG_REPEATS_MAX || connection->transaction != 0)
         return false;
     if (query->job == DOMI_PG_BEGIN)
         return true;
@@ -42,7 +43,7 @@ static void fail_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
     while ((query = domi_pg_line_take(&connection->line)) != NULL) {
         if (may_repeat(connection, query)) {
             domi_pg_rewind(query);
-            query->is_repeated = true;
+            query->repeats++;
             pool->counted.repeated++;
             domi_pg_line_add(again, query);
             continue;

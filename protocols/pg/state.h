@@ -51,6 +51,10 @@
 /* A server that runs a query looks so often, in ms, whether its client is there (PostgreSQL 14). */
 #define DOMI_PG_LOOKS_FOR_CLIENT "5000"
 
+/* How often a query that may be done twice is sent again: a server that ends may end the next
+ * connection, too. */
+#define DOMI_PG_REPEATS_MAX 3u
+
 /* A statement whose results had no more rows and bytes is read without the care for large ones. */
 #define DOMI_PG_SMALL_ROWS  256u
 #define DOMI_PG_SMALL_BYTES 65536u
@@ -133,7 +137,7 @@ typedef struct domi_pg_query {
     bool is_answered;      /* the ask is over, and the rest is thrown away */
     bool is_late;          /* it is over because its time was */
     bool is_small;         /* it is read without single rows */
-    bool is_repeated;      /* it was sent again */
+    uint8_t repeats;       /* how often it was sent again because its connection was lost */
     bool is_repaired;      /* its statement was prepared anew */
     bool has_failed;       /* `failure` is set */
     bool is_told;          /* `failure` is the server's, which knows of it */

@@ -205,7 +205,7 @@ static uint64_t read_counted(PGconn *pg, int *ret_done)
 
     *ret_done = PQconsumeInput(pg);
     if (tells)
-        return count_consumed(fd, &to) ? to - from : 0;
+        return count_consumed(fd, &to) && to > from ? to - from : 0; /* more may come in between */
     uint32_t after = count_there(fd);
     uint32_t least = before < LEAST_READ ? before : LEAST_READ;
     return before > after && before - after > least ? before - after : least;
@@ -236,7 +236,7 @@ static bool read_more(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
     if (bytes <= pool->settings.options.result_max)
         return true;
     if (query != NULL)
-        fail_here(stack, pool, query, -EMSGSIZE, "the result is larger than result_max");
+        fail_here(stack, pool, query, -EFBIG, "the result is larger than result_max");
     domi_pg_lose(stack, pool, connection, "a result that is too large");
     return false;
 }

@@ -29,7 +29,7 @@ static char *add(domus_sql_builder *builder, domus_sql_value cell)
     if (builder->cells.error != 0)
         return NULL;
     if (room < sizeof cell || room - sizeof cell < size) {
-        fail(builder, -EMSGSIZE);
+        fail(builder, -EFBIG);
         return NULL;
     }
     /* The zero is behind the bytes of every cell: a name is a text of C, and an empty cell has a

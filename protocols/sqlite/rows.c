@@ -139,7 +139,7 @@ static int add_row(domus_sql_builder *builder, sqlite3_stmt *statement)
 
 static bool fail_to_build(domi_sqlite_task *task, int error)
 {
-    if (error == -EMSGSIZE)
+    if (error == -EFBIG)
         return domi_sqlite_refuse(task, error, "54000",
                                   "the result has more than result_max bytes");
     task->error = error;
@@ -281,7 +281,7 @@ static bool fill_piece(domi_sqlite_connection *connection, domi_sqlite_task *tas
     add_names(builder, cursor->prepared);
     while (cursor->has_row && domus_sql_built_size(builder) < connection->options->piece_size) {
         if (measure_row(cursor->prepared) > connection->options->result_max)
-            return fail_to_build(task, -EMSGSIZE);
+            return fail_to_build(task, -EFBIG);
         int error = add_row(builder, cursor->prepared);
         if (error != 0)
             return fail_to_build(task, error);

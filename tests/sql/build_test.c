@@ -114,7 +114,7 @@ START_TEST(a_result_has_its_bound_and_not_one_byte_more)
 
     for (uint32_t bound = size - 3; bound < size + 2; bound++) {
         domus_sql_result result = build(bound, cells, 1, 1, &error);
-        ck_assert_int_eq(error, bound < size - 1 ? -EMSGSIZE : 0);
+        ck_assert_int_eq(error, bound < size - 1 ? -EFBIG : 0);
         if (error == 0)
             domus_sql_result_type.release(&result);
         else

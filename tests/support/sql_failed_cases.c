@@ -18,7 +18,7 @@ static const struct failing {
 } failing[] = {
     {{.text = "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 1000) "
               "SELECT n, 'more than two bytes' FROM r"},
-     -EMSGSIZE},
+     -EFBIG},
     {{.text = "SELECT word FROM domt_t WHERE id = $1 AND word = $2"}, -EINVAL},
     {{.text = "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) "
               "SELECT count(*) FROM r",

@@ -224,7 +224,7 @@ static void check_result_max(domt_desk *desk)
     ck_assert_int_eq(domt_desk_run(desk, desk->sql, "INSERT INTO domt_t VALUES (1, $1)",
                                    DOMUS_SQL_VALUES(domus_sql_text_of(text, sizeof text))),
                      0);
-    ck_assert_int_eq(domt_desk_run(desk, desk->sql, "SELECT word FROM domt_t", NULL, 0), -EMSGSIZE);
+    ck_assert_int_eq(domt_desk_run(desk, desk->sql, "SELECT word FROM domt_t", NULL, 0), -EFBIG);
     ck_assert_int_eq(domt_desk_run(desk, desk->sql, "UPDATE domt_t SET word = 'y'", NULL, 0), 0);
     domt_desk_gives(desk, desk->sql, "SELECT word FROM domt_t", "y");
 }
