@@ -102,7 +102,12 @@ static domus_inner *next_inner(domus_wire *wire)
 
 static void set_carried(domus_wire *wire, uint32_t count)
 {
-    outer_of(wire)->carried = count;
+    domus_channel *outer = outer_of(wire);
+
+    /* An ask may wait for the place of the one that is over. */
+    if (count < outer->carried && outer->lends)
+        domi_channel_carry(outer);
+    outer->carried = count;
 }
 
 static bool is_full(const domus_wire *wire)

@@ -319,6 +319,27 @@ START_TEST(what_breaks_the_protocol_ends_the_connection)
 }
 END_TEST
 
+/* A stream that the server resets gives its place to the request that waits. */
+START_TEST(a_reset_lets_the_next_request_go)
+{
+    begin_asked(DOMUS_HTTP_POST);
+    int32_t first = script.last;
+    ask(DOMUS_HTTP_POST);
+    ask(DOMUS_HTTP_POST);
+    domt_h2s_pass(&script, 10 * MS);
+    ck_assert_uint_eq(script.asked, DOMT_H2C_SMALL_STREAMS);
+    domt_h2s_reset(&script, first, NGHTTP2_INTERNAL_ERROR);
+    domt_h2s_pass(&script, 10 * MS);
+    domt_h2c_expect_error(&h2c, -EPIPE);
+    ck_assert_uint_eq(script.asked, DOMT_H2C_SMALL_STREAMS + 1);
+    for (int32_t id = first + 2; id <= script.last; id += 2) {
+        domt_h2s_answer(&script, id, "late");
+        domt_h2c_expect(&h2c, 200, "late");
+    }
+    domt_h2c_end(&h2c);
+}
+END_TEST
+
 START_TEST(a_head_without_an_end_ends_the_connection)
 {
     begin_asked(DOMUS_HTTP_POST);
@@ -371,5 +392,5 @@ END_TEST
 
 DOMT_MAIN("http h2 client and hostile servers", 120, a_wrong_answer_costs_its_stream,
           the_limits_of_a_head_hold, the_window_of_a_stream_holds, floods_end_the_connection,
-          what_breaks_the_protocol_ends_the_connection, a_head_without_an_end_ends_the_connection,
-          a_server_of_another_protocol_gets_no_request)
+          what_breaks_the_protocol_ends_the_connection, a_reset_lets_the_next_request_go,
+          a_head_without_an_end_ends_the_connection, a_server_of_another_protocol_gets_no_request)
