@@ -157,6 +157,7 @@ static bool look_at_transaction(const domi_pg_connection *connection, domi_pg_qu
                 : domus_sql_error_make(-EINVAL, "2D000",
                                        "a statement has ended the transaction in which it is");
     query->has_failed = true;
+    query->is_told = false; /* the server has no transaction any more that could fail */
     return begins;
 }
 

@@ -205,6 +205,24 @@ START_TEST(stray_commit_fails_its_transaction)
 }
 END_TEST
 
+/* So does a script that ends it and then fails, of which the server has its own words. */
+START_TEST(script_that_commits_and_fails_fails_its_transaction)
+{
+    begin(NULL);
+    domus_sql sql = domt_pg_begin(&user);
+    domt_pg_answer answer =
+        domt_pg_run(&user, sql, &domus_sql_script_type, NULL, "COMMIT; SELECT 1 / 0", NULL, 0);
+    ck_assert_int_eq(answer.error, -EINVAL);
+    domt_pg_free(&answer);
+    ck_assert_int_eq(text_in(sql, "INSERT INTO t VALUES (2)"), -EINVAL);
+    answer = domt_pg_end(&user, sql, true);
+    ck_assert_int_eq(answer.error, -EINVAL);
+    domt_pg_free(&answer);
+    ck_assert_int_eq(count_rows(), 0);
+    end();
+}
+END_TEST
+
 static const domus_sql_statement naps = {.text = "SELECT pg_sleep(0.5)"};
 static const domus_sql_statement strays = {.text = "BEGIN"};
 static const domus_sql_statement inserts = {.text = "INSERT INTO t SELECT 1 + count(*) FROM t"};
@@ -256,4 +274,5 @@ DOMT_MAIN("pg_transaction", 120, commit_keeps_and_rollback_does_not,
           failed_transaction_tells_its_first_failure_at_commit, isolation_is_as_asked,
           idle_transaction_is_rolled_back, transaction_ends_with_its_owner,
           stray_begin_is_rolled_back, stray_commit_fails_its_transaction,
+          script_that_commits_and_fails_fails_its_transaction,
           stray_begin_does_not_take_its_neighbours_in)
