@@ -78,6 +78,9 @@ bool domi_pg_do_drop_flow(domus_stack *stack, domi_pg_pool *pool, domi_pg_connec
     query->is_dropped = query->is_answered = true;
     domus_sql_build_drop(&query->builder);
     if (is_over) {
+        /* nobody hears of the failure by the rows, but the commit does */
+        if (query->has_failed && connection->transaction != 0)
+            domi_pg_spoil(pool, connection->transaction, &query->failure);
         query->has_failed = false;
         return domi_pg_finish(stack, pool, connection);
     }

@@ -223,6 +223,31 @@ START_TEST(script_that_commits_and_fails_fails_its_transaction)
 }
 END_TEST
 
+/* Rows that have failed, of which nobody has read a piece, fail their transaction. */
+START_TEST(rows_that_were_not_read_fail_their_transaction)
+{
+    static const domus_sql_options options = {.result_max = 2048, .piece_size = 1024};
+    static const domus_sql_statement large = {
+        .text = "INSERT INTO t VALUES (1) RETURNING repeat('x', 5000)"};
+    static const domus_sql_statement wrong = {.text = "SELECT 1 / (SELECT count(*) FROM t)"};
+
+    begin(&options);
+    for (int i = 0; i < 2; i++) {
+        domus_sql sql = domt_pg_begin(&user);
+        domt_pg_answer answer =
+            domt_pg_run(&user, sql, &domus_sql_rows_type, i == 0 ? &large : &wrong, NULL, NULL, 0);
+        ck_assert(answer.error == 0 || i != 0);
+        domt_pg_free(&answer);
+        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL); /* all has come */
+        answer = domt_pg_end(&user, sql, true);
+        ck_assert_int_eq(answer.error, i == 0 ? -EFBIG : -EINVAL);
+        domt_pg_free(&answer);
+        ck_assert_int_eq(count_rows(), 0);
+    }
+    end();
+}
+END_TEST
+
 static const domus_sql_statement naps = {.text = "SELECT pg_sleep(0.5)"};
 static const domus_sql_statement strays = {.text = "BEGIN"};
 static const domus_sql_statement inserts = {.text = "INSERT INTO t SELECT 1 + count(*) FROM t"};
@@ -275,4 +300,5 @@ DOMT_MAIN("pg_transaction", 120, commit_keeps_and_rollback_does_not,
           idle_transaction_is_rolled_back, transaction_ends_with_its_owner,
           stray_begin_is_rolled_back, stray_commit_fails_its_transaction,
           script_that_commits_and_fails_fails_its_transaction,
+          rows_that_were_not_read_fail_their_transaction,
           stray_begin_does_not_take_its_neighbours_in)
