@@ -13,22 +13,18 @@ stdout: lines `name value unit`, medians of the rounds. stderr: the cases. Exits
 import argparse
 import os
 import re
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
+from ports import free_port
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROTO = os.path.join(ROOT, "examples/grpc/notes.proto")
 WARMING = 3000  # calls; node compiles what runs often
 BODY = b"\0\0\0\0\x07\n\x05hello"
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def start_domus(programs):
