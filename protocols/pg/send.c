@@ -248,38 +248,38 @@ bool domi_pg_run(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *con
 
 /* --- reads that leave together ---------------------------------------------------------------- */
 
-/* Returns whether a query that waits may share its sync with others: it reads a little, by a
- * statement that the connection has. */
-static bool may_join(domi_pg_connection *connection, const domi_pg_query *query)
+/* Find the statement of a query that waits and may share its sync with others: it reads a little,
+ * by a statement that the connection has. NULL: it may not. */
+static domi_pg_statement *find_joined(domi_pg_connection *connection, const domi_pg_query *query)
 {
-    const domus_sql_statement *of = query->request.statement;
+    const domus_sql_statement *of = query != NULL ? query->request.statement : NULL;
 
-    if (query->job != DOMI_PG_QUERY || of == NULL || !of->reads)
-        return false;
-    const domi_pg_statement *statement = domi_pg_statement_find(&connection->statements, of);
-    return statement != NULL && statement->is_ready && statement->is_small;
+    if (of == NULL || !of->reads || query->job != DOMI_PG_QUERY)
+        return NULL;
+    domi_pg_statement *statement = domi_pg_statement_find(&connection->statements, of);
+    return statement != NULL && statement->is_ready && statement->is_small ? statement : NULL;
 }
 
 bool domi_pg_run_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     uint32_t most = pool->settings.options.together_max;
+    domi_pg_statement *statement =
+        connection->line.count == 0 ? find_joined(connection, pool->waiting.first) : NULL;
     domi_pg_query *last = NULL;
 
-    if (connection->line.count != 0 || !may_join(connection, pool->waiting.first))
+    if (statement == NULL)
         return domi_pg_run(stack, pool, connection, domi_pg_line_take(&pool->waiting));
     int error = set_pipeline(connection, true) ? 0 : -EPIPE;
-    for (uint32_t i = 0; error >= 0 && i < most && pool->waiting.first != NULL &&
-                         may_join(connection, pool->waiting.first);
-         i++) {
+    for (uint32_t i = 0; error >= 0 && i < most && statement != NULL; i++) {
         domi_pg_query *query = domi_pg_line_take(&pool->waiting);
-        query->statement =
-            domi_pg_statement_find(&connection->statements, query->request.statement);
+        query->statement = statement;
         set_time(stack, pool, query);
         error = queue_query(stack, pool, connection, query);
-        if (error == 1)
-            continue;
-        query->is_joined = true;
-        last = query;
+        if (error != 1) {
+            query->is_joined = true;
+            last = query;
+        }
+        statement = find_joined(connection, pool->waiting.first);
     }
     if (last == NULL)
         return error >= 0 || leave(stack, pool, connection, false);
