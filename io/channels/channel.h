@@ -153,6 +153,7 @@ struct domus_channel {
     bool carry_due : 1; /* that stage is to be called: the channel is in io->carriers */
     bool lends : 1;     /* asks for its peer go to inner channels (io/inner/) */
     bool bounds : 1;    /* the deadline of an ask that is with its peer ends it */
+    bool lent : 1;      /* an inner channel that was lent for an ask which is not over */
     bool rests : 1;     /* an inner channel that has nothing to do, and soon ends */
 
     /* Line 1: what came. */

@@ -11,6 +11,7 @@
 #include "io/channels/state.h"
 #include "io/channels/timeouts.h"
 #include "io/pipelines/pipe.h"
+#include "io/pipelines/returned.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -67,8 +68,25 @@ static void refuse(domus_inner *base)
     const domus_channel *channel = channel_of(base);
 
     if (channel != NULL && channel->pipe != NULL)
-        channel->pipe->refused = true;
+        channel->pipe->fate = DOMI_ASK_REFUSED;
     drop(base, -ECONNREFUSED);
+}
+
+/* Asks that come back by this fail. */
+static void fail(domus_inner *base, int error)
+{
+    const domus_channel *channel = channel_of(base);
+
+    if (channel != NULL && channel->pipe != NULL)
+        channel->pipe->fate = DOMI_ASK_UNFIT;
+    drop(base, error);
+}
+
+static bool has_ask(const domus_inner *base)
+{
+    const domus_channel *channel = channel_of(base);
+
+    return channel != NULL && channel->lent;
 }
 
 static bool is_broken(const domus_inner *base)
@@ -217,6 +235,8 @@ const domi_inner_ways domi_ways_of_inner = {
     .bytes = bytes_of,
     .took = took,
     .refuse = refuse,
+    .fail = fail,
+    .has_ask = has_ask,
     .is_broken = is_broken,
     .address = address_of,
 };

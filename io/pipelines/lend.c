@@ -3,11 +3,13 @@
 
 #include "base/check.h"
 #include "house/message/mailbox.h"
+#include "io/channels/timeouts.h"
 #include "io/pipelines/returned.h"
 #include "io/wire/inner.h"
 
 /* The inner channel is bound by the deadline of its ask, because its end costs no connection, and
- * returns the ask to where this one would. */
+ * returns the ask to where this one would. That holds from now on: the ask may run out of time in
+ * the mailbox, and nobody tells the channel then. */
 void domi_pipe_lend(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     domus_inner *inner;
@@ -20,8 +22,20 @@ void domi_pipe_lend(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
         pipe->next_ask++;
         channel->pool = pipe->channel->pool;
         channel->bounds = true;
+        channel->lent = true;
+        channel->rests = false;
+        channel->ask_due_ns = domi_envelope_deadline_ns(ask);
+        domi_channel_note_due(channel, channel->ask_due_ns);
         error = domi_mailbox_put_passed(manager, address, &ask->node, DOMI_ASK);
+        if (error != 0)
+            domi_pipe_end_loan(channel);
     }
     if (error != 0)
         domi_ask_fail_unsent(manager, ask, error);
+}
+
+void domi_pipe_end_loan(domus_channel *channel)
+{
+    channel->lent = false;
+    domi_channel_ways_of(channel)->note_used(channel);
 }

@@ -7,4 +7,7 @@
 /* Let an ask go to an inner channel that the stage lends; takes `ask`. */
 void domi_pipe_lend(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
 
+/* The ask for which an inner channel was lent is over, or was not sent: its stage hears of it. */
+void domi_pipe_end_loan(domus_channel *channel);
+
 #endif

@@ -139,6 +139,8 @@ static void note_one_less(domus_channel *channel)
 {
     DOMI_CHECK(channel->asks != 0);
     channel->asks--;
+    if (DOMI_UNLIKELY(channel->lent) && channel->asks == 0)
+        domi_pipe_end_loan(channel);
     if (DOMI_UNLIKELY(channel->asks == 0 && (channel->high || channel->crowded)))
         domi_channel_decide_receive(channel);
 }
@@ -180,6 +182,7 @@ static void send_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     if (error < 0) {
         pipe->failed = false; /* whatever the stage has said of it: it was not sent */
         note_one_less(pipe->channel);
+        set_due(manager, pipe);
         domi_ask_fail_unsent(manager, ask, error == -EPIPE ? -ENOTCONN : error);
         return;
     }
@@ -486,11 +489,8 @@ void domi_pipe_drop_asks(domi_manager *manager, domi_pipe *pipe)
     domi_upload_end(pipe);
     pipe->upload.ask = NULL;
     pipe->upload.answered = pipe->upload.ask_over = false; /* it counts no longer */
-    while ((ask = domi_asked_take_oldest(&pipe->asked)) != NULL) {
-        bool is_undone = pipe->refused && ask->type != &domi_upload_type;
-        domi_ask_return(manager, pipe->channel->pool, ask,
-                        is_undone ? DOMI_ASK_REFUSED : DOMI_ASK_MAYBE_DONE);
-    }
+    while ((ask = domi_asked_take_oldest(&pipe->asked)) != NULL)
+        domi_pipe_return_asked(manager, pipe, ask);
     while (pipe->queue != NULL)
         domi_ask_return(manager, pipe->channel->pool,
                         (domi_envelope *)(void *)domi_list_take(&pipe->queue), DOMI_ASK_UNSENT);

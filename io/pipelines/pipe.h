@@ -117,7 +117,7 @@ typedef struct domi_pipe {
     const domus_pipeline *change;
     bool change_clean; /* the peer must have sent nothing by then */
     bool asked_last;   /* no ask is sent any more, and the channel closes when all are answered */
-    bool refused;      /* the peer has done nothing of the asks that it has got */
+    uint8_t fate; /* what its stage has said of the asks that were sent (returned.h); 0: nothing */
     bool own_answer; /* an answer for this channel itself was decoded, and is to be handled first */
 
     bool stopped; /* for one of these two nothing more is decoded, or an upload has ended */

@@ -40,6 +40,17 @@ void domi_ask_return(domi_manager *manager, domus_address pool, domi_envelope *a
     domi_ask_fail_unsent(manager, ask, fate == DOMI_ASK_MAYBE_DONE ? -EPIPE : -ENOTCONN);
 }
 
+void domi_pipe_return_asked(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask)
+{
+    bool is_undone = pipe->fate == DOMI_ASK_REFUSED && ask->type != &domi_upload_type;
+
+    if (pipe->fate == DOMI_ASK_UNFIT)
+        domi_ask_fail_unsent(manager, ask, pipe->channel->error);
+    else
+        domi_ask_return(manager, pipe->channel->pool, ask,
+                        is_undone ? DOMI_ASK_REFUSED : DOMI_ASK_MAYBE_DONE);
+}
+
 void domi_pipe_let_none_wait(domi_manager *manager, domi_pipe *pipe)
 {
     pipe->asked_last = true;

@@ -13,6 +13,7 @@
 #define DOMI_ASK_UNSENT     1u /* its peer has not got it */
 #define DOMI_ASK_MAYBE_DONE 2u /* its peer may have done it */
 #define DOMI_ASK_REFUSED    3u /* its peer has got it, and has done nothing of it */
+#define DOMI_ASK_UNFIT      4u /* no peer can get it, so it fails with the error of the channel */
 
 /* True if mail of this type goes to the peer. */
 bool domi_pipeline_encodes(const domus_pipeline *pipeline, const domus_type *type);
@@ -24,6 +25,9 @@ void domi_ask_fail_unsent(domi_manager *manager, domi_envelope *ask, int error);
 /* The connection will not answer an ask: give it back to `pool`, or let it fail if that is nobody
  * or takes it no more. `fate` is one of the values above. */
 void domi_ask_return(domi_manager *manager, domus_address pool, domi_envelope *ask, uint32_t fate);
+
+/* The same for an ask that was sent, as its stage has said what became of it. */
+void domi_pipe_return_asked(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask);
 
 /* No further ask is sent on this connection: those that wait go elsewhere, unless the stages are
  * going to change. */

@@ -68,6 +68,16 @@ void domus_inner_refuse(domus_inner *inner)
     inner->ways->refuse(inner);
 }
 
+void domus_inner_fail(domus_inner *inner, int error)
+{
+    inner->ways->fail(inner, error);
+}
+
+bool domus_inner_has_ask(const domus_inner *inner)
+{
+    return inner->ways->has_ask(inner);
+}
+
 void domus_inner_drop(domus_inner *inner, int error)
 {
     inner->ways->drop(inner, error);

@@ -17,6 +17,8 @@ typedef struct domi_inner_ways {
     const char *(*bytes)(const domus_inner *inner, size_t *ret_size);
     void (*took)(domus_inner *inner, size_t size);
     void (*refuse)(domus_inner *inner);
+    void (*fail)(domus_inner *inner, int error);
+    bool (*has_ask)(const domus_inner *inner);
     bool (*is_broken)(const domus_inner *inner);
     /* Returns the address of the channel; nobody's, if it has ended. */
     domus_address (*address)(const domus_inner *inner);

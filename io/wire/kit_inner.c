@@ -201,6 +201,12 @@ static void refuse(domus_inner *inner)
     drop(inner, -ECONNREFUSED);
 }
 
+static bool has_ask(const domus_inner *inner)
+{
+    (void)inner; /* nobody asks in a kit */
+    return false;
+}
+
 /* No message stage of a kit cuts a request. */
 static bool is_broken(const domus_inner *inner)
 {
@@ -218,6 +224,8 @@ static domus_address address_of(const domus_inner *inner)
 static const domi_inner_ways ways = {
     .drop = drop,
     .refuse = refuse,
+    .fail = drop,
+    .has_ask = has_ask,
     .is_broken = is_broken,
     .address = address_of,
     .look = look,

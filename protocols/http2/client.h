@@ -3,9 +3,13 @@
  * channels send (client_ask.c), the answers that they get (client_answer.c), and the lives of its
  * lanes (client_lane.c):
  *
- *     idle --> busy --> idle           the stream is over, and its answer was used
- *               |  \--> read --> idle  or it was not used yet
+ *     idle --> busy --> idle           the stream is over, and its answer was used; or the ask has
+ *               |  |                   failed before its stream began
+ *               |  \--> read --> idle  the answer was not used yet
  *               \-----> the end        the stream or the inner channel was cut
+ *
+ * An inner channel without an ask ends after a while: that of an idle lane, and one whose answer
+ * was used while the server has not ended the stream, which is cut then.
  *
  * All functions are called within a call of the stage, in which `wire` of the connection is set. */
 #ifndef DOMI_PROTOCOLS_HTTP2_CLIENT_H
@@ -16,6 +20,11 @@
 #include <domus/http2_client.h>
 
 extern const domi_h2_side domi_h2_client;
+
+/* --- client_session.c ------------------------------------------------------------------------- */
+
+/* The server takes no further request. */
+void domi_h2_client_go_away(domi_h2 *h2);
 
 /* --- client_ask.c ----------------------------------------------------------------------------- */
 
@@ -34,8 +43,15 @@ int domi_h2_client_take_data(domi_h2 *h2, int32_t id, const uint8_t *bytes, size
 
 /* --- client_lane.c ---------------------------------------------------------------------------- */
 
-/* The stream of a busy lane is over, with this code, or never began. */
+/* The stream of a busy lane is over, with this code, or never began. An answer that has come whole
+ * is kept. */
 void domi_h2_client_leave(domi_h2_lane *lane, uint32_t code);
+
+/* The request of a busy lane is none that can be sent: its ask fails with this error. */
+void domi_h2_client_fail(domi_h2_lane *lane, int error);
+
+/* The ask of a busy lane has failed before it had a stream. */
+void domi_h2_client_take_back(domi_h2_lane *lane);
 
 /* The inner channel of a lane that is not busy has news. */
 void domi_h2_client_settle(domi_h2_lane *lane);

@@ -143,17 +143,48 @@ static int read_head(domi_h2_lane *lane, const char *head, size_t size)
     return submit(lane, &fields);
 }
 
+/* The request waits for a place that the server does not give, and its time is over. nghttp2 keeps
+ * its head until there is a place, so a connection that has none at all is left. */
+static void leave_waiting(domi_h2_lane *lane)
+{
+    domi_h2 *h2 = lane->of;
+
+    (void)nghttp2_session_set_stream_user_data(h2->session, lane->id, NULL);
+    (void)nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, lane->id, NGHTTP2_CANCEL);
+    domi_h2_client_leave(lane, NGHTTP2_CANCEL);
+    if (nghttp2_session_get_remote_settings(h2->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS) ==
+        0)
+        domi_h2_client_go_away(h2);
+}
+
 /* The inner channel has ended before its stream: its time is over, or nobody wants the answer, or
  * the request was cut. */
-static void note_closed(domi_h2_lane *lane)
+static void end_early(domi_h2_lane *lane)
 {
-    if (domus_inner_look(lane->inner, NULL) != DOMUS_INNER_CLOSED &&
-        !domus_inner_is_broken(lane->inner))
-        return;
-    if (lane->id == 0)
+    if (lane->id == 0) {
         domi_h2_client_leave(lane, NGHTTP2_CANCEL);
-    else
+    } else if (nghttp2_session_find_stream(lane->of->session, lane->id) == NULL) {
+        leave_waiting(lane);
+    } else {
         domi_h2_cut(lane, NGHTTP2_CANCEL);
+    }
+}
+
+/* Returns whether the inner channel sends nothing any more. */
+static bool has_ended(const domi_h2_lane *lane)
+{
+    return domus_inner_look(lane->inner, NULL) == DOMUS_INNER_CLOSED ||
+           domus_inner_is_broken(lane->inner);
+}
+
+/* The ask is over: it has failed before its stream began, or it was answered, and the server has
+ * still to end the stream. */
+static void end_ask(domi_h2_lane *lane)
+{
+    if (lane->id == 0)
+        domi_h2_client_take_back(lane);
+    else if (domus_inner_unused(lane->inner) == 0)
+        domus_inner_rest(lane->inner);
 }
 
 int domi_h2_client_go_on(domi_h2_lane *lane)
@@ -166,12 +197,19 @@ int domi_h2_client_go_on(domi_h2_lane *lane)
         return 0;
     while (result == 1 && lane->phase == DOMI_H2_HEAD)
         result = domi_h2_next_head(lane, read_head);
+    if (result == -ESHUTDOWN && lane->id == 0) {
+        domi_h2_client_leave(lane, NGHTTP2_REFUSED_STREAM);
+        return 0;
+    }
     if (result < 0 && lane->id == 0) {
-        domi_h2_client_leave(lane, result == -ESHUTDOWN ? NGHTTP2_REFUSED_STREAM : NGHTTP2_CANCEL);
+        domi_h2_client_fail(lane, result == -ENOMEM ? -ENOMEM : -E2BIG);
         return result == -ENOMEM ? result : 0;
     }
     if (lane->id != 0 && lane->phase != DOMI_H2_HEAD)
         (void)nghttp2_session_resume_data(lane->of->session, lane->id);
-    note_closed(lane);
+    if (has_ended(lane))
+        end_early(lane);
+    else if (!domus_inner_has_ask(lane->inner))
+        end_ask(lane);
     return 0;
 }

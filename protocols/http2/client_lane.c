@@ -17,19 +17,33 @@ static void credit_connection(domi_h2_lane *lane, bool all)
     lane->credited = used;
 }
 
-/* Take a lane out of its list, busy or read, and end it. */
-static void end_lane(domi_h2_lane **list, domi_h2_lane *lane, int error, bool is_refused)
+/* Take a lane out of its list, busy or read, whose stream is over. */
+static void take_out(domi_h2_lane **list, domi_h2_lane *lane)
 {
     domi_h2 *h2 = lane->of;
 
     credit_connection(lane, true);
     domi_h2_unlink(list, lane);
     domus_wire_set_carried(h2->wire, --h2->streams);
-    if (is_refused)
-        domus_inner_refuse(lane->inner);
-    else
-        domus_inner_drop(lane->inner, error);
+}
+
+/* The same, and free it. Returns its inner channel, which the caller gives up. */
+static domus_inner *take_inner(domi_h2_lane **list, domi_h2_lane *lane)
+{
+    domus_inner *inner = lane->inner;
+
+    take_out(list, lane);
     domi_h2_free_lane(lane);
+    return inner;
+}
+
+/* A lane may be lent again. If it is not for a while, its inner channel ends. */
+static void make_idle(domi_h2_lane **list, domi_h2_lane *lane)
+{
+    take_out(list, lane);
+    lane->is_busy = lane->is_answered = false;
+    domi_h2_link(&lane->of->idle, lane);
+    domus_inner_rest(lane->inner);
 }
 
 /* A lane whose answer has come goes on: what its channel still sends of the request is for nobody.
@@ -41,17 +55,12 @@ static void settle_read(domi_h2_lane *lane)
                     (lane->phase != DOMI_H2_DONE && domi_h2_skip_body(lane) < 0);
 
     if (is_wrong || domus_inner_look(lane->inner, NULL) == DOMUS_INNER_CLOSED) {
-        end_lane(&h2->read, lane, is_wrong ? -EPIPE : 0, false);
+        domus_inner_drop(take_inner(&h2->read, lane), is_wrong ? -EPIPE : 0);
         return;
     }
     credit_connection(lane, false);
-    if (domus_inner_unused(lane->inner) != 0 || lane->phase != DOMI_H2_DONE || lane->closes)
-        return;
-    credit_connection(lane, true);
-    domi_h2_unlink(&h2->read, lane);
-    domus_wire_set_carried(h2->wire, --h2->streams);
-    lane->is_answered = false;
-    domi_h2_link(&h2->idle, lane);
+    if (domus_inner_unused(lane->inner) == 0 && lane->phase == DOMI_H2_DONE && !lane->closes)
+        make_idle(&h2->read, lane);
 }
 
 void domi_h2_client_leave(domi_h2_lane *lane, uint32_t code)
@@ -60,15 +69,27 @@ void domi_h2_client_leave(domi_h2_lane *lane, uint32_t code)
     bool is_refused = code == NGHTTP2_REFUSED_STREAM || !lane->is_sent;
 
     lane->id = 0;
-    if (!lane->is_passed) {
-        end_lane(&h2->busy, lane, -ECONNRESET, is_refused);
-        return;
+    if (lane->is_passed) {
+        lane->is_busy = false;
+        domi_h2_unlink(&h2->busy, lane);
+        domi_h2_link(&h2->read, lane);
+        lane->is_answered = true;
+        settle_read(lane);
+    } else if (is_refused) {
+        domus_inner_refuse(take_inner(&h2->busy, lane));
+    } else {
+        domus_inner_drop(take_inner(&h2->busy, lane), -ECONNRESET);
     }
-    lane->is_busy = false;
-    domi_h2_unlink(&h2->busy, lane);
-    domi_h2_link(&h2->read, lane);
-    lane->is_answered = true;
-    settle_read(lane);
+}
+
+void domi_h2_client_fail(domi_h2_lane *lane, int error)
+{
+    domus_inner_fail(take_inner(&lane->of->busy, lane), error);
+}
+
+void domi_h2_client_take_back(domi_h2_lane *lane)
+{
+    make_idle(&lane->of->busy, lane);
 }
 
 void domi_h2_client_settle(domi_h2_lane *lane)
@@ -87,5 +108,5 @@ void domi_h2_client_end(domi_h2 *h2)
     h2->is_dead = true;
     domus_wire_lend(h2->wire, 0);
     while (h2->busy != NULL)
-        end_lane(&h2->busy, h2->busy, -ECONNRESET, !h2->busy->is_sent);
+        domi_h2_client_leave(h2->busy, NGHTTP2_CONNECT_ERROR);
 }

@@ -54,7 +54,7 @@ static void take_settings(domi_h2 *h2)
         domus_wire_lend(h2->wire, most != 0 ? most : 1);
 }
 
-static void take_goaway(domi_h2 *h2)
+void domi_h2_client_go_away(domi_h2 *h2)
 {
     if (!h2->is_away)
         domus_wire_lend(h2->wire, 0);
@@ -73,7 +73,7 @@ static void take_control(domi_h2 *h2, const nghttp2_frame *frame)
     if (frame->hd.type == NGHTTP2_SETTINGS && !is_ack)
         take_settings(h2);
     if (frame->hd.type == NGHTTP2_GOAWAY)
-        take_goaway(h2);
+        domi_h2_client_go_away(h2);
     /* a stream that is reset was asked for by this side */
     if (frame->hd.type != NGHTTP2_RST_STREAM || domi_h2_lane_of(h2, frame->hd.stream_id) == NULL)
         domi_h2_count_control(h2);

@@ -101,4 +101,28 @@ START_TEST(an_answer_is_read_behind_the_end_of_its_server)
 }
 END_TEST
 
-DOMT_MAIN("http h2 client and ends", 120, an_answer_is_read_behind_the_end_of_its_server)
+/* A server that refuses an upload answers before it has come, and ends. */
+START_TEST(an_early_answer_is_kept_behind_the_end)
+{
+    for (unsigned says = 0; says < 2; says++) {
+        domt_h2c_begin(&h2c, &domt_h2_by_whole, NULL);
+        domt_h2s_listen(&script, &h2c);
+        domt_h2c_ask(&h2c, DOMUS_HTTP_POST, DOMT_H2S_URL("/a"), "", 200000);
+        domt_h2s_accept(&script);
+        domt_h2s_pass(&script, 100 * MS);
+        ck_assert_uint_eq(script.asked, 1);
+        ck_assert_uint_eq(script.ended, 0);
+        domt_h2s_answer(&script, 1, "ab");
+        if (says != 0)
+            domt_h2s_go_away(&script, 1, NGHTTP2_NO_ERROR);
+        domus_peer_finish(script.peer);
+        domt_h2c_expect(&h2c, 200, "ab");
+        domt_h2s_pass(&script, 10 * MS);
+        ck_assert(domus_peer_has_end(script.peer));
+        domt_h2c_end(&h2c);
+    }
+}
+END_TEST
+
+DOMT_MAIN("http h2 client and ends", 120, an_answer_is_read_behind_the_end_of_its_server,
+          an_early_answer_is_kept_behind_the_end)

@@ -292,9 +292,47 @@ START_TEST(the_own_limit_of_streams_holds)
 }
 END_TEST
 
+/* Such a request cannot be sent to any server, so it is not sent again; one of as much as may be
+ * is.
+ */
+START_TEST(a_request_that_is_too_large_fails)
+{
+    static const struct {
+        unsigned fields; /* besides Host */
+        unsigned name;   /* bytes of their names */
+        bool fits;
+    } cases[] = {{123, 1, true}, {124, 1, false}, {4, 1023, true}, {4, 1024, false}};
+    static char fields[8192];
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t size = 0;
+        begin_with(NULL, 1);
+        for (unsigned n = 0; n < cases[i].fields; n++) {
+            memset(fields + size, 'a', cases[i].name);
+            size += cases[i].name;
+            memcpy(fields + size, ": b\r\n", 6);
+            size += 5;
+        }
+        domt_h2c_ask(&h2c, DOMUS_HTTP_GET, DOMT_H2S_URL("/b"), fields, 0);
+        domt_h2s_pass(&script, 0);
+        ck_assert_uint_eq(script.asked, cases[i].fits ? 2 : 1);
+        if (cases[i].fits) {
+            domt_h2s_answer(&script, 3, "ab");
+            domt_h2c_expect(&h2c, 200, "ab");
+        } else {
+            domt_h2c_expect_error(&h2c, -E2BIG);
+        }
+        domt_h2s_answer(&script, 1, "cd");
+        domt_h2c_expect(&h2c, 200, "cd");
+        end();
+    }
+}
+END_TEST
+
 DOMT_MAIN("http h2 client and its server", 120, asks_wait_for_the_settings_of_the_server,
           answers_come_in_any_order, a_request_out_of_time_resets_its_stream_alone,
           a_body_waits_until_it_is_wanted, a_refused_stream_is_asked_again,
           a_reset_stream_is_asked_again_if_it_may_be, goaway_moves_requests_to_another_connection,
           a_lost_connection_fails_each_request_once, the_limit_of_the_server_holds,
-          a_full_connection_has_others_beside_it, the_own_limit_of_streams_holds)
+          a_full_connection_has_others_beside_it, the_own_limit_of_streams_holds,
+          a_request_that_is_too_large_fails)

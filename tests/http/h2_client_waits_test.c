@@ -1,0 +1,280 @@
+/* Requests that wait for a stream of a connection that has none free: each way in which a stream
+ * becomes free lets the next one go at once, also when its request was never sent. */
+#include "tests/http/h2_script.h"
+#include "tests/support/suite.h"
+
+#include <domus/pool.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define MS            DOMT_SERVED_MS
+#define SECOND        DOMT_SERVED_S
+#define HEADERS       NGHTTP2_HEADERS
+#define DATA          NGHTTP2_DATA
+#define LAST          NGHTTP2_FLAG_END_STREAM
+#define WHOLE         NGHTTP2_FLAG_END_HEADERS
+#define S200          "\x88"
+#define LENGTH_2      "\x0f\x0d\x01\x32"
+#define BYTES(string) string, sizeof(string) - 1
+#define GOOD          "Host: a\r\n"
+#define WRONG         "Host: a\r\nx y: z\r\n"
+
+static domt_h2c h2c;
+static domt_h2s script;
+static domus_address pool;
+
+static void ask(const char *fields, size_t body, uint64_t within_ns)
+{
+    static const char zeros[70000];
+    domus_http_request request = {.method = DOMUS_HTTP_POST};
+
+    ck_assert_int_eq(domus_slice_copy("/a", 2, &request.target), 0);
+    ck_assert_int_eq(domus_slice_copy(fields, strlen(fields), &request.fields), 0);
+    if (body != 0)
+        ck_assert_int_eq(domus_slice_copy(zeros, body, &request.body), 0);
+    ck_assert_int_eq(
+        domus_probe_ask_within(h2c.probe, pool, &domus_http_request_type, &request, within_ns), 0);
+}
+
+/* Begin with a pool of one connection, which has answered one request. */
+static void begin(const domus_behaviour *behaviour)
+{
+    const domus_pool_options options = {
+        .behaviour = behaviour, .on_demand = true, .connections_max = 1};
+
+    domt_h2c_begin(&h2c, &domt_h2_by_whole, NULL);
+    domt_h2s_listen(&script, &h2c);
+    ck_assert_int_eq(
+        domus_outside_pool_open(domus_testkit_system(h2c.kit), DOMT_H2C_SCRIPT, &options, &pool),
+        0);
+}
+
+static void begin_answered(void)
+{
+    begin(&domt_h2c_small);
+    ask(GOOD, 0, 0);
+    domt_h2s_accept(&script);
+    domt_h2s_pass(&script, 0);
+    domt_h2s_answer(&script, 1, "ab");
+    domt_h2c_expect(&h2c, 200, "ab");
+}
+
+/* Answer streams that were begun. */
+static void answer(int32_t first, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        domt_h2s_answer(&script, first + 2 * (int32_t)i, "well");
+        domt_h2c_expect(&h2c, 200, "well");
+    }
+}
+
+/* --- the ways in which the stream 3, one of two, becomes free ------------------------------------
+ */
+
+static void reset(void)
+{
+    domt_h2s_reset(&script, 3, NGHTTP2_INTERNAL_ERROR);
+    domt_h2c_expect_error(&h2c, -EPIPE);
+}
+
+/* Many servers end their streams so. */
+static void end_empty(void)
+{
+    domt_h2s_send(&script, HEADERS, WHOLE, 3, BYTES(S200 LENGTH_2));
+    domt_h2s_send(&script, DATA, 0, 3, "ab", 2);
+    domt_h2c_expect(&h2c, 200, "ab");
+    domt_h2s_pass(&script, 10 * MS);
+    ck_assert_uint_eq(script.asked, 3);
+    domt_h2s_send(&script, DATA, LAST, 3, NULL, 0);
+}
+
+/* The answer has come, and the last byte of the request leaves with new credit. */
+static void give_credit(void)
+{
+    domt_h2s_answer(&script, 3, "ab");
+    domt_h2c_expect(&h2c, 200, "ab");
+    domt_h2s_pass(&script, 10 * MS);
+    ck_assert_uint_eq(script.asked, 3);
+    domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\1\0\0", 4);
+    domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 3, "\0\1\0\0", 4);
+}
+
+/* The server does not end the stream behind an answer that is whole by its length. */
+static void end_never(void)
+{
+    domt_h2s_send(&script, HEADERS, WHOLE, 3, BYTES(S200 LENGTH_2));
+    domt_h2s_send(&script, DATA, 0, 3, "ab", 2);
+    domt_h2c_expect(&h2c, 200, "ab");
+    domt_h2s_pass(&script, 900 * MS);
+    ck_assert_uint_eq(script.resets, 0);
+    domt_h2s_pass(&script, 200 * MS);
+    ck_assert_uint_eq(script.resets, 1);
+    ck_assert_uint_eq(script.reset_code, NGHTTP2_CANCEL);
+}
+
+START_TEST(a_stream_that_is_free_goes_to_the_next_request)
+{
+    static const struct {
+        void (*end)(void);
+        size_t body;
+    } cases[] = {{reset, 0}, {end_empty, 0}, {give_credit, 70000}, {end_never, 0}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin_answered();
+        ask(GOOD, cases[i].body, 0);
+        ask(GOOD, 0, 0);
+        ask(GOOD, 0, 0);
+        domt_h2s_pass(&script, 1000 * MS);
+        ck_assert_uint_eq(script.asked, 1 + DOMT_H2C_SMALL_STREAMS);
+        cases[i].end();
+        domt_h2s_pass(&script, 10 * MS);
+        ck_assert_msg(script.asked == 2 + DOMT_H2C_SMALL_STREAMS, "%zu: %u", i, script.asked);
+        answer(5, 2);
+        domt_h2c_end(&h2c);
+    }
+}
+END_TEST
+
+/* They take no stream, however many they are, and hold up nobody: neither on lanes that were used
+ * before nor on new ones. */
+START_TEST(requests_that_are_none_take_no_stream)
+{
+    for (unsigned used = 0; used < 2; used++) {
+        begin_answered();
+        if (used != 0) {
+            ask(GOOD, 0, 0);
+            ask(GOOD, 0, 0);
+            domt_h2s_pass(&script, 0);
+            answer(3, 2);
+        }
+        for (unsigned i = 0; i < 3; i++) {
+            for (unsigned n = 0; n < DOMT_H2C_SMALL_STREAMS + 2; n++)
+                ask(WRONG, 0, 0);
+            for (unsigned n = 0; n < DOMT_H2C_SMALL_STREAMS + 2; n++)
+                domt_h2c_expect_error(&h2c, -EINVAL);
+        }
+        uint32_t before = script.asked;
+        for (unsigned n = 0; n < DOMT_H2C_SMALL_STREAMS; n++)
+            ask(GOOD, 0, 0);
+        domt_h2s_pass(&script, 10 * MS);
+        ck_assert_uint_eq(script.asked, before + DOMT_H2C_SMALL_STREAMS);
+        answer(script.last - 2, 2);
+        domt_h2c_end(&h2c);
+    }
+}
+END_TEST
+
+/* The process is held up at each moment between the ask and its stream. */
+START_TEST(requests_out_of_time_on_their_way_take_no_stream)
+{
+    for (unsigned steps = 1; steps < 40; steps++) {
+        begin_answered();
+        ask(GOOD, 0, 50 * MS);
+        ask(GOOD, 0, 50 * MS);
+        for (unsigned i = 0; i < steps; i++)
+            (void)domus_testkit_step(h2c.kit);
+        ck_assert_int_eq(domus_testkit_jump(h2c.kit, 100 * MS), 0);
+        domt_h2s_pass(&script, 1000 * MS);
+        domt_h2c_expect_error(&h2c, -ETIMEDOUT);
+        domt_h2c_expect_error(&h2c, -ETIMEDOUT);
+        uint32_t before = script.asked;
+        ask(GOOD, 0, 0);
+        ask(GOOD, 0, 0);
+        domt_h2s_pass(&script, 10 * MS);
+        ck_assert_msg(script.asked == before + 2, "%u steps", steps);
+        answer(script.last - 2, 2);
+        domt_h2c_end(&h2c);
+    }
+}
+END_TEST
+
+/* A server that takes no stream at all is left when the time of a request that waits is over: the
+ * next one goes to another connection. */
+START_TEST(a_server_without_streams_is_left)
+{
+    begin(&domt_h2c_whole);
+    ask(GOOD, 0, 5 * SECOND);
+    ck_assert_int_eq(domus_peer_accept(script.listener, SECOND, &script.peer), 0);
+    domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, "\0\3\0\0\0\0", 6);
+    domt_h2s_pass(&script, 4 * SECOND);
+    ck_assert(!domus_peer_has_end(script.peer));
+    domt_h2s_pass(&script, 2 * SECOND);
+    domt_h2c_expect_error(&h2c, -ETIMEDOUT);
+    ck_assert_uint_eq(script.asked, 0);
+    ck_assert(domus_peer_has_end(script.peer));
+    domus_peer_close(script.peer);
+    ask(GOOD, 0, 0);
+    domt_h2s_accept(&script);
+    domt_h2s_pass(&script, 0);
+    ck_assert_uint_eq(script.asked, 1);
+    answer(1, 1);
+    domt_h2c_end(&h2c);
+}
+END_TEST
+
+/* One that takes none for a while is asked when it does. */
+START_TEST(a_request_waits_for_the_streams_of_the_server)
+{
+    begin(&domt_h2c_whole);
+    ask(GOOD, 0, 5 * SECOND);
+    ck_assert_int_eq(domus_peer_accept(script.listener, SECOND, &script.peer), 0);
+    domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, "\0\3\0\0\0\0", 6);
+    domt_h2s_pass(&script, 3 * SECOND);
+    ck_assert_uint_eq(script.asked, 0);
+    domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, "\0\3\0\0\0\1", 6);
+    domt_h2s_pass(&script, 0);
+    ck_assert_uint_eq(script.asked, 1);
+    answer(1, 1);
+    domt_h2c_end(&h2c);
+}
+END_TEST
+
+static uint32_t open_channels;
+
+static int note_open(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    open_channels++;
+    return 0;
+}
+
+static int note_close(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    open_channels--;
+    return 0;
+}
+
+/* A burst of requests does not hold the places of connect.maxConnections, and one that takes long
+ * keeps its own. */
+START_TEST(a_burst_gives_its_places_back)
+{
+    domus_behaviour counted = domt_h2c_whole;
+
+    counted.on_open.handle = note_open;
+    counted.on_close.handle = note_close;
+    open_channels = 0;
+    begin(&counted);
+    for (unsigned i = 0; i < 21; i++)
+        ask(GOOD, 0, 0);
+    domt_h2s_accept(&script);
+    domt_h2s_pass(&script, 0);
+    answer(1, 20);
+    ck_assert_uint_eq(open_channels, 1 + 21);
+    domt_h2s_pass(&script, DOMUS_INNER_REST_NS - 100 * MS);
+    ck_assert_uint_eq(open_channels, 1 + 21);
+    ask(GOOD, 0, 0); /* this one takes the place of another one */
+    domt_h2s_pass(&script, 200 * MS);
+    ck_assert_uint_eq(open_channels, 1 + 2);
+    domt_h2s_pass(&script, 5 * SECOND);
+    ck_assert_uint_eq(open_channels, 1 + 2);
+    answer(41, 2);
+    domt_h2c_end(&h2c);
+}
+END_TEST
+
+DOMT_MAIN("http h2 client whose requests wait", 120, a_stream_that_is_free_goes_to_the_next_request,
+          requests_that_are_none_take_no_stream, requests_out_of_time_on_their_way_take_no_stream,
+          a_server_without_streams_is_left, a_request_waits_for_the_streams_of_the_server,
+          a_burst_gives_its_places_back)
