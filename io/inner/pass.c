@@ -141,15 +141,27 @@ static int put(domi_inner *inner, domus_channel *channel, const void *bytes, uin
     return 0;
 }
 
+/* Put bytes that may be more than a buffer holds. Returns 0; -ENOMEM. */
+static int put_all(domi_inner *inner, domus_channel *channel, const char *bytes, size_t size)
+{
+    int error = 0;
+
+    while (size != 0 && error == 0) {
+        uint32_t part = size < DOMI_BUFFER_MAX ? (uint32_t)size : DOMI_BUFFER_MAX;
+        error = put(inner, channel, bytes, part);
+        bytes += part;
+        size -= part;
+    }
+    return error;
+}
+
 static int pass(domus_inner *base, const void *bytes, size_t size)
 {
     domus_channel *channel = channel_of(base);
 
     if (channel == NULL || channel->state != DOMI_CHANNEL_OPEN || channel->ended)
         return -EPIPE;
-    if (size > DOMI_BUFFER_MAX)
-        return -EMSGSIZE;
-    int error = put(inner_of(base), channel, bytes, (uint32_t)size);
+    int error = put_all(inner_of(base), channel, bytes, size);
     if (error != 0)
         return error;
     channel->rests = false;

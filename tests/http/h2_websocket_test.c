@@ -192,6 +192,36 @@ START_TEST(early_bytes_are_bounded)
 }
 END_TEST
 
+static const domus_http2_options wide = {
+    .websockets = true, .stream_window = 2u << 20, .window = 2u << 20};
+static const domus_pipeline wide_pipeline = {
+    .stages = (const domus_pipeline_stage[]){
+        {&domus_http2_stage, &wide}, {&domus_http_stage, &domt_served_whole}, {NULL, NULL}}};
+
+/* More than one buffer holds (1 MiB) waits for the answer, and is all there then. */
+START_TEST(many_early_bytes_are_heard)
+{
+    const domus_behaviour by_lines = {.name = "lines",
+                                      .kind = DOMUS_CHANNELS,
+                                      .pipeline = &wide_pipeline,
+                                      .on_peer = domt_served_rows};
+    static char lines[16000];
+
+    memset(lines, 'x', sizeof lines);
+    for (size_t at = 999; at < sizeof lines; at += 1000)
+        lines[at] = '\n';
+    begin(&by_lines);
+    int32_t id = ask("/upped", "websocket");
+    for (unsigned i = 0; i < 80; i++)
+        say(id, lines, sizeof lines);
+    for (unsigned i = 0; i < 200; i++)
+        domt_h2_pass(&h2, 10 * MS);
+    ck_assert_int_eq(domt_h2_stream_of(&h2, id)->status, 200);
+    ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->size, 80 * sizeof lines);
+    end();
+}
+END_TEST
+
 START_TEST(what_is_no_websocket_is_refused)
 {
     static const struct {
@@ -271,6 +301,6 @@ START_TEST(wrong_frames_end_the_stream_alone)
 END_TEST
 
 DOMT_MAIN("http h2 websocket", 60, a_stream_becomes_a_websocket, early_bytes_are_heard,
-          early_bytes_are_no_request, early_bytes_are_bounded, what_is_no_websocket_is_refused,
-          other_methods_have_no_protocol, the_end_of_a_stream_is_that_of_its_websocket,
-          wrong_frames_end_the_stream_alone)
+          early_bytes_are_no_request, early_bytes_are_bounded, many_early_bytes_are_heard,
+          what_is_no_websocket_is_refused, other_methods_have_no_protocol,
+          the_end_of_a_stream_is_that_of_its_websocket, wrong_frames_end_the_stream_alone)
