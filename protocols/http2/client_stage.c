@@ -42,7 +42,7 @@ static int check(const void *options_)
                : -EINVAL;
 }
 
-/* Make the session, and send the preface. Returns 0; -ENOMEM. */
+/* Make the session, and send the preface. Returns 0; -ENOMEM, and then there is none. */
 static int begin(domus_wire *wire, stage_state *state)
 {
     const domus_http2_client_options none = {0};
@@ -60,7 +60,12 @@ static int begin(domus_wire *wire, stage_state *state)
     if (error != 0)
         return error;
     domus_wire_expect_head(wire); /* the SETTINGS of the server: until then no ask is sent */
-    return domi_h2_send(state->h2);
+    error = domi_h2_send(state->h2);
+    if (error != 0) { /* `close` is not called behind an `open` that fails */
+        domi_h2_free(state->h2);
+        state->h2 = NULL;
+    }
+    return error;
 }
 
 static int open_stage(domus_wire *wire, void *state_, const void *options)

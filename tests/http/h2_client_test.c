@@ -1,7 +1,12 @@
 /* A client of HTTP over HTTP/2 asks this library's own service: what it gets is what it gets over
  * HTTP/1.1. */
 #include "tests/http/h2_client.h"
+#include "tests/support/codec.h"
 #include "tests/support/suite.h"
+
+#include "base/memory.h"
+
+#include <domus/stage_kit.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -61,5 +66,28 @@ START_TEST(methods_and_bodies_have_their_answers)
 }
 END_TEST
 
+static int begin_connection(void *context)
+{
+    domus_stage_kit *made;
+    int error = domus_stage_kit_new(domt_h2c_whole.pipeline, &made);
+
+    (void)context;
+    if (error == 0)
+        domus_stage_kit_free(made);
+    return error;
+}
+
+/* A connection that finds no memory as it begins keeps none. */
+START_TEST(a_connection_without_memory_leaves_nothing)
+{
+    domi_meter meter = {.look_at = INT64_MAX};
+
+    (void)domi_memory_set_meter(&meter);
+    domt_fail_allocations(begin_connection, NULL);
+    (void)domi_memory_set_meter(NULL);
+    ck_assert_int_eq(meter.held, 0);
+}
+END_TEST
+
 DOMT_MAIN("http h2 client", 120, requests_share_one_connection,
-          methods_and_bodies_have_their_answers)
+          methods_and_bodies_have_their_answers, a_connection_without_memory_leaves_nothing)
