@@ -42,6 +42,13 @@
 extern "C" {
 #endif
 
+/* A server from which nothing has come since a request began that was given up (its deadline was
+ * over, or nobody wanted the answer) gets a PING. If nothing comes for so long then, it counts as
+ * lost: the next request does not go to it but to another connection, as one that was refused, and
+ * this one ends. So a server that is gone without a word costs as few requests as over HTTP/1.1,
+ * and one that is idle or slow costs nothing but that it has to answer a PING. */
+#define DOMUS_HTTP2_SILENCE_NS UINT64_C(2000000000)
+
 /* Options of the stage. NULL: all defaults. A limit of 0 is its default. */
 typedef struct domus_http2_client_options {
     bool prior_knowledge; /* the server speaks HTTP/2: nothing is agreed on by ALPN */

@@ -31,6 +31,18 @@ void domi_h2_client_go_away(domi_h2 *h2);
 /* The inner channel of a busy lane has news: go on with its request. Returns 0; -ENOMEM. */
 int domi_h2_client_go_on(domi_h2_lane *lane);
 
+/* --- client_silence.c ------------------------------------------------------------------------- */
+
+/* Bytes of the server have come. */
+void domi_h2_client_hear(domi_h2 *h2);
+
+/* The stream of a lane ends without an answer: if nothing has come since it began, ask the server
+ * whether it is there. */
+void domi_h2_client_doubt(const domi_h2_lane *lane);
+
+/* Returns whether the server was asked that, and has been silent for too long. */
+bool domi_h2_client_is_lost(const domi_h2 *h2);
+
 /* --- client_answer.c -------------------------------------------------------------------------- */
 
 /* A block of fields of a stream begins. Its fields follow, and its end. Return 0; -ENOMEM. */

@@ -105,6 +105,7 @@ static int submit(domi_h2_lane *lane, const domi_h2_fields *fields)
                                                               : DOMI_H2_DONE;
     lane->left = fields->in_chunks ? 0 : fields->length;
     lane->closes = fields->closes;
+    lane->heard = h2->heard;
     lane->is_head =
         fields->fields[0].valuelen == 4 && memcmp(fields->fields[0].value, "HEAD", 4) == 0;
     int32_t id = nghttp2_submit_request(h2->session, NULL, fields->fields, fields->count,
@@ -167,6 +168,7 @@ static void end_early(domi_h2_lane *lane)
         leave_waiting(lane);
     } else {
         domi_h2_cut(lane, NGHTTP2_CANCEL);
+        domi_h2_client_doubt(lane);
     }
 }
 

@@ -109,16 +109,27 @@ static int note_invalid(nghttp2_session *session, const nghttp2_frame *frame, in
     return 0;
 }
 
+/* A frame is about to be appended. nghttp2 says only with the next one that it was, and that one
+ * may have to wait: a request whose bytes have left would count as not sent meanwhile. */
+static int note_sending(nghttp2_session *session, const nghttp2_frame *frame, void *h2)
+{
+    domi_h2_lane *lane = domi_h2_lane_of(h2, frame->hd.stream_id);
+
+    (void)session;
+    if (frame->hd.type == NGHTTP2_HEADERS && lane != NULL)
+        lane->is_sent = true;
+    return 0;
+}
+
 static int note_sent(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
 {
     domi_h2 *h2 = h2_;
-    domi_h2_lane *lane = domi_h2_lane_of(h2, frame->hd.stream_id);
 
     (void)session;
     if (frame->hd.type == NGHTTP2_DATA)
         domi_h2_count_sent(h2, frame->hd.length);
-    if (frame->hd.type == NGHTTP2_HEADERS && lane != NULL)
-        lane->is_sent = true;
+    if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK) == 0)
+        h2->pinged_ns = domus_wire_now_ns(h2->wire);
     return 0;
 }
 
@@ -140,6 +151,7 @@ static void set_callbacks(nghttp2_session_callbacks *callbacks)
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, take_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, take_frame);
     nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, note_invalid);
+    nghttp2_session_callbacks_set_before_frame_send_callback(callbacks, note_sending);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, note_sent);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, note_closed);
     nghttp2_session_callbacks_set_send_data_callback(callbacks, domi_h2_send_body);

@@ -108,6 +108,7 @@ static int decode(domus_wire *wire, void *state_, const char *bytes, size_t size
     if (error != 0)
         return error;
     h2->wire = wire;
+    domi_h2_client_hear(h2);
     if (h2->is_dead)
         return (int)size;
     if (size > STEP_BYTES)
@@ -189,6 +190,10 @@ static int carry(domus_wire *wire, void *state_)
     if (state->h2 == NULL)
         return 0;
     state->h2->wire = wire;
+    if (domi_h2_client_is_lost(state->h2)) { /* answers that have come whole are still read */
+        domi_h2_client_end(state->h2);
+        return state->h2->read == NULL ? -ETIMEDOUT : 0;
+    }
     int error = take_news(wire);
     return error != 0 ? error : domi_h2_send(state->h2);
 }

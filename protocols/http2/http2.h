@@ -56,6 +56,7 @@ typedef struct domi_h2_lane {
     bool is_busy;       /* of a client: it is lent, and its stream is not over; */
     bool is_sent;       /* the head of the request was sent, */
     bool is_answered;   /* and that of the final answer has come */
+    uint32_t heard;     /* of a client: `heard` of the connection when the request began */
     uint8_t skipped;    /* bytes behind the piece that is sent now, which end the body */
     uint64_t left;      /* bytes of the body, or of its chunk, that are to come */
     uint64_t data;      /* bytes of the request's body that were passed on */
@@ -124,6 +125,9 @@ typedef struct domi_h2 {
     bool is_finishing;   /* no body is sent any more */
     bool is_away;        /* of a client: the server takes no further request, */
     bool is_dead;        /* and answers none: nothing is sent any more */
+    bool is_pinged;      /* of a client: it has asked whether the server is there, */
+    uint64_t pinged_ns;  /* and that was sent then; 0: it was not, or something has come since */
+    uint32_t heard;      /* of a client: how often bytes have come */
     bool is_deserted;    /* the peer has finished sending */
     bool has_announced;  /* the settings of this side were sent */
     bool heard_settings; /* the dialogue with which a connection begins is over */

@@ -1,0 +1,31 @@
+/* Finds servers that are gone without a word (a lost host, a NAT that has forgotten). A deadline
+ * costs a stream and not the connection, so nothing else would notice: the next requests would wait
+ * for their deadlines, too, for as long as the kernel sends their bytes again.
+ *
+ * When a request ends without an answer, and no byte at all has come since it began, the server
+ * gets a PING. A server that is there answers it. Otherwise the next thing that is to be done on
+ * the connection ends it (client_stage.c), so that an idle one costs no timer. */
+#include "protocols/http2/client.h"
+
+void domi_h2_client_hear(domi_h2 *h2)
+{
+    h2->heard++;
+    h2->is_pinged = false;
+    h2->pinged_ns = 0;
+}
+
+void domi_h2_client_doubt(const domi_h2_lane *lane)
+{
+    domi_h2 *h2 = lane->of;
+
+    if (h2->is_pinged || lane->heard != h2->heard)
+        return;
+    h2->is_pinged = nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, NULL) == 0;
+}
+
+/* While the wire is full this side may not read, either, and channel.sendTimeout holds. */
+bool domi_h2_client_is_lost(const domi_h2 *h2)
+{
+    return h2->pinged_ns != 0 && !h2->is_dead && !domus_wire_is_full(h2->wire) &&
+           domus_wire_now_ns(h2->wire) - h2->pinged_ns >= DOMUS_HTTP2_SILENCE_NS;
+}
