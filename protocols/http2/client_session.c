@@ -9,13 +9,31 @@ static int result_of(int error)
     return error != 0 ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
-/* nghttp2 passes over PRIORITY, with which RFC 9113 has done away. */
+static bool is_late(nghttp2_session *session, const nghttp2_frame_hd *head)
+{
+    return head->stream_id != 0 && nghttp2_session_find_stream(session, head->stream_id) == NULL;
+}
+
+/* nghttp2 passes over frames on streams that it has forgotten, and over PRIORITY, with which RFC
+ * 9113 has done away. RST_STREAM is counted by take_control(). */
 static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *h2)
 {
-    (void)session;
-    if (head->type == NGHTTP2_PRIORITY)
+    bool is_control = head->type == NGHTTP2_HEADERS || head->type == NGHTTP2_WINDOW_UPDATE;
+
+    domi_h2_count_continuation(h2, head);
+    if (head->type == NGHTTP2_PRIORITY || (is_control && is_late(session, head)))
         domi_h2_count_control(h2);
     return 0;
+}
+
+/* Count what nghttp2 does not tell of: kinds that it does not know, and empty DATA on streams that
+ * it has forgotten. Other DATA there was under way, mostly, and the window bounds it. */
+static void look(domi_h2 *h2, const nghttp2_frame_hd *head)
+{
+    bool is_empty = head->length == 0 || (head->flags & NGHTTP2_FLAG_PADDED) != 0;
+
+    if (head->type != NGHTTP2_DATA || (is_empty && is_late(h2->session, head)))
+        domi_h2_count_control(h2);
 }
 
 static int begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *h2)
@@ -95,7 +113,7 @@ static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void
     }
     if (is_last)
         return result_of(domi_h2_pass_end(h2, frame->hd.stream_id));
-    if (frame->hd.length == 0)
+    if (frame->hd.length == frame->data.padlen) /* the byte that tells how much it is counts */
         domi_h2_count_control(h2);
     return 0;
 }
@@ -178,6 +196,7 @@ static int submit_settings(domi_h2 *h2)
 }
 
 const domi_h2_side domi_h2_client = {
+    .look = look,
     .make = nghttp2_session_client_new3,
     .set_callbacks = set_callbacks,
     .submit_settings = submit_settings,

@@ -4,6 +4,8 @@
 
 #define SPAN_NS UINT64_C(1000000000)
 
+#define CONTINUATIONS 8u /* of one block of fields */
+
 /* For a frame of a body that was sent, so many WINDOW_UPDATEs may come, and one more for so many
  * bytes: some clients send two for each piece that they read. */
 #define UPDATES_LEAST 2u
@@ -36,6 +38,14 @@ void domi_h2_count_reset(domi_h2 *h2)
 void domi_h2_count_control(domi_h2 *h2)
 {
     if (++guard_of(h2)->controls > h2->options.controls_max)
+        domi_h2_end(h2, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+void domi_h2_count_continuation(domi_h2 *h2, const nghttp2_frame_hd *head)
+{
+    if (head->type != NGHTTP2_CONTINUATION)
+        h2->continuations = 0;
+    else if (++h2->continuations > CONTINUATIONS)
         domi_h2_end(h2, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 

@@ -105,7 +105,9 @@ typedef struct domi_h2_side {
                 const nghttp2_option *, nghttp2_mem *);
     void (*set_callbacks)(nghttp2_session_callbacks *callbacks);
     int (*submit_settings)(struct domi_h2 *h2); /* returns 0; -ENOMEM */
-    uint32_t preface_size;                      /* bytes of the peer before its first frame */
+    /* look at the head of a frame that domi_h2_before_look() has found */
+    void (*look)(struct domi_h2 *h2, const nghttp2_frame_hd *head);
+    uint32_t preface_size; /* bytes of the peer before its first frame */
 } domi_h2_side;
 
 typedef struct domi_h2 {
@@ -160,9 +162,11 @@ int domi_h2_send(domi_h2 *h2);
  * Returns whether it is closed. */
 bool domi_h2_judge_late(domi_h2 *h2, int32_t id);
 
-/* Returns how many of these bytes lie before the last byte of the head of the next DATA frame, and
- * the stream of that; all of them, and no stream, if there is none. */
-size_t domi_h2_before_data(domi_h2_frames *frames, const char *bytes, size_t size, int32_t *ret_id);
+/* Returns how many of these bytes lie before the last byte of the head of the next frame for which
+ * nghttp2 may call nobody (DATA, and kinds that it does not know), and that head; `size` if there
+ * is none. */
+size_t domi_h2_before_look(domi_h2_frames *frames, const char *bytes, size_t size,
+                           nghttp2_frame_hd *ret_head);
 
 /* --- text.c ----------------------------------------------------------------------------------- */
 
@@ -314,6 +318,9 @@ void domi_h2_count_reset(domi_h2 *h2);
 
 /* A frame that asks for nothing has come. */
 void domi_h2_count_control(domi_h2 *h2);
+
+/* A frame begins: count it, if it goes on with a block of fields. */
+void domi_h2_count_continuation(domi_h2 *h2, const nghttp2_frame_hd *head);
 
 /* A WINDOW_UPDATE has come. It asks for nothing if no body that was sent calls for it. */
 void domi_h2_count_update(domi_h2 *h2);

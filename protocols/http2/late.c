@@ -1,5 +1,6 @@
-/* Finds frames of the peer on streams that are closed, which nghttp2 passes over: HEADERS by its
- * callback, and DATA, for which it calls nobody, by the heads of the frames as they come. */
+/* Finds frames of the peer that nghttp2 passes over: on streams that are closed, HEADERS by its
+ * callback; DATA there, and frames of kinds that it does not know, for which it calls nobody, by
+ * the heads of the frames as they come. */
 #include "protocols/http2/http2.h"
 
 #define HEAD_SIZE 9u
@@ -35,7 +36,8 @@ static uint32_t number_of(const uint8_t *bytes, uint32_t count)
     return number;
 }
 
-size_t domi_h2_before_data(domi_h2_frames *frames, const char *bytes, size_t size, int32_t *ret_id)
+size_t domi_h2_before_look(domi_h2_frames *frames, const char *bytes, size_t size,
+                           nghttp2_frame_hd *ret_head)
 {
     for (size_t at = 0; at < size;) {
         if (frames->left != 0) {
@@ -51,8 +53,12 @@ size_t domi_h2_before_data(domi_h2_frames *frames, const char *bytes, size_t siz
         }
         frames->have = 0;
         frames->left = number_of(frames->head, 3) + 1; /* with the last byte of the head */
-        if (frames->head[3] == NGHTTP2_DATA) {
-            *ret_id = (int32_t)(number_of(frames->head + 5, 4) & INT32_MAX);
+        if (frames->head[3] == NGHTTP2_DATA || frames->head[3] > NGHTTP2_CONTINUATION) {
+            *ret_head = (nghttp2_frame_hd){
+                .length = frames->left - 1,
+                .type = frames->head[3],
+                .flags = frames->head[4],
+                .stream_id = (int32_t)(number_of(frames->head + 5, 4) & INT32_MAX)};
             return at;
         }
     }

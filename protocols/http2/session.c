@@ -10,7 +10,6 @@
 
 #define ACKS_MAX         200u /* of SETTINGS and PING that were not sent yet */
 #define SETTINGS_ENTRIES 32u  /* of one SETTINGS frame */
-#define CONTINUATIONS    8u   /* of one block of fields */
 
 /* An nghttp2 that bounds these by itself says this (NGHTTP2_ERR_TOO_MANY_CONTINUATIONS). */
 #define TOO_MANY_CONTINUATIONS (-905)
@@ -75,10 +74,7 @@ static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, v
     domi_h2 *h2 = h2_;
 
     (void)session;
-    if (head->type != NGHTTP2_CONTINUATION)
-        h2->continuations = 0;
-    else if (++h2->continuations > CONTINUATIONS)
-        domi_h2_end(h2, NGHTTP2_ENHANCE_YOUR_CALM);
+    domi_h2_count_continuation(h2, head);
     if (head->type == NGHTTP2_HEADERS && domi_h2_judge_late(h2, head->stream_id))
         return 0;
     if (head->type == NGHTTP2_PRIORITY && head->stream_id == 0)
@@ -286,7 +282,14 @@ static int submit_settings(domi_h2 *h2)
     return 0;
 }
 
+static void look(domi_h2 *h2, const nghttp2_frame_hd *head)
+{
+    if (head->type == NGHTTP2_DATA)
+        (void)domi_h2_judge_late(h2, head->stream_id);
+}
+
 const domi_h2_side domi_h2_server = {
+    .look = look,
     .make = nghttp2_session_server_new3,
     .set_callbacks = set_callbacks,
     .submit_settings = submit_settings,
@@ -355,12 +358,12 @@ int domi_h2_receive(domi_h2 *h2, const char *bytes, size_t size)
     int error = 0;
 
     while (size != 0 && error == 0) {
-        int32_t id = 0;
-        size_t part = domi_h2_before_data(&h2->frames, bytes, size, &id);
+        nghttp2_frame_hd head;
+        size_t part = domi_h2_before_look(&h2->frames, bytes, size, &head);
 
         error = feed(h2, bytes, part);
-        if (error == 0 && id != 0)
-            (void)domi_h2_judge_late(h2, id);
+        if (error == 0 && part < size)
+            h2->side->look(h2, &head);
         bytes += part;
         size -= part;
     }
