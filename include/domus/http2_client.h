@@ -18,7 +18,8 @@
  * **Streams.** Each request travels in an inner channel (domus/lend.h): a channel of the same
  * behaviour. A connection takes as many at a time as `streams_max` and the server allow, and a pool
  * opens another one only when its connections are full. Asks wait until the SETTINGS of the server
- * have come, within channel.headTimeout.
+ * have come, within channel.headTimeout. While the server takes no stream at all, one request waits
+ * for that; when its time is over, the connection is left.
  *
  * **Errors.** A request that runs out of time gets -ETIMEDOUT, and its stream is reset with CANCEL;
  * its neighbours go on. A request that the server has refused (REFUSED_STREAM), or has not looked
@@ -26,7 +27,9 @@
  * method is, `tries_max` times in all, and without a pool it fails with -ENOTCONN. Any other reset
  * is the end of a connection to its request: a pool repeats what may be done twice, and all else
  * fails with -EPIPE. Behind GOAWAY the connection takes no further request, and ends when those
- * that it has are answered.
+ * that it has are answered. A request of more than 124 fields, 4 KiB of names or 64 KiB of head
+ * fails with -E2BIG. An answer that has come whole is kept, whatever the connection does behind it;
+ * if its server does not end the stream, that is reset with CANCEL after DOMUS_INNER_REST_NS.
  *
  * **A server that goes beyond a limit** of its connection gets GOAWAY with ENHANCE_YOUR_CALM, and
  * one of a stream gets that stream reset. Pushes are refused.
@@ -60,10 +63,10 @@ typedef struct domus_http2_client_options {
     uint32_t stream_window; /* bytes of a body that may come and are not used, 1024..16777216; 0:
                                65535. More: FLOW_CONTROL_ERROR */
     uint32_t window;        /* the same of all streams together, 65535..16777216; 0: 1 MiB */
-    /* frames within a second that ask for nothing: SETTINGS, PING, PRIORITY, empty DATA, answers of
-     * 1xx, resets of streams that are closed, and WINDOW_UPDATE, as far as these are more than two
-     * for each frame of a body that was sent, and one for each 512 bytes of it, 1..100000; 0: 1000
-     */
+    /* frames within a second that ask for nothing: SETTINGS, PING, PRIORITY, DATA without a byte,
+     * answers of 1xx, kinds of frames that nobody knows, RST_STREAM, HEADERS and WINDOW_UPDATE for
+     * streams that are closed, and WINDOW_UPDATE, as far as these are more than two for each frame
+     * of a body that was sent, and one for each 512 bytes of it, 1..100000; 0: 1000 */
     uint32_t controls_max;
 } domus_http2_client_options;
 

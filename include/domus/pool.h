@@ -44,7 +44,7 @@
  * its address. Connections that take many asks at a time (domus/lend.h) are made one by one, when
  * those before are full. A connection with an ask under way is not idle (channel.idleTimeout), and
  * is reset when the deadline of the ask has passed, so nobody waits for an answer that nobody
- * wants. `wait_ns` has no meaning.
+ * wants; one that takes many asks ends its part of the ask alone. `wait_ns` has no meaning.
  *
  * A pool is stopped as any actor is (domus_stop()): its connections close, and what is under way
  * fails as if it had not come from a pool. To let that end first, send it a notice of
