@@ -4,7 +4,6 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <glob.h>
 #include <pwd.h>
 #include <signal.h>
@@ -161,7 +160,9 @@ static void copy(const char *from, const char *to)
 {
     char command[512];
 
-    snprintf(command, sizeof command, "cp -a '%s' '%s.new' && mv '%s.new' '%s'", from, to, to, to);
+    /* a copy that was interrupted may be there */
+    snprintf(command, sizeof command, "rm -rf '%s.new' && cp -a '%s' '%s.new' && mv '%s.new' '%s'",
+             to, from, to, to, to);
     ck_assert_int_eq(system(command), 0);
 }
 
@@ -191,6 +192,32 @@ static void make_cluster(const domt_postgres *server)
     close(fd);
 }
 
+/* Let a process of its own wait for the end of the test, however that comes, and remove then what
+ * is left of the cluster. The server ends with the test, too (PR_SET_PDEATHSIG). */
+static void begin_watcher(domt_postgres *server)
+{
+    static const char script[] = "cat; i=0\n"
+                                 "until rm -rf \"$0\" 2>/dev/null || [ $i -ge 100 ]; do\n"
+                                 "    i=$((i + 1)); sleep 0.1\n"
+                                 "done";
+    int ends[2];
+
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    server->watcher = fork();
+    ck_assert_int_ge(server->watcher, 0);
+    if (server->watcher == 0) {
+        int none = open("/dev/null", O_RDWR | O_CLOEXEC);
+        (void)setsid(); /* a test that takes too long is killed with its group */
+        if (dup2(ends[0], 0) < 0 || dup2(none, 1) < 0 || dup2(none, 2) < 0 ||
+            close_range(3, ~0u, 0) != 0)
+            _exit(1);
+        execl("/bin/sh", "sh", "-c", script, server->directory, (char *)NULL);
+        _exit(1);
+    }
+    close(ends[0]);
+    server->watched = ends[1];
+}
+
 void domt_postgres_start(domt_postgres *server, const char *settings)
 {
     char path[100];
@@ -200,6 +227,7 @@ void domt_postgres_start(domt_postgres *server, const char *settings)
     *server = (domt_postgres){.port = find_free_port()};
     snprintf(server->directory, sizeof server->directory, "/tmp/domus-postgres-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(server->directory));
+    begin_watcher(server);
     give_away(server->directory);
     make_cluster(server);
     snprintf(path, sizeof path, "%s/data/postgresql.conf", server->directory);
@@ -228,14 +256,10 @@ void domt_postgres_halt(domt_postgres *server, int signal)
     server->pid = 0;
 }
 
-static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *walk)
-{
-    (void)status, (void)flag, (void)walk;
-    return remove(path);
-}
-
 void domt_postgres_stop(domt_postgres *server)
 {
     domt_postgres_halt(server, SIGQUIT);
-    ck_assert_int_eq(nftw(server->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+    close(server->watched);
+    ck_assert_int_eq(waitpid(server->watcher, NULL, 0), server->watcher);
+    ck_assert_int_ne(access(server->directory, F_OK), 0);
 }

@@ -11,6 +11,8 @@
 typedef struct domt_postgres {
     char directory[64];
     pid_t pid;
+    pid_t watcher; /* it removes the cluster behind the end of the test */
+    int watched;   /* which it sees by this end of a pipe */
     uint16_t port;
     char url[128]; /* "postgresql://postgres@127.0.0.1:PORT/postgres" */
     char unix_url[160];
