@@ -29,9 +29,9 @@ static void hold(double value, const char *text)
 
 START_TEST(doubles_have_a_point_in_every_locale)
 {
-    bool has_comma = domt_use_comma(); /* else this C library has no such locale */
     char text[8];
 
+    domt_use_comma();
     hold(3.5, ",3.5\r\n");
     hold(-0.1, ",-0.1\r\n");
     hold(1.0 / 3, ",0.3333333333333333\r\n");
@@ -41,7 +41,7 @@ START_TEST(doubles_have_a_point_in_every_locale)
     hold(-INFINITY, ",-inf\r\n");
     /* the locale of the program is as it was */
     snprintf(text, sizeof text, "%.1f", 1.5);
-    ck_assert_str_eq(text, has_comma ? "1,5" : "1.5");
+    ck_assert_str_eq(text, "1,5");
 }
 END_TEST
 

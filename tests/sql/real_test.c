@@ -32,7 +32,8 @@ START_TEST(reals_have_a_point_in_every_locale)
     char text[DOMUS_SQL_REAL_SIZE], locales[8], *end;
 
     for (int round = 0; round < 2; round++) {
-        bool has_comma = round == 1 && domt_use_comma();
+        if (round == 1)
+            domt_use_comma();
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
             domus_sql_real_write(rows[i].real, text);
             ck_assert_str_eq(text, rows[i].text);
@@ -40,7 +41,7 @@ START_TEST(reals_have_a_point_in_every_locale)
             ck_assert(*end == '\0' && (read == rows[i].real || (isnan(read) && i == 10)));
         }
         snprintf(locales, sizeof locales, "%.1f", 1.5); /* that of the program is as it was */
-        ck_assert_str_eq(locales, has_comma ? "1,5" : "1.5");
+        ck_assert_str_eq(locales, round == 1 ? "1,5" : "1.5");
     }
 }
 END_TEST

@@ -3,10 +3,8 @@
 #ifndef DOMT_SUPPORT_COMMA_H
 #define DOMT_SUPPORT_COMMA_H
 
-#include <stdbool.h>
-
-/* Let the program have such a locale from now on. Returns whether numbers have a comma now: not
- * every C library knows the file of it. */
-bool domt_use_comma(void);
+/* Let the program have such a locale from now on. The test fails if numbers have no comma then: the
+ * C library does not know the file of it. */
+void domt_use_comma(void);
 
 #endif
