@@ -44,8 +44,10 @@ DOMUS_API extern const domus_type domus_pg_notification_type;
  * it cannot be had, it is tried again with the back-off of the options, and subscriptions stay.
  *
  * `then` gets an answer for domus_sql_result_of(): -ENOBUFS for one subscription too many; -EBUSY
- * or -ENOTCONN when the server does not listen yet after `wait_ns` (the subscription stays); that
- * of the server when it refuses to listen (there is no subscription then).
+ * or -ENOTCONN when the server does not listen yet after `wait_ns`, and -ETIMEDOUT when it takes
+ * longer than `timeout_ns` or the deadline (the subscription stays in these three cases);
+ * -ECANCELED when domus_pg_unlisten() has ended the subscription meanwhile; that of the server when
+ * it refuses to listen (there is no subscription then).
  * Returns as domus_ask(); -EINVAL for an empty or too long name. */
 DOMUS_API int domus_pg_listen(domus_stack *stack, domus_sql sql, const char *channel,
                               domus_resumed *then);

@@ -1,7 +1,8 @@
 /* Cancels: each is a connection of its own to the server, made by libpq on a helper thread, which
  * waits for the server without a limit. A server that hangs would so take all helper threads of the
  * process; so a pool has few cancels under way, and the others wait. A connection whose cancel has
- * had no effect after DOMI_PG_CANCEL_NS is closed, also when its cancel waits or is under way. */
+ * had no effect after DOMI_PG_CANCEL_NS is closed, also when its cancel is under way, or waits and
+ * no other one has come to its end as long. */
 #include "protocols/pg/pg.h"
 
 #include <assert.h>
@@ -24,6 +25,13 @@ static int cancel_on_helper(void *argument)
     return 0;
 }
 
+/* Note that the server has from now on to do what a cancel asks. */
+static void set_time(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    connection->until_ns = domus_now_ns(stack) + DOMI_PG_CANCEL_NS;
+    domi_pg_look_at(stack, pool, connection->until_ns);
+}
+
 /* Begin a cancel, whose job ends in end_cancel(). Without memory it goes on waiting, and
  * the connection ends at until_ns. */
 static void begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
@@ -32,7 +40,8 @@ static void begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *co
     connection->awaits_cancel = connection->cancel == NULL ||
                                 domi_pg_begin_soon(stack, connection, &domi_pg_cancel_type) != 0;
     if (!connection->awaits_cancel) {
-        connection->strays = DOMI_PG_SIGNALS;
+        if (connection->strays <= UINT8_MAX - DOMI_PG_SIGNALS)
+            connection->strays += DOMI_PG_SIGNALS;
         pool->cancels++;
         return;
     }
@@ -40,15 +49,28 @@ static void begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *co
     connection->cancel = NULL;
 }
 
-/* A cancel is over: begin one that waits. */
+/* A cancel is over, so the server answers: begin one that waits, and give the others time. */
 static void end_one(domus_stack *stack, domi_pg_pool *pool)
 {
     pool->cancels--;
-    for (uint32_t slot = 0; slot < DOMI_PG_SLOTS && pool->cancels < DOMI_PG_CANCELS_MAX; slot++) {
+    for (uint32_t slot = 0; slot < DOMI_PG_SLOTS; slot++) {
         domi_pg_connection *each = pool->connections[slot];
-        if (each != NULL && each->phase == DOMI_PG_READY && each->awaits_cancel)
+        if (each == NULL || each->phase != DOMI_PG_READY || !each->awaits_cancel)
+            continue;
+        set_time(stack, pool, each);
+        if (pool->cancels < DOMI_PG_CANCELS_MAX)
             begin(stack, pool, each);
     }
+}
+
+/* Begin the cancel of a connection, or let it wait for its turn. */
+static void start(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    connection->is_cancelled = true;
+    if (pool->cancels < DOMI_PG_CANCELS_MAX)
+        begin(stack, pool, connection);
+    else
+        connection->awaits_cancel = true;
 }
 
 static int end_cancel(domus_stack *stack, void *self, const domus_answer *answer)
@@ -67,6 +89,13 @@ static int end_cancel(domus_stack *stack, void *self, const domus_answer *answer
     PQfreeCancel(connection->cancel);
     connection->cancel = NULL;
     connection->is_cancelled = false;
+    const domi_pg_query *first = connection->line.first;
+    bool is_wanted = connection->cancels_again && first != NULL && first->is_cancelled;
+    connection->cancels_again = false;
+    if (is_wanted) {
+        set_time(stack, pool, connection);
+        start(stack, pool, connection);
+    }
     if (domi_pg_settle(stack, pool, connection))
         domi_pg_serve(stack, pool);
     return 0;
@@ -102,13 +131,29 @@ void domi_pg_forget_cancel(domi_pg_connection *connection)
 
 void domi_pg_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
-    if (connection->is_cancelled)
+    domi_pg_query *first = connection->line.first;
+
+    if (first->is_cancelled)
         return;
-    connection->is_cancelled = true;
-    connection->until_ns = domus_now_ns(stack) + DOMI_PG_CANCEL_NS;
-    domi_pg_look_at(stack, pool, connection->until_ns);
-    if (pool->cancels < DOMI_PG_CANCELS_MAX)
-        begin(stack, pool, connection);
-    else
-        connection->awaits_cancel = true;
+    first->is_cancelled = true;
+    set_time(stack, pool, connection);
+    if (!connection->is_cancelled)
+        start(stack, pool, connection);
+    else /* what is under way was for the one before, and may not hit this one */
+        connection->cancels_again = !connection->awaits_cancel;
+}
+
+/* Returns whether one of those that run at the server just now is late: the first of the line, or
+ * one that shares its sync, because the server keeps all their results until then. */
+static bool is_group_late(const domi_pg_query *first)
+{
+    while (first != NULL && first->is_joined && !first->is_late)
+        first = first->next;
+    return first != NULL && first->is_late;
+}
+
+void domi_pg_cancel_late(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    if (is_group_late(connection->line.first))
+        domi_pg_cancel(stack, pool, connection);
 }

@@ -144,7 +144,7 @@ static bool look_at_transaction(const domi_pg_connection *connection, domi_pg_qu
      * says enough. */
     bool begins =
         !connection->in_transaction && (connection->line.count > 1 ? query->is_begin : !is_idle);
-    bool ends = connection->transaction != 0 && is_idle;
+    bool ends = connection->transaction != 0 && (is_idle || query->has_ended);
 
     if (query->job == DOMI_PG_BEGIN || query->job == DOMI_PG_END || query->job >= DOMI_PG_LISTEN ||
         !(begins || ends))
@@ -186,8 +186,10 @@ bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
         domi_pg_lose(stack, pool, connection, "a statement has begun a transaction by itself");
         return false;
     }
-    if (query->is_skipped && !query->is_answered)
+    if (query->is_skipped && !query->is_answered) {
+        pool->counted.repeated++;
         return run_again(stack, pool, connection, query);
+    }
     if (query->stage == DOMI_PG_PREPARES && !query->is_answered) {
         if (query->statement->is_ready)
             return domi_pg_run(stack, pool, connection, query);

@@ -43,22 +43,13 @@ static void look_at_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_line
     *line = left;
 }
 
-/* Returns whether one of those that run at the server just now is late: the first of the line, or
- * one that shares its sync, because the server keeps all their results until then. */
-static bool is_group_late(const domi_pg_query *first)
-{
-    while (first != NULL && first->is_joined && !first->is_late)
-        first = first->next;
-    return first != NULL && first->is_late;
-}
-
 /* Look at queries that were sent. False: the connection is lost. */
 static bool look_at_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     for (domi_pg_query *query = connection->line.first; query != NULL; query = query->next) {
         if (query->until_ns == 0 || query->is_late || !is_due(stack, pool, query->until_ns))
             continue;
-        query->is_late = true;
+        query->is_late = connection->has_late = true;
         domus_sql_error failure = domus_sql_error_make(
             -ETIMEDOUT, "57014", "the time of the query is over; it is cancelled");
         domi_pg_fail_with(stack, pool, query, &failure);
@@ -67,12 +58,16 @@ static bool look_at_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
             connection->line.first->is_late = true;
     }
     domi_pg_query *first = connection->line.first;
-    if (first == NULL || !(first->is_cancelled || is_group_late(first)))
+    if (first == NULL)
         return true;
+    if (first->is_late && connection->slot == DOMI_PG_LISTENER) {
+        /* A cancel would leave open whether the server listens; so a new connection does. */
+        domi_pg_lose(stack, pool, connection, "the time of a LISTEN is over");
+        return false;
+    }
     if (!first->is_cancelled) {
-        first->is_cancelled = true;
-        domi_pg_cancel(stack, pool, connection);
-        if (connection->flow != DOMI_PG_NO_FLOW)
+        domi_pg_cancel_late(stack, pool, connection);
+        if (first->is_cancelled && connection->flow != DOMI_PG_NO_FLOW)
             return domi_pg_drop_flow(stack, pool, connection, -ETIMEDOUT);
         return true;
     }

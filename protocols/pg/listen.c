@@ -113,6 +113,15 @@ static bool is_awaited(const domi_pg_pool *pool, const domi_pg_subscription *sub
     return query != NULL;
 }
 
+static bool has_subscription(const domi_pg_pool *pool, uint64_t number)
+{
+    const domi_pg_subscription *each = pool->subscriptions;
+
+    while (each != NULL && each->number != number)
+        each = each->next;
+    return each != NULL;
+}
+
 void domi_pg_do_listener_ready(domus_stack *stack, domi_pg_pool *pool,
                                domi_pg_connection *connection)
 {
@@ -125,6 +134,12 @@ void domi_pg_do_listener_ready(domus_stack *stack, domi_pg_pool *pool,
             return;
     }
     while ((query = domi_pg_line_take(&pool->listening)) != NULL) {
+        /* it was sent before, to a connection that is lost, and its subscription has ended */
+        if (!has_subscription(pool, query->subscription)) {
+            domi_pg_fail(stack, pool, query, -ECANCELED);
+            domi_pg_query_free(pool, query);
+            continue;
+        }
         query->stage = DOMI_PG_WAITS;
         if (!domi_pg_run(stack, pool, connection, query))
             return;
@@ -257,6 +272,22 @@ static domi_pg_subscription *unlink_subscription(domus_stack *stack, domi_pg_poo
     return ended;
 }
 
+/* Fail the ask that has made a subscription, if it waits for the listener. */
+static void cancel_ask(domus_stack *stack, domi_pg_pool *pool, uint64_t number)
+{
+    domi_pg_line left = {NULL, NULL, 0, 0};
+    domi_pg_query *query;
+
+    while ((query = domi_pg_line_take(&pool->listening)) != NULL) {
+        if (query->subscription == number) {
+            domi_pg_fail(stack, pool, query, -ECANCELED);
+            domi_pg_query_free(pool, query);
+        } else
+            domi_pg_line_add(&left, query);
+    }
+    pool->listening = left;
+}
+
 /* End the subscription at a place of the list. The server is told when nobody is left to the
  * channel; with the last of all the connection is closed. */
 static void end_subscription(domus_stack *stack, domi_pg_pool *pool, domi_pg_subscription **place)
@@ -264,6 +295,7 @@ static void end_subscription(domus_stack *stack, domi_pg_pool *pool, domi_pg_sub
     domi_pg_subscription *ended = unlink_subscription(stack, pool, place);
     domi_pg_connection *listener = listener_of(pool);
 
+    cancel_ask(stack, pool, ended->number);
     if (pool->subscriptions == NULL)
         (void)domi_pg_close_listener(stack, pool);
     else if (listener != NULL && !is_listened_to(pool, ended->channel))

@@ -27,8 +27,8 @@ void domi_pg_rewind(domi_pg_query *query)
 {
     query->stage = DOMI_PG_WAITS;
     query->statement = NULL;
-    query->has_failed = query->is_told = query->is_begin = query->is_stale = query->is_dropped =
-        false;
+    query->has_failed = query->is_told = query->is_begin = query->has_ended = query->is_stale =
+        query->is_dropped = false;
     query->is_joined = query->has_result = query->is_skipped = query->is_cancelled = false;
     query->affected = 0;
     domus_sql_build_drop(&query->builder);

@@ -193,8 +193,10 @@ extern const domus_type domi_pg_cancel_type;
 domus_handler domi_pg_on_cancel;
 /* A cancel is wanted no more, because what it was for has ended. */
 void domi_pg_forget_cancel(domi_pg_connection *connection);
-/* Cancel at the server what the first of the line does. */
+/* Cancel at the server what the first of the line does, unless it was told to. */
 void domi_pg_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
+/* Do so if the first is late, or one that shares its sync. */
+void domi_pg_cancel_late(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
 
 /* --- send.c ----------------------------------------------------------------------------------- */
 
@@ -247,6 +249,11 @@ uint64_t domi_pg_affected(PGresult *result);
 /* --- failure.c -------------------------------------------------------------------------------- */
 
 void domi_pg_read_failure(const PGresult *result, domus_sql_error *ret_failure);
+
+/* --- tags.c ----------------------------------------------------------------------------------- */
+
+/* Note what the server says of a statement that it has done. */
+void domi_pg_note_tag(domi_pg_query *query, const char *tag);
 
 /* --- take.c: what the server says ------------------------------------------------------------- */
 

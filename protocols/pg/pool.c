@@ -35,6 +35,8 @@ static void list_free(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
 
 bool domi_pg_do_settle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
+    if (connection->has_late) /* another one may be the first now */
+        domi_pg_cancel_late(stack, pool, connection);
     if (connection->awaits_cancel &&
         (connection->line.first == NULL || !connection->line.first->is_cancelled))
         domi_pg_forget_cancel(connection);
@@ -42,6 +44,7 @@ bool domi_pg_do_settle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
         connection->is_free || connection->line.count != 0 || connection->is_cancelled)
         return true;
     connection->strays = 0; /* the cancel is over, and its signals were told by answers */
+    connection->has_late = false;
     if (connection->in_transaction && connection->transaction != 0)
         return domi_pg_go_on(stack, pool, connection);
     if (PQtransactionStatus(connection->pg) != PQTRANS_IDLE) {

@@ -84,11 +84,9 @@ bool domi_pg_do_drop_flow(domus_stack *stack, domi_pg_pool *pool, domi_pg_connec
         query->has_failed = false;
         return domi_pg_finish(stack, pool, connection);
     }
-    if (!connection->in_transaction && !query->is_cancelled) {
-        /* A cancel would fail a transaction; in one the rest is read and thrown away. */
-        query->is_cancelled = true;
+    /* A cancel would fail a transaction; in one the rest is read and thrown away. */
+    if (!connection->in_transaction)
         domi_pg_cancel(stack, pool, connection);
-    }
     if (is_in) { /* the server may have refused the copy already, and libpq have read that */
         query->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
         domi_pg_look_at(stack, pool, query->until_ns);
@@ -117,10 +115,8 @@ static void drop_rest(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
                       domi_pg_query *query)
 {
     query->is_dropped = true;
-    if (connection->in_transaction || query->is_cancelled)
-        return;
-    query->is_cancelled = true;
-    domi_pg_cancel(stack, pool, connection);
+    if (!connection->in_transaction)
+        domi_pg_cancel(stack, pool, connection);
 }
 
 /* Let the reads of rows fail from now on. */

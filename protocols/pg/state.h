@@ -60,6 +60,7 @@
 #define DOMI_PG_SMALL_BYTES 65536u
 #define DOMI_PG_READ        65536u     /* bytes that libpq takes from a socket at a time, about */
 #define DOMI_PG_GREETING    (1u << 20) /* bytes that a server may send until it is ready */
+#define DOMI_PG_UNASKED     65536u     /* or behind an answer, if result_max is less */
 
 #define DOMI_PG_NAME_SIZE 40u /* bytes of the name of a statement, with a zero at its end */
 
@@ -148,6 +149,7 @@ typedef struct domi_pg_query {
     bool is_cancelled;     /* the server was told to cancel it */
     bool is_rollback;      /* the server has answered so */
     bool is_begin;         /* or that it has begun a transaction */
+    bool has_ended;        /* or that it has ended the transaction in which it was */
     bool is_joined;        /* no sync is behind it, but the next query of the line */
     bool has_result;       /* of those that are joined: a result has come */
     bool is_skipped;       /* the server has not done it, because one before its sync has failed */
@@ -217,6 +219,8 @@ struct domi_pg_connection {
     bool has_pipeline;  /* libpq is in pipeline mode */
     bool is_cancelled;  /* a cancel is wanted or under way: nothing new is sent */
     bool awaits_cancel; /* it waits until the cancel of another connection is over */
+    bool cancels_again; /* the first of the line is to be cancelled when this cancel is over */
+    bool has_late;      /* the time of a query in its line is over */
     bool was_asked;     /* to look for its client, as DOMI_PG_LOOKS_FOR_CLIENT says */
     bool is_preparing;  /* a query in its line is in PREPARES: no other one comes behind it */
     bool is_used;       /* a query was answered on it */

@@ -71,10 +71,8 @@ static void take_rows(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
     if (error == 0)
         return;
     fail_here(stack, pool, query, error, "the result is larger than result_max");
-    if (!connection->in_transaction) { /* a cancel would fail the transaction */
-        query->is_cancelled = true;
+    if (!connection->in_transaction) /* a cancel would fail the transaction */
         domi_pg_cancel(stack, pool, connection);
-    }
 }
 
 /* Take a command that is done. */
@@ -86,9 +84,7 @@ static void take_done(domi_pg_query *query, PGresult *result)
         return;
     }
     query->affected += domi_pg_affected(result);
-    const char *tag = PQcmdStatus(result);
-    query->is_rollback = strcmp(tag, "ROLLBACK") == 0;
-    query->is_begin = strcmp(tag, "BEGIN") == 0 || strcmp(tag, "START TRANSACTION") == 0;
+    domi_pg_note_tag(query, PQcmdStatus(result));
 }
 
 /* Take one result. False: the connection is lost. */
@@ -181,31 +177,33 @@ bool domi_pg_count_unasked(domi_pg_connection *connection, uint64_t bytes_max)
     return connection->unasked <= bytes_max;
 }
 
-/* Tell how many bytes were read from a socket so far, which TCP knows. */
-static bool count_consumed(int fd, uint64_t *ret_bytes)
+/* Tell how many bytes were read from a socket so far, which TCP knows. Bytes that come between the
+ * two looks make the number too large before a read, and too small behind it. */
+static bool count_consumed(int fd, bool is_before, uint64_t *ret_bytes)
 {
     struct tcp_info info;
     socklen_t size = sizeof info;
 
     memset(&info, 0, sizeof info);
+    uint32_t there = is_before ? count_there(fd) : 0;
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
         return false;
-    *ret_bytes = (uint64_t)info.tcpi_bytes_received - count_there(fd);
+    *ret_bytes = (uint64_t)info.tcpi_bytes_received - (is_before ? there : count_there(fd));
     return true;
 }
 
-/* Let libpq read from the socket, and return how many bytes it took: of another socket than TCP
- * that many at least, because more may have come meanwhile. */
+/* Let libpq read from the socket, and return how many bytes it took: not more than it did, and
+ * less only if more has come meanwhile. */
 static uint64_t read_counted(PGconn *pg, int *ret_done)
 {
     uint64_t from, to;
     int fd = PQsocket(pg);
-    bool tells = count_consumed(fd, &from);
+    bool tells = count_consumed(fd, true, &from);
     uint32_t before = tells ? 0 : count_there(fd);
 
     *ret_done = PQconsumeInput(pg);
     if (tells)
-        return count_consumed(fd, &to) && to > from ? to - from : 0; /* more may come in between */
+        return count_consumed(fd, false, &to) && to > from ? to - from : 0;
     uint32_t after = count_there(fd);
     uint32_t least = before < LEAST_READ ? before : LEAST_READ;
     return before > after && before - after > least ? before - after : least;
@@ -232,8 +230,10 @@ static bool read_more(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
         domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
         return false;
     }
-    uint64_t bytes = query != NULL ? query->read_bytes / 2 : connection->unasked;
-    if (bytes <= pool->settings.options.result_max)
+    uint64_t result_max = pool->settings.options.result_max;
+    /* One notification may be larger than result_max, and libpq reads several at a time. */
+    uint64_t unasked_max = result_max > DOMI_PG_UNASKED ? result_max : DOMI_PG_UNASKED;
+    if (query != NULL ? query->read_bytes / 2 <= result_max : connection->unasked <= unasked_max)
         return true;
     if (query != NULL)
         fail_here(stack, pool, query, -EFBIG, "the result is larger than result_max");

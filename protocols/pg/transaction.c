@@ -164,8 +164,10 @@ void domi_pg_abandon(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
     query = connection->line.first;
     if (query == NULL || query->job == DOMI_PG_END) /* its end was sent, and is told as it comes */
         return;
-    domi_pg_fail(stack, pool, query, -ESTALE);
-    query->is_dropped = query->is_cancelled = true;
+    for (; query != NULL; query = query->next) { /* a command of the pool may be before it */
+        domi_pg_fail(stack, pool, query, -ESTALE);
+        query->is_dropped = true;
+    }
     domi_pg_cancel(stack, pool, connection);
 }
 

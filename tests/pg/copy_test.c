@@ -48,13 +48,6 @@ static int write_bytes(domt_pg_user *who, domus_sql_cursor copy, const char *byt
     return answer.error;
 }
 
-static void wait_until_free(void)
-{
-    for (int i = 0; i < 20000 && domt_pg_look(&user).busy != 0; i++)
-        nanosleep(&(struct timespec){.tv_nsec = (long)MS}, NULL);
-    ck_assert_uint_eq(domt_pg_look(&user).busy, 0);
-}
-
 static pid_t find_backend(domus_sql sql)
 {
     return (pid_t)domt_pg_number(&user, sql, "SELECT pg_backend_pid()");
@@ -122,7 +115,7 @@ START_TEST(refused_copy_ends_with_its_transaction)
         if (round < 2)
             ck_assert_int_eq(domt_pg_end(&other, sql, false).error, 0);
         ck_assert_int_eq(domus_outside_detach(other.outsider), 0);
-        wait_until_free();
+        domt_pg_await_free(&user);
     }
     ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
     ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT count(*) FROM t"), 0);

@@ -56,31 +56,18 @@ static void wait_for_no_sleepers(void)
     ck_assert_int_eq(count_sleepers(), 0);
 }
 
-/* Send a query, and do not wait for its answer. */
-static void send_query(const domus_sql_statement *statement, uint64_t timeout_ns, uint64_t tag)
+static void send_query(const domus_sql_statement *statement, uint64_t tag)
 {
-    domus_sql_request request;
-
-    ck_assert_int_eq(domus_sql_request_make(user.sql, statement, NULL, NULL, 0, &request), 0);
-    ck_assert_int_eq(domus_outsider_ask_add(user.outsider, user.sql.at, &domus_sql_query_type,
-                                            &request, timeout_ns, tag),
-                     0);
+    domt_pg_send(&user, user.sql, statement, NULL, 0, tag);
 }
 
-/* Receive the next answer. Returns its tag, and its error as domus_sql_result_of() tells it. */
-static uint64_t receive(int *ret_error)
+/* The next answer is this one. */
+static void expect(uint64_t tag, int error)
 {
-    domus_outside_message message;
+    domt_pg_received answer = domt_pg_receive(&user);
 
-    ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, 20000 * MS, &message), 0);
-    ck_assert_int_eq(message.kind, DOMUS_OUTSIDE_ANSWER);
-    if (message.type == &domus_outsider_failed_type)
-        *ret_error = *(const int *)message.payload;
-    else if (message.type == &domus_sql_error_type)
-        *ret_error = ((const domus_sql_error *)message.payload)->error;
-    else
-        *ret_error = 0;
-    return message.tag;
+    ck_assert_uint_eq(answer.tag, tag);
+    ck_assert_int_eq(answer.error, error);
 }
 
 static const domus_sql_statement sleeps = {.text = "SELECT pg_sleep(60)", .timeout_ns = 100 * MS};
@@ -139,18 +126,15 @@ END_TEST
 START_TEST(queue_is_bounded)
 {
     static const domus_sql_options options = {.connections_max = 1, .queue_max = 2};
-    int error, errors[5];
+    domt_pg_received answers[5];
 
     begin(&options);
-    send_query(&naps, 0, 0);
+    send_query(&naps, 0);
     for (uint64_t tag = 1; tag <= 4; tag++)
-        send_query(&quick, 0, tag);
-    for (int i = 0; i < 5; i++) {
-        uint64_t tag = receive(&error);
-        errors[tag] = error;
-    }
+        send_query(&quick, tag);
+    domt_pg_receive_all(&user, answers, 5);
     for (int i = 0; i < 5; i++)
-        ck_assert_int_eq(errors[i], i < 3 ? 0 : -ENOBUFS);
+        ck_assert_int_eq(answers[i].error, i < 3 ? 0 : -ENOBUFS);
     ck_assert_uint_eq(domt_pg_look(&user).refused, 2);
     end();
 }
@@ -161,26 +145,21 @@ START_TEST(queue_is_bounded_in_bytes)
 {
     static const domus_sql_options options = {.connections_max = 1, .queue_bytes_max = 8192};
     static char text[4096] = "SELECT 1 --";
-    int error, errors[5] = {0};
+    domt_pg_received answers[5];
 
     memset(text + strlen(text), 'x', sizeof text - 1 - strlen(text));
     begin(&options);
-    send_query(&naps, 0, 0);
+    send_query(&naps, 0);
     for (uint64_t tag = 1; tag <= 4; tag++) { /* two of them fit, and one without a text */
         domus_sql_request request;
         ck_assert_int_eq(domus_sql_request_make(user.sql, tag < 4 ? NULL : &quick,
                                                 tag < 4 ? text : NULL, NULL, 0, &request),
                          0);
-        ck_assert_int_eq(domus_outsider_ask_add(user.outsider, user.sql.at, &domus_sql_query_type,
-                                                &request, 0, tag),
-                         0);
+        domt_pg_send_request(&user, &request, tag);
     }
-    for (int i = 0; i < 5; i++) {
-        uint64_t tag = receive(&error);
-        errors[tag] = error;
-    }
+    domt_pg_receive_all(&user, answers, 5);
     for (int i = 0; i < 5; i++)
-        ck_assert_int_eq(errors[i], i == 3 ? -ENOBUFS : 0);
+        ck_assert_int_eq(answers[i].error, i == 3 ? -ENOBUFS : 0);
     end();
 }
 END_TEST
@@ -188,17 +167,14 @@ END_TEST
 START_TEST(query_waits_for_a_connection_no_longer_than_wait)
 {
     static const domus_sql_options options = {.connections_max = 1, .wait_ns = 200 * MS};
-    int error;
 
     begin(&options);
-    send_query(&naps_long, 0, 0);
+    send_query(&naps_long, 0);
     uint64_t began = now_ns();
-    send_query(&quick, 0, 1);
-    ck_assert_uint_eq(receive(&error), 1);
-    ck_assert_int_eq(error, -EBUSY);
+    send_query(&quick, 1);
+    expect(1, -EBUSY);
     ck_assert_uint_ge(now_ns() - began, 200 * MS);
-    ck_assert_uint_eq(receive(&error), 0);
-    ck_assert_int_eq(error, 0);
+    expect(0, 0);
     end();
 }
 END_TEST
@@ -209,20 +185,40 @@ END_TEST
 START_TEST(neighbours_in_a_pipeline_live)
 {
     static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
-    int error;
+    domt_pg_received answers[4];
 
     begin(&options);
     for (int round = 0; round < 20; round++) {
-        uint64_t seen = 0;
         for (uint64_t tag = 0; tag <= 3; tag++)
-            send_query(tag == 0 ? &sleeps : &quick, 0, tag);
-        for (int i = 0; i <= 3; i++) {
-            uint64_t tag = receive(&error);
-            ck_assert_int_eq(error, tag == 0 ? -ETIMEDOUT : 0);
-            seen |= UINT64_C(1) << tag;
-        }
-        ck_assert_uint_eq(seen, 15);
+            send_query(tag == 0 ? &sleeps : &quick, tag);
+        domt_pg_receive_all(&user, answers, 4);
+        for (int tag = 0; tag <= 3; tag++)
+            ck_assert_int_eq(answers[tag].error, tag == 0 ? -ETIMEDOUT : 0);
     }
+    domus_sql_status status = domt_pg_look(&user);
+    ck_assert_uint_eq(status.failures, 0);
+    ck_assert_uint_eq(status.connects, 1);
+    end();
+}
+END_TEST
+
+/* Several are late at the same time: each is cancelled as soon as it is its turn. */
+START_TEST(late_neighbours_are_cancelled_one_after_the_other)
+{
+    static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
+    domt_pg_received answers[4];
+
+    begin(&options);
+    send_query(&sleeps, 0); /* which is prepared now */
+    expect(0, -ETIMEDOUT);
+    domt_pg_await_free(&user);
+    uint64_t began = now_ns();
+    for (uint64_t tag = 0; tag < 4; tag++)
+        send_query(tag < 3 ? &sleeps : &quick, tag);
+    domt_pg_receive_all(&user, answers, 4);
+    for (int tag = 0; tag < 4; tag++)
+        ck_assert_int_eq(answers[tag].error, tag < 3 ? -ETIMEDOUT : 0);
+    ck_assert_uint_lt(now_ns() - began, 4000 * MS); /* a cancel has 5 s */
     domus_sql_status status = domt_pg_look(&user);
     ck_assert_uint_eq(status.failures, 0);
     ck_assert_uint_eq(status.connects, 1);
@@ -239,31 +235,28 @@ static const domus_sql_statement hit = {
 START_TEST(neighbour_that_a_cancel_hits_is_sent_again)
 {
     static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
-    int error;
+    domt_pg_received answers[2];
 
     begin(&options);
     domt_pg_does(&user, "CREATE SEQUENCE hits START 3");
-    send_query(&sleeps, 0, 0);
-    ck_assert_uint_eq(receive(&error), 0);
+    send_query(&sleeps, 0);
+    expect(0, -ETIMEDOUT);
     for (int i = 0; i < 2; i++) { /* all are prepared from now on */
-        send_query(&hit, 0, 1);
-        ck_assert_uint_eq(receive(&error), 1);
-        ck_assert_int_eq(error, 0);
+        send_query(&hit, 1);
+        expect(1, 0);
     }
     domt_pg_does(&user, "ALTER SEQUENCE hits RESTART WITH 2 MINVALUE 1");
-    send_query(&sleeps, 0, 0);
-    send_query(&hit, 0, 1);
-    for (int i = 0; i < 2; i++) {
-        uint64_t tag = receive(&error);
-        ck_assert_int_eq(error, tag == 0 ? -ETIMEDOUT : 0);
-    }
+    send_query(&sleeps, 0);
+    send_query(&hit, 1);
+    domt_pg_receive_all(&user, answers, 2);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(answers[i].error, i == 0 ? -ETIMEDOUT : 0);
     ck_assert_uint_ge(domt_pg_look(&user).repeated, 1);
-    send_query(&sleeps, 0, 0); /* one of its signals hits nothing, and is forgotten */
-    ck_assert_uint_eq(receive(&error), 0);
+    send_query(&sleeps, 0); /* one of its signals hits nothing, and is forgotten */
+    expect(0, -ETIMEDOUT);
     domt_pg_does(&user, "ALTER SEQUENCE hits RESTART WITH 2");
-    send_query(&hit, 0, 1);
-    ck_assert_uint_eq(receive(&error), 1);
-    ck_assert_int_eq(error, -ECANCELED);
+    send_query(&hit, 1);
+    expect(1, -ECANCELED);
     ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
     end();
 }
@@ -274,21 +267,20 @@ START_TEST(pool_grows_and_shrinks)
 {
     static const domus_sql_options options = {
         .connections_min = 2, .connections_max = 5, .idle_ns = 100 * MS};
-    int error;
+    domt_pg_received answers[8];
 
     begin(&options);
     for (uint64_t tag = 0; tag < 8; tag++)
-        send_query(&naps_long, 0, tag);
+        send_query(&naps_long, tag);
     uint32_t most = 0;
     for (int i = 0; i < 4000 && most < 5; i++) {
         most = domt_pg_look(&user).connections;
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
     }
     ck_assert_uint_eq(most, 5);
-    for (int i = 0; i < 8; i++) {
-        (void)receive(&error);
-        ck_assert_int_eq(error, 0);
-    }
+    domt_pg_receive_all(&user, answers, 8);
+    for (int i = 0; i < 8; i++)
+        ck_assert_int_eq(answers[i].error, 0);
     for (int i = 0; i < 4000 && domt_pg_look(&user).connections != 2; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
     ck_assert_uint_eq(domt_pg_look(&user).connections, 2);
@@ -303,4 +295,5 @@ DOMT_MAIN("pg_late", 120, query_ends_at_its_time_here_and_at_the_server,
           query_ends_with_the_deadline_of_its_asker, statement_in_a_transaction_ends_at_its_time,
           queue_is_bounded, queue_is_bounded_in_bytes,
           query_waits_for_a_connection_no_longer_than_wait, neighbours_in_a_pipeline_live,
+          late_neighbours_are_cancelled_one_after_the_other,
           neighbour_that_a_cancel_hits_is_sent_again, pool_grows_and_shrinks)

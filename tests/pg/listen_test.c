@@ -14,11 +14,17 @@
 static domt_postgres server;
 static domt_pg_user user;
 
+static void begin_with(domus_sql_options options)
+{
+    options.backoff_min_ns = 10 * MS;
+    options.backoff_max_ns = 50 * MS;
+    domt_postgres_start(&server, NULL);
+    domt_pg_user_start(&user, server.url, &options);
+}
+
 static void begin(void)
 {
-    domt_postgres_start(&server, NULL);
-    domt_pg_user_start(&user, server.url,
-                       &(domus_sql_options){.backoff_min_ns = 10 * MS, .backoff_max_ns = 50 * MS});
+    begin_with((domus_sql_options){.backoff_min_ns = 0});
 }
 
 static void end(void)
@@ -185,6 +191,85 @@ START_TEST(unlisten_reaches_every_pool)
 }
 END_TEST
 
+/* The longest payload, and many at once, come also if results have to be small. */
+START_TEST(notifications_may_be_larger_than_results)
+{
+    char longest[7999], text[16];
+
+    memset(longest, 'x', sizeof longest);
+    begin_with((domus_sql_options){.result_max = 1024});
+    ck_assert_int_eq(listen_to(&user, "news"), 0);
+    for (int i = 0; i < 4; i++) {
+        domt_pg_does(&user, "DO $$ BEGIN PERFORM pg_notify('news', repeat('x', 7999)); END $$");
+        const domus_pg_notification *told = receive(&user);
+        ck_assert(!told->is_gap);
+        ck_assert(domus_slice_equals(told->payload, longest, sizeof longest));
+    }
+    domt_pg_does(&user, "DO $$ BEGIN PERFORM pg_notify('news', i::text) FROM "
+                        "generate_series(1, 2000) i; END $$");
+    for (int i = 1; i <= 2000; i++) {
+        snprintf(text, sizeof text, "%d", i);
+        expect(&user, "news", text);
+    }
+    end();
+}
+END_TEST
+
+static void send_listen(const char *channel, uint64_t tag)
+{
+    domus_pg_channel named = {.at = user.sql.at};
+
+    memcpy(named.name, channel, strlen(channel));
+    ck_assert_int_eq(
+        domus_outsider_ask_add(user.outsider, user.sql.at, &domus_pg_listen_type, &named, 0, tag),
+        0);
+}
+
+/* One that waits for the connection is not sent when its subscription has ended: the server listens
+ * for nobody. */
+START_TEST(unlisten_ends_a_listen_that_waits)
+{
+    begin();
+    domt_postgres_halt(&server, SIGINT);
+    send_listen("news", 0);
+    send_listen("more", 1);
+    ck_assert_int_eq(say(&user, &domus_pg_unlisten_type, "news"), 0);
+    domt_pg_received answer = domt_pg_receive(&user);
+    ck_assert_uint_eq(answer.tag, 0);
+    ck_assert_int_eq(answer.error, -ECANCELED);
+    domt_postgres_again(&server);
+    answer = domt_pg_receive(&user);
+    ck_assert_uint_eq(answer.tag, 1);
+    ck_assert_int_eq(answer.error, 0);
+    domt_pg_does(&user, "NOTIFY news, 'one'; NOTIFY more, 'two'");
+    expect(&user, "more", "two");
+    ck_assert_int_eq(domt_pg_number(&user, user.sql,
+                                    "SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN "
+                                    "\"news\"'"),
+                     0);
+    end();
+}
+END_TEST
+
+/* A LISTEN that takes too long leaves its subscription: another connection listens. */
+START_TEST(listen_that_is_late_leaves_its_subscription)
+{
+    begin_with((domus_sql_options){.timeout_ns = 300 * MS});
+    ck_assert_int_eq(listen_to(&user, "news"), 0);
+    pid_t session = (pid_t)domt_pg_number(
+        &user, user.sql, "SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN %'");
+    kill(session, SIGSTOP);
+    ck_assert_int_eq(listen_to(&user, "more"), -ETIMEDOUT);
+    for (int i = 0; i < 2; i++)
+        ck_assert(receive(&user)->is_gap);
+    kill(session, SIGCONT);
+    domt_pg_does(&user, "NOTIFY more, 'one'; NOTIFY news, 'two'");
+    expect(&user, "more", "one");
+    expect(&user, "news", "two");
+    end();
+}
+END_TEST
+
 START_TEST(names_of_channels_are_checked)
 {
     domus_pg_channel unended;
@@ -215,4 +300,6 @@ END_TEST
 DOMT_MAIN("pg_listen", 120, notifications_come_to_subscribers_in_order,
           subscriptions_outlive_the_server, connection_goes_with_the_last_subscriber,
           listen_that_is_refused_subscribes_nobody, unlisten_reaches_every_pool,
-          names_of_channels_are_checked, subscriptions_are_bounded)
+          notifications_may_be_larger_than_results, unlisten_ends_a_listen_that_waits,
+          listen_that_is_late_leaves_its_subscription, names_of_channels_are_checked,
+          subscriptions_are_bounded)

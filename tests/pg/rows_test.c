@@ -41,13 +41,6 @@ static domt_pg_answer fetch(domus_sql_cursor cursor)
     return domt_pg_ask(&user, cursor.at, &domus_sql_fetch_type, &cursor, 0);
 }
 
-static void wait_until_free(void)
-{
-    for (int i = 0; i < 20000 && domt_pg_look(&user).busy != 0; i++)
-        nanosleep(&(struct timespec){.tv_nsec = (long)MS}, NULL);
-    ck_assert_uint_eq(domt_pg_look(&user).busy, 0);
-}
-
 static const domus_sql_statement many = {.text = "SELECT generate_series(1, 30000) AS number"};
 static const domus_sql_statement none = {.text = "SELECT 1 AS number WHERE false"};
 static const domus_sql_statement breaks = {
@@ -85,7 +78,7 @@ START_TEST(rows_come_in_order_in_pieces)
         ck_assert_uint_eq(answer.as.result.columns, 1);
         domt_pg_free(&answer);
     }
-    wait_until_free();
+    domt_pg_await_free(&user);
     end();
 }
 END_TEST
@@ -106,7 +99,7 @@ START_TEST(failure_behind_rows_is_told_by_a_read)
     ck_assert_uint_gt(pieces, 50);
     ck_assert_str_eq(answer.as.failure.sqlstate, "22012");
     ck_assert_int_eq(fetch(cursor).error, -ESTALE);
-    wait_until_free();
+    domt_pg_await_free(&user);
     ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
     end();
 }
@@ -151,9 +144,9 @@ START_TEST(reader_that_does_not_read_holds_up_the_server_alone)
     ck_assert_uint_lt(resident_bytes(), most);
     ck_assert_int_eq(
         domus_outsider_notice(user.outsider, cursor.at, &domus_sql_close_type, &cursor), 0);
-    wait_until_free();
+    domt_pg_await_free(&user);
     cursor = open_rows(user.sql, &huge); /* left lying */
-    wait_until_free();
+    domt_pg_await_free(&user);
     ck_assert_int_eq(fetch(cursor).error, -ESTALE);
     ck_assert_uint_eq(domt_pg_look(&user).failures, 0); /* no connection was lost for that */
     ck_assert_uint_lt(resident_bytes(), most);
@@ -167,7 +160,7 @@ START_TEST(commit_drops_rows_that_are_open)
     domus_sql sql = domt_pg_begin(&user);
     (void)open_rows(sql, &many);
     ck_assert_int_eq(domt_pg_end(&user, sql, true).error, 0);
-    wait_until_free();
+    domt_pg_await_free(&user);
     end();
 }
 END_TEST
@@ -239,7 +232,7 @@ START_TEST(bytes_are_copied_in_and_out)
         domt_pg_free(&answer);
     }
     ck_assert_uint_eq(bytes, 8000 * sizeof line + DOMUS_PG_WRITE_MAX + 1);
-    wait_until_free();
+    domt_pg_await_free(&user);
     ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
     end();
 }
@@ -260,10 +253,10 @@ START_TEST(copies_fail_at_their_end_and_are_undone)
     write_bytes(copy, "1\n", 2);
     ck_assert_int_eq(domus_outsider_notice(user.outsider, copy.at, &domus_sql_close_type, &copy),
                      0);
-    wait_until_free();
+    domt_pg_await_free(&user);
     copy = open_copy(user.sql, &domus_pg_copy_in_type, "COPY t FROM STDIN");
     write_bytes(copy, "1\n", 2);
-    wait_until_free(); /* nobody writes on */
+    domt_pg_await_free(&user); /* nobody writes on */
     ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT count(*) FROM t"), 0);
     static const char *const wrong[] = {"SELECT 1", "INSERT INTO t VALUES (1)", "COPY t TO STDOUT"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -276,7 +269,7 @@ START_TEST(copies_fail_at_their_end_and_are_undone)
     answer = domt_pg_run(&user, user.sql, &domus_sql_script_type, NULL,
                          "COPY t TO STDOUT; SELECT 1", NULL, 0);
     ck_assert_int_eq(answer.error, -EINVAL);
-    wait_until_free();
+    domt_pg_await_free(&user);
     ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
     end();
 }

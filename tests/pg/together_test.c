@@ -4,10 +4,11 @@
 #include "tests/support/suite.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <time.h>
 
 #define MS       UINT64_C(1000000)
 #define TOGETHER 4u
-#define ANSWERS  16u
 
 /* When the transaction has begun, in microseconds, and a number that cannot be had for 0. */
 static const domus_sql_statement divide = {
@@ -15,93 +16,72 @@ static const domus_sql_statement divide = {
 static const domus_sql_statement also_divide = {
     .text = "SELECT (extract(epoch FROM now()) * 1000000)::int8, 100 / $1::int8 ",
     .repeatable = true};
-static const domus_sql_statement nap = {.text = "SELECT pg_sleep(0.1)", .repeatable = true};
 static const domus_sql_statement doze = {
     .text = "SELECT 0::int8, 1 FROM pg_sleep($1::int8)", .reads = true, .timeout_ns = 150 * MS};
+static const domus_sql_statement doze_long = {.text = "SELECT 0::int8, 1 FROM pg_sleep($1::int8)",
+                                              .reads = true};
+/* They hold up who asks for the same lock. */
+static const domus_sql_statement lock = {.text = "SELECT pg_advisory_lock(1) IS NOT NULL"};
+static const domus_sql_statement unlock = {.text = "SELECT pg_advisory_unlock(1)"};
+static const domus_sql_statement wait = {.text = "SELECT pg_advisory_xact_lock(1) IS NOT NULL",
+                                         .repeatable = true};
 
 static domt_postgres server;
-static domt_pg_user user;
+static domt_pg_user user, other;
 
-/* An answer by its tag. */
-static struct answer {
-    int error;
-    int64_t began;
-    int64_t number;
-} answers[ANSWERS];
-
-static void send_query(const domus_sql_statement *statement, const domus_sql_value *values,
-                       uint32_t count, uint64_t tag)
-{
-    domus_sql_request request;
-
-    ck_assert_int_eq(domus_sql_request_make(user.sql, statement, NULL, values, count, &request), 0);
-    ck_assert_int_eq(
-        domus_outsider_ask_add(user.outsider, user.sql.at, &domus_sql_query_type, &request, 0, tag),
-        0);
-}
+/* Answers by their tags; that of tag 0 is of the query for whose connection all others wait. */
+static domt_pg_received answers[16];
 
 static void send_one(const domus_sql_statement *statement, int64_t number, uint64_t tag)
 {
     const domus_sql_value value = domus_sql_int(number);
 
-    send_query(statement, &value, 1, tag);
+    domt_pg_send(&user, user.sql, statement, &value, 1, tag);
 }
 
-/* Receive an answer, and put it to those by tags. */
-static void receive(void)
+static void say(const domus_sql_statement *statement)
 {
-    domus_outside_message message;
+    domt_pg_answer answer = domt_pg_query(&other, other.sql, statement, NULL, 0);
 
-    ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, 20000 * MS, &message), 0);
-    ck_assert_int_eq(message.kind, DOMUS_OUTSIDE_ANSWER);
-    ck_assert_uint_lt(message.tag, ANSWERS);
-    struct answer *answer = &answers[message.tag];
-    ck_assert_int_eq(answer->error, 1); /* it has come once */
-    if (message.type == &domus_outsider_failed_type)
-        answer->error = *(const int *)message.payload;
-    else if (message.type == &domus_sql_error_type)
-        answer->error = ((const domus_sql_error *)message.payload)->error;
-    else {
-        const domus_sql_result *result = message.payload;
-        answer->error = 0;
-        if (result->columns == 2) {
-            answer->began = domus_sql_cell(result, 0, 0).as.integer;
-            answer->number = domus_sql_cell(result, 0, 1).as.integer;
-        }
-    }
+    ck_assert_int_eq(answer.error, 0);
+    domt_pg_free(&answer);
 }
 
-static void receive_all(uint32_t count)
-{
-    for (uint32_t i = 0; i < ANSWERS; i++)
-        answers[i] = (struct answer){.error = 1};
-    for (uint32_t i = 0; i < count; i++)
-        receive();
-}
-
-/* One connection, which knows the statements and has slept for a moment when all that is sent now
- * waits for it: the answer of the sleep has tag 0. */
+/* One connection, which knows the statements, and is held up by a lock until receive_all(). */
 static void begin(void)
 {
     static const domus_sql_options options = {.connections_max = 1, .together_max = TOGETHER};
+    const domus_sql_statement *const statements[] = {&divide, &also_divide, &doze, &doze_long};
+    const domus_sql_value value = domus_sql_int(1), none = domus_sql_int(0);
 
     domt_postgres_start(&server, NULL);
     domt_pg_user_start(&user, server.url, &options);
-    send_one(&divide, 1, 0);
-    send_one(&also_divide, 1, 1);
-    send_one(&doze, 0, 2);
-    receive_all(3);
-    for (uint32_t i = 0; i < 3; i++)
+    domt_pg_user_start(&other, server.unix_url, &(domus_sql_options){.connections_max = 1});
+    for (uint64_t i = 0; i < 4; i++)
+        domt_pg_send(&user, user.sql, statements[i], i < 2 ? &value : &none, 1, i);
+    domt_pg_receive_all(&user, answers, 4);
+    for (uint32_t i = 0; i < 4; i++)
         ck_assert_int_eq(answers[i].error, 0);
-    send_query(&nap, NULL, 0, 0);
+    say(&lock);
+    domt_pg_send(&user, user.sql, &wait, NULL, 0, 0);
 }
 
-static void end(void)
+/* All that was sent waits: let it be done. */
+static void receive_all(uint32_t count, uint32_t waiting)
+{
+    domt_pg_await_waiting(&user, waiting);
+    say(&unlock);
+    domt_pg_receive_all(&user, answers, count);
+}
+
+static void end(uint64_t repeated)
 {
     domus_sql_status status = domt_pg_look(&user);
 
+    ck_assert_uint_eq(status.repeated, repeated);
     ck_assert_uint_eq(status.connects, 1);
     ck_assert_uint_eq(status.failures, 0);
+    domt_pg_user_stop(&other);
     domt_pg_user_stop(&user);
     domt_postgres_stop(&server);
 }
@@ -109,7 +89,12 @@ static void end(void)
 static void check(uint64_t tag, int64_t number)
 {
     ck_assert_int_eq(answers[tag].error, 0);
-    ck_assert_int_eq(answers[tag].number, number);
+    ck_assert_int_eq(answers[tag].numbers[1], number);
+}
+
+static int64_t began(uint64_t tag)
+{
+    return answers[tag].numbers[0];
 }
 
 START_TEST(reads_that_wait_share_a_transaction_up_to_together_max)
@@ -117,16 +102,17 @@ START_TEST(reads_that_wait_share_a_transaction_up_to_together_max)
     begin();
     for (uint64_t tag = 1; tag <= TOGETHER + 2; tag++)
         send_one(&divide, (int64_t)tag, tag);
-    receive_all(TOGETHER + 3);
+    receive_all(TOGETHER + 3, TOGETHER + 2);
     for (uint64_t tag = 1; tag <= TOGETHER + 2; tag++) {
         check(tag, 100 / (int64_t)tag);
-        ck_assert_int_eq(answers[tag].began == answers[1].began, tag <= TOGETHER);
+        ck_assert_int_eq(began(tag) == began(1), tag <= TOGETHER);
     }
-    ck_assert_int_eq(answers[TOGETHER + 1].began, answers[TOGETHER + 2].began);
-    end();
+    ck_assert_int_eq(began(TOGETHER + 1), began(TOGETHER + 2));
+    end(0);
 }
 END_TEST
 
+/* The server skips those behind it, which are sent again. */
 START_TEST(one_that_fails_lets_the_others_be_answered)
 {
     begin();
@@ -134,12 +120,12 @@ START_TEST(one_that_fails_lets_the_others_be_answered)
     send_one(&divide, 0, 2);
     send_one(&divide, 2, 3);
     send_one(&divide, 0, 4);
-    receive_all(5);
+    receive_all(5, 4);
     check(1, 100);
     check(3, 50);
     ck_assert_int_eq(answers[2].error, -EINVAL); /* 22012 */
     ck_assert_int_eq(answers[4].error, -EINVAL);
-    end();
+    end(2);
 }
 END_TEST
 
@@ -151,12 +137,12 @@ START_TEST(one_that_is_cancelled_lets_the_others_be_answered)
     send_one(&doze, 20, 2);
     send_one(&divide, 2, 3);
     send_one(&divide, 4, 4);
-    receive_all(5);
+    receive_all(5, 4);
     check(1, 100);
     ck_assert_int_eq(answers[2].error, -ETIMEDOUT);
     check(3, 50);
     check(4, 25);
-    end();
+    end(2);
 }
 END_TEST
 
@@ -165,22 +151,86 @@ START_TEST(others_do_not_leave_with_them)
 {
     begin();
     send_one(&divide, 1, 1);
-    send_query(&divide, NULL, 0, 2);
+    domt_pg_send(&user, user.sql, &divide, NULL, 0, 2);
     send_one(&also_divide, 2, 3);
     send_one(&divide, 4, 4);
-    send_query(&divide, NULL, 0, 5); /* the last one, behind which there is a sync */
-    receive_all(6);
+    domt_pg_send(&user, user.sql, &divide, NULL, 0, 5); /* the last one, behind which a sync is */
+    receive_all(6, 5);
     check(1, 100);
     check(3, 50);
     check(4, 25);
     ck_assert_int_eq(answers[2].error, -EINVAL);
     ck_assert_int_eq(answers[5].error, -EINVAL);
-    ck_assert_int_ne(answers[3].began, answers[1].began);
-    ck_assert_int_ne(answers[4].began, answers[3].began);
-    end();
+    ck_assert_int_ne(began(3), began(1));
+    ck_assert_int_ne(began(4), began(3));
+    end(0);
+}
+END_TEST
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Let both connections know the statements: one is held by a transaction. */
+static void teach(const domus_sql_statement *const *statements, uint32_t count)
+{
+    domus_sql in = domt_pg_begin(&user);
+    const domus_sql_value none = domus_sql_int(0);
+
+    for (uint32_t i = 0; i < 2 * count; i++) {
+        domt_pg_answer answer =
+            domt_pg_query(&user, i % 2 == 0 ? in : user.sql, statements[i / 2], &none, 1);
+        ck_assert_int_eq(answer.error, 0);
+        domt_pg_free(&answer);
+    }
+    ck_assert_int_eq(domt_pg_end(&user, in, true).error, 0);
+}
+
+/* The first of a group, and the one behind it that pushes its answer out, have ended when the
+ * cancel for a later one is still to come: another cancel is under way, because the server takes
+ * none for a while. */
+START_TEST(cancel_that_waits_outlives_the_first_of_its_group)
+{
+    static const domus_sql_statement sleeps = {.text = "SELECT pg_sleep(60)",
+                                               .timeout_ns = 100 * MS};
+    static const domus_sql_statement large = {
+        .text = "SELECT 0::int8, 1, repeat('x', 20000) FROM pg_sleep($1::int8)", .reads = true};
+    static const domus_sql_statement *const group[] = {&doze_long, &large, &doze, &doze_long};
+
+    domt_postgres_start(&server, NULL);
+    domt_pg_user_start(&user, server.url,
+                       &(domus_sql_options){.connections_max = 2, .together_max = TOGETHER});
+    domt_pg_user_start(&other, server.unix_url, &(domus_sql_options){.connections_max = 1});
+    teach(group, 3);
+    say(&lock);
+    kill(server.pid, SIGSTOP); /* sessions go on, but nothing new is accepted */
+    domt_pg_send(&user, user.sql, &sleeps, NULL, 0, 5);
+    domt_pg_send(&user, user.sql, &wait, NULL, 0, 0);
+    for (uint64_t i = 0; i < 4; i++)
+        send_one(group[i], i == 0 ? 1 : i == 2 ? 60 : 0, i + 1);
+    ck_assert_uint_eq(domt_pg_receive(&user).tag, 5);
+    domt_pg_await_waiting(&user, 4);
+    say(&unlock);
+    ck_assert_uint_eq(domt_pg_receive(&user).tag, 0);
+    uint64_t left_ns = now_ns();
+    ck_assert_uint_eq(domt_pg_receive(&user).tag, 3); /* it is late, and its cancel waits */
+    ck_assert_uint_eq(domt_pg_receive(&user).tag, 1);
+    kill(server.pid, SIGCONT);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(domt_pg_receive(&user).error, 0);
+    ck_assert_uint_lt(now_ns() - left_ns, 4000 * MS);
+    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
+    domt_pg_user_stop(&other);
+    domt_pg_user_stop(&user);
+    domt_postgres_stop(&server);
 }
 END_TEST
 
 DOMT_MAIN("pg_together", 60, reads_that_wait_share_a_transaction_up_to_together_max,
           one_that_fails_lets_the_others_be_answered,
-          one_that_is_cancelled_lets_the_others_be_answered, others_do_not_leave_with_them)
+          one_that_is_cancelled_lets_the_others_be_answered, others_do_not_leave_with_them,
+          cancel_that_waits_outlives_the_first_of_its_group)

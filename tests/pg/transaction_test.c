@@ -4,6 +4,7 @@
 #include "tests/support/suite.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -35,16 +36,17 @@ static int text_in(domus_sql sql, const char *text)
     return error;
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 static int64_t count_rows(void)
 {
     return domt_pg_number(&user, user.sql, "SELECT count(*) FROM t");
-}
-
-static void wait_until_free(void)
-{
-    for (int i = 0; i < 20000 && domt_pg_look(&user).busy != 0; i++)
-        nanosleep(&(struct timespec){.tv_nsec = (long)MS}, NULL);
-    ck_assert_uint_eq(domt_pg_look(&user).busy, 0);
 }
 
 START_TEST(commit_keeps_and_rollback_does_not)
@@ -61,7 +63,7 @@ START_TEST(commit_keeps_and_rollback_does_not)
         ck_assert_int_eq(text_in(sql, "SELECT 1"), -ESTALE);
         ck_assert_int_eq(domt_pg_end(&user, sql, true).error, -ESTALE);
     }
-    wait_until_free();
+    domt_pg_await_free(&user);
     end();
 }
 END_TEST
@@ -82,7 +84,7 @@ START_TEST(failed_transaction_tells_its_first_failure_at_commit)
     ck_assert_int_eq(text_in(sql, "SELEC"), -EINVAL);
     ck_assert_int_eq(domt_pg_end(&user, sql, false).error, 0);
     ck_assert_int_eq(count_rows(), 0);
-    wait_until_free();
+    domt_pg_await_free(&user);
     end();
 }
 END_TEST
@@ -130,7 +132,7 @@ START_TEST(idle_transaction_is_rolled_back)
     domus_sql sql = domt_pg_begin(&user);
     ck_assert_int_eq(text_in(sql, "INSERT INTO t VALUES (1)"), 0);
     ck_assert_int_eq(text_in(sql, "SELECT pg_sleep(0.7)"), 0); /* this is no idle time */
-    wait_until_free();
+    domt_pg_await_free(&user);
     ck_assert_int_eq(text_in(sql, "SELECT 1"), -ESTALE);
     ck_assert_int_eq(count_rows(), 0);
     end();
@@ -158,12 +160,45 @@ START_TEST(transaction_ends_with_its_owner)
             nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
         }
         ck_assert_int_eq(domus_outside_detach(other.outsider), 0);
-        wait_until_free();
+        domt_pg_await_free(&user);
         ck_assert_int_eq(count_rows(), 0);
         ck_assert_int_eq(text_in(sql, "SELECT 1"), -ESTALE);
     }
     ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
     end();
+}
+END_TEST
+
+/* The statement is not run any more, also if another one is given up for it. */
+START_TEST(owner_ends_while_a_statement_is_prepared)
+{
+    static const domus_sql_options options[] = {{.statements_max = 256}, {.statements_max = 1}};
+    static const domus_sql_statement first = {.text = "SELECT 1"};
+    static const domus_sql_statement inserts_late = {
+        .text = "INSERT INTO t SELECT 1 FROM (SELECT pg_sleep(20)) s"};
+
+    for (int i = 0; i < 2; i++) {
+        begin(&options[i]);
+        domt_pg_user other = user;
+        ck_assert_int_eq(domus_outside_attach(user.system, NULL, &other.outsider), 0);
+        domus_sql sql = domt_pg_begin(&other);
+        pid_t session = (pid_t)domt_pg_number(&other, sql, "SELECT pg_backend_pid()");
+        domt_pg_answer answer = domt_pg_query(&other, sql, &first, NULL, 0);
+        ck_assert_int_eq(answer.error, 0);
+        domt_pg_free(&answer);
+        kill(session, SIGSTOP);
+        domt_pg_send(&other, sql, &inserts_late, NULL, 0, 0);
+        uint64_t prepares = domt_pg_look(&user).prepares; /* it is sent now */
+        ck_assert_int_eq(domus_outside_detach(other.outsider), 0);
+        ck_assert_int_eq(text_in(sql, "SELECT 1"), -ESTALE);
+        ck_assert_uint_eq(domt_pg_look(&user).prepares, prepares);
+        uint64_t began = now_ns();
+        kill(session, SIGCONT);
+        domt_pg_await_free(&user);
+        ck_assert_uint_lt(now_ns() - began, 4000 * MS);
+        ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
+        end();
+    }
 }
 END_TEST
 
@@ -188,37 +223,50 @@ START_TEST(stray_begin_is_rolled_back)
 }
 END_TEST
 
-/* A statement that ends its transaction by itself fails it: what follows would be done for good. */
-START_TEST(stray_commit_fails_its_transaction)
+/* A statement that ends its transaction by itself fails it: what follows would be done for good. So
+ * does one that begins another one then, and a script that fails behind its end. */
+START_TEST(stray_end_fails_its_transaction)
 {
-    begin(NULL);
-    domus_sql sql = domt_pg_begin(&user);
-    ck_assert_int_eq(text_in(sql, "INSERT INTO t VALUES (1)"), 0);
-    ck_assert_int_eq(text_in(sql, "ROLLBACK"), -EINVAL);
-    ck_assert_int_eq(text_in(sql, "INSERT INTO t VALUES (2)"), -EINVAL);
-    domt_pg_answer answer = domt_pg_end(&user, sql, true);
-    ck_assert_str_eq(answer.as.failure.sqlstate, "2D000");
-    ck_assert_int_eq(count_rows(), 0);
-    wait_until_free();
-    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
-    end();
-}
-END_TEST
+    static const struct {
+        const char *text;
+        bool is_script, may_go_on, keeps;
+        const char *sqlstate; /* of the statement and of the commit */
+    } rows[] = {
+        {"COMMIT", false, false, true, "2D000"},
+        {"ROLLBACK", false, false, false, "2D000"},
+        {"COMMIT AND CHAIN", false, false, true, "2D000"},
+        {"rollback and\n chain", false, false, false, "2D000"},
+        {"COMMIT; BEGIN", true, false, true, "2D000"},
+        {"ROLLBACK; START TRANSACTION", true, false, false, "2D000"},
+        {"COMMIT; SELECT 1 / 0", true, false, true, "22012"},
+        {"COMMIT; BEGIN; SELECT 1 / 0", true, false, true, "22012"},
+        {"SAVEPOINT a; ROLLBACK TO a", true, true, true, ""},
+        {"SAVEPOINT chain; ROLLBACK TO chain", true, true, true, ""},
+    };
 
-/* So does a script that ends it and then fails, of which the server has its own words. */
-START_TEST(script_that_commits_and_fails_fails_its_transaction)
-{
     begin(NULL);
-    domus_sql sql = domt_pg_begin(&user);
-    domt_pg_answer answer =
-        domt_pg_run(&user, sql, &domus_sql_script_type, NULL, "COMMIT; SELECT 1 / 0", NULL, 0);
-    ck_assert_int_eq(answer.error, -EINVAL);
-    domt_pg_free(&answer);
-    ck_assert_int_eq(text_in(sql, "INSERT INTO t VALUES (2)"), -EINVAL);
-    answer = domt_pg_end(&user, sql, true);
-    ck_assert_int_eq(answer.error, -EINVAL);
-    domt_pg_free(&answer);
-    ck_assert_int_eq(count_rows(), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        domus_sql sql = domt_pg_begin(&user);
+        int failure = rows[i].may_go_on ? 0 : -EINVAL;
+        ck_assert_int_eq(text_in(sql, "INSERT INTO t VALUES (1)"), 0);
+        domt_pg_answer answer = domt_pg_run(
+            &user, sql, rows[i].is_script ? &domus_sql_script_type : &domus_sql_query_type, NULL,
+            rows[i].text, NULL, 0);
+        ck_assert_msg(answer.error == failure, "%s", rows[i].text);
+        if (failure != 0)
+            ck_assert_str_eq(answer.as.failure.sqlstate, rows[i].sqlstate);
+        domt_pg_free(&answer);
+        ck_assert_msg(text_in(sql, "INSERT INTO t VALUES (2)") == failure, "%s", rows[i].text);
+        answer = domt_pg_end(&user, sql, true);
+        ck_assert_msg(answer.error == failure, "%s", rows[i].text);
+        if (failure != 0)
+            ck_assert_str_eq(answer.as.failure.sqlstate, rows[i].sqlstate);
+        domt_pg_free(&answer);
+        ck_assert_msg(count_rows() == rows[i].keeps + rows[i].may_go_on, "%s", rows[i].text);
+        domt_pg_does(&user, "DELETE FROM t");
+    }
+    domt_pg_await_free(&user);
+    ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
     end();
 }
 END_TEST
@@ -252,21 +300,11 @@ static const domus_sql_statement naps = {.text = "SELECT pg_sleep(0.5)"};
 static const domus_sql_statement strays = {.text = "BEGIN"};
 static const domus_sql_statement inserts = {.text = "INSERT INTO t SELECT 1 + count(*) FROM t"};
 
-static void send_query(const domus_sql_statement *statement, uint64_t tag)
-{
-    domus_sql_request request;
-
-    ck_assert_int_eq(domus_sql_request_make(user.sql, statement, NULL, NULL, 0, &request), 0);
-    ck_assert_int_eq(
-        domus_outsider_ask_add(user.outsider, user.sql.at, &domus_sql_query_type, &request, 0, tag),
-        0);
-}
-
 /* Queries behind a BEGIN in a pipeline are undone with it, so none of them is told to be done. */
 START_TEST(stray_begin_does_not_take_its_neighbours_in)
 {
     static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 8};
-    int errors[4];
+    domt_pg_received answers[4];
 
     begin(&options);
     ck_assert_int_eq(domt_pg_query(&user, user.sql, &strays, NULL, 0).error, -EINVAL);
@@ -279,17 +317,15 @@ START_TEST(stray_begin_does_not_take_its_neighbours_in)
         domt_pg_free(&answer);
         domt_pg_does(&user, "DELETE FROM t");
         for (uint64_t tag = 0; tag < 4; tag++)
-            send_query(tag == 0 ? &naps : tag == 1 ? &strays : &inserts, tag);
-        for (int i = 0; i < 4; i++) {
-            domus_outside_message message;
-            ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, 20000 * MS, &message), 0);
-            errors[message.tag] = message.type == &domus_sql_error_type
-                                      ? ((const domus_sql_error *)message.payload)->error
-                                      : 0;
-        }
-        ck_assert_int_eq(errors[0], 0);
-        ck_assert_int_eq(errors[1], -EINVAL);
-        ck_assert_int_eq(count_rows(), (errors[2] == 0) + (errors[3] == 0));
+            domt_pg_send(&user, user.sql,
+                         tag == 0   ? &naps
+                         : tag == 1 ? &strays
+                                    : &inserts,
+                         NULL, 0, tag);
+        domt_pg_receive_all(&user, answers, 4);
+        ck_assert_int_eq(answers[0].error, 0);
+        ck_assert_int_eq(answers[1].error, -EINVAL);
+        ck_assert_int_eq(count_rows(), (answers[2].error == 0) + (answers[3].error == 0));
     }
     end();
 }
@@ -298,7 +334,6 @@ END_TEST
 DOMT_MAIN("pg_transaction", 120, commit_keeps_and_rollback_does_not,
           failed_transaction_tells_its_first_failure_at_commit, isolation_is_as_asked,
           idle_transaction_is_rolled_back, transaction_ends_with_its_owner,
-          stray_begin_is_rolled_back, stray_commit_fails_its_transaction,
-          script_that_commits_and_fails_fails_its_transaction,
-          rows_that_were_not_read_fail_their_transaction,
+          owner_ends_while_a_statement_is_prepared, stray_begin_is_rolled_back,
+          stray_end_fails_its_transaction, rows_that_were_not_read_fail_their_transaction,
           stray_begin_does_not_take_its_neighbours_in)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #define SECOND UINT64_C(1000000000)
 
@@ -95,6 +96,55 @@ int64_t domt_pg_number(domt_pg_user *user, domus_sql sql, const char *text)
     return number;
 }
 
+void domt_pg_send_request(domt_pg_user *user, const domus_sql_request *request, uint64_t tag)
+{
+    ck_assert_int_eq(domus_outsider_ask_add(user->outsider, user->sql.at, &domus_sql_query_type,
+                                            request, 0, tag),
+                     0);
+}
+
+void domt_pg_send(domt_pg_user *user, domus_sql sql, const domus_sql_statement *statement,
+                  const domus_sql_value *values, uint32_t count, uint64_t tag)
+{
+    domus_sql_request request;
+
+    ck_assert_int_eq(domus_sql_request_make(sql, statement, NULL, values, count, &request), 0);
+    domt_pg_send_request(user, &request, tag);
+}
+
+domt_pg_received domt_pg_receive(domt_pg_user *user)
+{
+    domus_outside_message message;
+    domt_pg_received received = {.error = 0};
+
+    ck_assert_int_eq(domus_outside_receive(user->outsider, NULL, 60 * SECOND, &message), 0);
+    ck_assert_int_eq(message.kind, DOMUS_OUTSIDE_ANSWER);
+    received.tag = message.tag;
+    if (message.type == &domus_outsider_failed_type)
+        received.error = *(const int *)message.payload;
+    else if (message.type == &domus_sql_error_type)
+        received.error = ((const domus_sql_error *)message.payload)->error;
+    else {
+        const domus_sql_result *result = message.payload;
+        for (uint32_t i = 0; i < 2; i++)
+            (void)domus_sql_get_int(result, 0, i, &received.numbers[i]);
+    }
+    return received;
+}
+
+void domt_pg_receive_all(domt_pg_user *user, domt_pg_received *answers, uint32_t count)
+{
+    uint64_t seen = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        domt_pg_received received = domt_pg_receive(user);
+        ck_assert_uint_lt(received.tag, count);
+        ck_assert_uint_eq(seen >> received.tag & 1, 0); /* it comes once */
+        seen |= UINT64_C(1) << received.tag;
+        answers[received.tag] = received;
+    }
+}
+
 domus_sql domt_pg_begin(domt_pg_user *user)
 {
     domt_pg_answer answer = domt_pg_ask(user, user->sql.at, &domus_sql_begin_type,
@@ -120,6 +170,25 @@ domus_sql_status domt_pg_look(domt_pg_user *user)
                                         5 * SECOND, &reply),
                      0);
     return status;
+}
+
+static void rest(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+void domt_pg_await_waiting(domt_pg_user *user, uint32_t count)
+{
+    for (int i = 0; i < 20000 && domt_pg_look(user).waiting != count; i++)
+        rest();
+    ck_assert_uint_eq(domt_pg_look(user).waiting, count);
+}
+
+void domt_pg_await_free(domt_pg_user *user)
+{
+    for (int i = 0; i < 20000 && domt_pg_look(user).busy != 0; i++)
+        rest();
+    ck_assert_uint_eq(domt_pg_look(user).busy, 0);
 }
 
 void domt_pg_free(domt_pg_answer *answer)

@@ -51,10 +51,29 @@ void domt_pg_does(domt_pg_user *user, const char *text);
 /* The one integer that a text gives. */
 int64_t domt_pg_number(domt_pg_user *user, domus_sql sql, const char *text);
 
+/* The answer of a query that was sent, with the integers of the first columns of its first row. */
+typedef struct domt_pg_received {
+    uint64_t tag;
+    int error; /* as domus_sql_result_of() tells it */
+    int64_t numbers[2];
+} domt_pg_received;
+
+/* Send a query, and do not wait for its answer. A request has its transaction itself. */
+void domt_pg_send_request(domt_pg_user *user, const domus_sql_request *request, uint64_t tag);
+void domt_pg_send(domt_pg_user *user, domus_sql sql, const domus_sql_statement *statement,
+                  const domus_sql_value *values, uint32_t count, uint64_t tag);
+/* Receive the next answer. */
+domt_pg_received domt_pg_receive(domt_pg_user *user);
+/* Receive `count` answers, which have the tags from 0 on, and put each to its tag. */
+void domt_pg_receive_all(domt_pg_user *user, domt_pg_received *answers, uint32_t count);
+
 domus_sql domt_pg_begin(domt_pg_user *user);
 domt_pg_answer domt_pg_end(domt_pg_user *user, domus_sql sql, bool commits);
 
 domus_sql_status domt_pg_look(domt_pg_user *user);
+/* Wait until so many queries wait for a connection, or no connection is busy. */
+void domt_pg_await_waiting(domt_pg_user *user, uint32_t count);
+void domt_pg_await_free(domt_pg_user *user);
 void domt_pg_free(domt_pg_answer *answer);
 
 #endif

@@ -1,0 +1,35 @@
+/* The words of the server about a statement that it has done: whether it has begun a transaction,
+ * or ended that in which it was. The status of the session does not tell of an end behind which
+ * another transaction was begun. */
+#include "protocols/pg/pg.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+/* Returns whether a text has "AND CHAIN", with spaces of any kind between the words. */
+static bool has_chain(const char *text)
+{
+    for (; (text = strcasestr(text, "AND")) != NULL; text += 3) {
+        const char *next = text + 3;
+        while (isspace((unsigned char)*next))
+            next++;
+        if (next != text + 3 && strncasecmp(next, "CHAIN", 5) == 0)
+            return true;
+    }
+    return false;
+}
+
+void domi_pg_note_tag(domi_pg_query *query, const char *tag)
+{
+    bool was_rollback = query->is_rollback;
+
+    query->is_rollback = strcmp(tag, "ROLLBACK") == 0;
+    query->is_begin = strcmp(tag, "BEGIN") == 0 || strcmp(tag, "START TRANSACTION") == 0;
+    if (query->command != NULL || query->job >= DOMI_PG_LISTEN) /* one of the pool itself */
+        return;
+    /* ROLLBACK is the tag of ROLLBACK TO, too, which ends no transaction. */
+    query->has_ended |= strcmp(tag, "COMMIT") == 0 || strcmp(tag, "PREPARE TRANSACTION") == 0 ||
+                        (was_rollback && query->is_begin) ||
+                        (query->is_rollback && has_chain(domus_sql_request_text(&query->request)));
+}
