@@ -63,16 +63,6 @@ static void end_one(domus_stack *stack, domi_pg_pool *pool)
     }
 }
 
-/* Begin the cancel of a connection, or let it wait for its turn. */
-static void start(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
-{
-    connection->is_cancelled = true;
-    if (pool->cancels < DOMI_PG_CANCELS_MAX)
-        begin(stack, pool, connection);
-    else
-        connection->awaits_cancel = true;
-}
-
 static int end_cancel(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_pg_pool *pool = self;
@@ -89,12 +79,10 @@ static int end_cancel(domus_stack *stack, void *self, const domus_answer *answer
     PQfreeCancel(connection->cancel);
     connection->cancel = NULL;
     connection->is_cancelled = false;
-    const domi_pg_query *first = connection->line.first;
-    bool is_wanted = connection->cancels_again && first != NULL && first->is_cancelled;
-    connection->cancels_again = false;
-    if (is_wanted) {
-        set_time(stack, pool, connection);
-        start(stack, pool, connection);
+    if (connection->line.first != NULL && connection->line.first->is_cancelled) {
+        /* It may have come between two queries, where a server pays no heed to it. */
+        connection->again_ns = domus_now_ns(stack) + DOMI_PG_AGAIN_NS;
+        domi_pg_look_at(stack, pool, connection->again_ns);
     }
     if (domi_pg_settle(stack, pool, connection))
         domi_pg_serve(stack, pool);
@@ -129,6 +117,15 @@ void domi_pg_forget_cancel(domi_pg_connection *connection)
     connection->awaits_cancel = connection->is_cancelled = false;
 }
 
+void domi_pg_cancel_again(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+{
+    connection->is_cancelled = true;
+    if (pool->cancels < DOMI_PG_CANCELS_MAX)
+        begin(stack, pool, connection);
+    else
+        connection->awaits_cancel = true;
+}
+
 void domi_pg_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     domi_pg_query *first = connection->line.first;
@@ -137,10 +134,8 @@ void domi_pg_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *
         return;
     first->is_cancelled = true;
     set_time(stack, pool, connection);
-    if (!connection->is_cancelled)
-        start(stack, pool, connection);
-    else /* what is under way was for the one before, and may not hit this one */
-        connection->cancels_again = !connection->awaits_cancel;
+    if (!connection->is_cancelled) /* else that for the one before is under way, and may hit it */
+        domi_pg_cancel_again(stack, pool, connection);
 }
 
 /* Returns whether one of those that run at the server just now is late: the first of the line, or

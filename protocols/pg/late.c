@@ -71,8 +71,11 @@ static bool look_at_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
             return domi_pg_drop_flow(stack, pool, connection, -ETIMEDOUT);
         return true;
     }
-    if (!is_due(stack, pool, connection->until_ns))
+    if (!is_due(stack, pool, connection->until_ns)) {
+        if (!connection->is_cancelled && is_due(stack, pool, connection->again_ns))
+            domi_pg_cancel_again(stack, pool, connection);
         return true;
+    }
     domi_pg_lose(stack, pool, connection, "a query did not end when it was cancelled");
     return false;
 }

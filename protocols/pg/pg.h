@@ -195,7 +195,9 @@ domus_handler domi_pg_on_cancel;
 void domi_pg_forget_cancel(domi_pg_connection *connection);
 /* Cancel at the server what the first of the line does, unless it was told to. */
 void domi_pg_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
-/* Do so if the first is late, or one that shares its sync. */
+/* Begin another cancel, or let it wait for its turn. None is under way. */
+void domi_pg_cancel_again(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
+/* Cancel the first if it is late, or one that shares its sync. */
 void domi_pg_cancel_late(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
 
 /* --- send.c ----------------------------------------------------------------------------------- */

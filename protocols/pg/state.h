@@ -39,6 +39,7 @@
 
 #define DOMI_PG_LOOK_NS   UINT64_C(5000000)    /* at least, between two looks at what is late */
 #define DOMI_PG_CANCEL_NS UINT64_C(5000000000) /* for a cancel to end a query */
+#define DOMI_PG_AGAIN_NS  UINT64_C(100000000)  /* between two cancels of one query */
 
 /* The server tells the process of a session of a cancel by two signals, one behind the other: to
  * the process, and to the group of which it is the only one. */
@@ -219,7 +220,6 @@ struct domi_pg_connection {
     bool has_pipeline;  /* libpq is in pipeline mode */
     bool is_cancelled;  /* a cancel is wanted or under way: nothing new is sent */
     bool awaits_cancel; /* it waits until the cancel of another connection is over */
-    bool cancels_again; /* the first of the line is to be cancelled when this cancel is over */
     bool has_late;      /* the time of a query in its line is over */
     bool was_asked;     /* to look for its client, as DOMI_PG_LOOKS_FOR_CLIENT says */
     bool is_preparing;  /* a query in its line is in PREPARES: no other one comes behind it */
@@ -231,6 +231,7 @@ struct domi_pg_connection {
     domus_fd_watch watch;
     struct domi_pg_connection *next; /* of those that are free, used last first */
     uint64_t until_ns; /* of a connect; of a free one: when it is closed; of a cancel: of that */
+    uint64_t again_ns; /* when the first of the line is cancelled once more */
     PGcancel *cancel;
     domi_pg_line line;
     domi_pg_statements statements;

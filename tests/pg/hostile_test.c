@@ -95,8 +95,10 @@ static bool send_parts(int fd, const part *first, const part *flood)
     static _Thread_local char many[65536];
     size_t size = 0;
 
-    if (!send_bytes(fd, first->bytes, first->size) || flood->size == 0)
-        return flood->size == 0;
+    if (!send_bytes(fd, first->bytes, first->size))
+        return false; /* a cancel that waits for an answer at the end of all waits no longer */
+    if (flood->size == 0)
+        return true;
     while (size + flood->size <= sizeof many) {
         memcpy(many + size, flood->bytes, flood->size);
         size += flood->size;

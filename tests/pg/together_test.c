@@ -74,11 +74,10 @@ static void receive_all(uint32_t count, uint32_t waiting)
     domt_pg_receive_all(&user, answers, count);
 }
 
-static void end(uint64_t repeated)
+static void end(void)
 {
     domus_sql_status status = domt_pg_look(&user);
 
-    ck_assert_uint_eq(status.repeated, repeated);
     ck_assert_uint_eq(status.connects, 1);
     ck_assert_uint_eq(status.failures, 0);
     domt_pg_user_stop(&other);
@@ -108,7 +107,8 @@ START_TEST(reads_that_wait_share_a_transaction_up_to_together_max)
         ck_assert_int_eq(began(tag) == began(1), tag <= TOGETHER);
     }
     ck_assert_int_eq(began(TOGETHER + 1), began(TOGETHER + 2));
-    end(0);
+    ck_assert_uint_eq(domt_pg_look(&user).repeated, 0);
+    end();
 }
 END_TEST
 
@@ -125,7 +125,8 @@ START_TEST(one_that_fails_lets_the_others_be_answered)
     check(3, 50);
     ck_assert_int_eq(answers[2].error, -EINVAL); /* 22012 */
     ck_assert_int_eq(answers[4].error, -EINVAL);
-    end(2);
+    ck_assert_uint_eq(domt_pg_look(&user).repeated, 2);
+    end();
 }
 END_TEST
 
@@ -142,7 +143,8 @@ START_TEST(one_that_is_cancelled_lets_the_others_be_answered)
     ck_assert_int_eq(answers[2].error, -ETIMEDOUT);
     check(3, 50);
     check(4, 25);
-    end(2);
+    ck_assert_uint_ge(domt_pg_look(&user).repeated, 2); /* a signal may hit one of them, too */
+    end();
 }
 END_TEST
 
@@ -163,7 +165,8 @@ START_TEST(others_do_not_leave_with_them)
     ck_assert_int_eq(answers[5].error, -EINVAL);
     ck_assert_int_ne(began(3), began(1));
     ck_assert_int_ne(began(4), began(3));
-    end(0);
+    ck_assert_uint_eq(domt_pg_look(&user).repeated, 0);
+    end();
 }
 END_TEST
 
