@@ -23,9 +23,10 @@
  * **A call** is an ask of the channel to itself, with a domus_grpc_call, that domus_grpc_dispatch()
  * gives to the handler of its method. So a handler may wait, begin a sequence (FRAME is the size of
  * the largest frame of all handlers), keep the call, or forward it to another actor on any thread;
- * its deadline is that of the call ("grpc-timeout", domus_deadline_ns()); and when the client takes
- * the call back, the conversation is cancelled. An ask to oneself is none to an actor that does one
- * thing at a time: the row of requests has no DOMUS_ALONE, and no barrier.
+ * its deadline is that of the call ("grpc-timeout", domus_deadline_ns()), which begins with the
+ * request and holds for messages that do not come, too; and when the client takes the call back,
+ * the conversation is cancelled. An ask to oneself is none to an actor that does one thing at a
+ * time: the row of requests has no DOMUS_ALONE, and no barrier.
  *
  * **The end** of a call is its status. A handler answers with domus_grpc_reply(), domus_grpc_fail()
  * or a domus_grpc_answer, or returns a negative errno (domus_grpc_status_of()). No handler can
@@ -232,7 +233,9 @@ DOMUS_API int domus_grpc_frame(domus_slice message, domus_slice *ret_frame);
 /* --- metadata --------------------------------------------------------------------------------- */
 
 /* Text is read and added as fields of HTTP are (domus_http_field(), domus_http_add()). Names that
- * begin with "grpc-", and content-type, te and content-encoding, are not metadata, and are refused.
+ * begin with "grpc-", and content-type, content-encoding, content-length, te, trailer, host,
+ * connection and transfer-encoding, are not metadata, and are refused, as are lines that are no
+ * fields: a call ends with INTERNAL then.
  *
  * Bytes have names that end with "-bin", and leave in base64. Returns as domus_http_add_bytes();
  * -EINVAL for another name. */

@@ -7,9 +7,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
-
-#define MEDIA "application/grpc"
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
@@ -61,34 +58,6 @@ int domi_grpc_pack_frame(const domi_grpc_inside *inside, domus_slice message,
 
 /* --- fields ----------------------------------------------------------------------------------- */
 
-static bool is_reserved(domus_slice name)
-{
-    static const char *const names[] = {"content-type", "content-encoding", "te", "trailer"};
-    const char *bytes = domus_slice_data(name);
-
-    if (name.size >= 5 && strncasecmp(bytes, "grpc-", 5) == 0)
-        return true;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (name.size == strlen(names[i]) && strncasecmp(bytes, names[i], name.size) == 0)
-            return true;
-    }
-    return false;
-}
-
-int domi_grpc_check_metadata(domus_slice fields)
-{
-    domus_http_line line;
-    uint32_t at = 0;
-
-    if (fields.size > DOMUS_GRPC_METADATA_MAX)
-        return -EINVAL;
-    while (domus_http_next(fields, &at, &line)) {
-        if (is_reserved(line.name))
-            return -EINVAL;
-    }
-    return 0;
-}
-
 /* The size of words, cut at a letter. */
 static uint32_t cut_text(domus_slice text)
 {
@@ -139,7 +108,7 @@ int domi_grpc_make_head(const domi_grpc_inside *inside, domus_slice metadata,
                         domus_http_response *ret_response)
 {
     static const char encoding[] = "grpc-encoding: gzip\r\n";
-    domus_http_response head = {.status = 200, .media = MEDIA, .fields = metadata};
+    domus_http_response head = {.status = 200, .media = DOMI_GRPC_MEDIA, .fields = metadata};
     int error = domi_grpc_check_metadata(metadata);
 
     if (error == 0 && inside->packs) {
@@ -169,31 +138,23 @@ static int reply(domus_stack *stack, domus_http_response *response)
     return error;
 }
 
-/* End a call of which no message has left. */
-static int reply_alone(domus_stack *stack, const domus_grpc_answer *answer, const char *more)
+/* End a call of which no message has left, with these fields, which this takes. */
+static int reply_alone(domus_stack *stack, domus_slice fields)
 {
-    domus_http_response response = {.status = 200, .media = MEDIA};
-    domus_appender fields = {0};
+    domus_http_response response = {.status = 200, .media = DOMI_GRPC_MEDIA, .fields = fields};
 
-    (void)domus_append(&fields, more, strlen(more));
-    append_end(&fields, answer);
-    int error = domus_append_end(&fields, &response.fields);
-    return error != 0 ? error : reply(stack, &response);
+    return reply(stack, &response);
 }
 
-/* End a call whose stream has begun. */
-static int reply_trailers(domus_stack *stack, const domus_grpc_answer *answer)
+int domi_grpc_reply_end(domus_stack *stack, domus_slice fields, bool has_begun)
 {
-    domus_http_trailers trailers;
-    domus_appender fields = {0};
+    const domus_http_trailers trailers = {.fields = fields};
 
-    append_end(&fields, answer);
-    int error = domus_append_end(&fields, &trailers.fields);
+    if (!has_begun)
+        return reply_alone(stack, fields);
+    int error = domus_reply_end(stack, &domus_http_trailers_type, &trailers);
     if (error != 0)
-        return error;
-    error = domus_reply_end(stack, &domus_http_trailers_type, &trailers);
-    if (error != 0)
-        domus_slice_free(trailers.fields);
+        domus_slice_free(fields);
     return error;
 }
 
@@ -221,32 +182,49 @@ static int reply_whole(domus_stack *stack, const domi_grpc_inside *inside,
     return reply(stack, &response);
 }
 
-int domi_grpc_end(domus_stack *stack, const domi_grpc_inside *inside,
-                  const domus_grpc_answer *answer)
+/* Returns the end that can be sent: this one, or another one if it is none. */
+static domus_grpc_answer check_end(const domus_grpc_answer *answer)
 {
-    /* relaxed: see the field */
-    bool has_begun = atomic_load_explicit(&inside->has_begun, memory_order_relaxed);
     domus_grpc_answer end = *answer;
 
     if ((unsigned)end.status > DOMUS_GRPC_UNAUTHENTICATED)
         end.status = DOMUS_GRPC_UNKNOWN;
     if (domi_grpc_check_metadata(end.trailers) != 0 || domi_grpc_check_metadata(end.metadata) != 0)
         end = (domus_grpc_answer){.status = DOMUS_GRPC_INTERNAL};
-    if (has_begun)
-        return reply_trailers(stack, &end);
+    return end;
+}
+
+int domi_grpc_make_end(const domus_grpc_answer *answer, domus_slice *ret_fields)
+{
+    const domus_grpc_answer end = check_end(answer);
+    domus_appender fields = {0};
+
+    append_end(&fields, &end);
+    return domus_append_end(&fields, ret_fields);
+}
+
+int domi_grpc_end(domus_stack *stack, const domi_grpc_inside *inside,
+                  const domus_grpc_answer *answer)
+{
+    domus_grpc_answer end = check_end(answer);
+    domus_slice fields;
     int error = end.status == DOMUS_GRPC_OK ? reply_whole(stack, inside, &end) : -EPROTO;
+
     if (error == 0)
         return 0;
     if (end.status == DOMUS_GRPC_OK) /* its message or its metadata cannot be sent */
         end = (domus_grpc_answer){.status = domus_grpc_status_of(error)};
-    return reply_alone(stack, &end, "");
+    error = domi_grpc_make_end(&end, &fields);
+    return error != 0 ? error : reply_alone(stack, fields);
 }
 
 int domi_grpc_refuse(domus_stack *stack, const domi_grpc_refusal *refusal)
 {
     bool is_unknown = refusal->status == DOMUS_GRPC_UNIMPLEMENTED;
-    domus_appender text = {0};
     domus_grpc_answer answer = {.status = refusal->status};
+    domus_appender text = {0};
+    domus_appender fields = {0};
+    domus_slice made;
 
     if (refusal->http != 0)
         return domus_reply(stack, &domus_http_text_type,
@@ -256,8 +234,10 @@ int domi_grpc_refuse(domus_stack *stack, const domi_grpc_refusal *refusal)
     int error = domus_append_end(&text, &answer.text);
     if (error != 0)
         return error;
-    error =
-        reply_alone(stack, &answer, is_unknown ? "grpc-accept-encoding: identity, gzip\r\n" : "");
+    if (is_unknown)
+        (void)domus_http_add(&fields, "grpc-accept-encoding", "identity, gzip");
+    append_end(&fields, &answer);
     domus_slice_free(answer.text);
-    return error;
+    error = domus_append_end(&fields, &made);
+    return error != 0 ? error : reply_alone(stack, made);
 }

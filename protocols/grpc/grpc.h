@@ -5,7 +5,7 @@
  * client (answer.c). That of the handler, perhaps on another thread, reads (read.c) and writes
  * (write.c). Each has an owner's share of the call, and the last one frees it. The reader belongs
  * to the conversation of the request until it has asked, and then to that of the handler. All else
- * is constant from then on, but for `has_begun`. */
+ * is constant from then on, but for `begins`. */
 #ifndef DOMI_PROTOCOLS_GRPC_H
 #define DOMI_PROTOCOLS_GRPC_H
 
@@ -26,14 +26,16 @@ typedef struct domi_grpc_inside {
     domus_body body;     /* of number 0: there is none, or it has ended */
     uint64_t due_ns;     /* when its time is over; 0: never */
     bool packs;          /* the client accepts gzip, and the service wants it */
-    /* The answer has begun. The handler sets it before it begins, and the other conversation reads
-     * it when the ask is over: both in the order of messages, but after a time-out. */
-    _Atomic bool has_begun;
+    /* The handler has sent a begin of the answer, which may fail, or be on its way yet. It sets
+     * this before, and the other conversation reads it when the ask is over: both in the order of
+     * messages, but after a time-out. */
+    _Atomic bool begins;
     domi_grpc_reader reader;
     domus_slice message; /* that was read last; owned */
     int error;           /* of the last read: 0, -ENODATA, or why there is none */
     bool waits;          /* for a piece of the body, or for its next turn: */
     bool pauses;
+    bool is_timed; /* a sleep until due_ns is under way in the conversation of the request */
 } domi_grpc_inside;
 
 static inline bool domi_grpc_streams_in(const domi_grpc_inside *inside)
@@ -78,14 +80,27 @@ int domi_grpc_admit(domus_stack *stack, const domus_http_request *request,
 
 /* --- read.c ----------------------------------------------------------------------------------- */
 
-/* Go on with a read, as domus_grpc_read_goes_on() does. */
+/* Go on with a read, as domus_grpc_read_goes_on() does. That of a message that comes alone ends
+ * with -ETIMEDOUT at due_ns: the conversation of a request has no deadline. */
 bool domi_grpc_read(domus_stack *stack, domi_grpc_inside *inside, const domus_answer *answer,
                     domus_resumed *then);
 
+/* --- metadata.c ------------------------------------------------------------------------------- */
+
+/* Check metadata: fields that HTTP can send, and that say nothing of the message or the call.
+ * Returns 0; -EINVAL. */
+int domi_grpc_check_metadata(domus_slice fields);
+
 /* --- answer.c --------------------------------------------------------------------------------- */
 
-/* Check metadata. Returns 0; -EINVAL. */
-int domi_grpc_check_metadata(domus_slice fields);
+#define DOMI_GRPC_MEDIA "application/grpc"
+
+/* Make the fields of the end of a call. The slice is the caller's. Returns 0; -ENOMEM. */
+int domi_grpc_make_end(const domus_grpc_answer *answer, domus_slice *ret_fields);
+
+/* End the call with such fields: behind its stream, if that has begun, or else alone. Takes them in
+ * every case. Returns as a handler does. */
+int domi_grpc_reply_end(domus_stack *stack, domus_slice fields, bool has_begun);
 
 /* Make the head of an answer with a stream of messages. Takes `metadata` in every case. Returns 0;
  * -EINVAL; -ENOMEM. */
@@ -96,8 +111,8 @@ int domi_grpc_make_head(const domi_grpc_inside *inside, domus_slice metadata,
 int domi_grpc_pack_frame(const domi_grpc_inside *inside, domus_slice message,
                          domus_slice *ret_frame);
 
-/* Answer the request that is handled: to end its call, or to refuse it. `answer` is not changed.
- * Return as a handler does. */
+/* Answer the request that is handled, of whose answer nothing was sent: to end its call, or to
+ * refuse it. `answer` is not changed. Return as a handler does. */
 int domi_grpc_end(domus_stack *stack, const domi_grpc_inside *inside,
                   const domus_grpc_answer *answer);
 int domi_grpc_refuse(domus_stack *stack, const domi_grpc_refusal *refusal);

@@ -8,11 +8,13 @@
 
 #define GZIP_WINDOW (15 + 16) /* the largest window, and what gzip makes alone */
 #define PACK_MEMORY 8
-#define STEP        16384u /* bytes that come out in one step */
+#define STEP        16384u /* bytes that come out in one step, at most */
+#define STEP_IN     4096u  /* bytes that go in */
 
 struct domi_grpc_unpacker {
     z_stream zlib;
     domus_slice packed; /* owned */
+    uint32_t left;      /* bytes of it that zlib was not shown */
     domus_appender to;
 };
 
@@ -28,33 +30,51 @@ int domi_grpc_unpack_begin(domus_slice packed, uint32_t max, domi_grpc_unpacker 
     unpacker->packed = packed;
     unpacker->to.size_max = max;
     unpacker->zlib.next_in = (Bytef *)(uintptr_t)domus_slice_data(packed);
-    unpacker->zlib.avail_in = packed.size;
+    unpacker->left = packed.size;
     *ret_unpacker = unpacker;
     return 0;
 }
 
-int domi_grpc_unpack(domi_grpc_unpacker *unpacker, uint32_t room, uint32_t *ret_count,
-                     domus_slice *ret_bytes)
+/* Decompress one step. Returns as inflate(); `ret_cost` gets what it has cost; `ret_error` an error
+ * of the bytes that came out. */
+static int step(domi_grpc_unpacker *unpacker, uint32_t *ret_cost, int *ret_error)
 {
     z_stream *zlib = &unpacker->zlib;
-    uint32_t before = unpacker->to.size;
+    unsigned char bytes[STEP];
+    uint32_t part = unpacker->left < STEP_IN ? unpacker->left : STEP_IN;
+
+    zlib->avail_in = part;
+    zlib->next_out = bytes;
+    zlib->avail_out = sizeof bytes;
+    int result = inflate(zlib, Z_NO_FLUSH);
+    uint32_t used = part - zlib->avail_in;
+    uint32_t made = (uint32_t)sizeof bytes - zlib->avail_out;
+    unpacker->left -= used;
+    *ret_cost = used * DOMI_GRPC_COST_IN + made;
+    *ret_error = domus_append(&unpacker->to, bytes, made);
+    return result;
+}
+
+int domi_grpc_unpack(domi_grpc_unpacker *unpacker, uint32_t room, uint32_t *ret_cost,
+                     domus_slice *ret_bytes)
+{
+    uint32_t cost = 0;
     int result = Z_OK;
 
-    while (result == Z_OK && unpacker->to.size - before < room) {
-        unsigned char bytes[STEP];
-        zlib->next_out = bytes;
-        zlib->avail_out = sizeof bytes;
-        result = inflate(zlib, Z_NO_FLUSH);
-        int error = domus_append(&unpacker->to, bytes, sizeof bytes - zlib->avail_out);
+    while (result == Z_OK && cost < room) {
+        uint32_t more;
+        int error;
+        result = step(unpacker, &more, &error);
         if (error != 0)
             return error;
+        cost += more;
     }
-    *ret_count = unpacker->to.size - before;
+    *ret_cost = cost;
     if (result == Z_OK)
         return 0;
     if (result == Z_MEM_ERROR)
         return -ENOMEM;
-    if (result != Z_STREAM_END || zlib->avail_in != 0)
+    if (result != Z_STREAM_END || unpacker->left != 0)
         return -EPROTO;
     int error = domus_append_end(&unpacker->to, ret_bytes);
     return error != 0 ? error : 1;

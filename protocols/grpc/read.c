@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#define TAG_OF_TIME 1u /* of the sleep until the time of the call is over */
+
 /* The error of a read: a client that is gone has taken its calls back. */
 static int error_of(int error)
 {
@@ -21,6 +23,8 @@ static int take_piece(domus_stack *stack, domi_grpc_inside *inside, const domus_
     inside->waits = inside->pauses = false;
     if (answer->error != 0)
         return error_of(answer->error);
+    if (inside->is_timed && answer->tag == TAG_OF_TIME)
+        return -ETIMEDOUT;
     if (is_pause)
         return 0;
     if (answer->type != &domus_piece_type) { /* trailers, which say nothing to a server */
@@ -38,23 +42,47 @@ static int take_piece(domus_stack *stack, domi_grpc_inside *inside, const domus_
     return error;
 }
 
+/* Let the time of the call run, once. Returns 0; -ETIMEDOUT; a negative errno. */
+static int begin_time(domus_stack *stack, domi_grpc_inside *inside)
+{
+    uint64_t now_ns = domus_now_ns(stack);
+
+    if (inside->is_timed)
+        return 0;
+    if (inside->due_ns <= now_ns)
+        return -ETIMEDOUT;
+    int error = domus_sleep_add(stack, inside->due_ns - now_ns, TAG_OF_TIME);
+    inside->is_timed = error == 0;
+    return error;
+}
+
+/* Wait for a piece, or for the next turn, and beside that for the end of the call's time, unless a
+ * handler reads, which has a deadline. Returns DOMUS_PARKED; a negative errno. */
+static int wait_for(domus_stack *stack, domi_grpc_inside *inside, bool is_pause,
+                    domus_resumed *then)
+{
+    if (inside->due_ns == 0 || domi_grpc_streams_in(inside))
+        return is_pause ? domus_sleep(stack, 1, then) : domus_body_read(stack, inside->body, then);
+    int error = begin_time(stack, inside);
+    if (error == 0)
+        error =
+            is_pause ? domus_sleep_add(stack, 1, 0) : domus_body_read_add(stack, inside->body, 0);
+    return error != 0 ? error : domus_wait_first(stack, then);
+}
+
 /* Take the next message, or ask for a piece. Returns whether a wait has begun; otherwise `error`
  * says how the read has ended. */
 static bool seek_message(domus_stack *stack, domi_grpc_inside *inside, domus_resumed *then)
 {
     int result = domi_grpc_reader_next(&inside->reader, &inside->message);
 
-    if (result == DOMI_GRPC_PAUSE) {
-        result = domus_sleep(stack, 1, then);
-        inside->waits = inside->pauses = result == DOMUS_PARKED;
-        inside->error = result < 0 ? result : 0;
-        return inside->waits;
-    }
-    if (result == 0 && inside->body.number == 0)
+    if (result == 0 && inside->body.number == 0) {
         result = domi_grpc_reader_is_between(&inside->reader) ? -ENODATA : -EPROTO;
-    else if (result == 0) {
-        result = domus_body_read(stack, inside->body, then);
+    } else if (result == 0 || result == DOMI_GRPC_PAUSE) {
+        bool is_pause = result == DOMI_GRPC_PAUSE;
+        result = wait_for(stack, inside, is_pause, then);
         inside->waits = result == DOMUS_PARKED;
+        inside->pauses = inside->waits && is_pause;
     }
     inside->error = result < 0 ? result : 0;
     return inside->waits;

@@ -88,19 +88,19 @@ static int cut(domi_grpc_reader *reader, domus_slice *ret_message)
 /* Go on to decompress the message in hand. Returns as domi_grpc_reader_next(). */
 static int unpack(domi_grpc_reader *reader, domus_slice *ret_message)
 {
-    uint32_t count;
+    uint32_t cost;
     int result;
 
     do {
-        if (reader->unpacked >= DOMI_GRPC_UNPACKED_MAX) {
-            reader->unpacked = 0;
+        if (reader->spent >= DOMI_GRPC_SPENT_MAX) {
+            reader->spent = 0;
             return DOMI_GRPC_PAUSE;
         }
-        result = domi_grpc_unpack(reader->unpacker, DOMI_GRPC_UNPACKED_MAX - reader->unpacked,
-                                  &count, ret_message);
+        result = domi_grpc_unpack(reader->unpacker, DOMI_GRPC_SPENT_MAX - reader->spent, &cost,
+                                  ret_message);
         if (result < 0)
             return result;
-        reader->unpacked += count;
+        reader->spent += cost;
     } while (result == 0);
     reader->unpacker = domi_grpc_unpack_end(reader->unpacker);
     return 1;

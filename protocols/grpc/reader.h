@@ -15,15 +15,15 @@ typedef struct domi_grpc_reader {
     domus_slice piece;    /* bytes that were not looked at; owned */
     domus_appender bytes; /* of a message that does not lie in one piece */
     struct domi_grpc_unpacker *unpacker; /* of the message in hand; NULL: it is not compressed */
-    uint32_t unpacked;                   /* bytes that were decompressed since the last pause */
+    uint32_t spent;                      /* cost of decompressing since the last pause */
 } domi_grpc_reader;
 
 /* Give the reader the next piece, when it has used the one before it. It owns the slice then. */
 void domi_grpc_reader_put(domi_grpc_reader *reader, domus_slice piece);
 
-/* Bytes that are decompressed until others have their turns: one message may become large, and a
- * piece may hold many small ones that do. */
-#define DOMI_GRPC_UNPACKED_MAX (1u << 20)
+/* The cost of decompressing (gzip.h) until others have their turns: one message may become large,
+ * or take long to become small, and a piece may hold many small ones that do. */
+#define DOMI_GRPC_SPENT_MAX (1u << 20)
 
 /* Take the next message. Returns 1 with a message, which the caller owns; 0: more is needed;
  * DOMI_GRPC_PAUSE: this is to be called again, behind a pause; -EMSGSIZE; -EPROTO; -ENOMEM. Behind

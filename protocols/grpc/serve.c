@@ -6,20 +6,56 @@
 
 typedef struct serving {
     domi_grpc_inside *inside; /* with a share of this conversation */
-    domus_slice message;      /* that comes alone; owned until the handler is asked */
+    /* the message that comes alone, until the handler is asked; then the fields of the end, until
+     * it is known whether they follow a stream; owned */
+    domus_slice message;
     bool has_message;
 } serving;
 
 static_assert(sizeof(serving) <= DOMUS_GRPC_FRAME, "the row of requests has too small a frame");
 
-/* End the call, and give its share back. */
-static int end(domus_stack *stack, serving *frame, const domus_grpc_answer *answer)
+static void drop(serving *frame)
 {
-    int result = domi_grpc_end(stack, frame->inside, answer);
-
     domi_grpc_drop(frame->inside);
     domus_slice_free(frame->message);
     frame->inside = NULL;
+    frame->message = (domus_slice){NULL, 0, 0};
+}
+
+/* The answer has begun by now, or cannot begin any more. */
+static int end_stream(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    serving *frame = domus_frame(stack);
+    domus_slice fields = frame->message;
+
+    (void)self;
+    frame->message = (domus_slice){NULL, 0, 0};
+    return domi_grpc_reply_end(stack, fields, answer->error == 0 || answer->error == -EALREADY);
+}
+
+/* End a call whose handler has sent a begin. Whether that has come, and was right, is known to the
+ * channel alone: another begin is refused there by -EALREADY, or takes the place of the first. */
+static int find_begin(domus_stack *stack, serving *frame, const domus_grpc_answer *answer)
+{
+    static const domus_http_response head = {.status = 200, .media = DOMI_GRPC_MEDIA};
+
+    drop(frame);
+    int result = domi_grpc_make_end(answer, &frame->message);
+    if (result == 0)
+        result = domus_reply_begin(stack, &domus_http_response_type, &head, end_stream);
+    if (result < 0)
+        drop(frame);
+    return result;
+}
+
+/* End the call, and give its share back. */
+static int end(domus_stack *stack, serving *frame, const domus_grpc_answer *answer)
+{
+    /* relaxed: see the field */
+    if (atomic_load_explicit(&frame->inside->begins, memory_order_relaxed))
+        return find_begin(stack, frame, answer);
+    int result = domi_grpc_end(stack, frame->inside, answer);
+    drop(frame);
     return result;
 }
 

@@ -39,11 +39,14 @@ int domus_grpc_begin(domus_stack *stack, domus_slice metadata, domus_resumed *th
     int result = domi_grpc_make_head(inside, metadata, &head);
     if (result != 0)
         return result;
+    /* Relaxed, all three: messages order it, see the field. */
+    bool before = atomic_load_explicit(&inside->begins, memory_order_relaxed);
+    atomic_store_explicit(&inside->begins, true, memory_order_relaxed);
     result = domus_stream_begin(stack, inside->stream, &domus_http_response_type, &head, then);
-    if (result < 0)
+    if (result < 0) {
+        atomic_store_explicit(&inside->begins, before, memory_order_relaxed);
         domus_http_response_type.release(&head);
-    else /* relaxed: the answer to the ask orders it, see the field */
-        atomic_store_explicit(&inside->has_begun, true, memory_order_relaxed);
+    }
     return result;
 }
 
@@ -53,7 +56,7 @@ int domus_grpc_write(domus_stack *stack, domus_slice message, domus_resumed *the
     domus_slice frame;
     int error = inside == NULL                   ? -ECANCELED
                 : !domi_grpc_streams_out(inside) ? -EOPNOTSUPP
-                : !atomic_load_explicit(&inside->has_begun, memory_order_relaxed) /* as above */
+                : !atomic_load_explicit(&inside->begins, memory_order_relaxed) /* as above */
                     ? -EINVAL
                     : domi_grpc_pack_frame(inside, message, &frame);
 

@@ -103,15 +103,20 @@ static int seek_body(domi_h2_lane *lane, const char **ret_bytes, size_t *ret_siz
     return result < 0 ? result : 0;
 }
 
-/* Send the trailers, if there are some. Returns whether there are. */
-static bool submit_trailers(domi_h2 *h2, domi_h2_lane *lane)
+/* Send the trailers, if there are some. Returns 1 if there are; 0; an error of nghttp2. Without
+ * trailers that cannot be sent a message would look whole that is not. */
+static int submit_trailers(domi_h2 *h2, domi_h2_lane *lane)
 {
     domi_h2_fields fields = {.count = 0};
 
-    if (lane->lines.size == 0 ||
-        domi_h2_read_fields(lane->lines.bytes, lane->lines.size, &fields) != 0 || fields.count == 0)
-        return false;
-    return nghttp2_submit_trailer(h2->session, lane->id, fields.fields, fields.count) == 0;
+    if (domi_h2_read_fields(lane->lines.bytes, lane->lines.size, &fields) != 0)
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    if (fields.count == 0)
+        return 0;
+    int result = nghttp2_submit_trailer(h2->session, lane->id, fields.fields, fields.count);
+    return result == 0                   ? 1
+           : result == NGHTTP2_ERR_NOMEM ? NGHTTP2_ERR_CALLBACK_FAILURE
+                                         : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
 /* The body is not there, or has ended. */
@@ -125,9 +130,10 @@ static ssize_t end_body(domi_h2 *h2, domi_h2_lane *lane, uint32_t *flags)
     if (lane->phase != DOMI_H2_DONE)
         return state == DOMUS_INNER_CLOSED ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE
                                            : NGHTTP2_ERR_DEFERRED;
-    *flags |= NGHTTP2_DATA_FLAG_EOF;
-    if (submit_trailers(h2, lane))
-        *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+    int result = submit_trailers(h2, lane);
+    if (result < 0)
+        return result;
+    *flags |= NGHTTP2_DATA_FLAG_EOF | (result != 0 ? NGHTTP2_DATA_FLAG_NO_END_STREAM : 0u);
     return 0;
 }
 

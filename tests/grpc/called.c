@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 domt_called domt_called_now;
@@ -38,11 +39,52 @@ static int reply_echo(domus_stack *stack, const domus_grpc_call *call)
     return domus_reply(stack, &domus_grpc_answer_type, &end);
 }
 
-static int reply_bad(domus_stack *stack)
+const char *const domt_called_wrong[DOMT_CALLED_WRONG] = {
+    "Grpc-Status: 5\r\n",
+    "content-type: text/plain\r\n",
+    "TE: trailers\r\n",
+    "Connection: close\r\n",
+    "content-length: 1\r\n",
+    "Transfer-Encoding: chunked\r\n",
+    "host: a\r\n",
+    "x y: z\r\n",
+    ": z\r\n",
+    "x\r\n",
+    "x: y",
+    "x: y\n",
+    "x: \x01\r\n",
+    "a: b\r\nx: \x7f\r\n",
+};
+
+static domus_slice wrong_fields(int number)
+{
+    domus_slice fields;
+
+    ck_assert_int_lt(number, (int)DOMT_CALLED_WRONG);
+    ck_assert_int_eq(
+        domus_slice_copy(domt_called_wrong[number], strlen(domt_called_wrong[number]), &fields), 0);
+    return fields;
+}
+
+static int reply_wrong(domus_stack *stack, int before, int behind)
 {
     domus_grpc_answer end = {.status = DOMUS_GRPC_OK};
 
-    ck_assert_int_eq(domus_slice_copy("Grpc-Status: 5\r\n", 16, &end.trailers), 0);
+    if (before >= 0)
+        end.metadata = wrong_fields(before);
+    if (behind >= 0)
+        end.trailers = wrong_fields(behind);
+    return domus_reply(stack, &domus_grpc_answer_type, &end);
+}
+
+static int reply_many(domus_stack *stack, int count)
+{
+    domus_grpc_answer end = {.status = DOMUS_GRPC_OK};
+    domus_appender fields = {0};
+
+    for (int i = 0; i < count; i++)
+        (void)domus_append(&fields, "x: y\r\n", 6);
+    ck_assert_int_eq(domus_append_end(&fields, &end.trailers), 0);
     return domus_reply(stack, &domus_grpc_answer_type, &end);
 }
 
@@ -92,8 +134,12 @@ DOMUS_SEQUENCE(unary, char)
         return reply_fields(stack, number);
     if (sscanf(text, "large %d", &number) == 1)
         return reply_large(stack, number);
-    if (strcmp(text, "bad") == 0)
-        return reply_bad(stack);
+    if (sscanf(text, "before %d", &number) == 1)
+        return reply_wrong(stack, number, -1);
+    if (sscanf(text, "behind %d", &number) == 1)
+        return reply_wrong(stack, -1, number);
+    if (sscanf(text, "many %d", &number) == 1)
+        return reply_many(stack, number);
     if (strcmp(text, "echo") == 0)
         return reply_echo(stack, call);
     if (sscanf(text, "sleep %d", &number) == 1) {
@@ -194,7 +240,7 @@ DOMUS_SEQUENCE(both, streaming)
     DOMUS_END;
 }
 
-domus_address domt_called_far[DOMT_CALLED_THREADS];
+domus_address domt_called_far[DOMT_CALLED_THREADS], domt_called_late[DOMT_CALLED_THREADS];
 
 const domus_behaviour domt_called_far_behaviour = {
     .name = "far",
@@ -205,6 +251,59 @@ static int pass_far(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
     return domus_forward(stack, domt_called_far[domt_called_now.begun % DOMT_CALLED_THREADS]);
+}
+
+DOMUS_SEQUENCE(late, streaming)
+{
+    DOMUS_BEGIN;
+    domt_called_now.begun++;
+    DOMUS_SLEEP(3 * DOMT_CALLED_MS);
+    if (answer->error != 0)
+        return answer->error;
+    DOMUS_AWAIT(domus_grpc_begin(stack, nothing, then));
+    return answer->error != 0 ? answer->error : domus_grpc_reply(stack, nothing);
+    DOMUS_END;
+}
+
+const domus_behaviour domt_called_late_behaviour = {
+    .name = "late",
+    .on = (const domus_on[]){DOMUS_ON(&domus_grpc_call_type, late), {NULL, NULL, 0}},
+};
+
+static int pass_late(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_grpc_call *call = payload;
+    char thread = *domus_slice_data(call->message);
+
+    if (thread == 'h') /* here */
+        return domi_late_begin(stack, self, payload);
+    return domus_forward(stack, domt_called_late[thread - '0']);
+}
+
+DOMUS_SEQUENCE(begin, streaming)
+{
+    char text[8];
+
+    DOMUS_BEGIN;
+    snprintf(text, sizeof text, "%.*s", (int)((const domus_grpc_call *)message)->message.size,
+             domus_slice_data(((const domus_grpc_call *)message)->message));
+    ck_assert_int_eq(domus_grpc_begin(stack, wrong_fields((int)strtol(text, NULL, 10)), then),
+                     -EINVAL);
+    ck_assert_int_eq(domus_grpc_write(stack, nothing, then), -EINVAL);
+    return -ENOENT;
+    DOMUS_END;
+}
+
+DOMUS_SEQUENCE(twice, streaming)
+{
+    DOMUS_BEGIN;
+    DOMUS_AWAIT(domus_grpc_begin(stack, nothing, then));
+    ck_assert_int_eq(answer->error, 0);
+    ck_assert_int_eq(domus_grpc_begin(stack, wrong_fields(0), then), -EINVAL);
+    DOMUS_AWAIT(domus_grpc_begin(stack, nothing, then));
+    ck_assert_int_eq(answer->error, -EALREADY);
+    return -ENOENT;
+    DOMUS_END;
 }
 
 static int wrong(domus_stack *stack, void *self, const void *payload)
@@ -227,6 +326,9 @@ static const domus_grpc_service service = {
             {"/t.T/Up", DOMUS_GRPC_CLIENT_STREAMING, domi_up_begin},
             {"/t.T/Both", DOMUS_GRPC_BIDIRECTIONAL, domi_both_begin},
             {"/t.T/Far", DOMUS_GRPC_BIDIRECTIONAL, pass_far},
+            {"/t.T/Late", DOMUS_GRPC_SERVER_STREAMING, pass_late},
+            {"/t.T/Begin", DOMUS_GRPC_SERVER_STREAMING, domi_begin_begin},
+            {"/t.T/Twice", DOMUS_GRPC_SERVER_STREAMING, domi_twice_begin},
             {"/t.T/Wrong", DOMUS_GRPC_UNARY, wrong},
             {"/t.I/Ill", DOMUS_GRPC_UNARY, wrong},
             {"/grpc.health.v1.Health/Check", DOMUS_GRPC_UNARY, domus_grpc_check_health},

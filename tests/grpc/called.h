@@ -5,7 +5,9 @@
  *     error N    fails with the errno N
  *     sleep N    answers N ms later
  *     none       ends without an answer
- *     bad        has metadata that cannot be sent
+ *     before N   has the metadata domt_called_wrong[N] before the message, which cannot be sent,
+ *     behind N   or behind it
+ *     many N     has N trailers
  *     fields N   has trailers of N bytes
  *     large N    has a message of N bytes
  *     echo       has x-echo of the call before the message, and x-echo-bin behind it
@@ -14,7 +16,10 @@
  *   /t.T/Up      the number of messages and the sum of their bytes
  *   /t.T/Both    each message as it comes
  *   /t.T/Far     the same by actors of all threads, one after the other
- *   /t.T/Wrong   a unary call that begins a stream */
+ *   /t.T/Late    begins a stream after 3 ms, in an actor of the thread that is its first letter,
+ * and ends /t.T/Begin   begins a stream with the metadata domt_called_wrong[N], where N is the
+ * message, and fails /t.T/Twice   begins a stream twice, and fails with -EALREADY /t.T/Wrong   a
+ * unary call that begins a stream */
 #ifndef DOMT_GRPC_CALLED_H
 #define DOMT_GRPC_CALLED_H
 
@@ -39,10 +44,14 @@ typedef struct domt_called {
 extern domt_called domt_called_now;
 extern const domus_behaviour domt_called_behaviour, domt_called_chained_behaviour;
 
-/* An actor of each thread, to which calls are passed on. */
+/* Actors of each thread, to which calls are passed on. */
 #define DOMT_CALLED_THREADS 3u
-extern const domus_behaviour domt_called_far_behaviour;
-extern domus_address domt_called_far[DOMT_CALLED_THREADS];
+extern const domus_behaviour domt_called_far_behaviour, domt_called_late_behaviour;
+extern domus_address domt_called_far[DOMT_CALLED_THREADS], domt_called_late[DOMT_CALLED_THREADS];
+
+/* Fields that are no metadata. */
+#define DOMT_CALLED_WRONG 14u
+extern const char *const domt_called_wrong[DOMT_CALLED_WRONG];
 
 /* The outcome of a call. */
 typedef struct domt_call {
@@ -75,7 +84,7 @@ typedef struct domt_caller {
 
 /* Begin and end a service with a client. */
 void domt_called_start(domt_caller *caller);
-void domt_called_start_with(domt_caller *caller, const domus_behaviour *behaviour);
+void domt_called_start_from(domt_caller *caller, const domus_behaviour *behaviour, uint64_t seed);
 void domt_called_end(domt_caller *caller);
 
 /* Begin a call with these bytes as its body, and other fields (name, value, ..., NULL), or NULL.

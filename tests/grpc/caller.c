@@ -97,10 +97,10 @@ static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *to, size
 
 void domt_called_start(domt_caller *caller)
 {
-    domt_called_start_with(caller, &domt_called_behaviour);
+    domt_called_start_from(caller, &domt_called_behaviour, 1);
 }
 
-void domt_called_start_with(domt_caller *caller, const domus_behaviour *behaviour)
+void domt_called_start_from(domt_caller *caller, const domus_behaviour *behaviour, uint64_t seed)
 {
     nghttp2_session_callbacks *callbacks;
     domus_config config;
@@ -109,14 +109,18 @@ void domt_called_start_with(domt_caller *caller, const domus_behaviour *behaviou
     config.system.threads = DOMT_CALLED_THREADS;
     memset(caller, 0, sizeof *caller);
     domt_called_now = (domt_called){.begun = 0};
-    caller->kit = domt_kit_listening(&config, "grpc", DOMT_CALLED_AT, 1);
+    caller->kit = domt_kit_listening(&config, "grpc", DOMT_CALLED_AT, seed);
     ck_assert_int_eq(domus_serve(domus_testkit_system(caller->kit), "grpc", behaviour, NULL, NULL),
                      0);
-    for (uint32_t i = 0; i < DOMT_CALLED_THREADS; i++)
-        ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(caller->kit), i,
-                                                &domt_called_far_behaviour, NULL,
+    for (uint32_t i = 0; i < DOMT_CALLED_THREADS; i++) {
+        domus_system *system = domus_testkit_system(caller->kit);
+        ck_assert_int_eq(domus_outside_spawn_on(system, i, &domt_called_far_behaviour, NULL,
                                                 &domt_called_far[i]),
                          0);
+        ck_assert_int_eq(domus_outside_spawn_on(system, i, &domt_called_late_behaviour, NULL,
+                                                &domt_called_late[i]),
+                         0);
+    }
     ck_assert_int_eq(domus_testkit_run(caller->kit), 0);
     caller->peer = domt_kit_peer(caller->kit, DOMT_CALLED_AT);
     ck_assert_int_eq(nghttp2_session_callbacks_new(&callbacks), 0);

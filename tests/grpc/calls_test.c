@@ -30,7 +30,6 @@ START_TEST(unary_calls_end_with_a_message_or_a_status)
         {"fail 17 ", DOMUS_GRPC_UNKNOWN, NULL, ""},
         {"fail -1 x", DOMUS_GRPC_UNKNOWN, NULL, "x"},
         {"none", DOMUS_GRPC_INTERNAL, NULL, ""},
-        {"bad", DOMUS_GRPC_INTERNAL, NULL, ""},
     };
 
     domt_called_start(&caller);
@@ -101,6 +100,44 @@ START_TEST(metadata_has_a_bound)
     domt_called_start(&caller);
     say("fields 8192", NULL, DOMUS_GRPC_OK, "");
     say("fields 8193", NULL, DOMUS_GRPC_INTERNAL, NULL);
+    domt_called_end(&caller);
+}
+END_TEST
+
+/* HTTP cannot send these fields, or they are not the handler's. The client gets a status all the
+ * same. */
+START_TEST(metadata_that_cannot_be_sent_fails_its_call)
+{
+    char text[32];
+
+    domt_called_start(&caller);
+    for (unsigned i = 0; i < DOMT_CALLED_WRONG; i++) {
+        snprintf(text, sizeof text, "before %u", i);
+        say(text, NULL, DOMUS_GRPC_INTERNAL, NULL);
+        snprintf(text, sizeof text, "behind %u", i);
+        say(text, NULL, DOMUS_GRPC_INTERNAL, NULL);
+        snprintf(text, sizeof text, "%u", i);
+        domt_frame frame = domt_called_frame(text, strlen(text), false);
+        const domt_call *call = domt_called_hold(&caller, "/t.T/Begin", frame.bytes, frame.size,
+                                                 NULL, DOMUS_GRPC_NOT_FOUND, NULL);
+        ck_assert_uint_eq(call->heads, 1);
+    }
+    domt_called_end(&caller);
+}
+END_TEST
+
+/* A call whose status does not fit into its trailers is cut: without it nobody knows how it went.
+ */
+START_TEST(more_trailers_than_http_has_are_no_end)
+{
+    domt_called_start(&caller);
+    say("many 127", NULL, DOMUS_GRPC_OK, "");
+    int32_t id = domt_called_ask(&caller, "/t.T/Unary", "\0\0\0\0\10many 128", 13, NULL);
+    domt_called_pass(&caller, DOMT_CALLED_MS);
+    const domt_call *call = domt_called_of(&caller, id);
+    ck_assert(call->closed && !call->ended);
+    ck_assert_uint_eq(call->code, NGHTTP2_INTERNAL_ERROR);
+    say("well", NULL, DOMUS_GRPC_OK, "well");
     domt_called_end(&caller);
 }
 END_TEST
@@ -178,6 +215,16 @@ START_TEST(streams_of_a_server_have_their_messages)
 }
 END_TEST
 
+START_TEST(a_stream_begins_once)
+{
+    domt_called_start(&caller);
+    const domt_call *call =
+        domt_called_hold(&caller, "/t.T/Twice", "\0\0\0\0\1a", 6, NULL, DOMUS_GRPC_NOT_FOUND, NULL);
+    ck_assert_uint_eq(call->heads, 2);
+    domt_called_end(&caller);
+}
+END_TEST
+
 /* A request that is no call gets a status of HTTP, and a call that cannot be one of gRPC. */
 START_TEST(refused_requests_never_reach_a_handler)
 {
@@ -241,7 +288,7 @@ END_TEST
 
 START_TEST(calls_go_through_a_chain)
 {
-    domt_called_start_with(&caller, &domt_called_chained_behaviour);
+    domt_called_start_from(&caller, &domt_called_chained_behaviour, 1);
     say("hello", NULL, DOMUS_GRPC_OK, "hello");
     say("error 2", NULL, DOMUS_GRPC_NOT_FOUND, NULL);
     domt_called_hold(&caller, "/t.T/Down",
@@ -286,6 +333,7 @@ END_TEST
 
 DOMT_MAIN("grpc_calls", 20, unary_calls_end_with_a_message_or_a_status,
           errors_of_handlers_become_statuses, words_are_cut_at_a_letter, metadata_has_a_bound,
-          metadata_goes_both_ways, binary_metadata_has_its_name_and_its_bound,
+          metadata_that_cannot_be_sent_fails_its_call, more_trailers_than_http_has_are_no_end,
+          a_stream_begins_once, metadata_goes_both_ways, binary_metadata_has_its_name_and_its_bound,
           streams_of_a_server_have_their_messages, refused_requests_never_reach_a_handler,
           calls_of_http_1_get_words, calls_go_through_a_chain, health_is_told)

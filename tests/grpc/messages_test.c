@@ -259,53 +259,6 @@ START_TEST(large_answers_are_not_packed)
 }
 END_TEST
 
-START_TEST(calls_have_their_time)
-{
-    static const struct {
-        const char *timeout; /* NULL: none */
-        const char *text;
-        uint64_t pass_ms;
-        int status;
-        uint64_t deadline_ms;
-    } cases[] = {
-        {"100m", "sleep 50", 60, 0, 100},
-        {"100m", "sleep 500", 90, -1, 100},
-        {"100m", "sleep 500", 110, DOMUS_GRPC_DEADLINE_EXCEEDED, 100},
-        {"100000u", "sleep 500", 110, DOMUS_GRPC_DEADLINE_EXCEEDED, 100},
-        {"2S", "sleep 50", 60, 0, 2000},
-        {"1M", "a", 1, 0, 10000}, /* the service has a bound */
-        {NULL, "a", 1, 0, 10000},
-        {NULL, "sleep 20000", 10010, DOMUS_GRPC_DEADLINE_EXCEEDED, 10000},
-    };
-
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *const fields[] = {"grpc-timeout", cases[i].timeout, NULL};
-        domt_frame frame = domt_called_frame(cases[i].text, strlen(cases[i].text), false);
-        domt_called_start(&caller);
-        int32_t id = domt_called_ask(&caller, "/t.T/Unary", frame.bytes, frame.size,
-                                     cases[i].timeout != NULL ? fields : NULL);
-        domt_called_pass(&caller, 0);
-        uint64_t begun_ns = domus_testkit_now_ns(caller.kit);
-        domt_called_pass(&caller, (cases[i].pass_ms - 1) * DOMT_CALLED_MS);
-        ck_assert_int_eq(domt_called_of(&caller, id)->status, cases[i].status);
-        uint64_t left_ns = domt_called_now.deadline_ns - begun_ns;
-        ck_assert_uint_le(left_ns, cases[i].deadline_ms * DOMT_CALLED_MS);
-        ck_assert_uint_gt(left_ns, (cases[i].deadline_ms - 5) * DOMT_CALLED_MS);
-        domt_called_end(&caller);
-    }
-}
-END_TEST
-
-START_TEST(a_call_without_any_time_is_over_at_once)
-{
-    static const char *const fields[] = {"grpc-timeout", "0n", NULL};
-
-    domt_called_start(&caller);
-    domt_called_hold(&caller, "/t.T/Up", "", 0, fields, DOMUS_GRPC_DEADLINE_EXCEEDED, NULL);
-    domt_called_end(&caller);
-}
-END_TEST
-
 /* The client takes calls back: one whose handler sleeps, and two that read. */
 START_TEST(handlers_hear_that_a_call_was_taken_back)
 {
@@ -333,5 +286,5 @@ DOMT_MAIN("grpc_messages", 60, messages_come_in_pieces_of_any_size,
           calls_are_passed_on_to_other_threads, messages_of_a_known_length_come_whole,
           bytes_that_are_no_messages_end_their_calls, messages_have_a_bound,
           packed_messages_have_the_bound_of_what_they_become, many_packed_messages_are_all_read,
-          answers_are_packed_if_that_is_wanted, large_answers_are_not_packed, calls_have_their_time,
-          a_call_without_any_time_is_over_at_once, handlers_hear_that_a_call_was_taken_back)
+          answers_are_packed_if_that_is_wanted, large_answers_are_not_packed,
+          handlers_hear_that_a_call_was_taken_back)
