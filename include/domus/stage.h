@@ -218,6 +218,8 @@ DOMUS_API void domus_wire_need(domus_wire *wire, size_t size);
  * `decode`, that it expects a head, until the dialogue is over: so that is bounded, too. Asks for
  * the peer wait until then, and count as not sent.
  *
+ * A drain waits for the rest of a body, and not for that of a head.
+ *
  * Time in which this side does not read does not count. If the time is over, `fail` is called for a
  * request of type NULL with -ETIMEDOUT, and the channel is closed behind the answers before. */
 DOMUS_API void domus_wire_expect_head(domus_wire *wire);

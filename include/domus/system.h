@@ -56,9 +56,10 @@ DOMUS_API int domus_system_new_with(const domus_config *config, const domus_hook
 DOMUS_API int domus_system_start(domus_system *system);
 
 /* Stop the system. First accept the connections that wait to be accepted, and then no more. Every
- * channel is drained: everything that was received is answered, then comes FIN, and the channel
- * stays until the peer has acknowledged everything. A channel that has not drained within
- * shutdown.drainTimeout is reset, counted (channels_cut and cut_bytes of the profile) and logged.
+ * channel is drained: everything that was received is answered, and so is a request whose body is
+ * under way; then comes FIN, and the channel stays until the peer has acknowledged everything. A
+ * channel that has not drained within shutdown.drainTimeout is reset, counted (channels_cut and
+ * cut_bytes of the profile) and logged.
  * Then each process gets its last event (domus/process.h), and has shutdown.actorTimeout to end.
  * Then stop every actor, children before their parents; actors that have not stopped within
  * shutdown.actorTimeout are ended as they are (on_stop runs), and domus_system_left() names them.

@@ -74,6 +74,9 @@ typedef struct domi_pipe_ways {
     bool (*answer_late)(domus_channel *channel);
     /* Cancel those asks of the peer's requests that actors keep. */
     void (*cancel_kept)(domus_channel *channel);
+    /* In a drain: see whether the peer is to send the rest of a body, whose head had come. Returns
+     * whether it is waited for. */
+    bool (*await_body)(domus_channel *channel);
 } domi_pipe_ways;
 
 /* The server to which this side has connected, for stages that verify it (domus_wire_server()). */

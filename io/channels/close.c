@@ -66,18 +66,26 @@ void domi_channel_count_drained(const domus_channel *channel)
         domi_counter_add(&counters->drained_answered, 1);
 }
 
+/* See whether a drain waits for the rest of a body. */
+static bool await_body(domus_channel *channel)
+{
+    return channel->io->draining && channel->pipe != NULL &&
+           channel->io->pipe_ways->await_body(channel);
+}
+
 /* Read nothing more if the bytes that had come when the drain began are read, but not yet answered.
  * Otherwise a peer that goes on sending would have requests under way at any time, until the time
- * of the drain is over and its channel is cut. A behaviour without a pipeline may need more bytes
- * before it answers, so it goes on reading; so does a channel that carries others, whose peer tells
- * how much it takes of each. */
-static void stop_reading(domus_channel *channel)
+ * of the drain is over and its channel is cut. A body that is awaited is read on. A behaviour
+ * without a pipeline may need more bytes before it answers, so it goes on reading; so does a
+ * channel that carries others, whose peer tells how much it takes of each. */
+static void decide_sated(domus_channel *channel, bool is_awaited)
 {
     if (!channel->io->draining || channel->pipe == NULL || channel->drain_bytes != 0 ||
-        channel->sated || channel->carried != 0)
+        channel->sated != is_awaited || channel->carried != 0)
         return;
-    channel->sated = true;
+    channel->sated = !is_awaited;
     domi_channel_decide_hindered(channel);
+    domi_channel_settle(channel);
 }
 
 void domi_channel_drain_step(domus_channel *channel)
@@ -85,10 +93,11 @@ void domi_channel_drain_step(domus_channel *channel)
     if (!channel->drain || channel->state != DOMI_CHANNEL_OPEN ||
         (!channel->opened && channel->proxy == NULL))
         return;
+    bool is_awaited = await_body(channel);
     if (channel->inbound.head != NULL || channel->behind ||
-        (channel->drain_bytes != 0 && !channel->ended) || !is_answered(channel)) {
+        (channel->drain_bytes != 0 && !channel->ended) || !is_answered(channel) || is_awaited) {
         channel->served = true;
-        stop_reading(channel);
+        decide_sated(channel, is_awaited);
         return;
     }
     if (channel->relays && channel->io->draining && !is_quiet(channel)) {

@@ -9,9 +9,9 @@
  * the channel closes. */
 void domi_channel_drain(domus_channel *channel);
 
-/* Close a draining channel if everything that it had received is answered. One that only has become
- * too old (timeouts.c) also waits for the end of a message that is under way, for
- * shutdown.drainTimeout at most. */
+/* Close a draining channel if everything that it had received is answered, and no rest of a body is
+ * awaited. One that only has become too old (timeouts.c) waits for the end of any message that is
+ * under way, for shutdown.drainTimeout at most. */
 void domi_channel_drain_step(domus_channel *channel);
 
 /* Called when the settings of an open channel have changed: one that was too old stays if it is not

@@ -99,6 +99,8 @@ void domi_pipe_note_awaited(domi_pipe *pipe)
         channel->message_due_ns = 0;
     else if (pipe->wire->progress_new)
         channel->message_due_ns = channel->io->manager->now_ns + timeout_ns;
+    if (pipe->seen_all && pipe->wire->progress_new)
+        pipe->has_newer = true;
     pipe->wire->progress_new = false;
     domi_channel_note_due(channel, channel->message_due_ns);
 }
@@ -135,4 +137,13 @@ bool domi_pipe_answer_late(domus_channel *channel)
         (pipe->wire->progress == DOMI_MESSAGE_NONE && domi_wire_is_empty(pipe->wire)))
         return false;
     return domi_pipe_refuse_late(pipe);
+}
+
+bool domi_pipe_await_body(domus_channel *channel)
+{
+    domi_pipe *pipe = channel->pipe;
+
+    if (pipe->dry && channel->drain_bytes == 0 && channel->inbound.head == NULL)
+        pipe->seen_all = true;
+    return domi_pipe_is_body_awaited(pipe);
 }

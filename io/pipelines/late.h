@@ -20,6 +20,17 @@ static inline bool domi_pipe_is_awaited(const domi_pipe *pipe)
 /* See what the peer is to send, and set until when (channel->message_due_ns). */
 void domi_pipe_note_awaited(domi_pipe *pipe);
 
+/* True if a drain waits for the rest of a body that does not come in pieces, and whose head had
+ * come. (One in pieces is awaited by whoever reads it.) */
+static inline bool domi_pipe_is_body_awaited(const domi_pipe *pipe)
+{
+    return pipe->wire->progress == DOMI_MESSAGE_IN_BODY && !pipe->failed && !pipe->has_newer;
+}
+
+/* This is domi_pipe_ways.await_body. When all was looked at that had come when the drain began, no
+ * body that begins later is awaited: the end of each may come with the begin of the next one. */
+bool domi_pipe_await_body(domus_channel *channel);
+
 /* These are domi_pipe_ways.is_late and .answer_late. */
 bool domi_pipe_is_late(domus_channel *channel);
 bool domi_pipe_answer_late(domus_channel *channel);

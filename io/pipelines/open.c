@@ -80,8 +80,8 @@ static bool is_closing(const domus_wire *wire)
         return true;
     if (channel->inbound.head != NULL || channel->drain_bytes != 0 || pipe->change != NULL)
         return false;
-    if (channel->io->draining && pipe->dry)
-        return true; /* a message that is not whole was not read */
+    if (channel->io->draining && pipe->dry) /* a message that is not whole was not read */
+        return !domi_pipe_is_body_awaited(pipe);
     return wire->progress == DOMI_MESSAGE_NONE && domi_wire_is_empty(wire);
 }
 

@@ -120,6 +120,9 @@ typedef struct domi_pipe {
     uint8_t fate; /* what its stage has said of the asks that were sent (returned.h); 0: nothing */
     bool own_answer; /* an answer for this channel itself was decoded, and is to be handled first */
 
+    bool seen_all;  /* in a drain: all was looked at that had come when it began, */
+    bool has_newer; /* and a body has begun since then */
+
     bool stopped; /* for one of these two nothing more is decoded, or an upload has ended */
 
     uint32_t served_round; /* the last round in which it had its turn, and the last in which it */

@@ -63,7 +63,8 @@ const domi_pipe_ways domi_ways_of_pipes = {.write = write_raw,
                                            .wake = wake,
                                            .is_late = domi_pipe_is_late,
                                            .answer_late = domi_pipe_answer_late,
-                                           .cancel_kept = cancel_kept};
+                                           .cancel_kept = cancel_kept,
+                                           .await_body = domi_pipe_await_body};
 
 int domus_channel_send(domus_stack *stack, domus_channel *channel, const domus_type *type,
                        const void *payload)

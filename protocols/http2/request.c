@@ -293,7 +293,8 @@ static int begin_request(domi_h2 *h2, int32_t id, bool is_last)
     bool in_chunks = !is_last && !block->has_length && !block->is_tunnel;
     domi_h2_text start = {NULL, 0, 0};
     domi_h2_lane *lane;
-    bool is_beyond = h2->streams >= h2->options.streams_max;
+    /* or the peer was told that the connection ends before this stream */
+    bool is_beyond = h2->streams >= h2->options.streams_max || h2->drain == 2;
     int error = is_beyond ? -ENOBUFS : domi_h2_take_lane(h2, id, &lane);
 
     if (error != 0) { /* nothing of it was done, so the peer may try again */

@@ -178,12 +178,10 @@ static int note_closed(nghttp2_session *session, int32_t id, uint32_t code, void
 
     if (lane != NULL)
         domi_h2_leave_lane(lane, code == NGHTTP2_NO_ERROR ? 0 : -ECONNRESET);
-    if (h2->drain == 1) {
-        h2->drain = 2;
-        (void)nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE,
-                                    nghttp2_session_get_last_proc_stream_id(session),
-                                    NGHTTP2_NO_ERROR, NULL, 0);
-    }
+    if (h2->drain == 1 && nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE,
+                                                nghttp2_session_get_last_proc_stream_id(session),
+                                                NGHTTP2_NO_ERROR, NULL, 0) == 0)
+        h2->drain = 2; /* a stream behind that one is refused from now on (request.c) */
     return 0;
 }
 

@@ -127,7 +127,9 @@ static int finish(domus_wire *wire, void *state_)
         return 0;
     state->h2->wire = wire;
     state->h2->is_finishing = true;
-    domi_h2_end(state->h2, NGHTTP2_NO_ERROR);
+    if (state->h2->drain != 2) /* otherwise the peer was told, and no stream has begun since */
+        domi_h2_end(state->h2, NGHTTP2_NO_ERROR);
+    state->h2->is_over = true;
     return domi_h2_send(state->h2);
 }
 
@@ -167,11 +169,12 @@ static int carry(domus_wire *wire, void *state_)
     if (h2 == NULL)
         return 0;
     h2->wire = wire;
-    int error = take_news(wire);
-    if (error == 0 && h2->drain == 0 && domus_wire_is_draining(wire)) {
+    if (h2->drain == 0 &&
+        domus_wire_is_draining(wire)) { /* before what the drain makes of streams */
         h2->drain = 1;
         (void)nghttp2_submit_shutdown_notice(h2->session);
     }
+    int error = take_news(wire);
     if (h2->drain != 0 || h2->is_deserted)
         domi_h2_cut_spent(h2);
     return error != 0 ? error : domi_h2_send(h2);

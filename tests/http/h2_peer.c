@@ -106,6 +106,7 @@ static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void
     h2->pings += frame->hd.type == NGHTTP2_PING;
     if (frame->hd.type == NGHTTP2_GOAWAY) {
         h2->is_away = true;
+        h2->aways++;
         h2->away = frame->goaway.error_code;
         h2->last = frame->goaway.last_stream_id;
     }

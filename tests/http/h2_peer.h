@@ -34,7 +34,8 @@ typedef struct domt_h2 {
     nghttp2_session *session;
     domt_h2_stream streams[DOMT_H2_STREAMS]; /* by (id - 1) / 2 */
     uint32_t ended;
-    bool is_away;      /* GOAWAY has come, */
+    uint32_t aways;    /* GOAWAYs that have come */
+    bool is_away;      /* one has come, */
     uint32_t away;     /* with this code, */
     int32_t last;      /* and this last stream */
     uint32_t settings; /* SETTINGS and their acks that have come */
