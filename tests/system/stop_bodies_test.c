@@ -1,0 +1,135 @@
+/* SIGTERM comes to the example `api` while the body of a request is under way: the rest of it is
+ * awaited, over HTTP/1.1 and in a stream of HTTP/2, the request is answered, and the program ends
+ * well. The same is held in a test kit by tests/http/drain_bodies_test.c. */
+#include "tests/support/crowd.h"
+#include "tests/support/suite.h"
+#include "tests/system/h2.h"
+#include "tests/system/talks.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BODY  "{\"name\":\"ann\"}" /* of a login, which is answered with 204 */
+#define FIRST 5u                   /* bytes of it that come before the signal */
+
+static domt_service service;
+static char uploads[] = "/tmp/domus-stop-XXXXXX";
+
+static void begin(const char *backend)
+{
+    char set[2][64];
+
+    snprintf(set[0], sizeof set[0], "api.uploads=%s", uploads);
+    snprintf(set[1], sizeof set[1], "io.backend=%s", backend);
+    domt_service_start(&service,
+                       (const char *const[]){DOMT_BIN_DIR "/api", "--config",
+                                             DOMT_SOURCE_DIR "/examples/api/api.yaml", "--set",
+                                             "listeners.api.address=127.0.0.1:0", "--set",
+                                             "observe.listen=127.0.0.1:0", "--set",
+                                             "api.database=sqlite::memory:", "--set",
+                                             "api.pages=" DOMT_SOURCE_DIR "/examples/api/static",
+                                             "--set", set[0], "--set", set[1], NULL});
+}
+
+/* Let the part of the body come, and then the signal. */
+static void stop_in_the_midst(void)
+{
+    domt_sleep_ms(100);
+    domt_service_signal(&service, SIGTERM);
+    domt_sleep_ms(300);
+}
+
+static void hold_end(void)
+{
+    ck_assert_int_eq(domt_service_wait(&service, 20000), 0);
+    ck_assert_uint_eq(domt_service_count(&service, "channels cut"), 0);
+    ck_assert_uint_ne(domt_service_count(&service, "answered in drain"), 0);
+}
+
+static void upload_by_http_1(const char *backend)
+{
+    char text[4096];
+    size_t size = 0;
+    ssize_t part;
+
+    begin(backend);
+    int fd = domt_connect(service.port);
+    snprintf(text, sizeof text,
+             "POST /login HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+             "Content-Length: %zu\r\n\r\n%.*s",
+             strlen(BODY), (int)FIRST, BODY);
+    domt_send_all(fd, text, strlen(text));
+    stop_in_the_midst();
+    domt_send_all(fd, &BODY[FIRST], strlen(BODY) - FIRST);
+    while ((part = recv(fd, text + size, sizeof text - 1 - size, 0)) > 0)
+        size += (size_t)part;
+    text[size] = '\0';
+    ck_assert_int_eq(part, 0);
+    ck_assert_msg(strncmp(text, "HTTP/1.1 204 ", 13) == 0, "%s", text);
+    ck_assert_ptr_nonnull(strstr(text, "\r\nConnection: close\r\n"));
+    close(fd);
+    hold_end();
+}
+
+/* Read frames until the connection ends. Returns the letters of those that matter, in their order:
+ * an answer, a reset, and GOAWAYs without and with the last stream. */
+static const char *read_frames(domt_h2 *h2)
+{
+    static char letters[16];
+    domt_h2_frame frame;
+    size_t count = 0;
+
+    while (count < sizeof letters - 1 && domt_h2_next(h2, 5000, &frame) == DOMT_H2_FRAME) {
+        if (frame.type == DOMT_H2_HEADERS)
+            letters[count++] = (frame.flags & DOMT_H2_END_STREAM) != 0 ? 'A' : 'a';
+        else if (frame.type == DOMT_H2_RST_STREAM)
+            letters[count++] = 'R';
+        else if (frame.type == DOMT_H2_GOAWAY)
+            letters[count++] = domt_h2_u32(frame.payload) == 1 ? 'G' : 'g';
+    }
+    letters[count] = '\0';
+    return letters;
+}
+
+static void upload_by_http_2(const char *backend)
+{
+    static domt_h2 h2;
+    static domt_h2_bytes bytes;
+    char fields[256];
+
+    begin(backend);
+    ck_assert(domt_h2_open(&h2, service.port));
+    snprintf(fields, sizeof fields,
+             ":method: POST\n:scheme: http\n:path: /login\n:authority: a\n"
+             "content-type: application/json\ncontent-length: %zu\n",
+             strlen(BODY));
+    domt_h2_add_head(&bytes, DOMT_H2_END_HEADERS, 1, fields);
+    domt_h2_add_frame(&bytes, DOMT_H2_DATA, 0, 1, BODY, FIRST);
+    domt_h2_send(&h2, &bytes);
+    stop_in_the_midst();
+    domt_h2_add_frame(&bytes, DOMT_H2_DATA, DOMT_H2_END_STREAM, 1, &BODY[FIRST],
+                      strlen(BODY) - FIRST);
+    domt_h2_send(&h2, &bytes);
+    ck_assert_str_eq(read_frames(&h2), "gAG");
+    domt_h2_close(&h2, false);
+    hold_end();
+}
+
+START_TEST(a_body_under_way_may_end)
+{
+    static const char *const backends[] = {"uring", "epoll"};
+
+    ck_assert_ptr_nonnull(mkdtemp(uploads));
+    for (size_t i = 0; i < 2; i++) {
+        upload_by_http_1(backends[i]);
+        upload_by_http_2(backends[i]);
+    }
+    ck_assert_int_eq(rmdir(uploads), 0);
+}
+END_TEST
+
+DOMT_MAIN("stop bodies", 120, a_body_under_way_may_end)
