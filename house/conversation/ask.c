@@ -344,19 +344,36 @@ static void cancel_kept(domi_manager *manager, domus_stack *kept)
     domi_ask_fail(manager, ask, -ECANCELED);
 }
 
+/* Returns whether this actor keeps an ask. */
+static bool is_kept_here(const domus_stack *stack, domus_kept kept)
+{
+    return kept.stack != NULL && domi_stack_serial(kept.stack) == kept.serial &&
+           domi_stack_house(kept.stack) == domi_stack_house(stack) &&
+           kept.stack->wait == DOMI_WAIT_KEPT;
+}
+
+/* Returns whether nobody waits for the answer of an ask that is kept. */
+static bool is_given_up(domus_kept kept)
+{
+    return !kept.stack->outlives && domi_ask_is_given_up(kept.stack->ask);
+}
+
 /* Returns the stack that holds a kept ask; NULL if this actor does not have the ask, or does not
  * keep it any more, or nobody waits for its answer. */
 static domus_stack *holder_of(const domus_stack *stack, domus_kept kept)
 {
-    if (kept.stack == NULL || domi_stack_serial(kept.stack) != kept.serial ||
-        domi_stack_house(kept.stack) != domi_stack_house(stack) ||
-        kept.stack->wait != DOMI_WAIT_KEPT)
+    if (!is_kept_here(stack, kept))
         return NULL;
-    if (DOMI_UNLIKELY(!kept.stack->outlives && domi_ask_is_given_up(kept.stack->ask))) {
+    if (DOMI_UNLIKELY(is_given_up(kept))) {
         cancel_kept(stack->manager, kept.stack);
         return NULL;
     }
     return kept.stack;
+}
+
+bool domus_kept_is_wanted(const domus_stack *stack, domus_kept kept)
+{
+    return is_kept_here(stack, kept) && !is_given_up(kept);
 }
 
 int domus_kept_reply(domus_stack *stack, domus_kept kept, const domus_type *type,

@@ -168,9 +168,9 @@ typedef struct domus_kept {
  * of the ask passes, nobody waits for it any more, also if it was forwarded to this actor: the ask
  * fails, and this actor is not told. This may happen between any two turns of the actor, so a later
  * handler cannot rely on the payload: copy it now if it is needed later. An actor that has a list
- * of kept asks hears of it from domus_kept_reply(). If the list has to be short, note
- * domus_deadline_ns() beside each ask; or do not keep the ask, but wait in its conversation
- * (domus_sleep()): a cancel, of the asker or by domus_cancel(), then resumes it.
+ * of kept asks hears of it from domus_kept_reply(), and sees it by domus_kept_is_wanted();
+ * domus/waiters.h is a list with bounds that drops those. Or do not keep the ask, but wait in its
+ * conversation (domus_sleep()): a cancel, of the asker or by domus_cancel(), then resumes it.
  *
  * A kept ask waits for what others bring. So when the peer of a channel has finished sending, which
  * may mean that it is gone, asks of its requests that are kept for channel.halfCloseKept (100 ms)
@@ -190,6 +190,9 @@ DOMUS_API int domus_kept_reply(domus_stack *stack, domus_kept kept, const domus_
                                const void *payload);
 DOMUS_API int domus_kept_fail(domus_stack *stack, domus_kept kept, int error);
 DOMUS_API int domus_kept_forward(domus_stack *stack, domus_kept kept, domus_address to);
+
+/* Returns whether this actor still keeps an ask, and somebody waits for its answer. */
+DOMUS_API bool domus_kept_is_wanted(const domus_stack *stack, domus_kept kept);
 
 /* --- several at once ------------------------------------------------------------------------ */
 

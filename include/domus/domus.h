@@ -52,6 +52,7 @@
 #include <domus/text.h>
 #include <domus/timer.h>
 #include <domus/trace.h>
+#include <domus/waiters.h>
 #include <domus/watchdog.h>
 
 #endif

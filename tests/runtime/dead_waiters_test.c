@@ -44,7 +44,10 @@ static int hand_out(domus_stack *stack, queue *self)
         domus_packet job;
         if (domus_slice_copy("precious", 8, &job.bytes) != 0)
             return -ENOMEM;
+        bool is_wanted = domus_kept_is_wanted(stack, self->waiters[i]);
         int error = domus_kept_reply(stack, self->waiters[i], &domus_packet_type, &job);
+        ck_assert_int_eq(error, is_wanted ? 0 : -ENOENT);
+        ck_assert(!domus_kept_is_wanted(stack, self->waiters[i]));
         handed = error == 0;
         if (error != 0) {
             domus_slice_free(job.bytes);

@@ -1,0 +1,60 @@
+/* Lists of asks that are kept (domus/waiters.h). A list is memory of its actor, and nothing tells
+ * it that an asker has gone: it looks when a place is missing. Owner thread. */
+#include <domus/waiters.h>
+
+#include <errno.h>
+
+/* Forget those that nobody waits for; the others stay in their order. */
+static void drop_unwanted(const domus_stack *stack, domus_waiters *waiters)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < waiters->count; i++) {
+        if (domus_kept_is_wanted(stack, waiters->places[i].kept))
+            waiters->places[kept++] = waiters->places[i];
+    }
+    waiters->count = kept;
+}
+
+/* Returns whether there is a place for one more ask of this owner. */
+static bool has_place(const domus_waiters *waiters, uint64_t owner)
+{
+    uint32_t share = 0;
+
+    if (waiters->count >= waiters->places_max)
+        return false;
+    if (owner == 0 || waiters->share_max == 0)
+        return true;
+    for (uint32_t i = 0; i < waiters->count; i++)
+        share += waiters->places[i].owner == owner;
+    return share < waiters->share_max;
+}
+
+int domus_waiters_keep(domus_stack *stack, domus_waiters *waiters, uint64_t owner)
+{
+    if (!has_place(waiters, owner)) {
+        drop_unwanted(stack, waiters);
+        if (!has_place(waiters, owner))
+            return -ENOBUFS;
+    }
+    domus_waiter *place = &waiters->places[waiters->count];
+    int error = domus_keep(stack, &place->kept);
+    if (error != 0)
+        return error;
+    place->owner = owner;
+    waiters->count++;
+    return 0;
+}
+
+uint32_t domus_waiters_reply(domus_stack *stack, domus_waiters *waiters, const domus_type *type,
+                             const void *payload)
+{
+    uint32_t answered = 0;
+
+    if (type->release != NULL || type->size > DOMUS_PAYLOAD_MAX)
+        return 0;
+    for (uint32_t i = 0; i < waiters->count; i++)
+        answered += domus_kept_reply(stack, waiters->places[i].kept, type, payload) == 0;
+    waiters->count = 0;
+    return answered;
+}

@@ -1,0 +1,162 @@
+/* Lists of kept asks have places for so many, and for so many of one owner; places of askers that
+ * are gone are found when they are needed, and all that are left get the news. */
+#include "tests/support/kits.h"
+#include "tests/support/suite.h"
+
+#include <domus/domus.h>
+#include <domus/testkit.h>
+
+#include <errno.h>
+
+#define STEP_NS UINT64_C(10000000)
+#define PLACES  4u
+#define SHARE   2u
+#define PROBES  8u
+
+static const domus_type wait_type = {.name = "wait", .size = sizeof(uint64_t)};
+static const domus_type news_type = {.name = "news", .size = sizeof(uint64_t)};
+static const domus_type told_type = {.name = "told", .size = sizeof(uint32_t)};
+
+struct board {
+    domus_waiters waiters;
+    domus_waiter places[PLACES];
+};
+
+static int mount(domus_stack *stack, void *self_)
+{
+    struct board *self = self_;
+
+    (void)stack;
+    self->waiters =
+        (domus_waiters){.places = self->places, .places_max = PLACES, .share_max = SHARE};
+    return 0;
+}
+
+static int take_wait(domus_stack *stack, void *self, const void *payload)
+{
+    return domus_waiters_keep(stack, &((struct board *)self)->waiters, *(const uint64_t *)payload);
+}
+
+static void release_nothing(void *payload)
+{
+    (void)payload;
+}
+
+/* Tell all, and answer how many they were. News that own something, or are too large, reach nobody.
+ */
+static int take_news(domus_stack *stack, void *self, const void *payload)
+{
+    static const domus_type owning = {
+        .name = "owning", .size = sizeof(uint64_t), .release = release_nothing};
+    static const domus_type large = {.name = "large", .size = DOMUS_PAYLOAD_MAX + 1};
+    domus_waiters *waiters = &((struct board *)self)->waiters;
+    uint32_t count = waiters->count;
+
+    ck_assert_uint_eq(domus_waiters_reply(stack, waiters, &owning, payload), 0);
+    ck_assert_uint_eq(domus_waiters_reply(stack, waiters, &large, payload), 0);
+    ck_assert_uint_eq(waiters->count, count);
+    uint32_t told = domus_waiters_reply(stack, waiters, &news_type, payload);
+    ck_assert_uint_eq(waiters->count, 0);
+    return domus_reply(stack, &told_type, &told);
+}
+
+static const domus_behaviour behaviour = {
+    .name = "board",
+    .kind = DOMUS_STATE,
+    .state_size = sizeof(struct board),
+    .on_mount = mount,
+    .on = (const domus_on[]){{&wait_type, take_wait, 0}, {&news_type, take_news, 0}, {0}},
+};
+
+/* A probe asks for an owner, leaves, or brings the news. */
+typedef struct step {
+    uint32_t probe;
+    enum { WAITS, WAITS_SHORTLY, REFUSED, LEAVES, TELLS } does;
+    uint64_t number; /* the owner; or how many are told */
+} step;
+
+static const step steps[] = {
+    /* two have the share of 7, and four have all places */
+    {0, WAITS, 7},
+    {1, WAITS, 7},
+    {2, REFUSED, 7},
+    {2, WAITS, 8},
+    {3, WAITS_SHORTLY, 0},
+    {4, REFUSED, 0},
+    {4, REFUSED, 9},
+    /* 0 leaves a place, and then the time of 3 is over */
+    {0, LEAVES, 0},
+    {4, WAITS, 7},
+    {5, WAITS, 0},
+    {6, REFUSED, 0},
+    {6, TELLS, 4},
+    {6, TELLS, 0},
+    /* the list begins anew; 2 is gone when there is news */
+    {1, WAITS, 7},
+    {2, WAITS, 7},
+    {4, REFUSED, 7},
+    {5, WAITS, 0},
+    {6, WAITS, 0},
+    {2, LEAVES, 0},
+    {7, TELLS, 3},
+    /* nobody has no share */
+    {1, WAITS, 0},
+    {5, WAITS, 0},
+    {6, WAITS, 0},
+    {7, TELLS, 3},
+};
+
+static void take(domus_testkit *kit, domus_probe *probe, domus_address board, const step *does)
+{
+    uint32_t told;
+
+    switch (does->does) {
+    case WAITS:
+    case REFUSED:
+        ck_assert_int_eq(domus_probe_ask(probe, board, &wait_type, &does->number), 0);
+        break;
+    case WAITS_SHORTLY: /* until the step in which 5 waits */
+        ck_assert_int_eq(
+            domus_probe_ask_within(probe, board, &wait_type, &does->number, 4 * STEP_NS), 0);
+        break;
+    case LEAVES:
+        ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), domus_probe_address(probe)),
+                         0);
+        break;
+    case TELLS:
+        ck_assert_int_eq(domus_probe_ask(probe, board, &news_type, &does->number), 0);
+        ck_assert_int_eq(domus_probe_expect(probe, &told_type, STEP_NS / 2, &told), 0);
+        ck_assert_uint_eq(told, does->number);
+        break;
+    }
+    if (does->does == REFUSED)
+        ck_assert_int_eq(domus_probe_expect_error(probe, -ENOBUFS, STEP_NS / 2), 0);
+    ck_assert_int_eq(domus_testkit_advance(kit, STEP_NS), 0);
+}
+
+START_TEST(places_are_those_of_who_waits)
+{
+    domus_testkit *kit = domt_kit_new(NULL, 1);
+    domus_probe *probes[PROBES];
+    bool waits[PROBES] = {false};
+    domus_address board;
+
+    for (uint32_t i = 0; i < PROBES; i++)
+        ck_assert_int_eq(domus_probe_new(kit, &probes[i]), 0);
+    ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &behaviour, NULL, &board), 0);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        const step *does = &steps[i];
+        take(kit, probes[does->probe], board, does);
+        if (does->does != REFUSED)
+            waits[does->probe] = does->does == WAITS;
+        for (uint32_t j = 0; does->does == TELLS && j < PROBES; j++) {
+            if (waits[j])
+                ck_assert_int_eq(domus_probe_expect(probes[j], &news_type, 0, NULL), 0);
+            waits[j] = false;
+        }
+    }
+    domus_testkit_free(kit);
+}
+END_TEST
+
+DOMT_MAIN("waiters", 60, places_are_those_of_who_waits)
