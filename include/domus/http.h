@@ -76,8 +76,8 @@ typedef struct domus_http_options {
     uint32_t target_max; /* bytes of a target, 1..60000; 0: 8192. More: 414 */
     uint32_t head_max;   /* bytes of a head, 64..61440; 0: 32768. More: 431 */
     uint32_t fields_max; /* of a head, and of trailers, 1..65535; 0: 100. More: 431 */
-    uint32_t whole_max;  /* with `streams`: bodies of a known length up to this come whole; 0:
-                            none. Up to 1 GiB */
+    uint32_t whole_max;  /* with `streams`: bodies of a known length up to this come whole (others
+                            by domus_http_gather()); 0: none. Up to 1 GiB */
     uint64_t body_max;   /* bytes of a body; 0: 1 MiB. Up to 1 GiB without `streams`. More: 413;
                             a body in pieces fails with -EMSGSIZE, and a client's channel, too */
     uint32_t

@@ -98,6 +98,13 @@ typedef struct domus_http_exchange {
  * name with a NUL in it. */
 DOMUS_API int domus_http_set_user(domus_http_exchange *exchange, const char *name, size_t size);
 
+/* Returns a number that all requests of a client have, over all its connections and streams, for
+ * shares of what clients have together (domus/waiters.h): the address of IPv4, or the first 64 bits
+ * of one of IPv6, because a customer gets so many addresses. 0: it has no address (a Unix socket).
+ * `proxies`: as in domus/http_limit.h. */
+DOMUS_API uint64_t domus_http_client_number(const domus_http_exchange *exchange,
+                                            const domus_http_request *request, uint32_t proxies);
+
 /* --- parts ------------------------------------------------------------------------------------ */
 
 /* An answer on its way out. */
@@ -201,6 +208,27 @@ DOMUS_API bool domus_http_enter(domus_stack *stack, const domus_http_request *re
  * that of the connection. It is valid until the answer is over, so not behind a wait. */
 DOMUS_API domus_http_exchange *domus_http_exchange_of(domus_stack *stack,
                                                       const domus_http_request *request);
+
+/* Want the body of the request whole, from a handler of a row (domus_http_dispatch()), before it
+ * does anything else:
+ *
+ *     int result = domus_http_gather(stack, request, 0);
+ *     if (result != 0)
+ *         return result;
+ *
+ * On a stage with `streams` a body whose length was not said comes in pieces: one in chunks, and
+ * one of HTTP/2 without content-length, as many clients send every body. This reads such a body, up
+ * to `size_max` bytes (0: the `whole_max` of the stage), and then the handler is called again, with
+ * a request whose body came whole. Its bytes count on the `budget` of the stage meanwhile. If the
+ * body becomes longer, the request fails with -EMSGSIZE (413); if no more of it comes, or the
+ * budget is used up, it fails as a read of the body does, or with -ENOMEM (503).
+ *
+ * Returns 0: the body is whole; DOMUS_PARKED, or a negative errno, which the handler returns:
+ * -EMSGSIZE for a body that is longer by its length; -EOPNOTSUPP for one in pieces in any other
+ * place than such a handler; or as domus_body_read().
+ * Thread-safety: only from the handler of a row, with its stack. */
+DOMUS_API int domus_http_gather(domus_stack *stack, const domus_http_request *request,
+                                uint32_t size_max);
 
 /* Answer with a status and text, from `enter` of a part, with fields that are NULL or an appender,
  * which this ends. Returns DOMUS_HTTP_ANSWERED; or a negative errno. `text` and `media` are

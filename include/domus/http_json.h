@@ -27,15 +27,18 @@ extern "C" {
 
 #define DOMUS_HTTP_PARAMETER_MAX 1024u /* bytes of the value of a parameter, with a zero */
 
-/* Read the body of the request that is handled into the struct of a table. The body has come whole
- * (`whole_max` of domus/http.h, if the stage has `streams`).
+/* Read the body of the request that is handled into the struct of a table. If the stage has
+ * `streams`, bodies have up to `whole_max` bytes (domus/http.h). One whose length was not said is
+ * gathered (domus_http_gather()): then this returns false, and the handler is called again when the
+ * body is whole. So a handler calls this before it does anything.
  *
  * Returns true, and the memory of the struct is the caller's (domus_json_release()). False: the
- * request was answered by problem details, whose detail says what is wrong and where, and the
- * handler returns `ret_result`: 415 for a Content-Type that is not JSON, or none, because browsers
- * send such bodies from other sites without asking (domus/http_cors.h); 400 for a text that is no
- * JSON; 422 for values that are not those of the table; and for a body that comes in pieces 411 if
- * its length was not said, otherwise 413. */
+ * handler returns `ret_result`, because the body is gathered, or because the request was answered
+ * by problem details, whose detail says what is wrong and where: 415 for a Content-Type that is not
+ * JSON, or none, because browsers send such bodies from other sites without asking
+ * (domus/http_cors.h); 400 for a text that is no JSON; 422 for values that are not those of the
+ * table; 413 for a body that is too large; and 411 for one without a length in a handler that is
+ * none of a row. */
 static inline bool domus_http_read_json(domus_stack *stack, const domus_http_request *request,
                                         const domus_json_table *table, void *ret_value,
                                         domus_json_memory *ret_memory, int *ret_result)
@@ -44,13 +47,18 @@ static inline bool domus_http_read_json(domus_stack *stack, const domus_http_req
     domus_http_problem problem;
     domus_json_error error;
     domus_slice field;
+    int result = 0;
 
     memset(&problem, 0, sizeof problem);
     if (!domus_http_field(request->fields, "content-type", &field) || !domus_http_is_json(field)) {
         problem.status = 415;
         problem.detail = "the Content-Type of the body has to be application/json";
-    } else if (request->stream.number != 0) {
-        bool is_large = domus_http_field(request->fields, "content-length", &field);
+    } else if (request->stream.number != 0 &&
+               (result = domus_http_gather(stack, request, 0)) != 0) {
+        bool is_large = result == -EMSGSIZE || request->length != 0;
+        *ret_result = result;
+        if (result != -EMSGSIZE && result != -EOPNOTSUPP)
+            return false;
         problem.status = is_large ? 413 : 411;
         problem.detail = is_large ? "the body is too large" : "the body has no Content-Length";
     } else {
@@ -85,7 +93,7 @@ static inline void domi_http_put_parameter(domus_json_writer *writer, const domu
  * Returns true, and the memory of the struct is the caller's. False: the request was answered by
  * problem details, and the handler returns `ret_result`: 400 for a wrong escape, 422 for values
  * that are not those of the table, and for a parameter that is there twice, too long, or no text.
- */
+ * Without memory `ret_result` is -ENOMEM (503). */
 static inline bool domus_http_read_query(domus_stack *stack, const domus_http_request *request,
                                          const domus_json_table *table, void *ret_value,
                                          domus_json_memory *ret_memory, int *ret_result)
@@ -129,7 +137,9 @@ static inline bool domus_http_read_query(domus_stack *stack, const domus_http_re
     }
     if (other == 0)
         domus_slice_free(json);
-    if (error != 0)
+    if (error == -ENOMEM)
+        *ret_result = error;
+    else if (error != 0)
         *ret_result = domus_http_reply_problem(stack, &problem, NULL);
     return error == 0;
 }

@@ -6,8 +6,9 @@
  *
  * The part domus_http_problems of a chain gives every error such a body that has none of its own:
  * requests that fail, bytes that are no request, 404 and 405 of the routes, and whole answers from
- * 400 on without a body. Its title is the reason of the status, and with `names_request` it has the
- * member "request_id", if the part domus_http_request_id stands in the chain.
+ * 400 on without a body. Its title is the reason of the status. With `names_request` these bodies,
+ * and those of domus_http_reply_problem(), have the member "request_id", if the part
+ * domus_http_request_id stands before it in the chain.
  *
  * Thread-safety: any thread. */
 #ifndef DOMUS_HTTP_PROBLEM_H
@@ -39,7 +40,8 @@ typedef struct domus_http_problem {
 DOMUS_API int domus_http_append_problem(domus_appender *to, const domus_http_problem *problem);
 
 /* Answer with a problem, and with fields that are NULL or an appender, which this ends. Returns as
- * domus_reply(); -EINVAL for a status that is no error; -ENOMEM. */
+ * domus_reply(); -EINVAL for a status that is no error; -ENOMEM. The id of the request is known in
+ * the actor of its connection alone. */
 DOMUS_API int domus_http_reply_problem(domus_stack *stack, const domus_http_problem *problem,
                                        domus_appender *fields);
 

@@ -55,7 +55,8 @@ typedef struct domus_http_upload_part {
 /* Take some bytes of a file. The last call for a part has none, and `is_last`. `context` is that of
  * the options. To let the client wait, begin something with `then`, as `return domus_ask(stack,
  * ..., then)` does: the upload goes on when its answer comes, and fails with the error of the
- * answer.
+ * answer. A statement that a database has refused is an answer without an error (domus/sql.h), so
+ * let an actor ask the database, and answer by an error.
  *
  * Ownership: the function owns the slice in every case.
  * Returns 0 to go on at once; DOMUS_PARKED; a negative errno, with which the upload fails. */

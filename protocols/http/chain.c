@@ -237,11 +237,19 @@ void domi_http_leave_failure(domus_wire *wire, domi_http_chained **chained,
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
+void domi_http_drop_whole(domi_http_exchange *exchange)
+{
+    (void)domus_budget_charge(exchange->whole.budget, &exchange->whole.charged, 0);
+    domus_append_drop(&exchange->whole.bytes);
+    exchange->whole = (domi_http_whole){.budget = NULL};
+}
+
 void domi_http_end_exchange(domi_http_chained *chained, domi_http_exchange *exchange,
                             uint64_t now_ns, bool is_cut)
 {
     remove_exchange(chained, exchange);
     end_parts(exchange, now_ns, is_cut);
+    domi_http_drop_whole(exchange);
     free(chained->spare);
     chained->spare = exchange;
 }

@@ -11,6 +11,13 @@
 
 #include <domus/http_chain.h>
 
+/* A body that is gathered for the handler of a row (whole.c). */
+typedef struct domi_http_whole {
+    domus_appender bytes; /* its `size_max` is 0 if nothing is gathered */
+    domus_budget *budget; /* of the stage; NULL: none */
+    uint64_t charged;
+} domi_http_whole;
+
 typedef struct domi_http_exchange {
     domus_http_exchange face;
     struct domi_http_exchange *next;
@@ -20,6 +27,7 @@ typedef struct domi_http_exchange {
     uint32_t entered;          /* parts that were entered, of the chain and then of the row */
     uint32_t of_chain;         /* how many of them are of the chain */
     bool waits;                /* a part does, and goes on by domus_http_go_on() */
+    domi_http_whole whole;     /* the body that its handler waits for */
     uint64_t words[DOMUS_HTTP_PARTS_MAX];
 } domi_http_exchange;
 
@@ -62,6 +70,14 @@ static inline domi_http_exchange *domi_http_find_exchange(const domi_http_chaine
                      chained, domi_http_exchange_number((uint32_t)(id >> DOMI_HTTP_ID_NUMBER)))
                : NULL;
 }
+
+/* Forget what was gathered of the body. */
+void domi_http_drop_whole(domi_http_exchange *exchange);
+
+/* Find the exchange of a request in the channel that is running (dispatch.c), and the state of its
+ * stage, NULL if it has none. */
+domi_http_exchange *domi_http_find_running(domus_stack *stack, const domus_http_request *request,
+                                           const domi_http_state **ret_state);
 
 /* The step of a part that was entered. */
 const domus_http_step *domi_http_step_at(const domi_http_exchange *exchange, uint32_t index);

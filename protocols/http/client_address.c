@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#define TEXT_MAX 64u /* bytes of an address as text, with its port */
+#define TEXT_MAX    64u                 /* bytes of an address as text, with its port */
+#define OF_LOOPBACK (UINT64_C(1) << 32) /* the number of ::1, which no address of IPv4 has */
 
 /* Read an address with a port or without, of IPv6 in brackets or without. */
 static bool read_address(const char *text, size_t size, domus_endpoint *ret_client)
@@ -68,4 +69,28 @@ void domi_http_find_client(const domus_http_exchange *exchange, domus_slice fiel
         *ret_client = *exchange->peer;
     ret_client->port = 0;
     take_mapped(ret_client);
+}
+
+/* Returns the first bytes of an address as a number. */
+static uint64_t number_of(const unsigned char *bytes, uint32_t size)
+{
+    uint64_t number = 0;
+
+    for (uint32_t i = 0; i < size; i++)
+        number = number << 8 | bytes[i];
+    return number;
+}
+
+uint64_t domus_http_client_number(const domus_http_exchange *exchange,
+                                  const domus_http_request *request, uint32_t proxies)
+{
+    domus_endpoint client;
+
+    domi_http_find_client(exchange, request->fields, proxies, &client);
+    if (client.family == AF_INET)
+        return number_of(client.bytes, 4);
+    if (client.family != AF_INET6)
+        return 0;
+    uint64_t network = number_of(client.bytes, 8);
+    return network != 0 ? network : OF_LOOPBACK;
 }

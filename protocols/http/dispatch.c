@@ -170,14 +170,23 @@ bool domus_http_enter(domus_stack *stack, const domus_http_request *request, int
     return false;
 }
 
-domus_http_exchange *domus_http_exchange_of(domus_stack *stack, const domus_http_request *request)
+domi_http_exchange *domi_http_find_running(domus_stack *stack, const domus_http_request *request,
+                                           const domi_http_state **ret_state)
 {
     domus_channel *channel = domus_channel_running(stack);
     const domi_http_state *state =
         channel != NULL ? domus_channel_stage_state(stack, channel, &domus_http_stage) : NULL;
-    domi_http_exchange *exchange = state != NULL && state->chained != NULL
-                                       ? domi_http_exchange_at(state->chained, request->exchange)
-                                       : NULL;
+
+    *ret_state = state;
+    return request != NULL && state != NULL && state->chained != NULL
+               ? domi_http_exchange_at(state->chained, request->exchange)
+               : NULL;
+}
+
+domus_http_exchange *domus_http_exchange_of(domus_stack *stack, const domus_http_request *request)
+{
+    const domi_http_state *state;
+    domi_http_exchange *exchange = domi_http_find_running(stack, request, &state);
 
     return exchange != NULL ? &exchange->face : NULL;
 }

@@ -1,4 +1,5 @@
 /* Problem details, and the part of a chain that gives them to errors. Any thread. */
+#include "protocols/http/chain.h"
 #include "protocols/http/json_text.h"
 
 #include <domus/http_problem.h>
@@ -24,7 +25,9 @@ static void append_member(domus_appender *to, const char *name, const char *text
     (void)domus_append(to, "\",", 2);
 }
 
-int domus_http_append_problem(domus_appender *to, const domus_http_problem *problem)
+/* Append a problem, with the id of its request, which has no characters that JSON escapes; "": it
+ * is left away. */
+static int append_problem(domus_appender *to, const domus_http_problem *problem, const char *id)
 {
     const char *reason = domus_http_reason(problem->status);
 
@@ -37,7 +40,35 @@ int domus_http_append_problem(domus_appender *to, const domus_http_problem *prob
     append_member(to, "instance", problem->instance);
     if (problem->members != NULL)
         (void)domus_append_text(to, "%s,", problem->members);
+    if (id[0] != '\0')
+        append_member(to, "request_id", id);
     return domus_append_text(to, "\"status\":%u}\n", problem->status);
+}
+
+int domus_http_append_problem(domus_appender *to, const domus_http_problem *problem)
+{
+    return append_problem(to, problem, "");
+}
+
+static bool names_request(const domus_http_problems_options *options)
+{
+    return options != NULL && options->names_request;
+}
+
+/* Returns the id of the request that is answered, if a part of its chain that it has entered names
+ * requests; otherwise "". */
+static const char *find_id(domus_stack *stack)
+{
+    const domi_http_state *state;
+    const domi_http_exchange *exchange =
+        domi_http_find_running(stack, domus_asked(stack, &domus_http_request_type), &state);
+
+    for (uint32_t i = 0; exchange != NULL && i < exchange->entered; i++) {
+        const domus_http_step *step = domi_http_step_at(exchange, i);
+        if (step->part == &domus_http_problems && names_request(step->options))
+            return exchange->face.trace.id;
+    }
+    return "";
 }
 
 int domus_http_reply_problem(domus_stack *stack, const domus_http_problem *problem,
@@ -48,7 +79,7 @@ int domus_http_reply_problem(domus_stack *stack, const domus_http_problem *probl
     int error = fields != NULL ? domus_append_end(fields, &response.fields) : 0;
 
     if (error == 0)
-        error = domus_http_append_problem(&body, problem);
+        error = append_problem(&body, problem, find_id(stack));
     if (error == 0)
         error = domus_append_end(&body, &response.body);
     if (error == 0)
@@ -60,30 +91,20 @@ int domus_http_reply_problem(domus_stack *stack, const domus_http_problem *probl
     return error;
 }
 
-static void leave(domus_http_exchange *exchange, domus_http_leaving *leaving, const void *options_)
+static void leave(domus_http_exchange *exchange, domus_http_leaving *leaving, const void *options)
 {
-    const domus_http_problems_options *options = options_;
-    bool names = options != NULL && options->names_request && exchange->trace.id[0] != '\0';
-    domus_http_problem problem = {.status = leaving->status};
+    const domus_http_problem problem = {.status = leaving->status};
     domus_appender body = {0};
-    domus_appender member = {0};
-    domus_slice members = {NULL, 0, 0};
+    domus_slice made;
 
     if (!leaving->wants_body || leaving->body.size != 0)
         return;
-    if (names) { /* an id has no characters that JSON escapes */
-        (void)domus_append_text(&member, "\"request_id\":\"%s\"", exchange->trace.id);
-        (void)domus_append(&member, "", 1);
-        if (domus_append_end(&member, &members) == 0)
-            problem.members = domus_slice_data(members);
-    }
-    domus_slice made;
-    if (domus_http_append_problem(&body, &problem) == 0 && domus_append_end(&body, &made) == 0) {
+    if (append_problem(&body, &problem, names_request(options) ? exchange->trace.id : "") == 0 &&
+        domus_append_end(&body, &made) == 0) {
         leaving->body = made;
         leaving->media = DOMUS_HTTP_PROBLEM_MEDIA;
     }
     domus_append_drop(&body);
-    domus_slice_free(members);
 }
 
 const domus_http_part domus_http_problems = {.name = "problems", .leave = leave};

@@ -4,6 +4,7 @@
 #include "tests/support/suite.h"
 
 #include <domus/await.h>
+#include <domus/http_problem.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -192,6 +193,16 @@ static int answer_bare(domus_stack *stack, void *self, const domus_http_request 
     return domus_reply(stack, &domus_http_text_type, &(domus_http_text){.status = 418});
 }
 
+static int answer_problem(domus_stack *stack, void *self, const domus_http_request *request,
+                          const domus_http_match *match)
+{
+    static const domus_http_problem problem = {
+        .status = 403, .detail = "no", .members = "\"of\":1"};
+
+    (void)self, (void)request, (void)match;
+    return domus_http_reply_problem(stack, &problem, NULL);
+}
+
 static int answer_names(domus_stack *stack, const domus_http_request *request)
 {
     char text[256];
@@ -269,6 +280,7 @@ static const domus_http_row rows[] = {
     {{DOMUS_HTTP_ON(GET), "/again", 0}, answer_again, NULL},
     {{DOMUS_HTTP_ON(GET), "/wrong", 0}, answer_wrong, NULL},
     {{DOMUS_HTTP_ON(GET), "/bare", 0}, answer_bare, NULL},
+    {{DOMUS_HTTP_ON(GET), "/problem", 0}, answer_problem, NULL},
     {{DOMUS_HTTP_ON(GET), "/ask", 0}, answer_by_other, NULL},
     {{DOMUS_HTTP_ON(GET), "/names", 0}, answer_own_names, NULL},
     {{DOMUS_HTTP_ON(GET), "/user", 0}, answer_user, NULL},

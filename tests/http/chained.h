@@ -10,6 +10,7 @@
  *   /again        by domus_http_go_on(), though no part waits
  *   /wrong        with a field that ends its line, which the stage refuses
  *   /bare         with 418 and no body
+ *   /problem      with 403 and a problem
  *   /ask          by another actor, to which the request is forwarded: its X-Request-Id and
  *                 traceparent, and "state" if it has a tracestate
  *   /names        the same, by the handler itself

@@ -252,6 +252,44 @@ START_TEST(wrong_options_are_refused)
 }
 END_TEST
 
+/* A client has a number, over all its connections, and a customer of IPv6 has one. */
+START_TEST(clients_have_numbers)
+{
+    static const struct {
+        const char *peer;
+        const char *fields;
+        uint32_t proxies;
+        uint64_t number;
+    } rows[] = {
+        {"1.2.3.4:5", "", 0, 0x01020304},
+        {"1.2.3.4:6", "", 0, 0x01020304},
+        {"255.2.3.4:6", "", 0, 0xff020304},
+        {"[::ffff:1.2.3.4]:5", "", 0, 0x01020304},
+        {"[2001:db8:0:1::1]:5", "", 0, 0x20010db800000001},
+        {"[2001:db8:0:1:ff::2]:6", "", 0, 0x20010db800000001},
+        {"[2001:db8:0:2::1]:5", "", 0, 0x20010db800000002},
+        {"[::1]:5", "", 0, 0x100000000},
+        {"unix:/run/a", "", 0, 0},
+        {"1.2.3.4:5", "X-Forwarded-For: 5.6.7.8\r\n", 0, 0x01020304},
+        {"1.2.3.4:5", "X-Forwarded-For: 5.6.7.8\r\n", 1, 0x05060708},
+        {"unix:/run/a", "X-Forwarded-For: 9.9.9.9, 5.6.7.8\r\n", 1, 0x05060708},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        domus_endpoint peer;
+        const domus_http_exchange exchange = {.peer = &peer};
+        domus_http_request request = {.method = DOMUS_HTTP_GET};
+        ck_assert_int_eq(domus_endpoint_parse(rows[i].peer, &peer), 0);
+        ck_assert_int_eq(domus_slice_copy(rows[i].fields, strlen(rows[i].fields), &request.fields),
+                         0);
+        ck_assert_uint_eq(domus_http_client_number(&exchange, &request, rows[i].proxies),
+                          rows[i].number);
+        domus_http_request_type.release(&request);
+    }
+}
+END_TEST
+
 DOMT_MAIN("limit", 20, buckets_fill_by_the_clock, a_set_gives_up_the_bucket_nearest_to_full,
           clients_are_found_behind_trusted_proxies, an_address_has_a_bucket,
-          networks_share_a_bucket, keys_have_buckets, wrong_options_are_refused)
+          networks_share_a_bucket, keys_have_buckets, wrong_options_are_refused,
+          clients_have_numbers)

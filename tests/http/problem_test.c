@@ -126,9 +126,32 @@ START_TEST(problems_name_their_request)
 
     ck_assert_ptr_nonnull(
         strstr(got, "{\"title\":\"Not Found\",\"request_id\":\"me\",\"status\":404}\n"));
+    got = domt_chained_ask(kit, "GET /problem", "X-Request-Id: me\r\n");
+    ck_assert_ptr_nonnull(strstr(got, "{\"title\":\"Forbidden\",\"detail\":\"no\",\"of\":1,"
+                                      "\"request_id\":\"me\",\"status\":403}\n"));
     domt_served_end(kit);
 }
 END_TEST
 
+/* The part does not say so, or the request has not come to it. */
+START_TEST(problems_without_a_name)
+{
+    static const domus_http_problems_options options = {.names_request = true};
+    static const domus_http_step ways[][3] = {
+        {{&domus_http_request_id, NULL}, {&domus_http_problems, NULL}, {NULL, NULL}},
+        {{&domus_http_request_id, NULL}, {NULL, NULL}},
+        {{&domus_http_problems, &options}, {NULL, NULL}},
+        {{NULL, NULL}}};
+
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        domus_testkit *kit = domt_chained_start(&domt_chained, ways[i]);
+        const char *got = domt_chained_ask(kit, "GET /problem", "X-Request-Id: me\r\n");
+        ck_assert_ptr_nonnull(strstr(got, "{\"title\":\"Forbidden\",\"detail\":\"no\",\"of\":1,"
+                                          "\"status\":403}\n"));
+        domt_served_end(kit);
+    }
+}
+END_TEST
+
 DOMT_MAIN("problem", 20, problems_are_json, any_bytes_become_a_string,
-          errors_without_a_body_get_one, problems_name_their_request)
+          errors_without_a_body_get_one, problems_name_their_request, problems_without_a_name)

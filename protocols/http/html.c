@@ -1,0 +1,41 @@
+/* Escapes text for HTML. Any thread. */
+#include <domus/http_html.h>
+
+#include <string.h>
+
+/* Returns the reference that stands for a byte; NULL: it stays as it is. */
+static const char *reference_of(char byte)
+{
+    switch (byte) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
+int domus_http_append_html(domus_appender *page, const void *text, size_t size)
+{
+    const char *from = text;
+    size_t plain = 0; /* bytes before the one at hand that stay as they are */
+
+    for (size_t i = 0; i < size; i++) {
+        const char *reference = reference_of(from[i]);
+        if (reference == NULL) {
+            plain++;
+            continue;
+        }
+        (void)domus_append(page, from + i - plain, plain);
+        (void)domus_append(page, reference, strlen(reference));
+        plain = 0;
+    }
+    return domus_append(page, from + size - plain, plain);
+}

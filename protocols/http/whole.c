@@ -1,0 +1,77 @@
+/* Gathers the body of a request whose handler wants it whole, and then calls the handler again. The
+ * pieces are read as any handler reads them, so the peer sends no faster than they are taken, and
+ * nothing is gathered for a request that no handler wants. The thread of the connection runs this.
+ */
+#include "protocols/http/chain.h"
+
+#include <errno.h>
+
+/* Take a piece, if the budget bears it. */
+static int take(domi_http_whole *whole, domus_slice bytes)
+{
+    uint64_t size = (uint64_t)whole->bytes.size + bytes.size;
+    int error = domus_budget_charge(whole->budget, &whole->charged, size);
+
+    return error != 0 ? error : domus_append(&whole->bytes, domus_slice_data(bytes), bytes.size);
+}
+
+/* The body has ended: the request gets it as if it had come whole. */
+static int end(domi_http_exchange *exchange, const domus_http_request *asked)
+{
+    /* received requests are memory of the library, which handlers see as constants */
+    domus_http_request *request = (domus_http_request *)(uintptr_t)asked;
+    int error = domus_append_end(&exchange->whole.bytes, &request->body);
+
+    if (error != 0)
+        return error;
+    domi_http_drop_whole(exchange);
+    request->stream.number = 0;
+    request->length = request->body.size;
+    exchange->waits = true;
+    return 0;
+}
+
+static int was_read(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
+    const domi_http_state *state;
+    domi_http_exchange *exchange = domi_http_find_running(stack, request, &state);
+    bool is_last = answer->type != &domus_piece_type; /* trailers, which say nothing here */
+    int error = answer->error;
+
+    if (error != 0)
+        return error;
+    if (exchange == NULL || exchange->whole.bytes.size_max == 0)
+        return -EINVAL;
+    if (!is_last) {
+        const domus_piece *piece = answer->payload;
+        is_last = piece->last;
+        error = take(&exchange->whole, piece->bytes);
+    }
+    if (error == 0 && !is_last)
+        return domus_body_read(stack, request->stream, was_read);
+    if (error == 0)
+        error = end(exchange, request);
+    return error != 0 ? error : domus_http_go_on(stack, self);
+}
+
+int domus_http_gather(domus_stack *stack, const domus_http_request *request, uint32_t size_max)
+{
+    const domi_http_state *state;
+    domi_http_exchange *exchange = domi_http_find_running(stack, request, &state);
+
+    if (request->stream.number == 0)
+        return size_max != 0 && request->body.size > size_max ? -EMSGSIZE : 0;
+    if (exchange == NULL || exchange->row == NULL || exchange->whole.bytes.size_max != 0)
+        return -EOPNOTSUPP;
+    if (size_max == 0)
+        size_max = state->options.whole_max;
+    if (size_max == 0 || size_max > DOMUS_SLICE_MAX || request->length > size_max)
+        return -EMSGSIZE;
+    int result = domus_body_read(stack, request->stream, was_read);
+    if (result >= 0) {
+        exchange->whole.bytes.size_max = size_max;
+        exchange->whole.budget = state->options.budget;
+    }
+    return result;
+}

@@ -1,0 +1,248 @@
+/* A handler of a row that wants its body whole gets it so, also if the length was not said; up to a
+ * bound, and in both protocols. Other handlers read their bodies in pieces as ever. */
+#include "tests/http/h2_peer.h"
+#include "tests/support/kits.h"
+#include "tests/support/suite.h"
+
+#include <domus/http2.h>
+#include <domus/http_chain.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS     DOMT_SERVED_MS
+#define BUDGET 30u
+
+static domus_budget budget;
+static unsigned calls; /* of the handlers below */
+
+/* Answer with the bytes of the body, from a handler that wants up to `size_max` of them. */
+static int answer_size(domus_stack *stack, const domus_http_request *request, uint32_t size_max)
+{
+    domus_appender text = {0};
+    domus_http_response response = {.status = 200};
+
+    calls++;
+    int result = domus_http_gather(stack, request, size_max);
+    if (result != 0)
+        return result;
+    ck_assert_uint_eq(request->length, request->body.size);
+    (void)domus_append_text(&text, "%u\n", request->body.size);
+    result = domus_append_end(&text, &response.body);
+    return result != 0 ? result : domus_reply(stack, &domus_http_response_type, &response);
+}
+
+static int want_whole(domus_stack *stack, void *self, const domus_http_request *request,
+                      const domus_http_match *match)
+{
+    (void)self, (void)match;
+    return answer_size(stack, request, 0);
+}
+
+static int want_five(domus_stack *stack, void *self, const domus_http_request *request,
+                     const domus_http_match *match)
+{
+    (void)self, (void)match;
+    return answer_size(stack, request, 5);
+}
+
+static int want_none(domus_stack *stack, void *self, const domus_http_request *request,
+                     const domus_http_match *match)
+{
+    const char *text = request->stream.number != 0 ? "in pieces\n" : "whole\n";
+
+    (void)self, (void)match;
+    return domus_reply(stack, &domus_http_text_type, &(domus_http_text){200, NULL, text});
+}
+
+static const domus_http_chain chain = {
+    .rows = (const domus_http_row[]){{{DOMUS_HTTP_ON(POST), "/whole", 0}, want_whole, NULL},
+                                     {{DOMUS_HTTP_ON(POST), "/five", 0}, want_five, NULL},
+                                     {{DOMUS_HTTP_ON(POST), "/none", 0}, want_none, NULL},
+                                     {.handle = NULL}}};
+static const domus_http_options options = {.no_date = true,
+                                           .streams = true,
+                                           .whole_max = 20,
+                                           .body_max = 1000,
+                                           .budget = &budget,
+                                           .chain = &chain};
+static const domus_pipeline pipeline = {
+    .stages = (const domus_pipeline_stage[]){
+        {&domus_http2_stage, NULL}, {&domus_http_stage, &options}, {NULL, NULL}}};
+
+/* A handler that finds its way without a row. */
+static int own(domus_stack *stack, void *self, const void *payload)
+{
+    int result;
+
+    (void)self;
+    return domus_http_enter(stack, payload, &result) ? answer_size(stack, payload, 0) : result;
+}
+
+#define SERVING(handler)                                                                           \
+    {                                                                                              \
+        .name = "whole", .kind = DOMUS_CHANNELS, .pipeline = &pipeline,                            \
+        .on_peer = (const domus_on_peer[])                                                         \
+        {                                                                                          \
+            {.type = &domus_http_request_type, .handle = (handler)}, {.type = NULL},               \
+        }                                                                                          \
+    }
+
+static const domus_behaviour by_rows = SERVING(domus_http_dispatch);
+static const domus_behaviour by_own = SERVING(own);
+
+static domus_testkit *start(const domus_behaviour *behaviour)
+{
+    budget = (domus_budget){.bytes_max = BUDGET};
+    calls = 0;
+    return domt_served_start(NULL, behaviour, 1);
+}
+
+static void stop(domus_testkit *kit)
+{
+    domt_served_end(kit);
+    ck_assert_uint_eq(budget.used_bytes, 0);
+}
+
+#define POST(path)     "POST " path " HTTP/1.1\r\nHost: a\r\n"
+#define COUNTED(size)  "Content-Length: " size "\r\n\r\n"
+#define CHUNKS         "Transfer-Encoding: chunked\r\n\r\n"
+#define TEN            "0123456789"
+#define OK(size, text) "HTTP/1.1 200 OK\r\nContent-Length: " size "\r\n\r\n" text "\n"
+#define CONTINUE       "HTTP/1.1 100 Continue\r\n\r\n"
+
+static const struct {
+    const char *bytes;
+    const char *answer; /* begins so */
+    unsigned calls;
+} rows[] = {
+    {POST("/whole") COUNTED("5") "hello", OK("2", "5"), 1},
+    {POST("/whole") COUNTED("0"), OK("2", "0"), 1},
+    {POST("/whole") COUNTED("20") TEN TEN, OK("3", "20"), 1},
+    {POST("/whole") COUNTED("21") TEN TEN "x", "HTTP/1.1 413 ", 1},
+    {POST("/whole") CHUNKS "5\r\nhello\r\n0\r\n\r\n", OK("2", "5"), 2},
+    {POST("/whole") CHUNKS "0\r\n\r\n", OK("2", "0"), 2},
+    {POST("/whole") CHUNKS "0\r\nA: b\r\n\r\n", OK("2", "0"), 2},
+    {POST("/whole") CHUNKS "a\r\n" TEN "\r\na\r\n" TEN "\r\n0\r\nA: b\r\n\r\n", OK("3", "20"), 2},
+    {POST("/whole") CHUNKS "a\r\n" TEN "\r\na\r\n" TEN "\r\n1\r\nx\r\n0\r\n\r\n", "HTTP/1.1 413 ",
+     1},
+    {POST("/whole") CHUNKS "5\r\nhello\r\nx", "HTTP/1.1 400 ", 1},
+    {POST("/whole") "Expect: 100-continue\r\n" CHUNKS "2\r\nhi\r\n0\r\n\r\n", CONTINUE OK("2", "2"),
+     2},
+    {POST("/five") COUNTED("5") "hello", OK("2", "5"), 1},
+    {POST("/five") COUNTED("6") "hello!", "HTTP/1.1 413 ", 1},
+    {POST("/five") CHUNKS "5\r\nhello\r\n0\r\n\r\n", OK("2", "5"), 2},
+    {POST("/five") CHUNKS "6\r\nhello!\r\n0\r\n\r\n", "HTTP/1.1 413 ", 1},
+    {POST("/none") CHUNKS "5\r\nhello\r\n0\r\n\r\n", OK("10", "in pieces"), 0},
+    {POST("/none") COUNTED("5") "hello", OK("6", "whole"), 0},
+    {POST("/whole") CHUNKS "1\r\na\r\n0\r\n\r\n" POST("/five") CHUNKS "2\r\nab\r\n0\r\n\r\n",
+     OK("2", "1") OK("2", "2"), 4},
+};
+
+/* Send bytes in steps, and hold what comes. The Expect of a body that has come gets no 100. */
+static void hold_row(domus_testkit *kit, size_t row, size_t step)
+{
+    domus_peer *peer = domt_served_peer(kit);
+    size_t size = strlen(rows[row].bytes);
+    const char *expected = rows[row].answer;
+    size_t got;
+
+    calls = 0;
+    for (size_t at = 0; at < size; at += step) {
+        ck_assert_int_eq(
+            domus_peer_send(peer, rows[row].bytes + at, size - at < step ? size - at : step), 0);
+        domt_served_pass(kit, MS);
+    }
+    domt_served_pass(kit, 10 * MS);
+    const char *bytes = domus_peer_got(peer, &got);
+    if (step >= size && strncmp(expected, CONTINUE, sizeof CONTINUE - 1) == 0 && got != 0 &&
+        strncmp(bytes, CONTINUE, sizeof CONTINUE - 1) != 0)
+        expected += sizeof CONTINUE - 1;
+    ck_assert_msg(got >= strlen(expected) && memcmp(bytes, expected, strlen(expected)) == 0,
+                  "row %zu by %zu: %.*s", row, step, (int)got, bytes);
+    ck_assert_uint_eq(calls, rows[row].calls);
+    domus_peer_reset(peer);
+    domt_served_pass(kit, MS);
+    ck_assert_uint_eq(budget.used_bytes, 0);
+}
+
+START_TEST(handler_gets_the_whole_body)
+{
+    static const size_t steps[] = {1000, 7, 1};
+    domus_testkit *kit = start(&by_rows);
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (size_t j = 0; j < sizeof steps / sizeof steps[0]; j++)
+            hold_row(kit, i, steps[j]);
+    }
+    stop(kit);
+}
+END_TEST
+
+START_TEST(handler_without_a_row_does_not)
+{
+    domus_testkit *kit = start(&by_own);
+    domus_peer *peer = domt_served_peer(kit);
+
+    domt_served_send(peer, POST("/whole") COUNTED("5") "hello");
+    domt_served_expect(kit, peer, OK("2", "5"));
+    domt_served_send(peer, POST("/whole") CHUNKS "0\r\n\r\n");
+    domt_served_expect(kit, peer, "HTTP/1.1 501 ");
+    stop(kit);
+}
+END_TEST
+
+/* A body that is begun counts; one beyond the budget is 503; one whose peer leaves, or sends
+ * nothing more, counts no longer. */
+START_TEST(bodies_that_are_gathered_have_a_budget)
+{
+    domus_testkit *kit = start(&by_rows);
+    domus_peer *first = domt_served_peer(kit);
+    domus_peer *second = domt_served_peer(kit);
+
+    domt_served_send(first, POST("/whole") CHUNKS "10\r\n" TEN "01234");
+    domt_served_pass(kit, MS);
+    ck_assert_uint_eq(budget.used_bytes, 15);
+    domt_served_send(second, POST("/whole") CHUNKS "f\r\n" TEN "01234\r\n");
+    domt_served_pass(kit, MS);
+    ck_assert_uint_eq(budget.used_bytes, BUDGET);
+    domt_served_send(second, "1\r\nx\r\n");
+    domt_served_expect(kit, second, "HTTP/1.1 503 ");
+    ck_assert_uint_eq(budget.used_bytes, 15);
+    domus_peer_reset(first);
+    domt_served_pass(kit, MS);
+    ck_assert_uint_eq(budget.used_bytes, 0);
+
+    domus_peer *third = domt_served_peer(kit);
+    domt_served_send(third, POST("/whole") CHUNKS "5\r\nhello");
+    domt_served_expect(kit, third, "HTTP/1.1 408 ");
+    stop(kit);
+}
+END_TEST
+
+/* Requests of HTTP/2 without content-length, as many clients send them. */
+START_TEST(handler_gets_the_whole_body_of_a_stream)
+{
+    domt_h2 h2;
+    int32_t ids[4];
+
+    domt_h2_begin(&h2, start(&by_rows));
+    budget.bytes_max = 100;
+    ids[0] = domt_h2_ask(&h2, "POST", "/whole", 20, NULL);
+    ids[1] = domt_h2_ask(&h2, "POST", "/whole", 21, NULL);
+    ids[2] = domt_h2_ask(&h2, "POST", "/five", 5, NULL);
+    ids[3] = domt_h2_ask(&h2, "POST", "/none", 5, NULL);
+    domt_h2_pass(&h2, 100 * MS);
+    domt_h2_hold(&h2, ids[0], 200, "20\n");
+    domt_h2_hold(&h2, ids[1], 413, NULL);
+    domt_h2_hold(&h2, ids[2], 200, "5\n");
+    domt_h2_hold(&h2, ids[3], 200, "in pieces\n");
+    domus_peer_close(h2.peer);
+    domt_h2_end(&h2);
+    stop(h2.kit);
+}
+END_TEST
+
+DOMT_MAIN("whole", 60, handler_gets_the_whole_body, handler_without_a_row_does_not,
+          bodies_that_are_gathered_have_a_budget, handler_gets_the_whole_body_of_a_stream)
