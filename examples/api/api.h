@@ -26,7 +26,7 @@ struct api_settings {
     char uploads[256];    /* the directory of uploaded files */
     char access_log[256]; /* "": none */
     uint64_t upload_max;  /* bytes of one file */
-    uint64_t disk;        /* bytes of all files */
+    uint64_t disk;        /* bytes that all files take of it */
     uint32_t rate;        /* requests of one address a second */
     uint32_t connections; /* to the database: of each thread, or of the process with SQLite */
     bool https;           /* cookies are sent over https alone */

@@ -1,17 +1,16 @@
 /* Events: each page hears which issue is new or has changed (server-sent events).
  *
  * The board is an actor that knows the last change. A page asks it for the change behind the one
- * that it has seen, and the board keeps the ask until there is one, or for BEAT, so that places of
- * pages that have gone become free. A slow page hears of the last change alone: nothing piles up.
- */
+ * that it has seen, and the board keeps the ask until there is one, or for BEAT, after which the
+ * page gets a sign of life. A slow page hears of the last change alone: nothing piles up. */
 #include "api.h"
 
 #include <domus/await.h>
 #include <domus/http_event.h>
-
-#include <errno.h>
+#include <domus/waiters.h>
 
 #define PAGES_MAX 1000u
+#define SHARE_MAX 100u /* pages of one client */
 #define BEAT      UINT64_C(15000000000)
 
 struct change {
@@ -21,13 +20,18 @@ struct change {
 
 struct board {
     struct change last;
-    uint32_t count;
-    domus_kept pages[PAGES_MAX];
+    domus_waiters pages;
+    domus_waiter places[PAGES_MAX];
+};
+
+/* A page that listens. */
+struct listener {
+    uint64_t client; /* domus_http_client_number() */
+    uint64_t seen;   /* the serial of the last change */
 };
 
 static domus_address board; /* constant once the program has started */
-static const domus_type told_type = {.name = "told", .size = sizeof(int64_t)};
-static const domus_type next_type = {.name = "next", .size = sizeof(uint64_t)};
+static const domus_type next_type = {.name = "next", .size = sizeof(struct listener)};
 static const domus_type beat_type = {.name = "beat"};
 static const domus_type change_type = {.name = "change", .size = sizeof(struct change)};
 
@@ -36,36 +40,32 @@ static int take_beat(domus_stack *stack, void *self_, const void *payload)
     struct board *self = self_;
 
     (void)payload;
-    while (self->count > 0)
-        (void)domus_kept_reply(stack, self->pages[--self->count], &change_type, &self->last);
+    (void)domus_waiters_reply(stack, &self->pages, &change_type, &self->last);
     return 0;
 }
 
-static int take_told(domus_stack *stack, void *self_, const void *payload)
+static int take_change(domus_stack *stack, void *self_, const void *payload)
 {
     struct board *self = self_;
 
-    self->last.serial++;
-    self->last.issue = *(const int64_t *)payload;
+    self->last = (struct change){self->last.serial + 1, ((const struct change *)payload)->issue};
     return take_beat(stack, self, NULL);
 }
 
 static int take_next(domus_stack *stack, void *self_, const void *payload)
 {
+    const struct listener *page = payload;
     struct board *self = self_;
 
-    if (*(const uint64_t *)payload != self->last.serial)
-        return domus_reply(stack, &change_type, &self->last);
-    if (self->count == PAGES_MAX)
-        return -ENOBUFS;
-    int error = domus_keep(stack, &self->pages[self->count]);
-    self->count += error == 0;
-    return error;
+    return page->seen != self->last.serial ? domus_reply(stack, &change_type, &self->last)
+                                           : domus_waiters_keep(stack, &self->pages, page->client);
 }
 
-static int mount(domus_stack *stack, void *self)
+static int mount(domus_stack *stack, void *self_)
 {
-    (void)self;
+    struct board *self = self_;
+
+    self->pages = (domus_waiters){self->places, PAGES_MAX, SHARE_MAX, 0};
     return domus_every(stack, BEAT, &beat_type, NULL, NULL);
 }
 
@@ -74,7 +74,7 @@ static const domus_behaviour behaviour = {
     .kind = DOMUS_STATE,
     .state_size = sizeof(struct board),
     .on_mount = mount,
-    .on = (const domus_on[]){{&told_type, take_told, 0},
+    .on = (const domus_on[]){{&change_type, take_change, 0},
                              {&next_type, take_next, 0},
                              {&beat_type, take_beat, 0},
                              {0}},
@@ -91,16 +91,10 @@ void api_events_end(domus_system *system)
     (void)domus_outside_stop(system, board);
 }
 
-void api_tell(domus_stack *stack, int64_t issue)
+void api_tell(domus_stack *stack, int64_t issue) /* a board that is full tells of a later one */
 {
-    (void)domus_notice(stack, board, &told_type, &issue); /* a full board tells of a later one */
+    (void)domus_notice(stack, board, &change_type, &(struct change){.issue = issue});
 }
-
-/* --- a page that listens ---------------------------------------------------------------------- */
-
-struct listener {
-    uint64_t seen; /* the serial of the last change */
-};
 
 DOMUS_SEQUENCE(listen, struct listener)
 {
@@ -113,11 +107,11 @@ DOMUS_SEQUENCE(listen, struct listener)
     DOMUS_BEGIN;
     DOMUS_AWAIT(domus_reply_begin(stack, &domus_http_response_type, &head, then));
     while (answer->error == 0) {
-        DOMUS_ASK(board, &next_type, &frame->seen);
+        DOMUS_ASK(board, &next_type, frame);
         if (answer->error != 0) /* too many pages; or the board has ended, as the program does */
             return domus_reply_end(stack, NULL, NULL);
         change = answer->payload;
-        if (change->serial == frame->seen) /* a sign of life */
+        if (change->serial == frame->seen)
             (void)domus_http_add_heartbeat(&bytes);
         else
             (void)domus_append_text(&bytes, "event: issue\ndata: %lld\n\n",
@@ -134,6 +128,9 @@ DOMUS_SEQUENCE(listen, struct listener)
 int api_stream_events(domus_stack *stack, void *self, const domus_http_request *request,
                       const domus_http_match *match)
 {
+    struct listener *frame = domus_frame(stack);
+
     (void)match;
+    frame->client = domus_http_client_number(domus_http_exchange_of(stack, request), request, 0);
     return DOMUS_BEGIN_SEQUENCE(listen, API_FRAME_MAX, stack, self, request);
 }

@@ -3,36 +3,32 @@
  * An uploaded file has no name on disk while it comes, so nothing is left of one that fails. Then
  * it gets a random name; the name that its sender gave is only shown. Its row is there before the
  * name is, so there is no file that the database does not know, wherever a request is cut. (A crash
- * between the two leaves a row without a file.) */
+ * between the two leaves a row without a file.) The table `disk` has one row, with the bytes that
+ * all files take. It changes in one transaction with theirs, so its bound holds for all threads. */
 #include "api.h"
 
-#include <domus/http_files.h>
-#include <domus/http_problem.h>
-#include <domus/http_session.h>
 #include <domus/http_upload.h>
 
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define NAME_SIZE  33u /* of a file on disk: 32 digits, and a zero */
 #define TITLE_SIZE 129u
+#define BLOCK      4096 /* bytes of the disk that a file takes at a time */
 
 struct api_files api_files;
 
 int api_files_begin(domus_system *system)
 {
     const uint32_t directory = DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY;
-    int error =
-        domus_outside_file_open(system, api_settings.pages, directory, 0, &api_files.pages.root);
+    int error = mkdir(api_settings.uploads, 0700) != 0 && errno != EEXIST ? -errno : 0;
 
-    api_files.coming.bytes_max = api_settings.disk;
-    if (mkdir(api_settings.uploads, 0700) != 0 && errno != EEXIST)
-        return -errno;
     if (error == 0)
-        error = domus_outside_file_open(system, api_settings.uploads, directory, 0,
-                                        &api_files.uploads.root);
-    return error;
+        error = domus_outside_file_open(system, api_settings.pages, directory, 0,
+                                        &api_files.pages.root);
+    return error != 0 ? error
+                      : domus_outside_file_open(system, api_settings.uploads, directory, 0,
+                                                &api_files.uploads.root);
 }
 
 void api_files_end(void)
@@ -42,7 +38,7 @@ void api_files_end(void)
 }
 
 struct file {
-    char name[NAME_SIZE];
+    char name[33]; /* on disk: 32 digits of base 16, and a zero */
     char title[TITLE_SIZE];
     int64_t size; /* bytes */
 };
@@ -54,21 +50,20 @@ static const domus_json_field file_fields[] = {
 };
 static const domus_json_table file_table = DOMUS_JSON_TABLE(struct file, file_fields);
 
-/* No row is made, if there is no room for the file. */
+static const domus_sql_statement reserve = {
+    .text = "UPDATE disk SET used = used + $1 WHERE used + $1 <= $2"};
 static const domus_sql_statement insert = {
-    .text = "INSERT INTO file (name, issue, title, size)"
-            " SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), CAST($3 AS TEXT), CAST($4 AS BIGINT)"
-            " WHERE (SELECT coalesce(sum(size), 0) FROM file) <= CAST($5 AS BIGINT)"};
-static const domus_sql_statement forget = {.text = "DELETE FROM file WHERE name = $1"};
+    .text = "INSERT INTO file (name, issue, title, size) VALUES ($1, $2, $3, $4)"};
 
 struct upload {
     int64_t issue;
     domus_http_upload *upload;
+    domus_sql transaction;
     struct file file;
-    int error;
+    int64_t room; /* bytes of the disk: of the file, and a block for what is kept of it */
 };
 
-/* Take from an upload what the row gets. Returns false if it has no file. */
+/* Take from an upload what the row gets. Returns whether it has a file. */
 static bool describe(struct upload *frame)
 {
     const domus_http_upload_part *part = domus_http_upload_find(frame->upload, "file", 0);
@@ -80,6 +75,7 @@ static bool describe(struct upload *frame)
         snprintf(frame->file.name + 2 * i, 3, "%02x", chance.bytes[i]);
     snprintf(frame->file.title, sizeof frame->file.title, "%s", part->filename);
     frame->file.size = (int64_t)part->size;
+    frame->room = (frame->file.size + BLOCK - 1) / BLOCK * BLOCK + BLOCK;
     return true;
 }
 
@@ -98,6 +94,7 @@ DOMUS_SEQUENCE(receive, struct upload)
         .disk = &api_files.coming};
     const domus_sql_result *done;
     domus_appender place = {0};
+    char undo[160];
     int error;
 
     DOMUS_BEGIN;
@@ -110,32 +107,39 @@ DOMUS_SEQUENCE(receive, struct upload)
     if (!describe(frame))
         return end_upload(frame,
                           domus_http_refuse(stack, 422, "a field \"file\" with a file is wanted"));
+    DOMUS_AWAIT(domus_sql_begin(stack, api_database, NULL, then));
+    if ((error = domus_sql_transaction_of(answer, &frame->transaction)) != 0)
+        return end_upload(frame, domus_sql_fail(stack, error, answer));
     DOMUS_AWAIT(domus_sql_query(
-        stack, api_database, &insert,
-        DOMUS_SQL_VALUES(domus_sql_text(frame->file.name), domus_sql_int(frame->issue),
-                         domus_sql_text(frame->file.title), domus_sql_int(frame->file.size),
-                         domus_sql_int((int64_t)api_settings.disk - frame->file.size)),
+        stack, frame->transaction, &reserve,
+        DOMUS_SQL_VALUES(domus_sql_int(frame->room), domus_sql_int((int64_t)api_settings.disk)),
         then));
-    if ((error = domus_sql_result_of(answer, &done)) == 0 && done->affected == 0)
+    if (domus_sql_result_of(answer, &done) == 0 && done->affected == 0) {
+        DOMUS_AWAIT(domus_sql_rollback(stack, frame->transaction, then));
         return end_upload(frame, domus_http_refuse(stack, 507, "there is no room for it"));
-    if (error == 0) {
-        DOMUS_AWAIT(domus_file_link(stack, domus_http_upload_find(frame->upload, "file", 0)->file,
-                                    api_files.uploads.root, frame->file.name, DOMUS_FILE_BENEATH,
-                                    then));
-        error = answer->error;
-    } else {
-        error =
-            error == -EPERM ? -ENOENT : domus_sql_fail(stack, error, answer); /* no such issue */
     }
-    frame->error = end_upload(frame, error);
-    if (error == 0) {
+    DOMUS_AWAIT(domus_sql_query(
+        stack, frame->transaction, &insert,
+        DOMUS_SQL_VALUES(domus_sql_text(frame->file.name), domus_sql_int(frame->issue),
+                         domus_sql_text(frame->file.title), domus_sql_int(frame->file.size)),
+        then));
+    DOMUS_AWAIT(domus_sql_commit(stack, frame->transaction, then)); /* fails as what was in it */
+    if ((error = domus_sql_result_of(answer, &done)) != 0)
+        return end_upload(frame, error == -EPERM ? -ENOENT /* no such issue */
+                                                 : domus_sql_fail(stack, error, answer));
+    DOMUS_AWAIT(domus_file_link(stack, domus_http_upload_find(frame->upload, "file", 0)->file,
+                                api_files.uploads.root, frame->file.name, DOMUS_FILE_BENEATH,
+                                then));
+    if (end_upload(frame, answer->error) == 0) {
         api_tell(stack, frame->issue);
         (void)domus_append_text(&place, "Location: /files/%s\r\n", frame->file.name);
         return domus_http_reply_json(stack, 201, &file_table, &frame->file, &place);
     }
-    DOMUS_AWAIT(domus_sql_query(stack, api_database, &forget,
-                                DOMUS_SQL_VALUES(domus_sql_text(frame->file.name)), then));
-    return frame->error;
+    snprintf(undo, sizeof undo,
+             "DELETE FROM file WHERE name = '%s'; UPDATE disk SET used = used - %lld",
+             frame->file.name, (long long)frame->room);
+    DOMUS_AWAIT(domus_sql_script(stack, api_database, undo, then));
+    return -EIO;
     DOMUS_END;
 }
 

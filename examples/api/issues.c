@@ -8,7 +8,7 @@
 #define BODY_MAX  10000u
 #define PAGE_MAX  100u /* issues of one answer */
 
-/* --- an issue as JSON, and as a row: the fields are the columns ------------------------------- */
+/* An issue as JSON, and as a row: the fields are the columns. */
 
 static const char *const states[] = {"open", "closed", NULL};
 
@@ -78,8 +78,6 @@ static const domus_sql_statement insert = {
             " VALUES ($1, $2, $3, $4, $5) RETURNING " COLUMNS};
 static const domus_sql_statement update = {
     .text = "UPDATE issue SET state = $2 WHERE id = $1 RETURNING " COLUMNS};
-
-/* --- one issue -------------------------------------------------------------------------------- */
 
 /* Answer with the issue of the only row. All pages hear of one that is new or has changed. */
 static int answer_issue(domus_stack *stack, void *self, const domus_answer *answer)
@@ -154,8 +152,6 @@ int api_change_issue(domus_stack *stack, void *self, const domus_http_request *r
         stack, api_database, &update,
         DOMUS_SQL_VALUES(domus_sql_int(id), domus_sql_text(states[change.state])), answer_issue);
 }
-
-/* --- a page of them --------------------------------------------------------------------------- */
 
 static int listed(domus_stack *stack, void *self, const domus_answer *answer)
 {

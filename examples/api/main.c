@@ -67,7 +67,7 @@ static const domus_config_key section_keys[] = {
     {DOMUS_KEY_TEXT("uploads", TEXT, struct api_settings, uploads, 1, "uploads")},
     {DOMUS_KEY("uploadMax", SIZE, struct api_settings, upload_max, 1024, UINT64_C(1) << 30,
                UINT64_C(16) << 20)},
-    {DOMUS_KEY("disk", SIZE, struct api_settings, disk, 1024, UINT64_C(1) << 50,
+    {DOMUS_KEY("disk", SIZE, struct api_settings, disk, 8192, UINT64_C(1) << 50,
                UINT64_C(1) << 30)},
     {DOMUS_KEY_TEXT("accessLog", TEXT, struct api_settings, access_log, 0, "")},
     {DOMUS_KEY("rate", COUNT, struct api_settings, rate, 1, 1000000, 100)},

@@ -23,6 +23,9 @@ const domus_sql_migration api_migrations[] = {
      .text =
          "CREATE TABLE file (name TEXT PRIMARY KEY, issue BIGINT NOT NULL REFERENCES issue (id),"
          " title TEXT NOT NULL, size BIGINT NOT NULL)"},
+    {.name = "disk", /* see files.c */
+     .text = "CREATE TABLE disk (used BIGINT NOT NULL); INSERT INTO disk"
+             " SELECT coalesce(sum((size + 4095) / 4096 * 4096 + 4096), 0) FROM file"},
     {.name = NULL},
 };
 
@@ -80,6 +83,7 @@ const domus_behaviour api_site = {.name = "site", .kind = DOMUS_CHANNELS, .chann
 int api_site_begin(domus_system *system)
 {
     http.body_max = api_settings.upload_max + 65536; /* with the heads of its parts */
+    api_files.coming.bytes_max = api_settings.disk + api_settings.upload_max;
     limit.count = api_settings.rate;
     access_log.path = api_settings.access_log[0] != '\0' ? api_settings.access_log : "/dev/null";
     return domus_outside_http_access_open(system, &access_log);

@@ -1,5 +1,5 @@
-/* Files of examples/api: all together have their bound, and each that is kept has its row. They are
- * on the real disk. */
+/* Files of examples/api: all together have their bound, also if many come at a time, and each that
+ * is kept has its row. They are on the real disk. */
 #include "tests/api/tracker.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -14,6 +14,9 @@
 #include <string.h>
 
 #define SECOND UINT64_C(1000000000)
+#define BLOCK  4096u /* a file takes its bytes in blocks of this size, and one more */
+#define DISK   (5 * BLOCK)
+#define LARGE  30000u /* bytes of one file at most */
 
 struct world {
     domus_testkit *kit;
@@ -22,38 +25,52 @@ struct world {
     char cookie[256];
 };
 
-/* An actor opens the directory, because in a kit api_files_begin() cannot. */
+/* An actor opens files, because in a kit api_files_begin() cannot. */
+static struct opening {
+    const char *path;
+    uint32_t flags;
+    domus_file *file; /* then */
+} opening;
+
 static int opened(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
     ck_assert_int_eq(answer->error, 0);
     ck_assert_int_eq(domus_take_answer(stack, answer), 0);
-    api_files.uploads.root = *(domus_file *const *)answer->payload;
+    opening.file = *(domus_file *const *)answer->payload;
     return 0;
 }
 
-static int open_root(domus_stack *stack, void *self)
+static int open_file(domus_stack *stack, void *self)
 {
     (void)self;
-    return domus_file_open(stack, NULL, api_settings.uploads,
-                           DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY, 0, opened);
+    return domus_file_open(stack, NULL, opening.path, opening.flags, 0600, opened);
 }
 
 static const domus_behaviour opener = {
-    .name = "opener", .kind = DOMUS_STATE, .on_mount = open_root};
+    .name = "opener", .kind = DOMUS_STATE, .on_mount = open_file};
 
-/* Begin with an issue, by somebody who is logged in. */
-static void begin(struct world *world, uint64_t disk)
+static domus_file *open_now(domus_testkit *kit, const char *path, uint32_t flags)
 {
     domus_address address;
 
+    opening = (struct opening){path, flags, NULL};
+    ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &opener, NULL, &address), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_ptr_nonnull(opening.file);
+    return opening.file;
+}
+
+/* Begin with an issue, by somebody who is logged in. */
+static void begin(struct world *world)
+{
     domt_tree_make(&world->tree);
     snprintf(api_settings.uploads, sizeof api_settings.uploads, "%.255s", world->tree.root);
-    api_settings.disk = disk;
-    api_files.coming.bytes_max = 2 * disk;
+    api_settings.disk = DISK;
+    api_settings.upload_max = LARGE;
     world->kit = tracker_begin(1, 1000);
-    ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(world->kit), &opener, NULL, &address),
-                     0);
+    api_files.uploads.root =
+        open_now(world->kit, api_settings.uploads, DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY);
     world->peer = domt_kit_peer(world->kit, "127.0.0.1:80");
     tracker_log_in(world->kit, world->peer, "ada", world->cookie);
     const char *answer = tracker_ask(world->kit, world->peer, "POST /issues", world->cookie,
@@ -75,7 +92,7 @@ static void send_file(const struct world *world, domus_peer *peer, const char *i
     static const char before[] =
         "--X\r\nContent-Disposition: form-data; name=file; filename=f\r\n\r\n";
     static const char after[] = "\r\n--X--\r\n";
-    static char text[16384];
+    static char text[40000];
     int head = snprintf(text, sizeof text,
                         "POST /issues/%s/files HTTP/1.1\r\nHost: a\r\nCookie: %s\r\n"
                         "Content-Type: multipart/form-data; boundary=X\r\n"
@@ -89,18 +106,24 @@ static void send_file(const struct world *world, domus_peer *peer, const char *i
     domt_kit_send(peer, text);
 }
 
-/* Upload a file, and return the answer. */
-static const char *upload(const struct world *world, const char *issue, uint32_t size)
+/* Take the answer that a peer has got. It is valid until the next one. */
+static const char *take_answer(domus_peer *peer)
 {
     static char text[4096];
     size_t got;
 
+    const char *bytes = domus_peer_got(peer, &got);
+    snprintf(text, sizeof text, "%.*s", (int)got, bytes);
+    domus_peer_take(peer, got);
+    return text;
+}
+
+/* Upload a file, and return the answer. */
+static const char *upload(const struct world *world, const char *issue, uint32_t size)
+{
     send_file(world, world->peer, issue, size);
     ck_assert_int_eq(domus_testkit_run(world->kit), 0);
-    const char *bytes = domus_peer_got(world->peer, &got);
-    snprintf(text, sizeof text, "%.*s", (int)got, bytes);
-    domus_peer_take(world->peer, got);
-    return text;
+    return take_answer(world->peer);
 }
 
 static uint32_t count_files(const struct world *world)
@@ -115,50 +138,119 @@ static uint32_t count_files(const struct world *world)
     return count;
 }
 
-static int64_t count_rows(const struct world *world)
+static int64_t ask_database(const struct world *world, const char *text)
 {
     domus_sql_request request;
     domus_sql_result result;
     domus_probe *probe;
-    int64_t count;
+    int64_t number;
 
     ck_assert_int_eq(domus_probe_new(world->kit, &probe), 0);
-    ck_assert_int_eq(
-        domus_sql_request_make(api_database, NULL, "SELECT count(*) FROM file", NULL, 0, &request),
-        0);
+    ck_assert_int_eq(domus_sql_request_make(api_database, NULL, text, NULL, 0, &request), 0);
     ck_assert_int_eq(domus_probe_ask(probe, api_database.at, &domus_sql_query_type, &request), 0);
     ck_assert_int_eq(domus_probe_expect(probe, &domus_sql_result_type, SECOND, &result), 0);
-    ck_assert_int_eq(domus_sql_get_int(&result, 0, 0, &count), 0);
+    ck_assert_int_eq(domus_sql_get_int(&result, 0, 0, &number), 0);
     domus_sql_result_type.release(&result);
-    return count;
+    return number;
 }
 
-/* Uploads in their order, with a disk of 1,000 bytes. */
+/* Hold that so many files are there, which take so many blocks. */
+static void hold_files(const struct world *world, uint32_t files, uint32_t blocks)
+{
+    ck_assert_uint_eq(count_files(world), files);
+    ck_assert_int_eq(ask_database(world, "SELECT count(*) FROM file"), files);
+    ck_assert_int_eq(ask_database(world, "SELECT used FROM disk"), (int64_t)blocks * BLOCK);
+}
+
+/* Uploads in their order, with a disk of DISK bytes. */
 static const struct {
+    bool begins; /* with an empty disk */
     const char *issue;
     uint32_t size;
     const char *status;
-    uint32_t files; /* then */
+    uint32_t files, blocks; /* then */
 } rows[] = {
-    {"1", 2001, "503", 0}, /* alone it is more than may come at a time */
-    {"1", 1001, "507", 0}, /* or than all may be */
-    {"1", 400, "201", 1},  {"2", 100, "404", 1}, {"1", 601, "507", 1},
-    {"1", 600, "201", 2},  {"1", 1, "507", 2},
+    {true, "1", LARGE + 1, "413", 0, 0},
+    {false, "1", LARGE, "507", 0, 0}, /* alone it is larger than the disk */
+    {false, "1", 4 * BLOCK + 1, "507", 0, 0},
+    {false, "2", 100, "404", 0, 0},
+    {false, "1", 4 * BLOCK, "201", 1, 5},
+    {false, "1", 1, "507", 1, 5},
+    {true, "1", BLOCK + 1, "201", 1, 3},
+    {false, "1", BLOCK + 1, "507", 1, 3},
+    {false, "2", 1, "404", 1, 3},
+    {false, "1", 1, "201", 2, 5},
+    {false, "1", 1, "507", 2, 5},
 };
 
 START_TEST(all_files_have_a_bound)
 {
     struct world world;
 
-    begin(&world, 1000);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].begins && i != 0)
+            end(&world);
+        if (rows[i].begins)
+            begin(&world);
         const char *answer = upload(&world, rows[i].issue, rows[i].size);
         ck_assert_msg(strncmp(answer, "HTTP/1.1 ", 9) == 0 &&
                           strncmp(answer + 9, rows[i].status, 3) == 0,
                       "row %zu: %s", i, answer);
-        ck_assert_uint_eq(count_files(&world), rows[i].files);
-        ck_assert_int_eq(count_rows(&world), rows[i].files);
+        hold_files(&world, rows[i].files, rows[i].blocks);
+        if (strcmp(rows[i].status, "413") == 0) /* and the connection is closed */
+            world.peer = domt_kit_peer(world.kit, "127.0.0.1:80");
     }
+    end(&world);
+}
+END_TEST
+
+/* Files that come at a time, of which two have room. */
+START_TEST(files_at_a_time_have_the_same_bound)
+{
+    domus_peer *peers[6];
+    struct world world;
+    uint32_t made = 0;
+
+    begin(&world);
+    for (size_t i = 0; i < sizeof peers / sizeof peers[0]; i++) {
+        peers[i] = domt_kit_peer(world.kit, "127.0.0.1:80");
+        send_file(&world, peers[i], "1", 10);
+    }
+    ck_assert_int_eq(domus_testkit_run(world.kit), 0);
+    for (size_t i = 0; i < sizeof peers / sizeof peers[0]; i++) {
+        const char *answer = take_answer(peers[i]);
+        made += strncmp(answer, "HTTP/1.1 201 ", 13) == 0;
+        ck_assert_msg(strncmp(answer, "HTTP/1.1 201 ", 13) == 0 ||
+                          strncmp(answer, "HTTP/1.1 507 ", 13) == 0,
+                      "%s", answer);
+    }
+    ck_assert_uint_eq(made, 2);
+    hold_files(&world, 2, 4);
+    end(&world);
+}
+END_TEST
+
+/* A file that gets no name loses its row, and the bytes that it would have taken are free again:
+ * when its bytes have come, there is no directory for the name any more. */
+START_TEST(file_that_gets_no_name_leaves_nothing)
+{
+    struct world world;
+    char path[512];
+
+    begin(&world);
+    snprintf(path, sizeof path, "%.500s/.plain", world.tree.root);
+    domus_file *plain = open_now(world.kit, path, DOMUS_FILE_WRITE | DOMUS_FILE_CREATE);
+    domus_file *root = api_files.uploads.root;
+    send_file(&world, world.peer, "1", 10);
+    while (api_files.coming.used_bytes == 0)
+        ck_assert(domus_testkit_step(world.kit));
+    api_files.uploads.root = plain;
+    ck_assert_int_eq(domus_testkit_run(world.kit), 0);
+    const char *answer = take_answer(world.peer);
+    ck_assert_msg(strncmp(answer, "HTTP/1.1 500 ", 13) == 0, "%s", answer);
+    hold_files(&world, 0, 0);
+    api_files.uploads.root = root;
+    domus_file_close(plain);
     end(&world);
 }
 END_TEST
@@ -185,7 +277,7 @@ START_TEST(files_go_through_the_chain)
     char line[160], place[64], cookie[64];
     struct world world;
 
-    begin(&world, 1000);
+    begin(&world);
     const char *made = strstr(upload(&world, "1", 5), "Location: ");
     ck_assert_ptr_nonnull(made);
     snprintf(place, sizeof place, "%.*s", (int)strcspn(made + 10, "\r"), made + 10);
@@ -203,4 +295,5 @@ START_TEST(files_go_through_the_chain)
 }
 END_TEST
 
-DOMT_MAIN("files", 60, all_files_have_a_bound, files_go_through_the_chain)
+DOMT_MAIN("files", 60, all_files_have_a_bound, files_at_a_time_have_the_same_bound,
+          file_that_gets_no_name_leaves_nothing, files_go_through_the_chain)

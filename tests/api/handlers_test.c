@@ -153,6 +153,37 @@ START_TEST(each_page_hears_of_an_issue)
 }
 END_TEST
 
+/* Ask for the events at an address, and return whether the stream stays open. */
+static bool listens(domus_testkit *kit, const char *from)
+{
+    domus_peer *page;
+
+    ck_assert_int_eq(domus_peer_connect(kit, "127.0.0.1:80", from, &page), 0);
+    const char *head = tracker_ask(kit, page, "GET /events", "", "");
+    ck_assert_ptr_nonnull(strstr(head, "text/event-stream"));
+    return strstr(head, "\r\n0\r\n\r\n") == NULL;
+}
+
+/* The places of one client are 100 of the 1,000, and those of pages that have gone are free. */
+START_TEST(one_client_does_not_take_all_places)
+{
+    domus_testkit *kit = tracker_begin(1, 1000);
+    domus_peer *pages[100];
+
+    for (size_t i = 0; i < 100; i++) {
+        ck_assert_int_eq(domus_peer_connect(kit, "127.0.0.1:80", "10.0.0.1:0", &pages[i]), 0);
+        (void)tracker_ask(kit, pages[i], "GET /events", "", "");
+    }
+    ck_assert(!listens(kit, "10.0.0.1:0"));
+    ck_assert(listens(kit, "10.0.0.2:0"));
+    domus_peer_close(pages[7]);
+    ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
+    ck_assert(listens(kit, "10.0.0.1:0"));
+    ck_assert(!listens(kit, "10.0.0.1:0"));
+    tracker_end(kit);
+}
+END_TEST
+
 /* Send a query while the allocation behind `count` others fails. Returns the status; 0: none. The
  * network of the kit is of the same memory, so it may have failed, too. */
 static int ask_without_memory(int64_t count)
@@ -230,5 +261,5 @@ END_TEST
 
 DOMT_MAIN("handlers", 60, each_request_gets_its_answer, a_body_says_that_it_is_json,
           a_cookie_of_somebody_else_is_none, each_page_hears_of_an_issue,
-          a_query_without_memory_is_not_refused, answer_that_did_not_change_is_not_sent_again,
-          an_address_has_its_rate)
+          one_client_does_not_take_all_places, a_query_without_memory_is_not_refused,
+          answer_that_did_not_change_is_not_sent_again, an_address_has_its_rate)

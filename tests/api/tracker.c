@@ -40,7 +40,8 @@ domus_testkit *tracker_begin(uint64_t seed, uint32_t rate)
     domus_testkit *kit = domt_kit_listening(&config, "api", "127.0.0.1:80", seed);
     domus_system *system = domus_testkit_system(kit);
     api_settings.rate = rate;
-    api_settings.upload_max = 1 << 20;
+    if (api_settings.upload_max == 0)
+        api_settings.upload_max = 1 << 20;
     if (!has_keys)
         ck_assert_int_eq(api_people_begin(), 0);
     has_keys = true;

@@ -5,7 +5,8 @@
 
 #include <domus/testkit_net.h>
 
-/* Begin the service, with what api_settings has, and so many requests a second. */
+/* Begin the service, with what api_settings has (files of 1 MiB if it does not say), and so many
+ * requests a second. */
 domus_testkit *tracker_begin(uint64_t seed, uint32_t rate);
 void tracker_end(domus_testkit *kit);
 
