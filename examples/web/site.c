@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-enum { PAGE, JSON, ECHO, KEY, EVENTS, SOCKET, STATIC, PROXY };
+enum { PAGE, JSON, HELLO, ECHO, KEY, EVENTS, SOCKET, STATIC, PROXY };
 
 #define EVERY                                                                                      \
     (DOMUS_HTTP_ON(GET) | DOMUS_HTTP_ON(HEAD) | DOMUS_HTTP_ON(POST) | DOMUS_HTTP_ON(PUT) |         \
@@ -17,6 +17,7 @@ enum { PAGE, JSON, ECHO, KEY, EVENTS, SOCKET, STATIC, PROXY };
 static const domus_http_route routes[] = {
     {DOMUS_HTTP_ON(GET), "/", PAGE},
     {DOMUS_HTTP_ON(GET), "/json", JSON},
+    {DOMUS_HTTP_ON(GET), "/hello", HELLO},
     {DOMUS_HTTP_ON(POST), "/echo", ECHO},
     {DOMUS_HTTP_ON(GET) | DOMUS_HTTP_ON(PUT) | DOMUS_HTTP_ON(DELETE), "/kv/{key}", KEY},
     {DOMUS_HTTP_ON(GET), "/events", EVENTS},
@@ -27,9 +28,9 @@ static const domus_http_route routes[] = {
 };
 
 static const domus_call *const functions[] = {
-    [PAGE] = &web_serve_page,     [JSON] = &web_serve_json,     [ECHO] = &web_serve_echo,
-    [KEY] = &web_serve_key,       [EVENTS] = &web_serve_events, [SOCKET] = &web_serve_socket,
-    [STATIC] = &web_serve_static, [PROXY] = &web_serve_proxy,
+    [PAGE] = &web_serve_page,     [JSON] = &web_serve_json,     [HELLO] = &web_serve_hello,
+    [ECHO] = &web_serve_echo,     [KEY] = &web_serve_key,       [EVENTS] = &web_serve_events,
+    [SOCKET] = &web_serve_socket, [STATIC] = &web_serve_static, [PROXY] = &web_serve_proxy,
 };
 
 domus_slice web_path_value(const domus_http_request *request, const char *name)

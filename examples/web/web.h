@@ -52,8 +52,8 @@ struct web_visitor {
 };
 
 /* The functions of the routes. The payload of each is the domus_http_request. */
-extern const domus_call web_serve_page, web_serve_json, web_serve_echo, web_serve_key,
-    web_serve_events, web_serve_static, web_serve_socket, web_serve_proxy;
+extern const domus_call web_serve_page, web_serve_json, web_serve_hello, web_serve_echo,
+    web_serve_key, web_serve_events, web_serve_static, web_serve_socket, web_serve_proxy;
 
 /* The segment "{name}" of the path of a request; see domus_http_route_value(). */
 domus_slice web_path_value(const domus_http_request *request, const char *name);

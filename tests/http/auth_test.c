@@ -51,6 +51,8 @@ START_TEST(basic_is_read_strictly)
         {"Authorization: Basic YTpiYw\r\n", -EINVAL},
         {"Authorization: Basic YTpi YTpi\r\n", -EINVAL},
         {"Authorization: Basic YT pi\r\n", -EINVAL},
+        {"Authorization: Basic YT    pi\r\n", -EINVAL},
+        {"Authorization: Basic YT\t\t\t\tpi\r\n", -EINVAL},
         {"Authorization: Basic YTp!\r\n", -EINVAL},
         {"Authorization: Basic YTpi====\r\n", -EINVAL},
         {"Authorization: Basic YTpj\r\nAuthorization: Basic YTpj\r\n", -EINVAL},

@@ -98,6 +98,20 @@ START_TEST(a_part_decides_whether_it_goes_on)
 }
 END_TEST
 
+START_TEST(a_part_that_waits_is_waited_for)
+{
+    domus_testkit *kit = start(&domt_chained, 0, DOMUS_PARKED, 0); /* b waits for 5 ms */
+    domus_peer *peer = domt_served_peer(kit);
+
+    domt_served_send(peer, "GET /guarded HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_served_pass(kit, DOMT_SERVED_MS);
+    ck_assert_str_eq(domt_witness_notes, "+a +b ");
+    domt_served_expect(kit, peer, OK("4", "now\n"));
+    domt_served_end(kit);
+    ck_assert_str_eq(domt_witness_notes, "+a +b +c -c200 -b200 -a200 .c200/4 .b200/4 .a200/4 ");
+}
+END_TEST
+
 /* Answers of requests that were sent together are told apart. */
 START_TEST(requests_of_one_connection_are_told_apart)
 {
@@ -235,6 +249,6 @@ START_TEST(wrong_chains_are_refused)
 END_TEST
 
 DOMT_MAIN("chain", 20, every_answer_goes_through_the_chain, a_part_decides_whether_it_goes_on,
-          requests_of_one_connection_are_told_apart, bytes_that_are_no_request_are_seen,
-          parts_add_fields_and_bodies_of_errors, own_handlers_enter_the_chain,
-          nobody_goes_around_the_chain, wrong_chains_are_refused)
+          a_part_that_waits_is_waited_for, requests_of_one_connection_are_told_apart,
+          bytes_that_are_no_request_are_seen, parts_add_fields_and_bodies_of_errors,
+          own_handlers_enter_the_chain, nobody_goes_around_the_chain, wrong_chains_are_refused)
