@@ -86,6 +86,11 @@ static int check_text(const domus_config_key *key, const char *text, char *error
     const char *wanted;
     bool valid;
 
+    if (length != 0 && length < key->minimum) {
+        snprintf(error, size, "must be at least %" PRIu64 " bytes long, is %zu", key->minimum,
+                 length);
+        return -EINVAL;
+    }
     if (length < key->minimum || (text == NULL && key->preset_text == NULL)) {
         snprintf(error, size, "is missing or empty");
         return -EINVAL;

@@ -196,6 +196,22 @@ START_TEST(text_without_a_default_must_be_given)
 }
 END_TEST
 
+START_TEST(text_has_a_least_and_a_greatest_length)
+{
+    static const domus_config_key own[] = {
+        {DOMUS_KEY_TEXT("motd", TEXT, struct settings, motd, 4, NULL)}, {.path = NULL}};
+    static const domus_section least = {
+        .name = "chat", .keys = own, .size = sizeof(struct settings)};
+
+    says(&least, "chat: {motd: abcd}\n", "");
+    says(&least, "chat: {motd: abcdefghijklmno}\n", "");
+    says(&least, "chat: {motd: abc}\n", "1:14: chat.motd: must be at least 4 bytes long, is 3\n");
+    says(&least, "chat: {motd: ''}\n", "1:14: chat.motd: is missing or empty\n");
+    says(&least, "chat: {motd: abcdefghijklmnop}\n",
+         "1:14: chat.motd: must be at most 15 bytes long, is 16\n");
+}
+END_TEST
+
 START_TEST(check_of_the_section_sees_whole_values_only)
 {
     says(&checked, "io: {}\nchat: {upstream: '[::1]:1'}\n", "2:1: chat: more retries than rooms\n");
@@ -353,6 +369,6 @@ END_TEST
 DOMT_MAIN("section", 10, defaults_are_there_before_anything_is_read,
           every_kind_of_key_is_read_beside_keys_of_domus, wrong_values_are_named_with_their_place,
           wrong_keys_and_types_are_named_with_their_place, text_without_a_default_must_be_given,
-          check_of_the_section_sees_whole_values_only, assignments_reach_the_section,
-          source_with_a_fault_leaves_the_section_as_it_was, wrong_table_is_refused,
-          two_rows_of_one_path_are_refused, table_has_a_greatest_length)
+          text_has_a_least_and_a_greatest_length, check_of_the_section_sees_whole_values_only,
+          assignments_reach_the_section, source_with_a_fault_leaves_the_section_as_it_was,
+          wrong_table_is_refused, two_rows_of_one_path_are_refused, table_has_a_greatest_length)
