@@ -1,8 +1,8 @@
 /* Fuzzes a client of HTTP/2 in a test kit. An input is the frames of a server, behind SETTINGS: for
  * each one a byte for its type, one for its flags, one for its stream and one for its size, and
- * then so many bytes. The first byte chooses the limits, whether bodies come in pieces, and how the
- * connection ends. Whatever comes, each of the requests has one answer or error, and no channel is
- * left. */
+ * then so many bytes. The first byte chooses the limits, whether bodies come in pieces, and how and
+ * when the connection ends. Whatever comes, each of the requests, of which some have no deadline,
+ * has one answer or error, and no channel is left. */
 #include "tests/fuzz/support/fuzz.h"
 
 #include <domus/await.h>
@@ -17,7 +17,8 @@
 #define AT         "10.0.0.1:80"
 #define SECOND     UINT64_C(1000000000)
 #define FRAME_MAX  (9 + 255)
-#define ASKS       4u
+#define ASKS       6u
+#define KEPT_MAX   8u   /* connections whose servers stay for a while */
 #define INPUTS_MAX 256u /* of one kit, which keeps its peers until it is freed */
 
 static void must(bool holds)
@@ -49,6 +50,7 @@ static domus_address client;
 
 typedef struct go_frame {
     domus_http_request request;
+    uint64_t within_ns; /* 0: no deadline */
     domus_body body;
     bool ended;
 } go_frame;
@@ -77,8 +79,9 @@ static void check_fields(domus_slice fields)
 
 DOMUS_SEQUENCE(go, go_frame)
 {
-    static const domus_http_method methods[ASKS] = {DOMUS_HTTP_GET, DOMUS_HTTP_HEAD,
-                                                    DOMUS_HTTP_POST, DOMUS_HTTP_GET};
+    static const domus_http_method methods[ASKS] = {DOMUS_HTTP_GET,  DOMUS_HTTP_HEAD,
+                                                    DOMUS_HTTP_POST, DOMUS_HTTP_GET,
+                                                    DOMUS_HTTP_GET,  DOMUS_HTTP_POST};
 
     DOMUS_BEGIN;
     {
@@ -87,9 +90,12 @@ DOMUS_SEQUENCE(go, go_frame)
                                               .target = slice_of("http://10.0.0.1/a")};
         if (methods[number] == DOMUS_HTTP_POST)
             frame->request.body = slice_of("some bytes");
+        if (number == ASKS - 2) /* it cannot be encoded */
+            frame->request.fields = slice_of("x y: z\r\n");
+        frame->within_ns = number % 3 == 0 ? 0 : 5 * SECOND;
     }
     DOMUS_AWAIT(domus_ask_within(stack, client, &domus_http_request_type, &frame->request,
-                                 5 * SECOND, then));
+                                 frame->within_ns, then));
     if (answer->error == 0) {
         check_fields(((const domus_http_response *)answer->payload)->fields);
         frame->body = ((const domus_http_response *)answer->payload)->stream;
@@ -201,6 +207,23 @@ static void send_frames(domus_peer *peer, const uint8_t *data, size_t size)
     }
 }
 
+static domus_peer *kept[KEPT_MAX];
+static unsigned kept_count;
+
+static void end_peer(domus_peer *peer, uint8_t how)
+{
+    if ((how & 4) != 0)
+        domus_peer_finish(peer);
+    else
+        domus_peer_reset(peer);
+}
+
+static void end_kept(uint8_t how)
+{
+    while (kept_count != 0)
+        end_peer(kept[--kept_count], how);
+}
+
 /* Serve each connection that comes with the same frames, the last ones not at all. */
 static void serve(domus_testkit *kit, unsigned which, const uint8_t *data, size_t size)
 {
@@ -212,10 +235,10 @@ static void serve(domus_testkit *kit, unsigned which, const uint8_t *data, size_
             send_frames(peer, data + 1, size - 1);
             must(domus_testkit_advance(kit, SECOND / 100) == 0);
         }
-        if ((data[0] & 4) != 0)
-            domus_peer_finish(peer);
+        if ((data[0] & 8) != 0 && size > 1 && kept_count != KEPT_MAX)
+            kept[kept_count++] = peer;
         else
-            domus_peer_reset(peer);
+            end_peer(peer, data[0]);
     }
 }
 
@@ -233,6 +256,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(domus_testkit_run(kit) == 0);
     serve(kit, which, data, size);
     must(domus_testkit_advance(kit, 40 * SECOND) == 0);
+    end_kept(data[0]);
     serve(kit, which, data, 1);
     must(domus_testkit_advance(kit, 80 * SECOND) == 0);
     must(outcomes == ASKS);
