@@ -1,7 +1,7 @@
 /* The client's side of a connection of HTTP/2 (http2.h has what both sides share): its stage
  * (client_stage.c), the callbacks of its session (client_session.c), the requests that inner
- * channels send (client_ask.c), the answers that they get (client_answer.c), and the lives of its
- * lanes (client_lane.c):
+ * channels send (client_ask.c), the answers that they get (client_answer.c), whether the server is
+ * there (client_silence.c), and the lives of its lanes (client_lane.c):
  *
  *     idle --> busy --> idle           the stream is over, and its answer was used; or the ask has
  *               |  |                   failed before its stream began
