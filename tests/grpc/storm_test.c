@@ -1,0 +1,86 @@
+/* Calls of all kinds at a time, on all threads, whose clients take them back, vanish or send
+ * nonsense at any moment, and whose time is over at any other. Nothing may be left of them, which
+ * the sanitizers and the end of the kit tell. */
+#include "base/random.h"
+#include "tests/grpc/called.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+
+#include <string.h>
+
+#define CALLS 16u
+
+static domt_caller caller;
+
+static void begin_call(domi_random *random, int32_t *ret_id)
+{
+    static const struct {
+        const char *path, *bytes; /* whose first part is sent */
+        size_t size;
+    } kinds[] = {
+        {"/t.T/Unary", "\0\0\0\0\7sleep 3", 12},
+        {"/t.T/Down",
+         "\0\0\0\0\1"
+         "3",
+         6},
+        {"/t.T/Up", "\0\0\0\0\5hello\0\0\0\0\1a", 16},
+        {"/t.T/Both", "\0\0\0\0\5hello\0\0\0\0\1a", 16},
+        {"/t.T/Far", "\0\0\0\0\5hello\0\0\0\0\1a", 16},
+        {"/t.T/Late",
+         "\0\0\0\0\1"
+         "0",
+         6},
+        {"/t.T/Late",
+         "\0\0\0\0\1"
+         "2",
+         6},
+        {"/t.T/Late", "\0\0\0\0\1h", 6},
+        {"/t.T/Twice", "\0\0\0\0\1a", 6},
+    };
+    static const char *const fields[] = {"grpc-timeout", "3m", NULL};
+    uint64_t kind = domi_random_below(random, sizeof kinds / sizeof *kinds);
+    size_t size = kinds[kind].size;
+
+    if (domi_random_below(random, 3) == 0)
+        size = (size_t)domi_random_below(random, size);
+    *ret_id = domt_called_ask(&caller, kinds[kind].path, kinds[kind].bytes, size,
+                              domi_random_below(random, 2) != 0 ? fields : NULL);
+    domt_call *call = domt_called_of(&caller, *ret_id);
+    call->step = 1 + (size_t)domi_random_below(random, 9);
+    call->holds_end = domi_random_below(random, 2) != 0;
+}
+
+static void storm(uint64_t seed)
+{
+    domi_random random;
+    int32_t ids[CALLS];
+
+    domi_random_init(&random, seed);
+    domt_called_start_from(&caller, &domt_called_behaviour, seed);
+    for (unsigned i = 0; i < CALLS; i++)
+        begin_call(&random, &ids[i]);
+    for (unsigned round = 0; round < 6; round++) {
+        domt_called_pass(&caller, domi_random_below(&random, 700000));
+        for (unsigned i = 0; i < CALLS; i++) {
+            if (domi_random_below(&random, 5) == 0)
+                (void)nghttp2_submit_rst_stream(caller.session, NGHTTP2_FLAG_NONE, ids[i],
+                                                NGHTTP2_CANCEL);
+        }
+    }
+    if (seed % 3 == 0)
+        domus_peer_reset(caller.peer);
+    else if (seed % 4 != 0)
+        domt_called_pass(&caller, 20 * DOMT_CALLED_MS);
+    domt_called_end(&caller);
+}
+
+START_TEST(nothing_is_left_of_calls_that_end_at_any_moment)
+{
+    uint64_t count = DOMT_SCALE(200, 40) * (domt_is_long() ? 20 : 1);
+
+    for (uint64_t seed = 1; seed <= count; seed++)
+        storm(seed);
+}
+END_TEST
+
+DOMT_MAIN("grpc_storm", domt_is_long() ? 900 : 120, nothing_is_left_of_calls_that_end_at_any_moment)
