@@ -171,6 +171,9 @@ START_TEST(packed_messages_have_the_bound_of_what_they_become)
     frame = domt_called_frame((const char *)packed, size, true);
     domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, NULL, DOMUS_GRPC_INTERNAL,
                      NULL); /* nothing was said of gzip */
+    frame.bytes[0] = 2;     /* a flag that nobody knows */
+    domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip, DOMUS_GRPC_INTERNAL,
+                     NULL);
     frame = domt_called_frame("plain", 5, false);
     domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip, 0, "plain");
     domt_called_end(&caller);
