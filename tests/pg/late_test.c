@@ -11,7 +11,7 @@
 #define MS UINT64_C(1000000)
 
 static domt_postgres server;
-static domt_pg_user user;
+static domt_pg_user user, other;
 
 static void begin(const domus_sql_options *options)
 {
@@ -26,6 +26,14 @@ static void begin(const domus_sql_options *options)
         ck_assert_int_eq(answer.error, -EBUSY);
     }
     ck_abort_msg("no connection");
+}
+
+/* The same with another user, which holds the lock. */
+static void begin_locked(const domus_sql_options *options)
+{
+    begin(options);
+    domt_pg_user_start(&other, server.unix_url, &(domus_sql_options){.connections_max = 1});
+    domt_pg_lock(&other);
 }
 
 static void end(void)
@@ -72,8 +80,6 @@ static void expect(uint64_t tag, int error)
 
 static const domus_sql_statement sleeps = {.text = "SELECT pg_sleep(60)", .timeout_ns = 100 * MS};
 static const domus_sql_statement sleeps_long = {.text = "SELECT pg_sleep(60) AS x"};
-static const domus_sql_statement naps = {.text = "SELECT pg_sleep(1)"};
-static const domus_sql_statement naps_long = {.text = "SELECT pg_sleep(2)"};
 static const domus_sql_statement quick = {.text = "SELECT 1"};
 
 START_TEST(query_ends_at_its_time_here_and_at_the_server)
@@ -128,14 +134,17 @@ START_TEST(queue_is_bounded)
     static const domus_sql_options options = {.connections_max = 1, .queue_max = 2};
     domt_pg_received answers[5];
 
-    begin(&options);
-    send_query(&naps, 0);
+    begin_locked(&options);
+    send_query(&domt_pg_waits, 0);
     for (uint64_t tag = 1; tag <= 4; tag++)
         send_query(&quick, tag);
+    domt_pg_await_waiting(&user, 2);
+    domt_pg_unlock(&other);
     domt_pg_receive_all(&user, answers, 5);
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(answers[i].error, i < 3 ? 0 : -ENOBUFS);
     ck_assert_uint_eq(domt_pg_look(&user).refused, 2);
+    domt_pg_user_stop(&other);
     end();
 }
 END_TEST
@@ -148,8 +157,8 @@ START_TEST(queue_is_bounded_in_bytes)
     domt_pg_received answers[5];
 
     memset(text + strlen(text), 'x', sizeof text - 1 - strlen(text));
-    begin(&options);
-    send_query(&naps, 0);
+    begin_locked(&options);
+    send_query(&domt_pg_waits, 0);
     for (uint64_t tag = 1; tag <= 4; tag++) { /* two of them fit, and one without a text */
         domus_sql_request request;
         ck_assert_int_eq(domus_sql_request_make(user.sql, tag < 4 ? NULL : &quick,
@@ -157,9 +166,12 @@ START_TEST(queue_is_bounded_in_bytes)
                          0);
         domt_pg_send_request(&user, &request, tag);
     }
+    domt_pg_await_waiting(&user, 3);
+    domt_pg_unlock(&other);
     domt_pg_receive_all(&user, answers, 5);
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(answers[i].error, i == 3 ? -ENOBUFS : 0);
+    domt_pg_user_stop(&other);
     end();
 }
 END_TEST
@@ -168,13 +180,15 @@ START_TEST(query_waits_for_a_connection_no_longer_than_wait)
 {
     static const domus_sql_options options = {.connections_max = 1, .wait_ns = 200 * MS};
 
-    begin(&options);
-    send_query(&naps_long, 0);
+    begin_locked(&options);
+    send_query(&domt_pg_waits, 0);
     uint64_t began = now_ns();
     send_query(&quick, 1);
     expect(1, -EBUSY);
     ck_assert_uint_ge(now_ns() - began, 200 * MS);
+    domt_pg_unlock(&other);
     expect(0, 0);
+    domt_pg_user_stop(&other);
     end();
 }
 END_TEST
@@ -269,15 +283,16 @@ START_TEST(pool_grows_and_shrinks)
         .connections_min = 2, .connections_max = 5, .idle_ns = 100 * MS};
     domt_pg_received answers[8];
 
-    begin(&options);
+    begin_locked(&options);
     for (uint64_t tag = 0; tag < 8; tag++)
-        send_query(&naps_long, tag);
+        send_query(&domt_pg_waits, tag);
     uint32_t most = 0;
     for (int i = 0; i < 4000 && most < 5; i++) {
         most = domt_pg_look(&user).connections;
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
     }
     ck_assert_uint_eq(most, 5);
+    domt_pg_unlock(&other);
     domt_pg_receive_all(&user, answers, 8);
     for (int i = 0; i < 8; i++)
         ck_assert_int_eq(answers[i].error, 0);
@@ -287,6 +302,7 @@ START_TEST(pool_grows_and_shrinks)
     nanosleep(&(struct timespec){.tv_nsec = (long)(300 * MS)}, NULL);
     ck_assert_uint_eq(domt_pg_look(&user).connections, 2);
     ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
+    domt_pg_user_stop(&other);
     end();
 }
 END_TEST

@@ -20,12 +20,6 @@ static const domus_sql_statement doze = {
     .text = "SELECT 0::int8, 1 FROM pg_sleep($1::int8)", .reads = true, .timeout_ns = 150 * MS};
 static const domus_sql_statement doze_long = {.text = "SELECT 0::int8, 1 FROM pg_sleep($1::int8)",
                                               .reads = true};
-/* They hold up who asks for the same lock. */
-static const domus_sql_statement lock = {.text = "SELECT pg_advisory_lock(1) IS NOT NULL"};
-static const domus_sql_statement unlock = {.text = "SELECT pg_advisory_unlock(1)"};
-static const domus_sql_statement wait = {.text = "SELECT pg_advisory_xact_lock(1) IS NOT NULL",
-                                         .repeatable = true};
-
 static domt_postgres server;
 static domt_pg_user user, other;
 
@@ -37,14 +31,6 @@ static void send_one(const domus_sql_statement *statement, int64_t number, uint6
     const domus_sql_value value = domus_sql_int(number);
 
     domt_pg_send(&user, user.sql, statement, &value, 1, tag);
-}
-
-static void say(const domus_sql_statement *statement)
-{
-    domt_pg_answer answer = domt_pg_query(&other, other.sql, statement, NULL, 0);
-
-    ck_assert_int_eq(answer.error, 0);
-    domt_pg_free(&answer);
 }
 
 /* One connection, which knows the statements, and is held up by a lock until receive_all(). */
@@ -62,15 +48,15 @@ static void begin(void)
     domt_pg_receive_all(&user, answers, 4);
     for (uint32_t i = 0; i < 4; i++)
         ck_assert_int_eq(answers[i].error, 0);
-    say(&lock);
-    domt_pg_send(&user, user.sql, &wait, NULL, 0, 0);
+    domt_pg_lock(&other);
+    domt_pg_send(&user, user.sql, &domt_pg_waits, NULL, 0, 0);
 }
 
 /* All that was sent waits: let it be done. */
 static void receive_all(uint32_t count, uint32_t waiting)
 {
     domt_pg_await_waiting(&user, waiting);
-    say(&unlock);
+    domt_pg_unlock(&other);
     domt_pg_receive_all(&user, answers, count);
 }
 
@@ -209,15 +195,15 @@ START_TEST(cancel_that_waits_outlives_the_first_of_its_group)
                        &(domus_sql_options){.connections_max = 2, .together_max = TOGETHER});
     domt_pg_user_start(&other, server.unix_url, &(domus_sql_options){.connections_max = 1});
     teach(group, 3);
-    say(&lock);
+    domt_pg_lock(&other);
     kill(server.pid, SIGSTOP); /* sessions go on, but nothing new is accepted */
     domt_pg_send(&user, user.sql, &sleeps, NULL, 0, 5);
-    domt_pg_send(&user, user.sql, &wait, NULL, 0, 0);
+    domt_pg_send(&user, user.sql, &domt_pg_waits, NULL, 0, 0);
     for (uint64_t i = 0; i < 4; i++)
         send_one(group[i], i == 0 ? 1 : i == 2 ? 60 : 0, i + 1);
     ck_assert_uint_eq(domt_pg_receive(&user).tag, 5);
     domt_pg_await_waiting(&user, 4);
-    say(&unlock);
+    domt_pg_unlock(&other);
     ck_assert_uint_eq(domt_pg_receive(&user).tag, 0);
     uint64_t left_ns = now_ns();
     ck_assert_uint_eq(domt_pg_receive(&user).tag, 3); /* it is late, and its cancel waits */

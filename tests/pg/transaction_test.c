@@ -296,7 +296,7 @@ START_TEST(rows_that_were_not_read_fail_their_transaction)
 }
 END_TEST
 
-static const domus_sql_statement naps = {.text = "SELECT pg_sleep(0.5)"};
+static const domus_sql_statement naps = {.text = "SELECT pg_sleep(0.1)"};
 static const domus_sql_statement strays = {.text = "BEGIN"};
 static const domus_sql_statement inserts = {.text = "INSERT INTO t SELECT 1 + count(*) FROM t"};
 

@@ -145,6 +145,31 @@ void domt_pg_receive_all(domt_pg_user *user, domt_pg_received *answers, uint32_t
     }
 }
 
+const domus_sql_statement domt_pg_waits = {.text = "SELECT pg_advisory_xact_lock(1) IS NOT NULL",
+                                           .repeatable = true};
+
+static void say(domt_pg_user *user, const domus_sql_statement *statement)
+{
+    domt_pg_answer answer = domt_pg_query(user, user->sql, statement, NULL, 0);
+
+    ck_assert_int_eq(answer.error, 0);
+    domt_pg_free(&answer);
+}
+
+void domt_pg_lock(domt_pg_user *other)
+{
+    static const domus_sql_statement lock = {.text = "SELECT pg_advisory_lock(1) IS NOT NULL"};
+
+    say(other, &lock);
+}
+
+void domt_pg_unlock(domt_pg_user *other)
+{
+    static const domus_sql_statement unlock = {.text = "SELECT pg_advisory_unlock(1)"};
+
+    say(other, &unlock);
+}
+
 domus_sql domt_pg_begin(domt_pg_user *user)
 {
     domt_pg_answer answer = domt_pg_ask(user, user->sql.at, &domus_sql_begin_type,

@@ -67,6 +67,12 @@ domt_pg_received domt_pg_receive(domt_pg_user *user);
 /* Receive `count` answers, which have the tags from 0 on, and put each to its tag. */
 void domt_pg_receive_all(domt_pg_user *user, domt_pg_received *answers, uint32_t count);
 
+/* A lock of the server, which another user, with one connection, holds and gives up. The statement
+ * waits for it. */
+extern const domus_sql_statement domt_pg_waits;
+void domt_pg_lock(domt_pg_user *other);
+void domt_pg_unlock(domt_pg_user *other);
+
 domus_sql domt_pg_begin(domt_pg_user *user);
 domt_pg_answer domt_pg_end(domt_pg_user *user, domus_sql sql, bool commits);
 
