@@ -241,7 +241,7 @@ START_TEST(stray_end_fails_its_transaction)
         {"COMMIT; SELECT 1 / 0", true, false, true, "22012"},
         {"COMMIT; BEGIN; SELECT 1 / 0", true, false, true, "22012"},
         {"SAVEPOINT a; ROLLBACK TO a", true, true, true, ""},
-        {"SAVEPOINT chain; ROLLBACK TO chain", true, true, true, ""},
+        {"SAVEPOINT andchain; ROLLBACK TO andchain", true, true, true, ""},
     };
 
     begin(NULL);
