@@ -42,14 +42,6 @@ static void end(void)
     domt_postgres_stop(&server);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static int64_t count_sleepers(void)
 {
     return domt_pg_number(&user, user.sql,
@@ -88,9 +80,9 @@ START_TEST(query_ends_at_its_time_here_and_at_the_server)
 
     begin(&options);
     for (int i = 0; i < 3; i++) {
-        uint64_t began = now_ns();
+        uint64_t began = domt_pg_now_ns();
         domt_pg_answer answer = domt_pg_query(&user, user.sql, &sleeps, NULL, 0);
-        uint64_t took = now_ns() - began;
+        uint64_t took = domt_pg_now_ns() - began;
         ck_assert_int_eq(answer.error, -ETIMEDOUT);
         ck_assert(took >= 100 * MS && took < 20000 * MS);
         wait_for_no_sleepers();
@@ -182,10 +174,10 @@ START_TEST(query_waits_for_a_connection_no_longer_than_wait)
 
     begin_locked(&options);
     send_query(&domt_pg_waits, 0);
-    uint64_t began = now_ns();
+    uint64_t began = domt_pg_now_ns();
     send_query(&quick, 1);
     expect(1, -EBUSY);
-    ck_assert_uint_ge(now_ns() - began, 200 * MS);
+    ck_assert_uint_ge(domt_pg_now_ns() - began, 200 * MS);
     domt_pg_unlock(&other);
     expect(0, 0);
     domt_pg_user_stop(&other);
@@ -226,13 +218,13 @@ START_TEST(late_neighbours_are_cancelled_one_after_the_other)
     send_query(&sleeps, 0); /* which is prepared now */
     expect(0, -ETIMEDOUT);
     domt_pg_await_free(&user);
-    uint64_t began = now_ns();
+    uint64_t began = domt_pg_now_ns();
     for (uint64_t tag = 0; tag < 4; tag++)
         send_query(tag < 3 ? &sleeps : &quick, tag);
     domt_pg_receive_all(&user, answers, 4);
     for (int tag = 0; tag < 4; tag++)
         ck_assert_int_eq(answers[tag].error, tag < 3 ? -ETIMEDOUT : 0);
-    ck_assert_uint_lt(now_ns() - began, 4000 * MS); /* a cancel has 5 s */
+    ck_assert_uint_lt(domt_pg_now_ns() - began, 4000 * MS); /* a cancel has 5 s */
     domus_sql_status status = domt_pg_look(&user);
     ck_assert_uint_eq(status.failures, 0);
     ck_assert_uint_eq(status.connects, 1);

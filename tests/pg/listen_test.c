@@ -260,8 +260,10 @@ START_TEST(listen_that_is_late_leaves_its_subscription)
         &user, user.sql, "SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN %'");
     kill(session, SIGSTOP);
     ck_assert_int_eq(listen_to(&user, "more"), -ETIMEDOUT);
+    uint64_t began = domt_pg_now_ns();
     for (int i = 0; i < 2; i++)
         ck_assert(receive(&user)->is_gap);
+    ck_assert_uint_lt(domt_pg_now_ns() - began, 4000 * MS); /* a cancel has 5 s */
     kill(session, SIGCONT);
     domt_pg_does(&user, "NOTIFY more, 'one'; NOTIFY news, 'two'");
     expect(&user, "more", "one");

@@ -156,14 +156,6 @@ START_TEST(others_do_not_leave_with_them)
 }
 END_TEST
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Let both connections know the statements: one is held by a transaction. */
 static void teach(const domus_sql_statement *const *statements, uint32_t count)
 {
@@ -205,13 +197,13 @@ START_TEST(cancel_that_waits_outlives_the_first_of_its_group)
     domt_pg_await_waiting(&user, 4);
     domt_pg_unlock(&other);
     ck_assert_uint_eq(domt_pg_receive(&user).tag, 0);
-    uint64_t left_ns = now_ns();
+    uint64_t left_ns = domt_pg_now_ns();
     ck_assert_uint_eq(domt_pg_receive(&user).tag, 3); /* it is late, and its cancel waits */
     ck_assert_uint_eq(domt_pg_receive(&user).tag, 1);
     kill(server.pid, SIGCONT);
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(domt_pg_receive(&user).error, 0);
-    ck_assert_uint_lt(now_ns() - left_ns, 4000 * MS);
+    ck_assert_uint_lt(domt_pg_now_ns() - left_ns, 4000 * MS);
     ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
     domt_pg_user_stop(&other);
     domt_pg_user_stop(&user);

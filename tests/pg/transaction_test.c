@@ -36,14 +36,6 @@ static int text_in(domus_sql sql, const char *text)
     return error;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static int64_t count_rows(void)
 {
     return domt_pg_number(&user, user.sql, "SELECT count(*) FROM t");
@@ -192,10 +184,10 @@ START_TEST(owner_ends_while_a_statement_is_prepared)
         ck_assert_int_eq(domus_outside_detach(other.outsider), 0);
         ck_assert_int_eq(text_in(sql, "SELECT 1"), -ESTALE);
         ck_assert_uint_eq(domt_pg_look(&user).prepares, prepares);
-        uint64_t began = now_ns();
+        uint64_t began = domt_pg_now_ns();
         kill(session, SIGCONT);
         domt_pg_await_free(&user);
-        ck_assert_uint_lt(now_ns() - began, 4000 * MS);
+        ck_assert_uint_lt(domt_pg_now_ns() - began, 4000 * MS);
         ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
         end();
     }

@@ -216,6 +216,14 @@ void domt_pg_await_free(domt_pg_user *user)
     ck_assert_uint_eq(domt_pg_look(user).busy, 0);
 }
 
+uint64_t domt_pg_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
+}
+
 void domt_pg_free(domt_pg_answer *answer)
 {
     if (answer->type != NULL && answer->type->release != NULL)

@@ -80,6 +80,7 @@ domus_sql_status domt_pg_look(domt_pg_user *user);
 /* Wait until so many queries wait for a connection, or no connection is busy. */
 void domt_pg_await_waiting(domt_pg_user *user, uint32_t count);
 void domt_pg_await_free(domt_pg_user *user);
+uint64_t domt_pg_now_ns(void); /* of the monotonic clock */
 void domt_pg_free(domt_pg_answer *answer);
 
 #endif
