@@ -122,6 +122,35 @@ START_TEST(subscriptions_outlive_the_server)
 }
 END_TEST
 
+/* A server in recovery refuses to listen. That is no gap, and is tried again until it does. */
+START_TEST(server_that_refuses_is_asked_again)
+{
+    static const domus_type *const types[] = {&domus_pg_notification_type, NULL};
+    static const domus_pattern pattern = {.types = types};
+    domus_outside_message message;
+    char path[128];
+
+    begin();
+    snprintf(path, sizeof path, "%s/data/standby.signal", server.directory);
+    ck_assert_int_eq(listen_to(&user, "news"), 0);
+    domt_postgres_halt(&server, SIGINT);
+    FILE *file = fopen(path, "we");
+    ck_assert_ptr_nonnull(file);
+    fclose(file);
+    domt_postgres_again(&server);
+    ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT pg_is_in_recovery()::int"), 1);
+    ck_assert_int_eq(domus_outside_receive(user.outsider, &pattern, 300 * MS, &message),
+                     -ETIMEDOUT);
+    domt_postgres_halt(&server, SIGINT);
+    ck_assert_int_eq(remove(path), 0);
+    domt_postgres_again(&server);
+    ck_assert(receive(&user)->is_gap);
+    domt_pg_does(&user, "NOTIFY news, 'again'");
+    expect(&user, "news", "again");
+    end();
+}
+END_TEST
+
 /* Sessions that listen, as the last statement of each says. */
 static void await_listeners(int64_t count)
 {
@@ -300,8 +329,8 @@ START_TEST(subscriptions_are_bounded)
 END_TEST
 
 DOMT_MAIN("pg_listen", 120, notifications_come_to_subscribers_in_order,
-          subscriptions_outlive_the_server, connection_goes_with_the_last_subscriber,
-          listen_that_is_refused_subscribes_nobody, unlisten_reaches_every_pool,
-          notifications_may_be_larger_than_results, unlisten_ends_a_listen_that_waits,
-          listen_that_is_late_leaves_its_subscription, names_of_channels_are_checked,
-          subscriptions_are_bounded)
+          subscriptions_outlive_the_server, server_that_refuses_is_asked_again,
+          connection_goes_with_the_last_subscriber, listen_that_is_refused_subscribes_nobody,
+          unlisten_reaches_every_pool, notifications_may_be_larger_than_results,
+          unlisten_ends_a_listen_that_waits, listen_that_is_late_leaves_its_subscription,
+          names_of_channels_are_checked, subscriptions_are_bounded)

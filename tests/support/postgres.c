@@ -127,7 +127,8 @@ static bool is_ready(const domt_postgres *server)
     size_t size = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[size] = '\0';
-    return strstr(text, "ready") != NULL && accepts(server->port);
+    return (strstr(text, "ready") != NULL || strstr(text, "standby") != NULL) &&
+           accepts(server->port);
 }
 
 void domt_postgres_again(domt_postgres *server)
