@@ -172,7 +172,11 @@ static int take_back(domus_stack *stack, void *context)
 
 static int reply_kept(domus_stack *stack, void *result)
 {
+    bool is_wanted = domus_kept_is_wanted(stack, kept);
+
     *(int *)result = domus_kept_reply(stack, kept, &done_type, "answered");
+    ck_assert_int_eq(*(int *)result, is_wanted ? 0 : -ENOENT);
+    ck_assert(!domus_kept_is_wanted(stack, kept));
     return 0;
 }
 

@@ -121,6 +121,7 @@ static const struct {
     {POST("/whole") COUNTED("0"), OK("2", "0"), 1},
     {POST("/whole") COUNTED("20") TEN TEN, OK("3", "20"), 1},
     {POST("/whole") COUNTED("21") TEN TEN "x", "HTTP/1.1 413 ", 1},
+    {POST("/whole") COUNTED("21"), "HTTP/1.1 413 ", 1}, /* nothing of it is waited for */
     {POST("/whole") CHUNKS "5\r\nhello\r\n0\r\n\r\n", OK("2", "5"), 2},
     {POST("/whole") CHUNKS "0\r\n\r\n", OK("2", "0"), 2},
     {POST("/whole") CHUNKS "0\r\nA: b\r\n\r\n", OK("2", "0"), 2},
