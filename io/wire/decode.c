@@ -310,7 +310,8 @@ static int end_next(domus_wire *wire)
  * whatever was their last message, it was the last of the peer. Bytes behind it mean nothing. */
 static void end_closed(domus_wire *wire, input *fresh)
 {
-    fresh->bytes += fresh->size;
+    if (fresh->size != 0) /* otherwise there may be no bytes at all: NULL */
+        fresh->bytes += fresh->size;
     fresh->size = 0;
     *wire->last = true;
     wire->last_decoded = false;
