@@ -4,14 +4,18 @@
 
 #include <errno.h>
 
-/* Forget those that nobody waits for; the others stay in their order. */
-static void drop_unwanted(const domus_stack *stack, domus_waiters *waiters)
+/* End those that nobody waits for; the others stay in their order. Only some of them are cancelled:
+ * an asker that went on without its answer tells nobody, and its ask would be kept for ever. */
+static void drop_unwanted(domus_stack *stack, domus_waiters *waiters)
 {
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < waiters->count; i++) {
-        if (domus_kept_is_wanted(stack, waiters->places[i].kept))
-            waiters->places[kept++] = waiters->places[i];
+        domus_waiter waiter = waiters->places[i];
+        if (domus_kept_is_wanted(stack, waiter.kept))
+            waiters->places[kept++] = waiter;
+        else
+            (void)domus_kept_fail(stack, waiter.kept, -ECANCELED);
     }
     waiters->count = kept;
 }

@@ -17,6 +17,8 @@ static const domus_type wait_type = {.name = "wait", .size = sizeof(uint64_t)};
 static const domus_type news_type = {.name = "news", .size = sizeof(uint64_t)};
 static const domus_type told_type = {.name = "told", .size = sizeof(uint32_t)};
 
+static domus_address board;
+
 struct board {
     domus_waiters waiters;
     domus_waiter places[PLACES];
@@ -106,7 +108,7 @@ static const step steps[] = {
     {7, TELLS, 3},
 };
 
-static void take(domus_testkit *kit, domus_probe *probe, domus_address board, const step *does)
+static void take(domus_testkit *kit, domus_probe *probe, const step *does)
 {
     uint32_t told;
 
@@ -139,14 +141,13 @@ START_TEST(places_are_those_of_who_waits)
     domus_testkit *kit = domt_kit_new(NULL, 1);
     domus_probe *probes[PROBES];
     bool waits[PROBES] = {false};
-    domus_address board;
 
     for (uint32_t i = 0; i < PROBES; i++)
         ck_assert_int_eq(domus_probe_new(kit, &probes[i]), 0);
     ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &behaviour, NULL, &board), 0);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         const step *does = &steps[i];
-        take(kit, probes[does->probe], board, does);
+        take(kit, probes[does->probe], does);
         if (does->does != REFUSED)
             waits[does->probe] = does->does == WAITS;
         for (uint32_t j = 0; does->does == TELLS && j < PROBES; j++) {
@@ -159,4 +160,58 @@ START_TEST(places_are_those_of_who_waits)
 }
 END_TEST
 
-DOMT_MAIN("waiters", 60, places_are_those_of_who_waits)
+/* --- askers that go on without the answer ------------------------------------------------------
+ */
+
+#define CONVERSATIONS 16u
+
+static const domus_type go_type = {.name = "go", .size = sizeof(uint64_t)};
+
+static int went_on(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    ck_assert_uint_eq(answer->tag, 2);
+    return 0;
+}
+
+/* Ask, and wait for some other thing, which is there sooner. */
+static int go_on(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    ck_assert_int_eq(domus_ask_add(stack, board, &wait_type, payload, 0, 1), 0);
+    ck_assert_int_eq(domus_sleep_add(stack, STEP_NS / 10, 2), 0);
+    return domus_wait_first(stack, went_on);
+}
+
+static const domus_behaviour asking = {
+    .name = "asking", .kind = DOMUS_STATE, .on = (const domus_on[]){{&go_type, go_on, 0}, {0}}};
+
+/* Such an asker cancels nothing, so the list ends its ask; else the board would keep more and more
+ * of them, and be deaf. */
+START_TEST(those_that_went_on_are_not_kept)
+{
+    const uint64_t nobody = 0;
+    domus_address asker;
+    domus_config config;
+    domus_probe *probe;
+    uint32_t told;
+
+    domus_config_init(&config);
+    config.scheduler.conversations_max = CONVERSATIONS;
+    domus_testkit *kit = domt_kit_new(&config, 1);
+    domus_system *system = domus_testkit_system(kit);
+    ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
+    ck_assert_int_eq(domus_outside_spawn(system, &behaviour, NULL, &board), 0);
+    ck_assert_int_eq(domus_outside_spawn(system, &asking, NULL, &asker), 0);
+    for (uint32_t i = 0; i < 2 * CONVERSATIONS; i++) {
+        ck_assert_int_eq(domus_outside_notice(system, asker, &go_type, &nobody), 0);
+        ck_assert_int_eq(domus_testkit_advance(kit, STEP_NS), 0);
+    }
+    ck_assert_int_eq(domus_probe_ask(probe, board, &news_type, &nobody), 0);
+    ck_assert_int_eq(domus_probe_expect(probe, &told_type, STEP_NS, &told), 0);
+    ck_assert_uint_eq(told, 0);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+DOMT_MAIN("waiters", 60, places_are_those_of_who_waits, those_that_went_on_are_not_kept)
