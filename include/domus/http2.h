@@ -46,9 +46,9 @@ typedef struct domus_http2_options {
     uint32_t window;        /* the same of all streams together, 65535..16777216; 0: 1 MiB */
     /* streams within a second that the peer takes back, or begins wrongly, 1..100000; 0: 200 */
     uint32_t resets_max;
-    /* frames within a second that ask for nothing: SETTINGS, PING, PRIORITY, empty DATA, and
-     * WINDOW_UPDATE, as far as these are more than two for each frame of a body that was sent, and
-     * one for each 512 bytes of it, 1..100000; 0: 1000 */
+    /* frames within a second that ask for nothing: SETTINGS, PING, PRIORITY, empty DATA, kinds of
+     * frames that nobody knows, and WINDOW_UPDATE, as far as these are more than two for each frame
+     * of a body that was sent, and one for each 512 bytes of it, 1..100000; 0: 1000 */
     uint32_t controls_max;
     /* WebSockets may be opened in streams (RFC 8441): the peer is told that by
      * SETTINGS_ENABLE_CONNECT_PROTOCOL. For listeners one of whose handlers accepts them

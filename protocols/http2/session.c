@@ -68,12 +68,11 @@ static int result_of(int error)
 }
 
 /* A frame begins. nghttp2 passes over PRIORITY, with which RFC 9113 has done away, and over frames
- * on streams that it has forgotten, so both are looked at here. */
+ * on streams that it has forgotten, so these are looked at here. */
 static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *h2_)
 {
     domi_h2 *h2 = h2_;
 
-    (void)session;
     domi_h2_count_continuation(h2, head);
     if (head->type == NGHTTP2_HEADERS && domi_h2_judge_late(h2, head->stream_id))
         return 0;
@@ -81,6 +80,9 @@ static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, v
         domi_h2_end(h2, NGHTTP2_PROTOCOL_ERROR);
     else if (head->type == NGHTTP2_PRIORITY)
         domi_h2_count_control(h2);
+    else if (head->type == NGHTTP2_WINDOW_UPDATE && head->stream_id != 0 &&
+             nghttp2_session_find_stream(session, head->stream_id) == NULL)
+        domi_h2_count_update(h2);
     return 0;
 }
 
@@ -280,10 +282,13 @@ static int submit_settings(domi_h2 *h2)
     return 0;
 }
 
+/* Kinds of frames that nghttp2 does not know ask for nothing. It knows PRIORITY_UPDATE. */
 static void look(domi_h2 *h2, const nghttp2_frame_hd *head)
 {
     if (head->type == NGHTTP2_DATA)
         (void)domi_h2_judge_late(h2, head->stream_id);
+    else if (head->type != NGHTTP2_PRIORITY_UPDATE)
+        domi_h2_count_control(h2);
 }
 
 const domi_h2_side domi_h2_server = {

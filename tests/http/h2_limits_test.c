@@ -218,6 +218,8 @@ START_TEST(frames_that_ask_for_nothing_are_counted)
         {NGHTTP2_DATA, NGHTTP2_FLAG_PADDED, 1, 3, "\2\0"},
         {NGHTTP2_PRIORITY_UPDATE, 0, 0, 7, "\0\0\0\1u=1"},
         {NGHTTP2_PRIORITY, 0, 1, 5, "\0\0\0\0\1"},
+        {77, 0, 0, 0, NULL}, /* of a kind that nobody knows */
+        {77, 0, 1, 3, "abc"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -235,6 +237,26 @@ START_TEST(frames_that_ask_for_nothing_are_counted)
                 domt_h2_hold_away(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
             end();
         }
+    }
+}
+END_TEST
+
+/* A stream that is over wants no credit, but for what its body called for: two updates for the one
+ * frame of it. The client's SETTINGS and its ack have counted a second before. */
+START_TEST(updates_of_streams_that_are_over_are_counted)
+{
+    for (uint32_t over = 0; over < 2; over++) {
+        begin();
+        int32_t id = domt_h2_ask(&h2, "GET", "/now", 0, NULL);
+        domt_h2_pass(&h2, 1100 * MS);
+        domt_h2_hold(&h2, id, 200, NULL);
+        for (uint32_t n = 0; n < 2 + DOMT_H2_SMALL_CONTROLS + over; n++)
+            domt_h2_send_frame(&h2, NGHTTP2_WINDOW_UPDATE, 0, id, "\0\0\0\1", 4);
+        domt_h2_pass(&h2, 100 * MS);
+        ck_assert_msg(h2.is_away == (over != 0), "over %u", over);
+        if (over != 0)
+            domt_h2_hold_away(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
+        end();
     }
 }
 END_TEST
@@ -413,7 +435,7 @@ DOMT_MAIN("http h2 limits", 240, so_many_streams_are_served_at_a_time,
           uploads_that_are_refused_have_their_answer, heads_are_bounded,
           what_is_not_read_does_not_come, streams_that_are_taken_back_are_counted,
           the_counts_begin_anew_with_each_second, frames_that_ask_for_nothing_are_counted,
-          what_was_sent_calls_for_updates, blocks_of_fields_are_bounded,
-          a_block_that_drips_ends_the_connection, malformed_requests_are_reset,
-          paths_of_other_schemes_begin_with_a_slash, lengths_are_held,
+          updates_of_streams_that_are_over_are_counted, what_was_sent_calls_for_updates,
+          blocks_of_fields_are_bounded, a_block_that_drips_ends_the_connection,
+          malformed_requests_are_reset, paths_of_other_schemes_begin_with_a_slash, lengths_are_held,
           inner_channels_count_as_connections, a_stream_that_stalls_is_reset)
