@@ -334,6 +334,15 @@ int domus_keep(domus_stack *stack, domus_kept *ret_kept)
     return 0;
 }
 
+int domus_keep_working(domus_stack *stack, domus_kept *ret_kept)
+{
+    int error = domus_keep(stack, ret_kept);
+
+    if (error == 0)
+        ret_kept->stack->works = true;
+    return error;
+}
+
 /* The asker of a kept ask waits no more, and no cancel has come here yet. */
 static void cancel_kept(domi_manager *manager, domus_stack *kept)
 {

@@ -49,7 +49,7 @@ struct domus_stack {
     /* the conversation is over; the stack is freed when no mailbox holds a node of it */
     bool ended;
     bool outlives; /* it goes on when the connection of its channel is gone */
-    bool works;    /* its ask is kept by an actor that works for it (process.c) */
+    bool works;    /* its ask is kept by an actor that works for it (domus_keep_working()) */
     /* grows when the conversation ends, so that old references are known */
     _Atomic uint32_t serial;
     uint32_t pending;      /* number of promises in `waiting` */

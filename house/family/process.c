@@ -72,13 +72,12 @@ static void add_message(domus_stack *stack, domi_process_actor *actor, const dom
             (void)domus_fail(stack, error);
             return;
         }
-        if (domus_keep(stack, &event.ask) != 0) {
+        if (domus_keep_working(stack, &event.ask) != 0) {
             domus_message_free(stack, actor->room->held[actor->count]);
             actor->room->held[actor->count] = NULL;
             (void)domus_fail(stack, -ENOMEM);
             return;
         }
-        event.ask.stack->works = true;
         event.is_ask = true;
     }
     add_event(actor, &event);

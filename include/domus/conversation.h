@@ -175,11 +175,17 @@ typedef struct domus_kept {
  * A kept ask waits for what others bring. So when the peer of a channel has finished sending, which
  * may mean that it is gone, asks of its requests that are kept for channel.halfCloseKept (100 ms)
  * more are cancelled, and one that is kept later at the latest when the time since then has
- * doubled; conversations that work for its requests go on (domus/channel.h).
+ * doubled; conversations that work for its requests go on (domus/channel.h), and so do asks that
+ * were kept by domus_keep_working().
  *
  * Returns 0; -EINVAL when the message is no ask; -EALREADY when it was answered, forwarded or kept;
  * -ENOMEM; -ECANCELED when the actor stops. With an error the ask is not kept. */
 DOMUS_API int domus_keep(domus_stack *stack, domus_kept *ret_kept);
+
+/* Do what domus_keep() does, for an ask that this actor works for: a query at a database, a call of
+ * another program. Its answer comes by itself, so the ask is not cancelled because the peer has
+ * finished sending. All else that ends a kept ask ends it. */
+DOMUS_API int domus_keep_working(domus_stack *stack, domus_kept *ret_kept);
 
 /* Do what domus_reply(), domus_fail() and domus_forward() do, for an ask that was kept.
  *

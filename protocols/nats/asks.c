@@ -108,7 +108,7 @@ static int keep(domus_stack *stack, domi_nats_client *client, uint32_t *ret_plac
     uint32_t place = client->free_slot;
     domi_nats_slot *slot = &client->slots[place];
     uint64_t deadline_ns = domus_deadline_ns(stack);
-    error = domus_keep(stack, &slot->kept);
+    error = domus_keep_working(stack, &slot->kept);
     if (error != 0)
         return error;
     client->free_slot = slot->next;
@@ -330,7 +330,7 @@ int domi_nats_on_request(domus_stack *stack, void *self, const void *payload)
             return domi_nats_refuse(stack, client, error);
     }
     uint64_t deadline_ns = domus_deadline_ns(stack);
-    error = domus_keep(stack, &kept);
+    error = domus_keep_working(stack, &kept);
     if (error != 0)
         return domi_nats_refuse(stack, client, error);
     return domi_nats_put_ask_aside(stack, client, kept, deadline_ns, bytes);
@@ -346,7 +346,7 @@ int domi_nats_on_flush(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     if (error == 0)
-        error = domus_keep(stack, &mark.kept);
+        error = domus_keep_working(stack, &mark.kept);
     if (error != 0)
         return domi_nats_refuse(stack, client, error);
     error = domus_notice(stack, client->self, &domi_nats_flush_mark_type, &mark);

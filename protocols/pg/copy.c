@@ -126,7 +126,7 @@ int domi_pg_on_copy_write(domus_stack *stack, void *self, const void *payload)
     note_use(stack, pool, connection);
     if (!connection->wants_out)
         return domus_reply(stack, &domus_sql_result_type, &taken);
-    int error = domus_keep(stack, &connection->reader);
+    int error = domus_keep_working(stack, &connection->reader);
     connection->has_reader = error == 0;
     connection->line.first->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
     domi_pg_look_at(stack, pool, connection->line.first->until_ns);
@@ -156,7 +156,7 @@ int domi_pg_on_copy_end(domus_stack *stack, void *self, const void *payload)
         return -EBUSY;
     domi_pg_query *query = connection->line.first;
     uint64_t deadline_ns = domus_deadline_ns(stack);
-    int error = domus_keep(stack, &query->kept);
+    int error = domus_keep_working(stack, &query->kept);
     if (error != 0)
         return error;
     query->is_answered = false;

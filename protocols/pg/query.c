@@ -72,7 +72,7 @@ int domi_pg_query_keep(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
         memcpy(&query->request, request, offsetof(domus_sql_request, bytes) + request->size);
     }
     query->deadline_ns = domus_deadline_ns(stack);
-    int error = domus_keep(stack, &query->kept);
+    int error = domus_keep_working(stack, &query->kept);
     if (error != 0) {
         domi_pg_query_free(pool, query);
         return error;

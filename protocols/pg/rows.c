@@ -213,7 +213,7 @@ int domi_pg_flow_read(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
 
     if (connection->has_reader)
         return -EBUSY;
-    int error = domus_keep(stack, &connection->reader);
+    int error = domus_keep_working(stack, &connection->reader);
     if (error != 0)
         return error;
     connection->has_reader = true;

@@ -78,7 +78,8 @@ static int on_line(domus_stack *stack, void *self_, const void *payload)
     if (domus_slice_equals(line, "SLEEP", 5))
         return domus_sleep(stack, SECOND, hear_sleep);
     ck_assert_uint_lt(self->count, WAITERS);
-    return domus_keep(stack, &self->waiters[self->count++]);
+    return (domus_slice_equals(line, "WORK", 4) ? domus_keep_working
+                                                : domus_keep)(stack, &self->waiters[self->count++]);
 }
 
 static const domus_behaviour queueing = {
@@ -309,6 +310,19 @@ START_TEST(half_closed_waiter_waits_on_where_that_has_no_bound)
 }
 END_TEST
 
+START_TEST(half_closed_peer_gets_what_an_actor_works_for)
+{
+    for (size_t i = 0; i < WAYS; i++) {
+        domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
+        domus_peer *peer = half_closed_peer(kit, "WORK\n");
+        pass_time(kit, 20 * SECOND);
+        put_job(kit, "handed out, 0 gone\n");
+        domt_kit_expect(kit, peer, "precious\n");
+        domus_testkit_free(kit);
+    }
+}
+END_TEST
+
 /* A conversation that works for a peer which is reset after 100 ms. Returns how it ended. */
 static int end_of_work(const way *chosen)
 {
@@ -446,6 +460,7 @@ DOMT_MAIN("dead waiters", 60, bound_of_kept_asks_may_be_lifted_while_a_peer_is_h
           channel_that_keeps_for_a_half_closed_peer_ends,
           half_closed_peer_gets_what_was_worked_for_it,
           half_closed_waiter_is_handed_what_comes_at_once,
-          half_closed_waiter_waits_on_where_that_has_no_bound, nobody_who_has_left_is_handed_a_job,
+          half_closed_waiter_waits_on_where_that_has_no_bound,
+          half_closed_peer_gets_what_an_actor_works_for, nobody_who_has_left_is_handed_a_job,
           waiter_who_is_there_is_handed_a_job, work_for_a_connection_that_is_gone_is_cancelled,
           work_that_outlives_its_connection_goes_on)
