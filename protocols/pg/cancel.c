@@ -42,6 +42,7 @@ static void begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *co
     if (!connection->awaits_cancel) {
         if (connection->strays <= UINT8_MAX - DOMI_PG_SIGNALS)
             connection->strays += DOMI_PG_SIGNALS;
+        connection->was_told = true;
         pool->cancels++;
         return;
     }
@@ -49,18 +50,29 @@ static void begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *co
     connection->cancel = NULL;
 }
 
-/* A cancel is over, so the server answers: begin one that waits, and give the others time. */
-static void end_one(domus_stack *stack, domi_pg_pool *pool)
+/* Let those that wait go on: those for which the server was told before, or the others, which get
+ * time for it anew. */
+static void begin_waiting(domus_stack *stack, domi_pg_pool *pool, bool were_told)
 {
-    pool->cancels--;
     for (uint32_t slot = 0; slot < DOMI_PG_SLOTS; slot++) {
         domi_pg_connection *each = pool->connections[slot];
-        if (each == NULL || each->phase != DOMI_PG_READY || !each->awaits_cancel)
+        if (each == NULL || each->phase != DOMI_PG_READY || !each->awaits_cancel ||
+            each->was_told != were_told)
             continue;
-        set_time(stack, pool, each);
+        if (!were_told)
+            set_time(stack, pool, each);
         if (pool->cancels < DOMI_PG_CANCELS_MAX)
             begin(stack, pool, each);
     }
+}
+
+/* A cancel is over, so the server answers. Those whose cancels have had no effect get no more time
+ * by that: sessions that are dead would give it to each other for ever. */
+static void end_one(domus_stack *stack, domi_pg_pool *pool)
+{
+    pool->cancels--;
+    begin_waiting(stack, pool, false);
+    begin_waiting(stack, pool, true);
 }
 
 static int end_cancel(domus_stack *stack, void *self, const domus_answer *answer)
@@ -133,6 +145,7 @@ void domi_pg_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *
     if (first->is_cancelled)
         return;
     first->is_cancelled = true;
+    connection->was_told = false;
     set_time(stack, pool, connection);
     if (!connection->is_cancelled) /* else that for the one before is under way, and may hit it */
         domi_pg_cancel_again(stack, pool, connection);

@@ -220,6 +220,7 @@ struct domi_pg_connection {
     bool has_pipeline;  /* libpq is in pipeline mode */
     bool is_cancelled;  /* a cancel is wanted or under way: nothing new is sent */
     bool awaits_cancel; /* it waits until the cancel of another connection is over */
+    bool was_told;      /* a cancel of the first of the line has begun, with effect or without */
     bool has_late;      /* the time of a query in its line is over */
     bool was_asked;     /* to look for its client, as DOMI_PG_LOOKS_FOR_CLIENT says */
     bool is_preparing;  /* a query in its line is in PREPARES: no other one comes behind it */

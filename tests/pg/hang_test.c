@@ -9,7 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#define MS UINT64_C(1000000)
+#define MS   UINT64_C(1000000)
+#define DEAD 6u /* sessions */
 
 static domt_postgres server;
 static domt_pg_user user;
@@ -85,4 +86,61 @@ START_TEST(cancels_at_a_server_that_hangs_are_bounded)
 }
 END_TEST
 
-DOMT_MAIN("pg_hang", 120, cancels_at_a_server_that_hangs_are_bounded)
+/* Stop the sessions that sleep. */
+static void stop_sleepers(domt_pg_user *who)
+{
+    domt_pg_answer answer = domt_pg_text(
+        who, who->sql, "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'");
+
+    ck_assert_int_eq(answer.error, 0);
+    ck_assert_uint_eq(answer.as.result.rows, DEAD);
+    for (uint32_t i = 0; i < DEAD; i++) {
+        int64_t pid;
+        ck_assert_int_eq(domus_sql_get_int(&answer.as.result, i, 0, &pid), 0);
+        ck_assert_int_eq(kill((pid_t)pid, SIGSTOP), 0);
+    }
+    domt_pg_free(&answer);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* The server takes cancels, but its sessions are dead, as behind a firewall that has forgotten
+ * them. Each is given up in its time: cancels of the others do not give it more. */
+START_TEST(sessions_that_are_dead_are_given_up)
+{
+    static const domus_sql_options options = {
+        .connections_max = DEAD, .connections_min = DEAD, .wait_ns = 20000 * MS};
+    domt_pg_received answers[DEAD];
+    domt_pg_user other;
+
+    domt_postgres_start(&server, NULL);
+    domt_pg_user_start(&user, server.url, &options);
+    domt_pg_user_start(&other, server.unix_url, NULL);
+    for (int i = 0; i < 4000 && domt_pg_look(&user).connections < DEAD; i++)
+        nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
+    for (uint64_t tag = 0; tag < DEAD; tag++)
+        domt_pg_send(&user, user.sql, &sleeps, NULL, 0, tag);
+    for (int i = 0; i < 4000 && count_sleepers(&other) != DEAD; i++)
+        nanosleep(&(struct timespec){.tv_nsec = (long)MS}, NULL);
+    stop_sleepers(&other);
+    domt_pg_receive_all(&user, answers, DEAD);
+    uint64_t began = now_ns();
+    while (domt_pg_look(&user).failures < DEAD && now_ns() - began < 20000 * MS)
+        nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
+    ck_assert_uint_eq(domt_pg_look(&user).failures, DEAD);
+    ck_assert_uint_lt(now_ns() - began, 9000 * MS); /* 5 s, and not 5 s for each */
+    ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
+    domt_pg_user_stop(&other);
+    domt_pg_user_stop(&user);
+    domt_postgres_stop(&server);
+}
+END_TEST
+
+DOMT_MAIN("pg_hang", 120, cancels_at_a_server_that_hangs_are_bounded,
+          sessions_that_are_dead_are_given_up)
