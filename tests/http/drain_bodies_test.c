@@ -137,6 +137,11 @@ START_TEST(the_next_body_is_not_awaited)
               DOMT_SERVED_OK("2", "5\n"));
     hold_stop(&domt_served_by_whole, COUNTED "ab", "", "cde" CHUNKED "5\r\nab",
               DOMT_SERVED_OK("2", "5\n"));
+    /* one that would come in pieces is not begun */
+    hold_stop(&domt_served_by_streams, COUNTED "ab", "", "cde" COUNTED "ab", FIVE);
+    hold_stop(&domt_served_by_streams, CHUNKED "5\r\nab", "",
+              "cde\r\n0\r\n\r\n" CHUNKED "5\r\nab\r\n", FIVE);
+    ck_assert_uint_eq(domt_served_now.begun, 1);
 }
 END_TEST
 
