@@ -4,8 +4,7 @@
  * name for the request, a line of the log, a bound on its rate, who asks. The row of its path calls
  * a handler (issues.c, files.c, people.c, events.c), which asks the database and goes on when the
  * rows are there. Nothing blocks, and nothing is locked: a handler runs on the thread of its
- * connection, and all that connections share is constant, or an actor.
- */
+ * connection, and all that connections share is constant, or an actor. */
 #ifndef API_H
 #define API_H
 

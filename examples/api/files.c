@@ -1,10 +1,9 @@
 /* Files: uploads that belong to an issue, and the page.
  *
  * An uploaded file has no name on disk while it comes, so nothing is left of one that fails. Then
- * it gets a random name; the name that its sender gave is only shown. Its row is there before the
- * name is, so there is no file that the database does not know, wherever a request is cut. (A crash
- * between the two leaves a row without a file.) The table `disk` has one row, with the bytes that
- * all files take. It changes in one transaction with theirs, so its bound holds for all threads. */
+ * it gets a random name; the name that its sender gave is only shown. Its room is taken before its
+ * row is there, and its row before its name: the table `disk` has one row, with the bytes that all
+ * files take. (What a crash leaves, room without a row or a row without a file, counts on.) */
 #include "api.h"
 
 #include <domus/http_upload.h>
@@ -58,9 +57,9 @@ static const domus_sql_statement insert = {
 struct upload {
     int64_t issue;
     domus_http_upload *upload;
-    domus_sql transaction;
     struct file file;
     int64_t room; /* bytes of the disk: of the file, and a block for what is kept of it */
+    int error;
 };
 
 /* Take from an upload what the row gets. Returns whether it has a file. */
@@ -95,42 +94,39 @@ DOMUS_SEQUENCE(receive, struct upload)
     const domus_sql_result *done;
     domus_appender place = {0};
     char undo[160];
-    int error;
 
     DOMUS_BEGIN;
-    if ((error = domus_http_upload_open(message, &options, &frame->upload)) != 0)
-        return error;
+    if ((frame->error = domus_http_upload_open(message, &options, &frame->upload)) != 0)
+        return frame->error;
     while (domus_http_upload_goes_on(stack, frame->upload, answer, then))
         DOMUS_AWAIT(DOMUS_PARKED);
-    if ((error = domus_http_upload_error(frame->upload)) != 0)
-        return end_upload(frame, error);
+    if ((frame->error = domus_http_upload_error(frame->upload)) != 0)
+        return end_upload(frame, frame->error);
     if (!describe(frame))
         return end_upload(frame,
                           domus_http_refuse(stack, 422, "a field \"file\" with a file is wanted"));
-    DOMUS_AWAIT(domus_sql_begin(stack, api_database, NULL, then));
-    if ((error = domus_sql_transaction_of(answer, &frame->transaction)) != 0)
-        return end_upload(frame, domus_sql_fail(stack, error, answer));
-    DOMUS_AWAIT(domus_sql_query(
-        stack, frame->transaction, &reserve,
+    DOMUS_TRY_AWAIT(domus_sql_query(
+        stack, api_database, &reserve,
         DOMUS_SQL_VALUES(domus_sql_int(frame->room), domus_sql_int((int64_t)api_settings.disk)),
         then));
-    if (domus_sql_result_of(answer, &done) == 0 && done->affected == 0) {
-        DOMUS_AWAIT(domus_sql_rollback(stack, frame->transaction, then));
+    if ((frame->error = domus_sql_result_of(answer, &done)) != 0)
+        return end_upload(frame, domus_sql_fail(stack, frame->error, answer));
+    if (done->affected == 0)
         return end_upload(frame, domus_http_refuse(stack, 507, "there is no room for it"));
-    }
-    DOMUS_AWAIT(domus_sql_query(
-        stack, frame->transaction, &insert,
+    DOMUS_TRY_AWAIT(domus_sql_query(
+        stack, api_database, &insert,
         DOMUS_SQL_VALUES(domus_sql_text(frame->file.name), domus_sql_int(frame->issue),
                          domus_sql_text(frame->file.title), domus_sql_int(frame->file.size)),
         then));
-    DOMUS_AWAIT(domus_sql_commit(stack, frame->transaction, then)); /* fails as what was in it */
-    if ((error = domus_sql_result_of(answer, &done)) != 0)
-        return end_upload(frame, error == -EPERM ? -ENOENT /* no such issue */
-                                                 : domus_sql_fail(stack, error, answer));
-    DOMUS_AWAIT(domus_file_link(stack, domus_http_upload_find(frame->upload, "file", 0)->file,
-                                api_files.uploads.root, frame->file.name, DOMUS_FILE_BENEATH,
-                                then));
-    if (end_upload(frame, answer->error) == 0) {
+    frame->error = domus_sql_result_of(answer, &done);
+    if (frame->error == 0) {
+        DOMUS_TRY_AWAIT(
+            domus_file_link(stack, domus_http_upload_find(frame->upload, "file", 0)->file,
+                            api_files.uploads.root, frame->file.name, DOMUS_FILE_BENEATH, then));
+        frame->error = answer->error;
+    } else if (frame->error == -EPERM)
+        frame->error = -ENOENT; /* no such issue */
+    if (end_upload(frame, frame->error) == 0) {
         api_tell(stack, frame->issue);
         (void)domus_append_text(&place, "Location: /files/%s\r\n", frame->file.name);
         return domus_http_reply_json(stack, 201, &file_table, &frame->file, &place);
@@ -139,7 +135,7 @@ DOMUS_SEQUENCE(receive, struct upload)
              "DELETE FROM file WHERE name = '%s'; UPDATE disk SET used = used - %lld",
              frame->file.name, (long long)frame->room);
     DOMUS_AWAIT(domus_sql_script(stack, api_database, undo, then));
-    return -EIO;
+    return frame->error;
     DOMUS_END;
 }
 

@@ -67,14 +67,20 @@ static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){
         {&domus_http2_stage, NULL}, {&domus_http_stage, &http}, {NULL, NULL}}};
 
+/* What changes something goes on to its end, also if its client is gone. */
+static uint32_t marks_of(const void *request)
+{
+    return ((const domus_http_request *)request)->method != DOMUS_HTTP_GET ? DOMUS_OUTLIVES : 0;
+}
+
 static const domus_behaviour visitor = {
     .name = "visitor",
     .kind = DOMUS_CHANNELS,
     .pipeline = &pipeline,
-    .conversations_go_on = true, /* an upload that has come is kept, also if its client is gone */
     .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type,
                                         .handle = domus_http_dispatch,
-                                        .peer_frame_size = API_FRAME_MAX},
+                                        .peer_frame_size = API_FRAME_MAX,
+                                        .marks_of = marks_of},
                                        {.type = NULL}},
 };
 

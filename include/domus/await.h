@@ -48,8 +48,9 @@
  * `return` ends the sequence with any value that a handler may return; DOMUS_END ends it with 0. An
  * await that cannot begin (-ENOMEM, -EMSGSIZE) ends the sequence with that error, and releases what
  * the payload of its ask owns: DOMUS_ASK() and DOMUS_ASK_WITHIN() consume the payload in every
- * case. When the conversation is cancelled, the await in which it waits brings the error
- * -ECANCELED, and the next await ends the sequence.
+ * case. A sequence that has something to give back then uses DOMUS_TRY_AWAIT(). When the
+ * conversation is cancelled, the await in which it waits brings the error -ECANCELED, and the next
+ * await ends the sequence.
  *
  * The macros are standard C17, and C++. */
 #ifndef DOMUS_AWAIT_H
@@ -153,6 +154,22 @@
     case DOMI_PLACE:;                                                                              \
     } while (0)
 
+/* The same, for sequences that hold something which they have to give back: when the verb cannot
+ * begin, the sequence does not end but goes on at once, and `answer` has the error. The payload of
+ * an ask is the caller's then. */
+#define DOMUS_TRY_AWAIT(...)                                                                       \
+    do {                                                                                           \
+        *domi_place = DOMI_PLACE;                                                                  \
+        {                                                                                          \
+            int domi_result = __VA_ARGS__;                                                         \
+            if (domi_result >= 0)                                                                  \
+                return domi_result;                                                                \
+            answer = domi_await_failed(domi_result);                                               \
+        }                                                                                          \
+        __attribute__((fallthrough));                                                              \
+    case DOMI_PLACE:;                                                                              \
+    } while (0)
+
 /* DOMUS_AWAIT() for the verbs of the same names, with their arguments except `stack` and `then`. */
 #define DOMUS_ASK(...)            DOMUS_AWAIT(domi_await_ask(stack, __VA_ARGS__, 0, then))
 #define DOMUS_ASK_WITHIN(...)     DOMUS_AWAIT(domi_await_ask(stack, __VA_ARGS__, then))
@@ -165,6 +182,15 @@
 #define DOMUS_WAIT_FIRST() DOMUS_AWAIT(domus_wait_first(stack, then))
 
 /* --- not for use ---------------------------------------------------------------------------- */
+
+/* Returns an answer that is an error alone, until the next call on this thread. */
+static inline const domus_answer *domi_await_failed(int error)
+{
+    static __thread domus_answer failed;
+
+    failed.error = error;
+    return &failed;
+}
 
 /* Ask. If nothing was sent, the sequence ends and could not release what the payload owns, so this
  * releases it. */

@@ -1,5 +1,6 @@
 /* Files of examples/api: all together have their bound, also if many come at a time, and each that
  * is kept has its row. They are on the real disk. */
+#include "base/memory.h"
 #include "tests/api/tracker.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -255,6 +256,27 @@ START_TEST(file_that_gets_no_name_leaves_nothing)
 }
 END_TEST
 
+/* An upload gives back all that it has (end() looks at it), wherever memory is missing once. */
+START_TEST(upload_without_memory_leaves_nothing)
+{
+    uint32_t kept = 0;
+
+    for (int64_t count = 0; kept == 0; count++) {
+        struct world world;
+        begin(&world);
+        send_file(&world, world.peer, "1", 10);
+        domi_memory_fail_after(count, 0);
+        (void)domus_testkit_run(world.kit);
+        domi_memory_fail_after(-1, 0);
+        (void)domus_testkit_run(world.kit);
+        kept = strncmp(take_answer(world.peer), "HTTP/1.1 201 ", 13) == 0;
+        ck_assert_uint_eq(count_files(&world), kept);
+        ck_assert_int_lt(count, 1000);
+        end(&world);
+    }
+}
+END_TEST
+
 /* Static files pass the chain as all answers do: with the name of their request, and their failures
  * as problem details. `%s` is the path of a file that was kept. */
 static const struct {
@@ -296,4 +318,5 @@ START_TEST(files_go_through_the_chain)
 END_TEST
 
 DOMT_MAIN("files", 60, all_files_have_a_bound, files_at_a_time_have_the_same_bound,
-          file_that_gets_no_name_leaves_nothing, files_go_through_the_chain)
+          file_that_gets_no_name_leaves_nothing, upload_without_memory_leaves_nothing,
+          files_go_through_the_chain)

@@ -180,6 +180,9 @@ START_TEST(one_client_does_not_take_all_places)
     ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
     ck_assert(listens(kit, "10.0.0.1:0"));
     ck_assert(!listens(kit, "10.0.0.1:0"));
+    domus_peer_reset(pages[8]);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert(listens(kit, "10.0.0.1:0"));
     tracker_end(kit);
 }
 END_TEST

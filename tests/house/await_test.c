@@ -337,12 +337,28 @@ DOMUS_SEQUENCE(asks_too_much, char)
     DOMUS_END;
 }
 
+/* What cannot begin is an answer to this one, which waits for others then. */
+DOMUS_SEQUENCE(tries, char)
+{
+    DOMUS_BEGIN;
+    DOMUS_TRY_AWAIT(domus_ask(stack, server, &huge_type, "", then));
+    passed(answer->error == -EMSGSIZE ? 1 : 9);
+    DOMUS_TRY_AWAIT(domus_ask(stack, server, &twice_type, &(uint64_t){7}, then));
+    ck_assert_int_eq(answer->error, 0);
+    passed(*(const uint64_t *)answer->payload == 14 ? 2 : 9);
+    DOMUS_TRY_AWAIT(-ENOSPC);
+    passed(answer->error == -ENOSPC && answer->type == NULL ? 3 : 9);
+    return domus_reply(stack, &twice_type, &(uint64_t){1});
+    DOMUS_END;
+}
+
 static const domus_behaviour ending = {
     .name = "ending",
     .on = (const domus_on[]){DOMUS_ON(&begin_type, cancellable),
                              {&end_type, cancel, 0},
                              DOMUS_ON(&slow_type, misplaced),
                              DOMUS_ON(&odd_type, asks_too_much),
+                             DOMUS_ON(&twice_type, tries),
                              {NULL, NULL, 0}},
 };
 
@@ -404,6 +420,24 @@ START_TEST(await_that_cannot_begin_ends_its_sequence_with_the_error)
 }
 END_TEST
 
+static int ask_twice(domus_stack *stack, void *context)
+{
+    return domus_ask(stack, one, &twice_type, context, hear);
+}
+
+START_TEST(await_that_is_tried_goes_on_with_the_error)
+{
+    uint64_t number = 1;
+
+    open_world(&ending);
+    domus_address agent = domt_spawn(domt_outside(&world), world.managers[1], &domt_agent, NULL);
+    domt_do(&world, agent, ask_twice, &number);
+    ck_assert_int_eq(error, 0);
+    ck_assert_uint_eq(steps, 123);
+    close_world();
+}
+END_TEST
+
 DOMT_MAIN("await", 60, sequence_goes_on_behind_each_await_with_its_answer_and_its_frame,
           sequence_waits_for_several_of_each_kind_told_apart_by_their_tags,
           sequences_of_one_actor_interleave_and_keep_apart,
@@ -411,4 +445,5 @@ DOMT_MAIN("await", 60, sequence_goes_on_behind_each_await_with_its_answer_and_it
           behaviour_with_too_large_a_frame_for_on_mount_is_refused,
           cancelled_sequence_hears_it_once_and_its_next_await_ends_it,
           await_in_a_foreign_switch_ends_its_sequence_with_einval,
-          await_that_cannot_begin_ends_its_sequence_with_the_error)
+          await_that_cannot_begin_ends_its_sequence_with_the_error,
+          await_that_is_tried_goes_on_with_the_error)
