@@ -37,5 +37,6 @@ void domi_pipe_lend(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 void domi_pipe_end_loan(domus_channel *channel)
 {
     channel->lent = false;
-    domi_channel_ways_of(channel)->note_used(channel);
+    if (channel->special != NULL) /* it may be CLOSED, because its ask could not be queued */
+        domi_channel_ways_of(channel)->note_used(channel);
 }
