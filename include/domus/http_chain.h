@@ -133,7 +133,8 @@ typedef struct domus_http_part {
     int (*check)(const void *options);
 
     /* A request has come. The part may change the request, whose slices it frees then, and it may
-     * call everything that a handler may call.
+     * call everything that a handler may call. A part of a row leaves the target as it is: behind a
+     * wait, or when its handler gathers the body, the request fails otherwise (-EINVAL).
      *
      * Returns 0, and the next part is entered; DOMUS_HTTP_ANSWERED; a negative errno, with which
      * the request fails; or DOMUS_PARKED, as domus_ask() and its like have returned it. The

@@ -114,6 +114,9 @@ static int proceed(domus_stack *stack, void *self, domi_http_chained *chained,
         return result != DOMUS_HTTP_ANSWERED ? result : 0;
     const domus_http_row *rows = chain->rows != NULL ? chain->rows : &none;
     domus_http_match match = domi_http_find_route(&rows->on, sizeof *rows, request);
+    /* parts of another row were entered than of the one that is found now, so it is not guarded */
+    if (exchange->row != NULL && match.route != &exchange->row->on)
+        return -EINVAL;
     if (match.route == NULL)
         return refuse(stack, &match);
     /* the route is the first member of its row */

@@ -245,5 +245,54 @@ START_TEST(handler_gets_the_whole_body_of_a_stream)
 }
 END_TEST
 
-DOMT_MAIN("whole", 60, handler_gets_the_whole_body, handler_without_a_row_does_not,
-          bodies_that_are_gathered_have_a_budget, handler_gets_the_whole_body_of_a_stream)
+/* --- a part that leads astray ----------------------------------------------------------------- */
+
+static int rewrite(domus_stack *stack, domus_http_exchange *exchange, domus_http_request *request,
+                   const void *none)
+{
+    (void)stack, (void)exchange, (void)none;
+    domus_slice_free(request->target);
+    return domus_slice_copy("/guarded", 8, &request->target);
+}
+
+static int refuse(domus_stack *stack, domus_http_exchange *exchange, domus_http_request *request,
+                  const void *none)
+{
+    (void)exchange, (void)request, (void)none;
+    return domus_http_answer(stack, 403, NULL, "text/plain", "no\n");
+}
+
+static const domus_http_part rewriting = {.name = "rewriting", .enter = rewrite};
+static const domus_http_part refusing = {.name = "refusing", .enter = refuse};
+static const domus_http_step astray[] = {{&rewriting, NULL}, {NULL, NULL}};
+static const domus_http_step guards[] = {{&refusing, NULL}, {NULL, NULL}};
+static const domus_http_chain astray_chain = {
+    .rows = (const domus_http_row[]){{{DOMUS_HTTP_ON(POST), "/open", 0}, want_whole, astray},
+                                     {{DOMUS_HTTP_ON(POST), "/guarded", 0}, want_none, guards},
+                                     {.handle = NULL}}};
+static const domus_http_options astray_options = {
+    .no_date = true, .streams = true, .whole_max = 20, .chain = &astray_chain};
+static const domus_pipeline astray_pipeline = {
+    .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &astray_options}, {NULL, NULL}}};
+static const domus_behaviour led_astray = {
+    .name = "astray",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &astray_pipeline,
+    .on_peer = (const domus_on_peer[]){
+        {.type = &domus_http_request_type, .handle = domus_http_dispatch}, {.type = NULL}}};
+
+/* The handler that is called again is that of the row whose parts were entered, or none. */
+START_TEST(gathering_goes_around_no_part)
+{
+    domus_testkit *kit = start(&led_astray);
+    domus_peer *peer = domt_served_peer(kit);
+
+    domt_served_send(peer, POST("/open") CHUNKS "2\r\nhi\r\n0\r\n\r\n");
+    domt_served_expect(kit, peer, "HTTP/1.1 500 ");
+    stop(kit);
+}
+END_TEST
+
+DOMT_MAIN("whole", 60, gathering_goes_around_no_part, handler_gets_the_whole_body,
+          handler_without_a_row_does_not, bodies_that_are_gathered_have_a_budget,
+          handler_gets_the_whole_body_of_a_stream)
