@@ -27,6 +27,7 @@ struct api_settings {
     uint64_t upload_max;  /* bytes of one file */
     uint64_t disk;        /* bytes that all files take of it */
     uint32_t rate;        /* requests of one address a second */
+    uint32_t proxies;     /* that stand before this, and say whose address it is */
     uint32_t connections; /* to the database: of each thread, or of the process with SQLite */
     bool https;           /* cookies are sent over https alone */
 };
@@ -60,7 +61,7 @@ domus_http_handler api_add_file, api_show_file;
 
 /* events.c */
 int api_events_begin(domus_system *system);
-void api_events_end(domus_system *system);
+void api_events_end(domus_system *system, void *none);
 domus_http_handler api_stream_events;
 void api_tell(domus_stack *stack, int64_t issue); /* all pages: it is new, or has changed */
 

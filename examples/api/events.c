@@ -86,8 +86,9 @@ int api_events_begin(domus_system *system)
 }
 
 /* Streams of events have no end of their own, and would hold up a drain. */
-void api_events_end(domus_system *system)
+void api_events_end(domus_system *system, void *none)
 {
+    (void)none;
     (void)domus_outside_stop(system, board);
 }
 
@@ -131,6 +132,7 @@ int api_stream_events(domus_stack *stack, void *self, const domus_http_request *
     struct listener *frame = domus_frame(stack);
 
     (void)match;
-    frame->client = domus_http_client_number(domus_http_exchange_of(stack, request), request, 0);
+    frame->client = domus_http_client_number(domus_http_exchange_of(stack, request), request,
+                                             api_settings.proxies);
     return DOMUS_BEGIN_SEQUENCE(listen, API_FRAME_MAX, stack, self, request);
 }

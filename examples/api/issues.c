@@ -9,7 +9,6 @@
 #define PAGE_MAX  100u /* issues of one answer */
 
 /* An issue as JSON, and as a row: the fields are the columns. */
-
 static const char *const states[] = {"open", "closed", NULL};
 
 struct issue {

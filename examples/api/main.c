@@ -44,12 +44,6 @@ static int start(domus_system *system, void *argument)
     return error != 0 ? error : domus_main_serve(system, "api", &api_site, NULL);
 }
 
-static void stop(domus_system *system, void *argument)
-{
-    (void)argument;
-    api_events_end(system);
-}
-
 static void end(domus_system *system, void *argument)
 {
     (void)system, (void)argument;
@@ -71,6 +65,7 @@ static const domus_config_key section_keys[] = {
                UINT64_C(1) << 30)},
     {DOMUS_KEY_TEXT("accessLog", TEXT, struct api_settings, access_log, 0, "")},
     {DOMUS_KEY("rate", COUNT, struct api_settings, rate, 1, 1000000, 100)},
+    {DOMUS_KEY("proxies", COUNT, struct api_settings, proxies, 0, 16, 0)},
     {.path = NULL}};
 
 int main(int argc, char **argv)
@@ -78,7 +73,7 @@ int main(int argc, char **argv)
     static const domus_section section = {"api", section_keys, sizeof api_settings, NULL};
     static const domus_program program = {.name = "api",
                                           .start = start,
-                                          .stop = stop,
+                                          .stop = api_events_end,
                                           .end = end,
                                           .section = &section,
                                           .settings = &api_settings,

@@ -59,9 +59,10 @@ static const domus_http_chain chain = {
     .rows = rows,
 };
 
-/* Bodies of JSON come whole, up to 64 KiB; files come in pieces. */
+/* Bodies of JSON come whole, up to 64 KiB, and 64 MiB of all connections; files in pieces. */
+static domus_budget gathered = {.bytes_max = UINT64_C(64) << 20};
 static domus_http_options http = {
-    .role = DOMUS_ROLE_SERVER, .streams = true, .whole_max = 65536, .chain = &chain};
+    .streams = true, .whole_max = 65536, .budget = &gathered, .chain = &chain};
 
 static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){
@@ -91,6 +92,7 @@ int api_site_begin(domus_system *system)
     http.body_max = api_settings.upload_max + 65536; /* with the heads of its parts */
     api_files.coming.bytes_max = api_settings.disk + api_settings.upload_max;
     limit.count = api_settings.rate;
+    limit.proxies = api_settings.proxies;
     access_log.path = api_settings.access_log[0] != '\0' ? api_settings.access_log : "/dev/null";
     return domus_outside_http_access_open(system, &access_log);
 }

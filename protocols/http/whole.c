@@ -6,12 +6,21 @@
 
 #include <errno.h>
 
-/* Take a piece, if the budget bears it. */
+#define ROOM_LEAST                                                                                 \
+    256u /* bytes that an appender takes at first, unless it may not have as many                  \
+          */
+
+/* Take a piece, if the budget bears the room for it: an appender doubles what it has. */
 static int take(domi_http_whole *whole, domus_slice bytes)
 {
     uint64_t size = (uint64_t)whole->bytes.size + bytes.size;
-    int error = domus_budget_charge(whole->budget, &whole->charged, size);
+    uint64_t room = 2 * size > ROOM_LEAST ? 2 * size : ROOM_LEAST;
 
+    if (size > whole->bytes.size_max)
+        return -EMSGSIZE;
+    if (room > whole->bytes.size_max)
+        room = whole->bytes.size_max;
+    int error = domus_budget_charge(whole->budget, &whole->charged, room);
     return error != 0 ? error : domus_append(&whole->bytes, domus_slice_data(bytes), bytes.size);
 }
 
@@ -39,8 +48,8 @@ static int was_read(domus_stack *stack, void *self, const domus_answer *answer)
     bool is_last = answer->type != &domus_piece_type; /* trailers, which say nothing here */
     int error = answer->error;
 
-    if (error != 0)
-        return error;
+    if (error != 0) /* a peer that has finished in the midst of it has sent a wrong request */
+        return error == -EPIPE ? -EPROTO : error;
     if (exchange == NULL || exchange->whole.bytes.size_max == 0)
         return -EINVAL;
     if (!is_last) {
@@ -66,7 +75,9 @@ int domus_http_gather(domus_stack *stack, const domus_http_request *request, uin
         return -EOPNOTSUPP;
     if (size_max == 0)
         size_max = state->options.whole_max;
-    if (size_max == 0 || size_max > DOMUS_SLICE_MAX || request->length > size_max)
+    if (size_max > DOMUS_SLICE_MAX)
+        size_max = DOMUS_SLICE_MAX;
+    if (size_max == 0 || request->length > size_max)
         return -EMSGSIZE;
     int result = domus_body_read(stack, request->stream, was_read);
     if (result >= 0) {

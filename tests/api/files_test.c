@@ -87,18 +87,26 @@ static void end(struct world *world)
     domt_tree_remove(&world->tree);
 }
 
+#define LONG_NAME /* 128 bytes */                                                                  \
+    "0123456789012345678901234567890123456789012345678901234567890123"                             \
+    "0123456789012345678901234567890123456789012345678901234567890123"
+
+static const char *filename = "f"; /* of what is sent */
+
 /* Send a file of this size for an issue. */
 static void send_file(const struct world *world, domus_peer *peer, const char *issue, uint32_t size)
 {
-    static const char before[] =
-        "--X\r\nContent-Disposition: form-data; name=file; filename=f\r\n\r\n";
     static const char after[] = "\r\n--X--\r\n";
     static char text[40000];
+    char before[256];
+    int lead =
+        snprintf(before, sizeof before,
+                 "--X\r\nContent-Disposition: form-data; name=file; filename=%s\r\n\r\n", filename);
     int head = snprintf(text, sizeof text,
                         "POST /issues/%s/files HTTP/1.1\r\nHost: a\r\nCookie: %s\r\n"
                         "Content-Type: multipart/form-data; boundary=X\r\n"
                         "Content-Length: %zu\r\n\r\n%s",
-                        issue, world->cookie, sizeof before - 1 + size + sizeof after - 1, before);
+                        issue, world->cookie, (size_t)lead + size + sizeof after - 1, before);
 
     ck_assert_uint_lt((size_t)head + size + sizeof after, sizeof text);
     for (uint32_t i = 0; i < size; i++)
@@ -256,21 +264,26 @@ START_TEST(file_that_gets_no_name_leaves_nothing)
 }
 END_TEST
 
-/* An upload gives back all that it has (end() looks at it), wherever memory is missing once. */
+/* An upload gives back all that it has (end() looks at it), wherever memory is missing once. Its
+ * name is so long that to ask for its row takes memory. */
 START_TEST(upload_without_memory_leaves_nothing)
 {
-    uint32_t kept = 0;
+    bool is_kept = false;
 
-    for (int64_t count = 0; kept == 0; count++) {
+    for (int64_t count = 0; !is_kept; count++) {
         struct world world;
         begin(&world);
+        filename = LONG_NAME;
         send_file(&world, world.peer, "1", 10);
+        filename = "f";
         domi_memory_fail_after(count, 0);
         (void)domus_testkit_run(world.kit);
         domi_memory_fail_after(-1, 0);
         (void)domus_testkit_run(world.kit);
-        kept = strncmp(take_answer(world.peer), "HTTP/1.1 201 ", 13) == 0;
-        ck_assert_uint_eq(count_files(&world), kept);
+        is_kept = strncmp(take_answer(world.peer), "HTTP/1.1 201 ", 13) == 0;
+        uint32_t files = count_files(&world); /* memory may be missing for the answer alone */
+        hold_files(&world, files, 2 * files);
+        ck_assert(files == 1 || !is_kept);
         ck_assert_int_lt(count, 1000);
         end(&world);
     }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define MS     DOMT_SERVED_MS
-#define BUDGET 30u
+#define BUDGET 40u /* two bodies of up to 20 bytes, for which there is room at once */
 
 static domus_budget budget;
 static unsigned calls; /* of the handlers below */
@@ -201,16 +201,20 @@ START_TEST(bodies_that_are_gathered_have_a_budget)
     domus_testkit *kit = start(&by_rows);
     domus_peer *first = domt_served_peer(kit);
     domus_peer *second = domt_served_peer(kit);
+    domus_peer *other = domt_served_peer(kit);
 
     domt_served_send(first, POST("/whole") CHUNKS "10\r\n" TEN "01234");
     domt_served_pass(kit, MS);
-    ck_assert_uint_eq(budget.used_bytes, 15);
-    domt_served_send(second, POST("/whole") CHUNKS "f\r\n" TEN "01234\r\n");
+    ck_assert_uint_eq(budget.used_bytes, 20);
+    domt_served_send(second, POST("/whole") CHUNKS "1\r\nx\r\n");
     domt_served_pass(kit, MS);
     ck_assert_uint_eq(budget.used_bytes, BUDGET);
-    domt_served_send(second, "1\r\nx\r\n");
-    domt_served_expect(kit, second, "HTTP/1.1 503 ");
-    ck_assert_uint_eq(budget.used_bytes, 15);
+    domt_served_send(other, POST("/whole") CHUNKS "1\r\nx\r\n");
+    domt_served_expect(kit, other, "HTTP/1.1 503 ");
+    ck_assert_uint_eq(budget.used_bytes, BUDGET);
+    domt_served_send(second, "14\r\n" TEN TEN "\r\n"); /* beyond both: to come again is no use */
+    domt_served_expect(kit, second, "HTTP/1.1 413 ");
+    ck_assert_uint_eq(budget.used_bytes, 20);
     domus_peer_reset(first);
     domt_served_pass(kit, MS);
     ck_assert_uint_eq(budget.used_bytes, 0);
@@ -218,6 +222,12 @@ START_TEST(bodies_that_are_gathered_have_a_budget)
     domus_peer *third = domt_served_peer(kit);
     domt_served_send(third, POST("/whole") CHUNKS "5\r\nhello");
     domt_served_expect(kit, third, "HTTP/1.1 408 ");
+
+    domus_peer *fourth = domt_served_peer(kit);
+    domt_served_send(fourth, POST("/whole") CHUNKS "5\r\nhel");
+    domt_served_pass(kit, MS);
+    domus_peer_finish(fourth);
+    domt_served_expect(kit, fourth, "HTTP/1.1 400 ");
     stop(kit);
 }
 END_TEST

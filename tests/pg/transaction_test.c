@@ -228,6 +228,8 @@ START_TEST(stray_end_fails_its_transaction)
         {"ROLLBACK", false, false, false, "2D000"},
         {"COMMIT AND CHAIN", false, false, true, "2D000"},
         {"rollback and\n chain", false, false, false, "2D000"},
+        {"ROLLBACK AND/**/CHAIN", false, false, false, "2D000"},
+        {"ROLLBACK AND -- x\n /* y */ CHAIN", false, false, false, "2D000"},
         {"COMMIT; BEGIN", true, false, true, "2D000"},
         {"ROLLBACK; START TRANSACTION", true, false, false, "2D000"},
         {"COMMIT; SELECT 1 / 0", true, false, true, "22012"},
