@@ -196,15 +196,6 @@ static void handle_request(domi_manager *manager, domi_pipe *pipe, domi_envelope
     begin_request(manager, pipe, message, on, id, marks);
 }
 
-/* True if a drain does not await the body of the request that the wire has made (late.h). Its
- * reader would wait for it otherwise. */
-static bool is_left_by_drain(const domi_pipe *pipe)
-{
-    const domi_made *made = &pipe->wire->made;
-
-    return made->has_body && made->kind == DOMUS_STAGE_REQUEST && pipe->seen_all;
-}
-
 /* Handle the message that the wire has made. */
 static void handle_made(domi_manager *manager, domi_pipe *pipe)
 {
@@ -212,13 +203,8 @@ static void handle_made(domi_manager *manager, domi_pipe *pipe)
     domi_envelope *message = pipe->made;
 
     pipe->made = NULL;
-    if (DOMI_UNLIKELY(is_left_by_drain(pipe))) { /* the channel closes behind the answers before */
-        domi_pipe_drop_message(manager, message);
-        pipe->failed = true;
+    if (DOMI_UNLIKELY(made.has_body) && !domi_pipe_begin_body(pipe, message))
         return;
-    }
-    if (DOMI_UNLIKELY(made.has_body))
-        domi_body_begin(pipe);
     switch (made.kind) {
     case DOMUS_STAGE_REQUEST:
         handle_request(manager, pipe, message, made.id);

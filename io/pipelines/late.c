@@ -147,3 +147,14 @@ bool domi_pipe_await_body(domus_channel *channel)
         pipe->seen_all = true;
     return domi_pipe_is_body_awaited(pipe);
 }
+
+bool domi_pipe_begin_body(domi_pipe *pipe, domi_envelope *message)
+{
+    if (!pipe->seen_all || pipe->wire->made.kind != DOMUS_STAGE_REQUEST) {
+        domi_body_begin(pipe);
+        return true;
+    }
+    domi_pipe_drop_message(pipe->channel->io->manager, message);
+    pipe->failed = true;
+    return false;
+}

@@ -31,6 +31,11 @@ static inline bool domi_pipe_is_body_awaited(const domi_pipe *pipe)
  * body that begins later is awaited: the end of each may come with the begin of the next one. */
 bool domi_pipe_await_body(domus_channel *channel);
 
+/* The wire has made `message`, whose body comes in pieces: begin that. A request that a drain does
+ * not await (seen_all) is dropped instead, and the channel closes behind the answers before: its
+ * reader would wait for the body. Returns whether the message is to be handled. */
+bool domi_pipe_begin_body(domi_pipe *pipe, domi_envelope *message);
+
 /* These are domi_pipe_ways.is_late and .answer_late. */
 bool domi_pipe_is_late(domus_channel *channel);
 bool domi_pipe_answer_late(domus_channel *channel);
