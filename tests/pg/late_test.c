@@ -268,6 +268,38 @@ START_TEST(neighbour_that_a_cancel_hits_is_sent_again)
 }
 END_TEST
 
+/* A procedure may commit a part of its work, so it is never sent again: it waits until a connection
+ * has nothing else to do, which no other query does here. */
+START_TEST(procedures_have_no_neighbours)
+{
+    static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
+    static const domus_sql_statement shares = {.text = "SELECT 1"};
+    static const domus_sql_statement apart[] = {{.text = "CALL p()"},
+                                                {.text = "\n do $$ BEGIN END $$"}};
+    domt_pg_received answers[4];
+
+    begin_locked(&options);
+    domt_pg_does(&user, "CREATE PROCEDURE p() LANGUAGE plpgsql AS $$ BEGIN COMMIT; END $$");
+    for (uint64_t tag = 0; tag < 2; tag++) { /* all are prepared from now on */
+        send_query(&shares, 0);
+        expect(0, 0);
+        send_query(&apart[tag], 0);
+        expect(0, 0);
+    }
+    send_query(&domt_pg_waits, 0);
+    send_query(&shares, 1);
+    send_query(&apart[0], 2);
+    send_query(&apart[1], 3);
+    domt_pg_await_waiting(&user, 2);
+    domt_pg_unlock(&other);
+    domt_pg_receive_all(&user, answers, 4);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(answers[i].error, 0);
+    domt_pg_user_stop(&other);
+    end();
+}
+END_TEST
+
 /* A connection beyond need is closed, and those that are kept are there without use. */
 START_TEST(pool_grows_and_shrinks)
 {
@@ -304,4 +336,5 @@ DOMT_MAIN("pg_late", 120, query_ends_at_its_time_here_and_at_the_server,
           queue_is_bounded, queue_is_bounded_in_bytes,
           query_waits_for_a_connection_no_longer_than_wait, neighbours_in_a_pipeline_live,
           late_neighbours_are_cancelled_one_after_the_other,
-          neighbour_that_a_cancel_hits_is_sent_again, pool_grows_and_shrinks)
+          neighbour_that_a_cancel_hits_is_sent_again, procedures_have_no_neighbours,
+          pool_grows_and_shrinks)
