@@ -68,7 +68,7 @@ static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){
         {&domus_http2_stage, NULL}, {&domus_http_stage, &http}, {NULL, NULL}}};
 
-/* What changes something goes on to its end, also if its client is gone. */
+/* A request that changes something goes on to its end, also if its client is gone. */
 static uint32_t marks_of(const void *request)
 {
     return ((const domus_http_request *)request)->method != DOMUS_HTTP_GET ? DOMUS_OUTLIVES : 0;

@@ -66,8 +66,8 @@ static void begin_waiting(domus_stack *stack, domi_pg_pool *pool, bool were_told
     }
 }
 
-/* A cancel is over, so the server answers. Those whose cancels have had no effect get no more time
- * by that: sessions that are dead would give it to each other for ever. */
+/* A cancel is over, so the server answers. Connections whose cancels have had no effect get no more
+ * time by that: sessions that are dead would give it to each other for ever. */
 static void end_one(domus_stack *stack, domi_pg_pool *pool)
 {
     pool->cancels--;

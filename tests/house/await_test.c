@@ -337,7 +337,7 @@ DOMUS_SEQUENCE(asks_too_much, char)
     DOMUS_END;
 }
 
-/* What cannot begin is an answer to this one, which waits for others then. */
+/* An await that cannot begin is an answer to this one, which waits for others then. */
 DOMUS_SEQUENCE(tries, char)
 {
     DOMUS_BEGIN;
