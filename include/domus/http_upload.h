@@ -13,6 +13,9 @@
  *             ... domus_http_upload_find(frame->upload, "title", 0)->value ...
  *         domus_http_upload_close(frame->upload);
  *
+ * Further awaits before the upload is closed are DOMUS_TRY_AWAIT() (domus/await.h): another one
+ * that cannot begin would end the sequence, and nobody could close the upload any more.
+ *
  * The sequence lives in the channel of the request, or in any actor that the request was forwarded
  * to. Each call takes what the last wait has brought, works until it has to wait again, and begins
  * that wait: for the next piece of the body (`streams` of domus/http.h; a body that came whole is
