@@ -16,8 +16,6 @@ static int take(domi_http_whole *whole, domus_slice bytes)
     uint64_t size = (uint64_t)whole->bytes.size + bytes.size;
     uint64_t room = 2 * size > ROOM_LEAST ? 2 * size : ROOM_LEAST;
 
-    if (size > whole->bytes.size_max)
-        return -EMSGSIZE;
     if (room > whole->bytes.size_max)
         room = whole->bytes.size_max;
     int error = domus_budget_charge(whole->budget, &whole->charged, room);
