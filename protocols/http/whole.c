@@ -6,9 +6,7 @@
 
 #include <errno.h>
 
-#define ROOM_LEAST                                                                                 \
-    256u /* bytes that an appender takes at first, unless it may not have as many                  \
-          */
+#define ROOM_LEAST 256u /* bytes that an appender takes at first, if it may */
 
 /* Take a piece, if the budget bears the room for it: an appender doubles what it has. */
 static int take(domi_http_whole *whole, domus_slice bytes)
