@@ -214,7 +214,9 @@ def compare(binaries, servers, kind, rounds, seconds, rate):
         say(f"{kind}, round {number + 1}: " + ", ".join(f"{name} {paced[name][-1]['cpu']:.1f} us" for name in names))
     one, other = names
     of = f"api.{kind}.{other}"
-    print(f"{of}.offered {rate:.0f} requests/s")
+    bare = subprocess.run([os.path.join(binaries, "api_bare"), str(rate), str(2 * seconds)], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout.strip()
+    print(f"{of}.offered {rate:.0f} requests/s\n{of}.bare.cpu {bare} us/request")
     for name in names:
         cpu = median(paced[name], "cpu")
         print(f"{of}.{name}.per_cpu_second {1e6 / cpu:.0f} requests/CPU-second\n"
