@@ -1,7 +1,7 @@
-/* What a request costs that does nothing: a program that receives 100 bytes, sends them to a back
+/* A request that costs nothing but its way: a program that receives 100 bytes, sends them to a back
  * end, receives what that sends back, and sends it to the client, one request at a time. It waits
- * by epoll on CPU 0; client and back end are on CPU 1, as load and database of the bench are. What
- * this takes, sleeps and wakes, no contender of the bench can be without at that pace.
+ * by epoll on CPU 0; client and back end are on CPU 1, as load and database of the bench are. All
+ * contenders of the bench have these sleeps and wakes at such a pace, too.
  *
  *     api_bare RATE SECONDS
  *
