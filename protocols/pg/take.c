@@ -178,8 +178,9 @@ bool domi_pg_count_unasked(domi_pg_connection *connection, uint64_t bytes_max)
 }
 
 /* Tell how many bytes were read from a socket so far, which TCP knows. Bytes that come between the
- * two looks make the number too large before a read, and too small behind it. */
-static bool count_consumed(int fd, bool is_before, uint64_t *ret_bytes)
+ * two looks make the number too large before a read, and too small behind it: below zero, if more
+ * have come than were ever read. */
+static bool count_consumed(int fd, bool is_before, int64_t *ret_bytes)
 {
     struct tcp_info info;
     socklen_t size = sizeof info;
@@ -188,7 +189,7 @@ static bool count_consumed(int fd, bool is_before, uint64_t *ret_bytes)
     uint32_t there = is_before ? count_there(fd) : 0;
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
         return false;
-    *ret_bytes = (uint64_t)info.tcpi_bytes_received - (is_before ? there : count_there(fd));
+    *ret_bytes = (int64_t)info.tcpi_bytes_received - (is_before ? there : count_there(fd));
     return true;
 }
 
@@ -196,14 +197,14 @@ static bool count_consumed(int fd, bool is_before, uint64_t *ret_bytes)
  * less only if more has come meanwhile. */
 static uint64_t read_counted(PGconn *pg, int *ret_done)
 {
-    uint64_t from, to;
+    int64_t from, to;
     int fd = PQsocket(pg);
     bool tells = count_consumed(fd, true, &from);
     uint32_t before = tells ? 0 : count_there(fd);
 
     *ret_done = PQconsumeInput(pg);
     if (tells)
-        return count_consumed(fd, false, &to) && to > from ? to - from : 0;
+        return count_consumed(fd, false, &to) && to > from ? (uint64_t)(to - from) : 0;
     uint32_t after = count_there(fd);
     uint32_t least = before < LEAST_READ ? before : LEAST_READ;
     return before > after && before - after > least ? before - after : least;
