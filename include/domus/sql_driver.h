@@ -64,6 +64,10 @@ DOMUS_API int domus_sql_request_make(domus_sql sql, const domus_sql_statement *s
 /* The statement's text, which ends with a zero. */
 DOMUS_API const char *domus_sql_request_text(const domus_sql_request *request);
 
+/* Returns where a text of SQL goes on behind blanks, comments and empty statements. A comment
+ * without an end goes to the end of the text. */
+DOMUS_API const char *domus_sql_skip_blanks(const char *text);
+
 /* A parameter, counted from 0; NULL outside of the request. Its text and bytes are valid as long as
  * the request stays where it is. */
 DOMUS_API domus_sql_value domus_sql_request_value(const domus_sql_request *request, uint32_t index);

@@ -169,8 +169,7 @@ static int carry(domus_wire *wire, void *state_)
     if (h2 == NULL)
         return 0;
     h2->wire = wire;
-    if (h2->drain == 0 &&
-        domus_wire_is_draining(wire)) { /* before what the drain makes of streams */
+    if (h2->drain == 0 && domus_wire_is_draining(wire)) { /* the peer hears of it first */
         h2->drain = 1;
         (void)nghttp2_submit_shutdown_notice(h2->session);
     }

@@ -5,8 +5,7 @@
 #include <string.h>
 
 /* Returns whether the query may be sent to another connection: it had not begun, or may be done
- * twice. It has few such chances, for a server
- * that ends may take the next connection, too. */
+ * twice. It has few such chances, for a server that ends may take the next connection, too. */
 static bool may_repeat(const domi_pg_connection *connection, const domi_pg_query *query)
 {
     if (query->job == DOMI_PG_LISTEN)

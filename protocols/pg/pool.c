@@ -3,7 +3,6 @@
  * made. */
 #include "protocols/pg/pg.h"
 
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -61,24 +60,14 @@ bool domi_pg_do_settle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
 
 /* --- picking ---------------------------------------------------------------------------------- */
 
-/* Returns whether a text begins with a word, in letters of any size. */
-static bool begins_with(const char *text, const char *word)
-{
-    while (isspace((unsigned char)*text))
-        text++;
-    return strncasecmp(text, word, strlen(word)) == 0;
-}
-
 /* Returns whether a query may have neighbours in its line. A cancel of one may hit the next, which
  * is sent again then, as if nothing had been done; but a procedure may have committed a part. */
 static bool may_share(const domi_pg_query *query)
 {
     if (query->job != DOMI_PG_QUERY)
         return false;
-    const domus_sql_statement *statement = query->request.statement;
-    const char *text =
-        statement != NULL ? statement->text : domus_sql_request_text(&query->request);
-    return !begins_with(text, "CALL") && !begins_with(text, "DO");
+    const char *text = domus_sql_skip_blanks(domus_sql_request_text(&query->request));
+    return strncasecmp(text, "CALL", 4) != 0 && strncasecmp(text, "DO", 2) != 0;
 }
 
 /* Returns whether a query may stand behind those in the line. */

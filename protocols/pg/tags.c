@@ -3,32 +3,14 @@
  * another transaction was begun. */
 #include "protocols/pg/pg.h"
 
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
-
-/* Returns where a text goes on behind spaces and comments. */
-static const char *pass_spaces(const char *text)
-{
-    for (;;) {
-        const char *end = NULL;
-        if (isspace((unsigned char)*text))
-            end = text + 1;
-        else if (strncmp(text, "--", 2) == 0)
-            end = text + strcspn(text, "\n");
-        else if (strncmp(text, "/*", 2) == 0 && (end = strstr(text + 2, "*/")) != NULL)
-            end += 2;
-        if (end == NULL)
-            return text;
-        text = end;
-    }
-}
 
 /* Returns whether a text has "AND CHAIN", with spaces or comments between the words. */
 static bool has_chain(const char *text)
 {
     for (; (text = strcasestr(text, "AND")) != NULL; text += 3) {
-        const char *next = pass_spaces(text + 3);
+        const char *next = domus_sql_skip_blanks(text + 3);
         if (next != text + 3 && strncasecmp(next, "CHAIN", 5) == 0)
             return true;
     }

@@ -96,6 +96,21 @@ const char *domus_sql_request_text(const domus_sql_request *request)
     return request->statement != NULL ? request->statement->text : domus_slice_data(request->text);
 }
 
+const char *domus_sql_skip_blanks(const char *text)
+{
+    for (;;) {
+        text += strspn(text, " \t\r\n\f;");
+        if (text[0] == '-' && text[1] == '-') {
+            text += strcspn(text, "\n");
+        } else if (text[0] == '/' && text[1] == '*') {
+            const char *end = strstr(text + 2, "*/");
+            text = end != NULL ? end + 2 : text + strlen(text);
+        } else {
+            return text;
+        }
+    }
+}
+
 domus_sql_value domus_sql_request_value(const domus_sql_request *request, uint32_t index)
 {
     const char *packed =

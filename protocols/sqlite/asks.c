@@ -9,22 +9,6 @@
 
 /* --- reads and writes ------------------------------------------------------------------------- */
 
-/* Skip spaces and comments. */
-static const char *skip_blanks(const char *text)
-{
-    for (;;) {
-        text += strspn(text, " \t\r\n\f;");
-        if (text[0] == '-' && text[1] == '-') {
-            text += strcspn(text, "\n");
-        } else if (text[0] == '/' && text[1] == '*') {
-            const char *end = strstr(text + 2, "*/");
-            text = end != NULL ? end + 2 : text + strlen(text);
-        } else {
-            return text;
-        }
-    }
-}
-
 /* Guess by its first word whether a statement writes. A guess that is wrong costs time alone: the
  * connection that reads finds out, and hands the task on. */
 static bool may_write(const domi_sqlite_database *database, const domus_sql_request *request)
@@ -34,7 +18,7 @@ static bool may_write(const domi_sqlite_database *database, const domus_sql_requ
 
     if (statement != NULL && database->known[domi_sqlite_place_of(statement)] == statement)
         return true;
-    const char *text = skip_blanks(domus_sql_request_text(request));
+    const char *text = domus_sql_skip_blanks(domus_sql_request_text(request));
     for (size_t i = 0; i < sizeof reading / sizeof reading[0]; i++) {
         if (sqlite3_strnicmp(text, reading[i], (int)strlen(reading[i])) == 0)
             return false;
