@@ -9,11 +9,6 @@ static int result_of(int error)
     return error != 0 ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
-static bool is_late(nghttp2_session *session, const nghttp2_frame_hd *head)
-{
-    return head->stream_id != 0 && nghttp2_session_find_stream(session, head->stream_id) == NULL;
-}
-
 /* nghttp2 passes over frames on streams that it has forgotten, and over PRIORITY, with which RFC
  * 9113 has done away. RST_STREAM is counted by take_control(). */
 static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *h2)
@@ -21,7 +16,7 @@ static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, v
     bool is_control = head->type == NGHTTP2_HEADERS || head->type == NGHTTP2_WINDOW_UPDATE;
 
     domi_h2_count_continuation(h2, head);
-    if (head->type == NGHTTP2_PRIORITY || (is_control && is_late(session, head)))
+    if (head->type == NGHTTP2_PRIORITY || (is_control && domi_h2_is_forgotten(session, head)))
         domi_h2_count_control(h2);
     return 0;
 }
@@ -32,7 +27,7 @@ static void look(domi_h2 *h2, const nghttp2_frame_hd *head)
 {
     bool is_empty = head->length == 0 || (head->flags & NGHTTP2_FLAG_PADDED) != 0;
 
-    if (head->type != NGHTTP2_DATA || (is_empty && is_late(h2->session, head)))
+    if (head->type != NGHTTP2_DATA || (is_empty && domi_h2_is_forgotten(h2->session, head)))
         domi_h2_count_control(h2);
 }
 

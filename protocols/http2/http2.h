@@ -162,6 +162,9 @@ int domi_h2_send(domi_h2 *h2);
  * Returns whether it is closed. */
 bool domi_h2_judge_late(domi_h2 *h2, int32_t id);
 
+/* Returns whether a frame is of a stream that nghttp2 does not know, any more or yet. */
+bool domi_h2_is_forgotten(nghttp2_session *session, const nghttp2_frame_hd *head);
+
 /* Returns how many of these bytes lie before the last byte of the head of the next frame for which
  * nghttp2 may call nobody (DATA, and kinds that it does not know), and that head; `size` if there
  * is none. */

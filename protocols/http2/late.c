@@ -7,6 +7,11 @@
 /* Frames may come for so long to a stream that this side has reset. */
 #define LATE_NS UINT64_C(10000000000)
 
+bool domi_h2_is_forgotten(nghttp2_session *session, const nghttp2_frame_hd *head)
+{
+    return head->stream_id != 0 && nghttp2_session_find_stream(session, head->stream_id) == NULL;
+}
+
 /* Returns whether a stream was opened once, and is closed. */
 static bool is_closed(nghttp2_session *session, int32_t id)
 {

@@ -80,8 +80,7 @@ static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, v
         domi_h2_end(h2, NGHTTP2_PROTOCOL_ERROR);
     else if (head->type == NGHTTP2_PRIORITY)
         domi_h2_count_control(h2);
-    else if (head->type == NGHTTP2_WINDOW_UPDATE && head->stream_id != 0 &&
-             nghttp2_session_find_stream(session, head->stream_id) == NULL)
+    else if (head->type == NGHTTP2_WINDOW_UPDATE && domi_h2_is_forgotten(session, head))
         domi_h2_count_update(h2);
     return 0;
 }
