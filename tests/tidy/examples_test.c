@@ -1,6 +1,6 @@
 /* The examples are what a stranger copies first. The folder is copied out of the tree and built
- * with the commands of README and what is installed, with warnings as errors, and each program
- * answers.
+ * with the commands of docs/install.md and what is installed, with warnings as errors, and each
+ * program answers.
  *
  * Builds with a sanitizer are left out, as in install_test.c. */
 #include "tests/support/crowd.h"
@@ -16,8 +16,8 @@ static char output[65536];
 static char scratch[64]; /* the copy is its folder `examples`, the installed tree `domus` */
 static domt_service service;
 
-/* The commands: the block of README behind the sentence that begins with "The examples, in a copy".
- * `cc` is a function that adds the warnings, and the place of the libraries. */
+/* The commands: the block of docs/install.md behind the sentence that begins with "The examples, in
+ * a copy". `cc` is a function that adds the warnings, and the place of the libraries. */
 static const char script[] =
     "cd '%s' || exit\n"
     "unset CC CFLAGS LDFLAGS LD_LIBRARY_PATH DESTDIR\n"

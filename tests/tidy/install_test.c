@@ -157,7 +157,7 @@ START_TEST(echo_is_built_by_find_package_in_c_and_cpp_and_serves)
         return;
     install();
     MUST_RUN("cp '" DOMT_SOURCE_DIR "'/tests/tidy/consumer/* .");
-    MUST_RUN("grep -F 'find_package(domus " MINOR " ' '" DOMT_SOURCE_DIR "/README.md'");
+    MUST_RUN("grep -F 'find_package(domus " MINOR " ' '" DOMT_SOURCE_DIR "/docs/install.md'");
     MUST_RUN("cmake -S . -B built -DWANTED_VERSION=" MINOR " -DCMAKE_PREFIX_PATH=\"$PWD/moved\"");
     MUST_RUN("cmake --build built --target echo_shared_c echo_shared_cpp echo_static_c "
              "echo_static_cpp");
