@@ -62,14 +62,16 @@ DOMUS_SEQUENCE(serve, struct find)
 {
     struct front *front = self;
     const domus_packet *line = message;
+    const char *bytes;
     char text[256];
     int size;
 
     DOMUS_BEGIN;
+    bytes = domus_slice_data(line->bytes);
     if (line->bytes.size < 6 || line->bytes.size - 5 >= sizeof(frame->word) ||
-        memcmp(domus_slice_data(line->bytes), "find ", 5) != 0)
+        strncmp(bytes, "find ", 5) != 0)
         return -EINVAL;
-    memcpy(frame->word, domus_slice_data(line->bytes) + 5, line->bytes.size - 5);
+    memcpy(frame->word, bytes + 5, line->bytes.size - 5);
     if (front->index.house == NULL && domus_name_find(stack, "index", &front->index) < 0)
         return -EAGAIN;
 
