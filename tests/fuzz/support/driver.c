@@ -10,7 +10,7 @@
 
 #include "tests/fuzz/support/fuzz.h"
 
-#include <dirent.h>
+#include <assert.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -92,41 +92,64 @@ static void execute(const uint8_t *bytes, size_t size)
 
 /* --- corpus ----------------------------------------------------------------------------------- */
 
-static void read_input(const char *path)
+/* Take the next `size` bytes of a file, or as many as there are, as an input. */
+static void add_input(FILE *file, size_t size, const char *name)
 {
     input *to = &corpus[corpus_count];
-    FILE *file = fopen(path, "rb");
 
-    if (file == NULL || corpus_count == FILES_MAX) {
-        fprintf(stderr, "fuzz: cannot read %s\n", path);
+    if (corpus_count == FILES_MAX || size > INPUT_MAX) {
+        fprintf(stderr, "fuzz: no room for %s\n", name);
         exit(EXIT_FAILURE);
     }
     to->bytes = malloc(INPUT_MAX);
     if (to->bytes == NULL)
         abort();
-    to->size = fread(to->bytes, 1, INPUT_MAX, file);
-    (void)fclose(file);
+    to->size = fread(to->bytes, 1, size, file);
     corpus_count++;
 }
 
-static int is_visible(const struct dirent *entry)
+static void read_input(const char *path)
 {
-    return entry->d_name[0] != '.';
+    FILE *file = fopen(path, "rb");
+
+    if (file == NULL) {
+        fprintf(stderr, "fuzz: cannot read %s\n", path);
+        exit(EXIT_FAILURE);
+    }
+    add_input(file, INPUT_MAX, path);
+    (void)fclose(file);
 }
 
-/* In the order of their names, so that a seed always gives the same inputs. */
-static void read_corpus(const char *folder)
-{
-    struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, is_visible, alphasort);
-    char path[1024];
+/* The header of a file in a tar archive, as POSIX has it (ustar): 512 bytes, of which these are
+ * used. The bytes of the file follow, and zeros up to the next 512. */
+typedef struct tar_header {
+    char name[100];
+    char ids[24];
+    char size[12]; /* in octal digits */
+    char times[20];
+    char kind; /* '0' is a file */
+    char rest[355];
+} tar_header;
 
-    for (int i = 0; i < count; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
-        read_input(path);
-        free(entries[i]);
+static_assert(sizeof(tar_header) == 512, "a header fills a block");
+
+/* In the order of the archive, so that a seed always gives the same inputs. */
+static void read_archive(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    tar_header header;
+
+    while (file != NULL && fread(&header, sizeof header, 1, file) == 1 && header.name[0] != '\0') {
+        size_t size = strtoul(header.size, NULL, 8);
+        long padding = (long)((sizeof header - size % sizeof header) % sizeof header);
+        if (header.kind == '0')
+            add_input(file, size, header.name);
+        else
+            padding += (long)size;
+        (void)fseek(file, padding, SEEK_CUR);
     }
-    free(entries);
+    if (file != NULL)
+        (void)fclose(file);
 }
 
 /* --- chance ----------------------------------------------------------------------------------- */
@@ -230,7 +253,7 @@ int main(int count, char **arguments)
     for (int i = 1; i < count; i++)
         read_input(arguments[i]);
     if (count <= 1)
-        read_corpus(DOMT_SOURCE_DIR "/tests/fuzz/corpus/" DOMT_FUZZ_NAME);
+        read_archive(DOMT_SOURCE_DIR "/tests/fuzz/corpus/" DOMT_FUZZ_NAME ".tar");
     execute_corpus();
     uint64_t in_corpus = executions;
     if (count <= 1)

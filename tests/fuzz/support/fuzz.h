@@ -1,9 +1,11 @@
 /* The property that all fuzzers of pipelines hold: bytes in any pieces give the same messages and
  * the same error, and messages that are encoded again are decoded to the same.
  *
- * A fuzzer is a file in tests/fuzz/ with LLVMFuzzerTestOneInput(), and a folder of inputs in
- * tests/fuzz/corpus/. The first bytes of an input choose options, the others are those of the
- * peer. `./dev test` runs each with driver.c, `./dev fuzz` with libFuzzer. */
+ * A fuzzer is a file in tests/fuzz/ with LLVMFuzzerTestOneInput(), and a tar archive of inputs in
+ * tests/fuzz/corpus/, which `./dev fuzz NAME 60 --keep` writes anew; `./dev fuzz NAME --add FILE
+ * ...` puts single inputs into it, such as one that failed. The first bytes of an input choose
+ * options, the others are those of the peer. `./dev test` runs each with driver.c, `./dev fuzz`
+ * with libFuzzer. */
 #ifndef DOMT_FUZZ_H
 #define DOMT_FUZZ_H
 
