@@ -1,0 +1,28 @@
+/* Chapter 4: the parts of the board. keeper.c has the scores, and lines.c the protocol. */
+#ifndef BOARD_H
+#define BOARD_H
+
+#include <domus/domus.h>
+
+#define SECOND     UINT64_C(1000000000)
+#define NAME_BYTES 23 /* of a player's name */
+
+struct score {
+    char name[NAME_BYTES + 1];
+    int64_t points;
+};
+
+/* What is asked, each with a struct score, and answered by one: `add` adds points, `show` and
+ * `best` only look, and `best` looks at no name. */
+extern const domus_type add_type, show_type, best_type;
+extern const domus_type score_type;
+
+/* keeper.c: who is asked for a player, and who for the best one. Both are constant once the program
+ * has started. */
+extern domus_address board_keepers, board_referee;
+int board_begin(domus_system *system); /* returns 0; a negative errno */
+
+/* lines.c */
+extern const domus_behaviour board_lines;
+
+#endif

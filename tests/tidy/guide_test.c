@@ -1,0 +1,60 @@
+/* The guide (docs/guide) is what a newcomer reads first: each listing in it is a part of a file
+ * that is compiled and run against an installed tree, and each output is what is printed. The judge
+ * is tests/tidy/guide.py, which says how the blocks of a chapter are marked.
+ *
+ * Builds with a sanitizer are left out, as in install_test.c. */
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+#include "tests/tidy/tree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static char output[65536];
+
+/* Install this build to $scratch/domus, plant what `change` says into a copy of the guide, and
+ * judge it. */
+static int judge(const char *change, const char *chapters)
+{
+    return domt_shell(output, sizeof output,
+                      "scratch=$(mktemp -d) && trap 'rm -r \"$scratch\"' EXIT && "
+                      "unset CC CFLAGS LDFLAGS DESTDIR && "
+                      "cmake --install '" DOMT_BIN_DIR "/..' --prefix \"$scratch/domus\" "
+                      ">\"$scratch/log\" && cp -r '" DOMT_SOURCE_DIR "/docs/guide' \"$scratch\" && "
+                      "cd \"$scratch\" && { %s; } && timeout -k 5 250 /usr/bin/python3 "
+                      "'" DOMT_SOURCE_DIR "/tests/tidy/guide.py' guide domus %s 2>&1",
+                      change, chapters);
+}
+
+START_TEST(listings_are_files_and_outputs_are_what_is_printed)
+{
+    if (DOMT_SANITIZED)
+        return;
+    int status = judge(":", "");
+    printf("%s", status == 0 ? output : ""); /* what was left out */
+    ck_assert_msg(status == 0, "status %d: %s", status, output);
+}
+END_TEST
+
+START_TEST(a_listing_and_an_output_that_are_wrong_are_named)
+{
+    static const struct {
+        const char *change, *named;
+    } rows[] = {
+        {"sed -i 's/^static int start.*/& \\/\\/ /' guide/01-*.md", "these lines are not in"},
+        {"sed -i 's/^hello$/hullo/' guide/01-*.md", "$ printf 'hello\\n'"},
+        {"sed -i 's/consumed/eaten/; s/argc, argv, &program/argc, argv, 0/' guide/code/01/board.c",
+         "these lines are not in"},
+        {"sed -i 's/^```console.*/```text/' guide/01-*.md", "a block of no kind: text"},
+    };
+
+    for (size_t i = 0; !DOMT_SANITIZED && i < sizeof rows / sizeof rows[0]; i++) {
+        int status = judge(rows[i].change, "01");
+        ck_assert_msg(status == 1 && strstr(output, rows[i].named) != NULL, "%s: %d, %s",
+                      rows[i].change, status, output);
+    }
+}
+END_TEST
+
+DOMT_MAIN("guide", 280, listings_are_files_and_outputs_are_what_is_printed,
+          a_listing_and_an_output_that_are_wrong_are_named)
