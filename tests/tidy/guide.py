@@ -8,6 +8,7 @@ A chapter is GUIDE/NN-NAME.md, and its files are in GUIDE/code/NN. Its blocks be
     ```console              commands behind `$ `, each followed by what it prints
     ```console stays NAME   the same, but the last command goes on, under this name
     ```console ends NAME    `^C`, which ends it, followed by what it has printed since
+    ```console killed NAME  `Killed`: the reader ends it by kill -9
     ```sh not run           commands that the test cannot run, as those of root
 
 In outputs `...` in a line stands for any text, and as a line for any lines. The commands of a chapter are
@@ -28,7 +29,7 @@ import tempfile
 import time
 import tty
 
-SECONDS = 20  # for a command, and for what a program that stays has to print
+SECONDS = 60  # for a command, and for what a program that stays has to print
 BEGIN = r"""
 cc() { command cc -Wall -Wextra -Wpedantic -Werror "$@" -Wl,-rpath,"$(pkg-config --variable=libdir domus)"; }
 """
@@ -122,7 +123,8 @@ class Chapter:
         return self.plain(text)
 
     def plain(self, text):
-        return text.decode("utf-8", "replace").replace(self.address, "127.0.0.1")
+        shown = re.sub(r"\x1b\[[0-9;]*m|\r", "", text.decode("utf-8", "replace"))  # no bold
+        return shown.replace(self.address, "127.0.0.1")
 
     def run(self, where, command, expected):
         program, terminal = self.begin(command)
@@ -139,14 +141,14 @@ class Chapter:
         if not matches(expected, got):
             fail(where, f"$ {command}\n--- printed\n{got}--- and not\n" + "\n".join(expected))
 
-    def stop(self, where, name, expected):
+    def stop(self, where, name, number, expected):
         program, terminal = self.staying.pop(name)
-        os.killpg(program.pid, signal.SIGINT)
+        os.killpg(program.pid, number)
         got = self.read(terminal, lambda text: False)
         self.end(program, signal.SIGKILL)
         os.close(terminal)
         if not matches(expected, got):
-            fail(where, f"^C of {name}\n--- printed\n{got}--- and not\n" + "\n".join(expected))
+            fail(where, f"the end of {name}\n--- printed\n{got}--- and not\n" + "\n".join(expected))
 
     def end(self, program, number):
         try:
@@ -179,10 +181,12 @@ def commands_of(where, lines):
 
 
 def check_block(chapter, where, words, lines):
-    if words[:2] == ["console", "ends"]:
-        if lines[0] != "^C":
-            fail(where, "its first line is ^C")
-        return chapter.stop(where, words[2], lines[1:])
+    ends = {"ends": ("^C", signal.SIGINT), "killed": ("Killed", signal.SIGKILL)}
+    if words[1:] and words[1] in ends:
+        first, number = ends[words[1]]
+        if lines[0] != first:
+            fail(where, f"its first line is {first}")
+        return chapter.stop(where, words[2], number, lines[1:])
     found = commands_of(where, lines)
     last = found.pop() if words[1:2] == ["stays"] else None
     for command, expected in found:

@@ -106,7 +106,7 @@ static uint64_t key_of(const domus_type *type, const void *payload)
 DOMUS_SEQUENCE(judge_score, char)
 {
     DOMUS_BEGIN;
-    DOMUS_SLEEP(UINT64_C(200000000)); /* 200 ms */
+    DOMUS_SLEEP(UINT64_C(1000000000)); /* 1 s */
     return domus_fail(stack, -EPERM);
     DOMUS_END;
 }

@@ -5,7 +5,8 @@
 #include <domus/domus.h>
 
 #define SECOND     UINT64_C(1000000000)
-#define NAME_BYTES 23 /* of a player's name */
+#define NAME_BYTES 23      /* of a player's name, which has small letters and digits */
+#define POINTS_MAX 1000000 /* of one game */
 
 struct score {
     char name[NAME_BYTES + 1];

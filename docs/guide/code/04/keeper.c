@@ -35,7 +35,7 @@ static int add(domus_stack *stack, void *self, const void *payload)
     struct keeper *keeper = self;
     struct score *score = find(keeper, more->name);
 
-    if (more->points <= 0)
+    if (more->points < 1 || more->points > POINTS_MAX)
         return -EINVAL;
     if (score == NULL && keeper->count == PLAYERS_MAX)
         return -ENOSPC;

@@ -26,10 +26,10 @@ static bool parse(domus_slice line, struct request *ret_request)
 
     memcpy(text, domus_slice_data(line), line.size);
     text[line.size] = '\0';
-    if (sscanf(text, "add %23s %" SCNd64 "%c", request.score.name, &request.score.points, &end) ==
-        2)
+    if (sscanf(text, "add %23[a-z0-9] %" SCNd64 "%c", request.score.name, &request.score.points,
+               &end) == 2)
         request.type = &add_type;
-    else if (sscanf(text, "show %23s%c", request.score.name, &end) == 1)
+    else if (sscanf(text, "show %23[a-z0-9]%c", request.score.name, &end) == 1)
         request.type = &show_type;
     else if (strcmp(text, "best") == 0)
         request.type = &best_type;
