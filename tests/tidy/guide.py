@@ -9,6 +9,7 @@ A chapter is GUIDE/NN-NAME.md, and its files are in GUIDE/code/NN. Its blocks be
     ```console stays NAME   the same, but the last command goes on, under this name
     ```console ends NAME    `^C`, which ends it, followed by what it has printed since
     ```console killed NAME  `Killed`: the reader ends it by kill -9
+    ```console told NAME    `$ kill -HUP PID`, followed by what the program prints because of it
     ```sh not run           commands that the test cannot run, as those of root
 
 In outputs `...` in a line stands for any text, and as a line for any lines. The commands of a chapter are
@@ -141,6 +142,13 @@ class Chapter:
         if not matches(expected, got):
             fail(where, f"$ {command}\n--- printed\n{got}--- and not\n" + "\n".join(expected))
 
+    def tell(self, where, name, expected):
+        program, terminal = self.staying[name]
+        os.killpg(program.pid, signal.SIGHUP)
+        got = self.read(terminal, lambda text: matches(expected, text))
+        if not matches(expected, got):
+            fail(where, f"SIGHUP of {name}\n--- printed\n{got}--- and not\n" + "\n".join(expected))
+
     def stop(self, where, name, number, expected):
         program, terminal = self.staying.pop(name)
         os.killpg(program.pid, number)
@@ -187,6 +195,10 @@ def check_block(chapter, where, words, lines):
         if lines[0] != first:
             fail(where, f"its first line is {first}")
         return chapter.stop(where, words[2], number, lines[1:])
+    if words[1:2] == ["told"]:
+        if lines[0] != "$ kill -HUP PID":
+            fail(where, "its first line is $ kill -HUP PID")
+        return chapter.tell(where, words[2], lines[1:])
     found = commands_of(where, lines)
     last = found.pop() if words[1:2] == ["stays"] else None
     for command, expected in found:
