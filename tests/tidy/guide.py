@@ -8,14 +8,14 @@ A chapter is GUIDE/NN-NAME.md, and its files are in GUIDE/code/NN. Its blocks be
     ```console              commands behind `$ `, each followed by what it prints
     ```console stays NAME   the same, but the last command goes on, under this name
     ```console ends NAME    `^C`, which ends it, followed by what it has printed since
-    ```console killed NAME  `Killed`: the reader ends it by kill -9
+    ```console killed NAME  the same with `Killed`: the reader ends it by kill -9
     ```console told NAME    `$ kill -HUP PID`, followed by what the program prints because of it
     ```sh not run           commands that the test cannot run, as those of root
 
 In outputs `...` in a line stands for any text, and as a line for any lines. The commands of a chapter are
 run in a copy of code/NN, by bash, on a terminal. Each `cc` gets warnings as errors. 127.0.0.1 is another
-loopback address in each run, so that tests beside this one do not meet it. A line that begins with a blank
-and `>` goes on with the command before it. A block of another kind, a file of code/NN that the
+loopback address in each run, so that tests beside this one do not meet it. A command that ends with a
+backslash goes on behind `> `. A block of another kind, a file of code/NN that the
 chapter does not name, and a program that is still running at its end are errors.
 """
 import os
@@ -179,8 +179,8 @@ def commands_of(where, lines):
     for line in lines:
         if line.startswith("$ "):
             found.append((line[2:], []))
-        elif line.startswith(" > ") and found and not found[-1][1]:
-            found[-1] = (found[-1][0] + "\n" + line[3:], [])
+        elif line.startswith("> ") and found and found[-1][0].endswith("\\"):
+            found[-1] = (found[-1][0] + "\n" + line[2:], [])
         elif found:
             found[-1][1].append(line)
         else:
@@ -191,10 +191,10 @@ def commands_of(where, lines):
 def check_block(chapter, where, words, lines):
     ends = {"ends": ("^C", signal.SIGINT), "killed": ("Killed", signal.SIGKILL)}
     if words[1:] and words[1] in ends:
-        first, number = ends[words[1]]
-        if lines[0] != first:
-            fail(where, f"its first line is {first}")
-        return chapter.stop(where, words[2], number, lines[1:])
+        mark, number = ends[words[1]]
+        if mark not in lines:
+            fail(where, f"it has a line {mark}")
+        return chapter.stop(where, words[2], number, [line for line in lines if line != mark])
     if words[1:2] == ["told"]:
         if lines[0] != "$ kill -HUP PID":
             fail(where, "its first line is $ kill -HUP PID")
@@ -233,7 +233,7 @@ def check(guide, prefix, path):
             fail(where, f"a block of no kind: {' '.join(words)}")
     if not runs:
         return
-    text = "\n".join(line for _, _, lines in runs for line in lines if line.startswith(("$ ", " > ")))
+    text = "\n".join(line for _, _, lines in runs for line in lines if line.startswith(("$ ", "> ")))
     missing = [package for program, package in NEEDS.items()
                if re.search(rf"\b{program}\b", text) and shutil.which(program) is None]
     if missing:

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const pages[] = {"*.md", "docs/*.md", "docs/decisions/*.md", "models/*.md"};
+static const char *const pages[] = {"*.md", "docs/*.md", "docs/guide/*.md", "docs/decisions/*.md",
+                                    "models/*.md"};
 
 /* The folders of the root that hold files which a page may name. */
 static const char *const folders[] = {"base/",     "house/",  "io/",        "runtime/",  "config/",
