@@ -1,6 +1,6 @@
 /* /profile: all counters as one JSON object, with times in nanoseconds.
  *
- *   {"now_ns": 1, "pid": 1, "program": "shop", "version": "0.2.0", "uptime_ns": 1,
+ *   {"now_ns": 1, "pid": 1, "program": "shop", "version": "0.3.0", "uptime_ns": 1,
  *    "level": "counters",
  *    "threads": [{"thread": 0, "counters": {...}}, ...], "outside": {...},
  *    "runners": [{"pool": "work", "runner": 0, "times": {...}, "counters": {...}}, ...],
