@@ -1,6 +1,6 @@
 /* The configuration of a node of a cluster, the section `cluster` in YAML (domus/config.h). It is
  * for programs that are in a cluster (domus/cluster.h); in others all stays at its default. Times
- * are in nanoseconds, sizes in bytes. Within a minor version the structure grows only at its end.
+ * are in nanoseconds, sizes in bytes. Within a minor version the structure stays as it is.
  *
  * A text that is NULL is as good as "". */
 #ifndef DOMUS_CLUSTER_CONFIG_H

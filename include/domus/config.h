@@ -4,8 +4,8 @@
  * same defaults, and a test holds the two equal. Durations are in nanoseconds, sizes in bytes. A
  * field's comment gives its range, what it is, and last, behind the ";", its default.
  *
- * Within a minor version the structure grows only at its end. Before 1.0 a minor version may break
- * the ABI, and then fields may move: each minor version has a soname of its own. */
+ * Within a minor version the structure stays as it is. Before 1.0 a minor version may break the
+ * ABI, and then fields may move: each minor version has a soname of its own. */
 #ifndef DOMUS_CONFIG_H
 #define DOMUS_CONFIG_H
 

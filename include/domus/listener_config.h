@@ -1,5 +1,5 @@
 /* The configuration of a listener, an element of `listeners` in YAML (domus/config.h). Durations
- * are in nanoseconds, sizes in bytes. Within a minor version the structure grows only at its end.
+ * are in nanoseconds, sizes in bytes. Within a minor version the structure stays as it is.
  */
 #ifndef DOMUS_LISTENER_CONFIG_H
 #define DOMUS_LISTENER_CONFIG_H

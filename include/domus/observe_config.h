@@ -1,6 +1,6 @@
 /* The configuration of the observation port, the section `observe` in YAML (domus/config.h). It is
  * for programs that have such a port (domus/observe.h); in others `listen` stays empty. Within a
- * minor version the structure grows only at its end. */
+ * minor version the structure stays as it is. */
 #ifndef DOMUS_OBSERVE_CONFIG_H
 #define DOMUS_OBSERVE_CONFIG_H
 

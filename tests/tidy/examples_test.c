@@ -28,7 +28,7 @@ static const char script[] =
     "export PKG_CONFIG_PATH=\"${pc%%/*}\"\n"
     "cc() { command cc -Wall -Wextra -Wpedantic -Werror \"$@\" "
     "-Wl,-rpath,\"$(pkg-config --variable=libdir domus)\"; }\n"
-    "sed -n '/^The examples, in a copy/,/^```$/p' '" DOMT_SOURCE_DIR "/README.md' | "
+    "sed -n '/^The examples, in a copy/,/^```$/p' '" DOMT_SOURCE_DIR "/docs/install.md' | "
     "sed '1,/^```sh$/d; /^```$/d' >commands\n"
     "test $(grep -c 'cc ' commands) -ge 4 || exit\n"
     "cd examples || exit\n"

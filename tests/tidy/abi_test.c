@@ -1,0 +1,140 @@
+/* Programs that were built with the first release of a minor version go on with its later ones:
+ * the libraries of this build are compared with the record of their ABI (packaging/check-abi). So
+ * that the comparison is known to see, it is shown a small library that changes in one place.
+ *
+ * Builds with a sanitizer have no debugging information of types, so they are left out. */
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+#include "tests/tidy/tree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static char output[1 << 16];
+
+static int compare(const char *arguments)
+{
+    return domt_shell(output, sizeof output, "'%s/packaging/check-abi' %s 2>&1", DOMT_SOURCE_DIR,
+                      arguments);
+}
+
+START_TEST(libraries_are_as_their_record)
+{
+    if (DOMT_SANITIZED)
+        return;
+    int status = compare("'" DOMT_BIN_DIR "/../lib'");
+    ck_assert_msg(status == 0, "status %d: %s", status, output);
+    if (strstr(output, "to compare with") != NULL)
+        fprintf(stderr, "%s", output); /* no record for this processor */
+}
+END_TEST
+
+/* ---- A small library --------------------------------------------------------------------------*/
+
+static char copy[DOMT_PATH_MAX];
+
+#define HEADER                                                                                     \
+    "typedef enum domus_color { DOMUS_RED, DOMUS_BLUE } domus_color;\n"                            \
+    "typedef struct domus_sized {\n    unsigned long size;\n    int a;\n} domus_sized;\n"          \
+    "typedef struct domus_plain {\n    int a;\n    int b;\n} domus_plain;\n"                       \
+    "typedef struct domus_payload {\n    long x;\n} domus_payload;\n"                              \
+    "int domus_one(const domus_sized *, const domus_plain *, domus_color);\n"                      \
+    "int domus_two(void);\n"
+#define SOURCE                                                                                     \
+    "#include <domus/small.h>\n"                                                                   \
+    "int domus_one(const domus_sized *s, const domus_plain *p, domus_color c)\n"                   \
+    "{\n    return s->a + p->a + (int)c;\n}\n"                                                     \
+    "int domus_two(void)\n{\n    return 0;\n}\n"
+#define GROWS "[suppress_type]\n  name = domus_sized\n  has_data_member_inserted_at = end\n"
+
+/* The library is built anew from its texts, changed by an expression of sed. */
+static void build(const char *change)
+{
+    int status = domt_shell(output, sizeof output,
+                            "cd '%s' && sed '%s' small.h >include/domus/small.h &&"
+                            " sed '%s' small.c >changed.c && rm -rf lib && mkdir lib &&"
+                            " cc -g -shared -fPIC -Iinclude changed.c -o lib/libdomus.so 2>&1",
+                            copy, change, change);
+    ck_assert_msg(status == 0, "%s: %s", change, output);
+}
+
+static int look(const char *option)
+{
+    char arguments[4 * DOMT_PATH_MAX];
+
+    snprintf(arguments, sizeof arguments, "%s '%s/lib' '%s/include' '%s/record/small'", option,
+             copy, copy, copy);
+    return compare(arguments);
+}
+
+static void begin(void)
+{
+    domt_tree_copy(DOMT_SOURCE_DIR, "LICENSE", copy);
+    int status =
+        domt_shell(output, sizeof output, "cd '%s' && mkdir -p include/domus record 2>&1", copy);
+    ck_assert_msg(status == 0, "%s", output);
+    domt_tree_plant(copy, "small.h", HEADER);
+    domt_tree_plant(copy, "small.c", SOURCE);
+    domt_tree_plant(copy, "record/grows.abignore", GROWS);
+    build("");
+    status = look("--write");
+    ck_assert_msg(status == 0, "%s", output);
+}
+
+START_TEST(what_breaks_programs_is_seen)
+{
+    static const struct {
+        const char *change;
+        const char *seen; /* NULL: no program breaks */
+    } rows[] = {
+        {"", NULL},
+        {"/unsigned long size;/{n;s/$/ long c;/}", NULL}, /* it carries its size */
+        {"s/unsigned long size;/& int c;/", "domus_sized"},
+        {"s/int b;/& long c;/", "domus_plain"},
+        {"s/int b;/char b;/", "domus_plain"},
+        {"s/long x;/int x;/", "domus_payload"}, /* no function names it */
+        {"s/long x;/& int y;/", "domus_payload"},
+        {"/^typedef struct domus_payload/,/^}/d", "domus_payload"},
+        {"s/DOMUS_BLUE }/DOMUS_BLUE, DOMUS_GREEN }/", NULL},
+        {"s/DOMUS_BLUE }/DOMUS_GREEN, DOMUS_BLUE }/", "DOMUS_BLUE"},
+        {"s/^int domus_two(void);/& int domus_three(void);/;"
+         "s/^int domus_two(void)$/int domus_three(void) { return 1; } &/",
+         NULL},
+        {"s/domus_two/domus_three/", "domus_two"},
+        {"s/domus_two(void)/domus_two(long a)/", "domus_two"},
+        {"s/^int domus_two/long domus_two/", "domus_two"},
+    };
+
+    if (DOMT_SANITIZED)
+        return;
+    begin();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        build(rows[i].change);
+        int status = look("");
+        ck_assert_msg(status == (rows[i].seen != NULL), "%s: status %d: %s", rows[i].change, status,
+                      output);
+        if (rows[i].seen != NULL) {
+            ck_assert_msg(strstr(output, rows[i].seen) != NULL, "%s: %s", rows[i].change, output);
+            ck_assert_msg(strstr(output, "Programs that were built with") != NULL, "%s", output);
+        }
+    }
+    domt_tree_remove(copy);
+}
+END_TEST
+
+START_TEST(without_a_record_nothing_is_compared)
+{
+    if (DOMT_SANITIZED)
+        return;
+    begin();
+    int status = domt_shell(output, sizeof output, "rm -r '%s/record/small'", copy);
+    ck_assert_int_eq(status, 0);
+    status = look("");
+    ck_assert_int_eq(status, 0);
+    ck_assert_ptr_nonnull(strstr(output, "to compare with"));
+    domt_tree_remove(copy);
+}
+END_TEST
+
+DOMT_MAIN("abi", 60, libraries_are_as_their_record, what_breaks_programs_is_seen,
+          without_a_record_nothing_is_compared)

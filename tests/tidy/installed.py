@@ -1,0 +1,57 @@
+"""Each file that `cmake --install` writes is in one package of Debian, and each row of a package has a file.
+
+usage: installed.py BUILD DEBIAN     BUILD is a folder of a build, DEBIAN that of control and of PACKAGE.install
+
+Rows are patterns as dh_install reads them. Debian has the libraries in a folder of the processor, the build in lib. What stands in
+`not-installed` is in no package, and folders that debian/rules gives to domus-doc by itself (made in ...) belong there. It prints
+a line for each offence, and the status is 1 if there is one.
+"""
+import fnmatch
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def rows(path):
+    with open(path, encoding="utf-8") as file:
+        return [line.split()[0].replace("usr/lib/*/", "usr/lib/") for line in file if line.strip() and not line.startswith("#")]
+
+
+def packages(debian):
+    """Pairs of a package and a pattern."""
+    found = [("not-installed", row) for row in rows(f"{debian}/not-installed")]
+    for name in sorted(os.listdir(debian)):
+        if name.endswith(".install"):
+            found += [(name.removesuffix(".install"), row) for row in rows(f"{debian}/{name}")]
+    with open(f"{debian}/rules", encoding="utf-8") as file:
+        made = re.search(r"for made in ([^;]*);", file.read())
+    return found, [("domus-doc", "usr/share/" + row) for row in made.group(1).split()]
+
+
+def matches(path, pattern):
+    return fnmatch.fnmatchcase(path, pattern) or fnmatch.fnmatchcase(path, pattern + "/*")
+
+
+def main():
+    build, debian = sys.argv[1:]
+    needed, optional = packages(debian)
+    offences = []
+    with tempfile.TemporaryDirectory() as to:
+        subprocess.run(["cmake", "--install", build, "--prefix", "/usr"], check=True, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "DESTDIR": to})
+        files = [os.path.relpath(os.path.join(folder, name), to) for folder, _, names in os.walk(to) for name in names]
+    for path in sorted(files):
+        owners = sorted({package for package, pattern in needed + optional if matches(path, pattern)})
+        if len(owners) != 1:
+            offences.append(f"{path}: in {', '.join(owners) or 'no package'}")
+    for package, pattern in needed:
+        if not any(matches(path, pattern) for path in files):
+            offences.append(f"{package}: nothing is installed that is {pattern}")
+    print("\n".join(offences), end="\n" if offences else "")
+    return 1 if offences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+/* What is installed by packages: each file is in one of them, their lists of symbols are those of
+ * the libraries, one version stands everywhere, and a program that includes the headers gets no
+ * names but those of domus. Each judge is shown a copy in which one thing is wrong, too. */
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+#include "tests/tidy/tree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BUILD_DIR DOMT_BIN_DIR "/.."
+
+static char output[1 << 16];
+static char copy[DOMT_PATH_MAX];
+
+#define HOLDS(...)                                                                                 \
+    do {                                                                                           \
+        int status_ = domt_shell(output, sizeof output, __VA_ARGS__);                              \
+        ck_assert_msg(status_ == 0, "status %d: %s", status_, output);                             \
+    } while (0)
+
+/* The command fails and says this. */
+#define SEES(what, ...)                                                                            \
+    do {                                                                                           \
+        int status_ = domt_shell(output, sizeof output, __VA_ARGS__);                              \
+        ck_assert_msg(status_ == 1 && strstr(output, what) != NULL, "%s: status %d: %s", what,     \
+                      status_, output);                                                            \
+    } while (0)
+
+/* A copy of what packages are made of. Without git and without sources it is small. */
+static void make_copy(void)
+{
+    domt_tree_copy(DOMT_SOURCE_DIR,
+                   "CMakeLists.txt CHANGELOG.md packaging docs/packages.md include", copy);
+}
+
+#define INSTALLED "python3 '" DOMT_SOURCE_DIR "/tests/tidy/installed.py' '" BUILD_DIR "' '%s' 2>&1"
+
+START_TEST(each_installed_file_is_in_one_package)
+{
+    HOLDS(INSTALLED, DOMT_SOURCE_DIR "/packaging/debian");
+    make_copy();
+    SEES("usr/bin/domus: in no package",
+         "cd '%s/packaging/debian' && sed -i /domus$/d domus-tools.install && " INSTALLED, copy,
+         ".");
+    SEES("usr/bin/domus: in domus-tools, libdomus-dev",
+         "cd '%s/packaging/debian' && echo usr/bin >>libdomus-dev.install &&"
+         " echo usr/bin/domus >>domus-tools.install && " INSTALLED,
+         copy, ".");
+    SEES("domus-doc: nothing is installed that is usr/share/nowhere",
+         "cd '%s/packaging/debian' && echo usr/share/nowhere >>domus-doc.install && " INSTALLED,
+         copy, ".");
+    domt_tree_remove(copy);
+}
+END_TEST
+
+#define SYMBOLS "packaging/write-symbols '" BUILD_DIR "/lib' --check 2>&1"
+
+START_TEST(lists_of_symbols_are_those_of_the_libraries)
+{
+    if (DOMT_SANITIZED)
+        return;
+    int status = domt_shell(output, sizeof output, "cd '%s' && " SYMBOLS, DOMT_SOURCE_DIR);
+    ck_assert_msg(status == 0, "./dev abi --write writes these lists anew:\n%s", output);
+    make_copy();
+    SEES("+ domus_ask@Base",
+         "cd '%s' && sed -i /domus_ask@/d packaging/debian/*.symbols && " SYMBOLS, copy);
+    SEES("- domus_gone@Base",
+         "cd '%s' && echo ' domus_gone@Base 0.3.0' >>packaging/debian/libdomus-sql0.3.symbols &&"
+         " " SYMBOLS,
+         copy);
+    /* What was there keeps the version in which it came. */
+    HOLDS("cd '%s' && sed -i 's/ domus_stop@Base .*/ domus_stop@Base 0.1.0/'"
+          " packaging/debian/libdomus0.3.symbols &&"
+          " packaging/write-symbols '" BUILD_DIR "/lib' &&"
+          " grep -x ' domus_stop@Base 0.1.0' packaging/debian/libdomus0.3.symbols",
+          copy);
+    domt_tree_remove(copy);
+}
+END_TEST
+
+START_TEST(one_version_stands_everywhere)
+{
+    static const struct {
+        const char *file;
+        const char *change;
+        const char *seen;
+    } rows[] = {
+        {"CHANGELOG.md", "0,/^## 0/s/^## 0/## 7/", "CHANGELOG.md"},
+        {"packaging/debian/changelog", "1s/(0/(7/", "packaging/debian/changelog"},
+        {"packaging/domus.spec", "s/^Version:  *0/Version: 7/", "packaging/domus.spec"},
+        {"packaging/domus.spec", "s/^%global minor 0/%global minor 7/", "packaging/domus.spec"},
+        {"docs/packages.md", "s/find_package(domus 0/find_package(domus 7/", "docs/packages.md"},
+        {"packaging/domus-sql.pc.in", "s/^Version: .*/Version: 7/", "packaging/domus-sql.pc.in"},
+        {"packaging/debian/control", "s/^Package: libdomus-sql0/Package: libdomus-sql7/",
+         "packaging/debian/control"},
+    };
+
+    HOLDS("'%s/packaging/check-release' --versions 2>&1", DOMT_SOURCE_DIR);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        make_copy();
+        SEES(rows[i].seen, "cd '%s' && sed -i '%s' %s && packaging/check-release --versions 2>&1",
+             copy, rows[i].change, rows[i].file);
+        domt_tree_remove(copy);
+    }
+}
+END_TEST
+
+#define NAMES "python3 '" DOMT_SOURCE_DIR "/tests/tidy/names.py' '%s/include' 2>&1"
+
+START_TEST(headers_give_no_names_but_those_of_domus)
+{
+    static const char *const texts[] = {
+        "#define STRAY 1\n",
+        "int stray(int domus_a);\n",
+        "extern int stray;\n",
+        "typedef int stray;\n",
+        "typedef struct domus_x {\n    int a;\n} stray;\n",
+        "typedef int (*stray)(void);\n",
+        "struct stray {\n    int a;\n};\n",
+        "enum {\n    DOMUS_NO_STRAY,\n    STRAY = 3\n};\n",
+        "static inline int stray(int domus_a)\n{\n    return domus_a;\n}\n",
+    };
+
+    HOLDS(NAMES, DOMT_SOURCE_DIR);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        make_copy();
+        domt_tree_plant(copy, "include/domus/planted.h", texts[i]);
+        SEES(strstr(texts[i], "STRAY = 3") != NULL || texts[i][0] == '#' ? "STRAY" : "stray", NAMES,
+             copy);
+        domt_tree_remove(copy);
+    }
+}
+END_TEST
+
+DOMT_MAIN("packaging", 120, each_installed_file_is_in_one_package,
+          lists_of_symbols_are_those_of_the_libraries, one_version_stands_everywhere,
+          headers_give_no_names_but_those_of_domus)
