@@ -1,6 +1,7 @@
-/* What is installed by packages: each file is in one of them, their lists of symbols are those of
- * the libraries, one version stands everywhere, and a program that includes the headers gets no
- * names but those of domus. Each judge is shown a copy in which one thing is wrong, too. */
+/* Packages and the names that they bring: each installed file is in one package, the lists of
+ * symbols are those of the libraries, one version stands everywhere, and a program that includes
+ * the headers gets no names but those of domus. Each judge is shown a copy in which one thing is
+ * wrong, too. */
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
@@ -69,7 +70,7 @@ START_TEST(lists_of_symbols_are_those_of_the_libraries)
          "cd '%s' && echo ' domus_gone@Base 0.3.0' >>packaging/debian/libdomus-sql0.3.symbols &&"
          " " SYMBOLS,
          copy);
-    /* What was there keeps the version in which it came. */
+    /* A symbol that was there keeps the version in which it came. */
     HOLDS("cd '%s' && sed -i 's/ domus_stop@Base .*/ domus_stop@Base 0.1.0/'"
           " packaging/debian/libdomus0.3.symbols &&"
           " packaging/write-symbols '" BUILD_DIR "/lib' &&"
