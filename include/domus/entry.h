@@ -32,7 +32,7 @@ typedef struct domus_entry {
  * Thread-safety: one thread at a time, before domus_system_start(). */
 DOMUS_API int domus_entry_add(domus_system *system, const domus_entry *entry);
 
-/* All fields may be 0. The structure grows only at its end. */
+/* All fields may be 0. The structure grows only at its end, with a minor version. */
 typedef struct domus_entry_options {
     const domus_spawn_options *spawn; /* as of domus_outside_spawn_with(); NULL: none */
     /* gets the value of domus_process_done(), as a notice of the process; nobody: it is released */

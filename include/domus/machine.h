@@ -3,8 +3,8 @@
  * These are figures that no counter of a thread has (domus/profile.h): CPUs, the quota and the
  * throttling of the cgroup, time that a hypervisor has taken, open files, and how the kernel is
  * asked for io. They are read from the kernel when they are asked for, which takes some ten system
- * calls and about 50 us, so nobody who does not ask pays for them. Within a minor version the
- * structures grow only at their end. */
+ * calls and about 50 us, so nobody who does not ask pays for them. The structures
+ * grow only at their end, with a minor version. */
 #ifndef DOMUS_MACHINE_H
 #define DOMUS_MACHINE_H
 

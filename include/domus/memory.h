@@ -69,7 +69,8 @@ typedef enum domus_memory_level {
     DOMUS_MEMORY_CRITICAL,
 } domus_memory_level;
 
-/* The figures of the last measurement. The structure grows only at its end. */
+/* The figures of the last measurement. The structure grows only at its end, with a minor
+ * version. */
 typedef struct domus_memory {
     domus_memory_level level;     /* level of used_bytes, own and foreign */
     uint64_t used_bytes;          /* bytes used under the limit that is nearest to being reached */

@@ -37,7 +37,7 @@ extern "C" {
 /* A foreign thread as an actor. */
 typedef struct domus_outsider domus_outsider;
 
-/* All fields may be 0. The structure grows only at its end. */
+/* All fields may be 0. The structure grows only at its end, with a minor version. */
 typedef struct domus_outsider_options {
     uint32_t mailbox_max; /* asks and notices waiting, 1..65,535; 0: scheduler.mailboxMax */
     const char *name;     /* in the registry (domus/name.h); NULL: none. Copied. */

@@ -5,8 +5,8 @@
  * queued_bytes, buffers_used and houses_used go up and down. The times of submit and of sleep may
  * get less, only their sum does not, because the thread's CPU clock tells later which part of an
  * enter was sleep. The times of all phases add up to the wall time of the thread, up to the end of
- * the last phase that it has finished, or, while it sleeps, up to now. Within a minor version the
- * structure grows only at its end. */
+ * the last phase that it has finished, or, while it sleeps, up to now. The structure
+ * grows only at its end, with a minor version. */
 #ifndef DOMUS_PROFILE_H
 #define DOMUS_PROFILE_H
 

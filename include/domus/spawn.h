@@ -20,7 +20,8 @@ typedef enum domus_placement {
     DOMUS_ON_THREAD, /* on thread `thread` */
 } domus_placement;
 
-/* Options of a spawn. All zeros are the defaults. The structure grows only at its end. */
+/* Options of a spawn. All zeros are the defaults. The structure grows only at its end, with
+ * a minor version. */
 typedef struct domus_spawn_options {
     domus_placement placement;
     uint32_t thread; /* 0..threads-1; with DOMUS_ON_THREAD */

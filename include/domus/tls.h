@@ -55,7 +55,7 @@ typedef struct domus_tls_certificate {
 #define DOMUS_TLS_CERTIFICATES_MAX 64u
 
 /* The settings of a context. All of them are copied. Fields of 0 have the defaults that are named.
- * The structure grows only at its end. */
+ * The structure grows only at its end, with a minor version. */
 typedef struct domus_tls_settings {
     domus_role role; /* DOMUS_ROLE_SERVER or DOMUS_ROLE_CLIENT */
 
