@@ -14,7 +14,8 @@ A chapter is GUIDE/NN-NAME.md, and its files are in GUIDE/code/NN. Its blocks be
 
 In outputs `...` in a line stands for any text, and as a line for any lines. The commands of a chapter are
 run in a copy of code/NN, by bash, on a terminal. Each `cc` gets warnings as errors. 127.0.0.1 is another
-loopback address in each run, so that tests beside this one do not meet it. A command that ends with a
+loopback address in each run, so that tests beside this one do not meet it. $GUIDE_DATABASE is the url of another
+database than the one of SQLite. A command that ends with a
 backslash goes on behind `> `. A block of another kind, a file of code/NN that the
 chapter does not name, and a program that is still running at its end are errors.
 """
@@ -96,6 +97,7 @@ class Chapter:
         for name in os.listdir(code):
             with open(os.path.join(code, name), encoding="utf-8") as file:
                 text = file.read().replace("127.0.0.1", self.address)
+                text = text.replace("sqlite:board.db", os.environ.get("GUIDE_DATABASE", "sqlite:board.db"))
             with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
                 file.write(text)
 

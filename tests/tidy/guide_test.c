@@ -3,11 +3,13 @@
  * is tests/tidy/guide.py, which says how the blocks of a chapter are marked.
  *
  * Builds with a sanitizer are left out, as in install_test.c. */
+#include "tests/support/postgres.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static char output[65536];
@@ -56,5 +58,22 @@ START_TEST(a_listing_and_an_output_that_are_wrong_are_named)
 }
 END_TEST
 
+/* Chapter 6 says that PostgreSQL is another line of the configuration. In the long form it is run
+ * with that, and prints the same. */
+START_TEST(postgresql_prints_what_sqlite_does)
+{
+    domt_postgres server;
+
+    if (DOMT_SANITIZED || !domt_is_long() || !domt_postgres_is_there())
+        return;
+    domt_postgres_start(&server, NULL);
+    setenv("GUIDE_DATABASE", server.url, 1);
+    int status = judge(":", "06");
+    unsetenv("GUIDE_DATABASE");
+    domt_postgres_stop(&server);
+    ck_assert_msg(status == 0, "status %d: %s", status, output);
+}
+END_TEST
+
 DOMT_MAIN("guide", 280, listings_are_files_and_outputs_are_what_is_printed,
-          a_listing_and_an_output_that_are_wrong_are_named)
+          postgresql_prints_what_sqlite_does, a_listing_and_an_output_that_are_wrong_are_named)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SEEDS 200
+#define SEEDS 100
 
 struct world {
     domus_testkit *kit;
