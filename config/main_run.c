@@ -150,8 +150,10 @@ static void answer_signal(const running *own, int number)
 static void wait_for_end(running *own)
 {
     int number = 0;
+    int result;
 
-    while (sigwait(&own->signals, &number) == 0 && number != SIGTERM && number != SIGINT) {
+    while ((result = sigwait(&own->signals, &number)) == 0 && number != SIGTERM &&
+           number != SIGINT) {
         if (number == SIGHUP) {
             domi_main_notify_reloading();
             domi_main_notify_reloaded(
@@ -161,6 +163,11 @@ static void wait_for_end(running *own)
         }
         if (number == SIGQUIT)
             return;
+    }
+    if (result != 0) { /* a filter of system calls refuses it */
+        domi_sink_add_line(own->sink, "it cannot wait for signals, and ends: rt_sigtimedwait: %s",
+                           strerror(result));
+        domus_main_quit(DOMI_STATUS_FAILED);
     }
 }
 
@@ -190,6 +197,8 @@ static void *answer_in_drain(void *own_)
 
     while (!atomic_load(&own->has_stopped)) {
         int number = sigwaitinfo(&own->signals, &info);
+        if (number < 0 && errno != EINTR)
+            return NULL;
         /* `si_pid`, because glibc changes the si_code SI_TKILL to SI_USER */
         bool is_own = number > 0 && info.si_pid == getpid();
 
@@ -250,7 +259,9 @@ static void stop_answering_signals(running *own)
     if (!is_answered)
         return;
     atomic_store(&own->has_stopped, true);
-    (void)pthread_kill(thread, SIGUSR2); /* it blocks the signal and waits for it */
+    /* It blocks the signal and waits for it. A filter may refuse tgkill, and not kill. */
+    if (pthread_kill(thread, SIGUSR2) != 0)
+        (void)kill(getpid(), SIGUSR2);
     pthread_join(thread, NULL);
 }
 
@@ -410,7 +421,9 @@ int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml
     int result = domi_sink_open(program->name, STDERR_FILENO, config.log.queue_max,
                                 domi_main_observe_is_wanted(given) ? &own.log : NULL, &own.sink);
     if (result != 0) {
-        fprintf(stderr, "%s: no thread for the log: %s\n", program->name, strerror(-result));
+        fprintf(stderr, "%s: no thread for the log: %s%s\n", program->name, strerror(-result),
+                result == -EPERM ? " (a filter of system calls has to refuse clone3 by ENOSYS)"
+                                 : "");
         domi_fronts_close(false);
         domi_main_notify_close();
         return DOMI_STATUS_FAILED;

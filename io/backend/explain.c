@@ -57,7 +57,12 @@ void domi_setup_explain(int result, domi_setup_step step, const domus_config *co
 
 static void write_permission_text(const domi_setup_facts *facts, char *error, size_t size)
 {
-    if (facts->disabled > 0)
+    if (facts->step == DOMI_SETUP_EPOLL)
+        snprintf(error, size,
+                 "a call that epoll needs is refused (%s): allow epoll_create1, epoll_ctl, "
+                 "epoll_wait, accept4, recvfrom, recvmsg, sendto and sendmsg",
+                 strerror(-facts->result));
+    else if (facts->disabled > 0)
         snprintf(error, size,
                  "io_uring is switched off by the sysctl kernel.io_uring_disabled=%d: set it to 0 "
                  "(or to 1 and put this user into kernel.io_uring_group)",
@@ -83,7 +88,7 @@ void domi_setup_write_line(const domi_setup_facts *facts, char *error, size_t si
         [DOMI_SETUP_MEMORY] = "memory for a ring",
         [DOMI_SETUP_RING] = "io_uring_setup",
         [DOMI_SETUP_BUFFERS] = "registering receive buffers",
-        [DOMI_SETUP_EPOLL] = "epoll_create1",
+        [DOMI_SETUP_EPOLL] = "epoll",
         [DOMI_SETUP_ENABLE] = "enabling a ring on its thread",
     };
 

@@ -9,7 +9,7 @@ typedef enum domi_setup_step {
     DOMI_SETUP_MEMORY,  /* memory of the library */
     DOMI_SETUP_RING,    /* io_uring_setup */
     DOMI_SETUP_BUFFERS, /* registering the provided buffers */
-    DOMI_SETUP_EPOLL,   /* epoll_create1 */
+    DOMI_SETUP_EPOLL,   /* a call of the epoll backend */
     DOMI_SETUP_ENABLE,  /* enabling the ring on its thread */
 } domi_setup_step;
 

@@ -24,7 +24,9 @@ static uint64_t read_files_max(void)
  * thread that made the system. */
 static uint64_t count_cpus(const domus_system *system)
 {
-    int count = CPU_COUNT(&system->all_cpus);
+    /* where a filter hides the mask, it has all bits that there are */
+    long count = system->cpus.is_unpinned ? sysconf(_SC_NPROCESSORS_ONLN)
+                                          : (long)CPU_COUNT(&system->all_cpus);
 
     return count > 0 ? (uint64_t)count : 0;
 }

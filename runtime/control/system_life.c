@@ -18,6 +18,7 @@
 #include "runtime/pools/pools.h"
 #include "runtime/system/live_copy.h"
 #include "runtime/system/log.h"
+#include "runtime/system/missing.h"
 #include "runtime/system/monitor.h"
 #include "runtime/system/pressure.h"
 
@@ -176,7 +177,8 @@ static int make_system(const domus_config *config, domi_simulator *simulator,
         domi_system_choose_spin(system, config->scheduler.idle.spin_ns);
     domi_live_init(system, config->scheduler.idle.spin_ns);
     make_tables(system);
-    (void)sched_getaffinity(0, sizeof system->all_cpus, &system->all_cpus);
+    if (sched_getaffinity(0, sizeof system->all_cpus, &system->all_cpus) != 0)
+        memset(&system->all_cpus, 0xff, sizeof system->all_cpus); /* a filter refuses the call */
     result = crowds_init(system, error, error_size);
     if (result == 0 &&
         (system->threads == NULL || system->managers == NULL || system->detached == NULL))
@@ -365,6 +367,8 @@ static int start_threads(domus_system *system)
         return result;
     }
     domi_pressure_begin(system);
+    if (system->simulator == NULL)
+        domi_missing_tell(system);
     made = init_threads(system, &result);
     if (result == 0) {
         result = system->simulator != NULL ? begin_simulated(system) : run_threads(system);

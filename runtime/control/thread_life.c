@@ -99,7 +99,10 @@ static void report_start(domus_system *system, int result)
     system->ended += result != 0;
     if (result != 0 && system->start_error == 0) {
         system->start_error = result;
-        domi_setup_explain(result, DOMI_SETUP_ENABLE, &system->config, system->start_text,
+        domi_setup_step step = system->threads[0].io.backend == &domi_backend_epoll
+                                   ? DOMI_SETUP_EPOLL
+                                   : DOMI_SETUP_ENABLE;
+        domi_setup_explain(result, step, &system->config, system->start_text,
                            sizeof system->start_text);
     }
     pthread_cond_broadcast(&system->changed);
@@ -175,11 +178,11 @@ static int pin_thread(pthread_attr_t *attributes, int cpu)
     return result;
 }
 
-int domi_thread_start(domi_thread *thread, char *error, size_t error_size)
+/* Make the thread, on its CPU if it has one. Returns 0 or an errno. */
+static int make_thread(domi_thread *thread)
 {
     pthread_attr_t attributes;
     sigset_t before;
-    char name[16];
     int result = pthread_attr_init(&attributes);
 
     if (result == 0)
@@ -190,9 +193,41 @@ int domi_thread_start(domi_thread *thread, char *error, size_t error_size)
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
     (void)pthread_attr_destroy(&attributes);
+    return result;
+}
+
+/* Make a thread without a CPU after one with a CPU was refused with `refusal`. If that is possible,
+ * it was sched_setaffinity() that a filter of system calls refuses. All threads then run on any
+ * CPU, which is logged once. A list of CPUs is a demand, so with one it stays an error. */
+static int make_unpinned(domi_thread *thread, int refusal)
+{
+    domus_system *system = thread->system;
+
+    if (strcmp(system->config.system.cpus, "auto") != 0)
+        return refusal;
+    thread->cpu = -1;
+    int result = make_thread(thread);
+    if (result == 0 && thread->manager.index == 0)
+        domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
+                      "threads are not pinned to CPUs: sched_setaffinity is refused (%s): allow "
+                      "it, or set system.cpus to none",
+                      strerror(refusal));
+    return result;
+}
+
+int domi_thread_start(domi_thread *thread, char *error, size_t error_size)
+{
+    char name[16];
+    int cpu = thread->cpu;
+    int result = make_thread(thread);
+
+    if ((result == EPERM || result == EACCES || result == ENOSYS) && cpu >= 0)
+        result = make_unpinned(thread, result);
     if (result != 0) {
-        snprintf(error, error_size, "a thread cannot be made (CPU %d): %s", thread->cpu,
-                 strerror(result));
+        snprintf(error, error_size, "a thread cannot be made (CPU %d): %s%s", cpu, strerror(result),
+                 result == EPERM ? ": clone3 is refused, which a filter of system calls has to do "
+                                   "by ENOSYS, or sched_setaffinity (system.cpus: none)"
+                                 : "");
         return -result;
     }
     thread->started = true;

@@ -140,8 +140,11 @@ void domi_cgroup_visit(const domi_cgroup_walk *walk)
     char text[CGROUP_FILE_BYTES];
     int length = snprintf(path, sizeof path, "%s/proc/self/cgroup", walk->root);
 
-    if (length < 0 || (size_t)length >= sizeof path || !read_text(path, text, sizeof text))
+    if (length < 0 || (size_t)length >= sizeof path)
         return;
+    /* Without /proc, what is mounted is taken for the own cgroup, as it is in most containers. */
+    if (!read_text(path, text, sizeof text))
+        snprintf(text, sizeof text, "0::/\n1:%s:/\n", walk->controller);
 
     char *rest = NULL;
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* No configuration of Linux has more CPUs. An id of a CPU fits into 16 bits. */
 #define CPU_IDS_MAX 8192
@@ -90,13 +91,32 @@ static int walk_list(const char *list, uint16_t *ret_cpu, size_t cpu_max)
     return (int)count;
 }
 
-static int read_affinity(struct cpu_mask *ret_mask, char *error, size_t error_size)
+/* Returns 0; -EPERM, -EACCES or -ENOSYS if a filter of system calls refuses it. */
+static int read_affinity(struct cpu_mask *ret_mask)
 {
-    if (sched_getaffinity(0, sizeof ret_mask->sets, ret_mask->sets) < 0) {
-        int failure = errno;
-        snprintf(error, error_size, "cannot read the CPU affinity: %s", strerror(failure));
-        return -failure;
+    return sched_getaffinity(0, sizeof ret_mask->sets, ret_mask->sets) < 0 ? -errno : 0;
+}
+
+/* Nothing names the usable CPUs, so threads are not pinned, and as many CPUs as the machine has are
+ * counted. A list of CPUs cannot be checked, so it is an error. Returns 0, or `failure`. */
+static int do_without_affinity(domi_cpus *cpus, bool is_list, int failure, char *error,
+                               size_t error_size)
+{
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (is_list) {
+        snprintf(error, error_size,
+                 "system.cpus: the usable CPUs are not known (sched_getaffinity: %s): allow the "
+                 "call, or set it to none",
+                 strerror(-failure));
+        return failure;
     }
+    cpus->count = online < 1 ? 1 : online < DOMI_CPUS_MAX ? (uint32_t)online : DOMI_CPUS_MAX;
+    cpus->is_unpinned = true;
+    snprintf(cpus->warning, sizeof cpus->warning,
+             "threads are not pinned, and CPUs are taken to be %u: sched_getaffinity is refused "
+             "(%s): allow it, or set system.cpus to none and system.threads to a count",
+             cpus->count, strerror(-failure));
     return 0;
 }
 
@@ -152,6 +172,8 @@ static void choose_threads(domi_cpus *cpus, const domus_config *config, uint32_t
     }
 
     cpus->few = automatic < FEW_CPUS || cpus->threads > automatic;
+    if (cpus->warning[0] != '\0')
+        return;
     if (cpus->threads > places)
         snprintf(cpus->warning, sizeof cpus->warning,
                  "system.threads is %u, but CPUs to run on are %u: more threads than CPUs cost "
@@ -170,12 +192,12 @@ int domi_cpus_choose(const domus_config *config, const char *root, domi_cpus *re
     const char *list = config->system.cpus;
     domi_cpus cpus = {0};
     struct cpu_mask usable = {0};
-    int failure = read_affinity(&usable, error, error_size);
+    bool is_list = strcmp(list, "auto") != 0 && strcmp(list, "none") != 0;
+    int failure = read_affinity(&usable);
 
     if (failure != 0)
-        return failure;
-
-    if (strcmp(list, "auto") == 0 || strcmp(list, "none") == 0)
+        failure = do_without_affinity(&cpus, is_list, failure, error, error_size);
+    else if (!is_list)
         take_usable(&cpus, &usable);
     else
         failure = take_list(&cpus, &usable, list, error, error_size);
@@ -184,7 +206,7 @@ int domi_cpus_choose(const domus_config *config, const char *root, domi_cpus *re
 
     cpus.quota = domi_quota_cpus(root);
     choose_threads(&cpus, config, cpus.count);
-    if (strcmp(list, "none") == 0)
+    if (cpus.is_unpinned || strcmp(list, "none") == 0)
         cpus.count = 0;
     *ret_cpus = cpus;
     return 0;

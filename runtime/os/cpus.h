@@ -22,6 +22,7 @@ typedef struct domi_cpus {
     uint32_t quota;   /* CPUs that the cgroup's quota allows, rounded up; 0: no quota */
     /* true: there are so few CPUs that a spinning thread would hinder the others */
     bool few;
+    bool is_unpinned; /* the kernel does not tell the usable CPUs, so threads are not pinned */
     uint16_t cpu[DOMI_CPUS_MAX]; /* thread i is pinned to cpu[i % count] */
     /* one line for the program to print, such as "more threads than CPUs"; "": none */
     char warning[256];
@@ -31,8 +32,8 @@ typedef struct domi_cpus {
  * that holds a `proc/self/cgroup` and a `sys/fs/cgroup` of their own.
  *
  * Returns 0; -EINVAL if the list names a CPU that is not usable or is malformed; the kernel's
- * negative errno if it does not tell the affinity. On failure one line is in `error`, which may be
- * NULL with size 0. */
+ * negative errno if it does not tell the affinity and the configuration has a list. On failure one
+ * line is in `error`, which may be NULL with size 0. */
 int domi_cpus_choose(const domus_config *config, const char *root, domi_cpus *ret_cpus, char *error,
                      size_t error_size);
 

@@ -223,7 +223,8 @@ int domi_disk_rename(domi_disk_name from, domi_disk_name to, bool exclusive)
     return result;
 }
 
-/* linkat(2) with AT_EMPTY_PATH would want a capability; by the name in /proc it wants none. */
+/* Before Linux 6.10 linkat(2) with AT_EMPTY_PATH wants a capability; by the name in /proc it wants
+ * none. Where there is no /proc, it is tried all the same. */
 int domi_disk_link(int fd, domi_disk_name to)
 {
     char link[sizeof "/proc/self/fd/" + 10];
@@ -235,6 +236,8 @@ int domi_disk_link(int fd, domi_disk_name to)
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     if (linkat(AT_FDCWD, link, new.directory, new.last, AT_SYMLINK_FOLLOW) != 0)
         result = -errno;
+    if (result == -ENOENT && access("/proc/self/fd", F_OK) != 0)
+        result = linkat(fd, "", new.directory, new.last, AT_EMPTY_PATH) == 0 ? 0 : -errno;
     leave_place(&new);
     return result;
 }

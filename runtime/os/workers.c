@@ -23,6 +23,7 @@
 #include "runtime/os/signals.h"
 
 #include <errno.h>
+#include <string.h>
 
 struct domi_helper {
     domi_helper *below;  /* in the stack of idle ones */
@@ -288,11 +289,9 @@ int domi_workers_new(const domi_workers_limits *limits, domi_workers **ret_worke
     domi_workers *workers = domi_memory_new(sizeof *workers);
     if (workers == NULL)
         return -ENOMEM;
-    if (sched_getaffinity(0, sizeof workers->cpus, workers->cpus) != 0) {
-        int failure = errno;
-        domi_memory_free(workers);
-        return -failure;
-    }
+    /* If a filter refuses the call, helpers are not kept to the CPUs of the process. */
+    if (sched_getaffinity(0, sizeof workers->cpus, workers->cpus) != 0)
+        memset(workers->cpus, 0xff, sizeof workers->cpus);
     workers->limits = *limits;
     workers->make = make_thread;
     workers->owned = true;

@@ -18,7 +18,8 @@ void domi_system_fail(domus_system *system, uint32_t thread, int error)
     const char *name = strerrorname_np(-error);
     char text[sizeof system->failed_text];
 
-    snprintf(text, sizeof text, "the ring of thread %u has failed: io_uring_enter: %s (%s)", thread,
+    snprintf(text, sizeof text, "the ring of thread %u has failed: %s: %s (%s)", thread,
+             strcmp(system->backend_name, "epoll") == 0 ? "epoll" : "io_uring_enter",
              strerrordesc_np(-error), name != NULL ? name : "?");
     pthread_mutex_lock(&system->mutex);
     bool is_first = system->failed == 0;

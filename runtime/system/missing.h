@@ -1,0 +1,10 @@
+/* What a system is without in a bare container, told in one line of the log at its start. */
+#ifndef DOMI_RUNTIME_SYSTEM_MISSING_H
+#define DOMI_RUNTIME_SYSTEM_MISSING_H
+
+#include "runtime/system/system.h"
+
+/* Log a line if there is no /proc. Before start, behind domi_pressure_begin(). */
+void domi_missing_tell(domus_system *system);
+
+#endif

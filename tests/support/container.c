@@ -1,0 +1,194 @@
+/* The root is a file system in memory with bind mounts. Whatever is mounted before the new user is
+ * mapped belongs to the namespace of mounts, and ends with it. */
+#include "tests/support/container.h"
+
+#include "tests/support/deny.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NEW_ROOT "/tmp/domt-root" /* hidden by the file system that is mounted there */
+
+static _Noreturn void fail(const char *what)
+{
+    fprintf(stderr, "container: %s: %s\n", what, strerror(errno));
+    _exit(126);
+}
+
+static bool write_file(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool is_written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+    if (fd >= 0)
+        close(fd);
+    return is_written;
+}
+
+/* Enter namespaces in which the caller has all rights, and is seen as DOMT_NOBODY. */
+static bool enter_namespaces(void)
+{
+    char map[64];
+    unsigned user = geteuid(), group = getegid();
+
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS) != 0 ||
+        !write_file("/proc/self/setgroups", "deny"))
+        return false;
+    snprintf(map, sizeof map, "%d %u 1", DOMT_NOBODY, user);
+    if (!write_file("/proc/self/uid_map", map))
+        return false;
+    snprintf(map, sizeof map, "%d %u 1", DOMT_NOBODY, group);
+    return write_file("/proc/self/gid_map", map);
+}
+
+bool domt_container_may(void)
+{
+    int status = 0;
+    pid_t child = fork();
+
+    if (child == 0)
+        _exit(enter_namespaces() && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 ? 0 : 1);
+    bool may = child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+               WEXITSTATUS(status) == 0;
+    if (!may)
+        fprintf(stderr, "this machine lets nobody make namespaces; skipped\n");
+    return may;
+}
+
+static void make_path(const char *path)
+{
+    char part[PATH_MAX];
+
+    for (size_t i = 1; path[i] != '\0'; i++) {
+        if (path[i] != '/')
+            continue;
+        snprintf(part, sizeof part, "%.*s", (int)i, path);
+        if (mkdir(part, 0755) != 0 && errno != EEXIST)
+            fail(part);
+    }
+    if (mkdir(path, 0755) != 0 && errno != EEXIST)
+        fail(path);
+}
+
+/* Let the folder `from` of the host be in the new root, at the same path. */
+static void bind_folder(const char *from, bool is_written)
+{
+    char to[PATH_MAX];
+    const unsigned long flags = MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV;
+
+    snprintf(to, sizeof to, "%s%s", NEW_ROOT, from);
+    make_path(to);
+    if (mount(from, to, NULL, MS_BIND | MS_REC, NULL) != 0)
+        fail(from);
+    if (!is_written && mount(NULL, to, NULL, flags, NULL) != 0)
+        fail("read-only");
+}
+
+static void make_root(const domt_container *container)
+{
+    static const char *const links[] = {"lib", "lib64", "bin"};
+
+    (void)mkdir(NEW_ROOT, 0755);
+    if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("tmpfs", NEW_ROOT, "tmpfs", 0, "mode=755,size=1m") != 0)
+        fail("mount");
+    bind_folder("/usr", false);
+    bind_folder(DOMT_SOURCE_DIR, false);
+    if (container->passed != NULL)
+        bind_folder(container->passed, true);
+    if (container->has_sys)
+        bind_folder("/sys", true);
+    if (container->has_tmp)
+        make_path(NEW_ROOT "/tmp");
+    if (chdir(NEW_ROOT) != 0)
+        fail("chdir");
+    for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
+        char to[32];
+        snprintf(to, sizeof to, "usr/%s", links[i]);
+        if (symlink(to, links[i]) != 0)
+            fail(links[i]);
+    }
+    if (container->has_proc) /* mounted by process 1 of the new namespace */
+        make_path(NEW_ROOT "/proc");
+}
+
+/* Move into the root, which has to be done by process 1: only that may mount /proc. */
+static void enter_root(const domt_container *container)
+{
+    if ((container->has_proc && mount("proc", "proc", "proc", 0, NULL) != 0) ||
+        (container->has_tmp && mount("tmpfs", "tmp", "tmpfs", 0, "size=4m") != 0))
+        fail("mount in the root");
+    if (syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0 || chdir("/") != 0)
+        fail("pivot_root");
+    if (mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) != 0)
+        fail("read-only root");
+}
+
+static pid_t inner;
+
+static void pass_on(int number)
+{
+    (void)kill(inner, number);
+}
+
+/* Stay outside, and end as the child ends. */
+static _Noreturn void wait_outside(void)
+{
+    struct sigaction action = {.sa_handler = pass_on};
+    int status = 0;
+
+    (void)sigaction(SIGTERM, &action, NULL);
+    while (waitpid(inner, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFSIGNALED(status)) {
+        (void)signal(SIGTERM, SIG_DFL);
+        (void)kill(getpid(), WTERMSIG(status));
+    }
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+static void set_limit(int resource, rlim_t value)
+{
+    const struct rlimit limit = {value, value};
+
+    if (setrlimit(resource, &limit) != 0)
+        fail("setrlimit");
+}
+
+void domt_container_enter(const domt_container *container)
+{
+    if (container->has_root) {
+        if (!enter_namespaces())
+            fail("namespaces");
+        make_root(container);
+        inner = fork();
+        if (inner < 0)
+            fail("fork");
+        if (inner > 0)
+            wait_outside();
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+            fail("prctl");
+        enter_root(container);
+    }
+    if (container->memlock != 0)
+        set_limit(RLIMIT_MEMLOCK, container->memlock == 1 ? 0 : container->memlock);
+    if (container->nofile != 0)
+        set_limit(RLIMIT_NOFILE, container->nofile);
+    for (const long *call = container->denied; call != NULL && *call >= 0; call++) {
+        if (domt_deny_call(*call, container->denied_with) != 0)
+            fail("seccomp");
+    }
+}
