@@ -265,8 +265,10 @@ static bool wait_for_reader(domi_sink *sink)
     for (;;) {
         if (atomic_load_explicit((_Atomic bool *)(uintptr_t)&sink->give_up, memory_order_relaxed))
             return false;
-        /* poll() also returns if no reader is left; then the write fails. */
-        if (poll(&reader, 1, LOOK_MS) > 0)
+        /* poll() also returns if no reader is left; then the write fails. If a filter of system
+         * calls refuses it, the write has to wait. */
+        int ready = poll(&reader, 1, LOOK_MS);
+        if (ready > 0 || (ready < 0 && errno != EINTR))
             return true;
         keep_lines(sink);
     }

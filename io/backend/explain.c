@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
@@ -39,7 +40,7 @@ void domi_setup_explain(int result, domi_setup_step step, const domus_config *co
         .result = result,
         .step = step,
         .disabled = (int)read_number("/proc/sys/kernel/io_uring_disabled", ""),
-        .seccomp = (int)read_number("/proc/self/status", "Seccomp:"),
+        .seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0), /* a container may have no /proc */
         .memlock_bytes = UINT64_MAX,
         .needed_bytes = (uint64_t)config->io.ring_entries * (ENTRY_BYTES + 4) +
                         (uint64_t)config->io.completion_entries * COMPLETION_BYTES +
@@ -48,6 +49,8 @@ void domi_setup_explain(int result, domi_setup_step step, const domus_config *co
     struct rlimit limit;
     struct utsname names;
 
+    if (facts.seccomp < 0)
+        facts.seccomp = (int)read_number("/proc/self/status", "Seccomp:");
     if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         facts.memlock_bytes = limit.rlim_cur;
     if (uname(&names) == 0)
@@ -75,6 +78,11 @@ static void write_permission_text(const domi_setup_facts *facts, char *error, si
     else if (facts->result == -ENOSYS)
         snprintf(error, size, "this kernel (%s) has no io_uring: domus needs Linux 6.1 or newer",
                  facts->kernel);
+    else if (facts->seccomp < 0 || facts->disabled < 0)
+        snprintf(error, size,
+                 "io_uring is not permitted (%s): look for a seccomp filter, the sysctl "
+                 "kernel.io_uring_disabled and a security module's denial",
+                 strerror(-facts->result));
     else
         snprintf(error, size,
                  "io_uring is not permitted (%s), by neither the sysctl kernel.io_uring_disabled "
@@ -102,8 +110,9 @@ void domi_setup_write_line(const domi_setup_facts *facts, char *error, size_t si
         if (facts->step == DOMI_SETUP_RING && facts->memlock_bytes != UINT64_MAX)
             snprintf(error, size,
                      "no memory for a ring: the locked-memory limit is %llu KiB and each thread's "
-                     "ring needs about %llu KiB: raise it (ulimit -l, LimitMEMLOCK=) or lower "
-                     "system.threads, io.ringEntries or io.completionEntries",
+                     "ring needs about %llu KiB: raise it (ulimit -l, LimitMEMLOCK=), lower "
+                     "system.threads, io.ringEntries or io.completionEntries, or set io.backend "
+                     "to epoll",
                      (unsigned long long)(facts->memlock_bytes / 1024),
                      (unsigned long long)(facts->needed_bytes / 1024));
         else

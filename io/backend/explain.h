@@ -19,7 +19,7 @@ typedef struct domi_setup_facts {
     int result;             /* the negative errno */
     domi_setup_step step;   /* the call that has failed */
     int disabled;           /* the sysctl kernel.io_uring_disabled; -1: cannot be read */
-    int seccomp;            /* "Seccomp:" of /proc/self/status; 2: a filter is in force */
+    int seccomp;            /* 2: a filter of system calls is in force; -1: not known */
     uint64_t memlock_bytes; /* RLIMIT_MEMLOCK; UINT64_MAX: unlimited */
     uint64_t needed_bytes;  /* an estimate of what one ring needs with this configuration */
     char kernel[64];        /* uname -r */

@@ -60,7 +60,8 @@ bool domt_container_may(void)
     pid_t child = fork();
 
     if (child == 0)
-        _exit(enter_namespaces() && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 ? 0 : 1);
+        _exit(enter_namespaces() && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 ? 0
+                                                                                             : 1);
     bool may = child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
                WEXITSTATUS(status) == 0;
     if (!may)

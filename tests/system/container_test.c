@@ -1,0 +1,273 @@
+/* Echo in containers that lack this or that: it starts, says in one line what it does without, and
+ * serves; or it cannot do without, and one line says so. The containers are made by hand
+ * (tests/support/container.h). */
+#include "tests/support/container.h"
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static domt_service service;
+static domt_container container;
+
+static void enter(void)
+{
+    domt_container_enter(&container);
+}
+
+static void serves(void)
+{
+    char bytes[6] = "";
+    int fd = domt_connect(service.port);
+
+    ck_assert_int_eq(send(fd, "bytes", 5, MSG_NOSIGNAL), 5);
+    ck_assert_int_eq(recv(fd, bytes, 5, MSG_WAITALL), 5);
+    ck_assert_str_eq(bytes, "bytes");
+    close(fd);
+}
+
+/* How many lines begin like this. */
+static unsigned count_lines(const char *start)
+{
+    unsigned count = 0;
+
+    for (const char *line = service.error; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        count += strncmp(line, start, strlen(start)) == 0;
+    }
+    return count;
+}
+
+/* Start echo in the container; it has to serve, to end in order, and to say `lines` warnings, of
+ * which one has `says`. */
+static void expect_service(const char *name, const char *backend, unsigned lines, const char *says)
+{
+    service.prepare = enter;
+    domt_service_start(&service,
+                       DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", "--set", backend, ));
+    serves();
+    domt_service_stop(&service);
+    ck_assert_msg(count_lines("echo: warning: ") == lines && count_lines("echo: error: ") == 0,
+                  "%s: %s", name, service.error);
+    ck_assert_msg(says == NULL || strstr(service.error, says) != NULL, "%s: '%s' is not in: %s",
+                  name, says, service.error);
+}
+
+/* It has to end with status 1, and one line that has `says`, behind `lines` warnings. */
+static void expect_end(const char *name, const char *backend, unsigned lines, const char *says)
+{
+    service.prepare = enter;
+    domt_service_spawn(&service, DOMT_ECHO_ARGUMENTS("--set", backend, ));
+    int status = domt_service_wait(&service, 10000);
+    ck_assert_msg(status == 1, "%s: it ended with %d: %s", name, status, service.error);
+    ck_assert_msg(count_lines("echo: ") == lines + 1, "%s: %s", name, service.error);
+    ck_assert_msg(strstr(service.error, says) != NULL, "%s: '%s' is not in: %s", name, says,
+                  service.error);
+}
+
+/* --- roots ------------------------------------------------------------------------------------ */
+
+#define NO_RING "warning: epoll is used, which is slower (io.backend: auto): io_uring is refused"
+#define NO_PROC "there is no /proc: used memory is not measured, so memory.limit does nothing"
+
+static const long ring_calls[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
+                                  -1};
+
+/* A sanitizer reads /proc before main(). */
+#if DOMT_SANITIZED
+#define HAS_PROC true
+#else
+#define HAS_PROC false
+#endif
+
+START_TEST(in_a_root_of_its_own_echo_serves_and_says_what_is_missing)
+{
+    static const struct {
+        const char *name;
+        domt_container container;
+        unsigned lines;
+        const char *says;
+    } cases[] = {
+        {"read-only root, no /dev, no /sys", {.has_root = true, .has_proc = true}, 0, NULL},
+        {"the same, and io_uring is refused",
+         {.has_root = true, .has_proc = true, .denied = ring_calls, .denied_with = EPERM},
+         1,
+         NO_RING},
+        {"the same, as a kernel without it",
+         {.has_root = true, .has_proc = true, .denied = ring_calls, .denied_with = ENOSYS},
+         1,
+         NO_RING},
+        {"no /proc", {.has_root = true}, 1, NO_PROC ", and a CPU quota is not seen"},
+        {"no /proc, but /sys", {.has_root = true, .has_sys = true}, 1, NO_PROC ": mount it"},
+        {"no /proc, and io_uring is refused",
+         {.has_root = true, .denied = ring_calls, .denied_with = EPERM},
+         2,
+         NO_RING},
+        {"256 descriptors",
+         {.has_root = true, .has_proc = true, .nofile = 256},
+         1,
+         "because this process may have 256 descriptors: raise the limit"},
+    };
+
+    if (!domt_container_may())
+        return;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        container = cases[i].container;
+        if (container.has_proc || !HAS_PROC)
+            expect_service(cases[i].name, "io.backend=auto", cases[i].lines, cases[i].says);
+    }
+}
+END_TEST
+
+START_TEST(without_locked_memory_a_ring_is_an_error_that_names_epoll_and_epoll_serves)
+{
+    if (!domt_container_may())
+        return;
+    container = (domt_container){.has_root = true, .has_proc = true, .memlock = 1};
+    expect_end("no locked memory", "io.backend=auto", 0, "or set io.backend to epoll");
+    expect_service("no locked memory, epoll", "io.backend=epoll", 0, NULL);
+}
+END_TEST
+
+/* --- calls ------------------------------------------------------------------------------------ */
+
+#define ENDS true
+
+typedef struct refused_call {
+    const char *name;
+    long call;
+    const char *backend; /* as --set takes it; NULL: both, one after the other */
+    const char *says;    /* NULL: it says nothing */
+    bool ends;
+} refused_call;
+
+#define CALL(name)   #name, SYS_##name
+#define URING        "io.backend=uring"
+#define EPOLL        "io.backend=epoll"
+#define NEEDED_EPOLL "a call that epoll needs is refused"
+
+static const refused_call told[] = {
+    {CALL(sched_setaffinity), NULL, "threads are not pinned to CPUs: sched_setaffinity", false},
+    {CALL(sched_getaffinity), NULL, "threads are not pinned, and CPUs are taken", false},
+    {CALL(eventfd2), NULL, "eventfd: ", ENDS},
+    {CALL(getrandom), NULL, "no random numbers: getrandom: ", ENDS},
+    {CALL(socket), NULL, "listener echo: 127.0.0.1:0: ", ENDS},
+    {CALL(bind), NULL, "listener echo: 127.0.0.1:0: ", ENDS},
+    {CALL(listen), NULL, "listener echo: 127.0.0.1:0: ", ENDS},
+    {CALL(setsockopt), NULL, "listener echo: 127.0.0.1:0: ", ENDS},
+    {CALL(epoll_create1), EPOLL, NEEDED_EPOLL, ENDS},
+    {CALL(epoll_ctl), EPOLL, NEEDED_EPOLL, ENDS},
+    {CALL(epoll_wait), EPOLL, NEEDED_EPOLL, ENDS},
+    {CALL(accept4), EPOLL, NEEDED_EPOLL, ENDS},
+    {CALL(recvfrom), EPOLL, NEEDED_EPOLL, ENDS},
+    {CALL(recvmsg), EPOLL, NEEDED_EPOLL, ENDS},
+    {CALL(sendto), EPOLL, NEEDED_EPOLL, ENDS},
+    {CALL(sendmsg), EPOLL, NEEDED_EPOLL, ENDS},
+    {CALL(io_uring_setup), URING, "io_uring is refused", ENDS},
+};
+
+/* Run a row with one error. */
+static void refuse(const refused_call *row, const char *backend, int error)
+{
+    const long calls[] = {row->call, -1};
+
+    container = (domt_container){.denied = calls, .denied_with = error};
+    if (row->ends)
+        expect_end(row->name, backend, 0, row->says);
+    else
+        expect_service(row->name, backend, row->says != NULL, row->says);
+}
+
+static void refuse_each(const refused_call *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].backend == NULL || strcmp(rows[i].backend, URING) == 0) {
+            refuse(&rows[i], URING, EPERM);
+            refuse(&rows[i], URING, ENOSYS);
+        }
+        if (rows[i].backend == NULL || strcmp(rows[i].backend, EPOLL) == 0) {
+            refuse(&rows[i], EPOLL, EPERM);
+            refuse(&rows[i], EPOLL, ENOSYS);
+        }
+    }
+}
+
+START_TEST(a_refused_call_that_matters_is_told_in_one_line)
+{
+    refuse_each(told, sizeof told / sizeof told[0]);
+}
+END_TEST
+
+/* The library uses these, or its libraries do, and nobody notices if it may not. */
+static const refused_call unneeded[] = {
+    {CALL(timer_create), NULL, NULL, false},    {CALL(timer_settime), NULL, NULL, false},
+    {CALL(madvise), NULL, NULL, false},         {CALL(membarrier), NULL, NULL, false},
+    {CALL(memfd_create), NULL, NULL, false},    {CALL(statx), NULL, NULL, false},
+    {CALL(openat2), NULL, NULL, false},         {CALL(getsockopt), NULL, NULL, false},
+    {CALL(getdents64), NULL, NULL, false},      {CALL(prlimit64), NULL, NULL, false},
+    {CALL(sigaltstack), NULL, NULL, false},     {CALL(uname), NULL, NULL, false},
+    {CALL(sysinfo), NULL, NULL, false},         {CALL(tgkill), NULL, NULL, false},
+    {CALL(gettid), NULL, NULL, false},          {CALL(getcpu), NULL, NULL, false},
+    {CALL(epoll_pwait2), NULL, NULL, false},    {CALL(perf_event_open), NULL, NULL, false},
+    {CALL(pidfd_open), NULL, NULL, false},      {CALL(signalfd4), NULL, NULL, false},
+    {CALL(timerfd_create), NULL, NULL, false},  {CALL(mlock), NULL, NULL, false},
+    {CALL(ioctl), NULL, NULL, false},           {CALL(shutdown), NULL, NULL, false},
+    {CALL(clock_nanosleep), NULL, NULL, false}, {CALL(poll), NULL, NULL, false},
+    {CALL(set_robust_list), NULL, NULL, false}, {CALL(rseq), NULL, NULL, false},
+    {CALL(prctl), NULL, NULL, false}, /* the last one, because it also loads filters */
+};
+
+/* All of them together; one at a time in the long form. */
+START_TEST(other_calls_are_done_without)
+{
+    static const int errors[] = {EPERM, ENOSYS};
+    long calls[sizeof unneeded / sizeof unneeded[0] + 2];
+    size_t count = 0;
+
+    for (size_t i = 0; i < sizeof unneeded / sizeof unneeded[0]; i++)
+        calls[count++] = unneeded[i].call;
+    calls[count] = -1;
+    for (size_t i = 0; i < 2; i++) {
+        container = (domt_container){.denied = calls, .denied_with = errors[i]};
+        expect_service("all", URING, 0, NULL);
+        expect_service("all", EPOLL, 0, NULL);
+    }
+    if (domt_is_long())
+        refuse_each(unneeded, sizeof unneeded / sizeof unneeded[0]);
+}
+END_TEST
+
+START_TEST(clone3_has_to_be_refused_by_the_right_error)
+{
+    static const long calls[] = {SYS_clone3, -1};
+
+    container = (domt_container){.denied = calls, .denied_with = ENOSYS};
+    expect_service("clone3", URING, 0, NULL);
+    container.denied_with = EPERM;
+    expect_end("clone3", URING, 0, "has to refuse clone3 by ENOSYS");
+}
+END_TEST
+
+START_TEST(a_program_that_cannot_wait_for_signals_says_so_and_ends)
+{
+    static const long calls[] = {SYS_rt_sigtimedwait, -1};
+
+    container = (domt_container){.denied = calls, .denied_with = EPERM};
+    service.prepare = enter;
+    domt_service_spawn(&service, DOMT_ECHO_ARGUMENTS());
+    ck_assert_int_eq(domt_service_wait(&service, 10000), 1);
+    ck_assert_ptr_nonnull(strstr(service.error, "it cannot wait for signals, and ends: "));
+}
+END_TEST
+
+DOMT_MAIN("container", 60, in_a_root_of_its_own_echo_serves_and_says_what_is_missing,
+          without_locked_memory_a_ring_is_an_error_that_names_epoll_and_epoll_serves,
+          a_refused_call_that_matters_is_told_in_one_line, other_calls_are_done_without,
+          clone3_has_to_be_refused_by_the_right_error,
+          a_program_that_cannot_wait_for_signals_says_so_and_ends)
