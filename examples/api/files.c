@@ -17,17 +17,25 @@
 
 struct api_files api_files;
 
+/* Open a directory that a key names. */
+static int open_directory(domus_system *system, const char *key, const char *path,
+                          domus_file **ret_directory)
+{
+    int error = domus_outside_file_open(system, path, DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY, 0,
+                                        ret_directory);
+
+    if (error != 0)
+        fprintf(stderr, "api: %s: cannot open %s\n", key, path);
+    return error;
+}
+
 int api_files_begin(domus_system *system)
 {
-    const uint32_t directory = DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY;
-    int error = mkdir(api_settings.uploads, 0700) != 0 && errno != EEXIST ? -errno : 0;
-
-    if (error == 0)
-        error = domus_outside_file_open(system, api_settings.pages, directory, 0,
-                                        &api_files.pages.root);
+    (void)mkdir(api_settings.uploads, 0700); /* what cannot be made cannot be opened */
+    int error = open_directory(system, "api.pages", api_settings.pages, &api_files.pages.root);
     return error != 0 ? error
-                      : domus_outside_file_open(system, api_settings.uploads, directory, 0,
-                                                &api_files.uploads.root);
+                      : open_directory(system, "api.uploads", api_settings.uploads,
+                                       &api_files.uploads.root);
 }
 
 void api_files_end(void)

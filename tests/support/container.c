@@ -108,12 +108,10 @@ static void make_root(const domt_container *container)
         fail("mount");
     bind_folder("/usr", false);
     bind_folder(DOMT_SOURCE_DIR, false);
-    if (container->passed != NULL)
-        bind_folder(container->passed, true);
     if (container->has_sys)
         bind_folder("/sys", true);
-    if (container->has_tmp)
-        make_path(NEW_ROOT "/tmp");
+    if (container->has_data)
+        make_path(NEW_ROOT "/data");
     if (chdir(NEW_ROOT) != 0)
         fail("chdir");
     for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
@@ -130,7 +128,7 @@ static void make_root(const domt_container *container)
 static void enter_root(const domt_container *container)
 {
     if ((container->has_proc && mount("proc", "proc", "proc", 0, NULL) != 0) ||
-        (container->has_tmp && mount("tmpfs", "tmp", "tmpfs", 0, "size=4m") != 0))
+        (container->has_data && mount("tmpfs", "data", "tmpfs", 0, "size=4m") != 0))
         fail("mount in the root");
     if (syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0 || chdir("/") != 0)
         fail("pivot_root");

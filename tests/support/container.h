@@ -11,13 +11,12 @@
 
 typedef struct domt_container {
     /* true: a new root with the programs and sources of this build, /usr, and what follows. It can
-     * only be read, but for /tmp if that is wanted. The process has the number 1 in it. */
+     * only be read, but for /data, a file system in memory, if that is wanted. The process has the
+     * number 1 in it. */
     bool has_root;
     bool has_proc;
     bool has_sys;
-    bool has_tmp;
-    const char
-        *passed; /* one more folder of the host that is there, and can be written to; may be NULL */
+    bool has_data;
     uint64_t memlock;   /* RLIMIT_MEMLOCK in bytes; 0: as it is, 1: none at all */
     uint64_t nofile;    /* RLIMIT_NOFILE, soft and hard; 0: as it is */
     const long *denied; /* system calls (SYS_ numbers) that fail with `denied_with`, up to a -1 */

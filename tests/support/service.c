@@ -228,6 +228,23 @@ uint64_t domt_service_count(const domt_service *service, const char *row)
     return strtoull(number, NULL, 10);
 }
 
+/* The head of the table names each thread by its number, and "all" behind them if there are
+ * several. */
+uint32_t domt_service_threads(const domt_service *service)
+{
+    const char *head = strstr(service->error, "\nthread (");
+    uint32_t threads = 0;
+
+    ck_assert_msg(head != NULL, "no table in: %s", service->error);
+    head = strchr(head, ')') + 1;
+    for (const char *end = head + strcspn(head, "\n"); head != end;) {
+        head += strspn(head, " ");
+        threads += *head >= '0' && *head <= '9';
+        head += strcspn(head, " \n");
+    }
+    return threads;
+}
+
 /* The milliseconds of all threads together in a row: the last number before the last "ms". */
 static double phase_ms(const domt_service *service, const char *row)
 {

@@ -47,6 +47,9 @@ void domt_service_read_error(domt_service *service);
 /* The sum over all threads in a row of the last profile that was read. */
 uint64_t domt_service_count(const domt_service *service, const char *row);
 
+/* How many threads the last profile that was read has columns for. */
+uint32_t domt_service_threads(const domt_service *service);
+
 /* True if in the last profile that was read the phases sum to the wall time within 1 %. In that of
  * a service that runs they need not: a thread adds the time of a phase at its end. */
 bool domt_service_phases_are_whole(const domt_service *service);
