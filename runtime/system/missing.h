@@ -1,4 +1,4 @@
-/* What a system is without in a bare container, told in one line of the log at its start. */
+/* A line of the log at the start of a system says what it is without in a bare container. */
 #ifndef DOMI_RUNTIME_SYSTEM_MISSING_H
 #define DOMI_RUNTIME_SYSTEM_MISSING_H
 

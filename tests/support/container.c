@@ -153,7 +153,8 @@ static _Noreturn void wait_outside(void)
     while (waitpid(inner, &status, 0) < 0 && errno == EINTR)
         ;
     if (WIFSIGNALED(status)) {
-        (void)signal(SIGTERM, SIG_DFL);
+        action.sa_handler = SIG_DFL;
+        (void)sigaction(WTERMSIG(status), &action, NULL);
         (void)kill(getpid(), WTERMSIG(status));
     }
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));

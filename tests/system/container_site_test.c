@@ -22,7 +22,7 @@ static void enter(void)
     domt_container_enter(&container);
 }
 
-/* What no sanitizer of the service could do without. */
+/* A container without io_uring and, but for a sanitizer that reads it, without /proc. */
 static domt_container bare(void)
 {
     static const long calls[] = {SYS_io_uring_setup, -1};
