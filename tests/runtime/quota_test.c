@@ -133,9 +133,20 @@ START_TEST(quota_of_a_container_is_found_at_the_mount_point)
 }
 END_TEST
 
+/* A container may have /sys and no /proc. */
+START_TEST(quota_without_proc_is_that_of_the_mount_point)
+{
+    ck_assert_uint_eq(quota_of(NULL, FILES({"cpu.max", "200000 100000\n"})), 2);
+    ck_assert_uint_eq(quota_of(NULL, FILES({"cpu/cpu.cfs_quota_us", "300000\n"},
+                                           {"cpu/cpu.cfs_period_us", "100000\n"})),
+                      3);
+    ck_assert_uint_eq(quota_of(NULL, FILES({"a/cpu.max", "200000 100000\n"})), 0);
+    ck_assert_uint_eq(quota_of(NULL, NO_FILES), 0);
+}
+END_TEST
+
 START_TEST(quota_without_files_is_none)
 {
-    ck_assert_uint_eq(quota_of(NULL, FILES({"cpu.max", "100000 100000\n"})), 0);
     ck_assert_uint_eq(quota_of("0::/a\n1:cpu:/a\n", NO_FILES), 0);
     ck_assert_uint_eq(quota_of("1:cpu:/a\n", FILES({"cpu/a/cpu.cfs_quota_us", "100000\n"})), 0);
     ck_assert_uint_eq(quota_of("1:cpu:/a\n", FILES({"cpu/a/cpu.cfs_period_us", "100000\n"})), 0);
@@ -193,5 +204,6 @@ END_TEST
 DOMT_MAIN("quota", 20, quota_v2_is_rounded_up, quota_v2_max_is_none,
           quota_is_the_smallest_on_the_way_to_the_root, quota_v1_is_read_from_its_two_files,
           quota_v1_is_found_where_controllers_share_a_mount, quota_is_found_in_hybrid_mounts,
-          quota_of_a_container_is_found_at_the_mount_point, quota_without_files_is_none,
+          quota_of_a_container_is_found_at_the_mount_point,
+          quota_without_proc_is_that_of_the_mount_point, quota_without_files_is_none,
           quota_that_makes_no_sense_is_ignored, quota_survives_a_malformed_list_of_cgroups)

@@ -98,28 +98,51 @@ static void bind_folder(const char *from, bool is_written)
         fail("read-only");
 }
 
-static void make_root(const domt_container *container)
+/* Let the new root have what a program with shared libraries needs. */
+static void fill_root(void)
 {
     static const char *const links[] = {"lib", "lib64", "bin"};
 
+    bind_folder("/usr", false);
+    bind_folder(DOMT_SOURCE_DIR, false);
+    for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
+        char from[64], to[32];
+        snprintf(from, sizeof from, "%s/%s", NEW_ROOT, links[i]);
+        snprintf(to, sizeof to, "usr/%s", links[i]);
+        if (symlink(to, from) != 0)
+            fail(from);
+    }
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    char text[4096];
+    int in = open(from, O_RDONLY | O_CLOEXEC);
+    int out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    ssize_t size = in >= 0 && out >= 0 ? read(in, text, sizeof text) : -1;
+
+    if (size < 0 || write(out, text, (size_t)size) != size)
+        fail(from);
+    close(in);
+    close(out);
+}
+
+static void make_root(const domt_container *container)
+{
     (void)mkdir(NEW_ROOT, 0755);
     if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("tmpfs", NEW_ROOT, "tmpfs", 0, "mode=755,size=1m") != 0)
         fail("mount");
-    bind_folder("/usr", false);
-    bind_folder(DOMT_SOURCE_DIR, false);
+    if (container->only != NULL)
+        copy_file(container->only, NEW_ROOT "/echo.yaml");
+    else
+        fill_root();
     if (container->has_sys)
         bind_folder("/sys", true);
     if (container->has_data)
         make_path(NEW_ROOT "/data");
     if (chdir(NEW_ROOT) != 0)
         fail("chdir");
-    for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
-        char to[32];
-        snprintf(to, sizeof to, "usr/%s", links[i]);
-        if (symlink(to, links[i]) != 0)
-            fail(links[i]);
-    }
     if (container->has_proc) /* mounted by process 1 of the new namespace */
         make_path(NEW_ROOT "/proc");
 }
@@ -160,14 +183,6 @@ static _Noreturn void wait_outside(void)
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
-static void set_limit(int resource, rlim_t value)
-{
-    const struct rlimit limit = {value, value};
-
-    if (setrlimit(resource, &limit) != 0)
-        fail("setrlimit");
-}
-
 void domt_container_enter(const domt_container *container)
 {
     if (container->has_root) {
@@ -183,10 +198,13 @@ void domt_container_enter(const domt_container *container)
             fail("prctl");
         enter_root(container);
     }
-    if (container->memlock != 0)
-        set_limit(RLIMIT_MEMLOCK, container->memlock == 1 ? 0 : container->memlock);
-    if (container->nofile != 0)
-        set_limit(RLIMIT_NOFILE, container->nofile);
+    const rlim_t memlock = container->memlock == 1 ? 0 : container->memlock;
+    if (container->memlock != 0 &&
+        setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){memlock, memlock}) != 0)
+        fail("setrlimit");
+    if (container->nofile != 0 &&
+        setrlimit(RLIMIT_NOFILE, &(struct rlimit){container->nofile, container->nofile}) != 0)
+        fail("setrlimit");
     for (const long *call = container->denied; call != NULL && *call >= 0; call++) {
         if (domt_deny_call(*call, container->denied_with) != 0)
             fail("seccomp");

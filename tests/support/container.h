@@ -14,6 +14,8 @@ typedef struct domt_container {
      * only be read, but for /data, a file system in memory, if that is wanted. The process has the
      * number 1 in it. */
     bool has_root;
+    const char
+        *only; /* with a root: it has this file of the sources alone, as /echo.yaml; may be NULL */
     bool has_proc;
     bool has_sys;
     bool has_data;

@@ -125,6 +125,34 @@ START_TEST(in_a_root_of_its_own_echo_serves_and_says_what_is_missing)
 }
 END_TEST
 
+/* The image of packaging/container: a program without shared libraries and its configuration. */
+START_TEST(an_image_with_two_files_serves)
+{
+    static const char program[] = DOMT_BIN_DIR "/tests/echo_static";
+    static const char *const arguments[] = {
+        program, "--config", "/echo.yaml", "--set", "listeners.echo.address=127.0.0.1:0", NULL};
+
+    if (access(program, X_OK) != 0) {
+        fprintf(stderr, "no echo without shared libraries in this build; skipped\n");
+        return;
+    }
+    if (!domt_container_may())
+        return;
+    container = (domt_container){.has_root = true,
+                                 .only = DOMT_SOURCE_DIR "/packaging/container/echo.yaml",
+                                 .denied = ring_calls,
+                                 .denied_with = EPERM};
+    service.prepare = enter;
+    domt_service_start(&service, arguments);
+    serves();
+    domt_service_stop(&service);
+    ck_assert_msg(count_lines("echo_static: ") + count_lines("echo: ") == 3, "%s", service.error);
+    ck_assert_ptr_nonnull(strstr(service.error, NO_PROC));
+    ck_assert_ptr_nonnull(strstr(service.error, NO_RING));
+    ck_assert_uint_eq(domt_service_count(&service, "accepted"), 1);
+}
+END_TEST
+
 START_TEST(without_locked_memory_a_ring_is_an_error_that_names_epoll_and_epoll_serves)
 {
     if (!domt_container_may())
@@ -267,6 +295,7 @@ START_TEST(a_program_that_cannot_wait_for_signals_says_so_and_ends)
 END_TEST
 
 DOMT_MAIN("container", 60, in_a_root_of_its_own_echo_serves_and_says_what_is_missing,
+          an_image_with_two_files_serves,
           without_locked_memory_a_ring_is_an_error_that_names_epoll_and_epoll_serves,
           a_refused_call_that_matters_is_told_in_one_line, other_calls_are_done_without,
           clone3_has_to_be_refused_by_the_right_error,

@@ -1,0 +1,238 @@
+/* A library for LD_PRELOAD that makes the kernel one of Linux 6.1, or with DOMT_KERNEL=5.10 an
+ * older one, as far as a program can ask: what came later is refused by the error that such a
+ * kernel has.
+ *
+ * System calls and their arguments are refused by a seccomp filter, which all threads and children
+ * inherit. What stands behind a pointer no filter sees, so the functions of liburing are taken
+ * over: the flags of a set-up and the features that come back, and the queued operations before
+ * each enter. How an operation is done stays that of the kernel that is here. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <liburing.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The last ones that Linux 6.1 has. */
+#define LAST_CALL        450u    /* set_mempolicy_home_node */
+#define SETUP_FLAGS      0x3fffu /* up to IORING_SETUP_DEFER_TASKRUN */
+#define FEATURES         0x1fffu /* up to IORING_FEAT_LINKED_FILE */
+#define ENTER_FLAGS      0x1fu   /* up to IORING_ENTER_REGISTERED_RING */
+#define LAST_REGISTER    25u     /* IORING_REGISTER_FILE_ALLOC_RANGE */
+#define LAST_OPERATION   48u     /* IORING_OP_SENDMSG_ZC */
+#define ENTRY_FLAGS      0x7fu   /* up to IOSQE_CQE_SKIP_SUCCESS */
+#define NET_FLAGS        0x07u   /* up to IORING_RECVSEND_FIXED_BUF */
+#define ACCEPT_FLAGS     0x01u   /* IORING_ACCEPT_MULTISHOT */
+#define RW_FLAGS         0x1fu   /* up to RWF_APPEND */
+#define LAST_SOCKET      75u     /* SO_RCVMARK */
+#define LAST_TCP         37u     /* TCP_TX_DELAY */
+#define LAST_IP          50u     /* IP_UNICAST_IF, and those of multicasts */
+#define SETUP_FLAGS_5_10 0x7fu   /* up to IORING_SETUP_R_DISABLED */
+#define NO_OPERATION     0xffu   /* no kernel has it: -EINVAL */
+#define RINGS_MAX        1024
+
+static unsigned setup_flags = SETUP_FLAGS;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct ring {
+    struct io_uring *uring; /* NULL: the place is free */
+    pthread_t owner;        /* who has enabled it, or made it */
+} rings[RINGS_MAX];
+
+/* --- the filter ------------------------------------------------------------------------------- */
+
+#define LOAD(field)     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define REFUSE(error)   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
+#define ALLOW           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define UNLESS(k, skip) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (k), 0, (skip))
+/* Refuse if the loaded word is above `last`, or has other bits than `known`. */
+#define ABOVE(last, error) BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (last), 0, 1), REFUSE(error)
+#define BEYOND(known, error)                                                                       \
+    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, ~(unsigned)(known), 0, 1), REFUSE(error)
+
+static void load_filter(void)
+{
+    struct sock_filter steps[] = {
+        LOAD(nr),
+        ABOVE(LAST_CALL, ENOSYS),
+        UNLESS(SYS_io_uring_enter, 4),
+        LOAD(args[3]),
+        BEYOND(ENTER_FLAGS, EINVAL),
+        ALLOW,
+        UNLESS(SYS_io_uring_register, 4),
+        LOAD(args[1]),
+        ABOVE(LAST_REGISTER, EINVAL),
+        ALLOW,
+        UNLESS(SYS_preadv2, 4),
+        LOAD(args[5]),
+        BEYOND(RW_FLAGS, EOPNOTSUPP),
+        ALLOW,
+        UNLESS(SYS_pwritev2, 4),
+        LOAD(args[5]),
+        BEYOND(RW_FLAGS, EOPNOTSUPP),
+        ALLOW,
+        UNLESS(SYS_setsockopt, 15),
+        LOAD(args[1]),
+        UNLESS(SOL_SOCKET, 4),
+        LOAD(args[2]),
+        ABOVE(LAST_SOCKET, ENOPROTOOPT),
+        ALLOW,
+        UNLESS(IPPROTO_TCP, 4),
+        LOAD(args[2]),
+        ABOVE(LAST_TCP, ENOPROTOOPT),
+        ALLOW,
+        UNLESS(IPPROTO_IP, 3),
+        LOAD(args[2]),
+        ABOVE(LAST_IP, ENOPROTOOPT),
+        ALLOW,
+    };
+    struct sock_fprog filter = {.len = sizeof steps / sizeof steps[0], .filter = steps};
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) {
+        perror("older_kernel: seccomp");
+        _exit(126);
+    }
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *kernel = getenv("DOMT_KERNEL");
+
+    if (kernel != NULL && strcmp(kernel, "5.10") == 0)
+        setup_flags = SETUP_FLAGS_5_10;
+    load_filter();
+}
+
+/* --- liburing --------------------------------------------------------------------------------- */
+
+/* The function that this one stands before. */
+static void *behind(const char *name)
+{
+    void *function = dlsym(RTLD_NEXT, name);
+
+    if (function == NULL) {
+        fprintf(stderr, "older_kernel: no %s in liburing\n", name);
+        _exit(126);
+    }
+    return function;
+}
+
+/* Let the place of `was` be `uring` and the calling thread's. With NULL for `was` a free place. */
+static void note_ring(const struct io_uring *was, struct io_uring *uring)
+{
+    size_t i = 0;
+
+    pthread_mutex_lock(&mutex);
+    while (i < RINGS_MAX && rings[i].uring != was)
+        i++;
+    if (i < RINGS_MAX)
+        rings[i] = (struct ring){uring, pthread_self()};
+    pthread_mutex_unlock(&mutex);
+}
+
+int io_uring_queue_init_params(unsigned entries, struct io_uring *ring,
+                               struct io_uring_params *params)
+{
+    int (*init)(unsigned, struct io_uring *, struct io_uring_params *);
+
+    if ((params->flags & ~setup_flags) != 0)
+        return -EINVAL;
+    *(void **)&init = behind("io_uring_queue_init_params");
+    int result = init(entries, ring, params);
+    if (result == 0) {
+        params->features &= FEATURES;
+        ring->features &= FEATURES;
+        note_ring(NULL, ring);
+    }
+    return result;
+}
+
+void io_uring_queue_exit(struct io_uring *ring)
+{
+    void (*leave)(struct io_uring *);
+
+    *(void **)&leave = behind("io_uring_queue_exit");
+    note_ring(ring, NULL);
+    leave(ring);
+}
+
+int io_uring_register(unsigned fd, unsigned operation, const void *argument, unsigned count)
+{
+    int (*call)(unsigned, unsigned, const void *, unsigned);
+    struct io_uring *enabled = NULL;
+
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < RINGS_MAX && operation == IORING_REGISTER_ENABLE_RINGS; i++) {
+        if (rings[i].uring != NULL && rings[i].uring->ring_fd == (int)fd)
+            enabled = rings[i].uring;
+    }
+    pthread_mutex_unlock(&mutex);
+    if (enabled != NULL)
+        note_ring(enabled, enabled); /* the caller owns it from now on */
+    *(void **)&call = behind("io_uring_register");
+    return call(fd, operation, argument, count);
+}
+
+static bool is_known(const struct io_uring_sqe *entry)
+{
+    if (entry->opcode > LAST_OPERATION || (entry->flags & ~ENTRY_FLAGS) != 0)
+        return false;
+    switch (entry->opcode) {
+    case IORING_OP_ACCEPT:
+        return (entry->ioprio & ~ACCEPT_FLAGS) == 0;
+    case IORING_OP_SEND:
+    case IORING_OP_SENDMSG:
+    case IORING_OP_RECV:
+    case IORING_OP_RECVMSG:
+        return (entry->ioprio & ~NET_FLAGS) == 0;
+    case IORING_OP_READ:
+    case IORING_OP_WRITE:
+        return ((unsigned)entry->rw_flags & ~RW_FLAGS) == 0;
+    default:
+        return true;
+    }
+}
+
+/* Make each queued operation that the older kernel does not know one that no kernel knows. */
+static void refuse_newer(struct io_uring *uring)
+{
+    struct io_uring_sq *queue = &uring->sq;
+    unsigned tail = *queue->ktail;
+
+    for (unsigned i = __atomic_load_n(queue->khead, __ATOMIC_ACQUIRE); i != tail; i++) {
+        struct io_uring_sqe *entry = &queue->sqes[queue->array[i & queue->ring_mask]];
+        if (!is_known(entry))
+            entry->opcode = NO_OPERATION;
+    }
+}
+
+int io_uring_enter2(unsigned fd, unsigned submit, unsigned least, unsigned flags, sigset_t *set,
+                    size_t size)
+{
+    static int (*_Atomic known)(unsigned, unsigned, unsigned, unsigned, sigset_t *, size_t);
+    int (*call)(unsigned, unsigned, unsigned, unsigned, sigset_t *, size_t) = known;
+
+    if (call == NULL) {
+        *(void **)&call = behind("io_uring_enter2");
+        known = call;
+    }
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < RINGS_MAX; i++) {
+        if (rings[i].uring != NULL && rings[i].uring->enter_ring_fd == (int)fd &&
+            pthread_equal(rings[i].owner, pthread_self()))
+            refuse_newer(rings[i].uring);
+    }
+    pthread_mutex_unlock(&mutex);
+    return call(fd, submit, least, flags, set, size);
+}

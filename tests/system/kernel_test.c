@@ -1,0 +1,113 @@
+/* Services on the oldest kernel that domus asks for, Linux 6.1, and on an older one. This kernel is
+ * made to be one of them by tests/support/programs/older_kernel.c. */
+#include "tests/support/suite.h"
+#include "tests/system/site.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PRELOAD DOMT_BIN_DIR "/tests/older_kernel.so"
+
+static domt_site site;
+
+static void begin_on(const char *kernel)
+{
+    if (setenv("DOMT_KERNEL", kernel, 1) != 0 || setenv("LD_PRELOAD", PRELOAD, 1) != 0)
+        _exit(126);
+}
+
+static void on_6_1(void)
+{
+    begin_on("6.1");
+}
+
+static void on_5_10(void)
+{
+    begin_on("5.10");
+}
+
+/* A sanitizer has to be loaded first itself. */
+static bool may_preload(void)
+{
+    if (!DOMT_SANITIZED)
+        return true;
+    fprintf(stderr, "a build with a sanitizer lets nothing be loaded before it; skipped\n");
+    return false;
+}
+
+static void serves_a_site(void)
+{
+    domt_site_start(&site, (const char *const[]){NULL});
+    domt_site_holds(&site, "GET /", NULL, 200, "<html");
+    domt_site_holds(&site, "GET /", NULL, 200, "<html"); /* the file is open now */
+    domt_site_holds(&site, "PUT /kv/a", "one", 204, NULL);
+    domt_site_holds(&site, "GET /kv/a", NULL, 200, "one");
+    domt_site_stop(&site);
+}
+
+START_TEST(linux_6_1_has_all_that_a_ring_needs)
+{
+    if (!may_preload())
+        return;
+    site.service.prepare = on_6_1;
+    serves_a_site();
+    ck_assert_msg(strstr(site.service.error, "thread (io_uring)") != NULL, "%s",
+                  site.service.error);
+    ck_assert_msg(strstr(site.service.error, "warning: ") == NULL, "%s", site.service.error);
+}
+END_TEST
+
+START_TEST(an_older_kernel_gets_epoll_and_one_line)
+{
+    if (!may_preload())
+        return;
+    site.service.prepare = on_5_10;
+    serves_a_site();
+    const char *line = strstr(site.service.error, "epoll is used");
+    ck_assert_msg(line != NULL, "%s", site.service.error);
+    ck_assert_ptr_null(strstr(line + 1, "epoll is used"));
+    ck_assert_ptr_nonnull(strstr(line, "it needs Linux 6.1 or newer"));
+    ck_assert_ptr_nonnull(strstr(line, "thread (epoll)"));
+
+    domt_service_spawn(&site.service, DOMT_ECHO_ARGUMENTS("--set", "io.backend=uring", ));
+    ck_assert_int_eq(domt_service_wait(&site.service, 10000), 1);
+    ck_assert_ptr_nonnull(strstr(site.service.error, "it needs Linux 6.1 or newer"));
+}
+END_TEST
+
+/* The tests of what asks the kernel most, on Linux 6.1. */
+START_TEST(the_tests_of_the_ring_pass_on_linux_6_1)
+{
+    static const char *const programs[] = {
+        "io_backend",         "io_backend_limits",  "io_datagram_backend", "io_direct_seeds",
+        "io_calls",           "runtime_datagram",   "runtime_connect",     "runtime_file",
+        "runtime_file_names", "runtime_file_ring",  "runtime_file_held",   "runtime_file_channel",
+        "runtime_half_close", "runtime_http_files", "runtime_listen",      "runtime_settings",
+        "runtime_stop",       "runtime_park",       "runtime_pipeline",    "runtime_proxy"};
+
+    if (!domt_is_long() || !may_preload())
+        return;
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        char path[512];
+        int status = 0;
+        snprintf(path, sizeof path, DOMT_BIN_DIR "/tests/%s", programs[i]);
+        if (access(path, X_OK) != 0)
+            continue; /* it is not among the tests that were built */
+        pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0) {
+            on_6_1();
+            unsetenv("DOMT_LONG");
+            execl(path, path, NULL);
+            _exit(127);
+        }
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: %d", programs[i], status);
+    }
+}
+END_TEST
+
+DOMT_MAIN("kernel", 600, linux_6_1_has_all_that_a_ring_needs,
+          an_older_kernel_gets_epoll_and_one_line, the_tests_of_the_ring_pass_on_linux_6_1)
