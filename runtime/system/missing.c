@@ -1,6 +1,6 @@
-/* A system runs without /proc, and knows less: how much memory the process has, and, without
- * /sys/fs/cgroup, which quota of CPUs holds. Neither ends the start, so a line says it, with the
- * keys that do their work or do nothing then. */
+/* A system runs without /proc and /sys, and knows less: how much memory the process has, and which
+ * limits the cgroup sets. That does not end the start, so a line says it, with the keys that do
+ * nothing then or have to be set. */
 #include "runtime/system/missing.h"
 
 #include "runtime/system/log.h"
@@ -9,16 +9,14 @@
 
 void domi_missing_tell(domus_system *system)
 {
-    if (access("/proc/self/statm", R_OK) == 0)
-        return;
-    bool has_quota = access("/sys/fs/cgroup", R_OK) == 0;
-    bool has_memory = system->pressure.footprint.count != 0;
+    bool has_limits = system->config.system.threads != 0 && system->config.memory.limit_bytes != 0;
 
-    if (has_quota && has_memory)
-        return; /* the files of the cgroup say it all */
-    domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE, "there is no /proc: %s%s: mount it",
-                  has_memory ? "" : "used memory is not measured, so memory.limit does nothing",
-                  has_quota    ? ""
-                  : has_memory ? "a CPU quota is not seen, so set system.threads"
-                               : ", and a CPU quota is not seen, so set system.threads");
+    if (access("/proc/self/statm", R_OK) != 0 && system->pressure.footprint.count == 0)
+        domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
+                      "there is no /proc: used memory is not measured, so memory.limit does "
+                      "nothing: mount it");
+    if (access("/sys/fs/cgroup", R_OK) != 0 && !has_limits)
+        domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
+                      "there is no /sys/fs/cgroup: limits of CPU and memory are not seen: mount "
+                      "it, or set system.threads and memory.limit");
 }

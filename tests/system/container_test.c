@@ -74,6 +74,7 @@ static void expect_end(const char *name, const char *backend, unsigned lines, co
 /* --- roots ------------------------------------------------------------------------------------ */
 
 #define NO_RING "warning: epoll is used, which is slower (io.backend: auto): io_uring is refused"
+#define NO_SYS  "there is no /sys/fs/cgroup: limits of CPU and memory are not seen: mount it, or set"
 #define NO_PROC "there is no /proc: used memory is not measured, so memory.limit does nothing"
 
 static const long ring_calls[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
@@ -94,23 +95,32 @@ START_TEST(in_a_root_of_its_own_echo_serves_and_says_what_is_missing)
         unsigned lines;
         const char *says;
     } cases[] = {
-        {"read-only root, no /dev, no /sys", {.has_root = true, .has_proc = true}, 0, NULL},
+        {"read-only root, no /dev, no /sys", {.has_root = true, .has_proc = true}, 1, NO_SYS},
+        {"read-only root, no /dev", {.has_root = true, .has_proc = true, .has_sys = true}, 0, NULL},
         {"the same, and io_uring is refused",
-         {.has_root = true, .has_proc = true, .denied = ring_calls, .denied_with = EPERM},
+         {.has_root = true,
+          .has_proc = true,
+          .has_sys = true,
+          .denied = ring_calls,
+          .denied_with = EPERM},
          1,
          NO_RING},
         {"the same, as a kernel without it",
-         {.has_root = true, .has_proc = true, .denied = ring_calls, .denied_with = ENOSYS},
+         {.has_root = true,
+          .has_proc = true,
+          .has_sys = true,
+          .denied = ring_calls,
+          .denied_with = ENOSYS},
          1,
          NO_RING},
-        {"no /proc", {.has_root = true}, 1, NO_PROC ", and a CPU quota is not seen"},
-        {"no /proc, but /sys", {.has_root = true, .has_sys = true}, 1, NO_PROC ": mount it"},
-        {"no /proc, and io_uring is refused",
+        {"no /proc, but /sys", {.has_root = true, .has_sys = true}, 1, NO_PROC},
+        {"neither", {.has_root = true}, 2, NO_PROC},
+        {"neither, and io_uring is refused",
          {.has_root = true, .denied = ring_calls, .denied_with = EPERM},
-         2,
+         3,
          NO_RING},
         {"256 descriptors",
-         {.has_root = true, .has_proc = true, .nofile = 256},
+         {.has_root = true, .has_proc = true, .has_sys = true, .nofile = 256},
          1,
          "because this process may have 256 descriptors: raise the limit"},
     };
@@ -146,8 +156,9 @@ START_TEST(an_image_with_two_files_serves)
     domt_service_start(&service, arguments);
     serves();
     domt_service_stop(&service);
-    ck_assert_msg(count_lines("echo_static: ") + count_lines("echo: ") == 3, "%s", service.error);
+    ck_assert_msg(count_lines("echo_static: ") + count_lines("echo: ") == 4, "%s", service.error);
     ck_assert_ptr_nonnull(strstr(service.error, NO_PROC));
+    ck_assert_ptr_nonnull(strstr(service.error, NO_SYS));
     ck_assert_ptr_nonnull(strstr(service.error, NO_RING));
     ck_assert_uint_eq(domt_service_count(&service, "accepted"), 1);
 }
@@ -157,7 +168,7 @@ START_TEST(without_locked_memory_a_ring_is_an_error_that_names_epoll_and_epoll_s
 {
     if (!domt_container_may())
         return;
-    container = (domt_container){.has_root = true, .has_proc = true, .memlock = 1};
+    container = (domt_container){.has_root = true, .has_proc = true, .has_sys = true, .memlock = 1};
     expect_end("no locked memory", "io.backend=auto", 0, "or set io.backend to epoll");
     expect_service("no locked memory, epoll", "io.backend=epoll", 0, NULL);
 }
