@@ -3,9 +3,10 @@
  * kernel has.
  *
  * System calls and their arguments are refused by a seccomp filter, which all threads and children
- * inherit. What stands behind a pointer no filter sees, so the functions of liburing are taken
- * over: the flags of a set-up and the features that come back, and the queued operations before
- * each enter. How an operation is done stays that of the kernel that is here. */
+ * inherit. A filter does not see behind pointers, so functions of liburing are taken over, too:
+ * those that get the flags of a set-up and hand out the features, and the enter, before which
+ * queued operations are looked at. How an operation is done stays that of the kernel that is here.
+ */
 #include <dlfcn.h>
 #include <errno.h>
 #include <liburing.h>
