@@ -30,6 +30,8 @@ if(TARGET domus-tool)
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME domus)
 endif()
 
+include(${CMAKE_CURRENT_LIST_DIR}/manual.cmake)
+
 # ---- CMake ---------------------------------------------------------------------------------------
 
 install(EXPORT domus-targets NAMESPACE domus:: DESTINATION ${domus_cmake_dir})
