@@ -28,10 +28,8 @@ def metrics_of(root):
         text = read(path)
         if '"domus_' not in text:
             continue
-        for macro, prefix, takes in macros_of(text):
-            pattern = rf"\b{macro}\(\s*(\w+),\s*{'[^,()]*,' * takes}\s*{TEXTS}"
-            for match in re.finditer(pattern, text):
-                put(prefix + match.group(1), joined(match.group(2)), match.group(1))
+        for name, help_text, field in uses_of_macros(text):
+            put(name, help_text, field)
         for match in re.finditer(rf'\bROW\((\w+),\s*"(domus_\w+)",\s*{TEXTS}', text):
             put(match.group(2), joined(match.group(3)), match.group(1))
         for match in re.finditer(rf'\.metric = "(domus_\w+)",\s*\.help = {TEXTS}', text):
@@ -46,15 +44,18 @@ def metrics_of(root):
     return [(name, *row) for name, row in sorted(found.items())]
 
 
-def macros_of(text):
-    """Macros that make a metric of a field: (name of the macro, what stands before the field, how many
-    arguments stand between the field and the words)."""
-    for match in re.finditer(r'#define (\w+)\((\w+)((?:, ?[\w.]+)*)\)((?:[^\n\\]|\\\n)*)', text):
-        prefix = re.search(rf'"(domus_\w*)" ?#{match.group(2)}\b', match.group(4))
-        if prefix:
-            between = [each.strip() for each in match.group(3).split(",") if each.strip()]
-            takes = between.index("text") if "text" in between else 0
-            yield match.group(1), prefix.group(1), takes
+def uses_of_macros(text):
+    """What macros such as COUNT(field, text) make, whose bodies put a name together: "domus_" #field."""
+    for macro in re.finditer(r'#define (\w+)\(([^)]*)\)((?:[^\n\\]|\\\n)*)', text):
+        words = [word.strip() for word in macro.group(2).split(",")]
+        name = re.search(r'"(domus_\w*)" ?(#?)(\w+)', macro.group(3))
+        if name is None or "text" not in words:
+            continue
+        for use in re.finditer(rf'(?<!define )\b{macro.group(1)}\(((?:[^()"]|{TEXT})*)\)', text):
+            given = dict(zip(words, re.split(r',(?=(?:[^"]*"[^"]*")*[^"]*$)', use.group(1))))
+            if "text" in given and '"' in given["text"]:
+                own = given[name.group(3)].strip().strip('"')
+                yield name.group(1) + own, joined(given["text"]), given[words[0]].strip()
 
 
 def put_counters(pages, root, headers):

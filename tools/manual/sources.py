@@ -38,7 +38,7 @@ class Libraries:
         for match in re.finditer(r"^(?!static|#|typedef|extern)[a-z][\w *]*?\b(domus_\w+)(?:\(|\[| =|;)", text, re.M):
             self.of_name.setdefault(match.group(1), library)
         # A function whose type is on a line of its own, or that a macro of its file defines.
-        for match in re.finditer(r"^\s*(?:[A-Z_]+\()?(domus_\w+)\(", text, re.M):
+        for match in re.finditer(r"^(?:[A-Z_]+\()?(domus_\w+)\(", text, re.M):
             self.of_name.setdefault(match.group(1), library)
 
     def of_header(self, header):
