@@ -117,11 +117,16 @@ def split_returns(parts):
     return others, returned
 
 
-def first_sentence(parts):
+def title_of(parts):
+    """The line of a header: its whole first sentence, as "Actors: messages, behaviours, ..."."""
+    return first_sentence(parts, r"(?<=[.!?])\s")
+
+
+def first_sentence(parts, ends=r"(?<=[.!?])\s|: |; |:$"):
     """The line behind a name: what stands before the first full stop, colon or semicolon."""
     text = next((part.text for part in parts if part.kind == "text"), "")
     text = re.sub(r"\*\*|`", "", text)
-    sentence = re.split(r"(?<=[.!?])\s|: |; |:$", text, maxsplit=1)[0].rstrip(".:; ")
+    sentence = re.split(ends, text, maxsplit=1)[0].rstrip(".:; ")
     if len(sentence) > 100:
         cut = sentence[:100]
         place = max(cut.rfind(", "), cut.rfind(" ("), cut.rfind(" that "), cut.rfind(" which "),

@@ -4,7 +4,7 @@ written here. Where a header has the name of such a page (pools, cluster), that 
 import re
 
 import mdoc
-from comments import Part, first_sentence
+from comments import title_of
 from functions import page_of_header, summary_of
 
 # name of the page: (its line, headers in the order in which one reads of them)
@@ -63,7 +63,7 @@ class Concepts:
 
     def add_header(self, header):
         name = page_of_header(header.name)
-        summary = first_sentence(header.parts)
+        summary = title_of(header.parts)
         rows = self.others(header) + [(each, 7) for each in concepts_of(header.name)[1:]]
         self.pages.entries.append((f"domus/{header.name}", "header", name, 7, summary))
         self.pages.add(name, 7, summary, [
@@ -119,7 +119,7 @@ class Concepts:
         for header in sorted(self.headers.values(), key=lambda each: each.name):
             name = page_of_header(header.name)
             if name not in first and name != "domus":
-                parts += [f".It Xr {name} 7", mdoc.fill(first_sentence(header.parts))]
+                parts += [f".It Xr {name} 7", mdoc.fill(title_of(header.parts))]
         parts += [".El", ".Sh SEE ALSO", mdoc.references([("domus", 1), ("domus.yaml", 5), *((name, 7) for name in first)])]
         self.pages.entries.append(("domus/domus.h", "header", "domus", 7, summary))
         self.pages.add("domus", 7, summary, parts)

@@ -3,10 +3,12 @@ import os
 import re
 
 import mdoc
-from comments import Part, first_sentence, sentences_of, split_leads, split_returns, texts_of
+from comments import (Part, first_sentence, sentences_of, split_leads, split_returns, texts_of,
+                      title_of)
 from headers import NAME
 
 ERRNO = re.compile(r"-(E[A-Z][A-Z0-9]+)\b")
+LIKE_BEFORE = re.compile(r"\b(?:[Tt]he same|[Ll]ikewise|these|them|the others)\b")  # the page before it is needed, too
 COMMON = {"domus_stack", "domus_address", "domus_type"}  # they are in every other signature
 # The words of an error that a comment names without a cause.
 STANDARD = {name: os.strerror(number) for number, name in __import__("errno").errorcode.items()}
@@ -17,7 +19,7 @@ class Functions:
         self.pages, self.libraries, self.examples = pages, libraries, examples
         self.concepts = concepts  # {header: pages of section 7 that tell of it}
         self.headers = {header.name: header for header in headers}
-        self.library_of_header = {header.name: libraries.of_header(header) for header in headers}
+        self.libraries_of_header = libraries.of_headers(headers)
         self.page_of = {}         # name: the name of its page
         for header in headers:
             for block in header.blocks:
@@ -38,11 +40,12 @@ class Functions:
         others, leads = split_leads(block.parts)
         others, returned = split_returns(others)
         name = block.names[0]
-        summary = summary_of(block)
-        library = self.library_of(block)
+        summary = self.summary_of(block)
+        own = self.libraries_of(block)
+        flags = " ".join(f"Fl l{library} ," for library in own)
         parts = [".Sh NAME", " ,\n".join(f".Nm {each}" for each in block.names),
                  mdoc.description_line(summary),
-                 ".Sh LIBRARY", f"{library}\n.Pq Fl l{library} , No pkg-config name {library}",
+                 ".Sh LIBRARY", f"{', '.join(own)}\n.Pq {flags} No pkg-config {' '.join(own)}",
                  ".Sh SYNOPSIS", f".In domus/{block.header}", synopsis(block),
                  ".Sh DESCRIPTION", self.description(block, others)]
         if any(each.kind == "function" for each in block.declarations) \
@@ -78,16 +81,25 @@ class Functions:
                     self.pages.entries += [(name, "constant", page, 3, first_sentence(member.parts) or summary)
                                            for name in member.names if name != each.name]
 
-    def library_of(self, block):
+    def summary_of(self, block):
+        """The line of the names; that of a header for the structure that it is about."""
+        header = self.headers[block.header]
+        if not block.parts and block.names[0] == page_of_header(block.header):
+            return title_of(header.parts)
+        return summary_of(block)
+
+    def libraries_of(self, block):
         for name in block.names:
             if name in self.libraries.of_name:
-                return self.libraries.of_name[name]
-        return self.library_of_header[block.header]
+                return [self.libraries.of_name[name]]
+        return self.libraries_of_header[block.header]
 
     def description(self, block, others):
         out = []
         if others:
             out.append(mdoc.paragraphs(others))
+            if block.before and LIKE_BEFORE.search(first_sentence(block.parts)):
+                out += [".Pp", mdoc.fill(f"(The words go on from {block.before}, which stands before it.)")]
         elif not block.parts:
             out.append(mdoc.fill(f"The page domus_{block.header[:-2]}(7) tells of it."))
         for each in block.declarations:
@@ -128,6 +140,8 @@ class Functions:
         text += " ".join(texts_of(member.parts) for each in block.declarations for member in each.members)
         code = " ".join(each.code for each in block.declarations)
         names = set(NAME.findall(text)) | (set(NAME.findall(code)) - COMMON)
+        if LIKE_BEFORE.search(first_sentence(block.parts)):
+            names.add(block.before)
         names = {self.page_of[each] for each in names if each in self.page_of} - {block.names[0]}
         rows = [(each, 3) for each in names]
         rows += [(page, 7) for page in self.concepts[block.header]]
@@ -148,7 +162,8 @@ def summary_of(block):
                 for member in each.members:
                     line = line or first_sentence(member.parts)
     if line:
-        return line
+        return re.sub(r"^The same (?=for|with|but|of|in|on|to|at|behind)", f"The same as {block.before}, ", line) \
+            if block.before else line
     kinds = {each.kind for each in block.declarations}
     kind = {"macro": "constants", "enum": "an enumeration", "struct": "a structure", "opaque": "a type"}.get(
         block.declarations[0].kind if len(kinds) == 1 else "", "names")

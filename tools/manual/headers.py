@@ -38,6 +38,7 @@ class Block:
     parts: list
     declarations: list
     section: str = ""
+    before: str = ""           # the page that stands before it in the header
 
     @property
     def names(self):
@@ -54,6 +55,7 @@ class Header:
     name: str
     parts: list                # of the comment at its head
     blocks: list
+    includes: list             # the public headers that it includes
 
 
 def read_headers(directory):
@@ -80,7 +82,8 @@ def read_header(name, text):
     body = re.sub(r"#ifdef __cplusplus\n(?:[^#]|#(?!else|endif))*?\n#else\n(.*?)#endif\n", r"\1", body,
                   flags=re.S)
     body = re.sub(r"#if defined\(__clang__\)\n.*?\n#endif\n", "", body, flags=re.S)
-    return Header(name, parts_of(text[:head]), group(name, list(tokens_of(body))))
+    return Header(name, parts_of(text[:head]), group(name, list(tokens_of(body))),
+                  re.findall(r"^#include <domus/(\w+\.h)>", text, re.M))
 
 
 def tokens_of(text):
@@ -154,7 +157,7 @@ def group(header, tokens):
             if block is None and waiting is None and declaration.kind in ("function", "variable") and blocks:
                 block = blocks[-1]
             if block is None:
-                block = Block(header, waiting or [], [], section)
+                block = Block(header, waiting or [], [], section, blocks[-1].names[0] if blocks else "")
                 blocks.append(block)
             if own:
                 declaration.members = [Member([declaration.code], [declaration.name], own)]
@@ -214,6 +217,8 @@ def structure_of(text, code):
     if not name or not name.lower().startswith("domus_"):
         return None, None
     code = re.sub(r"\n\s*\n+", "\n", "\n".join(line.rstrip() for line in code.split("\n")))
+    code = re.sub(r"(?<![;{},])\n\s*(?!\})", " ", code)  # the formatter breaks lines for comments
+    code = re.sub(r"\* (?=\w+;)", "*", code)
     return Declaration(kind, name, code, members), []
 
 

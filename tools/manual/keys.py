@@ -107,6 +107,8 @@ def put_yaml(pages, head, keys):
             if "." not in key.path:
                 parts.append(mdoc.fill(key.text) if key.text else "")
                 continue
+        if key.is_section and not key.text:
+            continue
         open_keys.append(key)
     parts += [items(open_keys), ".Sh SEE ALSO",
               mdoc.references([("domus-config", 1), ("domus_config", 7), ("domus_limits", 7),

@@ -52,8 +52,9 @@ def fill(text, width=WIDTH):
 
 def sentence(text):
     """A text that begins with a capital letter, and ends as a sentence does."""
-    text = text[:1].upper() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
-    return text if text.endswith((".", ":", "!", "?", ")")) else text + "."
+    word = re.match(r"[a-z]+(?=[ ,;:.]|$)", text)
+    text = text[:1].upper() + text[1:] if word else text
+    return text if text.endswith((".", ":", "!", "?", ".)")) else text + "."
 
 
 def literal(code, indent="indent"):

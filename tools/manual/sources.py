@@ -41,16 +41,28 @@ class Libraries:
         for match in re.finditer(r"^(?:[A-Z_]+\()?(domus_\w+)\(", text, re.M):
             self.of_name.setdefault(match.group(1), library)
 
-    def of_header(self, header):
-        """The library that most functions of a header are in; for one without any: what it includes
-        for is the library of all, domus."""
+    def of_headers(self, headers):
+        """{header: its libraries}: the one that has its functions; for a header that has none, but
+        inline ones, those of what it includes; else domus, which has the types of all."""
+        own = {header.name: self.of_functions(header) for header in headers}
+        result = {}
+        for header in headers:
+            is_inline = any(each.code.startswith("static inline") for block in header.blocks
+                            for each in block.declarations)
+            theirs = sorted({own[name] for name in header.includes if own[name]} - {"domus"})
+            result[header.name] = [own[header.name]] if own[header.name] else \
+                theirs if is_inline and theirs else ["domus"]
+        return result
+
+    def of_functions(self, header):
+        """The library that most functions of a header are in, or None."""
         counts = {}
         for block in header.blocks:
             for each in block.declarations:
                 library = self.of_name.get(each.name)
                 if each.kind in ("function", "variable") and library:
                     counts[library] = counts.get(library, 0) + 1
-        return max(sorted(counts), key=counts.get) if counts else "domus"
+        return max(sorted(counts), key=counts.get) if counts else None
 
 
 class Examples:
