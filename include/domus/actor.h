@@ -133,6 +133,7 @@ typedef struct domus_on {
     uint32_t frame_size; /* bytes that domus_frame() gives, 0..DOMUS_FRAME_MAX; they begin zeroed */
 } domus_on;
 
+/* Bytes of a frame at most (domus_frame()). */
 #define DOMUS_FRAME_MAX 768u
 
 /* A function of a behaviour that begins a conversation, as the handler of a row does, though no
@@ -146,6 +147,7 @@ typedef struct domus_call {
     uint32_t call_frame_size;
 } domus_call;
 
+/* The two kinds of actors. */
 typedef enum domus_kind {
     DOMUS_STATE,    /* has business logic; runs in phase 3, within the deadline */
     DOMUS_CHANNELS, /* owns connections; runs in phase 2 and never leaves its thread */

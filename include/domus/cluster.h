@@ -52,6 +52,7 @@ extern "C" {
 struct domus_system;
 struct domus_pipeline_stage;
 
+/* The membership of a system in a cluster: its node. */
 typedef struct domus_cluster domus_cluster;
 
 #define DOMUS_CLUSTER_NAME_MAX                                                                     \
@@ -166,6 +167,7 @@ typedef struct domus_node {
     uint64_t id; /* of one start of its program */
 } domus_node;
 
+/* The state of another node, as this one sees it. */
 typedef enum domus_node_state {
     DOMUS_NODE_HEARD, /* it was heard, and has not heard this node yet */
     DOMUS_NODE_UP,
@@ -173,6 +175,7 @@ typedef enum domus_node_state {
     DOMUS_NODE_ENDED, /* it has left, or has begun anew; it is listed until nothing is left of it */
 } domus_node_state;
 
+/* Another node, as this one sees it. */
 typedef struct domus_node_info {
     domus_node node;
     char name[DOMUS_CLUSTER_NAME_MAX + 1];

@@ -29,6 +29,7 @@ typedef struct domus_servers_tls_config {
     uint32_t min_version;      /* 0: TLS 1.2 (the default); 1: TLS 1.3 */
 } domus_servers_tls_config;
 
+/* The section `cluster` of the configuration. */
 typedef struct domus_cluster_config {
     /* 0..63 letters, digits, '-' and '_'; "" (the default): the name that the program gives, or
      * else its own. */

@@ -66,6 +66,7 @@ typedef struct domus_cpu_profile_options {
     void *context;
 } domus_cpu_profile_options;
 
+/* A profile that was taken. */
 typedef struct domus_cpu_profile domus_cpu_profile;
 
 /* The figures of a profile as a whole. */

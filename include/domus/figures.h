@@ -51,6 +51,7 @@ typedef enum domus_figure_kind {
     DOMUS_FIGURE_TIME,   /* likewise, ns; seconds as a metric */
 } domus_figure_kind;
 
+/* A column of a table. */
 typedef struct domus_figure_column {
     const char *name; /* in JSON, and of a label: small letters, digits and '_' */
     const char *title;
@@ -69,6 +70,7 @@ typedef struct domus_figure {
 
 typedef struct domus_figures_shot domus_figures_shot;
 
+/* A table: its columns, and how its rows are read. */
 typedef struct domus_figures_table {
     const char *set;   /* 1..31 small letters, digits and '_' */
     const char *name;  /* likewise; no other table of the set has it */

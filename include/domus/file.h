@@ -44,6 +44,7 @@
 extern "C" {
 #endif
 
+/* An open file. */
 typedef struct domus_file domus_file;
 
 /* Bits for `flags`. Each function names those that it takes. */
@@ -208,6 +209,7 @@ DOMUS_API extern const domus_type domus_file_entries_type;
 DOMUS_API int domus_file_list(domus_stack *stack, domus_file *directory, uint64_t position,
                               domus_resumed *then);
 
+/* The kinds of entries of a directory. */
 typedef enum domus_file_kind {
     DOMUS_FILE_IS_UNKNOWN, /* the file system does not tell; open it */
     DOMUS_FILE_IS_REGULAR,
@@ -216,6 +218,7 @@ typedef enum domus_file_kind {
     DOMUS_FILE_IS_OTHER,
 } domus_file_kind;
 
+/* An entry of a directory. */
 typedef struct domus_file_entry {
     const char *name; /* NUL-terminated; valid as long as the entries are */
     uint64_t inode;

@@ -106,6 +106,7 @@ DOMUS_API domus_grpc_status domus_grpc_status_of(int error);
 
 /* --- services --------------------------------------------------------------------------------- */
 
+/* The kinds of methods, by which side sends several messages. */
 typedef enum domus_grpc_kind {
     DOMUS_GRPC_UNARY,
     DOMUS_GRPC_SERVER_STREAMING,

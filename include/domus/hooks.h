@@ -37,6 +37,7 @@ typedef struct domus_allocator {
     void *context;
 } domus_allocator;
 
+/* Levels of lines of the log, the most severe first. */
 typedef enum domus_log_level {
     /* an actor has ended because no rule was for its failure, or could not be stopped */
     DOMUS_LOG_ERROR,

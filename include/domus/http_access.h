@@ -50,6 +50,7 @@ extern "C" {
 /* The queue has so many parts, of which each thread uses one. */
 #define DOMUS_HTTP_ACCESS_QUEUES 16u
 
+/* The forms of a line. */
 typedef enum domus_http_access_format {
     DOMUS_HTTP_ACCESS_COMBINED,
     DOMUS_HTTP_ACCESS_EXTENDED,

@@ -1,9 +1,12 @@
 /* Credentials of a request: Basic (RFC 7617) and Bearer (RFC 6750), as functions, and as a part of
  * a chain.
  *
- *     static const domus_http_user users[] = {{.name = "ann", .sha256 = "9f86d0..."}, {.name =
- * NULL}}; static const domus_http_auth auth = {.realm = "site", .schemes = DOMUS_HTTP_BASIC, .users
- * = users};
+ *     static const domus_http_user users[] = {
+ *         {.name = "ann", .sha256 = "9f86d0..."},
+ *         {.name = NULL},
+ *     };
+ *     static const domus_http_auth auth = {
+ *         .realm = "site", .schemes = DOMUS_HTTP_BASIC, .users = users};
  *     ... {&domus_http_authenticate, &auth} in a chain, or among the parts of a row
  *
  * The part answers 401 with WWW-Authenticate to a request without credentials, with wrong ones and
@@ -68,6 +71,7 @@ DOMUS_API bool domus_http_has_sha256(const void *given, size_t given_size, const
 
 /* --- the part --------------------------------------------------------------------------------- */
 
+/* Schemes of credentials, of which several may be allowed. */
 enum {
     DOMUS_HTTP_BASIC = 1,
     DOMUS_HTTP_BEARER = 2,

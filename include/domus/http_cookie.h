@@ -15,6 +15,7 @@ extern "C" {
  * there is none. */
 DOMUS_API bool domus_http_cookie(domus_slice fields, const char *name, domus_slice *ret_value);
 
+/* The attribute SameSite: with which requests of other sites a cookie is sent. */
 typedef enum domus_http_same_site {
     DOMUS_HTTP_SITE_DEFAULT, /* not said: browsers take it for lax */
     DOMUS_HTTP_SITE_LAX,

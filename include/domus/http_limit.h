@@ -34,6 +34,7 @@
 extern "C" {
 #endif
 
+/* Bounds of the options. */
 #define DOMUS_HTTP_LIMIT_BUCKETS_MAX (1u << 24)
 #define DOMUS_HTTP_LIMIT_SPAN_MAX    UINT64_C(86400000000000) /* ns */
 #define DOMUS_HTTP_LIMIT_PROXIES_MAX 8u

@@ -68,6 +68,7 @@ typedef struct domus_http_multipart_limits {
     uint64_t whole_max;    /* bytes of the body with all boundaries; 0: 64 MiB */
 } domus_http_multipart_limits;
 
+/* The kinds of events. */
 typedef enum domus_http_multipart_kind {
     DOMUS_HTTP_NOTHING,  /* the bytes were used, and nothing came of them yet */
     DOMUS_HTTP_PART,     /* a part begins */
@@ -90,6 +91,7 @@ typedef struct domus_http_multipart_event {
     size_t size;
 } domus_http_multipart_event;
 
+/* A form that is being read. */
 typedef struct domus_http_multipart domus_http_multipart;
 
 /* Make a parser for a body of this Content-Type. The limits are copied.

@@ -20,6 +20,7 @@
 extern "C" {
 #endif
 
+/* The media type of a problem. */
 #define DOMUS_HTTP_PROBLEM_MEDIA "application/problem+json"
 
 /* A problem. Texts may have any bytes: what is no ASCII is written as JSON escapes, and what is no

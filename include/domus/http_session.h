@@ -77,6 +77,7 @@ DOMUS_API int64_t domus_http_session_unseal(domus_slice fields,
 
 /* --- by its id -------------------------------------------------------------------------------- */
 
+/* Bytes of the id of a session. */
 #define DOMUS_HTTP_SESSION_ID_BYTES 16u
 
 /* An id: whoever knows it has the session, so it stands in no log and no address. */

@@ -85,6 +85,7 @@ typedef struct domus_http_upload_options {
                              closed */
 } domus_http_upload_options;
 
+/* An upload that is being read. */
 typedef struct domus_http_upload domus_http_upload;
 
 /* Begin with a request, which is valid as long as it is not answered. Nothing is read yet.

@@ -34,6 +34,7 @@ extern "C" {
  * also when the channel has ended meanwhile. */
 typedef struct domus_inner domus_inner;
 
+/* The state of an inner channel. */
 typedef enum domus_inner_state {
     DOMUS_INNER_OPEN,
     DOMUS_INNER_FINISHED, /* it sends nothing behind what is queued, and still takes bytes */

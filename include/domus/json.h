@@ -67,6 +67,7 @@ extern "C" {
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
+/* The kinds of values. The macros of rows choose one. */
 typedef enum domus_json_kind {
     DOMUS_JSON_KIND_BOOL = 1,
     DOMUS_JSON_KIND_INT,

@@ -43,6 +43,7 @@ typedef struct domus_json_feed_options {
     uint64_t bytes_max;    /* of the whole text; 0: any number. More are not used */
 } domus_json_feed_options;
 
+/* An array that comes in pieces. */
 typedef struct domus_json_feed domus_json_feed;
 
 /* Make a feed. The table must stay; the options are copied. It takes no memory for elements before

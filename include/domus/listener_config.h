@@ -56,6 +56,7 @@ typedef struct domus_listener_config {
     } tls;
 } domus_listener_config;
 
+/* Listeners of a system at most. */
 #define DOMUS_LISTENERS_MAX 64
 
 #ifdef __cplusplus

@@ -18,6 +18,7 @@ extern "C" {
 
 struct domus_system;
 
+/* The machine and its limits, as the library has found them. */
 typedef struct domus_machine {
     uint64_t cpus;        /* CPUs that the process may use: those of its affinity mask */
     uint64_t cpus_online; /* CPUs of the machine */

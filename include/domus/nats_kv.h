@@ -110,12 +110,14 @@ DOMUS_API int domus_nats_kv_read_key(const char *key, size_t key_size, void *byt
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
+/* The change of a key that an entry tells of. */
 typedef enum domus_nats_kv_operation {
     DOMUS_NATS_KV_PUT = 0,
     DOMUS_NATS_KV_DELETE, /* the key has no value any more; its history stays */
     DOMUS_NATS_KV_PURGE,  /* nor a history */
 } domus_nats_kv_operation;
 
+/* An entry of a bucket: a key at one revision. */
 typedef struct domus_nats_kv_entry {
     domus_slice bytes;   /* owned; key and value lie in it */
     uint64_t revision;   /* never 0 */
@@ -281,15 +283,18 @@ typedef struct domus_nats_kv_watch {
     char pattern[DOMUS_NATS_KV_KEY_MAX + 1];
 } domus_nats_kv_watch;
 
+/* The answer to a domus_nats_kv_watch: the watch has begun. */
 typedef struct domus_nats_kv_watching {
     domus_address watch;
 } domus_nats_kv_watching;
 
+/* A notice of a watch: what there was at its beginning has been told. */
 typedef struct domus_nats_kv_initial {
     uint64_t tag;
     uint64_t revision; /* of the last entry that was told; 0: none was */
 } domus_nats_kv_initial;
 
+/* A notice of a watch: it has ended, with this error. */
 typedef struct domus_nats_kv_ended {
     uint64_t tag;
     int error;

@@ -66,6 +66,7 @@ extern "C" {
                                           message in it: DOMUS_NATS_PAYLOAD_LIMIT */
 #define DOMUS_NATS_ANSWER_VALUES 4096u /* values in the JSON of such an answer */
 
+/* The place where a server keeps the messages of a stream. */
 typedef enum domus_nats_storage {
     DOMUS_NATS_FILE = 0,
     DOMUS_NATS_MEMORY,
@@ -231,6 +232,7 @@ typedef struct domus_nats_stream_purge {
     char subject[DOMUS_NATS_FILTER_MAX + 1]; /* only those, with wildcards; "": all */
 } domus_nats_stream_purge;
 
+/* The answer to a domus_nats_stream_purge. */
 typedef struct domus_nats_stream_count {
     uint64_t count; /* messages that were removed */
 } domus_nats_stream_count;
@@ -280,6 +282,7 @@ typedef enum domus_nats_deliver {
 #define DOMUS_NATS_INACTIVE    UINT64_C(300000000000)      /* default of inactive_ns: 5 minutes */
 #define DOMUS_NATS_WAIT_MAX    UINT64_C(3600000000000)     /* longest wait of a fetch: 1 hour */
 
+/* Options of a consumer. */
 typedef struct domus_nats_consumer_options {
     domus_address client;
     const char *stream;  /* its name */

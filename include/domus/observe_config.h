@@ -11,6 +11,7 @@
 extern "C" {
 #endif
 
+/* The section `observe` of the configuration. */
 typedef struct domus_observe_config {
     /* "unix:PATH", "unix:@NAME", or a loopback address with a port, such as "127.0.0.1:9100", of up
      * to 127 bytes; NULL or "" (the default): there is no port. */

@@ -91,6 +91,7 @@ DOMUS_API int domus_outsider_ask_add(domus_outsider *outsider, domus_address to,
                                      const domus_type *type, const void *payload,
                                      uint64_t timeout_ns, uint64_t tag);
 
+/* The kinds of messages that an outsider gets. */
 typedef enum domus_outside_kind {
     DOMUS_OUTSIDE_NOTICE,
     DOMUS_OUTSIDE_ASK,    /* domus_outsider_reply() or domus_outsider_fail() answers it */

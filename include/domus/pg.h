@@ -108,6 +108,7 @@ typedef struct domus_pg_channel {
     char name[DOMUS_PG_CHANNEL_SIZE];
 } domus_pg_channel;
 
+/* Bytes for a COPY that was begun. */
 typedef struct domus_pg_write {
     domus_sql_cursor copy;
     domus_slice bytes;

@@ -63,6 +63,7 @@ extern "C" {
 
 /* --- tables of fields ----------------------------------------------------------------------- */
 
+/* The kinds of values. The macros of rows choose one. */
 typedef enum domus_pickle_kind {
     DOMUS_PICKLE_KIND_BOOL = 1,
     DOMUS_PICKLE_KIND_INT,
@@ -267,7 +268,8 @@ DOMUS_API int domus_pickle_check(const domus_pickle_table *table, char *error, s
 
 /* --- the types of a program ----------------------------------------------------------------- */
 
-typedef struct domus_pickle_writer domus_pickle_writer; /* domus/pickle_code.h */
+/* The places that functions write to and read from (domus/pickle_code.h). */
+typedef struct domus_pickle_writer domus_pickle_writer;
 typedef struct domus_pickle_reader domus_pickle_reader;
 
 /* How one type of message is written and read: by a table, or by both functions, or, if its
@@ -320,6 +322,7 @@ DOMUS_API const domus_pickler *domus_pickler_of_hash(const domus_picklers *pickl
 
 /* --- messages ------------------------------------------------------------------------------- */
 
+/* Defaults of the bounds of a message. */
 #define DOMUS_PICKLE_BYTES_PRESET  (UINT32_C(1) << 20)
 #define DOMUS_PICKLE_MEMORY_PRESET (UINT32_C(4) << 20)
 #define DOMUS_PICKLE_SHARE_PRESET  1024u

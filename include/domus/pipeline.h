@@ -106,6 +106,7 @@ typedef struct domus_on_peer {
     }
 #endif
 
+/* A stage of a pipeline with its options. */
 typedef struct domus_pipeline_stage {
     const domus_stage *stage;
     const void

@@ -35,6 +35,7 @@ typedef struct domi_house domus_job; /* an actor that is to have a turn */
 typedef struct domus_pool domus_pool;
 typedef struct domus_runner domus_runner;
 
+/* A policy: how the runners of a pool share its actors, and how they wait. */
 typedef struct domus_policy {
     const char *name; /* as the key `policy` of a pool names it */
 

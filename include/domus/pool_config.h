@@ -48,6 +48,7 @@ typedef struct domus_pool_config {
     const struct domus_pool_hooks *hooks;
 } domus_pool_config;
 
+/* Pools of a system at most. */
 #define DOMUS_POOLS_MAX 16
 
 #ifdef __cplusplus

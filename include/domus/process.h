@@ -35,6 +35,7 @@ extern "C" {
 #define DOMUS_PROCESS_WORKS_MAX  64u  /* pieces of work of one process that are under way */
 #define DOMUS_PROCESS_TAG_MAX    (UINT64_MAX - 2)
 
+/* The kinds of events that a process gets. */
 typedef enum domus_process_event_type {
     DOMUS_PROCESS_MESSAGE,  /* somebody's notice or ask */
     DOMUS_PROCESS_COMPLETE, /* a yield is done */

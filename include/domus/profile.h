@@ -23,6 +23,7 @@ extern "C" {
 
 struct domus_system;
 
+/* The phases of an iteration, as time is counted. */
 typedef enum domus_phase {
     DOMUS_PHASE_SUBMIT,      /* entering the ring: CPU time that the kernel needs for this thread */
     DOMUS_PHASE_SLEEP,       /* the time that an enter took beyond its own CPU time */
@@ -42,6 +43,7 @@ typedef enum domus_phase {
  * that. The first place also counts shorter stalls, and the last one longer stalls. */
 #define DOMUS_STALL_LENGTHS 16
 
+/* The times and counters of a thread. */
 typedef struct domus_profile {
     uint64_t wall_ns; /* time since the thread runs; the sum of phase_ns */
     uint64_t phase_ns[DOMUS_PHASES];

@@ -130,6 +130,7 @@ DOMUS_API int domus_remote_target(const domus_stack *stack, domus_remote_message
  * Returns as domus_keep(); -EPERM. */
 DOMUS_API int domus_remote_keep(domus_stack *stack, domus_kept *ret_kept);
 
+/* An ask that was kept was cancelled. */
 typedef struct domus_remote_cancelled_ask {
     domus_kept kept; /* compare it with what domus_remote_keep() has given; it is not kept now */
 } domus_remote_cancelled_ask;

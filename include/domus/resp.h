@@ -69,6 +69,7 @@ typedef struct domus_resp_options {
     domus_budget *budget;
 } domus_resp_options;
 
+/* Arrays within each other at most. */
 #define DOMUS_RESP_NESTING_MAX 32u
 
 /* The stage. Memory is taken for bytes that have come, never for those that are only announced. */
@@ -161,6 +162,7 @@ typedef struct domus_resp_short {
     char bytes[DOMUS_RESP_SHORT_MAX];
 } domus_resp_short;
 
+/* An integer as a reply. */
 typedef struct domus_resp_integer {
     int64_t value;
 } domus_resp_integer;

@@ -14,6 +14,7 @@
 extern "C" {
 #endif
 
+/* The thread on which a new actor lives. */
 typedef enum domus_placement {
     DOMUS_NEAR,      /* on the thread of the actor that spawns it; from outside as DOMUS_SPREAD */
     DOMUS_SPREAD,    /* on the next thread, round robin */

@@ -9,7 +9,7 @@
  *     error = domus_sql_open(stack, "sqlite:todo.db", &options, &self->database);
  *     ...
  *     return domus_sql_query(stack, self->database, &find, DOMUS_SQL_VALUES(domus_sql_int(7)),
- * found);
+ *                            found);
  *
  *     static int found(domus_stack *stack, void *self, const domus_answer *answer)
  *     {

@@ -21,6 +21,7 @@ extern "C" {
 
 typedef struct domus_stage_kit domus_stage_kit;
 
+/* The kinds of messages that come out of a pipeline. */
 typedef enum domus_stage_kind {
     DOMUS_STAGE_REQUEST,
     DOMUS_STAGE_NOTICE,

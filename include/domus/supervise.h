@@ -37,6 +37,7 @@
 extern "C" {
 #endif
 
+/* Decisions of a supervisor about a child that has failed. */
 typedef enum domus_directive {
     DOMUS_RESUME,   /* the child goes on with the next message, as if it had not failed; it stops if
                        its on_mount or on_restart failed, or if it escalated */

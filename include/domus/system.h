@@ -26,6 +26,7 @@
 extern "C" {
 #endif
 
+/* A system: its threads, its actors and its configuration. */
 typedef struct domus_system domus_system;
 
 /* Make a system; nothing runs yet. `config` is copied with its strings.

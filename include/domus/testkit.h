@@ -42,6 +42,7 @@
 extern "C" {
 #endif
 
+/* A simulated system, and an actor of it that the test plays. */
 typedef struct domus_testkit domus_testkit;
 typedef struct domus_probe domus_probe;
 

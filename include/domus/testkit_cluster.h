@@ -50,8 +50,10 @@
 extern "C" {
 #endif
 
+/* Several kits that share one time line and simulated servers. */
 typedef struct domus_testkit_cluster domus_testkit_cluster;
 
+/* Bounds of a simulated cluster. */
 #define DOMUS_TESTKIT_NODES_MAX     64u
 #define DOMUS_TESTKIT_SERVERS_MAX   8u
 #define DOMUS_TESTKIT_CLIENTS_MAX   65536u /* over the whole run, with those of crashed kits */
@@ -174,6 +176,7 @@ DOMUS_API int domus_testkit_cluster_start(domus_testkit_cluster *cluster, uint32
  * its sockets. Returns 0; -EINVAL; -EALREADY. */
 DOMUS_API int domus_testkit_cluster_suspend(domus_testkit_cluster *cluster, uint32_t node);
 
+/* The clock of a node that goes on after a suspension. */
 typedef enum domus_testkit_clock {
     /* The node goes on with its old time, with the messages that have come, and then its clock
      * jumps to where it would be (SIGCONT). */
@@ -208,6 +211,7 @@ DOMUS_API uint64_t domus_testkit_cluster_now_ns(const domus_testkit_cluster *clu
 
 /* --- faults ----------------------------------------------------------------------------------- */
 
+/* The directions of what a fault concerns. */
 typedef enum domus_testkit_ways {
     DOMUS_TO_SERVER = 1,   /* what a node says */
     DOMUS_FROM_SERVER = 2, /* what it would hear */
@@ -229,6 +233,7 @@ DOMUS_API int domus_testkit_cluster_set_leg(domus_testkit_cluster *cluster, uint
                                             uint32_t server, domus_testkit_ways ways,
                                             const domus_testkit_leg *leg);
 
+/* The fate of bytes on a connection that is cut. */
 typedef enum domus_testkit_cut {
     DOMUS_CUT_HOLDS = 1, /* what is said waits, as TCP does, and comes when the cut is healed,
                             unless the connection is given up before */
@@ -314,6 +319,7 @@ typedef struct domus_testkit_cluster_counts {
 DOMUS_API domus_testkit_cluster_counts
 domus_testkit_cluster_count(const domus_testkit_cluster *cluster);
 
+/* The fate of a message. */
 typedef enum domus_testkit_fate {
     DOMUS_FATE_PUBLISHED = 1, /* a client has taken it */
     DOMUS_FATE_UNHEARD,       /* nobody had subscribed */

@@ -117,6 +117,7 @@ DOMUS_API int domus_testkit_net_part(domus_testkit *kit, const domus_endpoint *o
 
 /* --- peers ----------------------------------------------------------------------------------- */
 
+/* A simulated peer of connections, and where it listens. */
 typedef struct domus_peer domus_peer;
 typedef struct domus_peer_listener domus_peer_listener;
 

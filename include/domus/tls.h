@@ -30,8 +30,10 @@ extern "C" {
 
 /* --- contexts --------------------------------------------------------------------------------- */
 
+/* A context: certificates and settings for connections. */
 typedef struct domus_tls domus_tls;
 
+/* Versions of the protocol. */
 typedef enum domus_tls_version {
     DOMUS_TLS_1_2 = 0,
     DOMUS_TLS_1_3 = 1,
@@ -52,6 +54,7 @@ typedef struct domus_tls_certificate {
     const char *key_file; /* NULL: the key is in `cert_file`, too */
 } domus_tls_certificate;
 
+/* Certificates of a listener at most. */
 #define DOMUS_TLS_CERTIFICATES_MAX 64u
 
 /* The settings of a context. All of them are copied. Fields of 0 have the defaults that are named.

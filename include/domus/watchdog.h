@@ -23,6 +23,7 @@
 extern "C" {
 #endif
 
+/* A watchdog of one system. */
 typedef struct domus_watchdog domus_watchdog;
 
 /* Make a watchdog of a system that was started. Its first period begins.

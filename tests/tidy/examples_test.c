@@ -22,7 +22,8 @@ static const char script[] =
     "cd '%s' || exit\n"
     "unset CC CFLAGS LDFLAGS LD_LIBRARY_PATH DESTDIR\n"
     "export LC_ALL=C\n"
-    "cmake --install '" DOMT_BIN_DIR "/..' --prefix \"$PWD/domus\" >log || exit\n"
+    "DOMUS_INSTALL_MANUAL=no cmake --install '" DOMT_BIN_DIR
+    "/..' --prefix \"$PWD/domus\" >log || exit\n"
     "cp -r '" DOMT_SOURCE_DIR "/examples' . || exit\n"
     "pc=$(find \"$PWD/domus\" -name domus.pc)\n"
     "export PKG_CONFIG_PATH=\"${pc%%/*}\"\n"

@@ -39,7 +39,7 @@ static bool is_made(void)
     return is_there;
 }
 
-/* What each judge says of a manual that lacks something. */
+/* Changes to a copy of the manual, and what the judge says then. */
 static const struct {
     const char *name;
     const char *change;

@@ -11,8 +11,8 @@ The comments there are the only text, so nothing has to be kept true twice. OUTP
     man/man5/domus.yaml.5    the keys (keys.py)
     html/                    the same, with those of packaging/man, and a search (web.py)
 
-An example of a page is a function of examples/ that uses what the page is about, so each build compiles
-it. Two runs give the same bytes: no time and no path of the machine is in them, and the date is that of
+An example of a page is a function of examples/ that uses what the page is about, or else of a bench or
+a test, so each build compiles it. Two runs give the same bytes: no time and no path of the machine is in them, and the date is that of
 the page domus(1).
 """
 import argparse

@@ -5,6 +5,8 @@ import re
 
 # An example is a function or a table of so many lines. A shorter one says too little.
 LINES_MAX, LINES_MIN = 30, 5
+# Code that uses what only this tree has, or uses a function as nobody should.
+UNLIKE = re.compile(r"\bdom[it]_|[mM]isuse|[wW]rong|EINVAL|[hH]ostile")
 CORE = ("base", "house", "io", "runtime")
 NAME = re.compile(r"\b(?:domus_\w+|DOMUS_[A-Z]\w+)\b")
 
@@ -66,19 +68,25 @@ class Libraries:
 
 
 class Examples:
-    """Functions and tables of examples/, by the names that they use."""
+    """Functions and tables by the names that they use: the shortest of examples/; of a name that no
+    example uses, the shortest of the benches, and then of the tests with the fewest assertions."""
 
     def __init__(self, root):
-        self.uses = {}
-        for path in files_below(f"{root}/examples", (".c",)):
-            for code in self.pieces_of(read(path)):
-                lines = code.count("\n") + 1
-                if not LINES_MIN <= lines <= LINES_MAX:
-                    continue
-                for name in set(NAME.findall(re.sub(r"/\*.*?\*/", "", code, flags=re.S))):
-                    old = self.uses.get(name)
-                    if old is None or lines < old[2]:
-                        self.uses[name] = (os.path.relpath(path, root), code, lines)
+        self.uses = {}  # name: (path, code, how bad: place, assertions, lines)
+        for place, folder in enumerate(("examples", "bench", "tests")):
+            for path in files_below(f"{root}/{folder}", (".c",)):
+                if "/fuzz/" not in path:
+                    self.read(os.path.relpath(path, root), read(path), place)
+
+    def read(self, path, text, place):
+        for code in self.pieces_of(text):
+            lines = code.count("\n") + 1
+            if not LINES_MIN <= lines <= LINES_MAX or (place and UNLIKE.search(code)):
+                continue
+            cost = (place, code.count("ck_assert"), lines)
+            for name in set(NAME.findall(re.sub(r"/\*.*?\*/", "", code, flags=re.S))):
+                if name not in self.uses or cost < self.uses[name][2]:
+                    self.uses[name] = (path, code, cost)
 
     @staticmethod
     def pieces_of(text):
