@@ -8,7 +8,8 @@ from comments import (Part, first_sentence, sentences_of, split_leads, split_ret
 from headers import NAME
 
 ERRNO = re.compile(r"-(E[A-Z][A-Z0-9]+)\b")
-LIKE_BEFORE = re.compile(r"\b(?:[Tt]he same|[Ll]ikewise|these|them|the others)\b")  # the page before it is needed, too
+# A comment that is understood with the one before it: "The same for ...", "Read such a value".
+LIKE_BEFORE = re.compile(r"^(?:The same|Likewise)\b|^(?:\w+ ){1,2}(?:these|them|those|it|such)\b")
 COMMON = {"domus_stack", "domus_address", "domus_type"}  # they are in every other signature
 # The words of an error that a comment names without a cause.
 STANDARD = {name: os.strerror(number) for number, name in __import__("errno").errorcode.items()}

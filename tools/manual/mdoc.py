@@ -34,12 +34,12 @@ def marked(text):
     return "".join(out)
 
 
-def fill(text, width=WIDTH):
+def fill(text, width=WIDTH, mark=marked):
     """Lines of a paragraph."""
     lines = []
     for sentence in sentences_of(text):
         line = ""
-        for word in marked(sentence).split():
+        for word in mark(sentence).split():
             word = word.replace("\\~", "\\ ")
             if line and len(line) + 1 + len(word) > width:
                 lines.append(line)
@@ -90,7 +90,7 @@ def description_line(text):
     text = re.sub(r"\*\*|`", "", text)
     if text[1:2].islower() or text[1:2] == " ":
         text = text[:1].lower() + text[1:]
-    lines = fill(text, 70).split("\n")
+    lines = fill(text, 70, escape).split("\n")  # lexgrog loses a space before a font
     words = lines[0].removeprefix("\\&").replace('"', "\\(dq").split(" ")
     words = ["\\&" + word if re.fullmatch(r"[A-Z][a-z]", word) else word for word in words]
     lines[0] = ".Nd " + " ".join(words) + ("\\&" if words[-1][-1:] in ".,:;?!)" else "")
