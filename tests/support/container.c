@@ -20,7 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NEW_ROOT "/tmp/domt-root" /* hidden by the file system that is mounted there */
+#define NEW_ROOT                                                                                   \
+    "/media" /* a folder of each Linux; in the namespace it is hidden by the new root */
 
 static _Noreturn void fail(const char *what)
 {
@@ -129,7 +130,6 @@ static void copy_file(const char *from, const char *to)
 
 static void make_root(const domt_container *container)
 {
-    (void)mkdir(NEW_ROOT, 0755);
     if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("tmpfs", NEW_ROOT, "tmpfs", 0, "mode=755,size=1m") != 0)
         fail("mount");
