@@ -1,5 +1,6 @@
 /* Services on the oldest kernel that domus asks for, Linux 6.1, and on an older one. This kernel is
  * made to be one of them by tests/support/programs/older_kernel.c. */
+#include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/site.h"
 
@@ -41,11 +42,17 @@ static bool may_preload(void)
 
 static void serves_a_site(void)
 {
+    char text[64];
+
     domt_site_start(&site, (const char *const[]){NULL});
     domt_site_holds(&site, "GET /", NULL, 200, "<html");
     domt_site_holds(&site, "GET /", NULL, 200, "<html"); /* the file is open now */
     domt_site_holds(&site, "PUT /kv/a", "one", 204, NULL);
     domt_site_holds(&site, "GET /kv/a", NULL, 200, "one");
+    int echo = domt_connect(site.echo);
+    domt_say(echo, "any bytes");
+    (void)domt_read_until(echo, "any bytes", text, sizeof text);
+    close(echo);
     domt_site_stop(&site);
 }
 
