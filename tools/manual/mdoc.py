@@ -31,7 +31,8 @@ def marked(text):
             out.append(" ".join(f"\\fB{word}\\fP" for word in words))
         else:
             out.append(re.sub(r"\b([A-Za-z_]\w+)\((\d?)\)", r"\\fB\1\\fP(\2)", escape(piece)))
-    return "".join(out)
+    # A line may break at a hyphen, and not at a minus.
+    return re.sub(r"-(?=E[A-Z]|>)", r"\\-", "".join(out))
 
 
 def fill(text, width=WIDTH, mark=marked):

@@ -12,7 +12,7 @@ from concepts import CONCEPTS
 from functions import page_of_header
 
 TOKEN = re.compile(r"\b(?:domus_\w+|DOMUS_\w+|[a-z]\w*(?:\.[a-z]\w*)+|domus/\w+\.h)")
-SECTIONS = {1: "Tools", 3: "Functions, types and macros", 5: "The configuration", 7: "Headers and concepts"}
+UNBROKEN = re.compile(r"-E[A-Z][A-Z0-9]+|\w+-&gt;\w+")  # a browser would break them behind the minus
 
 
 def put_site(pages, by_hand, man, output):
@@ -78,7 +78,10 @@ def linked(body, targets, own):
         elif inside and not piece.startswith("domus/"):
             out.append(piece)
         else:
-            out.append(TOKEN.sub(lambda match: link(match.group(0), targets, own), piece))
+            piece = UNBROKEN.sub(r"<span class='whole'>\g<0></span>", piece)
+            out.append("".join(
+                each if each.startswith("<") else TOKEN.sub(lambda match: link(match.group(0), targets, own), each)
+                for each in re.split(r"(<[^>]+>)", piece)))
     return "".join(out)
 
 
