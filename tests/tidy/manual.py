@@ -72,7 +72,8 @@ class Tree:
             options = ["-std=gnu17", "-w", "-I", f"{self.root}/include", source]
             said("cc", "-g", "-fno-eliminate-unused-debug-types", "-fkeep-inline-functions", "-c", "-o", target,
                  *options)
-            macros = set(re.findall(r"^#define (DOMUS_\w*[A-Z0-9])\b(?!_)", said("cc", "-E", "-dM", *options), re.M))
+            defined = said("cc", "-E", "-dM", *options)
+            macros = set(re.findall(r"^#define (DOMUS_\w*[A-Z0-9])\b(?!_)", defined, re.M))
             inline = {line.split()[-1] for line in said("nm", target).splitlines() if " t domus_" in line}
             entries = list(entries_of(said("readelf", "-W", "--debug-dump=info", target)))
         guards = {name for name in macros if name.endswith("_H")}

@@ -12,8 +12,8 @@ The comments there are the only text, so nothing has to be kept true twice. OUTP
     html/                    the same, with those of packaging/man, and a search (web.py)
 
 An example of a page is a function of examples/ that uses what the page is about, or else of a bench or
-a test, so each build compiles it. Two runs give the same bytes: no time and no path of the machine is in them, and the date is that of
-the page domus(1).
+a test, so each build compiles it. Two runs give the same bytes: no time and no path of the machine is
+in them, and the date is that of the page domus(1).
 """
 import argparse
 import os

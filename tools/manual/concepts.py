@@ -120,6 +120,7 @@ class Concepts:
             name = page_of_header(header.name)
             if name not in first and name != "domus":
                 parts += [f".It Xr {name} 7", mdoc.fill(title_of(header.parts))]
-        parts += [".El", ".Sh SEE ALSO", mdoc.references([("domus", 1), ("domus.yaml", 5), *((name, 7) for name in first)])]
+        rows = [("domus", 1), ("domus.yaml", 5), *((name, 7) for name in first)]
+        parts += [".El", ".Sh SEE ALSO", mdoc.references(rows)]
         self.pages.entries.append(("domus/domus.h", "header", "domus", 7, summary))
         self.pages.add("domus", 7, summary, parts)

@@ -11,9 +11,11 @@ KEY = re.compile(r"( *)(- )?([A-Za-z][A-Za-z0-9]*):(?: +(.*?))?(?: *# ?(live|res
 # A key of a list that is empty by default stands in a comment: "# - name: work   # text".
 SHOWN = re.compile(r"# ( *)(?:- )?([A-Za-z][A-Za-z0-9]*): *([^#]*?) *(?:# (.*))?$")
 KEYS_FOLLOW = "may have these keys:"
-LIMIT = re.compile(r"(?:^|[a-z])(?:[mM]ax|Timeout|Expiry)(?=$|[A-Z])|^(?:limit|high|critical|queued|linger|minRate"
-                   r"|bodyRate|sendHigh|halfCloseKept|resetAfter|backlog|size|count|records|downAfter|conversationsMax"
-                   r"|maxPer\w+|timers?Max|spares|runners|throughput|beltSlots|ringEntries|completionEntries)$")
+# Keys that bound something have such names, or are one of those below.
+LIMIT = re.compile(r"(?:^|[a-z])(?:[mM]ax|Timeout|Expiry)(?=$|[A-Z])")
+LIMITS = set("""limit high critical queued linger minRate bodyRate sendHigh halfCloseKept resetAfter backlog
+    size count records downAfter spares runners throughput beltSlots ringEntries
+    completionEntries""".split())
 WHEN = {"live": "It may change while the program runs.", "restart": "It counts at a start."}
 
 
@@ -72,7 +74,8 @@ def join(above):
 
 
 def is_limit(key):
-    return not key.is_section and any(LIMIT.search(path.split(".")[-1]) for path, _ in key.rows)
+    names = [path.split(".")[-1] for path, _ in key.rows]
+    return not key.is_section and any(LIMIT.search(name) or name in LIMITS for name in names)
 
 
 def items(keys):

@@ -37,7 +37,8 @@ class Libraries:
                 self.read(read(path), library)
 
     def read(self, text, library):
-        for match in re.finditer(r"^(?!static|#|typedef|extern)[a-z][\w *]*?\b(domus_\w+)(?:\(|\[| =|;)", text, re.M):
+        defined = r"^(?!static|#|typedef|extern)[a-z][\w *]*?\b(domus_\w+)(?:\(|\[| =|;)"
+        for match in re.finditer(defined, text, re.M):
             self.of_name.setdefault(match.group(1), library)
         # A function whose type is on a line of its own, or that a macro of its file defines.
         for match in re.finditer(r"^(?:[A-Z_]+\()?(domus_\w+)\(", text, re.M):
