@@ -3,8 +3,8 @@
 usage: installed.py BUILD DEBIAN     BUILD is a folder of a build, DEBIAN that of control and of PACKAGE.install
 
 Rows are patterns as dh_install reads them. Debian has the libraries in a folder of the processor, the build in lib. What stands in
-`not-installed` is in no package, and folders that debian/rules gives to domus-doc by itself (made in ...) belong there. It prints
-a line for each offence, and the status is 1 if there is one.
+`not-installed` is in no package, and folders that debian/rules gives to domus-doc by itself (made in ...) belong there; the pages of the
+manual, thousands of files, are not installed here. It prints a line for each offence, and the status is 1 if there is one.
 """
 import fnmatch
 import os
@@ -40,7 +40,7 @@ def main():
     offences = []
     with tempfile.TemporaryDirectory() as to:
         subprocess.run(["cmake", "--install", build, "--prefix", "/usr"], check=True, stdout=subprocess.DEVNULL,
-                       env={**os.environ, "DESTDIR": to})
+                       env={**os.environ, "DESTDIR": to, "DOMUS_INSTALL_MANUAL": "no"})
         files = [os.path.relpath(os.path.join(folder, name), to) for folder, _, names in os.walk(to) for name in names]
     for path in sorted(files):
         owners = sorted({package for package, pattern in needed + optional if matches(path, pattern)})
