@@ -61,12 +61,18 @@ static void remember_cancel(const domi_manager *manager, const domi_promise *pro
 
     if (places == NULL && (places = make_table(manager)) == NULL)
         return;
-    /* Relaxed: what the holder tells comes by messages, which began behind this. */
-    uint64_t before = atomic_exchange_explicit(&places[place_of(promise)],
-                                               name_of(promise, domi_promise_serial(promise)),
-                                               memory_order_relaxed);
-    if (before != 0)
-        atomic_store_explicit(&places[second_place_of(before)], before, memory_order_relaxed);
+    const uint64_t name = name_of(promise, domi_promise_serial(promise));
+    _Atomic uint64_t *place = &places[place_of(promise)];
+    /* Relaxed: it is not read through, and the exchange finds whether it is the newest. */
+    uint64_t before = atomic_load_explicit(place, memory_order_relaxed);
+
+    /* release: whoever finds the new name in the place finds the old one in its second place. What
+     * the holder tells comes by messages, which began behind this. */
+    do {
+        if (before != 0)
+            atomic_store_explicit(&places[second_place_of(before)], before, memory_order_relaxed);
+    } while (!atomic_compare_exchange_weak_explicit(place, &before, name, memory_order_release,
+                                                    memory_order_relaxed));
 }
 
 static bool was_cancelled(const domi_manager *manager, const domi_return *back)
@@ -74,8 +80,9 @@ static bool was_cancelled(const domi_manager *manager, const domi_return *back)
     const uint64_t name = name_of(back->promise, back->serial);
     _Atomic uint64_t *places = table(manager);
 
+    /* acquire, then relaxed: pairs with the exchange of remember_cancel(). */
     return places != NULL &&
-           (atomic_load_explicit(&places[place_of(back->promise)], memory_order_relaxed) == name ||
+           (atomic_load_explicit(&places[place_of(back->promise)], memory_order_acquire) == name ||
             atomic_load_explicit(&places[second_place_of(name)], memory_order_relaxed) == name);
 }
 

@@ -36,14 +36,15 @@
 #include "base/probe.h"
 #include "house/conversation/stack.h"
 
-/* Begin a run: from here on, code of `house` runs on this thread. Relaxed, here and below: other
- * threads only show what they read. */
+/* Begin a run: from here on, code of `house` runs on this thread. release, here and in
+ * domi_turn_begin(): a monitor reads the name in the behaviour or type, which the program may have
+ * made just now (domi_manager_running()). */
 DOMI_INLINE void domi_run_begin(domi_manager *manager, const domi_house *house)
 {
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
     DOMI_CHECK_SLOW(manager->activity.running == NULL); /* no run is within another one */
     const domus_behaviour *behaviour = house->behaviour;
-    atomic_store_explicit(&manager->activity.running, behaviour, memory_order_relaxed);
+    atomic_store_explicit(&manager->activity.running, behaviour, memory_order_release);
     DOMI_PROBE_2(run__begin, manager->index, behaviour);
 }
 
@@ -51,6 +52,7 @@ DOMI_INLINE void domi_run_begin(domi_manager *manager, const domi_house *house)
  * else, belongs here. */
 DOMI_INLINE void domi_run_end(domi_manager *manager)
 {
+    /* Relaxed: nothing is read through it. */
     atomic_store_explicit(&manager->activity.running, NULL, memory_order_relaxed);
     DOMI_PROBE_1(run__end, manager->index);
 }
@@ -64,7 +66,7 @@ DOMI_INLINE void domi_turn_begin(domus_stack *stack, const domus_type *handled)
 
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
     DOMI_CHECK_SLOW(manager->activity.running != NULL);
-    atomic_store_explicit(&manager->activity.handling, handled, memory_order_relaxed);
+    atomic_store_explicit(&manager->activity.handling, handled, memory_order_release);
     DOMI_PROBE_2(turn__begin, manager->index, handled);
 }
 

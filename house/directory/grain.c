@@ -65,7 +65,8 @@ int domi_grain_part_of(const domi_grain_kind *kind, const char *key)
 
 static domi_grain_parts *parts_of(const domi_grain *grain)
 {
-    return atomic_load_explicit(&grain->kind->parts, memory_order_relaxed);
+    /* acquire: pairs with the store of domus_remote_grains_place(). */
+    return atomic_load_explicit(&grain->kind->parts, memory_order_acquire);
 }
 
 /* Note the part of a grain that is spread, and its fence. Returns 0; -EHOSTDOWN if this system may

@@ -181,17 +181,18 @@ static int shard_make(domi_manager *manager, domi_group *group, domi_group_slot 
 /* Count a new member, before its node is put. */
 static int count_in(domi_manager *manager, domi_group *group, domi_group_slot *slot)
 {
-    /* Relaxed: it is only a number, and the message by which a publisher hears of the join brings
-     * the count with it. */
-    uint32_t before = atomic_fetch_add_explicit(&group->members, 1, memory_order_relaxed);
+    /* Seq_cst, then a seq_cst look at the outlet: domi_group_add_outlet() writes the outlet first,
+     * and then looks at the count, so one of the two tells of the first member. As a number it
+     * could be relaxed: the message by which a publisher hears of the join brings the count. */
+    uint32_t before = atomic_fetch_add_explicit(&group->members, 1, memory_order_seq_cst);
 
     if (before >= group->groups->members_max) {
         atomic_fetch_sub_explicit(&group->members, 1, memory_order_relaxed);
         return -ENOSPC;
     }
     atomic_fetch_add_explicit(&slot->members, 1, memory_order_relaxed);
-    /* acquire: pairs with the release in domi_group_add_outlet(). */
-    domi_remote *outlet = atomic_load_explicit(&group->outlet, memory_order_acquire);
+    /* seq_cst: see above. It also acquires what is in the outlet. */
+    domi_remote *outlet = atomic_load_explicit(&group->outlet, memory_order_seq_cst);
     if (before == 0 && outlet != NULL)
         domi_remote_tell_joined(manager, outlet);
     return 0;
@@ -299,12 +300,13 @@ int domi_group_add_outlet(domi_manager *manager, domi_group *group, domi_manager
 
     /* Relaxed: as in put_message(). */
     atomic_store_explicit(&remote->is_outlet, true, memory_order_relaxed);
-    /* release: a thread that finds the outlet finds its name. */
+    /* seq_cst: count_in() says why. It also releases: a thread that finds the outlet finds its
+     * name. */
     if (!atomic_compare_exchange_strong_explicit(&group->outlet, &none, remote,
-                                                 memory_order_release, memory_order_relaxed))
+                                                 memory_order_seq_cst, memory_order_relaxed))
         return -EALREADY;
     int error = link_outlet(manager, group, home, outlet);
-    if (error == 0 && atomic_load_explicit(&group->members, memory_order_relaxed) != 0)
+    if (error == 0 && atomic_load_explicit(&group->members, memory_order_seq_cst) != 0)
         domi_remote_tell_joined(manager, remote);
     if (error != 0)
         atomic_store_explicit(&group->outlet, NULL,

@@ -34,13 +34,15 @@ domus_address domi_remote_gateway(const domi_manager *manager, uint32_t index)
     domi_gateway *gateways = atomic_load_explicit(&remotes->gateways, memory_order_acquire);
     if (gateways == NULL || index >= remotes->threads)
         return (domus_address){NULL, 0};
-    /* acquire: pairs with the store of domus_remote_open(), which comes behind that of the lease.
-     * If another actor has become the gateway meanwhile, the lease may be that of either; the
-     * house and a lease of its past are an address that is stale. */
+    /* acquire, both: they pair with the stores of domus_remote_open(). If another actor has become
+     * the gateway meanwhile, the lease may be its lease, which says nothing of the first house.
+     * Then the load that follows finds that the house has changed. */
     domi_house *house = atomic_load_explicit(&gateways[index].house, memory_order_acquire);
-    return (domus_address){
-        house,
-        house != NULL ? atomic_load_explicit(&gateways[index].lease, memory_order_relaxed) : 0};
+    uint32_t lease = atomic_load_explicit(&gateways[index].lease, memory_order_acquire);
+    if (house == NULL ||
+        atomic_load_explicit(&gateways[index].house, memory_order_relaxed) != house)
+        return (domus_address){NULL, 0};
+    return (domus_address){house, lease};
 }
 
 domus_address domi_remote_gateway_for(const domi_manager *manager, const domi_house *sender)

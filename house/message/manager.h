@@ -175,7 +175,7 @@ static inline const domus_behaviour *domi_manager_running(const domi_manager *ma
 {
     return atomic_load_explicit(
         (_Atomic(const domus_behaviour *) *)(uintptr_t)&manager->activity.running,
-        memory_order_relaxed);
+        memory_order_acquire); /* pairs with domi_run_begin(): its name is seen */
 }
 
 /* Returns the type of the message that this actor handles; NULL: none. Any thread, likewise. */
@@ -183,7 +183,7 @@ static inline const domus_type *domi_manager_handling(const domi_manager *manage
 {
     return atomic_load_explicit(
         (_Atomic(const domus_type *) *)(uintptr_t)&manager->activity.handling,
-        memory_order_relaxed);
+        memory_order_acquire); /* pairs with domi_turn_begin(), likewise */
 }
 
 /* True if an actor is ready. Owner. */
