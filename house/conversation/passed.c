@@ -66,8 +66,8 @@ static void remember_cancel(const domi_manager *manager, const domi_promise *pro
     /* Relaxed: it is not read through, and the exchange finds whether it is the newest. */
     uint64_t before = atomic_load_explicit(place, memory_order_relaxed);
 
-    /* release: whoever finds the new name in the place finds the old one in its second place. What
-     * the holder tells comes by messages, which began behind this. */
+    /* release: whoever finds the new name in the place finds the old one in its second place. The
+     * holder tells by messages, which began behind this. */
     do {
         if (before != 0)
             atomic_store_explicit(&places[second_place_of(before)], before, memory_order_relaxed);
