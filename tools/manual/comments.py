@@ -2,8 +2,8 @@
 import re
 from dataclasses import dataclass
 
-SENTENCE_END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!\.\.\.)\s+(?=[A-Z0-9\"`(*'~/.-])")
-RETURNS = re.compile(r"(?:^|(?<=[.!?:)] ))(?=(?:It |Both |All |Each )?[Rr]eturns? )")
+SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?]\)))(?<!e\.g\.)(?<!i\.e\.)(?<!\.\.\.)\s+(?=[A-Z0-9\"`(*'~/.-])")
+RETURNS = re.compile(r"(?:^|(?<=[.!?:)] ))(?=(?:(?:It|Both|All|Each|This) (?:also )?)?[Rr]eturns? )")
 LEADS = re.compile(r"(?:^|(?<=[.!?:)] ))(?=(?:Thread-safety|Ownership)[^:.]{0,60}: )")
 
 
@@ -132,6 +132,6 @@ def first_sentence(parts, ends=r"(?<=[.!?])\s|: |; |:$"):
         place = max(cut.rfind(", "), cut.rfind(" ("), cut.rfind(" that "), cut.rfind(" which "),
                     cut.rfind(" and "), cut.rfind(" so "))
         sentence = cut[:place] if place > 30 else cut.rsplit(" ", 1)[0] + " ..."
-        if sentence.count("(") > sentence.count(")"):
-            sentence = sentence[:sentence.rindex("(")].rstrip()
+    if sentence.count("(") > sentence.count(")"):
+        sentence = sentence[:sentence.rindex("(")]
     return sentence.rstrip(" ,.;:")
