@@ -230,6 +230,7 @@ static void refuse(const refused_call *row, const char *backend, int error)
         expect_end(row->name, backend, 0, row->says);
     else
         expect_service(row->name, backend, row->says != NULL, row->says);
+    ck_assert_ptr_null(strstr(service.error, "CPUs are taken to be 0:"));
 }
 
 static void refuse_each(const refused_call *rows, size_t count)
