@@ -49,16 +49,30 @@ else()
     message(STATUS "The live page has no charts: DOMUS_PAGE_CHARTS is off")
 endif()
 
-# The program that puts it together runs during the build.
-add_executable(domus-page-assemble ${PROJECT_SOURCE_DIR}/tools/page/assemble.c)
-set_target_properties(domus-page-assemble PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${page_build})
-target_link_libraries(domus-page-assemble PRIVATE PkgConfig::domus_nettle PkgConfig::domus_zlib)
-if(CMAKE_BUILD_TYPE MATCHES "^(Asan|Tsan)$")
-    target_compile_options(domus-page-assemble PRIVATE -fno-sanitize=all)
-    target_link_options(domus-page-assemble PRIVATE -fno-sanitize=all)
+# The program that puts it together runs during the build, so in a build for another processor the compiler
+# of this machine makes it.
+set(page_assemble domus-page-assemble)
+if(CMAKE_CROSSCOMPILING)
+    find_program(DOMUS_BUILD_CC NAMES cc gcc clang DOC "The compiler for programs that the build runs")
+    if(NOT DOMUS_BUILD_CC)
+        message(FATAL_ERROR "a build for another processor needs a compiler for this one (DOMUS_BUILD_CC)")
+    endif()
+    set(page_assemble ${page_build}/domus-page-assemble)
+    add_custom_command(OUTPUT ${page_assemble}
+        COMMAND ${DOMUS_BUILD_CC} -std=c17 -D_GNU_SOURCE -O1 ${PROJECT_SOURCE_DIR}/tools/page/assemble.c
+            -o ${page_assemble} -lnettle -lz
+        DEPENDS ${PROJECT_SOURCE_DIR}/tools/page/assemble.c)
+else()
+    add_executable(domus-page-assemble ${PROJECT_SOURCE_DIR}/tools/page/assemble.c)
+    set_target_properties(domus-page-assemble PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${page_build})
+    target_link_libraries(domus-page-assemble PRIVATE PkgConfig::domus_nettle PkgConfig::domus_zlib)
+    if(CMAKE_BUILD_TYPE MATCHES "^(Asan|Tsan)$")
+        target_compile_options(domus-page-assemble PRIVATE -fno-sanitize=all)
+        target_link_options(domus-page-assemble PRIVATE -fno-sanitize=all)
+    endif()
 endif()
 add_custom_command(OUTPUT ${page_build}/page_bytes.c
-    COMMAND domus-page-assemble ${page_build}/page_bytes.c ${page_folder}/page.html
+    COMMAND ${page_assemble} ${page_build}/page_bytes.c ${page_folder}/page.html
         --style ${page_styles} --script ${page_scripts}
-    DEPENDS domus-page-assemble ${page_folder}/page.html ${page_styles} ${page_scripts})
+    DEPENDS ${page_assemble} ${page_folder}/page.html ${page_styles} ${page_scripts})
 target_sources(domus-protocols-observe-objects PRIVATE ${page_build}/page_bytes.c)
