@@ -13,12 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHOWN_MAX    256 /* bytes of a wrong argument that a message shows */
-#define MESSAGE_SIZE 256
-#define LEFT_SIZE    96  /* bytes of the left column of --help, with a NUL */
-#define NAME_MAX     31  /* bytes of the name of an option, and of what --help calls its value */
-#define TELL_CODE    255 /* getopt_long() returns this for --tell, which has no letter */
-#define OWN_FIRST    256 /* getopt_long() returns this plus the row for a program's long option */
+#define SHOWN_MAX     256 /* bytes of a wrong argument that a message shows */
+#define MESSAGE_SIZE  256
+#define LEFT_SIZE     96  /* bytes of the left column of --help, with a NUL */
+#define LONG_NAME_MAX 31  /* bytes of the name of an option, and of what --help calls its value */
+#define TELL_CODE     255 /* getopt_long() returns this for --tell, which has no letter */
+#define OWN_FIRST     256 /* getopt_long() returns this plus the row for a program's long option */
 
 /* The options of domus itself; getopt_long() returns their letter, or TELL_CODE. */
 static const domus_option ours[] = {
@@ -60,7 +60,7 @@ static bool name_is_valid(const char *name)
     for (size_t i = 0; i < length; i++)
         if (!is_letter(name[i]) && (name[i] != '-' || i == 0))
             return false;
-    return length > 0 && length <= NAME_MAX;
+    return length > 0 && length <= LONG_NAME_MAX;
 }
 
 /* Returns whether an option before `end` in `options` has the name or the letter of `option`. */
@@ -87,7 +87,7 @@ static const char *option_fault(const domus_option *options, const domus_option 
         return "another option has its name or its letter";
     if (option->help == NULL)
         return "there is no help for it";
-    if (option->argument != NULL && strlen(option->argument) > NAME_MAX)
+    if (option->argument != NULL && strlen(option->argument) > LONG_NAME_MAX)
         return "the name of its value is too long";
     if ((option->key == NULL) == (option->take == NULL))
         return "it needs either a key or a function";
@@ -288,7 +288,7 @@ static bool read_file(const struct reading *reading, const char *path)
 static bool take_option(const struct reading *reading, const domus_option *option,
                         const char *value)
 {
-    char assignment[DOMI_YAML_PATH_SIZE + DOMI_YAML_VALUE_MAX + 2], shown[NAME_MAX + 3];
+    char assignment[DOMI_YAML_PATH_SIZE + DOMI_YAML_VALUE_MAX + 2], shown[LONG_NAME_MAX + 3];
     char message[MESSAGE_SIZE] = "is refused";
     bool taken;
 

@@ -56,19 +56,19 @@ static bool receive_some(domi_epoll *ring, domi_interest *interest, uint32_t cou
 {
     struct iovec vector[PIECES_MAX];
     struct msghdr message = {.msg_iov = vector};
+    uint32_t used = 0;
     size_t room = 0;
 
-    for (; message.msg_iovlen < count && message.msg_iovlen < ring->free_count;
-         message.msg_iovlen++) {
-        uint16_t index = ring->free[ring->free_count - 1 - message.msg_iovlen];
+    for (; used < count && used < ring->free_count; used++) {
+        uint16_t index = ring->free[ring->free_count - 1 - used];
         const domi_epoll_buffer *buffer = &ring->buffers[index];
-        vector[message.msg_iovlen] = (struct iovec){buffer->data, buffer->size};
+        vector[used] = (struct iovec){buffer->data, buffer->size};
         room += buffer->size;
     }
-    ssize_t size = message.msg_iovlen == 1
-                       ? syscall(SYS_recvfrom, interest->fd, vector[0].iov_base, room, MSG_DONTWAIT,
-                                 NULL, NULL)
-                       : syscall(SYS_recvmsg, interest->fd, &message, MSG_DONTWAIT);
+    message.msg_iovlen = (__typeof__(message.msg_iovlen))used; /* an int for musl */
+    ssize_t size = used == 1 ? syscall(SYS_recvfrom, interest->fd, vector[0].iov_base, room,
+                                       MSG_DONTWAIT, NULL, NULL)
+                             : syscall(SYS_recvmsg, interest->fd, &message, MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (size <= 0) {
@@ -78,7 +78,7 @@ static bool receive_some(domi_epoll *ring, domi_interest *interest, uint32_t cou
     bool once = interest->input == DOMI_INPUT_RECEIVE_ONCE;
     bool filled = (size_t)size == room;
     interest->fills_buffers = (size_t)size >= vector[0].iov_len;
-    for (size_t i = 0; i < message.msg_iovlen && size > 0; i++) {
+    for (uint32_t i = 0; i < used && size > 0; i++) {
         const struct iovec *piece = &vector[i];
         int part = size < (ssize_t)piece->iov_len ? (int)size : (int)piece->iov_len;
         domi_epoll_complete(ring, interest->input_data, part,

@@ -22,9 +22,11 @@ typedef struct domi_gathered {
 static inline const struct msghdr *domi_gathered_set(domi_gathered *gathered,
                                                      const struct msghdr *message)
 {
-    DOMI_CHECK(message->msg_iovlen <= DOMI_PIECES_MAX);
+    size_t count = (size_t)message->msg_iovlen; /* an int where the C library is musl */
+
+    DOMI_CHECK(count <= DOMI_PIECES_MAX);
     gathered->message = *message;
-    memcpy(gathered->pieces, message->msg_iov, message->msg_iovlen * sizeof *gathered->pieces);
+    memcpy(gathered->pieces, message->msg_iov, count * sizeof *gathered->pieces);
     gathered->message.msg_iov = gathered->pieces;
     return &gathered->message;
 }

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static int sockets_socket(void *ring, int family, int type)
@@ -79,7 +79,8 @@ static int sockets_ioctl(void *ring, int fd, unsigned long request, int *ret_val
     int value = 0;
 
     (void)ring;
-    if (ioctl(fd, request, &value) != 0)
+    /* musl declares ioctl() with an int */
+    if (syscall(SYS_ioctl, fd, request, &value) != 0)
         return -errno;
     *ret_value = value;
     return 0;

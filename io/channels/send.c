@@ -237,7 +237,8 @@ __attribute__((noinline)) static void send_gathered(const domus_channel *channel
     struct iovec pieces[DOMI_PIECES_MAX];
     struct msghdr message = {.msg_iov = pieces};
 
-    message.msg_iovlen = gather_pieces(channel, pieces);
+    /* a size_t for glibc, an int for musl */
+    message.msg_iovlen = (__typeof__(message.msg_iovlen))gather_pieces(channel, pieces);
     io->backend->send_message(io->ring, channel->fd, &message, data);
 }
 

@@ -35,7 +35,7 @@ static bool ask_peer(const domi_io *io, int fd, struct sockaddr_storage *address
 /* A multishot accept cannot tell the address, and getpeername() fails if the peer has already
  * reset the connection. SO_PEERNAME works then, but only if it is asked for no more bytes
  * than the address has: an IPv4 address has the fewest, and a Unix socket may have no name,
- * only a family. */
+ * only a family. Where the kernel is emulated, it may not know the option (qemu-user). */
 void domi_socket_name_peer(const domi_io *io, int fd, struct sockaddr_storage *ret_address)
 {
     *ret_address = (struct sockaddr_storage){.ss_family = AF_UNSPEC};
@@ -43,6 +43,11 @@ void domi_socket_name_peer(const domi_io *io, int fd, struct sockaddr_storage *r
         (void)ask_peer(io, fd, ret_address, sizeof ret_address->ss_family);
     else if (ret_address->ss_family == AF_INET6)
         (void)ask_peer(io, fd, ret_address, sizeof(struct sockaddr_in6));
+    if (ret_address->ss_family == AF_UNSPEC) {
+        socklen_t size = sizeof *ret_address;
+        (void)io->backend->sockets->address(io->ring, fd, true, (struct sockaddr *)ret_address,
+                                            &size);
+    }
 }
 
 void domi_socket_abort_at_close(const domi_io *io, int fd)

@@ -164,16 +164,49 @@ static void *run_thread(void *thread_)
     return NULL;
 }
 
-static int pin_thread(pthread_attr_t *attributes, int cpu)
+#ifdef DOMI_LIBC_WITHOUT_ATTR_AFFINITY
+
+/* The attributes know no CPUs here (musl), so the new thread inherits them from the one that makes
+ * it. */
+static int create_on(domi_thread *thread, pthread_attr_t *attributes, const cpu_set_t *set,
+                     size_t bytes)
 {
+    cpu_set_t before;
+    int result = pthread_getaffinity_np(pthread_self(), sizeof before, &before);
+
+    if (result == 0)
+        result = pthread_setaffinity_np(pthread_self(), bytes, set);
+    if (result != 0)
+        return result;
+    result = pthread_create(&thread->pthread, attributes, run_thread, thread);
+    (void)pthread_setaffinity_np(pthread_self(), sizeof before, &before);
+    return result;
+}
+
+#else
+
+static int create_on(domi_thread *thread, pthread_attr_t *attributes, const cpu_set_t *set,
+                     size_t bytes)
+{
+    int result = pthread_attr_setaffinity_np(attributes, bytes, set);
+
+    return result != 0 ? result : pthread_create(&thread->pthread, attributes, run_thread, thread);
+}
+
+#endif
+
+static int create_thread(domi_thread *thread, pthread_attr_t *attributes)
+{
+    int cpu = thread->cpu;
+
     if (cpu < 0)
-        return 0;
+        return pthread_create(&thread->pthread, attributes, run_thread, thread);
     size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
     cpu_set_t *set = domi_memory_new(bytes);
     if (set == NULL)
         return ENOMEM;
     CPU_SET_S((size_t)cpu, bytes, set);
-    int result = pthread_attr_setaffinity_np(attributes, bytes, set);
+    int result = create_on(thread, attributes, set, bytes);
     domi_memory_free(set);
     return result;
 }
@@ -185,11 +218,9 @@ static int make_thread(domi_thread *thread)
     sigset_t before;
     int result = pthread_attr_init(&attributes);
 
-    if (result == 0)
-        result = pin_thread(&attributes, thread->cpu);
     if (result == 0) {
         domi_signals_block(&before);
-        result = pthread_create(&thread->pthread, &attributes, run_thread, thread);
+        result = create_thread(thread, &attributes);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
     (void)pthread_attr_destroy(&attributes);

@@ -128,10 +128,11 @@ static void ring_send(void *ring, int fd, const void *data, uint32_t size, uint6
 static void ring_send_message(void *ring, int fd, const struct msghdr *message, uint64_t user_data)
 {
     domi_net_output *output = &begin(ring, DOMI_NET_OP_SEND, fd, user_data)->output;
+    size_t count = (size_t)message->msg_iovlen; /* an int where the C library is musl */
 
-    DOMI_CHECK(message->msg_iovlen <= DOMI_PIECES_MAX);
-    memcpy(output->pieces, message->msg_iov, message->msg_iovlen * sizeof *output->pieces);
-    output->count = (uint32_t)message->msg_iovlen;
+    DOMI_CHECK(count <= DOMI_PIECES_MAX);
+    memcpy(output->pieces, message->msg_iov, count * sizeof *output->pieces);
+    output->count = (uint32_t)count;
     output->is_gathered = true;
 }
 

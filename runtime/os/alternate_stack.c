@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@ static atomic_bool are_wanted;
 /* The kernel stores the registers of the CPU there, too, and knows how many bytes these take. */
 static size_t bytes_of_stack(size_t page)
 {
-    long least = sysconf(_SC_MINSIGSTKSZ);
+    unsigned long least = getauxval(AT_MINSIGSTKSZ);
     size_t bytes = HANDLER_BYTES + (least > 0 ? (size_t)least : (size_t)MINSIGSTKSZ);
 
     return (bytes + page - 1) / page * page;
