@@ -8,148 +8,145 @@
 #include <errno.h>
 #include <string.h>
 
-#define DOMI_ERRNO_NAME(name)                                                                      \
-    case name:                                                                                     \
-        return #name;
+/* clang-format off */
+__attribute__((unused)) static const char *const domi_errno_names[] = {
+    [0] = "0",
+    [EPERM] = "EPERM",
+    [ENOENT] = "ENOENT",
+    [ESRCH] = "ESRCH",
+    [EINTR] = "EINTR",
+    [EIO] = "EIO",
+    [ENXIO] = "ENXIO",
+    [E2BIG] = "E2BIG",
+    [ENOEXEC] = "ENOEXEC",
+    [EBADF] = "EBADF",
+    [ECHILD] = "ECHILD",
+    [EAGAIN] = "EAGAIN",
+    [ENOMEM] = "ENOMEM",
+    [EACCES] = "EACCES",
+    [EFAULT] = "EFAULT",
+    [ENOTBLK] = "ENOTBLK",
+    [EBUSY] = "EBUSY",
+    [EEXIST] = "EEXIST",
+    [EXDEV] = "EXDEV",
+    [ENODEV] = "ENODEV",
+    [ENOTDIR] = "ENOTDIR",
+    [EISDIR] = "EISDIR",
+    [EINVAL] = "EINVAL",
+    [ENFILE] = "ENFILE",
+    [EMFILE] = "EMFILE",
+    [ENOTTY] = "ENOTTY",
+    [ETXTBSY] = "ETXTBSY",
+    [EFBIG] = "EFBIG",
+    [ENOSPC] = "ENOSPC",
+    [ESPIPE] = "ESPIPE",
+    [EROFS] = "EROFS",
+    [EMLINK] = "EMLINK",
+    [EPIPE] = "EPIPE",
+    [EDOM] = "EDOM",
+    [ERANGE] = "ERANGE",
+    [ENAMETOOLONG] = "ENAMETOOLONG",
+    [ENOLCK] = "ENOLCK",
+    [ENOSYS] = "ENOSYS",
+    [ENOTEMPTY] = "ENOTEMPTY",
+    [ELOOP] = "ELOOP",
+    [ENOMSG] = "ENOMSG",
+    [EIDRM] = "EIDRM",
+    [ECHRNG] = "ECHRNG",
+    [EL2NSYNC] = "EL2NSYNC",
+    [EL3HLT] = "EL3HLT",
+    [EL3RST] = "EL3RST",
+    [ELNRNG] = "ELNRNG",
+    [EUNATCH] = "EUNATCH",
+    [ENOCSI] = "ENOCSI",
+    [EL2HLT] = "EL2HLT",
+    [EBADE] = "EBADE",
+    [EBADR] = "EBADR",
+    [EXFULL] = "EXFULL",
+    [ENOANO] = "ENOANO",
+    [EBADRQC] = "EBADRQC",
+    [EBADSLT] = "EBADSLT",
+    [EBFONT] = "EBFONT",
+    [ENOSTR] = "ENOSTR",
+    [ENODATA] = "ENODATA",
+    [ETIME] = "ETIME",
+    [ENOSR] = "ENOSR",
+    [ENONET] = "ENONET",
+    [ENOPKG] = "ENOPKG",
+    [EREMOTE] = "EREMOTE",
+    [ENOLINK] = "ENOLINK",
+    [EADV] = "EADV",
+    [ESRMNT] = "ESRMNT",
+    [ECOMM] = "ECOMM",
+    [EPROTO] = "EPROTO",
+    [EMULTIHOP] = "EMULTIHOP",
+    [EDOTDOT] = "EDOTDOT",
+    [EBADMSG] = "EBADMSG",
+    [EOVERFLOW] = "EOVERFLOW",
+    [ENOTUNIQ] = "ENOTUNIQ",
+    [EBADFD] = "EBADFD",
+    [EREMCHG] = "EREMCHG",
+    [ELIBACC] = "ELIBACC",
+    [ELIBBAD] = "ELIBBAD",
+    [ELIBSCN] = "ELIBSCN",
+    [ELIBMAX] = "ELIBMAX",
+    [ELIBEXEC] = "ELIBEXEC",
+    [EILSEQ] = "EILSEQ",
+    [ERESTART] = "ERESTART",
+    [ESTRPIPE] = "ESTRPIPE",
+    [EUSERS] = "EUSERS",
+    [ENOTSOCK] = "ENOTSOCK",
+    [EDESTADDRREQ] = "EDESTADDRREQ",
+    [EMSGSIZE] = "EMSGSIZE",
+    [EPROTOTYPE] = "EPROTOTYPE",
+    [ENOPROTOOPT] = "ENOPROTOOPT",
+    [EPROTONOSUPPORT] = "EPROTONOSUPPORT",
+    [ESOCKTNOSUPPORT] = "ESOCKTNOSUPPORT",
+    [EPFNOSUPPORT] = "EPFNOSUPPORT",
+    [EAFNOSUPPORT] = "EAFNOSUPPORT",
+    [EADDRINUSE] = "EADDRINUSE",
+    [EADDRNOTAVAIL] = "EADDRNOTAVAIL",
+    [ENETDOWN] = "ENETDOWN",
+    [ENETUNREACH] = "ENETUNREACH",
+    [ENETRESET] = "ENETRESET",
+    [ECONNABORTED] = "ECONNABORTED",
+    [ECONNRESET] = "ECONNRESET",
+    [ENOBUFS] = "ENOBUFS",
+    [EISCONN] = "EISCONN",
+    [ENOTCONN] = "ENOTCONN",
+    [ESHUTDOWN] = "ESHUTDOWN",
+    [ETOOMANYREFS] = "ETOOMANYREFS",
+    [ETIMEDOUT] = "ETIMEDOUT",
+    [ECONNREFUSED] = "ECONNREFUSED",
+    [EHOSTDOWN] = "EHOSTDOWN",
+    [EHOSTUNREACH] = "EHOSTUNREACH",
+    [EALREADY] = "EALREADY",
+    [EINPROGRESS] = "EINPROGRESS",
+    [ESTALE] = "ESTALE",
+    [EUCLEAN] = "EUCLEAN",
+    [ENOTNAM] = "ENOTNAM",
+    [ENAVAIL] = "ENAVAIL",
+    [EISNAM] = "EISNAM",
+    [EREMOTEIO] = "EREMOTEIO",
+    [EDQUOT] = "EDQUOT",
+    [ENOMEDIUM] = "ENOMEDIUM",
+    [EMEDIUMTYPE] = "EMEDIUMTYPE",
+    [ECANCELED] = "ECANCELED",
+    [ENOKEY] = "ENOKEY",
+    [EKEYEXPIRED] = "EKEYEXPIRED",
+    [EKEYREVOKED] = "EKEYREVOKED",
+    [EKEYREJECTED] = "EKEYREJECTED",
+    [EOWNERDEAD] = "EOWNERDEAD",
+    [ENOTRECOVERABLE] = "ENOTRECOVERABLE",
+    [ERFKILL] = "ERFKILL",
+};
+/* clang-format on */
 
 static inline const char *strerrorname_np(int error)
 {
-    switch (error) {
-        /* clang-format off */
-        DOMI_ERRNO_NAME(EPERM)
-        DOMI_ERRNO_NAME(ENOENT)
-        DOMI_ERRNO_NAME(ESRCH)
-        DOMI_ERRNO_NAME(EINTR)
-        DOMI_ERRNO_NAME(EIO)
-        DOMI_ERRNO_NAME(ENXIO)
-        DOMI_ERRNO_NAME(E2BIG)
-        DOMI_ERRNO_NAME(ENOEXEC)
-        DOMI_ERRNO_NAME(EBADF)
-        DOMI_ERRNO_NAME(ECHILD)
-        DOMI_ERRNO_NAME(EAGAIN)
-        DOMI_ERRNO_NAME(ENOMEM)
-        DOMI_ERRNO_NAME(EACCES)
-        DOMI_ERRNO_NAME(EFAULT)
-        DOMI_ERRNO_NAME(ENOTBLK)
-        DOMI_ERRNO_NAME(EBUSY)
-        DOMI_ERRNO_NAME(EEXIST)
-        DOMI_ERRNO_NAME(EXDEV)
-        DOMI_ERRNO_NAME(ENODEV)
-        DOMI_ERRNO_NAME(ENOTDIR)
-        DOMI_ERRNO_NAME(EISDIR)
-        DOMI_ERRNO_NAME(EINVAL)
-        DOMI_ERRNO_NAME(ENFILE)
-        DOMI_ERRNO_NAME(EMFILE)
-        DOMI_ERRNO_NAME(ENOTTY)
-        DOMI_ERRNO_NAME(ETXTBSY)
-        DOMI_ERRNO_NAME(EFBIG)
-        DOMI_ERRNO_NAME(ENOSPC)
-        DOMI_ERRNO_NAME(ESPIPE)
-        DOMI_ERRNO_NAME(EROFS)
-        DOMI_ERRNO_NAME(EMLINK)
-        DOMI_ERRNO_NAME(EPIPE)
-        DOMI_ERRNO_NAME(EDOM)
-        DOMI_ERRNO_NAME(ERANGE)
-        DOMI_ERRNO_NAME(ENAMETOOLONG)
-        DOMI_ERRNO_NAME(ENOLCK)
-        DOMI_ERRNO_NAME(ENOSYS)
-        DOMI_ERRNO_NAME(ENOTEMPTY)
-        DOMI_ERRNO_NAME(ELOOP)
-        DOMI_ERRNO_NAME(ENOMSG)
-        DOMI_ERRNO_NAME(EIDRM)
-        DOMI_ERRNO_NAME(ECHRNG)
-        DOMI_ERRNO_NAME(EL2NSYNC)
-        DOMI_ERRNO_NAME(EL3HLT)
-        DOMI_ERRNO_NAME(EL3RST)
-        DOMI_ERRNO_NAME(ELNRNG)
-        DOMI_ERRNO_NAME(EUNATCH)
-        DOMI_ERRNO_NAME(ENOCSI)
-        DOMI_ERRNO_NAME(EL2HLT)
-        DOMI_ERRNO_NAME(EBADE)
-        DOMI_ERRNO_NAME(EBADR)
-        DOMI_ERRNO_NAME(EXFULL)
-        DOMI_ERRNO_NAME(ENOANO)
-        DOMI_ERRNO_NAME(EBADRQC)
-        DOMI_ERRNO_NAME(EBADSLT)
-        DOMI_ERRNO_NAME(EBFONT)
-        DOMI_ERRNO_NAME(ENOSTR)
-        DOMI_ERRNO_NAME(ENODATA)
-        DOMI_ERRNO_NAME(ETIME)
-        DOMI_ERRNO_NAME(ENOSR)
-        DOMI_ERRNO_NAME(ENONET)
-        DOMI_ERRNO_NAME(ENOPKG)
-        DOMI_ERRNO_NAME(EREMOTE)
-        DOMI_ERRNO_NAME(ENOLINK)
-        DOMI_ERRNO_NAME(EADV)
-        DOMI_ERRNO_NAME(ESRMNT)
-        DOMI_ERRNO_NAME(ECOMM)
-        DOMI_ERRNO_NAME(EPROTO)
-        DOMI_ERRNO_NAME(EMULTIHOP)
-        DOMI_ERRNO_NAME(EDOTDOT)
-        DOMI_ERRNO_NAME(EBADMSG)
-        DOMI_ERRNO_NAME(EOVERFLOW)
-        DOMI_ERRNO_NAME(ENOTUNIQ)
-        DOMI_ERRNO_NAME(EBADFD)
-        DOMI_ERRNO_NAME(EREMCHG)
-        DOMI_ERRNO_NAME(ELIBACC)
-        DOMI_ERRNO_NAME(ELIBBAD)
-        DOMI_ERRNO_NAME(ELIBSCN)
-        DOMI_ERRNO_NAME(ELIBMAX)
-        DOMI_ERRNO_NAME(ELIBEXEC)
-        DOMI_ERRNO_NAME(EILSEQ)
-        DOMI_ERRNO_NAME(ERESTART)
-        DOMI_ERRNO_NAME(ESTRPIPE)
-        DOMI_ERRNO_NAME(EUSERS)
-        DOMI_ERRNO_NAME(ENOTSOCK)
-        DOMI_ERRNO_NAME(EDESTADDRREQ)
-        DOMI_ERRNO_NAME(EMSGSIZE)
-        DOMI_ERRNO_NAME(EPROTOTYPE)
-        DOMI_ERRNO_NAME(ENOPROTOOPT)
-        DOMI_ERRNO_NAME(EPROTONOSUPPORT)
-        DOMI_ERRNO_NAME(ESOCKTNOSUPPORT)
-        DOMI_ERRNO_NAME(EPFNOSUPPORT)
-        DOMI_ERRNO_NAME(EAFNOSUPPORT)
-        DOMI_ERRNO_NAME(EADDRINUSE)
-        DOMI_ERRNO_NAME(EADDRNOTAVAIL)
-        DOMI_ERRNO_NAME(ENETDOWN)
-        DOMI_ERRNO_NAME(ENETUNREACH)
-        DOMI_ERRNO_NAME(ENETRESET)
-        DOMI_ERRNO_NAME(ECONNABORTED)
-        DOMI_ERRNO_NAME(ECONNRESET)
-        DOMI_ERRNO_NAME(ENOBUFS)
-        DOMI_ERRNO_NAME(EISCONN)
-        DOMI_ERRNO_NAME(ENOTCONN)
-        DOMI_ERRNO_NAME(ESHUTDOWN)
-        DOMI_ERRNO_NAME(ETOOMANYREFS)
-        DOMI_ERRNO_NAME(ETIMEDOUT)
-        DOMI_ERRNO_NAME(ECONNREFUSED)
-        DOMI_ERRNO_NAME(EHOSTDOWN)
-        DOMI_ERRNO_NAME(EHOSTUNREACH)
-        DOMI_ERRNO_NAME(EALREADY)
-        DOMI_ERRNO_NAME(EINPROGRESS)
-        DOMI_ERRNO_NAME(ESTALE)
-        DOMI_ERRNO_NAME(EUCLEAN)
-        DOMI_ERRNO_NAME(ENOTNAM)
-        DOMI_ERRNO_NAME(ENAVAIL)
-        DOMI_ERRNO_NAME(EISNAM)
-        DOMI_ERRNO_NAME(EREMOTEIO)
-        DOMI_ERRNO_NAME(EDQUOT)
-        DOMI_ERRNO_NAME(ENOMEDIUM)
-        DOMI_ERRNO_NAME(EMEDIUMTYPE)
-        DOMI_ERRNO_NAME(ECANCELED)
-        DOMI_ERRNO_NAME(ENOKEY)
-        DOMI_ERRNO_NAME(EKEYEXPIRED)
-        DOMI_ERRNO_NAME(EKEYREVOKED)
-        DOMI_ERRNO_NAME(EKEYREJECTED)
-        DOMI_ERRNO_NAME(EOWNERDEAD)
-        DOMI_ERRNO_NAME(ENOTRECOVERABLE)
-        DOMI_ERRNO_NAME(ERFKILL)
-        /* clang-format on */
-    case 0:
-        return "0";
-    default:
-        return NULL;
-    }
+    const int count = (int)(sizeof domi_errno_names / sizeof domi_errno_names[0]);
+
+    return error >= 0 && error < count ? domi_errno_names[error] : NULL;
 }
 
 /* strerror() of musl is as safe between threads as this is elsewhere. */
@@ -197,7 +194,7 @@ static inline int dladdr1(const void *at, Dl_info *info, void **ret_map, int fla
 
 #endif
 
-/* What follows are calls of the kernel, which musl has since 1.2.5. */
+/* Wrappers of calls of the kernel follow, which musl has since 1.2.5. */
 
 #ifdef DOMI_LIBC_WITHOUT_STATX
 
