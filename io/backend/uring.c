@@ -14,14 +14,17 @@
 #include <stddef.h>
 
 /* Move the queued entries to the queue that the kernel sees. Returns how many entries the kernel
- * has not taken yet. */
+ * has not taken yet. A later liburing than 2.3 may ask for a ring without the array of indices:
+ * the kernel then takes the entries in the order in which they lie. */
 static unsigned flush(struct io_uring *uring)
 {
     struct io_uring_sq *queue = &uring->sq;
     unsigned tail = *queue->ktail;
 
-    for (; queue->sqe_head != queue->sqe_tail; queue->sqe_head++, tail++)
-        queue->array[tail & queue->ring_mask] = queue->sqe_head & queue->ring_mask;
+    for (; queue->sqe_head != queue->sqe_tail; queue->sqe_head++, tail++) {
+        if (queue->array != NULL)
+            queue->array[tail & queue->ring_mask] = queue->sqe_head & queue->ring_mask;
+    }
     /* release: the entries are written before the kernel sees the tail. */
     __atomic_store_n(queue->ktail, tail, __ATOMIC_RELEASE);
     return tail - __atomic_load_n(queue->khead, __ATOMIC_ACQUIRE);
