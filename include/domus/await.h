@@ -30,9 +30,10 @@
  *                                       next; all zero before the first one
  *     then      domus_resumed *         goes on here; for DOMUS_AWAIT()
  *
- * The payload at `message` is gone at the first await, and the payload at `answer` is gone at the
- * next await. If it is needed longer, copy it into the frame, and take what it owns with
- * domus_take(), which concerns the message before the first await and the answer after it.
+ * The payload at `message` is gone at the first await (that of an ask stays until it is answered,
+ * and domus_asked() finds it again), and the payload at `answer` is gone at the next await. If it
+ * is needed longer, copy it into the frame, and take what it owns with domus_take(), which concerns
+ * the message before the first await and the answer after it.
  *
  * Local variables do not live across an await. Locals that stand before DOMUS_BEGIN are initialised
  * again each time the function is called. Between DOMUS_BEGIN and DOMUS_END a local that is in

@@ -9,9 +9,9 @@
  *     domus_peer *client;
  *     domus_peer_connect(kit, "127.0.0.1:80", NULL, &client);
  *     domus_peer_send(client, "hello\n", 6);
- *     domus_peer_expect(client, "hello\n", 6, DOMUS_SECOND);
+ *     domus_peer_expect(client, "hello\n", 6, 1000000000);
  *     domus_peer_finish(client);
- *     domus_peer_expect_end(client, DOMUS_SECOND);
+ *     domus_peer_expect_end(client, 1000000000);
  *
  * A peer reads what arrives at once, unless it is paused, and keeps it until the test expects it.
  *
