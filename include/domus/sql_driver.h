@@ -151,8 +151,8 @@ DOMUS_API int domus_sql_errno(const char *sqlstate);
 DOMUS_API domus_sql_error domus_sql_error_make(int error, const char *sqlstate, const char *format,
                                                ...) __attribute__((format(printf, 3, 4)));
 
-/* Copy a text of a database into a field of an error: cut, and with "?" for what does not print.
- * NULL is the empty text. */
+/* Copy a text of a database into a field of an error: cut, with a blank for the end of a line
+ * and a tab, and "?" for what else does not print. NULL is the empty text. */
 DOMUS_API void domus_sql_error_text(char *field, size_t field_size, const char *text);
 
 #ifdef __cplusplus

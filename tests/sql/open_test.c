@@ -171,8 +171,8 @@ START_TEST(texts_of_a_database_are_cut_and_safe_to_print)
 
     domus_sql_error_text(field, sizeof field, NULL);
     ck_assert_str_eq(field, "");
-    domus_sql_error_text(field, sizeof field, "a\n\x1b[\x7f");
-    ck_assert_str_eq(field, "a??[?");
+    domus_sql_error_text(field, sizeof field, "a\n\x1b[\t\x7f");
+    ck_assert_str_eq(field, "a ?[ ?");
     domus_sql_error_text(field, sizeof field, "1234567");
     ck_assert_str_eq(field, "1234567");
     domus_sql_error_text(field, sizeof field, "12345678");
