@@ -23,7 +23,7 @@ BUILTINS = set(
 BEFORE = {"env", "exec", "command", "nice", "setsid", "nohup", "timeout", "xargs", "if", "then", "else", "elif",
           "while", "until", "do", "!", "{", "(", "time", "ionice", "quietly", "watched"}
 # Found by `command -v`, and done without where they are not there.
-OPTIONAL = {"sudo", "cc", "git"}
+OPTIONAL = {"sudo", "cc", "git", "ccache"}
 # Words between two substitutions in quotes, which are taken for commands.
 PROSE = {"of", "or"}
 
