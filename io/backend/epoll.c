@@ -370,6 +370,8 @@ static int epoll_start(void *ring_)
     if (result == 0)
         result = refusal(epoll_wait(ring->interests.epoll_fd, ring->reports, 1, 0));
     if (result == 0)
+        result = refusal(fcntl(-1, F_GETFL));
+    if (result == 0)
         result = refusal(accept4(-1, NULL, NULL, SOCK_CLOEXEC));
     if (result == 0)
         result = refusal(recv(-1, &byte, 1, MSG_DONTWAIT));

@@ -63,7 +63,7 @@ static void write_permission_text(const domi_setup_facts *facts, char *error, si
     if (facts->step == DOMI_SETUP_EPOLL)
         snprintf(error, size,
                  "a call that epoll needs is refused (%s): allow epoll_create1, epoll_ctl, "
-                 "epoll_wait, accept4, recvfrom, recvmsg, sendto and sendmsg",
+                 "epoll_wait, fcntl, accept4, recvfrom, recvmsg, sendto and sendmsg",
                  strerror(-facts->result));
     else if (facts->disabled > 0)
         snprintf(error, size,
