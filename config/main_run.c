@@ -35,6 +35,8 @@
 /* A program that ends at once, after a second signal, waits this long for its last line
  * to be written. */
 #define LAST_WORDS_NS UINT64_C(100000000)
+/* How long the thread that answers signals in the drain sleeps at most. */
+#define DRAIN_LOOK_NS 100000000L
 /* bytes of the text of a dump, beside a part for each thread */
 #define DUMP_BYTES (1024u * 1024)
 #define ERROR_SIZE 512
@@ -62,6 +64,17 @@ typedef struct running {
     uint64_t cut_before;     /* channels that had been cut before the drain began */
 } running;
 
+/* Send SIGTERM to the thread that waits for signals, or is about to: all block it, so it ends none.
+ * A filter of system calls may refuse tgkill, and then the process gets the signal. If it refuses
+ * getpid the number is -1, by which kill() would end all processes of this user. */
+static void end_wait(pthread_t thread)
+{
+    pid_t process = getpid();
+
+    if (pthread_kill(thread, SIGTERM) != 0 && process > 0) // NOLINT(*-kill-thread,cert-pos44-c)
+        (void)kill(process, SIGTERM);
+}
+
 void domus_main_quit(int status)
 {
     int none = -1;
@@ -74,8 +87,7 @@ void domus_main_quit(int status)
      * waiter, or the waiter sees the status. A call that comes before domus_main() is
      * therefore remembered. */
     if (atomic_compare_exchange_strong(&quit_status, &none, status) && atomic_load(&has_waiter))
-        /* The signal does not end the thread, because that blocks the signal and waits for it. */
-        (void)pthread_kill(atomic_load(&waiter), SIGTERM); // NOLINT(*-kill-thread,cert-pos44-c)
+        end_wait(atomic_load(&waiter));
 }
 
 /* --- what is printed -------------------------------------------------------------------------- */
@@ -192,12 +204,14 @@ static void end_at_once(const running *own, int number)
  * process, unless it comes within SAME_NS of the first or the process sent it itself. */
 static void *answer_in_drain(void *own_)
 {
+    static const struct timespec look = {.tv_nsec = DRAIN_LOOK_NS};
     running *own = own_;
     siginfo_t info;
 
     while (!atomic_load(&own->has_stopped)) {
-        int number = sigwaitinfo(&own->signals, &info);
-        if (number < 0 && errno != EINTR)
+        /* With a time-out, because a filter of system calls may refuse the signal that wakes it. */
+        int number = sigtimedwait(&own->signals, &info, &look);
+        if (number < 0 && errno != EINTR && errno != EAGAIN)
             return NULL;
         /* `si_pid`, because glibc changes the si_code SI_TKILL to SI_USER */
         bool is_own = number > 0 && info.si_pid == getpid();
@@ -259,9 +273,7 @@ static void stop_answering_signals(running *own)
     if (!is_answered)
         return;
     atomic_store(&own->has_stopped, true);
-    /* It blocks the signal and waits for it. A filter may refuse tgkill, and not kill. */
-    if (pthread_kill(thread, SIGUSR2) != 0)
-        (void)kill(getpid(), SIGUSR2);
+    (void)pthread_kill(thread, SIGUSR2); /* it blocks the signal and waits for it */
     pthread_join(thread, NULL);
 }
 
@@ -397,8 +409,7 @@ static void begin_to_wait(void)
     atomic_store(&waiter, pthread_self());
     atomic_store(&has_waiter, true);
     if (atomic_load(&quit_status) != -1)
-        /* The signal is blocked, so it stays pending until sigwait() takes it. */
-        (void)pthread_kill(pthread_self(), SIGTERM); // NOLINT(*-kill-thread,cert-pos44-c)
+        end_wait(pthread_self()); /* it stays pending until sigwait() takes it */
 }
 
 int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml)
