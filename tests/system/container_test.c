@@ -203,6 +203,7 @@ static const refused_call told[] = {
     {CALL(epoll_create1), EPOLL, NEEDED_EPOLL, ENDS},
     {CALL(epoll_ctl), EPOLL, NEEDED_EPOLL, ENDS},
     {CALL(epoll_wait), EPOLL, NEEDED_EPOLL, ENDS},
+    {CALL(fcntl), EPOLL, NEEDED_EPOLL, ENDS},
     {CALL(accept4), EPOLL, NEEDED_EPOLL, ENDS},
     {CALL(recvfrom), EPOLL, NEEDED_EPOLL, ENDS},
     {CALL(recvmsg), EPOLL, NEEDED_EPOLL, ENDS},
@@ -307,6 +308,20 @@ START_TEST(clone3_has_to_be_refused_by_the_right_error)
 }
 END_TEST
 
+/* In a namespace of its own, because a kill() of the number that getpid() then returns, -1, ends
+ * all processes that it may. */
+START_TEST(a_program_that_may_not_ask_for_its_number_ends_in_order)
+{
+    static const long calls[] = {SYS_getpid, SYS_tgkill, -1};
+
+    if (!may_refuse() || !domt_container_may())
+        return;
+    container = (domt_container){
+        .has_root = true, .has_proc = true, .has_sys = true, .denied = calls, .denied_with = EPERM};
+    expect_service("getpid", URING, 0, NULL);
+}
+END_TEST
+
 START_TEST(a_program_that_cannot_wait_for_signals_says_so_and_ends)
 {
     static const long calls[] = {SYS_rt_sigtimedwait, -1};
@@ -324,4 +339,5 @@ DOMT_MAIN("container", 60, in_a_root_of_its_own_echo_serves_and_says_what_is_mis
           without_locked_memory_a_ring_is_an_error_that_names_epoll_and_epoll_serves,
           a_refused_call_that_matters_is_told_in_one_line, other_calls_are_done_without,
           clone3_has_to_be_refused_by_the_right_error,
+          a_program_that_may_not_ask_for_its_number_ends_in_order,
           a_program_that_cannot_wait_for_signals_says_so_and_ends)
