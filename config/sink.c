@@ -257,6 +257,21 @@ static void keep_lines(domi_sink *sink)
 
 /* --- the thread: writing ---------------------------------------------------------------------- */
 
+/* Sleep for so long. This is by a futex, because a filter of system calls may refuse poll(). */
+static void rest(long ms)
+{
+    struct timespec until;
+    sem_t never;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += ms * 1000000;
+    until.tv_sec += until.tv_nsec / (long)SECOND_NS;
+    until.tv_nsec %= (long)SECOND_NS;
+    (void)sem_init(&never, 0, 0);
+    (void)sem_timedwait(&never, &until);
+    (void)sem_destroy(&never);
+}
+
 /* Wait until somebody reads. Returns false if the time for writing is over. */
 static bool wait_for_reader(domi_sink *sink)
 {
@@ -284,7 +299,8 @@ static bool write_all(domi_sink *sink, const char *bytes, size_t size)
             bytes += written;
             size -= (size_t)written;
         } else if (errno == EAGAIN) {
-            (void)poll(NULL, 0, LOOK_MS); /* another process has filled the pipe meanwhile */
+            keep_lines(sink);
+            rest(LOOK_MS); /* another process has filled the pipe, or poll() is refused */
         } else if (errno != EINTR) {
             return false;
         }
@@ -441,7 +457,7 @@ static bool join_within(pthread_t thread, uint64_t ns)
     while (pthread_tryjoin_np(thread, NULL) != 0) {
         if (now_ns() >= until_ns)
             return false;
-        (void)poll(NULL, 0, 1);
+        rest(1);
     }
     return true;
 }

@@ -3,6 +3,7 @@
 #include "config/sink.h"
 
 #include "tests/support/death.h"
+#include "tests/support/deny.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
 
@@ -13,7 +14,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* The call that poll() makes. */
+#ifdef SYS_poll
+#define DOMT_POLL SYS_poll
+#else
+#define DOMT_POLL SYS_ppoll
+#endif
 
 #define SECOND_NS  UINT64_C(1000000000)
 #define PIPE_BYTES 16384 /* a pipe of one page takes one write at a time */
@@ -302,6 +311,40 @@ static void use_sink_as_child(void *context)
     _exit(domi_sink_dropped(sink) == 96 ? 0 : 1);
 }
 
+static uint64_t cpu_ns(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * SECOND_NS + (uint64_t)used.tv_nsec;
+}
+
+/* Whoever made the pipe may have made it one that does not wait. */
+static void wait_without_poll(void *context)
+{
+    (void)context;
+    open_sink(4);
+    fill_pipe();
+    if (fcntl(writer, F_SETFL, O_NONBLOCK) != 0 || domt_deny_call(DOMT_POLL, EPERM) != 0)
+        _exit(2);
+    domi_sink_close(sink, SECOND_NS); /* its thread was made before, and has no filter */
+    if (domi_sink_open("test", writer, 4, NULL, &sink) != 0)
+        _exit(3);
+    uint64_t before_ns = cpu_ns();
+    domi_sink_add_line(sink, "nobody reads it");
+    usleep(400000);
+    domi_sink_close(sink, SECOND_NS / 10);
+    _exit(cpu_ns() - before_ns < SECOND_NS / 50 ? 0 : 1);
+}
+
+START_TEST(where_poll_is_refused_a_wait_for_a_reader_costs_no_cpu)
+{
+    static char said[DOMT_SAID_MAX];
+
+    ck_assert_int_eq(domt_run_in_child(wait_without_poll, NULL, said), 0);
+}
+END_TEST
+
 START_TEST(a_child_leaves_lines_for_nobody_and_goes_on)
 {
     static char said[DOMT_SAID_MAX];
@@ -320,4 +363,5 @@ DOMT_MAIN("sink", 60, lines_and_texts_are_written_in_order, the_longest_line_is_
           few_texts_wait_and_the_others_are_dropped_by_their_lines,
           a_close_waits_no_longer_than_it_may, lines_without_a_reader_are_counted,
           threads_leave_lines_at_once_and_none_is_lost_untold,
+          where_poll_is_refused_a_wait_for_a_reader_costs_no_cpu,
           a_child_leaves_lines_for_nobody_and_goes_on)
