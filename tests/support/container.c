@@ -139,6 +139,8 @@ static void make_root(const domt_container *container)
         fill_root();
     if (container->has_sys)
         bind_folder("/sys", true);
+    if (container->has_bare_sys)
+        make_path(NEW_ROOT "/sys/fs/cgroup");
     if (container->has_data)
         make_path(NEW_ROOT "/data");
     if (chdir(NEW_ROOT) != 0)

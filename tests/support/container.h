@@ -18,6 +18,7 @@ typedef struct domt_container {
         *only; /* with a root: it has this file of the sources alone, as /echo.yaml; may be NULL */
     bool has_proc;
     bool has_sys;
+    bool has_bare_sys; /* a folder /sys/fs/cgroup in which nothing is */
     bool has_data;
     uint64_t memlock;   /* RLIMIT_MEMLOCK in bytes; 0: as it is, 1: none at all */
     uint64_t nofile;    /* RLIMIT_NOFILE, soft and hard; 0: as it is */
