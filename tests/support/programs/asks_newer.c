@@ -1,0 +1,55 @@
+/* A program asks the kernel for what came after Linux 6.1: with older_kernel.so before it, each is
+ * refused, and what 6.1 has is not. The status is 0 then, else the number of the first answer that
+ * is another one. Newer things are asked for by number, because old headers have no names for
+ * them. */
+#include <errno.h>
+#include <liburing.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CALL_6_7      454        /* futex_wake */
+#define OPTION_6_5    76         /* SO_PASSPIDFD */
+#define FLAG_6_6      (1u << 16) /* IORING_SETUP_NO_SQARRAY */
+#define OPERATION_6_9 55         /* IORING_OP_FTRUNCATE: by a newer kernel -EBADF */
+#define NO_RING       1          /* this machine lets nobody have one */
+
+/* Returns the result of an operation on no descriptor. */
+static int result_of(struct io_uring *ring, uint8_t operation)
+{
+    unsigned tail = *ring->sq.ktail;
+    unsigned at = tail & ring->sq.ring_mask;
+
+    ring->sq.sqes[at] = (struct io_uring_sqe){.opcode = operation, .fd = -1};
+    ring->sq.array[at] = at;
+    __atomic_store_n(ring->sq.ktail, tail + 1, __ATOMIC_RELEASE);
+    if (io_uring_enter2((unsigned)ring->enter_ring_fd, 1, 1, IORING_ENTER_GETEVENTS, NULL,
+                        _NSIG / 8) < 0)
+        return 1;
+    unsigned head = *ring->cq.khead;
+    int result = ring->cq.cqes[head & ring->cq.ring_mask].res;
+    __atomic_store_n(ring->cq.khead, head + 1, __ATOMIC_RELEASE);
+    return result;
+}
+
+int main(void)
+{
+    struct io_uring_params newer = {.flags = FLAG_6_6}, params = {0};
+    struct io_uring ring;
+    int one = 1;
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    if (syscall(CALL_6_7, NULL, 0, 0, 0) != -1 || errno != ENOSYS)
+        return 11;
+    if (setsockopt(fd, SOL_SOCKET, OPTION_6_5, &one, sizeof one) == 0 || errno != ENOPROTOOPT)
+        return 12;
+    if (io_uring_queue_init_params(4, &ring, &newer) != -EINVAL)
+        return 13;
+    if (io_uring_queue_init_params(4, &ring, &params) != 0)
+        return NO_RING;
+    if (result_of(&ring, IORING_OP_NOP) != 0)
+        return 14;
+    return result_of(&ring, OPERATION_6_9) == -EINVAL ? 0 : 15;
+}
