@@ -11,6 +11,8 @@ usage: manual.py ROOT BUILD JUDGE...     some of those below; they print what th
     counters   fields of the profile, and names of metrics in the libraries, are in domus_counters(7)
     links      each cross reference leads to a page, and each link of the HTML to a file and an anchor
     lint       mandoc finds nothing
+    texts      lines of names are whole, keys are written as they are, an error that a function returns is
+               among its errors, and a name is not divided by a hyphen at the end of a line
     same       a second run of the generator writes the same bytes, and no path of the machine
 """
 import filecmp
@@ -251,6 +253,35 @@ def judge_lint(tree):
         if "referenced manual not found" not in line:
             find(line.replace(f"{tree.man}/", ""))
     print(f"page: {len(pages)}")
+
+
+def judge_texts(tree):
+    keys = set(keys_of(json.loads(said(f"{tree.build}/bin/domus", "config", "schema"))))
+    keys |= {key.partition(".")[2] for key in keys}  # as a structure of one section names them
+    wrong = {key[:1].upper() + key[1:] for key in keys if "." in key}
+    for path in sorted(glob.glob(f"{tree.man}/man*/*")):
+        if os.path.islink(path):
+            continue
+        name = os.path.basename(path)
+        with open(path, encoding="utf-8") as file:
+            text = re.sub(r"^\.Bd .*?^\.Ed", "", file.read(), flags=re.M | re.S)
+        line = re.search(r"^\.Nd (.*(?:\n[^.].*)*)", text, re.M).group(1).replace("\\(dq", '"')
+        if line.count('"') % 2 or line.count("(") != line.count(")") \
+                or re.search(r" and$|, (?:so|of)$", line):
+            find(f"{name}: its line is cut: {line}")
+        plain = [each for each in text.split("\n") if each[:1] not in (".", "")]
+        plain = plain[line.count("\n"):]  # whatis(1) wants that line without marks
+        for each in plain:
+            words = [word for word in re.split(r"\s|\\ ", each) if "domus_" in word and "\\%" not in word]
+            if words:
+                find(f"{name}: a hyphen may divide {words[0]}")
+            for word in re.findall(r"[A-Z][a-z]+(?:\.\w+)+", each):
+                if word in wrong:
+                    find(f"{name}: there is no key {word}")
+        returned = re.search(r"^\.Sh RETURN VALUES\n(.*?)^\.Sh ", text, re.M | re.S)
+        for error in sorted(set(re.findall(r"\\-(E[A-Z0-9]+)", returned.group(1) if returned else ""))):
+            if f".It Bq Er {error}\n" not in text:
+                find(f"{name}: {error} is returned, and not among the errors")
 
 
 def judge_same(tree):

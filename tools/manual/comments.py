@@ -117,6 +117,11 @@ def split_returns(parts):
     return others, returned
 
 
+def is_open(text):
+    """Whether a quotation or a parenthesis that begins in the text does not end in it."""
+    return text.count('"') % 2 == 1 or text.count("(") > text.count(")")
+
+
 def title_of(parts):
     """The line of a header: its whole first sentence, as "Actors: messages, behaviours, ..."."""
     return first_sentence(parts, r"(?<=[.!?])\s")
@@ -126,12 +131,19 @@ def first_sentence(parts, ends=r"(?<=[.!?])\s|: |; |:$"):
     """The line behind a name: what stands before the first full stop, colon or semicolon."""
     text = next((part.text for part in parts if part.kind == "text"), "")
     text = re.sub(r"\*\*|`", "", text)
-    sentence = re.split(ends, text, maxsplit=1)[0].rstrip(".:; ")
+    places = [match.start() for match in re.finditer(ends, text) if not is_open(text[:match.start()])]
+    sentence = text[:places[0] if places else None].rstrip(".:; ")
     if len(sentence) > 100:
         cut = sentence[:100]
         place = max(cut.rfind(", "), cut.rfind(" ("), cut.rfind(" that "), cut.rfind(" which "),
                     cut.rfind(" and "), cut.rfind(" so "))
-        sentence = cut[:place] if place > 30 else cut.rsplit(" ", 1)[0] + " ..."
+        end = "" if place > 30 else " ..."
+        # Words before the cut that lead to what is behind it go, too: "the order in", "memory, and to".
+        sentence = re.sub(r"(?:,? (?:and|or|so|of|to|in|at|by|for|with))+$", "",
+                          cut[:place] if place > 30 else cut.rsplit(" ", 1)[0])
+        if sentence.count("(") > sentence.count(")"):
+            sentence = sentence[:sentence.rindex("(")].rstrip()
+        return sentence.rstrip(" ,.;:") + end
     if sentence.count("(") > sentence.count(")"):
         sentence = sentence[:sentence.rindex("(")]
     return sentence.rstrip(" ,.;:")

@@ -7,7 +7,7 @@ from comments import (Part, first_sentence, sentences_of, split_leads, split_ret
                       title_of)
 from headers import NAME
 
-ERRNO = re.compile(r"-(E[A-Z][A-Z0-9]+)\b")
+ERRNO = re.compile(r"-(E[A-Z0-9]{2,})\b")
 # A comment that is understood with the one before it: "The same for ...", "Read such a value".
 LIKE_BEFORE = re.compile(r"^(?:The same|Likewise)\b|^(?:\w+ ){1,2}(?:these|them|those|it|such)\b")
 COMMON = {"domus_stack", "domus_address", "domus_type"}  # they are in every other signature
@@ -249,7 +249,8 @@ def returns_section(returned):
 
 
 def errors_of(returned, others):
-    """{errno: when}: from clauses as "-ENOMEM; -EBADF for ...", and else the sentences that have it."""
+    """{errno: when}: from clauses as "-ENOMEM; -EBADF for ...", and else the sentences that have it. Each
+    cause is told of an errno that has several."""
     found = {}
     for part in returned:
         if part.kind == "code":
@@ -264,14 +265,16 @@ def errors_of(returned, others):
                 if number + 1 < len(matches) and re.fullmatch(r",?\s*(?:and|or)?\s*", between):
                     continue
                 when = re.sub(r",?\s*(?:and|or)?\s*$", "", between.strip()).strip(" ,.:;)")
-                when = re.sub(r"^(?:,|:|\()\s*", "", when)
                 if when.count("(") > when.count(")"):
                     when += ")"
+                when = re.sub(r"^(?:[,:]|\((?!\d+\) ))?\s*(?:and )?", "", when)
                 when = re.sub(r"^(?:when|if|because) ", "", when)
                 when = mdoc.sentence(when) if when else ""
+                if re.match(r"After |A handler may ", clause):
+                    when = ""  # it is about an error that was named before
                 for name in group:
-                    if not found.get(name):
-                        found[name] = when
+                    told = found.get(name, "")
+                    found[name] = f"{told} {when}".strip() if when not in told else told
                 group = []
     for part in others:
         if part.kind == "code":

@@ -4,6 +4,7 @@ import re
 from comments import sentences_of
 
 WIDTH = 76
+NAME_LIKE = re.compile(r"\w[_/][\w*]|[a-z][A-Z]|[a-z]\.[a-z]")
 
 
 def escape(text):
@@ -32,7 +33,7 @@ def marked(text):
         else:
             out.append(re.sub(r"\b([A-Za-z_]\w+)\((\d?)\)", r"\\fB\1\\fP(\2)", escape(piece)))
     # A line may break at a hyphen, and not at a minus.
-    return re.sub(r"-(?=E[A-Z]|>)", r"\\-", "".join(out))
+    return re.sub(r"-(?=E[A-Z0-9]|>)", r"\\-", "".join(out))
 
 
 def fill(text, width=WIDTH, mark=marked):
@@ -41,6 +42,8 @@ def fill(text, width=WIDTH, mark=marked):
     for sentence in sentences_of(text):
         line = ""
         for word in mark(sentence).split():
+            if mark is marked:  # a name that a hyphen divides is not found by a search
+                word = "\\~".join("\\%" + each if NAME_LIKE.search(each) else each for each in word.split("\\~"))
             word = word.replace("\\~", "\\ ")
             if line and len(line) + 1 + len(word) > width:
                 lines.append(line)
@@ -53,7 +56,7 @@ def fill(text, width=WIDTH, mark=marked):
 
 def sentence(text):
     """A text that begins with a capital letter, and ends as a sentence does."""
-    word = re.match(r"[a-z]+(?=[ ,;:.]|$)", text)
+    word = re.match(r"[a-z]+(?=[ ,;:]|\.(?!\w)|$)", text)  # not a key, such as io.backend
     text = text[:1].upper() + text[1:] if word else text
     return text if text.endswith((".", ":", "!", "?", ".)")) else text + "."
 
@@ -94,8 +97,8 @@ def description_line(text):
     lines = fill(text, 70, escape).split("\n")  # lexgrog loses a space before a font
     words = lines[0].removeprefix("\\&").replace('"', "\\(dq").split(" ")
     words = ["\\&" + word if re.fullmatch(r"[A-Z][a-z]", word) else word for word in words]
-    lines[0] = ".Nd " + " ".join(words) + ("\\&" if words[-1][-1:] in ".,:;?!)" else "")
-    return "\n".join(lines)
+    lines[0] = ".Nd " + " ".join(words)
+    return "\n".join(lines) + ("\\&" if lines[-1][-1:] in ".,:;?!)" else "")
 
 
 def tags(lines, macro):

@@ -12,7 +12,7 @@ from concepts import CONCEPTS
 from functions import page_of_header
 
 TOKEN = re.compile(r"\b(?:domus_\w+|DOMUS_\w+|[a-z]\w*(?:\.[a-z]\w*)+|domus/\w+\.h)")
-UNBROKEN = re.compile(r"-E[A-Z][A-Z0-9]+|\w+-&gt;\w+")  # a browser would break them behind the minus
+UNBROKEN = re.compile(r"-E[A-Z0-9]{2,}|\w+-&gt;\w+")  # a browser would break them behind the minus
 
 
 def put_site(pages, by_hand, man, output):
