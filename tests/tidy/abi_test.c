@@ -39,7 +39,9 @@ static char copy[DOMT_PATH_MAX];
     "typedef struct domus_plain {\n    int a;\n    int b;\n} domus_plain;\n"                       \
     "typedef struct domus_payload {\n    long x;\n} domus_payload;\n"                              \
     "int domus_one(const domus_sized *, const domus_plain *, domus_color);\n"                      \
-    "int domus_two(void);\n"
+    "int domus_two(void);\n"                                                                       \
+    "#define DOMUS_FLAG 1u\n#define DOMUS_SOME_MAX 8u\n#define DOMUS_CALL(x) domus_two()\n"        \
+    "enum {\n    DOMUS_FIRST,\n    DOMUS_SECOND,\n};\n"
 #define SOURCE                                                                                     \
     "#include <domus/small.h>\n"                                                                   \
     "int domus_one(const domus_sized *s, const domus_plain *p, domus_color c)\n"                   \
@@ -103,6 +105,13 @@ START_TEST(what_breaks_programs_is_seen)
         {"s/domus_two/domus_three/", "domus_two"},
         {"s/domus_two(void)/domus_two(long a)/", "domus_two"},
         {"s/^int domus_two/long domus_two/", "domus_two"},
+        {"s/DOMUS_FLAG 1u/DOMUS_FLAG 2u/", "DOMUS_FLAG was 1u, and is 2u"},
+        {"s/DOMUS_FLAG/DOMUS_FLAGS/", "DOMUS_FLAG is gone"},
+        {"s/DOMUS_SOME_MAX 8u/DOMUS_SOME_MAX 9u/", NULL},
+        {"s/DOMUS_SOME_MAX/DOMUS_OTHER_MAX/", "DOMUS_SOME_MAX is gone"},
+        {"s/DOMUS_CALL/DOMUS_CALLED/", "DOMUS_CALL() is gone"},
+        {"s/DOMUS_FIRST,/DOMUS_FIRST = 4,/", "DOMUS_SECOND was 1, and is 5"},
+        {"s/DOMUS_SECOND,/& DOMUS_THIRD,/", NULL},
     };
 
     if (DOMT_SANITIZED)
