@@ -1,5 +1,7 @@
 """Each file that `cmake --install` writes is in one package of Debian, and each row of a package has a file.
 
+The same for domus.spec beside DEBIAN, where each row of %files is looked at.
+
 usage: installed.py BUILD DEBIAN     BUILD is a folder of a build, DEBIAN that of control and of PACKAGE.install
 
 Rows are patterns as dh_install reads them. Debian has the libraries in a folder of the processor, the build in lib. What stands in
@@ -34,6 +36,25 @@ def matches(path, pattern):
     return fnmatch.fnmatchcase(path, pattern) or fnmatch.fnmatchcase(path, pattern + "/*")
 
 
+def packages_of_spec(path, build):
+    """The same of domus.spec, and what its list of the manual leaves out."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    macros = {"_bindir": "usr/bin", "_libdir": "usr/lib", "_libexecdir": "usr/libexec", "_includedir": "usr/include",
+              "_datadir": "usr/share", "_mandir": "usr/share/man", "_docdir": "usr/share/doc",
+              "version": re.search(r"^Version: *(\S+)", text, re.M).group(1), "minor": re.search(r"^%global minor (\S+)", text, re.M).group(1)}
+    found = []
+    for name, body in re.findall(r"^%files (.*)\n((?:[^\n]+\n)*)", text, re.M):
+        found += [(name.removesuffix(" -f manual.list"), re.sub(r"%\{(\w+)\}", lambda match: macros[match.group(1)], row))
+                  for row in body.splitlines() if not row.startswith("%license")]
+    if not os.path.isdir(f"{build}/manual/man"):
+        return found, []
+    listed = re.search(r"find \.%\{_mandir\} (.*?) \|", text).group(1)
+    seen = subprocess.run(f"find . {listed}", shell=True, cwd=f"{build}/manual/man", check=True, text=True, capture_output=True).stdout
+    pages = [f"./{os.path.basename(folder)}/{name}" for folder, _, names in os.walk(f"{build}/manual/man") for name in names]
+    return found, [f"domus.spec: {name} is in no package" for name in sorted(set(pages) - set(seen.split()))[:3]]
+
+
 def main():
     build, debian = sys.argv[1:]
     needed, optional = packages(debian)
@@ -49,6 +70,15 @@ def main():
     for package, pattern in needed:
         if not any(matches(path, pattern) for path in files):
             offences.append(f"{package}: nothing is installed that is {pattern}")
+    of_spec, left = packages_of_spec(f"{debian}/../domus.spec", build)
+    offences += left
+    for path in sorted(files):
+        owners = sorted({package for package, pattern in of_spec if matches(path, pattern)})
+        if len(owners) != 1:
+            offences.append(f"domus.spec: {path}: in {', '.join(owners) or 'no package'}")
+    for package, pattern in of_spec:
+        if not any(matches(path, pattern) for path in files):
+            offences.append(f"domus.spec: {package}: nothing is installed that is {pattern}")
     print("\n".join(offences), end="\n" if offences else "")
     return 1 if offences else 0
 

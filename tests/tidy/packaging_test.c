@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BUILD_DIR DOMT_BIN_DIR "/.."
 
@@ -51,6 +52,14 @@ START_TEST(each_installed_file_is_in_one_package)
     SEES("domus-doc: nothing is installed that is usr/share/nowhere",
          "cd '%s/packaging/debian' && echo usr/share/nowhere >>domus-doc.install && " INSTALLED,
          copy, ".");
+    SEES("domus.spec: usr/bin/domus: in no package",
+         "cd '%s/packaging/debian' && sed -i.kept /bindir/d ../domus.spec && " INSTALLED, copy,
+         ".");
+    if (access(BUILD_DIR "/manual/made", R_OK) == 0)
+        SEES("domus.spec: ./man3/domus_keep.3 is in no package",
+             "cd '%s/packaging/debian' && sed '/manual.list/s/! -type d/! -name domus_keep.3/'"
+             " ../domus.spec.kept >../domus.spec && " INSTALLED,
+             copy, ".");
     domt_tree_remove(copy);
 }
 END_TEST
