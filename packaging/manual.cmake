@@ -23,7 +23,7 @@ file(GLOB domus_manual_sources CONFIGURE_DEPENDS
 file(GLOB_RECURSE domus_manual_code CONFIGURE_DEPENDS
     protocols/*.c config/*.c examples/*.c bench/*.c tests/*.c)
 add_custom_command(OUTPUT ${domus_manual_dir}/made
-    COMMAND ${domus_python3} -B tools/manual ${domus_manual_dir} --version ${PROJECT_VERSION}
+    COMMAND ${CMAKE_COMMAND} -E env MANDOC=${domus_mandoc} ${domus_python3} -B tools/manual ${domus_manual_dir} --version ${PROJECT_VERSION}
     COMMAND ${CMAKE_COMMAND} -E touch ${domus_manual_dir}/made
     DEPENDS ${domus_manual_sources} ${domus_manual_code} config/domus.yaml docs/contract.md
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMENT "the manual" VERBATIM)

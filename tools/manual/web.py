@@ -30,7 +30,7 @@ def put_site(pages, by_hand, man, output):
         pages.summaries[name, 1] = line
         pages.entries.append((name, "tool", name, 1, line))
     targets = targets_of(pages)
-    said = subprocess.run(["mandoc", "-Thtml", "-Ofragment,man=%N.%S.html", *(path for _, _, path in files)],
+    said = subprocess.run([os.environ.get("MANDOC", "mandoc"), "-Thtml", "-Ofragment,man=%N.%S.html", *(path for _, _, path in files)],
                           check=True, stdout=subprocess.PIPE, text=True, encoding="utf-8",
                           env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout
     bodies = said.split('<table class="head">')[1:]
