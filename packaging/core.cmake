@@ -8,4 +8,6 @@ if(DOMUS_PROGRAMS)
         target_link_libraries(${name} PRIVATE domus-config-static)
     endforeach()
 endif()
+add_custom_target(installed) # what `cmake --install` wants to find
+add_dependencies(installed libraries)
 include(packaging/install.cmake)
