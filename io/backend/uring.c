@@ -19,12 +19,12 @@
 static unsigned flush(struct io_uring *uring)
 {
     struct io_uring_sq *queue = &uring->sq;
-    unsigned tail = *queue->ktail;
+    unsigned tail = *queue->ktail + (queue->sqe_tail - queue->sqe_head);
 
-    for (; queue->sqe_head != queue->sqe_tail; queue->sqe_head++, tail++) {
-        if (queue->array != NULL)
-            queue->array[tail & queue->ring_mask] = queue->sqe_head & queue->ring_mask;
-    }
+    if (queue->array == NULL)
+        queue->sqe_head = queue->sqe_tail;
+    for (unsigned place = *queue->ktail; queue->sqe_head != queue->sqe_tail; queue->sqe_head++)
+        queue->array[place++ & queue->ring_mask] = queue->sqe_head & queue->ring_mask;
     /* release: the entries are written before the kernel sees the tail. */
     __atomic_store_n(queue->ktail, tail, __ATOMIC_RELEASE);
     return tail - __atomic_load_n(queue->khead, __ATOMIC_ACQUIRE);
