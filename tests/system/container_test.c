@@ -74,7 +74,7 @@ static void expect_end(const char *name, const char *backend, unsigned lines, co
 /* --- roots ------------------------------------------------------------------------------------ */
 
 #define NO_RING "warning: epoll is used, which is slower (io.backend: auto): io_uring is refused"
-#define NO_SYS  "there is nothing at /sys/fs/cgroup: limits of CPU and memory are not seen: mount it"
+#define NO_SYS  "there is nothing at /sys/fs/cgroup: limits of CPU and memory are not seen"
 #define NO_PROC "there is no /proc: used memory is not measured, so memory.limit does nothing"
 
 static const long ring_calls[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
