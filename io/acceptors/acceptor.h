@@ -21,6 +21,7 @@ typedef enum domi_shortage_kind {
     DOMI_SHORTAGE_CONNECTIONS, /* channel.maxConnections is reached */
     DOMI_SHORTAGE_DESCRIPTORS, /* the process or the machine has no descriptor left */
     DOMI_SHORTAGE_KERNEL,      /* the kernel has no memory for a connection */
+    DOMI_SHORTAGE_REFUSED,     /* a filter or a security module refuses all of them */
     DOMI_SHORTAGE_ADDRESS,     /* an address has all connections that it may have */
     DOMI_SHORTAGES, /* number of kinds of a listener; for receive buffers a thread has one more */
 } domi_shortage_kind;

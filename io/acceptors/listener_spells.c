@@ -37,12 +37,19 @@ void domi_shortage_of_accept(domi_acceptor *acceptor, int error)
 {
     domi_io *io = acceptor->io;
     bool is_memory = error == -ENOBUFS || error == -ENOMEM;
-    domi_shortage *shortage =
-        &acceptor->shortages[is_memory ? DOMI_SHORTAGE_KERNEL : DOMI_SHORTAGE_DESCRIPTORS];
+    bool is_short = error == -EMFILE || error == -ENFILE;
+    domi_shortage *shortage = &acceptor->shortages[is_memory  ? DOMI_SHORTAGE_KERNEL
+                                                   : is_short ? DOMI_SHORTAGE_DESCRIPTORS
+                                                              : DOMI_SHORTAGE_REFUSED];
 
     if (!domi_spell_note(io, shortage, &io->counters.accept_spells))
         return;
-    if (is_memory)
+    if (!is_memory && !is_short)
+        domi_spell_log(io, DOMUS_LOG_WARNING, name_of(acceptor),
+                       "the kernel refuses to accept a connection (%s: a filter of system calls or "
+                       "a security module): new ones wait",
+                       strerrorname_np(-error));
+    else if (is_memory)
         domi_spell_log(io, DOMUS_LOG_WARNING, name_of(acceptor),
                        "the kernel has no memory for a connection (%s): new ones wait",
                        strerrorname_np(-error));
@@ -91,6 +98,7 @@ void domi_shortages_handle_timer(domi_io *io)
         [DOMI_SHORTAGE_CONNECTIONS] = "there is room for new connections again",
         [DOMI_SHORTAGE_DESCRIPTORS] = "there are descriptors for new connections again",
         [DOMI_SHORTAGE_KERNEL] = "the kernel has memory for new connections again",
+        [DOMI_SHORTAGE_REFUSED] = "the kernel accepts connections again",
         [DOMI_SHORTAGE_ADDRESS] = "no connection is reset for its address any more",
     };
     bool any = domi_shortage_of_buffers_goes_on(io);

@@ -66,7 +66,8 @@ static void handle_accept(domi_acceptor *acceptor, const domi_completion *comple
         acceptor->armed = false;
     if (result >= 0) {
         take_arrival(acceptor, result);
-    } else if (result == -EMFILE || result == -ENFILE || result == -ENOBUFS || result == -ENOMEM) {
+    } else if (result == -EMFILE || result == -ENFILE || result == -ENOBUFS || result == -ENOMEM ||
+               result == -EPERM || result == -EACCES || result == -ENOSYS) {
         domi_shortage_of_accept(acceptor, result);
         domi_acceptor_pause(acceptor, false);
     }

@@ -402,8 +402,6 @@ START_TEST(a_failing_accept_is_told_by_its_cause)
 {
     struct rlimit limit;
     char expected[512];
-
-    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
     static const struct {
         int error;
         const char *text;
@@ -416,8 +414,10 @@ START_TEST(a_failing_accept_is_told_by_its_cause)
          "the kernel has memory"},
         {-ENOMEM, "the kernel has no memory for a connection (ENOMEM): new ones wait",
          "the kernel has memory"},
+        {-EACCES, "the kernel refuses to accept a connection (EACCES: ", "the kernel accepts"},
     };
 
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
     for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++) {
         begin(10, 100);
         snprintf(expected, sizeof expected,
