@@ -55,6 +55,19 @@ def packages_of_spec(path, build):
     return found, [f"domus.spec: {name} is in no package" for name in sorted(set(pages) - set(seen.split()))[:3]]
 
 
+def compressed(debian):
+    """Files of docs/ and examples/ that dh_compress would change: those of more than 4 KiB that no -X names."""
+    with open(f"{debian}/rules", encoding="utf-8") as file:
+        kept = re.findall(r"-X(\S+)", re.search(r"^\tdh_compress (.*)$", file.read(), re.M).group(1))
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    for top in ("docs", "examples"):
+        for folder, _, names in os.walk(f"{root}/{top}"):
+            for path in (f"{folder}/{name}" for name in names):
+                place = "usr/share/doc/domus-doc/" + os.path.relpath(path, root)
+                if os.path.getsize(path) > 4096 and not any(word in place for word in kept):
+                    yield f"{place}: it is compressed in its package"
+
+
 def main():
     build, debian = sys.argv[1:]
     needed, optional = packages(debian)
@@ -71,7 +84,7 @@ def main():
         if not any(matches(path, pattern) for path in files):
             offences.append(f"{package}: nothing is installed that is {pattern}")
     of_spec, left = packages_of_spec(f"{debian}/../domus.spec", build)
-    offences += left
+    offences += [*left, *compressed(debian)]
     for path in sorted(files):
         owners = sorted({package for package, pattern in of_spec if matches(path, pattern)})
         if len(owners) != 1:
