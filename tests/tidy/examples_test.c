@@ -34,7 +34,10 @@ static const char script[] =
     "test $(grep -c 'cc ' commands) -ge 4 || exit\n"
     "cd examples || exit\n"
     "set -e\n"
-    "{ . ../commands; } 2>&1\n";
+    "{ . ../commands\n"
+    "sed -n '/^```c$/,/^```$/p' '" DOMT_SOURCE_DIR "/README.md' | sed '/^```/d' >readme.c\n"
+    "cc -Wno-unused-parameter readme.c $(pkg-config --cflags --libs domus-config) -o readme\n"
+    "} 2>&1\n";
 
 static void build(void)
 {
@@ -106,9 +109,12 @@ START_TEST(examples_are_built_as_readme_says_and_answer)
         return;
     build();
     run_those_that_end();
-    start("echo", NULL, (const char *[]){"listeners.echo.address=127.0.0.1:0", NULL});
-    answers("hello\n", "hello\n");
-    domt_service_stop(&service);
+    static const char *const echoes[] = {"echo", "readme"}; /* the second is README's listing */
+    for (size_t i = 0; i < sizeof echoes / sizeof echoes[0]; i++) {
+        start(echoes[i], NULL, (const char *[]){"listeners.echo.address=127.0.0.1:0", NULL});
+        answers("hello\n", "hello\n");
+        domt_service_stop(&service);
+    }
     start("lines", "lines.yaml", (const char *[]){"listeners.lines.address=127.0.0.1:0", NULL});
     answers("hello\n", "1\n");
     domt_service_stop(&service);
@@ -149,4 +155,4 @@ START_TEST(examples_are_built_as_readme_says_and_answer)
 }
 END_TEST
 
-DOMT_MAIN("examples", 120, examples_are_built_as_readme_says_and_answer)
+DOMT_MAIN("examples", 240, examples_are_built_as_readme_says_and_answer)
