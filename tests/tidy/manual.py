@@ -9,7 +9,8 @@ usage: manual.py ROOT BUILD JUDGE...     some of those below; they print what th
     keys       keys of the schema of `domus config schema` are in domus.yaml(5); those that bound something
                by their names are in domus_limits(7)
     counters   fields of the profile, and names of metrics in the libraries, are in domus_counters(7)
-    links      each cross reference leads to a page, and each link of the HTML to a file and an anchor
+    links      each cross reference leads to a page, also `man 3 domus_ask` in README and docs/, and each
+               link of the HTML to a file and an anchor
     lint       mandoc finds nothing
     texts      lines of names are whole, keys are written as they are, an error that a function returns is
                among its errors, and a name is not divided by a hyphen at the end of a line
@@ -211,6 +212,12 @@ class Links(html.parser.HTMLParser):
 
 
 def judge_links(tree):
+    for path in [f"{tree.root}/README.md", *sorted(glob.glob(f"{tree.root}/docs/**/*.md", recursive=True))]:
+        with open(path, encoding="utf-8") as file:
+            for section, name in re.findall(r"`man (?:(\d) )?([\w.-]+)`", file.read()):
+                if not (os.path.exists(f"{tree.root}/packaging/man/{name}.1") if section in ("", "1")
+                        else tree.page(name, section)):
+                    find(f"{os.path.relpath(path, tree.root)}: man {section} {name} shows nothing")
     for path in sorted(glob.glob(f"{tree.man}/man*/*")):
         if os.path.islink(path) and not os.path.exists(path):
             find(f"{path} leads nowhere")

@@ -56,6 +56,7 @@ static const struct {
     {"counters", "sed -i /domus_belted/d man/man7/domus_counters.7",
      "the metric domus_belted is not in domus_counters(7)"},
     {"links", "rm man/man3/domus_keep.3", "domus_keep(3) is nowhere"},
+    {"links", "rm man/man7/domus_actors.7", "README.md: man 7 domus_actors shows nothing"},
     {"links", "rm html/domus_keep.3.html", "there is no domus_keep.3.html"},
     {"lint", "echo .Xx >>man/man3/domus_keep.3", "domus_keep.3"},
     {"texts", "sed -i \"s/^.Nd read.*/.Nd read and/\" man/man3/domus_http_read_basic.3",
