@@ -201,8 +201,14 @@ class Links(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()
         self.targets, self.anchors = set(), set()
+        self.is_link, self.is_nested = False, False
+
+    def handle_endtag(self, tag):
+        self.is_link = self.is_link and tag != "a"
 
     def handle_starttag(self, tag, attributes):
+        self.is_nested = self.is_nested or (tag == "a" and self.is_link)
+        self.is_link = self.is_link or tag == "a"
         attributes = dict(attributes)
         if attributes.get("id"):
             self.anchors.add(attributes["id"])
@@ -233,6 +239,8 @@ def judge_links(tree):
         with open(path, encoding="utf-8") as file:
             reader.feed(file.read())
         pages[os.path.basename(path)] = reader
+        if reader.is_nested:
+            find(f"{os.path.basename(path)} has a link in a link")
     with open(f"{tree.build}/manual/html/names.js", encoding="utf-8") as file:
         names = json.loads(file.read().removeprefix("const names = ").rstrip().removesuffix(";"))
     pages["index.html"].targets |= {row[2] for row in names}

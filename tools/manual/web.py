@@ -68,14 +68,15 @@ def anchor_of(name):
 def linked(body, targets, own):
     """Make links of names that stand in the text, also in code. The page itself is not linked."""
     out, inside = [], 0
+    body = re.sub(r'<a class="In">(.*?)</a>', r"\1", body, flags=re.S)  # it would be around a link
     for piece in re.split(r"(<[^>]+>)", body):
         if piece.startswith("<"):
             if re.match(r"<(a|h1|h2)\b", piece):
                 inside += 1
             elif re.match(r"</(a|h1|h2)>", piece):
                 inside -= 1
-            out.append(re.sub(r'<a class="In">', "<a>", piece))
-        elif inside and not piece.startswith("domus/"):
+            out.append(piece)
+        elif inside:
             out.append(piece)
         else:
             piece = UNBROKEN.sub(r"<span class='whole'>\g<0></span>", piece)
