@@ -26,6 +26,11 @@ else()
     set(CMAKE_CXX_COMPILER ${domus_tuple}-g++)
 endif()
 
+# A cross compiler of Debian looks into a folder of its own first, whose C library may be older than this one.
+foreach(kind EXE SHARED MODULE)
+    set(CMAKE_${kind}_LINKER_FLAGS_INIT "-L${DOMUS_SYSROOT}/usr/lib/${domus_library_tuple}")
+endforeach()
+
 # Libraries and headers come from the folder alone, programs from the machine that builds.
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
