@@ -341,5 +341,5 @@ START_TEST(every_key_of_a_listener_has_a_reader)
 }
 END_TEST
 
-DOMT_MAIN("readers", 40, every_key_is_in_the_list, every_key_has_a_reader,
+DOMT_MAIN("readers", 120, every_key_is_in_the_list, every_key_has_a_reader,
           every_key_of_a_listener_has_a_reader)
