@@ -5,25 +5,14 @@
 
 #include "runtime/system/log.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <unistd.h>
 
-/* True if nothing is mounted there: the folder is not there, or has nothing in it, as in a /sys
- * without cgroups. If it may not be looked at, it is taken to have something. */
-static bool is_bare(const char *path)
+/* A folder that may not be looked at is not missing. Neither is an empty one: where no cgroup is
+ * mounted in a /sys, as in a chroot, the program is mostly in no cgroup of its own. */
+static bool is_missing(const char *path)
 {
-    DIR *folder = opendir(path);
-    const struct dirent *entry;
-
-    if (folder == NULL)
-        return errno == ENOENT;
-    errno = 0;
-    while ((entry = readdir(folder)) != NULL && entry->d_name[0] == '.')
-        continue;
-    bool is_empty = entry == NULL && errno == 0;
-    (void)closedir(folder);
-    return is_empty;
+    return access(path, F_OK) != 0 && errno == ENOENT;
 }
 
 void domi_missing_tell(domus_system *system)
@@ -34,9 +23,8 @@ void domi_missing_tell(domus_system *system)
         domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
                       "there is no /proc: used memory is not measured, so memory.limit does "
                       "nothing: mount it");
-    if (!has_limits && is_bare("/sys/fs/cgroup"))
-        domi_log_line(
-            system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
-            "there is nothing at /sys/fs/cgroup: limits of CPU and memory are not seen: mount "
-            "it, or set system.threads and memory.limit");
+    if (!has_limits && is_missing("/sys/fs/cgroup"))
+        domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
+                      "there is no /sys/fs/cgroup: limits of CPU and memory are not seen: mount "
+                      "it, or set system.threads and memory.limit");
 }

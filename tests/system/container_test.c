@@ -74,7 +74,7 @@ static void expect_end(const char *name, const char *backend, unsigned lines, co
 /* --- roots ------------------------------------------------------------------------------------ */
 
 #define NO_RING "warning: epoll is used, which is slower (io.backend: auto): io_uring is refused"
-#define NO_SYS  "there is nothing at /sys/fs/cgroup: limits of CPU and memory are not seen"
+#define NO_SYS  "there is no /sys/fs/cgroup: limits of CPU and memory are not seen"
 #define NO_PROC "there is no /proc: used memory is not measured, so memory.limit does nothing"
 
 static const long ring_calls[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
@@ -98,8 +98,8 @@ START_TEST(in_a_root_of_its_own_echo_serves_and_says_what_is_missing)
         {"read-only root, no /dev, no /sys", {.has_root = true, .has_proc = true}, 1, NO_SYS},
         {"the same, and a /sys without cgroups",
          {.has_root = true, .has_proc = true, .has_bare_sys = true},
-         1,
-         NO_SYS},
+         0,
+         NULL},
         {"read-only root, no /dev", {.has_root = true, .has_proc = true, .has_sys = true}, 0, NULL},
         {"the same, and io_uring is refused",
          {.has_root = true,
