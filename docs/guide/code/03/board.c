@@ -118,7 +118,7 @@ static const domus_behaviour judge = {
 
 /* --- a player --------------------------------------------------------------------------------- */
 
-/* What the player knows across an await. */
+/* The variables of `play` that outlive a wait. */
 struct game {
     domus_address judge;
     domus_address keepers[KEEPERS];

@@ -1,4 +1,4 @@
-/* Chapter 4: the keepers, which have the scores, and the referee, who knows the best player. */
+/* The keepers, which have the scores, and the referee, who knows the best player. */
 #include "board.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Chapter 4: the protocol of the board. A request is a line, and so is its answer:
+/* The protocol of the board. A request is a line, and so is its answer:
  *
  *     add NAME POINTS     the new points of the player
  *     show NAME           the points of the player

@@ -13,8 +13,8 @@ struct score {
     int64_t points;
 };
 
-/* What is asked, each with a struct score, and answered by one: `add` adds points, `show` and
- * `best` only look, and `best` looks at no name. */
+/* The asks. Each carries a struct score and is answered by one: `add` adds points, `show` and
+ * `best` only look. `best` needs no name. */
 extern const domus_type add_type, show_type, best_type;
 extern const domus_type score_type;
 
