@@ -7,6 +7,15 @@ include(CMakePackageConfigHelpers)
 
 set(domus_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/domus)
 
+# domus_below(RESULT PREFIX DIRECTORY): a directory of an installation, below PREFIX if it is relative.
+function(domus_below result prefix directory)
+    if(IS_ABSOLUTE "${directory}")
+        set(${result} "${directory}" PARENT_SCOPE)
+    else()
+        set(${result} "${prefix}/${directory}" PARENT_SCOPE)
+    endif()
+endfunction()
+
 get_property(domus_libraries GLOBAL PROPERTY domus_libraries)
 set(domus_static_libraries ${domus_libraries})
 list(TRANSFORM domus_static_libraries APPEND -static)
@@ -46,15 +55,6 @@ install(FILES ${PROJECT_BINARY_DIR}/packaging/domus-config.cmake
 
 # ---- pkg-config ----------------------------------------------------------------------------------
 
-# domus_pc_directory(RESULT DIRECTORY): a directory as a .pc file names it.
-function(domus_pc_directory result directory)
-    if(IS_ABSOLUTE "${directory}")
-        set(${result} "${directory}" PARENT_SCOPE)
-    else()
-        set(${result} "\${prefix}/${directory}" PARENT_SCOPE)
-    endif()
-endfunction()
-
 set(domus_pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
     set(domus_pc_prefix "${CMAKE_INSTALL_PREFIX}")
@@ -63,8 +63,8 @@ else()
     string(REGEX REPLACE "/$" "" up "${up}")
     set(domus_pc_prefix "\${pcfiledir}/${up}")
 endif()
-domus_pc_directory(domus_pc_libdir "${CMAKE_INSTALL_LIBDIR}")
-domus_pc_directory(domus_pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
+domus_below(domus_pc_libdir "\${prefix}" "${CMAKE_INSTALL_LIBDIR}")
+domus_below(domus_pc_includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}")
 foreach(name ${domus_libraries})
     configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in
         ${PROJECT_BINARY_DIR}/packaging/${name}.pc @ONLY)

@@ -30,18 +30,9 @@ add_custom_command(OUTPUT ${domus_manual_dir}/made
 add_custom_target(manual DEPENDS ${domus_manual_dir}/made)
 add_dependencies(installed manual)
 
-# domus_manual_place(RESULT DIRECTORY): a directory as a script of installation names it.
-function(domus_manual_place result directory)
-    if(IS_ABSOLUTE "${directory}")
-        set(${result} "${directory}" PARENT_SCOPE)
-    else()
-        set(${result} "\${CMAKE_INSTALL_PREFIX}/${directory}" PARENT_SCOPE)
-    endif()
-endfunction()
-
 # These are 3,800 files. DOMUS_INSTALL_MANUAL=no in the environment leaves them out, for tests that install.
-domus_manual_place(domus_man_place "${CMAKE_INSTALL_MANDIR}")
-domus_manual_place(domus_html_place "${CMAKE_INSTALL_DOCDIR}")
+domus_below(domus_man_place "\${CMAKE_INSTALL_PREFIX}" "${CMAKE_INSTALL_MANDIR}")
+domus_below(domus_html_place "\${CMAKE_INSTALL_PREFIX}" "${CMAKE_INSTALL_DOCDIR}")
 install(CODE "if(NOT \"\$ENV{DOMUS_INSTALL_MANUAL}\" STREQUAL no)
     if(NOT EXISTS \"${domus_manual_dir}/made\")
         execute_process(COMMAND \"${CMAKE_COMMAND}\" --build \"${PROJECT_BINARY_DIR}\" --target manual
