@@ -13,7 +13,7 @@
 #define ACTORS_MAX 1000000
 
 domt_flood_report *domt_flood_shared;
-domt_memory_cgroup domt_flood_cgroup;
+domt_cgroup domt_flood_cgroup;
 
 static domus_address sinks[SINKS];
 
@@ -207,8 +207,8 @@ static bool is_over(const domus_system *system, uint64_t most)
     if (profile.channels_closed != atomic_load(&domt_flood_shared->clients) ||
         atomic_load(&domt_flood_shared->handled) != atomic_load(&domt_flood_shared->accepted))
         return false;
-    return DOMT_SANITIZED || (memory.level == DOMUS_MEMORY_NORMAL &&
-                              domt_memory_cgroup_used(&domt_flood_cgroup) < most);
+    return DOMT_SANITIZED ||
+           (memory.level == DOMUS_MEMORY_NORMAL && domt_cgroup_used(&domt_flood_cgroup) < most);
 }
 
 /* Let the flood go on until memory has reached `level`, and then for a while. */
@@ -234,7 +234,7 @@ static void end_with(domus_system *system, uint64_t most)
     while (!is_over(system, most) && domt_monotonic_ns() < until_ns)
         domt_sleep_ms(5);
     domus_system_memory(system, &domt_flood_shared->after);
-    domt_flood_shared->used_after = domt_memory_cgroup_used(&domt_flood_cgroup);
+    domt_flood_shared->used_after = domt_cgroup_used(&domt_flood_cgroup);
     domus_profile profile = profile_of(system);
     domt_flood_shared->trimmed_bytes = profile.trimmed_bytes;
     domt_flood_shared->pressed = profile.pressed;

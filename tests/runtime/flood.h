@@ -2,7 +2,7 @@
 #ifndef DOMT_FLOOD_H
 #define DOMT_FLOOD_H
 
-#include "tests/support/memory_cgroup.h"
+#include "tests/support/cgroup.h"
 #include "tests/support/service.h"
 
 #include <domus/domus.h>
@@ -30,7 +30,7 @@ typedef struct domt_flood_report {
 
 /* The report in shared memory, and the cgroup in which the flood runs. */
 extern domt_flood_report *domt_flood_shared;
-extern domt_memory_cgroup domt_flood_cgroup;
+extern domt_cgroup domt_flood_cgroup;
 
 /* Whether the flood still lasts. */
 bool domt_flood_lasts(void);

@@ -23,7 +23,7 @@
 
 static bool begin(void)
 {
-    if (!DOMT_SANITIZED && !domt_memory_cgroup_make(&domt_flood_cgroup, DOMT_FLOOD_LIMIT)) {
+    if (!DOMT_SANITIZED && !domt_cgroup_make_memory(&domt_flood_cgroup, DOMT_FLOOD_LIMIT)) {
         printf("skipped: no memory cgroup can be made: %s\n", domt_flood_cgroup.why);
         return false;
     }
@@ -41,9 +41,8 @@ static pid_t run_in_cgroup(void (*run)(void))
     ck_assert_int_ge(child, 0);
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        domt_flood_need(getppid() == parent &&
-                            (DOMT_SANITIZED || domt_memory_cgroup_enter(&domt_flood_cgroup)),
-                        9);
+        domt_flood_need(
+            getppid() == parent && (DOMT_SANITIZED || domt_cgroup_enter(&domt_flood_cgroup)), 9);
         run();
         _exit(0);
     }
@@ -79,9 +78,9 @@ static void finish(pid_t child)
     int status = 0;
 
     ck_assert_int_eq(waitpid(child, &status, 0), child);
-    uint64_t kills = DOMT_SANITIZED ? 0 : domt_memory_cgroup_kills(&domt_flood_cgroup);
+    uint64_t kills = DOMT_SANITIZED ? 0 : domt_cgroup_kills(&domt_flood_cgroup);
     if (!DOMT_SANITIZED)
-        domt_memory_cgroup_remove(&domt_flood_cgroup);
+        domt_cgroup_remove(&domt_flood_cgroup);
     tell();
     ck_assert_uint_eq(kills, 0);
     ck_assert_msg(WIFEXITED(status), "killed by signal %d", WTERMSIG(status));

@@ -1,14 +1,13 @@
 /* Services of several ports, with files, a database and the observation port, in a container whose
  * root can only be read and which has no /proc; and how many threads a CPU quota gives. */
+#include "tests/support/cgroup.h"
 #include "tests/support/container.h"
 #include "tests/support/suite.h"
 #include "tests/system/site.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -114,48 +113,11 @@ END_TEST
 
 /* --- the quota of CPUs ------------------------------------------------------------------------ */
 
-static char cgroup[256];
-
-static bool write_cgroup(const char *name, const char *text)
-{
-    char path[sizeof cgroup + 32];
-
-    snprintf(path, sizeof path, "%s/%s", cgroup, name);
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    bool is_written = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-    close(fd);
-    return is_written;
-}
-
-/* Make a cgroup, of version 1 or 2, that may use half a CPU. */
-static bool make_half_a_cpu(void)
-{
-    snprintf(cgroup, sizeof cgroup, "/sys/fs/cgroup/cpu/domt-cpu-%ld", (long)getpid());
-    if (mkdir(cgroup, 0755) == 0) {
-        if (write_cgroup("cpu.cfs_period_us", "100000") &&
-            write_cgroup("cpu.cfs_quota_us", "50000"))
-            return true;
-        rmdir(cgroup);
-    }
-    snprintf(cgroup, sizeof cgroup, "/sys/fs/cgroup");
-    (void)write_cgroup("cgroup.subtree_control", "+cpu");
-    snprintf(cgroup, sizeof cgroup, "/sys/fs/cgroup/domt-cpu-%ld", (long)getpid());
-    if (mkdir(cgroup, 0755) == 0) {
-        if (write_cgroup("cpu.max", "50000 100000"))
-            return true;
-        rmdir(cgroup);
-    }
-    return false;
-}
+static domt_cgroup cgroup;
 
 static void join_half_a_cpu(void)
 {
-    char text[32];
-
-    snprintf(text, sizeof text, "%ld", (long)getpid());
-    if (!write_cgroup("cgroup.procs", text))
+    if (!domt_cgroup_enter(&cgroup))
         _exit(126);
 }
 
@@ -163,8 +125,8 @@ START_TEST(half_a_cpu_is_one_thread_and_more_of_them_are_warned_of)
 {
     domt_service *service = &site.service;
 
-    if (!make_half_a_cpu()) {
-        fprintf(stderr, "no cgroup with a quota can be made here; skipped\n");
+    if (!domt_cgroup_make_half_a_cpu(&cgroup)) {
+        fprintf(stderr, "no cgroup with a quota can be made here (%s); skipped\n", cgroup.why);
         return;
     }
     service->prepare = join_half_a_cpu;
@@ -178,8 +140,7 @@ START_TEST(half_a_cpu_is_one_thread_and_more_of_them_are_warned_of)
     domt_service_stop(service);
     ck_assert_uint_eq(domt_service_threads(service), 2);
     ck_assert_ptr_nonnull(strstr(service->error, "the CPU quota of the cgroup is 1"));
-    for (int i = 0; i < 1000 && rmdir(cgroup) != 0 && errno == EBUSY; i++)
-        usleep(1000);
+    domt_cgroup_remove(&cgroup);
 }
 END_TEST
 

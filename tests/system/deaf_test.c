@@ -3,8 +3,8 @@
  *
  * Where no cgroup can be made, and under a sanitizer, whose own memory is several times the
  * program's, the service is given memory.limit instead. */
+#include "tests/support/cgroup.h"
 #include "tests/support/crowd.h"
-#include "tests/support/memory_cgroup.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
 
@@ -28,18 +28,18 @@
 
 static domt_service service;
 static domt_crowd crowd;
-static domt_memory_cgroup cgroup;
+static domt_cgroup cgroup;
 static bool in_cgroup;
 
 static void enter(void)
 {
     if (in_cgroup)
-        (void)domt_memory_cgroup_enter(&cgroup);
+        (void)domt_cgroup_enter(&cgroup);
 }
 
 static void begin(void)
 {
-    in_cgroup = !DOMT_SANITIZED && domt_memory_cgroup_make(&cgroup, LIMIT);
+    in_cgroup = !DOMT_SANITIZED && domt_cgroup_make_memory(&cgroup, LIMIT);
     if (!in_cgroup)
         printf("without a cgroup: %s\n", cgroup.why);
     ck_assert(domt_descriptors(DEAF + 100));
@@ -51,13 +51,13 @@ static void begin(void)
 
 static void end(void)
 {
-    uint64_t kills = in_cgroup ? domt_memory_cgroup_kills(&cgroup) : 0;
+    uint64_t kills = in_cgroup ? domt_cgroup_kills(&cgroup) : 0;
 
     domt_crowd_fini(&crowd);
     domt_service_signal(&service, SIGTERM);
     int status = domt_service_wait(&service, 30000);
     if (in_cgroup)
-        domt_memory_cgroup_remove(&cgroup);
+        domt_cgroup_remove(&cgroup);
     ck_assert_uint_eq(kills, 0);
     ck_assert_int_eq(status, 0);
     printf("reset for memory %llu\n%s",
@@ -165,7 +165,7 @@ START_TEST(many_deaf_peers_do_not_stop_a_client_that_behaves)
     connect_deaf();
     flood(FLOOD_MS);
     if (in_cgroup)
-        printf("%llu MiB used\n", (unsigned long long)domt_memory_cgroup_used(&cgroup) / MIB);
+        printf("%llu MiB used\n", (unsigned long long)domt_cgroup_used(&cgroup) / MIB);
     holds(&client);
     end();
 }

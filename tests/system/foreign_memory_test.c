@@ -4,8 +4,8 @@
  *
  * Under a sanitizer there is no cgroup small enough, and
  * tests/runtime/foreign_memory_test.c has to do. */
+#include "tests/support/cgroup.h"
 #include "tests/support/crowd.h"
-#include "tests/support/memory_cgroup.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
 
@@ -21,11 +21,11 @@
 #define WAIT_MS 2000 /* a round trip takes less, also on a machine that does much else */
 
 static domt_service service;
-static domt_memory_cgroup cgroup;
+static domt_cgroup cgroup;
 
 static void enter(void)
 {
-    (void)domt_memory_cgroup_enter(&cgroup);
+    (void)domt_cgroup_enter(&cgroup);
 }
 
 /* --- the neighbour ---------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static _Noreturn void hold_memory(void)
         _exit(1);
     for (;;) {
         uint64_t wanted = atomic_load(&shared->wanted);
-        while (held + MIB / 4 <= LIMIT && domt_memory_cgroup_used(&cgroup) < wanted) {
+        while (held + MIB / 4 <= LIMIT && domt_cgroup_used(&cgroup) < wanted) {
             memset(memory + held, 1, MIB / 4);
             held += MIB / 4;
         }
@@ -67,7 +67,7 @@ static pid_t move_in(void)
     ck_assert_int_ge(child, 0);
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent || !domt_memory_cgroup_enter(&cgroup))
+        if (getppid() != parent || !domt_cgroup_enter(&cgroup))
             _exit(1);
         hold_memory();
     }
@@ -123,14 +123,14 @@ static void serves(int early)
         domt_sleep_ms(5);
     }
     printf("%llu of %llu MiB used: round trips of an old and a new client took at most %.1f ms\n",
-           (unsigned long long)(domt_memory_cgroup_used(&cgroup) / MIB),
-           (unsigned long long)(LIMIT / MIB), (double)most_ns / 1e6);
+           (unsigned long long)(domt_cgroup_used(&cgroup) / MIB), (unsigned long long)(LIMIT / MIB),
+           (double)most_ns / 1e6);
     ck_assert_uint_le(most_ns / 1000000, WAIT_MS);
 }
 
 START_TEST(a_neighbour_that_fills_the_cgroup_stops_nothing)
 {
-    if (DOMT_SANITIZED || !domt_memory_cgroup_make(&cgroup, LIMIT)) {
+    if (DOMT_SANITIZED || !domt_cgroup_make_memory(&cgroup, LIMIT)) {
         printf("skipped: no memory cgroup: %s\n", DOMT_SANITIZED ? "sanitized" : cgroup.why);
         return;
     }
@@ -150,8 +150,8 @@ START_TEST(a_neighbour_that_fills_the_cgroup_stops_nothing)
     close(early);
     domt_service_signal(&service, SIGTERM);
     int status = domt_service_wait(&service, 30000);
-    uint64_t kills = domt_memory_cgroup_kills(&cgroup);
-    domt_memory_cgroup_remove(&cgroup);
+    uint64_t kills = domt_cgroup_kills(&cgroup);
+    domt_cgroup_remove(&cgroup);
     ck_assert_int_eq(status, 0);
     ck_assert_uint_eq(kills, 0);
     ck_assert_uint_eq(domt_service_count(&service, "paused for memory"), 0);

@@ -1,0 +1,151 @@
+/* A cgroup with a limit, for a test. It is made where this machine has its cgroups, v1 or v2, if
+ * that is allowed. */
+#ifndef DOMT_CGROUP_H
+#define DOMT_CGROUP_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct domt_cgroup {
+    char path[PATH_MAX / 2];
+    int version;
+    char why[256]; /* there is none */
+} domt_cgroup;
+
+static inline bool domt_cgroup_write(const domt_cgroup *cgroup, const char *name, const char *text)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/%s", cgroup->path, name);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool written = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    close(fd);
+    return written;
+}
+
+/* The number behind `key` in a file, or the first number if the key is ""; 0 if there is none. */
+static inline uint64_t domt_cgroup_read(const domt_cgroup *cgroup, const char *name,
+                                        const char *key)
+{
+    char path[PATH_MAX], line[256];
+    uint64_t value = 0;
+
+    snprintf(path, sizeof path, "%s/%s", cgroup->path, name);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, key, strlen(key)) == 0) {
+            value = strtoull(line + strlen(key), NULL, 10);
+            break;
+        }
+    }
+    if (file != NULL)
+        fclose(file);
+    return value;
+}
+
+/* A file of a cgroup, and what is written to it. A list of them ends with a row of NULLs. */
+typedef struct domt_cgroup_setting {
+    const char *file;
+    const char *text;
+} domt_cgroup_setting;
+
+static inline bool domt_cgroup_set(domt_cgroup *cgroup, const domt_cgroup_setting *settings)
+{
+    for (; settings->file != NULL; settings++) {
+        if (domt_cgroup_write(cgroup, settings->file, settings->text))
+            continue;
+        snprintf(cgroup->why, sizeof cgroup->why, "%.100s has no %s that can be written",
+                 cgroup->path, settings->file);
+        return false;
+    }
+    return true;
+}
+
+static inline bool domt_cgroup_try(domt_cgroup *cgroup, int version, const char *mount,
+                                   const char *controller, const domt_cgroup_setting *settings)
+{
+    cgroup->version = version;
+    if (version == 2) { /* lets the children have the controller; harmless if they have it */
+        char text[32];
+        snprintf(cgroup->path, sizeof cgroup->path, "%s", mount);
+        snprintf(text, sizeof text, "+%s", controller);
+        (void)domt_cgroup_write(cgroup, "cgroup.subtree_control", text);
+    }
+    snprintf(cgroup->path, sizeof cgroup->path, "%s/domt-%s-%ld", mount, controller,
+             (long)getpid());
+    if (mkdir(cgroup->path, 0755) != 0) {
+        snprintf(cgroup->why, sizeof cgroup->why, "%.100s: %s", cgroup->path, strerror(errno));
+        return false;
+    }
+    if (domt_cgroup_set(cgroup, settings))
+        return true;
+    rmdir(cgroup->path);
+    return false;
+}
+
+/* Make a cgroup with so many bytes of memory. Returns false if none can be made; then `why` says
+ * why. */
+static inline bool domt_cgroup_make_memory(domt_cgroup *cgroup, uint64_t limit)
+{
+    char text[32];
+    const domt_cgroup_setting first[] = {{"memory.limit_in_bytes", text}, {NULL, NULL}};
+    const domt_cgroup_setting second[] = {{"memory.max", text}, {NULL, NULL}};
+
+    snprintf(text, sizeof text, "%llu", (unsigned long long)limit);
+    return domt_cgroup_try(cgroup, 1, "/sys/fs/cgroup/memory", "memory", first) ||
+           domt_cgroup_try(cgroup, 2, "/sys/fs/cgroup", "memory", second) ||
+           domt_cgroup_try(cgroup, 2, "/sys/fs/cgroup/unified", "memory", second);
+}
+
+/* The same for half a CPU. */
+static inline bool domt_cgroup_make_half_a_cpu(domt_cgroup *cgroup)
+{
+    static const domt_cgroup_setting first[] = {
+        {"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", "50000"}, {NULL, NULL}};
+    static const domt_cgroup_setting second[] = {{"cpu.max", "50000 100000"}, {NULL, NULL}};
+
+    return domt_cgroup_try(cgroup, 1, "/sys/fs/cgroup/cpu", "cpu", first) ||
+           domt_cgroup_try(cgroup, 2, "/sys/fs/cgroup", "cpu", second);
+}
+
+/* Move the calling process into the cgroup. */
+static inline bool domt_cgroup_enter(const domt_cgroup *cgroup)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%ld", (long)getpid());
+    return domt_cgroup_write(cgroup, "cgroup.procs", text);
+}
+
+static inline uint64_t domt_cgroup_used(const domt_cgroup *cgroup)
+{
+    return domt_cgroup_read(cgroup,
+                            cgroup->version == 1 ? "memory.usage_in_bytes" : "memory.current", "");
+}
+
+/* How many processes of the cgroup were killed for lack of memory. */
+static inline uint64_t domt_cgroup_kills(const domt_cgroup *cgroup)
+{
+    return domt_cgroup_read(cgroup, cgroup->version == 1 ? "memory.oom_control" : "memory.events",
+                            "oom_kill ");
+}
+
+static inline void domt_cgroup_remove(const domt_cgroup *cgroup)
+{
+    /* The processes of the cgroup have been waited for; the kernel may need a moment
+     * all the same. */
+    for (int i = 0; i < 1000 && rmdir(cgroup->path) != 0 && errno == EBUSY; i++)
+        usleep(1000);
+}
+
+#endif
