@@ -4,6 +4,7 @@
 #include "base/memory.h"
 
 #include "base/check.h"
+#include "base/width.h"
 
 #include <domus/memory.h>
 
@@ -18,12 +19,15 @@
 #define ALIGNMENT  16u   /* every block is aligned to so many bytes */
 #define PAGE       4096u /* bytes of a page */
 #define BYTES_BITS 56    /* bits of a header that hold the size of a block */
-#define BYTES_MAX  ((size_t)1 << (BYTES_BITS - 1)) /* the largest block */
+#define BYTES_MASK ((UINT64_C(1) << BYTES_BITS) - 1) /* these bits */
+/* the largest block: half of what the bits hold, or of the addresses */
+#define BYTES_MAX ((size_t)1 << (DOMI_POINTER_BITS == 64 ? BYTES_BITS - 1 : 31))
 
 /* The header in front of each block of the heap. */
 typedef struct block {
     const domus_allocator *allocator; /* the allocator of the block; NULL: the C library */
-    size_t bytes; /* bytes with this header; upper byte: from their start to the payload */
+    /* bytes with this header; upper byte: from their start to the payload */
+    DOMI_KEEP_PLACE(8) uint64_t bytes;
 } block;
 
 static_assert(sizeof(block) == ALIGNMENT, "what follows is aligned as the block is");
@@ -59,7 +63,7 @@ static _Thread_local int64_t uncounted;
 /* Add what this thread has not yet reported to its meter. `wanted` is the size of the allocation
  * under way, 0 when memory is freed. Relaxed, as for all fields of a meter: the numbers guard no
  * other data. */
-static void tell_meter(size_t wanted)
+static void tell_meter(uint64_t wanted)
 {
     int64_t held =
         atomic_fetch_add_explicit(&meter->held, uncounted, memory_order_relaxed) + uncounted;
@@ -67,7 +71,7 @@ static void tell_meter(size_t wanted)
     uncounted = 0;
     if (wanted != 0 && (held >= atomic_load_explicit(&meter->look_at, memory_order_relaxed) ||
                         atomic_load_explicit(&meter->tight, memory_order_relaxed) != 0))
-        meter->grown(meter, wanted);
+        meter->grown(meter, (size_t)wanted);
 }
 
 bool domi_memory_is_tight(void)
@@ -85,7 +89,7 @@ bool domi_memory_is_full(void)
     return meter != NULL && atomic_load_explicit(&meter->full, memory_order_relaxed) != 0;
 }
 
-static void give_back(size_t bytes)
+static void give_back(uint64_t bytes)
 {
     if (meter == NULL)
         return;
@@ -96,7 +100,7 @@ static void give_back(size_t bytes)
 
 /* The bytes are counted before they are taken, so that `grown` can set `full` and thereby refuse
  * this very allocation. */
-static bool may_take(size_t bytes)
+static bool may_take(uint64_t bytes)
 {
     if (meter == NULL)
         return true;
@@ -157,7 +161,7 @@ DOMI_INLINE void *allocate(size_t bytes, size_t alignment, void *(*source)(size_
     DOMI_CHECK((uintptr_t)start % ALIGNMENT == 0);
     size_t before = alignment - (uintptr_t)start % alignment;
     block *made = (block *)(void *)(start + before) - 1;
-    *made = (block){allocator, bytes | before << BYTES_BITS};
+    *made = (block){allocator, bytes | (uint64_t)before << BYTES_BITS};
     return made + 1;
 }
 
@@ -208,7 +212,7 @@ void *domi_memory_grow(void *memory, size_t bytes)
         give_back(bytes + ALIGNMENT - before);
         return NULL;
     }
-    grown->bytes = (bytes + ALIGNMENT) | (size_t)ALIGNMENT << BYTES_BITS;
+    grown->bytes = (bytes + ALIGNMENT) | (uint64_t)ALIGNMENT << BYTES_BITS;
     return grown + 1;
 }
 
@@ -224,8 +228,8 @@ void domi_memory_free(void *memory)
         return;
     const block *made = (const block *)memory - 1;
     const domus_allocator *allocator = made->allocator;
-    size_t bytes = made->bytes & (BYTES_MAX * 2 - 1);
-    void *start = (char *)memory - (made->bytes >> BYTES_BITS);
+    size_t bytes = (size_t)(made->bytes & BYTES_MASK);
+    void *start = (char *)memory - (size_t)(made->bytes >> BYTES_BITS);
 
     give_back(bytes);
     if (allocator != NULL)
@@ -236,7 +240,7 @@ void domi_memory_free(void *memory)
 
 size_t domi_memory_bytes(const void *memory)
 {
-    return ((const block *)memory - 1)->bytes & (BYTES_MAX * 2 - 1);
+    return (size_t)(((const block *)memory - 1)->bytes & BYTES_MASK);
 }
 
 /* Allocators of users get and give whole pages, so whole pages are counted, too. */

@@ -5,6 +5,7 @@
 #define DOMI_BASE_SLAB_LAYOUT_H
 
 #include "base/poison.h"
+#include "base/width.h"
 
 #include <assert.h>
 #include <stdbool.h>
@@ -52,7 +53,7 @@ typedef struct domi_slab {
     uint64_t spare_bytes;
     bool lasts; /* no chunk is given back; while memory is scarce, only the first chunk is made */
     domi_slab_trim *trim; /* the trim that is under way; NULL: none is */
-    uint64_t unused[5];   /* pads the slab to a power of two */
+    uint64_t unused[DOMI_POINTER_BITS == 64 ? 5 : 9]; /* pads the slab to a power of two */
 } domi_slab;
 
 static_assert(sizeof(domi_slab) == 128, "each free finds its slab by a shift of the index");

@@ -61,8 +61,14 @@ struct domi_promise {
                 const domus_type *asked;      /* of an ask: its type */
                 domi_promise *previous_flush; /* of a flush: the wait before it, as next_flush */
             };
-            uint64_t since_ns;   /* when the wait began */
-            uint64_t kept;       /* keeps the place of the tag of `answer` */
+#if DOMI_POINTER_BITS == 64
+            uint64_t since_ns; /* when the wait began */
+            uint64_t kept;     /* keeps the place of the tag of `answer` */
+#else
+            const void *kept_payload; /* keeps the place of the payload of `answer` */
+            uint64_t kept;            /* keeps the place of the tag of `answer` */
+            uint64_t since_ns;        /* when the wait began */
+#endif
             uint64_t sent_bytes; /* of a flush: bytes that its channel has to have sent */
         } wait;
     };
@@ -88,7 +94,7 @@ struct domi_promise {
     };
 };
 
-static_assert(sizeof(domi_promise) == 128, "two cache lines");
+static_assert(DOMI_TAKES(sizeof(domi_promise), 128), "two cache lines");
 static_assert(offsetof(domi_promise, wait.kept) == offsetof(domi_promise, answer.tag),
               "the tag stays");
 

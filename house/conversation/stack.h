@@ -86,7 +86,7 @@ struct domus_stack {
  * one (domi_stack_init_local). */
 #define DOMI_STACK_LOCAL UINT32_C(0x7fffffff)
 
-static_assert(DOMI_STACK_HEAD == 320, "what pool.c's sizes leave for the frame");
+static_assert(DOMI_TAKES(DOMI_STACK_HEAD, 320), "what pool.c's sizes leave for the frame");
 static_assert(DOMUS_FRAME_MAX + DOMI_STACK_HEAD <= 1088, "the largest frame fits");
 
 /* Make a pooled stack for `house` with a zeroed frame. Returns NULL without memory, or if the frame

@@ -27,7 +27,7 @@ struct domi_timer {
     bool noted : 1;   /* its event's node is a note for home (notes.h) */
     bool timed : 1;   /* it is on home's wheel, which a thief must not touch */
     bool taken : 1;   /* the actor took what the payload owns (domus_take()) */
-    domi_link link;   /* links in the house's list `attached` */
+    DOMI_AT_LINK domi_link link; /* links in the house's list `attached` */
 };
 
 static_assert(sizeof(domi_timer) == 128, "two cache lines");

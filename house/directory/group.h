@@ -78,7 +78,7 @@ struct domi_member {
     domi_member *previous_of_house; /* links the house's list backwards */
 };
 
-static_assert(sizeof(domi_member) == 64, "one cache line");
+static_assert(DOMI_TAKES(sizeof(domi_member), 64), "one cache line");
 
 /* Make a registry for up to `max` groups, each with up to `members_max` members, and with shards on
  * `threads` threads and in `pools` pools. `key` is that of the hash of the groups' names; it has to

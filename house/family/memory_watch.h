@@ -23,14 +23,14 @@ struct domi_memory_watch {
             domus_memory_change change;             /* the event's payload */
         };
     };
-    domi_house *house;           /* the actor that watches */
-    domi_memory_watch *next;     /* links in its home's list */
-    domi_memory_watch *previous; /* links that list backwards */
-    uint32_t lease;              /* lease of the house */
-    uint32_t told;               /* number of the change that the actor was told last */
-    bool under_way;              /* the event is in the mailbox or is being handled */
+    domi_house *house;                              /* the actor that watches */
+    DOMI_KEEP_PLACE(8) domi_memory_watch *next;     /* links in its home's list */
+    DOMI_KEEP_PLACE(8) domi_memory_watch *previous; /* links that list backwards */
+    uint32_t lease;                                 /* lease of the house */
+    uint32_t told;  /* number of the change that the actor was told last */
+    bool under_way; /* the event is in the mailbox or is being handled */
     bool cancelled; /* the watch was taken back, and is freed once its event is not under way */
-    domi_link link; /* links in the house's list of what is attached to it */
+    DOMI_AT_LINK domi_link link; /* links in the house's list of what is attached to it */
 };
 
 static_assert(sizeof(domi_memory_watch) == 128, "two cache lines");

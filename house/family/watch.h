@@ -20,16 +20,17 @@ struct domi_watch {
     union {
         domi_envelope event; /* the message that tells the watcher */
         struct {
-            domi_node node;         /* lies over the node of `event` */
-            const domus_type *type; /* type of the event: down or room */
-            domi_watch *peer;       /* on the side that made a link: the watch of the other
-                                       direction; else NULL */
-            _Atomic uint32_t legs;  /* legs that have not ended */
-            bool link;              /* this is one of the two watches of a link */
-            bool attached;          /* the watch is in the list `attached` of the watched house */
-            bool cancelled;         /* the watch was taken back, so its event is not handled */
-            _Atomic bool owned;     /* the watch is in its watcher's list */
-            domus_down down;        /* the event's payload: which actor has ended, and why */
+            domi_node node;                            /* lies over the node of `event` */
+            DOMI_KEEP_PLACE(8) const domus_type *type; /* type of the event: down or room */
+            /* on the side that made a link: the watch of the other direction; else NULL */
+            DOMI_KEEP_PLACE(8) domi_watch *peer;
+            DOMI_KEEP_PLACE(8) _Atomic uint32_t legs; /* legs that have not ended */
+            bool link;                                /* this is one of the two watches of a link */
+            bool attached;      /* the watch is in the list `attached` of the watched house */
+            bool cancelled;     /* the watch was taken back, so its event is not handled */
+            _Atomic bool owned; /* the watch is in its watcher's list */
+            /* the event's payload: which actor has ended, and why */
+            DOMI_KEEP_PLACE(8) domus_down down;
         };
     };
     domi_node unwatch;      /* travels to the watched house to take the watch back */
@@ -37,9 +38,9 @@ struct domi_watch {
     uint32_t watcher_lease; /* lease of that actor */
     /* grows when the watch is freed, so that old handles are known */
     _Atomic uint32_t generation;
-    domi_watch *next;     /* links in the watcher's list */
-    domi_watch *previous; /* links the watcher's list backwards */
-    domi_link link_;      /* links in the house's list of what is attached to it */
+    domi_watch *next;             /* links in the watcher's list */
+    domi_watch *previous;         /* links the watcher's list backwards */
+    DOMI_AT_LINK domi_link link_; /* links in the house's list of what is attached to it */
 };
 
 static_assert(sizeof(domi_watch) == 128, "two cache lines");

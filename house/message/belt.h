@@ -48,7 +48,7 @@ typedef struct domi_belt_slot {
     domi_house *sender;     /* NULL: the message has no sender */
     uint32_t lease;         /* the lease of the actor that the message is for */
     uint32_t sender_lease;  /* the lease of the sender */
-    unsigned char payload[24]; /* at most so many bytes */
+    DOMI_KEEP_PLACE(8) unsigned char payload[24]; /* at most so many bytes */
 } domi_belt_slot;
 
 static_assert(sizeof(domi_belt_slot) == 64, "a message is one cache line");
@@ -88,7 +88,7 @@ struct domi_belt {
     alignas(64) _Atomic uint64_t taken; /* messages that were taken */
 };
 
-static_assert(sizeof(struct domi_belt) == 320, "a header of a belt is small");
+static_assert(DOMI_TAKES(sizeof(struct domi_belt), 320), "a header of a belt is small");
 
 /* Give a manager its table of belts, if threads use belts at all. Returns 0; -ENOMEM. */
 int domi_belts_init(domi_manager *manager);

@@ -7,6 +7,8 @@
 #ifndef DOMI_HOUSE_MESSAGE_ENVELOPE_H
 #define DOMI_HOUSE_MESSAGE_ENVELOPE_H
 
+#include "base/width.h"
+
 #include <domus/actor.h>
 
 #include <assert.h>
@@ -60,8 +62,8 @@ enum domi_slab_index {
 typedef struct domi_node domi_node;
 
 struct domi_node {
-    domi_node *next; /* links in whichever list holds the node */
-    uint32_t lease;  /* the lease of the actor that the node is for */
+    DOMI_KEEP_PLACE(8) domi_node *next; /* links in whichever list holds the node */
+    uint32_t lease;                     /* the lease of the actor that the node is for */
     /* index of the manager whose pool it is from; in the node of a house: see family.h */
     uint16_t owner;
     uint8_t slab; /* enum domi_slab_index */
@@ -69,12 +71,14 @@ struct domi_node {
 };
 
 typedef struct domi_envelope {
-    domi_node node;            /* its place in an inbox, a mailbox or a free list */
-    const domus_type *type;    /* the type of the payload; NULL: an exception has none */
-    struct domi_house *sender; /* NULL: the message has no sender */
-    uint32_t sender_lease;     /* lease of the sender */
-    int32_t error;             /* in an exception: a negative errno */
-    unsigned char payload[24]; /* the first bytes of the payload; more may follow */
+    domi_node node; /* its place in an inbox, a mailbox or a free list */
+    /* the type of the payload; NULL: an exception has none */
+    DOMI_KEEP_PLACE(8) const domus_type *type;
+    DOMI_KEEP_PLACE(8) struct domi_house *sender; /* NULL: the message has no sender */
+    DOMI_KEEP_PLACE(8) uint32_t sender_lease;     /* lease of the sender */
+    int32_t error;                                /* in an exception: a negative errno */
+    /* the first bytes of the payload; more may follow */
+    DOMI_KEEP_PLACE(8) unsigned char payload[24];
 } domi_envelope;
 
 /* The promise that the answer to an ask completes. It takes the first 24 bytes of `payload` in the
@@ -87,7 +91,7 @@ typedef struct domi_return {
     uint32_t note;
     /* The deadline, after which nobody waits for the answer (0: there is none), and the two marks
      * below. A new ask is written in few stores, so the marks have no word of their own. */
-    uint64_t until;
+    DOMI_KEEP_PLACE(8) uint64_t until;
 } domi_return;
 
 #define DOMI_PASSED_ON  UINT64_C(1) /* an actor that it was put to has forwarded it (passed.h) */

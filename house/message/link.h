@@ -15,6 +15,7 @@ typedef struct domi_link {
 } domi_link;
 
 #define DOMI_LINK_OFFSET 112 /* offset of the link in each object that is attached */
+#define DOMI_AT_LINK     DOMI_KEEP_PLACE(16) /* begins the field that is the link */
 
 static inline void domi_link_add(domi_house *house, domi_link *link)
 {

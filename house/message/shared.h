@@ -17,7 +17,7 @@ typedef struct domi_shared {
     const domus_type *type;      /* the type of the payload */
     _Atomic uint32_t deliveries; /* deliveries that have not ended, and one for their maker */
     uint32_t reserved;           /* unused; keeps what follows aligned */
-    unsigned char payload[];     /* the bytes that all receivers read */
+    DOMI_KEEP_PLACE(16) unsigned char payload[]; /* the bytes that all receivers read */
 } domi_shared;
 
 static_assert(offsetof(domi_shared, payload) % 16 == 0, "as aligned as any payload");

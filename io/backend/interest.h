@@ -34,7 +34,8 @@ typedef struct domi_poll {
 } domi_poll;
 
 typedef struct domi_interest {
-    uint64_t input_data;  /* user_data of the operation that waits for input; 0: none */
+    /* user_data of the operation that waits for input; 0: none */
+    DOMI_KEEP_PLACE(64) uint64_t input_data;
     uint64_t output_data; /* user_data of the send that waits for room; 0: none */
     domi_output output;   /* what that send has to write */
     domi_poll *polls;     /* polls of one shot on this descriptor */

@@ -161,7 +161,7 @@ struct domus_channel {
 
     /* Line 1: what came. */
     /* of a channel of datagrams, or an inner one; NULL: the stream of a socket */
-    domi_special *special;
+    DOMI_KEEP_PLACE(64) domi_special *special;
     domi_buffer_list inbound; /* received pieces that the actor was not shown yet */
     uint64_t copied;          /* memory of heap buffers in inbound in bytes */
     uint64_t received_bytes;  /* bytes that came while the channel was OPEN */
@@ -172,18 +172,18 @@ struct domus_channel {
     uint64_t silent_ns; /* start of the wait for the peer's first byte; 0: it has come */
 
     /* Line 2: what goes. */
-    domi_buffer_list outbound; /* written pieces that are not wholly sent */
-    uint64_t queued_bytes;     /* bytes in outbound that are not sent */
-    uint64_t answer_bytes;     /* bytes of answers that wait for their turn (io/pipelines/) */
-    uint64_t cost;             /* memory of outbound and of those answers (domi_buffer_cost) */
-    uint64_t sent_bytes;       /* bytes that the kernel has taken since the channel opened */
-    uint32_t head_offset;      /* bytes of the first buffer of outbound that are sent */
+    DOMI_KEEP_PLACE(64) domi_buffer_list outbound; /* written pieces that are not wholly sent */
+    uint64_t queued_bytes;                         /* bytes in outbound that are not sent */
+    uint64_t answer_bytes; /* bytes of answers that wait for their turn (io/pipelines/) */
+    uint64_t cost;         /* memory of outbound and of those answers (domi_buffer_cost) */
+    uint64_t sent_bytes;   /* bytes that the kernel has taken since the channel opened */
+    uint32_t head_offset;  /* bytes of the first buffer of outbound that are sent */
     /* 0: nothing may be copied behind the last buffer of outbound; else 1 + the bytes free in it */
     uint32_t tail_room;
     domus_channel *next_dirty; /* links in io->dirty */
 
     /* Line 3: what most messages look at once. */
-    uint64_t send_ns;             /* when the send in flight began */
+    DOMI_KEEP_PLACE(64) uint64_t send_ns; /* when the send in flight began */
     uint64_t drain_bytes;         /* bytes in the socket when the drain began, not yet read */
     struct domi_promise *flushes; /* waits for bytes to leave (flush.h); NULL: none */
     void *data;                   /* the pointer that the user's functions are called with */

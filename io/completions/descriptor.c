@@ -19,11 +19,11 @@
 const domus_type domus_ready_type = {.name = "ready", .size = sizeof(domus_ready)};
 
 struct domi_descriptor {
-    domi_envelope event;         /* the message that tells the actor what is ready */
-    domi_descriptor *next;       /* next in the list of armed watches of its io */
-    domi_house *house;           /* the house of the actor that watches */
-    int fd;                      /* the watched descriptor, which belongs to the user */
-    uint32_t events;             /* bits of poll(2) to wait for */
+    domi_envelope event;                  /* the message that tells the actor what is ready */
+    domi_descriptor *next;                /* next in the list of armed watches of its io */
+    DOMI_KEEP_PLACE(8) domi_house *house; /* the house of the actor that watches */
+    int fd;                               /* the watched descriptor, which belongs to the user */
+    uint32_t events;                      /* bits of poll(2) to wait for */
     _Atomic uint32_t generation; /* grows when the watch is freed, so that old handles are stale */
     bool armed;                  /* a poll is in the ring */
     bool cancelling;             /* that poll is being cancelled */
@@ -31,8 +31,8 @@ struct domi_descriptor {
     bool cancelled; /* the watch was taken back; it is freed when nothing of it is under way */
     bool failed;    /* the event tells an error: once it was handled, the watch is freed */
     bool noted;     /* the watch was begun on a loan: home arms it when the house is back */
-    domi_descriptor **place; /* while armed: the pointer to it in that list */
-    domi_link link;          /* links in the house's list of what is attached to it */
+    DOMI_KEEP_PLACE(8) domi_descriptor **place; /* while armed: the pointer to it in that list */
+    DOMI_AT_LINK domi_link link; /* links in the house's list of what is attached to it */
 };
 
 static_assert(sizeof(domi_descriptor) == 128, "two cache lines");

@@ -24,8 +24,8 @@
 
 /* A datagram that waits to be sent, or is being sent. */
 typedef struct domi_datagram {
-    domus_channel *channel;  /* the channel that it was queued on */
-    domus_buffer *buffer;    /* its bytes, in `outbound` of that channel */
+    DOMI_KEEP_PLACE(8) domus_channel *channel; /* the channel that it was queued on */
+    DOMI_KEEP_PLACE(8) domus_buffer *buffer;   /* its bytes, in `outbound` of that channel */
     uint8_t name_size;       /* bytes of `name`; 0: it goes to the connected peer */
     unsigned char name[110]; /* where it is sent: a struct sockaddr_in, _in6 or _un */
 } domi_datagram;

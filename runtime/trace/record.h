@@ -7,6 +7,8 @@
 #ifndef DOMI_RUNTIME_TRACE_RECORD_H
 #define DOMI_RUNTIME_TRACE_RECORD_H
 
+#include "base/width.h"
+
 #include <assert.h>
 #include <stdint.h>
 
@@ -33,7 +35,7 @@ typedef struct domi_record {
     uint64_t begin_ns;    /* on the system's clock */
     uint64_t kind_length; /* the kind in 8 bits, and the nanoseconds that it took in 56 */
     const void *name;     /* NULL, or a constant of the program, which has to last as long as it */
-    uint64_t value;
+    DOMI_KEEP_PLACE(8) uint64_t value;
 } domi_record;
 
 static_assert(sizeof(domi_record) == 32, "two records fit into a cache line");
