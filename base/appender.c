@@ -42,8 +42,8 @@ static int grow(domus_appender *appender, uint32_t size)
         room = size;
     if (room > most)
         room = most;
-    domi_page *page =
-        appender->page != NULL ? domi_page_grow(page_of(appender), room) : domi_page_new(room);
+    domi_page *page = appender->page != NULL ? domi_page_grow(page_of(appender), (size_t)room)
+                                             : domi_page_new((size_t)room);
     if (page == NULL)
         return fail(appender, -ENOMEM);
     appender->page = &page->face;

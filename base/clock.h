@@ -33,7 +33,9 @@ void domi_clock_init_virtual(domi_clock *clock, uint64_t start_ns);
 /* Move a virtual clock forward by `by_ns`. */
 void domi_clock_advance(domi_clock *clock, uint64_t by_ns);
 
-__extension__ typedef unsigned __int128 domi_uint128;
+#if defined(__x86_64__)
+__extension__ typedef unsigned __int128 domi_uint128; /* only the TSC is scaled by it */
+#endif
 
 /* The time `after_ns` from now on CLOCK_MONOTONIC itself, for waits of the C library with a
  * time-out. It does not use the scaled TSC, which drifts over days. */

@@ -115,7 +115,7 @@ int domus_slice_join(const domus_slice *pieces, uint32_t count, domus_slice *ret
         *ret_slice = whole;
         return 0;
     }
-    domi_page *page = domi_page_new(size);
+    domi_page *page = domi_page_new((size_t)size);
     if (page == NULL)
         return -ENOMEM;
     char *end = page->room;

@@ -26,7 +26,8 @@ static void charge(const domi_belt *belt, int64_t bytes)
 
 static domi_belt_ring make_ring(const domi_belt *belt, uint64_t slots)
 {
-    domi_belt_ring ring = {domi_memory_new_lines(slots * sizeof(domi_belt_slot)), slots - 1};
+    domi_belt_ring ring = {domi_memory_new_lines((size_t)slots * sizeof(domi_belt_slot)),
+                           slots - 1};
 
     if (ring.slots != NULL)
         charge(belt, (int64_t)domi_memory_bytes(ring.slots));

@@ -78,10 +78,10 @@ static int decode_length(domus_wire *wire, void *state_, const char *bytes, size
     if (length > state->size_max)
         return -EMSGSIZE;
     if (size < width + length) {
-        domus_wire_need(wire, width + length);
+        domus_wire_need(wire, (size_t)(width + length));
         return 0;
     }
-    int error = domi_packet_make(wire, state->options->role, bytes + width, length);
+    int error = domi_packet_make(wire, state->options->role, bytes + width, (size_t)length);
     return error != 0 ? error : (int)(width + length);
 }
 

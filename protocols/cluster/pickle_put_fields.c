@@ -146,7 +146,7 @@ static int put_elements(domus_pickle_writer *writer, const domus_pickle_field *f
             return domi_pickle_fault_say(&writer->fault, -EINVAL, "has %llu elements and is NULL",
                                          (unsigned long long)count);
     }
-    int error = msgpack_pack_array(&packer, count);
+    int error = msgpack_pack_array(&packer, (size_t)count);
     for (uint64_t i = 0; i < count && error == 0; i++, at += field->size) {
         error = put_value(writer, field, at);
         if (error != 0)

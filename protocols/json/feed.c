@@ -89,7 +89,7 @@ int domus_json_feed_put(domus_json_feed *feed, const void *bytes, size_t size)
         return -EBUSY;
     feed->is_over = size > feed->left;
     feed->piece = bytes;
-    feed->size = feed->is_over ? feed->left : size;
+    feed->size = feed->is_over ? (size_t)feed->left : size;
     feed->at = 0;
     feed->left -= feed->size;
     return 0;

@@ -13,8 +13,8 @@
 
 typedef struct domi_json_block {
     struct domi_json_block *next;
-    size_t size; /* bytes in `bytes` */
-    size_t used;
+    uint64_t size; /* bytes in `bytes` */
+    uint64_t used;
     max_align_t bytes[];
 } domi_json_block;
 
@@ -35,7 +35,7 @@ static int add_block(domi_json_arena *arena, uint64_t least)
         size = arena->left - sizeof *before;
     if (size < least)
         size = least;
-    domi_json_block *block = malloc(sizeof *block + size);
+    domi_json_block *block = malloc(sizeof *block + (size_t)size);
     if (block == NULL)
         return -ENOMEM;
     *block = (domi_json_block){.next = arena->memory.blocks, .size = size};

@@ -122,7 +122,9 @@ typedef struct helper_job {
     const domus_sql_settings *settings; /* of the pool, which waits for the job before it ends */
 } helper_job;
 
-static_assert(sizeof(helper_job) == DOMI_PG_FRAME, "as the rows say");
+static_assert(sizeof(void *) == 8 ? sizeof(helper_job) == DOMI_PG_FRAME
+                                  : sizeof(helper_job) <= DOMI_PG_FRAME,
+              "as the rows say");
 
 static int open_on_helper(void *argument)
 {

@@ -4,7 +4,9 @@
 
 #include <errno.h>
 
-_Static_assert(sizeof(domus_resp_command) == 64, "a command fits into the payload of a small ask");
+_Static_assert(sizeof(void *) == 8 ? sizeof(domus_resp_command) == 64
+                                   : sizeof(domus_resp_command) <= 64,
+               "a command fits into the payload of a small ask");
 _Static_assert(sizeof(((domi_resp_state *)0)->in.spans) == sizeof(((domus_resp_command *)0)->spans),
                "spans are copied as they are");
 _Static_assert(DOMUS_WINDOW_MAX <= 65536, "an offset in the window has 16 bits");

@@ -130,7 +130,8 @@ static void *grow(void *block, uint64_t *room, uint64_t wanted, uint64_t first)
         next *= 2;
     if (next == *room)
         return block;
-    void *grown = block == NULL ? domi_memory_new_bytes(next) : domi_memory_grow(block, next);
+    void *grown =
+        block == NULL ? domi_memory_new_bytes((size_t)next) : domi_memory_grow(block, (size_t)next);
     if (grown != NULL)
         *room = next;
     return grown;

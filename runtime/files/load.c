@@ -112,7 +112,7 @@ static int read_small(loading *load)
 {
     if (load->loaded.status.size == 0)
         return 0;
-    load->page = domi_page_new(load->loaded.status.size);
+    load->page = domi_page_new((size_t)load->loaded.status.size);
     if (load->page == NULL)
         return -ENOMEM;
     int error = read_whole(load);

@@ -17,7 +17,7 @@ static void copy_out(const domi_net_pipe *pipe, uint64_t from, char *data, uint6
         uint32_t at = (uint32_t)from & mask;
         uint64_t part = pipe->capacity - at < size ? pipe->capacity - at : size;
 
-        memcpy(data, pipe->bytes + at, part);
+        memcpy(data, pipe->bytes + at, (size_t)part);
         data += part;
         from += part;
         size -= part;
@@ -32,7 +32,7 @@ static void copy_in(domi_net_pipe *pipe, uint64_t to, const char *data, uint64_t
         uint32_t at = (uint32_t)to & mask;
         uint64_t part = pipe->capacity - at < size ? pipe->capacity - at : size;
 
-        memcpy(pipe->bytes + at, data, part);
+        memcpy(pipe->bytes + at, data, (size_t)part);
         data += part;
         to += part;
         size -= part;
@@ -47,7 +47,7 @@ static bool make_room(domi_net_pipe *pipe, uint64_t bytes)
         capacity *= 2;
     if (capacity == pipe->capacity)
         return true;
-    char *grown = domi_memory_new(capacity);
+    char *grown = domi_memory_new((size_t)capacity);
     if (grown == NULL)
         return false;
     domi_net_pipe now = *pipe;

@@ -52,7 +52,7 @@ static void add_all(domi_perfetto *perfetto, const void *owner, uint64_t since_n
 int domus_trace_write(const struct domus_system *system, uint64_t since_ns, domus_trace_sink *sink,
                       void *context)
 {
-    size_t bytes = most_places(system) * sizeof(domi_record);
+    size_t bytes = (size_t)most_places(system) * sizeof(domi_record);
 
     if (bytes == 0)
         return -ENODATA;
