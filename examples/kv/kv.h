@@ -171,6 +171,8 @@ extern const domus_behaviour kv_sessions;
 /* Take what sessions need from the settings, once. */
 void kv_sessions_begin(void);
 
+#define KV_FRAME 16u /* bytes of the frame of a command */
+
 /* The frame of a command that was taken apart. */
 struct kv_scatter {
     const struct kv_command *row;

@@ -58,14 +58,14 @@ static void write_part(const struct kv_job *job, domus_resp_bytes old, domus_sli
     uint64_t more_to = to < job->at + more.size ? to : job->at + more.size;
 
     if (from < old_to)
-        memcpy(job->room + from, (const char *)old.data + from, old_to - from);
+        memcpy(job->room + from, (const char *)old.data + from, (size_t)(old_to - from));
     if (old_to < to) {
         uint64_t zeros = old_to > from ? old_to : from;
-        memset(job->room + zeros, 0, to - zeros);
+        memset(job->room + zeros, 0, (size_t)(to - zeros));
     }
     if (more_from < more_to)
         memcpy(job->room + more_from, domus_slice_data(more) + (more_from - job->at),
-               more_to - more_from);
+               (size_t)(more_to - more_from));
 }
 
 static int copy_part(struct kv_call *call, struct kv_job *job)
@@ -88,7 +88,7 @@ static int take_over(struct kv_call *call, struct kv_job *job)
 {
     domus_slice slice;
 
-    domus_append_written(&job->bytes, job->end);
+    domus_append_written(&job->bytes, (size_t)job->end);
     int error = domus_append_end(&job->bytes, &slice);
     if (error == 0 && (error = kv_item_set_slice(&call->store->memory, job->link, slice)) != 0)
         domus_slice_free(slice);
@@ -116,7 +116,7 @@ static int put_bytes(struct kv_call *call, struct kv_job *job, uint32_t size)
     job->piece = copy_part;
     job->finish = end_overwrite;
     job->end = end > old ? end : old;
-    job->room = domus_append_room(&job->bytes, job->end);
+    job->room = domus_append_room(&job->bytes, (size_t)job->end);
     return kv_job_run(call, job);
 }
 

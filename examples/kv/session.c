@@ -264,7 +264,7 @@ void kv_sessions_begin(void)
 
 static const domus_on_peer rows[] = {{.type = &domus_resp_command_type,
                                       .handle = take_command,
-                                      .peer_frame_size = sizeof(struct kv_scatter),
+                                      .peer_frame_size = KV_FRAME,
                                       .marks_of = marks_of},
                                      {.type = NULL}};
 

@@ -291,7 +291,7 @@ struct own {
     uint64_t number;
     int64_t receivers;
 };
-static_assert(sizeof(struct own) <= sizeof(struct kv_scatter), "it is in the frame of a command");
+static_assert(sizeof(struct own) <= KV_FRAME, "it is in the frame of a command");
 
 static const domus_pattern publications = {
     .types = (const domus_type *const[]){&kv_publication_type, NULL}};

@@ -1,5 +1,6 @@
 /* Hash tables whose growth is spread over the commands that cause it. */
 #include "trash.h"
+#include "wide.h"
 
 #include <malloc.h>
 #include <stdlib.h>
@@ -41,12 +42,6 @@ void kv_hash_seed(void)
         seed = (uint64_t)(uintptr_t)&seed * 0x9e3779b97f4a7c15u;
 }
 
-static inline uint64_t mix(uint64_t a, uint64_t b)
-{
-    __extension__ unsigned __int128 product = (unsigned __int128)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
 void kv_hash_seed_by(const char *text)
 {
     seed = UINT64_C(0x589965cc75374cc3); /* the hash of the text is the next seed */
@@ -57,7 +52,7 @@ void kv_hash_seed_by(const char *text)
  * seed alone: with one seed in a hundred a dozen such keys share a bucket. So there are two. */
 static inline uint64_t mix_last(uint64_t hash)
 {
-    return mix(mix(hash, 0xe7037ed1a0b428dbu ^ seed), 0x8ebc6af09c88c6e3u);
+    return kv_fold_product(kv_fold_product(hash, 0xe7037ed1a0b428dbu ^ seed), 0x8ebc6af09c88c6e3u);
 }
 
 uint64_t kv_hash(const char *bytes, uint32_t size)
@@ -73,7 +68,7 @@ uint64_t kv_hash(const char *bytes, uint32_t size)
     const char *last = bytes + size - sizeof word; /* may overlap the word before */
     for (; bytes < last; bytes += sizeof word) {
         memcpy(&word, bytes, sizeof word);
-        hash = mix(hash ^ word, 0xa0761d6478bd642fu);
+        hash = kv_fold_product(hash ^ word, 0xa0761d6478bd642fu);
     }
     memcpy(&word, last, sizeof word);
     return mix_last(hash ^ word);
@@ -110,7 +105,8 @@ static void step(struct kv_table *table, struct kv_memory *memory)
 /* Begin to move all items to `size` buckets. Without memory the table stays as it is. */
 static void resize(struct kv_table *table, struct kv_memory *memory, uint64_t size)
 {
-    struct kv_item **buckets = calloc(size, sizeof *buckets); /* large ones come as zero pages */
+    struct kv_item **buckets =
+        calloc((size_t)size, sizeof *buckets); /* large ones come as zero pages */
 
     if (buckets == NULL)
         return;
@@ -249,7 +245,7 @@ uint64_t kv_chance(void)
 {
     chance += UINT64_C(0x9e3779b97f4a7c15);
     /* Both factors change: with one that stays, numbers that follow each other would be alike. */
-    return mix(chance, chance ^ seed ^ UINT64_C(0xe7037ed1a0b428db));
+    return kv_fold_product(chance, chance ^ seed ^ UINT64_C(0xe7037ed1a0b428db));
 }
 
 #define CHAIN_USUAL 8u /* items of one bucket; of longer ones each has a smaller chance */

@@ -3,6 +3,7 @@
 #include "tests/support/suite.h"
 
 #include "examples/kv/store.h"
+#include "examples/kv/wide.h"
 
 #include <stdio.h>
 
@@ -49,4 +50,28 @@ START_TEST(keys_that_differ_in_little_share_few_buckets)
 }
 END_TEST
 
-DOMT_MAIN("kv hash", 60, keys_that_differ_in_little_share_few_buckets)
+START_TEST(halves_are_multiplied_as_the_whole_is)
+{
+    static const uint64_t numbers[] = {0,
+                                       1,
+                                       UINT32_MAX,
+                                       UINT64_C(1) << 32,
+                                       UINT64_C(0xffffffff00000001),
+                                       UINT64_C(0xe7037ed1a0b428db),
+                                       INT64_MAX,
+                                       UINT64_MAX};
+    static const size_t count = sizeof numbers / sizeof numbers[0];
+
+    /* (2^64 - 1)^2 is 2^128 - 2^65 + 1, and (2^64 - 1) * 2^32 is 2^96 - 2^32. */
+    ck_assert_uint_eq(kv_high_by_halves(UINT64_MAX, UINT64_MAX), UINT64_MAX - 1);
+    ck_assert_uint_eq(kv_high_by_halves(UINT64_MAX, UINT64_C(1) << 32), UINT32_MAX);
+    ck_assert_uint_eq(kv_fold_product(UINT64_MAX, UINT64_MAX), UINT64_MAX);
+    for (size_t i = 0; i < count * count; i++) {
+        uint64_t a = numbers[i / count], b = numbers[i % count];
+        ck_assert_uint_eq(kv_fold_product(a, b), a * b ^ kv_high_by_halves(a, b));
+    }
+}
+END_TEST
+
+DOMT_MAIN("kv hash", 60, keys_that_differ_in_little_share_few_buckets,
+          halves_are_multiplied_as_the_whole_is)
