@@ -21,12 +21,12 @@
 
 static const char shell[] = "/bin/sh";
 
-long tune_now_ms(void)
+int64_t tune_now_ms(void)
 {
     struct timespec now;
 
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* --- what the kernel tells of processes ------------------------------------------------------- */
@@ -244,7 +244,7 @@ bool tune_process_has_ended(tune_process *process)
 /* Wait for all processes of the group, `ms` at most. Returns whether there is none any more. */
 static bool wait_for_group(tune_process *process, long ms)
 {
-    long end = tune_now_ms() + ms;
+    int64_t end = tune_now_ms() + ms;
 
     for (;;) {
         int status;
@@ -305,7 +305,7 @@ static bool signal_adopted(int number)
 void tune_process_end_adopted(long ms)
 {
     const struct timespec pause = {.tv_nsec = STEP_MS * 1000000L};
-    long end = tune_now_ms() + ms;
+    int64_t end = tune_now_ms() + ms;
 
     if (!signal_adopted(SIGTERM))
         return;

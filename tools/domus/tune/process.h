@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define TUNE_OUTPUT_MAX  65536 /* bytes of each stream that are kept */
@@ -64,6 +65,6 @@ void tune_process_cpu(const tune_process *process, tune_cpu *ret_cpu);
 double tune_cpu_between(const tune_cpu *before, const tune_cpu *after);
 
 /* Returns the time of a clock that runs evenly, in ms. */
-long tune_now_ms(void);
+int64_t tune_now_ms(void);
 
 #endif

@@ -81,7 +81,7 @@ static bool is_listening(tune_trial *trial)
 static bool answers(const tune_setup *setup, tune_trial *trial)
 {
     tune_process *probe = &trial->load;
-    long end = tune_now_ms() + PROBE_MS;
+    int64_t end = tune_now_ms() + PROBE_MS;
 
     if (tune_process_begin(probe, setup->ready, NULL) != 0)
         return false;
@@ -94,7 +94,7 @@ static bool answers(const tune_setup *setup, tune_trial *trial)
 
 static bool wait_until_ready(const tune_setup *setup, tune_trial *trial)
 {
-    long end = tune_now_ms() + setup->start_ms;
+    int64_t end = tune_now_ms() + setup->start_ms;
 
     for (;;) {
         bool is_ready = setup->ready != NULL ? answers(setup, trial) : is_listening(trial);
@@ -119,7 +119,7 @@ static bool wait_until_ready(const tune_setup *setup, tune_trial *trial)
 
 static bool wait_for_load(const tune_setup *setup, tune_trial *trial)
 {
-    long end = tune_now_ms() + setup->load_ms;
+    int64_t end = tune_now_ms() + setup->load_ms;
     char shown[32];
 
     while (!tune_process_has_ended(&trial->load)) {
@@ -172,7 +172,7 @@ static bool read_figures(tune_trial *trial, double seconds)
 static bool run_load(const tune_setup *setup, tune_trial *trial)
 {
     tune_cpu before, after;
-    long begin = tune_now_ms();
+    int64_t begin = tune_now_ms();
 
     tune_process_cpu(&trial->service, &before);
     int error = tune_process_begin(&trial->load, setup->load, NULL);
@@ -191,7 +191,7 @@ static bool run_load(const tune_setup *setup, tune_trial *trial)
 void tune_trial_run(const tune_setup *setup, char *const *words, tune_trial *ret_trial)
 {
     tune_trial *trial = ret_trial;
-    long begin = tune_now_ms();
+    int64_t begin = tune_now_ms();
 
     trial->result = TUNE_RAN;
     trial->why[0] = '\0';
