@@ -30,7 +30,7 @@ struct run {
 static void hold(bool holds, uint64_t seed, const char *what)
 {
     if (!holds)
-        ck_abort_msg("seed %lu: %s", seed, what);
+        ck_abort_msg("seed %llu: %s", (unsigned long long)seed, what);
 }
 
 static uint64_t random_distance(domi_random *random)

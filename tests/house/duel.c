@@ -118,6 +118,7 @@ uint64_t domt_duel_hold(const char *name, const domt_duel *duel)
     fight(&arena, DOMT_LEFT);
     ck_assert_int_eq(pthread_join(right, NULL), 0);
     ck_assert_uint_gt(arena.rounds, 0);
-    printf("%s: both missed %lu times in %lu rounds\n", name, arena.missed, arena.rounds);
+    printf("%s: both missed %llu times in %llu rounds\n", name, (unsigned long long)arena.missed,
+           (unsigned long long)arena.rounds);
     return arena.missed;
 }

@@ -196,8 +196,9 @@ START_TEST(time_goes_to_who_runs)
     DOMT_WAIT_FOR(60, atomic_load(&worked) == 90);
     uint64_t passed_ns = domt_now_ns() - begin_ns;
     uint64_t busy_ns = behaviour(system, 0, "worker").run_ns;
-    ck_assert_msg(busy_ns >= 120 * DOMT_MS && busy_ns <= passed_ns + 40 * DOMT_MS, "%lu ms of %lu",
-                  busy_ns / DOMT_MS, passed_ns / DOMT_MS);
+    ck_assert_msg(busy_ns >= 120 * DOMT_MS && busy_ns <= passed_ns + 40 * DOMT_MS,
+                  "%llu ms of %llu", (unsigned long long)(busy_ns / DOMT_MS),
+                  (unsigned long long)(passed_ns / DOMT_MS));
     ck_assert_uint_le(behaviour(system, 0, "other").run_ns, busy_ns / 4);
     domt_end(system);
 }

@@ -96,7 +96,7 @@ static const domus_behaviour filler = {
 /* The text that a client gets: the head, the chunks, and the tail. */
 static char *answer_of(uint64_t position, uint64_t size, const char *tail)
 {
-    char *text = malloc(size + 4096);
+    char *text = malloc((size_t)size + 4096);
     size_t at = 0;
 
     ck_assert_ptr_nonnull(text);

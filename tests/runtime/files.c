@@ -65,7 +65,7 @@ static int tell(domus_stack *stack, void *self, const domus_answer *answer)
 static int begin_write(domus_stack *stack, const domt_deed *deed)
 {
     domus_slice bytes = {NULL, 0, 0};
-    int result = domus_slice_copy(deed->bytes, deed->size, &bytes);
+    int result = domus_slice_copy(deed->bytes, (size_t)deed->size, &bytes);
 
     if (result == 0)
         result = domus_file_write(stack, deed->file, deed->position, bytes, tell);
@@ -283,7 +283,7 @@ int domt_file_make(uint64_t size)
         block[i] = domt_file_byte(i);
     for (uint64_t at = 0; at < size;) {
         uint64_t part = size - at < sizeof block ? size - at : sizeof block;
-        ck_assert_int_eq(pwrite(fd, block, part, (off_t)at), (ssize_t)part);
+        ck_assert_int_eq(pwrite(fd, block, (size_t)part, (off_t)at), (ssize_t)part);
         at += part;
     }
     return fd;

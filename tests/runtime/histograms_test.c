@@ -143,8 +143,8 @@ START_TEST(short_runs_count_as_many_as_they_are)
     runs = domt_profile(system, 0).runs - runs;
     uint64_t counted = count(system, 0, DOMUS_HISTOGRAM_RUN) - before;
     ck_assert_uint_ge(runs, balls);
-    ck_assert_msg(counted > runs * 9 / 10 && counted < runs * 11 / 10, "%lu runs count as %lu",
-                  runs, counted);
+    ck_assert_msg(counted > runs * 9 / 10 && counted < runs * 11 / 10, "%llu runs count as %llu",
+                  (unsigned long long)runs, (unsigned long long)counted);
     domt_end(system);
 }
 END_TEST

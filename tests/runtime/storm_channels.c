@@ -133,7 +133,7 @@ static int use_channel(domus_stack *stack, domt_doer *self, domus_channel *chann
         return domus_escalate(stack, -EPROTO);
     default:
         (void)domus_channel_resume(stack, channel);
-        if (domus_buffer_new(stack, 1 + domi_random_below(&self->dice, 4000), &bytes) == 0)
+        if (domus_buffer_new(stack, 1 + (size_t)domi_random_below(&self->dice, 4000), &bytes) == 0)
             (void)domus_channel_write(stack, channel, bytes);
         return 0;
     }

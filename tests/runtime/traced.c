@@ -53,7 +53,7 @@ static bool read_field(struct reader *reader, struct field *field)
         reader->at += 8;
         break;
     case 2:
-        field->length = read_varint(reader);
+        field->length = (size_t)read_varint(reader);
         ck_assert_uint_le(field->length, (size_t)(reader->end - reader->at));
         field->bytes = reader->at;
         reader->at += field->length;

@@ -180,7 +180,7 @@ static size_t print_frame(domt_text *at, const unsigned char *bytes, size_t size
         domt_text_add_bytes(at, &byte, 1);
     }
     domt_text_add(at, length > 64 ? "..%llu " : " ", (unsigned long long)length);
-    return head + length;
+    return head + (size_t)length;
 }
 
 const char *domt_frames_sent(domt_codec *codec, bool of_client)

@@ -17,7 +17,7 @@ static void hold_in_pieces(const domus_pipeline *pipeline, const uint8_t *bytes,
     for (size_t i = 0; i < size; i += size / 64 + 1)
         seed = (seed ^ bytes[i]) * UINT64_C(0x100000001b3);
     seed |= 1;
-    size_t step = size <= DRIP_MAX ? 1 : 1 + (seed >> 40) % 16 * (size / 4096 + 1);
+    size_t step = size <= DRIP_MAX ? 1 : 1 + (size_t)(seed >> 40) % 16 * (size / 4096 + 1);
     domt_decode(pipeline, bytes, size, domt_cut_random, &seed, &decoded, NULL);
     DOMI_CHECK(domt_decoded_equals(whole, &decoded));
     domt_decoded_clear(&decoded);
