@@ -156,10 +156,10 @@ double limit_ring(uint64_t messages, uint64_t under_way, const int *cpus)
     while (slots < under_way)
         slots *= 2;
     ring.mask = slots - 1;
-    ring.slots = aligned_alloc(128, slots * sizeof *ring.slots);
+    ring.slots = aligned_alloc(128, (size_t)slots * sizeof *ring.slots);
     if (ring.slots == NULL)
         fail("out of memory");
-    memset(ring.slots, 0, slots * sizeof *ring.slots);
+    memset(ring.slots, 0, (size_t)slots * sizeof *ring.slots);
     pthread_barrier_init(&ring.start, NULL, 2);
     if (pthread_create(&threads[0], NULL, receive_all, &ring) != 0 ||
         pthread_create(&threads[1], NULL, send_all, &ring) != 0)

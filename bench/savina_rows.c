@@ -168,7 +168,7 @@ static int ascending(const void *left_, const void *right_)
  * memory; no sum of many values is 0. */
 static uint64_t sorted_sum(uint64_t size)
 {
-    uint32_t *values = malloc(size * sizeof *values);
+    uint32_t *values = malloc((size_t)size * sizeof *values);
     uint32_t seed = 1;
     uint32_t sum = 0;
 
@@ -180,7 +180,7 @@ static uint64_t sorted_sum(uint64_t size)
         seed ^= seed << 5;
         values[i] = seed;
     }
-    qsort(values, size, sizeof *values, ascending);
+    qsort(values, (size_t)size, sizeof *values, ascending);
     for (uint64_t i = 0; i < size; i++)
         sum += (uint32_t)(i % 7) * values[i];
     free(values);

@@ -34,7 +34,7 @@ static int check_answer(const void *context, uint64_t *place, const char *bytes,
         *ret_ends = head > 0 && load->body_size == 0;
         return head;
     }
-    size_t at = *place - 1;
+    size_t at = (size_t)*place - 1;
     size_t left = load->body_size - at;
     size_t part = size < left ? size : left;
     if (memcmp(bytes, load->body + at, part) != 0)
