@@ -254,7 +254,7 @@ START_TEST(wheel_arms_and_cancels_a_million_in_constant_time)
         domi_wheel_arm(&wheel, &nodes[i], START + S);
     ck_assert_uint_eq(wheel.count, count);
     for (size_t i = 0; i < count; i++)
-        domi_wheel_cancel(&wheel, &nodes[i * 7919 % count]);
+        domi_wheel_cancel(&wheel, &nodes[(uint64_t)i * 7919 % count]);
     ck_assert_uint_eq(wheel.count, 0);
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
     for (size_t i = 0; i < count; i++)

@@ -95,7 +95,8 @@ START_TEST(house_is_three_lines_with_16_bytes_of_state)
 {
     ck_assert_uint_eq(sizeof(domi_house), 192);
     ck_assert_uint_eq(alignof(domi_house), 64);
-    ck_assert_uint_eq(sizeof(domi_house) - offsetof(domi_house, room), 16);
+    ck_assert_uint_eq(sizeof(domi_house) - offsetof(domi_house, room),
+                      sizeof(void *) == 8 ? 16 : 32);
     ck_assert_uint_eq(offsetof(domi_house, room) % 16, 0); /* any state is aligned */
 }
 END_TEST
