@@ -64,6 +64,10 @@ typedef struct worker {
 static worker writers[WRITERS];
 static worker readers[READERS];
 
+/* The number of a name begins at this bit of a house, and that of its life at the other. */
+#define NAME_BIT (sizeof(void *) == 8 ? 48 : 26)
+#define LIFE_BIT (sizeof(void *) == 8 ? 6 : 0)
+
 static uint32_t lease_for(uint64_t house)
 {
     return (uint32_t)((house * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
@@ -71,7 +75,7 @@ static uint32_t lease_for(uint64_t house)
 
 static domus_address address_of(uint32_t n, uint64_t life)
 {
-    uint64_t house = (uint64_t)(n + 1) << 48 | life << 6;
+    uint64_t house = (uint64_t)(n + 1) << NAME_BIT | life << LIFE_BIT;
 
     return (domus_address){(struct domi_house *)(uintptr_t)house, lease_for(house)};
 }
@@ -81,9 +85,9 @@ static uint64_t life_of(uint32_t n, domus_address address)
 {
     uint64_t house = (uint64_t)(uintptr_t)address.house;
 
-    if (house >> 48 != n + 1 || lease_for(house) != address.lease)
+    if (house >> NAME_BIT != n + 1 || lease_for(house) != address.lease)
         return 0;
-    return house << 16 >> 22;
+    return (house & ((UINT64_C(1) << NAME_BIT) - 1)) >> LIFE_BIT;
 }
 
 /* Names of all lengths, each the beginning of others, so that they share words. */
