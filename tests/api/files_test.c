@@ -192,7 +192,7 @@ static const struct {
     {false, "1", 1, "507", 2, 5},
 };
 
-START_TEST(all_files_have_a_bound)
+DOMT_TEST(all_files_have_a_bound)
 {
     struct world world;
 
@@ -211,10 +211,9 @@ START_TEST(all_files_have_a_bound)
     }
     end(&world);
 }
-END_TEST
 
 /* Files that come at a time, of which two have room. */
-START_TEST(files_at_a_time_have_the_same_bound)
+DOMT_TEST(files_at_a_time_have_the_same_bound)
 {
     domus_peer *peers[6];
     struct world world;
@@ -237,11 +236,10 @@ START_TEST(files_at_a_time_have_the_same_bound)
     hold_files(&world, 2, 4);
     end(&world);
 }
-END_TEST
 
 /* A file that gets no name loses its row, and the bytes that it would have taken are free again:
  * when its bytes have come, there is no directory for the name any more. */
-START_TEST(file_that_gets_no_name_leaves_nothing)
+DOMT_TEST(file_that_gets_no_name_leaves_nothing)
 {
     struct world world;
     char path[512];
@@ -262,11 +260,10 @@ START_TEST(file_that_gets_no_name_leaves_nothing)
     domus_file_close(plain);
     end(&world);
 }
-END_TEST
 
 /* An upload gives back all that it has (end() looks at it), wherever memory is missing once. Its
  * name is so long that to ask for its row takes memory. */
-START_TEST(upload_without_memory_leaves_nothing)
+DOMT_TEST(upload_without_memory_leaves_nothing)
 {
     bool is_kept = false;
 
@@ -288,7 +285,6 @@ START_TEST(upload_without_memory_leaves_nothing)
         end(&world);
     }
 }
-END_TEST
 
 /* Static files pass the chain as all answers do: with the name of their request, and their failures
  * as problem details. `%s` is the path of a file that was kept. */
@@ -307,7 +303,7 @@ static const struct {
     {"GET /files/../api.yaml", "", "404", "application/problem+json"},
 };
 
-START_TEST(files_go_through_the_chain)
+DOMT_TEST(files_go_through_the_chain)
 {
     char line[160], place[64], cookie[64];
     struct world world;
@@ -328,8 +324,5 @@ START_TEST(files_go_through_the_chain)
     }
     end(&world);
 }
-END_TEST
 
-DOMT_MAIN("files", 60, all_files_have_a_bound, files_at_a_time_have_the_same_bound,
-          file_that_gets_no_name_leaves_nothing, upload_without_memory_leaves_nothing,
-          files_go_through_the_chain)
+DOMT_SUITE(60)

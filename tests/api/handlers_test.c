@@ -76,16 +76,15 @@ static void run_rows(uint64_t seed)
     tracker_end(kit);
 }
 
-START_TEST(each_request_gets_its_answer)
+DOMT_TEST(each_request_gets_its_answer)
 {
     for (uint64_t seed = 1; seed <= domt_more_if_long(5); seed++)
         run_rows(seed);
 }
-END_TEST
 
 /* Bodies that a browser sends for another site without asking are none of JSON. One whose length is
  * not said is gathered. */
-START_TEST(a_body_says_that_it_is_json)
+DOMT_TEST(a_body_says_that_it_is_json)
 {
     static const struct {
         const char *fields;
@@ -118,9 +117,8 @@ START_TEST(a_body_says_that_it_is_json)
     }
     tracker_end(kit);
 }
-END_TEST
 
-START_TEST(a_cookie_of_somebody_else_is_none)
+DOMT_TEST(a_cookie_of_somebody_else_is_none)
 {
     domus_testkit *kit = tracker_begin(1, 1000);
     domus_peer *peer = domt_kit_peer(kit, "127.0.0.1:80");
@@ -133,9 +131,8 @@ START_TEST(a_cookie_of_somebody_else_is_none)
     ck_assert_msg(strncmp(answer, "HTTP/1.1 401 ", 13) == 0, "%s", answer);
     tracker_end(kit);
 }
-END_TEST
 
-START_TEST(each_page_hears_of_an_issue)
+DOMT_TEST(each_page_hears_of_an_issue)
 {
     domus_testkit *kit = tracker_begin(1, 1000);
     domus_peer *page = domt_kit_peer(kit, "127.0.0.1:80");
@@ -151,7 +148,6 @@ START_TEST(each_page_hears_of_an_issue)
     domt_kit_expect(kit, page, "3\r\n:\n\n\r\n"); /* a sign of life, 15 s later */
     tracker_end(kit);
 }
-END_TEST
 
 /* Ask for the events at an address, and return whether the stream stays open. */
 static bool listens(domus_testkit *kit, const char *from)
@@ -165,7 +161,7 @@ static bool listens(domus_testkit *kit, const char *from)
 }
 
 /* The places of one client are 100 of the 1,000, and those of pages that have gone are free. */
-START_TEST(one_client_does_not_take_all_places)
+DOMT_TEST(one_client_does_not_take_all_places)
 {
     domus_testkit *kit = tracker_begin(1, 1000);
     domus_peer *pages[100];
@@ -185,7 +181,6 @@ START_TEST(one_client_does_not_take_all_places)
     ck_assert(listens(kit, "10.0.0.1:0"));
     tracker_end(kit);
 }
-END_TEST
 
 /* Send a query while the allocation behind `count` others fails. Returns the status; 0: none. The
  * network of the kit is of the same memory, so it may have failed, too. */
@@ -209,7 +204,7 @@ static int ask_without_memory(int64_t count)
 }
 
 /* Memory that is missing is no fault of the query. */
-START_TEST(a_query_without_memory_is_not_refused)
+DOMT_TEST(a_query_without_memory_is_not_refused)
 {
     unsigned refused = 0;
     int status;
@@ -220,10 +215,9 @@ START_TEST(a_query_without_memory_is_not_refused)
     }
     ck_assert_uint_gt(refused, 0);
 }
-END_TEST
 
 /* A tag that fits any answer is as good as the right one here. */
-START_TEST(answer_that_did_not_change_is_not_sent_again)
+DOMT_TEST(answer_that_did_not_change_is_not_sent_again)
 {
     static const char *const lines[] = {"GET /issues", "GET /issues/1"};
     domus_testkit *kit = tracker_begin(1, 1000);
@@ -240,9 +234,8 @@ START_TEST(answer_that_did_not_change_is_not_sent_again)
     }
     tracker_end(kit);
 }
-END_TEST
 
-START_TEST(an_address_has_its_rate)
+DOMT_TEST(an_address_has_its_rate)
 {
     domus_testkit *kit;
     domus_peer *peer;
@@ -260,9 +253,5 @@ START_TEST(an_address_has_its_rate)
                      0);
     tracker_end(kit);
 }
-END_TEST
 
-DOMT_MAIN("handlers", 60, each_request_gets_its_answer, a_body_says_that_it_is_json,
-          a_cookie_of_somebody_else_is_none, each_page_hears_of_an_issue,
-          one_client_does_not_take_all_places, a_query_without_memory_is_not_refused,
-          answer_that_did_not_change_is_not_sent_again, an_address_has_its_rate)
+DOMT_SUITE(60)

@@ -14,7 +14,7 @@ static void assert_text(domus_slice slice, const char *text)
                   domus_slice_data(slice), text);
 }
 
-START_TEST(appender_builds_one_slice)
+DOMT_TEST(appender_builds_one_slice)
 {
     domus_appender appender = {0};
     domus_slice slice;
@@ -31,9 +31,8 @@ START_TEST(appender_builds_one_slice)
     domus_slice_free(slice);
     ck_assert(appender.page == NULL && appender.size == 0);
 }
-END_TEST
 
-START_TEST(appender_without_bytes_makes_the_empty_slice)
+DOMT_TEST(appender_without_bytes_makes_the_empty_slice)
 {
     domus_appender appender = {.size_max = 10};
     domus_slice slice = {NULL, 1, 1};
@@ -48,10 +47,9 @@ START_TEST(appender_without_bytes_makes_the_empty_slice)
     domus_append_drop(&appender);
     domus_append_drop(&appender);
 }
-END_TEST
 
 /* Bytes are the same in whatever pieces they are appended, also when the page grows. */
-START_TEST(appender_grows_with_its_bytes)
+DOMT_TEST(appender_grows_with_its_bytes)
 {
     static char bytes[5000];
 
@@ -69,9 +67,8 @@ START_TEST(appender_grows_with_its_bytes)
         domus_slice_free(slice);
     }
 }
-END_TEST
 
-START_TEST(appender_takes_text_of_any_length)
+DOMT_TEST(appender_takes_text_of_any_length)
 {
     static char text[1000];
 
@@ -85,10 +82,9 @@ START_TEST(appender_takes_text_of_any_length)
         domus_slice_free(slice);
     }
 }
-END_TEST
 
 /* Bytes that the appender has may be appended again, whether or not it has to grow for them. */
-START_TEST(appender_appends_a_part_of_itself)
+DOMT_TEST(appender_appends_a_part_of_itself)
 {
     for (uint32_t size = 1; size < 600; size += size < 20 ? 1 : 37) {
         domus_appender appender = {0};
@@ -111,10 +107,9 @@ START_TEST(appender_appends_a_part_of_itself)
         domus_slice_free(slice);
     }
 }
-END_TEST
 
 /* Bytes that were written into the room, and were not counted, may be appended from there. */
-START_TEST(appender_appends_what_lies_in_its_room)
+DOMT_TEST(appender_appends_what_lies_in_its_room)
 {
     domus_appender appender = {0};
     domus_slice slice;
@@ -130,9 +125,8 @@ START_TEST(appender_appends_what_lies_in_its_room)
         ck_assert_int_eq(domus_slice_data(slice)[i], 'x');
     domus_slice_free(slice);
 }
-END_TEST
 
-START_TEST(appender_holds_its_limit_exactly)
+DOMT_TEST(appender_holds_its_limit_exactly)
 {
     domus_appender appender = {.size_max = 300};
     static const char bytes[301];
@@ -163,9 +157,8 @@ START_TEST(appender_holds_its_limit_exactly)
     ck_assert_ptr_null(domus_append_room(&appender, (size_t)DOMUS_SLICE_MAX + 1));
     ck_assert_int_eq(domus_append_end(&appender, &slice), -EMSGSIZE);
 }
-END_TEST
 
-START_TEST(appender_refuses_a_wrong_count)
+DOMT_TEST(appender_refuses_a_wrong_count)
 {
     domus_appender appender = {0};
     domus_slice slice;
@@ -178,7 +171,6 @@ START_TEST(appender_refuses_a_wrong_count)
     ck_assert_int_eq(domus_append(&appender, "x", 1), -EINVAL);
     ck_assert_int_eq(domus_append_end(&appender, &slice), -EINVAL);
 }
-END_TEST
 
 static int append_all(domus_slice *ret_slice)
 {
@@ -194,7 +186,7 @@ static int append_all(domus_slice *ret_slice)
     return domus_append_end(&appender, ret_slice);
 }
 
-START_TEST(appender_without_memory_keeps_nothing)
+DOMT_TEST(appender_without_memory_keeps_nothing)
 {
     int n = 0;
     int error = -ENOMEM;
@@ -212,9 +204,8 @@ START_TEST(appender_without_memory_keeps_nothing)
     }
     ck_assert_int_eq(n, 5); /* 256 bytes, the long text, 750, 1750, and then none fails */
 }
-END_TEST
 
-START_TEST(appender_with_an_error_of_its_user_keeps_nothing)
+DOMT_TEST(appender_with_an_error_of_its_user_keeps_nothing)
 {
     domus_appender appender = {0};
     domus_slice slice = {NULL, 2, 2};
@@ -227,10 +218,5 @@ START_TEST(appender_with_an_error_of_its_user_keeps_nothing)
     ck_assert_ptr_null(appender.page);
     ck_assert_int_eq(appender.error, 0);
 }
-END_TEST
 
-DOMT_MAIN("appender", 30, appender_builds_one_slice, appender_without_bytes_makes_the_empty_slice,
-          appender_grows_with_its_bytes, appender_takes_text_of_any_length,
-          appender_appends_a_part_of_itself, appender_appends_what_lies_in_its_room,
-          appender_holds_its_limit_exactly, appender_refuses_a_wrong_count,
-          appender_without_memory_keeps_nothing, appender_with_an_error_of_its_user_keeps_nothing)
+DOMT_SUITE(30)

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-START_TEST(charges_count_until_they_are_taken_off)
+DOMT_TEST(charges_count_until_they_are_taken_off)
 {
     domus_budget budget = {.bytes_max = 100};
     uint64_t first = 0, second = 0;
@@ -20,9 +20,8 @@ START_TEST(charges_count_until_they_are_taken_off)
     ck_assert_int_eq(domus_budget_charge(&budget, &first, 0), 0);
     ck_assert_uint_eq(first + second + budget.used_bytes, 0);
 }
-END_TEST
 
-START_TEST(refused_charge_changes_nothing)
+DOMT_TEST(refused_charge_changes_nothing)
 {
     domus_budget budget = {.bytes_max = 100};
     uint64_t first = 0, second = 0;
@@ -36,10 +35,9 @@ START_TEST(refused_charge_changes_nothing)
     ck_assert_uint_eq(first, 90);
     ck_assert_uint_eq(budget.used_bytes, 90);
 }
-END_TEST
 
 /* The bound of a budget may be lowered while bytes count. */
-START_TEST(fewer_bytes_are_never_refused)
+DOMT_TEST(fewer_bytes_are_never_refused)
 {
     domus_budget budget = {.bytes_max = 100};
     uint64_t charged = 0;
@@ -51,16 +49,13 @@ START_TEST(fewer_bytes_are_never_refused)
     ck_assert_int_eq(domus_budget_charge(&budget, &charged, 51), -ENOMEM);
     ck_assert_uint_eq(budget.used_bytes, 50);
 }
-END_TEST
 
-START_TEST(without_a_budget_nothing_counts)
+DOMT_TEST(without_a_budget_nothing_counts)
 {
     uint64_t charged = 0;
 
     ck_assert_int_eq(domus_budget_charge(NULL, &charged, UINT64_MAX), 0);
     ck_assert_uint_eq(charged, 0);
 }
-END_TEST
 
-DOMT_MAIN("budget", 10, charges_count_until_they_are_taken_off, refused_charge_changes_nothing,
-          fewer_bytes_are_never_refused, without_a_budget_nothing_counts)
+DOMT_SUITE(10)

@@ -40,7 +40,7 @@ static void fail_a_long_check(void *context)
     domi_check_failed(expression, "file.c", 1, "function");
 }
 
-START_TEST(check_that_fails_aborts_and_says_what_and_where)
+DOMT_TEST(check_that_fails_aborts_and_says_what_and_where)
 {
     char place[64];
 
@@ -49,9 +49,8 @@ START_TEST(check_that_fails_aborts_and_says_what_and_where)
     domt_dies(fail_a_check, NULL, "answer == 42");
     domt_dies(fail_a_check, NULL, "fail_a_check");
 }
-END_TEST
 
-START_TEST(check_that_fails_prints_a_backtrace)
+DOMT_TEST(check_that_fails_prints_a_backtrace)
 {
     (void)domt_run_in_child(fail_a_check, NULL, said);
     char *first_line_end = strchr(said, '\n');
@@ -61,7 +60,6 @@ START_TEST(check_that_fails_prints_a_backtrace)
     ck_assert_ptr_nonnull(strstr(first_line_end, " base_check+0x")); /* #0 may be a sanitizer's */
     ck_assert_ptr_null(strstr(said, "[0x")); /* no line tells at which address a module lies */
 }
-END_TEST
 
 /* Fail a check whose line nobody reads: stderr is a full pipe, or one whose reader has gone. */
 static void fail_a_check_before_nobody(void *is_full)
@@ -81,41 +79,37 @@ static void fail_a_check_before_nobody(void *is_full)
     fail_a_check(NULL);
 }
 
-START_TEST(check_that_fails_ends_the_process_whoever_reads)
+DOMT_TEST(check_that_fails_ends_the_process_whoever_reads)
 {
     domt_dies(fail_a_check_before_nobody, &(bool){true}, "");
     domt_dies(fail_a_check_before_nobody, NULL, "");
 }
-END_TEST
 
-START_TEST(check_that_holds_is_silent)
+DOMT_TEST(check_that_holds_is_silent)
 {
     ck_assert_int_eq(domt_run_in_child(hold_a_check, NULL, said), 0);
     ck_assert_str_eq(said, "");
 }
-END_TEST
 
-START_TEST(check_with_a_long_expression_is_cut_and_still_aborts)
+DOMT_TEST(check_with_a_long_expression_is_cut_and_still_aborts)
 {
     domt_dies(fail_a_long_check, NULL, "domus: check failed: xxxx");
 }
-END_TEST
 
 static int count_evaluation(int *count)
 {
     return ++*count;
 }
 
-START_TEST(check_evaluates_its_expression_once)
+DOMT_TEST(check_evaluates_its_expression_once)
 {
     int count = 0;
 
     DOMI_CHECK(count_evaluation(&count) == 1);
     ck_assert_int_eq(count, 1);
 }
-END_TEST
 
-START_TEST(check_slow_runs_only_where_slow_checks_are_on)
+DOMT_TEST(check_slow_runs_only_where_slow_checks_are_on)
 {
     int count = 0;
 
@@ -126,9 +120,5 @@ START_TEST(check_slow_runs_only_where_slow_checks_are_on)
     ck_assert_int_eq(count, 0);
 #endif
 }
-END_TEST
 
-DOMT_MAIN("check", 20, check_that_fails_aborts_and_says_what_and_where,
-          check_that_fails_prints_a_backtrace, check_that_fails_ends_the_process_whoever_reads,
-          check_that_holds_is_silent, check_with_a_long_expression_is_cut_and_still_aborts,
-          check_evaluates_its_expression_once, check_slow_runs_only_where_slow_checks_are_on)
+DOMT_SUITE(20)

@@ -51,7 +51,7 @@ static void wait_slowly(const domi_clock *clock, uint64_t ns)
         ;
 }
 
-START_TEST(clock_runs_as_fast_as_monotonic_within_a_thousandth)
+DOMT_TEST(clock_runs_as_fast_as_monotonic_within_a_thousandth)
 {
     domi_clock clock;
 
@@ -64,9 +64,8 @@ START_TEST(clock_runs_as_fast_as_monotonic_within_a_thousandth)
     ck_assert_uint_ge(slow_ns, MEASURED_NS);
     ck_assert_uint_le(distance(last.fast - first.fast, slow_ns), slow_ns / 1000);
 }
-END_TEST
 
-START_TEST(clock_shows_the_same_time_as_the_slow_way)
+DOMT_TEST(clock_shows_the_same_time_as_the_slow_way)
 {
     domi_clock clock;
 
@@ -75,9 +74,8 @@ START_TEST(clock_shows_the_same_time_as_the_slow_way)
     /* 2 ms were measured to calibrate; a thousandth of it, and the gap between the reads. */
     ck_assert_uint_le(distance(both.fast, both.slow), NS_PER_MS / 100);
 }
-END_TEST
 
-START_TEST(clock_without_tsc_reads_monotonic)
+DOMT_TEST(clock_without_tsc_reads_monotonic)
 {
     domi_clock clock, slow;
 
@@ -93,9 +91,8 @@ START_TEST(clock_without_tsc_reads_monotonic)
     }
     ck_assert(!clock.is_virtual);
 }
-END_TEST
 
-START_TEST(clock_never_goes_back_on_one_thread)
+DOMT_TEST(clock_never_goes_back_on_one_thread)
 {
     domi_clock clock;
 
@@ -109,7 +106,6 @@ START_TEST(clock_never_goes_back_on_one_thread)
     }
     ck_assert_int_eq(backwards, 0);
 }
-END_TEST
 
 /* Two threads read in turn. A read of the TSC may run a little ahead of the load before it, so a
  * microsecond is allowed; clocks that are apart are apart by more. */
@@ -160,7 +156,7 @@ static void *read_in_turn(void *runner_)
     return NULL;
 }
 
-START_TEST(clock_is_monotonic_across_threads)
+DOMT_TEST(clock_is_monotonic_across_threads)
 {
     struct relay relay = {.last_ns = 0};
     struct runner runners[2] = {{&relay, 0}, {&relay, 1}};
@@ -175,9 +171,8 @@ START_TEST(clock_is_monotonic_across_threads)
     ck_assert_uint_eq(atomic_load(&relay.backwards), 0);
     ck_assert_uint_eq(atomic_load(&relay.turn), TURNS);
 }
-END_TEST
 
-START_TEST(clock_virtual_stands_still_until_told)
+DOMT_TEST(clock_virtual_stands_still_until_told)
 {
     domi_clock clock, real;
 
@@ -196,9 +191,5 @@ START_TEST(clock_virtual_stands_still_until_told)
     domi_clock_advance(&clock, UINT64_MAX - 1005);
     ck_assert_uint_eq(domi_clock_now(&clock), UINT64_MAX);
 }
-END_TEST
 
-DOMT_MAIN("clock", 20, clock_runs_as_fast_as_monotonic_within_a_thousandth,
-          clock_shows_the_same_time_as_the_slow_way, clock_without_tsc_reads_monotonic,
-          clock_never_goes_back_on_one_thread, clock_is_monotonic_across_threads,
-          clock_virtual_stands_still_until_told)
+DOMT_SUITE(20)

@@ -47,7 +47,7 @@ static void reset(void)
     memset(&second, 0, sizeof second);
 }
 
-START_TEST(a_line_gives_back_in_the_order_of_the_puts)
+DOMT_TEST(a_line_gives_back_in_the_order_of_the_puts)
 {
     reset();
     expect(&first, "");
@@ -58,9 +58,8 @@ START_TEST(a_line_gives_back_in_the_order_of_the_puts)
     put(&first, "d"); /* an emptied line begins anew: its old tail means nothing */
     expect(&first, "d");
 }
-END_TEST
 
-START_TEST(prepended_ones_come_first_and_in_their_order)
+DOMT_TEST(prepended_ones_come_first_and_in_their_order)
 {
     static const char *const cases[][3] = {
         {"", "", "e"}, {"a", "", "ae"}, {"", "bc", "bce"}, {"a", "bc", "bcae"}, {"ab", "c", "cabe"},
@@ -75,9 +74,8 @@ START_TEST(prepended_ones_come_first_and_in_their_order)
         expect(&first, cases[i][2]);
     }
 }
-END_TEST
 
-START_TEST(a_removed_one_leaves_the_others_in_their_order)
+DOMT_TEST(a_removed_one_leaves_the_others_in_their_order)
 {
     static const char *const left[] = {"bcd", "acd", "abd"};
 
@@ -93,8 +91,5 @@ START_TEST(a_removed_one_leaves_the_others_in_their_order)
     put(&first, "b");
     expect(&first, "b");
 }
-END_TEST
 
-DOMT_MAIN("fifo", 60, a_line_gives_back_in_the_order_of_the_puts,
-          prepended_ones_come_first_and_in_their_order,
-          a_removed_one_leaves_the_others_in_their_order)
+DOMT_SUITE(60)

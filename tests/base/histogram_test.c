@@ -30,7 +30,7 @@ static void lies_in_its_place(uint64_t time_ns)
     ck_assert_uint_le(64 * (to_ns - from_ns), from_ns < 64 ? 64 : from_ns);
 }
 
-START_TEST(each_time_lies_in_a_place_of_at_most_a_64th_of_its_length)
+DOMT_TEST(each_time_lies_in_a_place_of_at_most_a_64th_of_its_length)
 {
     domi_random chance;
 
@@ -46,9 +46,8 @@ START_TEST(each_time_lies_in_a_place_of_at_most_a_64th_of_its_length)
     for (int i = 0; i < 100000; i++)
         lies_in_its_place(domi_random_next(&chance) >> domi_random_below(&chance, 64));
 }
-END_TEST
 
-START_TEST(bounds_grow_without_gaps_up_to_68_seconds)
+DOMT_TEST(bounds_grow_without_gaps_up_to_68_seconds)
 {
     ck_assert_uint_eq(domus_histogram_bound_ns(0), 0);
     for (uint32_t i = 0; i < DOMUS_HISTOGRAM_PLACES; i++) {
@@ -58,7 +57,6 @@ START_TEST(bounds_grow_without_gaps_up_to_68_seconds)
     ck_assert_uint_eq(domus_histogram_bound_ns(DOMUS_HISTOGRAM_PLACES), UINT64_C(1) << 36);
     ck_assert_uint_eq(domus_histogram_bound_ns(UINT32_MAX), UINT64_C(1) << 36);
 }
-END_TEST
 
 static int by_size(const void *one, const void *other)
 {
@@ -67,7 +65,7 @@ static int by_size(const void *one, const void *other)
     return a < b ? -1 : a > b;
 }
 
-START_TEST(quantiles_are_right_within_a_percent)
+DOMT_TEST(quantiles_are_right_within_a_percent)
 {
     static uint64_t times[20001];
     static const double shares[] = {0.0001, 0.01, 0.25, 0.5, 0.9, 0.99, 0.999, 1};
@@ -91,9 +89,8 @@ START_TEST(quantiles_are_right_within_a_percent)
                       right);
     }
 }
-END_TEST
 
-START_TEST(sums_are_exact_and_weights_count)
+DOMT_TEST(sums_are_exact_and_weights_count)
 {
     begin();
     domi_histogram_add(&measured, 1000);
@@ -104,9 +101,8 @@ START_TEST(sums_are_exact_and_weights_count)
     ck_assert_uint_eq(seen.places[5], 3);
     ck_assert_uint_eq(seen.places[domi_histogram_place(1000)], 1);
 }
-END_TEST
 
-START_TEST(snapshots_are_added_and_subtracted)
+DOMT_TEST(snapshots_are_added_and_subtracted)
 {
     domus_histogram before, both;
 
@@ -125,9 +121,8 @@ START_TEST(snapshots_are_added_and_subtracted)
     domus_histogram_subtract(&both, &seen);
     ck_assert_mem_eq(&both, &before, sizeof both);
 }
-END_TEST
 
-START_TEST(an_empty_histogram_has_no_quantile_and_a_long_time_counts_as_68_s)
+DOMT_TEST(an_empty_histogram_has_no_quantile_and_a_long_time_counts_as_68_s)
 {
     begin();
     ck_assert_uint_eq(domus_histogram_quantile_ns(&seen, 0.5), 0);
@@ -136,9 +131,5 @@ START_TEST(an_empty_histogram_has_no_quantile_and_a_long_time_counts_as_68_s)
     ck_assert_uint_eq(domus_histogram_quantile_ns(&seen, 0.5),
                       domus_histogram_bound_ns(DOMUS_HISTOGRAM_PLACES - 1));
 }
-END_TEST
 
-DOMT_MAIN("histogram", 20, each_time_lies_in_a_place_of_at_most_a_64th_of_its_length,
-          bounds_grow_without_gaps_up_to_68_seconds, quantiles_are_right_within_a_percent,
-          sums_are_exact_and_weights_count, snapshots_are_added_and_subtracted,
-          an_empty_histogram_has_no_quantile_and_a_long_time_counts_as_68_s)
+DOMT_SUITE(20)

@@ -31,7 +31,7 @@ static unsigned taken(unsigned count)
     return bits;
 }
 
-START_TEST(memory_is_zeroed)
+DOMT_TEST(memory_is_zeroed)
 {
     static const unsigned char zeros[10000];
     unsigned char *heap = domi_memory_new(sizeof zeros);
@@ -48,7 +48,6 @@ START_TEST(memory_is_zeroed)
     ck_assert_mem_eq(heap, zeros, sizeof zeros);
     domi_memory_free(heap);
 }
-END_TEST
 
 /* --- blocks that grow ------------------------------------------------------------------------- */
 
@@ -90,7 +89,7 @@ static void grow_in_steps(size_t most)
     domi_memory_free(memory);
 }
 
-START_TEST(memory_grows_with_its_bytes)
+DOMT_TEST(memory_grows_with_its_bytes)
 {
     int blocks = 0;
     const domus_allocator own = {.context = &blocks, .allocate = allocate_own, .free = free_own};
@@ -118,16 +117,14 @@ START_TEST(memory_grows_with_its_bytes)
     ck_assert_int_eq(blocks, 0);
     domi_memory_free(memory);
 }
-END_TEST
 
-START_TEST(memory_takes_back_null)
+DOMT_TEST(memory_takes_back_null)
 {
     domi_memory_free(NULL);
     domi_memory_unmap(NULL, 4096);
 }
-END_TEST
 
-START_TEST(memory_for_a_huge_page_begins_at_one)
+DOMT_TEST(memory_for_a_huge_page_begins_at_one)
 {
     char *memory = domi_memory_map_huge();
 
@@ -139,9 +136,8 @@ START_TEST(memory_for_a_huge_page_begins_at_one)
     domi_memory_fail_after(0, 0);
     ck_assert_ptr_null(domi_memory_map_huge());
 }
-END_TEST
 
-START_TEST(memory_from_the_kernel_is_whole_pages)
+DOMT_TEST(memory_from_the_kernel_is_whole_pages)
 {
     char *pages = domi_memory_map(1);
 
@@ -149,16 +145,14 @@ START_TEST(memory_from_the_kernel_is_whole_pages)
     pages[4095] = 1;
     domi_memory_unmap(pages, 1);
 }
-END_TEST
 
-START_TEST(memory_that_cannot_be_had_is_null)
+DOMT_TEST(memory_that_cannot_be_had_is_null)
 {
     /* a program of 32 bits has room for half of its addresses */
     ck_assert_ptr_null(domi_memory_map(SIZE_MAX == UINT64_MAX ? SIZE_MAX / 2 : SIZE_MAX / 8 * 7));
 }
-END_TEST
 
-START_TEST(memory_fails_once_at_the_nth)
+DOMT_TEST(memory_fails_once_at_the_nth)
 {
     for (int n = 0; n < 8; n++) {
         domi_memory_fail_after(n, 0);
@@ -166,9 +160,8 @@ START_TEST(memory_fails_once_at_the_nth)
     }
     ck_assert_uint_eq(taken(8), 0xff); /* used up: none fails */
 }
-END_TEST
 
-START_TEST(memory_fails_from_the_nth_on)
+DOMT_TEST(memory_fails_from_the_nth_on)
 {
     for (unsigned n = 0; n < 8; n++) {
         domi_memory_fail_after(n, 1);
@@ -178,9 +171,8 @@ START_TEST(memory_fails_from_the_nth_on)
     domi_memory_fail_after(-1, 0);
     ck_assert_uint_eq(taken(8), 0xff);
 }
-END_TEST
 
-START_TEST(memory_that_fails_later_passes_before)
+DOMT_TEST(memory_that_fails_later_passes_before)
 {
     domi_memory_fail_after(1000, 0);
     for (int i = 0; i < 1000; i++)
@@ -188,9 +180,5 @@ START_TEST(memory_that_fails_later_passes_before)
     ck_assert(!take_one(false));
     ck_assert(take_one(false));
 }
-END_TEST
 
-DOMT_MAIN("memory", 20, memory_is_zeroed, memory_grows_with_its_bytes, memory_takes_back_null,
-          memory_from_the_kernel_is_whole_pages, memory_for_a_huge_page_begins_at_one,
-          memory_that_cannot_be_had_is_null, memory_fails_once_at_the_nth,
-          memory_fails_from_the_nth_on, memory_that_fails_later_passes_before)
+DOMT_SUITE(20)

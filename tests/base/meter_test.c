@@ -27,7 +27,7 @@ static void begin(int64_t look_at)
     ck_assert_ptr_null(domi_memory_set_meter(&meter));
 }
 
-START_TEST(what_is_taken_is_counted_and_what_is_given_back_too)
+DOMT_TEST(what_is_taken_is_counted_and_what_is_given_back_too)
 {
     begin(INT64_MAX);
     void *pages = domi_memory_map(1000 * KIB);
@@ -44,9 +44,8 @@ START_TEST(what_is_taken_is_counted_and_what_is_given_back_too)
     ck_assert_int_eq(atomic_load(&meter.held), 0);
     ck_assert_int_eq(calls, 0);
 }
-END_TEST
 
-START_TEST(what_was_not_told_yet_is_told_when_the_meter_changes)
+DOMT_TEST(what_was_not_told_yet_is_told_when_the_meter_changes)
 {
     begin(INT64_MAX);
     void *block = domi_memory_new(KIB);
@@ -60,7 +59,6 @@ START_TEST(what_was_not_told_yet_is_told_when_the_meter_changes)
     (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 }
-END_TEST
 
 /* --- allocators of others --------------------------------------------------------------------- */
 
@@ -95,7 +93,7 @@ static void unmap_none(void *context, void *memory, size_t bytes)
 static const domus_allocator foreign = {
     .allocate = allocate, .free = free_block, .map = map_none, .unmap = unmap_none};
 
-START_TEST(what_an_allocator_refuses_is_not_counted)
+DOMT_TEST(what_an_allocator_refuses_is_not_counted)
 {
     begin(INT64_MAX);
     const domus_allocator *before = domi_memory_set_allocator(&foreign);
@@ -108,9 +106,8 @@ START_TEST(what_an_allocator_refuses_is_not_counted)
     (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 }
-END_TEST
 
-START_TEST(memory_goes_back_to_the_allocator_that_gave_it)
+DOMT_TEST(memory_goes_back_to_the_allocator_that_gave_it)
 {
     const domus_allocator *before = domi_memory_set_allocator(&foreign);
     void *theirs = domi_memory_new(KIB);
@@ -124,9 +121,8 @@ START_TEST(memory_goes_back_to_the_allocator_that_gave_it)
     (void)domi_memory_set_allocator(before);
     ck_assert_int_eq(taken_back, 1);
 }
-END_TEST
 
-START_TEST(small_things_are_told_together)
+DOMT_TEST(small_things_are_told_together)
 {
     void *blocks[200];
 
@@ -140,9 +136,8 @@ START_TEST(small_things_are_told_together)
     (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 }
-END_TEST
 
-START_TEST(a_look_is_due_when_so_much_is_held)
+DOMT_TEST(a_look_is_due_when_so_much_is_held)
 {
     begin(1000 * KIB);
     void *first = domi_memory_map(900 * KIB);
@@ -158,9 +153,8 @@ START_TEST(a_look_is_due_when_so_much_is_held)
     ck_assert_ptr_null(domi_memory_map_huge());
     domi_memory_unmap(first, 100 * KIB);
 }
-END_TEST
 
-START_TEST(who_looks_may_refuse_what_is_wanted)
+DOMT_TEST(who_looks_may_refuse_what_is_wanted)
 {
     begin(0);
     fill_at_call = 2;
@@ -185,9 +179,8 @@ START_TEST(who_looks_may_refuse_what_is_wanted)
     (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 }
-END_TEST
 
-START_TEST(a_failed_allocation_is_not_counted)
+DOMT_TEST(a_failed_allocation_is_not_counted)
 {
     begin(INT64_MAX);
     domi_memory_fail_after(0, 1);
@@ -200,7 +193,6 @@ START_TEST(a_failed_allocation_is_not_counted)
     (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 }
-END_TEST
 
 #define ROUNDS 20000
 
@@ -219,7 +211,7 @@ static void *take_and_give(void *blocks_)
     return NULL;
 }
 
-START_TEST(counts_of_several_threads_add_up)
+DOMT_TEST(counts_of_several_threads_add_up)
 {
     pthread_t threads[3];
     void *blocks[7] = {NULL};
@@ -234,11 +226,5 @@ START_TEST(counts_of_several_threads_add_up)
     (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 }
-END_TEST
 
-DOMT_MAIN("meter", 30, what_is_taken_is_counted_and_what_is_given_back_too,
-          what_was_not_told_yet_is_told_when_the_meter_changes,
-          what_an_allocator_refuses_is_not_counted, memory_goes_back_to_the_allocator_that_gave_it,
-          small_things_are_told_together, a_look_is_due_when_so_much_is_held,
-          who_looks_may_refuse_what_is_wanted, a_failed_allocation_is_not_counted,
-          counts_of_several_threads_add_up)
+DOMT_SUITE(30)

@@ -4,7 +4,7 @@
 
 #include "tests/support/suite.h"
 
-START_TEST(random_follows_the_published_generators)
+DOMT_TEST(random_follows_the_published_generators)
 {
     domi_random random = {{1, 2, 3, 4}};
     domi_random seeded;
@@ -22,9 +22,8 @@ START_TEST(random_follows_the_published_generators)
     ck_assert_uint_eq(seeded.state[2], UINT64_C(0x06C45D188009454F));
     ck_assert_uint_eq(seeded.state[3], UINT64_C(0xF88BB8A8724C81EC));
 }
-END_TEST
 
-START_TEST(random_with_the_same_seed_repeats_itself)
+DOMT_TEST(random_with_the_same_seed_repeats_itself)
 {
     for (uint64_t seed = 0; seed < 100; seed++) {
         domi_random first, second;
@@ -36,9 +35,8 @@ START_TEST(random_with_the_same_seed_repeats_itself)
         ck_assert_uint_eq(domi_random_below(&first, 1000), domi_random_below(&second, 1000));
     }
 }
-END_TEST
 
-START_TEST(random_with_neighbouring_seeds_is_unrelated_from_the_first_draw)
+DOMT_TEST(random_with_neighbouring_seeds_is_unrelated_from_the_first_draw)
 {
     int bits_apart = 0;
 
@@ -53,9 +51,8 @@ START_TEST(random_with_neighbouring_seeds_is_unrelated_from_the_first_draw)
     ck_assert_int_ge(bits_apart, 2900);
     ck_assert_int_le(bits_apart, 3500);
 }
-END_TEST
 
-START_TEST(random_below_keeps_its_bound)
+DOMT_TEST(random_below_keeps_its_bound)
 {
     static const uint64_t bounds[] = {1,          2,          3,          64,        1000,
                                       UINT32_MAX, 1ULL << 63, 3ULL << 62, UINT64_MAX};
@@ -66,9 +63,8 @@ START_TEST(random_below_keeps_its_bound)
         for (int draw = 0; draw < 2000; draw++)
             ck_assert_uint_lt(domi_random_below(&random, bounds[i]), bounds[i]);
 }
-END_TEST
 
-START_TEST(random_below_gives_each_its_share)
+DOMT_TEST(random_below_gives_each_its_share)
 {
     enum { faces = 10, draws = 100000 };
     int seen[faces] = {0};
@@ -83,11 +79,10 @@ START_TEST(random_below_gives_each_its_share)
         ck_assert_int_le(seen[i], 10500);
     }
 }
-END_TEST
 
 /* If a draw were only taken modulo 3 * 2^62, the lowest third would get two quarters of
  * all 2^64 values. */
-START_TEST(random_below_has_no_modulo_bias)
+DOMT_TEST(random_below_has_no_modulo_bias)
 {
     enum { draws = 30000 };
     domi_random random;
@@ -99,9 +94,8 @@ START_TEST(random_below_has_no_modulo_bias)
     ck_assert_int_ge(lowest_third, 9500);
     ck_assert_int_le(lowest_third, 10500);
 }
-END_TEST
 
-START_TEST(random_bits_are_set_half_the_time)
+DOMT_TEST(random_bits_are_set_half_the_time)
 {
     enum { draws = 10000 };
     int set[64] = {0};
@@ -118,10 +112,5 @@ START_TEST(random_bits_are_set_half_the_time)
         ck_assert_int_le(set[bit], 5300);
     }
 }
-END_TEST
 
-DOMT_MAIN("random", 20, random_follows_the_published_generators,
-          random_with_the_same_seed_repeats_itself,
-          random_with_neighbouring_seeds_is_unrelated_from_the_first_draw,
-          random_below_keeps_its_bound, random_below_gives_each_its_share,
-          random_below_has_no_modulo_bias, random_bits_are_set_half_the_time)
+DOMT_SUITE(20)

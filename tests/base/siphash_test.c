@@ -5,7 +5,7 @@
 static const uint64_t key[2] = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
 
 /* The published vectors: the bytes 0, 1, 2, ... under the key 0, 1, ..., 15. */
-START_TEST(siphash_gives_the_published_hashes)
+DOMT_TEST(siphash_gives_the_published_hashes)
 {
     static const struct {
         size_t length;
@@ -22,6 +22,5 @@ START_TEST(siphash_gives_the_published_hashes)
     for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++)
         ck_assert_uint_eq(domi_siphash(key, bytes, vectors[i].length), vectors[i].hash);
 }
-END_TEST
 
-DOMT_MAIN("siphash", 10, siphash_gives_the_published_hashes)
+DOMT_SUITE(10)

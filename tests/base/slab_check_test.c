@@ -51,7 +51,7 @@ static void has_a_free_object_that_was_never_carved(void)
     slab.free = slab.carve;
 }
 
-START_TEST(each_invariant_of_a_slab_is_checked)
+DOMT_TEST(each_invariant_of_a_slab_is_checked)
 {
     struct {
         void (*breaks)(void);
@@ -75,7 +75,6 @@ START_TEST(each_invariant_of_a_slab_is_checked)
         domt_dies(check_slab, &rows[i].breaks, rows[i].text);
     domi_slab_fini(&slab);
 }
-END_TEST
 
 /* --- a trim ----------------------------------------------------------------------------------- */
 
@@ -223,7 +222,7 @@ static void each_dies(row *rows, size_t count)
         domt_dies(check_trim, &rows[i].breaks, rows[i].text);
 }
 
-START_TEST(each_invariant_of_a_trim_that_sorts_is_checked)
+DOMT_TEST(each_invariant_of_a_trim_that_sorts_is_checked)
 {
     row rows[] = {
         {has_what_is_sorted_in_the_free_list, "*word & bit"},
@@ -243,9 +242,8 @@ START_TEST(each_invariant_of_a_trim_that_sorts_is_checked)
     each_dies(rows, sizeof rows / sizeof rows[0]);
     end_trim();
 }
-END_TEST
 
-START_TEST(each_invariant_of_a_trim_that_has_sorted_is_checked)
+DOMT_TEST(each_invariant_of_a_trim_that_has_sorted_is_checked)
 {
     row rows[] = {
         {loses_a_chunk_of_its_table, "count == now->count"},
@@ -259,9 +257,8 @@ START_TEST(each_invariant_of_a_trim_that_has_sorted_is_checked)
     each_dies(rows, sizeof rows / sizeof rows[0]);
     end_trim();
 }
-END_TEST
 
-START_TEST(each_invariant_of_a_trim_that_gives_back_is_checked)
+DOMT_TEST(each_invariant_of_a_trim_that_gives_back_is_checked)
 {
     row rows[] = {
         {sorts_after_the_parting, "now->rest == NULL"},
@@ -281,9 +278,5 @@ START_TEST(each_invariant_of_a_trim_that_gives_back_is_checked)
     each_dies(rows, sizeof rows / sizeof rows[0]);
     end_trim();
 }
-END_TEST
 
-DOMT_MAIN("slab check", 60, each_invariant_of_a_slab_is_checked,
-          each_invariant_of_a_trim_that_sorts_is_checked,
-          each_invariant_of_a_trim_that_has_sorted_is_checked,
-          each_invariant_of_a_trim_that_gives_back_is_checked)
+DOMT_SUITE(60)

@@ -26,7 +26,7 @@ static void count(void *object, void *number)
     ++*(unsigned *)number;
 }
 
-START_TEST(slab_objects_are_aligned_zeroed_and_apart)
+DOMT_TEST(slab_objects_are_aligned_zeroed_and_apart)
 {
     static const uint32_t sizes[] = {64, 128, 192, 960, 1088, 1216};
     enum { OBJECTS = 500 };
@@ -50,9 +50,8 @@ START_TEST(slab_objects_are_aligned_zeroed_and_apart)
         domi_slab_fini(&slab);
     }
 }
-END_TEST
 
-START_TEST(slab_gives_the_last_freed_first)
+DOMT_TEST(slab_gives_the_last_freed_first)
 {
     domi_slab slab;
     void *objects[4];
@@ -69,9 +68,8 @@ START_TEST(slab_gives_the_last_freed_first)
         ck_assert_ptr_ne(fresh, objects[i]);
     domi_slab_fini(&slab);
 }
-END_TEST
 
-START_TEST(slab_touches_no_memory_before_it_is_needed)
+DOMT_TEST(slab_touches_no_memory_before_it_is_needed)
 {
     domi_slab slab;
 
@@ -82,9 +80,8 @@ START_TEST(slab_touches_no_memory_before_it_is_needed)
     domi_slab_fini(&slab);
     ck_assert_uint_eq(slab.mapped_bytes, 0);
 }
-END_TEST
 
-START_TEST(slab_does_not_grow_while_objects_come_back)
+DOMT_TEST(slab_does_not_grow_while_objects_come_back)
 {
     domi_slab slab;
     void *objects[100];
@@ -99,9 +96,8 @@ START_TEST(slab_does_not_grow_while_objects_come_back)
     ck_assert_uint_eq(slab.mapped_bytes, CHUNK);
     domi_slab_fini(&slab);
 }
-END_TEST
 
-START_TEST(slab_chunk_holds_at_least_eight_objects)
+DOMT_TEST(slab_chunk_holds_at_least_eight_objects)
 {
     domi_slab slab;
 
@@ -112,9 +108,8 @@ START_TEST(slab_chunk_holds_at_least_eight_objects)
     ck_assert_uint_eq(slab.chunk_bytes % 4096, 0);
     domi_slab_fini(&slab);
 }
-END_TEST
 
-START_TEST(slab_walks_used_and_free_objects_of_all_chunks)
+DOMT_TEST(slab_walks_used_and_free_objects_of_all_chunks)
 {
     enum { OBJECTS = 300 }; /* several chunks, none carved to its last byte */
     domi_slab slab;
@@ -138,10 +133,9 @@ START_TEST(slab_walks_used_and_free_objects_of_all_chunks)
     ck_assert_uint_eq(sum, (uint64_t)OBJECTS * (OBJECTS - 1) / 2);
     domi_slab_fini(&slab);
 }
-END_TEST
 
 /* Over chunks of both sizes, and from a copy of the slab as it was. */
-START_TEST(slab_numbers_its_objects_in_the_order_they_were_carved)
+DOMT_TEST(slab_numbers_its_objects_in_the_order_they_were_carved)
 {
     enum { OBJECTS = 60000 };
     static void *objects[OBJECTS];
@@ -159,9 +153,8 @@ START_TEST(slab_numbers_its_objects_in_the_order_they_were_carved)
     ck_assert_uint_eq(domi_slab_number(&before, objects[OBJECTS / 2]), OBJECTS / 2);
     domi_slab_fini(&slab);
 }
-END_TEST
 
-START_TEST(slab_that_has_grown_large_takes_huge_pages)
+DOMT_TEST(slab_that_has_grown_large_takes_huge_pages)
 {
     domi_slab slab;
     unsigned before = 0, wrong = 0, visited = 0;
@@ -184,9 +177,8 @@ START_TEST(slab_that_has_grown_large_takes_huge_pages)
     ck_assert_uint_eq(wrong, 0);
     domi_slab_fini(&slab);
 }
-END_TEST
 
-START_TEST(slab_keeps_the_first_bytes_of_a_free_object)
+DOMT_TEST(slab_keeps_the_first_bytes_of_a_free_object)
 {
     domi_slab slab;
 
@@ -198,9 +190,8 @@ START_TEST(slab_keeps_the_first_bytes_of_a_free_object)
         ck_assert_uint_eq(object[i], 7);
     domi_slab_fini(&slab);
 }
-END_TEST
 
-START_TEST(slab_poisons_the_rest_of_a_free_object_under_asan)
+DOMT_TEST(slab_poisons_the_rest_of_a_free_object_under_asan)
 {
 #ifdef DOMI_ASAN
     domi_slab slab;
@@ -217,9 +208,8 @@ START_TEST(slab_poisons_the_rest_of_a_free_object_under_asan)
     domi_slab_fini(&slab); /* unpoisons what it gives back to the kernel */
 #endif
 }
-END_TEST
 
-START_TEST(slab_without_memory_gives_null_and_recovers)
+DOMT_TEST(slab_without_memory_gives_null_and_recovers)
 {
     domi_slab slab;
 
@@ -240,12 +230,5 @@ START_TEST(slab_without_memory_gives_null_and_recovers)
     ck_assert_uint_eq(rest, CHUNK / 64 - 1); /* the header took one line */
     domi_slab_fini(&slab);
 }
-END_TEST
 
-DOMT_MAIN("slab", 30, slab_objects_are_aligned_zeroed_and_apart, slab_gives_the_last_freed_first,
-          slab_touches_no_memory_before_it_is_needed, slab_does_not_grow_while_objects_come_back,
-          slab_chunk_holds_at_least_eight_objects, slab_walks_used_and_free_objects_of_all_chunks,
-          slab_numbers_its_objects_in_the_order_they_were_carved,
-          slab_keeps_the_first_bytes_of_a_free_object, slab_that_has_grown_large_takes_huge_pages,
-          slab_poisons_the_rest_of_a_free_object_under_asan,
-          slab_without_memory_gives_null_and_recovers)
+DOMT_SUITE(30)

@@ -72,7 +72,7 @@ static uint32_t count_kept(void)
     return kept;
 }
 
-START_TEST(a_slab_that_is_free_keeps_its_newest_chunk)
+DOMT_TEST(a_slab_that_is_free_keeps_its_newest_chunk)
 {
     static const uint32_t sizes[] = {64, 128, 1088};
 
@@ -87,9 +87,8 @@ START_TEST(a_slab_that_is_free_keeps_its_newest_chunk)
         domi_slab_fini(&slab);
     }
 }
-END_TEST
 
-START_TEST(what_is_in_use_stays_and_its_chunk_with_it)
+DOMT_TEST(what_is_in_use_stays_and_its_chunk_with_it)
 {
     fill(128);
     uint64_t before = slab.mapped_bytes;
@@ -109,9 +108,8 @@ START_TEST(what_is_in_use_stays_and_its_chunk_with_it)
     ck_assert_uint_eq(slab.spare_bytes, (uint64_t)count_free() * 128);
     domi_slab_fini(&slab);
 }
-END_TEST
 
-START_TEST(a_slab_that_lasts_keeps_all_and_tells_what_is_free)
+DOMT_TEST(a_slab_that_lasts_keeps_all_and_tells_what_is_free)
 {
     domi_meter meter = {.look_at = INT64_MAX};
 
@@ -139,9 +137,8 @@ START_TEST(a_slab_that_lasts_keeps_all_and_tells_what_is_free)
     domi_slab_fini(&slab);
     (void)domi_memory_set_meter(NULL);
 }
-END_TEST
 
-START_TEST(a_trimmed_slab_gives_what_it_has_and_then_grows)
+DOMT_TEST(a_trimmed_slab_gives_what_it_has_and_then_grows)
 {
     fill(64);
     for (uint32_t i = 0; i < OBJECTS; i++) {
@@ -160,9 +157,8 @@ START_TEST(a_trimmed_slab_gives_what_it_has_and_then_grows)
     ck_assert_uint_eq(slab.spare_bytes, 0); /* all used up */
     domi_slab_fini(&slab);
 }
-END_TEST
 
-START_TEST(trim_that_would_gain_nothing_says_so)
+DOMT_TEST(trim_that_would_gain_nothing_says_so)
 {
     domi_slab_init(&slab, 64, 16, CHUNK);
     ck_assert(!domi_slab_trim_begin(&slab));
@@ -178,9 +174,8 @@ START_TEST(trim_that_would_gain_nothing_says_so)
     ck_assert_uint_eq(count_free(), 1);
     domi_slab_fini(&slab);
 }
-END_TEST
 
-START_TEST(who_finds_a_slab_dry_has_everything_back_at_any_moment)
+DOMT_TEST(who_finds_a_slab_dry_has_everything_back_at_any_moment)
 {
     for (uint32_t steps = 0; steps < 40; steps++) {
         fill(128);
@@ -202,9 +197,8 @@ START_TEST(who_finds_a_slab_dry_has_everything_back_at_any_moment)
         domi_slab_fini(&slab);
     }
 }
-END_TEST
 
-START_TEST(what_is_freed_during_a_trim_is_not_lost)
+DOMT_TEST(what_is_freed_during_a_trim_is_not_lost)
 {
     fill(64);
     for (uint32_t i = 0; i < OBJECTS / 2; i++)
@@ -223,9 +217,8 @@ START_TEST(what_is_freed_during_a_trim_is_not_lost)
     ck_assert_uint_eq(slab.mapped_bytes, slab.chunk_bytes);
     domi_slab_fini(&slab);
 }
-END_TEST
 
-START_TEST(a_slab_may_end_while_it_is_trimmed)
+DOMT_TEST(a_slab_may_end_while_it_is_trimmed)
 {
     for (uint32_t steps = 0; steps < 30; steps += 3) {
         fill(64);
@@ -238,9 +231,8 @@ START_TEST(a_slab_may_end_while_it_is_trimmed)
         ck_assert_uint_eq(slab.mapped_bytes, 0);
     }
 }
-END_TEST
 
-START_TEST(large_chunks_go_as_well)
+DOMT_TEST(large_chunks_go_as_well)
 {
     enum { MANY = 200000 };
     static void *many[MANY];
@@ -255,10 +247,9 @@ START_TEST(large_chunks_go_as_well)
     ck_assert_uint_eq(slab.mapped_bytes, DOMI_MEMORY_HUGE);
     domi_slab_fini(&slab);
 }
-END_TEST
 
 /* Takes, puts and trims in any order: a model that only counts. */
-START_TEST(random_use_between_steps_keeps_every_object)
+DOMT_TEST(random_use_between_steps_keeps_every_object)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         domi_random random;
@@ -290,12 +281,5 @@ START_TEST(random_use_between_steps_keeps_every_object)
         domi_slab_fini(&slab);
     }
 }
-END_TEST
 
-DOMT_MAIN("slab_trim", 30, a_slab_that_is_free_keeps_its_newest_chunk,
-          what_is_in_use_stays_and_its_chunk_with_it,
-          a_slab_that_lasts_keeps_all_and_tells_what_is_free,
-          a_trimmed_slab_gives_what_it_has_and_then_grows, trim_that_would_gain_nothing_says_so,
-          who_finds_a_slab_dry_has_everything_back_at_any_moment,
-          what_is_freed_during_a_trim_is_not_lost, a_slab_may_end_while_it_is_trimmed,
-          large_chunks_go_as_well, random_use_between_steps_keeps_every_object)
+DOMT_SUITE(30)

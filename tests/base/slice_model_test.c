@@ -328,7 +328,7 @@ static void clear_shelf(void)
     }
 }
 
-START_TEST(slices_show_what_the_model_has)
+DOMT_TEST(slices_show_what_the_model_has)
 {
     uint32_t fails = 0;
 
@@ -343,9 +343,8 @@ START_TEST(slices_show_what_the_model_has)
     domi_pages_free();
     ck_assert_uint_gt(fails, 0);
 }
-END_TEST
 
-START_TEST(slices_of_threads_show_what_the_model_has)
+DOMT_TEST(slices_of_threads_show_what_the_model_has)
 {
     for (uint64_t seed = 1; seed <= SEEDS / 5; seed++) {
         static run runs[THREADS];
@@ -360,7 +359,5 @@ START_TEST(slices_of_threads_show_what_the_model_has)
         clear_shelf();
     }
 }
-END_TEST
 
-DOMT_MAIN("slice model", 60, slices_show_what_the_model_has,
-          slices_of_threads_show_what_the_model_has)
+DOMT_SUITE(60)

@@ -32,7 +32,7 @@ static uint32_t count_of(domus_slice slice)
 
 /* --- slices ----------------------------------------------------------------------------------- */
 
-START_TEST(slice_is_a_copy_of_bytes)
+DOMT_TEST(slice_is_a_copy_of_bytes)
 {
     char text[] = "many words";
     domus_slice slice = slice_of(text);
@@ -43,9 +43,8 @@ START_TEST(slice_is_a_copy_of_bytes)
     ck_assert(!domus_slice_equals(slice, "Many words", 10));
     domus_slice_free(slice);
 }
-END_TEST
 
-START_TEST(slice_without_bytes_owns_nothing)
+DOMT_TEST(slice_without_bytes_owns_nothing)
 {
     domus_slice slice = {(const domus_page *)(uintptr_t)8, 1, 1};
     domus_slice kept;
@@ -61,9 +60,8 @@ START_TEST(slice_without_bytes_owns_nothing)
     domus_slice_free(kept);
     domi_memory_fail_after(-1, 0);
 }
-END_TEST
 
-START_TEST(slice_larger_than_the_limit_is_refused)
+DOMT_TEST(slice_larger_than_the_limit_is_refused)
 {
     domus_slice slice = {NULL, 7, 7};
 
@@ -74,9 +72,8 @@ START_TEST(slice_larger_than_the_limit_is_refused)
     ck_assert_int_eq(domus_slice_copy("x", 1, &slice), -ENOMEM);
     ck_assert_uint_eq(slice.size, 7);
 }
-END_TEST
 
-START_TEST(slice_lives_as_long_as_its_last_owner)
+DOMT_TEST(slice_lives_as_long_as_its_last_owner)
 {
     domus_slice slice = slice_of("shared");
     domus_slice kept[3];
@@ -93,9 +90,8 @@ START_TEST(slice_lives_as_long_as_its_last_owner)
     assert_text(kept[1], "shared");
     domus_slice_free(kept[1]);
 }
-END_TEST
 
-START_TEST(slice_of_the_slice_type_is_released)
+DOMT_TEST(slice_of_the_slice_type_is_released)
 {
     domus_slice slice = slice_of("payload");
     domus_slice kept;
@@ -106,9 +102,8 @@ START_TEST(slice_of_the_slice_type_is_released)
     ck_assert_uint_eq(count_of(kept), 1);
     domus_slice_free(kept);
 }
-END_TEST
 
-START_TEST(split_parts_at_every_place)
+DOMT_TEST(split_parts_at_every_place)
 {
     for (uint32_t at = 0; at <= 5; at++) {
         domus_slice slice = slice_of("abcde");
@@ -124,9 +119,8 @@ START_TEST(split_parts_at_every_place)
         domus_slice_free(rest);
     }
 }
-END_TEST
 
-START_TEST(split_beyond_the_end_changes_nothing)
+DOMT_TEST(split_beyond_the_end_changes_nothing)
 {
     domus_slice slice = slice_of("abc");
     domus_slice rest = {NULL, 0, 9};
@@ -137,11 +131,10 @@ START_TEST(split_beyond_the_end_changes_nothing)
     assert_text(slice, "abc");
     domus_slice_free(slice);
 }
-END_TEST
 
 /* --- join ------------------------------------------------------------------------------------- */
 
-START_TEST(join_copies_pieces_of_several_pages)
+DOMT_TEST(join_copies_pieces_of_several_pages)
 {
     domus_slice pieces[] = {slice_of("one "), {NULL, 0, 0}, slice_of("two "), slice_of("three")};
     domus_slice whole;
@@ -150,9 +143,8 @@ START_TEST(join_copies_pieces_of_several_pages)
     assert_text(whole, "one two three");
     domus_slice_free(whole);
 }
-END_TEST
 
-START_TEST(join_of_neighbours_copies_nothing)
+DOMT_TEST(join_of_neighbours_copies_nothing)
 {
     domus_slice pieces[5] = {{NULL, 0, 0}, slice_of("abcdef")};
     domus_slice whole;
@@ -167,11 +159,10 @@ START_TEST(join_of_neighbours_copies_nothing)
     ck_assert_uint_eq(count_of(whole), 1);
     domus_slice_free(whole);
 }
-END_TEST
 
 /* Pieces of one page that do not follow each other are not neighbours. */
 /* Pieces of one page that are no neighbours are copied, also when they are in its order. */
-START_TEST(join_of_pieces_with_a_gap_copies_them)
+DOMT_TEST(join_of_pieces_with_a_gap_copies_them)
 {
     domus_slice pieces[2], gap, joined;
 
@@ -184,9 +175,8 @@ START_TEST(join_of_pieces_with_a_gap_copies_them)
     domus_slice_free(joined);
     domus_slice_free(gap);
 }
-END_TEST
 
-START_TEST(join_keeps_the_order_of_the_pieces)
+DOMT_TEST(join_keeps_the_order_of_the_pieces)
 {
     domus_slice pieces[2] = {{NULL, 0, 0}, slice_of("abcd")};
     domus_slice whole;
@@ -202,9 +192,8 @@ START_TEST(join_keeps_the_order_of_the_pieces)
     assert_text(whole, "abab");
     domus_slice_free(whole);
 }
-END_TEST
 
-START_TEST(join_of_nothing_is_empty)
+DOMT_TEST(join_of_nothing_is_empty)
 {
     domus_slice pieces[2] = {slice_of("ab"), {NULL, 0, 0}};
     domus_slice whole = {NULL, 3, 3};
@@ -215,9 +204,8 @@ START_TEST(join_of_nothing_is_empty)
     ck_assert_int_eq(domus_slice_join(pieces, 2, &whole), 0);
     ck_assert(whole.page == NULL && whole.size == 0);
 }
-END_TEST
 
-START_TEST(join_that_fails_consumes_nothing)
+DOMT_TEST(join_that_fails_consumes_nothing)
 {
     domus_slice pieces[2] = {slice_of("one"), slice_of("two")};
     domus_slice huge[2] = {pieces[0], pieces[1]};
@@ -233,7 +221,6 @@ START_TEST(join_that_fails_consumes_nothing)
     domus_slice_free(pieces[0]);
     domus_slice_free(pieces[1]);
 }
-END_TEST
 
 /* --- borrowed pages --------------------------------------------------------------------------- */
 
@@ -266,16 +253,15 @@ static void keep_of_borrowed(uint32_t size)
     domus_slice_free(kept);
 }
 
-START_TEST(borrowed_bytes_are_copied_at_the_first_keep)
+DOMT_TEST(borrowed_bytes_are_copied_at_the_first_keep)
 {
     keep_of_borrowed(1);
     keep_of_borrowed(DOMI_PAGE_ROOM);
     keep_of_borrowed(DOMI_PAGE_ROOM + 1);
     keep_of_borrowed(65536);
 }
-END_TEST
 
-START_TEST(borrowed_bytes_stay_when_they_cannot_be_copied)
+DOMT_TEST(borrowed_bytes_stay_when_they_cannot_be_copied)
 {
     static char buffer[DOMI_PAGE_ROOM + 1] = "borrowed";
     domi_page *page = domi_page_borrower();
@@ -300,10 +286,9 @@ START_TEST(borrowed_bytes_stay_when_they_cannot_be_copied)
     domus_slice_free(kept);
     domi_page_drop(page);
 }
-END_TEST
 
 /* Pieces of files have 128 KiB. */
-START_TEST(page_of_a_piece_of_a_file_is_kept_by_its_thread)
+DOMT_TEST(page_of_a_piece_of_a_file_is_kept_by_its_thread)
 {
 #ifdef __SANITIZE_ADDRESS__
     return; /* as above */
@@ -321,10 +306,9 @@ START_TEST(page_of_a_piece_of_a_file_is_kept_by_its_thread)
     domi_page_drop(page);
     domi_pages_free();
 }
-END_TEST
 
 /* Pages of up to 136 KiB are kept, too, up to 512 KiB of them, for pages of nearly their size. */
-START_TEST(some_larger_pages_are_kept_by_their_thread)
+DOMT_TEST(some_larger_pages_are_kept_by_their_thread)
 {
     enum { KEPT = 34, MORE = 4, SIZE = 15000 };
     domi_page *pages[KEPT + MORE];
@@ -353,9 +337,8 @@ START_TEST(some_larger_pages_are_kept_by_their_thread)
     domi_memory_fail_after(0, 0);
     ck_assert_ptr_null(domi_page_new(SIZE));
 }
-END_TEST
 
-START_TEST(borrowing_page_ends_with_its_borrower)
+DOMT_TEST(borrowing_page_ends_with_its_borrower)
 {
     domi_page *page = domi_page_borrower();
 
@@ -368,11 +351,10 @@ START_TEST(borrowing_page_ends_with_its_borrower)
     domi_memory_fail_after(0, 0);
     ck_assert_ptr_null(domi_page_borrower());
 }
-END_TEST
 
 /* A thread that keeps pages makes small ones again without an allocation, up to 256; those that are
  * too many are freed. */
-START_TEST(small_pages_are_kept_by_their_thread)
+DOMT_TEST(small_pages_are_kept_by_their_thread)
 {
     enum { KEPT = 256, MORE = 10 };
     static domi_page *pages[KEPT + MORE];
@@ -410,7 +392,6 @@ START_TEST(small_pages_are_kept_by_their_thread)
     domi_memory_fail_after(0, 0);
     ck_assert_ptr_null(domi_page_new(1));
 }
-END_TEST
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
@@ -439,7 +420,7 @@ static void *use_shared(void *argument)
 }
 
 /* Only under ThreadSanitizer and AddressSanitizer this sees a count or a free that is wrong. */
-START_TEST(slices_are_shared_by_threads)
+DOMT_TEST(slices_are_shared_by_threads)
 {
     static char bytes[1000];
     domi_page *page = domi_page_borrower();
@@ -460,17 +441,5 @@ START_TEST(slices_are_shared_by_threads)
         ck_assert_ptr_null(failed);
     }
 }
-END_TEST
 
-DOMT_MAIN("slice", 30, slice_is_a_copy_of_bytes, slice_without_bytes_owns_nothing,
-          slice_larger_than_the_limit_is_refused, slice_lives_as_long_as_its_last_owner,
-          slice_of_the_slice_type_is_released, split_parts_at_every_place,
-          split_beyond_the_end_changes_nothing, join_copies_pieces_of_several_pages,
-          join_of_neighbours_copies_nothing, join_keeps_the_order_of_the_pieces,
-          join_of_pieces_with_a_gap_copies_them, join_of_nothing_is_empty,
-          join_that_fails_consumes_nothing, small_pages_are_kept_by_their_thread,
-          some_larger_pages_are_kept_by_their_thread,
-          page_of_a_piece_of_a_file_is_kept_by_its_thread,
-          borrowed_bytes_are_copied_at_the_first_keep,
-          borrowed_bytes_stay_when_they_cannot_be_copied, borrowing_page_ends_with_its_borrower,
-          slices_are_shared_by_threads)
+DOMT_SUITE(30)

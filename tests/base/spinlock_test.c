@@ -45,7 +45,7 @@ static void *count_up(void *shared_)
     return NULL;
 }
 
-START_TEST(spinlock_excludes_more_threads_than_cpus)
+DOMT_TEST(spinlock_excludes_more_threads_than_cpus)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     int threads = (int)(cpus < 1 ? 1 : cpus) * THREADS_PER_CPU;
@@ -61,9 +61,8 @@ START_TEST(spinlock_excludes_more_threads_than_cpus)
     ck_assert_int_eq(shared.count, (long)threads * ROUNDS);
     ck_assert_int_eq(shared.trail, shared.count);
 }
-END_TEST
 
-START_TEST(spinlock_try_lock_fails_while_held)
+DOMT_TEST(spinlock_try_lock_fails_while_held)
 {
     domi_spinlock lock;
 
@@ -78,9 +77,8 @@ START_TEST(spinlock_try_lock_fails_while_held)
     ck_assert(!domi_spinlock_try_lock(&lock));
     domi_spinlock_unlock(&lock);
 }
-END_TEST
 
-START_TEST(spinlock_waiter_yields_once_and_looks_again)
+DOMT_TEST(spinlock_waiter_yields_once_and_looks_again)
 {
     domi_spinlock lock;
 
@@ -91,9 +89,8 @@ START_TEST(spinlock_waiter_yields_once_and_looks_again)
     ck_assert_int_eq(atomic_load(&yields), 1);
     domi_spinlock_unlock(&lock);
 }
-END_TEST
 
-START_TEST(spinlock_waiter_does_not_yield_when_the_lock_is_free)
+DOMT_TEST(spinlock_waiter_does_not_yield_when_the_lock_is_free)
 {
     domi_spinlock lock;
 
@@ -102,8 +99,5 @@ START_TEST(spinlock_waiter_does_not_yield_when_the_lock_is_free)
     domi_spinlock_wait(&lock);
     ck_assert_int_eq(atomic_load(&yields), 0);
 }
-END_TEST
 
-DOMT_MAIN("spinlock", 60, spinlock_excludes_more_threads_than_cpus,
-          spinlock_try_lock_fails_while_held, spinlock_waiter_yields_once_and_looks_again,
-          spinlock_waiter_does_not_yield_when_the_lock_is_free)
+DOMT_SUITE(60)

@@ -13,7 +13,7 @@ static void shows(const char *bytes, size_t length, const char *expected)
     ck_assert_str_eq(text, expected);
 }
 
-START_TEST(printable_ascii_stays_and_all_else_is_escaped)
+DOMT_TEST(printable_ascii_stays_and_all_else_is_escaped)
 {
     shows("", 0, "");
     shows(" az~", 4, " az~");
@@ -23,9 +23,8 @@ START_TEST(printable_ascii_stays_and_all_else_is_escaped)
     shows("\xc2\x9b", 2, "\\xc2\\x9b");          /* U+009B begins a control sequence */
     shows("\xe2\x80\xae", 3, "\\xe2\\x80\\xae"); /* U+202E turns the text around */
 }
-END_TEST
 
-START_TEST(every_byte_gives_printable_ascii)
+DOMT_TEST(every_byte_gives_printable_ascii)
 {
     for (int byte = 0; byte < 256; byte++) {
         const char one = (char)byte;
@@ -40,9 +39,8 @@ START_TEST(every_byte_gives_printable_ascii)
             ck_assert(text[i] >= ' ' && text[i] <= '~');
     }
 }
-END_TEST
 
-START_TEST(a_text_is_cut_between_escapes_and_tells_its_whole_length)
+DOMT_TEST(a_text_is_cut_between_escapes_and_tells_its_whole_length)
 {
     char text[16] = "untouched";
 
@@ -57,8 +55,5 @@ START_TEST(a_text_is_cut_between_escapes_and_tells_its_whole_length)
     ck_assert_uint_eq(domus_text_escape("ab\x01z", 4, text, 8), 7);
     ck_assert_str_eq(text, "ab\\x01z");
 }
-END_TEST
 
-DOMT_MAIN("text", 10, printable_ascii_stays_and_all_else_is_escaped,
-          every_byte_gives_printable_ascii,
-          a_text_is_cut_between_escapes_and_tells_its_whole_length)
+DOMT_SUITE(10)

@@ -161,7 +161,7 @@ static void step(struct run *run)
     }
 }
 
-START_TEST(wheel_does_what_a_sorted_list_does)
+DOMT_TEST(wheel_does_what_a_sorted_list_does)
 {
     static struct run run;
 
@@ -177,11 +177,10 @@ START_TEST(wheel_does_what_a_sorted_list_does)
         expect_sound(&run);
     }
 }
-END_TEST
 
 /* A thread that sleeps until next_ns fires everything within its tick, and wakes at most once per
  * level and timer. */
-START_TEST(wheel_wakes_a_sleeper_in_time_and_seldom)
+DOMT_TEST(wheel_wakes_a_sleeper_in_time_and_seldom)
 {
     static struct run run;
 
@@ -212,7 +211,5 @@ START_TEST(wheel_wakes_a_sleeper_in_time_and_seldom)
         ck_assert_uint_le(wakes, NODES * DOMI_WHEEL_LEVELS);
     }
 }
-END_TEST
 
-DOMT_MAIN("wheel_model", 60, wheel_does_what_a_sorted_list_does,
-          wheel_wakes_a_sleeper_in_time_and_seldom)
+DOMT_SUITE(60)

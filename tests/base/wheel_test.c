@@ -40,7 +40,7 @@ static size_t list_delays(uint64_t delays[256])
     return count;
 }
 
-START_TEST(wheel_never_fires_early_and_at_the_latest_in_its_tick)
+DOMT_TEST(wheel_never_fires_early_and_at_the_latest_in_its_tick)
 {
     uint64_t delays[256];
     size_t count = list_delays(delays);
@@ -63,9 +63,8 @@ START_TEST(wheel_never_fires_early_and_at_the_latest_in_its_tick)
         }
     }
 }
-END_TEST
 
-START_TEST(wheel_fires_far_timers_in_the_tick_of_their_time)
+DOMT_TEST(wheel_fires_far_timers_in_the_tick_of_their_time)
 {
     static const uint64_t delays[] = {63 * TICK,   64 * TICK, 65 * TICK,  4095 * TICK,
                                       4096 * TICK, 3600 * S,  DAY,        12 * DAY,
@@ -88,7 +87,6 @@ START_TEST(wheel_fires_far_timers_in_the_tick_of_their_time)
         ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
     }
 }
-END_TEST
 
 /* Armed while time goes on, so that nodes of one tick start on different levels; the distance
  * decides how often they cascade. */
@@ -120,16 +118,15 @@ static void expect_order(uint64_t distance_ns)
     ck_assert_uint_eq(taken, count);
 }
 
-START_TEST(wheel_fires_in_order_of_ticks_and_of_arming_within_one)
+DOMT_TEST(wheel_fires_in_order_of_ticks_and_of_arming_within_one)
 {
     expect_order(1010 * TICK);
     expect_order(5000 * TICK);
     expect_order(300 * S);
     expect_order(20000 * S);
 }
-END_TEST
 
-START_TEST(wheel_fires_what_is_past_at_the_next_advance)
+DOMT_TEST(wheel_fires_what_is_past_at_the_next_advance)
 {
     domi_wheel_node past, now, later;
 
@@ -149,9 +146,8 @@ START_TEST(wheel_fires_what_is_past_at_the_next_advance)
     ck_assert_uint_eq(wheel.count, 1);
     ck_assert_uint_gt(domi_wheel_next_ns(&wheel), START);
 }
-END_TEST
 
-START_TEST(wheel_cancels_in_every_state)
+DOMT_TEST(wheel_cancels_in_every_state)
 {
     domi_wheel_node a, b, c;
 
@@ -183,9 +179,8 @@ START_TEST(wheel_cancels_in_every_state)
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
     ck_assert_uint_eq(wheel.count, 0);
 }
-END_TEST
 
-START_TEST(wheel_lets_the_taker_arm_and_cancel)
+DOMT_TEST(wheel_lets_the_taker_arm_and_cancel)
 {
     enum { count = 64 };
     domi_wheel_node nodes[count], *node;
@@ -208,9 +203,8 @@ START_TEST(wheel_lets_the_taker_arm_and_cancel)
     ck_assert_uint_eq(wheel.count, count / 2);
     ck_assert_uint_eq(fired_at(START + 5 * TICK), count / 2);
 }
-END_TEST
 
-START_TEST(wheel_jumps_over_idle_time)
+DOMT_TEST(wheel_jumps_over_idle_time)
 {
     domi_wheel_node near, far;
 
@@ -224,9 +218,8 @@ START_TEST(wheel_jumps_over_idle_time)
         ck_assert_uint_eq(fired_at(now + 3650 * DAY), 0);
     }
 }
-END_TEST
 
-START_TEST(wheel_holds_the_last_nanosecond)
+DOMT_TEST(wheel_holds_the_last_nanosecond)
 {
     domi_wheel_node node;
 
@@ -240,10 +233,9 @@ START_TEST(wheel_holds_the_last_nanosecond)
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
     domi_wheel_cancel(&wheel, &node);
 }
-END_TEST
 
 /* All timers lie in one slot, so an operation that walked its list would take far too long. */
-START_TEST(wheel_arms_and_cancels_a_million_in_constant_time)
+DOMT_TEST(wheel_arms_and_cancels_a_million_in_constant_time)
 {
     enum { count = 1000000 };
     domi_wheel_node *nodes = calloc(count, sizeof *nodes);
@@ -265,11 +257,5 @@ START_TEST(wheel_arms_and_cancels_a_million_in_constant_time)
     ck_assert_uint_eq(wheel.count, 0);
     free(nodes);
 }
-END_TEST
 
-DOMT_MAIN("wheel", 20, wheel_never_fires_early_and_at_the_latest_in_its_tick,
-          wheel_fires_far_timers_in_the_tick_of_their_time,
-          wheel_fires_in_order_of_ticks_and_of_arming_within_one,
-          wheel_fires_what_is_past_at_the_next_advance, wheel_cancels_in_every_state,
-          wheel_lets_the_taker_arm_and_cancel, wheel_jumps_over_idle_time,
-          wheel_holds_the_last_nanosecond, wheel_arms_and_cancels_a_million_in_constant_time)
+DOMT_SUITE(20)

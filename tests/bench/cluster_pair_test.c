@@ -48,17 +48,16 @@ static int run_pair(const char *responder, const char *requester)
 #define END          "; took=$(($(date +%s%N) - begin)); "
 #define SAY(verdict) "echo \"ask: $3 in $took ns, " verdict "\"; cat >/dev/null"
 
-START_TEST(pair_that_does_its_work_has_a_result)
+DOMT_TEST(pair_that_does_its_work_has_a_result)
 {
     ck_assert_int_eq(run_pair(RESPONDER, BEGIN "sleep 0.2" END SAY("ok")), 0);
     ck_assert_uint_ge(result.took_ns, 200000000);
     ck_assert_uint_eq(result.broker_cpu_ns, 0);
 }
-END_TEST
 
 /* One side computes while the other one waits; what it does before it is ready counts nowhere. The
  * requester waits for a file, which the responder makes when it has computed. */
-START_TEST(clock_of_each_side_is_its_own_and_begins_at_go)
+DOMT_TEST(clock_of_each_side_is_its_own_and_begins_at_go)
 {
 #define COMPUTE "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done"
     ck_assert_int_eq(run_pair(RESPONDER, COMPUTE "; " BEGIN "sleep 0.1" END SAY("ok")), 0);
@@ -74,9 +73,8 @@ START_TEST(clock_of_each_side_is_its_own_and_begins_at_go)
                      0);
     ck_assert_uint_gt(result.responder_cpu_ns, 4 * result.requester_cpu_ns);
 }
-END_TEST
 
-START_TEST(pair_whose_result_is_no_result_has_none)
+DOMT_TEST(pair_whose_result_is_no_result_has_none)
 {
     ck_assert_int_eq(run_pair(RESPONDER, BEGIN "sleep 0.1" END SAY("wrong: x")), -EBADMSG);
     ck_assert_str_eq(who, "requester");
@@ -84,9 +82,8 @@ START_TEST(pair_whose_result_is_no_result_has_none)
     ck_assert_int_eq(run_pair(RESPONDER, BEGIN "sleep 0.3" END "took=$((took / 1000)); " SAY("ok")),
                      -ERANGE);
 }
-END_TEST
 
-START_TEST(side_that_ends_or_is_silent_ends_the_run)
+DOMT_TEST(side_that_ends_or_is_silent_ends_the_run)
 {
     ck_assert_int_eq(run_pair("exit 1", BEGIN), -ECHILD);
     ck_assert_str_eq(who, "responder");
@@ -99,9 +96,8 @@ START_TEST(side_that_ends_or_is_silent_ends_the_run)
     seconds_max = 1;
     ck_assert_int_eq(run_pair(RESPONDER, BEGIN "sleep 10"), -ETIMEDOUT);
 }
-END_TEST
 
-START_TEST(program_that_is_not_there_ends_the_run)
+DOMT_TEST(program_that_is_not_there_ends_the_run)
 {
     struct cluster_contender contender = {.name = "none", .program = "/nonexistent/program"};
     struct cluster_work work = {.row = "ask", .count = 10, .seconds_max = 2};
@@ -109,7 +105,6 @@ START_TEST(program_that_is_not_there_ends_the_run)
     ck_assert_int_eq(cluster_pair_run(&contender, &work, &result, &who), -ECHILD);
     ck_assert_str_eq(who, "responder");
 }
-END_TEST
 
 /* ---- The bench ------------------------------------------------------------------------------- */
 
@@ -130,7 +125,7 @@ static int run_bench(char *contender, struct command_result *ret_result)
 }
 
 /* Counts are not multiples of what is under way; notices are more than may be under way. */
-START_TEST(bench_measures_domus_and_the_bare_protocol)
+DOMT_TEST(bench_measures_domus_and_the_bare_protocol)
 {
     char *const contenders[] = {(char[]){"domus"}, (char[]){"bare"}, (char[]){"bare_batch"}};
     static const char *const names[] = {"rate", "cpu", "cpu_requester", "cpu_responder",
@@ -149,9 +144,5 @@ START_TEST(bench_measures_domus_and_the_bare_protocol)
         }
     }
 }
-END_TEST
 
-DOMT_MAIN("cluster_pair", 120, pair_that_does_its_work_has_a_result,
-          clock_of_each_side_is_its_own_and_begins_at_go, pair_whose_result_is_no_result_has_none,
-          side_that_ends_or_is_silent_ends_the_run, program_that_is_not_there_ends_the_run,
-          bench_measures_domus_and_the_bare_protocol)
+DOMT_SUITE(120)

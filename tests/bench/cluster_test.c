@@ -20,7 +20,7 @@ static int read_line(const char *line)
     return error;
 }
 
-START_TEST(line_that_is_right_has_the_time)
+DOMT_TEST(line_that_is_right_has_the_time)
 {
     uint64_t took_ns = 0;
 
@@ -30,9 +30,8 @@ START_TEST(line_that_is_right_has_the_time)
     ck_assert_int_eq(read_line("ask: 10 in 450000000 ns, ok"), 0);
     ck_assert_int_eq(read_line("ask: 10 in 1000000000 ns, ok"), 0);
 }
-END_TEST
 
-START_TEST(line_of_something_else_is_refused)
+DOMT_TEST(line_of_something_else_is_refused)
 {
     static const char *const lines[] = {
         "",
@@ -52,15 +51,13 @@ START_TEST(line_of_something_else_is_refused)
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         ck_assert_msg(read_line(lines[i]) == -EPROTO, "%s", lines[i]);
 }
-END_TEST
 
-START_TEST(line_that_says_wrong_is_no_result)
+DOMT_TEST(line_that_says_wrong_is_no_result)
 {
     ck_assert_int_eq(read_line("ask: 10 in 700000000 ns, wrong: an answer"), -EBADMSG);
 }
-END_TEST
 
-START_TEST(time_that_is_not_the_time_of_the_bench_is_refused)
+DOMT_TEST(time_that_is_not_the_time_of_the_bench_is_refused)
 {
     ck_assert_int_eq(read_line("ask: 10 in 1000000001 ns, ok"), -ERANGE);
     ck_assert_int_eq(read_line("ask: 10 in 449999999 ns, ok"), -ERANGE);
@@ -70,9 +67,8 @@ START_TEST(time_that_is_not_the_time_of_the_bench_is_refused)
     ck_assert_int_eq(cluster_result_read("ask: 10 in 0 ns, ok", "ask", 10, 9, &took_ns), -ERANGE);
     ck_assert_int_eq(cluster_result_read("ask: 10 in 1 ns, ok", "ask", 10, 9, &took_ns), 0);
 }
-END_TEST
 
-START_TEST(quantiles_lie_between_the_values)
+DOMT_TEST(quantiles_lie_between_the_values)
 {
     double values[] = {4, 1, 3, 2, 5};
     double two[] = {7, 5};
@@ -85,7 +81,6 @@ START_TEST(quantiles_lie_between_the_values)
     ck_assert(cluster_result_quantile(two, 2, 0.25) == 5.5);
     ck_assert(cluster_result_quantile(two, 1, 0.75) == 5);
 }
-END_TEST
 
 /* ---- What the sides have in common ----------------------------------------------------------- */
 
@@ -103,7 +98,7 @@ static bool parses(const char *line, struct cluster_side *side)
     return cluster_side_parse(side, argc, argv);
 }
 
-START_TEST(command_line_of_a_side_is_read)
+DOMT_TEST(command_line_of_a_side_is_read)
 {
     struct cluster_side side;
 
@@ -115,9 +110,8 @@ START_TEST(command_line_of_a_side_is_read)
     ck_assert(!side.responds && side.notices);
     ck_assert_str_eq(side.style, "batch");
 }
-END_TEST
 
-START_TEST(command_line_that_is_none_is_refused)
+DOMT_TEST(command_line_that_is_none_is_refused)
 {
     static const char *const lines[] = {
         "",
@@ -138,10 +132,9 @@ START_TEST(command_line_that_is_none_is_refused)
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         ck_assert_msg(!parses(lines[i], &side), "%s", lines[i]);
 }
-END_TEST
 
 /* A peer answers what is under way, here the newest first. */
-START_TEST(asks_are_answered_once_each_in_any_order)
+DOMT_TEST(asks_are_answered_once_each_in_any_order)
 {
     static const uint64_t counts[] = {1, 63, 64, 65, 1000};
     struct cluster_asks asks;
@@ -159,9 +152,8 @@ START_TEST(asks_are_answered_once_each_in_any_order)
         ck_assert_uint_eq(asks.answered, counts[i]);
     }
 }
-END_TEST
 
-START_TEST(answer_to_nothing_and_answer_that_is_wrong_are_refused)
+DOMT_TEST(answer_to_nothing_and_answer_that_is_wrong_are_refused)
 {
     struct cluster_asks asks;
 
@@ -175,9 +167,8 @@ START_TEST(answer_to_nothing_and_answer_that_is_wrong_are_refused)
     ck_assert(cluster_asks_take(&asks, (struct cluster_words){64, ~UINT64_C(64)}));
     ck_assert_uint_eq(asks.answered, 2);
 }
-END_TEST
 
-START_TEST(notices_lost_doubled_or_turned_around_fail_a_mark)
+DOMT_TEST(notices_lost_doubled_or_turned_around_fail_a_mark)
 {
     static const uint64_t orders[][4] = {{0, 1, 2, 3}, {0, 2, 3, 4}, {0, 1, 1, 2}, {0, 2, 1, 3}};
 
@@ -189,11 +180,5 @@ START_TEST(notices_lost_doubled_or_turned_around_fail_a_mark)
         ck_assert(!cluster_side_mark_is_right(counts, 5));
     }
 }
-END_TEST
 
-DOMT_MAIN("cluster", 20, line_that_is_right_has_the_time, line_of_something_else_is_refused,
-          line_that_says_wrong_is_no_result, time_that_is_not_the_time_of_the_bench_is_refused,
-          quantiles_lie_between_the_values, command_line_of_a_side_is_read,
-          command_line_that_is_none_is_refused, asks_are_answered_once_each_in_any_order,
-          answer_to_nothing_and_answer_that_is_wrong_are_refused,
-          notices_lost_doubled_or_turned_around_fail_a_mark)
+DOMT_SUITE(20)

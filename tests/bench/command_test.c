@@ -25,7 +25,7 @@ static int run_shell(const char *script, uint32_t seconds_max, struct command_re
     return command_run(&command, ret_result);
 }
 
-START_TEST(command_reads_figures_and_leaves_other_lines)
+DOMT_TEST(command_reads_figures_and_leaves_other_lines)
 {
     struct command_result result;
     char name_too_long[256];
@@ -40,9 +40,8 @@ START_TEST(command_reads_figures_and_leaves_other_lines)
     ck_assert_int_eq(run_shell(name_too_long, 10, &result), 0);
     ck_assert_uint_eq(result.count, 1);
 }
-END_TEST
 
-START_TEST(command_reads_several_values_of_a_name_in_order)
+DOMT_TEST(command_reads_several_values_of_a_name_in_order)
 {
     struct command_result result;
     double values[4] = {0};
@@ -56,9 +55,8 @@ START_TEST(command_reads_several_values_of_a_name_in_order)
     ck_assert_uint_eq(command_figures(&result, "c", values, 4), 0);
     ck_assert(command_figure(&result, "a") == 1);
 }
-END_TEST
 
-START_TEST(command_keeps_the_first_figures_of_many)
+DOMT_TEST(command_keeps_the_first_figures_of_many)
 {
     struct command_result result;
 
@@ -66,9 +64,8 @@ START_TEST(command_keeps_the_first_figures_of_many)
     ck_assert_uint_eq(result.count, COMMAND_FIGURES_MAX);
     ck_assert(command_figure(&result, "n128") == COMMAND_FIGURES_MAX);
 }
-END_TEST
 
-START_TEST(command_tells_a_wrong_result_from_a_failure)
+DOMT_TEST(command_tells_a_wrong_result_from_a_failure)
 {
     struct command_result result = {.count = 77};
 
@@ -77,9 +74,8 @@ START_TEST(command_tells_a_wrong_result_from_a_failure)
     ck_assert_int_eq(run_shell("kill -9 $$", 10, &result), -ECHILD);
     ck_assert_uint_eq(result.count, 77);
 }
-END_TEST
 
-START_TEST(command_that_is_not_there_says_so)
+DOMT_TEST(command_that_is_not_there_says_so)
 {
     char *const arguments[] = {(char[]){"/nonexistent/program"}, NULL};
     struct command command = {.arguments = arguments, .cpus = 1, .seconds_max = 10};
@@ -87,9 +83,8 @@ START_TEST(command_that_is_not_there_says_so)
 
     ck_assert_int_eq(command_run(&command, &result), -ENOENT);
 }
-END_TEST
 
-START_TEST(command_is_killed_at_its_time)
+DOMT_TEST(command_is_killed_at_its_time)
 {
     struct command_result result;
     uint64_t began_ns = measure_now_ns();
@@ -97,9 +92,8 @@ START_TEST(command_is_killed_at_its_time)
     ck_assert_int_eq(run_shell("exec sleep 60", 1, &result), -ETIMEDOUT);
     ck_assert_uint_lt(measure_now_ns() - began_ns, UINT64_C(20000000000));
 }
-END_TEST
 
-START_TEST(command_runs_on_its_cpus_within_its_memory)
+DOMT_TEST(command_runs_on_its_cpus_within_its_memory)
 {
     struct command_result result;
 
@@ -107,10 +101,9 @@ START_TEST(command_runs_on_its_cpus_within_its_memory)
     ck_assert(command_figure(&result, "cpus") == 1);
     ck_assert(command_figure(&result, "kib") == 3 << 20);
 }
-END_TEST
 
 /* Contenders are looked for beside this program, where none of them lies. */
-START_TEST(contenders_that_are_not_there_are_left_out)
+DOMT_TEST(contenders_that_are_not_there_are_left_out)
 {
     struct contest contest = {
         .suite = "actors",
@@ -126,10 +119,5 @@ START_TEST(contenders_that_are_not_there_are_left_out)
         ck_assert_int_eq(contender_run((enum contender)who, &contest, &result), -ENOENT);
     }
 }
-END_TEST
 
-DOMT_MAIN("command", 60, command_reads_figures_and_leaves_other_lines,
-          command_reads_several_values_of_a_name_in_order, command_keeps_the_first_figures_of_many,
-          command_tells_a_wrong_result_from_a_failure, command_that_is_not_there_says_so,
-          command_is_killed_at_its_time, command_runs_on_its_cpus_within_its_memory,
-          contenders_that_are_not_there_are_left_out)
+DOMT_SUITE(60)

@@ -209,7 +209,7 @@ static int verdict_on(enum fault fault, uint64_t stall_ns)
     return error;
 }
 
-START_TEST(load_counts_every_round_trip)
+DOMT_TEST(load_counts_every_round_trip)
 {
     struct echo echo;
     struct load_result result;
@@ -227,9 +227,8 @@ START_TEST(load_counts_every_round_trip)
     ck_assert(result.p99_us <= result.p999_us && result.p999_us < 20e6);
     ck_assert_uint_gt(result.cpu_ns, 0);
 }
-END_TEST
 
-START_TEST(load_keeps_depth_messages_in_flight)
+DOMT_TEST(load_keeps_depth_messages_in_flight)
 {
     struct echo echo;
     struct load_result result;
@@ -244,9 +243,8 @@ START_TEST(load_keeps_depth_messages_in_flight)
     /* The first send is all of them at once, and no chunk can ever hold more. */
     ck_assert_uint_eq(echo.largest, (size_t)options.size * options.depth);
 }
-END_TEST
 
-START_TEST(load_sends_on_where_a_socket_was_full)
+DOMT_TEST(load_sends_on_where_a_socket_was_full)
 {
     struct echo echo;
     struct load_result result;
@@ -259,9 +257,8 @@ START_TEST(load_sends_on_where_a_socket_was_full)
     echo_stop(&echo);
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
 }
-END_TEST
 
-START_TEST(paced_load_offers_its_rate_in_batches)
+DOMT_TEST(paced_load_offers_its_rate_in_batches)
 {
     struct echo echo;
     struct load_result result;
@@ -285,10 +282,9 @@ START_TEST(paced_load_offers_its_rate_in_batches)
     ck_assert_uint_eq(result.watched_cpu_ns[1], 0);
     ck_assert(load_busy(&result) < 1);
 }
-END_TEST
 
 /* While the service pauses, 50 messages become due that no connection is free for. */
-START_TEST(paced_load_counts_from_when_a_message_was_due)
+DOMT_TEST(paced_load_counts_from_when_a_message_was_due)
 {
     struct echo echo;
     struct load_result result;
@@ -304,9 +300,8 @@ START_TEST(paced_load_counts_from_when_a_message_was_due)
     /* without that, one message of 200 at most would be late */
     ck_assert(result.p99_us > PAUSE_MS * 1000 / 10);
 }
-END_TEST
 
-START_TEST(load_runs_apart_from_its_caller)
+DOMT_TEST(load_runs_apart_from_its_caller)
 {
     struct echo echo;
     struct load_result result;
@@ -319,47 +314,40 @@ START_TEST(load_runs_apart_from_its_caller)
     options.size = 0;
     ck_assert_int_eq(load_run_apart(&options, &result), -EINVAL);
 }
-END_TEST
 
-START_TEST(load_detects_one_wrong_byte)
+DOMT_TEST(load_detects_one_wrong_byte)
 {
     ck_assert_int_eq(verdict_on(NONE, 2000000000), 0);
     ck_assert_int_eq(verdict_on(CORRUPT, 2000000000), -EBADMSG);
 }
-END_TEST
 
-START_TEST(load_detects_a_missing_byte)
+DOMT_TEST(load_detects_a_missing_byte)
 {
     ck_assert_int_eq(verdict_on(SWALLOW, 100000000), -ETIMEDOUT);
 }
-END_TEST
 
-START_TEST(load_detects_a_surplus_byte)
+DOMT_TEST(load_detects_a_surplus_byte)
 {
     ck_assert_int_eq(verdict_on(SURPLUS, 2000000000), -EBADMSG);
     ck_assert_int_eq(verdict_on(SURPLUS_AT_END, 2000000000), -EBADMSG);
 }
-END_TEST
 
-START_TEST(load_detects_bytes_out_of_place)
+DOMT_TEST(load_detects_bytes_out_of_place)
 {
     ck_assert_int_eq(verdict_on(SWAP, 2000000000), -EBADMSG);
 }
-END_TEST
 
-START_TEST(load_detects_an_early_close)
+DOMT_TEST(load_detects_an_early_close)
 {
     ck_assert_int_eq(verdict_on(CLOSE, 2000000000), -ECONNRESET);
 }
-END_TEST
 
-START_TEST(load_detects_a_stream_that_does_not_end)
+DOMT_TEST(load_detects_a_stream_that_does_not_end)
 {
     ck_assert_int_eq(verdict_on(NEVER_END, 100000000), -ETIMEDOUT);
 }
-END_TEST
 
-START_TEST(load_says_when_nobody_listens)
+DOMT_TEST(load_says_when_nobody_listens)
 {
     struct echo echo;
     struct load_result result;
@@ -369,9 +357,8 @@ START_TEST(load_says_when_nobody_listens)
     struct load_options options = options_for(echo.port);
     ck_assert_int_eq(load_run(&options, &result), -ECONNREFUSED);
 }
-END_TEST
 
-START_TEST(load_refuses_options_out_of_range)
+DOMT_TEST(load_refuses_options_out_of_range)
 {
     struct load_options good = options_for(1);
     struct load_options bad[] = {good, good, good, good, good, good, good, good, good};
@@ -390,9 +377,8 @@ START_TEST(load_refuses_options_out_of_range)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         ck_assert_int_eq(load_run(&bad[i], &result), -EINVAL);
 }
-END_TEST
 
-START_TEST(histogram_percentiles_are_within_half_a_percent)
+DOMT_TEST(histogram_percentiles_are_within_half_a_percent)
 {
     static struct histogram histogram;
 
@@ -405,9 +391,8 @@ START_TEST(histogram_percentiles_are_within_half_a_percent)
         ck_assert(found > exact * 0.995 && found < exact * 1.005);
     }
 }
-END_TEST
 
-START_TEST(histogram_takes_any_value)
+DOMT_TEST(histogram_takes_any_value)
 {
     static struct histogram histogram;
     uint32_t before = 0;
@@ -422,13 +407,5 @@ START_TEST(histogram_takes_any_value)
     ck_assert(histogram_percentile(&histogram, 1) > 60e9);
     ck_assert(histogram_percentile(&histogram, 1) < 70e9);
 }
-END_TEST
 
-DOMT_MAIN("load", 20, load_counts_every_round_trip, load_keeps_depth_messages_in_flight,
-          load_sends_on_where_a_socket_was_full, paced_load_offers_its_rate_in_batches,
-          paced_load_counts_from_when_a_message_was_due, load_runs_apart_from_its_caller,
-          load_detects_one_wrong_byte, load_detects_a_missing_byte, load_detects_a_surplus_byte,
-          load_detects_bytes_out_of_place, load_detects_an_early_close,
-          load_detects_a_stream_that_does_not_end, load_says_when_nobody_listens,
-          load_refuses_options_out_of_range, histogram_percentiles_are_within_half_a_percent,
-          histogram_takes_any_value)
+DOMT_SUITE(20)

@@ -5,13 +5,12 @@
 
 #include <getopt.h>
 
-START_TEST(all_are_wanted_when_none_is_named)
+DOMT_TEST(all_are_wanted_when_none_is_named)
 {
     ck_assert(options_wanted(0, NULL, "ask"));
 }
-END_TEST
 
-START_TEST(only_those_that_are_named_are_wanted)
+DOMT_TEST(only_those_that_are_named_are_wanted)
 {
     char *names[] = {(char[]){"ask"}, (char[]){"ring"}};
 
@@ -19,9 +18,8 @@ START_TEST(only_those_that_are_named_are_wanted)
     ck_assert(options_wanted(2, names, "ring"));
     ck_assert(!options_wanted(2, names, "rin"));
 }
-END_TEST
 
-START_TEST(options_of_a_page_are_taken_and_names_are_left)
+DOMT_TEST(options_of_a_page_are_taken_and_names_are_left)
 {
     char *argv[] = {(char[]){"bench"}, (char[]){"--long"}, (char[]){"--out"},
                     (char[]){"docs"},  (char[]){"ask"},    NULL};
@@ -34,9 +32,8 @@ START_TEST(options_of_a_page_are_taken_and_names_are_left)
     ck_assert_str_eq(options.gnuplot_script, "a.gp");
     ck_assert_int_eq(optind, 4);
 }
-END_TEST
 
-START_TEST(option_that_no_page_has_is_refused)
+DOMT_TEST(option_that_no_page_has_is_refused)
 {
     char *argv[] = {(char[]){"bench"}, (char[]){"--short"}, NULL};
     struct options_page options = {.out = NULL};
@@ -45,7 +42,5 @@ START_TEST(option_that_no_page_has_is_refused)
     opterr = 0;
     ck_assert(!options_page(2, argv, &options));
 }
-END_TEST
 
-DOMT_MAIN("options", 20, all_are_wanted_when_none_is_named, only_those_that_are_named_are_wanted,
-          options_of_a_page_are_taken_and_names_are_left, option_that_no_page_has_is_refused)
+DOMT_SUITE(20)

@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-START_TEST(line_of_all_cpus_is_read)
+DOMT_TEST(line_of_all_cpus_is_read)
 {
     struct quiet quiet;
 
@@ -16,9 +16,8 @@ START_TEST(line_of_all_cpus_is_read)
     ck_assert_uint_eq(quiet.busy, 1 + 20 + 300 + 600000 + 7000000 + 80000000);
     ck_assert_uint_eq(quiet.idle, 4000 + 50000);
 }
-END_TEST
 
-START_TEST(line_of_something_else_is_refused)
+DOMT_TEST(line_of_something_else_is_refused)
 {
     struct quiet quiet;
 
@@ -27,9 +26,8 @@ START_TEST(line_of_something_else_is_refused)
     ck_assert(!quiet_parse("cpu0 1 2 3 4 5 6 7 8", &quiet));
     ck_assert(!quiet_parse("cpu 1 2 3 4 5 6 7", &quiet));
 }
-END_TEST
 
-START_TEST(others_took_what_was_used_and_is_not_own)
+DOMT_TEST(others_took_what_was_used_and_is_not_own)
 {
     uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
     struct quiet from = {.busy = 1000, .idle = 5000};
@@ -41,9 +39,8 @@ START_TEST(others_took_what_was_used_and_is_not_own)
     ck_assert(quiet_others(&from, &to, 70 * tick_ns) == 0);
     ck_assert(quiet_others(&from, &from, 0) == 0);
 }
-END_TEST
 
-START_TEST(wait_for_quiet_has_an_end)
+DOMT_TEST(wait_for_quiet_has_an_end)
 {
     uint64_t began_ns = measure_now_ns();
 
@@ -51,7 +48,5 @@ START_TEST(wait_for_quiet_has_an_end)
     ck_assert(!quiet_await(-1, measure_now_ns()));
     ck_assert_uint_lt(measure_now_ns() - began_ns, UINT64_C(10000000000));
 }
-END_TEST
 
-DOMT_MAIN("quiet", 20, line_of_all_cpus_is_read, line_of_something_else_is_refused,
-          others_took_what_was_used_and_is_not_own, wait_for_quiet_has_an_end)
+DOMT_SUITE(20)

@@ -35,7 +35,7 @@ static void read_page(char *text, size_t size)
     unlink(path);
 }
 
-START_TEST(ring_page_groups_digits_scales_seconds_and_marks_what_is_missing)
+DOMT_TEST(ring_page_groups_digits_scales_seconds_and_marks_what_is_missing)
 {
     static char text[16384];
     struct ring_point points[] = {point(10), point(1000000)};
@@ -66,15 +66,12 @@ START_TEST(ring_page_groups_digits_scales_seconds_and_marks_what_is_missing)
     ck_assert_str_eq(text + strlen(text) - strlen("\nA note.\n"), "\nA note.\n");
     rmdir(directory);
 }
-END_TEST
 
-START_TEST(ring_page_that_cannot_be_written_is_an_error)
+DOMT_TEST(ring_page_that_cannot_be_written_is_an_error)
 {
     struct ring_point one = point(10);
 
     ck_assert_int_eq(ring_report("/nonexistent", "bench/ring.gp", &one, 1, 1, false, ""), -ENOENT);
 }
-END_TEST
 
-DOMT_MAIN("ring_report", 60, ring_page_groups_digits_scales_seconds_and_marks_what_is_missing,
-          ring_page_that_cannot_be_written_is_an_error)
+DOMT_SUITE(60)

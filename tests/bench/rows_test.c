@@ -27,25 +27,23 @@ static struct command_result run_row(const char *name, uint64_t size, uint32_t t
     return result;
 }
 
-START_TEST(rows_of_asks_check_out)
+DOMT_TEST(rows_of_asks_check_out)
 {
     (void)run_row("ask", 1, 1);
     (void)run_row("ask", 20000, 1);
     (void)run_row("ask_cross", 2000, 2);
     (void)run_row("fan_out", 2, 1);
 }
-END_TEST
 
 /* Less than a batch, a batch, more. */
-START_TEST(row_of_spawns_checks_out)
+DOMT_TEST(row_of_spawns_checks_out)
 {
     (void)run_row("spawn_stop", 1, 1);
     (void)run_row("spawn_stop", 1000, 1);
     (void)run_row("spawn_stop", 20001, 1);
 }
-END_TEST
 
-START_TEST(rows_of_timers_check_out)
+DOMT_TEST(rows_of_timers_check_out)
 {
     struct command_result result = run_row("timers", 20000, 1);
 
@@ -53,7 +51,6 @@ START_TEST(rows_of_timers_check_out)
     result = run_row("timers_cancel", 20000, 1);
     ck_assert(command_figure(&result, "seconds") < 10);
 }
-END_TEST
 
 static void ring_checks_out(const char *row, uint64_t size)
 {
@@ -67,16 +64,15 @@ static void ring_checks_out(const char *row, uint64_t size)
 }
 
 /* More than a batch too: what is made in one turn of the loop. */
-START_TEST(rings_start_pass_stop_and_start_again)
+DOMT_TEST(rings_start_pass_stop_and_start_again)
 {
     ring_checks_out("ring", 10);
     ring_checks_out("ring", 10007);
     ring_checks_out("ring_shuffled", 10);
     ring_checks_out("ring_shuffled", 10007);
 }
-END_TEST
 
-START_TEST(row_that_is_not_there_is_a_failure)
+DOMT_TEST(row_that_is_not_there_is_a_failure)
 {
     char *const arguments[] = {(char[]){PROGRAM}, (char[]){"none"}, (char[]){"1"}, (char[]){"1"},
                                NULL};
@@ -85,7 +81,5 @@ START_TEST(row_that_is_not_there_is_a_failure)
 
     ck_assert_int_lt(command_run(&command, &result), 0);
 }
-END_TEST
 
-DOMT_MAIN("rows", 120, rows_of_asks_check_out, row_of_spawns_checks_out, rows_of_timers_check_out,
-          rings_start_pass_stop_and_start_again, row_that_is_not_there_is_a_failure)
+DOMT_SUITE(120)

@@ -68,7 +68,7 @@ static void contains(const char *text, const char *line)
     ck_assert_msg(strstr(text, line) != NULL, "no %s in %s", line, text);
 }
 
-START_TEST(savina_page_has_a_table_for_each_number_of_threads)
+DOMT_TEST(savina_page_has_a_table_for_each_number_of_threads)
 {
     static char text[16384];
     char directory[] = "/tmp/domt-savina-XXXXXX";
@@ -101,7 +101,6 @@ START_TEST(savina_page_has_a_table_for_each_number_of_threads)
     ck_assert_ptr_null(strstr(text, "nan"));
     rmdir(directory);
 }
-END_TEST
 
 static struct savina_outcome rate(struct savina_outcome made, enum savina_side side, double value,
                                   double ratio)
@@ -129,7 +128,7 @@ static size_t outcomes_of_pools(struct savina_outcome *outcomes)
     return 4;
 }
 
-START_TEST(savina_page_has_all_schedulers_side_by_side)
+DOMT_TEST(savina_page_has_all_schedulers_side_by_side)
 {
     static char text[16384];
     char directory[] = "/tmp/domt-savina-XXXXXX";
@@ -156,9 +155,8 @@ START_TEST(savina_page_has_all_schedulers_side_by_side)
     contains(text, "\"who\": \"pool\", \"figure\": \"of_threads\", \"value\": 0.957142857, ");
     rmdir(directory);
 }
-END_TEST
 
-START_TEST(savina_best_pool_is_the_fastest_of_those_that_did_the_row)
+DOMT_TEST(savina_best_pool_is_the_fastest_of_those_that_did_the_row)
 {
     struct savina_outcome of = outcome("fib", 25, 2);
 
@@ -171,10 +169,9 @@ START_TEST(savina_best_pool_is_the_fastest_of_those_that_did_the_row)
     ck_assert_int_eq((int)savina_best_pool(&of), SAVINA_SHARING);
     ck_assert(savina_pool_to_peer(&of) == 2 && isnan(savina_pool_to_threads(&of)));
 }
-END_TEST
 
 /* The section of another bench stays as it is. */
-START_TEST(savina_page_keeps_the_section_of_the_web_bench)
+DOMT_TEST(savina_page_keeps_the_section_of_the_web_bench)
 {
     static char text[16384];
     char directory[] = "/tmp/domt-savina-XXXXXX";
@@ -196,9 +193,8 @@ START_TEST(savina_page_keeps_the_section_of_the_web_bench)
     read_text(directory, "performance.json", text, sizeof text);
     rmdir(directory);
 }
-END_TEST
 
-START_TEST(savina_page_of_one_thread_has_one_table)
+DOMT_TEST(savina_page_of_one_thread_has_one_table)
 {
     static char text[16384];
     char directory[] = "/tmp/domt-savina-XXXXXX";
@@ -219,7 +215,6 @@ START_TEST(savina_page_of_one_thread_has_one_table)
     ck_assert_ptr_null(strstr(text, "limit"));
     rmdir(directory);
 }
-END_TEST
 
 struct told {
     char text[2048];
@@ -237,7 +232,7 @@ static void tell(void *told_, const struct savina_outcome *of, const char *who, 
         (size_t)snprintf(told->text + told->used, room, "%s %s %g %s\n", who, name, value, unit);
 }
 
-START_TEST(savina_figures_are_those_of_the_kind_that_are_there)
+DOMT_TEST(savina_figures_are_those_of_the_kind_that_are_there)
 {
     struct savina_outcome outcomes[4];
     struct told told[4] = {0};
@@ -263,10 +258,9 @@ START_TEST(savina_figures_are_those_of_the_kind_that_are_there)
     contains(told[3].text, "spread of_near 0.677419 ratio\nspread of_limit 0.52 ratio\n"
                            "spread of_ring 0.41 ratio\n goal 5 ratio\n");
 }
-END_TEST
 
 /* The limit counts where messages cross: spread, and not near. */
-START_TEST(savina_goal_is_met_by_the_ratio_or_spread_by_the_limit)
+DOMT_TEST(savina_goal_is_met_by_the_ratio_or_spread_by_the_limit)
 {
     struct savina_outcome of = outcome("pingpong", 1, 1);
 
@@ -283,21 +277,13 @@ START_TEST(savina_goal_is_met_by_the_ratio_or_spread_by_the_limit)
     of.row = savina_row_find("fib");
     ck_assert(savina_goal(&of) == 2);
 }
-END_TEST
 
-START_TEST(savina_page_that_cannot_be_written_is_an_error)
+DOMT_TEST(savina_page_that_cannot_be_written_is_an_error)
 {
     struct savina_outcome one = outcome("pingpong", 1, 1);
     struct savina_run run = {.rounds = 1, .processes = 1, .limit = NAN};
 
     ck_assert_int_eq(savina_report("/nonexistent", "bench/savina.gp", &run, &one, 1), -ENOENT);
 }
-END_TEST
 
-DOMT_MAIN("savina_report", 60, savina_page_has_a_table_for_each_number_of_threads,
-          savina_page_has_all_schedulers_side_by_side,
-          savina_best_pool_is_the_fastest_of_those_that_did_the_row,
-          savina_page_keeps_the_section_of_the_web_bench, savina_page_of_one_thread_has_one_table,
-          savina_figures_are_those_of_the_kind_that_are_there,
-          savina_goal_is_met_by_the_ratio_or_spread_by_the_limit,
-          savina_page_that_cannot_be_written_is_an_error)
+DOMT_SUITE(60)

@@ -61,7 +61,7 @@ static void row_checks_out(const char *name, uint64_t size)
     one_checks_out(name, size, 2, "spread");
 }
 
-START_TEST(rows_of_two_actors_check_out)
+DOMT_TEST(rows_of_two_actors_check_out)
 {
     row_checks_out("pingpong", 1);
     row_checks_out("pingpong", 300);
@@ -69,9 +69,8 @@ START_TEST(rows_of_two_actors_check_out)
     row_checks_out("counting", 2000);
     row_checks_out("counting", 20000);
 }
-END_TEST
 
-START_TEST(rows_of_one_and_many_check_out)
+DOMT_TEST(rows_of_one_and_many_check_out)
 {
     row_checks_out("fjthrput", 100);
     row_checks_out("fjthrput", 300);
@@ -82,9 +81,8 @@ START_TEST(rows_of_one_and_many_check_out)
     row_checks_out("chameneos", 1);
     row_checks_out("chameneos", 300);
 }
-END_TEST
 
-START_TEST(rows_of_many_check_out)
+DOMT_TEST(rows_of_many_check_out)
 {
     row_checks_out("threadring", 5);
     row_checks_out("threadring", 1234);
@@ -93,27 +91,24 @@ START_TEST(rows_of_many_check_out)
     row_checks_out("bndbuffer", 1);
     row_checks_out("bndbuffer", 10);
 }
-END_TEST
 
-START_TEST(row_of_transfers_keeps_the_money)
+DOMT_TEST(row_of_transfers_keeps_the_money)
 {
     row_checks_out("banking", 1);
     row_checks_out("banking", 999);
     row_checks_out("banking", 1500);
 }
-END_TEST
 
-START_TEST(rows_of_trees_check_out)
+DOMT_TEST(rows_of_trees_check_out)
 {
     row_checks_out("fib", 1);
     row_checks_out("fib", 15);
     row_checks_out("skynet", 1);
     row_checks_out("skynet", 1000);
 }
-END_TEST
 
 /* Each row in a pool of each policy with two runners, and of one policy with one. */
-START_TEST(rows_check_out_in_pools)
+DOMT_TEST(rows_check_out_in_pools)
 {
     static const char *const policies[] = {"rings", "deques", "stealing", "sharing", "rings"};
     static const struct {
@@ -131,10 +126,9 @@ START_TEST(rows_check_out_in_pools)
             one_checks_out(rows[j].name, rows[j].size, i < 4 ? 2 : 1, policies[i]);
     }
 }
-END_TEST
 
 /* Threads without actors print what the actors print, sorted by as many parts. */
-START_TEST(threads_sort_as_actors_do)
+DOMT_TEST(threads_sort_as_actors_do)
 {
     static const uint64_t sizes[] = {1, 2048, 2049, 50000};
     char *const arguments[] = {(char[]){THREADS}, (char[]){"quicksort"}, (char[32]){""},
@@ -152,9 +146,8 @@ START_TEST(threads_sort_as_actors_do)
         ck_assert(command_figure(&result, "messages") == command_figure(&actors, "messages"));
     }
 }
-END_TEST
 
-START_TEST(row_of_sorting_sorts)
+DOMT_TEST(row_of_sorting_sorts)
 {
     row_checks_out("quicksort", 2048); /* in one actor, in three */
     row_checks_out("quicksort", 2049);
@@ -166,9 +159,8 @@ START_TEST(row_of_sorting_sorts)
     result = run_row("quicksort", 50000, 1, 1, "near"); /* halves five times */
     ck_assert(command_figure(&result, "messages") == 2 * 63);
 }
-END_TEST
 
-START_TEST(rows_of_quiet_tell_their_figures)
+DOMT_TEST(rows_of_quiet_tell_their_figures)
 {
     struct command_result result = run_row("wake", 20, 2, 1, "near");
     double latencies[4];
@@ -181,9 +173,8 @@ START_TEST(rows_of_quiet_tell_their_figures)
     ck_assert(command_figure(&result, "cpu_seconds") >= 0);
     ck_assert(command_figure(&result, "round_seconds") >= 1);
 }
-END_TEST
 
-START_TEST(row_of_fairness_answers_each_visit)
+DOMT_TEST(row_of_fairness_answers_each_visit)
 {
     for (uint32_t threads = 1; threads <= 2; threads++) {
         struct command_result result = run_row("fair", 30, threads, 1, "near");
@@ -192,9 +183,8 @@ START_TEST(row_of_fairness_answers_each_visit)
         ck_assert_uint_eq(command_figures(&result, "latency_ns", latencies, 3), 3);
     }
 }
-END_TEST
 
-START_TEST(formulas_give_what_is_known)
+DOMT_TEST(formulas_give_what_is_known)
 {
     ck_assert_uint_eq(savina_result(savina_row_find("fib"), 25), 75025);
     ck_assert_uint_eq(savina_messages(savina_row_find("fib"), 25), 2 * 150049);
@@ -204,9 +194,8 @@ START_TEST(formulas_give_what_is_known)
     ck_assert_uint_eq(savina_result(savina_row_find("banking"), 7), 1000000000);
     ck_assert_ptr_null(savina_row_find("none"));
 }
-END_TEST
 
-START_TEST(row_placement_or_number_that_is_not_there_is_a_failure)
+DOMT_TEST(row_placement_or_number_that_is_not_there_is_a_failure)
 {
     static const char *const bad[][4] = {
         {"none", "1", "1", "near"},
@@ -226,10 +215,5 @@ START_TEST(row_placement_or_number_that_is_not_there_is_a_failure)
         ck_assert_int_eq(command_run(&command, &result), -ECHILD);
     }
 }
-END_TEST
 
-DOMT_MAIN("savina_rows", 120, rows_of_two_actors_check_out, rows_of_one_and_many_check_out,
-          rows_of_many_check_out, row_of_transfers_keeps_the_money, rows_of_trees_check_out,
-          row_of_sorting_sorts, rows_check_out_in_pools, threads_sort_as_actors_do,
-          rows_of_quiet_tell_their_figures, row_of_fairness_answers_each_visit,
-          formulas_give_what_is_known, row_placement_or_number_that_is_not_there_is_a_failure)
+DOMT_SUITE(120)

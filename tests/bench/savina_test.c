@@ -92,7 +92,7 @@ static void printed(const char *text)
 #define ROUNDS(a, b, c) "printf 'round_seconds %s\\n' " #a " " #b " " #c
 #define PINGPONG        "; echo messages 400000; echo result 200000"
 
-START_TEST(savina_prints_first_median_and_ratio_to_the_better_peer)
+DOMT_TEST(savina_prints_first_median_and_ratio_to_the_better_peer)
 {
     static char calls[4096];
 
@@ -135,9 +135,8 @@ START_TEST(savina_prints_first_median_and_ratio_to_the_better_peer)
     ck_assert_ptr_nonnull(strstr(calls, "-run savina main pingpong 200000 1 3\n"));
     remove_folder();
 }
-END_TEST
 
-START_TEST(savina_ratio_of_a_latency_is_that_of_the_lower_one)
+DOMT_TEST(savina_ratio_of_a_latency_is_that_of_the_lower_one)
 {
     make_folder();
     script("savina_domus", "echo round_seconds 1; echo latency_ns 10 20 30; echo messages 0; "
@@ -154,10 +153,9 @@ START_TEST(savina_ratio_of_a_latency_is_that_of_the_lower_one)
     printed("savina.wake.1.near.ratio 2.5 ratio\n");
     remove_folder();
 }
-END_TEST
 
 /* Threads without actors do the row that they know, and are no peer. */
-START_TEST(savina_holds_a_sort_against_threads_that_are_no_peer)
+DOMT_TEST(savina_holds_a_sort_against_threads_that_are_no_peer)
 {
     static char calls[4096];
     const struct savina_row *row = savina_row_find("quicksort");
@@ -181,9 +179,8 @@ START_TEST(savina_holds_a_sort_against_threads_that_are_no_peer)
     ck_assert_ptr_null(strstr(calls, "savina_threads pingpong"));
     remove_folder();
 }
-END_TEST
 
-START_TEST(savina_goes_on_without_those_who_are_not_there_or_fail)
+DOMT_TEST(savina_goes_on_without_those_who_are_not_there_or_fail)
 {
     make_folder();
     script("savina_domus", ROUNDS(0.4, 0.01, 0.02) PINGPONG);
@@ -196,10 +193,9 @@ START_TEST(savina_goes_on_without_those_who_are_not_there_or_fail)
     ck_assert_int_eq(run_bench("pingpong"), 1);
     remove_folder();
 }
-END_TEST
 
 /* Another result, other messages, too few rounds, its own word for it; of any contender. */
-START_TEST(savina_believes_no_wrong_result)
+DOMT_TEST(savina_believes_no_wrong_result)
 {
     static const char *const wrong[] = {
         ROUNDS(1, 1, 1) "; echo messages 400000; echo result 199999",
@@ -222,9 +218,8 @@ START_TEST(savina_believes_no_wrong_result)
     }
     remove_folder();
 }
-END_TEST
 
-START_TEST(savina_knows_its_options_and_rows)
+DOMT_TEST(savina_knows_its_options_and_rows)
 {
     make_folder();
     ck_assert_int_eq(run_bench("none"), 2);
@@ -234,10 +229,5 @@ START_TEST(savina_knows_its_options_and_rows)
     ck_assert_int_eq(run_bench("--out /nonexistent pingpong"), 1);
     remove_folder();
 }
-END_TEST
 
-DOMT_MAIN("savina", 60, savina_prints_first_median_and_ratio_to_the_better_peer,
-          savina_ratio_of_a_latency_is_that_of_the_lower_one,
-          savina_holds_a_sort_against_threads_that_are_no_peer,
-          savina_goes_on_without_those_who_are_not_there_or_fail, savina_believes_no_wrong_result,
-          savina_knows_its_options_and_rows)
+DOMT_SUITE(60)

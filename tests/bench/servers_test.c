@@ -42,7 +42,7 @@ static bool runs(char *program, char *config, const char *options)
     return true;
 }
 
-START_TEST(bench_of_echoes_prints_each_row_and_its_ratios)
+DOMT_TEST(bench_of_echoes_prints_each_row_and_its_ratios)
 {
     if (!runs((char[]){DOMT_BIN_DIR "/bench_echo"}, (char[]){CONFIG},
               "--seconds 0.02 --without libuv --row pipelined --row large"))
@@ -52,9 +52,8 @@ START_TEST(bench_of_echoes_prints_each_row_and_its_ratios)
     ck_assert(command_figure(&result, "echo.large.paced.ratio.cpu.domus.io_uring") > 0);
     ck_assert(command_figure(&result, "echo.large.paced.ratio.rate.domus_epoll.epoll") > 0);
 }
-END_TEST
 
-START_TEST(bench_of_publications_reads_each_delivery)
+DOMT_TEST(bench_of_publications_reads_each_delivery)
 {
     if (!runs((char[]){DOMT_BIN_DIR "/bench_publish"}, (char[]){CONFIG},
               "--connections 50 --publications 2"))
@@ -65,18 +64,16 @@ START_TEST(bench_of_publications_reads_each_delivery)
     ck_assert(command_figure(&result, "publish.ratio.cpu.pipes.send") > 0);
     ck_assert(command_figure(&result, "publish.ratio.cpu.pipes_epoll.send") > 0);
 }
-END_TEST
 
 /* A proxy that is not installed is left out, and the bench still ends well. */
-START_TEST(bench_of_proxies_runs_those_that_are_there)
+DOMT_TEST(bench_of_proxies_runs_those_that_are_there)
 {
     (void)runs((char[]){DOMT_BIN_DIR "/bench_proxy"},
                (char[]){DOMT_SOURCE_DIR "/examples/proxy.yaml"}, "--seconds 0.02");
 }
-END_TEST
 
 /* Without nginx it does nothing, and still ends well. */
-START_TEST(bench_of_tls_prints_each_row_and_its_ratios)
+DOMT_TEST(bench_of_tls_prints_each_row_and_its_ratios)
 {
     if (!runs((char[]){DOMT_BIN_DIR "/bench_tls"}, (char[]){CONFIG}, "--seconds 0.02 echo full") ||
         result.count == 0)
@@ -84,8 +81,5 @@ START_TEST(bench_of_tls_prints_each_row_and_its_ratios)
     ck_assert(command_figure(&result, "tls_echo_domus_to_bare_cpu") > 0);
     ck_assert(command_figure(&result, "tls_full_nginx_cpu") > 0);
 }
-END_TEST
 
-DOMT_MAIN("servers", 120, bench_of_echoes_prints_each_row_and_its_ratios,
-          bench_of_publications_reads_each_delivery, bench_of_proxies_runs_those_that_are_there,
-          bench_of_tls_prints_each_row_and_its_ratios)
+DOMT_SUITE(120)

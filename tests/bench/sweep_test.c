@@ -48,7 +48,7 @@ static int run_load(const char *name, const struct server *server)
     return command_run(&command, &result);
 }
 
-START_TEST(each_load_prints_its_figures)
+DOMT_TEST(each_load_prints_its_figures)
 {
     static const char *const positive[] = {"rate", "p50", "p99", "requests", "cpu", "busy"};
 
@@ -69,9 +69,8 @@ START_TEST(each_load_prints_its_figures)
                       row->name);
     }
 }
-END_TEST
 
-START_TEST(load_fails_at_a_wrong_service)
+DOMT_TEST(load_fails_at_a_wrong_service)
 {
     struct server server;
     struct server_usage usage;
@@ -80,9 +79,8 @@ START_TEST(load_fails_at_a_wrong_service)
     ck_assert_int_eq(run_load("web", &server), -ECHILD);
     ck_assert_int_eq(server_stop(&server, &usage), 0);
 }
-END_TEST
 
-START_TEST(sweep_prints_a_line_for_each_value)
+DOMT_TEST(sweep_prints_a_line_for_each_value)
 {
     FILE *lines = popen(SWEEP " --rounds 1 --seconds 0.02 --keys pools.work.throughput 2>&1", "r");
     char line[256], key[64];
@@ -102,9 +100,8 @@ START_TEST(sweep_prints_a_line_for_each_value)
     ck_assert_int_eq(pclose(lines), 0);
     ck_assert_int_eq(count, 3);
 }
-END_TEST
 
-START_TEST(keys_are_wanted_by_their_whole_names)
+DOMT_TEST(keys_are_wanted_by_their_whole_names)
 {
     const struct sweep_key *ratio = &sweep_keys[0], *pools = &sweep_keys[SWEEP_KEYS_COUNT - 1];
     const struct sweep_row *echo = sweep_row_find("echo"), *pool = sweep_row_find("pool");
@@ -116,7 +113,5 @@ START_TEST(keys_are_wanted_by_their_whole_names)
     ck_assert(!sweep_key_is_wanted(pools, echo, NULL));
     ck_assert(sweep_key_is_wanted(pools, pool, "pools.work.throughput"));
 }
-END_TEST
 
-DOMT_MAIN("sweep", 60, each_load_prints_its_figures, load_fails_at_a_wrong_service,
-          sweep_prints_a_line_for_each_value, keys_are_wanted_by_their_whole_names)
+DOMT_SUITE(60)

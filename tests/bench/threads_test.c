@@ -29,7 +29,7 @@ static int run_ring(const char *row, const char *size, uint64_t memory_max_bytes
 
 /* The program checks by itself where the tokens end: of rings with fewer processes than tokens, as
  * many, and more. */
-START_TEST(ring_of_threads_passes_all_tokens)
+DOMT_TEST(ring_of_threads_passes_all_tokens)
 {
     static const char *const rows[] = {"ring", "ring_shuffled"};
     static const char *const sizes[] = {"1", "7", "10", "33"};
@@ -45,10 +45,9 @@ START_TEST(ring_of_threads_passes_all_tokens)
         }
     }
 }
-END_TEST
 
 /* Address space for some hundred stacks only: the rest cannot be made. */
-START_TEST(ring_of_threads_ends_when_no_more_can_be_made)
+DOMT_TEST(ring_of_threads_ends_when_no_more_can_be_made)
 {
     struct command_result result;
 
@@ -57,9 +56,8 @@ START_TEST(ring_of_threads_ends_when_no_more_can_be_made)
     ck_assert_int_eq(run_ring("ring", "0", 0, &result), -ECHILD);
     ck_assert_int_eq(run_ring("none", "10", 0, &result), -ECHILD);
 }
-END_TEST
 
-START_TEST(limits_of_threads_leave_some_to_others)
+DOMT_TEST(limits_of_threads_leave_some_to_others)
 {
     struct thread_limits limits = {.user = THREAD_LIMIT_NONE,
                                    .system = THREAD_LIMIT_NONE,
@@ -82,9 +80,8 @@ START_TEST(limits_of_threads_leave_some_to_others)
     limits.used = 900;
     ck_assert_uint_eq(thread_limits_bear(&limits, 32000), 0);
 }
-END_TEST
 
-START_TEST(limits_of_threads_of_this_machine_can_be_read)
+DOMT_TEST(limits_of_threads_of_this_machine_can_be_read)
 {
     struct thread_limits limits;
 
@@ -94,8 +91,5 @@ START_TEST(limits_of_threads_of_this_machine_can_be_read)
     ck_assert(limits.maps > 0 && limits.user > 0 && limits.group > 0);
     ck_assert(thread_limits_bear(&limits, 32000) <= 32000);
 }
-END_TEST
 
-DOMT_MAIN("threads", 120, ring_of_threads_passes_all_tokens,
-          ring_of_threads_ends_when_no_more_can_be_made, limits_of_threads_leave_some_to_others,
-          limits_of_threads_of_this_machine_can_be_read)
+DOMT_SUITE(120)

@@ -96,7 +96,7 @@ static void unwritten(domt_writes *what, int error, const char *text)
     domus_picklers_free(picklers);
 }
 
-START_TEST(function_that_writes_another_number_of_values_is_refused)
+DOMT_TEST(function_that_writes_another_number_of_values_is_refused)
 {
     unwritten(writes_nothing, -EINVAL,
               "it: its function writes fewer values than it has announced");
@@ -110,7 +110,6 @@ START_TEST(function_that_writes_another_number_of_values_is_refused)
     unwritten(refuses_with_no_errno, -EINVAL, "it: is odd");
     unwritten(fails_to_write, -EAGAIN, "it: its function cannot write it");
 }
-END_TEST
 
 static int reads_nothing(domus_pickle_reader *reader)
 {
@@ -202,7 +201,7 @@ static void unread(domt_read_it *what, const char *body, int error, const char *
     domt_refuses(its, body, strlen(body), error, text);
 }
 
-START_TEST(function_that_reads_another_number_of_values_is_refused)
+DOMT_TEST(function_that_reads_another_number_of_values_is_refused)
 {
     unread(reads_nothing, "\x92\x01\x02", -EBADMSG,
            "it: has values that its function has not read");
@@ -221,7 +220,6 @@ START_TEST(function_that_reads_another_number_of_values_is_refused)
     unread(reads_a_negative, "\xfe", -ERANGE, "it: -2 is negative");
     unread(reads_a_negative, "\x0a", -ERANGE, "it: 10 is not in 0..9");
 }
-END_TEST
 
 /* --- peek ----------------------------------------------------------------------------------------
  */
@@ -235,7 +233,7 @@ static int peeks(domus_pickle_reader *reader)
     return domus_pickle_skip(reader);
 }
 
-START_TEST(peek_tells_the_kind_of_each_value)
+DOMT_TEST(peek_tells_the_kind_of_each_value)
 {
     static const struct {
         const char *body;
@@ -276,8 +274,5 @@ START_TEST(peek_tells_the_kind_of_each_value)
     REFUSED(its, "", -EBADMSG, "it: the message ends here");
     ck_assert_int_eq(seen, DOMUS_PICKLE_NOTHING);
 }
-END_TEST
 
-DOMT_MAIN("announced", 20, function_that_writes_another_number_of_values_is_refused,
-          function_that_reads_another_number_of_values_is_refused,
-          peek_tells_the_kind_of_each_value)
+DOMT_SUITE(20)

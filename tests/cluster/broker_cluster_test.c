@@ -96,15 +96,14 @@ static int nodes_come_and_go(uint64_t seed, void *context)
     return 0;
 }
 
-START_TEST(nodes_find_each_other_and_notice_a_crash)
+DOMT_TEST(nodes_find_each_other_and_notice_a_crash)
 {
     uint64_t digest;
 
     ck_assert_int_eq(domus_testkit_sweep(1, 10, nodes_come_and_go, &digest, NULL), 0);
 }
-END_TEST
 
-START_TEST(same_seed_is_the_same_run_of_a_cluster)
+DOMT_TEST(same_seed_is_the_same_run_of_a_cluster)
 {
     uint64_t first, second;
 
@@ -112,7 +111,6 @@ START_TEST(same_seed_is_the_same_run_of_a_cluster)
     (void)nodes_come_and_go(7, &second);
     ck_assert_uint_eq(first, second);
 }
-END_TEST
 
 /* --- names ------------------------------------------------------------------------------------ */
 
@@ -160,7 +158,7 @@ static void register_name(struct world *world, uint32_t node, int *result)
     ck_assert_int_eq(domus_outside_notice(system, address, &begin_type, NULL), 0);
 }
 
-START_TEST(names_are_unique_and_end_with_the_lease_of_their_node)
+DOMT_TEST(names_are_unique_and_end_with_the_lease_of_their_node)
 {
     struct world world;
     int results[NODES];
@@ -188,8 +186,5 @@ START_TEST(names_are_unique_and_end_with_the_lease_of_their_node)
     ck_assert_int_eq(results[other], 0);
     domus_testkit_cluster_free(world.servers);
 }
-END_TEST
 
-DOMT_MAIN("broker_cluster", 60, nodes_find_each_other_and_notice_a_crash,
-          same_seed_is_the_same_run_of_a_cluster,
-          names_are_unique_and_end_with_the_lease_of_their_node)
+DOMT_SUITE(60)

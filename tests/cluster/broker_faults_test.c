@@ -51,7 +51,7 @@ static uint32_t hear_numbers(domt_member *member)
     return heard;
 }
 
-START_TEST(leg_takes_its_latency_and_keeps_the_order)
+DOMT_TEST(leg_takes_its_latency_and_keeps_the_order)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster = domt_members_new(1, NULL, 2, members);
@@ -68,9 +68,8 @@ START_TEST(leg_takes_its_latency_and_keeps_the_order)
     ck_assert_uint_eq(hear_numbers(&members[0]), 100);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(messages_of_different_pairs_overtake_each_other)
+DOMT_TEST(messages_of_different_pairs_overtake_each_other)
 {
     domt_member members[3];
     domus_testkit_cluster *cluster = domt_members_new(2, NULL, 3, members);
@@ -94,9 +93,8 @@ START_TEST(messages_of_different_pairs_overtake_each_other)
     ck_assert_uint_le(overtakings, 17);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(lossy_leg_counts_each_loss)
+DOMT_TEST(lossy_leg_counts_each_loss)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster = domt_members_new(3, NULL, 2, members);
@@ -117,9 +115,8 @@ START_TEST(lossy_leg_counts_each_loss)
     ck_assert_uint_eq(count(members).disconnects, 0);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(short_cut_holds_what_is_said)
+DOMT_TEST(short_cut_holds_what_is_said)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster = domt_members_new(4, NULL, 2, members);
@@ -139,9 +136,8 @@ START_TEST(short_cut_holds_what_is_said)
     ck_assert_uint_eq(count(members).disconnects, 0);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(long_cut_breaks_the_connection_on_both_sides)
+DOMT_TEST(long_cut_breaks_the_connection_on_both_sides)
 {
     domt_member members[2];
     domus_testkit_cluster_options options = {.stale_ns = 8 * DOMT_SECOND};
@@ -175,9 +171,8 @@ START_TEST(long_cut_breaks_the_connection_on_both_sides)
     ck_assert_uint_eq(hear_numbers(&members[0]), 10);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(one_way_cut_loses_one_way)
+DOMT_TEST(one_way_cut_loses_one_way)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster = domt_members_new(6, NULL, 2, members);
@@ -206,9 +201,8 @@ START_TEST(one_way_cut_loses_one_way)
     ck_assert_uint_eq(count(members).lost_down, 10);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(server_that_is_cut_off_forgets_the_others)
+DOMT_TEST(server_that_is_cut_off_forgets_the_others)
 {
     domus_testkit_cluster_options options = {.servers = 3};
     domt_member members[6];
@@ -240,9 +234,8 @@ START_TEST(server_that_is_cut_off_forgets_the_others)
     ck_assert_uint_eq(count(members).disconnects, 0);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(route_that_is_cut_shortly_loses_nothing)
+DOMT_TEST(route_that_is_cut_shortly_loses_nothing)
 {
     domus_testkit_cluster_options options = {.servers = 2};
     domt_member members[8];
@@ -260,9 +253,8 @@ START_TEST(route_that_is_cut_shortly_loses_nothing)
         ck_assert_uint_eq(hear_numbers(&members[i]), 10);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(server_that_stops_breaks_its_connections)
+DOMT_TEST(server_that_stops_breaks_its_connections)
 {
     domus_testkit_cluster_options options = {.servers = 2};
     domt_member members[4];
@@ -288,9 +280,8 @@ START_TEST(server_that_stops_breaks_its_connections)
     ck_assert_uint_eq(server_of(&members[0]), server);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(clients_come_back_when_they_may)
+DOMT_TEST(clients_come_back_when_they_may)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster = domt_members_new(10, NULL, 2, members);
@@ -306,9 +297,8 @@ START_TEST(clients_come_back_when_they_may)
     ck_assert_uint_eq(domt_look(&members[1]).reconnects, 0);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(request_that_waits_too_long_is_not_sent)
+DOMT_TEST(request_that_waits_too_long_is_not_sent)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster = domt_members_new(18, NULL, 2, members);
@@ -330,9 +320,8 @@ START_TEST(request_that_waits_too_long_is_not_sent)
     ck_assert_uint_eq(count(members).arrived, 1);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(slow_consumer_is_dropped)
+DOMT_TEST(slow_consumer_is_dropped)
 {
     domus_testkit_cluster_options options = {.pending_max = 100000};
     domt_member members[2];
@@ -363,9 +352,8 @@ START_TEST(slow_consumer_is_dropped)
     ck_assert_uint_eq(count(members).slow, 2);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(slow_leg_fills_the_buffer_of_the_client)
+DOMT_TEST(slow_leg_fills_the_buffer_of_the_client)
 {
     domus_testkit_cluster_options options = {.wire_max = 50000, .buffer_max = 50000};
     domt_member members[2];
@@ -386,9 +374,8 @@ START_TEST(slow_leg_fills_the_buffer_of_the_client)
     ck_assert_uint_eq(count(members).delivered, 9);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(node_that_crashes_is_heard_no_more)
+DOMT_TEST(node_that_crashes_is_heard_no_more)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster = domt_members_new(13, NULL, 2, members);
@@ -421,9 +408,8 @@ START_TEST(node_that_crashes_is_heard_no_more)
     ck_assert_uint_eq(count(members).unheard, 10);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(suspended_node_goes_on_with_what_has_come)
+DOMT_TEST(suspended_node_goes_on_with_what_has_come)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster = domt_members_new(14, NULL, 2, members);
@@ -452,9 +438,8 @@ START_TEST(suspended_node_goes_on_with_what_has_come)
     domt_event(&members[0], DOMUS_NATS_CONNECTED, 0);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(clocks_differ_and_drift)
+DOMT_TEST(clocks_differ_and_drift)
 {
     static const int32_t drifts[] = {0, 200, -200, 499999, -500000};
     domus_testkit_cluster *cluster = domt_cluster_new(15, NULL);
@@ -475,14 +460,5 @@ START_TEST(clocks_differ_and_drift)
     }
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-DOMT_MAIN("broker_faults", 60, leg_takes_its_latency_and_keeps_the_order,
-          messages_of_different_pairs_overtake_each_other, lossy_leg_counts_each_loss,
-          short_cut_holds_what_is_said, long_cut_breaks_the_connection_on_both_sides,
-          one_way_cut_loses_one_way, server_that_is_cut_off_forgets_the_others,
-          route_that_is_cut_shortly_loses_nothing, server_that_stops_breaks_its_connections,
-          clients_come_back_when_they_may, request_that_waits_too_long_is_not_sent,
-          slow_consumer_is_dropped, slow_leg_fills_the_buffer_of_the_client,
-          node_that_crashes_is_heard_no_more, suspended_node_goes_on_with_what_has_come,
-          clocks_differ_and_drift)
+DOMT_SUITE(60)

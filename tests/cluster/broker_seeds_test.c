@@ -312,13 +312,12 @@ static int run_twice(uint64_t seed, void *context)
     return 0;
 }
 
-START_TEST(same_seed_is_the_same_run)
+DOMT_TEST(same_seed_is_the_same_run)
 {
     uint64_t last = 0;
 
     ck_assert_int_eq(domus_testkit_sweep(1, DOMT_SCALE(100, 10), run_twice, &last, NULL), 0);
 }
-END_TEST
 
 static int run_hard(uint64_t seed, void *context)
 {
@@ -337,7 +336,7 @@ static int run_hard(uint64_t seed, void *context)
     return 0;
 }
 
-START_TEST(no_message_comes_twice_or_overtakes_whatever_breaks)
+DOMT_TEST(no_message_comes_twice_or_overtakes_whatever_breaks)
 {
     domus_testkit_cluster_counts sum = {0};
 
@@ -353,7 +352,6 @@ START_TEST(no_message_comes_twice_or_overtakes_whatever_breaks)
     ck_assert_uint_ge(sum.lost_waiting, 1);
     ck_assert_uint_ge(sum.disconnects, 100);
 }
-END_TEST
 
 static int run_mild(uint64_t seed, void *context)
 {
@@ -371,12 +369,11 @@ static int run_mild(uint64_t seed, void *context)
     return 0;
 }
 
-START_TEST(each_copy_is_delivered_or_told_as_lost)
+DOMT_TEST(each_copy_is_delivered_or_told_as_lost)
 {
     ck_assert_int_eq(
         domus_testkit_sweep(1, DOMT_SCALE(domt_more_if_long(200), 20), run_mild, NULL, NULL), 0);
 }
-END_TEST
 
 static double cpu_seconds(void)
 {
@@ -386,7 +383,7 @@ static double cpu_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-START_TEST(simulation_is_quick)
+DOMT_TEST(simulation_is_quick)
 {
     domus_testkit_cluster_options options = {.servers = 3};
     domt_member members[8];
@@ -416,8 +413,5 @@ START_TEST(simulation_is_quick)
     if (!DOMT_SANITIZED)
         ck_assert_msg(rate >= 10000, "%.0f messages a second", rate);
 }
-END_TEST
 
-DOMT_MAIN("broker_seeds", 120, same_seed_is_the_same_run,
-          no_message_comes_twice_or_overtakes_whatever_breaks,
-          each_copy_is_delivered_or_told_as_lost, simulation_is_quick)
+DOMT_SUITE(120)

@@ -59,7 +59,7 @@ static domt_heard get(domt_member *member, const char *key)
     return ask(member, subject, NULL, "");
 }
 
-START_TEST(key_is_put_got_and_compared)
+DOMT_TEST(key_is_put_got_and_compared)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster =
@@ -98,9 +98,8 @@ START_TEST(key_is_put_got_and_compared)
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"err_code\":10003"));
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(watch_gets_what_is_there_and_what_changes)
+DOMT_TEST(watch_gets_what_is_there_and_what_changes)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster =
@@ -148,9 +147,8 @@ START_TEST(watch_gets_what_is_there_and_what_changes)
                                  "\"consumer_count\":0"));
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(lease_runs_out_late_and_never_early)
+DOMT_TEST(lease_runs_out_late_and_never_early)
 {
     domt_member members[1];
     domus_testkit_cluster *cluster = domt_members_new(3, NULL, 1, members);
@@ -175,9 +173,8 @@ START_TEST(lease_runs_out_late_and_never_early)
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).expired, 20);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(answer_may_be_lost_when_the_change_was_made)
+DOMT_TEST(answer_may_be_lost_when_the_change_was_made)
 {
     domt_member members[1];
     domus_testkit_cluster *cluster = domt_members_new(4, NULL, 1, members);
@@ -199,9 +196,8 @@ START_TEST(answer_may_be_lost_when_the_change_was_made)
     ck_assert_str_eq(get(&members[0], "x").payload, "made");
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(bucket_outlives_its_servers)
+DOMT_TEST(bucket_outlives_its_servers)
 {
     domt_member members[1];
     domus_testkit_cluster *cluster =
@@ -232,7 +228,6 @@ START_TEST(bucket_outlives_its_servers)
     ck_assert_str_eq(get(&members[0], "x").payload, "kept");
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
 /* --- one order -------------------------------------------------------------------------------- */
 
@@ -442,7 +437,7 @@ static int one_order(uint64_t seed, void *context)
     return 0;
 }
 
-START_TEST(changes_of_a_key_have_one_order)
+DOMT_TEST(changes_of_a_key_have_one_order)
 {
     uint32_t sums[3] = {0}; /* changes that were made, refused, and of which nobody knows */
 
@@ -454,9 +449,5 @@ START_TEST(changes_of_a_key_have_one_order)
     ck_assert_uint_ge(sums[1], 200);
     ck_assert_uint_ge(sums[2], 20);
 }
-END_TEST
 
-DOMT_MAIN("broker_store", 120, key_is_put_got_and_compared,
-          watch_gets_what_is_there_and_what_changes, lease_runs_out_late_and_never_early,
-          answer_may_be_lost_when_the_change_was_made, bucket_outlives_its_servers,
-          changes_of_a_key_have_one_order)
+DOMT_SUITE(120)

@@ -46,7 +46,7 @@ static void join(const tokens *from, char text[64])
         used += (size_t)snprintf(text + used, 64 - used, "%s%s", i != 0 ? "." : "", from->text[i]);
 }
 
-START_TEST(patterns_match_as_the_model_says)
+DOMT_TEST(patterns_match_as_the_model_says)
 {
     static const char *const words[] = {"a", "b", "ab", "*", "*", ">"};
     char pattern_text[64], subject_text[64];
@@ -70,9 +70,8 @@ START_TEST(patterns_match_as_the_model_says)
     }
     ck_assert_uint_ge(matches, 15000);
 }
-END_TEST
 
-START_TEST(borders_of_patterns)
+DOMT_TEST(borders_of_patterns)
 {
     static const struct {
         const char *pattern;
@@ -101,6 +100,5 @@ START_TEST(borders_of_patterns)
                           rows[i].matches,
                       "%s and %s", rows[i].pattern, rows[i].subject);
 }
-END_TEST
 
-DOMT_MAIN("broker_subjects", 30, patterns_match_as_the_model_says, borders_of_patterns)
+DOMT_SUITE(30)

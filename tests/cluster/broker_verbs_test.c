@@ -8,7 +8,7 @@
 
 #define PASS (5 * DOMT_MS)
 
-START_TEST(message_comes_to_all_subscribers_with_its_parts)
+DOMT_TEST(message_comes_to_all_subscribers_with_its_parts)
 {
     domt_member members[3];
     domus_testkit_cluster *cluster =
@@ -36,9 +36,8 @@ START_TEST(message_comes_to_all_subscribers_with_its_parts)
     ck_assert_uint_eq(counts.delivered, 2);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(large_message_comes_whole)
+DOMT_TEST(large_message_comes_whole)
 {
     static char data[100000];
     domt_member members[2];
@@ -57,9 +56,8 @@ START_TEST(large_message_comes_whole)
     domus_slice_free(message.bytes);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(request_gets_its_answer_with_headers)
+DOMT_TEST(request_gets_its_answer_with_headers)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster =
@@ -88,9 +86,8 @@ START_TEST(request_gets_its_answer_with_headers)
     ck_assert_uint_eq(domt_look(&members[1]).inflight, 0);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(request_that_nobody_hears_is_refused_at_once)
+DOMT_TEST(request_that_nobody_hears_is_refused_at_once)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster =
@@ -105,9 +102,8 @@ START_TEST(request_that_nobody_hears_is_refused_at_once)
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).unheard, 2);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(request_without_an_answer_ends_at_its_time_out)
+DOMT_TEST(request_without_an_answer_ends_at_its_time_out)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster = domt_members_new(5, NULL, 2, members);
@@ -131,9 +127,8 @@ START_TEST(request_without_an_answer_ends_at_its_time_out)
     ck_assert_uint_eq(domt_look(&members[1]).inflight, 0);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(queue_group_gets_each_message_once)
+DOMT_TEST(queue_group_gets_each_message_once)
 {
     domt_member members[5];
     domus_testkit_cluster *cluster =
@@ -159,9 +154,8 @@ START_TEST(queue_group_gets_each_message_once)
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).delivered, 200);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(queue_group_of_one_server_shares_the_work)
+DOMT_TEST(queue_group_of_one_server_shares_the_work)
 {
     domt_member members[5];
     domus_testkit_cluster *cluster = domt_members_new(7, NULL, 5, members);
@@ -183,9 +177,8 @@ START_TEST(queue_group_of_one_server_shares_the_work)
     }
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(queue_group_prefers_members_of_its_server)
+DOMT_TEST(queue_group_prefers_members_of_its_server)
 {
     domt_member members[6];
     domus_testkit_cluster *cluster =
@@ -212,9 +205,8 @@ START_TEST(queue_group_prefers_members_of_its_server)
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).delivered, 50);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(subscription_ends_when_told_so)
+DOMT_TEST(subscription_ends_when_told_so)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster = domt_members_new(8, NULL, 2, members);
@@ -248,9 +240,8 @@ START_TEST(subscription_ends_when_told_so)
     domt_fails(&members[0], -ENOENT);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(subscription_ends_with_its_subscriber)
+DOMT_TEST(subscription_ends_with_its_subscriber)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster = domt_members_new(9, NULL, 2, members);
@@ -277,9 +268,8 @@ START_TEST(subscription_ends_with_its_subscriber)
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).copies, 1);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(flush_is_answered_behind_what_was_published)
+DOMT_TEST(flush_is_answered_behind_what_was_published)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster = domt_members_new(10, NULL, 2, members);
@@ -296,9 +286,8 @@ START_TEST(flush_is_answered_behind_what_was_published)
     ck_assert_uint_ge(domt_look(&members[0]).rtt_ns, 200000);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(state_of_a_client_is_told)
+DOMT_TEST(state_of_a_client_is_told)
 {
     domt_member members[1];
     domus_testkit_cluster *cluster = domt_cluster_new(11, NULL);
@@ -323,9 +312,8 @@ START_TEST(state_of_a_client_is_told)
     ck_assert_str_eq(status.server, "simulated:0");
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(drain_sends_all_and_ends_the_client)
+DOMT_TEST(drain_sends_all_and_ends_the_client)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster = domt_members_new(12, NULL, 2, members);
@@ -352,7 +340,6 @@ START_TEST(drain_sends_all_and_ends_the_client)
     domt_fails(&members[0], -ESTALE);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
 /* Ask to publish. */
 static void ask_to_publish(domt_member *member, const char *subject, size_t size)
@@ -366,7 +353,7 @@ static void ask_to_publish(domt_member *member, const char *subject, size_t size
         domus_probe_ask(member->probe, member->client, &domus_nats_publish_type, &publish), 0);
 }
 
-START_TEST(client_refuses_at_its_limits)
+DOMT_TEST(client_refuses_at_its_limits)
 {
     domus_testkit_cluster_options options = {
         .payload_max = 2000, .buffer_max = 4096, .inflight_max = 2, .subscriptions_max = 1};
@@ -400,9 +387,8 @@ START_TEST(client_refuses_at_its_limits)
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).refused, 5);
     domus_testkit_cluster_free(cluster);
 }
-END_TEST
 
-START_TEST(options_out_of_range_are_refused)
+DOMT_TEST(options_out_of_range_are_refused)
 {
     const domus_testkit_cluster_options wrong[] = {{.servers = DOMUS_TESTKIT_SERVERS_MAX + 1},
                                                    {.latency_ns = 999},
@@ -445,14 +431,5 @@ START_TEST(options_out_of_range_are_refused)
     domus_testkit_cluster_free(cluster);
     domus_testkit_cluster_free(NULL);
 }
-END_TEST
 
-DOMT_MAIN("broker_verbs", 60, message_comes_to_all_subscribers_with_its_parts,
-          large_message_comes_whole, request_gets_its_answer_with_headers,
-          request_that_nobody_hears_is_refused_at_once,
-          request_without_an_answer_ends_at_its_time_out, queue_group_gets_each_message_once,
-          queue_group_of_one_server_shares_the_work, queue_group_prefers_members_of_its_server,
-          subscription_ends_when_told_so, subscription_ends_with_its_subscriber,
-          flush_is_answered_behind_what_was_published, state_of_a_client_is_told,
-          drain_sends_all_and_ends_the_client, client_refuses_at_its_limits,
-          options_out_of_range_are_refused)
+DOMT_SUITE(60)

@@ -74,7 +74,7 @@ static const domus_pickler trees[] = {
 #define READS(list, body)                domt_reads(list, body, sizeof(body) - 1)
 #define REFUSED(list, body, error, text) domt_refuses(list, body, sizeof(body) - 1, error, text)
 
-START_TEST(functions_write_and_read_a_tree)
+DOMT_TEST(functions_write_and_read_a_tree)
 {
     READS(trees, "\x07");
     READS(trees, "\xa3"
@@ -82,9 +82,8 @@ START_TEST(functions_write_and_read_a_tree)
     READS(trees, "\x93\x01\x92\xa1x\x91\xfe\xa0");
     READS(trees, "\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x01");
 }
-END_TEST
 
-START_TEST(error_in_a_function_has_its_place)
+DOMT_TEST(error_in_a_function_has_its_place)
 {
     REFUSED(trees, "\x93\x01\x92\xa1x\xcd\x03\xe9\xa0", -ERANGE,
             "tree.children[1].children[1]: 1001 is not in -1000..1000");
@@ -99,11 +98,10 @@ START_TEST(error_in_a_function_has_its_place)
     REFUSED(trees, "\x92\xa1x\xcf\xff\xff\xff\xff\xff\xff\xff\xff", -ERANGE,
             "tree.children[1]: 18446744073709551615 is not in -1000..1000");
 }
-END_TEST
 
 /* 17 arrays in each other: the bytes of a stranger cannot use up the stack of a function that calls
  * itself. */
-START_TEST(depth_of_arrays_is_bounded)
+DOMT_TEST(depth_of_arrays_is_bounded)
 {
     static const char path[] = "tree.children[0].children[0].children[0].children[0].children[0]"
                                ".children[0].children[0].children[0].children[0].children[0]"
@@ -130,7 +128,6 @@ START_TEST(depth_of_arrays_is_bounded)
     domus_append_drop(&appender);
     domus_picklers_free(picklers);
 }
-END_TEST
 
 static int read_deep(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
@@ -153,7 +150,7 @@ static int write_deep(domus_pickle_writer *writer, const void *payload)
 }
 
 /* The outer part of a path gives way to dots. */
-START_TEST(path_that_is_too_long_is_cut)
+DOMT_TEST(path_that_is_too_long_is_cut)
 {
     static const domus_type deep_type = {"deep", 0, NULL};
     const domus_pickler list[] = {
@@ -172,7 +169,6 @@ START_TEST(path_that_is_too_long_is_cut)
     domus_slice_free(bytes);
     domus_picklers_free(picklers);
 }
-END_TEST
 
 /* --- each function -----------------------------------------------------------------------------
  */
@@ -277,7 +273,7 @@ static domt_every new_every(void)
     return every;
 }
 
-START_TEST(each_function_reads_what_its_twin_wrote)
+DOMT_TEST(each_function_reads_what_its_twin_wrote)
 {
     domus_picklers *picklers = domt_picklers(everys);
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
@@ -309,8 +305,5 @@ START_TEST(each_function_reads_what_its_twin_wrote)
     release_every(&every);
     domus_picklers_free(picklers);
 }
-END_TEST
 
-DOMT_MAIN("code", 20, functions_write_and_read_a_tree, error_in_a_function_has_its_place,
-          depth_of_arrays_is_bounded, path_that_is_too_long_is_cut,
-          each_function_reads_what_its_twin_wrote)
+DOMT_SUITE(20)

@@ -281,7 +281,7 @@ static bool sees_b(void)
 
 /* --- links ------------------------------------------------------------------------------------ */
 
-START_TEST(ask_over_one_link_outlives_the_new_session_of_another)
+DOMT_TEST(ask_over_one_link_outlives_the_new_session_of_another)
 {
     begin();
     ck_assert(sees_b());
@@ -304,9 +304,8 @@ START_TEST(ask_over_one_link_outlives_the_new_session_of_another)
     ck_assert_int_eq(world.results[FIRST_OF_B], 0);
     end();
 }
-END_TEST
 
-START_TEST(watch_of_a_remote_router_does_not_end_its_address)
+DOMT_TEST(watch_of_a_remote_router_does_not_end_its_address)
 {
     begin();
     (void)does(FIRST_OF_B, MAKE_ROUTER);
@@ -316,11 +315,10 @@ START_TEST(watch_of_a_remote_router_does_not_end_its_address)
     ck_assert_int_eq(does(OF_A, ASK_ROUTER), 0);
     end();
 }
-END_TEST
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-START_TEST(node_that_slept_over_its_lease_has_lost_its_names)
+DOMT_TEST(node_that_slept_over_its_lease_has_lost_its_names)
 {
     begin();
     ck_assert_int_eq(does(OF_A, REGISTER), 0);
@@ -337,9 +335,8 @@ START_TEST(node_that_slept_over_its_lease_has_lost_its_names)
     ck_assert_int_eq(does(OF_A, REGISTER), -EEXIST);
     end();
 }
-END_TEST
 
-START_TEST(lost_name_can_be_had_again_by_the_same_actor)
+DOMT_TEST(lost_name_can_be_had_again_by_the_same_actor)
 {
     begin();
     ck_assert_int_eq(does(OF_A, REGISTER), 0);
@@ -354,9 +351,8 @@ START_TEST(lost_name_can_be_had_again_by_the_same_actor)
     ck_assert_int_eq(does(FIRST_OF_B, REGISTER), -EEXIST);
     end();
 }
-END_TEST
 
-START_TEST(lost_name_can_be_had_by_another_node)
+DOMT_TEST(lost_name_can_be_had_by_another_node)
 {
     begin();
     ck_assert_int_eq(does(OF_A, REGISTER), 0);
@@ -370,11 +366,10 @@ START_TEST(lost_name_can_be_had_by_another_node)
     ck_assert_int_eq(does(OF_A, REGISTER), -EEXIST);
     end();
 }
-END_TEST
 
 /* --- clocks ----------------------------------------------------------------------------------- */
 
-START_TEST(node_whose_clock_was_set_back_begins_anew)
+DOMT_TEST(node_whose_clock_was_set_back_begins_anew)
 {
     begin();
     ck_assert(sees_b());
@@ -390,10 +385,5 @@ START_TEST(node_whose_clock_was_set_back_begins_anew)
     ck_assert_int_eq(does(OF_A, ASK), 0);
     end();
 }
-END_TEST
 
-DOMT_MAIN("comeback", 60, ask_over_one_link_outlives_the_new_session_of_another,
-          watch_of_a_remote_router_does_not_end_its_address,
-          node_that_slept_over_its_lease_has_lost_its_names,
-          lost_name_can_be_had_again_by_the_same_actor, lost_name_can_be_had_by_another_node,
-          node_whose_clock_was_set_back_begins_anew)
+DOMT_SUITE(60)

@@ -17,7 +17,7 @@ static uint32_t count_reads(void)
     return count;
 }
 
-START_TEST(each_part_that_is_doubted_is_read_once)
+DOMT_TEST(each_part_that_is_doubted_is_read_once)
 {
     domt_holder_begin();
     ck_assert_uint_eq(count_reads(), 0);
@@ -34,10 +34,9 @@ START_TEST(each_part_that_is_doubted_is_read_once)
     ck_assert_uint_eq(domt_holder.answers[DOMI_TO_FENCED], 1);
     domt_holder_end();
 }
-END_TEST
 
 /* The servers are far away: not more than 32 entries are read at a time. */
-START_TEST(few_parts_are_read_at_a_time)
+DOMT_TEST(few_parts_are_read_at_a_time)
 {
     const domus_testkit_leg slow = {.latency_ns = 100 * DOMT_MS};
 
@@ -51,9 +50,8 @@ START_TEST(few_parts_are_read_at_a_time)
     ck_assert_uint_eq(count_reads(), 32);
     domt_holder_end();
 }
-END_TEST
 
-START_TEST(message_that_waits_lets_both_nodes_look_at_its_part)
+DOMT_TEST(message_that_waits_lets_both_nodes_look_at_its_part)
 {
     domt_holder_begin();
     domt_holder_order(DOMT_NOTICE, 0, 1, 1, 10);
@@ -65,10 +63,9 @@ START_TEST(message_that_waits_lets_both_nodes_look_at_its_part)
               domt_holder.last.id == domt_holder.parts[0]);
     domt_holder_end();
 }
-END_TEST
 
 /* The watch has not told that the stranger has the part. */
-START_TEST(entry_that_is_read_counts)
+DOMT_TEST(entry_that_is_read_counts)
 {
     const domus_testkit_leg lossy = {.loss_ppm = DOMUS_TESTKIT_PPM}, good = {.loss_ppm = 0};
 
@@ -87,7 +84,5 @@ START_TEST(entry_that_is_read_counts)
     DOMT_HOLD_HEARD(1);
     domt_holder_end();
 }
-END_TEST
 
-DOMT_MAIN("grain doubts", 60, each_part_that_is_doubted_is_read_once, few_parts_are_read_at_a_time,
-          message_that_waits_lets_both_nodes_look_at_its_part, entry_that_is_read_counts)
+DOMT_SUITE(60)

@@ -11,7 +11,7 @@
  */
 
 /* The second message finds the node full, and the first one comes back later. */
-START_TEST(what_comes_back_goes_before_a_message_that_had_no_room)
+DOMT_TEST(what_comes_back_goes_before_a_message_that_had_no_room)
 {
     domt_holder_begin();
     domt_holder_take_part(1);
@@ -32,11 +32,10 @@ START_TEST(what_comes_back_goes_before_a_message_that_had_no_room)
     ck_assert_uint_eq(domt_holder_waiting(), 0);
     domt_holder_end();
 }
-END_TEST
 
 /* Nothing waits when two messages come back; the node is full then, and a third one is sent, before
  * the gateway has looked at the table, or between two looks. */
-START_TEST(what_is_sent_goes_behind_what_came_back_and_had_no_room)
+DOMT_TEST(what_is_sent_goes_behind_what_came_back_and_had_no_room)
 {
     for (uint64_t later_ns = 0; later_ns <= 150 * DOMT_MS; later_ns += 50 * DOMT_MS) {
         domt_holder_begin();
@@ -61,9 +60,8 @@ START_TEST(what_is_sent_goes_behind_what_came_back_and_had_no_room)
         domt_holder_end();
     }
 }
-END_TEST
 
-START_TEST(what_is_not_taken_goes_back_unless_its_sender_is_full)
+DOMT_TEST(what_is_not_taken_goes_back_unless_its_sender_is_full)
 {
     domt_holder_begin();
     domt_holder_take_part(0);
@@ -93,12 +91,11 @@ START_TEST(what_is_not_taken_goes_back_unless_its_sender_is_full)
     ck_assert_uint_eq(domus_cluster_count(domt_holder.cluster).dropped, 1);
     domt_holder_end();
 }
-END_TEST
 
 /* --- messages that wait -------------------------------------------------------------------------
  */
 
-START_TEST(messages_that_wait_are_bounded_in_bytes_and_in_time)
+DOMT_TEST(messages_that_wait_are_bounded_in_bytes_and_in_time)
 {
     domt_holder_begin();
     domt_holder_order(DOMT_NOTICE, 0, 1, 100, 1000);
@@ -114,10 +111,9 @@ START_TEST(messages_that_wait_are_bounded_in_bytes_and_in_time)
     ck_assert_uint_eq(domus_cluster_count(domt_holder.cluster).refused, 101);
     domt_holder_end();
 }
-END_TEST
 
 /* The node returns an ask whenever it comes, and answers fences or not. */
-START_TEST(message_that_comes_back_waits_no_longer_than_others)
+DOMT_TEST(message_that_comes_back_waits_no_longer_than_others)
 {
     for (uint32_t fenced = 0; fenced < 2; fenced++) {
         domt_holder_begin();
@@ -138,9 +134,8 @@ START_TEST(message_that_comes_back_waits_no_longer_than_others)
         domt_holder_end();
     }
 }
-END_TEST
 
-START_TEST(ask_that_waits_and_is_cancelled_leaves_the_others)
+DOMT_TEST(ask_that_waits_and_is_cancelled_leaves_the_others)
 {
     domt_holder_begin();
     domt_holder_order(DOMT_NOTICE, 0, 1, 1, 10);
@@ -155,11 +150,5 @@ START_TEST(ask_that_waits_and_is_cancelled_leaves_the_others)
     DOMT_HOLD_HEARD(1, 3);
     domt_holder_end();
 }
-END_TEST
 
-DOMT_MAIN("grain frames", 60, what_comes_back_goes_before_a_message_that_had_no_room,
-          what_is_sent_goes_behind_what_came_back_and_had_no_room,
-          what_is_not_taken_goes_back_unless_its_sender_is_full,
-          messages_that_wait_are_bounded_in_bytes_and_in_time,
-          message_that_comes_back_waits_no_longer_than_others,
-          ask_that_waits_and_is_cancelled_leaves_the_others)
+DOMT_SUITE(60)

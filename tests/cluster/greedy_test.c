@@ -188,7 +188,7 @@ static uint32_t make_word(const char *name, unsigned char bytes[256])
 /* --- tests --------------------------------------------------------------------------------------
  */
 
-START_TEST(answers_that_are_not_confirmed_have_a_bound)
+DOMT_TEST(answers_that_are_not_confirmed_have_a_bound)
 {
     unsigned char bytes[256];
 
@@ -208,9 +208,8 @@ START_TEST(answers_that_are_not_confirmed_have_a_bound)
     ck_assert_uint_ge(domus_cluster_count(world.cluster).refused, ASKS / 2);
     end();
 }
-END_TEST
 
-START_TEST(messages_that_go_back_have_a_bound)
+DOMT_TEST(messages_that_go_back_have_a_bound)
 {
     unsigned char bytes[256];
 
@@ -227,7 +226,5 @@ START_TEST(messages_that_go_back_have_a_bound)
     ck_assert_uint_ge(domus_cluster_count(world.cluster).dropped, 20 * ASKS);
     end();
 }
-END_TEST
 
-DOMT_MAIN("greedy", 60, answers_that_are_not_confirmed_have_a_bound,
-          messages_that_go_back_have_a_bound)
+DOMT_SUITE(60)

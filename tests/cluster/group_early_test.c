@@ -90,7 +90,7 @@ static void open_node(uint32_t node)
                   "%s", error);
 }
 
-START_TEST(group_that_is_older_than_its_gateways_is_over_the_cluster)
+DOMT_TEST(group_that_is_older_than_its_gateways_is_over_the_cluster)
 {
     world.sim = domt_cluster_new(7, NULL);
     for (uint32_t node = 0; node < NODES; node++)
@@ -103,6 +103,5 @@ START_TEST(group_that_is_older_than_its_gateways_is_over_the_cluster)
     for (uint32_t node = 0; node < NODES; node++)
         domus_cluster_close(world.clusters[node]);
 }
-END_TEST
 
-DOMT_MAIN("group early", 30, group_that_is_older_than_its_gateways_is_over_the_cluster)
+DOMT_SUITE(30)

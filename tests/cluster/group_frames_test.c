@@ -278,7 +278,7 @@ static uint64_t wrong(void)
 
 /* --- interest --------------------------------------------------------------------------------- */
 
-START_TEST(node_tells_of_its_first_member_and_when_the_last_has_left)
+DOMT_TEST(node_tells_of_its_first_member_and_when_the_last_has_left)
 {
     begin();
     ck_assert_int_eq(strncmp(world.told, "+news", 5), 0);
@@ -297,7 +297,6 @@ START_TEST(node_tells_of_its_first_member_and_when_the_last_has_left)
     ck_assert_uint_eq(world.told_to, 2);
     end();
 }
-END_TEST
 
 /* The stranger has heard of many groups. */
 static void begin_with_many(void)
@@ -322,7 +321,7 @@ static void go_down(void)
 }
 
 /* It may have forgotten this one meanwhile, as one that was silent for an hour. */
-START_TEST(node_that_was_down_is_told_again)
+DOMT_TEST(node_that_was_down_is_told_again)
 {
     begin();
     send(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 1});
@@ -332,10 +331,9 @@ START_TEST(node_that_was_down_is_told_again)
     ck_assert_uint_eq(world.told_to, 1);
     end();
 }
-END_TEST
 
 /* As one that has not seen this one for an hour, while this one was paused. */
-START_TEST(node_that_has_forgotten_what_it_held_says_so)
+DOMT_TEST(node_that_has_forgotten_what_it_held_says_so)
 {
     begin_with_many();
     pass(7 * DOMT_SECOND);
@@ -346,10 +344,9 @@ START_TEST(node_that_has_forgotten_what_it_held_says_so)
     ck_assert_ptr_nonnull(strstr(world.told, "+news+many.0"));
     end();
 }
-END_TEST
 
 /* Changes that it says it holds are not told again, however many they are. */
-START_TEST(node_that_was_down_and_has_forgotten_nothing_hears_what_is_new)
+DOMT_TEST(node_that_was_down_and_has_forgotten_nothing_hears_what_is_new)
 {
     begin_with_many();
     go_down();
@@ -362,9 +359,8 @@ START_TEST(node_that_was_down_and_has_forgotten_nothing_hears_what_is_new)
     ck_assert_uint_eq(world.told_to, MANY + 2);
     end();
 }
-END_TEST
 
-START_TEST(publications_go_to_nodes_that_have_members)
+DOMT_TEST(publications_go_to_nodes_that_have_members)
 {
     begin();
     user_does(&publish_type);
@@ -382,9 +378,8 @@ START_TEST(publications_go_to_nodes_that_have_members)
     ck_assert_uint_eq(wrong(), 0);
     end();
 }
-END_TEST
 
-START_TEST(changes_behind_a_gap_wait_for_those_before)
+DOMT_TEST(changes_behind_a_gap_wait_for_those_before)
 {
     begin();
     TELL(2, 3, "\1\4news");
@@ -400,9 +395,8 @@ START_TEST(changes_behind_a_gap_wait_for_those_before)
     ck_assert_uint_eq(wrong(), 0);
     end();
 }
-END_TEST
 
-START_TEST(interest_that_cannot_be_is_counted)
+DOMT_TEST(interest_that_cannot_be_is_counted)
 {
     static const struct {
         const char *records;
@@ -438,7 +432,6 @@ START_TEST(interest_that_cannot_be_is_counted)
     ck_assert_uint_eq(world.publications, 0);
     end();
 }
-END_TEST
 
 /* --- publications ----------------------------------------------------------------------------- */
 
@@ -457,7 +450,7 @@ static void publish_with(const char *tail, size_t size)
 
 #define PUBLISH(tail) publish_with(tail, sizeof(tail) - 1)
 
-START_TEST(publication_comes_to_members_in_the_name_of_its_publisher)
+DOMT_TEST(publication_comes_to_members_in_the_name_of_its_publisher)
 {
     begin();
     PUBLISH("news\4");
@@ -469,9 +462,8 @@ START_TEST(publication_comes_to_members_in_the_name_of_its_publisher)
     ck_assert_uint_eq(wrong(), 0);
     end();
 }
-END_TEST
 
-START_TEST(publication_that_cannot_be_is_counted)
+DOMT_TEST(publication_that_cannot_be_is_counted)
 {
     begin();
     PUBLISH("newt\4");   /* a group that was not opened here */
@@ -489,12 +481,5 @@ START_TEST(publication_that_cannot_be_is_counted)
     ck_assert_uint_eq(world.words, 1);
     end();
 }
-END_TEST
 
-DOMT_MAIN("group frames", 60, node_tells_of_its_first_member_and_when_the_last_has_left,
-          node_that_was_down_is_told_again, node_that_has_forgotten_what_it_held_says_so,
-          node_that_was_down_and_has_forgotten_nothing_hears_what_is_new,
-          publications_go_to_nodes_that_have_members, changes_behind_a_gap_wait_for_those_before,
-          interest_that_cannot_be_is_counted,
-          publication_comes_to_members_in_the_name_of_its_publisher,
-          publication_that_cannot_be_is_counted)
+DOMT_SUITE(60)

@@ -418,7 +418,7 @@ static int run_seed(uint64_t seed, void *context)
     return 0;
 }
 
-START_TEST(without_faults_every_member_gets_everything)
+DOMT_TEST(without_faults_every_member_gets_everything)
 {
     begin(1);
     check_all_comes(1);
@@ -428,15 +428,12 @@ START_TEST(without_faults_every_member_gets_everything)
     }
     end();
 }
-END_TEST
 
-START_TEST(faults_keep_the_order_and_lose_nothing_in_silence)
+DOMT_TEST(faults_keep_the_order_and_lose_nothing_in_silence)
 {
     uint64_t failed;
 
     ck_assert_int_eq(domus_testkit_sweep(1, domt_more_if_long(8), run_seed, NULL, &failed), 0);
 }
-END_TEST
 
-DOMT_MAIN("groups sim", 240, without_faults_every_member_gets_everything,
-          faults_keep_the_order_and_lose_nothing_in_silence)
+DOMT_SUITE(240)

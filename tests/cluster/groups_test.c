@@ -157,7 +157,7 @@ static void begin(void)
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-START_TEST(members_on_both_nodes_get_each_publication_in_order)
+DOMT_TEST(members_on_both_nodes_get_each_publication_in_order)
 {
     begin();
     for (uint32_t node = 0; node < 2; node++) {
@@ -176,9 +176,8 @@ START_TEST(members_on_both_nodes_get_each_publication_in_order)
     domt_pair_close();
     ck_assert_uint_eq(atomic_load(&disorder), 0);
 }
-END_TEST
 
-START_TEST(type_without_a_pickler_comes_to_members_here_alone)
+DOMT_TEST(type_without_a_pickler_comes_to_members_here_alone)
 {
     begin();
     tell(domt_systems[0], 0, &domt_secret_type, 1);
@@ -189,9 +188,8 @@ START_TEST(type_without_a_pickler_comes_to_members_here_alone)
     ck_assert_uint_eq(atomic_load(&secrets[1]), 0);
     domt_pair_close();
 }
-END_TEST
 
-START_TEST(node_that_has_begun_anew_gets_publications_again)
+DOMT_TEST(node_that_has_begun_anew_gets_publications_again)
 {
     begin();
     domt_pair_end(true);
@@ -209,9 +207,8 @@ START_TEST(node_that_has_begun_anew_gets_publications_again)
     wait_for_interest(1);
     domt_pair_close();
 }
-END_TEST
 
-START_TEST(without_servers_a_group_is_that_of_this_system)
+DOMT_TEST(without_servers_a_group_is_that_of_this_system)
 {
     const domus_cluster_options options = {.name = "alone"};
     domus_config config;
@@ -238,9 +235,5 @@ START_TEST(without_servers_a_group_is_that_of_this_system)
     domus_system_free(system);
     ck_assert_uint_eq(atomic_load(&disorder), 0);
 }
-END_TEST
 
-DOMT_MAIN("groups", 60, members_on_both_nodes_get_each_publication_in_order,
-          type_without_a_pickler_comes_to_members_here_alone,
-          node_that_has_begun_anew_gets_publications_again,
-          without_servers_a_group_is_that_of_this_system)
+DOMT_SUITE(60)

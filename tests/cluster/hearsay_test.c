@@ -191,7 +191,7 @@ static int ask_stranger(void)
     return world.result;
 }
 
-START_TEST(actor_of_a_node_that_nobody_hears_is_stale_in_the_end)
+DOMT_TEST(actor_of_a_node_that_nobody_hears_is_stale_in_the_end)
 {
     begin();
     mention(FIRST, 1);
@@ -207,9 +207,8 @@ START_TEST(actor_of_a_node_that_nobody_hears_is_stale_in_the_end)
     ck_assert_int_eq(ask_stranger(), -EHOSTDOWN);
     end();
 }
-END_TEST
 
-START_TEST(nodes_that_are_made_up_do_not_keep_out_real_ones)
+DOMT_TEST(nodes_that_are_made_up_do_not_keep_out_real_ones)
 {
     begin();
     for (uint32_t i = 0; i < 12; i++) {
@@ -223,7 +222,5 @@ START_TEST(nodes_that_are_made_up_do_not_keep_out_real_ones)
     ck_assert_int_eq(domus_cluster_find_node(world.clusters[0], "b", &node), 0);
     end();
 }
-END_TEST
 
-DOMT_MAIN("hearsay", 60, actor_of_a_node_that_nobody_hears_is_stale_in_the_end,
-          nodes_that_are_made_up_do_not_keep_out_real_ones)
+DOMT_SUITE(60)

@@ -30,7 +30,7 @@ static int read_exactly(const domus_picklers *picklers, const char *data, size_t
     return result;
 }
 
-START_TEST(message_that_is_cut_off_anywhere_is_refused)
+DOMT_TEST(message_that_is_cut_off_anywhere_is_refused)
 {
     domus_picklers *picklers = domt_picklers(domt_all_picklers);
     domt_all all;
@@ -47,9 +47,8 @@ START_TEST(message_that_is_cut_off_anywhere_is_refused)
     }
     domus_picklers_free(picklers);
 }
-END_TEST
 
-START_TEST(message_with_turned_bits_is_read_or_refused)
+DOMT_TEST(message_with_turned_bits_is_read_or_refused)
 {
     domus_picklers *picklers = domt_picklers(domt_all_picklers);
     uint32_t read = 0;
@@ -81,7 +80,6 @@ START_TEST(message_with_turned_bits_is_read_or_refused)
     ck_assert_uint_gt(refused, 100);
     domus_picklers_free(picklers);
 }
-END_TEST
 
 /* --- beside msgpack-c ---------------------------------------------------------------------------
  */
@@ -134,7 +132,7 @@ static size_t make_bytes(domi_random *random, char bytes[40])
     return size;
 }
 
-START_TEST(what_msgpack_reads_is_read_and_nothing_else)
+DOMT_TEST(what_msgpack_reads_is_read_and_nothing_else)
 {
     domus_picklers *picklers = domt_picklers(anys);
     uint32_t taken = 0;
@@ -158,10 +156,9 @@ START_TEST(what_msgpack_reads_is_read_and_nothing_else)
     ck_assert_uint_gt(taken, 1000);
     domus_picklers_free(picklers);
 }
-END_TEST
 
 /* A million arrays in each other, and a map whose keys are such. */
-START_TEST(unknown_value_of_any_depth_is_passed_over)
+DOMT_TEST(unknown_value_of_any_depth_is_passed_over)
 {
     enum { DEPTH = 500000 };
     domus_picklers *picklers = domt_picklers(anys);
@@ -183,8 +180,5 @@ START_TEST(unknown_value_of_any_depth_is_passed_over)
     free(bytes);
     domus_picklers_free(picklers);
 }
-END_TEST
 
-DOMT_MAIN("hostile", 120, message_that_is_cut_off_anywhere_is_refused,
-          message_with_turned_bits_is_read_or_refused, what_msgpack_reads_is_read_and_nothing_else,
-          unknown_value_of_any_depth_is_passed_over)
+DOMT_SUITE(120)

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-START_TEST(error_without_a_key_is_that_of_the_cluster)
+DOMT_TEST(error_without_a_key_is_that_of_the_cluster)
 {
     domus_system *system;
     domus_cluster *cluster, *other;
@@ -32,7 +32,6 @@ START_TEST(error_without_a_key_is_that_of_the_cluster)
     domus_cluster_front.close(cluster);
     domus_system_free(system);
 }
-END_TEST
 
 static int read_nothing(void *context, uint32_t from, domus_figures_shot *to, uint64_t *ret_total)
 {
@@ -42,7 +41,7 @@ static int read_nothing(void *context, uint32_t from, domus_figures_shot *to, ui
 }
 
 /* Nobody tells it then that the system was freed. */
-START_TEST(cluster_without_tables_is_closed_behind_its_system)
+DOMT_TEST(cluster_without_tables_is_closed_behind_its_system)
 {
     static const domus_figure_column column = {.name = "one", .title = "one"};
     static char names[DOMUS_FIGURES_TABLES_MAX][8];
@@ -71,10 +70,9 @@ START_TEST(cluster_without_tables_is_closed_behind_its_system)
     domus_system_free(system);
     domus_cluster_front.close(cluster);
 }
-END_TEST
 
 /* Gateways would refuse them, each on its thread. */
-START_TEST(numbers_are_checked_before_anything_is_opened)
+DOMT_TEST(numbers_are_checked_before_anything_is_opened)
 {
     domus_cluster_options options = {.name = "numbers", .addresses_max = 255};
     char error[100] = "";
@@ -88,9 +86,8 @@ START_TEST(numbers_are_checked_before_anything_is_opened)
     options.addresses_max = 16777216;
     ck_assert_int_eq(domus_cluster_check(&options, error, sizeof error), 0);
 }
-END_TEST
 
-START_TEST(pipe_is_no_file_of_a_secret)
+DOMT_TEST(pipe_is_no_file_of_a_secret)
 {
     char path[64], error[200] = "", expected[200];
     domus_config config;
@@ -106,8 +103,5 @@ START_TEST(pipe_is_no_file_of_a_secret)
     ck_assert_int_eq(result, -EINVAL);
     ck_assert_str_eq(error, expected);
 }
-END_TEST
 
-DOMT_MAIN("joiner", 20, error_without_a_key_is_that_of_the_cluster, pipe_is_no_file_of_a_secret,
-          numbers_are_checked_before_anything_is_opened,
-          cluster_without_tables_is_closed_behind_its_system)
+DOMT_SUITE(20)

@@ -219,7 +219,7 @@ static int ask_from(uint32_t i, uint32_t key, uint64_t within_ns)
  */
 
 /* A node that hears the others, and cannot get its lease, leaves its parts to them. */
-START_TEST(node_without_a_lease_is_not_waited_for)
+DOMT_TEST(node_without_a_lease_is_not_waited_for)
 {
     begin();
     ck_assert_uint_ge(parts_of(2), 40);
@@ -240,10 +240,9 @@ START_TEST(node_without_a_lease_is_not_waited_for)
     ck_assert_uint_ge(parts_of(2), 40);
     end();
 }
-END_TEST
 
 /* The later one of two nodes of one name has the parts. */
-START_TEST(node_that_was_replaced_gives_its_parts_up)
+DOMT_TEST(node_that_was_replaced_gives_its_parts_up)
 {
     begin();
     uint32_t before = parts_of(1);
@@ -258,11 +257,10 @@ START_TEST(node_that_was_replaced_gives_its_parts_up)
         ck_assert_int_eq(ask_from(0, key, 50 * MS), 0);
     end();
 }
-END_TEST
 
 /* A node has left while a grain of it does not come to its end: its lease runs out, the grain is
  * stopped, and others have its part. */
-START_TEST(node_that_has_left_lets_its_lease_run_out)
+DOMT_TEST(node_that_has_left_lets_its_lease_run_out)
 {
     begin();
     world.holds_ns = 3600 * SECOND;
@@ -279,10 +277,9 @@ START_TEST(node_that_has_left_lets_its_lease_run_out)
     ck_assert_uint_eq(world.lives, 2);
     end();
 }
-END_TEST
 
 /* Grains that live before their kind is spread would be in no part. */
-START_TEST(kind_that_lives_already_is_not_spread)
+DOMT_TEST(kind_that_lives_already_is_not_spread)
 {
     char error[200] = "";
 
@@ -294,8 +291,5 @@ START_TEST(kind_that_lives_already_is_not_spread)
     ck_assert_str_eq(error, "grains: grains of greeter live already");
     end();
 }
-END_TEST
 
-DOMT_MAIN("lease", 60, kind_that_lives_already_is_not_spread,
-          node_without_a_lease_is_not_waited_for, node_that_was_replaced_gives_its_parts_up,
-          node_that_has_left_lets_its_lease_run_out)
+DOMT_SUITE(60)

@@ -304,7 +304,7 @@ static void check_goes_on(uint64_t seed)
     check(seed);
 }
 
-START_TEST(nothing_is_lost_without_faults)
+DOMT_TEST(nothing_is_lost_without_faults)
 {
     begin(1);
     pass(3 * SECOND, true);
@@ -314,9 +314,8 @@ START_TEST(nothing_is_lost_without_faults)
     ck_assert_uint_eq(world.sides[0].lost + world.sides[1].lost, 0);
     end();
 }
-END_TEST
 
-START_TEST(what_a_bad_channel_loses_is_sent_again)
+DOMT_TEST(what_a_bad_channel_loses_is_sent_again)
 {
     for (uint64_t seed = 1; seed <= domt_more_if_long(30); seed++) {
         begin(seed);
@@ -331,9 +330,8 @@ START_TEST(what_a_bad_channel_loses_is_sent_again)
         end();
     }
 }
-END_TEST
 
-START_TEST(sides_that_give_up_find_together_again)
+DOMT_TEST(sides_that_give_up_find_together_again)
 {
     for (uint64_t seed = 1; seed <= domt_more_if_long(60); seed++) {
         begin(seed);
@@ -356,11 +354,10 @@ START_TEST(sides_that_give_up_find_together_again)
         end();
     }
 }
-END_TEST
 
 /* A batch of an old session comes late, and the answer that this session is over is one batch with
  * a message, which has to be taken, now or when it is sent again. */
-START_TEST(batch_that_tells_the_end_of_a_session_is_taken)
+DOMT_TEST(batch_that_tells_the_end_of_a_session_is_taken)
 {
     domus_slice late;
 
@@ -386,10 +383,9 @@ START_TEST(batch_that_tells_the_end_of_a_session_is_taken)
         end();
     }
 }
-END_TEST
 
 /* An ask of a new session is not answered in a session that its asker regards as over. */
-START_TEST(ask_of_a_new_session_is_answered)
+DOMT_TEST(ask_of_a_new_session_is_answered)
 {
     begin(1);
     ck_assert(send_envelope(1, DOMI_TO_NOTICE, 0, false));
@@ -404,7 +400,6 @@ START_TEST(ask_of_a_new_session_is_answered)
     ck_assert_uint_eq(world.sides[1].messages[1].taken, 1);
     end();
 }
-END_TEST
 
 /* Add a notice to a link. Returns the error. */
 static int add_notice(domi_link *link)
@@ -415,7 +410,7 @@ static int add_notice(domi_link *link)
 }
 
 /* Batches without memory: nothing goes on as if nothing had been lost, and what is lost is told. */
-START_TEST(link_that_lost_a_batch_for_want_of_memory_is_given_up)
+DOMT_TEST(link_that_lost_a_batch_for_want_of_memory_is_given_up)
 {
     for (uint32_t at_flush = 0; at_flush < 2; at_flush++) {
         domi_link link;
@@ -439,10 +434,9 @@ START_TEST(link_that_lost_a_batch_for_want_of_memory_is_given_up)
         domi_link_fini(&link);
     }
 }
-END_TEST
 
 /* A first envelope without memory is refused, and nothing else is lost. */
-START_TEST(link_that_lost_nothing_goes_on)
+DOMT_TEST(link_that_lost_nothing_goes_on)
 {
     domi_link link;
 
@@ -459,9 +453,5 @@ START_TEST(link_that_lost_nothing_goes_on)
     ck_assert(link.is_broken && !link.is_torn);
     domi_link_fini(&link);
 }
-END_TEST
 
-DOMT_MAIN("link", 60, nothing_is_lost_without_faults, what_a_bad_channel_loses_is_sent_again,
-          sides_that_give_up_find_together_again, batch_that_tells_the_end_of_a_session_is_taken,
-          ask_of_a_new_session_is_answered, link_that_lost_a_batch_for_want_of_memory_is_given_up,
-          link_that_lost_nothing_goes_on)
+DOMT_SUITE(60)

@@ -79,7 +79,7 @@ static int fail_start(domus_system *system, void *argument)
 
 static const domus_program failing = {.name = "failing", .start = fail_start, .cluster = &member};
 
-START_TEST(program_without_servers_is_a_cluster_of_one)
+DOMT_TEST(program_without_servers_is_a_cluster_of_one)
 {
     const char *arguments[] = {"--set", "cluster.node=n.1", "--set", "profile.atExit=true", NULL};
 
@@ -93,7 +93,6 @@ START_TEST(program_without_servers_is_a_cluster_of_one)
     ck_assert_int_eq(domt_program_run(&own, &failing, domt_no_arguments), 1);
     ck_assert_str_eq(own.out_text, "there\n");
 }
-END_TEST
 
 /* --- what is wrong ---------------------------------------------------------------------------- */
 
@@ -163,7 +162,7 @@ static void refuses(const domus_program *program, const char *settings, const ch
     ck_assert_str_eq(own.err_text, line);
 }
 
-START_TEST(section_that_is_wrong_is_told_before_the_start)
+DOMT_TEST(section_that_is_wrong_is_told_before_the_start)
 {
     static const struct {
         const domus_program *program;
@@ -219,7 +218,6 @@ START_TEST(section_that_is_wrong_is_told_before_the_start)
         refuses(wrong[i].program, wrong[i].settings, wrong[i].wanted);
     remove_directory();
 }
-END_TEST
 
 /* --- two nodes -------------------------------------------------------------------------------- */
 
@@ -290,7 +288,7 @@ static void make_certificate(void)
 #define SEED "SUAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YALCA"
 #define KEY  "UDLVVGABQKYQVN6VJP7NHSLEA45A5YLS6PNKMIZFV4BBU2HXA5IRUVAL"
 
-START_TEST(two_programs_meet_over_a_server_with_tls_and_users)
+DOMT_TEST(two_programs_meet_over_a_server_with_tls_and_users)
 {
     char config[500], text[500], file[100], password[100], seed[100];
     const char *of_a[] = {"--config",       file,     "--set",
@@ -335,8 +333,5 @@ START_TEST(two_programs_meet_over_a_server_with_tls_and_users)
     domt_nats_server_stop(&server);
     remove_directory();
 }
-END_TEST
 
-DOMT_MAIN("member", 60, program_without_servers_is_a_cluster_of_one,
-          section_that_is_wrong_is_told_before_the_start,
-          two_programs_meet_over_a_server_with_tls_and_users)
+DOMT_SUITE(60)

@@ -98,7 +98,7 @@ static void will(uint32_t user, enum verb verb, const char *name, int error)
     ck_assert_int_eq(last, error);
 }
 
-START_TEST(a_name_is_unique_over_nodes)
+DOMT_TEST(a_name_is_unique_over_nodes)
 {
     open_named();
     will(0, REGISTERS, "printer", 0);
@@ -118,9 +118,8 @@ START_TEST(a_name_is_unique_over_nodes)
     ck_assert_int_eq(does(0, REGISTERS, ""), -EINVAL);
     close_named();
 }
-END_TEST
 
-START_TEST(names_of_a_node_that_has_ended_are_free_when_its_lease_is_over)
+DOMT_TEST(names_of_a_node_that_has_ended_are_free_when_its_lease_is_over)
 {
     open_named();
     will(1, REGISTERS, "printer", 0);
@@ -138,7 +137,5 @@ START_TEST(names_of_a_node_that_has_ended_are_free_when_its_lease_is_over)
     will(0, REGISTERS, "printer", 0);
     close_named();
 }
-END_TEST
 
-DOMT_MAIN("names", 60, a_name_is_unique_over_nodes,
-          names_of_a_node_that_has_ended_are_free_when_its_lease_is_over)
+DOMT_SUITE(60)

@@ -19,7 +19,7 @@ static void wait_for(_Atomic uint64_t *count, uint64_t least)
     ck_assert_uint_ge(atomic_load(count), least);
 }
 
-START_TEST(asks_are_answered_by_the_other_node)
+DOMT_TEST(asks_are_answered_by_the_other_node)
 {
     for (uint32_t threads = 1; threads <= 2; threads++) {
         domt_pair_open(threads, NULL);
@@ -34,10 +34,9 @@ START_TEST(asks_are_answered_by_the_other_node)
         domt_pair_close();
     }
 }
-END_TEST
 
 /* The asker of a foreign thread has no address. */
-START_TEST(a_foreign_thread_is_answered)
+DOMT_TEST(a_foreign_thread_is_answered)
 {
     domt_number number = {.value = 21}, answer = {.value = 0};
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
@@ -50,9 +49,8 @@ START_TEST(a_foreign_thread_is_answered)
     ck_assert_uint_eq(answer.value, 42);
     domt_pair_close();
 }
-END_TEST
 
-START_TEST(notices_come_in_order)
+DOMT_TEST(notices_come_in_order)
 {
     domt_pair_open(2, NULL);
     domus_address worker = domt_spawn_worker();
@@ -68,9 +66,8 @@ START_TEST(notices_come_in_order)
     ck_assert_uint_eq(atomic_load(&domt_disorder), 0);
     domt_pair_close();
 }
-END_TEST
 
-START_TEST(senders_are_answered_and_passed_on_to)
+DOMT_TEST(senders_are_answered_and_passed_on_to)
 {
     uint64_t value;
     domus_outside_message message;
@@ -88,9 +85,8 @@ START_TEST(senders_are_answered_and_passed_on_to)
     ck_assert(domus_address_equals(((const domt_number *)message.payload)->about, first));
     domt_pair_close();
 }
-END_TEST
 
-START_TEST(an_ask_fails_within_its_time)
+DOMT_TEST(an_ask_fails_within_its_time)
 {
     domt_pair_open(2, NULL);
     domus_address worker = domt_spawn_worker();
@@ -101,7 +97,6 @@ START_TEST(an_ask_fails_within_its_time)
     ck_assert_int_eq(domt_ask(worker, &domt_number_type, 0, DOMT_SECOND, NULL), -EOPNOTSUPP);
     domt_pair_close();
 }
-END_TEST
 
 static domus_down heard;
 
@@ -116,7 +111,7 @@ static void expect_down(domus_address who, int reason)
     ck_assert_int_eq(heard.reason, reason);
 }
 
-START_TEST(watches_hear_of_ends)
+DOMT_TEST(watches_hear_of_ends)
 {
     domt_pair_open(2, NULL);
     domus_address worker = domt_spawn_worker(), other = domt_spawn_worker();
@@ -133,9 +128,8 @@ START_TEST(watches_hear_of_ends)
     expect_down(other, 0);
     domt_pair_close();
 }
-END_TEST
 
-START_TEST(a_node_that_is_silent_is_down)
+DOMT_TEST(a_node_that_is_silent_is_down)
 {
     domt_pair_open(1, NULL);
     domus_address worker = domt_spawn_worker();
@@ -157,9 +151,8 @@ START_TEST(a_node_that_is_silent_is_down)
     ck_assert_int_eq(domt_ask(domt_spawn_worker(), &domt_twice_type, 1, DOMT_SECOND, NULL), 0);
     domt_pair_close();
 }
-END_TEST
 
-START_TEST(a_node_that_leaves_has_ended_at_once)
+DOMT_TEST(a_node_that_leaves_has_ended_at_once)
 {
     static const domus_cluster_options slow = {.heartbeat_ns = 2000 * DOMT_MS,
                                                .down_after_ns = 20000 * DOMT_MS};
@@ -173,9 +166,5 @@ START_TEST(a_node_that_leaves_has_ended_at_once)
     ck_assert_int_eq(domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL), -ESTALE);
     domt_pair_close();
 }
-END_TEST
 
-DOMT_MAIN("nodes", 60, asks_are_answered_by_the_other_node, a_foreign_thread_is_answered,
-          notices_come_in_order, senders_are_answered_and_passed_on_to,
-          an_ask_fails_within_its_time, watches_hear_of_ends, a_node_that_is_silent_is_down,
-          a_node_that_leaves_has_ended_at_once)
+DOMT_SUITE(60)

@@ -204,7 +204,7 @@ static void end_alone(void)
     domus_system_free(system_);
 }
 
-START_TEST(a_path_is_there_as_long_as_the_node_is)
+DOMT_TEST(a_path_is_there_as_long_as_the_node_is)
 {
     begin_alone();
     ck_assert_uint_eq(ask("GET /cluster"), 404);
@@ -239,9 +239,8 @@ START_TEST(a_path_is_there_as_long_as_the_node_is)
     ck_assert_uint_eq(ask("GET /cluster"), 404);
     end_alone();
 }
-END_TEST
 
-START_TEST(names_are_listed_in_parts)
+DOMT_TEST(names_are_listed_in_parts)
 {
     static domus_cluster_name names[400];
 
@@ -296,7 +295,6 @@ START_TEST(names_are_listed_in_parts)
     domus_cluster_close(cluster);
     end_alone();
 }
-END_TEST
 
 static bool begins(const char *text, const char *with)
 {
@@ -330,7 +328,7 @@ static void judge_dashboard(bool of_grains)
     ck_assert_uint_ge(count, of_grains ? 2 : 10);
 }
 
-START_TEST(grains_are_counted_by_kind)
+DOMT_TEST(grains_are_counted_by_kind)
 {
     domus_grains carts;
 
@@ -358,7 +356,6 @@ START_TEST(grains_are_counted_by_kind)
     domus_cluster_close(cluster);
     end_alone();
 }
-END_TEST
 
 /* --- a table of the program --------------------------------------------------------------------
  */
@@ -401,7 +398,7 @@ static const domus_figures_table shelves = {.set = "shop",
                                             .read = read_shelves};
 
 /* Backslashes are doubled as domus/text.h does, and once more as JSON and metrics want it. */
-START_TEST(a_table_of_the_program_is_shown_as_well)
+DOMT_TEST(a_table_of_the_program_is_shown_as_well)
 {
     begin_alone();
     ck_assert_int_eq(domus_figures_add(system_, &shelves, NULL), 0);
@@ -422,7 +419,6 @@ START_TEST(a_table_of_the_program_is_shown_as_well)
     domus_cluster_close(cluster);
     end_alone();
 }
-END_TEST
 
 /* --- two nodes ---------------------------------------------------------------------------------
  */
@@ -435,7 +431,7 @@ static void look_at_text(const char *part)
     has(part);
 }
 
-START_TEST(a_node_is_seen_that_is_up_and_that_is_down)
+DOMT_TEST(a_node_is_seen_that_is_up_and_that_is_down)
 {
     domt_pair_open(1, NULL);
     open_port(domt_systems[0]);
@@ -483,8 +479,5 @@ START_TEST(a_node_is_seen_that_is_up_and_that_is_down)
     domus_observe_front.close(state);
     domt_pair_close();
 }
-END_TEST
 
-DOMT_MAIN("observed", 60, a_path_is_there_as_long_as_the_node_is, names_are_listed_in_parts,
-          grains_are_counted_by_kind, a_table_of_the_program_is_shown_as_well,
-          a_node_is_seen_that_is_up_and_that_is_down)
+DOMT_SUITE(60)

@@ -28,7 +28,7 @@ static domus_stage_message receive(domus_stage_kit *kit, domus_slice bytes)
     return message;
 }
 
-START_TEST(message_is_read_on_where_its_page_was_moved)
+DOMT_TEST(message_is_read_on_where_its_page_was_moved)
 {
     domus_pickle_context context = domt_addresses;
     domus_picklers *picklers = domt_picklers(domt_all_picklers);
@@ -60,6 +60,5 @@ START_TEST(message_is_read_on_where_its_page_was_moved)
     domt_all_free(&read);
     domus_picklers_free(picklers);
 }
-END_TEST
 
-DOMT_MAIN("received", 20, message_is_read_on_where_its_page_was_moved)
+DOMT_SUITE(20)

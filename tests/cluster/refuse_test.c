@@ -27,7 +27,7 @@ static void reads(const char *body, size_t size)
     domus_picklers_free(picklers);
 }
 
-START_TEST(number_that_does_not_fit_is_refused)
+DOMT_TEST(number_that_does_not_fit_is_refused)
 {
     READ("\x81\x06\xcc\xff");
     REFUSED("\x81\x06\xcd\x01\x2c", -ERANGE, ".u8: 300 does not fit into 8 bits");
@@ -48,9 +48,8 @@ START_TEST(number_that_does_not_fit_is_refused)
     REFUSED("\x81\x05\xcf\x80\x00\x00\x00\x00\x00\x00\x00", -ERANGE,
             ".i64: 9223372036854775808 does not fit into 64 bits with a sign");
 }
-END_TEST
 
-START_TEST(number_out_of_its_range_is_refused)
+DOMT_TEST(number_out_of_its_range_is_refused)
 {
     READ("\x81\x1b\x0a");
     READ("\x81\x1b\xf6");
@@ -60,9 +59,8 @@ START_TEST(number_out_of_its_range_is_refused)
     REFUSED("\x81\x13\x81\x01\xcd\xea\x61", -ERANGE, ".part.id: 60001 is not in 1..60000");
     REFUSED("\x81\x13\x81\x01\x00", -ERANGE, ".part.id: 0 is not in 1..60000");
 }
-END_TEST
 
-START_TEST(floating_point_number_that_does_not_fit_is_refused)
+DOMT_TEST(floating_point_number_that_does_not_fit_is_refused)
 {
     READ("\x81\x0a\xcb\x3f\xf8\x00\x00\x00\x00\x00\x00"); /* 1.5 */
     READ("\x81\x0a\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00"); /* no number */
@@ -80,9 +78,8 @@ START_TEST(floating_point_number_that_does_not_fit_is_refused)
     REFUSED("\x81\x0b\xd3\xff\xdf\xff\xff\xff\xff\xff\xff", -ERANGE,
             ".large: is an integer that no double is sure to be");
 }
-END_TEST
 
-START_TEST(value_that_is_not_of_its_enum_is_refused)
+DOMT_TEST(value_that_is_not_of_its_enum_is_refused)
 {
     READ("\x82\x0c\xa3red\x0d\x07");
     READ("\x82\x0c\xfd\x0d\xcc\xff");
@@ -98,9 +95,8 @@ START_TEST(value_that_is_not_of_its_enum_is_refused)
             -ERANGE, ".mode: \"123456789012345678901234...\" is none of its words");
     REFUSED("\x81\x1f\x92\xa3red\xa4reds", -ERANGE, ".colors[1]: \"reds\" is none of its words");
 }
-END_TEST
 
-START_TEST(value_of_another_kind_is_refused)
+DOMT_TEST(value_of_another_kind_is_refused)
 {
     REFUSED("\x01", -EBADMSG, ": is an integer, not a map");
     REFUSED("\x81\x01\x01", -EBADMSG, ".flag: is an integer, not a boolean");
@@ -123,9 +119,8 @@ START_TEST(value_of_another_kind_is_refused)
     REFUSED("\x81\x14\x80", -EBADMSG, ".fixed: is a map, not an array");
     REFUSED("\x81\x16\x92\x80\x07", -EBADMSG, ".parts[1]: is an integer, not a map");
 }
-END_TEST
 
-START_TEST(value_beyond_its_bound_is_refused)
+DOMT_TEST(value_beyond_its_bound_is_refused)
 {
     READ("\x81\x0e\xa7"
          "1234567");
@@ -154,10 +149,9 @@ START_TEST(value_beyond_its_bound_is_refused)
             "123",
             -EBADMSG, ".address: the address cannot be read");
 }
-END_TEST
 
 /* The message that a stranger would send: it announces more than there is. */
-START_TEST(size_that_lies_is_refused_before_memory_is_taken)
+DOMT_TEST(size_that_lies_is_refused_before_memory_is_taken)
 {
     REFUSED("\x81\x16\xdd\xff\xff\xff\xff", -EBADMSG,
             ".parts: announces 4294967295 elements, and 0 bytes are left");
@@ -176,9 +170,8 @@ START_TEST(size_that_lies_is_refused_before_memory_is_taken)
     REFUSED("\x81\x63\xdd\xff\xff\xff\xff", -EBADMSG,
             ": announces 4294967295 elements, and 0 bytes are left");
 }
-END_TEST
 
-START_TEST(bytes_that_are_no_value_are_refused)
+DOMT_TEST(bytes_that_are_no_value_are_refused)
 {
     REFUSED("", -EBADMSG, ": the message ends here");
     REFUSED("\xc1", -EBADMSG, ": the byte 0xc1 begins no value");
@@ -196,11 +189,10 @@ START_TEST(bytes_that_are_no_value_are_refused)
     READ("\x81\x12\xc7\x07\x02\x04"
          "123456");
 }
-END_TEST
 
 /* The last thing of a list is wrong: what came before it is given back, which the sanitizer sees.
  */
-START_TEST(message_that_is_refused_late_leaves_nothing)
+DOMT_TEST(message_that_is_refused_late_leaves_nothing)
 {
     REFUSED("\x83\x0f\xa3one\x16\x92\x82\x02\xa3two\x05\xc4\x03"
             "abc\x82\x02\xa5three\x05\xc4\x02"
@@ -210,12 +202,11 @@ START_TEST(message_that_is_refused_late_leaves_nothing)
     REFUSED("\x82\x16\x92\x81\x02\xa1x\x81\x03\x93\x01\x02\xcd\x01\x00\x01\xc3", -ERANGE,
             ".parts[1].small[2]: 256 does not fit into 8 bits");
 }
-END_TEST
 
 /* --- bounds of the whole message ---------------------------------------------------------------
  */
 
-START_TEST(memory_of_a_message_is_bounded)
+DOMT_TEST(memory_of_a_message_is_bounded)
 {
     static const char body[] = "\x81\x17\x93\xa1"
                                "a\xa1"
@@ -241,9 +232,8 @@ START_TEST(memory_of_a_message_is_bounded)
     domus_slice_free(bytes);
     domus_picklers_free(picklers);
 }
-END_TEST
 
-START_TEST(bytes_of_a_message_are_bounded)
+DOMT_TEST(bytes_of_a_message_are_bounded)
 {
     domus_picklers *picklers = domt_picklers(domt_all_picklers);
     domus_pickle_context context = domt_addresses;
@@ -275,10 +265,9 @@ START_TEST(bytes_of_a_message_are_bounded)
     domt_all_free(&all);
     domus_picklers_free(picklers);
 }
-END_TEST
 
 /* Each size of a buffer, and each bound of an appender, but the right one is too small. */
-START_TEST(buffer_that_is_too_small_is_refused_at_each_size)
+DOMT_TEST(buffer_that_is_too_small_is_refused_at_each_size)
 {
     domus_picklers *picklers = domt_picklers(domt_all_picklers);
     char error[DOMUS_PICKLE_ERROR_MAX];
@@ -312,7 +301,6 @@ START_TEST(buffer_that_is_too_small_is_refused_at_each_size)
     domt_all_free(&all);
     domus_picklers_free(picklers);
 }
-END_TEST
 
 /* --- writing ------------------------------------------------------------------------------------
  *
@@ -343,7 +331,7 @@ static void unwritten(const domt_all *all, int error, const char *text)
         unwritten(&all, error, "all" text);                                                        \
     } while (0)
 
-START_TEST(payload_that_is_wrong_is_not_written)
+DOMT_TEST(payload_that_is_wrong_is_not_written)
 {
     UNWRITTEN(parts[1].id = 60001, -ERANGE, ".parts[1].id: 60001 is not in 1..60000");
     UNWRITTEN((all.has_extra = true, all.extra = -11), -ERANGE, ".extra: -11 is not in -10..10");
@@ -366,7 +354,6 @@ START_TEST(payload_that_is_wrong_is_not_written)
     UNWRITTEN((all.endpoint.family = 1, all.endpoint.size = 111), -EINVAL,
               ".endpoint: is no endpoint");
 }
-END_TEST
 
 static int wrong_address(void *context, domus_address address, unsigned char *bytes)
 {
@@ -384,7 +371,7 @@ static int read_no_address(void *context, const unsigned char *bytes, size_t siz
     return *(int *)context;
 }
 
-START_TEST(errors_of_the_callbacks_are_those_of_the_message)
+DOMT_TEST(errors_of_the_callbacks_are_those_of_the_message)
 {
     static const int results[][2] = {{-EHOSTDOWN, -EHOSTDOWN}, {0, -EINVAL}, {33, -EINVAL}};
     domus_picklers *picklers = domt_picklers(domt_all_picklers);
@@ -415,13 +402,5 @@ START_TEST(errors_of_the_callbacks_are_those_of_the_message)
     domus_slice_free(bytes);
     domus_picklers_free(picklers);
 }
-END_TEST
 
-DOMT_MAIN("refuse", 60, number_that_does_not_fit_is_refused, number_out_of_its_range_is_refused,
-          floating_point_number_that_does_not_fit_is_refused,
-          value_that_is_not_of_its_enum_is_refused, value_of_another_kind_is_refused,
-          value_beyond_its_bound_is_refused, size_that_lies_is_refused_before_memory_is_taken,
-          bytes_that_are_no_value_are_refused, message_that_is_refused_late_leaves_nothing,
-          memory_of_a_message_is_bounded, bytes_of_a_message_are_bounded,
-          buffer_that_is_too_small_is_refused_at_each_size, payload_that_is_wrong_is_not_written,
-          errors_of_the_callbacks_are_those_of_the_message)
+DOMT_SUITE(60)

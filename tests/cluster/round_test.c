@@ -55,7 +55,7 @@ static void round_trips(const domus_picklers *picklers, uint64_t seed, int borde
     domt_all_free(&read);
 }
 
-START_TEST(each_member_is_the_same_at_its_borders)
+DOMT_TEST(each_member_is_the_same_at_its_borders)
 {
     domus_picklers *picklers = domt_picklers(domt_all_picklers);
 
@@ -65,9 +65,8 @@ START_TEST(each_member_is_the_same_at_its_borders)
     }
     domus_picklers_free(picklers);
 }
-END_TEST
 
-START_TEST(random_structs_are_the_same)
+DOMT_TEST(random_structs_are_the_same)
 {
     domus_picklers *picklers = domt_picklers(domt_all_picklers);
     const char *seed = getenv("DOMT_SEED");
@@ -77,7 +76,6 @@ START_TEST(random_structs_are_the_same)
         round_trips(picklers, first + i, 3);
     domus_picklers_free(picklers);
 }
-END_TEST
 
 /* --- the bytes ------------------------------------------------------------------------------ */
 
@@ -111,7 +109,7 @@ static const domus_pickler plains[] = {
     {.type = NULL}};
 
 /* The form of the bytes is a promise to programs in other languages. */
-START_TEST(bytes_are_what_the_page_promises)
+DOMT_TEST(bytes_are_what_the_page_promises)
 {
     static const char text[] = "[1208621387453242023, 7, {1=>300, 2=>-2, 3=>true, 4=>\"al\", "
                                "5=>[0, 255], 9=>\"\\x00\\xff\"}]";
@@ -140,10 +138,9 @@ START_TEST(bytes_are_what_the_page_promises)
     release_plain(&value);
     domus_picklers_free(picklers);
 }
-END_TEST
 
 /* Other writers choose other sizes, orders and texts for the same. */
-START_TEST(other_forms_of_the_same_are_read)
+DOMT_TEST(other_forms_of_the_same_are_read)
 {
     domus_picklers *picklers = domt_picklers(plains);
     static const char body[] = "\xde\x00\x06\xcc\x09\xa2hi\xcd\x00\x01\xcf\x00\x00\x00\x00\x00\x00"
@@ -167,11 +164,10 @@ START_TEST(other_forms_of_the_same_are_read)
     domus_slice_free(bytes);
     domus_picklers_free(picklers);
 }
-END_TEST
 
 /* --- memory --------------------------------------------------------------------------------- */
 
-START_TEST(long_slice_shares_the_page_and_a_short_one_does_not)
+DOMT_TEST(long_slice_shares_the_page_and_a_short_one_does_not)
 {
     domus_picklers *picklers = domt_picklers(domt_all_picklers);
     char error[DOMUS_PICKLE_ERROR_MAX];
@@ -198,10 +194,9 @@ START_TEST(long_slice_shares_the_page_and_a_short_one_does_not)
     domt_all_free(&read);
     domus_picklers_free(picklers);
 }
-END_TEST
 
 /* A message that is a part of a page is read where it is. */
-START_TEST(message_in_the_midst_of_a_page_is_read)
+DOMT_TEST(message_in_the_midst_of_a_page_is_read)
 {
     domus_pickle_context context = {.share_min = 1};
     domus_picklers *picklers = domt_picklers(plains);
@@ -230,10 +225,9 @@ START_TEST(message_in_the_midst_of_a_page_is_read)
     release_plain(&value);
     domus_picklers_free(picklers);
 }
-END_TEST
 
 /* Each allocation of the library fails in turn. */
-START_TEST(each_failure_of_memory_is_returned_and_nothing_is_left)
+DOMT_TEST(each_failure_of_memory_is_returned_and_nothing_is_left)
 {
     domus_picklers *picklers = domt_picklers(domt_all_picklers);
     domus_pickle_context context = domt_addresses;
@@ -268,7 +262,6 @@ START_TEST(each_failure_of_memory_is_returned_and_nothing_is_left)
     domt_all_free(&all);
     domus_picklers_free(picklers);
 }
-END_TEST
 
 typedef struct domt_heap {
     char *text;
@@ -318,18 +311,12 @@ static void lacks_memory(const char *mark, uint32_t size, const char *expected)
     domus_picklers_free(picklers);
 }
 
-START_TEST(memory_of_malloc_that_fails_is_an_error)
+DOMT_TEST(memory_of_malloc_that_fails_is_an_error)
 {
     if (DOMT_SANITIZED)
         return; /* a sanitizer's malloc does not heed the limit */
     lacks_memory("\x81\x01\xdb", 40u << 20, "heap.text: no memory");
     lacks_memory("\x81\x02\xdd", 12u << 20, "heap.list: no memory");
 }
-END_TEST
 
-DOMT_MAIN("round", 60, each_member_is_the_same_at_its_borders, random_structs_are_the_same,
-          bytes_are_what_the_page_promises, other_forms_of_the_same_are_read,
-          long_slice_shares_the_page_and_a_short_one_does_not,
-          message_in_the_midst_of_a_page_is_read,
-          each_failure_of_memory_is_returned_and_nothing_is_left,
-          memory_of_malloc_that_fails_is_an_error)
+DOMT_SUITE(60)

@@ -194,7 +194,7 @@ static void beat(uint64_t id, const char *name, uint64_t incarnation)
 /* --- tests -------------------------------------------------------------------------------------
  */
 
-START_TEST(each_change_of_a_node_has_a_line)
+DOMT_TEST(each_change_of_a_node_has_a_line)
 {
     begin(2, true);
     says_once(DOMUS_LOG_INFO, "cluster sim: node a has a server");
@@ -217,9 +217,8 @@ START_TEST(each_change_of_a_node_has_a_line)
     ck_assert_uint_eq(world.count, 5);
     end();
 }
-END_TEST
 
-START_TEST(node_that_begins_anew_has_ended_and_is_up)
+DOMT_TEST(node_that_begins_anew_has_ended_and_is_up)
 {
     begin(2, true);
     ck_assert_int_eq(domus_testkit_cluster_crash(world.sim, world.numbers[B], false), 0);
@@ -232,10 +231,9 @@ START_TEST(node_that_begins_anew_has_ended_and_is_up)
     ck_assert_uint_eq(world.count, 4);
     end();
 }
-END_TEST
 
 /* That the others are down to a node without servers is no news of them. */
-START_TEST(node_says_that_it_is_alone_and_that_it_is_back)
+DOMT_TEST(node_says_that_it_is_alone_and_that_it_is_back)
 {
     begin(2, true);
     for (uint32_t i = 1; i <= 2; i++) {
@@ -255,9 +253,8 @@ START_TEST(node_says_that_it_is_alone_and_that_it_is_back)
     says_once(DOMUS_LOG_WARNING, "node b is down");
     end();
 }
-END_TEST
 
-START_TEST(node_that_finds_no_server_says_so_once)
+DOMT_TEST(node_that_finds_no_server_says_so_once)
 {
     begin(1, false);
     says_once(DOMUS_LOG_WARNING, "node a finds no server: it goes on for its own actors");
@@ -269,7 +266,6 @@ START_TEST(node_that_finds_no_server_says_so_once)
     ck_assert_uint_eq(world.count, 2);
     end();
 }
-END_TEST
 
 /* Returns what node a shows of its servers. */
 static const char *shown_server(void)
@@ -284,7 +280,7 @@ static const char *shown_server(void)
     return word;
 }
 
-START_TEST(another_node_of_the_same_name_is_told)
+DOMT_TEST(another_node_of_the_same_name_is_told)
 {
     begin(1, true);
     domt_member_add(world.sim, NULL, &world.gossip);
@@ -303,7 +299,6 @@ START_TEST(another_node_of_the_same_name_is_told)
     ck_assert_str_eq(shown_server(), "replaced");
     end();
 }
-END_TEST
 
 /* Hold that the last line about each of these nodes, if there is one, says that it is down. */
 static void last_lines_say_down(uint32_t nodes)
@@ -321,7 +316,7 @@ static void last_lines_say_down(uint32_t nodes)
     }
 }
 
-START_TEST(nodes_that_come_and_go_cannot_fill_the_log)
+DOMT_TEST(nodes_that_come_and_go_cannot_fill_the_log)
 {
     char name[32];
 
@@ -345,9 +340,8 @@ START_TEST(nodes_that_come_and_go_cannot_fill_the_log)
     last_lines_say_down(60);
     end();
 }
-END_TEST
 
-START_TEST(type_that_does_not_travel_is_told_once)
+DOMT_TEST(type_that_does_not_travel_is_told_once)
 {
     domus_address address;
 
@@ -362,9 +356,5 @@ START_TEST(type_that_does_not_travel_is_told_once)
     ck_assert_uint_eq(world.count, 2 + TYPES_MAX);
     end();
 }
-END_TEST
 
-DOMT_MAIN("say", 60, each_change_of_a_node_has_a_line, node_that_begins_anew_has_ended_and_is_up,
-          node_says_that_it_is_alone_and_that_it_is_back, node_that_finds_no_server_says_so_once,
-          another_node_of_the_same_name_is_told, type_that_does_not_travel_is_told_once,
-          nodes_that_come_and_go_cannot_fill_the_log)
+DOMT_SUITE(60)

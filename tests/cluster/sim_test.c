@@ -385,7 +385,7 @@ static int run_seed(uint64_t seed, void *context)
     return 0;
 }
 
-START_TEST(without_faults_everything_comes)
+DOMT_TEST(without_faults_everything_comes)
 {
     begin(1);
     advance(3 * SECOND);
@@ -405,14 +405,12 @@ START_TEST(without_faults_everything_comes)
     ck_assert_uint_ge(model.asks_used, 300);
     end();
 }
-END_TEST
 
-START_TEST(faults_lose_nothing_in_silence)
+DOMT_TEST(faults_lose_nothing_in_silence)
 {
     uint64_t failed;
 
     ck_assert_int_eq(domus_testkit_sweep(1, domt_more_if_long(24), run_seed, NULL, &failed), 0);
 }
-END_TEST
 
-DOMT_MAIN("sim", 240, without_faults_everything_comes, faults_lose_nothing_in_silence)
+DOMT_SUITE(240)

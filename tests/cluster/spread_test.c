@@ -438,7 +438,7 @@ static int run_seed(uint64_t seed, void *context)
     return 0;
 }
 
-START_TEST(grains_are_found_from_each_node)
+DOMT_TEST(grains_are_found_from_each_node)
 {
     begin(1);
     model.talks = false;
@@ -462,9 +462,8 @@ START_TEST(grains_are_found_from_each_node)
     ck_assert_uint_eq(model.refused, 0);
     end();
 }
-END_TEST
 
-START_TEST(a_node_that_leaves_hands_its_grains_over)
+DOMT_TEST(a_node_that_leaves_hands_its_grains_over)
 {
     begin(4);
     model.talks = false;
@@ -486,15 +485,12 @@ START_TEST(a_node_that_leaves_hands_its_grains_over)
     check_all(4, true);
     end();
 }
-END_TEST
 
-START_TEST(faults_make_no_two_lives)
+DOMT_TEST(faults_make_no_two_lives)
 {
     uint64_t failed;
 
     ck_assert_int_eq(domus_testkit_sweep(1, domt_more_if_long(6), run_seed, NULL, &failed), 0);
 }
-END_TEST
 
-DOMT_MAIN("spread", 240, grains_are_found_from_each_node, a_node_that_leaves_hands_its_grains_over,
-          faults_make_no_two_lives)
+DOMT_SUITE(240)

@@ -62,7 +62,7 @@ static const domus_pickle_word long_word[] = {
     {"1234567890123456789012345678901234567890123456789012345678901234", 1}, {NULL, 0}};
 static const domus_pickle_word no_words[] = {{NULL, 0}};
 
-START_TEST(row_of_another_type_than_its_member_is_refused)
+DOMT_TEST(row_of_another_type_than_its_member_is_refused)
 {
     const char *other = "the member is of another type than the row says";
     char text[200];
@@ -100,9 +100,8 @@ START_TEST(row_of_another_type_than_its_member_is_refused)
           .kind = DOMUS_PICKLE_KIND_STRUCT);
     WRONG("part: a row without a sort", .name = "part", .size = 48, .number = 1);
 }
-END_TEST
 
-START_TEST(range_or_default_that_is_wrong_is_refused)
+DOMT_TEST(range_or_default_that_is_wrong_is_refused)
 {
     const char *range = "small: the range is empty, or larger than the member";
     const char *preset = "small: the default is out of range";
@@ -130,9 +129,8 @@ START_TEST(range_or_default_that_is_wrong_is_refused)
     WRONG("slice: the bound is 0, or above 1073741824",
           DOMUS_PICKLE(1, domt_some, slice, SLICE(DOMUS_SLICE_MAX + 1)));
 }
-END_TEST
 
-START_TEST(list_of_values_that_is_wrong_is_refused)
+DOMT_TEST(list_of_values_that_is_wrong_is_refused)
 {
     static domus_pickle_word many[DOMUS_PICKLE_WORDS_MAX + 2];
     static char words[DOMUS_PICKLE_WORDS_MAX + 1][8];
@@ -161,9 +159,8 @@ START_TEST(list_of_values_that_is_wrong_is_refused)
     }
     WRONG("number: more than 256 values", DOMUS_PICKLE(1, domt_some, number, ENUM(many, 1)));
 }
-END_TEST
 
-START_TEST(place_or_shape_that_is_wrong_is_refused)
+DOMT_TEST(place_or_shape_that_is_wrong_is_refused)
 {
     const char *beyond = "part: the row reaches beyond the struct";
 
@@ -217,9 +214,8 @@ START_TEST(place_or_shape_that_is_wrong_is_refused)
     WRONG("pointed: the count cannot be 25",
           DOMUS_PICKLE_OWNED(1, domt_some, pointed, slice, 25, UINT(0)));
 }
-END_TEST
 
-START_TEST(table_that_is_too_large_or_in_itself_is_refused)
+DOMT_TEST(table_that_is_too_large_or_in_itself_is_refused)
 {
     static domus_pickle_field fields[DOMUS_PICKLE_FIELDS_MAX + 1];
     static domus_pickle_table itself;
@@ -242,7 +238,6 @@ START_TEST(table_that_is_too_large_or_in_itself_is_refused)
     itself.fields = &row;
     wrong(&row, 1, "pointed: tables in tables deeper than 16, or in themselves");
 }
-END_TEST
 
 /* --- lists of picklers ---------------------------------------------------------------------------
  */
@@ -277,7 +272,7 @@ static int read_nothing(domus_pickle_reader *reader, void *payload, uint32_t ver
         ck_assert_ptr_null(picklers);                                                              \
     } while (0)
 
-START_TEST(list_that_is_wrong_is_refused)
+DOMT_TEST(list_that_is_wrong_is_refused)
 {
     const char *versions = "one: the version is 0, or older than the oldest one";
 
@@ -313,9 +308,8 @@ START_TEST(list_that_is_wrong_is_refused)
          {.type = &one_type, .name = "GReLUrM4wMqfg9yzV3KQ", .version = 1},
          {.type = &two_type, .name = "8yn0iYCKYHlIj4-BwPqk", .version = 1});
 }
-END_TEST
 
-START_TEST(each_of_many_types_is_found)
+DOMT_TEST(each_of_many_types_is_found)
 {
     static domus_type types[DOMUS_PICKLERS_MAX + 1];
     static char names[DOMUS_PICKLERS_MAX + 1][12];
@@ -349,9 +343,8 @@ START_TEST(each_of_many_types_is_found)
     ck_assert_ptr_null(domus_pickler_of_hash(picklers, 0));
     domus_picklers_free(picklers);
 }
-END_TEST
 
-START_TEST(type_without_a_pickler_is_refused)
+DOMT_TEST(type_without_a_pickler_is_refused)
 {
     const domus_pickler list[] = {{.type = &one_type, .version = 1}, {.type = NULL}};
     domus_picklers *picklers = domt_picklers(list);
@@ -372,10 +365,9 @@ START_TEST(type_without_a_pickler_is_refused)
                      -ENOENT);
     domus_picklers_free(picklers);
 }
-END_TEST
 
 /* A later version may have a payload, which this one passes over. */
-START_TEST(type_without_a_payload_is_an_empty_map)
+DOMT_TEST(type_without_a_payload_is_an_empty_map)
 {
     const domus_pickler list[] = {{.type = &one_type, .version = 1}, {.type = NULL}};
     domus_picklers *picklers = domt_picklers(list);
@@ -388,7 +380,6 @@ START_TEST(type_without_a_payload_is_an_empty_map)
     domus_slice_free(bytes);
     domus_picklers_free(picklers);
 }
-END_TEST
 
 /* --- check ---------------------------------------------------------------------------------------
  */
@@ -410,7 +401,7 @@ static void release_part(void *payload)
     domus_pickle_release(&domt_part_table, payload);
 }
 
-START_TEST(check_of_the_program_refuses_what_is_read)
+DOMT_TEST(check_of_the_program_refuses_what_is_read)
 {
     static const domus_type checked = {"checked", sizeof(domt_part), release_part};
     const domus_pickler list[] = {
@@ -421,11 +412,5 @@ START_TEST(check_of_the_program_refuses_what_is_read)
     domt_refuses(list, "\x82\x01\x04\x02\xa1x", 6, -EXDEV, "checked: the id is above 3");
     domt_refuses(list, "\x81\x01\x05", 3, -EDOM, "checked: is refused");
 }
-END_TEST
 
-DOMT_MAIN("table", 20, row_of_another_type_than_its_member_is_refused,
-          range_or_default_that_is_wrong_is_refused, list_of_values_that_is_wrong_is_refused,
-          place_or_shape_that_is_wrong_is_refused, table_that_is_too_large_or_in_itself_is_refused,
-          list_that_is_wrong_is_refused, each_of_many_types_is_found,
-          type_without_a_pickler_is_refused, type_without_a_payload_is_an_empty_map,
-          check_of_the_program_refuses_what_is_read)
+DOMT_SUITE(20)

@@ -28,7 +28,7 @@ static void begin(void)
     ck_assert_uint_eq(link_of_a()->next.size, 0);
 }
 
-START_TEST(link_that_lost_an_answer_is_given_up)
+DOMT_TEST(link_that_lost_an_answer_is_given_up)
 {
     begin();
     uint64_t session = link_of_a()->session;
@@ -43,9 +43,8 @@ START_TEST(link_that_lost_an_answer_is_given_up)
     ck_assert(link_of_a()->is_broken && !link_of_a()->is_torn);
     domt_holder_end();
 }
-END_TEST
 
-START_TEST(link_that_refused_a_message_goes_on)
+DOMT_TEST(link_that_refused_a_message_goes_on)
 {
     begin();
     uint64_t session = link_of_a()->session;
@@ -58,6 +57,5 @@ START_TEST(link_that_refused_a_message_goes_on)
     ck_assert_uint_eq(link_of_a()->session, session);
     domt_holder_end();
 }
-END_TEST
 
-DOMT_MAIN("torn", 30, link_that_lost_an_answer_is_given_up, link_that_refused_a_message_goes_on)
+DOMT_SUITE(30)

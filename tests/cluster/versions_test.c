@@ -88,7 +88,7 @@ static const domus_pickler program_3[] =
      {.type = &order_2_type, .name = "order", .version = 3, .oldest = 2, .table = &order_2_table},
      {.type = NULL}};
 
-START_TEST(newer_program_reads_an_older_message)
+DOMT_TEST(newer_program_reads_an_older_message)
 {
     domus_picklers *writers = domt_picklers(program_1);
     domus_picklers *readers = domt_picklers(program_2);
@@ -116,7 +116,6 @@ START_TEST(newer_program_reads_an_older_message)
     domus_picklers_free(writers);
     domus_picklers_free(readers);
 }
-END_TEST
 
 static domt_order_2 order_of_2(domt_line_2 *lines)
 {
@@ -157,7 +156,7 @@ static int read_by_1(const domt_order_2 *order, domt_order_1 *ret_order, char er
     return result;
 }
 
-START_TEST(older_program_reads_a_newer_message)
+DOMT_TEST(older_program_reads_a_newer_message)
 {
     domt_line_2 lines[2];
     domt_order_2 order = order_of_2(lines);
@@ -169,10 +168,9 @@ START_TEST(older_program_reads_a_newer_message)
     ck_assert_str_eq(error, "order.sizes: has 4 elements, more than 2");
     domus_slice_free(order.raw);
 }
-END_TEST
 
 /* The same without the field that has no room. */
-START_TEST(fields_that_are_not_known_are_passed_over)
+DOMT_TEST(fields_that_are_not_known_are_passed_over)
 {
     static const char body[] =
         "\x8a\x01\x05\x02\xa4sent\x03\x06\x04\xa4text\x06\x92\x82\x01\x08\x02\xa6"
@@ -191,9 +189,8 @@ START_TEST(fields_that_are_not_known_are_passed_over)
     domus_slice_free(bytes);
     domus_picklers_free(readers);
 }
-END_TEST
 
-START_TEST(fields_in_any_order_and_keys_of_any_kind_are_read)
+DOMT_TEST(fields_in_any_order_and_keys_of_any_kind_are_read)
 {
     static const char body[] = "\x88\x06\x90\xa1x\x01\x92\x01\x02\x80\x05\x91\x08\xff\xc0"
                                "\xcd\x01\x01\xa1y\x03\x07\x01\x02";
@@ -208,19 +205,17 @@ START_TEST(fields_in_any_order_and_keys_of_any_kind_are_read)
     domus_slice_free(bytes);
     domus_picklers_free(readers);
 }
-END_TEST
 
 #define REFUSED(list, body, error, text) domt_refuses(list, body, sizeof(body) - 1, error, text)
 
-START_TEST(field_that_is_required_and_missing_is_refused)
+DOMT_TEST(field_that_is_required_and_missing_is_refused)
 {
     REFUSED(program_1, "\x80", -EBADMSG, "order.id: is missing");
     REFUSED(program_1, "\x82\x01\x05\x06\x92\x81\x01\x05\x80", -EBADMSG,
             "order.lines[1].price: is missing");
 }
-END_TEST
 
-START_TEST(nil_is_an_absent_field_only_where_it_may_be_absent)
+DOMT_TEST(nil_is_an_absent_field_only_where_it_may_be_absent)
 {
     static const char body[] = "\x82\x01\x05\x0a\xc0";
     domus_picklers *readers = domt_picklers(program_2);
@@ -235,9 +230,8 @@ START_TEST(nil_is_an_absent_field_only_where_it_may_be_absent)
     domus_slice_free(bytes);
     domus_picklers_free(readers);
 }
-END_TEST
 
-START_TEST(version_that_is_too_old_is_refused)
+DOMT_TEST(version_that_is_too_old_is_refused)
 {
     domus_picklers *readers = domt_picklers(program_3);
     static const char body[] = "\x81\x01\x05";
@@ -254,7 +248,6 @@ START_TEST(version_that_is_too_old_is_refused)
     domus_slice_free(bytes);
     domus_picklers_free(readers);
 }
-END_TEST
 
 /* --- heads --------------------------------------------------------------------------------------
  */
@@ -275,7 +268,7 @@ static void head_is_refused(const char *bytes, size_t size, int error, const cha
     domus_picklers_free(readers);
 }
 
-START_TEST(head_that_is_wrong_is_refused)
+DOMT_TEST(head_that_is_wrong_is_refused)
 {
 #define HEAD(bytes, error, text) head_is_refused(bytes, sizeof(bytes) - 1, error, text)
     HEAD("", -EBADMSG, "message: the message ends here");
@@ -289,11 +282,5 @@ START_TEST(head_that_is_wrong_is_refused)
     HEAD("\x93\x07\xcf\x00\x00\x00\x01\x00\x00\x00\x00\x80", -EBADMSG, "message: has no version");
     HEAD("\x93\x07\x01\x80", -ENOENT, "message: no pickler has the hash 0000000000000007");
 }
-END_TEST
 
-DOMT_MAIN("versions", 20, newer_program_reads_an_older_message, older_program_reads_a_newer_message,
-          fields_that_are_not_known_are_passed_over,
-          fields_in_any_order_and_keys_of_any_kind_are_read,
-          field_that_is_required_and_missing_is_refused,
-          nil_is_an_absent_field_only_where_it_may_be_absent, version_that_is_too_old_is_refused,
-          head_that_is_wrong_is_refused)
+DOMT_SUITE(20)

@@ -62,7 +62,7 @@ static const char *changes(uint64_t from, uint32_t room)
     return text;
 }
 
-START_TEST(changes_are_told_in_order_and_each_group_once)
+DOMT_TEST(changes_are_told_in_order_and_each_group_once)
 {
     begin();
     ck_assert_str_eq(changes(0, 4), "");
@@ -84,7 +84,6 @@ START_TEST(changes_are_told_in_order_and_each_group_once)
     ck_assert_str_eq(changes(7, 2), "+g4");
     end();
 }
-END_TEST
 
 static uint32_t nodes_of(uint32_t number, uint64_t *nodes, uint32_t room)
 {
@@ -93,7 +92,7 @@ static uint32_t nodes_of(uint32_t number, uint64_t *nodes, uint32_t room)
     return domi_wide_copy_nodes(wide, number, name, nodes, room);
 }
 
-START_TEST(nodes_that_have_members_are_noted_once_and_forgotten_when_they_end)
+DOMT_TEST(nodes_that_have_members_are_noted_once_and_forgotten_when_they_end)
 {
     uint64_t nodes[8];
 
@@ -117,9 +116,8 @@ START_TEST(nodes_that_have_members_are_noted_once_and_forgotten_when_they_end)
     ck_assert_uint_eq(wide->count, OPENED); /* nothing is left of the other group */
     end();
 }
-END_TEST
 
-START_TEST(node_knows_so_many_groups_at_a_time)
+DOMT_TEST(node_knows_so_many_groups_at_a_time)
 {
     uint32_t number;
     char name[16];
@@ -142,8 +140,5 @@ START_TEST(node_knows_so_many_groups_at_a_time)
     ck_assert_int_eq(domi_wide_note(wide, "far9", 4, 5000, true), -ENOSPC);
     end();
 }
-END_TEST
 
-DOMT_MAIN("wide", 60, changes_are_told_in_order_and_each_group_once,
-          nodes_that_have_members_are_noted_once_and_forgotten_when_they_end,
-          node_knows_so_many_groups_at_a_time)
+DOMT_SUITE(60)

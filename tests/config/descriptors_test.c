@@ -24,7 +24,7 @@ static void begin(domus_config *config)
  * backlogs; 64 to spare. */
 #define NEEDED (7u + 16u + 2u + 1200u + 64u)
 
-START_TEST(connections_get_what_nobody_else_needs)
+DOMT_TEST(connections_get_what_nobody_else_needs)
 {
     domi_descriptors has = {.limit = NEEDED + 5000, .open = 7, .cpus = 50};
     domus_config config;
@@ -41,9 +41,8 @@ START_TEST(connections_get_what_nobody_else_needs)
     has.limit = NEEDED + 2 * 47 + 5000;
     ck_assert_uint_eq(domi_descriptors_room(&has, &config), 5000);
 }
-END_TEST
 
-START_TEST(half_of_few_is_for_connections)
+DOMT_TEST(half_of_few_is_for_connections)
 {
     domi_descriptors has = {.limit = 2 * NEEDED, .open = 7, .cpus = 50};
     domus_config config;
@@ -57,7 +56,6 @@ START_TEST(half_of_few_is_for_connections)
     has.limit = 0;
     ck_assert_uint_eq(domi_descriptors_room(&has, &config), 1);
 }
-END_TEST
 
 static void limit_to(rlim_t soft, rlim_t hard)
 {
@@ -66,7 +64,7 @@ static void limit_to(rlim_t soft, rlim_t hard)
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-START_TEST(the_limit_is_raised_and_too_few_lower_the_connections)
+DOMT_TEST(the_limit_is_raised_and_too_few_lower_the_connections)
 {
     struct rlimit limit;
     char warning[256] = "?";
@@ -87,7 +85,6 @@ START_TEST(the_limit_is_raised_and_too_few_lower_the_connections)
     ck_assert_str_eq(warning, "");
     ck_assert_uint_eq(config.channel.connections_max, 100);
 }
-END_TEST
 
 static uint32_t count_open(void)
 {
@@ -99,7 +96,7 @@ static uint32_t count_open(void)
 }
 
 /* Descriptors that the process has open already count as well. */
-START_TEST(open_descriptors_are_not_for_connections)
+DOMT_TEST(open_descriptors_are_not_for_connections)
 {
     char warning[256];
     domus_config config;
@@ -118,8 +115,5 @@ START_TEST(open_descriptors_are_not_for_connections)
     domi_descriptors_raise_limit(&config, warning, sizeof warning);
     ck_assert_uint_eq(config.channel.connections_max, before - 20);
 }
-END_TEST
 
-DOMT_MAIN("descriptors", 20, connections_get_what_nobody_else_needs, half_of_few_is_for_connections,
-          the_limit_is_raised_and_too_few_lower_the_connections,
-          open_descriptors_are_not_for_connections)
+DOMT_SUITE(20)

@@ -69,7 +69,7 @@ static void open_all(size_t count, bool has_plain)
     ck_assert(domi_fronts_open(&program, &config));
 }
 
-START_TEST(full_table_of_fronts_ends_with_its_last_front)
+DOMT_TEST(full_table_of_fronts_ends_with_its_last_front)
 {
     open_all(DOMUS_LISTENERS_MAX, false);
     ck_assert_uint_eq(opened, DOMUS_LISTENERS_MAX);
@@ -80,9 +80,8 @@ START_TEST(full_table_of_fronts_ends_with_its_last_front)
     domi_fronts_close(false);
     ck_assert_uint_eq(closed, DOMUS_LISTENERS_MAX);
 }
-END_TEST
 
-START_TEST(full_table_of_fronts_has_room_for_the_servers)
+DOMT_TEST(full_table_of_fronts_has_room_for_the_servers)
 {
     has_servers = true;
     open_all(DOMUS_LISTENERS_MAX, false);
@@ -95,9 +94,8 @@ START_TEST(full_table_of_fronts_has_room_for_the_servers)
     ck_assert_ptr_null(domi_fronts_find_servers());
     has_servers = false;
 }
-END_TEST
 
-START_TEST(closed_fronts_are_not_found)
+DOMT_TEST(closed_fronts_are_not_found)
 {
     open_all(2, false);
     domi_fronts_close(false);
@@ -109,7 +107,5 @@ START_TEST(closed_fronts_are_not_found)
     domi_fronts_close(false);
     ck_assert_uint_eq(closed, 1);
 }
-END_TEST
 
-DOMT_MAIN("fronts", 10, full_table_of_fronts_ends_with_its_last_front,
-          full_table_of_fronts_has_room_for_the_servers, closed_fronts_are_not_found)
+DOMT_SUITE(10)

@@ -8,7 +8,7 @@
 
 #define MIB (1024 * 1024)
 
-START_TEST(unknown_key_is_named_with_the_one_that_was_meant)
+DOMT_TEST(unknown_key_is_named_with_the_one_that_was_meant)
 {
     domt_says("scheduler:\n  ioRatoi: 50\n",
               "2:3: scheduler.ioRatoi: unknown key (did you mean 'ioRatio'?)\n");
@@ -29,9 +29,8 @@ START_TEST(unknown_key_is_named_with_the_one_that_was_meant)
     domt_says("'a\\b~': 1\n", "1:1: a\\b~: unknown key\n"); /* all of it is printable */
     domt_says("<<: 1\n", "1:1: <<: unknown key\n");
 }
-END_TEST
 
-START_TEST(duplicate_key_is_named_with_the_line_of_the_first)
+DOMT_TEST(duplicate_key_is_named_with_the_line_of_the_first)
 {
     domt_says("scheduler:\n  ioRatio: 50\n\n  ioRatio: 51\n",
               "4:3: scheduler.ioRatio: duplicate key (first in line 2)\n");
@@ -41,9 +40,8 @@ START_TEST(duplicate_key_is_named_with_the_line_of_the_first)
     domt_says("listeners:\n- {name: a, name: b, address: '[::]:0'}\n",
               "2:13: listeners[0].name: duplicate key (first in line 2)\n");
 }
-END_TEST
 
-START_TEST(value_is_named_with_its_own_column)
+DOMT_TEST(value_is_named_with_its_own_column)
 {
     domt_says("scheduler:\n  ioRatio:   0\n",
               "2:14: scheduler.ioRatio: must be auto or 1..100, is 0\n");
@@ -78,9 +76,8 @@ START_TEST(value_is_named_with_its_own_column)
     domt_says("scheduler:\n  ioRatio:\n",
               "2:11: scheduler.ioRatio: expected auto or a percentage such as 50, found nothing\n");
 }
-END_TEST
 
-START_TEST(wrong_type_is_named)
+DOMT_TEST(wrong_type_is_named)
 {
     domt_says("scheduler: 5\n", "1:12: scheduler: expected a mapping, found a single value\n");
     domt_says("scheduler: [5]\n", "1:12: scheduler: expected a mapping, found a list\n");
@@ -97,9 +94,8 @@ START_TEST(wrong_type_is_named)
     domt_says("---\n", "2:1: expected a mapping, found nothing\n");
     domt_says("---\n...\n", "2:1: expected a mapping, found nothing\n");
 }
-END_TEST
 
-START_TEST(listener_must_be_whole)
+DOMT_TEST(listener_must_be_whole)
 {
     domt_says("listeners:\n- {}\n",
               "2:3: listeners[0]: name is missing\n2:3: listeners[0]: address is missing\n");
@@ -112,9 +108,8 @@ START_TEST(listener_must_be_whole)
               "2:3: listeners[0]: expected a mapping, found a single value\n"
               "3:3: listeners[1]: address is missing\n");
 }
-END_TEST
 
-START_TEST(list_has_a_greatest_length)
+DOMT_TEST(list_has_a_greatest_length)
 {
     char text[8192] = "listeners:\n";
     domus_yaml *yaml = domt_reader();
@@ -128,9 +123,8 @@ START_TEST(list_has_a_greatest_length)
     snprintf(text + strlen(text), 64, "- {name: more, address: '127.0.0.1:64'}\n");
     domt_says(text, "2:1: listeners: expected at most 64 elements, found 65\n");
 }
-END_TEST
 
-START_TEST(malformed_text_is_named_and_what_stood_before_it_too)
+DOMT_TEST(malformed_text_is_named_and_what_stood_before_it_too)
 {
     domt_says("scheduler:\n  ioRatio: 0\n bad\n",
               "2:12: scheduler.ioRatio: must be auto or 1..100, is 0\n"
@@ -148,18 +142,16 @@ START_TEST(malformed_text_is_named_and_what_stood_before_it_too)
     domt_says("listeners:\n- name: a\n  backlog: '", /* the address may stand behind it */
               "3:13: not YAML: found unexpected end of stream while scanning a quoted scalar\n");
 }
-END_TEST
 
-START_TEST(second_document_is_refused)
+DOMT_TEST(second_document_is_refused)
 {
     domt_says("io: {}\n---\nio: {}\n", "2:1: a second document; a file holds one\n");
     domt_says("scheduler: {ioRatio: 0}\n...\n---\n",
               "1:22: scheduler.ioRatio: must be auto or 1..100, is 0\n"
               "3:1: a second document; a file holds one\n");
 }
-END_TEST
 
-START_TEST(anchors_aliases_and_tags_are_refused)
+DOMT_TEST(anchors_aliases_and_tags_are_refused)
 {
     domt_says("scheduler:\n  minBudget: &b 50us\n  minBudgetBusy: *b\n",
               "2:14: scheduler.minBudget: anchors and aliases are not allowed\n"
@@ -172,9 +164,8 @@ START_TEST(anchors_aliases_and_tags_are_refused)
     domt_says("listeners: !x []\n", "1:12: listeners: tags are not allowed\n");
     domt_says("? {a: b}\n: 1\n", "1:3: a key must be a single word\n");
 }
-END_TEST
 
-START_TEST(all_errors_of_a_file_come_in_the_order_of_its_lines)
+DOMT_TEST(all_errors_of_a_file_come_in_the_order_of_its_lines)
 {
     domt_says("sytem:\n"
               "  threads: 2\n"
@@ -208,9 +199,8 @@ START_TEST(all_errors_of_a_file_come_in_the_order_of_its_lines)
               "16:13: listeners[0].adress: unknown key (did you mean 'address'?)\n"
               "17:1: a second document; a file holds one\n");
 }
-END_TEST
 
-START_TEST(errors_beyond_64_are_counted)
+DOMT_TEST(errors_beyond_64_are_counted)
 {
     char text[4096] = "", *errors;
     domus_yaml *yaml = domt_reader();
@@ -228,9 +218,8 @@ START_TEST(errors_beyond_64_are_counted)
     free(errors);
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(deep_nesting_is_refused_at_16)
+DOMT_TEST(deep_nesting_is_refused_at_16)
 {
     char text[4096];
 
@@ -244,9 +233,8 @@ START_TEST(deep_nesting_is_refused_at_16)
               "1:27: listeners[0][0][0][0][0][0][0][0][0][0][0][0][0][0]: nested deeper than 16 "
               "levels\n");
 }
-END_TEST
 
-START_TEST(keys_values_and_their_number_have_limits)
+DOMT_TEST(keys_values_and_their_number_have_limits)
 {
     static char text[MIB];
 
@@ -266,10 +254,9 @@ START_TEST(keys_values_and_their_number_have_limits)
         memcpy(text + 4 + 2 * i, "1,", 3);
     domt_says(text, "1:1: a: unknown key\n1:8193: a: the file holds more than 4096 values\n");
 }
-END_TEST
 
 /* A file of one thing over and over must end soon, whatever that thing is. */
-START_TEST(file_of_a_mebibyte_ends_soon)
+DOMT_TEST(file_of_a_mebibyte_ends_soon)
 {
     static const char *const things[] = {
         "[",          "{",    "- ",         "? ",    "a: ",         "&a ",  "*a ",
@@ -296,9 +283,8 @@ START_TEST(file_of_a_mebibyte_ends_soon)
         domus_yaml_free(yaml);
     }
 }
-END_TEST
 
-START_TEST(file_of_a_mebibyte_is_read_and_no_larger)
+DOMT_TEST(file_of_a_mebibyte_is_read_and_no_larger)
 {
     static char text[MIB + 1];
     domus_yaml *yaml = domt_reader();
@@ -311,11 +297,10 @@ START_TEST(file_of_a_mebibyte_is_read_and_no_larger)
     domus_yaml_free(yaml);
     domt_load_says(text, sizeof text, "1:1: the file is larger than 1 MiB\n");
 }
-END_TEST
 
 /* Break a right file at random: whatever comes of it, it is one of two answers and
  * lines of text. */
-START_TEST(broken_files_do_no_harm)
+DOMT_TEST(broken_files_do_no_harm)
 {
     static const char marks[] = "{}[]:,&*!|>'\"%@`#-? \n\t\0\x80\xff"
                                 "0aZ\\~";
@@ -343,13 +328,5 @@ START_TEST(broken_files_do_no_harm)
         domus_yaml_free(yaml);
     }
 }
-END_TEST
 
-DOMT_MAIN("issues", 60, unknown_key_is_named_with_the_one_that_was_meant,
-          duplicate_key_is_named_with_the_line_of_the_first, value_is_named_with_its_own_column,
-          wrong_type_is_named, listener_must_be_whole, list_has_a_greatest_length,
-          malformed_text_is_named_and_what_stood_before_it_too, second_document_is_refused,
-          anchors_aliases_and_tags_are_refused, all_errors_of_a_file_come_in_the_order_of_its_lines,
-          errors_beyond_64_are_counted, deep_nesting_is_refused_at_16,
-          keys_values_and_their_number_have_limits, file_of_a_mebibyte_ends_soon,
-          file_of_a_mebibyte_is_read_and_no_larger, broken_files_do_no_harm)
+DOMT_SUITE(60)

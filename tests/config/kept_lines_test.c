@@ -57,7 +57,7 @@ static void holds(uint64_t from, uint64_t number, domus_log_level level, uint32_
     ck_assert_str_eq(line.text, text);
 }
 
-START_TEST(lines_are_kept_with_level_thread_and_time)
+DOMT_TEST(lines_are_kept_with_level_thread_and_time)
 {
     uint64_t before = (uint64_t)time(NULL);
 
@@ -77,9 +77,8 @@ START_TEST(lines_are_kept_with_level_thread_and_time)
     ck_assert_int_eq(source.read(source.context, UINT64_MAX, &line), -ENOENT);
     end();
 }
-END_TEST
 
-START_TEST(the_last_ones_are_kept)
+DOMT_TEST(the_last_ones_are_kept)
 {
     char text[32];
 
@@ -95,10 +94,9 @@ START_TEST(the_last_ones_are_kept)
     holds(12, 12, DOMUS_LOG_INFO, 12, "line 12");
     end();
 }
-END_TEST
 
 /* The log of a program whose output nobody reads is what one wants to see most. */
-START_TEST(lines_are_seen_though_nobody_reads_the_descriptor)
+DOMT_TEST(lines_are_seen_though_nobody_reads_the_descriptor)
 {
     begin(4, false);
     domi_sink_log(sink, DOMUS_LOG_INFO, 1, "waits");
@@ -120,10 +118,9 @@ START_TEST(lines_are_seen_though_nobody_reads_the_descriptor)
     holds(6, 6, DOMUS_LOG_INFO, 7, "goes on");
     end();
 }
-END_TEST
 
 /* Threads log while viewers read; ThreadSanitizer looks at this, too. */
-START_TEST(readers_see_whole_lines)
+DOMT_TEST(readers_see_whole_lines)
 {
     char text[DOMUS_LOG_TEXT_MAX + 1];
     uint64_t next = 1;
@@ -144,7 +141,5 @@ START_TEST(readers_see_whole_lines)
     }
     end();
 }
-END_TEST
 
-DOMT_MAIN("kept_lines", 60, lines_are_kept_with_level_thread_and_time, the_last_ones_are_kept,
-          lines_are_seen_though_nobody_reads_the_descriptor, readers_see_whole_lines)
+DOMT_SUITE(60)

@@ -86,7 +86,7 @@ static uint32_t sweep(int (*act)(domus_yaml *yaml), int wanted)
     ck_abort_msg("it never passed");
 }
 
-START_TEST(reader_survives_each_failed_allocation_of_its_birth)
+DOMT_TEST(reader_survives_each_failed_allocation_of_its_birth)
 {
     domus_yaml *yaml = NULL;
     uint32_t n = 1;
@@ -101,28 +101,22 @@ START_TEST(reader_survives_each_failed_allocation_of_its_birth)
     domt_is_default(domus_yaml_config(yaml));
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(load_survives_each_failed_allocation)
+DOMT_TEST(load_survives_each_failed_allocation)
 {
     ck_assert_uint_ge(sweep(load_right, 0), 10);
 }
-END_TEST
 
-START_TEST(failing_load_survives_each_failed_allocation)
+DOMT_TEST(failing_load_survives_each_failed_allocation)
 {
     ck_assert_uint_ge(sweep(load_wrong, -EINVAL), 10);
 }
-END_TEST
 
-START_TEST(set_survives_each_failed_allocation)
+DOMT_TEST(set_survives_each_failed_allocation)
 {
     ck_assert_uint_ge(sweep(set_right, 0), 5);
     ck_assert_uint_ge(sweep(set_listener, 0), 5);
     ck_assert_uint_ge(sweep(set_wrong, -EINVAL), 3);
 }
-END_TEST
 
-DOMT_MAIN("memory", 30, reader_survives_each_failed_allocation_of_its_birth,
-          load_survives_each_failed_allocation, failing_load_survives_each_failed_allocation,
-          set_survives_each_failed_allocation)
+DOMT_SUITE(30)

@@ -49,7 +49,7 @@ static void reaches(const char *address)
     domi_notify_close(&to);
 }
 
-START_TEST(messages_reach_a_path_and_an_abstract_name)
+DOMT_TEST(messages_reach_a_path_and_an_abstract_name)
 {
     char address[64];
 
@@ -59,9 +59,8 @@ START_TEST(messages_reach_a_path_and_an_abstract_name)
     reaches(address);
     unlink(address);
 }
-END_TEST
 
-START_TEST(other_addresses_are_refused)
+DOMT_TEST(other_addresses_are_refused)
 {
     static const char *const wrong[] = {"",           "/",         "@",
                                         "run/notify", "vsock:2:1", "unix:/run/notify"};
@@ -80,9 +79,8 @@ START_TEST(other_addresses_are_refused)
     ck_assert_int_eq(domi_notify_open(longest, &to), 0);
     domi_notify_close(&to);
 }
-END_TEST
 
-START_TEST(numbers_of_the_environment_are_digits)
+DOMT_TEST(numbers_of_the_environment_are_digits)
 {
     static const char *const wrong[] = {
         "", " 5", "5 ", "+5", "-5", "0x5", "5s", "11", "99999999999999999999"};
@@ -103,7 +101,5 @@ START_TEST(numbers_of_the_environment_are_digits)
     domi_environment_forget(names);
     ck_assert_ptr_null(getenv("DOMT_A"));
 }
-END_TEST
 
-DOMT_MAIN("notify", 20, messages_reach_a_path_and_an_abstract_name, other_addresses_are_refused,
-          numbers_of_the_environment_are_digits)
+DOMT_SUITE(20)

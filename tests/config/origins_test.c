@@ -91,7 +91,7 @@ static const char file[] = "scheduler:\n"
                            "cluster: {servers: [a, b], password: abc, token: abc,\n"
                            "  tokenFile: t, tls: {keyFile: abc}}\n";
 
-START_TEST(each_value_has_the_line_where_it_stands)
+DOMT_TEST(each_value_has_the_line_where_it_stands)
 {
     static const char *const lines[] = {
         "scheduler.ioRatio=50 @ %s:2\n",
@@ -143,9 +143,8 @@ START_TEST(each_value_has_the_line_where_it_stands)
     ck_assert_ptr_null(strstr(shown, "abc"));
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(assignments_and_later_files_take_the_place_of_earlier_ones)
+DOMT_TEST(assignments_and_later_files_take_the_place_of_earlier_ones)
 {
     domus_yaml *yaml = reader();
     char name[32], second[32], line[128];
@@ -176,12 +175,11 @@ START_TEST(assignments_and_later_files_take_the_place_of_earlier_ones)
     ck_assert_ptr_null(strstr(shown, "listeners.b"));
     domus_yaml_free(yaml);
 }
-END_TEST
 
 /* --- what is in use --------------------------------------------------------------------------- */
 
 /* A reload is taken in part, and the program may have changed values by itself. */
-START_TEST(what_is_in_use_has_the_origin_of_the_reader_that_has_read_it)
+DOMT_TEST(what_is_in_use_has_the_origin_of_the_reader_that_has_read_it)
 {
     domus_yaml *first = reader(), *newest = reader();
     char name[32], line[128];
@@ -211,10 +209,9 @@ START_TEST(what_is_in_use_has_the_origin_of_the_reader_that_has_read_it)
     domus_yaml_free(first);
     domus_yaml_free(newest);
 }
-END_TEST
 
 /* A program without YAML has values, and no places for them. */
-START_TEST(a_configuration_made_by_hand_is_shown)
+DOMT_TEST(a_configuration_made_by_hand_is_shown)
 {
     const domus_listener_config listeners[] = {{.name = "a", .address = "127.0.0.1:0"},
                                                {.address = NULL}};
@@ -240,9 +237,8 @@ START_TEST(a_configuration_made_by_hand_is_shown)
     has("pools.p.runners=3 @ program\n");
     ck_assert_uint_gt(count, 100);
 }
-END_TEST
 
-START_TEST(values_are_cut_at_the_size_of_the_text)
+DOMT_TEST(values_are_cut_at_the_size_of_the_text)
 {
     domus_config config;
     char text[4];
@@ -252,9 +248,5 @@ START_TEST(values_are_cut_at_the_size_of_the_text)
     domus_config_key_write(domus_config_key_get(4), &config, text, sizeof text);
     ck_assert_str_eq(text, "500");
 }
-END_TEST
 
-DOMT_MAIN("origins", 60, each_value_has_the_line_where_it_stands,
-          assignments_and_later_files_take_the_place_of_earlier_ones,
-          what_is_in_use_has_the_origin_of_the_reader_that_has_read_it,
-          a_configuration_made_by_hand_is_shown, values_are_cut_at_the_size_of_the_text)
+DOMT_SUITE(60)

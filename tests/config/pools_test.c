@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-START_TEST(pools_of_a_document_are_read)
+DOMT_TEST(pools_of_a_document_are_read)
 {
     domus_yaml *yaml = domt_reader();
 
@@ -44,9 +44,8 @@ START_TEST(pools_of_a_document_are_read)
     ck_assert_uint_eq(stealing->relaxed_sleep_ns, 10000000);
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(a_later_list_replaces_the_earlier_one)
+DOMT_TEST(a_later_list_replaces_the_earlier_one)
 {
     domus_yaml *yaml = domt_reader();
 
@@ -57,9 +56,8 @@ START_TEST(a_later_list_replaces_the_earlier_one)
     ck_assert_str_eq(domus_yaml_config(yaml)->pools[0].name, "c");
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(an_assignment_changes_the_pool_that_it_names)
+DOMT_TEST(an_assignment_changes_the_pool_that_it_names)
 {
     domus_yaml *yaml = domt_reader();
 
@@ -84,9 +82,8 @@ START_TEST(an_assignment_changes_the_pool_that_it_names)
                      "--set: pools.a.runner: unknown key (did you mean 'runners'?)\n");
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(wrong_pools_are_named_with_their_places)
+DOMT_TEST(wrong_pools_are_named_with_their_places)
 {
     domt_says("pools:\n- {}\n", "2:3: pools[0]: name is missing\n");
     domt_says("pools:\n- name: a b\n",
@@ -101,10 +98,9 @@ START_TEST(wrong_pools_are_named_with_their_places)
     domt_says("pools:\n- name: a\n  runers: 2\n",
               "3:3: pools[0].runers: unknown key (did you mean 'runners'?)\n");
 }
-END_TEST
 
 /* These are found when all sources have been read. */
-START_TEST(pools_that_do_not_fit_are_named_with_their_places)
+DOMT_TEST(pools_that_do_not_fit_are_named_with_their_places)
 {
     static const char text[] = "pools:\n- name: a\n  policy: best\n- name: a\n";
     domus_yaml *yaml = domt_reader();
@@ -119,8 +115,5 @@ START_TEST(pools_that_do_not_fit_are_named_with_their_places)
     free(errors);
     domus_yaml_free(yaml);
 }
-END_TEST
 
-DOMT_MAIN("config_pools", 60, pools_of_a_document_are_read, a_later_list_replaces_the_earlier_one,
-          an_assignment_changes_the_pool_that_it_names, wrong_pools_are_named_with_their_places,
-          pools_that_do_not_fit_are_named_with_their_places)
+DOMT_SUITE(60)

@@ -256,7 +256,7 @@ static bool is_read(const char *name)
     return false;
 }
 
-START_TEST(every_key_is_in_the_list)
+DOMT_TEST(every_key_is_in_the_list)
 {
     const domus_config_key *key;
     size_t rows = 0;
@@ -269,7 +269,6 @@ START_TEST(every_key_is_in_the_list)
     }
     ck_assert_uint_eq(rows, FIELD_COUNT);
 }
-END_TEST
 
 /* Whether options can change the field: then it is copied into settings, which are read. */
 static bool is_option(const struct field *field)
@@ -301,7 +300,7 @@ static bool is_read_in_settings(const char *name)
     return false;
 }
 
-START_TEST(every_key_has_a_reader)
+DOMT_TEST(every_key_has_a_reader)
 {
     char missing[2048] = "";
 
@@ -318,10 +317,9 @@ START_TEST(every_key_has_a_reader)
     }
     ck_assert_msg(missing[0] == '\0', "nobody reads%s", missing);
 }
-END_TEST
 
 /* As `listeners` is an array, its elements go by any name: only the words can be looked for. */
-START_TEST(every_key_of_a_listener_has_a_reader)
+DOMT_TEST(every_key_of_a_listener_has_a_reader)
 {
     add_sources();
     ck_assert(is_read("listeners"));
@@ -339,7 +337,5 @@ START_TEST(every_key_of_a_listener_has_a_reader)
     ck_assert(is_read("tls.min_version"));
     ck_assert(is_read("tls.clients_may_omit"));
 }
-END_TEST
 
-DOMT_MAIN("readers", 120, every_key_is_in_the_list, every_key_has_a_reader,
-          every_key_of_a_listener_has_a_reader)
+DOMT_SUITE(120)

@@ -73,7 +73,7 @@ static void says(const domus_section *own, const char *text, const char *wanted)
     domus_yaml_free(yaml);
 }
 
-START_TEST(defaults_are_there_before_anything_is_read)
+DOMT_TEST(defaults_are_there_before_anything_is_read)
 {
     domus_yaml *yaml = reader_of(&section);
     const struct settings *settings = settings_of(yaml);
@@ -90,9 +90,8 @@ START_TEST(defaults_are_there_before_anything_is_read)
     ck_assert_str_eq(settings->rooms[1], "garden");
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(every_kind_of_key_is_read_beside_keys_of_domus)
+DOMT_TEST(every_kind_of_key_is_read_beside_keys_of_domus)
 {
     domus_yaml *yaml = reader_of(&section);
     const struct settings *settings = settings_of(yaml);
@@ -126,9 +125,8 @@ START_TEST(every_kind_of_key_is_read_beside_keys_of_domus)
     ck_assert_mem_eq(settings->motd, "b\0\0\0", 4); /* nothing is left of the longer text */
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(wrong_values_are_named_with_their_place)
+DOMT_TEST(wrong_values_are_named_with_their_place)
 {
     says(&section,
          "chat:\n"
@@ -153,9 +151,8 @@ START_TEST(wrong_values_are_named_with_their_place)
          "9:19: chat.rooms[2]: must be at most 7 bytes long, is 9\n"
          "10:9: chat.motd: must be at most 15 bytes long, is 17\n");
 }
-END_TEST
 
-START_TEST(wrong_keys_and_types_are_named_with_their_place)
+DOMT_TEST(wrong_keys_and_types_are_named_with_their_place)
 {
     says(&section,
          "caht: {}\n"
@@ -176,9 +173,8 @@ START_TEST(wrong_keys_and_types_are_named_with_their_place)
     says(&section, "chat: 1\n", "1:7: chat: expected a mapping, found a single value\n");
     domt_says("chat: {}\n", "1:1: chat: unknown key\n"); /* a reader without the section */
 }
-END_TEST
 
-START_TEST(text_without_a_default_must_be_given)
+DOMT_TEST(text_without_a_default_must_be_given)
 {
     says(&section, "io: {}\nchat: {verbose: true}\n", "2:1: chat.upstream: is missing\n");
     says(&section, "io: {}\n", "default: chat.upstream: is missing\n");
@@ -194,9 +190,8 @@ START_TEST(text_without_a_default_must_be_given)
                   "%s", domus_yaml_errors(yaml));
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(text_has_a_least_and_a_greatest_length)
+DOMT_TEST(text_has_a_least_and_a_greatest_length)
 {
     static const domus_config_key own[] = {
         {DOMUS_KEY_TEXT("motd", TEXT, struct settings, motd, 4, NULL)}, {.path = NULL}};
@@ -210,17 +205,15 @@ START_TEST(text_has_a_least_and_a_greatest_length)
     says(&least, "chat: {motd: abcdefghijklmnop}\n",
          "1:14: chat.motd: must be at most 15 bytes long, is 16\n");
 }
-END_TEST
 
-START_TEST(check_of_the_section_sees_whole_values_only)
+DOMT_TEST(check_of_the_section_sees_whole_values_only)
 {
     says(&checked, "io: {}\nchat: {upstream: '[::1]:1'}\n", "2:1: chat: more retries than rooms\n");
     says(&checked, "chat: {upstream: '[::1]:1', retry: {max: 2}}\n", "");
     says(&checked, "chat: {}\n", "1:1: chat.upstream: is missing\n");
 }
-END_TEST
 
-START_TEST(assignments_reach_the_section)
+DOMT_TEST(assignments_reach_the_section)
 {
     domus_yaml *yaml = reader_of(&section);
     const struct settings *settings = settings_of(yaml);
@@ -249,9 +242,8 @@ START_TEST(assignments_reach_the_section)
     ck_assert_uint_eq(settings->room_count, 0); /* a wrong source changes nothing */
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(source_with_a_fault_leaves_the_section_as_it_was)
+DOMT_TEST(source_with_a_fault_leaves_the_section_as_it_was)
 {
     domus_yaml *yaml = reader_of(&section);
 
@@ -262,7 +254,6 @@ START_TEST(source_with_a_fault_leaves_the_section_as_it_was)
     ck_assert_uint_eq(settings_of(yaml)->retries, 4);
     domus_yaml_free(yaml);
 }
-END_TEST
 
 /* --- tables that are wrong -------------------------------------------------------------------- */
 
@@ -284,7 +275,7 @@ static void refuses_row(domus_config_key row, const char *wanted)
     refuses("chat", rows, sizeof(struct settings), wanted);
 }
 
-START_TEST(wrong_table_is_refused)
+DOMT_TEST(wrong_table_is_refused)
 {
     const domus_config_key good = keys[2], text = keys[7], list = keys[6];
     domus_config_key row = good;
@@ -328,9 +319,8 @@ START_TEST(wrong_table_is_refused)
     row.words = NULL;
     refuses_row(row, "no words");
 }
-END_TEST
 
-START_TEST(two_rows_of_one_path_are_refused)
+DOMT_TEST(two_rows_of_one_path_are_refused)
 {
     const domus_config_key twice[] = {keys[0], keys[0], {.path = NULL}};
     domus_config_key below = keys[0];
@@ -340,9 +330,8 @@ START_TEST(two_rows_of_one_path_are_refused)
     refuses("chat", twice, sizeof(struct settings), "an earlier row has this path");
     refuses("chat", within, sizeof(struct settings), "an earlier row has this path");
 }
-END_TEST
 
-START_TEST(table_has_a_greatest_length)
+DOMT_TEST(table_has_a_greatest_length)
 {
     static domus_config_key rows[DOMUS_SECTION_KEYS_MAX + 2];
     static char paths[DOMUS_SECTION_KEYS_MAX + 1][8];
@@ -364,11 +353,5 @@ START_TEST(table_has_a_greatest_length)
     rows[DOMUS_SECTION_KEYS_MAX].path = NULL;
     refuses("chat", rows, sizeof(struct settings), "the schema is too large");
 }
-END_TEST
 
-DOMT_MAIN("section", 10, defaults_are_there_before_anything_is_read,
-          every_kind_of_key_is_read_beside_keys_of_domus, wrong_values_are_named_with_their_place,
-          wrong_keys_and_types_are_named_with_their_place, text_without_a_default_must_be_given,
-          text_has_a_least_and_a_greatest_length, check_of_the_section_sees_whole_values_only,
-          assignments_reach_the_section, source_with_a_fault_leaves_the_section_as_it_was,
-          wrong_table_is_refused, two_rows_of_one_path_are_refused, table_has_a_greatest_length)
+DOMT_SUITE(10)

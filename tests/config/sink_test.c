@@ -68,7 +68,7 @@ static void end_sink(void)
     close(reader);
 }
 
-START_TEST(lines_and_texts_are_written_in_order)
+DOMT_TEST(lines_and_texts_are_written_in_order)
 {
     open_sink(16);
     domi_sink_log(sink, DOMUS_LOG_ERROR, 3, "first");
@@ -83,9 +83,8 @@ START_TEST(lines_and_texts_are_written_in_order)
                            "test: bytes \\x1b[2J\\n\\xc2\\x9b\n"
                            "test: info: thread 0: \n");
 }
-END_TEST
 
-START_TEST(the_longest_line_is_written_whole)
+DOMT_TEST(the_longest_line_is_written_whole)
 {
     char line[DOMUS_LOG_TEXT_MAX + 1];
 
@@ -99,7 +98,6 @@ START_TEST(the_longest_line_is_written_whole)
     ck_assert_uint_eq(strlen(text), strlen("test: warning: thread 4294967294: \ntest: \n") +
                                         2 * (sizeof line - 1));
 }
-END_TEST
 
 static void *drain_pipe(void *length_)
 {
@@ -112,7 +110,7 @@ static void *drain_pipe(void *length_)
 }
 
 /* The places are all that is kept; where lines are missing, the log says so in their place. */
-START_TEST(lines_beyond_the_places_are_dropped_and_told_of_where_they_are_missing)
+DOMT_TEST(lines_beyond_the_places_are_dropped_and_told_of_where_they_are_missing)
 {
     enum { PLACES = 16, LINES = 100 };
     char line[32];
@@ -157,9 +155,8 @@ START_TEST(lines_beyond_the_places_are_dropped_and_told_of_where_they_are_missin
     ck_assert_uint_eq(all, dropped);
     ck_assert_str_eq(at, "test: info: after\n");
 }
-END_TEST
 
-START_TEST(dropped_lines_are_told_of_although_no_line_follows)
+DOMT_TEST(dropped_lines_are_told_of_although_no_line_follows)
 {
     open_sink(2);
     fill_pipe();
@@ -171,9 +168,8 @@ START_TEST(dropped_lines_are_told_of_although_no_line_follows)
     end_sink();
     ck_assert_str_eq(text, "test: line\ntest: line\ntest: warning: 8 log lines were dropped\n");
 }
-END_TEST
 
-START_TEST(few_texts_wait_and_the_others_are_dropped_by_their_lines)
+DOMT_TEST(few_texts_wait_and_the_others_are_dropped_by_their_lines)
 {
     open_sink(16);
     fill_pipe();
@@ -186,9 +182,8 @@ START_TEST(few_texts_wait_and_the_others_are_dropped_by_their_lines)
     ck_assert_ptr_nonnull(strstr(text, "test: warning: 6 log lines were dropped\n"));
     ck_assert_int_eq(strncmp(text, "one\ntwo\nthree\none\n", 18), 0);
 }
-END_TEST
 
-START_TEST(a_close_waits_no_longer_than_it_may)
+DOMT_TEST(a_close_waits_no_longer_than_it_may)
 {
     open_sink(16);
     fill_pipe();
@@ -207,10 +202,9 @@ START_TEST(a_close_waits_no_longer_than_it_may)
     close(reader);
     close(writer);
 }
-END_TEST
 
 /* SIGPIPE has its default here, and the process lives on. */
-START_TEST(lines_without_a_reader_are_counted)
+DOMT_TEST(lines_without_a_reader_are_counted)
 {
     open_sink(16);
     close(reader);
@@ -221,7 +215,6 @@ START_TEST(lines_without_a_reader_are_counted)
     domi_sink_free(sink);
     close(writer);
 }
-END_TEST
 
 /* --- many threads ----------------------------------------------------------------------------- */
 
@@ -275,7 +268,7 @@ static void *hear_all(void *all)
 }
 
 /* Each thread's lines come in its order, and each is written or told of as dropped. */
-START_TEST(threads_leave_lines_at_once_and_none_is_lost_untold)
+DOMT_TEST(threads_leave_lines_at_once_and_none_is_lost_untold)
 {
     static heard all;
     pthread_t threads[THREADS], listener;
@@ -298,7 +291,6 @@ START_TEST(threads_leave_lines_at_once_and_none_is_lost_untold)
     ck_assert_uint_eq(all.lines + dropped, (uint64_t)THREADS * EACH);
     ck_assert_uint_gt(all.lines, 0);
 }
-END_TEST
 
 static void use_sink_as_child(void *context)
 {
@@ -337,15 +329,14 @@ static void wait_without_poll(void *context)
     _exit(cpu_ns() - before_ns < SECOND_NS / 50 ? 0 : 1);
 }
 
-START_TEST(where_poll_is_refused_a_wait_for_a_reader_costs_no_cpu)
+DOMT_TEST(where_poll_is_refused_a_wait_for_a_reader_costs_no_cpu)
 {
     static char said[DOMT_SAID_MAX];
 
     ck_assert_int_eq(domt_run_in_child(wait_without_poll, NULL, said), 0);
 }
-END_TEST
 
-START_TEST(a_child_leaves_lines_for_nobody_and_goes_on)
+DOMT_TEST(a_child_leaves_lines_for_nobody_and_goes_on)
 {
     static char said[DOMT_SAID_MAX];
 
@@ -355,13 +346,5 @@ START_TEST(a_child_leaves_lines_for_nobody_and_goes_on)
     end_sink();
     ck_assert_str_eq(text, "test: from the parent\n");
 }
-END_TEST
 
-DOMT_MAIN("sink", 60, lines_and_texts_are_written_in_order, the_longest_line_is_written_whole,
-          lines_beyond_the_places_are_dropped_and_told_of_where_they_are_missing,
-          dropped_lines_are_told_of_although_no_line_follows,
-          few_texts_wait_and_the_others_are_dropped_by_their_lines,
-          a_close_waits_no_longer_than_it_may, lines_without_a_reader_are_counted,
-          threads_leave_lines_at_once_and_none_is_lost_untold,
-          where_poll_is_refused_a_wait_for_a_reader_costs_no_cpu,
-          a_child_leaves_lines_for_nobody_and_goes_on)
+DOMT_SUITE(60)

@@ -58,7 +58,7 @@ static uint64_t number_of(const char *key, const char *unit_of_measure)
     return number;
 }
 
-START_TEST(systemd_waits_for_the_drain)
+DOMT_TEST(systemd_waits_for_the_drain)
 {
     domus_config config;
 
@@ -68,9 +68,8 @@ START_TEST(systemd_waits_for_the_drain)
     ck_assert_uint_gt(number_of("TimeoutStopSec", "s\n") * SECOND_NS,
                       config.shutdown.drain_timeout_ns + config.shutdown.actor_timeout_ns + LOG_NS);
 }
-END_TEST
 
-START_TEST(there_are_descriptors_threads_and_locked_memory)
+DOMT_TEST(there_are_descriptors_threads_and_locked_memory)
 {
     const domus_listener_config listener = {.backlog = 4096};
     const domi_descriptors has = {
@@ -86,9 +85,8 @@ START_TEST(there_are_descriptors_threads_and_locked_memory)
                                                        config.detached.threads_max + HELPERS);
     ck_assert_uint_ge(number_of("LimitMEMLOCK", "M\n") * 1024 * 1024, THREADS * RING_BYTES);
 }
-END_TEST
 
-START_TEST(the_protections_leave_room_for_io_uring)
+DOMT_TEST(the_protections_leave_room_for_io_uring)
 {
     read_unit();
     (void)value_of("SystemCallFilter", "@system-service\n"); /* it holds @aio and @resources */
@@ -101,10 +99,9 @@ START_TEST(the_protections_leave_room_for_io_uring)
     ck_assert_ptr_null(memmem(denied, length, "io_uring", 8));
     ck_assert_ptr_null(strstr(unit, "\nMemoryHigh="));
 }
-END_TEST
 
 /* The sockets come to the listener of examples/echo.c, and the program accepts. */
-START_TEST(the_socket_has_the_name_of_the_listener)
+DOMT_TEST(the_socket_has_the_name_of_the_listener)
 {
     read_file(SOCKET);
     (void)value_of("FileDescriptorName", "echo\n");
@@ -115,7 +112,6 @@ START_TEST(the_socket_has_the_name_of_the_listener)
     const char *first = value_of("Type", "notify-reload\n"); /* the later one counts */
     ck_assert(value_of("Type", "notify\n") < first);
 }
-END_TEST
 
 /* The exposure that systemd-analyze tells, in tenths; -1 without that program. */
 static int exposure(void)
@@ -134,7 +130,7 @@ static int exposure(void)
     return tenths;
 }
 
-START_TEST(its_exposure_is_the_one_that_the_page_says)
+DOMT_TEST(its_exposure_is_the_one_that_the_page_says)
 {
     int tenths = exposure();
     double said = -1;
@@ -149,8 +145,5 @@ START_TEST(its_exposure_is_the_one_that_the_page_says)
     ck_assert_int_eq(sscanf(figure, "exposure level of %lf", &said), 1);
     ck_assert_int_le(tenths, (int)(10 * said + 0.5));
 }
-END_TEST
 
-DOMT_MAIN("unit", 20, the_socket_has_the_name_of_the_listener,
-          its_exposure_is_the_one_that_the_page_says, systemd_waits_for_the_drain,
-          there_are_descriptors_threads_and_locked_memory, the_protections_leave_room_for_io_uring)
+DOMT_SUITE(20)

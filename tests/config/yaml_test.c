@@ -11,7 +11,7 @@
 
 #define SHIPPED DOMT_SOURCE_DIR "/config/domus.yaml"
 
-START_TEST(shipped_file_holds_the_defaults)
+DOMT_TEST(shipped_file_holds_the_defaults)
 {
     domus_yaml *yaml = domt_reader();
 
@@ -27,7 +27,6 @@ START_TEST(shipped_file_holds_the_defaults)
     ck_assert_uint_eq(config->listeners[0].backlog, domus_config_listener_key_get(2)->preset);
     domus_yaml_free(yaml);
 }
-END_TEST
 
 static uint32_t find_path(const struct domi_yaml_tree *tree, const char *path)
 {
@@ -56,7 +55,7 @@ static void has_mark(const char *text, size_t line, const domus_config_key *key)
 }
 
 /* Twice is refused by the reader, so "is there" and "loads" are "exactly once". */
-START_TEST(shipped_file_lists_every_key)
+DOMT_TEST(shipped_file_lists_every_key)
 {
     static char text[65536];
     struct domi_yaml_issues issues = {0};
@@ -88,9 +87,8 @@ START_TEST(shipped_file_lists_every_key)
     }
     domi_yaml_tree_fini(&tree);
 }
-END_TEST
 
-START_TEST(file_without_document_means_the_defaults)
+DOMT_TEST(file_without_document_means_the_defaults)
 {
     static const char *const texts[] = {"", "\n\n", "# nothing\n", "{}", "--- {}\n...\n"};
 
@@ -102,10 +100,9 @@ START_TEST(file_without_document_means_the_defaults)
         domus_yaml_free(yaml);
     }
 }
-END_TEST
 
 /* A key that is left out is 0 in the options, and a 0 that is written is DOMUS_NONE. */
-START_TEST(options_of_a_listener_reach_their_fields)
+DOMT_TEST(options_of_a_listener_reach_their_fields)
 {
     domus_yaml *yaml = domt_reader();
     const domus_channel_options *options;
@@ -137,9 +134,8 @@ START_TEST(options_of_a_listener_reach_their_fields)
     domt_says("listeners:\n- {name: a, address: '[::1]:1', channel: {idleTimeout: 1ns}}\n",
               "2:56: listeners[0].channel.idleTimeout: must be 0 or 10ms..8760h, is 1ns\n");
 }
-END_TEST
 
-START_TEST(values_reach_their_fields)
+DOMT_TEST(values_reach_their_fields)
 {
     domus_yaml *yaml = domt_reader();
     const domus_config *config;
@@ -172,9 +168,8 @@ START_TEST(values_reach_their_fields)
     ck_assert_uint_eq(config->listeners[1].backlog, 7);
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(threads_are_auto_a_count_or_a_share)
+DOMT_TEST(threads_are_auto_a_count_or_a_share)
 {
     domus_yaml *yaml = domt_reader();
     const domus_config *config;
@@ -193,9 +188,8 @@ START_TEST(threads_are_auto_a_count_or_a_share)
     ck_assert_uint_eq(config->system.threads_percent, 0);
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(later_file_goes_over_earlier)
+DOMT_TEST(later_file_goes_over_earlier)
 {
     domus_yaml *yaml = domt_reader();
     const domus_config *config = domus_yaml_config(yaml);
@@ -215,9 +209,8 @@ START_TEST(later_file_goes_over_earlier)
     ck_assert_uint_eq(config->listener_count, 0);
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(failed_load_leaves_everything_untouched)
+DOMT_TEST(failed_load_leaves_everything_untouched)
 {
     domus_yaml *yaml = domt_reader();
     const domus_config *config = domus_yaml_config(yaml);
@@ -236,9 +229,8 @@ START_TEST(failed_load_leaves_everything_untouched)
     ck_assert_str_eq(config->listeners[0].address, "127.0.0.1:1");
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(file_that_cannot_be_read_says_why)
+DOMT_TEST(file_that_cannot_be_read_says_why)
 {
     domus_yaml *yaml = domt_reader();
 
@@ -249,9 +241,8 @@ START_TEST(file_that_cannot_be_read_says_why)
                      "/tmp: cannot be read: Is a directory\n");
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(set_overrides_one_key)
+DOMT_TEST(set_overrides_one_key)
 {
     domus_yaml *yaml = domt_reader();
     const domus_config *config = domus_yaml_config(yaml);
@@ -274,10 +265,9 @@ START_TEST(set_overrides_one_key)
     ck_assert_str_eq(domus_yaml_errors(yaml), "");
     domus_yaml_free(yaml);
 }
-END_TEST
 
 /* Neither a path, nor a key, nor a value does anything to a terminal, or makes lines of its own. */
-START_TEST(bytes_that_cannot_be_shown_are_escaped)
+DOMT_TEST(bytes_that_cannot_be_shown_are_escaped)
 {
     domus_yaml *yaml = domt_reader();
 
@@ -298,9 +288,8 @@ START_TEST(bytes_that_cannot_be_shown_are_escaped)
                      "--set: \\xe2\\x80\\xae: unknown key\n");
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(set_names_what_is_wrong)
+DOMT_TEST(set_names_what_is_wrong)
 {
     static const char *const wrong[][2] = {
         {"scheduler.ioRatio=0", "scheduler.ioRatio: must be auto or 1..100, is 0"},
@@ -339,9 +328,8 @@ START_TEST(set_names_what_is_wrong)
         domus_yaml_free(yaml);
     }
 }
-END_TEST
 
-START_TEST(finish_names_the_lines_of_what_does_not_fit)
+DOMT_TEST(finish_names_the_lines_of_what_does_not_fit)
 {
     domus_yaml *yaml = domt_reader();
     char name[32];
@@ -369,9 +357,8 @@ START_TEST(finish_names_the_lines_of_what_does_not_fit)
     free(errors);
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(list_of_texts_is_a_list_or_one_text)
+DOMT_TEST(list_of_texts_is_a_list_or_one_text)
 {
     static const char *const right[][2] = {
         {"cluster: {servers: [a:1, 'b:2', \"[::1]:3\"]}", "a:1,b:2,[::1]:3"},
@@ -396,9 +383,8 @@ START_TEST(list_of_texts_is_a_list_or_one_text)
     ck_assert_str_eq(domus_yaml_config(yaml)->cluster.servers, "");
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(wrong_list_of_texts_is_named_by_its_element)
+DOMT_TEST(wrong_list_of_texts_is_named_by_its_element)
 {
     char text[4200] = "cluster: {servers: [";
 
@@ -418,9 +404,8 @@ START_TEST(wrong_list_of_texts_is_named_by_its_element)
     snprintf(text + begin + 4096, sizeof text - begin - 4096, "x]}");
     domt_says(text, "1:20: cluster.servers: the list is longer than 4096 bytes\n");
 }
-END_TEST
 
-START_TEST(secret_is_in_no_error)
+DOMT_TEST(secret_is_in_no_error)
 {
     static char long_one[5000] = "cluster.password=geheim";
     domus_yaml *yaml = domt_reader();
@@ -436,9 +421,8 @@ START_TEST(secret_is_in_no_error)
                                  "--set: cluster.password: a value is longer than 4096 bytes\n"));
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(silence_of_a_node_is_longer_than_two_heartbeats)
+DOMT_TEST(silence_of_a_node_is_longer_than_two_heartbeats)
 {
     domus_yaml *yaml = domt_reader();
 
@@ -450,9 +434,8 @@ START_TEST(silence_of_a_node_is_longer_than_two_heartbeats)
     ck_assert_int_eq(domus_yaml_finish(yaml), 0);
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(set_mends_what_a_file_leaves_unfit)
+DOMT_TEST(set_mends_what_a_file_leaves_unfit)
 {
     domus_yaml *yaml = domt_reader();
 
@@ -462,9 +445,8 @@ START_TEST(set_mends_what_a_file_leaves_unfit)
     ck_assert_str_eq(domus_yaml_errors(yaml), "");
     domus_yaml_free(yaml);
 }
-END_TEST
 
-START_TEST(errors_gather_over_the_life_of_a_reader)
+DOMT_TEST(errors_gather_over_the_life_of_a_reader)
 {
     domus_yaml *yaml = domt_reader();
 
@@ -481,15 +463,5 @@ START_TEST(errors_gather_over_the_life_of_a_reader)
     domus_yaml_free(yaml);
     domus_yaml_free(NULL);
 }
-END_TEST
 
-DOMT_MAIN("yaml", 30, shipped_file_holds_the_defaults, shipped_file_lists_every_key,
-          file_without_document_means_the_defaults, values_reach_their_fields,
-          options_of_a_listener_reach_their_fields, threads_are_auto_a_count_or_a_share,
-          later_file_goes_over_earlier, failed_load_leaves_everything_untouched,
-          file_that_cannot_be_read_says_why, set_overrides_one_key,
-          bytes_that_cannot_be_shown_are_escaped, set_names_what_is_wrong,
-          finish_names_the_lines_of_what_does_not_fit, set_mends_what_a_file_leaves_unfit,
-          errors_gather_over_the_life_of_a_reader, list_of_texts_is_a_list_or_one_text,
-          wrong_list_of_texts_is_named_by_its_element, secret_is_in_no_error,
-          silence_of_a_node_is_longer_than_two_heartbeats)
+DOMT_SUITE(30)

@@ -16,7 +16,7 @@ static domt_call *say(const char *text, const char *const *fields, int status, c
     return domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, fields, status, answer);
 }
 
-START_TEST(unary_calls_end_with_a_message_or_a_status)
+DOMT_TEST(unary_calls_end_with_a_message_or_a_status)
 {
     static const struct {
         const char *text;
@@ -43,9 +43,8 @@ START_TEST(unary_calls_end_with_a_message_or_a_status)
     domt_called_hold(&caller, "/t.T/Wrong", "\0\0\0\0\0", 5, NULL, DOMUS_GRPC_UNIMPLEMENTED, NULL);
     domt_called_end(&caller);
 }
-END_TEST
 
-START_TEST(errors_of_handlers_become_statuses)
+DOMT_TEST(errors_of_handlers_become_statuses)
 {
     static const struct {
         int error, status;
@@ -69,9 +68,8 @@ START_TEST(errors_of_handlers_become_statuses)
     say("well", NULL, DOMUS_GRPC_OK, "well");
     domt_called_end(&caller);
 }
-END_TEST
 
-START_TEST(words_are_cut_at_a_letter)
+DOMT_TEST(words_are_cut_at_a_letter)
 {
     static const struct {
         size_t size; /* of letters, */
@@ -93,20 +91,18 @@ START_TEST(words_are_cut_at_a_letter)
     }
     domt_called_end(&caller);
 }
-END_TEST
 
-START_TEST(metadata_has_a_bound)
+DOMT_TEST(metadata_has_a_bound)
 {
     domt_called_start(&caller);
     say("fields 8192", NULL, DOMUS_GRPC_OK, "");
     say("fields 8193", NULL, DOMUS_GRPC_INTERNAL, NULL);
     domt_called_end(&caller);
 }
-END_TEST
 
 /* HTTP cannot send these fields, or they are not the handler's. The client gets a status all the
  * same. */
-START_TEST(metadata_that_cannot_be_sent_fails_its_call)
+DOMT_TEST(metadata_that_cannot_be_sent_fails_its_call)
 {
     char text[32];
 
@@ -124,11 +120,10 @@ START_TEST(metadata_that_cannot_be_sent_fails_its_call)
     }
     domt_called_end(&caller);
 }
-END_TEST
 
 /* A call whose status does not fit into its trailers is cut: without it nobody knows how it went.
  */
-START_TEST(more_trailers_than_http_has_are_no_end)
+DOMT_TEST(more_trailers_than_http_has_are_no_end)
 {
     domt_called_start(&caller);
     say("many 127", NULL, DOMUS_GRPC_OK, "");
@@ -140,9 +135,8 @@ START_TEST(more_trailers_than_http_has_are_no_end)
     say("well", NULL, DOMUS_GRPC_OK, "well");
     domt_called_end(&caller);
 }
-END_TEST
 
-START_TEST(metadata_goes_both_ways)
+DOMT_TEST(metadata_goes_both_ways)
 {
     static const struct {
         const char *sent, *got;
@@ -166,9 +160,8 @@ START_TEST(metadata_goes_both_ways)
         domus_slice_free(text);
     }
 }
-END_TEST
 
-START_TEST(binary_metadata_has_its_name_and_its_bound)
+DOMT_TEST(binary_metadata_has_its_name_and_its_bound)
 {
     static const char zeros[DOMUS_GRPC_METADATA_MAX + 1];
     static const struct {
@@ -187,9 +180,8 @@ START_TEST(binary_metadata_has_its_name_and_its_bound)
         domus_append_drop(&fields);
     }
 }
-END_TEST
 
-START_TEST(streams_of_a_server_have_their_messages)
+DOMT_TEST(streams_of_a_server_have_their_messages)
 {
     static const struct {
         const char *text;
@@ -213,9 +205,8 @@ START_TEST(streams_of_a_server_have_their_messages)
     }
     domt_called_end(&caller);
 }
-END_TEST
 
-START_TEST(a_stream_begins_once)
+DOMT_TEST(a_stream_begins_once)
 {
     domt_called_start(&caller);
     const domt_call *call =
@@ -223,10 +214,9 @@ START_TEST(a_stream_begins_once)
     ck_assert_uint_eq(call->heads, 2);
     domt_called_end(&caller);
 }
-END_TEST
 
 /* A request that is no call gets a status of HTTP, and a call that cannot be one of gRPC. */
-START_TEST(refused_requests_never_reach_a_handler)
+DOMT_TEST(refused_requests_never_reach_a_handler)
 {
     static const struct {
         const char *path, *fields[4];
@@ -266,9 +256,8 @@ START_TEST(refused_requests_never_reach_a_handler)
     }
     domt_called_end(&caller);
 }
-END_TEST
 
-START_TEST(calls_of_http_1_get_words)
+DOMT_TEST(calls_of_http_1_get_words)
 {
     static const char request[] = "POST /t.T/Unary HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n"
                                   "Content-Type: application/grpc\r\nContent-Length: 5\r\n\r\n"
@@ -284,9 +273,8 @@ START_TEST(calls_of_http_1_get_words)
     ck_assert_ptr_nonnull(memmem(got, size, "HTTP/2", 6));
     domt_called_end(&caller);
 }
-END_TEST
 
-START_TEST(calls_go_through_a_chain)
+DOMT_TEST(calls_go_through_a_chain)
 {
     domt_called_start_from(&caller, &domt_called_chained_behaviour, 1);
     say("hello", NULL, DOMUS_GRPC_OK, "hello");
@@ -299,9 +287,8 @@ START_TEST(calls_go_through_a_chain)
     domt_called_hold(&caller, "/t.T/None", "\0\0\0\0\1a", 6, NULL, DOMUS_GRPC_UNIMPLEMENTED, NULL);
     domt_called_end(&caller);
 }
-END_TEST
 
-START_TEST(health_is_told)
+DOMT_TEST(health_is_told)
 {
     static const struct {
         const char *text;
@@ -329,11 +316,5 @@ START_TEST(health_is_told)
     }
     domt_called_end(&caller);
 }
-END_TEST
 
-DOMT_MAIN("grpc_calls", 20, unary_calls_end_with_a_message_or_a_status,
-          errors_of_handlers_become_statuses, words_are_cut_at_a_letter, metadata_has_a_bound,
-          metadata_that_cannot_be_sent_fails_its_call, more_trailers_than_http_has_are_no_end,
-          a_stream_begins_once, metadata_goes_both_ways, binary_metadata_has_its_name_and_its_bound,
-          streams_of_a_server_have_their_messages, refused_requests_never_reach_a_handler,
-          calls_of_http_1_get_words, calls_go_through_a_chain, health_is_told)
+DOMT_SUITE(20)

@@ -23,7 +23,7 @@ static size_t zip(const char *text, size_t size, uint8_t *to, size_t room)
     return zlib.total_out;
 }
 
-START_TEST(messages_come_in_pieces_of_any_size)
+DOMT_TEST(messages_come_in_pieces_of_any_size)
 {
     static const char body[] = "\0\0\0\0\5hello\0\0\0\0\0\0\0\0\0\1a\0\0\0\0\7goodbye";
     const size_t size = sizeof body - 1;
@@ -48,10 +48,9 @@ START_TEST(messages_come_in_pieces_of_any_size)
         domt_called_end(&caller);
     }
 }
-END_TEST
 
 /* Calls are handled on other threads, and some are taken back there. */
-START_TEST(calls_are_passed_on_to_other_threads)
+DOMT_TEST(calls_are_passed_on_to_other_threads)
 {
     static const char body[] = "\0\0\0\0\5hello\0\0\0\0\1a";
     int32_t ids[6];
@@ -77,10 +76,9 @@ START_TEST(calls_are_passed_on_to_other_threads)
     ck_assert_uint_eq(domt_called_now.cancelled, 3);
     domt_called_end(&caller);
 }
-END_TEST
 
 /* A body of a known length comes whole to the stage of HTTP, if it is short. */
-START_TEST(messages_of_a_known_length_come_whole)
+DOMT_TEST(messages_of_a_known_length_come_whole)
 {
     static const char *const fields[] = {"content-length", "6", NULL};
 
@@ -89,9 +87,8 @@ START_TEST(messages_of_a_known_length_come_whole)
     domt_called_hold(&caller, "/t.T/Up", "\0\0\0\0\1a", 6, fields, 0, "1 1");
     domt_called_end(&caller);
 }
-END_TEST
 
-START_TEST(bytes_that_are_no_messages_end_their_calls)
+DOMT_TEST(bytes_that_are_no_messages_end_their_calls)
 {
     static const struct {
         const char *path, *bytes;
@@ -119,9 +116,8 @@ START_TEST(bytes_that_are_no_messages_end_their_calls)
                          cases[i].status, NULL);
     domt_called_end(&caller);
 }
-END_TEST
 
-START_TEST(messages_have_a_bound)
+DOMT_TEST(messages_have_a_bound)
 {
     char text[DOMT_CALLED_MAX + 1];
     domt_frame frame;
@@ -137,9 +133,8 @@ START_TEST(messages_have_a_bound)
                      DOMUS_GRPC_RESOURCE_EXHAUSTED, NULL);
     domt_called_end(&caller);
 }
-END_TEST
 
-START_TEST(packed_messages_have_the_bound_of_what_they_become)
+DOMT_TEST(packed_messages_have_the_bound_of_what_they_become)
 {
     static const char *const gzip[] = {"grpc-encoding", "gzip", NULL};
     static char text[1 << 20];
@@ -178,10 +173,9 @@ START_TEST(packed_messages_have_the_bound_of_what_they_become)
     domt_called_hold(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip, 0, "plain");
     domt_called_end(&caller);
 }
-END_TEST
 
 /* A piece with many small messages that become large ones is read in several turns. */
-START_TEST(many_packed_messages_are_all_read)
+DOMT_TEST(many_packed_messages_are_all_read)
 {
     static const char *const gzip[] = {"grpc-encoding", "gzip", NULL};
     static uint8_t body[100000];
@@ -208,9 +202,8 @@ START_TEST(many_packed_messages_are_all_read)
     ck_assert_int_eq(memcmp(call->bytes + 5, text, strlen(text)), 0);
     domt_called_end(&caller);
 }
-END_TEST
 
-START_TEST(answers_are_packed_if_that_is_wanted)
+DOMT_TEST(answers_are_packed_if_that_is_wanted)
 {
     static const struct {
         const char *accepts;
@@ -242,10 +235,9 @@ START_TEST(answers_are_packed_if_that_is_wanted)
     }
     domt_called_end(&caller);
 }
-END_TEST
 
 /* A large message would take long, so it leaves as it is. */
-START_TEST(large_answers_are_not_packed)
+DOMT_TEST(large_answers_are_not_packed)
 {
     static const char *const fields[] = {"grpc-accept-encoding", "gzip", NULL};
 
@@ -260,10 +252,9 @@ START_TEST(large_answers_are_not_packed)
     }
     domt_called_end(&caller);
 }
-END_TEST
 
 /* The client takes calls back: one whose handler sleeps, and two that read. */
-START_TEST(handlers_hear_that_a_call_was_taken_back)
+DOMT_TEST(handlers_hear_that_a_call_was_taken_back)
 {
     static const char *const paths[] = {"/t.T/Unary", "/t.T/Up", "/t.T/Both"};
 
@@ -283,11 +274,5 @@ START_TEST(handlers_hear_that_a_call_was_taken_back)
         domt_called_end(&caller);
     }
 }
-END_TEST
 
-DOMT_MAIN("grpc_messages", 60, messages_come_in_pieces_of_any_size,
-          calls_are_passed_on_to_other_threads, messages_of_a_known_length_come_whole,
-          bytes_that_are_no_messages_end_their_calls, messages_have_a_bound,
-          packed_messages_have_the_bound_of_what_they_become, many_packed_messages_are_all_read,
-          answers_are_packed_if_that_is_wanted, large_answers_are_not_packed,
-          handlers_hear_that_a_call_was_taken_back)
+DOMT_SUITE(60)

@@ -43,7 +43,7 @@ static unsigned read_one(domus_slice frame, uint32_t *ret_size)
 
 /* Many blocks of nothing, which zlib reads one after the other in one call, are work that the bytes
  * which come out do not show. */
-START_TEST(blocks_of_nothing_are_read_in_turns)
+DOMT_TEST(blocks_of_nothing_are_read_in_turns)
 {
     static const uint8_t begin[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff};
     static const uint8_t block[] = {0, 0, 0, 0xff, 0xff}; /* stored, and empty */
@@ -63,9 +63,8 @@ START_TEST(blocks_of_nothing_are_read_in_turns)
     ck_assert_uint_ge(pauses, size / (DOMI_GRPC_SPENT_MAX / DOMI_GRPC_COST_IN + 4096));
     free(message);
 }
-END_TEST
 
-START_TEST(bytes_that_become_many_are_read_in_turns)
+DOMT_TEST(bytes_that_become_many_are_read_in_turns)
 {
     const uint32_t size = 8u << 20;
     uint8_t *text = calloc(1, size);
@@ -83,7 +82,5 @@ START_TEST(bytes_that_become_many_are_read_in_turns)
     ck_assert_uint_ge(pauses, 7);
     free(text);
 }
-END_TEST
 
-DOMT_MAIN("grpc_reader", 20, blocks_of_nothing_are_read_in_turns,
-          bytes_that_become_many_are_read_in_turns)
+DOMT_SUITE(20)

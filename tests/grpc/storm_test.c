@@ -74,13 +74,12 @@ static void storm(uint64_t seed)
     domt_called_end(&caller);
 }
 
-START_TEST(nothing_is_left_of_calls_that_end_at_any_moment)
+DOMT_TEST(nothing_is_left_of_calls_that_end_at_any_moment)
 {
     uint64_t count = DOMT_SCALE(200, 40) * (domt_is_long() ? 20 : 1);
 
     for (uint64_t seed = 1; seed <= count; seed++)
         storm(seed);
 }
-END_TEST
 
-DOMT_MAIN("grpc_storm", domt_is_long() ? 900 : 120, nothing_is_left_of_calls_that_end_at_any_moment)
+DOMT_SUITE(domt_is_long() ? 900 : 120)

@@ -11,7 +11,7 @@ static domt_caller caller;
 
 #define STEPS (unsigned)DOMT_SCALE(60, 12) /* in 300 us before the deadline */
 
-START_TEST(calls_have_their_time)
+DOMT_TEST(calls_have_their_time)
 {
     static const struct {
         const char *timeout; /* NULL: none */
@@ -46,9 +46,8 @@ START_TEST(calls_have_their_time)
         domt_called_end(&caller);
     }
 }
-END_TEST
 
-START_TEST(a_call_without_any_time_is_over_at_once)
+DOMT_TEST(a_call_without_any_time_is_over_at_once)
 {
     static const char *const fields[] = {"grpc-timeout", "0n", NULL};
 
@@ -56,11 +55,10 @@ START_TEST(a_call_without_any_time_is_over_at_once)
     domt_called_hold(&caller, "/t.T/Up", "", 0, fields, DOMUS_GRPC_DEADLINE_EXCEEDED, NULL);
     domt_called_end(&caller);
 }
-END_TEST
 
 /* A message that comes alone is awaited before there is a handler. It may come late, in part, drop
  * by drop, or without the end behind it. */
-START_TEST(messages_that_come_late_have_the_time_of_their_call)
+DOMT_TEST(messages_that_come_late_have_the_time_of_their_call)
 {
     static const char *const paths[] = {"/t.T/Unary", "/t.T/Down", "/t.T/Up"};
     static const struct {
@@ -91,12 +89,11 @@ START_TEST(messages_that_come_late_have_the_time_of_their_call)
         domt_called_end(&caller);
     }
 }
-END_TEST
 
 /* The handler, perhaps on another thread, begins its answer in the millisecond in which the time of
  * the call is over: the begin comes before the end of the call, behind it, or between the two
  * thoughts that the channel has of that. */
-START_TEST(an_answer_that_begins_at_the_deadline_has_a_status)
+DOMT_TEST(an_answer_that_begins_at_the_deadline_has_a_status)
 {
     static const char *const threads[] = {"0", "1", "2", "h"};
     unsigned ended[DOMUS_GRPC_UNAUTHENTICATED + 1] = {0};
@@ -122,8 +119,5 @@ START_TEST(an_answer_that_begins_at_the_deadline_has_a_status)
     ck_assert_uint_ne(ended[DOMUS_GRPC_DEADLINE_EXCEEDED], 0);
     ck_assert_uint_eq(ended[DOMUS_GRPC_OK] + ended[DOMUS_GRPC_DEADLINE_EXCEEDED], 4 * STEPS * 20);
 }
-END_TEST
 
-DOMT_MAIN("grpc_time", 60, calls_have_their_time, a_call_without_any_time_is_over_at_once,
-          messages_that_come_late_have_the_time_of_their_call,
-          an_answer_that_begins_at_the_deadline_has_a_status)
+DOMT_SUITE(60)

@@ -46,7 +46,7 @@ static int sleep_and_unstash(domus_stack *stack, void *context)
     return domus_sleep(stack, HOUR_NS, unstash_late);
 }
 
-START_TEST(stash_of_an_actor_that_stops_is_empty_and_counted_so)
+DOMT_TEST(stash_of_an_actor_that_stops_is_empty_and_counted_so)
 {
     domt_talk_open();
     domt_do(&domt_talk.world, domt_talk.asker, stash, NULL);
@@ -59,7 +59,6 @@ START_TEST(stash_of_an_actor_that_stops_is_empty_and_counted_so)
     ck_assert_uint_eq(ended, 1);
     domt_talk_close();
 }
-END_TEST
 
 /* --- who waits for it ------------------------------------------------------------------------- */
 
@@ -86,7 +85,7 @@ static int ask_third(domus_stack *stack, void *context)
     return domus_ask(stack, domt_talk.third, &domt_call_type, &question, pass_error_on);
 }
 
-START_TEST(who_asked_an_actor_that_stops_hears_of_the_stop_and_not_of_a_cancel)
+DOMT_TEST(who_asked_an_actor_that_stops_hears_of_the_stop_and_not_of_a_cancel)
 {
     domt_talk_open();
     domi_manager *there = domt_talk.world.managers[1];
@@ -98,10 +97,9 @@ START_TEST(who_asked_an_actor_that_stops_hears_of_the_stop_and_not_of_a_cancel)
     ck_assert_int_eq(domt_talk.error, -ESTALE);
     domt_talk_close();
 }
-END_TEST
 
 /* The reply meets nobody, because its asker has ended since the ask was taken. */
-START_TEST(reply_to_an_actor_that_has_ended_is_released)
+DOMT_TEST(reply_to_an_actor_that_has_ended_is_released)
 {
     domt_call question = {domt_reply_hello, NULL};
 
@@ -121,7 +119,6 @@ START_TEST(reply_to_an_actor_that_has_ended_is_released)
     ck_assert_uint_eq(domt_talk.releases, before + 1);
     domt_talk_close();
 }
-END_TEST
 
 /* --- what it begins too late ------------------------------------------------------------------ */
 
@@ -144,7 +141,7 @@ static int link_second(domus_stack *stack, void *self)
     return 0;
 }
 
-START_TEST(watches_that_on_stop_begins_are_taken_back)
+DOMT_TEST(watches_that_on_stop_begins_are_taken_back)
 {
     for (uint32_t home = 0; home < 2; home++) {
         for (int linked = 0; linked < 2; linked++) {
@@ -159,7 +156,6 @@ START_TEST(watches_that_on_stop_begins_are_taken_back)
         }
     }
 }
-END_TEST
 
 static int spawn_late(domus_stack *stack, void *context)
 {
@@ -171,7 +167,7 @@ static int spawn_late(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(thread_that_closes_refuses_new_actors)
+DOMT_TEST(thread_that_closes_refuses_new_actors)
 {
     domus_address child;
 
@@ -187,7 +183,6 @@ START_TEST(thread_that_closes_refuses_new_actors)
     domt_settle(&domt_talk.world);
     domt_talk_close();
 }
-END_TEST
 
 /* --- while it is taken apart ------------------------------------------------------------------ */
 
@@ -201,7 +196,7 @@ static int ask_oneself(domus_stack *stack, void *context)
 
 /* The actor's kept ask fails when its conversations are dropped. The asker is the same actor, whose
  * mailboxes have been emptied before. */
-START_TEST(actor_that_ends_with_its_thread_takes_nothing_while_it_is_emptied)
+DOMT_TEST(actor_that_ends_with_its_thread_takes_nothing_while_it_is_emptied)
 {
     domt_talk_open();
     domt_do(&domt_talk.world, domt_talk.asker, ask_oneself, NULL);
@@ -213,7 +208,6 @@ START_TEST(actor_that_ends_with_its_thread_takes_nothing_while_it_is_emptied)
         ck_assert_ptr_null(house->tails[kind]);
     domt_talk_close();
 }
-END_TEST
 
 /* --- what comes for the life before ----------------------------------------------------------- */
 
@@ -241,7 +235,7 @@ static void put_late(domi_manager *from, domi_house *house, uint32_t lease)
     domi_links_add(from, house);
 }
 
-START_TEST(late_mail_for_the_life_before_is_dead_in_the_next_one)
+DOMT_TEST(late_mail_for_the_life_before_is_dead_in_the_next_one)
 {
     domt_talk_open();
     domt_world *world = &domt_talk.world;
@@ -263,7 +257,6 @@ START_TEST(late_mail_for_the_life_before_is_dead_in_the_next_one)
     ck_assert_uint_eq(ended, 1);
     domt_talk_close();
 }
-END_TEST
 
 /* --- a restart -------------------------------------------------------------------------------- */
 
@@ -277,7 +270,7 @@ static int note_conversations(domus_stack *stack, void *self)
     return 0;
 }
 
-START_TEST(actor_begins_anew_when_its_last_conversation_has_ended)
+DOMT_TEST(actor_begins_anew_when_its_last_conversation_has_ended)
 {
     static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
     const domus_behaviour boss = domt_kin_boss(&restarts);
@@ -295,12 +288,5 @@ START_TEST(actor_begins_anew_when_its_last_conversation_has_ended)
     ck_assert_uint_eq(domt_kin_of[2].mounts, 2);
     domt_kin_close();
 }
-END_TEST
 
-DOMT_MAIN("end of an actor", 30, stash_of_an_actor_that_stops_is_empty_and_counted_so,
-          who_asked_an_actor_that_stops_hears_of_the_stop_and_not_of_a_cancel,
-          reply_to_an_actor_that_has_ended_is_released, watches_that_on_stop_begins_are_taken_back,
-          thread_that_closes_refuses_new_actors,
-          actor_that_ends_with_its_thread_takes_nothing_while_it_is_emptied,
-          late_mail_for_the_life_before_is_dead_in_the_next_one,
-          actor_begins_anew_when_its_last_conversation_has_ended)
+DOMT_SUITE(30)

@@ -8,7 +8,7 @@
 
 static domt_world world;
 
-START_TEST(addresses_are_equal_by_house_and_lease)
+DOMT_TEST(addresses_are_equal_by_house_and_lease)
 {
     static domt_log logs[2];
 
@@ -26,7 +26,6 @@ START_TEST(addresses_are_equal_by_house_and_lease)
     ck_assert_uint_ne(domus_address_hash(one), domus_address_hash(next));
     domt_world_end(&world);
 }
-END_TEST
 
 #define HOUSES  1024u
 #define LEASES  16u
@@ -52,13 +51,11 @@ static void spreads(unsigned shift)
     ck_assert_uint_lt(empty, BUCKETS * 2 / 5);
 }
 
-START_TEST(hashes_spread_by_their_low_and_by_their_high_bits)
+DOMT_TEST(hashes_spread_by_their_low_and_by_their_high_bits)
 {
     spreads(0);
     spreads(25);
     spreads(50);
 }
-END_TEST
 
-DOMT_MAIN("address", 20, addresses_are_equal_by_house_and_lease,
-          hashes_spread_by_their_low_and_by_their_high_bits)
+DOMT_SUITE(20)

@@ -42,7 +42,7 @@ static int fail_once(domus_stack *stack, void *context)
     return 0; /* an error was not returned: the conversation goes on */
 }
 
-START_TEST(fail_is_the_one_answer_and_the_handler_goes_on)
+DOMT_TEST(fail_is_the_one_answer_and_the_handler_goes_on)
 {
     open_talk();
     domt_talk_ask(fail_once);
@@ -51,7 +51,6 @@ START_TEST(fail_is_the_one_answer_and_the_handler_goes_on)
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, failures), 0);
     domt_talk_close();
 }
-END_TEST
 
 static int fail_with_no_errno(domus_stack *stack, void *number)
 {
@@ -65,7 +64,7 @@ static int ask_with_number(domus_stack *stack, void *number)
     return domt_ask_other(stack, &call);
 }
 
-START_TEST(fail_is_never_taken_for_an_answer)
+DOMT_TEST(fail_is_never_taken_for_an_answer)
 {
     int numbers[] = {0, 1, 4711};
 
@@ -76,7 +75,6 @@ START_TEST(fail_is_never_taken_for_an_answer)
     }
     domt_talk_close();
 }
-END_TEST
 
 static int answer_a_notice(domus_stack *stack, void *context)
 {
@@ -87,13 +85,12 @@ static int answer_a_notice(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(notice_cannot_be_answered_or_kept)
+DOMT_TEST(notice_cannot_be_answered_or_kept)
 {
     open_talk();
     do_by(domt_talk.other, answer_a_notice, NULL);
     domt_talk_close();
 }
-END_TEST
 
 /* --- forward --------------------------------------------------------------------------------- */
 
@@ -115,7 +112,7 @@ static int hop(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(forwarded_ask_is_answered_to_who_asked_first_and_never_copied)
+DOMT_TEST(forwarded_ask_is_answered_to_who_asked_first_and_never_copied)
 {
     open_talk();
     for (route_length = 0; route_length < 12; route_length++) {
@@ -133,7 +130,6 @@ START_TEST(forwarded_ask_is_answered_to_who_asked_first_and_never_copied)
     }
     domt_talk_close();
 }
-END_TEST
 
 static int forward_nowhere(domus_stack *stack, void *context)
 {
@@ -145,7 +141,7 @@ static int forward_nowhere(domus_stack *stack, void *context)
     return domt_reply_hello(stack, context); /* the ask is still unanswered */
 }
 
-START_TEST(ask_that_cannot_be_forwarded_is_still_the_forwarders)
+DOMT_TEST(ask_that_cannot_be_forwarded_is_still_the_forwarders)
 {
     open_talk();
     domt_talk_ask(forward_nowhere);
@@ -153,7 +149,6 @@ START_TEST(ask_that_cannot_be_forwarded_is_still_the_forwarders)
     ck_assert_str_eq(domt_talk.text, "hello...");
     domt_talk_close();
 }
-END_TEST
 
 static int ask_then_forward(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -172,7 +167,7 @@ static int park_then_forward(domus_stack *stack, void *context)
     return domus_ask(stack, domt_talk.asker, &domt_call_type, &question, ask_then_forward);
 }
 
-START_TEST(parked_conversation_may_forward_what_it_was_asked)
+DOMT_TEST(parked_conversation_may_forward_what_it_was_asked)
 {
     open_talk();
     domt_talk_ask(park_then_forward);
@@ -181,7 +176,6 @@ START_TEST(parked_conversation_may_forward_what_it_was_asked)
     ck_assert_ptr_eq(domt_talk.sender.house, domt_talk.third.house);
     domt_talk_close();
 }
-END_TEST
 
 /* --- keep ------------------------------------------------------------------------------------ */
 
@@ -237,7 +231,7 @@ static int touch_stale(domus_stack *stack, void *index)
     return 0;
 }
 
-START_TEST(kept_asks_are_answered_from_other_handlers_in_any_order)
+DOMT_TEST(kept_asks_are_answered_from_other_handlers_in_any_order)
 {
     unsigned index[4] = {0, 1, 2, 3};
 
@@ -262,7 +256,6 @@ START_TEST(kept_asks_are_answered_from_other_handlers_in_any_order)
     ck_assert_uint_eq(domi_house_count_parked(domt_talk.other.house), 0);
     domt_talk_close();
 }
-END_TEST
 
 static int keep_or_reply(domus_stack *stack, void *context)
 {
@@ -270,7 +263,7 @@ static int keep_or_reply(domus_stack *stack, void *context)
                                                             : keep(stack, context);
 }
 
-START_TEST(kept_ask_may_be_forwarded)
+DOMT_TEST(kept_ask_may_be_forwarded)
 {
     unsigned index = 0;
 
@@ -282,9 +275,8 @@ START_TEST(kept_ask_may_be_forwarded)
     ck_assert_ptr_eq(domt_talk.sender.house, domt_talk.third.house);
     domt_talk_close();
 }
-END_TEST
 
-START_TEST(kept_ask_fails_with_estale_when_its_actor_stops)
+DOMT_TEST(kept_ask_fails_with_estale_when_its_actor_stops)
 {
     open_talk();
     domt_talk_ask(keep);
@@ -295,7 +287,6 @@ START_TEST(kept_ask_fails_with_estale_when_its_actor_stops)
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, stops), 1);
     domt_talk_close();
 }
-END_TEST
 
 static int keep_and_stop(domus_stack *stack, void *context)
 {
@@ -303,7 +294,7 @@ static int keep_and_stop(domus_stack *stack, void *context)
     return keep(stack, context);
 }
 
-START_TEST(ask_kept_by_an_actor_that_stops_itself_fails_with_estale)
+DOMT_TEST(ask_kept_by_an_actor_that_stops_itself_fails_with_estale)
 {
     open_talk();
     domt_talk_ask(keep_and_stop);
@@ -312,7 +303,6 @@ START_TEST(ask_kept_by_an_actor_that_stops_itself_fails_with_estale)
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, stops), 1);
     domt_talk_close();
 }
-END_TEST
 
 static int keep_after_all(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -330,7 +320,7 @@ static int nap_then_keep(domus_stack *stack, void *context)
 
 /* An ask that is kept after everything was cancelled would never be cancelled, and the actor would
  * never end. */
-START_TEST(stopping_actor_keeps_no_more_asks)
+DOMT_TEST(stopping_actor_keeps_no_more_asks)
 {
     open_talk();
     domt_talk_ask(nap_then_keep);
@@ -341,9 +331,8 @@ START_TEST(stopping_actor_keeps_no_more_asks)
     ck_assert_int_eq(domt_talk.error, -ENOMSG);
     domt_talk_close();
 }
-END_TEST
 
-START_TEST(world_may_end_while_asks_are_kept)
+DOMT_TEST(world_may_end_while_asks_are_kept)
 {
     open_talk();
     for (int i = 0; i < 3; i++)
@@ -351,7 +340,6 @@ START_TEST(world_may_end_while_asks_are_kept)
     domt_world_end(&domt_talk.world);
     ck_assert_uint_eq(domt_talk.resumed, 0);
 }
-END_TEST
 
 static int keep_without_memory(domus_stack *stack, void *context)
 {
@@ -364,7 +352,7 @@ static int keep_without_memory(domus_stack *stack, void *context)
     return domt_reply_hello(stack, context); /* it was not kept */
 }
 
-START_TEST(ask_that_cannot_be_kept_is_still_at_hand)
+DOMT_TEST(ask_that_cannot_be_kept_is_still_at_hand)
 {
     open_talk();
     domt_talk_ask(keep_without_memory);
@@ -372,11 +360,10 @@ START_TEST(ask_that_cannot_be_kept_is_still_at_hand)
     ck_assert_str_eq(domt_talk.text, "hello...");
     domt_world_end(&domt_talk.world);
 }
-END_TEST
 
 /* Two asks are kept. A third one waits until one of them is answered, and not by a handler of a
  * notice. */
-START_TEST(kept_asks_count_as_conversations)
+DOMT_TEST(kept_asks_count_as_conversations)
 {
     open_talk();
     domt_talk.world.managers[1]->limits.conversations_max = 2;
@@ -390,15 +377,5 @@ START_TEST(kept_asks_count_as_conversations)
     ck_assert_int_eq(domt_talk.error, -ESTALE);
     domt_talk_close();
 }
-END_TEST
 
-DOMT_MAIN("answer", 60, fail_is_the_one_answer_and_the_handler_goes_on,
-          fail_is_never_taken_for_an_answer, notice_cannot_be_answered_or_kept,
-          forwarded_ask_is_answered_to_who_asked_first_and_never_copied,
-          ask_that_cannot_be_forwarded_is_still_the_forwarders,
-          parked_conversation_may_forward_what_it_was_asked,
-          kept_asks_are_answered_from_other_handlers_in_any_order, kept_ask_may_be_forwarded,
-          kept_ask_fails_with_estale_when_its_actor_stops,
-          ask_kept_by_an_actor_that_stops_itself_fails_with_estale,
-          stopping_actor_keeps_no_more_asks, world_may_end_while_asks_are_kept,
-          ask_that_cannot_be_kept_is_still_at_hand, kept_asks_count_as_conversations)
+DOMT_SUITE(60)

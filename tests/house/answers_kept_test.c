@@ -48,7 +48,7 @@ static int ask_and_sleep(domus_stack *stack, void *context)
     return domus_sleep(stack, 50 * MS, ask_more);
 }
 
-START_TEST(answers_that_are_kept_outlast_one_that_came_later_and_was_shown)
+DOMT_TEST(answers_that_are_kept_outlast_one_that_came_later_and_was_shown)
 {
     domt_talk_open();
     domt_do(&domt_talk.world, domt_talk.asker, ask_and_sleep, NULL);
@@ -57,7 +57,6 @@ START_TEST(answers_that_are_kept_outlast_one_that_came_later_and_was_shown)
     ck_assert_str_eq(heard, "1 2 3 4 ");
     domt_talk_close();
 }
-END_TEST
 
 /* --- as many as may be kept ------------------------------------------------------------------- */
 
@@ -76,7 +75,7 @@ static int sleep_a_while(domus_stack *stack, void *context)
     return domus_sleep(stack, 50 * MS, end_it);
 }
 
-START_TEST(actor_with_all_its_conversations_takes_mail_again_when_one_ends)
+DOMT_TEST(actor_with_all_its_conversations_takes_mail_again_when_one_ends)
 {
     domt_talk_open();
     domt_talk.world.managers[0]->limits.conversations_max = 2;
@@ -90,7 +89,5 @@ START_TEST(actor_with_all_its_conversations_takes_mail_again_when_one_ends)
     domt_pass(&domt_talk.world, 60 * MS);
     domt_talk_close();
 }
-END_TEST
 
-DOMT_MAIN("answers_kept", 30, answers_that_are_kept_outlast_one_that_came_later_and_was_shown,
-          actor_with_all_its_conversations_takes_mail_again_when_one_ends)
+DOMT_SUITE(30)

@@ -48,7 +48,7 @@ static domus_address begin(const domus_type *type)
     return one;
 }
 
-START_TEST(ask_that_a_sequence_could_not_begin_is_released)
+DOMT_TEST(ask_that_a_sequence_could_not_begin_is_released)
 {
     const domus_type *const types[] = {&ask_type, &ask_within_type};
 
@@ -64,9 +64,8 @@ START_TEST(ask_that_a_sequence_could_not_begin_is_released)
         domt_owning_close();
     }
 }
-END_TEST
 
-START_TEST(ask_that_a_sequence_made_is_released_once)
+DOMT_TEST(ask_that_a_sequence_made_is_released_once)
 {
     const domus_type *const types[] = {&ask_type, &ask_within_type};
 
@@ -80,7 +79,5 @@ START_TEST(ask_that_a_sequence_made_is_released_once)
         domt_owning_close();
     }
 }
-END_TEST
 
-DOMT_MAIN("await_owns", 60, ask_that_a_sequence_could_not_begin_is_released,
-          ask_that_a_sequence_made_is_released_once)
+DOMT_SUITE(60)

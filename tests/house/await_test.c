@@ -122,7 +122,7 @@ static const domus_behaviour travelling = {
     .on = (const domus_on[]){DOMUS_ON(&begin_type, trip), {NULL, NULL, 0}},
 };
 
-START_TEST(sequence_goes_on_behind_each_await_with_its_answer_and_its_frame)
+DOMT_TEST(sequence_goes_on_behind_each_await_with_its_answer_and_its_frame)
 {
     open_world(&travelling);
     send(&begin_type, 20);
@@ -145,7 +145,6 @@ START_TEST(sequence_goes_on_behind_each_await_with_its_answer_and_its_frame)
     ck_assert_uint_eq(sum, 3);
     close_world();
 }
-END_TEST
 
 /* --- several --------------------------------------------------------------------------------- */
 
@@ -175,7 +174,7 @@ static const domus_behaviour gathering = {
     .on = (const domus_on[]){DOMUS_ON(&begin_type, several), {NULL, NULL, 0}},
 };
 
-START_TEST(sequence_waits_for_several_of_each_kind_told_apart_by_their_tags)
+DOMT_TEST(sequence_waits_for_several_of_each_kind_told_apart_by_their_tags)
 {
     open_world(&gathering);
     send(&begin_type, 0);
@@ -189,7 +188,6 @@ START_TEST(sequence_waits_for_several_of_each_kind_told_apart_by_their_tags)
     ck_assert_uint_eq(steps, 312);
     close_world();
 }
-END_TEST
 
 /* --- many ------------------------------------------------------------------------------------ */
 
@@ -220,7 +218,7 @@ static const domus_behaviour hopping = {
     .on = (const domus_on[]){DOMUS_ON(&begin_type, hops), {NULL, NULL, 0}},
 };
 
-START_TEST(sequences_of_one_actor_interleave_and_keep_apart)
+DOMT_TEST(sequences_of_one_actor_interleave_and_keep_apart)
 {
     enum { COUNT = 3000 };
 
@@ -231,7 +229,6 @@ START_TEST(sequences_of_one_actor_interleave_and_keep_apart)
     ck_assert_uint_eq(sum, (uint64_t)COUNT * (COUNT + 1) / 2);
     close_world();
 }
-END_TEST
 
 /* --- patterns, mount ------------------------------------------------------------------------- */
 
@@ -262,7 +259,7 @@ DOMUS_SEQUENCE(in_order, uint64_t)
 
 static const domus_behaviour sorting = {.name = "sorting", DOMUS_ON_MOUNT(in_order)};
 
-START_TEST(sequence_begins_with_its_actor_and_its_patterns_see_its_frame)
+DOMT_TEST(sequence_begins_with_its_actor_and_its_patterns_see_its_frame)
 {
     open_world(&sorting);
     ck_assert_uint_eq(steps, 9);
@@ -277,9 +274,8 @@ START_TEST(sequence_begins_with_its_actor_and_its_patterns_see_its_frame)
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0); /* being cancelled is none */
     close_world();
 }
-END_TEST
 
-START_TEST(behaviour_with_too_large_a_frame_for_on_mount_is_refused)
+DOMT_TEST(behaviour_with_too_large_a_frame_for_on_mount_is_refused)
 {
     static domus_behaviour huge;
     domus_address address;
@@ -291,7 +287,6 @@ START_TEST(behaviour_with_too_large_a_frame_for_on_mount_is_refused)
                      -EINVAL);
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- ends ------------------------------------------------------------------------------------ */
 
@@ -362,7 +357,7 @@ static const domus_behaviour ending = {
                              {NULL, NULL, 0}},
 };
 
-START_TEST(cancelled_sequence_hears_it_once_and_its_next_await_ends_it)
+DOMT_TEST(cancelled_sequence_hears_it_once_and_its_next_await_ends_it)
 {
     open_world(&ending);
     send(&begin_type, 0);
@@ -373,7 +368,6 @@ START_TEST(cancelled_sequence_hears_it_once_and_its_next_await_ends_it)
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
     close_world();
 }
-END_TEST
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -392,7 +386,7 @@ static int ask_slow(domus_stack *stack, void *context)
     return domus_ask(stack, one, &slow_type, context, hear);
 }
 
-START_TEST(await_in_a_foreign_switch_ends_its_sequence_with_einval)
+DOMT_TEST(await_in_a_foreign_switch_ends_its_sequence_with_einval)
 {
     uint64_t one_64 = 1;
 
@@ -405,9 +399,8 @@ START_TEST(await_in_a_foreign_switch_ends_its_sequence_with_einval)
     ck_assert_uint_eq(steps, 0);
     close_world();
 }
-END_TEST
 
-START_TEST(await_that_cannot_begin_ends_its_sequence_with_the_error)
+DOMT_TEST(await_that_cannot_begin_ends_its_sequence_with_the_error)
 {
     uint64_t number = 1;
 
@@ -418,14 +411,13 @@ START_TEST(await_that_cannot_begin_ends_its_sequence_with_the_error)
     ck_assert_uint_eq(steps, 0);
     close_world();
 }
-END_TEST
 
 static int ask_twice(domus_stack *stack, void *context)
 {
     return domus_ask(stack, one, &twice_type, context, hear);
 }
 
-START_TEST(await_that_is_tried_goes_on_with_the_error)
+DOMT_TEST(await_that_is_tried_goes_on_with_the_error)
 {
     uint64_t number = 1;
 
@@ -436,14 +428,5 @@ START_TEST(await_that_is_tried_goes_on_with_the_error)
     ck_assert_uint_eq(steps, 123);
     close_world();
 }
-END_TEST
 
-DOMT_MAIN("await", 60, sequence_goes_on_behind_each_await_with_its_answer_and_its_frame,
-          sequence_waits_for_several_of_each_kind_told_apart_by_their_tags,
-          sequences_of_one_actor_interleave_and_keep_apart,
-          sequence_begins_with_its_actor_and_its_patterns_see_its_frame,
-          behaviour_with_too_large_a_frame_for_on_mount_is_refused,
-          cancelled_sequence_hears_it_once_and_its_next_await_ends_it,
-          await_in_a_foreign_switch_ends_its_sequence_with_einval,
-          await_that_cannot_begin_ends_its_sequence_with_the_error,
-          await_that_is_tried_goes_on_with_the_error)
+DOMT_SUITE(60)

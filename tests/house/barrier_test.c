@@ -120,19 +120,17 @@ static void holds_mail_while_parked(int (*raise)(domus_stack *, void *))
     domt_world_end(&world);
 }
 
-START_TEST(m7_house_in_barrier_takes_only_replies_exceptions_and_events)
+DOMT_TEST(m7_house_in_barrier_takes_only_replies_exceptions_and_events)
 {
     holds_mail_while_parked(raise_and_park);
 }
-END_TEST
 
-START_TEST(m7_barrier_raised_behind_the_ask_moves_to_the_parked_stack)
+DOMT_TEST(m7_barrier_raised_behind_the_ask_moves_to_the_parked_stack)
 {
     holds_mail_while_parked(park_then_raise);
 }
-END_TEST
 
-START_TEST(m7_barrier_falls_when_its_handler_ends)
+DOMT_TEST(m7_barrier_falls_when_its_handler_ends)
 {
     int (*const handlers[])(domus_stack *, void *) = {raise_only, raise_and_fail};
 
@@ -148,9 +146,8 @@ START_TEST(m7_barrier_falls_when_its_handler_ends)
     }
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(m7_mail_behind_the_barrier_in_one_run_waits)
+DOMT_TEST(m7_mail_behind_the_barrier_in_one_run_waits)
 {
     int result;
 
@@ -168,9 +165,8 @@ START_TEST(m7_mail_behind_the_barrier_in_one_run_waits)
         ck_assert_int_eq(log0.entries[i].number, i + 1);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(m7_other_conversations_end_without_lowering_it)
+DOMT_TEST(m7_other_conversations_end_without_lowering_it)
 {
     int result;
 
@@ -189,9 +185,8 @@ START_TEST(m7_other_conversations_end_without_lowering_it)
     ck_assert_uint_eq(domt_log_count(&log0, 'n'), 1);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(m7_second_barrier_of_the_same_stack_is_already_raised)
+DOMT_TEST(m7_second_barrier_of_the_same_stack_is_already_raised)
 {
     int results[2] = {-1, -1};
 
@@ -201,7 +196,6 @@ START_TEST(m7_second_barrier_of_the_same_stack_is_already_raised)
     ck_assert_int_eq(results[1], -EALREADY);
     domt_world_end(&world);
 }
-END_TEST
 
 /* Another conversation of the same actor may run in a barrier by a reply or an event. */
 static int second_result;
@@ -221,7 +215,7 @@ static int ask_nobody(domus_stack *stack, void *context)
     return domus_ask(stack, (domus_address){0}, &domt_question, &number, raise_in_resume);
 }
 
-START_TEST(m7_barrier_of_another_stack_is_busy)
+DOMT_TEST(m7_barrier_of_another_stack_is_busy)
 {
     int result;
 
@@ -237,7 +231,6 @@ START_TEST(m7_barrier_of_another_stack_is_busy)
     ck_assert_uint_eq(one.house->marks & DOMI_MARK_BARRIER, 0);
     domt_world_end(&world);
 }
-END_TEST
 
 /* Raised again after each park, by the same stack. */
 static int rounds;
@@ -261,7 +254,7 @@ static int begin_rounds(domus_stack *stack, void *context)
     return domus_ask(stack, slow, &domt_question, &number, next_round);
 }
 
-START_TEST(m7_barrier_stays_through_many_parks)
+DOMT_TEST(m7_barrier_stays_through_many_parks)
 {
     open_world(0);
     rounds = 20;
@@ -276,11 +269,10 @@ START_TEST(m7_barrier_stays_through_many_parks)
     ck_assert_uint_eq(log0.count, 1);
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- saturation ------------------------------------------------------------------------------ */
 
-START_TEST(actor_with_all_its_conversations_parked_takes_no_asks_and_notices)
+DOMT_TEST(actor_with_all_its_conversations_parked_takes_no_asks_and_notices)
 {
     enum { MAX = 10, INQUIRIES = 1000 };
     int64_t number = 5;
@@ -304,9 +296,8 @@ START_TEST(actor_with_all_its_conversations_parked_takes_no_asks_and_notices)
     ck_assert_uint_eq(domi_house_count_parked(one.house), 0);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(saturation_ends_with_one_conversation)
+DOMT_TEST(saturation_ends_with_one_conversation)
 {
     open_world(2);
     for (int i = 0; i < 2; i++)
@@ -323,9 +314,8 @@ START_TEST(saturation_ends_with_one_conversation)
     ck_assert_uint_eq(domt_log_count(&log0, 'n'), 2);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(barrier_and_saturation_are_lifted_one_by_one)
+DOMT_TEST(barrier_and_saturation_are_lifted_one_by_one)
 {
     int result;
 
@@ -340,13 +330,5 @@ START_TEST(barrier_and_saturation_are_lifted_one_by_one)
     ck_assert_uint_eq(log0.count, 1);
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("barrier", 60, m7_house_in_barrier_takes_only_replies_exceptions_and_events,
-          m7_barrier_raised_behind_the_ask_moves_to_the_parked_stack,
-          m7_barrier_falls_when_its_handler_ends, m7_mail_behind_the_barrier_in_one_run_waits,
-          m7_other_conversations_end_without_lowering_it,
-          m7_second_barrier_of_the_same_stack_is_already_raised,
-          m7_barrier_of_another_stack_is_busy, m7_barrier_stays_through_many_parks,
-          actor_with_all_its_conversations_parked_takes_no_asks_and_notices,
-          saturation_ends_with_one_conversation, barrier_and_saturation_are_lifted_one_by_one)
+DOMT_SUITE(60)

@@ -70,7 +70,7 @@ static deed run_sender(uint32_t count)
     return now;
 }
 
-START_TEST(a_batch_reaches_each_once_and_is_over_when_it_returns)
+DOMT_TEST(a_batch_reaches_each_once_and_is_over_when_it_returns)
 {
     begin();
     for (uint32_t count = 0; count <= MANY; count++) {
@@ -86,10 +86,9 @@ START_TEST(a_batch_reaches_each_once_and_is_over_when_it_returns)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
 /* One push for each home, but no more than the bound wait. */
-START_TEST(links_of_a_batch_are_pushed_together)
+DOMT_TEST(links_of_a_batch_are_pushed_together)
 {
     begin();
     domi_links_begin(world.managers[0]);
@@ -111,9 +110,8 @@ START_TEST(links_of_a_batch_are_pushed_together)
     ck_assert_uint_eq(domt_log_count(&records, 'n'), DOMI_LINKS_MAX + 2);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(a_batch_wakes_a_sleeper_once)
+DOMT_TEST(a_batch_wakes_a_sleeper_once)
 {
     begin();
     atomic_store(&world.managers[1]->park, DOMI_PARK_SLEEPING);
@@ -124,10 +122,9 @@ START_TEST(a_batch_wakes_a_sleeper_once)
     ck_assert_uint_eq(domt_log_count(&records, 'n'), 40);
     domt_world_end(&world);
 }
-END_TEST
 
 /* A second message finds the inbox filled, though its house is not linked yet. */
-START_TEST(a_house_with_mail_of_a_batch_is_linked_once)
+DOMT_TEST(a_house_with_mail_of_a_batch_is_linked_once)
 {
     begin();
     (void)run_sender(4);
@@ -137,9 +134,8 @@ START_TEST(a_house_with_mail_of_a_batch_is_linked_once)
     ck_assert_uint_eq(domt_log_count(&records, 'n'), 16);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(actor_that_is_gone_keeps_the_batch_from_nobody)
+DOMT_TEST(actor_that_is_gone_keeps_the_batch_from_nobody)
 {
     begin();
     ck_assert_int_eq(domi_house_stop(world.managers[0], near_by[1]), 0);
@@ -152,7 +148,6 @@ START_TEST(actor_that_is_gone_keeps_the_batch_from_nobody)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
 static void release_nothing(void *payload)
 {
@@ -175,16 +170,12 @@ static int send_wrong(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(what_cannot_be_shared_is_not_sent)
+DOMT_TEST(what_cannot_be_shared_is_not_sent)
 {
     begin();
     domt_do(&world, sender, send_wrong, NULL);
     ck_assert_uint_eq(domt_log_count(&records, 'n'), 1);
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("batches", 20, a_batch_reaches_each_once_and_is_over_when_it_returns,
-          links_of_a_batch_are_pushed_together, a_batch_wakes_a_sleeper_once,
-          a_house_with_mail_of_a_batch_is_linked_once,
-          actor_that_is_gone_keeps_the_batch_from_nobody, what_cannot_be_shared_is_not_sent)
+DOMT_SUITE(20)

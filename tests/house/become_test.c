@@ -72,7 +72,7 @@ static int become(domus_stack *stack, void *behaviour)
     return domus_become(stack, behaviour);
 }
 
-START_TEST(become_is_for_the_next_message_on_and_null_goes_back)
+DOMT_TEST(become_is_for_the_next_message_on_and_null_goes_back)
 {
     domt_pick_open(0, 0);
     domt_tell(&domt_pick_note, 1);
@@ -86,9 +86,8 @@ START_TEST(become_is_for_the_next_message_on_and_null_goes_back)
     handle_numbers("1 o2 o3 4 5 ");
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(ask_that_the_new_behaviour_does_not_know_fails)
+DOMT_TEST(ask_that_the_new_behaviour_does_not_know_fails)
 {
     domt_pick_open(0, 0);
     domt_begin(become, &other);
@@ -99,9 +98,8 @@ START_TEST(ask_that_the_new_behaviour_does_not_know_fails)
     ck_assert_uint_eq(domt_pick.releases, 1);
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(callbacks_are_those_of_the_behaviour_it_has)
+DOMT_TEST(callbacks_are_those_of_the_behaviour_it_has)
 {
     domt_pick_open(0, 0);
     domt_begin(become, &other);
@@ -111,7 +109,6 @@ START_TEST(callbacks_are_those_of_the_behaviour_it_has)
     ck_assert_int_eq(stops, 1);
     domt_pick_close();
 }
-END_TEST
 
 static int heard_later(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -126,7 +123,7 @@ static int nap_and_become(domus_stack *stack, void *behaviour)
     return domus_sleep(stack, 5 * MS, heard_later);
 }
 
-START_TEST(conversation_goes_on_under_the_new_behaviour)
+DOMT_TEST(conversation_goes_on_under_the_new_behaviour)
 {
     domt_pick_open(0, 0);
     domt_begin(nap_and_become, &other);
@@ -136,7 +133,6 @@ START_TEST(conversation_goes_on_under_the_new_behaviour)
     handle_numbers("o1 w9 ");
     domt_pick_close();
 }
-END_TEST
 
 static const domus_behaviour too_large = {.name = "too large", .state_size = 9};
 static const domus_behaviour of_channels = {.name = "channels", .kind = DOMUS_CHANNELS};
@@ -160,7 +156,7 @@ static int become_wrongly(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(behaviour_that_could_not_be_spawned_in_this_place_is_refused)
+DOMT_TEST(behaviour_that_could_not_be_spawned_in_this_place_is_refused)
 {
     domt_pick_open(0, 0);
     domt_begin(become_wrongly, NULL);
@@ -168,7 +164,6 @@ START_TEST(behaviour_that_could_not_be_spawned_in_this_place_is_refused)
     handle_numbers("1 ");
     domt_pick_close();
 }
-END_TEST
 
 /* --- stash ----------------------------------------------------------------------------------- */
 
@@ -199,7 +194,7 @@ static const domus_behaviour closed = {
                              {NULL, NULL, 0}},
 };
 
-START_TEST(what_was_stashed_comes_back_in_order_before_what_waits)
+DOMT_TEST(what_was_stashed_comes_back_in_order_before_what_waits)
 {
     domt_pick_open(0, 0);
     domt_begin(become, &closed);
@@ -219,9 +214,8 @@ START_TEST(what_was_stashed_comes_back_in_order_before_what_waits)
     ck_assert_uint_eq(domt_pick.releases, 0);
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(stash_is_bounded_by_mailbox_max)
+DOMT_TEST(stash_is_bounded_by_mailbox_max)
 {
     domt_pick_open(4, 0);
     domt_begin(become, &closed);
@@ -238,9 +232,8 @@ START_TEST(stash_is_bounded_by_mailbox_max)
     handle_numbers("1 2 3 4 ");
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(stashed_messages_are_dead_letters_when_the_actor_stops)
+DOMT_TEST(stashed_messages_are_dead_letters_when_the_actor_stops)
 {
     domt_pick_open(0, 0);
     domt_begin(become, &closed);
@@ -255,9 +248,8 @@ START_TEST(stashed_messages_are_dead_letters_when_the_actor_stops)
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, dead_letters), 4);
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(stashed_ask_that_expires_meanwhile_is_not_handled)
+DOMT_TEST(stashed_ask_that_expires_meanwhile_is_not_handled)
 {
     domt_pick_open(0, 0);
     domt_begin(become, &closed);
@@ -272,9 +264,8 @@ START_TEST(stashed_ask_that_expires_meanwhile_is_not_handled)
     ck_assert_str_eq(domt_pick.answers, "x-110 ");
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(world_may_end_with_messages_aside)
+DOMT_TEST(world_may_end_with_messages_aside)
 {
     domt_pick_open(0, 0);
     domt_begin(become, &closed);
@@ -285,7 +276,6 @@ START_TEST(world_may_end_with_messages_aside)
     domt_world_end(&domt_pick.world);
     ck_assert_uint_eq(domt_pick.releases, 4);
 }
-END_TEST
 
 static int stash_nothing(domus_stack *stack, void *context)
 {
@@ -319,7 +309,7 @@ static const domus_behaviour wrong = {
                              {NULL, NULL, 0}},
 };
 
-START_TEST(stash_is_for_what_is_handled_and_once)
+DOMT_TEST(stash_is_for_what_is_handled_and_once)
 {
     domt_pick_open(0, 0);
     domt_begin_by_event(stash_nothing, NULL);
@@ -332,7 +322,6 @@ START_TEST(stash_is_for_what_is_handled_and_once)
     handle_numbers("5 ");
     domt_pick_close();
 }
-END_TEST
 
 /* --- stash and receive ----------------------------------------------------------------------- */
 
@@ -358,7 +347,7 @@ static int unstash(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(received_messages_may_be_stashed_and_received_again)
+DOMT_TEST(received_messages_may_be_stashed_and_received_again)
 {
     domt_pick_open(0, 0);
     domt_begin_by_event(receive_and_stash, &domt_any);
@@ -383,14 +372,5 @@ START_TEST(received_messages_may_be_stashed_and_received_again)
     ck_assert_uint_eq(domt_pick.releases, 0);
     domt_pick_close();
 }
-END_TEST
 
-DOMT_MAIN("become", 60, become_is_for_the_next_message_on_and_null_goes_back,
-          ask_that_the_new_behaviour_does_not_know_fails,
-          callbacks_are_those_of_the_behaviour_it_has, conversation_goes_on_under_the_new_behaviour,
-          behaviour_that_could_not_be_spawned_in_this_place_is_refused,
-          what_was_stashed_comes_back_in_order_before_what_waits, stash_is_bounded_by_mailbox_max,
-          stashed_messages_are_dead_letters_when_the_actor_stops,
-          stashed_ask_that_expires_meanwhile_is_not_handled, world_may_end_with_messages_aside,
-          stash_is_for_what_is_handled_and_once,
-          received_messages_may_be_stashed_and_received_again)
+DOMT_SUITE(60)

@@ -29,7 +29,7 @@ static void send_counted(uint32_t from)
         domi_mailbox_put_copied(domt_belts_at(from), domt_belts.actor, &envelope->node), 0);
 }
 
-START_TEST(message_that_comes_late_is_a_dead_letter_and_is_released_once)
+DOMT_TEST(message_that_comes_late_is_a_dead_letter_and_is_released_once)
 {
     domt_belts_open(64);
     domt_releases = 0;
@@ -43,9 +43,8 @@ START_TEST(message_that_comes_late_is_a_dead_letter_and_is_released_once)
     ck_assert_uint_eq(domt_releases, 1);
     domt_belts_close();
 }
-END_TEST
 
-START_TEST(end_releases_what_is_on_belts)
+DOMT_TEST(end_releases_what_is_on_belts)
 {
     domt_belts_open(128);
     domt_releases = 0;
@@ -54,7 +53,6 @@ START_TEST(end_releases_what_is_on_belts)
     domt_world_end(&domt_belts.world);
     ck_assert_uint_eq(domt_releases, 100);
 }
-END_TEST
 
 static int stop_behind_mail(domus_stack *stack, void *unused)
 {
@@ -63,7 +61,7 @@ static int stop_behind_mail(domus_stack *stack, void *unused)
 }
 
 /* A neighbour of the receiver ends it behind its mail, of which some is on a belt. */
-START_TEST(stop_behind_mail_comes_behind_what_is_on_belts)
+DOMT_TEST(stop_behind_mail_comes_behind_what_is_on_belts)
 {
     domt_belts_open(64);
     domus_address neighbour = domt_spawn(domt_belts_at(0), domt_belts_at(0), &domt_agent, NULL);
@@ -76,11 +74,10 @@ START_TEST(stop_behind_mail_comes_behind_what_is_on_belts)
     domt_belts_expect(0, 1);
     domt_belts_close();
 }
-END_TEST
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-START_TEST(without_memory_for_a_belt_the_inbox_takes_the_message)
+DOMT_TEST(without_memory_for_a_belt_the_inbox_takes_the_message)
 {
     domt_belts_open(128);
     ck_assert_int_eq(domt_belts_note(0, domt_belts.actor, 0), 0);
@@ -95,11 +92,10 @@ START_TEST(without_memory_for_a_belt_the_inbox_takes_the_message)
     domt_belts_close();
     domt_belts_expect(0, 100);
 }
-END_TEST
 
 /* Home has no memory for what is on the belt: it stays there, and so do the notices of the inbox.
  */
-START_TEST(without_memory_messages_stay_in_their_slots_and_nothing_overtakes_them)
+DOMT_TEST(without_memory_messages_stay_in_their_slots_and_nothing_overtakes_them)
 {
     domt_belts_open(64);
     domt_note_to(domt_belts_at(0), domt_belts.actor, -1);
@@ -128,7 +124,6 @@ START_TEST(without_memory_messages_stay_in_their_slots_and_nothing_overtakes_the
     domt_belts_expect(0, 6);
     domt_world_end(&domt_belts.world);
 }
-END_TEST
 
 static void note_from_another(void *payload)
 {
@@ -141,7 +136,7 @@ static const domus_type late = {.name = "late", .size = 8, .release = note_from_
 /* A note comes while those of the inbox wait for the belt: all of them are put back below it. The
  * first message of the belt is for an actor that has ended, and its release sends that note. Home
  * has a single envelope, which serves for this message and the next one. */
-START_TEST(what_comes_while_notices_wait_lies_above_all_of_them)
+DOMT_TEST(what_comes_while_notices_wait_lies_above_all_of_them)
 {
     domt_belts_open(64);
     domt_note_to(domt_belts_at(0), domt_belts.actor, -1); /* home has envelopes now */
@@ -177,14 +172,13 @@ START_TEST(what_comes_while_notices_wait_lies_above_all_of_them)
     domt_belts_expect(0, 5);
     domt_world_end(&domt_belts.world);
 }
-END_TEST
 
 static int64_t charged(void)
 {
     return atomic_load(&domt_belts_at(0)->pool.heap_bytes);
 }
 
-START_TEST(ring_that_is_not_used_is_given_back_and_made_anew)
+DOMT_TEST(ring_that_is_not_used_is_given_back_and_made_anew)
 {
     domt_belts_open(256);
     for (int64_t i = 0; i < 200; i++)
@@ -206,9 +200,8 @@ START_TEST(ring_that_is_not_used_is_given_back_and_made_anew)
     domt_belts_close();
     domt_belts_expect(0, 400);
 }
-END_TEST
 
-START_TEST(ring_in_use_is_not_given_back)
+DOMT_TEST(ring_in_use_is_not_given_back)
 {
     domt_belts_open(64);
     ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 0), 0);
@@ -225,9 +218,8 @@ START_TEST(ring_in_use_is_not_given_back)
     domt_belts_close();
     domt_belts_expect(0, 4);
 }
-END_TEST
 
-START_TEST(without_slots_there_are_no_belts)
+DOMT_TEST(without_slots_there_are_no_belts)
 {
     domt_belts_open(0);
     ck_assert_ptr_null(domt_belts_at(1)->belts.to);
@@ -236,12 +228,5 @@ START_TEST(without_slots_there_are_no_belts)
     domt_belts_close();
     domt_belts_expect(0, 1);
 }
-END_TEST
 
-DOMT_MAIN("belt ends", 30, message_that_comes_late_is_a_dead_letter_and_is_released_once,
-          end_releases_what_is_on_belts, stop_behind_mail_comes_behind_what_is_on_belts,
-          without_memory_for_a_belt_the_inbox_takes_the_message,
-          without_memory_messages_stay_in_their_slots_and_nothing_overtakes_them,
-          what_comes_while_notices_wait_lies_above_all_of_them,
-          ring_that_is_not_used_is_given_back_and_made_anew, ring_in_use_is_not_given_back,
-          without_slots_there_are_no_belts)
+DOMT_SUITE(30)

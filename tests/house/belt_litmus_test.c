@@ -127,7 +127,7 @@ static uint32_t both_missed(void *unused)
     return missed;
 }
 
-START_TEST(receiver_that_parks_and_sender_that_looks_never_both_miss)
+DOMT_TEST(receiver_that_parks_and_sender_that_looks_never_both_miss)
 {
     const domt_duel duel = {{park, put}, both_missed, NULL};
 
@@ -136,7 +136,6 @@ START_TEST(receiver_that_parks_and_sender_that_looks_never_both_miss)
     ck_assert_uint_eq(domt_duel_hold("park, put by a belt", &duel), 0);
     end_play();
 }
-END_TEST
 
 /* --- the mark of an inbox --------------------------------------------------------------------- */
 
@@ -169,7 +168,7 @@ static uint32_t overtaken(void *unused)
     return stage.disordered != before;
 }
 
-START_TEST(message_by_a_belt_overtakes_none_of_the_inbox_that_is_sorted)
+DOMT_TEST(message_by_a_belt_overtakes_none_of_the_inbox_that_is_sorted)
 {
     const domt_duel duel = {{sort, put_two}, overtaken, NULL};
 
@@ -178,7 +177,5 @@ START_TEST(message_by_a_belt_overtakes_none_of_the_inbox_that_is_sorted)
     ck_assert_uint_eq(domt_duel_hold("sort, put by a belt", &duel), 0);
     end_play();
 }
-END_TEST
 
-DOMT_MAIN("belt litmus", 120, receiver_that_parks_and_sender_that_looks_never_both_miss,
-          message_by_a_belt_overtakes_none_of_the_inbox_that_is_sorted)
+DOMT_SUITE(120)

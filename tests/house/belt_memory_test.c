@@ -70,7 +70,7 @@ static int64_t bytes_charged(void)
     return bytes;
 }
 
-START_TEST(pairs_that_never_talked_take_a_pointer)
+DOMT_TEST(pairs_that_never_talked_take_a_pointer)
 {
     open_world();
     ck_assert_uint_ge(bytes_of_belts(), THREADS * THREADS * sizeof(void *));
@@ -78,9 +78,8 @@ START_TEST(pairs_that_never_talked_take_a_pointer)
     ck_assert_int_eq(bytes_charged(), 0);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(threads_that_all_talk_to_all_take_little_and_give_it_back)
+DOMT_TEST(threads_that_all_talk_to_all_take_little_and_give_it_back)
 {
     open_world();
     all_talk_to_all();
@@ -103,10 +102,9 @@ START_TEST(threads_that_all_talk_to_all_take_little_and_give_it_back)
     ck_assert_int_eq(bytes_charged(), 0);
     domt_world_end(&world);
 }
-END_TEST
 
 /* One pair is enough: each is full by itself. */
-START_TEST(full_belt_takes_all_slots_and_no_more)
+DOMT_TEST(full_belt_takes_all_slots_and_no_more)
 {
     open_world();
     uint64_t before = bytes_of_belts();
@@ -123,8 +121,5 @@ START_TEST(full_belt_takes_all_slots_and_no_more)
     ck_assert_uint_lt(bytes_of_belts() - before, SLOTS * SLOT + 1024);
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("belt memory", 60, pairs_that_never_talked_take_a_pointer,
-          threads_that_all_talk_to_all_take_little_and_give_it_back,
-          full_belt_takes_all_slots_and_no_more)
+DOMT_SUITE(60)

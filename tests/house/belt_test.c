@@ -14,7 +14,7 @@
 
 /* --- the way ---------------------------------------------------------------------------------- */
 
-START_TEST(small_notice_of_another_home_touches_neither_inbox_nor_arrivals)
+DOMT_TEST(small_notice_of_another_home_touches_neither_inbox_nor_arrivals)
 {
     domt_belts_open(64);
     ck_assert_ptr_null(domt_belts_belt());          /* a pair that never talked takes a pointer */
@@ -29,9 +29,8 @@ START_TEST(small_notice_of_another_home_touches_neither_inbox_nor_arrivals)
     domt_belts_close();
     domt_belts_expect(7, 1);
 }
-END_TEST
 
-START_TEST(belt_wakes_a_sleeper_once_and_nobody_while_it_is_on)
+DOMT_TEST(belt_wakes_a_sleeper_once_and_nobody_while_it_is_on)
 {
     domt_belts_open(64);
     atomic_store(&domt_belts_at(0)->park, DOMI_PARK_SLEEPING);
@@ -50,7 +49,6 @@ START_TEST(belt_wakes_a_sleeper_once_and_nobody_while_it_is_on)
     domt_belts_close();
     domt_belts_expect(0, 3);
 }
-END_TEST
 
 /* 40 notes come in one look, then one more: a stream that has ended, or the sender is slow. */
 static void stream_and_one_more(bool run_between)
@@ -65,7 +63,7 @@ static void stream_and_one_more(bool run_between)
     ck_assert_uint_eq(domi_manager_take_arrivals(domt_belts_at(0)), 1);
 }
 
-START_TEST(rest_of_a_stream_is_taken_after_one_wait)
+DOMT_TEST(rest_of_a_stream_is_taken_after_one_wait)
 {
     domt_belts_open(64);
     stream_and_one_more(true);
@@ -73,9 +71,8 @@ START_TEST(rest_of_a_stream_is_taken_after_one_wait)
     domt_belts_close();
     domt_belts_expect(0, 41);
 }
-END_TEST
 
-START_TEST(home_that_has_ready_actors_waits_for_no_stream)
+DOMT_TEST(home_that_has_ready_actors_waits_for_no_stream)
 {
     domt_belts_open(64);
     stream_and_one_more(false);
@@ -83,9 +80,8 @@ START_TEST(home_that_has_ready_actors_waits_for_no_stream)
     domt_belts_close();
     domt_belts_expect(0, 41);
 }
-END_TEST
 
-START_TEST(belt_is_turned_off_after_empty_looks_and_on_again)
+DOMT_TEST(belt_is_turned_off_after_empty_looks_and_on_again)
 {
     domt_belts_open(64);
     ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 0), 0);
@@ -100,9 +96,8 @@ START_TEST(belt_is_turned_off_after_empty_looks_and_on_again)
     domt_belts_close();
     domt_belts_expect(0, 2);
 }
-END_TEST
 
-START_TEST(park_turns_belts_off_unless_something_has_come)
+DOMT_TEST(park_turns_belts_off_unless_something_has_come)
 {
     domt_belts_open(64);
     ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 0), 0);
@@ -120,9 +115,8 @@ START_TEST(park_turns_belts_off_unless_something_has_come)
     domt_belts_close();
     ck_assert_uint_eq(domt_belts.logs[0].count, 3);
 }
-END_TEST
 
-START_TEST(full_belt_grows_and_then_the_inbox_takes_the_rest_in_order)
+DOMT_TEST(full_belt_grows_and_then_the_inbox_takes_the_rest_in_order)
 {
     domt_belts_open(256);
     for (int64_t i = 0; i < 400; i++)
@@ -139,10 +133,9 @@ START_TEST(full_belt_grows_and_then_the_inbox_takes_the_rest_in_order)
     domt_belts_close();
     domt_belts_expect(0, 401);
 }
-END_TEST
 
 /* The look that takes 64 messages leaves the others, and the inbox must not overtake these. */
-START_TEST(inbox_waits_for_all_that_the_belts_hold)
+DOMT_TEST(inbox_waits_for_all_that_the_belts_hold)
 {
     domt_belts_open(1024);
     for (int64_t i = 0; i < 200; i++)
@@ -155,7 +148,6 @@ START_TEST(inbox_waits_for_all_that_the_belts_hold)
     domt_belts_close();
     domt_belts_expect(0, 202);
 }
-END_TEST
 
 /* --- who may not use it ----------------------------------------------------------------------- */
 
@@ -165,7 +157,7 @@ static int stop_there(domus_stack *stack, void *unused)
     return domus_stop(stack, domus_self(stack));
 }
 
-START_TEST(house_that_may_refuse_is_reached_by_its_inbox)
+DOMT_TEST(house_that_may_refuse_is_reached_by_its_inbox)
 {
     domt_belts_open(64);
     domi_mailbox_mark_full(domt_belts.actor.house);
@@ -186,9 +178,8 @@ START_TEST(house_that_may_refuse_is_reached_by_its_inbox)
     domt_belts_close();
     domt_belts_expect(0, 2);
 }
-END_TEST
 
-START_TEST(notices_of_a_lent_house_go_by_inboxes_also_at_the_thief)
+DOMT_TEST(notices_of_a_lent_house_go_by_inboxes_also_at_the_thief)
 {
     domt_belts_open(64);
     domus_address other = domt_recorder_new(&domt_belts.world, 0, &domt_belts.logs[1]);
@@ -205,7 +196,6 @@ START_TEST(notices_of_a_lent_house_go_by_inboxes_also_at_the_thief)
     domt_belts_close();
     domt_belts_expect(0, 3);
 }
-END_TEST
 
 static domus_address sender;
 
@@ -216,7 +206,7 @@ static int send_number(domus_stack *stack, void *number)
 
 /* A house of home 1 sends at home, as a loan of the receiver's home, and as one of a third thread.
  */
-START_TEST(order_holds_while_the_sender_is_lent)
+DOMT_TEST(order_holds_while_the_sender_is_lent)
 {
     static int64_t numbers[] = {0, 1, 2, 3};
 
@@ -243,11 +233,10 @@ START_TEST(order_holds_while_the_sender_is_lent)
     domt_belts_close();
     domt_belts_expect(0, 4);
 }
-END_TEST
 
 /* --- exposed houses --------------------------------------------------------------------------- */
 
-START_TEST(messages_for_an_exposed_house_wait_and_come_before_its_inbox)
+DOMT_TEST(messages_for_an_exposed_house_wait_and_come_before_its_inbox)
 {
     domt_belts_open(64);
     domus_address other = domt_recorder_new(&domt_belts.world, 0, &domt_belts.logs[1]);
@@ -273,15 +262,5 @@ START_TEST(messages_for_an_exposed_house_wait_and_come_before_its_inbox)
     domt_belts_close();
     domt_belts_expect(0, 5);
 }
-END_TEST
 
-DOMT_MAIN("belt", 30, small_notice_of_another_home_touches_neither_inbox_nor_arrivals,
-          belt_wakes_a_sleeper_once_and_nobody_while_it_is_on,
-          rest_of_a_stream_is_taken_after_one_wait, home_that_has_ready_actors_waits_for_no_stream,
-          belt_is_turned_off_after_empty_looks_and_on_again,
-          park_turns_belts_off_unless_something_has_come,
-          full_belt_grows_and_then_the_inbox_takes_the_rest_in_order,
-          inbox_waits_for_all_that_the_belts_hold, house_that_may_refuse_is_reached_by_its_inbox,
-          notices_of_a_lent_house_go_by_inboxes_also_at_the_thief,
-          order_holds_while_the_sender_is_lent,
-          messages_for_an_exposed_house_wait_and_come_before_its_inbox)
+DOMT_SUITE(30)

@@ -91,7 +91,7 @@ static void open_world(void)
     cancelled = resumed = wrong = shown = 0;
 }
 
-START_TEST(each_cancel_of_a_crowd_finds_its_own)
+DOMT_TEST(each_cancel_of_a_crowd_finds_its_own)
 {
     uint32_t few = 30;
     uint32_t many = CROWD;
@@ -109,9 +109,8 @@ START_TEST(each_cancel_of_a_crowd_finds_its_own)
     ck_assert_uint_eq(answerer.house->family->stashed, few / 3);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(crowd_that_has_not_begun_is_dropped)
+DOMT_TEST(crowd_that_has_not_begun_is_dropped)
 {
     uint32_t many = CROWD;
 
@@ -130,11 +129,10 @@ START_TEST(crowd_that_has_not_begun_is_dropped)
     ck_assert_uint_lt(resumed, CROWD / 3); /* not all have been begun */
     domt_world_end(&world);
 }
-END_TEST
 
 /* A cancel that is only for kept asks hides no other one that waits with it, before or behind it,
  * neither for a conversation that works nor for an ask that has not begun. */
-START_TEST(cancel_of_kept_asks_hides_no_other_one)
+DOMT_TEST(cancel_of_kept_asks_hides_no_other_one)
 {
     uint32_t one = 1;
 
@@ -161,7 +159,5 @@ START_TEST(cancel_of_kept_asks_hides_no_other_one)
         domt_world_end(&world);
     }
 }
-END_TEST
 
-DOMT_MAIN("cancel_crowd", 60, cancel_of_kept_asks_hides_no_other_one,
-          each_cancel_of_a_crowd_finds_its_own, crowd_that_has_not_begun_is_dropped)
+DOMT_SUITE(60)

@@ -129,7 +129,7 @@ static int cancel_by(uint32_t i)
 
 /* --- whom it hits ---------------------------------------------------------------------------- */
 
-START_TEST(cancel_runs_down_a_chain_over_four_homes)
+DOMT_TEST(cancel_runs_down_a_chain_over_four_homes)
 {
     open_world();
     domt_do(&world, actors[0], travel, NULL);
@@ -148,9 +148,8 @@ START_TEST(cancel_runs_down_a_chain_over_four_homes)
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
     close_world();
 }
-END_TEST
 
-START_TEST(cancel_is_for_a_waiting_conversation_of_the_actor_and_once)
+DOMT_TEST(cancel_is_for_a_waiting_conversation_of_the_actor_and_once)
 {
     open_world();
     first = (domus_conversation){NULL, 0};
@@ -166,7 +165,6 @@ START_TEST(cancel_is_for_a_waiting_conversation_of_the_actor_and_once)
     ck_assert_int_eq(cancel_by(0), -ENOENT); /* it has ended */
     close_world();
 }
-END_TEST
 
 static int try_to_wait(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -194,7 +192,7 @@ static int travel_stubbornly(domus_stack *stack, void *context)
     return domus_ask(stack, actors[1], &question, &on, try_to_wait);
 }
 
-START_TEST(cancelled_conversation_waits_for_nothing_more)
+DOMT_TEST(cancelled_conversation_waits_for_nothing_more)
 {
     open_world();
     domt_do(&world, actors[0], travel_stubbornly, NULL);
@@ -203,7 +201,6 @@ START_TEST(cancelled_conversation_waits_for_nothing_more)
     ck_assert_uint_eq(domt_reply_releases, 1); /* the notice that nobody knows */
     close_world();
 }
-END_TEST
 
 static int travel_in_all_ways(domus_stack *stack, void *first_only)
 {
@@ -215,7 +212,7 @@ static int travel_in_all_ways(domus_stack *stack, void *first_only)
     return first_only != NULL ? domus_wait_first(stack, hear) : domus_wait_all(stack, hear);
 }
 
-START_TEST(all_of_several_asks_are_cancelled)
+DOMT_TEST(all_of_several_asks_are_cancelled)
 {
     open_world();
     domt_do(&world, actors[0], travel_in_all_ways, NULL);
@@ -225,9 +222,8 @@ START_TEST(all_of_several_asks_are_cancelled)
         ck_assert_int_eq(errors[i], -ECANCELED);
     close_world();
 }
-END_TEST
 
-START_TEST(first_of_several_that_is_cancelled_ends_the_wait_once)
+DOMT_TEST(first_of_several_that_is_cancelled_ends_the_wait_once)
 {
     open_world();
     domt_do(&world, actors[0], travel_in_all_ways, &world);
@@ -238,7 +234,6 @@ START_TEST(first_of_several_that_is_cancelled_ends_the_wait_once)
     ck_assert_uint_eq(by_first, 1);
     close_world();
 }
-END_TEST
 
 /* --- asks that were not begun ---------------------------------------------------------------- */
 
@@ -249,7 +244,7 @@ static int raise_and_nap(domus_stack *stack, void *context)
     return domus_sleep(stack, 10 * MS, hear);
 }
 
-START_TEST(ask_that_was_not_begun_is_dropped_once)
+DOMT_TEST(ask_that_was_not_begun_is_dropped_once)
 {
     open_world();
     domt_do(&world, actors[1], raise_and_nap, NULL);
@@ -264,10 +259,9 @@ START_TEST(ask_that_was_not_begun_is_dropped_once)
     ck_assert_uint_eq(heard, 2);
     close_world();
 }
-END_TEST
 
 /* The ask and the news of its end come together, by another thread. */
-START_TEST(cancel_that_comes_with_its_ask_finds_it_begun)
+DOMT_TEST(cancel_that_comes_with_its_ask_finds_it_begun)
 {
     int result;
 
@@ -282,7 +276,6 @@ START_TEST(cancel_that_comes_with_its_ask_finds_it_begun)
     domt_pass(&world, 200 * MS);
     close_world();
 }
-END_TEST
 
 /* --- answers beside it ----------------------------------------------------------------------- */
 
@@ -303,7 +296,7 @@ static int ask_briefly(domus_stack *stack, void *context)
 
 /* It is cancelled while the answer is on its way, and hears one of both: the answer, if that is
  * there when it runs. */
-START_TEST(answer_that_meets_the_cancel_resumes_once)
+DOMT_TEST(answer_that_meets_the_cancel_resumes_once)
 {
     int result;
 
@@ -324,7 +317,6 @@ START_TEST(answer_that_meets_the_cancel_resumes_once)
         close_world();
     }
 }
-END_TEST
 
 static int hear_tagged(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -349,7 +341,7 @@ static int ask_one_brief_one_long(domus_stack *stack, void *context)
     return domus_wait_all(stack, hear_tagged);
 }
 
-START_TEST(answers_that_had_come_are_shown_beside_what_was_cancelled)
+DOMT_TEST(answers_that_had_come_are_shown_beside_what_was_cancelled)
 {
     open_world();
     domt_do(&world, actors[0], ask_one_brief_one_long, NULL);
@@ -359,7 +351,6 @@ START_TEST(answers_that_had_come_are_shown_beside_what_was_cancelled)
     ck_assert_int_eq(errors[1], -ECANCELED);
     close_world();
 }
-END_TEST
 
 /* --- kept, forwarded ------------------------------------------------------------------------- */
 
@@ -383,7 +374,7 @@ static int touch_kept(domus_stack *stack, void *result)
     return 0;
 }
 
-START_TEST(kept_ask_that_is_cancelled_is_kept_no_more)
+DOMT_TEST(kept_ask_that_is_cancelled_is_kept_no_more)
 {
     domt_call call = {keep, NULL};
     int result = 1;
@@ -398,11 +389,10 @@ START_TEST(kept_ask_that_is_cancelled_is_kept_no_more)
     ck_assert_uint_eq(heard, 1);
     close_world();
 }
-END_TEST
 
 /* --- stops and no memory --------------------------------------------------------------------- */
 
-START_TEST(stop_cancels_down_the_chain)
+DOMT_TEST(stop_cancels_down_the_chain)
 {
     open_world();
     domt_do(&world, actors[0], travel, NULL);
@@ -414,9 +404,8 @@ START_TEST(stop_cancels_down_the_chain)
     ck_assert_uint_eq(DOMT_SUM(&world, stops), 1);
     close_world();
 }
-END_TEST
 
-START_TEST(stop_in_the_middle_fails_who_asked_and_cancels_who_was_asked)
+DOMT_TEST(stop_in_the_middle_fails_who_asked_and_cancels_who_was_asked)
 {
     open_world();
     domt_do(&world, actors[0], travel, NULL);
@@ -427,7 +416,6 @@ START_TEST(stop_in_the_middle_fails_who_asked_and_cancels_who_was_asked)
         ck_assert_int_eq(errors[i], heard_by[i] == 0 ? -ENOMSG : -ECANCELED);
     close_world();
 }
-END_TEST
 
 static int count_call(domus_stack *stack, void *count)
 {
@@ -437,7 +425,7 @@ static int count_call(domus_stack *stack, void *count)
 }
 
 /* Cancels that wait behind each other are handled together, up to an event of another kind. */
-START_TEST(event_behind_a_cancel_is_no_cancel)
+DOMT_TEST(event_behind_a_cancel_is_no_cancel)
 {
     unsigned count = 0;
     const domt_call call = {count_call, &count};
@@ -461,9 +449,8 @@ START_TEST(event_behind_a_cancel_is_no_cancel)
     ck_assert_int_eq(cancel_by(0), 0);
     close_world();
 }
-END_TEST
 
-START_TEST(who_cannot_be_told_for_want_of_memory_goes_on)
+DOMT_TEST(who_cannot_be_told_for_want_of_memory_goes_on)
 {
     open_world();
     domt_do(&world, actors[0], travel, NULL);
@@ -482,15 +469,5 @@ START_TEST(who_cannot_be_told_for_want_of_memory_goes_on)
     ck_assert_uint_eq(DOMT_SUM(&world, cancels), 1);
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("cancel", 60, cancel_runs_down_a_chain_over_four_homes,
-          cancel_is_for_a_waiting_conversation_of_the_actor_and_once,
-          cancelled_conversation_waits_for_nothing_more, all_of_several_asks_are_cancelled,
-          first_of_several_that_is_cancelled_ends_the_wait_once,
-          ask_that_was_not_begun_is_dropped_once, cancel_that_comes_with_its_ask_finds_it_begun,
-          answer_that_meets_the_cancel_resumes_once,
-          answers_that_had_come_are_shown_beside_what_was_cancelled,
-          kept_ask_that_is_cancelled_is_kept_no_more, stop_cancels_down_the_chain,
-          stop_in_the_middle_fails_who_asked_and_cancels_who_was_asked,
-          event_behind_a_cancel_is_no_cancel, who_cannot_be_told_for_want_of_memory_goes_on)
+DOMT_SUITE(60)

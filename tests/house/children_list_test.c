@@ -37,14 +37,13 @@ static uint32_t segments(const domi_children *children)
     return count;
 }
 
-START_TEST(empty_list_has_no_children)
+DOMT_TEST(empty_list_has_no_children)
 {
     ck_assert_uint_eq(domi_children_count(NULL), 0);
     domi_children_free(NULL);
 }
-END_TEST
 
-START_TEST(children_know_their_places_whoever_leaves)
+DOMT_TEST(children_know_their_places_whoever_leaves)
 {
     static const uint32_t steps[] = {1, 7, 1499, MANY - 1}; /* that walk through all of them */
     unsigned wrong = 0;
@@ -68,10 +67,9 @@ START_TEST(children_know_their_places_whoever_leaves)
     ck_assert_uint_eq(wrong, 0);
     free(houses);
 }
-END_TEST
 
 /* One empty segment is kept, so that one child more or less at its border allocates nothing. */
-START_TEST(children_that_have_left_leave_no_memory_behind)
+DOMT_TEST(children_that_have_left_leave_no_memory_behind)
 {
     domi_children *children = NULL;
 
@@ -91,9 +89,8 @@ START_TEST(children_that_have_left_leave_no_memory_behind)
     domi_children_free(children);
     free(houses);
 }
-END_TEST
 
-START_TEST(a_child_more_or_less_at_a_border_allocates_nothing)
+DOMT_TEST(a_child_more_or_less_at_a_border_allocates_nothing)
 {
     domi_children *children = NULL;
 
@@ -109,9 +106,8 @@ START_TEST(a_child_more_or_less_at_a_border_allocates_nothing)
     domi_children_free(children);
     free(houses);
 }
-END_TEST
 
-START_TEST(without_memory_nobody_is_added_and_nobody_lost)
+DOMT_TEST(without_memory_nobody_is_added_and_nobody_lost)
 {
     domi_children *children = NULL;
     uint32_t refused = 0;
@@ -133,9 +129,5 @@ START_TEST(without_memory_nobody_is_added_and_nobody_lost)
     domi_children_free(children);
     free(houses);
 }
-END_TEST
 
-DOMT_MAIN("children_list", 30, empty_list_has_no_children,
-          children_know_their_places_whoever_leaves, children_that_have_left_leave_no_memory_behind,
-          a_child_more_or_less_at_a_border_allocates_nothing,
-          without_memory_nobody_is_added_and_nobody_lost)
+DOMT_SUITE(30)

@@ -20,7 +20,7 @@ static uint32_t home_of(uint32_t number)
     return domt_kin_of[number].address.house->home->index;
 }
 
-START_TEST(child_lives_near_its_parent_or_where_it_is_told_to)
+DOMT_TEST(child_lives_near_its_parent_or_where_it_is_told_to)
 {
     domus_spawn_options options = {.placement = DOMUS_NEAR};
     unsigned lives[3] = {0, 0, 0};
@@ -45,9 +45,8 @@ START_TEST(child_lives_near_its_parent_or_where_it_is_told_to)
     ck_assert_uint_eq(domt_kin_houses(), 10);
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(wrong_options_spawn_nothing)
+DOMT_TEST(wrong_options_spawn_nothing)
 {
     domus_spawn_options options = {.placement = DOMUS_ON_THREAD, .thread = 2};
 
@@ -62,7 +61,6 @@ START_TEST(wrong_options_spawn_nothing)
     ck_assert_ptr_null(domt_kin_of[2].address.house);
     domt_kin_close();
 }
-END_TEST
 
 /* --- ends ------------------------------------------------------------------------------------ */
 
@@ -85,7 +83,7 @@ static size_t place(const char *trail, char what, uint32_t number)
     return (size_t)(found - trail);
 }
 
-START_TEST(children_end_before_their_parents_here_and_elsewhere)
+DOMT_TEST(children_end_before_their_parents_here_and_elsewhere)
 {
     raise_family();
     domt_kin_stop(1);
@@ -96,9 +94,8 @@ START_TEST(children_end_before_their_parents_here_and_elsewhere)
     ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(end_of_a_child_is_not_the_end_of_its_kin)
+DOMT_TEST(end_of_a_child_is_not_the_end_of_its_kin)
 {
     raise_family();
     domt_kin_stop(3);
@@ -110,9 +107,8 @@ START_TEST(end_of_a_child_is_not_the_end_of_its_kin)
     ck_assert_uint_eq(domt_kin_houses(), 0);
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(conversations_of_children_do_not_hold_a_stop)
+DOMT_TEST(conversations_of_children_do_not_hold_a_stop)
 {
     raise_family();
     (void)domt_kin_root(9, 1, &domt_kin_hearing);
@@ -127,10 +123,9 @@ START_TEST(conversations_of_children_do_not_hold_a_stop)
     ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
     domt_kin_close();
 }
-END_TEST
 
 /* Every two may be stopped together, from either home or the outside, in either order. */
-START_TEST(stops_of_parent_and_child_may_cross)
+DOMT_TEST(stops_of_parent_and_child_may_cross)
 {
     for (uint32_t round = 0; round < 7 * 7 * 9; round++) {
         uint32_t first = 1 + round % 7;
@@ -151,7 +146,6 @@ START_TEST(stops_of_parent_and_child_may_cross)
         domt_kin_close();
     }
 }
-END_TEST
 
 static int spawn_and_stop(domus_stack *stack, void *unused)
 {
@@ -165,7 +159,7 @@ static int spawn_and_stop(domus_stack *stack, void *unused)
     return domus_stop(stack, domus_self(stack));
 }
 
-START_TEST(newborn_children_are_stopped_before_they_are_mounted)
+DOMT_TEST(newborn_children_are_stopped_before_they_are_mounted)
 {
     domt_kin_open(2);
     (void)domt_kin_root(1, 0, &domt_kin_hearing);
@@ -177,7 +171,6 @@ START_TEST(newborn_children_are_stopped_before_they_are_mounted)
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, stops), 5);
     domt_kin_close();
 }
-END_TEST
 
 static int refused;
 
@@ -188,7 +181,7 @@ static int spawn_late(domus_stack *stack, void *unused)
     return 0;
 }
 
-START_TEST(who_stops_has_no_more_children)
+DOMT_TEST(who_stops_has_no_more_children)
 {
     domt_kin_open(1);
     (void)domt_kin_root(1, 0, &domt_kin_hearing);
@@ -205,7 +198,6 @@ START_TEST(who_stops_has_no_more_children)
     ck_assert_uint_eq(domt_kin_houses(), 0);
     domt_kin_close();
 }
-END_TEST
 
 static int spawn_three(domus_stack *stack, void *unused)
 {
@@ -217,7 +209,7 @@ static int spawn_three(domus_stack *stack, void *unused)
     return 0;
 }
 
-START_TEST(children_of_a_mount_that_fails_end_with_it)
+DOMT_TEST(children_of_a_mount_that_fails_end_with_it)
 {
     domt_kin_open(2);
     domt_kin_of[1].mounting = spawn_three;
@@ -229,11 +221,10 @@ START_TEST(children_of_a_mount_that_fails_end_with_it)
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 1);
     domt_kin_close();
 }
-END_TEST
 
 /* --- slots ----------------------------------------------------------------------------------- */
 
-START_TEST(slot_of_a_child_elsewhere_is_free_when_its_parent_has_heard)
+DOMT_TEST(slot_of_a_child_elsewhere_is_free_when_its_parent_has_heard)
 {
     domt_kin_open(2);
     (void)domt_kin_root(1, 0, &domt_kin_hearing);
@@ -260,7 +251,6 @@ START_TEST(slot_of_a_child_elsewhere_is_free_when_its_parent_has_heard)
     domt_settle(&domt_kin_world);
     domt_kin_close();
 }
-END_TEST
 
 static unsigned born;
 
@@ -275,7 +265,7 @@ static int spawn_agents(domus_stack *stack, void *unused)
     return 0;
 }
 
-START_TEST(ten_thousand_children_over_three_homes_come_and_go_in_the_same_memory)
+DOMT_TEST(ten_thousand_children_over_three_homes_come_and_go_in_the_same_memory)
 {
     uint64_t mapped_bytes = 0;
 
@@ -295,7 +285,6 @@ START_TEST(ten_thousand_children_over_three_homes_come_and_go_in_the_same_memory
     ck_assert_uint_eq(domt_kin_of[1].stops, 4);
     domt_kin_close();
 }
-END_TEST
 
 /* --- behind mail ----------------------------------------------------------------------------- */
 
@@ -312,7 +301,7 @@ static void stop_behind(domi_manager *from, uint32_t notes, unsigned most)
     ck_assert(!domt_kin_lives(1) && !domt_kin_lives(2));
 }
 
-START_TEST(stop_behind_ten_thousand_messages_lets_one_more_run_at_most)
+DOMT_TEST(stop_behind_ten_thousand_messages_lets_one_more_run_at_most)
 {
     domt_kin_open(2);
     for (uint32_t i = 0; i < 3; i++) {
@@ -322,7 +311,6 @@ START_TEST(stop_behind_ten_thousand_messages_lets_one_more_run_at_most)
     }
     domt_kin_close();
 }
-END_TEST
 
 static int stop_after(domus_stack *stack, void *unused)
 {
@@ -330,7 +318,7 @@ static int stop_after(domus_stack *stack, void *unused)
     return domus_stop_after_mail(stack, domt_kin_of[1].address);
 }
 
-START_TEST(stop_after_mail_handles_what_waits_and_drops_what_comes_behind)
+DOMT_TEST(stop_after_mail_handles_what_waits_and_drops_what_comes_behind)
 {
     for (uint32_t home = 0; home < 2; home++) {
         domt_kin_open(2);
@@ -352,7 +340,6 @@ START_TEST(stop_after_mail_handles_what_waits_and_drops_what_comes_behind)
         domt_kin_close();
     }
 }
-END_TEST
 
 /* --- memory, and the end of the world -------------------------------------------------------- */
 
@@ -401,7 +388,7 @@ static unsigned try_family(void)
     return failed;
 }
 
-START_TEST(any_allocation_of_a_family_may_fail)
+DOMT_TEST(any_allocation_of_a_family_may_fail)
 {
     static const domus_supervision restarts = {.intensity = 100, .otherwise = DOMUS_RESTART};
 
@@ -417,7 +404,6 @@ START_TEST(any_allocation_of_a_family_may_fail)
         ck_assert_uint_eq(try_family(), 0);
     }
 }
-END_TEST
 
 /* All of it under way: births, failures, restarts, stops, watches. */
 static void begin_the_turmoil(void)
@@ -441,7 +427,7 @@ static void begin_the_turmoil(void)
     }
 }
 
-START_TEST(world_may_end_at_every_turn)
+DOMT_TEST(world_may_end_at_every_turn)
 {
     for (uint32_t turns = 0; turns < 80; turns++) {
         begin_the_turmoil();
@@ -453,15 +439,5 @@ START_TEST(world_may_end_at_every_turn)
         domt_kin_close();
     }
 }
-END_TEST
 
-DOMT_MAIN("children", 60, child_lives_near_its_parent_or_where_it_is_told_to,
-          wrong_options_spawn_nothing, children_end_before_their_parents_here_and_elsewhere,
-          end_of_a_child_is_not_the_end_of_its_kin, conversations_of_children_do_not_hold_a_stop,
-          stops_of_parent_and_child_may_cross, newborn_children_are_stopped_before_they_are_mounted,
-          who_stops_has_no_more_children, children_of_a_mount_that_fails_end_with_it,
-          slot_of_a_child_elsewhere_is_free_when_its_parent_has_heard,
-          ten_thousand_children_over_three_homes_come_and_go_in_the_same_memory,
-          stop_behind_ten_thousand_messages_lets_one_more_run_at_most,
-          stop_after_mail_handles_what_waits_and_drops_what_comes_behind,
-          any_allocation_of_a_family_may_fail, world_may_end_at_every_turn)
+DOMT_SUITE(60)

@@ -140,39 +140,35 @@ static void circle_fails(const uint8_t *route)
     close_world();
 }
 
-START_TEST(ask_that_comes_back_to_the_barrier_fails_at_once)
+DOMT_TEST(ask_that_comes_back_to_the_barrier_fails_at_once)
 {
     static const uint8_t route[] = {1, 0, STOP};
 
     circle_fails(route);
 }
-END_TEST
 
-START_TEST(circle_through_three_others_on_their_homes_is_found)
+DOMT_TEST(circle_through_three_others_on_their_homes_is_found)
 {
     static const uint8_t route[] = {1, 2, 3, 0, STOP};
 
     circle_fails(route);
 }
-END_TEST
 
-START_TEST(circle_through_one_actor_twice_is_found)
+DOMT_TEST(circle_through_one_actor_twice_is_found)
 {
     static const uint8_t route[] = {1, 2, 1, 2, 0, STOP};
 
     circle_fails(route);
 }
-END_TEST
 
-START_TEST(ask_of_oneself_under_the_own_barrier_fails)
+DOMT_TEST(ask_of_oneself_under_the_own_barrier_fails)
 {
     static const uint8_t route[] = {0, STOP};
 
     circle_fails(route);
 }
-END_TEST
 
-START_TEST(circle_of_hundreds_of_asks_is_found)
+DOMT_TEST(circle_of_hundreds_of_asks_is_found)
 {
     static uint8_t route[602];
 
@@ -181,9 +177,8 @@ START_TEST(circle_of_hundreds_of_asks_is_found)
     route[601] = STOP;
     circle_fails(route);
 }
-END_TEST
 
-START_TEST(without_a_barrier_the_same_routes_go_through)
+DOMT_TEST(without_a_barrier_the_same_routes_go_through)
 {
     static const uint8_t route[] = {0, 1, 0, 1, 2, 3, 0, STOP};
 
@@ -195,7 +190,6 @@ START_TEST(without_a_barrier_the_same_routes_go_through)
     ck_assert_uint_eq(DOMT_SUM(&world, circles), 0);
     close_world();
 }
-END_TEST
 
 /* --- raised late ----------------------------------------------------------------------------- */
 
@@ -221,7 +215,7 @@ static int travel_two_ways(domus_stack *stack, void *context)
     return domus_wait_first(stack, raise_late);
 }
 
-START_TEST(ask_that_waits_when_the_barrier_is_raised_fails)
+DOMT_TEST(ask_that_waits_when_the_barrier_is_raised_fails)
 {
     open_world();
     begin(0, travel_two_ways, NULL);
@@ -235,7 +229,6 @@ START_TEST(ask_that_waits_when_the_barrier_is_raised_fails)
     ck_assert_uint_eq(domt_releases, 1);
     close_world();
 }
-END_TEST
 
 static int raise_and_ask_oneself(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -251,7 +244,7 @@ static int travel_then_raise(domus_stack *stack, void *route)
     return ask_along(stack, route, raise_and_ask_oneself);
 }
 
-START_TEST(resumed_conversation_that_raises_a_barrier_and_asks_itself_fails)
+DOMT_TEST(resumed_conversation_that_raises_a_barrier_and_asks_itself_fails)
 {
     static const uint8_t route[] = {1, STOP};
 
@@ -263,7 +256,6 @@ START_TEST(resumed_conversation_that_raises_a_barrier_and_asks_itself_fails)
     ck_assert_uint_eq(domt_releases, 1);
     close_world();
 }
-END_TEST
 
 /* --- independent chains ---------------------------------------------------------------------- */
 
@@ -300,7 +292,7 @@ static int fan_out(domus_stack *stack, void *context)
     return domus_wait_all(stack, hear_both);
 }
 
-START_TEST(sibling_from_the_same_root_waits_for_the_barrier)
+DOMT_TEST(sibling_from_the_same_root_waits_for_the_barrier)
 {
     open_world();
     begin(0, fan_out, NULL);
@@ -313,9 +305,8 @@ START_TEST(sibling_from_the_same_root_waits_for_the_barrier)
     ck_assert_uint_eq(DOMT_SUM(&world, circles), 0);
     close_world();
 }
-END_TEST
 
-START_TEST(other_conversation_of_the_actor_that_holds_a_barrier_waits)
+DOMT_TEST(other_conversation_of_the_actor_that_holds_a_barrier_waits)
 {
     static const uint8_t route[] = {1, 0, STOP};
 
@@ -332,9 +323,8 @@ START_TEST(other_conversation_of_the_actor_that_holds_a_barrier_waits)
     ck_assert_uint_eq(DOMT_SUM(&world, circles), 0);
     close_world();
 }
-END_TEST
 
-START_TEST(independent_holders_that_wait_for_each_other_end_by_their_deadlines)
+DOMT_TEST(independent_holders_that_wait_for_each_other_end_by_their_deadlines)
 {
     static const uint8_t there[] = {1, STOP};
     static const uint8_t back[] = {0, STOP};
@@ -356,7 +346,6 @@ START_TEST(independent_holders_that_wait_for_each_other_end_by_their_deadlines)
     ck_assert_uint_eq(domt_releases, 2);
     close_world();
 }
-END_TEST
 
 /* --- who has answered asks for himself ------------------------------------------------------- */
 
@@ -388,7 +377,7 @@ static int raise_and_ask_1(domus_stack *stack, void *call)
     return domus_ask(stack, actors[1], &domt_call_type, call, hear);
 }
 
-START_TEST(circle_through_a_forwarded_ask_is_found)
+DOMT_TEST(circle_through_a_forwarded_ask_is_found)
 {
     static const domt_call call = {forward_first, NULL};
 
@@ -400,7 +389,6 @@ START_TEST(circle_through_a_forwarded_ask_is_found)
     ck_assert_uint_eq(DOMT_SUM(&world, circles), 1);
     close_world();
 }
-END_TEST
 
 static int answer_how; /* 0: reply; 1: fail; 2: forward; 3: keep */
 static domus_kept kept;
@@ -444,7 +432,7 @@ static int answer_kept(domus_stack *stack, void *context)
 }
 
 /* The answer and the next ask come together: the barrier has not fallen, but nobody waits. */
-START_TEST(ask_of_a_conversation_that_has_answered_waits_and_does_not_fail)
+DOMT_TEST(ask_of_a_conversation_that_has_answered_waits_and_does_not_fail)
 {
     static const domt_call call = {ask_2_first, NULL};
 
@@ -463,16 +451,5 @@ START_TEST(ask_of_a_conversation_that_has_answered_waits_and_does_not_fail)
         close_world();
     }
 }
-END_TEST
 
-DOMT_MAIN("circle", 60, ask_that_comes_back_to_the_barrier_fails_at_once,
-          circle_through_three_others_on_their_homes_is_found,
-          circle_through_one_actor_twice_is_found, ask_of_oneself_under_the_own_barrier_fails,
-          circle_of_hundreds_of_asks_is_found, without_a_barrier_the_same_routes_go_through,
-          ask_that_waits_when_the_barrier_is_raised_fails,
-          resumed_conversation_that_raises_a_barrier_and_asks_itself_fails,
-          sibling_from_the_same_root_waits_for_the_barrier,
-          other_conversation_of_the_actor_that_holds_a_barrier_waits,
-          independent_holders_that_wait_for_each_other_end_by_their_deadlines,
-          circle_through_a_forwarded_ask_is_found,
-          ask_of_a_conversation_that_has_answered_waits_and_does_not_fail)
+DOMT_SUITE(60)

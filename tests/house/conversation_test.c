@@ -99,7 +99,7 @@ static const domus_behaviour doubling = {
     .on = (const domus_on[]){{&number_type, twice, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(frames_are_zeroed_and_kept_through_parks)
+DOMT_TEST(frames_are_zeroed_and_kept_through_parks)
 {
     const domus_type *const types[] = {&begin_small, &begin_middle, &begin_large};
 
@@ -118,9 +118,8 @@ START_TEST(frames_are_zeroed_and_kept_through_parks)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(row_without_a_frame_has_none)
+DOMT_TEST(row_without_a_frame_has_none)
 {
     uint64_t which = 0;
 
@@ -132,7 +131,6 @@ START_TEST(row_without_a_frame_has_none)
     ck_assert_uint_eq(wrong, 0);
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- many at once ---------------------------------------------------------------------------- */
 
@@ -178,7 +176,7 @@ static const domus_behaviour traveller = {
     .on = (const domus_on[]){{&begin_small, set_out, sizeof(journey)}, {NULL, NULL, 0}},
 };
 
-START_TEST(many_conversations_of_one_actor_interleave_and_keep_apart)
+DOMT_TEST(many_conversations_of_one_actor_interleave_and_keep_apart)
 {
     enum { JOURNEYS = 20000 };
     domi_random random;
@@ -200,7 +198,6 @@ START_TEST(many_conversations_of_one_actor_interleave_and_keep_apart)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- payloads of all sizes ------------------------------------------------------------------- */
 
@@ -262,7 +259,7 @@ static void open_sizes(void)
     domt_world_open(&world, 2);
 }
 
-START_TEST(asks_and_replies_of_all_sizes_arrive_whole)
+DOMT_TEST(asks_and_replies_of_all_sizes_arrive_whole)
 {
     open_sizes();
     domus_address agent = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
@@ -281,9 +278,8 @@ START_TEST(asks_and_replies_of_all_sizes_arrive_whole)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(notices_of_all_sizes_arrive_whole)
+DOMT_TEST(notices_of_all_sizes_arrive_whole)
 {
     open_sizes();
     domus_address to = domt_spawn(domt_outside(&world), world.managers[0], &echoing, NULL);
@@ -297,8 +293,5 @@ START_TEST(notices_of_all_sizes_arrive_whole)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("conversation", 60, frames_are_zeroed_and_kept_through_parks,
-          row_without_a_frame_has_none, many_conversations_of_one_actor_interleave_and_keep_apart,
-          asks_and_replies_of_all_sizes_arrive_whole, notices_of_all_sizes_arrive_whole)
+DOMT_SUITE(60)

@@ -127,7 +127,7 @@ static void begin(const order *now)
 
 /* --- the time-out ---------------------------------------------------------------------------- */
 
-START_TEST(ask_fails_after_its_time_and_the_late_answer_is_dropped_once)
+DOMT_TEST(ask_fails_after_its_time_and_the_late_answer_is_dropped_once)
 {
     static uint64_t nap_ns = 20 * MS;
     const order now = {1, 10 * MS, {nap_and_reply, &nap_ns}};
@@ -146,9 +146,8 @@ START_TEST(ask_fails_after_its_time_and_the_late_answer_is_dropped_once)
     ck_assert_uint_eq(domt_ask_releases, 0);
     close_world();
 }
-END_TEST
 
-START_TEST(answer_in_time_takes_the_time_out_back)
+DOMT_TEST(answer_in_time_takes_the_time_out_back)
 {
     static uint64_t nap_ns = 9 * MS;
     const order now = {1, 20 * MS, {nap_and_reply, &nap_ns}};
@@ -166,10 +165,9 @@ START_TEST(answer_in_time_takes_the_time_out_back)
     ck_assert_uint_eq(domt_reply_releases, 0);
     close_world();
 }
-END_TEST
 
 /* The answer and the time-out are both there when the asker runs: it hears one of them, once. */
-START_TEST(answer_that_meets_the_time_out_resumes_once)
+DOMT_TEST(answer_that_meets_the_time_out_resumes_once)
 {
     const order now = {1, 5 * MS, {reply_at_once, NULL}};
 
@@ -184,9 +182,8 @@ START_TEST(answer_that_meets_the_time_out_resumes_once)
     ck_assert_uint_eq(domt_reply_releases, 0);
     close_world();
 }
-END_TEST
 
-START_TEST(very_long_times_are_no_overflow)
+DOMT_TEST(very_long_times_are_no_overflow)
 {
     static uint64_t nap_ns = 5 * MS;
     const order now = {1, UINT64_MAX, {nap_and_reply, &nap_ns}};
@@ -203,7 +200,6 @@ START_TEST(very_long_times_are_no_overflow)
     ck_assert_uint_eq(resumed, 1);
     domt_world_end(&world);
 }
-END_TEST
 
 static int ask_three(domus_stack *stack, void *context)
 {
@@ -218,7 +214,7 @@ static int ask_three(domus_stack *stack, void *context)
     return domus_wait_all(stack, hear);
 }
 
-START_TEST(asks_waited_for_together_time_out_one_by_one)
+DOMT_TEST(asks_waited_for_together_time_out_one_by_one)
 {
     open_world();
     domt_do(&world, actors[0], ask_three, NULL);
@@ -232,11 +228,10 @@ START_TEST(asks_waited_for_together_time_out_one_by_one)
     ck_assert_uint_eq(domt_reply_releases, 2);
     close_world();
 }
-END_TEST
 
 /* --- asks that have expired ------------------------------------------------------------------ */
 
-START_TEST(expired_ask_is_dropped_before_it_is_handled_and_counted)
+DOMT_TEST(expired_ask_is_dropped_before_it_is_handled_and_counted)
 {
     const order now = {1, 5 * MS, {reply_at_once, NULL}};
 
@@ -255,7 +250,6 @@ START_TEST(expired_ask_is_dropped_before_it_is_handled_and_counted)
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 0);
     close_world();
 }
-END_TEST
 
 static int wait_and_forward(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -270,7 +264,7 @@ static int nap_and_forward(domus_stack *stack, void *ns)
     return domus_sleep(stack, *(uint64_t *)ns, wait_and_forward);
 }
 
-START_TEST(forwarded_ask_keeps_its_deadline)
+DOMT_TEST(forwarded_ask_keeps_its_deadline)
 {
     static uint64_t nap_ns = 20 * MS;
     const order now = {1, 10 * MS, {nap_and_forward, &nap_ns}};
@@ -284,7 +278,6 @@ START_TEST(forwarded_ask_keeps_its_deadline)
     ck_assert_uint_eq(domt_ask_releases, 1);
     close_world();
 }
-END_TEST
 
 /* --- inheritance ----------------------------------------------------------------------------- */
 
@@ -333,7 +326,7 @@ static void inherit(uint64_t outer_ns, uint64_t inner_ns, uint64_t expected_ns)
     close_world();
 }
 
-START_TEST(ask_made_while_answering_inherits_the_deadline_or_keeps_a_sooner_one)
+DOMT_TEST(ask_made_while_answering_inherits_the_deadline_or_keeps_a_sooner_one)
 {
     inherit(10 * MS, 0, 10 * MS);
     inherit(10 * MS, 4 * MS, 4 * MS);
@@ -341,9 +334,8 @@ START_TEST(ask_made_while_answering_inherits_the_deadline_or_keeps_a_sooner_one)
     inherit(0, 4 * MS, 4 * MS);
     inherit(0, 0, 0);
 }
-END_TEST
 
-START_TEST(inherited_deadline_ends_the_asks_down_the_chain)
+DOMT_TEST(inherited_deadline_ends_the_asks_down_the_chain)
 {
     static uint64_t nap_ns = 50 * MS;
     static order inner = {2, 0, {nap_and_reply, &nap_ns}};
@@ -360,7 +352,6 @@ START_TEST(inherited_deadline_ends_the_asks_down_the_chain)
     ck_assert_uint_eq(domt_reply_releases, 2);
     close_world();
 }
-END_TEST
 
 static int nap_then_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -375,7 +366,7 @@ static int nap_and_ask(domus_stack *stack, void *ns)
     return domus_sleep(stack, *(uint64_t *)ns, nap_then_ask);
 }
 
-START_TEST(ask_made_after_the_inherited_deadline_is_not_handled)
+DOMT_TEST(ask_made_after_the_inherited_deadline_is_not_handled)
 {
     static uint64_t nap_ns = 20 * MS;
     const order now = {1, 10 * MS, {nap_and_ask, &nap_ns}};
@@ -389,7 +380,6 @@ START_TEST(ask_made_after_the_inherited_deadline_is_not_handled)
     ck_assert_uint_eq(domt_ask_releases, 1);
     close_world();
 }
-END_TEST
 
 static int reply_then_ask(domus_stack *stack, void *context)
 {
@@ -400,7 +390,7 @@ static int reply_then_ask(domus_stack *stack, void *context)
     return domus_ask(stack, actors[2], &question, &call, hear);
 }
 
-START_TEST(who_has_answered_is_bound_by_the_deadline_no_more)
+DOMT_TEST(who_has_answered_is_bound_by_the_deadline_no_more)
 {
     const order now = {1, 10 * MS, {reply_then_ask, NULL}};
 
@@ -412,11 +402,10 @@ START_TEST(who_has_answered_is_bound_by_the_deadline_no_more)
     ck_assert_uint_eq(resumed, 2);
     close_world();
 }
-END_TEST
 
 /* --- ends beside it -------------------------------------------------------------------------- */
 
-START_TEST(stop_and_end_take_time_outs_back)
+DOMT_TEST(stop_and_end_take_time_outs_back)
 {
     static uint64_t nap_ns = 50 * MS;
     const order now = {1, 10 * MS, {nap_and_reply, &nap_ns}};
@@ -442,13 +431,5 @@ START_TEST(stop_and_end_take_time_outs_back)
     (void)domi_manager_fire_timers(world.managers[0]);
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("deadline", 60, ask_fails_after_its_time_and_the_late_answer_is_dropped_once,
-          answer_in_time_takes_the_time_out_back, answer_that_meets_the_time_out_resumes_once,
-          very_long_times_are_no_overflow, asks_waited_for_together_time_out_one_by_one,
-          expired_ask_is_dropped_before_it_is_handled_and_counted, forwarded_ask_keeps_its_deadline,
-          ask_made_while_answering_inherits_the_deadline_or_keeps_a_sooner_one,
-          inherited_deadline_ends_the_asks_down_the_chain,
-          ask_made_after_the_inherited_deadline_is_not_handled,
-          who_has_answered_is_bound_by_the_deadline_no_more, stop_and_end_take_time_outs_back)
+DOMT_SUITE(60)

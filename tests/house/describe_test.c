@@ -45,7 +45,7 @@ static void describe(domi_manager *home, domus_address actor)
 }
 
 /* An ask that leaves in parts waits for its start, and is still one ask. */
-START_TEST(ask_in_parts_waits_for_its_begin)
+DOMT_TEST(ask_in_parts_waits_for_its_begin)
 {
     domt_world world;
     domus_address asker, asked;
@@ -62,6 +62,5 @@ START_TEST(ask_in_parts_waits_for_its_begin)
     ck_assert_msg(strstr(text, "something else") == NULL, "%s", text);
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("describe", 10, ask_in_parts_waits_for_its_begin)
+DOMT_SUITE(10)

@@ -84,7 +84,7 @@ static uint32_t letters(const char *text, char letter)
     return count;
 }
 
-START_TEST(run_takes_replies_exceptions_asks_notices_events)
+DOMT_TEST(run_takes_replies_exceptions_asks_notices_events)
 {
     open_world(0);
     domus_address failing = domt_recorder_new(&world, 1, &log1);
@@ -99,9 +99,8 @@ START_TEST(run_takes_replies_exceptions_asks_notices_events)
     ck_assert_uint_eq(domt_log_count(&log1, 'r'), 2);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(run_handles_at_most_64_and_goes_to_the_tail)
+DOMT_TEST(run_handles_at_most_64_and_goes_to_the_tail)
 {
     open_world(0);
     domus_address second = domt_recorder_new(&world, 0, &log1);
@@ -118,9 +117,8 @@ START_TEST(run_handles_at_most_64_and_goes_to_the_tail)
     ck_assert_uint_eq(one.house->state, DOMI_WAITING);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(run_length_is_configured)
+DOMT_TEST(run_length_is_configured)
 {
     open_world(100);
     fill(0, 0, 150, 0);
@@ -128,9 +126,8 @@ START_TEST(run_length_is_configured)
     ck_assert_uint_eq(strlen(run_once()), 50);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(run_keeps_8_places_for_notices_and_8_for_events)
+DOMT_TEST(run_keeps_8_places_for_notices_and_8_for_events)
 {
     open_world(0);
     fill(0, 100, 100, 100);
@@ -140,9 +137,8 @@ START_TEST(run_keeps_8_places_for_notices_and_8_for_events)
     ck_assert_uint_eq(letters(text, 'e'), 8);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(run_keeps_no_places_for_what_does_not_wait)
+DOMT_TEST(run_keeps_no_places_for_what_does_not_wait)
 {
     const char *text;
 
@@ -164,7 +160,6 @@ START_TEST(run_keeps_no_places_for_what_does_not_wait)
     ck_assert_uint_eq(letters(text, 'e'), 8);
     domt_world_end(&world);
 }
-END_TEST
 
 /* Whatever waits in whatever number: after some runs each kind was handled. */
 static void nothing_starves(uint32_t messages_per_run_max)
@@ -186,18 +181,16 @@ static void nothing_starves(uint32_t messages_per_run_max)
     domt_world_end(&world);
 }
 
-START_TEST(nothing_starves_in_a_run_of_64)
+DOMT_TEST(nothing_starves_in_a_run_of_64)
 {
     nothing_starves(64);
 }
-END_TEST
 
-START_TEST(nothing_starves_in_a_run_that_keeps_one_place_for_each)
+DOMT_TEST(nothing_starves_in_a_run_that_keeps_one_place_for_each)
 {
     nothing_starves(16);
     nothing_starves(8);
 }
-END_TEST
 
 /* --- runs of fewer than 8 messages, which keep no places -------------------------------------- */
 
@@ -214,7 +207,7 @@ static void keeps_order(char kind)
 }
 
 /* All five mailboxes are full: in five runs each of them is once the first. */
-START_TEST(short_runs_begin_with_each_mailbox_in_turn)
+DOMT_TEST(short_runs_begin_with_each_mailbox_in_turn)
 {
     for (uint32_t most = 1; most < 8; most++) {
         char text[64] = "";
@@ -239,7 +232,6 @@ START_TEST(short_runs_begin_with_each_mailbox_in_turn)
         domt_world_end(&world);
     }
 }
-END_TEST
 
 /* One message of each other kind waits behind a flood of one kind. */
 static void goes_past(uint32_t most, int replies, int asks, int notices, int events, char kind)
@@ -255,7 +247,7 @@ static void goes_past(uint32_t most, int replies, int asks, int notices, int eve
     domt_world_end(&world);
 }
 
-START_TEST(no_flood_of_one_kind_starves_another_in_short_runs)
+DOMT_TEST(no_flood_of_one_kind_starves_another_in_short_runs)
 {
     static const char kinds[] = "rane";
 
@@ -270,7 +262,6 @@ START_TEST(no_flood_of_one_kind_starves_another_in_short_runs)
         }
     }
 }
-END_TEST
 
 static uint32_t channel_runs;
 
@@ -282,7 +273,7 @@ static uint32_t run_no_channel(domi_manager *manager, domi_house *house, uint32_
     return 1;
 }
 
-START_TEST(channels_have_their_turn_in_short_runs)
+DOMT_TEST(channels_have_their_turn_in_short_runs)
 {
     open_world(1);
     fill(0, 0, 50, 50);
@@ -296,7 +287,6 @@ START_TEST(channels_have_their_turn_in_short_runs)
     domt_settle(&world);
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- priority --------------------------------------------------------------------------------- */
 
@@ -320,7 +310,7 @@ static int let_receive(domus_stack *stack, void *context)
     return domus_receive_within(stack, &any, 5 * MS, woken);
 }
 
-START_TEST(only_an_ask_under_way_takes_high_priority_away)
+DOMT_TEST(only_an_ask_under_way_takes_high_priority_away)
 {
     int64_t number = 1;
 
@@ -343,9 +333,8 @@ START_TEST(only_an_ask_under_way_takes_high_priority_away)
     ck_assert_uint_eq(domi_house_count_parked(one.house), 0);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(weight_of_normal_takes_is_configured)
+DOMT_TEST(weight_of_normal_takes_is_configured)
 {
     domt_world_init(&world, 1);
     world.config.scheduler.normal_every = 7;
@@ -354,7 +343,6 @@ START_TEST(weight_of_normal_takes_is_configured)
     ck_assert_uint_eq(home()->schedule.ready[DOMUS_CHANNELS].normal_every, 7);
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- what no row takes, and what fails ------------------------------------------------------- */
 
@@ -373,7 +361,7 @@ static int ask_unknown(domus_stack *stack, void *to)
     return domus_ask(stack, *(domus_address *)to, &unknown, "payload", keep_error);
 }
 
-START_TEST(ask_of_a_type_without_a_row_fails_and_is_dropped)
+DOMT_TEST(ask_of_a_type_without_a_row_fails_and_is_dropped)
 {
     open_world(0);
     domt_do(&world, other, ask_unknown, &one);
@@ -383,9 +371,8 @@ START_TEST(ask_of_a_type_without_a_row_fails_and_is_dropped)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(notice_of_a_type_without_a_row_is_a_dead_letter)
+DOMT_TEST(notice_of_a_type_without_a_row_is_a_dead_letter)
 {
     open_world(0);
     ck_assert_int_eq(domt_notice(domt_outside(&world), one, &unknown, "payload"), 0);
@@ -395,7 +382,6 @@ START_TEST(notice_of_a_type_without_a_row_is_a_dead_letter)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
 static int fail_it(domus_stack *stack, void *context)
 {
@@ -403,7 +389,7 @@ static int fail_it(domus_stack *stack, void *context)
     return -EIO;
 }
 
-START_TEST(notice_that_fails_is_counted_and_ends_nothing)
+DOMT_TEST(notice_that_fails_is_counted_and_ends_nothing)
 {
     open_world(0);
     domt_do(&world, one, fail_it, NULL);
@@ -413,9 +399,8 @@ START_TEST(notice_that_fails_is_counted_and_ends_nothing)
     ck_assert_uint_eq(domt_log_count(&log0, 'n'), 1);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(counters_tell_messages_by_kind)
+DOMT_TEST(counters_tell_messages_by_kind)
 {
     open_world(0);
     uint64_t before = domt_handled(&world, DOMI_NOTICE);
@@ -436,7 +421,6 @@ START_TEST(counters_tell_messages_by_kind)
     ck_assert_uint_eq(DOMT_SUM(&world, timers_fired), 4);
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- channels actors ------------------------------------------------------------------------- */
 
@@ -455,7 +439,7 @@ static const domus_behaviour endless = {
 };
 
 /* Two channels actors that answer each other for ever cannot stop the thread. */
-START_TEST(channels_actors_wait_for_the_next_tick_after_many_runs)
+DOMT_TEST(channels_actors_wait_for_the_next_tick_after_many_runs)
 {
     domt_world_init(&world, 1);
     world.config.scheduler.channels_runs_per_iteration = 10;
@@ -475,17 +459,5 @@ START_TEST(channels_actors_wait_for_the_next_tick_after_many_runs)
     }
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("dispatch", 60, run_takes_replies_exceptions_asks_notices_events,
-          run_handles_at_most_64_and_goes_to_the_tail, run_length_is_configured,
-          run_keeps_8_places_for_notices_and_8_for_events,
-          run_keeps_no_places_for_what_does_not_wait, nothing_starves_in_a_run_of_64,
-          nothing_starves_in_a_run_that_keeps_one_place_for_each,
-          short_runs_begin_with_each_mailbox_in_turn,
-          no_flood_of_one_kind_starves_another_in_short_runs,
-          channels_have_their_turn_in_short_runs, only_an_ask_under_way_takes_high_priority_away,
-          weight_of_normal_takes_is_configured, ask_of_a_type_without_a_row_fails_and_is_dropped,
-          notice_of_a_type_without_a_row_is_a_dead_letter,
-          notice_that_fails_is_counted_and_ends_nothing, counters_tell_messages_by_kind,
-          channels_actors_wait_for_the_next_tick_after_many_runs)
+DOMT_SUITE(60)

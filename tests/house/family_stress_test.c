@@ -418,23 +418,19 @@ static void run(uint32_t count, uint64_t seed, bool cut)
     domi_names_fini(&names);
 }
 
-START_TEST(two_threads_lose_nobody)
+DOMT_TEST(two_threads_lose_nobody)
 {
     run(2, 20, false);
 }
-END_TEST
 
-START_TEST(four_threads_lose_nobody)
+DOMT_TEST(four_threads_lose_nobody)
 {
     run(4, 40, false);
 }
-END_TEST
 
-START_TEST(families_that_live_end_with_the_world)
+DOMT_TEST(families_that_live_end_with_the_world)
 {
     run(3, 30, true);
 }
-END_TEST
 
-DOMT_MAIN("family under stress", 120, two_threads_lose_nobody, four_threads_lose_nobody,
-          families_that_live_end_with_the_world)
+DOMT_SUITE(120)

@@ -21,7 +21,7 @@ static int spawn_pool(domus_stack *stack, void *self)
     return domus_spawn_many(stack, &domt_agent, NULL, 3, NULL, &options, &pool);
 }
 
-START_TEST(restart_gives_the_routers_and_their_names_back)
+DOMT_TEST(restart_gives_the_routers_and_their_names_back)
 {
     static const uint64_t key[2] = {1, 2};
     domi_names names;
@@ -49,7 +49,6 @@ START_TEST(restart_gives_the_routers_and_their_names_back)
     domi_routers_fini(&routers);
     domi_names_fini(&names);
 }
-END_TEST
 
 static void meanwhile(domi_manager *home)
 {
@@ -81,7 +80,7 @@ static int watch_twice(domus_stack *stack, void *unused)
     return 0;
 }
 
-START_TEST(watch_is_freed_once_when_both_sides_end_together)
+DOMT_TEST(watch_is_freed_once_when_both_sides_end_together)
 {
     domt_kin_open(2);
     (void)domt_kin_root(1, 0, &domt_kin_hearing);
@@ -99,7 +98,5 @@ START_TEST(watch_is_freed_once_when_both_sides_end_together)
     ck_assert_ptr_ne(watches[0].watch, watches[1].watch);
     domt_kin_close();
 }
-END_TEST
 
-DOMT_MAIN("given_back", 60, restart_gives_the_routers_and_their_names_back,
-          watch_is_freed_once_when_both_sides_end_together)
+DOMT_SUITE(60)

@@ -23,7 +23,7 @@ static void pass(uint64_t ms)
 /* --- limits ------------------------------------------------------------------------------------
  */
 
-START_TEST(one_more_than_may_live_is_refused_and_others_go_on)
+DOMT_TEST(one_more_than_may_live_is_refused_and_others_go_on)
 {
     domt_cart_kind.living_max = 2;
     domt_grains_begin();
@@ -43,9 +43,8 @@ START_TEST(one_more_than_may_live_is_refused_and_others_go_on)
     ck_assert_uint_eq(domt_books.handled, 4);
     domt_grains_end();
 }
-END_TEST
 
-START_TEST(mail_that_is_held_has_the_bound_of_the_mailbox)
+DOMT_TEST(mail_that_is_held_has_the_bound_of_the_mailbox)
 {
     domt_cart_kind.options.mailbox_max = 4;
     domt_grains_begin();
@@ -69,9 +68,8 @@ START_TEST(mail_that_is_held_has_the_bound_of_the_mailbox)
     domt_grain_came_in_order(9);
     domt_grains_end();
 }
-END_TEST
 
-START_TEST(what_a_life_gives_back_counts_for_the_bound)
+DOMT_TEST(what_a_life_gives_back_counts_for_the_bound)
 {
     domt_cart_kind.options.mailbox_max = 4;
     domt_grains_begin();
@@ -91,12 +89,11 @@ START_TEST(what_a_life_gives_back_counts_for_the_bound)
     domt_grain_came_in_order(sent);
     domt_grains_end();
 }
-END_TEST
 
 static const char *const wrong_keys[] = {
     NULL, "", "a b", "a\n", "1234567890123456789012345678901234567890123456789012345678901234"};
 
-START_TEST(wrong_keys_and_handles_are_refused)
+DOMT_TEST(wrong_keys_and_handles_are_refused)
 {
     const char longest[] = "123456789012345678901234567890123456789012345678901234567890123";
 
@@ -117,7 +114,6 @@ START_TEST(wrong_keys_and_handles_are_refused)
     domt_carts = carts;
     domt_grains_end();
 }
-END_TEST
 
 static int send_too_much(domus_stack *stack, void *nothing)
 {
@@ -129,14 +125,13 @@ static int send_too_much(domus_stack *stack, void *nothing)
     return 0;
 }
 
-START_TEST(too_large_a_payload_makes_nothing)
+DOMT_TEST(too_large_a_payload_makes_nothing)
 {
     domt_grains_begin();
     domt_do(&domt_grain_world, domt_grain_agents[0], send_too_much, NULL);
     ck_assert_uint_eq(domt_books.made, 0);
     domt_grains_end();
 }
-END_TEST
 
 /* --- kinds -------------------------------------------------------------------------------------
  */
@@ -189,13 +184,12 @@ static int open_wrong(domus_stack *stack, void *nothing)
     return 0;
 }
 
-START_TEST(wrong_kinds_and_too_many_are_refused)
+DOMT_TEST(wrong_kinds_and_too_many_are_refused)
 {
     domt_grains_begin();
     domt_do(&domt_grain_world, domt_grain_agents[0], open_wrong, NULL);
     domt_grains_end();
 }
-END_TEST
 
 static int open_again(domus_stack *stack, void *result)
 {
@@ -203,7 +197,7 @@ static int open_again(domus_stack *stack, void *result)
     return 0;
 }
 
-START_TEST(kind_without_memory_leaves_nothing)
+DOMT_TEST(kind_without_memory_leaves_nothing)
 {
     int result = -ENOMEM;
     uint32_t failed = 0;
@@ -220,12 +214,11 @@ START_TEST(kind_without_memory_leaves_nothing)
     ck_assert_uint_eq(failed, 3);
     domt_grains_end();
 }
-END_TEST
 
 /* --- grains that cannot be made ----------------------------------------------------------------
  */
 
-START_TEST(a_make_that_fails_refuses_the_message)
+DOMT_TEST(a_make_that_fails_refuses_the_message)
 {
     domt_grains_begin();
     domt_books.make_result = -ENOENT;
@@ -241,9 +234,8 @@ START_TEST(a_make_that_fails_refuses_the_message)
     domt_grain_came_in_order(1);
     domt_grains_end();
 }
-END_TEST
 
-START_TEST(a_make_that_fails_for_the_next_life_fails_what_waits)
+DOMT_TEST(a_make_that_fails_for_the_next_life_fails_what_waits)
 {
     domt_grains_begin();
     domt_grain_send(0, "a", &domt_number, 0);
@@ -260,7 +252,6 @@ START_TEST(a_make_that_fails_for_the_next_life_fails_what_waits)
     ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
     domt_grains_end();
 }
-END_TEST
 
 static void mount_fails(uint32_t home, bool later)
 {
@@ -288,19 +279,17 @@ static void mount_fails(uint32_t home, bool later)
     domt_grains_end();
 }
 
-START_TEST(an_on_mount_that_fails_fails_what_waits)
+DOMT_TEST(an_on_mount_that_fails_fails_what_waits)
 {
     mount_fails(0, false);
     mount_fails(1, false);
 }
-END_TEST
 
-START_TEST(an_on_mount_that_fails_later_fails_what_waits)
+DOMT_TEST(an_on_mount_that_fails_later_fails_what_waits)
 {
     mount_fails(0, true);
     mount_fails(1, true);
 }
-END_TEST
 
 /* The home of the lives runs as soon as it is woken, which is once. */
 static void run_home(domi_manager *home)
@@ -324,7 +313,7 @@ static void take_over_some(domi_manager *manager)
         domi_pool_free(manager, &some[i]->node);
 }
 
-START_TEST(an_on_mount_that_fails_before_its_maker_goes_on_releases_the_first_message)
+DOMT_TEST(an_on_mount_that_fails_before_its_maker_goes_on_releases_the_first_message)
 {
     domt_grains_begin();
     domi_manager *home = domt_grain_world.managers[1];
@@ -342,9 +331,8 @@ START_TEST(an_on_mount_that_fails_before_its_maker_goes_on_releases_the_first_me
     ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
     domt_grains_end();
 }
-END_TEST
 
-START_TEST(a_life_that_is_stopped_before_it_is_mounted_is_unmade)
+DOMT_TEST(a_life_that_is_stopped_before_it_is_mounted_is_unmade)
 {
     domt_grains_begin();
     domt_grain_send(0, "a", &domt_number, 0);
@@ -359,7 +347,6 @@ START_TEST(a_life_that_is_stopped_before_it_is_mounted_is_unmade)
     ck_assert_uint_eq(domt_books.unmade, 2);
     ck_assert_uint_eq(domt_books.stopped, 1);
 }
-END_TEST
 
 /* --- no memory ---------------------------------------------------------------------------------
  */
@@ -403,7 +390,7 @@ static uint32_t run_short_of_memory(int64_t succeed, int stay)
     return failed + (uint32_t)dead;
 }
 
-START_TEST(no_memory_leaves_nothing_and_doubles_nothing)
+DOMT_TEST(no_memory_leaves_nothing_and_doubles_nothing)
 {
     for (int stay = 0; stay < 2; stay++) {
         uint32_t clean = 0;
@@ -413,15 +400,5 @@ START_TEST(no_memory_leaves_nothing_and_doubles_nothing)
         }
     }
 }
-END_TEST
 
-DOMT_MAIN("grain_limits", 60, one_more_than_may_live_is_refused_and_others_go_on,
-          mail_that_is_held_has_the_bound_of_the_mailbox,
-          what_a_life_gives_back_counts_for_the_bound, wrong_keys_and_handles_are_refused,
-          too_large_a_payload_makes_nothing, wrong_kinds_and_too_many_are_refused,
-          kind_without_memory_leaves_nothing, a_make_that_fails_refuses_the_message,
-          a_make_that_fails_for_the_next_life_fails_what_waits,
-          an_on_mount_that_fails_fails_what_waits, an_on_mount_that_fails_later_fails_what_waits,
-          an_on_mount_that_fails_before_its_maker_goes_on_releases_the_first_message,
-          a_life_that_is_stopped_before_it_is_mounted_is_unmade,
-          no_memory_leaves_nothing_and_doubles_nothing)
+DOMT_SUITE(60)

@@ -35,7 +35,7 @@ static uint64_t dead_letters(void)
     return DOMT_SUM(&domt_grain_world, dead_letters);
 }
 
-START_TEST(first_message_makes_it_and_others_find_it)
+DOMT_TEST(first_message_makes_it_and_others_find_it)
 {
     domt_grains_begin();
     for (uint32_t i = 0; i < 3; i++) {
@@ -55,9 +55,8 @@ START_TEST(first_message_makes_it_and_others_find_it)
     domt_grains_end();
     ck_assert_uint_eq(domt_books.stopped, 2);
 }
-END_TEST
 
-START_TEST(idle_grain_ends_and_the_next_message_makes_the_next)
+DOMT_TEST(idle_grain_ends_and_the_next_message_makes_the_next)
 {
     domt_grains_begin();
     for (uint32_t i = 0; i < 3; i++) {
@@ -72,7 +71,6 @@ START_TEST(idle_grain_ends_and_the_next_message_makes_the_next)
     ck_assert_uint_eq(domt_books.made, 3);
     domt_grains_end();
 }
-END_TEST
 
 /* The first half is put before the stop, the other half behind it, by the same sender. */
 static void meets_the_end(uint32_t sender, uint32_t stopper)
@@ -98,25 +96,22 @@ static void meets_the_end(uint32_t sender, uint32_t stopper)
     domt_grains_end();
 }
 
-START_TEST(mail_of_its_home_meets_its_end)
+DOMT_TEST(mail_of_its_home_meets_its_end)
 {
     meets_the_end(1, 1);
 }
-END_TEST
 
-START_TEST(mail_of_another_home_meets_its_end)
+DOMT_TEST(mail_of_another_home_meets_its_end)
 {
     meets_the_end(0, 0);
 }
-END_TEST
 
-START_TEST(mail_of_another_home_meets_a_stop_of_its_own)
+DOMT_TEST(mail_of_another_home_meets_a_stop_of_its_own)
 {
     meets_the_end(0, 1);
 }
-END_TEST
 
-START_TEST(mail_that_is_sorted_behind_the_stop_goes_on)
+DOMT_TEST(mail_that_is_sorted_behind_the_stop_goes_on)
 {
     domt_grains_begin();
     domt_grain_send(0, "a", &domt_number, 0);
@@ -131,9 +126,8 @@ START_TEST(mail_that_is_sorted_behind_the_stop_goes_on)
     ck_assert_uint_eq(dead_letters(), 0);
     domt_grains_end();
 }
-END_TEST
 
-START_TEST(many_ends_in_a_row_lose_nothing)
+DOMT_TEST(many_ends_in_a_row_lose_nothing)
 {
     domt_grains_begin();
     for (uint32_t i = 0; i < 60; i++) {
@@ -151,9 +145,8 @@ START_TEST(many_ends_in_a_row_lose_nothing)
     ck_assert_uint_eq(dead_letters(), 0);
     domt_grains_end();
 }
-END_TEST
 
-START_TEST(what_was_put_aside_goes_on_before_what_waits)
+DOMT_TEST(what_was_put_aside_goes_on_before_what_waits)
 {
     domt_grains_begin();
     domt_grain_send(1, "a", &domt_aside, 0);
@@ -167,9 +160,8 @@ START_TEST(what_was_put_aside_goes_on_before_what_waits)
     ck_assert_uint_eq(domt_books.lives[0], 2);
     domt_grains_end();
 }
-END_TEST
 
-START_TEST(what_a_life_has_begun_ends_with_it)
+DOMT_TEST(what_a_life_has_begun_ends_with_it)
 {
     domt_grains_begin();
     domt_grain_ask(0, "a", &domt_slow);
@@ -184,9 +176,8 @@ START_TEST(what_a_life_has_begun_ends_with_it)
     ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
     domt_grains_end();
 }
-END_TEST
 
-START_TEST(grain_with_a_conversation_is_not_idle)
+DOMT_TEST(grain_with_a_conversation_is_not_idle)
 {
     domt_grains_begin();
     domt_grain_ask(0, "a", &domt_slow);
@@ -200,9 +191,8 @@ START_TEST(grain_with_a_conversation_is_not_idle)
     ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
     domt_grains_end();
 }
-END_TEST
 
-START_TEST(failure_ends_it_only_if_the_kind_says_so)
+DOMT_TEST(failure_ends_it_only_if_the_kind_says_so)
 {
     for (int ends = 0; ends < 2; ends++) {
         memset(&domt_books, 0, sizeof domt_books);
@@ -218,7 +208,6 @@ START_TEST(failure_ends_it_only_if_the_kind_says_so)
         domt_grains_end();
     }
 }
-END_TEST
 
 static int stop_after_mail(domus_stack *stack, void *nothing)
 {
@@ -226,7 +215,7 @@ static int stop_after_mail(domus_stack *stack, void *nothing)
     return domus_stop_after_mail(stack, domt_grain_life("a"));
 }
 
-START_TEST(a_stop_behind_mail_is_for_one_life)
+DOMT_TEST(a_stop_behind_mail_is_for_one_life)
 {
     domt_grains_begin();
     domt_grain_send(0, "a", &domt_number, 0);
@@ -244,7 +233,6 @@ START_TEST(a_stop_behind_mail_is_for_one_life)
     ck_assert_uint_eq(dead_letters(), 1);
     domt_grains_end();
 }
-END_TEST
 
 /* An ask that was given back can be cancelled in the next life: its holder tells the asker. */
 static domus_conversation waiting;
@@ -271,7 +259,7 @@ static int cancel_it(domus_stack *stack, void *nothing)
     return domus_cancel(stack, waiting);
 }
 
-START_TEST(cancel_follows_an_ask_to_the_next_life)
+DOMT_TEST(cancel_follows_an_ask_to_the_next_life)
 {
     domt_grains_begin();
     domt_grain_send(0, "a", &domt_number, 0);
@@ -287,9 +275,8 @@ START_TEST(cancel_follows_an_ask_to_the_next_life)
     ck_assert_ptr_null(domt_grain_life("a").house->stacks);
     domt_grains_end();
 }
-END_TEST
 
-START_TEST(end_of_the_world_takes_what_waits)
+DOMT_TEST(end_of_the_world_takes_what_waits)
 {
     domt_grains_begin();
     domt_grain_send(0, "a", &domt_number, 0);
@@ -302,9 +289,8 @@ START_TEST(end_of_the_world_takes_what_waits)
     ck_assert_uint_eq(domt_releases, 5);
     ck_assert_uint_eq(domt_books.made, 1);
 }
-END_TEST
 
-START_TEST(nothing_is_made_when_the_system_closes)
+DOMT_TEST(nothing_is_made_when_the_system_closes)
 {
     domt_grains_begin();
     domt_grain_send(0, "a", &domt_number, 0);
@@ -321,13 +307,5 @@ START_TEST(nothing_is_made_when_the_system_closes)
     ck_assert_uint_eq(domt_releases, 2); /* the last one is still the caller's */
     domt_grains_end();
 }
-END_TEST
 
-DOMT_MAIN("grain", 20, first_message_makes_it_and_others_find_it,
-          idle_grain_ends_and_the_next_message_makes_the_next, mail_of_its_home_meets_its_end,
-          mail_of_another_home_meets_its_end, mail_of_another_home_meets_a_stop_of_its_own,
-          mail_that_is_sorted_behind_the_stop_goes_on, many_ends_in_a_row_lose_nothing,
-          what_was_put_aside_goes_on_before_what_waits, what_a_life_has_begun_ends_with_it,
-          grain_with_a_conversation_is_not_idle, failure_ends_it_only_if_the_kind_says_so,
-          a_stop_behind_mail_is_for_one_life, cancel_follows_an_ask_to_the_next_life,
-          end_of_the_world_takes_what_waits, nothing_is_made_when_the_system_closes)
+DOMT_SUITE(20)

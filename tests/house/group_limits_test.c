@@ -8,7 +8,7 @@
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-START_TEST(a_full_member_is_counted_and_the_others_get_it)
+DOMT_TEST(a_full_member_is_counted_and_the_others_get_it)
 {
     open_world(MEMBERS_MAX);
     world.config.scheduler.mailbox_max = 16;
@@ -27,9 +27,8 @@ START_TEST(a_full_member_is_counted_and_the_others_get_it)
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 1);
     close_world();
 }
-END_TEST
 
-START_TEST(a_full_thread_refuses_and_the_others_get_it)
+DOMT_TEST(a_full_thread_refuses_and_the_others_get_it)
 {
     open_world(MEMBERS_MAX);
     world.config.scheduler.mailbox_max = 16;
@@ -50,7 +49,6 @@ START_TEST(a_full_thread_refuses_and_the_others_get_it)
     ck_assert_uint_eq(releases, 17);
     close_world();
 }
-END_TEST
 
 static int results[16];
 
@@ -75,7 +73,7 @@ static int open_many(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(groups_max_refuses_new_names_only)
+DOMT_TEST(groups_max_refuses_new_names_only)
 {
     begin(0);
     domt_do(&world, agents[1], open_many, NULL);
@@ -83,9 +81,8 @@ START_TEST(groups_max_refuses_new_names_only)
         ck_assert_int_eq(results[i], i < GROUPS_MAX - 1 ? 0 : -ENOSPC);
     close_world();
 }
-END_TEST
 
-START_TEST(members_max_refuses_and_recovers)
+DOMT_TEST(members_max_refuses_and_recovers)
 {
     open_world(3);
     start_world();
@@ -102,7 +99,6 @@ START_TEST(members_max_refuses_and_recovers)
     ck_assert_uint_eq(domus_group_members(group), 3);
     close_world();
 }
-END_TEST
 
 static int misuse(domus_stack *stack, void *context)
 {
@@ -119,17 +115,16 @@ static int misuse(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(a_publication_that_fails_is_dropped_too)
+DOMT_TEST(a_publication_that_fails_is_dropped_too)
 {
     begin(1);
     domt_do(&world, agents[0], misuse, NULL);
     close_world();
 }
-END_TEST
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-START_TEST(what_is_under_way_at_the_end_is_dropped_once)
+DOMT_TEST(what_is_under_way_at_the_end_is_dropped_once)
 {
     for (uint32_t turns = 0; turns < 6; turns++) {
         begin(1000);
@@ -144,9 +139,8 @@ START_TEST(what_is_under_way_at_the_end_is_dropped_once)
         domi_groups_fini(&groups);
     }
 }
-END_TEST
 
-START_TEST(a_shard_that_ends_before_its_mount_lets_its_members_go)
+DOMT_TEST(a_shard_that_ends_before_its_mount_lets_its_members_go)
 {
     begin(0);
     domt_send(world.managers[0], agents[0], join_and_publish, NULL);
@@ -154,7 +148,6 @@ START_TEST(a_shard_that_ends_before_its_mount_lets_its_members_go)
     close_world();
     ck_assert_uint_eq(releases, 1);
 }
-END_TEST
 
 static int all_of_it(domus_stack *stack, void *context)
 {
@@ -169,7 +162,7 @@ static int all_of_it(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(without_memory_nothing_leaks_and_all_is_dropped_once)
+DOMT_TEST(without_memory_nothing_leaks_and_all_is_dropped_once)
 {
     for (intptr_t n = 0; n < 12; n++) {
         begin(200);
@@ -180,11 +173,5 @@ START_TEST(without_memory_nothing_leaks_and_all_is_dropped_once)
         close_world();
     }
 }
-END_TEST
 
-DOMT_MAIN("group limits", 20, a_full_member_is_counted_and_the_others_get_it,
-          a_full_thread_refuses_and_the_others_get_it, groups_max_refuses_new_names_only,
-          members_max_refuses_and_recovers, a_publication_that_fails_is_dropped_too,
-          what_is_under_way_at_the_end_is_dropped_once,
-          a_shard_that_ends_before_its_mount_lets_its_members_go,
-          without_memory_nothing_leaks_and_all_is_dropped_once)
+DOMT_SUITE(20)

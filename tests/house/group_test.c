@@ -7,7 +7,7 @@
 
 /* --- delivery --------------------------------------------------------------------------------- */
 
-START_TEST(ten_thousand_members_get_each_publication_once_and_in_order)
+DOMT_TEST(ten_thousand_members_get_each_publication_once_and_in_order)
 {
     begin(10000);
     uint64_t before = domt_in_use_all(&world);
@@ -24,7 +24,6 @@ START_TEST(ten_thousand_members_get_each_publication_once_and_in_order)
     close_world();
     ck_assert_uint_eq(releases, 20);
 }
-END_TEST
 
 static const void *seen[4];
 static uint32_t seen_count;
@@ -53,7 +52,7 @@ static int publish_album(domus_stack *stack, void *context)
     return domus_publish(stack, group, &album, bytes);
 }
 
-START_TEST(all_members_look_at_one_payload)
+DOMT_TEST(all_members_look_at_one_payload)
 {
     begin(0);
     for (uint32_t i = 0; i < 4; i++)
@@ -66,9 +65,8 @@ START_TEST(all_members_look_at_one_payload)
     ck_assert_uint_eq(releases, 1);
     close_world();
 }
-END_TEST
 
-START_TEST(without_members_a_publication_is_dropped_at_once)
+DOMT_TEST(without_members_a_publication_is_dropped_at_once)
 {
     begin(0);
     publish_by(0, 3);
@@ -77,9 +75,8 @@ START_TEST(without_members_a_publication_is_dropped_at_once)
     ck_assert_int_eq(published, 0);
     close_world();
 }
-END_TEST
 
-START_TEST(a_large_group_leaves_room_to_others)
+DOMT_TEST(a_large_group_leaves_room_to_others)
 {
     begin(10000);
     publish_by(0, 1);
@@ -92,7 +89,6 @@ START_TEST(a_large_group_leaves_room_to_others)
     ck_assert_uint_eq(handled, 10000);
     close_world();
 }
-END_TEST
 
 /* --- joining and leaving ---------------------------------------------------------------------- */
 
@@ -118,7 +114,7 @@ static const domus_behaviour reader = {
     .on = (const domus_on[]){{&news, count_news, 0}, {&domt_call_type, call, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(who_joins_gets_what_it_publishes_itself)
+DOMT_TEST(who_joins_gets_what_it_publishes_itself)
 {
     begin(2);
     agent_got = 0;
@@ -130,10 +126,9 @@ START_TEST(who_joins_gets_what_it_publishes_itself)
     ck_assert_uint_eq(domus_group_members(group), 3);
     close_world();
 }
-END_TEST
 
 /* The member runs on another thread than its home, as a thief would run it. */
-START_TEST(a_member_that_is_lent_joins_and_leaves_in_order)
+DOMT_TEST(a_member_that_is_lent_joins_and_leaves_in_order)
 {
     begin(0);
     agent_got = 0;
@@ -149,9 +144,8 @@ START_TEST(a_member_that_is_lent_joins_and_leaves_in_order)
     ck_assert_uint_eq(releases, 1);
     close_world();
 }
-END_TEST
 
-START_TEST(who_has_left_gets_nothing_more)
+DOMT_TEST(who_has_left_gets_nothing_more)
 {
     begin(4);
     ck_assert_int_eq(domt_notice(domt_outside(&world), members[0], &leave_type, NULL), 0);
@@ -163,9 +157,8 @@ START_TEST(who_has_left_gets_nothing_more)
     ck_assert_uint_eq(handled, 15);
     close_world();
 }
-END_TEST
 
-START_TEST(who_ends_leaves_also_in_the_midst_of_a_publication)
+DOMT_TEST(who_ends_leaves_also_in_the_midst_of_a_publication)
 {
     begin(1000);
     uint64_t before = domt_in_use_all(&world);
@@ -187,7 +180,6 @@ START_TEST(who_ends_leaves_also_in_the_midst_of_a_publication)
     ck_assert_uint_eq(handled - so_far, 600);
     close_world();
 }
-END_TEST
 
 /* Run everybody who is ready but the shard, which has begun. */
 static void run_members(domi_manager *home)
@@ -216,7 +208,7 @@ static uint64_t begin_publication(domi_manager *home)
     return handled;
 }
 
-START_TEST(who_is_next_may_end)
+DOMT_TEST(who_is_next_may_end)
 {
     begin(10000); /* the even ones on home 0 */
     uint64_t so_far = begin_publication(world.managers[0]);
@@ -229,9 +221,8 @@ START_TEST(who_is_next_may_end)
     ck_assert_uint_eq(releases, 1);
     close_world();
 }
-END_TEST
 
-START_TEST(who_comes_after_one_that_ends_is_not_passed_over)
+DOMT_TEST(who_comes_after_one_that_ends_is_not_passed_over)
 {
     begin(10000);
     uint64_t so_far = begin_publication(world.managers[0]);
@@ -243,9 +234,8 @@ START_TEST(who_comes_after_one_that_ends_is_not_passed_over)
     ck_assert_uint_eq(releases, 1);
     close_world();
 }
-END_TEST
 
-START_TEST(a_shard_that_is_stopped_delivers_what_it_has_begun)
+DOMT_TEST(a_shard_that_is_stopped_delivers_what_it_has_begun)
 {
     begin(10000);
     ck_assert_uint_lt(begin_publication(world.managers[0]), 5000);
@@ -263,7 +253,6 @@ START_TEST(a_shard_that_is_stopped_delivers_what_it_has_begun)
     ck_assert_int_eq(published, -ESHUTDOWN);
     close_world();
 }
-END_TEST
 
 static int raise(domus_stack *stack, void *context)
 {
@@ -278,7 +267,7 @@ static const domus_behaviour parent = {
     .supervision = &again,
 };
 
-START_TEST(a_restart_changes_nothing_about_membership)
+DOMT_TEST(a_restart_changes_nothing_about_membership)
 {
     begin(0);
     domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &parent, NULL);
@@ -292,7 +281,6 @@ START_TEST(a_restart_changes_nothing_about_membership)
     ck_assert_uint_eq(domus_group_members(group), 1);
     close_world();
 }
-END_TEST
 
 /* --- what a member may do with it ------------------------------------------------------------- */
 
@@ -323,7 +311,7 @@ static const domus_behaviour keeper = {
     .on_mount = join,
 };
 
-START_TEST(a_publication_can_be_kept_and_passed_on)
+DOMT_TEST(a_publication_can_be_kept_and_passed_on)
 {
     begin(3);
     kept = NULL;
@@ -346,7 +334,6 @@ START_TEST(a_publication_can_be_kept_and_passed_on)
     ck_assert_uint_eq(domt_in_use_all(&world), before + 1); /* the keeper's membership */
     close_world();
 }
-END_TEST
 
 static int received(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -367,7 +354,7 @@ static int wait_for_news(domus_stack *stack, void *context)
     return error != 0 ? error : domus_receive(stack, &pattern, received);
 }
 
-START_TEST(a_receive_takes_a_publication)
+DOMT_TEST(a_receive_takes_a_publication)
 {
     begin(0);
     agent_got = 0;
@@ -378,14 +365,5 @@ START_TEST(a_receive_takes_a_publication)
     ck_assert_uint_eq(releases, 1);
     close_world();
 }
-END_TEST
 
-DOMT_MAIN("group", 20, who_is_next_may_end, who_comes_after_one_that_ends_is_not_passed_over,
-          a_shard_that_is_stopped_delivers_what_it_has_begun,
-          ten_thousand_members_get_each_publication_once_and_in_order,
-          all_members_look_at_one_payload, without_members_a_publication_is_dropped_at_once,
-          a_large_group_leaves_room_to_others, who_joins_gets_what_it_publishes_itself,
-          a_member_that_is_lent_joins_and_leaves_in_order, who_has_left_gets_nothing_more,
-          who_ends_leaves_also_in_the_midst_of_a_publication,
-          a_restart_changes_nothing_about_membership, a_publication_can_be_kept_and_passed_on,
-          a_receive_takes_a_publication)
+DOMT_SUITE(20)

@@ -41,7 +41,7 @@ static void make_move(void *move_)
     domi_house_move(&house, move->to);
 }
 
-START_TEST(m5_allowed_moves_pass)
+DOMT_TEST(m5_allowed_moves_pass)
 {
     unsigned allowed = 0;
 
@@ -57,9 +57,8 @@ START_TEST(m5_allowed_moves_pass)
     }
     ck_assert_uint_eq(allowed, 9);
 }
-END_TEST
 
-START_TEST(m5_every_forbidden_move_aborts_and_names_both_states)
+DOMT_TEST(m5_every_forbidden_move_aborts_and_names_both_states)
 {
     char expected[64];
     unsigned forbidden = 0;
@@ -77,9 +76,8 @@ START_TEST(m5_every_forbidden_move_aborts_and_names_both_states)
     }
     ck_assert_uint_eq(forbidden, 27);
 }
-END_TEST
 
-START_TEST(state_names_are_those_of_the_drawing)
+DOMT_TEST(state_names_are_those_of_the_drawing)
 {
     ck_assert_str_eq(domi_state_name(DOMI_CREATED), "CREATED");
     ck_assert_str_eq(domi_state_name(DOMI_MOUNTING), "MOUNTING");
@@ -89,9 +87,8 @@ START_TEST(state_names_are_those_of_the_drawing)
     ck_assert_str_eq(domi_state_name(DOMI_RUNNING), "RUNNING");
     ck_assert_str_eq(domi_state_name(DOMI_STATES), "?");
 }
-END_TEST
 
-START_TEST(house_is_three_lines_with_16_bytes_of_state)
+DOMT_TEST(house_is_three_lines_with_16_bytes_of_state)
 {
     ck_assert_uint_eq(sizeof(domi_house), 192);
     ck_assert_uint_eq(alignof(domi_house), 64);
@@ -99,9 +96,8 @@ START_TEST(house_is_three_lines_with_16_bytes_of_state)
                       sizeof(void *) == 8 ? 16 : 32);
     ck_assert_uint_eq(offsetof(domi_house, room) % 16, 0); /* any state is aligned */
 }
-END_TEST
 
-START_TEST(house_keeps_senders_runner_and_rest_on_lines_of_their_own)
+DOMT_TEST(house_keeps_senders_runner_and_rest_on_lines_of_their_own)
 {
     ck_assert_uint_lt(offsetof(domi_house, inbox), 64);
     ck_assert_uint_lt(offsetof(domi_house, arrival_next), 64);
@@ -118,9 +114,8 @@ START_TEST(house_keeps_senders_runner_and_rest_on_lines_of_their_own)
     ck_assert_uint_lt(offsetof(domi_house, events), 128);
     ck_assert_uint_eq(offsetof(domi_house, asks), 128);
 }
-END_TEST
 
-START_TEST(list_is_first_in_first_out)
+DOMT_TEST(list_is_first_in_first_out)
 {
     domi_node nodes[5];
     domi_node *tail = NULL;
@@ -136,9 +131,8 @@ START_TEST(list_is_first_in_first_out)
         ck_assert_ptr_null(tail);
     }
 }
-END_TEST
 
-START_TEST(mail_that_may_not_run_does_not_make_a_house_ready)
+DOMT_TEST(mail_that_may_not_run_does_not_make_a_house_ready)
 {
     domi_node node;
     domi_house house = {.mail = 1};
@@ -165,9 +159,5 @@ START_TEST(mail_that_may_not_run_does_not_make_a_house_ready)
     house.marks = DOMI_MARK_CHANNELS | DOMI_MARK_BARRIER;
     ck_assert(domi_house_is_runnable(&house));
 }
-END_TEST
 
-DOMT_MAIN("house", 60, m5_allowed_moves_pass, m5_every_forbidden_move_aborts_and_names_both_states,
-          state_names_are_those_of_the_drawing, house_is_three_lines_with_16_bytes_of_state,
-          house_keeps_senders_runner_and_rest_on_lines_of_their_own, list_is_first_in_first_out,
-          mail_that_may_not_run_does_not_make_a_house_ready)
+DOMT_SUITE(60)

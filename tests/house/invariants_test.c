@@ -183,7 +183,7 @@ static void break_house(void *context)
     domi_house_check_lists(domt_talk.world.managers[0], house);
 }
 
-START_TEST(each_invariant_of_a_house_is_checked)
+DOMT_TEST(each_invariant_of_a_house_is_checked)
 {
     static const struct {
         void (*breaks)(void);
@@ -219,7 +219,6 @@ START_TEST(each_invariant_of_a_house_is_checked)
         domt_dies(break_house, (void *)(uintptr_t)&rows[i].breaks, rows[i].text);
     domt_world_end(&domt_talk.world);
 }
-END_TEST
 
 /* --- a promise -------------------------------------------------------------------------------- */
 
@@ -228,7 +227,7 @@ static void check_promise(void *promise)
     domi_promise_check(promise);
 }
 
-START_TEST(each_invariant_of_a_promise_is_checked)
+DOMT_TEST(each_invariant_of_a_promise_is_checked)
 {
     static const struct {
         domi_promise promise;
@@ -265,7 +264,6 @@ START_TEST(each_invariant_of_a_promise_is_checked)
             domi_promise_check(&promise);
     }
 }
-END_TEST
 
 /* --- the owner -------------------------------------------------------------------------------- */
 
@@ -283,13 +281,11 @@ static void turn_on_another_thread(void *manager)
         (void)pthread_join(thread, NULL);
 }
 
-START_TEST(only_the_owner_takes_a_turn)
+DOMT_TEST(only_the_owner_takes_a_turn)
 {
     open_world();
     domt_dies(turn_on_another_thread, domt_talk.world.managers[0], "domi_manager_is_mine");
     domt_world_end(&domt_talk.world);
 }
-END_TEST
 
-DOMT_MAIN("invariants", 60, each_invariant_of_a_house_is_checked,
-          each_invariant_of_a_promise_is_checked, only_the_owner_takes_a_turn)
+DOMT_SUITE(60)

@@ -99,7 +99,7 @@ static int answer_kept(domus_stack *stack, void *error)
     return 0;
 }
 
-START_TEST(kept_ask_ends_at_its_deadline)
+DOMT_TEST(kept_ask_ends_at_its_deadline)
 {
     static const int gone = -ENOENT;
     const order now = {10 * MS, {keep, NULL}};
@@ -116,9 +116,8 @@ START_TEST(kept_ask_ends_at_its_deadline)
     ck_assert_uint_eq(domt_reply_releases, 0); /* the caller still owns it */
     close_world();
 }
-END_TEST
 
-START_TEST(kept_ask_that_is_answered_in_time_takes_its_time_out_back)
+DOMT_TEST(kept_ask_that_is_answered_in_time_takes_its_time_out_back)
 {
     static const int taken = 0;
     const order now = {10 * MS, {keep, NULL}};
@@ -134,9 +133,8 @@ START_TEST(kept_ask_that_is_answered_in_time_takes_its_time_out_back)
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 0);
     close_world();
 }
-END_TEST
 
-START_TEST(kept_asks_that_have_expired_do_not_make_their_actor_deaf)
+DOMT_TEST(kept_asks_that_have_expired_do_not_make_their_actor_deaf)
 {
     const order wait = {10 * MS, {keep, NULL}};
     const order now = {0, {reply_at_once, NULL}};
@@ -154,8 +152,5 @@ START_TEST(kept_asks_that_have_expired_do_not_make_their_actor_deaf)
     ck_assert_int_eq(errors[0] + errors[1] + errors[2], -2 * ETIMEDOUT);
     close_world();
 }
-END_TEST
 
-DOMT_MAIN("kept_deadline", 60, kept_ask_ends_at_its_deadline,
-          kept_ask_that_is_answered_in_time_takes_its_time_out_back,
-          kept_asks_that_have_expired_do_not_make_their_actor_deaf)
+DOMT_SUITE(60)

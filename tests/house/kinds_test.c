@@ -18,7 +18,7 @@ static bool is_filled(const void *row, size_t slot)
 
 #define SLOTS(type) (sizeof(type) / sizeof(entry *))
 
-START_TEST(each_kind_has_each_slot)
+DOMT_TEST(each_kind_has_each_slot)
 {
     for (uint32_t slab = 0; slab < DOMI_SLAB_KINDS; slab++) {
         for (size_t slot = 0; slot < SLOTS(domi_kind); slot++) {
@@ -27,25 +27,21 @@ START_TEST(each_kind_has_each_slot)
         }
     }
 }
-END_TEST
 
-START_TEST(each_door_leads_somewhere)
+DOMT_TEST(each_door_leads_somewhere)
 {
     for (size_t slot = 0; slot < SLOTS(struct domi_doors); slot++) {
         ck_assert_msg(is_filled(&domi_doors, slot), "house/dispatch/kinds.c: door %zu is empty",
                       slot);
     }
 }
-END_TEST
 
-START_TEST(the_test_sees_an_empty_slot)
+DOMT_TEST(the_test_sees_an_empty_slot)
 {
     domi_kind row = domi_kinds[DOMI_SLAB_WATCH];
 
     row.cancel = NULL;
     ck_assert(!is_filled(&row, SLOTS(domi_kind) - 1));
 }
-END_TEST
 
-DOMT_MAIN("kinds", 20, each_kind_has_each_slot, each_door_leads_somewhere,
-          the_test_sees_an_empty_slot)
+DOMT_SUITE(20)

@@ -369,23 +369,19 @@ static void nothing_is_lost(uint32_t count, uint64_t seed)
     pthread_barrier_destroy(&barrier);
 }
 
-START_TEST(two_threads_lose_nothing)
+DOMT_TEST(two_threads_lose_nothing)
 {
     nothing_is_lost(2, 20);
 }
-END_TEST
 
-START_TEST(three_threads_lose_nothing)
+DOMT_TEST(three_threads_lose_nothing)
 {
     nothing_is_lost(3, 30);
 }
-END_TEST
 
-START_TEST(four_threads_lose_nothing)
+DOMT_TEST(four_threads_lose_nothing)
 {
     nothing_is_lost(4, 40);
 }
-END_TEST
 
-DOMT_MAIN("lanes under stress", 120, two_threads_lose_nothing, three_threads_lose_nothing,
-          four_threads_lose_nothing)
+DOMT_SUITE(120)

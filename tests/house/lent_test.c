@@ -154,7 +154,7 @@ static int ask_two(domus_stack *stack, void *context)
     return error != 0 ? error : domus_wait_first(stack, then_last);
 }
 
-START_TEST(timer_armed_on_a_loan_fires_at_home)
+DOMT_TEST(timer_armed_on_a_loan_fires_at_home)
 {
     open_world();
     lend_call(arm);
@@ -167,9 +167,8 @@ START_TEST(timer_armed_on_a_loan_fires_at_home)
     ck_assert_uint_eq(rung, 1);
     close_world();
 }
-END_TEST
 
-START_TEST(timer_cancelled_on_a_loan_never_fires)
+DOMT_TEST(timer_cancelled_on_a_loan_never_fires)
 {
     open_world();
     domt_do(&world, one, arm, NULL);
@@ -180,9 +179,8 @@ START_TEST(timer_cancelled_on_a_loan_never_fires)
     ck_assert_uint_eq(rung, 0);
     close_world();
 }
-END_TEST
 
-START_TEST(timer_armed_and_cancelled_on_one_loan_never_fires)
+DOMT_TEST(timer_armed_and_cancelled_on_one_loan_never_fires)
 {
     open_world();
     lend_call(arm_and_cancel);
@@ -191,9 +189,8 @@ START_TEST(timer_armed_and_cancelled_on_one_loan_never_fires)
     ck_assert_uint_eq(rung, 0);
     close_world();
 }
-END_TEST
 
-START_TEST(event_handled_on_a_loan_arms_its_timer_again_at_home)
+DOMT_TEST(event_handled_on_a_loan_arms_its_timer_again_at_home)
 {
     open_world();
     domt_do(&world, one, repeat, NULL);
@@ -207,9 +204,8 @@ START_TEST(event_handled_on_a_loan_arms_its_timer_again_at_home)
     domt_do(&world, one, cancel, NULL);
     close_world();
 }
-END_TEST
 
-START_TEST(time_that_comes_while_the_house_is_away_waits_for_it)
+DOMT_TEST(time_that_comes_while_the_house_is_away_waits_for_it)
 {
     open_world();
     domt_do(&world, one, arm, NULL);
@@ -224,9 +220,8 @@ START_TEST(time_that_comes_while_the_house_is_away_waits_for_it)
     ck_assert_uint_eq(rung, 1);
     close_world();
 }
-END_TEST
 
-START_TEST(ask_made_on_a_loan_times_out_at_home)
+DOMT_TEST(ask_made_on_a_loan_times_out_at_home)
 {
     open_world();
     lend_call(ask_within);
@@ -236,9 +231,8 @@ START_TEST(ask_made_on_a_loan_times_out_at_home)
     ck_assert_int_eq(last_error, -ETIMEDOUT);
     close_world();
 }
-END_TEST
 
-START_TEST(conversation_that_ends_on_a_loan_leaves_nothing_on_the_wheel)
+DOMT_TEST(conversation_that_ends_on_a_loan_leaves_nothing_on_the_wheel)
 {
     open_world();
     domt_do(&world, one, ask_two, NULL); /* the tick fails: there is nobody for it as an ask */
@@ -255,7 +249,6 @@ START_TEST(conversation_that_ends_on_a_loan_leaves_nothing_on_the_wheel)
     domt_pass(&world, 10 * MS);
     close_world();
 }
-END_TEST
 
 /* The one that fails first is `stack->first`; the other is from the pool. */
 static int ask_tick_first(domus_stack *stack, void *context)
@@ -276,7 +269,7 @@ static int ask_for_all(domus_stack *stack, void *context)
     return error != 0 ? error : domus_wait_all(stack, then);
 }
 
-START_TEST(answer_that_came_on_a_loan_and_is_kept_has_no_deadline_any_more)
+DOMT_TEST(answer_that_came_on_a_loan_and_is_kept_has_no_deadline_any_more)
 {
     open_world();
     domt_send(home(), one, ask_for_all, NULL);
@@ -291,9 +284,8 @@ START_TEST(answer_that_came_on_a_loan_and_is_kept_has_no_deadline_any_more)
     ck_assert_ptr_null(home()->timing.notes);
     close_world();
 }
-END_TEST
 
-START_TEST(kept_answer_is_given_up_at_home)
+DOMT_TEST(kept_answer_is_given_up_at_home)
 {
     open_world();
     domt_send(home(), one, ask_for_all, NULL);
@@ -307,9 +299,8 @@ START_TEST(kept_answer_is_given_up_at_home)
     domt_pass(&world, 50 * MS);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(deadline_of_a_conversation_that_ended_on_a_loan_passes_before_it_is_back)
+DOMT_TEST(deadline_of_a_conversation_that_ended_on_a_loan_passes_before_it_is_back)
 {
     open_world();
     domt_send(home(), one, ask_tick_first, NULL);
@@ -326,7 +317,6 @@ START_TEST(deadline_of_a_conversation_that_ended_on_a_loan_passes_before_it_is_b
     domt_settle(&world);
     close_world();
 }
-END_TEST
 
 static int receive_and_ask(domus_stack *stack, void *context)
 {
@@ -346,7 +336,7 @@ static int send_tick(domus_stack *stack, void *context)
     return domus_notice(stack, one, &tick_type, NULL);
 }
 
-START_TEST(what_was_received_on_the_loan_that_began_to_wait_for_it_is_kept)
+DOMT_TEST(what_was_received_on_the_loan_that_began_to_wait_for_it_is_kept)
 {
     open_world();
     domt_send(home(), silent, send_tick, NULL);
@@ -362,7 +352,6 @@ START_TEST(what_was_received_on_the_loan_that_began_to_wait_for_it_is_kept)
     ck_assert_uint_eq(resumed, 1);
     close_world();
 }
-END_TEST
 
 static int sleep_twice(domus_stack *stack, void *context)
 {
@@ -379,7 +368,7 @@ static int nothing(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(failure_that_nobody_wants_any_more_is_dropped_at_home)
+DOMT_TEST(failure_that_nobody_wants_any_more_is_dropped_at_home)
 {
     open_world();
     domt_do(&world, one, sleep_twice, NULL);
@@ -397,7 +386,6 @@ START_TEST(failure_that_nobody_wants_any_more_is_dropped_at_home)
     domt_pass(&world, 100 * MS);
     domt_world_end(&world);
 }
-END_TEST
 
 static uint64_t rang_ns[8];
 
@@ -421,7 +409,7 @@ static int every(domus_stack *stack, void *context)
     return domus_every(stack, 5 * MS, &tick_type, NULL, &timer);
 }
 
-START_TEST(rate_is_kept_and_ticks_are_counted_while_the_house_is_away)
+DOMT_TEST(rate_is_kept_and_ticks_are_counted_while_the_house_is_away)
 {
     open_world();
     domus_address third = domt_spawn(home(), home(), &periodic, NULL);
@@ -441,7 +429,6 @@ START_TEST(rate_is_kept_and_ticks_are_counted_while_the_house_is_away)
     domt_do(&world, third, cancel, NULL);
     close_world();
 }
-END_TEST
 
 static int arm_many(domus_stack *stack, void *count)
 {
@@ -450,7 +437,7 @@ static int arm_many(domus_stack *stack, void *count)
     return 0;
 }
 
-START_TEST(limit_of_timers_is_that_of_home)
+DOMT_TEST(limit_of_timers_is_that_of_home)
 {
     int count = 3;
 
@@ -466,9 +453,8 @@ START_TEST(limit_of_timers_is_that_of_home)
     domt_pass(&world, 10 * MS);
     close_world();
 }
-END_TEST
 
-START_TEST(timer_cancelled_on_a_loan_whose_event_is_handled_at_home_is_off_the_wheel)
+DOMT_TEST(timer_cancelled_on_a_loan_whose_event_is_handled_at_home_is_off_the_wheel)
 {
     open_world();
     domt_do(&world, one, every, NULL);
@@ -484,17 +470,5 @@ START_TEST(timer_cancelled_on_a_loan_whose_event_is_handled_at_home_is_off_the_w
     ck_assert_uint_eq(rung, 0);
     close_world();
 }
-END_TEST
 
-DOMT_MAIN("lent", 60, timer_armed_on_a_loan_fires_at_home, timer_cancelled_on_a_loan_never_fires,
-          ask_made_on_a_loan_times_out_at_home, timer_armed_and_cancelled_on_one_loan_never_fires,
-          event_handled_on_a_loan_arms_its_timer_again_at_home,
-          time_that_comes_while_the_house_is_away_waits_for_it,
-          conversation_that_ends_on_a_loan_leaves_nothing_on_the_wheel,
-          answer_that_came_on_a_loan_and_is_kept_has_no_deadline_any_more,
-          kept_answer_is_given_up_at_home, limit_of_timers_is_that_of_home,
-          deadline_of_a_conversation_that_ended_on_a_loan_passes_before_it_is_back,
-          what_was_received_on_the_loan_that_began_to_wait_for_it_is_kept,
-          failure_that_nobody_wants_any_more_is_dropped_at_home,
-          rate_is_kept_and_ticks_are_counted_while_the_house_is_away,
-          timer_cancelled_on_a_loan_whose_event_is_handled_at_home_is_off_the_wheel)
+DOMT_SUITE(60)

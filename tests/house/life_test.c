@@ -27,7 +27,7 @@ static domus_address spawn_recorder(domi_manager *from, uint32_t home)
 
 /* --- birth ----------------------------------------------------------------------------------- */
 
-START_TEST(spawn_mounts_before_the_first_mail_which_may_be_sent_at_once)
+DOMT_TEST(spawn_mounts_before_the_first_mail_which_may_be_sent_at_once)
 {
     domt_world_open(&world, 2);
     for (uint32_t from = 0; from < 3; from++) { /* home, another home, outside */
@@ -51,9 +51,8 @@ START_TEST(spawn_mounts_before_the_first_mail_which_may_be_sent_at_once)
     domt_world_end(&world);
     ck_assert_uint_eq(log0.stops, 3);
 }
-END_TEST
 
-START_TEST(spawn_counts_houses_and_spawns)
+DOMT_TEST(spawn_counts_houses_and_spawns)
 {
     domt_world_open(&world, 2);
     for (uint32_t i = 0; i < 10; i++)
@@ -65,9 +64,8 @@ START_TEST(spawn_counts_houses_and_spawns)
     ck_assert_uint_eq(log0.mounts, 10);
     ck_assert_uint_eq(log0.stops, 10);
 }
-END_TEST
 
-START_TEST(state_begins_as_a_copy_or_zeroed_at_every_size)
+DOMT_TEST(state_begins_as_a_copy_or_zeroed_at_every_size)
 {
     static const uint32_t sizes[] = {0,   1,   16,  17,   80,   81,          208,
                                      209, 464, 465, 1040, 1041, 100u * 1024, 1024u * 1024};
@@ -97,9 +95,8 @@ START_TEST(state_begins_as_a_copy_or_zeroed_at_every_size)
     ck_assert_uint_eq(world.managers[0]->births.houses, 0);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(spawn_refuses_a_wrong_behaviour)
+DOMT_TEST(spawn_refuses_a_wrong_behaviour)
 {
     static const domus_behaviour large = {.name = "large", .state_size = 1024 * 1024 + 1};
     static const domus_behaviour odd = {.name = "odd", .kind = (domus_kind)7};
@@ -123,7 +120,6 @@ START_TEST(spawn_refuses_a_wrong_behaviour)
     ck_assert_mem_eq(&address, &untouched, sizeof address);
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- on_mount -------------------------------------------------------------------------------- */
 
@@ -166,7 +162,7 @@ static int ask_owned(domus_stack *stack, void *to)
     return domus_ask(stack, *(domus_address *)to, &domt_counted, "payload", hear);
 }
 
-START_TEST(mount_that_fails_ends_the_actor_without_on_stop)
+DOMT_TEST(mount_that_fails_ends_the_actor_without_on_stop)
 {
     int64_t number = 1;
 
@@ -191,7 +187,6 @@ START_TEST(mount_that_fails_ends_the_actor_without_on_stop)
     domt_world_end(&world);
     ck_assert_uint_eq(stopped, 0);
 }
-END_TEST
 
 static int busy_mount(domus_stack *stack, void *self)
 {
@@ -218,7 +213,7 @@ static const domus_behaviour busy = {
     .on_mount = busy_mount,
 };
 
-START_TEST(mount_may_ask_and_park_spawn_and_arm_timers)
+DOMT_TEST(mount_may_ask_and_park_spawn_and_arm_timers)
 {
     domt_world_open(&world, 2);
     friend = domt_recorder_new(&world, 1, &log0);
@@ -232,7 +227,6 @@ START_TEST(mount_may_ask_and_park_spawn_and_arm_timers)
     ck_assert_int_eq(heard_error, 40);
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- leases ---------------------------------------------------------------------------------- */
 
@@ -247,7 +241,7 @@ static domus_address next_life(domus_address address)
     return next;
 }
 
-START_TEST(m9_stale_address_reaches_nobody)
+DOMT_TEST(m9_stale_address_reaches_nobody)
 {
     int64_t number = 1;
 
@@ -269,11 +263,10 @@ START_TEST(m9_stale_address_reaches_nobody)
     ck_assert_uint_eq(log0.count, 1);
     domt_world_end(&world);
 }
-END_TEST
 
 /* The test makes a race by hand: a sender looks at the lease just before the death and puts just
  * after it, into a free slot. actor_end_test.c holds the same for a put into the next life. */
-START_TEST(late_mail_for_a_free_slot_is_a_dead_letter)
+DOMT_TEST(late_mail_for_a_free_slot_is_a_dead_letter)
 {
     domt_world_open(&world, 2);
     domus_address one = spawn_recorder(world.managers[0], 0);
@@ -288,9 +281,8 @@ START_TEST(late_mail_for_a_free_slot_is_a_dead_letter)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(m10_leases_grow_and_are_never_reused)
+DOMT_TEST(m10_leases_grow_and_are_never_reused)
 {
     enum { LIVES = 3000 };
     int64_t number = 1;
@@ -310,9 +302,8 @@ START_TEST(m10_leases_grow_and_are_never_reused)
     ck_assert_uint_eq(log0.mounts, LIVES);
     ck_assert_uint_eq(log0.stops, LIVES);
 }
-END_TEST
 
-START_TEST(m10_slot_whose_leases_are_used_up_is_retired)
+DOMT_TEST(m10_slot_whose_leases_are_used_up_is_retired)
 {
     int64_t number = 1;
 
@@ -339,11 +330,5 @@ START_TEST(m10_slot_whose_leases_are_used_up_is_retired)
     }
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("life", 60, spawn_mounts_before_the_first_mail_which_may_be_sent_at_once,
-          spawn_counts_houses_and_spawns, state_begins_as_a_copy_or_zeroed_at_every_size,
-          spawn_refuses_a_wrong_behaviour, mount_that_fails_ends_the_actor_without_on_stop,
-          mount_may_ask_and_park_spawn_and_arm_timers, m9_stale_address_reaches_nobody,
-          late_mail_for_a_free_slot_is_a_dead_letter, m10_leases_grow_and_are_never_reused,
-          m10_slot_whose_leases_are_used_up_is_retired)
+DOMT_SUITE(60)

@@ -44,7 +44,7 @@ static void close_all(void)
     domt_kin_close();
 }
 
-START_TEST(end_of_either_is_the_end_of_both)
+DOMT_TEST(end_of_either_is_the_end_of_both)
 {
     for (uint32_t round = 0; round < 4; round++) {
         uint32_t first = 1 + round % 2;
@@ -55,9 +55,8 @@ START_TEST(end_of_either_is_the_end_of_both)
         close_all();
     }
 }
-END_TEST
 
-START_TEST(who_has_a_row_gets_the_event_and_lives)
+DOMT_TEST(who_has_a_row_gets_the_event_and_lives)
 {
     for (uint32_t round = 0; round < 8; round++) {
         uint32_t first = 1 + round % 2;
@@ -77,10 +76,9 @@ START_TEST(who_has_a_row_gets_the_event_and_lives)
         close_all();
     }
 }
-END_TEST
 
 /* 1 - 2 - 3 - 4, each linked by the one before it; 5 hears of the last. */
-START_TEST(reason_runs_along_a_chain_of_links)
+DOMT_TEST(reason_runs_along_a_chain_of_links)
 {
     for (uint32_t first = 1; first < 5; first++) {
         domt_kin_open(2);
@@ -97,9 +95,8 @@ START_TEST(reason_runs_along_a_chain_of_links)
         close_all();
     }
 }
-END_TEST
 
-START_TEST(link_to_who_is_gone_answers_as_if_it_ended_now)
+DOMT_TEST(link_to_who_is_gone_answers_as_if_it_ended_now)
 {
     for (uint32_t round = 0; round < 4; round++) {
         domt_kin_open(2);
@@ -116,9 +113,8 @@ START_TEST(link_to_who_is_gone_answers_as_if_it_ended_now)
         close_all();
     }
 }
-END_TEST
 
-START_TEST(link_to_oneself_or_nobody_is_refused)
+DOMT_TEST(link_to_oneself_or_nobody_is_refused)
 {
     domus_address nobody = {NULL, 0};
 
@@ -131,9 +127,8 @@ START_TEST(link_to_oneself_or_nobody_is_refused)
     domt_kin_stop(1);
     close_all();
 }
-END_TEST
 
-START_TEST(unlinked_live_on_both)
+DOMT_TEST(unlinked_live_on_both)
 {
     for (uint32_t round = 0; round < 4; round++) {
         uint32_t first = 1 + round % 2;
@@ -151,9 +146,8 @@ START_TEST(unlinked_live_on_both)
         close_all();
     }
 }
-END_TEST
 
-START_TEST(both_may_make_the_link_and_both_may_end_at_once)
+DOMT_TEST(both_may_make_the_link_and_both_may_end_at_once)
 {
     for (uint32_t round = 0; round < 2 * 2 * 3 * 3; round++) {
         const domus_behaviour *one = round % 2 == 0 ? &domt_kin_deaf : &domt_kin_hearing;
@@ -169,9 +163,8 @@ START_TEST(both_may_make_the_link_and_both_may_end_at_once)
         close_all();
     }
 }
-END_TEST
 
-START_TEST(both_links_of_two_are_heard)
+DOMT_TEST(both_links_of_two_are_heard)
 {
     for (uint32_t first = 1; first < 3; first++) {
         open_linked(1, &domt_kin_hearing, &domt_kin_hearing);
@@ -182,9 +175,8 @@ START_TEST(both_links_of_two_are_heard)
         close_all();
     }
 }
-END_TEST
 
-START_TEST(reason_of_a_link_outlives_a_failure_that_is_forgiven)
+DOMT_TEST(reason_of_a_link_outlives_a_failure_that_is_forgiven)
 {
     static const domus_supervision resumes = {.otherwise = DOMUS_RESUME};
     static domus_behaviour boss;
@@ -209,9 +201,8 @@ START_TEST(reason_of_a_link_outlives_a_failure_that_is_forgiven)
     domt_kin_stop(4);
     close_all();
 }
-END_TEST
 
-START_TEST(restart_of_who_made_it_takes_a_link_back_for_both)
+DOMT_TEST(restart_of_who_made_it_takes_a_link_back_for_both)
 {
     static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
     static domus_behaviour boss;
@@ -234,7 +225,6 @@ START_TEST(restart_of_who_made_it_takes_a_link_back_for_both)
         close_all();
     }
 }
-END_TEST
 
 /* The link, its taking back and the ends in every order, with turns between them. */
 static void race(uint32_t home, uint32_t order, uint32_t turns)
@@ -268,7 +258,7 @@ static void race(uint32_t home, uint32_t order, uint32_t turns)
     close_all();
 }
 
-START_TEST(every_order_of_link_unlink_and_ends_leaves_nothing)
+DOMT_TEST(every_order_of_link_unlink_and_ends_leaves_nothing)
 {
     for (uint32_t home = 0; home < 2; home++) {
         for (uint32_t order = 0; order < 27; order++) {
@@ -277,12 +267,5 @@ START_TEST(every_order_of_link_unlink_and_ends_leaves_nothing)
         }
     }
 }
-END_TEST
 
-DOMT_MAIN("link", 30, end_of_either_is_the_end_of_both, who_has_a_row_gets_the_event_and_lives,
-          reason_runs_along_a_chain_of_links, link_to_who_is_gone_answers_as_if_it_ended_now,
-          link_to_oneself_or_nobody_is_refused, unlinked_live_on_both,
-          both_may_make_the_link_and_both_may_end_at_once, both_links_of_two_are_heard,
-          reason_of_a_link_outlives_a_failure_that_is_forgiven,
-          restart_of_who_made_it_takes_a_link_back_for_both,
-          every_order_of_link_unlink_and_ends_leaves_nothing)
+DOMT_SUITE(30)

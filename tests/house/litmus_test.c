@@ -102,26 +102,23 @@ static void put_by_store(struct words *words)
     words->right_saw = atomic_load_explicit(&words->park, memory_order_acquire) != 0;
 }
 
-START_TEST(exchange_to_sleep_and_put_never_both_miss)
+DOMT_TEST(exchange_to_sleep_and_put_never_both_miss)
 {
     ck_assert_uint_eq(hold_shape("exchange, compare-exchange", park_by_exchange, put_by_exchange),
                       0);
 }
-END_TEST
 
-START_TEST(exchange_to_sleep_and_seq_cst_store_never_both_miss)
+DOMT_TEST(exchange_to_sleep_and_seq_cst_store_never_both_miss)
 {
     ck_assert_uint_eq(hold_shape("exchange, seq_cst store", park_by_exchange, put_by_seq_cst_store),
                       0);
 }
-END_TEST
 
 /* Allowed, and on x86 seen when two CPUs are free; on others and in a crowd perhaps not. */
-START_TEST(release_and_acquire_may_both_miss)
+DOMT_TEST(release_and_acquire_may_both_miss)
 {
     (void)hold_shape("release, acquire", park_by_store, put_by_store);
 }
-END_TEST
 
 /* --- the code --------------------------------------------------------------------------------- */
 
@@ -202,7 +199,7 @@ static uint32_t play_both_missed(void *context)
     return missed;
 }
 
-START_TEST(thread_that_parks_and_sender_never_both_miss)
+DOMT_TEST(thread_that_parks_and_sender_never_both_miss)
 {
     const domt_duel duel = {{play_park, play_put}, play_both_missed, &stage};
 
@@ -210,7 +207,6 @@ START_TEST(thread_that_parks_and_sender_never_both_miss)
     ck_assert_uint_eq(domt_duel_hold("park, put", &duel), 0);
     play_end();
 }
-END_TEST
 
 static void play_sort(void *context)
 {
@@ -230,7 +226,7 @@ static uint32_t play_lost_one(void *context)
     return lost;
 }
 
-START_TEST(put_while_the_inbox_is_taken_is_not_lost)
+DOMT_TEST(put_while_the_inbox_is_taken_is_not_lost)
 {
     const domt_duel duel = {{play_sort, play_put}, play_lost_one, &stage};
 
@@ -240,8 +236,5 @@ START_TEST(put_while_the_inbox_is_taken_is_not_lost)
     domt_settle(&stage.world);
     play_end();
 }
-END_TEST
 
-DOMT_MAIN("litmus", 120, exchange_to_sleep_and_put_never_both_miss,
-          exchange_to_sleep_and_seq_cst_store_never_both_miss, release_and_acquire_may_both_miss,
-          thread_that_parks_and_sender_never_both_miss, put_while_the_inbox_is_taken_is_not_lost)
+DOMT_SUITE(120)

@@ -73,7 +73,7 @@ static void lend(domus_address who)
 /* The inbox may be sorted only by the thread that has just taken the house off the arrivals. A
  * house that kept the mark of an earlier loan would be sorted when it comes back, and be linked
  * twice. */
-START_TEST(house_that_is_back_has_no_mark_of_mail_that_waited)
+DOMT_TEST(house_that_is_back_has_no_mark_of_mail_that_waited)
 {
     open_world(1);
     domt_note_to(home(), actors[0], 1);
@@ -92,9 +92,8 @@ START_TEST(house_that_is_back_has_no_mark_of_mail_that_waited)
     close_world();
     ck_assert_int_eq(domt_log_sum(&logs[0], 'n'), 6);
 }
-END_TEST
 
-START_TEST(houses_taken_back_are_ready_with_the_priority_they_had)
+DOMT_TEST(houses_taken_back_are_ready_with_the_priority_they_had)
 {
     open_world(2);
     let_wait(0);
@@ -106,9 +105,8 @@ START_TEST(houses_taken_back_are_ready_with_the_priority_they_had)
     ck_assert_ptr_eq(queue()->high.head, actors[1].house);
     close_world();
 }
-END_TEST
 
-START_TEST(houses_of_both_priorities_together_are_no_more_than_were_to_be_shown)
+DOMT_TEST(houses_of_both_priorities_together_are_no_more_than_were_to_be_shown)
 {
     open_world(4);
     let_wait(0);
@@ -121,9 +119,8 @@ START_TEST(houses_of_both_priorities_together_are_no_more_than_were_to_be_shown)
     ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 3);
     close_world();
 }
-END_TEST
 
-START_TEST(thief_that_gets_nothing_has_its_record_back)
+DOMT_TEST(thief_that_gets_nothing_has_its_record_back)
 {
     open_world(1);
     domt_note_to(home(), actors[0], 1);
@@ -136,7 +133,6 @@ START_TEST(thief_that_gets_nothing_has_its_record_back)
     lend(actors[0]);
     close_world();
 }
-END_TEST
 
 static unsigned answers;
 
@@ -162,7 +158,7 @@ static int ask_two(domus_stack *stack, void *near)
 
 /* The thief cannot take the time-out of an answered ask off home's wheel. If home does so when the
  * conversation ends there, the conversation must not stay counted as one that the wheel knows. */
-START_TEST(conversation_answered_on_a_loan_and_at_home_is_given_back)
+DOMT_TEST(conversation_answered_on_a_loan_and_at_home_is_given_back)
 {
     open_world(1);
     domus_address near = domt_recorder_new(&world, 1, &logs[1]);
@@ -180,7 +176,6 @@ START_TEST(conversation_answered_on_a_loan_and_at_home_is_given_back)
     ck_assert_uint_eq(answers, 2);
     close_world();
 }
-END_TEST
 
 static int outcome;
 
@@ -200,7 +195,7 @@ static int ask_within_a_tick(domus_stack *stack, void *context)
 }
 
 /* Home cannot tell the house meanwhile, so it looks again at the next tick. */
-START_TEST(ask_whose_time_is_over_during_a_loan_fails_when_the_house_is_back)
+DOMT_TEST(ask_whose_time_is_over_during_a_loan_fails_when_the_house_is_back)
 {
     open_world(1);
     outcome = 1;
@@ -225,11 +220,5 @@ START_TEST(ask_whose_time_is_over_during_a_loan_fails_when_the_house_is_back)
     ck_assert_int_eq(outcome, -ETIMEDOUT);
     close_world();
 }
-END_TEST
 
-DOMT_MAIN("loan_back", 30, house_that_is_back_has_no_mark_of_mail_that_waited,
-          houses_taken_back_are_ready_with_the_priority_they_had,
-          houses_of_both_priorities_together_are_no_more_than_were_to_be_shown,
-          thief_that_gets_nothing_has_its_record_back,
-          conversation_answered_on_a_loan_and_at_home_is_given_back,
-          ask_whose_time_is_over_during_a_loan_fails_when_the_house_is_back)
+DOMT_SUITE(30)

@@ -71,7 +71,7 @@ static const char *notes(uint32_t index)
     return text;
 }
 
-START_TEST(shown_houses_are_taken_in_their_order_and_run_by_the_thief)
+DOMT_TEST(shown_houses_are_taken_in_their_order_and_run_by_the_thief)
 {
     open_world(4);
     note_all(4, 1);
@@ -93,9 +93,8 @@ START_TEST(shown_houses_are_taken_in_their_order_and_run_by_the_thief)
     close_world();
     ck_assert_str_eq(notes(3), "1");
 }
-END_TEST
 
-START_TEST(pinned_houses_are_not_shown_and_keep_their_places)
+DOMT_TEST(pinned_houses_are_not_shown_and_keep_their_places)
 {
     open_world(4);
     actors[0].house->marks |= DOMI_MARK_PINNED;
@@ -111,9 +110,8 @@ START_TEST(pinned_houses_are_not_shown_and_keep_their_places)
     lend(3);
     close_world();
 }
-END_TEST
 
-START_TEST(queue_of_pinned_houses_is_not_walked_to_its_end)
+DOMT_TEST(queue_of_pinned_houses_is_not_walked_to_its_end)
 {
     open_world(8);
     for (uint32_t i = 0; i < 8; i++)
@@ -125,9 +123,8 @@ START_TEST(queue_of_pinned_houses_is_not_walked_to_its_end)
     close_world();
     ck_assert_str_eq(notes(7), "1");
 }
-END_TEST
 
-START_TEST(house_that_is_taken_back_is_ready_with_what_came_meanwhile)
+DOMT_TEST(house_that_is_taken_back_is_ready_with_what_came_meanwhile)
 {
     open_world(2);
     note_all(2, 1);
@@ -144,11 +141,10 @@ START_TEST(house_that_is_taken_back_is_ready_with_what_came_meanwhile)
     ck_assert_str_eq(notes(0), "123");
     ck_assert_str_eq(notes(1), "1");
 }
-END_TEST
 
 /* Home sends before the house is exposed, while it is, while it runs elsewhere, and
  * when it is back. */
-START_TEST(order_of_a_sender_holds_through_a_loan)
+DOMT_TEST(order_of_a_sender_holds_through_a_loan)
 {
     open_world(1);
     domt_note_to(home(), actors[0], 1);
@@ -166,10 +162,9 @@ START_TEST(order_of_a_sender_holds_through_a_loan)
     close_world();
     ck_assert_str_eq(notes(0), "123456");
 }
-END_TEST
 
 /* Back before its arrival is taken: then the arrival sorts it, as always. */
-START_TEST(house_that_returns_before_its_arrival_is_taken_is_sorted_by_that)
+DOMT_TEST(house_that_returns_before_its_arrival_is_taken_is_sorted_by_that)
 {
     open_world(1);
     domt_note_to(home(), actors[0], 1);
@@ -183,9 +178,8 @@ START_TEST(house_that_returns_before_its_arrival_is_taken_is_sorted_by_that)
     close_world();
     ck_assert_str_eq(notes(0), "123");
 }
-END_TEST
 
-START_TEST(stop_of_a_lent_house_waits_until_it_is_back)
+DOMT_TEST(stop_of_a_lent_house_waits_until_it_is_back)
 {
     open_world(1);
     note_all(1, 1);
@@ -201,7 +195,6 @@ START_TEST(stop_of_a_lent_house_waits_until_it_is_back)
     ck_assert_uint_eq(logs[0].stops, 1);
     close_world();
 }
-END_TEST
 
 static int ask_and_note(domus_stack *stack, void *context)
 {
@@ -212,7 +205,7 @@ static int ask_and_note(domus_stack *stack, void *context)
     return domus_notice(stack, domus_self(stack), &domt_note, &number);
 }
 
-START_TEST(lent_actor_sends_to_itself_and_to_its_neighbours_by_their_inboxes)
+DOMT_TEST(lent_actor_sends_to_itself_and_to_its_neighbours_by_their_inboxes)
 {
     open_world(2);
     domt_send(home(), actors[0], ask_and_note, NULL);
@@ -225,9 +218,8 @@ START_TEST(lent_actor_sends_to_itself_and_to_its_neighbours_by_their_inboxes)
     ck_assert_str_eq(notes(0), "7");
     ck_assert_str_eq(notes(1), "7");
 }
-END_TEST
 
-START_TEST(question_to_a_lent_actor_and_its_own_are_answered)
+DOMT_TEST(question_to_a_lent_actor_and_its_own_are_answered)
 {
     open_world(2);
     domt_inquire_by(home(), actors[0], actors[1], 5);
@@ -243,7 +235,6 @@ START_TEST(question_to_a_lent_actor_and_its_own_are_answered)
     ck_assert_uint_eq(domt_log_count(&logs[0], 'r'), 1);
     ck_assert_int_eq(domt_log_sum(&logs[0], 'r'), 5);
 }
-END_TEST
 
 static domus_address child;
 
@@ -254,7 +245,7 @@ static int spawn_one(domus_stack *stack, void *context)
     return domus_spawn(stack, &domt_recording, &state, &child);
 }
 
-START_TEST(child_of_a_lent_actor_lives_with_its_parent_and_ends_before_it)
+DOMT_TEST(child_of_a_lent_actor_lives_with_its_parent_and_ends_before_it)
 {
     open_world(1);
     domt_send(home(), actors[0], spawn_one, &logs[1]);
@@ -274,9 +265,8 @@ START_TEST(child_of_a_lent_actor_lives_with_its_parent_and_ends_before_it)
     close_world();
     ck_assert_uint_eq(logs[0].stops, 1);
 }
-END_TEST
 
-START_TEST(without_memory_for_the_record_nothing_is_taken)
+DOMT_TEST(without_memory_for_the_record_nothing_is_taken)
 {
     open_world(1);
     note_all(1, 1);
@@ -293,9 +283,8 @@ START_TEST(without_memory_for_the_record_nothing_is_taken)
     close_world();
     ck_assert_str_eq(notes(0), "1");
 }
-END_TEST
 
-START_TEST(end_of_the_system_has_back_what_is_shown_and_what_was_returned)
+DOMT_TEST(end_of_the_system_has_back_what_is_shown_and_what_was_returned)
 {
     open_world(3);
     note_all(3, 1);
@@ -306,9 +295,8 @@ START_TEST(end_of_the_system_has_back_what_is_shown_and_what_was_returned)
     for (int i = 0; i < 3; i++)
         ck_assert_uint_eq(logs[i].stops, 1);
 }
-END_TEST
 
-START_TEST(thread_with_something_shown_or_returned_has_work)
+DOMT_TEST(thread_with_something_shown_or_returned_has_work)
 {
     open_world(1);
     note_all(1, 1);
@@ -324,18 +312,5 @@ START_TEST(thread_with_something_shown_or_returned_has_work)
     ck_assert(domi_manager_has_work(home()));
     close_world();
 }
-END_TEST
 
-DOMT_MAIN("loan", 30, shown_houses_are_taken_in_their_order_and_run_by_the_thief,
-          pinned_houses_are_not_shown_and_keep_their_places,
-          queue_of_pinned_houses_is_not_walked_to_its_end,
-          house_that_is_taken_back_is_ready_with_what_came_meanwhile,
-          order_of_a_sender_holds_through_a_loan,
-          house_that_returns_before_its_arrival_is_taken_is_sorted_by_that,
-          stop_of_a_lent_house_waits_until_it_is_back,
-          lent_actor_sends_to_itself_and_to_its_neighbours_by_their_inboxes,
-          question_to_a_lent_actor_and_its_own_are_answered,
-          child_of_a_lent_actor_lives_with_its_parent_and_ends_before_it,
-          without_memory_for_the_record_nothing_is_taken,
-          end_of_the_system_has_back_what_is_shown_and_what_was_returned,
-          thread_with_something_shown_or_returned_has_work)
+DOMT_SUITE(30)

@@ -33,7 +33,7 @@ static uint32_t put(domi_manager *from, uint32_t count)
     return taken;
 }
 
-START_TEST(own_bound_holds_on_each_lane)
+DOMT_TEST(own_bound_holds_on_each_lane)
 {
     static const uint32_t bounds[] = {1, 2, 3, 7, 100, 5000, 65535};
 
@@ -48,9 +48,8 @@ START_TEST(own_bound_holds_on_each_lane)
         }
     }
 }
-END_TEST
 
-START_TEST(own_bound_may_be_above_the_default)
+DOMT_TEST(own_bound_may_be_above_the_default)
 {
     open_bounded(0);
     uint32_t most = domt_kin_world.config.scheduler.mailbox_max;
@@ -61,9 +60,8 @@ START_TEST(own_bound_may_be_above_the_default)
     ck_assert_uint_eq(put(domt_kin_world.managers[0], 65536), 65535);
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(full_mailbox_takes_mail_again_whatever_its_bound)
+DOMT_TEST(full_mailbox_takes_mail_again_whatever_its_bound)
 {
     for (uint32_t most = 1; most < 70; most++) {
         for (uint32_t from = 0; from < 3; from++) {
@@ -77,9 +75,8 @@ START_TEST(full_mailbox_takes_mail_again_whatever_its_bound)
         }
     }
 }
-END_TEST
 
-START_TEST(full_mailbox_takes_mail_again_below_half)
+DOMT_TEST(full_mailbox_takes_mail_again_below_half)
 {
     open_bounded(400);
     domi_manager *home = domt_kin_world.managers[0];
@@ -93,9 +90,8 @@ START_TEST(full_mailbox_takes_mail_again_below_half)
     ck_assert_uint_eq(put(home, 1), 1);
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(full_mailbox_can_be_stopped)
+DOMT_TEST(full_mailbox_can_be_stopped)
 {
     for (uint32_t from = 0; from < 3; from++) {
         open_bounded(1);
@@ -106,9 +102,8 @@ START_TEST(full_mailbox_can_be_stopped)
         domt_kin_close();
     }
 }
-END_TEST
 
-START_TEST(next_life_in_a_slot_has_no_bound_of_its_own)
+DOMT_TEST(next_life_in_a_slot_has_no_bound_of_its_own)
 {
     open_bounded(2);
     domi_house *house = domt_kin_of[1].address.house;
@@ -122,9 +117,8 @@ START_TEST(next_life_in_a_slot_has_no_bound_of_its_own)
     ck_assert_uint_eq(put(domt_kin_world.managers[0], 100), 100);
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(bound_outlives_a_restart)
+DOMT_TEST(bound_outlives_a_restart)
 {
     static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
     static domus_behaviour boss;
@@ -139,9 +133,5 @@ START_TEST(bound_outlives_a_restart)
     ck_assert_uint_eq(put(domt_kin_world.managers[1], 5), 3);
     domt_kin_close();
 }
-END_TEST
 
-DOMT_MAIN("mailbox bound", 30, own_bound_holds_on_each_lane, own_bound_may_be_above_the_default,
-          full_mailbox_takes_mail_again_whatever_its_bound,
-          full_mailbox_takes_mail_again_below_half, full_mailbox_can_be_stopped,
-          next_life_in_a_slot_has_no_bound_of_its_own, bound_outlives_a_restart)
+DOMT_SUITE(30)

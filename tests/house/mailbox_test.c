@@ -80,7 +80,7 @@ static int send_question(domus_stack *stack, void *burst_)
     return result;
 }
 
-START_TEST(m8_home_lane_touches_nothing_that_others_touch)
+DOMT_TEST(m8_home_lane_touches_nothing_that_others_touch)
 {
     domt_world_open(&world, 1);
     domus_address to = domt_recorder_new(&world, 0, &logs[0]);
@@ -97,7 +97,6 @@ START_TEST(m8_home_lane_touches_nothing_that_others_touch)
     ck_assert_uint_eq(domt_log_count(&logs[0], 'a'), 100);
     domt_world_end(&world);
 }
-END_TEST
 
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
 /* Locked instructions in a function of this program; -1 when it cannot be told. */
@@ -125,7 +124,7 @@ static int locked_instructions(const char *function)
     return instructions < 10 ? -1 : locked;
 }
 
-START_TEST(m8_home_lane_has_no_atomic_read_modify_write)
+DOMT_TEST(m8_home_lane_has_no_atomic_read_modify_write)
 {
     static const char *const functions[] = {"domus_notice", "domus_ask", "domus_ask_add",
                                             "domi_ask_answer", "domi_house_run"};
@@ -136,16 +135,14 @@ START_TEST(m8_home_lane_has_no_atomic_read_modify_write)
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
         ck_assert_msg(locked_instructions(functions[i]) == 0, "%s", functions[i]);
 }
-END_TEST
 #else
-START_TEST(m8_home_lane_has_no_atomic_read_modify_write)
+DOMT_TEST(m8_home_lane_has_no_atomic_read_modify_write)
 {
     ck_assert(true); /* read on one architecture, without a sanitizer's calls, is enough */
 }
-END_TEST
 #endif
 
-START_TEST(inbox_word_tells_empty_depth_and_newest)
+DOMT_TEST(inbox_word_tells_empty_depth_and_newest)
 {
     domt_world_open(&world, 1);
     domus_address to = domt_recorder_new(&world, 0, &logs[0]);
@@ -161,9 +158,8 @@ START_TEST(inbox_word_tells_empty_depth_and_newest)
     ck_assert_uint_eq(domt_log_count(&logs[0], 'n'), 300);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(only_who_finds_the_inbox_empty_links_the_house)
+DOMT_TEST(only_who_finds_the_inbox_empty_links_the_house)
 {
     domt_world_open(&world, 2);
     domi_manager *home = world.managers[0];
@@ -193,10 +189,9 @@ START_TEST(only_who_finds_the_inbox_empty_links_the_house)
     ck_assert_int_eq(domt_log_sum(&logs[0], 'n'), 1 + 2 + 3 + 5 + 6);
     domt_world_end(&world);
 }
-END_TEST
 
 /* M6: an earlier message of home's own may be in the inbox, behind a foreign one. */
-START_TEST(m6_home_uses_the_inbox_while_it_is_not_empty)
+DOMT_TEST(m6_home_uses_the_inbox_while_it_is_not_empty)
 {
     domt_world_open(&world, 2);
     domi_manager *home = world.managers[0];
@@ -218,11 +213,10 @@ START_TEST(m6_home_uses_the_inbox_while_it_is_not_empty)
         ck_assert_int_eq(logs[0].entries[i].number, i + 1);
     domt_world_end(&world);
 }
-END_TEST
 
 /* M6: three senders (home, foreign, outside), two mailboxes, anything in between. Numbers are
  * sender * 1e6 + place, and questions are asked by recorders on the sender's thread. */
-START_TEST(m6_order_is_kept_per_sender_and_mailbox_through_all_lanes)
+DOMT_TEST(m6_order_is_kept_per_sender_and_mailbox_through_all_lanes)
 {
     enum { STEPS = 6000, SCALE = 1000000 };
     domi_random random;
@@ -268,10 +262,9 @@ START_TEST(m6_order_is_kept_per_sender_and_mailbox_through_all_lanes)
     ck_assert_uint_eq(domt_log_count(&logs[1], 'r'), (uint32_t)(sent[1][0] + sent[1][1]));
     domt_world_end(&world);
 }
-END_TEST
 
 /* M12's half in house/: a put from elsewhere wakes a sleeper, once. */
-START_TEST(foreign_put_wakes_a_sleeping_home_once)
+DOMT_TEST(foreign_put_wakes_a_sleeping_home_once)
 {
     domt_world_open(&world, 2);
     domi_manager *home = world.managers[0];
@@ -292,9 +285,8 @@ START_TEST(foreign_put_wakes_a_sleeping_home_once)
     ck_assert(domi_manager_has_work(home));
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(put_to_nobody_is_stale_and_the_payload_stays_the_callers)
+DOMT_TEST(put_to_nobody_is_stale_and_the_payload_stays_the_callers)
 {
     int64_t number = 1;
 
@@ -304,12 +296,5 @@ START_TEST(put_to_nobody_is_stale_and_the_payload_stays_the_callers)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("mailbox", 60, m8_home_lane_touches_nothing_that_others_touch,
-          m8_home_lane_has_no_atomic_read_modify_write, inbox_word_tells_empty_depth_and_newest,
-          only_who_finds_the_inbox_empty_links_the_house,
-          m6_home_uses_the_inbox_while_it_is_not_empty,
-          m6_order_is_kept_per_sender_and_mailbox_through_all_lanes,
-          foreign_put_wakes_a_sleeping_home_once,
-          put_to_nobody_is_stale_and_the_payload_stays_the_callers)
+DOMT_SUITE(60)

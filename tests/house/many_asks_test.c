@@ -107,21 +107,19 @@ static void fan_out(void *first)
     ck_assert_uint_eq(domt_ask_releases + domt_reply_releases, 0);
 }
 
-START_TEST(fan_out_to_10000_targets_on_two_homes_waits_for_all)
+DOMT_TEST(fan_out_to_10000_targets_on_two_homes_waits_for_all)
 {
     fan_out(NULL);
     ck_assert_uint_eq(resumed, 1);
     domt_asking_close(&world, asker);
 }
-END_TEST
 
-START_TEST(fan_out_to_10000_targets_on_two_homes_shows_one_by_one)
+DOMT_TEST(fan_out_to_10000_targets_on_two_homes_shows_one_by_one)
 {
     fan_out(&world);
     ck_assert_uint_eq(resumed, TARGETS);
     domt_asking_close(&world, asker);
 }
-END_TEST
 
 /* --- with time-outs -------------------------------------------------------------------------- */
 
@@ -142,7 +140,7 @@ static int ask_within(domus_stack *stack, void *order_)
     return domus_ask_within(stack, other[now->to], &question, &now->request, now->timeout_ns, hear);
 }
 
-START_TEST(each_of_thousands_is_answered_or_times_out_once)
+DOMT_TEST(each_of_thousands_is_answered_or_times_out_once)
 {
     domi_random random;
 
@@ -169,7 +167,6 @@ START_TEST(each_of_thousands_is_answered_or_times_out_once)
     ck_assert_uint_gt(failed, MANY / 10);
     domt_asking_close(&world, asker);
 }
-END_TEST
 
 /* --- without memory -------------------------------------------------------------------------- */
 
@@ -204,7 +201,7 @@ static bool clean_without(int count, int stay)
     return resumed == 1 && answered == 3000;
 }
 
-START_TEST(asks_without_memory_fail_and_the_others_are_answered)
+DOMT_TEST(asks_without_memory_fail_and_the_others_are_answered)
 {
     for (int stay = 0; stay < 2; stay++) {
         int count = 0;
@@ -213,9 +210,5 @@ START_TEST(asks_without_memory_fail_and_the_others_are_answered)
         ck_assert_int_gt(count, 3); /* the sweep has met allocations */
     }
 }
-END_TEST
 
-DOMT_MAIN("many asks", 60, fan_out_to_10000_targets_on_two_homes_waits_for_all,
-          fan_out_to_10000_targets_on_two_homes_shows_one_by_one,
-          each_of_thousands_is_answered_or_times_out_once,
-          asks_without_memory_fail_and_the_others_are_answered)
+DOMT_SUITE(60)

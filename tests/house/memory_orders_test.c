@@ -64,7 +64,7 @@ static void *spawn(void *unused)
 
 /* Home reads the life that was published on another thread, by no message, and then the marks that
  * were written before. Holds the release of the publish and the acquire of the sort. */
-START_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
+DOMT_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
 {
     uint64_t until_ns = domt_monotonic_ns() + DURATION_NS;
     uint32_t hits = 0;
@@ -98,6 +98,5 @@ START_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("memory orders", 120, home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
+DOMT_SUITE(120)

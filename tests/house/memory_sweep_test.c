@@ -169,16 +169,14 @@ static void sweep(int stay)
     ck_assert(scenario());
 }
 
-START_TEST(any_one_allocation_may_fail)
+DOMT_TEST(any_one_allocation_may_fail)
 {
     sweep(0);
 }
-END_TEST
 
-START_TEST(all_allocations_may_fail_from_one_on)
+DOMT_TEST(all_allocations_may_fail_from_one_on)
 {
     sweep(1);
 }
-END_TEST
 
-DOMT_MAIN("memory sweep", 60, any_one_allocation_may_fail, all_allocations_may_fail_from_one_on)
+DOMT_SUITE(60)

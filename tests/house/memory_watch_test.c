@@ -128,7 +128,7 @@ static void change_and_settle(domus_memory_level level, uint64_t own_bytes)
     domt_settle(&world);
 }
 
-START_TEST(each_change_is_heard_of_with_its_figures)
+DOMT_TEST(each_change_is_heard_of_with_its_figures)
 {
     hearer to;
 
@@ -156,9 +156,8 @@ START_TEST(each_change_is_heard_of_with_its_figures)
     ck_assert_int_eq(to.last.level, DOMUS_MEMORY_NORMAL);
     end();
 }
-END_TEST
 
-START_TEST(the_latest_is_told_by_one_event)
+DOMT_TEST(the_latest_is_told_by_one_event)
 {
     hearer to;
 
@@ -177,7 +176,6 @@ START_TEST(the_latest_is_told_by_one_event)
     ck_assert_uint_eq(to.heard, 1);
     end();
 }
-END_TEST
 
 static void change_once(void)
 {
@@ -186,7 +184,7 @@ static void change_once(void)
     tell(); /* home looks while it is being handled */
 }
 
-START_TEST(a_change_while_it_is_handled_is_told_afterwards)
+DOMT_TEST(a_change_while_it_is_handled_is_told_afterwards)
 {
     hearer to;
 
@@ -197,9 +195,8 @@ START_TEST(a_change_while_it_is_handled_is_told_afterwards)
     ck_assert_int_eq(to.last.level, DOMUS_MEMORY_CRITICAL);
     end();
 }
-END_TEST
 
-START_TEST(an_actor_that_begins_to_watch_while_memory_is_short_hears_at_once)
+DOMT_TEST(an_actor_that_begins_to_watch_while_memory_is_short_hears_at_once)
 {
     hearer to, other;
 
@@ -216,9 +213,8 @@ START_TEST(an_actor_that_begins_to_watch_while_memory_is_short_hears_at_once)
     ck_assert_uint_eq(other.heard, 1);
     end();
 }
-END_TEST
 
-START_TEST(an_actor_watches_once_and_until_it_takes_it_back)
+DOMT_TEST(an_actor_watches_once_and_until_it_takes_it_back)
 {
     hearer to;
 
@@ -240,10 +236,9 @@ START_TEST(an_actor_watches_once_and_until_it_takes_it_back)
     ck_assert_uint_eq(to.heard, 1);
     end();
 }
-END_TEST
 
 /* The event of the watch is in the mailbox, behind the notice by which the watch is taken back. */
-START_TEST(an_event_under_way_is_not_handled_after_it_was_taken_back)
+DOMT_TEST(an_event_under_way_is_not_handled_after_it_was_taken_back)
 {
     hearer to;
 
@@ -257,9 +252,8 @@ START_TEST(an_event_under_way_is_not_handled_after_it_was_taken_back)
     ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_MEMORY_WATCH), 0);
     end();
 }
-END_TEST
 
-START_TEST(a_watch_ends_with_its_actor)
+DOMT_TEST(a_watch_ends_with_its_actor)
 {
     hearer to, other;
 
@@ -278,10 +272,9 @@ START_TEST(a_watch_ends_with_its_actor)
     ck_assert_uint_eq(other.heard, 2);
     end();
 }
-END_TEST
 
 /* More than are looked at in one tick. */
-START_TEST(all_of_many_watchers_are_told)
+DOMT_TEST(all_of_many_watchers_are_told)
 {
     enum { MANY = 2500 };
     static hearer to[MANY];
@@ -303,9 +296,8 @@ START_TEST(all_of_many_watchers_are_told)
         ck_assert_uint_eq(to[i].heard, 1);
     end();
 }
-END_TEST
 
-START_TEST(without_memory_there_is_no_watch)
+DOMT_TEST(without_memory_there_is_no_watch)
 {
     hearer to;
 
@@ -318,9 +310,8 @@ START_TEST(without_memory_there_is_no_watch)
     ck_assert_int_eq(to.unwatch_result, -ENOENT);
     end();
 }
-END_TEST
 
-START_TEST(where_nobody_measures_nothing_is_heard)
+DOMT_TEST(where_nobody_measures_nothing_is_heard)
 {
     hearer to;
 
@@ -334,12 +325,5 @@ START_TEST(where_nobody_measures_nothing_is_heard)
     ck_assert_uint_eq(to.heard, 0);
     end();
 }
-END_TEST
 
-DOMT_MAIN("memory watch", 60, each_change_is_heard_of_with_its_figures,
-          the_latest_is_told_by_one_event, a_change_while_it_is_handled_is_told_afterwards,
-          an_actor_that_begins_to_watch_while_memory_is_short_hears_at_once,
-          an_actor_watches_once_and_until_it_takes_it_back,
-          an_event_under_way_is_not_handled_after_it_was_taken_back, a_watch_ends_with_its_actor,
-          all_of_many_watchers_are_told, without_memory_there_is_no_watch,
-          where_nobody_measures_nothing_is_heard)
+DOMT_SUITE(60)

@@ -160,17 +160,15 @@ static void pass_on_all(int (*how)(domus_stack *, const void *))
     close_world();
 }
 
-START_TEST(taken_message_is_sent_on_without_a_copy)
+DOMT_TEST(taken_message_is_sent_on_without_a_copy)
 {
     pass_on_all(take_and_send);
 }
-END_TEST
 
-START_TEST(forwarded_notice_keeps_its_sender_and_its_place)
+DOMT_TEST(forwarded_notice_keeps_its_sender_and_its_place)
 {
     pass_on_all(forward);
 }
-END_TEST
 
 /* --- built in place -------------------------------------------------------------------------- */
 
@@ -199,7 +197,7 @@ static int check(domus_stack *stack, const void *payload)
     return 0;
 }
 
-START_TEST(message_built_in_place_arrives_in_its_place)
+DOMT_TEST(message_built_in_place_arrives_in_its_place)
 {
     on_message = check;
     open_world(0);
@@ -211,7 +209,6 @@ START_TEST(message_built_in_place_arrives_in_its_place)
     }
     close_world();
 }
-END_TEST
 
 static int build_wrongly(domus_stack *stack, void *context)
 {
@@ -240,21 +237,19 @@ static int notice_the_largest(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(notice_has_the_largest_payload_and_no_larger_one)
+DOMT_TEST(notice_has_the_largest_payload_and_no_larger_one)
 {
     open_world(0);
     domt_do(&world, actors[0], notice_the_largest, NULL);
     close_world();
 }
-END_TEST
 
-START_TEST(message_that_cannot_be_built_changes_nothing)
+DOMT_TEST(message_that_cannot_be_built_changes_nothing)
 {
     open_world(0);
     domt_do(&world, actors[0], build_wrongly, NULL);
     close_world();
 }
-END_TEST
 
 /* --- kept, refused, freed -------------------------------------------------------------------- */
 
@@ -279,7 +274,7 @@ static int free_mine(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(kept_message_outlives_its_handler_and_is_released_when_it_is_freed)
+DOMT_TEST(kept_message_outlives_its_handler_and_is_released_when_it_is_freed)
 {
     on_message = take_and_keep;
     open_world(0);
@@ -294,9 +289,8 @@ START_TEST(kept_message_outlives_its_handler_and_is_released_when_it_is_freed)
     ck_assert_uint_eq(releases, 3);
     close_world();
 }
-END_TEST
 
-START_TEST(refused_message_is_still_the_senders)
+DOMT_TEST(refused_message_is_still_the_senders)
 {
     int result = 1;
 
@@ -325,7 +319,6 @@ START_TEST(refused_message_is_still_the_senders)
     ck_assert_uint_eq(releases, 3);
     close_world();
 }
-END_TEST
 
 static int forward_stale(domus_stack *stack, const void *payload)
 {
@@ -342,7 +335,7 @@ static int forward_stale(domus_stack *stack, const void *payload)
     return 0;
 }
 
-START_TEST(notice_that_cannot_be_forwarded_is_still_the_forwarders)
+DOMT_TEST(notice_that_cannot_be_forwarded_is_still_the_forwarders)
 {
     on_message = forward_stale;
     open_world(0);
@@ -351,7 +344,6 @@ START_TEST(notice_that_cannot_be_forwarded_is_still_the_forwarders)
     ck_assert_ptr_eq(seen[0], seen[1]);
     close_world();
 }
-END_TEST
 
 /* --- what is no notice ----------------------------------------------------------------------- */
 
@@ -383,7 +375,7 @@ static int ask(domus_stack *stack, void *context)
     return domus_ask(stack, actors[1], &question, bytes, hear);
 }
 
-START_TEST(asks_and_replies_cannot_be_taken)
+DOMT_TEST(asks_and_replies_cannot_be_taken)
 {
     on_message = take_nothing;
     open_world(0);
@@ -392,7 +384,6 @@ START_TEST(asks_and_replies_cannot_be_taken)
     ck_assert_uint_eq(releases, 2); /* the ask and its answer */
     close_world();
 }
-END_TEST
 
 static int took(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -415,7 +406,7 @@ static int receive(domus_stack *stack, void *context)
     return domus_receive(stack, &any, took);
 }
 
-START_TEST(received_notice_may_be_taken_and_sent_on)
+DOMT_TEST(received_notice_may_be_taken_and_sent_on)
 {
     open_world(0);
     domt_do(&world, actors[1], receive, NULL);
@@ -425,7 +416,6 @@ START_TEST(received_notice_may_be_taken_and_sent_on)
     ck_assert_ptr_eq(senders[1].house, actors[1].house);
     close_world();
 }
-END_TEST
 
 static int park_after_taking(domus_stack *stack, const void *payload)
 {
@@ -440,7 +430,7 @@ static int park_after_taking(domus_stack *stack, const void *payload)
     return domus_sleep(stack, 0, hear);
 }
 
-START_TEST(handler_may_take_its_message_and_wait)
+DOMT_TEST(handler_may_take_its_message_and_wait)
 {
     on_message = park_after_taking;
     open_world(0);
@@ -450,14 +440,5 @@ START_TEST(handler_may_take_its_message_and_wait)
     ck_assert_uint_eq(count, 6);
     close_world();
 }
-END_TEST
 
-DOMT_MAIN("message", 60, taken_message_is_sent_on_without_a_copy,
-          forwarded_notice_keeps_its_sender_and_its_place,
-          message_built_in_place_arrives_in_its_place,
-          notice_has_the_largest_payload_and_no_larger_one,
-          message_that_cannot_be_built_changes_nothing,
-          kept_message_outlives_its_handler_and_is_released_when_it_is_freed,
-          refused_message_is_still_the_senders,
-          notice_that_cannot_be_forwarded_is_still_the_forwarders, asks_and_replies_cannot_be_taken,
-          received_notice_may_be_taken_and_sent_on, handler_may_take_its_message_and_wait)
+DOMT_SUITE(60)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* Every capacity that fills some buckets, then the default one, to the last place. */
-START_TEST(names_at_the_capacity_answer_enospc_and_count_it)
+DOMT_TEST(names_at_the_capacity_answer_enospc_and_count_it)
 {
     static uint32_t slots[DOMI_NAMES_PRESET];
     uint32_t wrong = 0;
@@ -38,7 +38,6 @@ START_TEST(names_at_the_capacity_answer_enospc_and_count_it)
         domi_names_fini(&names);
     }
 }
-END_TEST
 
 /* Which name goes when another one comes. */
 enum churn { OLDEST, NEWEST, ANY, HALF, CHURNS };
@@ -96,7 +95,7 @@ static uint32_t churn_full(enum churn churn, uint32_t capacity, uint32_t rounds,
     return wrong;
 }
 
-START_TEST(names_do_not_wear_out)
+DOMT_TEST(names_do_not_wear_out)
 {
     static const uint32_t capacities[] = {1, 2, 16, 17, 32, 64, 256, 4096};
     uint32_t wrong = 0;
@@ -119,10 +118,9 @@ START_TEST(names_do_not_wear_out)
         domi_names_fini(&names);
     }
 }
-END_TEST
 
 /* Names chosen to fall into one bucket under a known key fill it; under another key they do not. */
-START_TEST(names_cannot_be_aimed_without_the_key)
+DOMT_TEST(names_cannot_be_aimed_without_the_key)
 {
     enum { AIMED = 100 };
     static uint64_t aimed[AIMED];
@@ -150,9 +148,8 @@ START_TEST(names_cannot_be_aimed_without_the_key)
         ck_assert_int_eq(put(aimed[i], &slot), 0);
     domi_names_fini(&names);
 }
-END_TEST
 
-START_TEST(names_touch_no_memory_before_it_is_needed)
+DOMT_TEST(names_touch_no_memory_before_it_is_needed)
 {
     static unsigned char pages[1024];
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -173,9 +170,8 @@ START_TEST(names_touch_no_memory_before_it_is_needed)
     ck_assert(is_found(1));
     domi_names_fini(&names);
 }
-END_TEST
 
-START_TEST(names_that_cannot_be_made_say_so)
+DOMT_TEST(names_that_cannot_be_made_say_so)
 {
     ck_assert_int_eq(domi_names_init(&names, 0, key), -EINVAL);
     ck_assert_int_eq(domi_names_init(&names, DOMI_NAMES_MAX + 1, key), -EINVAL);
@@ -186,8 +182,5 @@ START_TEST(names_that_cannot_be_made_say_so)
     open_names(16);
     domi_names_fini(&names);
 }
-END_TEST
 
-DOMT_MAIN("names, full", 60, names_at_the_capacity_answer_enospc_and_count_it,
-          names_do_not_wear_out, names_cannot_be_aimed_without_the_key,
-          names_touch_no_memory_before_it_is_needed, names_that_cannot_be_made_say_so)
+DOMT_SUITE(60)

@@ -233,7 +233,7 @@ static void start(worker *at, uint32_t number, void *(*run)(void *))
     ck_assert_int_eq(pthread_create(&at->thread, NULL, run, at), 0);
 }
 
-START_TEST(names_read_by_all_are_never_torn_foreign_stale_or_missed)
+DOMT_TEST(names_read_by_all_are_never_torn_foreign_stale_or_missed)
 {
     open_names();
     atomic_store(&writing, WRITERS);
@@ -260,7 +260,6 @@ START_TEST(names_read_by_all_are_never_torn_foreign_stale_or_missed)
     ck_assert_uint_eq(domi_names_count(&names), STEADY);
     domi_names_fini(&names);
 }
-END_TEST
 
 static _Atomic uint32_t stalled;
 
@@ -306,7 +305,7 @@ static void open_to_stop(void)
 }
 
 /* A reader that waited for the writer would never come back: the writer is let go by the reader. */
-START_TEST(names_are_found_wherever_a_writer_stands_still)
+DOMT_TEST(names_are_found_wherever_a_writer_stands_still)
 {
     uint32_t stalls_in_lock = 0;
     worker reader = {.number = 0};
@@ -329,10 +328,9 @@ START_TEST(names_are_found_wherever_a_writer_stands_still)
     ck_assert_uint_gt(stalls_in_lock, 0);
     domi_names_fini(&names);
 }
-END_TEST
 
 /* While the reader stands still, most of what it has looked at comes to be used for other names. */
-START_TEST(names_are_whole_wherever_a_reader_stood_still)
+DOMT_TEST(names_are_whole_wherever_a_reader_stood_still)
 {
     worker writer = {.number = 0};
 
@@ -351,8 +349,5 @@ START_TEST(names_are_whole_wherever_a_reader_stood_still)
     ck_assert_uint_gt(readers[0].found, STALLS);
     domi_names_fini(&names);
 }
-END_TEST
 
-DOMT_MAIN("names under stress", 120, names_read_by_all_are_never_torn_foreign_stale_or_missed,
-          names_are_found_wherever_a_writer_stands_still,
-          names_are_whole_wherever_a_reader_stood_still)
+DOMT_SUITE(120)

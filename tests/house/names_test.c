@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-START_TEST(names_put_is_found_until_removed)
+DOMT_TEST(names_put_is_found_until_removed)
 {
     domus_address address = address_of(99);
     uint32_t slot = 7;
@@ -26,11 +26,10 @@ START_TEST(names_put_is_found_until_removed)
     domi_names_fini(&names);
     domi_names_fini(&names);
 }
-END_TEST
 
 /* Names that differ in one byte only, at each place, of each length; in 63 of them
  * is each prefix. */
-START_TEST(names_differ_by_any_byte_and_by_length)
+DOMT_TEST(names_differ_by_any_byte_and_by_length)
 {
     char text[NAME_BYTES + 1];
     uint32_t wrong = 0;
@@ -58,9 +57,8 @@ START_TEST(names_differ_by_any_byte_and_by_length)
     ck_assert_uint_eq(wrong, 0);
     domi_names_fini(&names);
 }
-END_TEST
 
-START_TEST(names_are_1_to_63_bytes_of_printable_ascii_without_space)
+DOMT_TEST(names_are_1_to_63_bytes_of_printable_ascii_without_space)
 {
     static const char *const wrong[] = {"", " ", "a b", "a\n", "\x7f", "\x1f", "caf\xc3\xa9"};
     char text[NAME_BYTES + 1];
@@ -84,9 +82,8 @@ START_TEST(names_are_1_to_63_bytes_of_printable_ascii_without_space)
     ck_assert_int_eq(domi_names_find(&names, text, &address), 0);
     domi_names_fini(&names);
 }
-END_TEST
 
-START_TEST(names_taken_by_another_stay_his)
+DOMT_TEST(names_taken_by_another_stay_his)
 {
     domus_address next_life = address_of(1);
     uint32_t slot = 7;
@@ -104,9 +101,8 @@ START_TEST(names_taken_by_another_stay_his)
     ck_assert_uint_eq(domi_names_refused(&names), 0);
     domi_names_fini(&names);
 }
-END_TEST
 
-START_TEST(names_are_removed_by_their_address_only)
+DOMT_TEST(names_are_removed_by_their_address_only)
 {
     domus_address next_life = address_of(1);
     domus_address neighbour = address_of(1);
@@ -130,9 +126,8 @@ START_TEST(names_are_removed_by_their_address_only)
     ck_assert(is_found(2));
     domi_names_fini(&names);
 }
-END_TEST
 
-START_TEST(names_of_one_address_may_be_several)
+DOMT_TEST(names_of_one_address_may_be_several)
 {
     domus_address address;
     uint32_t slots[2];
@@ -145,10 +140,9 @@ START_TEST(names_of_one_address_may_be_several)
     ck_assert_int_eq(domi_names_find(&names, "b", &address), 0);
     domi_names_fini(&names);
 }
-END_TEST
 
 /* Random puts, removes and finds, held against an array that says who has which name. */
-START_TEST(names_do_what_a_plain_array_does)
+DOMT_TEST(names_do_what_a_plain_array_does)
 {
     enum { NAMES = 60, CAPACITY = 40, ROUNDS = 300000, NONE = 0 };
     uint64_t holder[NAMES] = {NONE}; /* which address has each name, by its number */
@@ -202,7 +196,6 @@ START_TEST(names_do_what_a_plain_array_does)
     ck_assert_uint_gt(domi_names_refused(&names), 0);
     domi_names_fini(&names);
 }
-END_TEST
 
 static uint32_t visits[1000];
 static uint32_t strangers;
@@ -220,7 +213,7 @@ static void visit(const char *text, domus_address address, void *context)
     ++*(uint32_t *)context;
 }
 
-START_TEST(names_walk_visits_each_once)
+DOMT_TEST(names_walk_visits_each_once)
 {
     uint32_t slots[1000];
     uint32_t visited = 0;
@@ -241,9 +234,5 @@ START_TEST(names_walk_visits_each_once)
     ck_assert_uint_eq(visited, 666);
     domi_names_fini(&names);
 }
-END_TEST
 
-DOMT_MAIN("names", 60, names_put_is_found_until_removed, names_differ_by_any_byte_and_by_length,
-          names_are_1_to_63_bytes_of_printable_ascii_without_space, names_taken_by_another_stay_his,
-          names_are_removed_by_their_address_only, names_of_one_address_may_be_several,
-          names_do_what_a_plain_array_does, names_walk_visits_each_once)
+DOMT_SUITE(60)

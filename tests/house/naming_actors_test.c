@@ -90,7 +90,7 @@ static int spawn_named(uint32_t parent, uint32_t number, uint32_t home, const ch
     return domt_kin_spawn_by(parent, number, &domt_kin_hearing, &options);
 }
 
-START_TEST(name_is_found_on_every_home_until_the_end_of_its_actor)
+DOMT_TEST(name_is_found_on_every_home_until_the_end_of_its_actor)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_named();
@@ -104,9 +104,8 @@ START_TEST(name_is_found_on_every_home_until_the_end_of_its_actor)
         close_named();
     }
 }
-END_TEST
 
-START_TEST(name_that_is_taken_spawns_nothing)
+DOMT_TEST(name_that_is_taken_spawns_nothing)
 {
     open_named();
     ck_assert_int_eq(spawn_named(1, 3, 1, "counter"), 0);
@@ -127,9 +126,8 @@ START_TEST(name_that_is_taken_spawns_nothing)
     ck_assert_uint_eq(domt_kin_houses(), 1);
     close_named();
 }
-END_TEST
 
-START_TEST(name_is_copied)
+DOMT_TEST(name_is_copied)
 {
     char name[] = "counter";
 
@@ -139,9 +137,8 @@ START_TEST(name_is_copied)
     ck_assert(is_named("counter", 3));
     close_named();
 }
-END_TEST
 
-START_TEST(actor_takes_one_name_and_gives_it_back)
+DOMT_TEST(actor_takes_one_name_and_gives_it_back)
 {
     open_named();
     ck_assert_int_eq(do_text(1, give_back, ""), -ENOENT);
@@ -159,9 +156,8 @@ START_TEST(actor_takes_one_name_and_gives_it_back)
     ck_assert_int_eq(do_text(1, find, ""), -EINVAL);
     close_named();
 }
-END_TEST
 
-START_TEST(named_at_birth_may_give_its_name_back)
+DOMT_TEST(named_at_birth_may_give_its_name_back)
 {
     open_named();
     ck_assert_int_eq(spawn_named(1, 3, 1, "counter"), 0);
@@ -172,9 +168,8 @@ START_TEST(named_at_birth_may_give_its_name_back)
     ck_assert(is_named("other", 3) && is_named("counter", 4));
     close_named();
 }
-END_TEST
 
-START_TEST(full_registry_refuses_until_a_name_comes_back)
+DOMT_TEST(full_registry_refuses_until_a_name_comes_back)
 {
     char name[] = "name0";
 
@@ -188,9 +183,8 @@ START_TEST(full_registry_refuses_until_a_name_comes_back)
     ck_assert_int_eq(spawn_named(1, 20, 0, "more"), 0);
     close_named();
 }
-END_TEST
 
-START_TEST(mount_that_fails_gives_the_name_back)
+DOMT_TEST(mount_that_fails_gives_the_name_back)
 {
     open_named();
     domt_kin_of[3].fails = 1;
@@ -200,7 +194,6 @@ START_TEST(mount_that_fails_gives_the_name_back)
     ck_assert_uint_eq(domi_names_count(&names), 0);
     close_named();
 }
-END_TEST
 
 static int find_and_take(domus_stack *stack, void *self)
 {
@@ -209,7 +202,7 @@ static int find_and_take(domus_stack *stack, void *self)
     return 0;
 }
 
-START_TEST(name_stands_through_on_mount_and_on_stop)
+DOMT_TEST(name_stands_through_on_mount_and_on_stop)
 {
     open_named();
     domt_kin_of[3].mounting = find_and_take;
@@ -223,7 +216,6 @@ START_TEST(name_stands_through_on_mount_and_on_stop)
     ck_assert_int_eq(do_text(1, find, "counter"), -ENOENT);
     close_named();
 }
-END_TEST
 
 static int take_in_on_stop(domus_stack *stack, void *self)
 {
@@ -232,7 +224,7 @@ static int take_in_on_stop(domus_stack *stack, void *self)
     return 0;
 }
 
-START_TEST(name_taken_at_the_last_moment_is_given_back_too)
+DOMT_TEST(name_taken_at_the_last_moment_is_given_back_too)
 {
     open_named();
     domt_kin_of[1].stopping = take_in_on_stop;
@@ -241,14 +233,13 @@ START_TEST(name_taken_at_the_last_moment_is_given_back_too)
     ck_assert_int_eq(do_text(2, find, "late"), -ENOENT);
     close_named();
 }
-END_TEST
 
 static int watch_named(domus_stack *stack, void *address)
 {
     return domus_watch_actor(stack, *(domus_address *)address, NULL);
 }
 
-START_TEST(who_hears_of_the_end_may_take_the_name)
+DOMT_TEST(who_hears_of_the_end_may_take_the_name)
 {
     open_named();
     ck_assert_int_eq(spawn_named(1, 3, 1, "counter"), 0);
@@ -261,9 +252,8 @@ START_TEST(who_hears_of_the_end_may_take_the_name)
     ck_assert_uint_eq(domt_kin_of[1].downs, 1);
     close_named();
 }
-END_TEST
 
-START_TEST(without_a_registry_there_are_no_names)
+DOMT_TEST(without_a_registry_there_are_no_names)
 {
     domt_kin_open(2);
     (void)domt_kin_root(1, 0, &domt_kin_hearing);
@@ -274,7 +264,6 @@ START_TEST(without_a_registry_there_are_no_names)
     ck_assert_uint_eq(domt_kin_houses(), 1);
     domt_kin_close();
 }
-END_TEST
 
 static int spawn_short(domus_stack *stack, void *failures)
 {
@@ -287,7 +276,7 @@ static int spawn_short(domus_stack *stack, void *failures)
     return 0;
 }
 
-START_TEST(named_spawn_without_memory_leaves_no_name)
+DOMT_TEST(named_spawn_without_memory_leaves_no_name)
 {
     int failures = 0;
 
@@ -304,9 +293,8 @@ START_TEST(named_spawn_without_memory_leaves_no_name)
     } while (result != 0);
     ck_assert_int_gt(failures, 2);
 }
-END_TEST
 
-START_TEST(names_come_and_go_with_ten_thousand_lives)
+DOMT_TEST(names_come_and_go_with_ten_thousand_lives)
 {
     open_named();
     for (uint32_t i = 0; i < 10000; i++) {
@@ -317,12 +305,5 @@ START_TEST(names_come_and_go_with_ten_thousand_lives)
     ck_assert_uint_eq(domt_kin_of[3].stops, 10000);
     close_named();
 }
-END_TEST
 
-DOMT_MAIN("names of actors", 30, name_is_found_on_every_home_until_the_end_of_its_actor,
-          name_that_is_taken_spawns_nothing, name_is_copied, actor_takes_one_name_and_gives_it_back,
-          named_at_birth_may_give_its_name_back, full_registry_refuses_until_a_name_comes_back,
-          mount_that_fails_gives_the_name_back, name_stands_through_on_mount_and_on_stop,
-          name_taken_at_the_last_moment_is_given_back_too, who_hears_of_the_end_may_take_the_name,
-          without_a_registry_there_are_no_names, named_spawn_without_memory_leaves_no_name,
-          names_come_and_go_with_ten_thousand_lives)
+DOMT_SUITE(30)

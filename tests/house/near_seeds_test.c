@@ -408,7 +408,7 @@ static void run_program(bool short_ways)
     domt_world_end(&world);
 }
 
-START_TEST(short_ways_are_seen_by_nobody)
+DOMT_TEST(short_ways_are_seen_by_nobody)
 {
     const char *only = getenv("DOMT_SEED");
     uint64_t first = only != NULL ? strtoull(only, NULL, 10) : 1;
@@ -428,6 +428,5 @@ START_TEST(short_ways_are_seen_by_nobody)
         printf("%llu asks, %llu replies, %u sights in the last\n", (unsigned long long)short_asks,
                (unsigned long long)short_replies, seen_count[1]);
 }
-END_TEST
 
-DOMT_MAIN("near seeds", 900, short_ways_are_seen_by_nobody)
+DOMT_SUITE(900)

@@ -144,7 +144,7 @@ static int ask_sized(domus_stack *stack)
     return domus_ask(stack, other, &sized[size_asked], bytes, heard);
 }
 
-START_TEST(payloads_of_each_size_come_and_go)
+DOMT_TEST(payloads_of_each_size_come_and_go)
 {
     open_world(ask_sized, hear_bytes, answer_with_own_bytes);
     for (size_asked = 0; size_asked < SIZES; size_asked++)
@@ -155,9 +155,8 @@ START_TEST(payloads_of_each_size_come_and_go)
     ck_assert_uint_eq(answers, 1 + 2 + 3 * (SIZES - 2));
     close_world();
 }
-END_TEST
 
-START_TEST(an_answer_that_does_not_fit_into_its_ask_gets_an_envelope)
+DOMT_TEST(an_answer_that_does_not_fit_into_its_ask_gets_an_envelope)
 {
     open_world(ask_sized, hear_bytes, answer_with_bytes);
     offset = 0;
@@ -167,14 +166,13 @@ START_TEST(an_answer_that_does_not_fit_into_its_ask_gets_an_envelope)
     ck_assert_uint_eq(answers, SIZES * SIZES);
     close_world();
 }
-END_TEST
 
 static int ask_counted(domus_stack *stack)
 {
     return domus_ask(stack, other, &domt_counted, bytes, heard);
 }
 
-START_TEST(what_an_ask_owns_is_released_by_its_answer)
+DOMT_TEST(what_an_ask_owns_is_released_by_its_answer)
 {
     open_world(ask_counted, hear_error, answer_with_bytes);
     rows[0].type = &domt_counted; /* replaces the row of the type without bytes */
@@ -185,7 +183,6 @@ START_TEST(what_an_ask_owns_is_released_by_its_answer)
     ck_assert_uint_eq(domt_releases, 1);
     close_world();
 }
-END_TEST
 
 /* --- conversations ---------------------------------------------------------------------------- */
 
@@ -214,7 +211,7 @@ static int ask_to_ask_twice(domus_stack *stack, void *context)
     return domus_ask_within(stack, asker, &domt_call_type, &call, 10 * MS, hear_error);
 }
 
-START_TEST(an_ask_inherits_the_deadline_of_the_one_it_is_made_for)
+DOMT_TEST(an_ask_inherits_the_deadline_of_the_one_it_is_made_for)
 {
     open_world(ask_sized, hear_error, keep);
     domus_address first = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
@@ -228,7 +225,6 @@ START_TEST(an_ask_inherits_the_deadline_of_the_one_it_is_made_for)
     domt_do(&world, other, fail_kept, NULL);
     close_world();
 }
-END_TEST
 
 static int hear_the_other(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -254,7 +250,7 @@ static int ask_for_two(domus_stack *stack)
     return domus_ask(stack, other, &sized[2], bytes, hear_one);
 }
 
-START_TEST(a_second_ask_under_way_has_an_answer_of_its_own)
+DOMT_TEST(a_second_ask_under_way_has_an_answer_of_its_own)
 {
     open_world(ask_for_two, NULL, answer_with_own_bytes);
     size_answered = 2;
@@ -263,7 +259,6 @@ START_TEST(a_second_ask_under_way_has_an_answer_of_its_own)
     ck_assert_uint_eq(answers, 2);
     close_world();
 }
-END_TEST
 
 static int hear_end_and_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -288,7 +283,7 @@ static int cancel(domus_stack *stack, void *context)
     return domus_cancel(stack, running);
 }
 
-START_TEST(a_conversation_that_was_cancelled_asks_no_more)
+DOMT_TEST(a_conversation_that_was_cancelled_asks_no_more)
 {
     for (int stops = 0; stops < 2; stops++) {
         open_world(note_and_ask, NULL, keep);
@@ -305,7 +300,6 @@ START_TEST(a_conversation_that_was_cancelled_asks_no_more)
         close_world();
     }
 }
-END_TEST
 
 /* --- the other side --------------------------------------------------------------------------- */
 
@@ -336,7 +330,7 @@ static int hear_letter(domus_stack *stack, void *self, const domus_answer *answe
     return 0;
 }
 
-START_TEST(a_received_ask_is_found_and_answered)
+DOMT_TEST(a_received_ask_is_found_and_answered)
 {
     open_world(ask_sized, hear_letter, receive_another);
     domus_address third = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
@@ -349,7 +343,6 @@ START_TEST(a_received_ask_is_found_and_answered)
     ck_assert_str_eq(order, "traf");
     close_world();
 }
-END_TEST
 
 static uint64_t runs_before[2];
 
@@ -371,7 +364,7 @@ static int ignore(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-START_TEST(a_run_takes_what_comes_behind_its_mail)
+DOMT_TEST(a_run_takes_what_comes_behind_its_mail)
 {
     open_world(ask_sized, ignore, tell_oneself);
     size_asked = 8;
@@ -380,12 +373,5 @@ START_TEST(a_run_takes_what_comes_behind_its_mail)
     ck_assert_uint_eq(runs_before[0], runs_before[1]);
     close_world();
 }
-END_TEST
 
-DOMT_MAIN("near", 60, payloads_of_each_size_come_and_go,
-          an_answer_that_does_not_fit_into_its_ask_gets_an_envelope,
-          what_an_ask_owns_is_released_by_its_answer,
-          an_ask_inherits_the_deadline_of_the_one_it_is_made_for,
-          a_second_ask_under_way_has_an_answer_of_its_own,
-          a_conversation_that_was_cancelled_asks_no_more, a_received_ask_is_found_and_answered,
-          a_run_takes_what_comes_behind_its_mail)
+DOMT_SUITE(60)

@@ -30,7 +30,7 @@ static const domus_pattern letters = {
     (const domus_type *const[]){&domt_pick_note, &domt_pick_urgent, &domt_pick_question, NULL},
     NULL};
 
-START_TEST(receive_takes_the_first_by_the_order)
+DOMT_TEST(receive_takes_the_first_by_the_order)
 {
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(30, 10, 20);
@@ -45,9 +45,8 @@ START_TEST(receive_takes_the_first_by_the_order)
     handled("(u20) 10 u40 ");
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(receive_chooses_among_asks_and_notices)
+DOMT_TEST(receive_chooses_among_asks_and_notices)
 {
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(30);
@@ -60,9 +59,8 @@ START_TEST(receive_chooses_among_asks_and_notices)
     ck_assert_str_eq(domt_pick.answers, "x-42 ");
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(mail_that_no_receive_takes_is_looked_at_once_and_stays_in_order)
+DOMT_TEST(mail_that_no_receive_takes_is_looked_at_once_and_stays_in_order)
 {
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(31, 12, 30, 11);
@@ -80,9 +78,8 @@ START_TEST(mail_that_no_receive_takes_is_looked_at_once_and_stays_in_order)
     handled("(7) 12 11 13 31 30 32 ");
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(later_receive_looks_at_all_mail)
+DOMT_TEST(later_receive_looks_at_all_mail)
 {
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(31, 22, 7);
@@ -97,14 +94,13 @@ START_TEST(later_receive_looks_at_all_mail)
     handled("(u50) 22 31 ");
     domt_pick_close();
 }
-END_TEST
 
 static int receive_now(domus_stack *stack, void *pattern)
 {
     return domus_receive_within(stack, pattern, 0, domt_took);
 }
 
-START_TEST(receive_that_does_not_wait_finds_nothing)
+DOMT_TEST(receive_that_does_not_wait_finds_nothing)
 {
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(31, 22);
@@ -113,9 +109,8 @@ START_TEST(receive_that_does_not_wait_finds_nothing)
     handled("- 22 31 ");
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(receive_sees_no_ask_that_has_expired)
+DOMT_TEST(receive_sees_no_ask_that_has_expired)
 {
     domt_ordered_open(0);
     domt_ask_picker(20, 5 * MS);
@@ -127,7 +122,6 @@ START_TEST(receive_sees_no_ask_that_has_expired)
     handled("- ");
     domt_pick_close();
 }
-END_TEST
 
 static int stop_after_mail(domus_stack *stack, void *context)
 {
@@ -135,7 +129,7 @@ static int stop_after_mail(domus_stack *stack, void *context)
     return domus_stop_after_mail(stack, domt_pick.picker);
 }
 
-START_TEST(stop_after_mail_comes_when_receives_have_taken_what_was_before_it)
+DOMT_TEST(stop_after_mail_comes_when_receives_have_taken_what_was_before_it)
 {
     domt_ordered_open(0);
     domt_begin(domt_receive_one, &domt_urgents);
@@ -152,7 +146,6 @@ START_TEST(stop_after_mail_comes_when_receives_have_taken_what_was_before_it)
     domt_ordered_settle();
     domt_pick_close();
 }
-END_TEST
 
 /* --- the stash -------------------------------------------------------------------------------- */
 
@@ -175,7 +168,7 @@ static int unstash(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(mail_that_was_aside_comes_before_equal_mail)
+DOMT_TEST(mail_that_was_aside_comes_before_equal_mail)
 {
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(20, 21, 10, 30);
@@ -199,7 +192,6 @@ START_TEST(mail_that_was_aside_comes_before_equal_mail)
     ck_assert_str_eq(notes, "10 11 q23 20 21 22 30 ");
     domt_pick_close();
 }
-END_TEST
 
 /* --- a barrier -------------------------------------------------------------------------------- */
 
@@ -225,7 +217,7 @@ static int ask_and_sleep(domus_stack *stack, void *context)
     return domus_wait_first(stack, raise_late);
 }
 
-START_TEST(sorted_ask_that_would_wait_for_itself_fails)
+DOMT_TEST(sorted_ask_that_would_wait_for_itself_fails)
 {
     static const int64_t number = 50;
 
@@ -242,7 +234,6 @@ START_TEST(sorted_ask_that_would_wait_for_itself_fails)
     handled("x35 x42 40 60 "); /* the asker hears of the circle, and then the picker of its end */
     domt_pick_close();
 }
-END_TEST
 
 /* --- other behaviours ------------------------------------------------------------------------- */
 
@@ -251,7 +242,7 @@ static int become(domus_stack *stack, void *behaviour)
     return domus_become(stack, behaviour);
 }
 
-START_TEST(become_sorts_by_the_new_order)
+DOMT_TEST(become_sorts_by_the_new_order)
 {
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(11, 31, 21, 10, 30);
@@ -264,9 +255,8 @@ START_TEST(become_sorts_by_the_new_order)
     handled("10 20 ");
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(become_without_an_order_takes_asks_first_again)
+DOMT_TEST(become_without_an_order_takes_asks_first_again)
 {
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(30, 10);
@@ -282,9 +272,8 @@ START_TEST(become_without_an_order_takes_asks_first_again)
     handled("30 10 ");
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(become_with_an_order_sorts_what_waits)
+DOMT_TEST(become_with_an_order_sorts_what_waits)
 {
     domt_ordered_open(0);
     domt_pick.picker =
@@ -302,9 +291,8 @@ START_TEST(become_with_an_order_sorts_what_waits)
     handled("20 10 ");
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(become_while_receives_wait_lets_them_look_again)
+DOMT_TEST(become_while_receives_wait_lets_them_look_again)
 {
     domt_ordered_open(0);
     domt_begin(domt_receive_one, &domt_sevens);
@@ -322,7 +310,6 @@ START_TEST(become_while_receives_wait_lets_them_look_again)
     handled("(7) 10 20 30 ");
     domt_pick_close();
 }
-END_TEST
 
 static int become_without_memory(domus_stack *stack, void *behaviour)
 {
@@ -336,7 +323,7 @@ static int become_without_memory(domus_stack *stack, void *behaviour)
     return 0;
 }
 
-START_TEST(become_without_memory_changes_nothing)
+DOMT_TEST(become_without_memory_changes_nothing)
 {
     domt_ordered_open(0);
     domt_pick.picker =
@@ -348,7 +335,6 @@ START_TEST(become_without_memory_changes_nothing)
     handled("20 10 ");
     domt_pick_close();
 }
-END_TEST
 
 /* --- restarts --------------------------------------------------------------------------------- */
 
@@ -363,7 +349,7 @@ static int end_with_error(domus_stack *stack, void *context)
     return -EIO;
 }
 
-START_TEST(restart_keeps_mail_and_sorts_it_by_the_first_order)
+DOMT_TEST(restart_keeps_mail_and_sorts_it_by_the_first_order)
 {
     static const domus_supervision always = {.otherwise = DOMUS_RESTART};
     domus_behaviour boss = domt_agent;
@@ -381,15 +367,5 @@ START_TEST(restart_keeps_mail_and_sorts_it_by_the_first_order)
     handled("11 10 21 31 ");
     domt_pick_close();
 }
-END_TEST
 
-DOMT_MAIN("order_change", 20, receive_takes_the_first_by_the_order,
-          receive_chooses_among_asks_and_notices,
-          mail_that_no_receive_takes_is_looked_at_once_and_stays_in_order,
-          later_receive_looks_at_all_mail, receive_that_does_not_wait_finds_nothing,
-          receive_sees_no_ask_that_has_expired,
-          stop_after_mail_comes_when_receives_have_taken_what_was_before_it,
-          mail_that_was_aside_comes_before_equal_mail, sorted_ask_that_would_wait_for_itself_fails,
-          become_sorts_by_the_new_order, become_without_an_order_takes_asks_first_again,
-          become_with_an_order_sorts_what_waits, become_while_receives_wait_lets_them_look_again,
-          become_without_memory_changes_nothing, restart_keeps_mail_and_sorts_it_by_the_first_order)
+DOMT_SUITE(20)

@@ -116,7 +116,7 @@ static void were_few(uint32_t waiting, uint64_t messages, uint64_t most, uint32_
                   "%llu comparisons at once", (unsigned long long)most);
 }
 
-START_TEST(crowd_is_taken_in_its_order)
+DOMT_TEST(crowd_is_taken_in_its_order)
 {
     uint64_t most = 0;
 
@@ -145,7 +145,6 @@ START_TEST(crowd_is_taken_in_its_order)
     ck_assert_uint_eq(numbers, taken);
     domt_world_end(&world);
 }
-END_TEST
 
 /* Let `waiting` messages wait, and put and take one by one. */
 static void compare_few(uint32_t waiting)
@@ -171,14 +170,12 @@ static void compare_few(uint32_t waiting)
     domt_world_end(&world);
 }
 
-START_TEST(comparisons_are_few_for_each_message_and_bounded_for_a_single_one)
+DOMT_TEST(comparisons_are_few_for_each_message_and_bounded_for_a_single_one)
 {
     static const uint32_t crowds[] = {10, 100, 1000, 20000};
 
     for (size_t i = 0; i < sizeof crowds / sizeof crowds[0]; i++)
         compare_few(crowds[i]);
 }
-END_TEST
 
-DOMT_MAIN("order_crowd", 120, crowd_is_taken_in_its_order,
-          comparisons_are_few_for_each_message_and_bounded_for_a_single_one)
+DOMT_SUITE(120)

@@ -415,11 +415,10 @@ static void walk(uint64_t seed)
     domt_world_end(&world);
 }
 
-START_TEST(walks_of_a_hundred_thousand_operations_agree_with_the_model)
+DOMT_TEST(walks_of_a_hundred_thousand_operations_agree_with_the_model)
 {
     for (uint64_t seed = 1; seed <= WALKS; seed++)
         walk(seed);
 }
-END_TEST
 
-DOMT_MAIN("order_model", 120, walks_of_a_hundred_thousand_operations_agree_with_the_model)
+DOMT_SUITE(120)

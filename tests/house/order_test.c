@@ -20,7 +20,7 @@
 
 /* --- the order -------------------------------------------------------------------------------- */
 
-START_TEST(mail_is_taken_by_the_order_and_equal_mail_as_it_came)
+DOMT_TEST(mail_is_taken_by_the_order_and_equal_mail_as_it_came)
 {
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(52, 31, 50, 10, 33, 30, 51);
@@ -31,9 +31,8 @@ START_TEST(mail_is_taken_by_the_order_and_equal_mail_as_it_came)
     domt_ordered_handled("7 ");
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(asks_and_notices_share_one_order)
+DOMT_TEST(asks_and_notices_share_one_order)
 {
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(20);
@@ -46,9 +45,8 @@ START_TEST(asks_and_notices_share_one_order)
     ck_assert_str_eq(domt_pick.answers, "r10 r40 ");
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(equal_asks_do_not_starve_a_notice)
+DOMT_TEST(equal_asks_do_not_starve_a_notice)
 {
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(11);
@@ -58,14 +56,13 @@ START_TEST(equal_asks_do_not_starve_a_notice)
     domt_ordered_handled("11 q12 ");
     domt_pick_close();
 }
-END_TEST
 
 static int tell_itself(domus_stack *stack, void *number)
 {
     return domus_notice(stack, domus_self(stack), &domt_pick_urgent, number);
 }
 
-START_TEST(more_urgent_mail_that_comes_during_a_run_is_next)
+DOMT_TEST(more_urgent_mail_that_comes_during_a_run_is_next)
 {
     static const int64_t five = 5;
 
@@ -76,7 +73,6 @@ START_TEST(more_urgent_mail_that_comes_during_a_run_is_next)
     domt_ordered_handled("u5 20 30 ");
     domt_pick_close();
 }
-END_TEST
 
 static int answer_at_once(domus_stack *stack, void *number)
 {
@@ -90,7 +86,7 @@ static int ask_asker(domus_stack *stack, void *number)
     return domus_ask(stack, domt_pick.asker, &domt_call_type, &call, domt_took);
 }
 
-START_TEST(replies_are_taken_before_all_of_it)
+DOMT_TEST(replies_are_taken_before_all_of_it)
 {
     static const int64_t number = 99;
 
@@ -103,7 +99,6 @@ START_TEST(replies_are_taken_before_all_of_it)
     domt_ordered_handled("(99) 2 1 ");
     domt_pick_close();
 }
-END_TEST
 
 static int end_wait(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -121,7 +116,7 @@ static int ask_asker_often(domus_stack *stack, void *number)
     return domus_wait_all(stack, end_wait);
 }
 
-START_TEST(places_of_a_run_are_kept_for_it_behind_replies)
+DOMT_TEST(places_of_a_run_are_kept_for_it_behind_replies)
 {
     static const int64_t number = 99;
 
@@ -138,7 +133,6 @@ START_TEST(places_of_a_run_are_kept_for_it_behind_replies)
     domt_ordered_settle();
     domt_pick_close();
 }
-END_TEST
 
 /* --- a bad comparison ------------------------------------------------------------------------- */
 
@@ -160,7 +154,7 @@ static int always_before(const domus_type *one_type, const void *one, const domu
     return -1;
 }
 
-START_TEST(comparison_that_is_no_order_loses_nothing)
+DOMT_TEST(comparison_that_is_no_order_loses_nothing)
 {
     domus_order *const orders[] = {anything, always_before};
 
@@ -178,11 +172,10 @@ START_TEST(comparison_that_is_no_order_loses_nothing)
         domt_pick_close();
     }
 }
-END_TEST
 
 /* --- stops ------------------------------------------------------------------------------------ */
 
-START_TEST(stop_lets_one_more_be_handled_and_the_others_are_dead_letters)
+DOMT_TEST(stop_lets_one_more_be_handled_and_the_others_are_dead_letters)
 {
     domt_ordered_open(0);
     for (int64_t n = 0; n < 100; n++)
@@ -198,7 +191,6 @@ START_TEST(stop_lets_one_more_be_handled_and_the_others_are_dead_letters)
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, dead_letters), 102);
     domt_pick_close();
 }
-END_TEST
 
 static int stop_itself_after_mail(domus_stack *stack, void *context)
 {
@@ -206,7 +198,7 @@ static int stop_itself_after_mail(domus_stack *stack, void *context)
     return domus_stop_after_mail(stack, domus_self(stack));
 }
 
-START_TEST(stop_after_mail_lets_all_be_handled_that_came_before_it)
+DOMT_TEST(stop_after_mail_lets_all_be_handled_that_came_before_it)
 {
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(30, 20);
@@ -218,7 +210,6 @@ START_TEST(stop_after_mail_lets_all_be_handled_that_came_before_it)
     ck_assert_uint_ne(atomic_load(&domt_pick.picker.house->life) >> 32, domt_pick.picker.lease);
     domt_pick_close();
 }
-END_TEST
 
 static int stop_picker_after_mail(domus_stack *stack, void *context)
 {
@@ -226,7 +217,7 @@ static int stop_picker_after_mail(domus_stack *stack, void *context)
     return domus_stop_after_mail(stack, domt_pick.picker);
 }
 
-START_TEST(stop_after_mail_comes_before_more_urgent_mail_that_was_put_later)
+DOMT_TEST(stop_after_mail_comes_before_more_urgent_mail_that_was_put_later)
 {
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(31, 32, 33, 34, 35, 36, 37, 38, 39, 20);
@@ -244,11 +235,10 @@ START_TEST(stop_after_mail_comes_before_more_urgent_mail_that_was_put_later)
     ck_assert_uint_eq(domt_pick.releases, 2);
     domt_pick_close();
 }
-END_TEST
 
 /* --- bounds and dead lines -------------------------------------------------------------------- */
 
-START_TEST(bound_of_the_mailbox_holds_for_sorted_mail)
+DOMT_TEST(bound_of_the_mailbox_holds_for_sorted_mail)
 {
     int64_t number = 90;
 
@@ -272,7 +262,6 @@ START_TEST(bound_of_the_mailbox_holds_for_sorted_mail)
     domt_ordered_handled("10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 160 170 180 190 200 ");
     domt_pick_close();
 }
-END_TEST
 
 static int end_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -287,7 +276,7 @@ static int hold_for_20_ms(domus_stack *stack, void *context)
     return domus_sleep(stack, 20 * MS, end_sleep);
 }
 
-START_TEST(ask_whose_asker_has_given_up_is_taken_out_of_sorted_mail)
+DOMT_TEST(ask_whose_asker_has_given_up_is_taken_out_of_sorted_mail)
 {
     const domi_house *house;
 
@@ -316,9 +305,8 @@ START_TEST(ask_whose_asker_has_given_up_is_taken_out_of_sorted_mail)
     ck_assert_ptr_null(strstr(domt_pick.answers, "r20 "));
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(ask_that_has_expired_is_not_handled)
+DOMT_TEST(ask_that_has_expired_is_not_handled)
 {
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(10);
@@ -331,11 +319,10 @@ START_TEST(ask_that_has_expired_is_not_handled)
     domt_ordered_settle();
     domt_pick_close();
 }
-END_TEST
 
 /* --- other ways to run it --------------------------------------------------------------------- */
 
-START_TEST(short_runs_take_it_by_the_order)
+DOMT_TEST(short_runs_take_it_by_the_order)
 {
     domt_ordered_open(0);
     domt_ordered_run_limit(1);
@@ -345,9 +332,8 @@ START_TEST(short_runs_take_it_by_the_order)
     domt_ordered_handled("10 q20 40 41 60 ");
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(thief_takes_it_by_the_order)
+DOMT_TEST(thief_takes_it_by_the_order)
 {
     domi_queue *queue;
 
@@ -365,11 +351,10 @@ START_TEST(thief_takes_it_by_the_order)
     domt_ordered_settle();
     domt_pick_close();
 }
-END_TEST
 
 /* --- seen and refused ------------------------------------------------------------------------- */
 
-START_TEST(description_says_how_much_is_sorted)
+DOMT_TEST(description_says_how_much_is_sorted)
 {
     char bytes[1024];
     domi_text text = {.at = bytes, .size = sizeof bytes};
@@ -384,9 +369,8 @@ START_TEST(description_says_how_much_is_sorted)
     domt_ordered_settle();
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(channels_actor_has_no_order)
+DOMT_TEST(channels_actor_has_no_order)
 {
     domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS};
 
@@ -397,9 +381,8 @@ START_TEST(channels_actor_has_no_order)
     ck_assert_ptr_nonnull(strstr(domi_behaviour_fault(&channels), "`order`"));
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(spawn_without_memory_for_the_order_fails)
+DOMT_TEST(spawn_without_memory_for_the_order_fails)
 {
     domus_address address = {0};
     uint32_t failures = 0;
@@ -419,17 +402,5 @@ START_TEST(spawn_without_memory_for_the_order_fails)
     domt_ordered_settle();
     domt_pick_close();
 }
-END_TEST
 
-DOMT_MAIN("order", 20, mail_is_taken_by_the_order_and_equal_mail_as_it_came,
-          asks_and_notices_share_one_order, equal_asks_do_not_starve_a_notice,
-          more_urgent_mail_that_comes_during_a_run_is_next, replies_are_taken_before_all_of_it,
-          places_of_a_run_are_kept_for_it_behind_replies, comparison_that_is_no_order_loses_nothing,
-          stop_lets_one_more_be_handled_and_the_others_are_dead_letters,
-          stop_after_mail_lets_all_be_handled_that_came_before_it,
-          stop_after_mail_comes_before_more_urgent_mail_that_was_put_later,
-          bound_of_the_mailbox_holds_for_sorted_mail,
-          ask_whose_asker_has_given_up_is_taken_out_of_sorted_mail,
-          ask_that_has_expired_is_not_handled, short_runs_take_it_by_the_order,
-          thief_takes_it_by_the_order, description_says_how_much_is_sorted,
-          channels_actor_has_no_order, spawn_without_memory_for_the_order_fails)
+DOMT_SUITE(20)

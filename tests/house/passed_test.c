@@ -230,11 +230,10 @@ static void cancel_sleeper(uint32_t from, deed give_up)
     ck_assert_int_eq(asked_error, -ECANCELED);
 }
 
-START_TEST(conversation_that_works_for_a_passed_ask_is_cancelled)
+DOMT_TEST(conversation_that_works_for_a_passed_ask_is_cancelled)
 {
     for_each_chain(cancel_sleeper);
 }
-END_TEST
 
 static void cancel_keeper(uint32_t from, deed give_up)
 {
@@ -253,11 +252,10 @@ static void cancel_keeper(uint32_t from, deed give_up)
     ck_assert_uint_eq(domt_reply_releases, 0);
 }
 
-START_TEST(passed_ask_is_kept_no_more_when_its_asker_is_gone)
+DOMT_TEST(passed_ask_is_kept_no_more_when_its_asker_is_gone)
 {
     for_each_chain(cancel_keeper);
 }
-END_TEST
 
 /* The asker gives up while the last one has not been shown the ask: the cancel meets nobody. */
 static void cancel_on_the_way(uint32_t from, deed give_up)
@@ -274,11 +272,10 @@ static void cancel_on_the_way(uint32_t from, deed give_up)
     shown = 1; /* the one release of the ask */
 }
 
-START_TEST(ask_that_was_given_up_between_two_actors_is_cancelled_when_it_is_held)
+DOMT_TEST(ask_that_was_given_up_between_two_actors_is_cancelled_when_it_is_held)
 {
     for_each_chain(cancel_on_the_way);
 }
-END_TEST
 
 #define CROWD 5000u
 
@@ -302,7 +299,7 @@ static int ask_as_a_crowd(domus_stack *stack, void *context)
 }
 
 /* Far more are given up at once than promises fit into a page of them. */
-START_TEST(crowd_that_was_given_up_between_two_actors_is_cancelled)
+DOMT_TEST(crowd_that_was_given_up_between_two_actors_is_cancelled)
 {
     open_world(ACTORS);
     domt_do(&world, actors[LAST], hold_asks_back, NULL);
@@ -313,7 +310,6 @@ START_TEST(crowd_that_was_given_up_between_two_actors_is_cancelled)
     ck_assert_uint_eq(shown, CROWD);
     close_world();
 }
-END_TEST
 
 static void cancel_aside(uint32_t from, deed give_up)
 {
@@ -327,11 +323,10 @@ static void cancel_aside(uint32_t from, deed give_up)
     ck_assert_uint_eq(shown, 1);
 }
 
-START_TEST(passed_ask_that_was_put_aside_is_dropped)
+DOMT_TEST(passed_ask_that_was_put_aside_is_dropped)
 {
     for_each_chain(cancel_aside);
 }
-END_TEST
 
 static int make_router(domus_stack *stack, void *context)
 {
@@ -349,11 +344,10 @@ static void cancel_behind_router(uint32_t from, deed give_up)
     cancel_keeper(from, give_up);
 }
 
-START_TEST(cancel_finds_an_ask_behind_a_router)
+DOMT_TEST(cancel_finds_an_ask_behind_a_router)
 {
     for_each_chain(cancel_behind_router);
 }
-END_TEST
 
 /* Kept by one, and passed on from there to one that works for it. */
 static void cancel_kept_and_passed(uint32_t from, deed give_up)
@@ -371,15 +365,14 @@ static void cancel_kept_and_passed(uint32_t from, deed give_up)
     shown = 1; /* the one release of the ask */
 }
 
-START_TEST(cancel_finds_an_ask_that_was_kept_and_then_passed_on)
+DOMT_TEST(cancel_finds_an_ask_that_was_kept_and_then_passed_on)
 {
     for_each_chain(cancel_kept_and_passed);
 }
-END_TEST
 
 /* The asker is gone, and the keeper answers before the cancel is handled, which comes behind all
  * other mail. */
-START_TEST(answer_before_the_cancel_finds_nobody_either)
+DOMT_TEST(answer_before_the_cancel_finds_nobody_either)
 {
     plan asked = {1, {keep, NULL}};
     int result = 1;
@@ -394,10 +387,9 @@ START_TEST(answer_before_the_cancel_finds_nobody_either)
     ck_assert_int_eq(result, -ENOENT);
     close_world();
 }
-END_TEST
 
 /* The holder tells an asker that is there, but ends before it hears of it. */
-START_TEST(ask_is_cancelled_whose_asker_ends_before_it_hears_where_it_is)
+DOMT_TEST(ask_is_cancelled_whose_asker_ends_before_it_hears_where_it_is)
 {
     plan asked = {2, {keep, NULL}};
 
@@ -414,7 +406,6 @@ START_TEST(ask_is_cancelled_whose_asker_ends_before_it_hears_where_it_is)
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 0);
     close_world();
 }
-END_TEST
 
 /* --- asks that nobody cancels ------------------------------------------------------------------
  */
@@ -436,7 +427,7 @@ static int ask_and_lose_interest(domus_stack *stack, void *plan_)
     return domus_wait_first(stack, go_on_at_once);
 }
 
-START_TEST(conversation_that_ends_without_an_answer_cancels_nothing)
+DOMT_TEST(conversation_that_ends_without_an_answer_cancels_nothing)
 {
     for (uint32_t from = 1; from <= LAST; from++) {
         plan asked = {from, {sleep_long, NULL}};
@@ -451,9 +442,8 @@ START_TEST(conversation_that_ends_without_an_answer_cancels_nothing)
         close_world();
     }
 }
-END_TEST
 
-START_TEST(passed_ask_that_is_waited_for_is_answered)
+DOMT_TEST(passed_ask_that_is_waited_for_is_answered)
 {
     for (uint32_t from = 1; from <= LAST; from++) {
         plan asked = {from, {sleep_long, NULL}};
@@ -466,10 +456,9 @@ START_TEST(passed_ask_that_is_waited_for_is_answered)
         close_world();
     }
 }
-END_TEST
 
 /* A cancel that came too late for its ask does not meet the next one of the same promise. */
-START_TEST(cancel_meets_only_its_own_ask)
+DOMT_TEST(cancel_meets_only_its_own_ask)
 {
     plan slow = {1, {sleep_long, NULL}};
     plan kept_one = {1, {keep, NULL}};
@@ -486,14 +475,5 @@ START_TEST(cancel_meets_only_its_own_ask)
     ck_assert_int_eq(asked_error, 0);
     close_world();
 }
-END_TEST
 
-DOMT_MAIN("passed", 60, answer_before_the_cancel_finds_nobody_either,
-          ask_is_cancelled_whose_asker_ends_before_it_hears_where_it_is,
-          ask_that_was_given_up_between_two_actors_is_cancelled_when_it_is_held,
-          crowd_that_was_given_up_between_two_actors_is_cancelled,
-          cancel_finds_an_ask_behind_a_router, cancel_finds_an_ask_that_was_kept_and_then_passed_on,
-          cancel_meets_only_its_own_ask, conversation_that_ends_without_an_answer_cancels_nothing,
-          conversation_that_works_for_a_passed_ask_is_cancelled,
-          passed_ask_is_kept_no_more_when_its_asker_is_gone,
-          passed_ask_that_is_waited_for_is_answered, passed_ask_that_was_put_aside_is_dropped)
+DOMT_SUITE(60)

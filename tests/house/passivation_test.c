@@ -45,7 +45,7 @@ static void close_ended(void)
     domt_kin_close();
 }
 
-START_TEST(idle_actor_is_stopped_in_time_and_not_before)
+DOMT_TEST(idle_actor_is_stopped_in_time_and_not_before)
 {
     open_idle(10);
     pass(9);
@@ -53,9 +53,8 @@ START_TEST(idle_actor_is_stopped_in_time_and_not_before)
     pass(3);
     close_ended();
 }
-END_TEST
 
-START_TEST(message_begins_the_idle_time_anew)
+DOMT_TEST(message_begins_the_idle_time_anew)
 {
     open_idle(10);
     for (int i = 0; i < 20; i++) {
@@ -68,9 +67,8 @@ START_TEST(message_begins_the_idle_time_anew)
     pass(3);
     close_ended();
 }
-END_TEST
 
-START_TEST(many_messages_cost_one_timer)
+DOMT_TEST(many_messages_cost_one_timer)
 {
     open_idle(10);
     for (int i = 0; i < 5; i++) {
@@ -84,9 +82,8 @@ START_TEST(many_messages_cost_one_timer)
     pass(20);
     close_ended();
 }
-END_TEST
 
-START_TEST(message_and_end_of_the_idle_time_may_meet)
+DOMT_TEST(message_and_end_of_the_idle_time_may_meet)
 {
     open_idle(10);
     pass(9);
@@ -97,7 +94,6 @@ START_TEST(message_and_end_of_the_idle_time_may_meet)
     pass(30);
     close_ended();
 }
-END_TEST
 
 static int pause_it(domus_stack *stack, void *ret_result)
 {
@@ -111,7 +107,7 @@ static int resume_it(domus_stack *stack, void *ret_result)
     return 0;
 }
 
-START_TEST(paused_actor_stays_and_resuming_begins_the_idle_time_anew)
+DOMT_TEST(paused_actor_stays_and_resuming_begins_the_idle_time_anew)
 {
     int result = 1;
 
@@ -127,9 +123,8 @@ START_TEST(paused_actor_stays_and_resuming_begins_the_idle_time_anew)
     pass(3);
     close_ended();
 }
-END_TEST
 
-START_TEST(pause_and_resume_are_for_those_who_passivate)
+DOMT_TEST(pause_and_resume_are_for_those_who_passivate)
 {
     int result = 1;
 
@@ -143,7 +138,6 @@ START_TEST(pause_and_resume_are_for_those_who_passivate)
     ck_assert(domt_kin_lives(1));
     domt_kin_close();
 }
-END_TEST
 
 static int tick(domus_stack *stack, void *unused)
 {
@@ -151,7 +145,7 @@ static int tick(domus_stack *stack, void *unused)
     return domus_every(stack, 5 * MS, &domt_kin_tick, NULL, NULL);
 }
 
-START_TEST(events_count_as_messages)
+DOMT_TEST(events_count_as_messages)
 {
     open_idle(10);
     domt_kin_do(1, tick, NULL);
@@ -162,9 +156,8 @@ START_TEST(events_count_as_messages)
     ck_assert_uint_eq(domt_kin_world.managers[0]->timing.timers, 0);
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(passivation_stops_children_and_cancels_conversations)
+DOMT_TEST(passivation_stops_children_and_cancels_conversations)
 {
     open_idle(10);
     (void)domt_kin_child(1, 2, 0, &domt_kin_hearing);
@@ -176,9 +169,8 @@ START_TEST(passivation_stops_children_and_cancels_conversations)
     ck_assert_uint_eq(domt_kin_houses(), 0);
     close_ended();
 }
-END_TEST
 
-START_TEST(stop_meets_passivation)
+DOMT_TEST(stop_meets_passivation)
 {
     for (uint32_t from = 0; from < 3; from++) {
         open_idle(10);
@@ -192,12 +184,11 @@ START_TEST(stop_meets_passivation)
         domt_kin_close();
     }
 }
-END_TEST
 
 static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
 static domus_behaviour boss;
 
-START_TEST(passivation_goes_on_after_a_restart_and_a_mount_that_failed)
+DOMT_TEST(passivation_goes_on_after_a_restart_and_a_mount_that_failed)
 {
     const domus_spawn_options options = {.passivate_after_ns = 10 * MS};
 
@@ -220,9 +211,8 @@ START_TEST(passivation_goes_on_after_a_restart_and_a_mount_that_failed)
         domt_kin_close();
     }
 }
-END_TEST
 
-START_TEST(restarted_actor_is_not_idle_at_once)
+DOMT_TEST(restarted_actor_is_not_idle_at_once)
 {
     const domus_spawn_options options = {.passivate_after_ns = 10 * MS};
 
@@ -240,9 +230,8 @@ START_TEST(restarted_actor_is_not_idle_at_once)
     ck_assert(!domt_kin_lives(1));
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(pause_ends_with_the_life_that_asked_for_it)
+DOMT_TEST(pause_ends_with_the_life_that_asked_for_it)
 {
     int result = 1;
 
@@ -259,13 +248,5 @@ START_TEST(pause_ends_with_the_life_that_asked_for_it)
     ck_assert(!domt_kin_lives(1));
     domt_kin_close();
 }
-END_TEST
 
-DOMT_MAIN("passivation", 30, idle_actor_is_stopped_in_time_and_not_before,
-          message_begins_the_idle_time_anew, many_messages_cost_one_timer,
-          message_and_end_of_the_idle_time_may_meet,
-          paused_actor_stays_and_resuming_begins_the_idle_time_anew,
-          pause_and_resume_are_for_those_who_passivate, events_count_as_messages,
-          passivation_stops_children_and_cancels_conversations, stop_meets_passivation,
-          passivation_goes_on_after_a_restart_and_a_mount_that_failed,
-          restarted_actor_is_not_idle_at_once, pause_ends_with_the_life_that_asked_for_it)
+DOMT_SUITE(30)

@@ -20,7 +20,7 @@ static uint32_t length(const domi_node *node)
     return count;
 }
 
-START_TEST(envelopes_come_from_the_smallest_class_that_holds_them)
+DOMT_TEST(envelopes_come_from_the_smallest_class_that_holds_them)
 {
     static const struct {
         size_t bytes;
@@ -45,9 +45,8 @@ START_TEST(envelopes_come_from_the_smallest_class_that_holds_them)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(what_its_owner_frees_is_taken_next)
+DOMT_TEST(what_its_owner_frees_is_taken_next)
 {
     domt_world_open(&world, 1);
     domi_envelope *first = domi_envelope_new(world.managers[0], 64);
@@ -59,9 +58,8 @@ START_TEST(what_its_owner_frees_is_taken_next)
     ck_assert_uint_eq(world.managers[0]->pool.chained, 0);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(what_others_free_goes_home_in_one_chain)
+DOMT_TEST(what_others_free_goes_home_in_one_chain)
 {
     enum { COUNT = 30 };
     domi_envelope *envelopes[COUNT];
@@ -83,7 +81,6 @@ START_TEST(what_others_free_goes_home_in_one_chain)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- no growth ------------------------------------------------------------------------------- */
 
@@ -116,7 +113,7 @@ static int pass(domus_stack *stack, void *self, const void *packet_)
     return domus_notice(stack, actors[left % ACTORS], &types[left % 5], next);
 }
 
-START_TEST(pools_do_not_grow_while_messages_go_round)
+DOMT_TEST(pools_do_not_grow_while_messages_go_round)
 {
     enum { ROUNDS = 60, PACKETS = 300, HOPS = 12 };
     static unsigned char first[4096];
@@ -145,10 +142,9 @@ START_TEST(pools_do_not_grow_while_messages_go_round)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
 /* One side only allocates, the other only frees: what is freed has to come back. */
-START_TEST(pools_do_not_grow_when_one_sends_and_another_frees)
+DOMT_TEST(pools_do_not_grow_when_one_sends_and_another_frees)
 {
     uint64_t mapped = 0;
 
@@ -168,9 +164,5 @@ START_TEST(pools_do_not_grow_when_one_sends_and_another_frees)
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 250000);
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("pool", 60, envelopes_come_from_the_smallest_class_that_holds_them,
-          what_its_owner_frees_is_taken_next, what_others_free_goes_home_in_one_chain,
-          pools_do_not_grow_while_messages_go_round,
-          pools_do_not_grow_when_one_sends_and_another_frees)
+DOMT_SUITE(60)

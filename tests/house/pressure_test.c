@@ -43,7 +43,7 @@ static int notice(uint32_t from)
     return domt_notice(world.managers[from], one, &domt_note, &number);
 }
 
-START_TEST(m11_notices_are_refused_on_both_lanes_while_memory_is_critical)
+DOMT_TEST(m11_notices_are_refused_on_both_lanes_while_memory_is_critical)
 {
     open_world();
     ck_assert_int_eq(notice(0), 0);
@@ -66,9 +66,8 @@ START_TEST(m11_notices_are_refused_on_both_lanes_while_memory_is_critical)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(who_is_gone_is_told_as_such)
+DOMT_TEST(who_is_gone_is_told_as_such)
 {
     open_world();
     ck_assert_int_eq(domi_house_stop(world.managers[0], one), 0);
@@ -80,7 +79,6 @@ START_TEST(who_is_gone_is_told_as_such)
                      -ESTALE);
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- asks ------------------------------------------------------------------------------------ */
 
@@ -101,7 +99,7 @@ static int ask_owned(domus_stack *stack, void *context)
     return domus_ask(stack, one, &domt_counted, "payload", hear);
 }
 
-START_TEST(m11_a_refused_ask_resumes_with_ebusy)
+DOMT_TEST(m11_a_refused_ask_resumes_with_ebusy)
 {
     open_world();
     domus_address agents[2];
@@ -120,7 +118,6 @@ START_TEST(m11_a_refused_ask_resumes_with_ebusy)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- never refused --------------------------------------------------------------------------- */
 
@@ -132,7 +129,7 @@ static int arm(domus_stack *stack, void *context)
     return domus_after(stack, MS, &domt_tick, &number, NULL);
 }
 
-START_TEST(m11_replies_exceptions_and_events_pass_while_memory_is_critical)
+DOMT_TEST(m11_replies_exceptions_and_events_pass_while_memory_is_critical)
 {
     open_world();
     domus_address failing = domt_recorder_new(&world, 1, &log1);
@@ -153,7 +150,6 @@ START_TEST(m11_replies_exceptions_and_events_pass_while_memory_is_critical)
     ck_assert_uint_eq(DOMT_SUM(&world, busy), 0);
     domt_world_end(&world);
 }
-END_TEST
 
 static int stop_one(domus_stack *stack, void *context)
 {
@@ -161,7 +157,7 @@ static int stop_one(domus_stack *stack, void *context)
     return domus_stop(stack, one);
 }
 
-START_TEST(a_stop_passes_while_memory_is_critical)
+DOMT_TEST(a_stop_passes_while_memory_is_critical)
 {
     open_world();
     domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
@@ -172,7 +168,6 @@ START_TEST(a_stop_passes_while_memory_is_critical)
     ck_assert_int_eq(notice(1), -ESTALE);
     domt_world_end(&world);
 }
-END_TEST
 
 static int pass_on(domus_stack *stack, void *self, const void *payload)
 {
@@ -185,7 +180,7 @@ static const domus_behaviour passer = {
     .on = (const domus_on[]){{&domt_note, pass_on, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(what_was_taken_is_passed_on_while_memory_is_critical)
+DOMT_TEST(what_was_taken_is_passed_on_while_memory_is_critical)
 {
     int64_t number = 5;
 
@@ -203,7 +198,6 @@ START_TEST(what_was_taken_is_passed_on_while_memory_is_critical)
     }
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- memory.threadMax ------------------------------------------------------------------------ */
 
@@ -241,7 +235,7 @@ static unsigned fill(domus_address agent, const domus_type *type)
     return filled;
 }
 
-START_TEST(a_thread_sends_no_more_than_its_memory_holds)
+DOMT_TEST(a_thread_sends_no_more_than_its_memory_holds)
 {
     const domus_type *const types[] = {&medium, &large, &huge};
 
@@ -265,9 +259,8 @@ START_TEST(a_thread_sends_no_more_than_its_memory_holds)
         domt_world_end(&world);
     }
 }
-END_TEST
 
-START_TEST(what_answers_and_events_need_is_beyond_the_bound)
+DOMT_TEST(what_answers_and_events_need_is_beyond_the_bound)
 {
     open_bounded(1024 * KIB);
     domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
@@ -285,7 +278,6 @@ START_TEST(what_answers_and_events_need_is_beyond_the_bound)
     domt_settle(&world);
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- the memory comes back ------------------------------------------------------------------- */
 
@@ -304,7 +296,7 @@ static void flood_and_drain(domus_address agent)
     domt_settle(&world);
 }
 
-START_TEST(slabs_are_trimmed_a_second_after_they_have_grown)
+DOMT_TEST(slabs_are_trimmed_a_second_after_they_have_grown)
 {
     open_bounded(64 * 1024 * KIB);
     domi_manager *manager = world.managers[1];
@@ -328,9 +320,8 @@ START_TEST(slabs_are_trimmed_a_second_after_they_have_grown)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(slabs_are_trimmed_sooner_while_memory_is_short)
+DOMT_TEST(slabs_are_trimmed_sooner_while_memory_is_short)
 {
     open_bounded(64 * 1024 * KIB);
     domi_manager *manager = world.managers[1];
@@ -353,7 +344,6 @@ START_TEST(slabs_are_trimmed_sooner_while_memory_is_short)
     ck_assert_uint_gt(trim_all(start_ns + 2204 * MS), 0);
     domt_world_end(&world);
 }
-END_TEST
 
 #define HELD 60000
 
@@ -377,7 +367,7 @@ static void let_go(uint32_t from, uint32_t to, uint32_t every)
 }
 
 /* One message at a time: a retry, a heartbeat. */
-START_TEST(light_traffic_keeps_no_slab_from_being_trimmed)
+DOMT_TEST(light_traffic_keeps_no_slab_from_being_trimmed)
 {
     open_world();
     domi_manager *manager = world.managers[1];
@@ -394,9 +384,8 @@ START_TEST(light_traffic_keeps_no_slab_from_being_trimmed)
     ck_assert_uint_le(slab->mapped_bytes, mapped / 2);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(what_is_spare_is_never_less_than_nothing)
+DOMT_TEST(what_is_spare_is_never_less_than_nothing)
 {
     uint32_t count = HELD;
 
@@ -418,9 +407,8 @@ START_TEST(what_is_spare_is_never_less_than_nothing)
         domi_pool_free(manager, &held[i]->node);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(what_is_taken_again_is_not_spare)
+DOMT_TEST(what_is_taken_again_is_not_spare)
 {
     open_world();
     domi_manager *manager = world.managers[1];
@@ -439,7 +427,6 @@ START_TEST(what_is_taken_again_is_not_spare)
     ck_assert_uint_eq(domi_counter_read(&manager->memory.spare_bytes), 0);
     domt_world_end(&world);
 }
-END_TEST
 
 /* Another thread has just measured less; this one hears of it as it takes memory. */
 static void hear_of_less(domi_meter *meter, size_t bytes)
@@ -449,7 +436,7 @@ static void hear_of_less(domi_meter *meter, size_t bytes)
     domi_manager_look_at_pressure(world.managers[0]);
 }
 
-START_TEST(a_level_that_ends_while_something_is_passed_on_has_ended)
+DOMT_TEST(a_level_that_ends_while_something_is_passed_on_has_ended)
 {
     domi_meter meter = {.grown = hear_of_less, .tight = 1};
 
@@ -473,17 +460,5 @@ START_TEST(a_level_that_ends_while_something_is_passed_on_has_ended)
     domt_settle(&world);
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("pressure", 60, m11_notices_are_refused_on_both_lanes_while_memory_is_critical,
-          who_is_gone_is_told_as_such, m11_a_refused_ask_resumes_with_ebusy,
-          m11_replies_exceptions_and_events_pass_while_memory_is_critical,
-          a_stop_passes_while_memory_is_critical,
-          what_was_taken_is_passed_on_while_memory_is_critical,
-          a_thread_sends_no_more_than_its_memory_holds,
-          what_answers_and_events_need_is_beyond_the_bound,
-          slabs_are_trimmed_a_second_after_they_have_grown,
-          slabs_are_trimmed_sooner_while_memory_is_short,
-          light_traffic_keeps_no_slab_from_being_trimmed, what_is_spare_is_never_less_than_nothing,
-          what_is_taken_again_is_not_spare,
-          a_level_that_ends_while_something_is_passed_on_has_ended)
+DOMT_SUITE(60)

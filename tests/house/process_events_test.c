@@ -33,7 +33,7 @@ static int reply_when_told(domus_stack *stack, const domus_process_event *events
     return 0;
 }
 
-START_TEST(messages_of_any_type_are_events_and_asks_are_answered_later)
+DOMT_TEST(messages_of_any_type_are_events_and_asks_are_answered_later)
 {
     static char payload[600] = {5};
 
@@ -53,7 +53,6 @@ START_TEST(messages_of_any_type_are_events_and_asks_are_answered_later)
     ck_assert_int_eq(error, -ESTALE);
     close_world();
 }
-END_TEST
 
 static int fall_silent(domus_stack *stack, const domus_process_event *events, uint32_t count,
                        domus_process_output *out)
@@ -63,7 +62,7 @@ static int fall_silent(domus_stack *stack, const domus_process_event *events, ui
     return 0;
 }
 
-START_TEST(events_of_one_turn_come_in_one_step_and_a_full_one_is_made_at_once)
+DOMT_TEST(events_of_one_turn_come_in_one_step_and_a_full_one_is_made_at_once)
 {
     step_does = fall_silent;
     open_process();
@@ -83,7 +82,6 @@ START_TEST(events_of_one_turn_come_in_one_step_and_a_full_one_is_made_at_once)
     stop_process();
     close_world();
 }
-END_TEST
 
 /* --- yields ---------------------------------------------------------------------------------- */
 
@@ -122,7 +120,7 @@ static int yield_three(domus_stack *stack, const domus_process_event *events, ui
     return domus_process_sleep(out, 3 * MS, 4);
 }
 
-START_TEST(yields_complete_with_their_tags_those_of_one_turn_together)
+DOMT_TEST(yields_complete_with_their_tags_those_of_one_turn_together)
 {
     step_does = yield_three;
     open_world(&spawner);
@@ -137,7 +135,6 @@ START_TEST(yields_complete_with_their_tags_those_of_one_turn_together)
     stop_process();
     close_world();
 }
-END_TEST
 
 static int yield_too_much(domus_stack *stack, const domus_process_event *events, uint32_t count,
                           domus_process_output *out)
@@ -154,7 +151,7 @@ static int yield_too_much(domus_stack *stack, const domus_process_event *events,
     return 0;
 }
 
-START_TEST(step_yields_at_most_64_and_all_complete)
+DOMT_TEST(step_yields_at_most_64_and_all_complete)
 {
     step_does = yield_too_much;
     open_process();
@@ -166,7 +163,6 @@ START_TEST(step_yields_at_most_64_and_all_complete)
     stop_process();
     close_world();
 }
-END_TEST
 
 static int yield_for_ever(domus_stack *stack, const domus_process_event *events, uint32_t count,
                           domus_process_output *out)
@@ -176,7 +172,7 @@ static int yield_for_ever(domus_stack *stack, const domus_process_event *events,
     return domus_process_sleep(out, 1000000 * MS, 2);
 }
 
-START_TEST(stopped_process_makes_no_further_step_and_drops_what_it_gathered)
+DOMT_TEST(stopped_process_makes_no_further_step_and_drops_what_it_gathered)
 {
     step_does = yield_for_ever;
     open_process();
@@ -194,10 +190,5 @@ START_TEST(stopped_process_makes_no_further_step_and_drops_what_it_gathered)
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
     close_world();
 }
-END_TEST
 
-DOMT_MAIN("process_events", 60, messages_of_any_type_are_events_and_asks_are_answered_later,
-          events_of_one_turn_come_in_one_step_and_a_full_one_is_made_at_once,
-          yields_complete_with_their_tags_those_of_one_turn_together,
-          step_yields_at_most_64_and_all_complete,
-          stopped_process_makes_no_further_step_and_drops_what_it_gathered)
+DOMT_SUITE(60)

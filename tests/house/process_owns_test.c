@@ -24,7 +24,7 @@ static int publish_owned(domus_stack *stack, void *unused)
     return domus_publish(stack, group, &owned_type, &(uint64_t){1});
 }
 
-START_TEST(publication_that_no_step_has_seen_is_dropped_once)
+DOMT_TEST(publication_that_no_step_has_seen_is_dropped_once)
 {
     static const uint64_t key[2] = {1, 2};
 
@@ -51,7 +51,6 @@ START_TEST(publication_that_no_step_has_seen_is_dropped_once)
     close_world();
     domi_groups_fini(&groups);
 }
-END_TEST
 
 static int become_supervisor(domus_stack *stack, void *unused)
 {
@@ -66,7 +65,7 @@ static int fail_step(domus_stack *stack, const domus_process_event *events, uint
     return count != 0 ? -EIO : 0;
 }
 
-START_TEST(process_whose_spawner_got_rules_later_may_be_restarted)
+DOMT_TEST(process_whose_spawner_got_rules_later_may_be_restarted)
 {
     step_does = fail_step;
     open_process();
@@ -75,7 +74,5 @@ START_TEST(process_whose_spawner_got_rules_later_may_be_restarted)
     domt_settle(&world);
     close_world();
 }
-END_TEST
 
-DOMT_MAIN("process_owns", 60, publication_that_no_step_has_seen_is_dropped_once,
-          process_whose_spawner_got_rules_later_may_be_restarted)
+DOMT_SUITE(60)

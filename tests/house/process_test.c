@@ -4,7 +4,7 @@
 
 /* --- begin and end --------------------------------------------------------------------------- */
 
-START_TEST(process_is_begun_on_its_own_turn_and_closed_once)
+DOMT_TEST(process_is_begun_on_its_own_turn_and_closed_once)
 {
     open_process();
     domt_pass(&world, 20 * MS);
@@ -14,9 +14,8 @@ START_TEST(process_is_begun_on_its_own_turn_and_closed_once)
     close_world();
     ck_assert_uint_eq(closes, 1);
 }
-END_TEST
 
-START_TEST(process_that_lives_to_the_end_of_the_system_is_closed_too)
+DOMT_TEST(process_that_lives_to_the_end_of_the_system_is_closed_too)
 {
     open_process();
     send(&owned_type, 1);
@@ -24,9 +23,8 @@ START_TEST(process_that_lives_to_the_end_of_the_system_is_closed_too)
     ck_assert_uint_eq(closes, 1);
     ck_assert_uint_eq(releases, 1);
 }
-END_TEST
 
-START_TEST(method_that_is_not_known_is_a_failure_of_the_actor)
+DOMT_TEST(method_that_is_not_known_is_a_failure_of_the_actor)
 {
     open_world(&spawner);
     domt_do(&world, agent, spawn_in, "divide");
@@ -38,7 +36,6 @@ START_TEST(method_that_is_not_known_is_a_failure_of_the_actor)
     ck_assert_int_eq(domi_house_stop(world.managers[0], process), -ESTALE);
     close_world();
 }
-END_TEST
 
 static int fail_at_first(domus_stack *stack)
 {
@@ -53,7 +50,7 @@ static int fail_number(domus_stack *stack, const domus_process_event *events, ui
     return count != 0 && events[0].data_type == &number_type ? -EIO : 0;
 }
 
-START_TEST(restart_closes_and_begins_again_with_the_same_input)
+DOMT_TEST(restart_closes_and_begins_again_with_the_same_input)
 {
     init_does = fail_at_first;
     step_does = fail_number;
@@ -71,9 +68,8 @@ START_TEST(restart_closes_and_begins_again_with_the_same_input)
     stop_process();
     close_world();
 }
-END_TEST
 
-START_TEST(error_of_a_step_ends_the_process_unless_somebody_restarts_it)
+DOMT_TEST(error_of_a_step_ends_the_process_unless_somebody_restarts_it)
 {
     step_does = fail_number;
     open_process();
@@ -84,7 +80,6 @@ START_TEST(error_of_a_step_ends_the_process_unless_somebody_restarts_it)
     ck_assert_int_eq(domi_house_stop(world.managers[0], process), -ESTALE);
     close_world();
 }
-END_TEST
 
 static int spawn_wrongly(domus_stack *stack, void *context)
 {
@@ -113,7 +108,7 @@ static int spawn_wrongly(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(spawn_refuses_what_cannot_be_a_process)
+DOMT_TEST(spawn_refuses_what_cannot_be_a_process)
 {
     open_world(&spawner);
     domt_do(&world, agent, spawn_wrongly, NULL);
@@ -121,7 +116,6 @@ START_TEST(spawn_refuses_what_cannot_be_a_process)
     ck_assert_uint_eq(inits, 0);
     close_world();
 }
-END_TEST
 
 /* --- done ------------------------------------------------------------------------------------ */
 
@@ -136,7 +130,7 @@ static int be_done(domus_stack *stack, const domus_process_event *events, uint32
     return 0;
 }
 
-START_TEST(process_that_is_done_sends_its_value_and_ends)
+DOMT_TEST(process_that_is_done_sends_its_value_and_ends)
 {
     step_does = be_done;
     open_process();
@@ -152,7 +146,6 @@ START_TEST(process_that_is_done_sends_its_value_and_ends)
     ck_assert_int_eq(domt_notice(domt_outside(&world), process, &number_type, &sum), -ESTALE);
     close_world();
 }
-END_TEST
 
 /* --- without memory -------------------------------------------------------------------------- */
 
@@ -218,7 +211,7 @@ static bool run_without_memory(int64_t n, int stay)
     return clean;
 }
 
-START_TEST(process_without_memory_ends_in_order)
+DOMT_TEST(process_without_memory_ends_in_order)
 {
     step_does = try_to_be_done;
     for (int stay = 0; stay < 2; stay++) {
@@ -228,12 +221,5 @@ START_TEST(process_without_memory_ends_in_order)
         ck_assert_int_ge(n, 5); /* the sweep has met allocations */
     }
 }
-END_TEST
 
-DOMT_MAIN("process", 60, process_is_begun_on_its_own_turn_and_closed_once,
-          process_that_lives_to_the_end_of_the_system_is_closed_too,
-          method_that_is_not_known_is_a_failure_of_the_actor,
-          restart_closes_and_begins_again_with_the_same_input,
-          error_of_a_step_ends_the_process_unless_somebody_restarts_it,
-          spawn_refuses_what_cannot_be_a_process, process_that_is_done_sends_its_value_and_ends,
-          process_without_memory_ends_in_order)
+DOMT_SUITE(60)

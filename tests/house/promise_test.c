@@ -41,7 +41,7 @@ static void move_promise(void *context)
     domi_promise_move(&promise, now->to);
 }
 
-START_TEST(allowed_moves_of_a_promise_pass)
+DOMT_TEST(allowed_moves_of_a_promise_pass)
 {
     unsigned allowed = 0;
 
@@ -57,9 +57,8 @@ START_TEST(allowed_moves_of_a_promise_pass)
     }
     ck_assert_uint_eq(allowed, 11);
 }
-END_TEST
 
-START_TEST(forbidden_moves_of_a_promise_end_the_process)
+DOMT_TEST(forbidden_moves_of_a_promise_end_the_process)
 {
     static const char *const names[DOMI_PROMISE_STATES] = {"FREE", "WAITING", "FAILED", "DONE",
                                                            "DEAD"};
@@ -75,7 +74,6 @@ START_TEST(forbidden_moves_of_a_promise_end_the_process)
         }
     }
 }
-END_TEST
 
 /* --- the functions that end a promise --------------------------------------------------------- */
 
@@ -113,7 +111,7 @@ static void end_promise(void *context)
     end->ends(&promise);
 }
 
-START_TEST(each_end_of_a_promise_checks_its_state)
+DOMT_TEST(each_end_of_a_promise_checks_its_state)
 {
     static an_end ends[] = {
         {finish, DOMI_PROMISE_FREE, "from FREE to DONE"},
@@ -132,7 +130,5 @@ START_TEST(each_end_of_a_promise_checks_its_state)
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         domt_dies(end_promise, &ends[i], ends[i].text);
 }
-END_TEST
 
-DOMT_MAIN("promise", 60, allowed_moves_of_a_promise_pass,
-          forbidden_moves_of_a_promise_end_the_process, each_end_of_a_promise_checks_its_state)
+DOMT_SUITE(60)

@@ -27,7 +27,7 @@ static bool is_high(uint32_t asks, uint32_t replies, uint32_t events)
     return domi_house_is_high(&house);
 }
 
-START_TEST(fifo_is_first_in_first_out)
+DOMT_TEST(fifo_is_first_in_first_out)
 {
     domi_fifo fifo = {NULL, NULL};
 
@@ -42,9 +42,8 @@ START_TEST(fifo_is_first_in_first_out)
         ck_assert_ptr_null(domi_fifo_take(&fifo));
     }
 }
-END_TEST
 
-START_TEST(priority_is_high_by_replies_events_or_no_ask)
+DOMT_TEST(priority_is_high_by_replies_events_or_no_ask)
 {
     ck_assert(is_high(0, 0, 0));
     ck_assert(!is_high(1, 0, 0));
@@ -55,9 +54,8 @@ START_TEST(priority_is_high_by_replies_events_or_no_ask)
     ck_assert(is_high(1000, 0, 5));
     ck_assert(!is_high(1000, 2, 4));
 }
-END_TEST
 
-START_TEST(queue_takes_a_normal_one_every_4th_time_while_both_wait)
+DOMT_TEST(queue_takes_a_normal_one_every_4th_time_while_both_wait)
 {
     domi_queue queue = {.normal_every = 4};
     char order[HOUSES + 1] = {0};
@@ -73,9 +71,8 @@ START_TEST(queue_takes_a_normal_one_every_4th_time_while_both_wait)
     ck_assert_uint_eq(queue.count, 0);
     ck_assert_ptr_null(domi_queue_take(&queue));
 }
-END_TEST
 
-START_TEST(queue_takes_a_normal_one_as_often_as_it_is_told)
+DOMT_TEST(queue_takes_a_normal_one_as_often_as_it_is_told)
 {
     static const char *const orders[] = {"hnhnhn", "hhnhnn", "hhhnnn"};
     static const uint32_t every[] = {2, 3, 65536};
@@ -93,9 +90,8 @@ START_TEST(queue_takes_a_normal_one_as_often_as_it_is_told)
         ck_assert_str_eq(order, orders[i]);
     }
 }
-END_TEST
 
-START_TEST(queue_of_one_level_is_first_in_first_out)
+DOMT_TEST(queue_of_one_level_is_first_in_first_out)
 {
     domi_queue queue = {.normal_every = 4};
 
@@ -108,10 +104,9 @@ START_TEST(queue_of_one_level_is_first_in_first_out)
     }
     ck_assert_uint_eq(queue.high_takes, 0); /* a take without a choice is not counted */
 }
-END_TEST
 
 /* A middleman, always with a promise pending, among any number of others: never further than 4. */
-START_TEST(queue_starves_nobody)
+DOMT_TEST(queue_starves_nobody)
 {
     domi_queue queue = {.normal_every = 4};
     unsigned distance = 0;
@@ -128,9 +123,8 @@ START_TEST(queue_starves_nobody)
     }
     ck_assert_uint_eq(worst, 3);
 }
-END_TEST
 
-START_TEST(priority_is_sampled_when_queued_and_not_changed_while_queued)
+DOMT_TEST(priority_is_sampled_when_queued_and_not_changed_while_queued)
 {
     domi_queue queue = {.normal_every = 4};
 
@@ -148,9 +142,5 @@ START_TEST(priority_is_sampled_when_queued_and_not_changed_while_queued)
     ck_assert_ptr_eq(domi_queue_take(&queue), &houses[0]);
     ck_assert_ptr_eq(domi_queue_take(&queue), &houses[1]);
 }
-END_TEST
 
-DOMT_MAIN("queue", 20, fifo_is_first_in_first_out, priority_is_high_by_replies_events_or_no_ask,
-          queue_takes_a_normal_one_every_4th_time_while_both_wait,
-          queue_takes_a_normal_one_as_often_as_it_is_told, queue_of_one_level_is_first_in_first_out,
-          queue_starves_nobody, priority_is_sampled_when_queued_and_not_changed_while_queued)
+DOMT_SUITE(20)

@@ -72,7 +72,7 @@ static const domus_behaviour careless = {
     .on = (const domus_on[]){DOMUS_ON(&begin_type, receives_among_all), {NULL, NULL, 0}},
 };
 
-START_TEST(ask_received_among_all_fails_and_is_not_lost)
+DOMT_TEST(ask_received_among_all_fails_and_is_not_lost)
 {
     uint64_t number = 1;
 
@@ -86,7 +86,6 @@ START_TEST(ask_received_among_all_fails_and_is_not_lost)
     ck_assert_int_eq(error, -ENOMSG);
     close_world();
 }
-END_TEST
 
 /* --- receives that only look, and the last message ------------------------------------------- */
 
@@ -112,7 +111,7 @@ DOMUS_SEQUENCE(looks, char)
 
 static const domus_behaviour looking = {.name = "looking", DOMUS_ON_MOUNT(looks)};
 
-START_TEST(receive_that_only_looks_ends_in_an_actor_without_mail)
+DOMT_TEST(receive_that_only_looks_ends_in_an_actor_without_mail)
 {
     open_world(&looking);
     ck_assert_uint_eq(steps, 1);
@@ -122,7 +121,6 @@ START_TEST(receive_that_only_looks_ends_in_an_actor_without_mail)
     ck_assert_uint_eq(steps, 12);
     domt_world_end(&world);
 }
-END_TEST
 
 static int stop_after_mail(domus_stack *stack, void *context)
 {
@@ -132,7 +130,7 @@ static int stop_after_mail(domus_stack *stack, void *context)
     return domus_stop_after_mail(stack, one);
 }
 
-START_TEST(stop_after_mail_comes_behind_what_a_receive_takes)
+DOMT_TEST(stop_after_mail_comes_behind_what_a_receive_takes)
 {
     open_world(&looking);
     domus_address agent = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
@@ -143,9 +141,8 @@ START_TEST(stop_after_mail_comes_behind_what_a_receive_takes)
     ck_assert_int_eq(domt_notice(domt_outside(&world), one, &end_type, NULL), -ESTALE);
     close_world();
 }
-END_TEST
 
-START_TEST(stop_after_mail_waits_for_mail_that_no_receive_takes)
+DOMT_TEST(stop_after_mail_waits_for_mail_that_no_receive_takes)
 {
     open_world(&looking);
     domus_address agent = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
@@ -156,9 +153,5 @@ START_TEST(stop_after_mail_waits_for_mail_that_no_receive_takes)
     ck_assert_uint_eq(DOMT_SUM(&world, stops), 0);
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("receive among others", 60, ask_received_among_all_fails_and_is_not_lost,
-          receive_that_only_looks_ends_in_an_actor_without_mail,
-          stop_after_mail_comes_behind_what_a_receive_takes,
-          stop_after_mail_waits_for_mail_that_no_receive_takes)
+DOMT_SUITE(60)

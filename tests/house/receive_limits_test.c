@@ -45,7 +45,7 @@ static int receive_and_reply(domus_stack *stack, void *context)
     return domus_receive(stack, &domt_questions, reply_then_fail_to);
 }
 
-START_TEST(ask_that_was_received_is_answered_once)
+DOMT_TEST(ask_that_was_received_is_answered_once)
 {
     domt_pick_open(0, 0);
     domt_begin(receive_and_reply, NULL);
@@ -58,7 +58,6 @@ START_TEST(ask_that_was_received_is_answered_once)
     ck_assert_uint_eq(domt_pick.releases, 0);
     domt_pick_close();
 }
-END_TEST
 
 static int took_and_fails(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -78,7 +77,7 @@ static int receive_two(domus_stack *stack, void *context)
     return domus_receive(stack, &domt_questions, took_and_waits);
 }
 
-START_TEST(received_ask_without_an_answer_fails_as_its_function_returns)
+DOMT_TEST(received_ask_without_an_answer_fails_as_its_function_returns)
 {
     domt_pick_open(0, 0);
     domt_begin(receive_two, NULL);
@@ -91,7 +90,6 @@ START_TEST(received_ask_without_an_answer_fails_as_its_function_returns)
     ck_assert_str_eq(domt_pick.answers, "x-42 x-5 ");
     domt_pick_close();
 }
-END_TEST
 
 static int reply_to_both(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -115,7 +113,7 @@ static const domus_behaviour asked = {
     .on = (const domus_on[]){{&domt_pick_question, receive_for_an_ask, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(conversation_that_was_asked_answers_what_it_received_first)
+DOMT_TEST(conversation_that_was_asked_answers_what_it_received_first)
 {
     domt_pick_open(0, 0);
     domt_pick.picker =
@@ -129,7 +127,6 @@ START_TEST(conversation_that_was_asked_answers_what_it_received_first)
     ck_assert_str_eq(domt_pick.answers, "r100 r200 ");
     domt_pick_close();
 }
-END_TEST
 
 static domus_kept kept;
 
@@ -157,7 +154,7 @@ static int answer_kept(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(received_ask_may_be_kept_while_its_conversation_receives_again)
+DOMT_TEST(received_ask_may_be_kept_while_its_conversation_receives_again)
 {
     domt_pick_open(0, 0);
     domt_begin(receive_and_keep, NULL);
@@ -173,9 +170,8 @@ START_TEST(received_ask_may_be_kept_while_its_conversation_receives_again)
     ck_assert_str_eq(domt_pick.text, "(q1) (7) ");
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(asks_are_received_before_notices)
+DOMT_TEST(asks_are_received_before_notices)
 {
     domt_pick_open(0, 0);
     domt_begin_by_event(domt_receive_one, &domt_any);
@@ -191,10 +187,9 @@ START_TEST(asks_are_received_before_notices)
     ck_assert_str_eq(domt_pick.answers, "r2 x-42 ");
     domt_pick_close();
 }
-END_TEST
 
 /* An ask whose time is over is counted, dropped once, and not shown to a receive. */
-START_TEST(expired_ask_is_not_received)
+DOMT_TEST(expired_ask_is_not_received)
 {
     domt_pick_open(0, 0);
     domt_begin(domt_receive_one, &domt_sevens);
@@ -213,7 +208,6 @@ START_TEST(expired_ask_is_not_received)
     settle();
     domt_pick_close();
 }
-END_TEST
 
 static domus_conversation inquiry;
 
@@ -236,7 +230,7 @@ static int cancel_inquiry(domus_stack *stack, void *context)
     return domus_cancel(stack, inquiry);
 }
 
-START_TEST(ask_that_was_seen_and_then_withdrawn_does_not_hurt_the_search)
+DOMT_TEST(ask_that_was_seen_and_then_withdrawn_does_not_hurt_the_search)
 {
     int64_t number = 1;
 
@@ -254,7 +248,6 @@ START_TEST(ask_that_was_seen_and_then_withdrawn_does_not_hurt_the_search)
     ck_assert_str_eq(domt_pick.text, "(7) q3 2 ");
     domt_pick_close();
 }
-END_TEST
 
 /* --- stops ----------------------------------------------------------------------------------- */
 
@@ -285,7 +278,7 @@ static int receive_and_stop(domus_stack *stack, void *context)
     return domus_receive(stack, &domt_any, take_and_stop);
 }
 
-START_TEST(stop_while_receiving_fails_the_receive_and_what_waits)
+DOMT_TEST(stop_while_receiving_fails_the_receive_and_what_waits)
 {
     domt_pick_open(0, 0);
     domt_begin(domt_receive_one, &domt_sevens);
@@ -301,9 +294,8 @@ START_TEST(stop_while_receiving_fails_the_receive_and_what_waits)
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, stops), 1);
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(actor_that_stops_itself_receives_at_most_one_more)
+DOMT_TEST(actor_that_stops_itself_receives_at_most_one_more)
 {
     domt_pick_open(0, 0);
     domt_begin(receive_and_stop, NULL);
@@ -324,7 +316,6 @@ START_TEST(actor_that_stops_itself_receives_at_most_one_more)
     ck_assert_str_eq(domt_pick.answers, "x-42 x-116 x-116 x-116 ");
     domt_pick_close();
 }
-END_TEST
 
 static int stop_picker_after_mail(domus_stack *stack, void *context)
 {
@@ -333,7 +324,7 @@ static int stop_picker_after_mail(domus_stack *stack, void *context)
 }
 
 /* The order to stop is not a message that a pattern could take. */
-START_TEST(stop_after_mail_ends_an_actor_that_receives_everything)
+DOMT_TEST(stop_after_mail_ends_an_actor_that_receives_everything)
 {
     domt_pick_open(0, 0);
     domt_begin(receive_all, NULL);
@@ -344,9 +335,8 @@ START_TEST(stop_after_mail_ends_an_actor_that_receives_everything)
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, stops), 1);
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(stop_after_mail_waits_for_the_mail_that_a_receive_has_left)
+DOMT_TEST(stop_after_mail_waits_for_the_mail_that_a_receive_has_left)
 {
     domt_pick_open(0, 0);
     domt_begin(domt_receive_one, &domt_sevens);
@@ -359,11 +349,10 @@ START_TEST(stop_after_mail_waits_for_the_mail_that_a_receive_has_left)
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, stops), 1);
     domt_pick_close();
 }
-END_TEST
 
 /* --- limits ---------------------------------------------------------------------------------- */
 
-START_TEST(what_no_pattern_takes_is_bounded_by_mailbox_max_and_counted)
+DOMT_TEST(what_no_pattern_takes_is_bounded_by_mailbox_max_and_counted)
 {
     int64_t number = 0;
 
@@ -384,10 +373,9 @@ START_TEST(what_no_pattern_takes_is_bounded_by_mailbox_max_and_counted)
     ck_assert_uint_eq(domt_pick.releases, 8);
     domt_pick_close();
 }
-END_TEST
 
 /* A receive goes on with a conversation, it begins none. */
-START_TEST(receives_go_on_at_conversations_max)
+DOMT_TEST(receives_go_on_at_conversations_max)
 {
     domt_pick_open(0, 2);
     domt_begin_by_event(domt_receive_one, &domt_sevens);
@@ -401,7 +389,6 @@ START_TEST(receives_go_on_at_conversations_max)
     ck_assert_str_eq(domt_pick.text, "(7) (u8) 6 ");
     domt_pick_close();
 }
-END_TEST
 
 static int nap_under_barrier(domus_stack *stack, void *context)
 {
@@ -410,7 +397,7 @@ static int nap_under_barrier(domus_stack *stack, void *context)
     return domus_sleep(stack, 5 * MS, domt_took);
 }
 
-START_TEST(receive_waits_behind_a_barrier_of_another_conversation)
+DOMT_TEST(receive_waits_behind_a_barrier_of_another_conversation)
 {
     domt_pick_open(0, 0);
     domt_begin_by_event(domt_receive_one, &domt_sevens);
@@ -427,7 +414,6 @@ START_TEST(receive_waits_behind_a_barrier_of_another_conversation)
     domt_pick.text[0] = '\0';
     domt_world_end(&domt_pick.world);
 }
-END_TEST
 
 static int look_under_barrier(domus_stack *stack, void *context)
 {
@@ -444,7 +430,7 @@ static int wait_under_barrier(domus_stack *stack, void *context)
 }
 
 /* A barrier lets no asks and notices in, nor a receive of who raised it: its time ends it. */
-START_TEST(receive_under_the_own_barrier_ends_in_its_time)
+DOMT_TEST(receive_under_the_own_barrier_ends_in_its_time)
 {
     domt_pick_open(0, 0);
     domt_begin(look_under_barrier, NULL);
@@ -459,9 +445,8 @@ START_TEST(receive_under_the_own_barrier_ends_in_its_time)
     ck_assert_str_eq(domt_pick.text, "- 1 2 - 3 4 ");
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(receive_without_memory_fails_and_changes_nothing)
+DOMT_TEST(receive_without_memory_fails_and_changes_nothing)
 {
     int count = 0;
 
@@ -481,20 +466,5 @@ START_TEST(receive_without_memory_fails_and_changes_nothing)
     } while (strcmp(domt_pick.text, "(7) 6 8 ") != 0);
     ck_assert_int_ge(count, 2);
 }
-END_TEST
 
-DOMT_MAIN("receive limits", 60, ask_that_was_received_is_answered_once,
-          received_ask_without_an_answer_fails_as_its_function_returns,
-          conversation_that_was_asked_answers_what_it_received_first,
-          received_ask_may_be_kept_while_its_conversation_receives_again,
-          asks_are_received_before_notices, expired_ask_is_not_received,
-          ask_that_was_seen_and_then_withdrawn_does_not_hurt_the_search,
-          stop_while_receiving_fails_the_receive_and_what_waits,
-          actor_that_stops_itself_receives_at_most_one_more,
-          stop_after_mail_ends_an_actor_that_receives_everything,
-          stop_after_mail_waits_for_the_mail_that_a_receive_has_left,
-          what_no_pattern_takes_is_bounded_by_mailbox_max_and_counted,
-          receives_go_on_at_conversations_max,
-          receive_waits_behind_a_barrier_of_another_conversation,
-          receive_under_the_own_barrier_ends_in_its_time,
-          receive_without_memory_fails_and_changes_nothing)
+DOMT_SUITE(60)

@@ -50,7 +50,7 @@ static void seventh_is_taken(void)
     domt_pick_close();
 }
 
-START_TEST(receive_looks_anew_when_what_it_saw_last_was_cancelled)
+DOMT_TEST(receive_looks_anew_when_what_it_saw_last_was_cancelled)
 {
     domt_pick_open(0, 0);
     domi_manager *there = domt_pick.world.managers[1];
@@ -63,7 +63,6 @@ START_TEST(receive_looks_anew_when_what_it_saw_last_was_cancelled)
     ck_assert_uint_eq(domt_pick.picker.house->mail, 0);
     seventh_is_taken();
 }
-END_TEST
 
 static int outcome;
 
@@ -100,7 +99,7 @@ static int ask_and_raise_later(domus_stack *stack, void *context)
     return domus_wait_first(stack, raise_late);
 }
 
-START_TEST(receive_looks_anew_when_what_it_saw_last_was_a_circle)
+DOMT_TEST(receive_looks_anew_when_what_it_saw_last_was_a_circle)
 {
     domt_pick_open(0, 0);
     outcome = 0;
@@ -113,7 +112,5 @@ START_TEST(receive_looks_anew_when_what_it_saw_last_was_a_circle)
     ck_assert_uint_eq(domt_pick.picker.house->mail, 0);
     seventh_is_taken();
 }
-END_TEST
 
-DOMT_MAIN("receive, seen", 30, receive_looks_anew_when_what_it_saw_last_was_cancelled,
-          receive_looks_anew_when_what_it_saw_last_was_a_circle)
+DOMT_SUITE(30)

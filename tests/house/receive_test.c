@@ -19,7 +19,7 @@ static void pass(uint64_t ns)
     domt_pass(&domt_pick.world, ns);
 }
 
-START_TEST(receive_takes_the_first_match_and_the_others_keep_their_order)
+DOMT_TEST(receive_takes_the_first_match_and_the_others_keep_their_order)
 {
     domt_pick_open(0, 0);
     domt_begin(domt_receive_one, &domt_sevens);
@@ -32,9 +32,8 @@ START_TEST(receive_takes_the_first_match_and_the_others_keep_their_order)
     ck_assert_uint_eq(domt_pick.releases, 0);
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(receive_waits_for_the_next_match_and_nothing_else_is_taken)
+DOMT_TEST(receive_waits_for_the_next_match_and_nothing_else_is_taken)
 {
     domt_pick_open(0, 0);
     domt_begin(domt_receive_one, &domt_sevens);
@@ -50,9 +49,8 @@ START_TEST(receive_waits_for_the_next_match_and_nothing_else_is_taken)
     ck_assert_str_eq(domt_pick.text, "(7) 1 2 3 ");
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(mailbox_longer_than_one_run_looks_at_is_searched_to_its_end)
+DOMT_TEST(mailbox_longer_than_one_run_looks_at_is_searched_to_its_end)
 {
     enum { MANY = 20000 };
 
@@ -68,7 +66,6 @@ START_TEST(mailbox_longer_than_one_run_looks_at_is_searched_to_its_end)
     domt_world_end(&domt_pick.world);
     ck_assert_uint_ge(domt_pick.releases, MANY - 64);
 }
-END_TEST
 
 /* A receive sees the actor's state and the frame of its own conversation. */
 static bool is_framed(const void *self, const void *frame, const domus_type *type,
@@ -86,7 +83,7 @@ static int receive_framed(domus_stack *stack, void *number)
     return domus_receive(stack, &framed, domt_took);
 }
 
-START_TEST(pattern_sees_the_frame_of_its_conversation)
+DOMT_TEST(pattern_sees_the_frame_of_its_conversation)
 {
     int64_t number = 3;
 
@@ -101,7 +98,6 @@ START_TEST(pattern_sees_the_frame_of_its_conversation)
     ck_assert_str_eq(domt_pick.text, "(2) (3) 1 4 ");
     domt_pick_close();
 }
-END_TEST
 
 /* --- within a time --------------------------------------------------------------------------- */
 
@@ -110,7 +106,7 @@ static int within_5(domus_stack *stack, void *pattern)
     return domus_receive_within(stack, pattern, 5 * MS, domt_took);
 }
 
-START_TEST(receive_within_a_time_fails_not_early_and_what_waits_is_handled)
+DOMT_TEST(receive_within_a_time_fails_not_early_and_what_waits_is_handled)
 {
     domt_pick_open(0, 0);
     domt_begin(within_5, &domt_sevens);
@@ -125,14 +121,13 @@ START_TEST(receive_within_a_time_fails_not_early_and_what_waits_is_handled)
     ck_assert_str_eq(domt_pick.text, "- 1 2 7 ");
     domt_pick_close();
 }
-END_TEST
 
 static int within_ages(domus_stack *stack, void *pattern)
 {
     return domus_receive_within(stack, pattern, UINT64_MAX, domt_took);
 }
 
-START_TEST(receive_within_a_very_long_time_is_no_overflow)
+DOMT_TEST(receive_within_a_very_long_time_is_no_overflow)
 {
     domt_pick_open(0, 0);
     domt_begin(within_ages, &domt_sevens);
@@ -144,7 +139,6 @@ START_TEST(receive_within_a_very_long_time_is_no_overflow)
     ck_assert_str_eq(domt_pick.text, "(7) ");
     domt_pick_close();
 }
-END_TEST
 
 static int flush_next(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -159,7 +153,7 @@ static int flush(domus_stack *stack, void *context)
 }
 
 /* A flush takes everything that is there, and does not wait. */
-START_TEST(flush_takes_all_that_is_there_and_does_not_wait)
+DOMT_TEST(flush_takes_all_that_is_there_and_does_not_wait)
 {
     domt_pick_open(0, 0);
     domt_begin(flush, NULL);
@@ -174,7 +168,6 @@ START_TEST(flush_takes_all_that_is_there_and_does_not_wait)
     ck_assert_str_eq(domt_pick.text, "5 ");
     domt_pick_close();
 }
-END_TEST
 
 static int else_any(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -190,7 +183,7 @@ static int by_priority(domus_stack *stack, void *context)
 }
 
 /* A receive by priority takes an urgent message if there is one, else whatever comes. */
-START_TEST(priority_receive_takes_the_urgent_before_the_older)
+DOMT_TEST(priority_receive_takes_the_urgent_before_the_older)
 {
     domt_pick_open(0, 0);
     domt_begin(by_priority, NULL);
@@ -209,7 +202,6 @@ START_TEST(priority_receive_takes_the_urgent_before_the_older)
     ck_assert_str_eq(domt_pick.text, "(u3) 1 2 (4) 5 (6) ");
     domt_pick_close();
 }
-END_TEST
 
 static int flush_at_mount(domus_stack *stack, void *self)
 {
@@ -218,7 +210,7 @@ static int flush_at_mount(domus_stack *stack, void *self)
 }
 
 /* The mailbox has nothing to look at, and nothing comes that would make the receive look. */
-START_TEST(looking_into_an_empty_mailbox_ends_also_from_an_event_and_at_mount)
+DOMT_TEST(looking_into_an_empty_mailbox_ends_also_from_an_event_and_at_mount)
 {
     static const domus_behaviour mounting = {.name = "mounting", .on_mount = flush_at_mount};
 
@@ -231,9 +223,8 @@ START_TEST(looking_into_an_empty_mailbox_ends_also_from_an_event_and_at_mount)
     ck_assert_str_eq(domt_pick.text, "- - ");
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(world_may_end_when_a_receive_has_timed_out_and_was_not_resumed)
+DOMT_TEST(world_may_end_when_a_receive_has_timed_out_and_was_not_resumed)
 {
     domt_pick_open(0, 0);
     domt_begin_by_event(within_5, &domt_sevens);
@@ -248,11 +239,10 @@ START_TEST(world_may_end_when_a_receive_has_timed_out_and_was_not_resumed)
     ck_assert_str_eq(domt_pick.text, "");
     ck_assert_uint_eq(domt_pick.releases, 1);
 }
-END_TEST
 
 /* --- several --------------------------------------------------------------------------------- */
 
-START_TEST(several_receives_are_tried_in_the_order_in_which_they_began)
+DOMT_TEST(several_receives_are_tried_in_the_order_in_which_they_began)
 {
     domt_pick_open(0, 0);
     domt_begin_by_event(within_5, &domt_sevens);
@@ -273,9 +263,8 @@ START_TEST(several_receives_are_tried_in_the_order_in_which_they_began)
     ck_assert_str_eq(domt_pick.text, "(7) (u7) (u8) 1 ");
     domt_pick_close();
 }
-END_TEST
 
-START_TEST(new_receive_looks_at_what_the_others_have_left)
+DOMT_TEST(new_receive_looks_at_what_the_others_have_left)
 {
     domt_pick_open(0, 0);
     domt_begin_by_event(domt_receive_one, &domt_sevens);
@@ -291,7 +280,6 @@ START_TEST(new_receive_looks_at_what_the_others_have_left)
     ck_assert_str_eq(domt_pick.text, "(u3) (7) 1 2 ");
     domt_pick_close();
 }
-END_TEST
 
 static int took_and_forget(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -306,7 +294,7 @@ static int receive_and_forget(domus_stack *stack, void *pattern)
     return domus_receive(stack, pattern, took_and_forget);
 }
 
-START_TEST(receive_of_a_conversation_that_ended_takes_nothing)
+DOMT_TEST(receive_of_a_conversation_that_ended_takes_nothing)
 {
     domt_pick_open(0, 0);
     domt_begin(receive_and_forget, &domt_sevens);
@@ -315,7 +303,6 @@ START_TEST(receive_of_a_conversation_that_ended_takes_nothing)
     ck_assert_str_eq(domt_pick.text, "(7) 6 8 ");
     domt_pick_close();
 }
-END_TEST
 
 static domus_conversation first;
 
@@ -338,7 +325,7 @@ static int receive_and_cancel(domus_stack *stack, void *pattern)
 }
 
 /* While the mailbox is searched, the other receives leave under it. */
-START_TEST(resumed_receive_may_cancel_another_receive)
+DOMT_TEST(resumed_receive_may_cancel_another_receive)
 {
     domt_pick_open(0, 0);
     domt_begin_by_event(within_5_known, &domt_sevens);
@@ -353,7 +340,6 @@ START_TEST(resumed_receive_may_cancel_another_receive)
     ck_assert_str_eq(domt_pick.text, "(u2) x125 1 7 ");
     domt_pick_close();
 }
-END_TEST
 
 /* --- mail that leaves while it is seen ------------------------------------------------------- */
 
@@ -386,7 +372,7 @@ static int ask_and_raise_later(domus_stack *stack, void *context)
     return domus_sleep(stack, 5 * MS, raise_late);
 }
 
-START_TEST(ask_that_waits_for_itself_leaves_the_mail_that_a_receive_has_seen)
+DOMT_TEST(ask_that_waits_for_itself_leaves_the_mail_that_a_receive_has_seen)
 {
     domt_pick_open(0, 0);
     domt_begin_by_event(ask_and_raise_later, NULL);
@@ -404,20 +390,5 @@ START_TEST(ask_that_waits_for_itself_leaves_the_mail_that_a_receive_has_seen)
     ck_assert_str_eq(domt_pick.text, "7 x42 (7) 1 6 ");
     domt_pick_close();
 }
-END_TEST
 
-DOMT_MAIN("receive", 60, receive_takes_the_first_match_and_the_others_keep_their_order,
-          receive_waits_for_the_next_match_and_nothing_else_is_taken,
-          mailbox_longer_than_one_run_looks_at_is_searched_to_its_end,
-          pattern_sees_the_frame_of_its_conversation,
-          receive_within_a_time_fails_not_early_and_what_waits_is_handled,
-          receive_within_a_very_long_time_is_no_overflow,
-          flush_takes_all_that_is_there_and_does_not_wait,
-          priority_receive_takes_the_urgent_before_the_older,
-          looking_into_an_empty_mailbox_ends_also_from_an_event_and_at_mount,
-          world_may_end_when_a_receive_has_timed_out_and_was_not_resumed,
-          several_receives_are_tried_in_the_order_in_which_they_began,
-          new_receive_looks_at_what_the_others_have_left,
-          receive_of_a_conversation_that_ended_takes_nothing,
-          resumed_receive_may_cancel_another_receive,
-          ask_that_waits_for_itself_leaves_the_mail_that_a_receive_has_seen)
+DOMT_SUITE(60)

@@ -41,7 +41,7 @@ static bool is_full(void)
     return (atomic_load(&one.house->life) & DOMI_LIFE_FULL) != 0;
 }
 
-START_TEST(m11_home_lane_refuses_at_mailbox_max)
+DOMT_TEST(m11_home_lane_refuses_at_mailbox_max)
 {
     open_world();
     ck_assert_uint_eq(fill(world.managers[0]), MAX);
@@ -56,9 +56,8 @@ START_TEST(m11_home_lane_refuses_at_mailbox_max)
     ck_assert_uint_eq(log0.count, MAX);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(m11_inbox_lane_refuses_at_mailbox_max)
+DOMT_TEST(m11_inbox_lane_refuses_at_mailbox_max)
 {
     open_world();
     ck_assert_uint_eq(fill(world.managers[1]), MAX);
@@ -74,9 +73,8 @@ START_TEST(m11_inbox_lane_refuses_at_mailbox_max)
     ck_assert_uint_eq(log0.count, MAX);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(m11_both_lanes_together_are_bounded)
+DOMT_TEST(m11_both_lanes_together_are_bounded)
 {
     open_world();
     unsigned taken = fill(world.managers[0]) + fill(world.managers[1]);
@@ -90,9 +88,8 @@ START_TEST(m11_both_lanes_together_are_bounded)
     ck_assert_uint_eq(log0.count, 2 * MAX - 1 + taken);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(m11_recovers_below_half)
+DOMT_TEST(m11_recovers_below_half)
 {
     open_world();
     (void)fill(world.managers[0]);
@@ -107,9 +104,8 @@ START_TEST(m11_recovers_below_half)
     ck_assert_uint_eq(log0.count, MAX + 2);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(m11_stays_full_above_half)
+DOMT_TEST(m11_stays_full_above_half)
 {
     domt_world_init(&world, 1);
     world.config.scheduler.mailbox_max = MAX;
@@ -124,7 +120,6 @@ START_TEST(m11_stays_full_above_half)
     ck_assert(!is_full());
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- asks ------------------------------------------------------------------------------------ */
 
@@ -143,7 +138,7 @@ static int ask_owned(domus_stack *stack, void *context)
     return domus_ask(stack, one, &domt_counted, "payload", hear);
 }
 
-START_TEST(m11_refused_ask_resumes_with_enobufs)
+DOMT_TEST(m11_refused_ask_resumes_with_enobufs)
 {
     open_world();
     domus_address here = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
@@ -162,7 +157,6 @@ START_TEST(m11_refused_ask_resumes_with_enobufs)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- never refused --------------------------------------------------------------------------- */
 
@@ -173,7 +167,7 @@ static int arm_many(domus_stack *stack, void *count)
     return 0;
 }
 
-START_TEST(m11_replies_exceptions_and_events_are_never_refused)
+DOMT_TEST(m11_replies_exceptions_and_events_are_never_refused)
 {
     int events = 3 * (int)MAX;
 
@@ -200,9 +194,8 @@ START_TEST(m11_replies_exceptions_and_events_are_never_refused)
     ck_assert_uint_eq(domt_log_count(&log0, 'n'), MAX);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(m11_full_house_can_be_stopped)
+DOMT_TEST(m11_full_house_can_be_stopped)
 {
     open_world();
     (void)fill(world.managers[0]);
@@ -214,9 +207,5 @@ START_TEST(m11_full_house_can_be_stopped)
     ck_assert(!is_full()); /* the next life begins empty */
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("refusal", 60, m11_home_lane_refuses_at_mailbox_max,
-          m11_inbox_lane_refuses_at_mailbox_max, m11_both_lanes_together_are_bounded,
-          m11_recovers_below_half, m11_stays_full_above_half, m11_refused_ask_resumes_with_enobufs,
-          m11_replies_exceptions_and_events_are_never_refused, m11_full_house_can_be_stopped)
+DOMT_SUITE(60)

@@ -99,7 +99,7 @@ static int ask_as(domus_stack *stack, void *naming_)
     return 0;
 }
 
-START_TEST(a_notice_in_the_name_of_a_remote_actor_shows_it_as_the_sender)
+DOMT_TEST(a_notice_in_the_name_of_a_remote_actor_shows_it_as_the_sender)
 {
     open_with_workers();
     naming now = {.from = domt_far(8, 1), .to = workers[1], .value = 5};
@@ -120,9 +120,8 @@ START_TEST(a_notice_in_the_name_of_a_remote_actor_shows_it_as_the_sender)
     ck_assert_uint_eq(domt_releases, 2);
     domt_remote_close();
 }
-END_TEST
 
-START_TEST(an_ask_in_the_name_of_a_remote_actor_is_answered_to_the_gateway)
+DOMT_TEST(an_ask_in_the_name_of_a_remote_actor_is_answered_to_the_gateway)
 {
     open_with_workers();
     for (uint32_t home = 0; home < 2; home++) {
@@ -145,7 +144,6 @@ START_TEST(an_ask_in_the_name_of_a_remote_actor_is_answered_to_the_gateway)
     ck_assert_uint_eq(domt_releases, 8);
     domt_remote_close();
 }
-END_TEST
 
 static int reply_seen(domus_stack *stack, void *value)
 {
@@ -153,7 +151,7 @@ static int reply_seen(domus_stack *stack, void *value)
     return 0;
 }
 
-START_TEST(such_an_ask_may_be_kept_and_passed_on)
+DOMT_TEST(such_an_ask_may_be_kept_and_passed_on)
 {
     uint64_t value = 123;
 
@@ -172,7 +170,6 @@ START_TEST(such_an_ask_may_be_kept_and_passed_on)
     ck_assert_uint_eq(domt_carried_by[0].answer_value, 124);
     domt_remote_close();
 }
-END_TEST
 
 static int reply_kept(domus_stack *stack, void *value)
 {
@@ -180,7 +177,7 @@ static int reply_kept(domus_stack *stack, void *value)
     return 0;
 }
 
-START_TEST(an_ask_of_a_remote_actor_may_be_passed_on_to_another_one)
+DOMT_TEST(an_ask_of_a_remote_actor_may_be_passed_on_to_another_one)
 {
     uint64_t value = 99;
 
@@ -198,7 +195,6 @@ START_TEST(an_ask_of_a_remote_actor_may_be_passed_on_to_another_one)
     ck_assert_uint_eq(domt_carried_by[0].answer_value, 99);
     domt_remote_close();
 }
-END_TEST
 
 static int cancel_as(domus_stack *stack, void *naming_)
 {
@@ -208,7 +204,7 @@ static int cancel_as(domus_stack *stack, void *naming_)
     return 0;
 }
 
-START_TEST(a_cancel_in_its_name_comes_to_who_works_for_it)
+DOMT_TEST(a_cancel_in_its_name_comes_to_who_works_for_it)
 {
     for (uint32_t passes = 0; passes < 2; passes++) {
         open_with_workers();
@@ -226,9 +222,8 @@ START_TEST(a_cancel_in_its_name_comes_to_who_works_for_it)
         domt_remote_close();
     }
 }
-END_TEST
 
-START_TEST(such_an_ask_fails_as_any_other)
+DOMT_TEST(such_an_ask_fails_as_any_other)
 {
     open_with_workers();
     naming now = {.from = domt_far(8, 1), .to = workers[0], .tag = 6};
@@ -246,10 +241,5 @@ START_TEST(such_an_ask_fails_as_any_other)
     domt_as_gateway(1, ask_as, &now);
     domt_remote_close();
 }
-END_TEST
 
-DOMT_MAIN("remote_asks", 20, a_notice_in_the_name_of_a_remote_actor_shows_it_as_the_sender,
-          an_ask_in_the_name_of_a_remote_actor_is_answered_to_the_gateway,
-          such_an_ask_may_be_kept_and_passed_on,
-          an_ask_of_a_remote_actor_may_be_passed_on_to_another_one,
-          a_cancel_in_its_name_comes_to_who_works_for_it, such_an_ask_fails_as_any_other)
+DOMT_SUITE(20)

@@ -218,7 +218,7 @@ static void have_part(const char *key, uint64_t fence)
 /* --- tests -------------------------------------------------------------------------------------
  */
 
-START_TEST(messages_come_to_the_gateway_of_the_sender)
+DOMT_TEST(messages_come_to_the_gateway_of_the_sender)
 {
     uint64_t value = 42;
 
@@ -243,9 +243,8 @@ START_TEST(messages_come_to_the_gateway_of_the_sender)
     domt_as_agent(1, notify, NULL);
     close_world();
 }
-END_TEST
 
-START_TEST(a_kept_ask_is_passed_on_if_the_part_has_a_fence)
+DOMT_TEST(a_kept_ask_is_passed_on_if_the_part_has_a_fence)
 {
     uint64_t value = 7;
 
@@ -270,9 +269,8 @@ START_TEST(a_kept_ask_is_passed_on_if_the_part_has_a_fence)
     domt_as_gateway(1, pass_kept, NULL);
     close_world();
 }
-END_TEST
 
-START_TEST(an_open_part_needs_no_gateway)
+DOMT_TEST(an_open_part_needs_no_gateway)
 {
     uint64_t value = 5;
 
@@ -297,7 +295,6 @@ START_TEST(an_open_part_needs_no_gateway)
     domt_as_agent(0, set_fence, NULL);
     close_world();
 }
-END_TEST
 
 static int notify_and_open(domus_stack *stack, void *unused)
 {
@@ -307,7 +304,7 @@ static int notify_and_open(domus_stack *stack, void *unused)
     return 0;
 }
 
-START_TEST(a_part_is_not_opened_while_mail_waits_for_the_gateway)
+DOMT_TEST(a_part_is_not_opened_while_mail_waits_for_the_gateway)
 {
     uint64_t value = 5;
 
@@ -317,9 +314,8 @@ START_TEST(a_part_is_not_opened_while_mail_waits_for_the_gateway)
     domt_as_gateway(0, open_part, NULL);
     close_world();
 }
-END_TEST
 
-START_TEST(payloads_of_any_size_stay_whole)
+DOMT_TEST(payloads_of_any_size_stay_whole)
 {
     odd small;
     large big;
@@ -345,7 +341,6 @@ START_TEST(payloads_of_any_size_stay_whole)
     ck_assert(life.is_whole);
     close_world();
 }
-END_TEST
 
 /* --- what other nodes send ---------------------------------------------------------------------
  */
@@ -369,7 +364,7 @@ static int send_as_remote(domus_stack *stack, void *far_)
     return 0;
 }
 
-START_TEST(other_nodes_reach_a_grain_whose_part_is_here)
+DOMT_TEST(other_nodes_reach_a_grain_whose_part_is_here)
 {
     uint64_t value = 21;
 
@@ -391,7 +386,6 @@ START_TEST(other_nodes_reach_a_grain_whose_part_is_here)
     ck_assert_uint_eq(domt_carried_by[0].answer_tag, 8);
     close_world();
 }
-END_TEST
 
 /* --- parts that go -----------------------------------------------------------------------------
  */
@@ -415,7 +409,7 @@ static int stop_part(domus_stack *stack, void *stopping_)
     return 0;
 }
 
-START_TEST(the_grains_of_a_part_are_stopped_and_counted)
+DOMT_TEST(the_grains_of_a_part_are_stopped_and_counted)
 {
     uint64_t value = 1;
 
@@ -444,7 +438,6 @@ START_TEST(the_grains_of_a_part_are_stopped_and_counted)
     ck_assert_uint_eq(life.lives, 2);
     close_world();
 }
-END_TEST
 
 static int name_of_grains(domus_stack *stack, void *unused)
 {
@@ -459,7 +452,7 @@ static int name_of_grains(domus_stack *stack, void *unused)
     return 0;
 }
 
-START_TEST(a_stranger_cannot_name_what_gateways_use)
+DOMT_TEST(a_stranger_cannot_name_what_gateways_use)
 {
     open_world();
     domt_as_gateway(0, name_of_grains, NULL);
@@ -469,10 +462,5 @@ START_TEST(a_stranger_cannot_name_what_gateways_use)
     ck_assert_int_eq(domus_remote_part_of(spread, "17"), 113);
     close_world();
 }
-END_TEST
 
-DOMT_MAIN("remote grains", 10, messages_come_to_the_gateway_of_the_sender,
-          a_kept_ask_is_passed_on_if_the_part_has_a_fence, an_open_part_needs_no_gateway,
-          a_part_is_not_opened_while_mail_waits_for_the_gateway, payloads_of_any_size_stay_whole,
-          other_nodes_reach_a_grain_whose_part_is_here,
-          the_grains_of_a_part_are_stopped_and_counted, a_stranger_cannot_name_what_gateways_use)
+DOMT_SUITE(10)

@@ -94,7 +94,7 @@ static int publish(domus_stack *stack, void *value)
     return 0;
 }
 
-START_TEST(publications_come_to_the_gateway_of_the_publishers_home)
+DOMT_TEST(publications_come_to_the_gateway_of_the_publishers_home)
 {
     open_world();
     const domus_remote_name name = domt_name(OUTLET_NUMBER, OUTLET_HOME);
@@ -115,7 +115,6 @@ START_TEST(publications_come_to_the_gateway_of_the_publishers_home)
     ck_assert_uint_eq(domt_releases, 2);
     close_world();
 }
-END_TEST
 
 typedef struct publishing {
     domus_address from;
@@ -133,7 +132,7 @@ static int publish_from_afar(domus_stack *stack, void *publishing_)
     return 0;
 }
 
-START_TEST(publications_from_afar_come_to_members_and_not_back)
+DOMT_TEST(publications_from_afar_come_to_members_and_not_back)
 {
     open_world();
     for (uint32_t home = 0; home < 2; home++)
@@ -151,9 +150,8 @@ START_TEST(publications_from_afar_come_to_members_and_not_back)
     ck_assert_uint_eq(domt_releases, 2);
     close_world();
 }
-END_TEST
 
-START_TEST(a_publication_from_afar_shows_its_publisher_and_can_be_forwarded_afar)
+DOMT_TEST(a_publication_from_afar_shows_its_publisher_and_can_be_forwarded_afar)
 {
     open_world();
     (void)spawn_member(1);
@@ -166,9 +164,8 @@ START_TEST(a_publication_from_afar_shows_its_publisher_and_can_be_forwarded_afar
     ck_assert_uint_eq(domt_releases, 1);
     close_world();
 }
-END_TEST
 
-START_TEST(the_gateway_of_the_outlet_hears_of_first_members)
+DOMT_TEST(the_gateway_of_the_outlet_hears_of_first_members)
 {
     open_world();
     const domus_remote_name name = domt_name(OUTLET_NUMBER, OUTLET_HOME);
@@ -188,9 +185,8 @@ START_TEST(the_gateway_of_the_outlet_hears_of_first_members)
     ck_assert_uint_eq(domt_carried_by[0].joins, 0);
     close_world();
 }
-END_TEST
 
-START_TEST(a_group_that_has_members_tells_so_when_it_gets_its_outlet)
+DOMT_TEST(a_group_that_has_members_tells_so_when_it_gets_its_outlet)
 {
     open_world();
     (void)spawn_member(0);
@@ -198,9 +194,8 @@ START_TEST(a_group_that_has_members_tells_so_when_it_gets_its_outlet)
     ck_assert_uint_eq(domt_carried_by[1].joins, 1);
     close_world();
 }
-END_TEST
 
-START_TEST(wrong_calls_are_refused)
+DOMT_TEST(wrong_calls_are_refused)
 {
     open_world();
     domt_as_agent(1, add_outlet, 0);
@@ -219,10 +214,5 @@ START_TEST(wrong_calls_are_refused)
     domt_as_agent(0, add_outlet, (void *)(intptr_t)-EINVAL);
     close_world();
 }
-END_TEST
 
-DOMT_MAIN("remote groups", 60, publications_come_to_the_gateway_of_the_publishers_home,
-          publications_from_afar_come_to_members_and_not_back,
-          a_publication_from_afar_shows_its_publisher_and_can_be_forwarded_afar,
-          the_gateway_of_the_outlet_hears_of_first_members,
-          a_group_that_has_members_tells_so_when_it_gets_its_outlet, wrong_calls_are_refused)
+DOMT_SUITE(60)

@@ -59,7 +59,7 @@ static int spawn_routees(domus_stack *stack, void *address)
     return domus_spawn_many(stack, &domt_agent, NULL, 2, NULL, NULL, address);
 }
 
-START_TEST(actors_and_routers_of_this_system_have_names)
+DOMT_TEST(actors_and_routers_of_this_system_have_names)
 {
     domus_address routers[2];
 
@@ -82,9 +82,8 @@ START_TEST(actors_and_routers_of_this_system_have_names)
     ck_assert_int_eq(error_of_name((domus_address){NULL, 0}), -EINVAL);
     domt_remote_close();
 }
-END_TEST
 
-START_TEST(names_that_strangers_make_up_lead_nowhere)
+DOMT_TEST(names_that_strangers_make_up_lead_nowhere)
 {
     domt_remote_open(NULL);
     ck_assert_int_eq(error_of_name(domt_agents[1]), 0);
@@ -113,9 +112,8 @@ START_TEST(names_that_strangers_make_up_lead_nowhere)
     }
     domt_remote_close();
 }
-END_TEST
 
-START_TEST(each_slot_is_found_by_its_number)
+DOMT_TEST(each_slot_is_found_by_its_number)
 {
     domt_remote_open(NULL);
     domi_manager *home = domt_remote.managers[0];
@@ -129,9 +127,8 @@ START_TEST(each_slot_is_found_by_its_number)
     }
     domt_remote_close();
 }
-END_TEST
 
-START_TEST(a_remote_name_has_one_address)
+DOMT_TEST(a_remote_name_has_one_address)
 {
     domt_remote_open(NULL);
     domus_address first = domt_far(1, 0);
@@ -146,7 +143,6 @@ START_TEST(a_remote_name_has_one_address)
     ck_assert(!domus_address_equals(look_at(other).address, first));
     domt_remote_close();
 }
-END_TEST
 
 /* --- limits ------------------------------------------------------------------------------------
  */
@@ -158,7 +154,7 @@ static int end_one(domus_stack *stack, void *name)
     return 0;
 }
 
-START_TEST(the_table_is_full_at_addresses_max)
+DOMT_TEST(the_table_is_full_at_addresses_max)
 {
     static const domus_remote_options options = {.addresses_max = 256};
     domus_address first[256];
@@ -179,9 +175,8 @@ START_TEST(the_table_is_full_at_addresses_max)
     ck_assert_int_eq(look_at(name).error, -ENOSPC);
     domt_remote_close();
 }
-END_TEST
 
-START_TEST(an_address_is_used_again_behind_all_other_free_ones)
+DOMT_TEST(an_address_is_used_again_behind_all_other_free_ones)
 {
     domt_remote_open(NULL);
     domus_address first = domt_far(0, 0);
@@ -191,7 +186,6 @@ START_TEST(an_address_is_used_again_behind_all_other_free_ones)
         ck_assert_ptr_ne(domt_far(i, 0).house, first.house);
     domt_remote_close();
 }
-END_TEST
 
 static int opened;
 
@@ -207,7 +201,7 @@ static int end_node(domus_stack *stack, void *node)
     return 0;
 }
 
-START_TEST(nodes_max_nodes_are_known_at_a_time)
+DOMT_TEST(nodes_max_nodes_are_known_at_a_time)
 {
     static const domus_remote_options options = {.nodes_max = 2};
     uint64_t numbers[] = {DOMUS_REMOTE_HERE, 8, 9};
@@ -227,7 +221,6 @@ START_TEST(nodes_max_nodes_are_known_at_a_time)
     ck_assert_int_eq(opened, 0);
     domt_remote_close();
 }
-END_TEST
 
 static int open_wrong(domus_stack *stack, void *options)
 {
@@ -236,7 +229,7 @@ static int open_wrong(domus_stack *stack, void *options)
     return 0;
 }
 
-START_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_options_are_refused)
 {
     static const domus_remote_options wrong[] = {
         {.addresses_max = 255}, {.addresses_max = 16777217}, {.nodes_max = 65537}};
@@ -246,7 +239,6 @@ START_TEST(wrong_options_are_refused)
         domt_as_agent(0, open_wrong, (void *)(uintptr_t)&wrong[i]);
     domt_remote_close();
 }
-END_TEST
 
 /* --- idle addresses ----------------------------------------------------------------------------
  */
@@ -264,7 +256,7 @@ static int list_idle(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(addresses_that_nobody_uses_are_listed_at_the_third_look)
+DOMT_TEST(addresses_that_nobody_uses_are_listed_at_the_third_look)
 {
     domt_remote_open(NULL);
     (void)domt_far(1, 0);
@@ -281,9 +273,8 @@ START_TEST(addresses_that_nobody_uses_are_listed_at_the_third_look)
     ck_assert_uint_eq(idle_count, 0);
     domt_remote_close();
 }
-END_TEST
 
-START_TEST(all_addresses_of_a_node_that_has_ended_are_listed)
+DOMT_TEST(all_addresses_of_a_node_that_has_ended_are_listed)
 {
     uint64_t node = DOMT_NODE;
 
@@ -302,11 +293,5 @@ START_TEST(all_addresses_of_a_node_that_has_ended_are_listed)
     ck_assert_int_eq(opened, 0);
     domt_remote_close();
 }
-END_TEST
 
-DOMT_MAIN("remote_names", 20, actors_and_routers_of_this_system_have_names,
-          names_that_strangers_make_up_lead_nowhere, each_slot_is_found_by_its_number,
-          a_remote_name_has_one_address, the_table_is_full_at_addresses_max,
-          an_address_is_used_again_behind_all_other_free_ones, nodes_max_nodes_are_known_at_a_time,
-          wrong_options_are_refused, addresses_that_nobody_uses_are_listed_at_the_third_look,
-          all_addresses_of_a_node_that_has_ended_are_listed)
+DOMT_SUITE(20)

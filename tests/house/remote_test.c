@@ -53,7 +53,7 @@ static int cancel_ask(domus_stack *stack, void *sending_)
     return 0;
 }
 
-START_TEST(notices_come_to_the_gateway_of_their_senders_home)
+DOMT_TEST(notices_come_to_the_gateway_of_their_senders_home)
 {
     domt_remote_open(NULL);
     domus_remote_name name = domt_name(3, 1);
@@ -73,9 +73,8 @@ START_TEST(notices_come_to_the_gateway_of_their_senders_home)
     ck_assert(!domus_address_is_remote((domus_address){NULL, 0}));
     domt_remote_close();
 }
-END_TEST
 
-START_TEST(senders_without_a_thread_have_one_gateway_each)
+DOMT_TEST(senders_without_a_thread_have_one_gateway_each)
 {
     domt_remote_open(NULL);
     domus_address to = domt_far(3, 1);
@@ -87,7 +86,6 @@ START_TEST(senders_without_a_thread_have_one_gateway_each)
     ck_assert_ptr_null(domt_carried_by[0].sender.house);
     domt_remote_close();
 }
-END_TEST
 
 static int reply_kept(domus_stack *stack, void *value)
 {
@@ -104,7 +102,7 @@ static int fail_kept(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(asks_are_kept_by_the_gateway_and_answered)
+DOMT_TEST(asks_are_kept_by_the_gateway_and_answered)
 {
     uint64_t value = 77;
 
@@ -125,9 +123,8 @@ START_TEST(asks_are_kept_by_the_gateway_and_answered)
     ck_assert_uint_eq(domt_releases, 2);
     domt_remote_close();
 }
-END_TEST
 
-START_TEST(a_cancel_ends_the_kept_ask_and_tells_the_gateway)
+DOMT_TEST(a_cancel_ends_the_kept_ask_and_tells_the_gateway)
 {
     domt_remote_open(NULL);
     asked[0] = (sending){.to = domt_far(4, 0)};
@@ -142,9 +139,8 @@ START_TEST(a_cancel_ends_the_kept_ask_and_tells_the_gateway)
     ck_assert_uint_eq(domi_house_count_parked(domt_gateways[1].house), 1); /* the asker alone */
     domt_remote_close();
 }
-END_TEST
 
-START_TEST(a_deadline_travels_and_ends_the_kept_ask)
+DOMT_TEST(a_deadline_travels_and_ends_the_kept_ask)
 {
     domt_remote_open(NULL);
     asked[0] = (sending){.to = domt_far(4, 0), .timeout_ns = 10 * DOMT_MS};
@@ -155,7 +151,6 @@ START_TEST(a_deadline_travels_and_ends_the_kept_ask)
     ck_assert_uint_eq(domt_releases, 1);
     domt_remote_close();
 }
-END_TEST
 
 static int send_asks(domus_stack *stack, void *sending_)
 {
@@ -166,7 +161,7 @@ static int send_asks(domus_stack *stack, void *sending_)
     return domus_wait_all(stack, hear);
 }
 
-START_TEST(asks_that_a_gateway_keeps_do_not_count_as_conversations)
+DOMT_TEST(asks_that_a_gateway_keeps_do_not_count_as_conversations)
 {
     domt_remote_open(NULL);
     domt_remote.managers[1]->limits.conversations_max = 4;
@@ -177,7 +172,6 @@ START_TEST(asks_that_a_gateway_keeps_do_not_count_as_conversations)
     ck_assert_uint_eq(domt_carried_by[1].notices, 1);
     domt_remote_close();
 }
-END_TEST
 
 /* --- states of a node --------------------------------------------------------------------------
  */
@@ -190,7 +184,7 @@ static int set_state(domus_stack *stack, void *error)
     return 0;
 }
 
-START_TEST(a_node_that_is_full_or_down_refuses_what_is_sent)
+DOMT_TEST(a_node_that_is_full_or_down_refuses_what_is_sent)
 {
     static const int errors[] = {-ENOBUFS, -EHOSTDOWN, -ESTALE};
 
@@ -216,7 +210,6 @@ START_TEST(a_node_that_is_full_or_down_refuses_what_is_sent)
     ck_assert_int_eq(state_error, -EINVAL);
     domt_remote_close();
 }
-END_TEST
 
 static int cannot(domus_stack *stack, void *context)
 {
@@ -244,17 +237,11 @@ static int cannot(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(only_gateways_use_these_verbs)
+DOMT_TEST(only_gateways_use_these_verbs)
 {
     domt_remote_open(NULL);
     domt_as_agent(0, cannot, NULL);
     domt_remote_close();
 }
-END_TEST
 
-DOMT_MAIN("remote", 20, notices_come_to_the_gateway_of_their_senders_home,
-          senders_without_a_thread_have_one_gateway_each, asks_are_kept_by_the_gateway_and_answered,
-          a_cancel_ends_the_kept_ask_and_tells_the_gateway,
-          a_deadline_travels_and_ends_the_kept_ask,
-          asks_that_a_gateway_keeps_do_not_count_as_conversations,
-          a_node_that_is_full_or_down_refuses_what_is_sent, only_gateways_use_these_verbs)
+DOMT_SUITE(20)

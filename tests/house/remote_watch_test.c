@@ -111,7 +111,7 @@ static int tell_from_other(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(the_end_of_a_remote_actor_is_told_to_who_watches_it)
+DOMT_TEST(the_end_of_a_remote_actor_is_told_to_who_watches_it)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_watching(home);
@@ -133,9 +133,8 @@ START_TEST(the_end_of_a_remote_actor_is_told_to_who_watches_it)
         close_watching();
     }
 }
-END_TEST
 
-START_TEST(a_node_that_is_down_leaves_its_addresses)
+DOMT_TEST(a_node_that_is_down_leaves_its_addresses)
 {
     open_watching(1);
     domt_do(&domt_remote, watcher, watch, NULL);
@@ -150,9 +149,8 @@ START_TEST(a_node_that_is_down_leaves_its_addresses)
     domt_do(&domt_remote, watcher, unwatch, NULL);
     close_watching();
 }
-END_TEST
 
-START_TEST(a_watch_that_is_taken_back_is_not_told)
+DOMT_TEST(a_watch_that_is_taken_back_is_not_told)
 {
     open_watching(1);
     domt_do(&domt_remote, watcher, watch, NULL);
@@ -163,9 +161,8 @@ START_TEST(a_watch_that_is_taken_back_is_not_told)
     ck_assert_uint_eq(downs, 0);
     close_watching();
 }
-END_TEST
 
-START_TEST(room_is_told_by_the_gateway)
+DOMT_TEST(room_is_told_by_the_gateway)
 {
     open_watching(1);
     domt_do(&domt_remote, watcher, watch_room, NULL);
@@ -176,9 +173,8 @@ START_TEST(room_is_told_by_the_gateway)
     ck_assert_uint_eq(rooms, 1);
     close_watching();
 }
-END_TEST
 
-START_TEST(who_waits_for_room_hears_whether_the_actor_or_its_node_is_gone)
+DOMT_TEST(who_waits_for_room_hears_whether_the_actor_or_its_node_is_gone)
 {
     open_watching(1);
     domt_do(&domt_remote, watcher, watch_room, NULL);
@@ -191,7 +187,6 @@ START_TEST(who_waits_for_room_hears_whether_the_actor_or_its_node_is_gone)
     ck_assert_int_eq(room_reason, -ESTALE);
     close_watching();
 }
-END_TEST
 
 static int stop_self(domus_stack *stack, void *context)
 {
@@ -199,7 +194,7 @@ static int stop_self(domus_stack *stack, void *context)
     return domus_stop(stack, domus_self(stack));
 }
 
-START_TEST(a_watcher_that_ends_leaves_nothing)
+DOMT_TEST(a_watcher_that_ends_leaves_nothing)
 {
     open_watching(1);
     domt_do(&domt_remote, watcher, watch, NULL);
@@ -207,9 +202,8 @@ START_TEST(a_watcher_that_ends_leaves_nothing)
     ck_assert_ptr_null(remote.house->attached);
     close_watching();
 }
-END_TEST
 
-START_TEST(the_end_of_a_gateway_tells_its_watches)
+DOMT_TEST(the_end_of_a_gateway_tells_its_watches)
 {
     open_watching(1);
     domt_do(&domt_remote, watcher, watch, NULL);
@@ -228,7 +222,6 @@ START_TEST(the_end_of_a_gateway_tells_its_watches)
                      -EHOSTDOWN);
     domt_remote_close();
 }
-END_TEST
 
 static int cannot_link(domus_stack *stack, void *context)
 {
@@ -250,7 +243,7 @@ static int stop_remote_after_mail(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(stops_are_told_to_a_gateway)
+DOMT_TEST(stops_are_told_to_a_gateway)
 {
     open_watching(1);
     domt_do(&domt_remote, watcher, cannot_link, NULL);
@@ -264,11 +257,5 @@ START_TEST(stops_are_told_to_a_gateway)
     domt_do(&domt_remote, watcher, stop_remote, (void *)(intptr_t)-ESTALE);
     close_watching();
 }
-END_TEST
 
-DOMT_MAIN("remote_watch", 20, the_end_of_a_remote_actor_is_told_to_who_watches_it,
-          a_node_that_is_down_leaves_its_addresses, a_watch_that_is_taken_back_is_not_told,
-          room_is_told_by_the_gateway,
-          who_waits_for_room_hears_whether_the_actor_or_its_node_is_gone,
-          a_watcher_that_ends_leaves_nothing, the_end_of_a_gateway_tells_its_watches,
-          stops_are_told_to_a_gateway)
+DOMT_SUITE(20)

@@ -19,7 +19,7 @@ static int reply_to_notice(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(reply_is_taken_once_and_only_for_an_ask)
+DOMT_TEST(reply_is_taken_once_and_only_for_an_ask)
 {
     domt_talk_open();
     domt_talk_ask(reply_twice);
@@ -27,7 +27,6 @@ START_TEST(reply_is_taken_once_and_only_for_an_ask)
     domt_do(&domt_talk.world, domt_talk.other, reply_to_notice, NULL);
     domt_talk_close();
 }
-END_TEST
 
 static int hear_and_reply(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -60,7 +59,7 @@ static int park_and_reply(domus_stack *stack, void *context)
     return domus_ask(stack, domt_talk.third, &domt_call_type, &question, hear_and_reply);
 }
 
-START_TEST(reply_may_come_before_or_after_a_park)
+DOMT_TEST(reply_may_come_before_or_after_a_park)
 {
     domt_talk_open();
     domt_talk.third = domt_talk.asker; /* asked back while it waits: conversations interleave */
@@ -72,9 +71,8 @@ START_TEST(reply_may_come_before_or_after_a_park)
     ck_assert_int_eq(domt_talk.error, 0);
     domt_talk_close();
 }
-END_TEST
 
-START_TEST(actor_may_ask_itself)
+DOMT_TEST(actor_may_ask_itself)
 {
     domt_talk_open();
     domt_talk.other = domt_talk.asker;
@@ -83,7 +81,6 @@ START_TEST(actor_may_ask_itself)
     ck_assert_str_eq(domt_talk.text, "hello...");
     domt_talk_close();
 }
-END_TEST
 
 static const domus_type huge = {.name = "huge", .size = DOMUS_PAYLOAD_MAX + 1};
 
@@ -97,7 +94,7 @@ static int send_huge(domus_stack *stack, void *context)
     return domt_reply_hello(stack, NULL);
 }
 
-START_TEST(payload_beyond_the_maximum_is_refused_and_nothing_lost)
+DOMT_TEST(payload_beyond_the_maximum_is_refused_and_nothing_lost)
 {
     domt_talk_open();
     domt_talk_ask(send_huge); /* the reply that is small enough is still taken */
@@ -105,7 +102,6 @@ START_TEST(payload_beyond_the_maximum_is_refused_and_nothing_lost)
     domt_do(&domt_talk.world, domt_talk.other, send_huge, NULL);
     domt_talk_close();
 }
-END_TEST
 
 /* --- who speaks ------------------------------------------------------------------------------ */
 
@@ -128,15 +124,12 @@ static int look_from_outside(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(stack_knows_self_sender_and_time)
+DOMT_TEST(stack_knows_self_sender_and_time)
 {
     domt_talk_open();
     domt_talk_ask(look_from_asker);
     domt_do(&domt_talk.world, domt_talk.asker, look_from_outside, NULL);
     domt_talk_close();
 }
-END_TEST
 
-DOMT_MAIN("reply", 60, reply_is_taken_once_and_only_for_an_ask,
-          reply_may_come_before_or_after_a_park, actor_may_ask_itself,
-          payload_beyond_the_maximum_is_refused_and_nothing_lost, stack_knows_self_sender_and_time)
+DOMT_SUITE(60)

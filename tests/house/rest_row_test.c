@@ -86,7 +86,7 @@ static const domus_behaviour generous = {
     .on = (const domus_on[]){{&word_type, take_own, 0}, {NULL, take_rest, 16}},
 };
 
-START_TEST(a_last_row_without_type_takes_what_no_other_does)
+DOMT_TEST(a_last_row_without_type_takes_what_no_other_does)
 {
     setup(1);
     domus_address address = spawn(&generous);
@@ -102,7 +102,6 @@ START_TEST(a_last_row_without_type_takes_what_no_other_does)
     ck_assert_uint_eq(rest_handled, 2);
     domus_testkit_free(kit);
 }
-END_TEST
 
 static int pass_on(domus_stack *stack, void *self, const void *payload)
 {
@@ -116,7 +115,7 @@ static const domus_behaviour proxy = {
     .on = (const domus_on[]){{NULL, pass_on, 0}},
 };
 
-START_TEST(the_row_can_pass_on_all_that_comes)
+DOMT_TEST(the_row_can_pass_on_all_that_comes)
 {
     domus_address address;
     uint32_t number = 0;
@@ -133,7 +132,6 @@ START_TEST(the_row_can_pass_on_all_that_comes)
     ck_assert(same(domus_probe_sender(probe), behind));
     domus_testkit_free(kit);
 }
-END_TEST
 
 static int arm(domus_stack *stack, void *self)
 {
@@ -147,7 +145,7 @@ static const domus_behaviour timed = {
     .on_mount = arm,
 };
 
-START_TEST(the_row_takes_events_too)
+DOMT_TEST(the_row_takes_events_too)
 {
     setup(1);
     (void)spawn(&timed);
@@ -155,7 +153,6 @@ START_TEST(the_row_takes_events_too)
     ck_assert_uint_eq(own_handled, 1);
     domus_testkit_free(kit);
 }
-END_TEST
 
 static int end_it(domus_stack *stack, void *self, const void *who_)
 {
@@ -171,7 +168,7 @@ static const domus_behaviour ender = {
     .on = (const domus_on[]){{&call_type, end_it, 0}, {0}},
 };
 
-START_TEST(the_row_does_not_take_what_is_the_librarys_own)
+DOMT_TEST(the_row_does_not_take_what_is_the_librarys_own)
 {
     domus_system *system;
 
@@ -184,14 +181,13 @@ START_TEST(the_row_does_not_take_what_is_the_librarys_own)
     ck_assert_int_eq(domus_outside_notice(system, address, &forget_type, NULL), -ESTALE);
     domus_testkit_free(kit);
 }
-END_TEST
 
 static const domus_behaviour too_large = {
     .name = "too large",
     .on = (const domus_on[]){{NULL, take_rest, DOMUS_FRAME_MAX + 1}},
 };
 
-START_TEST(the_rows_frame_has_a_limit_too)
+DOMT_TEST(the_rows_frame_has_a_limit_too)
 {
     domus_address address;
 
@@ -200,8 +196,5 @@ START_TEST(the_rows_frame_has_a_limit_too)
                      -EINVAL);
     domus_testkit_free(kit);
 }
-END_TEST
 
-DOMT_MAIN("rest_row", 20, a_last_row_without_type_takes_what_no_other_does,
-          the_row_can_pass_on_all_that_comes, the_row_takes_events_too,
-          the_row_does_not_take_what_is_the_librarys_own, the_rows_frame_has_a_limit_too)
+DOMT_SUITE(20)

@@ -27,7 +27,7 @@ static void put_failing_event(uint32_t home, uint32_t number, int error)
 /* 1. Child 3 fails, and its parent restarts 2 as well. 2. Before child 2 begins anew, an event's
  * handler fails in it, and its parent is told. 3. Child 2 begins anew, and its on_mount fails. 4.
  * The parent decides on the first failure: to resume. An actor that is not mounted cannot. */
-START_TEST(mount_that_fails_while_an_earlier_failure_is_undecided_ends_the_actor)
+DOMT_TEST(mount_that_fails_while_an_earlier_failure_is_undecided_ends_the_actor)
 {
     static const domus_rule rules[] = {{.error = -EIO, .directive = DOMUS_RESTART}};
     static const domus_supervision all = {
@@ -51,7 +51,5 @@ START_TEST(mount_that_fails_while_an_earlier_failure_is_undecided_ends_the_actor
     ck_assert_uint_eq(domt_kin_houses(), 2);
     domt_kin_close();
 }
-END_TEST
 
-DOMT_MAIN("restart_failure", 30,
-          mount_that_fails_while_an_earlier_failure_is_undecided_ends_the_actor)
+DOMT_SUITE(30)

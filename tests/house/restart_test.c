@@ -47,7 +47,7 @@ static int spoil(domus_stack *stack, void *unused)
     return 0;
 }
 
-START_TEST(restart_runs_on_stop_and_on_mount_with_the_state_of_the_spawn)
+DOMT_TEST(restart_runs_on_stop_and_on_mount_with_the_state_of_the_spawn)
 {
     open_two(&restarts);
     for (uint32_t child = 2; child < 4; child++) {
@@ -63,9 +63,8 @@ START_TEST(restart_runs_on_stop_and_on_mount_with_the_state_of_the_spawn)
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, restarts), 2);
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(restart_runs_on_restart_instead_once_with_the_error)
+DOMT_TEST(restart_runs_on_restart_instead_once_with_the_error)
 {
     domt_kin_open(2);
     boss = domt_kin_boss(&restarts);
@@ -82,9 +81,8 @@ START_TEST(restart_runs_on_restart_instead_once_with_the_error)
     ck_assert_str_eq(domt_kin_trail(), "m1 m2 r2 n2 m3 r3 n3 ");
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(mount_that_fails_is_tried_again_without_on_stop)
+DOMT_TEST(mount_that_fails_is_tried_again_without_on_stop)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_two(&restarts);
@@ -101,10 +99,9 @@ START_TEST(mount_that_fails_is_tried_again_without_on_stop)
         domt_kin_close();
     }
 }
-END_TEST
 
 /* on_stop does not run for what on_restart has given up: the next mount begins from the spawn. */
-START_TEST(on_restart_that_fails_is_a_failure_again)
+DOMT_TEST(on_restart_that_fails_is_a_failure_again)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_two(&restarts);
@@ -121,7 +118,6 @@ START_TEST(on_restart_that_fails_is_a_failure_again)
         domt_kin_close();
     }
 }
-END_TEST
 
 /* --- what goes ------------------------------------------------------------------------------- */
 
@@ -137,7 +133,7 @@ static int watch(domus_stack *stack, void *address)
     return domus_watch_actor(stack, *(domus_address *)address, NULL);
 }
 
-START_TEST(restart_takes_conversations_timers_watches_and_children)
+DOMT_TEST(restart_takes_conversations_timers_watches_and_children)
 {
     domt_kin_open(2);
     boss = domt_kin_boss(&restarts);
@@ -165,11 +161,10 @@ START_TEST(restart_takes_conversations_timers_watches_and_children)
     ck_assert_uint_eq(domt_kin_of[2].downs + domt_kin_of[3].downs, 0);
     domt_kin_close();
 }
-END_TEST
 
 /* A conversation that the restart cancels may begin something, and so may on_stop: this belongs to
  * the old life, too. */
-START_TEST(restart_takes_what_its_cancelled_conversations_begin)
+DOMT_TEST(restart_takes_what_its_cancelled_conversations_begin)
 {
     for (uint32_t child = 2; child < 4; child++) {
         open_two(&restarts);
@@ -186,7 +181,6 @@ START_TEST(restart_takes_what_its_cancelled_conversations_begin)
         domt_kin_close();
     }
 }
-END_TEST
 
 static int born;
 
@@ -197,7 +191,7 @@ static int spawn_one(domus_stack *stack, void *unused)
     return 0;
 }
 
-START_TEST(restart_ends_although_a_cancelled_conversation_spawns)
+DOMT_TEST(restart_ends_although_a_cancelled_conversation_spawns)
 {
     for (uint32_t child = 2; child < 4; child++) {
         open_two(&restarts);
@@ -219,11 +213,10 @@ START_TEST(restart_ends_although_a_cancelled_conversation_spawns)
         domt_kin_close();
     }
 }
-END_TEST
 
 /* --- what stays ------------------------------------------------------------------------------ */
 
-START_TEST(mail_that_waits_is_handled_in_order_by_the_next_life)
+DOMT_TEST(mail_that_waits_is_handled_in_order_by_the_next_life)
 {
     for (uint32_t child = 2; child < 4; child++) {
         open_two(&restarts);
@@ -238,7 +231,6 @@ START_TEST(mail_that_waits_is_handled_in_order_by_the_next_life)
         domt_kin_close();
     }
 }
-END_TEST
 
 static int take_name(domus_stack *stack, void *unused)
 {
@@ -252,7 +244,7 @@ static int become_deaf(domus_stack *stack, void *unused)
     return domus_become(stack, &domt_kin_deaf);
 }
 
-START_TEST(address_and_name_stay_and_a_become_is_undone)
+DOMT_TEST(address_and_name_stay_and_a_become_is_undone)
 {
     static const uint64_t key[2] = {1, 2};
     static domi_names names;
@@ -276,7 +268,6 @@ START_TEST(address_and_name_stay_and_a_become_is_undone)
         domi_names_fini(&names);
     }
 }
-END_TEST
 
 /* --- in the midst of it ---------------------------------------------------------------------- */
 
@@ -298,7 +289,7 @@ static void begin_restart(uint32_t child)
     ck_assert(domt_kin_lives(child));
 }
 
-START_TEST(stop_in_the_midst_of_a_restart_ends_it)
+DOMT_TEST(stop_in_the_midst_of_a_restart_ends_it)
 {
     for (uint32_t round = 0; round < 2 * 3 * 2; round++) {
         uint32_t child = 2 + round % 2;
@@ -314,7 +305,6 @@ START_TEST(stop_in_the_midst_of_a_restart_ends_it)
         domt_kin_close();
     }
 }
-END_TEST
 
 static int fail_soon(domus_stack *stack, void *unused)
 {
@@ -326,7 +316,7 @@ static int fail_soon(domus_stack *stack, void *unused)
 
 /* A failure and a stop both want the child's node. The stop has it: the node is in the inbox when
  * an event fails. */
-START_TEST(failure_leaves_a_stop_that_is_under_way_alone)
+DOMT_TEST(failure_leaves_a_stop_that_is_under_way_alone)
 {
     for (uint32_t from = 0; from < 3; from++) {
         domt_kin_open(2);
@@ -347,7 +337,6 @@ START_TEST(failure_leaves_a_stop_that_is_under_way_alone)
         domt_kin_close();
     }
 }
-END_TEST
 
 static int turn_of_the_parent(domus_stack *stack, void *unused)
 {
@@ -357,7 +346,7 @@ static int turn_of_the_parent(domus_stack *stack, void *unused)
 }
 
 /* The parent restarts all while 3 runs on_stop, and somebody watches 3 at the same time. */
-START_TEST(all_for_one_leaves_a_child_in_its_last_moment_alone)
+DOMT_TEST(all_for_one_leaves_a_child_in_its_last_moment_alone)
 {
     static const domus_supervision all = {.all_for_one = true, .otherwise = DOMUS_RESTART};
 
@@ -379,11 +368,10 @@ START_TEST(all_for_one_leaves_a_child_in_its_last_moment_alone)
     ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
     domt_kin_close();
 }
-END_TEST
 
 /* The child's failure is on its way when the parent begins to restart. That is no second failure of
  * the parent, whatever the parent's rules are. */
-START_TEST(child_that_fails_while_its_parent_restarts_is_stopped)
+DOMT_TEST(child_that_fails_while_its_parent_restarts_is_stopped)
 {
     domt_kin_open(2);
     domi_manager *here = domt_kin_world.managers[0];
@@ -407,11 +395,10 @@ START_TEST(child_that_fails_while_its_parent_restarts_is_stopped)
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, escalations), 0);
     domt_kin_close();
 }
-END_TEST
 
 /* --- intensity ------------------------------------------------------------------------------- */
 
-START_TEST(more_than_three_restarts_in_five_seconds_escalate)
+DOMT_TEST(more_than_three_restarts_in_five_seconds_escalate)
 {
     open_two(&restarts);
     domt_kin_err(2, -EIO);
@@ -429,9 +416,8 @@ START_TEST(more_than_three_restarts_in_five_seconds_escalate)
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, restarts), 6);
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(intensity_and_period_may_be_set)
+DOMT_TEST(intensity_and_period_may_be_set)
 {
     static const domus_supervision one = {
         .intensity = 1, .period_ns = MS, .otherwise = DOMUS_RESTART};
@@ -447,9 +433,8 @@ START_TEST(intensity_and_period_may_be_set)
     ck_assert_uint_eq(domt_kin_houses(), 0);
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(mount_that_always_fails_is_given_up)
+DOMT_TEST(mount_that_always_fails_is_given_up)
 {
     static const domus_supervision nine = {.intensity = 9, .otherwise = DOMUS_RESTART};
 
@@ -473,18 +458,5 @@ START_TEST(mount_that_always_fails_is_given_up)
         domt_kin_close();
     }
 }
-END_TEST
 
-DOMT_MAIN("restart", 30, restart_runs_on_stop_and_on_mount_with_the_state_of_the_spawn,
-          restart_runs_on_restart_instead_once_with_the_error,
-          mount_that_fails_is_tried_again_without_on_stop, on_restart_that_fails_is_a_failure_again,
-          restart_takes_conversations_timers_watches_and_children,
-          restart_takes_what_its_cancelled_conversations_begin,
-          restart_ends_although_a_cancelled_conversation_spawns,
-          mail_that_waits_is_handled_in_order_by_the_next_life,
-          address_and_name_stay_and_a_become_is_undone, stop_in_the_midst_of_a_restart_ends_it,
-          failure_leaves_a_stop_that_is_under_way_alone,
-          all_for_one_leaves_a_child_in_its_last_moment_alone,
-          child_that_fails_while_its_parent_restarts_is_stopped,
-          more_than_three_restarts_in_five_seconds_escalate, intensity_and_period_may_be_set,
-          mount_that_always_fails_is_given_up)
+DOMT_SUITE(30)

@@ -61,7 +61,7 @@ static void ask_for_room(uint32_t home)
     ck_assert_int_eq(result, 0);
 }
 
-START_TEST(room_is_told_once_below_half)
+DOMT_TEST(room_is_told_once_below_half)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_full(home, 200);
@@ -85,9 +85,8 @@ START_TEST(room_is_told_once_below_half)
         domt_kin_close();
     }
 }
-END_TEST
 
-START_TEST(room_is_told_whatever_the_bound)
+DOMT_TEST(room_is_told_whatever_the_bound)
 {
     for (uint32_t home = 0; home < 2; home++) {
         for (uint32_t most = 1; most < 10; most++) {
@@ -101,10 +100,9 @@ START_TEST(room_is_told_whatever_the_bound)
         }
     }
 }
-END_TEST
 
 /* Half of what it takes waits there, but nobody was refused: its runs do not look for room yet. */
-START_TEST(room_is_told_also_where_nobody_was_refused)
+DOMT_TEST(room_is_told_also_where_nobody_was_refused)
 {
     const domus_spawn_options options = {.mailbox_max = 8};
     const domt_kin state = {1, DOMT_WORTH};
@@ -127,9 +125,8 @@ START_TEST(room_is_told_also_where_nobody_was_refused)
         domt_kin_close();
     }
 }
-END_TEST
 
-START_TEST(room_that_is_there_is_told_at_once)
+DOMT_TEST(room_that_is_there_is_told_at_once)
 {
     for (uint32_t home = 0; home < 2; home++) {
         for (uint32_t most = 1; most < 10; most++) {
@@ -142,9 +139,8 @@ START_TEST(room_that_is_there_is_told_at_once)
         }
     }
 }
-END_TEST
 
-START_TEST(who_ends_has_no_room)
+DOMT_TEST(who_ends_has_no_room)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_full(home, 20);
@@ -162,10 +158,9 @@ START_TEST(who_ends_has_no_room)
         domt_kin_close();
     }
 }
-END_TEST
 
 /* The actor waits for its child to end: its mailbox is empty, but takes nothing any more. */
-START_TEST(who_is_about_to_end_has_no_room)
+DOMT_TEST(who_is_about_to_end_has_no_room)
 {
     open_full(0, 20);
     domt_settle(&domt_kin_world);
@@ -181,9 +176,8 @@ START_TEST(who_is_about_to_end_has_no_room)
     ck_assert_int_eq(domt_kin_of[2].down.reason, -ESTALE);
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(room_taken_back_is_not_told)
+DOMT_TEST(room_taken_back_is_not_told)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_full(home, 20);
@@ -196,9 +190,8 @@ START_TEST(room_taken_back_is_not_told)
         domt_kin_close();
     }
 }
-END_TEST
 
-START_TEST(watch_of_the_end_is_not_touched_by_room)
+DOMT_TEST(watch_of_the_end_is_not_touched_by_room)
 {
     open_full(1, 20);
     ask_for_room(1);
@@ -210,9 +203,5 @@ START_TEST(watch_of_the_end_is_not_touched_by_room)
     ck_assert_uint_eq(domt_kin_of[2].downs, 0);
     domt_kin_close();
 }
-END_TEST
 
-DOMT_MAIN("room", 30, room_is_told_once_below_half, room_is_told_whatever_the_bound,
-          room_is_told_also_where_nobody_was_refused, room_that_is_there_is_told_at_once,
-          who_ends_has_no_room, who_is_about_to_end_has_no_room, room_taken_back_is_not_told,
-          watch_of_the_end_is_not_touched_by_room)
+DOMT_SUITE(30)

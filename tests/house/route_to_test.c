@@ -132,7 +132,7 @@ static bool lives(domus_address who)
 
 /* --- routes ----------------------------------------------------------------------------------- */
 
-START_TEST(robin_passes_over_actors_that_are_gone_and_nodes_that_are_down_or_full)
+DOMT_TEST(robin_passes_over_actors_that_are_gone_and_nodes_that_are_down_or_full)
 {
     begin();
     ck_assert_int_eq(make_with(routees, 4, DOMUS_ROUTE_ROBIN), 0);
@@ -156,9 +156,8 @@ START_TEST(robin_passes_over_actors_that_are_gone_and_nodes_that_are_down_or_ful
     ck_assert_uint_eq(far(), 5);
     end();
 }
-END_TEST
 
-START_TEST(near_prefers_the_senders_thread_then_this_system_then_another_node)
+DOMT_TEST(near_prefers_the_senders_thread_then_this_system_then_another_node)
 {
     begin();
     ck_assert_int_eq(make_with(routees + 1, 3, DOMUS_ROUTE_NEAR), 0);
@@ -177,9 +176,8 @@ START_TEST(near_prefers_the_senders_thread_then_this_system_then_another_node)
     ck_assert_int_eq(send_by(0, 0, 1), -EHOSTDOWN);
     end();
 }
-END_TEST
 
-START_TEST(least_sends_afar_when_everybody_here_has_more)
+DOMT_TEST(least_sends_afar_when_everybody_here_has_more)
 {
     begin();
     domus_address some[] = {routees[0], routees[FAR], domt_far(4, 0)};
@@ -197,9 +195,8 @@ START_TEST(least_sends_afar_when_everybody_here_has_more)
     ck_assert_int_eq(send_by(0, 0, 1), -ENOBUFS);
     end();
 }
-END_TEST
 
-START_TEST(hash_moves_keys_only_when_their_routee_is_gone)
+DOMT_TEST(hash_moves_keys_only_when_their_routee_is_gone)
 {
     enum { KEYS = 200 };
     static unsigned char where[KEYS];
@@ -230,7 +227,6 @@ START_TEST(hash_moves_keys_only_when_their_routee_is_gone)
     ck_assert_uint_gt(moved, KEYS / 6);
     end();
 }
-END_TEST
 
 /* --- asks ------------------------------------------------------------------------------------- */
 
@@ -263,7 +259,7 @@ static int reply(domus_stack *stack, void *value)
     return 0;
 }
 
-START_TEST(ask_of_a_router_is_answered_from_afar_and_can_be_cancelled)
+DOMT_TEST(ask_of_a_router_is_answered_from_afar_and_can_be_cancelled)
 {
     uint64_t value = 5;
 
@@ -280,7 +276,6 @@ START_TEST(ask_of_a_router_is_answered_from_afar_and_can_be_cancelled)
     ck_assert_uint_eq(domt_carried_by[1].cancels, 1);
     end();
 }
-END_TEST
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
@@ -309,7 +304,7 @@ static int spawn_many(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(end_of_a_router_is_not_that_of_its_routees)
+DOMT_TEST(end_of_a_router_is_not_that_of_its_routees)
 {
     begin();
     for (uintptr_t after_mail = 0; after_mail < 2; after_mail++) {
@@ -331,9 +326,8 @@ START_TEST(end_of_a_router_is_not_that_of_its_routees)
         ck_assert(!lives(made[i]));
     end();
 }
-END_TEST
 
-START_TEST(routees_are_told_and_wrong_calls_are_refused)
+DOMT_TEST(routees_are_told_and_wrong_calls_are_refused)
 {
     domus_address found[4], wrong[2];
 
@@ -361,7 +355,6 @@ START_TEST(routees_are_told_and_wrong_calls_are_refused)
     ck_assert_int_eq(make_with(routees, 1, DOMUS_ROUTE_LEAST), -ENOSPC);
     end();
 }
-END_TEST
 
 static int spawn_least(domus_stack *stack, void *context)
 {
@@ -379,7 +372,7 @@ static int replace(domus_stack *stack, void *making_)
 }
 
 /* Routees that were made note their loads until they have ended, which is after their router. */
-START_TEST(loads_of_actors_that_were_made_are_not_taken_for_distances)
+DOMT_TEST(loads_of_actors_that_were_made_are_not_taken_for_distances)
 {
     making now = {routees, 4};
 
@@ -392,13 +385,5 @@ START_TEST(loads_of_actors_that_were_made_are_not_taken_for_distances)
     ck_assert_uint_eq(got[0], 20);
     end();
 }
-END_TEST
 
-DOMT_MAIN("route to", 60, robin_passes_over_actors_that_are_gone_and_nodes_that_are_down_or_full,
-          near_prefers_the_senders_thread_then_this_system_then_another_node,
-          least_sends_afar_when_everybody_here_has_more,
-          hash_moves_keys_only_when_their_routee_is_gone,
-          ask_of_a_router_is_answered_from_afar_and_can_be_cancelled,
-          end_of_a_router_is_not_that_of_its_routees,
-          loads_of_actors_that_were_made_are_not_taken_for_distances,
-          routees_are_told_and_wrong_calls_are_refused)
+DOMT_SUITE(60)

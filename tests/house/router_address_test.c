@@ -11,7 +11,7 @@ static int stop_router(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(stop_stops_all_and_the_address_is_stale_for_ever)
+DOMT_TEST(stop_stops_all_and_the_address_is_stale_for_ever)
 {
     begin(1);
     for (uint32_t round = 0; round < 5; round++) { /* routers.max is 1 */
@@ -35,7 +35,6 @@ START_TEST(stop_stops_all_and_the_address_is_stale_for_ever)
     }
     end();
 }
-END_TEST
 
 static int stop_after_mail(domus_stack *stack, void *context)
 {
@@ -48,7 +47,7 @@ static int stop_after_mail(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(stop_after_mail_lets_all_handle_what_waits)
+DOMT_TEST(stop_after_mail_lets_all_handle_what_waits)
 {
     begin(8);
     uint64_t before = domt_in_use_all(&world);
@@ -61,7 +60,6 @@ START_TEST(stop_after_mail_lets_all_handle_what_waits)
     ck_assert_int_eq(put(world.managers[0], 1), -ESTALE);
     end();
 }
-END_TEST
 
 static int watch(domus_stack *stack, void *context)
 {
@@ -72,14 +70,13 @@ static int watch(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(a_router_cannot_be_watched)
+DOMT_TEST(a_router_cannot_be_watched)
 {
     begin(8);
     spawn_many(2, DOMUS_ROUTE_ROBIN);
     domt_do(&world, agents[0], watch, NULL);
     end();
 }
-END_TEST
 
 static int spawn_named(domus_stack *stack, void *name)
 {
@@ -89,7 +86,7 @@ static int spawn_named(domus_stack *stack, void *name)
     return 0;
 }
 
-START_TEST(a_name_is_the_routers)
+DOMT_TEST(a_name_is_the_routers)
 {
     domus_address found;
     char name[] = "pool";
@@ -107,9 +104,8 @@ START_TEST(a_name_is_the_routers)
     ck_assert_int_eq(domi_names_find(&names, "pool", &found), -ENOENT);
     end();
 }
-END_TEST
 
-START_TEST(a_count_of_one_is_a_plain_actor)
+DOMT_TEST(a_count_of_one_is_a_plain_actor)
 {
     begin(0);
     spawn_many(1, DOMUS_ROUTE_LEAST);
@@ -119,7 +115,6 @@ START_TEST(a_count_of_one_is_a_plain_actor)
     ck_assert_uint_eq(got[0], 1);
     end();
 }
-END_TEST
 
 static int misuse(domus_stack *stack, void *context)
 {
@@ -146,13 +141,12 @@ static int misuse(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(wrong_orders_are_refused_and_routers_have_a_limit)
+DOMT_TEST(wrong_orders_are_refused_and_routers_have_a_limit)
 {
     begin(1);
     domt_do(&world, agents[0], misuse, NULL);
     end();
 }
-END_TEST
 
 /* --- owners ----------------------------------------------------------------------------------- */
 
@@ -163,7 +157,7 @@ static int raise(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(the_end_of_who_made_it_ends_a_router)
+DOMT_TEST(the_end_of_who_made_it_ends_a_router)
 {
     begin(2);
     for (uint32_t i = 0; i < 10; i++) {
@@ -181,9 +175,8 @@ START_TEST(the_end_of_who_made_it_ends_a_router)
     }
     end();
 }
-END_TEST
 
-START_TEST(without_memory_nothing_is_left)
+DOMT_TEST(without_memory_nothing_is_left)
 {
     static const domus_behaviour big = {.name = "big", .state_size = 5000, .on_stop = on_stop};
 
@@ -207,10 +200,5 @@ START_TEST(without_memory_nothing_is_left)
     }
     behaviour = &worker;
 }
-END_TEST
 
-DOMT_MAIN("router address", 20, stop_stops_all_and_the_address_is_stale_for_ever,
-          stop_after_mail_lets_all_handle_what_waits, a_router_cannot_be_watched,
-          a_name_is_the_routers, a_count_of_one_is_a_plain_actor,
-          wrong_orders_are_refused_and_routers_have_a_limit, the_end_of_who_made_it_ends_a_router,
-          without_memory_nothing_is_left)
+DOMT_SUITE(20)

@@ -132,7 +132,7 @@ static void check_at_its_making(void *breaks)
     (void)domi_router_may_open(made);
 }
 
-START_TEST(each_invariant_of_an_open_router_is_checked)
+DOMT_TEST(each_invariant_of_an_open_router_is_checked)
 {
     static const row rows[] = {
         {has_a_home, "router->face.home == NULL"},
@@ -165,7 +165,6 @@ START_TEST(each_invariant_of_an_open_router_is_checked)
     domi_router_check(made);
     end();
 }
-END_TEST
 
 /* --- given back ------------------------------------------------------------------------------- */
 
@@ -193,7 +192,7 @@ static void check_given_back(void *breaks)
     (void)domi_router_may_be_given_back(world.managers[0], made);
 }
 
-START_TEST(each_invariant_of_a_router_that_is_given_back_is_checked)
+DOMT_TEST(each_invariant_of_a_router_that_is_given_back_is_checked)
 {
     static const row rows[] = {
         {is_open, "DOMI_LIFE_CLOSED"},
@@ -211,7 +210,6 @@ START_TEST(each_invariant_of_a_router_that_is_given_back_is_checked)
     each_dies(check_given_back, rows, sizeof rows / sizeof rows[0]);
     end();
 }
-END_TEST
 
 /* --- all routers, and their owner ------------------------------------------------------------- */
 
@@ -281,7 +279,7 @@ static void check_houses(void *breaks)
     domi_manager_check_houses(world.managers[0]);
 }
 
-START_TEST(each_invariant_of_all_routers_is_checked)
+DOMT_TEST(each_invariant_of_all_routers_is_checked)
 {
     static const row rows[] = {
         {counts_one_too_many, "routers->count + free <= made"},
@@ -324,8 +322,5 @@ START_TEST(each_invariant_of_all_routers_is_checked)
     each_dies(check_houses, rows, sizeof rows / sizeof rows[0]);
     end();
 }
-END_TEST
 
-DOMT_MAIN("router check", 60, each_invariant_of_an_open_router_is_checked,
-          each_invariant_of_a_router_that_is_given_back_is_checked,
-          each_invariant_of_all_routers_is_checked)
+DOMT_SUITE(60)

@@ -4,7 +4,7 @@
 
 /* --- robin, near ------------------------------------------------------------------------------ */
 
-START_TEST(robin_gives_to_one_after_the_other)
+DOMT_TEST(robin_gives_to_one_after_the_other)
 {
     begin(8);
     world.managers[0]->limits.mailbox_max = world.managers[1]->limits.mailbox_max = 1000;
@@ -18,7 +18,6 @@ START_TEST(robin_gives_to_one_after_the_other)
         ck_assert_uint_eq(got[i], 40);
     end();
 }
-END_TEST
 
 static int spawn_per_thread(domus_stack *stack, void *context)
 {
@@ -30,7 +29,7 @@ static int spawn_per_thread(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(near_gives_to_the_one_on_the_senders_thread)
+DOMT_TEST(near_gives_to_the_one_on_the_senders_thread)
 {
     begin(8);
     world.managers[0]->limits.mailbox_max = world.managers[1]->limits.mailbox_max = 1000;
@@ -48,9 +47,8 @@ START_TEST(near_gives_to_the_one_on_the_senders_thread)
     ck_assert_uint_eq(got[1], 105);
     end();
 }
-END_TEST
 
-START_TEST(near_takes_turns_among_several_of_one_thread)
+DOMT_TEST(near_takes_turns_among_several_of_one_thread)
 {
     begin(8);
     world.managers[0]->limits.mailbox_max = world.managers[1]->limits.mailbox_max = 1000;
@@ -60,12 +58,11 @@ START_TEST(near_takes_turns_among_several_of_one_thread)
     ck_assert_uint_eq(got[3], 50);
     end();
 }
-END_TEST
 
 /* --- who is gone or full
  * -------------------------------------------------------------------------- */
 
-START_TEST(who_is_gone_is_passed_over_until_all_are)
+DOMT_TEST(who_is_gone_is_passed_over_until_all_are)
 {
     for (domus_route route = DOMUS_ROUTE_ROBIN; route <= DOMUS_ROUTE_LEAST; route++) {
         begin(8);
@@ -81,9 +78,8 @@ START_TEST(who_is_gone_is_passed_over_until_all_are)
         end();
     }
 }
-END_TEST
 
-START_TEST(robin_refuses_when_all_are_full_and_near_when_its_own_is)
+DOMT_TEST(robin_refuses_when_all_are_full_and_near_when_its_own_is)
 {
     begin(8);
     spawn_many(4, DOMUS_ROUTE_ROBIN);
@@ -108,11 +104,10 @@ START_TEST(robin_refuses_when_all_are_full_and_near_when_its_own_is)
     ck_assert_uint_eq(got[1], 16);
     end();
 }
-END_TEST
 
 /* --- least ------------------------------------------------------------------------------------ */
 
-START_TEST(least_prefers_the_empty_one)
+DOMT_TEST(least_prefers_the_empty_one)
 {
     begin(8);
     spawn_many(4, DOMUS_ROUTE_LEAST);
@@ -132,9 +127,8 @@ START_TEST(least_prefers_the_empty_one)
     }
     end();
 }
-END_TEST
 
-START_TEST(least_sees_what_another_thread_has_taken_in)
+DOMT_TEST(least_sees_what_another_thread_has_taken_in)
 {
     begin(8);
     spawn_many(2, DOMUS_ROUTE_LEAST);
@@ -148,7 +142,6 @@ START_TEST(least_sees_what_another_thread_has_taken_in)
     ck_assert_uint_eq(got[1], 10);
     end();
 }
-END_TEST
 
 static uint32_t answered;
 
@@ -166,7 +159,7 @@ static int ask(domus_stack *stack, void *context)
     return domus_ask(stack, router, &question, &number, hear);
 }
 
-START_TEST(least_counts_conversations_that_wait)
+DOMT_TEST(least_counts_conversations_that_wait)
 {
     begin(8);
     answered = 0;
@@ -178,7 +171,6 @@ START_TEST(least_counts_conversations_that_wait)
     ck_assert_uint_eq(got[1], 2);
     end();
 }
-END_TEST
 
 /* --- hash ------------------------------------------------------------------------------------- */
 
@@ -205,7 +197,7 @@ static void place_all(void)
     }
 }
 
-START_TEST(hash_moves_only_the_keys_of_who_is_gone)
+DOMT_TEST(hash_moves_only_the_keys_of_who_is_gone)
 {
     uint8_t before[KEYS];
     uint32_t count[8] = {0};
@@ -235,9 +227,8 @@ START_TEST(hash_moves_only_the_keys_of_who_is_gone)
         ck_assert(i == 3 || inherited[i] >= count[3] / 16);
     end();
 }
-END_TEST
 
-START_TEST(hash_refuses_when_who_has_the_key_is_full)
+DOMT_TEST(hash_refuses_when_who_has_the_key_is_full)
 {
     begin(8);
     wish.routing.key = key_of;
@@ -251,11 +242,10 @@ START_TEST(hash_refuses_when_who_has_the_key_is_full)
     ck_assert_int_eq(put(domt_outside(&world), 7), -ESTALE);
     end();
 }
-END_TEST
 
 /* --- asks ------------------------------------------------------------------------------------- */
 
-START_TEST(asks_are_answered_by_a_routee)
+DOMT_TEST(asks_are_answered_by_a_routee)
 {
     for (domus_route route = DOMUS_ROUTE_ROBIN; route <= DOMUS_ROUTE_HASH; route++) {
         begin(8);
@@ -269,7 +259,6 @@ START_TEST(asks_are_answered_by_a_routee)
         end();
     }
 }
-END_TEST
 
 static domus_conversation asking;
 
@@ -285,7 +274,7 @@ static int cancel(domus_stack *stack, void *context)
     return domus_cancel(stack, asking);
 }
 
-START_TEST(a_cancel_finds_the_routee_that_works_on_it)
+DOMT_TEST(a_cancel_finds_the_routee_that_works_on_it)
 {
     begin(8);
     slow = true;
@@ -298,12 +287,5 @@ START_TEST(a_cancel_finds_the_routee_that_works_on_it)
     ck_assert_uint_eq(domi_house_count_parked(routees[0].house), 1);
     end();
 }
-END_TEST
 
-DOMT_MAIN("router", 20, robin_gives_to_one_after_the_other,
-          near_gives_to_the_one_on_the_senders_thread, near_takes_turns_among_several_of_one_thread,
-          who_is_gone_is_passed_over_until_all_are,
-          robin_refuses_when_all_are_full_and_near_when_its_own_is, least_prefers_the_empty_one,
-          least_sees_what_another_thread_has_taken_in, least_counts_conversations_that_wait,
-          hash_moves_only_the_keys_of_who_is_gone, hash_refuses_when_who_has_the_key_is_full,
-          asks_are_answered_by_a_routee, a_cancel_finds_the_routee_that_works_on_it)
+DOMT_SUITE(20)

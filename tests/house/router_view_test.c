@@ -33,7 +33,7 @@ static uint64_t swap_routers(const domus_type *type, const void *payload)
     return *(const uint64_t *)payload;
 }
 
-START_TEST(view_of_a_router_that_has_ended_shows_none_of_the_next_routers_routees)
+DOMT_TEST(view_of_a_router_that_has_ended_shows_none_of_the_next_routers_routees)
 {
     const domus_routing hash = {.route = DOMUS_ROUTE_HASH, .key = swap_routers};
 
@@ -53,7 +53,6 @@ START_TEST(view_of_a_router_that_has_ended_shows_none_of_the_next_routers_routee
     }
     end();
 }
-END_TEST
 
 /* The first sleeper that is woken by the stop of a routee: then the owner ends as well. */
 static void end_owner(domi_manager *manager)
@@ -62,7 +61,7 @@ static void end_owner(domi_manager *manager)
     domi_router_stop_owned(manager, agents[0].house);
 }
 
-START_TEST(router_that_its_owner_loses_while_another_stops_it_is_given_back)
+DOMT_TEST(router_that_its_owner_loses_while_another_stops_it_is_given_back)
 {
     begin(1); /* one router, so a place that is lost is missed at once */
     for (uint32_t i = 0; i < 3; i++) {
@@ -80,7 +79,6 @@ START_TEST(router_that_its_owner_loses_while_another_stops_it_is_given_back)
     }
     end();
 }
-END_TEST
 
 static uint32_t births;
 
@@ -90,7 +88,7 @@ static bool may_spawn_two(domi_manager *manager)
     return births++ < 2;
 }
 
-START_TEST(routees_of_a_router_that_could_not_be_made_are_stopped)
+DOMT_TEST(routees_of_a_router_that_could_not_be_made_are_stopped)
 {
     begin(1);
     uint64_t houses = domt_sum(&world, offsetof(domi_counters, spawns));
@@ -108,8 +106,5 @@ START_TEST(routees_of_a_router_that_could_not_be_made_are_stopped)
     spawn_many(4, DOMUS_ROUTE_ROBIN);
     end();
 }
-END_TEST
 
-DOMT_MAIN("router_view", 30, view_of_a_router_that_has_ended_shows_none_of_the_next_routers_routees,
-          router_that_its_owner_loses_while_another_stops_it_is_given_back,
-          routees_of_a_router_that_could_not_be_made_are_stopped)
+DOMT_SUITE(30)

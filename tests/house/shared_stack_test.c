@@ -55,7 +55,7 @@ static int ask_worker(domus_stack *stack, void *context)
     return domus_ask(stack, worker, &domt_call_type, &(domt_call){answer_twice, NULL}, hear);
 }
 
-START_TEST(a_notice_behind_an_answered_ask_has_no_ask)
+DOMT_TEST(a_notice_behind_an_answered_ask_has_no_ask)
 {
     setup();
     domt_send(world.managers[0], asker, ask_worker, NULL);
@@ -68,7 +68,6 @@ START_TEST(a_notice_behind_an_answered_ask_has_no_ask)
     ck_assert_int_eq(replied, -EINVAL);
     domt_world_end(&world);
 }
-END_TEST
 
 static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -98,7 +97,7 @@ static int raise_and_return(domus_stack *stack, void *context)
     return domus_barrier(stack);
 }
 
-START_TEST(a_turn_behind_one_that_parked_failed_or_held_ends_by_itself)
+DOMT_TEST(a_turn_behind_one_that_parked_failed_or_held_ends_by_itself)
 {
     setup();
     domt_send(world.managers[0], worker, sleep_once, NULL);
@@ -115,7 +114,6 @@ START_TEST(a_turn_behind_one_that_parked_failed_or_held_ends_by_itself)
     ck_assert_int_eq(resumed, 3);
     domt_world_end(&world);
 }
-END_TEST
 
 static int note_sender(domus_stack *stack, void *context)
 {
@@ -130,7 +128,7 @@ static int tell_worker(domus_stack *stack, void *context)
     return domus_notice(stack, worker, &domt_call_type, &(domt_call){note_sender, NULL});
 }
 
-START_TEST(each_turn_sees_the_sender_of_its_own_message)
+DOMT_TEST(each_turn_sees_the_sender_of_its_own_message)
 {
     setup();
     seen_count = 0;
@@ -143,8 +141,5 @@ START_TEST(each_turn_sees_the_sender_of_its_own_message)
     ck_assert_ptr_eq(seen[1].house, other.house);
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("shared_stack", 30, a_notice_behind_an_answered_ask_has_no_ask,
-          a_turn_behind_one_that_parked_failed_or_held_ends_by_itself,
-          each_turn_sees_the_sender_of_its_own_message)
+DOMT_SUITE(30)

@@ -45,7 +45,7 @@ static const char *run_once(void)
     return domt_log_text(&log0, first);
 }
 
-START_TEST(run_begins_behind_where_the_last_one_began_not_where_it_ended)
+DOMT_TEST(run_begins_behind_where_the_last_one_began_not_where_it_ended)
 {
     open_world(2);
     domt_inquire_by(home(), one, other, 0);
@@ -65,7 +65,6 @@ START_TEST(run_begins_behind_where_the_last_one_began_not_where_it_ended)
     domt_settle(&world);
     domt_world_end(&world);
 }
-END_TEST
 
 static int received(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -83,7 +82,7 @@ static int receive_any(domus_stack *stack, void *context)
     return domus_receive(stack, &any, received);
 }
 
-START_TEST(receive_takes_its_message_in_the_shortest_run)
+DOMT_TEST(receive_takes_its_message_in_the_shortest_run)
 {
     open_world(1);
     domt_do(&world, one, receive_any, NULL);
@@ -96,10 +95,9 @@ START_TEST(receive_takes_its_message_in_the_shortest_run)
     domt_settle(&world);
     domt_world_end(&world);
 }
-END_TEST
 
 /* Conversations that ask for ever: more answers than a run takes wait in each run. */
-START_TEST(receive_does_not_starve_behind_replies)
+DOMT_TEST(receive_does_not_starve_behind_replies)
 {
     for (uint32_t most = 1; most <= 64; most *= 2) {
         open_world(most);
@@ -121,7 +119,6 @@ START_TEST(receive_does_not_starve_behind_replies)
         domt_world_end(&world);
     }
 }
-END_TEST
 
 static int arm(domus_stack *stack, void *count)
 {
@@ -131,7 +128,7 @@ static int arm(domus_stack *stack, void *count)
 }
 
 /* The count of events shares its word with the place where the next run begins. */
-START_TEST(events_are_counted_beside_where_a_run_begins)
+DOMT_TEST(events_are_counted_beside_where_a_run_begins)
 {
     open_world(3);
     domt_send(home(), one, arm, &(int){30});
@@ -150,9 +147,8 @@ START_TEST(events_are_counted_beside_where_a_run_begins)
     domt_settle(&world);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(event_of_an_actor_that_is_not_mounted_is_dropped_in_the_shortest_run)
+DOMT_TEST(event_of_an_actor_that_is_not_mounted_is_dropped_in_the_shortest_run)
 {
     for (int mounted = 0; mounted < 2; mounted++) {
         open_world(1);
@@ -169,9 +165,5 @@ START_TEST(event_of_an_actor_that_is_not_mounted_is_dropped_in_the_shortest_run)
         domt_world_end(&world);
     }
 }
-END_TEST
 
-DOMT_MAIN("short_run", 20, run_begins_behind_where_the_last_one_began_not_where_it_ended,
-          receive_takes_its_message_in_the_shortest_run, receive_does_not_starve_behind_replies,
-          events_are_counted_beside_where_a_run_begins,
-          event_of_an_actor_that_is_not_mounted_is_dropped_in_the_shortest_run)
+DOMT_SUITE(20)

@@ -30,7 +30,7 @@ static uint32_t given_back(const domi_manager *home)
     return length(home->births.slots.slabs[0].free);
 }
 
-START_TEST(slots_are_taken_from_home_64_at_a_time)
+DOMT_TEST(slots_are_taken_from_home_64_at_a_time)
 {
     domt_world_open(&world, 2);
     for (uint32_t i = 0; i < 130; i++) {
@@ -43,9 +43,8 @@ START_TEST(slots_are_taken_from_home_64_at_a_time)
     ck_assert_uint_eq(cached(0, 0, 0), 0); /* home's own cache is not touched */
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(slots_have_room_for_the_state_they_are_taken_for)
+DOMT_TEST(slots_have_room_for_the_state_they_are_taken_for)
 {
     static const uint32_t rooms[] = {16, 80, 208, 464, 1040};
 
@@ -63,9 +62,8 @@ START_TEST(slots_have_room_for_the_state_they_are_taken_for)
     ck_assert_uint_eq(domi_house_slot(house), 0); /* such a state is allocated beside it */
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(home_keeps_some_free_slots_and_gives_the_rest_back)
+DOMT_TEST(home_keeps_some_free_slots_and_gives_the_rest_back)
 {
     enum { COUNT = 1000 };
     static domi_house *houses[COUNT];
@@ -80,9 +78,8 @@ START_TEST(home_keeps_some_free_slots_and_gives_the_rest_back)
     ck_assert_uint_eq(given_back(world.managers[0]) % DOMI_SLOTS_REFILL, 0);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(free_slots_are_counted_until_they_are_taken_again)
+DOMT_TEST(free_slots_are_counted_until_they_are_taken_again)
 {
     enum { COUNT = 1000 };
     static domi_house *houses[COUNT];
@@ -102,9 +99,8 @@ START_TEST(free_slots_are_counted_until_they_are_taken_again)
     }
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(slots_do_not_grow_when_one_thread_spawns_and_another_home_frees)
+DOMT_TEST(slots_do_not_grow_when_one_thread_spawns_and_another_home_frees)
 {
     enum { ROUNDS = 100, COUNT = 300 };
     static domus_address addresses[COUNT];
@@ -125,7 +121,6 @@ START_TEST(slots_do_not_grow_when_one_thread_spawns_and_another_home_frees)
     ck_assert_uint_eq(DOMT_SUM(&world, stops), ROUNDS * COUNT);
     domt_world_end(&world);
 }
-END_TEST
 
 static void count(void *house, void *number)
 {
@@ -133,7 +128,7 @@ static void count(void *house, void *number)
     ++*(unsigned *)number;
 }
 
-START_TEST(slots_walk_visits_used_and_free_ones_of_all_sizes)
+DOMT_TEST(slots_walk_visits_used_and_free_ones_of_all_sizes)
 {
     unsigned visited = 0;
 
@@ -144,9 +139,8 @@ START_TEST(slots_walk_visits_used_and_free_ones_of_all_sizes)
     ck_assert_uint_eq(visited, 5 * DOMI_SLOTS_REFILL);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(spawn_without_memory_fails_and_recovers)
+DOMT_TEST(spawn_without_memory_fails_and_recovers)
 {
     static const domus_behaviour large = {.name = "large", .state_size = 5000};
     domus_address address = {NULL, 0};
@@ -166,12 +160,5 @@ START_TEST(spawn_without_memory_fails_and_recovers)
     ck_assert_uint_eq(home->births.houses, 1);
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("slots", 60, slots_are_taken_from_home_64_at_a_time,
-          slots_have_room_for_the_state_they_are_taken_for,
-          home_keeps_some_free_slots_and_gives_the_rest_back,
-          free_slots_are_counted_until_they_are_taken_again,
-          slots_do_not_grow_when_one_thread_spawns_and_another_home_frees,
-          slots_walk_visits_used_and_free_ones_of_all_sizes,
-          spawn_without_memory_fails_and_recovers)
+DOMT_SUITE(60)

@@ -22,7 +22,7 @@ static int reply_then_fail(domus_stack *stack, void *context)
     return -EIO;
 }
 
-START_TEST(ask_resumes_with_the_reply)
+DOMT_TEST(ask_resumes_with_the_reply)
 {
     domt_talk_open();
     domt_talk_ask(domt_reply_hello);
@@ -35,9 +35,8 @@ START_TEST(ask_resumes_with_the_reply)
     ck_assert_uint_eq(domt_talk.releases, 0); /* who resumed has it */
     domt_talk_close();
 }
-END_TEST
 
-START_TEST(ask_at_home_resumes_with_the_reply)
+DOMT_TEST(ask_at_home_resumes_with_the_reply)
 {
     domt_talk_open();
     domt_talk.other =
@@ -48,9 +47,8 @@ START_TEST(ask_at_home_resumes_with_the_reply)
     ck_assert_str_eq(domt_talk.text, "hello...");
     domt_talk_close();
 }
-END_TEST
 
-START_TEST(ask_resumes_with_what_the_handler_returned)
+DOMT_TEST(ask_resumes_with_what_the_handler_returned)
 {
     domt_talk_open();
     domt_talk_ask(domt_fail_with_eio);
@@ -58,18 +56,16 @@ START_TEST(ask_resumes_with_what_the_handler_returned)
     ck_assert_ptr_null(domt_talk.type);
     domt_talk_close();
 }
-END_TEST
 
-START_TEST(ask_that_nobody_answered_fails_with_enomsg)
+DOMT_TEST(ask_that_nobody_answered_fails_with_enomsg)
 {
     domt_talk_open();
     domt_talk_ask(domt_end_without_answer);
     ck_assert_int_eq(domt_talk.error, -ENOMSG);
     domt_talk_close();
 }
-END_TEST
 
-START_TEST(handler_that_parks_for_nothing_fails_its_ask)
+DOMT_TEST(handler_that_parks_for_nothing_fails_its_ask)
 {
     domt_talk_open();
     domt_talk_ask(say_parked);
@@ -79,9 +75,8 @@ START_TEST(handler_that_parks_for_nothing_fails_its_ask)
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, failures), 1);
     domt_talk_close();
 }
-END_TEST
 
-START_TEST(handler_that_replied_and_then_fails_is_a_failure_of_its_own)
+DOMT_TEST(handler_that_replied_and_then_fails_is_a_failure_of_its_own)
 {
     domt_talk_open();
     domt_talk_ask(reply_then_fail);
@@ -90,7 +85,6 @@ START_TEST(handler_that_replied_and_then_fails_is_a_failure_of_its_own)
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, failures), 1);
     domt_talk_close();
 }
-END_TEST
 
 static domus_address gone;
 
@@ -105,7 +99,7 @@ static int ask_gone(domus_stack *stack, void *context)
     return result;
 }
 
-START_TEST(ask_of_nobody_and_of_a_stale_address_resumes_with_estale)
+DOMT_TEST(ask_of_nobody_and_of_a_stale_address_resumes_with_estale)
 {
     domt_talk_open();
     for (int i = 0; i < 3; i++) {
@@ -120,7 +114,6 @@ START_TEST(ask_of_nobody_and_of_a_stale_address_resumes_with_estale)
     }
     domt_talk_close();
 }
-END_TEST
 
 /* --- an error on its way through three actors ------------------------------------------------ */
 
@@ -139,7 +132,7 @@ static int ask_third(domus_stack *stack, void *function)
     return domus_ask(stack, domt_talk.third, &domt_call_type, &question, forward);
 }
 
-START_TEST(answers_and_errors_are_forwarded_through_a_parked_conversation)
+DOMT_TEST(answers_and_errors_are_forwarded_through_a_parked_conversation)
 {
     int (*const functions[])(domus_stack *, void *) = {domt_reply_hello, domt_fail_with_eio,
                                                        domt_end_without_answer};
@@ -158,7 +151,6 @@ START_TEST(answers_and_errors_are_forwarded_through_a_parked_conversation)
     ck_assert_str_eq(domt_talk.text, "hello...");
     domt_talk_close();
 }
-END_TEST
 
 /* --- handlers that change their mind --------------------------------------------------------- */
 
@@ -171,7 +163,7 @@ static int ask_and_return(domus_stack *stack, void *result)
     return *(int *)result;
 }
 
-START_TEST(handler_that_asks_and_ends_hears_no_answer)
+DOMT_TEST(handler_that_asks_and_ends_hears_no_answer)
 {
     int results[] = {0, -EIO};
 
@@ -186,7 +178,6 @@ START_TEST(handler_that_asks_and_ends_hears_no_answer)
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, failures), 1);
     domt_talk_close();
 }
-END_TEST
 
 static int ask_to_fail(domus_stack *stack, void *context)
 {
@@ -197,7 +188,7 @@ static int ask_to_fail(domus_stack *stack, void *context)
 }
 
 /* The first conversation ends without waiting; the second gets its stack, and both answers come. */
-START_TEST(late_answer_does_not_resume_the_next_conversation)
+DOMT_TEST(late_answer_does_not_resume_the_next_conversation)
 {
     int result = 0;
 
@@ -213,7 +204,6 @@ START_TEST(late_answer_does_not_resume_the_next_conversation)
     ck_assert_uint_eq(domt_talk.releases, 1);
     domt_talk_close();
 }
-END_TEST
 
 static int resume_ask_and_end(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -232,7 +222,7 @@ static int ask_twice_and_end(domus_stack *stack, void *context)
     return domus_ask(stack, domt_talk.other, &domt_call_type, &question, resume_ask_and_end);
 }
 
-START_TEST(resumed_conversation_that_asks_and_ends_hears_no_answer)
+DOMT_TEST(resumed_conversation_that_asks_and_ends_hears_no_answer)
 {
     domt_talk_open();
     domt_do(&domt_talk.world, domt_talk.asker, ask_twice_and_end, NULL);
@@ -240,7 +230,6 @@ START_TEST(resumed_conversation_that_asks_and_ends_hears_no_answer)
     ck_assert_uint_eq(domt_talk.releases, 1);
     domt_talk_close();
 }
-END_TEST
 
 static int ask_gone_and_end(domus_stack *stack, void *context)
 {
@@ -261,7 +250,7 @@ static int ask_gone_twice_and_end(domus_stack *stack, void *context)
     return domus_ask(stack, gone, &domt_text, "dropped.", ask_gone_again);
 }
 
-START_TEST(failed_ask_of_a_conversation_that_ended_is_not_heard)
+DOMT_TEST(failed_ask_of_a_conversation_that_ended_is_not_heard)
 {
     domt_talk_open();
     gone = (domus_address){0};
@@ -271,7 +260,6 @@ START_TEST(failed_ask_of_a_conversation_that_ended_is_not_heard)
     ck_assert_uint_eq(domt_talk.releases, 3);
     domt_talk_close();
 }
-END_TEST
 
 static int ask_twice(domus_stack *stack, void *context)
 {
@@ -281,7 +269,7 @@ static int ask_twice(domus_stack *stack, void *context)
     return domus_ask(stack, domt_talk.asker, &domt_text, "dropped.", domt_talk_hear);
 }
 
-START_TEST(conversation_waits_for_what_it_asked_last)
+DOMT_TEST(conversation_waits_for_what_it_asked_last)
 {
     domt_call question = {domt_reply_hello, NULL};
 
@@ -291,16 +279,5 @@ START_TEST(conversation_waits_for_what_it_asked_last)
     ck_assert_int_eq(domt_talk.error, -EOPNOTSUPP); /* the second, not the hello of the first */
     domt_talk_close();
 }
-END_TEST
 
-DOMT_MAIN("stack", 60, ask_resumes_with_the_reply, ask_at_home_resumes_with_the_reply,
-          ask_resumes_with_what_the_handler_returned, ask_that_nobody_answered_fails_with_enomsg,
-          handler_that_parks_for_nothing_fails_its_ask,
-          handler_that_replied_and_then_fails_is_a_failure_of_its_own,
-          ask_of_nobody_and_of_a_stale_address_resumes_with_estale,
-          answers_and_errors_are_forwarded_through_a_parked_conversation,
-          handler_that_asks_and_ends_hears_no_answer,
-          late_answer_does_not_resume_the_next_conversation,
-          resumed_conversation_that_asks_and_ends_hears_no_answer,
-          failed_ask_of_a_conversation_that_ended_is_not_heard,
-          conversation_waits_for_what_it_asked_last)
+DOMT_SUITE(60)

@@ -91,7 +91,7 @@ static void *stop_many(void *unused)
     return NULL;
 }
 
-START_TEST(m9_stop_right_after_a_foreign_spawn_is_not_lost)
+DOMT_TEST(m9_stop_right_after_a_foreign_spawn_is_not_lost)
 {
     pthread_t threads[2];
 
@@ -113,6 +113,5 @@ START_TEST(m9_stop_right_after_a_foreign_spawn_is_not_lost)
     ck_assert_uint_eq(domi_counter_read(&home->counters.stops), births);
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("stop race", 60, m9_stop_right_after_a_foreign_spawn_is_not_lost)
+DOMT_SUITE(60)

@@ -49,7 +49,7 @@ static domus_address bring_to(when then)
     return address;
 }
 
-START_TEST(stop_from_anywhere_in_every_state_ends_the_actor_once)
+DOMT_TEST(stop_from_anywhere_in_every_state_ends_the_actor_once)
 {
     open_world();
     for (unsigned then = 0; then < WHENS; then++) {
@@ -72,7 +72,6 @@ START_TEST(stop_from_anywhere_in_every_state_ends_the_actor_once)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
 static int stop_self(domus_stack *stack, void *context)
 {
@@ -89,7 +88,7 @@ static int stop_other(domus_stack *stack, void *context)
     return domus_stop(stack, one);
 }
 
-START_TEST(m9_at_most_one_more_message_is_handled_behind_a_stop)
+DOMT_TEST(m9_at_most_one_more_message_is_handled_behind_a_stop)
 {
     enum { NOTES = 10000 };
 
@@ -115,11 +114,10 @@ START_TEST(m9_at_most_one_more_message_is_handled_behind_a_stop)
     ck_assert(is_gone(one));
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- what is under way ----------------------------------------------------------------------- */
 
-START_TEST(stopping_actor_cancels_its_conversations)
+DOMT_TEST(stopping_actor_cancels_its_conversations)
 {
     open_world();
     for (int64_t i = 0; i < 5; i++)
@@ -133,7 +131,6 @@ START_TEST(stopping_actor_cancels_its_conversations)
     ck_assert(is_gone(one));
     domt_world_end(&world);
 }
-END_TEST
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -148,7 +145,7 @@ static int raise_and_ask(domus_stack *stack, void *context)
     return domus_ask(stack, other, &domt_counted, "payload", hear);
 }
 
-START_TEST(stop_in_a_barrier_fails_what_waits_behind_it)
+DOMT_TEST(stop_in_a_barrier_fails_what_waits_behind_it)
 {
     open_world();
     domus_address asker = domt_recorder_new(&world, 2, &log1);
@@ -169,7 +166,6 @@ START_TEST(stop_in_a_barrier_fails_what_waits_behind_it)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
 static const domus_type kept_type = {.name = "kept", .size = 8};
 
@@ -200,7 +196,7 @@ static int ask_deaf(domus_stack *stack, void *to)
     return domus_ask(stack, *(domus_address *)to, &domt_counted, "payload", hear_error);
 }
 
-START_TEST(dead_letters_are_dropped_once_and_asks_fail_with_estale)
+DOMT_TEST(dead_letters_are_dropped_once_and_asks_fail_with_estale)
 {
     open_world();
     domus_address gone = domt_spawn(domt_outside(&world), world.managers[0], &deaf, NULL);
@@ -218,7 +214,6 @@ START_TEST(dead_letters_are_dropped_once_and_asks_fail_with_estale)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
 static int arm(domus_stack *stack, void *context)
 {
@@ -229,7 +224,7 @@ static int arm(domus_stack *stack, void *context)
     return domus_every(stack, 2 * MS, &domt_tick, &number, NULL);
 }
 
-START_TEST(stop_cancels_timers)
+DOMT_TEST(stop_cancels_timers)
 {
     open_world();
     domt_do(&world, one, arm, NULL);
@@ -242,11 +237,10 @@ START_TEST(stop_cancels_timers)
     ck_assert_uint_eq(log0.count, 0);
     domt_world_end(&world);
 }
-END_TEST
 
 /* Foreign mail is in the inbox, and events have fired, when the house is stopped and runs: it is
  * freed only after home has taken its inbox. */
-START_TEST(stop_waits_for_the_inbox_to_be_taken)
+DOMT_TEST(stop_waits_for_the_inbox_to_be_taken)
 {
     open_world();
     domi_manager *home = world.managers[0];
@@ -266,7 +260,6 @@ START_TEST(stop_waits_for_the_inbox_to_be_taken)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- on_stop, and the end of a world --------------------------------------------------------- */
 
@@ -288,7 +281,7 @@ static void busy_stop(domus_stack *stack, void *self)
 
 static const domus_behaviour busy = {.name = "busy", .on_stop = busy_stop};
 
-START_TEST(on_stop_may_send_but_begins_nothing)
+DOMT_TEST(on_stop_may_send_but_begins_nothing)
 {
     open_world();
     domus_address dying = domt_spawn(world.managers[0], world.managers[0], &busy, NULL);
@@ -303,9 +296,8 @@ START_TEST(on_stop_may_send_but_begins_nothing)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
-END_TEST
 
-START_TEST(end_of_the_world_stops_all_and_drops_what_is_under_way)
+DOMT_TEST(end_of_the_world_stops_all_and_drops_what_is_under_way)
 {
     open_world();
     domus_address dying = domt_spawn(world.managers[0], world.managers[1], &deaf, NULL);
@@ -327,11 +319,5 @@ START_TEST(end_of_the_world_stops_all_and_drops_what_is_under_way)
     ck_assert_uint_eq(log0.stops, 1);
     ck_assert_uint_eq(log1.stops, 1);
 }
-END_TEST
 
-DOMT_MAIN("stop", 60, stop_from_anywhere_in_every_state_ends_the_actor_once,
-          m9_at_most_one_more_message_is_handled_behind_a_stop,
-          stopping_actor_cancels_its_conversations, stop_in_a_barrier_fails_what_waits_behind_it,
-          dead_letters_are_dropped_once_and_asks_fail_with_estale, stop_cancels_timers,
-          stop_waits_for_the_inbox_to_be_taken, on_stop_may_send_but_begins_nothing,
-          end_of_the_world_stops_all_and_drops_what_is_under_way)
+DOMT_SUITE(60)

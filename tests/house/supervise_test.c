@@ -24,7 +24,7 @@ static void open_with(const domus_supervision *supervision)
 
 /* --- rules ----------------------------------------------------------------------------------- */
 
-START_TEST(directive_of_the_first_rule_that_fits_is_followed)
+DOMT_TEST(directive_of_the_first_rule_that_fits_is_followed)
 {
     static const domus_rule rules[] = {
         {&domt_kin_deaf, -EIO, DOMUS_STOP},
@@ -57,7 +57,6 @@ START_TEST(directive_of_the_first_rule_that_fits_is_followed)
         domt_kin_close();
     }
 }
-END_TEST
 
 static int escalate(domus_stack *stack, void *ret_results)
 {
@@ -70,7 +69,7 @@ static int escalate(domus_stack *stack, void *ret_results)
     return 0;
 }
 
-START_TEST(without_rules_a_handler_may_fail_but_not_escalate)
+DOMT_TEST(without_rules_a_handler_may_fail_but_not_escalate)
 {
     for (uint32_t parent = 0; parent < 2; parent++) { /* nobody's child, and a plain one's */
         int results[4] = {1, 1, 1, 1};
@@ -95,9 +94,8 @@ START_TEST(without_rules_a_handler_may_fail_but_not_escalate)
         domt_kin_close();
     }
 }
-END_TEST
 
-START_TEST(second_escalation_waits_for_the_first_to_be_decided)
+DOMT_TEST(second_escalation_waits_for_the_first_to_be_decided)
 {
     static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
 
@@ -114,9 +112,8 @@ START_TEST(second_escalation_waits_for_the_first_to_be_decided)
         domt_kin_close();
     }
 }
-END_TEST
 
-START_TEST(who_escalates_does_not_just_go_on)
+DOMT_TEST(who_escalates_does_not_just_go_on)
 {
     static const domus_supervision resumes = {.otherwise = DOMUS_RESUME};
     int results[4];
@@ -132,7 +129,6 @@ START_TEST(who_escalates_does_not_just_go_on)
     ck_assert(!domt_kin_lives(4));
     domt_kin_close();
 }
-END_TEST
 
 static int ask_to_fail(domus_stack *stack, void *unused)
 {
@@ -164,7 +160,7 @@ static int arm(domus_stack *stack, void *unused)
     return domus_after(stack, MS, &domt_kin_fail, &error, NULL);
 }
 
-START_TEST(ask_that_fails_is_no_failure_but_an_event_that_fails_is)
+DOMT_TEST(ask_that_fails_is_no_failure_but_an_event_that_fails_is)
 {
     static const domus_supervision stops = {.otherwise = DOMUS_STOP};
 
@@ -179,7 +175,6 @@ START_TEST(ask_that_fails_is_no_failure_but_an_event_that_fails_is)
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 1);
     domt_kin_close();
 }
-END_TEST
 
 /* --- while it is not decided ----------------------------------------------------------------- */
 
@@ -192,7 +187,7 @@ static void fail_undecided(uint32_t child)
     (void)domt_run_state(domt_kin_world.managers[child - 2]);
 }
 
-START_TEST(failed_child_handles_no_messages_until_its_parent_has_decided)
+DOMT_TEST(failed_child_handles_no_messages_until_its_parent_has_decided)
 {
     static const domus_supervision resumes = {.otherwise = DOMUS_RESUME};
 
@@ -209,10 +204,9 @@ START_TEST(failed_child_handles_no_messages_until_its_parent_has_decided)
         domt_kin_close();
     }
 }
-END_TEST
 
 /* A stop from each thread, before and after the failure is under way, meets each directive. */
-START_TEST(stop_races_with_a_failure_and_wins)
+DOMT_TEST(stop_races_with_a_failure_and_wins)
 {
     static const domus_directive directives[] = {DOMUS_RESUME, DOMUS_RESTART, DOMUS_STOP,
                                                  DOMUS_ESCALATE};
@@ -252,9 +246,8 @@ START_TEST(stop_races_with_a_failure_and_wins)
         domt_kin_close();
     }
 }
-END_TEST
 
-START_TEST(parent_that_stops_decides_to_stop)
+DOMT_TEST(parent_that_stops_decides_to_stop)
 {
     static const domus_supervision resumes = {.otherwise = DOMUS_RESTART};
 
@@ -267,11 +260,10 @@ START_TEST(parent_that_stops_decides_to_stop)
         domt_kin_close();
     }
 }
-END_TEST
 
 /* --- escalation ------------------------------------------------------------------------------ */
 
-START_TEST(escalation_climbs_to_who_decides)
+DOMT_TEST(escalation_climbs_to_who_decides)
 {
     static const domus_supervision escalates = {.otherwise = DOMUS_ESCALATE};
     static const domus_rule only_eio[] = {{NULL, -EIO, DOMUS_RESTART}};
@@ -295,9 +287,8 @@ START_TEST(escalation_climbs_to_who_decides)
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, escalations), 2 + 1);
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(root_ends_who_escalates_to_it)
+DOMT_TEST(root_ends_who_escalates_to_it)
 {
     static const domus_supervision escalates = {.otherwise = DOMUS_ESCALATE};
 
@@ -308,7 +299,6 @@ START_TEST(root_ends_who_escalates_to_it)
         ck_assert_uint_eq(domt_kin_of[i].stops, 1);
     domt_kin_close();
 }
-END_TEST
 
 /* --- all for one ----------------------------------------------------------------------------- */
 
@@ -322,7 +312,7 @@ static void open_six(const domus_supervision *supervision)
         (void)domt_kin_child(1, i, i % 2, &domt_kin_hearing);
 }
 
-START_TEST(one_for_one_leaves_the_others_alone)
+DOMT_TEST(one_for_one_leaves_the_others_alone)
 {
     static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
 
@@ -333,9 +323,8 @@ START_TEST(one_for_one_leaves_the_others_alone)
         ck_assert_uint_eq(domt_kin_of[i].mounts, i == 3 || i == 4 ? 2 : 1);
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(all_for_one_treats_all_children_alike_over_homes)
+DOMT_TEST(all_for_one_treats_all_children_alike_over_homes)
 {
     static const domus_rule rules[] = {{NULL, -EIO, DOMUS_RESTART}, {NULL, -EPERM, DOMUS_RESUME}};
     static const domus_supervision all = {
@@ -355,9 +344,8 @@ START_TEST(all_for_one_treats_all_children_alike_over_homes)
         domt_kin_close();
     }
 }
-END_TEST
 
-START_TEST(all_for_one_counts_one_failure_once_and_escalates_for_all)
+DOMT_TEST(all_for_one_counts_one_failure_once_and_escalates_for_all)
 {
     static const domus_supervision all = {
         .all_for_one = true, .intensity = 2, .otherwise = DOMUS_RESTART};
@@ -372,10 +360,9 @@ START_TEST(all_for_one_counts_one_failure_once_and_escalates_for_all)
         ck_assert_uint_eq(domt_kin_of[i].mounts, 3);
     domt_kin_close();
 }
-END_TEST
 
 /* Stopped by their own thread, of whose end the parent has not heard. */
-START_TEST(all_for_one_meets_children_that_have_just_ended_elsewhere)
+DOMT_TEST(all_for_one_meets_children_that_have_just_ended_elsewhere)
 {
     for (int i = 0; i < 2; i++) {
         const domus_supervision all = {.all_for_one = true,
@@ -399,7 +386,6 @@ START_TEST(all_for_one_meets_children_that_have_just_ended_elsewhere)
         domt_kin_close();
     }
 }
-END_TEST
 
 static int spawn_two(domus_stack *stack, void *unused)
 {
@@ -412,7 +398,7 @@ static int spawn_two(domus_stack *stack, void *unused)
 }
 
 /* The parent spawns in the very run in which it hears of the failure. */
-START_TEST(all_for_one_meets_children_that_are_just_born)
+DOMT_TEST(all_for_one_meets_children_that_are_just_born)
 {
     for (uint32_t round = 0; round < 4; round++) {
         const domus_supervision all = {.all_for_one = true,
@@ -438,9 +424,8 @@ START_TEST(all_for_one_meets_children_that_are_just_born)
         domt_kin_close();
     }
 }
-END_TEST
 
-START_TEST(all_children_may_fail_at_once)
+DOMT_TEST(all_children_may_fail_at_once)
 {
     static const domus_supervision all = {
         .all_for_one = true, .intensity = 10, .otherwise = DOMUS_RESTART};
@@ -459,17 +444,5 @@ START_TEST(all_children_may_fail_at_once)
         ck_assert_uint_eq(domt_kin_of[i].notes, 1);
     domt_kin_close();
 }
-END_TEST
 
-DOMT_MAIN("supervise", 30, directive_of_the_first_rule_that_fits_is_followed,
-          without_rules_a_handler_may_fail_but_not_escalate,
-          second_escalation_waits_for_the_first_to_be_decided, who_escalates_does_not_just_go_on,
-          ask_that_fails_is_no_failure_but_an_event_that_fails_is,
-          failed_child_handles_no_messages_until_its_parent_has_decided,
-          stop_races_with_a_failure_and_wins, parent_that_stops_decides_to_stop,
-          escalation_climbs_to_who_decides, root_ends_who_escalates_to_it,
-          one_for_one_leaves_the_others_alone, all_for_one_treats_all_children_alike_over_homes,
-          all_for_one_counts_one_failure_once_and_escalates_for_all,
-          all_for_one_meets_children_that_have_just_ended_elsewhere,
-
-          all_for_one_meets_children_that_are_just_born, all_children_may_fail_at_once)
+DOMT_SUITE(30)

@@ -36,7 +36,7 @@ static int take_one(domus_stack *stack, const domus_answer *answer)
     return 0;
 }
 
-START_TEST(answer_that_was_taken_is_not_released)
+DOMT_TEST(answer_that_was_taken_is_not_released)
 {
     open_world(take_one);
     domt_own_ask(1, &domt_small, "ping");
@@ -44,7 +44,6 @@ START_TEST(answer_that_was_taken_is_not_released)
     domt_free_text(now->text);
     domt_owning_close();
 }
-END_TEST
 
 static int show_the_next(domus_stack *stack, const domus_answer *answer)
 {
@@ -65,7 +64,7 @@ static int ask_three_for_first(domus_stack *stack, void *unused)
     return domus_wait_first(stack, domt_own_hear);
 }
 
-START_TEST(answers_are_released_one_by_one_and_those_not_shown_at_the_end)
+DOMT_TEST(answers_are_released_one_by_one_and_those_not_shown_at_the_end)
 {
     open_world(show_the_next);
     domt_own_do(0, ask_three_for_first, NULL);
@@ -74,7 +73,6 @@ START_TEST(answers_are_released_one_by_one_and_those_not_shown_at_the_end)
     ck_assert_uint_eq(now->released, 3 + 1 + 1); /* asks, first answer, one never shown */
     domt_owning_close();
 }
-END_TEST
 
 /* --- all ------------------------------------------------------------------------------------- */
 
@@ -118,7 +116,7 @@ static int look_at_none(domus_stack *stack, const domus_answer *answer)
     return 0;
 }
 
-START_TEST(all_answers_are_released_also_those_not_looked_at)
+DOMT_TEST(all_answers_are_released_also_those_not_looked_at)
 {
     open_world(look_at_none);
     domt_own_do(0, ask_all, NULL);
@@ -126,7 +124,6 @@ START_TEST(all_answers_are_released_also_those_not_looked_at)
     ck_assert_uint_eq(now->released, ALL + ALL - 1);
     domt_owning_close();
 }
-END_TEST
 
 /* Take some of the answers, in another order than that of the list. */
 static int take_some(domus_stack *stack, const domus_answer *answer)
@@ -148,7 +145,7 @@ static int take_some(domus_stack *stack, const domus_answer *answer)
     return 0;
 }
 
-START_TEST(some_of_all_answers_may_be_taken_in_any_order)
+DOMT_TEST(some_of_all_answers_may_be_taken_in_any_order)
 {
     open_world(take_some);
     for (unsigned i = 1; i <= 2; i++) { /* the second list is another one */
@@ -158,7 +155,6 @@ START_TEST(some_of_all_answers_may_be_taken_in_any_order)
     }
     domt_owning_close();
 }
-END_TEST
 
 static int take_a_copy(domus_stack *stack, const domus_answer *answer)
 {
@@ -176,7 +172,7 @@ static int ask_one_for_all(domus_stack *stack, void *unused)
     return domus_wait_all(stack, domt_own_hear);
 }
 
-START_TEST(list_of_answers_is_searched_without_the_one_before)
+DOMT_TEST(list_of_answers_is_searched_without_the_one_before)
 {
     open_world(take_some);
     domt_own_do(0, ask_all, NULL);
@@ -185,7 +181,6 @@ START_TEST(list_of_answers_is_searched_without_the_one_before)
     ck_assert_uint_eq(now->heard, 2);
     domt_owning_close();
 }
-END_TEST
 
 static int take_all(domus_stack *stack, const domus_answer *answer)
 {
@@ -199,14 +194,13 @@ static int take_all(domus_stack *stack, const domus_answer *answer)
     return 0;
 }
 
-START_TEST(all_answers_may_be_taken_at_once)
+DOMT_TEST(all_answers_may_be_taken_at_once)
 {
     open_world(take_all);
     domt_own_do(0, ask_all, NULL);
     ck_assert_uint_eq(now->freed, ALL - 1);
     domt_owning_close();
 }
-END_TEST
 
 static int take_in_vain(domus_stack *stack, const domus_answer *answer)
 {
@@ -222,7 +216,7 @@ static int ask_nobody(domus_stack *stack, void *count)
     return domus_wait_all(stack, domt_own_hear);
 }
 
-START_TEST(where_no_answer_owns_anything_there_is_nothing_to_take)
+DOMT_TEST(where_no_answer_owns_anything_there_is_nothing_to_take)
 {
     open_world(take_in_vain);
     domt_own_do(0, ask_nobody, (void *)0);
@@ -232,7 +226,6 @@ START_TEST(where_no_answer_owns_anything_there_is_nothing_to_take)
     ck_assert_uint_eq(now->heard, 2);
     domt_owning_close();
 }
-END_TEST
 
 /* A conversation that waited for all, and the next handler, which has nothing to do with that. */
 static int take_again_later(domus_stack *stack, const domus_answer *answer)
@@ -250,7 +243,7 @@ static int wait_then_sleep(domus_stack *stack, const domus_answer *answer)
     return 0;
 }
 
-START_TEST(answers_are_gone_when_their_step_has_returned)
+DOMT_TEST(answers_are_gone_when_their_step_has_returned)
 {
     open_world(wait_then_sleep);
     domt_own_do(0, ask_all, NULL);
@@ -258,7 +251,6 @@ START_TEST(answers_are_gone_when_their_step_has_returned)
     ck_assert_uint_eq(now->heard, 2);
     domt_owning_close();
 }
-END_TEST
 
 /* --- received -------------------------------------------------------------------------------- */
 
@@ -290,7 +282,7 @@ static int received(domus_stack *stack, const domus_answer *answer)
     return 0;
 }
 
-START_TEST(what_was_received_is_released_after_its_step)
+DOMT_TEST(what_was_received_is_released_after_its_step)
 {
     for (unsigned i = 0; i < 6; i++) { /* a notice, an ask that is answered, one that is not */
         open_world(received);
@@ -305,7 +297,6 @@ START_TEST(what_was_received_is_released_after_its_step)
         domt_owning_close();
     }
 }
-END_TEST
 
 /* --- shared ---------------------------------------------------------------------------------- */
 
@@ -356,7 +347,7 @@ static int read_news(domus_stack *stack, const domt_owner *payload)
     return 0;
 }
 
-START_TEST(publication_cannot_be_taken_and_is_released_after_its_last_reader)
+DOMT_TEST(publication_cannot_be_taken_and_is_released_after_its_last_reader)
 {
     open_group(3);
     now->handle = read_news;
@@ -365,7 +356,6 @@ START_TEST(publication_cannot_be_taken_and_is_released_after_its_last_reader)
     ck_assert_uint_eq(now->released, 1);
     close_group();
 }
-END_TEST
 
 /* A notice and a publication, received together: all or none. */
 static int take_all_or_none(domus_stack *stack, const domus_answer *answer)
@@ -388,7 +378,7 @@ static int receive_two(domus_stack *stack, void *unused)
     return domus_wait_all(stack, domt_own_hear);
 }
 
-START_TEST(all_are_taken_or_none)
+DOMT_TEST(all_are_taken_or_none)
 {
     for (int order = 0; order < 2; order++) {
         open_group(2);
@@ -405,14 +395,5 @@ START_TEST(all_are_taken_or_none)
         close_group();
     }
 }
-END_TEST
 
-DOMT_MAIN("take_answers", 60, answer_that_was_taken_is_not_released,
-          answers_are_released_one_by_one_and_those_not_shown_at_the_end,
-          all_answers_are_released_also_those_not_looked_at,
-          list_of_answers_is_searched_without_the_one_before,
-          some_of_all_answers_may_be_taken_in_any_order, all_answers_may_be_taken_at_once,
-          where_no_answer_owns_anything_there_is_nothing_to_take,
-          answers_are_gone_when_their_step_has_returned,
-          what_was_received_is_released_after_its_step,
-          publication_cannot_be_taken_and_is_released_after_its_last_reader, all_are_taken_or_none)
+DOMT_SUITE(60)

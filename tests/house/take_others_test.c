@@ -43,7 +43,7 @@ static int cancel(domus_stack *stack, void *unused)
     return 0;
 }
 
-START_TEST(timer_that_fires_once_is_released_when_it_was_handled)
+DOMT_TEST(timer_that_fires_once_is_released_when_it_was_handled)
 {
     for (int i = 0; i < 2; i++) {
         domt_owning_open();
@@ -59,9 +59,8 @@ START_TEST(timer_that_fires_once_is_released_when_it_was_handled)
         domt_owning_close();
     }
 }
-END_TEST
 
-START_TEST(timer_that_never_fires_is_released_by_its_cancel_or_the_stop)
+DOMT_TEST(timer_that_never_fires_is_released_by_its_cancel_or_the_stop)
 {
     for (int i = 0; i < 2; i++) {
         domt_owning_open();
@@ -75,7 +74,6 @@ START_TEST(timer_that_never_fires_is_released_by_its_cancel_or_the_stop)
         domt_owning_close();
     }
 }
-END_TEST
 
 static int arm_periodic(domus_stack *stack, void *fixed_delay)
 {
@@ -96,7 +94,7 @@ static int tick(domus_stack *stack, const domt_owner *payload)
     return 0;
 }
 
-START_TEST(periodic_timer_keeps_what_it_owns_until_it_is_cancelled)
+DOMT_TEST(periodic_timer_keeps_what_it_owns_until_it_is_cancelled)
 {
     for (uintptr_t i = 0; i < 2; i++) {
         domt_owning_open();
@@ -108,7 +106,6 @@ START_TEST(periodic_timer_keeps_what_it_owns_until_it_is_cancelled)
         domt_owning_close();
     }
 }
-END_TEST
 
 static int arm_in_vain(domus_stack *stack, void *unused)
 {
@@ -122,7 +119,7 @@ static int arm_in_vain(domus_stack *stack, void *unused)
     return domus_timer_cancel(stack, armed[0]);
 }
 
-START_TEST(timer_that_is_refused_leaves_the_payload_to_the_caller)
+DOMT_TEST(timer_that_is_refused_leaves_the_payload_to_the_caller)
 {
     domt_owning_open();
     now->world.config.scheduler.timers_max = 1;
@@ -130,7 +127,6 @@ START_TEST(timer_that_is_refused_leaves_the_payload_to_the_caller)
     ck_assert_uint_eq(now->released, 1);
     domt_owning_close();
 }
-END_TEST
 
 /* --- messages as objects --------------------------------------------------------------------- */
 
@@ -172,7 +168,7 @@ static int free_it(domus_stack *stack, void *unused)
     return 0;
 }
 
-START_TEST(message_owns_its_payload_until_it_is_sent_or_freed)
+DOMT_TEST(message_owns_its_payload_until_it_is_sent_or_freed)
 {
     for (unsigned i = 0; i < 3; i++) {
         domt_owning_open();
@@ -193,7 +189,6 @@ START_TEST(message_owns_its_payload_until_it_is_sent_or_freed)
         domt_owning_close();
     }
 }
-END_TEST
 
 static int take_message(domus_stack *stack, const domt_owner *payload)
 {
@@ -210,7 +205,7 @@ static int take_message(domus_stack *stack, const domt_owner *payload)
     return 0;
 }
 
-START_TEST(message_that_was_taken_is_released_by_whoever_has_it_last)
+DOMT_TEST(message_that_was_taken_is_released_by_whoever_has_it_last)
 {
     for (unsigned i = 0; i < 3; i++) { /* freed, sent on, and not to be had */
         domt_owning_open();
@@ -228,7 +223,6 @@ START_TEST(message_that_was_taken_is_released_by_whoever_has_it_last)
         domt_owning_close();
     }
 }
-END_TEST
 
 /* --- processes ------------------------------------------------------------------------------- */
 
@@ -294,7 +288,7 @@ static int reply_pong(domus_stack *stack, const domt_owner *asked_)
     return domus_reply(stack, &domt_large, domt_own("pong"));
 }
 
-START_TEST(what_comes_to_a_process_is_released_after_its_step_unless_taken)
+DOMT_TEST(what_comes_to_a_process_is_released_after_its_step_unless_taken)
 {
     for (int i = 0; i < 2; i++) {
         domt_owning_open();
@@ -319,9 +313,8 @@ START_TEST(what_comes_to_a_process_is_released_after_its_step_unless_taken)
         domt_owning_close();
     }
 }
-END_TEST
 
-START_TEST(what_no_step_of_a_process_has_seen_is_released_when_it_stops)
+DOMT_TEST(what_no_step_of_a_process_has_seen_is_released_when_it_stops)
 {
     domi_manager *home;
 
@@ -340,7 +333,6 @@ START_TEST(what_no_step_of_a_process_has_seen_is_released_when_it_stops)
     ck_assert_uint_eq(now->released, 2);
     domt_owning_close();
 }
-END_TEST
 
 /* --- what owns nothing that can be taken ------------------------------------------------------ */
 
@@ -368,7 +360,7 @@ static const domus_behaviour trying = {
     .on_mount = take_at_mount,
 };
 
-START_TEST(there_is_nothing_to_take_without_a_message_or_from_the_librarys_events)
+DOMT_TEST(there_is_nothing_to_take_without_a_message_or_from_the_librarys_events)
 {
     domt_owning_open();
     tried = 0;
@@ -380,14 +372,5 @@ START_TEST(there_is_nothing_to_take_without_a_message_or_from_the_librarys_event
     ck_assert_int_eq(tried, 2);
     domt_owning_close();
 }
-END_TEST
 
-DOMT_MAIN("take_others", 60, timer_that_fires_once_is_released_when_it_was_handled,
-          timer_that_never_fires_is_released_by_its_cancel_or_the_stop,
-          periodic_timer_keeps_what_it_owns_until_it_is_cancelled,
-          timer_that_is_refused_leaves_the_payload_to_the_caller,
-          message_owns_its_payload_until_it_is_sent_or_freed,
-          message_that_was_taken_is_released_by_whoever_has_it_last,
-          what_comes_to_a_process_is_released_after_its_step_unless_taken,
-          what_no_step_of_a_process_has_seen_is_released_when_it_stops,
-          there_is_nothing_to_take_without_a_message_or_from_the_librarys_events)
+DOMT_SUITE(60)

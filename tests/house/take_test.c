@@ -19,7 +19,7 @@ static int look(domus_stack *stack, const domt_owner *payload)
     return 0;
 }
 
-START_TEST(notice_is_released_when_its_handler_returns)
+DOMT_TEST(notice_is_released_when_its_handler_returns)
 {
     domt_owning_open();
     now->handle = look;
@@ -29,7 +29,6 @@ START_TEST(notice_is_released_when_its_handler_returns)
     }
     domt_owning_close();
 }
-END_TEST
 
 static int take_text(domus_stack *stack, const domt_owner *payload)
 {
@@ -39,7 +38,7 @@ static int take_text(domus_stack *stack, const domt_owner *payload)
     return 0;
 }
 
-START_TEST(what_a_notice_owned_is_the_handlers_once_it_was_taken)
+DOMT_TEST(what_a_notice_owned_is_the_handlers_once_it_was_taken)
 {
     domt_owning_open();
     now->handle = take_text;
@@ -51,7 +50,6 @@ START_TEST(what_a_notice_owned_is_the_handlers_once_it_was_taken)
     }
     domt_owning_close();
 }
-END_TEST
 
 static int woke(domus_stack *stack, const domus_answer *answer)
 {
@@ -69,7 +67,7 @@ static int sleep_on_it(domus_stack *stack, const domt_owner *payload)
     return domus_sleep(stack, MS, domt_own_hear);
 }
 
-START_TEST(notice_is_released_when_its_handler_waits)
+DOMT_TEST(notice_is_released_when_its_handler_waits)
 {
     domt_owning_open();
     now->handle = sleep_on_it;
@@ -81,7 +79,6 @@ START_TEST(notice_is_released_when_its_handler_waits)
     ck_assert_uint_eq(now->heard, 3);
     domt_owning_close();
 }
-END_TEST
 
 /* --- asks and replies ------------------------------------------------------------------------ */
 
@@ -106,7 +103,7 @@ static int reply_pong(domus_stack *stack, const domt_owner *asked)
     return 0;
 }
 
-START_TEST(ask_is_released_with_its_reply_and_the_reply_after_its_step)
+DOMT_TEST(ask_is_released_with_its_reply_and_the_reply_after_its_step)
 {
     domt_owning_open();
     now->handle = reply_pong;
@@ -119,7 +116,6 @@ START_TEST(ask_is_released_with_its_reply_and_the_reply_after_its_step)
     }
     domt_owning_close();
 }
-END_TEST
 
 static const domus_type copies[3] = {{"8", 8, NULL}, {"700", 700, NULL}, {"5000", 5000, NULL}};
 static const domus_type *copy_type;
@@ -142,7 +138,7 @@ static int hear_the_text(domus_stack *stack, const domus_answer *answer)
     return 0;
 }
 
-START_TEST(reply_is_copied_before_what_the_ask_owns_is_released)
+DOMT_TEST(reply_is_copied_before_what_the_ask_owns_is_released)
 {
     domt_owning_open();
     now->handle = reply_from_the_text;
@@ -154,7 +150,6 @@ START_TEST(reply_is_copied_before_what_the_ask_owns_is_released)
     }
     domt_owning_close();
 }
-END_TEST
 
 static const domus_type *passed_type;
 
@@ -166,7 +161,7 @@ static int take_and_pass_back(domus_stack *stack, const domt_owner *asked)
     return 0;
 }
 
-START_TEST(reply_may_own_what_was_taken_from_the_ask)
+DOMT_TEST(reply_may_own_what_was_taken_from_the_ask)
 {
     domt_owning_open();
     now->handle = take_and_pass_back;
@@ -179,7 +174,6 @@ START_TEST(reply_may_own_what_was_taken_from_the_ask)
     }
     domt_owning_close();
 }
-END_TEST
 
 /* --- asks that fail -------------------------------------------------------------------------- */
 
@@ -207,7 +201,7 @@ static int hear_failure(domus_stack *stack, const domus_answer *answer)
     return 0;
 }
 
-START_TEST(ask_that_fails_is_released_once_unless_it_was_taken)
+DOMT_TEST(ask_that_fails_is_released_once_unless_it_was_taken)
 {
     static const int ways[] = {0, -EIO, EPROTO};
 
@@ -223,7 +217,6 @@ START_TEST(ask_that_fails_is_released_once_unless_it_was_taken)
     }
     domt_owning_close();
 }
-END_TEST
 
 /* --- asks that wait -------------------------------------------------------------------------- */
 
@@ -243,7 +236,7 @@ static int sleep_first(domus_stack *stack, const domt_owner *asked)
     return domus_sleep(stack, MS, domt_own_hear);
 }
 
-START_TEST(asks_payload_stays_while_its_conversation_waits)
+DOMT_TEST(asks_payload_stays_while_its_conversation_waits)
 {
     domt_owning_open();
     now->handle = sleep_first;
@@ -256,7 +249,6 @@ START_TEST(asks_payload_stays_while_its_conversation_waits)
     }
     domt_owning_close();
 }
-END_TEST
 
 /* Actor 1 asks actor 2 for the answer to what actor 0 asks. */
 static int pass_on_answer(domus_stack *stack, const domus_answer *answer)
@@ -279,7 +271,7 @@ static int ask_the_other(domus_stack *stack, const domt_owner *asked)
     return domus_reply(stack, &domt_middle, domt_own("pong"));
 }
 
-START_TEST(take_in_a_resumed_step_takes_the_answer)
+DOMT_TEST(take_in_a_resumed_step_takes_the_answer)
 {
     domt_owning_open();
     now->handle = ask_the_other;
@@ -290,7 +282,6 @@ START_TEST(take_in_a_resumed_step_takes_the_answer)
     ck_assert_uint_eq(now->released, 3);
     domt_owning_close();
 }
-END_TEST
 
 /* --- kept ------------------------------------------------------------------------------------ */
 
@@ -333,7 +324,7 @@ static int forward_kept(domus_stack *stack, void *unused)
 
 static int (*const ends_of_kept[])(domus_stack *, void *) = {reply_kept, fail_kept, forward_kept};
 
-START_TEST(kept_ask_is_released_when_it_leaves)
+DOMT_TEST(kept_ask_is_released_when_it_leaves)
 {
     for (unsigned i = 0; i < 18; i++) {
         domt_owning_open();
@@ -348,9 +339,8 @@ START_TEST(kept_ask_is_released_when_it_leaves)
         domt_owning_close();
     }
 }
-END_TEST
 
-START_TEST(kept_ask_is_released_when_its_actor_stops)
+DOMT_TEST(kept_ask_is_released_when_its_actor_stops)
 {
     for (unsigned i = 0; i < 2; i++) {
         domt_owning_open();
@@ -366,7 +356,6 @@ START_TEST(kept_ask_is_released_when_its_actor_stops)
         domt_owning_close();
     }
 }
-END_TEST
 
 /* --- passed on ------------------------------------------------------------------------------- */
 
@@ -387,7 +376,7 @@ static int forward(domus_stack *stack, const domt_owner *payload)
     return 0;
 }
 
-START_TEST(what_is_forwarded_takes_along_what_it_owns)
+DOMT_TEST(what_is_forwarded_takes_along_what_it_owns)
 {
     domt_owning_open();
     now->handle = forward;
@@ -404,7 +393,6 @@ START_TEST(what_is_forwarded_takes_along_what_it_owns)
     }
     domt_owning_close();
 }
-END_TEST
 
 static int stash(domus_stack *stack, const domt_owner *payload)
 {
@@ -428,7 +416,7 @@ static int unstash(domus_stack *stack, void *unused)
     return 0;
 }
 
-START_TEST(what_was_put_aside_is_released_when_it_was_handled_at_last)
+DOMT_TEST(what_was_put_aside_is_released_when_it_was_handled_at_last)
 {
     for (unsigned i = 0; i < 3; i++) { /* handled again; stopped; taken, so not put aside */
         domt_owning_open();
@@ -448,16 +436,5 @@ START_TEST(what_was_put_aside_is_released_when_it_was_handled_at_last)
         domt_owning_close();
     }
 }
-END_TEST
 
-DOMT_MAIN("take", 60, notice_is_released_when_its_handler_returns,
-          what_a_notice_owned_is_the_handlers_once_it_was_taken,
-          notice_is_released_when_its_handler_waits,
-          ask_is_released_with_its_reply_and_the_reply_after_its_step,
-          reply_is_copied_before_what_the_ask_owns_is_released,
-          reply_may_own_what_was_taken_from_the_ask,
-          ask_that_fails_is_released_once_unless_it_was_taken,
-          asks_payload_stays_while_its_conversation_waits, take_in_a_resumed_step_takes_the_answer,
-          kept_ask_is_released_when_it_leaves, kept_ask_is_released_when_its_actor_stops,
-          what_is_forwarded_takes_along_what_it_owns,
-          what_was_put_aside_is_released_when_it_was_handled_at_last)
+DOMT_SUITE(60)

@@ -404,7 +404,7 @@ static int talk_for_a_seed(uint64_t seed, void *context)
     return *ret_what == NULL ? 0 : -EPROTO;
 }
 
-START_TEST(a_crowd_keeps_its_books_whatever_the_order)
+DOMT_TEST(a_crowd_keeps_its_books_whatever_the_order)
 {
     const char *what = NULL;
     uint64_t seed = 0;
@@ -414,6 +414,5 @@ START_TEST(a_crowd_keeps_its_books_whatever_the_order)
     ck_assert_msg(result == 0, "%s: %s", what, domus_testkit_replay(seed, replay, sizeof replay));
     ck_assert_msg(loans > SEEDS * 20, "%" PRIu64 " loans", loans);
 }
-END_TEST
 
-DOMT_MAIN("talk by seeds", 60, a_crowd_keeps_its_books_whatever_the_order)
+DOMT_SUITE(60)

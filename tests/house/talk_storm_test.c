@@ -398,17 +398,14 @@ static void storms(bool end_at_once)
     ck_assert_uint_gt(books.resumed, SEEDS * 10);
 }
 
-START_TEST(whatever_actors_do_payloads_are_handled_or_dropped_once_and_actors_end)
+DOMT_TEST(whatever_actors_do_payloads_are_handled_or_dropped_once_and_actors_end)
 {
     storms(false);
 }
-END_TEST
 
-START_TEST(system_may_end_in_the_middle_of_a_storm)
+DOMT_TEST(system_may_end_in_the_middle_of_a_storm)
 {
     storms(true);
 }
-END_TEST
 
-DOMT_MAIN("talk storm", 120, whatever_actors_do_payloads_are_handled_or_dropped_once_and_actors_end,
-          system_may_end_in_the_middle_of_a_storm)
+DOMT_SUITE(120)

@@ -97,7 +97,7 @@ static int cancel_by(domus_address who, order now)
 
 /* --- once ------------------------------------------------------------------------------------ */
 
-START_TEST(after_fires_once_and_never_early)
+DOMT_TEST(after_fires_once_and_never_early)
 {
     open_world(0);
     (void)arm_after(5 * MS, 1);
@@ -115,9 +115,8 @@ START_TEST(after_fires_once_and_never_early)
         ck_assert_int_eq(log0.entries[i].number, order_fired[i]);
     close_world();
 }
-END_TEST
 
-START_TEST(after_a_very_long_time_is_no_overflow)
+DOMT_TEST(after_a_very_long_time_is_no_overflow)
 {
     open_world(0);
     order never = arm_after(UINT64_MAX, 1);
@@ -126,7 +125,6 @@ START_TEST(after_a_very_long_time_is_no_overflow)
     ck_assert_int_eq(cancel_by(one, never), 0);
     close_world();
 }
-END_TEST
 
 /* --- at a fixed rate ------------------------------------------------------------------------- */
 
@@ -182,7 +180,7 @@ static order spawn_repeating(uint64_t delay_ns, int64_t number)
     return spawn_with((order){.period_ns = delay_ns, .number = number, .repeat = true});
 }
 
-START_TEST(every_keeps_its_rate)
+DOMT_TEST(every_keeps_its_rate)
 {
     open_world(0);
     order now = spawn_ticking(0, 10 * MS, 1);
@@ -197,9 +195,8 @@ START_TEST(every_keeps_its_rate)
     ck_assert_uint_eq(ticks, 20);
     close_world();
 }
-END_TEST
 
-START_TEST(every_counts_the_ticks_that_pass_and_stays_in_step)
+DOMT_TEST(every_counts_the_ticks_that_pass_and_stays_in_step)
 {
     open_world(0);
     order now = spawn_ticking(0, 10 * MS, 1);
@@ -213,9 +210,8 @@ START_TEST(every_counts_the_ticks_that_pass_and_stays_in_step)
     ck_assert_int_eq(cancel_by(one, now), 0);
     close_world();
 }
-END_TEST
 
-START_TEST(every_has_one_event_under_way)
+DOMT_TEST(every_has_one_event_under_way)
 {
     open_world(0);
     order now = spawn_ticking(0, 10 * MS, 1);
@@ -232,11 +228,10 @@ START_TEST(every_has_one_event_under_way)
     ck_assert_int_eq(cancel_by(one, now), 0);
     close_world();
 }
-END_TEST
 
 /* --- with a fixed delay ---------------------------------------------------------------------- */
 
-START_TEST(repeat_counts_its_delay_from_the_last_event_that_was_handled)
+DOMT_TEST(repeat_counts_its_delay_from_the_last_event_that_was_handled)
 {
     open_world(0);
     order now = spawn_repeating(10 * MS, 1);
@@ -261,9 +256,8 @@ START_TEST(repeat_counts_its_delay_from_the_last_event_that_was_handled)
     ck_assert_uint_eq(ticks, 3);
     close_world();
 }
-END_TEST
 
-START_TEST(repeat_is_cancelled_in_every_state)
+DOMT_TEST(repeat_is_cancelled_in_every_state)
 {
     open_world(0);
     order now = spawn_repeating(5 * MS, 1); /* armed */
@@ -292,11 +286,10 @@ START_TEST(repeat_is_cancelled_in_every_state)
     domt_pass(&world, 20 * MS);
     close_world();
 }
-END_TEST
 
 /* --- cancel ---------------------------------------------------------------------------------- */
 
-START_TEST(timer_that_is_cancelled_while_armed_never_fires)
+DOMT_TEST(timer_that_is_cancelled_while_armed_never_fires)
 {
     open_world(0);
     order once = arm_after(5 * MS, 1);
@@ -309,9 +302,8 @@ START_TEST(timer_that_is_cancelled_while_armed_never_fires)
     ck_assert_uint_eq(log0.count, 0);
     close_world();
 }
-END_TEST
 
-START_TEST(event_under_way_of_a_cancelled_timer_is_not_handled)
+DOMT_TEST(event_under_way_of_a_cancelled_timer_is_not_handled)
 {
     open_world(0);
     order orders[] = {arm_after(5 * MS, 1), arm_every(5 * MS)};
@@ -326,9 +318,8 @@ START_TEST(event_under_way_of_a_cancelled_timer_is_not_handled)
     ck_assert_uint_eq(log0.count, 0);
     close_world();
 }
-END_TEST
 
-START_TEST(cancel_of_a_timer_that_was_handled_finds_nothing)
+DOMT_TEST(cancel_of_a_timer_that_was_handled_finds_nothing)
 {
     open_world(0);
     order once = arm_after(5 * MS, 1);
@@ -342,9 +333,8 @@ START_TEST(cancel_of_a_timer_that_was_handled_finds_nothing)
     ck_assert_uint_eq(log0.count, 2);
     close_world();
 }
-END_TEST
 
-START_TEST(cancel_from_its_own_handler_ends_a_period_only)
+DOMT_TEST(cancel_from_its_own_handler_ends_a_period_only)
 {
     open_world(0);
     (void)spawn_ticking(5 * MS, 0, 99);
@@ -358,9 +348,8 @@ START_TEST(cancel_from_its_own_handler_ends_a_period_only)
     ck_assert_int_eq(own_results[1], -ENOENT);
     close_world();
 }
-END_TEST
 
-START_TEST(cancel_is_only_for_who_armed_it)
+DOMT_TEST(cancel_is_only_for_who_armed_it)
 {
     static domt_log log1;
 
@@ -373,11 +362,10 @@ START_TEST(cancel_is_only_for_who_armed_it)
     ck_assert_uint_eq(log0.count, 1);
     close_world();
 }
-END_TEST
 
 /* --- limits ---------------------------------------------------------------------------------- */
 
-START_TEST(timers_max_refuses_and_recovers)
+DOMT_TEST(timers_max_refuses_and_recovers)
 {
     order extra = {.delay_ns = MS, .number = 5, .result = 1};
     order first;
@@ -397,7 +385,6 @@ START_TEST(timers_max_refuses_and_recovers)
     ck_assert_uint_eq(home()->timing.timers, 1);
     domt_world_end(&world);
 }
-END_TEST
 
 static int arm_wrongly(domus_stack *stack, void *context)
 {
@@ -416,7 +403,7 @@ static int arm_wrongly(domus_stack *stack, void *context)
     return 0;
 }
 
-START_TEST(payloads_and_periods_have_limits)
+DOMT_TEST(payloads_and_periods_have_limits)
 {
     open_world(0);
     domt_do(&world, one, arm_wrongly, NULL);
@@ -424,7 +411,6 @@ START_TEST(payloads_and_periods_have_limits)
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
     close_world();
 }
-END_TEST
 
 static int take_framed(domus_stack *stack, void *self, const void *number)
 {
@@ -441,7 +427,7 @@ static const domus_behaviour framed = {
 };
 
 /* An event that cannot be handled for lack of memory for a frame is lost, and nothing else. */
-START_TEST(event_without_a_frame_to_run_in_does_not_hurt_its_timer)
+DOMT_TEST(event_without_a_frame_to_run_in_does_not_hurt_its_timer)
 {
     order once = {.delay_ns = MS};
     order periodic = {.period_ns = MS};
@@ -461,15 +447,5 @@ START_TEST(event_without_a_frame_to_run_in_does_not_hurt_its_timer)
     ck_assert_int_eq(cancel_by(one, periodic), 0);
     close_world();
 }
-END_TEST
 
-DOMT_MAIN("timer", 60, after_fires_once_and_never_early, after_a_very_long_time_is_no_overflow,
-          every_keeps_its_rate, every_counts_the_ticks_that_pass_and_stays_in_step,
-          every_has_one_event_under_way,
-          repeat_counts_its_delay_from_the_last_event_that_was_handled,
-          repeat_is_cancelled_in_every_state, timer_that_is_cancelled_while_armed_never_fires,
-          event_under_way_of_a_cancelled_timer_is_not_handled,
-          cancel_of_a_timer_that_was_handled_finds_nothing,
-          cancel_from_its_own_handler_ends_a_period_only, cancel_is_only_for_who_armed_it,
-          timers_max_refuses_and_recovers, payloads_and_periods_have_limits,
-          event_without_a_frame_to_run_in_does_not_hurt_its_timer)
+DOMT_SUITE(60)

@@ -17,7 +17,7 @@ static uint64_t spare(const domi_manager *manager)
     return atomic_load(&manager->memory.spare_bytes);
 }
 
-START_TEST(spare_bytes_that_are_used_again_are_not_spare_any_more)
+DOMT_TEST(spare_bytes_that_are_used_again_are_not_spare_any_more)
 {
     uint64_t now_ns = 0;
 
@@ -39,10 +39,9 @@ START_TEST(spare_bytes_that_are_used_again_are_not_spare_any_more)
     ck_assert_uint_eq(spare(home), 0);
     domt_world_end(&world);
 }
-END_TEST
 
 /* A thread for which others have freed much must not stand still while it sorts that. */
-START_TEST(objects_that_come_back_in_crowds_are_sorted_some_at_a_time)
+DOMT_TEST(objects_that_come_back_in_crowds_are_sorted_some_at_a_time)
 {
     uint32_t steps = 1;
 
@@ -59,7 +58,6 @@ START_TEST(objects_that_come_back_in_crowds_are_sorted_some_at_a_time)
     ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_64), 0);
     domt_world_end(&world);
 }
-END_TEST
 
 /* --- what is true between two steps ----------------------------------------------------------- */
 
@@ -99,7 +97,7 @@ static void check_pass(void *breaks)
     (void)domi_trim_is_sound(world.managers[0]);
 }
 
-START_TEST(each_invariant_of_a_pass_is_checked)
+DOMT_TEST(each_invariant_of_a_pass_is_checked)
 {
     struct {
         void (*breaks)(void);
@@ -127,8 +125,5 @@ START_TEST(each_invariant_of_a_pass_is_checked)
         domt_dies(check_pass, &rows[i].breaks, rows[i].text);
     domt_world_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("trim", 30, objects_that_come_back_in_crowds_are_sorted_some_at_a_time,
-          spare_bytes_that_are_used_again_are_not_spare_any_more,
-          each_invariant_of_a_pass_is_checked)
+DOMT_SUITE(30)

@@ -95,7 +95,7 @@ static int spawn_sequential(domus_stack *stack, void *unused)
     return domus_spawn_with(stack, &sequential, NULL, &there, &child);
 }
 
-START_TEST(sequence_that_fails_in_its_first_step_leaves_it_unmounted)
+DOMT_TEST(sequence_that_fails_in_its_first_step_leaves_it_unmounted)
 {
     begin(spawn_sequential);
     hold_unmounted();
@@ -104,7 +104,6 @@ START_TEST(sequence_that_fails_in_its_first_step_leaves_it_unmounted)
     ck_assert_uint_ge(events, 3); /* the notice that waited, and ticks */
     domt_kin_close();
 }
-END_TEST
 
 /* --- a process ------------------------------------------------------------------------------- */
 
@@ -143,7 +142,7 @@ static int spawn_process(domus_stack *stack, void *unused)
     return domus_process_spawn(stack, &process, NULL, NULL, NULL, &there, &child);
 }
 
-START_TEST(process_whose_init_fails_makes_no_step)
+DOMT_TEST(process_whose_init_fails_makes_no_step)
 {
     begin(spawn_process);
     ck_assert_uint_eq(closes, 1);
@@ -155,7 +154,5 @@ START_TEST(process_whose_init_fails_makes_no_step)
     domt_kin_close();
     ck_assert_uint_eq(closes, 2);
 }
-END_TEST
 
-DOMT_MAIN("unmounted kinds", 30, sequence_that_fails_in_its_first_step_leaves_it_unmounted,
-          process_whose_init_fails_makes_no_step)
+DOMT_SUITE(30)

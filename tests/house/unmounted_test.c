@@ -126,7 +126,7 @@ static void hold_silence(void)
 }
 
 /* P1: the parent is busy on another thread. */
-START_TEST(events_of_a_mount_that_failed_are_not_handled)
+DOMT_TEST(events_of_a_mount_that_failed_are_not_handled)
 {
     open_with(&restarts);
     (void)domt_kin_trail();
@@ -137,9 +137,8 @@ START_TEST(events_of_a_mount_that_failed_are_not_handled)
     ck_assert_str_eq(domt_kin_trail(), "m4 n4 n4 n4 ");
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(events_of_a_restart_that_failed_are_not_handled)
+DOMT_TEST(events_of_a_restart_that_failed_are_not_handled)
 {
     for (int by_restart = 0; by_restart < 2; by_restart++) {
         open_with(&restarts);
@@ -156,7 +155,6 @@ START_TEST(events_of_a_restart_that_failed_are_not_handled)
         domt_kin_close();
     }
 }
-END_TEST
 
 static int watch_other(domus_stack *stack, void *unused)
 {
@@ -177,7 +175,7 @@ static void end_other(void)
     ck_assert(!domt_kin_lives(OTHER));
 }
 
-START_TEST(ends_that_it_watches_come_to_nobody)
+DOMT_TEST(ends_that_it_watches_come_to_nobody)
 {
     for (int linked = 0; linked < 2; linked++) {
         open_with(&restarts);
@@ -193,10 +191,9 @@ START_TEST(ends_that_it_watches_come_to_nobody)
         domt_kin_close();
     }
 }
-END_TEST
 
 /* The tie holds: the one that has no row for it is stopped, and a restart comes too late. */
-START_TEST(links_stop_it_and_the_other_end)
+DOMT_TEST(links_stop_it_and_the_other_end)
 {
     open_with(&restarts);
     bear_unmounted(&domt_kin_deaf, link_other);
@@ -216,11 +213,10 @@ START_TEST(links_stop_it_and_the_other_end)
     ck_assert(!domt_kin_lives(CHILD) && !domt_kin_lives(OTHER + 1));
     domt_kin_close();
 }
-END_TEST
 
 /* Without a parent that has rules it is stopped at once, and what is in its mailbox already is not
  * handled on the way. */
-START_TEST(whom_the_root_ends_handles_nothing_on_the_way)
+DOMT_TEST(whom_the_root_ends_handles_nothing_on_the_way)
 {
     open_with(&restarts);
     (void)domt_kin_trail();
@@ -233,11 +229,10 @@ START_TEST(whom_the_root_ends_handles_nothing_on_the_way)
     ck_assert_uint_eq(dead(), 2);
     domt_kin_close();
 }
-END_TEST
 
 /* --- mail ------------------------------------------------------------------------------------ */
 
-START_TEST(mail_waits_and_is_dead_when_it_is_stopped)
+DOMT_TEST(mail_waits_and_is_dead_when_it_is_stopped)
 {
     open_with(&stops);
     bear_unmounted(&domt_kin_hearing, NULL);
@@ -254,7 +249,6 @@ START_TEST(mail_waits_and_is_dead_when_it_is_stopped)
     ck_assert_uint_eq(domt_kin_of[CHILD].notes + domt_kin_of[CHILD].stops, 0);
     domt_kin_close();
 }
-END_TEST
 
 static domus_conversation asking;
 
@@ -273,7 +267,7 @@ static int cancel_remembered(domus_stack *stack, void *unused)
     return 0;
 }
 
-START_TEST(ask_that_waits_for_it_can_be_cancelled)
+DOMT_TEST(ask_that_waits_for_it_can_be_cancelled)
 {
     open_with(&restarts);
     bear_unmounted(&domt_kin_hearing, NULL);
@@ -288,7 +282,6 @@ START_TEST(ask_that_waits_for_it_can_be_cancelled)
     ck_assert_uint_eq(domt_kin_of[CHILD].mounts, 1);
     domt_kin_close();
 }
-END_TEST
 
 static const domus_pattern any = {.types = NULL};
 
@@ -298,7 +291,7 @@ static int receive_and_fail(domus_stack *stack, void *unused)
     return domus_receive_add(stack, &any, DOMUS_FOR_EVER, 1);
 }
 
-START_TEST(receive_of_a_mount_that_failed_takes_nothing)
+DOMT_TEST(receive_of_a_mount_that_failed_takes_nothing)
 {
     open_with(&restarts);
     bear_unmounted(&domt_kin_hearing, receive_and_fail);
@@ -310,7 +303,6 @@ START_TEST(receive_of_a_mount_that_failed_takes_nothing)
     ck_assert_uint_eq(domt_kin_of[CHILD].notes, 2);
     domt_kin_close();
 }
-END_TEST
 
 /* --- family ---------------------------------------------------------------------------------- */
 
@@ -325,7 +317,7 @@ static int bear_two(domus_stack *stack, void *unused)
 }
 
 /* A restart and a stop both wait for the ends of children, which are events. */
-START_TEST(ends_of_its_children_still_come)
+DOMT_TEST(ends_of_its_children_still_come)
 {
     for (int stopped = 0; stopped < 2; stopped++) {
         open_with(stopped != 0 ? &stops : &restarts);
@@ -340,9 +332,8 @@ START_TEST(ends_of_its_children_still_come)
         domt_kin_close();
     }
 }
-END_TEST
 
-START_TEST(failures_of_its_children_are_still_decided)
+DOMT_TEST(failures_of_its_children_are_still_decided)
 {
     open_with(&restarts);
     under = domt_kin_boss(&restarts);
@@ -356,9 +347,8 @@ START_TEST(failures_of_its_children_are_still_decided)
     domt_settle(&domt_kin_world);
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(idle_time_does_not_pass_before_it_is_mounted)
+DOMT_TEST(idle_time_does_not_pass_before_it_is_mounted)
 {
     open_with(&restarts);
     idle_ns = 3 * MS;
@@ -372,7 +362,6 @@ START_TEST(idle_time_does_not_pass_before_it_is_mounted)
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, passivations), 1);
     domt_kin_close();
 }
-END_TEST
 
 /* --- who counts as mounted ------------------------------------------------------------------- */
 
@@ -382,7 +371,7 @@ static int sleep_and_arm(domus_stack *stack, void *unused)
     return domt_kin_do_sleep(stack, unused);
 }
 
-START_TEST(actor_whose_mount_has_parked_handles_everything)
+DOMT_TEST(actor_whose_mount_has_parked_handles_everything)
 {
     open_with(&restarts);
     domt_kin_of[CHILD].mounting = sleep_and_arm;
@@ -394,7 +383,6 @@ START_TEST(actor_whose_mount_has_parked_handles_everything)
     ck_assert_uint_ge(domt_kin_of[CHILD].ticks, 2);
     domt_kin_close();
 }
-END_TEST
 
 static int arm_tick(domus_stack *stack, void *unused)
 {
@@ -403,7 +391,7 @@ static int arm_tick(domus_stack *stack, void *unused)
 }
 
 /* Suspended is not unmounted: its state is whole, and its timers go on. */
-START_TEST(actor_whose_handler_has_failed_handles_events_meanwhile)
+DOMT_TEST(actor_whose_handler_has_failed_handles_events_meanwhile)
 {
     open_with(&restarts);
     domt_kin_of[CHILD].mounting = arm_tick;
@@ -415,7 +403,6 @@ START_TEST(actor_whose_handler_has_failed_handles_events_meanwhile)
     ck_assert_uint_eq(domt_kin_of[CHILD].ticks, 3);
     domt_kin_close();
 }
-END_TEST
 
 static int fail_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -430,7 +417,7 @@ static int sleep_and_fail(domus_stack *stack, void *unused)
 }
 
 /* A later failure is one of a handler: the actor goes on if it may, and its on_stop runs. */
-START_TEST(mount_that_fails_after_it_has_parked_is_a_handler_that_fails)
+DOMT_TEST(mount_that_fails_after_it_has_parked_is_a_handler_that_fails)
 {
     static const domus_supervision resumes = {.otherwise = DOMUS_RESUME};
 
@@ -444,12 +431,11 @@ START_TEST(mount_that_fails_after_it_has_parked_is_a_handler_that_fails)
     ck_assert_uint_eq(domt_kin_of[CHILD].notes, 1);
     domt_kin_close(); /* holds that its on_stop runs */
 }
-END_TEST
 
 /* --- elsewhere ------------------------------------------------------------------------------- */
 
 /* An event has made it ready, and a thief runs it. */
-START_TEST(thief_that_runs_it_calls_none_of_its_functions)
+DOMT_TEST(thief_that_runs_it_calls_none_of_its_functions)
 {
     domi_manager *home;
 
@@ -469,9 +455,8 @@ START_TEST(thief_that_runs_it_calls_none_of_its_functions)
     domt_settle(&domt_kin_world);
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(dump_says_that_it_is_not_mounted)
+DOMT_TEST(dump_says_that_it_is_not_mounted)
 {
     char words[4096];
     domi_text text = {words, sizeof words, 0};
@@ -486,15 +471,5 @@ START_TEST(dump_says_that_it_is_not_mounted)
     ck_assert_ptr_null(strstr(words, "not mounted"));
     domt_kin_close();
 }
-END_TEST
 
-DOMT_MAIN("unmounted", 30, events_of_a_mount_that_failed_are_not_handled,
-          events_of_a_restart_that_failed_are_not_handled, ends_that_it_watches_come_to_nobody,
-          links_stop_it_and_the_other_end, whom_the_root_ends_handles_nothing_on_the_way,
-          mail_waits_and_is_dead_when_it_is_stopped, ask_that_waits_for_it_can_be_cancelled,
-          receive_of_a_mount_that_failed_takes_nothing, ends_of_its_children_still_come,
-          failures_of_its_children_are_still_decided, idle_time_does_not_pass_before_it_is_mounted,
-          actor_whose_mount_has_parked_handles_everything,
-          actor_whose_handler_has_failed_handles_events_meanwhile,
-          mount_that_fails_after_it_has_parked_is_a_handler_that_fails,
-          thief_that_runs_it_calls_none_of_its_functions, dump_says_that_it_is_not_mounted)
+DOMT_SUITE(30)

@@ -125,7 +125,7 @@ static int three_then_all(domus_stack *stack, void *context)
     return domus_wait_all(stack, hear_and_end);
 }
 
-START_TEST(all_resumes_once_with_tags_in_the_order_in_which_answers_came)
+DOMT_TEST(all_resumes_once_with_tags_in_the_order_in_which_answers_came)
 {
     domt_asking_open(&world, &answering, &asker, other);
     begin(three_then_all, NULL);
@@ -143,7 +143,6 @@ START_TEST(all_resumes_once_with_tags_in_the_order_in_which_answers_came)
     ck_assert_uint_eq(releases, 0); /* what was shown was handled */
     domt_asking_close(&world, asker);
 }
-END_TEST
 
 static int failing_then_all(domus_stack *stack, void *stale)
 {
@@ -157,7 +156,7 @@ static int failing_then_all(domus_stack *stack, void *stale)
     return domus_wait_all(stack, hear_and_end);
 }
 
-START_TEST(all_shows_each_error_beside_the_answers)
+DOMT_TEST(all_shows_each_error_beside_the_answers)
 {
     domus_address stale;
 
@@ -177,7 +176,6 @@ START_TEST(all_shows_each_error_beside_the_answers)
     ck_assert_int_eq(by_tag[5], 2);
     domt_asking_close(&world, asker);
 }
-END_TEST
 
 static int wait_for_nothing(domus_stack *stack, void *first)
 {
@@ -193,7 +191,7 @@ static int mount_waiting(domus_stack *stack, void *self)
 
 static const domus_behaviour waits_at_mount = {.name = "waits", .on_mount = mount_waiting};
 
-START_TEST(waiting_for_nothing_resumes_with_an_empty_answer)
+DOMT_TEST(waiting_for_nothing_resumes_with_an_empty_answer)
 {
     domt_asking_open(&world, &answering, &asker, other);
     domt_do(&world, asker, wait_for_nothing, NULL);
@@ -205,7 +203,6 @@ START_TEST(waiting_for_nothing_resumes_with_an_empty_answer)
         ck_assert(heard.tags[i] == 0 && heard.numbers[i] == 0);
     domt_asking_close(&world, asker);
 }
-END_TEST
 
 /* --- the first ------------------------------------------------------------------------------- */
 
@@ -216,7 +213,7 @@ static int three_then_each(domus_stack *stack, void *context)
     return domus_wait_first(stack, hear_each);
 }
 
-START_TEST(first_shows_one_and_waiting_again_shows_the_next)
+DOMT_TEST(first_shows_one_and_waiting_again_shows_the_next)
 {
     domt_asking_open(&world, &answering, &asker, other);
     begin(three_then_each, NULL);
@@ -229,7 +226,6 @@ START_TEST(first_shows_one_and_waiting_again_shows_the_next)
     ck_assert_uint_eq(releases, 0);
     domt_asking_close(&world, asker);
 }
-END_TEST
 
 static int three_then_one(domus_stack *stack, void *context)
 {
@@ -238,7 +234,7 @@ static int three_then_one(domus_stack *stack, void *context)
     return domus_wait_first(stack, hear_and_leave);
 }
 
-START_TEST(answers_after_the_end_are_dropped_once_and_counted)
+DOMT_TEST(answers_after_the_end_are_dropped_once_and_counted)
 {
     domt_asking_open(&world, &answering, &asker, other);
     domt_do(&world, asker, three_then_one, NULL);
@@ -247,7 +243,6 @@ START_TEST(answers_after_the_end_are_dropped_once_and_counted)
     ck_assert_uint_eq(releases, 2);
     domt_asking_close(&world, asker);
 }
-END_TEST
 
 /* --- before they are wanted ------------------------------------------------------------------ */
 
@@ -293,21 +288,19 @@ static void answer_early(void *then)
     ck_assert_uint_eq(releases, 0);
 }
 
-START_TEST(answers_that_came_before_they_are_wanted_are_kept_for_all)
+DOMT_TEST(answers_that_came_before_they_are_wanted_are_kept_for_all)
 {
     answer_early(NULL);
     ck_assert_uint_eq(heard.resumed, 2);
     domt_asking_close(&world, asker);
 }
-END_TEST
 
-START_TEST(answers_that_came_before_they_are_wanted_are_shown_one_by_one)
+DOMT_TEST(answers_that_came_before_they_are_wanted_are_shown_one_by_one)
 {
     answer_early(&world);
     ck_assert_uint_eq(heard.resumed, 3);
     domt_asking_close(&world, asker);
 }
-END_TEST
 
 static int two_aside_then_leave(domus_stack *stack, void *context)
 {
@@ -319,7 +312,7 @@ static int two_aside_then_leave(domus_stack *stack, void *context)
     return domus_ask(stack, other[2], &question, &number, hear_and_leave);
 }
 
-START_TEST(answers_that_are_never_wanted_are_dropped_once)
+DOMT_TEST(answers_that_are_never_wanted_are_dropped_once)
 {
     domt_asking_open(&world, &answering, &asker, other);
     begin(two_aside_then_leave, NULL);
@@ -329,7 +322,6 @@ START_TEST(answers_that_are_never_wanted_are_dropped_once)
     ck_assert_uint_eq(releases, 2);
     domt_asking_close(&world, asker);
 }
-END_TEST
 
 static int hear_and_ask_more(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -348,7 +340,7 @@ static int three_and_three_more(domus_stack *stack, void *context)
     return domus_wait_all(stack, hear_and_ask_more);
 }
 
-START_TEST(resumed_function_may_ask_and_wait_again)
+DOMT_TEST(resumed_function_may_ask_and_wait_again)
 {
     domt_asking_open(&world, &answering, &asker, other);
     domt_do(&world, asker, three_and_three_more, NULL);
@@ -357,7 +349,6 @@ START_TEST(resumed_function_may_ask_and_wait_again)
     ck_assert_uint_eq(releases, 0);
     domt_asking_close(&world, asker);
 }
-END_TEST
 
 /* --- beside a receive ------------------------------------------------------------------------ */
 
@@ -392,7 +383,7 @@ static int ask_the_asker(domus_stack *stack, void *context)
 }
 
 /* Shown in a list, an ask is not at hand: so it cannot have been answered. */
-START_TEST(ask_that_was_received_among_others_fails_with_enomsg)
+DOMT_TEST(ask_that_was_received_among_others_fails_with_enomsg)
 {
     domt_asking_open(&world, &answering, &asker, other);
     domus_address third = domt_spawn(domt_outside(&world), world.managers[2], &domt_agent, NULL);
@@ -403,7 +394,6 @@ START_TEST(ask_that_was_received_among_others_fails_with_enomsg)
     ck_assert_int_eq(heard.numbers[heard.count - 1], -ENOMSG);
     domt_asking_close(&world, asker);
 }
-END_TEST
 
 /* --- the end while it waits ------------------------------------------------------------------ */
 
@@ -415,7 +405,7 @@ static int nap_then_all(domus_stack *stack, void *context)
     return domus_sleep(stack, 5 * MS, hear_then_all);
 }
 
-START_TEST(sleep_ends_in_its_time_whatever_is_answered_meanwhile)
+DOMT_TEST(sleep_ends_in_its_time_whatever_is_answered_meanwhile)
 {
     domt_asking_open(&world, &answering, &asker, other);
     domt_do(&world, asker, nap_then_all, NULL);
@@ -428,7 +418,6 @@ START_TEST(sleep_ends_in_its_time_whatever_is_answered_meanwhile)
     ck_assert(heard.tags[2] == 2 && heard.numbers[2] == -ESTALE);
     domt_asking_close(&world, asker);
 }
-END_TEST
 
 static int early_and_far(domus_stack *stack, void *context)
 {
@@ -440,7 +429,7 @@ static int early_and_far(domus_stack *stack, void *context)
 }
 
 /* Answers kept, failures queued, asks under way: all of it goes with the world, once. */
-START_TEST(world_may_end_while_answers_are_kept_queued_and_under_way)
+DOMT_TEST(world_may_end_while_answers_are_kept_queued_and_under_way)
 {
     domt_asking_open(&world, &answering, &asker, other);
     begin(early_and_far, NULL);
@@ -450,16 +439,5 @@ START_TEST(world_may_end_while_answers_are_kept_queued_and_under_way)
     ck_assert_uint_eq(heard.resumed, 0);
     ck_assert_uint_ge(releases, 1); /* the answer that was kept */
 }
-END_TEST
 
-DOMT_MAIN("wait", 60, all_resumes_once_with_tags_in_the_order_in_which_answers_came,
-          all_shows_each_error_beside_the_answers, waiting_for_nothing_resumes_with_an_empty_answer,
-          first_shows_one_and_waiting_again_shows_the_next,
-          answers_after_the_end_are_dropped_once_and_counted,
-          answers_that_came_before_they_are_wanted_are_kept_for_all,
-          answers_that_came_before_they_are_wanted_are_shown_one_by_one,
-          answers_that_are_never_wanted_are_dropped_once,
-          ask_that_was_received_among_others_fails_with_enomsg,
-          resumed_function_may_ask_and_wait_again,
-          sleep_ends_in_its_time_whatever_is_answered_meanwhile,
-          world_may_end_while_answers_are_kept_queued_and_under_way)
+DOMT_SUITE(60)

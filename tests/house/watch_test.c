@@ -61,7 +61,7 @@ static void heard(unsigned downs, uint32_t who, int reason)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-START_TEST(end_of_the_watched_is_heard_once_with_its_reason)
+DOMT_TEST(end_of_the_watched_is_heard_once_with_its_reason)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_two(home);
@@ -77,7 +77,6 @@ START_TEST(end_of_the_watched_is_heard_once_with_its_reason)
         close_all();
     }
 }
-END_TEST
 
 static int escalate(domus_stack *stack, void *unused)
 {
@@ -85,7 +84,7 @@ static int escalate(domus_stack *stack, void *unused)
     return domus_escalate(stack, -EPERM);
 }
 
-START_TEST(reason_is_why_it_failed)
+DOMT_TEST(reason_is_why_it_failed)
 {
     static const domus_supervision stops = {.otherwise = DOMUS_STOP};
     static domus_behaviour boss;
@@ -104,9 +103,8 @@ START_TEST(reason_is_why_it_failed)
         close_all();
     }
 }
-END_TEST
 
-START_TEST(restart_of_the_watched_is_not_heard)
+DOMT_TEST(restart_of_the_watched_is_not_heard)
 {
     static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
     static domus_behaviour boss;
@@ -126,9 +124,8 @@ START_TEST(restart_of_the_watched_is_not_heard)
         close_all();
     }
 }
-END_TEST
 
-START_TEST(reason_of_a_mount_that_failed_is_its_error)
+DOMT_TEST(reason_of_a_mount_that_failed_is_its_error)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_two(home);
@@ -145,9 +142,8 @@ START_TEST(reason_of_a_mount_that_failed_is_its_error)
         close_all();
     }
 }
-END_TEST
 
-START_TEST(stale_address_is_answered_at_once)
+DOMT_TEST(stale_address_is_answered_at_once)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_two(home);
@@ -168,7 +164,6 @@ START_TEST(stale_address_is_answered_at_once)
         close_all();
     }
 }
-END_TEST
 
 static int turn_of_the_watcher(domus_stack *stack, void *unused)
 {
@@ -177,7 +172,7 @@ static int turn_of_the_watcher(domus_stack *stack, void *unused)
     return 0;
 }
 
-START_TEST(watch_in_the_last_moment_is_answered)
+DOMT_TEST(watch_in_the_last_moment_is_answered)
 {
     open_two(1);
     domt_kin_of[2].stopping = turn_of_the_watcher; /* it watches while 2 runs on_stop */
@@ -189,9 +184,8 @@ START_TEST(watch_in_the_last_moment_is_answered)
     heard(1, 2, -ESTALE);
     close_all();
 }
-END_TEST
 
-START_TEST(many_may_watch_one_and_one_may_watch_twice)
+DOMT_TEST(many_may_watch_one_and_one_may_watch_twice)
 {
     domt_kin_open(2);
     for (uint32_t i = 1; i < 10; i++)
@@ -206,9 +200,8 @@ START_TEST(many_may_watch_one_and_one_may_watch_twice)
     ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(who_watches_itself_ends_as_others_do)
+DOMT_TEST(who_watches_itself_ends_as_others_do)
 {
     open_two(0);
     domt_kin_do(1, watch, &domt_kin_of[1].address);
@@ -221,9 +214,8 @@ START_TEST(who_watches_itself_ends_as_others_do)
     ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
     domt_kin_close();
 }
-END_TEST
 
-START_TEST(event_without_a_row_is_a_dead_letter)
+DOMT_TEST(event_without_a_row_is_a_dead_letter)
 {
     domt_kin_open(2);
     (void)domt_kin_root(1, 0, &domt_kin_deaf);
@@ -234,9 +226,8 @@ START_TEST(event_without_a_row_is_a_dead_letter)
     ck_assert(domt_kin_lives(1));
     close_all();
 }
-END_TEST
 
-START_TEST(watched_outlives_its_watcher)
+DOMT_TEST(watched_outlives_its_watcher)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_two(home);
@@ -250,11 +241,10 @@ START_TEST(watched_outlives_its_watcher)
         domt_kin_close();
     }
 }
-END_TEST
 
 /* --- taken back ------------------------------------------------------------------------------ */
 
-START_TEST(unwatched_is_not_heard_of)
+DOMT_TEST(unwatched_is_not_heard_of)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_two(home);
@@ -269,9 +259,8 @@ START_TEST(unwatched_is_not_heard_of)
         close_all();
     }
 }
-END_TEST
 
-START_TEST(watch_is_taken_back_only_by_who_made_it)
+DOMT_TEST(watch_is_taken_back_only_by_who_made_it)
 {
     open_two(1);
     (void)domt_kin_root(3, 0, &domt_kin_hearing);
@@ -294,7 +283,6 @@ START_TEST(watch_is_taken_back_only_by_who_made_it)
     heard(2, 2, 0);
     close_all();
 }
-END_TEST
 
 /* The watch, its taking back, the end of the watched and of the watcher: begun in a given order,
  * with a number of turns between them that shifts what is under way. */
@@ -329,7 +317,7 @@ static void race(uint32_t home, uint32_t order, uint32_t turns)
     domt_kin_close();
 }
 
-START_TEST(every_order_of_watch_unwatch_and_ends_leaves_nothing)
+DOMT_TEST(every_order_of_watch_unwatch_and_ends_leaves_nothing)
 {
     for (uint32_t home = 0; home < 2; home++) {
         for (uint32_t order = 0; order < 27; order++) {
@@ -338,12 +326,5 @@ START_TEST(every_order_of_watch_unwatch_and_ends_leaves_nothing)
         }
     }
 }
-END_TEST
 
-DOMT_MAIN("watch", 30, end_of_the_watched_is_heard_once_with_its_reason, reason_is_why_it_failed,
-          restart_of_the_watched_is_not_heard, reason_of_a_mount_that_failed_is_its_error,
-          stale_address_is_answered_at_once, watch_in_the_last_moment_is_answered,
-          many_may_watch_one_and_one_may_watch_twice, who_watches_itself_ends_as_others_do,
-          event_without_a_row_is_a_dead_letter, watched_outlives_its_watcher,
-          unwatched_is_not_heard_of, watch_is_taken_back_only_by_who_made_it,
-          every_order_of_watch_unwatch_and_ends_leaves_nothing)
+DOMT_SUITE(30)

@@ -71,7 +71,7 @@ static const char *log_of(domus_testkit *kit, domus_http_access *access, const c
 
 #define ANN "Authorization: Basic YW5uIGxlZTph\r\n"
 
-START_TEST(combined_lines_are_as_others_read_them)
+DOMT_TEST(combined_lines_are_as_others_read_them)
 {
     static const char *const rows[][3] = {
         {"GET /now", "", "10.0.0.1 - - [T] \"GET /now HTTP/1.1\" 200 4 \"-\" \"-\"\n"},
@@ -94,9 +94,8 @@ START_TEST(combined_lines_are_as_others_read_them)
         ck_assert_str_eq(log_of(kit, &access, rows[i][0], rows[i][1]), rows[i][2]);
     end(kit, &access);
 }
-END_TEST
 
-START_TEST(extended_lines_have_time_and_id)
+DOMT_TEST(extended_lines_have_time_and_id)
 {
     domus_http_access access = {.format = DOMUS_HTTP_ACCESS_EXTENDED, .hides_query = true};
     domus_testkit *kit = start(&access);
@@ -105,11 +104,10 @@ START_TEST(extended_lines_have_time_and_id)
                      "10.0.0.1 - - [T] \"GET /later HTTP/1.1\" 200 6 \"/a\" \"-\" 0.010000 me\n");
     end(kit, &access);
 }
-END_TEST
 
 #define TRACE "\"id\":\"me\",\"trace\":\"0af7651916cd43dd8448eb211c80319c\""
 
-START_TEST(json_lines_are_json)
+DOMT_TEST(json_lines_are_json)
 {
     static const char *const rows[][3] = {
         {"GET /now", "",
@@ -138,10 +136,9 @@ START_TEST(json_lines_are_json)
         ck_assert_str_eq(log_of(kit, &access, rows[i][0], rows[i][1]), rows[i][2]);
     end(kit, &access);
 }
-END_TEST
 
 /* The longest texts of strangers are cut, and the line is whole all the same. */
-START_TEST(texts_are_cut)
+DOMT_TEST(texts_are_cut)
 {
     static domi_http_access_note *note;
     char line[DOMI_HTTP_ACCESS_LINE_MAX + 1];
@@ -172,9 +169,8 @@ START_TEST(texts_are_cut)
                            "\"GET \\xff\\xff\\xff\\xff HTTP/1.1\" 499 0 \"-\" \"-\"\n");
     free(note);
 }
-END_TEST
 
-START_TEST(a_full_queue_drops_lines)
+DOMT_TEST(a_full_queue_drops_lines)
 {
     domus_http_access access = {.queue_bytes = 16384};
     domi_http_access_queue *queue = domi_http_access_queue_of(&access);
@@ -198,7 +194,6 @@ START_TEST(a_full_queue_drops_lines)
     domus_http_access_close(&access);
     ck_assert_ptr_null(access.queue);
 }
-END_TEST
 
 static const char *read_file(const char *path)
 {
@@ -217,7 +212,7 @@ static int refuse_lines(void *context, const char *lines, size_t size)
     return -EIO;
 }
 
-START_TEST(lines_that_are_left_are_written_at_the_end)
+DOMT_TEST(lines_that_are_left_are_written_at_the_end)
 {
     char path[] = "/tmp/domus-access-XXXXXX";
     int file = mkstemp(path);
@@ -235,9 +230,8 @@ START_TEST(lines_that_are_left_are_written_at_the_end)
     domi_http_access_put(domi_http_access_queue_of(&refuses), "a\nb\n", 4);
     domus_http_access_close(&refuses);
 }
-END_TEST
 
-START_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_options_are_refused)
 {
     const domus_http_access wrong[] = {
         {.format = (domus_http_access_format)3},
@@ -257,8 +251,5 @@ START_TEST(wrong_options_are_refused)
     ck_assert_int_eq(domus_http_access_log.check(&right), 0);
     ck_assert_int_eq(domus_http_access_log.check(NULL), -EINVAL);
 }
-END_TEST
 
-DOMT_MAIN("access", 20, combined_lines_are_as_others_read_them, extended_lines_have_time_and_id,
-          json_lines_are_json, texts_are_cut, a_full_queue_drops_lines,
-          lines_that_are_left_are_written_at_the_end, wrong_options_are_refused)
+DOMT_SUITE(20)

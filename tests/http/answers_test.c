@@ -43,7 +43,7 @@ static int refused(const char *request, const domus_type *type, const void *payl
     return error;
 }
 
-START_TEST(whole_answers_have_trailers)
+DOMT_TEST(whole_answers_have_trailers)
 {
     static const char takes[] = "GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n\r\n";
     static const struct {
@@ -76,9 +76,8 @@ START_TEST(whole_answers_have_trailers)
         domus_http_response_type.release(&response);
     }
 }
-END_TEST
 
-START_TEST(texts_are_answers)
+DOMT_TEST(texts_are_answers)
 {
     static const domus_http_text hello = {200, "text/plain", "hello"};
     static const domus_http_text none = {.status = 404};
@@ -93,9 +92,8 @@ START_TEST(texts_are_answers)
                      "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     ck_assert_str_eq(answer(GET, &domus_http_text_type, &empty), "HTTP/1.1 204 No Content\r\n\r\n");
 }
-END_TEST
 
-START_TEST(connection_ends_as_the_peer_has_asked)
+DOMT_TEST(connection_ends_as_the_peer_has_asked)
 {
     static const domus_http_text empty = {.status = 200};
 
@@ -109,9 +107,8 @@ START_TEST(connection_ends_as_the_peer_has_asked)
     ck_assert_str_eq(answer(GET, &domus_http_response_type, &closing),
                      "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
 }
-END_TEST
 
-START_TEST(responses_have_fields_and_bodies)
+DOMT_TEST(responses_have_fields_and_bodies)
 {
     domus_http_response response = {.status = 201, .media = "a/b"};
     domus_appender fields = {0};
@@ -141,9 +138,8 @@ START_TEST(responses_have_fields_and_bodies)
     ck_assert_str_eq(answer(UPGRADE, &domus_http_response_type, &response),
                      "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n\r\n");
 }
-END_TEST
 
-START_TEST(long_answers_are_whole)
+DOMT_TEST(long_answers_are_whole)
 {
     static char text[5001];
     domus_http_response response = {.status = 200};
@@ -166,9 +162,8 @@ START_TEST(long_answers_are_whole)
     const char *sent = answer(GET, &domus_http_text_type, &long_text);
     ck_assert_str_eq(strstr(sent, "\r\n\r\n") + 4, text);
 }
-END_TEST
 
-START_TEST(answers_that_http_cannot_say_are_refused)
+DOMT_TEST(answers_that_http_cannot_say_are_refused)
 {
     static const char *const fields[] = {"a\r\n",
                                          "a: b",
@@ -215,9 +210,8 @@ START_TEST(answers_that_http_cannot_say_are_refused)
     domus_packet packet = {{NULL, 0, 0}};
     ck_assert_int_eq(refused(GET, &domus_packet_type, &packet), -EOPNOTSUPP);
 }
-END_TEST
 
-START_TEST(fields_of_the_user_are_checked)
+DOMT_TEST(fields_of_the_user_are_checked)
 {
     static const char *const names[] = {"", "a b", "a:", "a\r\n", "\xc3\xa4", "a\"", "a("};
     static const char *const values[] = {"\r", "\n", "a\r\nb: c", "\x01", "\x7f", "a\x0b"};
@@ -242,7 +236,6 @@ START_TEST(fields_of_the_user_are_checked)
     ck_assert_int_eq(domus_http_add(&small, "a", "b"), -EMSGSIZE);
     domus_append_drop(&small);
 }
-END_TEST
 
 /* Check that these fields of a message are passed on as those. */
 static void hold_end_to_end(const char *received_text, const char *made_text)
@@ -258,7 +251,7 @@ static void hold_end_to_end(const char *received_text, const char *made_text)
     domus_slice_free(received);
 }
 
-START_TEST(fields_of_the_connection_are_left_away)
+DOMT_TEST(fields_of_the_connection_are_left_away)
 {
     hold_end_to_end(
         "Host: a\r\nConnection: X-Own, keep-alive\r\nX-Own: 1\r\nx-own: 2\r\nKeep-Alive: 5\r\n"
@@ -266,17 +259,15 @@ START_TEST(fields_of_the_connection_are_left_away)
         "Proxy-Connection: c\r\nContent-Length: 5\r\nX-Kept: d\r\n",
         "Host: a\r\nX-Kept: d\r\n");
 }
-END_TEST
 
-START_TEST(all_fields_of_the_connection_name_others)
+DOMT_TEST(all_fields_of_the_connection_name_others)
 {
     hold_end_to_end("X-One: 1\r\nX-Kept: a\r\nConnection: x-one\r\nX-Two: 2\r\nX-Also: b\r\n"
                     "Connection: close ,, x-two\r\nX-Three: 3\r\nConnection: x-three",
                     "X-Kept: a\r\nX-Also: b\r\n");
 }
-END_TEST
 
-START_TEST(answers_have_a_date)
+DOMT_TEST(answers_have_a_date)
 {
     static const domus_http_text done = {.status = 200};
     domt_codec http;
@@ -294,9 +285,8 @@ START_TEST(answers_have_a_date)
     domus_http_response_type.release(&own);
     domt_codec_stop(&http);
 }
-END_TEST
 
-START_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_options_are_refused)
 {
     static const domus_http_options wrong[] = {
         {.role = DOMUS_ROLE_PEER},
@@ -319,10 +309,5 @@ START_TEST(wrong_options_are_refused)
         ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), -EINVAL);
     }
 }
-END_TEST
 
-DOMT_MAIN("answers", 20, texts_are_answers, whole_answers_have_trailers,
-          connection_ends_as_the_peer_has_asked, responses_have_fields_and_bodies,
-          long_answers_are_whole, answers_that_http_cannot_say_are_refused,
-          fields_of_the_user_are_checked, fields_of_the_connection_are_left_away,
-          all_fields_of_the_connection_name_others, answers_have_a_date, wrong_options_are_refused)
+DOMT_SUITE(20)

@@ -45,7 +45,7 @@ static void hold(domus_http_request request, const char *expected)
     hold_with(&client, request, expected);
 }
 
-START_TEST(requests_are_encoded)
+DOMT_TEST(requests_are_encoded)
 {
     domus_http_request closing = make(DOMUS_HTTP_DELETE, "/a", "", "");
     domus_http_request upgrading = make(DOMUS_HTTP_GET, "/a", "Upgrade: b\r\n", "");
@@ -63,10 +63,9 @@ START_TEST(requests_are_encoded)
     upgrading.upgrade = true;
     hold(upgrading, "GET /a HTTP/1.1\r\nHost: a:80\r\nConnection: upgrade\r\nUpgrade: b\r\n\r\n");
 }
-END_TEST
 
 /* A server that is asked to expect a body could wait for it. */
-START_TEST(a_body_that_does_not_come_is_not_announced)
+DOMT_TEST(a_body_that_does_not_come_is_not_announced)
 {
     static const char expect[] = "Expect: 100-continue\r\n";
     domus_http_request without = make(DOMUS_HTTP_PUT, "/", expect, "");
@@ -79,9 +78,8 @@ START_TEST(a_body_that_does_not_come_is_not_announced)
     ck_assert_str_eq(domt_codec_sent(&http), "");
     domt_codec_stop(&http);
 }
-END_TEST
 
-START_TEST(an_absolute_target_is_said_as_servers_are_asked)
+DOMT_TEST(an_absolute_target_is_said_as_servers_are_asked)
 {
     static const domus_http_options origin = {.role = DOMUS_ROLE_CLIENT, .origin_form = true};
     static const char *const wrong[] = {"/a",          "*",           "http://",
@@ -103,9 +101,8 @@ START_TEST(an_absolute_target_is_said_as_servers_are_asked)
     }
     domt_codec_stop(&http);
 }
-END_TEST
 
-START_TEST(requests_that_http_cannot_say_are_refused)
+DOMT_TEST(requests_that_http_cannot_say_are_refused)
 {
     static const char *const targets[] = {"",        "a",        "*",         "/a b", "/a\r\nb: c",
                                           "/\n",     "/#a",      "/\xc3\xa4", "/\t",  " /",
@@ -149,7 +146,6 @@ START_TEST(requests_that_http_cannot_say_are_refused)
     ck_assert_int_eq(encode(&http, &request), -EINVAL);
     domt_codec_stop(&http);
 }
-END_TEST
 
 /* Encode a request in pieces, and let a server read it. */
 static const char *streamed(uint64_t length, const char *trailers)
@@ -180,7 +176,7 @@ static const char *streamed(uint64_t length, const char *trailers)
     return domt_http_trace(&server, "", sent, strlen(sent), 0, 0);
 }
 
-START_TEST(requests_leave_in_pieces)
+DOMT_TEST(requests_leave_in_pieces)
 {
     ck_assert_str_eq(streamed(0, NULL), "PUT / 1.1 (Host: a:80|Transfer-Encoding: chunked) "
                                         "0 in pieces: [hellohello]\n");
@@ -189,7 +185,6 @@ START_TEST(requests_leave_in_pieces)
     ck_assert_str_eq(streamed(10, NULL), "PUT / 1.1 (Host: a:80|Content-Length: 10) "
                                          "10 in pieces: [hellohello]\n");
 }
-END_TEST
 
 /* --- bodies that wait ------------------------------------------------------------------------- */
 
@@ -232,7 +227,7 @@ static void sent(domt_codec *http, const char *expected)
     ck_assert_str_eq(domt_codec_sent(http), expected);
 }
 
-START_TEST(a_whole_body_waits)
+DOMT_TEST(a_whole_body_waits)
 {
     domt_codec http;
 
@@ -257,10 +252,9 @@ START_TEST(a_whole_body_waits)
     ck_assert(!domus_stage_kit_is_last(http.kit));
     domt_codec_stop(&http);
 }
-END_TEST
 
 /* A request that is to follow on the connection does not wait; 100 is about the oldest one. */
-START_TEST(a_body_waits_behind_other_requests)
+DOMT_TEST(a_body_waits_behind_other_requests)
 {
     domt_codec http;
 
@@ -286,9 +280,8 @@ START_TEST(a_body_waits_behind_other_requests)
     sent(&http, "");
     domt_codec_stop(&http);
 }
-END_TEST
 
-START_TEST(the_first_piece_of_a_body_waits)
+DOMT_TEST(the_first_piece_of_a_body_waits)
 {
     for (uint64_t length = 0; length < 20; length += 10) {
         uint64_t word = 0;
@@ -313,10 +306,9 @@ START_TEST(the_first_piece_of_a_body_waits)
         domt_codec_stop(&http);
     }
 }
-END_TEST
 
 /* The end of a body lets it go: nothing is left that could be spared. */
-START_TEST(a_body_that_has_ended_does_not_wait)
+DOMT_TEST(a_body_that_has_ended_does_not_wait)
 {
     uint64_t word = 0;
     domt_codec http;
@@ -332,9 +324,8 @@ START_TEST(a_body_that_has_ended_does_not_wait)
     ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 0);
     domt_codec_stop(&http);
 }
-END_TEST
 
-START_TEST(pieces_that_are_not_wanted_never_leave)
+DOMT_TEST(pieces_that_are_not_wanted_never_leave)
 {
     for (int cuts = 0; cuts < 2; cuts++) {
         uint64_t word = 0;
@@ -356,10 +347,9 @@ START_TEST(pieces_that_are_not_wanted_never_leave)
         domt_codec_stop(&http);
     }
 }
-END_TEST
 
 /* A server that changes the protocol has to take the body first. */
-START_TEST(no_other_protocol_begins_before_a_body_that_waits)
+DOMT_TEST(no_other_protocol_begins_before_a_body_that_waits)
 {
     domus_http_request request = make(DOMUS_HTTP_PUT, "/", "Upgrade: b\r\n", "hello");
     domt_codec http;
@@ -371,9 +361,8 @@ START_TEST(no_other_protocol_begins_before_a_body_that_waits)
                      -EPROTO);
     domt_codec_stop(&http);
 }
-END_TEST
 
-START_TEST(a_request_without_a_body_expects_nothing)
+DOMT_TEST(a_request_without_a_body_expects_nothing)
 {
     static const uint64_t wrong[] = {1, 999999, UINT64_C(60000000001)};
     domus_http_request request = make(DOMUS_HTTP_POST, "/", "", "");
@@ -395,7 +384,6 @@ START_TEST(a_request_without_a_body_expects_nothing)
     ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 1000000);
     domt_codec_stop(&http);
 }
-END_TEST
 
 /* Bytes that could not be appended are still there. */
 static int talk_of_waiting(void *context)
@@ -418,7 +406,7 @@ static int talk_of_waiting(void *context)
     return error;
 }
 
-START_TEST(bodies_that_wait_end_well_without_memory)
+DOMT_TEST(bodies_that_wait_end_well_without_memory)
 {
     domus_http_request request = make(DOMUS_HTTP_PUT, "/", "", "hello");
 
@@ -426,9 +414,8 @@ START_TEST(bodies_that_wait_end_well_without_memory)
     domt_fail_allocations(talk_of_waiting, &request);
     domus_http_request_type.release(&request);
 }
-END_TEST
 
-START_TEST(requests_without_an_answer_have_a_bound)
+DOMT_TEST(requests_without_an_answer_have_a_bound)
 {
     static const char answer[] = "HTTP/1.1 204 a\r\n\r\n";
     domus_stage_message message;
@@ -446,13 +433,5 @@ START_TEST(requests_without_an_answer_have_a_bound)
     ck_assert_int_eq(encode(&http, &request), 0);
     domt_codec_stop(&http);
 }
-END_TEST
 
-DOMT_MAIN("asks", 20, requests_are_encoded, a_body_that_does_not_come_is_not_announced,
-          an_absolute_target_is_said_as_servers_are_asked,
-          requests_that_http_cannot_say_are_refused, requests_leave_in_pieces,
-          requests_without_an_answer_have_a_bound, a_whole_body_waits,
-          a_body_waits_behind_other_requests, the_first_piece_of_a_body_waits,
-          a_body_that_has_ended_does_not_wait, pieces_that_are_not_wanted_never_leave,
-          no_other_protocol_begins_before_a_body_that_waits,
-          a_request_without_a_body_expects_nothing, bodies_that_wait_end_well_without_memory)
+DOMT_SUITE(20)

@@ -33,7 +33,7 @@ static int read_basic(const char *fields, domus_http_basic *ret_basic)
     return error;
 }
 
-START_TEST(basic_is_read_strictly)
+DOMT_TEST(basic_is_read_strictly)
 {
     static const struct {
         const char *fields;
@@ -68,9 +68,8 @@ START_TEST(basic_is_read_strictly)
     ck_assert_str_eq(basic.user, "me");
     ck_assert_str_eq(basic.password, "a:b\xc3\xa4");
 }
-END_TEST
 
-START_TEST(names_and_passwords_have_bounds)
+DOMT_TEST(names_and_passwords_have_bounds)
 {
     char pair[DOMUS_HTTP_USER_MAX + DOMUS_HTTP_PASSWORD_MAX + 3];
     domus_http_basic basic;
@@ -91,7 +90,6 @@ START_TEST(names_and_passwords_have_bounds)
     memset(more + 21, 'A', 900);
     ck_assert_int_eq(read_basic(more, &basic), -EMSGSIZE);
 }
-END_TEST
 
 static int read_bearer(const char *fields, domus_slice expected)
 {
@@ -106,7 +104,7 @@ static int read_bearer(const char *fields, domus_slice expected)
     return error;
 }
 
-START_TEST(bearer_is_read_strictly)
+DOMT_TEST(bearer_is_read_strictly)
 {
     static const struct {
         const char *fields;
@@ -134,11 +132,10 @@ START_TEST(bearer_is_read_strictly)
     fields[22 + DOMUS_HTTP_TOKEN_MAX] = 'a';
     ck_assert_int_eq(read_bearer(fields, domt_http_slice("")), -EMSGSIZE);
 }
-END_TEST
 
 #define SHA256_OF_TEST "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
-START_TEST(secrets_are_compared_whole)
+DOMT_TEST(secrets_are_compared_whole)
 {
     ck_assert(domus_http_is_secret("abc", 3, "abc", 3));
     ck_assert(!domus_http_is_secret("abd", 3, "abc", 3));
@@ -148,7 +145,6 @@ START_TEST(secrets_are_compared_whole)
     ck_assert(!domus_http_has_sha256("tess", 4, SHA256_OF_TEST));
     ck_assert(!domus_http_has_sha256("test", 4, "9f86"));
 }
-END_TEST
 
 /* --- the part --------------------------------------------------------------------------------- */
 
@@ -195,7 +191,7 @@ static const domus_http_auth of_both = {.realm = "r",
     "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n" challenge "\r\n"
 #define IS(size, name) "HTTP/1.1 200 OK\r\nContent-Length: " size "\r\n\r\n" name
 
-START_TEST(users_of_a_table_come_in)
+DOMT_TEST(users_of_a_table_come_in)
 {
     static const struct {
         const char *pair;
@@ -216,9 +212,8 @@ START_TEST(users_of_a_table_come_in)
     ck_assert_str_eq(domt_chained_ask(kit, "GET /none", ""), UNAUTHORIZED(CHALLENGE));
     domt_served_end(kit);
 }
-END_TEST
 
-START_TEST(functions_decide_about_others)
+DOMT_TEST(functions_decide_about_others)
 {
     static const struct {
         const char *token;
@@ -249,9 +244,8 @@ START_TEST(functions_decide_about_others)
     ck_assert_str_eq(domt_chained_ask(kit, "GET /user", basic_of("bob:test")), IS("3", "bob"));
     domt_served_end(kit);
 }
-END_TEST
 
-START_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_options_are_refused)
 {
     static const domus_http_user no_secret[] = {{"a", NULL, NULL}, {NULL, NULL, NULL}};
     static const domus_http_user empty[] = {{"a", "", NULL}, {NULL, NULL, NULL}};
@@ -278,8 +272,5 @@ START_TEST(wrong_options_are_refused)
     ck_assert_int_eq(domus_http_authenticate.check(NULL), -EINVAL);
     ck_assert_int_eq(domus_http_authenticate.check(&of_both), 0);
 }
-END_TEST
 
-DOMT_MAIN("auth", 20, basic_is_read_strictly, names_and_passwords_have_bounds,
-          bearer_is_read_strictly, secrets_are_compared_whole, users_of_a_table_come_in,
-          functions_decide_about_others, wrong_options_are_refused)
+DOMT_SUITE(20)

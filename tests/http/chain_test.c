@@ -30,7 +30,7 @@ static domus_testkit *start(const domus_behaviour *behaviour, int of_a, int of_b
     "HTTP/1.1 " start "\r\nContent-Length: " size "\r\nContent-Type: text/plain\r\n\r\n" text
 #define CHUNKED "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"
 
-START_TEST(every_answer_goes_through_the_chain)
+DOMT_TEST(every_answer_goes_through_the_chain)
 {
     static const struct {
         const char *line;
@@ -67,10 +67,9 @@ START_TEST(every_answer_goes_through_the_chain)
         ck_assert_str_eq(domt_witness_notes, rows[i].notes);
     }
 }
-END_TEST
 
 /* A part that answers, fails or waits: those behind it are not entered, or later. */
-START_TEST(a_part_decides_whether_it_goes_on)
+DOMT_TEST(a_part_decides_whether_it_goes_on)
 {
     static const struct {
         int of_a, of_b, of_c;
@@ -96,9 +95,8 @@ START_TEST(a_part_decides_whether_it_goes_on)
         ck_assert_str_eq(domt_witness_notes, rows[i].notes);
     }
 }
-END_TEST
 
-START_TEST(a_part_that_waits_is_waited_for)
+DOMT_TEST(a_part_that_waits_is_waited_for)
 {
     domus_testkit *kit = start(&domt_chained, 0, DOMUS_PARKED, 0); /* b waits for 5 ms */
     domus_peer *peer = domt_served_peer(kit);
@@ -110,10 +108,9 @@ START_TEST(a_part_that_waits_is_waited_for)
     domt_served_end(kit);
     ck_assert_str_eq(domt_witness_notes, "+a +b +c -c200 -b200 -a200 .c200/4 .b200/4 .a200/4 ");
 }
-END_TEST
 
 /* Answers of requests that were sent together are told apart. */
-START_TEST(requests_of_one_connection_are_told_apart)
+DOMT_TEST(requests_of_one_connection_are_told_apart)
 {
     domus_testkit *kit = start(&domt_chained, 0, 0, 0);
     const char *got = domt_chained_send(kit, NULL,
@@ -128,9 +125,8 @@ START_TEST(requests_of_one_connection_are_told_apart)
                                          "+a +b -b404 -a404 .b404/0 .a404/0 "
                                          "-b200 -a200 .b200/6 .a200/6 ");
 }
-END_TEST
 
-START_TEST(bytes_that_are_no_request_are_seen)
+DOMT_TEST(bytes_that_are_no_request_are_seen)
 {
     domus_testkit *kit = start(&domt_chained, 0, 0, 0);
     a.adds = b.fills = true;
@@ -141,9 +137,8 @@ START_TEST(bytes_that_are_no_request_are_seen)
     domt_served_end(kit);
     ck_assert_str_eq(domt_witness_notes, "-b400 -a400 .b400/10 .a400/10 ");
 }
-END_TEST
 
-START_TEST(parts_add_fields_and_bodies_of_errors)
+DOMT_TEST(parts_add_fields_and_bodies_of_errors)
 {
     static const struct {
         const char *line;
@@ -170,9 +165,8 @@ START_TEST(parts_add_fields_and_bodies_of_errors)
     ck_assert_msg(strncmp(got, "HTTP/1.1 500 ", 13) == 0, "%s", got);
     domt_served_end(kit);
 }
-END_TEST
 
-START_TEST(own_handlers_enter_the_chain)
+DOMT_TEST(own_handlers_enter_the_chain)
 {
     static const struct {
         int of_b;
@@ -192,10 +186,9 @@ START_TEST(own_handlers_enter_the_chain)
         ck_assert_str_eq(domt_witness_notes, rows[i].notes);
     }
 }
-END_TEST
 
 /* The answer of a handler that has not entered never leaves. */
-START_TEST(nobody_goes_around_the_chain)
+DOMT_TEST(nobody_goes_around_the_chain)
 {
     domus_testkit *kit = start(&domt_chained_around, 0, 0, 0);
 
@@ -204,7 +197,6 @@ START_TEST(nobody_goes_around_the_chain)
     domt_served_end(kit);
     ck_assert_str_eq(domt_witness_notes, "-b500 -a500 .b500/22 .a500/22 ");
 }
-END_TEST
 
 static int check(const domus_http_chain *chain)
 {
@@ -226,7 +218,7 @@ static int handle(domus_stack *stack, void *self, const domus_http_request *requ
     return 0;
 }
 
-START_TEST(wrong_chains_are_refused)
+DOMT_TEST(wrong_chains_are_refused)
 {
     domus_http_step parts[DOMUS_HTTP_PARTS_MAX + 1];
     domus_http_row rows[2] = {{{1, "/", 0}, handle, NULL}, {{0, NULL, 0}, NULL, NULL}};
@@ -246,9 +238,5 @@ START_TEST(wrong_chains_are_refused)
     ck_assert_int_eq(check(&(domus_http_chain){parts, rows}), -EINVAL);
     ck_assert_int_eq(check(&(domus_http_chain){NULL, NULL}), 0);
 }
-END_TEST
 
-DOMT_MAIN("chain", 20, every_answer_goes_through_the_chain, a_part_decides_whether_it_goes_on,
-          a_part_that_waits_is_waited_for, requests_of_one_connection_are_told_apart,
-          bytes_that_are_no_request_are_seen, parts_add_fields_and_bodies_of_errors,
-          own_handlers_enter_the_chain, nobody_goes_around_the_chain, wrong_chains_are_refused)
+DOMT_SUITE(20)

@@ -35,7 +35,7 @@ static void hold(char *bytes, size_t size, size_t at, unsigned byte)
                       domi_http_run(bytes, size, DOMI_HTTP_TOKEN));
 }
 
-START_TEST(many_bytes_are_read_as_each_byte_is)
+DOMT_TEST(many_bytes_are_read_as_each_byte_is)
 {
     for (size_t size = 1; size <= SIZE_MAX_BYTES; size++) {
         char *bytes = malloc(size); /* of this size, so that a sanitizer sees a look behind it */
@@ -49,10 +49,9 @@ START_TEST(many_bytes_are_read_as_each_byte_is)
     ck_assert_uint_eq(domi_http_run_text("", 0), 0);
     ck_assert_uint_eq(domi_http_run_target("", 0), 0);
 }
-END_TEST
 
 /* The first of several is found, also where blocks of 16 and of 8 bytes overlap. */
-START_TEST(the_first_of_two_is_found)
+DOMT_TEST(the_first_of_two_is_found)
 {
     char bytes[SIZE_MAX_BYTES];
 
@@ -65,6 +64,5 @@ START_TEST(the_first_of_two_is_found)
         }
     }
 }
-END_TEST
 
-DOMT_MAIN("chars", 20, many_bytes_are_read_as_each_byte_is, the_first_of_two_is_found)
+DOMT_SUITE(20)

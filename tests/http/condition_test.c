@@ -22,7 +22,7 @@ static unsigned check(domus_http_method method, const char *fields, const domus_
     return status;
 }
 
-START_TEST(sender_has_it_already)
+DOMT_TEST(sender_has_it_already)
 {
     static const char *const has[] = {"If-None-Match: \"a\"\r\n",
                                       "If-None-Match: W/\"a\"\r\n",
@@ -54,9 +54,8 @@ START_TEST(sender_has_it_already)
     ck_assert_uint_eq(check(DOMUS_HTTP_GET, "If-None-Match: \"a\"\r\n", &weak), 304);
     ck_assert_uint_eq(check(DOMUS_HTTP_GET, "If-Modified-Since: " NOV_7 "\r\n", &weak), 0);
 }
-END_TEST
 
-START_TEST(sender_means_another_version)
+DOMT_TEST(sender_means_another_version)
 {
     ck_assert_uint_eq(check(DOMUS_HTTP_PUT, "If-Match: \"a\"\r\n", &version), 0);
     ck_assert_uint_eq(check(DOMUS_HTTP_PUT, "If-Match: *\r\n", &version), 0);
@@ -71,7 +70,6 @@ START_TEST(sender_means_another_version)
         check(DOMUS_HTTP_PUT, "If-Unmodified-Since: " NOV_5 "\r\nIf-Match: \"a\"\r\n", &version),
         0);
 }
-END_TEST
 
 static bool may(domus_http_method method, const char *fields, const domus_http_version *of)
 {
@@ -82,7 +80,7 @@ static bool may(domus_http_method method, const char *fields, const domus_http_v
     return result;
 }
 
-START_TEST(range_is_heeded_of_the_same_version)
+DOMT_TEST(range_is_heeded_of_the_same_version)
 {
     ck_assert(may(DOMUS_HTTP_GET, "", &version));
     ck_assert(!may(DOMUS_HTTP_HEAD, "", &version));
@@ -94,7 +92,5 @@ START_TEST(range_is_heeded_of_the_same_version)
     ck_assert(!may(DOMUS_HTTP_GET, "If-Range: " NOV_7 "\r\n", &version));
     ck_assert(!may(DOMUS_HTTP_GET, "If-Range: " NOV_6 "\r\n", &weak));
 }
-END_TEST
 
-DOMT_MAIN("condition", 10, sender_has_it_already, sender_means_another_version,
-          range_is_heeded_of_the_same_version)
+DOMT_SUITE(10)

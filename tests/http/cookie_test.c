@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-START_TEST(cookies_are_found)
+DOMT_TEST(cookies_are_found)
 {
     domus_slice fields = domt_http_slice("Host: a\r\nCookie: a=1; b=\"2\";c=;  d=4=5 ;;e\r\n"
                                          "cookie: a=7; f=8\r\n");
@@ -24,7 +24,6 @@ START_TEST(cookies_are_found)
     ck_assert(!domus_http_cookie(fields, "Host", &value));
     domus_slice_free(fields);
 }
-END_TEST
 
 static void hold(const domus_http_set_cookie *cookie, const char *expected)
 {
@@ -37,7 +36,7 @@ static void hold(const domus_http_set_cookie *cookie, const char *expected)
     domus_slice_free(made);
 }
 
-START_TEST(cookies_are_set)
+DOMT_TEST(cookies_are_set)
 {
     domus_http_set_cookie plain = {.name = "a", .value = "b"};
     domus_http_set_cookie full = {.name = "a",
@@ -55,9 +54,8 @@ START_TEST(cookies_are_set)
                 "HttpOnly\r\n");
     hold(&gone, "Set-Cookie: a=; Max-Age=0\r\n");
 }
-END_TEST
 
-START_TEST(wrong_cookies_are_refused)
+DOMT_TEST(wrong_cookies_are_refused)
 {
     static const domus_http_set_cookie wrong[] = {
         {.name = "", .value = "b"},
@@ -81,6 +79,5 @@ START_TEST(wrong_cookies_are_refused)
         ck_assert_int_eq(domus_append_end(&fields, &made), -EINVAL);
     }
 }
-END_TEST
 
-DOMT_MAIN("cookie", 10, cookies_are_found, cookies_are_set, wrong_cookies_are_refused)
+DOMT_SUITE(10)

@@ -24,7 +24,7 @@ static const domus_http_cors of_every = {.origins = every};
     "Vary: Origin\r\nAccess-Control-Allow-Origin: https://a.example\r\n"                           \
     "Access-Control-Allow-Credentials: true\r\nAccess-Control-Expose-Headers: ETag\r\n"
 
-START_TEST(sites_are_told_what_they_may_do)
+DOMT_TEST(sites_are_told_what_they_may_do)
 {
     static const struct {
         const domus_http_cors *cors;
@@ -69,7 +69,6 @@ START_TEST(sites_are_told_what_they_may_do)
         domt_served_end(kit);
     }
 }
-END_TEST
 
 static int check_origin(const char *origin)
 {
@@ -79,7 +78,7 @@ static int check_origin(const char *origin)
     return domus_http_cross_origin.check(&cors);
 }
 
-START_TEST(origins_are_checked)
+DOMT_TEST(origins_are_checked)
 {
     static const char *const wrong[] = {"",
                                         "null",
@@ -105,9 +104,8 @@ START_TEST(origins_are_checked)
     text[DOMUS_HTTP_ORIGIN_MAX] = 'a';
     ck_assert_int_eq(check_origin(text), -EINVAL);
 }
-END_TEST
 
-START_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_options_are_refused)
 {
     static const char *const none[] = {NULL};
     static const char *const more[] = {"*", "https://a", NULL};
@@ -136,7 +134,5 @@ START_TEST(wrong_options_are_refused)
                                                          .max_age_s = DOMUS_HTTP_CORS_AGE_MAX}),
         0);
 }
-END_TEST
 
-DOMT_MAIN("cors", 20, sites_are_told_what_they_may_do, origins_are_checked,
-          wrong_options_are_refused)
+DOMT_SUITE(20)

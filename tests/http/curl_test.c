@@ -171,7 +171,7 @@ static void hold(const char *command)
     ck_assert_msg(status == 0, "%s", command);
 }
 
-START_TEST(curl_understands_the_answers)
+DOMT_TEST(curl_understands_the_answers)
 {
     if (!has("curl"))
         return;
@@ -192,9 +192,8 @@ START_TEST(curl_understands_the_answers)
          "= 414");
     stop();
 }
-END_TEST
 
-START_TEST(curl_decompresses_the_answers)
+DOMT_TEST(curl_decompresses_the_answers)
 {
     if (!has("curl"))
         return;
@@ -209,9 +208,8 @@ START_TEST(curl_decompresses_the_answers)
     hold("curl -sS -0 --compressed --data-binary @$IN $URL/pieces | cmp - $IN");
     stop();
 }
-END_TEST
 
-START_TEST(curl_keeps_the_connection)
+DOMT_TEST(curl_keeps_the_connection)
 {
     if (!has("curl"))
         return;
@@ -222,10 +220,9 @@ START_TEST(curl_keeps_the_connection)
          "-o $OUT)\" = '1 1 '");
     stop();
 }
-END_TEST
 
 /* curl sends the forms of browsers; a quote in a name is %22, or \" before 7.81. */
-START_TEST(forms_of_curl_are_understood)
+DOMT_TEST(forms_of_curl_are_understood)
 {
     if (!has("curl"))
         return;
@@ -240,9 +237,8 @@ START_TEST(forms_of_curl_are_understood)
          "cmp - $T/f");
     stop();
 }
-END_TEST
 
-START_TEST(python_understands_the_answers)
+DOMT_TEST(python_understands_the_answers)
 {
     if (!has("python3"))
         return;
@@ -266,7 +262,5 @@ START_TEST(python_understands_the_answers)
          "END\n");
     stop();
 }
-END_TEST
 
-DOMT_MAIN("curl", 60, curl_understands_the_answers, curl_decompresses_the_answers,
-          curl_keeps_the_connection, forms_of_curl_are_understood, python_understands_the_answers)
+DOMT_SUITE(60)

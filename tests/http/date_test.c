@@ -17,7 +17,7 @@ static void hold(int64_t seconds, const char *expected)
     ck_assert_int_eq(read, seconds);
 }
 
-START_TEST(dates_are_written)
+DOMT_TEST(dates_are_written)
 {
     char text[DOMUS_HTTP_DATE_SIZE + 1];
 
@@ -33,9 +33,8 @@ START_TEST(dates_are_written)
     domus_http_date(INT64_MAX, text);
     ck_assert_str_eq(text, "Fri, 31 Dec 9999 23:59:59 GMT");
 }
-END_TEST
 
-START_TEST(dates_are_those_of_the_c_library)
+DOMT_TEST(dates_are_those_of_the_c_library)
 {
     char expected[64];
     char text[DOMUS_HTTP_DATE_SIZE + 1];
@@ -49,9 +48,8 @@ START_TEST(dates_are_those_of_the_c_library)
         ck_assert_str_eq(text, expected);
     }
 }
-END_TEST
 
-START_TEST(older_forms_are_read)
+DOMT_TEST(older_forms_are_read)
 {
     static const struct {
         const char *text;
@@ -70,9 +68,8 @@ START_TEST(older_forms_are_read)
         ck_assert_int_eq(read, rows[i].seconds);
     }
 }
-END_TEST
 
-START_TEST(other_texts_are_no_dates)
+DOMT_TEST(other_texts_are_no_dates)
 {
     static const char *const texts[] = {"",
                                         "Sun",
@@ -99,7 +96,5 @@ START_TEST(other_texts_are_no_dates)
         ck_assert_msg(!domus_http_read_date(texts[i], strlen(texts[i]), &read), "%s", texts[i]);
     ck_assert_int_eq(read, 7);
 }
-END_TEST
 
-DOMT_MAIN("date", 20, dates_are_written, dates_are_those_of_the_c_library, older_forms_are_read,
-          other_texts_are_no_dates)
+DOMT_SUITE(20)

@@ -34,7 +34,7 @@ static void *compress_again(void *index_)
     return NULL;
 }
 
-START_TEST(threads_share_the_streams)
+DOMT_TEST(threads_share_the_streams)
 {
     pthread_t threads[THREADS];
     uint32_t indexes[THREADS];
@@ -51,9 +51,8 @@ START_TEST(threads_share_the_streams)
     domus_http_gzip_trim(&gzip);
     ck_assert_uint_eq(gzip.streams, 0);
 }
-END_TEST
 
-START_TEST(lists_of_streams_end_with_their_channel)
+DOMT_TEST(lists_of_streams_end_with_their_channel)
 {
     domi_http_deflater *list = NULL;
     domi_http_deflater *some[3];
@@ -72,6 +71,5 @@ START_TEST(lists_of_streams_end_with_their_channel)
     domus_http_gzip_trim(&gzip);
     ck_assert_uint_eq(gzip.streams, 0);
 }
-END_TEST
 
-DOMT_MAIN("deflate", 60, threads_share_the_streams, lists_of_streams_end_with_their_channel)
+DOMT_SUITE(60)

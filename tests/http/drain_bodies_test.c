@@ -53,7 +53,7 @@ static void hold_stop(const domus_behaviour *behaviour, const char *first, const
     domus_testkit_free(kit);
 }
 
-START_TEST(a_body_that_is_under_way_may_end)
+DOMT_TEST(a_body_that_is_under_way_may_end)
 {
     static const struct {
         const char *first, *before, *rest, *after;
@@ -77,10 +77,9 @@ START_TEST(a_body_that_is_under_way_may_end)
                   cases[i].after);
     }
 }
-END_TEST
 
 /* A body that waits with its request behind another one, and is looked at late. */
-START_TEST(a_body_of_a_request_that_waits_may_end)
+DOMT_TEST(a_body_of_a_request_that_waits_may_end)
 {
     static const domus_net_faults slow = {.latency_min_ns = LATENCY, .latency_max_ns = LATENCY};
     const domus_behaviour *behaviours[] = {&domt_served_by_whole, &domt_served_by_streams};
@@ -100,10 +99,9 @@ START_TEST(a_body_of_a_request_that_waits_may_end)
         domus_testkit_free(kit);
     }
 }
-END_TEST
 
 /* A body that does not lie whole in the window is gathered. */
-START_TEST(a_large_body_may_end)
+DOMT_TEST(a_large_body_may_end)
 {
     const size_t size = 200000;
     char *rest = calloc(1, size);
@@ -116,10 +114,9 @@ START_TEST(a_large_body_may_end)
               DOMT_SERVED_LAST("7", "200000\n"));
     free(rest);
 }
-END_TEST
 
 /* A request whose head is not there, or that has no body, keeps nobody waiting. */
-START_TEST(a_part_of_a_head_is_not_awaited)
+DOMT_TEST(a_part_of_a_head_is_not_awaited)
 {
     static const char *const parts[] = {"P", "POST /bytes HTTP/1.1\r\nHost: a\r\n",
                                         "POST /bytes HTTP/1.1\r\nContent-Length: 5\r\n"};
@@ -127,11 +124,10 @@ START_TEST(a_part_of_a_head_is_not_awaited)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         hold_stop(&domt_served_by_whole, parts[i], "", "", "");
 }
-END_TEST
 
 /* The end of a body comes with the begin of the next request, whose body is under way then: the
  * drain would last as long as the peer goes on so. */
-START_TEST(the_next_body_is_not_awaited)
+DOMT_TEST(the_next_body_is_not_awaited)
 {
     hold_stop(&domt_served_by_whole, COUNTED "ab", "", "cde" COUNTED "ab",
               DOMT_SERVED_OK("2", "5\n"));
@@ -143,10 +139,9 @@ START_TEST(the_next_body_is_not_awaited)
               "cde\r\n0\r\n\r\n" CHUNKED "5\r\nab\r\n", FIVE);
     ck_assert_uint_eq(domt_served_now.begun, 1);
 }
-END_TEST
 
 /* A body that does not come has its time as ever (channel.bodyRate), and that of the drain. */
-START_TEST(a_body_that_does_not_come_has_its_time)
+DOMT_TEST(a_body_that_does_not_come_has_its_time)
 {
     static const struct {
         const domus_behaviour *behaviour;
@@ -175,10 +170,9 @@ START_TEST(a_body_that_does_not_come_has_its_time)
         domus_testkit_free(kit);
     }
 }
-END_TEST
 
 /* A peer that ends within its body is not waited for. */
-START_TEST(a_peer_that_ends_within_its_body_is_not_awaited)
+DOMT_TEST(a_peer_that_ends_within_its_body_is_not_awaited)
 {
     domus_testkit *kit = domt_served_start(NULL, &domt_served_by_whole, 1);
     domus_peer *peer = domt_served_peer(kit);
@@ -190,9 +184,5 @@ START_TEST(a_peer_that_ends_within_its_body_is_not_awaited)
     hold_rest(kit, peer, "");
     domus_testkit_free(kit);
 }
-END_TEST
 
-DOMT_MAIN("http drain bodies", 120, a_body_that_is_under_way_may_end,
-          a_body_of_a_request_that_waits_may_end, a_large_body_may_end,
-          a_part_of_a_head_is_not_awaited, the_next_body_is_not_awaited,
-          a_body_that_does_not_come_has_its_time, a_peer_that_ends_within_its_body_is_not_awaited)
+DOMT_SUITE(120)

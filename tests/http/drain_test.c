@@ -43,7 +43,7 @@ static void hold_stop(const domus_behaviour *behaviour, const char *text, const 
     domus_testkit_free(kit);
 }
 
-START_TEST(requests_under_way_are_answered_and_the_last_one_says_close)
+DOMT_TEST(requests_under_way_are_answered_and_the_last_one_says_close)
 {
     const domus_behaviour *by = &domt_served_by_whole;
 
@@ -54,28 +54,25 @@ START_TEST(requests_under_way_are_answered_and_the_last_one_says_close)
     hold_stop(by, OLD("/now") OLD("/sleep/100"), KEPT, DOMT_SERVED_LAST("6", "slept\n"));
     hold_stop(by, GET("/sleep/100") "GET", "", DOMT_SERVED_LAST("6", "slept\n"));
 }
-END_TEST
 
-START_TEST(idle_connections_are_closed_without_a_word)
+DOMT_TEST(idle_connections_are_closed_without_a_word)
 {
     hold_stop(&domt_served_by_whole, "", "", "");
     hold_stop(&domt_served_by_whole, GET("/now"), GOT, "");
     hold_stop(&domt_served_by_whole, OLD("/now"), KEPT, "");
     hold_stop(&domt_served_by_whole, GET("/now") "GET", GOT, "");
 }
-END_TEST
 
 /* The answer to the last request was encoded before the drain began, so the end alone tells. */
-START_TEST(an_answer_that_waits_is_not_changed)
+DOMT_TEST(an_answer_that_waits_is_not_changed)
 {
     hold_stop(&domt_served_by_whole, GET("/sleep/100") GET("/now"), "", SLEPT GOT);
 }
-END_TEST
 
 static const char body_head[] = "POST /bytes HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n";
 
 /* A request that has come in part, and one that waits for its turn behind requestsMax. */
-START_TEST(bodies_and_requests_that_wait_are_read)
+DOMT_TEST(bodies_and_requests_that_wait_are_read)
 {
     domus_config config;
     char text[256];
@@ -92,9 +89,8 @@ START_TEST(bodies_and_requests_that_wait_are_read)
     domt_served_expect(kit, peer, SLEPT DOMT_SERVED_LAST("2", "5\n"));
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(streams_that_have_begun_go_on_to_their_end)
+DOMT_TEST(streams_that_have_begun_go_on_to_their_end)
 {
     domus_testkit *kit = domt_served_start(NULL, &domt_served_by_whole, 1);
     domus_peer *peer = domt_served_peer(kit);
@@ -111,9 +107,8 @@ START_TEST(streams_that_have_begun_go_on_to_their_end)
     ck_assert(domus_peer_has_end(peer));
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(a_connection_that_is_too_old_closes_with_an_answer)
+DOMT_TEST(a_connection_that_is_too_old_closes_with_an_answer)
 {
     domus_config config;
 
@@ -129,7 +124,6 @@ START_TEST(a_connection_that_is_too_old_closes_with_an_answer)
     domus_peer_close(peer);
     domt_served_end(kit);
 }
-END_TEST
 
 /* --- many clients, over seeds ----------------------------------------------------------------- */
 
@@ -258,7 +252,7 @@ static int stop_under_load(uint64_t seed, void *context)
     return error;
 }
 
-START_TEST(every_request_is_answered_when_it_stops_under_load)
+DOMT_TEST(every_request_is_answered_when_it_stops_under_load)
 {
     uint64_t count = DOMT_SCALE(150, 10) * (domt_is_long() ? 50 : 1);
     uint64_t seed = 0;
@@ -266,10 +260,5 @@ START_TEST(every_request_is_answered_when_it_stops_under_load)
     ck_assert_msg(domus_testkit_sweep(1, count, stop_under_load, NULL, &seed) == 0, "seed %llu",
                   (unsigned long long)seed);
 }
-END_TEST
 
-DOMT_MAIN("http drain", 600, requests_under_way_are_answered_and_the_last_one_says_close,
-          idle_connections_are_closed_without_a_word, an_answer_that_waits_is_not_changed,
-          bodies_and_requests_that_wait_are_read, streams_that_have_begun_go_on_to_their_end,
-          a_connection_that_is_too_old_closes_with_an_answer,
-          every_request_is_answered_when_it_stops_under_load)
+DOMT_SUITE(600)

@@ -17,7 +17,7 @@ static void hold(domus_http_event event, const char *expected)
     domus_slice_free(made);
 }
 
-START_TEST(events_are_lines)
+DOMT_TEST(events_are_lines)
 {
     hold((domus_http_event){.data = "a"}, "data: a\n\n");
     hold((domus_http_event){.data = ""}, "data: \n\n");
@@ -29,9 +29,8 @@ START_TEST(events_are_lines)
     hold((domus_http_event){.data = "id: 7\n\nevent: x"},
          "data: id: 7\ndata: \ndata: event: x\n\n");
 }
-END_TEST
 
-START_TEST(names_and_ids_are_one_line)
+DOMT_TEST(names_and_ids_are_one_line)
 {
     static const domus_http_event wrong[] = {
         {.name = "a\nb", .data = "c"}, {.name = "a\r", .data = "c"}, {.id = "a\n", .data = "c"}};
@@ -44,9 +43,8 @@ START_TEST(names_and_ids_are_one_line)
         ck_assert_int_eq(domus_append_end(&piece, &made), -EINVAL);
     }
 }
-END_TEST
 
-START_TEST(heartbeat_is_a_comment)
+DOMT_TEST(heartbeat_is_a_comment)
 {
     domus_appender piece = {0};
     domus_slice made;
@@ -56,6 +54,5 @@ START_TEST(heartbeat_is_a_comment)
     ck_assert(domus_slice_equals(made, ":\n\n", 3));
     domus_slice_free(made);
 }
-END_TEST
 
-DOMT_MAIN("event", 10, events_are_lines, names_and_ids_are_one_line, heartbeat_is_a_comment)
+DOMT_SUITE(10)

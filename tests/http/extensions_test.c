@@ -12,7 +12,7 @@ static const domus_http_options streams = {.streams = true};
 #define CHUNKS "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 /* A quote or a semicolon that a backslash or quotes cover ends nothing. */
-START_TEST(extensions_of_chunks_are_passed_over)
+DOMT_TEST(extensions_of_chunks_are_passed_over)
 {
     static const char *const lines[] = {
         "5;a=\"b\\\"c\"",
@@ -48,14 +48,13 @@ START_TEST(extensions_of_chunks_are_passed_over)
                         "200 1.1 (Transfer-Encoding: chunked) [hello]\n204 1.1 ()\n");
     }
 }
-END_TEST
 
 #define ROW(bytes, status)                                                                         \
     {                                                                                              \
         bytes, sizeof(bytes) - 1, "EPROTO " #status                                                \
     }
 
-START_TEST(wrong_extensions_are_refused)
+DOMT_TEST(wrong_extensions_are_refused)
 {
     static const struct {
         const char *bytes;
@@ -101,6 +100,5 @@ START_TEST(wrong_extensions_are_refused)
         ck_assert_msg(error != NULL, "%s", text);
     }
 }
-END_TEST
 
-DOMT_MAIN("http extensions", 60, extensions_of_chunks_are_passed_over, wrong_extensions_are_refused)
+DOMT_SUITE(60)

@@ -16,7 +16,7 @@ static domus_http_form read_form(domus_slice body)
     return form;
 }
 
-START_TEST(forms_are_looked_through)
+DOMT_TEST(forms_are_looked_through)
 {
     static const domus_http_form_limits small = {.fields_max = 2, .name_max = 3, .value_max = 4};
     static const struct {
@@ -50,9 +50,8 @@ START_TEST(forms_are_looked_through)
         domus_slice_free(body);
     }
 }
-END_TEST
 
-START_TEST(defaults_are_reached_exactly)
+DOMT_TEST(defaults_are_reached_exactly)
 {
     static char text[70000];
     domus_http_form form;
@@ -82,9 +81,8 @@ START_TEST(defaults_are_reached_exactly)
         domus_slice_free(body);
     }
 }
-END_TEST
 
-START_TEST(texts_are_decoded)
+DOMT_TEST(texts_are_decoded)
 {
     domus_slice body = domt_http_slice("a=1&b+c=x+y%2B&b=%C3%A4%0d%0a&twice=1&t%77ice=2&nul=a%00b"
                                        "&latin=%E4&empty=&bare&=nameless");
@@ -117,9 +115,8 @@ START_TEST(texts_are_decoded)
     ck_assert_uint_eq(count, 10);
     domus_slice_free(body);
 }
-END_TEST
 
-START_TEST(numbers_are_read_strictly)
+DOMT_TEST(numbers_are_read_strictly)
 {
     static const struct {
         const char *body;
@@ -165,9 +162,8 @@ START_TEST(numbers_are_read_strictly)
     ck_assert_int_eq(domus_http_form_number(&form, "n", 1, 4, &number), -ERANGE);
     domus_slice_free(body);
 }
-END_TEST
 
-START_TEST(flags_are_words)
+DOMT_TEST(flags_are_words)
 {
     domus_slice body = domt_http_slice("a=on&b=1&c=true&d=off&e=0&f=false&g=yes&h=&i=on&i=on&"
                                        "j=falsefalse&k=ON");
@@ -191,9 +187,8 @@ START_TEST(flags_are_words)
     ck_assert(!flag);
     domus_slice_free(body);
 }
-END_TEST
 
-START_TEST(forms_have_a_media_type)
+DOMT_TEST(forms_have_a_media_type)
 {
     static const struct {
         const char *fields;
@@ -212,7 +207,5 @@ START_TEST(forms_have_a_media_type)
         domus_slice_free(request.fields);
     }
 }
-END_TEST
 
-DOMT_MAIN("form", 10, forms_are_looked_through, defaults_are_reached_exactly, texts_are_decoded,
-          numbers_are_read_strictly, flags_are_words, forms_have_a_media_type)
+DOMT_SUITE(10)

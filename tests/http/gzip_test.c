@@ -130,7 +130,7 @@ static bool answer_text(const char *request, const char *media, const char *byte
     return answer(request, &domus_http_text_type, &made);
 }
 
-START_TEST(whole_body_is_compressed_for_those_who_accept_it)
+DOMT_TEST(whole_body_is_compressed_for_those_who_accept_it)
 {
     const char *bytes = easy(5000);
 
@@ -159,9 +159,8 @@ START_TEST(whole_body_is_compressed_for_those_who_accept_it)
     domus_http_gzip_trim(&gzip);
     ck_assert_uint_eq(gzip.streams, 0);
 }
-END_TEST
 
-START_TEST(only_media_that_become_smaller_are_compressed)
+DOMT_TEST(only_media_that_become_smaller_are_compressed)
 {
     static const char *const small[] = {
         "text/html; charset=utf-8", "TEXT/CSS",          "application/json",
@@ -189,7 +188,6 @@ START_TEST(only_media_that_become_smaller_are_compressed)
     ck_assert(says("Vary: Accept-Encoding") && says("Content-Length: 1000"));
     domus_http_gzip_trim(&gzip);
 }
-END_TEST
 
 /* A response with fields, whose body is 1000 bytes. */
 static bool answer_with(const char *request, uint16_t status, const char *fields)
@@ -206,7 +204,7 @@ static bool answer_with(const char *request, uint16_t status, const char *fields
 
 #define TYPE "Content-Type: text/plain\r\n"
 
-START_TEST(fields_are_those_of_the_form_that_is_sent)
+DOMT_TEST(fields_are_those_of_the_form_that_is_sent)
 {
     ck_assert(answer_with(GET("gzip"), 200, "ETag: \"a\"\r\n" TYPE));
     ck_assert(says("ETag: W/\"a\"") && says("Content-Type: text/plain"));
@@ -237,9 +235,8 @@ START_TEST(fields_are_those_of_the_form_that_is_sent)
     ck_assert(says("Vary: Accept-Encoding"));
     domus_http_gzip_trim(&gzip);
 }
-END_TEST
 
-START_TEST(wrong_fields_are_refused_as_before)
+DOMT_TEST(wrong_fields_are_refused_as_before)
 {
     static const char *const wrong[] = {TYPE "A", TYPE "A: b\n", TYPE "A:b",
                                         TYPE "Connection: a\r\n", ("A\r\n" TYPE)};
@@ -266,9 +263,8 @@ START_TEST(wrong_fields_are_refused_as_before)
     domus_http_gzip_trim(&gzip);
     ck_assert_uint_eq(gzip.streams, 0);
 }
-END_TEST
 
-START_TEST(head_says_what_get_would_say)
+DOMT_TEST(head_says_what_get_would_say)
 {
     ck_assert(answer_text(HEAD, "text/plain", easy(5000)));
     ck_assert(says("Vary: Accept-Encoding"));
@@ -284,7 +280,6 @@ START_TEST(head_says_what_get_would_say)
     ck_assert(says("Content-Length: 5000"));
     ck_assert_uint_eq(gzip.streams, 0);
 }
-END_TEST
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
@@ -310,7 +305,7 @@ static uint64_t begin_stream(domt_codec *http, const char *request, uint64_t len
     return id;
 }
 
-START_TEST(each_piece_leaves_at_once)
+DOMT_TEST(each_piece_leaves_at_once)
 {
     size_t size;
     domt_codec http;
@@ -345,9 +340,8 @@ START_TEST(each_piece_leaves_at_once)
     domus_http_gzip_trim(&gzip);
     ck_assert_uint_eq(gzip.streams, 0);
 }
-END_TEST
 
-START_TEST(promised_length_has_to_be_met)
+DOMT_TEST(promised_length_has_to_be_met)
 {
     domt_codec http;
     uint64_t word;
@@ -380,9 +374,8 @@ START_TEST(promised_length_has_to_be_met)
     domus_http_gzip_trim(&gzip);
     ck_assert_uint_eq(gzip.streams, 0);
 }
-END_TEST
 
-START_TEST(streams_are_bounded_and_come_back)
+DOMT_TEST(streams_are_bounded_and_come_back)
 {
     static domt_codec open[12];
     uint64_t words[12];
@@ -413,9 +406,8 @@ START_TEST(streams_are_bounded_and_come_back)
     ck_assert_uint_eq(gzip.streams, 0);
     gzip.streams_max = 0;
 }
-END_TEST
 
-START_TEST(options_are_checked)
+DOMT_TEST(options_are_checked)
 {
     domus_http_gzip wrong[] = {
         {.streams_max = 65537}, {.whole_max = (1u << 20) + 1}, {.level = 10}};
@@ -428,7 +420,6 @@ START_TEST(options_are_checked)
         ck_assert_int_eq(domus_http_stage.check(&checked), -EINVAL);
     }
 }
-END_TEST
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -469,7 +460,7 @@ static int answer_both_ways(domus_stage_kit *kit, const domus_stage_message *mes
     return error;
 }
 
-START_TEST(memory_may_run_out)
+DOMT_TEST(memory_may_run_out)
 {
     domt_codec_work work = {.stage = {&domus_http_stage, &options},
                             .answer = answer_both_ways,
@@ -488,10 +479,5 @@ START_TEST(memory_may_run_out)
     ck_assert(answer_text(GET("gzip"), "text/plain", easy(1000)));
     domus_http_gzip_trim(&gzip);
 }
-END_TEST
 
-DOMT_MAIN("gzip", 60, whole_body_is_compressed_for_those_who_accept_it,
-          only_media_that_become_smaller_are_compressed, fields_are_those_of_the_form_that_is_sent,
-          wrong_fields_are_refused_as_before, head_says_what_get_would_say,
-          each_piece_leaves_at_once, promised_length_has_to_be_met,
-          streams_are_bounded_and_come_back, options_are_checked, memory_may_run_out)
+DOMT_SUITE(60)

@@ -52,7 +52,7 @@ static void hold_last(const char *version, const char *by, unsigned count)
     ck_assert_str_eq(carrier, by);
 }
 
-START_TEST(chains_hear_of_the_protocol)
+DOMT_TEST(chains_hear_of_the_protocol)
 {
     static const char *const versions[] = {"HTTP/1.0", "HTTP/1.1"};
     domus_testkit *kit = domt_served_start(NULL, &behaviour, 1);
@@ -78,6 +78,5 @@ START_TEST(chains_hear_of_the_protocol)
     domt_h2_end(&h2);
     domt_served_end(kit);
 }
-END_TEST
 
-DOMT_MAIN("http h2 chain", 20, chains_hear_of_the_protocol)
+DOMT_SUITE(20)

@@ -156,7 +156,7 @@ static void be_well(void)
     }
 }
 
-START_TEST(each_request_has_an_outcome)
+DOMT_TEST(each_request_has_an_outcome)
 {
     for (unsigned n = 0; n < SCHEDULES; n++) {
         const domus_pool_options options = {.behaviour = n % 2 == 0 ? &by_two : &domt_h2c_whole,
@@ -186,6 +186,5 @@ START_TEST(each_request_has_an_outcome)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
-DOMT_MAIN("http h2 client and anything", 120, each_request_has_an_outcome)
+DOMT_SUITE(120)

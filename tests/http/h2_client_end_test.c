@@ -59,7 +59,7 @@ static const domus_behaviour reader = {
 static domt_h2c h2c;
 static domt_h2s script;
 
-START_TEST(an_answer_is_read_behind_the_end_of_its_server)
+DOMT_TEST(an_answer_is_read_behind_the_end_of_its_server)
 {
     const domus_pool_options options = {
         .behaviour = &domt_h2c_streams, .on_demand = true, .connections_max = 2};
@@ -99,10 +99,9 @@ START_TEST(an_answer_is_read_behind_the_end_of_its_server)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
 /* A server that refuses an upload answers before it has come, and ends. */
-START_TEST(an_early_answer_is_kept_behind_the_end)
+DOMT_TEST(an_early_answer_is_kept_behind_the_end)
 {
     for (unsigned says = 0; says < 2; says++) {
         domt_h2c_begin(&h2c, &domt_h2_by_whole, NULL);
@@ -122,7 +121,5 @@ START_TEST(an_early_answer_is_kept_behind_the_end)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
-DOMT_MAIN("http h2 client and ends", 120, an_answer_is_read_behind_the_end_of_its_server,
-          an_early_answer_is_kept_behind_the_end)
+DOMT_SUITE(120)

@@ -70,7 +70,7 @@ typedef struct frame {
 } frame;
 
 /* Answers that are wrong: the stream is reset, and its neighbours go on. */
-START_TEST(a_wrong_answer_costs_its_stream)
+DOMT_TEST(a_wrong_answer_costs_its_stream)
 {
     static const struct {
         domus_http_method method;
@@ -136,10 +136,9 @@ START_TEST(a_wrong_answer_costs_its_stream)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
 /* A head of as many bytes, or fields, as may be is taken, and one of more is not. */
-START_TEST(the_limits_of_a_head_hold)
+DOMT_TEST(the_limits_of_a_head_hold)
 {
     static const struct {
         size_t value; /* bytes of the first value */
@@ -183,10 +182,9 @@ START_TEST(the_limits_of_a_head_hold)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
 /* More bytes than there is credit for, in one frame. */
-START_TEST(the_window_of_a_stream_holds)
+DOMT_TEST(the_window_of_a_stream_holds)
 {
     static char bytes[DOMT_H2C_SMALL_WINDOW + 1];
 
@@ -207,7 +205,6 @@ START_TEST(the_window_of_a_stream_holds)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
 static void send_settings(void)
 {
@@ -265,7 +262,7 @@ static void send_unknown(void)
 }
 
 /* As many as may come within a second do no harm, and one more ends the connection. */
-START_TEST(floods_end_the_connection)
+DOMT_TEST(floods_end_the_connection)
 {
     static const struct {
         void (*send)(void);
@@ -310,10 +307,9 @@ START_TEST(floods_end_the_connection)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
 /* Frames that no server may send. */
-START_TEST(what_breaks_the_protocol_ends_the_connection)
+DOMT_TEST(what_breaks_the_protocol_ends_the_connection)
 {
     static const struct {
         uint8_t type, flags;
@@ -346,10 +342,9 @@ START_TEST(what_breaks_the_protocol_ends_the_connection)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
 /* Bytes that were under way when a stream was reset are no flood. */
-START_TEST(late_bytes_do_no_harm)
+DOMT_TEST(late_bytes_do_no_harm)
 {
     begin_asked(DOMUS_HTTP_POST);
     domt_h2s_answer(&script, 1, "ab");
@@ -360,10 +355,9 @@ START_TEST(late_bytes_do_no_harm)
     hold_well();
     domt_h2c_end(&h2c);
 }
-END_TEST
 
 /* A head may go on in eight frames, and not in one more. */
-START_TEST(the_frames_of_a_head_are_bounded)
+DOMT_TEST(the_frames_of_a_head_are_bounded)
 {
     for (unsigned more = 0; more < 2; more++) {
         begin_asked(DOMUS_HTTP_POST);
@@ -382,9 +376,8 @@ START_TEST(the_frames_of_a_head_are_bounded)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
-START_TEST(a_head_without_an_end_ends_the_connection)
+DOMT_TEST(a_head_without_an_end_ends_the_connection)
 {
     begin_asked(DOMUS_HTTP_POST);
     domt_h2s_send(&script, HEADERS, 0, 1, BYTES(S200));
@@ -405,10 +398,9 @@ START_TEST(a_head_without_an_end_ends_the_connection)
     domt_h2c_expect_error(&h2c, -EPIPE);
     domt_h2c_end(&h2c);
 }
-END_TEST
 
 /* A peer that does not speak HTTP/2 has got no request. */
-START_TEST(a_server_of_another_protocol_gets_no_request)
+DOMT_TEST(a_server_of_another_protocol_gets_no_request)
 {
     static const struct {
         const char *text;
@@ -432,10 +424,5 @@ START_TEST(a_server_of_another_protocol_gets_no_request)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
-DOMT_MAIN("http h2 client and hostile servers", 120, a_wrong_answer_costs_its_stream,
-          the_limits_of_a_head_hold, the_window_of_a_stream_holds, floods_end_the_connection,
-          what_breaks_the_protocol_ends_the_connection, late_bytes_do_no_harm,
-          the_frames_of_a_head_are_bounded, a_head_without_an_end_ends_the_connection,
-          a_server_of_another_protocol_gets_no_request)
+DOMT_SUITE(120)

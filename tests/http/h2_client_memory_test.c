@@ -46,7 +46,7 @@ static bool take_outcome(void)
     return false;
 }
 
-START_TEST(an_allocation_that_fails_is_got_over)
+DOMT_TEST(an_allocation_that_fails_is_got_over)
 {
     unsigned harmed = 0;
 
@@ -66,6 +66,5 @@ START_TEST(an_allocation_that_fails_is_got_over)
     }
     ck_assert_uint_gt(harmed, 2);
 }
-END_TEST
 
-DOMT_MAIN("http h2 client without memory", 120, an_allocation_that_fails_is_got_over)
+DOMT_SUITE(120)

@@ -187,7 +187,7 @@ static outcome expect(void)
     return made;
 }
 
-START_TEST(bodies_come_whole_both_ways)
+DOMT_TEST(bodies_come_whole_both_ways)
 {
     static const struct {
         job what;
@@ -222,10 +222,9 @@ START_TEST(bodies_come_whole_both_ways)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
 /* The server has credit for what was read, and a neighbour is not held up by a slow reader. */
-START_TEST(credit_follows_the_reader)
+DOMT_TEST(credit_follows_the_reader)
 {
     static char bytes[16384];
     const job slow = {.path = "/slow", .pause_ms = 10}; /* some 250 bytes come at a time */
@@ -256,10 +255,9 @@ START_TEST(credit_follows_the_reader)
     ck_assert_int_eq(made.read_error, 0);
     domt_h2c_end(&h2c);
 }
-END_TEST
 
 /* A writer waits for the credit of the server. */
-START_TEST(a_writer_waits_for_credit)
+DOMT_TEST(a_writer_waits_for_credit)
 {
     const job up = {.path = "/up", .up = 400 * PIECE};
 
@@ -281,9 +279,8 @@ START_TEST(a_writer_waits_for_credit)
     ck_assert_uint_eq(made.down, 2);
     domt_h2c_end(&h2c);
 }
-END_TEST
 
-START_TEST(a_cut_resets_the_stream_alone)
+DOMT_TEST(a_cut_resets_the_stream_alone)
 {
     const job cut = {.path = "/cut", .up = 2 * PIECE, .cuts = true};
     const job other = {.path = "/other"};
@@ -304,10 +301,9 @@ START_TEST(a_cut_resets_the_stream_alone)
     ck_assert(!script.is_away);
     domt_h2c_end(&h2c);
 }
-END_TEST
 
 /* The answer comes before the body has left, and the server takes no more of it. */
-START_TEST(an_early_answer_ends_the_body)
+DOMT_TEST(an_early_answer_ends_the_body)
 {
     const job up = {.path = "/up", .up = 400 * PIECE};
 
@@ -335,10 +331,9 @@ START_TEST(an_early_answer_ends_the_body)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
 /* An answer that has come, and is read slowly, holds up no other request. */
-START_TEST(a_slow_reader_holds_up_nobody)
+DOMT_TEST(a_slow_reader_holds_up_nobody)
 {
     static char bytes[5001];
     const job slow = {.path = "/slow", .pause_ms = 100};
@@ -361,10 +356,9 @@ START_TEST(a_slow_reader_holds_up_nobody)
     ck_assert_uint_eq(expect().down, 5000);
     domt_h2c_end(&h2c);
 }
-END_TEST
 
 /* A part of it may have been done, so it is not sent again. */
-START_TEST(a_refused_body_is_not_sent_again)
+DOMT_TEST(a_refused_body_is_not_sent_again)
 {
     const job up = {.path = "/up", .up = PIECE};
 
@@ -378,9 +372,8 @@ START_TEST(a_refused_body_is_not_sent_again)
     ck_assert_int_eq(script.last, 1);
     domt_h2c_end(&h2c);
 }
-END_TEST
 
-START_TEST(trailers_of_an_answer_are_given)
+DOMT_TEST(trailers_of_an_answer_are_given)
 {
     const job get = {.path = "/a"};
 
@@ -397,7 +390,6 @@ START_TEST(trailers_of_an_answer_are_given)
     ck_assert_uint_eq(made.trailers, strlen("x: y\r\n"));
     domt_h2c_end(&h2c);
 }
-END_TEST
 
 static domus_http_proxy proxy = {.name = "edge"};
 
@@ -430,7 +422,7 @@ static const domus_behaviour edge = {
     .name = "edge", .kind = DOMUS_CHANNELS, .channel = &edge_channel, .on_mount = listen_on_mount};
 
 /* Requests of HTTP/1.1 go on as those of HTTP/2, on one connection. */
-START_TEST(a_proxy_passes_requests_on)
+DOMT_TEST(a_proxy_passes_requests_on)
 {
     static const char *const requests[] = {
         "POST /bytes HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
@@ -464,10 +456,9 @@ START_TEST(a_proxy_passes_requests_on)
     ck_assert_uint_eq(domus_testkit_net_totals(h2c.kit).connections, 4);
     domt_h2c_end(&h2c);
 }
-END_TEST
 
 /* The body of an answer is lost with its stream, or its connection. */
-START_TEST(a_body_that_is_cut_fails_its_reader)
+DOMT_TEST(a_body_that_is_cut_fails_its_reader)
 {
     for (unsigned way = 0; way < 2; way++) {
         const job get = {.path = "/a"};
@@ -487,10 +478,5 @@ START_TEST(a_body_that_is_cut_fails_its_reader)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
-DOMT_MAIN("http h2 client in pieces", 120, bodies_come_whole_both_ways, credit_follows_the_reader,
-          a_writer_waits_for_credit, a_cut_resets_the_stream_alone, an_early_answer_ends_the_body,
-          a_slow_reader_holds_up_nobody, a_refused_body_is_not_sent_again,
-          trailers_of_an_answer_are_given, a_proxy_passes_requests_on,
-          a_body_that_is_cut_fails_its_reader)
+DOMT_SUITE(120)

@@ -43,7 +43,7 @@ static void begin_with(const domus_behaviour *connection, unsigned asks)
     domt_h2s_pass(&script, 0);
 }
 
-START_TEST(asks_wait_for_the_settings_of_the_server)
+DOMT_TEST(asks_wait_for_the_settings_of_the_server)
 {
     begin(NULL);
     get();
@@ -58,9 +58,8 @@ START_TEST(asks_wait_for_the_settings_of_the_server)
     domt_h2c_expect(&h2c, 200, "ab");
     end();
 }
-END_TEST
 
-START_TEST(answers_come_in_any_order)
+DOMT_TEST(answers_come_in_any_order)
 {
     begin_with(NULL, 3);
     ck_assert_uint_eq(script.asked, 3);
@@ -77,9 +76,8 @@ START_TEST(answers_come_in_any_order)
     domt_h2c_expect(&h2c, 200, "");
     end();
 }
-END_TEST
 
-START_TEST(a_request_out_of_time_resets_its_stream_alone)
+DOMT_TEST(a_request_out_of_time_resets_its_stream_alone)
 {
     const domus_http_request request = {.method = DOMUS_HTTP_GET};
 
@@ -101,10 +99,9 @@ START_TEST(a_request_out_of_time_resets_its_stream_alone)
     ck_assert(!script.is_away);
     end();
 }
-END_TEST
 
 /* The body waits for 100, and other interim answers say nothing. */
-START_TEST(a_body_waits_until_it_is_wanted)
+DOMT_TEST(a_body_waits_until_it_is_wanted)
 {
     domus_http_request request = {.method = DOMUS_HTTP_POST, .expects = true};
 
@@ -132,10 +129,9 @@ START_TEST(a_body_waits_until_it_is_wanted)
     domt_h2c_expect(&h2c, 200, "cd");
     end();
 }
-END_TEST
 
 /* It was not done, so it is asked again, as often as `tries_max` says, whatever its method is. */
-START_TEST(a_refused_stream_is_asked_again)
+DOMT_TEST(a_refused_stream_is_asked_again)
 {
     begin(NULL);
     post();
@@ -156,9 +152,8 @@ START_TEST(a_refused_stream_is_asked_again)
     ck_assert_int_eq(script.last, 7);
     end();
 }
-END_TEST
 
-START_TEST(a_reset_stream_is_asked_again_if_it_may_be)
+DOMT_TEST(a_reset_stream_is_asked_again_if_it_may_be)
 {
     begin_with(NULL, 1);
     post();
@@ -172,11 +167,10 @@ START_TEST(a_reset_stream_is_asked_again_if_it_may_be)
     domt_h2c_expect(&h2c, 200, "ab");
     end();
 }
-END_TEST
 
 /* The streams up to the last one are answered, and those above it are asked elsewhere, as are later
  * requests. */
-START_TEST(goaway_moves_requests_to_another_connection)
+DOMT_TEST(goaway_moves_requests_to_another_connection)
 {
     begin(NULL);
     post();
@@ -202,9 +196,8 @@ START_TEST(goaway_moves_requests_to_another_connection)
     domt_h2c_expect(&h2c, 200, "");
     end();
 }
-END_TEST
 
-START_TEST(a_lost_connection_fails_each_request_once)
+DOMT_TEST(a_lost_connection_fails_each_request_once)
 {
     for (unsigned way = 0; way < 3; way++) {
         begin(NULL);
@@ -227,10 +220,9 @@ START_TEST(a_lost_connection_fails_each_request_once)
         end();
     }
 }
-END_TEST
 
 /* More than the server takes at a time wait, and another connection is made for them. */
-START_TEST(the_limit_of_the_server_holds)
+DOMT_TEST(the_limit_of_the_server_holds)
 {
     static const uint8_t one[] = {0, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0, 0, 0, 2};
 
@@ -248,10 +240,9 @@ START_TEST(the_limit_of_the_server_holds)
     }
     end();
 }
-END_TEST
 
 /* Requests that wait while the first connection is made need more than it takes. */
-START_TEST(a_full_connection_has_others_beside_it)
+DOMT_TEST(a_full_connection_has_others_beside_it)
 {
     domt_h2s other[3];
 
@@ -270,9 +261,8 @@ START_TEST(a_full_connection_has_others_beside_it)
     }
     end();
 }
-END_TEST
 
-START_TEST(the_own_limit_of_streams_holds)
+DOMT_TEST(the_own_limit_of_streams_holds)
 {
     domt_h2c_begin(
         &h2c, &domt_h2_by_whole,
@@ -290,12 +280,11 @@ START_TEST(the_own_limit_of_streams_holds)
     }
     end();
 }
-END_TEST
 
 /* Such a request cannot be sent to any server, so it is not sent again; one of as much as may be
  * is.
  */
-START_TEST(a_request_that_is_too_large_fails)
+DOMT_TEST(a_request_that_is_too_large_fails)
 {
     static const struct {
         unsigned fields; /* besides Host */
@@ -327,12 +316,5 @@ START_TEST(a_request_that_is_too_large_fails)
         end();
     }
 }
-END_TEST
 
-DOMT_MAIN("http h2 client and its server", 120, asks_wait_for_the_settings_of_the_server,
-          answers_come_in_any_order, a_request_out_of_time_resets_its_stream_alone,
-          a_body_waits_until_it_is_wanted, a_refused_stream_is_asked_again,
-          a_reset_stream_is_asked_again_if_it_may_be, goaway_moves_requests_to_another_connection,
-          a_lost_connection_fails_each_request_once, the_limit_of_the_server_holds,
-          a_full_connection_has_others_beside_it, the_own_limit_of_streams_holds,
-          a_request_that_is_too_large_fails)
+DOMT_SUITE(120)

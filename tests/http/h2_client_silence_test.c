@@ -64,7 +64,7 @@ static void send_pong(void)
 
 /* The next request goes to another connection, whatever its method is; up to the limit it does not.
  */
-START_TEST(a_server_that_is_gone_is_left)
+DOMT_TEST(a_server_that_is_gone_is_left)
 {
     static const struct {
         uint64_t later_ns; /* behind the first request */
@@ -84,10 +84,9 @@ START_TEST(a_server_that_is_gone_is_left)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
 /* Short requests, one behind the other, of which each is lost until the limit is over. */
-START_TEST(few_requests_are_lost)
+DOMT_TEST(few_requests_are_lost)
 {
     unsigned lost = 0;
 
@@ -105,10 +104,9 @@ START_TEST(few_requests_are_lost)
     answer();
     domt_h2c_end(&h2c);
 }
-END_TEST
 
 /* A server that answers the PING, or anything else, is there: its connection is used on. */
-START_TEST(a_server_that_is_slow_is_not_left)
+DOMT_TEST(a_server_that_is_slow_is_not_left)
 {
     for (unsigned way = 0; way < 2; way++) {
         begin_silent(SECOND);
@@ -129,11 +127,10 @@ START_TEST(a_server_that_is_slow_is_not_left)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
 /* A server that has said something since the request began gets no PING, nor does one that is idle.
  */
-START_TEST(a_server_that_is_heard_gets_no_ping)
+DOMT_TEST(a_server_that_is_heard_gets_no_ping)
 {
     begin();
     ask(DOMUS_HTTP_POST, SECOND);
@@ -151,7 +148,5 @@ START_TEST(a_server_that_is_heard_gets_no_ping)
     answer();
     domt_h2c_end(&h2c);
 }
-END_TEST
 
-DOMT_MAIN("http h2 client and silence", 120, a_server_that_is_gone_is_left, few_requests_are_lost,
-          a_server_that_is_slow_is_not_left, a_server_that_is_heard_gets_no_ping)
+DOMT_SUITE(120)

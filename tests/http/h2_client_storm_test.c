@@ -65,7 +65,7 @@ static const domus_pipeline two_pipeline = {
 static const domus_behaviour by_two = {
     .name = "asks by two streams", .kind = DOMUS_CHANNELS, .pipeline = &two_pipeline};
 
-START_TEST(each_request_has_one_answer)
+DOMT_TEST(each_request_has_one_answer)
 {
     const domus_behaviour *const connections[] = {&domt_h2c_whole, &by_two};
     static const domus_net_faults faults = {.latency_max_ns = 2 * MS,
@@ -98,10 +98,9 @@ START_TEST(each_request_has_one_answer)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
 /* More bytes in all than the window of the connection has. */
-START_TEST(resets_do_not_use_up_the_window)
+DOMT_TEST(resets_do_not_use_up_the_window)
 {
     static char bytes[16384];
     domt_h2s script;
@@ -121,7 +120,5 @@ START_TEST(resets_do_not_use_up_the_window)
     }
     domt_h2c_end(&h2c);
 }
-END_TEST
 
-DOMT_MAIN("http h2 client in a storm", 300, each_request_has_one_answer,
-          resets_do_not_use_up_the_window)
+DOMT_SUITE(300)

@@ -16,7 +16,7 @@
 
 static domt_h2c h2c;
 
-START_TEST(requests_share_one_connection)
+DOMT_TEST(requests_share_one_connection)
 {
     domt_h2c_begin(&h2c, &domt_h2_by_whole, NULL);
     domt_h2c_get(&h2c, DOMT_H2C_URL("/now"));
@@ -30,9 +30,8 @@ START_TEST(requests_share_one_connection)
     ck_assert_uint_eq(domt_served_now.closed, 0);
     domt_h2c_end(&h2c);
 }
-END_TEST
 
-START_TEST(methods_and_bodies_have_their_answers)
+DOMT_TEST(methods_and_bodies_have_their_answers)
 {
     static const struct {
         domus_http_method method;
@@ -64,7 +63,6 @@ START_TEST(methods_and_bodies_have_their_answers)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
 static int begin_connection(void *context)
 {
@@ -78,7 +76,7 @@ static int begin_connection(void *context)
 }
 
 /* A connection that finds no memory as it begins keeps none. */
-START_TEST(a_connection_without_memory_leaves_nothing)
+DOMT_TEST(a_connection_without_memory_leaves_nothing)
 {
     domi_meter meter = {.look_at = INT64_MAX};
 
@@ -87,7 +85,5 @@ START_TEST(a_connection_without_memory_leaves_nothing)
     (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(meter.held, 0);
 }
-END_TEST
 
-DOMT_MAIN("http h2 client", 120, requests_share_one_connection,
-          methods_and_bodies_have_their_answers, a_connection_without_memory_leaves_nothing)
+DOMT_SUITE(120)

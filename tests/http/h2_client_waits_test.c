@@ -113,7 +113,7 @@ static void end_never(void)
     ck_assert_uint_eq(script.reset_code, NGHTTP2_CANCEL);
 }
 
-START_TEST(a_stream_that_is_free_goes_to_the_next_request)
+DOMT_TEST(a_stream_that_is_free_goes_to_the_next_request)
 {
     static const struct {
         void (*end)(void);
@@ -134,11 +134,10 @@ START_TEST(a_stream_that_is_free_goes_to_the_next_request)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
 /* They take no stream, however many they are, and hold up nobody: neither on lanes that were used
  * before nor on new ones. */
-START_TEST(requests_that_are_none_take_no_stream)
+DOMT_TEST(requests_that_are_none_take_no_stream)
 {
     for (unsigned used = 0; used < 2; used++) {
         begin_answered();
@@ -163,10 +162,9 @@ START_TEST(requests_that_are_none_take_no_stream)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
 /* The process is held up at each moment between the ask and its stream. */
-START_TEST(requests_out_of_time_on_their_way_take_no_stream)
+DOMT_TEST(requests_out_of_time_on_their_way_take_no_stream)
 {
     for (unsigned steps = 1; steps < 40; steps++) {
         begin_answered();
@@ -187,11 +185,10 @@ START_TEST(requests_out_of_time_on_their_way_take_no_stream)
         domt_h2c_end(&h2c);
     }
 }
-END_TEST
 
 /* A server that takes no stream at all is left when the time of a request that waits is over: the
  * next one goes to another connection. */
-START_TEST(a_server_without_streams_is_left)
+DOMT_TEST(a_server_without_streams_is_left)
 {
     begin(&domt_h2c_whole);
     ask(GOOD, 0, 5 * SECOND);
@@ -211,10 +208,9 @@ START_TEST(a_server_without_streams_is_left)
     answer(1, 1);
     domt_h2c_end(&h2c);
 }
-END_TEST
 
 /* One that takes none for a while is asked when it does. */
-START_TEST(a_request_waits_for_the_streams_of_the_server)
+DOMT_TEST(a_request_waits_for_the_streams_of_the_server)
 {
     begin(&domt_h2c_whole);
     ask(GOOD, 0, 5 * SECOND);
@@ -228,7 +224,6 @@ START_TEST(a_request_waits_for_the_streams_of_the_server)
     answer(1, 1);
     domt_h2c_end(&h2c);
 }
-END_TEST
 
 static uint32_t open_channels;
 
@@ -248,7 +243,7 @@ static int note_close(domus_stack *stack, void *self, const void *payload)
 
 /* A burst of requests does not hold the places of connect.maxConnections, and one that takes long
  * keeps its own. */
-START_TEST(a_burst_gives_its_places_back)
+DOMT_TEST(a_burst_gives_its_places_back)
 {
     domus_behaviour counted = domt_h2c_whole;
 
@@ -272,9 +267,5 @@ START_TEST(a_burst_gives_its_places_back)
     answer(41, 2);
     domt_h2c_end(&h2c);
 }
-END_TEST
 
-DOMT_MAIN("http h2 client whose requests wait", 120, a_stream_that_is_free_goes_to_the_next_request,
-          requests_that_are_none_take_no_stream, requests_out_of_time_on_their_way_take_no_stream,
-          a_server_without_streams_is_left, a_request_waits_for_the_streams_of_the_server,
-          a_burst_gives_its_places_back)
+DOMT_SUITE(120)

@@ -24,7 +24,7 @@ static void read_rest(void)
                      (ssize_t)size);
 }
 
-START_TEST(streams_under_way_are_answered)
+DOMT_TEST(streams_under_way_are_answered)
 {
     int32_t ids[3];
 
@@ -45,9 +45,8 @@ START_TEST(streams_under_way_are_answered)
     domt_h2_end(&h2);
     domus_testkit_free(h2.kit);
 }
-END_TEST
 
-START_TEST(an_idle_connection_says_goodbye)
+DOMT_TEST(an_idle_connection_says_goodbye)
 {
     begin();
     domt_h2_hold_well(&h2);
@@ -58,10 +57,9 @@ START_TEST(an_idle_connection_says_goodbye)
     domt_h2_end(&h2);
     domus_testkit_free(h2.kit);
 }
-END_TEST
 
 /* Bodies are under way: the rest of them comes when the drain has begun. */
-START_TEST(bodies_that_are_under_way_may_end)
+DOMT_TEST(bodies_that_are_under_way_may_end)
 {
     static const domus_behaviour *const behaviours[] = {&domt_h2_by_whole, &domt_h2_by_streams};
     static const domus_net_faults slow = {.latency_min_ns = 100 * MS, .latency_max_ns = 100 * MS};
@@ -95,10 +93,9 @@ START_TEST(bodies_that_are_under_way_may_end)
         domus_testkit_free(h2.kit);
     }
 }
-END_TEST
 
 /* A connection that is too old ends when its streams have. */
-START_TEST(an_old_connection_ends_behind_its_streams)
+DOMT_TEST(an_old_connection_ends_behind_its_streams)
 {
     domus_config config;
 
@@ -114,11 +111,10 @@ START_TEST(an_old_connection_ends_behind_its_streams)
     domt_h2_end(&h2);
     domt_served_end(h2.kit);
 }
-END_TEST
 
 /* The peer begins a stream in the packet in which it takes back another one. GOAWAY, which that
  * calls for, names the latter as the last; so nothing of the former may be done. */
-START_TEST(a_stream_behind_the_last_one_is_refused)
+DOMT_TEST(a_stream_behind_the_last_one_is_refused)
 {
     static const char packet[] = "\0\0\4\3\0\0\0\0\3"
                                  "\0\0\0\x8" /* RST_STREAM, CANCEL */
@@ -147,10 +143,9 @@ START_TEST(a_stream_behind_the_last_one_is_refused)
     domt_h2_end(&h2);
     domt_served_end(h2.kit);
 }
-END_TEST
 
 /* When the connection breaks, nothing of its streams is left. */
-START_TEST(streams_end_with_their_connection)
+DOMT_TEST(streams_end_with_their_connection)
 {
     begin();
     for (unsigned i = 0; i < 5; i++)
@@ -162,8 +157,5 @@ START_TEST(streams_end_with_their_connection)
     domt_h2_end(&h2);
     domt_served_end(h2.kit);
 }
-END_TEST
 
-DOMT_MAIN("http h2 drain", 120, streams_under_way_are_answered, an_idle_connection_says_goodbye,
-          bodies_that_are_under_way_may_end, an_old_connection_ends_behind_its_streams,
-          a_stream_behind_the_last_one_is_refused, streams_end_with_their_connection)
+DOMT_SUITE(120)

@@ -21,7 +21,7 @@ static void end(void)
     domt_served_end(h2.kit);
 }
 
-START_TEST(so_many_streams_are_served_at_a_time)
+DOMT_TEST(so_many_streams_are_served_at_a_time)
 {
     int32_t ids[DOMT_H2_SMALL_STREAMS + 1];
 
@@ -36,7 +36,6 @@ START_TEST(so_many_streams_are_served_at_a_time)
         domt_h2_hold(&h2, ids[i], 200, "slept\n");
     end();
 }
-END_TEST
 
 /* GET of http://a/now, as HPACK writes it without its table. */
 static const uint8_t get_now[] = {0x82, 0x86, 0x04, 0x04, '/', 'n', 'o', 'w', 0x01, 0x01, 'a'};
@@ -59,7 +58,7 @@ static unsigned count_frames(uint8_t type)
 }
 
 /* The peer has heard of the limit, or it has not; many streams more are refused as one is. */
-START_TEST(streams_beyond_the_limit_are_refused)
+DOMT_TEST(streams_beyond_the_limit_are_refused)
 {
     static const unsigned beyond[] = {1, 500};
 
@@ -79,10 +78,9 @@ START_TEST(streams_beyond_the_limit_are_refused)
         end();
     }
 }
-END_TEST
 
 /* The settings say the limit that was configured. */
-START_TEST(the_limit_of_streams_is_told)
+DOMT_TEST(the_limit_of_streams_is_told)
 {
     begin();
     domt_h2_pass(&h2, 0);
@@ -94,11 +92,10 @@ START_TEST(the_limit_of_streams_is_told)
         DOMT_H2_SMALL_WINDOW);
     end();
 }
-END_TEST
 
 /* A request that is refused before its body has come is answered; the body is told off by a reset
  * that is no error. */
-START_TEST(uploads_that_are_refused_have_their_answer)
+DOMT_TEST(uploads_that_are_refused_have_their_answer)
 {
     char value[DOMT_H2_SMALL_HEAD];
 
@@ -117,9 +114,8 @@ START_TEST(uploads_that_are_refused_have_their_answer)
     domt_h2_hold_well(&h2);
     end();
 }
-END_TEST
 
-START_TEST(heads_are_bounded)
+DOMT_TEST(heads_are_bounded)
 {
     /* what the four pseudo fields of domt_h2_ask() count for /now, and one field of one letter */
     const size_t others = 7 + 3 + 7 + 4 + 10 + 1 + 5 + 4 + 4 * 32 + 1 + 32;
@@ -144,11 +140,10 @@ START_TEST(heads_are_bounded)
         end();
     }
 }
-END_TEST
 
 /* Credit follows what the handler has read: of a body that nobody reads, as much as the window
  * comes, and the rest when it is read. */
-START_TEST(what_is_not_read_does_not_come)
+DOMT_TEST(what_is_not_read_does_not_come)
 {
     begin();
     domt_h2_pass(&h2, 0); /* until it hears of the window, the client takes it for 65,535 bytes */
@@ -162,9 +157,8 @@ START_TEST(what_is_not_read_does_not_come)
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->to_send, left);
     end();
 }
-END_TEST
 
-START_TEST(streams_that_are_taken_back_are_counted)
+DOMT_TEST(streams_that_are_taken_back_are_counted)
 {
     for (uint32_t over = 0; over < 2; over++) {
         begin();
@@ -182,9 +176,8 @@ START_TEST(streams_that_are_taken_back_are_counted)
         end();
     }
 }
-END_TEST
 
-START_TEST(the_counts_begin_anew_with_each_second)
+DOMT_TEST(the_counts_begin_anew_with_each_second)
 {
     begin();
     for (uint32_t i = 0; i < 3 * DOMT_H2_SMALL_RESETS; i++) {
@@ -197,10 +190,9 @@ START_TEST(the_counts_begin_anew_with_each_second)
     domt_h2_hold_well(&h2);
     end();
 }
-END_TEST
 
 /* Frames that ask for nothing. The client's own SETTINGS, and its ack of ours, have counted. */
-START_TEST(frames_that_ask_for_nothing_are_counted)
+DOMT_TEST(frames_that_ask_for_nothing_are_counted)
 {
     static const struct {
         uint8_t type, flags;
@@ -239,11 +231,10 @@ START_TEST(frames_that_ask_for_nothing_are_counted)
         }
     }
 }
-END_TEST
 
 /* A stream that is over wants no credit, but for what its body called for: two updates for the one
  * frame of it. The client's SETTINGS and its ack have counted a second before. */
-START_TEST(updates_of_streams_that_are_over_are_counted)
+DOMT_TEST(updates_of_streams_that_are_over_are_counted)
 {
     for (uint32_t over = 0; over < 2; over++) {
         begin();
@@ -259,9 +250,8 @@ START_TEST(updates_of_streams_that_are_over_are_counted)
         end();
     }
 }
-END_TEST
 
-START_TEST(what_was_sent_calls_for_updates)
+DOMT_TEST(what_was_sent_calls_for_updates)
 {
     begin();
     domt_h2_pass(&h2, 0);
@@ -272,11 +262,10 @@ START_TEST(what_was_sent_calls_for_updates)
     domt_h2_hold_well(&h2);
     end();
 }
-END_TEST
 
 /* A block of fields has 8 frames behind its first. They come in one piece, because nghttp2 counts
  * the pieces of a frame's head as frames. */
-START_TEST(blocks_of_fields_are_bounded)
+DOMT_TEST(blocks_of_fields_are_bounded)
 {
     static const uint8_t first[] = {0, 0, sizeof get_now, NGHTTP2_HEADERS, 1, 0, 0, 0, 1};
     static const uint8_t more[] = {0, 0, 0, NGHTTP2_CONTINUATION, 0, 0, 0, 0, 1};
@@ -301,10 +290,9 @@ START_TEST(blocks_of_fields_are_bounded)
         end();
     }
 }
-END_TEST
 
 /* The rest of a block has to come in channel.headTimeout. */
-START_TEST(a_block_that_drips_ends_the_connection)
+DOMT_TEST(a_block_that_drips_ends_the_connection)
 {
     begin();
     domt_h2_send_frame(&h2, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1, get_now, sizeof get_now);
@@ -315,10 +303,9 @@ START_TEST(a_block_that_drips_ends_the_connection)
     ck_assert_uint_eq(domt_served_now.begun, 0);
     end();
 }
-END_TEST
 
 /* A request that could be read in two ways never reaches a handler. */
-START_TEST(malformed_requests_are_reset)
+DOMT_TEST(malformed_requests_are_reset)
 {
     static const struct {
         const char *path;
@@ -356,10 +343,9 @@ START_TEST(malformed_requests_are_reset)
         end();
     }
 }
-END_TEST
 
 /* nghttp2 looks at the paths of http and https alone. */
-START_TEST(paths_of_other_schemes_begin_with_a_slash)
+DOMT_TEST(paths_of_other_schemes_begin_with_a_slash)
 {
     static const uint8_t fields[] = {0x82, 0x06, 1, 'x', 0x04, 3, 'n', 'o', 'w', 0x01, 1, 'a'};
 
@@ -372,10 +358,9 @@ START_TEST(paths_of_other_schemes_begin_with_a_slash)
     ck_assert_uint_eq(domt_served_now.begun, 0);
     end();
 }
-END_TEST
 
 /* More bytes than Content-Length says, and fewer. */
-START_TEST(lengths_are_held)
+DOMT_TEST(lengths_are_held)
 {
     static const char *const lengths[] = {"9", "11"};
 
@@ -389,10 +374,9 @@ START_TEST(lengths_are_held)
         end();
     }
 }
-END_TEST
 
 /* Inner channels count as connections: with three of these, a connection has two of them. */
-START_TEST(inner_channels_count_as_connections)
+DOMT_TEST(inner_channels_count_as_connections)
 {
     domus_config config;
     int32_t ids[3];
@@ -409,11 +393,10 @@ START_TEST(inner_channels_count_as_connections)
     domt_h2_hold_well(&h2);
     end();
 }
-END_TEST
 
 /* A peer that takes no bytes of one stream: the stream is reset after channel.sendTimeout, and the
  * others go on. */
-START_TEST(a_stream_that_stalls_is_reset)
+DOMT_TEST(a_stream_that_stalls_is_reset)
 {
     domus_config config;
 
@@ -428,14 +411,5 @@ START_TEST(a_stream_that_stalls_is_reset)
     ck_assert(!h2.is_away);
     end();
 }
-END_TEST
 
-DOMT_MAIN("http h2 limits", 240, so_many_streams_are_served_at_a_time,
-          streams_beyond_the_limit_are_refused, the_limit_of_streams_is_told,
-          uploads_that_are_refused_have_their_answer, heads_are_bounded,
-          what_is_not_read_does_not_come, streams_that_are_taken_back_are_counted,
-          the_counts_begin_anew_with_each_second, frames_that_ask_for_nothing_are_counted,
-          updates_of_streams_that_are_over_are_counted, what_was_sent_calls_for_updates,
-          blocks_of_fields_are_bounded, a_block_that_drips_ends_the_connection,
-          malformed_requests_are_reset, paths_of_other_schemes_begin_with_a_slash, lengths_are_held,
-          inner_channels_count_as_connections, a_stream_that_stalls_is_reset)
+DOMT_SUITE(240)

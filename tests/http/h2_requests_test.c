@@ -21,7 +21,7 @@ static void end(void)
     domt_served_end(h2.kit);
 }
 
-START_TEST(requests_are_answered_as_they_are_ready)
+DOMT_TEST(requests_are_answered_as_they_are_ready)
 {
     int32_t ids[4];
 
@@ -41,9 +41,8 @@ START_TEST(requests_are_answered_as_they_are_ready)
     ck_assert_uint_eq(domt_served_now.closed, 0);
     end();
 }
-END_TEST
 
-START_TEST(inner_channels_serve_one_stream_after_the_other)
+DOMT_TEST(inner_channels_serve_one_stream_after_the_other)
 {
     begin(&domt_h2_by_whole);
     for (unsigned i = 0; i < 150; i++)
@@ -52,9 +51,8 @@ START_TEST(inner_channels_serve_one_stream_after_the_other)
     end();
     ck_assert_uint_eq(domt_served_now.closed, 2); /* the connection, and one inner channel */
 }
-END_TEST
 
-START_TEST(methods_and_bodies_have_their_answers)
+DOMT_TEST(methods_and_bodies_have_their_answers)
 {
     static const struct {
         const char *method, *path;
@@ -95,9 +93,8 @@ START_TEST(methods_and_bodies_have_their_answers)
         end();
     }
 }
-END_TEST
 
-START_TEST(a_body_that_is_wanted_is_asked_for)
+DOMT_TEST(a_body_that_is_wanted_is_asked_for)
 {
     static const char *const expects[] = {"expect", "100-continue", NULL};
 
@@ -114,9 +111,8 @@ START_TEST(a_body_that_is_wanted_is_asked_for)
     domt_h2_hold(&h2, id, 200, "7\n");
     end();
 }
-END_TEST
 
-START_TEST(trailers_go_both_ways)
+DOMT_TEST(trailers_go_both_ways)
 {
     begin(&domt_h2_by_streams);
     for (size_t size = 0; size < 3; size++) {
@@ -131,11 +127,10 @@ START_TEST(trailers_go_both_ways)
     ck_assert_str_eq(domt_h2_stream_of(&h2, id)->field, "end");
     end();
 }
-END_TEST
 
 /* Long answers of several streams: the whole of each comes, however small the window of the client
  * is. */
-START_TEST(answers_in_pieces_come_whole)
+DOMT_TEST(answers_in_pieces_come_whole)
 {
     int32_t ids[5];
 
@@ -149,10 +144,9 @@ START_TEST(answers_in_pieces_come_whole)
     }
     end();
 }
-END_TEST
 
 /* RFC 9218: the more urgent answer comes first, although it was asked for last. */
-START_TEST(urgent_answers_come_first)
+DOMT_TEST(urgent_answers_come_first)
 {
     static const char *const later[] = {"priority", "u=5", NULL};
     static const char *const sooner[] = {"priority", "u=1", NULL};
@@ -167,10 +161,9 @@ START_TEST(urgent_answers_come_first)
         ck_assert_uint_eq(domt_h2_stream_of(&h2, ids[i])->order, 2 - i);
     end();
 }
-END_TEST
 
 /* An answer that cannot be ended is cut, and the others go on. */
-START_TEST(a_stream_that_the_peer_takes_back_ends_its_request)
+DOMT_TEST(a_stream_that_the_peer_takes_back_ends_its_request)
 {
     begin(&domt_h2_by_whole);
     int32_t gone = domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
@@ -183,9 +176,8 @@ START_TEST(a_stream_that_the_peer_takes_back_ends_its_request)
     domt_h2_hold_well(&h2);
     end();
 }
-END_TEST
 
-START_TEST(another_protocol_has_no_stream)
+DOMT_TEST(another_protocol_has_no_stream)
 {
     begin(&domt_h2_by_whole);
     int32_t id = domt_h2_ask(&h2, "GET", "/up", 0, NULL);
@@ -193,11 +185,10 @@ START_TEST(another_protocol_has_no_stream)
     domt_h2_hold(&h2, id, 500, NULL); /* nobody has asked for that */
     end();
 }
-END_TEST
 
 /* An inner channel that serves nothing gives its place up within a second or so; one that is in use
  * stays. */
-START_TEST(inner_channels_without_streams_end)
+DOMT_TEST(inner_channels_without_streams_end)
 {
     begin(&domt_h2_by_whole);
     for (unsigned i = 0; i < 20; i++)
@@ -214,11 +205,10 @@ START_TEST(inner_channels_without_streams_end)
     end();
     ck_assert_uint_eq(domt_served_now.closed, 22);
 }
-END_TEST
 
 /* One that has rested and serves again may be as slow as others: here a body, which no handler
  * waits for yet. */
-START_TEST(inner_channels_that_serve_again_stay)
+DOMT_TEST(inner_channels_that_serve_again_stay)
 {
     begin(&domt_h2_by_whole);
     domt_h2_hold_well(&h2);
@@ -233,11 +223,10 @@ START_TEST(inner_channels_that_serve_again_stay)
     ck_assert_uint_eq(domt_served_now.closed, 0);
     end();
 }
-END_TEST
 
 /* A request whose body has no end was answered before the FIN comes: nothing is left to wait for.
  */
-START_TEST(a_half_close_ends_what_was_answered)
+DOMT_TEST(a_half_close_ends_what_was_answered)
 {
     begin(&domt_h2_by_streams);
     int32_t id = domt_h2_ask(&h2, "POST", "/now\xff", 10, NULL);
@@ -250,10 +239,9 @@ START_TEST(a_half_close_ends_what_was_answered)
     domt_h2_end(&h2);
     domt_served_end(h2.kit);
 }
-END_TEST
 
 /* A peer that has sent its FIN behind its requests gets the answers, and then the end. */
-START_TEST(answers_come_behind_a_half_close)
+DOMT_TEST(answers_come_behind_a_half_close)
 {
     int32_t ids[3];
 
@@ -275,10 +263,9 @@ START_TEST(answers_come_behind_a_half_close)
     domt_h2_end(&h2);
     domt_served_end(h2.kit);
 }
-END_TEST
 
 /* Without the preface nothing of HTTP/2 is there, however the bytes are split. */
-START_TEST(other_connections_speak_http_1)
+DOMT_TEST(other_connections_speak_http_1)
 {
     static const char *const texts[] = {"GET /now HTTP/1.1\r\nHost: a\r\n\r\n",
                                         "PUT /now HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -302,10 +289,9 @@ START_TEST(other_connections_speak_http_1)
     }
     domt_served_end(kit);
 }
-END_TEST
 
 /* The beginning of the preface is no request, and gets no answer. */
-START_TEST(a_part_of_the_preface_is_waited_for)
+DOMT_TEST(a_part_of_the_preface_is_waited_for)
 {
     domus_testkit *kit = domt_served_start(NULL, &domt_h2_by_whole, 1);
     domus_peer *peer = domt_served_peer(kit);
@@ -316,13 +302,5 @@ START_TEST(a_part_of_the_preface_is_waited_for)
     ck_assert_int_eq(domus_peer_expect_end(peer, 10 * DOMT_SERVED_S), 0);
     domt_served_end(kit);
 }
-END_TEST
 
-DOMT_MAIN("http h2 requests", 120, requests_are_answered_as_they_are_ready,
-          inner_channels_serve_one_stream_after_the_other, methods_and_bodies_have_their_answers,
-          a_body_that_is_wanted_is_asked_for, trailers_go_both_ways, answers_in_pieces_come_whole,
-          urgent_answers_come_first, a_stream_that_the_peer_takes_back_ends_its_request,
-          another_protocol_has_no_stream, inner_channels_without_streams_end,
-          inner_channels_that_serve_again_stay, a_half_close_ends_what_was_answered,
-          answers_come_behind_a_half_close, other_connections_speak_http_1,
-          a_part_of_the_preface_is_waited_for)
+DOMT_SUITE(120)

@@ -117,7 +117,7 @@ static void hold_heard(int32_t id, const char *what, size_t size)
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-START_TEST(a_stream_becomes_a_websocket)
+DOMT_TEST(a_stream_becomes_a_websocket)
 {
     begin(&by_sockets);
     int32_t id = ask("/socket", "websocket");
@@ -139,10 +139,9 @@ START_TEST(a_stream_becomes_a_websocket)
     ck_assert_int_eq(domt_served_now.close_error, 0);
     end();
 }
-END_TEST
 
 /* Bytes behind the CONNECT, in the same piece, wait for the answer. */
-START_TEST(early_bytes_are_heard)
+DOMT_TEST(early_bytes_are_heard)
 {
     begin(&by_sockets);
     int32_t id = ask("/socket", "websocket");
@@ -152,10 +151,9 @@ START_TEST(early_bytes_are_heard)
     hold_heard(id, HEARD HEARD, 8);
     end();
 }
-END_TEST
 
 /* Such bytes are no request, whatever they say, if the answer is that there is no WebSocket. */
-START_TEST(early_bytes_are_no_request)
+DOMT_TEST(early_bytes_are_no_request)
 {
     static const char request[] = "GET /other HTTP/1.1\r\nHost: a\r\n\r\n";
     static const char *const paths[] = {"/none", "/plain"};
@@ -177,10 +175,9 @@ START_TEST(early_bytes_are_no_request)
         end();
     }
 }
-END_TEST
 
 /* They are bounded by the window of the stream: the rest does not come before the answer. */
-START_TEST(early_bytes_are_bounded)
+DOMT_TEST(early_bytes_are_bounded)
 {
     domt_h2_begin(&h2, domt_served_start(NULL, &domt_h2_by_small, 1));
     domt_h2_pass(&h2, 0);
@@ -190,7 +187,6 @@ START_TEST(early_bytes_are_bounded)
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->to_send, 3000);
     end();
 }
-END_TEST
 
 static const domus_http2_options wide = {
     .websockets = true, .stream_window = 2u << 20, .window = 2u << 20};
@@ -199,7 +195,7 @@ static const domus_pipeline wide_pipeline = {
         {&domus_http2_stage, &wide}, {&domus_http_stage, &domt_served_whole}, {NULL, NULL}}};
 
 /* More than one buffer holds (1 MiB) waits for the answer, and is all there then. */
-START_TEST(many_early_bytes_are_heard)
+DOMT_TEST(many_early_bytes_are_heard)
 {
     const domus_behaviour by_lines = {.name = "lines",
                                       .kind = DOMUS_CHANNELS,
@@ -220,9 +216,8 @@ START_TEST(many_early_bytes_are_heard)
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->size, 80 * sizeof lines);
     end();
 }
-END_TEST
 
-START_TEST(what_is_no_websocket_is_refused)
+DOMT_TEST(what_is_no_websocket_is_refused)
 {
     static const struct {
         const domus_behaviour *of;
@@ -242,10 +237,9 @@ START_TEST(what_is_no_websocket_is_refused)
         end();
     }
 }
-END_TEST
 
 /* :protocol belongs to CONNECT alone. */
-START_TEST(other_methods_have_no_protocol)
+DOMT_TEST(other_methods_have_no_protocol)
 {
     begin(&by_sockets);
     int32_t id =
@@ -255,10 +249,9 @@ START_TEST(other_methods_have_no_protocol)
     ck_assert_uint_eq(requests, 0);
     end();
 }
-END_TEST
 
 /* The peer ends the stream without a word, or takes it back. */
-START_TEST(the_end_of_a_stream_is_that_of_its_websocket)
+DOMT_TEST(the_end_of_a_stream_is_that_of_its_websocket)
 {
     for (unsigned resets = 0; resets < 2; resets++) {
         begin(&by_sockets);
@@ -280,10 +273,9 @@ START_TEST(the_end_of_a_stream_is_that_of_its_websocket)
         end();
     }
 }
-END_TEST
 
 /* A frame that is wrong is answered with its code, and the stream ends; the connection goes on. */
-START_TEST(wrong_frames_end_the_stream_alone)
+DOMT_TEST(wrong_frames_end_the_stream_alone)
 {
     begin(&by_sockets);
     int32_t id = ask("/socket", "websocket");
@@ -298,9 +290,5 @@ START_TEST(wrong_frames_end_the_stream_alone)
     ck_assert(!h2.is_away);
     end();
 }
-END_TEST
 
-DOMT_MAIN("http h2 websocket", 60, a_stream_becomes_a_websocket, early_bytes_are_heard,
-          early_bytes_are_no_request, early_bytes_are_bounded, many_early_bytes_are_heard,
-          what_is_no_websocket_is_refused, other_methods_have_no_protocol,
-          the_end_of_a_stream_is_that_of_its_websocket, wrong_frames_end_the_stream_alone)
+DOMT_SUITE(60)

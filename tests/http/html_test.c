@@ -20,7 +20,7 @@ static const struct {
     {"<a", 1, "&lt;"},
 };
 
-START_TEST(text_stays_text)
+DOMT_TEST(text_stays_text)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t size = strlen(rows[i].html);
@@ -38,6 +38,5 @@ START_TEST(text_stays_text)
         }
     }
 }
-END_TEST
 
-DOMT_MAIN("html", 10, text_stays_text)
+DOMT_SUITE(10)

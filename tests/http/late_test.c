@@ -57,7 +57,7 @@ static void expect_end(domus_peer *peer, uint64_t after_ns, const char *text)
     domus_peer_close(peer);
 }
 
-START_TEST(a_head_that_is_not_whole_in_time_gets_408)
+DOMT_TEST(a_head_that_is_not_whole_in_time_gets_408)
 {
     static const char *const begun[] = {"G", "GET /now HTTP/1.1\r\n",
                                         "GET /now HTTP/1.1\r\nHost: a\r\n", "\r\nGE", NOW "G"};
@@ -74,9 +74,8 @@ START_TEST(a_head_that_is_not_whole_in_time_gets_408)
     ck_assert_uint_eq(slow(), sizeof begun / sizeof begun[0]);
     domt_served_end(kit);
 }
-END_TEST
 
-START_TEST(bytes_that_drip_bring_a_head_no_time)
+DOMT_TEST(bytes_that_drip_bring_a_head_no_time)
 {
     domus_peer *peer = start_with(&domt_served_by_whole, NULL, "GET /now HTTP/1.1\r\nX: ");
     for (uint32_t i = 0; i < 99; i++) {
@@ -86,9 +85,8 @@ START_TEST(bytes_that_drip_bring_a_head_no_time)
     expect_end(peer, 50 * MS, DOMT_SERVED_408);
     domt_served_end(kit);
 }
-END_TEST
 
-START_TEST(each_head_has_its_own_time)
+DOMT_TEST(each_head_has_its_own_time)
 {
     start(&domt_served_by_whole, NULL);
     domus_peer *peer = domt_served_peer(kit);
@@ -106,7 +104,6 @@ START_TEST(each_head_has_its_own_time)
     ck_assert_uint_eq(slow(), 0);
     domt_served_end(kit);
 }
-END_TEST
 
 static void shorten_idle(domus_config *config)
 {
@@ -120,7 +117,7 @@ static void only_idle(domus_config *config)
     config->channel.body_rate_bytes = 0;
 }
 
-START_TEST(idle_connections_without_a_request_end_in_silence)
+DOMT_TEST(idle_connections_without_a_request_end_in_silence)
 {
     static const char *const sent[] = {"", "\r", "\r\n", NOW};
 
@@ -134,10 +131,9 @@ START_TEST(idle_connections_without_a_request_end_in_silence)
     }
     domt_served_end(kit);
 }
-END_TEST
 
 /* The time of the head runs from the first of them, and nothing of a request has come. */
-START_TEST(empty_lines_that_drip_end_in_silence_when_the_head_is_late)
+DOMT_TEST(empty_lines_that_drip_end_in_silence_when_the_head_is_late)
 {
     start(&domt_served_by_whole, NULL);
     domus_peer *peer = domt_served_peer(kit);
@@ -155,9 +151,8 @@ START_TEST(empty_lines_that_drip_end_in_silence_when_the_head_is_late)
     expect_end(peer, 4900 * MS, DOMT_SERVED_408);
     domt_served_end(kit);
 }
-END_TEST
 
-START_TEST(the_idle_time_out_is_answered_within_a_request)
+DOMT_TEST(the_idle_time_out_is_answered_within_a_request)
 {
     static const char *const begun[] = {
         "GET /now HTTP/1.1\r\n", "POST /bytes HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc",
@@ -176,7 +171,6 @@ START_TEST(the_idle_time_out_is_answered_within_a_request)
         domt_served_end(kit);
     }
 }
-END_TEST
 
 /* Send the start of a body, and then `size` bytes each `every_ns`, `count` times. */
 static domus_peer *drip(const char *begin, uint32_t size, uint64_t every_ns, uint32_t count)
@@ -202,7 +196,7 @@ static domus_peer *drip(const char *begin, uint32_t size, uint64_t every_ns, uin
 #define CHUNKS(path)                                                                               \
     "POST " path " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n186a0\r\n"
 
-START_TEST(a_body_that_is_too_slow_gets_408)
+DOMT_TEST(a_body_that_is_too_slow_gets_408)
 {
     static const char *const begun[] = {LONG_BODY("/bytes"), CHUNKS("/bytes")};
     static const domus_behaviour *const behaviours[] = {&domt_served_by_whole,
@@ -226,18 +220,16 @@ START_TEST(a_body_that_is_too_slow_gets_408)
         domt_served_end(kit);
     }
 }
-END_TEST
 
-START_TEST(a_burst_does_not_pay_for_silence)
+DOMT_TEST(a_burst_does_not_pay_for_silence)
 {
     start(&domt_served_by_streams, NULL);
     domus_peer *peer = drip(LONG_BODY("/bytes"), 2000, MS, 40);
     expect_end(peer, 9900 * MS, DOMT_SERVED_408);
     domt_served_end(kit);
 }
-END_TEST
 
-START_TEST(a_body_that_is_fast_enough_takes_as_long_as_it_takes)
+DOMT_TEST(a_body_that_is_fast_enough_takes_as_long_as_it_takes)
 {
     start(&domt_served_by_streams, NULL);
     domus_peer *peer = drip(LONG_BODY("/bytes"), 1000, 9 * SECOND, 100);
@@ -250,9 +242,8 @@ START_TEST(a_body_that_is_fast_enough_takes_as_long_as_it_takes)
     domus_peer_close(peer);
     domt_served_end(kit);
 }
-END_TEST
 
-START_TEST(a_body_that_nobody_reads_is_not_late)
+DOMT_TEST(a_body_that_nobody_reads_is_not_late)
 {
     domus_peer *peer = start_with(&domt_served_by_streams, NULL, LONG_BODY("/sleep/60000"));
     domt_served_expect(kit, peer, DOMT_SERVED_OK("6", "slept\n"));
@@ -262,9 +253,8 @@ START_TEST(a_body_that_nobody_reads_is_not_late)
     domus_peer_close(peer);
     domt_served_end(kit);
 }
-END_TEST
 
-START_TEST(whoever_reads_a_late_body_may_answer)
+DOMT_TEST(whoever_reads_a_late_body_may_answer)
 {
     domus_peer *peer = start_with(&domt_served_by_streams, NULL, LONG_BODY("/read") "abc");
     expect_end(peer, 9900 * MS, DOMT_SERVED_LAST("15", "read ETIMEDOUT\n"));
@@ -277,19 +267,17 @@ START_TEST(whoever_reads_a_late_body_may_answer)
     domus_peer_close(peer);
     domt_served_end(kit);
 }
-END_TEST
 
-START_TEST(late_requests_are_answered_behind_those_before)
+DOMT_TEST(late_requests_are_answered_behind_those_before)
 {
     domus_peer *peer = start_with(&domt_served_by_whole, NULL,
                                   "GET /sleep/15000 HTTP/1.1\r\nHost: a\r\n\r\n" NOW "GET");
     expect_end(peer, 14900 * MS, DOMT_SERVED_OK("6", "slept\n") GOT DOMT_SERVED_408);
     domt_served_end(kit);
 }
-END_TEST
 
 /* An answer that never comes holds the 408 up no longer than the idle time-out. */
-START_TEST(answers_that_never_come_do_not_keep_a_late_peer)
+DOMT_TEST(answers_that_never_come_do_not_keep_a_late_peer)
 {
     domus_peer *peer =
         start_with(&domt_served_by_whole, shorten_idle, "GET /hang HTTP/1.1\r\nHost: a\r\n\r\nGET");
@@ -300,7 +288,6 @@ START_TEST(answers_that_never_come_do_not_keep_a_late_peer)
     domus_peer_close(peer);
     domt_served_end(kit);
 }
-END_TEST
 
 static void shorten_send(domus_config *config)
 {
@@ -308,7 +295,7 @@ static void shorten_send(domus_config *config)
     config->channel.head_timeout_ns = 2 * SECOND;
 }
 
-START_TEST(a_late_peer_that_does_not_read_is_reset)
+DOMT_TEST(a_late_peer_that_does_not_read_is_reset)
 {
     start(&domt_served_by_whole, shorten_send);
     domus_peer *peer = domt_served_peer(kit);
@@ -322,7 +309,6 @@ START_TEST(a_late_peer_that_does_not_read_is_reset)
     domus_peer_close(peer);
     domt_served_end(kit);
 }
-END_TEST
 
 static void set_min_rate(domus_config *config)
 {
@@ -330,7 +316,7 @@ static void set_min_rate(domus_config *config)
     config->pace.rate_grace_ns = 2 * SECOND;
 }
 
-START_TEST(the_rate_of_all_messages_is_answered_too)
+DOMT_TEST(the_rate_of_all_messages_is_answered_too)
 {
     domus_peer *peer = start_with(&domt_served_by_whole, set_min_rate, "GET /now HTTP/1.1\r\n");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 1900 * MS), 0);
@@ -340,7 +326,6 @@ START_TEST(the_rate_of_all_messages_is_answered_too)
     domus_peer_close(peer);
     domt_served_end(kit);
 }
-END_TEST
 
 static void set_one_request(domus_config *config)
 {
@@ -354,7 +339,7 @@ static void shorten_head(domus_config *config)
 }
 
 /* The time of a head that has begun stands still while this side does not read. */
-START_TEST(time_stands_still_while_nothing_is_read)
+DOMT_TEST(time_stands_still_while_nothing_is_read)
 {
     domus_peer *peer = start_with(&domt_served_by_whole, shorten_head,
                                   "GET /halt/8000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
@@ -363,10 +348,9 @@ START_TEST(time_stands_still_while_nothing_is_read)
     expect_end(peer, 1700 * MS, DOMT_SERVED_408);
     domt_served_end(kit);
 }
-END_TEST
 
 /* The rest of a head cannot come while this side does not read. */
-START_TEST(time_in_which_nothing_is_read_does_not_count)
+DOMT_TEST(time_in_which_nothing_is_read_does_not_count)
 {
     domus_peer *peer = start_with(&domt_served_by_whole, set_one_request,
                                   "GET /sleep/9000 HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -377,16 +361,5 @@ START_TEST(time_in_which_nothing_is_read_does_not_count)
     expect_end(peer, 1800 * MS, DOMT_SERVED_408);
     domt_served_end(kit);
 }
-END_TEST
 
-DOMT_MAIN("http late", 20, a_head_that_is_not_whole_in_time_gets_408,
-          bytes_that_drip_bring_a_head_no_time, each_head_has_its_own_time,
-          idle_connections_without_a_request_end_in_silence,
-          empty_lines_that_drip_end_in_silence_when_the_head_is_late,
-          the_idle_time_out_is_answered_within_a_request, a_body_that_is_too_slow_gets_408,
-          a_burst_does_not_pay_for_silence, a_body_that_is_fast_enough_takes_as_long_as_it_takes,
-          a_body_that_nobody_reads_is_not_late, whoever_reads_a_late_body_may_answer,
-          late_requests_are_answered_behind_those_before,
-          answers_that_never_come_do_not_keep_a_late_peer, a_late_peer_that_does_not_read_is_reset,
-          the_rate_of_all_messages_is_answered_too, time_stands_still_while_nothing_is_read,
-          time_in_which_nothing_is_read_does_not_count)
+DOMT_SUITE(20)

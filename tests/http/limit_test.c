@@ -28,7 +28,7 @@ static bool take(domi_http_buckets *buckets, uint64_t hash, uint64_t now_us)
     return domi_http_take_token(buckets, hash, now_us, &rate).is_taken;
 }
 
-START_TEST(buckets_fill_by_the_clock)
+DOMT_TEST(buckets_fill_by_the_clock)
 {
     static const uint64_t starts[] = {1, 1u << 30, (UINT64_C(1) << 44) - 1500, UINT64_C(1) << 45};
 
@@ -51,9 +51,8 @@ START_TEST(buckets_fill_by_the_clock)
         domi_http_buckets_free(buckets);
     }
 }
-END_TEST
 
-START_TEST(a_set_gives_up_the_bucket_nearest_to_full)
+DOMT_TEST(a_set_gives_up_the_bucket_nearest_to_full)
 {
     domi_http_buckets *buckets = domi_http_buckets_new(16);
 
@@ -72,11 +71,10 @@ START_TEST(a_set_gives_up_the_bucket_nearest_to_full)
     ck_assert(!take(buckets, hash_of(1, 5), 1000000));
     domi_http_buckets_free(buckets);
 }
-END_TEST
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
-START_TEST(clients_are_found_behind_trusted_proxies)
+DOMT_TEST(clients_are_found_behind_trusted_proxies)
 {
     static const struct {
         uint32_t proxies;
@@ -113,7 +111,6 @@ START_TEST(clients_are_found_behind_trusted_proxies)
         domus_slice_free(fields);
     }
 }
-END_TEST
 
 /* --- the part --------------------------------------------------------------------------------- */
 
@@ -143,7 +140,7 @@ static int ask(domus_testkit *kit, const char *from, const char *fields)
     return status;
 }
 
-START_TEST(an_address_has_a_bucket)
+DOMT_TEST(an_address_has_a_bucket)
 {
     domus_http_limit limit = {.count = 1, .burst = 3, .period_ns = 10000000000, .tells = true};
     domus_testkit *kit = start(&limit);
@@ -163,9 +160,8 @@ START_TEST(an_address_has_a_bucket)
     ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 429);
     end(kit, &limit);
 }
-END_TEST
 
-START_TEST(networks_share_a_bucket)
+DOMT_TEST(networks_share_a_bucket)
 {
     domus_http_limit limit = {.count = 1, .period_ns = 60000000000, .proxies = 1};
     domus_testkit *kit = start(&limit);
@@ -187,7 +183,6 @@ START_TEST(networks_share_a_bucket)
     ck_assert_int_eq(ask(kit, NULL, "X-Forwarded-For: 10.0.0.128\r\n"), 200);
     end(kit, &limit);
 }
-END_TEST
 
 /* The key is the field X-Key; without it a request is not limited. */
 static bool find_key(const domus_http_exchange *exchange, const domus_http_request *request,
@@ -203,7 +198,7 @@ static bool find_key(const domus_http_exchange *exchange, const domus_http_reque
     return true;
 }
 
-START_TEST(keys_have_buckets)
+DOMT_TEST(keys_have_buckets)
 {
     domus_http_limit limit = {.count = 1, .period_ns = 60000000000, .key = find_key};
     domus_testkit *kit = start(&limit);
@@ -217,9 +212,8 @@ START_TEST(keys_have_buckets)
         ck_assert_int_eq(ask(kit, NULL, ""), 200);
     end(kit, &limit);
 }
-END_TEST
 
-START_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_options_are_refused)
 {
     const domus_http_limit wrong[] = {
         {.count = 0},
@@ -250,10 +244,9 @@ START_TEST(wrong_options_are_refused)
         ck_assert_int_eq(domus_http_limits.check(&right[i]), 0);
     ck_assert_int_eq(domus_http_limits.check(NULL), -EINVAL);
 }
-END_TEST
 
 /* A client has a number, over all its connections, and a customer of IPv6 has one. */
-START_TEST(clients_have_numbers)
+DOMT_TEST(clients_have_numbers)
 {
     static const struct {
         const char *peer;
@@ -287,9 +280,5 @@ START_TEST(clients_have_numbers)
         domus_http_request_type.release(&request);
     }
 }
-END_TEST
 
-DOMT_MAIN("limit", 20, buckets_fill_by_the_clock, a_set_gives_up_the_bucket_nearest_to_full,
-          clients_are_found_behind_trusted_proxies, an_address_has_a_bucket,
-          networks_share_a_bucket, keys_have_buckets, wrong_options_are_refused,
-          clients_have_numbers)
+DOMT_SUITE(20)

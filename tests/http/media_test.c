@@ -4,7 +4,7 @@
 
 #include <domus/http_media.h>
 
-START_TEST(files_have_media_types)
+DOMT_TEST(files_have_media_types)
 {
     ck_assert_str_eq(domus_http_media_of("/a/b.html"), "text/html; charset=utf-8");
     ck_assert_str_eq(domus_http_media_of("a.tar.GZ"), "application/gzip");
@@ -14,7 +14,6 @@ START_TEST(files_have_media_types)
     ck_assert_str_eq(domus_http_media_of(""), "application/octet-stream");
     ck_assert_str_eq(domus_http_media_of("html"), "application/octet-stream");
 }
-END_TEST
 
 static bool is(const char *value, const char *type)
 {
@@ -25,7 +24,7 @@ static bool is(const char *value, const char *type)
     return result;
 }
 
-START_TEST(parameters_do_not_change_a_type)
+DOMT_TEST(parameters_do_not_change_a_type)
 {
     ck_assert(is("application/json", "application/json"));
     ck_assert(is("Application/JSON ; charset=utf-8", "application/json"));
@@ -33,9 +32,8 @@ START_TEST(parameters_do_not_change_a_type)
     ck_assert(!is("", "application/json"));
     ck_assert(!is(";application/json", "application/json"));
 }
-END_TEST
 
-START_TEST(json_has_a_name_and_an_ending)
+DOMT_TEST(json_has_a_name_and_an_ending)
 {
     static const struct {
         const char *value;
@@ -59,7 +57,6 @@ START_TEST(json_has_a_name_and_an_ending)
         domus_slice_free(slice);
     }
 }
-END_TEST
 
 static unsigned accepts(const char *value, const char *type)
 {
@@ -70,7 +67,7 @@ static unsigned accepts(const char *value, const char *type)
     return result;
 }
 
-START_TEST(most_precise_element_counts)
+DOMT_TEST(most_precise_element_counts)
 {
     static const char list[] = "text/*;q=0.3, text/html;q=0.7, text/plain;level=1, */*;q=0.5";
 
@@ -87,7 +84,5 @@ START_TEST(most_precise_element_counts)
     ck_assert_uint_eq(accepts("gzip;q=-1", "gzip"), 0);
     ck_assert_uint_eq(accepts("gzip;q=x", "gzip"), 0);
 }
-END_TEST
 
-DOMT_MAIN("media", 10, files_have_media_types, json_has_a_name_and_an_ending,
-          parameters_do_not_change_a_type, most_precise_element_counts)
+DOMT_SUITE(10)

@@ -30,7 +30,7 @@ static void sweep(const domus_http_options *options, const char *bytes, size_t s
     domt_fail_allocations(domt_codec_decode, &work);
 }
 
-START_TEST(each_failure_while_decoding_is_returned)
+DOMT_TEST(each_failure_while_decoding_is_returned)
 {
     static const domus_http_options streams = {.streams = true};
     static const char chunks[] = CHUNKS "5\r\nhello\r\n0\r\nA: b\r\n\r\n";
@@ -44,7 +44,6 @@ START_TEST(each_failure_while_decoding_is_returned)
     sweep(NULL, large, strlen(large) + 50000, 1000);
     sweep(&streams, large, strlen(large) + 50000, 10000);
 }
-END_TEST
 
 static int build(void *context)
 {
@@ -60,11 +59,10 @@ static int build(void *context)
     return result;
 }
 
-START_TEST(each_failure_while_building_is_returned)
+DOMT_TEST(each_failure_while_building_is_returned)
 {
     domt_fail_allocations(build, NULL);
 }
-END_TEST
 
 static size_t takes(const domus_http_options *options, const char *bytes)
 {
@@ -73,16 +71,15 @@ static size_t takes(const domus_http_options *options, const char *bytes)
     return domt_greatest_block(domt_codec_decode, &work);
 }
 
-START_TEST(nothing_is_taken_for_what_is_announced)
+DOMT_TEST(nothing_is_taken_for_what_is_announced)
 {
     static const domus_http_options large = {.body_max = 1u << 30};
 
     ck_assert_uint_lt(takes(&large, HEAD "Content-Length: 1000000000\r\n\r\nabc"), 4096);
     ck_assert_uint_lt(takes(&large, CHUNKS "30000000\r\nabc"), 4096);
 }
-END_TEST
 
-START_TEST(bodies_in_part_share_a_bound)
+DOMT_TEST(bodies_in_part_share_a_bound)
 {
     static char body[400000];
     domus_budget budget = {0};
@@ -95,7 +92,6 @@ START_TEST(bodies_in_part_share_a_bound)
                                                  .size = sizeof body,
                                                  .refused = "HTTP/1.1 503 "});
 }
-END_TEST
 
 static domus_budget narrow = {.bytes_max = 120000};
 
@@ -124,15 +120,12 @@ static int gather_closely(void *context)
     return 0;
 }
 
-START_TEST(a_bound_is_used_up_to_its_last_byte)
+DOMT_TEST(a_bound_is_used_up_to_its_last_byte)
 {
     size_t greatest = domt_greatest_block(gather_closely, NULL);
 
     ck_assert_uint_ge(greatest, 100000);
     ck_assert_uint_le(greatest, narrow.bytes_max);
 }
-END_TEST
 
-DOMT_MAIN("memory", 60, each_failure_while_decoding_is_returned,
-          each_failure_while_building_is_returned, nothing_is_taken_for_what_is_announced,
-          bodies_in_part_share_a_bound, a_bound_is_used_up_to_its_last_byte)
+DOMT_SUITE(60)

@@ -19,7 +19,7 @@ static const domus_http_options client_streams = {.role = DOMUS_ROLE_CLIENT, .st
 #define HOLDS(options, asks, bytes, expected)                                                      \
     domt_http_holds(options, asks, bytes, sizeof(bytes) - 1, expected)
 
-START_TEST(requests_are_decoded)
+DOMT_TEST(requests_are_decoded)
 {
     HOLDS(NULL, "", GET "\r\n", "GET / 1.1 (Host: a)\n");
     HOLDS(NULL, "", GET "\r\n\r\n" GET "\r\nHEAD /b?c=%20 HTTP/1.1\r\nhost: [::1]:8080\r\n\r\n",
@@ -30,9 +30,8 @@ START_TEST(requests_are_decoded)
     HOLDS(NULL, "", "PROPPATCH / HTTP/1.1\r\nHost: a-b.c_d.example:65535\r\n\r\n",
           "PROPPATCH / 1.1 (Host: a-b.c_d.example:65535)\n");
 }
-END_TEST
 
-START_TEST(empty_lines_before_a_request_are_passed_over)
+DOMT_TEST(empty_lines_before_a_request_are_passed_over)
 {
     HOLDS(NULL, "", EMPTY_LINES GET "\r\n", "GET / 1.1 (Host: a)\n");
     HOLDS(NULL, "", EMPTY_LINES GET "\r\n" EMPTY_LINES GET "\r\n",
@@ -47,9 +46,8 @@ START_TEST(empty_lines_before_a_request_are_passed_over)
           "POST / 1.1 (Host: a|Content-Length: 2) [hi]\nEPROTO 400");
     HOLDS(NULL, "", EMPTY_LINES, "");
 }
-END_TEST
 
-START_TEST(targets_have_three_forms)
+DOMT_TEST(targets_have_three_forms)
 {
     HOLDS(NULL, "", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "OPTIONS * 1.1 (Host: a)\n");
     HOLDS(NULL, "", "OPTIONS /* HTTP/1.1\r\nHost: a\r\n\r\n", "OPTIONS /* 1.1 (Host: a)\n");
@@ -58,11 +56,10 @@ START_TEST(targets_have_three_forms)
     HOLDS(NULL, "", "GET HTTPS://a HTTP/1.1\r\nHost: a\r\n\r\n", "GET HTTPS://a 1.1 (Host: a)\n");
     HOLDS(NULL, "", "GET http://a?b HTTP/1.0\r\n\r\n", "GET http://a?b 1.0 close ()\n");
 }
-END_TEST
 
 /* A path has one form, whichever of its bytes are escaped. Nothing that it hides comes out: a
  * slash, a byte 0 and a '%' stay escaped, and no escape is decoded twice. */
-START_TEST(paths_are_normalized_once)
+DOMT_TEST(paths_are_normalized_once)
 {
     static const char *const rows[][2] = {
         {"/%6ason", "/json"},
@@ -111,9 +108,8 @@ START_TEST(paths_are_normalized_once)
         domt_http_holds(NULL, "", bytes, (size_t)size, expected);
     }
 }
-END_TEST
 
-START_TEST(fields_are_as_they_were_sent)
+DOMT_TEST(fields_are_as_they_were_sent)
 {
     HOLDS(NULL, "",
           GET "A:b\r\nC:  d e\t \r\nF:\r\nG: \t \r\nX-!#$%&'*+.^_`|~09: \xc3\xa4\"\\\r\n\r\n",
@@ -122,9 +118,8 @@ START_TEST(fields_are_as_they_were_sent)
           "GET / 1.1 (Host: a|A: 1|a: 2|Accept: a,\\x09b)\n");
     HOLDS(NULL, "", "GET / HTTP/1.1\r\nHost:   a   \r\n\r\n", "GET / 1.1 (Host: a)\n");
 }
-END_TEST
 
-START_TEST(connection_is_kept_as_the_peer_says)
+DOMT_TEST(connection_is_kept_as_the_peer_says)
 {
     HOLDS(NULL, "", GET "Connection: close\r\n\r\n",
           "GET / 1.1 close (Host: a|Connection: close)\n");
@@ -145,9 +140,8 @@ START_TEST(connection_is_kept_as_the_peer_says)
     HOLDS(NULL, "", "GET / HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: b\r\n\r\n",
           "GET / 1.0 close (Connection: Upgrade|Upgrade: b)\n");
 }
-END_TEST
 
-START_TEST(bodies_come_whole)
+DOMT_TEST(bodies_come_whole)
 {
     HOLDS(NULL, "", POST "Content-Length: 5\r\n\r\nhello" GET "\r\n",
           "POST / 1.1 (Host: a|Content-Length: 5) [hello]\nGET / 1.1 (Host: a)\n");
@@ -167,9 +161,8 @@ START_TEST(bodies_come_whole)
     HOLDS(NULL, "", POST "Content-Length: 5\r\n\r\nhell", "EPIPE ");
     HOLDS(NULL, "", CHUNKS "5\r\nhello\r\n0\r\n", "EPIPE ");
 }
-END_TEST
 
-START_TEST(bodies_come_in_pieces)
+DOMT_TEST(bodies_come_in_pieces)
 {
     HOLDS(&streams, "", POST "Content-Length: 5\r\n\r\nhello" GET "\r\n",
           "POST / 1.1 (Host: a|Content-Length: 5) 5 in pieces: [hello]\nGET / 1.1 (Host: a)\n");
@@ -185,11 +178,10 @@ START_TEST(bodies_come_in_pieces)
           "POST / 1.1 (Host: a|Content-Length: 5) [hello]\n"
           "POST / 1.1 (Host: a|Content-Length: 6) 6 in pieces: [ world]\n");
 }
-END_TEST
 
 /* A body of a size at which something else is done with it: beyond a quarter of the window it is
  * gathered, and beyond the window it cannot lie in it. */
-START_TEST(long_bodies_come_whole)
+DOMT_TEST(long_bodies_come_whole)
 {
     static const size_t sizes[] = {100, 16000, 16384, 65536, 200000, 1048576};
     static char bytes[1100000];
@@ -216,9 +208,8 @@ START_TEST(long_bodies_come_whole)
         ck_assert_str_eq(strstr(in_chunks, " ["), strstr(text, " ["));
     }
 }
-END_TEST
 
-START_TEST(parts_of_a_target_are_told_apart)
+DOMT_TEST(parts_of_a_target_are_told_apart)
 {
     static const struct {
         const char *target;
@@ -249,9 +240,8 @@ START_TEST(parts_of_a_target_are_told_apart)
         domus_http_request_type.release(&request);
     }
 }
-END_TEST
 
-START_TEST(responses_are_decoded)
+DOMT_TEST(responses_are_decoded)
 {
     HOLDS(&client, "GG",
           "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 404 \r\nContent-Length: "
@@ -273,9 +263,8 @@ START_TEST(responses_are_decoded)
           "200 1.0 (Connection: keep-alive|Content-Length: 1) [a]\n204 1.1 close (Connection: "
           "close)\n");
 }
-END_TEST
 
-START_TEST(responses_end_as_what_was_asked)
+DOMT_TEST(responses_end_as_what_was_asked)
 {
     HOLDS(&client, "HGHG",
           "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
@@ -297,9 +286,8 @@ START_TEST(responses_end_as_what_was_asked)
           "EPIPE");
     HOLDS(&client, "G", "HTTP/1.1 200 OK\r\nContent-", "EPIPE");
 }
-END_TEST
 
-START_TEST(bodies_of_responses_come_in_pieces)
+DOMT_TEST(bodies_of_responses_come_in_pieces)
 {
     HOLDS(&client_streams, "GG",
           "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -311,10 +299,5 @@ START_TEST(bodies_of_responses_come_in_pieces)
           "200 1.1 close () 0 in pieces: [hello]\n");
     HOLDS(&client_streams, "G", "HTTP/1.1 200 OK\r\n\r\n", "200 1.1 close () 0 in pieces: []\n");
 }
-END_TEST
 
-DOMT_MAIN("messages", 60, requests_are_decoded, empty_lines_before_a_request_are_passed_over,
-          targets_have_three_forms, paths_are_normalized_once, fields_are_as_they_were_sent,
-          connection_is_kept_as_the_peer_says, bodies_come_whole, bodies_come_in_pieces,
-          long_bodies_come_whole, parts_of_a_target_are_told_apart, responses_are_decoded,
-          responses_end_as_what_was_asked, bodies_of_responses_come_in_pieces)
+DOMT_SUITE(60)

@@ -96,7 +96,7 @@ static const row rows[] = {
      {.whole_max = sizeof HEAD "\r\n\r\n" END + 1 + 20}},
 };
 
-START_TEST(limits_are_reached_exactly)
+DOMT_TEST(limits_are_reached_exactly)
 {
     static char bytes[ROOM];
 
@@ -113,9 +113,8 @@ START_TEST(limits_are_reached_exactly)
         }
     }
 }
-END_TEST
 
-START_TEST(parts_are_counted)
+DOMT_TEST(parts_are_counted)
 {
     static char bytes[ROOM];
     const domus_http_multipart_limits three = {.parts_max = 3};
@@ -132,9 +131,8 @@ START_TEST(parts_are_counted)
         ck_assert_int_eq(is_error(trace, "too many parts"), count > 64);
     }
 }
-END_TEST
 
-START_TEST(limits_have_ranges)
+DOMT_TEST(limits_have_ranges)
 {
     static const domus_http_multipart_limits wrong[] = {
         {.parts_max = 65537}, {.head_max = 65537},     {.head_max = 63},
@@ -158,6 +156,5 @@ START_TEST(limits_have_ranges)
     domus_slice_free(type);
     ck_assert_ptr_null(domus_http_multipart_close(NULL));
 }
-END_TEST
 
-DOMT_MAIN("multipart limits", 30, limits_are_reached_exactly, parts_are_counted, limits_have_ranges)
+DOMT_SUITE(30)

@@ -26,7 +26,7 @@ static void hold_all(const row *rows, size_t count)
 #define HOLD_ALL(rows) hold_all(rows, sizeof(rows) / sizeof((rows)[0]))
 
 /* Firefox, Chromium and curl send these. */
-START_TEST(forms_of_browsers_are_read)
+DOMT_TEST(forms_of_browsers_are_read)
 {
     static const char firefox[] =
         "-----------------------------9051914041544843365972754266\r\n"
@@ -49,9 +49,8 @@ START_TEST(forms_of_browsers_are_read)
     domt_multipart_holds("multipart/form-data; boundary=------------------------d74496d66958873e",
                          NULL, curl, sizeof curl - 1, "EPROTO a part is no form-data");
 }
-END_TEST
 
-START_TEST(bytes_that_look_like_a_boundary_are_bytes)
+DOMT_TEST(bytes_that_look_like_a_boundary_are_bytes)
 {
     static const row rows[] = {
         {PART("a", "\r\n-") "--X--", "a [\r\n-]\nDONE\n"},
@@ -72,9 +71,8 @@ START_TEST(bytes_that_look_like_a_boundary_are_bytes)
 
     HOLD_ALL(rows);
 }
-END_TEST
 
-START_TEST(names_are_decoded)
+DOMT_TEST(names_are_decoded)
 {
     static const row rows[] = {
         {NAMED("name=a"), A_V},
@@ -97,13 +95,12 @@ START_TEST(names_are_decoded)
 
     HOLD_ALL(rows);
 }
-END_TEST
 
 #define LINE  "EPROTO a line in the head of a part is no field"
 #define TWICE "EPROTO a parameter of Content-Disposition is wrong, or there twice"
 #define WRONG "EPROTO Content-Disposition is wrong"
 
-START_TEST(wrong_heads_are_refused)
+DOMT_TEST(wrong_heads_are_refused)
 {
     static const row rows[] = {
         {"--X\r\n\r\nv\r\n--X--", "EPROTO a part has no name"},
@@ -147,12 +144,11 @@ START_TEST(wrong_heads_are_refused)
 
     HOLD_ALL(rows);
 }
-END_TEST
 
 #define BEHIND "EPROTO something stands behind a boundary"
 #define CUT    "EPROTO the body ends before its last boundary"
 
-START_TEST(wrong_bodies_are_refused)
+DOMT_TEST(wrong_bodies_are_refused)
 {
     static const row rows[] = {
         {"", CUT},
@@ -174,9 +170,8 @@ START_TEST(wrong_bodies_are_refused)
 
     HOLD_ALL(rows);
 }
-END_TEST
 
-START_TEST(types_have_one_boundary)
+DOMT_TEST(types_have_one_boundary)
 {
     static const char bytes[] = PART("a", "v") "--X--";
     static const row rows[] = {
@@ -208,8 +203,5 @@ START_TEST(types_have_one_boundary)
     memcpy(type + head + DOMUS_HTTP_BOUNDARY_MAX, "\"", 2);
     ck_assert_str_eq(domt_multipart_trace(type, NULL, "", 0, 0, 0), CUT);
 }
-END_TEST
 
-DOMT_MAIN("multipart", 30, forms_of_browsers_are_read, bytes_that_look_like_a_boundary_are_bytes,
-          names_are_decoded, wrong_heads_are_refused, wrong_bodies_are_refused,
-          types_have_one_boundary)
+DOMT_SUITE(30)

@@ -24,7 +24,7 @@ static const char *write(const domus_http_problem *problem)
     return text;
 }
 
-START_TEST(problems_are_json)
+DOMT_TEST(problems_are_json)
 {
     domus_appender appender = {0};
 
@@ -43,7 +43,6 @@ START_TEST(problems_are_json)
     ck_assert_int_eq(domus_http_append_problem(&appender, &(domus_http_problem){.status = 600}),
                      -EINVAL);
 }
-END_TEST
 
 /* Returns whether no escape of a text is cut by its end at `size`. */
 static bool ends_between_escapes(const char *text, size_t size)
@@ -55,7 +54,7 @@ static bool ends_between_escapes(const char *text, size_t size)
     return at == size;
 }
 
-START_TEST(any_bytes_become_a_string)
+DOMT_TEST(any_bytes_become_a_string)
 {
     static const char *const rows[][2] = {
         {"plain", "plain"},
@@ -86,13 +85,12 @@ START_TEST(any_bytes_become_a_string)
         }
     }
 }
-END_TEST
 
 #define JSON(start, size, text)                                                                    \
     "HTTP/1.1 " start "\r\nContent-Length: " size                                                  \
     "\r\nContent-Type: application/problem+json\r\n\r\n" text
 
-START_TEST(errors_without_a_body_get_one)
+DOMT_TEST(errors_without_a_body_get_one)
 {
     static const char *const rows[][2] = {
         {"GET /now", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnow\n"},
@@ -114,9 +112,8 @@ START_TEST(errors_without_a_body_get_one)
                      "Request\",\"status\":400}\n");
     domt_served_end(kit);
 }
-END_TEST
 
-START_TEST(problems_name_their_request)
+DOMT_TEST(problems_name_their_request)
 {
     static const domus_http_problems_options options = {.names_request = true};
     const domus_http_step parts[] = {
@@ -131,10 +128,9 @@ START_TEST(problems_name_their_request)
                                       "\"request_id\":\"me\",\"status\":403}\n"));
     domt_served_end(kit);
 }
-END_TEST
 
 /* The part does not say so, or the request has not come to it. */
-START_TEST(problems_without_a_name)
+DOMT_TEST(problems_without_a_name)
 {
     static const domus_http_problems_options options = {.names_request = true};
     static const domus_http_step ways[][3] = {
@@ -151,7 +147,5 @@ START_TEST(problems_without_a_name)
         domt_served_end(kit);
     }
 }
-END_TEST
 
-DOMT_MAIN("problem", 20, problems_are_json, any_bytes_become_a_string,
-          errors_without_a_body_get_one, problems_name_their_request, problems_without_a_name)
+DOMT_SUITE(20)

@@ -21,7 +21,7 @@ static void hold(const char *text, bool form, const char *expected)
     ck_assert_mem_eq(copy, expected, strlen(expected));
 }
 
-START_TEST(escapes_are_decoded)
+DOMT_TEST(escapes_are_decoded)
 {
     static const char *const wrong[] = {"%",    "a%",   "%4",  "%4g", "%g4",
                                         "%%41", "% 41", "%-1", "%+1"};
@@ -35,9 +35,8 @@ START_TEST(escapes_are_decoded)
     ck_assert_int_eq(domus_http_decode(to, "%00", 3, false), 1);
     ck_assert_int_eq(to[0], '\0');
 }
-END_TEST
 
-START_TEST(encoded_bytes_are_decoded_to_the_same)
+DOMT_TEST(encoded_bytes_are_decoded_to_the_same)
 {
     domus_appender appender = {0};
     domus_slice made;
@@ -57,9 +56,8 @@ START_TEST(encoded_bytes_are_decoded_to_the_same)
     ck_assert(domus_slice_equals(made, "a%20b%2F~", 9));
     domus_slice_free(made);
 }
-END_TEST
 
-START_TEST(paths_stay_below_the_root)
+DOMT_TEST(paths_stay_below_the_root)
 {
     static const char *const right[][2] = {
         {"/", "/"},
@@ -89,9 +87,8 @@ START_TEST(paths_stay_below_the_root)
         ck_assert_msg(domus_http_decode_path(to, wrong[i], strlen(wrong[i])) == -EINVAL, "%s",
                       wrong[i]);
 }
-END_TEST
 
-START_TEST(parameters_are_found)
+DOMT_TEST(parameters_are_found)
 {
     domus_slice query = domt_http_slice("&a=1&&b&c==2&%61b+c=x+y%21&a=3&d=%zz&=e");
     domus_http_parameter parameter;
@@ -117,7 +114,5 @@ START_TEST(parameters_are_found)
     domus_slice_free(query);
     ck_assert_int_eq(domus_http_query_value((domus_slice){NULL, 0, 0}, "a", to, 16), -ENOENT);
 }
-END_TEST
 
-DOMT_MAIN("query", 10, escapes_are_decoded, encoded_bytes_are_decoded_to_the_same,
-          paths_stay_below_the_root, parameters_are_found)
+DOMT_SUITE(10)

@@ -25,7 +25,7 @@ static const char *read_ranges(const char *text, uint64_t length)
     return printed;
 }
 
-START_TEST(ranges_are_read)
+DOMT_TEST(ranges_are_read)
 {
     ck_assert_str_eq(read_ranges("bytes=0-9", 100), "1 0-9");
     ck_assert_str_eq(read_ranges("Bytes=0-0", 1), "1 0-0");
@@ -39,9 +39,8 @@ START_TEST(ranges_are_read)
     ck_assert_str_eq(read_ranges("bytes=,1-2,, 5-6, ,", 100), "2 1-2 5-6");
     ck_assert_str_eq(read_ranges("bytes=200-,", 100), "-34");
 }
-END_TEST
 
-START_TEST(ranges_beyond_the_body_are_refused)
+DOMT_TEST(ranges_beyond_the_body_are_refused)
 {
     ck_assert_int_eq(-ERANGE, -34);
     ck_assert_str_eq(read_ranges("bytes=100-", 100), "-34");
@@ -51,9 +50,8 @@ START_TEST(ranges_beyond_the_body_are_refused)
     ck_assert_str_eq(read_ranges("bytes=-5", 0), "-34");
     ck_assert_str_eq(read_ranges("bytes=99999999999999999999999-", 100), "-34");
 }
-END_TEST
 
-START_TEST(other_texts_are_passed_over)
+DOMT_TEST(other_texts_are_passed_over)
 {
     static const char *const texts[] = {"",
                                         "bytes",
@@ -80,9 +78,8 @@ START_TEST(other_texts_are_passed_over)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         ck_assert_msg(strcmp(read_ranges(texts[i], 100), "0") == 0, "%s", texts[i]);
 }
-END_TEST
 
-START_TEST(fields_of_ranges_are_added)
+DOMT_TEST(fields_of_ranges_are_added)
 {
     domus_appender fields = {0};
     domus_slice made;
@@ -94,7 +91,5 @@ START_TEST(fields_of_ranges_are_added)
         made, "Content-Range: bytes 5-9/100\r\nContent-Range: bytes */100\r\n", 58));
     domus_slice_free(made);
 }
-END_TEST
 
-DOMT_MAIN("range", 10, ranges_are_read, ranges_beyond_the_body_are_refused,
-          other_texts_are_passed_over, fields_of_ranges_are_added)
+DOMT_SUITE(10)

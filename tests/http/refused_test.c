@@ -48,7 +48,7 @@ static void hold(const domus_http_options *options, const char *asks, const row 
 
 #define HOLD(options, asks, rows) hold(options, asks, rows, sizeof rows / sizeof rows[0])
 
-START_TEST(start_lines_are_refused)
+DOMT_TEST(start_lines_are_refused)
 {
     static const row rows[] = {
         ROW(" GET / HTTP/1.1\r\n" HOST END, 400),
@@ -98,9 +98,8 @@ START_TEST(start_lines_are_refused)
 
     HOLD(NULL, "", rows);
 }
-END_TEST
 
-START_TEST(targets_are_refused)
+DOMT_TEST(targets_are_refused)
 {
     static const row rows[] = {
         ROW("GET a HTTP/1.1\r\n" HOST END, 400),
@@ -128,9 +127,8 @@ START_TEST(targets_are_refused)
 
     HOLD(NULL, "", rows);
 }
-END_TEST
 
-START_TEST(hosts_are_refused)
+DOMT_TEST(hosts_are_refused)
 {
     static const row rows[] = {
         ROW(GET END, 400),
@@ -163,9 +161,8 @@ START_TEST(hosts_are_refused)
 
     HOLD(NULL, "", rows);
 }
-END_TEST
 
-START_TEST(fields_are_refused)
+DOMT_TEST(fields_are_refused)
 {
     static const row rows[] = {
         ROW(GET HOST "a\r\n" END, 400),
@@ -203,9 +200,8 @@ START_TEST(fields_are_refused)
 
     HOLD(NULL, "", rows);
 }
-END_TEST
 
-START_TEST(lengths_are_refused)
+DOMT_TEST(lengths_are_refused)
 {
     static const row rows[] = {
         ROW(POST "Content-Length: +5\r\n" END "hello", 400),
@@ -240,9 +236,8 @@ START_TEST(lengths_are_refused)
 
     HOLD(NULL, "", rows);
 }
-END_TEST
 
-START_TEST(codings_are_refused)
+DOMT_TEST(codings_are_refused)
 {
     static const row rows[] = {
         ROW(POST "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n" END "0\r\n\r\n", 400),
@@ -274,9 +269,8 @@ START_TEST(codings_are_refused)
 
     HOLD(NULL, "", rows);
 }
-END_TEST
 
-START_TEST(chunks_are_refused)
+DOMT_TEST(chunks_are_refused)
 {
     static const row rows[] = {
         ROW(CHUNKS "\r\n", 400),
@@ -327,9 +321,8 @@ START_TEST(chunks_are_refused)
         ck_assert_str_eq(strstr(text, rows[i].expected), rows[i].expected);
     }
 }
-END_TEST
 
-START_TEST(limits_hold_at_their_size)
+DOMT_TEST(limits_hold_at_their_size)
 {
     static const row rows[] = {
         LONG("GET /0123456789abcdef HTTP/1.1\r\n" HOST END, 414),
@@ -372,12 +365,11 @@ START_TEST(limits_hold_at_their_size)
     for (size_t i = 0; i < sizeof right / sizeof right[0]; i++)
         domt_http_holds(&small, "", right[i].bytes, strlen(right[i].bytes), right[i].expected);
 }
-END_TEST
 
 /* A head of 64 bytes, which is the bound. */
 #define HEAD_OF_64 "GET / HTTP/1.1\r\nHost: a\r\nX: 01234567890123456789012345678901\r\n\r\n"
 
-START_TEST(empty_lines_count_into_the_head)
+DOMT_TEST(empty_lines_count_into_the_head)
 {
     static const domus_http_options tight = {.head_max = 64};
     static const char right[] = "GET / 1.1 (Host: a|X: 01234567890123456789012345678901)\n";
@@ -391,9 +383,8 @@ START_TEST(empty_lines_count_into_the_head)
                     sizeof GET HOST END "\r\n\r\n" HEAD_OF_64 - 1,
                     "GET / 1.1 (Host: a)\nEMSGSIZE 431");
 }
-END_TEST
 
-START_TEST(responses_are_refused)
+DOMT_TEST(responses_are_refused)
 {
     static const row rows[] = {
 #define WRONG(bytes) {bytes, sizeof(bytes) - 1, "EPROTO"}
@@ -451,9 +442,8 @@ START_TEST(responses_are_refused)
     domt_http_holds(&client, "G", "HTTP/1.1 204 a\r\n\r\nHTTP/1.1 200 b\r\n\r\n", 36,
                     "204 1.1 ()\nEPROTO"); /* nobody has asked for the second */
 }
-END_TEST
 
-START_TEST(interim_responses_have_an_end)
+DOMT_TEST(interim_responses_have_an_end)
 {
     static const char interim[] = "HTTP/1.1 103 a\r\nLink: b\r\n\r\n";
     static const char last[] = "HTTP/1.1 204 a\r\n\r\n";
@@ -467,9 +457,5 @@ START_TEST(interim_responses_have_an_end)
                      "204 1.1 ()\n");
     ck_assert_str_eq(domt_http_trace(&client, "G", bytes, 33 * size, 0, 0), "EPROTO");
 }
-END_TEST
 
-DOMT_MAIN("refused", 60, start_lines_are_refused, targets_are_refused, hosts_are_refused,
-          fields_are_refused, lengths_are_refused, codings_are_refused, chunks_are_refused,
-          limits_hold_at_their_size, empty_lines_count_into_the_head, responses_are_refused,
-          interim_responses_have_an_end)
+DOMT_SUITE(60)

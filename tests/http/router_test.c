@@ -52,7 +52,7 @@ static const char *find(domus_http_method method, const char *target)
     return text;
 }
 
-START_TEST(routes_are_found)
+DOMT_TEST(routes_are_found)
 {
     ck_assert_str_eq(find(DOMUS_HTTP_GET, "/"), "1");
     ck_assert_str_eq(find(DOMUS_HTTP_GET, "/?a/b"), "1");
@@ -66,10 +66,9 @@ START_TEST(routes_are_found)
     ck_assert_str_eq(find(DOMUS_HTTP_GET, "/files/"), "6");
     ck_assert_str_eq(find(DOMUS_HTTP_GET, "/folder/"), "10");
 }
-END_TEST
 
 /* A received path is in its normal form, so a route and a filter of the program see one text. */
-START_TEST(a_received_path_has_one_spelling)
+DOMT_TEST(a_received_path_has_one_spelling)
 {
     static const char *const rows[][2] = {
         {"/%6Bv/%6cist", "2 /kv/list"},         {"/kv/%7ea%2f", "3 /kv/~a%2F"},
@@ -93,9 +92,8 @@ START_TEST(a_received_path_has_one_spelling)
         domt_codec_stop(&http);
     }
 }
-END_TEST
 
-START_TEST(other_paths_are_404)
+DOMT_TEST(other_paths_are_404)
 {
     static const char *const targets[] = {"/a",     "//",     "/kv",     "/kv/",      "/kv/a/",
                                           "/KV/a",  "/files", "/folder", "/kv//of/b", "/kv/a/of",
@@ -105,18 +103,16 @@ START_TEST(other_paths_are_404)
         ck_assert_str_eq(find(DOMUS_HTTP_GET, targets[i]), "404 ");
     ck_assert_str_eq(find(DOMUS_HTTP_OPTIONS, "/a"), "404 ");
 }
-END_TEST
 
-START_TEST(other_methods_are_405_with_those_that_are_allowed)
+DOMT_TEST(other_methods_are_405_with_those_that_are_allowed)
 {
     ck_assert_str_eq(find(DOMUS_HTTP_POST, "/"), "405 GET, HEAD, OPTIONS");
     ck_assert_str_eq(find(DOMUS_HTTP_POST, "/kv/a"), "405 GET, HEAD, PUT, DELETE, OPTIONS");
     ck_assert_str_eq(find(DOMUS_HTTP_GET, "/post"), "405 POST, OPTIONS");
     ck_assert_str_eq(find(DOMUS_HTTP_HEAD, "/post"), "405 POST, OPTIONS");
 }
-END_TEST
 
-START_TEST(head_and_options_need_no_row)
+DOMT_TEST(head_and_options_need_no_row)
 {
     ck_assert_str_eq(find(DOMUS_HTTP_HEAD, "/kv/a"), "3 key=a");
     ck_assert_str_eq(find(DOMUS_HTTP_HEAD, "/files/a"), "6 path=a");
@@ -125,9 +121,8 @@ START_TEST(head_and_options_need_no_row)
     ck_assert_str_eq(find(DOMUS_HTTP_OPTIONS, "/"), "204 GET, HEAD, OPTIONS");
     ck_assert_str_eq(find(DOMUS_HTTP_OPTIONS, "*"), "204 OPTIONS");
 }
-END_TEST
 
-START_TEST(routes_have_few_values)
+DOMT_TEST(routes_have_few_values)
 {
     static const domus_http_route many[] = {
         {DOMUS_HTTP_ON(GET), "/{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}", 1},
@@ -144,8 +139,5 @@ START_TEST(routes_have_few_values)
     ck_assert_ptr_null(domus_http_find_route(many, &request).route);
     domus_slice_free(request.target);
 }
-END_TEST
 
-DOMT_MAIN("router", 10, routes_are_found, a_received_path_has_one_spelling, other_paths_are_404,
-          other_methods_are_405_with_those_that_are_allowed, head_and_options_need_no_row,
-          routes_have_few_values)
+DOMT_SUITE(10)

@@ -46,7 +46,7 @@ static domus_slice seal(const domus_http_session_cookie *cookie, const domus_htt
     return send_back(&fields);
 }
 
-START_TEST(cookies_have_their_attributes)
+DOMT_TEST(cookies_have_their_attributes)
 {
     static const struct {
         domus_http_session_cookie cookie;
@@ -83,9 +83,8 @@ START_TEST(cookies_have_their_attributes)
     ck_assert(domus_slice_equals(made, gone, sizeof gone - 1));
     domus_slice_free(made);
 }
-END_TEST
 
-START_TEST(wrong_cookies_are_refused)
+DOMT_TEST(wrong_cookies_are_refused)
 {
     static const domus_http_session_cookie wrong[] = {
         {.name = ""},
@@ -128,9 +127,8 @@ START_TEST(wrong_cookies_are_refused)
     ck_assert_uint_le(back.size, strlen("Cookie: other=1; \r\n") + 4096);
     domus_slice_free(back);
 }
-END_TEST
 
-START_TEST(sealed_values_come_back)
+DOMT_TEST(sealed_values_come_back)
 {
     domus_http_keys keys = ring_of("a"), rotated = ring_of("ba"), other = ring_of("b");
     const domus_http_session_cookie named = {.name = "b"};
@@ -156,9 +154,8 @@ START_TEST(sealed_values_come_back)
     domus_slice_free(renamed);
     domus_slice_free(back);
 }
-END_TEST
 
-START_TEST(ids_come_back)
+DOMT_TEST(ids_come_back)
 {
     static const char *const wrong[] = {"", "AAECAwQFBgcICQoLDA0OD", "AAECAwQFBgcICQoLDA0ODwA",
                                         "AAECAwQFBgcICQoLDA0OD+", "AAECAwQFBgcICQoLDA0ODx"};
@@ -183,9 +180,8 @@ START_TEST(ids_come_back)
     }
     ck_assert_int_eq(domus_http_session_get_id((domus_slice){NULL, 0, 0}, NULL, &got), -ENOENT);
 }
-END_TEST
 
-START_TEST(tokens_are_those_of_their_session)
+DOMT_TEST(tokens_are_those_of_their_session)
 {
     domus_http_keys keys = ring_of("a"), rotated = ring_of("ba"), other = ring_of("b");
     domus_http_keys none = {.count = 0};
@@ -214,7 +210,5 @@ START_TEST(tokens_are_those_of_their_session)
     ck_assert(!domus_http_csrf_is_right(&keys, session, sizeof session, two, sizeof two - 1));
     ck_assert_int_eq(domus_http_csrf_make(&keys, session, sizeof session - 1, one), 0);
 }
-END_TEST
 
-DOMT_MAIN("session", 10, cookies_have_their_attributes, wrong_cookies_are_refused,
-          sealed_values_come_back, ids_come_back, tokens_are_those_of_their_session)
+DOMT_SUITE(10)

@@ -45,7 +45,7 @@ static bool has(uint64_t now_ns, domus_http_session_id id, const char *value)
     return error == 0;
 }
 
-START_TEST(sessions_are_found_changed_and_ended)
+DOMT_TEST(sessions_are_found_changed_and_ended)
 {
     open_with((domus_http_sessions_options){.count_max = 0});
     domus_http_session_id one = begin(0, "one"), two = begin(0, "two"), none = {{0}};
@@ -64,9 +64,8 @@ START_TEST(sessions_are_found_changed_and_ended)
     close_it();
     ck_assert_ptr_null(domus_http_sessions_close(NULL));
 }
-END_TEST
 
-START_TEST(a_renewed_session_has_another_id)
+DOMT_TEST(a_renewed_session_has_another_id)
 {
     open_with((domus_http_sessions_options){.lifetime_ns = 100, .idle_ns = 1000});
     domus_http_session_id one = begin(0, "one"), two;
@@ -87,9 +86,8 @@ START_TEST(a_renewed_session_has_another_id)
     }
     close_it();
 }
-END_TEST
 
-START_TEST(sessions_end_by_time)
+DOMT_TEST(sessions_end_by_time)
 {
     open_with((domus_http_sessions_options){.idle_ns = 10, .lifetime_ns = 25});
     domus_http_session_id one = begin(0, "1"), two = begin(1, "2"), three = begin(2, "3");
@@ -113,9 +111,8 @@ START_TEST(sessions_end_by_time)
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 17 - 4 + 1);
     close_it();
 }
-END_TEST
 
-START_TEST(the_least_used_go_at_a_bound)
+DOMT_TEST(the_least_used_go_at_a_bound)
 {
     open_with((domus_http_sessions_options){
         .count_max = 3, .value_max = 400, .bytes_max = 3 * COST + 100});
@@ -151,9 +148,8 @@ START_TEST(the_least_used_go_at_a_bound)
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 1);
     close_it();
 }
-END_TEST
 
-START_TEST(new_ones_may_be_refused_instead)
+DOMT_TEST(new_ones_may_be_refused_instead)
 {
     open_with((domus_http_sessions_options){
         .count_max = 2, .value_max = 100, .bytes_max = 2 * COST + 100, .refuses = true});
@@ -171,7 +167,6 @@ START_TEST(new_ones_may_be_refused_instead)
                      0); /* the others were idle for too long */
     close_it();
 }
-END_TEST
 
 static int drawn;
 
@@ -184,7 +179,7 @@ static int draw(void *to, size_t size)
     return 0;
 }
 
-START_TEST(options_and_chance_may_be_wrong)
+DOMT_TEST(options_and_chance_may_be_wrong)
 {
     static const domus_http_sessions_options wrong[] = {
         {.count_max = 1000001},
@@ -207,10 +202,9 @@ START_TEST(options_and_chance_may_be_wrong)
     ck_assert(has(0, one, "1"));
     close_it();
 }
-END_TEST
 
 /* A table of many sessions, with every one found, by a model of what is there. */
-START_TEST(many_sessions_are_kept_apart)
+DOMT_TEST(many_sessions_are_kept_apart)
 {
     enum { MANY = 3000 };
     static domus_http_session_id ids[MANY];
@@ -228,7 +222,6 @@ START_TEST(many_sessions_are_kept_apart)
     }
     close_it();
 }
-END_TEST
 
 /* --- the actor -------------------------------------------------------------------------------- */
 
@@ -252,7 +245,7 @@ static void ask_in_vain(domus_probe *probe, domus_address store, const domus_typ
     ck_assert_int_eq(domus_probe_expect_error(probe, error, SECOND), 0);
 }
 
-START_TEST(the_actor_answers_as_the_table)
+DOMT_TEST(the_actor_answers_as_the_table)
 {
     static const domus_http_sessions_options options = {.value_max = 10, .idle_ns = 5 * SECOND};
     static const domus_http_sessions_options wrong = {.bytes_max = 1};
@@ -293,9 +286,5 @@ START_TEST(the_actor_answers_as_the_table)
     (void)ask(probe, store, &domus_http_session_begin_type, none, "left");
     domus_testkit_free(kit);
 }
-END_TEST
 
-DOMT_MAIN("sessions", 20, sessions_are_found_changed_and_ended, a_renewed_session_has_another_id,
-          sessions_end_by_time, the_least_used_go_at_a_bound, new_ones_may_be_refused_instead,
-          options_and_chance_may_be_wrong, many_sessions_are_kept_apart,
-          the_actor_answers_as_the_table)
+DOMT_SUITE(20)

@@ -45,7 +45,7 @@ static int64_t unsign(const domus_http_keys *ring, const char *purpose, int64_t 
 }
 
 /* HMAC-SHA256 was computed by Python for this text. */
-START_TEST(a_signed_value_is_this_text)
+DOMT_TEST(a_signed_value_is_this_text)
 {
     domus_http_keys ring = ring_of("k");
     domus_slice made = sign(&ring, "p", 2000, "hello", 5);
@@ -54,9 +54,8 @@ START_TEST(a_signed_value_is_this_text)
                   domus_slice_data(made));
     domus_slice_free(made);
 }
-END_TEST
 
-START_TEST(values_of_every_size_come_back)
+DOMT_TEST(values_of_every_size_come_back)
 {
     domus_http_keys ring = ring_of("ab");
     static char value[DOMUS_HTTP_SIGNED_MAX + 1], to[DOMUS_HTTP_SIGNED_MAX];
@@ -75,9 +74,8 @@ START_TEST(values_of_every_size_come_back)
         domus_slice_free(made);
     }
 }
-END_TEST
 
-START_TEST(each_changed_byte_is_seen)
+DOMT_TEST(each_changed_byte_is_seen)
 {
     domus_http_keys ring = ring_of("a");
     domus_slice made = sign(&ring, "p", 2000, "value", 5);
@@ -101,9 +99,8 @@ START_TEST(each_changed_byte_is_seen)
     ck_assert_int_eq(domus_http_unsign(&ring, "p", NOW, text, size + 1, to, sizeof to), -EBADMSG);
     domus_slice_free(made);
 }
-END_TEST
 
-START_TEST(purposes_and_times_hold)
+DOMT_TEST(purposes_and_times_hold)
 {
     domus_http_keys ring = ring_of("a");
     domus_slice made = sign(&ring, "p", 2000, "v", 1);
@@ -116,9 +113,8 @@ START_TEST(purposes_and_times_hold)
     ck_assert_int_eq(unsign(&ring, "q", 2000, made, to), -EBADMSG);
     domus_slice_free(made);
 }
-END_TEST
 
-START_TEST(keys_rotate)
+DOMT_TEST(keys_rotate)
 {
     domus_http_keys first = ring_of("a"), both = ring_of("ba"), second = ring_of("b");
     domus_http_keys none = {.count = 0};
@@ -137,9 +133,8 @@ START_TEST(keys_rotate)
     domus_http_keys_wipe(&both);
     ck_assert_mem_eq(&both, &none, sizeof none);
 }
-END_TEST
 
-START_TEST(what_cannot_be_signed_is_refused)
+DOMT_TEST(what_cannot_be_signed_is_refused)
 {
     domus_http_keys ring = ring_of("a"), none = {.count = 0};
     static char value[DOMUS_HTTP_SIGNED_MAX + 1];
@@ -158,7 +153,6 @@ START_TEST(what_cannot_be_signed_is_refused)
     ck_assert_int_eq(domus_http_sign(&ring, purpose, 1, "v", 1, &to), 0);
     domus_append_drop(&to);
 }
-END_TEST
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
@@ -166,7 +160,7 @@ END_TEST
 #define B64_32 "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 #define OTHER  "hex:ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
 
-START_TEST(texts_of_keys_are_read_strictly)
+DOMT_TEST(texts_of_keys_are_read_strictly)
 {
     static const struct {
         const char *text;
@@ -207,9 +201,8 @@ START_TEST(texts_of_keys_are_read_strictly)
             ck_assert_int_eq(ring.keys[0].bytes[31], 31);
     }
 }
-END_TEST
 
-START_TEST(rings_and_texts_have_bounds)
+DOMT_TEST(rings_and_texts_have_bounds)
 {
     domus_http_keys ring = ring_of("abcdefgh");
     char bytes[DOMUS_HTTP_KEY_MOST + 1] = {0};
@@ -231,7 +224,6 @@ START_TEST(rings_and_texts_have_bounds)
     ck_assert_int_eq(domus_http_keys_parse(text, sizeof text - 1, &ring, NULL, 0), 0);
     ck_assert_uint_eq(ring.count, 1);
 }
-END_TEST
 
 /* Read the keys of a file that has these permissions. */
 static int read_file(const char *path, mode_t mode, domus_http_keys *ring)
@@ -244,7 +236,7 @@ static int read_file(const char *path, mode_t mode, domus_http_keys *ring)
     return error;
 }
 
-START_TEST(files_of_keys_are_the_users_alone)
+DOMT_TEST(files_of_keys_are_the_users_alone)
 {
     char path[] = "/tmp/domt-keys-XXXXXX";
     int fd = mkstemp(path);
@@ -268,9 +260,5 @@ START_TEST(files_of_keys_are_the_users_alone)
     ck_assert_int_eq(domus_http_keys_read("/tmp", &ring, NULL, 0), -EPERM);
     ck_assert_int_eq(domus_http_keys_read("/dev/null", &ring, NULL, 0), -EPERM);
 }
-END_TEST
 
-DOMT_MAIN("sign", 20, a_signed_value_is_this_text, values_of_every_size_come_back,
-          each_changed_byte_is_seen, purposes_and_times_hold, keys_rotate,
-          what_cannot_be_signed_is_refused, texts_of_keys_are_read_strictly,
-          rings_and_texts_have_bounds, files_of_keys_are_the_users_alone)
+DOMT_SUITE(20)

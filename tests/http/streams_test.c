@@ -60,7 +60,7 @@ static const char *streamed(const char *request, const domus_http_response *head
     return sent;
 }
 
-START_TEST(streams_leave_in_chunks)
+DOMT_TEST(streams_leave_in_chunks)
 {
     domus_http_response head = {.status = 200, .media = "a/b"};
 
@@ -80,9 +80,8 @@ START_TEST(streams_leave_in_chunks)
     ck_assert_str_eq(streamed(KEPT, &head, "a|b", NULL),
                      "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: a/b\r\n\r\nab");
 }
-END_TEST
 
-START_TEST(streams_of_a_known_length_meet_it)
+DOMT_TEST(streams_of_a_known_length_meet_it)
 {
     domus_http_response head = {.status = 200, .length = 3};
     domt_codec http;
@@ -103,10 +102,9 @@ START_TEST(streams_of_a_known_length_meet_it)
     ck_assert_int_eq(domus_stage_kit_cut(http.kit, id, -EINVAL), 0);
     domt_codec_stop(&http);
 }
-END_TEST
 
 /* Nobody would read them, and a stream of events has no end. */
-START_TEST(pieces_of_an_answer_to_head_are_refused)
+DOMT_TEST(pieces_of_an_answer_to_head_are_refused)
 {
     domus_http_response head = {.status = 200};
     domt_codec http;
@@ -120,9 +118,8 @@ START_TEST(pieces_of_an_answer_to_head_are_refused)
     ck_assert(!domus_stage_kit_is_last(http.kit));
     domt_codec_stop(&http);
 }
-END_TEST
 
-START_TEST(streams_that_http_cannot_say_are_refused)
+DOMT_TEST(streams_that_http_cannot_say_are_refused)
 {
     domus_http_response head = {.status = 204};
     domt_codec http;
@@ -147,11 +144,10 @@ START_TEST(streams_that_http_cannot_say_are_refused)
     domus_stage_kit_stream(http.kit, NULL);
     domt_codec_stop(&http);
 }
-END_TEST
 
 /* --- failures, and 100 Continue --------------------------------------------------------------- */
 
-START_TEST(failed_requests_get_a_status)
+DOMT_TEST(failed_requests_get_a_status)
 {
     static const struct {
         int error;
@@ -203,10 +199,9 @@ START_TEST(failed_requests_get_a_status)
     ck_assert_str_eq(domt_codec_sent(&http), ""); /* the peer of TLS has gone */
     domt_codec_stop(&http);
 }
-END_TEST
 
 /* The channel is about to be closed, so its last answer says so, whatever it is. */
-START_TEST(answers_of_a_drain_close)
+DOMT_TEST(answers_of_a_drain_close)
 {
     static const domus_http_text text = {200, "a/b", "c"};
     static const char *const asked[] = {GET, HEAD, KEPT, OLD};
@@ -232,13 +227,12 @@ START_TEST(answers_of_a_drain_close)
     ck_assert_ptr_nonnull(strstr(domt_codec_sent(&http), "Connection: close\r\n"));
     domt_codec_stop(&http);
 }
-END_TEST
 
 #define EXPECT(length)                                                                             \
     "PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: " #length "\r\n\r\n"
 #define CONTINUE "HTTP/1.1 100 Continue\r\n\r\n"
 
-START_TEST(body_that_is_read_is_let_come)
+DOMT_TEST(body_that_is_read_is_let_come)
 {
     static const domus_http_text done = {.status = 200};
     domt_codec http;
@@ -255,9 +249,8 @@ START_TEST(body_that_is_read_is_let_come)
     ck_assert_str_eq(domt_codec_sent(&http), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     domt_codec_stop(&http);
 }
-END_TEST
 
-START_TEST(body_that_is_not_let_come_ends_the_connection)
+DOMT_TEST(body_that_is_not_let_come_ends_the_connection)
 {
     static const domus_http_text refusal = {.status = 403};
     domt_codec http;
@@ -283,7 +276,6 @@ START_TEST(body_that_is_not_let_come_ends_the_connection)
     ck_assert(domus_stage_kit_is_last(http.kit));
     domt_codec_stop(&http);
 }
-END_TEST
 
 /* Returns what is sent when a peer has sent these bytes, of which no request is made. */
 static const char *sent_after(domt_codec *http, const char *bytes)
@@ -295,7 +287,7 @@ static const char *sent_after(domt_codec *http, const char *bytes)
     return domt_codec_sent(http);
 }
 
-START_TEST(body_of_a_later_request_is_let_come_all_the_same)
+DOMT_TEST(body_of_a_later_request_is_let_come_all_the_same)
 {
     static const domus_http_text done = {.status = 200};
     domt_codec http;
@@ -315,9 +307,8 @@ START_TEST(body_of_a_later_request_is_let_come_all_the_same)
     ck_assert(!domus_stage_kit_is_last(http.kit));
     domt_codec_stop(&http);
 }
-END_TEST
 
-START_TEST(body_that_comes_whole_is_let_come_at_once)
+DOMT_TEST(body_that_comes_whole_is_let_come_at_once)
 {
     static const domus_http_text done = {.status = 200};
     static const char *const heads[] = {
@@ -358,11 +349,5 @@ START_TEST(body_that_comes_whole_is_let_come_at_once)
     ck_assert_str_eq(domt_codec_sent(&http), "");
     domt_codec_stop(&http);
 }
-END_TEST
 
-DOMT_MAIN("streams", 20, streams_leave_in_chunks, streams_of_a_known_length_meet_it,
-          pieces_of_an_answer_to_head_are_refused, streams_that_http_cannot_say_are_refused,
-          failed_requests_get_a_status, answers_of_a_drain_close, body_that_is_read_is_let_come,
-          body_that_is_not_let_come_ends_the_connection,
-          body_of_a_later_request_is_let_come_all_the_same,
-          body_that_comes_whole_is_let_come_at_once)
+DOMT_SUITE(20)

@@ -70,7 +70,7 @@ static const domus_behaviour services[] = {
     "HTTP/1.1 412 Precondition Failed\r\nContent-Length: 20\r\nContent-Type: text/plain\r\n\r\n"
 #define ETAG "ETag: " TAG "\r\n"
 
-START_TEST(conditions_are_heeded)
+DOMT_TEST(conditions_are_heeded)
 {
     static const char *const cases[][2] = {
         {"GET / HTTP/1.1\r\n", OK(ETAG) BODY},
@@ -109,7 +109,6 @@ START_TEST(conditions_are_heeded)
     domus_peer_close(peer);
     domt_served_end(kit);
 }
-END_TEST
 
 /* Ask for /large; returns the head of the answer, valid until the next call. */
 static const char *head_of(domus_testkit *kit, const char *fields)
@@ -131,7 +130,7 @@ static const char *head_of(domus_testkit *kit, const char *fields)
     return head;
 }
 
-START_TEST(compressed_answers_have_weak_tags)
+DOMT_TEST(compressed_answers_have_weak_tags)
 {
     domus_testkit *kit = domt_served_start(NULL, &services[1], 1);
     char tag[DOMUS_HTTP_TAG_SIZE + 1], strong[64], weak[64], fields[256];
@@ -157,9 +156,8 @@ START_TEST(compressed_answers_have_weak_tags)
     domt_served_end(kit);
     domus_http_gzip_trim(&gzip);
 }
-END_TEST
 
-START_TEST(tags_are_those_of_their_bytes)
+DOMT_TEST(tags_are_those_of_their_bytes)
 {
     char one[DOMUS_HTTP_TAG_SIZE + 1], two[DOMUS_HTTP_TAG_SIZE + 1];
 
@@ -169,7 +167,5 @@ START_TEST(tags_are_those_of_their_bytes)
     domus_http_tag("a", 1, two);
     ck_assert_str_ne(one, two);
 }
-END_TEST
 
-DOMT_MAIN("tag", 30, conditions_are_heeded, compressed_answers_have_weak_tags,
-          tags_are_those_of_their_bytes)
+DOMT_SUITE(30)

@@ -19,7 +19,7 @@ static int read(const char *value)
     return domus_http_traceparent_read(value, strlen(value), &trace);
 }
 
-START_TEST(values_of_traceparent_are_read_strictly)
+DOMT_TEST(values_of_traceparent_are_read_strictly)
 {
     static const char *const right[] = {
         PARENT,
@@ -52,9 +52,8 @@ START_TEST(values_of_traceparent_are_read_strictly)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_msg(read(wrong[i]) == -EINVAL, "%s", wrong[i]);
 }
-END_TEST
 
-START_TEST(names_are_written_as_they_are_read)
+DOMT_TEST(names_are_written_as_they_are_read)
 {
     domus_http_trace trace;
     domus_http_trace child;
@@ -80,7 +79,6 @@ START_TEST(names_are_written_as_they_are_read)
     ck_assert_int_eq(domus_http_trace_begin(NULL, &child), 0);
     ck_assert_str_eq(child.id, "");
 }
-END_TEST
 
 /* The names that a request with these fields gets: "id=ours|theirs trace=new|theirs flags=N". An id
  * is ours if it is the trace, and the span is always a new one. */
@@ -109,7 +107,7 @@ static const char *names_of(const domus_http_request_id_options *options, const 
     return text;
 }
 
-START_TEST(requests_get_their_names)
+DOMT_TEST(requests_get_their_names)
 {
     static const domus_http_request_id_options distrusts = {.distrusts = true},
                                                records = {.flags = 1, .silent = true};
@@ -145,9 +143,8 @@ START_TEST(requests_get_their_names)
             ck_assert_str_eq(names_of(rows[i].options, paths[j], rows[i].fields), rows[i].names);
     }
 }
-END_TEST
 
-START_TEST(ids_have_a_bound)
+DOMT_TEST(ids_have_a_bound)
 {
     char id[DOMUS_HTTP_REQUEST_ID_MAX + 2];
     char fields[128];
@@ -161,16 +158,13 @@ START_TEST(ids_have_a_bound)
     (void)snprintf(fields, sizeof fields, "X-Request-Id: %si\r\n", id);
     ck_assert_str_eq(names_of(NULL, "GET /names", fields), "id=ours trace=new flags=00");
 }
-END_TEST
 
-START_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_options_are_refused)
 {
     static const domus_http_request_id_options wrong = {.flags = 2};
 
     ck_assert_int_eq(domus_http_request_id.check(&wrong), -EINVAL);
     ck_assert_int_eq(domus_http_request_id.check(NULL), 0);
 }
-END_TEST
 
-DOMT_MAIN("trace", 20, values_of_traceparent_are_read_strictly, names_are_written_as_they_are_read,
-          requests_get_their_names, ids_have_a_bound, wrong_options_are_refused)
+DOMT_SUITE(20)

@@ -60,7 +60,7 @@ static void feed(domt_codec *http, const char *text)
     ck_assert_int_eq(domus_stage_kit_feed(http->kit, text, strlen(text)), 0);
 }
 
-START_TEST(bytes_behind_101_are_those_of_the_tunnel)
+DOMT_TEST(bytes_behind_101_are_those_of_the_tunnel)
 {
     domus_stage_message message;
     domt_codec http;
@@ -82,9 +82,8 @@ START_TEST(bytes_behind_101_are_those_of_the_tunnel)
     ck_assert_str_eq(domt_codec_sent(&http), "a");
     domt_codec_stop(&http);
 }
-END_TEST
 
-START_TEST(another_answer_leaves_the_connection_as_it_is)
+DOMT_TEST(another_answer_leaves_the_connection_as_it_is)
 {
     domus_stage_message message;
     uint64_t word;
@@ -104,10 +103,9 @@ START_TEST(another_answer_leaves_the_connection_as_it_is)
         domt_codec_stop(&http);
     }
 }
-END_TEST
 
 /* A tunnel that is cut before its answer leaves nobody knowing what the peer does. */
-START_TEST(a_tunnel_that_is_cut_ends_the_connection)
+DOMT_TEST(a_tunnel_that_is_cut_ends_the_connection)
 {
     domt_codec http;
     uint64_t word;
@@ -116,9 +114,8 @@ START_TEST(a_tunnel_that_is_cut_ends_the_connection)
     ck_assert_int_eq(domus_stage_kit_cut(http.kit, 0, -ETIMEDOUT), -ETIMEDOUT);
     domt_codec_stop(&http);
 }
-END_TEST
 
-START_TEST(a_tunnel_needs_an_upgrade_and_bodies_in_pieces)
+DOMT_TEST(a_tunnel_needs_an_upgrade_and_bodies_in_pieces)
 {
     static const domus_http_request wrong[] = {{.tunnels = true},
                                                {.tunnels = true, .upgrade = true, .length = 1},
@@ -137,8 +134,5 @@ START_TEST(a_tunnel_needs_an_upgrade_and_bodies_in_pieces)
     ck_assert_int_eq(ask(&http, (domus_http_request){.tunnels = true, .upgrade = true}), -EINVAL);
     domt_codec_stop(&http);
 }
-END_TEST
 
-DOMT_MAIN("http tunnel", 20, bytes_behind_101_are_those_of_the_tunnel,
-          another_answer_leaves_the_connection_as_it_is, a_tunnel_that_is_cut_ends_the_connection,
-          a_tunnel_needs_an_upgrade_and_bodies_in_pieces)
+DOMT_SUITE(20)

@@ -67,25 +67,20 @@ static void hold(void (*change)(domus_config *config), uint64_t queue_max, const
     domt_served_end(kit);
 }
 
-START_TEST(streams_behind_a_stream_do_not_hold_it_up)
+DOMT_TEST(streams_behind_a_stream_do_not_hold_it_up)
 {
     hold(lower_marks, 0, GET("/give/3000"), 8, 24, 0);
 }
-END_TEST
 
-START_TEST(whole_answers_behind_a_stream_do_not_hold_it_up)
+DOMT_TEST(whole_answers_behind_a_stream_do_not_hold_it_up)
 {
     hold(lower_marks, 0, GET("/now"), 50, 0, 50);
 }
-END_TEST
 
 /* The marks are not reached, but the part of a channel of what the thread may queue is small. */
-START_TEST(answers_behind_a_stream_do_not_crowd_it_out)
+DOMT_TEST(answers_behind_a_stream_do_not_crowd_it_out)
 {
     hold(keep_marks, 120000, GET("/give/3000"), 8, 24, 0);
 }
-END_TEST
 
-DOMT_MAIN("http turns", 20, streams_behind_a_stream_do_not_hold_it_up,
-          whole_answers_behind_a_stream_do_not_hold_it_up,
-          answers_behind_a_stream_do_not_crowd_it_out)
+DOMT_SUITE(20)

@@ -61,7 +61,7 @@ static void hold(const char *expected)
     domt_http_holds(&options, "G", answer, answer_size, expected);
 }
 
-START_TEST(body_is_decompressed_while_it_comes)
+DOMT_TEST(body_is_decompressed_while_it_comes)
 {
     pack_text("hello");
     make_answer(GZIP, true);
@@ -80,7 +80,6 @@ START_TEST(body_is_decompressed_while_it_comes)
     make_answer(GZIP, false);
     hold("200 1.1 (Content-Encoding: gzip|Content-Length: 0)\n");
 }
-END_TEST
 
 /* The body of the last response that comes of the answer; its size is SIZE_MAX without one. */
 static size_t decode(const domus_http_options *with, size_t step, int *ret_error,
@@ -122,7 +121,7 @@ static const char *zeros(void)
     return bytes;
 }
 
-START_TEST(bound_is_on_the_bytes_that_come_out)
+DOMT_TEST(bound_is_on_the_bytes_that_come_out)
 {
     int error;
 
@@ -143,7 +142,6 @@ START_TEST(bound_is_on_the_bytes_that_come_out)
         ck_assert_int_eq(error, -EMSGSIZE);
     }
 }
-END_TEST
 
 /* Bytes that the greatest block may have: the window of 64 KiB, and the body with its room. */
 static int decode_large(void *unused)
@@ -158,7 +156,7 @@ static int decode_large(void *unused)
     return error;
 }
 
-START_TEST(large_body_comes_in_steps)
+DOMT_TEST(large_body_comes_in_steps)
 {
     packed_size = 0;
     pack(zeros(), 500000);
@@ -167,9 +165,8 @@ START_TEST(large_body_comes_in_steps)
     make_answer(GZIP, false);
     ck_assert_int_eq(decode_large(NULL), 0);
 }
-END_TEST
 
-START_TEST(body_that_is_cut_off_or_wrong_fails)
+DOMT_TEST(body_that_is_cut_off_or_wrong_fails)
 {
     int error;
 
@@ -200,9 +197,8 @@ START_TEST(body_that_is_cut_off_or_wrong_fails)
         ck_assert_int_eq(error, -EPROTO);
     }
 }
-END_TEST
 
-START_TEST(trailers_come_behind_a_body_of_any_size)
+DOMT_TEST(trailers_come_behind_a_body_of_any_size)
 {
     static char trailers[5000];
     int error;
@@ -216,9 +212,8 @@ START_TEST(trailers_come_behind_a_body_of_any_size)
     ck_assert_uint_eq(decode_whole(&error), 1500);
     ck_assert_int_eq(error, 0);
 }
-END_TEST
 
-START_TEST(other_bodies_are_left_as_they_are)
+DOMT_TEST(other_bodies_are_left_as_they_are)
 {
     bool unzipped = true;
     int error;
@@ -241,9 +236,8 @@ START_TEST(other_bodies_are_left_as_they_are)
     ck_assert_uint_eq(decode(&plain, 1000, &error, &unzipped), packed_size);
     ck_assert(!unzipped);
 }
-END_TEST
 
-START_TEST(requests_say_that_gzip_is_accepted)
+DOMT_TEST(requests_say_that_gzip_is_accepted)
 {
     domt_codec http;
 
@@ -262,7 +256,6 @@ START_TEST(requests_say_that_gzip_is_accepted)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_int_eq(domus_http_stage.check(&wrong[i]), -EINVAL);
 }
-END_TEST
 
 static int decode_hello(void *unused)
 {
@@ -299,7 +292,7 @@ int inflateInit2_(z_streamp zlib, int bits, const char *version, int size)
     return zlib_fails ? Z_MEM_ERROR : init(zlib, bits, version, size);
 }
 
-START_TEST(memory_may_run_out)
+DOMT_TEST(memory_may_run_out)
 {
     packed_size = 0;
     pack(zeros(), 1500);
@@ -308,9 +301,5 @@ START_TEST(memory_may_run_out)
     zlib_fails = true;
     ck_assert_int_eq(decode_hello(NULL), -ENOMEM);
 }
-END_TEST
 
-DOMT_MAIN("unzip", 60, body_is_decompressed_while_it_comes, bound_is_on_the_bytes_that_come_out,
-          large_body_comes_in_steps, body_that_is_cut_off_or_wrong_fails,
-          trailers_come_behind_a_body_of_any_size, other_bodies_are_left_as_they_are,
-          requests_say_that_gzip_is_accepted, memory_may_run_out)
+DOMT_SUITE(60)

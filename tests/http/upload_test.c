@@ -282,12 +282,11 @@ static void hold_files_come_to_the_disk(uint32_t which)
     end(kit, 1);
 }
 
-START_TEST(files_come_to_the_disk)
+DOMT_TEST(files_come_to_the_disk)
 {
     for (uint32_t which = 0; which < 2; which++)
         hold_files_come_to_the_disk(which);
 }
-END_TEST
 
 static void hold_files_come_to_a_function(uint32_t which)
 {
@@ -303,12 +302,11 @@ static void hold_files_come_to_a_function(uint32_t which)
     end(kit, 0);
 }
 
-START_TEST(files_come_to_a_function)
+DOMT_TEST(files_come_to_a_function)
 {
     for (uint32_t which = 0; which < 4; which++)
         hold_files_come_to_a_function(which);
 }
-END_TEST
 
 static void hold_limits_are_reached_exactly(uint32_t which)
 {
@@ -340,12 +338,11 @@ static void hold_limits_are_reached_exactly(uint32_t which)
     end(kit, 2);
 }
 
-START_TEST(limits_are_reached_exactly)
+DOMT_TEST(limits_are_reached_exactly)
 {
     for (uint32_t which = 0; which < 2; which++)
         hold_limits_are_reached_exactly(which);
 }
-END_TEST
 
 /* Send a body of a file; hold the status with which it fails. */
 static void hold_failure(domus_testkit *kit, const char *path, const char *type, const char *line)
@@ -379,15 +376,14 @@ static void hold_failures_leave_nothing(uint32_t which)
     end(kit, 1);
 }
 
-START_TEST(failures_leave_nothing)
+DOMT_TEST(failures_leave_nothing)
 {
     for (uint32_t which = 0; which < 2; which++)
         hold_failures_leave_nothing(which);
 }
-END_TEST
 
 /* The client is gone in the midst, at each of some places: before a file, in it, behind it. */
-START_TEST(clients_that_go_leave_nothing)
+DOMT_TEST(clients_that_go_leave_nothing)
 {
     domus_testkit *kit = begin(&services[1]);
     static char body[20000];
@@ -409,7 +405,5 @@ START_TEST(clients_that_go_leave_nothing)
     }
     end(kit, 0);
 }
-END_TEST
 
-DOMT_MAIN("upload", 60, files_come_to_the_disk, files_come_to_a_function,
-          limits_are_reached_exactly, failures_leave_nothing, clients_that_go_leave_nothing)
+DOMT_SUITE(60)

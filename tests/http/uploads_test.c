@@ -241,7 +241,7 @@ static void hold_that_another_goes(void)
     domt_served_end(kit);
 }
 
-START_TEST(bodies_leave_by_length_and_in_chunks)
+DOMT_TEST(bodies_leave_by_length_and_in_chunks)
 {
     for (int pooled = 0; pooled < 2; pooled++) {
         start(pooled);
@@ -257,9 +257,8 @@ START_TEST(bodies_leave_by_length_and_in_chunks)
         domt_served_end(kit);
     }
 }
-END_TEST
 
-START_TEST(a_length_that_is_not_met_fails_and_ends_the_connection)
+DOMT_TEST(a_length_that_is_not_met_fails_and_ends_the_connection)
 {
     start(true);
     ck_assert_int_eq(UP(.length = 5000, .bytes = 3000).error, -EINVAL);
@@ -270,9 +269,8 @@ START_TEST(a_length_that_is_not_met_fails_and_ends_the_connection)
     ck_assert_int_eq(UP(.bytes = 3000, .cuts = true).error, -EPIPE);
     hold_that_another_goes();
 }
-END_TEST
 
-START_TEST(an_early_answer_is_heard)
+DOMT_TEST(an_early_answer_is_heard)
 {
     start(true);
     outcome early = up(&(upload){.path = "/piece", .method = DOMUS_HTTP_PUT, .bytes = 90000000});
@@ -280,10 +278,9 @@ START_TEST(an_early_answer_is_heard)
     hold(early, "piece\n");
     hold_that_another_goes();
 }
-END_TEST
 
 /* The server says 100 when it reads: /sleep never does, and answers later than the client waits. */
-START_TEST(bodies_wait_until_they_are_wanted)
+DOMT_TEST(bodies_wait_until_they_are_wanted)
 {
     for (int pooled = 0; pooled < 2; pooled++) {
         start(pooled);
@@ -304,9 +301,8 @@ START_TEST(bodies_wait_until_they_are_wanted)
         domt_served_end(kit);
     }
 }
-END_TEST
 
-START_TEST(the_writer_of_a_body_that_is_not_wanted_hears_of_it)
+DOMT_TEST(the_writer_of_a_body_that_is_not_wanted_hears_of_it)
 {
     for (int pooled = 0; pooled < 2; pooled++) {
         start(pooled);
@@ -322,11 +318,10 @@ START_TEST(the_writer_of_a_body_that_is_not_wanted_hears_of_it)
             domt_served_end(kit);
     }
 }
-END_TEST
 
 /* --- the last request of a connection --------------------------------------------------------- */
 
-START_TEST(nothing_is_asked_behind_the_last_request)
+DOMT_TEST(nothing_is_asked_behind_the_last_request)
 {
     start(false);
     begin_ask(0, "/sleep/20", false);
@@ -343,9 +338,8 @@ START_TEST(nothing_is_asked_behind_the_last_request)
     ck_assert_uint_eq(domt_served_now.begun, 2);
     domt_served_end(kit);
 }
-END_TEST
 
-START_TEST(a_pool_asks_another_connection_then)
+DOMT_TEST(a_pool_asks_another_connection_then)
 {
     start(true);
     begin_ask(0, "/sleep/30", true);
@@ -358,9 +352,8 @@ START_TEST(a_pool_asks_another_connection_then)
     hold(expect(0), "slept\n");
     domt_served_end(kit);
 }
-END_TEST
 
-START_TEST(an_actor_that_answers_everything_is_no_peer)
+DOMT_TEST(an_actor_that_answers_everything_is_no_peer)
 {
     start(false);
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit), 0, &answering, NULL, &to),
@@ -368,7 +361,6 @@ START_TEST(an_actor_that_answers_everything_is_no_peer)
     ck_assert_int_eq(UP(.bytes = 1000).error, -EOPNOTSUPP);
     domt_served_end(kit);
 }
-END_TEST
 
 /* --- another protocol ------------------------------------------------------------------------- */
 
@@ -376,7 +368,7 @@ END_TEST
     "GET " path " HTTP/1.1\r\nHost: a\r\nConnection: close, upgrade\r\nUpgrade: lines\r\n\r\n"
 #define SWITCHED "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: lines\r\n\r\n"
 
-START_TEST(a_request_that_was_to_be_the_last_may_change_the_protocol)
+DOMT_TEST(a_request_that_was_to_be_the_last_may_change_the_protocol)
 {
     static const char *const sent[] = {UPGRADE("/up") "hello\n", UPGRADE("/upped") "hello\n"};
 
@@ -393,11 +385,5 @@ START_TEST(a_request_that_was_to_be_the_last_may_change_the_protocol)
     }
     domt_served_end(kit);
 }
-END_TEST
 
-DOMT_MAIN("http uploads", 20, bodies_leave_by_length_and_in_chunks,
-          a_length_that_is_not_met_fails_and_ends_the_connection, an_early_answer_is_heard,
-          bodies_wait_until_they_are_wanted, the_writer_of_a_body_that_is_not_wanted_hears_of_it,
-          nothing_is_asked_behind_the_last_request, a_pool_asks_another_connection_then,
-          an_actor_that_answers_everything_is_no_peer,
-          a_request_that_was_to_be_the_last_may_change_the_protocol)
+DOMT_SUITE(20)

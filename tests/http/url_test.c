@@ -20,7 +20,7 @@ static void hold(const char *text, const char *expected)
     ck_assert_str_eq(seen, expected);
 }
 
-START_TEST(addresses_are_taken_apart)
+DOMT_TEST(addresses_are_taken_apart)
 {
     hold("http://a", "http a 80 ");
     hold("http://a/", "http a 80 /");
@@ -31,7 +31,6 @@ START_TEST(addresses_are_taken_apart)
     hold("http://1.example:8080/%00@:[]//..", "http 1.example 8080 /%00@:[]//..");
     hold("http://a#/b", "http a 80 ");
 }
-END_TEST
 
 static const char *const no_addresses[] = {
     "",
@@ -94,7 +93,7 @@ static const char *const no_addresses[] = {
     "http://a/ ",
 };
 
-START_TEST(what_is_no_address_is_refused)
+DOMT_TEST(what_is_no_address_is_refused)
 {
     domus_http_url url;
 
@@ -108,9 +107,8 @@ START_TEST(what_is_no_address_is_refused)
     ck_assert_int_eq(domus_http_url_parse("ftp://a/", 8, &url), -EPROTONOSUPPORT);
     ck_assert_int_eq(domus_http_url_parse("javascript:a", 12, &url), -EPROTONOSUPPORT);
 }
-END_TEST
 
-START_TEST(lengths_are_bounded)
+DOMT_TEST(lengths_are_bounded)
 {
     static char text[DOMUS_HTTP_URL_MAX + 2] = "http://";
     domus_http_url url;
@@ -123,7 +121,6 @@ START_TEST(lengths_are_bounded)
     ck_assert_int_eq(domus_http_url_parse(text, DOMUS_HTTP_URL_MAX, &url), 0);
     ck_assert_int_eq(domus_http_url_parse(text, DOMUS_HTTP_URL_MAX + 1, &url), -EMSGSIZE);
 }
-END_TEST
 
 static bool are_same(const char *one, const char *other)
 {
@@ -134,7 +131,7 @@ static bool are_same(const char *one, const char *other)
     return domus_http_url_same_origin(&urls[0], &urls[1]);
 }
 
-START_TEST(origins_are_compared)
+DOMT_TEST(origins_are_compared)
 {
     ck_assert(are_same("http://A/b", "HTTP://a:80?c"));
     ck_assert(are_same("https://a:443", "https://a"));
@@ -144,7 +141,6 @@ START_TEST(origins_are_compared)
     ck_assert(!are_same("http://a", "http://b"));
     ck_assert(!are_same("http://a", "http://ab"));
 }
-END_TEST
 
 static void resolve(const char *base, const char *reference, const char *expected)
 {
@@ -159,7 +155,7 @@ static void resolve(const char *base, const char *reference, const char *expecte
     domus_slice_free(made);
 }
 
-START_TEST(references_are_resolved_as_in_the_rfc)
+DOMT_TEST(references_are_resolved_as_in_the_rfc)
 {
     static const char *const rows[][2] = {
         /* 5.4.1 */
@@ -222,9 +218,8 @@ START_TEST(references_are_resolved_as_in_the_rfc)
     resolve("http://a", "", "http://a");
     resolve("mailto:a/b", "c", "mailto:a/c");
 }
-END_TEST
 
-START_TEST(wrong_references_are_refused)
+DOMT_TEST(wrong_references_are_refused)
 {
     static const char *const texts[] = {" ",     "a b",      "\r\n", "a\r\nb: c", "\t",
                                         "a\x7f", "\xc3\xa4", ":a",   "1:a",       "a%:b"};
@@ -242,7 +237,5 @@ START_TEST(wrong_references_are_refused)
     ck_assert_int_eq(appender.error, 0);
     ck_assert_int_eq(domus_http_url_resolve("http://a/", 9, "abcd", 4, &appender), -EMSGSIZE);
 }
-END_TEST
 
-DOMT_MAIN("url", 20, addresses_are_taken_apart, what_is_no_address_is_refused, lengths_are_bounded,
-          origins_are_compared, references_are_resolved_as_in_the_rfc, wrong_references_are_refused)
+DOMT_SUITE(20)

@@ -30,7 +30,7 @@ static void hold(const domus_websocket_options *options, const row *rows, size_t
 
 #define OVER "EPIPE reset" /* the peer ends without a close */
 
-START_TEST(messages_come_whole)
+DOMT_TEST(messages_come_whole)
 {
     static const row rows[] = {
         {"", OVER},
@@ -53,9 +53,8 @@ START_TEST(messages_come_whole)
 
     HOLD_BOTH(rows);
 }
-END_TEST
 
-START_TEST(reserved_bits_and_opcodes_are_refused)
+DOMT_TEST(reserved_bits_and_opcodes_are_refused)
 {
     static const row rows[] = {
         /* reserved bits */
@@ -85,9 +84,8 @@ START_TEST(reserved_bits_and_opcodes_are_refused)
 
     HOLD_BOTH(rows);
 }
-END_TEST
 
-START_TEST(frames_in_the_wrong_place_are_refused)
+DOMT_TEST(frames_in_the_wrong_place_are_refused)
 {
     static const row rows[] = {
         /* frames of control in fragments, or too long */
@@ -113,11 +111,10 @@ START_TEST(frames_in_the_wrong_place_are_refused)
 
     HOLD_BOTH(rows);
 }
-END_TEST
 
 /* Lengths that are not the shortest or have the highest bit, and masks that are missing or too
  * many, in frames of a client and of a server. */
-START_TEST(lengths_and_masks_are_refused)
+DOMT_TEST(lengths_and_masks_are_refused)
 {
     static const row of_clients[] = {
         {"=81fe0000a51cff07", "EPROTO close 1002"},
@@ -145,7 +142,6 @@ START_TEST(lengths_and_masks_are_refused)
     hold(&server, of_clients, sizeof of_clients / sizeof *of_clients);
     hold(&client, of_servers, sizeof of_servers / sizeof *of_servers);
 }
-END_TEST
 
 /* Write the text of a close with a code. */
 static const char *close_of(unsigned code, const char *reason)
@@ -157,7 +153,7 @@ static const char *close_of(unsigned code, const char *reason)
     return text;
 }
 
-START_TEST(closes_are_heard_and_answered)
+DOMT_TEST(closes_are_heard_and_answered)
 {
     static const unsigned right[] = {1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010,
                                      1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999};
@@ -185,9 +181,8 @@ START_TEST(closes_are_heard_and_answered)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         domt_frames_hold(&client, close_of(wrong[i], ""), "EPROTO close 1002");
 }
-END_TEST
 
-START_TEST(each_length_comes_in_each_form)
+DOMT_TEST(each_length_comes_in_each_form)
 {
     static const unsigned sizes[] = {0, 1, 125, 126, 127, 128, 1000, 65535, 65536, 65537};
     static const size_t cuts[] = {0, 1, 2, 3, 4, 5, 9, 10, 13, 14, 15, 70, 4000, 65535, 65540};
@@ -204,8 +199,5 @@ START_TEST(each_length_comes_in_each_form)
         ck_assert_str_eq(domt_frames_run(&client, frames, 3, 4096), whole);
     }
 }
-END_TEST
 
-DOMT_MAIN("websocket frames", 60, messages_come_whole, reserved_bits_and_opcodes_are_refused,
-          frames_in_the_wrong_place_are_refused, lengths_and_masks_are_refused,
-          closes_are_heard_and_answered, each_length_comes_in_each_form)
+DOMT_SUITE(60)

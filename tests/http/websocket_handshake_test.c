@@ -49,7 +49,7 @@ static void hold(const domus_websocket_service *service, const char *bytes, unsi
     domt_codec_stop(&http);
 }
 
-START_TEST(requests_are_accepted)
+DOMT_TEST(requests_are_accepted)
 {
     hold(&plain, GET UPGRADE VERSION KEY "\r\n", 101, ACCEPTED, NULL);
     hold(&plain, GET UPGRADE VERSION KEY "Content-Length: 0\r\n\r\n", 101, ACCEPTED, NULL);
@@ -61,9 +61,8 @@ START_TEST(requests_are_accepted)
                                  "Sec-WebSocket-Protocol: chat.v1\r\nOrigin: null\r\n\r\n",
          101, ACCEPTED, NULL);
 }
-END_TEST
 
-START_TEST(requests_are_refused)
+DOMT_TEST(requests_are_refused)
 {
     static const struct {
         const char *bytes;
@@ -97,9 +96,8 @@ START_TEST(requests_are_refused)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         hold(&plain, rows[i].bytes, rows[i].status, rows[i].status == 426 ? REQUIRED : "", NULL);
 }
-END_TEST
 
-START_TEST(protocols_and_origins_are_chosen)
+DOMT_TEST(protocols_and_origins_are_chosen)
 {
 #define OFFERED(text) GET UPGRADE VERSION KEY "Sec-WebSocket-Protocol: " text "\r\n\r\n"
 #define FROM(text)    GET UPGRADE VERSION KEY "Origin: " text "\r\n\r\n"
@@ -119,11 +117,10 @@ START_TEST(protocols_and_origins_are_chosen)
     hold(&choosy, FROM("null"), 403, "", NULL);
     hold(&choosy, FROM("https://a.example\r\nOrigin: https://a.example"), 403, "", NULL);
 }
-END_TEST
 
 /* --- a client --------------------------------------------------------------------------------- */
 
-START_TEST(client_asks_for_what_it_wishes)
+DOMT_TEST(client_asks_for_what_it_wishes)
 {
     static const domus_http_options options = {.role = DOMUS_ROLE_CLIENT, .host = "a"};
     const domus_websocket_wish wish = {.target = "/chat?x",
@@ -156,9 +153,8 @@ START_TEST(client_asks_for_what_it_wishes)
     domus_slice_free(wish.fields);
     domt_codec_stop(&http);
 }
-END_TEST
 
-START_TEST(wish_that_cannot_be_said_is_refused)
+DOMT_TEST(wish_that_cannot_be_said_is_refused)
 {
     static const char *const spaced[] = {"a b", NULL};
     static const char *const listed[] = {"a,b", NULL};
@@ -174,7 +170,6 @@ START_TEST(wish_that_cannot_be_said_is_refused)
         ck_assert_int_eq(domus_websocket_request(&wishes[i], &request, &key), -EINVAL);
     }
 }
-END_TEST
 
 /* Returns what a client that has sent the key of the RFC says of an answer. */
 static int check(unsigned status, const char *fields, const char **ret_protocol)
@@ -189,7 +184,7 @@ static int check(unsigned status, const char *fields, const char **ret_protocol)
     return result;
 }
 
-START_TEST(client_checks_the_answer)
+DOMT_TEST(client_checks_the_answer)
 {
     const char *protocol = "?";
 
@@ -220,7 +215,6 @@ START_TEST(client_checks_the_answer)
     ck_assert_int_eq(check(200, UPGRADE ACCEPT, &protocol), -ECONNREFUSED);
     ck_assert_int_eq(check(426, "", &protocol), -ECONNREFUSED);
 }
-END_TEST
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -242,13 +236,9 @@ static int shake(void *context)
     return error;
 }
 
-START_TEST(each_failure_of_memory_is_returned)
+DOMT_TEST(each_failure_of_memory_is_returned)
 {
     domt_fail_allocations(shake, NULL);
 }
-END_TEST
 
-DOMT_MAIN("websocket handshake", 60, requests_are_accepted, requests_are_refused,
-          protocols_and_origins_are_chosen, client_asks_for_what_it_wishes,
-          wish_that_cannot_be_said_is_refused, client_checks_the_answer,
-          each_failure_of_memory_is_returned)
+DOMT_SUITE(60)

@@ -50,7 +50,7 @@ static int send_close(domt_codec *codec, unsigned code, const char *reason)
 /* Each side. */
 static const domus_websocket_options *const sides[] = {NULL, &client};
 
-START_TEST(messages_and_frames_of_control_are_sent)
+DOMT_TEST(messages_and_frames_of_control_are_sent)
 {
     for (size_t i = 0; i < 2; i++) {
         domt_codec codec;
@@ -69,9 +69,8 @@ START_TEST(messages_and_frames_of_control_are_sent)
         domt_codec_stop(&codec);
     }
 }
-END_TEST
 
-START_TEST(each_length_is_sent_in_its_shortest_form)
+DOMT_TEST(each_length_is_sent_in_its_shortest_form)
 {
     static const unsigned sizes[] = {0, 125, 126, 127, 65535, 65536, 100000};
     static char bytes[100001], sent_bytes[100100], expected[100100];
@@ -101,9 +100,8 @@ START_TEST(each_length_is_sent_in_its_shortest_form)
         }
     }
 }
-END_TEST
 
-START_TEST(masks_differ)
+DOMT_TEST(masks_differ)
 {
     char masks[200][4];
     domt_codec codec;
@@ -119,9 +117,8 @@ START_TEST(masks_differ)
     }
     domt_codec_stop(&codec);
 }
-END_TEST
 
-START_TEST(wrong_messages_are_refused)
+DOMT_TEST(wrong_messages_are_refused)
 {
     static const unsigned codes[] = {1, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65535};
     char long_text[127];
@@ -149,9 +146,8 @@ START_TEST(wrong_messages_are_refused)
     ck_assert_int_eq(send_close(&codec, 1000, long_text + 2), 0); /* 123 bytes */
     domt_codec_stop(&codec);
 }
-END_TEST
 
-START_TEST(nothing_follows_a_close)
+DOMT_TEST(nothing_follows_a_close)
 {
     for (size_t i = 0; i < 2; i++) {
         domt_codec codec;
@@ -168,9 +164,8 @@ START_TEST(nothing_follows_a_close)
         domt_codec_stop(&codec);
     }
 }
-END_TEST
 
-START_TEST(time_of_a_close_is_over)
+DOMT_TEST(time_of_a_close_is_over)
 {
     static const domus_websocket_options options = {.close_ns = 1000000};
     domt_codec codec;
@@ -186,11 +181,10 @@ START_TEST(time_of_a_close_is_over)
     ck_assert_int_eq(domus_stage_kit_wake(codec.kit, true), -ETIMEDOUT);
     domt_codec_stop(&codec);
 }
-END_TEST
 
 /* --- frames for many -------------------------------------------------------------------------- */
 
-START_TEST(frame_is_made_once_and_sent_as_it_is)
+DOMT_TEST(frame_is_made_once_and_sent_as_it_is)
 {
     static const unsigned sizes[] = {0, 125, 126, 65535, 65536};
     static char bytes[65536];
@@ -223,9 +217,8 @@ START_TEST(frame_is_made_once_and_sent_as_it_is)
     domus_slice_free(wrong.bytes);
     domt_codec_stop(&codec);
 }
-END_TEST
 
-START_TEST(slice_that_is_no_frame_is_refused)
+DOMT_TEST(slice_that_is_no_frame_is_refused)
 {
     static const char *const wrong[] = {"",
                                         "\x81",
@@ -260,7 +253,6 @@ START_TEST(slice_that_is_no_frame_is_refused)
                      -EINVAL);
     domt_codec_stop(&codec);
 }
-END_TEST
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -271,7 +263,7 @@ static int echo(domus_stage_kit *kit, const domus_stage_message *message)
                : 0;
 }
 
-START_TEST(each_failure_of_memory_is_returned)
+DOMT_TEST(each_failure_of_memory_is_returned)
 {
     static char bytes[DOMT_FRAMES_ROOM];
     size_t size =
@@ -283,9 +275,8 @@ START_TEST(each_failure_of_memory_is_returned)
         domt_fail_allocations(domt_codec_decode, &work);
     }
 }
-END_TEST
 
-START_TEST(nothing_is_taken_for_what_is_announced)
+DOMT_TEST(nothing_is_taken_for_what_is_announced)
 {
     static const domus_websocket_options large = {.role = DOMUS_ROLE_CLIENT,
                                                   .message_max = 1u << 30};
@@ -294,11 +285,10 @@ START_TEST(nothing_is_taken_for_what_is_announced)
 
     ck_assert_uint_lt(domt_greatest_block(domt_codec_decode, &work), 4096);
 }
-END_TEST
 
 /* The message comes in fragments, whose heads stand in the body, because no length of so many bytes
  * is a string. */
-START_TEST(messages_in_part_share_a_bound)
+DOMT_TEST(messages_in_part_share_a_bound)
 {
     static char body[400000];
     domus_budget budget = {0};
@@ -315,10 +305,5 @@ START_TEST(messages_in_part_share_a_bound)
                                                  .size = sizeof body,
                                                  .refused = "\x88\x82"});
 }
-END_TEST
 
-DOMT_MAIN("websocket send", 60, messages_and_frames_of_control_are_sent,
-          each_length_is_sent_in_its_shortest_form, masks_differ, wrong_messages_are_refused,
-          nothing_follows_a_close, time_of_a_close_is_over, frame_is_made_once_and_sent_as_it_is,
-          slice_that_is_no_frame_is_refused, each_failure_of_memory_is_returned,
-          nothing_is_taken_for_what_is_announced, messages_in_part_share_a_bound)
+DOMT_SUITE(60)

@@ -85,7 +85,7 @@ static const char *const wrong[] = {
     "f09f988080",
 };
 
-START_TEST(texts_are_told_from_other_bytes)
+DOMT_TEST(texts_are_told_from_other_bytes)
 {
     char frames[256], whole[256];
 
@@ -104,9 +104,8 @@ START_TEST(texts_are_told_from_other_bytes)
         ck_assert_ptr_nonnull(strstr(domt_frames_run(NULL, frames, 0, 0), "\nclose 1005 []\n"));
     }
 }
-END_TEST
 
-START_TEST(texts_may_be_cut_anywhere_by_fragments)
+DOMT_TEST(texts_may_be_cut_anywhere_by_fragments)
 {
     char frames[256], whole[256];
 
@@ -125,9 +124,8 @@ START_TEST(texts_may_be_cut_anywhere_by_fragments)
         }
     }
 }
-END_TEST
 
-START_TEST(texts_that_end_in_a_character_are_refused)
+DOMT_TEST(texts_that_end_in_a_character_are_refused)
 {
     static const char *const begun[] = {"c2",   "e0",     "e0a0", "f0",
                                         "f090", "f09080", "61c3", "e28281e2"};
@@ -142,10 +140,9 @@ START_TEST(texts_that_end_in_a_character_are_refused)
         domt_frames_hold(NULL, frames, "EPROTO close 1007");
     }
 }
-END_TEST
 
 /* The frame announces more than comes: the byte is refused when it is there. */
-START_TEST(wrong_byte_is_refused_before_the_frame_is_whole)
+DOMT_TEST(wrong_byte_is_refused_before_the_frame_is_whole)
 {
     char frames[256];
 
@@ -158,11 +155,10 @@ START_TEST(wrong_byte_is_refused_before_the_frame_is_whole)
         domt_frames_hold(&client, frames, "EPIPE reset");
     }
 }
-END_TEST
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-START_TEST(limits_hold_at_exactly_their_size)
+DOMT_TEST(limits_hold_at_exactly_their_size)
 {
     static const domus_websocket_options small = {
         .message_max = 10, .frame_max = 6, .fragments_max = 3};
@@ -181,9 +177,8 @@ START_TEST(limits_hold_at_exactly_their_size)
     domt_frames_hold(&defaults, "=827f0000000000100001", "EMSGSIZE close 1009");
     domt_frames_hold(&defaults, "=827f7fffffffffffffff", "EMSGSIZE close 1009");
 }
-END_TEST
 
-START_TEST(endless_fragments_are_refused)
+DOMT_TEST(endless_fragments_are_refused)
 {
     domt_codec codec;
     domus_stage_message message;
@@ -199,9 +194,8 @@ START_TEST(endless_fragments_are_refused)
     ck_assert_int_eq(domus_stage_kit_next(codec.kit, &message), -EPROTO);
     domt_codec_stop(&codec);
 }
-END_TEST
 
-START_TEST(options_are_checked)
+DOMT_TEST(options_are_checked)
 {
     static const domus_websocket_options wrong_options[] = {
         {.role = DOMUS_ROLE_PEER},          {.message_max = DOMUS_SLICE_MAX + 1},
@@ -219,9 +213,5 @@ START_TEST(options_are_checked)
         ck_assert_int_eq(domus_websocket_stage.check(&right_options[i]), 0);
     ck_assert_int_eq(domus_websocket_stage.check(NULL), 0);
 }
-END_TEST
 
-DOMT_MAIN("websocket text", 60, texts_are_told_from_other_bytes,
-          texts_may_be_cut_anywhere_by_fragments, texts_that_end_in_a_character_are_refused,
-          wrong_byte_is_refused_before_the_frame_is_whole, limits_hold_at_exactly_their_size,
-          endless_fragments_are_refused, options_are_checked)
+DOMT_SUITE(60)

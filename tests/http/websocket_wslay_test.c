@@ -121,17 +121,15 @@ static void talk_with_each_seed(domus_role role)
         ck_assert_uint_gt(edges_sent[i], 0);
 }
 
-START_TEST(server_and_wslay_hear_each_other)
+DOMT_TEST(server_and_wslay_hear_each_other)
 {
     talk_with_each_seed(DOMUS_ROLE_SERVER);
 }
-END_TEST
 
-START_TEST(client_and_wslay_hear_each_other)
+DOMT_TEST(client_and_wslay_hear_each_other)
 {
     talk_with_each_seed(DOMUS_ROLE_CLIENT);
 }
-END_TEST
 
 /* --- refusals --------------------------------------------------------------------------------- */
 
@@ -159,7 +157,7 @@ static void end_refused(unsigned code)
     domt_talk_end();
 }
 
-START_TEST(wslay_hears_why_it_is_refused)
+DOMT_TEST(wslay_hears_why_it_is_refused)
 {
     for (size_t side = 0; side < 2; side++) {
         domt_said *sent = begin_refusal(side, 't', 100);
@@ -182,10 +180,9 @@ START_TEST(wslay_hears_why_it_is_refused)
         end_refused(DOMUS_WEBSOCKET_PROTOCOL_ERROR);
     }
 }
-END_TEST
 
 /* Two clients, and two servers: a mask that is missing, or one too many. */
-START_TEST(wslay_in_the_same_role_is_refused)
+DOMT_TEST(wslay_in_the_same_role_is_refused)
 {
     for (size_t side = 0; side < 2; side++) {
         domt_talk_begin(side, &narrow[side], side == 0);
@@ -205,9 +202,8 @@ START_TEST(wslay_in_the_same_role_is_refused)
         domt_talk_end();
     }
 }
-END_TEST
 
-START_TEST(stage_hears_why_wslay_refuses)
+DOMT_TEST(stage_hears_why_wslay_refuses)
 {
     for (size_t side = 0; side < 2; side++) {
         domt_talk_begin(side, &narrow[side], side == 1);
@@ -221,19 +217,11 @@ START_TEST(stage_hears_why_wslay_refuses)
         domt_talk_end();
     }
 }
-END_TEST
 #else
-START_TEST(nothing_is_compared)
+DOMT_TEST(nothing_is_compared)
 {
     printf("no wslay: nothing is compared with it\n");
 }
-END_TEST
 #endif
 
-#ifdef DOMT_WSLAY
-DOMT_MAIN("websocket wslay", 100, server_and_wslay_hear_each_other,
-          client_and_wslay_hear_each_other, wslay_hears_why_it_is_refused,
-          wslay_in_the_same_role_is_refused, stage_hears_why_wslay_refuses)
-#else
-DOMT_MAIN("websocket wslay", 100, nothing_is_compared)
-#endif
+DOMT_SUITE(100)

@@ -168,7 +168,7 @@ static void hold_row(domus_testkit *kit, size_t row, size_t step)
     ck_assert_uint_eq(budget.used_bytes, 0);
 }
 
-START_TEST(handler_gets_the_whole_body)
+DOMT_TEST(handler_gets_the_whole_body)
 {
     static const size_t steps[] = {1000, 7, 1};
     domus_testkit *kit = start(&by_rows);
@@ -179,9 +179,8 @@ START_TEST(handler_gets_the_whole_body)
     }
     stop(kit);
 }
-END_TEST
 
-START_TEST(handler_without_a_row_does_not)
+DOMT_TEST(handler_without_a_row_does_not)
 {
     domus_testkit *kit = start(&by_own);
     domus_peer *peer = domt_served_peer(kit);
@@ -192,11 +191,10 @@ START_TEST(handler_without_a_row_does_not)
     domt_served_expect(kit, peer, "HTTP/1.1 501 ");
     stop(kit);
 }
-END_TEST
 
 /* A body that is begun counts; one beyond the budget is 503; one whose peer leaves, or sends
  * nothing more, counts no longer. */
-START_TEST(bodies_that_are_gathered_have_a_budget)
+DOMT_TEST(bodies_that_are_gathered_have_a_budget)
 {
     domus_testkit *kit = start(&by_rows);
     domus_peer *first = domt_served_peer(kit);
@@ -230,10 +228,9 @@ START_TEST(bodies_that_are_gathered_have_a_budget)
     domt_served_expect(kit, fourth, "HTTP/1.1 400 ");
     stop(kit);
 }
-END_TEST
 
 /* Requests of HTTP/2 without content-length, as many clients send them. */
-START_TEST(handler_gets_the_whole_body_of_a_stream)
+DOMT_TEST(handler_gets_the_whole_body_of_a_stream)
 {
     domt_h2 h2;
     int32_t ids[4];
@@ -253,7 +250,6 @@ START_TEST(handler_gets_the_whole_body_of_a_stream)
     domt_h2_end(&h2);
     stop(h2.kit);
 }
-END_TEST
 
 /* --- a part that leads astray ----------------------------------------------------------------- */
 
@@ -292,7 +288,7 @@ static const domus_behaviour led_astray = {
         {.type = &domus_http_request_type, .handle = domus_http_dispatch}, {.type = NULL}}};
 
 /* The handler that is called again is that of the row whose parts were entered, or none. */
-START_TEST(gathering_goes_around_no_part)
+DOMT_TEST(gathering_goes_around_no_part)
 {
     domus_testkit *kit = start(&led_astray);
     domus_peer *peer = domt_served_peer(kit);
@@ -301,8 +297,5 @@ START_TEST(gathering_goes_around_no_part)
     domt_served_expect(kit, peer, "HTTP/1.1 500 ");
     stop(kit);
 }
-END_TEST
 
-DOMT_MAIN("whole", 60, gathering_goes_around_no_part, handler_gets_the_whole_body,
-          handler_without_a_row_does_not, bodies_that_are_gathered_have_a_budget,
-          handler_gets_the_whole_body_of_a_stream)
+DOMT_SUITE(60)

@@ -179,7 +179,7 @@ static void opened(uint32_t first, uint32_t second, uint32_t third)
 }
 
 /* Counted when they are handed over: a burst in one turn would else all go to one thread. */
-START_TEST(connections_go_to_the_thread_with_the_fewest)
+DOMT_TEST(connections_go_to_the_thread_with_the_fewest)
 {
     int peers[11];
 
@@ -202,9 +202,8 @@ START_TEST(connections_go_to_the_thread_with_the_fewest)
     for (int i = 0; i < 11; i++)
         close(peers[i]);
 }
-END_TEST
 
-START_TEST(threads_with_equally_few_connections_take_turns)
+DOMT_TEST(threads_with_equally_few_connections_take_turns)
 {
     domus_config_init(&config);
     begin();
@@ -218,7 +217,6 @@ START_TEST(threads_with_equally_few_connections_take_turns)
     }
     end();
 }
-END_TEST
 
 static void waits(uint64_t ms)
 {
@@ -228,7 +226,7 @@ static void waits(uint64_t ms)
     ck_assert_ptr_nonnull(accepting());
 }
 
-START_TEST(at_the_descriptor_limit_the_accept_waits_longer_and_longer)
+DOMT_TEST(at_the_descriptor_limit_the_accept_waits_longer_and_longer)
 {
     static const uint64_t expected_ms[] = {10, 20, 40, 80, 160, 320, 640, 1000, 1000};
     static const int errors[] = {-EMFILE, -ENFILE, -ENOBUFS, -ENOMEM};
@@ -249,9 +247,8 @@ START_TEST(at_the_descriptor_limit_the_accept_waits_longer_and_longer)
     ck_assert_uint_eq(nodes[0].io.counters.accept_pauses, 36);
     end();
 }
-END_TEST
 
-START_TEST(what_a_client_did_stops_no_accept)
+DOMT_TEST(what_a_client_did_stops_no_accept)
 {
     static const int errors[] = {-ECONNABORTED, -EINTR, -EPROTO, -EAGAIN};
 
@@ -272,9 +269,8 @@ START_TEST(what_a_client_did_stops_no_accept)
     end();
     close(peer);
 }
-END_TEST
 
-START_TEST(while_memory_is_short_the_accept_pauses)
+DOMT_TEST(while_memory_is_short_the_accept_pauses)
 {
     int peers[3];
 
@@ -304,11 +300,10 @@ START_TEST(while_memory_is_short_the_accept_pauses)
     for (int i = 0; i < 3; i++)
         close(peers[i]);
 }
-END_TEST
 
 /* Connections that were accepted before the cancel took hold wait for their turn, as
  * in the backlog. */
-START_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
+DOMT_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
 {
     enum { COUNT = 103 };
     int peers[COUNT];
@@ -351,10 +346,9 @@ START_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
     for (int i = 0; i < COUNT; i++)
         close(peers[i]);
 }
-END_TEST
 
 /* The pause may be over before the cancel has come back. */
-START_TEST(a_late_cancel_does_not_leave_the_accept_off)
+DOMT_TEST(a_late_cancel_does_not_leave_the_accept_off)
 {
     int peers[2];
 
@@ -376,7 +370,6 @@ START_TEST(a_late_cancel_does_not_leave_the_accept_off)
     close(peers[0]);
     close(peers[1]);
 }
-END_TEST
 
 static void be_armed(void)
 {
@@ -405,7 +398,7 @@ static void be_cancelling(void)
     ck_assert_ptr_nonnull(domt_fake_find(fake, DOMT_CANCEL, -1));
 }
 
-START_TEST(an_acceptor_stops_in_every_state)
+DOMT_TEST(an_acceptor_stops_in_every_state)
 {
     static void (*const states[])(void) = {be_armed, be_backing_off, be_full, be_cancelling};
 
@@ -432,9 +425,8 @@ START_TEST(an_acceptor_stops_in_every_state)
         end();
     }
 }
-END_TEST
 
-START_TEST(an_actor_that_is_gone_is_passed_over)
+DOMT_TEST(an_actor_that_is_gone_is_passed_over)
 {
     int peers[7];
 
@@ -463,9 +455,8 @@ START_TEST(an_actor_that_is_gone_is_passed_over)
     for (int i = 0; i < 7; i++)
         close(peers[i]);
 }
-END_TEST
 
-START_TEST(a_connection_that_cannot_be_handed_over_is_closed)
+DOMT_TEST(a_connection_that_cannot_be_handed_over_is_closed)
 {
     domus_config_init(&config);
     begin();
@@ -481,12 +472,5 @@ START_TEST(a_connection_that_cannot_be_handed_over_is_closed)
     end();
     close(peer);
 }
-END_TEST
 
-DOMT_MAIN("acceptor", 20, connections_go_to_the_thread_with_the_fewest,
-          threads_with_equally_few_connections_take_turns,
-          at_the_descriptor_limit_the_accept_waits_longer_and_longer,
-          what_a_client_did_stops_no_accept, while_memory_is_short_the_accept_pauses,
-          at_the_most_connections_the_accept_pauses_until_one_ends,
-          a_late_cancel_does_not_leave_the_accept_off, an_acceptor_stops_in_every_state,
-          an_actor_that_is_gone_is_passed_over, a_connection_that_cannot_be_handed_over_is_closed)
+DOMT_SUITE(20)

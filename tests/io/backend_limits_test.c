@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* 300 operations, of which 16 fit into the submission queue and 32 into that of completions. */
-START_TEST(more_than_the_queues_hold_is_neither_refused_nor_lost)
+DOMT_TEST(more_than_the_queues_hold_is_neither_refused_nor_lost)
 {
     enum { COUNT = 300 };
     static uint8_t seen[COUNT + 1];
@@ -40,9 +40,8 @@ START_TEST(more_than_the_queues_hold_is_neither_refused_nor_lost)
     close(fd);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
-START_TEST(without_buffers_a_receive_ends_and_may_be_armed_again)
+DOMT_TEST(without_buffers_a_receive_ends_and_may_be_armed_again)
 {
     int ends[2];
     domi_completion got[DOMT_RING_BUFFERS];
@@ -72,7 +71,6 @@ START_TEST(without_buffers_a_receive_ends_and_may_be_armed_again)
     close(ends[1]);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
 /* Eight streams through 16 buffers and few places for completions that are reaped rarely: overflows
  * or empty buffer rings end receives all the time, and MORE alone says so. */
@@ -129,7 +127,7 @@ static void stream(uint32_t completions, uint32_t ended[2])
     domt_backend->close(domt_ring);
 }
 
-START_TEST(streams_survive_overflows_and_empty_buffer_rings)
+DOMT_TEST(streams_survive_overflows_and_empty_buffer_rings)
 {
     uint32_t ended[2] = {0}; /* receives: without bytes, and with */
 
@@ -139,10 +137,9 @@ START_TEST(streams_survive_overflows_and_empty_buffer_rings)
     stream(64, ended);
     ck_assert_uint_gt(ended[0], 0);
 }
-END_TEST
 
 /* Each piece of memory of the epoll backend is missing once. */
-START_TEST(epoll_without_memory_does_not_open)
+DOMT_TEST(epoll_without_memory_does_not_open)
 {
     static domus_config config;
     int64_t missing = 0;
@@ -160,9 +157,5 @@ START_TEST(epoll_without_memory_does_not_open)
     ck_assert_int_gt(missing, 7); /* the ring and six tables at least, and then none */
     domi_backend_epoll.close(ring);
 }
-END_TEST
 
-DOMT_MAIN("backend_limits", 20, epoll_without_memory_does_not_open,
-          more_than_the_queues_hold_is_neither_refused_nor_lost,
-          without_buffers_a_receive_ends_and_may_be_armed_again,
-          streams_survive_overflows_and_empty_buffer_rings)
+DOMT_SUITE(20)

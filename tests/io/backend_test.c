@@ -19,7 +19,7 @@
 
 #define SOCKETS 20 /* sends that are queued at once */
 
-START_TEST(an_enter_waits_as_long_as_it_is_told)
+DOMT_TEST(an_enter_waits_as_long_as_it_is_told)
 {
     domt_ring_begin();
     uint64_t start_ns = domt_ring_now_ns();
@@ -32,14 +32,13 @@ START_TEST(an_enter_waits_as_long_as_it_is_told)
     ck_assert(!domt_backend->ready(domt_ring));
     domt_backend->close(domt_ring);
 }
-END_TEST
 
 static void on_alarm(int number)
 {
     (void)number;
 }
 
-START_TEST(an_interrupted_enter_is_no_error)
+DOMT_TEST(an_interrupted_enter_is_no_error)
 {
     struct sigaction action = {.sa_handler = on_alarm};
     struct itimerval soon = {.it_value = {.tv_usec = 20000}};
@@ -52,10 +51,9 @@ START_TEST(an_interrupted_enter_is_no_error)
     ck_assert_uint_lt(domt_now_ns() - start_ns, 5 * DOMT_SECOND);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
 /* The eventfd is never read: each write fires the poll. */
-START_TEST(a_poll_tells_each_write_to_an_eventfd)
+DOMT_TEST(a_poll_tells_each_write_to_an_eventfd)
 {
     int fd = eventfd(0, EFD_CLOEXEC);
 
@@ -74,9 +72,8 @@ START_TEST(a_poll_tells_each_write_to_an_eventfd)
     close(fd);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
-START_TEST(a_receive_goes_on_until_the_peers_end)
+DOMT_TEST(a_receive_goes_on_until_the_peers_end)
 {
     int ends[2];
 
@@ -98,9 +95,8 @@ START_TEST(a_receive_goes_on_until_the_peers_end)
     domt_close(ends[1]);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
-START_TEST(sends_take_all_pieces_in_order)
+DOMT_TEST(sends_take_all_pieces_in_order)
 {
     char text[16] = "";
     int ends[2];
@@ -124,10 +120,9 @@ START_TEST(sends_take_all_pieces_in_order)
     domt_close(ends[0]);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
 /* Many gathered sends may be queued at once; each has its own pieces. */
-START_TEST(gathered_sends_of_many_sockets_do_not_mix)
+DOMT_TEST(gathered_sends_of_many_sockets_do_not_mix)
 {
     char texts[SOCKETS][2];
     int ends[SOCKETS][2];
@@ -152,7 +147,6 @@ START_TEST(gathered_sends_of_many_sockets_do_not_mix)
     }
     domt_backend->close(domt_ring);
 }
-END_TEST
 
 /* Receive so many bytes, which have all been sent. */
 static void take_all(int fd, int64_t left)
@@ -167,7 +161,7 @@ static void take_all(int fd, int64_t left)
 }
 
 /* A gathered send that waits for room either sends then, or says that it can be begun again. */
-START_TEST(a_gathered_send_waits_for_a_full_socket)
+DOMT_TEST(a_gathered_send_waits_for_a_full_socket)
 {
     static char bytes[1 << 20];
     int ends[2];
@@ -192,10 +186,9 @@ START_TEST(a_gathered_send_waits_for_a_full_socket)
     domt_close(ends[1]);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
 /* The result of a send tells how much the socket took at once; a full socket is waited for. */
-START_TEST(a_large_send_is_short_and_a_full_socket_is_waited_for)
+DOMT_TEST(a_large_send_is_short_and_a_full_socket_is_waited_for)
 {
     static char bytes[1 << 20];
     int ends[2];
@@ -217,9 +210,8 @@ START_TEST(a_large_send_is_short_and_a_full_socket_is_waited_for)
     domt_close(ends[1]);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
-START_TEST(a_cancel_ends_one_operation)
+DOMT_TEST(a_cancel_ends_one_operation)
 {
     static char bytes[1 << 20];
     int ends[2];
@@ -263,10 +255,9 @@ START_TEST(a_cancel_ends_one_operation)
     domt_close(ends[1]);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
 /* A submit carries out what is queued. It takes no time, and a send completes at once. */
-START_TEST(a_submit_shows_what_completes_at_once)
+DOMT_TEST(a_submit_shows_what_completes_at_once)
 {
     static const char byte = 'b';
     domi_completion completions[2];
@@ -290,7 +281,6 @@ START_TEST(a_submit_shows_what_completes_at_once)
     close(ends[1]);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
 /* Queue a send of one byte on each of the first `count` sockets, numbered from 1 on. */
 static void send_bytes(int ends[][2], uint32_t count)
@@ -313,7 +303,7 @@ static uint32_t submit_sends(void)
     return count;
 }
 
-START_TEST(an_io_uring_makes_the_first_sends_without_an_enter)
+DOMT_TEST(an_io_uring_makes_the_first_sends_without_an_enter)
 {
     int ends[SOCKETS][2];
     char text[2];
@@ -350,10 +340,9 @@ START_TEST(an_io_uring_makes_the_first_sends_without_an_enter)
         domt_close(ends[i][0]);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
 /* An enter that could sleep does not while the completion of a send waits to be reaped. */
-START_TEST(an_enter_does_not_wait_behind_a_send)
+DOMT_TEST(an_enter_does_not_wait_behind_a_send)
 {
     static const char byte = 'b';
     int ends[2];
@@ -369,9 +358,8 @@ START_TEST(an_enter_does_not_wait_behind_a_send)
     domt_close(ends[1]);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
-START_TEST(an_accept_goes_on_and_its_sockets_close_on_exec)
+DOMT_TEST(an_accept_goes_on_and_its_sockets_close_on_exec)
 {
     const domi_sockets *sockets = domt_backend->sockets;
     struct sockaddr_in address = {.sin_family = AF_INET};
@@ -407,7 +395,6 @@ START_TEST(an_accept_goes_on_and_its_sockets_close_on_exec)
     domt_close(listener);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
 static void *own(void *unused)
 {
@@ -417,7 +404,7 @@ static void *own(void *unused)
     return NULL;
 }
 
-START_TEST(who_starts_a_ring_owns_it)
+DOMT_TEST(who_starts_a_ring_owns_it)
 {
     pthread_t thread;
 
@@ -426,7 +413,6 @@ START_TEST(who_starts_a_ring_owns_it)
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
 static int next_descriptor(void)
 {
@@ -436,7 +422,7 @@ static int next_descriptor(void)
     return fd;
 }
 
-START_TEST(a_ring_that_cannot_be_made_leaves_nothing)
+DOMT_TEST(a_ring_that_cannot_be_made_leaves_nothing)
 {
     char error[256] = "";
     struct rlimit before;
@@ -465,10 +451,9 @@ START_TEST(a_ring_that_cannot_be_made_leaves_nothing)
     domt_backend->close(domt_ring);
     ck_assert_int_eq(next_descriptor(), next_fd);
 }
-END_TEST
 
 /* The other tests here are about time, signals and descriptors of the kernel. */
-START_TEST(a_simulated_ring_does_what_those_of_the_kernel_do)
+DOMT_TEST(a_simulated_ring_does_what_those_of_the_kernel_do)
 {
     const TTest *const shared[] = {
         an_enter_waits_as_long_as_it_is_told,
@@ -486,14 +471,5 @@ START_TEST(a_simulated_ring_does_what_those_of_the_kernel_do)
         for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++)
             shared[i]->fn(0);
 }
-END_TEST
 
-DOMT_MAIN("backend", 20, an_enter_waits_as_long_as_it_is_told, an_interrupted_enter_is_no_error,
-          a_poll_tells_each_write_to_an_eventfd, a_receive_goes_on_until_the_peers_end,
-          sends_take_all_pieces_in_order, gathered_sends_of_many_sockets_do_not_mix,
-          a_gathered_send_waits_for_a_full_socket,
-          a_large_send_is_short_and_a_full_socket_is_waited_for, a_cancel_ends_one_operation,
-          an_accept_goes_on_and_its_sockets_close_on_exec, who_starts_a_ring_owns_it,
-          a_ring_that_cannot_be_made_leaves_nothing, a_submit_shows_what_completes_at_once,
-          an_io_uring_makes_the_first_sends_without_an_enter, an_enter_does_not_wait_behind_a_send,
-          a_simulated_ring_does_what_those_of_the_kernel_do)
+DOMT_SUITE(20)

@@ -93,7 +93,7 @@ static void begin_to_drain(void)
     domt_bed_turn(&bed);
 }
 
-START_TEST(a_drain_hands_over_everybody_who_waits)
+DOMT_TEST(a_drain_hands_over_everybody_who_waits)
 {
     domt_bed_init(&bed);
     bed.config.channel.connections_max = 1;
@@ -121,7 +121,6 @@ START_TEST(a_drain_hands_over_everybody_who_waits)
     close(early[1]);
     end_waiting();
 }
-END_TEST
 
 static void tries_again(bool late)
 {
@@ -150,14 +149,13 @@ static void tries_again(bool late)
     end_waiting();
 }
 
-START_TEST(without_descriptors_a_drain_tries_again)
+DOMT_TEST(without_descriptors_a_drain_tries_again)
 {
     tries_again(false);
     tries_again(true);
 }
-END_TEST
 
-START_TEST(who_waits_when_the_time_is_over_is_turned_away_and_counted)
+DOMT_TEST(who_waits_when_the_time_is_over_is_turned_away_and_counted)
 {
     for (int without = 0; without < 2; without++) {
         domt_bed_init(&bed);
@@ -178,7 +176,6 @@ START_TEST(who_waits_when_the_time_is_over_is_turned_away_and_counted)
         end_waiting();
     }
 }
-END_TEST
 
 #define TURN 32u /* io.completionEntries */
 
@@ -191,7 +188,7 @@ static void begin_small(void)
     let_wait(WAITING_MAX);
 }
 
-START_TEST(a_turn_of_a_drain_accepts_so_many_and_the_next_one_the_rest)
+DOMT_TEST(a_turn_of_a_drain_accepts_so_many_and_the_next_one_the_rest)
 {
     begin_small();
     begin_to_drain();
@@ -204,9 +201,8 @@ START_TEST(a_turn_of_a_drain_accepts_so_many_and_the_next_one_the_rest)
     ck_assert_uint_eq(bed.io.turned_away, 0);
     end_waiting();
 }
-END_TEST
 
-START_TEST(a_turn_of_a_stop_turns_so_many_away_and_the_next_one_the_rest)
+DOMT_TEST(a_turn_of_a_stop_turns_so_many_away_and_the_next_one_the_rest)
 {
     begin_small();
     ck_assert_int_eq(domi_house_stop(&bed.manager, address), 0);
@@ -223,10 +219,5 @@ START_TEST(a_turn_of_a_stop_turns_so_many_away_and_the_next_one_the_rest)
     ck_assert_uint_eq(bed.manager.births.houses, 1); /* the acceptor has ended */
     end_waiting();
 }
-END_TEST
 
-DOMT_MAIN("backlog", 20, a_drain_hands_over_everybody_who_waits,
-          without_descriptors_a_drain_tries_again,
-          a_turn_of_a_drain_accepts_so_many_and_the_next_one_the_rest,
-          a_turn_of_a_stop_turns_so_many_away_and_the_next_one_the_rest,
-          who_waits_when_the_time_is_over_is_turned_away_and_counted)
+DOMT_SUITE(20)

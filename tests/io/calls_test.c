@@ -196,7 +196,7 @@ static bool receives(uint32_t channel)
            !channels[channel]->cancelling;
 }
 
-START_TEST(each_function_may_be_a_sequence)
+DOMT_TEST(each_function_may_be_a_sequence)
 {
     begin(&of_lasting, 0);
     domt_bed_turn(&bed);
@@ -215,9 +215,8 @@ START_TEST(each_function_may_be_a_sequence)
     held_to_have_heard("-"); /* the wait of on_close has come to its end */
     end();
 }
-END_TEST
 
-START_TEST(wait_of_on_close_is_cancelled_unless_conversations_go_on)
+DOMT_TEST(wait_of_on_close_is_cancelled_unless_conversations_go_on)
 {
     begin(&of_slow, 0);
     pass(4);
@@ -228,9 +227,8 @@ START_TEST(wait_of_on_close_is_cancelled_unless_conversations_go_on)
     held_to_have_heard("cx");
     end();
 }
-END_TEST
 
-START_TEST(functions_are_called_without_memory_for_their_frames)
+DOMT_TEST(functions_are_called_without_memory_for_their_frames)
 {
     begin(&of_slow, 0);
     domi_memory_fail_after(0, 1);
@@ -242,9 +240,8 @@ START_TEST(functions_are_called_without_memory_for_their_frames)
     ck_assert(!domt_bed_is_open(fds[0]));
     end();
 }
-END_TEST
 
-START_TEST(frame_that_is_too_large_is_refused)
+DOMT_TEST(frame_that_is_too_large_is_refused)
 {
     static const domus_call large = {domi_close_slowly_begin, DOMUS_FRAME_MAX + 1};
     const domus_behaviour wrong[] = {
@@ -261,7 +258,6 @@ START_TEST(frame_that_is_too_large_is_refused)
                          -EINVAL);
     end();
 }
-END_TEST
 
 /* --- requestsMax ------------------------------------------------------------------------------ */
 
@@ -270,7 +266,7 @@ static uint64_t busy_count(void)
     return domi_counter_read(&bed.io.counters.channels_busy);
 }
 
-START_TEST(one_request_follows_the_other_and_no_channel_waits_for_another)
+DOMT_TEST(one_request_follows_the_other_and_no_channel_waits_for_another)
 {
     begin(&of_reading, 1);
     domt_bed_turn(&bed);
@@ -293,10 +289,9 @@ START_TEST(one_request_follows_the_other_and_no_channel_waits_for_another)
     ck_assert_uint_eq(busy_count(), 4);
     end();
 }
-END_TEST
 
 /* A receive that was ended for each request would cost two operations. */
-START_TEST(receive_goes_on_while_nothing_waits)
+DOMT_TEST(receive_goes_on_while_nothing_waits)
 {
     begin(&of_reading, 1);
     domt_bed_turn(&bed);
@@ -315,10 +310,9 @@ START_TEST(receive_goes_on_while_nothing_waits)
     ck_assert_uint_eq(bed.fake->begun[DOMT_RECEIVE], CHANNELS);
     end();
 }
-END_TEST
 
 /* The same holds where on_read is not a sequence. */
-START_TEST(as_many_requests_as_the_bound_are_under_way)
+DOMT_TEST(as_many_requests_as_the_bound_are_under_way)
 {
     const domus_behaviour *owners[] = {&of_reading, &of_plain};
 
@@ -338,9 +332,8 @@ START_TEST(as_many_requests_as_the_bound_are_under_way)
         end();
     }
 }
-END_TEST
 
-START_TEST(half_close_at_the_bound_answers_everything)
+DOMT_TEST(half_close_at_the_bound_answers_everything)
 {
     begin(&of_reading, 1);
     domt_bed_turn(&bed);
@@ -357,10 +350,9 @@ START_TEST(half_close_at_the_bound_answers_everything)
     ck_assert(!domt_bed_is_open(fds[0]));
     end();
 }
-END_TEST
 
 /* But not before the actor was shown all that came before. */
-START_TEST(on_end_does_not_wait_for_a_request)
+DOMT_TEST(on_end_does_not_wait_for_a_request)
 {
     begin(&of_slow, 1);
     pass(3);
@@ -378,10 +370,9 @@ START_TEST(on_end_does_not_wait_for_a_request)
     held_to_have_heard("Ecxx3re");
     end();
 }
-END_TEST
 
 /* The peer has sent, so it is this side that is slow. */
-START_TEST(busy_channel_is_not_idle_while_bytes_wait)
+DOMT_TEST(busy_channel_is_not_idle_while_bytes_wait)
 {
     begin_with(&of_reading, 1, 20 * DOMT_BED_MS);
     domt_bed_turn(&bed);
@@ -394,12 +385,5 @@ START_TEST(busy_channel_is_not_idle_while_bytes_wait)
     ck_assert(!domt_bed_is_open(fds[1]));
     end();
 }
-END_TEST
 
-DOMT_MAIN("calls", 60, each_function_may_be_a_sequence,
-          wait_of_on_close_is_cancelled_unless_conversations_go_on,
-          functions_are_called_without_memory_for_their_frames, frame_that_is_too_large_is_refused,
-          one_request_follows_the_other_and_no_channel_waits_for_another,
-          receive_goes_on_while_nothing_waits, as_many_requests_as_the_bound_are_under_way,
-          half_close_at_the_bound_answers_everything, on_end_does_not_wait_for_a_request,
-          busy_channel_is_not_idle_while_bytes_wait)
+DOMT_SUITE(60)

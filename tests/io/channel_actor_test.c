@@ -13,7 +13,7 @@ static domt_lines *const lines = &domt_lines_now;
 
 /* --- states ----------------------------------------------------------------------------------- */
 
-START_TEST(each_channel_has_its_state_and_its_life)
+DOMT_TEST(each_channel_has_its_state_and_its_life)
 {
     int fds[2];
     int peers[2];
@@ -37,9 +37,8 @@ START_TEST(each_channel_has_its_state_and_its_life)
     for (int i = 0; i < 2; i++)
         close(peers[i]);
 }
-END_TEST
 
-START_TEST(channels_that_share_the_state_are_not_mounted_and_stopped)
+DOMT_TEST(channels_that_share_the_state_are_not_mounted_and_stopped)
 {
     int fds[2];
     int peers[2];
@@ -63,11 +62,10 @@ START_TEST(channels_that_share_the_state_are_not_mounted_and_stopped)
     for (int i = 0; i < 2; i++)
         close(peers[i]);
 }
-END_TEST
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
-START_TEST(channel_takes_messages_until_its_connection_is_gone)
+DOMT_TEST(channel_takes_messages_until_its_connection_is_gone)
 {
     int fd;
     int peer;
@@ -84,9 +82,8 @@ START_TEST(channel_takes_messages_until_its_connection_is_gone)
     domt_lines_end();
     close(peer);
 }
-END_TEST
 
-START_TEST(dead_connection_is_an_event_with_its_error)
+DOMT_TEST(dead_connection_is_an_event_with_its_error)
 {
     static const int results[] = {0, -ECONNRESET};
 
@@ -106,9 +103,8 @@ START_TEST(dead_connection_is_an_event_with_its_error)
         close(peer);
     }
 }
-END_TEST
 
-START_TEST(stop_of_an_address_closes_the_connection)
+DOMT_TEST(stop_of_an_address_closes_the_connection)
 {
     int fd;
     int peer;
@@ -126,11 +122,10 @@ START_TEST(stop_of_an_address_closes_the_connection)
     domt_lines_end();
     close(peer);
 }
-END_TEST
 
 /* --- failures --------------------------------------------------------------------------------- */
 
-START_TEST(failure_of_a_handler_resets_the_channel_and_no_more)
+DOMT_TEST(failure_of_a_handler_resets_the_channel_and_no_more)
 {
     int fds[2];
     int peers[2];
@@ -150,9 +145,8 @@ START_TEST(failure_of_a_handler_resets_the_channel_and_no_more)
     for (int i = 0; i < 2; i++)
         close(peers[i]);
 }
-END_TEST
 
-START_TEST(mount_that_fails_refuses_the_connection)
+DOMT_TEST(mount_that_fails_refuses_the_connection)
 {
     int fd;
     int peer;
@@ -171,10 +165,9 @@ START_TEST(mount_that_fails_refuses_the_connection)
     domt_lines_end();
     close(peer);
 }
-END_TEST
 
 /* Whatever fails below a channel, or escalates in it, fails nobody above it. */
-START_TEST(owner_is_not_asked_about_a_channel_that_escalates)
+DOMT_TEST(owner_is_not_asked_about_a_channel_that_escalates)
 {
     static const domus_type *const types[] = {&domt_escalate_type, &domt_bear_type};
 
@@ -198,9 +191,8 @@ START_TEST(owner_is_not_asked_about_a_channel_that_escalates)
             close(peers[k]);
     }
 }
-END_TEST
 
-START_TEST(channel_is_refused_once_by_many_errors)
+DOMT_TEST(channel_is_refused_once_by_many_errors)
 {
     int fd;
     int peer;
@@ -216,10 +208,9 @@ START_TEST(channel_is_refused_once_by_many_errors)
     domt_lines_end();
     close(peer);
 }
-END_TEST
 
 /* A link stops the actor, and so closes its connection. A watcher hears why the actor ended. */
-START_TEST(reason_of_a_link_is_the_reason_of_the_end)
+DOMT_TEST(reason_of_a_link_is_the_reason_of_the_end)
 {
     int fds[2];
     int peers[2];
@@ -241,11 +232,10 @@ START_TEST(reason_of_a_link_is_the_reason_of_the_end)
     for (int i = 0; i < 2; i++)
         close(peers[i]);
 }
-END_TEST
 
 /* --- idle owners ------------------------------------------------------------------------------ */
 
-START_TEST(owner_of_busy_channels_is_not_idle)
+DOMT_TEST(owner_of_busy_channels_is_not_idle)
 {
     const domus_spawn_options options = {.passivate_after_ns = 5 * DOMT_BED_MS};
     int fd;
@@ -275,7 +265,6 @@ START_TEST(owner_of_busy_channels_is_not_idle)
     domt_lines_end();
     close(peer);
 }
-END_TEST
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -290,7 +279,7 @@ static uint32_t count_taken_slots(const domi_io *io)
 }
 
 /* Whatever allocation fails, the descriptor stays with the caller and nothing is left behind. */
-START_TEST(connection_without_memory_is_not_adopted)
+DOMT_TEST(connection_without_memory_is_not_adopted)
 {
     int refused = 0;
 
@@ -319,14 +308,5 @@ START_TEST(connection_without_memory_is_not_adopted)
     }
     ck_assert_int_ge(refused, 3); /* channel, table, house or its list of children */
 }
-END_TEST
 
-DOMT_MAIN("channel actor", 30, each_channel_has_its_state_and_its_life,
-          channels_that_share_the_state_are_not_mounted_and_stopped,
-          channel_takes_messages_until_its_connection_is_gone,
-          dead_connection_is_an_event_with_its_error, stop_of_an_address_closes_the_connection,
-          failure_of_a_handler_resets_the_channel_and_no_more,
-          mount_that_fails_refuses_the_connection,
-          owner_is_not_asked_about_a_channel_that_escalates, channel_is_refused_once_by_many_errors,
-          reason_of_a_link_is_the_reason_of_the_end, owner_of_busy_channels_is_not_idle,
-          connection_without_memory_is_not_adopted)
+DOMT_SUITE(30)

@@ -9,7 +9,7 @@ static void check_channel(void *channel)
     (void)domi_channel_is_sound(channel);
 }
 
-START_TEST(each_invariant_of_a_channel_is_checked)
+DOMT_TEST(each_invariant_of_a_channel_is_checked)
 {
     domus_buffer *some = (domus_buffer *)(void *)(uintptr_t)64;      /* only compared with NULL */
     struct domi_promise *wait = (struct domi_promise *)(void *)some; /* the same */
@@ -55,6 +55,5 @@ START_TEST(each_invariant_of_a_channel_is_checked)
             ck_assert(domi_channel_is_sound(&rows[i].channel));
     }
 }
-END_TEST
 
-DOMT_MAIN("channel check", 60, each_invariant_of_a_channel_is_checked)
+DOMT_SUITE(60)

@@ -15,7 +15,7 @@ static void pass(unsigned ms)
         domt_bed_pass(&lines->bed, 1);
 }
 
-START_TEST(conversations_end_with_the_connection)
+DOMT_TEST(conversations_end_with_the_connection)
 {
     int fd;
     int peer;
@@ -33,9 +33,8 @@ START_TEST(conversations_end_with_the_connection)
     domt_lines_end();
     close(peer);
 }
-END_TEST
 
-START_TEST(conversations_that_go_on_keep_the_actor_until_the_last)
+DOMT_TEST(conversations_that_go_on_keep_the_actor_until_the_last)
 {
     int fd;
     int peer;
@@ -62,10 +61,9 @@ START_TEST(conversations_that_go_on_keep_the_actor_until_the_last)
     domt_lines_end();
     close(peer);
 }
-END_TEST
 
 /* Also for one that begins when the connection is gone already. */
-START_TEST(conversations_that_go_on_may_be_new_ones)
+DOMT_TEST(conversations_that_go_on_may_be_new_ones)
 {
     int fd;
     int peer;
@@ -87,10 +85,9 @@ START_TEST(conversations_that_go_on_may_be_new_ones)
     domt_lines_end();
     close(peer);
 }
-END_TEST
 
 /* Although so many are parked that the actor takes nothing more. */
-START_TEST(conversations_that_go_on_are_not_waited_for_by_the_close)
+DOMT_TEST(conversations_that_go_on_are_not_waited_for_by_the_close)
 {
     int fd;
     int peer;
@@ -111,10 +108,9 @@ START_TEST(conversations_that_go_on_are_not_waited_for_by_the_close)
     domt_lines_end();
     close(peer);
 }
-END_TEST
 
 /* A stop waits for no conversation. */
-START_TEST(conversations_that_go_on_are_cancelled_by_a_stop)
+DOMT_TEST(conversations_that_go_on_are_cancelled_by_a_stop)
 {
     int fd;
     int peer;
@@ -132,11 +128,10 @@ START_TEST(conversations_that_go_on_are_cancelled_by_a_stop)
     domt_lines_end();
     close(peer);
 }
-END_TEST
 
 /* So many conversations are parked that the actor takes nothing more; the dead connection must not
  * wait for them. */
-START_TEST(dead_connection_is_told_of_while_conversations_fill_the_actor)
+DOMT_TEST(dead_connection_is_told_of_while_conversations_fill_the_actor)
 {
     int fd;
     int peer;
@@ -154,10 +149,9 @@ START_TEST(dead_connection_is_told_of_while_conversations_fill_the_actor)
     domt_lines_end();
     close(peer);
 }
-END_TEST
 
 /* One connection that is full of conversations holds up no other one. */
-START_TEST(full_channel_stops_no_other)
+DOMT_TEST(full_channel_stops_no_other)
 {
     int fds[2];
     int peers[2];
@@ -176,12 +170,5 @@ START_TEST(full_channel_stops_no_other)
     for (int i = 0; i < 2; i++)
         close(peers[i]);
 }
-END_TEST
 
-DOMT_MAIN("channel conversations", 30, conversations_end_with_the_connection,
-          conversations_that_go_on_keep_the_actor_until_the_last,
-          conversations_that_go_on_may_be_new_ones,
-          conversations_that_go_on_are_not_waited_for_by_the_close,
-          conversations_that_go_on_are_cancelled_by_a_stop,
-          dead_connection_is_told_of_while_conversations_fill_the_actor,
-          full_channel_stops_no_other)
+DOMT_SUITE(30)

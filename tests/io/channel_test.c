@@ -42,7 +42,7 @@ static void feed(const char *text)
     ck_assert(domt_fake_bytes(bed.fake, fd, text, (uint32_t)strlen(text), true));
 }
 
-START_TEST(an_actor_is_told_open_read_end_close_in_order_and_once)
+DOMT_TEST(an_actor_is_told_open_read_end_close_in_order_and_once)
 {
     domt_bed_init(&bed);
     begin(DOMT_BED_ECHO);
@@ -62,9 +62,8 @@ START_TEST(an_actor_is_told_open_read_end_close_in_order_and_once)
     ck_assert_uint_eq(bed.io.connections, 0);
     end();
 }
-END_TEST
 
-START_TEST(the_fin_follows_all_that_is_queued)
+DOMT_TEST(the_fin_follows_all_that_is_queued)
 {
     domt_bed_init(&bed);
     begin(DOMT_BED_ECHO);
@@ -84,9 +83,8 @@ START_TEST(the_fin_follows_all_that_is_queued)
     domt_bed_noted(&bed, "A+ A-(0) ");
     end();
 }
-END_TEST
 
-START_TEST(lingering_is_bounded)
+DOMT_TEST(lingering_is_bounded)
 {
     domt_bed_init(&bed);
     bed.config.channel.linger_ns = 100 * DOMT_BED_MS;
@@ -103,7 +101,6 @@ START_TEST(lingering_is_bounded)
     domt_bed_noted(&bed, "A+ A-(0) ");
     end();
 }
-END_TEST
 
 static domt_op *cancel_of(const domt_op *target)
 {
@@ -125,7 +122,7 @@ static void complete_last(domt_op *op)
 
 /* A receive, a send and the cancels of both come back in any order: the descriptor is open until
  * the last. */
-START_TEST(a_descriptor_is_closed_when_nothing_is_in_flight_and_never_before)
+DOMT_TEST(a_descriptor_is_closed_when_nothing_is_in_flight_and_never_before)
 {
     for (uint32_t order = 0; order < 4 * 3 * 2; order++) {
         domt_bed_init(&bed);
@@ -149,7 +146,6 @@ START_TEST(a_descriptor_is_closed_when_nothing_is_in_flight_and_never_before)
         end();
     }
 }
-END_TEST
 
 static void to_open(void)
 {
@@ -252,7 +248,7 @@ static void held_to_be_over(size_t state, const char *how, int error)
     end();
 }
 
-START_TEST(a_reset_works_in_every_state)
+DOMT_TEST(a_reset_works_in_every_state)
 {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         domt_bed_init(&bed);
@@ -263,9 +259,8 @@ START_TEST(a_reset_works_in_every_state)
         held_to_be_over(i, "reset", -EPROTO);
     }
 }
-END_TEST
 
-START_TEST(a_close_works_in_every_state)
+DOMT_TEST(a_close_works_in_every_state)
 {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         domt_bed_init(&bed);
@@ -284,10 +279,9 @@ START_TEST(a_close_works_in_every_state)
         held_to_be_over(i, "close", 0);
     }
 }
-END_TEST
 
 /* The peer's reset comes by the receive if there is one, and by the send if there is one. */
-START_TEST(the_peers_reset_ends_every_state)
+DOMT_TEST(the_peers_reset_ends_every_state)
 {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         domt_bed_init(&bed);
@@ -304,10 +298,9 @@ START_TEST(the_peers_reset_ends_every_state)
         held_to_be_over(i, "peer's reset", -ECONNRESET);
     }
 }
-END_TEST
 
 /* The 17th buffer waits when the send of 16 ends, and the peer's reset comes with it. */
-START_TEST(a_reset_that_comes_with_the_end_of_a_send_is_a_close)
+DOMT_TEST(a_reset_that_comes_with_the_end_of_a_send_is_a_close)
 {
     domt_bed_init(&bed);
     begin(DOMT_BED_DROP);
@@ -320,9 +313,8 @@ START_TEST(a_reset_that_comes_with_the_end_of_a_send_is_a_close)
     domt_bed_noted(&bed, "A+ A-(-104) ");
     end();
 }
-END_TEST
 
-START_TEST(a_handler_may_write_and_reset_after_the_peers_fin)
+DOMT_TEST(a_handler_may_write_and_reset_after_the_peers_fin)
 {
     domt_bed_init(&bed);
     bed.reset_on_end = true;
@@ -332,9 +324,8 @@ START_TEST(a_handler_may_write_and_reset_after_the_peers_fin)
     domt_bed_noted(&bed, "A+ A. A-(-71) ");
     end();
 }
-END_TEST
 
-START_TEST(errors_of_handlers_reset_their_channel_alone)
+DOMT_TEST(errors_of_handlers_reset_their_channel_alone)
 {
     int others[2];
     int peers[2];
@@ -369,10 +360,9 @@ START_TEST(errors_of_handlers_reset_their_channel_alone)
     close(peers[1]);
     close(third_peer);
 }
-END_TEST
 
 /* Armed once, looked at when it fires: no timer is touched per message. */
-START_TEST(an_idle_time_out_counts_from_the_last_byte_either_way)
+DOMT_TEST(an_idle_time_out_counts_from_the_last_byte_either_way)
 {
     domt_bed_init(&bed);
     bed.config.channel.idle_timeout_ns = 100 * DOMT_BED_MS;
@@ -395,7 +385,6 @@ START_TEST(an_idle_time_out_counts_from_the_last_byte_either_way)
     domt_bed_noted(&bed, "A-(-110) ");
     end();
 }
-END_TEST
 
 static void bring_a_late_completion(void *context)
 {
@@ -417,16 +406,15 @@ static void bring_a_late_completion(void *context)
     domt_bed_turn(&bed);
 }
 
-START_TEST(a_completion_of_another_generation_ends_the_process)
+DOMT_TEST(a_completion_of_another_generation_ends_the_process)
 {
     domt_bed_init(&bed);
     begin(DOMT_BED_DROP);
     domt_dies(bring_a_late_completion, NULL, "generation");
     end();
 }
-END_TEST
 
-START_TEST(slots_are_used_again_and_grow)
+DOMT_TEST(slots_are_used_again_and_grow)
 {
     enum { ROUNDS = 3, AT_ONCE = 150 };
     int peers[AT_ONCE];
@@ -447,14 +435,5 @@ START_TEST(slots_are_used_again_and_grow)
     ck_assert_uint_eq(bed.io.slots_used, AT_ONCE);
     domt_bed_end(&bed);
 }
-END_TEST
 
-DOMT_MAIN("channel", 20, an_actor_is_told_open_read_end_close_in_order_and_once,
-          the_fin_follows_all_that_is_queued, lingering_is_bounded,
-          a_descriptor_is_closed_when_nothing_is_in_flight_and_never_before,
-          a_reset_works_in_every_state, a_close_works_in_every_state,
-          the_peers_reset_ends_every_state, a_reset_that_comes_with_the_end_of_a_send_is_a_close,
-          a_handler_may_write_and_reset_after_the_peers_fin,
-          errors_of_handlers_reset_their_channel_alone,
-          an_idle_time_out_counts_from_the_last_byte_either_way,
-          a_completion_of_another_generation_ends_the_process, slots_are_used_again_and_grow)
+DOMT_SUITE(20)

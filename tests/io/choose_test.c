@@ -48,7 +48,7 @@ static char choice(domus_io_backend wanted, long call, int error)
     return (char)WEXITSTATUS(status);
 }
 
-START_TEST(a_refusal_of_any_call_makes_it_epoll)
+DOMT_TEST(a_refusal_of_any_call_makes_it_epoll)
 {
     static const int errors[] = {EPERM, EACCES, ENOSYS, EINVAL};
 
@@ -57,10 +57,9 @@ START_TEST(a_refusal_of_any_call_makes_it_epoll)
             ck_assert_int_eq(choice(DOMUS_BACKEND_AUTO, calls[call], errors[i]), 'e');
     }
 }
-END_TEST
 
 /* A service must not change its backend by chance. */
-START_TEST(what_has_run_out_is_an_error)
+DOMT_TEST(what_has_run_out_is_an_error)
 {
     static const int errors[] = {ENOMEM, EMFILE, ENFILE};
 
@@ -68,16 +67,13 @@ START_TEST(what_has_run_out_is_an_error)
         ck_assert_int_eq(choice(DOMUS_BACKEND_AUTO, SYS_io_uring_setup, errors[i]), 'f');
     ck_assert_int_eq(choice(DOMUS_BACKEND_AUTO, SYS_io_uring_register, ENOMEM), 'f');
 }
-END_TEST
 
-START_TEST(a_named_backend_is_taken_without_a_look)
+DOMT_TEST(a_named_backend_is_taken_without_a_look)
 {
     ck_assert_int_eq(choice(DOMUS_BACKEND_URING, SYS_io_uring_setup, EPERM), 'u');
     ck_assert_int_eq(choice(DOMUS_BACKEND_EPOLL, SYS_io_uring_setup, EPERM), 'e');
     ck_assert_int_eq(choice(DOMUS_BACKEND_EPOLL, SYS_getppid, EPERM), 'e');
     ck_assert_int_eq(choice(DOMUS_BACKEND_AUTO, SYS_getppid, EPERM), 'u');
 }
-END_TEST
 
-DOMT_MAIN("choose", 20, a_refusal_of_any_call_makes_it_epoll, what_has_run_out_is_an_error,
-          a_named_backend_is_taken_without_a_look)
+DOMT_SUITE(20)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-START_TEST(names_are_letters_digits_and_dots)
+DOMT_TEST(names_are_letters_digits_and_dots)
 {
     static const struct {
         const char *text;
@@ -53,9 +53,8 @@ START_TEST(names_are_letters_digits_and_dots)
         ck_assert_uint_eq(port, cases[i].port);
     }
 }
-END_TEST
 
-START_TEST(names_and_labels_have_a_length)
+DOMT_TEST(names_and_labels_have_a_length)
 {
     char text[400];
     char name[DOMI_HOST_MAX + 1];
@@ -75,9 +74,8 @@ START_TEST(names_and_labels_have_a_length)
         ck_assert_int_eq(domi_name_parse(text, name, &port), length <= 63 ? 0 : -EINVAL);
     }
 }
-END_TEST
 
-START_TEST(families_take_turns_and_keep_their_order)
+DOMT_TEST(families_take_turns_and_keep_their_order)
 {
     static const struct {
         const char *before, *after; /* a letter for each: upper case is IPv6 */
@@ -102,7 +100,5 @@ START_TEST(families_take_turns_and_keep_their_order)
         ck_assert_str_eq(after, cases[i].after);
     }
 }
-END_TEST
 
-DOMT_MAIN("connect_name", 10, names_are_letters_digits_and_dots, names_and_labels_have_a_length,
-          families_take_turns_and_keep_their_order)
+DOMT_SUITE(10)

@@ -97,7 +97,7 @@ static void take_all(uint32_t i)
     }
 }
 
-START_TEST(a_part_is_an_eighth_of_what_is_free_of_the_half_that_is_shared)
+DOMT_TEST(a_part_is_an_eighth_of_what_is_free_of_the_half_that_is_shared)
 {
     ck_assert_uint_eq(domi_bound_part_of(0, 0), 0);
     ck_assert_uint_eq(domi_bound_part_of(1600, 0), 100);
@@ -109,9 +109,8 @@ START_TEST(a_part_is_an_eighth_of_what_is_free_of_the_half_that_is_shared)
     ck_assert_uint_eq(domi_bound_part_of(1600, UINT64_MAX), 0);
     ck_assert_uint_eq(domi_bound_part_of(UINT64_MAX, 0), UINT64_MAX / 16);
 }
-END_TEST
 
-START_TEST(a_first_piece_has_room_up_to_a_sixteenth_below_the_bound)
+DOMT_TEST(a_first_piece_has_room_up_to_a_sixteenth_below_the_bound)
 {
     ck_assert(domi_bound_has_room_for_first(1600, 0, 100));
     ck_assert(domi_bound_has_room_for_first(1600, 1400, 100));
@@ -121,9 +120,8 @@ START_TEST(a_first_piece_has_room_up_to_a_sixteenth_below_the_bound)
     ck_assert(!domi_bound_has_room_for_first(1600, UINT64_MAX, 100));
     ck_assert(!domi_bound_has_room_for_first(0, 0, 0));
 }
-END_TEST
 
-START_TEST(above_its_part_a_channel_does_not_read)
+DOMT_TEST(above_its_part_a_channel_does_not_read)
 {
     begin(1, BOUND);
     uint64_t before = 0;
@@ -141,10 +139,9 @@ START_TEST(above_its_part_a_channel_does_not_read)
     ck_assert(reads(0) && !is_crowded(0));
     end();
 }
-END_TEST
 
 /* No peer reads, and each channel comes after the ones before it have all that they may have. */
-START_TEST(channels_that_come_later_have_less_and_the_last_still_reads)
+DOMT_TEST(channels_that_come_later_have_less_and_the_last_still_reads)
 {
     uint64_t last = UINT64_MAX;
 
@@ -162,9 +159,8 @@ START_TEST(channels_that_come_later_have_less_and_the_last_still_reads)
     ck_assert_uint_lt(domi_io_queued(&bed.io), BOUND * 3 / 4);
     end();
 }
-END_TEST
 
-START_TEST(a_crowded_channel_goes_on_a_quarter_below_its_part)
+DOMT_TEST(a_crowded_channel_goes_on_a_quarter_below_its_part)
 {
     begin(1, BOUND);
     while (reads(0))
@@ -180,9 +176,8 @@ START_TEST(a_crowded_channel_goes_on_a_quarter_below_its_part)
     ck_assert_uint_gt(bed.channels[0]->cost, 0);
     end();
 }
-END_TEST
 
-START_TEST(a_crowded_channel_may_still_write_until_three_quarters_are_reached)
+DOMT_TEST(a_crowded_channel_may_still_write_until_three_quarters_are_reached)
 {
     begin(2, BOUND);
     while (domi_io_queued(&bed.io) < BOUND / 4 * 3) {
@@ -204,10 +199,9 @@ START_TEST(a_crowded_channel_may_still_write_until_three_quarters_are_reached)
     ck_assert_int_eq(write_to(1, 1), 0);
     end();
 }
-END_TEST
 
 /* The actor writes as much as it may on the first channel, for requests that take no room. */
-START_TEST(long_answers_leave_room_for_short_ones)
+DOMT_TEST(long_answers_leave_room_for_short_ones)
 {
     begin(CHANNELS, BOUND);
     bed.mode = DOMT_BED_ECHO;
@@ -224,9 +218,8 @@ START_TEST(long_answers_leave_room_for_short_ones)
     ck_assert_uint_eq(bed.closed, 0);
     end();
 }
-END_TEST
 
-START_TEST(without_a_bound_nobody_is_crowded)
+DOMT_TEST(without_a_bound_nobody_is_crowded)
 {
     begin(1, UINT64_MAX);
     for (int i = 0; i < 50; i++)
@@ -235,10 +228,9 @@ START_TEST(without_a_bound_nobody_is_crowded)
     ck_assert(!bed.io.careful);
     end();
 }
-END_TEST
 
 /* More of them than are looked at in one turn. */
-START_TEST(the_crowded_read_again_when_others_have_less)
+DOMT_TEST(the_crowded_read_again_when_others_have_less)
 {
     begin(CHANNELS, BOUND);
     fill(BOUND);
@@ -256,10 +248,9 @@ START_TEST(the_crowded_read_again_when_others_have_less)
         ck_assert(reads(i));
     end();
 }
-END_TEST
 
 /* Each had room when its piece came; shown all at once, they would pass the bound by far. */
-START_TEST(pieces_that_came_together_wait_for_each_other)
+DOMT_TEST(pieces_that_came_together_wait_for_each_other)
 {
     const uint64_t bound = 8192;
     uint64_t sent = 0;
@@ -285,9 +276,8 @@ START_TEST(pieces_that_came_together_wait_for_each_other)
     ck_assert_uint_eq(bed.closed, 0);
     end();
 }
-END_TEST
 
-START_TEST(what_was_read_is_shown_when_there_is_room)
+DOMT_TEST(what_was_read_is_shown_when_there_is_room)
 {
     begin(2, BOUND);
     fill(BOUND);
@@ -302,9 +292,8 @@ START_TEST(what_was_read_is_shown_when_there_is_room)
     domt_bed_noted(&bed, "B(xxx) ");
     end();
 }
-END_TEST
 
-START_TEST(crowded_channels_go_on_when_the_bound_grows)
+DOMT_TEST(crowded_channels_go_on_when_the_bound_grows)
 {
     begin(1, BOUND);
     while (reads(0))
@@ -318,9 +307,8 @@ START_TEST(crowded_channels_go_on_when_the_bound_grows)
     ck_assert(reads(0));
     end();
 }
-END_TEST
 
-START_TEST(crowded_channels_close_in_any_order)
+DOMT_TEST(crowded_channels_close_in_any_order)
 {
     begin(5, BOUND);
     fill(BOUND);
@@ -336,10 +324,9 @@ START_TEST(crowded_channels_close_in_any_order)
     domt_bed_settle(&bed);
     end();
 }
-END_TEST
 
 /* A buffer of which little was kept takes as much memory as before. */
-START_TEST(what_a_trimmed_buffer_takes_is_counted)
+DOMT_TEST(what_a_trimmed_buffer_takes_is_counted)
 {
     begin(1, BOUND);
     domus_buffer *buffer = domi_buffer_heap(&bed.io, 100000);
@@ -352,9 +339,8 @@ START_TEST(what_a_trimmed_buffer_takes_is_counted)
     ck_assert_uint_eq(domi_io_queued(&bed.io), 0);
     end();
 }
-END_TEST
 
-START_TEST(a_bound_smaller_than_a_piece_lets_a_piece_in)
+DOMT_TEST(a_bound_smaller_than_a_piece_lets_a_piece_in)
 {
     begin(1, 1024);
     ck_assert_uint_lt(bed.io.piece, 256);
@@ -366,7 +352,6 @@ START_TEST(a_bound_smaller_than_a_piece_lets_a_piece_in)
     ck_assert(reads(0));
     end();
 }
-END_TEST
 
 static void let_time_pass(void)
 {
@@ -376,7 +361,7 @@ static void let_time_pass(void)
     }
 }
 
-START_TEST(with_much_queued_receives_bring_one_piece_and_the_next_waits_for_it)
+DOMT_TEST(with_much_queued_receives_bring_one_piece_and_the_next_waits_for_it)
 {
     begin(2, BOUND);
     ck_assert(!domt_fake_find(bed.fake, DOMT_RECEIVE, fds[1])->once);
@@ -399,11 +384,10 @@ START_TEST(with_much_queued_receives_bring_one_piece_and_the_next_waits_for_it)
     ck_assert(!domt_fake_find(bed.fake, DOMT_RECEIVE, fds[1])->once);
     end();
 }
-END_TEST
 
 /* Bytes that the actor has not seen and bytes that were copied out count as queued, and a channel
  * is not read beyond the bound. */
-START_TEST(copies_that_wait_for_the_actor_are_counted)
+DOMT_TEST(copies_that_wait_for_the_actor_are_counted)
 {
     begin(1, BOUND);
     bed.io.reserve = UINT32_MAX;
@@ -422,12 +406,11 @@ START_TEST(copies_that_wait_for_the_actor_are_counted)
     ck_assert_uint_eq(domi_io_queued(&bed.io), 0);
     end();
 }
-END_TEST
 
 /* One channel fills the bound while a piece comes from each of the others, and is copied out. Once
  * it is sent, these copies alone take more than leaves room for a first piece; but to show them
  * takes nothing, and nothing else would ever make room. */
-START_TEST(copies_do_not_wait_for_each_other)
+DOMT_TEST(copies_do_not_wait_for_each_other)
 {
     const uint64_t bound = 8192;
 
@@ -452,18 +435,5 @@ START_TEST(copies_do_not_wait_for_each_other)
     ck_assert_uint_eq(bed.closed, 0);
     end();
 }
-END_TEST
 
-DOMT_MAIN("crowd", 20, a_part_is_an_eighth_of_what_is_free_of_the_half_that_is_shared,
-          a_first_piece_has_room_up_to_a_sixteenth_below_the_bound,
-          above_its_part_a_channel_does_not_read,
-          channels_that_come_later_have_less_and_the_last_still_reads,
-          a_crowded_channel_goes_on_a_quarter_below_its_part,
-          a_crowded_channel_may_still_write_until_three_quarters_are_reached,
-          long_answers_leave_room_for_short_ones, without_a_bound_nobody_is_crowded,
-          the_crowded_read_again_when_others_have_less,
-          pieces_that_came_together_wait_for_each_other, what_was_read_is_shown_when_there_is_room,
-          crowded_channels_go_on_when_the_bound_grows, crowded_channels_close_in_any_order,
-          what_a_trimmed_buffer_takes_is_counted, a_bound_smaller_than_a_piece_lets_a_piece_in,
-          with_much_queued_receives_bring_one_piece_and_the_next_waits_for_it,
-          copies_that_wait_for_the_actor_are_counted, copies_do_not_wait_for_each_other)
+DOMT_SUITE(20)

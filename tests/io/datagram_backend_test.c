@@ -60,7 +60,7 @@ static domi_datagram_head comes(int fd, const char *bytes, size_t size)
     return head;
 }
 
-START_TEST(each_datagram_comes_whole_with_its_sender)
+DOMT_TEST(each_datagram_comes_whole_with_its_sender)
 {
     static const size_t sizes[] = {1, 0, 0, ROOM, 7};
     char bytes[ROOM];
@@ -89,9 +89,8 @@ START_TEST(each_datagram_comes_whole_with_its_sender)
     close(fd);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
-START_TEST(datagram_that_is_too_long_is_marked)
+DOMT_TEST(datagram_that_is_too_long_is_marked)
 {
     char bytes[ROOM + 1];
     struct sockaddr_in here, there;
@@ -109,9 +108,8 @@ START_TEST(datagram_that_is_too_long_is_marked)
     close(fd);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
-START_TEST(senders_of_unix_datagrams_have_a_name_or_none)
+DOMT_TEST(senders_of_unix_datagrams_have_a_name_or_none)
 {
     struct sockaddr_un here, there;
     socklen_t here_size, there_size;
@@ -132,9 +130,8 @@ START_TEST(senders_of_unix_datagrams_have_a_name_or_none)
     close(fd);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
-START_TEST(datagrams_of_one_enter_leave_in_order)
+DOMT_TEST(datagrams_of_one_enter_leave_in_order)
 {
     char bytes[16] = "";
     struct sockaddr_in here, there;
@@ -155,9 +152,8 @@ START_TEST(datagrams_of_one_enter_leave_in_order)
     close(fd);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
-START_TEST(datagram_without_an_address_goes_to_the_connected_peer)
+DOMT_TEST(datagram_without_an_address_goes_to_the_connected_peer)
 {
     char bytes[16] = "";
     struct sockaddr_in here, there;
@@ -192,9 +188,8 @@ START_TEST(datagram_without_an_address_goes_to_the_connected_peer)
     close(fd);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
-START_TEST(datagram_that_cannot_be_sent_waits_for_nothing)
+DOMT_TEST(datagram_that_cannot_be_sent_waits_for_nothing)
 {
     static char bytes[65536];
     struct sockaddr_in here, there;
@@ -229,7 +224,6 @@ START_TEST(datagram_that_cannot_be_sent_waits_for_nothing)
     close(ends[1]);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
 /* On epoll both are one registration, and that of a poll ends with the first report, which here is
  * one for the receive. */
@@ -261,15 +255,14 @@ static void poll_beside_a_receive(void)
     domt_backend->close(domt_ring);
 }
 
-START_TEST(poll_for_room_does_not_disturb_a_receive)
+DOMT_TEST(poll_for_room_does_not_disturb_a_receive)
 {
     poll_beside_a_receive();
     domt_backend = &domi_backend_epoll;
     poll_beside_a_receive();
 }
-END_TEST
 
-START_TEST(receive_without_buffers_ends_and_goes_on)
+DOMT_TEST(receive_without_buffers_ends_and_goes_on)
 {
     struct sockaddr_in here, there;
     int fd = udp(&here);
@@ -289,11 +282,5 @@ START_TEST(receive_without_buffers_ends_and_goes_on)
     close(fd);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
-DOMT_MAIN("datagram_backend", 20, each_datagram_comes_whole_with_its_sender,
-          datagram_that_is_too_long_is_marked, senders_of_unix_datagrams_have_a_name_or_none,
-          datagrams_of_one_enter_leave_in_order,
-          datagram_without_an_address_goes_to_the_connected_peer,
-          datagram_that_cannot_be_sent_waits_for_nothing, poll_for_room_does_not_disturb_a_receive,
-          receive_without_buffers_ends_and_goes_on)
+DOMT_SUITE(20)

@@ -292,7 +292,7 @@ static void run_seed(void)
     domt_backend->close(domt_ring);
 }
 
-START_TEST(whatever_is_sent_how_comes_once_and_in_order)
+DOMT_TEST(whatever_is_sent_how_comes_once_and_in_order)
 {
     const char *only = getenv("DOMT_SEED");
     uint64_t first = only != NULL ? strtoull(only, NULL, 10) : 1;
@@ -307,6 +307,5 @@ START_TEST(whatever_is_sent_how_comes_once_and_in_order)
     ck_assert_uint_gt(cancelled, count / 2);
     ck_assert_uint_gt(refused, count / 4);
 }
-END_TEST
 
-DOMT_MAIN("direct seeds", 60, whatever_is_sent_how_comes_once_and_in_order)
+DOMT_SUITE(60)

@@ -80,7 +80,7 @@ static void held_to_have_cut(uint64_t channels, uint64_t bytes_min, uint64_t byt
     ck_assert_uint_le(bed.io.counters.cut_bytes, bytes_max);
 }
 
-START_TEST(a_draining_channel_stays_until_its_peer_has_all_and_then_for_the_linger_time)
+DOMT_TEST(a_draining_channel_stays_until_its_peer_has_all_and_then_for_the_linger_time)
 {
     begin(DOMT_BED_DROP);
     fill_kernel();
@@ -98,9 +98,8 @@ START_TEST(a_draining_channel_stays_until_its_peer_has_all_and_then_for_the_ling
     held_to_have_cut(0, 0, 0);
     end();
 }
-END_TEST
 
-START_TEST(a_peer_that_has_finished_is_waited_for_until_it_has_all)
+DOMT_TEST(a_peer_that_has_finished_is_waited_for_until_it_has_all)
 {
     begin(DOMT_BED_DROP);
     bed.ignore_end = true; /* it stays half open */
@@ -118,10 +117,9 @@ START_TEST(a_peer_that_has_finished_is_waited_for_until_it_has_all)
     held_to_have_cut(0, 0, 0);
     end();
 }
-END_TEST
 
 /* No receive is armed that would tell of the reset. */
-START_TEST(a_peer_that_has_finished_and_resets_is_not_waited_for)
+DOMT_TEST(a_peer_that_has_finished_and_resets_is_not_waited_for)
 {
     const struct linger at_once = {.l_onoff = 1};
 
@@ -142,9 +140,8 @@ START_TEST(a_peer_that_has_finished_and_resets_is_not_waited_for)
     domt_bed_noted(&bed, "A+ A-(-104) ");
     end();
 }
-END_TEST
 
-START_TEST(outside_a_drain_the_linger_time_holds_and_counts_what_it_cuts)
+DOMT_TEST(outside_a_drain_the_linger_time_holds_and_counts_what_it_cuts)
 {
     begin(DOMT_BED_DROP);
     fill_kernel();
@@ -156,9 +153,8 @@ START_TEST(outside_a_drain_the_linger_time_holds_and_counts_what_it_cuts)
     held_to_have_cut(1, bytes, bytes);
     end();
 }
-END_TEST
 
-START_TEST(an_abort_counts_what_is_owed_wherever_it_is)
+DOMT_TEST(an_abort_counts_what_is_owed_wherever_it_is)
 {
     begin(DOMT_BED_KEEP);
     domi_io_drain(&bed.io);
@@ -177,10 +173,9 @@ START_TEST(an_abort_counts_what_is_owed_wherever_it_is)
     ck_assert_int_eq(domt_bed_peer_sees(peer) == 'o', 0);
     end();
 }
-END_TEST
 
 /* The channel counts without bytes, because no one knows how long the answer would have been. */
-START_TEST(an_abort_counts_a_channel_that_is_owed_an_answer)
+DOMT_TEST(an_abort_counts_a_channel_that_is_owed_an_answer)
 {
     begin(DOMT_BED_DROP);
     domi_io_drain(&bed.io);
@@ -191,11 +186,10 @@ START_TEST(an_abort_counts_a_channel_that_is_owed_an_answer)
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
     end();
 }
-END_TEST
 
 /* The silent channel stays open because its actor has a conversation, which is
  * another channel's. */
-START_TEST(a_silent_peer_that_a_drain_ends_is_owed_nothing)
+DOMT_TEST(a_silent_peer_that_a_drain_ends_is_owed_nothing)
 {
     for (int sends = 0; sends < 2; sends++) {
         begin(DOMT_BED_DROP);
@@ -209,9 +203,8 @@ START_TEST(a_silent_peer_that_a_drain_ends_is_owed_nothing)
         end();
     }
 }
-END_TEST
 
-START_TEST(an_abort_cuts_nothing_where_nothing_is_owed)
+DOMT_TEST(an_abort_cuts_nothing_where_nothing_is_owed)
 {
     begin(DOMT_BED_DROP);
     domi_io_drain(&bed.io);
@@ -221,9 +214,8 @@ START_TEST(an_abort_cuts_nothing_where_nothing_is_owed)
     domt_bed_noted(&bed, "A+ A-(0) ");
     end();
 }
-END_TEST
 
-START_TEST(an_idle_time_out_counts_what_it_cuts)
+DOMT_TEST(an_idle_time_out_counts_what_it_cuts)
 {
     begin(DOMT_BED_ECHO);
     domt_bed_feed(&bed, fd, 'x', 9);
@@ -235,9 +227,8 @@ START_TEST(an_idle_time_out_counts_what_it_cuts)
     held_to_have_cut(1, 9, 9);
     end();
 }
-END_TEST
 
-START_TEST(what_comes_after_a_close_is_counted_as_thrown_away)
+DOMT_TEST(what_comes_after_a_close_is_counted_as_thrown_away)
 {
     begin(DOMT_BED_DROP);
     ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
@@ -249,10 +240,9 @@ START_TEST(what_comes_after_a_close_is_counted_as_thrown_away)
     domt_bed_settle(&bed);
     end();
 }
-END_TEST
 
 /* The bytes that a Unix socket has sent lie with its peer, where no close can reach them. */
-START_TEST(a_unix_socket_owes_nothing_that_it_has_sent)
+DOMT_TEST(a_unix_socket_owes_nothing_that_it_has_sent)
 {
     int ends[2];
 
@@ -270,10 +260,9 @@ START_TEST(a_unix_socket_owes_nothing_that_it_has_sent)
     close(ends[1]);
     end();
 }
-END_TEST
 
 /* A look costs system calls: one turn does not look at all of very many. */
-START_TEST(each_turn_looks_at_a_bounded_number_of_channels)
+DOMT_TEST(each_turn_looks_at_a_bounded_number_of_channels)
 {
     begin(DOMT_BED_DROP);
     domi_io_drain(&bed.io);
@@ -284,7 +273,6 @@ START_TEST(each_turn_looks_at_a_bounded_number_of_channels)
     ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_LINGERING);
     end();
 }
-END_TEST
 
 /* --- what a drain ends ------------------------------------------------------------------------ */
 
@@ -295,7 +283,7 @@ static void held_to_have_drained(uint64_t answered, uint64_t idle, uint64_t cut)
     ck_assert_uint_eq(bed.io.counters.drained_cut, cut);
 }
 
-START_TEST(an_idle_channel_closes_at_once)
+DOMT_TEST(an_idle_channel_closes_at_once)
 {
     begin(DOMT_BED_DROP);
     pass(LINGER_MS);
@@ -306,9 +294,8 @@ START_TEST(an_idle_channel_closes_at_once)
     held_to_have_drained(0, 1, 0);
     end();
 }
-END_TEST
 
-START_TEST(what_was_under_way_is_answered)
+DOMT_TEST(what_was_under_way_is_answered)
 {
     begin(DOMT_BED_DROP);
     domt_bed_feed(&bed, fd, 'x', 9); /* which is not read yet */
@@ -321,9 +308,8 @@ START_TEST(what_was_under_way_is_answered)
     held_to_have_drained(1, 0, 0);
     end();
 }
-END_TEST
 
-START_TEST(what_is_owed_at_the_end_is_cut_once)
+DOMT_TEST(what_is_owed_at_the_end_is_cut_once)
 {
     begin(DOMT_BED_DROP);
     fill_kernel();
@@ -336,10 +322,9 @@ START_TEST(what_is_owed_at_the_end_is_cut_once)
     ck_assert_uint_eq(bed.io.counters.channels_cut, 1);
     end();
 }
-END_TEST
 
 /* A reset would throw away what its peer has not read yet. */
-START_TEST(a_channel_that_was_used_just_now_waits_for_its_peer)
+DOMT_TEST(a_channel_that_was_used_just_now_waits_for_its_peer)
 {
     begin(DOMT_BED_DROP);
     pass(LINGER_MS);
@@ -355,10 +340,9 @@ START_TEST(a_channel_that_was_used_just_now_waits_for_its_peer)
     held_to_have_drained(0, 1, 0);
     end();
 }
-END_TEST
 
 /* It ends by itself, not by the drain. */
-START_TEST(who_resets_in_a_drain_is_not_counted)
+DOMT_TEST(who_resets_in_a_drain_is_not_counted)
 {
     begin(DOMT_BED_DROP);
     domt_bed_feed(&bed, fd, 'x', 9);
@@ -370,9 +354,8 @@ START_TEST(who_resets_in_a_drain_is_not_counted)
     held_to_have_drained(0, 0, 0);
     end();
 }
-END_TEST
 
-START_TEST(connected_channels_drain_behind_the_accepted_ones)
+DOMT_TEST(connected_channels_drain_behind_the_accepted_ones)
 {
     begin(DOMT_BED_ECHO);
     bed.channels[0]->is_outbound = true;
@@ -394,19 +377,5 @@ START_TEST(connected_channels_drain_behind_the_accepted_ones)
     close(accepted_peer);
     end();
 }
-END_TEST
 
-DOMT_MAIN("drain", 30, a_draining_channel_stays_until_its_peer_has_all_and_then_for_the_linger_time,
-          a_peer_that_has_finished_is_waited_for_until_it_has_all,
-          a_peer_that_has_finished_and_resets_is_not_waited_for,
-          outside_a_drain_the_linger_time_holds_and_counts_what_it_cuts,
-          an_abort_counts_what_is_owed_wherever_it_is,
-          an_abort_counts_a_channel_that_is_owed_an_answer,
-          a_silent_peer_that_a_drain_ends_is_owed_nothing,
-          an_abort_cuts_nothing_where_nothing_is_owed, an_idle_time_out_counts_what_it_cuts,
-          what_comes_after_a_close_is_counted_as_thrown_away,
-          a_unix_socket_owes_nothing_that_it_has_sent,
-          each_turn_looks_at_a_bounded_number_of_channels, an_idle_channel_closes_at_once,
-          what_was_under_way_is_answered, what_is_owed_at_the_end_is_cut_once,
-          a_channel_that_was_used_just_now_waits_for_its_peer, who_resets_in_a_drain_is_not_counted,
-          connected_channels_drain_behind_the_accepted_ones)
+DOMT_SUITE(30)

@@ -17,7 +17,7 @@ static domus_endpoint of(const char *text)
     return endpoint;
 }
 
-START_TEST(loopback_is_127_and_1_in_both_families)
+DOMT_TEST(loopback_is_127_and_1_in_both_families)
 {
     static const char *const own[] = {"127.0.0.1:80", "127.255.0.9:1", "[::1]:1",
                                       "[::ffff:127.0.0.1]:1"};
@@ -33,9 +33,8 @@ START_TEST(loopback_is_127_and_1_in_both_families)
         ck_assert_msg(!domus_endpoint_is_loopback(&endpoint), "%s", others[i]);
     }
 }
-END_TEST
 
-START_TEST(texts_are_read_and_written_alike)
+DOMT_TEST(texts_are_read_and_written_alike)
 {
     static const char *const texts[] = {
         "127.0.0.1:80",     "0.0.0.0:0",        "255.255.255.255:65535",
@@ -51,9 +50,8 @@ START_TEST(texts_are_read_and_written_alike)
         ck_assert_str_eq(text, texts[i]);
     }
 }
-END_TEST
 
-START_TEST(what_is_no_endpoint_is_refused)
+DOMT_TEST(what_is_no_endpoint_is_refused)
 {
     static const char *const texts[] = {
         "",
@@ -94,11 +92,10 @@ START_TEST(what_is_no_endpoint_is_refused)
         ck_assert_uint_eq(endpoint.family, 0);
     }
 }
-END_TEST
 
 /* 108 bytes have room for a path of 107 and its NUL, and for an abstract name of 107 behind its
  * first byte. */
-START_TEST(names_of_unix_sockets_have_their_length)
+DOMT_TEST(names_of_unix_sockets_have_their_length)
 {
     char path[5 + 108 + 1] = "unix:";
     domus_endpoint endpoint;
@@ -115,9 +112,8 @@ START_TEST(names_of_unix_sockets_have_their_length)
     ck_assert_uint_eq(endpoint.size, 108);
     ck_assert_int_eq(domi_endpoint_to_socket(&endpoint, &address), sizeof(struct sockaddr_un));
 }
-END_TEST
 
-START_TEST(names_are_escaped_and_cut)
+DOMT_TEST(names_are_escaped_and_cut)
 {
     domus_endpoint endpoint = {.family = AF_UNIX, .size = 4, .bytes = "\0a\nb"};
     char text[12];
@@ -137,9 +133,8 @@ START_TEST(names_are_escaped_and_cut)
     char whole[DOMUS_ENDPOINT_TEXT_MAX];
     ck_assert_uint_lt(domus_endpoint_text(&endpoint, whole, sizeof whole), sizeof whole);
 }
-END_TEST
 
-START_TEST(socket_addresses_are_kept)
+DOMT_TEST(socket_addresses_are_kept)
 {
     static const char *const texts[] = {"127.0.0.1:80", "[fe80::1%2]:8080", "unix:/a", "unix:@a"};
 
@@ -164,9 +159,8 @@ START_TEST(socket_addresses_are_kept)
     ck_assert_uint_eq(endpoint.size, 0);
     ck_assert_int_eq(domi_endpoint_to_socket(&endpoint, &address), -EAFNOSUPPORT);
 }
-END_TEST
 
-START_TEST(the_same_endpoints_have_the_same_hash)
+DOMT_TEST(the_same_endpoints_have_the_same_hash)
 {
     static const struct {
         const char *one;
@@ -201,9 +195,5 @@ START_TEST(the_same_endpoints_have_the_same_hash)
     ck_assert_uint_ne(domus_endpoint_hash(&one, key, true),
                       domus_endpoint_hash(&one, other_key, true));
 }
-END_TEST
 
-DOMT_MAIN("endpoint", 20, loopback_is_127_and_1_in_both_families, texts_are_read_and_written_alike,
-          what_is_no_endpoint_is_refused, names_of_unix_sockets_have_their_length,
-          names_are_escaped_and_cut, socket_addresses_are_kept,
-          the_same_endpoints_have_the_same_hash)
+DOMT_SUITE(20)

@@ -44,7 +44,7 @@ static void says(const domi_setup_facts *facts, const char *part)
     ck_assert_msg(strstr(text, part) != NULL, "'%s' is not in: %s", part, text);
 }
 
-START_TEST(a_sysctl_is_named_with_its_value_and_the_way_out)
+DOMT_TEST(a_sysctl_is_named_with_its_value_and_the_way_out)
 {
     static const int results[] = {-EPERM, -EACCES};
 
@@ -61,9 +61,8 @@ START_TEST(a_sysctl_is_named_with_its_value_and_the_way_out)
         }
     }
 }
-END_TEST
 
-START_TEST(a_seccomp_filter_is_told_from_a_kernel_without_io_uring)
+DOMT_TEST(a_seccomp_filter_is_told_from_a_kernel_without_io_uring)
 {
     static const int results[] = {-EPERM, -EACCES, -ENOSYS};
 
@@ -82,9 +81,8 @@ START_TEST(a_seccomp_filter_is_told_from_a_kernel_without_io_uring)
     facts.seccomp = -1;
     says(&facts, "Linux 6.1 or newer");
 }
-END_TEST
 
-START_TEST(a_refusal_by_neither_says_where_else_to_look)
+DOMT_TEST(a_refusal_by_neither_says_where_else_to_look)
 {
     domi_setup_facts facts = facts_of(-EPERM, DOMI_SETUP_RING);
 
@@ -94,9 +92,8 @@ START_TEST(a_refusal_by_neither_says_where_else_to_look)
     facts.seccomp = -1;
     says(&facts, "security module");
 }
-END_TEST
 
-START_TEST(an_old_kernel_is_named)
+DOMT_TEST(an_old_kernel_is_named)
 {
     for (domi_setup_step step = DOMI_SETUP_RING; step <= DOMI_SETUP_ENABLE; step++) {
         domi_setup_facts facts = facts_of(-EINVAL, step);
@@ -104,9 +101,8 @@ START_TEST(an_old_kernel_is_named)
         says(&facts, "Linux 6.1 or newer");
     }
 }
-END_TEST
 
-START_TEST(locked_memory_is_told_in_numbers)
+DOMT_TEST(locked_memory_is_told_in_numbers)
 {
     domi_setup_facts facts = facts_of(-ENOMEM, DOMI_SETUP_RING);
 
@@ -122,9 +118,8 @@ START_TEST(locked_memory_is_told_in_numbers)
     facts.memlock_bytes = 64 * 1024; /* our own memory is not locked */
     says(&facts, "memory for a ring: out of memory");
 }
-END_TEST
 
-START_TEST(missing_descriptors_are_told_with_the_way_out)
+DOMT_TEST(missing_descriptors_are_told_with_the_way_out)
 {
     static const int results[] = {-EMFILE, -ENFILE};
 
@@ -136,9 +131,8 @@ START_TEST(missing_descriptors_are_told_with_the_way_out)
         says(&facts, "LimitNOFILE=");
     }
 }
-END_TEST
 
-START_TEST(anything_else_names_the_step_and_the_error)
+DOMT_TEST(anything_else_names_the_step_and_the_error)
 {
     domi_setup_facts facts = facts_of(-EIO, DOMI_SETUP_BUFFERS);
 
@@ -147,9 +141,8 @@ START_TEST(anything_else_names_the_step_and_the_error)
     facts.step = DOMI_SETUP_ENABLE;
     says(&facts, "enabling a ring on its thread: ");
 }
-END_TEST
 
-START_TEST(a_short_buffer_is_not_overrun)
+DOMT_TEST(a_short_buffer_is_not_overrun)
 {
     char text[16];
     domi_setup_facts facts = facts_of(-EPERM, DOMI_SETUP_RING);
@@ -159,10 +152,9 @@ START_TEST(a_short_buffer_is_not_overrun)
     ck_assert_uint_eq(strlen(text), 9);
     ck_assert_int_eq(text[10], '?');
 }
-END_TEST
 
 /* The facts of this machine: the limit that getrlimit tells, this kernel's name. */
-START_TEST(the_facts_are_those_of_this_process)
+DOMT_TEST(the_facts_are_those_of_this_process)
 {
     char text[256];
     char expected[64];
@@ -177,11 +169,5 @@ START_TEST(the_facts_are_those_of_this_process)
              (512 * 68 + 4096 * 16 + 16384 + 8192) / 1024);
     ck_assert_msg(strstr(text, expected) != NULL, "%s", text);
 }
-END_TEST
 
-DOMT_MAIN("explain", 20, a_sysctl_is_named_with_its_value_and_the_way_out,
-          a_seccomp_filter_is_told_from_a_kernel_without_io_uring,
-          a_refusal_by_neither_says_where_else_to_look, an_old_kernel_is_named,
-          locked_memory_is_told_in_numbers, missing_descriptors_are_told_with_the_way_out,
-          anything_else_names_the_step_and_the_error, a_short_buffer_is_not_overrun,
-          the_facts_are_those_of_this_process)
+DOMT_SUITE(20)

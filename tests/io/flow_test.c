@@ -176,7 +176,7 @@ static bool receives(void)
 
 /* --- pause ------------------------------------------------------------------------------------ */
 
-START_TEST(paused_channel_shows_nothing_until_it_is_resumed)
+DOMT_TEST(paused_channel_shows_nothing_until_it_is_resumed)
 {
     begin();
     bring("1");
@@ -198,10 +198,9 @@ START_TEST(paused_channel_shows_nothing_until_it_is_resumed)
     ck_assert_str_eq(heard, "123");
     end();
 }
-END_TEST
 
 /* A handler that pauses gets no further piece of the same run. */
-START_TEST(pause_within_on_read_holds_at_once)
+DOMT_TEST(pause_within_on_read_holds_at_once)
 {
     begin();
     ck_assert(domt_fake_bytes(bed.fake, fd, "p", 1, true));
@@ -214,9 +213,8 @@ START_TEST(pause_within_on_read_holds_at_once)
     ck_assert_str_eq(heard, "p12");
     end();
 }
-END_TEST
 
-START_TEST(end_of_the_peer_waits_for_the_resume)
+DOMT_TEST(end_of_the_peer_waits_for_the_resume)
 {
     begin();
     ck_assert(domt_fake_bytes(bed.fake, fd, "p", 1, true));
@@ -229,10 +227,9 @@ START_TEST(end_of_the_peer_waits_for_the_resume)
     ck_assert_str_eq(heard, "p1.");
     end();
 }
-END_TEST
 
 /* Also with nothing else to be shown before it. */
-START_TEST(end_of_the_peer_alone_waits_for_the_resume)
+DOMT_TEST(end_of_the_peer_alone_waits_for_the_resume)
 {
     begin();
     ck_assert(domt_fake_bytes(bed.fake, fd, "p", 1, true));
@@ -244,10 +241,9 @@ START_TEST(end_of_the_peer_alone_waits_for_the_resume)
     ck_assert_str_eq(heard, "p.");
     end();
 }
-END_TEST
 
 /* Its own side does not read, so the peer is not idle; without bytes that wait it is. */
-START_TEST(paused_channel_is_idle_only_if_nothing_waits)
+DOMT_TEST(paused_channel_is_idle_only_if_nothing_waits)
 {
     for (int waits = 0; waits < 2; waits++) {
         begin_with(20);
@@ -262,9 +258,8 @@ START_TEST(paused_channel_is_idle_only_if_nothing_waits)
         end();
     }
 }
-END_TEST
 
-START_TEST(closing_channel_is_not_paused)
+DOMT_TEST(closing_channel_is_not_paused)
 {
     begin();
     tell_channel('c');
@@ -275,11 +270,10 @@ START_TEST(closing_channel_is_not_paused)
     ck_assert_int_eq(done, -EPIPE);
     end();
 }
-END_TEST
 
 /* --- finish ----------------------------------------------------------------------------------- */
 
-START_TEST(finish_sends_fin_behind_the_bytes_and_goes_on_reading)
+DOMT_TEST(finish_sends_fin_behind_the_bytes_and_goes_on_reading)
 {
     begin();
     tell_channel('w');
@@ -305,9 +299,8 @@ START_TEST(finish_sends_fin_behind_the_bytes_and_goes_on_reading)
     ck_assert(!domt_bed_is_open(fd));
     end();
 }
-END_TEST
 
-START_TEST(finish_of_a_channel_with_nothing_queued_is_sent_at_once)
+DOMT_TEST(finish_of_a_channel_with_nothing_queued_is_sent_at_once)
 {
     begin();
     tell_channel('f');
@@ -318,11 +311,10 @@ START_TEST(finish_of_a_channel_with_nothing_queued_is_sent_at_once)
     ck_assert_str_eq(heard, "-");
     end();
 }
-END_TEST
 
 /* --- who may ---------------------------------------------------------------------------------- */
 
-START_TEST(owner_may_act_on_its_channels_and_others_may_not)
+DOMT_TEST(owner_may_act_on_its_channels_and_others_may_not)
 {
     static const char words[] = "prfwcx";
 
@@ -347,7 +339,6 @@ START_TEST(owner_may_act_on_its_channels_and_others_may_not)
     ck_assert_str_eq(heard, "-");
     end();
 }
-END_TEST
 
 /* Make a channel that has its owner's state; it becomes `channel`. */
 static int adopt_sharing(domus_address of, domus_address *ret_address)
@@ -363,7 +354,7 @@ static int adopt_sharing(domus_address of, domus_address *ret_address)
     return its_peer;
 }
 
-START_TEST(channels_that_share_a_state_may_act_on_each_other)
+DOMT_TEST(channels_that_share_a_state_may_act_on_each_other)
 {
     domus_address sharing[2];
     domus_address channels[3];
@@ -388,11 +379,10 @@ START_TEST(channels_that_share_a_state_may_act_on_each_other)
     for (int i = 0; i < 3; i++)
         close(peers[i]);
 }
-END_TEST
 
 /* --- what is told ----------------------------------------------------------------------------- */
 
-START_TEST(channel_tells_its_endpoints_and_counts)
+DOMT_TEST(channel_tells_its_endpoints_and_counts)
 {
     struct sockaddr_in address;
     socklen_t size = sizeof address;
@@ -422,12 +412,5 @@ START_TEST(channel_tells_its_endpoints_and_counts)
     ck_assert_uint_eq(counts.queued_bytes, 0);
     end();
 }
-END_TEST
 
-DOMT_MAIN("flow", 30, paused_channel_shows_nothing_until_it_is_resumed,
-          pause_within_on_read_holds_at_once, end_of_the_peer_waits_for_the_resume,
-          end_of_the_peer_alone_waits_for_the_resume, paused_channel_is_idle_only_if_nothing_waits,
-          closing_channel_is_not_paused, finish_sends_fin_behind_the_bytes_and_goes_on_reading,
-          finish_of_a_channel_with_nothing_queued_is_sent_at_once,
-          owner_may_act_on_its_channels_and_others_may_not,
-          channels_that_share_a_state_may_act_on_each_other, channel_tells_its_endpoints_and_counts)
+DOMT_SUITE(30)

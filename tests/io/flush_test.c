@@ -191,7 +191,7 @@ static bool is_full(void)
 
 /* --- a full mailbox --------------------------------------------------------------------------- */
 
-START_TEST(mailbox_is_full_from_send_high_to_send_low)
+DOMT_TEST(mailbox_is_full_from_send_high_to_send_low)
 {
     begin();
     write_bytes(HIGH);
@@ -216,10 +216,9 @@ START_TEST(mailbox_is_full_from_send_high_to_send_low)
     ck_assert_uint_eq(channel->queued_bytes, LOW + 1);
     end();
 }
-END_TEST
 
 /* Runs of a full channel do not say that there is room. */
-START_TEST(runs_of_a_full_channel_leave_it_full)
+DOMT_TEST(runs_of_a_full_channel_leave_it_full)
 {
     begin();
     write_bytes(2 * HIGH);
@@ -231,10 +230,9 @@ START_TEST(runs_of_a_full_channel_leave_it_full)
     heard_are("r");
     end();
 }
-END_TEST
 
 /* The wait for room ends with the actor, too, and what was queued is no reason to be full then. */
-START_TEST(wait_for_room_ends_with_the_connection)
+DOMT_TEST(wait_for_room_ends_with_the_connection)
 {
     begin();
     write_bytes(2 * HIGH);
@@ -246,11 +244,10 @@ START_TEST(wait_for_room_ends_with_the_connection)
     ck_assert_int_eq(tell(address, &size_type, 1), -ESTALE);
     end();
 }
-END_TEST
 
 /* --- flush ------------------------------------------------------------------------------------ */
 
-START_TEST(flush_waits_for_what_was_queued_at_the_call)
+DOMT_TEST(flush_waits_for_what_was_queued_at_the_call)
 {
     begin();
     write_bytes(600);
@@ -264,9 +261,8 @@ START_TEST(flush_waits_for_what_was_queued_at_the_call)
     ck_assert_uint_eq(channel->queued_bytes, 300);
     end();
 }
-END_TEST
 
-START_TEST(flush_of_nothing_goes_on_at_once)
+DOMT_TEST(flush_of_nothing_goes_on_at_once)
 {
     begin();
     ck_assert_int_eq(tell(address, &flush_type, 0), 0);
@@ -280,10 +276,9 @@ START_TEST(flush_of_nothing_goes_on_at_once)
     heard_are("f");
     end();
 }
-END_TEST
 
 /* They end in the order of their bytes, whoever waits, and in whichever order they began. */
-START_TEST(several_wait_for_one_channel)
+DOMT_TEST(several_wait_for_one_channel)
 {
     begin();
     write_bytes(600);
@@ -303,9 +298,8 @@ START_TEST(several_wait_for_one_channel)
     ck_assert_ptr_null(channel->flushes);
     end();
 }
-END_TEST
 
-START_TEST(flush_that_is_cancelled_leaves_the_channel)
+DOMT_TEST(flush_that_is_cancelled_leaves_the_channel)
 {
     static const uint32_t lefts[] = {500, 300, 0};
 
@@ -325,9 +319,8 @@ START_TEST(flush_that_is_cancelled_leaves_the_channel)
         end();
     }
 }
-END_TEST
 
-START_TEST(flush_fails_with_the_error_of_the_channel)
+DOMT_TEST(flush_fails_with_the_error_of_the_channel)
 {
     begin();
     write_bytes(600);
@@ -344,10 +337,9 @@ START_TEST(flush_fails_with_the_error_of_the_channel)
     domt_bed_settle(&bed);
     end();
 }
-END_TEST
 
 /* The owner stops while its conversation waits, and so does the channel. */
-START_TEST(flush_ends_with_the_actor_that_waits)
+DOMT_TEST(flush_ends_with_the_actor_that_waits)
 {
     begin();
     write_bytes(600);
@@ -365,9 +357,8 @@ START_TEST(flush_ends_with_the_actor_that_waits)
     domt_bed_end(&bed);
     close(peer);
 }
-END_TEST
 
-START_TEST(strangers_may_not_flush)
+DOMT_TEST(strangers_may_not_flush)
 {
     begin();
     write_bytes(600);
@@ -377,11 +368,10 @@ START_TEST(strangers_may_not_flush)
     ck_assert_uint_eq(domi_house_count_parked(stranger.house), 0);
     end();
 }
-END_TEST
 
 /* Six waits for some of five numbers of bytes begin in an order by chance, and some of them are
  * cancelled in another one. The others end when their bytes have left, and not before. */
-START_TEST(waits_leave_the_list_in_any_order)
+DOMT_TEST(waits_leave_the_list_in_any_order)
 {
     const uint64_t hash[2] = {1, 2};
 
@@ -423,11 +413,5 @@ START_TEST(waits_leave_the_list_in_any_order)
         end();
     }
 }
-END_TEST
 
-DOMT_MAIN("flush", 20, mailbox_is_full_from_send_high_to_send_low,
-          waits_leave_the_list_in_any_order, runs_of_a_full_channel_leave_it_full,
-          wait_for_room_ends_with_the_connection, flush_waits_for_what_was_queued_at_the_call,
-          flush_of_nothing_goes_on_at_once, several_wait_for_one_channel,
-          flush_that_is_cancelled_leaves_the_channel, flush_fails_with_the_error_of_the_channel,
-          flush_ends_with_the_actor_that_waits, strangers_may_not_flush)
+DOMT_SUITE(20)

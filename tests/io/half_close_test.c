@@ -260,7 +260,7 @@ static void hold_closed(int error)
 
 /* --- what is waited for ---------------------------------------------------------------------- */
 
-START_TEST(answer_is_sent_before_the_close)
+DOMT_TEST(answer_is_sent_before_the_close)
 {
     char words[4096];
     domi_text text = {words, sizeof words, 0};
@@ -280,9 +280,8 @@ START_TEST(answer_is_sent_before_the_close)
     hold_closed(0);
     end();
 }
-END_TEST
 
-START_TEST(last_of_several_conversations_closes)
+DOMT_TEST(last_of_several_conversations_closes)
 {
     begin(&serving);
     send_and_finish("936");
@@ -297,10 +296,9 @@ START_TEST(last_of_several_conversations_closes)
     hold_closed(0);
     end();
 }
-END_TEST
 
 /* A conversation that did not park, or has ended before the FIN, is not waited for. */
-START_TEST(channel_without_conversations_is_closed_at_once)
+DOMT_TEST(channel_without_conversations_is_closed_at_once)
 {
     static const char *const bytes[] = {"", "n"};
 
@@ -322,11 +320,10 @@ START_TEST(channel_without_conversations_is_closed_at_once)
     hold_closed(0);
     end();
 }
-END_TEST
 
 /* Neither those of other messages, nor those of on_open: that one may last as long as the channel,
  * and end because it does. */
-START_TEST(conversations_that_its_bytes_did_not_begin_are_not_waited_for)
+DOMT_TEST(conversations_that_its_bytes_did_not_begin_are_not_waited_for)
 {
     begin(&serving);
     tell(actor, &sleep_type);
@@ -341,9 +338,8 @@ START_TEST(conversations_that_its_bytes_did_not_begin_are_not_waited_for)
     hold_closed(0);
     end();
 }
-END_TEST
 
-START_TEST(on_end_runs_at_once_and_closes_when_it_likes)
+DOMT_TEST(on_end_runs_at_once_and_closes_when_it_likes)
 {
     begin(&ending);
     send_and_finish("3");
@@ -356,9 +352,8 @@ START_TEST(on_end_runs_at_once_and_closes_when_it_likes)
     ck_assert_uint_eq(ours.ends, 1);
     end();
 }
-END_TEST
 
-START_TEST(conversation_that_fails_or_is_cancelled_ends_the_wait)
+DOMT_TEST(conversation_that_fails_or_is_cancelled_ends_the_wait)
 {
     begin(&serving);
     send_and_finish("f");
@@ -375,11 +370,10 @@ START_TEST(conversation_that_fails_or_is_cancelled_ends_the_wait)
     hold_closed(0);
     end();
 }
-END_TEST
 
 /* --- how long -------------------------------------------------------------------------------- */
 
-START_TEST(conversation_that_never_ends_is_cut_by_the_idle_time)
+DOMT_TEST(conversation_that_never_ends_is_cut_by_the_idle_time)
 {
     for (int pressed = 0; pressed < 2; pressed++) {
         begin(&serving);
@@ -395,9 +389,8 @@ START_TEST(conversation_that_never_ends_is_cut_by_the_idle_time)
         end();
     }
 }
-END_TEST
 
-START_TEST(reset_ends_the_wait_and_cancels_the_conversation)
+DOMT_TEST(reset_ends_the_wait_and_cancels_the_conversation)
 {
     begin(&serving);
     send_and_finish("3");
@@ -408,10 +401,9 @@ START_TEST(reset_ends_the_wait_and_cancels_the_conversation)
     ck_assert_uint_eq(bed.manager.births.houses, 2); /* the bed's own actor, and the server */
     end();
 }
-END_TEST
 
 /* The slot of the channel, and perhaps its memory, is another's when the conversation ends. */
-START_TEST(conversation_of_a_channel_that_is_gone_does_not_count_for_the_next)
+DOMT_TEST(conversation_of_a_channel_that_is_gone_does_not_count_for_the_next)
 {
     begin(&going_on);
     send_and_finish("9k");
@@ -436,9 +428,8 @@ START_TEST(conversation_of_a_channel_that_is_gone_does_not_count_for_the_next)
     hold_open();
     end();
 }
-END_TEST
 
-START_TEST(actor_that_stops_does_not_wait)
+DOMT_TEST(actor_that_stops_does_not_wait)
 {
     begin(&serving);
     send_and_finish("k");
@@ -448,9 +439,8 @@ START_TEST(actor_that_stops_does_not_wait)
     ck_assert_uint_eq(bed.manager.births.houses, 1); /* the bed's own actor */
     domt_bed_finish(&bed, peer);
 }
-END_TEST
 
-START_TEST(drain_waits_for_the_conversations_of_its_channels)
+DOMT_TEST(drain_waits_for_the_conversations_of_its_channels)
 {
     begin(&serving);
     send_and_finish("36");
@@ -463,10 +453,9 @@ START_TEST(drain_waits_for_the_conversations_of_its_channels)
     hold_closed(0);
     end();
 }
-END_TEST
 
 /* In a drain the channel is closed by its own conversations, whatever the actor does besides. */
-START_TEST(drain_does_not_wait_for_the_conversations_of_others)
+DOMT_TEST(drain_does_not_wait_for_the_conversations_of_others)
 {
     begin(&serving);
     send_and_finish("3");
@@ -477,16 +466,5 @@ START_TEST(drain_does_not_wait_for_the_conversations_of_others)
     hold_closed(0);
     end();
 }
-END_TEST
 
-DOMT_MAIN("half close", 30, answer_is_sent_before_the_close, last_of_several_conversations_closes,
-          channel_without_conversations_is_closed_at_once,
-          conversations_that_its_bytes_did_not_begin_are_not_waited_for,
-          on_end_runs_at_once_and_closes_when_it_likes,
-          conversation_that_fails_or_is_cancelled_ends_the_wait,
-          conversation_that_never_ends_is_cut_by_the_idle_time,
-          reset_ends_the_wait_and_cancels_the_conversation,
-
-          conversation_of_a_channel_that_is_gone_does_not_count_for_the_next,
-          actor_that_stops_does_not_wait, drain_waits_for_the_conversations_of_its_channels,
-          drain_does_not_wait_for_the_conversations_of_others)
+DOMT_SUITE(30)

@@ -176,7 +176,7 @@ static void hold_sent(const char *bytes, size_t size)
 /* --- tests ------------------------------------------------------------------------------------ */
 
 /* Bytes of two conversations, split at each place. */
-START_TEST(bytes_come_however_they_are_split)
+DOMT_TEST(bytes_come_however_they_are_split)
 {
     static const char frames[] = "1\3one2\2tw1\4more2\1o1\0";
     const size_t size = sizeof frames - 1;
@@ -193,9 +193,8 @@ START_TEST(bytes_come_however_they_are_split)
         domus_stage_kit_free(kit);
     }
 }
-END_TEST
 
-START_TEST(bytes_go_in_order_and_then_the_end)
+DOMT_TEST(bytes_go_in_order_and_then_the_end)
 {
     begin(2);
     ck_assert_int_eq(feed("1\1a2\1b", 6), 0);
@@ -221,9 +220,8 @@ START_TEST(bytes_go_in_order_and_then_the_end)
     ck_assert_uint_eq(domus_stage_kit_carried(kit), 0);
     domus_stage_kit_free(kit);
 }
-END_TEST
 
-START_TEST(what_is_used_is_gone)
+DOMT_TEST(what_is_used_is_gone)
 {
     begin(1);
     ck_assert_int_eq(feed("0\5hello", 7), 0);
@@ -233,10 +231,9 @@ START_TEST(what_is_used_is_gone)
     hold_got(inner_at(0), "");
     domus_stage_kit_free(kit);
 }
-END_TEST
 
 /* So many are there at a time; one that was given up makes room. */
-START_TEST(their_number_is_bounded)
+DOMT_TEST(their_number_is_bounded)
 {
     begin(2);
     ck_assert_int_eq(feed("0\1a1\1b", 6), 0);
@@ -250,9 +247,8 @@ START_TEST(their_number_is_bounded)
     ck_assert_int_eq(feed("0\1a", 3), -EOPNOTSUPP);
     domus_stage_kit_free(kit);
 }
-END_TEST
 
-START_TEST(a_full_peer_gets_nothing_until_it_has_room)
+DOMT_TEST(a_full_peer_gets_nothing_until_it_has_room)
 {
     begin(1);
     ck_assert_int_eq(feed("0\1a", 3), 0);
@@ -267,10 +263,9 @@ START_TEST(a_full_peer_gets_nothing_until_it_has_room)
     HOLD_SENT("");
     domus_stage_kit_free(kit);
 }
-END_TEST
 
 /* Other bytes are those of the next stage, and stay so. */
-START_TEST(a_stage_that_leaves_is_gone)
+DOMT_TEST(a_stage_that_leaves_is_gone)
 {
     domus_stage_message message;
 
@@ -281,7 +276,6 @@ START_TEST(a_stage_that_leaves_is_gone)
     ck_assert_ptr_null(domus_stage_kit_inner(kit, 0));
     domus_stage_kit_free(kit);
 }
-END_TEST
 
 static int pass_on(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
@@ -296,7 +290,7 @@ static const domus_pipeline behind = {
         {&same, NULL}, {&mux_stage, NULL}, {&domus_line_stage, NULL}, {NULL, NULL}}};
 
 /* Behind another stage it leaves, too, however its bytes are split, and goes on to do nothing. */
-START_TEST(a_stage_behind_another_one_leaves)
+DOMT_TEST(a_stage_behind_another_one_leaves)
 {
     static const char text[] = "a line\n0\1x\n";
     const size_t size = sizeof text - 1;
@@ -324,8 +318,5 @@ START_TEST(a_stage_behind_another_one_leaves)
         domus_stage_kit_free(kit);
     }
 }
-END_TEST
 
-DOMT_MAIN("inner kit", 20, bytes_come_however_they_are_split, bytes_go_in_order_and_then_the_end,
-          what_is_used_is_gone, their_number_is_bounded, a_full_peer_gets_nothing_until_it_has_room,
-          a_stage_that_leaves_is_gone, a_stage_behind_another_one_leaves)
+DOMT_SUITE(20)

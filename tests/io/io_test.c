@@ -23,7 +23,7 @@ static int next_descriptor(void)
     return fd;
 }
 
-START_TEST(io_that_cannot_be_made_leaves_nothing)
+DOMT_TEST(io_that_cannot_be_made_leaves_nothing)
 {
     char error[256] = "";
     int next = next_descriptor();
@@ -55,9 +55,8 @@ START_TEST(io_that_cannot_be_made_leaves_nothing)
     domi_manager_fini(&bed.manager);
     ck_assert_int_eq(domt_fake_open_count(), 0);
 }
-END_TEST
 
-START_TEST(io_that_cannot_start_leaves_nothing)
+DOMT_TEST(io_that_cannot_start_leaves_nothing)
 {
     int next = next_descriptor();
 
@@ -67,7 +66,6 @@ START_TEST(io_that_cannot_start_leaves_nothing)
     ck_assert_int_eq(next_descriptor(), next);
     ck_assert_int_eq(domt_fake_open_count(), 0);
 }
-END_TEST
 
 /* A connection that is handed over, is fed more than it may hold, answers, and closes; whatever is
  * refused on the way. Returns 0 when nothing was. */
@@ -110,7 +108,7 @@ static int scenario(int64_t passes)
     return result;
 }
 
-START_TEST(memory_may_run_out_anywhere)
+DOMT_TEST(memory_may_run_out_anywhere)
 {
     int next = next_descriptor();
     int64_t n = 0;
@@ -123,9 +121,8 @@ START_TEST(memory_may_run_out_anywhere)
     ck_assert_int_lt(n, 1000);
     ck_assert_int_ge(n, 8); /* manager, io, house, channel, slots, copies */
 }
-END_TEST
 
-START_TEST(a_channel_that_is_gone_before_it_opened_is_never_told)
+DOMT_TEST(a_channel_that_is_gone_before_it_opened_is_never_told)
 {
     int ours;
     int peer;
@@ -142,9 +139,8 @@ START_TEST(a_channel_that_is_gone_before_it_opened_is_never_told)
     domt_bed_end(&bed);
     close(peer);
 }
-END_TEST
 
-START_TEST(an_actor_that_stops_closes_its_channels_first)
+DOMT_TEST(an_actor_that_stops_closes_its_channels_first)
 {
     int peers[3];
     int fds[3];
@@ -170,7 +166,6 @@ START_TEST(an_actor_that_stops_closes_its_channels_first)
     for (int i = 0; i < 3; i++)
         close(peers[i]);
 }
-END_TEST
 
 /* --- the drain -------------------------------------------------------------------------------- */
 
@@ -184,7 +179,7 @@ static int drained_channel(uint32_t waiting, int *ret_peer)
     return fd;
 }
 
-START_TEST(a_drain_answers_what_had_come_and_then_closes)
+DOMT_TEST(a_drain_answers_what_had_come_and_then_closes)
 {
     int peers[3];
     int fds[3];
@@ -222,9 +217,8 @@ START_TEST(a_drain_answers_what_had_come_and_then_closes)
     for (int i = 0; i < 3; i++)
         close(peers[i]);
 }
-END_TEST
 
-START_TEST(a_connection_that_comes_during_a_drain_is_drained)
+DOMT_TEST(a_connection_that_comes_during_a_drain_is_drained)
 {
     int peer;
 
@@ -239,9 +233,8 @@ START_TEST(a_connection_that_comes_during_a_drain_is_drained)
     domt_bed_end(&bed);
     close(peer);
 }
-END_TEST
 
-START_TEST(an_abort_resets_what_is_left_and_counts_it)
+DOMT_TEST(an_abort_resets_what_is_left_and_counts_it)
 {
     int peers[2];
 
@@ -261,11 +254,10 @@ START_TEST(an_abort_resets_what_is_left_and_counts_it)
     ck_assert_uint_eq(bed.io.counters.channels_reset, 2);
     domt_bed_end(&bed);
 }
-END_TEST
 
 /* --- the wake poll ---------------------------------------------------------------------------- */
 
-START_TEST(the_wake_poll_is_armed_again_when_its_last_shot_has_gone)
+DOMT_TEST(the_wake_poll_is_armed_again_when_its_last_shot_has_gone)
 {
     domt_bed_init(&bed);
     ck_assert_int_eq(domt_bed_start(&bed), 0);
@@ -283,12 +275,5 @@ START_TEST(the_wake_poll_is_armed_again_when_its_last_shot_has_gone)
     ck_assert_uint_eq(bed.fake->begun[DOMT_POLL], 2);
     domt_bed_end(&bed);
 }
-END_TEST
 
-DOMT_MAIN("io", 20, io_that_cannot_be_made_leaves_nothing, io_that_cannot_start_leaves_nothing,
-          memory_may_run_out_anywhere, a_channel_that_is_gone_before_it_opened_is_never_told,
-          an_actor_that_stops_closes_its_channels_first,
-          a_drain_answers_what_had_come_and_then_closes,
-          a_connection_that_comes_during_a_drain_is_drained,
-          an_abort_resets_what_is_left_and_counts_it,
-          the_wake_poll_is_armed_again_when_its_last_shot_has_gone)
+DOMT_SUITE(20)

@@ -94,7 +94,7 @@ static void tell(domus_address to)
     ck_assert_int_eq(domi_mailbox_put(&bed.manager, to, &envelope->node, DOMI_NOTICE), 0);
 }
 
-START_TEST(several_calls_bring_one_event_before_the_sends)
+DOMT_TEST(several_calls_bring_one_event_before_the_sends)
 {
     begin();
     for (int i = 0; i < 3; i++)
@@ -116,10 +116,9 @@ START_TEST(several_calls_bring_one_event_before_the_sends)
     domt_fake_sent(bed.fake, fd, 600);
     end();
 }
-END_TEST
 
 /* An actor that always asks again has one event in each phase 2, and the thread does not sleep. */
-START_TEST(event_that_asks_again_waits_for_the_next_phase)
+DOMT_TEST(event_that_asks_again_waits_for_the_next_phase)
 {
     begin();
     again = 3;
@@ -133,10 +132,9 @@ START_TEST(event_that_asks_again_waits_for_the_next_phase)
     ck_assert_uint_eq(events, 4);
     end();
 }
-END_TEST
 
 /* The actor has ended before its event: the next actor in the slot does not get it. */
-START_TEST(event_of_an_actor_that_has_ended_is_dropped)
+DOMT_TEST(event_of_an_actor_that_has_ended_is_dropped)
 {
     domus_address one;
     domus_address next;
@@ -159,9 +157,8 @@ START_TEST(event_of_an_actor_that_has_ended_is_dropped)
     ck_assert_int_eq(domi_house_stop(&bed.manager, next), 0);
     end();
 }
-END_TEST
 
-START_TEST(state_actor_is_refused)
+DOMT_TEST(state_actor_is_refused)
 {
     domus_address one;
 
@@ -175,8 +172,5 @@ START_TEST(state_actor_is_refused)
     domi_house_run(&bed.manager, domi_queue_take(&bed.manager.schedule.ready[DOMUS_STATE]));
     end();
 }
-END_TEST
 
-DOMT_MAIN("later", 20, several_calls_bring_one_event_before_the_sends,
-          event_that_asks_again_waits_for_the_next_phase,
-          event_of_an_actor_that_has_ended_is_dropped, state_actor_is_refused)
+DOMT_SUITE(20)

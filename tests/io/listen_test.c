@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-START_TEST(addresses_are_numbers)
+DOMT_TEST(addresses_are_numbers)
 {
     static const char *const wrong[] = {
         "",           "7000",          ":7000",        "localhost:7000",  "127.0.0.1",
@@ -29,9 +29,8 @@ START_TEST(addresses_are_numbers)
         ck_assert_msg(result == -EINVAL, "%s: %d", wrong[i], result);
     }
 }
-END_TEST
 
-START_TEST(a_port_that_the_kernel_chose_is_told_and_may_be_taken_once)
+DOMT_TEST(a_port_that_the_kernel_chose_is_told_and_may_be_taken_once)
 {
     static const char *const hosts[] = {"127.0.0.1", "[::1]"};
     domus_config config;
@@ -56,7 +55,6 @@ START_TEST(a_port_that_the_kernel_chose_is_told_and_may_be_taken_once)
         close(fd);
     }
 }
-END_TEST
 
 static int option(int fd, int level, int name)
 {
@@ -93,7 +91,7 @@ static int accept_with(const domus_config *config)
     return accept_by(config, NULL);
 }
 
-START_TEST(accepted_sockets_inherit_the_options_of_their_listener)
+DOMT_TEST(accepted_sockets_inherit_the_options_of_their_listener)
 {
     const domus_channel_options options = {
         .keepalive_idle_ns = UINT64_C(30000000000),
@@ -117,9 +115,8 @@ START_TEST(accepted_sockets_inherit_the_options_of_their_listener)
     ck_assert_int_eq(option(fd, SOL_SOCKET, SO_RCVBUF), 40000);
     close(fd);
 }
-END_TEST
 
-START_TEST(accepted_sockets_inherit_keep_alive_and_the_user_time_out)
+DOMT_TEST(accepted_sockets_inherit_keep_alive_and_the_user_time_out)
 {
     domus_config config;
 
@@ -150,9 +147,8 @@ START_TEST(accepted_sockets_inherit_keep_alive_and_the_user_time_out)
     ck_assert_int_eq(option(fd, SOL_SOCKET, SO_KEEPALIVE), 0);
     close(fd);
 }
-END_TEST
 
-START_TEST(accepted_sockets_inherit_the_bounds_of_their_buffers)
+DOMT_TEST(accepted_sockets_inherit_the_bounds_of_their_buffers)
 {
     domus_config config;
 
@@ -181,9 +177,8 @@ START_TEST(accepted_sockets_inherit_the_bounds_of_their_buffers)
     ck_assert_int_eq(option(fd, SOL_SOCKET, SO_RCVBUF), own_receive);
     close(fd);
 }
-END_TEST
 
-START_TEST(small_sends_leave_at_once_unless_the_options_say_otherwise)
+DOMT_TEST(small_sends_leave_at_once_unless_the_options_say_otherwise)
 {
     const domus_channel_options off = {.no_delay = DOMUS_NONE}, on = {.no_delay = 1};
     domi_channel_settings settings;
@@ -198,11 +193,5 @@ START_TEST(small_sends_leave_at_once_unless_the_options_say_otherwise)
         close(fd);
     }
 }
-END_TEST
 
-DOMT_MAIN("listen", 20, addresses_are_numbers,
-          small_sends_leave_at_once_unless_the_options_say_otherwise,
-          accepted_sockets_inherit_the_options_of_their_listener,
-          a_port_that_the_kernel_chose_is_told_and_may_be_taken_once,
-          accepted_sockets_inherit_keep_alive_and_the_user_time_out,
-          accepted_sockets_inherit_the_bounds_of_their_buffers)
+DOMT_SUITE(20)

@@ -34,7 +34,7 @@ static bool have(const char *list, const char *text)
     return domi_networks_have(&networks, &address);
 }
 
-START_TEST(addresses_lie_in_their_networks)
+DOMT_TEST(addresses_lie_in_their_networks)
 {
     ck_assert(have("10.0.0.0/8", "10.255.0.1"));
     ck_assert(!have("10.0.0.0/8", "11.0.0.1"));
@@ -56,9 +56,8 @@ START_TEST(addresses_lie_in_their_networks)
     ck_assert(!have("", "127.0.0.1"));
     ck_assert(!have("::/0, unix", "what has no address"));
 }
-END_TEST
 
-START_TEST(what_is_no_list_is_named)
+DOMT_TEST(what_is_no_list_is_named)
 {
     static const char *const wrong[] = {
         ",",           "10.0.0.0/8,", ",10.0.0.0/8",          "10.0.0.0/33", "10.0.0.0/",
@@ -81,6 +80,5 @@ START_TEST(what_is_no_list_is_named)
     many[strlen(many) - 4] = '\0';
     ck_assert_int_eq(domi_networks_parse(many, &networks, error, sizeof error), 0);
 }
-END_TEST
 
-DOMT_MAIN("networks", 20, addresses_lie_in_their_networks, what_is_no_list_is_named)
+DOMT_SUITE(20)

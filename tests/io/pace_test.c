@@ -89,7 +89,7 @@ static void is_cut_after_graces(uint32_t graces)
 
 /* A connection that gets a byte every 100 ms is not idle, but this is less than 20 bytes in a
  * second. */
-START_TEST(a_dripping_peer_is_closed)
+DOMT_TEST(a_dripping_peer_is_closed)
 {
     begin_with(20, 0, 0);
     for (uint32_t i = 0; i < 2 * GRACE_MS / 100 + 1 && domt_bed_is_open(fd); i++) {
@@ -102,9 +102,8 @@ START_TEST(a_dripping_peer_is_closed)
     ck_assert_uint_eq(domi_counter_read(&bed.io.counters.channels_silent), 0);
     end();
 }
-END_TEST
 
-START_TEST(a_peer_that_keeps_to_the_rate_stays)
+DOMT_TEST(a_peer_that_keeps_to_the_rate_stays)
 {
     begin_with(20, 0, 0);
     for (uint32_t i = 0; i < 100; i++) {
@@ -115,19 +114,17 @@ START_TEST(a_peer_that_keeps_to_the_rate_stays)
     ck_assert_uint_eq(slow(), 0);
     end();
 }
-END_TEST
 
 /* A burst buys no time later: each span is measured for itself. */
-START_TEST(a_burst_buys_one_span_only)
+DOMT_TEST(a_burst_buys_one_span_only)
 {
     begin_with(20, 0, 0);
     feed(255);
     is_cut_after_graces(2);
     end();
 }
-END_TEST
 
-START_TEST(a_peer_without_a_message_under_way_may_be_idle)
+DOMT_TEST(a_peer_without_a_message_under_way_may_be_idle)
 {
     begin_with(20, 0, 0);
     pass(5 * GRACE_MS);
@@ -141,10 +138,9 @@ START_TEST(a_peer_without_a_message_under_way_may_be_idle)
     ck_assert_uint_eq(slow(), 0);
     end();
 }
-END_TEST
 
 /* Messages that are not answered, each done before the next: no message lasts a span. */
-START_TEST(a_message_ends_when_the_actor_says_so)
+DOMT_TEST(a_message_ends_when_the_actor_says_so)
 {
     domus_stack stack;
 
@@ -160,10 +156,9 @@ START_TEST(a_message_ends_when_the_actor_says_so)
     is_cut_after_graces(2);
     end();
 }
-END_TEST
 
 /* One message after the other, each short: a span in which another one began does not count. */
-START_TEST(an_answer_in_a_span_ends_its_measure)
+DOMT_TEST(an_answer_in_a_span_ends_its_measure)
 {
     begin_with(20, 0, 0);
     for (uint32_t i = 0; i < 10; i++) {
@@ -176,9 +171,8 @@ START_TEST(an_answer_in_a_span_ends_its_measure)
     ck_assert(domt_bed_is_open(fd));
     end();
 }
-END_TEST
 
-START_TEST(time_in_which_nobody_read_does_not_count)
+DOMT_TEST(time_in_which_nobody_read_does_not_count)
 {
     begin_with(20, 0, 0);
     feed(1);
@@ -190,20 +184,18 @@ START_TEST(time_in_which_nobody_read_does_not_count)
     is_cut_after_graces(1);
     end();
 }
-END_TEST
 
-START_TEST(without_a_rate_nothing_is_measured)
+DOMT_TEST(without_a_rate_nothing_is_measured)
 {
     begin_with(0, 0, 0);
     feed(1);
     ck_assert(!domi_wheel_is_armed(&bed.channels[0]->timer.node));
     end();
 }
-END_TEST
 
 /* --- the age ---------------------------------------------------------------------------------- */
 
-START_TEST(an_idle_channel_is_closed_at_its_age)
+DOMT_TEST(an_idle_channel_is_closed_at_its_age)
 {
     begin_with(0, AGE_MS, 0);
     feed(1);
@@ -216,9 +208,8 @@ START_TEST(an_idle_channel_is_closed_at_its_age)
     ck_assert_uint_eq(aged(), 1);
     end();
 }
-END_TEST
 
-START_TEST(a_message_under_way_is_waited_for)
+DOMT_TEST(a_message_under_way_is_waited_for)
 {
     begin_with(0, AGE_MS, 0);
     feed(1);
@@ -232,9 +223,8 @@ START_TEST(a_message_under_way_is_waited_for)
     ck_assert_uint_eq(aged(), 1);
     end();
 }
-END_TEST
 
-START_TEST(a_message_that_does_not_end_is_waited_for_as_long_as_a_drain)
+DOMT_TEST(a_message_that_does_not_end_is_waited_for_as_long_as_a_drain)
 {
     begin_with(0, AGE_MS, 0);
     feed(1);
@@ -245,9 +235,8 @@ START_TEST(a_message_that_does_not_end_is_waited_for_as_long_as_a_drain)
     ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_LINGERING);
     end();
 }
-END_TEST
 
-START_TEST(ages_are_spread_and_stay_in_their_bounds)
+DOMT_TEST(ages_are_spread_and_stay_in_their_bounds)
 {
     uint64_t least = UINT64_MAX, most = 0;
 
@@ -266,12 +255,5 @@ START_TEST(ages_are_spread_and_stay_in_their_bounds)
     ck_assert_uint_gt(most, 11900 * DOMT_BED_MS);
     end();
 }
-END_TEST
 
-DOMT_MAIN("pace", 20, a_dripping_peer_is_closed, a_peer_that_keeps_to_the_rate_stays,
-          a_burst_buys_one_span_only, a_peer_without_a_message_under_way_may_be_idle,
-          a_message_ends_when_the_actor_says_so, an_answer_in_a_span_ends_its_measure,
-          time_in_which_nobody_read_does_not_count, without_a_rate_nothing_is_measured,
-          an_idle_channel_is_closed_at_its_age, a_message_under_way_is_waited_for,
-          a_message_that_does_not_end_is_waited_for_as_long_as_a_drain,
-          ages_are_spread_and_stay_in_their_bounds)
+DOMT_SUITE(20)

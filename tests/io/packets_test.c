@@ -121,7 +121,7 @@ static int error_of_size(const domus_stage *stage, const void *options, const ch
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-START_TEST(lines_end_with_either_end)
+DOMT_TEST(lines_end_with_either_end)
 {
     static const domus_line_options peer = {.role = DOMUS_ROLE_PEER};
     static const domus_line_options client = {.role = DOMUS_ROLE_CLIENT};
@@ -131,9 +131,8 @@ START_TEST(lines_end_with_either_end)
     assert_decodes(&domus_line_stage, &peer, "a\nb", 3, "1 1:a", -EPIPE);
     assert_decodes(&domus_line_stage, &client, "a\n\r", 3, "2 1:a", -EPIPE);
 }
-END_TEST
 
-START_TEST(lines_leave_with_the_end_that_was_chosen)
+DOMT_TEST(lines_leave_with_the_end_that_was_chosen)
 {
     static const domus_line_options crlf = {.crlf = true};
 
@@ -147,9 +146,8 @@ START_TEST(lines_leave_with_the_end_that_was_chosen)
     ck_assert_int_eq(error_of_encode(&domus_line_stage, NULL, &domus_slice_type, "a", 1),
                      -EOPNOTSUPP);
 }
-END_TEST
 
-START_TEST(lines_have_a_largest_size)
+DOMT_TEST(lines_have_a_largest_size)
 {
     static const domus_line_options ten = {.size_max = 10};
     static const domus_line_options most = {.size_max = 65534};
@@ -171,7 +169,6 @@ START_TEST(lines_have_a_largest_size)
     ck_assert_int_eq(error_of_options(&domus_line_stage, &more), -EINVAL);
     ck_assert_int_eq(error_of_options(&domus_line_stage, &role), -EINVAL);
 }
-END_TEST
 
 static void assert_fails(const void *options, int error, const char *text)
 {
@@ -186,7 +183,7 @@ static void assert_fails(const void *options, int error, const char *text)
     domus_stage_kit_free(kit);
 }
 
-START_TEST(request_line_that_fails_gets_a_line)
+DOMT_TEST(request_line_that_fails_gets_a_line)
 {
     static const domus_line_options sorry = {.failed = "SORRY", .crlf = true};
     static const domus_line_options client = {.role = DOMUS_ROLE_CLIENT};
@@ -196,11 +193,10 @@ START_TEST(request_line_that_fails_gets_a_line)
     assert_fails(&sorry, -EINVAL, "SORRY\r\n");
     assert_fails(&client, -EINVAL, NULL);
 }
-END_TEST
 
 /* --- delimiters ------------------------------------------------------------------------------- */
 
-START_TEST(delimiter_ends_a_packet)
+DOMT_TEST(delimiter_ends_a_packet)
 {
     static const domus_delimiter_options zero = {.delimiter = '\0'};
     static const domus_delimiter_options high = {.delimiter = '\xff', .role = DOMUS_ROLE_PEER};
@@ -213,9 +209,8 @@ START_TEST(delimiter_ends_a_packet)
     ck_assert_int_eq(error_of_encode(&domus_delimiter_stage, &zero, &domus_slice_type, "a", 1),
                      -EOPNOTSUPP);
 }
-END_TEST
 
-START_TEST(delimited_packets_have_a_largest_size)
+DOMT_TEST(delimited_packets_have_a_largest_size)
 {
     static const domus_delimiter_options plain = {.delimiter = ';'};
     static const domus_delimiter_options one = {.delimiter = ';', .size_max = 1};
@@ -233,11 +228,10 @@ START_TEST(delimited_packets_have_a_largest_size)
     ck_assert_int_eq(error_of_options(stage, &more), -EINVAL);
     ck_assert_int_eq(error_of_options(stage, NULL), -EINVAL);
 }
-END_TEST
 
 /* --- lengths ---------------------------------------------------------------------------------- */
 
-START_TEST(length_begins_a_packet)
+DOMT_TEST(length_begins_a_packet)
 {
     static const domus_length_options one = {.width = 1};
     static const domus_length_options big = {.width = 2, .role = DOMUS_ROLE_CLIENT};
@@ -258,9 +252,8 @@ START_TEST(length_begins_a_packet)
     assert_encodes(stage, &eight, "", 0, "\0\0\0\0\0\0\0\10", 8);
     ck_assert_int_eq(error_of_encode(stage, &one, &domus_slice_type, "a", 1), -EOPNOTSUPP);
 }
-END_TEST
 
-START_TEST(wrong_lengths_are_refused)
+DOMT_TEST(wrong_lengths_are_refused)
 {
     static const domus_length_options itself = {.width = 2, .counts_itself = true};
     static const domus_length_options eight = {.width = 8, .counts_itself = true};
@@ -272,9 +265,8 @@ START_TEST(wrong_lengths_are_refused)
     assert_decodes(stage, &eight, "\xff\xff\xff\xff\xff\xff\xff\xff", 8, "", -EMSGSIZE);
     assert_decodes(stage, &little, "\0\0\0\0\0\0\0\x80", 8, "", -EMSGSIZE);
 }
-END_TEST
 
-START_TEST(packets_with_a_length_have_a_largest_size)
+DOMT_TEST(packets_with_a_length_have_a_largest_size)
 {
     static const domus_length_options one = {.width = 1};
     static const domus_length_options itself = {.width = 1, .counts_itself = true};
@@ -301,11 +293,10 @@ START_TEST(packets_with_a_length_have_a_largest_size)
     ck_assert_int_eq(error_of_options(stage, NULL), -EINVAL);
     free(bytes);
 }
-END_TEST
 
 /* --- one size --------------------------------------------------------------------------------- */
 
-START_TEST(packets_of_one_size)
+DOMT_TEST(packets_of_one_size)
 {
     static const domus_fixed_options three = {.size = 3};
     static const domus_fixed_options most = {.size = 65536, .role = DOMUS_ROLE_PEER};
@@ -325,10 +316,9 @@ START_TEST(packets_of_one_size)
     ck_assert_int_eq(error_of_options(stage, &none), -EINVAL);
     ck_assert_int_eq(error_of_options(stage, NULL), -EINVAL);
 }
-END_TEST
 
 /* A request that fails is for all but lines the end of the channel. */
-START_TEST(other_stages_have_nothing_to_say_about_a_failure)
+DOMT_TEST(other_stages_have_nothing_to_say_about_a_failure)
 {
     static const domus_fixed_options three = {.size = 3};
     domus_stage_kit *kit = kit_of(&domus_fixed_stage, &three);
@@ -336,10 +326,5 @@ START_TEST(other_stages_have_nothing_to_say_about_a_failure)
     ck_assert_int_eq(domus_stage_kit_fail(kit, DOMUS_NO_ID, NULL, -EIO), -EIO);
     domus_stage_kit_free(kit);
 }
-END_TEST
 
-DOMT_MAIN("packets", 60, lines_end_with_either_end, lines_leave_with_the_end_that_was_chosen,
-          lines_have_a_largest_size, request_line_that_fails_gets_a_line, delimiter_ends_a_packet,
-          delimited_packets_have_a_largest_size, length_begins_a_packet, wrong_lengths_are_refused,
-          packets_with_a_length_have_a_largest_size, packets_of_one_size,
-          other_stages_have_nothing_to_say_about_a_failure)
+DOMT_SUITE(60)

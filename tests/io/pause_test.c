@@ -49,7 +49,7 @@ static void end(uint32_t count)
         close(peers[i]);
 }
 
-START_TEST(bytes_that_came_during_a_pause_are_reaped_before_anybody_is_idle)
+DOMT_TEST(bytes_that_came_during_a_pause_are_reaped_before_anybody_is_idle)
 {
     begin_idle(COUNT, DOMT_BED_DROP);
     bed.fake->defers = true;
@@ -65,9 +65,8 @@ START_TEST(bytes_that_came_during_a_pause_are_reaped_before_anybody_is_idle)
     ck_assert_uint_eq(bed.io.counters.channels_reset, COUNT);
     end(COUNT);
 }
-END_TEST
 
-START_TEST(a_peer_that_read_during_a_pause_has_not_timed_out)
+DOMT_TEST(a_peer_that_read_during_a_pause_has_not_timed_out)
 {
     domt_bed_init(&bed);
     bed.config.channel.send_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
@@ -83,10 +82,9 @@ START_TEST(a_peer_that_read_during_a_pause_has_not_timed_out)
     ck_assert_uint_eq(bed.io.counters.channels_reset, 0);
     end(COUNT);
 }
-END_TEST
 
 /* A thread without buffers leaves the bytes in the socket, and no receive is armed on it. */
-START_TEST(a_starved_peer_whose_bytes_wait_in_the_socket_is_not_idle)
+DOMT_TEST(a_starved_peer_whose_bytes_wait_in_the_socket_is_not_idle)
 {
     begin_idle(2, DOMT_BED_DROP);
     ck_assert_int_eq(send(peers[0], "waits", 5, 0), 5);
@@ -108,10 +106,9 @@ START_TEST(a_starved_peer_whose_bytes_wait_in_the_socket_is_not_idle)
     bed.io.buffers_used = bed.config.io.buffers.count - 512;
     end(2);
 }
-END_TEST
 
 /* The actor could not read the peer's bytes, because the actor that it asks is full. */
-START_TEST(a_peer_whose_bytes_wait_for_its_actor_is_not_idle)
+DOMT_TEST(a_peer_whose_bytes_wait_for_its_actor_is_not_idle)
 {
     begin_idle(1, DOMT_BED_DROP);
     domi_house *house = bed.channels[0]->house;
@@ -128,10 +125,9 @@ START_TEST(a_peer_whose_bytes_wait_for_its_actor_is_not_idle)
     domt_bed_noted(&bed, "A(xxxx) ");
     end(1);
 }
-END_TEST
 
 /* The peer sends, but takes no answers, so it is to blame for the bytes in its socket. */
-START_TEST(a_peer_that_takes_no_answers_is_idle_whatever_it_sends)
+DOMT_TEST(a_peer_that_takes_no_answers_is_idle_whatever_it_sends)
 {
     domt_bed_init(&bed);
     bed.config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
@@ -147,10 +143,9 @@ START_TEST(a_peer_that_takes_no_answers_is_idle_whatever_it_sends)
     ck_assert(!domt_bed_is_open(fds[0]));
     end(1);
 }
-END_TEST
 
 /* The channel was closed by its actor, so no one is going to read the bytes in its socket. */
-START_TEST(a_peer_that_is_being_closed_is_idle_whatever_it_sends)
+DOMT_TEST(a_peer_that_is_being_closed_is_idle_whatever_it_sends)
 {
     begin_idle(1, DOMT_BED_ECHO);
     domt_bed_feed(&bed, fds[0], 'x', PIECE);
@@ -163,10 +158,9 @@ START_TEST(a_peer_that_is_being_closed_is_idle_whatever_it_sends)
     ck_assert(!domt_bed_is_open(fds[0]));
     end(1);
 }
-END_TEST
 
 /* More than one turn collects: the time-outs wait for the next turns. */
-START_TEST(time_outs_wait_for_a_crowd_that_one_turn_cannot_collect)
+DOMT_TEST(time_outs_wait_for_a_crowd_that_one_turn_cannot_collect)
 {
     domt_bed_init(&bed);
     bed.config.io.ring_entries = 16;
@@ -189,10 +183,9 @@ START_TEST(time_outs_wait_for_a_crowd_that_one_turn_cannot_collect)
     ck_assert_uint_eq(bed.io.counters.channels_reset, 0);
     end(COUNT);
 }
-END_TEST
 
 /* The sockets are asked what is left in them only when all that had arrived is read. */
-START_TEST(a_drain_waits_for_a_crowd_that_one_turn_cannot_collect)
+DOMT_TEST(a_drain_waits_for_a_crowd_that_one_turn_cannot_collect)
 {
     uint32_t turns = 0;
 
@@ -218,9 +211,8 @@ START_TEST(a_drain_waits_for_a_crowd_that_one_turn_cannot_collect)
     ck_assert_uint_eq(bed.read_bytes, COUNT * PIECE);
     end(COUNT);
 }
-END_TEST
 
-START_TEST(a_flood_without_end_cannot_hold_a_drain_up_for_ever)
+DOMT_TEST(a_flood_without_end_cannot_hold_a_drain_up_for_ever)
 {
     uint32_t calls = 1;
 
@@ -233,9 +225,8 @@ START_TEST(a_flood_without_end_cannot_hold_a_drain_up_for_ever)
     ck_assert_uint_eq(calls, DOMI_POSTPONED_MAX);
     end(1);
 }
-END_TEST
 
-START_TEST(a_flood_without_end_cannot_hold_time_outs_up_for_ever)
+DOMT_TEST(a_flood_without_end_cannot_hold_time_outs_up_for_ever)
 {
     begin_idle(1, DOMT_BED_DROP);
     bed.fake->defers = true;
@@ -247,11 +238,10 @@ START_TEST(a_flood_without_end_cannot_hold_time_outs_up_for_ever)
     ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_CLOSING);
     end(1);
 }
-END_TEST
 
 /* An enter may run deferred work of which nothing is to be seen yet; the rest comes
  * with the next. */
-START_TEST(an_enter_that_shows_nothing_is_not_the_last)
+DOMT_TEST(an_enter_that_shows_nothing_is_not_the_last)
 {
     begin_idle(1, DOMT_BED_DROP);
     bed.fake->defers = true;
@@ -262,9 +252,8 @@ START_TEST(an_enter_that_shows_nothing_is_not_the_last)
     ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_OPEN);
     end(1);
 }
-END_TEST
 
-START_TEST(enters_that_never_show_anything_hold_up_no_turn)
+DOMT_TEST(enters_that_never_show_anything_hold_up_no_turn)
 {
     begin_idle(1, DOMT_BED_DROP);
     bed.fake->defers = true;
@@ -275,10 +264,9 @@ START_TEST(enters_that_never_show_anything_hold_up_no_turn)
     bed.fake->barren = 0;
     end(1);
 }
-END_TEST
 
 /* An enter that nobody needs is a system call each millisecond. */
-START_TEST(without_a_timer_that_is_due_nothing_is_collected)
+DOMT_TEST(without_a_timer_that_is_due_nothing_is_collected)
 {
     domt_bed_init(&bed);
     bed.config.channel.idle_timeout_ns = 1000 * DOMT_BED_MS;
@@ -290,18 +278,5 @@ START_TEST(without_a_timer_that_is_due_nothing_is_collected)
     ck_assert_uint_eq(bed.fake->enters, enters);
     end(1);
 }
-END_TEST
 
-DOMT_MAIN("pause", 20, bytes_that_came_during_a_pause_are_reaped_before_anybody_is_idle,
-          a_peer_that_read_during_a_pause_has_not_timed_out,
-          a_starved_peer_whose_bytes_wait_in_the_socket_is_not_idle,
-          a_peer_whose_bytes_wait_for_its_actor_is_not_idle,
-          a_peer_that_takes_no_answers_is_idle_whatever_it_sends,
-          a_peer_that_is_being_closed_is_idle_whatever_it_sends,
-          time_outs_wait_for_a_crowd_that_one_turn_cannot_collect,
-          a_flood_without_end_cannot_hold_time_outs_up_for_ever,
-          a_drain_waits_for_a_crowd_that_one_turn_cannot_collect,
-          a_flood_without_end_cannot_hold_a_drain_up_for_ever,
-          an_enter_that_shows_nothing_is_not_the_last,
-          enters_that_never_show_anything_hold_up_no_turn,
-          without_a_timer_that_is_due_nothing_is_collected)
+DOMT_SUITE(20)

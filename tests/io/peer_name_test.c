@@ -45,7 +45,7 @@ static void hold_name(int family, uint32_t host, int fd)
     ck_assert_uint_eq(family == AF_INET ? ntohl(inet.sin_addr.s_addr) : 0, host);
 }
 
-START_TEST(a_peer_is_named)
+DOMT_TEST(a_peer_is_named)
 {
     int pair[2];
 
@@ -54,9 +54,8 @@ START_TEST(a_peer_is_named)
     hold_name(AF_UNIX, 0, pair[0]);
     hold_name(AF_UNSPEC, 0, -1);
 }
-END_TEST
 
-START_TEST(a_peer_is_named_without_the_option)
+DOMT_TEST(a_peer_is_named_without_the_option)
 {
     int pair[2];
 
@@ -67,6 +66,5 @@ START_TEST(a_peer_is_named_without_the_option)
     hold_name(AF_UNIX, 0, pair[0]);
     hold_name(AF_UNSPEC, 0, -1);
 }
-END_TEST
 
-DOMT_MAIN("peer_name", 10, a_peer_is_named, a_peer_is_named_without_the_option)
+DOMT_SUITE(10)

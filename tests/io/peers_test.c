@@ -63,7 +63,7 @@ static bool are_one(const char *one, const char *other)
     return same;
 }
 
-START_TEST(an_address_is_ipv4_or_the_half_of_ipv6)
+DOMT_TEST(an_address_is_ipv4_or_the_half_of_ipv6)
 {
     ck_assert(are_one("192.0.2.1", "192.0.2.1"));
     ck_assert(!are_one("192.0.2.1", "192.0.2.2"));
@@ -79,9 +79,8 @@ START_TEST(an_address_is_ipv4_or_the_half_of_ipv6)
     ck_assert(!are_one("unix", "::1"));
     ck_assert(are_one("", ""));
 }
-END_TEST
 
-START_TEST(loopback_and_unix_sockets_are_local)
+DOMT_TEST(loopback_and_unix_sockets_are_local)
 {
     static const char *const local[] = {"127.0.0.1", "127.255.255.255", "::1", "::ffff:127.0.0.9",
                                         "unix"};
@@ -93,9 +92,8 @@ START_TEST(loopback_and_unix_sockets_are_local)
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
         ck_assert_msg(!key_of(foreign[i]).is_local, "%s", foreign[i]);
 }
-END_TEST
 
-START_TEST(an_address_has_its_share_and_no_more)
+DOMT_TEST(an_address_has_its_share_and_no_more)
 {
     static const struct {
         uint32_t connections_max, share, local;
@@ -133,9 +131,8 @@ START_TEST(an_address_has_its_share_and_no_more)
         domi_peers_fini(&peers);
     }
 }
-END_TEST
 
-START_TEST(without_a_bound_nothing_is_kept)
+DOMT_TEST(without_a_bound_nothing_is_kept)
 {
     domi_peers peers;
     domi_peer *peer = (domi_peer *)(uintptr_t)1;
@@ -155,10 +152,9 @@ START_TEST(without_a_bound_nothing_is_kept)
     ck_assert_uint_eq(peers.count, 0);
     domi_peers_fini(&peers);
 }
-END_TEST
 
 /* Many addresses share a bucket, and leave it in any order. */
-START_TEST(addresses_of_one_bucket_are_told_apart)
+DOMT_TEST(addresses_of_one_bucket_are_told_apart)
 {
     enum { COUNT = 1000 };
     static domi_peer *peers_of[COUNT];
@@ -188,10 +184,9 @@ START_TEST(addresses_of_one_bucket_are_told_apart)
         ck_assert_ptr_null(peers.buckets[i]);
     domi_peers_fini(&peers);
 }
-END_TEST
 
 /* Without the key, nobody can choose addresses that meet in one bucket. */
-START_TEST(another_key_spreads_the_same_addresses_otherwise)
+DOMT_TEST(another_key_spreads_the_same_addresses_otherwise)
 {
     domi_peers_limits limits = {65536, 10, 10};
     domi_peers peers[2];
@@ -212,9 +207,8 @@ START_TEST(another_key_spreads_the_same_addresses_otherwise)
     domi_peers_fini(&peers[0]);
     domi_peers_fini(&peers[1]);
 }
-END_TEST
 
-START_TEST(without_memory_nothing_is_counted)
+DOMT_TEST(without_memory_nothing_is_counted)
 {
     domi_peers_limits limits = {100, 10, 10};
     domi_peer_key key = key_of("192.0.2.1");
@@ -233,7 +227,6 @@ START_TEST(without_memory_nothing_is_counted)
     domi_peers_count_out(&peers, peer);
     domi_peers_fini(&peers);
 }
-END_TEST
 
 /* --- memory that is given back ------------------------------------------------------------- */
 
@@ -279,7 +272,7 @@ static const domus_allocator counting = {
     .unmap = give_block,
 };
 
-START_TEST(the_memory_of_an_address_goes_with_its_last_connection)
+DOMT_TEST(the_memory_of_an_address_goes_with_its_last_connection)
 {
     domi_peer_key key = key_of("192.0.2.1");
     domi_peer *one = NULL;
@@ -301,9 +294,8 @@ START_TEST(the_memory_of_an_address_goes_with_its_last_connection)
     ck_assert_int_eq(blocks, 0);
     (void)domi_memory_set_allocator(NULL);
 }
-END_TEST
 
-START_TEST(of_two_entries_for_one_address_one_is_given_back)
+DOMT_TEST(of_two_entries_for_one_address_one_is_given_back)
 {
     domi_peer_key key = key_of("192.0.2.1");
     domi_peer *one = NULL;
@@ -331,10 +323,9 @@ START_TEST(of_two_entries_for_one_address_one_is_given_back)
     ck_assert_int_eq(blocks, 0);
     (void)domi_memory_set_allocator(NULL);
 }
-END_TEST
 
 /* Whatever the secret, also where both fall into one bucket. */
-START_TEST(a_local_address_is_none_of_its_foreign_neighbours)
+DOMT_TEST(a_local_address_is_none_of_its_foreign_neighbours)
 {
     domi_peer_key keys[2] = {key_of("::1"), key_of("::2")};
     const domi_peers_limits limits = {16, 50, 50};
@@ -351,7 +342,6 @@ START_TEST(a_local_address_is_none_of_its_foreign_neighbours)
         domi_peers_fini(&peers);
     }
 }
-END_TEST
 
 /* --- threads ------------------------------------------------------------------------------- */
 
@@ -398,7 +388,7 @@ static void *come_and_go(void *number)
     return NULL;
 }
 
-START_TEST(threads_agree_on_the_counts)
+DOMT_TEST(threads_agree_on_the_counts)
 {
     pthread_t threads[THREADS];
 
@@ -411,7 +401,6 @@ START_TEST(threads_agree_on_the_counts)
     ck_assert_uint_eq(shared.count, 0);
     domi_peers_fini(&shared);
 }
-END_TEST
 
 static void prints(const char *address, const char *expected)
 {
@@ -422,7 +411,7 @@ static void prints(const char *address, const char *expected)
     ck_assert_str_eq(text, expected);
 }
 
-START_TEST(an_address_is_printed_as_it_counts)
+DOMT_TEST(an_address_is_printed_as_it_counts)
 {
     prints("192.0.2.1", "192.0.2.1");
     prints("::ffff:192.0.2.1", "192.0.2.1");
@@ -430,12 +419,5 @@ START_TEST(an_address_is_printed_as_it_counts)
     prints("unix", "a Unix socket");
     prints("", "an unknown address");
 }
-END_TEST
 
-DOMT_MAIN("peers", 60, an_address_is_ipv4_or_the_half_of_ipv6, loopback_and_unix_sockets_are_local,
-          an_address_has_its_share_and_no_more, without_a_bound_nothing_is_kept,
-          addresses_of_one_bucket_are_told_apart, another_key_spreads_the_same_addresses_otherwise,
-          the_memory_of_an_address_goes_with_its_last_connection,
-          of_two_entries_for_one_address_one_is_given_back,
-          a_local_address_is_none_of_its_foreign_neighbours, without_memory_nothing_is_counted,
-          threads_agree_on_the_counts, an_address_is_printed_as_it_counts)
+DOMT_SUITE(60)

@@ -54,7 +54,7 @@ static void feed(char byte)
     domt_bed_turn(&bed);
 }
 
-START_TEST(channels_read_on_while_memory_is_short)
+DOMT_TEST(channels_read_on_while_memory_is_short)
 {
     begin(DOMT_BED_DROP);
     ck_assert(!receive()->once);
@@ -74,9 +74,8 @@ START_TEST(channels_read_on_while_memory_is_short)
     }
     end();
 }
-END_TEST
 
-START_TEST(while_memory_is_critical_a_channel_reads_one_piece_at_a_time)
+DOMT_TEST(while_memory_is_critical_a_channel_reads_one_piece_at_a_time)
 {
     begin(DOMT_BED_KEEP);
     press(DOMUS_MEMORY_CRITICAL);
@@ -90,9 +89,8 @@ START_TEST(while_memory_is_critical_a_channel_reads_one_piece_at_a_time)
     }
     end();
 }
-END_TEST
 
-START_TEST(what_comes_before_a_receive_has_ended_is_handled)
+DOMT_TEST(what_comes_before_a_receive_has_ended_is_handled)
 {
     begin(DOMT_BED_KEEP);
     domi_io_set_pressure(&bed.io, &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
@@ -107,9 +105,8 @@ START_TEST(what_comes_before_a_receive_has_ended_is_handled)
     ck_assert(receive()->once);
     end();
 }
-END_TEST
 
-START_TEST(when_memory_is_no_longer_critical_all_read_though_they_hold_a_piece)
+DOMT_TEST(when_memory_is_no_longer_critical_all_read_though_they_hold_a_piece)
 {
     begin(DOMT_BED_KEEP);
     press(DOMUS_MEMORY_CRITICAL);
@@ -119,9 +116,8 @@ START_TEST(when_memory_is_no_longer_critical_all_read_though_they_hold_a_piece)
     ck_assert_ptr_nonnull(receive());
     end();
 }
-END_TEST
 
-START_TEST(a_channel_that_holds_its_share_pauses_whatever_the_level)
+DOMT_TEST(a_channel_that_holds_its_share_pauses_whatever_the_level)
 {
     begin(DOMT_BED_KEEP);
     for (uint32_t i = 0; i < 6; i++) {
@@ -137,9 +133,8 @@ START_TEST(a_channel_that_holds_its_share_pauses_whatever_the_level)
     ck_assert_ptr_nonnull(receive());
     end();
 }
-END_TEST
 
-START_TEST(a_channel_that_closes_is_read_to_its_end)
+DOMT_TEST(a_channel_that_closes_is_read_to_its_end)
 {
     begin(DOMT_BED_DROP);
     press(DOMUS_MEMORY_CRITICAL);
@@ -153,11 +148,10 @@ START_TEST(a_channel_that_closes_is_read_to_its_end)
     domt_bed_noted(&bed, "A-(0) ");
     end();
 }
-END_TEST
 
 /* The peer of a paused channel may have sent bytes that no one has read, also in the moment in
  * which the channel may go on. */
-START_TEST(a_peer_that_nobody_reads_is_not_idle)
+DOMT_TEST(a_peer_that_nobody_reads_is_not_idle)
 {
     begin_with(DOMT_BED_KEEP, 100);
     domi_io_set_pressure(&bed.io, &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
@@ -178,9 +172,8 @@ START_TEST(a_peer_that_nobody_reads_is_not_idle)
     domt_bed_noted(&bed, "A-(-110) ");
     end();
 }
-END_TEST
 
-START_TEST(a_drain_reads_while_memory_is_critical)
+DOMT_TEST(a_drain_reads_while_memory_is_critical)
 {
     begin(DOMT_BED_KEEP);
     press(DOMUS_MEMORY_CRITICAL);
@@ -195,11 +188,10 @@ START_TEST(a_drain_reads_while_memory_is_critical)
     ck_assert(!bed.io.pressure.spares);
     end();
 }
-END_TEST
 
 /* The piece is copied out because few buffers are free; without memory for the copy it stays
  * in its buffer. */
-START_TEST(a_piece_is_not_lost_for_want_of_memory)
+DOMT_TEST(a_piece_is_not_lost_for_want_of_memory)
 {
     begin(DOMT_BED_KEEP);
     uint32_t free = domi_io_buffers_free(&bed.io);
@@ -213,12 +205,5 @@ START_TEST(a_piece_is_not_lost_for_want_of_memory)
     domt_bed_noted(&bed, "A(x) A(y) ");
     end();
 }
-END_TEST
 
-DOMT_MAIN("pressure", 20, channels_read_on_while_memory_is_short,
-          while_memory_is_critical_a_channel_reads_one_piece_at_a_time,
-          what_comes_before_a_receive_has_ended_is_handled,
-          when_memory_is_no_longer_critical_all_read_though_they_hold_a_piece,
-          a_channel_that_holds_its_share_pauses_whatever_the_level,
-          a_channel_that_closes_is_read_to_its_end, a_peer_that_nobody_reads_is_not_idle,
-          a_drain_reads_while_memory_is_critical, a_piece_is_not_lost_for_want_of_memory)
+DOMT_SUITE(20)

@@ -51,7 +51,7 @@ static void end_untold(void)
     close(peer);
 }
 
-START_TEST(messages_wait_until_the_header_is_done)
+DOMT_TEST(messages_wait_until_the_header_is_done)
 {
     static const domus_behaviour *const owners[] = {&domt_owner_of_lines, &domt_owner_of_sharing};
     static const char *const told[] = {"am ao an an ar ", "zo zn zn zr "};
@@ -70,10 +70,9 @@ START_TEST(messages_wait_until_the_header_is_done)
         close(peer);
     }
 }
-END_TEST
 
 /* on_open comes in the first turn after the header, also if no byte of the client is there. */
-START_TEST(actor_begins_with_the_header_and_not_with_the_first_byte)
+DOMT_TEST(actor_begins_with_the_header_and_not_with_the_first_byte)
 {
     domus_address line = begin(&domt_owner_of_lines);
 
@@ -84,10 +83,9 @@ START_TEST(actor_begins_with_the_header_and_not_with_the_first_byte)
     domt_lines_end();
     close(peer);
 }
-END_TEST
 
 /* The mail that waits becomes dead letters. */
-START_TEST(connection_without_a_header_ends_without_a_function)
+DOMT_TEST(connection_without_a_header_ends_without_a_function)
 {
     for (int i = 0; i < 6; i++) {
         domus_address line = begin(&domt_owner_of_lines);
@@ -122,9 +120,8 @@ START_TEST(connection_without_a_header_ends_without_a_function)
         end_untold();
     }
 }
-END_TEST
 
-START_TEST(stop_of_a_line_that_waits_closes_its_connection)
+DOMT_TEST(stop_of_a_line_that_waits_closes_its_connection)
 {
     domus_address line = begin(&domt_owner_of_lines);
 
@@ -134,9 +131,8 @@ START_TEST(stop_of_a_line_that_waits_closes_its_connection)
     domt_fake_receive_ends(bed->fake, fd, 0);
     end_untold();
 }
-END_TEST
 
-START_TEST(stop_of_the_owner_ends_lines_that_wait)
+DOMT_TEST(stop_of_the_owner_ends_lines_that_wait)
 {
     (void)begin(&domt_owner_of_lines);
     ck_assert_int_eq(domi_house_stop(&bed->manager, lines->owner), 0);
@@ -150,10 +146,9 @@ START_TEST(stop_of_the_owner_ends_lines_that_wait)
     domt_lines_end();
     close(peer);
 }
-END_TEST
 
 /* The header is done, and before its actor is mounted the connection breaks or a stop comes. */
-START_TEST(line_that_ends_before_its_mount_is_not_opened)
+DOMT_TEST(line_that_ends_before_its_mount_is_not_opened)
 {
     domus_address line = begin(&domt_owner_of_lines);
 
@@ -172,10 +167,5 @@ START_TEST(line_that_ends_before_its_mount_is_not_opened)
     domt_fake_receive_ends(bed->fake, fd, 0);
     end_untold();
 }
-END_TEST
 
-DOMT_MAIN("proxied", 20, messages_wait_until_the_header_is_done,
-          actor_begins_with_the_header_and_not_with_the_first_byte,
-          connection_without_a_header_ends_without_a_function,
-          stop_of_a_line_that_waits_closes_its_connection, stop_of_the_owner_ends_lines_that_wait,
-          line_that_ends_before_its_mount_is_not_opened)
+DOMT_SUITE(20)

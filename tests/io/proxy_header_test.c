@@ -86,7 +86,7 @@ static void holds_client(const domi_proxy_header *header, const char *expected)
     ck_assert_str_eq(text, expected);
 }
 
-START_TEST(valid_headers_are_taken_in_every_split)
+DOMT_TEST(valid_headers_are_taken_in_every_split)
 {
     domi_proxy_header header;
     size_t taken;
@@ -104,9 +104,8 @@ START_TEST(valid_headers_are_taken_in_every_split)
         }
     }
 }
-END_TEST
 
-START_TEST(a_header_that_is_cut_off_is_not_done)
+DOMT_TEST(a_header_that_is_cut_off_is_not_done)
 {
     domi_proxy_header header;
     size_t taken;
@@ -118,7 +117,6 @@ START_TEST(a_header_that_is_cut_off_is_not_done)
         }
     }
 }
-END_TEST
 
 /* Returns whether these bytes are a header, and holds what is promised in every case. */
 static bool is_header(const char *bytes, size_t size, size_t cut)
@@ -136,7 +134,7 @@ static bool is_header(const char *bytes, size_t size, size_t cut)
 }
 
 /* Every byte of every header with every other value. */
-START_TEST(every_byte_is_changed)
+DOMT_TEST(every_byte_is_changed)
 {
     char bytes[1024];
 
@@ -153,9 +151,8 @@ START_TEST(every_byte_is_changed)
         }
     }
 }
-END_TEST
 
-START_TEST(bytes_by_chance_behind_a_valid_begin)
+DOMT_TEST(bytes_by_chance_behind_a_valid_begin)
 {
     domi_random random;
     char bytes[512];
@@ -170,7 +167,6 @@ START_TEST(bytes_by_chance_behind_a_valid_begin)
         (void)is_header(bytes, sizeof bytes, (size_t)domi_random_below(&random, sizeof bytes));
     }
 }
-END_TEST
 
 static void is_refused(const char *bytes, size_t size)
 {
@@ -181,7 +177,7 @@ static void is_refused(const char *bytes, size_t size)
     ck_assert_msg(take_in_two(bytes, size, size / 2, &header, &taken) == -EPROTO, "%s", bytes);
 }
 
-START_TEST(lines_that_are_nearly_right_are_refused)
+DOMT_TEST(lines_that_are_nearly_right_are_refused)
 {
     static const char *const lines[] = {
         "GET / HTTP/1.1\r\n",
@@ -224,9 +220,8 @@ START_TEST(lines_that_are_nearly_right_are_refused)
     memcpy(longest + 106, "\r\n", 2);
     is_refused(longest, 108);
 }
-END_TEST
 
-START_TEST(blocks_that_are_nearly_right_are_refused)
+DOMT_TEST(blocks_that_are_nearly_right_are_refused)
 {
     is_refused(SIGNATURE "\x11\x11\0\x0c" V4, 28);            /* version 1 */
     is_refused(SIGNATURE "\x31\x11\0\x0c" V4, 28);            /* version 3 */
@@ -241,9 +236,8 @@ START_TEST(blocks_that_are_nearly_right_are_refused)
     is_refused(SIGNATURE "\x21\x11\0\x0f" V4 "\4\0\1", 31);   /* a TLV without its value */
     is_refused(SIGNATURE "\x21\x11\0\x11" V4 "\3\0\2xx", 33); /* a checksum of two bytes */
 }
-END_TEST
 
-START_TEST(a_header_may_be_as_long_as_its_bound)
+DOMT_TEST(a_header_may_be_as_long_as_its_bound)
 {
     static char bytes[DOMI_PROXY_V2_MAX + 1];
     domi_proxy_header header;
@@ -261,7 +255,6 @@ START_TEST(a_header_may_be_as_long_as_its_bound)
     ck_assert_uint_eq(taken, DOMI_PROXY_V2_MAX);
     holds_client(&header, "192.0.2.1:12345");
 }
-END_TEST
 
 /* The check value of CRC-32C is known: "123456789" has e3069283. So here it is counted by another
  * program over the whole header, the four bytes as 0. */
@@ -277,7 +270,7 @@ static uint32_t crc_of(const char *bytes, size_t size)
     return ~crc;
 }
 
-START_TEST(a_checksum_is_checked)
+DOMT_TEST(a_checksum_is_checked)
 {
     char bytes[] = SIGNATURE "\x21\x11\0\x17" V4 "\3\0\4\0\0\0\0\4\0\1x";
     domi_proxy_header header;
@@ -297,10 +290,5 @@ START_TEST(a_checksum_is_checked)
         bytes[at] ^= 0x40;
     }
 }
-END_TEST
 
-DOMT_MAIN("proxy_header", 60, valid_headers_are_taken_in_every_split,
-          a_header_that_is_cut_off_is_not_done, every_byte_is_changed,
-          bytes_by_chance_behind_a_valid_begin, lines_that_are_nearly_right_are_refused,
-          blocks_that_are_nearly_right_are_refused, a_header_may_be_as_long_as_its_bound,
-          a_checksum_is_checked)
+DOMT_SUITE(60)

@@ -19,7 +19,7 @@
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-START_TEST(table_finds_each_page)
+DOMT_TEST(table_finds_each_page)
 {
     enum { PAGES = 3000 };
     static domus_slice slices[PAGES];
@@ -53,9 +53,8 @@ START_TEST(table_finds_each_page)
     }
     ck_assert(pages.count == 0 && pages.bytes == 0 && pages.lists == NULL);
 }
-END_TEST
 
-START_TEST(table_without_memory_finds_what_it_has)
+DOMT_TEST(table_without_memory_finds_what_it_has)
 {
     domus_slice slices[40];
     domi_queued_page *queued[40];
@@ -87,9 +86,8 @@ START_TEST(table_without_memory_finds_what_it_has)
     }
     domi_pages_end(&pages);
 }
-END_TEST
 
-START_TEST(a_small_part_of_a_page_is_mostly_others)
+DOMT_TEST(a_small_part_of_a_page_is_mostly_others)
 {
     static char bytes[8 * 20000];
     domus_slice whole, part;
@@ -110,7 +108,6 @@ START_TEST(a_small_part_of_a_page_is_mostly_others)
     ck_assert(!domi_page_is_mostly_others(part));
     domus_slice_free(whole);
 }
-END_TEST
 
 /* --- channels --------------------------------------------------------------------------------- */
 
@@ -161,7 +158,7 @@ static domus_slice make_value(void)
     return value;
 }
 
-START_TEST(a_page_counts_once_on_its_thread)
+DOMT_TEST(a_page_counts_once_on_its_thread)
 {
     begin(UINT64_C(1) << 30);
     domus_slice value = make_value();
@@ -182,10 +179,9 @@ START_TEST(a_page_counts_once_on_its_thread)
     ck_assert_uint_eq(domi_io_queued(&bed.io), 0);
     end();
 }
-END_TEST
 
 /* A part of a page keeps it as a whole. */
-START_TEST(a_page_counts_as_a_whole)
+DOMT_TEST(a_page_counts_as_a_whole)
 {
     begin(UINT64_C(1) << 30);
     domus_slice value = make_value();
@@ -200,11 +196,10 @@ START_TEST(a_page_counts_as_a_whole)
     domus_slice_free(value);
     end();
 }
-END_TEST
 
 /* A page that is larger than the bound: what takes no further memory is queued all the same, short
  * answers have half of the bound for themselves, and others are refused. */
-START_TEST(a_page_larger_than_the_bound_silences_nobody)
+DOMT_TEST(a_page_larger_than_the_bound_silences_nobody)
 {
     begin(VALUE / 2);
     domus_slice value = make_value();
@@ -224,9 +219,8 @@ START_TEST(a_page_larger_than_the_bound_silences_nobody)
     domus_slice_free(other);
     end();
 }
-END_TEST
 
-START_TEST(short_answers_have_half_of_the_bound_beside_pages)
+DOMT_TEST(short_answers_have_half_of_the_bound_beside_pages)
 {
     enum { BOUND = 20000 };
     begin(BOUND);
@@ -252,9 +246,5 @@ START_TEST(short_answers_have_half_of_the_bound_beside_pages)
     domus_slice_free(value);
     end();
 }
-END_TEST
 
-DOMT_MAIN("queued pages", 60, table_finds_each_page, table_without_memory_finds_what_it_has,
-          a_small_part_of_a_page_is_mostly_others, a_page_counts_once_on_its_thread,
-          a_page_counts_as_a_whole, a_page_larger_than_the_bound_silences_nobody,
-          short_answers_have_half_of_the_bound_beside_pages)
+DOMT_SUITE(60)

@@ -94,7 +94,7 @@ static void empty_socket(int fd)
         continue;
 }
 
-START_TEST(a_completion_is_shown_by_an_enter_alone)
+DOMT_TEST(a_completion_is_shown_by_an_enter_alone)
 {
     domi_completion completion;
 
@@ -112,10 +112,9 @@ START_TEST(a_completion_is_shown_by_an_enter_alone)
     domt_ring_comes(3, 1, 0);
     end();
 }
-END_TEST
 
 /* A thread that spins asks, and the enter that follows needs no second look. */
-START_TEST(pending_asks_the_kernel)
+DOMT_TEST(pending_asks_the_kernel)
 {
     begin();
     domt_backend->receive(domt_ring, ends[0], false, 5);
@@ -128,9 +127,8 @@ START_TEST(pending_asks_the_kernel)
     ck_assert(!domt_backend->pending(domt_ring));
     end();
 }
-END_TEST
 
-START_TEST(a_registration_stays_for_the_next_receive_and_ends_when_nobody_wants_it)
+DOMT_TEST(a_registration_stays_for_the_next_receive_and_ends_when_nobody_wants_it)
 {
     begin();
     domt_backend->receive(domt_ring, ends[0], true, 5);
@@ -153,9 +151,8 @@ START_TEST(a_registration_stays_for_the_next_receive_and_ends_when_nobody_wants_
     ck_assert_uint_eq(told_of(ends[0]), 0); /* or the hang-up would be reported for ever */
     end();
 }
-END_TEST
 
-START_TEST(only_a_send_to_a_full_socket_waits)
+DOMT_TEST(only_a_send_to_a_full_socket_waits)
 {
     static char bytes[1 << 20];
 
@@ -188,10 +185,9 @@ START_TEST(only_a_send_to_a_full_socket_waits)
     ck_assert(has_failed);
     end();
 }
-END_TEST
 
 /* A descriptor with much to bring does not hold up the others. */
-START_TEST(an_enter_takes_a_bounded_number_of_pieces)
+DOMT_TEST(an_enter_takes_a_bounded_number_of_pieces)
 {
     static char bytes[DOMT_RING_BUFFER_SIZE * 12];
     int others[2];
@@ -210,10 +206,9 @@ START_TEST(an_enter_takes_a_bounded_number_of_pieces)
     close(others[1]);
     end();
 }
-END_TEST
 
 /* All but the last of the pieces that one enter brings fill their buffers. */
-START_TEST(pieces_of_one_enter_come_in_order_with_their_sizes)
+DOMT_TEST(pieces_of_one_enter_come_in_order_with_their_sizes)
 {
     static char bytes[DOMT_RING_BUFFER_SIZE * 2 + DOMT_RING_BUFFER_SIZE / 2];
     domi_completion completions[4];
@@ -235,9 +230,8 @@ START_TEST(pieces_of_one_enter_come_in_order_with_their_sizes)
     }
     end();
 }
-END_TEST
 
-START_TEST(an_enter_accepts_a_bounded_number_of_connections)
+DOMT_TEST(an_enter_accepts_a_bounded_number_of_connections)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
     socklen_t size = sizeof address;
@@ -261,9 +255,8 @@ START_TEST(an_enter_accepts_a_bounded_number_of_connections)
     close(listener);
     end();
 }
-END_TEST
 
-START_TEST(buffers_are_used_when_they_are_published)
+DOMT_TEST(buffers_are_used_when_they_are_published)
 {
     begin();
     domt_backend->receive(domt_ring, ends[0], false, 5);
@@ -282,9 +275,8 @@ START_TEST(buffers_are_used_when_they_are_published)
     ck_assert_int_eq(memcmp(domt_ring_memory[3], "more", 4), 0);
     end();
 }
-END_TEST
 
-START_TEST(a_cancel_completes_before_what_it_ends)
+DOMT_TEST(a_cancel_completes_before_what_it_ends)
 {
     begin();
     fill_socket(ends[0]);
@@ -306,11 +298,10 @@ START_TEST(a_cancel_completes_before_what_it_ends)
     domt_ring_comes(7, -ENOENT, 0);
     end();
 }
-END_TEST
 
 /* A descriptor of a user may be closed as soon as nothing waits for it, and its
  * number comes again. */
-START_TEST(polls_of_one_shot_rely_on_nothing_that_was_told)
+DOMT_TEST(polls_of_one_shot_rely_on_nothing_that_was_told)
 {
     int fd = eventfd(0, EFD_CLOEXEC);
 
@@ -337,9 +328,8 @@ START_TEST(polls_of_one_shot_rely_on_nothing_that_was_told)
     domt_ring_comes(1, -EBADF, 0);
     end();
 }
-END_TEST
 
-START_TEST(a_file_is_always_ready_and_no_socket)
+DOMT_TEST(a_file_is_always_ready_and_no_socket)
 {
     char path[] = "/tmp/domus-readiness-XXXXXX";
     int fd = mkstemp(path);
@@ -356,11 +346,10 @@ START_TEST(a_file_is_always_ready_and_no_socket)
     close(fd);
     end();
 }
-END_TEST
 
 /* A process that was forked may have the socket still, so the close alone would not end
  * its registration. */
-START_TEST(a_forgotten_descriptor_is_not_reported)
+DOMT_TEST(a_forgotten_descriptor_is_not_reported)
 {
     int kept;
 
@@ -383,9 +372,8 @@ START_TEST(a_forgotten_descriptor_is_not_reported)
     close(kept);
     end();
 }
-END_TEST
 
-START_TEST(more_completions_than_the_queue_holds_are_kept_in_order)
+DOMT_TEST(more_completions_than_the_queue_holds_are_kept_in_order)
 {
     domt_backend = &domi_backend_epoll;
     domt_ring_open(16, 32);
@@ -397,11 +385,10 @@ START_TEST(more_completions_than_the_queue_holds_are_kept_in_order)
         domt_ring_comes(i, -ENOENT, 0);
     domt_backend->close(domt_ring);
 }
-END_TEST
 
 /* Completions that are lost for lack of memory end the ring, and an operation that
  * finds none fails. */
-START_TEST(without_memory_an_operation_fails_or_the_ring_does)
+DOMT_TEST(without_memory_an_operation_fails_or_the_ring_does)
 {
     begin();
     domi_memory_fail_after(0, 1);
@@ -421,10 +408,9 @@ START_TEST(without_memory_an_operation_fails_or_the_ring_does)
     ck_assert_int_eq(domt_backend->enter(domt_ring, 0, 0), -ENOMEM);
     end();
 }
-END_TEST
 
 /* Kernels before 5.11 wait in milliseconds, and a wait is never too short. */
-START_TEST(a_wait_without_epoll_pwait2_is_rounded_up)
+DOMT_TEST(a_wait_without_epoll_pwait2_is_rounded_up)
 {
     begin();
     for (int filtered = 0; filtered < 2; filtered++) {
@@ -438,10 +424,9 @@ START_TEST(a_wait_without_epoll_pwait2_is_rounded_up)
     }
     end();
 }
-END_TEST
 
 /* A gathered send keeps its own pieces while it is queued, and none while it waits for room. */
-START_TEST(a_gathered_send_that_waits_is_begun_again)
+DOMT_TEST(a_gathered_send_that_waits_is_begun_again)
 {
     static char bytes[1 << 20];
     struct iovec first[2] = {{"a", 1}, {"bc", 2}};
@@ -469,17 +454,5 @@ START_TEST(a_gathered_send_that_waits_is_begun_again)
     ck_assert_int_eq(recv(ends[1], bytes, sizeof bytes, MSG_DONTWAIT), -1); /* nothing was sent */
     end();
 }
-END_TEST
 
-DOMT_MAIN("readiness", 20, a_completion_is_shown_by_an_enter_alone, pending_asks_the_kernel,
-          a_registration_stays_for_the_next_receive_and_ends_when_nobody_wants_it,
-          only_a_send_to_a_full_socket_waits, a_gathered_send_that_waits_is_begun_again,
-          an_enter_takes_a_bounded_number_of_pieces,
-          pieces_of_one_enter_come_in_order_with_their_sizes,
-          an_enter_accepts_a_bounded_number_of_connections,
-          buffers_are_used_when_they_are_published, a_cancel_completes_before_what_it_ends,
-          polls_of_one_shot_rely_on_nothing_that_was_told, a_file_is_always_ready_and_no_socket,
-          a_forgotten_descriptor_is_not_reported,
-          more_completions_than_the_queue_holds_are_kept_in_order,
-          without_memory_an_operation_fails_or_the_ring_does,
-          a_wait_without_epoll_pwait2_is_rounded_up)
+DOMT_SUITE(20)

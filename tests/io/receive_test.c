@@ -46,7 +46,7 @@ static void feed_turns(uint32_t count, uint32_t size)
 
 /* A CQ overflow ends a multishot receive with valid data and no MORE: the data count, and whether
  * to arm again is told by MORE alone. */
-START_TEST(whether_more_comes_decides_the_re_arm_never_the_result)
+DOMT_TEST(whether_more_comes_decides_the_re_arm_never_the_result)
 {
     static const int no_end[] = {-EINTR, -EAGAIN, -ECANCELED};
 
@@ -68,9 +68,8 @@ START_TEST(whether_more_comes_decides_the_re_arm_never_the_result)
     domt_bed_noted(&bed, "");
     end();
 }
-END_TEST
 
-START_TEST(the_peers_end_is_not_armed_again)
+DOMT_TEST(the_peers_end_is_not_armed_again)
 {
     domt_bed_init(&bed);
     bed.ignore_end = true; /* the channel stays half open */
@@ -82,10 +81,9 @@ START_TEST(the_peers_end_is_not_armed_again)
     domt_bed_noted(&bed, "A. ");
     end();
 }
-END_TEST
 
 /* Buffers that are out elsewhere are played by their number alone. */
-START_TEST(the_starved_are_fed_in_order_when_buffers_return)
+DOMT_TEST(the_starved_are_fed_in_order_when_buffers_return)
 {
     int fds[3];
     int peers[3];
@@ -116,9 +114,8 @@ START_TEST(the_starved_are_fed_in_order_when_buffers_return)
     for (int i = 0; i < 3; i++)
         close(peers[i]);
 }
-END_TEST
 
-START_TEST(running_out_of_buffers_loses_nothing)
+DOMT_TEST(running_out_of_buffers_loses_nothing)
 {
     char bytes[64 + 1];
 
@@ -141,10 +138,9 @@ START_TEST(running_out_of_buffers_loses_nothing)
     ck_assert(receives(fd));
     end();
 }
-END_TEST
 
 /* 4 of 64. */
-START_TEST(a_channel_that_holds_its_share_stops_reading)
+DOMT_TEST(a_channel_that_holds_its_share_stops_reading)
 {
     domt_bed_init(&bed);
     begin(DOMT_BED_KEEP);
@@ -167,10 +163,9 @@ START_TEST(a_channel_that_holds_its_share_stops_reading)
     ck_assert_uint_eq(bed.read_bytes, 600);
     end();
 }
-END_TEST
 
 /* The held bytes may be all that the actor has yet to see. */
-START_TEST(what_a_crowded_channel_holds_reaches_the_actor)
+DOMT_TEST(what_a_crowded_channel_holds_reaches_the_actor)
 {
     domt_bed_init(&bed);
     bed.config.io.buffers.count = 16; /* the share is one buffer */
@@ -184,10 +179,9 @@ START_TEST(what_a_crowded_channel_holds_reaches_the_actor)
     }
     end();
 }
-END_TEST
 
 /* Each within its share, but all of them together would be all buffers. */
-START_TEST(a_crowd_that_holds_its_shares_starves_nobody)
+DOMT_TEST(a_crowd_that_holds_its_shares_starves_nobody)
 {
     int fds[CROWD];
     int peers[CROWD];
@@ -214,9 +208,8 @@ START_TEST(a_crowd_that_holds_its_shares_starves_nobody)
     for (int i = 0; i < CROWD; i++)
         close(peers[i]);
 }
-END_TEST
 
-START_TEST(a_full_send_queue_stops_reading_until_it_is_low)
+DOMT_TEST(a_full_send_queue_stops_reading_until_it_is_low)
 {
     domt_bed_init(&bed);
     bed.config.channel.send_high_bytes = 250;
@@ -241,10 +234,9 @@ START_TEST(a_full_send_queue_stops_reading_until_it_is_low)
     ck_assert_uint_eq(domus_channel_queued(bed.channels[0]), 200);
     end();
 }
-END_TEST
 
 /* Only the mark decides if no bytes wait for the actor. */
-START_TEST(a_channel_that_stopped_reading_goes_on_at_the_low_mark_and_not_before)
+DOMT_TEST(a_channel_that_stopped_reading_goes_on_at_the_low_mark_and_not_before)
 {
     domt_bed_init(&bed);
     bed.config.channel.send_high_bytes = 250;
@@ -262,10 +254,9 @@ START_TEST(a_channel_that_stopped_reading_goes_on_at_the_low_mark_and_not_before
     ck_assert(receives(fd));
     end();
 }
-END_TEST
 
 /* Blocked and crowded at once, and what is crowded has yet to be read: the one must end first. */
-START_TEST(blocked_and_crowded_channels_go_on)
+DOMT_TEST(blocked_and_crowded_channels_go_on)
 {
     domt_bed_init(&bed);
     bed.config.channel.send_high_bytes = 250;
@@ -284,10 +275,9 @@ START_TEST(blocked_and_crowded_channels_go_on)
     ck_assert(receives(fd));
     end();
 }
-END_TEST
 
 /* A cancel may come too late: bytes that a receive brings while it is being ended are data. */
-START_TEST(bytes_that_a_cancelled_receive_brings_are_kept)
+DOMT_TEST(bytes_that_a_cancelled_receive_brings_are_kept)
 {
     domt_bed_init(&bed);
     begin(DOMT_BED_KEEP);
@@ -304,10 +294,9 @@ START_TEST(bytes_that_a_cancelled_receive_brings_are_kept)
     ck_assert(receives(fd));
     end();
 }
-END_TEST
 
 /* The actor still has a buffer of the first channel when the second one stands in its slot. */
-START_TEST(buffer_of_a_channel_that_has_ended_is_not_held_by_the_next_in_its_slot)
+DOMT_TEST(buffer_of_a_channel_that_has_ended_is_not_held_by_the_next_in_its_slot)
 {
     domt_bed_init(&bed);
     begin(DOMT_BED_KEEP);
@@ -327,9 +316,8 @@ START_TEST(buffer_of_a_channel_that_has_ended_is_not_held_by_the_next_in_its_slo
     ck_assert_uint_eq(bed.channels[1]->held, 0);
     end();
 }
-END_TEST
 
-START_TEST(after_a_close_bytes_are_read_and_thrown_away)
+DOMT_TEST(after_a_close_bytes_are_read_and_thrown_away)
 {
     domt_bed_init(&bed);
     bed.close_on_read = true;
@@ -347,9 +335,8 @@ START_TEST(after_a_close_bytes_are_read_and_thrown_away)
     domt_bed_noted(&bed, "A-(0) ");
     end();
 }
-END_TEST
 
-START_TEST(a_buffer_that_came_with_nothing_goes_back)
+DOMT_TEST(a_buffer_that_came_with_nothing_goes_back)
 {
     domt_bed_init(&bed);
     begin(DOMT_BED_DROP);
@@ -363,10 +350,9 @@ START_TEST(a_buffer_that_came_with_nothing_goes_back)
     ck_assert_uint_eq(domi_io_buffers_free(&bed.io), 64);
     end();
 }
-END_TEST
 
 /* Several pieces for several channels in one reap of few completions: order within each holds. */
-START_TEST(few_completions_per_poll_keep_the_order)
+DOMT_TEST(few_completions_per_poll_keep_the_order)
 {
     int other_peer;
 
@@ -387,10 +373,9 @@ START_TEST(few_completions_per_poll_keep_the_order)
     end();
     close(other_peer);
 }
-END_TEST
 
 /* A thread has room for one batch of completions, whatever a poll may handle. */
-START_TEST(no_reap_is_larger_than_a_batch)
+DOMT_TEST(no_reap_is_larger_than_a_batch)
 {
     enum { LIMIT = DOMI_COMPLETIONS_BATCH + 36, COUNT = 2 * LIMIT - 50 };
 
@@ -407,10 +392,9 @@ START_TEST(no_reap_is_larger_than_a_batch)
     ck_assert_uint_eq(bed.read_bytes, COUNT);
     end();
 }
-END_TEST
 
 /* After 2^24 channels in the slot, its generation ends with the same bits. */
-START_TEST(buffer_of_a_channel_that_is_gone_is_no_other_channels)
+DOMT_TEST(buffer_of_a_channel_that_is_gone_is_no_other_channels)
 {
     int next_peer;
 
@@ -435,17 +419,5 @@ START_TEST(buffer_of_a_channel_that_is_gone_is_no_other_channels)
     end();
     close(next_peer);
 }
-END_TEST
 
-DOMT_MAIN("receive", 20, buffer_of_a_channel_that_is_gone_is_no_other_channels,
-          whether_more_comes_decides_the_re_arm_never_the_result, the_peers_end_is_not_armed_again,
-          the_starved_are_fed_in_order_when_buffers_return, running_out_of_buffers_loses_nothing,
-          a_channel_that_holds_its_share_stops_reading,
-          what_a_crowded_channel_holds_reaches_the_actor,
-          a_crowd_that_holds_its_shares_starves_nobody,
-          a_full_send_queue_stops_reading_until_it_is_low,
-          a_channel_that_stopped_reading_goes_on_at_the_low_mark_and_not_before,
-          blocked_and_crowded_channels_go_on, bytes_that_a_cancelled_receive_brings_are_kept,
-          buffer_of_a_channel_that_has_ended_is_not_held_by_the_next_in_its_slot,
-          after_a_close_bytes_are_read_and_thrown_away, a_buffer_that_came_with_nothing_goes_back,
-          few_completions_per_poll_keep_the_order, no_reap_is_larger_than_a_batch)
+DOMT_SUITE(20)

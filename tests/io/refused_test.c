@@ -39,7 +39,7 @@ static void was_refused(uint32_t count, const char *noted)
     ck_assert_uint_eq(bed.failures, 0);
 }
 
-START_TEST(a_channel_that_a_handler_refuses_is_reset_and_its_actor_has_not_failed)
+DOMT_TEST(a_channel_that_a_handler_refuses_is_reset_and_its_actor_has_not_failed)
 {
     begin();
     bed.open_result = -EPROTO;
@@ -62,9 +62,8 @@ START_TEST(a_channel_that_a_handler_refuses_is_reset_and_its_actor_has_not_faile
 
     domt_bed_end(&bed);
 }
-END_TEST
 
-START_TEST(on_close_knows_what_was_not_sent)
+DOMT_TEST(on_close_knows_what_was_not_sent)
 {
     begin();
     bed.mode = DOMT_BED_ECHO;
@@ -96,7 +95,5 @@ START_TEST(on_close_knows_what_was_not_sent)
     close(peer);
     domt_bed_end(&bed);
 }
-END_TEST
 
-DOMT_MAIN("refused", 20, a_channel_that_a_handler_refuses_is_reset_and_its_actor_has_not_failed,
-          on_close_knows_what_was_not_sent)
+DOMT_SUITE(20)

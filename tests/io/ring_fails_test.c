@@ -30,7 +30,7 @@ static void begin(domt_bed_mode mode)
     domt_bed_noted(&bed, "A+ ");
 }
 
-START_TEST(a_kernel_without_room_is_asked_again_and_nothing_is_lost)
+DOMT_TEST(a_kernel_without_room_is_asked_again_and_nothing_is_lost)
 {
     static const int passing[] = {-EBUSY, -EAGAIN, -ENOMEM};
 
@@ -59,10 +59,9 @@ START_TEST(a_kernel_without_room_is_asked_again_and_nothing_is_lost)
     ck_assert(domt_bed_is_open(fd));
     domt_bed_finish(&bed, peer);
 }
-END_TEST
 
 /* One channel sends, one is being closed with its cancel in flight, one waits for bytes. */
-START_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
+DOMT_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
 {
     static const int fatal[] = {-EBADR, -EBADF, -EBADFD, -EFAULT, -ENXIO, -EINVAL, -EPERM, -EIO};
     int silent_fd, silent_peer, closing_fd, closing_peer;
@@ -117,9 +116,8 @@ START_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
         domt_bed_end(&bed);
     }
 }
-END_TEST
 
-START_TEST(a_thread_without_a_ring_sleeps_until_it_is_woken)
+DOMT_TEST(a_thread_without_a_ring_sleeps_until_it_is_woken)
 {
     begin(DOMT_BED_ECHO);
     bed.io.failed = -EBADF;
@@ -136,7 +134,6 @@ START_TEST(a_thread_without_a_ring_sleeps_until_it_is_woken)
     }
     domt_bed_finish(&bed, peer);
 }
-END_TEST
 
 /* --- watches on descriptors ------------------------------------------------------------------- */
 
@@ -177,7 +174,7 @@ static const domus_behaviour watcher = {
 };
 
 /* One watch waits in the ring, and of the other an event is under way. */
-START_TEST(a_ring_that_has_failed_tells_every_watch_its_error_once)
+DOMT_TEST(a_ring_that_has_failed_tells_every_watch_its_error_once)
 {
     int fds[2];
     domus_address address;
@@ -211,11 +208,10 @@ START_TEST(a_ring_that_has_failed_tells_every_watch_its_error_once)
     close(fds[0]), close(fds[1]), close(peer);
     domt_bed_end(&bed);
 }
-END_TEST
 
 /* --- acceptors -------------------------------------------------------------------------------- */
 
-START_TEST(an_acceptor_that_mounts_when_the_ring_has_failed_closes_its_listener)
+DOMT_TEST(an_acceptor_that_mounts_when_the_ring_has_failed_closes_its_listener)
 {
     domi_acceptor *acceptor = domi_memory_new(sizeof *acceptor + sizeof acceptor->targets[0]);
     domus_address address;
@@ -241,10 +237,5 @@ START_TEST(an_acceptor_that_mounts_when_the_ring_has_failed_closes_its_listener)
     ck_assert_ptr_null(bed.io.acceptors[0]);
     domt_bed_finish(&bed, peer);
 }
-END_TEST
 
-DOMT_MAIN("ring fails", 60, a_kernel_without_room_is_asked_again_and_nothing_is_lost,
-          a_ring_that_has_failed_resets_every_channel_with_its_error,
-          a_thread_without_a_ring_sleeps_until_it_is_woken,
-          a_ring_that_has_failed_tells_every_watch_its_error_once,
-          an_acceptor_that_mounts_when_the_ring_has_failed_closes_its_listener)
+DOMT_SUITE(60)

@@ -39,7 +39,7 @@ static int put(char byte, uint32_t size)
 }
 
 /* M13. */
-START_TEST(one_send_is_in_flight_however_much_is_written)
+DOMT_TEST(one_send_is_in_flight_however_much_is_written)
 {
     domt_bed_init(&bed);
     begin();
@@ -54,9 +54,8 @@ START_TEST(one_send_is_in_flight_however_much_is_written)
     ck_assert_uint_eq(domt_fake_find(bed.fake, DOMT_SEND, fd)->size, 90);
     end();
 }
-END_TEST
 
-START_TEST(writes_of_a_turn_leave_in_one_send_of_up_to_16_buffers)
+DOMT_TEST(writes_of_a_turn_leave_in_one_send_of_up_to_16_buffers)
 {
     domt_bed_init(&bed);
     begin();
@@ -83,7 +82,6 @@ START_TEST(writes_of_a_turn_leave_in_one_send_of_up_to_16_buffers)
     ck_assert_uint_eq(bed.io.counters.sent_bytes, 10 + 40 * LARGE);
     end();
 }
-END_TEST
 
 static uint32_t count_pieces(void)
 {
@@ -107,7 +105,7 @@ static uint64_t memory_of_outbound(void)
 
 /* One small write is sent as it is; those that follow it are copied behind it. The memory
  * of the copies is counted. */
-START_TEST(small_writes_are_copied_together)
+DOMT_TEST(small_writes_are_copied_together)
 {
     domt_bed_init(&bed);
     begin();
@@ -136,10 +134,9 @@ START_TEST(small_writes_are_copied_together)
     ck_assert_uint_lt(bed.channels[0]->cost, 21 * 4200);
     end();
 }
-END_TEST
 
 /* A buffer that the kernel reads is not written to, nor one that it has read a part of. */
-START_TEST(small_writes_leave_a_send_in_flight_alone)
+DOMT_TEST(small_writes_leave_a_send_in_flight_alone)
 {
     domt_bed_init(&bed);
     begin();
@@ -166,9 +163,8 @@ START_TEST(small_writes_leave_a_send_in_flight_alone)
     ck_assert_uint_eq(bed.io.counters.sent_bytes, 112);
     end();
 }
-END_TEST
 
-START_TEST(append_copies_and_has_the_limits_of_a_write)
+DOMT_TEST(append_copies_and_has_the_limits_of_a_write)
 {
     static char bytes[1024 * 1024 + 1];
 
@@ -196,10 +192,9 @@ START_TEST(append_copies_and_has_the_limits_of_a_write)
     ck_assert_int_eq(domi_channel_append(channel, bytes, 1), -EPIPE);
     end();
 }
-END_TEST
 
 /* Without memory for a buffer to copy into, small writes are sent as they are. */
-START_TEST(small_writes_without_memory_stay_apart)
+DOMT_TEST(small_writes_without_memory_stay_apart)
 {
     domus_buffer *buffers[3];
 
@@ -218,10 +213,9 @@ START_TEST(small_writes_without_memory_stay_apart)
     domt_fake_sent(bed.fake, fd, 30);
     end();
 }
-END_TEST
 
 /* Sizes and short results by a fixed sequence: the wire must carry the stream, byte by byte. */
-START_TEST(short_sends_go_on_at_the_right_byte)
+DOMT_TEST(short_sends_go_on_at_the_right_byte)
 {
     static char written[1 << 16];
     static char wire[1 << 16];
@@ -254,9 +248,8 @@ START_TEST(short_sends_go_on_at_the_right_byte)
     ck_assert_uint_eq(bed.io.counters.sent_bytes, written_bytes);
     end();
 }
-END_TEST
 
-START_TEST(an_interrupted_send_is_sent_again)
+DOMT_TEST(an_interrupted_send_is_sent_again)
 {
     static const int again[] = {-EINTR, -EAGAIN};
 
@@ -271,9 +264,8 @@ START_TEST(an_interrupted_send_is_sent_again)
     }
     end();
 }
-END_TEST
 
-START_TEST(a_failed_send_closes_with_its_error)
+DOMT_TEST(a_failed_send_closes_with_its_error)
 {
     static const int failures[][2] = {
         {-EPIPE, -EPIPE}, {-ECONNRESET, -ECONNRESET}, {0, -EPIPE}, {-ENOMEM, -ENOMEM}};
@@ -295,10 +287,9 @@ START_TEST(a_failed_send_closes_with_its_error)
         end();
     }
 }
-END_TEST
 
 /* The leak checker would see a buffer that is left after a failed write. */
-START_TEST(a_refused_write_consumes_its_buffer)
+DOMT_TEST(a_refused_write_consumes_its_buffer)
 {
     domt_bed_init(&bed);
     bed.config.channel.send_low_bytes = 10;
@@ -319,9 +310,8 @@ START_TEST(a_refused_write_consumes_its_buffer)
     ck_assert_int_eq(domi_channel_close(bed.channels[0]), -EALREADY);
     end();
 }
-END_TEST
 
-START_TEST(received_buffers_go_out_as_they_came_in)
+DOMT_TEST(received_buffers_go_out_as_they_came_in)
 {
     domt_bed_init(&bed);
     bed.mode = DOMT_BED_ECHO;
@@ -342,10 +332,9 @@ START_TEST(received_buffers_go_out_as_they_came_in)
     ck_assert_uint_eq(domt_fake_buffers_free(bed.fake), 64);
     end();
 }
-END_TEST
 
 /* An empty piece would be a send of nothing, whose result says that the peer has gone. */
-START_TEST(an_empty_write_sends_nothing)
+DOMT_TEST(an_empty_write_sends_nothing)
 {
     domt_bed_init(&bed);
     begin();
@@ -357,7 +346,6 @@ START_TEST(an_empty_write_sends_nothing)
     ck_assert_ptr_null(domt_fake_find(bed.fake, DOMT_SEND, fd));
     end();
 }
-END_TEST
 
 /* `idle` is longer, so the channel's one timer stands later when the send begins. */
 static void stalled_send_is_given_up(bool closed)
@@ -384,24 +372,14 @@ static void stalled_send_is_given_up(bool closed)
     end();
 }
 
-START_TEST(a_send_that_nobody_takes_resets_before_a_longer_idle_time_out)
+DOMT_TEST(a_send_that_nobody_takes_resets_before_a_longer_idle_time_out)
 {
     stalled_send_is_given_up(false);
 }
-END_TEST
 
-START_TEST(a_send_that_nobody_takes_ends_a_closed_channel_too)
+DOMT_TEST(a_send_that_nobody_takes_ends_a_closed_channel_too)
 {
     stalled_send_is_given_up(true);
 }
-END_TEST
 
-DOMT_MAIN("send", 20, one_send_is_in_flight_however_much_is_written,
-          writes_of_a_turn_leave_in_one_send_of_up_to_16_buffers, small_writes_are_copied_together,
-          small_writes_leave_a_send_in_flight_alone, append_copies_and_has_the_limits_of_a_write,
-          small_writes_without_memory_stay_apart, short_sends_go_on_at_the_right_byte,
-          an_interrupted_send_is_sent_again, a_failed_send_closes_with_its_error,
-          a_refused_write_consumes_its_buffer, received_buffers_go_out_as_they_came_in,
-          an_empty_write_sends_nothing,
-          a_send_that_nobody_takes_resets_before_a_longer_idle_time_out,
-          a_send_that_nobody_takes_ends_a_closed_channel_too)
+DOMT_SUITE(20)

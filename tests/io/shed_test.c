@@ -84,7 +84,7 @@ static void is_deaf_after_its_time(void)
     domt_bed_noted(&bed, "A-(-105) ");
 }
 
-START_TEST(the_worst_are_reset_first_and_no_more_than_must_be)
+DOMT_TEST(the_worst_are_reset_first_and_no_more_than_must_be)
 {
     begin(5);
     queue(0, 1000);
@@ -110,9 +110,8 @@ START_TEST(the_worst_are_reset_first_and_no_more_than_must_be)
     domt_bed_noted(&bed, "C-(-105) ");
     end();
 }
-END_TEST
 
-START_TEST(nothing_is_reset_while_the_library_is_within_its_budget)
+DOMT_TEST(nothing_is_reset_while_the_library_is_within_its_budget)
 {
     begin(1);
     queue(0, 1000);
@@ -128,9 +127,8 @@ START_TEST(nothing_is_reset_while_the_library_is_within_its_budget)
     domt_bed_noted(&bed, "");
     end();
 }
-END_TEST
 
-START_TEST(a_peer_that_takes_something_is_not_deaf)
+DOMT_TEST(a_peer_that_takes_something_is_not_deaf)
 {
     begin(2);
     queue(0, 5000);
@@ -145,10 +143,9 @@ START_TEST(a_peer_that_takes_something_is_not_deaf)
     is_deaf_after_its_time();
     end();
 }
-END_TEST
 
 /* A byte in time is not enough to keep all that is held. */
-START_TEST(a_peer_that_takes_next_to_nothing_is_deaf)
+DOMT_TEST(a_peer_that_takes_next_to_nothing_is_deaf)
 {
     begin(2);
     queue(0, 5000);
@@ -165,9 +162,8 @@ START_TEST(a_peer_that_takes_next_to_nothing_is_deaf)
     domt_bed_noted(&bed, "A-(-105) ");
     end();
 }
-END_TEST
 
-START_TEST(a_peer_for_which_nothing_waits_is_not_deaf)
+DOMT_TEST(a_peer_for_which_nothing_waits_is_not_deaf)
 {
     begin(1);
     press(100000);
@@ -176,10 +172,9 @@ START_TEST(a_peer_for_which_nothing_waits_is_not_deaf)
     is_deaf_after_its_time();
     end();
 }
-END_TEST
 
 /* The sweep looked at the peer long ago, in an earlier shortage. */
-START_TEST(what_was_seen_in_an_earlier_shortage_does_not_count)
+DOMT_TEST(what_was_seen_in_an_earlier_shortage_does_not_count)
 {
     begin(1);
     press(1);
@@ -192,9 +187,8 @@ START_TEST(what_was_seen_in_an_earlier_shortage_does_not_count)
     is_deaf_after_its_time();
     end();
 }
-END_TEST
 
-START_TEST(a_channel_that_was_closed_and_still_sends_is_reset_too)
+DOMT_TEST(a_channel_that_was_closed_and_still_sends_is_reset_too)
 {
     begin(1);
     queue(0, 1000);
@@ -204,11 +198,10 @@ START_TEST(a_channel_that_was_closed_and_still_sends_is_reset_too)
     domt_bed_noted(&bed, "A-(-105) ");
     end();
 }
-END_TEST
 
 /* Bytes that the kernel holds for a peer are no sign that the peer takes anything; that they become
  * fewer is one. */
-START_TEST(what_the_peer_acknowledges_counts)
+DOMT_TEST(what_the_peer_acknowledges_counts)
 {
     static char bytes[65536];
 
@@ -231,10 +224,9 @@ START_TEST(what_the_peer_acknowledges_counts)
     domt_bed_noted(&bed, "A-(-105) ");
     end();
 }
-END_TEST
 
 /* Where the kernel's buffers are counted, a channel is reset for them alone. */
-START_TEST(socket_buffers_are_held_where_they_are_counted)
+DOMT_TEST(socket_buffers_are_held_where_they_are_counted)
 {
     static char bytes[65536];
 
@@ -253,10 +245,9 @@ START_TEST(socket_buffers_are_held_where_they_are_counted)
     domt_bed_noted(&bed, "A-(-105) ");
     end();
 }
-END_TEST
 
 /* Far more than a tick looks at, and than a pass remembers; the worst lie at the end. */
-START_TEST(of_many_the_worst_are_found)
+DOMT_TEST(of_many_the_worst_are_found)
 {
     enum { MANY = 600 };
 
@@ -286,10 +277,9 @@ START_TEST(of_many_the_worst_are_found)
     }
     end();
 }
-END_TEST
 
 /* The bound of queued bytes is reached, and the library is within its budget. */
-START_TEST(when_the_bound_is_reached_room_is_made_for_others)
+DOMT_TEST(when_the_bound_is_reached_room_is_made_for_others)
 {
     begin(4);
     domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = 100000});
@@ -303,10 +293,9 @@ START_TEST(when_the_bound_is_reached_room_is_made_for_others)
     domt_bed_noted(&bed, "");
     end();
 }
-END_TEST
 
 /* The bound was reached, and nobody was deaf when that was over. */
-START_TEST(a_bound_that_was_reached_long_ago_resets_nobody)
+DOMT_TEST(a_bound_that_was_reached_long_ago_resets_nobody)
 {
     begin(4);
     domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = 100000});
@@ -328,9 +317,8 @@ START_TEST(a_bound_that_was_reached_long_ago_resets_nobody)
     domt_bed_noted(&bed, "");
     end();
 }
-END_TEST
 
-START_TEST(a_drain_resets_nobody)
+DOMT_TEST(a_drain_resets_nobody)
 {
     begin(1);
     queue(0, 1000);
@@ -342,14 +330,5 @@ START_TEST(a_drain_resets_nobody)
     ck_assert(!bed.io.careful);
     end();
 }
-END_TEST
 
-DOMT_MAIN("shed", 60, the_worst_are_reset_first_and_no_more_than_must_be,
-          nothing_is_reset_while_the_library_is_within_its_budget,
-          a_peer_that_takes_something_is_not_deaf, a_peer_that_takes_next_to_nothing_is_deaf,
-          a_peer_for_which_nothing_waits_is_not_deaf,
-          what_was_seen_in_an_earlier_shortage_does_not_count,
-          a_channel_that_was_closed_and_still_sends_is_reset_too, what_the_peer_acknowledges_counts,
-          socket_buffers_are_held_where_they_are_counted, of_many_the_worst_are_found,
-          when_the_bound_is_reached_room_is_made_for_others,
-          a_bound_that_was_reached_long_ago_resets_nobody, a_drain_resets_nobody)
+DOMT_SUITE(60)

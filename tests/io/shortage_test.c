@@ -7,7 +7,7 @@
 #define HOUR_S 3600u
 
 /* A stranger who makes something run out again and again does not fill the log. */
-START_TEST(a_spell_that_comes_back_has_to_be_quiet_for_longer)
+DOMT_TEST(a_spell_that_comes_back_has_to_be_quiet_for_longer)
 {
     const uint64_t second = UINT64_C(1000000000);
     domi_shortage shortage = {0};
@@ -40,6 +40,5 @@ START_TEST(a_spell_that_comes_back_has_to_be_quiet_for_longer)
     ck_assert_uint_eq(lasted_ns, 0);
     ck_assert(!domi_shortage_end(&shortage, now_ns + 9 * second, &lasted_ns));
 }
-END_TEST
 
-DOMT_MAIN("shortage", 20, a_spell_that_comes_back_has_to_be_quiet_for_longer)
+DOMT_SUITE(20)

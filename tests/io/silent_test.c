@@ -74,7 +74,7 @@ static void stays_open(void)
     ck_assert_uint_eq(silent(), 0);
 }
 
-START_TEST(a_peer_that_sends_nothing_is_closed_in_time)
+DOMT_TEST(a_peer_that_sends_nothing_is_closed_in_time)
 {
     begin();
     is_closed_within(FIRST_MS);
@@ -82,10 +82,9 @@ START_TEST(a_peer_that_sends_nothing_is_closed_in_time)
     ck_assert_uint_eq(domi_counter_read(&bed.io.counters.channels_reset), 1);
     end();
 }
-END_TEST
 
 /* Bytes that go to the peer prove nothing: it may be deaf as well. */
-START_TEST(what_is_sent_to_a_silent_peer_gives_it_no_more_time)
+DOMT_TEST(what_is_sent_to_a_silent_peer_gives_it_no_more_time)
 {
     begin();
     pass(FIRST_MS / 2);
@@ -96,9 +95,8 @@ START_TEST(what_is_sent_to_a_silent_peer_gives_it_no_more_time)
     ck_assert_uint_eq(silent(), 1);
     end();
 }
-END_TEST
 
-START_TEST(one_byte_ends_the_wait_for_the_first)
+DOMT_TEST(one_byte_ends_the_wait_for_the_first)
 {
     begin();
     pass(FIRST_MS - 2);
@@ -107,28 +105,25 @@ START_TEST(one_byte_ends_the_wait_for_the_first)
     stays_open();
     end();
 }
-END_TEST
 
 /* The thread has not collected it yet, for instance because it was busy until the time was over. */
-START_TEST(a_first_byte_that_waits_in_the_socket_is_in_time)
+DOMT_TEST(a_first_byte_that_waits_in_the_socket_is_in_time)
 {
     begin();
     ck_assert_int_eq(send(peer, "x", 1, MSG_NOSIGNAL), 1);
     stays_open();
     end();
 }
-END_TEST
 
-START_TEST(zero_is_no_time_out)
+DOMT_TEST(zero_is_no_time_out)
 {
     begin_within(0, 0);
     ck_assert(!domi_wheel_is_armed(&bed.channels[0]->timer.node));
     stays_open();
     end();
 }
-END_TEST
 
-START_TEST(after_the_first_byte_the_idle_time_out_holds)
+DOMT_TEST(after_the_first_byte_the_idle_time_out_holds)
 {
     begin_within(FIRST_MS, 3 * FIRST_MS);
     pass(FIRST_MS / 2);
@@ -139,16 +134,14 @@ START_TEST(after_the_first_byte_the_idle_time_out_holds)
     ck_assert_uint_eq(silent(), 0);
     end();
 }
-END_TEST
 
-START_TEST(a_shorter_idle_time_out_comes_first_and_is_not_counted)
+DOMT_TEST(a_shorter_idle_time_out_comes_first_and_is_not_counted)
 {
     begin_within(2 * FIRST_MS, FIRST_MS);
     is_closed_within(FIRST_MS);
     ck_assert_uint_eq(silent(), 0);
     end();
 }
-END_TEST
 
 /* No channel is read while there is no room for bytes that are queued for peers. */
 static void stop_reading(void)
@@ -163,7 +156,7 @@ static void go_on_reading(void)
     domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
 }
 
-START_TEST(the_time_in_which_nobody_reads_does_not_count)
+DOMT_TEST(the_time_in_which_nobody_reads_does_not_count)
 {
     begin();
     pass(FIRST_MS / 2);
@@ -176,10 +169,9 @@ START_TEST(the_time_in_which_nobody_reads_does_not_count)
     is_closed_within(FIRST_MS);
     end();
 }
-END_TEST
 
 /* The end of the receive is under way: its first byte may come with it. */
-START_TEST(a_receive_that_is_being_cancelled_reads_no_more)
+DOMT_TEST(a_receive_that_is_being_cancelled_reads_no_more)
 {
     begin();
     stop_reading();
@@ -190,9 +182,8 @@ START_TEST(a_receive_that_is_being_cancelled_reads_no_more)
     ck_assert(domt_bed_is_open(fd));
     end();
 }
-END_TEST
 
-START_TEST(a_peer_that_has_finished_is_not_waited_for)
+DOMT_TEST(a_peer_that_has_finished_is_not_waited_for)
 {
     begin();
     bed.ignore_end = true;
@@ -203,10 +194,9 @@ START_TEST(a_peer_that_has_finished_is_not_waited_for)
     ck_assert(!domi_wheel_is_armed(&bed.channels[0]->timer.node)); /* and nobody looks for it */
     end();
 }
-END_TEST
 
 /* The peer takes its answer slowly; sendTimeout bounds that. */
-START_TEST(a_channel_that_its_actor_has_closed_is_not_silent)
+DOMT_TEST(a_channel_that_its_actor_has_closed_is_not_silent)
 {
     begin();
     put(10);
@@ -219,11 +209,10 @@ START_TEST(a_channel_that_its_actor_has_closed_is_not_silent)
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
     end();
 }
-END_TEST
 
 /* While the thread is careful each receive brings one piece. A proxy that sends its header byte by
  * byte has no more time by that. */
-START_TEST(a_header_that_drips_has_to_come_in_time)
+DOMT_TEST(a_header_that_drips_has_to_come_in_time)
 {
     static const char header[] = "PROXY TCP4 192.0.2.1 ";
     int own, other;
@@ -244,15 +233,5 @@ START_TEST(a_header_that_drips_has_to_come_in_time)
     close(other);
     end();
 }
-END_TEST
 
-DOMT_MAIN("silent", 20, a_header_that_drips_has_to_come_in_time,
-          a_peer_that_sends_nothing_is_closed_in_time,
-          what_is_sent_to_a_silent_peer_gives_it_no_more_time, one_byte_ends_the_wait_for_the_first,
-          a_first_byte_that_waits_in_the_socket_is_in_time, zero_is_no_time_out,
-          after_the_first_byte_the_idle_time_out_holds,
-          a_shorter_idle_time_out_comes_first_and_is_not_counted,
-          the_time_in_which_nobody_reads_does_not_count,
-          a_receive_that_is_being_cancelled_reads_no_more,
-          a_peer_that_has_finished_is_not_waited_for,
-          a_channel_that_its_actor_has_closed_is_not_silent)
+DOMT_SUITE(20)

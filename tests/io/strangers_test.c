@@ -146,7 +146,7 @@ static void close_all(int *ends, int count)
         close(ends[i]);
 }
 
-START_TEST(an_address_beyond_its_share_is_reset_and_the_others_are_served)
+DOMT_TEST(an_address_beyond_its_share_is_reset_and_the_others_are_served)
 {
     int ends[7];
 
@@ -170,9 +170,8 @@ START_TEST(an_address_beyond_its_share_is_reset_and_the_others_are_served)
     end();
     close_all(ends, 7);
 }
-END_TEST
 
-START_TEST(without_the_key_loopback_has_no_bound)
+DOMT_TEST(without_the_key_loopback_has_no_bound)
 {
     int ends[10];
 
@@ -189,11 +188,10 @@ START_TEST(without_the_key_loopback_has_no_bound)
     end();
     close_all(ends, 10);
 }
-END_TEST
 
 /* If these did not count, one address would fill the queue of waiting connections, and the others
  * would come after it. */
-START_TEST(connections_that_wait_for_room_count_as_well)
+DOMT_TEST(connections_that_wait_for_room_count_as_well)
 {
     int ends[6];
 
@@ -223,9 +221,8 @@ START_TEST(connections_that_wait_for_room_count_as_well)
     end();
     close_all(ends, 5);
 }
-END_TEST
 
-START_TEST(a_connection_that_nobody_takes_counts_no_longer)
+DOMT_TEST(a_connection_that_nobody_takes_counts_no_longer)
 {
     int ends[2];
 
@@ -246,9 +243,8 @@ START_TEST(a_connection_that_nobody_takes_counts_no_longer)
     ck_assert_uint_eq(bed.manager.births.houses, 0);
     close_all(ends, 2);
 }
-END_TEST
 
-START_TEST(a_connection_that_cannot_be_adopted_counts_no_longer)
+DOMT_TEST(a_connection_that_cannot_be_adopted_counts_no_longer)
 {
     int ours, peer;
 
@@ -268,7 +264,6 @@ START_TEST(a_connection_that_cannot_be_adopted_counts_no_longer)
     end();
     close(peer);
 }
-END_TEST
 
 static void arrive_on(int ours)
 {
@@ -278,7 +273,7 @@ static void arrive_on(int ours)
 }
 
 /* Two of each are served, and the third one is reset. */
-START_TEST(addresses_of_every_family_are_told)
+DOMT_TEST(addresses_of_every_family_are_told)
 {
     int ends[2][2];
 
@@ -311,10 +306,9 @@ START_TEST(addresses_of_every_family_are_told)
     close(ends[0][1]);
     close(ends[1][1]);
 }
-END_TEST
 
 /* getpeername() does not name a peer that has reset the connection already. */
-START_TEST(a_peer_that_has_reset_counts_by_its_address)
+DOMT_TEST(a_peer_that_has_reset_counts_by_its_address)
 {
     const struct linger at_once = {.l_onoff = 1};
     int ours, peer;
@@ -331,11 +325,10 @@ START_TEST(a_peer_that_has_reset_counts_by_its_address)
     ck_assert_uint_eq(domi_counter_read(&bed.io.counters.refused_by_address), 1);
     end();
 }
-END_TEST
 
 /* --- what is said about it ------------------------------------------------------------------- */
 
-START_TEST(a_greedy_address_is_told_once_when_it_begins_and_when_it_is_over)
+DOMT_TEST(a_greedy_address_is_told_once_when_it_begins_and_when_it_is_over)
 {
     int ends[102];
 
@@ -362,9 +355,8 @@ START_TEST(a_greedy_address_is_told_once_when_it_begins_and_when_it_is_over)
     end();
     close_all(ends, 102);
 }
-END_TEST
 
-START_TEST(the_most_connections_are_told_when_they_are_reached_and_when_there_is_room)
+DOMT_TEST(the_most_connections_are_told_when_they_are_reached_and_when_there_is_room)
 {
     int ends[3];
 
@@ -396,9 +388,8 @@ START_TEST(the_most_connections_are_told_when_they_are_reached_and_when_there_is
     end();
     close_all(ends, 2);
 }
-END_TEST
 
-START_TEST(a_failing_accept_is_told_by_its_cause)
+DOMT_TEST(a_failing_accept_is_told_by_its_cause)
 {
     struct rlimit limit;
     char expected[512];
@@ -439,10 +430,9 @@ START_TEST(a_failing_accept_is_told_by_its_cause)
         end();
     }
 }
-END_TEST
 
 /* While the accept is paused for another reason, no one knows whether there are descriptors. */
-START_TEST(a_spell_goes_on_while_nothing_is_tried)
+DOMT_TEST(a_spell_goes_on_while_nothing_is_tried)
 {
     int ends[1];
 
@@ -462,9 +452,8 @@ START_TEST(a_spell_goes_on_while_nothing_is_tried)
     end();
     close_all(ends, 1);
 }
-END_TEST
 
-START_TEST(receive_buffers_are_told_while_anybody_waits_for_one)
+DOMT_TEST(receive_buffers_are_told_while_anybody_waits_for_one)
 {
     int ours, peer;
 
@@ -487,14 +476,5 @@ START_TEST(receive_buffers_are_told_while_anybody_waits_for_one)
     end();
     close(peer);
 }
-END_TEST
 
-DOMT_MAIN("strangers", 60, an_address_beyond_its_share_is_reset_and_the_others_are_served,
-          without_the_key_loopback_has_no_bound, connections_that_wait_for_room_count_as_well,
-          a_connection_that_nobody_takes_counts_no_longer,
-          a_connection_that_cannot_be_adopted_counts_no_longer, addresses_of_every_family_are_told,
-          a_peer_that_has_reset_counts_by_its_address,
-          a_greedy_address_is_told_once_when_it_begins_and_when_it_is_over,
-          the_most_connections_are_told_when_they_are_reached_and_when_there_is_room,
-          a_failing_accept_is_told_by_its_cause, a_spell_goes_on_while_nothing_is_tried,
-          receive_buffers_are_told_while_anybody_waits_for_one)
+DOMT_SUITE(60)

@@ -189,7 +189,7 @@ static void hold_refused(int fd, int peer)
     ck_assert_uint_eq(domi_counter_read(&bed.manager.counters.dead_letters), 1);
 }
 
-START_TEST(connection_for_who_is_not_mounted_is_reset_and_counted)
+DOMT_TEST(connection_for_who_is_not_mounted_is_reset_and_counted)
 {
     int fd = -1;
     int peer = -1;
@@ -215,10 +215,9 @@ START_TEST(connection_for_who_is_not_mounted_is_reset_and_counted)
     domt_bed_settle(&bed);
     end(peer);
 }
-END_TEST
 
 /* The mailbox has it before the mount: it must not be opened on the way to the end. */
-START_TEST(connection_that_came_before_a_mount_that_fails_is_reset)
+DOMT_TEST(connection_that_came_before_a_mount_that_fails_is_reset)
 {
     int fd = -1;
     int peer = -1;
@@ -233,10 +232,9 @@ START_TEST(connection_that_came_before_a_mount_that_fails_is_reset)
     ck_assert_str_eq(told, "");
     end(peer);
 }
-END_TEST
 
 /* The restart waits for its children, among them its channels, but not for their peers. */
-START_TEST(channels_of_who_restarts_are_reset_first)
+DOMT_TEST(channels_of_who_restarts_are_reset_first)
 {
     int peer = -1;
 
@@ -258,10 +256,9 @@ START_TEST(channels_of_who_restarts_are_reset_first)
     domt_bed_settle(&bed);
     end(peer);
 }
-END_TEST
 
 /* Neither for the peer of a channel that was stopped before. */
-START_TEST(channels_that_close_already_are_reset_by_a_restart)
+DOMT_TEST(channels_that_close_already_are_reset_by_a_restart)
 {
     int peer = -1;
 
@@ -278,10 +275,9 @@ START_TEST(channels_that_close_already_are_reset_by_a_restart)
     ck_assert_str_eq(told, "mocsm");
     end(peer);
 }
-END_TEST
 
 /* Nobody may become a child of an actor whose restart waits for its children. */
-START_TEST(connection_for_who_restarts_is_reset_and_counted)
+DOMT_TEST(connection_for_who_restarts_is_reset_and_counted)
 {
     int fd[2] = {-1, -1};
     int peer[2] = {-1, -1};
@@ -302,11 +298,10 @@ START_TEST(connection_for_who_restarts_is_reset_and_counted)
     close(peer[1]);
     end(peer[0]);
 }
-END_TEST
 
 /* The other side of it: an actor that was mounted hears of each close before its on_stop. Nothing
  * is in flight for this connection, so the stop closes it at once. */
-START_TEST(channels_of_who_is_stopped_while_mounted_are_closed_with_on_close)
+DOMT_TEST(channels_of_who_is_stopped_while_mounted_are_closed_with_on_close)
 {
     int fd = -1;
     int peer = -1;
@@ -326,11 +321,5 @@ START_TEST(channels_of_who_is_stopped_while_mounted_are_closed_with_on_close)
     ck_assert_str_eq(told, "moecs");
     end(peer);
 }
-END_TEST
 
-DOMT_MAIN("unmounted", 30, connection_for_who_is_not_mounted_is_reset_and_counted,
-          connection_that_came_before_a_mount_that_fails_is_reset,
-          channels_of_who_restarts_are_reset_first,
-          channels_that_close_already_are_reset_by_a_restart,
-          connection_for_who_restarts_is_reset_and_counted,
-          channels_of_who_is_stopped_while_mounted_are_closed_with_on_close)
+DOMT_SUITE(30)

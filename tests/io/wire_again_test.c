@@ -83,7 +83,7 @@ static const domus_pipeline swelling_twice = {
                                              {&domus_length_stage, &two_bytes},
                                              {NULL, NULL}}};
 
-START_TEST(what_is_left_over_comes_without_new_bytes)
+DOMT_TEST(what_is_left_over_comes_without_new_bytes)
 {
     /* a length of 2 * 256 + 2 as bytes, and then 11, 2501 and 2 times as many */
     static const char bytes[] = {0, 9, 0, (char)196, 1, 'a', (char)249, 'b', 0, 0, 0, 1, 0, 'c'};
@@ -98,7 +98,6 @@ START_TEST(what_is_left_over_comes_without_new_bytes)
         domt_decoded_clear(&decoded);
     }
 }
-END_TEST
 
 static char *random_bytes(size_t size)
 {
@@ -112,7 +111,7 @@ static char *random_bytes(size_t size)
     return bytes;
 }
 
-START_TEST(pieces_of_any_size_give_the_same)
+DOMT_TEST(pieces_of_any_size_give_the_same)
 {
     const size_t size = 20000;
     char *bytes = random_bytes(size);
@@ -131,7 +130,6 @@ START_TEST(pieces_of_any_size_give_the_same)
     domt_decoded_clear(&whole);
     free(bytes);
 }
-END_TEST
 
 static int append_as_it_is(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
@@ -166,7 +164,7 @@ static const domus_pipeline prefixing = {
     .stages = (const domus_pipeline_stage[]){
         {&prefix_stage, NULL}, {&domus_length_stage, &two_bytes}, {NULL, NULL}}};
 
-START_TEST(a_stage_may_pass_on_before_it_uses_a_byte)
+DOMT_TEST(a_stage_may_pass_on_before_it_uses_a_byte)
 {
     for (size_t step = 1; step <= 4; step++) {
         domt_decoded decoded;
@@ -177,10 +175,9 @@ START_TEST(a_stage_may_pass_on_before_it_uses_a_byte)
         domt_decoded_clear(&decoded);
     }
 }
-END_TEST
 
 /* It goes on in the same call, whether it was shown new bytes or those that were kept. */
-START_TEST(a_stage_that_has_used_no_byte_waits_for_none)
+DOMT_TEST(a_stage_that_has_used_no_byte_waits_for_none)
 {
     static const domus_pipeline_stage stages[] = {
         {&prefix_stage, NULL}, {&counter_stage, NULL}, {NULL, NULL}};
@@ -199,7 +196,6 @@ START_TEST(a_stage_that_has_used_no_byte_waits_for_none)
         free_bare(&made);
     }
 }
-END_TEST
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
@@ -244,7 +240,7 @@ static const domus_pipeline late = {
     .stages = (const domus_pipeline_stage[]){
         {&late_stage, NULL}, {&domus_length_stage, &two_bytes}, {NULL, NULL}}};
 
-START_TEST(the_end_of_a_stage_passes_on_all_that_is_left)
+DOMT_TEST(the_end_of_a_stage_passes_on_all_that_is_left)
 {
     domt_decoded decoded;
 
@@ -262,7 +258,6 @@ START_TEST(the_end_of_a_stage_passes_on_all_that_is_left)
     ck_assert_uint_eq(ends, 1);
     domt_decoded_clear(&decoded);
 }
-END_TEST
 
 /* --- calls for nothing ------------------------------------------------------------------------ */
 
@@ -278,7 +273,7 @@ static int idle(domus_wire *wire, void *state, const char *bytes, size_t size)
 
 static const domus_stage idle_stage = {.name = "idle", .decode = idle, .wrap = append_as_it_is};
 
-START_TEST(a_call_that_moves_nothing_is_not_repeated)
+DOMT_TEST(a_call_that_moves_nothing_is_not_repeated)
 {
     static const domus_pipeline_stage stages[] = {
         {&idle_stage, NULL}, {&counter_stage, NULL}, {NULL, NULL}};
@@ -295,9 +290,8 @@ START_TEST(a_call_that_moves_nothing_is_not_repeated)
     ck_assert_uint_le(idle_calls, 8);
     free_bare(&made);
 }
-END_TEST
 
-START_TEST(a_message_stage_is_not_called_without_bytes)
+DOMT_TEST(a_message_stage_is_not_called_without_bytes)
 {
     static const domus_pipeline_stage stages[] = {{&counter_stage, NULL}, {NULL, NULL}};
     static const domus_pipeline pipeline = {.stages = stages};
@@ -311,12 +305,11 @@ START_TEST(a_message_stage_is_not_called_without_bytes)
     ck_assert_uint_eq(calls, 1);
     free_bare(&made);
 }
-END_TEST
 
 /* --- bounds ----------------------------------------------------------------------------------- */
 
 /* A few bytes that become 250 MB, of which no message is made. */
-START_TEST(a_bomb_is_unpacked_in_small_parts)
+DOMT_TEST(a_bomb_is_unpacked_in_small_parts)
 {
     static const domt_swell_options bomb = {.factor = 500000, .per_call = DOMUS_WINDOW_MAX};
     static const domus_pipeline_stage stages[] = {
@@ -343,9 +336,8 @@ START_TEST(a_bomb_is_unpacked_in_small_parts)
     ck_assert_uint_le(window_max, DOMUS_WINDOW_MAX);
     free_bare(&made);
 }
-END_TEST
 
-START_TEST(stages_are_called_a_bounded_number_of_times)
+DOMT_TEST(stages_are_called_a_bounded_number_of_times)
 {
     static const domus_pipeline_stage stages[] = {{&counter_stage, NULL}, {NULL, NULL}};
     static const domus_pipeline pipeline = {.stages = stages};
@@ -367,11 +359,10 @@ START_TEST(stages_are_called_a_bounded_number_of_times)
     free_bare(&made);
     free(bytes);
 }
-END_TEST
 
 /* A stage that sees many bytes and uses one at a time: the window is moved now and then, not for
  * each byte. */
-START_TEST(bytes_are_not_moved_for_each_byte_used)
+DOMT_TEST(bytes_are_not_moved_for_each_byte_used)
 {
     domi_window window = {0};
     char *bytes = random_bytes(65536);
@@ -390,11 +381,5 @@ START_TEST(bytes_are_not_moved_for_each_byte_used)
     domi_window_clear(&window);
     free(bytes);
 }
-END_TEST
 
-DOMT_MAIN("wire_again", 60, what_is_left_over_comes_without_new_bytes,
-          pieces_of_any_size_give_the_same, the_end_of_a_stage_passes_on_all_that_is_left,
-          a_stage_may_pass_on_before_it_uses_a_byte, a_stage_that_has_used_no_byte_waits_for_none,
-          a_call_that_moves_nothing_is_not_repeated, a_message_stage_is_not_called_without_bytes,
-          a_bomb_is_unpacked_in_small_parts, stages_are_called_a_bounded_number_of_times,
-          bytes_are_not_moved_for_each_byte_used)
+DOMT_SUITE(60)

@@ -211,7 +211,7 @@ static size_t cut_once(void *context, size_t left)
     return piece;
 }
 
-START_TEST(bytes_behind_the_change_go_to_the_new_stages)
+DOMT_TEST(bytes_behind_the_change_go_to_the_new_stages)
 {
     for (size_t i = 0; i < PAIRS; i++) {
         size_t size, before, step = 1;
@@ -228,13 +228,12 @@ START_TEST(bytes_behind_the_change_go_to_the_new_stages)
         free(bytes);
     }
 }
-END_TEST
 
 /* --- bytes that came too early ---------------------------------------------------------------- */
 
 static const pair into_tls = {STAGES(LINES), STAGES(XOR, LINES)};
 
-START_TEST(a_clean_change_suffers_no_byte_behind_the_message)
+DOMT_TEST(a_clean_change_suffers_no_byte_behind_the_message)
 {
     static const char *const asked[] = {"go\nx", "go\nx\n", "go\n\n"};
     domus_stage_message message;
@@ -263,11 +262,10 @@ START_TEST(a_clean_change_suffers_no_byte_behind_the_message)
     ck_assert_int_eq(domus_stage_kit_change(kit, &into_tls.after, DOMUS_PIPELINE_CLEAN), 0);
     domus_stage_kit_free(kit);
 }
-END_TEST
 
 static const pair with_rest = {STAGES(SWELL, LINES), STAGES(LINES)};
 
-START_TEST(a_stage_that_goes_may_have_nothing_left_over)
+DOMT_TEST(a_stage_that_goes_may_have_nothing_left_over)
 {
     static const char bytes[] = {0, 'a', 0, '\n', 15, 'b', 15, 'b', 15, 'b', 15, 'b'};
     domus_stage_message message;
@@ -279,11 +277,10 @@ START_TEST(a_stage_that_goes_may_have_nothing_left_over)
     ck_assert_int_eq(domus_stage_kit_change(kit, &with_rest.after, 0), -EPROTO);
     domus_stage_kit_free(kit);
 }
-END_TEST
 
 /* The byte stage waits for the second byte of a pair. The bytes that it has passed on lie in the
  * line stage, and came before. */
-START_TEST(bytes_that_several_stages_have_not_used_keep_their_order)
+DOMT_TEST(bytes_that_several_stages_have_not_used_keep_their_order)
 {
     static const char bytes[] = {0, 'a', 0, '\n', 0, 'b', 'c'};
     domus_stage_message message;
@@ -299,13 +296,12 @@ START_TEST(bytes_that_several_stages_have_not_used_keep_their_order)
     ck_assert(domus_slice_equals(((const domus_packet *)message.payload)->bytes, "bcd", 3));
     domus_stage_kit_free(kit);
 }
-END_TEST
 
 /* --- open and close --------------------------------------------------------------------------- */
 
 static const pair one_stays = {STAGES(COUNTED, OTHER, LINES), STAGES(COUNTED, COUNTED, LENGTHS)};
 
-START_TEST(stages_that_go_are_closed_once_and_others_go_on)
+DOMT_TEST(stages_that_go_are_closed_once_and_others_go_on)
 {
     domus_stage_kit *kit;
 
@@ -323,11 +319,10 @@ START_TEST(stages_that_go_are_closed_once_and_others_go_on)
     ck_assert_int_eq(opened, 4);
     ck_assert_int_eq(closed, 4);
 }
-END_TEST
 
 static const pair both_open = {STAGES(COUNTED, LINES), STAGES(OTHER, COUNTED, LINES)};
 
-START_TEST(a_new_stage_that_does_not_open_is_not_closed)
+DOMT_TEST(a_new_stage_that_does_not_open_is_not_closed)
 {
     domus_stage_kit *kit;
 
@@ -340,11 +335,10 @@ START_TEST(a_new_stage_that_does_not_open_is_not_closed)
     ck_assert_int_eq(opened, 1);
     ck_assert_int_eq(closed, 1);
 }
-END_TEST
 
 static const pair without_messages = {STAGES(LINES), STAGES(XOR)};
 
-START_TEST(a_wrong_change_changes_nothing)
+DOMT_TEST(a_wrong_change_changes_nothing)
 {
     domus_stage_message message;
     domus_stage_kit *kit;
@@ -356,11 +350,10 @@ START_TEST(a_wrong_change_changes_nothing)
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
     domus_stage_kit_free(kit);
 }
-END_TEST
 
 static const pair to_more = {STAGES(COUNTED, LINES), STAGES(SIP, OTHER, SIP, LENGTHS)};
 
-START_TEST(a_change_without_memory_changes_nothing)
+DOMT_TEST(a_change_without_memory_changes_nothing)
 {
     domus_stage_message message;
     domus_stage_kit *kit;
@@ -386,12 +379,5 @@ START_TEST(a_change_without_memory_changes_nothing)
     }
     ck_assert_int_ge(fail_after, 5);
 }
-END_TEST
 
-DOMT_MAIN("wire_change", 60, bytes_behind_the_change_go_to_the_new_stages,
-          a_clean_change_suffers_no_byte_behind_the_message,
-          a_stage_that_goes_may_have_nothing_left_over,
-          bytes_that_several_stages_have_not_used_keep_their_order,
-          stages_that_go_are_closed_once_and_others_go_on,
-          a_new_stage_that_does_not_open_is_not_closed, a_wrong_change_changes_nothing,
-          a_change_without_memory_changes_nothing)
+DOMT_SUITE(60)

@@ -35,16 +35,15 @@ static void assert_error(int how, int error, uint32_t releases)
     ck_assert_uint_eq(domt_seen.closes, 1);
 }
 
-START_TEST(error_of_a_stage_ends_decoding)
+DOMT_TEST(error_of_a_stage_ends_decoding)
 {
     assert_error(DOMT_FAILS_AFTER, -EBADMSG, 1);
     assert_error(DOMT_USES_NOTHING, -EPROTO, 1);
     assert_error(DOMT_USES_TOO_MUCH, -EPROTO, 1);
     assert_error(DOMT_TWICE, -EALREADY, 1);
 }
-END_TEST
 
-START_TEST(peer_that_finishes_within_a_message_is_an_error)
+DOMT_TEST(peer_that_finishes_within_a_message_is_an_error)
 {
     char bytes[20];
     domus_stage_kit *kit = domt_parts_kit(&domt_plain);
@@ -60,9 +59,8 @@ START_TEST(peer_that_finishes_within_a_message_is_an_error)
     ck_assert_uint_eq(domt_seen.ends, 1);
     domus_stage_kit_free(kit);
 }
-END_TEST
 
-START_TEST(end_of_a_stage_may_make_a_message)
+DOMT_TEST(end_of_a_stage_may_make_a_message)
 {
     static const domt_parts ends = {.how = DOMT_ENDS};
     domus_stage_kit *kit = domt_parts_kit(&ends);
@@ -80,11 +78,10 @@ START_TEST(end_of_a_stage_may_make_a_message)
     domus_stage_kit_free(kit);
     ck_assert_uint_eq(domt_seen.releases, 1);
 }
-END_TEST
 
 /* --- slices ----------------------------------------------------------------------------------- */
 
-START_TEST(slices_that_are_kept_outlive_the_wire)
+DOMT_TEST(slices_that_are_kept_outlive_the_wire)
 {
     static char bytes[1000];
     size_t size = domt_write_parts(bytes);
@@ -110,9 +107,8 @@ START_TEST(slices_that_are_kept_outlive_the_wire)
         }
     }
 }
-END_TEST
 
-START_TEST(message_that_lives_on_owns_its_bytes)
+DOMT_TEST(message_that_lives_on_owns_its_bytes)
 {
     char bytes[600];
     const char *at = bytes;
@@ -137,11 +133,10 @@ START_TEST(message_that_lives_on_owns_its_bytes)
     }
     domt_bare_free(bare);
 }
-END_TEST
 
 /* The slice of a message shows bytes behind those that the message used. When the slice is kept,
  * all bytes that it shows are copied. */
-START_TEST(slice_may_reach_beyond_the_used_bytes)
+DOMT_TEST(slice_may_reach_beyond_the_used_bytes)
 {
     static const domt_parts peeks = {.how = DOMT_PEEKS};
     char bytes[40];
@@ -160,9 +155,8 @@ START_TEST(slice_may_reach_beyond_the_used_bytes)
     ck_assert_mem_eq(domus_slice_data(kept), bytes + 2, 11);
     domus_slice_free(kept);
 }
-END_TEST
 
-START_TEST(slices_of_a_stage_outlive_its_call)
+DOMT_TEST(slices_of_a_stage_outlive_its_call)
 {
     static const domt_parts leaves = {.how = DOMT_LEAVES_SLICE};
     static const domt_parts keeps = {.how = DOMT_KEEPS};
@@ -192,10 +186,9 @@ START_TEST(slices_of_a_stage_outlive_its_call)
         }
     }
 }
-END_TEST
 
 /* A slice that owns its bytes leaves without a copy, between the bytes around it. */
-START_TEST(long_slices_leave_without_a_copy)
+DOMT_TEST(long_slices_leave_without_a_copy)
 {
     domi_out out = {0};
     static char bytes[100000];
@@ -223,10 +216,9 @@ START_TEST(long_slices_leave_without_a_copy)
     ck_assert(atomic_load(&domi_page_of(large)->count) == 1);
     domus_slice_free(large);
 }
-END_TEST
 
 /* A small part of a page would keep all of it for a peer that does not read. */
-START_TEST(small_parts_of_large_pages_leave_as_copies)
+DOMT_TEST(small_parts_of_large_pages_leave_as_copies)
 {
     domi_out out = {0};
     static char bytes[100000];
@@ -244,7 +236,6 @@ START_TEST(small_parts_of_large_pages_leave_as_copies)
     domi_out_clear(&out, true);
     domus_slice_free(large);
 }
-END_TEST
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -288,7 +279,7 @@ static int run_all(const domt_parts *how)
     return error;
 }
 
-START_TEST(wire_without_memory_fails_and_leaks_nothing)
+DOMT_TEST(wire_without_memory_fails_and_leaks_nothing)
 {
     static const domt_parts kinds[] = {{.how = 0}, {.how = DOMT_NEEDS}};
 
@@ -305,11 +296,5 @@ START_TEST(wire_without_memory_fails_and_leaks_nothing)
         ck_assert_int_gt(n, 20);
     }
 }
-END_TEST
 
-DOMT_MAIN("wire_slices", 60, error_of_a_stage_ends_decoding,
-          peer_that_finishes_within_a_message_is_an_error, end_of_a_stage_may_make_a_message,
-          slices_that_are_kept_outlive_the_wire, message_that_lives_on_owns_its_bytes,
-          slice_may_reach_beyond_the_used_bytes, slices_of_a_stage_outlive_its_call,
-          long_slices_leave_without_a_copy, small_parts_of_large_pages_leave_as_copies,
-          wire_without_memory_fails_and_leaks_nothing)
+DOMT_SUITE(60)

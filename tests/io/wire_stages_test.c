@@ -69,7 +69,7 @@ static char *encode_all(const domus_pipeline *pipeline, size_t *ret_size)
     return output;
 }
 
-START_TEST(packets_pass_any_pipeline_in_any_pieces)
+DOMT_TEST(packets_pass_any_pipeline_in_any_pieces)
 {
     domt_decoded first = {0};
 
@@ -96,10 +96,9 @@ START_TEST(packets_pass_any_pipeline_in_any_pieces)
     }
     domt_decoded_clear(&first);
 }
-END_TEST
 
 /* A packet that was decoded is encoded to the same bytes. */
-START_TEST(pipelines_encode_what_they_decode)
+DOMT_TEST(pipelines_encode_what_they_decode)
 {
     for (size_t row = 0; row < ROWS; row++) {
         const domus_pipeline pipeline = {.stages = rows[row]};
@@ -115,9 +114,8 @@ START_TEST(pipelines_encode_what_they_decode)
         free(bytes);
     }
 }
-END_TEST
 
-START_TEST(error_of_a_byte_stage_comes_behind_the_messages_before)
+DOMT_TEST(error_of_a_byte_stage_comes_behind_the_messages_before)
 {
     static const domus_pipeline pipeline = {.stages = rows[2]};
     static const char bytes[] = "\0\2}^}]\0\1a~\0\1b"; /* "~}", "a", and a byte that may not come */
@@ -131,9 +129,8 @@ START_TEST(error_of_a_byte_stage_comes_behind_the_messages_before)
         domt_decoded_clear(&decoded);
     }
 }
-END_TEST
 
-START_TEST(each_stage_hears_of_the_end)
+DOMT_TEST(each_stage_hears_of_the_end)
 {
     static const domus_pipeline pipeline = {.stages = rows[2]};
     static const char *const wrong[] = {"}", "\0", "\0\2a"};
@@ -146,7 +143,6 @@ START_TEST(each_stage_hears_of_the_end)
         domt_decoded_clear(&decoded);
     }
 }
-END_TEST
 
 /* --- stages that talk by themselves ----------------------------------------------------------- */
 
@@ -280,7 +276,7 @@ static const domus_pipeline talkers = {
     .stages = (const domus_pipeline_stage[]){
         {&domt_stuff_stage, NULL}, {&greeter_stage, NULL}, {&teller_stage, NULL}, NONE}};
 
-START_TEST(bytes_that_stages_append_by_themselves_are_wrapped)
+DOMT_TEST(bytes_that_stages_append_by_themselves_are_wrapped)
 {
     domus_stage_kit *kit;
     domus_stage_message message;
@@ -296,9 +292,8 @@ START_TEST(bytes_that_stages_append_by_themselves_are_wrapped)
     domt_expect_output(kit, ">GOT AB BYE");
     domus_stage_kit_free(kit);
 }
-END_TEST
 
-START_TEST(failed_stage_leaves_no_bytes)
+DOMT_TEST(failed_stage_leaves_no_bytes)
 {
     domus_packet packet = packet_of(3, 1);
     domus_packet large = packet_of(10000, 1);
@@ -322,9 +317,8 @@ START_TEST(failed_stage_leaves_no_bytes)
     domus_slice_free(packet.bytes);
     domus_slice_free(large.bytes);
 }
-END_TEST
 
-START_TEST(failed_stage_without_others_leaves_no_bytes)
+DOMT_TEST(failed_stage_without_others_leaves_no_bytes)
 {
     static const domus_pipeline_stage alone[] = {{&teller_stage, NULL}, {NULL, NULL}};
     static const domus_pipeline pipeline = {.stages = alone};
@@ -341,9 +335,8 @@ START_TEST(failed_stage_without_others_leaves_no_bytes)
     domus_stage_kit_free(kit);
     domus_slice_free(packet.bytes);
 }
-END_TEST
 
-START_TEST(failed_wrap_ends_encoding)
+DOMT_TEST(failed_wrap_ends_encoding)
 {
     domus_packet packet = {.bytes = {NULL, 0, 0}};
     domus_stage_kit *kit;
@@ -363,9 +356,8 @@ START_TEST(failed_wrap_ends_encoding)
     domus_stage_kit_free(kit);
     domus_slice_free(packet.bytes);
 }
-END_TEST
 
-START_TEST(long_slices_are_wrapped_in_pieces)
+DOMT_TEST(long_slices_are_wrapped_in_pieces)
 {
     domus_packet packet = packet_of(3 * DOMUS_WINDOW_MAX + 1, 1);
     domus_stage_kit *kit;
@@ -379,14 +371,13 @@ START_TEST(long_slices_are_wrapped_in_pieces)
     domus_stage_kit_free(kit);
     domus_slice_free(packet.bytes);
 }
-END_TEST
 
 static const int refuse;
 static const domus_pipeline refusing = {
     .stages = (const domus_pipeline_stage[]){
         {&greeter_stage, NULL}, {&greeter_stage, &refuse}, {&teller_stage, NULL}, NONE}};
 
-START_TEST(stages_that_were_opened_are_closed)
+DOMT_TEST(stages_that_were_opened_are_closed)
 {
     domus_stage_kit *kit = NULL;
 
@@ -396,7 +387,6 @@ START_TEST(stages_that_were_opened_are_closed)
     ck_assert_uint_eq(opens, 2);
     ck_assert_uint_eq(closes, 1);
 }
-END_TEST
 
 /* --- wrong pipelines -------------------------------------------------------------------------- */
 
@@ -409,7 +399,7 @@ static void assert_wrong(const domus_pipeline_stage *stages)
     ck_assert_ptr_null(kit);
 }
 
-START_TEST(wrong_pipelines_are_refused)
+DOMT_TEST(wrong_pipelines_are_refused)
 {
     domus_stage odd = teller_stage;
     const domus_pipeline_stage alone[] = {{&odd, NULL}, NONE};
@@ -437,7 +427,6 @@ START_TEST(wrong_pipelines_are_refused)
     odd.state_size = 65537;
     assert_wrong(alone);
 }
-END_TEST
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -472,7 +461,7 @@ static int run_all(const domus_pipeline *pipeline, int fail_after)
     return error == 0 && size == 0 ? -ENOMEM : error;
 }
 
-START_TEST(pipelines_without_memory_fail_and_leak_nothing)
+DOMT_TEST(pipelines_without_memory_fail_and_leak_nothing)
 {
     for (size_t row = 0; row < ROWS; row++) {
         const domus_pipeline pipeline = {.stages = rows[row]};
@@ -486,12 +475,5 @@ START_TEST(pipelines_without_memory_fail_and_leak_nothing)
         ck_assert_int_gt(fail_after, 10);
     }
 }
-END_TEST
 
-DOMT_MAIN("wire_stages", 60, packets_pass_any_pipeline_in_any_pieces,
-          pipelines_encode_what_they_decode, error_of_a_byte_stage_comes_behind_the_messages_before,
-          each_stage_hears_of_the_end, bytes_that_stages_append_by_themselves_are_wrapped,
-          failed_stage_leaves_no_bytes, failed_stage_without_others_leaves_no_bytes,
-          failed_wrap_ends_encoding, long_slices_are_wrapped_in_pieces,
-          stages_that_were_opened_are_closed, wrong_pipelines_are_refused,
-          pipelines_without_memory_fail_and_leak_nothing)
+DOMT_SUITE(60)

@@ -26,7 +26,7 @@ static void read_parts(domus_stage_kit *kit, size_t *next)
     ck_assert_int_eq(result, 0);
 }
 
-START_TEST(wire_brings_the_same_messages_at_every_split)
+DOMT_TEST(wire_brings_the_same_messages_at_every_split)
 {
     static char bytes[1000];
     size_t size = domt_write_parts(bytes);
@@ -49,9 +49,8 @@ START_TEST(wire_brings_the_same_messages_at_every_split)
         ck_assert_uint_eq(domt_seen.releases, DOMT_PARTS);
     }
 }
-END_TEST
 
-START_TEST(wire_takes_messages_in_pieces_of_any_size)
+DOMT_TEST(wire_takes_messages_in_pieces_of_any_size)
 {
     static char bytes[1000];
     size_t size = domt_write_parts(bytes);
@@ -69,11 +68,10 @@ START_TEST(wire_takes_messages_in_pieces_of_any_size)
         domus_stage_kit_free(kit);
     }
 }
-END_TEST
 
 /* --- what a stage is shown -------------------------------------------------------------------- */
 
-START_TEST(whole_messages_are_shown_where_they_lie)
+DOMT_TEST(whole_messages_are_shown_where_they_lie)
 {
     char bytes[100];
     size_t size = domt_write_part(bytes, 10, 1);
@@ -94,10 +92,9 @@ START_TEST(whole_messages_are_shown_where_they_lie)
     ck_assert(domi_wire_is_empty(bare->wire));
     domt_bare_free(bare);
 }
-END_TEST
 
 /* A message that began with the bytes before is copied together, and no byte behind it. */
-START_TEST(only_the_message_between_two_pieces_is_copied)
+DOMT_TEST(only_the_message_between_two_pieces_is_copied)
 {
     static char bytes[5000];
     size_t first = domt_write_part(bytes, 600, 1);
@@ -129,10 +126,9 @@ START_TEST(only_the_message_between_two_pieces_is_copied)
         domt_bare_free(bare);
     }
 }
-END_TEST
 
 /* A wire that has used all bytes keeps nothing, and says whether it has to be asked for more. */
-START_TEST(idle_wire_keeps_no_memory)
+DOMT_TEST(idle_wire_keeps_no_memory)
 {
     static char bytes[2000];
     size_t all = domt_write_part(bytes, 600, 1);
@@ -151,10 +147,9 @@ START_TEST(idle_wire_keeps_no_memory)
     ck_assert(!domi_wire_rest(bare->wire)); /* the start of a message waits in its window */
     domt_bare_free(bare);
 }
-END_TEST
 
 /* The caller stops after a message, and comes again with its bytes elsewhere. */
-START_TEST(bytes_that_were_not_taken_may_move)
+DOMT_TEST(bytes_that_were_not_taken_may_move)
 {
     static char bytes[2000];
     static char elsewhere[2000];
@@ -181,9 +176,8 @@ START_TEST(bytes_that_were_not_taken_may_move)
     domt_bare_done(bare);
     domt_bare_free(bare);
 }
-END_TEST
 
-START_TEST(stage_that_says_what_it_needs_is_not_called_before)
+DOMT_TEST(stage_that_says_what_it_needs_is_not_called_before)
 {
     static char bytes[40000];
     size_t size = domt_write_part(bytes, 30000, 1);
@@ -198,9 +192,8 @@ START_TEST(stage_that_says_what_it_needs_is_not_called_before)
     ck_assert_uint_eq(domt_seen.decodes, 3); /* 1 byte, 2 bytes, all */
     domus_stage_kit_free(kit);
 }
-END_TEST
 
-START_TEST(stage_is_called_once_for_each_piece)
+DOMT_TEST(stage_is_called_once_for_each_piece)
 {
     static char bytes[1000];
     size_t size = domt_write_part(bytes, 900, 1);
@@ -219,10 +212,9 @@ START_TEST(stage_is_called_once_for_each_piece)
         domus_stage_kit_free(kit);
     }
 }
-END_TEST
 
 /* A window is appended to at its end, and moves its bytes to the front when that is reached. */
-START_TEST(window_keeps_its_bytes_in_order)
+DOMT_TEST(window_keeps_its_bytes_in_order)
 {
     static char bytes[DOMI_WINDOW_ROOM];
     domi_window window = {0};
@@ -242,9 +234,8 @@ START_TEST(window_keeps_its_bytes_in_order)
     }
     domi_window_clear(&window);
 }
-END_TEST
 
-START_TEST(window_that_is_nearly_empty_shrinks)
+DOMT_TEST(window_that_is_nearly_empty_shrinks)
 {
     static char bytes[60000];
     domi_window window = {0};
@@ -265,7 +256,6 @@ START_TEST(window_that_is_nearly_empty_shrinks)
     domi_window_shrink(&window);
     ck_assert_ptr_null(window.memory);
 }
-END_TEST
 
 /* --- sizes ------------------------------------------------------------------------------------ */
 
@@ -289,7 +279,7 @@ static int result_of(const domt_parts *how, size_t length, size_t step)
     return result;
 }
 
-START_TEST(message_of_the_whole_window_comes)
+DOMT_TEST(message_of_the_whole_window_comes)
 {
     static const size_t steps[] = {1, 255, 4096, 65535, 65536, 70000};
 
@@ -299,9 +289,8 @@ START_TEST(message_of_the_whole_window_comes)
             result_of(&domt_plain, DOMUS_WINDOW_MAX - 2, steps[i] < 16 ? 16 : steps[i]), 1);
     }
 }
-END_TEST
 
-START_TEST(message_beyond_the_window_is_refused)
+DOMT_TEST(message_beyond_the_window_is_refused)
 {
     static const size_t steps[] = {16, 4096, 65535, 65536, 65537, 70000};
 
@@ -311,9 +300,8 @@ START_TEST(message_beyond_the_window_is_refused)
         ck_assert_int_eq(result_of(&domt_plain, DOMUS_WINDOW_MAX - 1, steps[i]), -EMSGSIZE);
     }
 }
-END_TEST
 
-START_TEST(need_beyond_the_window_is_refused)
+DOMT_TEST(need_beyond_the_window_is_refused)
 {
     static const domt_parts most = {.how = DOMT_NEEDS, .need = DOMUS_WINDOW_MAX};
     static const domt_parts more = {.how = DOMT_NEEDS, .need = DOMUS_WINDOW_MAX + 1};
@@ -324,10 +312,9 @@ START_TEST(need_beyond_the_window_is_refused)
     ck_assert_int_eq(result_of(&all, 100, 50), -EMSGSIZE);
     ck_assert_int_eq(result_of(&more, 100, 102), 1); /* it did not need them */
 }
-END_TEST
 
 /* A window keeps no more memory than its bytes deserve. */
-START_TEST(window_grows_and_shrinks_with_its_bytes)
+DOMT_TEST(window_grows_and_shrinks_with_its_bytes)
 {
     static char bytes[65536];
     domt_bare *bare = domt_bare_new(&domt_plain);
@@ -350,13 +337,5 @@ START_TEST(window_grows_and_shrinks_with_its_bytes)
     ck_assert_ptr_null(window->memory);
     domt_bare_free(bare);
 }
-END_TEST
 
-DOMT_MAIN("wire", 60, wire_brings_the_same_messages_at_every_split,
-          wire_takes_messages_in_pieces_of_any_size, whole_messages_are_shown_where_they_lie,
-          only_the_message_between_two_pieces_is_copied, idle_wire_keeps_no_memory,
-          bytes_that_were_not_taken_may_move, stage_that_says_what_it_needs_is_not_called_before,
-          stage_is_called_once_for_each_piece, window_keeps_its_bytes_in_order,
-          window_that_is_nearly_empty_shrinks, message_of_the_whole_window_comes,
-          message_beyond_the_window_is_refused, need_beyond_the_window_is_refused,
-          window_grows_and_shrinks_with_its_bytes)
+DOMT_SUITE(60)

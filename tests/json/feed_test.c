@@ -99,7 +99,7 @@ static const struct text {
      "items[1].number: 1001 is not in 0..1000 (line 4, column 1)"},
 };
 
-START_TEST(texts_are_the_same_in_pieces_of_each_size)
+DOMT_TEST(texts_are_the_same_in_pieces_of_each_size)
 {
     outcome got;
 
@@ -116,9 +116,8 @@ START_TEST(texts_are_the_same_in_pieces_of_each_size)
         }
     }
 }
-END_TEST
 
-START_TEST(bounds_hold_at_exactly_their_size)
+DOMT_TEST(bounds_hold_at_exactly_their_size)
 {
     static const char text[] = "[{\"number\":1},{\"number\":2}]"; /* 12 bytes an element */
     static const struct {
@@ -149,9 +148,8 @@ START_TEST(bounds_hold_at_exactly_their_size)
         }
     }
 }
-END_TEST
 
-START_TEST(memory_of_an_element_is_bounded)
+DOMT_TEST(memory_of_an_element_is_bounded)
 {
     static const char text[] = "[{\"text\":\"abc\"},{\"text\":\"0123456789abcdef\"}]";
     domus_json_feed_options options = {
@@ -162,9 +160,8 @@ START_TEST(memory_of_an_element_is_bounded)
     ck_assert_int_eq(got.error, -EMSGSIZE);
     ck_assert_str_eq(got.told, "[1].text: needs too much memory (line 1, column 25)");
 }
-END_TEST
 
-START_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_options_are_refused)
 {
     static const char long_name[DOMUS_JSON_NAME_MAX + 2] =
         "0123456789012345678901234567890123456789012345678901234567890123";
@@ -180,9 +177,8 @@ START_TEST(wrong_options_are_refused)
         ck_assert_int_eq(domus_json_feed_new(&wrong[i], &feed), -EINVAL);
     domus_json_feed_free(NULL);
 }
-END_TEST
 
-START_TEST(piece_is_used_before_the_next_comes)
+DOMT_TEST(piece_is_used_before_the_next_comes)
 {
     domus_json_feed_options options = {.table = &part_table};
     domus_json_feed *feed;
@@ -199,8 +195,5 @@ START_TEST(piece_is_used_before_the_next_comes)
     ck_assert_int_eq(domus_json_feed_end(feed, NULL), 0);
     domus_json_feed_free(feed);
 }
-END_TEST
 
-DOMT_MAIN("json feed", 20, texts_are_the_same_in_pieces_of_each_size,
-          bounds_hold_at_exactly_their_size, memory_of_an_element_is_bounded,
-          wrong_options_are_refused, piece_is_used_before_the_next_comes)
+DOMT_SUITE(20)

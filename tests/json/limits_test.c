@@ -39,7 +39,7 @@ static const struct bound {
     {"{\"u8\":1,\"raws\":[", "1", ",", "]}", 5, "raws[5]: more than 5 elements"},
 };
 
-START_TEST(bounds_of_rows_hold_at_exactly_their_size)
+DOMT_TEST(bounds_of_rows_hold_at_exactly_their_size)
 {
     domus_json_error error;
     char told[DOMUS_JSON_EXPLAIN_MAX];
@@ -62,10 +62,9 @@ START_TEST(bounds_of_rows_hold_at_exactly_their_size)
         }
     }
 }
-END_TEST
 
 /* Nesting counts everywhere: in objects of tables, in what is skipped, and in what is kept. */
-START_TEST(depth_is_bounded_everywhere)
+DOMT_TEST(depth_is_bounded_everywhere)
 {
     static const struct {
         const char *begin, *end;
@@ -93,9 +92,8 @@ START_TEST(depth_is_bounded_everywhere)
         domus_json_read(&thing_table, &options, "{\"u8\":1,\"parts\":[{}]}", 21, &got, NULL, NULL),
         -EMSGSIZE);
 }
-END_TEST
 
-START_TEST(depth_of_the_library_is_the_most)
+DOMT_TEST(depth_of_the_library_is_the_most)
 {
     char *text = repeat("", "[", "", DOMUS_JSON_DEPTH_MAX, "");
     char *right = repeat(text, "]", "", DOMUS_JSON_DEPTH_MAX, "");
@@ -114,9 +112,8 @@ START_TEST(depth_of_the_library_is_the_most)
     free(right);
     free(wrong);
 }
-END_TEST
 
-START_TEST(bytes_are_bounded)
+DOMT_TEST(bytes_are_bounded)
 {
     domus_json_options options = {.bytes_max = 8};
     char *text = repeat("\"", "x", "", DOMUS_JSON_BYTES_PRESET - 2, "\"");
@@ -129,7 +126,6 @@ START_TEST(bytes_are_bounded)
     ck_assert_int_eq(domus_json_check(NULL, text, DOMUS_JSON_BYTES_PRESET + 1, NULL), -EFBIG);
     free(text);
 }
-END_TEST
 
 /* Blocks are counted: the first has 1,024 bytes, or as many as the bound leaves. */
 static const struct memory_case {
@@ -151,7 +147,7 @@ static const struct memory_case {
      DOMUS_JSON_MEMORY_BLOCK + 1024 + DOMUS_JSON_MEMORY_BLOCK + 16 * sizeof(part), "many[8]"},
 };
 
-START_TEST(memory_is_bounded_and_needs_a_taker)
+DOMT_TEST(memory_is_bounded_and_needs_a_taker)
 {
     domus_json_error error;
     thing got;
@@ -172,11 +168,10 @@ START_TEST(memory_is_bounded_and_needs_a_taker)
                          -EINVAL);
     }
 }
-END_TEST
 
 /* Texts around the room on the stack, and around the steps of eight and 32 bytes of the copy, with
  * the end of the text at the end of their memory. */
-START_TEST(texts_of_each_length_are_read)
+DOMT_TEST(texts_of_each_length_are_read)
 {
     thing got;
 
@@ -202,7 +197,6 @@ START_TEST(texts_of_each_length_are_read)
         free(text);
     }
 }
-END_TEST
 
 /* A path that is too long is told from its inner end. */
 static const domus_json_table deep_table;
@@ -218,7 +212,7 @@ static const domus_json_field deep_fields[] = {
 };
 static const domus_json_table deep_table = DOMUS_JSON_TABLE(struct deep, deep_fields);
 
-START_TEST(long_paths_are_cut_at_their_outer_end)
+DOMT_TEST(long_paths_are_cut_at_their_outer_end)
 {
     char *opened = repeat("", "{\"a_name_that_is_rather_long\":[", "", 10, "{\"leaf\":10");
     char *text = repeat(opened, "}]", "", 10, "}");
@@ -237,8 +231,5 @@ START_TEST(long_paths_are_cut_at_their_outer_end)
     free(opened);
     free(text);
 }
-END_TEST
 
-DOMT_MAIN("json limits", 60, bounds_of_rows_hold_at_exactly_their_size, depth_is_bounded_everywhere,
-          depth_of_the_library_is_the_most, bytes_are_bounded, memory_is_bounded_and_needs_a_taker,
-          texts_of_each_length_are_read, long_paths_are_cut_at_their_outer_end)
+DOMT_SUITE(60)

@@ -39,7 +39,7 @@ static void check_same(const char *number, double wanted)
                   wanted);
 }
 
-START_TEST(doubles_are_read_to_the_nearest)
+DOMT_TEST(doubles_are_read_to_the_nearest)
 {
     static const char *const numbers[] = {
         "0",
@@ -83,10 +83,9 @@ START_TEST(doubles_are_read_to_the_nearest)
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         check_same(numbers[i], strtod(numbers[i], NULL));
 }
-END_TEST
 
 /* An exponent, or so many zeros before one, must not overflow anything. */
-START_TEST(odd_exponents_do_no_harm)
+DOMT_TEST(odd_exponents_do_no_harm)
 {
     char number[1100] = "0.";
     double got;
@@ -100,7 +99,6 @@ START_TEST(odd_exponents_do_no_harm)
     ck_assert_int_eq(read_real("1e99999999999999999999", &got), -EBADMSG);
     check_same("0.0000000001e-99999999999999999999", 0.0);
 }
-END_TEST
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -110,7 +108,7 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
-START_TEST(doubles_read_back_equal)
+DOMT_TEST(doubles_read_back_equal)
 {
     uint64_t state = 88172645463325252u;
     uint32_t rounds = domt_more_if_long(20000);
@@ -138,16 +136,13 @@ START_TEST(doubles_read_back_equal)
         domus_slice_free(bytes);
     }
 }
-END_TEST
 
 /* The decimal point of a locale is not that of JSON. */
-START_TEST(locale_changes_no_number)
+DOMT_TEST(locale_changes_no_number)
 {
     if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL && setlocale(LC_ALL, "fr_FR.UTF-8") == NULL)
         return;
     check_same("123456789012345678.5e-3", 123456789012345.6785);
 }
-END_TEST
 
-DOMT_MAIN("json numbers", 60, doubles_are_read_to_the_nearest, odd_exponents_do_no_harm,
-          doubles_read_back_equal, locale_changes_no_number)
+DOMT_SUITE(60)

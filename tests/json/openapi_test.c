@@ -92,7 +92,7 @@ static const char wanted[] =
     "\"requestBody\":{\"required\":true,\"content\":{\"multipart/form-data\":{}}},"
     "\"responses\":{\"204\":{\"description\":\"No failure\"}," FAILURE "}}}}";
 
-START_TEST(description_has_the_rows_with_a_note)
+DOMT_TEST(description_has_the_rows_with_a_note)
 {
     const domus_openapi_info info = {"things", "1", "All"};
     domus_appender bytes = {0};
@@ -105,7 +105,6 @@ START_TEST(description_has_the_rows_with_a_note)
     ck_assert_int_eq(domus_json_check(NULL, domus_slice_data(text), text.size, NULL), 0);
     domus_slice_free(text);
 }
-END_TEST
 
 #define LONG "0123456789012345678901234567890123456789012345678901234567890123"
 
@@ -132,7 +131,7 @@ static const struct wrong {
     {"/{" LONG "}", NULL, {.handle = show_one}, -EINVAL},
 };
 
-START_TEST(what_cannot_be_told_is_refused)
+DOMT_TEST(what_cannot_be_told_is_refused)
 {
     static const domus_openapi_info infos[] = {{NULL, "1", NULL}, {"a", NULL, NULL}};
     const domus_openapi_info info = {"a", "1", NULL};
@@ -153,6 +152,5 @@ START_TEST(what_cannot_be_told_is_refused)
     ck_assert_int_eq(domus_openapi_write(&info, rows, notes, &bytes), -EMSGSIZE);
     domus_append_drop(&bytes);
 }
-END_TEST
 
-DOMT_MAIN("json openapi", 20, description_has_the_rows_with_a_note, what_cannot_be_told_is_refused)
+DOMT_SUITE(20)

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-START_TEST(each_member_gets_its_value)
+DOMT_TEST(each_member_gets_its_value)
 {
     domus_json_error error;
     thing got;
@@ -40,9 +40,8 @@ START_TEST(each_member_gets_its_value)
     domus_json_release(&got.memory);
     domus_json_release(&got.memory);
 }
-END_TEST
 
-START_TEST(absent_fields_have_the_presets)
+DOMT_TEST(absent_fields_have_the_presets)
 {
     thing got;
     static const char *const texts[] = {
@@ -62,7 +61,6 @@ START_TEST(absent_fields_have_the_presets)
         domus_json_release(&got.memory);
     }
 }
-END_TEST
 
 /* Texts that are wrong, and how each is told. */
 static const struct refusal {
@@ -139,7 +137,7 @@ static const struct refusal {
      "\"a?b??klmnopqrstuvwxyz012...\" is no field of it (line 1, column 2)"},
 };
 
-START_TEST(refusals_tell_the_path_and_the_place)
+DOMT_TEST(refusals_tell_the_path_and_the_place)
 {
     char told[DOMUS_JSON_EXPLAIN_MAX];
     domus_json_error error;
@@ -153,9 +151,8 @@ START_TEST(refusals_tell_the_path_and_the_place)
         ck_assert_str_eq(domus_json_explain(&error, told, sizeof told), refusal->told);
     }
 }
-END_TEST
 
-START_TEST(unknown_fields_are_passed_over_if_the_table_says_so)
+DOMT_TEST(unknown_fields_are_passed_over_if_the_table_says_so)
 {
     static const char *const wrong[] = {"{\"u8\":1,\"x\":[1 2]}", "{\"u8\":1,\"x\":\"\\udc00\"}",
                                         "{\"x\":{\"u8\":1}}"};
@@ -170,9 +167,8 @@ START_TEST(unknown_fields_are_passed_over_if_the_table_says_so)
         ck_assert_int_lt(
             domus_json_read(&loose_table, NULL, wrong[i], strlen(wrong[i]), &got, NULL, NULL), 0);
 }
-END_TEST
 
-START_TEST(status_of_http_tells_syntax_from_values)
+DOMT_TEST(status_of_http_tells_syntax_from_values)
 {
     static const struct {
         const char *text;
@@ -191,8 +187,5 @@ START_TEST(status_of_http_tells_syntax_from_values)
     error.error = -ENOMEM;
     ck_assert_int_eq(domus_json_status(&error), 503);
 }
-END_TEST
 
-DOMT_MAIN("json read", 20, each_member_gets_its_value, absent_fields_have_the_presets,
-          refusals_tell_the_path_and_the_place, unknown_fields_are_passed_over_if_the_table_says_so,
-          status_of_http_tells_syntax_from_values)
+DOMT_SUITE(20)

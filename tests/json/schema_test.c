@@ -40,7 +40,7 @@ static const char wanted[] =
     "\"maximum\":0.5}},\"raw\":{},\"name\":{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"string\","
     "\"maxLength\":4}]}},\"required\":[\"number\",\"trees\"],\"additionalProperties\":false}";
 
-START_TEST(schema_has_each_kind_and_shape)
+DOMT_TEST(schema_has_each_kind_and_shape)
 {
     domus_appender appender = {0};
     domus_json_writer writer = {.to = &appender};
@@ -53,9 +53,8 @@ START_TEST(schema_has_each_kind_and_shape)
                   domus_slice_data(bytes));
     domus_slice_free(bytes);
 }
-END_TEST
 
-START_TEST(schema_is_a_value_like_any_other)
+DOMT_TEST(schema_is_a_value_like_any_other)
 {
     domus_appender appender = {0};
     domus_json_writer writer = {.to = &appender};
@@ -74,6 +73,5 @@ START_TEST(schema_is_a_value_like_any_other)
         memmem(domus_slice_data(bytes), bytes.size, "\"required\":[\"u8\"]}", 18));
     domus_slice_free(bytes);
 }
-END_TEST
 
-DOMT_MAIN("json schema", 20, schema_has_each_kind_and_shape, schema_is_a_value_like_any_other)
+DOMT_SUITE(20)

@@ -21,7 +21,7 @@ static const struct {
     {"\\u00e4", 0},     {"\xed\xa0\x80", -EBADMSG}, {"\\q", -EBADMSG},
 };
 
-START_TEST(each_byte_is_looked_at_wherever_it_stands)
+DOMT_TEST(each_byte_is_looked_at_wherever_it_stands)
 {
     char text[LENGTH + 16];
 
@@ -37,7 +37,6 @@ START_TEST(each_byte_is_looked_at_wherever_it_stands)
         }
     }
 }
-END_TEST
 
 struct wide {
     char text[64];
@@ -49,7 +48,7 @@ static const struct wide wide_preset = {.guard = "guarded"};
 static const domus_json_table wide_table =
     DOMUS_JSON_TABLE_WITH(struct wide, wide_fields, .preset = &wide_preset);
 
-START_TEST(texts_of_each_length_come_whole)
+DOMT_TEST(texts_of_each_length_come_whole)
 {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/";
@@ -65,7 +64,6 @@ START_TEST(texts_of_each_length_come_whole)
         ck_assert_str_eq(got.guard, "guarded");
     }
 }
-END_TEST
 
 /* Names of one length that differ in one place, which is in each part that is compared. */
 struct alike {
@@ -83,7 +81,7 @@ static const domus_json_field alike_fields[] = {
 };
 static const domus_json_table alike_table = DOMUS_JSON_TABLE(struct alike, alike_fields);
 
-START_TEST(names_that_are_alike_are_told_apart)
+DOMT_TEST(names_that_are_alike_are_told_apart)
 {
     for (uint32_t i = 0; i < 6; i++) {
         for (uint32_t k = 0; k < 6; k++) { /* behind `i` the row after it is expected */
@@ -99,7 +97,5 @@ START_TEST(names_that_are_alike_are_told_apart)
         }
     }
 }
-END_TEST
 
-DOMT_MAIN("json short", 20, each_byte_is_looked_at_wherever_it_stands,
-          texts_of_each_length_come_whole, names_that_are_alike_are_told_apart)
+DOMT_SUITE(20)

@@ -83,7 +83,7 @@ static void check_case(const char *name, size_t size)
                   name);
 }
 
-START_TEST(all_cases_of_the_suite_are_read_or_refused)
+DOMT_TEST(all_cases_of_the_suite_are_read_or_refused)
 {
     static char line[4096];
     uint32_t counts[256] = {0};
@@ -103,6 +103,5 @@ START_TEST(all_cases_of_the_suite_are_read_or_refused)
     ck_assert_uint_eq(counts['n'], 188);
     ck_assert_uint_eq(counts['i'], 35);
 }
-END_TEST
 
-DOMT_MAIN("json suite", 20, all_cases_of_the_suite_are_read_or_refused)
+DOMT_SUITE(20)

@@ -11,14 +11,13 @@ static const char *const words[] = {"a", "b", NULL};
 static const char *const twice[] = {"a", "b", "a", NULL};
 static const char *const none[] = {NULL};
 
-START_TEST(right_tables_are_taken)
+DOMT_TEST(right_tables_are_taken)
 {
     char error[128] = "";
 
     ck_assert_msg(domus_json_check_table(&thing_table, error, sizeof error) == 0, "%s", error);
     ck_assert_msg(domus_json_check_table(&loose_table, error, sizeof error) == 0, "%s", error);
 }
-END_TEST
 
 #define NUMBER(of, least, most)                                                                    \
     {                                                                                              \
@@ -83,7 +82,7 @@ static const struct wrong {
      "\\: the name has a character that needs an escape"},
 };
 
-START_TEST(wrong_rows_are_refused)
+DOMT_TEST(wrong_rows_are_refused)
 {
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
         domus_json_table table = {.fields = &wrongs[i].field, .count = 1, .size = 16};
@@ -93,9 +92,8 @@ START_TEST(wrong_rows_are_refused)
         ck_assert_str_eq(error, wrongs[i].told != NULL ? wrongs[i].told : "");
     }
 }
-END_TEST
 
-START_TEST(rows_do_not_share_names_or_bytes)
+DOMT_TEST(rows_do_not_share_names_or_bytes)
 {
     domus_json_field fields[] = {
         {.name = "a", .name_size = 1, .size = 4, .kind = DOMUS_JSON_KIND_TEXT},
@@ -112,9 +110,8 @@ START_TEST(rows_do_not_share_names_or_bytes)
     ck_assert_int_eq(domus_json_check_table(&table, error, sizeof error), -EINVAL);
     ck_assert_str_eq(error, "a: the name is there twice");
 }
-END_TEST
 
-START_TEST(tables_have_a_bound_of_rows)
+DOMT_TEST(tables_have_a_bound_of_rows)
 {
     static domus_json_field fields[DOMUS_JSON_FIELDS_MAX + 1];
     domus_json_table table = {.fields = fields, .size = DOMUS_JSON_FIELDS_MAX + 1};
@@ -137,7 +134,5 @@ START_TEST(tables_have_a_bound_of_rows)
     ck_assert_int_eq(domus_json_read(&table, NULL, text, strlen(text), value, NULL, NULL), 0);
     ck_assert_uint_eq(value[63], 63);
 }
-END_TEST
 
-DOMT_MAIN("json table", 20, right_tables_are_taken, wrong_rows_are_refused,
-          rows_do_not_share_names_or_bytes, tables_have_a_bound_of_rows)
+DOMT_SUITE(20)

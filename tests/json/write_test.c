@@ -24,7 +24,7 @@ static char *written(const thing *value)
     return text;
 }
 
-START_TEST(thing_is_written_and_reads_back_the_same)
+DOMT_TEST(thing_is_written_and_reads_back_the_same)
 {
     static const char *const texts[] = {thing_text, "{\"u8\":1}",
                                         "{\"u8\":1,\"text\":\"\\u0001\\b\\t\\u000b\\f\\r/\\\\\"}"};
@@ -44,9 +44,8 @@ START_TEST(thing_is_written_and_reads_back_the_same)
         free(again);
     }
 }
-END_TEST
 
-START_TEST(text_is_as_short_as_it_can_be)
+DOMT_TEST(text_is_as_short_as_it_can_be)
 {
     thing got;
 
@@ -58,7 +57,6 @@ START_TEST(text_is_as_short_as_it_can_be)
                            "\"parts\":[],\"many\":[],\"texts\":[],\"names\":[],\"raws\":[]}");
     free(text);
 }
-END_TEST
 
 /* Each breaks a thing in one way. */
 static void break_ranged(thing *value)
@@ -142,7 +140,7 @@ static const struct fault {
     {break_null, -EINVAL, "texts[0]: is missing"},
 };
 
-START_TEST(wrong_structs_are_refused_with_their_path)
+DOMT_TEST(wrong_structs_are_refused_with_their_path)
 {
     char told[DOMUS_JSON_EXPLAIN_MAX];
     domus_json_error error;
@@ -157,9 +155,8 @@ START_TEST(wrong_structs_are_refused_with_their_path)
         domus_append_drop(&appender);
     }
 }
-END_TEST
 
-START_TEST(bound_of_the_appender_holds)
+DOMT_TEST(bound_of_the_appender_holds)
 {
     thing value = {.ranged = 15};
     char *text = written(&value);
@@ -173,7 +170,6 @@ START_TEST(bound_of_the_appender_holds)
     domus_append_drop(&small);
     free(text);
 }
-END_TEST
 
 /* A table that leads to itself may be nested too deep. */
 typedef struct node node;
@@ -189,7 +185,7 @@ static const domus_json_field node_fields[] = {
 };
 static const domus_json_table node_table = DOMUS_JSON_TABLE(node, node_fields);
 
-START_TEST(nesting_is_bounded)
+DOMT_TEST(nesting_is_bounded)
 {
     node nodes[17];
     domus_appender appender = {0};
@@ -212,8 +208,5 @@ START_TEST(nesting_is_bounded)
     ck_assert_str_eq(error.words, "nested deeper than 32");
     domus_append_drop(&appender);
 }
-END_TEST
 
-DOMT_MAIN("json write", 20, thing_is_written_and_reads_back_the_same, text_is_as_short_as_it_can_be,
-          wrong_structs_are_refused_with_their_path, bound_of_the_appender_holds,
-          nesting_is_bounded)
+DOMT_SUITE(20)

@@ -19,7 +19,7 @@ static void check_written(domus_json_writer *writer, const char *wanted)
     domus_slice_free(bytes);
 }
 
-START_TEST(values_get_their_commas_and_keys)
+DOMT_TEST(values_get_their_commas_and_keys)
 {
     domus_appender appender = {0};
     domus_json_writer writer = {.to = &appender};
@@ -53,7 +53,6 @@ START_TEST(values_get_their_commas_and_keys)
                   "\"t\x7f\xf0\x9f\x98\x80\",null,\"\\u0000x\",[],{}],\"raw\":[ 1 ],"
                   "\"part\":{\"number\":1,\"name\":\"\",\"numbers\":[]}}");
 }
-END_TEST
 
 /* Steps, one letter each: { [ begin, . end, k key, 1 a value. The last one is refused. */
 static const char *const wrong_orders[] = {".",   "11",  "[.1", "k",     "{1",
@@ -75,7 +74,7 @@ static int take_step(domus_json_writer *writer, char step)
     }
 }
 
-START_TEST(wrong_orders_are_refused_and_stay_so)
+DOMT_TEST(wrong_orders_are_refused_and_stay_so)
 {
     for (size_t i = 0; i < sizeof wrong_orders / sizeof wrong_orders[0]; i++) {
         domus_appender appender = {0};
@@ -90,9 +89,8 @@ START_TEST(wrong_orders_are_refused_and_stay_so)
         domus_append_drop(&appender);
     }
 }
-END_TEST
 
-START_TEST(what_is_not_whole_is_no_result)
+DOMT_TEST(what_is_not_whole_is_no_result)
 {
     static const char *const steps[] = {"", "[", "{k", "{k1"};
 
@@ -105,9 +103,8 @@ START_TEST(what_is_not_whole_is_no_result)
         domus_append_drop(&appender);
     }
 }
-END_TEST
 
-START_TEST(depth_is_bounded)
+DOMT_TEST(depth_is_bounded)
 {
     domus_appender appender = {0};
     domus_json_writer writer = {.to = &appender};
@@ -117,9 +114,8 @@ START_TEST(depth_is_bounded)
     ck_assert_int_eq(domus_json_put_array(&writer), -EINVAL);
     domus_append_drop(&appender);
 }
-END_TEST
 
-START_TEST(bytes_that_are_no_utf8_are_refused_or_replaced)
+DOMT_TEST(bytes_that_are_no_utf8_are_refused_or_replaced)
 {
     static const struct {
         const char *bytes, *replaced;
@@ -143,9 +139,8 @@ START_TEST(bytes_that_are_no_utf8_are_refused_or_replaced)
         check_written(&mild, cases[i].replaced);
     }
 }
-END_TEST
 
-START_TEST(values_that_json_has_not_are_refused)
+DOMT_TEST(values_that_json_has_not_are_refused)
 {
     domus_appender appender = {0};
     const double reals[] = {NAN, INFINITY, -INFINITY};
@@ -163,10 +158,9 @@ START_TEST(values_that_json_has_not_are_refused)
     ck_assert_str_eq(error.path, "number");
     domus_append_drop(&appender);
 }
-END_TEST
 
 /* While an array is open, what the appender holds may leave. */
-START_TEST(array_leaves_in_pieces)
+DOMT_TEST(array_leaves_in_pieces)
 {
     domus_appender appender = {0};
     domus_json_writer writer = {.to = &appender};
@@ -185,9 +179,8 @@ START_TEST(array_leaves_in_pieces)
     ck_assert_int_eq(domus_json_finish(&writer), 0);
     ck_assert_str_eq(all, "[0,1,2,3]");
 }
-END_TEST
 
-START_TEST(bound_of_the_appender_is_an_error)
+DOMT_TEST(bound_of_the_appender_is_an_error)
 {
     domus_appender appender = {.size_max = 5};
     domus_json_writer writer = {.to = &appender};
@@ -200,9 +193,5 @@ START_TEST(bound_of_the_appender_is_an_error)
     ck_assert_int_eq(domus_json_finish(&writer), -EMSGSIZE);
     domus_append_drop(&appender);
 }
-END_TEST
 
-DOMT_MAIN("json writer", 20, values_get_their_commas_and_keys, wrong_orders_are_refused_and_stay_so,
-          what_is_not_whole_is_no_result, depth_is_bounded,
-          bytes_that_are_no_utf8_are_refused_or_replaced, values_that_json_has_not_are_refused,
-          array_leaves_in_pieces, bound_of_the_appender_is_an_error)
+DOMT_SUITE(20)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-START_TEST(client_logs_in_and_publishes)
+DOMT_TEST(client_logs_in_and_publishes)
 {
     domus_peer *peer = domt_nats_ready(NULL, NULL);
 
@@ -33,9 +33,8 @@ START_TEST(client_logs_in_and_publishes)
     ck_assert_str_eq(status.version, "2.9");
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(what_the_server_does_not_take_is_refused)
+DOMT_TEST(what_the_server_does_not_take_is_refused)
 {
     char payload[1002];
     domus_peer *peer = domt_nats_ready(NULL, NULL);
@@ -61,9 +60,8 @@ START_TEST(what_the_server_does_not_take_is_refused)
     ck_assert_uint_eq(domt_nats_look().refused, 5);
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(headers_go_only_to_servers_that_know_them)
+DOMT_TEST(headers_go_only_to_servers_that_know_them)
 {
     domus_nats_publish publish = domt_nats_message("a", "x");
     domus_appender headers = {0};
@@ -83,7 +81,6 @@ START_TEST(headers_go_only_to_servers_that_know_them)
     domt_nats_hears(peer, "HPUB a 12 13\r\nNATS/1.0\r\n\r\nx\r\n");
     domt_nats_end();
 }
-END_TEST
 
 /* --- requests --------------------------------------------------------------------------------- */
 
@@ -108,7 +105,7 @@ static void answer(domus_peer *peer, const char *reply, const char *payload)
     domt_nats_say(peer, text);
 }
 
-START_TEST(request_gets_its_answer)
+DOMT_TEST(request_gets_its_answer)
 {
     domus_peer *peer = domt_nats_ready(NULL, NULL);
 
@@ -137,9 +134,8 @@ START_TEST(request_gets_its_answer)
     domt_ok(domus_probe_expect_nothing(domt_probe, 20 * SECOND));
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(nobody_answers_a_request)
+DOMT_TEST(nobody_answers_a_request)
 {
     char text[200];
     domus_peer *peer = domt_nats_ready(NULL, NULL);
@@ -153,9 +149,8 @@ START_TEST(nobody_answers_a_request)
     ck_assert_uint_eq(domt_nats_look().inflight, 0);
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(request_ends_with_its_time)
+DOMT_TEST(request_ends_with_its_time)
 {
     static const domus_nats_options options = {.request_timeout_ns = 300 * MS};
     domus_peer *peer = domt_nats_ready(&options, NULL);
@@ -179,9 +174,8 @@ START_TEST(request_ends_with_its_time)
     domt_nats_fails(-ETIMEDOUT);
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(requests_under_way_are_bounded)
+DOMT_TEST(requests_under_way_are_bounded)
 {
     static const domus_nats_options options = {.inflight_max = 100};
     domus_peer *peer = domt_nats_ready(&options, NULL);
@@ -202,10 +196,9 @@ START_TEST(requests_under_way_are_bounded)
         domt_nats_fails(-ETIMEDOUT);
     domt_nats_end();
 }
-END_TEST
 
 /* Subjects that are no replies of this client, with the number of the inbox. */
-START_TEST(wrong_replies_are_for_nobody)
+DOMT_TEST(wrong_replies_are_for_nobody)
 {
     domus_peer_listener *listener = domt_nats_begin(NULL);
     domus_peer *peer = domt_nats_accept(listener);
@@ -235,11 +228,10 @@ START_TEST(wrong_replies_are_for_nobody)
     domt_nats_gets(domt_probe, reply, "x", 0);
     domt_nats_end();
 }
-END_TEST
 
 /* --- flushes ---------------------------------------------------------------------------------- */
 
-START_TEST(flush_is_answered_behind_what_was_sent_before)
+DOMT_TEST(flush_is_answered_behind_what_was_sent_before)
 {
     domus_nats_publish publish = domt_nats_message("a", "x");
     domus_peer *peer = domt_nats_ready(NULL, NULL);
@@ -265,10 +257,9 @@ START_TEST(flush_is_answered_behind_what_was_sent_before)
     ck_assert_uint_eq(domt_nats_look().inflight, 0);
     domt_nats_end();
 }
-END_TEST
 
 /* More publications than a run of the client handles. */
-START_TEST(flush_is_behind_many)
+DOMT_TEST(flush_is_behind_many)
 {
     domus_nats_publish publish = domt_nats_message("a", "x");
     domus_peer *peer = domt_nats_ready(NULL, NULL);
@@ -281,7 +272,6 @@ START_TEST(flush_is_behind_many)
     domt_nats_hears(peer, "PING\r\n");
     domt_nats_end();
 }
-END_TEST
 
 /* --- subscriptions ---------------------------------------------------------------------------- */
 
@@ -309,7 +299,7 @@ static void unsubscribe(uint64_t number, uint64_t max)
     domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_unsubscribe_type, &end));
 }
 
-START_TEST(messages_come_to_their_subscriber_in_order)
+DOMT_TEST(messages_come_to_their_subscriber_in_order)
 {
     domus_peer *peer = domt_nats_ready(NULL, NULL);
     uint64_t one = domt_nats_subscribe("a.*", NULL, 0, 5);
@@ -342,9 +332,8 @@ START_TEST(messages_come_to_their_subscriber_in_order)
     ck_assert_uint_eq(status.in_bytes, 7);
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(subscription_ends_after_its_messages)
+DOMT_TEST(subscription_ends_after_its_messages)
 {
     domus_peer *peer = domt_nats_ready(NULL, NULL);
     uint64_t number = domt_nats_subscribe("a", NULL, 2, 0);
@@ -369,9 +358,8 @@ START_TEST(subscription_ends_after_its_messages)
     ck_assert_uint_eq(domt_nats_look().subscriptions, 0);
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(subscription_ends_with_its_subscriber)
+DOMT_TEST(subscription_ends_with_its_subscriber)
 {
     domus_nats_subscribe subscribe;
     domus_nats_subscription subscription[3];
@@ -403,7 +391,6 @@ START_TEST(subscription_ends_with_its_subscriber)
     ck_assert_uint_eq(domt_nats_look().subscriptions, 1);
     domt_nats_end();
 }
-END_TEST
 
 /* A client whose first place had as many subscriptions as are counted. */
 static int on_mount_late(domus_stack *stack, void *self)
@@ -443,7 +430,7 @@ static const domus_behaviour late = {
     .on_stop = on_stop_late,
 };
 
-START_TEST(number_of_the_inbox_is_never_that_of_a_subscription)
+DOMT_TEST(number_of_the_inbox_is_never_that_of_a_subscription)
 {
 
     domt_nats_make();
@@ -452,9 +439,8 @@ START_TEST(number_of_the_inbox_is_never_that_of_a_subscription)
     (void)domt_nats_subscribe("a", NULL, 0, 0); /* which holds that it is not 0 */
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(subscriptions_are_bounded)
+DOMT_TEST(subscriptions_are_bounded)
 {
     static const domus_nats_options options = {.subscriptions_max = 20};
     domus_nats_subscribe subscribe;
@@ -477,12 +463,5 @@ START_TEST(subscriptions_are_bounded)
     ck_assert_uint_eq(domt_nats_look().subscriptions, 20);
     domt_nats_end();
 }
-END_TEST
 
-DOMT_MAIN("nats client", 60, client_logs_in_and_publishes, what_the_server_does_not_take_is_refused,
-          headers_go_only_to_servers_that_know_them, request_gets_its_answer,
-          nobody_answers_a_request, request_ends_with_its_time, requests_under_way_are_bounded,
-          wrong_replies_are_for_nobody, flush_is_answered_behind_what_was_sent_before,
-          flush_is_behind_many, messages_come_to_their_subscriber_in_order,
-          subscription_ends_after_its_messages, subscription_ends_with_its_subscriber,
-          subscriptions_are_bounded, number_of_the_inbox_is_never_that_of_a_subscription)
+DOMT_SUITE(60)

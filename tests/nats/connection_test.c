@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-START_TEST(client_comes_back_and_subscribes_again)
+DOMT_TEST(client_comes_back_and_subscribes_again)
 {
     domus_peer_listener *listener;
     domus_peer *peer = domt_nats_ready(NULL, &listener);
@@ -37,9 +37,8 @@ START_TEST(client_comes_back_and_subscribes_again)
     ck_assert_uint_eq(status.subscriptions, 2);
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(what_was_sent_fails_and_what_waits_is_sent)
+DOMT_TEST(what_was_sent_fails_and_what_waits_is_sent)
 {
     domus_peer_listener *listener;
     domus_peer *peer = domt_nats_ready(NULL, &listener);
@@ -76,9 +75,8 @@ START_TEST(what_was_sent_fails_and_what_waits_is_sent)
     ck_assert_uint_eq(status.inflight, 0);
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(client_that_fails_fast_does)
+DOMT_TEST(client_that_fails_fast_does)
 {
     static const domus_nats_options options = {.fails_fast = true};
 
@@ -92,9 +90,8 @@ START_TEST(client_that_fails_fast_does)
     ck_assert_uint_eq(domt_nats_look().waiting, 1);
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(what_waits_is_bounded)
+DOMT_TEST(what_waits_is_bounded)
 {
     static const domus_nats_options options = {.buffer_max = 4096, .inflight_max = 8};
     char large[400];
@@ -119,9 +116,8 @@ START_TEST(what_waits_is_bounded)
     ck_assert_uint_eq(domt_nats_look().waiting, 6);
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(asks_that_wait_are_bounded)
+DOMT_TEST(asks_that_wait_are_bounded)
 {
     static const domus_nats_options options = {.inflight_max = 8};
 
@@ -136,9 +132,8 @@ START_TEST(asks_that_wait_are_bounded)
         domt_nats_fails(-ETIMEDOUT);
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(buffer_takes_its_last_byte)
+DOMT_TEST(buffer_takes_its_last_byte)
 {
     static const domus_nats_options options = {.buffer_max = 4096};
     char text[4000];
@@ -156,11 +151,10 @@ START_TEST(buffer_takes_its_last_byte)
     ck_assert_uint_eq(domt_nats_look().waiting_bytes, 4096);
     domt_nats_end();
 }
-END_TEST
 
 /* --- servers ---------------------------------------------------------------------------------- */
 
-START_TEST(backoff_doubles_up_to_its_bound)
+DOMT_TEST(backoff_doubles_up_to_its_bound)
 {
     static const domus_nats_options options = {.backoff_min_ns = 100 * MS,
                                                .backoff_max_ns = 800 * MS};
@@ -182,9 +176,8 @@ START_TEST(backoff_doubles_up_to_its_bound)
         domt_nats_happens(DOMUS_NATS_FAILED, -ECONNREFUSED);
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(client_goes_to_another_server)
+DOMT_TEST(client_goes_to_another_server)
 {
     static const domus_nats_options options = {
         .servers = " nats://10.0.0.1:1 ,10.0.0.2,10.0.0.3:3,[::1],10.0.0.3:3,nats://10.0.0.2:4222",
@@ -204,9 +197,8 @@ START_TEST(client_goes_to_another_server)
     ck_assert_uint_eq(status.servers, 4);
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(servers_that_info_tells_are_taken)
+DOMT_TEST(servers_that_info_tells_are_taken)
 {
     domus_peer_listener *listener = domt_nats_begin(NULL);
     domus_peer_listener *other = domt_nats_listen("10.0.0.8:1");
@@ -223,10 +215,9 @@ START_TEST(servers_that_info_tells_are_taken)
     ck_assert_int_eq(strncmp(domt_nats_line(peer), "CONNECT {", 9), 0);
     domt_nats_end();
 }
-END_TEST
 
 /* Servers that INFO tells do not take the places of those of the options. */
-START_TEST(servers_are_bounded)
+DOMT_TEST(servers_are_bounded)
 {
     char text[2000] = "INFO {\"connect_urls\":[\"h:99\"";
     domus_peer_listener *listener = domt_nats_begin(NULL);
@@ -240,10 +231,9 @@ START_TEST(servers_are_bounded)
     ck_assert_str_eq(domt_nats_look().server, PLACE);
     domt_nats_end();
 }
-END_TEST
 
 /* Where addresses change, those of servers that are gone would take the time of each reconnect. */
-START_TEST(servers_that_are_gone_are_forgotten)
+DOMT_TEST(servers_that_are_gone_are_forgotten)
 {
     domus_peer_listener *listener = domt_nats_begin(NULL);
     domus_peer *peer = domt_nats_accept(listener);
@@ -268,9 +258,8 @@ START_TEST(servers_that_are_gone_are_forgotten)
     ck_assert_str_eq(domt_nats_look().server, PLACE);
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(lame_duck_is_told)
+DOMT_TEST(lame_duck_is_told)
 {
     domus_peer *peer = domt_nats_ready(NULL, NULL);
 
@@ -280,10 +269,9 @@ START_TEST(lame_duck_is_told)
     ck_assert_uint_eq(domt_nats_look().left_out, 1);
     domt_nats_end();
 }
-END_TEST
 
 /* It closes its connections one after the other, up to minutes later. */
-START_TEST(lame_duck_is_left_out_when_it_closes)
+DOMT_TEST(lame_duck_is_left_out_when_it_closes)
 {
     static const domus_nats_options options = {.servers = PLACE ",10.0.0.8:1",
                                                .ping_interval_ns = 3600 * SECOND};
@@ -309,10 +297,9 @@ START_TEST(lame_duck_is_left_out_when_it_closes)
     }
     domt_nats_end();
 }
-END_TEST
 
 /* Requests that are made at once leave the client before the connection has any of them. */
-START_TEST(burst_of_requests_does_not_leave_at_once)
+DOMT_TEST(burst_of_requests_does_not_leave_at_once)
 {
     static const char data[256 * 1024];
     domus_peer_listener *listener = domt_nats_begin(NULL);
@@ -339,13 +326,12 @@ START_TEST(burst_of_requests_does_not_leave_at_once)
     }
     domt_nats_end();
 }
-END_TEST
 
 /* --- slow ones -------------------------------------------------------------------------------- */
 
 /* A server that does not read: what it does not take waits here, up to the bound, is sent when it
  * reads, and outlives the connection if it does not. */
-START_TEST(slow_server_lets_messages_wait)
+DOMT_TEST(slow_server_lets_messages_wait)
 {
     static const domus_nats_options options = {.buffer_max = 2 * 1024 * 1024};
     domus_peer_listener *listener = domt_nats_begin(&options);
@@ -389,10 +375,9 @@ START_TEST(slow_server_lets_messages_wait)
     domt_ok(domus_peer_expect_nothing(peer, SECOND));
     domt_nats_end();
 }
-END_TEST
 
 /* Messages that are published while others wait for a slow connection come behind them. */
-START_TEST(order_is_kept_on_a_slow_connection)
+DOMT_TEST(order_is_kept_on_a_slow_connection)
 {
     domus_peer_listener *listener = domt_nats_begin(NULL);
     domus_peer *peer = domt_nats_accept(listener);
@@ -420,13 +405,5 @@ START_TEST(order_is_kept_on_a_slow_connection)
     }
     domt_nats_end();
 }
-END_TEST
 
-DOMT_MAIN("nats connection", 60, client_comes_back_and_subscribes_again,
-          what_was_sent_fails_and_what_waits_is_sent, client_that_fails_fast_does,
-          what_waits_is_bounded, asks_that_wait_are_bounded, buffer_takes_its_last_byte,
-          backoff_doubles_up_to_its_bound, client_goes_to_another_server,
-          servers_that_info_tells_are_taken, servers_are_bounded, lame_duck_is_told,
-          lame_duck_is_left_out_when_it_closes, slow_server_lets_messages_wait,
-          order_is_kept_on_a_slow_connection, burst_of_requests_does_not_leave_at_once,
-          servers_that_are_gone_are_forgotten)
+DOMT_SUITE(60)

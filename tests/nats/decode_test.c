@@ -11,7 +11,7 @@
 #define HOLDS(bytes, expected) domt_nats_holds(NULL, bytes, sizeof bytes - 1, expected)
 #define REFUSED(bytes)         HOLDS(bytes, "EPROTO\n")
 
-START_TEST(message_is_its_parts)
+DOMT_TEST(message_is_its_parts)
 {
     HOLDS("MSG a.b 1 5\r\nhello\r\n", "msg 1 [a.b] [hello]\n");
     HOLDS("MSG a 18 _INBOX.x.y 3\r\n\r\n\0\r\n", "msg 18 [a] to[_INBOX.x.y] [\\x0d\\x0a\\x00]\n");
@@ -19,9 +19,8 @@ START_TEST(message_is_its_parts)
     HOLDS("msg \t a\t 7   r \t 1 \r\nz\r\n", "msg 7 [a] to[r] [z]\n");
     HOLDS("MSG a 9999999999999999999 1\r\nz\r\n", "msg 9999999999999999999 [a] [z]\n");
 }
-END_TEST
 
-START_TEST(message_with_headers_is_its_parts)
+DOMT_TEST(message_with_headers_is_its_parts)
 {
     HOLDS("HMSG a 1 22 27\r\nNATS/1.0\r\nA: b\r\nC:\r\n\r\nhello\r\n",
           "msg 1 [a] head[NATS/1.0\\x0d\\x0aA: b\\x0d\\x0aC:\\x0d\\x0a\\x0d\\x0a] [hello]\n");
@@ -31,9 +30,8 @@ START_TEST(message_with_headers_is_its_parts)
           "msg 1 [a] head[NATS/1.0 503\\x0d\\x0a\\x0d\\x0a] status 503 []\n");
     HOLDS("HMSG a 1 0 1\r\nz\r\n", "msg 1 [a] [z]\n");
 }
-END_TEST
 
-START_TEST(status_is_three_digits)
+DOMT_TEST(status_is_three_digits)
 {
     HOLDS("HMSG a 1 17 17\r\nNATS/1.0 099 \r\n\r\n\r\n",
           "msg 1 [a] head[NATS/1.0 099 \\x0d\\x0a\\x0d\\x0a] []\n");
@@ -44,10 +42,9 @@ START_TEST(status_is_three_digits)
     HOLDS("HMSG a 1 17 17\r\nNATS/1.0 100 \r\n\r\n\r\n",
           "msg 1 [a] head[NATS/1.0 100 \\x0d\\x0a\\x0d\\x0a] status 100 []\n");
 }
-END_TEST
 
 /* A server passes on what a publisher calls headers. */
-START_TEST(headers_that_are_none_have_no_status)
+DOMT_TEST(headers_that_are_none_have_no_status)
 {
     HOLDS("HMSG a 1 15 15\r\nNATS/1.0 100\r\n\n\r\n",
           "msg 1 [a] head[NATS/1.0 100\\x0d\\x0a\\x0a] []\n");
@@ -59,9 +56,8 @@ START_TEST(headers_that_are_none_have_no_status)
           "msg 1 [a] head[NATS/1.0 100\\x0d\\x0a\\x0dx] [hi]\n");
     HOLDS("HMSG a 1 1 1\r\nN\r\n", "msg 1 [a] head[N] []\n");
 }
-END_TEST
 
-START_TEST(other_lines_are_what_they_say)
+DOMT_TEST(other_lines_are_what_they_say)
 {
     HOLDS("INFO {\"a\":1} \r\n", "info [{\"a\":1}]\n");
     HOLDS("info\t{}\r\n+OK\r\nPONG\r\n", "info [{}]\npong\n");
@@ -69,9 +65,8 @@ START_TEST(other_lines_are_what_they_say)
           "error [Unknown]\nerror [bare]\nerror []\nerror [']\nerror []\n");
     HOLDS("-ERR 'a\x01\xff'\r\n", "error [a??]\n");
 }
-END_TEST
 
-START_TEST(ping_is_answered)
+DOMT_TEST(ping_is_answered)
 {
     domt_codec codec;
     domus_stage_message message;
@@ -83,9 +78,8 @@ START_TEST(ping_is_answered)
     ck_assert_str_eq(domt_codec_sent(&codec), "PONG\r\nPONG\r\n");
     domt_codec_stop(&codec);
 }
-END_TEST
 
-START_TEST(what_is_no_nats_is_refused)
+DOMT_TEST(what_is_no_nats_is_refused)
 {
     REFUSED("\r\n");
     REFUSED("\n");
@@ -115,16 +109,14 @@ START_TEST(what_is_no_nats_is_refused)
     REFUSED("HMSG a 1 x 12\r\n");
     HOLDS("PONG\r\nx\r\n", "pong\nEPROTO\n");
 }
-END_TEST
 
-START_TEST(end_within_a_message_is_an_error)
+DOMT_TEST(end_within_a_message_is_an_error)
 {
     HOLDS("MSG", "EPIPE\n");
     HOLDS("MSG a 1 1\r\n", "EPIPE\n");
     HOLDS("MSG a 1 1\r\na\r", "EPIPE\n");
     HOLDS("MSG a 1 100000\r\nabc", "EPIPE\n");
 }
-END_TEST
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
@@ -153,7 +145,7 @@ static void line_is(const domus_nats_stage_options *options, const char *begin, 
     }
 }
 
-START_TEST(line_ends_at_its_limit)
+DOMT_TEST(line_ends_at_its_limit)
 {
     static const domus_nats_stage_options small = {.line_max = 64, .info_max = 512};
     static const domus_nats_stage_options large = {.line_max = 65534, .info_max = 65534};
@@ -172,7 +164,6 @@ START_TEST(line_ends_at_its_limit)
     line_is(NULL, "MSG a 1 ", 4097, "EMSGSIZE\n");
     line_is(NULL, "x", 70000, "EMSGSIZE\n");
 }
-END_TEST
 
 /* A message with this many bytes of headers and payload comes whole, in pieces of every kind. */
 static const char *body_is(const domus_nats_stage_options *options, size_t headers, size_t payload,
@@ -199,7 +190,7 @@ static const char *body_is(const domus_nats_stage_options *options, size_t heade
     return trace;
 }
 
-START_TEST(payload_ends_at_its_limit)
+DOMT_TEST(payload_ends_at_its_limit)
 {
     static const domus_nats_stage_options small = {.payload_max = 1024, .headers_max = 16};
     static const size_t sizes[] = {16300, 16384, 16385, 65500, 65536, 65600, 300000, 8388608};
@@ -223,10 +214,9 @@ START_TEST(payload_ends_at_its_limit)
     ck_assert_int_eq(strncmp(body_is(NULL, 65536, 9, 100), "msg", 3), 0);
     ck_assert_str_eq(body_is(NULL, 65537, 9, 100), "EMSGSIZE\n");
 }
-END_TEST
 
 /* The tail and the headers of a message that was gathered are looked at, too. */
-START_TEST(gathered_message_has_to_end)
+DOMT_TEST(gathered_message_has_to_end)
 {
     static char bytes[40000];
     size_t size = (size_t)snprintf(bytes, sizeof bytes, "MSG a 1 30000\r\n");
@@ -242,9 +232,8 @@ START_TEST(gathered_message_has_to_end)
         ck_assert_ptr_nonnull(
             strstr(domt_nats_trace(NULL, bytes, size + 29986, steps[i]), " status 503 ["));
 }
-END_TEST
 
-START_TEST(options_out_of_range_are_refused)
+DOMT_TEST(options_out_of_range_are_refused)
 {
     static const domus_nats_stage_options wrong[] = {
         {.line_max = 63},      {.line_max = 65535},
@@ -260,10 +249,5 @@ START_TEST(options_out_of_range_are_refused)
         ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), -EINVAL);
     }
 }
-END_TEST
 
-DOMT_MAIN("nats decode", 60, message_is_its_parts, message_with_headers_is_its_parts,
-          status_is_three_digits, headers_that_are_none_have_no_status,
-          other_lines_are_what_they_say, ping_is_answered, what_is_no_nats_is_refused,
-          end_within_a_message_is_an_error, line_ends_at_its_limit, payload_ends_at_its_limit,
-          gathered_message_has_to_end, options_out_of_range_are_refused)
+DOMT_SUITE(60)

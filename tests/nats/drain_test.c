@@ -13,7 +13,7 @@ static void drain(void)
     domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_drain_type, NULL));
 }
 
-START_TEST(drain_lets_everything_end)
+DOMT_TEST(drain_lets_everything_end)
 {
     domus_nats_publish publish = domt_nats_message("a", "x");
     domus_peer *peer = domt_nats_ready(NULL, NULL);
@@ -56,9 +56,8 @@ START_TEST(drain_lets_everything_end)
     domt_nats_fails(-ESTALE);
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(drain_has_its_time)
+DOMT_TEST(drain_has_its_time)
 {
     static const domus_nats_options options = {.drain_timeout_ns = SECOND};
     domus_peer *peer = domt_nats_ready(&options, NULL);
@@ -72,10 +71,9 @@ START_TEST(drain_has_its_time)
     domt_nats_happens(DOMUS_NATS_CLOSED, 0);
     domt_nats_end();
 }
-END_TEST
 
 /* A drain goes on over a connection that breaks: what waits is sent by the next one. */
-START_TEST(drain_goes_on_by_the_next_connection)
+DOMT_TEST(drain_goes_on_by_the_next_connection)
 {
     domus_peer_listener *listener;
     domus_peer *peer = domt_nats_ready(NULL, &listener);
@@ -98,10 +96,9 @@ START_TEST(drain_goes_on_by_the_next_connection)
     domt_nats_happens(DOMUS_NATS_CLOSED, 0);
     domt_nats_end();
 }
-END_TEST
 
 /* A client that is stopped answers what it has, and gives back all memory. */
-START_TEST(stop_fails_what_is_under_way)
+DOMT_TEST(stop_fails_what_is_under_way)
 {
     domus_peer_listener *listener;
     domus_peer *peer = domt_nats_ready(NULL, &listener);
@@ -120,10 +117,9 @@ START_TEST(stop_fails_what_is_under_way)
     domt_nats_fails(-ESTALE);
     domt_nats_end();
 }
-END_TEST
 
 /* A subscriber that does not take its messages holds up nobody, and is told in the counts. */
-START_TEST(messages_for_a_full_mailbox_are_lost)
+DOMT_TEST(messages_for_a_full_mailbox_are_lost)
 {
     domus_address address;
     domus_nats_subscribe subscribe;
@@ -149,8 +145,5 @@ START_TEST(messages_for_a_full_mailbox_are_lost)
     ck_assert_uint_eq(domt_nats_look().in_messages, 5);
     domt_nats_end();
 }
-END_TEST
 
-DOMT_MAIN("nats drain", 60, drain_lets_everything_end, drain_has_its_time,
-          drain_goes_on_by_the_next_connection, stop_fails_what_is_under_way,
-          messages_for_a_full_mailbox_are_lost)
+DOMT_SUITE(60)

@@ -20,7 +20,7 @@ static domus_slice slice_of(const char *text)
     return slice;
 }
 
-START_TEST(publication_is_a_line_and_its_bytes)
+DOMT_TEST(publication_is_a_line_and_its_bytes)
 {
     domus_nats_publish publish = {.used = 0};
 
@@ -41,10 +41,9 @@ START_TEST(publication_is_a_line_and_its_bytes)
     ck_assert_int_eq(domus_nats_set_subject(&publish, "a"), 0);
     ck_assert_str_eq(published(&publish), "PUB a 0\r\n\r\n");
 }
-END_TEST
 
 /* Parts that have room in the message own nothing, to its last byte. */
-START_TEST(parts_are_inline_as_long_as_there_is_room)
+DOMT_TEST(parts_are_inline_as_long_as_there_is_room)
 {
     char text[1100];
     domus_nats_publish publish = {.used = 0};
@@ -69,10 +68,9 @@ START_TEST(parts_are_inline_as_long_as_there_is_room)
     ck_assert_int_eq(domus_nats_set_subject(&publish, text), -EINVAL);
     domus_nats_publish_free(&publish);
 }
-END_TEST
 
 /* Sizes around the bound of copies: all bytes leave, whichever way. */
-START_TEST(payload_leaves_whole_at_each_size)
+DOMT_TEST(payload_leaves_whole_at_each_size)
 {
     static const size_t sizes[] = {0, 1, 183, 184, 185, 511, 512, 513, 65536, 200000};
     static char bytes[200000];
@@ -98,9 +96,8 @@ START_TEST(payload_leaves_whole_at_each_size)
         }
     }
 }
-END_TEST
 
-START_TEST(wrong_publication_is_refused)
+DOMT_TEST(wrong_publication_is_refused)
 {
     static const char *const subjects[] = {"",   " ",  "a b",  "a\t",  "a\r\nPING", ".",
                                            ".a", "a.", "a..b", "\x7f", "\x01"};
@@ -131,9 +128,8 @@ START_TEST(wrong_publication_is_refused)
     ck_assert_str_eq(published(&publish), "EINVAL");
     ck_assert_str_eq(domt_nats_encoded(&domus_nats_message_type, &publish), "EOPNOTSUPP");
 }
-END_TEST
 
-START_TEST(subscription_is_a_line)
+DOMT_TEST(subscription_is_a_line)
 {
     domus_nats_sub sub = {.number = 17, .subject = "a.*.>"};
     domus_nats_unsub unsub = {.number = UINT64_MAX};
@@ -153,9 +149,8 @@ START_TEST(subscription_is_a_line)
     ck_assert_str_eq(domt_nats_encoded(&domus_nats_unsub_type, &unsub), "UNSUB 0 5\r\n");
     ck_assert_str_eq(domt_nats_encoded(&domus_nats_ping_type, NULL), "PING\r\n");
 }
-END_TEST
 
-START_TEST(connect_is_json)
+DOMT_TEST(connect_is_json)
 {
     domus_nats_connect connect = {.headers = true};
 
@@ -180,7 +175,6 @@ START_TEST(connect_is_json)
     connect = (domus_nats_connect){.name = "\xff"};
     ck_assert_str_eq(domt_nats_encoded(&domus_nats_connect_type, &connect), "EINVAL");
 }
-END_TEST
 
 /* --- headers ---------------------------------------------------------------------------------- */
 
@@ -206,7 +200,7 @@ static void value_is(const domus_nats_message *message, const char *name, uint32
                   domus_slice_data(value));
 }
 
-START_TEST(headers_are_found_by_name)
+DOMT_TEST(headers_are_found_by_name)
 {
     domus_nats_message message = message_of("NATS/1.0 408  Request Timeout \r\nA: b\r\nno colon\r\n"
                                             "Long-Name:\tvalue : more \r\nA:c\r\nE:\r\n\r\n");
@@ -231,10 +225,9 @@ START_TEST(headers_are_found_by_name)
     ck_assert(domus_slice_equals(value, "Request Timeout", 15));
     domus_nats_message_type.release(&message);
 }
-END_TEST
 
 /* Blocks that no stage lets through are read no further than they go. */
-START_TEST(headers_without_an_end_are_read_to_their_end)
+DOMT_TEST(headers_without_an_end_are_read_to_their_end)
 {
     static const char *const blocks[] = {"",     "N",       "NATS/1.0", "NATS/1.0\r\nA: b",
                                          "\r\n", "A: b\r\n"};
@@ -250,9 +243,8 @@ START_TEST(headers_without_an_end_are_read_to_their_end)
         domus_nats_message_type.release(&message);
     }
 }
-END_TEST
 
-START_TEST(built_headers_are_a_block)
+DOMT_TEST(built_headers_are_a_block)
 {
     domus_appender headers = {0};
     domus_slice block;
@@ -274,9 +266,8 @@ START_TEST(built_headers_are_a_block)
     ck_assert(domus_slice_equals(block, "NATS/1.0\r\n\r\n", 12));
     domus_slice_free(block);
 }
-END_TEST
 
-START_TEST(subscribe_is_made_of_texts)
+DOMT_TEST(subscribe_is_made_of_texts)
 {
     domus_nats_subscribe made;
 
@@ -290,9 +281,8 @@ START_TEST(subscribe_is_made_of_texts)
     ck_assert_int_eq(domus_nats_subscribe_make("a", "q q", &made), -EINVAL);
     ck_assert_int_eq(domus_nats_subscribe_make("a", "", &made), -EINVAL);
 }
-END_TEST
 
-START_TEST(answer_goes_to_the_reply)
+DOMT_TEST(answer_goes_to_the_reply)
 {
     domus_nats_message message = message_of("subject reply");
     domus_nats_publish publish = {.used = 0};
@@ -304,10 +294,5 @@ START_TEST(answer_goes_to_the_reply)
     ck_assert_str_eq(published(&publish), "PUB reply 0\r\n\r\n");
     domus_nats_message_type.release(&message);
 }
-END_TEST
 
-DOMT_MAIN("nats encode", 30, publication_is_a_line_and_its_bytes,
-          parts_are_inline_as_long_as_there_is_room, payload_leaves_whole_at_each_size,
-          wrong_publication_is_refused, subscription_is_a_line, connect_is_json,
-          headers_are_found_by_name, headers_without_an_end_are_read_to_their_end,
-          built_headers_are_a_block, subscribe_is_made_of_texts, answer_goes_to_the_reply)
+DOMT_SUITE(30)

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-START_TEST(silence_ends_the_connection)
+DOMT_TEST(silence_ends_the_connection)
 {
     static const domus_nats_options options = {.ping_interval_ns = SECOND, .pings_missed_max = 2};
     domus_peer_listener *listener;
@@ -21,9 +21,8 @@ START_TEST(silence_ends_the_connection)
     (void)domt_nats_again(listener);
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(server_that_says_nothing_is_left)
+DOMT_TEST(server_that_says_nothing_is_left)
 {
     static const domus_nats_options options = {.connect_timeout_ns = SECOND};
     domus_peer_listener *listener = domt_nats_begin(&options);
@@ -47,9 +46,8 @@ START_TEST(server_that_says_nothing_is_left)
     ck_assert_uint_eq(domt_nats_look().failures, 3);
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(server_that_closes_at_once_is_not_asked_fast)
+DOMT_TEST(server_that_closes_at_once_is_not_asked_fast)
 {
     domus_peer_listener *listener = domt_nats_begin(NULL);
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
@@ -69,10 +67,9 @@ START_TEST(server_that_closes_at_once_is_not_asked_fast)
     ck_assert_uint_ge(domus_testkit_now_ns(domt_kit) - begun_ns, 15 * SECOND);
     domt_nats_end();
 }
-END_TEST
 
 /* A server that only finishes sending would else be kept for as long as it does not close. */
-START_TEST(server_that_finishes_is_left_at_once)
+DOMT_TEST(server_that_finishes_is_left_at_once)
 {
     domus_peer_listener *listener;
     domus_peer *peer = domt_nats_ready(NULL, &listener);
@@ -87,10 +84,9 @@ START_TEST(server_that_finishes_is_left_at_once)
     domt_nats_hears(peer, "PUB a 1\r\nx\r\n");
     domt_nats_end();
 }
-END_TEST
 
 /* Words of a server before the login, and what becomes of them. */
-START_TEST(wrong_greeting_ends_the_connection)
+DOMT_TEST(wrong_greeting_ends_the_connection)
 {
     static const struct {
         const char *says;
@@ -122,10 +118,9 @@ START_TEST(wrong_greeting_ends_the_connection)
     (void)domt_nats_again(listener);
     domt_nats_end();
 }
-END_TEST
 
 /* A user that is not known is not tried again at once. */
-START_TEST(wrong_user_waits_for_the_longest_time)
+DOMT_TEST(wrong_user_waits_for_the_longest_time)
 {
     static const domus_nats_options options = {.user = "u", .password = "p"};
     domus_peer_listener *listener = domt_nats_begin(&options);
@@ -141,9 +136,8 @@ START_TEST(wrong_user_waits_for_the_longest_time)
     ck_assert_uint_ge(domus_testkit_now_ns(domt_kit) - begun_ns, 5 * SECOND);
     domt_nats_end();
 }
-END_TEST
 
-START_TEST(error_of_the_server_is_told)
+DOMT_TEST(error_of_the_server_is_told)
 {
     domus_peer_listener *listener;
     domus_peer *peer = domt_nats_ready(NULL, &listener);
@@ -163,10 +157,9 @@ START_TEST(error_of_the_server_is_told)
     domt_nats_happens(DOMUS_NATS_DISCONNECTED, -EPROTO);
     domt_nats_end();
 }
-END_TEST
 
 /* Pings without an end, from a server that does not read the answers. */
-START_TEST(flood_of_pings_is_bounded)
+DOMT_TEST(flood_of_pings_is_bounded)
 {
     static char pings[60000];
     domus_peer *peer = domt_nats_ready(NULL, NULL);
@@ -186,9 +179,5 @@ START_TEST(flood_of_pings_is_bounded)
     ck_assert_uint_eq(domus_peer_count(peer).unsent, 0);
     domt_nats_end();
 }
-END_TEST
 
-DOMT_MAIN("nats hostile", 60, silence_ends_the_connection, server_that_says_nothing_is_left,
-          server_that_closes_at_once_is_not_asked_fast, server_that_finishes_is_left_at_once,
-          wrong_greeting_ends_the_connection, wrong_user_waits_for_the_longest_time,
-          error_of_the_server_is_told, flood_of_pings_is_bounded)
+DOMT_SUITE(60)

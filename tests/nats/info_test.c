@@ -17,7 +17,7 @@ static int read_info(const char *json, domus_nats_server_info *ret_info)
     return error;
 }
 
-START_TEST(info_is_read)
+DOMT_TEST(info_is_read)
 {
     domus_nats_server_info info;
 
@@ -45,9 +45,8 @@ START_TEST(info_is_read)
     ck_assert_int_eq(read_info("{\"connect_urls\":null,\"client_id\":99999999999}", &info), 0);
     ck_assert_uint_eq(info.client_id, UINT32_MAX);
 }
-END_TEST
 
-START_TEST(wrong_info_is_refused)
+DOMT_TEST(wrong_info_is_refused)
 {
     static const char *const wrong[] = {
         "",
@@ -75,9 +74,8 @@ START_TEST(wrong_info_is_refused)
     deep[sizeof deep - 1] = '\0';
     ck_assert_int_eq(read_info(deep, &info), -EPROTO);
 }
-END_TEST
 
-START_TEST(urls_of_info_are_bounded)
+DOMT_TEST(urls_of_info_are_bounded)
 {
     static char json[40000];
     domus_nats_server_info info;
@@ -92,7 +90,6 @@ START_TEST(urls_of_info_are_bounded)
     ck_assert_str_eq(info.url[1], "h0:1");
     ck_assert_str_eq(info.url[DOMUS_NATS_SERVERS_MAX - 1], "h30:1");
 }
-END_TEST
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
@@ -102,7 +99,7 @@ END_TEST
 #define SIGNATURE                                                                                  \
     "5VZDAMNgrHKQhuLMgG6CioSHfx645dl02HPgZSJJAVVfuIIVkKM7rMYeOXAc-bRr0lv18FlbviRlUUFDjnoQCw"
 
-START_TEST(seed_has_its_public_key_and_signs)
+DOMT_TEST(seed_has_its_public_key_and_signs)
 {
     char key[DOMUS_NATS_NKEY_SIZE], signature[DOMUS_NATS_SIGNATURE_SIZE];
 
@@ -113,9 +110,8 @@ START_TEST(seed_has_its_public_key_and_signs)
     ck_assert_str_ne(signature, SIGNATURE);
     ck_assert_int_eq(domus_nats_sign(SEED, NULL, 0, key, NULL), 0);
 }
-END_TEST
 
-START_TEST(wrong_seed_is_refused)
+DOMT_TEST(wrong_seed_is_refused)
 {
     static const char *const wrong[] = {
         "",
@@ -134,11 +130,10 @@ START_TEST(wrong_seed_is_refused)
         ck_assert_int_eq(domus_nats_sign(changed, "", 0, key, NULL), -EBADMSG);
     }
 }
-END_TEST
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-START_TEST(each_failure_while_decoding_is_returned)
+DOMT_TEST(each_failure_while_decoding_is_returned)
 {
     static char bytes[100000];
     size_t size = (size_t)snprintf(bytes, sizeof bytes,
@@ -154,7 +149,6 @@ START_TEST(each_failure_while_decoding_is_returned)
     domt_codec_work small = {{&domus_nats_stage, NULL}, NULL, "MSG a 1 2\r\nhi\r\n", 15, 4};
     domt_fail_allocations(domt_codec_decode, &small);
 }
-END_TEST
 
 static int make_and_encode(void *context)
 {
@@ -187,23 +181,18 @@ static int make_and_encode(void *context)
     return result;
 }
 
-START_TEST(each_failure_while_encoding_is_returned)
+DOMT_TEST(each_failure_while_encoding_is_returned)
 {
     domt_fail_allocations(make_and_encode, NULL);
 }
-END_TEST
 
 /* A server that announces much gets no memory for it. */
-START_TEST(memory_is_taken_for_bytes_that_have_come)
+DOMT_TEST(memory_is_taken_for_bytes_that_have_come)
 {
     static const char large[] = "MSG a 1 8000000\r\nabc";
     domt_codec_work work = {{&domus_nats_stage, NULL}, NULL, large, sizeof large - 1, 1000};
 
     ck_assert_uint_lt(domt_greatest_block(domt_codec_decode, &work), 70000);
 }
-END_TEST
 
-DOMT_MAIN("nats info", 30, info_is_read, wrong_info_is_refused, urls_of_info_are_bounded,
-          seed_has_its_public_key_and_signs, wrong_seed_is_refused,
-          each_failure_while_decoding_is_returned, each_failure_while_encoding_is_returned,
-          memory_is_taken_for_bytes_that_have_come)
+DOMT_SUITE(30)

@@ -92,7 +92,7 @@ static void expect_batch(uint32_t count, uint64_t first)
     domus_nats_batch_type.release(&batch);
 }
 
-START_TEST(fetch_ends_with_its_count)
+DOMT_TEST(fetch_ends_with_its_count)
 {
     begin();
     fetch(2, DOMT_SECOND);
@@ -108,9 +108,8 @@ START_TEST(fetch_ends_with_its_count)
     expect_batch(1, 6);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(fetch_ends_when_the_server_has_no_more)
+DOMT_TEST(fetch_ends_when_the_server_has_no_more)
 {
     begin();
     fetch(5, 0);
@@ -139,9 +138,8 @@ START_TEST(fetch_ends_when_the_server_has_no_more)
     domt_js_expect_error(&world, -EBUSY);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(consumer_that_is_gone_is_made_anew)
+DOMT_TEST(consumer_that_is_gone_is_made_anew)
 {
     begin();
     fetch(5, DOMT_SECOND);
@@ -162,9 +160,8 @@ START_TEST(consumer_that_is_gone_is_made_anew)
     domt_js_expect_error(&world, -EPROTO);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(messages_that_come_late_are_for_the_next_fetch)
+DOMT_TEST(messages_that_come_late_are_for_the_next_fetch)
 {
     domus_nats_consumer_fetch ask = {.count = 3, .wait_ns = 10 * DOMT_SECOND};
 
@@ -192,9 +189,8 @@ START_TEST(messages_that_come_late_are_for_the_next_fetch)
     expect_batch(1, 6);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(fetches_are_answered_one_after_the_other)
+DOMT_TEST(fetches_are_answered_one_after_the_other)
 {
     begin();
     fetch(1, DOMT_SECOND);
@@ -212,9 +208,8 @@ START_TEST(fetches_are_answered_one_after_the_other)
     expect_next(1, ONE_SECOND);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(what_a_server_may_send_is_bounded)
+DOMT_TEST(what_a_server_may_send_is_bounded)
 {
     char large[1001];
 
@@ -240,9 +235,8 @@ START_TEST(what_a_server_may_send_is_bounded)
     domus_nats_batch_type.release(&batch);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(wrong_asks_and_options_are_refused)
+DOMT_TEST(wrong_asks_and_options_are_refused)
 {
     domus_nats_consumer_options options = {.stream = "S", .durable = "d.e"};
 
@@ -264,9 +258,8 @@ START_TEST(wrong_asks_and_options_are_refused)
     ck_assert_int_eq(domt_js_open_consumer(&world, &options), -EINVAL);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(consumer_is_made_with_its_options)
+DOMT_TEST(consumer_is_made_with_its_options)
 {
     domus_nats_consumer_options options = {.stream = "S",
                                            .filter = "s.>",
@@ -322,7 +315,6 @@ START_TEST(consumer_is_made_with_its_options)
     ck_assert_int_eq(domus_probe_expect(world.user, &domus_nats_done_type, DOMT_SECOND, NULL), 0);
     domt_js_end(&world);
 }
-END_TEST
 
 static void expect_ack(const domus_nats_stream_message *message, domus_nats_ack_kind kind,
                        uint64_t delay_ns, const char *text)
@@ -335,7 +327,7 @@ static void expect_ack(const domus_nats_stream_message *message, domus_nats_ack_
     domus_nats_publish_free(&publish);
 }
 
-START_TEST(acknowledgements_are_words)
+DOMT_TEST(acknowledgements_are_words)
 {
     domus_nats_publish publish;
     domus_nats_stream_message message = {.ack_at = 3, .ack_size = 5};
@@ -350,10 +342,5 @@ START_TEST(acknowledgements_are_words)
     ck_assert_int_eq(domus_nats_ack_make(&message, DOMUS_NATS_ACK, 0, &publish), -EINVAL);
     domus_slice_free(message.bytes);
 }
-END_TEST
 
-DOMT_MAIN("js_consumer", 20, fetch_ends_with_its_count, fetch_ends_when_the_server_has_no_more,
-          consumer_that_is_gone_is_made_anew, messages_that_come_late_are_for_the_next_fetch,
-          fetches_are_answered_one_after_the_other, what_a_server_may_send_is_bounded,
-          wrong_asks_and_options_are_refused, consumer_is_made_with_its_options,
-          acknowledgements_are_words)
+DOMT_SUITE(20)

@@ -43,7 +43,7 @@ static uint64_t published(const char *subject, const char *payload)
     return ack.sequence;
 }
 
-START_TEST(message_is_stored_once)
+DOMT_TEST(message_is_stored_once)
 {
     domus_nats_stream_ack ack;
     domus_nats_stream_status status;
@@ -67,7 +67,6 @@ START_TEST(message_is_stored_once)
     ck_assert(status.allow_direct);
     domt_js_server_stop(&js);
 }
-END_TEST
 
 static void hold_message(domus_address from, uint64_t sequence, const char *subject, int error)
 {
@@ -87,7 +86,7 @@ static void hold_message(domus_address from, uint64_t sequence, const char *subj
     domus_slice_free(message.bytes);
 }
 
-START_TEST(messages_are_read_and_removed)
+DOMT_TEST(messages_are_read_and_removed)
 {
     domus_nats_stream_purge purge = {.subject = "s.1"};
     domus_nats_stream_count count;
@@ -118,9 +117,8 @@ START_TEST(messages_are_read_and_removed)
                      -ETIMEDOUT);
     domt_js_server_stop(&js);
 }
-END_TEST
 
-START_TEST(full_stream_refuses_or_forgets)
+DOMT_TEST(full_stream_refuses_or_forgets)
 {
     domus_nats_stream_config config = {.subjects = "s.1, s.2",
                                        .storage = DOMUS_NATS_MEMORY,
@@ -144,7 +142,6 @@ START_TEST(full_stream_refuses_or_forgets)
     ck_assert(status.messages == 2 && status.first_sequence == 4 && status.messages_max == 2);
     domt_js_server_stop(&js);
 }
-END_TEST
 
 /* --- consumers -------------------------------------------------------------------------------- */
 
@@ -195,7 +192,7 @@ static domus_nats_consumer_status look(void)
     return status;
 }
 
-START_TEST(messages_that_are_not_acknowledged_come_again)
+DOMT_TEST(messages_that_are_not_acknowledged_come_again)
 {
     domus_nats_consumer_options options = {
         .stream = "S", .durable = "d", .ack_wait_ns = 30 * DOMT_SECOND, .deliveries_max = 5};
@@ -241,9 +238,8 @@ START_TEST(messages_that_are_not_acknowledged_come_again)
     ck_assert(status.ack_floor == 5 && status.pending == 0 && status.ack_pending == 0);
     domt_js_server_stop(&js);
 }
-END_TEST
 
-START_TEST(consumer_begins_where_it_is_told)
+DOMT_TEST(consumer_begins_where_it_is_told)
 {
     begin(NULL);
     for (int i = 0; i < 6; i++)
@@ -272,9 +268,8 @@ START_TEST(consumer_begins_where_it_is_told)
     release(fetched(1, DOMT_SECOND, 1));
     domt_js_server_stop(&js);
 }
-END_TEST
 
-START_TEST(many_messages_are_each_fetched_once)
+DOMT_TEST(many_messages_are_each_fetched_once)
 {
     static char large[20001];
     domus_nats_consumer_options options = {
@@ -309,9 +304,8 @@ START_TEST(many_messages_are_each_fetched_once)
     }
     domt_js_server_stop(&js);
 }
-END_TEST
 
-START_TEST(consumer_lives_through_the_end_of_its_server)
+DOMT_TEST(consumer_lives_through_the_end_of_its_server)
 {
     domus_nats_consumer_options durable = {.stream = "S", .durable = "d"};
     domus_nats_consumer_options own = {.stream = "S"};
@@ -345,9 +339,8 @@ START_TEST(consumer_lives_through_the_end_of_its_server)
     }
     domt_js_server_stop(&js);
 }
-END_TEST
 
-START_TEST(consumer_is_removed)
+DOMT_TEST(consumer_is_removed)
 {
     domus_nats_consumer_options options = {.stream = "S", .durable = "d"};
     domus_nats_batch batch = {NULL, 0};
@@ -368,9 +361,5 @@ START_TEST(consumer_is_removed)
     ck_assert_int_eq(fetch(1, 0, &batch), -ENXIO);
     domt_js_server_stop(&js);
 }
-END_TEST
 
-DOMT_MAIN("js_real", 60, message_is_stored_once, messages_are_read_and_removed,
-          full_stream_refuses_or_forgets, messages_that_are_not_acknowledged_come_again,
-          consumer_begins_where_it_is_told, many_messages_are_each_fetched_once,
-          consumer_lives_through_the_end_of_its_server, consumer_is_removed)
+DOMT_SUITE(60)

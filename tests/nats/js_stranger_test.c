@@ -84,7 +84,7 @@ static void expect_entry(const char *key)
 }
 
 /* A server that answers with the entry of another key: it is freed once. */
-START_TEST(marker_of_another_key_is_none)
+DOMT_TEST(marker_of_another_key_is_none)
 {
     domus_nats_kv_put put = {.condition = DOMUS_NATS_KV_IF_NONE, .key = "x"};
     domus_nats_kv_revision revision;
@@ -102,10 +102,9 @@ START_TEST(marker_of_another_key_is_none)
         domus_probe_expect(world.user, &domus_nats_kv_revision_type, DOMT_SECOND, &revision), 0);
     domt_js_end(&world);
 }
-END_TEST
 
 /* A status in the headers of a stored message is that of its publisher. */
-START_TEST(stored_status_is_that_of_its_publisher)
+DOMT_TEST(stored_status_is_that_of_its_publisher)
 {
     static const domus_nats_kv_get get = {.key = "x"};
 
@@ -126,10 +125,9 @@ START_TEST(stored_status_is_that_of_its_publisher)
     expect_entry("x");
     domt_js_end(&world);
 }
-END_TEST
 
 /* It would come again and again, and nobody could acknowledge it. */
-START_TEST(stored_status_does_not_keep_a_message_from_being_fetched)
+DOMT_TEST(stored_status_does_not_keep_a_message_from_being_fetched)
 {
     static const domus_nats_consumer_options options = {.stream = "S", .durable = "d"};
     static const domus_nats_consumer_fetch fetch = {.count = 1, .wait_ns = DOMT_SECOND};
@@ -158,10 +156,9 @@ START_TEST(stored_status_does_not_keep_a_message_from_being_fetched)
     domus_nats_batch_type.release(&batch);
     domt_js_end(&world);
 }
-END_TEST
 
 /* A server that sends before it has answered: what waits for the answer is bounded. */
-START_TEST(what_comes_before_the_answer_is_bounded)
+DOMT_TEST(what_comes_before_the_answer_is_bounded)
 {
     char inbox[64], *value = calloc(1, (1 << 20) + 1);
     domus_nats_kv_entry entry;
@@ -191,10 +188,9 @@ START_TEST(what_comes_before_the_answer_is_bounded)
     free(value);
     domt_js_end(&world);
 }
-END_TEST
 
 /* An error that the server does not explain may pass, so it does not end a watch. */
-START_TEST(unknown_error_does_not_end_a_watch)
+DOMT_TEST(unknown_error_does_not_end_a_watch)
 {
     char inbox[64];
 
@@ -215,11 +211,10 @@ START_TEST(unknown_error_does_not_end_a_watch)
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
     domt_js_end(&world);
 }
-END_TEST
 
 /* The asker of the first fetch waits no more when the client subscribes: with the same inbox once
  * more each message would come twice. */
-START_TEST(inbox_that_may_be_subscribed_is_left)
+DOMT_TEST(inbox_that_may_be_subscribed_is_left)
 {
     static const domus_nats_consumer_options options = {.stream = "S", .durable = "d"};
     static const domus_nats_consumer_fetch fetch = {.count = 1, .wait_ns = DOMT_SECOND};
@@ -248,10 +243,9 @@ START_TEST(inbox_that_may_be_subscribed_is_left)
     domt_js_expect_request(&world, "$JS.API.CONSUMER.DURABLE.CREATE.S.d", NULL, NULL);
     domt_js_end(&world);
 }
-END_TEST
 
 /* Other clients may store longer keys, which are not told. */
-START_TEST(too_long_a_key_is_passed_over)
+DOMT_TEST(too_long_a_key_is_passed_over)
 {
     char key[300];
 
@@ -267,10 +261,9 @@ START_TEST(too_long_a_key_is_passed_over)
         domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND / 10, NULL), 0);
     domt_js_end(&world);
 }
-END_TEST
 
 /* While keys change, nats-server 2.9 counts wrongly how many entries are pending. */
-START_TEST(mark_is_behind_as_many_entries_as_there_were)
+DOMT_TEST(mark_is_behind_as_many_entries_as_there_were)
 {
     watch();
     expect_consumer(3);
@@ -290,11 +283,10 @@ START_TEST(mark_is_behind_as_many_entries_as_there_were)
         domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND / 10, NULL), 0);
     domt_js_end(&world);
 }
-END_TEST
 
 /* Two watches of a bucket, of which the first one begins a second round: it would hear the other's
  * messages if they had an inbox in common. */
-START_TEST(each_round_of_each_watch_has_an_inbox_of_its_own)
+DOMT_TEST(each_round_of_each_watch_has_an_inbox_of_its_own)
 {
     static const domus_nats_kv_watch plain = {.heartbeat_ns = DOMT_SECOND};
     char inboxes[6][64];
@@ -319,12 +311,11 @@ START_TEST(each_round_of_each_watch_has_an_inbox_of_its_own)
     }
     domt_js_end(&world);
 }
-END_TEST
 
 /* An entry that was there when the consumer was made may be gone before it is delivered: no message
  * says then that it was the last one, but the heartbeats of a server that has nothing to send do.
  */
-START_TEST(entries_that_go_meanwhile_are_not_waited_for)
+DOMT_TEST(entries_that_go_meanwhile_are_not_waited_for)
 {
     static const domus_nats_kv_keys all;
     domus_nats_kv_initial initial;
@@ -364,11 +355,5 @@ START_TEST(entries_that_go_meanwhile_are_not_waited_for)
     domus_slice_free(list.bytes);
     domt_js_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("js_stranger", 20, marker_of_another_key_is_none, stored_status_is_that_of_its_publisher,
-          stored_status_does_not_keep_a_message_from_being_fetched, too_long_a_key_is_passed_over,
-          mark_is_behind_as_many_entries_as_there_were,
-          each_round_of_each_watch_has_an_inbox_of_its_own,
-          entries_that_go_meanwhile_are_not_waited_for, what_comes_before_the_answer_is_bounded,
-          unknown_error_does_not_end_a_watch, inbox_that_may_be_subscribed_is_left)
+DOMT_SUITE(20)

@@ -48,7 +48,7 @@ static domus_nats_stream_ack expect_ack(uint64_t sequence)
     return ack;
 }
 
-START_TEST(publish_is_acknowledged)
+DOMT_TEST(publish_is_acknowledged)
 {
     domus_nats_stream_publish publish = make("one");
 
@@ -66,9 +66,8 @@ START_TEST(publish_is_acknowledged)
     ck_assert(expect_ack(10).duplicate);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(publish_says_what_it_expects)
+DOMT_TEST(publish_says_what_it_expects)
 {
     domus_nats_stream_publish publish = make("one");
     domus_appender headers = {0};
@@ -99,9 +98,8 @@ START_TEST(publish_says_what_it_expects)
     domt_js_expect_error(&world, -EINVAL);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(message_is_read)
+DOMT_TEST(message_is_read)
 {
     domus_nats_stream_get get = {.sequence = 4};
     domus_nats_stream_message message;
@@ -139,9 +137,8 @@ START_TEST(message_is_read)
     domt_js_expect_error(&world, -EINVAL);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(stream_is_looked_at_purged_and_removed)
+DOMT_TEST(stream_is_looked_at_purged_and_removed)
 {
     domus_nats_stream_purge purge = {.below = 5, .subject = "s.*"};
     domus_nats_stream_status status;
@@ -186,9 +183,8 @@ START_TEST(stream_is_looked_at_purged_and_removed)
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.S", NULL, "{\"seq\":1}");
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(stream_is_made_with_its_options)
+DOMT_TEST(stream_is_made_with_its_options)
 {
     domus_nats_stream_config config = {.subjects = "a.*, b.>",
                                        .retention = DOMUS_NATS_INTEREST,
@@ -223,7 +219,5 @@ START_TEST(stream_is_made_with_its_options)
     ck_assert_int_eq(domt_js_open_stream(&world, &options), -EINVAL);
     domt_js_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("js_stream", 20, publish_is_acknowledged, publish_says_what_it_expects, message_is_read,
-          stream_is_looked_at_purged_and_removed, stream_is_made_with_its_options)
+DOMT_SUITE(20)

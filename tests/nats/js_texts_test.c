@@ -13,7 +13,7 @@ static uint64_t time_of(const char *text)
     return domi_js_read_time(text, strlen(text));
 }
 
-START_TEST(times_are_nanoseconds_since_1970)
+DOMT_TEST(times_are_nanoseconds_since_1970)
 {
     ck_assert_uint_eq(time_of("1970-01-01T00:00:01Z"), UINT64_C(1000000000));
     ck_assert_uint_eq(time_of("2026-11-29T04:46:58.517928504Z"), UINT64_C(1795927618517928504));
@@ -43,9 +43,8 @@ START_TEST(times_are_nanoseconds_since_1970)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_uint_eq(time_of(wrong[i]), 0);
 }
-END_TEST
 
-START_TEST(numbers_are_digits)
+DOMT_TEST(numbers_are_digits)
 {
     uint64_t number = 7;
 
@@ -56,9 +55,8 @@ START_TEST(numbers_are_digits)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_int_eq(domi_js_read_number(wrong[i], strlen(wrong[i]), &number), -EPROTO);
 }
-END_TEST
 
-START_TEST(base64_is_decoded_strictly)
+DOMT_TEST(base64_is_decoded_strictly)
 {
     char to[64];
 
@@ -72,7 +70,6 @@ START_TEST(base64_is_decoded_strictly)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_int_eq(domi_js_read_base64(wrong[i], strlen(wrong[i]), to), -EPROTO);
 }
-END_TEST
 
 static int place_of(const char *text, domi_js_place *ret_place)
 {
@@ -84,7 +81,7 @@ static int place_of(const char *text, domi_js_place *ret_place)
     return error;
 }
 
-START_TEST(places_are_read_in_both_forms)
+DOMT_TEST(places_are_read_in_both_forms)
 {
     domi_js_place place;
 
@@ -112,9 +109,8 @@ START_TEST(places_are_read_in_both_forms)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_int_eq(place_of(wrong[i], &place), -EPROTO);
 }
-END_TEST
 
-START_TEST(names_and_subjects_are_checked)
+DOMT_TEST(names_and_subjects_are_checked)
 {
     char name[DOMUS_NATS_STREAM_NAME_MAX + 2];
     static const char *const names[] = {"", "a.b", "a b", "a*", "a>", "a/b", "a\\b", "a\n", "\x7f"};
@@ -137,9 +133,8 @@ START_TEST(names_and_subjects_are_checked)
     ck_assert(!domi_js_is_subject("a.>", 3, false));
     ck_assert(domi_js_is_subject("$KV.b.x", 7, false));
 }
-END_TEST
 
-START_TEST(errors_have_the_numbers_of_the_server)
+DOMT_TEST(errors_have_the_numbers_of_the_server)
 {
     ck_assert_int_eq(domi_js_error(10059, 404), -ENXIO);
     ck_assert_int_eq(domi_js_error(10071, 400), -EEXIST);
@@ -151,7 +146,6 @@ START_TEST(errors_have_the_numbers_of_the_server)
     ck_assert_int_eq(domi_js_error(0, 500), -EREMOTEIO);
     ck_assert_int_eq(domi_js_error(0, 0), -EREMOTEIO);
 }
-END_TEST
 
 static int parsed(const char *text, size_t size)
 {
@@ -163,7 +157,7 @@ static int parsed(const char *text, size_t size)
     return error;
 }
 
-START_TEST(json_has_bounds)
+DOMT_TEST(json_has_bounds)
 {
     char *text = malloc(DOMUS_NATS_ANSWER_MAX + 1);
     size_t at = 0;
@@ -203,9 +197,8 @@ START_TEST(json_has_bounds)
     ck_assert_int_eq(parsed(text, 10000), 0);
     free(text);
 }
-END_TEST
 
-START_TEST(inboxes_differ)
+DOMT_TEST(inboxes_differ)
 {
     char one[DOMI_JS_INBOX_SIZE], other[DOMI_JS_INBOX_SIZE];
     uint64_t random = domi_js_seed(5);
@@ -220,8 +213,5 @@ START_TEST(inboxes_differ)
     ck_assert_str_eq(one, other);
     ck_assert_uint_ne(domi_js_seed(0), domi_js_seed(0));
 }
-END_TEST
 
-DOMT_MAIN("js_texts", 20, times_are_nanoseconds_since_1970, numbers_are_digits,
-          base64_is_decoded_strictly, places_are_read_in_both_forms, names_and_subjects_are_checked,
-          errors_have_the_numbers_of_the_server, json_has_bounds, inboxes_differ)
+DOMT_SUITE(20)

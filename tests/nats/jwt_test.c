@@ -122,7 +122,7 @@ static int outcome(domt_nats_server *server, const char *seed, const char *jwt)
     return error;
 }
 
-START_TEST(user_with_a_jwt_is_accepted)
+DOMT_TEST(user_with_a_jwt_is_accepted)
 {
     char operator[60], account[60], of_operator[2000], of_account[2000], of_user[2000];
     char of_other[2000], late[2000], config[6000];
@@ -146,6 +146,5 @@ START_TEST(user_with_a_jwt_is_accepted)
     EVP_PKEY_free(operator_key);
     EVP_PKEY_free(account_key);
 }
-END_TEST
 
-DOMT_MAIN("nats jwt", 30, user_with_a_jwt_is_accepted)
+DOMT_SUITE(30)

@@ -83,7 +83,7 @@ static domus_nats_kv_entry expect_entry(const char *key, const char *value, uint
     return entry;
 }
 
-START_TEST(get_reads_the_leaders_json)
+DOMT_TEST(get_reads_the_leaders_json)
 {
     begin();
     get("x", 0);
@@ -104,9 +104,8 @@ START_TEST(get_reads_the_leaders_json)
     domt_js_expect_error(&world, -ENOENT);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(get_reads_the_message_of_any_server)
+DOMT_TEST(get_reads_the_message_of_any_server)
 {
     begin_any();
     get("a.b", 0);
@@ -124,9 +123,8 @@ START_TEST(get_reads_the_message_of_any_server)
     domt_js_expect_error(&world, -ENOENT);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(deleted_key_has_no_value)
+DOMT_TEST(deleted_key_has_no_value)
 {
     begin_any();
     get("x", 0);
@@ -146,9 +144,8 @@ START_TEST(deleted_key_has_no_value)
     domt_js_expect_error(&world, -ENOENT);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(change_says_its_condition)
+DOMT_TEST(change_says_its_condition)
 {
     begin();
     put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
@@ -174,11 +171,10 @@ START_TEST(change_says_its_condition)
     expect_revision(10);
     domt_js_end(&world);
 }
-END_TEST
 
 /* Several replicas of nats-server 2.9 store both of two changes at one revision that are under way
  * at once, unless they have one id; then the second one is answered as a duplicate of the first. */
-START_TEST(second_of_two_changes_at_one_revision_fails)
+DOMT_TEST(second_of_two_changes_at_one_revision_fails)
 {
     begin();
     put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
@@ -194,9 +190,8 @@ START_TEST(second_of_two_changes_at_one_revision_fails)
     domt_js_expect_error(&world, -EEXIST);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(create_goes_over_the_marker_of_a_delete)
+DOMT_TEST(create_goes_over_the_marker_of_a_delete)
 {
     begin();
     put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
@@ -213,9 +208,8 @@ START_TEST(create_goes_over_the_marker_of_a_delete)
     expect_revision(5);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(create_of_a_key_with_a_value_fails)
+DOMT_TEST(create_of_a_key_with_a_value_fails)
 {
     begin();
     put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
@@ -227,9 +221,8 @@ START_TEST(create_of_a_key_with_a_value_fails)
     domt_js_expect_error(&world, -EEXIST);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(create_that_always_loses_ends)
+DOMT_TEST(create_that_always_loses_ends)
 {
     begin();
     put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
@@ -245,9 +238,8 @@ START_TEST(create_that_always_loses_ends)
     domt_js_expect_error(&world, -EEXIST);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(bucket_that_is_not_there_is_looked_for_by_each_ask)
+DOMT_TEST(bucket_that_is_not_there_is_looked_for_by_each_ask)
 {
     begin();
     get("x", 0);
@@ -270,11 +262,10 @@ START_TEST(bucket_that_is_not_there_is_looked_for_by_each_ask)
     domt_js_expect_error(&world, -ETIMEDOUT);
     domt_js_end(&world);
 }
-END_TEST
 
 /* The servers elect the leader of all streams, who alone says whether a bucket is there, and of
  * each stream by themselves. */
-START_TEST(bucket_that_was_there_is_tried_while_the_servers_have_no_leader)
+DOMT_TEST(bucket_that_was_there_is_tried_while_the_servers_have_no_leader)
 {
     static const char no_leader[] = "{\"error\":{\"code\":503,\"err_code\":10008}}";
 
@@ -294,9 +285,8 @@ START_TEST(bucket_that_was_there_is_tried_while_the_servers_have_no_leader)
     expect_revision(9);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(others_wait_while_the_bucket_is_opened)
+DOMT_TEST(others_wait_while_the_bucket_is_opened)
 {
     begin();
     put("x", "1", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
@@ -310,9 +300,8 @@ START_TEST(others_wait_while_the_bucket_is_opened)
     expect_revision(2);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(bucket_is_made_with_its_options)
+DOMT_TEST(bucket_is_made_with_its_options)
 {
     domus_nats_kv_config config = {.description = "d",
                                    .storage = DOMUS_NATS_MEMORY,
@@ -355,9 +344,8 @@ START_TEST(bucket_is_made_with_its_options)
     ck_assert_int_eq(domus_probe_expect(world.user, &domus_nats_done_type, DOMT_SECOND, NULL), 0);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(wrong_names_and_options_are_refused)
+DOMT_TEST(wrong_names_and_options_are_refused)
 {
     static const char *const buckets[] = {NULL, "", "a.b", "a b", "a*", "a/b", "\xc3\xa4"};
     domus_nats_kv_config config = {.history = 65};
@@ -390,9 +378,8 @@ START_TEST(wrong_names_and_options_are_refused)
     domt_js_expect_error(&world, -EINVAL);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(answers_of_a_stranger_are_errors)
+DOMT_TEST(answers_of_a_stranger_are_errors)
 {
     static const char *const acks[] = {"",
                                        "{",
@@ -449,13 +436,5 @@ START_TEST(answers_of_a_stranger_are_errors)
     domt_js_expect_error(&world, -EAGAIN);
     domt_js_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("kv_bucket", 20, get_reads_the_leaders_json, get_reads_the_message_of_any_server,
-          deleted_key_has_no_value, change_says_its_condition,
-          second_of_two_changes_at_one_revision_fails, create_goes_over_the_marker_of_a_delete,
-          create_of_a_key_with_a_value_fails, create_that_always_loses_ends,
-          bucket_that_is_not_there_is_looked_for_by_each_ask,
-          bucket_that_was_there_is_tried_while_the_servers_have_no_leader,
-          others_wait_while_the_bucket_is_opened, bucket_is_made_with_its_options,
-          wrong_names_and_options_are_refused, answers_of_a_stranger_are_errors)
+DOMT_SUITE(20)

@@ -136,7 +136,7 @@ static void end(void)
     ck_assert_int_eq(nftw(js.store, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-START_TEST(lease_and_watch_live_through_the_end_of_each_server)
+DOMT_TEST(lease_and_watch_live_through_the_end_of_each_server)
 {
     domus_nats_kv_watch watch = {.heartbeat_ns = DOMT_SECOND / 5};
     uint64_t revision = 0;
@@ -161,7 +161,6 @@ START_TEST(lease_and_watch_live_through_the_end_of_each_server)
     }
     end();
 }
-END_TEST
 
 /* Two updates at one revision, and how they have ended. */
 static struct race {
@@ -201,7 +200,7 @@ static int begin_race(domus_stack *stack, void *argument)
 
 /* nats-server 2.9 looks at the revision before the other servers have the change, so without the id
  * of a change most of these pairs are made both. */
-START_TEST(one_of_two_updates_at_one_revision_is_made)
+DOMT_TEST(one_of_two_updates_at_one_revision_is_made)
 {
     domus_outside_message message;
 
@@ -219,7 +218,5 @@ START_TEST(one_of_two_updates_at_one_revision_is_made)
     }
     end();
 }
-END_TEST
 
-DOMT_MAIN("kv_cluster", 300, lease_and_watch_live_through_the_end_of_each_server,
-          one_of_two_updates_at_one_revision_is_made)
+DOMT_SUITE(300)

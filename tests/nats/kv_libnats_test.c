@@ -166,7 +166,7 @@ static void hold_same(kvStore *store, const char *key, uint64_t revision)
     kvEntry_Destroy(entry);
 }
 
-START_TEST(bucket_does_what_that_of_libnats_does)
+DOMT_TEST(bucket_does_what_that_of_libnats_does)
 {
     domus_nats_kv_config config = {.history = 4};
     unsigned chance = 1;
@@ -200,9 +200,8 @@ START_TEST(bucket_does_what_that_of_libnats_does)
     judge_stop();
     domt_js_server_stop(&js);
 }
-END_TEST
 
-START_TEST(buckets_are_the_same_thing_to_both)
+DOMT_TEST(buckets_are_the_same_thing_to_both)
 {
     domus_nats_kv_config config = {.history = 4};
     kvEntry *entry = NULL;
@@ -236,23 +235,19 @@ START_TEST(buckets_are_the_same_thing_to_both)
     judge_stop();
     domt_js_server_stop(&js);
 }
-END_TEST
 
 #else
 
-START_TEST(bucket_does_what_that_of_libnats_does)
+DOMT_TEST(bucket_does_what_that_of_libnats_does)
 {
     ck_abort_msg("this test was built without libnats (Debian: libnats-dev)");
 }
-END_TEST
 
-START_TEST(buckets_are_the_same_thing_to_both)
+DOMT_TEST(buckets_are_the_same_thing_to_both)
 {
     ck_abort_msg("this test was built without libnats (Debian: libnats-dev)");
 }
-END_TEST
 
 #endif
 
-DOMT_MAIN("kv_libnats", 60, bucket_does_what_that_of_libnats_does,
-          buckets_are_the_same_thing_to_both)
+DOMT_SUITE(60)

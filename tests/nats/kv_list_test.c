@@ -74,7 +74,7 @@ static void expect_list(uint32_t count, const char *text)
     domus_slice_free(list.bytes);
 }
 
-START_TEST(list_has_the_keys_with_a_value)
+DOMT_TEST(list_has_the_keys_with_a_value)
 {
     domus_slice key;
     uint32_t at = 0;
@@ -101,9 +101,8 @@ START_TEST(list_has_the_keys_with_a_value)
     expect_list(0, "");
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(list_with_a_gap_begins_anew)
+DOMT_TEST(list_with_a_gap_begins_anew)
 {
     begin();
     ask_list("");
@@ -118,10 +117,9 @@ START_TEST(list_with_a_gap_begins_anew)
     expect_list(2, "one\nthree\n");
     domt_js_end(&world);
 }
-END_TEST
 
 /* Keys may change while they are listed: each is there once, and those that go are not. */
-START_TEST(list_has_each_key_once)
+DOMT_TEST(list_has_each_key_once)
 {
     static const char deleted[] = "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n";
     char key[20], expected[3000] = "back\n";
@@ -147,9 +145,8 @@ START_TEST(list_has_each_key_once)
     expect_list(100, expected);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(list_gives_up_after_some_consumers)
+DOMT_TEST(list_gives_up_after_some_consumers)
 {
     begin();
     ask_list("");
@@ -162,9 +159,8 @@ START_TEST(list_gives_up_after_some_consumers)
     domt_js_expect_error(&world, -EAGAIN);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(list_has_bounds)
+DOMT_TEST(list_has_bounds)
 {
     char key[DOMUS_NATS_KV_KEY_MAX + 1];
 
@@ -187,7 +183,6 @@ START_TEST(list_has_bounds)
     domt_js_expect_error(&world, -EINVAL);
     domt_js_end(&world);
 }
-END_TEST
 
 /* --- a watcher whose mailbox is full ---------------------------------------------------------- */
 
@@ -233,7 +228,7 @@ static const domus_on sleeper_rows[] = {{&nap_type, on_nap, 0},
                                         {.type = NULL}};
 static const domus_behaviour sleeper = {.name = "sleeper", .kind = DOMUS_STATE, .on = sleeper_rows};
 
-START_TEST(full_mailbox_is_waited_for)
+DOMT_TEST(full_mailbox_is_waited_for)
 {
     const domus_spawn_options options = {.mailbox_max = 2};
     domus_nats_kv_watch watch = {.heartbeat_ns = DOMT_SECOND};
@@ -268,9 +263,8 @@ START_TEST(full_mailbox_is_waited_for)
     ck_assert_uint_eq(entries_seen, 3);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(keys_of_any_bytes)
+DOMT_TEST(keys_of_any_bytes)
 {
     char key[DOMUS_NATS_KV_KEY_MAX + 1], small[4], bytes[300];
     size_t size = 0;
@@ -302,9 +296,8 @@ START_TEST(keys_of_any_bytes)
         ck_assert_uint_eq(back, one);
     }
 }
-END_TEST
 
-START_TEST(keys_are_checked)
+DOMT_TEST(keys_are_checked)
 {
     static const char *const right[] = {"a", "a.b", "-/_=.x", "A9", "="};
     static const char *const wrong[] = {"",    ".a",  "a.",       "a..b", "a b",
@@ -322,8 +315,5 @@ START_TEST(keys_are_checked)
     key[DOMUS_NATS_KV_KEY_MAX + 1] = '\0';
     ck_assert_int_eq(domus_nats_kv_check_key(key), -EINVAL);
 }
-END_TEST
 
-DOMT_MAIN("kv_list", 60, list_has_the_keys_with_a_value, list_with_a_gap_begins_anew,
-          list_has_each_key_once, list_gives_up_after_some_consumers, list_has_bounds,
-          full_mailbox_is_waited_for, keys_of_any_bytes, keys_are_checked)
+DOMT_SUITE(60)

@@ -82,19 +82,17 @@ static void hold_values(bool reads_any)
     domt_js_server_stop(&js);
 }
 
-START_TEST(values_come_back_from_the_leader)
+DOMT_TEST(values_come_back_from_the_leader)
 {
     hold_values(false);
 }
-END_TEST
 
-START_TEST(values_come_back_from_any_server)
+DOMT_TEST(values_come_back_from_any_server)
 {
     hold_values(true);
 }
-END_TEST
 
-START_TEST(bucket_has_to_be_there_and_the_same)
+DOMT_TEST(bucket_has_to_be_there_and_the_same)
 {
     domus_nats_kv_config config = {.history = 2};
     domus_nats_kv_config other = {.history = 3};
@@ -129,9 +127,8 @@ START_TEST(bucket_has_to_be_there_and_the_same)
                      -ENXIO);
     domt_js_server_stop(&js);
 }
-END_TEST
 
-START_TEST(entries_end_with_their_time)
+DOMT_TEST(entries_end_with_their_time)
 {
     domus_nats_kv_config config = {.ttl_ns = 3 * DOMT_SECOND / 2, .storage = DOMUS_NATS_MEMORY};
     uint64_t revision = 0;
@@ -162,9 +159,8 @@ START_TEST(entries_end_with_their_time)
                      -EEXIST);
     domt_js_server_stop(&js);
 }
-END_TEST
 
-START_TEST(full_bucket_says_so)
+DOMT_TEST(full_bucket_says_so)
 {
     domus_nats_kv_config config = {.bytes_max = 2000, .value_max = 1500};
     char value[1600];
@@ -184,7 +180,6 @@ START_TEST(full_bucket_says_so)
                      -EMSGSIZE);
     domt_js_server_stop(&js);
 }
-END_TEST
 
 /* --- watches and lists ------------------------------------------------------------------------ */
 
@@ -211,7 +206,7 @@ static void hears(const char *key, const char *value, domus_nats_kv_operation op
     ck_assert_uint_eq(entry->operation, operation);
 }
 
-START_TEST(watch_hears_what_is_there_and_what_changes)
+DOMT_TEST(watch_hears_what_is_there_and_what_changes)
 {
     domus_nats_kv_config config = {.history = 5};
     domus_nats_kv_list list;
@@ -242,9 +237,8 @@ START_TEST(watch_hears_what_is_there_and_what_changes)
     domus_slice_free(list.bytes);
     domt_js_server_stop(&js);
 }
-END_TEST
 
-START_TEST(watch_lives_through_the_end_of_its_server)
+DOMT_TEST(watch_lives_through_the_end_of_its_server)
 {
     domus_nats_kv_config config = {.history = 1};
     char value[16];
@@ -270,9 +264,8 @@ START_TEST(watch_lives_through_the_end_of_its_server)
     }
     domt_js_server_stop(&js);
 }
-END_TEST
 
-START_TEST(watch_ends_with_its_bucket)
+DOMT_TEST(watch_ends_with_its_bucket)
 {
     domus_nats_kv_config config = {.history = 1};
 
@@ -286,9 +279,8 @@ START_TEST(watch_ends_with_its_bucket)
     ck_assert_int_eq(ended->error, -ENXIO);
     domt_js_server_stop(&js);
 }
-END_TEST
 
-START_TEST(many_changes_are_heard_in_order)
+DOMT_TEST(many_changes_are_heard_in_order)
 {
     domus_nats_kv_config config = {.history = 1, .storage = DOMUS_NATS_MEMORY};
     enum { CHANGES = 3000 };
@@ -330,9 +322,5 @@ START_TEST(many_changes_are_heard_in_order)
     ck_assert(heard >= 1500);
     domt_js_server_stop(&js);
 }
-END_TEST
 
-DOMT_MAIN("kv_real", 60, values_come_back_from_the_leader, values_come_back_from_any_server,
-          bucket_has_to_be_there_and_the_same, entries_end_with_their_time, full_bucket_says_so,
-          watch_hears_what_is_there_and_what_changes, watch_lives_through_the_end_of_its_server,
-          watch_ends_with_its_bucket, many_changes_are_heard_in_order)
+DOMT_SUITE(60)

@@ -124,7 +124,7 @@ static void expect_ended(int reason)
     ck_assert_int_eq(ended.error, reason);
 }
 
-START_TEST(watch_tells_entries_and_then_changes)
+DOMT_TEST(watch_tells_entries_and_then_changes)
 {
     begin(&plain);
     expect_round(NEWEST, 0, 2);
@@ -145,9 +145,8 @@ START_TEST(watch_tells_entries_and_then_changes)
     domus_slice_free(entry.bytes);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(messages_before_the_answer_come_behind_it)
+DOMT_TEST(messages_before_the_answer_come_behind_it)
 {
     char inbox[64];
 
@@ -164,9 +163,8 @@ START_TEST(messages_before_the_answer_come_behind_it)
     expect_initial(5);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(empty_bucket_has_its_mark_at_once)
+DOMT_TEST(empty_bucket_has_its_mark_at_once)
 {
     begin(&plain);
     expect_round(NEWEST, 0, 0);
@@ -176,9 +174,8 @@ START_TEST(empty_bucket_has_its_mark_at_once)
     expect_entry("x", 1, DOMUS_NATS_KV_PUT, false);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(missing_message_is_asked_for_again)
+DOMT_TEST(missing_message_is_asked_for_again)
 {
     begin(&plain);
     expect_round(NEWEST, 0, 3);
@@ -201,9 +198,8 @@ START_TEST(missing_message_is_asked_for_again)
     expect_initial(6);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(heartbeat_tells_what_is_missing)
+DOMT_TEST(heartbeat_tells_what_is_missing)
 {
     begin(&plain);
     expect_round(NEWEST, 0, 1);
@@ -221,9 +217,8 @@ START_TEST(heartbeat_tells_what_is_missing)
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(silent_consumer_is_replaced)
+DOMT_TEST(silent_consumer_is_replaced)
 {
     begin(&plain);
     expect_round(NEWEST, 0, 0);
@@ -245,9 +240,8 @@ START_TEST(silent_consumer_is_replaced)
     expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":2", 1, 0);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(server_may_send_on_when_all_was_told)
+DOMT_TEST(server_may_send_on_when_all_was_told)
 {
     begin(&plain);
     expect_round(NEWEST, 0, 0);
@@ -261,9 +255,8 @@ START_TEST(server_may_send_on_when_all_was_told)
     domt_js_expect(&world, &domus_nats_publish_type, "$JS.FC.KV_b.abc.2", NULL, "", NULL);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(watch_asks_for_what_is_wanted)
+DOMT_TEST(watch_asks_for_what_is_wanted)
 {
     domus_nats_kv_watch options = plain;
 
@@ -293,9 +286,8 @@ START_TEST(watch_asks_for_what_is_wanted)
     expect_initial(9);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(wrong_watches_are_refused)
+DOMT_TEST(wrong_watches_are_refused)
 {
     domus_nats_kv_watch options = plain;
 
@@ -313,9 +305,8 @@ START_TEST(wrong_watches_are_refused)
     domt_js_expect_error(&world, -EINVAL);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(first_error_is_that_of_the_ask)
+DOMT_TEST(first_error_is_that_of_the_ask)
 {
     char inbox[64];
 
@@ -327,9 +318,8 @@ START_TEST(first_error_is_that_of_the_ask)
     domt_js_expect_error(&world, -EINVAL);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(later_errors_pass_or_end_the_watch)
+DOMT_TEST(later_errors_pass_or_end_the_watch)
 {
     char inbox[64];
     uint64_t waited_ns = 0;
@@ -358,9 +348,8 @@ START_TEST(later_errors_pass_or_end_the_watch)
     domt_js_expect_unsubscribe(&world, 42);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(bucket_that_was_made_anew_ends_the_watch)
+DOMT_TEST(bucket_that_was_made_anew_ends_the_watch)
 {
     begin(&plain);
     expect_round(NEWEST, 0, 1);
@@ -374,9 +363,8 @@ START_TEST(bucket_that_was_made_anew_ends_the_watch)
     expect_ended(-ENXIO);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(strangers_messages_are_passed_over)
+DOMT_TEST(strangers_messages_are_passed_over)
 {
     begin(&plain);
     expect_round(NEWEST, 0, 0);
@@ -398,9 +386,8 @@ START_TEST(strangers_messages_are_passed_over)
     domt_js_expect_unsubscribe(&world, 40);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(watch_ends_with_its_watcher)
+DOMT_TEST(watch_ends_with_its_watcher)
 {
     begin(&plain);
     expect_round(NEWEST, 0, 0);
@@ -410,9 +397,8 @@ START_TEST(watch_ends_with_its_watcher)
     domt_js_expect_unsubscribe(&world, 40);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(watch_that_is_stopped_says_nothing)
+DOMT_TEST(watch_that_is_stopped_says_nothing)
 {
     char inbox[64];
 
@@ -429,9 +415,8 @@ START_TEST(watch_that_is_stopped_says_nothing)
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND), 0);
     domt_js_end(&world);
 }
-END_TEST
 
-START_TEST(watch_that_nobody_waits_for_ends)
+DOMT_TEST(watch_that_nobody_waits_for_ends)
 {
     char inbox[64];
 
@@ -456,13 +441,5 @@ START_TEST(watch_that_nobody_waits_for_ends)
     ck_assert_int_eq(domus_probe_send(world.user, watch, &domus_nats_done_type, NULL), -ESTALE);
     domt_js_end(&world);
 }
-END_TEST
 
-DOMT_MAIN("kv_watch", 20, watch_tells_entries_and_then_changes,
-          messages_before_the_answer_come_behind_it, empty_bucket_has_its_mark_at_once,
-          missing_message_is_asked_for_again, heartbeat_tells_what_is_missing,
-          silent_consumer_is_replaced, server_may_send_on_when_all_was_told,
-          watch_asks_for_what_is_wanted, wrong_watches_are_refused, first_error_is_that_of_the_ask,
-          later_errors_pass_or_end_the_watch, bucket_that_was_made_anew_ends_the_watch,
-          strangers_messages_are_passed_over, watch_ends_with_its_watcher,
-          watch_that_is_stopped_says_nothing, watch_that_nobody_waits_for_ends)
+DOMT_SUITE(20)

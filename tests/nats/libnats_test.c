@@ -142,7 +142,7 @@ static void judge_publishes(uint32_t seed)
     natsMsg_Destroy(message);
 }
 
-START_TEST(both_see_the_same_messages)
+DOMT_TEST(both_see_the_same_messages)
 {
     begin();
     natsSubscription *subscription = subscribe("d.*", NULL);
@@ -166,7 +166,6 @@ START_TEST(both_see_the_same_messages)
     natsSubscription_Destroy(subscription);
     end();
 }
-END_TEST
 
 static void respond(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
                     void *closure)
@@ -177,7 +176,7 @@ static void respond(natsConnection *connection, natsSubscription *subscription, 
     natsMsg_Destroy(message);
 }
 
-START_TEST(each_answers_the_other)
+DOMT_TEST(each_answers_the_other)
 {
     natsSubscription *subscription;
     domus_nats_message answer;
@@ -217,10 +216,9 @@ START_TEST(each_answers_the_other)
     natsSubscription_Destroy(subscription);
     end();
 }
-END_TEST
 
 /* Each message of a queue group comes to one of its members, whichever. */
-START_TEST(both_share_a_queue_group)
+DOMT_TEST(both_share_a_queue_group)
 {
     static bool seen[2000];
     uint32_t of_user = 0, of_judge = 0;
@@ -264,16 +262,11 @@ START_TEST(both_share_a_queue_group)
     natsSubscription_Destroy(all);
     end();
 }
-END_TEST
-
-DOMT_MAIN("nats libnats", 60, both_see_the_same_messages, each_answers_the_other,
-          both_share_a_queue_group)
 #else
-START_TEST(libnats_is_missing)
+DOMT_TEST(libnats_is_missing)
 {
     ck_abort_msg("no libnats (Debian: libnats-dev) when this was built, which judges the client");
 }
-END_TEST
-
-DOMT_MAIN("nats libnats", 60, libnats_is_missing)
 #endif
+
+DOMT_SUITE(60)

@@ -57,7 +57,7 @@ static int outcome(const domus_nats_options *options)
     return error;
 }
 
-START_TEST(token_is_accepted)
+DOMT_TEST(token_is_accepted)
 {
     domt_nats_server_start(&server, "authorization { token: \"s3cr3t\" }", 0);
     ck_assert_int_eq(outcome(&(domus_nats_options){.token = "s3cr3t"}), 0);
@@ -65,9 +65,8 @@ START_TEST(token_is_accepted)
     ck_assert_int_eq(outcome(&(domus_nats_options){.name = "nobody"}), -EACCES);
     domt_nats_server_stop(&server);
 }
-END_TEST
 
-START_TEST(user_is_accepted)
+DOMT_TEST(user_is_accepted)
 {
     domt_nats_server_start(&server, "authorization { user: \"us\\\"er\", password: \"p\\\\w\" }",
                            0);
@@ -75,12 +74,11 @@ START_TEST(user_is_accepted)
     ck_assert_int_eq(outcome(&(domus_nats_options){.user = "us\"er", .password = "x"}), -EACCES);
     domt_nats_server_stop(&server);
 }
-END_TEST
 
 #define SEED "SUAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YALCA"
 #define KEY  "UDLVVGABQKYQVN6VJP7NHSLEA45A5YLS6PNKMIZFV4BBU2HXA5IRUVAL"
 
-START_TEST(key_is_accepted)
+DOMT_TEST(key_is_accepted)
 {
     domt_nats_server_start(&server, "authorization { users: [ { nkey: " KEY " } ] }", 0);
     ck_assert_int_eq(outcome(&(domus_nats_options){.nkey_seed = SEED}), 0);
@@ -90,7 +88,6 @@ START_TEST(key_is_accepted)
     ck_assert_int_eq(outcome(&(domus_nats_options){.nkey_seed = SEED}), -EACCES);
     domt_nats_server_stop(&server);
 }
-END_TEST
 
 /* --- options ---------------------------------------------------------------------------------- */
 
@@ -119,7 +116,7 @@ static void holds_check(int error)
     ck_assert_msg(error == 0 || strchr(text, ':') != NULL, "%s", text);
 }
 
-START_TEST(server_that_is_no_place_is_refused_by_its_name)
+DOMT_TEST(server_that_is_no_place_is_refused_by_its_name)
 {
     static const char *const wrong[] = {"a:x", "a:0",   "a:65536", "a:100001",
                                         "a:",  "::1:1", "unix:",   ":1"};
@@ -142,7 +139,6 @@ START_TEST(server_that_is_no_place_is_refused_by_its_name)
     ck_assert_int_eq(domus_nats_check(&tried, text, sizeof text), -EINVAL);
     ck_assert_msg(strstr(text, "geheim") == NULL, "%s", text);
 }
-END_TEST
 
 static char large[9000];
 static const domus_behaviour trier = {.name = "trier", .kind = DOMUS_STATE, .on_mount = on_mount};
@@ -199,7 +195,7 @@ static const struct {
     {{.servers = "a:1", .user = "", .backoff_min_ns = 20 * SECOND}, 0},
 };
 
-START_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_options_are_refused)
 {
     char many[33 * 8] = "h:99";
     domt_nats_user user;
@@ -225,7 +221,6 @@ START_TEST(wrong_options_are_refused)
     }
     domt_nats_user_stop(&user);
 }
-END_TEST
 
 /* --- TLS -------------------------------------------------------------------------------------- */
 
@@ -253,7 +248,7 @@ static domus_tls *context(const char *directory, const char *name)
     return tls;
 }
 
-START_TEST(tls_begins_behind_info)
+DOMT_TEST(tls_begins_behind_info)
 {
     char directory[] = "/tmp/domus-nats-tls-XXXXXX", config[400], command[100];
     ck_assert_ptr_nonnull(mkdtemp(directory));
@@ -282,7 +277,6 @@ START_TEST(tls_begins_behind_info)
     snprintf(command, sizeof command, "rm -r %s", directory);
     ck_assert_int_eq(system(command), 0);
 }
-END_TEST
 
 /* --- TLS first -------------------------------------------------------------------------------- */
 
@@ -341,7 +335,7 @@ static void tls_server_stop(tls_server *tls)
 }
 
 /* A server with handshake_first: all of NATS is within TLS. */
-START_TEST(tls_may_begin_at_once)
+DOMT_TEST(tls_may_begin_at_once)
 {
     char directory[] = "/tmp/domus-nats-tls-XXXXXX", line[1000], command[100], url[40];
     unsigned port = free_port();
@@ -371,8 +365,5 @@ START_TEST(tls_may_begin_at_once)
     snprintf(command, sizeof command, "rm -r %s", directory);
     ck_assert_int_eq(system(command), 0);
 }
-END_TEST
 
-DOMT_MAIN("nats login", 60, token_is_accepted, user_is_accepted, key_is_accepted,
-          server_that_is_no_place_is_refused_by_its_name, wrong_options_are_refused,
-          tls_begins_behind_info, tls_may_begin_at_once)
+DOMT_SUITE(60)

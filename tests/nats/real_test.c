@@ -30,7 +30,7 @@ static void end(void)
     domt_nats_server_stop(&server);
 }
 
-START_TEST(messages_of_each_size_come_back)
+DOMT_TEST(messages_of_each_size_come_back)
 {
     static const size_t sizes[] = {0, 1, 185, 512, 513, 16384, 65536, 300000, 1048576};
     static char bytes[1048576 + 1];
@@ -60,9 +60,8 @@ START_TEST(messages_of_each_size_come_back)
     ck_assert_uint_eq(status.connects, 1);
     end();
 }
-END_TEST
 
-START_TEST(order_is_kept_and_a_flush_is_behind)
+DOMT_TEST(order_is_kept_and_a_flush_is_behind)
 {
     begin(NULL, NULL);
     (void)domt_nats_user_subscribe(&user, "n", NULL, 0);
@@ -80,9 +79,8 @@ START_TEST(order_is_kept_and_a_flush_is_behind)
     ck_assert_uint_eq(domt_nats_user_look(&user).lost, 0);
     end();
 }
-END_TEST
 
-START_TEST(nobody_responds_at_once)
+DOMT_TEST(nobody_responds_at_once)
 {
     domus_nats_message answer;
 
@@ -95,9 +93,8 @@ START_TEST(nobody_responds_at_once)
     ck_assert(domt_slice_is(domus_nats_payload(domt_nats_user_message(&user)), "x"));
     end();
 }
-END_TEST
 
-START_TEST(no_echo_is_none)
+DOMT_TEST(no_echo_is_none)
 {
     begin(NULL, &(domus_nats_options){.no_echo = true});
     (void)domt_nats_user_subscribe(&user, "a", NULL, 0);
@@ -106,10 +103,9 @@ START_TEST(no_echo_is_none)
     ck_assert_uint_eq(domt_nats_user_look(&user).in_messages, 0);
     end();
 }
-END_TEST
 
 /* The server is killed, and comes back at the same place: what was published meanwhile arrives. */
-START_TEST(killed_server_comes_back)
+DOMT_TEST(killed_server_comes_back)
 {
     static const domus_nats_options options = {.backoff_min_ns = 10 * MS,
                                                .backoff_max_ns = 50 * MS};
@@ -130,10 +126,9 @@ START_TEST(killed_server_comes_back)
     ck_assert_uint_eq(status.refused + status.waiting, 0);
     end();
 }
-END_TEST
 
 /* The server stands still: pings find that out, and the request that was under way fails. */
-START_TEST(stopped_server_is_left)
+DOMT_TEST(stopped_server_is_left)
 {
     static const domus_nats_options options = {.ping_interval_ns = 150 * MS,
                                                .connect_timeout_ns = 500 * MS,
@@ -152,10 +147,9 @@ START_TEST(stopped_server_is_left)
     domt_nats_user_does(&user, &domus_nats_flush_type, NULL);
     end();
 }
-END_TEST
 
 /* A server tells of the others of its cluster, and the client goes there when it is gone. */
-START_TEST(cluster_goes_on)
+DOMT_TEST(cluster_goes_on)
 {
     static domt_nats_server other;
     char config[300];
@@ -180,10 +174,9 @@ START_TEST(cluster_goes_on)
     domt_nats_server_stop(&other);
     end();
 }
-END_TEST
 
 /* A drain lets everything end: what was published arrives, what has come is delivered. */
-START_TEST(drain_loses_nothing)
+DOMT_TEST(drain_loses_nothing)
 {
     domt_nats_user other;
 
@@ -210,8 +203,5 @@ START_TEST(drain_loses_nothing)
                      -ESTALE);
     end();
 }
-END_TEST
 
-DOMT_MAIN("nats real", 60, messages_of_each_size_come_back, order_is_kept_and_a_flush_is_behind,
-          nobody_responds_at_once, no_echo_is_none, killed_server_comes_back,
-          stopped_server_is_left, cluster_goes_on, drain_loses_nothing)
+DOMT_SUITE(60)

@@ -268,17 +268,14 @@ static void sweep(bool does_break)
     ck_assert_msg(result == 0, "seed %llu", (unsigned long long)seed);
 }
 
-START_TEST(nothing_is_lost_where_nothing_breaks)
+DOMT_TEST(nothing_is_lost_where_nothing_breaks)
 {
     sweep(false);
 }
-END_TEST
 
-START_TEST(nothing_comes_twice_and_each_ask_ends)
+DOMT_TEST(nothing_comes_twice_and_each_ask_ends)
 {
     sweep(true);
 }
-END_TEST
 
-DOMT_MAIN("nats seeds", 100, nothing_is_lost_where_nothing_breaks,
-          nothing_comes_twice_and_each_ask_ends)
+DOMT_SUITE(100)

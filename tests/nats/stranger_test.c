@@ -30,7 +30,7 @@ static void deliver(const char *headers, size_t size, const char *payload)
     domt_nats_say(peer, "\r\n");
 }
 
-START_TEST(headers_that_are_none_are_passed_on)
+DOMT_TEST(headers_that_are_none_are_passed_on)
 {
     static const char *const blocks[] = {"abcd", "\r\n\r\n", "NATS/1.0 503\r\n", "NATS/9.0\r\n\r\n",
                                          "NATS/1.0x503\r\n\r\n"};
@@ -53,10 +53,9 @@ START_TEST(headers_that_are_none_are_passed_on)
     ck_assert(domt_nats_look().connected);
     domt_nats_end();
 }
-END_TEST
 
 /* A server bounds headers by the size of a message alone. */
-START_TEST(headers_may_fill_a_message)
+DOMT_TEST(headers_may_fill_a_message)
 {
     static char headers[200000];
 
@@ -69,10 +68,9 @@ START_TEST(headers_may_fill_a_message)
     ck_assert(domt_nats_look().connected);
     domt_nats_end();
 }
-END_TEST
 
 /* A line of 4096 bytes, as a server takes from a publisher, gets longer by a number. */
-START_TEST(line_may_be_longer_than_that_of_the_publisher)
+DOMT_TEST(line_may_be_longer_than_that_of_the_publisher)
 {
     static char subject[5000], line[6000];
 
@@ -84,10 +82,9 @@ START_TEST(line_may_be_longer_than_that_of_the_publisher)
     domt_nats_gets(domt_probe, subject, "hi", 0);
     domt_nats_end();
 }
-END_TEST
 
 /* The server repeats the subject in its error, and anybody may choose a subject. */
-START_TEST(subject_in_an_error_is_no_reason)
+DOMT_TEST(subject_in_an_error_is_no_reason)
 {
     begin(NULL);
     domt_nats_say(peer, "-ERR 'Permissions Violation for Publish to \"authentication.x\"'\r\n");
@@ -98,7 +95,5 @@ START_TEST(subject_in_an_error_is_no_reason)
     ck_assert(domt_nats_look().connected);
     domt_nats_end();
 }
-END_TEST
 
-DOMT_MAIN("nats stranger", 60, headers_that_are_none_are_passed_on, headers_may_fill_a_message,
-          line_may_be_longer_than_that_of_the_publisher, subject_in_an_error_is_no_reason)
+DOMT_SUITE(60)

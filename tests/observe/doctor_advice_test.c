@@ -351,7 +351,7 @@ static const struct {
     {"datagrams-lost", datagrams_that_nobody_reads, "no key helps", "channel: {"},
 };
 
-START_TEST(advice_goes_by_what_holds)
+DOMT_TEST(advice_goes_by_what_holds)
 {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         domt_looks looks;
@@ -370,6 +370,5 @@ START_TEST(advice_goes_by_what_holds)
         domt_looks_free(&looks);
     }
 }
-END_TEST
 
-DOMT_MAIN("doctor_advice", 60, advice_goes_by_what_holds)
+DOMT_SUITE(60)

@@ -133,7 +133,7 @@ static bool is_listed(const domt_ill *list, const char *rule)
 }
 
 /* No program is known whose threads are woken for nothing so often: that rule has figures alone. */
-START_TEST(each_rule_has_a_program)
+DOMT_TEST(each_rule_has_a_program)
 {
     const domi_rule *rule;
 
@@ -145,9 +145,8 @@ START_TEST(each_rule_has_a_program)
                           strcmp(rule->name, "wakeups-empty") == 0,
                       "%s has no program that is ill so", rule->name);
 }
-END_TEST
 
-START_TEST(programs_at_their_limits_are_named)
+DOMT_TEST(programs_at_their_limits_are_named)
 {
     size_t count = 0;
     bool is_denied;
@@ -163,9 +162,8 @@ START_TEST(programs_at_their_limits_are_named)
         ck_assert_msg(!is_missed[i] || (is_denied && is_seen(&domt_ills_of_limits[i])), "%s",
                       domt_ills_of_limits[i].rule);
 }
-END_TEST
 
-START_TEST(programs_that_share_their_time_badly_are_named)
+DOMT_TEST(programs_that_share_their_time_badly_are_named)
 {
     const char *only = getenv("DOMT_ILL"); /* a rule to try alone */
     uint32_t missed = 0;
@@ -175,17 +173,15 @@ START_TEST(programs_that_share_their_time_badly_are_named)
             missed += !is_seen(ill);
     ck_assert_uint_eq(missed, 0);
 }
-END_TEST
 
-START_TEST(programs_that_the_machine_gives_too_little_are_named)
+DOMT_TEST(programs_that_the_machine_gives_too_little_are_named)
 {
     for (const domt_ill *ill = domt_ills_of_machine; ill->rule != NULL; ill++)
         ck_assert_msg(is_seen(ill), "%s", ill->rule);
 }
-END_TEST
 
 /* Their limits are those of this process, which ends with this test. */
-START_TEST(programs_short_of_cpus_and_descriptors_are_named)
+DOMT_TEST(programs_short_of_cpus_and_descriptors_are_named)
 {
     bool is_denied;
 
@@ -195,7 +191,6 @@ START_TEST(programs_short_of_cpus_and_descriptors_are_named)
             ck_assert_msg(++tries < TRIES, "%s", ill->rule);
     }
 }
-END_TEST
 
 /* Without a CPU anything may be true of a program. */
 static bool is_well(const struct patient *patient)
@@ -211,7 +206,7 @@ static bool is_well(const struct patient *patient)
     return count == 0 || is_denied;
 }
 
-START_TEST(nothing_is_said_of_programs_that_work_all_the_time)
+DOMT_TEST(nothing_is_said_of_programs_that_work_all_the_time)
 {
     for (const domt_ill *well = domt_wells; well->rule != NULL; well++) {
         patients[0] = (struct patient){.ill = well};
@@ -226,10 +221,5 @@ START_TEST(nothing_is_said_of_programs_that_work_all_the_time)
         domt_ill_end(&patients[0].run);
     }
 }
-END_TEST
 
-DOMT_MAIN("doctor_ill", 60, each_rule_has_a_program, programs_at_their_limits_are_named,
-          programs_that_share_their_time_badly_are_named,
-          programs_that_the_machine_gives_too_little_are_named,
-          programs_short_of_cpus_and_descriptors_are_named,
-          nothing_is_said_of_programs_that_work_all_the_time)
+DOMT_SUITE(60)

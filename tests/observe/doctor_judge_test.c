@@ -40,7 +40,7 @@ static void hold_case(const domt_case *at, bool over)
     domt_looks_free(&looks);
 }
 
-START_TEST(each_rule_speaks_on_one_side_of_its_threshold)
+DOMT_TEST(each_rule_speaks_on_one_side_of_its_threshold)
 {
     for (size_t i = 0; i < LISTS; i++) {
         for (const domt_case *at = lists[i]; at->rule != NULL; at++) {
@@ -49,9 +49,8 @@ START_TEST(each_rule_speaks_on_one_side_of_its_threshold)
         }
     }
 }
-END_TEST
 
-START_TEST(each_rule_has_a_case_and_all_its_words)
+DOMT_TEST(each_rule_has_a_case_and_all_its_words)
 {
     const domi_rule *rule;
     uint32_t count = 0;
@@ -65,9 +64,8 @@ START_TEST(each_rule_has_a_case_and_all_its_words)
     }
     ck_assert_uint_lt(count, DOMI_RULES_MAX);
 }
-END_TEST
 
-START_TEST(nothing_is_said_of_healthy_programs)
+DOMT_TEST(nothing_is_said_of_healthy_programs)
 {
     static const uint32_t shares[][4] = {
         {40, 50, 40, 50}, {0, 100, 0, 100}, {50, 0, 50, 0}, {95, 0, 95, 0}, {100, 0, 100, 0},
@@ -83,9 +81,8 @@ START_TEST(nothing_is_said_of_healthy_programs)
         domt_looks_free(&looks);
     }
 }
-END_TEST
 
-START_TEST(the_worst_is_told_first)
+DOMT_TEST(the_worst_is_told_first)
 {
     static const char *const rules[] = {"epoll", "stalls", "mailbox-full", "mail-waits"};
     domt_looks looks;
@@ -100,8 +97,5 @@ START_TEST(the_worst_is_told_first)
     ck_assert_str_eq(findings[3].rule->name, "epoll");
     domt_looks_free(&looks);
 }
-END_TEST
 
-DOMT_MAIN("doctor_judge", 60, each_rule_speaks_on_one_side_of_its_threshold,
-          each_rule_has_a_case_and_all_its_words, nothing_is_said_of_healthy_programs,
-          the_worst_is_told_first)
+DOMT_SUITE(60)

@@ -102,7 +102,7 @@ static void write_page(void)
     ck_assert_int_eq(fclose(file), 0);
 }
 
-START_TEST(the_page_has_all_rules_as_they_are)
+DOMT_TEST(the_page_has_all_rules_as_they_are)
 {
     const domi_rule *rule;
 
@@ -119,6 +119,5 @@ START_TEST(the_page_has_all_rules_as_they_are)
                       "docs/doctor.md is not as the rules are: write it anew by "
                       "DOMT_WRITE=1 build/dev/bin/tests/observe_doctor_pages");
 }
-END_TEST
 
-DOMT_MAIN("doctor_pages", 60, the_page_has_all_rules_as_they_are)
+DOMT_SUITE(60)

@@ -71,7 +71,7 @@ static void no_machine(domt_looks *looks)
     looks->before.machine.cpus = 0;
 }
 
-START_TEST(looks_that_do_not_belong_together_are_refused)
+DOMT_TEST(looks_that_do_not_belong_together_are_refused)
 {
     static const struct {
         void (*make)(domt_looks *looks);
@@ -102,10 +102,9 @@ START_TEST(looks_that_do_not_belong_together_are_refused)
         domt_looks_free(&looks);
     }
 }
-END_TEST
 
 /* The list of a pool may be in another order at the second look. */
-START_TEST(behaviours_are_found_in_any_order)
+DOMT_TEST(behaviours_are_found_in_any_order)
 {
     domt_looks looks;
     domi_span span;
@@ -126,11 +125,10 @@ START_TEST(behaviours_are_found_in_any_order)
     domi_span_fini(&span);
     domt_looks_free(&looks);
 }
-END_TEST
 
 /* Counters that all went back, and figures that are all as large as they can be: no rule divides by
  * nothing, and each says a sentence that is one. */
-START_TEST(absurd_figures_do_no_harm)
+DOMT_TEST(absurd_figures_do_no_harm)
 {
     for (int way = 0; way < 3; way++) {
         domt_looks looks;
@@ -154,9 +152,8 @@ START_TEST(absurd_figures_do_no_harm)
         domt_looks_free(&looks);
     }
 }
-END_TEST
 
-START_TEST(nothing_is_said_of_looks_that_tell_nothing)
+DOMT_TEST(nothing_is_said_of_looks_that_tell_nothing)
 {
     domt_looks looks = {0};
 
@@ -165,11 +162,10 @@ START_TEST(nothing_is_said_of_looks_that_tell_nothing)
     uint32_t count = domt_looks_judge(&looks, findings);
     ck_assert_msg(count == 0, "%s", findings[0].rule->name);
 }
-END_TEST
 
 /* The looks at which a rule speaks, as bits of which the first look is the last, and what each
  * says: b begins, e ends. */
-START_TEST(what_comes_and_goes_neither_begins_nor_ends)
+DOMT_TEST(what_comes_and_goes_neither_begins_nor_ends)
 {
     static const struct {
         const char *looks, *said;
@@ -192,8 +188,5 @@ START_TEST(what_comes_and_goes_neither_begins_nor_ends)
         }
     }
 }
-END_TEST
 
-DOMT_MAIN("doctor_span", 60, looks_that_do_not_belong_together_are_refused,
-          behaviours_are_found_in_any_order, absurd_figures_do_no_harm,
-          nothing_is_said_of_looks_that_tell_nothing, what_comes_and_goes_neither_begins_nor_ends)
+DOMT_SUITE(60)

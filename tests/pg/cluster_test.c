@@ -31,7 +31,7 @@ static void be_killed(int told)
     _exit(1);
 }
 
-START_TEST(test_that_is_killed_leaves_nothing)
+DOMT_TEST(test_that_is_killed_leaves_nothing)
 {
     domt_postgres server;
     int ends[2], status;
@@ -51,6 +51,5 @@ START_TEST(test_that_is_killed_leaves_nothing)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     ck_assert(!accepts(server.port));
 }
-END_TEST
 
-DOMT_MAIN("pg_cluster", 60, test_that_is_killed_leaves_nothing)
+DOMT_SUITE(60)

@@ -16,48 +16,39 @@ static void run(run_cases *cases)
     domt_postgres_stop(&server);
 }
 
-START_TEST(statements_have_their_results_and_errors)
+DOMT_TEST(statements_have_their_results_and_errors)
 {
     run(domt_sql_statements);
 }
-END_TEST
 
-START_TEST(values_return_as_they_went)
+DOMT_TEST(values_return_as_they_went)
 {
     run(domt_sql_values_return);
 }
-END_TEST
 
-START_TEST(transactions_are_whole)
+DOMT_TEST(transactions_are_whole)
 {
     run(domt_sql_transactions);
 }
-END_TEST
 
-START_TEST(failures_of_the_library_fail_their_transaction)
+DOMT_TEST(failures_of_the_library_fail_their_transaction)
 {
     run(domt_sql_failures);
 }
-END_TEST
 
-START_TEST(ends_that_come_too_late_roll_back)
+DOMT_TEST(ends_that_come_too_late_roll_back)
 {
     run(domt_sql_late_ends);
 }
-END_TEST
 
-START_TEST(rows_come_in_pieces)
+DOMT_TEST(rows_come_in_pieces)
 {
     run(domt_sql_pieces);
 }
-END_TEST
 
-START_TEST(bounds_hold)
+DOMT_TEST(bounds_hold)
 {
     run(domt_sql_bounds);
 }
-END_TEST
 
-DOMT_MAIN("pg_common", 120, statements_have_their_results_and_errors, values_return_as_they_went,
-          transactions_are_whole, failures_of_the_library_fail_their_transaction,
-          ends_that_come_too_late_roll_back, rows_come_in_pieces, bounds_hold)
+DOMT_SUITE(120)

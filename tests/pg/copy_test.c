@@ -55,7 +55,7 @@ static pid_t find_backend(domus_sql sql)
 
 /* A server that hangs takes no more bytes, so a write is kept. It fails when its time is over, also
  * when its writer has ended meanwhile, and the connection comes to an end. */
-START_TEST(kept_write_ends_at_its_time)
+DOMT_TEST(kept_write_ends_at_its_time)
 {
     static const domus_sql_options options = {.timeout_ns = 500 * MS};
     static char bytes[1u << 20];
@@ -93,11 +93,10 @@ START_TEST(kept_write_ends_at_its_time)
         end();
     }
 }
-END_TEST
 
 /* The server has refused the bytes of a copy in a transaction: a rollback ends it, and so does the
  * close of the copy, and the end of its owner. */
-START_TEST(refused_copy_ends_with_its_transaction)
+DOMT_TEST(refused_copy_ends_with_its_transaction)
 {
     static const domus_sql_options options = {.connections_max = 1, .timeout_ns = 5000 * MS};
 
@@ -121,6 +120,5 @@ START_TEST(refused_copy_ends_with_its_transaction)
     ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT count(*) FROM t"), 0);
     end();
 }
-END_TEST
 
-DOMT_MAIN("pg_copy", 120, kept_write_ends_at_its_time, refused_copy_ends_with_its_transaction)
+DOMT_SUITE(120)

@@ -89,7 +89,7 @@ static uint16_t listen_near(void)
     return ntohs(address.sin_port);
 }
 
-START_TEST(slow_cancels_lose_no_connection)
+DOMT_TEST(slow_cancels_lose_no_connection)
 {
     static const domus_sql_statement nap = {.text = "SELECT pg_sleep(0.5)"};
     static const domus_sql_statement sleeps = {.text = "SELECT pg_sleep(60)",
@@ -124,6 +124,5 @@ START_TEST(slow_cancels_lose_no_connection)
     close(listener);
     domt_postgres_stop(&server);
 }
-END_TEST
 
-DOMT_MAIN("pg_far", 120, slow_cancels_lose_no_connection)
+DOMT_SUITE(120)

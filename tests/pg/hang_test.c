@@ -46,7 +46,7 @@ static int count_cancels(void)
     return count;
 }
 
-START_TEST(cancels_at_a_server_that_hangs_are_bounded)
+DOMT_TEST(cancels_at_a_server_that_hangs_are_bounded)
 {
     static const domus_sql_options options = {.connections_max = 4, .wait_ns = 20000 * MS};
     domus_outside_message message;
@@ -84,7 +84,6 @@ START_TEST(cancels_at_a_server_that_hangs_are_bounded)
     domt_pg_user_stop(&user);
     domt_postgres_stop(&server);
 }
-END_TEST
 
 /* Stop the sessions that sleep. */
 static void stop_sleepers(domt_pg_user *who)
@@ -112,7 +111,7 @@ static uint64_t now_ns(void)
 
 /* The server takes cancels, but its sessions are dead, as behind a firewall that has forgotten
  * them. Each is given up in its time: cancels of the others do not give it more. */
-START_TEST(sessions_that_are_dead_are_given_up)
+DOMT_TEST(sessions_that_are_dead_are_given_up)
 {
     static const domus_sql_options options = {
         .connections_max = DEAD, .connections_min = DEAD, .wait_ns = 20000 * MS};
@@ -140,7 +139,5 @@ START_TEST(sessions_that_are_dead_are_given_up)
     domt_pg_user_stop(&user);
     domt_postgres_stop(&server);
 }
-END_TEST
 
-DOMT_MAIN("pg_hang", 120, cancels_at_a_server_that_hangs_are_bounded,
-          sessions_that_are_dead_are_given_up)
+DOMT_SUITE(120)

@@ -203,11 +203,10 @@ static void suffer(const struct hostile *row)
     ck_assert_msg(atomic_load(&sessions) == 0, "%s", row->name);
 }
 
-START_TEST(hostile_servers_harm_nobody)
+DOMT_TEST(hostile_servers_harm_nobody)
 {
     for (size_t i = 0; i < sizeof servers / sizeof servers[0]; i++)
         suffer(&servers[i]);
 }
-END_TEST
 
-DOMT_MAIN("pg_hostile", 240, hostile_servers_harm_nobody)
+DOMT_SUITE(240)

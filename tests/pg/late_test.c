@@ -74,7 +74,7 @@ static const domus_sql_statement sleeps = {.text = "SELECT pg_sleep(60)", .timeo
 static const domus_sql_statement sleeps_long = {.text = "SELECT pg_sleep(60) AS x"};
 static const domus_sql_statement quick = {.text = "SELECT 1"};
 
-START_TEST(query_ends_at_its_time_here_and_at_the_server)
+DOMT_TEST(query_ends_at_its_time_here_and_at_the_server)
 {
     static const domus_sql_options options = {.connections_max = 2};
 
@@ -92,10 +92,9 @@ START_TEST(query_ends_at_its_time_here_and_at_the_server)
     ck_assert_uint_eq(status.failures, 0); /* the connection was kept */
     end();
 }
-END_TEST
 
 /* The deadline of the ask counts as a time-out does. */
-START_TEST(query_ends_with_the_deadline_of_its_asker)
+DOMT_TEST(query_ends_with_the_deadline_of_its_asker)
 {
     begin(NULL);
     domus_sql_request request;
@@ -106,9 +105,8 @@ START_TEST(query_ends_with_the_deadline_of_its_asker)
     wait_for_no_sleepers();
     end();
 }
-END_TEST
 
-START_TEST(statement_in_a_transaction_ends_at_its_time)
+DOMT_TEST(statement_in_a_transaction_ends_at_its_time)
 {
     begin(NULL);
     domus_sql sql = domt_pg_begin(&user);
@@ -118,10 +116,9 @@ START_TEST(statement_in_a_transaction_ends_at_its_time)
     ck_assert_int_eq(domt_pg_end(&user, sql, false).error, 0);
     end();
 }
-END_TEST
 
 /* With one connection and room for two, the third query that waits is refused. */
-START_TEST(queue_is_bounded)
+DOMT_TEST(queue_is_bounded)
 {
     static const domus_sql_options options = {.connections_max = 1, .queue_max = 2};
     domt_pg_received answers[5];
@@ -139,10 +136,9 @@ START_TEST(queue_is_bounded)
     domt_pg_user_stop(&other);
     end();
 }
-END_TEST
 
 /* Queries that wait may have exactly so many bytes. */
-START_TEST(queue_is_bounded_in_bytes)
+DOMT_TEST(queue_is_bounded_in_bytes)
 {
     static const domus_sql_options options = {.connections_max = 1, .queue_bytes_max = 8192};
     static char text[4096] = "SELECT 1 --";
@@ -166,9 +162,8 @@ START_TEST(queue_is_bounded_in_bytes)
     domt_pg_user_stop(&other);
     end();
 }
-END_TEST
 
-START_TEST(query_waits_for_a_connection_no_longer_than_wait)
+DOMT_TEST(query_waits_for_a_connection_no_longer_than_wait)
 {
     static const domus_sql_options options = {.connections_max = 1, .wait_ns = 200 * MS};
 
@@ -183,12 +178,11 @@ START_TEST(query_waits_for_a_connection_no_longer_than_wait)
     domt_pg_user_stop(&other);
     end();
 }
-END_TEST
 
 /* Queries stand behind others on one connection. One of them is cancelled, which ends no other. The
  * server is told of a cancel by two signals, and the second one may hit a neighbour, which is sent
  * again then, behind the others: so they are answered in any order. */
-START_TEST(neighbours_in_a_pipeline_live)
+DOMT_TEST(neighbours_in_a_pipeline_live)
 {
     static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
     domt_pg_received answers[4];
@@ -206,10 +200,9 @@ START_TEST(neighbours_in_a_pipeline_live)
     ck_assert_uint_eq(status.connects, 1);
     end();
 }
-END_TEST
 
 /* Several are late at the same time: each is cancelled as soon as it is its turn. */
-START_TEST(late_neighbours_are_cancelled_one_after_the_other)
+DOMT_TEST(late_neighbours_are_cancelled_one_after_the_other)
 {
     static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
     domt_pg_received answers[4];
@@ -230,7 +223,6 @@ START_TEST(late_neighbours_are_cancelled_one_after_the_other)
     ck_assert_uint_eq(status.connects, 1);
     end();
 }
-END_TEST
 
 static const domus_sql_statement hit = {
     .text = "SELECT CASE WHEN nextval('hits') <= 2 THEN pg_cancel_backend(pg_backend_pid()) END, "
@@ -238,7 +230,7 @@ static const domus_sql_statement hit = {
 
 /* A neighbour that is hit by a signal of the cancel, which it sends to itself here, is sent again.
  * A cancel by somebody else is told. */
-START_TEST(neighbour_that_a_cancel_hits_is_sent_again)
+DOMT_TEST(neighbour_that_a_cancel_hits_is_sent_again)
 {
     static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
     domt_pg_received answers[2];
@@ -266,11 +258,10 @@ START_TEST(neighbour_that_a_cancel_hits_is_sent_again)
     ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
     end();
 }
-END_TEST
 
 /* A procedure may commit a part of its work, so it is never sent again: it waits until a connection
  * has nothing else to do, which no other query does here. */
-START_TEST(procedures_have_no_neighbours)
+DOMT_TEST(procedures_have_no_neighbours)
 {
     static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
     static const domus_sql_statement shares = {.text = "SELECT 1"};
@@ -298,10 +289,9 @@ START_TEST(procedures_have_no_neighbours)
     domt_pg_user_stop(&other);
     end();
 }
-END_TEST
 
 /* A connection beyond need is closed, and those that are kept are there without use. */
-START_TEST(pool_grows_and_shrinks)
+DOMT_TEST(pool_grows_and_shrinks)
 {
     static const domus_sql_options options = {
         .connections_min = 2, .connections_max = 5, .idle_ns = 100 * MS};
@@ -329,12 +319,5 @@ START_TEST(pool_grows_and_shrinks)
     domt_pg_user_stop(&other);
     end();
 }
-END_TEST
 
-DOMT_MAIN("pg_late", 120, query_ends_at_its_time_here_and_at_the_server,
-          query_ends_with_the_deadline_of_its_asker, statement_in_a_transaction_ends_at_its_time,
-          queue_is_bounded, queue_is_bounded_in_bytes,
-          query_waits_for_a_connection_no_longer_than_wait, neighbours_in_a_pipeline_live,
-          late_neighbours_are_cancelled_one_after_the_other,
-          neighbour_that_a_cancel_hits_is_sent_again, procedures_have_no_neighbours,
-          pool_grows_and_shrinks)
+DOMT_SUITE(120)

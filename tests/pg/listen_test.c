@@ -65,7 +65,7 @@ static void expect(domt_pg_user *who, const char *channel, const char *payload)
     ck_assert(!told->is_gap && told->lost == 0 && told->pid > 0);
 }
 
-START_TEST(notifications_come_to_subscribers_in_order)
+DOMT_TEST(notifications_come_to_subscribers_in_order)
 {
     char text[64];
 
@@ -103,9 +103,8 @@ START_TEST(notifications_come_to_subscribers_in_order)
                      1);
     end();
 }
-END_TEST
 
-START_TEST(subscriptions_outlive_the_server)
+DOMT_TEST(subscriptions_outlive_the_server)
 {
     begin();
     ck_assert_int_eq(listen_to(&user, "news"), 0);
@@ -120,10 +119,9 @@ START_TEST(subscriptions_outlive_the_server)
     }
     end();
 }
-END_TEST
 
 /* A server in recovery refuses to listen. That is no gap, and is tried again until it does. */
-START_TEST(server_that_refuses_is_asked_again)
+DOMT_TEST(server_that_refuses_is_asked_again)
 {
     static const domus_type *const types[] = {&domus_pg_notification_type, NULL};
     static const domus_pattern pattern = {.types = types};
@@ -149,7 +147,6 @@ START_TEST(server_that_refuses_is_asked_again)
     expect(&user, "news", "again");
     end();
 }
-END_TEST
 
 /* Sessions that listen, as the last statement of each says. */
 static void await_listeners(int64_t count)
@@ -163,7 +160,7 @@ static void await_listeners(int64_t count)
     ck_assert_int_eq(domt_pg_number(&user, user.sql, listeners), count);
 }
 
-START_TEST(connection_goes_with_the_last_subscriber)
+DOMT_TEST(connection_goes_with_the_last_subscriber)
 {
     begin();
     ck_assert_int_eq(listen_to(&user, "news"), 0);
@@ -178,10 +175,9 @@ START_TEST(connection_goes_with_the_last_subscriber)
     expect(&user, "news", "again");
     end();
 }
-END_TEST
 
 /* A name with bytes that are no UTF-8 is refused by the server. */
-START_TEST(listen_that_is_refused_subscribes_nobody)
+DOMT_TEST(listen_that_is_refused_subscribes_nobody)
 {
     begin();
     ck_assert_int_eq(listen_to(&user, "wrong \xff"), -EINVAL);
@@ -197,10 +193,9 @@ START_TEST(listen_that_is_refused_subscribes_nobody)
     expect(&user, "news", "one");
     end();
 }
-END_TEST
 
 /* An outsider takes the pools of two threads in turn, as an actor does that is lent. */
-START_TEST(unlisten_reaches_every_pool)
+DOMT_TEST(unlisten_reaches_every_pool)
 {
     static const domus_type *const types[] = {&domus_pg_notification_type, NULL};
     static const domus_pattern pattern = {.types = types};
@@ -218,10 +213,9 @@ START_TEST(unlisten_reaches_every_pool)
                      -ETIMEDOUT);
     end();
 }
-END_TEST
 
 /* The longest payload, and many at once, come also if results have to be small. */
-START_TEST(notifications_may_be_larger_than_results)
+DOMT_TEST(notifications_may_be_larger_than_results)
 {
     char longest[7999], text[16];
 
@@ -242,7 +236,6 @@ START_TEST(notifications_may_be_larger_than_results)
     }
     end();
 }
-END_TEST
 
 static void send_listen(const char *channel, uint64_t tag)
 {
@@ -256,7 +249,7 @@ static void send_listen(const char *channel, uint64_t tag)
 
 /* One that waits for the connection is not sent when its subscription has ended: the server listens
  * for nobody. */
-START_TEST(unlisten_ends_a_listen_that_waits)
+DOMT_TEST(unlisten_ends_a_listen_that_waits)
 {
     begin();
     domt_postgres_halt(&server, SIGINT);
@@ -278,10 +271,9 @@ START_TEST(unlisten_ends_a_listen_that_waits)
                      0);
     end();
 }
-END_TEST
 
 /* A LISTEN that takes too long leaves its subscription: another connection listens. */
-START_TEST(listen_that_is_late_leaves_its_subscription)
+DOMT_TEST(listen_that_is_late_leaves_its_subscription)
 {
     begin_with((domus_sql_options){.timeout_ns = 300 * MS});
     ck_assert_int_eq(listen_to(&user, "news"), 0);
@@ -299,9 +291,8 @@ START_TEST(listen_that_is_late_leaves_its_subscription)
     expect(&user, "news", "two");
     end();
 }
-END_TEST
 
-START_TEST(names_of_channels_are_checked)
+DOMT_TEST(names_of_channels_are_checked)
 {
     domus_pg_channel unended;
 
@@ -314,9 +305,8 @@ START_TEST(names_of_channels_are_checked)
     ck_assert_int_eq(listen_to(&user, unended.name), 0);
     end();
 }
-END_TEST
 
-START_TEST(subscriptions_are_bounded)
+DOMT_TEST(subscriptions_are_bounded)
 {
     begin();
     for (uint32_t i = 0; i < DOMUS_PG_SUBSCRIPTIONS_MAX; i++)
@@ -326,11 +316,5 @@ START_TEST(subscriptions_are_bounded)
     ck_assert_int_eq(listen_to(&user, "news"), 0);
     end();
 }
-END_TEST
 
-DOMT_MAIN("pg_listen", 120, notifications_come_to_subscribers_in_order,
-          subscriptions_outlive_the_server, server_that_refuses_is_asked_again,
-          connection_goes_with_the_last_subscriber, listen_that_is_refused_subscribes_nobody,
-          unlisten_reaches_every_pool, notifications_may_be_larger_than_results,
-          unlisten_ends_a_listen_that_waits, listen_that_is_late_leaves_its_subscription,
-          names_of_channels_are_checked, subscriptions_are_bounded)
+DOMT_SUITE(120)

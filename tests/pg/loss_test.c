@@ -38,7 +38,7 @@ static const domus_sql_statement once = {
     .repeatable = true};
 
 /* A query that may have been done fails with -EPIPE; one that may be done twice is sent again. */
-START_TEST(broken_connection_fails_or_repeats_its_query)
+DOMT_TEST(broken_connection_fails_or_repeats_its_query)
 {
     begin(&quick);
     domt_pg_does(&user, "CREATE SEQUENCE s");
@@ -55,9 +55,8 @@ START_TEST(broken_connection_fails_or_repeats_its_query)
     ck_assert_int_eq(domt_pg_end(&user, sql, true).error, -ESTALE);
     end();
 }
-END_TEST
 
-START_TEST(restart_is_bridged)
+DOMT_TEST(restart_is_bridged)
 {
     begin(&quick);
     for (int round = 0; round < 3; round++) {
@@ -76,10 +75,9 @@ START_TEST(restart_is_bridged)
     }
     end();
 }
-END_TEST
 
 /* Without a server queries wait for wait_ns, and then fail at once, with words but no password. */
-START_TEST(no_server_is_told)
+DOMT_TEST(no_server_is_told)
 {
     static const domus_sql_options options = {
         .wait_ns = 200 * MS, .backoff_min_ns = 10 * MS, .backoff_max_ns = 50 * MS};
@@ -107,9 +105,8 @@ START_TEST(no_server_is_told)
         domt_pg_user_stop(&user);
     }
 }
-END_TEST
 
-START_TEST(refused_login_is_told_and_found_out_again)
+DOMT_TEST(refused_login_is_told_and_found_out_again)
 {
     begin(&quick);
     char url[160];
@@ -131,10 +128,9 @@ START_TEST(refused_login_is_told_and_found_out_again)
     domt_pg_user_stop(&other);
     end();
 }
-END_TEST
 
 /* A stop in the midst of everything leaks nothing and ends soon. */
-START_TEST(stop_ends_what_is_under_way)
+DOMT_TEST(stop_ends_what_is_under_way)
 {
     begin(&quick);
     domus_sql sql = domt_pg_begin(&user);
@@ -158,7 +154,5 @@ START_TEST(stop_ends_what_is_under_way)
     }
     end();
 }
-END_TEST
 
-DOMT_MAIN("pg_loss", 120, broken_connection_fails_or_repeats_its_query, restart_is_bridged,
-          no_server_is_told, refused_login_is_told_and_found_out_again, stop_ends_what_is_under_way)
+DOMT_SUITE(120)

@@ -104,7 +104,7 @@ static bool is_equal(domus_sql_value one, const domus_sql_value *other)
     }
 }
 
-START_TEST(values_of_each_type_go_and_come)
+DOMT_TEST(values_of_each_type_go_and_come)
 {
     begin(NULL);
     for (size_t i = 0; i < sizeof echoes / sizeof echoes[0]; i++) {
@@ -132,7 +132,6 @@ START_TEST(values_of_each_type_go_and_come)
     ck_assert_uint_eq(status.queries, 4 * sizeof echoes / sizeof echoes[0]);
     end();
 }
-END_TEST
 
 static const struct failure {
     domus_sql_statement statement;
@@ -151,7 +150,7 @@ static const struct failure {
     {{.text = "COPY t FROM STDIN"}, "", -EINVAL},
 };
 
-START_TEST(failures_have_their_state_and_leave_the_connection)
+DOMT_TEST(failures_have_their_state_and_leave_the_connection)
 {
     begin(NULL);
     domt_pg_does(&user, "CREATE TABLE t (id INT PRIMARY KEY, name TEXT NOT NULL);"
@@ -173,7 +172,6 @@ START_TEST(failures_have_their_state_and_leave_the_connection)
     ck_assert_uint_eq(domt_pg_look(&user).connects, 3); /* a COPY costs its connection */
     end();
 }
-END_TEST
 
 /* Parameters that the server, or the driver, cannot take; each is sent prepared. */
 static const struct wrong {
@@ -189,7 +187,7 @@ static const struct wrong {
     {{.text = "SELECT $1::text"}, TEXT("\xff"), "22021"},
 };
 
-START_TEST(wrong_parameters_are_refused)
+DOMT_TEST(wrong_parameters_are_refused)
 {
     begin(NULL);
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
@@ -201,9 +199,8 @@ START_TEST(wrong_parameters_are_refused)
     ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
     end();
 }
-END_TEST
 
-START_TEST(changes_are_counted_and_names_are_told)
+DOMT_TEST(changes_are_counted_and_names_are_told)
 {
     static const domus_sql_statement insert = {
         .text = "INSERT INTO t SELECT generate_series(1, 10) RETURNING id AS number"};
@@ -231,10 +228,9 @@ START_TEST(changes_are_counted_and_names_are_told)
     }
     end();
 }
-END_TEST
 
 /* At statements_max the statement that was used longest ago goes, at the server, too. */
-START_TEST(statements_are_bounded)
+DOMT_TEST(statements_are_bounded)
 {
     static const domus_sql_statement statements[3] = {
         {.text = "SELECT 0"}, {.text = "SELECT 1"}, {.text = "SELECT 2"}};
@@ -253,10 +249,9 @@ START_TEST(statements_are_bounded)
     ck_assert_uint_eq(domt_pg_look(&user).prepares, 5); /* 0 stays, because it is used */
     end();
 }
-END_TEST
 
 /* A statement that the server has forgotten, or that has changed, is prepared anew, once. */
-START_TEST(statements_that_are_gone_are_prepared_anew)
+DOMT_TEST(statements_that_are_gone_are_prepared_anew)
 {
     static const domus_sql_statement all = {.text = "SELECT * FROM t"};
     static const domus_sql_options options = {.connections_max = 1};
@@ -278,11 +273,10 @@ START_TEST(statements_that_are_gone_are_prepared_anew)
     ck_assert_uint_eq(status.connects, 1);
     end();
 }
-END_TEST
 
 /* A result of exactly result_max bytes comes, and one of a byte more fails, whether its statement
  * had small results before or not. */
-START_TEST(results_are_bounded)
+DOMT_TEST(results_are_bounded)
 {
     static const domus_sql_statement repeat = {.text = "SELECT repeat('x', $1) AS x"};
     static const domus_sql_statement series = {
@@ -316,10 +310,9 @@ START_TEST(results_are_bounded)
     ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
     end();
 }
-END_TEST
 
 /* libpq takes a little at a time of what has come, and nothing is counted twice. */
-START_TEST(large_results_behind_small_ones_come)
+DOMT_TEST(large_results_behind_small_ones_come)
 {
     static const domus_sql_statement series = {
         .text = "SELECT repeat('x', 5900) FROM generate_series(1, $1::int8)"};
@@ -338,10 +331,5 @@ START_TEST(large_results_behind_small_ones_come)
     }
     domt_postgres_stop(&server);
 }
-END_TEST
 
-DOMT_MAIN("pg_query", 120, values_of_each_type_go_and_come,
-          failures_have_their_state_and_leave_the_connection, wrong_parameters_are_refused,
-          changes_are_counted_and_names_are_told, statements_are_bounded,
-          statements_that_are_gone_are_prepared_anew, results_are_bounded,
-          large_results_behind_small_ones_come)
+DOMT_SUITE(120)

@@ -49,7 +49,7 @@ static const domus_sql_statement breaks = {
 static const domus_sql_statement huge = {
     .text = "SELECT repeat('x', 1024) FROM generate_series(1, 4194304)"};
 
-START_TEST(rows_come_in_order_in_pieces)
+DOMT_TEST(rows_come_in_order_in_pieces)
 {
     static const domus_sql_options options = {.piece_size = 4096};
 
@@ -81,9 +81,8 @@ START_TEST(rows_come_in_order_in_pieces)
     domt_pg_await_free(&user);
     end();
 }
-END_TEST
 
-START_TEST(failure_behind_rows_is_told_by_a_read)
+DOMT_TEST(failure_behind_rows_is_told_by_a_read)
 {
     static const domus_sql_options options = {.piece_size = 4096};
     domt_pg_answer answer;
@@ -103,7 +102,6 @@ START_TEST(failure_behind_rows_is_told_by_a_read)
     ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
     end();
 }
-END_TEST
 
 static uint64_t resident_bytes(void)
 {
@@ -128,7 +126,7 @@ static void wait_until_server_waits(void)
 
 /* Nobody reads rows of 4 GiB: the server waits, memory stays, other queries go on. Closed rows give
  * the connection back, also those that nobody closes. */
-START_TEST(reader_that_does_not_read_holds_up_the_server_alone)
+DOMT_TEST(reader_that_does_not_read_holds_up_the_server_alone)
 {
     static const domus_sql_options options = {.transaction_idle_ns = 2000 * MS};
 
@@ -152,9 +150,8 @@ START_TEST(reader_that_does_not_read_holds_up_the_server_alone)
     ck_assert_uint_lt(resident_bytes(), most);
     end();
 }
-END_TEST
 
-START_TEST(commit_drops_rows_that_are_open)
+DOMT_TEST(commit_drops_rows_that_are_open)
 {
     begin(NULL);
     domus_sql sql = domt_pg_begin(&user);
@@ -163,7 +160,6 @@ START_TEST(commit_drops_rows_that_are_open)
     domt_pg_await_free(&user);
     end();
 }
-END_TEST
 
 /* --- copies ----------------------------------------------------------------------------------- */
 
@@ -201,7 +197,7 @@ static void write_large(domus_sql_cursor copy, size_t size, int error)
     domt_pg_free(&answer);
 }
 
-START_TEST(bytes_are_copied_in_and_out)
+DOMT_TEST(bytes_are_copied_in_and_out)
 {
     static const domus_sql_options options = {
         .piece_size = 65536, .connections_max = 2, .result_max = 64u << 20};
@@ -236,9 +232,8 @@ START_TEST(bytes_are_copied_in_and_out)
     ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
     end();
 }
-END_TEST
 
-START_TEST(copies_fail_at_their_end_and_are_undone)
+DOMT_TEST(copies_fail_at_their_end_and_are_undone)
 {
     static const domus_sql_options options = {.transaction_idle_ns = 1000 * MS};
 
@@ -273,8 +268,5 @@ START_TEST(copies_fail_at_their_end_and_are_undone)
     ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
     end();
 }
-END_TEST
 
-DOMT_MAIN("pg_rows", 120, rows_come_in_order_in_pieces, failure_behind_rows_is_told_by_a_read,
-          reader_that_does_not_read_holds_up_the_server_alone, commit_drops_rows_that_are_open,
-          bytes_are_copied_in_and_out, copies_fail_at_their_end_and_are_undone)
+DOMT_SUITE(120)

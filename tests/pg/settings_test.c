@@ -21,7 +21,7 @@ static const struct {
     {"postgresql://a:secret@host:x@y/db?secret", -EINVAL},
 };
 
-START_TEST(urls_are_checked_and_tell_no_secret)
+DOMT_TEST(urls_are_checked_and_tell_no_secret)
 {
     static const domus_sql_driver *const drivers[] = {&domus_pg_driver, NULL};
     static const domus_sql_options options = {.drivers = drivers};
@@ -35,6 +35,5 @@ START_TEST(urls_are_checked_and_tell_no_secret)
         ck_assert_msg(strstr(error, "sec") == NULL, "%s", error);
     }
 }
-END_TEST
 
-DOMT_MAIN("pg_settings", 20, urls_are_checked_and_tell_no_secret)
+DOMT_SUITE(20)

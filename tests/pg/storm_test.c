@@ -153,16 +153,14 @@ static void run_storm(uint32_t pipeline_max)
     domt_postgres_stop(&server);
 }
 
-START_TEST(each_query_has_one_answer)
+DOMT_TEST(each_query_has_one_answer)
 {
     run_storm(1);
 }
-END_TEST
 
-START_TEST(each_query_has_one_answer_in_pipelines)
+DOMT_TEST(each_query_has_one_answer_in_pipelines)
 {
     run_storm(4);
 }
-END_TEST
 
-DOMT_MAIN("pg_storm", 600, each_query_has_one_answer, each_query_has_one_answer_in_pipelines)
+DOMT_SUITE(600)

@@ -117,13 +117,12 @@ static void check_row(size_t i)
     domt_pg_user_stop(&user);
 }
 
-START_TEST(tls_is_as_the_url_asks)
+DOMT_TEST(tls_is_as_the_url_asks)
 {
     begin();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         check_row(i);
     domt_postgres_stop(&server);
 }
-END_TEST
 
-DOMT_MAIN("pg_tls", 120, tls_is_as_the_url_asks)
+DOMT_SUITE(120)

@@ -82,7 +82,7 @@ static int64_t began(uint64_t tag)
     return answers[tag].numbers[0];
 }
 
-START_TEST(reads_that_wait_share_a_transaction_up_to_together_max)
+DOMT_TEST(reads_that_wait_share_a_transaction_up_to_together_max)
 {
     begin();
     for (uint64_t tag = 1; tag <= TOGETHER + 2; tag++)
@@ -96,10 +96,9 @@ START_TEST(reads_that_wait_share_a_transaction_up_to_together_max)
     ck_assert_uint_eq(domt_pg_look(&user).repeated, 0);
     end();
 }
-END_TEST
 
 /* The server skips those behind it, which are sent again. */
-START_TEST(one_that_fails_lets_the_others_be_answered)
+DOMT_TEST(one_that_fails_lets_the_others_be_answered)
 {
     begin();
     send_one(&divide, 1, 1);
@@ -114,10 +113,9 @@ START_TEST(one_that_fails_lets_the_others_be_answered)
     ck_assert_uint_eq(domt_pg_look(&user).repeated, 2);
     end();
 }
-END_TEST
 
 /* The slow one is cancelled when its time is over. */
-START_TEST(one_that_is_cancelled_lets_the_others_be_answered)
+DOMT_TEST(one_that_is_cancelled_lets_the_others_be_answered)
 {
     begin();
     send_one(&divide, 1, 1);
@@ -132,10 +130,9 @@ START_TEST(one_that_is_cancelled_lets_the_others_be_answered)
     ck_assert_uint_ge(domt_pg_look(&user).repeated, 2); /* a signal may hit one of them, too */
     end();
 }
-END_TEST
 
 /* A statement that may write stands alone, and one with too few parameters is refused. */
-START_TEST(others_do_not_leave_with_them)
+DOMT_TEST(others_do_not_leave_with_them)
 {
     begin();
     send_one(&divide, 1, 1);
@@ -154,7 +151,6 @@ START_TEST(others_do_not_leave_with_them)
     ck_assert_uint_eq(domt_pg_look(&user).repeated, 0);
     end();
 }
-END_TEST
 
 /* Let both connections know the statements: one is held by a transaction. */
 static void teach(const domus_sql_statement *const *statements, uint32_t count)
@@ -174,7 +170,7 @@ static void teach(const domus_sql_statement *const *statements, uint32_t count)
 /* The first of a group, and the one behind it that pushes its answer out, have ended when the
  * cancel for a later one is still to come: another cancel is under way, because the server takes
  * none for a while. */
-START_TEST(cancel_that_waits_outlives_the_first_of_its_group)
+DOMT_TEST(cancel_that_waits_outlives_the_first_of_its_group)
 {
     static const domus_sql_statement sleeps = {.text = "SELECT pg_sleep(60)",
                                                .timeout_ns = 100 * MS};
@@ -209,9 +205,5 @@ START_TEST(cancel_that_waits_outlives_the_first_of_its_group)
     domt_pg_user_stop(&user);
     domt_postgres_stop(&server);
 }
-END_TEST
 
-DOMT_MAIN("pg_together", 60, reads_that_wait_share_a_transaction_up_to_together_max,
-          one_that_fails_lets_the_others_be_answered,
-          one_that_is_cancelled_lets_the_others_be_answered, others_do_not_leave_with_them,
-          cancel_that_waits_outlives_the_first_of_its_group)
+DOMT_SUITE(60)

@@ -41,7 +41,7 @@ static int64_t count_rows(void)
     return domt_pg_number(&user, user.sql, "SELECT count(*) FROM t");
 }
 
-START_TEST(commit_keeps_and_rollback_does_not)
+DOMT_TEST(commit_keeps_and_rollback_does_not)
 {
     begin(NULL);
     for (int i = 0; i < 2; i++) {
@@ -58,9 +58,8 @@ START_TEST(commit_keeps_and_rollback_does_not)
     domt_pg_await_free(&user);
     end();
 }
-END_TEST
 
-START_TEST(failed_transaction_tells_its_first_failure_at_commit)
+DOMT_TEST(failed_transaction_tells_its_first_failure_at_commit)
 {
     begin(NULL);
     domus_sql sql = domt_pg_begin(&user);
@@ -79,9 +78,8 @@ START_TEST(failed_transaction_tells_its_first_failure_at_commit)
     domt_pg_await_free(&user);
     end();
 }
-END_TEST
 
-START_TEST(isolation_is_as_asked)
+DOMT_TEST(isolation_is_as_asked)
 {
     static const struct {
         domus_sql_begin_options options;
@@ -114,9 +112,8 @@ START_TEST(isolation_is_as_asked)
     ck_assert_int_eq(answer.error, -EINVAL);
     end();
 }
-END_TEST
 
-START_TEST(idle_transaction_is_rolled_back)
+DOMT_TEST(idle_transaction_is_rolled_back)
 {
     static const domus_sql_options options = {.transaction_idle_ns = 500 * MS};
 
@@ -129,10 +126,9 @@ START_TEST(idle_transaction_is_rolled_back)
     ck_assert_int_eq(count_rows(), 0);
     end();
 }
-END_TEST
 
 /* The owner of a transaction ends, at rest or in the midst of a statement. */
-START_TEST(transaction_ends_with_its_owner)
+DOMT_TEST(transaction_ends_with_its_owner)
 {
     begin(NULL);
     for (int i = 0; i < 2; i++) {
@@ -159,10 +155,9 @@ START_TEST(transaction_ends_with_its_owner)
     ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
     end();
 }
-END_TEST
 
 /* The statement is not run any more, also if another one is given up for it. */
-START_TEST(owner_ends_while_a_statement_is_prepared)
+DOMT_TEST(owner_ends_while_a_statement_is_prepared)
 {
     static const domus_sql_options options[] = {{.statements_max = 256}, {.statements_max = 1}};
     static const domus_sql_statement first = {.text = "SELECT 1"};
@@ -192,10 +187,9 @@ START_TEST(owner_ends_while_a_statement_is_prepared)
         end();
     }
 }
-END_TEST
 
 /* A transaction that a statement begins by itself is none of others: it is rolled back. */
-START_TEST(stray_begin_is_rolled_back)
+DOMT_TEST(stray_begin_is_rolled_back)
 {
     static const domus_sql_options options = {.connections_max = 1};
 
@@ -213,11 +207,10 @@ START_TEST(stray_begin_is_rolled_back)
     ck_assert_uint_eq(domt_pg_look(&user).connects, 1);
     end();
 }
-END_TEST
 
 /* A statement that ends its transaction by itself fails it: what follows would be done for good. So
  * does one that begins another one then, and a script that fails behind its end. */
-START_TEST(stray_end_fails_its_transaction)
+DOMT_TEST(stray_end_fails_its_transaction)
 {
     static const struct {
         const char *text;
@@ -263,10 +256,9 @@ START_TEST(stray_end_fails_its_transaction)
     ck_assert_uint_eq(domt_pg_look(&user).failures, 0);
     end();
 }
-END_TEST
 
 /* Rows that have failed, of which nobody has read a piece, fail their transaction. */
-START_TEST(rows_that_were_not_read_fail_their_transaction)
+DOMT_TEST(rows_that_were_not_read_fail_their_transaction)
 {
     static const domus_sql_options options = {.result_max = 2048, .piece_size = 1024};
     static const domus_sql_statement large = {
@@ -288,14 +280,13 @@ START_TEST(rows_that_were_not_read_fail_their_transaction)
     }
     end();
 }
-END_TEST
 
 static const domus_sql_statement naps = {.text = "SELECT pg_sleep(0.1)"};
 static const domus_sql_statement strays = {.text = "BEGIN"};
 static const domus_sql_statement inserts = {.text = "INSERT INTO t SELECT 1 + count(*) FROM t"};
 
 /* Queries behind a BEGIN in a pipeline are undone with it, so none of them is told to be done. */
-START_TEST(stray_begin_does_not_take_its_neighbours_in)
+DOMT_TEST(stray_begin_does_not_take_its_neighbours_in)
 {
     static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 8};
     domt_pg_received answers[4];
@@ -323,11 +314,5 @@ START_TEST(stray_begin_does_not_take_its_neighbours_in)
     }
     end();
 }
-END_TEST
 
-DOMT_MAIN("pg_transaction", 120, commit_keeps_and_rollback_does_not,
-          failed_transaction_tells_its_first_failure_at_commit, isolation_is_as_asked,
-          idle_transaction_is_rolled_back, transaction_ends_with_its_owner,
-          owner_ends_while_a_statement_is_prepared, stray_begin_is_rolled_back,
-          stray_end_fails_its_transaction, rows_that_were_not_read_fail_their_transaction,
-          stray_begin_does_not_take_its_neighbours_in)
+DOMT_SUITE(120)

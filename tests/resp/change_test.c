@@ -63,7 +63,7 @@ static void converse(const char *bytes)
         ck_assert_str_eq(domt_codec_sent(&resp), expected);                                        \
     } while (0)
 
-START_TEST(a_silenced_connection_gets_no_answers)
+DOMT_TEST(a_silenced_connection_gets_no_answers)
 {
     begin();
     CONVERSES("a\n*1\r\n$1\r\nb\r\n", "$1\r\na\r\n$1\r\nb\r\n");
@@ -81,10 +81,9 @@ START_TEST(a_silenced_connection_gets_no_answers)
     CONVERSES("off\n*x\r\n", "");
     finish();
 }
-END_TEST
 
 /* The answer to the first command behind SKIP is not sent, in whatever order they are given. */
-START_TEST(a_skipped_answer_is_that_of_its_command)
+DOMT_TEST(a_skipped_answer_is_that_of_its_command)
 {
     domus_resp_change skip = {.answering = DOMUS_RESP_SKIPS};
     domus_stage_message first, second;
@@ -101,9 +100,8 @@ START_TEST(a_skipped_answer_is_that_of_its_command)
     ck_assert_str_eq(domt_codec_sent(&resp), "+OK\r\n");
     finish();
 }
-END_TEST
 
-START_TEST(strangers_have_limits_of_their_own)
+DOMT_TEST(strangers_have_limits_of_their_own)
 {
     static const domus_resp_options guarded = {.stranger_arguments_max = 2, .stranger_bulk_max = 5};
     static const struct {
@@ -133,7 +131,5 @@ START_TEST(strangers_have_limits_of_their_own)
     CONVERSES(refused[0].bytes, refused[0].sent);
     finish();
 }
-END_TEST
 
-DOMT_MAIN("change", 60, a_silenced_connection_gets_no_answers,
-          a_skipped_answer_is_that_of_its_command, strangers_have_limits_of_their_own)
+DOMT_SUITE(60)

@@ -10,22 +10,20 @@
 #define HOLDS(bytes, expected) domt_resp_holds(NULL, bytes, sizeof bytes - 1, expected)
 #define REFUSED(bytes, text)   HOLDS(bytes, "EPROTO -ERR Protocol error: " text "\r\n")
 
-START_TEST(command_is_its_arguments)
+DOMT_TEST(command_is_its_arguments)
 {
     HOLDS("*1\r\n$4\r\nPING\r\n", "command [PING]\n");
     HOLDS("*2\r\n$3\r\nGET\r\n$16\r\n0123456789abcdef\r\n", "command [GET] [0123456789abcdef]\n");
     HOLDS("*3\r\n$3\r\nSET\r\n$0\r\n\r\n$3\r\n\r\n\0\r\n", "command [SET] [] [\\x0d\\x0a\\x00]\n");
     HOLDS("*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nQUIT\r\n", "command [PING]\ncommand [QUIT]\n");
 }
-END_TEST
 
-START_TEST(command_without_arguments_is_none)
+DOMT_TEST(command_without_arguments_is_none)
 {
     HOLDS("*0\r\n*-1\r\n*-7\r\n\r\n\n  \r\n*1\r\n$1\r\na\r\n*0\r\n", "command [a]\n");
 }
-END_TEST
 
-START_TEST(commands_of_more_arguments_have_a_table)
+DOMT_TEST(commands_of_more_arguments_have_a_table)
 {
     HOLDS("*8\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$1\r\nd\r\n$1\r\ne\r\n$1\r\nf\r\n$1\r\ng\r\n"
           "$1\r\nh\r\n",
@@ -35,9 +33,8 @@ START_TEST(commands_of_more_arguments_have_a_table)
           "command [a] [b] [c] [d] [e] [f] [g] [h] [ij]\n");
     HOLDS("a b c d e f g h i 'j'\n", "command [a] [b] [c] [d] [e] [f] [g] [h] [i] [j]\n");
 }
-END_TEST
 
-START_TEST(line_is_a_command)
+DOMT_TEST(line_is_a_command)
 {
     HOLDS("PING\r\n", "command [PING]\n");
     HOLDS(" GET \t a\x0b"
@@ -53,9 +50,8 @@ START_TEST(line_is_a_command)
     HOLDS("a\0b\n", "command [a\\x00b]\n");
     HOLDS("a\r\r\n", "command [a]\n");
 }
-END_TEST
 
-START_TEST(what_is_no_command_gets_the_error_of_redis)
+DOMT_TEST(what_is_no_command_gets_the_error_of_redis)
 {
     REFUSED("*1\n", "invalid multibulk length");
     REFUSED("*01\r\n", "invalid multibulk length");
@@ -87,18 +83,16 @@ START_TEST(what_is_no_command_gets_the_error_of_redis)
     REFUSED("a \"b\\\n", "unbalanced quotes in request");
     HOLDS("PING\n*1\n", "command [PING]\nEPROTO -ERR Protocol error: invalid multibulk length\r\n");
 }
-END_TEST
 
-START_TEST(end_within_a_command_gets_no_error)
+DOMT_TEST(end_within_a_command_gets_no_error)
 {
     HOLDS("*1\r\n$4\r\nPIN", "EPIPE ");
     HOLDS("PING", "EPIPE ");
     HOLDS("*", "EPIPE ");
     HOLDS("*2\r\n$1\r\na\r\n$100000\r\nabc", "EPIPE ");
 }
-END_TEST
 
-START_TEST(limits_hold)
+DOMT_TEST(limits_hold)
 {
     static const domus_resp_options small = {
         .bulk_max = 3, .arguments_max = 2, .inline_max = 5, .message_max = 65536};
@@ -126,9 +120,8 @@ START_TEST(limits_hold)
     ck_assert_str_eq(domt_resp_trace(&two, bytes, strlen(bytes), 100, 1000),
                      "EPROTO -ERR Protocol error: too big request\r\n");
 }
-END_TEST
 
-START_TEST(lines_end_at_64_kib)
+DOMT_TEST(lines_end_at_64_kib)
 {
     static char bytes[70000];
 
@@ -144,7 +137,6 @@ START_TEST(lines_end_at_64_kib)
     ck_assert_str_eq(domt_resp_trace(NULL, bytes, sizeof bytes, 1, 1000),
                      "EPROTO -ERR Protocol error: too big inline request\r\n");
 }
-END_TEST
 
 /* Write "SET", a key and `size` bytes, and a PING behind it. */
 static size_t write_set(char *bytes, size_t room, size_t size)
@@ -157,7 +149,7 @@ static size_t write_set(char *bytes, size_t room, size_t size)
     return (size_t)(head + tail) + size;
 }
 
-START_TEST(long_values_are_the_same_in_all_pieces)
+DOMT_TEST(long_values_are_the_same_in_all_pieces)
 {
     static const size_t sizes[] = {16000, 16350, 16400, 65400, 65497, 65510, 66000, 200000};
     static const size_t cuts[] = {1, 4, 5, 13, 20, 25, 30, 31, 32, 33, 1000, 16384, 65535, 65536};
@@ -176,9 +168,8 @@ START_TEST(long_values_are_the_same_in_all_pieces)
             ck_assert_str_eq(domt_resp_trace(NULL, bytes, size, c, 0), whole);
     }
 }
-END_TEST
 
-START_TEST(long_value_ends_with_its_line)
+DOMT_TEST(long_value_ends_with_its_line)
 {
     static char bytes[30000];
     size_t size = write_set(bytes, sizeof bytes, 20000) - strlen("\r\n*1\r\n$4\r\nPING\r\n");
@@ -190,10 +181,9 @@ START_TEST(long_value_ends_with_its_line)
     ck_assert_str_eq(domt_resp_trace(NULL, bytes, size + 2, size + 1, 1),
                      "EPROTO -ERR Protocol error: invalid bulk length\r\n");
 }
-END_TEST
 
 /* The window ends at each place of an argument. */
-START_TEST(window_may_end_within_a_head)
+DOMT_TEST(window_may_end_within_a_head)
 {
     static char bytes[100000];
 
@@ -207,9 +197,8 @@ START_TEST(window_may_end_within_a_head)
         ck_assert_ptr_nonnull(strstr(domt_resp_trace(NULL, bytes, size, 0, 0), "... 8001\n"));
     }
 }
-END_TEST
 
-START_TEST(many_arguments_are_the_same_in_all_pieces)
+DOMT_TEST(many_arguments_are_the_same_in_all_pieces)
 {
     size_t room = 600000;
     char *bytes = malloc(room);
@@ -227,10 +216,9 @@ START_TEST(many_arguments_are_the_same_in_all_pieces)
     free(whole);
     free(bytes);
 }
-END_TEST
 
 /* Slices stay right when the bytes of the window are copied out. */
-START_TEST(argument_can_be_kept)
+DOMT_TEST(argument_can_be_kept)
 {
     domt_codec resp;
     domus_stage_message message;
@@ -250,9 +238,8 @@ START_TEST(argument_can_be_kept)
     ck_assert(domus_resp_is(kept, "ABC"));
     domus_slice_free(kept);
 }
-END_TEST
 
-START_TEST(options_are_checked)
+DOMT_TEST(options_are_checked)
 {
     static const domus_resp_options wrong[] = {
         {.role = (domus_role)3}, {.bulk_max = UINT32_MAX},    {.message_max = 65535},
@@ -263,11 +250,5 @@ START_TEST(options_are_checked)
     ck_assert_int_eq(domus_resp_stage.check(NULL), 0);
     ck_assert_int_eq(domus_resp_stage.check(&(domus_resp_options){.nesting_max = 32}), 0);
 }
-END_TEST
 
-DOMT_MAIN("command", 60, command_is_its_arguments, command_without_arguments_is_none,
-          commands_of_more_arguments_have_a_table, line_is_a_command,
-          what_is_no_command_gets_the_error_of_redis, end_within_a_command_gets_no_error,
-          limits_hold, lines_end_at_64_kib, long_values_are_the_same_in_all_pieces,
-          long_value_ends_with_its_line, window_may_end_within_a_head,
-          many_arguments_are_the_same_in_all_pieces, argument_can_be_kept, options_are_checked)
+DOMT_SUITE(60)

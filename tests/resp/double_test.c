@@ -27,7 +27,7 @@ static void hold(double value, const char *text)
     domus_slice_free(reply.bytes);
 }
 
-START_TEST(doubles_have_a_point_in_every_locale)
+DOMT_TEST(doubles_have_a_point_in_every_locale)
 {
     char text[8];
 
@@ -43,6 +43,5 @@ START_TEST(doubles_have_a_point_in_every_locale)
     snprintf(text, sizeof text, "%.1f", 1.5);
     ck_assert_str_eq(text, "1,5");
 }
-END_TEST
 
-DOMT_MAIN("double", 30, doubles_have_a_point_in_every_locale)
+DOMT_SUITE(30)

@@ -34,7 +34,7 @@ static void finish(void)
 #define SENDS(type, payload, expected)                                                             \
     ck_assert_str_eq(domt_resp_encoded(&resp, &domus_resp_##type##_type, payload), expected)
 
-START_TEST(common_replies_are_sent)
+DOMT_TEST(common_replies_are_sent)
 {
     domus_slice slice;
 
@@ -67,9 +67,8 @@ START_TEST(common_replies_are_sent)
     SENDS(null, NULL, "$-1\r\n");
     finish();
 }
-END_TEST
 
-START_TEST(long_bulk_is_sent)
+DOMT_TEST(long_bulk_is_sent)
 {
     static char bytes[5000];
     domus_slice slice;
@@ -88,7 +87,6 @@ START_TEST(long_bulk_is_sent)
     }
     finish();
 }
-END_TEST
 
 /* Build one of everything with a builder for `version`. */
 static domus_resp_reply build_all(uint8_t version)
@@ -140,7 +138,7 @@ static void sends(const domus_resp_reply *reply, const char *expected)
     "*13\r\n+a b\r\n-ERR 1\r\n:-5\r\n$3\r\nb.c\r\n_\r\n#t\r\n#f\r\n,0.1\r\n"                       \
     "(-123456789012345678901\r\n=7\r\ntxt:v\r\n\r\n%1\r\n$1\r\nk\r\n~1\r\n:1\r\n>0\r\n*0\r\n"
 
-START_TEST(resp_2_gets_what_it_can_say)
+DOMT_TEST(resp_2_gets_what_it_can_say)
 {
     domus_resp_reply for_2 = build_all(2);
     domus_resp_reply for_3 = build_all(3);
@@ -160,10 +158,9 @@ START_TEST(resp_2_gets_what_it_can_say)
     domus_slice_free(for_3.bytes);
     domus_slice_free(for_all.bytes);
 }
-END_TEST
 
 /* A proxy passes on attributes and long errors of another server. */
-START_TEST(resp_2_gets_no_attributes)
+DOMT_TEST(resp_2_gets_no_attributes)
 {
     static const char text[] = "*2\r\n|1\r\n+a\r\n%1\r\n:1\r\n:2\r\n:3\r\n!6\r\nERR\r\nb\r\n";
     domus_resp_reply reply = {.values = 1, .form = DOMUS_RESP_ONLY_3};
@@ -178,9 +175,8 @@ START_TEST(resp_2_gets_no_attributes)
     domus_slice_free(reply.bytes);
     finish();
 }
-END_TEST
 
-START_TEST(push_is_built_once_for_both_versions)
+DOMT_TEST(push_is_built_once_for_both_versions)
 {
     domus_resp_builder b = {0};
     domus_resp_reply push;
@@ -197,9 +193,8 @@ START_TEST(push_is_built_once_for_both_versions)
     domus_slice_free(push.bytes);
     finish();
 }
-END_TEST
 
-START_TEST(doubles_are_short_and_exact)
+DOMT_TEST(doubles_are_short_and_exact)
 {
     static const struct {
         double value;
@@ -223,10 +218,9 @@ START_TEST(doubles_are_short_and_exact)
         domus_slice_free(reply.bytes);
     }
 }
-END_TEST
 
 /* The elements are built before their count is known. */
-START_TEST(parts_become_one_reply)
+DOMT_TEST(parts_become_one_reply)
 {
     domus_resp_builder elements = {0};
     domus_resp_builder whole = {.version = 2};
@@ -257,9 +251,8 @@ START_TEST(parts_become_one_reply)
     domus_slice_free(part.bytes);
     finish();
 }
-END_TEST
 
-START_TEST(builder_counts_and_is_bounded)
+DOMT_TEST(builder_counts_and_is_bounded)
 {
     domus_resp_builder b = {.bytes = {.size_max = 10}};
     domus_resp_reply reply;
@@ -280,9 +273,8 @@ START_TEST(builder_counts_and_is_bounded)
     ck_assert_int_eq(domus_resp_end(&b, &reply), 0);
     domus_slice_free(reply.bytes);
 }
-END_TEST
 
-START_TEST(stage_refuses_what_it_cannot_send)
+DOMT_TEST(stage_refuses_what_it_cannot_send)
 {
     domus_resp_change version = {.version = 4};
     domus_resp_command none = {.count = 0};
@@ -300,10 +292,9 @@ START_TEST(stage_refuses_what_it_cannot_send)
     SENDS(null, NULL, "$-1\r\n"); /* so the version is still 2 */
     finish();
 }
-END_TEST
 
 /* Commands are decoded in four ways: in the window, with a table, as a line, and gathered. */
-START_TEST(commands_know_the_version_of_their_client)
+DOMT_TEST(commands_know_the_version_of_their_client)
 {
     static const char head[] =
         "*1\r\n$4\r\nPING\r\n*9\r\n$1\r\na\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
@@ -325,9 +316,8 @@ START_TEST(commands_know_the_version_of_their_client)
     }
     finish();
 }
-END_TEST
 
-START_TEST(commands_are_sent)
+DOMT_TEST(commands_are_sent)
 {
     static const domus_resp_options client = {.role = DOMUS_ROLE_CLIENT};
     static char big[70000];
@@ -363,7 +353,6 @@ START_TEST(commands_are_sent)
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_ok_type, NULL), -EOPNOTSUPP);
     domt_codec_stop(&resp);
 }
-END_TEST
 
 static void fails(int error, const char *expected)
 {
@@ -371,7 +360,7 @@ static void fails(int error, const char *expected)
     ck_assert_str_eq(domt_codec_sent(&resp), expected);
 }
 
-START_TEST(failed_request_gets_an_error)
+DOMT_TEST(failed_request_gets_an_error)
 {
     static const domus_resp_options client = {.role = DOMUS_ROLE_CLIENT};
 
@@ -393,10 +382,5 @@ START_TEST(failed_request_gets_an_error)
     ck_assert_int_eq(domus_stage_kit_fail(resp.kit, DOMUS_NO_ID, NULL, -EPROTO), -EPROTO);
     finish();
 }
-END_TEST
 
-DOMT_MAIN("encode", 60, common_replies_are_sent, long_bulk_is_sent, resp_2_gets_what_it_can_say,
-          resp_2_gets_no_attributes, push_is_built_once_for_both_versions,
-          doubles_are_short_and_exact, parts_become_one_reply, builder_counts_and_is_bounded,
-          stage_refuses_what_it_cannot_send, commands_know_the_version_of_their_client,
-          commands_are_sent, failed_request_gets_an_error)
+DOMT_SUITE(60)

@@ -48,7 +48,7 @@ static void is(redisReply *reply, int type, const char *text, long long integer)
         freeReplyObject(reply_);                                                                   \
     } while (0)
 
-START_TEST(hiredis_understands_the_common_replies)
+DOMT_TEST(hiredis_understands_the_common_replies)
 {
     reader = redisReaderCreate();
     domt_resp_start(&resp, NULL);
@@ -67,9 +67,8 @@ START_TEST(hiredis_understands_the_common_replies)
     domt_codec_stop(&resp);
     redisReaderFree(reader);
 }
-END_TEST
 
-START_TEST(hiredis_understands_long_strings)
+DOMT_TEST(hiredis_understands_long_strings)
 {
     static char bytes[300000];
     domus_slice slice;
@@ -88,9 +87,8 @@ START_TEST(hiredis_understands_long_strings)
     domt_codec_stop(&resp);
     redisReaderFree(reader);
 }
-END_TEST
 
-START_TEST(hiredis_understands_what_resp_2_gets_of_resp_3)
+DOMT_TEST(hiredis_understands_what_resp_2_gets_of_resp_3)
 {
     static const struct {
         int type;
@@ -129,10 +127,9 @@ START_TEST(hiredis_understands_what_resp_2_gets_of_resp_3)
     }
     redisReaderFree(reader);
 }
-END_TEST
 
 /* Commands that hiredis encodes are decoded. */
-START_TEST(commands_of_hiredis_are_understood)
+DOMT_TEST(commands_of_hiredis_are_understood)
 {
     domus_stage_message message;
     char line[200];
@@ -148,19 +145,14 @@ START_TEST(commands_of_hiredis_are_understood)
     redisFreeCommand(command);
     domt_codec_stop(&resp);
 }
-END_TEST
-
-DOMT_MAIN("hiredis", 60, hiredis_understands_the_common_replies, hiredis_understands_long_strings,
-          hiredis_understands_what_resp_2_gets_of_resp_3, commands_of_hiredis_are_understood)
 
 #else
 
-START_TEST(hiredis_is_not_installed)
+DOMT_TEST(hiredis_is_not_installed)
 {
     printf("no hiredis (Debian: libhiredis-dev): nothing is compared\n");
 }
-END_TEST
-
-DOMT_MAIN("hiredis", 60, hiredis_is_not_installed)
 
 #endif
+
+DOMT_SUITE(60)

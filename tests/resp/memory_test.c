@@ -15,7 +15,7 @@ static void sweep(const domus_resp_options *options, const char *bytes, size_t s
 
 static const domus_resp_options client = {.role = DOMUS_ROLE_CLIENT};
 
-START_TEST(each_failure_while_decoding_is_returned)
+DOMT_TEST(each_failure_while_decoding_is_returned)
 {
     static char bytes[100000];
     static const char many[] =
@@ -33,7 +33,6 @@ START_TEST(each_failure_while_decoding_is_returned)
     sweep(&client, bytes, size, 3000);
     sweep(&client, "*2\r\n:1\r\n:2\r\n>0\r\n", 16, 3);
 }
-END_TEST
 
 static int build_and_encode(void *context)
 {
@@ -75,12 +74,11 @@ static int make_command(void *context)
     return result;
 }
 
-START_TEST(each_failure_while_encoding_is_returned)
+DOMT_TEST(each_failure_while_encoding_is_returned)
 {
     domt_fail_allocations(build_and_encode, NULL);
     domt_fail_allocations(make_command, NULL);
 }
-END_TEST
 
 static size_t takes(const domus_resp_options *options, const char *bytes)
 {
@@ -89,16 +87,15 @@ static size_t takes(const domus_resp_options *options, const char *bytes)
     return domt_greatest_block(domt_codec_decode, &work);
 }
 
-START_TEST(nothing_is_taken_for_what_is_announced)
+DOMT_TEST(nothing_is_taken_for_what_is_announced)
 {
     ck_assert_uint_lt(takes(NULL, "*1048576\r\n$536870912\r\nabc"), 4096);
     ck_assert_uint_lt(takes(NULL, "*1048576\r\n$1\r\na\r\n$536870912\r\nabc"), 4096);
     ck_assert_uint_lt(takes(&client, "*2147483647\r\n$536870912\r\nabc"), 4096);
     ck_assert_uint_lt(takes(&client, "%2147483647\r\n%1000000\r\n"), 4096);
 }
-END_TEST
 
-START_TEST(commands_in_part_share_a_bound)
+DOMT_TEST(commands_in_part_share_a_bound)
 {
     static const char body[400002] = {[400000] = '\r', [400001] = '\n'};
     domus_budget budget = {0};
@@ -112,7 +109,6 @@ START_TEST(commands_in_part_share_a_bound)
                                                  .whole_least = 400000, /* until it is released */
                                                  .refused = "-OOM out of memory\r\n"});
 }
-END_TEST
 
 /* Feed a command, and return what the budget has when it is taken. */
 static uint64_t charge_of(const domus_pipeline *pipeline, const domus_budget *budget,
@@ -135,7 +131,7 @@ static uint64_t charge_of(const domus_pipeline *pipeline, const domus_budget *bu
     return charge;
 }
 
-START_TEST(whole_commands_share_the_bound_until_they_are_released)
+DOMT_TEST(whole_commands_share_the_bound_until_they_are_released)
 {
     domus_budget budget = {.bytes_max = 300000};
     const domus_resp_options options = {.role = DOMUS_ROLE_SERVER, .budget = &budget};
@@ -158,8 +154,5 @@ START_TEST(whole_commands_share_the_bound_until_they_are_released)
         }
     }
 }
-END_TEST
 
-DOMT_MAIN("memory", 60, each_failure_while_decoding_is_returned,
-          each_failure_while_encoding_is_returned, nothing_is_taken_for_what_is_announced,
-          commands_in_part_share_a_bound, whole_commands_share_the_bound_until_they_are_released)
+DOMT_SUITE(60)

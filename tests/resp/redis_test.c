@@ -55,7 +55,7 @@ static void same(const char *bytes, size_t size)
 
 #define SAME(bytes) same(bytes, sizeof bytes - 1)
 
-START_TEST(commands_get_the_same_bytes)
+DOMT_TEST(commands_get_the_same_bytes)
 {
     if (!domt_redis_start())
         return;
@@ -71,9 +71,8 @@ START_TEST(commands_get_the_same_bytes)
     SAME("ECHO \"a\"\x0b\n");
     domt_redis_stop();
 }
-END_TEST
 
-START_TEST(errors_of_the_protocol_are_the_same_bytes)
+DOMT_TEST(errors_of_the_protocol_are_the_same_bytes)
 {
     if (!domt_redis_start())
         return;
@@ -107,7 +106,6 @@ START_TEST(errors_of_the_protocol_are_the_same_bytes)
     free(line);
     domt_redis_stop();
 }
-END_TEST
 
 /* --- what DEBUG PROTOCOL says of each type ---------------------------------------------------- */
 
@@ -173,7 +171,7 @@ static void sends_the_same(const char *what, uint32_t version, uint8_t built_for
     domt_codec_stop(&resp);
 }
 
-START_TEST(replies_of_both_versions_are_the_same_bytes)
+DOMT_TEST(replies_of_both_versions_are_the_same_bytes)
 {
     if (!domt_redis_start())
         return;
@@ -184,7 +182,6 @@ START_TEST(replies_of_both_versions_are_the_same_bytes)
     }
     domt_redis_stop();
 }
-END_TEST
 
 /* --- a client --------------------------------------------------------------------------------- */
 
@@ -205,7 +202,7 @@ static void ask(const char *line)
     domus_resp_command_type.release(&command);
 }
 
-START_TEST(client_understands_redis)
+DOMT_TEST(client_understands_redis)
 {
     static const domus_resp_options client = {.role = DOMUS_ROLE_CLIENT};
     static const char *const asked[] = {"SET key value",
@@ -255,7 +252,5 @@ START_TEST(client_understands_redis)
     domt_codec_stop(&resp);
     domt_redis_stop();
 }
-END_TEST
 
-DOMT_MAIN("redis", 60, commands_get_the_same_bytes, errors_of_the_protocol_are_the_same_bytes,
-          replies_of_both_versions_are_the_same_bytes, client_understands_redis)
+DOMT_SUITE(60)

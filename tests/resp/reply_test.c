@@ -13,7 +13,7 @@ static const domus_resp_options subscriber = {.role = DOMUS_ROLE_PEER};
 #define HOLDS(bytes, expected) domt_resp_holds(&client, bytes, sizeof bytes - 1, expected)
 #define REFUSED(bytes)         HOLDS(bytes, "EPROTO\n")
 
-START_TEST(reply_of_resp_2_is_its_values)
+DOMT_TEST(reply_of_resp_2_is_its_values)
 {
     HOLDS("+OK\r\n", "reply 0 +[OK]\n");
     HOLDS("+\r\n-ERR no\r\n", "reply 0 +[]\nreply 0 -[ERR no]\n");
@@ -23,9 +23,8 @@ START_TEST(reply_of_resp_2_is_its_values)
     HOLDS("$-1\r\n*-1\r\n*0\r\n", "reply 0 _\nreply 0 _\nreply 0 *[]\n");
     HOLDS("*3\r\n$1\r\na\r\n*2\r\n:1\r\n*0\r\n$-1\r\n", "reply 0 *3 $[a] *2 :1 *[] _\n");
 }
-END_TEST
 
-START_TEST(reply_of_resp_3_is_its_values)
+DOMT_TEST(reply_of_resp_3_is_its_values)
 {
     HOLDS("_\r\n#t\r\n#f\r\n", "reply 2 _\nreply 2 #1\nreply 2 #0\n");
     HOLDS(",1.5\r\n,-inf\r\n,nan\r\n,1e+3\r\n,10\r\n",
@@ -35,10 +34,9 @@ START_TEST(reply_of_resp_3_is_its_values)
     HOLDS("%2\r\n+a\r\n:1\r\n+b\r\n~2\r\n:2\r\n:3\r\n", "reply 2 %4 +[a] :1 +[b] ~2 :2 :3\n");
     HOLDS("%0\r\n~0\r\n", "reply 2 %[]\nreply 2 ~[]\n");
 }
-END_TEST
 
 /* An attribute stands before a value, and is none of the elements. */
-START_TEST(attribute_belongs_to_the_value_behind_it)
+DOMT_TEST(attribute_belongs_to_the_value_behind_it)
 {
     HOLDS("|1\r\n+ttl\r\n:3\r\n$1\r\na\r\n", "reply 2 |2 +[ttl] :3 $[a]\n");
     HOLDS("*2\r\n|1\r\n+a\r\n*1\r\n:1\r\n:5\r\n|0\r\n:6\r\n:7\r\n",
@@ -46,18 +44,16 @@ START_TEST(attribute_belongs_to_the_value_behind_it)
     HOLDS("|1\r\n+a\r\n:1\r\n*1\r\n:2\r\n*1\r\n:3\r\n",
           "reply 2 |2 +[a] :1 *1 :2\nreply 0 *1 :3\n");
 }
-END_TEST
 
-START_TEST(push_is_a_notice)
+DOMT_TEST(push_is_a_notice)
 {
     HOLDS(">2\r\n+message\r\n$1\r\na\r\n+OK\r\n", "push 1 >2 +[message] $[a]\nreply 0 +[OK]\n");
     HOLDS(">1\r\n#t\r\n", "push 2 >1 #1\n");
     HOLDS("*1\r\n>1\r\n:1\r\n", "reply 2 *1 >1 :1\n");
     domt_resp_holds(&subscriber, "*1\r\n:1\r\n:2\r\n", 12, "push 0 *1 :1\npush 0 :2\n");
 }
-END_TEST
 
-START_TEST(what_is_no_reply_is_refused)
+DOMT_TEST(what_is_no_reply_is_refused)
 {
     REFUSED("PING\r\n");
     REFUSED(":+5\r\n");
@@ -90,17 +86,15 @@ START_TEST(what_is_no_reply_is_refused)
     REFUSED("=3\r\ntxt\r\n");
     HOLDS(":1\r\nx", "reply 0 :1\nEPROTO\n");
 }
-END_TEST
 
-START_TEST(end_within_a_reply_is_an_error)
+DOMT_TEST(end_within_a_reply_is_an_error)
 {
     HOLDS("*2\r\n:1\r\n", "EPIPE\n");
     HOLDS("$100000\r\nabc", "EPIPE\n");
     HOLDS("+", "EPIPE\n");
 }
-END_TEST
 
-START_TEST(nesting_ends_at_its_limit)
+DOMT_TEST(nesting_ends_at_its_limit)
 {
     static const domus_resp_options two = {.role = DOMUS_ROLE_CLIENT, .nesting_max = 2};
     char deep[200] = "";
@@ -114,9 +108,8 @@ START_TEST(nesting_ends_at_its_limit)
     domt_resp_holds(&two, "*1\r\n*2\r\n*0\r\n:1\r\n", 16, "reply 0 *1 *2 *[] :1\n");
     domt_resp_holds(&two, "*1\r\n*1\r\n*1\r\n", 12, "EPROTO\n");
 }
-END_TEST
 
-START_TEST(limits_hold)
+DOMT_TEST(limits_hold)
 {
     static const domus_resp_options small = {.role = DOMUS_ROLE_CLIENT, .bulk_max = 3};
     static const domus_resp_options all = {.role = DOMUS_ROLE_CLIENT, .message_max = 65536};
@@ -136,10 +129,9 @@ START_TEST(limits_hold)
     ck_assert_str_eq(domt_resp_trace(&client, bytes, size, 0, 5000), "EMSGSIZE\n");
     free(bytes);
 }
-END_TEST
 
 /* An array of a long string, many integers, and a long string. */
-START_TEST(long_replies_are_the_same_in_all_pieces)
+DOMT_TEST(long_replies_are_the_same_in_all_pieces)
 {
     static const size_t sizes[] = {10, 16360, 30000, 65530, 150000};
     static const size_t cuts[] = {1, 3, 6, 7, 16, 17, 18, 19, 20, 5000, 16384, 65535, 65536};
@@ -170,9 +162,8 @@ START_TEST(long_replies_are_the_same_in_all_pieces)
     }
     free(bytes);
 }
-END_TEST
 
-START_TEST(reader_passes_over_elements)
+DOMT_TEST(reader_passes_over_elements)
 {
     domus_slice bytes;
     domus_resp_value value;
@@ -192,9 +183,8 @@ START_TEST(reader_passes_over_elements)
     ck_assert_int_lt(domus_resp_skip(&reader, &value), 0);
     domus_slice_free(bytes);
 }
-END_TEST
 
-START_TEST(reader_sees_no_byte_behind_its_bytes)
+DOMT_TEST(reader_sees_no_byte_behind_its_bytes)
 {
     domus_slice bytes;
     domus_resp_value value;
@@ -207,10 +197,5 @@ START_TEST(reader_sees_no_byte_behind_its_bytes)
     }
     domus_slice_free(bytes);
 }
-END_TEST
 
-DOMT_MAIN("reply", 60, reply_of_resp_2_is_its_values, reply_of_resp_3_is_its_values,
-          attribute_belongs_to_the_value_behind_it, push_is_a_notice, what_is_no_reply_is_refused,
-          end_within_a_reply_is_an_error, nesting_ends_at_its_limit, limits_hold,
-          long_replies_are_the_same_in_all_pieces, reader_passes_over_elements,
-          reader_sees_no_byte_behind_its_bytes)
+DOMT_SUITE(60)

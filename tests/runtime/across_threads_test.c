@@ -123,24 +123,21 @@ static void everybody_sends_to_everybody(uint32_t threads, uint32_t mailbox_max)
     domt_end(system);
 }
 
-START_TEST(order_of_each_sender_holds_and_nothing_is_lost_on_two_threads)
+DOMT_TEST(order_of_each_sender_holds_and_nothing_is_lost_on_two_threads)
 {
     everybody_sends_to_everybody(2, 32768);
 }
-END_TEST
 
-START_TEST(order_of_each_sender_holds_and_nothing_is_lost_on_four_threads)
+DOMT_TEST(order_of_each_sender_holds_and_nothing_is_lost_on_four_threads)
 {
     everybody_sends_to_everybody(4, 32768);
 }
-END_TEST
 
-START_TEST(order_holds_through_refusals)
+DOMT_TEST(order_holds_through_refusals)
 {
     everybody_sends_to_everybody(3, 64);
     ck_assert_uint_gt(atomic_load(&refused), 0);
 }
-END_TEST
 
 /* --- asks ------------------------------------------------------------------------------------- */
 
@@ -264,21 +261,19 @@ static void everybody_asks_everybody(uint32_t threads)
     domt_end(system);
 }
 
-START_TEST(replies_come_home_on_two_threads)
+DOMT_TEST(replies_come_home_on_two_threads)
 {
     everybody_asks_everybody(2);
 }
-END_TEST
 
-START_TEST(replies_come_home_on_four_threads)
+DOMT_TEST(replies_come_home_on_four_threads)
 {
     everybody_asks_everybody(4);
 }
-END_TEST
 
 /* The actor that is asked goes away while asks are under way. Each ask resumes once, with its
  * answer or -ESTALE. */
-START_TEST(ask_of_one_who_goes_away_resumes_once)
+DOMT_TEST(ask_of_one_who_goes_away_resumes_once)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -302,7 +297,6 @@ START_TEST(ask_of_one_who_goes_away_resumes_once)
     ck_assert_uint_eq(atomic_load(&wrong), 0);
     domt_end(system);
 }
-END_TEST
 
 /* --- a park at every message ------------------------------------------------------------------ */
 
@@ -367,20 +361,14 @@ static void play(uint64_t stand_in_ns)
     domt_end(system);
 }
 
-START_TEST(two_threads_park_and_wake_each_other_20000_times)
+DOMT_TEST(two_threads_park_and_wake_each_other_20000_times)
 {
     play(0);
 }
-END_TEST
 
-START_TEST(two_threads_stand_in_for_each_other)
+DOMT_TEST(two_threads_stand_in_for_each_other)
 {
     play(DOMT_MS);
 }
-END_TEST
 
-DOMT_MAIN("across threads", 90, order_of_each_sender_holds_and_nothing_is_lost_on_two_threads,
-          order_of_each_sender_holds_and_nothing_is_lost_on_four_threads,
-          order_holds_through_refusals, replies_come_home_on_two_threads,
-          replies_come_home_on_four_threads, ask_of_one_who_goes_away_resumes_once,
-          two_threads_park_and_wake_each_other_20000_times, two_threads_stand_in_for_each_other)
+DOMT_SUITE(90)

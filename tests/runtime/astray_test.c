@@ -30,7 +30,7 @@ static int attack(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour attacker = {
     .name = "attacker", .on = (const domus_on[]){{&go_type, attack, 0}, {NULL, NULL, 0}}};
 
-START_TEST(who_asks_from_outside_is_nobody_and_nobody_stops_him)
+DOMT_TEST(who_asks_from_outside_is_nobody_and_nobody_stops_him)
 {
     domus_config config = domt_config(1);
     domus_system *system = domt_start(&config);
@@ -42,7 +42,6 @@ START_TEST(who_asks_from_outside_is_nobody_and_nobody_stops_him)
     ck_assert_int_eq(atomic_load(&wrong), 0);
     domt_end(system);
 }
-END_TEST
 
 /* --- others ----------------------------------------------------------------------------------- */
 
@@ -58,7 +57,7 @@ static int divide(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour divider = {
     .name = "divider", .on = (const domus_on[]){{&go_type, divide, 0}, {NULL, NULL, 0}}};
 
-START_TEST(a_detached_handler_that_returns_in_a_child_ends_it)
+DOMT_TEST(a_detached_handler_that_returns_in_a_child_ends_it)
 {
     const domus_spawn_options options = {.detached = true};
     domus_config config = domt_config(1);
@@ -73,9 +72,8 @@ START_TEST(a_detached_handler_that_returns_in_a_child_ends_it)
     ck_assert(WIFSIGNALED(status));
     domt_end(system);
 }
-END_TEST
 
-START_TEST(after_a_failed_start_detached_actors_can_be_made)
+DOMT_TEST(after_a_failed_start_detached_actors_can_be_made)
 {
     const domus_spawn_options options = {.detached = true};
     domus_config config = domt_config(2);
@@ -95,9 +93,8 @@ START_TEST(after_a_failed_start_detached_actors_can_be_made)
         domt_end(system);
     }
 }
-END_TEST
 
-START_TEST(subscribers_that_have_gone_hold_no_place)
+DOMT_TEST(subscribers_that_have_gone_hold_no_place)
 {
     domus_config config = domt_config(1);
     domus_system *system = domt_start(&config);
@@ -110,9 +107,5 @@ START_TEST(subscribers_that_have_gone_hold_no_place)
     }
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("astray", 60, who_asks_from_outside_is_nobody_and_nobody_stops_him,
-          a_detached_handler_that_returns_in_a_child_ends_it,
-          after_a_failed_start_detached_actors_can_be_made,
-          subscribers_that_have_gone_hold_no_place)
+DOMT_SUITE(60)

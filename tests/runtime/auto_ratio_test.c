@@ -13,14 +13,13 @@
 
 static const domi_auto_bounds bounds = {.least_ns = 50 * US, .most_ns = 10 * MS, .wait_ns = 4 * MS};
 
-START_TEST(default_of_the_wait_is_4_ms)
+DOMT_TEST(default_of_the_wait_is_4_ms)
 {
     domus_config config;
 
     domus_config_init(&config);
     ck_assert_uint_eq(config.scheduler.wait_max_ns, 4 * MS);
 }
-END_TEST
 
 /* One phase 3 of `took_ns`. Returns the budget that it got. */
 static uint64_t phase(domi_auto_ratio *state, uint64_t *now_ns, uint32_t ready, uint64_t took_ns,
@@ -33,7 +32,7 @@ static uint64_t phase(domi_auto_ratio *state, uint64_t *now_ns, uint32_t ready, 
     return budget_ns;
 }
 
-START_TEST(budget_is_the_least_while_rounds_are_short)
+DOMT_TEST(budget_is_the_least_while_rounds_are_short)
 {
     domi_auto_ratio state = {0};
     uint64_t now_ns = 7 * MS;
@@ -45,9 +44,8 @@ START_TEST(budget_is_the_least_while_rounds_are_short)
     ck_assert_uint_eq(phase(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
     ck_assert_uint_eq(phase(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
 }
-END_TEST
 
-START_TEST(budget_doubles_while_rounds_are_long_and_halves_when_they_are_short)
+DOMT_TEST(budget_doubles_while_rounds_are_long_and_halves_when_they_are_short)
 {
     domi_auto_ratio state = {0};
     uint64_t now_ns = 7 * MS, budget_ns = 50 * US;
@@ -65,9 +63,8 @@ START_TEST(budget_doubles_while_rounds_are_long_and_halves_when_they_are_short)
     ck_assert_uint_eq(phase(&state, &now_ns, 10, 100 * US, 10, 0), 500 * US);
     ck_assert_uint_eq(phase(&state, &now_ns, 10, 100 * US, 10, 0), 250 * US);
 }
-END_TEST
 
-START_TEST(bounds_of_the_budget_hold_in_their_order)
+DOMT_TEST(bounds_of_the_budget_hold_in_their_order)
 {
     static const struct {
         domi_auto_bounds bounds;
@@ -92,7 +89,6 @@ START_TEST(bounds_of_the_budget_hold_in_their_order)
         ck_assert_uint_eq(budget_ns, cases[i].most_ns);
     }
 }
-END_TEST
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
@@ -166,7 +162,7 @@ static uint64_t phase_of(enum event what, uint64_t at, uint64_t max_budget_ns)
 
 #define LOOK_NS (16 * RUN_NS) /* the deadline is looked at after so many runs */
 
-START_TEST(state_actors_run_on_while_nothing_waits)
+DOMT_TEST(state_actors_run_on_while_nothing_waits)
 {
     static const struct {
         enum event event;
@@ -186,8 +182,5 @@ START_TEST(state_actors_run_on_while_nothing_waits)
                       "case %zu: %lu ns", i, (unsigned long)took_ns);
     }
 }
-END_TEST
 
-DOMT_MAIN("auto_ratio", 20, default_of_the_wait_is_4_ms, budget_is_the_least_while_rounds_are_short,
-          budget_doubles_while_rounds_are_long_and_halves_when_they_are_short,
-          bounds_of_the_budget_hold_in_their_order, state_actors_run_on_while_nothing_waits)
+DOMT_SUITE(20)

@@ -72,7 +72,7 @@ static void check_backend(const domi_backend *backend, const char *optional)
     check_table(backend->name, backend->sockets, calls, sizeof calls / sizeof calls[0], NULL);
 }
 
-START_TEST(each_backend_has_each_operation)
+DOMT_TEST(each_backend_has_each_operation)
 {
     check_backend(&domi_backend_uring, NULL);
     check_backend(&domi_backend_epoll, NULL);
@@ -83,6 +83,5 @@ START_TEST(each_backend_has_each_operation)
     check_backend(&domt_stepped_ring, "submit poll_once receive_datagrams send_datagram file_read "
                                       "file_write file_open");
 }
-END_TEST
 
-DOMT_MAIN("backends", 10, each_backend_has_each_operation)
+DOMT_SUITE(10)

@@ -93,7 +93,7 @@ static void send(domus_system *system, domus_address to, const domus_type *type,
     DOMT_WAIT_FOR(20, atomic_load(&worked) == until);
 }
 
-START_TEST(each_behaviour_is_counted_where_it_runs)
+DOMT_TEST(each_behaviour_is_counted_where_it_runs)
 {
     domus_system *system = start(2);
     domus_address one = domt_spawn(system, 0, &worker, NULL);
@@ -125,10 +125,9 @@ START_TEST(each_behaviour_is_counted_where_it_runs)
     ck_assert_uint_eq(behaviour(system, 1, "worker").bytes, 192 + 4096);
     domt_end(system);
 }
-END_TEST
 
 /* An actor counts as what it has become, also if it does so in its on_mount. */
-START_TEST(who_becomes_another_is_counted_as_that)
+DOMT_TEST(who_becomes_another_is_counted_as_that)
 {
     domus_system *system = start(1);
     domus_address one = domt_spawn(system, 0, &worker, NULL);
@@ -145,9 +144,8 @@ START_TEST(who_becomes_another_is_counted_as_that)
     ck_assert_uint_eq(behaviour(system, 0, "worker").alive, 0);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(behaviours_beyond_the_bound_share_an_entry)
+DOMT_TEST(behaviours_beyond_the_bound_share_an_entry)
 {
     enum { MANY = DOMUS_BEHAVIOURS_MAX + 10 };
     static domus_behaviour many[MANY];
@@ -179,10 +177,9 @@ START_TEST(behaviours_beyond_the_bound_share_an_entry)
     ck_assert_int_eq(domus_system_behaviours(system, 1, all, 2, &count), -EINVAL);
     domt_end(system);
 }
-END_TEST
 
 /* The time is that of the runs, whoever looks how seldom. */
-START_TEST(time_goes_to_who_runs)
+DOMT_TEST(time_goes_to_who_runs)
 {
     domus_system *system = start(1);
     domus_address busy = domt_spawn(system, 0, &worker, NULL);
@@ -202,7 +199,6 @@ START_TEST(time_goes_to_who_runs)
     ck_assert_uint_le(behaviour(system, 0, "other").run_ns, busy_ns / 4);
     domt_end(system);
 }
-END_TEST
 
 #define CROWD 100
 
@@ -217,7 +213,7 @@ static void crowd_once(domus_system *system, domus_address *crowd)
     DOMT_WAIT_FOR(20, atomic_load(&worked) == until);
 }
 
-START_TEST(waits_are_sampled_and_the_waiting_are_counted)
+DOMT_TEST(waits_are_sampled_and_the_waiting_are_counted)
 {
     domus_system *system = start(1);
     domus_address crowd[CROWD];
@@ -236,9 +232,8 @@ START_TEST(waits_are_sampled_and_the_waiting_are_counted)
     ck_assert_uint_le(ready_ns, passed_ns * CROWD);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(nothing_is_measured_at_the_level_off)
+DOMT_TEST(nothing_is_measured_at_the_level_off)
 {
     domus_config config = domt_config(1);
     const uint64_t long_ns = 3 * DOMT_MS;
@@ -255,9 +250,5 @@ START_TEST(nothing_is_measured_at_the_level_off)
     DOMT_WAIT_FOR(20, behaviour(system, 0, "worker").messages == 20);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("behaviours", 60, each_behaviour_is_counted_where_it_runs,
-          who_becomes_another_is_counted_as_that, behaviours_beyond_the_bound_share_an_entry,
-          time_goes_to_who_runs, waits_are_sampled_and_the_waiting_are_counted,
-          nothing_is_measured_at_the_level_off)
+DOMT_SUITE(60)

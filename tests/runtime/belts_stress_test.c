@@ -334,17 +334,14 @@ static uint64_t messages(void)
     return getenv("DOMT_LONG") != NULL ? MESSAGES_LONG : MESSAGES;
 }
 
-START_TEST(small_belts_keep_order_and_lose_neither_messages_nor_wake_ups)
+DOMT_TEST(small_belts_keep_order_and_lose_neither_messages_nor_wake_ups)
 {
     run(64, messages() / 2);
 }
-END_TEST
 
-START_TEST(large_belts_keep_order_and_lose_neither_messages_nor_wake_ups)
+DOMT_TEST(large_belts_keep_order_and_lose_neither_messages_nor_wake_ups)
 {
     run(1024, messages() / 2);
 }
-END_TEST
 
-DOMT_MAIN("belts stress", 3000, small_belts_keep_order_and_lose_neither_messages_nor_wake_ups,
-          large_belts_keep_order_and_lose_neither_messages_nor_wake_ups)
+DOMT_SUITE(3000)

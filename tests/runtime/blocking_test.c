@@ -93,7 +93,7 @@ static void clear(void)
     atomic_store(&hold, false);
 }
 
-START_TEST(end_of_blocking_work_resumes_with_what_it_returned)
+DOMT_TEST(end_of_blocking_work_resumes_with_what_it_returned)
 {
     domus_config config = domt_config(2);
     int number = 42;
@@ -110,9 +110,8 @@ START_TEST(end_of_blocking_work_resumes_with_what_it_returned)
     ck_assert_int_eq(atomic_load(&last_error), 0);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(negative_end_of_blocking_work_is_the_error)
+DOMT_TEST(negative_end_of_blocking_work_is_the_error)
 {
     domus_config config = domt_config(1);
     int number = -EIO;
@@ -124,9 +123,8 @@ START_TEST(negative_end_of_blocking_work_is_the_error)
     ck_assert_int_eq(atomic_load(&last_error), -EIO);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(blocking_work_at_its_limit_fails_with_eagain)
+DOMT_TEST(blocking_work_at_its_limit_fails_with_eagain)
 {
     domus_config config = domt_config(1);
     int number = 1;
@@ -147,9 +145,8 @@ START_TEST(blocking_work_at_its_limit_fails_with_eagain)
     DOMT_WAIT_FOR(20, atomic_load(&resumed) == 3);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(stop_waits_for_work_that_runs_and_withdraws_what_does_not)
+DOMT_TEST(stop_waits_for_work_that_runs_and_withdraws_what_does_not)
 {
     domus_config config = domt_config(1);
     int number = 1;
@@ -173,10 +170,9 @@ START_TEST(stop_waits_for_work_that_runs_and_withdraws_what_does_not)
     ck_assert_uint_eq(atomic_load(&begun), 1);
     domt_end(system);
 }
-END_TEST
 
 /* The argument of the work is in the frame, and the function reads it when all else is over. */
-START_TEST(work_that_outlasts_the_actor_timeout_is_abandoned_and_said)
+DOMT_TEST(work_that_outlasts_the_actor_timeout_is_abandoned_and_said)
 {
     int number = 1;
 
@@ -200,9 +196,5 @@ START_TEST(work_that_outlasts_the_actor_timeout_is_abandoned_and_said)
     domus_system_free(system);
     ck_assert_uint_eq(atomic_load(&stopped), 1);
 }
-END_TEST
 
-DOMT_MAIN("blocking", 60, end_of_blocking_work_resumes_with_what_it_returned,
-          negative_end_of_blocking_work_is_the_error, blocking_work_at_its_limit_fails_with_eagain,
-          stop_waits_for_work_that_runs_and_withdraws_what_does_not,
-          work_that_outlasts_the_actor_timeout_is_abandoned_and_said)
+DOMT_SUITE(60)

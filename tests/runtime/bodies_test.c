@@ -19,7 +19,7 @@ static void pass(domus_testkit *kit, uint64_t ns)
 
 /* --- bodies ----------------------------------------------------------------------------------- */
 
-START_TEST(bodies_are_read_to_their_end)
+DOMT_TEST(bodies_are_read_to_their_end)
 {
     domt_streams_hold("Q drop\nL5 count\nhelloC count\n5:hello6: world0:Q drop\n", false,
                       "dropped\n5 162322\n11 958916\ndropped\n");
@@ -30,16 +30,14 @@ START_TEST(bodies_are_read_to_their_end)
     domt_streams_hold("C over\n1:a0:Q drop\n", false, "read ENODATA\ndropped\n");
     domt_streams_hold("L1 over\nbQ drop\n", false, "read ENODATA\ndropped\n");
 }
-END_TEST
 
-START_TEST(a_body_of_a_request_that_is_alone_is_read)
+DOMT_TEST(a_body_of_a_request_that_is_alone_is_read)
 {
     domt_streams_hold("Q drop\nAC count 2\n1:a1:b0:Q drop\nAL1 fcount\naAQ drop\n", false,
                       "dropped\n2 3105\ndropped\n1 97\ndropped\n");
 }
-END_TEST
 
-START_TEST(a_body_is_read_though_its_request_is_the_last_that_may_begin)
+DOMT_TEST(a_body_is_read_though_its_request_is_the_last_that_may_begin)
 {
     domus_config config;
     domt_pipes_configure(&config);
@@ -56,9 +54,8 @@ START_TEST(a_body_is_read_though_its_request_is_the_last_that_may_begin)
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(a_body_is_read_though_much_waits_for_its_peer)
+DOMT_TEST(a_body_is_read_though_much_waits_for_its_peer)
 {
     domus_config config;
     domt_pipes_configure(&config);
@@ -82,15 +79,13 @@ START_TEST(a_body_is_read_though_much_waits_for_its_peer)
     pass(kit, SECOND);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(one_reader_at_a_time)
+DOMT_TEST(one_reader_at_a_time)
 {
     domt_streams_hold("L1 twice\nxQ drop\n", false, "1 120\ndropped\n");
 }
-END_TEST
 
-START_TEST(a_peer_hears_that_its_body_is_wanted)
+DOMT_TEST(a_peer_hears_that_its_body_is_wanted)
 {
     domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -111,17 +106,15 @@ START_TEST(a_peer_hears_that_its_body_is_wanted)
     domt_pipes_expect(kit, peer, "0 0\ndropped\ndropped\n");
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* --- what nobody reads ------------------------------------------------------------------------ */
 
-START_TEST(a_body_that_nobody_reads_is_skipped)
+DOMT_TEST(a_body_that_nobody_reads_is_skipped)
 {
     domt_streams_hold("L5 drop\nhelloC drop\n5:hello6: world0:C one\n1:a1:bT-x\nQ drop\n", false,
                       "dropped\ndropped\none\ndropped\n");
     domt_streams_hold("E drop\nhello", true, "dropped\n");
 }
-END_TEST
 
 /* A body of `size` bytes behind its request, which is answered at once; returns whether the next
  * request is answered, too. */
@@ -151,7 +144,7 @@ static bool is_skipped(uint64_t skip_max, size_t size, const char *how)
     return skipped;
 }
 
-START_TEST(more_than_skip_max_ends_the_channel_behind_the_answer)
+DOMT_TEST(more_than_skip_max_ends_the_channel_behind_the_answer)
 {
     ck_assert(is_skipped(10000, 10000, "drop"));
     ck_assert(!is_skipped(10000, 10001, "drop"));
@@ -159,9 +152,8 @@ START_TEST(more_than_skip_max_ends_the_channel_behind_the_answer)
     ck_assert(is_skipped(1, 1, "fdrop"));
     ck_assert(!is_skipped(100000, 1000000, "fdrop"));
 }
-END_TEST
 
-START_TEST(an_unread_body_holds_the_peer_up)
+DOMT_TEST(an_unread_body_holds_the_peer_up)
 {
     enum { BYTES = 8 << 20 };
     domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
@@ -184,11 +176,10 @@ START_TEST(an_unread_body_holds_the_peer_up)
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
-START_TEST(a_body_that_ends_too_soon_fails_its_reader)
+DOMT_TEST(a_body_that_ends_too_soon_fails_its_reader)
 {
     static const char *const sent[] = {"C count\n5:hel", "L9 count\nhello", "C fcount\n5:hello",
                                        "C count\n",      "C count\n12",     "C count\nTtra"};
@@ -203,9 +194,8 @@ START_TEST(a_body_that_ends_too_soon_fails_its_reader)
         domt_pipes_end(kit);
     }
 }
-END_TEST
 
-START_TEST(wrong_bytes_in_a_body_fail_its_reader)
+DOMT_TEST(wrong_bytes_in_a_body_fail_its_reader)
 {
     static const char *const sent[] = {"Q drop\nC count\nx:Q drop\n",
                                        "Q drop\nC fcount\n5:hello123456789:Q drop\n"};
@@ -220,9 +210,8 @@ START_TEST(wrong_bytes_in_a_body_fail_its_reader)
         domt_pipes_end(kit);
     }
 }
-END_TEST
 
-START_TEST(wrong_bytes_in_a_body_that_is_skipped_end_the_channel)
+DOMT_TEST(wrong_bytes_in_a_body_that_is_skipped_end_the_channel)
 {
     domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -233,9 +222,8 @@ START_TEST(wrong_bytes_in_a_body_that_is_skipped_end_the_channel)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(a_connection_that_is_gone_ends_its_readers)
+DOMT_TEST(a_connection_that_is_gone_ends_its_readers)
 {
     static const char *const sent[] = {"C count\n5:hello", "C fcount\n5:hello"};
 
@@ -252,9 +240,8 @@ START_TEST(a_connection_that_is_gone_ends_its_readers)
         domt_pipes_end(kit);
     }
 }
-END_TEST
 
-START_TEST(the_last_request_ends_the_channel_when_all_are_answered)
+DOMT_TEST(the_last_request_ends_the_channel_when_all_are_answered)
 {
     static const char *const sent[] = {
         "C fcount 20\n1:a0:ZQ drop\nQ drop\n",
@@ -279,9 +266,8 @@ START_TEST(the_last_request_ends_the_channel_when_all_are_answered)
         domt_pipes_end(kit);
     }
 }
-END_TEST
 
-START_TEST(a_request_that_expires_leaves_its_body)
+DOMT_TEST(a_request_that_expires_leaves_its_body)
 {
     domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_hasty);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -294,15 +280,5 @@ START_TEST(a_request_that_expires_leaves_its_body)
     domt_pipes_expect(kit, peer, "dropped\n");
     domt_pipes_end(kit);
 }
-END_TEST
 
-DOMT_MAIN("bodies", 120, bodies_are_read_to_their_end, a_body_of_a_request_that_is_alone_is_read,
-          a_body_is_read_though_its_request_is_the_last_that_may_begin,
-          a_body_is_read_though_much_waits_for_its_peer, one_reader_at_a_time,
-          a_peer_hears_that_its_body_is_wanted, a_body_that_nobody_reads_is_skipped,
-          more_than_skip_max_ends_the_channel_behind_the_answer, an_unread_body_holds_the_peer_up,
-          a_body_that_ends_too_soon_fails_its_reader, wrong_bytes_in_a_body_fail_its_reader,
-          wrong_bytes_in_a_body_that_is_skipped_end_the_channel,
-          a_connection_that_is_gone_ends_its_readers,
-          the_last_request_ends_the_channel_when_all_are_answered,
-          a_request_that_expires_leaves_its_body)
+DOMT_SUITE(120)

@@ -21,7 +21,7 @@ static void holds(domi_budget now, uint64_t own, uint64_t foreign, uint64_t high
     ck_assert_uint_eq(now.marks.critical, last);
 }
 
-START_TEST(marks_are_shares_of_the_limit)
+DOMT_TEST(marks_are_shares_of_the_limit)
 {
     domi_marks marks = domi_marks_of(1000, 80, 90);
     ck_assert_uint_eq(marks.high, 800);
@@ -33,9 +33,8 @@ START_TEST(marks_are_shares_of_the_limit)
     ck_assert_uint_eq(marks.high, UINT64_C(1) << 59);
     ck_assert_uint_eq(marks.critical, UINT64_C(1) << 60);
 }
-END_TEST
 
-START_TEST(a_budget_is_what_foreign_memory_leaves_below_the_marks)
+DOMT_TEST(a_budget_is_what_foreign_memory_leaves_below_the_marks)
 {
     holds(budget_of(0, 0, 1000), 0, 0, 800, 900);
     holds(budget_of(300, 300, 1000), 300, 0, 800, 900);
@@ -45,45 +44,40 @@ START_TEST(a_budget_is_what_foreign_memory_leaves_below_the_marks)
     holds(budget_of(800, 25, 1000), 25, 775, 125, 125);
     holds(budget_of(799, 25, 1000), 25, 774, 125, 126);
 }
-END_TEST
 
-START_TEST(foreign_memory_above_the_limit_leaves_an_eighth)
+DOMT_TEST(foreign_memory_above_the_limit_leaves_an_eighth)
 {
     holds(budget_of(1000, 0, 1000), 0, 1000, 125, 125);
     holds(budget_of(5000, 10, 1000), 10, 4990, 125, 125);
     holds(budget_of(UINT64_MAX, 10, 1000), 10, UINT64_MAX - 10, 125, 125);
 }
-END_TEST
 
-START_TEST(a_budget_grows_as_foreign_memory_falls)
+DOMT_TEST(a_budget_grows_as_foreign_memory_falls)
 {
     holds(budget_of(950, 100, 1000), 100, 850, 125, 125);
     holds(budget_of(600, 100, 1000), 100, 500, 300, 400);
     holds(budget_of(100, 100, 1000), 100, 0, 800, 900);
 }
-END_TEST
 
 /* The counted memory may be more than the used memory, because of pages that were never written. It
  * may even be below zero, because one thread may give back memory that another one took. */
-START_TEST(own_memory_is_between_nothing_and_all_that_is_used)
+DOMT_TEST(own_memory_is_between_nothing_and_all_that_is_used)
 {
     holds(budget_of(300, 301, 1000), 300, 0, 800, 900);
     holds(budget_of(300, INT64_MAX, 1000), 300, 0, 800, 900);
     holds(budget_of(300, -1, 1000), 0, 300, 500, 600);
     holds(budget_of(300, INT64_MIN, 1000), 0, 300, 500, 600);
 }
-END_TEST
 
-START_TEST(a_tiny_limit_has_budgets)
+DOMT_TEST(a_tiny_limit_has_budgets)
 {
     holds(budget_of(8, 0, 8), 0, 8, 1, 1);
     holds(budget_of(0, 0, 8), 0, 0, 6, 7);
     holds(budget_of(7, 0, 7), 0, 7, 0, 0);
     holds(budget_of(0, 0, 0), 0, 0, 0, 0);
 }
-END_TEST
 
-START_TEST(what_may_be_queued_is_a_threads_part_of_a_share_of_the_budget)
+DOMT_TEST(what_may_be_queued_is_a_threads_part_of_a_share_of_the_budget)
 {
     ck_assert_uint_eq(domi_budget_queue(1000000, 50, 1), 500000);
     ck_assert_uint_eq(domi_budget_queue(1000000, 50, 4), 125000);
@@ -92,9 +86,8 @@ START_TEST(what_may_be_queued_is_a_threads_part_of_a_share_of_the_budget)
     ck_assert_uint_eq(domi_budget_queue(131071, 50, 1), DOMI_QUEUE_LEAST);
     ck_assert_uint_eq(domi_budget_queue(0, 1, 1024), DOMI_QUEUE_LEAST);
 }
-END_TEST
 
-START_TEST(a_level_ends_a_twentieth_below_where_it_begins)
+DOMT_TEST(a_level_ends_a_twentieth_below_where_it_begins)
 {
     const domi_marks marks = {.high = 200, .critical = 400};
 
@@ -109,10 +102,9 @@ START_TEST(a_level_ends_a_twentieth_below_where_it_begins)
     ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_CRITICAL, 379, marks), DOMUS_MEMORY_HIGH);
     ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_CRITICAL, 189, marks), DOMUS_MEMORY_NORMAL);
 }
-END_TEST
 
 /* Both budgets are the same: a use above it is critical at once, and the level ends below it. */
-START_TEST(with_both_budgets_the_same_a_level_is_critical_or_normal)
+DOMT_TEST(with_both_budgets_the_same_a_level_is_critical_or_normal)
 {
     const domi_marks marks = {.high = 100, .critical = 100};
 
@@ -121,9 +113,8 @@ START_TEST(with_both_budgets_the_same_a_level_is_critical_or_normal)
     ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_CRITICAL, 95, marks), DOMUS_MEMORY_CRITICAL);
     ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_CRITICAL, 94, marks), DOMUS_MEMORY_NORMAL);
 }
-END_TEST
 
-START_TEST(the_next_look_comes_before_the_next_mark_is_passed)
+DOMT_TEST(the_next_look_comes_before_the_next_mark_is_passed)
 {
     const uint64_t ms = 1000000;
     const uint64_t mib = 1024 * 1024;
@@ -152,13 +143,5 @@ START_TEST(the_next_look_comes_before_the_next_mark_is_passed)
     ck_assert_uint_eq(domi_look_after(100 * ms, mib, mib, 0), 4 * ms);
     ck_assert_uint_eq(domi_look_after(2 * ms, mib, 0, 2 * ms), 2 * ms);
 }
-END_TEST
 
-DOMT_MAIN("budget", 10, marks_are_shares_of_the_limit,
-          a_budget_is_what_foreign_memory_leaves_below_the_marks,
-          foreign_memory_above_the_limit_leaves_an_eighth, a_budget_grows_as_foreign_memory_falls,
-          own_memory_is_between_nothing_and_all_that_is_used, a_tiny_limit_has_budgets,
-          what_may_be_queued_is_a_threads_part_of_a_share_of_the_budget,
-          a_level_ends_a_twentieth_below_where_it_begins,
-          with_both_budgets_the_same_a_level_is_critical_or_normal,
-          the_next_look_comes_before_the_next_mark_is_passed)
+DOMT_SUITE(10)

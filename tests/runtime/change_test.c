@@ -71,7 +71,7 @@ static uint64_t vary(const domus_config_key *key, const domus_config *config)
     ck_abort_msg("%s has one value only", key->path);
 }
 
-START_TEST(each_live_key_holds_on_each_thread_after_its_next_turn)
+DOMT_TEST(each_live_key_holds_on_each_thread_after_its_next_turn)
 {
     uint32_t tried = 0;
 
@@ -109,9 +109,8 @@ START_TEST(each_live_key_holds_on_each_thread_after_its_next_turn)
     ck_assert_uint_eq(system_->outside.limits.mailbox_max, manager->limits.mailbox_max);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(key_that_counts_at_a_start_is_refused_by_name)
+DOMT_TEST(key_that_counts_at_a_start_is_refused_by_name)
 {
     const domus_config_key *last = NULL;
     char line[256];
@@ -148,9 +147,8 @@ START_TEST(key_that_counts_at_a_start_is_refused_by_name)
            "more");
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(wrong_value_is_refused_and_a_system_that_does_not_run_has_no_change)
+DOMT_TEST(wrong_value_is_refused_and_a_system_that_does_not_run_has_no_change)
 {
     domus_config config;
     char brief[12];
@@ -174,7 +172,6 @@ START_TEST(wrong_value_is_refused_and_a_system_that_does_not_run_has_no_change)
     refuse(&plain, -ESHUTDOWN, "the system does not run");
     domus_system_free(system_);
 }
-END_TEST
 
 /* --- channels --------------------------------------------------------------------------------- */
 
@@ -236,7 +233,7 @@ static void hold_ends(domus_peer *named, domus_peer *own, bool named_ends, bool 
     ck_assert_int_eq(domus_peer_has_end(own), own_ends);
 }
 
-START_TEST(open_connections_take_new_time_outs)
+DOMT_TEST(open_connections_take_new_time_outs)
 {
     static const domus_behaviour served = {
         .name = "served", .kind = DOMUS_CHANNELS, .on_read = {echo, 0}};
@@ -261,9 +258,8 @@ START_TEST(open_connections_take_new_time_outs)
     ck_assert_int_eq(domus_system_channel_options(system_, 1, &none), -ENOENT);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(listener_with_other_fixed_keys_is_refused)
+DOMT_TEST(listener_with_other_fixed_keys_is_refused)
 {
     domus_listener_config listener[2];
 
@@ -289,9 +285,8 @@ START_TEST(listener_with_other_fixed_keys_is_refused)
     refuse(&config, -EPERM, "these keys count at a start: pools");
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(one_key_changes_and_leaves_all_others)
+DOMT_TEST(one_key_changes_and_leaves_all_others)
 {
     begin_listening();
     ck_assert_int_eq(domus_system_change_key(system_, "listeners.named.channel.linger", "3s", error,
@@ -329,10 +324,9 @@ START_TEST(one_key_changes_and_leaves_all_others)
     }
     domus_testkit_free(kit);
 }
-END_TEST
 
 /* A thread that begins has followed 0, so no change has this number. */
-START_TEST(number_of_changes_begins_again_without_the_step_being_touched)
+DOMT_TEST(number_of_changes_begins_again_without_the_step_being_touched)
 {
     uint32_t orders = domi_orders_of(DOMI_STOP_DRAIN) | DOMI_ORDERS_CHANGES;
     uint32_t next = domi_orders_with_change(orders);
@@ -345,11 +339,5 @@ START_TEST(number_of_changes_begins_again_without_the_step_being_touched)
     ck_assert_uint_eq(next & DOMI_ORDERS_CHANGES, 1);
     ck_assert(next >= domi_orders_of(DOMI_STOP_END));
 }
-END_TEST
 
-DOMT_MAIN("change", 60, each_live_key_holds_on_each_thread_after_its_next_turn,
-          key_that_counts_at_a_start_is_refused_by_name,
-          wrong_value_is_refused_and_a_system_that_does_not_run_has_no_change,
-          open_connections_take_new_time_outs, listener_with_other_fixed_keys_is_refused,
-          one_key_changes_and_leaves_all_others,
-          number_of_changes_begins_again_without_the_step_being_touched)
+DOMT_SUITE(60)

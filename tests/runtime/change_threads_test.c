@@ -59,7 +59,7 @@ static uint64_t ask(domus_address actor)
 }
 
 /* Actors of a thread, of a thread of their own and of a pool, and one that spins. */
-START_TEST(every_kind_of_thread_takes_a_change)
+DOMT_TEST(every_kind_of_thread_takes_a_change)
 {
     static const domus_pool_config pool = {.name = "work", .runners = 2, .throughput = 5};
     domus_config config = domt_config(2);
@@ -84,7 +84,6 @@ START_TEST(every_kind_of_thread_takes_a_change)
     }
     domt_end(system_);
 }
-END_TEST
 
 static void *change_again_and_again(void *number_)
 {
@@ -106,7 +105,7 @@ static void *change_again_and_again(void *number_)
 }
 
 /* Both threads change at the same time, and actors go on meanwhile. */
-START_TEST(thousand_changes_lose_no_message)
+DOMT_TEST(thousand_changes_lose_no_message)
 {
     domus_config config = domt_config(2);
     uint32_t numbers[2] = {0, 50};
@@ -125,7 +124,6 @@ START_TEST(thousand_changes_lose_no_message)
     (void)ask(actors[0]);
     domt_end(system_);
 }
-END_TEST
 
 static const domus_type note_type = {.name = "note"};
 static _Atomic uint64_t waited;
@@ -161,7 +159,7 @@ static uint64_t messages_of(const char *name)
 }
 
 /* The messages of a run are counted by the limit with which it began. */
-START_TEST(change_within_a_run_does_not_disturb_its_count)
+DOMT_TEST(change_within_a_run_does_not_disturb_its_count)
 {
     const domus_spawn_options detached = {.detached = true};
     domus_config config = domt_config(1);
@@ -179,7 +177,6 @@ START_TEST(change_within_a_run_does_not_disturb_its_count)
     ck_assert_uint_le(messages_of("waiting"), 2);
     domt_end(system_);
 }
-END_TEST
 
 static _Atomic bool goes_on;
 
@@ -208,7 +205,7 @@ static bool has_stall(void)
     return false;
 }
 
-START_TEST(stall_is_over_when_stalls_are_not_watched_any_more)
+DOMT_TEST(stall_is_over_when_stalls_are_not_watched_any_more)
 {
     domus_config config = domt_config(1);
 
@@ -223,10 +220,9 @@ START_TEST(stall_is_over_when_stalls_are_not_watched_any_more)
     atomic_store(&goes_on, false);
     domt_end(system_);
 }
-END_TEST
 
 /* Without a monitor nothing would be watched. */
-START_TEST(stalls_are_not_watched_if_nothing_was_at_the_start)
+DOMT_TEST(stalls_are_not_watched_if_nothing_was_at_the_start)
 {
     domus_config config = domt_config(1);
 
@@ -238,9 +234,5 @@ START_TEST(stalls_are_not_watched_if_nothing_was_at_the_start)
     ck_assert_str_eq(error, "these keys count at a start: stall.threshold");
     domt_end(system_);
 }
-END_TEST
 
-DOMT_MAIN("change_threads", 60, every_kind_of_thread_takes_a_change,
-          change_within_a_run_does_not_disturb_its_count, thousand_changes_lose_no_message,
-          stall_is_over_when_stalls_are_not_watched_any_more,
-          stalls_are_not_watched_if_nothing_was_at_the_start)
+DOMT_SUITE(60)

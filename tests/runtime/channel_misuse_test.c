@@ -68,7 +68,7 @@ static const domus_behaviour does_all = {
     .on_close = {close_and_do_all, 0},
 };
 
-START_TEST(verbs_on_a_closed_channel_do_nothing)
+DOMT_TEST(verbs_on_a_closed_channel_do_nothing)
 {
     domt_misuse_begin(1);
     (void)domt_spawn(domt_misuse_system, 0, &does_all, NULL);
@@ -84,7 +84,6 @@ START_TEST(verbs_on_a_closed_channel_do_nothing)
     }
     domt_end(domt_misuse_system);
 }
-END_TEST
 
 /* --- a stop while a channel parks ------------------------------------------------------------- */
 
@@ -154,17 +153,15 @@ static void stop_while_parked(const domus_behaviour *behaviour)
     domt_end(domt_misuse_system);
 }
 
-START_TEST(stop_of_a_parked_channel_closes_it)
+DOMT_TEST(stop_of_a_parked_channel_closes_it)
 {
     stop_while_parked(&parking);
 }
-END_TEST
 
-START_TEST(stop_of_a_parked_channel_whose_conversations_go_on_closes_it)
+DOMT_TEST(stop_of_a_parked_channel_whose_conversations_go_on_closes_it)
 {
     stop_while_parked(&parking_on);
 }
-END_TEST
 
 static const domus_supervision restarts = {.intensity = 1000, .otherwise = DOMUS_RESTART};
 static domus_endpoint fixed;
@@ -200,7 +197,7 @@ static const domus_behaviour parent_of_parking = {
     .supervision = &restarts,
 };
 
-START_TEST(restart_of_an_owner_ends_conversations_that_go_on)
+DOMT_TEST(restart_of_an_owner_ends_conversations_that_go_on)
 {
     domt_misuse_begin(1);
     fixed = (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {127, 0, 0, 1}};
@@ -225,9 +222,5 @@ START_TEST(restart_of_an_owner_ends_conversations_that_go_on)
     }
     domt_end(domt_misuse_system);
 }
-END_TEST
 
-DOMT_MAIN("channel misuse", 60, verbs_on_a_closed_channel_do_nothing,
-          stop_of_a_parked_channel_closes_it,
-          stop_of_a_parked_channel_whose_conversations_go_on_closes_it,
-          restart_of_an_owner_ends_conversations_that_go_on)
+DOMT_SUITE(60)

@@ -129,7 +129,7 @@ static void expect_error(int error, uint64_t within_ns)
 
 /* --- bodies ----------------------------------------------------------------------------------- */
 
-START_TEST(answers_with_bodies_are_read)
+DOMT_TEST(answers_with_bodies_are_read)
 {
     begin(&pipeline, NULL);
     ask("a");
@@ -144,9 +144,8 @@ START_TEST(answers_with_bodies_are_read)
     expect("three");
     domt_line_client_end(&client);
 }
-END_TEST
 
-START_TEST(a_connection_is_busy_until_its_body_has_ended)
+DOMT_TEST(a_connection_is_busy_until_its_body_has_ended)
 {
     begin(&one_by_one, NULL);
     ask("wa");
@@ -163,9 +162,8 @@ START_TEST(a_connection_is_busy_until_its_body_has_ended)
     expect("two");
     domt_line_client_end(&client);
 }
-END_TEST
 
-START_TEST(a_body_that_does_not_go_on_ends_its_connection)
+DOMT_TEST(a_body_that_does_not_go_on_ends_its_connection)
 {
     begin(&one_by_one, NULL);
     ask("a");
@@ -180,9 +178,8 @@ START_TEST(a_body_that_does_not_go_on_ends_its_connection)
     domt_expect_gone(client.kit, client.channel);
     domt_line_client_end(&client);
 }
-END_TEST
 
-START_TEST(a_body_that_nobody_reads_ends_its_connection)
+DOMT_TEST(a_body_that_nobody_reads_ends_its_connection)
 {
     static const domus_channel_options options = {.body_timeout_ns = 3 * SECOND};
 
@@ -198,9 +195,8 @@ START_TEST(a_body_that_nobody_reads_ends_its_connection)
     ck_assert_int_eq(domus_peer_expect_reset(client.peer, SECOND), 0);
     domt_line_client_end(&client);
 }
-END_TEST
 
-START_TEST(a_body_whose_asker_waits_no_more_is_skipped)
+DOMT_TEST(a_body_whose_asker_waits_no_more_is_skipped)
 {
     static const domus_channel_options options = {.skip_max_bytes = 1000};
     domt_line line = {.text = "a"};
@@ -227,9 +223,8 @@ START_TEST(a_body_whose_asker_waits_no_more_is_skipped)
         domt_line_client_end(&client);
     }
 }
-END_TEST
 
-START_TEST(an_end_within_a_body_fails_its_reader_and_the_asks_behind)
+DOMT_TEST(an_end_within_a_body_fails_its_reader_and_the_asks_behind)
 {
     static const char *const bytes[] = {"one+\n5:hel", "one+\n", "one+\n5:hello", "one+\nx:"};
 
@@ -246,9 +241,8 @@ START_TEST(an_end_within_a_body_fails_its_reader_and_the_asks_behind)
         domt_line_client_end(&client);
     }
 }
-END_TEST
 
-START_TEST(the_last_answer_ends_the_connection)
+DOMT_TEST(the_last_answer_ends_the_connection)
 {
     static const char *const bytes[] = {"Zone\n", "Zone+\n2:hi0:"};
     static const char *const expected[] = {"Zone", "2"};
@@ -267,9 +261,8 @@ START_TEST(the_last_answer_ends_the_connection)
         domt_line_client_end(&client);
     }
 }
-END_TEST
 
-START_TEST(a_reset_within_a_body_fails_its_reader)
+DOMT_TEST(a_reset_within_a_body_fails_its_reader)
 {
     begin(&pipeline, NULL);
     ask("a");
@@ -282,9 +275,8 @@ START_TEST(a_reset_within_a_body_fails_its_reader)
     expect_error(-EPIPE, SECOND);
     domt_line_client_end(&client);
 }
-END_TEST
 
-START_TEST(a_stop_of_the_reader_lets_the_connection_end)
+DOMT_TEST(a_stop_of_the_reader_lets_the_connection_end)
 {
     static const domus_channel_options options = {.body_timeout_ns = SECOND};
 
@@ -300,12 +292,5 @@ START_TEST(a_stop_of_the_reader_lets_the_connection_end)
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ESTALE, SECOND));
     domt_line_client_end(&client);
 }
-END_TEST
 
-DOMT_MAIN("client_bodies", 120, answers_with_bodies_are_read,
-          a_connection_is_busy_until_its_body_has_ended,
-          a_body_that_does_not_go_on_ends_its_connection,
-          a_body_that_nobody_reads_ends_its_connection, a_body_whose_asker_waits_no_more_is_skipped,
-          an_end_within_a_body_fails_its_reader_and_the_asks_behind,
-          the_last_answer_ends_the_connection, a_reset_within_a_body_fails_its_reader,
-          a_stop_of_the_reader_lets_the_connection_end)
+DOMT_SUITE(120)

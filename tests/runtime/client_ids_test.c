@@ -88,7 +88,7 @@ static void expect_nothing(domus_probe *probe)
     domt_net_ok(client.kit, domus_probe_expect_nothing(probe, SECOND / 100));
 }
 
-START_TEST(an_answer_goes_to_the_ask_with_its_id)
+DOMT_TEST(an_answer_goes_to_the_ask_with_its_id)
 {
     domus_probe *probes[3];
 
@@ -104,9 +104,8 @@ START_TEST(an_answer_goes_to_the_ask_with_its_id)
     domt_net_ok(client.kit, domus_probe_expect_error(probes[2], -EREMOTEIO, SECOND));
     domt_line_client_end(&client);
 }
-END_TEST
 
-START_TEST(answers_to_nothing_are_thrown_away)
+DOMT_TEST(answers_to_nothing_are_thrown_away)
 {
     begin();
     domus_probe *probe = ask("a");
@@ -124,9 +123,8 @@ START_TEST(answers_to_nothing_are_thrown_away)
     domt_expect_line(client.kit, other, "still");
     domt_line_client_end(&client);
 }
-END_TEST
 
-START_TEST(the_mark_of_an_expired_ask_takes_its_answer_alone)
+DOMT_TEST(the_mark_of_an_expired_ask_takes_its_answer_alone)
 {
     begin();
     domt_ask_line_within(client.probe, client.channel, "a", SECOND / 10);
@@ -138,10 +136,9 @@ START_TEST(the_mark_of_an_expired_ask_takes_its_answer_alone)
     ck_assert_uint_eq(domt_profile_of(client.kit).late_replies, 1);
     domt_line_client_end(&client);
 }
-END_TEST
 
 /* The connection is reset when its oldest ask is 10 s old, whichever was answered before. */
-START_TEST(the_oldest_ask_that_is_left_has_the_time)
+DOMT_TEST(the_oldest_ask_that_is_left_has_the_time)
 {
     for (int first = 0; first < 2; first++) {
         begin();
@@ -159,7 +156,6 @@ START_TEST(the_oldest_ask_that_is_left_has_the_time)
         domt_line_client_end(&client);
     }
 }
-END_TEST
 
 /* --- many ------------------------------------------------------------------------------------- */
 
@@ -198,7 +194,7 @@ static void answer_number(uint32_t number)
     domt_net_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
 }
 
-START_TEST(many_asks_are_answered_in_an_order_of_chance)
+DOMT_TEST(many_asks_are_answered_in_an_order_of_chance)
 {
     static uint32_t numbers[MANY];
     char text[16];
@@ -219,10 +215,9 @@ START_TEST(many_asks_are_answered_in_an_order_of_chance)
         domt_line_client_end(&client);
     }
 }
-END_TEST
 
 /* The oldest asks hang while thousands of younger ones are answered; then the connection ends. */
-START_TEST(asks_that_hang_are_found_behind_many_others)
+DOMT_TEST(asks_that_hang_are_found_behind_many_others)
 {
     for (int round = 0; round < 2; round++) {
         begin();
@@ -252,11 +247,10 @@ START_TEST(asks_that_hang_are_found_behind_many_others)
         domt_line_client_end(&client);
     }
 }
-END_TEST
 
 /* Asks 0 and 16 hang while younger ones are answered and the number of lists grows (asked.h). All
  * asks still get their own answers. */
-START_TEST(asks_that_hang_are_kept_when_there_are_more)
+DOMT_TEST(asks_that_hang_are_kept_when_there_are_more)
 {
     domus_probe *probes[64] = {NULL};
     char text[32];
@@ -281,11 +275,10 @@ START_TEST(asks_that_hang_are_kept_when_there_are_more)
     }
     domt_line_client_end(&client);
 }
-END_TEST
 
 /* The oldest of several asks far behind the one that hung has the time: 32, and not 48 of
  * the same list. */
-START_TEST(the_oldest_is_found_far_behind)
+DOMT_TEST(the_oldest_is_found_far_behind)
 {
     domus_probe *hung[3] = {NULL};
     char text[32];
@@ -310,10 +303,5 @@ START_TEST(the_oldest_is_found_far_behind)
     domt_net_ok(client.kit, domus_probe_expect_error(hung[2], -EPIPE, SECOND));
     domt_line_client_end(&client);
 }
-END_TEST
 
-DOMT_MAIN("client_ids", 120, an_answer_goes_to_the_ask_with_its_id,
-          answers_to_nothing_are_thrown_away, the_mark_of_an_expired_ask_takes_its_answer_alone,
-          the_oldest_ask_that_is_left_has_the_time, many_asks_are_answered_in_an_order_of_chance,
-          asks_that_hang_are_found_behind_many_others, asks_that_hang_are_kept_when_there_are_more,
-          the_oldest_is_found_far_behind)
+DOMT_SUITE(120)

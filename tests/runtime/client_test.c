@@ -33,7 +33,7 @@ static void answer(const char *text)
 static const domus_pipeline two_under_way = {
     .stages = domt_line_stages, .encodes = domt_packets, .inflight_max = 2, .queue_max = 2};
 
-START_TEST(answers_come_in_the_order_of_the_asks)
+DOMT_TEST(answers_come_in_the_order_of_the_asks)
 {
     begin(&domt_line_pipeline, NULL);
     domus_probe *other = domt_new_probe(client.kit);
@@ -49,9 +49,8 @@ START_TEST(answers_come_in_the_order_of_the_asks)
     domt_expect_line(client.kit, other, "2");
     end();
 }
-END_TEST
 
-START_TEST(asks_above_inflight_max_wait_and_above_queue_max_fail)
+DOMT_TEST(asks_above_inflight_max_wait_and_above_queue_max_fail)
 {
     begin(&two_under_way, NULL);
     for (char c = 'a'; c <= 'e'; c++)
@@ -68,9 +67,8 @@ START_TEST(asks_above_inflight_max_wait_and_above_queue_max_fail)
         domt_expect_line(client.kit, client.probe, (char[]){c, '\0'});
     end();
 }
-END_TEST
 
-START_TEST(the_defaults_are_those_of_the_configuration)
+DOMT_TEST(the_defaults_are_those_of_the_configuration)
 {
     static const domus_channel_options options = {.inflight_max = 1, .ask_queue_max = DOMUS_NONE};
 
@@ -83,9 +81,8 @@ START_TEST(the_defaults_are_those_of_the_configuration)
     domt_expect_line(client.kit, client.probe, "1");
     end();
 }
-END_TEST
 
-START_TEST(a_late_answer_is_taken_by_the_ask_that_expired)
+DOMT_TEST(a_late_answer_is_taken_by_the_ask_that_expired)
 {
     begin(&domt_line_pipeline, NULL);
     domt_ask_line_within(client.probe, client.channel, "a", DOMT_NET_SECOND / 10);
@@ -98,9 +95,8 @@ START_TEST(a_late_answer_is_taken_by_the_ask_that_expired)
     ck_assert_uint_eq(domt_profile_of(client.kit).late_replies, 1);
     end();
 }
-END_TEST
 
-START_TEST(an_ask_that_expires_in_the_queue_is_not_sent)
+DOMT_TEST(an_ask_that_expires_in_the_queue_is_not_sent)
 {
     begin(&two_under_way, NULL);
     domt_ask_line(client.probe, client.channel, "a");
@@ -121,9 +117,8 @@ START_TEST(an_ask_that_expires_in_the_queue_is_not_sent)
     domt_expect_line(client.kit, client.probe, "5");
     end();
 }
-END_TEST
 
-START_TEST(a_cancel_takes_back_an_ask_that_was_not_sent)
+DOMT_TEST(a_cancel_takes_back_an_ask_that_was_not_sent)
 {
     begin(&two_under_way, NULL);
     domus_probe *other = domt_new_probe(client.kit);
@@ -145,7 +140,6 @@ START_TEST(a_cancel_takes_back_an_ask_that_was_not_sent)
     domt_expect_line(client.kit, client.probe, "4");
     end();
 }
-END_TEST
 
 /* --- the end of the connection ---------------------------------------------------------------- */
 
@@ -165,16 +159,15 @@ static void expect_three_failures(void)
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ENOTCONN, DOMT_NET_SECOND));
 }
 
-START_TEST(a_reset_tells_what_was_sent_from_what_was_not)
+DOMT_TEST(a_reset_tells_what_was_sent_from_what_was_not)
 {
     begin_three();
     domus_peer_reset(client.peer);
     expect_three_failures();
     end();
 }
-END_TEST
 
-START_TEST(a_peer_that_finishes_answers_nothing_more)
+DOMT_TEST(a_peer_that_finishes_answers_nothing_more)
 {
     begin_three();
     answer("1\n");
@@ -185,18 +178,16 @@ START_TEST(a_peer_that_finishes_answers_nothing_more)
     domt_expect_gone(client.kit, client.channel);
     domus_testkit_free(client.kit);
 }
-END_TEST
 
-START_TEST(a_close_by_this_side_ends_the_asks)
+DOMT_TEST(a_close_by_this_side_ends_the_asks)
 {
     begin_three();
     ck_assert_int_eq(domus_outside_stop(domus_testkit_system(client.kit), client.channel), 0);
     expect_three_failures();
     end();
 }
-END_TEST
 
-START_TEST(an_ask_to_a_channel_that_is_gone_is_stale)
+DOMT_TEST(an_ask_to_a_channel_that_is_gone_is_stale)
 {
     begin(&domt_line_pipeline, NULL);
     domus_peer_reset(client.peer);
@@ -205,9 +196,8 @@ START_TEST(an_ask_to_a_channel_that_is_gone_is_stale)
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ESTALE, DOMT_NET_SECOND));
     end();
 }
-END_TEST
 
-START_TEST(an_answer_to_nothing_resets_the_connection)
+DOMT_TEST(an_answer_to_nothing_resets_the_connection)
 {
     begin(&domt_line_pipeline, NULL);
     answer("what\n");
@@ -216,9 +206,8 @@ START_TEST(an_answer_to_nothing_resets_the_connection)
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ENOTCONN, DOMT_NET_SECOND));
     end();
 }
-END_TEST
 
-START_TEST(a_line_that_cannot_be_encoded_fails_alone)
+DOMT_TEST(a_line_that_cannot_be_encoded_fails_alone)
 {
     begin(&domt_line_pipeline, NULL);
     domt_ask_line(client.probe, client.channel, "a");
@@ -231,7 +220,6 @@ START_TEST(a_line_that_cannot_be_encoded_fails_alone)
     domt_expect_line(client.kit, client.probe, "4");
     end();
 }
-END_TEST
 
 /* --- time ------------------------------------------------------------------------------------- */
 
@@ -253,7 +241,7 @@ static int stumble(domus_wire *wire, void *state, const char *bytes, size_t size
 static const domus_stage stumbling = {.name = "stumbling", .decode = pass_through, .wrap = stumble};
 static const domus_pipeline_stage *const line_stage = &domt_line_stages[0];
 
-START_TEST(a_byte_stage_that_fails_resets_the_connection)
+DOMT_TEST(a_byte_stage_that_fails_resets_the_connection)
 {
     const domus_pipeline_stage stages[] = {{&stumbling, NULL}, *line_stage, {NULL, NULL}};
     const domus_pipeline pipeline = {.stages = stages, .encodes = domt_packets};
@@ -278,9 +266,8 @@ START_TEST(a_byte_stage_that_fails_resets_the_connection)
         end();
     }
 }
-END_TEST
 
-START_TEST(a_peer_that_does_not_answer_in_time_is_reset)
+DOMT_TEST(a_peer_that_does_not_answer_in_time_is_reset)
 {
     static const domus_pipeline impatient = {
         .stages = domt_line_stages, .encodes = domt_packets, .answer_timeout_ns = DOMT_NET_SECOND};
@@ -299,10 +286,9 @@ START_TEST(a_peer_that_does_not_answer_in_time_is_reset)
     domt_net_ok(client.kit, domus_peer_expect_reset(client.peer, DOMT_NET_SECOND));
     end();
 }
-END_TEST
 
 /* A peer reads no request while nobody takes its answers. */
-START_TEST(a_full_channel_still_takes_answers)
+DOMT_TEST(a_full_channel_still_takes_answers)
 {
     enum { SENT = 3 * DOMUS_NET_BUFFER_BYTES / 2048 }; /* both sides have a buffer */
     static const domus_channel_options options = {
@@ -325,9 +311,8 @@ START_TEST(a_full_channel_still_takes_answers)
         domt_expect_line(client.kit, client.probe, "n");
     end();
 }
-END_TEST
 
-START_TEST(a_stop_of_the_system_waits_for_answers)
+DOMT_TEST(a_stop_of_the_system_waits_for_answers)
 {
     begin(&domt_line_pipeline, NULL);
     domt_ask_line(client.probe, client.channel, "a");
@@ -337,17 +322,5 @@ START_TEST(a_stop_of_the_system_waits_for_answers)
     ck_assert_uint_ge(domus_testkit_now_ns(client.kit) - begun_ns, 10 * DOMT_NET_SECOND);
     domus_testkit_free(client.kit);
 }
-END_TEST
 
-DOMT_MAIN("client", 60, answers_come_in_the_order_of_the_asks,
-          asks_above_inflight_max_wait_and_above_queue_max_fail,
-          the_defaults_are_those_of_the_configuration,
-          a_late_answer_is_taken_by_the_ask_that_expired,
-          an_ask_that_expires_in_the_queue_is_not_sent,
-          a_cancel_takes_back_an_ask_that_was_not_sent,
-          a_reset_tells_what_was_sent_from_what_was_not, a_peer_that_finishes_answers_nothing_more,
-          a_close_by_this_side_ends_the_asks, an_ask_to_a_channel_that_is_gone_is_stale,
-          an_answer_to_nothing_resets_the_connection, a_line_that_cannot_be_encoded_fails_alone,
-          a_byte_stage_that_fails_resets_the_connection,
-          a_peer_that_does_not_answer_in_time_is_reset, a_full_channel_still_takes_answers,
-          a_stop_of_the_system_waits_for_answers)
+DOMT_SUITE(60)

@@ -49,7 +49,7 @@ static void refuses_each(const domus_config_key *key, const char *const *texts, 
         refuses(key, *texts, message);
 }
 
-START_TEST(count_is_plain_decimal)
+DOMT_TEST(count_is_plain_decimal)
 {
     static const char *const wrong[] = {
         "-1",    "+1",  "010",   "00",     "0x10",   "1e3",  "1.5", "1_000", " 1", "1 ",
@@ -65,9 +65,8 @@ START_TEST(count_is_plain_decimal)
     refuses(&count, "184467440737095516150", "'%s' is too large");
     refuses(&count, "340282366920938463463374607431768211456", "'%s' is too large");
 }
-END_TEST
 
-START_TEST(word_for_zero_is_the_only_way_to_write_it)
+DOMT_TEST(word_for_zero_is_the_only_way_to_write_it)
 {
     takes(&count_or_auto, "auto", 0);
     takes(&count_or_auto, "3", 3);
@@ -78,9 +77,8 @@ START_TEST(word_for_zero_is_the_only_way_to_write_it)
     refuses(&count_or_auto, "Auto", "expected auto or a count such as 8, found '%s'");
     refuses(&share, "0%", "expected auto or a percentage such as 50%%, found '%s'");
 }
-END_TEST
 
-START_TEST(percentage_is_bare_or_signed_a_share_only_signed)
+DOMT_TEST(percentage_is_bare_or_signed_a_share_only_signed)
 {
     static const char *const wrong[] = {"50 %", "%", "5%%", "0.5", "-5%", "50p", "%5", NULL};
 
@@ -92,9 +90,8 @@ START_TEST(percentage_is_bare_or_signed_a_share_only_signed)
     refuses(&share, "50", "expected auto or a percentage such as 50%%, found '%s'");
     refuses(&share, "0", "expected auto or a percentage such as 50%%, found '%s'");
 }
-END_TEST
 
-START_TEST(duration_needs_its_unit)
+DOMT_TEST(duration_needs_its_unit)
 {
     static const char *const wrong[] = {"500",   "1.5s", "500 us", "500US", "5sec", "1d",
                                         "1h30m", "-1s",  "us",     "01s",   "1KiB", "5μs",
@@ -112,9 +109,8 @@ START_TEST(duration_needs_its_unit)
                  "expected a duration such as 500us (ns, us, ms, s, m, h), found '%s'");
     refuses(&duration, "5124096h", "'%s' is too large"); /* 2^64 ns are 5124095.6 h */
 }
-END_TEST
 
-START_TEST(size_needs_its_unit)
+DOMT_TEST(size_needs_its_unit)
 {
     static const char *const wrong[] = {"64",     "64K",    "64KB",   "64kB", "64kib",
                                         "64 KiB", "1.5MiB", "64KiBx", "1TiB", "B",
@@ -129,9 +125,8 @@ START_TEST(size_needs_its_unit)
     refuses_each(&size, wrong, "expected a size such as 64KiB (B, KiB, MiB, GiB), found '%s'");
     refuses(&size, "17179869184GiB", "'%s' is too large");
 }
-END_TEST
 
-START_TEST(word_is_one_of_those_exactly)
+DOMT_TEST(word_is_one_of_those_exactly)
 {
     static const char *const wrong[] = {"flase", "True", "FALSE", "yes", "no", "on", "off",
                                         "1",     "0",    "true ", "t",   "~",  NULL};
@@ -141,16 +136,14 @@ START_TEST(word_is_one_of_those_exactly)
     refuses_each(&word, wrong, "expected false or true, found '%s'");
     refuses(&word, "", "expected false or true, found nothing%.0s");
 }
-END_TEST
 
-START_TEST(text_is_left_to_the_table)
+DOMT_TEST(text_is_left_to_the_table)
 {
     takes(&cpus, "0-3,8", 0);
     takes(&cpus, "", 0);
 }
-END_TEST
 
-START_TEST(long_value_is_shown_in_part_and_in_whole_characters)
+DOMT_TEST(long_value_is_shown_in_part_and_in_whole_characters)
 {
     char text[128], wanted[256];
 
@@ -162,9 +155,5 @@ START_TEST(long_value_is_shown_in_part_and_in_whole_characters)
     snprintf(wanted, sizeof wanted, "expected a count such as 8, found '%.47s'%%.0s", text);
     refuses(&count, text, wanted);
 }
-END_TEST
 
-DOMT_MAIN("config_read", 10, count_is_plain_decimal, word_for_zero_is_the_only_way_to_write_it,
-          percentage_is_bare_or_signed_a_share_only_signed, duration_needs_its_unit,
-          size_needs_its_unit, word_is_one_of_those_exactly, text_is_left_to_the_table,
-          long_value_is_shown_in_part_and_in_whole_characters)
+DOMT_SUITE(10)

@@ -21,7 +21,7 @@ static void checks_as(const domus_config *config, const char *wanted)
     ck_assert_str_eq(error, wanted);
 }
 
-START_TEST(defaults_are_those_of_the_header_and_valid)
+DOMT_TEST(defaults_are_those_of_the_header_and_valid)
 {
     domus_config config;
 
@@ -91,16 +91,14 @@ START_TEST(defaults_are_those_of_the_header_and_valid)
     ck_assert_ptr_null(config.listeners);
     ck_assert_uint_eq(config.listener_count, 0);
 }
-END_TEST
 
-START_TEST(messages_of_peers_have_bounds)
+DOMT_TEST(messages_of_peers_have_bounds)
 {
     domus_config config;
     domus_config_init(&config);
     ck_assert_uint_eq(config.channel.head_timeout_ns, 10000000000);
     ck_assert_uint_eq(config.channel.body_rate_bytes, 100);
 }
-END_TEST
 
 /* The keys behind whose fields the compiler leaves room, up to the next field's alignment. */
 static const char *const padded[] = {"scheduler.ioRatio",
@@ -129,7 +127,7 @@ static bool is_padding(size_t start, size_t end)
 }
 
 /* Every byte is some key's or padding; so a field without a row is found. */
-START_TEST(every_field_has_its_row)
+DOMT_TEST(every_field_has_its_row)
 {
     unsigned char covered[sizeof(domus_config)] = {0};
     const domus_config_key *key;
@@ -149,10 +147,9 @@ START_TEST(every_field_has_its_row)
         ck_assert_msg(covered[byte] != 0 || is_padding(byte, end), "byte %zu has no row", byte);
     }
 }
-END_TEST
 
 /* The ends of each range are taken, and what lies beyond is not: number, field and check agree. */
-START_TEST(every_range_holds_at_both_ends)
+DOMT_TEST(every_range_holds_at_both_ends)
 {
     const domus_config_key *key;
     char error[256];
@@ -182,11 +179,10 @@ START_TEST(every_range_holds_at_both_ends)
         ck_assert_mem_eq(&config, &before, sizeof config);
     }
 }
-END_TEST
 
 /* A time-out of a nanosecond is a slip, and so is a signal that domus cannot have. Both are
  * refused; 0 is taken, because it has a meaning of its own. */
-START_TEST(time_outs_have_a_least_value_beside_0)
+DOMT_TEST(time_outs_have_a_least_value_beside_0)
 {
     static const char *const paths[] = {
         "channel.idleTimeout",   "channel.sendTimeout",   "channel.linger",
@@ -206,9 +202,8 @@ START_TEST(time_outs_have_a_least_value_beside_0)
         ck_assert_int_eq(domus_config_key_put(key, &config, 999999, NULL, error, 256), -EINVAL);
     }
 }
-END_TEST
 
-START_TEST(only_real_time_signals_ask_where_a_thread_is)
+DOMT_TEST(only_real_time_signals_ask_where_a_thread_is)
 {
     static const uint32_t wrong[] = {1, 9, 11, 32, 33, 65};
     domus_config config;
@@ -225,9 +220,8 @@ START_TEST(only_real_time_signals_ask_where_a_thread_is)
     config.stall.signal = 34;
     checks_as(&config, "");
 }
-END_TEST
 
-START_TEST(wrong_value_is_named_with_its_range)
+DOMT_TEST(wrong_value_is_named_with_its_range)
 {
     domus_config config;
 
@@ -258,9 +252,8 @@ START_TEST(wrong_value_is_named_with_its_range)
     config.profile.level = (domus_profile_level)7;
     checks_as(&config, "profile.level: must be off..spans, is 7");
 }
-END_TEST
 
-START_TEST(powers_of_two_are_held)
+DOMT_TEST(powers_of_two_are_held)
 {
     domus_config config;
 
@@ -274,9 +267,8 @@ START_TEST(powers_of_two_are_held)
     config.io.buffers.count = 1000;
     checks_as(&config, "io.buffers.count: must be a power of two, is 1000");
 }
-END_TEST
 
-START_TEST(keys_keep_what_they_promise_of_each_other)
+DOMT_TEST(keys_keep_what_they_promise_of_each_other)
 {
     domus_config config;
 
@@ -295,9 +287,8 @@ START_TEST(keys_keep_what_they_promise_of_each_other)
     config.channel.send_max_bytes--;
     checks_as(&config, "channel.sendMax: must be at least channel.sendHigh (256KiB), is 262143B");
 }
-END_TEST
 
-START_TEST(cpus_are_words_or_a_list)
+DOMT_TEST(cpus_are_words_or_a_list)
 {
     static const char *const right[] = {"auto", "none", "0", "0-3,8", "3,1,2"};
     static const char *const wrong[] = {"all", "Auto", "0-", "-1", "1,,2", "3-1", "0 1", "a", ","};
@@ -323,7 +314,6 @@ START_TEST(cpus_are_words_or_a_list)
     config.system.cpus = NULL;
     checks_as(&config, "system.cpus: is missing or empty");
 }
-END_TEST
 
 static void listener_checks_as(const char *name, const char *address, uint32_t backlog,
                                const char *wanted)
@@ -337,7 +327,7 @@ static void listener_checks_as(const char *name, const char *address, uint32_t b
     checks_as(&config, wanted);
 }
 
-START_TEST(addresses_are_numbers_only)
+DOMT_TEST(addresses_are_numbers_only)
 {
     static const char *const right[] = {"127.0.0.1:7000",
                                         "0.0.0.0:0",
@@ -390,9 +380,8 @@ START_TEST(addresses_are_numbers_only)
         "only), or unix:PATH, is "
         "'[1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb:cccc:ddd'");
 }
-END_TEST
 
-START_TEST(listeners_are_named_unique_and_few)
+DOMT_TEST(listeners_are_named_unique_and_few)
 {
     static domus_listener_config many[65];
     domus_listener_config three[] = {
@@ -420,7 +409,6 @@ START_TEST(listeners_are_named_unique_and_few)
     config.listener_count = 2;
     checks_as(&config, "listeners: must be 0..64, and not NULL, are 2");
 }
-END_TEST
 
 static void gather(const domus_config_fault *fault, void *context)
 {
@@ -432,7 +420,7 @@ static void gather(const domus_config_fault *fault, void *context)
              fault->other != NULL ? " / " : "", fault->other != NULL ? fault->other->path : "");
 }
 
-START_TEST(options_of_a_listener_are_checked_and_named)
+DOMT_TEST(options_of_a_listener_are_checked_and_named)
 {
     domus_listener_config listener = {.name = "a", .address = "127.0.0.1:1", .backlog = 1};
     domus_config config;
@@ -457,9 +445,8 @@ START_TEST(options_of_a_listener_are_checked_and_named)
     checks_as(&config, "listeners[0].channel.sendMax: must be at least channel.sendHigh (256KiB), "
                        "is 1KiB");
 }
-END_TEST
 
-START_TEST(all_faults_are_reported_and_the_first_is_the_line)
+DOMT_TEST(all_faults_are_reported_and_the_first_is_the_line)
 {
     domus_listener_config listener = {.address = "x"};
     domus_config config;
@@ -488,13 +475,5 @@ START_TEST(all_faults_are_reported_and_the_first_is_the_line)
     ck_assert_str_eq(cut, "scheduler.i");
     ck_assert_int_eq(domus_config_check(&config, NULL, 0), -EINVAL);
 }
-END_TEST
 
-DOMT_MAIN("config", 10, messages_of_peers_have_bounds, defaults_are_those_of_the_header_and_valid,
-          every_field_has_its_row, every_range_holds_at_both_ends,
-          time_outs_have_a_least_value_beside_0, only_real_time_signals_ask_where_a_thread_is,
-          wrong_value_is_named_with_its_range, powers_of_two_are_held,
-          keys_keep_what_they_promise_of_each_other, cpus_are_words_or_a_list,
-          addresses_are_numbers_only, listeners_are_named_unique_and_few,
-          options_of_a_listener_are_checked_and_named,
-          all_faults_are_reported_and_the_first_is_the_line)
+DOMT_SUITE(10)

@@ -97,7 +97,7 @@ static void begin(void)
     system_ = domt_start(&config);
 }
 
-START_TEST(sockets_become_channels)
+DOMT_TEST(sockets_become_channels)
 {
     uint32_t before = domt_entries("/proc/self/fd");
 
@@ -126,9 +126,8 @@ START_TEST(sockets_become_channels)
     domt_end(system_);
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), before);
 }
-END_TEST
 
-START_TEST(other_descriptors_are_refused_and_stay_open)
+DOMT_TEST(other_descriptors_are_refused_and_stay_open)
 {
     int pipes[2], datagrams[2], ends[2];
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -157,10 +156,9 @@ START_TEST(other_descriptors_are_refused_and_stay_open)
     ck_assert_int_eq(recv(ends[1], &byte, 1, 0), 0);
     (void)close(ends[1]);
 }
-END_TEST
 
 /* The fourth socket is refused; that of a state actor is closed, because its call has returned. */
-START_TEST(sockets_count_as_connections)
+DOMT_TEST(sockets_count_as_connections)
 {
     domus_config config = domt_config(1);
     int ends[8][2];
@@ -191,7 +189,5 @@ START_TEST(sockets_count_as_connections)
         ck_assert_int_eq(close(ends[i][1]), 0);
     domt_end(system_);
 }
-END_TEST
 
-DOMT_MAIN("connect_adopt", 60, sockets_become_channels, other_descriptors_are_refused_and_stay_open,
-          sockets_count_as_connections)
+DOMT_SUITE(60)

@@ -114,7 +114,7 @@ static void part(domus_testkit *kit, const char *from, bool broken)
     domt_net_ok(kit, domus_testkit_net_part(kit, NULL, &machine, broken));
 }
 
-START_TEST(attempts_are_staggered_and_the_first_connection_is_taken)
+DOMT_TEST(attempts_are_staggered_and_the_first_connection_is_taken)
 {
     domus_address actor;
     domus_testkit *kit = begin(&actor);
@@ -156,11 +156,10 @@ START_TEST(attempts_are_staggered_and_the_first_connection_is_taken)
     ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, before);
     domus_testkit_free(kit);
 }
-END_TEST
 
 /* The first address refuses late, and the second one cannot be tried: no endpoint of this side is
  * of its family. */
-START_TEST(error_is_that_of_the_first_address)
+DOMT_TEST(error_is_that_of_the_first_address)
 {
     domus_address actor;
     domus_testkit *kit = begin(&actor);
@@ -177,11 +176,10 @@ START_TEST(error_is_that_of_the_first_address)
     ck_assert_int_eq(result, -ECONNREFUSED);
     domus_testkit_free(kit);
 }
-END_TEST
 
 /* Two attempts connect at the same moment: the answer tells the endpoints of the one that is taken,
  * and the other one is closed. */
-START_TEST(attempt_that_connects_after_another_has_won_changes_nothing)
+DOMT_TEST(attempt_that_connects_after_another_has_won_changes_nothing)
 {
     domus_peer_listener *first, *second;
     domus_peer *loser;
@@ -207,7 +205,6 @@ START_TEST(attempt_that_connects_after_another_has_won_changes_nothing)
     domt_net_ok(kit, domus_peer_expect_end(loser, 10 * MS));
     domus_testkit_free(kit);
 }
-END_TEST
 
 /* --- ends --- */
 
@@ -234,7 +231,7 @@ static domus_testkit *begin_in_the_dark(domus_address *ret_actor)
 }
 
 /* The actor of a connect ends with it: whether it has failed, at once or later, or is given up. */
-START_TEST(actor_of_a_connect_ends_with_it)
+DOMT_TEST(actor_of_a_connect_ends_with_it)
 {
     domus_address actor;
     domus_testkit *kit = begin_in_the_dark(&actor);
@@ -249,9 +246,8 @@ START_TEST(actor_of_a_connect_ends_with_it)
     ck_assert_uint_eq(count_stops(kit), before + 3);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(stop_closes_the_sockets_of_attempts)
+DOMT_TEST(stop_closes_the_sockets_of_attempts)
 {
     for (uint32_t steps = 0; steps < 20; steps++) {
         domus_address actor;
@@ -267,11 +263,10 @@ START_TEST(stop_closes_the_sockets_of_attempts)
         domus_testkit_free(kit);
     }
 }
-END_TEST
 
 /* A drain is over when no connection is left, though a connect may still be under way: its channel
  * is reset if it comes before the threads spawn nothing any more, and later there is none. */
-START_TEST(connect_that_completes_after_the_drain_leaves_no_channel)
+DOMT_TEST(connect_that_completes_after_the_drain_leaves_no_channel)
 {
     for (int is_late = 0; is_late < 2; is_late++) {
         domus_address actor;
@@ -299,10 +294,9 @@ START_TEST(connect_that_completes_after_the_drain_leaves_no_channel)
         domus_testkit_free(kit);
     }
 }
-END_TEST
 
 /* It does not wait for an address that does not answer. */
-START_TEST(connect_is_refused_at_once_while_those_of_this_side_drain)
+DOMT_TEST(connect_is_refused_at_once_while_those_of_this_side_drain)
 {
     domus_address actor;
     domus_testkit *kit = begin(&actor);
@@ -316,7 +310,6 @@ START_TEST(connect_is_refused_at_once_while_those_of_this_side_drain)
     ck_assert_int_eq(result, -ESHUTDOWN);
     domus_testkit_free(kit);
 }
-END_TEST
 
 /* --- who connects again and again --- */
 
@@ -356,7 +349,7 @@ static const domus_behaviour faithful = {
 };
 
 /* Its peer is silent, and takes neither bytes nor FIN. */
-START_TEST(actor_that_connects_again_does_not_hold_the_stop)
+DOMT_TEST(actor_that_connects_again_does_not_hold_the_stop)
 {
     domus_peer_listener *listener;
     domus_address actor;
@@ -375,13 +368,12 @@ START_TEST(actor_that_connects_again_does_not_hold_the_stop)
     ck_assert_int_eq(result, -ESHUTDOWN);
     domus_testkit_free(kit);
 }
-END_TEST
 
 /* --- without memory --- */
 
 /* Whatever allocation fails, the actor is told or fails, and nothing is left: each
  * connect that was begun has ended in time. */
-START_TEST(connect_without_memory_leaves_nothing)
+DOMT_TEST(connect_without_memory_leaves_nothing)
 {
     uint32_t failed = 0;
 
@@ -409,12 +401,5 @@ START_TEST(connect_without_memory_leaves_nothing)
     }
     ck_assert_uint_gt(failed, 2);
 }
-END_TEST
 
-DOMT_MAIN("connect_kit", 60, error_is_that_of_the_first_address,
-          attempts_are_staggered_and_the_first_connection_is_taken,
-          attempt_that_connects_after_another_has_won_changes_nothing,
-          actor_of_a_connect_ends_with_it, stop_closes_the_sockets_of_attempts,
-          connect_that_completes_after_the_drain_leaves_no_channel,
-          connect_is_refused_at_once_while_those_of_this_side_drain,
-          actor_that_connects_again_does_not_hold_the_stop, connect_without_memory_leaves_nothing)
+DOMT_SUITE(60)

@@ -107,13 +107,12 @@ static int reset_in_mount(domus_stack *stack, void *self)
 static const domus_behaviour resets_in_mount = {
     .name = "resets in mount", .kind = DOMUS_CHANNELS, .on_mount = reset_in_mount};
 
-START_TEST(mount_that_resets_its_channel_fails_the_connect)
+DOMT_TEST(mount_that_resets_its_channel_fails_the_connect)
 {
     begin();
     connects(&(order){.behaviour = &resets_in_mount, .times = 3}, -EIO);
     end();
 }
-END_TEST
 
 static int close_in_mount(domus_stack *stack, void *self)
 {
@@ -126,13 +125,12 @@ static int close_in_mount(domus_stack *stack, void *self)
 static const domus_behaviour closes_in_mount = {
     .name = "closes in mount", .kind = DOMUS_CHANNELS, .on_mount = close_in_mount};
 
-START_TEST(mount_that_closes_its_channel_leaves_nothing)
+DOMT_TEST(mount_that_closes_its_channel_leaves_nothing)
 {
     begin();
     connects(&(order){.behaviour = &closes_in_mount, .times = 3}, 0);
     end();
 }
-END_TEST
 
 static int stop_in_mount(domus_stack *stack, void *self)
 {
@@ -143,13 +141,12 @@ static int stop_in_mount(domus_stack *stack, void *self)
 static const domus_behaviour stops_in_mount = {
     .name = "stops in mount", .kind = DOMUS_CHANNELS, .on_mount = stop_in_mount};
 
-START_TEST(mount_that_stops_its_actor_leaves_nothing)
+DOMT_TEST(mount_that_stops_its_actor_leaves_nothing)
 {
     begin();
     connects(&(order){.behaviour = &stops_in_mount, .times = 3}, 0);
     end();
 }
-END_TEST
 
 static int fail_in_mount(domus_stack *stack, void *self)
 {
@@ -160,13 +157,12 @@ static int fail_in_mount(domus_stack *stack, void *self)
 static const domus_behaviour fails_in_mount = {
     .name = "fails in mount", .kind = DOMUS_CHANNELS, .on_mount = fail_in_mount};
 
-START_TEST(mount_that_fails_fails_the_connect)
+DOMT_TEST(mount_that_fails_fails_the_connect)
 {
     begin();
     connects(&(order){.behaviour = &fails_in_mount, .times = 3}, -EDOM);
     end();
 }
-END_TEST
 
 /* --- on_open ---------------------------------------------------------------------------------- */
 
@@ -181,13 +177,12 @@ static int reset_in_open(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour resets_in_open = {
     .name = "resets in open", .kind = DOMUS_CHANNELS, .on_open = {reset_in_open, 0}};
 
-START_TEST(open_that_resets_its_channel_fails_the_connect)
+DOMT_TEST(open_that_resets_its_channel_fails_the_connect)
 {
     begin();
     connects(&(order){.behaviour = &resets_in_open, .times = 3}, -EIO);
     end();
 }
-END_TEST
 
 static int connect_in_open(domus_stack *stack, void *self, const void *payload)
 {
@@ -199,7 +194,7 @@ static const domus_behaviour connects_in_open = {
     .name = "connects in open", .kind = DOMUS_CHANNELS, .on_open = {connect_in_open, 0}};
 
 /* Each connect makes the next one, until the limit of connections of the thread. */
-START_TEST(connects_that_connect_end_at_the_limit)
+DOMT_TEST(connects_that_connect_end_at_the_limit)
 {
     domus_config config = domt_config(1);
 
@@ -215,14 +210,13 @@ START_TEST(connects_that_connect_end_at_the_limit)
     ck_assert_uint_eq(atomic_load(&domt_misuse_seen.opened), 20);
     domt_end(domt_misuse_system);
 }
-END_TEST
 
 /* --- options ---------------------------------------------------------------------------------- */
 
 static const domus_behaviour plain = {
     .name = "plain", .kind = DOMUS_CHANNELS, .on_read = {domt_misuse_read, 0}};
 
-START_TEST(time_out_of_all_bits_is_long)
+DOMT_TEST(time_out_of_all_bits_is_long)
 {
     domt_misuse_begin(1);
     (void)domt_spawn(domt_misuse_system, 0, &served, NULL);
@@ -233,10 +227,9 @@ START_TEST(time_out_of_all_bits_is_long)
     connects(&(order){.behaviour = &plain, .timeout_ns = UINT64_MAX - 1000, .times = 100}, 0);
     domt_end(domt_misuse_system);
 }
-END_TEST
 
 /* Two sides of this system, and a peer that is reset while it is accepted. */
-START_TEST(many_connects_at_once_all_have_answers)
+DOMT_TEST(many_connects_at_once_all_have_answers)
 {
     begin();
     connects(&(order){.behaviour = &plain, .times = 500}, 0);
@@ -244,9 +237,8 @@ START_TEST(many_connects_at_once_all_have_answers)
     DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.closed) == 500);
     end();
 }
-END_TEST
 
-START_TEST(behaviour_that_does_not_fit_is_refused)
+DOMT_TEST(behaviour_that_does_not_fit_is_refused)
 {
     static const domus_behaviour state = {.name = "state"};
     static const domus_behaviour huge = {
@@ -260,9 +252,8 @@ START_TEST(behaviour_that_does_not_fit_is_refused)
     connects(&(order){.behaviour = &long_frame, .times = 1}, -EINVAL);
     end();
 }
-END_TEST
 
-START_TEST(texts_that_name_nothing_are_refused)
+DOMT_TEST(texts_that_name_nothing_are_refused)
 {
     static const char *const texts[] = {
         "",           ":",     "[",        "[]:1",  "1.2.3.4", "1.2.3.4:", "1.2.3.4:99999",
@@ -280,11 +271,5 @@ START_TEST(texts_that_name_nothing_are_refused)
     }
     end();
 }
-END_TEST
 
-DOMT_MAIN("connect misuse", 60, mount_that_resets_its_channel_fails_the_connect,
-          mount_that_closes_its_channel_leaves_nothing, mount_that_stops_its_actor_leaves_nothing,
-          mount_that_fails_fails_the_connect, open_that_resets_its_channel_fails_the_connect,
-          connects_that_connect_end_at_the_limit, time_out_of_all_bits_is_long,
-          many_connects_at_once_all_have_answers, behaviour_that_does_not_fit_is_refused,
-          texts_that_name_nothing_are_refused)
+DOMT_SUITE(60)

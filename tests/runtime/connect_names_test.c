@@ -218,7 +218,7 @@ static domus_endpoint nobody(void)
     return (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {127, 0, 0, 99}};
 }
 
-START_TEST(names_are_looked_up_once_for_a_while)
+DOMT_TEST(names_are_looked_up_once_for_a_while)
 {
     peer at;
 
@@ -246,9 +246,8 @@ START_TEST(names_are_looked_up_once_for_a_while)
     close_peer(&at);
     end();
 }
-END_TEST
 
-START_TEST(names_of_loopback_are_not_looked_up)
+DOMT_TEST(names_of_loopback_are_not_looked_up)
 {
     static const char *const own[] = {"localhost", "LocalHost.", "a.localhost", "a.b.LOCALHOST."};
     static const char *const others[] = {"notlocalhost", "localhost.example", "localhosts",
@@ -268,10 +267,9 @@ START_TEST(names_of_loopback_are_not_looked_up)
     close_peer(&at);
     end();
 }
-END_TEST
 
 /* Name servers that did not answer, or descriptors that had run out, say nothing about a name. */
-START_TEST(failure_of_a_look_up_is_not_remembered)
+DOMT_TEST(failure_of_a_look_up_is_not_remembered)
 {
     static const int failures[] = {-EAGAIN, -EMFILE, -ENOMEM, -EIO};
     peer at;
@@ -292,9 +290,8 @@ START_TEST(failure_of_a_look_up_is_not_remembered)
     close_peer(&at);
     end();
 }
-END_TEST
 
-START_TEST(connects_to_one_name_share_a_look_up)
+DOMT_TEST(connects_to_one_name_share_a_look_up)
 {
     peer at;
 
@@ -313,9 +310,8 @@ START_TEST(connects_to_one_name_share_a_look_up)
     close_peer(&at);
     end();
 }
-END_TEST
 
-START_TEST(next_address_is_tried_beside_one_that_does_not_answer)
+DOMT_TEST(next_address_is_tried_beside_one_that_does_not_answer)
 {
     peer dark, at;
 
@@ -349,9 +345,8 @@ START_TEST(next_address_is_tried_beside_one_that_does_not_answer)
     DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") <= running);
     end();
 }
-END_TEST
 
-START_TEST(connect_ends_with_its_time_its_conversation_and_its_actor)
+DOMT_TEST(connect_ends_with_its_time_its_conversation_and_its_actor)
 {
     peer dark;
 
@@ -383,9 +378,8 @@ START_TEST(connect_ends_with_its_time_its_conversation_and_its_actor)
     close_peer(&dark);
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), descriptors);
 }
-END_TEST
 
-START_TEST(stop_does_not_wait_for_a_look_up)
+DOMT_TEST(stop_does_not_wait_for_a_look_up)
 {
     begin();
     start();
@@ -403,11 +397,10 @@ START_TEST(stop_does_not_wait_for_a_look_up)
     atomic_store(&released, true); /* it ends long after the system */
     DOMT_WAIT_FOR(10, atomic_load(&hanging) == 0);
 }
-END_TEST
 
 /* Names that are forgotten were no memory of the system. Threads report what they hold in steps of
  * 64 KiB. */
-START_TEST(names_that_are_forgotten_count_as_nobody_s_memory)
+DOMT_TEST(names_that_are_forgotten_count_as_nobody_s_memory)
 {
     char name[16];
 
@@ -427,9 +420,8 @@ START_TEST(names_that_are_forgotten_count_as_nobody_s_memory)
     ck_assert_int_gt(atomic_load(&system_->pressure.meter.held), before - 300000);
     end();
 }
-END_TEST
 
-START_TEST(connects_and_connections_have_limits)
+DOMT_TEST(connects_and_connections_have_limits)
 {
     peer dark, at;
 
@@ -468,12 +460,5 @@ START_TEST(connects_and_connections_have_limits)
     close_peer(&at);
     end();
 }
-END_TEST
 
-DOMT_MAIN("connect_names", 60, names_of_loopback_are_not_looked_up,
-          failure_of_a_look_up_is_not_remembered, names_are_looked_up_once_for_a_while,
-          connects_to_one_name_share_a_look_up,
-          next_address_is_tried_beside_one_that_does_not_answer,
-          connect_ends_with_its_time_its_conversation_and_its_actor,
-          stop_does_not_wait_for_a_look_up, names_that_are_forgotten_count_as_nobody_s_memory,
-          connects_and_connections_have_limits)
+DOMT_SUITE(60)

@@ -141,7 +141,7 @@ static int open_listener(char ret_to[64])
     return fd;
 }
 
-START_TEST(connect_to_oneself_is_refused)
+DOMT_TEST(connect_to_oneself_is_refused)
 {
     domus_config config = domt_config(1);
     order what = {.to = ""};
@@ -154,9 +154,8 @@ START_TEST(connect_to_oneself_is_refused)
     ck_assert_ptr_null(channel);
     domt_end(system_);
 }
-END_TEST
 
-START_TEST(unix_listener_without_room_is_waited_for)
+DOMT_TEST(unix_listener_without_room_is_waited_for)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     int length = snprintf(name.sun_path + 1, 60, "domus-odd-%d", (int)getpid());
@@ -187,7 +186,6 @@ START_TEST(unix_listener_without_room_is_waited_for)
     (void)close(listener);
     domt_end(system_);
 }
-END_TEST
 
 /* Returns how many descriptors of this process are O_NONBLOCK. */
 static uint32_t count_nonblocking(void)
@@ -201,7 +199,7 @@ static uint32_t count_nonblocking(void)
     return count;
 }
 
-START_TEST(connection_is_no_stranger)
+DOMT_TEST(connection_is_no_stranger)
 {
     domus_config config = domt_config(1);
     order what = {.to = ""};
@@ -246,7 +244,5 @@ START_TEST(connection_is_no_stranger)
     DOMT_WAIT_FOR(10, atomic_load(&closed_) == 5);
     domt_end(system_);
 }
-END_TEST
 
-DOMT_MAIN("connect_odd", 60, connect_to_oneself_is_refused,
-          unix_listener_without_room_is_waited_for, connection_is_no_stranger)
+DOMT_SUITE(60)

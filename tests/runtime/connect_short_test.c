@@ -152,7 +152,7 @@ static struct rlimit allow_descriptors(uint32_t more)
     return before;
 }
 
-START_TEST(connect_without_descriptors_fails_and_leaves_nothing)
+DOMT_TEST(connect_without_descriptors_fails_and_leaves_nothing)
 {
     static const char *const hosts[] = {"127.0.0.1", "two"};
 
@@ -173,11 +173,10 @@ START_TEST(connect_without_descriptors_fails_and_leaves_nothing)
     domt_end(system_);
     close_peer();
 }
-END_TEST
 
 /* The first address does not answer, and for the second there is no descriptor. When the first is
  * given up, the connect ends with its time. */
-START_TEST(attempt_without_a_descriptor_leaves_the_first_one_its_time)
+DOMT_TEST(attempt_without_a_descriptor_leaves_the_first_one_its_time)
 {
     open_peer(true);
     start();
@@ -195,7 +194,6 @@ START_TEST(attempt_without_a_descriptor_leaves_the_first_one_its_time)
     domt_end(system_);
     close_peer();
 }
-END_TEST
 
 /* --- the ring --------------------------------------------------------------------------------- */
 
@@ -230,13 +228,10 @@ static void ring_fails_for(const domus_behaviour *behaviour)
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), before);
 }
 
-START_TEST(connects_end_with_the_error_of_the_ring)
+DOMT_TEST(connects_end_with_the_error_of_the_ring)
 {
     ring_fails_for(&client);
     ring_fails_for(&business);
 }
-END_TEST
 
-DOMT_MAIN("connect_short", 60, connect_without_descriptors_fails_and_leaves_nothing,
-          attempt_without_a_descriptor_leaves_the_first_one_its_time,
-          connects_end_with_the_error_of_the_ring)
+DOMT_SUITE(60)

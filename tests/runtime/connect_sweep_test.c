@@ -427,7 +427,7 @@ static int run_seed(uint64_t seed, void *context)
     return domt_sweep_end(&sweep);
 }
 
-START_TEST(each_connect_ends_once)
+DOMT_TEST(each_connect_ends_once)
 {
     domt_sweep_seeds(SEEDS, run_seed);
     if (getenv("DOMUS_SEED") != NULL)
@@ -440,14 +440,11 @@ START_TEST(each_connect_ends_once)
     ck_assert(met.connected != 0 && met.refused != 0 && met.timed_out != 0 && met.others != 0);
     ck_assert(met.cancelled != 0 && met.limited != 0);
 }
-END_TEST
 
 /* A seed with which a connect completes after the drain, by a peer that acknowledges nothing. */
-START_TEST(connect_that_completes_after_the_drain_ends_with_it)
+DOMT_TEST(connect_that_completes_after_the_drain_ends_with_it)
 {
     ck_assert_int_eq(run_seed(47043, NULL), 0);
 }
-END_TEST
 
-DOMT_MAIN("connect_sweep", 3000, each_connect_ends_once,
-          connect_that_completes_after_the_drain_ends_with_it)
+DOMT_SUITE(3000)

@@ -238,7 +238,7 @@ static void hold_line(domus_address actor)
     DOMT_WAIT_FOR(10, atomic_load(&server_closed) == before + 1);
 }
 
-START_TEST(connects_are_channels_of_channels_actors_and_of_state_actors)
+DOMT_TEST(connects_are_channels_of_channels_actors_and_of_state_actors)
 {
     char name[64];
 
@@ -260,9 +260,8 @@ START_TEST(connects_are_channels_of_channels_actors_and_of_state_actors)
     ck_assert_uint_eq(profile.connects_failed, 0);
     end();
 }
-END_TEST
 
-START_TEST(connect_that_cannot_be_had_fails_with_the_reason)
+DOMT_TEST(connect_that_cannot_be_had_fails_with_the_reason)
 {
     begin();
     domus_address listener = serve("127.0.0.1:0");
@@ -289,9 +288,8 @@ START_TEST(connect_that_cannot_be_had_fails_with_the_reason)
     ck_assert_uint_eq(atomic_load(&mounted), before);
     end();
 }
-END_TEST
 
-START_TEST(channel_may_refuse_its_connection)
+DOMT_TEST(channel_may_refuse_its_connection)
 {
     begin();
     (void)serve("127.0.0.1:0");
@@ -309,7 +307,6 @@ START_TEST(channel_may_refuse_its_connection)
     ck_assert_uint_eq(atomic_load(&closed_), 1);
     end();
 }
-END_TEST
 
 /* Actors of one busy thread are lent to the other one, and ask from there. */
 static _Atomic uint32_t rounds_done;
@@ -345,7 +342,7 @@ static const domus_on busy_rows[] = {{&round_type, on_round, 0}, {NULL, NULL, 0}
 static const domus_behaviour busy = {
     .name = "busy", .state_size = sizeof(uint32_t), .on = busy_rows};
 
-START_TEST(lent_actors_connect_on_their_home)
+DOMT_TEST(lent_actors_connect_on_their_home)
 {
     domus_config config = domt_config(2);
     const uint32_t actors = 64;
@@ -366,8 +363,5 @@ START_TEST(lent_actors_connect_on_their_home)
     DOMT_WAIT_FOR(20, atomic_load(&echoed) == actors * rounds);
     domt_end(system_);
 }
-END_TEST
 
-DOMT_MAIN("connect", 60, lent_actors_connect_on_their_home,
-          connects_are_channels_of_channels_actors_and_of_state_actors,
-          connect_that_cannot_be_had_fails_with_the_reason, channel_may_refuse_its_connection)
+DOMT_SUITE(60)

@@ -375,7 +375,7 @@ static void run_shape(const struct shape *shape)
     ck_assert_uint_ge(profiles.exposed, profiles.steals);
 }
 
-START_TEST(messages_are_conserved_on_as_many_threads_as_cpus)
+DOMT_TEST(messages_are_conserved_on_as_many_threads_as_cpus)
 {
     run_shape(&(struct shape){.name = "two",
                               .threads = 2,
@@ -388,9 +388,8 @@ START_TEST(messages_are_conserved_on_as_many_threads_as_cpus)
                               .letters = 128,
                               .share = 5});
 }
-END_TEST
 
-START_TEST(messages_are_conserved_on_more_threads_than_cpus)
+DOMT_TEST(messages_are_conserved_on_more_threads_than_cpus)
 {
     run_shape(&(struct shape){.name = "eight",
                               .threads = 8,
@@ -403,9 +402,8 @@ START_TEST(messages_are_conserved_on_more_threads_than_cpus)
                               .letters = 128,
                               .share = 5});
 }
-END_TEST
 
-START_TEST(messages_are_conserved_through_refusals)
+DOMT_TEST(messages_are_conserved_through_refusals)
 {
     run_shape(&(struct shape){.name = "narrow",
                               .threads = 4,
@@ -418,9 +416,8 @@ START_TEST(messages_are_conserved_through_refusals)
                               .letters = 128,
                               .share = 5});
 }
-END_TEST
 
-START_TEST(messages_are_conserved_where_nothing_is_lent)
+DOMT_TEST(messages_are_conserved_where_nothing_is_lent)
 {
     run_shape(&(struct shape){.name = "alone",
                               .threads = 3,
@@ -431,9 +428,8 @@ START_TEST(messages_are_conserved_where_nothing_is_lent)
                               .letters = 128,
                               .share = 5});
 }
-END_TEST
 
-START_TEST(messages_are_conserved_by_threads_that_spin)
+DOMT_TEST(messages_are_conserved_by_threads_that_spin)
 {
     run_shape(&(struct shape){.name = "spinning",
                               .threads = 4,
@@ -447,11 +443,10 @@ START_TEST(messages_are_conserved_by_threads_that_spin)
                               .share = 5,
                               .spin_ns = 20000});
 }
-END_TEST
 
 /* Hardly more than one message is under way, so that threads fall asleep all the time and nothing
  * else wakes who has missed it. */
-START_TEST(messages_are_conserved_by_threads_that_mostly_sleep)
+DOMT_TEST(messages_are_conserved_by_threads_that_mostly_sleep)
 {
     run_shape(&(struct shape){.name = "thin",
                               .threads = 4,
@@ -462,10 +457,5 @@ START_TEST(messages_are_conserved_by_threads_that_mostly_sleep)
                               .letters = 0,
                               .share = 250});
 }
-END_TEST
 
-DOMT_MAIN("conservation", domt_is_long() ? 3000 : 200,
-          messages_are_conserved_on_as_many_threads_as_cpus,
-          messages_are_conserved_on_more_threads_than_cpus, messages_are_conserved_through_refusals,
-          messages_are_conserved_where_nothing_is_lent, messages_are_conserved_by_threads_that_spin,
-          messages_are_conserved_by_threads_that_mostly_sleep)
+DOMT_SUITE(domt_is_long() ? 3000 : 200)

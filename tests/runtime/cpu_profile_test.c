@@ -24,7 +24,7 @@ static uint64_t cpu_ns(void)
 
 /* A machine that is busy with other things gives few samples, so this goes on until there are
  * enough. */
-START_TEST(two_behaviours_have_their_shares)
+DOMT_TEST(two_behaviours_have_their_shares)
 {
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
     domus_system *system = domt_cpu_start_busy();
@@ -61,7 +61,6 @@ START_TEST(two_behaviours_have_their_shares)
                   domt_cpu_text);
     domt_end(system);
 }
-END_TEST
 
 /* Timers of this process, as the kernel lists them; 0 where it does not. */
 static uint32_t count_timers(void)
@@ -77,7 +76,7 @@ static uint32_t count_timers(void)
     return count;
 }
 
-START_TEST(no_timer_is_left)
+DOMT_TEST(no_timer_is_left)
 {
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
     domus_system *system = start(2);
@@ -88,9 +87,8 @@ START_TEST(no_timer_is_left)
     ck_assert_uint_eq(count_timers(), 0);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(graph_is_xml_and_names_both)
+DOMT_TEST(graph_is_xml_and_names_both)
 {
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
     domus_system *system = domt_cpu_start_busy();
@@ -111,9 +109,8 @@ START_TEST(graph_is_xml_and_names_both)
     domus_cpu_profile_free(profile);
     domus_cpu_profile_free(NULL);
 }
-END_TEST
 
-START_TEST(runners_of_pools_are_sampled)
+DOMT_TEST(runners_of_pools_are_sampled)
 {
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
     domt_pooled_begin("sharing", 2, 1);
@@ -135,7 +132,6 @@ START_TEST(runners_of_pools_are_sampled)
                   (unsigned long long)all, domt_cpu_text);
     domt_end(domt_pooled.system);
 }
-END_TEST
 
 static atomic_bool holds;
 
@@ -159,7 +155,7 @@ static void *take_beside(void *system)
 }
 
 /* The only runner blocks, so the others are run by a spare, which begins in the midst. */
-START_TEST(runner_that_begins_meanwhile_is_sampled)
+DOMT_TEST(runner_that_begins_meanwhile_is_sampled)
 {
     const domus_pool_config work = {.name = "work", .runners = 1, .policy = "sharing", .spares = 1};
     domus_config config = domt_config(1);
@@ -186,7 +182,6 @@ START_TEST(runner_that_begins_meanwhile_is_sampled)
     domus_cpu_profile_free(beside);
     domt_end(domt_pooled.system);
 }
-END_TEST
 
 static int on_mount(domus_stack *stack, void *self)
 {
@@ -198,7 +193,7 @@ static int on_mount(domus_stack *stack, void *self)
 static const domus_behaviour slow_to_mount = {.name = "slow", .on_mount = on_mount};
 
 /* Functions of the library that call on_mount are not those that call handlers. */
-START_TEST(stack_begins_with_a_function_of_the_behaviour)
+DOMT_TEST(stack_begins_with_a_function_of_the_behaviour)
 {
     pthread_t thread;
 
@@ -214,9 +209,8 @@ START_TEST(stack_begins_with_a_function_of_the_behaviour)
     domus_cpu_profile_free(beside);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(threads_that_sleep_have_no_samples)
+DOMT_TEST(threads_that_sleep_have_no_samples)
 {
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
     domus_system *system = start(3);
@@ -229,7 +223,6 @@ START_TEST(threads_that_sleep_have_no_samples)
     domus_cpu_profile_free(profile);
     domt_end(system);
 }
-END_TEST
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
@@ -255,7 +248,7 @@ static int on_dive(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour diver = {.name = "diver",
                                       .on = (const domus_on[]){{&domt_cpu_go, on_dive, 0}, {0}}};
 
-START_TEST(deep_stacks_are_cut_and_samples_without_room_are_counted)
+DOMT_TEST(deep_stacks_are_cut_and_samples_without_room_are_counted)
 {
     const domus_cpu_profile_options options = {
         .duration_ns = 300 * DOMT_MS, .frequency = 1000, .bytes_max = 64 << 10};
@@ -279,10 +272,5 @@ START_TEST(deep_stacks_are_cut_and_samples_without_room_are_counted)
     ck_assert_uint_ge(domt_cpu_samples_of("diver;(cut);go_down;go_down;"), summary.samples / 2);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("cpu_profile", 120, two_behaviours_have_their_shares, no_timer_is_left,
-          graph_is_xml_and_names_both, runners_of_pools_are_sampled,
-          runner_that_begins_meanwhile_is_sampled, stack_begins_with_a_function_of_the_behaviour,
-          threads_that_sleep_have_no_samples,
-          deep_stacks_are_cut_and_samples_without_room_are_counted)
+DOMT_SUITE(120)

@@ -17,7 +17,7 @@ static domus_system *start(uint32_t threads)
     return domt_start(&config);
 }
 
-START_TEST(options_out_of_range_are_refused)
+DOMT_TEST(options_out_of_range_are_refused)
 {
     static const domus_cpu_profile_options wrong[] = {
         {.duration_ns = 10 * DOMT_MS - 1},
@@ -43,7 +43,6 @@ START_TEST(options_out_of_range_are_refused)
     }
     domt_end(system);
 }
-END_TEST
 
 /* --- who may take one ------------------------------------------------------------------------- */
 
@@ -58,7 +57,7 @@ static int take_short(void *system)
     return result;
 }
 
-START_TEST(without_the_handler_there_is_none)
+DOMT_TEST(without_the_handler_there_is_none)
 {
     const struct sigaction none = {.sa_handler = SIG_DFL};
     domus_system *system = start(1);
@@ -73,14 +72,13 @@ START_TEST(without_the_handler_there_is_none)
     ck_assert_int_eq(take_short(system), -ENOENT);
     domt_end(system);
 }
-END_TEST
 
 static void handle_own(int number)
 {
     (void)number;
 }
 
-START_TEST(handler_of_the_program_stays)
+DOMT_TEST(handler_of_the_program_stays)
 {
     struct sigaction own = {.sa_handler = handle_own};
     struct sigaction after;
@@ -94,7 +92,6 @@ START_TEST(handler_of_the_program_stays)
     ck_assert_int_eq(sigaction(SIGPROF, &own, NULL), 0);
     ck_assert_int_eq(domus_cpu_profile_signal(), -EBUSY);
 }
-END_TEST
 
 static int profile_and_quit(domus_system *system, void *argument)
 {
@@ -103,14 +100,13 @@ static int profile_and_quit(domus_system *system, void *argument)
     return 0;
 }
 
-START_TEST(programs_of_domus_main_have_the_handler)
+DOMT_TEST(programs_of_domus_main_have_the_handler)
 {
     const domus_program program = {.name = "profiled", .start = profile_and_quit};
     domt_program own;
 
     ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 7);
 }
-END_TEST
 
 static _Atomic int handler_result, worker_result;
 
@@ -133,7 +129,7 @@ static const domus_type take_type = {.name = "take", .size = sizeof(domus_system
 static const domus_behaviour taker = {.name = "taker",
                                       .on = (const domus_on[]){{&take_type, on_take, 0}, {0}}};
 
-START_TEST(handler_takes_one_by_blocking_work)
+DOMT_TEST(handler_takes_one_by_blocking_work)
 {
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
     domus_system *system = start(1);
@@ -146,7 +142,6 @@ START_TEST(handler_takes_one_by_blocking_work)
     ck_assert_int_eq(atomic_load(&worker_result), 0);
     domt_end(system);
 }
-END_TEST
 
 static domus_cpu_profile *long_profile;
 
@@ -163,7 +158,7 @@ static void *take_long(void *system)
     return NULL;
 }
 
-START_TEST(one_is_taken_at_a_time_and_a_stop_ends_it)
+DOMT_TEST(one_is_taken_at_a_time_and_a_stop_ends_it)
 {
     pthread_t thread;
 
@@ -185,14 +180,13 @@ START_TEST(one_is_taken_at_a_time_and_a_stop_ends_it)
     domus_system_free(system);
     domt_end(other);
 }
-END_TEST
 
 static bool is_over_at_three(void *looks)
 {
     return ++*(int *)looks == 3;
 }
 
-START_TEST(whoever_takes_one_may_end_it)
+DOMT_TEST(whoever_takes_one_may_end_it)
 {
     int looks = 0;
     const domus_cpu_profile_options options = {
@@ -207,11 +201,10 @@ START_TEST(whoever_takes_one_may_end_it)
     domus_cpu_profile_free(profile);
     domt_end(system);
 }
-END_TEST
 
 /* The handler ignores what others send, also while a profile is taken. This thread blocks the
  * signal, so the kernel gives it to threads of the system. */
-START_TEST(signals_of_others_are_no_samples)
+DOMT_TEST(signals_of_others_are_no_samples)
 {
     pthread_t thread;
     uint64_t until_ns;
@@ -237,10 +230,5 @@ START_TEST(signals_of_others_are_no_samples)
     domus_cpu_profile_free(long_profile);
     domt_end(other);
 }
-END_TEST
 
-DOMT_MAIN("cpu_profile_verbs", 120, options_out_of_range_are_refused,
-          without_the_handler_there_is_none, handler_of_the_program_stays,
-          programs_of_domus_main_have_the_handler, handler_takes_one_by_blocking_work,
-          one_is_taken_at_a_time_and_a_stop_ends_it, whoever_takes_one_may_end_it,
-          signals_of_others_are_no_samples)
+DOMT_SUITE(120)

@@ -68,7 +68,7 @@ static domi_cpus choose_with_quota(domus_config config, const char *cpu_max)
     return cpus;
 }
 
-START_TEST(cpus_auto_is_one_thread_per_usable_cpu)
+DOMT_TEST(cpus_auto_is_one_thread_per_usable_cpu)
 {
     cpu_set_t usable = usable_cpus();
     domi_cpus cpus = choose(configured("auto", 0, 0), NO_QUOTA);
@@ -83,9 +83,8 @@ START_TEST(cpus_auto_is_one_thread_per_usable_cpu)
         ck_assert(i == 0 || cpus.cpu[i] > cpus.cpu[i - 1]);
     }
 }
-END_TEST
 
-START_TEST(cpus_auto_is_bounded_by_the_quota)
+DOMT_TEST(cpus_auto_is_bounded_by_the_quota)
 {
     domi_cpus cpus = choose_with_quota(configured("auto", 0, 0), "50000 100000\n");
 
@@ -99,18 +98,16 @@ START_TEST(cpus_auto_is_bounded_by_the_quota)
     ck_assert_uint_eq(cpus.quota, 1024);
     ck_assert_uint_eq(cpus.threads, cpus.count);
 }
-END_TEST
 
-START_TEST(cpus_takes_the_number_of_threads_as_it_is)
+DOMT_TEST(cpus_takes_the_number_of_threads_as_it_is)
 {
     domi_cpus cpus = choose(configured("auto", 1, 0), NO_QUOTA);
 
     ck_assert_uint_eq(cpus.threads, 1);
     ck_assert_str_eq(cpus.warning, "");
 }
-END_TEST
 
-START_TEST(cpus_warns_of_more_threads_than_cpus_and_allows_them)
+DOMT_TEST(cpus_warns_of_more_threads_than_cpus_and_allows_them)
 {
     cpu_set_t usable = usable_cpus();
     uint32_t many = (uint32_t)CPU_COUNT(&usable) + 1;
@@ -128,9 +125,8 @@ START_TEST(cpus_warns_of_more_threads_than_cpus_and_allows_them)
     ck_assert_uint_eq(cpus.threads, many);
     ck_assert_ptr_nonnull(strstr(cpus.warning, number));
 }
-END_TEST
 
-START_TEST(cpus_warns_of_more_threads_than_the_quota)
+DOMT_TEST(cpus_warns_of_more_threads_than_the_quota)
 {
     cpu_set_t usable = usable_cpus();
     domi_cpus cpus = choose_with_quota(configured("auto", 2, 0), "100000 100000\n");
@@ -138,9 +134,8 @@ START_TEST(cpus_warns_of_more_threads_than_the_quota)
     ck_assert_uint_eq(cpus.threads, 2);
     ck_assert_ptr_nonnull(strstr(cpus.warning, CPU_COUNT(&usable) >= 2 ? "quota" : "more threads"));
 }
-END_TEST
 
-START_TEST(cpus_rounds_a_percentage_and_keeps_one_thread)
+DOMT_TEST(cpus_rounds_a_percentage_and_keeps_one_thread)
 {
     cpu_set_t usable = usable_cpus();
     int count = CPU_COUNT(&usable);
@@ -156,9 +151,8 @@ START_TEST(cpus_rounds_a_percentage_and_keeps_one_thread)
     ck_assert_int_eq((int)choose(configured("auto", 0, 100), NO_QUOTA).threads, count);
     ck_assert_uint_eq(choose_with_quota(configured("auto", 0, 100), "90000 100000\n").threads, 1);
 }
-END_TEST
 
-START_TEST(cpus_none_pins_nothing)
+DOMT_TEST(cpus_none_pins_nothing)
 {
     cpu_set_t usable = usable_cpus();
     domi_cpus cpus = choose(configured("none", 0, 0), NO_QUOTA);
@@ -166,9 +160,8 @@ START_TEST(cpus_none_pins_nothing)
     ck_assert_uint_eq(cpus.count, 0);
     ck_assert_int_eq((int)cpus.threads, CPU_COUNT(&usable));
 }
-END_TEST
 
-START_TEST(cpus_takes_a_list_of_usable_cpus)
+DOMT_TEST(cpus_takes_a_list_of_usable_cpus)
 {
     domi_cpus usable = choose(configured("auto", 0, 0), NO_QUOTA);
     uint16_t last = usable.cpu[usable.count - 1];
@@ -184,9 +177,8 @@ START_TEST(cpus_takes_a_list_of_usable_cpus)
     ck_assert_uint_eq(cpus.threads, 3);
     ck_assert_ptr_nonnull(strstr(cpus.warning, "more threads than CPUs"));
 }
-END_TEST
 
-START_TEST(cpus_refuses_a_list_it_cannot_use)
+DOMT_TEST(cpus_refuses_a_list_it_cannot_use)
 {
     expect_refused("8191", "8191 is not usable");
     expect_refused("0-2000", "list");
@@ -194,7 +186,6 @@ START_TEST(cpus_refuses_a_list_it_cannot_use)
     expect_refused("all", "list");
     expect_refused("0,", "list");
 }
-END_TEST
 
 /* Choose in a process that may use one CPU only, with the real files of this machine. */
 static void choose_on_one_cpu(void *context)
@@ -224,13 +215,12 @@ static void choose_on_one_cpu(void *context)
     expect_refused(list, "not usable");
 }
 
-START_TEST(cpus_respects_the_affinity_of_the_process)
+DOMT_TEST(cpus_respects_the_affinity_of_the_process)
 {
     static char said[DOMT_SAID_MAX];
 
     ck_assert_int_eq(domt_run_in_child(choose_on_one_cpu, NULL, said), 0);
 }
-END_TEST
 
 static void expect_parsed(const char *list, const uint16_t *expected, int count)
 {
@@ -241,7 +231,7 @@ static void expect_parsed(const char *list, const uint16_t *expected, int count)
         ck_assert_uint_eq(cpu[i], expected[i]);
 }
 
-START_TEST(cpus_parse_reads_numbers_and_ranges)
+DOMT_TEST(cpus_parse_reads_numbers_and_ranges)
 {
     expect_parsed("0", (uint16_t[]){0}, 1);
     expect_parsed("0-3,8", (uint16_t[]){0, 1, 2, 3, 8}, 5);
@@ -251,9 +241,8 @@ START_TEST(cpus_parse_reads_numbers_and_ranges)
     expect_parsed("8191", (uint16_t[]){8191}, 1);
     expect_parsed("0-7,0-7", (uint16_t[]){0, 1, 2, 3, 4, 5, 6, 7}, 8);
 }
-END_TEST
 
-START_TEST(cpus_parse_refuses_what_is_no_list)
+DOMT_TEST(cpus_parse_refuses_what_is_no_list)
 {
     static const char *const lists[] = {"",       ",",       "-",
                                         "1-",     "-1",      "1,",
@@ -272,12 +261,5 @@ START_TEST(cpus_parse_refuses_what_is_no_list)
         ck_assert_msg(cpu[0] == 77 && cpu[1] == 77, "\"%s\" was written", lists[i]);
     }
 }
-END_TEST
 
-DOMT_MAIN("cpus", 20, cpus_auto_is_one_thread_per_usable_cpu, cpus_auto_is_bounded_by_the_quota,
-          cpus_takes_the_number_of_threads_as_it_is,
-          cpus_warns_of_more_threads_than_cpus_and_allows_them,
-          cpus_warns_of_more_threads_than_the_quota, cpus_rounds_a_percentage_and_keeps_one_thread,
-          cpus_none_pins_nothing, cpus_takes_a_list_of_usable_cpus,
-          cpus_refuses_a_list_it_cannot_use, cpus_respects_the_affinity_of_the_process,
-          cpus_parse_reads_numbers_and_ranges, cpus_parse_refuses_what_is_no_list)
+DOMT_SUITE(20)

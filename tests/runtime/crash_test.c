@@ -219,7 +219,7 @@ static bool is_there(void)
 
 /* ---- Tests ----------------------------------------------------------------------------------- */
 
-START_TEST(a_program_that_crashes_names_its_last_run_at_each_level)
+DOMT_TEST(a_program_that_crashes_names_its_last_run_at_each_level)
 {
     static const char *const levels[] = {"off", "counters", "histograms", "spans"};
 
@@ -234,9 +234,8 @@ START_TEST(a_program_that_crashes_names_its_last_run_at_each_level)
     }
     domt_tree_remove(&tree);
 }
-END_TEST
 
-START_TEST(each_signal_leaves_a_trace_and_ends_the_program_as_it_does)
+DOMT_TEST(each_signal_leaves_a_trace_and_ends_the_program_as_it_does)
 {
     static const struct {
         enum deed deed;
@@ -256,9 +255,8 @@ START_TEST(each_signal_leaves_a_trace_and_ends_the_program_as_it_does)
     }
     domt_tree_remove(&tree);
 }
-END_TEST
 
-START_TEST(a_signal_that_is_sent_to_the_process_leaves_a_trace)
+DOMT_TEST(a_signal_that_is_sent_to_the_process_leaves_a_trace)
 {
     make_tree();
     ck_assert_int_eq(run(KILL_SEGV, "counters", configuration(NOTHING), prepare), 128 + SIGSEGV);
@@ -266,10 +264,9 @@ START_TEST(a_signal_that_is_sent_to_the_process_leaves_a_trace)
     ck_assert_ptr_nonnull(domt_traced_find(&traced, 'I', "crash by SIGSEGV"));
     domt_tree_remove(&tree);
 }
-END_TEST
 
 /* Blocking work is code of the user, too, and its thread has a stack of its own. */
-START_TEST(a_helper_whose_stack_overflows_leaves_a_trace)
+DOMT_TEST(a_helper_whose_stack_overflows_leaves_a_trace)
 {
     make_tree();
     ck_assert_int_eq(run(OVERFLOW_HELPER, "counters", configuration(NOTHING), prepare),
@@ -280,9 +277,8 @@ START_TEST(a_helper_whose_stack_overflows_leaves_a_trace)
     ck_assert_int_eq(strncmp(end->thread, "domus-blocking", strlen("domus-blocking")), 0);
     domt_tree_remove(&tree);
 }
-END_TEST
 
-START_TEST(a_runner_that_crashes_names_its_last_run)
+DOMT_TEST(a_runner_that_crashes_names_its_last_run)
 {
     make_tree();
     pool_name = "work";
@@ -292,7 +288,6 @@ START_TEST(a_runner_that_crashes_names_its_last_run)
     check_trace("domus-r0.", "crash by SIGSEGV"); /* a spare has another number */
     domt_tree_remove(&tree);
 }
-END_TEST
 
 static void end_itself(int signal)
 {
@@ -305,17 +300,16 @@ static void prepare_own(void)
     sigaction(SIGSEGV, &(const struct sigaction){.sa_handler = end_itself}, NULL);
 }
 
-START_TEST(a_handler_of_the_program_stays)
+DOMT_TEST(a_handler_of_the_program_stays)
 {
     make_tree();
     ck_assert_int_eq(run(TOUCH, "counters", configuration(NOTHING), prepare_own), 7);
     ck_assert(!is_there());
     domt_tree_remove(&tree);
 }
-END_TEST
 
 /* Each of these stands at the path of the file, and is left as it is. */
-START_TEST(what_is_no_file_of_its_own_is_left_alone)
+DOMT_TEST(what_is_no_file_of_its_own_is_left_alone)
 {
     struct stat about;
     char other[PATH_MAX];
@@ -345,9 +339,8 @@ START_TEST(what_is_no_file_of_its_own_is_left_alone)
     check_trace("domus-0", "crash by SIGSEGV");
     domt_tree_remove(&tree);
 }
-END_TEST
 
-START_TEST(a_path_that_is_none_is_refused)
+DOMT_TEST(a_path_that_is_none_is_refused)
 {
     static char text[1100];
 
@@ -356,11 +349,5 @@ START_TEST(a_path_that_is_none_is_refused)
     memset(text, 'x', 1024);
     ck_assert_int_eq(domus_trace_crash_signals(text), -EINVAL);
 }
-END_TEST
 
-DOMT_MAIN("crash", 60, a_program_that_crashes_names_its_last_run_at_each_level,
-          each_signal_leaves_a_trace_and_ends_the_program_as_it_does,
-          a_signal_that_is_sent_to_the_process_leaves_a_trace,
-          a_helper_whose_stack_overflows_leaves_a_trace, a_runner_that_crashes_names_its_last_run,
-          a_handler_of_the_program_stays, what_is_no_file_of_its_own_is_left_alone,
-          a_path_that_is_none_is_refused)
+DOMT_SUITE(60)

@@ -26,7 +26,7 @@ static int write_numbers(domus_stack *stack, void *count)
     return 0;
 }
 
-START_TEST(connected_unix_channel_waits_for_room_and_keeps_the_order)
+DOMT_TEST(connected_unix_channel_waits_for_room_and_keeps_the_order)
 {
     uint32_t count = 1500; /* more than net.unix.max_dgram_qlen */
     domus_datagram_options options = {0};
@@ -49,7 +49,6 @@ START_TEST(connected_unix_channel_waits_for_room_and_keeps_the_order)
     (void)close(peer);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
 static _Atomic uint32_t flushed;
 
@@ -69,7 +68,7 @@ static int write_and_flush(domus_stack *stack, void *count)
 
 static char dump[4096];
 
-START_TEST(flush_waits_until_the_datagrams_have_left)
+DOMT_TEST(flush_waits_until_the_datagrams_have_left)
 {
     uint32_t count = 1500;
     domus_datagram_options options = {0};
@@ -91,9 +90,8 @@ START_TEST(flush_waits_until_the_datagrams_have_left)
     (void)close(peer);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
-START_TEST(datagrams_without_room_are_thrown_away_at_the_time_out)
+DOMT_TEST(datagrams_without_room_are_thrown_away_at_the_time_out)
 {
     const domus_channel_options hasty = {.send_timeout_ns = 50 * DOMT_MS};
     domus_datagram_options options = {.channel = &hasty};
@@ -117,9 +115,8 @@ START_TEST(datagrams_without_room_are_thrown_away_at_the_time_out)
     (void)close(peer);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
-START_TEST(deaf_stranger_does_not_hold_up_a_unix_service)
+DOMT_TEST(deaf_stranger_does_not_hold_up_a_unix_service)
 {
     char places[3][64];
     domus_endpoint at;
@@ -144,7 +141,6 @@ START_TEST(deaf_stranger_does_not_hold_up_a_unix_service)
     (void)close(good);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
 /* --- buffers and copies ----------------------------------------------------------------------- */
 
@@ -166,7 +162,7 @@ static int option_of(uint16_t port, int name)
 }
 
 /* The kernel doubles a size that is set. */
-START_TEST(sizes_of_buffers_are_those_of_the_options)
+DOMT_TEST(sizes_of_buffers_are_those_of_the_options)
 {
     const domus_channel_options own = {.send_buffer_bytes = 20000, .receive_buffer_bytes = 30000};
     const domus_datagram_options options = {.channel = &own};
@@ -189,7 +185,6 @@ START_TEST(sizes_of_buffers_are_those_of_the_options)
     ck_assert_int_eq(option_of(at.port, SO_RCVBUF), 60000);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
 static int append_three(domus_stack *stack, void *unused)
 {
@@ -210,7 +205,7 @@ static int append_one(domus_stack *stack, void *unused)
     return domus_channel_append(stack, domus_channel_running(stack), "ab", 2);
 }
 
-START_TEST(each_append_is_a_datagram_of_a_connected_channel)
+DOMT_TEST(each_append_is_a_datagram_of_a_connected_channel)
 {
     static const size_t sizes[] = {2, 0, 3};
     domus_datagram_options options = {0};
@@ -229,7 +224,6 @@ START_TEST(each_append_is_a_datagram_of_a_connected_channel)
     (void)close(peer);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
 /* --- floods ----------------------------------------------------------------------------------- */
 
@@ -245,7 +239,7 @@ static int resume_it(domus_stack *stack, void *unused)
     return domus_channel_resume(stack, domus_channel_running(stack));
 }
 
-START_TEST(paused_channel_lets_the_kernel_drop_and_counts_it)
+DOMT_TEST(paused_channel_lets_the_kernel_drop_and_counts_it)
 {
     domus_address channel;
     domus_endpoint at;
@@ -272,9 +266,8 @@ START_TEST(paused_channel_lets_the_kernel_drop_and_counts_it)
     (void)close(fd);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
-START_TEST(flood_at_one_channel_leaves_room_for_another)
+DOMT_TEST(flood_at_one_channel_leaves_room_for_another)
 {
     domus_endpoint flooded, other;
 
@@ -298,7 +291,6 @@ START_TEST(flood_at_one_channel_leaves_room_for_another)
     (void)close(fds[1]);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
@@ -313,7 +305,7 @@ static int send_and_close(domus_stack *stack, void *to)
     return 0;
 }
 
-START_TEST(close_sends_first_what_is_queued)
+DOMT_TEST(close_sends_first_what_is_queued)
 {
     domus_config config = domt_config(2);
     domus_address channel;
@@ -333,7 +325,6 @@ START_TEST(close_sends_first_what_is_queued)
     DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == open_before);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
 static int reset_it(domus_stack *stack, void *to)
 {
@@ -349,7 +340,7 @@ static int stop_it(domus_stack *stack, void *address)
     return domus_stop(stack, *(domus_address *)address);
 }
 
-START_TEST(stop_and_reset_end_a_channel)
+DOMT_TEST(stop_and_reset_end_a_channel)
 {
     domus_address channel;
     domus_endpoint own;
@@ -368,7 +359,6 @@ START_TEST(stop_and_reset_end_a_channel)
     ck_assert_uint_eq(domt_profile(domt_datagram_system, 0).queued_bytes, 0);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
 static int write_and_reset(domus_stack *stack, void *count)
 {
@@ -376,7 +366,7 @@ static int write_and_reset(domus_stack *stack, void *count)
     return domus_channel_reset(stack, domus_channel_running(stack), -EPROTO);
 }
 
-START_TEST(reset_ends_a_channel_that_waits_for_room)
+DOMT_TEST(reset_ends_a_channel_that_waits_for_room)
 {
     uint32_t count = 1500;
     uint32_t more = 1;
@@ -400,10 +390,9 @@ START_TEST(reset_ends_a_channel_that_waits_for_room)
     DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == open_before);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
 /* A drain answers what was read, and closes the channel although peers go on sending. */
-START_TEST(drain_ends_a_channel_that_is_being_talked_to)
+DOMT_TEST(drain_ends_a_channel_that_is_being_talked_to)
 {
     domus_endpoint at;
 
@@ -422,7 +411,6 @@ START_TEST(drain_ends_a_channel_that_is_being_talked_to)
     ck_assert_uint_eq(answers, atomic_load(&domt_datagrams_read));
     (void)close(fd);
 }
-END_TEST
 
 /* Read all numbers from a socket, but not at once. */
 static void *read_late(void *fd)
@@ -437,7 +425,7 @@ static void *read_late(void *fd)
 }
 
 /* A drain waits until the peer of a connected channel has room for all that is queued. */
-START_TEST(drain_sends_what_a_connected_channel_has_queued)
+DOMT_TEST(drain_sends_what_a_connected_channel_has_queued)
 {
     uint32_t count = 1500;
     domus_datagram_options options = {0};
@@ -458,15 +446,5 @@ START_TEST(drain_sends_what_a_connected_channel_has_queued)
     ck_assert_int_eq(atomic_load(&domt_last_close), 0);
     (void)close(peer);
 }
-END_TEST
 
-DOMT_MAIN("datagram_limits", 30, connected_unix_channel_waits_for_room_and_keeps_the_order,
-          flush_waits_until_the_datagrams_have_left,
-          datagrams_without_room_are_thrown_away_at_the_time_out,
-          deaf_stranger_does_not_hold_up_a_unix_service,
-          paused_channel_lets_the_kernel_drop_and_counts_it,
-          flood_at_one_channel_leaves_room_for_another, close_sends_first_what_is_queued,
-          stop_and_reset_end_a_channel, reset_ends_a_channel_that_waits_for_room,
-          drain_ends_a_channel_that_is_being_talked_to, sizes_of_buffers_are_those_of_the_options,
-          each_append_is_a_datagram_of_a_connected_channel,
-          drain_sends_what_a_connected_channel_has_queued)
+DOMT_SUITE(30)

@@ -339,7 +339,7 @@ static int run_seed(uint64_t seed, void *context)
     return domt_sweep_end(&sweep);
 }
 
-START_TEST(every_datagram_is_accounted_for)
+DOMT_TEST(every_datagram_is_accounted_for)
 {
     domt_sweep_seeds(SEEDS, run_seed);
     if (getenv("DOMUS_SEED") != NULL)
@@ -348,6 +348,5 @@ START_TEST(every_datagram_is_accounted_for)
     ck_assert(met_by_channels.lost != 0 && met_by_channels.unsent != 0);
     ck_assert(met_by_channels.too_long != 0);
 }
-END_TEST
 
-DOMT_MAIN("datagram_sweep", 3000, every_datagram_is_accounted_for)
+DOMT_SUITE(3000)

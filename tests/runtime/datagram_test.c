@@ -21,7 +21,7 @@ static void fill(void)
 
 /* --- sizes and senders ------------------------------------------------------------------------ */
 
-START_TEST(datagrams_of_each_size_are_answered)
+DOMT_TEST(datagrams_of_each_size_are_answered)
 {
     static const size_t sizes[] = {0, 1, 1472, 9000, LONGEST, 0, 3};
     static const char *const places[] = {"127.0.0.1:0", "[::1]:0"};
@@ -51,9 +51,8 @@ START_TEST(datagrams_of_each_size_are_answered)
     }
     domt_end(domt_datagram_system);
 }
-END_TEST
 
-START_TEST(datagram_that_no_buffer_holds_is_dropped_and_counted)
+DOMT_TEST(datagram_that_no_buffer_holds_is_dropped_and_counted)
 {
     domus_address channel;
     domus_endpoint at;
@@ -71,7 +70,6 @@ START_TEST(datagram_that_no_buffer_holds_is_dropped_and_counted)
     (void)close(fd);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
 static void hold_named(int fd, const domus_endpoint *own, const domus_endpoint *at)
 {
@@ -83,7 +81,7 @@ static void hold_named(int fd, const domus_endpoint *own, const domus_endpoint *
     ck_assert_int_eq(memcmp(got, text, length), 0);
 }
 
-START_TEST(each_datagram_tells_its_sender)
+DOMT_TEST(each_datagram_tells_its_sender)
 {
     static const char *const places[] = {"127.0.0.1:0", "[::1]:0"};
     domus_endpoint at;
@@ -104,10 +102,9 @@ START_TEST(each_datagram_tells_its_sender)
     }
     domt_end(domt_datagram_system);
 }
-END_TEST
 
 /* In a burst the channel holds more than its share of buffers, so datagrams are copied. */
-START_TEST(copied_datagrams_tell_their_sender)
+DOMT_TEST(copied_datagrams_tell_their_sender)
 {
     char text[DOMUS_ENDPOINT_TEXT_MAX];
     domus_endpoint at, own;
@@ -126,9 +123,8 @@ START_TEST(copied_datagrams_tell_their_sender)
     (void)close(fd);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
-START_TEST(unix_datagrams_come_by_path_name_and_from_the_unnamed)
+DOMT_TEST(unix_datagrams_come_by_path_name_and_from_the_unnamed)
 {
     char places[3][64];
     domus_endpoint at, own;
@@ -158,7 +154,6 @@ START_TEST(unix_datagrams_come_by_path_name_and_from_the_unnamed)
     domt_end(domt_datagram_system);
     ck_assert_int_eq(unlink(places[0] + strlen("unix:")), 0);
 }
-END_TEST
 
 static int open_nameless(domus_stack *stack, void *ret_at)
 {
@@ -167,7 +162,7 @@ static int open_nameless(domus_stack *stack, void *ret_at)
     return domus_datagram_open(stack, &nameless, NULL, NULL, ret_at);
 }
 
-START_TEST(kernel_chooses_the_name_of_a_unix_channel)
+DOMT_TEST(kernel_chooses_the_name_of_a_unix_channel)
 {
     char place[64];
     domus_endpoint at, own;
@@ -183,7 +178,6 @@ START_TEST(kernel_chooses_the_name_of_a_unix_channel)
     (void)close(fd);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
 static int note_opened(domus_stack *stack, void *ret_opened)
 {
@@ -201,7 +195,7 @@ static int open_and_tell(domus_stack *stack, void *ret_opened)
     return error != 0 ? error : domt_tell(stack, channel, note_opened, ret_opened);
 }
 
-START_TEST(channel_opens_before_its_first_message)
+DOMT_TEST(channel_opens_before_its_first_message)
 {
     _Atomic uint32_t opened = 0;
 
@@ -212,11 +206,10 @@ START_TEST(channel_opens_before_its_first_message)
     ck_assert_uint_eq(opened, 1);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
 /* --- connected -------------------------------------------------------------------------------- */
 
-START_TEST(connected_channel_talks_to_its_peer_alone)
+DOMT_TEST(connected_channel_talks_to_its_peer_alone)
 {
     domus_datagram_options options = {0};
     domus_address channel;
@@ -238,9 +231,8 @@ START_TEST(connected_channel_talks_to_its_peer_alone)
     (void)close(peer);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
-START_TEST(refusal_is_counted_or_ends_a_connected_channel)
+DOMT_TEST(refusal_is_counted_or_ends_a_connected_channel)
 {
     domus_datagram_options options = {0};
     domus_address channel;
@@ -262,7 +254,6 @@ START_TEST(refusal_is_counted_or_ends_a_connected_channel)
     ck_assert_int_eq(atomic_load(&domt_last_close), -ECONNREFUSED);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
 /* --- what is refused -------------------------------------------------------------------------- */
 
@@ -306,7 +297,7 @@ static int queue_empty_ones(domus_stack *stack, void *to)
     return (int)taken - 1;
 }
 
-START_TEST(each_misuse_has_its_error)
+DOMT_TEST(each_misuse_has_its_error)
 {
     const domus_channel_options small = {
         .send_low_bytes = 1, .send_high_bytes = 1, .send_max_bytes = 1280};
@@ -334,9 +325,8 @@ START_TEST(each_misuse_has_its_error)
     (void)close(peer);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
-START_TEST(idle_channel_stays_unless_the_options_say_otherwise)
+DOMT_TEST(idle_channel_stays_unless_the_options_say_otherwise)
 {
     const domus_channel_options hasty = {.idle_timeout_ns = 30 * DOMT_MS};
     const domus_datagram_options options = {.channel = &hasty};
@@ -353,7 +343,6 @@ START_TEST(idle_channel_stays_unless_the_options_say_otherwise)
     ck_assert_uint_eq(atomic_load(&domt_datagrams_closed), 1);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
 static int change_settings(domus_stack *stack, void *argument)
 {
@@ -361,7 +350,7 @@ static int change_settings(domus_stack *stack, void *argument)
 }
 
 /* Time-outs of the configuration do not come by settings that say nothing of them. */
-START_TEST(idle_channel_stays_when_its_settings_change)
+DOMT_TEST(idle_channel_stays_when_its_settings_change)
 {
     domus_channel_options more = {.send_max_bytes = 1 << 20},
                           hasty = {.idle_timeout_ns = 30 * DOMT_MS};
@@ -380,7 +369,6 @@ START_TEST(idle_channel_stays_when_its_settings_change)
     DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
 static _Atomic int last_open = 1;
 static char path[64];
@@ -397,7 +385,7 @@ static void open_at_the_end(domus_stack *stack, void *self)
 }
 
 /* The path of a Unix socket would stay in the file system. */
-START_TEST(actor_that_stops_opens_nothing_and_leaves_no_path)
+DOMT_TEST(actor_that_stops_opens_nothing_and_leaves_no_path)
 {
     static const domus_behaviour late = {.name = "late",
                                          .kind = DOMUS_CHANNELS,
@@ -415,9 +403,8 @@ START_TEST(actor_that_stops_opens_nothing_and_leaves_no_path)
     ck_assert_int_ne(access(path, F_OK), 0);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
-START_TEST(port_is_shared_only_if_both_want_that)
+DOMT_TEST(port_is_shared_only_if_both_want_that)
 {
     const domus_datagram_options shared = {.shares_port = true};
     domus_endpoint at;
@@ -430,9 +417,8 @@ START_TEST(port_is_shared_only_if_both_want_that)
     ck_assert_int_eq(domt_open(text, &shared, NULL, NULL), 0);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
-START_TEST(open_without_descriptors_fails_and_leaves_nothing)
+DOMT_TEST(open_without_descriptors_fails_and_leaves_nothing)
 {
     struct rlimit before;
 
@@ -449,14 +435,5 @@ START_TEST(open_without_descriptors_fails_and_leaves_nothing)
     ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, NULL, NULL), 0);
     domt_end(domt_datagram_system);
 }
-END_TEST
 
-DOMT_MAIN("datagram", 30, datagrams_of_each_size_are_answered,
-          datagram_that_no_buffer_holds_is_dropped_and_counted, each_datagram_tells_its_sender,
-          copied_datagrams_tell_their_sender, unix_datagrams_come_by_path_name_and_from_the_unnamed,
-          kernel_chooses_the_name_of_a_unix_channel, channel_opens_before_its_first_message,
-          connected_channel_talks_to_its_peer_alone, refusal_is_counted_or_ends_a_connected_channel,
-          each_misuse_has_its_error, idle_channel_stays_unless_the_options_say_otherwise,
-          port_is_shared_only_if_both_want_that, open_without_descriptors_fails_and_leaves_nothing,
-          idle_channel_stays_when_its_settings_change,
-          actor_that_stops_opens_nothing_and_leaves_no_path)
+DOMT_SUITE(30)

@@ -110,7 +110,7 @@ static void end(void)
 }
 
 /* A drain begins while a service works on a datagram, for which it needs the channel. */
-START_TEST(connected_channel_drains_behind_those_that_use_it)
+DOMT_TEST(connected_channel_drains_behind_those_that_use_it)
 {
     domus_datagram_peer *server, *client;
     domus_endpoint to;
@@ -131,9 +131,8 @@ START_TEST(connected_channel_drains_behind_those_that_use_it)
     ck_assert_int_eq(close_error, 0);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(connected_channels_have_the_limit_of_connects)
+DOMT_TEST(connected_channels_have_the_limit_of_connects)
 {
     begin(2);
     for (int i = 0; i < 3; i++)
@@ -142,10 +141,9 @@ START_TEST(connected_channels_have_the_limit_of_connects)
     end();
     domus_testkit_free(kit);
 }
-END_TEST
 
 /* A channel that ends, and one that could not be made, leave their places. */
-START_TEST(connected_channels_leave_their_places)
+DOMT_TEST(connected_channels_leave_their_places)
 {
     begin(1);
     ck_assert_int_eq(add("unix:@a", "unix:@nobody"), -ECONNREFUSED);
@@ -159,7 +157,5 @@ START_TEST(connected_channels_leave_their_places)
     end();
     domus_testkit_free(kit);
 }
-END_TEST
 
-DOMT_MAIN("datagram_upstream", 30, connected_channel_drains_behind_those_that_use_it,
-          connected_channels_have_the_limit_of_connects, connected_channels_leave_their_places)
+DOMT_SUITE(30)

@@ -254,16 +254,15 @@ static void expect_gone(const way *chosen, leave how)
     domus_testkit_free(kit);
 }
 
-START_TEST(nobody_who_has_left_is_handed_a_job)
+DOMT_TEST(nobody_who_has_left_is_handed_a_job)
 {
     static const leave leaves[] = {domus_peer_close, domus_peer_reset};
 
     for (size_t i = 0; i < 2 * WAYS; i++)
         expect_gone(&ways[i / 2], leaves[i % 2]);
 }
-END_TEST
 
-START_TEST(waiter_who_is_there_is_handed_a_job)
+DOMT_TEST(waiter_who_is_there_is_handed_a_job)
 {
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
@@ -280,10 +279,9 @@ START_TEST(waiter_who_is_there_is_handed_a_job)
         domus_testkit_free(kit);
     }
 }
-END_TEST
 
 /* Whoever finishes sending may still take a job that comes soon. */
-START_TEST(half_closed_waiter_is_handed_what_comes_at_once)
+DOMT_TEST(half_closed_waiter_is_handed_what_comes_at_once)
 {
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
@@ -295,9 +293,8 @@ START_TEST(half_closed_waiter_is_handed_what_comes_at_once)
         domus_testkit_free(kit);
     }
 }
-END_TEST
 
-START_TEST(half_closed_waiter_waits_on_where_that_has_no_bound)
+DOMT_TEST(half_closed_waiter_waits_on_where_that_has_no_bound)
 {
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit(&ways[i], 0);
@@ -308,9 +305,8 @@ START_TEST(half_closed_waiter_waits_on_where_that_has_no_bound)
         domus_testkit_free(kit);
     }
 }
-END_TEST
 
-START_TEST(half_closed_peer_gets_what_an_actor_works_for)
+DOMT_TEST(half_closed_peer_gets_what_an_actor_works_for)
 {
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
@@ -321,7 +317,6 @@ START_TEST(half_closed_peer_gets_what_an_actor_works_for)
         domus_testkit_free(kit);
     }
 }
-END_TEST
 
 /* A conversation that works for a peer which is reset after 100 ms. Returns how it ended. */
 static int end_of_work(const way *chosen)
@@ -341,14 +336,13 @@ static int end_of_work(const way *chosen)
     return ended;
 }
 
-START_TEST(work_for_a_connection_that_is_gone_is_cancelled)
+DOMT_TEST(work_for_a_connection_that_is_gone_is_cancelled)
 {
     for (size_t i = 0; i < WAYS; i++)
         ck_assert_int_eq(end_of_work(&ways[i]), -ECANCELED);
 }
-END_TEST
 
-START_TEST(work_that_outlives_its_connection_goes_on)
+DOMT_TEST(work_that_outlives_its_connection_goes_on)
 {
     for (size_t i = 0; i < WAYS; i++) {
         way chosen = ways[i];
@@ -356,10 +350,9 @@ START_TEST(work_that_outlives_its_connection_goes_on)
         ck_assert_int_eq(end_of_work(&chosen), 0);
     }
 }
-END_TEST
 
 /* A peer that finishes sending, and waits for work that takes long, gets the answer. */
-START_TEST(half_closed_peer_gets_what_was_worked_for_it)
+DOMT_TEST(half_closed_peer_gets_what_was_worked_for_it)
 {
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
@@ -368,10 +361,9 @@ START_TEST(half_closed_peer_gets_what_was_worked_for_it)
         domus_testkit_free(kit);
     }
 }
-END_TEST
 
 /* Each look tells all that works for the peer, so there are few. */
-START_TEST(work_for_a_half_closed_peer_is_seldom_looked_at)
+DOMT_TEST(work_for_a_half_closed_peer_is_seldom_looked_at)
 {
     static const way here = {&asking, 0, false, 0};
     domus_testkit *kit = open_kit(&here, MS);
@@ -382,10 +374,9 @@ START_TEST(work_for_a_half_closed_peer_is_seldom_looked_at)
     domt_kit_expect(kit, peer, "slept\n");
     domus_testkit_free(kit);
 }
-END_TEST
 
 /* A reset behind the FIN ends what works for the peer, too. */
-START_TEST(reset_behind_the_end_of_a_peer_is_seen)
+DOMT_TEST(reset_behind_the_end_of_a_peer_is_seen)
 {
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
@@ -400,7 +391,6 @@ START_TEST(reset_behind_the_end_of_a_peer_is_seen)
         domus_testkit_free(kit);
     }
 }
-END_TEST
 
 static int go_on_without_bound(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -419,7 +409,7 @@ static int change_bound(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour changing = SERVING(change_bound, 0);
 
-START_TEST(bound_of_kept_asks_may_be_lifted_while_a_peer_is_half_closed)
+DOMT_TEST(bound_of_kept_asks_may_be_lifted_while_a_peer_is_half_closed)
 {
     static const way here = {&changing, 0, false, 0};
     domus_testkit *kit = open_kit(&here, KEPT_NS);
@@ -427,7 +417,6 @@ START_TEST(bound_of_kept_asks_may_be_lifted_while_a_peer_is_half_closed)
     domt_kit_expect(kit, peer, "slept\n");
     domus_testkit_free(kit);
 }
-END_TEST
 
 /* --- the channel's own actor keeps --------------------------------------------------------------
  */
@@ -442,7 +431,7 @@ static int keep_here(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour keeping = SERVING(keep_here, 0);
 
-START_TEST(channel_that_keeps_for_a_half_closed_peer_ends)
+DOMT_TEST(channel_that_keeps_for_a_half_closed_peer_ends)
 {
     static const way here = {&keeping, 0, false, 0};
     domus_testkit *kit = open_kit(&here, KEPT_NS);
@@ -453,14 +442,5 @@ START_TEST(channel_that_keeps_for_a_half_closed_peer_ends)
     ck_assert_uint_eq(profile_of(kit).channels_closed, 1);
     domus_testkit_free(kit);
 }
-END_TEST
 
-DOMT_MAIN("dead waiters", 60, bound_of_kept_asks_may_be_lifted_while_a_peer_is_half_closed,
-          reset_behind_the_end_of_a_peer_is_seen, work_for_a_half_closed_peer_is_seldom_looked_at,
-          channel_that_keeps_for_a_half_closed_peer_ends,
-          half_closed_peer_gets_what_was_worked_for_it,
-          half_closed_waiter_is_handed_what_comes_at_once,
-          half_closed_waiter_waits_on_where_that_has_no_bound,
-          half_closed_peer_gets_what_an_actor_works_for, nobody_who_has_left_is_handed_a_job,
-          waiter_who_is_there_is_handed_a_job, work_for_a_connection_that_is_gone_is_cancelled,
-          work_that_outlives_its_connection_goes_on)
+DOMT_SUITE(60)

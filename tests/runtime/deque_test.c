@@ -31,7 +31,7 @@ static void push_numbers(domi_chase_lev *deque, uintptr_t first, uintptr_t end)
 
 /* --- Chase and Lev: one thread ---------------------------------------------------------------- */
 
-START_TEST(the_owner_takes_the_newest_and_a_thief_steals_the_oldest)
+DOMT_TEST(the_owner_takes_the_newest_and_a_thief_steals_the_oldest)
 {
     domi_chase_lev deque;
 
@@ -54,9 +54,8 @@ START_TEST(the_owner_takes_the_newest_and_a_thief_steals_the_oldest)
     }
     domi_chase_lev_fini(&deque);
 }
-END_TEST
 
-START_TEST(a_thief_gets_the_older_half_in_its_order)
+DOMT_TEST(a_thief_gets_the_older_half_in_its_order)
 {
     domi_chase_lev deque;
     domi_chase_lev own;
@@ -80,9 +79,8 @@ START_TEST(a_thief_gets_the_older_half_in_its_order)
     domi_chase_lev_fini(&deque);
     domi_chase_lev_fini(&own);
 }
-END_TEST
 
-START_TEST(a_thief_steals_no_more_than_it_has_slots_for)
+DOMT_TEST(a_thief_steals_no_more_than_it_has_slots_for)
 {
     domi_chase_lev deque;
     domi_chase_lev own;
@@ -103,9 +101,8 @@ START_TEST(a_thief_steals_no_more_than_it_has_slots_for)
     domi_chase_lev_fini(&deque);
     domi_chase_lev_fini(&own);
 }
-END_TEST
 
-START_TEST(a_deque_grows_up_to_its_bound)
+DOMT_TEST(a_deque_grows_up_to_its_bound)
 {
     domi_chase_lev deque;
 
@@ -125,9 +122,8 @@ START_TEST(a_deque_grows_up_to_its_bound)
     ck_assert(domi_chase_lev_is_empty(&deque));
     domi_chase_lev_fini(&deque);
 }
-END_TEST
 
-START_TEST(a_deque_without_memory_to_grow_loses_nothing)
+DOMT_TEST(a_deque_without_memory_to_grow_loses_nothing)
 {
     domi_chase_lev deque;
 
@@ -147,7 +143,6 @@ START_TEST(a_deque_without_memory_to_grow_loses_nothing)
     ck_assert(domi_chase_lev_is_empty(&deque));
     domi_chase_lev_fini(&deque);
 }
-END_TEST
 
 /* --- Chase and Lev: an owner and thieves ------------------------------------------------------ */
 
@@ -273,43 +268,39 @@ static void hold_raid(uint32_t thieves, uint32_t burst, bool halves)
     hold_raid_of(domt_more_if_long(DOMT_SCALE(200000, 15000)), thieves, burst, halves);
 }
 
-START_TEST(an_item_is_taken_once_by_the_owner_or_a_thief)
+DOMT_TEST(an_item_is_taken_once_by_the_owner_or_a_thief)
 {
     for (uint32_t thieves = 1; thieves <= THIEVES_MOST; thieves++)
         for (uint32_t burst = 1; burst <= 3; burst++)
             hold_raid(thieves, burst, false);
 }
-END_TEST
 
-START_TEST(an_item_is_taken_once_though_thieves_take_half)
+DOMT_TEST(an_item_is_taken_once_though_thieves_take_half)
 {
     for (uint32_t thieves = 1; thieves <= THIEVES_MOST; thieves++)
         for (uint32_t burst = 2; burst <= 8; burst += 3)
             hold_raid(thieves, burst, true);
 }
-END_TEST
 
-START_TEST(an_item_is_taken_once_while_the_deque_grows)
+DOMT_TEST(an_item_is_taken_once_while_the_deque_grows)
 {
     for (uint32_t thieves = 1; thieves <= THIEVES_MOST; thieves++) {
         hold_raid(thieves, 5000, false);
         hold_raid(thieves, 5000, true);
     }
 }
-END_TEST
 
 /* Each raid begins with the smallest buffer, so that thieves read many that are replaced. */
-START_TEST(an_item_is_taken_once_from_a_buffer_that_is_replaced)
+DOMT_TEST(an_item_is_taken_once_from_a_buffer_that_is_replaced)
 {
     uint32_t raids = domt_more_if_long(DOMT_SCALE(100, 20));
 
     for (uint32_t i = 0; i < raids; i++)
         hold_raid_of(10000, 1 + i % 2, 5000, i % 4 < 2);
 }
-END_TEST
 
 /* The slot of each item that is stolen is used again at once. */
-START_TEST(an_item_is_taken_once_from_a_full_deque_that_cannot_grow)
+DOMT_TEST(an_item_is_taken_once_from_a_full_deque_that_cannot_grow)
 {
     for (uint32_t thieves = 1; thieves <= 2; thieves++) {
         no_growth = true;
@@ -318,7 +309,6 @@ START_TEST(an_item_is_taken_once_from_a_full_deque_that_cannot_grow)
         no_growth = false;
     }
 }
-END_TEST
 
 /* --- a push and a look before sleep ----------------------------------------------------------- */
 
@@ -384,7 +374,7 @@ static uint32_t run_pusher(struct duel *duel)
 }
 
 /* A weaker store in a push shows here only when two CPUs are free (tests/house/litmus_test.c). */
-START_TEST(a_push_and_a_look_before_sleep_never_both_miss)
+DOMT_TEST(a_push_and_a_look_before_sleep_never_both_miss)
 {
     static struct duel duel = {.rounds = DOMT_SCALE(30000, 3000)};
     pthread_t sleeper;
@@ -398,14 +388,5 @@ START_TEST(a_push_and_a_look_before_sleep_never_both_miss)
         domi_chase_lev_fini(&duel.deques[i]);
     ck_assert_uint_eq(missed, 0);
 }
-END_TEST
 
-DOMT_MAIN("deque", 120, the_owner_takes_the_newest_and_a_thief_steals_the_oldest,
-          a_thief_gets_the_older_half_in_its_order, a_thief_steals_no_more_than_it_has_slots_for,
-          a_deque_grows_up_to_its_bound, a_deque_without_memory_to_grow_loses_nothing,
-          an_item_is_taken_once_by_the_owner_or_a_thief,
-          an_item_is_taken_once_though_thieves_take_half,
-          an_item_is_taken_once_while_the_deque_grows,
-          an_item_is_taken_once_from_a_buffer_that_is_replaced,
-          an_item_is_taken_once_from_a_full_deque_that_cannot_grow,
-          a_push_and_a_look_before_sleep_never_both_miss)
+DOMT_SUITE(120)

@@ -118,7 +118,7 @@ static void end(void)
     close(ends[1]);
 }
 
-START_TEST(readiness_comes_once_for_each_byte)
+DOMT_TEST(readiness_comes_once_for_each_byte)
 {
     begin();
     for (uint32_t i = 1; i <= 200; i++) {
@@ -130,18 +130,16 @@ START_TEST(readiness_comes_once_for_each_byte)
     ck_assert_int_eq(atomic_load(&last_error), 0);
     end();
 }
-END_TEST
 
-START_TEST(what_is_left_unread_comes_again)
+DOMT_TEST(what_is_left_unread_comes_again)
 {
     begin();
     ck_assert_int_eq(write(ends[1], "three", 3), 3);
     DOMT_WAIT_FOR(10, atomic_load(&bytes_read) == 3);
     end();
 }
-END_TEST
 
-START_TEST(nothing_comes_after_it_was_taken_back)
+DOMT_TEST(nothing_comes_after_it_was_taken_back)
 {
     begin();
     atomic_store(&leave_it, true);
@@ -156,9 +154,8 @@ START_TEST(nothing_comes_after_it_was_taken_back)
     DOMT_WAIT_FOR(10, atomic_load(&readies) > readies_then);
     end();
 }
-END_TEST
 
-START_TEST(events_can_be_changed_while_it_waits)
+DOMT_TEST(events_can_be_changed_while_it_waits)
 {
     uint32_t nothing = 0;
     uint32_t reading = POLLIN;
@@ -175,9 +172,8 @@ START_TEST(events_can_be_changed_while_it_waits)
     DOMT_WAIT_FOR(10, atomic_load(&bytes_read) == 1);
     end();
 }
-END_TEST
 
-START_TEST(hang_up_is_told)
+DOMT_TEST(hang_up_is_told)
 {
     begin();
     close(ends[1]);
@@ -185,9 +181,8 @@ START_TEST(hang_up_is_told)
     ends[1] = open("/dev/null", O_WRONLY | O_CLOEXEC);
     end();
 }
-END_TEST
 
-START_TEST(descriptor_that_is_none_is_an_error_once)
+DOMT_TEST(descriptor_that_is_none_is_an_error_once)
 {
     int none = 1000000;
 
@@ -199,9 +194,8 @@ START_TEST(descriptor_that_is_none_is_an_error_once)
     ck_assert_uint_eq(atomic_load(&readies), 1);
     end();
 }
-END_TEST
 
-START_TEST(actor_that_stops_takes_its_watches_back)
+DOMT_TEST(actor_that_stops_takes_its_watches_back)
 {
     begin();
     domt_notice(system_, reader, &stop_type, NULL);
@@ -211,9 +205,5 @@ START_TEST(actor_that_stops_takes_its_watches_back)
     ck_assert_uint_eq(atomic_load(&readies), 0);
     end();
 }
-END_TEST
 
-DOMT_MAIN("descriptor", 60, readiness_comes_once_for_each_byte, what_is_left_unread_comes_again,
-          nothing_comes_after_it_was_taken_back, events_can_be_changed_while_it_waits,
-          hang_up_is_told, descriptor_that_is_none_is_an_error_once,
-          actor_that_stops_takes_its_watches_back)
+DOMT_SUITE(60)

@@ -91,7 +91,7 @@ static const domus_behaviour asker = {
     .on = (const domus_on[]){{&go_type, on_go, 0}, {&give_up_type, on_give_up, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(cancel_reaches_what_an_actor_that_receives_has_asked_of_itself)
+DOMT_TEST(cancel_reaches_what_an_actor_that_receives_has_asked_of_itself)
 {
     const domus_spawn_options options = {.detached = true};
     domus_config config = domt_config(1);
@@ -111,6 +111,5 @@ START_TEST(cancel_reaches_what_an_actor_that_receives_has_asked_of_itself)
     domt_end(system);
     ck_assert_int_eq(atomic_load(&kept_error), -ENOENT);
 }
-END_TEST
 
-DOMT_MAIN("detached cancel", 60, cancel_reaches_what_an_actor_that_receives_has_asked_of_itself)
+DOMT_SUITE(60)

@@ -115,7 +115,7 @@ static domus_system *start(const domus_behaviour *behaviour, domus_address *ret_
     return system;
 }
 
-START_TEST(ask_that_a_conversation_received_ends_with_its_next_receive_that_returns)
+DOMT_TEST(ask_that_a_conversation_received_ends_with_its_next_receive_that_returns)
 {
     domus_address of;
     domus_system *system = start(&receiver, &of);
@@ -129,9 +129,8 @@ START_TEST(ask_that_a_conversation_received_ends_with_its_next_receive_that_retu
     ck_assert_uint_eq(atomic_load(&rounds), ROUNDS);
     ck_assert_uint_eq(atomic_load(&releases), ROUNDS);
 }
-END_TEST
 
-START_TEST(answer_is_taken_behind_a_notice_that_was_received_at_once)
+DOMT_TEST(answer_is_taken_behind_a_notice_that_was_received_at_once)
 {
     domus_address of;
     domus_system *system = start(&asker, &of);
@@ -146,8 +145,5 @@ START_TEST(answer_is_taken_behind_a_notice_that_was_received_at_once)
     ck_assert_uint_eq(atomic_load(&wrong), 0);
     ck_assert_uint_eq(atomic_load(&releases), 1); /* what began the conversation */
 }
-END_TEST
 
-DOMT_MAIN("detached receive again", 60,
-          ask_that_a_conversation_received_ends_with_its_next_receive_that_returns,
-          answer_is_taken_behind_a_notice_that_was_received_at_once)
+DOMT_SUITE(60)

@@ -61,7 +61,7 @@ static const domus_behaviour maker = {
     .on = (const domus_on[]){{&go_type, on_spawn, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(mailbox_that_was_full_takes_again_while_the_handler_receives)
+DOMT_TEST(mailbox_that_was_full_takes_again_while_the_handler_receives)
 {
     domus_config config = domt_config(1);
     uint32_t sent = 0;
@@ -86,7 +86,6 @@ START_TEST(mailbox_that_was_full_takes_again_while_the_handler_receives)
     ck_assert_int_eq(domus_outside_notice(system, made, &note_type, NULL), 0);
     domt_end(system);
 }
-END_TEST
 
 static const domus_type question_type = {.name = "question"};
 static domus_address echo;
@@ -150,7 +149,7 @@ static const domus_behaviour relay_maker = {
         (const domus_on[]){{&go_type, on_spawn_relay, 0}, {&note_type, on_ask, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(ask_that_a_receive_that_returns_brought_is_what_is_forwarded)
+DOMT_TEST(ask_that_a_receive_that_returns_brought_is_what_is_forwarded)
 {
     domus_config config = domt_config(1);
 
@@ -165,7 +164,6 @@ START_TEST(ask_that_a_receive_that_returns_brought_is_what_is_forwarded)
     DOMT_WAIT_FOR(10, atomic_load(&heard));
     domt_end(system);
 }
-END_TEST
 
 /* --- what payloads own ----------------------------------------------------------------------- */
 
@@ -288,7 +286,7 @@ static const domus_behaviour owner_maker = {
     .on = (const domus_on[]){{&go_type, on_spawn_owner, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(what_a_receive_that_returns_brought_is_released_by_the_next_unless_taken)
+DOMT_TEST(what_a_receive_that_returns_brought_is_released_by_the_next_unless_taken)
 {
     domus_config config = domt_config(1);
     void *memory;
@@ -313,9 +311,8 @@ START_TEST(what_a_receive_that_returns_brought_is_released_by_the_next_unless_ta
     ck_assert_uint_eq(atomic_load(&wrong), 0);
     ck_assert_uint_eq(atomic_load(&releases), 3);
 }
-END_TEST
 
-START_TEST(what_was_received_ends_with_its_handler_and_not_with_the_run)
+DOMT_TEST(what_was_received_ends_with_its_handler_and_not_with_the_run)
 {
     domus_config config = domt_config(1);
     void *memory[2] = {malloc(100), malloc(100)};
@@ -334,7 +331,6 @@ START_TEST(what_was_received_ends_with_its_handler_and_not_with_the_run)
     ck_assert_uint_eq(atomic_load(&wrong), 0);
     ck_assert_uint_eq(atomic_load(&releases), 1);
 }
-END_TEST
 
 static void *send_two(void *system)
 {
@@ -346,7 +342,7 @@ static void *send_two(void *system)
     return NULL;
 }
 
-START_TEST(ask_is_answered_while_a_notice_that_was_received_is_at_hand)
+DOMT_TEST(ask_is_answered_while_a_notice_that_was_received_is_at_hand)
 {
     domus_config config = domt_config(1);
     void *memory = malloc(100);
@@ -369,7 +365,6 @@ START_TEST(ask_is_answered_while_a_notice_that_was_received_is_at_hand)
     ck_assert_uint_eq(atomic_load(&wrong), 0);
     ck_assert_uint_eq(atomic_load(&releases), 1);
 }
-END_TEST
 
 static _Atomic uint32_t mounted;
 
@@ -414,7 +409,7 @@ static const domus_behaviour parent = {
     .on = (const domus_on[]){{&go_type, on_spawn_falls, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(restart_ends_a_receive_that_returns)
+DOMT_TEST(restart_ends_a_receive_that_returns)
 {
     domus_config config = domt_config(1);
 
@@ -424,11 +419,5 @@ START_TEST(restart_ends_a_receive_that_returns)
     DOMT_WAIT_FOR(3, atomic_load(&mounted) == 2);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("detached receive", 60, ask_is_answered_while_a_notice_that_was_received_is_at_hand,
-          what_was_received_ends_with_its_handler_and_not_with_the_run,
-          what_a_receive_that_returns_brought_is_released_by_the_next_unless_taken,
-          mailbox_that_was_full_takes_again_while_the_handler_receives,
-          ask_that_a_receive_that_returns_brought_is_what_is_forwarded,
-          restart_ends_a_receive_that_returns)
+DOMT_SUITE(60)

@@ -222,7 +222,7 @@ static void hold_a_second_one(void)
     DOMT_WAIT_FOR(10, atomic_load(&begun) == 2);
 }
 
-START_TEST(detached_actor_answers_as_any_other)
+DOMT_TEST(detached_actor_answers_as_any_other)
 {
     begin(&loner, 4);
     for (uint32_t i = 0; i < 500; i++) {
@@ -237,9 +237,8 @@ START_TEST(detached_actor_answers_as_any_other)
     domt_end(system_);
     ck_assert_uint_eq(atomic_load(&stopped), 1);
 }
-END_TEST
 
-START_TEST(detached_actor_that_blocks_holds_up_nobody_else)
+DOMT_TEST(detached_actor_that_blocks_holds_up_nobody_else)
 {
     begin(&loner, 4);
     hold_a_second_one();
@@ -251,9 +250,8 @@ START_TEST(detached_actor_that_blocks_holds_up_nobody_else)
     domt_end(system_);
     ck_assert_uint_eq(atomic_load(&stopped), 3);
 }
-END_TEST
 
-START_TEST(threads_are_bounded_and_used_again)
+DOMT_TEST(threads_are_bounded_and_used_again)
 {
     begin(&loner, 1);
     domt_notice(system_, maker, &spawn_type, NULL);
@@ -271,9 +269,8 @@ START_TEST(threads_are_bounded_and_used_again)
     }
     domt_end(system_);
 }
-END_TEST
 
-START_TEST(receive_that_returns_takes_the_urgent_first_and_the_rest_in_order)
+DOMT_TEST(receive_that_returns_takes_the_urgent_first_and_the_rest_in_order)
 {
     begin(&receiver, 4);
     for (uint32_t i = 0; i < 1000; i++) {
@@ -293,9 +290,8 @@ START_TEST(receive_that_returns_takes_the_urgent_first_and_the_rest_in_order)
     ck_assert_int_eq(atomic_load(&last_error), -ECANCELED); /* the stop ended the receive */
     ck_assert_uint_eq(atomic_load(&stopped), 1);
 }
-END_TEST
 
-START_TEST(stop_after_mail_ends_a_receive_that_returns_behind_what_came_before)
+DOMT_TEST(stop_after_mail_ends_a_receive_that_returns_behind_what_came_before)
 {
     begin(&receiver, 4);
     for (uint32_t i = 0; i < 100; i++)
@@ -306,9 +302,8 @@ START_TEST(stop_after_mail_ends_a_receive_that_returns_behind_what_came_before)
     ck_assert_int_eq(atomic_load(&last_error), -ECANCELED);
     domt_end(system_);
 }
-END_TEST
 
-START_TEST(detached_actor_that_does_not_return_is_said)
+DOMT_TEST(detached_actor_that_does_not_return_is_said)
 {
     begin(&loner, 4);
     hold_a_second_one();
@@ -320,12 +315,11 @@ START_TEST(detached_actor_that_does_not_return_is_said)
     ck_assert_int_eq(domus_system_stop(system_), 0);
     domus_system_free(system_);
 }
-END_TEST
 
 /* The second actor is left because its handler did not return in time, so its on_stop runs on the
  * thread of the stop. The first one's has run by then, or runs there too if its thread had no turn
  * for all this time. */
-START_TEST(on_stop_of_an_actor_that_is_left_cannot_stop_the_system)
+DOMT_TEST(on_stop_of_an_actor_that_is_left_cannot_stop_the_system)
 {
     begin(&loner, 4);
     hold_a_second_one();
@@ -338,11 +332,5 @@ START_TEST(on_stop_of_an_actor_that_is_left_cannot_stop_the_system)
     ck_assert_int_eq(atomic_load(&stop_said), -EDEADLK);
     domus_system_free(system_);
 }
-END_TEST
 
-DOMT_MAIN("detached", 60, detached_actor_answers_as_any_other,
-          detached_actor_that_blocks_holds_up_nobody_else, threads_are_bounded_and_used_again,
-          receive_that_returns_takes_the_urgent_first_and_the_rest_in_order,
-          stop_after_mail_ends_a_receive_that_returns_behind_what_came_before,
-          detached_actor_that_does_not_return_is_said,
-          on_stop_of_an_actor_that_is_left_cannot_stop_the_system)
+DOMT_SUITE(60)

@@ -31,7 +31,7 @@ static int link_a_file(void)
                                                                                            : EIO;
 }
 
-START_TEST(a_file_without_a_name_gets_one_without_proc)
+DOMT_TEST(a_file_without_a_name_gets_one_without_proc)
 {
     static const domt_container container = {.has_root = true, .has_data = true};
     struct utsname kernel;
@@ -60,6 +60,5 @@ START_TEST(a_file_without_a_name_gets_one_without_proc)
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s",
                   strerror(WEXITSTATUS(status)));
 }
-END_TEST
 
-DOMT_MAIN("disk_bare", 20, a_file_without_a_name_gets_one_without_proc)
+DOMT_SUITE(20)

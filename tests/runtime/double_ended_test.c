@@ -53,7 +53,7 @@ static uint32_t take_either(domi_double_ended *queue, struct model *model, bool 
     return number;
 }
 
-START_TEST(both_ends_give_what_a_list_gives)
+DOMT_TEST(both_ends_give_what_a_list_gives)
 {
     domi_double_ended queue;
     static struct model model;
@@ -79,7 +79,6 @@ START_TEST(both_ends_give_what_a_list_gives)
         ck_assert_uint_eq(queue.count, model.count);
     }
 }
-END_TEST
 
 #define TRAVELLERS 4
 
@@ -158,14 +157,12 @@ static void hold_circle(uint32_t count)
     ck_assert_ptr_null(take_job(&circle, true));
 }
 
-START_TEST(jobs_go_round_from_both_ends_and_none_is_lost)
+DOMT_TEST(jobs_go_round_from_both_ends_and_none_is_lost)
 {
     static const uint32_t counts[] = {1, 3, 4, 5, 6, 7, 8, 10, JOBS_MOST};
 
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         hold_circle(counts[i]);
 }
-END_TEST
 
-DOMT_MAIN("double_ended", 120, both_ends_give_what_a_list_gives,
-          jobs_go_round_from_both_ends_and_none_is_lost)
+DOMT_SUITE(120)

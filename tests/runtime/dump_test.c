@@ -159,7 +159,7 @@ static const char *of(const char *format, domus_address address)
     return line;
 }
 
-START_TEST(an_actors_dump_says_what_it_waits_for)
+DOMT_TEST(an_actors_dump_says_what_it_waits_for)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -190,10 +190,9 @@ START_TEST(an_actors_dump_says_what_it_waits_for)
     says(of("to answer ", address));
     domt_end(system);
 }
-END_TEST
 
 /* This includes addresses of other threads, of parents, and of actors that are asked. */
-START_TEST(addresses_of_memory_appear_only_on_request)
+DOMT_TEST(addresses_of_memory_appear_only_on_request)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -215,9 +214,8 @@ START_TEST(addresses_of_memory_appear_only_on_request)
     says(address_text);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(a_receive_and_a_stop_are_said)
+DOMT_TEST(a_receive_and_a_stop_are_said)
 {
     domus_config config = domt_config(1);
     domus_system *system = domt_start(&config);
@@ -244,9 +242,8 @@ START_TEST(a_receive_and_a_stop_are_said)
     ck_assert_int_eq(domus_dump_actor(system, next, text, sizeof text), 0);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(an_error_shows_nothing_of_what_was_asked)
+DOMT_TEST(an_error_shows_nothing_of_what_was_asked)
 {
     static const int errors[] = {-ETIMEDOUT, -ESTALE, -EOPNOTSUPP};
     domus_config config = domt_config(1);
@@ -259,11 +256,10 @@ START_TEST(an_error_shows_nothing_of_what_was_asked)
     DOMT_WAIT_FOR(10, atomic_load(&begun) == 3);
     domt_end(system);
 }
-END_TEST
 
 #define MANY 1000
 
-START_TEST(a_dump_of_all_fits_and_says_how_many_were_left_out)
+DOMT_TEST(a_dump_of_all_fits_and_says_how_many_were_left_out)
 {
     domus_config config = domt_config(3);
     domus_system *system = domt_start(&config);
@@ -302,7 +298,6 @@ START_TEST(a_dump_of_all_fits_and_says_how_many_were_left_out)
     ck_assert_int_eq(domus_dump_actor(system, address, text, DOMUS_DUMP_BYTES_MIN - 1), -EINVAL);
     domt_end(system);
 }
-END_TEST
 
 static unsigned count_actors(void)
 {
@@ -314,7 +309,7 @@ static unsigned count_actors(void)
 }
 
 /* The pages of a name together have each of its actors once. */
-START_TEST(pages_of_a_dump_have_the_actors_of_a_name)
+DOMT_TEST(pages_of_a_dump_have_the_actors_of_a_name)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -351,10 +346,9 @@ START_TEST(pages_of_a_dump_have_the_actors_of_a_name)
     ck_assert_uint_eq(count_actors(), 20);
     domt_end(system);
 }
-END_TEST
 
 /* 64 channels fill the text, and there is an actor behind them. */
-START_TEST(channels_leave_room_for_the_other_actors)
+DOMT_TEST(channels_leave_room_for_the_other_actors)
 {
     static const domus_behaviour line = {.name = "line", .kind = DOMUS_CHANNELS};
     static const domus_behaviour service = {
@@ -381,9 +375,8 @@ START_TEST(channels_leave_room_for_the_other_actors)
         close(fds[i]);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(a_stuck_thread_is_said_and_the_rest_is_dumped)
+DOMT_TEST(a_stuck_thread_is_said_and_the_rest_is_dumped)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -405,9 +398,8 @@ START_TEST(a_stuck_thread_is_said_and_the_rest_is_dumped)
     dump_when_waiting(system, stuck);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(a_dump_is_refused_where_it_cannot_be_had)
+DOMT_TEST(a_dump_is_refused_where_it_cannot_be_had)
 {
     domus_config config = domt_config(1);
     domus_system *system = NULL;
@@ -426,7 +418,6 @@ START_TEST(a_dump_is_refused_where_it_cannot_be_had)
     ck_assert_int_eq(domus_dump(system, text, sizeof text), -ESHUTDOWN);
     domus_system_free(system);
 }
-END_TEST
 
 struct spawner {
     domus_system *system;
@@ -453,7 +444,7 @@ static void *spawn_and_stop(void *self_)
 }
 
 /* Slots are born, filled and freed while they are walked. */
-START_TEST(dumps_go_on_while_actors_come_and_go)
+DOMT_TEST(dumps_go_on_while_actors_come_and_go)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -475,12 +466,5 @@ START_TEST(dumps_go_on_while_actors_come_and_go)
     }
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("dump", 60, an_actors_dump_says_what_it_waits_for,
-          addresses_of_memory_appear_only_on_request, a_receive_and_a_stop_are_said,
-          an_error_shows_nothing_of_what_was_asked,
-          a_dump_of_all_fits_and_says_how_many_were_left_out,
-          pages_of_a_dump_have_the_actors_of_a_name, channels_leave_room_for_the_other_actors,
-          a_stuck_thread_is_said_and_the_rest_is_dumped, a_dump_is_refused_where_it_cannot_be_had,
-          dumps_go_on_while_actors_come_and_go)
+DOMT_SUITE(60)

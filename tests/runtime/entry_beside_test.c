@@ -55,7 +55,7 @@ static int crowd_step(domus_stack *stack, void *self, const domus_process_event 
 static const domus_process crowd = {.name = "crowd", .step = crowd_step};
 
 /* More than a step shows have ended at once, and a message comes before the next step. */
-START_TEST(messages_find_room_beside_all_the_work_that_has_ended)
+DOMT_TEST(messages_find_room_beside_all_the_work_that_has_ended)
 {
     const domus_config config = domt_config(1);
     const domus_entry entry = {.name = "crowd", .process = &crowd};
@@ -71,7 +71,6 @@ START_TEST(messages_find_room_beside_all_the_work_that_has_ended)
                           atomic_load(&crowd_works) == DOMUS_PROCESS_WORKS_MAX);
     domt_end(system_);
 }
-END_TEST
 
 /* --- a process that waits for its last event ---------------------------------------------------
  */
@@ -139,21 +138,19 @@ static void stop_beside_begin(bool detached, uint32_t count)
     domus_system_free(system_);
 }
 
-START_TEST(process_that_begins_in_a_pool_beside_a_stop_is_told)
+DOMT_TEST(process_that_begins_in_a_pool_beside_a_stop_is_told)
 {
     stop_beside_begin(false, 1);
     atomic_store(&seen, 0);
     stop_beside_begin(false, 20);
 }
-END_TEST
 
-START_TEST(process_that_begins_detached_beside_a_stop_is_told)
+DOMT_TEST(process_that_begins_detached_beside_a_stop_is_told)
 {
     stop_beside_begin(true, 1);
     atomic_store(&seen, 0);
     stop_beside_begin(true, 20);
 }
-END_TEST
 
 static void *spawn_until_shutdown(void *nothing)
 {
@@ -169,7 +166,7 @@ static void *spawn_until_shutdown(void *nothing)
     return NULL;
 }
 
-START_TEST(processes_are_spawned_beside_a_stop)
+DOMT_TEST(processes_are_spawned_beside_a_stop)
 {
     const domus_config config = domt_config(2);
     const domus_entry entry = {.name = "wait", .process = &waiting};
@@ -183,7 +180,4 @@ START_TEST(processes_are_spawned_beside_a_stop)
     ck_assert_uint_eq(atomic_load(&cancels), atomic_load(&closes));
     domus_system_free(system_);
 }
-END_TEST
-DOMT_MAIN("entry_beside", 60, messages_find_room_beside_all_the_work_that_has_ended,
-          process_that_begins_in_a_pool_beside_a_stop_is_told,
-          process_that_begins_detached_beside_a_stop_is_told, processes_are_spawned_beside_a_stop)
+DOMT_SUITE(60)

@@ -165,7 +165,7 @@ static domus_address spawn(const char *name, uint32_t input, domus_address resul
     return address;
 }
 
-START_TEST(process_is_spawned_by_name_and_its_value_comes)
+DOMT_TEST(process_is_spawned_by_name_and_its_value_comes)
 {
     domus_outside_message message;
     uint32_t number = 4;
@@ -190,9 +190,8 @@ START_TEST(process_is_spawned_by_name_and_its_value_comes)
     ck_assert_uint_eq(atomic_load(&domt_released), 2);
     domt_end(system_);
 }
-END_TEST
 
-START_TEST(entry_that_is_wrong_is_refused)
+DOMT_TEST(entry_that_is_wrong_is_refused)
 {
     domus_config config = domt_config(1);
     char text[256], names[DOMUS_ENTRIES_MAX][16];
@@ -253,9 +252,8 @@ START_TEST(entry_that_is_wrong_is_refused)
                      -ESHUTDOWN);
     domus_system_free(system_);
 }
-END_TEST
 
-START_TEST(process_gets_a_last_event_and_ends_in_time)
+DOMT_TEST(process_gets_a_last_event_and_ends_in_time)
 {
     uint64_t timeout_ns = 20000 * DOMT_MS;
 
@@ -274,9 +272,8 @@ START_TEST(process_gets_a_last_event_and_ends_in_time)
     ck_assert_str_eq(domus_system_left(system_), "");
     domus_system_free(system_);
 }
-END_TEST
 
-START_TEST(process_that_ignores_its_last_event_is_stopped)
+DOMT_TEST(process_that_ignores_its_last_event_is_stopped)
 {
     uint64_t timeout_ns = 150 * DOMT_MS;
 
@@ -291,10 +288,9 @@ START_TEST(process_that_ignores_its_last_event_is_stopped)
     ck_assert_str_eq(domus_system_left(system_), "");
     domus_system_free(system_);
 }
-END_TEST
 
 /* Mail that waits, and a mailbox that is full, do not hold the last event up. */
-START_TEST(last_event_does_not_wait_behind_mail)
+DOMT_TEST(last_event_does_not_wait_behind_mail)
 {
     uint32_t number = 0;
     uint32_t sent = 0;
@@ -311,9 +307,8 @@ START_TEST(last_event_does_not_wait_behind_mail)
     ck_assert_uint_eq(atomic_load(&closes), 1);
     domus_system_free(system_);
 }
-END_TEST
 
-START_TEST(work_is_waited_for_when_the_process_is_stopped)
+DOMT_TEST(work_is_waited_for_when_the_process_is_stopped)
 {
     begin(20000 * DOMT_MS);
     atomic_store(&hold, true);
@@ -327,7 +322,6 @@ START_TEST(work_is_waited_for_when_the_process_is_stopped)
     ck_assert_uint_eq(atomic_load(&works), 1);
     domt_end(system_);
 }
-END_TEST
 
 /* --- many pieces of work -----------------------------------------------------------------------
  */
@@ -377,7 +371,7 @@ static const domus_process many_works = {
     .step = many_step,
 };
 
-START_TEST(as_many_works_as_may_be_complete_each_once)
+DOMT_TEST(as_many_works_as_may_be_complete_each_once)
 {
     domus_config config = domt_config(2);
     char text[256];
@@ -399,9 +393,4 @@ START_TEST(as_many_works_as_may_be_complete_each_once)
     ck_assert_int_eq(domus_outside_detach(self), 0);
     domt_end(system_);
 }
-END_TEST
-DOMT_MAIN("entry", 60, process_is_spawned_by_name_and_its_value_comes,
-          entry_that_is_wrong_is_refused, process_gets_a_last_event_and_ends_in_time,
-          process_that_ignores_its_last_event_is_stopped, last_event_does_not_wait_behind_mail,
-          work_is_waited_for_when_the_process_is_stopped,
-          as_many_works_as_may_be_complete_each_once)
+DOMT_SUITE(60)

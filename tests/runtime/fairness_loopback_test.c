@@ -197,46 +197,36 @@ static void holds_beside(domt_load load)
         holds_at(load, ratios[i]);
 }
 
-START_TEST(flood_of_notices_delays_nobody_for_long)
+DOMT_TEST(flood_of_notices_delays_nobody_for_long)
 {
     holds_beside(DOMT_FLOOD_OF_NOTICES);
 }
-END_TEST
 
-START_TEST(flood_of_asks_delays_nobody_for_long)
+DOMT_TEST(flood_of_asks_delays_nobody_for_long)
 {
     holds_beside(DOMT_FLOOD_OF_ASKS);
 }
-END_TEST
 
-START_TEST(state_actors_that_answer_each_other_delay_nobody_for_long)
+DOMT_TEST(state_actors_that_answer_each_other_delay_nobody_for_long)
 {
     holds_beside(DOMT_STATE_PING);
 }
-END_TEST
 
-START_TEST(channels_actors_that_answer_each_other_delay_nobody_for_long)
+DOMT_TEST(channels_actors_that_answer_each_other_delay_nobody_for_long)
 {
     holds_beside(DOMT_CHANNELS_PING);
     holds_beside(DOMT_CHANNELS_RING);
 }
-END_TEST
 
-START_TEST(self_senders_delay_nobody_for_long)
+DOMT_TEST(self_senders_delay_nobody_for_long)
 {
     holds_beside(DOMT_STATE_SELF);
     holds_beside(DOMT_CHANNELS_SELF);
 }
-END_TEST
 
-START_TEST(hundred_thousand_ready_delay_nobody_for_long)
+DOMT_TEST(hundred_thousand_ready_delay_nobody_for_long)
 {
     holds_beside(DOMT_MANY_READY);
 }
-END_TEST
 
-DOMT_MAIN("fairness on loopback", 60, flood_of_notices_delays_nobody_for_long,
-          flood_of_asks_delays_nobody_for_long,
-          state_actors_that_answer_each_other_delay_nobody_for_long,
-          channels_actors_that_answer_each_other_delay_nobody_for_long,
-          self_senders_delay_nobody_for_long, hundred_thousand_ready_delay_nobody_for_long)
+DOMT_SUITE(60)

@@ -310,59 +310,45 @@ static void holds(domt_load load)
     }
 }
 
-START_TEST(flood_of_notices_to_one_leaves_everybody_a_share)
+DOMT_TEST(flood_of_notices_to_one_leaves_everybody_a_share)
 {
     holds(DOMT_FLOOD_OF_NOTICES);
 }
-END_TEST
 
-START_TEST(flood_of_asks_to_one_leaves_everybody_a_share)
+DOMT_TEST(flood_of_asks_to_one_leaves_everybody_a_share)
 {
     holds(DOMT_FLOOD_OF_ASKS);
 }
-END_TEST
 
-START_TEST(state_actors_that_answer_each_other_leave_everybody_a_share)
+DOMT_TEST(state_actors_that_answer_each_other_leave_everybody_a_share)
 {
     holds(DOMT_STATE_PING);
 }
-END_TEST
 
-START_TEST(channels_actors_that_answer_each_other_leave_everybody_a_share)
+DOMT_TEST(channels_actors_that_answer_each_other_leave_everybody_a_share)
 {
     holds(DOMT_CHANNELS_PING);
 }
-END_TEST
 
-START_TEST(ring_of_channels_actors_ends_each_phase_2_in_time)
+DOMT_TEST(ring_of_channels_actors_ends_each_phase_2_in_time)
 {
     holds(DOMT_CHANNELS_RING);
 }
-END_TEST
 
-START_TEST(self_senders_leave_everybody_a_share)
+DOMT_TEST(self_senders_leave_everybody_a_share)
 {
     holds(DOMT_STATE_SELF);
     holds(DOMT_CHANNELS_SELF);
 }
-END_TEST
 
-START_TEST(hundred_thousand_ready_leave_everybody_a_share)
+DOMT_TEST(hundred_thousand_ready_leave_everybody_a_share)
 {
     holds(DOMT_MANY_READY);
 }
-END_TEST
 
-START_TEST(hundred_thousand_middlemen_leave_everybody_a_share)
+DOMT_TEST(hundred_thousand_middlemen_leave_everybody_a_share)
 {
     holds(DOMT_MANY_WAITING);
 }
-END_TEST
 
-DOMT_MAIN("fairness", 60, flood_of_notices_to_one_leaves_everybody_a_share,
-          flood_of_asks_to_one_leaves_everybody_a_share,
-          state_actors_that_answer_each_other_leave_everybody_a_share,
-          channels_actors_that_answer_each_other_leave_everybody_a_share,
-          ring_of_channels_actors_ends_each_phase_2_in_time, self_senders_leave_everybody_a_share,
-          hundred_thousand_ready_leave_everybody_a_share,
-          hundred_thousand_middlemen_leave_everybody_a_share)
+DOMT_SUITE(60)

@@ -59,7 +59,7 @@ static const struct {
      "its kind is DOMUS_STATE, and it has a member that only channels actors use"},
 };
 
-START_TEST(wrong_behaviours_are_refused_with_a_reason)
+DOMT_TEST(wrong_behaviours_are_refused_with_a_reason)
 {
     static const domus_listener_config listener = {
         .name = "front", .address = "127.0.0.1:0", .backlog = 64};
@@ -94,6 +94,5 @@ START_TEST(wrong_behaviours_are_refused_with_a_reason)
     ck_assert(!domus_listener_is_served(system, "nix"));
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("faults", 60, wrong_behaviours_are_refused_with_a_reason)
+DOMT_SUITE(60)

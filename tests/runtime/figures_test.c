@@ -86,7 +86,7 @@ static void begin(uint64_t rows)
 /* --- tests -------------------------------------------------------------------------------------
  */
 
-START_TEST(wrong_tables_are_refused)
+DOMT_TEST(wrong_tables_are_refused)
 {
     static const domus_figure_column late[] = {
         {.name = "a", .title = "a", .kind = DOMUS_FIGURE_AMOUNT},
@@ -121,9 +121,8 @@ START_TEST(wrong_tables_are_refused)
     ck_assert_int_eq(domus_figures_add(system_, &wrong[0], &shop), -EINVAL);
     domus_system_free(system_);
 }
-END_TEST
 
-START_TEST(tables_are_found_until_they_are_removed)
+DOMT_TEST(tables_are_found_until_they_are_removed)
 {
     static char names[DOMUS_FIGURES_TABLES_MAX][16];
     static domus_figures_table many[DOMUS_FIGURES_TABLES_MAX];
@@ -151,9 +150,8 @@ START_TEST(tables_are_found_until_they_are_removed)
     domus_system_free(system_);
     ck_assert_uint_eq(shop.ends, DOMUS_FIGURES_TABLES_MAX - 1);
 }
-END_TEST
 
-START_TEST(rows_are_read_in_parts)
+DOMT_TEST(rows_are_read_in_parts)
 {
     domus_figures_shot shot;
 
@@ -185,10 +183,9 @@ START_TEST(rows_are_read_in_parts)
     ck_assert_int_eq(domus_figures_read(system_, 0, 0, 3, &shot), -ENOMEM);
     domus_system_free(system_);
 }
-END_TEST
 
 /* Each allocation fails once; what is not read leaves nothing behind. */
-START_TEST(memory_that_is_short_is_an_error)
+DOMT_TEST(memory_that_is_short_is_an_error)
 {
     domus_figures_shot shot;
     int64_t after = 0;
@@ -208,9 +205,8 @@ START_TEST(memory_that_is_short_is_an_error)
     domus_figures_free(&shot);
     domus_system_free(system_);
 }
-END_TEST
 
-START_TEST(tables_stand_behind_the_profile)
+DOMT_TEST(tables_stand_behind_the_profile)
 {
     static domus_figures_table list;
     char text[32768];
@@ -243,7 +239,5 @@ START_TEST(tables_stand_behind_the_profile)
     ck_assert_ptr_null(strstr(text, "shop"));
     domus_system_free(system_);
 }
-END_TEST
 
-DOMT_MAIN("figures", 30, wrong_tables_are_refused, tables_are_found_until_they_are_removed,
-          rows_are_read_in_parts, memory_that_is_short_is_an_error, tables_stand_behind_the_profile)
+DOMT_SUITE(30)

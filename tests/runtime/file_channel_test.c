@@ -64,7 +64,7 @@ static uint64_t read_all(int fd)
     return total;
 }
 
-START_TEST(a_large_file_goes_to_a_slow_reader_in_bounded_memory)
+DOMT_TEST(a_large_file_goes_to_a_slow_reader_in_bounded_memory)
 {
     const uint64_t size = DOMT_SCALE(64u, 16u) << 20;
     uint16_t port;
@@ -98,9 +98,8 @@ START_TEST(a_large_file_goes_to_a_slow_reader_in_bounded_memory)
     domus_file_close(sent_file);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(a_channel_gets_what_there_is_of_a_file)
+DOMT_TEST(a_channel_gets_what_there_is_of_a_file)
 {
     uint16_t port;
     domus_system *system = begin_raw(300000, &port);
@@ -115,7 +114,6 @@ START_TEST(a_channel_gets_what_there_is_of_a_file)
     domus_file_close(sent_file);
     domt_end(system);
 }
-END_TEST
 
 /* --- misuse ----------------------------------------------------------------------------------- */
 
@@ -138,7 +136,7 @@ static int misuse(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour misuser = {
     .name = "misuser", .on = (const domus_on[]){{&misuse_type, misuse, 0}, {NULL, NULL, 0}}};
 
-START_TEST(only_channels_and_requests_have_somewhere_to_send_to)
+DOMT_TEST(only_channels_and_requests_have_somewhere_to_send_to)
 {
     uint16_t port;
     domus_system *system = begin_raw(10, &port);
@@ -150,8 +148,5 @@ START_TEST(only_channels_and_requests_have_somewhere_to_send_to)
     domus_file_close(sent_file);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("file_channel", 60, a_large_file_goes_to_a_slow_reader_in_bounded_memory,
-          a_channel_gets_what_there_is_of_a_file,
-          only_channels_and_requests_have_somewhere_to_send_to)
+DOMT_SUITE(60)

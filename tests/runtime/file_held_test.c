@@ -169,7 +169,7 @@ static domt_deed deed_of(domt_deed_kind kind)
 
 static const domt_deed_kind kinds[] = {DOMT_OPEN, DOMT_STAT, DOMT_LIST, DOMT_WRITE};
 
-START_TEST(cancel_does_not_wait_for_a_disk)
+DOMT_TEST(cancel_does_not_wait_for_a_disk)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         begin(NULL);
@@ -189,9 +189,8 @@ START_TEST(cancel_does_not_wait_for_a_disk)
         end();
     }
 }
-END_TEST
 
-START_TEST(deadlines_do_not_wait_for_a_disk)
+DOMT_TEST(deadlines_do_not_wait_for_a_disk)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         begin(NULL);
@@ -212,9 +211,8 @@ START_TEST(deadlines_do_not_wait_for_a_disk)
         end();
     }
 }
-END_TEST
 
-START_TEST(actor_stops_without_waiting_for_a_disk)
+DOMT_TEST(actor_stops_without_waiting_for_a_disk)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         begin(NULL);
@@ -232,9 +230,8 @@ START_TEST(actor_stops_without_waiting_for_a_disk)
         end();
     }
 }
-END_TEST
 
-START_TEST(what_has_not_begun_is_not_begun_after_a_cancel)
+DOMT_TEST(what_has_not_begun_is_not_begun_after_a_cancel)
 {
     domus_config config = domt_config(2);
 
@@ -260,9 +257,8 @@ START_TEST(what_has_not_begun_is_not_begun_after_a_cancel)
     ck_assert_int_eq(atomic_load(&last_error), 0);
     end();
 }
-END_TEST
 
-START_TEST(helpers_are_bounded)
+DOMT_TEST(helpers_are_bounded)
 {
     domus_config config = domt_config(2);
 
@@ -287,11 +283,10 @@ START_TEST(helpers_are_bounded)
     ck_assert_int_eq(atomic_load(&last_error), 0);
     end();
 }
-END_TEST
 
 /* Operations that run are abandoned, and freed with the system once they have returned; those that
  * wait are ended. A path that is long makes an envelope that is in no pool. */
-START_TEST(system_stops_without_waiting_for_a_disk)
+DOMT_TEST(system_stops_without_waiting_for_a_disk)
 {
     static char path[3000];
     domus_config config = domt_config(2);
@@ -326,10 +321,9 @@ START_TEST(system_stops_without_waiting_for_a_disk)
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), domt_files_now.open_fds);
     domt_tree_remove(&domt_files_now.tree);
 }
-END_TEST
 
 /* Each system is stopped when reads have just begun: they are in the ring, or not even there. */
-START_TEST(operations_in_the_ring_end_with_a_cancel_and_a_stop)
+DOMT_TEST(operations_in_the_ring_end_with_a_cancel_and_a_stop)
 {
     for (uint32_t round = 0; round < 30; round++) {
         begin(NULL);
@@ -354,9 +348,8 @@ START_TEST(operations_in_the_ring_end_with_a_cancel_and_a_stop)
         ck_assert_uint_eq(domt_entries("/proc/self/fd"), domt_files_now.open_fds);
     }
 }
-END_TEST
 
-START_TEST(bytes_of_reads_are_charged_while_they_are_under_way)
+DOMT_TEST(bytes_of_reads_are_charged_while_they_are_under_way)
 {
     const int64_t mib = 1 << 20;
 
@@ -383,10 +376,5 @@ START_TEST(bytes_of_reads_are_charged_while_they_are_under_way)
     DOMT_WAIT_FOR(10, atomic_load(charged) < before + mib / 2);
     end();
 }
-END_TEST
 
-DOMT_MAIN("file_held", 60, cancel_does_not_wait_for_a_disk, deadlines_do_not_wait_for_a_disk,
-          actor_stops_without_waiting_for_a_disk, what_has_not_begun_is_not_begun_after_a_cancel,
-          helpers_are_bounded, system_stops_without_waiting_for_a_disk,
-          operations_in_the_ring_end_with_a_cancel_and_a_stop,
-          bytes_of_reads_are_charged_while_they_are_under_way)
+DOMT_SUITE(60)

@@ -98,7 +98,7 @@ static void begin(uint64_t max, uint64_t time_ms)
     begin_as(max, time_ms, true);
 }
 
-START_TEST(bytes_are_kept_once_the_file_was_the_same_for_a_while)
+DOMT_TEST(bytes_are_kept_once_the_file_was_the_same_for_a_while)
 {
     begin(64 * KIB, 0);
     hold("a", "hello", false);
@@ -120,7 +120,6 @@ START_TEST(bytes_are_kept_once_the_file_was_the_same_for_a_while)
     ck_assert_int_eq(ask(DOMT_LOAD, PATHS("a"), KEPT, 100).returned, -EINVAL);
     domt_files_end();
 }
-END_TEST
 
 /* Load the file "a", in a turn that has taken so long. Returns the earliest time at which it may
  * have been loaded. */
@@ -139,7 +138,7 @@ static uint64_t load_in_long_turn(uint64_t ms)
     return begun_ns + ms * MS;
 }
 
-START_TEST(a_long_turn_before_the_load_does_not_count)
+DOMT_TEST(a_long_turn_before_the_load_does_not_count)
 {
     uint64_t between_ns = 0;
 
@@ -158,9 +157,8 @@ START_TEST(a_long_turn_before_the_load_does_not_count)
     }
     domt_files_end();
 }
-END_TEST
 
-START_TEST(times_tell_how_long_a_file_has_to_be_the_same)
+DOMT_TEST(times_tell_how_long_a_file_has_to_be_the_same)
 {
     domus_file_status status = {.modified_ns = 5, .changed_ns = 1000000000};
 
@@ -170,9 +168,8 @@ START_TEST(times_tell_how_long_a_file_has_to_be_the_same)
     status.changed_ns = 1;
     ck_assert_uint_eq(domi_kept_settles(&status), 100 * MS);
 }
-END_TEST
 
-START_TEST(changed_file_is_seen_at_once)
+DOMT_TEST(changed_file_is_seen_at_once)
 {
     char from[PATH_MAX];
 
@@ -202,10 +199,9 @@ START_TEST(changed_file_is_seen_at_once)
     domus_file_close(done.file);
     domt_files_end();
 }
-END_TEST
 
 /* A path may lead elsewhere although no file has changed. */
-START_TEST(path_that_leads_elsewhere_is_seen_at_once)
+DOMT_TEST(path_that_leads_elsewhere_is_seen_at_once)
 {
     char from[PATH_MAX];
 
@@ -233,9 +229,8 @@ START_TEST(path_that_leads_elsewhere_is_seen_at_once)
     hold_error("folder/passwd", -EXDEV);
     domt_files_end();
 }
-END_TEST
 
-START_TEST(first_path_that_appears_is_seen_at_once)
+DOMT_TEST(first_path_that_appears_is_seen_at_once)
 {
     begin(64 * KIB, 0);
     for (int i = 0; i < 3; i++) {
@@ -271,9 +266,8 @@ START_TEST(first_path_that_appears_is_seen_at_once)
     domus_slice_free(done.bytes);
     domt_files_end();
 }
-END_TEST
 
-START_TEST(directory_is_known_by_its_handle)
+DOMT_TEST(directory_is_known_by_its_handle)
 {
     begin(64 * KIB, 1000);
     settle("folder/c", "inner");
@@ -289,9 +283,8 @@ START_TEST(directory_is_known_by_its_handle)
     domus_file_close(second);
     domt_files_end();
 }
-END_TEST
 
-START_TEST(kept_time_says_how_old_an_answer_may_be)
+DOMT_TEST(kept_time_says_how_old_an_answer_may_be)
 {
     begin(64 * KIB, 1000);
     settle("a", "hello");
@@ -308,7 +301,6 @@ START_TEST(kept_time_says_how_old_an_answer_may_be)
     hold_error("b", -ENOENT);
     domt_files_end();
 }
-END_TEST
 
 /* --- bounds ----------------------------------------------------------------------------------- */
 
@@ -338,7 +330,7 @@ static void load_each(uint32_t count, const char *text)
     }
 }
 
-START_TEST(kept_files_are_bounded)
+DOMT_TEST(kept_files_are_bounded)
 {
     static char text[4000];
     char name[16];
@@ -381,9 +373,8 @@ START_TEST(kept_files_are_bounded)
     ck_assert_uint_eq(kept_loads(), before);
     domt_files_end();
 }
-END_TEST
 
-START_TEST(nothing_is_kept_without_room_for_it)
+DOMT_TEST(nothing_is_kept_without_room_for_it)
 {
     begin(0, 0);
     for (int i = 0; i < 3; i++) {
@@ -392,9 +383,8 @@ START_TEST(nothing_is_kept_without_room_for_it)
     }
     domt_files_end();
 }
-END_TEST
 
-START_TEST(kept_files_are_forgotten_while_memory_is_short)
+DOMT_TEST(kept_files_are_forgotten_while_memory_is_short)
 {
     begin(64 * KIB, 0);
     settle("a", "hello");
@@ -409,9 +399,8 @@ START_TEST(kept_files_are_forgotten_while_memory_is_short)
     settle("a", "hello");
     domt_files_end();
 }
-END_TEST
 
-START_TEST(kept_bytes_outlive_their_file)
+DOMT_TEST(kept_bytes_outlive_their_file)
 {
     begin(64 * KIB, 0);
     settle("a", "hello");
@@ -423,12 +412,5 @@ START_TEST(kept_bytes_outlive_their_file)
     domus_slice_free(done.bytes);
     domt_files_end();
 }
-END_TEST
 
-DOMT_MAIN("file_kept", 60, bytes_are_kept_once_the_file_was_the_same_for_a_while,
-          a_long_turn_before_the_load_does_not_count, times_tell_how_long_a_file_has_to_be_the_same,
-          changed_file_is_seen_at_once, path_that_leads_elsewhere_is_seen_at_once,
-          first_path_that_appears_is_seen_at_once, directory_is_known_by_its_handle,
-          kept_time_says_how_old_an_answer_may_be, kept_files_are_bounded,
-          nothing_is_kept_without_room_for_it, kept_files_are_forgotten_while_memory_is_short,
-          kept_bytes_outlive_their_file)
+DOMT_SUITE(60)

@@ -116,7 +116,7 @@ static void hold_wrong(domt_deed_kind kind)
     domus_slice_free(done.bytes);
 }
 
-START_TEST(file_is_loaded_in_the_call_and_by_a_helper)
+DOMT_TEST(file_is_loaded_in_the_call_and_by_a_helper)
 {
     for (int in_kit = 0; in_kit < 2; in_kit++) {
         domt_files_begin(NULL, in_kit != 0);
@@ -133,9 +133,8 @@ START_TEST(file_is_loaded_in_the_call_and_by_a_helper)
         domt_files_end();
     }
 }
-END_TEST
 
-START_TEST(open_files_are_bounded)
+DOMT_TEST(open_files_are_bounded)
 {
     domus_config config = domt_config(2);
 
@@ -151,6 +150,5 @@ START_TEST(open_files_are_bounded)
     hold_open(DOMT_LOAD, "a", 0, false);
     domt_files_end();
 }
-END_TEST
 
-DOMT_MAIN("file_load", 60, file_is_loaded_in_the_call_and_by_a_helper, open_files_are_bounded)
+DOMT_SUITE(60)

@@ -75,11 +75,10 @@ static void hold_names(void)
     }
 }
 
-START_TEST(names_are_changed)
+DOMT_TEST(names_are_changed)
 {
     domt_files_in_both(hold_names);
 }
-END_TEST
 
 /* Nothing outside of `inside` is reached, by whatever way. */
 static void hold_beneath(void)
@@ -152,11 +151,10 @@ static void hold_beneath(void)
     domus_file_close(process);
 }
 
-START_TEST(nothing_leads_out_of_a_directory)
+DOMT_TEST(nothing_leads_out_of_a_directory)
 {
     domt_files_in_both(hold_beneath);
 }
-END_TEST
 
 /* --- listings --------------------------------------------------------------------------------- */
 
@@ -209,7 +207,7 @@ static void make_entries(uint32_t from, uint32_t to, const char *tail)
     }
 }
 
-START_TEST(directories_are_listed_in_pieces)
+DOMT_TEST(directories_are_listed_in_pieces)
 {
     static const char tail[] =
         "-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -241,7 +239,5 @@ START_TEST(directories_are_listed_in_pieces)
         domt_files_end();
     }
 }
-END_TEST
 
-DOMT_MAIN("file_names", 60, names_are_changed, nothing_leads_out_of_a_directory,
-          directories_are_listed_in_pieces)
+DOMT_SUITE(60)

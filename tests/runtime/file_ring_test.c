@@ -62,7 +62,7 @@ static void hold_read(uint32_t clerk, domus_file *file, uint64_t position, uint3
     domus_slice_free(done.bytes);
 }
 
-START_TEST(bytes_in_memory_need_no_helper)
+DOMT_TEST(bytes_in_memory_need_no_helper)
 {
     domt_files_begin(NULL, false);
     domus_file *file = make_file("one");
@@ -83,9 +83,8 @@ START_TEST(bytes_in_memory_need_no_helper)
     domus_file_close(file);
     domt_files_end();
 }
-END_TEST
 
-START_TEST(bytes_on_the_disk_are_read_by_helpers)
+DOMT_TEST(bytes_on_the_disk_are_read_by_helpers)
 {
     domt_files_begin(NULL, false);
     domus_file *file = make_file("one");
@@ -104,10 +103,9 @@ START_TEST(bytes_on_the_disk_are_read_by_helpers)
     domus_file_close(file);
     domt_files_end();
 }
-END_TEST
 
 /* A file system that refuses each write that would not wait is asked a few times only. */
-START_TEST(writes_go_to_helpers_when_the_ring_refuses_them)
+DOMT_TEST(writes_go_to_helpers_when_the_ring_refuses_them)
 {
     domt_files_begin(NULL, false);
     domus_file *file = make_file("one");
@@ -124,7 +122,6 @@ START_TEST(writes_go_to_helpers_when_the_ring_refuses_them)
     domus_file_close(file);
     domt_files_end();
 }
-END_TEST
 
 /* --- many at a time --------------------------------------------------------------------------- */
 
@@ -204,7 +201,7 @@ static const domus_behaviour one_reader = {
     .on = (const domus_on[]){{&many_type, read_one, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(a_thousand_reads_are_under_way_at_once)
+DOMT_TEST(a_thousand_reads_are_under_way_at_once)
 {
     domt_files_begin(NULL, false);
     domus_file *file = make_file("one");
@@ -230,9 +227,8 @@ START_TEST(a_thousand_reads_are_under_way_at_once)
     domus_file_close(file);
     domt_files_end();
 }
-END_TEST
 
-START_TEST(lent_actors_read_on_the_thread_that_runs_them)
+DOMT_TEST(lent_actors_read_on_the_thread_that_runs_them)
 {
     domus_config config = domt_config(2);
 
@@ -252,9 +248,8 @@ START_TEST(lent_actors_read_on_the_thread_that_runs_them)
     domus_file_close(shared_file);
     domt_files_end();
 }
-END_TEST
 
-START_TEST(a_detached_actor_reads_by_helpers)
+DOMT_TEST(a_detached_actor_reads_by_helpers)
 {
     domus_spawn_options options = {.detached = true};
     domus_address reader;
@@ -273,12 +268,11 @@ START_TEST(a_detached_actor_reads_by_helpers)
     domus_file_close(file);
     domt_files_end();
 }
-END_TEST
 
 /* --- handles ---------------------------------------------------------------------------------- */
 
 /* A handle that is closed while reads of it are under way stays open for these. */
-START_TEST(a_file_is_closed_behind_its_last_operation)
+DOMT_TEST(a_file_is_closed_behind_its_last_operation)
 {
     domt_files_begin(NULL, false);
     domus_address reader = domt_spawn(domt_files_now.system, 1, &many_reader, NULL);
@@ -297,10 +291,9 @@ START_TEST(a_file_is_closed_behind_its_last_operation)
     DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before);
     domt_files_end();
 }
-END_TEST
 
 /* A handle may outlive the system. */
-START_TEST(a_file_may_be_closed_after_its_system)
+DOMT_TEST(a_file_may_be_closed_after_its_system)
 {
     domus_file *files[2];
 
@@ -314,7 +307,6 @@ START_TEST(a_file_may_be_closed_after_its_system)
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), domt_files_now.open_fds);
     domt_tree_remove(&domt_files_now.tree);
 }
-END_TEST
 
 /* --- a ring that fails ------------------------------------------------------------------------ */
 
@@ -334,7 +326,7 @@ static int deny_and_read(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour denier = {
     .name = "denier", .on = (const domus_on[]){{&deny_type, deny_and_read, 0}, {NULL, NULL, 0}}};
 
-START_TEST(helpers_go_on_when_a_ring_has_failed)
+DOMT_TEST(helpers_go_on_when_a_ring_has_failed)
 {
     domt_files_begin(NULL, false);
     domus_system *system = domt_files_now.system;
@@ -357,7 +349,6 @@ START_TEST(helpers_go_on_when_a_ring_has_failed)
         domt_files_end();
     }
 }
-END_TEST
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -400,7 +391,7 @@ static int begin_tries(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour tryer = {
     .name = "tryer", .on = (const domus_on[]){{&many_type, begin_tries, 0}, {NULL, NULL, 0}}};
 
-START_TEST(critical_memory_refuses_reads_and_listings)
+DOMT_TEST(critical_memory_refuses_reads_and_listings)
 {
     domus_system *system = domt_pressed_start(true, NULL);
     domus_address clerk = domt_spawn(system, 0, &domt_clerk, NULL);
@@ -428,10 +419,9 @@ START_TEST(critical_memory_refuses_reads_and_listings)
     domus_file_close(shared_file);
     domt_pressed_end();
 }
-END_TEST
 
 /* Otherwise it would be tried again without an end. */
-START_TEST(try_that_writes_nothing_ends_the_write)
+DOMT_TEST(try_that_writes_nothing_ends_the_write)
 {
     domus_file file = {.fd = -1};
     domi_file_operation operation = {.file = &file, .size = 10};
@@ -444,11 +434,5 @@ START_TEST(try_that_writes_nothing_ends_the_write)
     ck_assert_int_eq(operation.error, -EIO);
     ck_assert_uint_eq(operation.done, 4);
 }
-END_TEST
 
-DOMT_MAIN("file_ring", 60, try_that_writes_nothing_ends_the_write, bytes_in_memory_need_no_helper,
-          bytes_on_the_disk_are_read_by_helpers, writes_go_to_helpers_when_the_ring_refuses_them,
-          a_thousand_reads_are_under_way_at_once, lent_actors_read_on_the_thread_that_runs_them,
-          a_detached_actor_reads_by_helpers, a_file_is_closed_behind_its_last_operation,
-          a_file_may_be_closed_after_its_system, helpers_go_on_when_a_ring_has_failed,
-          critical_memory_refuses_reads_and_listings)
+DOMT_SUITE(60)

@@ -149,7 +149,7 @@ static void hold_answer(domus_testkit *kit, uint64_t size, uint64_t position, ui
     }
 }
 
-START_TEST(files_are_sent_in_pieces)
+DOMT_TEST(files_are_sent_in_pieces)
 {
     domus_testkit *kit = begin_kit(NULL, 400000);
 
@@ -163,9 +163,8 @@ START_TEST(files_are_sent_in_pieces)
     ck_assert_uint_eq(atomic_load(&ended), 14);
     end_kit(kit);
 }
-END_TEST
 
-START_TEST(a_file_that_ends_too_early_cuts_the_stream)
+DOMT_TEST(a_file_that_ends_too_early_cuts_the_stream)
 {
     domus_testkit *kit = begin_kit(NULL, 200000);
 
@@ -177,9 +176,8 @@ START_TEST(a_file_that_ends_too_early_cuts_the_stream)
     hold_answer(kit, INT64_MAX, 1, 0, "!EINVAL\n");
     end_kit(kit);
 }
-END_TEST
 
-START_TEST(pieces_are_as_small_as_reads)
+DOMT_TEST(pieces_are_as_small_as_reads)
 {
     domus_config config;
 
@@ -196,10 +194,9 @@ START_TEST(pieces_are_as_small_as_reads)
     domus_peer_reset(peer);
     end_kit(kit);
 }
-END_TEST
 
 /* It is read when the peer reads. */
-START_TEST(a_file_that_shrinks_is_never_filled_up)
+DOMT_TEST(a_file_that_shrinks_is_never_filled_up)
 {
     domus_config config;
     size_t size;
@@ -226,9 +223,8 @@ START_TEST(a_file_that_shrinks_is_never_filled_up)
         end_kit(kit);
     }
 }
-END_TEST
 
-START_TEST(sending_ends_with_its_connection_and_its_system)
+DOMT_TEST(sending_ends_with_its_connection_and_its_system)
 {
     uint32_t before = domt_entries("/proc/self/fd");
     domus_config config;
@@ -257,7 +253,6 @@ START_TEST(sending_ends_with_its_connection_and_its_system)
     }
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), before);
 }
-END_TEST
 
 /* --- a request of this side ------------------------------------------------------------------- */
 
@@ -311,7 +306,7 @@ static const domus_behaviour uploader = {
     .name = "uploader",
     .on = (const domus_on[]){{&upload_type, begin_upload, sizeof(upload)}, {NULL, NULL, 0}}};
 
-START_TEST(a_file_is_the_body_of_a_request)
+DOMT_TEST(a_file_is_the_body_of_a_request)
 {
     domt_line_client client;
     domus_address actor;
@@ -334,8 +329,5 @@ START_TEST(a_file_is_the_body_of_a_request)
     ck_assert_int_eq(domus_testkit_stop(client.kit), 0);
     domus_testkit_free(client.kit);
 }
-END_TEST
 
-DOMT_MAIN("file_send", 60, files_are_sent_in_pieces, a_file_that_ends_too_early_cuts_the_stream,
-          pieces_are_as_small_as_reads, a_file_that_shrinks_is_never_filled_up,
-          sending_ends_with_its_connection_and_its_system, a_file_is_the_body_of_a_request)
+DOMT_SUITE(60)

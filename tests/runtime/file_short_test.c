@@ -100,7 +100,7 @@ static int go(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour chained = {
     .name = "chained", .on = (const domus_on[]){{&go_type, go, sizeof(chain)}, {NULL, NULL, 0}}};
 
-START_TEST(each_allocation_may_fail)
+DOMT_TEST(each_allocation_may_fail)
 {
     uint32_t failures = 0;
     uint32_t clean = 0; /* runs in a row without a failure: there are no more allocations */
@@ -125,6 +125,5 @@ START_TEST(each_allocation_may_fail)
     }
     ck_assert_uint_ge(failures, 8);
 }
-END_TEST
 
-DOMT_MAIN("file_short", 60, each_allocation_may_fail)
+DOMT_SUITE(60)

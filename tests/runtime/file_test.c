@@ -62,11 +62,10 @@ static void hold_bytes(void)
     domus_file_close(NULL);
 }
 
-START_TEST(bytes_are_written_and_read_at_their_positions)
+DOMT_TEST(bytes_are_written_and_read_at_their_positions)
 {
     domt_files_in_both(hold_bytes);
 }
-END_TEST
 
 static int error_of(domt_deed deed)
 {
@@ -149,11 +148,10 @@ static void hold_refusals(void)
     domus_file_close(file);
 }
 
-START_TEST(wrong_arguments_are_refused)
+DOMT_TEST(wrong_arguments_are_refused)
 {
     domt_files_in_both(hold_refusals);
 }
-END_TEST
 
 static void hold_errors(void)
 {
@@ -203,15 +201,14 @@ static void hold_errors(void)
     (void)root;
 }
 
-START_TEST(errors_of_the_kernel_are_told)
+DOMT_TEST(errors_of_the_kernel_are_told)
 {
     domt_files_in_both(hold_errors);
 }
-END_TEST
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-START_TEST(files_are_opened_up_to_their_limit)
+DOMT_TEST(files_are_opened_up_to_their_limit)
 {
     for (int kit = 0; kit < 2; kit++) {
         domus_config config = domt_config(2);
@@ -234,9 +231,8 @@ START_TEST(files_are_opened_up_to_their_limit)
         domt_files_end();
     }
 }
-END_TEST
 
-START_TEST(reads_have_a_limit)
+DOMT_TEST(reads_have_a_limit)
 {
     for (int kit = 0; kit < 2; kit++) {
         domus_config config = domt_config(2);
@@ -255,7 +251,6 @@ START_TEST(reads_have_a_limit)
         domt_files_end();
     }
 }
-END_TEST
 
 /* The kernel takes a part, and refuses the rest. */
 static void hold_part(void)
@@ -282,15 +277,12 @@ static void hold_part(void)
     domus_file_close(file);
 }
 
-START_TEST(a_write_tells_how_much_was_written)
+DOMT_TEST(a_write_tells_how_much_was_written)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
 
     ck_assert_int_eq(sigaction(SIGXFSZ, &ignore, NULL), 0);
     domt_files_in_both(hold_part);
 }
-END_TEST
 
-DOMT_MAIN("file", 60, bytes_are_written_and_read_at_their_positions, wrong_arguments_are_refused,
-          errors_of_the_kernel_are_told, files_are_opened_up_to_their_limit, reads_have_a_limit,
-          a_write_tells_how_much_was_written)
+DOMT_SUITE(60)

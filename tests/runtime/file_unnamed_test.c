@@ -56,11 +56,10 @@ static void hold_files(void)
     domus_file_close(file);
 }
 
-START_TEST(files_get_a_name_that_is_free)
+DOMT_TEST(files_get_a_name_that_is_free)
 {
     domt_files_in_both(hold_files);
 }
-END_TEST
 
 static void hold_refusals(void)
 {
@@ -93,10 +92,9 @@ static void hold_refusals(void)
     domus_file_close(file);
 }
 
-START_TEST(wrong_flags_are_refused)
+DOMT_TEST(wrong_flags_are_refused)
 {
     domt_files_in_both(hold_refusals);
 }
-END_TEST
 
-DOMT_MAIN("unnamed files", 20, files_get_a_name_that_is_free, wrong_flags_are_refused)
+DOMT_SUITE(20)

@@ -100,7 +100,7 @@ static void is_well_formed(void)
     ck_assert_int_eq(pclose(parser), 0);
 }
 
-START_TEST(stacks_are_merged_and_sorted)
+DOMT_TEST(stacks_are_merged_and_sorted)
 {
     begin();
     add("b f g", 2);
@@ -113,9 +113,8 @@ START_TEST(stacks_are_merged_and_sorted)
     ck_assert_uint_eq(domi_flame_node_at(&flame, 0)->total, 21);
     domi_flame_fini(&flame);
 }
-END_TEST
 
-START_TEST(names_cannot_break_a_line)
+DOMT_TEST(names_cannot_break_a_line)
 {
     uint32_t name;
     char wide[600];
@@ -129,9 +128,8 @@ START_TEST(names_cannot_break_a_line)
     ck_assert_uint_eq(strlen(domi_flame_text(&flame, name)), DOMUS_CPU_PROFILE_NAME_MAX);
     domi_flame_fini(&flame);
 }
-END_TEST
 
-START_TEST(many_children_are_sorted_and_none_is_lost)
+DOMT_TEST(many_children_are_sorted_and_none_is_lost)
 {
     char stack[64];
     char last[64] = "";
@@ -152,9 +150,8 @@ START_TEST(many_children_are_sorted_and_none_is_lost)
     ck_assert_uint_eq(count, 5000);
     domi_flame_fini(&flame);
 }
-END_TEST
 
-START_TEST(deepest_stack_is_whole)
+DOMT_TEST(deepest_stack_is_whole)
 {
     char stack[4 * DOMI_FLAME_DEPTH_MAX] = "";
 
@@ -169,9 +166,8 @@ START_TEST(deepest_stack_is_whole)
     is_well_formed();
     domi_flame_fini(&flame);
 }
-END_TEST
 
-START_TEST(graph_is_xml_and_has_a_box_for_each_node)
+DOMT_TEST(graph_is_xml_and_has_a_box_for_each_node)
 {
     begin();
     add("one f<int>&g \"quoted'", 3);
@@ -189,9 +185,8 @@ START_TEST(graph_is_xml_and_has_a_box_for_each_node)
     is_well_formed();
     domi_flame_fini(&flame);
 }
-END_TEST
 
-START_TEST(narrow_boxes_are_left_out)
+DOMT_TEST(narrow_boxes_are_left_out)
 {
     begin();
     add("wide f", 99999);
@@ -203,9 +198,8 @@ START_TEST(narrow_boxes_are_left_out)
     ck_assert_uint_eq(count_of("narrow;g"), 0);
     domi_flame_fini(&flame);
 }
-END_TEST
 
-START_TEST(graph_of_nothing_is_xml_too)
+DOMT_TEST(graph_of_nothing_is_xml_too)
 {
     begin();
     ck_assert_str_eq(folded(), "");
@@ -214,9 +208,8 @@ START_TEST(graph_of_nothing_is_xml_too)
     is_well_formed();
     domi_flame_fini(&flame);
 }
-END_TEST
 
-START_TEST(error_of_the_writer_ends_the_text)
+DOMT_TEST(error_of_the_writer_ends_the_text)
 {
     char stack[64];
 
@@ -237,10 +230,9 @@ START_TEST(error_of_the_writer_ends_the_text)
     ck_assert_uint_eq(fails, 2);
     domi_flame_fini(&flame);
 }
-END_TEST
 
 /* Each allocation fails once; what was added before is still there. */
-START_TEST(without_memory_it_is_as_it_was)
+DOMT_TEST(without_memory_it_is_as_it_was)
 {
     int64_t n = 0;
     int result = -ENOMEM;
@@ -268,10 +260,5 @@ START_TEST(without_memory_it_is_as_it_was)
     }
     ck_assert_uint_ge(failures, 6);
 }
-END_TEST
 
-DOMT_MAIN("flame", 60, stacks_are_merged_and_sorted, names_cannot_break_a_line,
-          many_children_are_sorted_and_none_is_lost, deepest_stack_is_whole,
-          graph_is_xml_and_has_a_box_for_each_node, narrow_boxes_are_left_out,
-          graph_of_nothing_is_xml_too, error_of_the_writer_ends_the_text,
-          without_memory_it_is_as_it_was)
+DOMT_SUITE(60)

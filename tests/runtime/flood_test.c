@@ -103,7 +103,7 @@ static void finish_recovered(pid_t child)
     ck_assert_uint_lt(domt_flood_shared->used_after, DOMT_FLOOD_BACK);
 }
 
-START_TEST(a_flood_of_notices_is_refused_and_goes_away)
+DOMT_TEST(a_flood_of_notices_is_refused_and_goes_away)
 {
     if (!begin())
         return;
@@ -111,34 +111,30 @@ START_TEST(a_flood_of_notices_is_refused_and_goes_away)
     ck_assert_uint_ge(domt_flood_shared->refused, 1);
     ck_assert_uint_ge(domt_flood_shared->after.criticals, 1);
 }
-END_TEST
 
-START_TEST(a_flood_of_large_notices_is_refused_and_goes_away)
+DOMT_TEST(a_flood_of_large_notices_is_refused_and_goes_away)
 {
     if (!begin())
         return;
     finish_recovered(run_in_cgroup(domt_flood_large_notices));
     ck_assert_uint_ge(domt_flood_shared->refused, 1);
 }
-END_TEST
 
-START_TEST(a_flood_of_asks_is_refused_and_goes_away)
+DOMT_TEST(a_flood_of_asks_is_refused_and_goes_away)
 {
     if (!begin())
         return;
     finish_recovered(run_in_cgroup(domt_flood_asks));
     ck_assert_uint_ge(domt_flood_shared->refused, 1);
 }
-END_TEST
 
-START_TEST(a_flood_from_foreign_threads_is_refused_and_goes_away)
+DOMT_TEST(a_flood_from_foreign_threads_is_refused_and_goes_away)
 {
     if (!begin())
         return;
     finish_recovered(run_in_cgroup(domt_flood_foreign));
     ck_assert_uint_ge(domt_flood_shared->refused, 1);
 }
-END_TEST
 
 static int connect_to(uint16_t port)
 {
@@ -169,7 +165,7 @@ static uint64_t write_to_all(const int *clients, pid_t child)
     return sum;
 }
 
-START_TEST(a_flood_by_connections_is_not_read_and_goes_away)
+DOMT_TEST(a_flood_by_connections_is_not_read_and_goes_away)
 {
     int clients[CLIENTS];
 
@@ -188,9 +184,8 @@ START_TEST(a_flood_by_connections_is_not_read_and_goes_away)
     ck_assert_uint_ge(domt_flood_shared->pressed, 1);
     ck_assert_uint_gt(sent, 0);
 }
-END_TEST
 
-START_TEST(a_flood_of_actors_ends_for_want_of_memory_and_all_goes_on)
+DOMT_TEST(a_flood_of_actors_ends_for_want_of_memory_and_all_goes_on)
 {
     if (!begin())
         return;
@@ -201,11 +196,5 @@ START_TEST(a_flood_of_actors_ends_for_want_of_memory_and_all_goes_on)
     if (!DOMT_SANITIZED)
         ck_assert_int_eq(domt_flood_shared->after.level, DOMUS_MEMORY_NORMAL);
 }
-END_TEST
 
-DOMT_MAIN("memory", 120, a_flood_of_notices_is_refused_and_goes_away,
-          a_flood_of_large_notices_is_refused_and_goes_away,
-          a_flood_of_asks_is_refused_and_goes_away,
-          a_flood_from_foreign_threads_is_refused_and_goes_away,
-          a_flood_by_connections_is_not_read_and_goes_away,
-          a_flood_of_actors_ends_for_want_of_memory_and_all_goes_on)
+DOMT_SUITE(120)

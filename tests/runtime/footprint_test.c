@@ -64,7 +64,7 @@ static uint64_t resident(void)
     return 1000 * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-START_TEST(v2_is_used_without_its_file_cache)
+DOMT_TEST(v2_is_used_without_its_file_cache)
 {
     begin("0::/a\n");
     write_cgroup("a", "memory.max", "67108864\n");
@@ -80,9 +80,8 @@ START_TEST(v2_is_used_without_its_file_cache)
     ck_assert_uint_eq(usage.used, 28 * MIB);
     end();
 }
-END_TEST
 
-START_TEST(v1_is_used_without_the_file_cache_of_all_below_it)
+DOMT_TEST(v1_is_used_without_the_file_cache_of_all_below_it)
 {
     begin("9:name=systemd:/s\n4:memory:/a/b\n0::/\n");
     write_cgroup("memory/a/b", "memory.limit_in_bytes", "9223372036854771712\n");
@@ -97,9 +96,8 @@ START_TEST(v1_is_used_without_the_file_cache_of_all_below_it)
     ck_assert_uint_eq(footprint.count, 1); /* what has no limit is no gauge */
     end();
 }
-END_TEST
 
-START_TEST(v1_is_found_where_controllers_share_a_mount)
+DOMT_TEST(v1_is_found_where_controllers_share_a_mount)
 {
     begin("4:hugetlb,memory:/a\n");
     write_cgroup("hugetlb,memory/a", "memory.limit_in_bytes", "104857600\n");
@@ -109,9 +107,8 @@ START_TEST(v1_is_found_where_controllers_share_a_mount)
     ck_assert_uint_eq(usage.used, 50 * MIB);
     end();
 }
-END_TEST
 
-START_TEST(the_fullest_on_the_way_up_counts)
+DOMT_TEST(the_fullest_on_the_way_up_counts)
 {
     begin("0::/a/b\n");
     write_v2("a/b", "104857600\n", "10485760\n");
@@ -125,9 +122,8 @@ START_TEST(the_fullest_on_the_way_up_counts)
     ck_assert_uint_eq(usage.used, 90 * MIB);
     end();
 }
-END_TEST
 
-START_TEST(v2_high_is_a_limit_too)
+DOMT_TEST(v2_high_is_a_limit_too)
 {
     begin("0::/a\n");
     write_v2("a", "104857600\n", "41943040\n");
@@ -136,9 +132,8 @@ START_TEST(v2_high_is_a_limit_too)
     ck_assert_uint_eq(usage.limit, 50 * MIB);
     end();
 }
-END_TEST
 
-START_TEST(limits_that_change_are_followed)
+DOMT_TEST(limits_that_change_are_followed)
 {
     begin("0::/a\n");
     write_v2("a", "104857600\n", "52428800\n");
@@ -153,9 +148,8 @@ START_TEST(limits_that_change_are_followed)
     ck_assert_uint_gt(usage.limit, UINT64_C(1) << 50);
     end();
 }
-END_TEST
 
-START_TEST(without_a_limit_the_machine_is_one)
+DOMT_TEST(without_a_limit_the_machine_is_one)
 {
     static const char *const none[] = {"max\n", "0\n", "-1\n", "", "9223372036854771712\n", "12"};
 
@@ -174,9 +168,8 @@ START_TEST(without_a_limit_the_machine_is_one)
     ck_assert_uint_eq(usage.limit, 1000 * MIB);
     end();
 }
-END_TEST
 
-START_TEST(a_configured_limit_is_for_the_process_beside_its_cgroups)
+DOMT_TEST(a_configured_limit_is_for_the_process_beside_its_cgroups)
 {
     begin("0::/a\n");
     write_v2("a", "104857600\n", "1048576\n");
@@ -189,9 +182,8 @@ START_TEST(a_configured_limit_is_for_the_process_beside_its_cgroups)
     ck_assert_uint_eq(usage.limit, 100 * MIB);
     end();
 }
-END_TEST
 
-START_TEST(files_that_are_missing_or_make_no_sense_are_left_out)
+DOMT_TEST(files_that_are_missing_or_make_no_sense_are_left_out)
 {
     static const char *const names[] = {"memory.current", "memory.stat"};
 
@@ -224,9 +216,8 @@ START_TEST(files_that_are_missing_or_make_no_sense_are_left_out)
     ck_assert(!domi_footprint_read(&footprint, 0, &usage));
     domi_footprint_close(&footprint);
 }
-END_TEST
 
-START_TEST(this_machine_says_something)
+DOMT_TEST(this_machine_says_something)
 {
     domi_footprint_open(&footprint, "", 0);
     ck_assert(domi_footprint_read(&footprint, 0, &usage));
@@ -234,10 +225,9 @@ START_TEST(this_machine_says_something)
     ck_assert_uint_gt(usage.limit, usage.used);
     domi_footprint_close(&footprint);
 }
-END_TEST
 
 /* The directories are as in a container: each of the nearer ones has two limits. */
-START_TEST(the_fullest_counts_however_far_up_it_is)
+DOMT_TEST(the_fullest_counts_however_far_up_it_is)
 {
     static const char *const paths[] = {"a/b/c", "a/b", "a"};
 
@@ -252,12 +242,5 @@ START_TEST(the_fullest_counts_however_far_up_it_is)
     ck_assert_uint_eq(usage.limit, 64 * MIB);
     end();
 }
-END_TEST
 
-DOMT_MAIN("footprint", 20, the_fullest_counts_however_far_up_it_is,
-          v2_is_used_without_its_file_cache, v1_is_used_without_the_file_cache_of_all_below_it,
-          v1_is_found_where_controllers_share_a_mount, the_fullest_on_the_way_up_counts,
-          v2_high_is_a_limit_too, limits_that_change_are_followed,
-          without_a_limit_the_machine_is_one,
-          a_configured_limit_is_for_the_process_beside_its_cgroups,
-          files_that_are_missing_or_make_no_sense_are_left_out, this_machine_says_something)
+DOMT_SUITE(20)

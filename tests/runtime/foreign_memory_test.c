@@ -79,7 +79,7 @@ static void wait_until_paused(int fd)
         continue;
 }
 
-START_TEST(accepting_pauses_and_goes_on_by_itself_and_reading_goes_on)
+DOMT_TEST(accepting_pauses_and_goes_on_by_itself_and_reading_goes_on)
 {
     begin(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
@@ -114,7 +114,6 @@ START_TEST(accepting_pauses_and_goes_on_by_itself_and_reading_goes_on)
     }
     end();
 }
-END_TEST
 
 /* --- foreign memory -------------------------------------------------------------------------- */
 
@@ -128,7 +127,7 @@ static bool is_served(void)
     return served;
 }
 
-START_TEST(foreign_memory_stops_nothing_and_is_logged_once)
+DOMT_TEST(foreign_memory_stops_nothing_and_is_logged_once)
 {
     begin(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
@@ -156,9 +155,8 @@ START_TEST(foreign_memory_stops_nothing_and_is_logged_once)
     ck_assert_uint_eq(domt_pressed_lines("memory"), 2);
     end();
 }
-END_TEST
 
-START_TEST(beside_much_foreign_memory_the_library_has_an_eighth)
+DOMT_TEST(beside_much_foreign_memory_the_library_has_an_eighth)
 {
     begin(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
@@ -171,9 +169,8 @@ START_TEST(beside_much_foreign_memory_the_library_has_an_eighth)
     DOMT_WAIT_FOR(10, domt_pressed_memory().own_level == DOMUS_MEMORY_NORMAL);
     end();
 }
-END_TEST
 
-START_TEST(whoever_holds_the_memory_accepting_pauses_when_it_is_full)
+DOMT_TEST(whoever_holds_the_memory_accepting_pauses_when_it_is_full)
 {
     begin(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
@@ -197,10 +194,9 @@ START_TEST(whoever_holds_the_memory_accepting_pauses_when_it_is_full)
     close(early);
     end();
 }
-END_TEST
 
 /* The kernel's socket buffers count against the limit of v2, and they are the library's. */
-START_TEST(socket_buffers_are_own_memory)
+DOMT_TEST(socket_buffers_are_own_memory)
 {
     begin(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
@@ -213,9 +209,5 @@ START_TEST(socket_buffers_are_own_memory)
     ck_assert(domi_pressure_for_io(&system_->pressure).counts_sockets);
     end();
 }
-END_TEST
 
-DOMT_MAIN("foreign memory", 60, accepting_pauses_and_goes_on_by_itself_and_reading_goes_on,
-          foreign_memory_stops_nothing_and_is_logged_once,
-          beside_much_foreign_memory_the_library_has_an_eighth,
-          whoever_holds_the_memory_accepting_pauses_when_it_is_full, socket_buffers_are_own_memory)
+DOMT_SUITE(60)

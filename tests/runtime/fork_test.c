@@ -121,7 +121,7 @@ static int ended(pid_t child)
     return status;
 }
 
-START_TEST(in_a_child_every_call_says_so_and_the_parent_goes_on)
+DOMT_TEST(in_a_child_every_call_says_so_and_the_parent_goes_on)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -131,7 +131,6 @@ START_TEST(in_a_child_every_call_says_so_and_the_parent_goes_on)
     goes_on(system, parents.to);
     domt_end(system);
 }
-END_TEST
 
 static void *keep_busy(void *self_)
 {
@@ -143,7 +142,7 @@ static void *keep_busy(void *self_)
 }
 
 /* The mutex is mostly held, by threads that are not in the child. */
-START_TEST(a_child_waits_for_nobody)
+DOMT_TEST(a_child_waits_for_nobody)
 {
     domus_config config = domt_config(1);
     domus_system *system = domt_start(&config);
@@ -159,7 +158,6 @@ START_TEST(a_child_waits_for_nobody)
         pthread_join(threads[i], NULL);
     domt_end(system);
 }
-END_TEST
 
 static pid_t fork_in_handler(domus_system *system, domus_address to, int how)
 {
@@ -171,7 +169,7 @@ static pid_t fork_in_handler(domus_system *system, domus_address to, int how)
     return child;
 }
 
-START_TEST(a_handler_may_fork_if_the_child_does_not_return)
+DOMT_TEST(a_handler_may_fork_if_the_child_does_not_return)
 {
     domus_config config = domt_config(1);
     domus_system *system = domt_start(&config);
@@ -189,7 +187,6 @@ START_TEST(a_handler_may_fork_if_the_child_does_not_return)
     goes_on(system, to);
     domt_end(system);
 }
-END_TEST
 
 static void start_as_child(void *system)
 {
@@ -215,7 +212,7 @@ static void make_and_free(void *config)
 }
 
 /* A system that was made in the parent may be started in the child. */
-START_TEST(a_system_may_be_started_after_a_fork)
+DOMT_TEST(a_system_may_be_started_after_a_fork)
 {
     domus_config config = domt_config(1);
     domus_system *system = NULL;
@@ -227,10 +224,9 @@ START_TEST(a_system_may_be_started_after_a_fork)
     domt_end(system);
     ck_assert_int_eq(domt_run_in_child(make_and_free, &config, child_said), 0);
 }
-END_TEST
 
 /* All descriptors of a system are close-on-exec, so an exec leaves none of them open. */
-START_TEST(all_descriptors_are_close_on_exec)
+DOMT_TEST(all_descriptors_are_close_on_exec)
 {
     const domus_listener_config listener = {.name = "any", .address = "127.0.0.1:0", .backlog = 16};
     domus_config config = domt_config(2);
@@ -253,8 +249,5 @@ START_TEST(all_descriptors_are_close_on_exec)
     ck_assert_int_ge(opened, 5); /* two rings, two eventfds, a listener */
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("fork", 60, in_a_child_every_call_says_so_and_the_parent_goes_on,
-          a_child_waits_for_nobody, a_handler_may_fork_if_the_child_does_not_return,
-          a_system_may_be_started_after_a_fork, all_descriptors_are_close_on_exec)
+DOMT_SUITE(60)

@@ -160,7 +160,7 @@ static domus_system *make_system(void)
     return domt_start(&config);
 }
 
-START_TEST(front_of_a_listener_stays_when_the_pipeline_changes)
+DOMT_TEST(front_of_a_listener_stays_when_the_pipeline_changes)
 {
     const domus_serve_options options = {.front = front};
     domus_system *system = make_system();
@@ -170,7 +170,6 @@ START_TEST(front_of_a_listener_stays_when_the_pipeline_changes)
     talk_with(port);
     domt_end(system);
 }
-END_TEST
 
 static _Atomic uint32_t own_port;
 static _Atomic int own_error;
@@ -189,7 +188,7 @@ static int listen_here(domus_stack *stack, void *self)
     return error;
 }
 
-START_TEST(listeners_of_actors_have_fronts)
+DOMT_TEST(listeners_of_actors_have_fronts)
 {
     static const domus_behaviour service = {
         .name = "service", .kind = DOMUS_CHANNELS, .channel = &channel, .on_mount = listen_here};
@@ -201,9 +200,8 @@ START_TEST(listeners_of_actors_have_fronts)
     talk_with((uint16_t)atomic_load(&own_port));
     domt_end(system);
 }
-END_TEST
 
-START_TEST(listeners_of_actors_whose_channels_have_no_pipeline_take_no_front)
+DOMT_TEST(listeners_of_actors_whose_channels_have_no_pipeline_take_no_front)
 {
     static const domus_behaviour raw = {.name = "raw", .kind = DOMUS_CHANNELS};
     static const domus_behaviour service = {
@@ -216,7 +214,6 @@ START_TEST(listeners_of_actors_whose_channels_have_no_pipeline_take_no_front)
     ck_assert_int_eq(atomic_load(&own_error), -EINVAL);
     domt_end(system);
 }
-END_TEST
 
 static int refuse(const void *options)
 {
@@ -225,7 +222,7 @@ static int refuse(const void *options)
 }
 
 /* A program that knows no TLS must not serve in clear what was meant to be secret. */
-START_TEST(listener_that_is_to_speak_tls_is_not_served_without_a_front)
+DOMT_TEST(listener_that_is_to_speak_tls_is_not_served_without_a_front)
 {
     static const domus_listener_config listener = {
         .name = "front", .address = "127.0.0.1:0", .backlog = 64, .tls.cert_files = "a.pem"};
@@ -244,9 +241,8 @@ START_TEST(listener_that_is_to_speak_tls_is_not_served_without_a_front)
     talk_with(port);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(wrong_fronts_are_refused)
+DOMT_TEST(wrong_fronts_are_refused)
 {
     static const domus_behaviour raw = {.name = "raw", .kind = DOMUS_CHANNELS};
     static const domus_behaviour acceptor = {
@@ -276,9 +272,5 @@ START_TEST(wrong_fronts_are_refused)
     }
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("fronts", 60, front_of_a_listener_stays_when_the_pipeline_changes,
-          listeners_of_actors_have_fronts,
-          listeners_of_actors_whose_channels_have_no_pipeline_take_no_front,
-          listener_that_is_to_speak_tls_is_not_served_without_a_front, wrong_fronts_are_refused)
+DOMT_SUITE(60)

@@ -246,7 +246,7 @@ static void *send_from_outside(void *id)
     return NULL;
 }
 
-START_TEST(one_lives_at_a_time_and_nothing_is_lost_or_doubled)
+DOMT_TEST(one_lives_at_a_time_and_nothing_is_lost_or_doubled)
 {
     pthread_t foreign[2];
 
@@ -277,7 +277,6 @@ START_TEST(one_lives_at_a_time_and_nothing_is_lost_or_doubled)
     domt_end(domt_pooled.system);
     ck_assert_uint_eq(atomic_load(&received), TOTAL);
 }
-END_TEST
 
 /* --- lives that cannot be made -----------------------------------------------------------------
  */
@@ -346,7 +345,7 @@ static const domus_behaviour asking = {
     .on = (const domus_on[]){{&go_type, ask_next, 0}, {0}},
 };
 
-START_TEST(each_ask_is_answered_once_though_lives_fail_as_they_begin)
+DOMT_TEST(each_ask_is_answered_once_though_lives_fail_as_they_begin)
 {
     domt_pooled_begin("rings", 2, 2);
     for (uint32_t i = 0; i < 2; i++) {
@@ -375,7 +374,6 @@ START_TEST(each_ask_is_answered_once_though_lives_fail_as_they_begin)
     domt_end(domt_pooled.system);
     ck_assert_uint_eq(atomic_load(&made), atomic_load(&ended));
 }
-END_TEST
 
 /* --- the end of the system ---------------------------------------------------------------------
  */
@@ -451,17 +449,16 @@ static void stop_in_the_midst(void)
     ck_assert_uint_eq(atomic_load(&odd), 0);
 }
 
-START_TEST(stop_of_the_system_in_the_midst_leaves_nothing)
+DOMT_TEST(stop_of_the_system_in_the_midst_leaves_nothing)
 {
     for (int i = 0; i < (DOMT_SANITIZED ? 4 : 20); i++)
         stop_in_the_midst();
 }
-END_TEST
 
 /* --- foreign threads ---------------------------------------------------------------------------
  */
 
-START_TEST(foreign_threads_hear_of_what_they_did_wrong)
+DOMT_TEST(foreign_threads_hear_of_what_they_did_wrong)
 {
     const parcel it = {0};
     const domus_grain_kind wrong = {.name = "wrong"};
@@ -491,9 +488,5 @@ START_TEST(foreign_threads_hear_of_what_they_did_wrong)
     ck_assert_uint_eq(domus_grain_count(grains), 1);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("grains", 200, one_lives_at_a_time_and_nothing_is_lost_or_doubled,
-          each_ask_is_answered_once_though_lives_fail_as_they_begin,
-          stop_of_the_system_in_the_midst_leaves_nothing,
-          foreign_threads_hear_of_what_they_did_wrong)
+DOMT_SUITE(200)

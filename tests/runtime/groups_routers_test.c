@@ -110,7 +110,7 @@ static void start_publishers(domus_system *system, uint32_t rounds)
     }
 }
 
-START_TEST(ten_thousand_members_on_two_threads_get_all_once_and_in_order)
+DOMT_TEST(ten_thousand_members_on_two_threads_get_all_once_and_in_order)
 {
     domus_system *system = begin();
 
@@ -130,9 +130,8 @@ START_TEST(ten_thousand_members_on_two_threads_get_all_once_and_in_order)
     domt_end(system);
     ck_assert_uint_eq(atomic_load(&released), (uint64_t)ROUNDS * (PUBLISHERS + 1));
 }
-END_TEST
 
-START_TEST(a_system_that_does_not_run_publishes_nothing)
+DOMT_TEST(a_system_that_does_not_run_publishes_nothing)
 {
     domus_config config = domt_config(1);
     domus_system *system = NULL;
@@ -148,7 +147,6 @@ START_TEST(a_system_that_does_not_run_publishes_nothing)
     ck_assert_uint_eq(atomic_load(&released), 1);
     domus_system_free(system);
 }
-END_TEST
 
 /* --- coming and going ------------------------------------------------------------------------- */
 
@@ -211,7 +209,7 @@ static const domus_behaviour mother = {
     .on = (const domus_on[]){{&go_type, make_one, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(members_come_and_go_while_others_publish)
+DOMT_TEST(members_come_and_go_while_others_publish)
 {
     domus_system *system = begin();
 
@@ -226,7 +224,6 @@ START_TEST(members_come_and_go_while_others_publish)
     domt_end(system);
     ck_assert_uint_eq(atomic_load(&published), atomic_load(&released));
 }
-END_TEST
 
 static int try_all(domus_stack *stack, void *self, const void *payload)
 {
@@ -259,7 +256,7 @@ static const domus_behaviour employer = {
     .on = (const domus_on[]){{&go_type, spawn_alone, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(a_detached_actor_publishes_but_is_no_member)
+DOMT_TEST(a_detached_actor_publishes_but_is_no_member)
 {
     domus_system *system = begin();
 
@@ -271,7 +268,6 @@ START_TEST(a_detached_actor_publishes_but_is_no_member)
     ck_assert_uint_eq(atomic_load(&refused), 0);
     domt_end(system);
 }
-END_TEST
 
 /* --- routers ---------------------------------------------------------------------------------- */
 
@@ -348,7 +344,7 @@ static uint64_t key_of(const domus_type *type, const void *payload)
     return ((const struct item *)payload)->number % KEYS;
 }
 
-START_TEST(each_route_keeps_order_and_loses_nothing)
+DOMT_TEST(each_route_keeps_order_and_loses_nothing)
 {
     for (route = DOMUS_ROUTE_ROBIN; route <= DOMUS_ROUTE_HASH; route++) {
         domus_system *system = begin();
@@ -372,7 +368,6 @@ START_TEST(each_route_keeps_order_and_loses_nothing)
         domt_end(system);
     }
 }
-END_TEST
 
 /* A maker makes routers in the same memory, again and again, and publishes their addresses; others
  * send to whatever they heard of last. A message for one generation reaches no other. */
@@ -463,7 +458,7 @@ static const domus_behaviour carrier = {
     .on_mount = join,
 };
 
-START_TEST(a_router_that_ends_is_never_taken_for_the_next_one)
+DOMT_TEST(a_router_that_ends_is_never_taken_for_the_next_one)
 {
     domus_system *system = begin();
 
@@ -479,10 +474,5 @@ START_TEST(a_router_that_ends_is_never_taken_for_the_next_one)
     ck_assert_uint_ne(atomic_load(&handled) + atomic_load(&stale), 0);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("groups and routers", 120, a_system_that_does_not_run_publishes_nothing,
-          ten_thousand_members_on_two_threads_get_all_once_and_in_order,
-          members_come_and_go_while_others_publish, a_detached_actor_publishes_but_is_no_member,
-          each_route_keeps_order_and_loses_nothing,
-          a_router_that_ends_is_never_taken_for_the_next_one)
+DOMT_SUITE(120)

@@ -132,7 +132,7 @@ static domus_system *serve(uint16_t *ret_port)
     return system;
 }
 
-START_TEST(answer_that_takes_a_conversation_reaches_who_has_finished_sending)
+DOMT_TEST(answer_that_takes_a_conversation_reaches_who_has_finished_sending)
 {
     uint16_t port = 0;
     int fds[CLIENTS];
@@ -149,9 +149,8 @@ START_TEST(answer_that_takes_a_conversation_reaches_who_has_finished_sending)
     ck_assert_uint_eq(atomic_load(&closes_with_error), 0);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(answer_reaches_it_in_a_drain_too)
+DOMT_TEST(answer_reaches_it_in_a_drain_too)
 {
     uint16_t port = 0;
     domus_system *system = serve(&port);
@@ -162,7 +161,5 @@ START_TEST(answer_reaches_it_in_a_drain_too)
     domt_end(system); /* holds that nothing was cut */
     hold_answer(fd);
 }
-END_TEST
 
-DOMT_MAIN("half close", 120, answer_that_takes_a_conversation_reaches_who_has_finished_sending,
-          answer_reaches_it_in_a_drain_too)
+DOMT_SUITE(120)

@@ -139,7 +139,7 @@ static void hears(int fd, const char *expected)
 
 #define LATE "error: ETIMEDOUT"
 
-START_TEST(a_shard_that_never_answers_keeps_nobody_else_waiting)
+DOMT_TEST(a_shard_that_never_answers_keeps_nobody_else_waiting)
 {
     char line[64];
     uint16_t port;
@@ -164,9 +164,8 @@ START_TEST(a_shard_that_never_answers_keeps_nobody_else_waiting)
     close(other);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(a_shard_that_blocks_its_thread_keeps_no_other_thread_waiting)
+DOMT_TEST(a_shard_that_blocks_its_thread_keeps_no_other_thread_waiting)
 {
     int fds[CLIENTS];
     char line[64];
@@ -216,7 +215,5 @@ START_TEST(a_shard_that_blocks_its_thread_keeps_no_other_thread_waiting)
     }
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("hanging_shard", 120, a_shard_that_never_answers_keeps_nobody_else_waiting,
-          a_shard_that_blocks_its_thread_keeps_no_other_thread_waiting)
+DOMT_SUITE(120)

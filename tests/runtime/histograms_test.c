@@ -96,7 +96,7 @@ static void wait_until_it_measures(domus_system *system, domus_address address)
                        count(system, 0, DOMUS_HISTOGRAM_RUN) != 0));
 }
 
-START_TEST(long_runs_are_each_measured)
+DOMT_TEST(long_runs_are_each_measured)
 {
     domus_system *system = start(1, DOMUS_PROFILE_HISTOGRAMS);
     domus_address address = domt_spawn(system, 0, &worker, NULL);
@@ -123,10 +123,9 @@ START_TEST(long_runs_are_each_measured)
     ck_assert_uint_le(iterations_ns, domt_profile(system, 0).wall_ns);
     domt_end(system);
 }
-END_TEST
 
 /* Short runs are sampled: the weights make good for those between. */
-START_TEST(short_runs_count_as_many_as_they_are)
+DOMT_TEST(short_runs_count_as_many_as_they_are)
 {
     domus_system *system = start(1, DOMUS_PROFILE_HISTOGRAMS);
     domus_address address = domt_spawn(system, 0, &worker, NULL);
@@ -147,7 +146,6 @@ START_TEST(short_runs_count_as_many_as_they_are)
                   (unsigned long long)runs, (unsigned long long)counted);
     domt_end(system);
 }
-END_TEST
 
 static const domus_type all_type = {.name = "all", .size = sizeof(uint64_t)};
 static domus_address workers[3];
@@ -168,7 +166,7 @@ static const domus_behaviour dealer = {.name = "dealer",
 
 /* The last of four messages that are put in one run waits behind three runs: its own actor has
  * another one before it, and handles one in a run. */
-START_TEST(waits_show_what_is_ahead)
+DOMT_TEST(waits_show_what_is_ahead)
 {
     domus_config config = domt_config(1);
     const uint64_t long_ns = 3 * DOMT_MS;
@@ -193,7 +191,6 @@ START_TEST(waits_show_what_is_ahead)
     ck_assert_uint_ge(domus_histogram_quantile_ns(&after, 0.8), 17 * DOMT_MS / 2);
     domt_end(system);
 }
-END_TEST
 
 static int hit_slowly(domus_stack *stack, void *self, const void *payload)
 {
@@ -207,7 +204,7 @@ static int hit_slowly(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour slow_player = {
     .name = "slow player", .on = (const domus_on[]){{&ball_type, hit_slowly, 0}, {0}}};
 
-START_TEST(deliveries_between_threads_are_sampled)
+DOMT_TEST(deliveries_between_threads_are_sampled)
 {
     domus_system *system = start(2, DOMUS_PROFILE_HISTOGRAMS);
     domus_address address = domt_spawn(system, 0, &worker, NULL);
@@ -227,9 +224,8 @@ START_TEST(deliveries_between_threads_are_sampled)
     }
     domt_end(system);
 }
-END_TEST
 
-START_TEST(level_changes_while_the_system_runs_and_phases_still_sum)
+DOMT_TEST(level_changes_while_the_system_runs_and_phases_still_sum)
 {
     static const domus_profile_level levels[] = {DOMUS_PROFILE_HISTOGRAMS, DOMUS_PROFILE_OFF,
                                                  DOMUS_PROFILE_COUNTERS,   DOMUS_PROFILE_OFF,
@@ -261,7 +257,6 @@ START_TEST(level_changes_while_the_system_runs_and_phases_still_sum)
     ck_assert_uint_lt(profile.phase_ns[DOMUS_PHASE_SUBMIT], 60 * DOMT_MS);
     domt_end(system);
 }
-END_TEST
 
 /* --- spans ------------------------------------------------------------------------------------ */
 
@@ -302,7 +297,7 @@ static void check_around(const char *text, const char *wanted)
     ck_assert_uint_ne(seen, 0);
 }
 
-START_TEST(spans_have_phases_and_runs_and_none_of_other_levels)
+DOMT_TEST(spans_have_phases_and_runs_and_none_of_other_levels)
 {
     domus_system *system = start(1, DOMUS_PROFILE_SPANS);
     domus_address address = domt_spawn(system, 0, &worker, NULL);
@@ -331,9 +326,8 @@ START_TEST(spans_have_phases_and_runs_and_none_of_other_levels)
     ck_assert_uint_eq(traced.events, 0);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(odd_numbers_are_refused)
+DOMT_TEST(odd_numbers_are_refused)
 {
     domus_system *system = start(1, DOMUS_PROFILE_COUNTERS);
     domus_histogram found;
@@ -346,9 +340,5 @@ START_TEST(odd_numbers_are_refused)
     ck_assert_ptr_null(domus_histogram_name(DOMUS_HISTOGRAMS));
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("histograms", 60, long_runs_are_each_measured, short_runs_count_as_many_as_they_are,
-          waits_show_what_is_ahead, deliveries_between_threads_are_sampled,
-          level_changes_while_the_system_runs_and_phases_still_sum,
-          spans_have_phases_and_runs_and_none_of_other_levels, odd_numbers_are_refused)
+DOMT_SUITE(60)

@@ -82,14 +82,13 @@ static void check_runtime(const char *whose, const domi_runtime_hooks *hooks, co
     check_table(whose, hooks, of_runtime, COUNT(of_runtime), lacks);
 }
 
-START_TEST(each_table_of_io_has_each_hook)
+DOMT_TEST(each_table_of_io_has_each_hook)
 {
     check_table("io", &domi_hooks_of_io, of_io, COUNT(of_io), "");
     check_table("a manager without io", &domi_hooks_without_io, of_io, COUNT(of_io), "");
 }
-END_TEST
 
-START_TEST(each_table_of_runtime_lacks_only_hooks_that_it_may_lack)
+DOMT_TEST(each_table_of_runtime_lacks_only_hooks_that_it_may_lack)
 {
     check_runtime("threads", &domi_hooks_of_threads, " begin_spawn end_spawn ");
     check_runtime("detached actors", &domi_hooks_of_detached, " say resolve unresolve read_clock ");
@@ -102,7 +101,5 @@ START_TEST(each_table_of_runtime_lacks_only_hooks_that_it_may_lack)
                   " log warn say spawn_detached begin_spawn end_spawn withdraw resolve "
                   "unresolve read_memory read_clock block ");
 }
-END_TEST
 
-DOMT_MAIN("hooks_tables", 10, each_table_of_io_has_each_hook,
-          each_table_of_runtime_lacks_only_hooks_that_it_may_lack)
+DOMT_SUITE(10)

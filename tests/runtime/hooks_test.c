@@ -209,7 +209,7 @@ static void use(domus_system *system, bool connects)
     }
 }
 
-START_TEST(what_is_lent_comes_back)
+DOMT_TEST(what_is_lent_comes_back)
 {
     domus_config config = config_of();
     domus_system *systems[3] = {NULL, NULL, NULL};
@@ -239,9 +239,8 @@ START_TEST(what_is_lent_comes_back)
         ck_assert(i == 2 || is_even(&banks[i]));
     }
 }
-END_TEST
 
-START_TEST(what_never_started_gives_back_too)
+DOMT_TEST(what_never_started_gives_back_too)
 {
     domus_config config = config_of();
     domus_system *system = NULL;
@@ -257,7 +256,6 @@ START_TEST(what_never_started_gives_back_too)
     ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &system), -EINVAL);
     ck_assert(is_even(&only));
 }
-END_TEST
 
 /* True when nothing failed in it. */
 static bool scenario(const domus_config *config, const domus_hooks *hooks)
@@ -281,7 +279,7 @@ static bool scenario(const domus_config *config, const domus_hooks *hooks)
     return atomic_load(&in_vain) == 0;
 }
 
-START_TEST(from_any_refusal_on_all_calls_say_so_and_nothing_is_lost)
+DOMT_TEST(from_any_refusal_on_all_calls_say_so_and_nothing_is_lost)
 {
     domus_config config = config_of();
     static bank only;
@@ -301,7 +299,6 @@ START_TEST(from_any_refusal_on_all_calls_say_so_and_nothing_is_lost)
     } while (!clean);
     ck_assert_int_gt(passes, 30);
 }
-END_TEST
 
 /* --- the log ---------------------------------------------------------------------------------- */
 
@@ -389,7 +386,7 @@ static const domus_behaviour parent = {
     .supervision = &once,
 };
 
-START_TEST(failures_restarts_and_escalations_are_said)
+DOMT_TEST(failures_restarts_and_escalations_are_said)
 {
     domus_config config = domt_config(2);
     domus_system *system = start_logging(&config);
@@ -415,7 +412,6 @@ START_TEST(failures_restarts_and_escalations_are_said)
     ck_assert_uint_eq(atomic_load(&lines.by_level[DOMUS_LOG_ERROR]), 3);
     domt_end(system);
 }
-END_TEST
 
 static atomic_bool may_go;
 
@@ -439,7 +435,7 @@ static const domus_behaviour hanging = {
     .on = (const domus_on[]){{&begin_type, hang, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(who_is_left_at_a_stop_is_said)
+DOMT_TEST(who_is_left_at_a_stop_is_said)
 {
     domus_config config = domt_config(1);
     config.shutdown.actor_timeout_ns = 50 * DOMT_MS;
@@ -453,11 +449,10 @@ START_TEST(who_is_left_at_a_stop_is_said)
     atomic_store(&may_go, true);
     domus_system_free(system);
 }
-END_TEST
 
 #define FAILURES 3000
 
-START_TEST(a_flood_is_bounded_and_counted_and_said)
+DOMT_TEST(a_flood_is_bounded_and_counted_and_said)
 {
     domus_config config = domt_config(1);
     domus_system *system = start_logging(&config);
@@ -478,9 +473,5 @@ START_TEST(a_flood_is_bounded_and_counted_and_said)
     DOMT_WAIT_FOR(10, said(0, " lines of this thread were dropped"));
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("hooks", 120, what_is_lent_comes_back, what_never_started_gives_back_too,
-          from_any_refusal_on_all_calls_say_so_and_nothing_is_lost,
-          failures_restarts_and_escalations_are_said, who_is_left_at_a_stop_is_said,
-          a_flood_is_bounded_and_counted_and_said)
+DOMT_SUITE(120)

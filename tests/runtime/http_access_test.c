@@ -82,7 +82,7 @@ static uint64_t count_lines(const char *path)
     return count;
 }
 
-START_TEST(every_line_is_written)
+DOMT_TEST(every_line_is_written)
 {
     char folder[] = "/tmp/domus-access-XXXXXX";
     char path[64], moved[64];
@@ -110,7 +110,6 @@ START_TEST(every_line_is_written)
     (void)unlink(moved);
     (void)rmdir(folder);
 }
-END_TEST
 
 static int refuse(void *context, const char *lines, size_t size)
 {
@@ -120,7 +119,7 @@ static int refuse(void *context, const char *lines, size_t size)
     return -EIO;
 }
 
-START_TEST(lines_that_cannot_be_written_are_counted)
+DOMT_TEST(lines_that_cannot_be_written_are_counted)
 {
     domus_system *system;
 
@@ -138,9 +137,8 @@ START_TEST(lines_that_cannot_be_written_are_counted)
     domt_end(system);
     domus_http_access_close(&access_log);
 }
-END_TEST
 
-START_TEST(a_log_without_a_place_is_refused)
+DOMT_TEST(a_log_without_a_place_is_refused)
 {
     domus_config config = domt_config(1);
 
@@ -153,7 +151,5 @@ START_TEST(a_log_without_a_place_is_refused)
     domt_end(system);
     domus_http_access_close(&access_log);
 }
-END_TEST
 
-DOMT_MAIN("http_access", 60, every_line_is_written, lines_that_cannot_be_written_are_counted,
-          a_log_without_a_place_is_refused)
+DOMT_SUITE(60)

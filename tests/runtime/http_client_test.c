@@ -105,7 +105,7 @@ static void expect_error(int error)
 #define OK(text)  "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n" text
 #define TO(where) "HTTP/1.1 302 Found\r\nLocation: " where "\r\nContent-Length: 4\r\n\r\ngone"
 
-START_TEST(connections_are_kept_for_their_origin)
+DOMT_TEST(connections_are_kept_for_their_origin)
 {
     begin(NULL);
     get("http://10.0.0.1/a?b#c");
@@ -125,9 +125,8 @@ START_TEST(connections_are_kept_for_their_origin)
     domt_net_ok(kit, domus_peer_expect_end(one.peer, 20 * DOMT_NET_SECOND)); /* idle */
     end();
 }
-END_TEST
 
-START_TEST(requests_that_cannot_be_done_fail)
+DOMT_TEST(requests_that_cannot_be_done_fail)
 {
     const domus_http_request upgrade = {.target = slice("http://10.0.0.1/"), .upgrade = true};
 
@@ -150,9 +149,8 @@ START_TEST(requests_that_cannot_be_done_fail)
     expect_error(-ECONNREFUSED);
     end();
 }
-END_TEST
 
-START_TEST(a_request_is_repeated_only_if_it_may_be)
+DOMT_TEST(a_request_is_repeated_only_if_it_may_be)
 {
     begin(NULL);
     get("http://10.0.0.1/a");
@@ -181,9 +179,8 @@ START_TEST(a_request_is_repeated_only_if_it_may_be)
     expect_error(-EPIPE); /* twice is enough */
     end();
 }
-END_TEST
 
-START_TEST(redirects_are_followed)
+DOMT_TEST(redirects_are_followed)
 {
     begin(NULL);
     get("http://10.0.0.1/a/b?c");
@@ -198,7 +195,6 @@ START_TEST(redirects_are_followed)
     expect(200, "ab");
     end();
 }
-END_TEST
 
 #define SECRETS "Authorization: a\r\nAccept: b\r\ncookie: c\r\nProxy-Authorization: d\r\n"
 
@@ -230,7 +226,7 @@ static void becomes(domus_http_method method, const char *status, const char *lo
     end();
 }
 
-START_TEST(methods_change_as_the_rfc_says)
+DOMT_TEST(methods_change_as_the_rfc_says)
 {
     static const char get_b[] = "GET /b HTTP/1.1\r\nHost: 10.0.0.1\r\n" SECRETS "\r\n";
     static const char post_b[] =
@@ -248,17 +244,15 @@ START_TEST(methods_change_as_the_rfc_says)
     becomes(DOMUS_HTTP_PUT, "303", "/b", get_b);
     becomes(DOMUS_HTTP_HEAD, "303", "/b", "HEAD /b HTTP/1.1\r\n");
 }
-END_TEST
 
-START_TEST(secrets_stay_with_their_origin)
+DOMT_TEST(secrets_stay_with_their_origin)
 {
     becomes(DOMUS_HTTP_PUT, "307", "http://10.0.0.2:81/b",
             "PUT /b HTTP/1.1\r\nHost: 10.0.0.2:81\r\nContent-Length: 4\r\nAccept: b\r\n"
             "Content-Type: e\r\n\r\nbody");
 }
-END_TEST
 
-START_TEST(a_redirect_that_cannot_be_followed_is_the_answer)
+DOMT_TEST(a_redirect_that_cannot_be_followed_is_the_answer)
 {
     static const char *const locations[] = {"https://10.0.0.1/",  "ftp://a/",
                                             "http://u@10.0.0.2/", "http://10.0.0.2:0/",
@@ -283,9 +277,8 @@ START_TEST(a_redirect_that_cannot_be_followed_is_the_answer)
     expect(304, "");
     end();
 }
-END_TEST
 
-START_TEST(redirects_are_bounded)
+DOMT_TEST(redirects_are_bounded)
 {
     static const domus_http_client_options twice = {.redirects_max = 2};
     static const domus_http_client_options never = {.redirects_max = DOMUS_HTTP_NO_REDIRECTS};
@@ -304,9 +297,8 @@ START_TEST(redirects_are_bounded)
     expect(302, "gone");
     end();
 }
-END_TEST
 
-START_TEST(a_request_takes_no_longer_than_it_may)
+DOMT_TEST(a_request_takes_no_longer_than_it_may)
 {
     static const domus_http_client_options options = {.timeout_ns = 100 * MS};
 
@@ -322,9 +314,8 @@ START_TEST(a_request_takes_no_longer_than_it_may)
     domt_net_ok(kit, domus_peer_expect_reset(one.peer, 10 * MS));
     end();
 }
-END_TEST
 
-START_TEST(the_pool_that_was_idle_for_longest_ends)
+DOMT_TEST(the_pool_that_was_idle_for_longest_ends)
 {
     static const domus_http_client_options options = {.origins_max = 2};
     server three;
@@ -353,9 +344,8 @@ START_TEST(the_pool_that_was_idle_for_longest_ends)
     expect(200, "gh");
     end();
 }
-END_TEST
 
-START_TEST(requests_that_wait_are_bounded)
+DOMT_TEST(requests_that_wait_are_bounded)
 {
     static const domus_http_client_options options = {.connections_max = 1, .queue_max = 1};
 
@@ -372,7 +362,6 @@ START_TEST(requests_that_wait_are_bounded)
     expect(200, "cd");
     end();
 }
-END_TEST
 
 /* An actor that reads an answer in pieces. */
 static uint64_t bytes_read;
@@ -404,7 +393,7 @@ DOMUS_SEQUENCE(read_on, domus_body)
 
 static const domus_behaviour reader = {.name = "reader", DOMUS_ON_MOUNT(read_on)};
 
-START_TEST(bodies_come_in_pieces)
+DOMT_TEST(bodies_come_in_pieces)
 {
     static const domus_http_client_options options = {.connection =
                                                           &domus_http_streaming_connection};
@@ -426,11 +415,10 @@ START_TEST(bodies_come_in_pieces)
     ck_assert_uint_eq(bytes_read, 5);
     end();
 }
-END_TEST
 
 /* The time of a request bounds the body of a redirect, too, of which nobody but the
  * client knows. */
-START_TEST(the_body_of_a_redirect_takes_no_longer_than_its_request)
+DOMT_TEST(the_body_of_a_redirect_takes_no_longer_than_its_request)
 {
     static const domus_http_client_options options = {
         .connection = &domus_http_streaming_connection, .timeout_ns = 100 * MS};
@@ -450,9 +438,8 @@ START_TEST(the_body_of_a_redirect_takes_no_longer_than_its_request)
     domt_net_ok(kit, domus_peer_expect_end(one.peer, DOMT_NET_SECOND));
     end();
 }
-END_TEST
 
-START_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_options_are_refused)
 {
     static const domus_behaviour bytes = {.name = "bytes", .kind = DOMUS_CHANNELS};
     static const domus_pipeline_stage nothing[] = {{NULL, NULL}};
@@ -471,10 +458,9 @@ START_TEST(wrong_options_are_refused)
             -EINVAL);
     end();
 }
-END_TEST
 
 /* A field of the user's own is sent as it is: 100 is passed over, and 417 is an answer as any. */
-START_TEST(a_body_that_was_announced_leaves_at_once)
+DOMT_TEST(a_body_that_was_announced_leaves_at_once)
 {
     begin(NULL);
     ask_with(DOMUS_HTTP_PUT, "http://10.0.0.1/", "Expect: 100-continue\r\n", "ab");
@@ -485,13 +471,5 @@ START_TEST(a_body_that_was_announced_leaves_at_once)
     expect(417, "");
     end();
 }
-END_TEST
 
-DOMT_MAIN("http_client", 60, connections_are_kept_for_their_origin,
-          a_body_that_was_announced_leaves_at_once, requests_that_cannot_be_done_fail,
-          a_request_is_repeated_only_if_it_may_be, redirects_are_followed,
-          methods_change_as_the_rfc_says, secrets_stay_with_their_origin,
-          a_redirect_that_cannot_be_followed_is_the_answer, redirects_are_bounded,
-          a_request_takes_no_longer_than_it_may, the_pool_that_was_idle_for_longest_ends,
-          requests_that_wait_are_bounded, bodies_come_in_pieces,
-          the_body_of_a_redirect_takes_no_longer_than_its_request, wrong_options_are_refused)
+DOMT_SUITE(60)

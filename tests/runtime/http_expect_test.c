@@ -102,7 +102,7 @@ static void announce(const char *path)
 }
 
 /* The second request goes over the same connection: a body that has left costs nothing more. */
-START_TEST(a_body_waits_until_the_server_wants_it)
+DOMT_TEST(a_body_waits_until_the_server_wants_it)
 {
     begin();
     for (int i = 0; i < 2; i++) {
@@ -123,10 +123,9 @@ START_TEST(a_body_waits_until_the_server_wants_it)
     ck_assert(!expect(200, "ok"));
     end();
 }
-END_TEST
 
 /* A server that does not know the field says nothing; and 100 may come when nobody waits for it. */
-START_TEST(a_body_waits_no_longer_than_it_may)
+DOMT_TEST(a_body_waits_no_longer_than_it_may)
 {
     begin();
     announce("/");
@@ -144,11 +143,10 @@ START_TEST(a_body_waits_no_longer_than_it_may)
     ck_assert(!expect(200, "ok"));
     end();
 }
-END_TEST
 
 /* The bytes of the body would be taken for a request, or their lack for a slow client. The time for
  * 100 may pass within the answer. */
-START_TEST(a_body_that_is_not_wanted_never_leaves)
+DOMT_TEST(a_body_that_is_not_wanted_never_leaves)
 {
     begin();
     announce("/");
@@ -166,10 +164,9 @@ START_TEST(a_body_that_is_not_wanted_never_leaves)
     ck_assert(!expect(200, "ok"));
     end();
 }
-END_TEST
 
 /* Nothing has left that may not be done twice, so a POST may be sent again. */
-START_TEST(an_expectation_that_is_not_met_is_left_away)
+DOMT_TEST(an_expectation_that_is_not_met_is_left_away)
 {
     begin();
     announce("/");
@@ -184,9 +181,8 @@ START_TEST(an_expectation_that_is_not_met_is_left_away)
     ck_assert(!expect(417, "no"));
     end();
 }
-END_TEST
 
-START_TEST(a_body_waits_at_each_redirect)
+DOMT_TEST(a_body_waits_at_each_redirect)
 {
     begin();
     announce("/");
@@ -207,8 +203,5 @@ START_TEST(a_body_waits_at_each_redirect)
     ck_assert(!expect(200, "ok"));
     end();
 }
-END_TEST
 
-DOMT_MAIN("http_expect", 60, a_body_waits_until_the_server_wants_it,
-          a_body_waits_no_longer_than_it_may, a_body_that_is_not_wanted_never_leaves,
-          an_expectation_that_is_not_met_is_left_away, a_body_waits_at_each_redirect)
+DOMT_SUITE(60)

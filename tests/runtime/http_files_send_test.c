@@ -23,7 +23,7 @@ static void hold_large(const char *fields, unsigned status, uint32_t first, uint
         ck_assert_int_eq(bytes[i], domt_file_byte(first + i));
 }
 
-START_TEST(large_file_is_sent_in_pieces)
+DOMT_TEST(large_file_is_sent_in_pieces)
 {
     domt_site_begin(NULL, &domt_site_service);
     hold_large("", 200, 0, DOMT_SITE_LARGE);
@@ -35,9 +35,8 @@ START_TEST(large_file_is_sent_in_pieces)
     ck_assert(domt_site_says("Content-Length: 300000"));
     domt_site_end();
 }
-END_TEST
 
-START_TEST(file_that_shrinks_or_grows_is_never_sent_wrong)
+DOMT_TEST(file_that_shrinks_or_grows_is_never_sent_wrong)
 {
     domus_config config;
     static char text[100000];
@@ -74,9 +73,8 @@ START_TEST(file_that_shrinks_or_grows_is_never_sent_wrong)
         domt_site_end();
     }
 }
-END_TEST
 
-START_TEST(file_that_shrinks_before_it_is_read_is_looked_at_again)
+DOMT_TEST(file_that_shrinks_before_it_is_read_is_looked_at_again)
 {
     domt_site_begin(NULL, &domt_site_service);
     domt_site.shrinks = true; /* at each read: there is no size that is right */
@@ -86,11 +84,10 @@ START_TEST(file_that_shrinks_before_it_is_read_is_looked_at_again)
     ck_assert_uint_lt(strlen(domt_site_body()), 10);
     domt_site_end();
 }
-END_TEST
 
 /* --- waits and bounds ------------------------------------------------------------------------- */
 
-START_TEST(file_that_is_not_in_memory_is_waited_for)
+DOMT_TEST(file_that_is_not_in_memory_is_waited_for)
 {
     domt_site_begin(NULL, &domt_site_service);
     domt_site.reads_wait = true;
@@ -114,9 +111,8 @@ START_TEST(file_that_is_not_in_memory_is_waited_for)
     domt_site.reads_wait = false;
     domt_site_end();
 }
-END_TEST
 
-START_TEST(request_may_wait_before_it_is_served)
+DOMT_TEST(request_may_wait_before_it_is_served)
 {
     domt_site_begin(NULL, &domt_site_late_service);
     ck_assert_uint_eq(domt_site_get("/a.txt", ""), 200);
@@ -124,9 +120,8 @@ START_TEST(request_may_wait_before_it_is_served)
     hold_large("", 200, 0, DOMT_SITE_LARGE);
     domt_site_end();
 }
-END_TEST
 
-START_TEST(open_files_are_bounded)
+DOMT_TEST(open_files_are_bounded)
 {
     domus_config config;
 
@@ -154,7 +149,6 @@ START_TEST(open_files_are_bounded)
     ck_assert_uint_eq(domt_site_get("/a.txt", ""), 500);
     domt_site_end();
 }
-END_TEST
 
 /* Files that are open now, with the root. */
 static uint32_t count_open(void)
@@ -220,7 +214,7 @@ static void hold_answers(domus_peer *peer)
     ck_assert_ptr_eq(at, answers + size);
 }
 
-START_TEST(requests_that_are_sent_ahead_hold_one_file)
+DOMT_TEST(requests_that_are_sent_ahead_hold_one_file)
 {
     domus_config config;
     domus_peer *peers[3];
@@ -249,7 +243,6 @@ START_TEST(requests_that_are_sent_ahead_hold_one_file)
         domt_site_end();
     }
 }
-END_TEST
 
 static uint32_t count_answers(const domus_peer *peer)
 {
@@ -264,7 +257,7 @@ static uint32_t count_answers(const domus_peer *peer)
 
 /* A client gets the work of one helper thread, however much it asks for. Each request but the first
  * looks once before its turn, which asks no helper, and again when its turn has come. */
-START_TEST(requests_that_are_sent_ahead_are_read_one_after_the_other)
+DOMT_TEST(requests_that_are_sent_ahead_are_read_one_after_the_other)
 {
     domt_site_begin(NULL, &domt_site_service);
     domt_site.reads_wait = true;
@@ -279,9 +272,8 @@ START_TEST(requests_that_are_sent_ahead_are_read_one_after_the_other)
     domus_peer_close(peer);
     domt_site_end();
 }
-END_TEST
 
-START_TEST(each_allocation_may_fail)
+DOMT_TEST(each_allocation_may_fail)
 {
     uint32_t before = domt_entries("/proc/self/fd");
 
@@ -312,11 +304,5 @@ START_TEST(each_allocation_may_fail)
     domt_tree_remove(&domt_site.tree);
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), before);
 }
-END_TEST
 
-DOMT_MAIN("http_files_send", 60, large_file_is_sent_in_pieces,
-          file_that_shrinks_or_grows_is_never_sent_wrong,
-          file_that_shrinks_before_it_is_read_is_looked_at_again,
-          file_that_is_not_in_memory_is_waited_for, request_may_wait_before_it_is_served,
-          open_files_are_bounded, requests_that_are_sent_ahead_hold_one_file,
-          requests_that_are_sent_ahead_are_read_one_after_the_other, each_allocation_may_fail)
+DOMT_SUITE(60)

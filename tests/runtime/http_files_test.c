@@ -10,7 +10,7 @@
 
 /* --- which file ------------------------------------------------------------------------------- */
 
-START_TEST(file_is_answered_with_what_is_known_of_it)
+DOMT_TEST(file_is_answered_with_what_is_known_of_it)
 {
     domt_site_begin(NULL, &domt_site_service);
     domt_site.files.cache_control = "max-age=60";
@@ -39,9 +39,8 @@ START_TEST(file_is_answered_with_what_is_known_of_it)
     ck_assert(domt_site_says("Content-Type: text/css; charset=utf-8"));
     domt_site_end();
 }
-END_TEST
 
-START_TEST(folder_has_an_index)
+DOMT_TEST(folder_has_an_index)
 {
     domt_site_begin(NULL, &domt_site_service);
     ck_assert_uint_eq(domt_site_get("/", ""), 200);
@@ -68,7 +67,6 @@ START_TEST(folder_has_an_index)
     ck_assert_uint_eq(domt_site_get("/", ""), 404);
     domt_site_end();
 }
-END_TEST
 
 static const struct {
     const char *target;
@@ -117,7 +115,7 @@ static const struct {
     {"/...", 404},
 };
 
-START_TEST(no_path_leads_out_of_the_root)
+DOMT_TEST(no_path_leads_out_of_the_root)
 {
     char target[5000] = "/";
 
@@ -149,9 +147,8 @@ START_TEST(no_path_leads_out_of_the_root)
     ck_assert_uint_eq(domt_site_get("/.git/../../a.txt", ""), 404);
     domt_site_end();
 }
-END_TEST
 
-START_TEST(other_methods_are_not_allowed)
+DOMT_TEST(other_methods_are_not_allowed)
 {
     static const char *const methods[] = {"POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"};
 
@@ -162,9 +159,8 @@ START_TEST(other_methods_are_not_allowed)
     }
     domt_site_end();
 }
-END_TEST
 
-START_TEST(file_that_may_not_be_read_is_forbidden)
+DOMT_TEST(file_that_may_not_be_read_is_forbidden)
 {
     if (geteuid() == 0)
         return; /* nothing is forbidden */
@@ -173,7 +169,6 @@ START_TEST(file_that_may_not_be_read_is_forbidden)
     ck_assert_uint_eq(domt_site_get("/a.txt", ""), 403);
     domt_site_end();
 }
-END_TEST
 
 /* --- conditions and ranges -------------------------------------------------------------------- */
 
@@ -197,7 +192,7 @@ static const struct {
     {"If-None-Match: \"x\"\r\nIf-Modified-Since: Tue, 14 Nov 2023 22:13:20 GMT", 200},
 };
 
-START_TEST(conditions_are_heeded)
+DOMT_TEST(conditions_are_heeded)
 {
     char field[256], known[128];
 
@@ -216,10 +211,9 @@ START_TEST(conditions_are_heeded)
     }
     domt_site_end();
 }
-END_TEST
 
 /* The stage makes the tag of what it compresses a weak one, and 304 has the one that 200 had. */
-START_TEST(not_modified_has_the_tag_by_which_it_is_known)
+DOMT_TEST(not_modified_has_the_tag_by_which_it_is_known)
 {
     static const struct {
         const char *fields; /* the tag stands between its two lines */
@@ -248,7 +242,6 @@ START_TEST(not_modified_has_the_tag_by_which_it_is_known)
     }
     domt_site_end();
 }
-END_TEST
 
 static const struct {
     const char *range;
@@ -270,7 +263,7 @@ static const struct {
     {"lines=0-1", 200, "0123456789", "Content-Length: 10"},
 };
 
-START_TEST(single_range_is_heeded)
+DOMT_TEST(single_range_is_heeded)
 {
     char field[256];
 
@@ -294,11 +287,10 @@ START_TEST(single_range_is_heeded)
     ck_assert_uint_eq(domt_site_get("/a.txt", "Range: bytes=0-1\r\nIf-Range: \"x\"\r\n"), 200);
     domt_site_end();
 }
-END_TEST
 
 /* --- compressed files ------------------------------------------------------------------------- */
 
-START_TEST(compressed_file_is_sent_to_those_who_accept_it)
+DOMT_TEST(compressed_file_is_sent_to_those_who_accept_it)
 {
     char plain[128];
 
@@ -334,10 +326,5 @@ START_TEST(compressed_file_is_sent_to_those_who_accept_it)
     ck_assert_str_eq(domt_site_body(), "0123456789");
     domt_site_end();
 }
-END_TEST
 
-DOMT_MAIN("http_files", 60, file_is_answered_with_what_is_known_of_it, folder_has_an_index,
-          no_path_leads_out_of_the_root, other_methods_are_not_allowed,
-          file_that_may_not_be_read_is_forbidden, conditions_are_heeded,
-          not_modified_has_the_tag_by_which_it_is_known, single_range_is_heeded,
-          compressed_file_is_sent_to_those_who_accept_it)
+DOMT_SUITE(60)

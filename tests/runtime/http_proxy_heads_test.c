@@ -19,7 +19,7 @@ static void passes(const char *fields, const char *expected)
                        "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
 }
 
-START_TEST(strangers_do_not_say_who_has_asked)
+DOMT_TEST(strangers_do_not_say_who_has_asked)
 {
     domt_proxied_begin(&domt_proxied_edge);
     passes("X-Forwarded-For: 1.2.3.4\r\nx-forwarded-proto: https\r\nX-Forwarded-Host: evil\r\n"
@@ -39,10 +39,9 @@ START_TEST(strangers_do_not_say_who_has_asked)
            "X-Forwarded-For: 1.2.3.4, 127.0.0.1\r\nVia: 1.1 domus\r\n");
     domt_proxied_end();
 }
-END_TEST
 
 /* Whoever comes by a Unix socket has no address that the server could use. */
-START_TEST(clients_are_named_by_their_address_alone)
+DOMT_TEST(clients_are_named_by_their_address_alone)
 {
     static const char *const clients[][3] = {{"[::1]:80", "[2001:db8::7]:4000", "2001:db8::7"},
                                              {"127.0.0.1:80", "9.8.7.6:5", "9.8.7.6"},
@@ -63,7 +62,6 @@ START_TEST(clients_are_named_by_their_address_alone)
         domt_proxied_end();
     }
 }
-END_TEST
 
 typedef struct location {
     const char *sent;
@@ -101,7 +99,7 @@ static void rewrites(const location *locations, size_t count, const char *host)
 #define REWRITES(locations, host)                                                                  \
     rewrites(locations, sizeof(locations) / sizeof((locations)[0]), host)
 
-START_TEST(locations_of_the_server_become_those_of_the_proxy)
+DOMT_TEST(locations_of_the_server_become_those_of_the_proxy)
 {
     static const location known[] = {
         {"/", "/p/"},
@@ -151,9 +149,8 @@ START_TEST(locations_of_the_server_become_those_of_the_proxy)
     REWRITES(named, "inside");
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(locations_without_a_path_of_the_proxy_lead_to_no_other_host)
+DOMT_TEST(locations_without_a_path_of_the_proxy_lead_to_no_other_host)
 {
     static const location rootless[] = {
         {"/b", NULL},
@@ -177,9 +174,8 @@ START_TEST(locations_without_a_path_of_the_proxy_lead_to_no_other_host)
     REWRITES(rootless, "h:81");
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(a_path_that_leads_upwards_is_refused)
+DOMT_TEST(a_path_that_leads_upwards_is_refused)
 {
     static const char *const wrong[] = {
         "/p/..",         "/p/../b",     "/p/./b",      "/p/%2e%2E/b", "/p/.%2e",
@@ -200,9 +196,8 @@ START_TEST(a_path_that_leads_upwards_is_refused)
                        "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(trailers_are_passed_if_they_may_be)
+DOMT_TEST(trailers_are_passed_if_they_may_be)
 {
     domt_proxied_begin(&domt_proxied_edge);
     domt_edge.proxy.passes_trailers = true;
@@ -223,7 +218,6 @@ START_TEST(trailers_are_passed_if_they_may_be)
                        "0\r\n\r\n");
     domt_proxied_end();
 }
-END_TEST
 
 /* "hello" by gzip. */
 #define HELLO_SIZE 25
@@ -242,7 +236,7 @@ static const domus_pipeline unzipping_pipeline = {
 static const domus_behaviour unzipping = {
     .name = "unzipping", .kind = DOMUS_CHANNELS, .pipeline = &unzipping_pipeline};
 
-START_TEST(a_decompressed_answer_does_not_say_that_it_is_compressed)
+DOMT_TEST(a_decompressed_answer_does_not_say_that_it_is_compressed)
 {
     char sent[256];
 
@@ -259,11 +253,5 @@ START_TEST(a_decompressed_answer_does_not_say_that_it_is_compressed)
                            "Location: /p/c\r\nVia: 1.1 domus\r\n\r\nhello");
     domt_proxied_end();
 }
-END_TEST
 
-DOMT_MAIN("http_proxy_heads", 60, strangers_do_not_say_who_has_asked,
-          clients_are_named_by_their_address_alone,
-          locations_of_the_server_become_those_of_the_proxy,
-          locations_without_a_path_of_the_proxy_lead_to_no_other_host,
-          a_path_that_leads_upwards_is_refused, trailers_are_passed_if_they_may_be,
-          a_decompressed_answer_does_not_say_that_it_is_compressed)
+DOMT_SUITE(60)

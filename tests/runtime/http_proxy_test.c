@@ -9,7 +9,7 @@ static void begin_asked(void)
     domt_proxied_goes(GET, GOT);
 }
 
-START_TEST(requests_and_answers_are_passed_on)
+DOMT_TEST(requests_and_answers_are_passed_on)
 {
     domt_proxied_begin(&domt_proxied_edge);
     domt_proxied_goes(
@@ -23,9 +23,8 @@ START_TEST(requests_and_answers_are_passed_on)
         "Via: 1.1 domus\r\n\r\nabc");
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(what_proxies_before_have_said_is_kept)
+DOMT_TEST(what_proxies_before_have_said_is_kept)
 {
     domt_proxied_begin(&domt_proxied_edge);
     domt_edge.proxy.name = "edge";
@@ -62,9 +61,8 @@ START_TEST(what_proxies_before_have_said_is_kept)
                        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nVia: 1.1 domus\r\n\r\n");
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(bodies_are_passed_on_while_they_come)
+DOMT_TEST(bodies_are_passed_on_while_they_come)
 {
     domt_proxied_begin(&domt_proxied_edge);
     domt_proxied_goes(
@@ -86,9 +84,8 @@ START_TEST(bodies_are_passed_on_while_they_come)
     domt_proxied_comes("0\r\nA: b\r\n\r\n", "0\r\n\r\n");
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(both_bodies_go_at_a_time)
+DOMT_TEST(both_bodies_go_at_a_time)
 {
     domt_proxied_begin(&domt_proxied_edge);
     domt_proxied_goes("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -106,9 +103,8 @@ START_TEST(both_bodies_go_at_a_time)
                        "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(a_whole_body_is_passed_on)
+DOMT_TEST(a_whole_body_is_passed_on)
 {
     domt_proxied_begin(&domt_proxied_gathering_edge);
     domt_proxied_goes(
@@ -121,9 +117,8 @@ START_TEST(a_whole_body_is_passed_on)
                        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nVia: 1.1 domus\r\n\r\n");
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(a_refused_body_is_not_sent_on)
+DOMT_TEST(a_refused_body_is_not_sent_on)
 {
     domt_proxied_begin(&domt_proxied_edge);
     domt_proxied_goes("PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhello",
@@ -141,9 +136,8 @@ START_TEST(a_refused_body_is_not_sent_on)
                        "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(errors_of_the_server_have_a_status)
+DOMT_TEST(errors_of_the_server_have_a_status)
 {
     begin_asked();
     domt_pipes_send(domt_edge.kit, domt_edge.server,
@@ -167,9 +161,8 @@ START_TEST(errors_of_the_server_have_a_status)
     domt_net_ok(domt_edge.kit, domus_peer_expect_nothing(domt_edge.client, MS));
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(requests_beyond_the_connections_and_the_queue_get_503)
+DOMT_TEST(requests_beyond_the_connections_and_the_queue_get_503)
 {
     domus_peer *others[3];
 
@@ -185,9 +178,8 @@ START_TEST(requests_beyond_the_connections_and_the_queue_get_503)
         domus_peer_close(others[i]);
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(an_answer_that_is_not_all_is_seen_as_that)
+DOMT_TEST(an_answer_that_is_not_all_is_seen_as_that)
 {
     begin_asked();
     domt_proxied_comes(
@@ -197,9 +189,8 @@ START_TEST(an_answer_that_is_not_all_is_seen_as_that)
     domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.client, SECOND));
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(a_client_that_goes_frees_its_connection)
+DOMT_TEST(a_client_that_goes_frees_its_connection)
 {
     begin_asked();
     domt_proxied_comes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\na",
@@ -217,9 +208,8 @@ START_TEST(a_client_that_goes_frees_its_connection)
     domt_edge.client = domt_pipes_peer(domt_edge.kit);
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(a_client_that_finishes_does_not_wait_for_the_answer)
+DOMT_TEST(a_client_that_finishes_does_not_wait_for_the_answer)
 {
     domt_proxied_begin(&domt_proxied_edge);
     domt_edge.proxy.timeout_ns = 10 * SECOND;
@@ -239,9 +229,8 @@ START_TEST(a_client_that_finishes_does_not_wait_for_the_answer)
     domt_edge.client = domt_pipes_peer(domt_edge.kit);
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(requests_that_come_together_are_passed_on_one_by_one)
+DOMT_TEST(requests_that_come_together_are_passed_on_one_by_one)
 {
     domt_proxied_begin(&domt_proxied_edge);
     domt_proxied_goes(GET "POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nab" GET, GOT);
@@ -255,9 +244,8 @@ START_TEST(requests_that_come_together_are_passed_on_one_by_one)
                        "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(wrong_bodies_of_the_client_are_its_fault)
+DOMT_TEST(wrong_bodies_of_the_client_are_its_fault)
 {
     domt_proxied_begin(&domt_proxied_edge);
     domt_proxied_goes("PUT /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n",
@@ -268,22 +256,13 @@ START_TEST(wrong_bodies_of_the_client_are_its_fault)
     domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.server, SECOND));
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(a_row_without_a_frame_is_an_error)
+DOMT_TEST(a_row_without_a_frame_is_an_error)
 {
     domt_proxied_begin(&domt_proxied_frameless_edge);
     domt_pipes_send(domt_edge.kit, domt_edge.client, GET);
     domt_proxied_fails("HTTP/1.1 500 Internal Server Error\r\n");
     domt_proxied_end();
 }
-END_TEST
 
-DOMT_MAIN("http_proxy", 60, requests_and_answers_are_passed_on,
-          what_proxies_before_have_said_is_kept, bodies_are_passed_on_while_they_come,
-          both_bodies_go_at_a_time, a_whole_body_is_passed_on, a_refused_body_is_not_sent_on,
-          errors_of_the_server_have_a_status, requests_beyond_the_connections_and_the_queue_get_503,
-          an_answer_that_is_not_all_is_seen_as_that, a_client_that_goes_frees_its_connection,
-          a_client_that_finishes_does_not_wait_for_the_answer,
-          requests_that_come_together_are_passed_on_one_by_one,
-          wrong_bodies_of_the_client_are_its_fault, a_row_without_a_frame_is_an_error)
+DOMT_SUITE(60)

@@ -70,7 +70,7 @@ static void read_end(void)
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
-START_TEST(parts_come_in_their_order)
+DOMT_TEST(parts_come_in_their_order)
 {
     domt_site_begin(NULL, &domt_site_service);
     for (uint32_t way = 0; way < 4; way++) {
@@ -99,9 +99,8 @@ START_TEST(parts_come_in_their_order)
     domt_site.reads_wait = false;
     domt_site_end();
 }
-END_TEST
 
-START_TEST(large_parts_leave_in_pieces)
+DOMT_TEST(large_parts_leave_in_pieces)
 {
     static const uint32_t ranges[][2] = {{0, 199999}, {250000, 299999}, {200001, 200001}};
 
@@ -117,9 +116,8 @@ START_TEST(large_parts_leave_in_pieces)
     read_end();
     domt_site_end();
 }
-END_TEST
 
-START_TEST(one_range_that_is_there_has_no_parts)
+DOMT_TEST(one_range_that_is_there_has_no_parts)
 {
     domt_site_begin(NULL, &domt_site_service);
     ck_assert_uint_eq(domt_site_get("/a.txt", "Range: bytes=20-,2-3,30-40\r\n"), 206);
@@ -128,7 +126,6 @@ START_TEST(one_range_that_is_there_has_no_parts)
     ck_assert_uint_eq(domt_site_get("/a.txt", "Range: bytes=20-,30-40\r\n"), 416);
     domt_site_end();
 }
-END_TEST
 
 /* --- what strangers can order ----------------------------------------------------------------- */
 
@@ -145,7 +142,7 @@ static unsigned ask_for(uint32_t count)
     return domt_site_get("/large.bin", field);
 }
 
-START_TEST(ranges_have_a_bound)
+DOMT_TEST(ranges_have_a_bound)
 {
     domt_site_begin(NULL, &domt_site_service);
     ck_assert_uint_eq(ask_for(16), 206);
@@ -162,9 +159,8 @@ START_TEST(ranges_have_a_bound)
     ck_assert_uint_eq(ask_for(1), 500);
     domt_site_end();
 }
-END_TEST
 
-START_TEST(no_byte_is_sent_twice)
+DOMT_TEST(no_byte_is_sent_twice)
 {
     static const char *const overlapping[] = {"0-,0-",       "0-5,5-6", "5-6,0-5",
                                               "0-0,2-2,0-0", "-3,8-8",  "0-9,3-3,-1"};
@@ -178,11 +174,10 @@ START_TEST(no_byte_is_sent_twice)
     }
     domt_site_end();
 }
-END_TEST
 
 /* --- other fields ----------------------------------------------------------------------------- */
 
-START_TEST(conditions_and_methods_are_heeded)
+DOMT_TEST(conditions_and_methods_are_heeded)
 {
     char field[256];
 
@@ -197,9 +192,8 @@ START_TEST(conditions_and_methods_are_heeded)
     ck_assert_uint_eq(domt_site_get("/a.txt", field), 304);
     domt_site_end();
 }
-END_TEST
 
-START_TEST(parts_of_a_compressed_file_are_those_of_its_bytes)
+DOMT_TEST(parts_of_a_compressed_file_are_those_of_its_bytes)
 {
     domt_site_begin(NULL, &domt_site_service);
     domt_site.files.compressed = true;
@@ -215,11 +209,10 @@ START_TEST(parts_of_a_compressed_file_are_those_of_its_bytes)
     read_end();
     domt_site_end();
 }
-END_TEST
 
 /* --- failures --------------------------------------------------------------------------------- */
 
-START_TEST(a_file_that_shrinks_within_a_part_is_cut)
+DOMT_TEST(a_file_that_shrinks_within_a_part_is_cut)
 {
     domus_config config;
 
@@ -239,9 +232,8 @@ START_TEST(a_file_that_shrinks_within_a_part_is_cut)
     domus_peer_close(peer);
     domt_site_end();
 }
-END_TEST
 
-START_TEST(each_allocation_may_fail)
+DOMT_TEST(each_allocation_may_fail)
 {
     domt_site_make();
     for (int way = 0; way < 2; way++) {
@@ -267,9 +259,5 @@ START_TEST(each_allocation_may_fail)
     }
     domt_tree_remove(&domt_site.tree);
 }
-END_TEST
 
-DOMT_MAIN("http_ranges", 60, parts_come_in_their_order, large_parts_leave_in_pieces,
-          one_range_that_is_there_has_no_parts, ranges_have_a_bound, no_byte_is_sent_twice,
-          conditions_and_methods_are_heeded, parts_of_a_compressed_file_are_those_of_its_bytes,
-          a_file_that_shrinks_within_a_part_is_cut, each_allocation_may_fail)
+DOMT_SUITE(60)

@@ -243,11 +243,10 @@ static int run_seed(uint64_t seed, void *context)
     return domt_sweep_end(&sweep);
 }
 
-START_TEST(each_request_has_one_outcome_and_its_own_body)
+DOMT_TEST(each_request_has_one_outcome_and_its_own_body)
 {
     domt_sweep_seeds(SEEDS, run_seed);
 }
-END_TEST
 
 /* Let one asker ask twice, each time with redirects and a body. Returns how many were answered. */
 static uint32_t ask_twice(domt_sweep *sweep)
@@ -268,7 +267,7 @@ static uint32_t ask_twice(domt_sweep *sweep)
 
 /* The n-th allocation fails while requests are under way: each still has one outcome, and the next
  * ones are answered. */
-START_TEST(an_allocation_that_fails_is_got_over)
+DOMT_TEST(an_allocation_that_fails_is_got_over)
 {
     uint32_t harmed = 0;
 
@@ -286,7 +285,5 @@ START_TEST(an_allocation_that_fails_is_got_over)
     }
     ck_assert_uint_gt(harmed, 10);
 }
-END_TEST
 
-DOMT_MAIN("http_sweep", 3000, each_request_has_one_outcome_and_its_own_body,
-          an_allocation_that_fails_is_got_over)
+DOMT_SUITE(3000)

@@ -150,7 +150,7 @@ static void hold(const char *sent, const char *answered, bool closes)
     domt_pipes_end(kit);
 }
 
-START_TEST(answers_leave_in_order)
+DOMT_TEST(answers_leave_in_order)
 {
     hold(GET("/sleep") GET("/") HEAD("/") GET("/give") GET("/sleep"),
          TEXT(5, "slept") TEXT(3, "now") TEXT(
@@ -159,9 +159,8 @@ START_TEST(answers_leave_in_order)
                  "5\r\ngiven\r\n0\r\n\r\n" TEXT(5, "slept"),
          false);
 }
-END_TEST
 
-START_TEST(requests_without_a_route_keep_the_connection)
+DOMT_TEST(requests_without_a_route_keep_the_connection)
 {
     hold(GET("/none") "POST / HTTP/1.1\r\nHost: a\r\n\r\n" GET("/wrong") GET("/"),
          "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
@@ -171,9 +170,8 @@ START_TEST(requests_without_a_route_keep_the_connection)
          "Not Found\n" TEXT(3, "now"),
          false);
 }
-END_TEST
 
-START_TEST(connection_ends_behind_the_last_answer)
+DOMT_TEST(connection_ends_behind_the_last_answer)
 {
     hold("GET /sleep HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" GET("/"),
          "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\nContent-Type: "
@@ -182,9 +180,8 @@ START_TEST(connection_ends_behind_the_last_answer)
     hold("GET /give HTTP/1.0\r\n\r\n",
          "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\ngiven", true);
 }
-END_TEST
 
-START_TEST(wrong_bytes_are_answered_behind_the_others)
+DOMT_TEST(wrong_bytes_are_answered_behind_the_others)
 {
     hold(GET("/sleep") GET("/") "GET  / HTTP/1.1\r\nHost: a\r\n\r\n" GET("/"),
          TEXT(5, "slept") TEXT(
@@ -196,12 +193,11 @@ START_TEST(wrong_bytes_are_answered_behind_the_others)
          "Content-Type: text/plain\r\n\r\nBad Request\n",
          true);
 }
-END_TEST
 
 #define POST(path, length)                                                                         \
     "POST " path " HTTP/1.1\r\nHost: a\r\nContent-Length: " #length "\r\n\r\n"
 
-START_TEST(bodies_come_in_pieces)
+DOMT_TEST(bodies_come_in_pieces)
 {
     hold(POST("/sum", 5) "hello" GET(
              "/") "POST /sum HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -212,9 +208,8 @@ START_TEST(bodies_come_in_pieces)
     hold(POST("/none", 5) "hello" GET("/"), /* nobody has read it */
          "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n" TEXT(3, "now"), false);
 }
-END_TEST
 
-START_TEST(wrong_body_fails_its_request)
+DOMT_TEST(wrong_body_fails_its_request)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &service, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -228,9 +223,8 @@ START_TEST(wrong_body_fails_its_request)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(body_is_echoed_while_it_comes)
+DOMT_TEST(body_is_echoed_while_it_comes)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &service, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -260,9 +254,8 @@ START_TEST(body_is_echoed_while_it_comes)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(peer_is_told_to_go_on_when_its_body_is_read)
+DOMT_TEST(peer_is_told_to_go_on_when_its_body_is_read)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &service, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -276,9 +269,8 @@ START_TEST(peer_is_told_to_go_on_when_its_body_is_read)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(answer_that_is_cut_off_is_seen_as_that)
+DOMT_TEST(answer_that_is_cut_off_is_seen_as_that)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &service, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -291,7 +283,6 @@ START_TEST(answer_that_is_cut_off_is_seen_as_that)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* --- the client ------------------------------------------------------------------------------- */
 
@@ -320,7 +311,7 @@ static void expect(domt_line_client *client, unsigned status, const char *body)
     domus_http_response_type.release(&response);
 }
 
-START_TEST(client_asks_and_is_answered)
+DOMT_TEST(client_asks_and_is_answered)
 {
     static const char answers[] = "HTTP/1.1 100 Continue\r\n\r\n"
                                   "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -344,9 +335,8 @@ START_TEST(client_asks_and_is_answered)
     expect(&client, 404, "no");
     domt_line_client_end(&client);
 }
-END_TEST
 
-START_TEST(answer_to_nothing_ends_the_connection)
+DOMT_TEST(answer_to_nothing_ends_the_connection)
 {
     static const char answer[] = "HTTP/1.1 204 No Content\r\n\r\n";
     domt_line_client client;
@@ -356,9 +346,8 @@ START_TEST(answer_to_nothing_ends_the_connection)
     domt_net_ok(client.kit, domus_peer_expect_reset(client.peer, DOMT_NET_SECOND));
     domt_line_client_end(&client);
 }
-END_TEST
 
-START_TEST(answer_that_ends_with_the_connection_is_whole)
+DOMT_TEST(answer_that_ends_with_the_connection_is_whole)
 {
     static const char answer[] = "HTTP/1.0 200 OK\r\n\r\nhello";
     domt_line_client client;
@@ -372,11 +361,5 @@ START_TEST(answer_that_ends_with_the_connection_is_whole)
     expect(&client, 200, "hello");
     domt_line_client_end(&client);
 }
-END_TEST
 
-DOMT_MAIN("http", 60, answers_leave_in_order, requests_without_a_route_keep_the_connection,
-          connection_ends_behind_the_last_answer, wrong_bytes_are_answered_behind_the_others,
-          bodies_come_in_pieces, wrong_body_fails_its_request, body_is_echoed_while_it_comes,
-          peer_is_told_to_go_on_when_its_body_is_read, answer_that_is_cut_off_is_seen_as_that,
-          client_asks_and_is_answered, answer_to_nothing_ends_the_connection,
-          answer_that_ends_with_the_connection_is_whole)
+DOMT_SUITE(60)

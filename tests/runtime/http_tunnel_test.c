@@ -46,7 +46,7 @@ static void expect_last(const char *answer)
     ck_assert_uint_eq(size, 0);
 }
 
-START_TEST(bytes_pass_both_ways_as_they_are)
+DOMT_TEST(bytes_pass_both_ways_as_they_are)
 {
     begin_tunnel();
     domt_proxied_goes("\x81\x01" NEXT, "\x81\x01" NEXT);
@@ -57,10 +57,9 @@ START_TEST(bytes_pass_both_ways_as_they_are)
     }
     domt_proxied_end();
 }
-END_TEST
 
 /* Some clients do not wait for 101. Their bytes are those of the other protocol, if it comes. */
-START_TEST(early_bytes_wait_for_the_switch)
+DOMT_TEST(early_bytes_wait_for_the_switch)
 {
     domt_proxied_begin(&domt_proxied_edge);
     domt_proxied_goes(WISH("WebSocket, x") "early", WISHED("websocket"));
@@ -79,9 +78,8 @@ START_TEST(early_bytes_wait_for_the_switch)
     domt_proxied_goes("late", "late");
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(early_bytes_are_no_request_behind_another_answer)
+DOMT_TEST(early_bytes_are_no_request_behind_another_answer)
 {
     static const char *const answers[][2] = {
         {"HTTP/1.1 403 x\r\nContent-Length: 2\r\n\r\nno",
@@ -116,7 +114,6 @@ START_TEST(early_bytes_are_no_request_behind_another_answer)
         domt_proxied_end();
     }
 }
-END_TEST
 
 /* Send a request for an upgrade that does not pass, and let it be one without. */
 static void hold_without_upgrade(const char *sent, const char *got)
@@ -126,7 +123,7 @@ static void hold_without_upgrade(const char *sent, const char *got)
                        "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
 }
 
-START_TEST(only_named_protocols_pass)
+DOMT_TEST(only_named_protocols_pass)
 {
     static const char *const own[] = {"chat", "h2c", "H2C", NULL};
     static const char *const none[] = {NULL};
@@ -152,9 +149,8 @@ START_TEST(only_named_protocols_pass)
                        "Upgrade: Chat\r\nVia: 1.1 domus\r\n\r\nhi");
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(a_switch_to_something_else_is_refused)
+DOMT_TEST(a_switch_to_something_else_is_refused)
 {
     static const char *const wrong[] = {
         "HTTP/1.1 101 x\r\nUpgrade: h2c\r\n\r\n", "HTTP/1.1 101 x\r\n\r\n",
@@ -176,20 +172,18 @@ START_TEST(a_switch_to_something_else_is_refused)
         domt_proxied_end();
     }
 }
-END_TEST
 
-START_TEST(a_row_that_is_not_alone_passes_no_upgrade)
+DOMT_TEST(a_row_that_is_not_alone_passes_no_upgrade)
 {
     domt_proxied_begin(&domt_proxied_plain_edge);
     domt_pipes_send(domt_edge.kit, domt_edge.client, WISH("websocket"));
     domt_proxied_fails("HTTP/1.1 501 Not Implemented\r\n");
     domt_proxied_end();
 }
-END_TEST
 
 /* The client is gone when the server changes to the other protocol, whose bytes have no end: the
  * connection to the server is not kept for it. */
-START_TEST(a_switch_for_a_client_that_is_gone_ends_the_connection)
+DOMT_TEST(a_switch_for_a_client_that_is_gone_ends_the_connection)
 {
     for (uint64_t wait_ns = 0; wait_ns <= 150 * MS; wait_ns += 10 * MS) {
         domt_proxied_begin(&domt_proxied_edge);
@@ -204,10 +198,9 @@ START_TEST(a_switch_for_a_client_that_is_gone_ends_the_connection)
         domt_proxied_end();
     }
 }
-END_TEST
 
 /* Tunnels that have a pool of their own leave the connections of the other one to requests. */
-START_TEST(tunnels_take_no_connection_from_other_requests)
+DOMT_TEST(tunnels_take_no_connection_from_other_requests)
 {
     const domus_pool_options options = {.behaviour = &domus_http_streaming_connection,
                                         .connections_max = 1,
@@ -235,9 +228,8 @@ START_TEST(tunnels_take_no_connection_from_other_requests)
     ck_assert_ptr_ne(servers[0], servers[1]);
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(each_side_may_finish_before_the_other)
+DOMT_TEST(each_side_may_finish_before_the_other)
 {
     begin_tunnel();
     domt_proxied_goes("a", "a");
@@ -261,9 +253,8 @@ START_TEST(each_side_may_finish_before_the_other)
     ck_assert_int_eq(domus_peer_error(domt_edge.server), 0);
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(a_reset_of_one_side_resets_the_other)
+DOMT_TEST(a_reset_of_one_side_resets_the_other)
 {
     begin_tunnel();
     domus_peer_reset(domt_edge.client);
@@ -276,10 +267,9 @@ START_TEST(a_reset_of_one_side_resets_the_other)
     domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.client, SECOND));
     domt_proxied_end();
 }
-END_TEST
 
 /* No time-out of a body or an answer ends a tunnel that is silent, but the idle one. */
-START_TEST(a_silent_tunnel_ends_when_it_was_idle_for_too_long)
+DOMT_TEST(a_silent_tunnel_ends_when_it_was_idle_for_too_long)
 {
     domus_config config;
 
@@ -299,14 +289,13 @@ START_TEST(a_silent_tunnel_ends_when_it_was_idle_for_too_long)
     domt_proxied_end();
     domt_edge.config = NULL;
 }
-END_TEST
 
 #define MUCH 900000u
 
 static const char much[MUCH];
 
 /* A server that takes nothing holds up the client, in bounded memory, and not its own bytes. */
-START_TEST(a_side_that_does_not_read_slows_its_sender_alone)
+DOMT_TEST(a_side_that_does_not_read_slows_its_sender_alone)
 {
     begin_tunnel();
     for (int i = 0; i < 2; i++) {
@@ -324,7 +313,6 @@ START_TEST(a_side_that_does_not_read_slows_its_sender_alone)
     }
     domt_proxied_end();
 }
-END_TEST
 
 /* Check the bytes that a peer has got. */
 static void expect_got(const domus_peer *peer, const char *text)
@@ -336,7 +324,7 @@ static void expect_got(const domus_peer *peer, const char *text)
 }
 
 /* A drain lets a tunnel go on until it ends, or until its time is over. */
-START_TEST(a_drain_waits_for_tunnels)
+DOMT_TEST(a_drain_waits_for_tunnels)
 {
     begin_tunnel();
     domt_pipes_send(domt_edge.kit, domt_edge.server, "b");
@@ -358,9 +346,8 @@ START_TEST(a_drain_waits_for_tunnels)
     ck_assert_uint_ge(domus_testkit_now_ns(domt_edge.kit) - before_ns, SECOND);
     domt_proxied_end();
 }
-END_TEST
 
-START_TEST(a_connection_that_was_kept_may_be_gone)
+DOMT_TEST(a_connection_that_was_kept_may_be_gone)
 {
     domt_proxied_begin(&domt_proxied_edge);
     hold_without_upgrade(GET, GOT);
@@ -372,7 +359,6 @@ START_TEST(a_connection_that_was_kept_may_be_gone)
     domt_proxied_fails("HTTP/1.1 502 Bad Gateway\r\n");
     domt_proxied_end();
 }
-END_TEST
 
 /* Let time pass in which the allocation number `count` fails, and all behind it. */
 static void pass_failing(int64_t count)
@@ -404,7 +390,7 @@ static bool tunnels_without_allocation(int64_t count, int way)
     return is_there;
 }
 
-START_TEST(each_allocation_may_fail)
+DOMT_TEST(each_allocation_may_fail)
 {
     for (int way = 0; way < 2; way++) {
         uint32_t clean = 0; /* runs in a row without a failure */
@@ -414,13 +400,5 @@ START_TEST(each_allocation_may_fail)
         }
     }
 }
-END_TEST
 
-DOMT_MAIN("http_tunnel", 60, bytes_pass_both_ways_as_they_are, early_bytes_wait_for_the_switch,
-          early_bytes_are_no_request_behind_another_answer, only_named_protocols_pass,
-          a_switch_to_something_else_is_refused, a_row_that_is_not_alone_passes_no_upgrade,
-          a_switch_for_a_client_that_is_gone_ends_the_connection,
-          tunnels_take_no_connection_from_other_requests, each_side_may_finish_before_the_other,
-          a_reset_of_one_side_resets_the_other, a_silent_tunnel_ends_when_it_was_idle_for_too_long,
-          a_side_that_does_not_read_slows_its_sender_alone, a_drain_waits_for_tunnels,
-          a_connection_that_was_kept_may_be_gone, each_allocation_may_fail)
+DOMT_SUITE(60)

@@ -13,7 +13,7 @@ struct kv_settings kv_settings;
 domus_address kv_shards[KV_SHARDS_MAX];
 uint32_t kv_shard_count = 1;
 
-START_TEST(envoy_ends_with_the_exchange_that_has_greeted_it)
+DOMT_TEST(envoy_ends_with_the_exchange_that_has_greeted_it)
 {
     domus_testkit *kit;
     domus_probe *exchange, *other;
@@ -33,6 +33,5 @@ START_TEST(envoy_ends_with_the_exchange_that_has_greeted_it)
     ck_assert_int_eq(domus_probe_send(other, envoy, &kv_greeting_type, NULL), -ESTALE);
     domus_testkit_free(kit);
 }
-END_TEST
 
-DOMT_MAIN("kv envoy", 20, envoy_ends_with_the_exchange_that_has_greeted_it)
+DOMT_SUITE(20)

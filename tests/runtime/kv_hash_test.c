@@ -30,7 +30,7 @@ static uint32_t count_most(const struct kind *kind)
     return most;
 }
 
-START_TEST(keys_that_differ_in_little_share_few_buckets)
+DOMT_TEST(keys_that_differ_in_little_share_few_buckets)
 {
     /* the lowest bits choose the bucket, and the highest the shard */
     static const struct kind kinds[] = {{"f%d", 0},
@@ -48,9 +48,8 @@ START_TEST(keys_that_differ_in_little_share_few_buckets)
             ck_assert_uint_lt(count_most(&kinds[i]), MOST);
     }
 }
-END_TEST
 
-START_TEST(halves_are_multiplied_as_the_whole_is)
+DOMT_TEST(halves_are_multiplied_as_the_whole_is)
 {
     static const uint64_t numbers[] = {0,
                                        1,
@@ -71,7 +70,5 @@ START_TEST(halves_are_multiplied_as_the_whole_is)
         ck_assert_uint_eq(kv_fold_product(a, b), a * b ^ kv_high_by_halves(a, b));
     }
 }
-END_TEST
 
-DOMT_MAIN("kv hash", 60, keys_that_differ_in_little_share_few_buckets,
-          halves_are_multiplied_as_the_whole_is)
+DOMT_SUITE(60)

@@ -96,7 +96,7 @@ static uint32_t count(const char *text)
     return times;
 }
 
-START_TEST(list_comes_with_what_is_left_of_its_time)
+DOMT_TEST(list_comes_with_what_is_left_of_its_time)
 {
     uint32_t elements = 0;
 
@@ -110,10 +110,9 @@ START_TEST(list_comes_with_what_is_left_of_its_time)
     ck_assert_uint_eq(count("PEXPIRE\r\n$4\r\nlate\r\n$4\r\n1000\r\n"), 1);
     end();
 }
-END_TEST
 
 /* Else the elements that have gone before would be a list without a time. */
-START_TEST(list_that_expires_while_it_is_carried_is_removed)
+DOMT_TEST(list_that_expires_while_it_is_carried_is_removed)
 {
     uint32_t elements = 0;
 
@@ -131,9 +130,8 @@ START_TEST(list_that_expires_while_it_is_carried_is_removed)
     ck_assert(world.piece.ends_all);
     end();
 }
-END_TEST
 
-START_TEST(list_that_has_expired_before_does_not_come)
+DOMT_TEST(list_that_has_expired_before_does_not_come)
 {
     begin();
     ck_assert_int_eq(domus_testkit_advance(world.kit, 2 * SECOND), 0);
@@ -142,7 +140,6 @@ START_TEST(list_that_has_expired_before_does_not_come)
     ck_assert(world.piece.ends_all);
     end();
 }
-END_TEST
 
 static int look(domus_stack *stack, void *self, const void *payload)
 {
@@ -179,14 +176,13 @@ static bool is_kept(uint64_t left_ns)
 }
 
 /* The clock of another thread may be ahead. */
-START_TEST(legacy_is_kept_for_a_while)
+DOMT_TEST(legacy_is_kept_for_a_while)
 {
     ck_assert(is_kept(60 * SECOND + 1));
     ck_assert(is_kept(60 * SECOND));
     ck_assert(is_kept(30 * SECOND));
     ck_assert(!is_kept(30 * SECOND - 1));
 }
-END_TEST
 
 static int ask_keeper(domus_address keeper, uint64_t fence)
 {
@@ -198,7 +194,7 @@ static int ask_keeper(domus_address keeper, uint64_t fence)
 }
 
 /* Whether the porter was there or not, a keeper has one ask only. */
-START_TEST(keeper_ends_when_there_is_nothing_to_keep)
+DOMT_TEST(keeper_ends_when_there_is_nothing_to_keep)
 {
     begin();
     ck_assert_int_eq(domus_probe_send(world.probe, world.porter, &kv_drop_type, NULL), 0);
@@ -213,10 +209,9 @@ START_TEST(keeper_ends_when_there_is_nothing_to_keep)
     }
     domus_testkit_free(world.kit);
 }
-END_TEST
 
 /* Else all keys that are not there yet would be lost. */
-START_TEST(piece_is_asked_for_again_when_there_was_no_room_on_the_way)
+DOMT_TEST(piece_is_asked_for_again_when_there_was_no_room_on_the_way)
 {
     struct kv_piece_of_legacy piece = {.fence = 5};
     domus_testkit *kit;
@@ -245,10 +240,5 @@ START_TEST(piece_is_asked_for_again_when_there_was_no_room_on_the_way)
     kv_legacy_free(legacy);
     domus_testkit_free(kit);
 }
-END_TEST
 
-DOMT_MAIN("kv legacy", 20, list_comes_with_what_is_left_of_its_time,
-          list_that_expires_while_it_is_carried_is_removed,
-          list_that_has_expired_before_does_not_come, legacy_is_kept_for_a_while,
-          piece_is_asked_for_again_when_there_was_no_room_on_the_way,
-          keeper_ends_when_there_is_nothing_to_keep)
+DOMT_SUITE(20)

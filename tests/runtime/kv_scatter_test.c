@@ -98,17 +98,16 @@ static void end(const char *text)
     domus_testkit_free(world.kit);
 }
 
-START_TEST(elements_come_in_the_order_of_the_keys)
+DOMT_TEST(elements_come_in_the_order_of_the_keys)
 {
     begin("MGET");
     reply(1, "*1\r\n$1\r\nb\r\n");
     reply(0, "*1\r\n$-1\r\n");
     end("*2\r\n$-1\r\n$1\r\nb\r\n");
 }
-END_TEST
 
 /* Else a key that is there would be null. */
-START_TEST(answer_that_could_not_travel_is_an_error_of_the_whole)
+DOMT_TEST(answer_that_could_not_travel_is_an_error_of_the_whole)
 {
     begin("MGET");
     reply(0, "*1\r\n$1\r\na\r\n");
@@ -119,10 +118,9 @@ START_TEST(answer_that_could_not_travel_is_an_error_of_the_whole)
     reply(1, "-ERR it is too large\r\n");
     end("-ERR it is too large\r\n");
 }
-END_TEST
 
 /* Another node may be wrong. */
-START_TEST(answer_of_another_type_is_passed_on_once)
+DOMT_TEST(answer_of_another_type_is_passed_on_once)
 {
     static const char *const names[] = {"MGET", "KEYS", "DEL"};
 
@@ -141,8 +139,5 @@ START_TEST(answer_of_another_type_is_passed_on_once)
         domus_testkit_free(world.kit);
     }
 }
-END_TEST
 
-DOMT_MAIN("kv scatter", 20, elements_come_in_the_order_of_the_keys,
-          answer_that_could_not_travel_is_an_error_of_the_whole,
-          answer_of_another_type_is_passed_on_once)
+DOMT_SUITE(20)

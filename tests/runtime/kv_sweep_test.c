@@ -230,7 +230,7 @@ static int run_seed(uint64_t seed, void *context)
     return domt_sweep_end(&sweep);
 }
 
-START_TEST(every_answer_is_right_and_in_order)
+DOMT_TEST(every_answer_is_right_and_in_order)
 {
     kv_settings = (struct kv_settings){.answer_max_bytes = 1u << 28,
                                        .value_max_bytes = 1u << 28,
@@ -259,6 +259,5 @@ START_TEST(every_answer_is_right_and_in_order)
     ck_assert_uint_gt(met.messages + met.takes, SEEDS / 10);
     ck_assert(DOMT_SANITIZED || met.stopped > 0); /* with fewer seeds it is rare */
 }
-END_TEST
 
-DOMT_MAIN("kv_sweep", 3600, every_answer_is_right_and_in_order)
+DOMT_SUITE(3600)

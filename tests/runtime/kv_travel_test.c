@@ -90,7 +90,7 @@ static void expect_same(const domus_resp_command *a, const domus_resp_command *b
     }
 }
 
-START_TEST(commands_are_read_as_they_were_written)
+DOMT_TEST(commands_are_read_as_they_were_written)
 {
     static const char *const few[] = {"SET", "key", "", "EX", "10"};
     const char *many[40] = {"DEL"};
@@ -112,10 +112,9 @@ START_TEST(commands_are_read_as_they_were_written)
     }
     domus_picklers_free(picklers);
 }
-END_TEST
 
 /* A shard relies on what a session has checked. */
-START_TEST(commands_that_no_session_lets_through_are_refused)
+DOMT_TEST(commands_that_no_session_lets_through_are_refused)
 {
     static const char *const wrong[][4] = {
         {"NONSENSE", "a"}, {"GET"}, {"GET", "a", "b"}, {"PING"}, {"MSET", "a", "b", "c"}, {""}};
@@ -133,10 +132,9 @@ START_TEST(commands_that_no_session_lets_through_are_refused)
     }
     domus_picklers_free(picklers);
 }
-END_TEST
 
 /* A small message would become a large command. */
-START_TEST(arguments_that_lie_over_each_other_are_refused)
+DOMT_TEST(arguments_that_lie_over_each_other_are_refused)
 {
     static const char *const set[] = {"SET", "key", "value"};
     const domus_type *type;
@@ -156,7 +154,6 @@ START_TEST(arguments_that_lie_over_each_other_are_refused)
     domus_slice_free(bytes);
     domus_picklers_free(picklers);
 }
-END_TEST
 
 static struct kv_transaction *make_transaction(void)
 {
@@ -175,7 +172,7 @@ static struct kv_transaction *make_transaction(void)
     return transaction;
 }
 
-START_TEST(a_transaction_goes_to_its_shard_and_comes_back)
+DOMT_TEST(a_transaction_goes_to_its_shard_and_comes_back)
 {
     struct kv_transaction *transaction, *other;
     const domus_type *type;
@@ -210,7 +207,6 @@ START_TEST(a_transaction_goes_to_its_shard_and_comes_back)
     kv_transaction_free(transaction);
     domus_picklers_free(picklers);
 }
-END_TEST
 
 static struct kv_gift *make_gift(void)
 {
@@ -225,7 +221,7 @@ static struct kv_gift *make_gift(void)
 }
 
 /* It belongs to the node that has read it, and comes back there. */
-START_TEST(a_gift_that_was_written_does_not_come_back_to_its_node)
+DOMT_TEST(a_gift_that_was_written_does_not_come_back_to_its_node)
 {
     struct kv_gift *gift = make_gift(), *other;
     const domus_type *type;
@@ -247,7 +243,6 @@ START_TEST(a_gift_that_was_written_does_not_come_back_to_its_node)
     kv_gift_free(other);
     domus_picklers_free(picklers);
 }
-END_TEST
 
 /* Damage bytes, and read them. Messages that can be read are released. */
 static void damage(domus_slice bytes, domi_random *random)
@@ -277,7 +272,7 @@ static void damage(domus_slice bytes, domi_random *random)
     }
 }
 
-START_TEST(damaged_messages_do_no_harm)
+DOMT_TEST(damaged_messages_do_no_harm)
 {
     static const char *const words[] = {"HSET", "key", "field", "value"};
     domus_resp_command command = make(words, 4);
@@ -311,10 +306,5 @@ START_TEST(damaged_messages_do_no_harm)
     kv_gift_free(gift);
     domus_picklers_free(picklers);
 }
-END_TEST
 
-DOMT_MAIN("kv travel", 60, commands_are_read_as_they_were_written,
-          commands_that_no_session_lets_through_are_refused,
-          arguments_that_lie_over_each_other_are_refused,
-          a_transaction_goes_to_its_shard_and_comes_back,
-          a_gift_that_was_written_does_not_come_back_to_its_node, damaged_messages_do_no_harm)
+DOMT_SUITE(60)

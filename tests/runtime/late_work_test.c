@@ -62,7 +62,7 @@ static const domus_behaviour working = {
 };
 
 /* No life ends while its work lasts, so the test sets the marks of an end by hand. */
-START_TEST(end_of_work_that_nobody_takes_is_a_dead_letter)
+DOMT_TEST(end_of_work_that_nobody_takes_is_a_dead_letter)
 {
     domus_config config = domt_config(1);
     char text[4 * DOMUS_DUMP_BYTES_MIN];
@@ -84,7 +84,6 @@ START_TEST(end_of_work_that_nobody_takes_is_a_dead_letter)
     DOMT_WAIT_FOR(20, atomic_load(&resumed) == -EIO);
     domt_end(system_);
 }
-END_TEST
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -92,7 +91,7 @@ static domt_stepped world;
 
 /* Another thread has found out how short memory is. The handler takes some memory, and is told by
  * that. */
-START_TEST(handler_that_takes_memory_hears_of_the_level)
+DOMT_TEST(handler_that_takes_memory_hears_of_the_level)
 {
     domus_config config = domt_config(1);
 
@@ -115,7 +114,6 @@ START_TEST(handler_that_takes_memory_hears_of_the_level)
     domi_thread_manager = NULL;
     domt_stepped_fini(&world);
 }
-END_TEST
 
 /* --- stalls ----------------------------------------------------------------------------------- */
 
@@ -139,7 +137,7 @@ static void *run_and_run(void *manager_)
 
 /* With a threshold of nothing, two looks at one run are a stall. The report must be of that run
  * although the thread goes on all the time. */
-START_TEST(stall_is_reported_of_the_run_that_was_looked_at)
+DOMT_TEST(stall_is_reported_of_the_run_that_was_looked_at)
 {
     domus_config config = domt_config(1);
     uint64_t until_ns = domt_now_ns() + 3000 * DOMT_MS;
@@ -170,8 +168,5 @@ START_TEST(stall_is_reported_of_the_run_that_was_looked_at)
     atomic_store(&thread->manager.activity.running, NULL);
     domt_stepped_fini(&world);
 }
-END_TEST
 
-DOMT_MAIN("late_work", 60, end_of_work_that_nobody_takes_is_a_dead_letter,
-          handler_that_takes_memory_hears_of_the_level,
-          stall_is_reported_of_the_run_that_was_looked_at)
+DOMT_SUITE(60)

@@ -161,7 +161,7 @@ static uint64_t refusals(const domus_system *system)
     return outside.refusals + domt_profile_all(system).refusals;
 }
 
-START_TEST(a_dead_letter_says_what_it_was_and_why)
+DOMT_TEST(a_dead_letter_says_what_it_was_and_why)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -206,10 +206,9 @@ START_TEST(a_dead_letter_says_what_it_was_and_why)
     ck_assert_uint_eq(missed(system), 0);
     domt_end(system);
 }
-END_TEST
 
 /* Its payload is shared by all members, but it is a message of the publisher like any other. */
-START_TEST(a_dead_letter_of_a_publication_names_the_publisher)
+DOMT_TEST(a_dead_letter_of_a_publication_names_the_publisher)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -228,11 +227,10 @@ START_TEST(a_dead_letter_of_a_publication_names_the_publisher)
     ck_assert_ptr_eq(atomic_load(&last_sender), from.house);
     domt_end(system);
 }
-END_TEST
 
 #define BOUND 64
 
-START_TEST(a_refusal_is_heard_of_as_often_as_it_is_counted)
+DOMT_TEST(a_refusal_is_heard_of_as_often_as_it_is_counted)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -256,11 +254,10 @@ START_TEST(a_refusal_is_heard_of_as_often_as_it_is_counted)
     atomic_store(&open, true);
     domt_end(system);
 }
-END_TEST
 
 /* The subscriber stays at the gate. Letters wait in its mailbox up to the bound; the rest is
  * counted, and makes no letters. */
-START_TEST(a_slow_subscriber_bounds_what_is_kept_for_him)
+DOMT_TEST(a_slow_subscriber_bounds_what_is_kept_for_him)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -282,9 +279,8 @@ START_TEST(a_slow_subscriber_bounds_what_is_kept_for_him)
     ck_assert_uint_eq(heard(DOMUS_LETTERS_REFUSED), 0); /* those of his own letters */
     domt_end(system);
 }
-END_TEST
 
-START_TEST(who_has_gone_or_wants_no_more_hears_nothing)
+DOMT_TEST(who_has_gone_or_wants_no_more_hears_nothing)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -316,9 +312,8 @@ START_TEST(who_has_gone_or_wants_no_more_hears_nothing)
     ck_assert_uint_eq(heard(DOMUS_LETTERS_DEAD), 1);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(there_is_room_for_so_many_subscribers_and_all_hear)
+DOMT_TEST(there_is_room_for_so_many_subscribers_and_all_hear)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -342,7 +337,6 @@ START_TEST(there_is_room_for_so_many_subscribers_and_all_hear)
     DOMT_WAIT_FOR(10, heard(DOMUS_LETTERS_DEAD) == 2 * DOMUS_LETTERS_SUBSCRIBERS_MAX);
     domt_end(system);
 }
-END_TEST
 
 struct flooder {
     domus_system *system;
@@ -360,7 +354,7 @@ static void *flood(void *self_)
 }
 
 /* A subscriber whose own mail nobody handles: its dead letters are for the other. */
-START_TEST(letters_of_many_threads_add_up)
+DOMT_TEST(letters_of_many_threads_add_up)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -392,11 +386,5 @@ START_TEST(letters_of_many_threads_add_up)
                       4 * sent);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("letters", 60, a_dead_letter_says_what_it_was_and_why,
-          a_dead_letter_of_a_publication_names_the_publisher,
-          a_refusal_is_heard_of_as_often_as_it_is_counted,
-          a_slow_subscriber_bounds_what_is_kept_for_him,
-          who_has_gone_or_wants_no_more_hears_nothing,
-          there_is_room_for_so_many_subscribers_and_all_hear, letters_of_many_threads_add_up)
+DOMT_SUITE(60)

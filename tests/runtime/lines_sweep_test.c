@@ -244,11 +244,10 @@ static int run_seed(uint64_t seed, void *context)
     return domt_sweep_end(&sweep);
 }
 
-START_TEST(every_answer_is_accounted_for_and_in_order)
+DOMT_TEST(every_answer_is_accounted_for_and_in_order)
 {
     (void)start;
     domt_sweep_seeds(SEEDS, run_seed);
 }
-END_TEST
 
-DOMT_MAIN("lines_sweep", 3000, every_answer_is_accounted_for_and_in_order)
+DOMT_SUITE(3000)

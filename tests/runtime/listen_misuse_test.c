@@ -34,7 +34,7 @@ static const domus_behaviour sleeps_in_mount = {
     .on_close = {domt_misuse_close, 0},
 };
 
-START_TEST(mount_that_listens_and_waits_serves_who_comes_meanwhile)
+DOMT_TEST(mount_that_listens_and_waits_serves_who_comes_meanwhile)
 {
     domt_misuse_begin(1);
     (void)domt_spawn(domt_misuse_system, 0, &sleeps_in_mount, NULL);
@@ -46,7 +46,6 @@ START_TEST(mount_that_listens_and_waits_serves_who_comes_meanwhile)
     (void)close(fd);
     domt_end(domt_misuse_system);
 }
-END_TEST
 
 static int mount_listen_and_fail(domus_stack *stack, void *self)
 {
@@ -62,7 +61,7 @@ static const domus_behaviour fails_in_mount = {
     .on_read = {domt_misuse_read, 0},
 };
 
-START_TEST(mount_that_listens_and_fails_leaves_nothing)
+DOMT_TEST(mount_that_listens_and_fails_leaves_nothing)
 {
     domt_misuse_begin(1);
     uint32_t before = domt_entries("/proc/self/fd");
@@ -74,7 +73,6 @@ START_TEST(mount_that_listens_and_fails_leaves_nothing)
     DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before);
     domt_end(domt_misuse_system);
 }
-END_TEST
 
 static void stop_and_listen(domus_stack *stack, void *self)
 {
@@ -89,7 +87,7 @@ static const domus_behaviour listens_at_the_end = {
     .on_stop = stop_and_listen,
 };
 
-START_TEST(listen_in_on_stop_is_refused)
+DOMT_TEST(listen_in_on_stop_is_refused)
 {
     domt_misuse_begin(1);
     uint32_t before = domt_entries("/proc/self/fd");
@@ -101,7 +99,6 @@ START_TEST(listen_in_on_stop_is_refused)
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), before);
     domt_end(domt_misuse_system);
 }
-END_TEST
 
 static char path_at[64];
 
@@ -118,7 +115,7 @@ static const domus_behaviour listens_at_a_path_at_the_end = {
     .on_stop = stop_and_listen_at_path,
 };
 
-START_TEST(listen_that_is_refused_leaves_no_path)
+DOMT_TEST(listen_that_is_refused_leaves_no_path)
 {
     (void)snprintf(path_at, sizeof path_at, "unix:/tmp/domus-misuse-%d", (int)getpid());
     domt_misuse_begin(1);
@@ -130,7 +127,6 @@ START_TEST(listen_that_is_refused_leaves_no_path)
     ck_assert_int_ne(access(path_at + strlen("unix:"), F_OK), 0);
     domt_end(domt_misuse_system);
 }
-END_TEST
 
 /* --- restarts --------------------------------------------------------------------------------- */
 
@@ -171,7 +167,7 @@ static const domus_behaviour parent = {
     .supervision = &restarts,
 };
 
-START_TEST(restart_closes_listener_and_channels_before_the_next_mount)
+DOMT_TEST(restart_closes_listener_and_channels_before_the_next_mount)
 {
     domt_misuse_begin(1);
     fixed = (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {127, 0, 0, 1}};
@@ -199,7 +195,6 @@ START_TEST(restart_closes_listener_and_channels_before_the_next_mount)
     (void)close(fd);
     domt_end(domt_misuse_system);
 }
-END_TEST
 
 /* --- a channel that listens ------------------------------------------------------------------- */
 
@@ -251,7 +246,7 @@ static const domus_behaviour of_outer = {
     .channel = &outer,
 };
 
-START_TEST(channel_may_listen_and_takes_its_channels_along)
+DOMT_TEST(channel_may_listen_and_takes_its_channels_along)
 {
     domt_misuse_begin(1);
     (void)domt_spawn(domt_misuse_system, 0, &of_outer, NULL);
@@ -278,7 +273,6 @@ START_TEST(channel_may_listen_and_takes_its_channels_along)
     }
     domt_end(domt_misuse_system);
 }
-END_TEST
 
 static const domus_behaviour no_channel = {.name = "no channel", .kind = DOMUS_STATE};
 static const domus_behaviour bad_outer = {
@@ -295,7 +289,7 @@ static const domus_behaviour of_bad_outer = {
     .channel = &bad_outer,
 };
 
-START_TEST(channel_whose_channels_could_not_be_is_told_when_it_listens)
+DOMT_TEST(channel_whose_channels_could_not_be_is_told_when_it_listens)
 {
     domt_misuse_begin(1);
     (void)domt_spawn(domt_misuse_system, 0, &of_bad_outer, NULL);
@@ -313,11 +307,10 @@ START_TEST(channel_whose_channels_could_not_be_is_told_when_it_listens)
     (void)close(first);
     domt_end(domt_misuse_system);
 }
-END_TEST
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-START_TEST(connections_of_all_threads_have_one_limit)
+DOMT_TEST(connections_of_all_threads_have_one_limit)
 {
     domus_config config = domt_config(2);
     domus_endpoint at[2];
@@ -356,12 +349,5 @@ START_TEST(connections_of_all_threads_have_one_limit)
     DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.closed) == 40);
     domt_end(domt_misuse_system);
 }
-END_TEST
 
-DOMT_MAIN("listen misuse", 60, mount_that_listens_and_waits_serves_who_comes_meanwhile,
-          mount_that_listens_and_fails_leaves_nothing, listen_in_on_stop_is_refused,
-          listen_that_is_refused_leaves_no_path,
-          restart_closes_listener_and_channels_before_the_next_mount,
-          channel_may_listen_and_takes_its_channels_along,
-          channel_whose_channels_could_not_be_is_told_when_it_listens,
-          connections_of_all_threads_have_one_limit)
+DOMT_SUITE(60)

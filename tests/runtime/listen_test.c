@@ -147,7 +147,7 @@ static void hold_echo(int fd)
     ck_assert_int_eq(byte, 'x');
 }
 
-START_TEST(listener_is_opened_and_closed_while_its_channels_stay)
+DOMT_TEST(listener_is_opened_and_closed_while_its_channels_stay)
 {
     domus_address actor = begin(&echoing);
 
@@ -171,7 +171,6 @@ START_TEST(listener_is_opened_and_closed_while_its_channels_stay)
     (void)close(again);
     domt_end(system_);
 }
-END_TEST
 
 static domus_listener_profile read_own(void)
 {
@@ -182,7 +181,7 @@ static domus_listener_profile read_own(void)
     return profile;
 }
 
-START_TEST(listeners_of_actors_are_counted_together)
+DOMT_TEST(listeners_of_actors_are_counted_together)
 {
     domus_listener_profile profile;
     domus_address actor = begin(&echoing);
@@ -207,9 +206,8 @@ START_TEST(listeners_of_actors_are_counted_together)
     close(fds[1]);
     domt_end(system_);
 }
-END_TEST
 
-START_TEST(unix_sockets_are_listened_at_by_path_and_by_name)
+DOMT_TEST(unix_sockets_are_listened_at_by_path_and_by_name)
 {
     char at[2][64];
 
@@ -228,9 +226,8 @@ START_TEST(unix_sockets_are_listened_at_by_path_and_by_name)
     domt_end(system_);
     ck_assert_int_eq(unlink(at[1] + strlen("unix:")), 0); /* it stays, as the header says */
 }
-END_TEST
 
-START_TEST(port_is_shared_only_if_both_want_that)
+DOMT_TEST(port_is_shared_only_if_both_want_that)
 {
     domus_address first = begin(&echoing);
     domus_address second = domt_spawn(system_, 1, &echoing, NULL);
@@ -252,10 +249,9 @@ START_TEST(port_is_shared_only_if_both_want_that)
         ck_assert_uint_ne(domt_profile(system_, i).received_bytes, 0);
     domt_end(system_);
 }
-END_TEST
 
 /* Its actor is stopped before it was mounted, so only the stop can close and free it. */
-START_TEST(listener_that_is_stopped_at_once_leaves_nothing)
+DOMT_TEST(listener_that_is_stopped_at_once_leaves_nothing)
 {
     uint32_t before = domt_entries("/proc/self/fd");
 
@@ -269,9 +265,8 @@ START_TEST(listener_that_is_stopped_at_once_leaves_nothing)
     domt_end(system_);
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), before);
 }
-END_TEST
 
-START_TEST(thread_has_so_many_listeners_and_no_more)
+DOMT_TEST(thread_has_so_many_listeners_and_no_more)
 {
     domus_address actor = begin(&echoing);
 
@@ -286,9 +281,8 @@ START_TEST(thread_has_so_many_listeners_and_no_more)
     (void)close(fd);
     domt_end(system_); /* a stop of the system closes them all */
 }
-END_TEST
 
-START_TEST(who_may_not_listen_is_told)
+DOMT_TEST(who_may_not_listen_is_told)
 {
     domus_address actor = begin(&business);
 
@@ -298,10 +292,9 @@ START_TEST(who_may_not_listen_is_told)
     ck_assert_int_eq(listen_at(other, "unix:/nowhere/at/all"), -ENOENT);
     domt_end(system_);
 }
-END_TEST
 
 /* The listener is a child: it goes with its owner, and so do the channels. */
-START_TEST(listener_ends_with_its_owner)
+DOMT_TEST(listener_ends_with_its_owner)
 {
     domus_address actor = begin(&echoing);
 
@@ -318,10 +311,5 @@ START_TEST(listener_ends_with_its_owner)
     DOMT_WAIT_FOR(10, (again = connect_there()) < 0 || close(again) != 0);
     domt_end(system_);
 }
-END_TEST
 
-DOMT_MAIN("listen", 60, listener_is_opened_and_closed_while_its_channels_stay,
-          listeners_of_actors_are_counted_together,
-          unix_sockets_are_listened_at_by_path_and_by_name, port_is_shared_only_if_both_want_that,
-          listener_that_is_stopped_at_once_leaves_nothing, thread_has_so_many_listeners_and_no_more,
-          who_may_not_listen_is_told, listener_ends_with_its_owner)
+DOMT_SUITE(60)

@@ -44,7 +44,7 @@ static void is_said(uint32_t failures, uint32_t ends)
     ck_assert_uint_eq(domt_lines("actor unborn", "is ended"), ends);
 }
 
-START_TEST(the_level_is_that_of_the_configuration_and_changes_at_any_time)
+DOMT_TEST(the_level_is_that_of_the_configuration_and_changes_at_any_time)
 {
     domus_config config = domt_config(2);
 
@@ -63,9 +63,8 @@ START_TEST(the_level_is_that_of_the_configuration_and_changes_at_any_time)
     is_said(2, 6);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(there_are_three_levels)
+DOMT_TEST(there_are_three_levels)
 {
     domus_config config = domt_config(1);
     domus_system *system = domt_start_logging(&config);
@@ -79,7 +78,5 @@ START_TEST(there_are_three_levels)
     ck_assert_str_eq(domus_log_level_name((domus_log_level)3), "");
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("log_level", 60, the_level_is_that_of_the_configuration_and_changes_at_any_time,
-          there_are_three_levels)
+DOMT_SUITE(60)

@@ -94,7 +94,7 @@ static void is_noticed_before(uint64_t bytes)
 }
 
 /* There was no growth before that could tell how fast it is. */
-START_TEST(growth_from_nothing_is_noticed)
+DOMT_TEST(growth_from_nothing_is_noticed)
 {
     static const uint64_t steps[] = {MIB / 8, MIB, 2 * MIB, 3 * MIB};
 
@@ -106,11 +106,10 @@ START_TEST(growth_from_nothing_is_noticed)
         end();
     }
 }
-END_TEST
 
 /* Growth that stands still for some milliseconds, as when the program waits for a client, comes
  * back as fast as before. */
-START_TEST(growth_that_stood_still_is_noticed)
+DOMT_TEST(growth_that_stood_still_is_noticed)
 {
     static const uint32_t still_ms[] = {1, 5, 20, 99, 500};
 
@@ -123,10 +122,9 @@ START_TEST(growth_that_stood_still_is_noticed)
         end();
     }
 }
-END_TEST
 
 /* A look takes up to 50 us, so near a mark the looks take at most a hundredth of a thread. */
-START_TEST(looks_near_a_mark_are_milliseconds_apart)
+DOMT_TEST(looks_near_a_mark_are_milliseconds_apart)
 {
     domus_memory before, after;
 
@@ -140,7 +138,5 @@ START_TEST(looks_near_a_mark_are_milliseconds_apart)
     ck_assert_uint_le(after.looks - before.looks, 251);
     end();
 }
-END_TEST
 
-DOMT_MAIN("look time", 60, growth_from_nothing_is_noticed, growth_that_stood_still_is_noticed,
-          looks_near_a_mark_are_milliseconds_apart)
+DOMT_SUITE(60)

@@ -93,7 +93,7 @@ static void holds_budget(uint32_t ratio, uint64_t io_ns, uint64_t budget_ns)
     holds_budget_at_most(10 * DOMT_MS, ratio, io_ns, budget_ns);
 }
 
-START_TEST(phase_3_keeps_its_deadline_at_every_ratio)
+DOMT_TEST(phase_3_keeps_its_deadline_at_every_ratio)
 {
     uint64_t io_ns = 100 * 1000;
 
@@ -106,7 +106,6 @@ START_TEST(phase_3_keeps_its_deadline_at_every_ratio)
     holds_budget(1, io_ns * 5, 10 * DOMT_MS); /* not 49.5 ms: timers and io wait no longer */
     holds_budget_at_most(DOMT_MS, 1, io_ns, DOMT_MS);
 }
-END_TEST
 
 static int arm_alarm(domus_stack *stack, void *self)
 {
@@ -122,7 +121,7 @@ static const domus_behaviour alarmed = {
 
 /* After a pause, phase 2 collects what has arrived meanwhile. That time is io, as in phase 1,
  * unless the completion is a wake-up. */
-START_TEST(completions_that_phase_2_collects_are_io)
+DOMT_TEST(completions_that_phase_2_collects_are_io)
 {
     domus_config config = domt_config(1);
     domt_stepped stepped;
@@ -145,7 +144,6 @@ START_TEST(completions_that_phase_2_collects_are_io)
         domt_stepped_fini(&stepped);
     }
 }
-END_TEST
 
 static uint64_t behind_ns(const domt_stepped *stepped)
 {
@@ -153,7 +151,7 @@ static uint64_t behind_ns(const domt_stepped *stepped)
 }
 
 /* Bytes that io brings have waited for the phase 3 before it, unless the thread has rested. */
-START_TEST(io_is_told_to_wait_for_phase_3)
+DOMT_TEST(io_is_told_to_wait_for_phase_3)
 {
     static domus_address addresses[HOUSES];
     domus_config config = domt_config(1);
@@ -176,9 +174,8 @@ START_TEST(io_is_told_to_wait_for_phase_3)
         domt_stepped_fini(&stepped);
     }
 }
-END_TEST
 
-START_TEST(wake_up_alone_is_no_io)
+DOMT_TEST(wake_up_alone_is_no_io)
 {
     wakes = 1;
     brings = 0;
@@ -187,9 +184,8 @@ START_TEST(wake_up_alone_is_no_io)
     holds_budget(99, 100 * 1000, 50 * 1000);
     holds_budget(1, 100 * 1000, 9900 * 1000);
 }
-END_TEST
 
-START_TEST(ratio_100_runs_what_was_ready_at_its_start_and_comes_back)
+DOMT_TEST(ratio_100_runs_what_was_ready_at_its_start_and_comes_back)
 {
     static domus_address addresses[HOUSES];
     domus_config config = domt_config(1);
@@ -216,7 +212,6 @@ START_TEST(ratio_100_runs_what_was_ready_at_its_start_and_comes_back)
     ck_assert_uint_ge(stepped.rings[0].sleeps, 1);
     domt_stepped_fini(&stepped);
 }
-END_TEST
 
 /* --- M2: home looks in time ------------------------------------------------------------------- */
 
@@ -274,7 +269,7 @@ static void look_with(uint32_t threads, uint32_t houses, uint32_t messages)
     runs = 0;
 }
 
-START_TEST(home_looks_after_16_houses_or_64_messages)
+DOMT_TEST(home_looks_after_16_houses_or_64_messages)
 {
     look_with(1, 500, 1);
     ck_assert_uint_eq(houses_most, 16);
@@ -286,16 +281,14 @@ START_TEST(home_looks_after_16_houses_or_64_messages)
     look_with(1, 20, 512); /* each run ends at maxMessagesPerRun and is followed by a look */
     ck_assert_uint_eq(messages_most, 64);
 }
-END_TEST
 
 /* If thieves may come, the first look is early. The next ones are not, because each look
  * reads the clock. */
-START_TEST(looks_are_no_more_frequent_where_there_are_thieves)
+DOMT_TEST(looks_are_no_more_frequent_where_there_are_thieves)
 {
     look_with(2, 500, 1);
     ck_assert_uint_eq(houses_most, 16);
 }
-END_TEST
 
 /* --- fairness, on real threads ---------------------------------------------------------------- */
 
@@ -385,23 +378,21 @@ static void others_live_beside(domus_kind kind, uint32_t ratio)
     domt_end(system);
 }
 
-START_TEST(state_actors_that_play_for_ever_stop_nobody)
+DOMT_TEST(state_actors_that_play_for_ever_stop_nobody)
 {
     others_live_beside(DOMUS_STATE, 50);
     others_live_beside(DOMUS_STATE, 1);
     others_live_beside(DOMUS_STATE, 100);
 }
-END_TEST
 
-START_TEST(channels_actors_that_play_for_ever_stop_nobody)
+DOMT_TEST(channels_actors_that_play_for_ever_stop_nobody)
 {
     others_live_beside(DOMUS_CHANNELS, 50);
 }
-END_TEST
 
 /* Each of two channels actors runs channelsRunsPerIteration times in a phase 2, then waits
  * for the next. */
-START_TEST(channels_actor_runs_so_many_times_in_a_tick)
+DOMT_TEST(channels_actor_runs_so_many_times_in_a_tick)
 {
     domus_config config = domt_config(1);
     domt_stepped stepped;
@@ -423,7 +414,6 @@ START_TEST(channels_actor_runs_so_many_times_in_a_tick)
     }
     domt_stepped_fini(&stepped);
 }
-END_TEST
 
 static int beget(domus_stack *stack, void *self);
 
@@ -440,7 +430,7 @@ static int beget(domus_stack *stack, void *self)
     return domus_spawn(stack, &begetter, NULL, &child);
 }
 
-START_TEST(births_without_end_stop_nobody)
+DOMT_TEST(births_without_end_stop_nobody)
 {
     domus_config config = domt_config(1);
     domus_system *system = domt_start(&config);
@@ -452,13 +442,5 @@ START_TEST(births_without_end_stop_nobody)
     DOMT_WAIT_FOR(10, atomic_load(&others) == 1 && atomic_load(&ticks) >= 5);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("loop", 60, phase_3_keeps_its_deadline_at_every_ratio, wake_up_alone_is_no_io,
-          io_is_told_to_wait_for_phase_3, completions_that_phase_2_collects_are_io,
-          ratio_100_runs_what_was_ready_at_its_start_and_comes_back,
-          home_looks_after_16_houses_or_64_messages,
-          looks_are_no_more_frequent_where_there_are_thieves,
-          state_actors_that_play_for_ever_stop_nobody,
-          channels_actors_that_play_for_ever_stop_nobody,
-          channels_actor_runs_so_many_times_in_a_tick, births_without_end_stop_nobody)
+DOMT_SUITE(60)

@@ -26,7 +26,7 @@ static domi_cgroup_cpu cpu_of(const char *cgroup, const char *path, const char *
     return cpu;
 }
 
-START_TEST(quota_and_throttling_of_both_versions_are_read)
+DOMT_TEST(quota_and_throttling_of_both_versions_are_read)
 {
     domi_cgroup_cpu cpu =
         cpu_of("0::/a/b\n", "sys/fs/cgroup/a/b/cpu.max", "150000 100000\n",
@@ -44,10 +44,9 @@ START_TEST(quota_and_throttling_of_both_versions_are_read)
     ck_assert_uint_eq(cpu.quota, 0);
     ck_assert_uint_eq(cpu.throttles, 0); /* nothing stops it now */
 }
-END_TEST
 
 /* The least quota is what stops the process, and not the one that was stopped for longest. */
-START_TEST(throttling_is_that_of_the_least_quota)
+DOMT_TEST(throttling_is_that_of_the_least_quota)
 {
     domi_cgroup_cpu cpu;
 
@@ -68,9 +67,8 @@ START_TEST(throttling_is_that_of_the_least_quota)
     ck_assert_uint_eq(cpu.throttles, 2);
     ck_assert_uint_eq(cpu.throttled_ns, 7);
 }
-END_TEST
 
-START_TEST(files_that_make_no_sense_count_as_nothing)
+DOMT_TEST(files_that_make_no_sense_count_as_nothing)
 {
     domi_machine_cpus cpus;
     domi_cgroup_cpu cpu =
@@ -90,9 +88,8 @@ START_TEST(files_that_make_no_sense_count_as_nothing)
     ck_assert_uint_eq(domi_machine_waiting_ns(tree.root, 7), 0);
     domt_tree_remove(&tree);
 }
-END_TEST
 
-START_TEST(stolen_and_waiting_time_are_read)
+DOMT_TEST(stolen_and_waiting_time_are_read)
 {
     uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
     domi_machine_cpus cpus;
@@ -109,9 +106,8 @@ START_TEST(stolen_and_waiting_time_are_read)
     ck_assert_uint_eq(domi_machine_files_open(tree.root), 1);
     domt_tree_remove(&tree);
 }
-END_TEST
 
-START_TEST(a_system_tells_of_its_machine)
+DOMT_TEST(a_system_tells_of_its_machine)
 {
     struct rlimit limit;
     domus_config config = domt_config(2);
@@ -138,8 +134,5 @@ START_TEST(a_system_tells_of_its_machine)
     DOMT_WAIT_FOR(10, domus_system_thread_times(system, 1, &times) == 0 && times.cpu_ns != 0);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("machine", 60, quota_and_throttling_of_both_versions_are_read,
-          throttling_is_that_of_the_least_quota, files_that_make_no_sense_count_as_nothing,
-          stolen_and_waiting_time_are_read, a_system_tells_of_its_machine)
+DOMT_SUITE(60)

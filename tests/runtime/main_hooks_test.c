@@ -116,7 +116,7 @@ static const domus_program hooked = {
 
 /* --- order ------------------------------------------------------------------------------------ */
 
-START_TEST(hooks_run_in_order_on_the_main_thread)
+DOMT_TEST(hooks_run_in_order_on_the_main_thread)
 {
     domt_program own;
 
@@ -130,7 +130,6 @@ START_TEST(hooks_run_in_order_on_the_main_thread)
                                    "reload 5 none, had 5 takes 1\nreloaded\nstop\nend\n");
     domt_has(own.err_text, "iterations");
 }
-END_TEST
 
 static int fail_start(domus_system *system, void *argument)
 {
@@ -138,7 +137,7 @@ static int fail_start(domus_system *system, void *argument)
     return -EDOM;
 }
 
-START_TEST(failed_start_ends_with_a_line_and_without_other_hooks)
+DOMT_TEST(failed_start_ends_with_a_line_and_without_other_hooks)
 {
     domus_program program = hooked;
     domt_program own;
@@ -148,7 +147,6 @@ START_TEST(failed_start_ends_with_a_line_and_without_other_hooks)
     domt_has(own.err_text, "hooked: Numerical argument out of domain\n");
     ck_assert_str_eq(own.out_text, "");
 }
-END_TEST
 
 static int quit(domus_system *system, void *argument)
 {
@@ -158,7 +156,7 @@ static int quit(domus_system *system, void *argument)
     return spawn(system);
 }
 
-START_TEST(quit_runs_the_hooks_too)
+DOMT_TEST(quit_runs_the_hooks_too)
 {
     domus_program program = hooked;
     domt_program own;
@@ -167,7 +165,6 @@ START_TEST(quit_runs_the_hooks_too)
     ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 7);
     ck_assert_str_eq(own.out_text, "stop\nend\n");
 }
-END_TEST
 
 /* --- hooks that hang -------------------------------------------------------------------------- */
 
@@ -198,7 +195,7 @@ static void ends_by_a_second_signal(const domus_program *program)
     ck_assert_ptr_null(strstr(own.out_text, "reload"));
 }
 
-START_TEST(second_signal_ends_a_program_whose_stop_hangs)
+DOMT_TEST(second_signal_ends_a_program_whose_stop_hangs)
 {
     domus_program program = hooked;
 
@@ -208,7 +205,6 @@ START_TEST(second_signal_ends_a_program_whose_stop_hangs)
     program.end = hang;
     ends_by_a_second_signal(&program);
 }
-END_TEST
 
 /* --- reload ----------------------------------------------------------------------------------- */
 
@@ -228,7 +224,7 @@ static void hang_up(domt_program *own, const char *text, const char *answer, int
     domt_program_complains(own, answer, times);
 }
 
-START_TEST(reload_gives_new_values_and_keeps_the_options_over_them)
+DOMT_TEST(reload_gives_new_values_and_keeps_the_options_over_them)
 {
     domt_program own;
 
@@ -250,9 +246,8 @@ START_TEST(reload_gives_new_values_and_keeps_the_options_over_them)
     ck_assert_ptr_null(strstr(own.err_text, "not taken"));
     domt_tree_remove(&tree);
 }
-END_TEST
 
-START_TEST(broken_file_is_logged_and_changes_nothing)
+DOMT_TEST(broken_file_is_logged_and_changes_nothing)
 {
     static const char wrong[] = "hooked: SIGHUP: the configuration is wrong: nothing is changed\n";
     domt_program own;
@@ -280,9 +275,8 @@ START_TEST(broken_file_is_logged_and_changes_nothing)
     ck_assert_int_eq(domt_program_end(&own), 0);
     domt_tree_remove(&tree);
 }
-END_TEST
 
-START_TEST(reload_with_a_key_that_counts_at_a_start_changes_nothing)
+DOMT_TEST(reload_with_a_key_that_counts_at_a_start_changes_nothing)
 {
     domt_program own;
 
@@ -312,9 +306,8 @@ START_TEST(reload_with_a_key_that_counts_at_a_start_changes_nothing)
     domt_has(own.err_text, "iterations");
     domt_tree_remove(&tree);
 }
-END_TEST
 
-START_TEST(refusal_of_the_program_is_logged)
+DOMT_TEST(refusal_of_the_program_is_logged)
 {
     domt_program own;
 
@@ -330,7 +323,6 @@ START_TEST(refusal_of_the_program_is_logged)
     domt_has(own.err_text, "iterations"); /* of what is refused nothing is taken */
     domt_tree_remove(&tree);
 }
-END_TEST
 
 /* --- the table at the end --------------------------------------------------------------------- */
 
@@ -352,7 +344,7 @@ static int spawn_a_quitter(domus_system *system, void *argument)
     return domus_outside_spawn(system, &quitter, NULL, &address);
 }
 
-START_TEST(domus_quit_ends_the_program_in_order)
+DOMT_TEST(domus_quit_ends_the_program_in_order)
 {
     domus_program program = hooked;
     domt_program own;
@@ -362,9 +354,8 @@ START_TEST(domus_quit_ends_the_program_in_order)
     ck_assert_str_eq(own.out_text, "stop\nend\n");
     domt_has(own.err_text, "iterations");
 }
-END_TEST
 
-START_TEST(table_at_the_end_is_a_choice)
+DOMT_TEST(table_at_the_end_is_a_choice)
 {
     const char *const without[] = {"--set", "profile.atExit=false", NULL};
     domus_program program = hooked;
@@ -378,9 +369,8 @@ START_TEST(table_at_the_end_is_a_choice)
                       strstr(own.err_text, "\n")[1] == '\0',
                   "the program prints at its end: %s", own.err_text);
 }
-END_TEST
 
-START_TEST(reload_takes_the_choice_of_the_table)
+DOMT_TEST(reload_takes_the_choice_of_the_table)
 {
     domt_program own;
 
@@ -395,13 +385,5 @@ START_TEST(reload_takes_the_choice_of_the_table)
     ck_assert_ptr_null(strstr(own.err_text, "iterations"));
     domt_tree_remove(&tree);
 }
-END_TEST
 
-DOMT_MAIN("main_hooks", 60, hooks_run_in_order_on_the_main_thread,
-          failed_start_ends_with_a_line_and_without_other_hooks, quit_runs_the_hooks_too,
-          domus_quit_ends_the_program_in_order, second_signal_ends_a_program_whose_stop_hangs,
-          reload_gives_new_values_and_keeps_the_options_over_them,
-          broken_file_is_logged_and_changes_nothing,
-          reload_with_a_key_that_counts_at_a_start_changes_nothing,
-          refusal_of_the_program_is_logged, table_at_the_end_is_a_choice,
-          reload_takes_the_choice_of_the_table)
+DOMT_SUITE(60)

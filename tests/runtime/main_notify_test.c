@@ -102,7 +102,7 @@ static void ends_well(domt_program *own)
 
 /* --- states ----------------------------------------------------------------------------------- */
 
-START_TEST(it_is_ready_reads_again_and_stops)
+DOMT_TEST(it_is_ready_reads_again_and_stops)
 {
     static const char *const arguments[] = {"--set", "shutdown.drainTimeout=7s", "--set",
                                             "shutdown.actorTimeout=2s", NULL};
@@ -124,7 +124,6 @@ START_TEST(it_is_ready_reads_again_and_stops)
     ck_assert_int_eq(domt_program_end(&own), 0);
     domt_supervise_end();
 }
-END_TEST
 
 static void asks_for_time_again(void)
 {
@@ -135,7 +134,7 @@ static void asks_for_time_again(void)
 
 /* No sum of the configured times holds what a handler that hangs takes; the drain is over at once.
  */
-START_TEST(a_stop_with_a_handler_that_hangs_asks_for_time_again)
+DOMT_TEST(a_stop_with_a_handler_that_hangs_asks_for_time_again)
 {
     static const char *const arguments[] = {"--set", "shutdown.drainTimeout=1ms", NULL};
     domt_program own;
@@ -153,7 +152,6 @@ START_TEST(a_stop_with_a_handler_that_hangs_asks_for_time_again)
     close(own.err);
     domt_supervise_end();
 }
-END_TEST
 
 static void fill_log(void)
 {
@@ -167,7 +165,7 @@ static void fill_log(void)
 }
 
 /* Nobody reads the log, so its end takes long, when the system has been freed. */
-START_TEST(the_end_of_the_log_asks_for_time_again)
+DOMT_TEST(the_end_of_the_log_asks_for_time_again)
 {
     static const char *const arguments[] = {"--set", "log.flushTimeout=1200ms", NULL};
     domt_program own;
@@ -180,9 +178,8 @@ START_TEST(the_end_of_the_log_asks_for_time_again)
     ck_assert_int_eq(domt_program_end(&own), 0);
     domt_supervise_end();
 }
-END_TEST
 
-START_TEST(a_state_that_is_not_taken_is_sent_again)
+DOMT_TEST(a_state_that_is_not_taken_is_sent_again)
 {
     domt_program own;
 
@@ -199,7 +196,6 @@ START_TEST(a_state_that_is_not_taken_is_sent_again)
     (void)domt_supervisor_expects("WATCHDOG=1");
     ends_well(&own);
 }
-END_TEST
 
 /* --- starts that fail ------------------------------------------------------------------------- */
 
@@ -229,7 +225,7 @@ static int forbid_in_open(domus_system *system, char *error, size_t size, void *
     return 0;
 }
 
-START_TEST(a_start_without_the_thread_fails)
+DOMT_TEST(a_start_without_the_thread_fails)
 {
     static const domus_observer forbidding = {.check = look_at_nothing, .open = forbid_in_open};
     static const domus_program observed = {.name = "told", .start = start, .observe = &forbidding};
@@ -244,7 +240,6 @@ START_TEST(a_start_without_the_thread_fails)
     ck_assert_uint_eq(domt_supervisor_counts("READY=1", 1), 0);
     domt_supervise_end();
 }
-END_TEST
 
 static void return_and_count(void)
 {
@@ -258,7 +253,7 @@ static void return_and_count(void)
     _exit(status == 1 && before == after ? 0 : 99);
 }
 
-START_TEST(a_start_without_a_log_leaves_no_socket_open)
+DOMT_TEST(a_start_without_a_log_leaves_no_socket_open)
 {
     domt_program own;
 
@@ -268,7 +263,6 @@ START_TEST(a_start_without_a_log_leaves_no_socket_open)
     domt_has(own.err_text, "no thread for the log");
     domt_supervise_end();
 }
-END_TEST
 
 static void is_refused(const domus_program *of, const char *const *arguments)
 {
@@ -287,7 +281,7 @@ static void is_refused(const domus_program *of, const char *const *arguments)
     ends_well(&own);
 }
 
-START_TEST(a_reload_that_is_refused_ends_and_is_told)
+DOMT_TEST(a_reload_that_is_refused_ends_and_is_told)
 {
     char path[] = "/tmp/domus-notify-XXXXXX";
     const char *const arguments[] = {"--config", path, NULL};
@@ -298,12 +292,11 @@ START_TEST(a_reload_that_is_refused_ends_and_is_told)
     is_refused(&program, arguments);
     is_refused(&refusing, domt_no_arguments);
 }
-END_TEST
 
 /* --- the watchdog ----------------------------------------------------------------------------- */
 
 /* Systemd then sends SIGABRT, and the trace of the crash names whose handler hangs. */
-START_TEST(a_thread_that_hangs_starves_the_watchdog)
+DOMT_TEST(a_thread_that_hangs_starves_the_watchdog)
 {
     char path[64], trace[65536];
     const char *arguments[] = {"--set", path, "--set", "profile.level=spans", NULL};
@@ -331,7 +324,6 @@ START_TEST(a_thread_that_hangs_starves_the_watchdog)
     unlink(strchr(path, '=') + 1);
     domt_supervise_end();
 }
-END_TEST
 
 /* --- variables -------------------------------------------------------------------------------- */
 
@@ -391,15 +383,14 @@ static void reads_as_its_row(void)
     domt_supervise_end();
 }
 
-START_TEST(variables_are_read_strictly)
+DOMT_TEST(variables_are_read_strictly)
 {
     for (row = table; row < table + sizeof table / sizeof table[0]; row++)
         reads_as_its_row();
 }
-END_TEST
 
 /* The other threads of a program go on, and its end is not held up for long. */
-START_TEST(a_supervisor_that_does_not_read_holds_up_no_end)
+DOMT_TEST(a_supervisor_that_does_not_read_holds_up_no_end)
 {
     domt_program own;
 
@@ -413,7 +404,6 @@ START_TEST(a_supervisor_that_does_not_read_holds_up_no_end)
     ck_assert_uint_lt(domt_now_ns() - began_ns, 5000 * DOMT_MS); /* it waits for a second */
     domt_supervise_end();
 }
-END_TEST
 
 /* Returns whether a program has the thread that tells a supervisor of it. */
 static bool has_notifier(const domt_program *own)
@@ -435,7 +425,7 @@ static bool has_notifier(const domt_program *own)
     return has;
 }
 
-START_TEST(a_program_without_supervisor_has_no_thread_for_it)
+DOMT_TEST(a_program_without_supervisor_has_no_thread_for_it)
 {
     domt_program own;
 
@@ -451,11 +441,10 @@ START_TEST(a_program_without_supervisor_has_no_thread_for_it)
     DOMT_WAIT_FOR(20, has_notifier(&own));
     ends_well(&own);
 }
-END_TEST
 
 /* --- rates ------------------------------------------------------------------------------------ */
 
-START_TEST(a_line_tells_what_came_since_the_last_one)
+DOMT_TEST(a_line_tells_what_came_since_the_last_one)
 {
     static const domus_pool_config work = {.name = "work", .runners = 1, .policy = "deques"};
     domus_config config = domt_config(1);
@@ -482,13 +471,5 @@ START_TEST(a_line_tells_what_came_since_the_last_one)
     domt_has(line, "0 messages/s, 0 connections, ");
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("main_notify", 30, it_is_ready_reads_again_and_stops,
-          a_stop_with_a_handler_that_hangs_asks_for_time_again,
-          the_end_of_the_log_asks_for_time_again, a_state_that_is_not_taken_is_sent_again,
-          a_start_without_the_thread_fails, a_start_without_a_log_leaves_no_socket_open,
-          a_reload_that_is_refused_ends_and_is_told, a_thread_that_hangs_starves_the_watchdog,
-          variables_are_read_strictly, a_supervisor_that_does_not_read_holds_up_no_end,
-          a_program_without_supervisor_has_no_thread_for_it,
-          a_line_tells_what_came_since_the_last_one)
+DOMT_SUITE(30)

@@ -95,7 +95,7 @@ static void tells(const char *const *arguments, const char *wanted)
     domt_has(own.out_text, wanted);
 }
 
-START_TEST(options_set_keys_and_call_functions)
+DOMT_TEST(options_set_keys_and_call_functions)
 {
     tells(domt_no_arguments, "timeout 5 retries 3 verbose 0 quiet 1");
     tells((const char *const[]){"--timeout", "2s", "--threads=3", NULL},
@@ -105,9 +105,8 @@ START_TEST(options_set_keys_and_call_functions)
     tells((const char *const[]){"--room", "hall,attic", NULL}, "rooms 2 hall");
     tells((const char *const[]){"-n", "one", "--mark", "--note=two", NULL}, "taken one,mark,two,");
 }
-END_TEST
 
-START_TEST(options_hold_over_files_and_the_later_one_counts)
+DOMT_TEST(options_hold_over_files_and_the_later_one_counts)
 {
     char file[PATH_MAX];
     domt_tree tree;
@@ -121,7 +120,6 @@ START_TEST(options_hold_over_files_and_the_later_one_counts)
     tells((const char *const[]){"--set", "chat.timeout=3s", "-t", "2s", NULL}, "timeout 2000");
     domt_tree_remove(&tree);
 }
-END_TEST
 
 /* The program ends with 2 and starts nothing, and stderr begins with `wanted`. */
 static void refuses(const char *const *arguments, const char *wanted)
@@ -133,7 +131,7 @@ static void refuses(const char *const *arguments, const char *wanted)
     ck_assert_str_eq(own.out_text, "");
 }
 
-START_TEST(wrong_options_are_named_and_end_with_2)
+DOMT_TEST(wrong_options_are_named_and_end_with_2)
 {
     refuses((const char *const[]){"--timeuot", "2s", NULL}, "chat: --timeuot: unknown option\n");
     refuses((const char *const[]){"-vx", NULL}, "chat: -x: unknown option\n");
@@ -156,9 +154,8 @@ START_TEST(wrong_options_are_named_and_end_with_2)
     refuses((const char *const[]){"--timeout", "2h", "--set", "chat.nope=1", NULL},
             "--timeout: chat.timeout: must be 1ms..1m, is 2h\n--set: chat.nope: unknown key");
 }
-END_TEST
 
-START_TEST(value_that_is_too_long_is_refused)
+DOMT_TEST(value_that_is_too_long_is_refused)
 {
     char *text = calloc(1, 8192);
     ck_assert_ptr_nonnull(text);
@@ -167,9 +164,8 @@ START_TEST(value_that_is_too_long_is_refused)
     refuses((const char *const[]){"--room", text, NULL}, "chat: --room: the value is too long\n");
     free(text);
 }
-END_TEST
 
-START_TEST(help_has_the_options_of_both)
+DOMT_TEST(help_has_the_options_of_both)
 {
     domt_program own;
 
@@ -191,7 +187,6 @@ START_TEST(help_has_the_options_of_both)
                      "  -h, --help           print this\n");
     ck_assert_str_eq(own.err_text, "");
 }
-END_TEST
 
 /* --- tables that are wrong -------------------------------------------------------------------- */
 
@@ -212,7 +207,7 @@ static void refuses_option(domus_option option, const char *wanted)
     refuses_table(table, wanted);
 }
 
-START_TEST(wrong_table_is_refused)
+DOMT_TEST(wrong_table_is_refused)
 {
     const domus_option good = {.name = "good", .letter = 'g', .help = "", .key = "chat.verbose"};
     domus_option option = good;
@@ -240,9 +235,8 @@ START_TEST(wrong_table_is_refused)
     option.key = NULL;
     refuses_option(option, "either a key or a function");
 }
-END_TEST
 
-START_TEST(table_has_a_greatest_length)
+DOMT_TEST(table_has_a_greatest_length)
 {
     static domus_option table[DOMUS_OPTIONS_MAX + 2];
     static char names[DOMUS_OPTIONS_MAX + 1][8];
@@ -258,9 +252,8 @@ START_TEST(table_has_a_greatest_length)
     table[DOMUS_OPTIONS_MAX] = options[0];
     refuses_table(table, "option 'timeout': there are too many options\n");
 }
-END_TEST
 
-START_TEST(section_without_settings_is_refused)
+DOMT_TEST(section_without_settings_is_refused)
 {
     const domus_program program = {.name = "wrong", .start = tell, .section = &section};
     domt_program own;
@@ -268,9 +261,5 @@ START_TEST(section_without_settings_is_refused)
     ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 1);
     ck_assert_str_eq(own.err_text, "wrong: section 'chat': the program has no settings\n");
 }
-END_TEST
 
-DOMT_MAIN("main_options", 60, options_set_keys_and_call_functions,
-          options_hold_over_files_and_the_later_one_counts, wrong_options_are_named_and_end_with_2,
-          value_that_is_too_long_is_refused, help_has_the_options_of_both, wrong_table_is_refused,
-          table_has_a_greatest_length, section_without_settings_is_refused)
+DOMT_SUITE(60)

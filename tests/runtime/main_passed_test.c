@@ -142,7 +142,7 @@ static void is_answered(int fd)
 
 /* Clients that come while nobody serves wait for the next program, as over a restart of the unit.
  */
-START_TEST(a_listener_serves_the_socket_of_its_name_over_restarts)
+DOMT_TEST(a_listener_serves_the_socket_of_its_name_over_restarts)
 {
     uint16_t port, datagrams;
     char said[128];
@@ -175,7 +175,6 @@ START_TEST(a_listener_serves_the_socket_of_its_name_over_restarts)
     close(other);
     unlink(arguments[1]);
 }
-END_TEST
 
 /* Read what the port answers to a request for /ready. */
 static bool is_ready(int fd)
@@ -190,7 +189,7 @@ static bool is_ready(int fd)
     return got > 0 && strncmp(answer, "HTTP/1.1 200 ", 13) == 0;
 }
 
-START_TEST(the_observation_port_serves_the_socket_of_its_name)
+DOMT_TEST(the_observation_port_serves_the_socket_of_its_name)
 {
     const char *const observed[] = {"--config", file_of(true), "--set",
                                     "observe.listen=127.0.0.1:1", NULL};
@@ -215,7 +214,6 @@ START_TEST(the_observation_port_serves_the_socket_of_its_name)
     domt_has(own.err_text, "observe.listen: the socket that was passed is not of loopback");
     unlink(observed[1]);
 }
-END_TEST
 
 static int listen_at_path(const char *path, mode_t mode)
 {
@@ -240,7 +238,7 @@ static const struct mode {
     {0666, "observe.public=true", 0},
 };
 
-START_TEST(a_unix_socket_of_the_observation_port_is_its_owners)
+DOMT_TEST(a_unix_socket_of_the_observation_port_is_its_owners)
 {
     char path[64];
     domt_program own;
@@ -265,7 +263,6 @@ START_TEST(a_unix_socket_of_the_observation_port_is_its_owners)
     }
     unlink(path);
 }
-END_TEST
 
 /* Call domus_main() so that it has found the socket, and then cannot make its first thread. */
 static void pass_and_fail(void)
@@ -291,7 +288,7 @@ static void pass_and_fail(void)
     pthread_attr_destroy(&attributes);
 }
 
-START_TEST(a_socket_of_a_start_that_failed_is_forgotten)
+DOMT_TEST(a_socket_of_a_start_that_failed_is_forgotten)
 {
     const char *const observed[] = {"--config", file_of(true), "--set",
                                     "observe.listen=127.0.0.1:0", NULL};
@@ -311,7 +308,6 @@ START_TEST(a_socket_of_a_start_that_failed_is_forgotten)
     ck_assert_ptr_null(strstr(own.out_text, said));
     unlink(observed[1]);
 }
-END_TEST
 
 /* --- what is wrong ---------------------------------------------------------------------------- */
 
@@ -350,7 +346,7 @@ static int make_descriptor(int kind)
     return listen_at(INADDR_LOOPBACK, kind == 's' ? SOCK_STREAM : SOCK_DGRAM, &port);
 }
 
-START_TEST(wrong_variables_and_descriptors_are_told)
+DOMT_TEST(wrong_variables_and_descriptors_are_told)
 {
     const char *const arguments[] = {"--config", file_of(false), NULL};
     domt_program own;
@@ -366,9 +362,8 @@ START_TEST(wrong_variables_and_descriptors_are_told)
     }
     unlink(arguments[1]);
 }
-END_TEST
 
-START_TEST(a_socket_that_nothing_takes_is_warned_of)
+DOMT_TEST(a_socket_that_nothing_takes_is_warned_of)
 {
     const char *const anywhere[] = {"--config", file_of(true), NULL};
     char name[80] = "echo:";
@@ -392,10 +387,5 @@ START_TEST(a_socket_that_nothing_takes_is_warned_of)
     close(fd);
     unlink(anywhere[1]);
 }
-END_TEST
 
-DOMT_MAIN("main_passed", 30, a_listener_serves_the_socket_of_its_name_over_restarts,
-          the_observation_port_serves_the_socket_of_its_name,
-          a_unix_socket_of_the_observation_port_is_its_owners,
-          a_socket_of_a_start_that_failed_is_forgotten, wrong_variables_and_descriptors_are_told,
-          a_socket_that_nothing_takes_is_warned_of)
+DOMT_SUITE(30)

@@ -64,7 +64,7 @@ static const domus_program blocking = {
     .name = "blocking", .start = block_for, .argument = &two_seconds_ms};
 
 /* Supervisors send the same signal twice within milliseconds. */
-START_TEST(a_second_signal_within_a_second_counts_as_the_first)
+DOMT_TEST(a_second_signal_within_a_second_counts_as_the_first)
 {
     domt_program own;
 
@@ -78,9 +78,8 @@ START_TEST(a_second_signal_within_a_second_counts_as_the_first)
     ck_assert_ptr_null(strstr(own.err_text, "second signal"));
     domt_has(own.err_text, "iterations"); /* it ended as after one */
 }
-END_TEST
 
-START_TEST(a_later_signal_ends_at_once)
+DOMT_TEST(a_later_signal_ends_at_once)
 {
     const domus_program stuck = {.name = "stuck", .start = block_for, .argument = &long_ms};
     domt_program own;
@@ -95,7 +94,6 @@ START_TEST(a_later_signal_ends_at_once)
     ck_assert_uint_lt(domt_now_ns() - began_ns, 5000 * DOMT_MS);
     domt_has(own.err_text, "a second signal: ending at once\n");
 }
-END_TEST
 
 static void say_level(domus_system *system, void *argument)
 {
@@ -113,7 +111,7 @@ static const domus_section own_section = {
     .name = "own", .keys = own_keys, .size = sizeof own_settings};
 
 /* A program without a function for it takes what domus_main() takes by itself, and no more. */
-START_TEST(sighup_changes_the_level_of_any_program)
+DOMT_TEST(sighup_changes_the_level_of_any_program)
 {
     const domus_program program = {.name = "idle",
                                    .start = say_ready,
@@ -143,7 +141,6 @@ START_TEST(sighup_changes_the_level_of_any_program)
     ck_assert_int_eq(domt_program_end(&own), 0);
     domt_tree_remove(&tree);
 }
-END_TEST
 
 static const domus_behaviour noted = {.name = "noted"};
 
@@ -155,7 +152,7 @@ static int spawn_noted(domus_system *system, void *argument)
     return result != 0 ? result : say_ready(system, argument);
 }
 
-START_TEST(sigquit_prints_the_dump_and_drains)
+DOMT_TEST(sigquit_prints_the_dump_and_drains)
 {
     const domus_program program = {.name = "quitting", .start = spawn_noted};
     domt_program own;
@@ -168,7 +165,6 @@ START_TEST(sigquit_prints_the_dump_and_drains)
     ck_assert_msg(dump != NULL, "%s", own.err_text);
     domt_has(dump, "iterations"); /* the table of the end stands behind the dump */
 }
-END_TEST
 
 static int block_and_signal(domus_stack *stack, void *self, const void *payload)
 {
@@ -196,7 +192,7 @@ static int signal_itself(domus_system *system, void *ms)
 
 /* A program may ask itself for a dump. That is not the end of its drain, which a
  * signal still ends. */
-START_TEST(a_signal_of_its_own_does_not_end_the_wait_for_the_drain)
+DOMT_TEST(a_signal_of_its_own_does_not_end_the_wait_for_the_drain)
 {
     const domus_program program = {
         .name = "signalling", .start = signal_itself, .argument = &long_ms};
@@ -211,10 +207,9 @@ START_TEST(a_signal_of_its_own_does_not_end_the_wait_for_the_drain)
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     ck_assert_int_eq(domt_program_end(&own), 128 + SIGTERM);
 }
-END_TEST
 
 /* A drain that takes long is when one wants to know. */
-START_TEST(signals_that_print_print_in_a_drain_too)
+DOMT_TEST(signals_that_print_print_in_a_drain_too)
 {
     domt_program own;
 
@@ -231,7 +226,6 @@ START_TEST(signals_that_print_print_in_a_drain_too)
     ck_assert_int_eq(domt_program_end(&own), 0);
     domt_program_complains(&own, "iterations", 2);
 }
-END_TEST
 
 /* --- who reads the log ------------------------------------------------------------------------ */
 
@@ -271,15 +265,14 @@ static void survives_a_deaf_reader(int last)
     close(own.err);
 }
 
-START_TEST(a_log_that_nobody_reads_holds_up_no_signal)
+DOMT_TEST(a_log_that_nobody_reads_holds_up_no_signal)
 {
     survives_a_deaf_reader(SIGTERM);
     survives_a_deaf_reader(SIGINT);
     survives_a_deaf_reader(SIGQUIT);
 }
-END_TEST
 
-START_TEST(a_log_whose_reader_has_gone_kills_nobody)
+DOMT_TEST(a_log_whose_reader_has_gone_kills_nobody)
 {
     static const int numbers[] = {SIGUSR1, SIGUSR2, SIGHUP};
     domt_program own;
@@ -296,7 +289,6 @@ START_TEST(a_log_whose_reader_has_gone_kills_nobody)
     ck_assert_int_eq(domt_program_wait(&own), 0);
     close(own.out);
 }
-END_TEST
 
 static int write_to_nobody(domus_system *system, void *argument)
 {
@@ -329,7 +321,7 @@ static int has_its_handler(domus_system *system, void *argument)
     return action.sa_handler == catch_nothing ? say_ready(system, NULL) : -EINVAL;
 }
 
-START_TEST(sigpipe_is_ignored_unless_the_program_has_it)
+DOMT_TEST(sigpipe_is_ignored_unless_the_program_has_it)
 {
     const domus_program writing = {.name = "writing", .start = write_to_nobody};
     const domus_program handling = {.name = "handling", .start = has_its_handler};
@@ -344,11 +336,10 @@ START_TEST(sigpipe_is_ignored_unless_the_program_has_it)
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     ck_assert_int_eq(domt_program_end(&own), 0);
 }
-END_TEST
 
 /* The number of lines that were dropped while nobody read is told as soon as
  * somebody reads again. */
-START_TEST(lines_that_were_dropped_are_told_of)
+DOMT_TEST(lines_that_were_dropped_are_told_of)
 {
     domt_program own;
     int told = 0;
@@ -380,7 +371,6 @@ START_TEST(lines_that_were_dropped_are_told_of)
         end--;
     ck_assert_int_eq(strtol(end, NULL, 10), told);
 }
-END_TEST
 
 /* --- no thread for the log -------------------------------------------------------------------- */
 
@@ -408,7 +398,7 @@ static void forbid_threads(void)
     (void)pthread_attr_destroy(&attributes);
 }
 
-START_TEST(without_a_thread_for_the_log_nobody_waits_for_a_quit)
+DOMT_TEST(without_a_thread_for_the_log_nobody_waits_for_a_quit)
 {
     domt_program own;
 
@@ -417,12 +407,5 @@ START_TEST(without_a_thread_for_the_log_nobody_waits_for_a_quit)
     domt_has(own.err_text, "idle: no thread for the log: ");
     ck_assert_str_eq(own.out_text, "quiet\n");
 }
-END_TEST
 
-DOMT_MAIN("main_signals", 60, a_second_signal_within_a_second_counts_as_the_first,
-          a_later_signal_ends_at_once, sighup_changes_the_level_of_any_program,
-          sigquit_prints_the_dump_and_drains,
-          a_signal_of_its_own_does_not_end_the_wait_for_the_drain,
-          signals_that_print_print_in_a_drain_too, a_log_that_nobody_reads_holds_up_no_signal,
-          a_log_whose_reader_has_gone_kills_nobody, sigpipe_is_ignored_unless_the_program_has_it,
-          lines_that_were_dropped_are_told_of, without_a_thread_for_the_log_nobody_waits_for_a_quit)
+DOMT_SUITE(60)

@@ -69,7 +69,7 @@ static void tell(domt_program *own, const domus_program *which, int status,
     ck_assert_ptr_null(strstr(own->out_text, "started"));
 }
 
-START_TEST(keys_are_told_with_their_facts)
+DOMT_TEST(keys_are_told_with_their_facts)
 {
     static const char *const wanted[] = {
         "{\"tell\": \"keys\", \"program\": \"a \\\"b\\\"\", \"listeners_max\": 64, "
@@ -107,10 +107,9 @@ START_TEST(keys_are_told_with_their_facts)
         domt_has(own.out_text, wanted[i]);
     ck_assert_str_eq(own.out_text + own.out_length - 4, "}]}\n");
 }
-END_TEST
 
 /* Each key is told once in each way in which it can be written. */
-START_TEST(every_key_is_told)
+DOMT_TEST(every_key_is_told)
 {
     const domus_config_key *key;
     domt_program own;
@@ -123,10 +122,9 @@ START_TEST(every_key_is_told)
     }
     domt_has(own.out_text, "\"chat.deep.words\"");
 }
-END_TEST
 
 /* A section counts as live if the program takes it in a reload. */
-START_TEST(section_of_a_program_that_reloads_is_live)
+DOMT_TEST(section_of_a_program_that_reloads_is_live)
 {
     domus_program reloading = program;
     domt_program own;
@@ -140,9 +138,8 @@ START_TEST(section_of_a_program_that_reloads_is_live)
     tell(&own, &program, 0, (const char *const[]){"--tell", "keys", NULL});
     domt_has(own.out_text, "\"default\": \"lobby,garden\", \"list_max\": 4}");
 }
-END_TEST
 
-START_TEST(values_are_told_with_their_origins)
+DOMT_TEST(values_are_told_with_their_origins)
 {
     char path[PATH_MAX], wanted[PATH_MAX + 128];
     domt_program own;
@@ -169,7 +166,6 @@ START_TEST(values_are_told_with_their_origins)
     ck_assert_ptr_null(strstr(own.out_text, "so secret"));
     domt_tree_remove(&tree);
 }
-END_TEST
 
 /* A cluster that refuses each configuration. */
 static int refuse_cluster(const domus_cluster_setup *setup, char *error, size_t error_size)
@@ -179,7 +175,7 @@ static int refuse_cluster(const domus_cluster_setup *setup, char *error, size_t 
     return -EINVAL;
 }
 
-START_TEST(wrong_configurations_are_told)
+DOMT_TEST(wrong_configurations_are_told)
 {
     static const domus_joiner joiner = {.check = refuse_cluster};
     static const domus_cluster_member member = {.joiner = &joiner};
@@ -218,9 +214,8 @@ START_TEST(wrong_configurations_are_told)
                      "{\"tell\": \"check\", \"program\": \"a \\\"b\\\"\", \"right\": true}\n");
     ck_assert_str_eq(own.err_text, "");
 }
-END_TEST
 
-START_TEST(only_some_words_can_be_told)
+DOMT_TEST(only_some_words_can_be_told)
 {
     static const char *const wrong[] = {"nonsense", "", "key", "keys\x1b"};
     domt_program own;
@@ -234,8 +229,5 @@ START_TEST(only_some_words_can_be_told)
     domt_has(own.err_text, "its value is missing");
     tell(&own, &program, 2, (const char *const[]){"--tell", "keys", "stray", NULL});
 }
-END_TEST
 
-DOMT_MAIN("main_tell", 60, keys_are_told_with_their_facts, every_key_is_told,
-          section_of_a_program_that_reloads_is_live, values_are_told_with_their_origins,
-          wrong_configurations_are_told, only_some_words_can_be_told)
+DOMT_SUITE(60)

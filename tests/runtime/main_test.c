@@ -36,7 +36,7 @@ static int tell(domus_system *system, void *argument)
 
 static const domus_program teller = {.name = "teller", .start = tell};
 
-START_TEST(help_goes_to_stdout_and_starts_nothing)
+DOMT_TEST(help_goes_to_stdout_and_starts_nothing)
 {
     domt_program own;
 
@@ -47,9 +47,8 @@ START_TEST(help_goes_to_stdout_and_starts_nothing)
     ck_assert_ptr_null(strstr(own.out_text, "started"));
     ck_assert_str_eq(own.err_text, "");
 }
-END_TEST
 
-START_TEST(wrong_options_end_with_2_and_start_nothing)
+DOMT_TEST(wrong_options_end_with_2_and_start_nothing)
 {
     static const char *const wrong[][4] = {
         {"--nonsense", NULL},
@@ -80,9 +79,8 @@ START_TEST(wrong_options_end_with_2_and_start_nothing)
     domt_has(own.err_text, "scheduler.ioRatio");
     domt_has(own.err_text, "io.ringEntries");
 }
-END_TEST
 
-START_TEST(cpus_that_are_not_there_end_with_2)
+DOMT_TEST(cpus_that_are_not_there_end_with_2)
 {
     domt_program own;
 
@@ -92,9 +90,8 @@ START_TEST(cpus_that_are_not_there_end_with_2)
     domt_has(own.err_text, "teller: ");
     ck_assert_str_eq(own.out_text, "");
 }
-END_TEST
 
-START_TEST(set_holds_over_files_wherever_it_stands)
+DOMT_TEST(set_holds_over_files_wherever_it_stands)
 {
     char file[PATH_MAX], other[PATH_MAX];
     domt_tree tree;
@@ -133,7 +130,6 @@ START_TEST(set_holds_over_files_wherever_it_stands)
     domt_has(own.err_text, "bad.yaml:4:");
     domt_tree_remove(&tree);
 }
-END_TEST
 
 /* --- start ------------------------------------------------------------------------------------ */
 
@@ -171,7 +167,7 @@ static void few_files(void)
     setrlimit(RLIMIT_NOFILE, &few);
 }
 
-START_TEST(start_that_fails_ends_with_1_and_says_why)
+DOMT_TEST(start_that_fails_ends_with_1_and_says_why)
 {
     const domus_program failing = {.name = "failing", .start = fail_start};
     const domus_program serving = {.name = "serving", .start = serve_front};
@@ -210,9 +206,8 @@ START_TEST(start_that_fails_ends_with_1_and_says_why)
     domt_has(own.err_text, "teller: ");
     ck_assert_ptr_null(strstr(own.out_text, "started"));
 }
-END_TEST
 
-START_TEST(listener_that_nothing_serves_is_told_at_the_start)
+DOMT_TEST(listener_that_nothing_serves_is_told_at_the_start)
 {
     const domus_program serving = {.name = "serving", .start = serve_front};
     domt_program own;
@@ -232,11 +227,10 @@ START_TEST(listener_that_nothing_serves_is_told_at_the_start)
     ck_assert_ptr_null(strstr(own.err_text, "does not serve it"));
     domt_tree_remove(&tree);
 }
-END_TEST
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
-START_TEST(sigterm_and_sigint_end_with_0_and_the_profile)
+DOMT_TEST(sigterm_and_sigint_end_with_0_and_the_profile)
 {
     static const int numbers[] = {SIGTERM, SIGINT};
     const domus_program serving = {.name = "serving", .start = serve_front};
@@ -262,7 +256,6 @@ START_TEST(sigterm_and_sigint_end_with_0_and_the_profile)
     }
     domt_tree_remove(&tree);
 }
-END_TEST
 
 /* Bytes arrive, and their handler does not return. */
 static int read_for_ever(domus_stack *stack, void *self, const void *payload)
@@ -296,7 +289,7 @@ static void do_not_look_for_leaks(void)
     ck_assert_int_eq(on_exit(end_at_once, NULL), 0);
 }
 
-START_TEST(a_handler_that_does_not_return_holds_connections_that_count_as_cut)
+DOMT_TEST(a_handler_that_does_not_return_holds_connections_that_count_as_cut)
 {
     const domus_program serving = {.name = "stuck", .start = serve_stuck};
     const char *said = "listening front 127.0.0.1:";
@@ -327,7 +320,6 @@ START_TEST(a_handler_that_does_not_return_holds_connections_that_count_as_cut)
     close(fd);
     domt_tree_remove(&tree);
 }
-END_TEST
 
 static const domus_type quit_type = {.name = "quit", .size = sizeof(int)};
 
@@ -362,7 +354,7 @@ static int quit_by_handler(domus_system *system, void *argument)
     return result != 0 ? result : domus_outside_notice(system, address, &quit_type, argument);
 }
 
-START_TEST(quit_from_a_handler_ends_with_its_status)
+DOMT_TEST(quit_from_a_handler_ends_with_its_status)
 {
     int status = 7;
     const domus_program program = {
@@ -374,7 +366,6 @@ START_TEST(quit_from_a_handler_ends_with_its_status)
     status = 0;
     ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 0);
 }
-END_TEST
 
 static void *quit_elsewhere(void *argument)
 {
@@ -393,14 +384,13 @@ static int quit_by_thread(domus_system *system, void *argument)
     return result != 0 ? -result : -pthread_join(thread, NULL);
 }
 
-START_TEST(quit_from_a_foreign_thread_ends_with_its_status)
+DOMT_TEST(quit_from_a_foreign_thread_ends_with_its_status)
 {
     const domus_program program = {.name = "quitting", .start = quit_by_thread};
     domt_program own;
 
     ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 3);
 }
-END_TEST
 
 static int say_started(domus_system *system, void *argument)
 {
@@ -415,7 +405,7 @@ static void quit_early(void)
     domus_main_quit(6);
 }
 
-START_TEST(quit_before_the_program_runs_ends_it_as_soon_as_it_does)
+DOMT_TEST(quit_before_the_program_runs_ends_it_as_soon_as_it_does)
 {
     const domus_program program = {.name = "quitting", .start = say_started};
     domt_program own;
@@ -425,14 +415,13 @@ START_TEST(quit_before_the_program_runs_ends_it_as_soon_as_it_does)
     domt_has(own.out_text, "started");
     domt_has(own.err_text, "iterations");
 }
-END_TEST
 
 static void quit_early_below_zero(void)
 {
     domus_main_quit(-1);
 }
 
-START_TEST(quit_with_a_negative_status_is_remembered_too)
+DOMT_TEST(quit_with_a_negative_status_is_remembered_too)
 {
     const domus_program program = {.name = "quitting", .start = say_started};
     domt_program own;
@@ -442,7 +431,6 @@ START_TEST(quit_with_a_negative_status_is_remembered_too)
     close(own.out);
     close(own.err);
 }
-END_TEST
 
 static int quit_while_stopping(domus_system *system, void *argument)
 {
@@ -457,7 +445,7 @@ static int quit_while_stopping(domus_system *system, void *argument)
 }
 
 /* SIGQUIT after SIGTERM is not a second signal: the program may go on draining. */
-START_TEST(quit_while_stopping_is_no_second_signal)
+DOMT_TEST(quit_while_stopping_is_no_second_signal)
 {
     int status = 9;
     const domus_program program = {
@@ -470,14 +458,5 @@ START_TEST(quit_while_stopping_is_no_second_signal)
     ck_assert_int_eq(domt_program_end(&own), 9);
     domt_has(own.err_text, "iterations");
 }
-END_TEST
 
-DOMT_MAIN("main", 60, help_goes_to_stdout_and_starts_nothing,
-          wrong_options_end_with_2_and_start_nothing, cpus_that_are_not_there_end_with_2,
-          set_holds_over_files_wherever_it_stands, start_that_fails_ends_with_1_and_says_why,
-          listener_that_nothing_serves_is_told_at_the_start,
-          sigterm_and_sigint_end_with_0_and_the_profile,
-          a_handler_that_does_not_return_holds_connections_that_count_as_cut,
-          quit_from_a_handler_ends_with_its_status, quit_from_a_foreign_thread_ends_with_its_status,
-          quit_before_the_program_runs_ends_it_as_soon_as_it_does,
-          quit_with_a_negative_status_is_remembered_too, quit_while_stopping_is_no_second_signal)
+DOMT_SUITE(60)

@@ -116,7 +116,7 @@ static uint64_t alive(uint32_t thread, const char *name)
 }
 
 /* Sums over the threads are right only if each thread has its own. */
-START_TEST(who_becomes_another_on_a_thief_counts_where_it_lives)
+DOMT_TEST(who_becomes_another_on_a_thief_counts_where_it_lives)
 {
     open_world(&changing);
     ck_assert_uint_eq(alive(0, "changing"), 1);
@@ -131,9 +131,8 @@ START_TEST(who_becomes_another_on_a_thief_counts_where_it_lives)
     ck_assert_uint_eq(alive(0, "changed"), 0);
     domt_stepped_fini(&world);
 }
-END_TEST
 
-START_TEST(message_that_a_thief_has_handled_waits_no_more)
+DOMT_TEST(message_that_a_thief_has_handled_waits_no_more)
 {
     open_world(&plain);
     follow(DOMUS_PROFILE_HISTOGRAMS);
@@ -147,9 +146,8 @@ START_TEST(message_that_a_thief_has_handled_waits_no_more)
     ck_assert_uint_lt(sum_ns(DOMUS_HISTOGRAM_WAIT), LONG_NS);
     domt_stepped_fini(&world);
 }
-END_TEST
 
-START_TEST(time_in_which_nothing_was_measured_is_no_wait)
+DOMT_TEST(time_in_which_nothing_was_measured_is_no_wait)
 {
     open_world(&plain);
     follow(DOMUS_PROFILE_HISTOGRAMS);
@@ -165,10 +163,9 @@ START_TEST(time_in_which_nothing_was_measured_is_no_wait)
     ck_assert_uint_lt(sum_ns(DOMUS_HISTOGRAM_DELIVERY), LONG_NS);
     domt_stepped_fini(&world);
 }
-END_TEST
 
 /* As if two asks before it were cancelled after it was put. */
-START_TEST(message_that_is_gone_waits_no_more)
+DOMT_TEST(message_that_is_gone_waits_no_more)
 {
     open_world(&plain);
     follow(DOMUS_PROFILE_HISTOGRAMS);
@@ -179,9 +176,8 @@ START_TEST(message_that_is_gone_waits_no_more)
     ck_assert_ptr_null(waiter());
     domt_stepped_fini(&world);
 }
-END_TEST
 
-START_TEST(thread_that_could_not_record_stops_to_measure)
+DOMT_TEST(thread_that_could_not_record_stops_to_measure)
 {
     open_world(&plain);
     domi_thread *thread = domt_stepped_thread(&world, 0);
@@ -195,9 +191,8 @@ START_TEST(thread_that_could_not_record_stops_to_measure)
     ck_assert_ptr_ne(thread->manager.observer, measures);
     domt_stepped_fini(&world);
 }
-END_TEST
 
-START_TEST(thread_without_a_cpu_clock_submits_nothing)
+DOMT_TEST(thread_without_a_cpu_clock_submits_nothing)
 {
     domus_profile profile;
 
@@ -211,10 +206,9 @@ START_TEST(thread_without_a_cpu_clock_submits_nothing)
     ck_assert_uint_eq(profile.phase_ns[DOMUS_PHASE_SUBMIT], 0);
     domt_stepped_fini(&world);
 }
-END_TEST
 
 /* A spawn of a behaviour beyond the bound waits for no other spawn. */
-START_TEST(full_table_of_behaviours_needs_no_lock)
+DOMT_TEST(full_table_of_behaviours_needs_no_lock)
 {
     static domi_behaviours table;
     static domus_behaviour many[DOMUS_BEHAVIOURS_MAX + 1];
@@ -226,10 +220,5 @@ START_TEST(full_table_of_behaviours_needs_no_lock)
     ck_assert_uint_eq(domi_behaviours_add(&table, &many[7], 192), 8);
     domi_spinlock_unlock(&table.lock);
 }
-END_TEST
 
-DOMT_MAIN("measure_steps", 60, who_becomes_another_on_a_thief_counts_where_it_lives,
-          message_that_a_thief_has_handled_waits_no_more,
-          time_in_which_nothing_was_measured_is_no_wait, message_that_is_gone_waits_no_more,
-          thread_that_could_not_record_stops_to_measure, thread_without_a_cpu_clock_submits_nothing,
-          full_table_of_behaviours_needs_no_lock)
+DOMT_SUITE(60)

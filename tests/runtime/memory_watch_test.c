@@ -63,23 +63,19 @@ static void goes_with_the_levels(domus_spawn_options options, const char *pool)
     domt_pressed_end();
 }
 
-START_TEST(an_actor_hears_of_memory_that_others_hold_and_of_the_librarys)
+DOMT_TEST(an_actor_hears_of_memory_that_others_hold_and_of_the_librarys)
 {
     goes_with_the_levels((domus_spawn_options){0}, NULL);
 }
-END_TEST
 
-START_TEST(a_detached_actor_does_too)
+DOMT_TEST(a_detached_actor_does_too)
 {
     goes_with_the_levels((domus_spawn_options){.detached = true}, NULL);
 }
-END_TEST
 
-START_TEST(an_actor_of_a_pool_does_too)
+DOMT_TEST(an_actor_of_a_pool_does_too)
 {
     goes_with_the_levels((domus_spawn_options){0}, "work");
 }
-END_TEST
 
-DOMT_MAIN("memory watch", 60, an_actor_hears_of_memory_that_others_hold_and_of_the_librarys,
-          a_detached_actor_does_too, an_actor_of_a_pool_does_too)
+DOMT_SUITE(60)

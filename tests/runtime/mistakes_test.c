@@ -135,7 +135,7 @@ static void provoke(domus_system *system, const domus_type *type, uint64_t times
     ck_assert_int_eq(domus_outside_stop(system, address), 0);
 }
 
-START_TEST(mistakes_are_told_once_and_counted_each_time)
+DOMT_TEST(mistakes_are_told_once_and_counted_each_time)
 {
     domus_config config = domt_config(1);
     domus_system *system = start_logging(&config);
@@ -159,7 +159,6 @@ START_TEST(mistakes_are_told_once_and_counted_each_time)
     ck_assert_uint_eq(count_lines("handles twice let its conversation wait twice"), 1);
     ck_assert_uint_eq(count_lines("handles odd returned 5, which is neither"), 1);
 }
-END_TEST
 
 /* --- an actor that has its most conversations ------------------------------------------------- */
 
@@ -173,7 +172,7 @@ static int keep(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour slow = {
     .name = "slow", .on = (const domus_on[]){{&question, keep, 0}, {NULL, NULL, 0}}};
 
-START_TEST(most_conversations_are_told_once_in_a_spell)
+DOMT_TEST(most_conversations_are_told_once_in_a_spell)
 {
     domus_config config = domt_config(1);
 
@@ -192,7 +191,5 @@ START_TEST(most_conversations_are_told_once_in_a_spell)
     ck_assert_uint_eq(count_lines("slow 0/"), 1);
     ck_assert_uint_eq(count_lines("has 2 conversations, the most that"), 1);
 }
-END_TEST
 
-DOMT_MAIN("mistakes", 60, mistakes_are_told_once_and_counted_each_time,
-          most_conversations_are_told_once_in_a_spell)
+DOMT_SUITE(60)

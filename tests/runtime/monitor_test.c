@@ -52,7 +52,7 @@ static void tells(domus_system *system, domus_address address)
     DOMT_WAIT_FOR(30, domt_lines("in stuck, handling stay", NULL) > before);
 }
 
-START_TEST(idle_costs_nothing_and_what_comes_then_is_seen)
+DOMT_TEST(idle_costs_nothing_and_what_comes_then_is_seen)
 {
     domus_config config = config_of(2);
     domus_system *system = domt_start_logging(&config);
@@ -75,10 +75,9 @@ START_TEST(idle_costs_nothing_and_what_comes_then_is_seen)
     }
     domt_end(system);
 }
-END_TEST
 
 /* A thread that falls asleep and is woken often does not wake the monitor each time. */
-START_TEST(who_wakes_often_finds_it_awake)
+DOMT_TEST(who_wakes_often_finds_it_awake)
 {
     domus_config config = config_of(1);
     domus_system *system = domt_start_logging(&config);
@@ -93,9 +92,8 @@ START_TEST(who_wakes_often_finds_it_awake)
     ck_assert_uint_le(slept, 10);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(without_a_threshold_and_counters_there_is_no_monitor)
+DOMT_TEST(without_a_threshold_and_counters_there_is_no_monitor)
 {
     domus_config config = config_of(1);
 
@@ -113,7 +111,6 @@ START_TEST(without_a_threshold_and_counters_there_is_no_monitor)
     ck_assert_uint_eq(domt_profile_all(system).stalls, 0);
     domt_end(system);
 }
-END_TEST
 
 static int on_wait(domus_stack *stack, void *self, const void *payload)
 {
@@ -129,7 +126,7 @@ static const domus_behaviour waiting = {
     .on = (const domus_on[]){{&stay_type, on_wait, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(a_stop_during_a_stall_leaves_it_watched)
+DOMT_TEST(a_stop_during_a_stall_leaves_it_watched)
 {
     domus_config config = config_of(2);
     config.shutdown.drain_timeout_ns = 10 * DOMT_MS;
@@ -150,7 +147,6 @@ START_TEST(a_stop_during_a_stall_leaves_it_watched)
     ck_assert_uint_eq(domt_profile(system, 0).stalls, 1);
     domus_system_free(system);
 }
-END_TEST
 
 static void start_own_system(void *config)
 {
@@ -169,7 +165,7 @@ static void stop_system_of_the_parent(void *system)
 }
 
 /* A child has no monitor of its parent's; one of a system that it starts itself watches. */
-START_TEST(a_fork_keeps_the_monitor_with_its_threads)
+DOMT_TEST(a_fork_keeps_the_monitor_with_its_threads)
 {
     domus_config config = config_of(1);
     static char said[DOMT_SAID_MAX];
@@ -181,8 +177,5 @@ START_TEST(a_fork_keeps_the_monitor_with_its_threads)
     tells(system, address);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("monitor", 120, idle_costs_nothing_and_what_comes_then_is_seen,
-          who_wakes_often_finds_it_awake, without_a_threshold_and_counters_there_is_no_monitor,
-          a_stop_during_a_stall_leaves_it_watched, a_fork_keeps_the_monitor_with_its_threads)
+DOMT_SUITE(120)

@@ -42,7 +42,7 @@ static void check_steps(const domi_record *records, uint32_t count, const domi_r
     ck_assert_str_eq(said, expected);
 }
 
-START_TEST(an_outer_thing_begins_first_and_ends_last)
+DOMT_TEST(an_outer_thing_begins_first_and_ends_last)
 {
     const domi_record records[] = {
         record_of(DOMI_RECORD_ASK_OUT, 10, 10),   record_of(DOMI_RECORD_RUN, 10, 20),
@@ -57,9 +57,8 @@ START_TEST(an_outer_thing_begins_first_and_ends_last)
                 "(I30 (P30 (R30 R40) P40) I40) ");
     check_steps(records, 0, none, "");
 }
-END_TEST
 
-START_TEST(outer_things_may_be_missing)
+DOMT_TEST(outer_things_may_be_missing)
 {
     const domi_record records[] = {
         record_of(DOMI_RECORD_RUN, 1, 2),       record_of(DOMI_RECORD_ITERATION, 3, 4),
@@ -70,9 +69,8 @@ START_TEST(outer_things_may_be_missing)
 
     check_steps(records, 7, none, "(R1 R2) (I3 I4) (I4 (S5 (R5 R6) S7) I8) (R9 R10) (X11 X12) ");
 }
-END_TEST
 
-START_TEST(a_thing_that_is_under_way_begins_and_does_not_end)
+DOMT_TEST(a_thing_that_is_under_way_begins_and_does_not_end)
 {
     const domi_record records[] = {record_of(DOMI_RECORD_RUN, 10, 20),
                                    record_of(DOMI_RECORD_PHASE, 10, 20),
@@ -85,9 +83,8 @@ START_TEST(a_thing_that_is_under_way_begins_and_does_not_end)
     check_steps(records, 3, open, "(I5 (P10 (R10 R20) P20) (P25 (R30 R40) (R40 ");
     check_steps(records, 0, open, "(I5 (P25 (R40 ");
 }
-END_TEST
 
-START_TEST(a_thing_that_ended_meanwhile_is_there_once)
+DOMT_TEST(a_thing_that_ended_meanwhile_is_there_once)
 {
     const domi_record records[] = {record_of(DOMI_RECORD_RUN, 10, 20),
                                    record_of(DOMI_RECORD_RUN, 20, 30)};
@@ -104,7 +101,6 @@ START_TEST(a_thing_that_ended_meanwhile_is_there_once)
     open[3] = record_of(DOMI_RECORD_NONE, 0, 0);
     check_steps(short_ones, 2, open, "(P30 P30) (R30 R30) ");
 }
-END_TEST
 
 /* ---- Any records ----------------------------------------------------------------------------- */
 
@@ -139,7 +135,7 @@ static void check_step(void *stack_, domi_nesting_step step, uint64_t at_ns,
     stack->ended++;
 }
 
-START_TEST(begins_and_ends_match_for_any_records)
+DOMT_TEST(begins_and_ends_match_for_any_records)
 {
     domi_random random;
     domi_record records[RECORDS_MAX];
@@ -170,7 +166,6 @@ START_TEST(begins_and_ends_match_for_any_records)
         ck_assert_uint_le(stack.depth, opened);
     }
 }
-END_TEST
 
 static void count_step(void *count, domi_nesting_step step, uint64_t at_ns,
                        const domi_record *record)
@@ -181,7 +176,7 @@ static void count_step(void *count, domi_nesting_step step, uint64_t at_ns,
     ++*(uint32_t *)count;
 }
 
-START_TEST(time_grows_with_the_records)
+DOMT_TEST(time_grows_with_the_records)
 {
     static domi_record records[1 << 20];
     uint32_t count = sizeof records / sizeof records[0];
@@ -196,9 +191,5 @@ START_TEST(time_grows_with_the_records)
     domi_nesting_walk(records, count - 1, none, count_step, &steps); /* nothing around them */
     ck_assert_uint_eq(steps, 2 * (count - 1));
 }
-END_TEST
 
-DOMT_MAIN("nesting", 60, an_outer_thing_begins_first_and_ends_last, outer_things_may_be_missing,
-          a_thing_that_is_under_way_begins_and_does_not_end,
-          a_thing_that_ended_meanwhile_is_there_once, begins_and_ends_match_for_any_records,
-          time_grows_with_the_records)
+DOMT_SUITE(60)

@@ -191,7 +191,7 @@ static domus_net_datagrams finish(domus_testkit *kit)
 
 /* --- without faults --------------------------------------------------------------------------- */
 
-START_TEST(each_peer_gets_its_own_answers)
+DOMT_TEST(each_peer_gets_its_own_answers)
 {
     static const char *const places[][3] = {
         {"127.0.0.1:53", "10.0.0.1:0", "10.0.0.2:0"}, {"0.0.0.0:53", "127.0.0.1:0", "127.0.0.1:0"},
@@ -225,9 +225,8 @@ START_TEST(each_peer_gets_its_own_answers)
         ck_assert_uint_eq(finish(kit).sent, 7);
     }
 }
-END_TEST
 
-START_TEST(connected_channel_hears_its_peer_alone)
+DOMT_TEST(connected_channel_hears_its_peer_alone)
 {
     domus_testkit *kit = kit_of(7, NULL);
     domus_datagram_peer *peer = peer_of(kit, "127.0.0.1:53", NULL);
@@ -248,9 +247,8 @@ START_TEST(connected_channel_hears_its_peer_alone)
     ck_assert_uint_eq(counted.received, 0);
     ck_assert_uint_eq(finish(kit).unclaimed, 1);
 }
-END_TEST
 
-START_TEST(refusals_are_counted_or_end_a_connected_channel)
+DOMT_TEST(refusals_are_counted_or_end_a_connected_channel)
 {
     domus_testkit *kit = serve(NULL, "127.0.0.1:53");
 
@@ -270,10 +268,9 @@ START_TEST(refusals_are_counted_or_end_a_connected_channel)
     domt_net_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND));
     ck_assert_uint_eq(finish(kit).unclaimed, 5);
 }
-END_TEST
 
 /* A Unix socket that is connected waits for room; one that is not throws away. */
-START_TEST(unix_datagrams_wait_for_room_and_keep_their_order)
+DOMT_TEST(unix_datagrams_wait_for_room_and_keep_their_order)
 {
     domus_testkit *kit = kit_of(7, NULL);
     domus_datagram_peer *peer = peer_of(kit, "unix:@peer", NULL);
@@ -297,9 +294,8 @@ START_TEST(unix_datagrams_wait_for_room_and_keep_their_order)
     ck_assert_int_eq(counted.last_error, -ENOTCONN);
     ck_assert_uint_eq(finish(kit).received, 30);
 }
-END_TEST
 
-START_TEST(unix_stranger_without_room_loses_its_answers)
+DOMT_TEST(unix_stranger_without_room_loses_its_answers)
 {
     domus_testkit *kit = serve("unix:@d", NULL);
     domus_datagram_peer *deaf = peer_of(kit, "unix:@deaf", NULL);
@@ -319,10 +315,9 @@ START_TEST(unix_stranger_without_room_loses_its_answers)
     ck_assert_uint_eq(counted.unsent, 5);
     (void)finish(kit);
 }
-END_TEST
 
 /* Each datagram counts 300 B, so the fourth one fills the buffer. */
-START_TEST(receive_buffer_that_is_full_overflows_and_that_is_counted)
+DOMT_TEST(receive_buffer_that_is_full_overflows_and_that_is_counted)
 {
     const domus_net_faults small = {.receive_buffer_bytes = 1000};
     static const char bytes[44];
@@ -342,10 +337,9 @@ START_TEST(receive_buffer_that_is_full_overflows_and_that_is_counted)
     ck_assert_uint_eq(counted.lost, 6);
     (void)finish(kit);
 }
-END_TEST
 
 /* A kit's buffers have 256 B, 128 of which are for the head. */
-START_TEST(long_datagrams_are_cut_or_refused)
+DOMT_TEST(long_datagrams_are_cut_or_refused)
 {
     static char bytes[65508];
     domus_testkit *kit = serve("127.0.0.1:53", NULL);
@@ -369,9 +363,8 @@ START_TEST(long_datagrams_are_cut_or_refused)
     ck_assert_int_eq(counted.last_error, -EMSGSIZE);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(names_are_those_of_datagrams_alone)
+DOMT_TEST(names_are_those_of_datagrams_alone)
 {
     domus_testkit *kit = serve("127.0.0.1:53", NULL);
     domus_peer_listener *listener;
@@ -395,11 +388,10 @@ START_TEST(names_are_those_of_datagrams_alone)
     ck_assert_int_eq(domus_datagram_peer_expect(peer, "x", 1, SECOND), -EPIPE);
     ck_assert_uint_eq(finish(kit).sent, 0);
 }
-END_TEST
 
 /* --- faults ----------------------------------------------------------------------------------- */
 
-START_TEST(each_fault_of_datagrams_has_its_effect_and_its_counter)
+DOMT_TEST(each_fault_of_datagrams_has_its_effect_and_its_counter)
 {
     const domus_net_faults losing = {.datagram_losses = DOMUS_NET_ALWAYS};
     const domus_net_faults doubling = {.datagram_doubles = DOMUS_NET_ALWAYS};
@@ -433,9 +425,8 @@ START_TEST(each_fault_of_datagrams_has_its_effect_and_its_counter)
     ck_assert_uint_eq(all.lost, 2);
     ck_assert_uint_eq(all.unclaimed, 1);
 }
-END_TEST
 
-START_TEST(datagrams_that_are_held_up_overtake_each_other)
+DOMT_TEST(datagrams_that_are_held_up_overtake_each_other)
 {
     const domus_net_faults mixing = {.datagram_reorders = DOMUS_NET_ALWAYS / 2};
     domus_testkit *kit = kit_of(7, NULL);
@@ -459,10 +450,9 @@ START_TEST(datagrams_that_are_held_up_overtake_each_other)
     ck_assert_uint_gt(late, 5);
     (void)finish(kit);
 }
-END_TEST
 
 /* With 1 KB/s a datagram of 43 B leaves in 43 ms, and three of them fill a buffer of 100 B. */
-START_TEST(send_buffer_fills_where_there_is_a_bandwidth)
+DOMT_TEST(send_buffer_fills_where_there_is_a_bandwidth)
 {
     const domus_net_faults slow = {.bandwidth_bytes = 1000, .send_buffer_bytes = 100};
     static const char text[] = "0123456789012345678901234567890123456789xyz";
@@ -483,14 +473,5 @@ START_TEST(send_buffer_fills_where_there_is_a_bandwidth)
     ck_assert_uint_eq(counted.sent, 5);
     ck_assert_uint_eq(counted.unsent + finish(kit).received, 5);
 }
-END_TEST
 
-DOMT_MAIN("network_datagrams", 60, each_peer_gets_its_own_answers,
-          connected_channel_hears_its_peer_alone, refusals_are_counted_or_end_a_connected_channel,
-          unix_datagrams_wait_for_room_and_keep_their_order,
-          unix_stranger_without_room_loses_its_answers,
-          receive_buffer_that_is_full_overflows_and_that_is_counted,
-          long_datagrams_are_cut_or_refused, names_are_those_of_datagrams_alone,
-          each_fault_of_datagrams_has_its_effect_and_its_counter,
-          datagrams_that_are_held_up_overtake_each_other,
-          send_buffer_fills_where_there_is_a_bandwidth)
+DOMT_SUITE(60)

@@ -212,10 +212,9 @@ static int run_seed(uint64_t seed, void *context)
     return domt_sweep_end(&sweep);
 }
 
-START_TEST(every_byte_of_an_echo_is_accounted_for)
+DOMT_TEST(every_byte_of_an_echo_is_accounted_for)
 {
     domt_sweep_seeds(SEEDS, run_seed);
 }
-END_TEST
 
-DOMT_MAIN("network_sweep", 3000, every_byte_of_an_echo_is_accounted_for)
+DOMT_SUITE(3000)

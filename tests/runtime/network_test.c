@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-START_TEST(bytes_come_back_in_order)
+DOMT_TEST(bytes_come_back_in_order)
 {
     domus_testkit *kit = domt_net_kit("127.0.0.1:7000", 1);
     domus_peer *peer = domt_net_client(kit, "127.0.0.1:7000");
@@ -27,9 +27,8 @@ START_TEST(bytes_come_back_in_order)
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(each_family_is_served)
+DOMT_TEST(each_family_is_served)
 {
     static const char *const places[] = {"127.0.0.1:80", "[::1]:80", "unix:/run/a", "unix:@a"};
 
@@ -46,9 +45,8 @@ START_TEST(each_family_is_served)
         domus_testkit_free(kit);
     }
 }
-END_TEST
 
-START_TEST(where_nobody_listens_a_connect_is_refused)
+DOMT_TEST(where_nobody_listens_a_connect_is_refused)
 {
     domus_testkit *kit = domt_net_kit("127.0.0.1:80", 7);
     domus_peer *peer = domt_net_client(kit, "127.0.0.1:81");
@@ -61,9 +59,8 @@ START_TEST(where_nobody_listens_a_connect_is_refused)
     ck_assert_int_eq(domus_peer_expect_connected(peer, DOMT_NET_SECOND), -ENOENT);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(a_peer_that_resets_or_closes_with_bytes_unread_is_told)
+DOMT_TEST(a_peer_that_resets_or_closes_with_bytes_unread_is_told)
 {
     domus_testkit *kit = domt_net_kit("127.0.0.1:80", 7);
     domus_peer *one = domt_net_client(kit, "127.0.0.1:80");
@@ -84,9 +81,8 @@ START_TEST(a_peer_that_resets_or_closes_with_bytes_unread_is_told)
     ck_assert_uint_eq(domus_peer_count(one).delivered, 3);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(a_peer_that_does_not_read_stops_the_service)
+DOMT_TEST(a_peer_that_does_not_read_stops_the_service)
 {
     static char bytes[1 << 20];
     domus_testkit *kit = domt_net_kit("127.0.0.1:80", 7);
@@ -101,9 +97,8 @@ START_TEST(a_peer_that_does_not_read_stops_the_service)
     ck_assert_uint_eq(domus_peer_count(peer).unsent, 0);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(latency_is_kept_to_the_nanosecond)
+DOMT_TEST(latency_is_kept_to_the_nanosecond)
 {
     const domus_net_faults slow = {.latency_min_ns = 1000, .latency_max_ns = 1000};
     domus_testkit *kit = domt_net_kit("127.0.0.1:80", 7);
@@ -117,9 +112,8 @@ START_TEST(latency_is_kept_to_the_nanosecond)
     ck_assert_uint_eq(domus_testkit_now_ns(kit), DOMUS_TESTKIT_START_NS + 4000);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(a_link_that_is_held_goes_on_later)
+DOMT_TEST(a_link_that_is_held_goes_on_later)
 {
     domus_testkit *kit = domt_net_kit("127.0.0.1:80", 7);
     domus_peer *peer = domt_net_client(kit, "127.0.0.1:80");
@@ -139,10 +133,9 @@ START_TEST(a_link_that_is_held_goes_on_later)
     domt_net_ok(kit, domus_peer_expect(peer, "def", 3, 0));
     domus_testkit_free(kit);
 }
-END_TEST
 
 /* A listener of the kernel has room for one connection more than its backlog says. */
-START_TEST(a_full_backlog_is_tried_again_as_tcp_does)
+DOMT_TEST(a_full_backlog_is_tried_again_as_tcp_does)
 {
     domus_testkit *kit = domt_net_kit("127.0.0.1:80", 7);
     domus_peer_listener *listener;
@@ -163,9 +156,8 @@ START_TEST(a_full_backlog_is_tried_again_as_tcp_does)
     domt_net_ok(kit, domus_peer_expect(clients[0], "x", 1, 0));
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(same_seed_same_trace)
+DOMT_TEST(same_seed_same_trace)
 {
     static char first[1 << 16];
 
@@ -190,11 +182,5 @@ START_TEST(same_seed_same_trace)
         domus_testkit_free(kit);
     }
 }
-END_TEST
 
-DOMT_MAIN("network", 60, bytes_come_back_in_order, each_family_is_served,
-          where_nobody_listens_a_connect_is_refused,
-          a_peer_that_resets_or_closes_with_bytes_unread_is_told,
-          a_peer_that_does_not_read_stops_the_service, latency_is_kept_to_the_nanosecond,
-          a_link_that_is_held_goes_on_later, a_full_backlog_is_tried_again_as_tcp_does,
-          same_seed_same_trace)
+DOMT_SUITE(60)

@@ -63,7 +63,7 @@ static void has(const char *part)
 
 /* --- /config ---------------------------------------------------------------------------------- */
 
-START_TEST(a_configuration_made_by_hand_has_the_program_as_its_origin)
+DOMT_TEST(a_configuration_made_by_hand_has_the_program_as_its_origin)
 {
     domus_config config = domt_config(1);
 
@@ -82,7 +82,6 @@ START_TEST(a_configuration_made_by_hand_has_the_program_as_its_origin)
     has("{\"key\":\"log.level\",\"value\":\"error\",\"origin\":\"program\"}");
     end(system);
 }
-END_TEST
 
 static void walk(const void *from, domus_config_visit *visit, void *context)
 {
@@ -91,7 +90,7 @@ static void walk(const void *from, domus_config_visit *visit, void *context)
     visit(context, &(domus_config_shown){"profile.level", "counters", "default"});
 }
 
-START_TEST(what_a_program_hands_over_is_shown_until_it_hands_over_anew)
+DOMT_TEST(what_a_program_hands_over_is_shown_until_it_hands_over_anew)
 {
     static char value[DOMUS_CONFIG_VALUE_SIZE];
     domus_config config = domt_config(1);
@@ -129,7 +128,6 @@ START_TEST(what_a_program_hands_over_is_shown_until_it_hands_over_anew)
     has("{\"key\":\"scheduler.ioRatio\"");
     end(system);
 }
-END_TEST
 
 /* --- /stalls ---------------------------------------------------------------------------------- */
 
@@ -147,7 +145,7 @@ static int get_stuck(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour sticky = {
     .name = "sticky", .on = (const domus_on[]){{&note_type, get_stuck, 0}, {NULL, NULL, 0}}};
 
-START_TEST(a_stall_is_shown_while_it_lasts)
+DOMT_TEST(a_stall_is_shown_while_it_lasts)
 {
     domus_config config = domt_config(2);
 
@@ -170,8 +168,5 @@ START_TEST(a_stall_is_shown_while_it_lasts)
     DOMT_WAIT_FOR(20, (ask("GET /stalls"), strstr(body, "\"is_over\":true") != NULL));
     end(system);
 }
-END_TEST
 
-DOMT_MAIN("observe_config", 60, a_configuration_made_by_hand_has_the_program_as_its_origin,
-          what_a_program_hands_over_is_shown_until_it_hands_over_anew,
-          a_stall_is_shown_while_it_lasts)
+DOMT_SUITE(60)

@@ -108,7 +108,7 @@ static void read_until(int fd, const char *part)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-START_TEST(without_a_source_there_is_no_log)
+DOMT_TEST(without_a_source_there_is_no_log)
 {
     domus_system *system = start(4);
 
@@ -121,9 +121,8 @@ START_TEST(without_a_source_there_is_no_log)
     ck_assert_ptr_nonnull(strstr(text, "Content-Length: 0\r\n"));
     end(system);
 }
-END_TEST
 
-START_TEST(lines_have_their_time_and_level)
+DOMT_TEST(lines_have_their_time_and_level)
 {
     domus_system *system = start(4);
 
@@ -143,9 +142,8 @@ START_TEST(lines_have_their_time_and_level)
     ck_assert_uint_eq(ask("HEAD /log?follow=1"), 200);
     end(system);
 }
-END_TEST
 
-START_TEST(wrong_queries_are_refused)
+DOMT_TEST(wrong_queries_are_refused)
 {
     static const char *const wrong[] = {"level=",           "level=debug",
                                         "level=Error",      "level=error%00",
@@ -175,10 +173,9 @@ START_TEST(wrong_queries_are_refused)
     ck_assert_int_eq(domus_system_log_level(system), DOMUS_LOG_WARNING);
     end(system);
 }
-END_TEST
 
 /* A page of another site that a browser of this machine shows may change nothing. */
-START_TEST(pages_of_others_change_nothing)
+DOMT_TEST(pages_of_others_change_nothing)
 {
     static const char post[] = "POST /log?level=error HTTP/1.1\r\nHost: localhost\r\n"
                                "Origin: http://evil.example\r\nConnection: close\r\n\r\n";
@@ -191,11 +188,10 @@ START_TEST(pages_of_others_change_nothing)
     close(fd);
     end(system);
 }
-END_TEST
 
 /* --- followers -------------------------------------------------------------------------------- */
 
-START_TEST(a_follower_gets_lines_as_they_come)
+DOMT_TEST(a_follower_gets_lines_as_they_come)
 {
     domus_system *system = start(4);
 
@@ -219,7 +215,6 @@ START_TEST(a_follower_gets_lines_as_they_come)
     close(fd);
     end(system);
 }
-END_TEST
 
 static void *read_to_the_end(void *fd)
 {
@@ -229,7 +224,7 @@ static void *read_to_the_end(void *fd)
 }
 
 /* The stream is not cut, and the close does not take the second that a drain may last. */
-START_TEST(a_follower_gets_the_last_lines_and_the_end)
+DOMT_TEST(a_follower_gets_the_last_lines_and_the_end)
 {
     domus_system *system = start(4);
     pthread_t reader;
@@ -247,7 +242,6 @@ START_TEST(a_follower_gets_the_last_lines_and_the_end)
     ck_assert_ptr_null(strstr(text, "info: "));
     domt_end(system);
 }
-END_TEST
 
 /* Connect with little room for what comes. */
 static int connect_small(const char *request)
@@ -274,7 +268,7 @@ static void await_rest(void)
 }
 
 /* It takes as much of an endless log as fits into the buffers, and nobody waits for it. */
-START_TEST(a_follower_that_does_not_read_holds_up_nobody)
+DOMT_TEST(a_follower_that_does_not_read_holds_up_nobody)
 {
     static const char follow[] = "GET /log?follow=1 HTTP/1.1\r\nHost: localhost\r\n\r\n";
     domus_system *system = start(4);
@@ -309,9 +303,8 @@ START_TEST(a_follower_that_does_not_read_holds_up_nobody)
     close(fd);
     end(system);
 }
-END_TEST
 
-START_TEST(followers_that_do_not_read_end_with_the_port)
+DOMT_TEST(followers_that_do_not_read_end_with_the_port)
 {
     static const char follow[] = "GET /log?follow=1 HTTP/1.1\r\nHost: localhost\r\n\r\n";
     domus_system *system = start(8);
@@ -329,10 +322,9 @@ START_TEST(followers_that_do_not_read_end_with_the_port)
         close(fds[i]);
     domt_end(system);
 }
-END_TEST
 
 /* One that reads an endless log without a pause does not take the port for itself. */
-START_TEST(a_follower_that_reads_holds_up_nobody)
+DOMT_TEST(a_follower_that_reads_holds_up_nobody)
 {
     domus_system *system = start(4);
 
@@ -346,7 +338,6 @@ START_TEST(a_follower_that_reads_holds_up_nobody)
     close(fd);
     end(system);
 }
-END_TEST
 
 static void allow_descriptors(void)
 {
@@ -358,7 +349,7 @@ static void allow_descriptors(void)
 }
 
 /* A place is free again when its viewer has gone, though no line has come. */
-START_TEST(a_thousand_followers_have_few_places)
+DOMT_TEST(a_thousand_followers_have_few_places)
 {
     static int fds[CROWD];
     uint32_t follow = 0, refused = 0;
@@ -390,11 +381,5 @@ START_TEST(a_thousand_followers_have_few_places)
     ck_assert(found);
     end(system);
 }
-END_TEST
 
-DOMT_MAIN("observe_log", 60, without_a_source_there_is_no_log, lines_have_their_time_and_level,
-          wrong_queries_are_refused, pages_of_others_change_nothing,
-          a_follower_gets_lines_as_they_come, a_follower_gets_the_last_lines_and_the_end,
-          a_follower_that_does_not_read_holds_up_nobody,
-          followers_that_do_not_read_end_with_the_port, a_follower_that_reads_holds_up_nobody,
-          a_thousand_followers_have_few_places)
+DOMT_SUITE(60)

@@ -72,7 +72,7 @@ static unsigned ask(const char *path)
     return size > 12 ? (unsigned)strtoul(text + strlen("HTTP/1.1 "), NULL, 10) : 0;
 }
 
-START_TEST(a_stuck_thread_is_seen_from_outside)
+DOMT_TEST(a_stuck_thread_is_seen_from_outside)
 {
     domus_system *system = start();
 
@@ -90,7 +90,6 @@ START_TEST(a_stuck_thread_is_seen_from_outside)
     domus_observe_front.close(port);
     domt_end(system);
 }
-END_TEST
 
 static void *ask_for_actors(void *unused)
 {
@@ -104,7 +103,7 @@ static void *ask_for_actors(void *unused)
 }
 
 /* The dump of a thread that is stuck takes a second, and nobody else waits for it. */
-START_TEST(other_viewers_do_not_wait_for_a_dump)
+DOMT_TEST(other_viewers_do_not_wait_for_a_dump)
 {
     domus_system *system = start();
     pthread_t asker;
@@ -125,9 +124,8 @@ START_TEST(other_viewers_do_not_wait_for_a_dump)
     domus_observe_front.close(port);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(a_port_is_ready_when_it_is_told_and_is_there_once)
+DOMT_TEST(a_port_is_ready_when_it_is_told_and_is_there_once)
 {
     domus_system *system = start();
     domus_config config = domt_config(1);
@@ -156,11 +154,10 @@ START_TEST(a_port_is_ready_when_it_is_told_and_is_there_once)
     domus_observe_front.close(NULL);
     domt_end(system);
 }
-END_TEST
 
 /* The n-th allocation fails while the port is opened, or while it is asked; then for each third n
  * in the short form. */
-START_TEST(a_port_without_memory_is_not_opened_or_answers_later)
+DOMT_TEST(a_port_without_memory_is_not_opened_or_answers_later)
 {
     static const char *const paths[] = {
         "/metrics", "/profile?histograms=1", "/actors", "/config", "/stalls", "/nothing", "/",
@@ -190,8 +187,5 @@ START_TEST(a_port_without_memory_is_not_opened_or_answers_later)
     domus_observe_front.close(port);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("observe", 120, a_stuck_thread_is_seen_from_outside, other_viewers_do_not_wait_for_a_dump,
-          a_port_is_ready_when_it_is_told_and_is_there_once,
-          a_port_without_memory_is_not_opened_or_answers_later)
+DOMT_SUITE(120)

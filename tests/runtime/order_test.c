@@ -191,7 +191,7 @@ static void was_in_order(void)
     ck_assert_uint_eq(it.out_of_order, 0);
 }
 
-START_TEST(actor_of_the_loop_takes_all_that_waits_by_its_order)
+DOMT_TEST(actor_of_the_loop_takes_all_that_waits_by_its_order)
 {
     domus_config config = domt_config(3);
 
@@ -203,9 +203,8 @@ START_TEST(actor_of_the_loop_takes_all_that_waits_by_its_order)
     domt_end(system);
     was_in_order();
 }
-END_TEST
 
-START_TEST(actor_of_a_pool_takes_all_that_waits_by_its_order)
+DOMT_TEST(actor_of_a_pool_takes_all_that_waits_by_its_order)
 {
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
         reset();
@@ -216,7 +215,6 @@ START_TEST(actor_of_a_pool_takes_all_that_waits_by_its_order)
         was_in_order();
     }
 }
-END_TEST
 
 /* --- streams ---------------------------------------------------------------------------------- */
 
@@ -232,7 +230,7 @@ static void stream(domus_system *system, uint32_t threads)
     DOMT_WAIT_FOR(60, atomic_load(&answered) == (uint64_t)ROUNDS * SENDERS);
 }
 
-START_TEST(streams_to_an_actor_of_the_loop_are_whole)
+DOMT_TEST(streams_to_an_actor_of_the_loop_are_whole)
 {
     domus_config config = domt_config(3);
 
@@ -244,9 +242,8 @@ START_TEST(streams_to_an_actor_of_the_loop_are_whole)
     domt_end(system);
     ck_assert_uint_eq(it.out_of_order, 0);
 }
-END_TEST
 
-START_TEST(streams_to_an_actor_of_a_pool_are_whole)
+DOMT_TEST(streams_to_an_actor_of_a_pool_are_whole)
 {
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
         reset();
@@ -257,7 +254,6 @@ START_TEST(streams_to_an_actor_of_a_pool_are_whole)
         ck_assert_uint_eq(it.out_of_order, 0);
     }
 }
-END_TEST
 
 /* --- a detached actor ------------------------------------------------------------------------- */
 
@@ -317,7 +313,7 @@ static void *ask_from_outside(void *system)
     return NULL;
 }
 
-START_TEST(receives_that_return_take_mail_by_the_order)
+DOMT_TEST(receives_that_return_take_mail_by_the_order)
 {
     domus_config config = domt_config(1);
     pthread_t asker;
@@ -341,7 +337,6 @@ START_TEST(receives_that_return_take_mail_by_the_order)
     ck_assert_uint_eq(atomic_load(&levels_received), 10234);
     domt_end(system);
 }
-END_TEST
 
 /* --- a test kit ------------------------------------------------------------------------------- */
 
@@ -371,15 +366,11 @@ static int take_in_kit(uint64_t seed, void *context)
     return error != 0 || it.out_of_order != 0 || it.count != UINT64_C(2) * 2 * 20 * LEVELS;
 }
 
-START_TEST(order_holds_in_a_test_kit_for_each_seed)
+DOMT_TEST(order_holds_in_a_test_kit_for_each_seed)
 {
     uint64_t seed;
 
     ck_assert_int_eq(domus_testkit_sweep(1, DOMT_SCALE(300, 50), take_in_kit, NULL, &seed), 0);
 }
-END_TEST
 
-DOMT_MAIN("order on threads", 300, actor_of_the_loop_takes_all_that_waits_by_its_order,
-          actor_of_a_pool_takes_all_that_waits_by_its_order,
-          streams_to_an_actor_of_the_loop_are_whole, streams_to_an_actor_of_a_pool_are_whole,
-          receives_that_return_take_mail_by_the_order, order_holds_in_a_test_kit_for_each_seed)
+DOMT_SUITE(300)

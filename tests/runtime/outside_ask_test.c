@@ -119,7 +119,7 @@ static uint64_t late_replies(const domus_system *system)
     return profile.late_replies;
 }
 
-START_TEST(an_answer_comes_with_its_type_and_payload)
+DOMT_TEST(an_answer_comes_with_its_type_and_payload)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -139,9 +139,8 @@ START_TEST(an_answer_comes_with_its_type_and_payload)
     ck_assert_uint_eq(atomic_load(&released), 200); /* the asks; the answers are ours */
     domt_end(system);
 }
-END_TEST
 
-START_TEST(a_small_buffer_is_told_what_it_wants)
+DOMT_TEST(a_small_buffer_is_told_what_it_wants)
 {
     domus_config config = domt_config(1);
     domus_system *system = domt_start(&config);
@@ -162,9 +161,8 @@ START_TEST(a_small_buffer_is_told_what_it_wants)
     ck_assert_uint_eq(atomic_load(&released), 2);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(an_exception_is_the_result_and_payloads_are_taken_in_every_case)
+DOMT_TEST(an_exception_is_the_result_and_payloads_are_taken_in_every_case)
 {
     domus_config config = domt_config(1);
     domus_system *system = domt_start(&config);
@@ -188,9 +186,8 @@ START_TEST(an_exception_is_the_result_and_payloads_are_taken_in_every_case)
     ck_assert_uint_eq(atomic_load(&released), 5);
     domus_system_free(system);
 }
-END_TEST
 
-START_TEST(a_time_out_is_never_early_and_a_late_answer_is_dropped_and_counted)
+DOMT_TEST(a_time_out_is_never_early_and_a_late_answer_is_dropped_and_counted)
 {
     domus_config config = domt_config(1);
     domus_system *system = domt_start(&config);
@@ -209,9 +206,8 @@ START_TEST(a_time_out_is_never_early_and_a_late_answer_is_dropped_and_counted)
     ck_assert_uint_eq(atomic_load(&released), released_before + 1);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(the_time_out_travels_and_zero_is_a_limit_too)
+DOMT_TEST(the_time_out_travels_and_zero_is_a_limit_too)
 {
     domus_config config = domt_config(1);
     domus_system *system = domt_start(&config);
@@ -231,9 +227,8 @@ START_TEST(the_time_out_travels_and_zero_is_a_limit_too)
     }
     domt_end(system);
 }
-END_TEST
 
-START_TEST(a_thread_of_the_system_does_not_wait_for_itself)
+DOMT_TEST(a_thread_of_the_system_does_not_wait_for_itself)
 {
     domus_config config = domt_config(1);
     domus_system *system = the_system = domt_start(&config);
@@ -243,7 +238,6 @@ START_TEST(a_thread_of_the_system_does_not_wait_for_itself)
     ck_assert_int_eq(atomic_load(&deadlock), -EDEADLK);
     domt_end(system);
 }
-END_TEST
 
 #define ASKERS 16
 #define EACH   (DOMT_SANITIZED ? 200 : 2000)
@@ -277,7 +271,7 @@ static void *keep_asking(void *self_)
     return NULL;
 }
 
-START_TEST(sixteen_threads_ask_at_once)
+DOMT_TEST(sixteen_threads_ask_at_once)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -306,7 +300,6 @@ START_TEST(sixteen_threads_ask_at_once)
     ck_assert_uint_eq(timeouts, wanted);
     domt_end(system);
 }
-END_TEST
 
 static void *ask_and_be_woken(void *self_)
 {
@@ -320,7 +313,7 @@ static void *ask_and_be_woken(void *self_)
 
 /* The first of those who wait leads. When its time is over the next one does, and is woken by its
  * answer, not by the end of its time. */
-START_TEST(the_lead_is_handed_on)
+DOMT_TEST(the_lead_is_handed_on)
 {
     domus_config config = domt_config(1);
     domus_system *system = domt_start(&config);
@@ -341,7 +334,6 @@ START_TEST(the_lead_is_handed_on)
     }
     domt_end(system);
 }
-END_TEST
 
 static void *ask_for_ever(void *self_)
 {
@@ -365,7 +357,7 @@ static void begin_to_wait(domus_system *system, struct asker askers[ASKERS],
 }
 
 /* Nobody but the stop can end the wait. */
-START_TEST(who_waits_when_the_system_stops_is_told)
+DOMT_TEST(who_waits_when_the_system_stops_is_told)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -382,10 +374,9 @@ START_TEST(who_waits_when_the_system_stops_is_told)
     }
     ck_assert_uint_lt(domt_now_ns() - before_ns, 5000 * DOMT_MS);
 }
-END_TEST
 
 /* The stop closes the outside in this way if an actor has not let go of an ask in time. */
-START_TEST(closing_the_outside_fails_all_that_wait)
+DOMT_TEST(closing_the_outside_fails_all_that_wait)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -408,9 +399,8 @@ START_TEST(closing_the_outside_fails_all_that_wait)
                      -EPROTO); /* it did not stop, after all */
     domt_end(system);
 }
-END_TEST
 
-START_TEST(options_and_names_are_the_outsides_too)
+DOMT_TEST(options_and_names_are_the_outsides_too)
 {
     domus_config config = domt_config(2);
     config.names.max = 1;
@@ -436,13 +426,5 @@ START_TEST(options_and_names_are_the_outsides_too)
     ck_assert_uint_eq(domt_profile(system, 1).notices, 51);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("outside asks", 60, an_answer_comes_with_its_type_and_payload,
-          a_small_buffer_is_told_what_it_wants,
-          an_exception_is_the_result_and_payloads_are_taken_in_every_case,
-          a_time_out_is_never_early_and_a_late_answer_is_dropped_and_counted,
-          the_time_out_travels_and_zero_is_a_limit_too,
-          a_thread_of_the_system_does_not_wait_for_itself, sixteen_threads_ask_at_once,
-          the_lead_is_handed_on, who_waits_when_the_system_stops_is_told,
-          closing_the_outside_fails_all_that_wait, options_and_names_are_the_outsides_too)
+DOMT_SUITE(60)

@@ -31,7 +31,7 @@ static const domus_behaviour noter = {
     .on_stop = domt_count_stop,
 };
 
-START_TEST(outside_calls_hold_before_and_after_a_system_runs)
+DOMT_TEST(outside_calls_hold_before_and_after_a_system_runs)
 {
     domus_config config = domt_config(2);
     domus_system *system = NULL;
@@ -57,9 +57,8 @@ START_TEST(outside_calls_hold_before_and_after_a_system_runs)
     ck_assert_int_eq(domus_outside_stop(system, address), -ESHUTDOWN);
     domus_system_free(system);
 }
-END_TEST
 
-START_TEST(spawns_go_round_robin)
+DOMT_TEST(spawns_go_round_robin)
 {
     enum { THREADS = 3, EACH = 7 };
     domus_config config = domt_config(THREADS);
@@ -73,7 +72,6 @@ START_TEST(spawns_go_round_robin)
         DOMT_WAIT_FOR(10, domt_profile(system, i).spawns == EACH);
     domt_end(system);
 }
-END_TEST
 
 #define FOREIGN 4
 #define ROUNDS  (DOMT_SANITIZED ? 300 : 2000)
@@ -120,7 +118,7 @@ static void *live_and_die(void *self_)
     return NULL;
 }
 
-START_TEST(many_foreign_threads_spawn_notice_and_stop_at_once)
+DOMT_TEST(many_foreign_threads_spawn_notice_and_stop_at_once)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -149,7 +147,5 @@ START_TEST(many_foreign_threads_spawn_notice_and_stop_at_once)
     DOMT_WAIT_FOR(20, atomic_load(&domt_mounted) == atomic_load(&domt_stopped));
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("outside", 60, outside_calls_hold_before_and_after_a_system_runs, spawns_go_round_robin,
-          many_foreign_threads_spawn_notice_and_stop_at_once)
+DOMT_SUITE(60)

@@ -63,7 +63,7 @@ static void *use_elsewhere(void *nothing)
     return nothing;
 }
 
-START_TEST(outsider_is_for_its_own_thread)
+DOMT_TEST(outsider_is_for_its_own_thread)
 {
     pthread_t thread;
     int status;
@@ -86,7 +86,6 @@ START_TEST(outsider_is_for_its_own_thread)
     ck_assert_int_eq(domus_outside_detach(NULL), 0);
     domt_end(system_);
 }
-END_TEST
 
 static int use_within(domus_stack *stack, void *argument)
 {
@@ -101,16 +100,15 @@ static int use_within(domus_stack *stack, void *argument)
     return 0;
 }
 
-START_TEST(turn_of_an_outsider_must_not_use_it)
+DOMT_TEST(turn_of_an_outsider_must_not_use_it)
 {
     begin(1);
     ck_assert_int_eq(domus_outsider_act(self_, use_within, NULL), 0);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     domt_end(system_);
 }
-END_TEST
 
-START_TEST(outsiders_are_bounded_and_seats_are_used_again)
+DOMT_TEST(outsiders_are_bounded_and_seats_are_used_again)
 {
     domus_outsider *outsiders[5];
     const domus_outsider_options named = {.name = "thread"};
@@ -133,7 +131,6 @@ START_TEST(outsiders_are_bounded_and_seats_are_used_again)
     ck_assert_int_eq(domus_outside_find(system_, "thread", &found), -ENOENT);
     domt_end(system_);
 }
-END_TEST
 
 /* --- turns -------------------------------------------------------------------------------------
  */
@@ -188,7 +185,7 @@ static int fail_turn(domus_stack *stack, void *argument)
     return -EXDEV;
 }
 
-START_TEST(turn_of_an_outsider_has_all_verbs)
+DOMT_TEST(turn_of_an_outsider_has_all_verbs)
 {
     domus_address child;
     domus_outside_message message;
@@ -223,12 +220,11 @@ START_TEST(turn_of_an_outsider_has_all_verbs)
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     domt_end(system_);
 }
-END_TEST
 
 /* --- stops -------------------------------------------------------------------------------------
  */
 
-START_TEST(outsider_that_is_stopped_is_told_so)
+DOMT_TEST(outsider_that_is_stopped_is_told_so)
 {
     domus_outside_message message;
     uint32_t number = 1;
@@ -255,7 +251,6 @@ START_TEST(outsider_that_is_stopped_is_told_so)
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     domt_end(system_);
 }
-END_TEST
 
 static _Atomic uint32_t inside;
 static _Atomic int said[2];
@@ -279,7 +274,7 @@ static void *wait_for_end(void *asks)
     return NULL;
 }
 
-START_TEST(stop_of_the_system_ends_waits_and_the_thread_that_stops)
+DOMT_TEST(stop_of_the_system_ends_waits_and_the_thread_that_stops)
 {
     pthread_t threads[2];
 
@@ -299,7 +294,6 @@ START_TEST(stop_of_the_system_ends_waits_and_the_thread_that_stops)
     ck_assert_int_eq(domus_outside_detach(self_), -EPERM);
     domus_system_free(system_);
 }
-END_TEST
 
 static _Atomic bool go_on;
 
@@ -329,7 +323,7 @@ static void *be_away(void *nothing)
     return nothing;
 }
 
-START_TEST(thread_that_is_away_does_not_keep_the_system)
+DOMT_TEST(thread_that_is_away_does_not_keep_the_system)
 {
     pthread_t thread;
     domus_outsider *none = NULL;
@@ -349,7 +343,6 @@ START_TEST(thread_that_is_away_does_not_keep_the_system)
     domus_system_free(system_);
     ck_assert_uint_eq(atomic_load(&domt_released), 2); /* what was in hand, and the answer */
 }
-END_TEST
 
 static int hold(domus_stack *stack, void *argument)
 {
@@ -370,7 +363,7 @@ static void *act_for_long(void *nothing)
     return nothing;
 }
 
-START_TEST(turn_that_does_not_return_is_said_as_a_handler)
+DOMT_TEST(turn_that_does_not_return_is_said_as_a_handler)
 {
     pthread_t thread;
 
@@ -384,7 +377,6 @@ START_TEST(turn_that_does_not_return_is_said_as_a_handler)
     ck_assert_int_eq(domus_system_stop(system_), 0);
     domus_system_free(system_);
 }
-END_TEST
 
 /* --- memory ------------------------------------------------------------------------------------
  */
@@ -419,7 +411,7 @@ static int use_all(void)
     return result == 0 ? watched : result;
 }
 
-START_TEST(each_allocation_may_fail)
+DOMT_TEST(each_allocation_may_fail)
 {
     int result = -ENOMEM;
     uint32_t failed = 0;
@@ -437,11 +429,5 @@ START_TEST(each_allocation_may_fail)
     ck_assert_uint_gt(failed, 0);
     domt_end(system_);
 }
-END_TEST
 
-DOMT_MAIN("outsider_stop", 60, outsider_is_for_its_own_thread, turn_of_an_outsider_must_not_use_it,
-          outsiders_are_bounded_and_seats_are_used_again, turn_of_an_outsider_has_all_verbs,
-          outsider_that_is_stopped_is_told_so,
-          stop_of_the_system_ends_waits_and_the_thread_that_stops,
-          thread_that_is_away_does_not_keep_the_system,
-          turn_that_does_not_return_is_said_as_a_handler, each_allocation_may_fail)
+DOMT_SUITE(60)

@@ -109,7 +109,7 @@ static void *ask_and_answer(void *place)
     return NULL;
 }
 
-START_TEST(outsiders_and_actors_ask_each_other_a_hundred_thousand_times)
+DOMT_TEST(outsiders_and_actors_ask_each_other_a_hundred_thousand_times)
 {
     pthread_t threads[OUTSIDERS];
     const asker state = {.left = ROUNDS};
@@ -130,7 +130,6 @@ START_TEST(outsiders_and_actors_ask_each_other_a_hundred_thousand_times)
     DOMT_WAIT_FOR(10, atomic_load(&domt_answers) == (uint64_t)OUTSIDERS * ROUNDS);
     domt_end(system_);
 }
-END_TEST
 
 /* --- coming and going --------------------------------------------------------------------------
  */
@@ -230,7 +229,7 @@ static void end_storm(pthread_t threads[OUTSIDERS])
         pthread_join(threads[i], NULL);
 }
 
-START_TEST(outsiders_come_and_go_and_nothing_is_lost)
+DOMT_TEST(outsiders_come_and_go_and_nothing_is_lost)
 {
     pthread_t threads[OUTSIDERS];
 
@@ -247,9 +246,8 @@ START_TEST(outsiders_come_and_go_and_nothing_is_lost)
     domt_end(system_);
     ck_assert_uint_le(atomic_load(&domt_released), count);
 }
-END_TEST
 
-START_TEST(system_stops_while_outsiders_come_and_go)
+DOMT_TEST(system_stops_while_outsiders_come_and_go)
 {
     for (int round = 0; round < DOMT_SCALE(30, 15); round++) {
         pthread_t threads[OUTSIDERS];
@@ -262,7 +260,5 @@ START_TEST(system_stops_while_outsiders_come_and_go)
         domus_system_free(system_);
     }
 }
-END_TEST
 
-DOMT_MAIN("outsider_storm", 200, outsiders_and_actors_ask_each_other_a_hundred_thousand_times,
-          outsiders_come_and_go_and_nothing_is_lost, system_stops_while_outsiders_come_and_go)
+DOMT_SUITE(200)

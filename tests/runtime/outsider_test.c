@@ -36,7 +36,7 @@ static void let_peer_be_done(void)
     ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_number_type, &number, 0, NULL), 0);
 }
 
-START_TEST(outsider_and_actor_answer_each_other)
+DOMT_TEST(outsider_and_actor_answer_each_other)
 {
     uint32_t number = 7;
     uint32_t answer = 0;
@@ -67,9 +67,8 @@ START_TEST(outsider_and_actor_answer_each_other)
     ck_assert_int_eq(atomic_load(&domt_answer_error), 0);
     end();
 }
-END_TEST
 
-START_TEST(ask_that_is_failed_or_left_or_not_answered_in_time_fails)
+DOMT_TEST(ask_that_is_failed_or_left_or_not_answered_in_time_fails)
 {
     domus_outside_message message;
 
@@ -96,7 +95,6 @@ START_TEST(ask_that_is_failed_or_left_or_not_answered_in_time_fails)
     self_ = domt_attach(system_);
     end();
 }
-END_TEST
 
 static bool is_even(const void *self, const void *frame, const domus_type *type,
                     const void *payload)
@@ -107,7 +105,7 @@ static bool is_even(const void *self, const void *frame, const domus_type *type,
     return *(const uint32_t *)payload % 2 == 0;
 }
 
-START_TEST(receive_takes_by_choice_and_leaves_the_rest_in_order)
+DOMT_TEST(receive_takes_by_choice_and_leaves_the_rest_in_order)
 {
     const domus_type *const numbers[] = {&domt_number_type, NULL};
     const domus_type *const others[] = {&domt_other_type, NULL};
@@ -133,10 +131,9 @@ START_TEST(receive_takes_by_choice_and_leaves_the_rest_in_order)
     ck_assert_int_eq(domus_outside_receive(self_, NULL, 0, &message), -ETIMEDOUT);
     end();
 }
-END_TEST
 
 /* Mail that was looked at once is not looked at again, and mail that comes meanwhile is. */
-START_TEST(receive_that_waits_wakes_for_what_it_wants)
+DOMT_TEST(receive_that_waits_wakes_for_what_it_wants)
 {
     const domus_type *const types[] = {&domt_number_type, NULL};
     const domus_pattern even = {.types = types, .matches = is_even};
@@ -150,9 +147,8 @@ START_TEST(receive_that_waits_wakes_for_what_it_wants)
     }
     end();
 }
-END_TEST
 
-START_TEST(receive_is_never_early_and_never_late)
+DOMT_TEST(receive_is_never_early_and_never_late)
 {
     domus_outside_message message;
 
@@ -176,7 +172,6 @@ START_TEST(receive_is_never_early_and_never_late)
     ck_assert_int_eq(domus_outside_detach(other), 0);
     end();
 }
-END_TEST
 
 static const domus_type tick_type = {.name = "tick"};
 
@@ -199,7 +194,7 @@ static void let_ticks_come(domus_outsider *outsider)
                          -ETIMEDOUT);
 }
 
-START_TEST(events_that_are_not_received_are_bounded_and_those_of_watches_are_not_lost)
+DOMT_TEST(events_that_are_not_received_are_bounded_and_those_of_watches_are_not_lost)
 {
     const domus_outsider_options options = {.mailbox_max = 4};
     domus_outside_message message;
@@ -231,9 +226,8 @@ START_TEST(events_that_are_not_received_are_bounded_and_those_of_watches_are_not
     ck_assert_int_eq(domus_outside_detach(few), 0);
     end();
 }
-END_TEST
 
-START_TEST(answers_of_many_asks_come_with_their_tags)
+DOMT_TEST(answers_of_many_asks_come_with_their_tags)
 {
     domus_outside_message message;
     uint64_t tags = 0;
@@ -276,9 +270,8 @@ START_TEST(answers_of_many_asks_come_with_their_tags)
     ck_assert_int_eq(domus_outside_receive(self_, NULL, 0, &message), -ETIMEDOUT);
     end();
 }
-END_TEST
 
-START_TEST(payloads_that_own_something_are_released_once)
+DOMT_TEST(payloads_that_own_something_are_released_once)
 {
     domus_outside_message message;
     domus_outside_reply reply = {0};
@@ -324,9 +317,8 @@ START_TEST(payloads_that_own_something_are_released_once)
     end();
     ck_assert_uint_eq(taken, 1);
 }
-END_TEST
 
-START_TEST(outsider_watches_and_is_watched)
+DOMT_TEST(outsider_watches_and_is_watched)
 {
     domus_outside_message message;
     domus_watch watch;
@@ -366,9 +358,8 @@ START_TEST(outsider_watches_and_is_watched)
     self_ = domt_attach(system_);
     end();
 }
-END_TEST
 
-START_TEST(mailbox_is_bounded_and_room_comes)
+DOMT_TEST(mailbox_is_bounded_and_room_comes)
 {
     domus_outside_message message;
     uint32_t number = 0;
@@ -395,7 +386,6 @@ START_TEST(mailbox_is_bounded_and_room_comes)
     ck_assert_int_eq(domus_outside_detach(small), 0);
     end();
 }
-END_TEST
 
 /* The peer works on an ask of the outsider, and asks it: nobody would ever answer that. */
 static int ask_back(domus_stack *stack, void *self, const domus_answer *answer)
@@ -415,7 +405,7 @@ static const domus_behaviour backward = {
     .on = (const domus_on[]){{&domt_number_type, on_number_ask_back, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(ask_that_is_asked_back_fails_at_once)
+DOMT_TEST(ask_that_is_asked_back_fails_at_once)
 {
     uint32_t number = 0;
     domus_outside_message message;
@@ -434,13 +424,5 @@ START_TEST(ask_that_is_asked_back_fails_at_once)
     ck_assert_int_eq(*(const int *)message.payload, -EXDEV);
     end();
 }
-END_TEST
 
-DOMT_MAIN("outsider", 60, outsider_and_actor_answer_each_other,
-          ask_that_is_failed_or_left_or_not_answered_in_time_fails,
-          receive_takes_by_choice_and_leaves_the_rest_in_order,
-          receive_that_waits_wakes_for_what_it_wants, receive_is_never_early_and_never_late,
-          answers_of_many_asks_come_with_their_tags,
-          events_that_are_not_received_are_bounded_and_those_of_watches_are_not_lost,
-          payloads_that_own_something_are_released_once, outsider_watches_and_is_watched,
-          mailbox_is_bounded_and_room_comes, ask_that_is_asked_back_fails_at_once)
+DOMT_SUITE(60)

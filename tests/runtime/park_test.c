@@ -124,15 +124,14 @@ static void play(uint64_t seed)
     domt_stepped_fini(&world);
 }
 
-START_TEST(no_thread_parks_with_anything_left)
+DOMT_TEST(no_thread_parks_with_anything_left)
 {
     for (uint64_t seed = 1; seed <= (DOMT_SANITIZED ? 10 : 60); seed++)
         play(seed);
     ck_assert_uint_gt(ticks, 0);
 }
-END_TEST
 
-START_TEST(park_lasts_until_the_next_timer_and_at_most_a_second)
+DOMT_TEST(park_lasts_until_the_next_timer_and_at_most_a_second)
 {
     domus_config config = domt_config(1);
     uint64_t slept_ns = 0;
@@ -158,7 +157,6 @@ START_TEST(park_lasts_until_the_next_timer_and_at_most_a_second)
     ck_assert_uint_ge(slept_ns, 300 * DOMT_MS);
     domt_stepped_fini(&world);
 }
-END_TEST
 
 /* While it sleeps it is sent to from everywhere, until the sleep ends by the only write. */
 static void all_send(domt_stepped *stepped, uint32_t sleeper)
@@ -173,7 +171,7 @@ static void all_send(domt_stepped *stepped, uint32_t sleeper)
     stepped->rings[sleeper].completions = 1;
 }
 
-START_TEST(sleeper_is_written_to_once_for_each_sleep)
+DOMT_TEST(sleeper_is_written_to_once_for_each_sleep)
 {
     domus_config config = domt_config(2);
 
@@ -191,7 +189,6 @@ START_TEST(sleeper_is_written_to_once_for_each_sleep)
     ck_assert_uint_eq(sums.wakeups_empty, 0);
     domt_stepped_fini(&world);
 }
-END_TEST
 
 /* The sleep ends at once, with nothing at all. */
 static void nothing_happens(domt_stepped *stepped, uint32_t sleeper)
@@ -200,7 +197,7 @@ static void nothing_happens(domt_stepped *stepped, uint32_t sleeper)
     (void)sleeper;
 }
 
-START_TEST(poll_is_armed_anew_after_512_empty_wakeups_in_a_row)
+DOMT_TEST(poll_is_armed_anew_after_512_empty_wakeups_in_a_row)
 {
     domus_config config = domt_config(1);
 
@@ -224,9 +221,8 @@ START_TEST(poll_is_armed_anew_after_512_empty_wakeups_in_a_row)
     ck_assert_uint_eq(world.rings[0].cancels, 3);
     domt_stepped_fini(&world);
 }
-END_TEST
 
-START_TEST(poll_is_armed_anew_after_as_many_as_are_configured)
+DOMT_TEST(poll_is_armed_anew_after_as_many_as_are_configured)
 {
     domus_config config = domt_config(1);
 
@@ -239,7 +235,6 @@ START_TEST(poll_is_armed_anew_after_as_many_as_are_configured)
     }
     domt_stepped_fini(&world);
 }
-END_TEST
 
 /* --- real threads ----------------------------------------------------------------------------- */
 
@@ -303,7 +298,7 @@ static void timers_ring_within(domus_system *system, uint64_t late_max_ns)
     ck_assert_uint_le(best_ns, late_max_ns);
 }
 
-START_TEST(timer_rings_in_time_on_a_thread_that_sleeps)
+DOMT_TEST(timer_rings_in_time_on_a_thread_that_sleeps)
 {
     domus_config config = domt_config(1);
     domus_system *system = domt_start(&config);
@@ -311,9 +306,8 @@ START_TEST(timer_rings_in_time_on_a_thread_that_sleeps)
     timers_ring_within(system, 3 * DOMT_MS);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(timer_rings_in_time_on_a_thread_that_spins)
+DOMT_TEST(timer_rings_in_time_on_a_thread_that_spins)
 {
     domus_config config = domt_config(1);
 
@@ -322,9 +316,8 @@ START_TEST(timer_rings_in_time_on_a_thread_that_spins)
     timers_ring_within(system, 3 * DOMT_MS);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(stop_wakes_sleepers_at_once)
+DOMT_TEST(stop_wakes_sleepers_at_once)
 {
     uint64_t best_ns = UINT64_MAX;
 
@@ -342,9 +335,8 @@ START_TEST(stop_wakes_sleepers_at_once)
     }
     ck_assert_uint_lt(best_ns, 100 * DOMT_MS);
 }
-END_TEST
 
-START_TEST(idle_thread_makes_few_iterations)
+DOMT_TEST(idle_thread_makes_few_iterations)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -359,7 +351,6 @@ START_TEST(idle_thread_makes_few_iterations)
     ck_assert_uint_eq(after.wakeups_empty, before.wakeups_empty);
     domt_end(system);
 }
-END_TEST
 
 static int count_tick(domus_stack *stack, void *self, const void *payload)
 {
@@ -388,7 +379,7 @@ static void answers(domus_system *system, domus_address address)
 
 /* A guard against a wake poll that fires for nothing: 512 empty wake-ups in a row arm it anew, and
  * it still wakes. Here a stranger writes to the eventfd without having put anything. */
-START_TEST(empty_wakeups_arm_the_poll_anew_and_are_counted)
+DOMT_TEST(empty_wakeups_arm_the_poll_anew_and_are_counted)
 {
     domus_config config = domt_config(1);
     domus_system *system = domt_start(&config);
@@ -415,11 +406,10 @@ START_TEST(empty_wakeups_arm_the_poll_anew_and_are_counted)
     ck_assert_uint_le(domt_profile(system, 0).wakeups_empty, 2 * config.io.empty_wakeups_max + 20);
     domt_end(system);
 }
-END_TEST
 
 /* The cancel and the new poll complete, too; they are not taken for the next empty wake-up, or the
  * thread would arm its poll anew for ever. */
-START_TEST(poll_that_is_armed_anew_each_time_wakes_and_lets_sleep)
+DOMT_TEST(poll_that_is_armed_anew_each_time_wakes_and_lets_sleep)
 {
     domus_config config = domt_config(1);
 
@@ -441,14 +431,5 @@ START_TEST(poll_that_is_armed_anew_each_time_wakes_and_lets_sleep)
     answers(system, address);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("park", 60, no_thread_parks_with_anything_left,
-          park_lasts_until_the_next_timer_and_at_most_a_second,
-          sleeper_is_written_to_once_for_each_sleep,
-          poll_is_armed_anew_after_512_empty_wakeups_in_a_row,
-          poll_is_armed_anew_after_as_many_as_are_configured,
-          timer_rings_in_time_on_a_thread_that_sleeps, timer_rings_in_time_on_a_thread_that_spins,
-          stop_wakes_sleepers_at_once, idle_thread_makes_few_iterations,
-          empty_wakeups_arm_the_poll_anew_and_are_counted,
-          poll_that_is_armed_anew_each_time_wakes_and_lets_sleep)
+DOMT_SUITE(60)

@@ -89,7 +89,7 @@ static void is_open(int fd, bool open)
 
 /* The clients that come between two systems wait in the backlog, as those do that come in a drain.
  */
-START_TEST(no_connection_is_lost_between_two_who_serve)
+DOMT_TEST(no_connection_is_lost_between_two_who_serve)
 {
     struct sockaddr_in at;
     int listening = listen_at_loopback(&at), clients[CLIENTS];
@@ -113,12 +113,11 @@ START_TEST(no_connection_is_lost_between_two_who_serve)
     }
     close(listening);
 }
-END_TEST
 
 /* A listener that is its own takes all that waits in its backlog when it stops; this one must not.
  * The first client has the only place, so the others wait, but for a few that came before the
  * acceptor paused. */
-START_TEST(what_waits_in_a_stop_stays_in_the_backlog)
+DOMT_TEST(what_waits_in_a_stop_stays_in_the_backlog)
 {
     struct sockaddr_in at;
     int listening = listen_at_loopback(&at), clients[CLIENTS];
@@ -139,9 +138,8 @@ START_TEST(what_waits_in_a_stop_stays_in_the_backlog)
     domt_end(system);
     close(listening);
 }
-END_TEST
 
-START_TEST(its_options_are_those_of_the_configuration)
+DOMT_TEST(its_options_are_those_of_the_configuration)
 {
     const domus_listener_config listener = {.name = "echo",
                                             .address = "127.0.0.1:1",
@@ -163,7 +161,6 @@ START_TEST(its_options_are_those_of_the_configuration)
     is_open(options.listening, false); /* it was the library's */
     close(listening);
 }
-END_TEST
 
 static const struct option {
     int level, name, first, second; /* in the first life, and in the second */
@@ -184,7 +181,7 @@ static void serve_once(int listening, const domus_config *config)
 }
 
 /* The socket lives on, and the configuration of the next life has these options no more. */
-START_TEST(options_of_the_last_life_are_set_back)
+DOMT_TEST(options_of_the_last_life_are_set_back)
 {
     const domus_listener_config listener = {
         .name = "echo", .address = "127.0.0.1:1", .backlog = 16};
@@ -215,9 +212,8 @@ START_TEST(options_of_the_last_life_are_set_back)
     }
     close(listening);
 }
-END_TEST
 
-START_TEST(a_unix_socket_is_served_too)
+DOMT_TEST(a_unix_socket_is_served_too)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     int listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -237,7 +233,6 @@ START_TEST(a_unix_socket_is_served_too)
     domt_end(system);
     close(listening);
 }
-END_TEST
 
 /* Returns what a descriptor of this kind is refused with; it stays open. */
 static int refused(domus_system *system, int fd)
@@ -254,7 +249,7 @@ static int refused(domus_system *system, int fd)
     return result;
 }
 
-START_TEST(other_descriptors_are_refused)
+DOMT_TEST(other_descriptors_are_refused)
 {
     domus_system *system = start(1000);
     struct sockaddr_in at;
@@ -273,9 +268,5 @@ START_TEST(other_descriptors_are_refused)
     ck_assert_int_eq(domus_serve_with(system, "echo", &server, NULL, &options, NULL), 0);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("passed", 30, no_connection_is_lost_between_two_who_serve,
-          what_waits_in_a_stop_stays_in_the_backlog, its_options_are_those_of_the_configuration,
-          options_of_the_last_life_are_set_back, a_unix_socket_is_served_too,
-          other_descriptors_are_refused)
+DOMT_SUITE(30)

@@ -159,17 +159,15 @@ static void pause_it(const domus_behaviour *behaviour)
         close(fds[i]);
 }
 
-START_TEST(what_arrived_during_a_pause_is_told_before_the_timer)
+DOMT_TEST(what_arrived_during_a_pause_is_told_before_the_timer)
 {
     pause_it(&watcher);
 }
-END_TEST
 
-START_TEST(what_arrived_during_a_pause_is_told_before_an_ask_expires)
+DOMT_TEST(what_arrived_during_a_pause_is_told_before_an_ask_expires)
 {
     pause_it(&asker);
 }
-END_TEST
 
 /* --- on a virtual clock ----------------------------------------------------------------------- */
 
@@ -186,7 +184,7 @@ static void reap_for(domt_stepped *stepped, uint32_t completions, uint64_t takes
 
 /* The time that the channel's bytes came is the time that the thread knew. When it was held up in
  * the middle, that was long ago, although they have come just now. */
-START_TEST(bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
+DOMT_TEST(bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
 {
     domus_config config = domt_config(1);
     domt_stepped stepped;
@@ -228,8 +226,5 @@ START_TEST(bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
     ck_assert_uint_eq(thread->io.open, 0);
     domt_stepped_fini(&stepped);
 }
-END_TEST
 
-DOMT_MAIN("pause", 30, what_arrived_during_a_pause_is_told_before_the_timer,
-          what_arrived_during_a_pause_is_told_before_an_ask_expires,
-          bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
+DOMT_SUITE(30)

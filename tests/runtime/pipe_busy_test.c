@@ -94,16 +94,14 @@ static void hold_calls_of_a_step(const domus_behaviour *behaviour, uint32_t call
     domus_testkit_free(kit);
 }
 
-START_TEST(calls_of_a_stage_in_one_turn_are_bounded)
+DOMT_TEST(calls_of_a_stage_in_one_turn_are_bounded)
 {
     hold_calls_of_a_step(&byte_by_byte, 2 * 64);
 }
-END_TEST
 
-START_TEST(pieces_of_one_turn_are_bounded)
+DOMT_TEST(pieces_of_one_turn_are_bounded)
 {
     hold_calls_of_a_step(&piece_by_piece, 2 * 8);
 }
-END_TEST
 
-DOMT_MAIN("pipe_busy", 60, calls_of_a_stage_in_one_turn_are_bounded, pieces_of_one_turn_are_bounded)
+DOMT_SUITE(60)

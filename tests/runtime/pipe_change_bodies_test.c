@@ -78,7 +78,7 @@ static const char *const asked[] = {
     "C up echo\n4:}~}~0:Q next}]\n", "Q x\nC up echo\n4:}~}~0:Q next}]\n"};
 static const char *const answered[] = {"ok}\nok}]\n", "ok}\nok}]\n", "ok}\nok}]\n", NULL, NULL};
 
-START_TEST(a_change_takes_place_behind_the_body_of_its_request)
+DOMT_TEST(a_change_takes_place_behind_the_body_of_its_request)
 {
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
         size_t size = strlen(asked[i]);
@@ -104,9 +104,8 @@ START_TEST(a_change_takes_place_behind_the_body_of_its_request)
         }
     }
 }
-END_TEST
 
-START_TEST(a_clean_change_looks_behind_the_body)
+DOMT_TEST(a_clean_change_looks_behind_the_body)
 {
     static const char *const sent[] = {"L4 up clean read\n}~}~", "L4 up clean read\n}~}~Q"};
 
@@ -124,7 +123,6 @@ START_TEST(a_clean_change_looks_behind_the_body)
         domus_testkit_free(kit);
     }
 }
-END_TEST
 
 /* --- a client --------------------------------------------------------------------------------- */
 
@@ -187,7 +185,7 @@ static void send_text(domus_testkit *kit, domus_peer *peer, const char *text)
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
-START_TEST(a_client_does_not_change_within_bodies_of_asks)
+DOMT_TEST(a_client_does_not_change_within_bodies_of_asks)
 {
     domus_peer_listener *listener;
     domus_address address, uploader;
@@ -221,7 +219,5 @@ START_TEST(a_client_does_not_change_within_bodies_of_asks)
     domt_net_ok(kit, domus_peer_expect(peer, "}]\n", 3, SECOND));
     domus_testkit_free(kit);
 }
-END_TEST
 
-DOMT_MAIN("pipe_change_bodies", 120, a_change_takes_place_behind_the_body_of_its_request,
-          a_clean_change_looks_behind_the_body, a_client_does_not_change_within_bodies_of_asks)
+DOMT_SUITE(120)

@@ -25,7 +25,7 @@ static void notify(domus_probe *probe, const char *words)
 }
 
 /* Mail comes at any step. Mail behind the answer is encoded by the new stages. */
-START_TEST(mail_behind_the_answer_leaves_by_the_new_stages)
+DOMT_TEST(mail_behind_the_answer_leaves_by_the_new_stages)
 {
     for (uint64_t seed = 1; seed <= DOMT_SCALE(200, 40); seed++) {
         domus_peer *peer;
@@ -60,7 +60,6 @@ START_TEST(mail_behind_the_answer_leaves_by_the_new_stages)
         domt_change_end(kit);
     }
 }
-END_TEST
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
@@ -165,7 +164,7 @@ static domus_testkit *begin_client(uint32_t flags, uint64_t seed, domus_peer **r
     return kit;
 }
 
-START_TEST(a_client_changes_behind_the_answer)
+DOMT_TEST(a_client_changes_behind_the_answer)
 {
     domt_bytes asked = {.size = 0}, answers = {.size = 0};
 
@@ -197,9 +196,8 @@ START_TEST(a_client_changes_behind_the_answer)
         domt_change_end(kit);
     }
 }
-END_TEST
 
-START_TEST(a_client_is_not_deceived_by_clear_bytes)
+DOMT_TEST(a_client_is_not_deceived_by_clear_bytes)
 {
     static const char *const early[] = {"go\nx", "go\ngo\n", "go\n\n"};
 
@@ -214,7 +212,5 @@ START_TEST(a_client_is_not_deceived_by_clear_bytes)
         domt_change_end(kit);
     }
 }
-END_TEST
 
-DOMT_MAIN("pipe_change_mail", 120, mail_behind_the_answer_leaves_by_the_new_stages,
-          a_client_changes_behind_the_answer, a_client_is_not_deceived_by_clear_bytes)
+DOMT_SUITE(120)

@@ -20,7 +20,7 @@ static const char *const ways[] = {"up 0 ok",     "pre 0 ok",  "fwd 3 ok", "!up 
 
 #define EACH (DOMT_TSAN ? 7 : 1) /* a kit has one thread */
 
-START_TEST(answers_before_leave_by_the_old_stages_and_bytes_behind_go_to_the_new)
+DOMT_TEST(answers_before_leave_by_the_old_stages_and_bytes_behind_go_to_the_new)
 {
     for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++) {
         domt_bytes asked = {.size = 0}, expected = {.size = 0};
@@ -52,11 +52,10 @@ START_TEST(answers_before_leave_by_the_old_stages_and_bytes_behind_go_to_the_new
         }
     }
 }
-END_TEST
 
 /* --- bytes that came too early ---------------------------------------------------------------- */
 
-START_TEST(a_clean_change_takes_no_bytes_that_came_before_the_answer)
+DOMT_TEST(a_clean_change_takes_no_bytes_that_came_before_the_answer)
 {
     static const char *const asked[] = {"clean 0 ok\nx 0 y\n", "clean 0 ok\nx",
                                         "!lclean 5 ok\nx 0 y\n", "!lclean 5 ok\nx"};
@@ -72,10 +71,9 @@ START_TEST(a_clean_change_takes_no_bytes_that_came_before_the_answer)
         domt_change_end(kit);
     }
 }
-END_TEST
 
 /* They come after the change was asked for, and before it takes place. */
-START_TEST(a_clean_change_takes_no_bytes_while_it_waits)
+DOMT_TEST(a_clean_change_takes_no_bytes_while_it_waits)
 {
     domus_peer *peer;
     domus_testkit *kit = domt_change_begin(1, &peer);
@@ -90,9 +88,8 @@ START_TEST(a_clean_change_takes_no_bytes_while_it_waits)
     ck_assert_int_eq(domt_changes_now.opened, 0);
     domt_change_end(kit);
 }
-END_TEST
 
-START_TEST(a_clean_change_is_made_when_the_peer_waits_for_it)
+DOMT_TEST(a_clean_change_is_made_when_the_peer_waits_for_it)
 {
     domt_bytes coded = {.size = 0}, answer = {.size = 0};
 
@@ -111,7 +108,6 @@ START_TEST(a_clean_change_is_made_when_the_peer_waits_for_it)
         domt_change_end(kit);
     }
 }
-END_TEST
 
 /* --- changes that are refused ----------------------------------------------------------------- */
 
@@ -131,7 +127,7 @@ static const domus_behaviour another = {
     .kind = DOMUS_CHANNELS,
     .on = (const domus_on[]){{&channel_type, change_of_another, 0}, {NULL, NULL, 0}}};
 
-START_TEST(wrong_changes_are_refused_and_change_nothing)
+DOMT_TEST(wrong_changes_are_refused_and_change_nothing)
 {
     domus_peer *peer;
     domus_testkit *kit = domt_change_begin(1, &peer);
@@ -150,9 +146,8 @@ START_TEST(wrong_changes_are_refused_and_change_nothing)
     domus_peer_close(peer);
     domt_change_end(kit);
 }
-END_TEST
 
-START_TEST(only_the_channels_own_actor_may_change_its_pipeline)
+DOMT_TEST(only_the_channels_own_actor_may_change_its_pipeline)
 {
     domus_peer *peer;
     domus_testkit *kit = domt_change_begin(1, &peer);
@@ -173,9 +168,8 @@ START_TEST(only_the_channels_own_actor_may_change_its_pipeline)
     domus_peer_close(peer);
     domt_change_end(kit);
 }
-END_TEST
 
-START_TEST(a_stage_that_does_not_open_resets_the_channel)
+DOMT_TEST(a_stage_that_does_not_open_resets_the_channel)
 {
     domus_peer *peer;
     domus_testkit *kit = domt_change_begin(1, &peer);
@@ -186,10 +180,9 @@ START_TEST(a_stage_that_does_not_open_resets_the_channel)
     ck_assert_int_eq(domt_pipes_now.close_error, -EKEYREJECTED);
     domt_change_end(kit);
 }
-END_TEST
 
 /* The new stages may have the first word, so the change does not wait for bytes of the peer. */
-START_TEST(a_change_that_waits_for_an_answer_is_made_behind_it)
+DOMT_TEST(a_change_that_waits_for_an_answer_is_made_behind_it)
 {
     domus_peer *peer;
     domus_testkit *kit = domt_change_begin(1, &peer);
@@ -204,9 +197,8 @@ START_TEST(a_change_that_waits_for_an_answer_is_made_behind_it)
     domus_peer_close(peer);
     domt_change_end(kit);
 }
-END_TEST
 
-START_TEST(a_change_that_waits_is_forgotten_with_the_channel)
+DOMT_TEST(a_change_that_waits_is_forgotten_with_the_channel)
 {
     domus_peer *peer;
     domus_testkit *kit = domt_change_begin(1, &peer);
@@ -219,9 +211,8 @@ START_TEST(a_change_that_waits_is_forgotten_with_the_channel)
     ck_assert_int_eq(domt_changes_now.opened, 0);
     domt_change_end(kit);
 }
-END_TEST
 
-START_TEST(a_drain_waits_for_a_change_and_what_is_behind_it)
+DOMT_TEST(a_drain_waits_for_a_change_and_what_is_behind_it)
 {
     domt_bytes asked = {.size = 0}, expected = {.size = 0};
     domus_peer *peer;
@@ -239,7 +230,6 @@ START_TEST(a_drain_waits_for_a_change_and_what_is_behind_it)
     domt_change_expect(kit, peer, &expected);
     domt_change_end(kit);
 }
-END_TEST
 
 /* --- real sockets ----------------------------------------------------------------------------- */
 
@@ -267,7 +257,7 @@ static void receive_all(int fd, const domt_bytes *expected)
     }
 }
 
-START_TEST(it_is_the_same_on_real_sockets)
+DOMT_TEST(it_is_the_same_on_real_sockets)
 {
     static const domus_listener_config listener = {
         .name = "pipe", .address = "127.0.0.1:0", .backlog = 64};
@@ -304,15 +294,5 @@ START_TEST(it_is_the_same_on_real_sockets)
     ck_assert_int_eq(domt_changes_now.opened, (int)asked.size + 1);
     ck_assert_int_eq(domt_changes_now.closed, domt_changes_now.opened);
 }
-END_TEST
 
-DOMT_MAIN("pipe_change", 120, answers_before_leave_by_the_old_stages_and_bytes_behind_go_to_the_new,
-          a_clean_change_takes_no_bytes_that_came_before_the_answer,
-          a_clean_change_takes_no_bytes_while_it_waits,
-          a_clean_change_is_made_when_the_peer_waits_for_it,
-          wrong_changes_are_refused_and_change_nothing,
-          only_the_channels_own_actor_may_change_its_pipeline,
-          a_stage_that_does_not_open_resets_the_channel,
-          a_change_that_waits_for_an_answer_is_made_behind_it,
-          a_change_that_waits_is_forgotten_with_the_channel,
-          a_drain_waits_for_a_change_and_what_is_behind_it, it_is_the_same_on_real_sockets)
+DOMT_SUITE(120)

@@ -93,7 +93,7 @@ static int try_ways(domus_stack *stack, void *self)
 static const domus_behaviour trier = {
     .name = "trier", .kind = DOMUS_CHANNELS, .on_mount = try_ways};
 
-START_TEST(a_wrong_pipeline_is_refused_when_an_actor_is_made)
+DOMT_TEST(a_wrong_pipeline_is_refused_when_an_actor_is_made)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_plain, 1);
     domus_system *system = domus_testkit_system(kit);
@@ -108,7 +108,6 @@ START_TEST(a_wrong_pipeline_is_refused_when_an_actor_is_made)
                       results[i]);
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* --- listeners -------------------------------------------------------------------------------- */
 
@@ -131,14 +130,13 @@ static void end_kit(domus_testkit *kit)
     domus_testkit_free(kit);
 }
 
-START_TEST(a_listener_with_a_wrong_pipeline_is_not_served)
+DOMT_TEST(a_listener_with_a_wrong_pipeline_is_not_served)
 {
     end_kit(listening_kit(&wrong_channel, -EDOM));
     end_kit(listening_kit(&of_wrong, -EDOM));
 }
-END_TEST
 
-START_TEST(a_pipeline_is_not_checked_for_each_channel)
+DOMT_TEST(a_pipeline_is_not_checked_for_each_channel)
 {
     atomic_store(&checks, 0);
     domus_testkit *kit = listening_kit(&right_channel, 0);
@@ -154,7 +152,6 @@ START_TEST(a_pipeline_is_not_checked_for_each_channel)
     ck_assert_uint_eq(atomic_load(&checks), made);
     end_kit(kit);
 }
-END_TEST
 
 /* --- behaviours that change ------------------------------------------------------------------- */
 
@@ -176,7 +173,7 @@ static const domus_behaviour changing = {.name = "changing",
 static const domus_behaviour changing_raw = {
     .name = "changing raw", .kind = DOMUS_CHANNELS, .on_open = {change_rows, 0}};
 
-START_TEST(a_channel_keeps_to_messages_or_to_bytes)
+DOMT_TEST(a_channel_keeps_to_messages_or_to_bytes)
 {
     domus_testkit *kit = listening_kit(&changing, 0);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -193,8 +190,5 @@ START_TEST(a_channel_keeps_to_messages_or_to_bytes)
     ck_assert_int_eq(become_right, -EINVAL);
     end_kit(kit);
 }
-END_TEST
 
-DOMT_MAIN("pipe_check", 60, a_wrong_pipeline_is_refused_when_an_actor_is_made,
-          a_listener_with_a_wrong_pipeline_is_not_served,
-          a_pipeline_is_not_checked_for_each_channel, a_channel_keeps_to_messages_or_to_bytes)
+DOMT_SUITE(60)

@@ -25,7 +25,7 @@ static const domus_pipeline hasty = {
     .request_timeout_ns = 20 * MS,
 };
 
-START_TEST(requests_expire_and_late_answers_do_no_harm)
+DOMT_TEST(requests_expire_and_late_answers_do_no_harm)
 {
     domus_behaviour behaviour = domt_pipe_framed;
     behaviour.pipeline = &hasty;
@@ -46,9 +46,8 @@ START_TEST(requests_expire_and_late_answers_do_no_harm)
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(asks_inherit_the_time_of_their_request)
+DOMT_TEST(asks_inherit_the_time_of_their_request)
 {
     static const char *const hows[] = {"far", "near", "ffar", "kffar"};
     domus_behaviour behaviour = domt_pipe_framed;
@@ -71,14 +70,13 @@ START_TEST(asks_inherit_the_time_of_their_request)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
 static const domt_pipe_options failless = {.no_fail = true};
 static const domus_pipeline without_fail = {
     .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, &failless}, {NULL, NULL}},
 };
 
-START_TEST(without_a_text_for_failures_the_channel_is_reset)
+DOMT_TEST(without_a_text_for_failures_the_channel_is_reset)
 {
     static const char *const asked[] = {"far 5 a\nerr 0 b\n", "now 0 a\n$x\n", "now 0 a\nodd 0 b\n",
                                         "ferr 0 a\n",         "?now 0 a\n",    "late 5 b\n"};
@@ -95,9 +93,8 @@ START_TEST(without_a_text_for_failures_the_channel_is_reset)
         domt_pipes_end(kit);
     }
 }
-END_TEST
 
-START_TEST(wrong_bytes_are_told_behind_earlier_answers)
+DOMT_TEST(wrong_bytes_are_told_behind_earlier_answers)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -109,9 +106,8 @@ START_TEST(wrong_bytes_are_told_behind_earlier_answers)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(wrong_bytes_wait_for_what_is_alone)
+DOMT_TEST(wrong_bytes_wait_for_what_is_alone)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -122,9 +118,8 @@ START_TEST(wrong_bytes_wait_for_what_is_alone)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(a_part_of_a_message_at_the_end_is_wrong)
+DOMT_TEST(a_part_of_a_message_at_the_end_is_wrong)
 {
     static const char *const asked[] = {"ffar 5 a\nnow 0 b\nnow", "sleep 5 a\n!now 0 b\nn",
                                         "now 0 a\n!keep 3 b\nnow"};
@@ -139,14 +134,13 @@ START_TEST(a_part_of_a_message_at_the_end_is_wrong)
         domt_pipes_end(kit);
     }
 }
-END_TEST
 
 static const domt_pipe_options polite = {.hello = "hello\n"};
 static const domus_pipeline greeting = {
     .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, &polite}, {NULL, NULL}},
 };
 
-START_TEST(bytes_of_open_and_decode_go_out_at_once)
+DOMT_TEST(bytes_of_open_and_decode_go_out_at_once)
 {
     domus_behaviour behaviour = domt_pipe_framed;
     behaviour.pipeline = &greeting;
@@ -159,13 +153,12 @@ START_TEST(bytes_of_open_and_decode_go_out_at_once)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* --- the handler ends the channel ------------------------------------------------------------- */
 
 static const char *const behind[] = {"", "now 0 b\n", "now 0 b\nnow"};
 
-START_TEST(a_handler_resets_its_channel_and_still_sees_the_request)
+DOMT_TEST(a_handler_resets_its_channel_and_still_sees_the_request)
 {
     for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
         domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
@@ -179,9 +172,8 @@ START_TEST(a_handler_resets_its_channel_and_still_sees_the_request)
         domt_pipes_end(kit);
     }
 }
-END_TEST
 
-START_TEST(a_handler_closes_its_channel_and_still_sees_the_request)
+DOMT_TEST(a_handler_closes_its_channel_and_still_sees_the_request)
 {
     for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
         domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
@@ -197,7 +189,6 @@ START_TEST(a_handler_closes_its_channel_and_still_sees_the_request)
         domt_pipes_end(kit);
     }
 }
-END_TEST
 
 /* Provided buffers that the threads of a kit hold. */
 static uint32_t held_buffers(domus_testkit *kit)
@@ -212,7 +203,7 @@ static uint32_t held_buffers(domus_testkit *kit)
     return held;
 }
 
-START_TEST(a_channel_that_waits_for_its_peer_to_close_holds_no_received_bytes)
+DOMT_TEST(a_channel_that_waits_for_its_peer_to_close_holds_no_received_bytes)
 {
     static const char *const asked[] = {"$x\nmore\n", "close 0 text\nmore\n", "now 0 a\n$x\nmore"};
 
@@ -229,9 +220,8 @@ START_TEST(a_channel_that_waits_for_its_peer_to_close_holds_no_received_bytes)
         domt_pipes_end(kit);
     }
 }
-END_TEST
 
-START_TEST(a_request_that_fails_after_a_close_does_not_reset_the_channel)
+DOMT_TEST(a_request_that_fails_after_a_close_does_not_reset_the_channel)
 {
     domus_behaviour behaviour = domt_pipe_framed;
     behaviour.pipeline = &without_fail;
@@ -250,9 +240,8 @@ START_TEST(a_request_that_fails_after_a_close_does_not_reset_the_channel)
     ck_assert_int_eq(domt_pipes_now.close_error, 0);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(after_a_finish_requests_are_handled_and_not_answered)
+DOMT_TEST(after_a_finish_requests_are_handled_and_not_answered)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -269,7 +258,6 @@ START_TEST(after_a_finish_requests_are_handled_and_not_answered)
     ck_assert_int_eq(domt_pipes_now.close_error, 0);
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* --- the peer goes ---------------------------------------------------------------------------- */
 
@@ -280,7 +268,7 @@ static bool is_gone(domus_testkit *kit, domus_address address)
     return domus_outside_notice(domus_testkit_system(kit), address, &nothing_type, NULL) == -ESTALE;
 }
 
-START_TEST(a_peer_that_goes_cancels_the_conversations)
+DOMT_TEST(a_peer_that_goes_cancels_the_conversations)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -300,9 +288,8 @@ START_TEST(a_peer_that_goes_cancels_the_conversations)
     ck_assert_uint_eq(domt_pipes_now.resumed, 0);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(what_outlives_the_connection_goes_on_to_its_end)
+DOMT_TEST(what_outlives_the_connection_goes_on_to_its_end)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -322,12 +309,11 @@ START_TEST(what_outlives_the_connection_goes_on_to_its_end)
     ck_assert_uint_eq(domt_pipes_now.cancelled, 1);
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* The kept ones are answered, though nobody gets the answer; one that is forwarded then fails. The
  * rows of the first behaviour have frames, those of the second have none, and requests of the third
  * have a time-out. */
-START_TEST(kept_requests_that_outlive_the_connection_are_still_known)
+DOMT_TEST(kept_requests_that_outlive_the_connection_are_still_known)
 {
     domus_pipeline patient = domt_pipe_pipeline;
     domus_behaviour timed = domt_pipe_framed;
@@ -356,9 +342,8 @@ START_TEST(kept_requests_that_outlive_the_connection_are_still_known)
         domt_pipes_end(kit);
     }
 }
-END_TEST
 
-START_TEST(the_time_of_requests_ends_with_their_connection)
+DOMT_TEST(the_time_of_requests_ends_with_their_connection)
 {
     domus_behaviour behaviour = domt_pipe_framed;
     behaviour.pipeline = &hasty;
@@ -382,9 +367,8 @@ START_TEST(the_time_of_requests_ends_with_their_connection)
         domt_pipes_end(kit);
     }
 }
-END_TEST
 
-START_TEST(the_last_requests_of_a_peer_that_has_finished_are_answered)
+DOMT_TEST(the_last_requests_of_a_peer_that_has_finished_are_answered)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -401,9 +385,8 @@ START_TEST(the_last_requests_of_a_peer_that_has_finished_are_answered)
     ck_assert_int_eq(domt_pipes_now.close_error, 0);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(a_channel_that_is_stopped_ends_its_requests)
+DOMT_TEST(a_channel_that_is_stopped_ends_its_requests)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -420,7 +403,6 @@ START_TEST(a_channel_that_is_stopped_ends_its_requests)
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* --- drains
  * --------------------------------------------------------------------------------------- */
@@ -443,40 +425,22 @@ static void hold_drain(const char *asked, const char *answers)
     }
 }
 
-START_TEST(a_drain_waits_for_forwarded_requests)
+DOMT_TEST(a_drain_waits_for_forwarded_requests)
 {
     hold_drain("ffar 50 a\n", "a\n");
     hold_drain("fnear 50 a\nffar 20 b\nkffar 5 c\n", "a\nb\nc\n");
 }
-END_TEST
 
-START_TEST(a_drain_waits_for_what_is_read_and_not_begun)
+DOMT_TEST(a_drain_waits_for_what_is_read_and_not_begun)
 {
     hold_drain("sleep 20 a\n!ffar 20 b\nnow 0 c\n", "a\nb\nc\n");
     hold_drain("!ffar 20 a\n!ffar 20 b\nffar 0 c\n!now 0 d\n", "a\nb\nc\nd\n");
 }
-END_TEST
 
-START_TEST(a_drain_sees_conversations)
+DOMT_TEST(a_drain_sees_conversations)
 {
     hold_drain("sleep 20 a\nfar 30 b\nkeep 10 c\n", "a\nb\nc\n");
     hold_drain("now 0 a\n", "a\n");
 }
-END_TEST
 
-DOMT_MAIN("pipe_ends", 120, requests_expire_and_late_answers_do_no_harm,
-          asks_inherit_the_time_of_their_request, without_a_text_for_failures_the_channel_is_reset,
-          wrong_bytes_are_told_behind_earlier_answers, wrong_bytes_wait_for_what_is_alone,
-          a_part_of_a_message_at_the_end_is_wrong, bytes_of_open_and_decode_go_out_at_once,
-          a_handler_resets_its_channel_and_still_sees_the_request,
-          a_handler_closes_its_channel_and_still_sees_the_request,
-          a_channel_that_waits_for_its_peer_to_close_holds_no_received_bytes,
-          a_request_that_fails_after_a_close_does_not_reset_the_channel,
-          after_a_finish_requests_are_handled_and_not_answered,
-          a_peer_that_goes_cancels_the_conversations,
-          what_outlives_the_connection_goes_on_to_its_end,
-          kept_requests_that_outlive_the_connection_are_still_known,
-          the_time_of_requests_ends_with_their_connection,
-          the_last_requests_of_a_peer_that_has_finished_are_answered,
-          a_channel_that_is_stopped_ends_its_requests, a_drain_waits_for_forwarded_requests,
-          a_drain_waits_for_what_is_read_and_not_begun, a_drain_sees_conversations)
+DOMT_SUITE(120)

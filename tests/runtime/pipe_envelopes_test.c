@@ -46,7 +46,7 @@ static void send_messages(domus_testkit *kit, domus_peer *peer)
     domt_pipes_expect(kit, peer, "a\nerror EBADMSG\nerror EOPNOTSUPP\nd\ne\nf\ng\n");
 }
 
-START_TEST(messages_give_their_envelopes_back)
+DOMT_TEST(messages_give_their_envelopes_back)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -60,9 +60,8 @@ START_TEST(messages_give_their_envelopes_back)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(connections_give_their_envelopes_back)
+DOMT_TEST(connections_give_their_envelopes_back)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
     uint32_t before = 0;
@@ -81,7 +80,6 @@ START_TEST(connections_give_their_envelopes_back)
     ck_assert_uint_lt(count_objects(kit), before + ROUNDS / 4);
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* --- sizes ------------------------------------------------------------------------------------ */
 
@@ -158,7 +156,7 @@ static const domus_behaviour speller = {
 };
 
 /* The envelope that was free last is a small one, beside those of requests that wait. */
-START_TEST(a_large_message_behind_a_small_one_has_room)
+DOMT_TEST(a_large_message_behind_a_small_one_has_room)
 {
     static const char asked[] = "0123456789aA0123456789bB0123456789cdC0123456789";
     domus_testkit *kit = domt_pipes_kit(NULL, &speller, 1);
@@ -171,7 +169,5 @@ START_TEST(a_large_message_behind_a_small_one_has_room)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
-DOMT_MAIN("pipe_envelopes", 60, messages_give_their_envelopes_back,
-          connections_give_their_envelopes_back, a_large_message_behind_a_small_one_has_room)
+DOMT_SUITE(60)

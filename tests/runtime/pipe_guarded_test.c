@@ -119,7 +119,7 @@ static void begin(const domus_pipeline *pipeline)
     peer = domt_pipes_peer(kit);
 }
 
-START_TEST(answers_that_wait_for_their_turn_are_wrapped_when_they_leave)
+DOMT_TEST(answers_that_wait_for_their_turn_are_wrapped_when_they_leave)
 {
     begin(&guarded);
     domt_pipes_send(kit, peer, "hi\nsleep 5 a\nnow 0 b\nnow 0 c\nsleep 1 d\nnone 0 e\n");
@@ -128,9 +128,8 @@ START_TEST(answers_that_wait_for_their_turn_are_wrapped_when_they_leave)
     domt_pipes_expect(kit, peer, "6:a\n");
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(byte_stage_that_fails_tells_its_peer_why)
+DOMT_TEST(byte_stage_that_fails_tells_its_peer_why)
 {
     static const domus_pipeline *const both[] = {&guarded, &guarded_speechless};
     static const char *const told[] = {"1:a\n2:wrong EBADMSG\nwhy\n", "1:a\nwhy\n"};
@@ -143,9 +142,8 @@ START_TEST(byte_stage_that_fails_tells_its_peer_why)
         domt_pipes_end(kit);
     }
 }
-END_TEST
 
-START_TEST(byte_stage_ends_the_channel_before_its_peer_does)
+DOMT_TEST(byte_stage_ends_the_channel_before_its_peer_does)
 {
     begin(&guarded);
     domt_pipes_send(kit, peer, "hi\nnow 0 a\nsleep 5 b\nnow 0 c\n.now 0 d\n");
@@ -153,9 +151,8 @@ START_TEST(byte_stage_ends_the_channel_before_its_peer_does)
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(begin_of_a_byte_stage_is_bounded)
+DOMT_TEST(begin_of_a_byte_stage_is_bounded)
 {
     for (int i = 0; i < 3; i++) {
         begin(&guarded);
@@ -176,11 +173,10 @@ START_TEST(begin_of_a_byte_stage_is_bounded)
         domt_pipes_end(kit);
     }
 }
-END_TEST
 
 /* --- without a runtime ------------------------------------------------------------------------ */
 
-START_TEST(stage_that_has_taken_long_gets_the_caller_a_word)
+DOMT_TEST(stage_that_has_taken_long_gets_the_caller_a_word)
 {
     static const char bytes[] = "hi\n~~now 0 a\n";
     const char *next = bytes;
@@ -206,9 +202,5 @@ START_TEST(stage_that_has_taken_long_gets_the_caller_a_word)
     domi_out_clear(&out, true);
     domi_out_clear(&aside, true);
 }
-END_TEST
 
-DOMT_MAIN("pipe_guarded", 60, answers_that_wait_for_their_turn_are_wrapped_when_they_leave,
-          byte_stage_that_fails_tells_its_peer_why,
-          byte_stage_ends_the_channel_before_its_peer_does, begin_of_a_byte_stage_is_bounded,
-          stage_that_has_taken_long_gets_the_caller_a_word)
+DOMT_SUITE(60)

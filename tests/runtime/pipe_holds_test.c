@@ -76,7 +76,7 @@ static void ask_all(void)
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
-START_TEST(asks_wait_until_the_pipeline_has_changed)
+DOMT_TEST(asks_wait_until_the_pipeline_has_changed)
 {
     begin();
     domus_peer *peer = take_peer();
@@ -93,9 +93,8 @@ START_TEST(asks_wait_until_the_pipeline_has_changed)
     domt_net_ok(kit, domus_peer_expect(peer, "b\n", 2, DOMT_NET_SECOND));
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(asks_that_wait_for_a_change_were_not_sent)
+DOMT_TEST(asks_that_wait_for_a_change_were_not_sent)
 {
     begin();
     domus_peer *peer = take_peer();
@@ -107,9 +106,8 @@ START_TEST(asks_that_wait_for_a_change_were_not_sent)
     domt_net_ok(kit, domus_probe_expect_error(other, -EOPNOTSUPP, DOMT_NET_SECOND));
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(asks_that_the_next_pipeline_does_not_encode_fail)
+DOMT_TEST(asks_that_the_next_pipeline_does_not_encode_fail)
 {
     begin();
     next = &without_asks;
@@ -120,8 +118,5 @@ START_TEST(asks_that_the_next_pipeline_does_not_encode_fail)
     domt_net_ok(kit, domus_probe_expect_error(other, -EOPNOTSUPP, DOMT_NET_SECOND));
     domus_testkit_free(kit);
 }
-END_TEST
 
-DOMT_MAIN("pipe_holds", 60, asks_wait_until_the_pipeline_has_changed,
-          asks_that_wait_for_a_change_were_not_sent,
-          asks_that_the_next_pipeline_does_not_encode_fail)
+DOMT_SUITE(60)

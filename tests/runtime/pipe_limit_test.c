@@ -187,7 +187,7 @@ static void run_with(uint64_t bytes, uint32_t *ended, uint32_t *answers)
     domt_end(system);
 }
 
-START_TEST(pipelines_in_little_memory_answer_right_or_end)
+DOMT_TEST(pipelines_in_little_memory_answer_right_or_end)
 {
     uint32_t ended = 0, answers = 0;
 
@@ -196,6 +196,5 @@ START_TEST(pipelines_in_little_memory_answer_right_or_end)
     ck_assert(ended > 0 || DOMT_SANITIZED);
     ck_assert_uint_gt(answers, 0);
 }
-END_TEST
 
-DOMT_MAIN("pipe limit", 120, pipelines_in_little_memory_answer_right_or_end)
+DOMT_SUITE(120)

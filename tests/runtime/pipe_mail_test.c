@@ -57,7 +57,7 @@ static void release_packet(void *payload)
 static const domus_type strange_type = {
     .name = "strange", .size = sizeof(domus_packet), .release = release_packet};
 
-START_TEST(notices_to_a_channel_go_to_its_peer)
+DOMT_TEST(notices_to_a_channel_go_to_its_peer)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -77,9 +77,8 @@ START_TEST(notices_to_a_channel_go_to_its_peer)
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(notices_to_a_channel_that_closes_are_dead_letters)
+DOMT_TEST(notices_to_a_channel_that_closes_are_dead_letters)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -97,9 +96,8 @@ START_TEST(notices_to_a_channel_that_closes_are_dead_letters)
     ck_assert_uint_eq(dead_letters(kit), before + 2);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(notices_of_the_peer_are_handled_and_may_be_taken)
+DOMT_TEST(notices_of_the_peer_are_handled_and_may_be_taken)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -114,9 +112,8 @@ START_TEST(notices_of_the_peer_are_handled_and_may_be_taken)
     ck_assert_int_eq(domt_pipes_now.close_error, -EBADMSG);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(notices_that_are_taken_or_not_forwarded_end_with_their_turn)
+DOMT_TEST(notices_that_are_taken_or_not_forwarded_end_with_their_turn)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -127,7 +124,6 @@ START_TEST(notices_that_are_taken_or_not_forwarded_end_with_their_turn)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* --- a broadcast
  * ------------------------------------------------------------------------------------ */
@@ -149,7 +145,7 @@ static int found(domus_stack *stack, void *self)
 
 static const domus_behaviour founder = {.name = "founder", .on_mount = found};
 
-START_TEST(a_broadcast_goes_to_a_thousand_peers)
+DOMT_TEST(a_broadcast_goes_to_a_thousand_peers)
 {
     static domus_peer *peers[1000];
     domus_behaviour behaviour = domt_pipe_plain;
@@ -169,7 +165,6 @@ START_TEST(a_broadcast_goes_to_a_thousand_peers)
         domt_pipes_expect(kit, peers[i], "to all of you\n");
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* --- a client
  * ----------------------------------------------------------------------------------------- */
@@ -263,7 +258,7 @@ static void expect_answer(const client_kit *kit, const char *text)
     domus_slice_free(packet.bytes);
 }
 
-START_TEST(asks_are_answered_by_the_peer_in_their_order)
+DOMT_TEST(asks_are_answered_by_the_peer_in_their_order)
 {
     client_kit kit = begin_client();
 
@@ -285,9 +280,8 @@ START_TEST(asks_are_answered_by_the_peer_in_their_order)
     expect_answer(&kit, "5");
     domt_pipes_end(kit.kit);
 }
-END_TEST
 
-START_TEST(asks_that_are_too_many_or_wrong_fail)
+DOMT_TEST(asks_that_are_too_many_or_wrong_fail)
 {
     client_kit kit = begin_client();
 
@@ -306,9 +300,8 @@ START_TEST(asks_that_are_too_many_or_wrong_fail)
     expect_answer(&kit, "5");
     domt_pipes_end(kit.kit);
 }
-END_TEST
 
-START_TEST(the_answer_to_an_ask_that_expired_is_thrown_away)
+DOMT_TEST(the_answer_to_an_ask_that_expired_is_thrown_away)
 {
     client_kit kit = begin_client();
     domus_packet packet = packet_of("a");
@@ -322,7 +315,6 @@ START_TEST(the_answer_to_an_ask_that_expired_is_thrown_away)
     expect_answer(&kit, "2");
     domt_pipes_end(kit.kit);
 }
-END_TEST
 
 /* Four asks: two are with the peer when its connection ends, and two are not. */
 static void hold_end(void (*end)(domus_peer *), const char *answers, uint32_t answered)
@@ -347,31 +339,27 @@ static void hold_end(void (*end)(domus_peer *), const char *answers, uint32_t an
     domt_pipes_end(kit.kit);
 }
 
-START_TEST(asks_fail_when_the_peer_resets)
+DOMT_TEST(asks_fail_when_the_peer_resets)
 {
     hold_end(domus_peer_reset, "", 0);
 }
-END_TEST
 
-START_TEST(asks_fail_when_the_peer_finishes)
+DOMT_TEST(asks_fail_when_the_peer_finishes)
 {
     hold_end(domus_peer_finish, "", 0);
 }
-END_TEST
 
-START_TEST(asks_fail_when_the_peer_closes)
+DOMT_TEST(asks_fail_when_the_peer_closes)
 {
     hold_end(domus_peer_close, "", 0);
 }
-END_TEST
 
-START_TEST(asks_fail_when_the_peer_finishes_within_an_answer)
+DOMT_TEST(asks_fail_when_the_peer_finishes_within_an_answer)
 {
     hold_end(domus_peer_finish, "par", 0);
 }
-END_TEST
 
-START_TEST(asks_that_wait_when_the_system_stops_are_drained_or_fail)
+DOMT_TEST(asks_that_wait_when_the_system_stops_are_drained_or_fail)
 {
     client_kit kit = begin_client();
 
@@ -380,14 +368,5 @@ START_TEST(asks_that_wait_when_the_system_stops_are_drained_or_fail)
     domt_pipes_expect(kit.kit, kit.server, "a\na\n");
     domt_pipes_end(kit.kit);
 }
-END_TEST
 
-DOMT_MAIN("pipe_mail", 120, notices_to_a_channel_go_to_its_peer,
-          notices_to_a_channel_that_closes_are_dead_letters,
-          notices_of_the_peer_are_handled_and_may_be_taken,
-          notices_that_are_taken_or_not_forwarded_end_with_their_turn,
-          a_broadcast_goes_to_a_thousand_peers, asks_are_answered_by_the_peer_in_their_order,
-          asks_that_are_too_many_or_wrong_fail, the_answer_to_an_ask_that_expired_is_thrown_away,
-          asks_fail_when_the_peer_resets, asks_fail_when_the_peer_finishes,
-          asks_fail_when_the_peer_closes, asks_fail_when_the_peer_finishes_within_an_answer,
-          asks_that_wait_when_the_system_stops_are_drained_or_fail)
+DOMT_SUITE(120)

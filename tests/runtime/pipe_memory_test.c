@@ -184,7 +184,7 @@ static void hold_waiting(char mark, uint32_t size, bool is_first, uint32_t first
     domt_pipes_end(kit); /* every buffer has come back */
 }
 
-START_TEST(bytes_that_cannot_be_copied_stay_until_their_conversation_ends)
+DOMT_TEST(bytes_that_cannot_be_copied_stay_until_their_conversation_ends)
 {
     static const uint32_t sizes[] = {300, 5000, 12000};
 
@@ -201,7 +201,6 @@ START_TEST(bytes_that_cannot_be_copied_stay_until_their_conversation_ends)
     }
     ck_assert_uint_gt(held, 0);
 }
-END_TEST
 
 /* --- from some allocation on there is no memory ----------------------------------------------- */
 
@@ -234,7 +233,7 @@ static bool run_short(int64_t count, const char *line)
     return is_whole && !has_failed;
 }
 
-START_TEST(memory_that_stays_away_ends_in_an_error)
+DOMT_TEST(memory_that_stays_away_ends_in_an_error)
 {
     char *line = calloc(1, 3100);
     int64_t count = 0;
@@ -248,7 +247,5 @@ START_TEST(memory_that_stays_away_ends_in_an_error)
     ck_assert_int_ge(count, 20);
     free(line);
 }
-END_TEST
 
-DOMT_MAIN("pipe memory", 120, bytes_that_cannot_be_copied_stay_until_their_conversation_ends,
-          memory_that_stays_away_ends_in_an_error)
+DOMT_SUITE(120)

@@ -124,14 +124,13 @@ static void hold_order(uint64_t seed, bool is_framed)
     domt_pipes_end(kit);
 }
 
-START_TEST(answers_leave_in_the_order_of_requests)
+DOMT_TEST(answers_leave_in_the_order_of_requests)
 {
     for (uint64_t seed = 1; seed <= DOMT_SCALE(300, 40); seed++)
         hold_order(seed, seed % 2 == 0);
 }
-END_TEST
 
-START_TEST(every_split_point)
+DOMT_TEST(every_split_point)
 {
     static const char asked[] = "now 0 a\nfar 0 bb\n!slice 0 ccc\nkeep 1 dddd\nnow 0 eeeee\n";
     static const char expected[] = "a\nbb\nccc\ndddd\neeeee\n";
@@ -155,11 +154,10 @@ START_TEST(every_split_point)
         }
     }
 }
-END_TEST
 
 /* --- alone ------------------------------------------------------------------------------------ */
 
-START_TEST(a_request_alone_waits_for_those_before_it)
+DOMT_TEST(a_request_alone_waits_for_those_before_it)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -177,9 +175,8 @@ START_TEST(a_request_alone_waits_for_those_before_it)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(requests_alone_follow_each_other)
+DOMT_TEST(requests_alone_follow_each_other)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -193,9 +190,8 @@ START_TEST(requests_alone_follow_each_other)
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(a_request_that_is_held_dies_with_its_peer)
+DOMT_TEST(a_request_that_is_held_dies_with_its_peer)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -208,11 +204,10 @@ START_TEST(a_request_that_is_held_dies_with_its_peer)
     ck_assert_uint_eq(domt_pipes_now.begun, 1);
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* --- ids -------------------------------------------------------------------------------------- */
 
-START_TEST(with_ids_answers_leave_as_they_come)
+DOMT_TEST(with_ids_answers_leave_as_they_come)
 {
     domus_behaviour behaviour = domt_pipe_framed;
     behaviour.pipeline = &domt_pipe_by_id;
@@ -225,9 +220,8 @@ START_TEST(with_ids_answers_leave_as_they_come)
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(with_ids_one_request_that_hangs_stops_no_others)
+DOMT_TEST(with_ids_one_request_that_hangs_stops_no_others)
 {
     domus_behaviour behaviour = domt_pipe_framed;
     domus_config config;
@@ -245,9 +239,8 @@ START_TEST(with_ids_one_request_that_hangs_stops_no_others)
     domus_peer_reset(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(pieces_given_to_a_pipeline_are_counted)
+DOMT_TEST(pieces_given_to_a_pipeline_are_counted)
 {
     static const char *const pieces[] = {"now 0 a\nnow", " 0 b\n", "now 0 c\nnow 0 d\n"};
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_plain, 1);
@@ -266,9 +259,5 @@ START_TEST(pieces_given_to_a_pipeline_are_counted)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
-DOMT_MAIN("pipe_order", 120, answers_leave_in_the_order_of_requests, every_split_point,
-          a_request_alone_waits_for_those_before_it, requests_alone_follow_each_other,
-          a_request_that_is_held_dies_with_its_peer, with_ids_answers_leave_as_they_come,
-          with_ids_one_request_that_hangs_stops_no_others, pieces_given_to_a_pipeline_are_counted)
+DOMT_SUITE(120)

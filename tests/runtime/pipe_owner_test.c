@@ -146,17 +146,15 @@ static void hold_all(bool stops)
     }
 }
 
-START_TEST(a_restart_ends_requests_and_streams)
+DOMT_TEST(a_restart_ends_requests_and_streams)
 {
     hold_all(false);
 }
-END_TEST
 
-START_TEST(a_stop_ends_requests_and_streams)
+DOMT_TEST(a_stop_ends_requests_and_streams)
 {
     hold_all(true);
 }
-END_TEST
 
 /* --- without memory --------------------------------------------------------------------------- */
 
@@ -188,7 +186,7 @@ static bool restart_short(bool is_stream, int64_t fails_after)
     return has_restarted;
 }
 
-START_TEST(a_restart_without_memory_ends_them_too)
+DOMT_TEST(a_restart_without_memory_ends_them_too)
 {
     for (int is_stream = 0; is_stream < 2; is_stream++) {
         uint32_t clean = 0;
@@ -196,7 +194,5 @@ START_TEST(a_restart_without_memory_ends_them_too)
             clean = restart_short(is_stream != 0, n) ? clean + 1 : 0;
     }
 }
-END_TEST
 
-DOMT_MAIN("pipe owner", 120, a_restart_ends_requests_and_streams, a_stop_ends_requests_and_streams,
-          a_restart_without_memory_ends_them_too)
+DOMT_SUITE(120)

@@ -21,7 +21,7 @@ static void pass(domus_testkit *kit, uint64_t ns)
     ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
 }
 
-START_TEST(one_that_hangs_lets_no_more_than_requests_max_begin)
+DOMT_TEST(one_that_hangs_lets_no_more_than_requests_max_begin)
 {
     domus_config config;
     domt_pipes_configure(&config);
@@ -45,9 +45,8 @@ START_TEST(one_that_hangs_lets_no_more_than_requests_max_begin)
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(one_request_at_a_time)
+DOMT_TEST(one_request_at_a_time)
 {
     domus_config config;
     domt_pipes_configure(&config);
@@ -63,9 +62,8 @@ START_TEST(one_request_at_a_time)
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(conversations_max_holds_requests_up)
+DOMT_TEST(conversations_max_holds_requests_up)
 {
     domus_config config;
     domt_pipes_configure(&config);
@@ -83,7 +81,6 @@ START_TEST(conversations_max_holds_requests_up)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* --- bytes
  * ---------------------------------------------------------------------------------------- */
@@ -100,7 +97,7 @@ static char *line_of(const char *head, size_t size)
     return line;
 }
 
-START_TEST(answers_that_wait_count_toward_send_high)
+DOMT_TEST(answers_that_wait_count_toward_send_high)
 {
     domus_config config;
     domt_pipes_configure(&config);
@@ -122,7 +119,6 @@ START_TEST(answers_that_wait_count_toward_send_high)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
 static uint64_t queued(domus_testkit *kit)
 {
@@ -136,7 +132,7 @@ static uint64_t queued(domus_testkit *kit)
 
 /* Answers that wait are charged to the bound of the thread, and it gets them back whatever becomes
  * of them; domt_pipes_end() holds that. */
-START_TEST(answers_that_wait_are_charged)
+DOMT_TEST(answers_that_wait_are_charged)
 {
     static const char *const ends[] = {"answer", "reset", "stop", "close", "finish"};
 
@@ -174,11 +170,10 @@ START_TEST(answers_that_wait_are_charged)
         domt_pipes_end(kit);
     }
 }
-END_TEST
 
 /* Many channels, of which each has a request that hangs and much that is answered behind it, stay
  * within the bound of their threads, and all get their answers in the end. */
-START_TEST(answers_that_wait_stay_within_the_bound)
+DOMT_TEST(answers_that_wait_stay_within_the_bound)
 {
     enum { PEERS = 24, BOUND = 400000 };
     domus_config config;
@@ -214,7 +209,6 @@ START_TEST(answers_that_wait_stay_within_the_bound)
         domus_peer_close(peers[i]);
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* 128 requests are with actors when their answers come, and the peer reads nothing: what was read
  * is answered all the same. */
@@ -243,16 +237,15 @@ static void hold_flood(const char *how)
     domt_pipes_end(kit);
 }
 
-START_TEST(a_slow_reader_gets_the_answers_of_others)
+DOMT_TEST(a_slow_reader_gets_the_answers_of_others)
 {
     hold_flood("ffar 5 ");
     hold_flood("sleep 5 ");
     hold_flood("far 5 ");
     hold_flood("keep 5 ");
 }
-END_TEST
 
-START_TEST(a_slow_reader_gets_the_answers_behind_the_first)
+DOMT_TEST(a_slow_reader_gets_the_answers_behind_the_first)
 {
     domus_config config;
     domt_pipes_configure(&config);
@@ -276,9 +269,8 @@ START_TEST(a_slow_reader_gets_the_answers_behind_the_first)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(large_messages_of_each_way)
+DOMT_TEST(large_messages_of_each_way)
 {
     static const char *const hows[] = {"now 0 ",  "slice 0 ", "sleep 3 ", "far 1 ",  "ffar 1 ",
                                        "keep 2 ", "kffar 2 ", "take 0 ",  "!kfwd 1 "};
@@ -306,7 +298,6 @@ START_TEST(large_messages_of_each_way)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* --- memory
  * ------------------------------------------------------------------------------------------ */
@@ -358,22 +349,15 @@ static void hold_memory(uint32_t pieces, bool is_long)
     ck_assert_uint_gt(failed, 5);
 }
 
-START_TEST(every_allocation_may_fail)
+DOMT_TEST(every_allocation_may_fail)
 {
     hold_memory(1, false);
     hold_memory(1, true);
 }
-END_TEST
 
-START_TEST(every_allocation_may_fail_while_bytes_drip)
+DOMT_TEST(every_allocation_may_fail_while_bytes_drip)
 {
     hold_memory(DOMT_SCALE(70, 20), false);
 }
-END_TEST
 
-DOMT_MAIN("pipe_pressure", 120, one_that_hangs_lets_no_more_than_requests_max_begin,
-          one_request_at_a_time, conversations_max_holds_requests_up,
-          answers_that_wait_count_toward_send_high, answers_that_wait_are_charged,
-          answers_that_wait_stay_within_the_bound, a_slow_reader_gets_the_answers_of_others,
-          a_slow_reader_gets_the_answers_behind_the_first, large_messages_of_each_way,
-          every_allocation_may_fail, every_allocation_may_fail_while_bytes_drip)
+DOMT_SUITE(120)

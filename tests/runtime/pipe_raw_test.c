@@ -102,7 +102,7 @@ static int finish_line(domus_wire *wire, void *state)
     return domus_wire_append(wire, "bye", 3);
 }
 
-START_TEST(stages_end_their_output_from_the_messages_to_the_wire)
+DOMT_TEST(stages_end_their_output_from_the_messages_to_the_wire)
 {
     domus_stage line = domus_line_stage;
     const domus_pipeline pipeline = {
@@ -120,9 +120,8 @@ START_TEST(stages_end_their_output_from_the_messages_to_the_wire)
     ck_assert_mem_eq(output, "<6:<3:bye<5:<end><end>", size);
     domus_stage_kit_free(kit);
 }
-END_TEST
 
-START_TEST(a_stage_that_cannot_end_its_output_breaks_it)
+DOMT_TEST(a_stage_that_cannot_end_its_output_breaks_it)
 {
     static const int error = -EIO;
     const domus_pipeline pipeline = {
@@ -138,9 +137,8 @@ START_TEST(a_stage_that_cannot_end_its_output_breaks_it)
     ck_assert_uint_eq(size, 0);
     domus_stage_kit_free(kit);
 }
-END_TEST
 
-START_TEST(an_end_that_a_byte_stage_did_not_see_is_an_error)
+DOMT_TEST(an_end_that_a_byte_stage_did_not_see_is_an_error)
 {
     static const char *const fed[] = {"<14:E count\nhello!", "<14:E count\nhello!<end>",
                                       "<14:E count\nhello!<en"};
@@ -159,7 +157,6 @@ START_TEST(an_end_that_a_byte_stage_did_not_see_is_an_error)
         domus_stage_kit_free(kit);
     }
 }
-END_TEST
 
 /* --- in a channel ----------------------------------------------------------------------------- */
 
@@ -208,7 +205,7 @@ static int greet(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-START_TEST(what_an_actor_writes_itself_passes_its_byte_stages)
+DOMT_TEST(what_an_actor_writes_itself_passes_its_byte_stages)
 {
     begin(&sealed, greet);
     ck_assert_int_eq(domus_peer_expect(peer, "<3:one<4:four<3:\0\0\0<3000:", 25, SECOND), 0);
@@ -221,7 +218,6 @@ START_TEST(what_an_actor_writes_itself_passes_its_byte_stages)
     domt_pipes_expect(kit, peer, "<8:dropped\n");
     domt_pipes_end(kit);
 }
-END_TEST
 
 static uint64_t send_max;
 
@@ -247,7 +243,7 @@ static int write_too_much(domus_stack *stack, void *self, const void *payload)
     ck_abort();
 }
 
-START_TEST(what_an_actor_writes_itself_is_bounded)
+DOMT_TEST(what_an_actor_writes_itself_is_bounded)
 {
     domus_config config;
 
@@ -257,7 +253,6 @@ START_TEST(what_an_actor_writes_itself_is_bounded)
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
     domt_pipes_end(kit);
 }
-END_TEST
 
 static void expect_all(const char *text)
 {
@@ -265,7 +260,7 @@ static void expect_all(const char *text)
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
 }
 
-START_TEST(an_output_ends_before_the_end)
+DOMT_TEST(an_output_ends_before_the_end)
 {
     begin(&sealed, NULL); /* the peer ends */
     domt_pipes_send(kit, peer, "<7:Q drop\n<end>");
@@ -289,9 +284,8 @@ START_TEST(an_output_ends_before_the_end)
     expect_all("<end>");
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(an_output_that_cannot_end_is_reset)
+DOMT_TEST(an_output_that_cannot_end_is_reset)
 {
     begin(&sealed, NULL);
     finish_error = -EIO;
@@ -301,7 +295,6 @@ START_TEST(an_output_that_cannot_end_is_reset)
     ck_assert_int_eq(domt_pipes_now.close_error, -EIO);
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* Check that nothing comes before the reset. */
 static void expect_reset_at_once(void)
@@ -313,7 +306,7 @@ static void expect_reset_at_once(void)
     ck_assert_uint_eq(size, 0);
 }
 
-START_TEST(an_output_that_is_cut_has_no_end)
+DOMT_TEST(an_output_that_is_cut_has_no_end)
 {
     begin(&sealed_cutless, NULL);
     domt_pipes_send(kit, peer, "<9:Q part 3\n");
@@ -328,9 +321,8 @@ START_TEST(an_output_that_is_cut_has_no_end)
     expect_reset_at_once();
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(a_truncated_stream_is_an_error)
+DOMT_TEST(a_truncated_stream_is_an_error)
 {
     static const char *const sent[] = {"<14:E count\nhello!<end>", "<14:E count\nhello!",
                                        "<14:E count\nhello!<9:hello"};
@@ -352,12 +344,5 @@ START_TEST(a_truncated_stream_is_an_error)
     expect_all("<8:dropped\n<12:wrong EPIPE\n<end>");
     domt_pipes_end(kit);
 }
-END_TEST
 
-DOMT_MAIN("pipe_raw", 60, stages_end_their_output_from_the_messages_to_the_wire,
-          a_stage_that_cannot_end_its_output_breaks_it,
-          an_end_that_a_byte_stage_did_not_see_is_an_error,
-          what_an_actor_writes_itself_passes_its_byte_stages,
-          what_an_actor_writes_itself_is_bounded, an_output_ends_before_the_end,
-          an_output_that_cannot_end_is_reset, an_output_that_is_cut_has_no_end,
-          a_truncated_stream_is_an_error)
+DOMT_SUITE(60)

@@ -90,7 +90,7 @@ static void expect(int checked, int opened, int again, int answered)
 
 #define GET(path) "GET /" path " HTTP/1.1\r\nHost: a\r\n\r\n"
 
-START_TEST(the_rest_is_opened_once_behind_a_request_that_is_alone)
+DOMT_TEST(the_rest_is_opened_once_behind_a_request_that_is_alone)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &service, 1);
 
@@ -117,6 +117,5 @@ START_TEST(the_rest_is_opened_once_behind_a_request_that_is_alone)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
-DOMT_MAIN("pipe_rest", 20, the_rest_is_opened_once_behind_a_request_that_is_alone)
+DOMT_SUITE(20)

@@ -29,7 +29,7 @@ static int answer_any(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &packet);
 }
 
-START_TEST(a_row_without_a_type_takes_the_others)
+DOMT_TEST(a_row_without_a_type_takes_the_others)
 {
     const domus_on_peer rows[] = {domt_pipe_plain.on_peer[0], {.type = NULL, .handle = answer_any}};
     domus_behaviour behaviour = domt_pipe_plain;
@@ -42,7 +42,6 @@ START_TEST(a_row_without_a_type_takes_the_others)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
 static uint32_t no_marks(const void *payload)
 {
@@ -51,7 +50,7 @@ static uint32_t no_marks(const void *payload)
 }
 
 /* The marks of a message come to those of its row. */
-START_TEST(a_row_has_its_marks_whatever_its_messages_have)
+DOMT_TEST(a_row_has_its_marks_whatever_its_messages_have)
 {
     domus_on_peer rows[] = {domt_pipe_framed.on_peer[0], {.type = NULL}};
     domus_behaviour behaviour = domt_pipe_framed;
@@ -74,7 +73,6 @@ START_TEST(a_row_has_its_marks_whatever_its_messages_have)
     ck_assert_uint_eq(domt_pipes_now.resumed, 3);
     domt_pipes_end(kit);
 }
-END_TEST
 
 static _Atomic uint32_t ends_heard;
 
@@ -110,7 +108,7 @@ static void finish_behind_one_alone(uint32_t marks, const char *text, uint32_t h
     domt_pipes_end(kit);
 }
 
-START_TEST(a_request_alone_may_hear_of_the_end_before_what_is_behind_it)
+DOMT_TEST(a_request_alone_may_hear_of_the_end_before_what_is_behind_it)
 {
     finish_behind_one_alone(DOMUS_ALONE, "sleep 100 a\nnow 0 b\n", 0, 1);
     finish_behind_one_alone(DOMUS_ALONE | DOMUS_HEARS_END, "sleep 100 a\nnow 0 b\n", 1, 2);
@@ -118,7 +116,6 @@ START_TEST(a_request_alone_may_hear_of_the_end_before_what_is_behind_it)
     finish_behind_one_alone(DOMUS_ALONE | DOMUS_HEARS_END, "sleep 100 a\n", 1, 2);
     finish_behind_one_alone(DOMUS_ALONE | DOMUS_HEARS_END, "sleep 100 a\nsleep 100 b\n", 1, 3);
 }
-END_TEST
 
 /* A peer finishes while its request is under way: the channel ends, and its conversations do. */
 static void finish_and_end(uint32_t marks, const char *text, bool hears)
@@ -147,7 +144,7 @@ static void finish_and_end(uint32_t marks, const char *text, bool hears)
     domt_pipes_end(kit);
 }
 
-START_TEST(a_request_alone_may_end_with_its_peer)
+DOMT_TEST(a_request_alone_may_end_with_its_peer)
 {
     const uint32_t marks = DOMUS_ALONE | DOMUS_ENDS_WITH_PEER;
 
@@ -157,7 +154,6 @@ START_TEST(a_request_alone_may_end_with_its_peer)
     finish_and_end(marks | DOMUS_OUTLIVES, "sleep 100 a\nnow 0 b\n", true);
     finish_behind_one_alone(marks, "now 0 a\n", 1, 1); /* it is answered: nothing is lost */
 }
-END_TEST
 
 /* --- sequences -------------------------------------------------------------------------------- */
 
@@ -202,7 +198,7 @@ static domus_behaviour stepping(const domus_on_peer *rows)
     return behaviour;
 }
 
-START_TEST(sequences_answer_in_the_order_of_requests)
+DOMT_TEST(sequences_answer_in_the_order_of_requests)
 {
     static const domus_on_peer rows[] = {DOMUS_ON_PEER(&domus_packet_type, take_steps, 0),
                                          {.type = NULL}};
@@ -220,9 +216,8 @@ START_TEST(sequences_answer_in_the_order_of_requests)
     ck_assert_uint_eq(cancelled, 2);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(sequences_have_the_marks_of_their_rows)
+DOMT_TEST(sequences_have_the_marks_of_their_rows)
 {
     static const domus_on_peer rows[] = {
         DOMUS_ON_PEER(&domus_packet_type, take_steps, DOMUS_ALONE | DOMUS_OUTLIVES),
@@ -245,11 +240,10 @@ START_TEST(sequences_have_the_marks_of_their_rows)
     ck_assert_uint_eq(cancelled, 0);
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* --- ids -------------------------------------------------------------------------------------- */
 
-START_TEST(a_request_that_waited_to_be_alone_keeps_its_id)
+DOMT_TEST(a_request_that_waited_to_be_alone_keeps_its_id)
 {
     domus_behaviour behaviour = domt_pipe_framed;
     behaviour.pipeline = &domt_pipe_by_id;
@@ -261,10 +255,9 @@ START_TEST(a_request_that_waited_to_be_alone_keeps_its_id)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* One request hangs, and those behind it are answered up to 65,536 from the first one. */
-START_TEST(requests_behind_one_that_hangs_have_a_limit)
+DOMT_TEST(requests_behind_one_that_hangs_have_a_limit)
 {
     enum { MOST = 65536, MORE = 100 };
     domus_behaviour behaviour = domt_pipe_framed;
@@ -291,12 +284,11 @@ START_TEST(requests_behind_one_that_hangs_have_a_limit)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* --- large answers ---------------------------------------------------------------------------- */
 
 /* They are more than a buffer takes, sent at once and behind another one. */
-START_TEST(huge_answers_are_whole)
+DOMT_TEST(huge_answers_are_whole)
 {
     domus_config config;
     domt_pipes_configure(&config);
@@ -321,11 +313,5 @@ START_TEST(huge_answers_are_whole)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
-DOMT_MAIN("pipe_rows", 120, a_row_without_a_type_takes_the_others,
-          a_row_has_its_marks_whatever_its_messages_have,
-          a_request_alone_may_hear_of_the_end_before_what_is_behind_it,
-          a_request_alone_may_end_with_its_peer, sequences_answer_in_the_order_of_requests,
-          sequences_have_the_marks_of_their_rows, a_request_that_waited_to_be_alone_keeps_its_id,
-          requests_behind_one_that_hangs_have_a_limit, huge_answers_are_whole)
+DOMT_SUITE(120)

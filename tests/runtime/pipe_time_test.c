@@ -172,7 +172,7 @@ static void connect_peers(domus_testkit *kit, uint32_t count)
     long_gaps = 0;
 }
 
-START_TEST(timers_keep_their_time_beside_expensive_stages)
+DOMT_TEST(timers_keep_their_time_beside_expensive_stages)
 {
     domus_testkit *kit = begin(MS, 2 * MS);
 
@@ -192,9 +192,8 @@ START_TEST(timers_keep_their_time_beside_expensive_stages)
     }
     end(kit);
 }
-END_TEST
 
-START_TEST(each_channel_gets_its_turn)
+DOMT_TEST(each_channel_gets_its_turn)
 {
     domus_testkit *kit = begin(MS, 2 * MS);
 
@@ -209,9 +208,8 @@ START_TEST(each_channel_gets_its_turn)
     ck_assert_uint_le(most_of_one, 3);
     end(kit);
 }
-END_TEST
 
-START_TEST(one_message_is_handled_in_any_case)
+DOMT_TEST(one_message_is_handled_in_any_case)
 {
     domus_testkit *kit = begin(100 * MS, 1000);
 
@@ -223,9 +221,8 @@ START_TEST(one_message_is_handled_in_any_case)
     ck_assert_uint_eq(decoded, 20);
     end(kit);
 }
-END_TEST
 
-START_TEST(channels_that_end_while_they_wait_hold_nobody_up)
+DOMT_TEST(channels_that_end_while_they_wait_hold_nobody_up)
 {
     domus_testkit *kit = begin(MS, 2 * MS);
 
@@ -240,9 +237,8 @@ START_TEST(channels_that_end_while_they_wait_hold_nobody_up)
         domt_pipes_expect(kit, peers[i], "a\nb\nc\n");
     end(kit);
 }
-END_TEST
 
-START_TEST(cheap_stages_are_not_put_off)
+DOMT_TEST(cheap_stages_are_not_put_off)
 {
     domus_testkit *kit = begin(1000, 2 * MS);
 
@@ -254,8 +250,5 @@ START_TEST(cheap_stages_are_not_put_off)
     ck_assert_uint_eq(count_late(), 0);
     end(kit);
 }
-END_TEST
 
-DOMT_MAIN("pipe_time", 120, timers_keep_their_time_beside_expensive_stages,
-          each_channel_gets_its_turn, one_message_is_handled_in_any_case,
-          channels_that_end_while_they_wait_hold_nobody_up, cheap_stages_are_not_put_off)
+DOMT_SUITE(120)

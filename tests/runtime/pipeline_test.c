@@ -67,7 +67,7 @@ static domus_system *serve(uint16_t *ret_port)
     return system;
 }
 
-START_TEST(answers_come_in_order_over_real_sockets)
+DOMT_TEST(answers_come_in_order_over_real_sockets)
 {
     uint16_t port;
     domus_system *system = serve(&port);
@@ -87,9 +87,8 @@ START_TEST(answers_come_in_order_over_real_sockets)
     }
     domt_end(system);
 }
-END_TEST
 
-START_TEST(a_stop_answers_what_was_read)
+DOMT_TEST(a_stop_answers_what_was_read)
 {
     for (uint32_t round = 0; round < 5; round++) {
         uint16_t port;
@@ -105,6 +104,5 @@ START_TEST(a_stop_answers_what_was_read)
         close(fd);
     }
 }
-END_TEST
 
-DOMT_MAIN("pipeline", 120, answers_come_in_order_over_real_sockets, a_stop_answers_what_was_read)
+DOMT_SUITE(120)

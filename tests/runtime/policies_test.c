@@ -195,29 +195,26 @@ static void run_storms(storm plan)
     }
 }
 
-START_TEST(each_put_of_a_flood_is_taken_once)
+DOMT_TEST(each_put_of_a_flood_is_taken_once)
 {
     run_storms(
         (storm){.jobs = 2000, .rounds = domt_more_if_long(DOMT_SCALE(200, 20)), .burst = 400});
 }
-END_TEST
 
-START_TEST(parked_runners_wake_for_each_put)
+DOMT_TEST(parked_runners_wake_for_each_put)
 {
     run_storms((storm){
         .jobs = 16, .rounds = domt_more_if_long(DOMT_SCALE(600, 100)), .burst = 6, .waits = true});
 }
-END_TEST
 
 /* A put of one job at a time, so that no second put makes up for the wake-up of the first. */
-START_TEST(a_parked_runner_wakes_for_a_single_put)
+DOMT_TEST(a_parked_runner_wakes_for_a_single_put)
 {
     run_storms((storm){
         .jobs = 2, .rounds = domt_more_if_long(DOMT_SCALE(2000, 150)), .burst = 1, .waits = true});
 }
-END_TEST
 
-START_TEST(called_runners_lose_nothing)
+DOMT_TEST(called_runners_lose_nothing)
 {
     run_storms((storm){.jobs = 16,
                        .rounds = domt_more_if_long(DOMT_SCALE(500, 80)),
@@ -225,7 +222,6 @@ START_TEST(called_runners_lose_nothing)
                        .waits = true,
                        .calls = true});
 }
-END_TEST
 
 /* --- a turn that puts many -------------------------------------------------------------------- */
 
@@ -239,7 +235,7 @@ static void fertile_turn(domt_stand *stand, domus_runner *runner, domt_job *job)
     end(job);
 }
 
-START_TEST(turn_may_put_very_many_jobs)
+DOMT_TEST(turn_may_put_very_many_jobs)
 {
     for (size_t i = 0; i < DOMT_POLICIES * COUNTS; i++) {
         const domus_policy *policy = domt_policies[i / COUNTS];
@@ -259,7 +255,6 @@ START_TEST(turn_may_put_very_many_jobs)
         domt_stand_free(&stand);
     }
 }
-END_TEST
 
 /* --- work that spreads ------------------------------------------------------------------------ */
 
@@ -322,14 +317,13 @@ static void spread(const domus_policy *policy, uint32_t runners)
     domt_stand_free(&stand);
 }
 
-START_TEST(work_put_in_a_turn_spreads_to_parked_runners)
+DOMT_TEST(work_put_in_a_turn_spreads_to_parked_runners)
 {
     for (size_t p = 0; p < DOMT_POLICIES; p++) {
         spread(domt_policies[p], 2);
         spread(domt_policies[p], 4);
     }
 }
-END_TEST
 
 /* --- call ------------------------------------------------------------------------------------- */
 
@@ -361,16 +355,15 @@ static void call_again_and_again(const domus_policy *policy, uint32_t runners)
     domt_stand_free(&stand);
 }
 
-START_TEST(call_lets_each_runner_return)
+DOMT_TEST(call_lets_each_runner_return)
 {
     for (size_t p = 0; p < DOMT_POLICIES; p++) {
         for (size_t c = 0; c < COUNTS; c++)
             call_again_and_again(domt_policies[p], runner_counts[c]);
     }
 }
-END_TEST
 
-START_TEST(runner_that_is_called_before_it_waits_does_not_wait)
+DOMT_TEST(runner_that_is_called_before_it_waits_does_not_wait)
 {
     for (size_t p = 0; p < DOMT_POLICIES; p++) {
         domt_stand stand;
@@ -385,11 +378,10 @@ START_TEST(runner_that_is_called_before_it_waits_does_not_wait)
         domt_stand_free(&stand);
     }
 }
-END_TEST
 
 /* --- waits ------------------------------------------------------------------------------------ */
 
-START_TEST(dequeue_without_time_never_waits)
+DOMT_TEST(dequeue_without_time_never_waits)
 {
     for (size_t p = 0; p < DOMT_POLICIES; p++) {
         domt_stand stand;
@@ -400,9 +392,8 @@ START_TEST(dequeue_without_time_never_waits)
         domt_stand_free(&stand);
     }
 }
-END_TEST
 
-START_TEST(dequeue_waits_for_about_as_long_as_it_may)
+DOMT_TEST(dequeue_waits_for_about_as_long_as_it_may)
 {
     static const uint64_t waits_ms[] = {1, 5, 50};
 
@@ -421,10 +412,5 @@ START_TEST(dequeue_waits_for_about_as_long_as_it_may)
         domt_stand_free(&stand);
     }
 }
-END_TEST
 
-DOMT_MAIN("policies", 180, each_put_of_a_flood_is_taken_once, parked_runners_wake_for_each_put,
-          a_parked_runner_wakes_for_a_single_put, called_runners_lose_nothing,
-          turn_may_put_very_many_jobs, work_put_in_a_turn_spreads_to_parked_runners,
-          call_lets_each_runner_return, runner_that_is_called_before_it_waits_does_not_wait,
-          dequeue_without_time_never_waits, dequeue_waits_for_about_as_long_as_it_may)
+DOMT_SUITE(180)

@@ -70,11 +70,10 @@ static void check_order(const expected *policy)
     domt_stand_free(&stand);
 }
 
-START_TEST(only_runner_takes_jobs_in_the_order_of_its_policy)
+DOMT_TEST(only_runner_takes_jobs_in_the_order_of_its_policy)
 {
     for (size_t p = 0; p < sizeof all / sizeof all[0]; p++)
         check_order(&all[p]);
 }
-END_TEST
 
-DOMT_MAIN("policy_order", 20, only_runner_takes_jobs_in_the_order_of_its_policy)
+DOMT_SUITE(20)

@@ -53,7 +53,7 @@ static uint64_t events(uint32_t runner, domus_runner_event what)
     return domt_stand_events(&stand, runner, what);
 }
 
-START_TEST(full_ring_of_a_runner_overflows_to_the_global_one)
+DOMT_TEST(full_ring_of_a_runner_overflows_to_the_global_one)
 {
     make(2, PLACES + 44);
     put(0, 0, PLACES + 44);
@@ -70,9 +70,8 @@ START_TEST(full_ring_of_a_runner_overflows_to_the_global_one)
     take_nothing(1);
     domt_stand_free(&stand);
 }
-END_TEST
 
-START_TEST(ring_of_a_runner_wraps)
+DOMT_TEST(ring_of_a_runner_wraps)
 {
     make(1, PLACES);
     for (uint32_t round = 0; round < 1000; round++) {
@@ -84,9 +83,8 @@ START_TEST(ring_of_a_runner_wraps)
     ck_assert_uint_eq(events(0, DOMUS_RUNNER_GLOBAL), 0);
     domt_stand_free(&stand);
 }
-END_TEST
 
-START_TEST(job_that_resumes_with_a_full_ring_goes_to_the_global_one)
+DOMT_TEST(job_that_resumes_with_a_full_ring_goes_to_the_global_one)
 {
     make(1, PLACES + 1);
     put(0, 0, PLACES);
@@ -101,9 +99,8 @@ START_TEST(job_that_resumes_with_a_full_ring_goes_to_the_global_one)
     take_nothing(0);
     domt_stand_free(&stand);
 }
-END_TEST
 
-START_TEST(thief_takes_half_rounded_up)
+DOMT_TEST(thief_takes_half_rounded_up)
 {
     static const uint32_t sizes[] = {1, 2, 3, 7, 8, 255, 256};
 
@@ -121,9 +118,8 @@ START_TEST(thief_takes_half_rounded_up)
         domt_stand_free(&stand);
     }
 }
-END_TEST
 
-START_TEST(thief_goes_around_behind_its_last_victim)
+DOMT_TEST(thief_goes_around_behind_its_last_victim)
 {
     make(4, 12);
     put(0, 0, 4);
@@ -141,10 +137,9 @@ START_TEST(thief_goes_around_behind_its_last_victim)
     take_nothing(3);
     domt_stand_free(&stand);
 }
-END_TEST
 
 /* Two jobs that resume for ever would keep the runner from the global ring. */
-START_TEST(runner_with_work_of_its_own_looks_into_the_global_ring)
+DOMT_TEST(runner_with_work_of_its_own_looks_into_the_global_ring)
 {
     make(1, 2 + 10);
     put(0, 0, 2);
@@ -161,11 +156,10 @@ START_TEST(runner_with_work_of_its_own_looks_into_the_global_ring)
     ck_assert_uint_eq(events(0, DOMUS_RUNNER_GLOBAL), 10);
     domt_stand_free(&stand);
 }
-END_TEST
 
 #define MANY 10000u
 
-START_TEST(global_ring_grows_and_keeps_the_order)
+DOMT_TEST(global_ring_grows_and_keeps_the_order)
 {
     make(1, MANY);
     put(-1, 0, DOMI_GLOBAL_RING_PLACES);
@@ -176,14 +170,13 @@ START_TEST(global_ring_grows_and_keeps_the_order)
     ck_assert_uint_eq(events(0, DOMUS_RUNNER_GLOBAL), MANY);
     domt_stand_free(&stand);
 }
-END_TEST
 
 static size_t capacity(void)
 {
     return ((domi_global_ring *)stand.pool->data)->capacity; /* the first member */
 }
 
-START_TEST(global_ring_without_memory_to_grow_loses_nothing)
+DOMT_TEST(global_ring_without_memory_to_grow_loses_nothing)
 {
     make(1, MANY);
     put(-1, 0, 20);
@@ -204,10 +197,9 @@ START_TEST(global_ring_without_memory_to_grow_loses_nothing)
     take_nothing(0);
     domt_stand_free(&stand);
 }
-END_TEST
 
 /* Each growth fails once, in turn; the list behind the ring is empty again before the next. */
-START_TEST(each_growth_may_fail)
+DOMT_TEST(each_growth_may_fail)
 {
     for (int growth = 0; growth < 7; growth++) {
         make(1, MANY);
@@ -222,9 +214,8 @@ START_TEST(each_growth_may_fail)
         domt_stand_free(&stand);
     }
 }
-END_TEST
 
-START_TEST(start_fails_without_memory_for_the_global_ring)
+DOMT_TEST(start_fails_without_memory_for_the_global_ring)
 {
     make(1, 1);
     domus_policy_rings.fini(stand.pool);
@@ -234,11 +225,5 @@ START_TEST(start_fails_without_memory_for_the_global_ring)
     ck_assert_int_eq(domus_policy_rings.init(stand.pool), 0);
     domt_stand_free(&stand);
 }
-END_TEST
 
-DOMT_MAIN("policy_rings", 60, full_ring_of_a_runner_overflows_to_the_global_one,
-          ring_of_a_runner_wraps, job_that_resumes_with_a_full_ring_goes_to_the_global_one,
-          thief_takes_half_rounded_up, thief_goes_around_behind_its_last_victim,
-          runner_with_work_of_its_own_looks_into_the_global_ring,
-          global_ring_grows_and_keeps_the_order, global_ring_without_memory_to_grow_loses_nothing,
-          each_growth_may_fail, start_fails_without_memory_for_the_global_ring)
+DOMT_SUITE(60)

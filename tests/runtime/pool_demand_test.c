@@ -27,7 +27,7 @@ static domus_peer_listener *begin_with_two(domus_peer **ret_one, domus_peer **re
     return listener;
 }
 
-START_TEST(a_connection_is_made_when_it_is_needed)
+DOMT_TEST(a_connection_is_made_when_it_is_needed)
 {
     domus_peer_listener *listener = domt_pool_begin_listening(&on_demand);
 
@@ -47,9 +47,8 @@ START_TEST(a_connection_is_made_when_it_is_needed)
     }
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(an_ask_waits_for_whatever_connection_has_room)
+DOMT_TEST(an_ask_waits_for_whatever_connection_has_room)
 {
     domus_peer_listener *listener = domt_pool_begin_listening(&on_demand);
     static const char *const texts[] = {"a", "b", "c", "d", "e"};
@@ -79,9 +78,8 @@ START_TEST(an_ask_waits_for_whatever_connection_has_room)
     domt_expect_line(domt_pool_kit, domt_pool_probe, "6");
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(an_ask_that_waits_goes_to_a_new_connection_when_one_ends)
+DOMT_TEST(an_ask_that_waits_goes_to_a_new_connection_when_one_ends)
 {
     domus_peer *one, *two;
     domus_peer_listener *listener = begin_with_two(&one, &two);
@@ -104,9 +102,8 @@ START_TEST(an_ask_that_waits_goes_to_a_new_connection_when_one_ends)
     domt_expect_line(domt_pool_kit, domt_pool_probe, "2");
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(asks_fail_with_the_error_of_the_connect)
+DOMT_TEST(asks_fail_with_the_error_of_the_connect)
 {
     static const domus_pool_options options = {.behaviour = &domt_pool_narrow,
                                                .on_demand = true,
@@ -131,9 +128,8 @@ START_TEST(asks_fail_with_the_error_of_the_connect)
     domt_expect_line(domt_pool_kit, domt_pool_probe, "4");
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(another_address_is_tried_before_an_ask_fails)
+DOMT_TEST(another_address_is_tried_before_an_ask_fails)
 {
     domt_pool_begin();
     domus_peer_listener *listener = domt_pool_listen("10.0.0.8:1");
@@ -145,9 +141,8 @@ START_TEST(another_address_is_tried_before_an_ask_fails)
     domt_expect_line(domt_pool_kit, domt_pool_probe, "1");
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(a_connection_that_ends_unused_is_a_failure)
+DOMT_TEST(a_connection_that_ends_unused_is_a_failure)
 {
     static const domus_net_faults slow = {.latency_min_ns = 5 * MS, .latency_max_ns = 5 * MS};
     domus_peer_listener *listener = domt_pool_begin_listening(&on_demand);
@@ -164,9 +159,8 @@ START_TEST(a_connection_that_ends_unused_is_a_failure)
     domt_pool_error(-ENOTCONN);
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(an_ask_that_waits_is_dropped_at_its_deadline)
+DOMT_TEST(an_ask_that_waits_is_dropped_at_its_deadline)
 {
     domus_peer *one, *two;
 
@@ -185,9 +179,8 @@ START_TEST(an_ask_that_waits_is_dropped_at_its_deadline)
     domt_expect_line(domt_pool_kit, domt_pool_probe, "2");
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(a_connection_is_reset_at_the_deadline_of_its_ask)
+DOMT_TEST(a_connection_is_reset_at_the_deadline_of_its_ask)
 {
     domus_peer_listener *listener = domt_pool_begin_listening(&on_demand);
 
@@ -205,9 +198,8 @@ START_TEST(a_connection_is_reset_at_the_deadline_of_its_ask)
     domt_expect_line(domt_pool_kit, domt_pool_probe, "2");
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(a_connection_is_idle_only_without_an_ask)
+DOMT_TEST(a_connection_is_idle_only_without_an_ask)
 {
     static const domus_channel_options channel = {.idle_timeout_ns = 100 * MS};
     static const domus_pool_options options = {
@@ -227,9 +219,8 @@ START_TEST(a_connection_is_idle_only_without_an_ask)
     ck_assert_uint_eq(domt_pool_look().failures, 0);
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(no_connection_is_kept_on_demand)
+DOMT_TEST(no_connection_is_kept_on_demand)
 {
     static const domus_pool_options options = {
         .behaviour = &domt_pool_narrow, .on_demand = true, .connections_min = 1};
@@ -241,13 +232,5 @@ START_TEST(no_connection_is_kept_on_demand)
                      -EINVAL);
     domt_pool_end();
 }
-END_TEST
 
-DOMT_MAIN("pool_demand", 20, a_connection_is_made_when_it_is_needed,
-          an_ask_waits_for_whatever_connection_has_room,
-          an_ask_that_waits_goes_to_a_new_connection_when_one_ends,
-          asks_fail_with_the_error_of_the_connect, another_address_is_tried_before_an_ask_fails,
-          a_connection_that_ends_unused_is_a_failure,
-          a_connection_is_reset_at_the_deadline_of_its_ask,
-          an_ask_that_waits_is_dropped_at_its_deadline, a_connection_is_idle_only_without_an_ask,
-          no_connection_is_kept_on_demand)
+DOMT_SUITE(20)

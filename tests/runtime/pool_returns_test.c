@@ -136,7 +136,7 @@ static const domus_behaviour stopping = {
     .on = (const domus_on[]){{&stop_type, stop, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(an_ask_in_the_mailbox_of_a_stopped_channel_goes_to_the_next_connection)
+DOMT_TEST(an_ask_in_the_mailbox_of_a_stopped_channel_goes_to_the_next_connection)
 {
     domus_peer_listener *listener = begin();
     domus_system *system = domus_testkit_system(kit);
@@ -157,12 +157,11 @@ START_TEST(an_ask_in_the_mailbox_of_a_stopped_channel_goes_to_the_next_connectio
     domt_net_ok(kit, domus_peer_expect_end(one, DOMT_NET_SECOND));
     domus_testkit_free(kit);
 }
-END_TEST
 
 static const domus_behaviour asking = {
     .name = "asking", .on = (const domus_on[]){{&go_type, go, 0}, {NULL, NULL, 0}}};
 
-START_TEST(without_a_pool_it_was_not_sent)
+DOMT_TEST(without_a_pool_it_was_not_sent)
 {
     for (uint32_t thread = 0; thread < 3; thread++) {
         domt_line_client client;
@@ -181,14 +180,13 @@ START_TEST(without_a_pool_it_was_not_sent)
         domus_testkit_free(client.kit);
     }
 }
-END_TEST
 
 /* --- asks that were sent before --------------------------------------------------------------- */
 
 static const domus_pool_options repeating = {
     .behaviour = &narrow_line, .repeatable = domt_packets, .tries_max = 5};
 
-START_TEST(an_ask_that_was_sent_before_may_be_done_whatever_ends_it)
+DOMT_TEST(an_ask_that_was_sent_before_may_be_done_whatever_ends_it)
 {
     for (int i = 0; i < 2; i++) {
         domus_peer_listener *listener = begin_with_pool(&repeating);
@@ -216,9 +214,8 @@ START_TEST(an_ask_that_was_sent_before_may_be_done_whatever_ends_it)
         domus_testkit_free(kit);
     }
 }
-END_TEST
 
-START_TEST(an_ask_that_was_sent_before_finds_no_room)
+DOMT_TEST(an_ask_that_was_sent_before_finds_no_room)
 {
     static const domus_pool_options two_of_them = {.behaviour = &narrow_line,
                                                    .connections_min = 2,
@@ -236,9 +233,5 @@ START_TEST(an_ask_that_was_sent_before_finds_no_room)
     expect_error(-ENOBUFS); /* it was not sent */
     domus_testkit_free(kit);
 }
-END_TEST
 
-DOMT_MAIN("pool_returns", 60,
-          an_ask_in_the_mailbox_of_a_stopped_channel_goes_to_the_next_connection,
-          without_a_pool_it_was_not_sent, an_ask_that_was_sent_before_may_be_done_whatever_ends_it,
-          an_ask_that_was_sent_before_finds_no_room)
+DOMT_SUITE(60)

@@ -82,7 +82,7 @@ static void pause_ns(uint64_t time_ns)
     domt_net_ok(domt_pool_kit, domus_testkit_advance(domt_pool_kit, time_ns));
 }
 
-START_TEST(asks_leave_behind_the_dialogue)
+DOMT_TEST(asks_leave_behind_the_dialogue)
 {
     domus_peer_listener *listener = begin_listening(&on_demand);
 
@@ -112,9 +112,8 @@ START_TEST(asks_leave_behind_the_dialogue)
     domt_expect_line(domt_pool_kit, domt_pool_probe, "3");
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(asks_fail_with_the_error_of_the_dialogue)
+DOMT_TEST(asks_fail_with_the_error_of_the_dialogue)
 {
     domus_peer_listener *listener = begin_listening(&on_demand);
 
@@ -139,9 +138,8 @@ START_TEST(asks_fail_with_the_error_of_the_dialogue)
     domt_expect_line(domt_pool_kit, domt_pool_probe, "3");
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(a_cut_dialogue_lets_asks_go_elsewhere)
+DOMT_TEST(a_cut_dialogue_lets_asks_go_elsewhere)
 {
     domus_peer_listener *listener = begin_listening(&usual);
     domus_peer *one = domt_pool_peer(listener);
@@ -157,7 +155,5 @@ START_TEST(a_cut_dialogue_lets_asks_go_elsewhere)
     domt_expect_line(domt_pool_kit, domt_pool_probe, "12");
     domt_pool_end();
 }
-END_TEST
 
-DOMT_MAIN("pool shakes", 60, asks_leave_behind_the_dialogue,
-          asks_fail_with_the_error_of_the_dialogue, a_cut_dialogue_lets_asks_go_elsewhere)
+DOMT_SUITE(60)

@@ -58,17 +58,14 @@ static void ask_through(bool per_thread)
     domt_end(system);
 }
 
-START_TEST(askers_of_all_threads_get_their_answers_from_one_pool)
+DOMT_TEST(askers_of_all_threads_get_their_answers_from_one_pool)
 {
     ask_through(false);
 }
-END_TEST
 
-START_TEST(askers_of_all_threads_get_their_answers_from_pools_of_their_own)
+DOMT_TEST(askers_of_all_threads_get_their_answers_from_pools_of_their_own)
 {
     ask_through(true);
 }
-END_TEST
 
-DOMT_MAIN("pool_sockets", 120, askers_of_all_threads_get_their_answers_from_one_pool,
-          askers_of_all_threads_get_their_answers_from_pools_of_their_own)
+DOMT_SUITE(120)

@@ -97,10 +97,9 @@ static int run_seed(uint64_t seed, void *context)
     return domt_sweep_end(&sweep);
 }
 
-START_TEST(each_ask_of_a_pool_has_one_outcome_and_its_own_answer)
+DOMT_TEST(each_ask_of_a_pool_has_one_outcome_and_its_own_answer)
 {
     domt_sweep_seeds(SEEDS, run_seed);
 }
-END_TEST
 
-DOMT_MAIN("pool_sweep", 3000, each_ask_of_a_pool_has_one_outcome_and_its_own_answer)
+DOMT_SUITE(3000)

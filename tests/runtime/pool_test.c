@@ -14,7 +14,7 @@
 static const domus_behaviour line = {
     .name = "line", .kind = DOMUS_CHANNELS, .pipeline = &domt_line_pipeline};
 
-START_TEST(asks_go_where_the_fewest_are_under_way)
+DOMT_TEST(asks_go_where_the_fewest_are_under_way)
 {
     static const domus_pool_options options = {.behaviour = &line, .connections_min = 2};
 
@@ -38,9 +38,8 @@ START_TEST(asks_go_where_the_fewest_are_under_way)
         domt_expect_line(domt_pool_kit, domt_pool_probe, "n");
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(asks_wait_for_the_first_connection_within_bounds)
+DOMT_TEST(asks_wait_for_the_first_connection_within_bounds)
 {
     static const domus_pool_options options = {
         .behaviour = &line, .queue_max = 2, .wait_ns = 300 * MS, .backoff_min_ns = 50 * MS};
@@ -66,9 +65,8 @@ START_TEST(asks_wait_for_the_first_connection_within_bounds)
     domt_expect_line(domt_pool_kit, domt_pool_probe, "5");
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(a_back_off_doubles_up_to_its_bound)
+DOMT_TEST(a_back_off_doubles_up_to_its_bound)
 {
     static const domus_pool_options options = {
         .behaviour = &line, .backoff_min_ns = 100 * MS, .backoff_max_ns = 800 * MS};
@@ -86,9 +84,8 @@ START_TEST(a_back_off_doubles_up_to_its_bound)
     }
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(an_ask_that_was_perhaps_done_fails)
+DOMT_TEST(an_ask_that_was_perhaps_done_fails)
 {
     static const domus_pool_options options = {.behaviour = &line};
 
@@ -105,9 +102,8 @@ START_TEST(an_ask_that_was_perhaps_done_fails)
     domt_expect_line(domt_pool_kit, domt_pool_probe, "2");
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(an_ask_that_was_not_sent_goes_to_the_next_connection)
+DOMT_TEST(an_ask_that_was_not_sent_goes_to_the_next_connection)
 {
     static const domus_pool_options options = {.behaviour = &domt_pool_narrow};
 
@@ -124,7 +120,6 @@ START_TEST(an_ask_that_was_not_sent_goes_to_the_next_connection)
     domt_expect_line(domt_pool_kit, domt_pool_probe, "2");
     domt_pool_end();
 }
-END_TEST
 
 /* An actor beside the domt_pool, which lets the first connection close when an ask lies
  * in its mailbox. */
@@ -191,7 +186,7 @@ static const domus_behaviour neighbour = {
     .on = (const domus_on[]){{&turn_type, hold_turn, 0}, {&go_type, go, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(an_ask_that_meets_a_close_goes_to_the_next_connection)
+DOMT_TEST(an_ask_that_meets_a_close_goes_to_the_next_connection)
 {
     domt_pool_begin();
     connections = 0;
@@ -210,9 +205,8 @@ START_TEST(an_ask_that_meets_a_close_goes_to_the_next_connection)
     domt_net_ok(domt_pool_kit, domus_peer_expect_end(one, DOMT_NET_SECOND));
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(a_repeatable_ask_is_sent_up_to_tries_max_times)
+DOMT_TEST(a_repeatable_ask_is_sent_up_to_tries_max_times)
 {
     static const domus_pool_options options = {
         .behaviour = &line, .repeatable = domt_packets, .tries_max = 3};
@@ -228,9 +222,8 @@ START_TEST(a_repeatable_ask_is_sent_up_to_tries_max_times)
     ck_assert_uint_eq(domt_pool_look().repeated, 2);
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(an_ask_that_was_perhaps_done_fails_so_for_want_of_a_connection)
+DOMT_TEST(an_ask_that_was_perhaps_done_fails_so_for_want_of_a_connection)
 {
     static const domus_pool_options options = {.behaviour = &line,
                                                .repeatable = domt_packets,
@@ -251,9 +244,8 @@ START_TEST(an_ask_that_was_perhaps_done_fails_so_for_want_of_a_connection)
     domt_pool_error(-ENOTCONN); /* it was never sent */
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(an_address_that_fails_is_left_out)
+DOMT_TEST(an_address_that_fails_is_left_out)
 {
     static const domus_pool_options options = {.behaviour = &line, .connections_min = 2};
 
@@ -268,9 +260,8 @@ START_TEST(an_address_that_fails_is_left_out)
     ck_assert_uint_eq(status.connected, 2);
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(a_pool_grows_while_all_connections_are_busy)
+DOMT_TEST(a_pool_grows_while_all_connections_are_busy)
 {
     static const domus_pool_options options = {.behaviour = &domt_pool_narrow,
                                                .connections_max = 2};
@@ -289,9 +280,8 @@ START_TEST(a_pool_grows_while_all_connections_are_busy)
     ck_assert_uint_eq(domt_pool_look().connecting, 0);
     domus_testkit_free(domt_pool_kit);
 }
-END_TEST
 
-START_TEST(a_cancel_finds_the_ask_in_the_channel)
+DOMT_TEST(a_cancel_finds_the_ask_in_the_channel)
 {
     static const domus_pool_options options = {.behaviour = &domt_pool_narrow};
 
@@ -313,9 +303,8 @@ START_TEST(a_cancel_finds_the_ask_in_the_channel)
     domt_expect_line(domt_pool_kit, domt_pool_probe, "3");
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(a_stop_of_the_pool_ends_what_is_under_way)
+DOMT_TEST(a_stop_of_the_pool_ends_what_is_under_way)
 {
     static const domus_pool_options options = {.behaviour = &domt_pool_narrow};
 
@@ -329,9 +318,8 @@ START_TEST(a_stop_of_the_pool_ends_what_is_under_way)
     domt_net_ok(domt_pool_kit, domus_peer_expect_end(peer, 5 * DOMT_NET_SECOND));
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(a_drain_of_the_pool_lets_asks_end)
+DOMT_TEST(a_drain_of_the_pool_lets_asks_end)
 {
     static const domus_pool_options options = {.behaviour = &line};
 
@@ -351,9 +339,8 @@ START_TEST(a_drain_of_the_pool_lets_asks_end)
     domt_expect_gone(domt_pool_kit, domt_pool);
     domt_pool_end();
 }
-END_TEST
 
-START_TEST(wrong_options_and_addresses_are_refused)
+DOMT_TEST(wrong_options_and_addresses_are_refused)
 {
     static const domus_behaviour bytes = {.name = "bytes", .kind = DOMUS_CHANNELS};
     static const domus_pool_options wrong[] = {
@@ -383,15 +370,5 @@ START_TEST(wrong_options_and_addresses_are_refused)
     ck_assert_int_eq(domus_outside_pool_open(system, many, &right, &domt_pool), -E2BIG);
     domt_pool_end();
 }
-END_TEST
 
-DOMT_MAIN("pool", 60, asks_go_where_the_fewest_are_under_way,
-
-          asks_wait_for_the_first_connection_within_bounds, a_back_off_doubles_up_to_its_bound,
-          an_ask_that_was_perhaps_done_fails, an_ask_that_was_not_sent_goes_to_the_next_connection,
-          an_ask_that_meets_a_close_goes_to_the_next_connection,
-          a_repeatable_ask_is_sent_up_to_tries_max_times,
-          an_ask_that_was_perhaps_done_fails_so_for_want_of_a_connection,
-          an_address_that_fails_is_left_out, a_pool_grows_while_all_connections_are_busy,
-          a_cancel_finds_the_ask_in_the_channel, a_stop_of_the_pool_ends_what_is_under_way,
-          a_drain_of_the_pool_lets_asks_end, wrong_options_and_addresses_are_refused)
+DOMT_SUITE(60)

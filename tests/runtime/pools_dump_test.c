@@ -68,7 +68,7 @@ static void is_told(domus_address address, const char *part)
     ck_abort_msg("no \"%s\" in (%d)\n%s", part, result, text);
 }
 
-START_TEST(actors_of_pools_are_described)
+DOMT_TEST(actors_of_pools_are_described)
 {
     domt_pooled_begin("deques", 2, 1);
     atomic_store(&begun, 0);
@@ -98,9 +98,8 @@ START_TEST(actors_of_pools_are_described)
     DOMT_WAIT_FOR(10, domus_dump_actor(domt_pooled.system, holder, text, sizeof text) == -ESTALE);
     domt_end(domt_pooled.system);
 }
-END_TEST
 
-START_TEST(actors_without_room_are_counted)
+DOMT_TEST(actors_without_room_are_counted)
 {
     domt_pooled_begin("rings", 1, 1);
     for (uint32_t i = 0; i < 100; i++)
@@ -111,7 +110,6 @@ START_TEST(actors_without_room_are_counted)
     ck_assert_uint_lt(strlen(text), 2 * DOMUS_DUMP_BYTES_MIN);
     domt_end(domt_pooled.system);
 }
-END_TEST
 
 /* --- beside actors that run --- */
 
@@ -154,7 +152,7 @@ static const domus_behaviour playing = {
     .on_mount = mount_player,
     .on = (const domus_on[]){{&ball_type, on_ball, 0}, {&tick_type, on_tick, 0}, {0}}};
 
-START_TEST(dumps_do_not_disturb_actors_that_run)
+DOMT_TEST(dumps_do_not_disturb_actors_that_run)
 {
     domt_pooled_begin("rings", 2, 1);
     atomic_store(&balls, 0);
@@ -177,7 +175,5 @@ START_TEST(dumps_do_not_disturb_actors_that_run)
     }
     domt_end(domt_pooled.system);
 }
-END_TEST
 
-DOMT_MAIN("pools_dump", 60, actors_of_pools_are_described, actors_without_room_are_counted,
-          dumps_do_not_disturb_actors_that_run)
+DOMT_SUITE(60)

@@ -55,7 +55,7 @@ static void begin_long_turns(const domus_policy *policy)
                     &go_type, NULL);
 }
 
-START_TEST(timers_come_between_long_turns)
+DOMT_TEST(timers_come_between_long_turns)
 {
     begin_long_turns(&domus_policy_sharing);
     (void)domt_pooled_spawn(domt_pooled.pool, &ticking, NULL);
@@ -68,7 +68,6 @@ START_TEST(timers_come_between_long_turns)
     ck_assert_uint_ge(atomic_load(&ticks) - ticks_before, 120 / 8);
     domt_end(domt_pooled.system);
 }
-END_TEST
 
 static _Atomic uint32_t calls;
 
@@ -89,7 +88,7 @@ static int mount_arming(domus_stack *stack, void *self)
 }
 
 /* The runner does not sleep any more when they are armed. */
-START_TEST(timers_that_come_later_call_nobody)
+DOMT_TEST(timers_that_come_later_call_nobody)
 {
     const domus_behaviour arming = {.name = "arming",
                                     .on = (const domus_on[]){{&tick_type, on_tick, 0}, {0}},
@@ -106,6 +105,5 @@ START_TEST(timers_that_come_later_call_nobody)
     ck_assert_uint_le(atomic_load(&calls), 1);
     domt_end(domt_pooled.system);
 }
-END_TEST
 
-DOMT_MAIN("pools_long", 60, timers_come_between_long_turns, timers_that_come_later_call_nobody)
+DOMT_SUITE(60)

@@ -97,14 +97,13 @@ static void run_runners_tell_what_they_did(const char *policy)
     domt_end(domt_pooled.system);
 }
 
-START_TEST(runners_tell_what_they_did)
+DOMT_TEST(runners_tell_what_they_did)
 {
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++)
         run_runners_tell_what_they_did(domt_pooled_policies[i]);
 }
-END_TEST
 
-START_TEST(level_off_measures_no_time)
+DOMT_TEST(level_off_measures_no_time)
 {
     domus_profile counters;
     domus_runner_profile one;
@@ -120,10 +119,9 @@ START_TEST(level_off_measures_no_time)
     ck_assert_uint_eq(notices, 50);
     domt_end(domt_pooled.system);
 }
-END_TEST
 
 /* Snapshots of runners that begin and end waits all the time. */
-START_TEST(times_never_go_back)
+DOMT_TEST(times_never_go_back)
 {
     domus_runner_profile before[RUNNERS] = {0};
 
@@ -146,9 +144,8 @@ START_TEST(times_never_go_back)
     }
     domt_end(domt_pooled.system);
 }
-END_TEST
 
-START_TEST(table_has_the_runners)
+DOMT_TEST(table_has_the_runners)
 {
     static const char *const texts[] = {
         "\npool work (rings)     ", "\nrun    ",     "\nsearch ", "\npark   ",
@@ -169,7 +166,5 @@ START_TEST(table_has_the_runners)
     free(table);
     domt_end(domt_pooled.system);
 }
-END_TEST
 
-DOMT_MAIN("pools_profile", 60, runners_tell_what_they_did, level_off_measures_no_time,
-          times_never_go_back, table_has_the_runners)
+DOMT_SUITE(60)

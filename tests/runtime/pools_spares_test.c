@@ -114,14 +114,13 @@ static void run_actors_answer_while_all_runners_sleep(const char *policy)
     finish();
 }
 
-START_TEST(actors_answer_while_all_runners_sleep)
+DOMT_TEST(actors_answer_while_all_runners_sleep)
 {
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++)
         run_actors_answer_while_all_runners_sleep(domt_pooled_policies[i]);
 }
-END_TEST
 
-START_TEST(spares_are_as_many_as_configured)
+DOMT_TEST(spares_are_as_many_as_configured)
 {
     begin("deques", 2, 2);
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
@@ -137,10 +136,9 @@ START_TEST(spares_are_as_many_as_configured)
     unblock(3);
     finish();
 }
-END_TEST
 
 /* The first one is told at once, others in that second only counted. */
-START_TEST(stalls_of_runners_are_counted_and_told)
+DOMT_TEST(stalls_of_runners_are_counted_and_told)
 {
     domus_profile counters;
     domus_runner_profile one;
@@ -176,9 +174,8 @@ START_TEST(stalls_of_runners_are_counted_and_told)
     ck_assert(kept[0].is_over && kept[0].length_ns >= 50 * DOMT_MS);
     finish();
 }
-END_TEST
 
-START_TEST(a_pool_without_spares_has_none)
+DOMT_TEST(a_pool_without_spares_has_none)
 {
     begin("rings", 1, 0);
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
@@ -192,7 +189,6 @@ START_TEST(a_pool_without_spares_has_none)
     DOMT_WAIT_FOR(20, atomic_load(&answers) == 1);
     finish();
 }
-END_TEST
 
 /* --- a job behind a runner that blocks --- */
 
@@ -227,12 +223,11 @@ static void run_a_job_does_not_wait_behind_a_handler_that_blocks(const char *pol
     finish();
 }
 
-START_TEST(a_job_does_not_wait_behind_a_handler_that_blocks)
+DOMT_TEST(a_job_does_not_wait_behind_a_handler_that_blocks)
 {
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++)
         run_a_job_does_not_wait_behind_a_handler_that_blocks(domt_pooled_policies[i]);
 }
-END_TEST
 
 /* --- spares that end though there is work --- */
 
@@ -278,12 +273,11 @@ static void run_spares_end_beside_work_that_does_not(const char *policy)
     finish();
 }
 
-START_TEST(spares_end_beside_work_that_does_not)
+DOMT_TEST(spares_end_beside_work_that_does_not)
 {
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++)
         run_spares_end_beside_work_that_does_not(domt_pooled_policies[i]);
 }
-END_TEST
 
 /* --- timers, and the stop --- */
 
@@ -304,7 +298,7 @@ static const domus_behaviour ticking = {.name = "ticking",
                                         .on_mount = mount_ticking,
                                         .on = (const domus_on[]){{&tick_type, on_tick, 0}, {0}}};
 
-START_TEST(timers_come_while_all_runners_sleep)
+DOMT_TEST(timers_come_while_all_runners_sleep)
 {
     begin("sharing", 1, 1);
     domt_pooled_spawn(domt_pooled.pool, &ticking, NULL);
@@ -315,10 +309,9 @@ START_TEST(timers_come_while_all_runners_sleep)
     unblock(1);
     finish();
 }
-END_TEST
 
 /* The handlers return as the system is told to stop, and spares are there. */
-START_TEST(a_stop_ends_spares)
+DOMT_TEST(a_stop_ends_spares)
 {
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
         begin(domt_pooled_policies[i], 1, 3);
@@ -333,10 +326,5 @@ START_TEST(a_stop_ends_spares)
         ck_assert(!domt_has_thread("domus-r0.1"));
     }
 }
-END_TEST
 
-DOMT_MAIN("pools_spares", 120, actors_answer_while_all_runners_sleep,
-          spares_are_as_many_as_configured, stalls_of_runners_are_counted_and_told,
-          a_pool_without_spares_has_none, a_job_does_not_wait_behind_a_handler_that_blocks,
-          spares_end_beside_work_that_does_not, timers_come_while_all_runners_sleep,
-          a_stop_ends_spares)
+DOMT_SUITE(120)

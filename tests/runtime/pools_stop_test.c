@@ -49,13 +49,12 @@ static void run_a_stop_does_not_wait_behind_notices(const char *policy, uint32_t
     domt_end(domt_pooled.system);
 }
 
-START_TEST(a_stop_does_not_wait_behind_notices)
+DOMT_TEST(a_stop_does_not_wait_behind_notices)
 {
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
         run_a_stop_does_not_wait_behind_notices(domt_pooled_policies[i], 1);
     }
 }
-END_TEST
 
 /* --- timers that are due when their actors end --- */
 
@@ -83,7 +82,7 @@ static int hold_runner(domus_stack *stack, void *self, const void *nothing)
 
 /* The only runner is held until the timers of actors are due that were asked to stop: they are put
  * off, because their houses are scheduled, and then the actors end in one turn. */
-START_TEST(a_timer_that_is_put_off_does_not_outlive_its_actor)
+DOMT_TEST(a_timer_that_is_put_off_does_not_outlive_its_actor)
 {
     const domus_behaviour timed = {
         .name = "timed",
@@ -111,7 +110,6 @@ START_TEST(a_timer_that_is_put_off_does_not_outlive_its_actor)
     }
     domt_end(domt_pooled.system);
 }
-END_TEST
 
 /* --- actors that are ended with the system --- */
 
@@ -161,7 +159,7 @@ static void stop_and_let_go(void)
 
 /* A handler holds the only runner for longer than the stop of the actors may take, so they end with
  * the home of the pool as their manager, which is no thread. */
-START_TEST(an_actor_that_is_left_at_the_end_receives_nothing)
+DOMT_TEST(an_actor_that_is_left_at_the_end_receives_nothing)
 {
     const domus_behaviour idle = {
         .name = "idle", .on_mount = domt_count_mount, .on_stop = stop_receiving};
@@ -177,7 +175,6 @@ START_TEST(an_actor_that_is_left_at_the_end_receives_nothing)
     ck_assert_int_eq(atomic_load(&received), -EOPNOTSUPP);
     domus_system_free(domt_pooled.system);
 }
-END_TEST
 
 static domus_address child;
 
@@ -191,7 +188,7 @@ static int mount_parent_of_slow(domus_stack *stack, void *self)
 
 /* The child ends, and tells its parent so, after the time for the end of all actors is over: the
  * thread has to keep the parent until the runner has left. */
-START_TEST(a_child_in_a_pool_may_end_later_than_its_parents_thread)
+DOMT_TEST(a_child_in_a_pool_may_end_later_than_its_parents_thread)
 {
     const domus_behaviour parent = {.name = "parent", .on_mount = mount_parent_of_slow};
 
@@ -204,7 +201,6 @@ START_TEST(a_child_in_a_pool_may_end_later_than_its_parents_thread)
     stop_and_let_go();
     domus_system_free(domt_pooled.system);
 }
-END_TEST
 
 /* --- what is wrong ---------------------------------------------------------------------------- */
 
@@ -219,7 +215,7 @@ static void hold_fault(const domus_pool_config *pools, size_t count, const char 
     ck_assert_str_eq(error, wanted);
 }
 
-START_TEST(wrong_pools_are_refused_with_words)
+DOMT_TEST(wrong_pools_are_refused_with_words)
 {
     static const domus_policy empty = {.name = "mine"};
     const domus_pool_config twice[] = {{.name = "a"}, {.name = "a"}};
@@ -240,7 +236,6 @@ START_TEST(wrong_pools_are_refused_with_words)
                "pools[0].lifeBeat: must be 0 or 1ms..1h, is 5ns");
     hold_fault(NULL, 1, "pools: must be 0..16, and not NULL, are 1");
 }
-END_TEST
 
 static _Atomic int refused;
 
@@ -253,7 +248,7 @@ static int mount_elsewhere(domus_stack *stack, void *other)
     return 0;
 }
 
-START_TEST(a_pool_of_another_system_is_refused)
+DOMT_TEST(a_pool_of_another_system_is_refused)
 {
     const domus_behaviour elsewhere = {
         .name = "elsewhere", .state_size = sizeof(domus_pool *), .on_mount = mount_elsewhere};
@@ -280,14 +275,13 @@ START_TEST(a_pool_of_another_system_is_refused)
     domt_end(domt_pooled.system);
     domt_end(other);
 }
-END_TEST
 
 static int init_at_second_try(domus_pool *pool)
 {
     return atomic_fetch_add(&mounts, 1) == 0 ? -EXDEV : domus_policy_sharing.init(pool);
 }
 
-START_TEST(a_policy_that_cannot_begin_fails_the_start_and_not_the_next_one)
+DOMT_TEST(a_policy_that_cannot_begin_fails_the_start_and_not_the_next_one)
 {
     domus_policy own = domus_policy_sharing;
     const domus_pool_config pools[] = {{.name = "first"}, {.name = "work", .own_policy = &own}};
@@ -306,7 +300,6 @@ START_TEST(a_policy_that_cannot_begin_fails_the_start_and_not_the_next_one)
     ck_assert_int_eq(domus_system_start(system), 0);
     domt_end(system);
 }
-END_TEST
 
 static int hear_nothing(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -333,7 +326,7 @@ static int mount_connecting(domus_stack *stack, void *self)
     return 0;
 }
 
-START_TEST(what_needs_a_ring_is_refused)
+DOMT_TEST(what_needs_a_ring_is_refused)
 {
     const domus_behaviour connecting = {.name = "connecting", .on_mount = mount_connecting};
     domus_address address;
@@ -348,12 +341,5 @@ START_TEST(what_needs_a_ring_is_refused)
                      -EINVAL);
     domt_end(domt_pooled.system);
 }
-END_TEST
 
-DOMT_MAIN("pools_stop", 120, a_stop_does_not_wait_behind_notices,
-          a_timer_that_is_put_off_does_not_outlive_its_actor,
-          an_actor_that_is_left_at_the_end_receives_nothing,
-          a_child_in_a_pool_may_end_later_than_its_parents_thread,
-          wrong_pools_are_refused_with_words, a_pool_of_another_system_is_refused,
-          a_policy_that_cannot_begin_fails_the_start_and_not_the_next_one,
-          what_needs_a_ring_is_refused)
+DOMT_SUITE(120)

@@ -228,7 +228,7 @@ static void run_streams_are_whole_and_in_order(const char *policy, uint32_t runn
     ck_assert_uint_eq(atomic_load(&domt_mounted), atomic_load(&domt_stopped));
 }
 
-START_TEST(streams_are_whole_and_in_order)
+DOMT_TEST(streams_are_whole_and_in_order)
 {
     numbers = (uint32_t)(domt_is_long() ? DOMT_SCALE(2400000, 24000) : DOMT_SCALE(5000, 1000));
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
@@ -236,7 +236,6 @@ START_TEST(streams_are_whole_and_in_order)
         run_streams_are_whole_and_in_order(domt_pooled_policies[i], 2);
     }
 }
-END_TEST
 
 /* --- time ------------------------------------------------------------------------------------- */
 
@@ -321,14 +320,13 @@ static void run_timers_and_sleeps_of_actors_come_idle_or_busy(const char *policy
     ck_assert_uint_eq(atomic_load(&cancelled), 0);
 }
 
-START_TEST(timers_and_sleeps_of_actors_come_idle_or_busy)
+DOMT_TEST(timers_and_sleeps_of_actors_come_idle_or_busy)
 {
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
         run_timers_and_sleeps_of_actors_come_idle_or_busy(domt_pooled_policies[i], 1);
         run_timers_and_sleeps_of_actors_come_idle_or_busy(domt_pooled_policies[i], 2);
     }
 }
-END_TEST
 
 /* --- families --------------------------------------------------------------------------------- */
 
@@ -383,13 +381,12 @@ static void run_a_tree_grows_in_the_pool_and_ends_with_its_root(const char *poli
     domt_end(domt_pooled.system);
 }
 
-START_TEST(a_tree_grows_in_the_pool_and_ends_with_its_root)
+DOMT_TEST(a_tree_grows_in_the_pool_and_ends_with_its_root)
 {
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
         run_a_tree_grows_in_the_pool_and_ends_with_its_root(domt_pooled_policies[i], 2);
     }
 }
-END_TEST
 
 static _Atomic uint32_t mounts, failures;
 static const domus_type fail_type = {.name = "fail"};
@@ -443,13 +440,12 @@ static void run_a_child_that_fails_is_restarted(const char *policy, uint32_t run
     domt_end(domt_pooled.system);
 }
 
-START_TEST(a_child_that_fails_is_restarted)
+DOMT_TEST(a_child_that_fails_is_restarted)
 {
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
         run_a_child_that_fails_is_restarted(domt_pooled_policies[i], 2);
     }
 }
-END_TEST
 
 /* --- routers ---------------------------------------------------------------------------------- */
 
@@ -465,7 +461,7 @@ static domus_address try_many(uint32_t count, const domus_routing *routing, int 
 }
 
 /* Strays, and all of them, are counted by on_mount. */
-START_TEST(routees_live_in_the_pool_that_the_options_name)
+DOMT_TEST(routees_live_in_the_pool_that_the_options_name)
 {
     const domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS};
     const domus_routing near = {.route = DOMUS_ROUTE_NEAR};
@@ -488,9 +484,5 @@ START_TEST(routees_live_in_the_pool_that_the_options_name)
     ck_assert_uint_eq(atomic_load(&strays), 0);
     domt_end(domt_pooled.system);
 }
-END_TEST
 
-DOMT_MAIN("pools", domt_is_long() ? 2000 : 300, streams_are_whole_and_in_order,
-          timers_and_sleeps_of_actors_come_idle_or_busy,
-          a_tree_grows_in_the_pool_and_ends_with_its_root, a_child_that_fails_is_restarted,
-          routees_live_in_the_pool_that_the_options_name)
+DOMT_SUITE(domt_is_long() ? 2000 : 300)

@@ -35,7 +35,7 @@ static int end_at_once(domus_stack *stack, void *self, const void *nothing)
     return domus_stop(stack, domus_self(stack));
 }
 
-START_TEST(hooks_are_called_around_each_turn)
+DOMT_TEST(hooks_are_called_around_each_turn)
 {
     const domus_behaviour brief = {.name = "brief",
                                    .on = (const domus_on[]){{&go_type, end_at_once, 0}, {0}}};
@@ -64,7 +64,6 @@ START_TEST(hooks_are_called_around_each_turn)
         ck_assert_uint_eq(atomic_load(&completions), 10);
     }
 }
-END_TEST
 
 /* --- sleep --- */
 
@@ -76,7 +75,7 @@ static int hear_go(domus_stack *stack, void *self, const void *nothing)
 }
 
 /* A runner of `stealing` sleeps for a second here when it has found nothing. */
-START_TEST(a_job_from_outside_wakes_a_runner)
+DOMT_TEST(a_job_from_outside_wakes_a_runner)
 {
     const domus_behaviour hearing = {.name = "hearing",
                                      .on = (const domus_on[]){{&go_type, hear_go, 0}, {0}}};
@@ -104,6 +103,5 @@ START_TEST(a_job_from_outside_wakes_a_runner)
         domt_end(domt_pooled.system);
     }
 }
-END_TEST
 
-DOMT_MAIN("pools_turns", 60, hooks_are_called_around_each_turn, a_job_from_outside_wakes_a_runner)
+DOMT_SUITE(60)

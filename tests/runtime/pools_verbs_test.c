@@ -117,12 +117,11 @@ static void run_groups_have_members_in_pools(const char *policy)
     domt_end(domt_pooled.system);
 }
 
-START_TEST(groups_have_members_in_pools)
+DOMT_TEST(groups_have_members_in_pools)
 {
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++)
         run_groups_have_members_in_pools(domt_pooled_policies[i]);
 }
-END_TEST
 
 /* --- what needs a ring ------------------------------------------------------------------------ */
 
@@ -154,7 +153,7 @@ static int try_all(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour trying = {.name = "trying",
                                        .on = (const domus_on[]){{&go_type, try_all, 0}, {0}}};
 
-START_TEST(what_needs_a_ring_is_told_once)
+DOMT_TEST(what_needs_a_ring_is_told_once)
 {
     const domus_pool_config work = {.name = "work", .runners = 1};
     domus_config config = domt_config(1);
@@ -171,7 +170,6 @@ START_TEST(what_needs_a_ring_is_told_once)
     ck_assert_uint_eq(domt_lines("no actor of a pool can have", "trying"), 1);
     domt_end(domt_pooled.system);
 }
-END_TEST
 
 /* --- actors that are left --------------------------------------------------------------------- */
 
@@ -189,7 +187,7 @@ static int hold(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour holding = {.name = "holding",
                                         .on = (const domus_on[]){{&go_type, hold, 0}, {0}}};
 
-START_TEST(a_handler_that_does_not_return_is_told_with_its_pool)
+DOMT_TEST(a_handler_that_does_not_return_is_told_with_its_pool)
 {
     const domus_pool_config work = {.name = "work", .runners = 1};
     domus_config config = domt_config(1);
@@ -211,7 +209,5 @@ START_TEST(a_handler_that_does_not_return_is_told_with_its_pool)
     DOMT_WAIT_FOR(10, domus_system_stop(domt_pooled.system) != -ETIMEDOUT);
     domus_system_free(domt_pooled.system);
 }
-END_TEST
 
-DOMT_MAIN("pools_verbs", 120, groups_have_members_in_pools, what_needs_a_ring_is_told_once,
-          a_handler_that_does_not_return_is_told_with_its_pool)
+DOMT_SUITE(120)

@@ -33,7 +33,7 @@ static void look(uint64_t now_ns)
     domi_pressure_report(system_, 0);
 }
 
-START_TEST(each_end_of_resets_has_its_own_figures)
+DOMT_TEST(each_end_of_resets_has_its_own_figures)
 {
     const domus_hooks hooks = {.log = note};
     const domus_config config = domt_config(1);
@@ -60,6 +60,5 @@ START_TEST(each_end_of_resets_has_its_own_figures)
     ck_assert_str_eq(lines[3], "2 connections were reset for want of memory; they held 8 KiB");
     domus_system_free(system_);
 }
-END_TEST
 
-DOMT_MAIN("pressure_report", 10, each_end_of_resets_has_its_own_figures)
+DOMT_SUITE(10)

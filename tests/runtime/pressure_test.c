@@ -13,7 +13,7 @@
 
 /* --- the rule -------------------------------------------------------------------------------- */
 
-START_TEST(a_level_ends_below_where_it_begins)
+DOMT_TEST(a_level_ends_below_where_it_begins)
 {
     static const struct {
         uint64_t used;
@@ -31,7 +31,6 @@ START_TEST(a_level_ends_below_where_it_begins)
         ck_assert_msg(level == steps[i].level, "step %u: %u", (unsigned)i, level);
     }
 }
-END_TEST
 
 /* --- a system -------------------------------------------------------------------------------- */
 
@@ -115,7 +114,7 @@ static void release(void *payload)
 
 static const domus_type owned = {.name = "owned", .size = 8, .release = release};
 
-START_TEST(outside_senders_are_refused_while_memory_is_short)
+DOMT_TEST(outside_senders_are_refused_while_memory_is_short)
 {
     domus_group group;
 
@@ -148,10 +147,9 @@ START_TEST(outside_senders_are_refused_while_memory_is_short)
     ck_assert_uint_eq(domt_pressed_memory().criticals, 0);
     end();
 }
-END_TEST
 
 /* An acceptor that has paused looks every 10 ms; without one nobody has a timer. */
-START_TEST(who_sleeps_while_memory_is_short_sees_its_end)
+DOMT_TEST(who_sleeps_while_memory_is_short_sees_its_end)
 {
     begin_with(true, false);
     counter = domt_spawn(system_, 0, &counting, NULL);
@@ -164,9 +162,8 @@ START_TEST(who_sleeps_while_memory_is_short_sees_its_end)
     DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_NORMAL);
     end();
 }
-END_TEST
 
-START_TEST(actors_are_refused_while_memory_is_critical)
+DOMT_TEST(actors_are_refused_while_memory_is_critical)
 {
     begin(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
@@ -188,9 +185,8 @@ START_TEST(actors_are_refused_while_memory_is_critical)
     ck_assert_uint_eq(domt_pressed_lines("memory is critical"), 1);
     end();
 }
-END_TEST
 
-START_TEST(what_takes_memory_fails_when_there_is_hardly_any)
+DOMT_TEST(what_takes_memory_fails_when_there_is_hardly_any)
 {
     begin(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
@@ -204,7 +200,6 @@ START_TEST(what_takes_memory_fails_when_there_is_hardly_any)
     DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == 0);
     end();
 }
-END_TEST
 
 /* Tell `by` more bytes in free slots of thread 1 than there are. (Spare bytes of messages are held
  * against the slabs at each step of a trim, so it cannot be these.) */
@@ -217,7 +212,7 @@ static void pretend_free_slots(uint64_t by)
     domi_spinlock_unlock(&slots->lock);
 }
 
-START_TEST(what_slabs_hold_free_is_not_used)
+DOMT_TEST(what_slabs_hold_free_is_not_used)
 {
     begin(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
@@ -232,11 +227,10 @@ START_TEST(what_slabs_hold_free_is_not_used)
     reach(85, DOMUS_MEMORY_HIGH);
     end();
 }
-END_TEST
 
 /* --- the end --------------------------------------------------------------------------------- */
 
-START_TEST(a_system_that_is_short_of_memory_drains)
+DOMT_TEST(a_system_that_is_short_of_memory_drains)
 {
     begin(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
@@ -252,9 +246,8 @@ START_TEST(a_system_that_is_short_of_memory_drains)
     ck_assert(domt_pressed_hears(fd, 0));
     close(fd);
 }
-END_TEST
 
-START_TEST(who_does_not_want_it_measured_has_it_not_measured)
+DOMT_TEST(who_does_not_want_it_measured_has_it_not_measured)
 {
     begin(false);
     counter = domt_spawn(system_, 0, &counting, NULL);
@@ -268,7 +261,6 @@ START_TEST(who_does_not_want_it_measured_has_it_not_measured)
     ck_assert_int_eq(domt_pressed_memory().level, DOMUS_MEMORY_NORMAL);
     end();
 }
-END_TEST
 
 static _Atomic int detached_error;
 
@@ -285,7 +277,7 @@ static const domus_behaviour trying = {
     .on_mount = begin_asking,
 };
 
-START_TEST(detached_actors_are_refused_while_memory_is_critical)
+DOMT_TEST(detached_actors_are_refused_while_memory_is_critical)
 {
     const domus_spawn_options options = {.detached = true};
     domus_address address;
@@ -300,10 +292,9 @@ START_TEST(detached_actors_are_refused_while_memory_is_critical)
     DOMT_WAIT_FOR(5, atomic_load(&detached_error) == 0);
     end();
 }
-END_TEST
 
 /* The process was moved to a larger cgroup, and its old one is gone. */
-START_TEST(a_cgroup_that_tells_no_more_keeps_nobody_shut)
+DOMT_TEST(a_cgroup_that_tells_no_more_keeps_nobody_shut)
 {
     begin(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
@@ -315,9 +306,8 @@ START_TEST(a_cgroup_that_tells_no_more_keeps_nobody_shut)
     ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), 0);
     end();
 }
-END_TEST
 
-START_TEST(a_system_that_is_full_ends)
+DOMT_TEST(a_system_that_is_full_ends)
 {
     const domus_spawn_options options = {.detached = true};
     domus_address address;
@@ -338,14 +328,5 @@ START_TEST(a_system_that_is_full_ends)
     ck_assert(domt_pressed_hears(fd, 0));
     close(fd);
 }
-END_TEST
 
-DOMT_MAIN("pressure", 60, a_level_ends_below_where_it_begins,
-          outside_senders_are_refused_while_memory_is_short,
-          who_sleeps_while_memory_is_short_sees_its_end,
-          actors_are_refused_while_memory_is_critical,
-          what_takes_memory_fails_when_there_is_hardly_any, what_slabs_hold_free_is_not_used,
-          a_system_that_is_short_of_memory_drains,
-          who_does_not_want_it_measured_has_it_not_measured,
-          detached_actors_are_refused_while_memory_is_critical,
-          a_cgroup_that_tells_no_more_keeps_nobody_shut, a_system_that_is_full_ends)
+DOMT_SUITE(60)

@@ -21,7 +21,7 @@ static int run(const char *command)
     return pclose(file);
 }
 
-START_TEST(each_probe_is_in_the_file)
+DOMT_TEST(each_probe_is_in_the_file)
 {
     static const char *const names[] = {"phase",         "run__begin", "run__end", "turn__begin",
                                         "send",          "send__belt", "wake",     "park__begin",
@@ -42,9 +42,8 @@ START_TEST(each_probe_is_in_the_file)
     for (const char *at = text; (at = strstr(at, "Semaphore: ")) != NULL; at++)
         ck_assert(strncmp(at, "Semaphore: 0x0000000000000000", 29) == 0);
 }
-END_TEST
 
-START_TEST(scripts_name_only_probes_that_there_are)
+DOMT_TEST(scripts_name_only_probes_that_there_are)
 {
     char command[1024], probe[64], *rest;
 
@@ -63,17 +62,13 @@ START_TEST(scripts_name_only_probes_that_there_are)
         ck_assert_msg(strstr(text, probe) != NULL, "%s", at);
     }
 }
-END_TEST
-
-DOMT_MAIN("probes", 60, each_probe_is_in_the_file, scripts_name_only_probes_that_there_are)
 
 #else
 
-START_TEST(there_are_no_probes)
+DOMT_TEST(there_are_no_probes)
 {
 }
-END_TEST
-
-DOMT_MAIN("probes", 60, there_are_no_probes)
 
 #endif
+
+DOMT_SUITE(60)

@@ -52,7 +52,7 @@ static uint64_t only_value(const char *text, const char *name)
     return value;
 }
 
-START_TEST(table_tells_memory_once_for_the_system)
+DOMT_TEST(table_tells_memory_once_for_the_system)
 {
     static char text[32768];
     domus_config config = domt_config(3);
@@ -79,9 +79,8 @@ START_TEST(table_tells_memory_once_for_the_system)
     ck_assert_ptr_null(strstr(text, "\nmemory"));
     domt_end(system);
 }
-END_TEST
 
-START_TEST(table_has_every_row_and_is_cut_at_its_size)
+DOMT_TEST(table_has_every_row_and_is_cut_at_its_size)
 {
     domus_config config = domt_config(2);
     static char text[32768], cut[32768];
@@ -123,10 +122,9 @@ START_TEST(table_has_every_row_and_is_cut_at_its_size)
     }
     domt_end(system);
 }
-END_TEST
 
 /* A service moves some twenty of its eighty counters. */
-START_TEST(table_leaves_out_zeros_and_empty_groups)
+DOMT_TEST(table_leaves_out_zeros_and_empty_groups)
 {
     static char text[32768];
     domus_config config = domt_config(2);
@@ -147,7 +145,5 @@ START_TEST(table_leaves_out_zeros_and_empty_groups)
     ck_assert_uint_lt(lines_of(text), 30);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("profile_table", 60, table_tells_memory_once_for_the_system,
-          table_has_every_row_and_is_cut_at_its_size, table_leaves_out_zeros_and_empty_groups)
+DOMT_SUITE(60)

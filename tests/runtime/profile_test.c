@@ -54,7 +54,7 @@ static void is_within(uint64_t value, uint64_t wanted, double share)
 }
 
 /* The difference of two snapshots is what happened between, also in time: within 1 %. */
-START_TEST(phases_sum_to_wall_time)
+DOMT_TEST(phases_sum_to_wall_time)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -90,9 +90,8 @@ START_TEST(phases_sum_to_wall_time)
     }
     domt_end(system);
 }
-END_TEST
 
-START_TEST(each_phase_has_the_time_that_was_spent_in_it)
+DOMT_TEST(each_phase_has_the_time_that_was_spent_in_it)
 {
     domus_config config = domt_config(3);
     domus_system *system = domt_start(&config);
@@ -121,9 +120,8 @@ START_TEST(each_phase_has_the_time_that_was_spent_in_it)
     ck_assert_uint_lt(after[2].phase_ns[DOMUS_PHASE_STATE], 10 * DOMT_MS);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(level_off_measures_no_time_and_counts_all_the_same)
+DOMT_TEST(level_off_measures_no_time_and_counts_all_the_same)
 {
     domus_config config = domt_config(1);
 
@@ -141,7 +139,6 @@ START_TEST(level_off_measures_no_time_and_counts_all_the_same)
     ck_assert_uint_gt(profile.iterations, 0);
     domt_end(system);
 }
-END_TEST
 
 /* --- counters add up -------------------------------------------------------------------------- */
 
@@ -228,7 +225,7 @@ static int refuse_to_mount(domus_stack *stack, void *self)
 
 static const domus_behaviour unborn = {.name = "unborn", .on_mount = refuse_to_mount};
 
-START_TEST(counters_add_up_for_a_known_workload)
+DOMT_TEST(counters_add_up_for_a_known_workload)
 {
     domus_config config = domt_config(2);
 
@@ -275,7 +272,6 @@ START_TEST(counters_add_up_for_a_known_workload)
     ck_assert_uint_eq(first.reads + first.accepted + first.channels_opened, 0);
     domt_end(system);
 }
-END_TEST
 
 static domus_profile refusals_seen;
 static atomic_bool refused;
@@ -299,7 +295,7 @@ static const domus_behaviour flooder = {
     .on = (const domus_on[]){{&begin_type, overflow, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(refusals_are_counted)
+DOMT_TEST(refusals_are_counted)
 {
     domus_config config = domt_config(1);
 
@@ -314,7 +310,6 @@ START_TEST(refusals_are_counted)
     ck_assert_uint_eq(domt_profile(system, 0).refusals, 40 - 16);
     domt_end(system);
 }
-END_TEST
 
 /* --- snapshots -------------------------------------------------------------------------------- */
 
@@ -326,7 +321,7 @@ static void fold_enter(domus_profile *profile)
     profile->phase_ns[DOMUS_PHASE_SLEEP] = 0;
 }
 
-START_TEST(snapshots_of_threads_that_run_never_go_back)
+DOMT_TEST(snapshots_of_threads_that_run_never_go_back)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
@@ -355,9 +350,8 @@ START_TEST(snapshots_of_threads_that_run_never_go_back)
     ck_assert_uint_gt(sent, 10);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(phases_have_names_and_threads_are_checked)
+DOMT_TEST(phases_have_names_and_threads_are_checked)
 {
     domus_config config = domt_config(1);
     domus_system *system = domt_start(&config);
@@ -375,9 +369,5 @@ START_TEST(phases_have_names_and_threads_are_checked)
     ck_assert_uint_eq(profile.wall_ns, UINT64_C(0xa5a5a5a5a5a5a5a5));
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("profile", 60, phases_sum_to_wall_time, each_phase_has_the_time_that_was_spent_in_it,
-          level_off_measures_no_time_and_counts_all_the_same, counters_add_up_for_a_known_workload,
-          refusals_are_counted, snapshots_of_threads_that_run_never_go_back,
-          phases_have_names_and_threads_are_checked)
+DOMT_SUITE(60)

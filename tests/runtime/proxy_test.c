@@ -159,7 +159,7 @@ static void is_reset(int fd)
 #define REFUSED(field) domt_profile_all(system_).field
 
 /* A line and bytes of the client, in one piece and byte by byte. */
-START_TEST(header_names_the_client)
+DOMT_TEST(header_names_the_client)
 {
     static const char sent[] = "PROXY TCP4 203.0.113.7 127.0.0.1 4711 80\r\nhello\n";
 
@@ -180,9 +180,8 @@ START_TEST(header_names_the_client)
     ck_assert_uint_eq(REFUSED(proxies_refused), 0);
     domt_end(system_);
 }
-END_TEST
 
-START_TEST(block_names_the_client)
+DOMT_TEST(block_names_the_client)
 {
     static const char sent[] = "\r\n\r\n\0\r\nQUIT\n\x21\x21\0\x24"
                                "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x07"
@@ -197,10 +196,9 @@ START_TEST(block_names_the_client)
     close(fd);
     domt_end(system_);
 }
-END_TEST
 
 /* LOCAL: the proxy looks by itself whether the service lives. */
-START_TEST(header_without_a_client_leaves_the_own_address)
+DOMT_TEST(header_without_a_client_leaves_the_own_address)
 {
     begin();
     int fd = connect_there();
@@ -212,9 +210,8 @@ START_TEST(header_without_a_client_leaves_the_own_address)
     close(fd);
     domt_end(system_);
 }
-END_TEST
 
-START_TEST(what_is_no_header_is_reset_and_no_actor_hears_of_it)
+DOMT_TEST(what_is_no_header_is_reset_and_no_actor_hears_of_it)
 {
     begin();
     int fd = connect_there();
@@ -228,10 +225,9 @@ START_TEST(what_is_no_header_is_reset_and_no_actor_hears_of_it)
     ck_assert_uint_eq(atomic_load(&closed), 0);
     domt_end(system_);
 }
-END_TEST
 
 /* The header is right, and it is not even read. */
-START_TEST(who_comes_from_elsewhere_is_reset)
+DOMT_TEST(who_comes_from_elsewhere_is_reset)
 {
     begin_from("192.0.2.0/24", 10000 * MS);
     int fd = connect_there();
@@ -243,10 +239,9 @@ START_TEST(who_comes_from_elsewhere_is_reset)
     ck_assert_uint_eq(atomic_load(&opened), 0);
     domt_end(system_);
 }
-END_TEST
 
 /* Strangers cannot fill the log: each reason is told once. All connections come to one thread. */
-START_TEST(each_refusal_is_told_once)
+DOMT_TEST(each_refusal_is_told_once)
 {
     thread_count = 1;
     begin_from("192.0.2.0/24", 10000 * MS);
@@ -280,11 +275,10 @@ START_TEST(each_refusal_is_told_once)
     close(fds[0]), close(fds[1]);
     domt_end(system_);
 }
-END_TEST
 
 /* A tenth of 20 connections for each client, although all come from one address, which may have
  * one. Connections whose header is not done have no client yet. */
-START_TEST(each_client_has_its_share)
+DOMT_TEST(each_client_has_its_share)
 {
     char header[64];
     int fds[6];
@@ -313,10 +307,9 @@ START_TEST(each_client_has_its_share)
             close(fds[i]);
     domt_end(system_);
 }
-END_TEST
 
 /* Half a header, and the rest never comes. */
-START_TEST(header_has_to_come_in_time)
+DOMT_TEST(header_has_to_come_in_time)
 {
     begin_from("127.0.0.1", 200 * MS);
     int fd = connect_there();
@@ -330,10 +323,9 @@ START_TEST(header_has_to_come_in_time)
     ck_assert_uint_eq(atomic_load(&opened), 0);
     domt_end(system_);
 }
-END_TEST
 
 /* A proxy that only connects and goes is not an error; a drain waits for no header. */
-START_TEST(connections_without_a_header_go_quietly)
+DOMT_TEST(connections_without_a_header_go_quietly)
 {
     begin();
     close(connect_there());
@@ -347,7 +339,6 @@ START_TEST(connections_without_a_header_go_quietly)
     ck_assert_uint_lt(domt_now_ns() - before, 5000 * MS);
     close(fd);
 }
-END_TEST
 
 /* --- HAProxy as a judge, where it is installed ------------------------------------------------ */
 
@@ -401,7 +392,7 @@ static pid_t start_haproxy(const char *how, uint16_t *ret_port)
     return child;
 }
 
-START_TEST(haproxy_is_understood)
+DOMT_TEST(haproxy_is_understood)
 {
     static const char *const hows[] = {"send-proxy", "send-proxy-v2",
                                        "send-proxy-v2 proxy-v2-options crc32c,unique-id"};
@@ -432,10 +423,5 @@ START_TEST(haproxy_is_understood)
     ck_assert_uint_eq(REFUSED(proxies_refused), 0);
     domt_end(system_);
 }
-END_TEST
 
-DOMT_MAIN("proxy", 60, header_names_the_client, block_names_the_client,
-          header_without_a_client_leaves_the_own_address,
-          what_is_no_header_is_reset_and_no_actor_hears_of_it, who_comes_from_elsewhere_is_reset,
-          each_refusal_is_told_once, each_client_has_its_share, header_has_to_come_in_time,
-          connections_without_a_header_go_quietly, haproxy_is_understood)
+DOMT_SUITE(60)

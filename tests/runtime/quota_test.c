@@ -39,22 +39,20 @@ static uint32_t quota_of(const char *cgroup, const struct file *files)
     }
 #define NO_FILES ((const struct file[]){{NULL, NULL}})
 
-START_TEST(quota_v2_is_rounded_up)
+DOMT_TEST(quota_v2_is_rounded_up)
 {
     ck_assert_uint_eq(quota_of("0::/a\n", FILES({"a/cpu.max", "200000 100000\n"})), 2);
     ck_assert_uint_eq(quota_of("0::/a\n", FILES({"a/cpu.max", "200001 100000\n"})), 3);
     ck_assert_uint_eq(quota_of("0::/a\n", FILES({"a/cpu.max", "1000 100000\n"})), 1);
     ck_assert_uint_eq(quota_of("0::/a\n", FILES({"a/cpu.max", "75000 50000\n"})), 2);
 }
-END_TEST
 
-START_TEST(quota_v2_max_is_none)
+DOMT_TEST(quota_v2_max_is_none)
 {
     ck_assert_uint_eq(quota_of("0::/a\n", FILES({"a/cpu.max", "max 100000\n"})), 0);
 }
-END_TEST
 
-START_TEST(quota_is_the_smallest_on_the_way_to_the_root)
+DOMT_TEST(quota_is_the_smallest_on_the_way_to_the_root)
 {
     ck_assert_uint_eq(
         quota_of("0::/a/b/c\n",
@@ -71,9 +69,8 @@ START_TEST(quota_is_the_smallest_on_the_way_to_the_root)
                                                 {"b/cpu.max", "100000 100000\n"})),
                       0);
 }
-END_TEST
 
-START_TEST(quota_v1_is_read_from_its_two_files)
+DOMT_TEST(quota_v1_is_read_from_its_two_files)
 {
     ck_assert_uint_eq(
         quota_of("3:cpuset:/x\n1:cpu:/a/b\n", FILES({"cpu/a/b/cpu.cfs_quota_us", "-1\n"},
@@ -85,9 +82,8 @@ START_TEST(quota_v1_is_read_from_its_two_files)
                                                   {"cpu/cpu.cfs_period_us", "100000\n"})),
                       0);
 }
-END_TEST
 
-START_TEST(quota_v1_is_found_where_controllers_share_a_mount)
+DOMT_TEST(quota_v1_is_found_where_controllers_share_a_mount)
 {
     ck_assert_uint_eq(
         quota_of("4:cpu,cpuacct:/a\n", FILES({"cpu,cpuacct/a/cpu.cfs_quota_us", "200000\n"},
@@ -105,9 +101,8 @@ START_TEST(quota_v1_is_found_where_controllers_share_a_mount)
                                                 {"cpu/a/cpu.cfs_period_us", "100000\n"})),
         0);
 }
-END_TEST
 
-START_TEST(quota_is_found_in_hybrid_mounts)
+DOMT_TEST(quota_is_found_in_hybrid_mounts)
 {
     static const char cgroup[] = "9:name=systemd:/s\n2:cpuacct:/\n1:cpu:/one\n0::/two\n";
 
@@ -121,9 +116,8 @@ START_TEST(quota_is_found_in_hybrid_mounts)
                                              {"unified/two/cpu.max", "300000 100000\n"})),
                       3);
 }
-END_TEST
 
-START_TEST(quota_of_a_container_is_found_at_the_mount_point)
+DOMT_TEST(quota_of_a_container_is_found_at_the_mount_point)
 {
     /* the path is the host's, or lies outside the namespace */
     ck_assert_uint_eq(quota_of("0::/docker/0af8\n", FILES({"cpu.max", "200000 100000\n"})), 2);
@@ -131,10 +125,9 @@ START_TEST(quota_of_a_container_is_found_at_the_mount_point)
                                                        {"../other/cpu.max", "100000 100000\n"})),
                       2);
 }
-END_TEST
 
 /* A container may have /sys and no /proc. */
-START_TEST(quota_without_proc_is_that_of_the_mount_point)
+DOMT_TEST(quota_without_proc_is_that_of_the_mount_point)
 {
     ck_assert_uint_eq(quota_of(NULL, FILES({"cpu.max", "200000 100000\n"})), 2);
     ck_assert_uint_eq(quota_of(NULL, FILES({"cpu/cpu.cfs_quota_us", "300000\n"},
@@ -143,18 +136,16 @@ START_TEST(quota_without_proc_is_that_of_the_mount_point)
     ck_assert_uint_eq(quota_of(NULL, FILES({"a/cpu.max", "200000 100000\n"})), 0);
     ck_assert_uint_eq(quota_of(NULL, NO_FILES), 0);
 }
-END_TEST
 
-START_TEST(quota_without_files_is_none)
+DOMT_TEST(quota_without_files_is_none)
 {
     ck_assert_uint_eq(quota_of("0::/a\n1:cpu:/a\n", NO_FILES), 0);
     ck_assert_uint_eq(quota_of("1:cpu:/a\n", FILES({"cpu/a/cpu.cfs_quota_us", "100000\n"})), 0);
     ck_assert_uint_eq(quota_of("1:cpu:/a\n", FILES({"cpu/a/cpu.cfs_period_us", "100000\n"})), 0);
     ck_assert_uint_eq(domi_quota_cpus("/nowhere"), 0);
 }
-END_TEST
 
-START_TEST(quota_that_makes_no_sense_is_ignored)
+DOMT_TEST(quota_that_makes_no_sense_is_ignored)
 {
     static const char *const texts[] = {
         "",
@@ -180,9 +171,8 @@ START_TEST(quota_that_makes_no_sense_is_ignored)
         ck_assert_uint_eq(
             quota_of("0::/a\n", FILES({"a/cpu.max", texts[i]}, {"cpu.max", "500000 100000\n"})), 5);
 }
-END_TEST
 
-START_TEST(quota_survives_a_malformed_list_of_cgroups)
+DOMT_TEST(quota_survives_a_malformed_list_of_cgroups)
 {
     static const char *const texts[] = {"", "\n", ":", "::", "0:", "0::\n", "0::a\n", "cpu\n\n:\n"};
     char text[20000];
@@ -199,11 +189,5 @@ START_TEST(quota_survives_a_malformed_list_of_cgroups)
     text[5000] = '\0';
     ck_assert_uint_eq(quota_of(text, FILES({"cpu.max", "100000 100000\n"})), 1);
 }
-END_TEST
 
-DOMT_MAIN("quota", 20, quota_v2_is_rounded_up, quota_v2_max_is_none,
-          quota_is_the_smallest_on_the_way_to_the_root, quota_v1_is_read_from_its_two_files,
-          quota_v1_is_found_where_controllers_share_a_mount, quota_is_found_in_hybrid_mounts,
-          quota_of_a_container_is_found_at_the_mount_point,
-          quota_without_proc_is_that_of_the_mount_point, quota_without_files_is_none,
-          quota_that_makes_no_sense_is_ignored, quota_survives_a_malformed_list_of_cgroups)
+DOMT_SUITE(20)

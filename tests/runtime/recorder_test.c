@@ -46,7 +46,7 @@ static void check_number(const domi_record *record, uint64_t number)
 
 /* ---- The ring -------------------------------------------------------------------------------- */
 
-START_TEST(a_ring_keeps_the_newest_records)
+DOMT_TEST(a_ring_keeps_the_newest_records)
 {
     domi_recorder *recorder = make();
 
@@ -59,9 +59,8 @@ START_TEST(a_ring_keeps_the_newest_records)
     }
     domi_recorder_free(recorder);
 }
-END_TEST
 
-START_TEST(a_copy_begins_with_what_ended_at_a_time)
+DOMT_TEST(a_copy_begins_with_what_ended_at_a_time)
 {
     domi_recorder *recorder = make();
 
@@ -73,9 +72,8 @@ START_TEST(a_copy_begins_with_what_ended_at_a_time)
     ck_assert_uint_eq(domi_recorder_copy(recorder, 19, copy), 0);
     domi_recorder_free(recorder);
 }
-END_TEST
 
-START_TEST(a_length_is_bounded_on_both_sides)
+DOMT_TEST(a_length_is_bounded_on_both_sides)
 {
     domi_recorder *recorder = make();
 
@@ -87,9 +85,8 @@ START_TEST(a_length_is_bounded_on_both_sides)
     ck_assert_uint_eq(domi_record_kind_of(&copy[1]), DOMI_RECORD_RUN);
     domi_recorder_free(recorder);
 }
-END_TEST
 
-START_TEST(a_spoilt_record_is_left_out)
+DOMT_TEST(a_spoilt_record_is_left_out)
 {
     domi_recorder *recorder = make();
 
@@ -102,9 +99,8 @@ START_TEST(a_spoilt_record_is_left_out)
     check_number(&copy[1], 3);
     domi_recorder_free(recorder);
 }
-END_TEST
 
-START_TEST(a_thing_that_has_begun_is_seen_until_it_ends)
+DOMT_TEST(a_thing_that_has_begun_is_seen_until_it_ends)
 {
     domi_recorder *recorder = make();
 
@@ -132,9 +128,8 @@ START_TEST(a_thing_that_has_begun_is_seen_until_it_ends)
     ck_assert_uint_eq(copy[0].value, 6);
     domi_recorder_free(recorder);
 }
-END_TEST
 
-START_TEST(a_thing_that_has_not_begun_does_not_end)
+DOMT_TEST(a_thing_that_has_not_begun_does_not_end)
 {
     domi_recorder *recorder = make();
 
@@ -147,11 +142,10 @@ START_TEST(a_thing_that_has_not_begun_does_not_end)
     ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 1);
     domi_recorder_free(recorder);
 }
-END_TEST
 
 /* ---- The table ------------------------------------------------------------------------------- */
 
-START_TEST(recorders_are_found_by_their_owner)
+DOMT_TEST(recorders_are_found_by_their_owner)
 {
     domi_recorder *first = make();
     domi_recorder *other = NULL;
@@ -176,9 +170,8 @@ START_TEST(recorders_are_found_by_their_owner)
     index = 0;
     ck_assert_ptr_null(domi_recorder_next(NULL, &index));
 }
-END_TEST
 
-START_TEST(a_recorder_is_refused_at_each_limit)
+DOMT_TEST(a_recorder_is_refused_at_each_limit)
 {
     static domi_recorder *all[DOMI_RECORDERS_MAX];
     static const uint32_t wrong[] = {0, 1, PLACES / 2, PLACES + 1, 2 * DOMI_RECORDER_PLACES_MAX};
@@ -204,9 +197,8 @@ START_TEST(a_recorder_is_refused_at_each_limit)
     for (uint32_t i = 0; i < DOMI_RECORDERS_MAX; i++)
         domi_recorder_free(all[i]);
 }
-END_TEST
 
-START_TEST(the_thread_that_writes_is_known)
+DOMT_TEST(the_thread_that_writes_is_known)
 {
     domi_recorder *recorder = make();
 
@@ -215,9 +207,8 @@ START_TEST(the_thread_that_writes_is_known)
     ck_assert_int_gt(atomic_load(&recorder->tid), 0);
     domi_recorder_free(recorder);
 }
-END_TEST
 
-START_TEST(a_crash_keeps_the_memory_of_recorders)
+DOMT_TEST(a_crash_keeps_the_memory_of_recorders)
 {
     domi_recorder *recorder = make();
 
@@ -228,7 +219,6 @@ START_TEST(a_crash_keeps_the_memory_of_recorders)
     ck_assert_uint_eq(domi_recorder_copy(recorder, 0, recorder->scratch), 1);
     check_number(&recorder->scratch[0], 1);
 }
-END_TEST
 
 /* ---- Readers beside the owner ---------------------------------------------------------------- */
 
@@ -267,7 +257,7 @@ static uint64_t read_once(const domi_recorder *recorder)
     return count;
 }
 
-START_TEST(a_reader_never_sees_half_a_record)
+DOMT_TEST(a_reader_never_sees_half_a_record)
 {
     struct race race = {.recorder = make()};
     pthread_t writer;
@@ -282,11 +272,5 @@ START_TEST(a_reader_never_sees_half_a_record)
     printf("%lu records in %lu copies\n", (unsigned long)copied, (unsigned long)rounds);
     domi_recorder_free(race.recorder);
 }
-END_TEST
 
-DOMT_MAIN("recorder", 60, a_ring_keeps_the_newest_records, a_copy_begins_with_what_ended_at_a_time,
-          a_length_is_bounded_on_both_sides, a_spoilt_record_is_left_out,
-          a_thing_that_has_begun_is_seen_until_it_ends, a_thing_that_has_not_begun_does_not_end,
-          recorders_are_found_by_their_owner, a_recorder_is_refused_at_each_limit,
-          the_thread_that_writes_is_known, a_crash_keeps_the_memory_of_recorders,
-          a_reader_never_sees_half_a_record)
+DOMT_SUITE(60)

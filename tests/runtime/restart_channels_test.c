@@ -179,23 +179,21 @@ static void hold(const plan *is)
     domus_testkit_free(kit);
 }
 
-START_TEST(restart_resets_all_channels_below)
+DOMT_TEST(restart_resets_all_channels_below)
 {
     for (uint32_t thread = 0; thread < 2; thread++) {
         hold(&(plan){.thread = thread});
         hold(&(plan){.thread = thread, .is_deep = true});
     }
 }
-END_TEST
 
-START_TEST(restart_resets_connections_of_a_state_actor)
+DOMT_TEST(restart_resets_connections_of_a_state_actor)
 {
     hold(&(plan){.connects = true});
     hold(&(plan){.connects = true, .closes = true});
 }
-END_TEST
 
-START_TEST(restart_resets_channels_that_close_already)
+DOMT_TEST(restart_resets_channels_that_close_already)
 {
     for (uint32_t thread = 0; thread < 2; thread++) {
         for (int deep = 0; deep < 2; deep++) {
@@ -204,15 +202,11 @@ START_TEST(restart_resets_channels_that_close_already)
         }
     }
 }
-END_TEST
 
-START_TEST(stop_waits_for_peers)
+DOMT_TEST(stop_waits_for_peers)
 {
     hold(&(plan){.connects = true, .stops_all = true});
     hold(&(plan){.thread = 1, .is_deep = true, .stops_all = true});
 }
-END_TEST
 
-DOMT_MAIN("restart_channels", 60, restart_resets_all_channels_below,
-          restart_resets_connections_of_a_state_actor, restart_resets_channels_that_close_already,
-          stop_waits_for_peers)
+DOMT_SUITE(60)

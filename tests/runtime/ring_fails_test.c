@@ -109,7 +109,7 @@ static void system_stops_with(int error)
 }
 
 /* A filter goes with its thread, so one process can have many. */
-START_TEST(a_ring_that_fails_stops_the_system_with_its_error)
+DOMT_TEST(a_ring_that_fails_stops_the_system_with_its_error)
 {
     static const int errors[] = {EBADR,  EBADF,      EBADFD, EFAULT, ENXIO,
                                  EINVAL, EOPNOTSUPP, EPERM,  EEXIST, ENOSYS};
@@ -117,11 +117,10 @@ START_TEST(a_ring_that_fails_stops_the_system_with_its_error)
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
         system_stops_with(errors[i]);
 }
-END_TEST
 
 /* While the kernel has no room, the thread tries again without burning its CPU, and its
  * actors go on. */
-START_TEST(a_kernel_without_room_for_long_ends_nothing)
+DOMT_TEST(a_kernel_without_room_for_long_ends_nothing)
 {
     static const int errors[] = {EAGAIN, EBUSY, ENOMEM};
 
@@ -145,7 +144,6 @@ START_TEST(a_kernel_without_room_for_long_ends_nothing)
         domus_system_free(system);
     }
 }
-END_TEST
 
 static int refuse_badr(domus_system *system, void *argument)
 {
@@ -155,7 +153,7 @@ static int refuse_badr(domus_system *system, void *argument)
     return result != 0 ? result : domus_outside_notice(system, address, &refuse_type, argument);
 }
 
-START_TEST(a_program_whose_ring_fails_ends_with_1_and_says_why)
+DOMT_TEST(a_program_whose_ring_fails_ends_with_1_and_says_why)
 {
     int error = EBADR;
     const domus_program program = {.name = "failing", .start = refuse_badr, .argument = &error};
@@ -167,8 +165,5 @@ START_TEST(a_program_whose_ring_fails_ends_with_1_and_says_why)
     domt_has(own.err_text, "(EBADR)\n");
     domt_has(own.err_text, "iterations");
 }
-END_TEST
 
-DOMT_MAIN("ring_fails", 120, a_ring_that_fails_stops_the_system_with_its_error,
-          a_kernel_without_room_for_long_ends_nothing,
-          a_program_whose_ring_fails_ends_with_1_and_says_why)
+DOMT_SUITE(120)

@@ -182,10 +182,9 @@ static int run_seed(uint64_t seed, void *context)
     return domt_sweep_end(&sweep);
 }
 
-START_TEST(every_line_of_the_rooms_is_accounted_for)
+DOMT_TEST(every_line_of_the_rooms_is_accounted_for)
 {
     domt_sweep_seeds(SEEDS, run_seed);
 }
-END_TEST
 
-DOMT_MAIN("rooms_sweep", 3000, every_line_of_the_rooms_is_accounted_for)
+DOMT_SUITE(3000)

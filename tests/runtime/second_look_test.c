@@ -53,23 +53,20 @@ static void stays_awake(void (*between)(domt_stepped *stepped, uint32_t index))
     domt_stepped_fini(&world);
 }
 
-START_TEST(thread_does_not_sleep_when_the_system_wants_something_new)
+DOMT_TEST(thread_does_not_sleep_when_the_system_wants_something_new)
 {
     stays_awake(want_more);
 }
-END_TEST
 
-START_TEST(thread_does_not_sleep_when_a_victim_calls_it)
+DOMT_TEST(thread_does_not_sleep_when_a_victim_calls_it)
 {
     stays_awake(call_thief);
 }
-END_TEST
 
-START_TEST(thread_does_not_sleep_when_its_time_is_over_already)
+DOMT_TEST(thread_does_not_sleep_when_its_time_is_over_already)
 {
     stays_awake(let_time_pass);
 }
-END_TEST
 
 static int outcome;
 static uint64_t heard_ns;
@@ -92,7 +89,7 @@ static int ask_mute(domus_stack *stack, void *self)
 }
 
 /* Time-outs of asks stand on another wheel than timers. */
-START_TEST(thread_sleeps_no_longer_than_an_ask_may_last)
+DOMT_TEST(thread_sleeps_no_longer_than_an_ask_may_last)
 {
     static const domus_behaviour silent = {.name = "silent"};
     static const domus_behaviour asking = {.name = "asking", .on_mount = ask_mute};
@@ -110,7 +107,6 @@ START_TEST(thread_sleeps_no_longer_than_an_ask_may_last)
     domt_stepped_iterate(&world, 1, false);
     domt_stepped_fini(&world);
 }
-END_TEST
 
 /* --- the monitor ------------------------------------------------------------------------------ */
 
@@ -124,7 +120,7 @@ static void *wake_monitor(void *monitor_)
     return NULL;
 }
 
-START_TEST(monitor_does_not_sleep_when_a_thread_has_woken_since_it_looked)
+DOMT_TEST(monitor_does_not_sleep_when_a_thread_has_woken_since_it_looked)
 {
     domus_config config = domt_config(2);
     pthread_t waker;
@@ -148,9 +144,8 @@ START_TEST(monitor_does_not_sleep_when_a_thread_has_woken_since_it_looked)
     ck_assert_uint_eq(atomic_load(&monitor->word), DOMI_MONITOR_AWAKE);
     domt_stepped_fini(&world);
 }
-END_TEST
 
-START_TEST(monitor_that_sleeps_is_woken_before_a_state_actor_runs)
+DOMT_TEST(monitor_that_sleeps_is_woken_before_a_state_actor_runs)
 {
     static const domus_type poke = {.name = "poke"};
     static const domus_behaviour idle = {.name = "idle"};
@@ -167,7 +162,6 @@ START_TEST(monitor_that_sleeps_is_woken_before_a_state_actor_runs)
     ck_assert_uint_eq(atomic_load(&world.system->monitor.word), DOMI_MONITOR_AWAKE);
     domt_stepped_fini(&world);
 }
-END_TEST
 
 /* --- a detached actor's thread ---------------------------------------------------------------- */
 
@@ -196,7 +190,7 @@ static const domus_behaviour lasting = {
 };
 
 /* The best of some rounds: without the second look each lasts a second, the cap of a sleep. */
-START_TEST(detached_thread_does_not_sleep_when_it_is_to_stop)
+DOMT_TEST(detached_thread_does_not_sleep_when_it_is_to_stop)
 {
     const domus_spawn_options options = {.detached = true};
     uint64_t best_ns = UINT64_MAX;
@@ -217,7 +211,6 @@ START_TEST(detached_thread_does_not_sleep_when_it_is_to_stop)
     }
     ck_assert_uint_lt(best_ns, 500 * DOMT_MS);
 }
-END_TEST
 
 /* --- foreign threads that ask ----------------------------------------------------------------- */
 
@@ -286,7 +279,7 @@ static bool leader_sleeps(void)
 
 /* The leader is alone, and its turn takes an answer that came too late for another asker. Then it
  * wants to sleep, although its own answer has been put meanwhile. */
-START_TEST(leader_of_those_that_wait_does_not_sleep_on_its_own_answer)
+DOMT_TEST(leader_of_those_that_wait_does_not_sleep_on_its_own_answer)
 {
     domus_config config = domt_config(2);
     pthread_t leader;
@@ -305,13 +298,5 @@ START_TEST(leader_of_those_that_wait_does_not_sleep_on_its_own_answer)
     ck_assert_uint_lt(leader_took_ns, 20000 * DOMT_MS);
     domt_end(system_);
 }
-END_TEST
 
-DOMT_MAIN("second_look", 60, thread_does_not_sleep_when_the_system_wants_something_new,
-          thread_does_not_sleep_when_a_victim_calls_it,
-          thread_does_not_sleep_when_its_time_is_over_already,
-          thread_sleeps_no_longer_than_an_ask_may_last,
-          monitor_does_not_sleep_when_a_thread_has_woken_since_it_looked,
-          monitor_that_sleeps_is_woken_before_a_state_actor_runs,
-          detached_thread_does_not_sleep_when_it_is_to_stop,
-          leader_of_those_that_wait_does_not_sleep_on_its_own_answer)
+DOMT_SUITE(60)

@@ -129,7 +129,7 @@ static void request(domus_peer *peer, const char *byte)
 }
 
 /* A server may wait for the first byte of this side. */
-START_TEST(silent_server_is_waited_for_when_the_settings_change)
+DOMT_TEST(silent_server_is_waited_for_when_the_settings_change)
 {
     const domus_channel_options other = {.linger_ns = 2 * SECOND};
     const domus_channel_options asked = {.first_byte_timeout_ns = SECOND};
@@ -150,9 +150,8 @@ START_TEST(silent_server_is_waited_for_when_the_settings_change)
     ck_assert_uint_eq(closed_, 1);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(more_requests_are_read_as_soon_as_they_may_be)
+DOMT_TEST(more_requests_are_read_as_soon_as_they_may_be)
 {
     const domus_channel_options two = {.requests_max = 2}, one = {.requests_max = 1};
 
@@ -172,9 +171,8 @@ START_TEST(more_requests_are_read_as_soon_as_they_may_be)
     ck_assert_uint_eq(reads, 3);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(channel_that_is_too_old_no_more_stays)
+DOMT_TEST(channel_that_is_too_old_no_more_stays)
 {
     const domus_channel_options longer = {.age_max_ns = 20 * SECOND,
                                           .age_jitter_percent = DOMUS_NONE};
@@ -193,7 +191,5 @@ START_TEST(channel_that_is_too_old_no_more_stays)
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domus_testkit_free(kit);
 }
-END_TEST
 
-DOMT_MAIN("settings_change", 60, silent_server_is_waited_for_when_the_settings_change,
-          more_requests_are_read_as_soon_as_they_may_be, channel_that_is_too_old_no_more_stays)
+DOMT_SUITE(60)

@@ -105,7 +105,7 @@ static void hold_ends(domus_peer *const *peers, uint32_t count)
 }
 
 /* The listener is stopped while its channels live, so the channels are the last users. */
-START_TEST(options_of_a_listener_hold_for_its_channels_alone)
+DOMT_TEST(options_of_a_listener_hold_for_its_channels_alone)
 {
     domus_peer *brief[2];
 
@@ -118,10 +118,9 @@ START_TEST(options_of_a_listener_hold_for_its_channels_alone)
     hold_echo(usual, "x");
     domus_testkit_free(kit);
 }
-END_TEST
 
 /* Two listeners of the configuration, whose connections are on all threads: one has options. */
-START_TEST(options_in_the_configuration_hold_on_all_threads)
+DOMT_TEST(options_in_the_configuration_hold_on_all_threads)
 {
     const domus_listener_config listeners[] = {
         {.name = "usual", .address = "127.0.0.1:1", .backlog = 16},
@@ -153,9 +152,8 @@ START_TEST(options_in_the_configuration_hold_on_all_threads)
     hold_echo(usual, "x");
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(a_channel_gets_settings_of_its_own)
+DOMT_TEST(a_channel_gets_settings_of_its_own)
 {
     begin_with_actor();
     domus_peer *usual = connect_to("127.0.0.1:1"), *own = connect_to("127.0.0.1:1");
@@ -164,7 +162,5 @@ START_TEST(a_channel_gets_settings_of_its_own)
     hold_echo(usual, "x");
     domus_testkit_free(kit);
 }
-END_TEST
 
-DOMT_MAIN("settings_kit", 30, options_of_a_listener_hold_for_its_channels_alone,
-          options_in_the_configuration_hold_on_all_threads, a_channel_gets_settings_of_its_own)
+DOMT_SUITE(30)

@@ -96,7 +96,7 @@ static void hold_echo(int fd)
     ck_assert_int_eq(byte, 'x');
 }
 
-START_TEST(a_wrong_option_is_refused_and_named)
+DOMT_TEST(a_wrong_option_is_refused_and_named)
 {
     domus_config config = domt_config(1);
 
@@ -115,9 +115,8 @@ START_TEST(a_wrong_option_is_refused_and_named)
     ck_assert_str_eq(complaint, "channel.linger: must be 1ms..1h, is 0");
     domt_end(system_);
 }
-END_TEST
 
-START_TEST(a_channel_tells_its_listener_and_its_thread)
+DOMT_TEST(a_channel_tells_its_listener_and_its_thread)
 {
     domus_config config = domt_config(2);
 
@@ -139,7 +138,6 @@ START_TEST(a_channel_tells_its_listener_and_its_thread)
     close(fd);
     domt_end(system_);
 }
-END_TEST
 
 /* Serve at a Unix socket, and hold an echo. Returns what domus_serve() returned. */
 static int serve_at(const char *at)
@@ -172,7 +170,7 @@ static int serve_at(const char *at)
 }
 
 /* The path stays when a service ends, and the next one takes it over; but not from a living one. */
-START_TEST(configuration_names_unix_sockets)
+DOMT_TEST(configuration_names_unix_sockets)
 {
     char at[2][64];
 
@@ -200,7 +198,5 @@ START_TEST(configuration_names_unix_sockets)
     close(fd);
     (void)unlink(path);
 }
-END_TEST
 
-DOMT_MAIN("settings", 60, a_channel_tells_its_listener_and_its_thread,
-          configuration_names_unix_sockets, a_wrong_option_is_refused_and_named)
+DOMT_SUITE(60)

@@ -153,11 +153,10 @@ static void hold_readers(uint32_t threads)
     domt_end(system);
 }
 
-START_TEST(one_value_for_many_slow_readers_counts_once)
+DOMT_TEST(one_value_for_many_slow_readers_counts_once)
 {
     hold_readers(1);
     hold_readers(2);
 }
-END_TEST
 
-DOMT_MAIN("shared slice", 240, one_value_for_many_slow_readers_counts_once)
+DOMT_SUITE(240)

@@ -116,7 +116,7 @@ static void read_all(int fd, uint32_t times)
     ck_assert_uint_eq(wrong, 0);
 }
 
-START_TEST(a_publication_of_one_slice_reaches_all_connections_whole)
+DOMT_TEST(a_publication_of_one_slice_reaches_all_connections_whole)
 {
     domus_system *system = start(2);
     int fds[PEERS];
@@ -140,9 +140,8 @@ START_TEST(a_publication_of_one_slice_reaches_all_connections_whole)
     }
     domt_end(system); /* asan holds that the page is freed */
 }
-END_TEST
 
-START_TEST(a_stranger_may_not_write_and_the_slice_is_freed)
+DOMT_TEST(a_stranger_may_not_write_and_the_slice_is_freed)
 {
     domus_system *system = start(1);
 
@@ -152,7 +151,5 @@ START_TEST(a_stranger_may_not_write_and_the_slice_is_freed)
     (void)close(fd);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("slices", 120, a_publication_of_one_slice_reaches_all_connections_whole,
-          a_stranger_may_not_write_and_the_slice_is_freed)
+DOMT_SUITE(120)

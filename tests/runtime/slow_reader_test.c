@@ -145,7 +145,7 @@ static void read_some(int fd, size_t size)
     }
 }
 
-START_TEST(slow_reader_is_skipped_and_holds_up_nobody)
+DOMT_TEST(slow_reader_is_skipped_and_holds_up_nobody)
 {
     const domus_listener_config listener = {
         .name = "readers", .address = "127.0.0.1:0", .backlog = 16};
@@ -190,6 +190,5 @@ START_TEST(slow_reader_is_skipped_and_holds_up_nobody)
     close(good_fd);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("slow reader", 60, slow_reader_is_skipped_and_holds_up_nobody)
+DOMT_SUITE(60)

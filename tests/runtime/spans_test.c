@@ -144,7 +144,7 @@ static const domus_behaviour answerer = {.name = "answerer", .on = rows};
 
 /* --- parks ----------------------------------------------------------------------------------- */
 
-START_TEST(a_sleep_is_a_span_within_its_phase)
+DOMT_TEST(a_sleep_is_a_span_within_its_phase)
 {
     domus_config config = config_of(1);
     domus_system *system = domt_start(&config);
@@ -163,7 +163,6 @@ START_TEST(a_sleep_is_a_span_within_its_phase)
     ck_assert_uint_eq(end->depth, phase->depth + 1);
     domt_end(system);
 }
-END_TEST
 
 /* --- loans ----------------------------------------------------------------------------------- */
 
@@ -225,7 +224,7 @@ static void check_pairs(const domus_system *system)
     ck_assert_uint_eq(domus_system_pairs(system, NULL, 0), count);
 }
 
-START_TEST(a_steal_names_whose_house_it_runs_and_home_that_it_was_lent)
+DOMT_TEST(a_steal_names_whose_house_it_runs_and_home_that_it_was_lent)
 {
     domus_config config = config_of(2);
     domus_system *system = domt_start(&config);
@@ -262,9 +261,8 @@ START_TEST(a_steal_names_whose_house_it_runs_and_home_that_it_was_lent)
     check_pairs(system);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(a_stand_in_names_whose_house_it_runs)
+DOMT_TEST(a_stand_in_names_whose_house_it_runs)
 {
     domus_config config = config_of(2);
     config.scheduler.idle.stand_in_ns = 1000000;
@@ -287,7 +285,6 @@ START_TEST(a_stand_in_names_whose_house_it_runs)
     check_pairs(system);
     domt_end(system);
 }
-END_TEST
 
 /* --- stalls ---------------------------------------------------------------------------------- */
 
@@ -317,7 +314,7 @@ static void stall_once(domus_system *system, domus_address address)
     DOMT_WAIT_FOR(30, domt_stalls_over(system) > before);
 }
 
-START_TEST(a_stall_is_seen_while_it_lasts_and_has_its_length_afterwards)
+DOMT_TEST(a_stall_is_seen_while_it_lasts_and_has_its_length_afterwards)
 {
     domus_address address;
     domus_system *system = start_to_stall(DOMUS_PROFILE_SPANS, NULL, &address);
@@ -341,9 +338,8 @@ START_TEST(a_stall_is_seen_while_it_lasts_and_has_its_length_afterwards)
     ck_assert(!domt_traced_is_open(&traced, "thread 1", "stall in stuck (stay)"));
     domt_end(system);
 }
-END_TEST
 
-START_TEST(a_stall_leaves_its_file_once_in_a_while)
+DOMT_TEST(a_stall_leaves_its_file_once_in_a_while)
 {
     domus_address address;
     domt_tree tree;
@@ -373,9 +369,8 @@ START_TEST(a_stall_leaves_its_file_once_in_a_while)
     domt_end(system);
     domt_tree_remove(&tree);
 }
-END_TEST
 
-START_TEST(a_stall_whose_file_cannot_be_written_says_so)
+DOMT_TEST(a_stall_whose_file_cannot_be_written_says_so)
 {
     domus_address address;
     domus_system *system = start_to_stall(DOMUS_PROFILE_SPANS, "/nonexistent/stall", &address);
@@ -384,9 +379,8 @@ START_TEST(a_stall_whose_file_cannot_be_written_says_so)
     DOMT_WAIT_FOR(20, domt_lines("no trace of this stall: No such file", NULL) == 1);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(a_stall_without_spans_leaves_no_file)
+DOMT_TEST(a_stall_without_spans_leaves_no_file)
 {
     domus_address address;
     domt_tree tree;
@@ -400,7 +394,6 @@ START_TEST(a_stall_without_spans_leaves_no_file)
     domt_end(system);
     domt_tree_remove(&tree);
 }
-END_TEST
 
 /* --- flows ----------------------------------------------------------------------------------- */
 
@@ -461,7 +454,7 @@ static void follow_an_ask(bool late, const domt_traced_event *steps[4])
     domt_end(system);
 }
 
-START_TEST(a_flow_leads_from_an_ask_to_its_answer)
+DOMT_TEST(a_flow_leads_from_an_ask_to_its_answer)
 {
     const domt_traced_event *steps[4];
 
@@ -477,9 +470,8 @@ START_TEST(a_flow_leads_from_an_ask_to_its_answer)
     ck_assert(has_run_at("thread 1", "run answerer (question)", steps[1]->at_ns));
     ck_assert(has_run_at("thread 0", "run asker (answer)", steps[3]->at_ns));
 }
-END_TEST
 
-START_TEST(a_flow_waits_for_an_answer_that_comes_later)
+DOMT_TEST(a_flow_waits_for_an_answer_that_comes_later)
 {
     const domt_traced_event *steps[4];
 
@@ -487,12 +479,5 @@ START_TEST(a_flow_waits_for_an_answer_that_comes_later)
     ck_assert_uint_ge(steps[2]->at_ns, steps[1]->at_ns + 4 * DOMT_MS);
     ck_assert_uint_ge(steps[3]->at_ns, steps[2]->at_ns);
 }
-END_TEST
 
-DOMT_MAIN("spans", 60, a_sleep_is_a_span_within_its_phase,
-          a_steal_names_whose_house_it_runs_and_home_that_it_was_lent,
-          a_stand_in_names_whose_house_it_runs,
-          a_stall_is_seen_while_it_lasts_and_has_its_length_afterwards,
-          a_stall_leaves_its_file_once_in_a_while, a_stall_whose_file_cannot_be_written_says_so,
-          a_stall_without_spans_leaves_no_file, a_flow_leads_from_an_ask_to_its_answer,
-          a_flow_waits_for_an_answer_that_comes_later)
+DOMT_SUITE(60)

@@ -55,7 +55,7 @@ static void fall_asleep(void)
     DOMT_WAIT_FOR(10, atomic_load(&system_->threads[0].manager.park) == DOMI_PARK_SLEEPING);
 }
 
-START_TEST(what_comes_soon_is_caught_and_the_spin_ends_in_time)
+DOMT_TEST(what_comes_soon_is_caught_and_the_spin_ends_in_time)
 {
     begin(SPIN_NS);
     domus_profile before = domt_profile(system_, 0);
@@ -67,9 +67,8 @@ START_TEST(what_comes_soon_is_caught_and_the_spin_ends_in_time)
     fall_asleep();
     domt_end(system_);
 }
-END_TEST
 
-START_TEST(a_quiet_thread_soon_spins_no_more)
+DOMT_TEST(a_quiet_thread_soon_spins_no_more)
 {
     begin(SPIN_NS);
     fall_asleep();
@@ -78,9 +77,8 @@ START_TEST(a_quiet_thread_soon_spins_no_more)
     fall_asleep();
     domt_end(system_);
 }
-END_TEST
 
-START_TEST(a_thread_that_is_woken_soon_spins_anew)
+DOMT_TEST(a_thread_that_is_woken_soon_spins_anew)
 {
     begin(SPIN_NS);
     fall_asleep();
@@ -91,9 +89,8 @@ START_TEST(a_thread_that_is_woken_soon_spins_anew)
     fall_asleep();
     domt_end(system_);
 }
-END_TEST
 
-START_TEST(without_spin_a_thread_parks_at_once)
+DOMT_TEST(without_spin_a_thread_parks_at_once)
 {
     begin(0);
     fall_asleep();
@@ -102,9 +99,8 @@ START_TEST(without_spin_a_thread_parks_at_once)
     ck_assert_uint_ge(domt_profile(system_, 0).parks - before.parks, 40);
     domt_end(system_);
 }
-END_TEST
 
-START_TEST(automatic_is_none_where_cpus_are_few)
+DOMT_TEST(automatic_is_none_where_cpus_are_few)
 {
     domus_config config = domt_config(1);
 
@@ -114,8 +110,5 @@ START_TEST(automatic_is_none_where_cpus_are_few)
     ck_assert_uint_eq(system_->config.scheduler.idle.spin_ns, expected);
     domt_end(system_);
 }
-END_TEST
 
-DOMT_MAIN("spin", 30, what_comes_soon_is_caught_and_the_spin_ends_in_time,
-          a_quiet_thread_soon_spins_no_more, a_thread_that_is_woken_soon_spins_anew,
-          without_spin_a_thread_parks_at_once, automatic_is_none_where_cpus_are_few)
+DOMT_SUITE(30)

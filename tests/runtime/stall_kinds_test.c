@@ -54,7 +54,7 @@ static void stop_long(domus_stack *stack, void *self)
 static const domus_behaviour mounter = {.name = "mounter", .on_mount = mount_long};
 static const domus_behaviour stopper = {.name = "stopper", .on_stop = stop_long};
 
-START_TEST(on_mount_is_told)
+DOMT_TEST(on_mount_is_told)
 {
     domus_config config = config_of();
     ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
@@ -63,9 +63,8 @@ START_TEST(on_mount_is_told)
     (void)domt_spawn(system, 0, &mounter, NULL);
     ends_told(system, "in mounter, handling on_mount");
 }
-END_TEST
 
-START_TEST(on_stop_is_told)
+DOMT_TEST(on_stop_is_told)
 {
     domus_config config = config_of();
     ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
@@ -76,7 +75,6 @@ START_TEST(on_stop_is_told)
     ck_assert_int_eq(domus_outside_stop(system, address), 0);
     ends_told(system, "in stopper, handling on_stop");
 }
-END_TEST
 
 static int ring_long(domus_stack *stack, void *self, const void *payload)
 {
@@ -96,7 +94,7 @@ static const domus_behaviour sleeper = {
     .on = (const domus_on[]){{&begin_type, arm, 0}, {&ring_type, ring_long, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(a_timer_is_told)
+DOMT_TEST(a_timer_is_told)
 {
     domus_config config = config_of();
     ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
@@ -105,7 +103,6 @@ START_TEST(a_timer_is_told)
     domt_notice(system, domt_spawn(system, 0, &sleeper, NULL), &begin_type, NULL);
     ends_told(system, "in sleeper, handling ring");
 }
-END_TEST
 
 static int reply(domus_stack *stack, void *self, const void *payload)
 {
@@ -138,7 +135,7 @@ static const domus_behaviour asker = {
     .on = (const domus_on[]){{&begin_type, ask, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(a_reply_is_told)
+DOMT_TEST(a_reply_is_told)
 {
     domus_config config = config_of();
     ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
@@ -148,7 +145,6 @@ START_TEST(a_reply_is_told)
     domt_notice(system, domt_spawn(system, 0, &asker, &whom), &begin_type, NULL);
     ends_told(system, "in asker, handling answered");
 }
-END_TEST
 
 static int woken_long(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -168,7 +164,7 @@ static const domus_behaviour waker = {
     .on = (const domus_on[]){{&begin_type, nap, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(a_conversation_that_goes_on_is_told)
+DOMT_TEST(a_conversation_that_goes_on_is_told)
 {
     domus_config config = config_of();
     ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
@@ -177,7 +173,6 @@ START_TEST(a_conversation_that_goes_on_is_told)
     domt_notice(system, domt_spawn(system, 0, &waker, NULL), &begin_type, NULL);
     ends_told(system, "in waker, which was resumed without a message");
 }
-END_TEST
 
 static int read_long(domus_stack *stack, void *self, const void *payload)
 {
@@ -194,7 +189,7 @@ static const domus_behaviour reader = {
     .on_read = {read_long, 0},
 };
 
-START_TEST(a_channels_actor_is_told)
+DOMT_TEST(a_channels_actor_is_told)
 {
     static const domus_listener_config listener = {
         .name = "any", .address = "127.0.0.1:0", .backlog = 16};
@@ -211,7 +206,6 @@ START_TEST(a_channels_actor_is_told)
     close(fd);
     ends_told(system, "in reader, handling on_read");
 }
-END_TEST
 
 /* --- nobody's --------------------------------------------------------------------------------- */
 
@@ -244,7 +238,7 @@ static const domus_behaviour parent = {
 };
 
 /* The log hook, which is called between two runs. */
-START_TEST(a_thread_that_is_stuck_outside_of_handlers_is_said_to_be)
+DOMT_TEST(a_thread_that_is_stuck_outside_of_handlers_is_said_to_be)
 {
     domus_config config = config_of();
     ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
@@ -256,7 +250,6 @@ START_TEST(a_thread_that_is_stuck_outside_of_handlers_is_said_to_be)
     domt_go_on();
     domt_end(system);
 }
-END_TEST
 
 /* --- without a backtrace ---------------------------------------------------------------------- */
 
@@ -287,7 +280,7 @@ static void own_handler(int number)
     (void)number;
 }
 
-START_TEST(why_there_is_no_backtrace_is_said)
+DOMT_TEST(why_there_is_no_backtrace_is_said)
 {
     domus_config config = config_of();
     const struct sigaction none = {.sa_handler = SIG_DFL};
@@ -303,7 +296,6 @@ START_TEST(why_there_is_no_backtrace_is_said)
     ck_assert_int_eq(sigaction(SIGNAL, &none, NULL), 0); /* it would end the process */
     is_told_without(system, "has not called domus_stall_signal()");
 }
-END_TEST
 
 static int block_and_stay(domus_stack *stack, void *self, const void *payload)
 {
@@ -319,7 +311,7 @@ static const domus_behaviour deaf = {
     .on = (const domus_on[]){{&stay_type, block_and_stay, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(a_thread_that_takes_no_signal_is_told_all_the_same)
+DOMT_TEST(a_thread_that_takes_no_signal_is_told_all_the_same)
 {
     domus_config config = config_of();
     ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
@@ -329,9 +321,8 @@ START_TEST(a_thread_that_takes_no_signal_is_told_all_the_same)
     DOMT_WAIT_FOR(30, domt_lines("in stuck, handling stay", "does not take the signal") == 1);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(the_signal_is_a_real_time_one_and_nobody_elses)
+DOMT_TEST(the_signal_is_a_real_time_one_and_nobody_elses)
 {
     struct sigaction action = {.sa_handler = own_handler};
 
@@ -350,7 +341,6 @@ START_TEST(the_signal_is_a_real_time_one_and_nobody_elses)
     ck_assert_int_eq(raise(SIGNAL + 1), 0); /* on a thread that is nobody's */
     ck_assert_int_eq(errno, 77);
 }
-END_TEST
 
 /* --- domus_main() ----------------------------------------------------------------------------- */
 
@@ -374,7 +364,7 @@ static int start_quitting(domus_system *system, void *argument)
     return 0;
 }
 
-START_TEST(a_program_prints_the_report)
+DOMT_TEST(a_program_prints_the_report)
 {
     static const domus_program program = {.name = "program", .start = start_quitting};
     char *arguments[] = {"program", "--set", "system.threads=1", "--set", "system.cpus=none", NULL};
@@ -397,10 +387,5 @@ START_TEST(a_program_prints_the_report)
     ck_assert_ptr_nonnull(strstr(text, " ms in quitting, handling stay; "));
     ck_assert_ptr_nonnull(strstr(text, "program: warning: thread 0 #0 "));
 }
-END_TEST
 
-DOMT_MAIN("stall_kinds", 120, on_mount_is_told, on_stop_is_told, a_timer_is_told, a_reply_is_told,
-          a_conversation_that_goes_on_is_told, a_channels_actor_is_told,
-          a_thread_that_is_stuck_outside_of_handlers_is_said_to_be,
-          why_there_is_no_backtrace_is_said, a_thread_that_takes_no_signal_is_told_all_the_same,
-          the_signal_is_a_real_time_one_and_nobody_elses, a_program_prints_the_report)
+DOMT_SUITE(120)

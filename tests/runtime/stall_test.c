@@ -91,17 +91,15 @@ static void is_told_once(void (*how)(uint64_t ns, const char *part))
     domt_end(system);
 }
 
-START_TEST(handler_that_burns_is_reported_once_with_name_type_and_place)
+DOMT_TEST(handler_that_burns_is_reported_once_with_name_type_and_place)
 {
     is_told_once(domt_burn);
 }
-END_TEST
 
-START_TEST(handler_that_sleeps_is_reported_once_with_name_type_and_place)
+DOMT_TEST(handler_that_sleeps_is_reported_once_with_name_type_and_place)
 {
     is_told_once(domt_doze);
 }
-END_TEST
 
 /* --- who waits -------------------------------------------------------------------------------- */
 
@@ -167,17 +165,16 @@ static void counts(uint32_t ratio, uint32_t signal, const char *said)
     domt_end(system);
 }
 
-START_TEST(who_waits_behind_it_is_counted)
+DOMT_TEST(who_waits_behind_it_is_counted)
 {
     counts(50, SIGNAL, "; 7 actors wait behind it");
     counts(100, SIGNAL, "; 7 actors wait behind it");
     counts(50, 0, "; about 3 actors wait behind it");
 }
-END_TEST
 
 /* --- how often -------------------------------------------------------------------------------- */
 
-START_TEST(two_stalls_are_two_and_each_has_its_length)
+DOMT_TEST(two_stalls_are_two_and_each_has_its_length)
 {
     domus_config config = config_of(25);
     domus_system *system = domt_start_logging(&config);
@@ -204,10 +201,9 @@ START_TEST(two_stalls_are_two_and_each_has_its_length)
     ck_assert_ptr_nonnull(strstr(table, "stalls of 128 ms"));
     domt_end(system);
 }
-END_TEST
 
 /* Each goes on as soon as it was said; in one second few are asked where they are. */
-START_TEST(backtraces_are_bounded_and_reports_are_not)
+DOMT_TEST(backtraces_are_bounded_and_reports_are_not)
 {
     domus_config config = config_of(3);
     domus_system *system = domt_start_logging(&config);
@@ -227,9 +223,8 @@ START_TEST(backtraces_are_bounded_and_reports_are_not)
         ck_assert_uint_ge(domt_lines("too many in this second", NULL), 1);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(short_runs_and_threads_at_rest_are_no_stalls)
+DOMT_TEST(short_runs_and_threads_at_rest_are_no_stalls)
 {
     domus_config config = config_of(300);
     config.scheduler.idle.spin_ns = 400 * DOMT_MS; /* looking for work is none either */
@@ -244,9 +239,5 @@ START_TEST(short_runs_and_threads_at_rest_are_no_stalls)
     ck_assert_uint_eq(domt_lines("stuck", NULL), 0);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("stall", 120, handler_that_burns_is_reported_once_with_name_type_and_place,
-          handler_that_sleeps_is_reported_once_with_name_type_and_place,
-          who_waits_behind_it_is_counted, two_stalls_are_two_and_each_has_its_length,
-          backtraces_are_bounded_and_reports_are_not, short_runs_and_threads_at_rest_are_no_stalls)
+DOMT_SUITE(120)

@@ -53,7 +53,7 @@ static uint64_t utc_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-START_TEST(a_stall_is_seen_while_it_lasts_and_afterwards)
+DOMT_TEST(a_stall_is_seen_while_it_lasts_and_afterwards)
 {
     domus_config config = domt_config(2);
 
@@ -95,7 +95,6 @@ START_TEST(a_stall_is_seen_while_it_lasts_and_afterwards)
     ck_assert_uint_eq(stalls[0].length_ns, length_ns);
     domt_end(system);
 }
-END_TEST
 
 /* --- the ring --------------------------------------------------------------------------------- */
 
@@ -115,7 +114,7 @@ static uint64_t add(domus_system *system, uint32_t index)
     return domi_stall_history_add(&system->stall_history, &system->clock, &record);
 }
 
-START_TEST(the_last_ones_are_kept_the_oldest_first)
+DOMT_TEST(the_last_ones_are_kept_the_oldest_first)
 {
     domus_system *system = make();
     uint32_t count = 0;
@@ -134,10 +133,9 @@ START_TEST(the_last_ones_are_kept_the_oldest_first)
     ck_assert_uint_eq(count, 0);
     domus_system_free(system);
 }
-END_TEST
 
 /* The end of a stall is never written to the one that has taken its place. */
-START_TEST(an_end_goes_to_its_own_stall)
+DOMT_TEST(an_end_goes_to_its_own_stall)
 {
     domus_system *system = make();
     uint64_t first = add(system, 1);
@@ -157,9 +155,8 @@ START_TEST(an_end_goes_to_its_own_stall)
         ck_assert(!stalls[i].is_over);
     domus_system_free(system);
 }
-END_TEST
 
-START_TEST(long_names_and_deep_stacks_are_cut)
+DOMT_TEST(long_names_and_deep_stacks_are_cut)
 {
     static domi_backtrace trace = {.first = 3};
     domus_system *system = make();
@@ -184,9 +181,8 @@ START_TEST(long_names_and_deep_stacks_are_cut)
     ck_assert_uint_eq(record.count, 0);
     domus_system_free(system);
 }
-END_TEST
 
-START_TEST(a_forked_child_reads_none)
+DOMT_TEST(a_forked_child_reads_none)
 {
     domus_system *system = make();
     int status = 0;
@@ -200,8 +196,5 @@ START_TEST(a_forked_child_reads_none)
     ck_assert_int_eq(status, 0);
     domus_system_free(system);
 }
-END_TEST
 
-DOMT_MAIN("stalls_kept", 60, a_stall_is_seen_while_it_lasts_and_afterwards,
-          the_last_ones_are_kept_the_oldest_first, an_end_goes_to_its_own_stall,
-          long_names_and_deep_stacks_are_cut, a_forked_child_reads_none)
+DOMT_SUITE(60)

@@ -181,12 +181,11 @@ static void hang(domus_io_backend backend)
     domt_end(it.system);
 }
 
-START_TEST(actor_that_hangs_in_other_hands_keeps_no_other_one_of_its_thread)
+DOMT_TEST(actor_that_hangs_in_other_hands_keeps_no_other_one_of_its_thread)
 {
     hang(DOMUS_BACKEND_AUTO);
     hang(DOMUS_BACKEND_EPOLL);
 }
-END_TEST
 
 /* The sleeper wakes by its timer while it is held, and waits. */
 static void hold_for_long(domus_io_backend backend)
@@ -210,12 +209,11 @@ static void hold_for_long(domus_io_backend backend)
     domt_end(it.system);
 }
 
-START_TEST(holder_that_loses_its_cpu_loses_no_timer_and_no_message)
+DOMT_TEST(holder_that_loses_its_cpu_loses_no_timer_and_no_message)
 {
     hold_for_long(DOMUS_BACKEND_AUTO);
     hold_for_long(DOMUS_BACKEND_EPOLL);
 }
-END_TEST
 
 static void *let_go_soon(void *it)
 {
@@ -238,12 +236,11 @@ static void stop_held(domus_io_backend backend)
     domus_system_free(it.system);
 }
 
-START_TEST(thread_that_is_held_follows_a_stop_when_it_is_let_go)
+DOMT_TEST(thread_that_is_held_follows_a_stop_when_it_is_let_go)
 {
     stop_held(DOMUS_BACKEND_AUTO);
     stop_held(DOMUS_BACKEND_EPOLL);
 }
-END_TEST
 
 /* --- beside stealing -------------------------------------------------------------------------- */
 
@@ -291,7 +288,7 @@ static const domus_behaviour burning = {
     .on = (const domus_on[]){{&begin_type, send_burns, 0}, {0}},
 };
 
-START_TEST(overwhelmed_thread_is_helped_beside_two_that_stand_in_for_each_other)
+DOMT_TEST(overwhelmed_thread_is_helped_beside_two_that_stand_in_for_each_other)
 {
     world it = begin(3, DOMUS_BACKEND_AUTO);
     domus_address lights = domt_spawn(it.system, BURNS, &burning, NULL);
@@ -311,9 +308,5 @@ START_TEST(overwhelmed_thread_is_helped_beside_two_that_stand_in_for_each_other)
     ck_assert_uint_ge(atomic_load(&stood_in), 20);
     domt_end(it.system);
 }
-END_TEST
 
-DOMT_MAIN("stand in held", 120, actor_that_hangs_in_other_hands_keeps_no_other_one_of_its_thread,
-          holder_that_loses_its_cpu_loses_no_timer_and_no_message,
-          thread_that_is_held_follows_a_stop_when_it_is_let_go,
-          overwhelmed_thread_is_helped_beside_two_that_stand_in_for_each_other)
+DOMT_SUITE(120)

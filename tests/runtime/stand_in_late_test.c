@@ -105,17 +105,14 @@ static void expect_soon(const domus_type *type)
     domt_end(system);
 }
 
-START_TEST(message_of_a_handler_that_computes_on_is_handled_soon)
+DOMT_TEST(message_of_a_handler_that_computes_on_is_handled_soon)
 {
     expect_soon(&compute_type);
 }
-END_TEST
 
-START_TEST(handler_may_wait_for_what_a_sleeper_does)
+DOMT_TEST(handler_may_wait_for_what_a_sleeper_does)
 {
     expect_soon(&wait_type);
 }
-END_TEST
 
-DOMT_MAIN("stand in late", 60, message_of_a_handler_that_computes_on_is_handled_soon,
-          handler_may_wait_for_what_a_sleeper_does)
+DOMT_SUITE(60)

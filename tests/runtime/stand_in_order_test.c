@@ -214,7 +214,7 @@ static int run_seed(uint64_t seed, void *context)
     return atomic_load(&wrong) == 0 ? 0 : -EIO;
 }
 
-START_TEST(order_holds_whoever_stands_in)
+DOMT_TEST(order_holds_whoever_stands_in)
 {
     const char *many = getenv("DOMT_LONG");
     uint64_t seed = 0;
@@ -228,6 +228,5 @@ START_TEST(order_holds_whoever_stands_in)
         printf("handled %llu, stood in %llu\n", (unsigned long long)atomic_load(&handled),
                (unsigned long long)atomic_load(&stood_in));
 }
-END_TEST
 
-DOMT_MAIN("stand in order", 200, order_holds_whoever_stands_in)
+DOMT_SUITE(200)

@@ -228,7 +228,7 @@ static int storm_of_sleepers(uint64_t seed, void *ret_text)
     return **(const char **)ret_text == '\0' ? 0 : -EIO;
 }
 
-START_TEST(storm_of_sleepers_releases_every_payload_and_answers_every_ask_once)
+DOMT_TEST(storm_of_sleepers_releases_every_payload_and_answers_every_ask_once)
 {
     const char *many = getenv("DOMT_LONG");
     const char *text = "";
@@ -244,7 +244,5 @@ START_TEST(storm_of_sleepers_releases_every_payload_and_answers_every_ask_once)
         printf("stood in %llu, readies %llu\n", (unsigned long long)atomic_load(&stood_in),
                (unsigned long long)atomic_load(&readies));
 }
-END_TEST
 
-DOMT_MAIN("stand in storm", 200,
-          storm_of_sleepers_releases_every_payload_and_answers_every_ask_once)
+DOMT_SUITE(200)

@@ -165,7 +165,7 @@ static void expect(uint32_t runs_here, uint32_t wakes)
     end();
 }
 
-START_TEST(actor_of_a_sleeper_runs_in_its_place)
+DOMT_TEST(actor_of_a_sleeper_runs_in_its_place)
 {
     begin(with_standing_in(2));
     add(1, &plain);
@@ -174,9 +174,8 @@ START_TEST(actor_of_a_sleeper_runs_in_its_place)
     ck_assert(domt_stepped_thread(&world, 1)->was_held);
     expect(1, 0);
 }
-END_TEST
 
-START_TEST(two_actors_of_a_sleeper_wake_it)
+DOMT_TEST(two_actors_of_a_sleeper_wake_it)
 {
     begin(with_standing_in(2));
     add(1, &plain);
@@ -184,9 +183,8 @@ START_TEST(two_actors_of_a_sleeper_wake_it)
     send_after(0);
     expect(0, 1);
 }
-END_TEST
 
-START_TEST(pinned_and_channels_actors_wake_their_thread)
+DOMT_TEST(pinned_and_channels_actors_wake_their_thread)
 {
     begin(with_standing_in(2));
     add(1, &plain);
@@ -199,9 +197,8 @@ START_TEST(pinned_and_channels_actors_wake_their_thread)
     ck_assert_ptr_nonnull(atomic_load(&domt_stepped_thread(&world, 1)->manager.mail.arrivals));
     expect(0, 1);
 }
-END_TEST
 
-START_TEST(thread_that_is_awake_for_long_wakes_sleepers)
+DOMT_TEST(thread_that_is_awake_for_long_wakes_sleepers)
 {
     domus_config config = with_standing_in(2);
 
@@ -215,9 +212,8 @@ START_TEST(thread_that_is_awake_for_long_wakes_sleepers)
     send_after(config.scheduler.idle.stand_in_ns);
     expect(0, 1);
 }
-END_TEST
 
-START_TEST(nobody_stands_in_where_that_or_stealing_is_off)
+DOMT_TEST(nobody_stands_in_where_that_or_stealing_is_off)
 {
     domus_config config = with_standing_in(2);
 
@@ -233,9 +229,8 @@ START_TEST(nobody_stands_in_where_that_or_stealing_is_off)
     send_after(0);
     expect(0, 1);
 }
-END_TEST
 
-START_TEST(timer_that_is_due_before_the_end_of_the_sleep_wakes_the_sleeper)
+DOMT_TEST(timer_that_is_due_before_the_end_of_the_sleep_wakes_the_sleeper)
 {
     begin(with_standing_in(2));
     add(1, &plain);
@@ -249,10 +244,9 @@ START_TEST(timer_that_is_due_before_the_end_of_the_sleep_wakes_the_sleeper)
     send_after(0);
     expect(1, 0);
 }
-END_TEST
 
 /* The one that a victim has named to help it, just as another thread held it. */
-START_TEST(sleeper_that_is_called_to_steal_is_woken)
+DOMT_TEST(sleeper_that_is_called_to_steal_is_woken)
 {
     begin(with_standing_in(2));
     add(1, &plain);
@@ -260,9 +254,8 @@ START_TEST(sleeper_that_is_called_to_steal_is_woken)
     send_after(0);
     expect(1, 1);
 }
-END_TEST
 
-START_TEST(long_runs_are_left_to_the_sleeper_for_a_while)
+DOMT_TEST(long_runs_are_left_to_the_sleeper_for_a_while)
 {
     domus_config config = with_standing_in(2);
 
@@ -276,10 +269,9 @@ START_TEST(long_runs_are_left_to_the_sleeper_for_a_while)
     domt_stepped_iterate(&world, HERE, false);
     expect(1, 1);
 }
-END_TEST
 
 /* No code of users runs while a thread is held, so the sleeper ends its actors itself. */
-START_TEST(actor_that_stops_in_its_run_ends_on_its_own_thread)
+DOMT_TEST(actor_that_stops_in_its_run_ends_on_its_own_thread)
 {
     begin(with_standing_in(2));
     add(1, &plain);
@@ -294,10 +286,9 @@ START_TEST(actor_that_stops_in_its_run_ends_on_its_own_thread)
     (void)domi_park_try_notify(word_of(1));
     expect(1, 1);
 }
-END_TEST
 
 /* Watches on descriptors are begun in the sleeper's ring, and much mail takes long to sort. */
-START_TEST(loan_that_is_not_plain_is_settled_by_the_sleeper)
+DOMT_TEST(loan_that_is_not_plain_is_settled_by_the_sleeper)
 {
     begin(with_standing_in(2));
     add(1, &plain);
@@ -312,9 +303,8 @@ START_TEST(loan_that_is_not_plain_is_settled_by_the_sleeper)
     ck_assert_uint_eq(domt_stepped_thread(&world, 1)->manager.loans.lent, 1);
     expect(1, 1);
 }
-END_TEST
 
-START_TEST(mail_that_comes_for_a_held_thread_wakes_it)
+DOMT_TEST(mail_that_comes_for_a_held_thread_wakes_it)
 {
     begin(with_standing_in(2));
     add(1, &plain);
@@ -328,10 +318,9 @@ START_TEST(mail_that_comes_for_a_held_thread_wakes_it)
     ck_assert_uint_eq(atomic_load(word_of(1)), DOMI_PARK_NOTIFIED);
     end();
 }
-END_TEST
 
 /* The notes of a phase have room for DOMI_SLEEPERS_MAX threads. The others are woken at once. */
-START_TEST(sleepers_that_find_no_room_in_the_notes_are_woken)
+DOMT_TEST(sleepers_that_find_no_room_in_the_notes_are_woken)
 {
     uint32_t asleep = DOMI_SLEEPERS_MAX + 2;
 
@@ -344,7 +333,6 @@ START_TEST(sleepers_that_find_no_room_in_the_notes_are_woken)
         ck_assert_uint_eq(ring_of(i)->wakes, i > DOMI_SLEEPERS_MAX);
     end();
 }
-END_TEST
 
 static void sleep_shortly(domt_stepped *stepped, uint32_t index)
 {
@@ -375,7 +363,7 @@ static void expect_so_far(uint32_t wakes, uint32_t runs_here)
 
 /* A sleeper had to wait for a handler that worked behind its send: the next ones wait no more, for
  * a time. */
-START_TEST(sleepers_do_not_wait_twice_for_handlers_that_take_long)
+DOMT_TEST(sleepers_do_not_wait_twice_for_handlers_that_take_long)
 {
     begin(with_standing_in(2));
     add(1, &plain);
@@ -400,10 +388,9 @@ START_TEST(sleepers_do_not_wait_twice_for_handlers_that_take_long)
     expect_so_far(4, 2);
     end();
 }
-END_TEST
 
 /* A wake-up is put off only if the sleep ends soon by itself, whatever the sender does behind. */
-START_TEST(sleeper_that_does_not_doze_is_woken_at_once)
+DOMT_TEST(sleeper_that_does_not_doze_is_woken_at_once)
 {
     begin(with_standing_in(2));
     add(1, &plain);
@@ -417,7 +404,6 @@ START_TEST(sleeper_that_does_not_doze_is_woken_at_once)
     ck_assert_uint_eq(woken_behind_send, 0);
     expect(1, 0);
 }
-END_TEST
 
 static void note_word_and_sleep(domt_stepped *stepped, uint32_t index)
 {
@@ -437,7 +423,7 @@ static void expect_sleep(uint64_t takes_ns, uint64_t most_ns, uint32_t word)
     ck_assert_uint_eq(word_asleep, word);
 }
 
-START_TEST(thread_dozes_behind_a_short_sleep_or_one_in_which_others_stood_in)
+DOMT_TEST(thread_dozes_behind_a_short_sleep_or_one_in_which_others_stood_in)
 {
     domus_config config = with_standing_in(2);
     uint64_t doze_ns = config.scheduler.idle.doze_ns;
@@ -461,11 +447,10 @@ START_TEST(thread_dozes_behind_a_short_sleep_or_one_in_which_others_stood_in)
     expect_sleep(0, SECOND, DOMI_PARK_SLEEPING);
     end();
 }
-END_TEST
 
 /* Others stand in for a thread that dozes as without belts. A notice on a belt all the same wakes
  * it, and notices in the inbox wait for it, because an earlier one may be on a belt. */
-START_TEST(notices_to_a_sleeper_use_no_belts_and_what_is_on_one_wakes_it)
+DOMT_TEST(notices_to_a_sleeper_use_no_belts_and_what_is_on_one_wakes_it)
 {
     domus_config config = with_standing_in(2);
 
@@ -482,19 +467,5 @@ START_TEST(notices_to_a_sleeper_use_no_belts_and_what_is_on_one_wakes_it)
     ck_assert_uint_eq(domt_profile(world.system, HERE).belted, 1);
     expect(0, 1);
 }
-END_TEST
 
-DOMT_MAIN("stand_in", 60, actor_of_a_sleeper_runs_in_its_place, two_actors_of_a_sleeper_wake_it,
-          pinned_and_channels_actors_wake_their_thread,
-          thread_that_is_awake_for_long_wakes_sleepers,
-          nobody_stands_in_where_that_or_stealing_is_off,
-          timer_that_is_due_before_the_end_of_the_sleep_wakes_the_sleeper,
-          sleeper_that_is_called_to_steal_is_woken, long_runs_are_left_to_the_sleeper_for_a_while,
-          actor_that_stops_in_its_run_ends_on_its_own_thread,
-          loan_that_is_not_plain_is_settled_by_the_sleeper,
-          mail_that_comes_for_a_held_thread_wakes_it,
-          sleepers_that_find_no_room_in_the_notes_are_woken,
-          sleepers_do_not_wait_twice_for_handlers_that_take_long,
-          sleeper_that_does_not_doze_is_woken_at_once,
-          notices_to_a_sleeper_use_no_belts_and_what_is_on_one_wakes_it,
-          thread_dozes_behind_a_short_sleep_or_one_in_which_others_stood_in)
+DOMT_SUITE(60)

@@ -68,7 +68,7 @@ static void look(uint64_t after_ns)
     domi_thread_adjust_exposed(victim(), queue());
 }
 
-START_TEST(only_the_thread_that_was_called_ends_the_waking)
+DOMT_TEST(only_the_thread_that_was_called_ends_the_waking)
 {
     open_world();
     atomic_store(&world.system->waking, 2); /* thread 1 */
@@ -82,9 +82,8 @@ START_TEST(only_the_thread_that_was_called_ends_the_waking)
     ck_assert_uint_eq(atomic_load(&world.system->waking), 0);
     domt_stepped_fini(&world);
 }
-END_TEST
 
-START_TEST(thief_that_has_work_of_its_own_again_is_not_counted_any_more)
+DOMT_TEST(thief_that_has_work_of_its_own_again_is_not_counted_any_more)
 {
     open_world();
     atomic_store(&victim()->manager.loans.lendable, 1000);
@@ -96,9 +95,8 @@ START_TEST(thief_that_has_work_of_its_own_again_is_not_counted_any_more)
     ck_assert_uint_eq(thief()->stealing.victim, DOMI_NO_VICTIM);
     domt_stepped_fini(&world);
 }
-END_TEST
 
-START_TEST(what_is_shown_and_nobody_takes_is_taken_back)
+DOMT_TEST(what_is_shown_and_nobody_takes_is_taken_back)
 {
     open_world();
     make_ready();
@@ -115,9 +113,8 @@ START_TEST(what_is_shown_and_nobody_takes_is_taken_back)
     atomic_store(&victim()->manager.loans.thieves, 0);
     domt_stepped_fini(&world);
 }
-END_TEST
 
-START_TEST(what_is_shown_counts_as_ready)
+DOMT_TEST(what_is_shown_counts_as_ready)
 {
     open_world();
     make_ready();
@@ -130,11 +127,10 @@ START_TEST(what_is_shown_counts_as_ready)
     atomic_store(&victim()->manager.loans.thieves, 0);
     domt_stepped_fini(&world);
 }
-END_TEST
 
 /* All that was ready is shown, and the thread says so. Then thieves take it: nothing is left, and
  * nobody else may come for it. */
-START_TEST(thread_without_ready_houses_says_so)
+DOMT_TEST(thread_without_ready_houses_says_so)
 {
     open_world();
     make_ready();
@@ -151,7 +147,6 @@ START_TEST(thread_without_ready_houses_says_so)
     ck_assert_uint_eq(atomic_load(&victim()->manager.loans.lendable), 0);
     domt_stepped_fini(&world);
 }
-END_TEST
 
 /* --- a victim that others are at -------------------------------------------------------------- */
 
@@ -199,7 +194,7 @@ static void close_contention(void)
     domt_stepped_fini(&world);
 }
 
-START_TEST(thief_goes_on_to_the_next_when_others_are_at_its_victim)
+DOMT_TEST(thief_goes_on_to_the_next_when_others_are_at_its_victim)
 {
     open_contention();
     ck_assert(domi_thread_steal(thief()));
@@ -211,9 +206,8 @@ START_TEST(thief_goes_on_to_the_next_when_others_are_at_its_victim)
     (void)domi_loans_settle(manager_of(2));
     close_contention();
 }
-END_TEST
 
-START_TEST(thief_stays_with_its_victim_when_there_is_no_other)
+DOMT_TEST(thief_stays_with_its_victim_when_there_is_no_other)
 {
     open_contention();
     atomic_store(&manager_of(2)->loans.lendable, 0);
@@ -223,9 +217,8 @@ START_TEST(thief_stays_with_its_victim_when_there_is_no_other)
     ck_assert_uint_eq(atomic_load(&manager_of(0)->loans.thieves), 1);
     close_contention();
 }
-END_TEST
 
-START_TEST(thief_looks_at_each_victim_once_when_others_are_at_all)
+DOMT_TEST(thief_looks_at_each_victim_once_when_others_are_at_all)
 {
     open_contention();
     domi_spinlock_lock(&manager_of(2)->loans.shared_lock);
@@ -237,10 +230,9 @@ START_TEST(thief_looks_at_each_victim_once_when_others_are_at_all)
     domi_spinlock_unlock(&manager_of(2)->loans.shared_lock);
     close_contention();
 }
-END_TEST
 
 /* Two of five threads are overwhelmed, and other threads hold the locks of both. */
-START_TEST(thief_tries_no_victim_twice_in_one_iteration)
+DOMT_TEST(thief_tries_no_victim_twice_in_one_iteration)
 {
     open_world_of(5, 32768);
     for (uint32_t index = 0; index < 5; index += 4) {
@@ -274,9 +266,8 @@ START_TEST(thief_tries_no_victim_twice_in_one_iteration)
     }
     domt_stepped_fini(&world);
 }
-END_TEST
 
-START_TEST(thief_waits_as_long_as_its_patience)
+DOMT_TEST(thief_waits_as_long_as_its_patience)
 {
     open_world_of(2, 5);
     atomic_store(&victim()->manager.loans.lendable, 1000); /* and shows nothing */
@@ -286,9 +277,8 @@ START_TEST(thief_waits_as_long_as_its_patience)
     ck_assert_uint_eq(atomic_load(&victim()->manager.loans.thieves), 0);
     domt_stepped_fini(&world);
 }
-END_TEST
 
-START_TEST(thief_that_got_a_house_is_as_patient_as_before)
+DOMT_TEST(thief_that_got_a_house_is_as_patient_as_before)
 {
     open_world_of(2, 5);
     make_ready();
@@ -305,7 +295,6 @@ START_TEST(thief_that_got_a_house_is_as_patient_as_before)
     ck_assert(!domi_thread_steal(thief()));
     domt_stepped_fini(&world);
 }
-END_TEST
 
 /* --- when home looks up ----------------------------------------------------------------------- */
 
@@ -330,7 +319,7 @@ static const domus_behaviour slow = {
 
 /* Nothing is known of these houses when the phase begins. With a look after 16 houses, the first
  * one was shown after 320 ms. */
-START_TEST(long_houses_are_shown_after_the_first_one)
+DOMT_TEST(long_houses_are_shown_after_the_first_one)
 {
     domus_address many[MANY];
 
@@ -350,10 +339,9 @@ START_TEST(long_houses_are_shown_after_the_first_one)
     (void)domi_loans_take_back(&victim()->manager, queue());
     domt_stepped_fini(&world);
 }
-END_TEST
 
 /* A phase that is over before its first look still adds its runs to the mean. */
-START_TEST(mean_run_is_known_after_a_phase_without_a_look)
+DOMT_TEST(mean_run_is_known_after_a_phase_without_a_look)
 {
     domus_address few[3];
 
@@ -369,9 +357,8 @@ START_TEST(mean_run_is_known_after_a_phase_without_a_look)
                       LONG_NS / 4); /* a quarter of the way from 0 to LONG_NS */
     domt_stepped_fini(&world);
 }
-END_TEST
 
-START_TEST(home_looks_as_often_as_the_mean_run_says)
+DOMT_TEST(home_looks_as_often_as_the_mean_run_says)
 {
     open_world();
     domi_thread *home = victim();
@@ -394,15 +381,5 @@ START_TEST(home_looks_as_often_as_the_mean_run_says)
     ck_assert_uint_eq(domi_thread_runs_before_first_look(home, 1000), 16);
     domt_stepped_fini(&world);
 }
-END_TEST
 
-DOMT_MAIN("steal_steps", 60, only_the_thread_that_was_called_ends_the_waking,
-          thief_that_has_work_of_its_own_again_is_not_counted_any_more,
-          what_is_shown_and_nobody_takes_is_taken_back, what_is_shown_counts_as_ready,
-          thread_without_ready_houses_says_so,
-          thief_goes_on_to_the_next_when_others_are_at_its_victim,
-          thief_stays_with_its_victim_when_there_is_no_other,
-          thief_looks_at_each_victim_once_when_others_are_at_all,
-          thief_tries_no_victim_twice_in_one_iteration, thief_waits_as_long_as_its_patience,
-          thief_that_got_a_house_is_as_patient_as_before, long_houses_are_shown_after_the_first_one,
-          mean_run_is_known_after_a_phase_without_a_look, home_looks_as_often_as_the_mean_run_says)
+DOMT_SUITE(60)

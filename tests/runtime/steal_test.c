@@ -134,7 +134,7 @@ static void let_work(domus_system *system, domus_address starter, uint32_t count
 /* Work is given again until there was help enough: other processes may take the helper's
  * CPU for the time of one or of many. On a quiet machine the first one suffices, with half
  * of the houses. */
-START_TEST(overwhelmed_thread_is_helped_by_one_that_sleeps)
+DOMT_TEST(overwhelmed_thread_is_helped_by_one_that_sleeps)
 {
     enum { COUNT = 2000, ENOUGH = COUNT / 32, ROUNDS = 100 };
     uint64_t ns = 50000;
@@ -156,9 +156,8 @@ START_TEST(overwhelmed_thread_is_helped_by_one_that_sleeps)
     ck_assert_uint_eq(home.steals, 0);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(nothing_is_exposed_while_nobody_is_idle)
+DOMT_TEST(nothing_is_exposed_while_nobody_is_idle)
 {
     enum { COUNT = 2000 };
     uint64_t ns = 20000;
@@ -179,9 +178,8 @@ START_TEST(nothing_is_exposed_while_nobody_is_idle)
     atomic_store(&go_on, false);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(pinned_actors_stay_and_nobody_is_woken_for_them_over_and_over)
+DOMT_TEST(pinned_actors_stay_and_nobody_is_woken_for_them_over_and_over)
 {
     enum { COUNT = 2000 };
     uint64_t ns = 50000;
@@ -197,9 +195,8 @@ START_TEST(pinned_actors_stay_and_nobody_is_woken_for_them_over_and_over)
     ck_assert_uint_lt(domt_profile(system, 0).wakeups_sent - wakeups, COUNT / 10);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(stealing_that_is_off_lends_nothing)
+DOMT_TEST(stealing_that_is_off_lends_nothing)
 {
     enum { COUNT = 500 };
     uint64_t ns = 50000;
@@ -213,9 +210,8 @@ START_TEST(stealing_that_is_off_lends_nothing)
     ck_assert_uint_eq(all.exposed + all.steals + all.steals_wanted, 0);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(few_ready_houses_stay_where_they_are)
+DOMT_TEST(few_ready_houses_stay_where_they_are)
 {
     uint64_t ns = 200000;
     domus_config config = domt_config(2);
@@ -226,7 +222,6 @@ START_TEST(few_ready_houses_stay_where_they_are)
     ck_assert_uint_eq(domt_profile_all(system).exposed, 0);
     domt_end(system);
 }
-END_TEST
 
 /* A sender on each of two other threads, and one at home, to all workers in turn. */
 struct sender {
@@ -281,19 +276,17 @@ static void hold_order_until_lent(uint32_t sender_thread)
     ck_assert_uint_gt(steals, 0);
 }
 
-START_TEST(order_holds_through_loans_for_a_sender_at_home)
+DOMT_TEST(order_holds_through_loans_for_a_sender_at_home)
 {
     hold_order_until_lent(0);
 }
-END_TEST
 
-START_TEST(order_holds_through_loans_for_a_sender_elsewhere)
+DOMT_TEST(order_holds_through_loans_for_a_sender_elsewhere)
 {
     hold_order_until_lent(1);
 }
-END_TEST
 
-START_TEST(system_stops_while_houses_are_lent)
+DOMT_TEST(system_stops_while_houses_are_lent)
 {
     enum { COUNT = 1000 };
     uint64_t ns = 20000;
@@ -310,7 +303,6 @@ START_TEST(system_stops_while_houses_are_lent)
         domt_end(system);
     }
 }
-END_TEST
 
 /* Counts, where it is lent, how often the time that it is shown is old; works a millisecond. */
 static _Atomic uint32_t old;
@@ -356,7 +348,7 @@ static uint32_t look_at_time(void)
     return (uint32_t)atomic_load(&elsewhere);
 }
 
-START_TEST(actor_that_is_lent_is_shown_the_time_of_its_run)
+DOMT_TEST(actor_that_is_lent_is_shown_the_time_of_its_run)
 {
     uint32_t lent = 0;
 
@@ -365,11 +357,5 @@ START_TEST(actor_that_is_lent_is_shown_the_time_of_its_run)
     ck_assert_uint_gt(lent, 0);
     ck_assert_uint_le(atomic_load(&old), lent / 4 + 1); /* a thread may be held up */
 }
-END_TEST
 
-DOMT_MAIN("steal", 120, actor_that_is_lent_is_shown_the_time_of_its_run,
-          overwhelmed_thread_is_helped_by_one_that_sleeps, nothing_is_exposed_while_nobody_is_idle,
-          pinned_actors_stay_and_nobody_is_woken_for_them_over_and_over,
-          stealing_that_is_off_lends_nothing, few_ready_houses_stay_where_they_are,
-          order_holds_through_loans_for_a_sender_at_home,
-          order_holds_through_loans_for_a_sender_elsewhere, system_stops_while_houses_are_lent)
+DOMT_SUITE(120)

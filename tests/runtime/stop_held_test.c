@@ -87,7 +87,7 @@ static domus_system *begin(int *ret_peer)
 /* ThreadSanitizer starts a thread of its own with the program's first one, and keeps it. */
 #define OWN_THREADS (DOMT_TSAN ? 1u : 0u)
 
-START_TEST(a_stop_that_is_asked_for_again_tells_only_what_is_new)
+DOMT_TEST(a_stop_that_is_asked_for_again_tells_only_what_is_new)
 {
     int peer;
     domus_system *system = begin(&peer);
@@ -104,9 +104,8 @@ START_TEST(a_stop_that_is_asked_for_again_tells_only_what_is_new)
     domus_system_free(system);
     close(peer);
 }
-END_TEST
 
-START_TEST(what_a_held_handler_uses_stays_until_a_free_after_its_return)
+DOMT_TEST(what_a_held_handler_uses_stays_until_a_free_after_its_return)
 {
     uint32_t open_before = domt_entries("/proc/self/fd");
     uint32_t threads_before = domt_entries("/proc/self/task") + OWN_THREADS;
@@ -126,7 +125,5 @@ START_TEST(what_a_held_handler_uses_stays_until_a_free_after_its_return)
     /* A thread that was joined stays in this list until the kernel has taken it out. */
     DOMT_WAIT_FOR(10, domt_entries("/proc/self/task") == threads_before);
 }
-END_TEST
 
-DOMT_MAIN("stop, held up", 60, a_stop_that_is_asked_for_again_tells_only_what_is_new,
-          what_a_held_handler_uses_stays_until_a_free_after_its_return)
+DOMT_SUITE(60)

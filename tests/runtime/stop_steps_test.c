@@ -137,7 +137,7 @@ static bool wait(domi_simulator *simulator, bool (*is_done)(const domus_system *
     return true;
 }
 
-START_TEST(each_step_of_a_stop_waits_for_all_threads)
+DOMT_TEST(each_step_of_a_stop_waits_for_all_threads)
 {
     domus_config config = domt_config(3);
     domi_simulator simulator = {.wait = wait};
@@ -153,12 +153,11 @@ START_TEST(each_step_of_a_stop_waits_for_all_threads)
     world.system->simulator = NULL;
     domt_stepped_fini(&world);
 }
-END_TEST
 
 /* --- a crowd ---------------------------------------------------------------------------------- */
 
 /* The first turn of a drain takes what a turn may take; meanwhile nobody is told that it drains. */
-START_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
+DOMT_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
 {
     domus_config config = domt_config(1);
     uint32_t turns = 0;
@@ -188,7 +187,6 @@ START_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
     thread->orders = 0;
     domt_stepped_fini(&world);
 }
-END_TEST
 
 /* --- a listener ------------------------------------------------------------------------------- */
 
@@ -201,7 +199,7 @@ static bool skip(domi_simulator *simulator, bool (*is_done)(const domus_system *
 
 /* Its thread is never seen to mount it: as when a handler does not return until the
  * stop is over. */
-START_TEST(a_listener_whose_acceptor_was_never_mounted_is_closed_and_its_backlog_counted)
+DOMT_TEST(a_listener_whose_acceptor_was_never_mounted_is_closed_and_its_backlog_counted)
 {
     static const domus_behaviour server = {.name = "server", .kind = DOMUS_CHANNELS};
     const domus_listener_config listener = {
@@ -225,7 +223,6 @@ START_TEST(a_listener_whose_acceptor_was_never_mounted_is_closed_and_its_backlog
     domt_stepped_fini(&world);
     close(peer);
 }
-END_TEST
 
 /* --- detached actors -------------------------------------------------------------------------- */
 
@@ -259,7 +256,7 @@ static const domus_behaviour spawning = {
     .on = (const domus_on[]){{&go, spawn_late, 0}, {NULL, NULL, 0}},
 };
 
-START_TEST(detached_actor_spawns_nobody_once_its_system_stops)
+DOMT_TEST(detached_actor_spawns_nobody_once_its_system_stops)
 {
     const domus_spawn_options options = {.detached = true};
     domus_config config = domt_config(1);
@@ -274,9 +271,8 @@ START_TEST(detached_actor_spawns_nobody_once_its_system_stops)
     ck_assert_int_eq(atomic_load(&spawned), -ESHUTDOWN);
     domt_end(system_);
 }
-END_TEST
 
-START_TEST(thread_of_a_detached_actor_that_could_not_be_made_is_free_again)
+DOMT_TEST(thread_of_a_detached_actor_that_could_not_be_made_is_free_again)
 {
     const domus_spawn_options named = {.name = "taken"};
     const domus_spawn_options detached_named = {.name = "taken", .detached = true};
@@ -293,10 +289,5 @@ START_TEST(thread_of_a_detached_actor_that_could_not_be_made_is_free_again)
     ck_assert_int_eq(domus_outside_spawn_with(system_, &idle, NULL, &detached, &address), 0);
     domt_end(system_);
 }
-END_TEST
 
-DOMT_MAIN("stop_steps", 60, each_step_of_a_stop_waits_for_all_threads,
-          a_thread_begins_to_drain_when_it_has_collected_what_had_come,
-          a_listener_whose_acceptor_was_never_mounted_is_closed_and_its_backlog_counted,
-          detached_actor_spawns_nobody_once_its_system_stops,
-          thread_of_a_detached_actor_that_could_not_be_made_is_free_again)
+DOMT_SUITE(60)

@@ -52,7 +52,7 @@ static const domus_behaviour taker = {
     .on_stop = domt_count_stop,
 };
 
-START_TEST(on_stop_runs_once_for_every_mounted_actor)
+DOMT_TEST(on_stop_runs_once_for_every_mounted_actor)
 {
     domus_config config = domt_config(3);
     domus_system *system = domt_start(&config);
@@ -72,7 +72,6 @@ START_TEST(on_stop_runs_once_for_every_mounted_actor)
     domt_end(system);
     ck_assert_uint_eq(atomic_load(&domt_stopped), ACTORS);
 }
-END_TEST
 
 /* --- mail that is left ------------------------------------------------------------------------ */
 
@@ -123,7 +122,7 @@ static const domus_behaviour holder = {
 
 #define PARCELS 3000u
 
-START_TEST(mail_that_is_left_is_dropped_exactly_once)
+DOMT_TEST(mail_that_is_left_is_dropped_exactly_once)
 {
     static _Atomic uint32_t ends[2 * PARCELS];
     domus_config config = domt_config(2);
@@ -151,7 +150,6 @@ START_TEST(mail_that_is_left_is_dropped_exactly_once)
     ck_assert_uint_eq(atomic_load(&resumed), 2); /* both sleeping conversations, cancelled */
     domt_end(system);
 }
-END_TEST
 
 /* --- on_stop that does things ----------------------------------------------------------------- */
 
@@ -221,7 +219,7 @@ static const domus_behaviour leaver = {
     .on_stop = farewell,
 };
 
-START_TEST(on_stop_may_do_anything_at_the_end)
+DOMT_TEST(on_stop_may_do_anything_at_the_end)
 {
     static domus_address addresses[2][RING];
     domus_config config = domt_config(2);
@@ -246,7 +244,6 @@ START_TEST(on_stop_may_do_anything_at_the_end)
     ck_assert_uint_eq(atomic_load(&released), atomic_load(&handled));
     domt_end(system);
 }
-END_TEST
 
 /* --- stop in full flight ---------------------------------------------------------------------- */
 
@@ -293,7 +290,7 @@ static int rage(domus_stack *stack, void *self_, const void *payload)
     return domus_notice(stack, domus_self(stack), &tick_type, &(uint64_t){0});
 }
 
-START_TEST(stop_ends_actors_that_spawn_send_and_arm_timers_wildly)
+DOMT_TEST(stop_ends_actors_that_spawn_send_and_arm_timers_wildly)
 {
     for (uint32_t round = 0; round < 5; round++) {
         domus_config config = domt_config(2);
@@ -316,9 +313,8 @@ START_TEST(stop_ends_actors_that_spawn_send_and_arm_timers_wildly)
         atomic_store(&domt_stopped, 0);
     }
 }
-END_TEST
 
-START_TEST(drain_timeout_of_zero_stops_an_idle_and_a_busy_system)
+DOMT_TEST(drain_timeout_of_zero_stops_an_idle_and_a_busy_system)
 {
     domus_config config = domt_config(2);
 
@@ -334,7 +330,6 @@ START_TEST(drain_timeout_of_zero_stops_an_idle_and_a_busy_system)
     ck_assert_uint_le(atomic_load(&domt_stopped), 1);
     domt_end(system);
 }
-END_TEST
 
 /* --- foreign threads to the last -------------------------------------------------------------- */
 
@@ -381,7 +376,7 @@ static void *flood(void *self_)
     return NULL;
 }
 
-START_TEST(stop_under_a_flood_from_foreign_threads_answers_eshutdown)
+DOMT_TEST(stop_under_a_flood_from_foreign_threads_answers_eshutdown)
 {
     for (uint32_t round = 0; round < 8; round++) {
         domus_config config = domt_config(2);
@@ -411,10 +406,5 @@ START_TEST(stop_under_a_flood_from_foreign_threads_answers_eshutdown)
         ck_assert_uint_eq(atomic_load(&domt_mounted), atomic_load(&domt_stopped));
     }
 }
-END_TEST
 
-DOMT_MAIN("stop", 60, on_stop_runs_once_for_every_mounted_actor,
-          mail_that_is_left_is_dropped_exactly_once, on_stop_may_do_anything_at_the_end,
-          stop_ends_actors_that_spawn_send_and_arm_timers_wildly,
-          drain_timeout_of_zero_stops_an_idle_and_a_busy_system,
-          stop_under_a_flood_from_foreign_threads_answers_eshutdown)
+DOMT_SUITE(60)

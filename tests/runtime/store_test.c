@@ -243,7 +243,7 @@ static uint32_t fill(int fd)
     return count;
 }
 
-START_TEST(a_store_at_its_limit_always_answers)
+DOMT_TEST(a_store_at_its_limit_always_answers)
 {
     int status = 0;
 
@@ -283,6 +283,5 @@ START_TEST(a_store_at_its_limit_always_answers)
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", (unsigned)status);
 }
-END_TEST
 
-DOMT_MAIN("store", 120, a_store_at_its_limit_always_answers)
+DOMT_SUITE(120)

@@ -199,7 +199,7 @@ static int storm(uint64_t seed, void *ret_text)
     return **(const char **)ret_text == '\0' ? 0 : -EIO;
 }
 
-START_TEST(storm_closes_what_it_opened_and_stops_what_it_mounted)
+DOMT_TEST(storm_closes_what_it_opened_and_stops_what_it_mounted)
 {
     const char *text = "";
     uint64_t seed = 0;
@@ -210,7 +210,5 @@ START_TEST(storm_closes_what_it_opened_and_stops_what_it_mounted)
     for (uint32_t i = 0; getenv("DOMUS_SEED") == NULL && i < DOMT_LINE_DEEDS; i++)
         ck_assert_msg(atomic_load(&domt_channels_deeds[i]) != 0, "deed %u was never done", i);
 }
-END_TEST
 
-DOMT_MAIN("storm channels", domt_is_long() ? 900 : 120,
-          storm_closes_what_it_opened_and_stops_what_it_mounted)
+DOMT_SUITE(domt_is_long() ? 900 : 120)

@@ -143,7 +143,7 @@ static int kit_storm(uint64_t seed, void *ret_text)
     return **(const char **)ret_text == '\0' ? 0 : -EIO;
 }
 
-START_TEST(storm_by_seed_releases_every_payload_and_answers_every_ask_once)
+DOMT_TEST(storm_by_seed_releases_every_payload_and_answers_every_ask_once)
 {
     static const enum domt_deed threads_only[] = {DOMT_DID_DETACHED, DOMT_DID_RECEIVE_NOW,
                                                   DOMT_DID_OUTSIDE_ASK};
@@ -158,7 +158,6 @@ START_TEST(storm_by_seed_releases_every_payload_and_answers_every_ask_once)
     if (seeds(KIT_SEEDS, KIT_LONG) >= KIT_SEEDS_TO_SEE_ALL)
         saw_all(threads_only, sizeof threads_only / sizeof threads_only[0]);
 }
-END_TEST
 
 /* --- on threads ------------------------------------------------------------------------------- */
 
@@ -243,7 +242,7 @@ static int thread_storm(uint64_t seed, void *ret_text)
     return **(const char **)ret_text == '\0' ? 0 : -EIO;
 }
 
-START_TEST(storm_on_threads_releases_every_payload_and_answers_every_ask_once)
+DOMT_TEST(storm_on_threads_releases_every_payload_and_answers_every_ask_once)
 {
     const char *text = "";
     uint64_t seed = 0;
@@ -254,7 +253,5 @@ START_TEST(storm_on_threads_releases_every_payload_and_answers_every_ask_once)
     /* the asker of a kept ask is mostly gone by then, so six seeds may see none of these */
     saw_all((const enum domt_deed[]){DOMT_DID_KEPT_REPLY, DOMT_DID_KEPT_FORWARD}, 2);
 }
-END_TEST
 
-DOMT_MAIN("storm", 280, storm_by_seed_releases_every_payload_and_answers_every_ask_once,
-          storm_on_threads_releases_every_payload_and_answers_every_ask_once)
+DOMT_SUITE(280)

@@ -21,7 +21,7 @@ static void pass(domus_testkit *kit, uint64_t ns)
 
 /* --- streams ---------------------------------------------------------------------------------- */
 
-START_TEST(answers_leave_in_pieces)
+DOMT_TEST(answers_leave_in_pieces)
 {
     domt_streams_hold("Q give 3\nQ drop\nQ fgive 3\n", false,
                       "give+\n3:abc0:dropped\ngive+\n3:abc0:");
@@ -30,9 +30,8 @@ START_TEST(answers_leave_in_pieces)
     domt_streams_hold("Q lend\nQ drop\n", false, "lent+\n5:hello0:dropped\n");
     domt_streams_hold("Q wrong\nQ drop\n", false, "head+\n2:ok0:dropped\n");
 }
-END_TEST
 
-START_TEST(a_body_is_echoed_while_it_comes)
+DOMT_TEST(a_body_is_echoed_while_it_comes)
 {
     domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -47,9 +46,8 @@ START_TEST(a_body_is_echoed_while_it_comes)
     }
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(streams_leave_in_the_order_of_the_requests)
+DOMT_TEST(streams_leave_in_the_order_of_the_requests)
 {
     domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -67,9 +65,8 @@ START_TEST(streams_leave_in_the_order_of_the_requests)
     ck_assert_uint_eq(domt_streams_now.given, 2502);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(a_write_waits_for_a_peer_that_does_not_read)
+DOMT_TEST(a_write_waits_for_a_peer_that_does_not_read)
 {
     static const char *const asked[] = {"Q give 50000000\n", "Q fgive 50000000\n"};
     domus_config config;
@@ -96,9 +93,8 @@ START_TEST(a_write_waits_for_a_peer_that_does_not_read)
         domt_pipes_end(kit);
     }
 }
-END_TEST
 
-START_TEST(a_stream_that_fails_is_cut)
+DOMT_TEST(a_stream_that_fails_is_cut)
 {
     domt_streams_hold("Q part 3\nQ drop\nQ fpart 2\n", false,
                       "part+\n3:abc!EBADMSG\ndropped\npart+\n2:ab!EBADMSG\n");
@@ -106,14 +102,13 @@ START_TEST(a_stream_that_fails_is_cut)
     domt_streams_hold("Q wait 5\nQ part 3\nQ drop\n", false,
                       "waited\npart+\n3:abc!EBADMSG\ndropped\n");
 }
-END_TEST
 
 static const domt_stream_options cutless_options = {.role = DOMUS_ROLE_SERVER};
 static const domus_pipeline cutless = {
     .stages = (const domus_pipeline_stage[]){{&domt_cutless_stage, &cutless_options}, {NULL, NULL}},
 };
 
-START_TEST(without_a_text_for_cuts_the_channel_is_reset_behind_what_was_before)
+DOMT_TEST(without_a_text_for_cuts_the_channel_is_reset_behind_what_was_before)
 {
     static const char *const sent[] = {"Q drop\nQ part 3\nQ drop\n",
                                        "Q wait 5\nQ fpart 3\nQ drop\n"};
@@ -132,9 +127,8 @@ START_TEST(without_a_text_for_cuts_the_channel_is_reset_behind_what_was_before)
         domt_pipes_end(kit);
     }
 }
-END_TEST
 
-START_TEST(a_stream_that_expires_is_cut)
+DOMT_TEST(a_stream_that_expires_is_cut)
 {
     domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_hasty);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -145,11 +139,10 @@ START_TEST(a_stream_that_expires_is_cut)
     domt_pipes_expect(kit, peer, "dropped\n");
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* --- drains ----------------------------------------------------------------------------------- */
 
-START_TEST(a_drain_waits_for_bodies_and_streams)
+DOMT_TEST(a_drain_waits_for_bodies_and_streams)
 {
     static const char *const asked[] = {"C count 20\n5:hello6: world0:", "L5 fcount 20\nhello",
                                         "Q wait 5\nQ fgive 3\nQ give 2\n",
@@ -167,9 +160,8 @@ START_TEST(a_drain_waits_for_bodies_and_streams)
         domt_pipes_end(kit);
     }
 }
-END_TEST
 
-START_TEST(a_drain_reads_a_body_to_its_end)
+DOMT_TEST(a_drain_reads_a_body_to_its_end)
 {
     enum { BYTES = 1000000 };
     domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
@@ -186,9 +178,8 @@ START_TEST(a_drain_reads_a_body_to_its_end)
     domt_pipes_expect(kit, peer, "1000000 0\n");
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(a_drain_ends_in_time_though_a_body_never_ends)
+DOMT_TEST(a_drain_ends_in_time_though_a_body_never_ends)
 {
     domus_config config;
     domt_pipes_configure(&config);
@@ -201,11 +192,10 @@ START_TEST(a_drain_ends_in_time_though_a_body_never_ends)
     ck_assert_int_eq(domus_testkit_stop(kit), 1);
     domt_pipes_end(kit);
 }
-END_TEST
 
 /* --- by ids ----------------------------------------------------------------------------------- */
 
-START_TEST(a_pipeline_with_ids_has_no_bodies)
+DOMT_TEST(a_pipeline_with_ids_has_no_bodies)
 {
     domus_pipeline pipeline = domt_stream_server;
     domus_stage_kit *kit;
@@ -213,9 +203,8 @@ START_TEST(a_pipeline_with_ids_has_no_bodies)
     pipeline.by_id = true;
     ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), -EINVAL);
 }
-END_TEST
 
-START_TEST(stages_with_bodies_run_in_a_kit)
+DOMT_TEST(stages_with_bodies_run_in_a_kit)
 {
     domus_stage_kit *kit;
     domus_stage_message message;
@@ -252,12 +241,5 @@ START_TEST(stages_with_bodies_run_in_a_kit)
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), -EPIPE);
     domus_stage_kit_free(kit);
 }
-END_TEST
 
-DOMT_MAIN("streams", 120, answers_leave_in_pieces, a_body_is_echoed_while_it_comes,
-          streams_leave_in_the_order_of_the_requests, a_write_waits_for_a_peer_that_does_not_read,
-          a_stream_that_fails_is_cut,
-          without_a_text_for_cuts_the_channel_is_reset_behind_what_was_before,
-          a_stream_that_expires_is_cut, a_drain_waits_for_bodies_and_streams,
-          a_drain_reads_a_body_to_its_end, a_drain_ends_in_time_though_a_body_never_ends,
-          a_pipeline_with_ids_has_no_bodies, stages_with_bodies_run_in_a_kit)
+DOMT_SUITE(120)

@@ -19,7 +19,7 @@ __attribute__((noinline)) static int hidden_function(int by)
     return sum;
 }
 
-START_TEST(static_function_has_its_name)
+DOMT_TEST(static_function_has_its_name)
 {
     domi_symbols *symbols = domi_symbols_new();
     uintptr_t begin = (uintptr_t)hidden_function;
@@ -34,9 +34,8 @@ START_TEST(static_function_has_its_name)
     ck_assert_str_ne(name, "hidden_function");
     domi_symbols_free(symbols);
 }
-END_TEST
 
-START_TEST(function_of_another_module_has_its_name)
+DOMT_TEST(function_of_another_module_has_its_name)
 {
     domi_symbols *symbols = domi_symbols_new();
 
@@ -44,9 +43,8 @@ START_TEST(function_of_another_module_has_its_name)
     ck_assert_ptr_nonnull(strstr(name, "qsort_r"));
     domi_symbols_free(symbols);
 }
-END_TEST
 
-START_TEST(code_without_a_module_says_so)
+DOMT_TEST(code_without_a_module_says_so)
 {
     domi_symbols *symbols = domi_symbols_new();
     void *code = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -58,9 +56,8 @@ START_TEST(code_without_a_module_says_so)
     munmap(code, 4096);
     domi_symbols_free(symbols);
 }
-END_TEST
 
-START_TEST(long_name_is_cut)
+DOMT_TEST(long_name_is_cut)
 {
     domi_symbols *symbols = domi_symbols_new();
 
@@ -68,10 +65,9 @@ START_TEST(long_name_is_cut)
     ck_assert_str_eq(name, "hidden");
     domi_symbols_free(symbols);
 }
-END_TEST
 
 /* Without memory for the table, the name is one that the loader knows, or a place in the module. */
-START_TEST(without_memory_there_is_some_name)
+DOMT_TEST(without_memory_there_is_some_name)
 {
     domi_memory_fail_after(0, 0);
     ck_assert_ptr_null(domi_symbols_new());
@@ -89,7 +85,5 @@ START_TEST(without_memory_there_is_some_name)
     }
     ck_assert_str_eq(name, "hidden_function");
 }
-END_TEST
 
-DOMT_MAIN("symbols", 60, static_function_has_its_name, function_of_another_module_has_its_name,
-          code_without_a_module_says_so, long_name_is_cut, without_memory_there_is_some_name)
+DOMT_SUITE(60)

@@ -31,7 +31,7 @@ static void is_one_line(const char *text)
     ck_assert_msg(text[0] != '\0' && strchr(text, '\n') == NULL, "not one line: '%s'", text);
 }
 
-START_TEST(every_order_of_calls_is_taken)
+DOMT_TEST(every_order_of_calls_is_taken)
 {
     domus_system_free(NULL);
     domus_system_free(new_system(1)); /* never started */
@@ -51,9 +51,8 @@ START_TEST(every_order_of_calls_is_taken)
     ck_assert_int_eq(domus_system_start(system), 0);
     domus_system_free(system); /* stops it */
 }
-END_TEST
 
-START_TEST(wrong_configuration_makes_nothing_and_says_one_line)
+DOMT_TEST(wrong_configuration_makes_nothing_and_says_one_line)
 {
     domus_config config = domt_config(1);
     domus_system *system = NULL;
@@ -74,9 +73,8 @@ START_TEST(wrong_configuration_makes_nothing_and_says_one_line)
     is_one_line(error);
     ck_assert_ptr_null(system);
 }
-END_TEST
 
-START_TEST(failed_start_leaves_nothing_and_may_be_tried_again)
+DOMT_TEST(failed_start_leaves_nothing_and_may_be_tried_again)
 {
     domus_system *system = new_system(3);
     uint32_t files = domt_entries("/proc/self/fd");
@@ -108,7 +106,6 @@ START_TEST(failed_start_leaves_nothing_and_may_be_tried_again)
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), files);
 }
-END_TEST
 
 /* Let no ring be enabled whose descriptor is `fd` or more. */
 static void refuse_rings_from(int fd)
@@ -131,7 +128,7 @@ static void refuse_rings_from(int fd)
 }
 
 /* Some threads run already when another one finds that it cannot: all of them end. */
-START_TEST(start_fails_whole_when_one_thread_cannot_enable_its_ring)
+DOMT_TEST(start_fails_whole_when_one_thread_cannot_enable_its_ring)
 {
     domus_system *system = new_system(3);
     uint32_t files = domt_entries("/proc/self/fd");
@@ -146,9 +143,8 @@ START_TEST(start_fails_whole_when_one_thread_cannot_enable_its_ring)
     domus_system_free(system);
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), files);
 }
-END_TEST
 
-START_TEST(a_system_that_cannot_be_made_says_why)
+DOMT_TEST(a_system_that_cannot_be_made_says_why)
 {
     domus_config config = domt_config(1);
     domus_system *system = NULL;
@@ -162,9 +158,8 @@ START_TEST(a_system_that_cannot_be_made_says_why)
     ck_assert_ptr_nonnull(strstr(error, strerror(ENOSYS)));
     ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), -ENOSYS);
 }
-END_TEST
 
-START_TEST(failed_allocation_is_an_error_wherever_it_happens)
+DOMT_TEST(failed_allocation_is_an_error_wherever_it_happens)
 {
     domus_config config = domt_config(2);
     int64_t count = 0;
@@ -188,7 +183,6 @@ START_TEST(failed_allocation_is_an_error_wherever_it_happens)
     ck_assert_int_eq(result, 0);
     ck_assert_int_ge(count, 10);
 }
-END_TEST
 
 /* --- what runs ------------------------------------------------------------------------------- */
 
@@ -215,7 +209,7 @@ static const domus_behaviour adder = {
     .on_stop = domt_count_stop,
 };
 
-START_TEST(several_systems_run_in_one_process)
+DOMT_TEST(several_systems_run_in_one_process)
 {
     enum { SYSTEMS = 3 };
     domus_system *systems[SYSTEMS];
@@ -242,7 +236,6 @@ START_TEST(several_systems_run_in_one_process)
     domt_end(systems[0]);
     ck_assert_uint_eq(atomic_load(&domt_stopped), SYSTEMS);
 }
-END_TEST
 
 static const int numbers[] = {SIGUSR1, SIGTERM, SIGINT, SIGCHLD, SIGHUP, SIGPIPE, SIGALRM};
 #define NUMBERS (sizeof numbers / sizeof numbers[0])
@@ -291,7 +284,7 @@ static void blocks_all_but_faults(domus_system *system, uint32_t thread)
         ck_assert_int_eq(sigismember(&seen_mask, number), 1);
 }
 
-START_TEST(signals_stay_with_the_threads_of_the_caller)
+DOMT_TEST(signals_stay_with_the_threads_of_the_caller)
 {
     struct sigaction action = {.sa_handler = on_signal};
     sigset_t before, after;
@@ -316,7 +309,6 @@ START_TEST(signals_stay_with_the_threads_of_the_caller)
     ck_assert_int_eq(atomic_load(&signals_elsewhere), 0);
     domt_end(system);
 }
-END_TEST
 
 /* --- where it runs --------------------------------------------------------------------------- */
 
@@ -358,7 +350,7 @@ static void look_at(domus_system *system, uint32_t thread, struct place *place)
     ck_assert_str_eq(place->name, name);
 }
 
-START_TEST(threads_are_pinned_as_told_and_named)
+DOMT_TEST(threads_are_pinned_as_told_and_named)
 {
     domus_config config = domt_config(3);
     cpu_set_t own;
@@ -396,9 +388,8 @@ START_TEST(threads_are_pinned_as_told_and_named)
     }
     domt_end(system);
 }
-END_TEST
 
-START_TEST(more_threads_than_cpus_work_and_are_warned_of)
+DOMT_TEST(more_threads_than_cpus_work_and_are_warned_of)
 {
     cpu_set_t own;
     _Atomic uint64_t sum = 0;
@@ -422,9 +413,8 @@ START_TEST(more_threads_than_cpus_work_and_are_warned_of)
     ck_assert_str_eq(domus_system_warning(system), "");
     domt_end(system);
 }
-END_TEST
 
-START_TEST(configuration_is_copied_with_its_strings)
+DOMT_TEST(configuration_is_copied_with_its_strings)
 {
     char cpus[] = "none";
     char name[] = "front";
@@ -453,13 +443,5 @@ START_TEST(configuration_is_copied_with_its_strings)
     ck_assert_int_eq(domus_system_start(system), 0);
     domt_end(system);
 }
-END_TEST
 
-DOMT_MAIN("system", 60, every_order_of_calls_is_taken,
-          wrong_configuration_makes_nothing_and_says_one_line,
-          failed_start_leaves_nothing_and_may_be_tried_again,
-          start_fails_whole_when_one_thread_cannot_enable_its_ring,
-          a_system_that_cannot_be_made_says_why, failed_allocation_is_an_error_wherever_it_happens,
-          several_systems_run_in_one_process, signals_stay_with_the_threads_of_the_caller,
-          threads_are_pinned_as_told_and_named, more_threads_than_cpus_work_and_are_warned_of,
-          configuration_is_copied_with_its_strings)
+DOMT_SUITE(60)

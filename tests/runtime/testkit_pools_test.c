@@ -118,7 +118,7 @@ static void play(domus_testkit *kit)
     ck_assert_uint_eq(now.passes, ECHOES * PASSES);
 }
 
-START_TEST(pools_run_in_kits_on_their_clock)
+DOMT_TEST(pools_run_in_kits_on_their_clock)
 {
     for (uint32_t i = 0; i < POLICIES; i++) {
         for (uint64_t seed = 1; seed <= DOMT_SCALE(50, 10); seed++) {
@@ -137,7 +137,6 @@ START_TEST(pools_run_in_kits_on_their_clock)
         }
     }
 }
-END_TEST
 
 static char *trace_of(const char *policy, uint64_t seed)
 {
@@ -151,7 +150,7 @@ static char *trace_of(const char *policy, uint64_t seed)
     return trace;
 }
 
-START_TEST(one_seed_is_one_run_and_seeds_differ)
+DOMT_TEST(one_seed_is_one_run_and_seeds_differ)
 {
     for (uint32_t i = 0; i < POLICIES; i++) {
         char *before = NULL;
@@ -167,9 +166,8 @@ START_TEST(one_seed_is_one_run_and_seeds_differ)
         free(before);
     }
 }
-END_TEST
 
-START_TEST(all_runners_have_turns)
+DOMT_TEST(all_runners_have_turns)
 {
     for (uint32_t i = 0; i < POLICIES; i++) {
         domus_testkit *kit = make(policies[i], 7);
@@ -182,7 +180,5 @@ START_TEST(all_runners_have_turns)
         domus_testkit_free(kit);
     }
 }
-END_TEST
 
-DOMT_MAIN("testkit_pools", 60, pools_run_in_kits_on_their_clock,
-          one_seed_is_one_run_and_seeds_differ, all_runners_have_turns)
+DOMT_SUITE(60)

@@ -119,7 +119,7 @@ static bool same(domus_address one, domus_address other)
 
 /* --- expecting ------------------------------------------------------------------------------- */
 
-START_TEST(a_probe_takes_any_type_in_order)
+DOMT_TEST(a_probe_takes_any_type_in_order)
 {
     char word[8] = "";
     uint32_t number = 0;
@@ -136,9 +136,8 @@ START_TEST(a_probe_takes_any_type_in_order)
     ck_assert_ptr_nonnull(strstr(domus_testkit_trace(kit), " probe 0 receives the notice word\n"));
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(another_type_first_stays_first)
+DOMT_TEST(another_type_first_stays_first)
 {
     setup(1);
     tell(domus_probe_address(probe), &number_type, &(uint32_t){3});
@@ -151,9 +150,8 @@ START_TEST(another_type_first_stays_first)
     ck_assert_int_eq(domus_probe_expect(probe, &number_type, 0, NULL), 0);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(expecting_lets_no_more_time_pass_than_it_takes)
+DOMT_TEST(expecting_lets_no_more_time_pass_than_it_takes)
 {
     domus_address self;
 
@@ -172,11 +170,10 @@ START_TEST(expecting_lets_no_more_time_pass_than_it_takes)
     ck_assert_int_eq(domus_probe_expect(probe, &forget_type, UINT64_MAX, NULL), -ETIMEDOUT);
     domus_testkit_free(kit);
 }
-END_TEST
 
 /* --- acting ---------------------------------------------------------------------------------- */
 
-START_TEST(what_a_probe_sends_is_from_it)
+DOMT_TEST(what_a_probe_sends_is_from_it)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         uint32_t number = 0;
@@ -191,10 +188,9 @@ START_TEST(what_a_probe_sends_is_from_it)
         domus_testkit_free(kit);
     }
 }
-END_TEST
 
 /* A probe sends to its own thread and to others that sleep, and each is woken. */
-START_TEST(a_probe_wakes_who_it_sends_to)
+DOMT_TEST(a_probe_wakes_who_it_sends_to)
 {
     domus_probe *probes[3];
 
@@ -211,9 +207,8 @@ START_TEST(a_probe_wakes_who_it_sends_to)
     }
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(answers_and_failures_of_a_probes_asks_are_expected)
+DOMT_TEST(answers_and_failures_of_a_probes_asks_are_expected)
 {
     uint32_t number = 0;
 
@@ -239,9 +234,8 @@ START_TEST(answers_and_failures_of_a_probes_asks_are_expected)
     ck_assert_int_eq(domus_probe_expect_nothing(probe, SECOND), 0);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(a_probe_answers_when_the_test_says_so)
+DOMT_TEST(a_probe_answers_when_the_test_says_so)
 {
     domus_address self;
     uint32_t number;
@@ -271,9 +265,8 @@ START_TEST(a_probe_answers_when_the_test_says_so)
     ck_assert_int_eq(seen.error, -ERANGE);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(what_a_stopped_probe_did_not_answer_fails)
+DOMT_TEST(what_a_stopped_probe_did_not_answer_fails)
 {
     domus_address self;
 
@@ -294,9 +287,8 @@ START_TEST(what_a_stopped_probe_did_not_answer_fails)
     ck_assert_int_eq(domus_probe_expect(probe, &question_type, 0, NULL), 0);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(a_probes_ask_fails_when_its_time_is_over)
+DOMT_TEST(a_probes_ask_fails_when_its_time_is_over)
 {
     domus_probe *silent;
 
@@ -314,7 +306,6 @@ START_TEST(a_probes_ask_fails_when_its_time_is_over)
     ck_assert_int_eq(domus_probe_reply(silent, &number_type, &(uint32_t){2}), -EINVAL);
     domus_testkit_free(kit);
 }
-END_TEST
 
 /* --- what payloads own ----------------------------------------------------------------------- */
 
@@ -328,7 +319,7 @@ static void release(void *payload)
 
 static const domus_type owned_type = {.name = "owned", .size = 8, .release = release};
 
-START_TEST(what_is_not_taken_is_dropped_once)
+DOMT_TEST(what_is_not_taken_is_dropped_once)
 {
     char mine[8];
 
@@ -342,10 +333,9 @@ START_TEST(what_is_not_taken_is_dropped_once)
     domus_testkit_free(kit);
     ck_assert_uint_eq(releases, 3);
 }
-END_TEST
 
 /* An ask is kept until the test answers it: what it owns is released by one of the two alone. */
-START_TEST(what_asks_and_replies_own_is_released_once)
+DOMT_TEST(what_asks_and_replies_own_is_released_once)
 {
     domus_probe *server;
     char mine[8];
@@ -367,9 +357,8 @@ START_TEST(what_asks_and_replies_own_is_released_once)
     domus_testkit_free(kit); /* nobody has expected it */
     ck_assert_uint_eq(releases, 3);
 }
-END_TEST
 
-START_TEST(a_message_without_memory_is_told)
+DOMT_TEST(a_message_without_memory_is_told)
 {
     setup(1);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
@@ -382,7 +371,6 @@ START_TEST(a_message_without_memory_is_told)
     ck_assert_int_eq(domus_probe_expect(probe, &owned_type, 0, NULL), -ETIMEDOUT);
     domus_testkit_free(kit);
 }
-END_TEST
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
@@ -416,7 +404,7 @@ static void on_another_thread(void *(*step)(void *context), void *context)
 }
 
 /* One thread at a time uses a kit, but not always the same one. */
-START_TEST(a_kit_goes_from_thread_to_thread)
+DOMT_TEST(a_kit_goes_from_thread_to_thread)
 {
     setup(1);
     domus_address address = spawn(&partner);
@@ -426,7 +414,6 @@ START_TEST(a_kit_goes_from_thread_to_thread)
     on_another_thread(stop, NULL);
     domus_testkit_free(kit);
 }
-END_TEST
 
 static int try_another_kit(domus_stack *stack, void *self, const void *nothing)
 {
@@ -445,7 +432,7 @@ static const domus_behaviour trying = {
     .on = (const domus_on[]){{&forget_type, try_another_kit, 0}, {0}},
 };
 
-START_TEST(an_actor_that_uses_another_kit_is_still_on_its_thread)
+DOMT_TEST(an_actor_that_uses_another_kit_is_still_on_its_thread)
 {
     setup(1);
     tell(spawn(&trying), &forget_type, NULL);
@@ -453,12 +440,5 @@ START_TEST(an_actor_that_uses_another_kit_is_still_on_its_thread)
     ck_assert_int_eq(seen.error, -EDEADLK);
     domus_testkit_free(kit);
 }
-END_TEST
 
-DOMT_MAIN("testkit_probe", 60, a_probe_takes_any_type_in_order, another_type_first_stays_first,
-          expecting_lets_no_more_time_pass_than_it_takes, what_a_probe_sends_is_from_it,
-          a_probe_wakes_who_it_sends_to, answers_and_failures_of_a_probes_asks_are_expected,
-          a_probe_answers_when_the_test_says_so, what_a_stopped_probe_did_not_answer_fails,
-          a_probes_ask_fails_when_its_time_is_over, what_is_not_taken_is_dropped_once,
-          what_asks_and_replies_own_is_released_once, a_message_without_memory_is_told,
-          a_kit_goes_from_thread_to_thread, an_actor_that_uses_another_kit_is_still_on_its_thread)
+DOMT_SUITE(60)

@@ -114,7 +114,7 @@ static int race(uint64_t seed, void *context)
     return stored == 2 ? 0 : -EDOM;
 }
 
-START_TEST(same_seed_same_trace)
+DOMT_TEST(same_seed_same_trace)
 {
     char *first, *again;
 
@@ -131,9 +131,8 @@ START_TEST(same_seed_same_trace)
     free(again);
     domus_testkit_free(beside);
 }
-END_TEST
 
-START_TEST(another_seed_another_interleaving)
+DOMT_TEST(another_seed_another_interleaving)
 {
     char *traces[20];
     int different = 0;
@@ -146,9 +145,8 @@ START_TEST(another_seed_another_interleaving)
         free(traces[i]);
     ck_assert_int_ge(different, 15);
 }
-END_TEST
 
-START_TEST(a_race_of_some_seeds_is_found_and_replayed)
+DOMT_TEST(a_race_of_some_seeds_is_found_and_replayed)
 {
     uint64_t guilty = 0;
     uint64_t seed = 0;
@@ -170,9 +168,8 @@ START_TEST(a_race_of_some_seeds_is_found_and_replayed)
     ck_assert_int_eq(domus_testkit_sweep(5000, 1000, race, NULL, &seed), -EDOM);
     ck_assert_uint_eq(seed, guilty);
 }
-END_TEST
 
-START_TEST(the_seed_comes_from_the_environment)
+DOMT_TEST(the_seed_comes_from_the_environment)
 {
     ck_assert_int_eq(unsetenv("DOMUS_SEED"), 0);
     ck_assert_uint_eq(domus_testkit_seed(5), 5);
@@ -185,7 +182,6 @@ START_TEST(the_seed_comes_from_the_environment)
     ck_assert_int_eq(setenv("DOMUS_SEED", "12x", 1), 0);
     ck_assert_uint_eq(domus_testkit_seed(5), 5);
 }
-END_TEST
 
 /* --- time ------------------------------------------------------------------------------------ */
 
@@ -217,7 +213,7 @@ static const domus_behaviour ticking = {
     .on_mount = clock_begin,
 };
 
-START_TEST(an_hour_passes_in_no_time)
+DOMT_TEST(an_hour_passes_in_no_time)
 {
     domus_testkit *kit = domt_kit_new(NULL, 1);
 
@@ -237,7 +233,6 @@ START_TEST(an_hour_passes_in_no_time)
     ck_assert_int_eq(domus_testkit_advance(kit, UINT64_MAX - HOUR), -ERANGE);
     domus_testkit_free(kit);
 }
-END_TEST
 
 static int count_tasks(void)
 {
@@ -250,7 +245,7 @@ static int count_tasks(void)
     return count;
 }
 
-START_TEST(a_kit_makes_no_thread)
+DOMT_TEST(a_kit_makes_no_thread)
 {
     int before = count_tasks();
     domus_testkit *kit = domt_kit_new(NULL, 1);
@@ -259,7 +254,6 @@ START_TEST(a_kit_makes_no_thread)
     ck_assert_uint_eq(domus_system_threads(domus_testkit_system(kit)), DOMUS_TESTKIT_THREADS);
     domus_testkit_free(kit);
 }
-END_TEST
 
 /* --- limits ---------------------------------------------------------------------------------- */
 
@@ -274,7 +268,7 @@ static const domus_behaviour restless = {
     .on = (const domus_on[]){{&tick_type, chase, 0}, {0}},
 };
 
-START_TEST(who_never_rests_is_named)
+DOMT_TEST(who_never_rests_is_named)
 {
     domus_config config;
 
@@ -289,9 +283,8 @@ START_TEST(who_never_rests_is_named)
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(a_trace_keeps_the_newest_lines)
+DOMT_TEST(a_trace_keeps_the_newest_lines)
 {
     domus_testkit *kit = domt_kit_new(NULL, 1);
     uint32_t lines = 0;
@@ -311,9 +304,8 @@ START_TEST(a_trace_keeps_the_newest_lines)
     ck_assert_uint_ge(strtoul(last, NULL, 10), 20000 - 8);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(a_kit_takes_what_counts_of_a_configuration)
+DOMT_TEST(a_kit_takes_what_counts_of_a_configuration)
 {
     domus_listener_config listener = {.name = "web", .address = "127.0.0.1:0", .backlog = 1};
     domus_config config;
@@ -342,7 +334,6 @@ START_TEST(a_kit_takes_what_counts_of_a_configuration)
     ck_assert_ptr_nonnull(strstr(error, "scheduler.mailboxMax"));
     domus_testkit_free(NULL);
 }
-END_TEST
 
 /* --- stop ------------------------------------------------------------------------------------ */
 
@@ -379,7 +370,7 @@ static const domus_behaviour mortal = {
     .on_stop = dying,
 };
 
-START_TEST(stop_ends_all_actors_and_counts_dead_letters)
+DOMT_TEST(stop_ends_all_actors_and_counts_dead_letters)
 {
     domus_testkit *kit = domt_kit_new(NULL, 3);
     domus_system *system = domus_testkit_system(kit);
@@ -405,9 +396,8 @@ START_TEST(stop_ends_all_actors_and_counts_dead_letters)
     ck_assert_ptr_nonnull(strstr(domus_testkit_trace(kit), ", stops 2"));
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(freeing_a_kit_stops_it)
+DOMT_TEST(freeing_a_kit_stops_it)
 {
     current = domt_kit_new(NULL, 3);
     (void)spawn_on(current, 1, &mortal);
@@ -415,9 +405,8 @@ START_TEST(freeing_a_kit_stops_it)
     domus_testkit_free(current);
     ck_assert_uint_eq(lives[1], 1);
 }
-END_TEST
 
-START_TEST(a_handler_cannot_take_steps)
+DOMT_TEST(a_handler_cannot_take_steps)
 {
     current = domt_kit_new(NULL, 1);
     tell(current, spawn_on(current, 0, &mortal), &tick_type, NULL);
@@ -428,7 +417,6 @@ START_TEST(a_handler_cannot_take_steps)
     ck_assert_int_eq(refusals[3], false);
     domus_testkit_free(current);
 }
-END_TEST
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
@@ -459,7 +447,7 @@ static int scenario(void)
     return result;
 }
 
-START_TEST(each_allocation_may_fail)
+DOMT_TEST(each_allocation_may_fail)
 {
     for (int stay = 0; stay < 2; stay++) {
         int failures = 0;
@@ -478,11 +466,5 @@ START_TEST(each_allocation_may_fail)
         ck_assert_int_gt(failures, 20);
     }
 }
-END_TEST
 
-DOMT_MAIN("testkit", 60, same_seed_same_trace, another_seed_another_interleaving,
-          a_race_of_some_seeds_is_found_and_replayed, the_seed_comes_from_the_environment,
-          an_hour_passes_in_no_time, a_kit_makes_no_thread, who_never_rests_is_named,
-          a_trace_keeps_the_newest_lines, a_kit_takes_what_counts_of_a_configuration,
-          stop_ends_all_actors_and_counts_dead_letters, freeing_a_kit_stops_it,
-          a_handler_cannot_take_steps, each_allocation_may_fail)
+DOMT_SUITE(60)

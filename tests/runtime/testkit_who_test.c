@@ -21,7 +21,7 @@ static void set_lease(uint32_t house, uint32_t lease)
     atomic_store(&houses[house].life, (uint64_t)lease << 32);
 }
 
-START_TEST(numbers_follow_the_order_of_the_first_run)
+DOMT_TEST(numbers_follow_the_order_of_the_first_run)
 {
     for (uint32_t i = HOUSES; i-- > 0;) {
         ck_assert_uint_eq(number_of(i), HOUSES - 1 - i);
@@ -31,10 +31,9 @@ START_TEST(numbers_follow_the_order_of_the_first_run)
         ck_assert_uint_eq(number_of(i), HOUSES - 1 - i);
     domi_memory_free(who);
 }
-END_TEST
 
 /* The next actor of a house is another one. */
-START_TEST(actors_of_one_house_are_told_apart)
+DOMT_TEST(actors_of_one_house_are_told_apart)
 {
     for (int twice = 0; twice < 2; twice++) {
         for (uint32_t lease = 0; lease < 500; lease++) {
@@ -44,10 +43,9 @@ START_TEST(actors_of_one_house_are_told_apart)
     }
     domi_memory_free(who);
 }
-END_TEST
 
 /* An actor without a number gets one as soon as there is memory, and no number is lost. */
-START_TEST(without_memory_an_actor_is_unknown)
+DOMT_TEST(without_memory_an_actor_is_unknown)
 {
     domi_memory_fail_after(0, 0);
     ck_assert_uint_eq(number_of(0), DOMI_WHO_UNKNOWN);
@@ -61,7 +59,5 @@ START_TEST(without_memory_an_actor_is_unknown)
     ck_assert_uint_eq(number_of(0), 0);
     domi_memory_free(who);
 }
-END_TEST
 
-DOMT_MAIN("testkit_who", 10, numbers_follow_the_order_of_the_first_run,
-          actors_of_one_house_are_told_apart, without_memory_an_actor_is_unknown)
+DOMT_SUITE(10)

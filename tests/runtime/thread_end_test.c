@@ -108,7 +108,7 @@ static void end_by(uint64_t seed, uint64_t one_of)
     domt_stepped_fini(&stepped);
 }
 
-START_TEST(on_stop_may_send_to_those_that_have_ended_and_those_that_have_not)
+DOMT_TEST(on_stop_may_send_to_those_that_have_ended_and_those_that_have_not)
 {
     for (uint64_t seed = 1; seed <= 5; seed++) {
         end_by(seed, 1);
@@ -116,7 +116,6 @@ START_TEST(on_stop_may_send_to_those_that_have_ended_and_those_that_have_not)
         end_by(seed, 100);
     }
 }
-END_TEST
 
 static int born(domus_stack *stack, void *self)
 {
@@ -134,7 +133,7 @@ static const domus_behaviour late = {
 };
 
 /* The houses are in every state that a house may have when its thread ends. */
-START_TEST(end_finds_actors_in_every_state)
+DOMT_TEST(end_finds_actors_in_every_state)
 {
     domus_config config = domt_config(1);
     domt_stepped stepped;
@@ -160,7 +159,5 @@ START_TEST(end_finds_actors_in_every_state)
     holds_no_slot_twice(&stepped);
     domt_stepped_fini(&stepped);
 }
-END_TEST
 
-DOMT_MAIN("end of a thread", 30, on_stop_may_send_to_those_that_have_ended_and_those_that_have_not,
-          end_finds_actors_in_every_state)
+DOMT_SUITE(30)

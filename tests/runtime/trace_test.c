@@ -114,7 +114,7 @@ static const char categories[] =
     "event_categories { iid: 10 name: \"flow\" } event_categories { iid: 11 name: \"flow\" } "
     "event_categories { iid: 12 name: \"flow\" } event_categories { iid: 13 name: \"crash\" } } ";
 
-START_TEST(protobuf_decodes_each_field)
+DOMT_TEST(protobuf_decodes_each_field)
 {
     static char expected[16384];
     domi_recorder *recorder = make(a_system, "thread 0", 64);
@@ -149,9 +149,8 @@ START_TEST(protobuf_decodes_each_field)
         ck_assert_str_eq(domt_protoc_decode(bytes, length), expected);
     domi_recorder_free(recorder);
 }
-END_TEST
 
-START_TEST(protobuf_knows_each_field_of_a_long_trace)
+DOMT_TEST(protobuf_knows_each_field_of_a_long_trace)
 {
     domi_recorder *recorder = make(a_system, "thread", 4096);
 
@@ -175,11 +174,10 @@ START_TEST(protobuf_knows_each_field_of_a_long_trace)
     }
     domi_recorder_free(recorder);
 }
-END_TEST
 
 /* ---- What is written ------------------------------------------------------------------------- */
 
-START_TEST(threads_of_a_system_are_tracks)
+DOMT_TEST(threads_of_a_system_are_tracks)
 {
     domi_recorder *first = make(a_system, "thread 0", 64);
     domi_recorder *second = make(a_system, "thread 1", 1024);
@@ -227,9 +225,8 @@ START_TEST(threads_of_a_system_are_tracks)
     domi_recorder_free(second);
     domi_recorder_free(stranger);
 }
-END_TEST
 
-START_TEST(each_kind_has_its_text)
+DOMT_TEST(each_kind_has_its_text)
 {
     static const struct {
         domi_record_kind kind;
@@ -261,9 +258,8 @@ START_TEST(each_kind_has_its_text)
         ck_assert_str_eq(text, rows[i].text);
     }
 }
-END_TEST
 
-START_TEST(a_text_that_is_too_long_ends_with_a_whole_character)
+DOMT_TEST(a_text_that_is_too_long_ends_with_a_whole_character)
 {
     static const char euro[] = "\xE2\x82\xAC";
     char name[4 * DOMI_LABEL_BYTES] = "";
@@ -281,9 +277,8 @@ START_TEST(a_text_that_is_too_long_ends_with_a_whole_character)
         ck_assert_mem_eq(text, name, size);
     }
 }
-END_TEST
 
-START_TEST(texts_beyond_the_limit_stand_in_their_events)
+DOMT_TEST(texts_beyond_the_limit_stand_in_their_events)
 {
     static char names[DOMI_LABELS_MAX + 50][16];
     domi_recorder *recorder = make(a_system, "thread 0", 4096);
@@ -302,7 +297,6 @@ START_TEST(texts_beyond_the_limit_stand_in_their_events)
         ck_assert_ptr_nonnull(domt_traced_find(&traced, 'E', names[i]));
     domi_recorder_free(recorder);
 }
-END_TEST
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
@@ -315,7 +309,7 @@ static int refuse_the_second(void *error, const void *more, size_t count)
     return ++calls == 2 ? *(const int *)error : 0;
 }
 
-START_TEST(a_sink_that_fails_is_not_called_again)
+DOMT_TEST(a_sink_that_fails_is_not_called_again)
 {
     domi_recorder *first = make(a_system, "thread 0", 4096);
     domi_recorder *second = make(a_system, "thread 1", 4096);
@@ -330,9 +324,8 @@ START_TEST(a_sink_that_fails_is_not_called_again)
     domi_recorder_free(first);
     domi_recorder_free(second);
 }
-END_TEST
 
-START_TEST(a_trace_without_memory_or_records_says_so)
+DOMT_TEST(a_trace_without_memory_or_records_says_so)
 {
     domi_recorder *recorder = make(a_system, "thread 0", 64);
 
@@ -349,7 +342,6 @@ START_TEST(a_trace_without_memory_or_records_says_so)
     domi_recorder_free(recorder);
     ck_assert_int_eq(domus_trace_write(a_system, 0, gather, NULL), -ENODATA);
 }
-END_TEST
 
 /* ---- A crash --------------------------------------------------------------------------------- */
 
@@ -383,7 +375,7 @@ static void crash(void)
     raise(SIGSEGV);
 }
 
-START_TEST(a_crash_leaves_a_trace_that_names_the_last_run)
+DOMT_TEST(a_crash_leaves_a_trace_that_names_the_last_run)
 {
     domt_tree tree;
     char path[PATH_MAX];
@@ -419,7 +411,6 @@ START_TEST(a_crash_leaves_a_trace_that_names_the_last_run)
     close(crash_fd);
     domt_tree_remove(&tree);
 }
-END_TEST
 
 static void fail_to_crash(void)
 {
@@ -452,16 +443,10 @@ static void check_child(void (*body)(void))
     ck_assert_int_eq(WEXITSTATUS(status), 42);
 }
 
-START_TEST(a_trace_of_a_crash_that_is_impossible_says_so)
+DOMT_TEST(a_trace_of_a_crash_that_is_impossible_says_so)
 {
     check_child(fail_to_crash);
     check_child(crash_into_nothing);
 }
-END_TEST
 
-DOMT_MAIN("trace", 60, protobuf_decodes_each_field, protobuf_knows_each_field_of_a_long_trace,
-          threads_of_a_system_are_tracks, each_kind_has_its_text,
-          a_text_that_is_too_long_ends_with_a_whole_character,
-          texts_beyond_the_limit_stand_in_their_events, a_sink_that_fails_is_not_called_again,
-          a_trace_without_memory_or_records_says_so, a_crash_leaves_a_trace_that_names_the_last_run,
-          a_trace_of_a_crash_that_is_impossible_says_so)
+DOMT_SUITE(60)

@@ -42,7 +42,7 @@ static const domus_behaviour beating = {
     .on_mount = flood_once,
 };
 
-START_TEST(a_busy_thread_gives_back_the_memory_of_a_flood)
+DOMT_TEST(a_busy_thread_gives_back_the_memory_of_a_flood)
 {
     system_ = domt_pressed_start(true, NULL);
     for (uint32_t i = 0; i < 10; i++)
@@ -54,7 +54,6 @@ START_TEST(a_busy_thread_gives_back_the_memory_of_a_flood)
     DOMT_WAIT_FOR(10, domt_profile(system_, 0).trimmed_bytes > FLOOD * 32);
     domt_pressed_end();
 }
-END_TEST
 
 static domus_address target;
 static _Atomic int large_error;
@@ -94,7 +93,7 @@ static const domus_behaviour busy_one = {
 };
 
 /* All that filled the thread's memory is handled; it is never idle. */
-START_TEST(a_busy_thread_at_its_bound_gives_back_what_it_does_not_use)
+DOMT_TEST(a_busy_thread_at_its_bound_gives_back_what_it_does_not_use)
 {
     domus_config config = domt_config(1);
 
@@ -108,7 +107,5 @@ START_TEST(a_busy_thread_at_its_bound_gives_back_what_it_does_not_use)
     ck_assert_int_eq(domus_outside_stop(system_, one), 0);
     domt_end(system_);
 }
-END_TEST
 
-DOMT_MAIN("trim", 60, a_busy_thread_gives_back_the_memory_of_a_flood,
-          a_busy_thread_at_its_bound_gives_back_what_it_does_not_use)
+DOMT_SUITE(60)

@@ -144,7 +144,7 @@ static void hold_silence(domus_system *system)
     ck_assert_uint_lt(turns, TURNS_MAX);
 }
 
-START_TEST(nothing_comes_to_an_actor_whose_mount_failed_while_its_parent_is_busy)
+DOMT_TEST(nothing_comes_to_an_actor_whose_mount_failed_while_its_parent_is_busy)
 {
     for (int detached = 0; detached < 2; detached++) {
         domus_config config = domt_config(2);
@@ -165,6 +165,5 @@ START_TEST(nothing_comes_to_an_actor_whose_mount_failed_while_its_parent_is_busy
         (void)close(readable);
     }
 }
-END_TEST
 
-DOMT_MAIN("unmounted", 60, nothing_comes_to_an_actor_whose_mount_failed_while_its_parent_is_busy)
+DOMT_SUITE(60)

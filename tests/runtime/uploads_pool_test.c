@@ -70,7 +70,7 @@ static void answer(domus_peer *peer, domus_probe *by, const char *text)
     ck_assert_int_eq(strncmp(line_got.text, text, strlen(text) - 1), 0);
 }
 
-START_TEST(a_request_goes_through_a_pool)
+DOMT_TEST(a_request_goes_through_a_pool)
 {
     begin(1);
     domus_peer *peer = take_peer();
@@ -79,9 +79,8 @@ START_TEST(a_request_goes_through_a_pool)
     answer(peer, probe, "one\n");
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(other_asks_go_to_another_connection)
+DOMT_TEST(other_asks_go_to_another_connection)
 {
     begin(2);
     domus_peer *one = take_peer(), *two = take_peer();
@@ -100,9 +99,8 @@ START_TEST(other_asks_go_to_another_connection)
     answer(one, probe, "y\n");
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(a_request_that_has_begun_is_not_repeated)
+DOMT_TEST(a_request_that_has_begun_is_not_repeated)
 {
     begin(1);
     domus_peer *peer = take_peer();
@@ -114,9 +112,8 @@ START_TEST(a_request_that_has_begun_is_not_repeated)
     ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
     domus_testkit_free(kit);
 }
-END_TEST
 
-START_TEST(a_request_that_has_not_begun_goes_to_the_next_connection)
+DOMT_TEST(a_request_that_has_not_begun_goes_to_the_next_connection)
 {
     begin(1);
     domus_peer *peer = take_peer();
@@ -142,8 +139,5 @@ START_TEST(a_request_that_has_not_begun_goes_to_the_next_connection)
     }
     domus_testkit_free(kit);
 }
-END_TEST
 
-DOMT_MAIN("uploads_pool", 60, a_request_goes_through_a_pool, other_asks_go_to_another_connection,
-          a_request_that_has_begun_is_not_repeated,
-          a_request_that_has_not_begun_goes_to_the_next_connection)
+DOMT_SUITE(60)

@@ -218,24 +218,19 @@ static void hold(const domus_type *type)
     domt_end(system);
 }
 
-START_TEST(a_large_body_of_a_request_takes_bounded_memory)
+DOMT_TEST(a_large_body_of_a_request_takes_bounded_memory)
 {
     hold(&up_type);
 }
-END_TEST
 
-START_TEST(a_large_body_of_an_answer_takes_bounded_memory)
+DOMT_TEST(a_large_body_of_an_answer_takes_bounded_memory)
 {
     hold(&down_type);
 }
-END_TEST
 
-START_TEST(two_large_bodies_at_a_time_take_bounded_memory)
+DOMT_TEST(two_large_bodies_at_a_time_take_bounded_memory)
 {
     hold(&both_type);
 }
-END_TEST
 
-DOMT_MAIN("uploads_sockets", 600, a_large_body_of_a_request_takes_bounded_memory,
-          a_large_body_of_an_answer_takes_bounded_memory,
-          two_large_bodies_at_a_time_take_bounded_memory)
+DOMT_SUITE(600)

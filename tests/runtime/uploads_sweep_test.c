@@ -115,10 +115,9 @@ static int run_seed(uint64_t seed, void *context)
     return domt_sweep_end(&sweep);
 }
 
-START_TEST(each_request_in_pieces_has_one_outcome)
+DOMT_TEST(each_request_in_pieces_has_one_outcome)
 {
     domt_sweep_seeds(SEEDS, run_seed);
 }
-END_TEST
 
-DOMT_MAIN("uploads_sweep", 3000, each_request_in_pieces_has_one_outcome)
+DOMT_SUITE(3000)

@@ -125,7 +125,7 @@ static void hold_goes_on(void)
     domt_line_client_end(&client);
 }
 
-START_TEST(the_stage_of_a_client_runs_in_a_kit)
+DOMT_TEST(the_stage_of_a_client_runs_in_a_kit)
 {
     static const domt_line head = {.text = "put"};
     domus_piece piece = {.last = false};
@@ -149,11 +149,10 @@ START_TEST(the_stage_of_a_client_runs_in_a_kit)
     ck_assert(message.kind == DOMUS_STAGE_ANSWER && !message.has_body);
     domus_stage_kit_free(kit);
 }
-END_TEST
 
 /* --- in order --------------------------------------------------------------------------------- */
 
-START_TEST(requests_leave_in_pieces)
+DOMT_TEST(requests_leave_in_pieces)
 {
     for (uint32_t thread = 0; thread < 3; thread++) {
         begin(&pipeline, NULL, thread);
@@ -172,9 +171,8 @@ START_TEST(requests_leave_in_pieces)
         hold_goes_on();
     }
 }
-END_TEST
 
-START_TEST(nothing_is_asked_within_a_body)
+DOMT_TEST(nothing_is_asked_within_a_body)
 {
     begin(&pipeline, NULL, 1);
     ask_by(other, client.channel, "before");
@@ -197,9 +195,8 @@ START_TEST(nothing_is_asked_within_a_body)
     expect("4");
     hold_goes_on();
 }
-END_TEST
 
-START_TEST(a_write_waits_for_a_peer_that_does_not_read)
+DOMT_TEST(a_write_waits_for_a_peer_that_does_not_read)
 {
     static const domus_channel_options options = {.send_high_bytes = 10000, .send_low_bytes = 2000};
 
@@ -218,9 +215,8 @@ START_TEST(a_write_waits_for_a_peer_that_does_not_read)
     expect_error(-EPIPE);
     domt_line_client_end(&client);
 }
-END_TEST
 
-START_TEST(wrong_uses_are_refused)
+DOMT_TEST(wrong_uses_are_refused)
 {
     begin(&pipeline, NULL, 1);
     ck_assert_int_eq(domus_probe_ask(client.probe, sender, &domt_misuse_type, NULL), 0);
@@ -230,9 +226,8 @@ START_TEST(wrong_uses_are_refused)
     expect("ok");
     hold_goes_on();
 }
-END_TEST
 
-START_TEST(an_end_that_cannot_be_encoded_cuts_the_request)
+DOMT_TEST(an_end_that_cannot_be_encoded_cuts_the_request)
 {
     begin(&pipeline, NULL, 1);
     ask("bad 3");
@@ -241,11 +236,10 @@ START_TEST(an_end_that_cannot_be_encoded_cuts_the_request)
     answer_by("late\n"); /* to the request that was cut */
     hold_goes_on();
 }
-END_TEST
 
 /* --- cuts ------------------------------------------------------------------------------------- */
 
-START_TEST(a_request_whose_asker_gives_up_is_cut)
+DOMT_TEST(a_request_whose_asker_gives_up_is_cut)
 {
     static const char *const asked[] = {"leave 3", "within 3000 60", "put 3000 60"};
     static const char *const told[] = {"!ECANCELED\n", "!ETIMEDOUT\n", "!ECANCELED\n"};
@@ -269,9 +263,8 @@ START_TEST(a_request_whose_asker_gives_up_is_cut)
         hold_goes_on();
     }
 }
-END_TEST
 
-START_TEST(without_a_text_for_cuts_the_channel_is_reset)
+DOMT_TEST(without_a_text_for_cuts_the_channel_is_reset)
 {
     begin(&without_cut, NULL, 1);
     ask("leave 3");
@@ -282,9 +275,8 @@ START_TEST(without_a_text_for_cuts_the_channel_is_reset)
     domt_net_ok(client.kit, domus_probe_expect_error(other, -ENOTCONN, SECOND));
     domt_line_client_end(&client);
 }
-END_TEST
 
-START_TEST(a_cut_by_the_asker_is_answered)
+DOMT_TEST(a_cut_by_the_asker_is_answered)
 {
     begin(&pipeline, NULL, 1);
     ask("stop 3");
@@ -299,9 +291,8 @@ START_TEST(a_cut_by_the_asker_is_answered)
     expect_error(-EPIPE);
     domt_line_client_end(&client);
 }
-END_TEST
 
-START_TEST(the_end_of_the_connection_fails_the_request)
+DOMT_TEST(the_end_of_the_connection_fails_the_request)
 {
     for (int i = 0; i < 3; i++) {
         begin(&pipeline, NULL, 1);
@@ -322,9 +313,8 @@ START_TEST(the_end_of_the_connection_fails_the_request)
         domt_line_client_end(&client);
     }
 }
-END_TEST
 
-START_TEST(a_request_that_has_not_begun_fails_as_any_ask)
+DOMT_TEST(a_request_that_has_not_begun_fails_as_any_ask)
 {
     static const domus_pipeline narrow = {.stages = domt_upload_stages,
                                           .encodes = domt_upload_encodes,
@@ -342,11 +332,10 @@ START_TEST(a_request_that_has_not_begun_fails_as_any_ask)
     ck_assert_uint_eq(domt_uploads_now.begun, 0);
     domt_line_client_end(&client);
 }
-END_TEST
 
 /* --- early answers ---------------------------------------------------------------------------- */
 
-START_TEST(a_protocol_with_ids_has_no_requests_in_pieces)
+DOMT_TEST(a_protocol_with_ids_has_no_requests_in_pieces)
 {
     static const domus_type *const lines[] = {&domt_line_type, NULL};
     static const domus_line_options as_peer = {.role = DOMUS_ROLE_CLIENT};
@@ -360,9 +349,8 @@ START_TEST(a_protocol_with_ids_has_no_requests_in_pieces)
     expect_error(-EOPNOTSUPP);
     domt_line_client_end(&client);
 }
-END_TEST
 
-START_TEST(an_early_answer_stops_the_writer)
+DOMT_TEST(an_early_answer_stops_the_writer)
 {
     begin(&pipeline, NULL, 1);
     ask("put 5000 50");
@@ -378,9 +366,8 @@ START_TEST(an_early_answer_stops_the_writer)
     forget_sent();
     hold_goes_on();
 }
-END_TEST
 
-START_TEST(an_early_answer_wakes_a_writer_that_waits)
+DOMT_TEST(an_early_answer_wakes_a_writer_that_waits)
 {
     static const domus_channel_options options = {.send_high_bytes = 10000, .send_low_bytes = 2000};
 
@@ -395,9 +382,8 @@ START_TEST(an_early_answer_wakes_a_writer_that_waits)
     expect_reset();
     domt_line_client_end(&client);
 }
-END_TEST
 
-START_TEST(a_writer_may_go_on_behind_an_early_answer)
+DOMT_TEST(a_writer_may_go_on_behind_an_early_answer)
 {
     begin(&pipeline, NULL, 1);
     ask("on 2000 50");
@@ -416,9 +402,8 @@ START_TEST(a_writer_may_go_on_behind_an_early_answer)
     expect_by(other, "yes");
     hold_goes_on();
 }
-END_TEST
 
-START_TEST(the_body_of_an_early_answer_is_read_before_the_reset)
+DOMT_TEST(the_body_of_an_early_answer_is_read_before_the_reset)
 {
     begin(&without_cut, NULL, 1);
     ask("read 5000 20");
@@ -435,10 +420,9 @@ START_TEST(the_body_of_an_early_answer_is_read_before_the_reset)
     domt_net_ok(client.kit, domus_probe_expect_error(other, -ENOTCONN, SECOND));
     domt_line_client_end(&client);
 }
-END_TEST
 
 /* The asker goes behind an early answer, and the peer finishes before the channel has seen that. */
-START_TEST(a_cut_in_the_run_of_the_last_byte_is_counted_once)
+DOMT_TEST(a_cut_in_the_run_of_the_last_byte_is_counted_once)
 {
     domt_line_client_begin_staying(&client, &pipeline);
     surround(1);
@@ -454,9 +438,8 @@ START_TEST(a_cut_in_the_run_of_the_last_byte_is_counted_once)
     ck_assert_int_eq(domus_testkit_stop(client.kit), 0);
     domus_testkit_free(client.kit);
 }
-END_TEST
 
-START_TEST(the_time_for_the_answer_begins_behind_the_body)
+DOMT_TEST(the_time_for_the_answer_begins_behind_the_body)
 {
     begin(&pipeline, NULL, 1);
     ask("put 1000 8000");
@@ -468,9 +451,8 @@ START_TEST(the_time_for_the_answer_begins_behind_the_body)
     expect_reset();
     domt_line_client_end(&client);
 }
-END_TEST
 
-START_TEST(a_drain_waits_for_the_end_of_a_request)
+DOMT_TEST(a_drain_waits_for_the_end_of_a_request)
 {
     begin(&pipeline, NULL, 1);
     ask("put 2000 50");
@@ -478,16 +460,5 @@ START_TEST(a_drain_waits_for_the_end_of_a_request)
     ck_assert_int_eq(domus_testkit_stop(client.kit), 1); /* within the time of the test */
     domus_testkit_free(client.kit);
 }
-END_TEST
 
-DOMT_MAIN("uploads", 120, the_stage_of_a_client_runs_in_a_kit, requests_leave_in_pieces,
-          nothing_is_asked_within_a_body, a_write_waits_for_a_peer_that_does_not_read,
-          wrong_uses_are_refused, an_end_that_cannot_be_encoded_cuts_the_request,
-          a_request_whose_asker_gives_up_is_cut, without_a_text_for_cuts_the_channel_is_reset,
-          a_cut_by_the_asker_is_answered, the_end_of_the_connection_fails_the_request,
-          a_request_that_has_not_begun_fails_as_any_ask,
-          a_protocol_with_ids_has_no_requests_in_pieces, an_early_answer_stops_the_writer,
-          an_early_answer_wakes_a_writer_that_waits, a_writer_may_go_on_behind_an_early_answer,
-          the_body_of_an_early_answer_is_read_before_the_reset,
-          a_cut_in_the_run_of_the_last_byte_is_counted_once,
-          the_time_for_the_answer_begins_behind_the_body, a_drain_waits_for_the_end_of_a_request)
+DOMT_SUITE(120)

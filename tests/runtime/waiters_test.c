@@ -136,7 +136,7 @@ static void take(domus_testkit *kit, domus_probe *probe, const step *does)
     ck_assert_int_eq(domus_testkit_advance(kit, STEP_NS), 0);
 }
 
-START_TEST(places_are_those_of_who_waits)
+DOMT_TEST(places_are_those_of_who_waits)
 {
     domus_testkit *kit = domt_kit_new(NULL, 1);
     domus_probe *probes[PROBES];
@@ -158,7 +158,6 @@ START_TEST(places_are_those_of_who_waits)
     }
     domus_testkit_free(kit);
 }
-END_TEST
 
 /* --- askers that go on without the answer ------------------------------------------------------
  */
@@ -188,7 +187,7 @@ static const domus_behaviour asking = {
 
 /* Such an asker cancels nothing, so the list ends its ask; else the board would keep more and more
  * of them, and be deaf. */
-START_TEST(those_that_went_on_are_not_kept)
+DOMT_TEST(those_that_went_on_are_not_kept)
 {
     const uint64_t nobody = 0;
     domus_address asker;
@@ -212,6 +211,5 @@ START_TEST(those_that_went_on_are_not_kept)
     ck_assert_uint_eq(told, 0);
     domus_testkit_free(kit);
 }
-END_TEST
 
-DOMT_MAIN("waiters", 60, places_are_those_of_who_waits, those_that_went_on_are_not_kept)
+DOMT_SUITE(60)

@@ -102,7 +102,7 @@ static void stays_at(domus_watchdog *watchdog, int silent)
     DOMT_WAIT_FOR(20, is_steady(watchdog, silent));
 }
 
-START_TEST(all_are_alive_while_they_sleep_and_when_they_have_ended)
+DOMT_TEST(all_are_alive_while_they_sleep_and_when_they_have_ended)
 {
     domus_watchdog *watchdog;
     domus_system *system = begin(&watchdog);
@@ -113,9 +113,8 @@ START_TEST(all_are_alive_while_they_sleep_and_when_they_have_ended)
     stays_at(watchdog, 0);
     finish(system, watchdog);
 }
-END_TEST
 
-START_TEST(a_thread_and_a_runner_that_hang_are_silent_until_they_go_on)
+DOMT_TEST(a_thread_and_a_runner_that_hang_are_silent_until_they_go_on)
 {
     domus_watchdog *watchdog;
     domus_system *system = begin(&watchdog);
@@ -130,10 +129,9 @@ START_TEST(a_thread_and_a_runner_that_hang_are_silent_until_they_go_on)
     stays_at(watchdog, 0);
     finish(system, watchdog);
 }
-END_TEST
 
 /* A period is over only if all have shown life in it, one after the other or not. */
-START_TEST(a_runner_alone_that_hangs_is_silent)
+DOMT_TEST(a_runner_alone_that_hangs_is_silent)
 {
     domus_watchdog *watchdog;
     domus_system *system = begin(&watchdog);
@@ -145,9 +143,8 @@ START_TEST(a_runner_alone_that_hangs_is_silent)
     stays_at(watchdog, 0);
     finish(system, watchdog);
 }
-END_TEST
 
-START_TEST(a_runner_that_sends_and_does_not_return_is_silent)
+DOMT_TEST(a_runner_that_sends_and_does_not_return_is_silent)
 {
     domus_watchdog *watchdog;
     domus_system *system = begin(&watchdog);
@@ -160,9 +157,8 @@ START_TEST(a_runner_that_sends_and_does_not_return_is_silent)
     stays_at(watchdog, 0);
     finish(system, watchdog);
 }
-END_TEST
 
-START_TEST(threads_that_are_busy_for_long_are_alive)
+DOMT_TEST(threads_that_are_busy_for_long_are_alive)
 {
     domus_watchdog *watchdog;
     domus_system *system = begin(&watchdog);
@@ -174,7 +170,6 @@ START_TEST(threads_that_are_busy_for_long_are_alive)
     atomic_store(&may_go, true);
     finish(system, watchdog);
 }
-END_TEST
 
 /* Write words as they are if a thread has gone to sleep `asleep_ns` ago and has not come back. */
 static void let_sleep(domus_system *system, int64_t asleep_ns)
@@ -188,7 +183,7 @@ static void let_sleep(domus_system *system, int64_t asleep_ns)
 }
 
 /* The threads have ended, so their words are the test's. */
-START_TEST(a_sleep_that_should_be_over_is_silence)
+DOMT_TEST(a_sleep_that_should_be_over_is_silence)
 {
     domus_watchdog *watchdog;
     domus_system *system = begin(&watchdog);
@@ -208,7 +203,6 @@ START_TEST(a_sleep_that_should_be_over_is_silence)
     atomic_store(&system->threads[1].manager.park, DOMI_PARK_RUNNING);
     finish(system, watchdog);
 }
-END_TEST
 
 /* Returns the status of a child, which exits with the errno of a look or of a new watchdog. */
 static int in_child(domus_system *system, domus_watchdog *watchdog)
@@ -224,7 +218,7 @@ static int in_child(domus_system *system, domus_watchdog *watchdog)
     return WEXITSTATUS(status);
 }
 
-START_TEST(it_is_made_of_a_system_that_was_started_in_this_process)
+DOMT_TEST(it_is_made_of_a_system_that_was_started_in_this_process)
 {
     domus_config config = domt_config(1);
     domus_system *system = NULL;
@@ -243,10 +237,5 @@ START_TEST(it_is_made_of_a_system_that_was_started_in_this_process)
     finish(system, watchdog);
     domus_watchdog_free(NULL);
 }
-END_TEST
 
-DOMT_MAIN("watchdog", 30, all_are_alive_while_they_sleep_and_when_they_have_ended,
-          a_thread_and_a_runner_that_hang_are_silent_until_they_go_on,
-          a_runner_alone_that_hangs_is_silent, a_runner_that_sends_and_does_not_return_is_silent,
-          threads_that_are_busy_for_long_are_alive, a_sleep_that_should_be_over_is_silence,
-          it_is_made_of_a_system_that_was_started_in_this_process)
+DOMT_SUITE(30)

@@ -111,7 +111,7 @@ static uint32_t go_round(domt_sweep *sweep, int64_t fail_after)
     return answered;
 }
 
-START_TEST(an_allocation_that_fails_costs_one_request)
+DOMT_TEST(an_allocation_that_fails_costs_one_request)
 {
     uint32_t harmed = 0;
 
@@ -143,6 +143,5 @@ START_TEST(an_allocation_that_fails_costs_one_request)
     }
     ck_assert_uint_gt(harmed, 100);
 }
-END_TEST
 
-DOMT_MAIN("web_sweep", 600, an_allocation_that_fails_costs_one_request)
+DOMT_SUITE(600)

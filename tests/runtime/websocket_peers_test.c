@@ -96,7 +96,7 @@ static void run_client(const char *at)
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c) */
 }
 
-START_TEST(python_is_served_also_through_a_proxy)
+DOMT_TEST(python_is_served_also_through_a_proxy)
 {
     const domus_pool_options options = {
         .behaviour = &domus_http_streaming_connection, .connections_max = 2, .on_demand = true};
@@ -112,7 +112,6 @@ START_TEST(python_is_served_also_through_a_proxy)
     run_client(at);
     domt_end(system_);
 }
-END_TEST
 
 /* --- wslay ------------------------------------------------------------------------------------ */
 
@@ -219,7 +218,7 @@ static void talk_to_the_end(wslay_event_context_ptr context, int fd)
     }
 }
 
-START_TEST(wslay_is_served)
+DOMT_TEST(wslay_is_served)
 {
     static const struct wslay_event_callbacks calls = {.recv_callback = receive_some,
                                                        .send_callback = send_some,
@@ -242,13 +241,11 @@ START_TEST(wslay_is_served)
     close(fd);
     domt_end(system_);
 }
-END_TEST
 #else
-START_TEST(wslay_is_served)
+DOMT_TEST(wslay_is_served)
 {
     printf("no wslay: nothing is compared with it\n");
 }
-END_TEST
 #endif
 
 /* --- a client --------------------------------------------------------------------------------- */
@@ -411,7 +408,7 @@ static void hold_that_it_ended_well(domus_system *system_)
     domt_end(system_);
 }
 
-START_TEST(python_serves)
+DOMT_TEST(python_serves)
 {
     unsigned port;
 
@@ -425,7 +422,6 @@ START_TEST(python_serves)
     hold_that_it_ended_well(system_);
     ck_assert_int_eq(pclose(peer), 0);
 }
-END_TEST
 
 #ifdef DOMT_WSLAY
 /* Send each message back; wslay answers pings and the close by itself. */
@@ -461,7 +457,7 @@ static int shake_its_hands(int listener)
     return fd;
 }
 
-START_TEST(wslay_serves)
+DOMT_TEST(wslay_serves)
 {
     static const struct wslay_event_callbacks calls = {.recv_callback = receive_some,
                                                        .send_callback = send_some,
@@ -484,13 +480,10 @@ START_TEST(wslay_serves)
     close(listener);
     hold_that_it_ended_well(system_);
 }
-END_TEST
 #else
-START_TEST(wslay_serves)
+DOMT_TEST(wslay_serves)
 {
 }
-END_TEST
 #endif
 
-DOMT_MAIN("websocket peers", 100, python_is_served_also_through_a_proxy, wslay_is_served,
-          python_serves, wslay_serves)
+DOMT_SUITE(100)

@@ -175,7 +175,7 @@ static void end_in_order(void)
     finish(0);
 }
 
-START_TEST(frames_behind_the_handshake_are_not_lost)
+DOMT_TEST(frames_behind_the_handshake_are_not_lost)
 {
     static char bytes[DOMT_FRAMES_ROOM];
     size_t head = sizeof HELLO - 1;
@@ -194,9 +194,8 @@ START_TEST(frames_behind_the_handshake_are_not_lost)
         end_in_order();
     }
 }
-END_TEST
 
-START_TEST(greeting_leaves_behind_the_answer)
+DOMT_TEST(greeting_leaves_behind_the_answer)
 {
     begin();
     domt_pipes_send(kit, peer, HELLO_AT("/greet"));
@@ -208,9 +207,8 @@ START_TEST(greeting_leaves_behind_the_answer)
     ck_assert_uint_eq(heard_code, DOMUS_WEBSOCKET_NO_CODE);
     end_in_order();
 }
-END_TEST
 
-START_TEST(refused_handshake_leaves_http_as_it_was)
+DOMT_TEST(refused_handshake_leaves_http_as_it_was)
 {
     begin();
     domt_pipes_send(kit, peer, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -224,9 +222,8 @@ START_TEST(refused_handshake_leaves_http_as_it_was)
     expect_frames(peer, "88:");
     end_in_order();
 }
-END_TEST
 
-START_TEST(actor_closes_and_hears_the_answer)
+DOMT_TEST(actor_closes_and_hears_the_answer)
 {
     upgrade();
     send_frames(peer, "81:close");
@@ -240,9 +237,8 @@ START_TEST(actor_closes_and_hears_the_answer)
     ck_assert_uint_eq(heard_code, 4000);
     end_in_order();
 }
-END_TEST
 
-START_TEST(close_that_is_not_answered_has_a_time)
+DOMT_TEST(close_that_is_not_answered_has_a_time)
 {
     upgrade();
     send_frames(peer, "81:close");
@@ -256,18 +252,16 @@ START_TEST(close_that_is_not_answered_has_a_time)
     ck_assert_int_eq(domus_peer_expect_reset(peer, 2 * SECOND), 0);
     finish(-ETIMEDOUT);
 }
-END_TEST
 
-START_TEST(channel_that_is_closed_says_going_away)
+DOMT_TEST(channel_that_is_closed_says_going_away)
 {
     upgrade();
     send_frames(peer, "81:end");
     expect_frames(peer, "88:\x03\xe9");
     end_in_order();
 }
-END_TEST
 
-START_TEST(drain_says_going_away)
+DOMT_TEST(drain_says_going_away)
 {
     upgrade();
     ck_assert_int_eq(domus_testkit_advance(kit, 10 * SECOND), 0);
@@ -276,9 +270,8 @@ START_TEST(drain_says_going_away)
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(wrong_bytes_are_answered_with_their_code)
+DOMT_TEST(wrong_bytes_are_answered_with_their_code)
 {
     upgrade();
     send_frames(peer, "81:a 81:\xff 81:b");
@@ -291,10 +284,9 @@ START_TEST(wrong_bytes_are_answered_with_their_code)
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
     finish(-EPIPE);
 }
-END_TEST
 
 /* A browser that goes without a close is one refused channel, however many errors that brings. */
-START_TEST(peer_that_ends_without_a_close_is_counted_once)
+DOMT_TEST(peer_that_ends_without_a_close_is_counted_once)
 {
     upgrade();
     domus_peer_finish(peer);
@@ -304,9 +296,8 @@ START_TEST(peer_that_ends_without_a_close_is_counted_once)
     domus_peer_close(peer);
     domt_pipes_end(kit);
 }
-END_TEST
 
-START_TEST(silent_peer_is_pinged_and_then_reset)
+DOMT_TEST(silent_peer_is_pinged_and_then_reset)
 {
     upgrade();
     for (int i = 0; i < 3; i++) { /* a peer that answers stays */
@@ -320,9 +311,8 @@ START_TEST(silent_peer_is_pinged_and_then_reset)
     ck_assert_int_eq(domus_peer_expect_reset(peer, 31 * SECOND), 0);
     finish(-ETIMEDOUT);
 }
-END_TEST
 
-START_TEST(peer_is_never_pinged_if_the_options_say_so)
+DOMT_TEST(peer_is_never_pinged_if_the_options_say_so)
 {
     begin();
     options.ping_ns = DOMUS_WEBSOCKET_NEVER;
@@ -333,9 +323,8 @@ START_TEST(peer_is_never_pinged_if_the_options_say_so)
     expect_frames(peer, "81:a 88:");
     end_in_order();
 }
-END_TEST
 
-START_TEST(one_frame_goes_to_all_members)
+DOMT_TEST(one_frame_goes_to_all_members)
 {
     upgrade();
     domus_peer *other = domt_pipes_peer(kit);
@@ -351,11 +340,10 @@ START_TEST(one_frame_goes_to_all_members)
     expect_frames(peer, "88:");
     end_in_order();
 }
-END_TEST
 
 /* A flood of pings, whose sender reads no pong, stops to be read, and takes no more memory than any
  * peer that does not read. */
-START_TEST(flood_of_pings_takes_bounded_memory)
+DOMT_TEST(flood_of_pings_takes_bounded_memory)
 {
     static char bytes[DOMT_FRAMES_ROOM];
     char ping[256];
@@ -382,12 +370,5 @@ START_TEST(flood_of_pings_takes_bounded_memory)
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     domt_pipes_end(kit);
 }
-END_TEST
 
-DOMT_MAIN("websocket", 60, frames_behind_the_handshake_are_not_lost,
-          greeting_leaves_behind_the_answer, refused_handshake_leaves_http_as_it_was,
-          actor_closes_and_hears_the_answer, close_that_is_not_answered_has_a_time,
-          channel_that_is_closed_says_going_away, drain_says_going_away,
-          wrong_bytes_are_answered_with_their_code, peer_that_ends_without_a_close_is_counted_once,
-          silent_peer_is_pinged_and_then_reset, peer_is_never_pinged_if_the_options_say_so,
-          one_frame_goes_to_all_members, flood_of_pings_takes_bounded_memory)
+DOMT_SUITE(60)

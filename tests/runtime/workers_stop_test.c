@@ -17,7 +17,7 @@ static void *open_when_cancelled(void *unused)
     return unused;
 }
 
-START_TEST(stop_cancels_what_waits_and_waits_for_what_runs)
+DOMT_TEST(stop_cancels_what_waits_and_waits_for_what_runs)
 {
     domt_task tasks[6];
     domi_workers *workers = domt_workers(1, 2, 16, DOMT_LONG_NS);
@@ -40,7 +40,6 @@ START_TEST(stop_cancels_what_waits_and_waits_for_what_runs)
     domt_workers_end(workers); /* a second stop finds nothing to do */
     pthread_join(opener, NULL);
 }
-END_TEST
 
 /* The only thread comes free while stop is in a `done`. */
 static void let_go(domi_job *job)
@@ -50,7 +49,7 @@ static void let_go(domi_job *job)
     domt_job_count(job);
 }
 
-START_TEST(no_job_begins_once_stopping)
+DOMT_TEST(no_job_begins_once_stopping)
 {
     domt_task tasks[3];
     domi_workers *workers = domt_workers(0, 1, 16, DOMT_LONG_NS);
@@ -63,9 +62,8 @@ START_TEST(no_job_begins_once_stopping)
     ck_assert_uint_eq(atomic_load(&domt_begun), 1);
     ck_assert_uint_eq(atomic_load(&domt_cancelled), 2);
 }
-END_TEST
 
-START_TEST(stop_ends_idle_threads_that_would_have_stayed)
+DOMT_TEST(stop_ends_idle_threads_that_would_have_stayed)
 {
     domt_task tasks[3];
     domi_workers *workers = domt_workers(3, 3, 16, DOMT_LONG_NS);
@@ -78,9 +76,8 @@ START_TEST(stop_ends_idle_threads_that_would_have_stayed)
     ck_assert_uint_lt(domt_now_ns() - before_ns, 5000 * DOMT_MS);
     ck_assert_uint_eq(domt_helpers(), 0);
 }
-END_TEST
 
-START_TEST(free_stops_what_nobody_stopped)
+DOMT_TEST(free_stops_what_nobody_stopped)
 {
     domt_task tasks[3];
     domi_workers *workers = domt_workers(1, 1, 16, DOMT_LONG_NS);
@@ -102,10 +99,9 @@ START_TEST(free_stops_what_nobody_stopped)
     DOMT_WAIT_FOR(10, domt_helpers() == 0);
     ck_assert_uint_eq(atomic_load(&domt_finished), 2);
 }
-END_TEST
 
 /* The caller keeps what the function uses; the job and the pool are not needed any more. */
-START_TEST(function_that_takes_too_long_is_abandoned)
+DOMT_TEST(function_that_takes_too_long_is_abandoned)
 {
     static domt_task kept[2];
     domt_task *tasks = calloc(2, sizeof *tasks);
@@ -126,9 +122,8 @@ START_TEST(function_that_takes_too_long_is_abandoned)
     DOMT_WAIT_FOR(10, domt_helpers() == 0);
     ck_assert_uint_eq(atomic_load(&domt_finished), 0);
 }
-END_TEST
 
-START_TEST(abandoned_functions_can_be_waited_for_again)
+DOMT_TEST(abandoned_functions_can_be_waited_for_again)
 {
     static domt_task tasks[2];
     domi_workers *workers = domt_workers(0, 2, 16, DOMT_LONG_NS);
@@ -142,9 +137,8 @@ START_TEST(abandoned_functions_can_be_waited_for_again)
     ck_assert_uint_eq(domt_helpers(), 0);
     ck_assert_uint_eq(atomic_load(&domt_finished), 0);
 }
-END_TEST
 
-START_TEST(abandoned_functions_that_return_before_free_leave_nothing)
+DOMT_TEST(abandoned_functions_that_return_before_free_leave_nothing)
 {
     static domt_task tasks[2];
     domi_workers *workers = domt_workers(0, 2, 16, DOMT_LONG_NS);
@@ -158,7 +152,6 @@ START_TEST(abandoned_functions_that_return_before_free_leave_nothing)
     domi_workers_free(workers);
     ck_assert_uint_eq(domt_helpers(), 0);
 }
-END_TEST
 
 static void count_slowly(domi_job *job)
 {
@@ -167,7 +160,7 @@ static void count_slowly(domi_job *job)
     domt_job_count(job);
 }
 
-START_TEST(stop_waits_for_done_whatever_its_timeout)
+DOMT_TEST(stop_waits_for_done_whatever_its_timeout)
 {
     domt_task tasks[1];
     domi_workers *workers = domt_workers(0, 1, 1, DOMT_LONG_NS);
@@ -180,7 +173,6 @@ START_TEST(stop_waits_for_done_whatever_its_timeout)
     ck_assert_uint_eq(atomic_load(&domt_finished), 1);
     domi_workers_free(workers);
 }
-END_TEST
 
 /* --- Who owns a job --------------------------------------------------------------------------- */
 
@@ -196,7 +188,7 @@ static void submit_again(domi_job *job)
         atomic_fetch_add(&domt_cancelled, 1);
 }
 
-START_TEST(done_may_submit_its_job_again)
+DOMT_TEST(done_may_submit_its_job_again)
 {
     domt_task tasks[1];
 
@@ -209,7 +201,6 @@ START_TEST(done_may_submit_its_job_again)
     ck_assert_uint_eq(atomic_load(&domt_cancelled), 0);
     domt_workers_end(chained);
 }
-END_TEST
 
 static void free_job(domi_job *job)
 {
@@ -218,7 +209,7 @@ static void free_job(domi_job *job)
     atomic_fetch_add(&domt_finished, 1);
 }
 
-START_TEST(done_may_free_its_job)
+DOMT_TEST(done_may_free_its_job)
 {
     domi_workers *workers = domt_workers(0, 2, 1000, DOMT_LONG_NS);
 
@@ -232,7 +223,6 @@ START_TEST(done_may_free_its_job)
     ck_assert_uint_eq(atomic_load(&domt_finished), 1000);
     domi_workers_free(workers);
 }
-END_TEST
 
 /* --- Many at once ----------------------------------------------------------------------------- */
 
@@ -310,7 +300,7 @@ static uint64_t rush(domi_workers *workers, submitter *own, uint32_t stop_at)
     return last * (last + 1) / 2;
 }
 
-START_TEST(hundred_thousand_jobs_of_four_threads_run_once_each)
+DOMT_TEST(hundred_thousand_jobs_of_four_threads_run_once_each)
 {
     domi_workers *workers = domt_workers(1, 4, 64, DOMT_MS);
     submitter own[SUBMITTERS];
@@ -319,9 +309,8 @@ START_TEST(hundred_thousand_jobs_of_four_threads_run_once_each)
     ck_assert_uint_eq(atomic_load(&domt_begun), SUBMITTERS * JOBS_EACH);
     ck_assert_uint_eq(atomic_load(&sum_cancelled), 0);
 }
-END_TEST
 
-START_TEST(jobs_withdrawn_stopped_and_run_are_all_jobs)
+DOMT_TEST(jobs_withdrawn_stopped_and_run_are_all_jobs)
 {
     domi_workers *workers = domt_workers(0, 4, 64, 0);
     submitter own[SUBMITTERS];
@@ -334,13 +323,5 @@ START_TEST(jobs_withdrawn_stopped_and_run_are_all_jobs)
     ck_assert_uint_eq(atomic_load(&domt_begun),
                       atomic_load(&domt_finished) - atomic_load(&domt_cancelled));
 }
-END_TEST
 
-DOMT_MAIN("workers_stop", 120, stop_cancels_what_waits_and_waits_for_what_runs,
-          no_job_begins_once_stopping, stop_ends_idle_threads_that_would_have_stayed,
-          free_stops_what_nobody_stopped, function_that_takes_too_long_is_abandoned,
-          abandoned_functions_can_be_waited_for_again,
-          abandoned_functions_that_return_before_free_leave_nothing,
-          stop_waits_for_done_whatever_its_timeout, done_may_submit_its_job_again,
-          done_may_free_its_job, hundred_thousand_jobs_of_four_threads_run_once_each,
-          jobs_withdrawn_stopped_and_run_are_all_jobs)
+DOMT_SUITE(120)

@@ -10,7 +10,7 @@
 
 /* --- Order, threads, bound -------------------------------------------------------------------- */
 
-START_TEST(jobs_begin_in_the_order_in_which_they_came)
+DOMT_TEST(jobs_begin_in_the_order_in_which_they_came)
 {
     static domt_task tasks[DOMT_JOBS_MAX];
     domi_workers *workers = domt_workers(0, 1, DOMT_JOBS_MAX, DOMT_LONG_NS);
@@ -31,7 +31,6 @@ START_TEST(jobs_begin_in_the_order_in_which_they_came)
     ck_assert_uint_ge(domi_counter_read(&workers->counters.wait_max_ns), 20 * DOMT_MS);
     domt_workers_end(workers);
 }
-END_TEST
 
 static bool is_idle(domi_workers *workers)
 {
@@ -41,7 +40,7 @@ static bool is_idle(domi_workers *workers)
     return idle;
 }
 
-START_TEST(threads_are_made_when_a_job_finds_none_free)
+DOMT_TEST(threads_are_made_when_a_job_finds_none_free)
 {
     domt_task tasks[5];
     domi_workers *workers = domt_workers(0, 3, 16, DOMT_LONG_NS);
@@ -65,10 +64,9 @@ START_TEST(threads_are_made_when_a_job_finds_none_free)
     domt_workers_end(workers);
     ck_assert_uint_eq(domt_helpers(), 0);
 }
-END_TEST
 
 /* However slowly the threads come: whom one is on its way for does not count. */
-START_TEST(queue_at_its_bound_refuses)
+DOMT_TEST(queue_at_its_bound_refuses)
 {
     domt_task tasks[8];
     domi_workers *workers = domt_workers(0, 2, 3, DOMT_LONG_NS);
@@ -89,11 +87,10 @@ START_TEST(queue_at_its_bound_refuses)
     DOMT_WAIT_FOR(10, atomic_load(&domt_finished) == 6);
     domt_workers_end(workers);
 }
-END_TEST
 
 /* --- Expiry ----------------------------------------------------------------------------------- */
 
-START_TEST(idle_threads_end_after_their_expiry)
+DOMT_TEST(idle_threads_end_after_their_expiry)
 {
     domt_task tasks[4];
     domi_workers *workers = domt_workers(0, 4, 16, 20 * DOMT_MS);
@@ -112,9 +109,8 @@ START_TEST(idle_threads_end_after_their_expiry)
     ck_assert_uint_eq(atomic_load(&domt_finished), 8);
     domt_workers_end(workers);
 }
-END_TEST
 
-START_TEST(least_number_of_threads_comes_with_the_first_job_and_stays)
+DOMT_TEST(least_number_of_threads_comes_with_the_first_job_and_stays)
 {
     domt_task tasks[4];
     domi_workers *workers = domt_workers(2, 4, 16, 10 * DOMT_MS);
@@ -135,9 +131,8 @@ START_TEST(least_number_of_threads_comes_with_the_first_job_and_stays)
     ck_assert_uint_eq(domt_helpers(), 2);
     domt_workers_end(workers);
 }
-END_TEST
 
-START_TEST(surplus_expires_although_a_little_work_keeps_coming)
+DOMT_TEST(surplus_expires_although_a_little_work_keeps_coming)
 {
     static domt_task tasks[500];
     domi_workers *workers = domt_workers(0, 4, 16, 200 * DOMT_MS);
@@ -156,11 +151,10 @@ START_TEST(surplus_expires_although_a_little_work_keeps_coming)
     ck_assert_uint_eq(domt_workers_threads(workers), 1);
     domt_workers_end(workers);
 }
-END_TEST
 
 /* --- Withdrawing ------------------------------------------------------------------------------ */
 
-START_TEST(withdrawn_job_never_runs_and_the_others_keep_their_order)
+DOMT_TEST(withdrawn_job_never_runs_and_the_others_keep_their_order)
 {
     domt_task tasks[7];
     const uint32_t rest[] = {0, 2, 4, 5, 1};
@@ -187,7 +181,6 @@ START_TEST(withdrawn_job_never_runs_and_the_others_keep_their_order)
     domt_workers_end(workers);
     ck_assert_uint_eq(atomic_load(&domt_finished), 5);
 }
-END_TEST
 
 /* --- Making threads --------------------------------------------------------------------------- */
 
@@ -227,7 +220,7 @@ static int make_late(pthread_t *ret_thread, void *(*run)(void *argument), void *
     return pthread_create(ret_thread, NULL, run_behind_gate, own);
 }
 
-START_TEST(thread_on_its_way_serves_the_next_when_its_job_was_withdrawn)
+DOMT_TEST(thread_on_its_way_serves_the_next_when_its_job_was_withdrawn)
 {
     domt_task tasks[3];
     domi_workers *workers = domt_workers(0, 8, 16, DOMT_LONG_NS);
@@ -244,9 +237,8 @@ START_TEST(thread_on_its_way_serves_the_next_when_its_job_was_withdrawn)
     DOMT_WAIT_FOR(10, atomic_load(&domt_finished) == 2);
     domt_workers_end(workers);
 }
-END_TEST
 
-START_TEST(job_without_any_thread_is_refused_with_the_reason)
+DOMT_TEST(job_without_any_thread_is_refused_with_the_reason)
 {
     domt_task tasks[1];
     domi_workers *workers = domt_workers(0, 4, 16, DOMT_LONG_NS);
@@ -265,9 +257,8 @@ START_TEST(job_without_any_thread_is_refused_with_the_reason)
     DOMT_WAIT_FOR(10, atomic_load(&domt_finished) == 1);
     domt_workers_end(workers);
 }
-END_TEST
 
-START_TEST(job_waits_for_the_threads_that_there_are)
+DOMT_TEST(job_waits_for_the_threads_that_there_are)
 {
     domt_task tasks[6];
     domi_workers *workers = domt_workers(0, 4, 3, DOMT_LONG_NS);
@@ -284,9 +275,8 @@ START_TEST(job_waits_for_the_threads_that_there_are)
     DOMT_WAIT_FOR(10, atomic_load(&domt_finished) == 5);
     domt_workers_end(workers);
 }
-END_TEST
 
-START_TEST(pool_without_memory_is_not_made)
+DOMT_TEST(pool_without_memory_is_not_made)
 {
     const domi_workers_limits limits = {0, 1, 1, 0};
     domi_workers *workers = NULL;
@@ -297,7 +287,6 @@ START_TEST(pool_without_memory_is_not_made)
     domi_memory_fail_after(-1, 0);
     domi_workers_free(NULL);
 }
-END_TEST
 
 static domi_workers *asked;
 static atomic_bool was_helper, had_signal;
@@ -318,7 +307,7 @@ static int look_around(void *task_)
     return sched_getaffinity(0, sizeof seen_cpus, &seen_cpus);
 }
 
-START_TEST(helper_has_a_name_no_signals_and_all_cpus)
+DOMT_TEST(helper_has_a_name_no_signals_and_all_cpus)
 {
     domt_task tasks[1];
     domi_workers *workers = domt_workers(0, 1, 1, DOMT_LONG_NS);
@@ -346,15 +335,5 @@ START_TEST(helper_has_a_name_no_signals_and_all_cpus)
     ck_assert_int_eq(sigismember(&mine, SIGTERM), 0); /* the maker has its own back */
     domt_workers_end(workers);
 }
-END_TEST
 
-DOMT_MAIN("workers", 120, jobs_begin_in_the_order_in_which_they_came,
-          threads_are_made_when_a_job_finds_none_free, queue_at_its_bound_refuses,
-          idle_threads_end_after_their_expiry,
-          least_number_of_threads_comes_with_the_first_job_and_stays,
-          surplus_expires_although_a_little_work_keeps_coming,
-          withdrawn_job_never_runs_and_the_others_keep_their_order,
-          thread_on_its_way_serves_the_next_when_its_job_was_withdrawn,
-          job_without_any_thread_is_refused_with_the_reason,
-          job_waits_for_the_threads_that_there_are, pool_without_memory_is_not_made,
-          helper_has_a_name_no_signals_and_all_cpus)
+DOMT_SUITE(120)

@@ -50,7 +50,7 @@ static bool is_same(domus_sql_value one, domus_sql_value other)
     return false;
 }
 
-START_TEST(cells_are_read_as_they_were_built)
+DOMT_TEST(cells_are_read_as_they_were_built)
 {
     domus_sql_value cells[] = {
         domus_sql_null(),           domus_sql_bool(true),     domus_sql_int(INT64_MIN),
@@ -85,9 +85,8 @@ START_TEST(cells_are_read_as_they_were_built)
         domus_sql_result_type.release(&result);
     }
 }
-END_TEST
 
-START_TEST(a_slice_of_a_cell_outlives_its_result)
+DOMT_TEST(a_slice_of_a_cell_outlives_its_result)
 {
     domus_sql_value cells[] = {domus_sql_text("first"), domus_sql_text("second"), domus_sql_int(2),
                                domus_sql_text("")};
@@ -103,10 +102,9 @@ START_TEST(a_slice_of_a_cell_outlives_its_result)
     ck_assert(domus_slice_equals(kept, "second", 6));
     domus_slice_free(kept);
 }
-END_TEST
 
 /* The bytes of a result are those of its cells, 16 for each and one behind each text, and names. */
-START_TEST(a_result_has_its_bound_and_not_one_byte_more)
+DOMT_TEST(a_result_has_its_bound_and_not_one_byte_more)
 {
     domus_sql_value cells[] = {domus_sql_text("12345")};
     const uint32_t size = 2 * 16 + 3 + 6;
@@ -121,9 +119,8 @@ START_TEST(a_result_has_its_bound_and_not_one_byte_more)
             ck_assert_uint_eq(result.rows, 77);
     }
 }
-END_TEST
 
-START_TEST(calls_out_of_order_are_refused)
+DOMT_TEST(calls_out_of_order_are_refused)
 {
     domus_sql_value seven = domus_sql_int(7), wrong = domus_sql_int(7);
     domus_sql_result result;
@@ -154,9 +151,8 @@ START_TEST(calls_out_of_order_are_refused)
     ck_assert_ptr_null(domus_sql_build_room(&builder, DOMUS_SQL_INTEGER, 8));
     domus_sql_build_drop(&builder);
 }
-END_TEST
 
-START_TEST(a_result_without_columns_is_empty)
+DOMT_TEST(a_result_without_columns_is_empty)
 {
     domus_sql_builder builder = {0};
     domus_sql_result result;
@@ -171,7 +167,6 @@ START_TEST(a_result_without_columns_is_empty)
     ck_assert_str_eq(domus_sql_column_name(&result, 0), "a");
     domus_sql_result_type.release(&result);
 }
-END_TEST
 
 /* --- cells as types --------------------------------------------------------------------------- */
 
@@ -210,7 +205,7 @@ static const struct {
     {{.kind = DOMUS_SQL_BYTES, .as.bytes = "1", .size = 1}, -EINVAL, WAS, -EINVAL, WAS},
 };
 
-START_TEST(numbers_are_read_of_what_is_one)
+DOMT_TEST(numbers_are_read_of_what_is_one)
 {
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         int64_t integer = WAS;
@@ -229,9 +224,8 @@ START_TEST(numbers_are_read_of_what_is_one)
         domus_sql_result_type.release(&result);
     }
 }
-END_TEST
 
-START_TEST(booleans_and_texts_are_read_of_what_is_one)
+DOMT_TEST(booleans_and_texts_are_read_of_what_is_one)
 {
     domus_sql_value cells[] = {domus_sql_text("t"), domus_sql_text("f"),    domus_sql_text("x"),
                                domus_sql_int(2),    domus_sql_bool(false),  domus_sql_real(1),
@@ -260,13 +254,12 @@ START_TEST(booleans_and_texts_are_read_of_what_is_one)
     ck_assert_int_eq(domus_sql_get_text(&result, 0, 0, text, sizeof text), -EINVAL);
     domus_sql_result_type.release(&result);
 }
-END_TEST
 
 /* --- requests --------------------------------------------------------------------------------- */
 
 static const domus_sql_statement statement = {.text = "SELECT $1"};
 
-START_TEST(a_request_keeps_its_values_short_or_long)
+DOMT_TEST(a_request_keeps_its_values_short_or_long)
 {
     static char bytes[300];
     domus_sql sql = {.transaction = 9};
@@ -290,9 +283,8 @@ START_TEST(a_request_keeps_its_values_short_or_long)
         domus_sql_query_type.release(&moved);
     }
 }
-END_TEST
 
-START_TEST(a_request_refuses_what_cannot_be_one)
+DOMT_TEST(a_request_refuses_what_cannot_be_one)
 {
     static const domus_sql_statement empty = {.text = NULL};
     static domus_sql_value values[DOMUS_SQL_PARAMETERS_MAX + 1];
@@ -322,10 +314,5 @@ START_TEST(a_request_refuses_what_cannot_be_one)
     ck_assert_str_eq(domus_sql_request_text(&request), "SELECT 2");
     domus_sql_query_type.release(&request);
 }
-END_TEST
 
-DOMT_MAIN("build", 20, cells_are_read_as_they_were_built, a_slice_of_a_cell_outlives_its_result,
-          a_result_has_its_bound_and_not_one_byte_more, calls_out_of_order_are_refused,
-          a_result_without_columns_is_empty, numbers_are_read_of_what_is_one,
-          booleans_and_texts_are_read_of_what_is_one, a_request_keeps_its_values_short_or_long,
-          a_request_refuses_what_cannot_be_one)
+DOMT_SUITE(20)

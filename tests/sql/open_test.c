@@ -93,7 +93,7 @@ static const struct {
     {{.backoff_max_ns = 1}, "backoff_max_ns: 1 is not in 1000000..3600000000000"},
 };
 
-START_TEST(options_have_their_ranges)
+DOMT_TEST(options_have_their_ranges)
 {
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         domus_sql_options of = options[i].options;
@@ -106,7 +106,6 @@ START_TEST(options_have_their_ranges)
                       "row %zu: %d, %s", i, result, error);
     }
 }
-END_TEST
 
 static const struct {
     const char *url;
@@ -121,7 +120,7 @@ static const struct {
     {"stand:wrong", "it is wrong"},
 };
 
-START_TEST(a_driver_is_found_by_its_scheme)
+DOMT_TEST(a_driver_is_found_by_its_scheme)
 {
     domus_sql_options of = {.drivers = drivers};
     static char url[DOMUS_SQL_URL_SIZE + 1];
@@ -143,7 +142,6 @@ START_TEST(a_driver_is_found_by_its_scheme)
     of.drivers = NULL;
     ck_assert_int_eq(domus_sql_check("st:x", &of, error, sizeof error), -EINVAL);
 }
-END_TEST
 
 /* --- failures --------------------------------------------------------------------------------- */
 
@@ -158,14 +156,13 @@ static const struct {
     {"XX001", -EIO},    {"", -EIO},         {"2", -EIO},
 };
 
-START_TEST(each_class_of_failures_has_its_errno)
+DOMT_TEST(each_class_of_failures_has_its_errno)
 {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
         ck_assert_int_eq(domus_sql_errno(states[i].state), states[i].error);
 }
-END_TEST
 
-START_TEST(texts_of_a_database_are_cut_and_safe_to_print)
+DOMT_TEST(texts_of_a_database_are_cut_and_safe_to_print)
 {
     char field[8];
 
@@ -184,7 +181,6 @@ START_TEST(texts_of_a_database_are_cut_and_safe_to_print)
     domus_sql_error_text(field, sizeof field, "12345\xc3\xa4x");
     ck_assert_str_eq(field, "12345\xc3\xa4");
 }
-END_TEST
 
 /* --- verbs ------------------------------------------------------------------------------------ */
 
@@ -229,7 +225,7 @@ static int mount(domus_stack *stack, void *self)
 static const domus_behaviour user_behaviour = {
     .name = "user", .kind = DOMUS_STATE, .on_mount = mount};
 
-START_TEST(an_answer_is_told_from_a_failure_and_from_another_type)
+DOMT_TEST(an_answer_is_told_from_a_failure_and_from_another_type)
 {
     static const int results[] = {0, -EEXIST, -EPROTO, -ENOBUFS};
 
@@ -253,8 +249,5 @@ START_TEST(an_answer_is_told_from_a_failure_and_from_another_type)
         domus_testkit_free(kit);
     }
 }
-END_TEST
 
-DOMT_MAIN("open", 20, options_have_their_ranges, a_driver_is_found_by_its_scheme,
-          each_class_of_failures_has_its_errno, texts_of_a_database_are_cut_and_safe_to_print,
-          an_answer_is_told_from_a_failure_and_from_another_type)
+DOMT_SUITE(20)

@@ -27,7 +27,7 @@ static const struct {
     {NAN, "nan"},
 };
 
-START_TEST(reals_have_a_point_in_every_locale)
+DOMT_TEST(reals_have_a_point_in_every_locale)
 {
     char text[DOMUS_SQL_REAL_SIZE], locales[8], *end;
 
@@ -44,6 +44,5 @@ START_TEST(reals_have_a_point_in_every_locale)
         ck_assert_str_eq(locales, round == 1 ? "1,5" : "1.5");
     }
 }
-END_TEST
 
-DOMT_MAIN("sql_real", 20, reals_have_a_point_in_every_locale)
+DOMT_SUITE(20)

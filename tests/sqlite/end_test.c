@@ -24,7 +24,7 @@ static void wait_until_idle(domt_desk *desk)
     }
 }
 
-START_TEST(query_of_an_asker_that_is_gone_ends)
+DOMT_TEST(query_of_an_asker_that_is_gone_ends)
 {
     domt_desk desk, guest;
     domt_place place;
@@ -42,10 +42,9 @@ START_TEST(query_of_an_asker_that_is_gone_ends)
     domt_desk_close(&desk);
     domt_place_remove(&place);
 }
-END_TEST
 
 /* A begin whose asker is gone when it has its turn holds nothing. */
-START_TEST(transaction_of_an_asker_that_is_gone_is_rolled_back)
+DOMT_TEST(transaction_of_an_asker_that_is_gone_is_rolled_back)
 {
     domus_sql_begin_options options = {.reads_only = false};
     domt_desk desk, guest;
@@ -70,10 +69,9 @@ START_TEST(transaction_of_an_asker_that_is_gone_is_rolled_back)
     domt_desk_close(&desk);
     domt_place_remove(&place);
 }
-END_TEST
 
 /* The idle time is too long to help. */
-START_TEST(transaction_of_an_owner_that_has_ended_is_rolled_back)
+DOMT_TEST(transaction_of_an_owner_that_has_ended_is_rolled_back)
 {
     domus_sql_options options = {.wait_ns = UINT64_C(3000000000),
                                  .transaction_idle_ns = UINT64_C(60000000000)};
@@ -93,7 +91,6 @@ START_TEST(transaction_of_an_owner_that_has_ended_is_rolled_back)
     domt_desk_close(&desk);
     domt_place_remove(&place);
 }
-END_TEST
 
 static int stop(domus_stack *stack, void *argument)
 {
@@ -101,7 +98,7 @@ static int stop(domus_stack *stack, void *argument)
 }
 
 /* All that waits and runs is answered with an error, soon. */
-START_TEST(database_that_is_stopped_answers_all)
+DOMT_TEST(database_that_is_stopped_answers_all)
 {
     domus_sql_options options = {.connections_max = 2};
     domt_place place;
@@ -127,9 +124,8 @@ START_TEST(database_that_is_stopped_answers_all)
     domt_desk_close(&desk);
     domt_place_remove(&place);
 }
-END_TEST
 
-START_TEST(system_stops_in_the_midst_of_work)
+DOMT_TEST(system_stops_in_the_midst_of_work)
 {
     static const domus_sql_statement every = {.text = "SELECT b FROM a"};
     domus_sql_cursor cursor;
@@ -152,9 +148,5 @@ START_TEST(system_stops_in_the_midst_of_work)
         domt_place_remove(&place);
     }
 }
-END_TEST
 
-DOMT_MAIN("sqlite: end", 60, query_of_an_asker_that_is_gone_ends,
-          transaction_of_an_asker_that_is_gone_is_rolled_back,
-          transaction_of_an_owner_that_has_ended_is_rolled_back,
-          database_that_is_stopped_answers_all, system_stops_in_the_midst_of_work)
+DOMT_SUITE(60)

@@ -26,7 +26,7 @@ static void write_file(const char *path, const char *text, size_t size)
     (void)close(fd);
 }
 
-START_TEST(file_that_cannot_be_opened_is_the_error_of_queries)
+DOMT_TEST(file_that_cannot_be_opened_is_the_error_of_queries)
 {
     static char garbage[8192];
     domt_place place;
@@ -56,9 +56,8 @@ START_TEST(file_that_cannot_be_opened_is_the_error_of_queries)
     domt_desk_close(&desk);
     domt_place_remove(&place);
 }
-END_TEST
 
-START_TEST(file_that_is_made_is_for_its_owner)
+DOMT_TEST(file_that_is_made_is_for_its_owner)
 {
     struct stat status;
     domt_place place;
@@ -75,9 +74,8 @@ START_TEST(file_that_is_made_is_for_its_owner)
     ck_assert_int_eq(unlink(place.path), 0);
     ck_assert_int_eq(rmdir(place.directory), 0);
 }
-END_TEST
 
-START_TEST(file_that_may_be_read_alone_is_not_written)
+DOMT_TEST(file_that_may_be_read_alone_is_not_written)
 {
     domt_place place;
     domt_desk desk;
@@ -98,9 +96,8 @@ START_TEST(file_that_may_be_read_alone_is_not_written)
     domt_desk_close(&desk);
     domt_place_remove(&place);
 }
-END_TEST
 
-START_TEST(lock_of_another_program_is_waited_for_and_then_told)
+DOMT_TEST(lock_of_another_program_is_waited_for_and_then_told)
 {
     domt_place place;
     domt_desk desk;
@@ -122,7 +119,6 @@ START_TEST(lock_of_another_program_is_waited_for_and_then_told)
     domt_desk_close(&desk);
     domt_place_remove(&place);
 }
-END_TEST
 
 /* Mount a file system of 1 MiB, if this process may. */
 static bool mount_small(const char *directory)
@@ -131,7 +127,7 @@ static bool mount_small(const char *directory)
            mount("none", directory, "tmpfs", 0, "size=1m") == 0;
 }
 
-START_TEST(full_disk_is_told_and_loses_nothing)
+DOMT_TEST(full_disk_is_told_and_loses_nothing)
 {
     domt_place place;
     domt_desk desk;
@@ -156,9 +152,8 @@ START_TEST(full_disk_is_told_and_loses_nothing)
     ck_assert_int_eq(umount(place.directory), 0);
     ck_assert_int_eq(rmdir(place.directory), 0);
 }
-END_TEST
 
-START_TEST(connections_that_are_not_used_are_closed)
+DOMT_TEST(connections_that_are_not_used_are_closed)
 {
     domus_sql_options options = {.connections_min = 1, .idle_ns = UINT64_C(50000000)};
     domt_place place;
@@ -179,9 +174,5 @@ START_TEST(connections_that_are_not_used_are_closed)
     domt_desk_close(&desk);
     domt_place_remove(&place);
 }
-END_TEST
 
-DOMT_MAIN("sqlite: file", 60, file_that_cannot_be_opened_is_the_error_of_queries,
-          file_that_is_made_is_for_its_owner, file_that_may_be_read_alone_is_not_written,
-          lock_of_another_program_is_waited_for_and_then_told, full_disk_is_told_and_loses_nothing,
-          connections_that_are_not_used_are_closed)
+DOMT_SUITE(60)

@@ -60,7 +60,7 @@ static void run_group(domt_desk *desk, const char *bad, int error)
     domt_desk_gives(desk, desk->sql, "SELECT n FROM counted", expected);
 }
 
-START_TEST(write_that_fails_fails_alone)
+DOMT_TEST(write_that_fails_fails_alone)
 {
     domt_place place;
     domt_desk desk;
@@ -75,10 +75,9 @@ START_TEST(write_that_fails_fails_alone)
     }
     domt_place_remove(&place);
 }
-END_TEST
 
 /* A time-out in a write rolls back the whole transaction of SQLite. */
-START_TEST(write_that_takes_too_long_is_the_only_one_that_fails)
+DOMT_TEST(write_that_takes_too_long_is_the_only_one_that_fails)
 {
     domus_sql_options options = {.timeout_ns = UINT64_C(200000000)};
     domt_place place;
@@ -95,10 +94,9 @@ START_TEST(write_that_takes_too_long_is_the_only_one_that_fails)
     domt_desk_close(&desk);
     domt_place_remove(&place);
 }
-END_TEST
 
 /* Reads that wait for the connection of writes see what was committed, and no part of it. */
-START_TEST(reads_beside_writes_see_whole_commits)
+DOMT_TEST(reads_beside_writes_see_whole_commits)
 {
     domt_place place;
     uint64_t number;
@@ -119,8 +117,5 @@ START_TEST(reads_beside_writes_see_whole_commits)
     domt_desk_close(&desk);
     domt_place_remove(&place);
 }
-END_TEST
 
-DOMT_MAIN("sqlite: group", 60, write_that_fails_fails_alone,
-          write_that_takes_too_long_is_the_only_one_that_fails,
-          reads_beside_writes_see_whole_commits)
+DOMT_SUITE(60)

@@ -135,7 +135,7 @@ static domus_outside_message receive(const domt_desk *desk)
 /* --- tests ------------------------------------------------------------------------------------ */
 
 /* The transaction of an end that was not run is rolled back, so those that wait are not held up. */
-START_TEST(commit_that_was_not_run_is_a_rollback)
+DOMT_TEST(commit_that_was_not_run_is_a_rollback)
 {
     const domus_sql_options options = {.connections_max = 2};
     domt_place place;
@@ -155,10 +155,9 @@ START_TEST(commit_that_was_not_run_is_a_rollback)
     close_desk(&desk);
     domt_place_remove(&place);
 }
-END_TEST
 
 /* A fetch that was asked for before the transaction has begun waits as later ones do. */
-START_TEST(fetch_behind_a_begin_waits_for_the_end)
+DOMT_TEST(fetch_behind_a_begin_waits_for_the_end)
 {
     static const domus_sql_statement every = {.text = "SELECT word FROM t"};
     const domus_sql_options options = {.connections_max = 1, .piece_size = 1024};
@@ -197,7 +196,5 @@ START_TEST(fetch_behind_a_begin_waits_for_the_end)
     close_desk(&desk);
     domt_place_remove(&place);
 }
-END_TEST
 
-DOMT_MAIN("sqlite: helper", 60, commit_that_was_not_run_is_a_rollback,
-          fetch_behind_a_begin_waits_for_the_end)
+DOMT_SUITE(60)

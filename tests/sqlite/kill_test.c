@@ -90,7 +90,7 @@ static uint32_t run_round(const domt_place *place, uint32_t ms, int64_t *last)
     return answered;
 }
 
-START_TEST(answered_rows_survive_a_kill)
+DOMT_TEST(answered_rows_survive_a_kill)
 {
     uint32_t answered = 0, rounds = domt_more_if_long(12);
     domt_place place;
@@ -102,6 +102,5 @@ START_TEST(answered_rows_survive_a_kill)
     ck_assert_uint_gt(answered, rounds);
     domt_place_remove(&place);
 }
-END_TEST
 
-DOMT_MAIN("sqlite: kill", 120, answered_rows_survive_a_kill)
+DOMT_SUITE(120)

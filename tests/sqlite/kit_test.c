@@ -114,16 +114,15 @@ static int run_seed(uint64_t seed, void *context)
     return 0;
 }
 
-START_TEST(service_with_a_database_runs_in_a_kit)
+DOMT_TEST(service_with_a_database_runs_in_a_kit)
 {
     uint64_t seed;
 
     ck_assert_int_eq(domus_testkit_sweep(1, domt_more_if_long(50), run_seed, NULL, &seed), 0);
 }
-END_TEST
 
 /* A transaction that nobody ends is over in its time, which is virtual here. */
-START_TEST(times_are_those_of_the_kit)
+DOMT_TEST(times_are_those_of_the_kit)
 {
     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};
     const domus_sql_options options = {
@@ -147,10 +146,9 @@ START_TEST(times_are_those_of_the_kit)
     ck_assert_int_eq(domus_probe_expect(probe, &domus_sql_begun_type, SECOND, &one), 0);
     domus_testkit_free(kit);
 }
-END_TEST
 
 /* A file needs helper threads, which a kit has not. */
-START_TEST(file_in_a_kit_is_refused)
+DOMT_TEST(file_in_a_kit_is_refused)
 {
     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};
     const domus_sql_options options = {.drivers = drivers};
@@ -167,7 +165,5 @@ START_TEST(file_in_a_kit_is_refused)
     ck_assert_int_eq(domus_probe_expect_error(probe, -EOPNOTSUPP, SECOND), 0);
     domus_testkit_free(kit);
 }
-END_TEST
 
-DOMT_MAIN("sqlite: kit", 60, service_with_a_database_runs_in_a_kit, times_are_those_of_the_kit,
-          file_in_a_kit_is_refused)
+DOMT_SUITE(60)

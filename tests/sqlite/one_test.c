@@ -104,7 +104,7 @@ static void check_isolation(const char *url)
     domt_desk_close(&desk);
 }
 
-START_TEST(rows_show_nothing_that_is_not_committed)
+DOMT_TEST(rows_show_nothing_that_is_not_committed)
 {
     domt_place place;
 
@@ -113,9 +113,8 @@ START_TEST(rows_show_nothing_that_is_not_committed)
     check_isolation(place.url);
     domt_place_remove(&place);
 }
-END_TEST
 
-START_TEST(rows_that_have_waited_for_too_long_go_on_later)
+DOMT_TEST(rows_that_have_waited_for_too_long_go_on_later)
 {
     domus_sql_cursor cursor;
     domt_desk desk;
@@ -134,9 +133,8 @@ START_TEST(rows_that_have_waited_for_too_long_go_on_later)
     ck_assert_uint_eq(read_rest(&desk, cursor, "clean"), ROWS);
     domt_desk_close(&desk);
 }
-END_TEST
 
-START_TEST(rows_that_wait_may_be_closed)
+DOMT_TEST(rows_that_wait_may_be_closed)
 {
     domus_sql_cursor cursor;
     domt_desk desk;
@@ -154,9 +152,8 @@ START_TEST(rows_that_wait_may_be_closed)
     ck_assert_uint_eq(domt_desk_look(&desk).waiting, 0);
     domt_desk_close(&desk);
 }
-END_TEST
 
-START_TEST(queue_is_bounded_by_what_an_actor_holds)
+DOMT_TEST(queue_is_bounded_by_what_an_actor_holds)
 {
     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};
     domus_sql_options options = {.drivers = drivers, .queue_max = DOMUS_SQLITE_QUEUE_MAX};
@@ -167,8 +164,5 @@ START_TEST(queue_is_bounded_by_what_an_actor_holds)
     ck_assert_int_eq(domus_sql_check("sqlite::memory:", &options, words, sizeof words), -EINVAL);
     ck_assert_str_eq(words, "queue_max: 16385 is more than 16384, the most with SQLite");
 }
-END_TEST
 
-DOMT_MAIN("sqlite: one", 60, rows_show_nothing_that_is_not_committed,
-          rows_that_have_waited_for_too_long_go_on_later, rows_that_wait_may_be_closed,
-          queue_is_bounded_by_what_an_actor_holds)
+DOMT_SUITE(60)

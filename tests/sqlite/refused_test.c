@@ -70,7 +70,7 @@ static void open(domt_desk *desk)
     domt_desk_must(desk, desk->sql, "CREATE TABLE strict (a INTEGER) STRICT");
 }
 
-START_TEST(statements_for_a_connection_are_refused)
+DOMT_TEST(statements_for_a_connection_are_refused)
 {
     domt_desk desk;
 
@@ -91,9 +91,8 @@ START_TEST(statements_for_a_connection_are_refused)
     domt_desk_gives(&desk, desk.sql, "PRAGMA user_version", "7");
     domt_desk_close(&desk);
 }
-END_TEST
 
-START_TEST(error_names_what_it_is_about)
+DOMT_TEST(error_names_what_it_is_about)
 {
     const domus_sql_error *error;
     domt_desk desk;
@@ -119,9 +118,8 @@ START_TEST(error_names_what_it_is_about)
     ck_assert_uint_eq(error->position, 13); /* counted in characters */
     domt_desk_close(&desk);
 }
-END_TEST
 
-START_TEST(script_is_done_as_a_whole)
+DOMT_TEST(script_is_done_as_a_whole)
 {
     domt_desk desk;
 
@@ -138,10 +136,9 @@ START_TEST(script_is_done_as_a_whole)
     ck_assert_int_eq(domt_desk_script(&desk, desk.sql, "INSERT INTO a VALUES ($1)"), -EINVAL);
     domt_desk_close(&desk);
 }
-END_TEST
 
 /* The place of the statement that was used longest ago is taken. */
-START_TEST(prepared_statements_at_their_limit)
+DOMT_TEST(prepared_statements_at_their_limit)
 {
     static const domus_sql_statement one = {.text = "SELECT 1"}, two = {.text = "SELECT 2"},
                                      three = {.text = "SELECT 3"};
@@ -157,8 +154,5 @@ START_TEST(prepared_statements_at_their_limit)
     }
     domt_desk_close(&desk);
 }
-END_TEST
 
-DOMT_MAIN("sqlite: refused", 30, statements_for_a_connection_are_refused,
-          error_names_what_it_is_about, script_is_done_as_a_whole,
-          prepared_statements_at_their_limit)
+DOMT_SUITE(30)

@@ -63,7 +63,7 @@ static const struct wrong {
     {"sqlitex:a", "begins with"},
 };
 
-START_TEST(right_urls_have_their_meaning)
+DOMT_TEST(right_urls_have_their_meaning)
 {
     domi_sqlite_place place;
     char error[128];
@@ -80,9 +80,8 @@ START_TEST(right_urls_have_their_meaning)
                       "%s", right[i].url);
     }
 }
-END_TEST
 
-START_TEST(wrong_urls_are_refused_with_words)
+DOMT_TEST(wrong_urls_are_refused_with_words)
 {
     domi_sqlite_place place = {.path = "as it was"};
     char error[128];
@@ -94,9 +93,8 @@ START_TEST(wrong_urls_are_refused_with_words)
     }
     ck_assert_str_eq(place.path, "as it was");
 }
-END_TEST
 
-START_TEST(path_at_its_limit)
+DOMT_TEST(path_at_its_limit)
 {
     static char url[PATH_MAX + 16];
     domi_sqlite_place place;
@@ -111,9 +109,8 @@ START_TEST(path_at_its_limit)
     url[7 + PATH_MAX] = '\0';
     ck_assert_int_eq(domi_sqlite_read_url(url, error, sizeof error, &place), -EINVAL);
 }
-END_TEST
 
-START_TEST(driver_checks_urls)
+DOMT_TEST(driver_checks_urls)
 {
     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};
     domus_sql_options options = {.drivers = drivers};
@@ -124,7 +121,5 @@ START_TEST(driver_checks_urls)
     ck_assert_ptr_nonnull(strstr(error, "parameters are"));
     ck_assert_str_eq(domus_sqlite_driver.name, "sqlite");
 }
-END_TEST
 
-DOMT_MAIN("sqlite: url", 20, right_urls_have_their_meaning, wrong_urls_are_refused_with_words,
-          path_at_its_limit, driver_checks_urls)
+DOMT_SUITE(20)

@@ -16,6 +16,8 @@
 #define MARKS_MOST 16u
 
 static domt_suite *suites;
+static domt_test *tests;
+static domt_test **tests_end = &tests; /* they are run in the order of their file */
 
 void domt_mark_point(const char *file, int line)
 {
@@ -32,6 +34,12 @@ void domt_suite_add(domt_suite *suite)
 {
     suite->next = suites;
     suites = suite;
+}
+
+void domt_test_add(domt_test *test)
+{
+    *tests_end = test;
+    tests_end = &test->next;
 }
 
 bool domt_is_long(void)
@@ -52,14 +60,16 @@ uint32_t domt_more_if_long(uint32_t count)
     return domt_is_long() ? 10 * count : count;
 }
 
-int domt_suite_run(const char *name, int seconds, const TTest *const *tests, size_t count)
+static int run_suite(const domt_suite *of, const char *name)
 {
     Suite *suite = suite_create(name);
 
-    for (size_t i = 0; i < count; i++) {
-        TCase *group = tcase_create(tests[i]->name);
-        tcase_set_timeout(group, seconds);
-        tcase_add_test(group, tests[i]);
+    for (const domt_test *test = tests; test != NULL; test = test->next) {
+        if (strcmp(test->test.file, of->file) != 0)
+            continue;
+        TCase *group = tcase_create(test->test.name);
+        tcase_set_timeout(group, of->seconds());
+        tcase_add_test(group, &test->test);
         suite_add_tcase(suite, group);
     }
 
@@ -94,7 +104,7 @@ int main(int count, char **arguments)
     for (const domt_suite *suite = suites; suite != NULL; suite = suite->next) {
         name_program(suite, name);
         if (strcmp(name, called) == 0)
-            return suite->run();
+            return run_suite(suite, name);
     }
     fprintf(stderr, "%s: no suite has this name; call it by one of:\n", called);
     for (const domt_suite *suite = suites; suite != NULL; suite = suite->next) {

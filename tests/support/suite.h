@@ -2,10 +2,10 @@
  * counts.
  *
  * A test file is a program of its own, named after the source or the behaviour that it holds; it
- * includes this header and ends with DOMT_MAIN. All files of a folder are linked to one file, which
- * runs the suite that it is called by (suite.c). `./dev test` adds up the lines that Check prints.
- * CK_FORK=no runs all tests in one process, for a debugger; CK_TIMEOUT_MULTIPLIER stretches the
- * time-outs. */
+ * includes this header and ends with DOMT_SUITE. All files of a folder are linked to one file,
+ * which runs the suite that it is called by (suite.c). `./dev test` adds up the lines that Check
+ * prints. CK_FORK=no runs all tests in one process, for a debugger; CK_TIMEOUT_MULTIPLIER stretches
+ * the time-outs. */
 #ifndef DOMT_SUITE_H
 #define DOMT_SUITE_H
 
@@ -27,30 +27,41 @@ bool domt_is_long(void);
  * which more are better, and there is no number that is enough. */
 uint32_t domt_more_if_long(uint32_t count);
 
-/* The suite of a test file, whose path in the tree is `file`, as in "tests/house/mailbox_test.c".
- */
+/* A test, which knows its file. DOMT_TEST adds it before main(), in the order of the file. */
+typedef struct domt_test {
+    TTest test;
+    struct domt_test *next;
+} domt_test;
+
+/* A test file, and how long each of its tests may take; DOMT_SUITE adds it. */
 typedef struct domt_suite {
-    const char *file;
-    int (*run)(void);
+    const char *file; /* as in "tests/house/mailbox_test.c" */
+    int (*seconds)(void);
     struct domt_suite *next;
 } domt_suite;
 
-/* Add the suite to those that this program can run. Called before main(), by each test file. */
+void domt_test_add(domt_test *test);
 void domt_suite_add(domt_suite *suite);
 
-/* Run tests, each of which has so many seconds. Returns the status of the program. */
-int domt_suite_run(const char *name, int seconds, const TTest *const *tests, size_t count);
-
-/* DOMT_MAIN("wheel", 20, wheel_never_fires_early, wheel_holds_a_million): each test has 20 s. */
-#define DOMT_MAIN(name, seconds, ...)                                                              \
-    static int domt_run_all(void)                                                                  \
+/* DOMT_TEST(wheel_never_fires_early), and a body in braces: a test of the suite of its file. */
+#define DOMT_TEST(named)                                                                           \
+    static void named(int domt_loop);                                                              \
+    __attribute__((constructor)) static void add_##named(void)                                     \
     {                                                                                              \
-        const TTest *const tests[] = {__VA_ARGS__};                                                \
-        return domt_suite_run(name, seconds, tests, sizeof tests / sizeof tests[0]);               \
+        static domt_test test = {.test = {#named, named, __FILE__, __LINE__}};                     \
+        domt_test_add(&test);                                                                      \
+    }                                                                                              \
+    static void named(int domt_loop CK_ATTRIBUTE_UNUSED)
+
+/* DOMT_SUITE(20) ends a test file: each test has 20 s. */
+#define DOMT_SUITE(count)                                                                          \
+    static int domt_seconds(void)                                                                  \
+    {                                                                                              \
+        return (count);                                                                            \
     }                                                                                              \
     __attribute__((constructor)) static void domt_add_suite(void)                                  \
     {                                                                                              \
-        static domt_suite suite = {.file = __FILE__, .run = domt_run_all};                         \
+        static domt_suite suite = {.file = __FILE__, .seconds = domt_seconds};                     \
         domt_suite_add(&suite);                                                                    \
     }
 

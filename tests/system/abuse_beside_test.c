@@ -229,7 +229,7 @@ static void measure_row(const char *backend, const row *of)
     fflush(stdout);
 }
 
-START_TEST(good_client_is_served_as_beside_harmless_ones)
+DOMT_TEST(good_client_is_served_as_beside_harmless_ones)
 {
     const char *is_long = getenv("DOMT_LONG");
     const char *only = getenv("DOMT_ROW");
@@ -253,6 +253,5 @@ START_TEST(good_client_is_served_as_beside_harmless_ones)
         measure_row("io.backend=epoll", &rows[i]);
     }
 }
-END_TEST
 
-DOMT_MAIN("abuse beside", 1800, good_client_is_served_as_beside_harmless_ones)
+DOMT_SUITE(1800)

@@ -100,20 +100,18 @@ static void stay(const char *what, domt_attack_kind kind, uint64_t bytes_each)
     end_with_nothing_left(&before);
 }
 
-START_TEST(thousands_that_say_nothing_hurt_nobody)
+DOMT_TEST(thousands_that_say_nothing_hurt_nobody)
 {
     stay("idle", DOMT_ATTACK_IDLE, 3 * KIB);
 }
-END_TEST
 
-START_TEST(thousands_that_drip_hurt_nobody)
+DOMT_TEST(thousands_that_drip_hurt_nobody)
 {
     stay("drip", DOMT_ATTACK_DRIP, 3 * KIB);
 }
-END_TEST
 
 /* The time-out for the first byte ends them all, whatever else happens. */
-START_TEST(thousands_that_say_nothing_are_closed_in_time)
+DOMT_TEST(thousands_that_say_nothing_are_closed_in_time)
 {
     uint32_t count = domt_is_long() ? 10000 : DOMT_SCALE(1000, 200);
     domt_attack attack = {.kind = DOMT_ATTACK_IDLE, .count = count, .rate = 1};
@@ -132,7 +130,6 @@ START_TEST(thousands_that_say_nothing_are_closed_in_time)
     end_with_nothing_left(&before);
     ck_assert_uint_eq(domt_service_count(&service, "channels silent"), count);
 }
-END_TEST
 
 /* --- connections that come and go ------------------------------------------------------------- */
 
@@ -154,17 +151,15 @@ static void storm(const char *what, domt_attack_kind kind)
     end_with_nothing_left(&before);
 }
 
-START_TEST(storms_of_connects_that_drop_leave_nothing)
+DOMT_TEST(storms_of_connects_that_drop_leave_nothing)
 {
     storm("drop", DOMT_ATTACK_DROP);
 }
-END_TEST
 
-START_TEST(storms_of_resets_within_a_message_leave_nothing)
+DOMT_TEST(storms_of_resets_within_a_message_leave_nothing)
 {
     storm("half", DOMT_ATTACK_HALF);
 }
-END_TEST
 
 /* A dialogue of single bytes, each of which is echoed, that ends after `bytes` bytes both ways
  * together: by a reset, or by FIN. */
@@ -191,7 +186,7 @@ static void send_and_end(uint32_t bytes, bool reset)
     domt_client_close(&client, reset);
 }
 
-START_TEST(ends_at_every_byte_of_a_dialogue_leave_nothing)
+DOMT_TEST(ends_at_every_byte_of_a_dialogue_leave_nothing)
 {
     uint32_t bytes = domt_is_long() ? 256 : 64;
     uint32_t rounds = domt_is_long() ? DOMT_SCALE(20, 5) : 1;
@@ -207,10 +202,5 @@ START_TEST(ends_at_every_byte_of_a_dialogue_leave_nothing)
     memory_stays_below("ends at every byte", &before, BUFFERS + 2048 * KIB);
     end_with_nothing_left(&before);
 }
-END_TEST
 
-DOMT_MAIN("abuse crowds", 300, thousands_that_say_nothing_hurt_nobody,
-          thousands_that_drip_hurt_nobody, thousands_that_say_nothing_are_closed_in_time,
-          storms_of_connects_that_drop_leave_nothing,
-          storms_of_resets_within_a_message_leave_nothing,
-          ends_at_every_byte_of_a_dialogue_leave_nothing)
+DOMT_SUITE(300)

@@ -139,13 +139,12 @@ static void never_read(const domt_protocol *with)
     ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
 }
 
-START_TEST(pipelining_clients_that_never_read_hurt_nobody)
+DOMT_TEST(pipelining_clients_that_never_read_hurt_nobody)
 {
     never_read(&domt_kv);
     never_read(&domt_lines);
     never_read(&domt_web);
 }
-END_TEST
 
 /* --- the end under load ----------------------------------------------------------------------- */
 
@@ -203,13 +202,11 @@ static void stop_under_load(const domt_protocol *with)
     ck_assert_uint_eq(domt_service_count(&service, "channels cut"), 0);
 }
 
-START_TEST(at_its_end_the_service_answers_all_that_it_has_read)
+DOMT_TEST(at_its_end_the_service_answers_all_that_it_has_read)
 {
     stop_under_load(&domt_kv);
     stop_under_load(&domt_lines);
     stop_under_load(&domt_web);
 }
-END_TEST
 
-DOMT_MAIN("abuse pipelining", 120, pipelining_clients_that_never_read_hurt_nobody,
-          at_its_end_the_service_answers_all_that_it_has_read)
+DOMT_SUITE(120)

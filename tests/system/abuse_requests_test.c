@@ -50,7 +50,7 @@ static void answers(const domt_protocol *with, const char *bytes, size_t size, c
 #define GETS(with, bytes, answer) answers(with, bytes, sizeof(bytes) - 1, answer)
 #define REFUSED(text)             "-ERR Protocol error: " text "\r\n"
 
-START_TEST(nonsense_is_refused_in_words_and_takes_no_memory)
+DOMT_TEST(nonsense_is_refused_in_words_and_takes_no_memory)
 {
     static char long_line[70000];
     int good = domt_protocol_start(&service, &domt_kv, NULL);
@@ -100,10 +100,9 @@ START_TEST(nonsense_is_refused_in_words_and_takes_no_memory)
     close(good);
     domt_service_stop(&service);
 }
-END_TEST
 
 /* Commands of 4 MiB that never end, more than have room together. */
-START_TEST(commands_that_never_end_take_bounded_memory)
+DOMT_TEST(commands_that_never_end_take_bounded_memory)
 {
     enum { COUNT = 40 };
     static char piece[4 * MIB];
@@ -135,11 +134,10 @@ START_TEST(commands_that_never_end_take_bounded_memory)
     domt_service_stop(&service);
     ck_assert_uint_ge(domt_service_count(&service, "channels refused"), COUNT - 8);
 }
-END_TEST
 
 /* Whole commands of 1 MiB, whose shard hangs: they are refused beyond a bound, and those that were
  * taken are done in the end. */
-START_TEST(commands_that_wait_for_a_shard_take_bounded_memory)
+DOMT_TEST(commands_that_wait_for_a_shard_take_bounded_memory)
 {
     enum { COUNT = 12, EACH = 20, MOST_MIB = 32, KERNEL_MIB = 10 /* of a connection, at most */ };
     static char value[MIB + 2];
@@ -196,12 +194,11 @@ START_TEST(commands_that_wait_for_a_shard_take_bounded_memory)
     close(sleeper);
     domt_service_stop(&service);
 }
-END_TEST
 
 #define NOAUTH    "-NOAUTH Authentication required.\r\n"
 #define WRONGPASS "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
 
-START_TEST(nobody_gets_in_without_the_password)
+DOMT_TEST(nobody_gets_in_without_the_password)
 {
     domt_kv_start(&service, (const char *const[]){"kv.password=secret", NULL});
     GETS(&domt_kv, "GET a\r\nMGET a b c\r\nFLUSHALL\r\nPING\r\nCONFIG GET save\r\nDBSIZE\r\n",
@@ -224,7 +221,6 @@ START_TEST(nobody_gets_in_without_the_password)
     GETS(&domt_kv, "QUIT\r\nAUTH secret\r\nGET a\r\n", "+OK\r\n");
     domt_service_stop(&service);
 }
-END_TEST
 
 #define UNKNOWN_COUNT  REFUSED("unauthenticated multibulk length")
 #define UNKNOWN_LENGTH REFUSED("unauthenticated bulk length")
@@ -234,7 +230,7 @@ END_TEST
     "\r\n$1\r\nh\r\n$1\r\ni\r\n$1\r\nj\r\n"
 
 /* Without the password one may send ten words of 16 KiB, as to redis-server. */
-START_TEST(strangers_take_little_memory)
+DOMT_TEST(strangers_take_little_memory)
 {
     enum { COUNT = 100, MOST = 300 * 1024 };
     static char word[16384 + 2];
@@ -270,12 +266,11 @@ START_TEST(strangers_take_little_memory)
         close(fds[i]);
     domt_service_stop(&service);
 }
-END_TEST
 
 /* Lines whose answers count them are sent once. */
 #define SAYS(bytes, answer) says(&domt_lines, bytes, sizeof(bytes) - 1, answer, false)
 
-START_TEST(lines_without_end_are_refused)
+DOMT_TEST(lines_without_end_are_refused)
 {
     static char long_line[70000];
     int good = domt_protocol_start(&service, &domt_lines, NULL);
@@ -290,7 +285,6 @@ START_TEST(lines_without_end_are_refused)
     close(good);
     domt_service_stop(&service);
 }
-END_TEST
 
 /* --- ends at each byte ------------------------------------------------------------------------ */
 
@@ -380,15 +374,10 @@ static void end_at_each_byte(const dialogue *of)
     ck_assert_uint_le(domt_service_count(&service, "channels opened"), made);
 }
 
-START_TEST(an_end_or_a_reset_at_any_byte_hurts_nobody)
+DOMT_TEST(an_end_or_a_reset_at_any_byte_hurts_nobody)
 {
     end_at_each_byte(&dialogues[0]);
     end_at_each_byte(&dialogues[1]);
 }
-END_TEST
 
-DOMT_MAIN("abuse requests", 120, nonsense_is_refused_in_words_and_takes_no_memory,
-          nobody_gets_in_without_the_password, strangers_take_little_memory,
-          commands_that_never_end_take_bounded_memory,
-          commands_that_wait_for_a_shard_take_bounded_memory, lines_without_end_are_refused,
-          an_end_or_a_reset_at_any_byte_hurts_nobody)
+DOMT_SUITE(120)

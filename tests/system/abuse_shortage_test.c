@@ -81,7 +81,7 @@ static void few_descriptors(void)
         _exit(126);
 }
 
-START_TEST(strangers_that_take_all_descriptors_hurt_nobody)
+DOMT_TEST(strangers_that_take_all_descriptors_hurt_nobody)
 {
     uint32_t count = is_long() ? 3000 : 600;
 
@@ -94,10 +94,9 @@ START_TEST(strangers_that_take_all_descriptors_hurt_nobody)
         ck_assert_uint_gt(domt_service_count(&service, "accept pauses"), 0);
     }
 }
-END_TEST
 
 /* Each may have channel.sendHigh queued, and its share of the buffers, before it is not read. */
-START_TEST(strangers_that_take_all_buffers_hurt_nobody)
+DOMT_TEST(strangers_that_take_all_buffers_hurt_nobody)
 {
     static const char *const more[] = {
         "--set", "io.buffers.count=16",   "--set", "channel.sendHigh=64KiB",
@@ -110,11 +109,10 @@ START_TEST(strangers_that_take_all_buffers_hurt_nobody)
         endure(services[i], "no buffers", more, &attack, count * 192 * KIB + 4096 * KIB);
     }
 }
-END_TEST
 
 /* The service is at channel.maxConnections: strangers have all these connections, and as many
  * strangers again wait to be accepted. */
-START_TEST(strangers_whom_nobody_accepts_hurt_nobody)
+DOMT_TEST(strangers_whom_nobody_accepts_hurt_nobody)
 {
     uint32_t count = is_long() ? 8000 : DOMT_SCALE(1000, 200);
     char most[64];
@@ -129,7 +127,5 @@ START_TEST(strangers_whom_nobody_accepts_hurt_nobody)
         ck_assert_uint_gt(domt_service_count(&service, "spells at most places"), 0);
     }
 }
-END_TEST
 
-DOMT_MAIN("abuse shortage", 300, strangers_that_take_all_descriptors_hurt_nobody,
-          strangers_that_take_all_buffers_hurt_nobody, strangers_whom_nobody_accepts_hurt_nobody)
+DOMT_SUITE(300)

@@ -100,20 +100,18 @@ static void never_read(uint32_t count, uint32_t piece_max, uint64_t flood_ms, ui
 }
 
 /* Each may have channel.sendHigh and its share of the buffers waiting, in the worst case. */
-START_TEST(readers_that_never_read_stop_being_read_and_hurt_nobody)
+DOMT_TEST(readers_that_never_read_stop_being_read_and_hurt_nobody)
 {
     never_read(DOMT_SCALE(100, 40), 0, 60000, DOMT_SCALE(100, 40) * MIB * 3 / 4);
 }
-END_TEST
 
 /* Small pieces cost more than their bytes. */
-START_TEST(floods_of_small_messages_stop_being_read_and_hurt_nobody)
+DOMT_TEST(floods_of_small_messages_stop_being_read_and_hurt_nobody)
 {
     never_read(20, 3, 1000, 20 * MIB * 3 / 4);
 }
-END_TEST
 
-START_TEST(slow_clients_are_served_byte_by_byte)
+DOMT_TEST(slow_clients_are_served_byte_by_byte)
 {
     enum { COUNT = 50, BYTES = 40 };
     static int fds[COUNT];
@@ -136,9 +134,8 @@ START_TEST(slow_clients_are_served_byte_by_byte)
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "received bytes"), COUNT * BYTES);
 }
-END_TEST
 
-START_TEST(storms_of_connects_and_closes_leave_nothing_behind)
+DOMT_TEST(storms_of_connects_and_closes_leave_nothing_behind)
 {
     uint32_t count = DOMT_SCALE(3000, 500);
 
@@ -159,9 +156,8 @@ START_TEST(storms_of_connects_and_closes_leave_nothing_behind)
     ck_assert_uint_eq(domt_service_count(&service, "channels closed"),
                       domt_service_count(&service, "accepted"));
 }
-END_TEST
 
-START_TEST(who_says_nothing_is_closed_after_the_idle_time_out)
+DOMT_TEST(who_says_nothing_is_closed_after_the_idle_time_out)
 {
     enum { COUNT = 20 };
     int fds[COUNT];
@@ -185,9 +181,5 @@ START_TEST(who_says_nothing_is_closed_after_the_idle_time_out)
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "channels reset"), COUNT);
 }
-END_TEST
 
-DOMT_MAIN("abuse", 60, readers_that_never_read_stop_being_read_and_hurt_nobody,
-          floods_of_small_messages_stop_being_read_and_hurt_nobody,
-          slow_clients_are_served_byte_by_byte, storms_of_connects_and_closes_leave_nothing_behind,
-          who_says_nothing_is_closed_after_the_idle_time_out)
+DOMT_SUITE(60)

@@ -10,7 +10,7 @@
 
 #define PYTHON "/usr/bin/python3"
 
-START_TEST(changes_under_load_lose_nothing)
+DOMT_TEST(changes_under_load_lose_nothing)
 {
     char command[2 * PATH_MAX];
     domt_tree tree;
@@ -27,6 +27,5 @@ START_TEST(changes_under_load_lose_nothing)
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): a test may use the shell */
     domt_tree_remove(&tree);
 }
-END_TEST
 
-DOMT_MAIN("changes", 120, changes_under_load_lose_nothing)
+DOMT_SUITE(120)

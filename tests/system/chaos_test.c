@@ -13,7 +13,7 @@
 #define SERVER "/usr/sbin/nats-server"
 #define BANK   DOMT_BIN_DIR "/chaos_bank"
 
-START_TEST(bank_keeps_its_money)
+DOMT_TEST(bank_keeps_its_money)
 {
     if (!domt_is_long())
         return;
@@ -26,6 +26,5 @@ START_TEST(bank_keeps_its_money)
                         "/tests/chaos/run --bin " DOMT_BIN_DIR " --seconds 45 --every 5 --rate 30");
     ck_assert_msg(status == 0, "chaos says %d; its text is above", status);
 }
-END_TEST
 
-DOMT_MAIN("chaos", 240, bank_keeps_its_money)
+DOMT_SUITE(240)

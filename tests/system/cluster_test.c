@@ -115,7 +115,7 @@ static char add_on_both(int counter)
     return node[0];
 }
 
-START_TEST(rooms_and_counters_are_over_both_nodes)
+DOMT_TEST(rooms_and_counters_are_over_both_nodes)
 {
     char text[4096], places[COUNTERS + 1] = "";
 
@@ -137,9 +137,8 @@ START_TEST(rooms_and_counters_are_over_both_nodes)
     stop_node(0);
     domt_nats_server_stop(&broker);
 }
-END_TEST
 
-START_TEST(counter_goes_on_when_its_node_is_killed)
+DOMT_TEST(counter_goes_on_when_its_node_is_killed)
 {
     uint64_t tries = 0;
     char node, other;
@@ -160,7 +159,5 @@ START_TEST(counter_goes_on_when_its_node_is_killed)
     stop_node(left);
     domt_nats_server_stop(&broker);
 }
-END_TEST
 
-DOMT_MAIN("cluster", 60, rooms_and_counters_are_over_both_nodes,
-          counter_goes_on_when_its_node_is_killed)
+DOMT_SUITE(60)

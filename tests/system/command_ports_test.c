@@ -5,10 +5,9 @@
 
 #include <stddef.h>
 
-START_TEST(ports_are_not_trusted)
+DOMT_TEST(ports_are_not_trusted)
 {
     domt_command_judge("fake", NULL);
 }
-END_TEST
 
-DOMT_MAIN("command_ports", 70, ports_are_not_trusted)
+DOMT_SUITE(70)

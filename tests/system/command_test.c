@@ -13,17 +13,15 @@
 static domt_observed web;
 static domt_tree tree;
 
-START_TEST(commands_show_a_program_that_runs)
+DOMT_TEST(commands_show_a_program_that_runs)
 {
     domt_command_judge_web("real");
 }
-END_TEST
 
-START_TEST(wrong_words_and_files_end_with_a_line)
+DOMT_TEST(wrong_words_and_files_end_with_a_line)
 {
     domt_command_judge_web("wrong");
 }
-END_TEST
 
 static void set_runtime(void)
 {
@@ -37,7 +35,7 @@ static void set_registry(void)
 }
 
 /* The program removes its own file alone. */
-START_TEST(a_port_registers_in_the_directory_of_the_session)
+DOMT_TEST(a_port_registers_in_the_directory_of_the_session)
 {
     char path[PATH_MAX], other[PATH_MAX], text[256] = "", wanted[128];
     struct stat status;
@@ -62,10 +60,9 @@ START_TEST(a_port_registers_in_the_directory_of_the_session)
     ck_assert_int_eq(lstat(path, &status), 0);
     domt_tree_remove(&tree);
 }
-END_TEST
 
 /* Others could put files into such a directory, and lead the user to a program of theirs. */
-START_TEST(a_directory_that_others_may_use_is_left_alone)
+DOMT_TEST(a_directory_that_others_may_use_is_left_alone)
 {
     domt_tree_make(&tree);
     ck_assert_int_eq(chmod(tree.root, 0750), 0);
@@ -74,15 +71,10 @@ START_TEST(a_directory_that_others_may_use_is_left_alone)
     ck_assert_int_eq(rmdir(tree.root), 0); /* there is no file in it */
     domt_observed_stop(&web);
 }
-END_TEST
 
-START_TEST(root_believes_users_about_their_own_programs_alone)
+DOMT_TEST(root_believes_users_about_their_own_programs_alone)
 {
     domt_command_judge("others", NULL);
 }
-END_TEST
 
-DOMT_MAIN("command", 70, commands_show_a_program_that_runs, wrong_words_and_files_end_with_a_line,
-          root_believes_users_about_their_own_programs_alone,
-          a_port_registers_in_the_directory_of_the_session,
-          a_directory_that_others_may_use_is_left_alone)
+DOMT_SUITE(70)

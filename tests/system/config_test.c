@@ -34,28 +34,26 @@ static void judge(const char *part, const char *modules, const char *more)
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): as above */
 }
 
-START_TEST(verbs_read_what_programs_tell)
+DOMT_TEST(verbs_read_what_programs_tell)
 {
     domt_tree_make(&tree);
     judge("verbs", NULL, "");
     domt_tree_remove(&tree);
 }
-END_TEST
 
-START_TEST(schema_takes_what_the_reader_takes)
+DOMT_TEST(schema_takes_what_the_reader_takes)
 {
     domt_tree_make(&tree);
     judge("schema", "jsonschema, yaml", "");
     domt_tree_remove(&tree);
 }
-END_TEST
 
 static void set_registry(void)
 {
     (void)setenv("DOMUS_REGISTRY", tree.root, 1);
 }
 
-START_TEST(a_program_that_runs_is_shown_and_compared)
+DOMT_TEST(a_program_that_runs_is_shown_and_compared)
 {
     char more[64];
 
@@ -67,7 +65,5 @@ START_TEST(a_program_that_runs_is_shown_and_compared)
     domt_observed_stop(&web);
     domt_tree_remove(&tree);
 }
-END_TEST
 
-DOMT_MAIN("config", 120, verbs_read_what_programs_tell, schema_takes_what_the_reader_takes,
-          a_program_that_runs_is_shown_and_compared)
+DOMT_SUITE(120)

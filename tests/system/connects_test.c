@@ -75,17 +75,14 @@ static void leaves_nothing(domt_attack_kind kind, const char *what)
                       domt_service_count(&service, "channels closed"));
 }
 
-START_TEST(connects_that_are_reset_at_once_leave_nothing)
+DOMT_TEST(connects_that_are_reset_at_once_leave_nothing)
 {
     leaves_nothing(DOMT_ATTACK_DROP, "drop");
 }
-END_TEST
 
-START_TEST(connects_for_one_message_leave_nothing)
+DOMT_TEST(connects_for_one_message_leave_nothing)
 {
     leaves_nothing(DOMT_ATTACK_VISIT, "visit");
 }
-END_TEST
 
-DOMT_MAIN("connects", 120, connects_that_are_reset_at_once_leave_nothing,
-          connects_for_one_message_leave_nothing)
+DOMT_SUITE(120)

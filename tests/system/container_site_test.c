@@ -49,7 +49,7 @@ static void stat_reads(uint16_t port)
     ck_assert_ptr_nonnull(strstr(text, "sleep"));
 }
 
-START_TEST(a_site_with_files_and_a_port_for_observation_serves_in_a_bare_container)
+DOMT_TEST(a_site_with_files_and_a_port_for_observation_serves_in_a_bare_container)
 {
     const char *arguments[ARGUMENTS_MAX];
 
@@ -73,7 +73,6 @@ START_TEST(a_site_with_files_and_a_port_for_observation_serves_in_a_bare_contain
     ck_assert_ptr_nonnull(strstr(site.service.error, "epoll is used"));
     ck_assert_ptr_null(strstr(site.service.error, "error: "));
 }
-END_TEST
 
 /* Start examples/api with its database and its uploads at these paths. */
 static void spawn_api(const char *database, const char *uploads)
@@ -87,7 +86,7 @@ static void spawn_api(const char *database, const char *uploads)
                                              "--set", database, "--set", uploads, NULL});
 }
 
-START_TEST(a_database_needs_one_folder_that_can_be_written_to)
+DOMT_TEST(a_database_needs_one_folder_that_can_be_written_to)
 {
     if (!domt_container_may())
         return;
@@ -109,7 +108,6 @@ START_TEST(a_database_needs_one_folder_that_can_be_written_to)
     ck_assert_msg(status == 1, "it ended with %d: %s", status, site.service.error);
     ck_assert_msg(strstr(site.service.error, "api.uploads: ") != NULL, "%s", site.service.error);
 }
-END_TEST
 
 /* --- the quota of CPUs ------------------------------------------------------------------------ */
 
@@ -121,7 +119,7 @@ static void join_half_a_cpu(void)
         _exit(126);
 }
 
-START_TEST(half_a_cpu_is_one_thread_and_more_of_them_are_warned_of)
+DOMT_TEST(half_a_cpu_is_one_thread_and_more_of_them_are_warned_of)
 {
     domt_service *service = &site.service;
 
@@ -142,9 +140,5 @@ START_TEST(half_a_cpu_is_one_thread_and_more_of_them_are_warned_of)
     ck_assert_ptr_nonnull(strstr(service->error, "the CPU quota of the cgroup is 1"));
     domt_cgroup_remove(&cgroup);
 }
-END_TEST
 
-DOMT_MAIN("container_site", 60,
-          a_site_with_files_and_a_port_for_observation_serves_in_a_bare_container,
-          a_database_needs_one_folder_that_can_be_written_to,
-          half_a_cpu_is_one_thread_and_more_of_them_are_warned_of)
+DOMT_SUITE(60)

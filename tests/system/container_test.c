@@ -87,7 +87,7 @@ static const long ring_calls[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io
 #define HAS_PROC false
 #endif
 
-START_TEST(in_a_root_of_its_own_echo_serves_and_says_what_is_missing)
+DOMT_TEST(in_a_root_of_its_own_echo_serves_and_says_what_is_missing)
 {
     static const struct {
         const char *name;
@@ -137,10 +137,9 @@ START_TEST(in_a_root_of_its_own_echo_serves_and_says_what_is_missing)
             expect_service(cases[i].name, "io.backend=auto", cases[i].lines, cases[i].says);
     }
 }
-END_TEST
 
 /* The image of packaging/container: a program without shared libraries and its configuration. */
-START_TEST(an_image_with_two_files_serves)
+DOMT_TEST(an_image_with_two_files_serves)
 {
     static const char program[] = DOMT_BIN_DIR "/tests/echo_static";
     static const char *const arguments[] = {
@@ -166,9 +165,8 @@ START_TEST(an_image_with_two_files_serves)
     ck_assert_ptr_nonnull(strstr(service.error, NO_RING));
     ck_assert_uint_eq(domt_service_count(&service, "accepted"), 1);
 }
-END_TEST
 
-START_TEST(without_locked_memory_a_ring_is_an_error_that_names_epoll_and_epoll_serves)
+DOMT_TEST(without_locked_memory_a_ring_is_an_error_that_names_epoll_and_epoll_serves)
 {
     if (!domt_container_may())
         return;
@@ -176,7 +174,6 @@ START_TEST(without_locked_memory_a_ring_is_an_error_that_names_epoll_and_epoll_s
     expect_end("no locked memory", "io.backend=auto", 0, "or set io.backend to epoll");
     expect_service("no locked memory, epoll", "io.backend=epoll", 0, NULL);
 }
-END_TEST
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
@@ -252,13 +249,12 @@ static void refuse_each(const refused_call *rows, size_t count)
     }
 }
 
-START_TEST(a_refused_call_that_matters_is_told_in_one_line)
+DOMT_TEST(a_refused_call_that_matters_is_told_in_one_line)
 {
     if (!may_refuse())
         return;
     refuse_each(told, sizeof told / sizeof told[0]);
 }
-END_TEST
 
 /* The library uses these, or its libraries do, and nobody notices if it may not. */
 static const refused_call unneeded[] = {
@@ -280,7 +276,7 @@ static const refused_call unneeded[] = {
 };
 
 /* All of them together; one at a time in the long form. */
-START_TEST(other_calls_are_done_without)
+DOMT_TEST(other_calls_are_done_without)
 {
     static const int errors[] = {EPERM, ENOSYS};
     long calls[sizeof unneeded / sizeof unneeded[0] + 2];
@@ -299,9 +295,8 @@ START_TEST(other_calls_are_done_without)
     if (domt_is_long())
         refuse_each(unneeded, sizeof unneeded / sizeof unneeded[0]);
 }
-END_TEST
 
-START_TEST(clone3_has_to_be_refused_by_the_right_error)
+DOMT_TEST(clone3_has_to_be_refused_by_the_right_error)
 {
     static const long calls[] = {SYS_clone3, -1};
 
@@ -310,11 +305,10 @@ START_TEST(clone3_has_to_be_refused_by_the_right_error)
     container.denied_with = EPERM;
     expect_end("clone3", URING, 0, "has to refuse clone3 by ENOSYS");
 }
-END_TEST
 
 /* In a namespace of its own, because a kill() of the number that getpid() then returns, -1, ends
  * all processes that it may. */
-START_TEST(a_program_that_may_not_ask_for_its_number_ends_in_order)
+DOMT_TEST(a_program_that_may_not_ask_for_its_number_ends_in_order)
 {
     static const long calls[] = {SYS_getpid, SYS_tgkill, -1};
 
@@ -324,9 +318,8 @@ START_TEST(a_program_that_may_not_ask_for_its_number_ends_in_order)
         .has_root = true, .has_proc = true, .has_sys = true, .denied = calls, .denied_with = EPERM};
     expect_service("getpid", URING, 0, NULL);
 }
-END_TEST
 
-START_TEST(a_program_that_cannot_wait_for_signals_says_so_and_ends)
+DOMT_TEST(a_program_that_cannot_wait_for_signals_says_so_and_ends)
 {
     static const long calls[] = {SYS_rt_sigtimedwait, -1};
 
@@ -336,12 +329,5 @@ START_TEST(a_program_that_cannot_wait_for_signals_says_so_and_ends)
     ck_assert_int_eq(domt_service_wait(&service, 10000), 1);
     ck_assert_ptr_nonnull(strstr(service.error, "it cannot wait for signals, and ends: "));
 }
-END_TEST
 
-DOMT_MAIN("container", 60, in_a_root_of_its_own_echo_serves_and_says_what_is_missing,
-          an_image_with_two_files_serves,
-          without_locked_memory_a_ring_is_an_error_that_names_epoll_and_epoll_serves,
-          a_refused_call_that_matters_is_told_in_one_line, other_calls_are_done_without,
-          clone3_has_to_be_refused_by_the_right_error,
-          a_program_that_may_not_ask_for_its_number_ends_in_order,
-          a_program_that_cannot_wait_for_signals_says_so_and_ends)
+DOMT_SUITE(60)

@@ -156,7 +156,7 @@ static void connect_deaf(void)
     domt_crowd_connect(&crowd, 0, DEAF);
 }
 
-START_TEST(many_deaf_peers_do_not_stop_a_client_that_behaves)
+DOMT_TEST(many_deaf_peers_do_not_stop_a_client_that_behaves)
 {
     good client;
 
@@ -169,11 +169,10 @@ START_TEST(many_deaf_peers_do_not_stop_a_client_that_behaves)
     holds(&client);
     end();
 }
-END_TEST
 
 /* A tenth of them goes and comes anew ten times a second, and so do those that were reset. On a
  * slow machine, or under a sanitizer, a turn takes longer, and there are fewer of them. */
-START_TEST(deaf_peers_that_reconnect_do_not_stop_one_either)
+DOMT_TEST(deaf_peers_that_reconnect_do_not_stop_one_either)
 {
     good client;
     uint32_t next = 0;
@@ -200,7 +199,5 @@ START_TEST(deaf_peers_that_reconnect_do_not_stop_one_either)
     holds(&client);
     end();
 }
-END_TEST
 
-DOMT_MAIN("deaf", 120, many_deaf_peers_do_not_stop_a_client_that_behaves,
-          deaf_peers_that_reconnect_do_not_stop_one_either)
+DOMT_SUITE(120)

@@ -84,7 +84,7 @@ static void start_ill(int fds[3])
     ck_abort_msg("not accepted: %s", web.port.body);
 }
 
-START_TEST(it_says_the_same_by_the_port_and_from_files)
+DOMT_TEST(it_says_the_same_by_the_port_and_from_files)
 {
     static const char finding[] = "channel: {maxConnections: 6}";
     int fds[3];
@@ -103,9 +103,8 @@ START_TEST(it_says_the_same_by_the_port_and_from_files)
     domt_observed_stop(&web);
     domt_tree_remove(&tree);
 }
-END_TEST
 
-START_TEST(wrong_words_and_files_get_a_line)
+DOMT_TEST(wrong_words_and_files_get_a_line)
 {
     static const struct {
         const char *words;
@@ -165,7 +164,6 @@ START_TEST(wrong_words_and_files_get_a_line)
     domt_observed_stop(&web);
     domt_tree_remove(&tree);
 }
-END_TEST
 
 /* --- watching --------------------------------------------------------------------------------- */
 
@@ -175,7 +173,7 @@ static bool has_said(const char *part)
     return strstr(said, part) != NULL;
 }
 
-START_TEST(what_begins_and_ends_is_logged_once)
+DOMT_TEST(what_begins_and_ends_is_logged_once)
 {
     char line[PATH_MAX * 2];
     int fds[3];
@@ -205,7 +203,5 @@ START_TEST(what_begins_and_ends_is_logged_once)
     ck_assert_ptr_eq(strstr(strstr(said, "begins: conn") + 1, "begins: conn"), NULL);
     domt_tree_remove(&tree);
 }
-END_TEST
 
-DOMT_MAIN("doctor_command", 70, it_says_the_same_by_the_port_and_from_files,
-          wrong_words_and_files_get_a_line, what_begins_and_ends_is_logged_once)
+DOMT_SUITE(70)

@@ -98,22 +98,19 @@ static void try_load(const struct load *load)
                   client.received);
 }
 
-START_TEST(nothing_is_said_of_an_idle_program)
+DOMT_TEST(nothing_is_said_of_an_idle_program)
 {
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     holds_nothing("idle");
     domt_observed_stop(&web);
 }
-END_TEST
 
-START_TEST(nothing_is_said_of_a_program_under_load)
+DOMT_TEST(nothing_is_said_of_a_program_under_load)
 {
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     for (size_t i = 0; i < LOADS; i++)
         try_load(&loads[i]);
     domt_observed_stop(&web);
 }
-END_TEST
 
-DOMT_MAIN("doctor_healthy", 60, nothing_is_said_of_an_idle_program,
-          nothing_is_said_of_a_program_under_load)
+DOMT_SUITE(60)

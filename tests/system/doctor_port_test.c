@@ -34,7 +34,7 @@ static void holds_places(const char *path, unsigned status)
     ck_abort_msg("%s: %s", path, web.port.answer);
 }
 
-START_TEST(a_visit_takes_its_time_and_says_what_was_seen)
+DOMT_TEST(a_visit_takes_its_time_and_says_what_was_seen)
 {
     static const struct {
         const char *request, *fields;
@@ -67,10 +67,9 @@ START_TEST(a_visit_takes_its_time_and_says_what_was_seen)
     domt_site_holds(&web.port, "GET /doctor?seconds=1", NULL, 409, "profile.level");
     domt_observed_stop(&web);
 }
-END_TEST
 
 /* Rules read what holds at the look, and not what held at the start. */
-START_TEST(a_look_has_the_keys_as_they_are_now)
+DOMT_TEST(a_look_has_the_keys_as_they_are_now)
 {
     domt_observed_start(&web, (const char *const[]){"observe.change=true", NULL}, NULL);
     domt_site_holds(&web.port, "GET /profile?machine=1", NULL, 200,
@@ -83,9 +82,8 @@ START_TEST(a_look_has_the_keys_as_they_are_now)
                     "\"scheduler.ioRatio\":4294967295,");
     domt_observed_stop(&web);
 }
-END_TEST
 
-START_TEST(viewers_that_wait_keep_nobody_out_and_a_stop_ends_their_wait)
+DOMT_TEST(viewers_that_wait_keep_nobody_out_and_a_stop_ends_their_wait)
 {
     char text[4096];
     int fds[17];
@@ -109,11 +107,10 @@ START_TEST(viewers_that_wait_keep_nobody_out_and_a_stop_ends_their_wait)
     ck_assert_int_eq(domt_service_wait(&web.site.service, 10000), 0);
     ck_assert_int_le(time(NULL) - began, 5);
 }
-END_TEST
 
 /* All places of the port are taken, and some of the crowd leave while they wait: the others are
  * answered or refused, and the program is as before. */
-START_TEST(a_crowd_at_the_doctor_does_no_harm)
+DOMT_TEST(a_crowd_at_the_doctor_does_no_harm)
 {
     static int fds[CROWD];
 
@@ -129,9 +126,5 @@ START_TEST(a_crowd_at_the_doctor_does_no_harm)
     holds_places("GET /doctor?seconds=1", 200);
     domt_observed_stop(&web);
 }
-END_TEST
 
-DOMT_MAIN("doctor_port", 60, a_visit_takes_its_time_and_says_what_was_seen,
-          a_look_has_the_keys_as_they_are_now,
-          viewers_that_wait_keep_nobody_out_and_a_stop_ends_their_wait,
-          a_crowd_at_the_doctor_does_no_harm)
+DOMT_SUITE(60)

@@ -88,7 +88,7 @@ static uint32_t read_slowly(int fd, uint32_t pause_ms)
     return received;
 }
 
-START_TEST(a_peer_that_reads_slowly_and_goes_on_sending_gets_every_byte)
+DOMT_TEST(a_peer_that_reads_slowly_and_goes_on_sending_gets_every_byte)
 {
     domt_service_start(&service,
                        DOMT_ECHO_ARGUMENTS("--set", "channel.linger=400ms", PATIENT, IN_KERNEL, ));
@@ -104,11 +104,10 @@ START_TEST(a_peer_that_reads_slowly_and_goes_on_sending_gets_every_byte)
     ck_assert_uint_eq(domt_service_count(&service, "cut bytes"), 0);
     ck_assert_ptr_null(strstr(service.error, "drained"));
 }
-END_TEST
 
 /* The peer has finished sending. Its channel must not end when the last byte is given
  * to the kernel. */
-START_TEST(a_peer_that_has_finished_and_reads_slowly_gets_every_byte)
+DOMT_TEST(a_peer_that_has_finished_and_reads_slowly_gets_every_byte)
 {
     domt_service_start(&service,
                        DOMT_ECHO_ARGUMENTS("--set", "channel.linger=400ms", PATIENT, IN_KERNEL, ));
@@ -123,7 +122,6 @@ START_TEST(a_peer_that_has_finished_and_reads_slowly_gets_every_byte)
     ck_assert_int_eq(domt_service_wait(&service, 20000), 0);
     ck_assert_uint_eq(domt_service_count(&service, "cut bytes"), 0);
 }
-END_TEST
 
 /* `held` are served at the most; the others wait, some accepted, most not. */
 static void drains_those_who_wait(uint32_t held, uint32_t waiting)
@@ -156,15 +154,14 @@ static void drains_those_who_wait(uint32_t held, uint32_t waiting)
     ck_assert_uint_eq(domt_service_count(&service, "channels cut"), 0);
 }
 
-START_TEST(peers_that_wait_at_the_most_connections_are_answered)
+DOMT_TEST(peers_that_wait_at_the_most_connections_are_answered)
 {
     drains_those_who_wait(10, 200);
 }
-END_TEST
 
 /* The bytes that were sent to the service, less those that are known to have been echoed,
  * were counted. */
-START_TEST(peers_that_never_read_are_cut_counted_and_tell_by_the_status)
+DOMT_TEST(peers_that_never_read_are_cut_counted_and_tell_by_the_status)
 {
     enum { COUNT = 5 };
     uint64_t missing = 0;
@@ -196,9 +193,5 @@ START_TEST(peers_that_never_read_are_cut_counted_and_tell_by_the_status)
              (unsigned long long)cut);
     ck_assert_msg(strstr(service.error, line) != NULL, "%s", line);
 }
-END_TEST
 
-DOMT_MAIN("drain", 120, a_peer_that_reads_slowly_and_goes_on_sending_gets_every_byte,
-          a_peer_that_has_finished_and_reads_slowly_gets_every_byte,
-          peers_that_wait_at_the_most_connections_are_answered,
-          peers_that_never_read_are_cut_counted_and_tell_by_the_status)
+DOMT_SUITE(120)

@@ -32,7 +32,7 @@ static uint64_t crowd_bytes(void)
     return sum;
 }
 
-START_TEST(every_byte_of_many_clients_comes_back_in_order)
+DOMT_TEST(every_byte_of_many_clients_comes_back_in_order)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
     streams(60, 200000);
@@ -46,10 +46,9 @@ START_TEST(every_byte_of_many_clients_comes_back_in_order)
     ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
     domt_crowd_fini(&crowd);
 }
-END_TEST
 
 /* The fewest buffers that there can be: a channel's share is one, and all starve now and then. */
-START_TEST(few_buffers_and_small_queues_lose_nothing)
+DOMT_TEST(few_buffers_and_small_queues_lose_nothing)
 {
     domt_service_start(
         &service,
@@ -64,9 +63,8 @@ START_TEST(few_buffers_and_small_queues_lose_nothing)
     ck_assert_uint_eq(domt_service_count(&service, "sent bytes"), crowd_bytes());
     domt_crowd_fini(&crowd);
 }
-END_TEST
 
-START_TEST(a_half_closed_connection_is_answered_to_the_end)
+DOMT_TEST(a_half_closed_connection_is_answered_to_the_end)
 {
     char bytes[100000];
     size_t have = 0;
@@ -94,10 +92,9 @@ START_TEST(a_half_closed_connection_is_answered_to_the_end)
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
 }
-END_TEST
 
 /* Every other client resets its connection somewhere in its stream; the others notice nothing. */
-START_TEST(resets_in_the_middle_hurt_nobody_else)
+DOMT_TEST(resets_in_the_middle_hurt_nobody_else)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
     for (int round = 0; round < 2; round++) {
@@ -114,9 +111,8 @@ START_TEST(resets_in_the_middle_hurt_nobody_else)
     ck_assert_uint_eq(domt_service_count(&service, "channels closed"),
                       domt_service_count(&service, "channels opened"));
 }
-END_TEST
 
-START_TEST(five_thousand_connections_are_served_at_once)
+DOMT_TEST(five_thousand_connections_are_served_at_once)
 {
     uint32_t count = domt_is_long() ? DOMT_SCALE(5000, 800) : 800;
 
@@ -141,9 +137,8 @@ START_TEST(five_thousand_connections_are_served_at_once)
     ck_assert_uint_eq(domt_service_count(&service, "accepted"), count);
     ck_assert_uint_eq(domt_service_count(&service, "received bytes"), 200 * (uint64_t)count);
 }
-END_TEST
 
-START_TEST(connections_that_come_and_go_leave_nothing_behind)
+DOMT_TEST(connections_that_come_and_go_leave_nothing_behind)
 {
     enum { AT_ONCE = 50 };
     uint32_t rounds = 20;
@@ -167,10 +162,5 @@ START_TEST(connections_that_come_and_go_leave_nothing_behind)
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "channels closed"), AT_ONCE * rounds);
 }
-END_TEST
 
-DOMT_MAIN("echo", 60, every_byte_of_many_clients_comes_back_in_order,
-          few_buffers_and_small_queues_lose_nothing,
-          a_half_closed_connection_is_answered_to_the_end, resets_in_the_middle_hurt_nobody_else,
-          five_thousand_connections_are_served_at_once,
-          connections_that_come_and_go_leave_nothing_behind)
+DOMT_SUITE(60)

@@ -128,7 +128,7 @@ static void serves(int early)
     ck_assert_uint_le(most_ns / 1000000, WAIT_MS);
 }
 
-START_TEST(a_neighbour_that_fills_the_cgroup_stops_nothing)
+DOMT_TEST(a_neighbour_that_fills_the_cgroup_stops_nothing)
 {
     if (DOMT_SANITIZED || !domt_cgroup_make_memory(&cgroup, LIMIT)) {
         printf("skipped: no memory cgroup: %s\n", DOMT_SANITIZED ? "sanitized" : cgroup.why);
@@ -160,6 +160,5 @@ START_TEST(a_neighbour_that_fills_the_cgroup_stops_nothing)
     const char *line = strstr(service.error, "held by others than domus");
     ck_assert_ptr_null(strstr(line + 1, "held by others than domus")); /* it is said once */
 }
-END_TEST
 
-DOMT_MAIN("foreign memory", 60, a_neighbour_that_fills_the_cgroup_stops_nothing)
+DOMT_SUITE(60)

@@ -9,7 +9,7 @@
 
 static domt_service service;
 
-START_TEST(node_calls_methods_of_each_kind)
+DOMT_TEST(node_calls_methods_of_each_kind)
 {
     static char line[1024];
 
@@ -25,6 +25,5 @@ START_TEST(node_calls_methods_of_each_kind)
     ck_assert_int_eq(status, 0);
     domt_service_stop(&service);
 }
-END_TEST
 
-DOMT_MAIN("grpc", 60, node_calls_methods_of_each_kind)
+DOMT_SUITE(60)

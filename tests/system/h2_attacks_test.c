@@ -398,7 +398,7 @@ static bool run_row(const domt_h2_attack *of)
     return is_bounded && seen.is_ended && seen.failed == 0;
 }
 
-START_TEST(attacks_are_bounded_and_a_good_client_is_answered)
+DOMT_TEST(attacks_are_bounded_and_a_good_client_is_answered)
 {
     const char *is_long = getenv("DOMT_LONG");
     const char *only = getenv("DOMT_ROW");
@@ -421,6 +421,5 @@ START_TEST(attacks_are_bounded_and_a_good_client_is_answered)
     domt_h2_server_end(&server);
     ck_assert_msg(failed == 0, "%u attacks were not withstood", failed);
 }
-END_TEST
 
-DOMT_MAIN("h2 attacks", 1800, attacks_are_bounded_and_a_good_client_is_answered)
+DOMT_SUITE(1800)

@@ -38,17 +38,16 @@ static void judge(const char *programs, bool of_web, const char *command)
 
 /* The curl of Debian 12 cannot use a connection twice that it has made with prior knowledge; it
  * does so over TLS below. */
-START_TEST(curl_gets)
+DOMT_TEST(curl_gets)
 {
     judge("curl", false,
           "C=\"curl -fsS --http2-prior-knowledge\"\n"
           "[ $($C -o $T/a -w %{http_version} $U) = 2 ] && [ -s $T/a ] || exit 1\n"
           "$C -I $U | grep -qi \"^content-length: $(wc -c <$T/a)\" || exit 2");
 }
-END_TEST
 
 /* nghttp tells each frame. It begins with PRIORITY on idle streams. */
-START_TEST(nghttp_shows_the_frames)
+DOMT_TEST(nghttp_shows_the_frames)
 {
     judge("nghttp", false,
           "nghttp -nv --no-color $U >$T/x 2>&1 || nghttp -nv $U >$T/x || exit 1\n"
@@ -61,9 +60,8 @@ START_TEST(nghttp_shows_the_frames)
           "nghttp -ns -m 50 $U | grep -c \" 200 \" | grep -qx 50 || exit 8\n"
           "nghttp -n -w 1 -W 16 $U && nghttp -n --no-dep -c 0 -b 10 $U || exit 9");
 }
-END_TEST
 
-START_TEST(h2load_counts_no_error)
+DOMT_TEST(h2load_counts_no_error)
 {
     judge(
         "h2load", false,
@@ -72,7 +70,6 @@ START_TEST(h2load_counts_no_error)
         "grep -q \"status codes: 2000 2xx\" $T/x || exit 3; done\n"
         "h2load -n 500 -c 5 -m 20 -w 10 -W 12 $U | grep -q \" 500 succeeded, 0 failed\" || exit 4");
 }
-END_TEST
 
 /* node resets streams by itself if what it has to send is more than 10 MB, so it gets more. */
 #define NODE                                                                                       \
@@ -95,7 +92,7 @@ END_TEST
     "END\n"                                                                                        \
     "node $T/n.js $U $IN"
 
-START_TEST(node_asks_for_much_at_a_time)
+DOMT_TEST(node_asks_for_much_at_a_time)
 {
     judge("node", false,
           NODE "  const path = url.pathname, first = await ask({\":path\": path});\n"
@@ -113,11 +110,10 @@ START_TEST(node_asks_for_much_at_a_time)
                "  const again = await ask({\":path\": path});\n"
                "  assert(again.body.equals(first.body));\n" NODE_END);
 }
-END_TEST
 
 /* --- the example web -------------------------------------------------------------------------- */
 
-START_TEST(curl_uses_the_site)
+DOMT_TEST(curl_uses_the_site)
 {
     judge(
         "curl", true,
@@ -137,9 +133,8 @@ START_TEST(curl_uses_the_site)
         "E=$($C -I $URL/static/page.css | grep -i ^etag: | cut -d\" \" -f2 | tr -d \"\\r\")\n"
         "[ $($C -w %{http_code} -H \"If-None-Match: $E\" $URL/static/page.css) = 304 ] || exit 12");
 }
-END_TEST
 
-START_TEST(nghttp_and_h2load_upload)
+DOMT_TEST(nghttp_and_h2load_upload)
 {
     judge("nghttp h2load", true,
           "nghttp -d $IN $URL/echo | cmp - $IN || exit 1\n"
@@ -149,9 +144,8 @@ START_TEST(nghttp_and_h2load_upload)
           "for p in json kv/none; do h2load -n 2000 -c 8 -m 32 $URL/$p >$T/x || exit 5\n"
           "grep -q \" 0 errored, 0 timeout\" $T/x || exit 6; done");
 }
-END_TEST
 
-START_TEST(node_uses_the_site)
+DOMT_TEST(node_uses_the_site)
 {
     judge("node", true,
           NODE "  const data = fs.readFileSync(of), post = {\":method\": \"POST\"};\n"
@@ -168,11 +162,10 @@ START_TEST(node_uses_the_site)
                "  const last = await ask({...post, \":path\": \"/echo\"}, \"abc\");\n"
                "  assert(last.body.toString() === \"abc\");\n" NODE_END);
 }
-END_TEST
 
 /* WebSockets in streams (RFC 8441), whose frames are written by hand: two guests of a room hear
  * each other, and one leaves. */
-START_TEST(node_opens_websockets)
+DOMT_TEST(node_opens_websockets)
 {
     judge("node", true,
           NODE "  const open = (name) => new Promise((good, bad) => {\n"
@@ -201,7 +194,6 @@ START_TEST(node_opens_websockets)
                "  two.close(http2.constants.NGHTTP2_CANCEL);\n"
                "  await ping();\n" NODE_END);
 }
-END_TEST
 
 /* --- TLS -------------------------------------------------------------------------------------- */
 
@@ -218,7 +210,7 @@ static bool begin_secure(domt_secure *secure, const char *programs)
     return true;
 }
 
-START_TEST(clients_choose_by_alpn)
+DOMT_TEST(clients_choose_by_alpn)
 {
     static domt_secure secure;
 
@@ -238,10 +230,9 @@ START_TEST(clients_choose_by_alpn)
                       "grep -q \" 500 succeeded, 0 failed\" $T/x || exit 6");
     domt_secure_end(&secure);
 }
-END_TEST
 
 /* The whole page by h2, and its chat by a WebSocket in a stream of it. */
-START_TEST(chromium_uses_the_page_by_h2)
+DOMT_TEST(chromium_uses_the_page_by_h2)
 {
     static domt_secure secure;
     char command[PATH_MAX];
@@ -257,9 +248,5 @@ START_TEST(chromium_uses_the_page_by_h2)
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): a test may use the shell */
     domt_secure_end(&secure);
 }
-END_TEST
 
-DOMT_MAIN("h2 clients", 120, curl_gets, nghttp_shows_the_frames, h2load_counts_no_error,
-          node_asks_for_much_at_a_time, curl_uses_the_site, nghttp_and_h2load_upload,
-          node_uses_the_site, node_opens_websockets, clients_choose_by_alpn,
-          chromium_uses_the_page_by_h2)
+DOMT_SUITE(120)

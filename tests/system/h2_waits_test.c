@@ -36,13 +36,12 @@ static const domt_h2_case waits[] = {
     {"waits/8", "nothing is asked for", STEPS(PING(), HEAR(PONG)), CLOSED, false},
 };
 
-START_TEST(peers_that_let_the_server_wait_are_left)
+DOMT_TEST(peers_that_let_the_server_wait_are_left)
 {
     domt_h2spec_run(waits, sizeof waits / sizeof waits[0],
                     (const char *const[]){"channel.sendTimeout=500ms", "channel.minRateGrace=300ms",
                                           "channel.headTimeout=500ms", "channel.idleTimeout=1500ms",
                                           "channel.firstByteTimeout=500ms", NULL});
 }
-END_TEST
 
-DOMT_MAIN("h2 waits", 300, peers_that_let_the_server_wait_are_left)
+DOMT_SUITE(300)

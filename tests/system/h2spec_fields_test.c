@@ -83,17 +83,14 @@ static const domt_h2_case blocks[] = {
      CONNECTION_ERROR(CODE(COMPRESSION_ERROR)), false},
 };
 
-START_TEST(malformed_requests_are_refused)
+DOMT_TEST(malformed_requests_are_refused)
 {
     domt_h2spec_run(requests, sizeof requests / sizeof requests[0], NULL);
 }
-END_TEST
 
-START_TEST(blocks_that_cannot_be_decoded_are_refused)
+DOMT_TEST(blocks_that_cannot_be_decoded_are_refused)
 {
     domt_h2spec_run(blocks, sizeof blocks / sizeof blocks[0], NULL);
 }
-END_TEST
 
-DOMT_MAIN("h2spec fields", 300, malformed_requests_are_refused,
-          blocks_that_cannot_be_decoded_are_refused)
+DOMT_SUITE(300)

@@ -134,23 +134,19 @@ static const domt_h2_case continuations[] = {
      PROTOCOL, false},
 };
 
-START_TEST(frames_are_as_they_have_to_be)
+DOMT_TEST(frames_are_as_they_have_to_be)
 {
     domt_h2spec_run(frames, sizeof frames / sizeof frames[0], NULL);
 }
-END_TEST
 
-START_TEST(windows_are_kept)
+DOMT_TEST(windows_are_kept)
 {
     domt_h2spec_run(windows, sizeof windows / sizeof windows[0], NULL);
 }
-END_TEST
 
-START_TEST(blocks_of_fields_go_on)
+DOMT_TEST(blocks_of_fields_go_on)
 {
     domt_h2spec_run(continuations, sizeof continuations / sizeof continuations[0], NULL);
 }
-END_TEST
 
-DOMT_MAIN("h2spec frames", 300, frames_are_as_they_have_to_be, windows_are_kept,
-          blocks_of_fields_go_on)
+DOMT_SUITE(300)

@@ -131,16 +131,14 @@ static const domt_h2_case forms[] = {
     UPDATE("generic/5/15", "two updates of the size of the table", "\x20\x3f\xe1\x1f"),
 };
 
-START_TEST(ordinary_frames_are_taken)
+DOMT_TEST(ordinary_frames_are_taken)
 {
     domt_h2spec_run(frames, sizeof frames / sizeof frames[0], NULL);
 }
-END_TEST
 
-START_TEST(fields_in_every_form_are_taken)
+DOMT_TEST(fields_in_every_form_are_taken)
 {
     domt_h2spec_run(forms, sizeof forms / sizeof forms[0], NULL);
 }
-END_TEST
 
-DOMT_MAIN("h2spec generic", 300, ordinary_frames_are_taken, fields_in_every_form_are_taken)
+DOMT_SUITE(300)

@@ -142,16 +142,14 @@ static const domt_h2_case streams[] = {
      false},
 };
 
-START_TEST(frames_have_their_format)
+DOMT_TEST(frames_have_their_format)
 {
     domt_h2spec_run(frames, sizeof frames / sizeof frames[0], NULL);
 }
-END_TEST
 
-START_TEST(streams_have_their_states)
+DOMT_TEST(streams_have_their_states)
 {
     domt_h2spec_run(streams, sizeof streams / sizeof streams[0], NULL);
 }
-END_TEST
 
-DOMT_MAIN("h2spec streams", 300, frames_have_their_format, streams_have_their_states)
+DOMT_SUITE(300)

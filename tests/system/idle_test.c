@@ -49,7 +49,7 @@ static uint32_t costs_little(void)
     return span * ms;
 }
 
-START_TEST(a_service_without_connections_sleeps)
+DOMT_TEST(a_service_without_connections_sleeps)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
     uint32_t ms = costs_little();
@@ -58,7 +58,6 @@ START_TEST(a_service_without_connections_sleeps)
     ck_assert_uint_le(domt_service_count(&service, "wake-ups empty"), STOP_STEPS);
     ck_assert_uint_le(domt_service_count(&service, "parks"), LOOKS_MAX * ms / 1000 + STEPS_MAX);
 }
-END_TEST
 
 #define TIMERS_MAX 4u /* of all threads in 2 s, for what the first request has begun */
 
@@ -72,7 +71,7 @@ static uint64_t timers_fired(domt_service *service_)
 }
 
 /* Idle time-outs, which are not due, wake nobody either. */
-START_TEST(a_service_with_silent_connections_sleeps)
+DOMT_TEST(a_service_with_silent_connections_sleeps)
 {
     enum { COUNT = 100 };
     int fds[COUNT];
@@ -89,10 +88,9 @@ START_TEST(a_service_with_silent_connections_sleeps)
         close(fds[i]);
     domt_service_stop(&service);
 }
-END_TEST
 
 /* Neither the store nor the pages tick for users and viewers that are not there. */
-START_TEST(a_site_that_nobody_uses_fires_no_timers)
+DOMT_TEST(a_site_that_nobody_uses_fires_no_timers)
 {
     static domt_site site;
 
@@ -105,7 +103,5 @@ START_TEST(a_site_that_nobody_uses_fires_no_timers)
     ck_assert_msg(fired <= TIMERS_MAX, "%llu timers fired in 2 s", (unsigned long long)fired);
     domt_site_stop(&site);
 }
-END_TEST
 
-DOMT_MAIN("idle", 400, a_service_without_connections_sleeps,
-          a_service_with_silent_connections_sleeps, a_site_that_nobody_uses_fires_no_timers)
+DOMT_SUITE(400)

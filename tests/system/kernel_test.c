@@ -42,7 +42,7 @@ static bool may_preload(void)
 
 /* The other tests here only show something if this holds: nothing that they start has to notice
  * that something newer was not refused. A kernel as old as that refuses it by itself. */
-START_TEST(what_came_after_6_1_is_refused)
+DOMT_TEST(what_came_after_6_1_is_refused)
 {
     static const char program[] = DOMT_BIN_DIR "/tests/asks_newer";
     int status = 0;
@@ -63,7 +63,6 @@ START_TEST(what_came_after_6_1_is_refused)
     else
         ck_assert_msg(WEXITSTATUS(status) == 0, "number %d", WEXITSTATUS(status));
 }
-END_TEST
 
 static void serves_a_site(void)
 {
@@ -81,7 +80,7 @@ static void serves_a_site(void)
     domt_site_stop(&site);
 }
 
-START_TEST(linux_6_1_has_all_that_a_ring_needs)
+DOMT_TEST(linux_6_1_has_all_that_a_ring_needs)
 {
     if (!may_preload())
         return;
@@ -91,9 +90,8 @@ START_TEST(linux_6_1_has_all_that_a_ring_needs)
                   site.service.error);
     ck_assert_msg(strstr(site.service.error, "warning: ") == NULL, "%s", site.service.error);
 }
-END_TEST
 
-START_TEST(an_older_kernel_gets_epoll_and_one_line)
+DOMT_TEST(an_older_kernel_gets_epoll_and_one_line)
 {
     if (!may_preload())
         return;
@@ -109,10 +107,9 @@ START_TEST(an_older_kernel_gets_epoll_and_one_line)
     ck_assert_int_eq(domt_service_wait(&site.service, 10000), 1);
     ck_assert_ptr_nonnull(strstr(site.service.error, "it needs Linux 6.1 or newer"));
 }
-END_TEST
 
 /* The tests of what asks the kernel most, on Linux 6.1. */
-START_TEST(the_tests_of_the_ring_pass_on_linux_6_1)
+DOMT_TEST(the_tests_of_the_ring_pass_on_linux_6_1)
 {
     static const char *const programs[] = {
         "io_backend",         "io_backend_limits",  "io_datagram_backend", "io_direct_seeds",
@@ -141,7 +138,5 @@ START_TEST(the_tests_of_the_ring_pass_on_linux_6_1)
         ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: %d", programs[i], status);
     }
 }
-END_TEST
 
-DOMT_MAIN("kernel", 600, what_came_after_6_1_is_refused, linux_6_1_has_all_that_a_ring_needs,
-          an_older_kernel_gets_epoll_and_one_line, the_tests_of_the_ring_pass_on_linux_6_1)
+DOMT_SUITE(600)

@@ -82,14 +82,13 @@ static const char *const commands[] = {"CONFIG GET maxmemory-policy",
                                        "HELLO 2 SETNAME \"a b\"",
                                        NULL};
 
-START_TEST(replies_about_the_server_are_those_of_redis)
+DOMT_TEST(replies_about_the_server_are_those_of_redis)
 {
     int fd = start("kv.shards=3");
 
     domt_resp_compare_with_redis(fd, commands);
     stop(fd);
 }
-END_TEST
 
 /* A client that is not answered is told nothing but what is published. */
 static const char *const silences[] = {
@@ -118,14 +117,13 @@ static const char *const silences[] = {
     "a CLIENT REPLY OFF;PING",
     NULL};
 
-START_TEST(silence_is_that_of_redis)
+DOMT_TEST(silence_is_that_of_redis)
 {
     int fd = start("kv.shards=5");
 
     domt_dialogue_with_redis(silences, kv.port);
     stop(fd);
 }
-END_TEST
 
 /* --- INFO ------------------------------------------------------------------------------------- */
 
@@ -145,7 +143,7 @@ static void expect_figure(int fd, const char *name, uint64_t value)
     ck_assert_msg(figure(fd, name) == value, "%s%llu", name, (unsigned long long)figure(fd, name));
 }
 
-START_TEST(info_counts_over_all_threads_and_shards)
+DOMT_TEST(info_counts_over_all_threads_and_shards)
 {
     int fd = start("kv.shards=5");
     char command[64], reply[DOMT_REPLY_MAX];
@@ -185,11 +183,10 @@ START_TEST(info_counts_over_all_threads_and_shards)
     ck_assert_ptr_null(strstr(reply, "# Server"));
     stop(fd);
 }
-END_TEST
 
 /* --- CLIENT ----------------------------------------------------------------------------------- */
 
-START_TEST(clients_are_listed_and_ended_on_all_threads)
+DOMT_TEST(clients_are_listed_and_ended_on_all_threads)
 {
     int fd = start("kv.shards=2");
     char command[64], reply[DOMT_REPLY_MAX];
@@ -219,9 +216,8 @@ START_TEST(clients_are_listed_and_ended_on_all_threads)
     }
     stop(fd);
 }
-END_TEST
 
-START_TEST(a_sleep_holds_up_its_own_connection_alone)
+DOMT_TEST(a_sleep_holds_up_its_own_connection_alone)
 {
     int fd = start("kv.debug=local"), other = domt_connect(kv.port);
     char reply[DOMT_REPLY_MAX];
@@ -242,7 +238,6 @@ START_TEST(a_sleep_holds_up_its_own_connection_alone)
     close(other);
     stop(fd);
 }
-END_TEST
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
@@ -250,7 +245,7 @@ END_TEST
 
 /* At the limit reading and deleting go on; the limit is changed while the program runs; and what
  * was deleted, also as something large, is soon there for others. */
-START_TEST(a_full_store_serves_and_recovers)
+DOMT_TEST(a_full_store_serves_and_recovers)
 {
     int fd = start("kv.shards=2");
     char command[64], reply[DOMT_REPLY_MAX] = "";
@@ -293,7 +288,6 @@ START_TEST(a_full_store_serves_and_recovers)
     ck_assert_str_eq(reply, "+OK\r\n");
     stop(fd);
 }
-END_TEST
 
 static void expect_close(int fd, const char *error)
 {
@@ -307,7 +301,7 @@ static void expect_close(int fd, const char *error)
     close(fd);
 }
 
-START_TEST(values_arguments_and_answers_have_limits)
+DOMT_TEST(values_arguments_and_answers_have_limits)
 {
     int fd = start("kv.valueMax=100000B");
     char reply[DOMT_REPLY_MAX];
@@ -340,9 +334,5 @@ START_TEST(values_arguments_and_answers_have_limits)
     ck_assert_uint_gt(domt_resp_ask(fd, "LRANGE l 0 9", reply), 30000);
     stop(fd);
 }
-END_TEST
 
-DOMT_MAIN("kv_admin", 120, replies_about_the_server_are_those_of_redis, silence_is_that_of_redis,
-          info_counts_over_all_threads_and_shards, clients_are_listed_and_ended_on_all_threads,
-          a_sleep_holds_up_its_own_connection_alone, a_full_store_serves_and_recovers,
-          values_arguments_and_answers_have_limits)
+DOMT_SUITE(120)

@@ -12,7 +12,7 @@
 static domt_service kv;
 
 /* An element that could not be answered comes back to its list by and by. */
-START_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
+DOMT_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
 {
     static const char too_long[] = "-ERR the command or its answer is too large\r\n";
     static char reply[DOMT_REPLY_MAX];
@@ -48,10 +48,9 @@ START_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
 /* A command that waits is copied, and the copy does not count. */
-START_TEST(commands_that_wait_are_discharged_once)
+DOMT_TEST(commands_that_wait_are_discharged_once)
 {
     domt_kv_start(&kv, (const char *const[]){"kv.shards=2", NULL});
     int fd = domt_connect(kv.port);
@@ -62,7 +61,5 @@ START_TEST(commands_that_wait_are_discharged_once)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
-DOMT_MAIN("kv_answers", 60, answers_that_are_too_long_are_errors_and_remove_nothing,
-          commands_that_wait_are_discharged_once)
+DOMT_SUITE(60)

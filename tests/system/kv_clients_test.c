@@ -36,7 +36,7 @@ static bool is_installed(const char *command)
     return false;
 }
 
-START_TEST(redis_cli_is_served)
+DOMT_TEST(redis_cli_is_served)
 {
     start("kv.shards=3");
     if (is_installed("command -v redis-cli >/dev/null")) {
@@ -57,7 +57,6 @@ START_TEST(redis_cli_is_served)
     }
     domt_service_stop(&kv);
 }
-END_TEST
 
 /* Uses of redis-cli for a whole server: walks over all keys, and mass insertion. */
 /* How many keys redis-cli looks at, and how many of them begin with 77; how often redis-benchmark
@@ -74,7 +73,7 @@ END_TEST
 #define LONGER  "20000"
 #endif
 
-START_TEST(redis_cli_looks_at_all_keys)
+DOMT_TEST(redis_cli_looks_at_all_keys)
 {
     start("kv.shards=3");
     if (is_installed("command -v redis-cli >/dev/null")) {
@@ -99,9 +98,8 @@ START_TEST(redis_cli_looks_at_all_keys)
     }
     domt_service_stop(&kv);
 }
-END_TEST
 
-START_TEST(redis_cli_watches_a_server)
+DOMT_TEST(redis_cli_watches_a_server)
 {
     start("kv.shards=3");
     if (is_installed("command -v redis-cli >/dev/null")) {
@@ -122,7 +120,6 @@ START_TEST(redis_cli_watches_a_server)
     }
     domt_service_stop(&kv);
 }
-END_TEST
 
 #define TESTS                                                                                      \
     "ping_inline,ping_mbulk,set,get,incr,lpush,rpush,lpop,rpop,hset,lrange_100,lrange_300,"        \
@@ -130,7 +127,7 @@ END_TEST
 
 /* All tests that redis-benchmark makes by itself, except those of sets and sorted sets, one by one
  * and in pipelines, in RESP 2 and 3. Its MSET has keys of several shards. */
-START_TEST(redis_benchmark_is_served)
+DOMT_TEST(redis_benchmark_is_served)
 {
     start("kv.shards=1");
     if (is_installed("command -v redis-benchmark >/dev/null")) {
@@ -150,9 +147,8 @@ START_TEST(redis_benchmark_is_served)
     }
     domt_service_stop(&kv);
 }
-END_TEST
 
-START_TEST(python3_redis_is_served)
+DOMT_TEST(python3_redis_is_served)
 {
     start("kv.shards=3");
     if (is_installed("/usr/bin/python3 -c 'import redis' 2>/dev/null"))
@@ -161,7 +157,6 @@ START_TEST(python3_redis_is_served)
                          0);
     domt_service_stop(&kv);
 }
-END_TEST
 
 #ifdef DOMT_HIREDIS
 
@@ -218,14 +213,11 @@ static void use_hiredis(void)
 
 #endif
 
-START_TEST(hiredis_is_served)
+DOMT_TEST(hiredis_is_served)
 {
     start("kv.shards=3");
     use_hiredis();
     domt_service_stop(&kv);
 }
-END_TEST
 
-DOMT_MAIN("kv_clients", 240, redis_cli_is_served, redis_cli_looks_at_all_keys,
-          redis_cli_watches_a_server, redis_benchmark_is_served, python3_redis_is_served,
-          hiredis_is_served)
+DOMT_SUITE(240)

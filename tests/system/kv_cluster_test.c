@@ -278,7 +278,7 @@ static void differ(void)
     ck_assert(was_told);
 }
 
-START_TEST(nodes_answer_for_any_key_as_redis_does_and_their_clients_meet)
+DOMT_TEST(nodes_answer_for_any_key_as_redis_does_and_their_clients_meet)
 {
     start(NODES);
     set_and_get();
@@ -288,7 +288,6 @@ START_TEST(nodes_answer_for_any_key_as_redis_does_and_their_clients_meet)
     differ();
     stop(NODES + 1);
 }
-END_TEST
 
 /* --- nodes that come and go ------------------------------------------------------------------- */
 
@@ -358,7 +357,7 @@ static void lose_a_node(int keys)
     }
 }
 
-START_TEST(keys_move_with_their_shards_unless_a_node_dies)
+DOMT_TEST(keys_move_with_their_shards_unless_a_node_dies)
 {
     start(2);
     for (int key = 0; key < 2 * SHARDS; key++)
@@ -382,7 +381,5 @@ START_TEST(keys_move_with_their_shards_unless_a_node_dies)
     lose_a_node(2 * SHARDS);
     stop(NODES);
 }
-END_TEST
 
-DOMT_MAIN("kv_cluster", 60, nodes_answer_for_any_key_as_redis_does_and_their_clients_meet,
-          keys_move_with_their_shards_unless_a_node_dies)
+DOMT_SUITE(60)

@@ -70,7 +70,7 @@ static void expect_bytes(int fd, const char *bytes)
     ck_assert_str_eq(got, bytes);
 }
 
-START_TEST(client_list_tells_what_connections_do)
+DOMT_TEST(client_list_tells_what_connections_do)
 {
     int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=3", NULL});
     int waiting = connect_as("waiting"), listening = connect_as("listening");
@@ -106,9 +106,8 @@ START_TEST(client_list_tells_what_connections_do)
     close(waiting), close(listening), close(queueing), close(third);
     domt_kv_close(&kv, fd);
 }
-END_TEST
 
-START_TEST(client_unblock_ends_a_wait)
+DOMT_TEST(client_unblock_ends_a_wait)
 {
     int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=3", NULL});
     int waiting = connect_as("waiting");
@@ -132,9 +131,8 @@ START_TEST(client_unblock_ends_a_wait)
     close(waiting);
     domt_kv_close(&kv, fd);
 }
-END_TEST
 
-START_TEST(client_kill_has_filters)
+DOMT_TEST(client_kill_has_filters)
 {
     int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=3", NULL});
     int listening = connect_as("listening"), other = connect_as("other");
@@ -159,7 +157,5 @@ START_TEST(client_kill_has_filters)
     close(listening), close(other);
     domt_kv_close(&kv, fd);
 }
-END_TEST
 
-DOMT_MAIN("kv_connections", 120, client_list_tells_what_connections_do, client_unblock_ends_a_wait,
-          client_kill_has_filters)
+DOMT_SUITE(120)

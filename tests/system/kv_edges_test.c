@@ -68,17 +68,14 @@ static void compare(const char *shards)
     domt_service_stop(&kv);
 }
 
-START_TEST(edges_are_those_of_redis_on_one_shard)
+DOMT_TEST(edges_are_those_of_redis_on_one_shard)
 {
     compare("kv.shards=1");
 }
-END_TEST
 
-START_TEST(edges_are_those_of_redis_over_several_shards)
+DOMT_TEST(edges_are_those_of_redis_over_several_shards)
 {
     compare("kv.shards=5");
 }
-END_TEST
 
-DOMT_MAIN("kv_edges", 60, edges_are_those_of_redis_on_one_shard,
-          edges_are_those_of_redis_over_several_shards)
+DOMT_SUITE(60)

@@ -86,7 +86,7 @@ static void read_value(int fd, size_t read)
     free(bytes);
 }
 
-START_TEST(a_large_value_is_shared_by_readers_that_hardly_read)
+DOMT_TEST(a_large_value_is_shared_by_readers_that_hardly_read)
 {
     int slow[READERS];
     uint64_t most_ns = 0;
@@ -130,6 +130,5 @@ START_TEST(a_large_value_is_shared_by_readers_that_hardly_read)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
-DOMT_MAIN("kv_large", 240, a_large_value_is_shared_by_readers_that_hardly_read)
+DOMT_SUITE(240)

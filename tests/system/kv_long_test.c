@@ -271,14 +271,13 @@ static void copy_hash(int fd)
     domt_resp_holds(fd, "HLEN i", head);
 }
 
-START_TEST(work_on_many_keys_lets_nobody_wait)
+DOMT_TEST(work_on_many_keys_lets_nobody_wait)
 {
     measure(fill_keys,
             (const struct piece_of_work[]){{"KEYS", list_keys}, {"FLUSHALL", flush}, {NULL, NULL}});
 }
-END_TEST
 
-START_TEST(work_on_a_long_list_lets_nobody_wait)
+DOMT_TEST(work_on_a_long_list_lets_nobody_wait)
 {
     measure(fill_list, (const struct piece_of_work[]){{"LRANGE", list_elements},
                                                       {"COPY of a list", copy_list},
@@ -287,9 +286,8 @@ START_TEST(work_on_a_long_list_lets_nobody_wait)
                                                       {"SET over a list", overwrite_list},
                                                       {NULL, NULL}});
 }
-END_TEST
 
-START_TEST(work_on_a_large_hash_lets_nobody_wait)
+DOMT_TEST(work_on_a_large_hash_lets_nobody_wait)
 {
     measure(fill_hash, (const struct piece_of_work[]){{"HGETALL", get_all},
                                                       {"HRANDFIELD", choose_fields},
@@ -297,14 +295,12 @@ START_TEST(work_on_a_large_hash_lets_nobody_wait)
                                                       {"expiry of a hash", expire_hash},
                                                       {NULL, NULL}});
 }
-END_TEST
 
-START_TEST(work_on_a_large_string_lets_nobody_wait)
+DOMT_TEST(work_on_a_large_string_lets_nobody_wait)
 {
     measure(fill_string,
             (const struct piece_of_work[]){{"APPEND, SETRANGE", change_string}, {NULL, NULL}});
 }
-END_TEST
 
 /* Add keys that expire at once. */
 static void add_expiring(int fd, uint32_t count)
@@ -322,7 +318,7 @@ static void add_expiring(int fd, uint32_t count)
 
 /* The table has begun to grow, and each key that expires moves others to the larger table: they
  * would be missed if that happened during the walk. */
-START_TEST(to_list_keys_is_one_moment_though_others_expire)
+DOMT_TEST(to_list_keys_is_one_moment_though_others_expire)
 {
     uint32_t buckets = 1;
     int fd = start("kv.shards=1");
@@ -336,7 +332,6 @@ START_TEST(to_list_keys_is_one_moment_though_others_expire)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
 /* --- scans ------------------------------------------------------------------------------------ */
 
@@ -413,12 +408,11 @@ static void compare(const char *shards)
     domt_service_stop(&kv);
 }
 
-START_TEST(listings_are_those_of_redis)
+DOMT_TEST(listings_are_those_of_redis)
 {
     compare("kv.shards=1");
     compare("kv.shards=3");
 }
-END_TEST
 
 /* While the scan goes on, other keys come and go in such numbers that the table is resized. */
 static void disturb(int fd, uint32_t round)
@@ -435,7 +429,7 @@ static void disturb(int fd, uint32_t round)
     (void)domt_resp_ask(fd, "ECHO end", reply);
 }
 
-START_TEST(a_scan_returns_what_is_there_the_whole_time)
+DOMT_TEST(a_scan_returns_what_is_there_the_whole_time)
 {
     char command[64], reply[DOMT_REPLY_MAX];
     uint32_t round = 0;
@@ -461,10 +455,9 @@ START_TEST(a_scan_returns_what_is_there_the_whole_time)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
 /* One call returns some elements at most, whatever COUNT is. */
-START_TEST(a_scan_is_bounded_at_each_call)
+DOMT_TEST(a_scan_is_bounded_at_each_call)
 {
     char command[64], reply[DOMT_REPLY_MAX];
     int fd;
@@ -482,10 +475,5 @@ START_TEST(a_scan_is_bounded_at_each_call)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
-DOMT_MAIN("kv_long", 120, work_on_many_keys_lets_nobody_wait, work_on_a_long_list_lets_nobody_wait,
-          work_on_a_large_hash_lets_nobody_wait, work_on_a_large_string_lets_nobody_wait,
-          to_list_keys_is_one_moment_though_others_expire,
-          a_scan_returns_what_is_there_the_whole_time, a_scan_is_bounded_at_each_call,
-          listings_are_those_of_redis)
+DOMT_SUITE(120)

@@ -372,17 +372,15 @@ static void compare(const char *shards)
     stop(fd, redis);
 }
 
-START_TEST(more_replies_are_those_of_redis_on_one_shard)
+DOMT_TEST(more_replies_are_those_of_redis_on_one_shard)
 {
     compare("kv.shards=1");
 }
-END_TEST
 
-START_TEST(more_replies_are_those_of_redis_over_several_shards)
+DOMT_TEST(more_replies_are_those_of_redis_over_several_shards)
 {
     compare("kv.shards=5");
 }
-END_TEST
 
 /* --- lists of many nodes ---------------------------------------------------------------------- */
 
@@ -429,7 +427,7 @@ static void write_change(char *text, size_t size)
     }
 }
 
-START_TEST(lists_change_inside_as_those_of_redis)
+DOMT_TEST(lists_change_inside_as_those_of_redis)
 {
     char change[64];
     int fd, redis;
@@ -450,9 +448,8 @@ START_TEST(lists_change_inside_as_those_of_redis)
     }
     stop(fd, redis);
 }
-END_TEST
 
-START_TEST(key_expires_though_nobody_asks_for_anything)
+DOMT_TEST(key_expires_though_nobody_asks_for_anything)
 {
     static char reply[DOMT_REPLY_MAX];
     int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", NULL});
@@ -463,9 +460,5 @@ START_TEST(key_expires_though_nobody_asks_for_anything)
     ck_assert_msg(strstr(reply, "expired_keys:1\r\n") != NULL, "%s", reply);
     domt_kv_close(&kv, fd);
 }
-END_TEST
 
-DOMT_MAIN("kv_more", 120, key_expires_though_nobody_asks_for_anything,
-          more_replies_are_those_of_redis_on_one_shard,
-          more_replies_are_those_of_redis_over_several_shards,
-          lists_change_inside_as_those_of_redis)
+DOMT_SUITE(120)

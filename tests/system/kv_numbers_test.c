@@ -101,7 +101,7 @@ static bool is_beyond_redis(const char *line)
     return strcmp(line, "LPOS l a RANK -9223372036854775808") == 0;
 }
 
-START_TEST(numbers_at_their_ends_are_those_of_redis)
+DOMT_TEST(numbers_at_their_ends_are_those_of_redis)
 {
     static char texts[COMMANDS][NUMBERS][LINE];
     static const char *lines[COMMANDS * NUMBERS * (BEFORE + 2) + 1];
@@ -123,10 +123,9 @@ START_TEST(numbers_at_their_ends_are_those_of_redis)
     domt_resp_holds(fd, "LPOS l a RANK -9223372036854775808", "-ERR value is out of range\r\n");
     domt_kv_close(&kv, fd);
 }
-END_TEST
 
 /* Cursors are each server's own. */
-START_TEST(a_cursor_may_be_any_number)
+DOMT_TEST(a_cursor_may_be_any_number)
 {
     static const char *const scans[] = {"SCAN @", "SCAN 0 COUNT @", "HSCAN h @",
                                         "HSCAN h 0 COUNT @"};
@@ -144,10 +143,9 @@ START_TEST(a_cursor_may_be_any_number)
     }
     domt_kv_close(&kv, fd);
 }
-END_TEST
 
 /* With the last date that there is, redis-server 7.0 overflows. */
-START_TEST(dates_are_rounded_at_the_end_of_time)
+DOMT_TEST(dates_are_rounded_at_the_end_of_time)
 {
     int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", NULL});
 
@@ -160,7 +158,5 @@ START_TEST(dates_are_rounded_at_the_end_of_time)
     domt_resp_holds(fd, "EXPIRETIME s", ":4000000001\r\n");
     domt_kv_close(&kv, fd);
 }
-END_TEST
 
-DOMT_MAIN("kv_numbers", 60, numbers_at_their_ends_are_those_of_redis, a_cursor_may_be_any_number,
-          dates_are_rounded_at_the_end_of_time)
+DOMT_SUITE(60)

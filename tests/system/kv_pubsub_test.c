@@ -39,17 +39,16 @@ static const char *const lines[] = {
     "b MULTI;PUBLISH s1 six;EXEC", "d CLOSE", "e QUIT", "b PUBLISH s1 seven", "f RESET",
     "b PUBLISH s1 eight", "f GET x", NULL};
 
-START_TEST(messages_are_those_of_redis)
+DOMT_TEST(messages_are_those_of_redis)
 {
     start("kv.maxMemory=0");
     domt_dialogue_with_redis(lines, kv.port);
     domt_service_stop(&kv);
 }
-END_TEST
 
 #define MESSAGE(text) ">3\r\n$7\r\nmessage\r\n$2\r\nc1\r\n$3\r\n" text "\r\n"
 
-START_TEST(a_publisher_of_resp_3_hears_itself_before_the_answer)
+DOMT_TEST(a_publisher_of_resp_3_hears_itself_before_the_answer)
 {
     char reply[DOMT_REPLY_MAX];
 
@@ -77,7 +76,6 @@ START_TEST(a_publisher_of_resp_3_hears_itself_before_the_answer)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
 /* --- many ------------------------------------------------------------------------------------- */
 
@@ -114,7 +112,7 @@ static size_t subscribe(int fd, const char *words)
     return (size_t)recv(fd, reply, sizeof reply, 0);
 }
 
-START_TEST(all_threads_hear_all_messages_in_order)
+DOMT_TEST(all_threads_hear_all_messages_in_order)
 {
     static char bytes[2 * MESSAGES * 64];
     static const char one[] = "*3\r\n$7\r\nmessage\r\n$3\r\nch0\r\n$7\r\na000000\r\n";
@@ -149,7 +147,6 @@ START_TEST(all_threads_hear_all_messages_in_order)
     pthread_join(threads[1], NULL);
     domt_service_stop(&kv);
 }
-END_TEST
 
 /* --- bounds ----------------------------------------------------------------------------------- */
 
@@ -157,7 +154,7 @@ END_TEST
 
 /* One subscriber reads, and another one never does, while 200 MB are published (40 under a
  * sanitizer). */
-START_TEST(a_subscriber_that_never_reads_costs_a_bounded_amount)
+DOMT_TEST(a_subscriber_that_never_reads_costs_a_bounded_amount)
 {
     static char bytes[65536];
     char reply[DOMT_REPLY_MAX], wanted[64];
@@ -195,11 +192,10 @@ START_TEST(a_subscriber_that_never_reads_costs_a_bounded_amount)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
 #define TOO_MANY "-ERR too many subscriptions\r\n"
 
-START_TEST(subscriptions_of_a_connection_are_bounded)
+DOMT_TEST(subscriptions_of_a_connection_are_bounded)
 {
     char reply[DOMT_REPLY_MAX];
 
@@ -223,9 +219,8 @@ START_TEST(subscriptions_of_a_connection_are_bounded)
     close(other);
     domt_service_stop(&kv);
 }
-END_TEST
 
-START_TEST(all_subscriptions_are_bounded)
+DOMT_TEST(all_subscriptions_are_bounded)
 {
     char command[64], reply[256] = "";
     int fds[16], count = 0;
@@ -259,10 +254,5 @@ START_TEST(all_subscriptions_are_bounded)
     close(fds[15]);
     domt_service_stop(&kv);
 }
-END_TEST
 
-DOMT_MAIN("kv_pubsub", 120, messages_are_those_of_redis,
-          a_publisher_of_resp_3_hears_itself_before_the_answer,
-          all_threads_hear_all_messages_in_order,
-          a_subscriber_that_never_reads_costs_a_bounded_amount,
-          subscriptions_of_a_connection_are_bounded, all_subscriptions_are_bounded)
+DOMT_SUITE(120)

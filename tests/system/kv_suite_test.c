@@ -96,7 +96,7 @@ static const char *const subcommands[] = {"CLIENT GETNAME",
 
                                           NULL};
 
-START_TEST(arguments_are_counted_as_by_redis)
+DOMT_TEST(arguments_are_counted_as_by_redis)
 {
     int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", "kv.debug=yes", NULL});
     char names[DOMT_REPLY_MAX];
@@ -125,7 +125,6 @@ START_TEST(arguments_are_counted_as_by_redis)
     domt_redis_stop(pid);
     domt_kv_close(&kv, fd);
 }
-END_TEST
 
 /* --- DEBUG ------------------------------------------------------------------------------------ */
 
@@ -165,7 +164,7 @@ static const char *const debug_lines[] = {"DEBUG",
                                           "DEBUG QUICKLIST-PACKED-THRESHOLD x",
                                           NULL};
 
-START_TEST(debug_is_that_of_redis_in_both_versions)
+DOMT_TEST(debug_is_that_of_redis_in_both_versions)
 {
     int fd = domt_kv_open(&kv, (const char *const[]){"kv.debug=local", NULL});
     char reply[DOMT_REPLY_MAX];
@@ -184,9 +183,8 @@ START_TEST(debug_is_that_of_redis_in_both_versions)
     domt_resp_holds(fd, "HELLO 2 what", "-ERR Syntax error in HELLO option 'what'\r\n");
     domt_kv_close(&kv, fd);
 }
-END_TEST
 
-START_TEST(debug_is_closed_unless_it_is_opened)
+DOMT_TEST(debug_is_closed_unless_it_is_opened)
 {
     int fd = domt_kv_open(&kv, (const char *const[]){NULL});
     char reply[DOMT_REPLY_MAX];
@@ -200,7 +198,6 @@ START_TEST(debug_is_closed_unless_it_is_opened)
                     " - can't set immutable config\r\n");
     domt_kv_close(&kv, fd);
 }
-END_TEST
 
 /* --- CONFIG, and how values are kept ---------------------------------------------------------- */
 
@@ -241,7 +238,7 @@ static const char *const queued_lines[] = {
     "a MULTI;CONFIG SET maxmemory bla;CONFIG SET maxmemory 100mb;SET s 1;CONFIG RESETSTAT;EXEC",
     "a CONFIG GET maxmemory;CONFIG SET maxmemory 0", NULL};
 
-START_TEST(limits_are_set_and_heeded_as_by_redis)
+DOMT_TEST(limits_are_set_and_heeded_as_by_redis)
 {
     int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", "kv.maxMemory=0", NULL});
 
@@ -252,7 +249,6 @@ START_TEST(limits_are_set_and_heeded_as_by_redis)
                     "can't set immutable config\r\n");
     domt_kv_close(&kv, fd);
 }
-END_TEST
 
 /* --- transactions without memory -------------------------------------------------------------- */
 
@@ -278,14 +274,13 @@ static const char *const full_lines[] = {"a CONFIG SET maxmemory 1",
                                          "a EXEC x",
                                          NULL};
 
-START_TEST(a_transaction_without_memory_is_refused_as_by_redis)
+DOMT_TEST(a_transaction_without_memory_is_refused_as_by_redis)
 {
     int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", "kv.maxMemory=0", NULL});
 
     domt_dialogue_with_redis(full_lines, kv.port);
     domt_kv_close(&kv, fd);
 }
-END_TEST
 
 /* --- chance ----------------------------------------------------------------------------------- */
 
@@ -312,7 +307,7 @@ static void expect_fair(int fd, const char *command, int draws, int times)
     ck_assert_msg(sum < 140, "%s: %.1f", command, sum);
 }
 
-START_TEST(what_is_drawn_by_chance_is_drawn_evenly)
+DOMT_TEST(what_is_drawn_by_chance_is_drawn_evenly)
 {
     int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", NULL});
     char command[64], reply[DOMT_REPLY_MAX];
@@ -330,10 +325,5 @@ START_TEST(what_is_drawn_by_chance_is_drawn_evenly)
     expect_fair(fd, "RANDOMKEY", DRAWS / 10, DRAWS / 10);
     domt_kv_close(&kv, fd);
 }
-END_TEST
 
-DOMT_MAIN("kv_suite", 240, arguments_are_counted_as_by_redis,
-          debug_is_that_of_redis_in_both_versions, debug_is_closed_unless_it_is_opened,
-          limits_are_set_and_heeded_as_by_redis,
-          a_transaction_without_memory_is_refused_as_by_redis,
-          what_is_drawn_by_chance_is_drawn_evenly)
+DOMT_SUITE(240)

@@ -121,19 +121,17 @@ static void compare(const char *shards)
     domt_service_stop(&kv);
 }
 
-START_TEST(replies_are_those_of_redis_on_one_shard)
+DOMT_TEST(replies_are_those_of_redis_on_one_shard)
 {
     compare("kv.shards=1");
 }
-END_TEST
 
-START_TEST(replies_are_those_of_redis_over_several_shards)
+DOMT_TEST(replies_are_those_of_redis_over_several_shards)
 {
     compare("kv.shards=5");
 }
-END_TEST
 
-START_TEST(keys_on_several_shards_are_refused_where_the_command_needs_one)
+DOMT_TEST(keys_on_several_shards_are_refused_where_the_command_needs_one)
 {
     int fd = start("kv.shards=16", "kv.maxMemory=0");
 
@@ -144,9 +142,8 @@ START_TEST(keys_on_several_shards_are_refused_where_the_command_needs_one)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
-START_TEST(keys_expire_unread_and_read)
+DOMT_TEST(keys_expire_unread_and_read)
 {
     int fd = start("kv.shards=1", "kv.maxMemory=0");
 
@@ -165,11 +162,10 @@ START_TEST(keys_expire_unread_and_read)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
 #define OUT_OF_MEMORY "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
 
-START_TEST(a_full_store_refuses_to_grow_and_goes_on)
+DOMT_TEST(a_full_store_refuses_to_grow_and_goes_on)
 {
     int fd = start("kv.shards=1", "kv.maxMemory=1MiB");
     char command[64], reply[DOMT_REPLY_MAX] = "";
@@ -188,13 +184,12 @@ START_TEST(a_full_store_refuses_to_grow_and_goes_on)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
 /* --- the end under load ----------------------------------------------------------------------- */
 
 /* Send until the service takes no more, and count the replies until it closes. Every command that
  * it took whole is answered: the replies come without a gap. */
-START_TEST(a_stop_under_load_answers_what_was_read)
+DOMT_TEST(a_stop_under_load_answers_what_was_read)
 {
     enum { CLIENTS = 8 };
     int fds[CLIENTS];
@@ -230,7 +225,6 @@ START_TEST(a_stop_under_load_answers_what_was_read)
     }
     ck_assert_int_eq(domt_service_wait(&kv, 10000), 0);
 }
-END_TEST
 
 /* --- programs of others ----------------------------------------------------------------------- */
 
@@ -242,7 +236,7 @@ static int shell(const char *format)
     return system(command);
 }
 
-START_TEST(redis_cli_is_served)
+DOMT_TEST(redis_cli_is_served)
 {
     int fd = start("kv.shards=2", "kv.maxMemory=0");
 
@@ -253,10 +247,5 @@ START_TEST(redis_cli_is_served)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
-DOMT_MAIN("kv", 120, replies_are_those_of_redis_on_one_shard,
-          replies_are_those_of_redis_over_several_shards,
-          keys_on_several_shards_are_refused_where_the_command_needs_one,
-          keys_expire_unread_and_read, a_full_store_refuses_to_grow_and_goes_on,
-          a_stop_under_load_answers_what_was_read, redis_cli_is_served)
+DOMT_SUITE(120)

@@ -67,22 +67,20 @@ static void compare(const char *shards)
     domt_service_stop(&kv);
 }
 
-START_TEST(transactions_are_those_of_redis_on_one_shard)
+DOMT_TEST(transactions_are_those_of_redis_on_one_shard)
 {
     compare("kv.shards=1");
 }
-END_TEST
 
-START_TEST(transactions_are_those_of_redis_on_one_of_several_shards)
+DOMT_TEST(transactions_are_those_of_redis_on_one_of_several_shards)
 {
     compare("kv.shards=5");
 }
-END_TEST
 
 #define CROSS_SLOT "-CROSSSLOT Keys in request don't hash to the same slot\r\n"
 #define ABORTED    "-EXECABORT Transaction discarded because of previous errors.\r\n"
 
-START_TEST(a_transaction_lies_on_one_shard)
+DOMT_TEST(a_transaction_lies_on_one_shard)
 {
     start("kv.shards=64", "kv.maxMemory=0");
     int fd = domt_connect(kv.port);
@@ -101,12 +99,11 @@ START_TEST(a_transaction_lies_on_one_shard)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
 #define TOO_LARGE "-ERR the transaction is too large\r\n"
 
 /* A transaction has a bound for its commands, and one for their bytes. */
-START_TEST(a_transaction_is_bounded)
+DOMT_TEST(a_transaction_is_bounded)
 {
     char reply[DOMT_REPLY_MAX];
 
@@ -143,7 +140,6 @@ START_TEST(a_transaction_is_bounded)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
 /* Begin a transaction, and queue 9 KB in it. Returns whether that was taken. */
 static bool queue_much(int fd)
@@ -166,7 +162,7 @@ static bool queue_much(int fd)
 }
 
 /* Ten connections queue 9 KiB each, and give the bytes back: by DISCARD, by EXEC, and by an end. */
-START_TEST(all_transactions_together_are_bounded)
+DOMT_TEST(all_transactions_together_are_bounded)
 {
     char reply[DOMT_REPLY_MAX];
     int fds[10];
@@ -189,9 +185,8 @@ START_TEST(all_transactions_together_are_bounded)
     }
     domt_service_stop(&kv);
 }
-END_TEST
 
-START_TEST(watched_keys_are_bounded)
+DOMT_TEST(watched_keys_are_bounded)
 {
     char command[64], reply[DOMT_REPLY_MAX] = "+OK\r\n";
     int watched = 0;
@@ -218,9 +213,8 @@ START_TEST(watched_keys_are_bounded)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
-START_TEST(a_watched_key_that_expires_has_changed)
+DOMT_TEST(a_watched_key_that_expires_has_changed)
 {
     char reply[DOMT_REPLY_MAX];
 
@@ -252,7 +246,6 @@ START_TEST(a_watched_key_that_expires_has_changed)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
 /* --- races ------------------------------------------------------------------------------------ */
 
@@ -303,7 +296,7 @@ static void *race(void *argument)
     return (void *)(uintptr_t)aborted;
 }
 
-START_TEST(what_is_watched_is_never_lost)
+DOMT_TEST(what_is_watched_is_never_lost)
 {
     pthread_t threads[RACERS];
     uint64_t aborted = 0;
@@ -326,9 +319,5 @@ START_TEST(what_is_watched_is_never_lost)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
-DOMT_MAIN("kv_transaction", 120, transactions_are_those_of_redis_on_one_shard,
-          transactions_are_those_of_redis_on_one_of_several_shards, a_transaction_lies_on_one_shard,
-          a_transaction_is_bounded, all_transactions_together_are_bounded, watched_keys_are_bounded,
-          a_watched_key_that_expires_has_changed, what_is_watched_is_never_lost)
+DOMT_SUITE(120)

@@ -77,19 +77,17 @@ static void compare(const char *shards)
     domt_service_stop(&kv);
 }
 
-START_TEST(waiting_is_that_of_redis_on_one_shard)
+DOMT_TEST(waiting_is_that_of_redis_on_one_shard)
 {
     compare("kv.shards=1");
 }
-END_TEST
 
-START_TEST(waiting_is_that_of_redis_on_one_of_several_shards)
+DOMT_TEST(waiting_is_that_of_redis_on_one_of_several_shards)
 {
     compare("kv.shards=5");
 }
-END_TEST
 
-START_TEST(waiting_at_keys_of_several_shards_is_refused)
+DOMT_TEST(waiting_at_keys_of_several_shards_is_refused)
 {
     char move[64], reply[DOMT_REPLY_MAX];
     uint32_t refused = 0;
@@ -108,7 +106,6 @@ START_TEST(waiting_at_keys_of_several_shards_is_refused)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
 static void wait_for(int fd, const char *words, const char *wanted)
 {
@@ -130,7 +127,7 @@ static void reset(int fd)
 }
 
 /* Each way in which a client leaves: FIN, RST, and FIN for its direction alone. */
-START_TEST(a_client_that_left_takes_no_element)
+DOMT_TEST(a_client_that_left_takes_no_element)
 {
     start("kv.shards=2", "kv.maxMemory=0");
     int fd = domt_connect(kv.port);
@@ -168,7 +165,6 @@ START_TEST(a_client_that_left_takes_no_element)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
 /* --- no element is lost or doubled ------------------------------------------------------------ */
 
@@ -176,7 +172,7 @@ END_TEST
 #define POPPERS  4
 
 /* Clients that have sent more behind the command that waits: redis-server forgets it, too. */
-START_TEST(a_client_that_left_more_behind_takes_no_element)
+DOMT_TEST(a_client_that_left_more_behind_takes_no_element)
 {
     enum { LEFT = 10 };
     int left[LEFT];
@@ -203,11 +199,10 @@ START_TEST(a_client_that_left_more_behind_takes_no_element)
     close(fd);
     domt_service_stop(&kv);
 }
-END_TEST
 
 /* An element that is there when a client comes is its own, though it has finished: a script may
  * have written all its commands at once. */
-START_TEST(a_client_that_has_said_all_gets_what_is_there)
+DOMT_TEST(a_client_that_has_said_all_gets_what_is_there)
 {
     static const char said[] =
         "RPUSH {k}l a b\r\nBLPOP {k}l 0\r\nPING\r\nBLMOVE {k}l {k}m LEFT LEFT "
@@ -235,7 +230,6 @@ START_TEST(a_client_that_has_said_all_gets_what_is_there)
     }
     domt_service_stop(&kv);
 }
-END_TEST
 
 static atomic_bool pushed;
 static atomic_uint popped[ELEMENTS];
@@ -339,16 +333,15 @@ static uint64_t push_all(uint64_t *ret_resets)
     return lost;
 }
 
-START_TEST(clients_that_finish_lose_and_double_nothing)
+DOMT_TEST(clients_that_finish_lose_and_double_nothing)
 {
     uint64_t resets;
 
     ck_assert_uint_eq(push_all(&resets), 0);
 }
-END_TEST
 
 /* An element that the kernel has taken for a client is lost when that is reset; no other is. */
-START_TEST(clients_that_are_reset_double_nothing)
+DOMT_TEST(clients_that_are_reset_double_nothing)
 {
     uint64_t resets;
 
@@ -357,21 +350,19 @@ START_TEST(clients_that_are_reset_double_nothing)
     ck_assert_uint_gt(resets, 0);
     ck_assert_uint_le(lost, resets);
 }
-END_TEST
 
 /* An element that could not be told of is in the list from which it was moved, or in the other. */
-START_TEST(clients_that_move_lose_nothing_when_they_are_reset)
+DOMT_TEST(clients_that_move_lose_nothing_when_they_are_reset)
 {
     uint64_t resets;
 
     with_resets = only_moves = true;
     ck_assert_uint_eq(push_all(&resets), 0);
 }
-END_TEST
 
 /* --- bounds and the end ----------------------------------------------------------------------- */
 
-START_TEST(clients_that_wait_are_bounded)
+DOMT_TEST(clients_that_wait_are_bounded)
 {
     char command[DOMT_REPLY_MAX] = "BLPOP", reply[DOMT_REPLY_MAX];
     int fds[40];
@@ -396,9 +387,8 @@ START_TEST(clients_that_wait_are_bounded)
         close(fds[i]);
     domt_service_stop(&kv);
 }
-END_TEST
 
-START_TEST(a_stop_ends_clients_that_wait)
+DOMT_TEST(a_stop_ends_clients_that_wait)
 {
     char reply[256];
     int fds[8];
@@ -425,13 +415,5 @@ START_TEST(a_stop_ends_clients_that_wait)
     }
     ck_assert_int_eq(domt_service_wait(&kv, 2000), 0);
 }
-END_TEST
 
-DOMT_MAIN("kv_wait", 120, waiting_is_that_of_redis_on_one_shard,
-          waiting_is_that_of_redis_on_one_of_several_shards,
-          waiting_at_keys_of_several_shards_is_refused, a_client_that_left_takes_no_element,
-          a_client_that_has_said_all_gets_what_is_there,
-          a_client_that_left_more_behind_takes_no_element,
-          clients_that_finish_lose_and_double_nothing, clients_that_are_reset_double_nothing,
-          clients_that_move_lose_nothing_when_they_are_reset, clients_that_wait_are_bounded,
-          a_stop_ends_clients_that_wait)
+DOMT_SUITE(120)

@@ -123,7 +123,7 @@ static void few_descriptors(void)
         _exit(126);
 }
 
-START_TEST(the_descriptor_limit_is_reached_and_recovered_from)
+DOMT_TEST(the_descriptor_limit_is_reached_and_recovered_from)
 {
     service.prepare = few_descriptors;
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
@@ -137,9 +137,8 @@ START_TEST(the_descriptor_limit_is_reached_and_recovered_from)
     ck_assert_uint_eq(domt_service_count(&service, "accepted"), CLIENTS + 1);
     ck_assert_uint_eq(domt_service_count(&service, "spells no descriptor"), 1);
 }
-END_TEST
 
-START_TEST(the_most_connections_are_reached_and_recovered_from)
+DOMT_TEST(the_most_connections_are_reached_and_recovered_from)
 {
     service.prepare = NULL;
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=20", ));
@@ -153,7 +152,6 @@ START_TEST(the_most_connections_are_reached_and_recovered_from)
     ck_assert_uint_gt(domt_service_count(&service, "accept pauses"), 0);
     ck_assert_uint_eq(domt_service_count(&service, "spells at most places"), 1);
 }
-END_TEST
 
 #define SOFT 70
 #define HARD 150
@@ -168,7 +166,7 @@ static void some_descriptors(void)
 
 /* More connections are wanted than the process may have descriptors. It raises its limit, says both
  * figures, and never runs out, so that the program can still open files. */
-START_TEST(too_few_descriptors_lower_the_most_connections)
+DOMT_TEST(too_few_descriptors_lower_the_most_connections)
 {
     struct rlimit limit;
 
@@ -192,8 +190,5 @@ START_TEST(too_few_descriptors_lower_the_most_connections)
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "spells no descriptor"), 0);
 }
-END_TEST
 
-DOMT_MAIN("limits", 60, too_few_descriptors_lower_the_most_connections,
-          the_descriptor_limit_is_reached_and_recovered_from,
-          the_most_connections_are_reached_and_recovered_from)
+DOMT_SUITE(60)

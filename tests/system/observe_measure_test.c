@@ -12,7 +12,7 @@ static domt_observed web;
 
 /* --- the level -------------------------------------------------------------------------------- */
 
-START_TEST(the_level_is_changed_by_its_word)
+DOMT_TEST(the_level_is_changed_by_its_word)
 {
     static const struct {
         const char *request;
@@ -45,10 +45,9 @@ START_TEST(the_level_is_changed_by_its_word)
                         rows[i].status, rows[i].part);
     domt_observed_stop(&web);
 }
-END_TEST
 
 /* A page of another site could send a request without seeing the answer, so that is refused. */
-START_TEST(pages_of_other_sites_change_nothing)
+DOMT_TEST(pages_of_other_sites_change_nothing)
 {
     static const struct {
         const char *fields;
@@ -98,7 +97,6 @@ START_TEST(pages_of_other_sites_change_nothing)
                       403);
     domt_observed_stop(&web);
 }
-END_TEST
 
 static uint64_t number_of(const char *name)
 {
@@ -108,7 +106,7 @@ static uint64_t number_of(const char *name)
     return strtoull(at + strlen(name), NULL, 10);
 }
 
-START_TEST(the_profile_says_of_what_program_and_moment_it_is)
+DOMT_TEST(the_profile_says_of_what_program_and_moment_it_is)
 {
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     domt_site_holds(&web.port, "GET /profile", NULL, 200, "\"program\":\"web\",\"version\":\"0.");
@@ -120,27 +118,24 @@ START_TEST(the_profile_says_of_what_program_and_moment_it_is)
     ck_assert_uint_eq(number_of("\"uptime_ns\":") - up_ns, number_of("{\"now_ns\":") - first_ns);
     domt_observed_stop(&web);
 }
-END_TEST
 
 /* --- histograms ------------------------------------------------------------------------------- */
 
-START_TEST(histograms_of_json_and_of_metrics_are_the_same)
+DOMT_TEST(histograms_of_json_and_of_metrics_are_the_same)
 {
     domt_observed_judge(&web, "histograms", (const char *const[]){NULL}, NULL);
 }
-END_TEST
 
-START_TEST(listeners_count_their_connections)
+DOMT_TEST(listeners_count_their_connections)
 {
     domt_observed_judge(
         &web, "listeners",
         (const char *const[]){"channel.maxConnections=16", "channel.maxPerLoopback=50%", NULL},
         NULL);
 }
-END_TEST
 
 /* Each metric that the dashboard names is one of a program with a pool, at the level histograms. */
-START_TEST(dashboard_for_grafana_names_metrics_that_there_are)
+DOMT_TEST(dashboard_for_grafana_names_metrics_that_there_are)
 {
     char path[PATH_MAX];
     domt_tree tree;
@@ -152,9 +147,8 @@ START_TEST(dashboard_for_grafana_names_metrics_that_there_are)
                         path);
     domt_tree_remove(&tree);
 }
-END_TEST
 
-START_TEST(a_wrong_kind_of_histograms_is_refused)
+DOMT_TEST(a_wrong_kind_of_histograms_is_refused)
 {
     static const char *const wrong[] = {
         "", "0", "2", "11", "iteratio", "iteration%00", "phase", "iteration_and_much_more", "%zz"};
@@ -168,9 +162,5 @@ START_TEST(a_wrong_kind_of_histograms_is_refused)
     domt_site_holds(&web.port, "GET /profile?histograms=reaction", NULL, 200, "\"reaction\":{");
     domt_observed_stop(&web);
 }
-END_TEST
 
-DOMT_MAIN("observe_measure", 60, the_level_is_changed_by_its_word,
-          pages_of_other_sites_change_nothing, the_profile_says_of_what_program_and_moment_it_is,
-          histograms_of_json_and_of_metrics_are_the_same, a_wrong_kind_of_histograms_is_refused,
-          listeners_count_their_connections, dashboard_for_grafana_names_metrics_that_there_are)
+DOMT_SUITE(60)

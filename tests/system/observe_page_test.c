@@ -79,7 +79,7 @@ static void await_text(struct viewer *viewer, const char *part, uint32_t times)
     }
 }
 
-START_TEST(samples_come_four_times_a_second)
+DOMT_TEST(samples_come_four_times_a_second)
 {
     domt_observed_start(&web, (const char *const[]){"web.kv.shards=8", NULL}, NULL);
     begin(&viewers[0]);
@@ -111,9 +111,8 @@ START_TEST(samples_come_four_times_a_second)
     close(viewers[1].fd);
     domt_observed_stop(&web);
 }
-END_TEST
 
-START_TEST(whoever_comes_first_again_begins_the_ticks_again)
+DOMT_TEST(whoever_comes_first_again_begins_the_ticks_again)
 {
     domt_observed_start(&web, (const char *const[]){"observe.viewersMax=1", NULL}, NULL);
     for (uint32_t i = 0; i < 2; i++) {
@@ -126,9 +125,8 @@ START_TEST(whoever_comes_first_again_begins_the_ticks_again)
     }
     domt_observed_stop(&web);
 }
-END_TEST
 
-START_TEST(streams_leave_half_of_the_places_to_others)
+DOMT_TEST(streams_leave_half_of_the_places_to_others)
 {
     domt_observed_start(&web, (const char *const[]){"observe.viewersMax=4", NULL}, NULL);
     for (uint32_t i = 0; i < 2; i++) {
@@ -147,9 +145,8 @@ START_TEST(streams_leave_half_of_the_places_to_others)
     close(viewers[2].fd);
     domt_observed_stop(&web);
 }
-END_TEST
 
-START_TEST(streams_end_when_the_program_begins_to_stop)
+DOMT_TEST(streams_end_when_the_program_begins_to_stop)
 {
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     begin(&viewers[0]);
@@ -161,10 +158,9 @@ START_TEST(streams_end_when_the_program_begins_to_stop)
     close(viewers[0].fd);
     ck_assert_int_eq(domt_service_wait(&web.site.service, WAIT_MS), 0);
 }
-END_TEST
 
 /* The page has all in it, and its policy names the hashes of its script and its style. */
-START_TEST(browsers_get_the_page_and_others_a_list)
+DOMT_TEST(browsers_get_the_page_and_others_a_list)
 {
     static const struct {
         const char *fields, *part;
@@ -186,9 +182,8 @@ START_TEST(browsers_get_the_page_and_others_a_list)
     ck_assert_ptr_null(strstr(web.port.answer, "'unsafe-"));
     domt_observed_stop(&web);
 }
-END_TEST
 
-START_TEST(each_part_of_the_page_works_in_a_browser)
+DOMT_TEST(each_part_of_the_page_works_in_a_browser)
 {
     char command[512];
 
@@ -204,9 +199,5 @@ START_TEST(each_part_of_the_page_works_in_a_browser)
     ck_assert_int_eq(system(command), 0);
     domt_observed_stop(&web);
 }
-END_TEST
 
-DOMT_MAIN("observe_page", 150, samples_come_four_times_a_second,
-          whoever_comes_first_again_begins_the_ticks_again,
-          streams_leave_half_of_the_places_to_others, streams_end_when_the_program_begins_to_stop,
-          browsers_get_the_page_and_others_a_list, each_part_of_the_page_works_in_a_browser)
+DOMT_SUITE(150)

@@ -27,13 +27,12 @@
 
 static domt_observed web;
 
-START_TEST(traces_and_cpu_profiles_are_made_one_at_a_time)
+DOMT_TEST(traces_and_cpu_profiles_are_made_one_at_a_time)
 {
     domt_observed_judge(&web, "recordings", (const char *const[]){NULL}, NULL);
 }
-END_TEST
 
-START_TEST(wrong_wishes_for_recordings_are_refused)
+DOMT_TEST(wrong_wishes_for_recordings_are_refused)
 {
     static const struct {
         const char *request;
@@ -77,7 +76,6 @@ START_TEST(wrong_wishes_for_recordings_are_refused)
     domt_site_holds(&web.port, "GET /profile", NULL, 200, "\"level\":\"counters\"");
     domt_observed_stop(&web);
 }
-END_TEST
 
 static int ask(const char *path)
 {
@@ -99,7 +97,7 @@ static bool is_at(const char *level)
 }
 
 /* Recordings of a minute end when their viewer closes its connection, or has finished sending. */
-START_TEST(nothing_is_recorded_for_viewers_that_are_gone)
+DOMT_TEST(nothing_is_recorded_for_viewers_that_are_gone)
 {
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     for (int round = 0; round < 2; round++) {
@@ -126,10 +124,9 @@ START_TEST(nothing_is_recorded_for_viewers_that_are_gone)
     }
     domt_observed_stop(&web);
 }
-END_TEST
 
 /* The program stops while they are made: they are what there is by then. */
-START_TEST(a_stop_does_not_wait_for_recordings)
+DOMT_TEST(a_stop_does_not_wait_for_recordings)
 {
     char text[4096];
 
@@ -148,10 +145,9 @@ START_TEST(a_stop_does_not_wait_for_recordings)
     ck_assert_int_eq(domt_service_wait(&web.site.service, 10000), 0);
     ck_assert_int_le(time(NULL) - began, 5);
 }
-END_TEST
 
 /* One of a crowd gets a trace, and all others hear at once that they do not. */
-START_TEST(a_crowd_that_wants_traces_is_refused)
+DOMT_TEST(a_crowd_that_wants_traces_is_refused)
 {
     static int fds[CROWD];
     char text[4096];
@@ -172,10 +168,9 @@ START_TEST(a_crowd_that_wants_traces_is_refused)
     WAIT_FOR(2, is_at("counters"));
     domt_observed_stop(&web);
 }
-END_TEST
 
 /* While viewers leave much unread, nothing large is added to it. */
-START_TEST(nothing_large_is_made_while_much_is_unread)
+DOMT_TEST(nothing_large_is_made_while_much_is_unread)
 {
     static const char metrics[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
     static char many[64 * sizeof metrics];
@@ -198,9 +193,5 @@ START_TEST(nothing_large_is_made_while_much_is_unread)
     WAIT_FOR(10, domt_site_ask(&web.port, "GET /trace", "", NULL) == 409);
     domt_observed_stop(&web);
 }
-END_TEST
 
-DOMT_MAIN("observe_record", 60, traces_and_cpu_profiles_are_made_one_at_a_time,
-          wrong_wishes_for_recordings_are_refused, nothing_is_recorded_for_viewers_that_are_gone,
-          a_stop_does_not_wait_for_recordings, a_crowd_that_wants_traces_is_refused,
-          nothing_large_is_made_while_much_is_unread)
+DOMT_SUITE(60)

@@ -24,7 +24,7 @@ static void start_with_pool(void)
     domt_observed_start(&web, (const char *const[]){"profile.level=histograms", NULL}, path);
 }
 
-START_TEST(every_path_answers_get_and_nothing_else)
+DOMT_TEST(every_path_answers_get_and_nothing_else)
 {
     static const char classic[] = "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n";
     static const char *const paths[] = {"/",       "/metrics", "/profile", "/actors",
@@ -75,10 +75,9 @@ START_TEST(every_path_answers_get_and_nothing_else)
     domt_site_holds(&web.port, "GET /health", body, 413, "");
     domt_observed_stop(&web);
 }
-END_TEST
 
 /* A page of any site could lead its own name to 127.0.0.1, so such names are refused. */
-START_TEST(names_that_are_not_of_loopback_are_refused)
+DOMT_TEST(names_that_are_not_of_loopback_are_refused)
 {
     static const struct {
         const char *fields;
@@ -106,9 +105,8 @@ START_TEST(names_that_are_not_of_loopback_are_refused)
     ck_assert_uint_eq(domt_site_send(&web.port, text), 200);
     domt_observed_stop(&web);
 }
-END_TEST
 
-START_TEST(each_counter_of_the_profile_is_a_metric)
+DOMT_TEST(each_counter_of_the_profile_is_a_metric)
 {
     /* families about these */
     const uint32_t others = 8 /* memory */ + 5 /* usage */ + 8 /* behaviours */ + 5 /* listeners */;
@@ -134,7 +132,6 @@ START_TEST(each_counter_of_the_profile_is_a_metric)
     ck_assert(wall > 0 && phases > wall * 0.99 && phases < wall * 1.01);
     domt_observed_stop(&web);
 }
-END_TEST
 
 static void judge(const char *programs, const char *command)
 {
@@ -147,16 +144,15 @@ static void judge(const char *programs, const char *command)
     domt_tree_remove(&tree);
 }
 
-START_TEST(promtool_finds_nothing_in_the_metrics)
+DOMT_TEST(promtool_finds_nothing_in_the_metrics)
 {
     judge("curl promtool", "curl -sf $URL/metrics >$T/m || exit 1\n"
                            "grep -q ^domus_phase_length_seconds_bucket $T/m || exit 2\n"
                            "promtool check metrics <$T/m >$T/x 2>&1 || exit 1\n! test -s $T/x");
 }
-END_TEST
 
 /* The reader of Prometheus' own client takes nothing that OpenMetrics 1.0 does not have. */
-START_TEST(openmetrics_are_read_by_a_strict_reader)
+DOMT_TEST(openmetrics_are_read_by_a_strict_reader)
 {
     judge("curl python3",
           "/usr/bin/python3 -c \"import prometheus_client.openmetrics.parser\" 2>$T/x || exit 0\n"
@@ -182,10 +178,9 @@ START_TEST(openmetrics_are_read_by_a_strict_reader)
           "assert states == [\"run\", \"search\", \"park\"] * 3, states\n"
           "END\n");
 }
-END_TEST
 
 /* A real server takes all of it, by the format that it asks for. */
-START_TEST(prometheus_scrapes_the_port)
+DOMT_TEST(prometheus_scrapes_the_port)
 {
     judge("curl prometheus",
           "P=$(/usr/bin/python3 -c \"import socket; s = socket.socket(); "
@@ -200,9 +195,8 @@ START_TEST(prometheus_scrapes_the_port)
           "&& grep -q \"phase.*sleep\" $T/x && grep -q \"thread.*1\" $T/x && exit 0\n"
           "done; tail $T/log; exit 1\n");
 }
-END_TEST
 
-START_TEST(the_profile_is_json_with_all_that_counts)
+DOMT_TEST(the_profile_is_json_with_all_that_counts)
 {
     judge(
         "curl python3",
@@ -243,7 +237,6 @@ START_TEST(the_profile_is_json_with_all_that_counts)
         "    assert pair[\"steals\"] + pair[\"stand_ins\"] > 0\n"
         "END\n");
 }
-END_TEST
 
 /* How many actors a text describes. */
 static uint32_t count_actors(const char *text)
@@ -255,7 +248,7 @@ static uint32_t count_actors(const char *text)
     return count;
 }
 
-START_TEST(actors_are_paged_and_filtered)
+DOMT_TEST(actors_are_paged_and_filtered)
 {
     char first[4096];
 
@@ -275,9 +268,8 @@ START_TEST(actors_are_paged_and_filtered)
     ck_assert_uint_eq(count_actors(web.port.body), 0);
     domt_observed_stop(&web);
 }
-END_TEST
 
-START_TEST(a_wrong_port_ends_the_start)
+DOMT_TEST(a_wrong_port_ends_the_start)
 {
     static const struct {
         const char *setting, *said;
@@ -304,10 +296,9 @@ START_TEST(a_wrong_port_ends_the_start)
     ck_assert_ptr_nonnull(strstr(web.site.service.error, "observe.listen: unix:/nowhere/x: "));
     ck_assert_ptr_null(strstr(web.site.service.said, "listening"));
 }
-END_TEST
 
 /* A program that has no such port does not start with one, as its operator would wait for it. */
-START_TEST(a_program_without_the_port_refuses_the_key)
+DOMT_TEST(a_program_without_the_port_refuses_the_key)
 {
     domt_service *service = &web.site.service;
 
@@ -316,11 +307,5 @@ START_TEST(a_program_without_the_port_refuses_the_key)
     ck_assert_ptr_nonnull(
         strstr(service->error, "observe.listen: this program has no observation port"));
 }
-END_TEST
 
-DOMT_MAIN("observe", 60, every_path_answers_get_and_nothing_else,
-          names_that_are_not_of_loopback_are_refused, each_counter_of_the_profile_is_a_metric,
-          promtool_finds_nothing_in_the_metrics, openmetrics_are_read_by_a_strict_reader,
-          prometheus_scrapes_the_port, the_profile_is_json_with_all_that_counts,
-          actors_are_paged_and_filtered, a_wrong_port_ends_the_start,
-          a_program_without_the_port_refuses_the_key)
+DOMT_SUITE(60)

@@ -36,7 +36,7 @@ static void await(const char *request, const char *part)
 
 /* --- /config ---------------------------------------------------------------------------------- */
 
-START_TEST(each_key_is_shown_with_its_value_and_origin)
+DOMT_TEST(each_key_is_shown_with_its_value_and_origin)
 {
     char path[PATH_MAX], part[PATH_MAX + 128];
 
@@ -60,9 +60,8 @@ START_TEST(each_key_is_shown_with_its_value_and_origin)
     domt_observed_stop(&web);
     domt_tree_remove(&tree);
 }
-END_TEST
 
-START_TEST(the_configuration_and_the_stalls_are_json)
+DOMT_TEST(the_configuration_and_the_stalls_are_json)
 {
     if (!domt_judges_are_there("curl python3"))
         return;
@@ -82,7 +81,6 @@ START_TEST(the_configuration_and_the_stalls_are_json)
     domt_observed_stop(&web);
     domt_tree_remove(&tree);
 }
-END_TEST
 
 /* --- PUT /config/KEY -------------------------------------------------------------------------- */
 
@@ -94,7 +92,7 @@ static void puts_key(const char *key, const char *value, uint16_t status, const 
     domt_site_holds(&web.port, line, value, status, part);
 }
 
-START_TEST(live_keys_change_over_the_port)
+DOMT_TEST(live_keys_change_over_the_port)
 {
     domt_observed_start(&web, (const char *const[]){"observe.change=true", NULL}, NULL);
     puts_key("scheduler.ioRatio", "70\n", 200, "scheduler.ioRatio: 70\n");
@@ -118,9 +116,8 @@ START_TEST(live_keys_change_over_the_port)
     ck_assert_ptr_null(strstr(web.port.body, "listeners.web.channel.linger"));
     domt_observed_stop(&web);
 }
-END_TEST
 
-START_TEST(nothing_changes_without_leave_or_for_another_site)
+DOMT_TEST(nothing_changes_without_leave_or_for_another_site)
 {
     static const char request[] = "PUT /config/scheduler.ioRatio HTTP/1.1\r\nHost: localhost\r\n"
                                   "Origin: http://a.example\r\nContent-Length: 2\r\n\r\n70";
@@ -136,11 +133,10 @@ START_TEST(nothing_changes_without_leave_or_for_another_site)
     holds("GET /config", "{\"key\":\"scheduler.ioRatio\",\"value\":\"50\",\"origin\":\"default\"}");
     domt_observed_stop(&web);
 }
-END_TEST
 
 /* --- /log ------------------------------------------------------------------------------------- */
 
-START_TEST(the_log_has_what_the_program_has_written)
+DOMT_TEST(the_log_has_what_the_program_has_written)
 {
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     await("GET /log", "Z info: pid ");
@@ -150,19 +146,17 @@ START_TEST(the_log_has_what_the_program_has_written)
     ck_assert_ptr_null(strstr(web.port.body, "pid "));
     domt_observed_stop(&web);
 }
-END_TEST
 
-START_TEST(the_level_of_the_configuration_holds_at_the_start)
+DOMT_TEST(the_level_of_the_configuration_holds_at_the_start)
 {
     domt_observed_start(&web, (const char *const[]){"log.level=warning", NULL}, NULL);
     holds("GET /config", "{\"key\":\"log.level\",\"value\":\"warning\",\"origin\":\"--set\"}");
     domt_observed_stop(&web);
 }
-END_TEST
 
 /* The port goes on while the program drains, and a viewer sees the end of it; but no viewer keeps
  * the program from ending, whether it reads or not. */
-START_TEST(followers_see_the_end_of_the_program_and_do_not_put_it_off)
+DOMT_TEST(followers_see_the_end_of_the_program_and_do_not_put_it_off)
 {
     int fds[4];
 
@@ -182,11 +176,5 @@ START_TEST(followers_see_the_end_of_the_program_and_do_not_put_it_off)
     for (int i = 0; i < 4; i++)
         close(fds[i]);
 }
-END_TEST
 
-DOMT_MAIN("observe_told", 60, live_keys_change_over_the_port,
-          nothing_changes_without_leave_or_for_another_site,
-          each_key_is_shown_with_its_value_and_origin, the_configuration_and_the_stalls_are_json,
-          the_log_has_what_the_program_has_written,
-          the_level_of_the_configuration_holds_at_the_start,
-          followers_see_the_end_of_the_program_and_do_not_put_it_off)
+DOMT_SUITE(60)

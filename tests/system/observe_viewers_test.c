@@ -44,7 +44,7 @@ static void start_at(const char *setting)
     domt_site_start_by(&web.site, arguments);
 }
 
-START_TEST(a_unix_socket_is_its_owners_and_goes_with_the_program)
+DOMT_TEST(a_unix_socket_is_its_owners_and_goes_with_the_program)
 {
     char path[PATH_MAX], setting[PATH_MAX + 32];
     struct stat status;
@@ -67,9 +67,8 @@ START_TEST(a_unix_socket_is_its_owners_and_goes_with_the_program)
     ck_assert_ptr_nonnull(strstr(web.site.service.said, setting));
     domt_tree_remove(&tree);
 }
-END_TEST
 
-START_TEST(a_socket_of_another_program_is_left_alone)
+DOMT_TEST(a_socket_of_another_program_is_left_alone)
 {
     char path[PATH_MAX], setting[PATH_MAX + 32];
     struct stat status;
@@ -91,12 +90,11 @@ START_TEST(a_socket_of_another_program_is_left_alone)
     close(other);
     domt_tree_remove(&tree);
 }
-END_TEST
 
 /* --- a stop ----------------------------------------------------------------------------------- */
 
 /* A body that does not end keeps the drain waiting. */
-START_TEST(a_program_that_drains_is_not_ready_and_can_be_observed)
+DOMT_TEST(a_program_that_drains_is_not_ready_and_can_be_observed)
 {
     char text[4096];
 
@@ -118,7 +116,6 @@ START_TEST(a_program_that_drains_is_not_ready_and_can_be_observed)
     close(fd);
     ck_assert_int_eq(domt_service_wait(&web.site.service, 10000), 0);
 }
-END_TEST
 
 /* --- viewers ---------------------------------------------------------------------------------- */
 
@@ -131,7 +128,7 @@ static void allow_descriptors(void)
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-START_TEST(a_thousand_viewers_are_answered)
+DOMT_TEST(a_thousand_viewers_are_answered)
 {
     static int fds[VIEWERS];
     char text[1024];
@@ -154,9 +151,8 @@ START_TEST(a_thousand_viewers_are_answered)
         close(fds[i]);
     domt_observed_stop(&web);
 }
-END_TEST
 
-START_TEST(viewers_beyond_the_limit_wait_for_a_place)
+DOMT_TEST(viewers_beyond_the_limit_wait_for_a_place)
 {
     int fds[3];
     char text[1024];
@@ -176,10 +172,9 @@ START_TEST(viewers_beyond_the_limit_wait_for_a_place)
     close(fds[2]);
     domt_observed_stop(&web);
 }
-END_TEST
 
 /* Viewers that ask much and read nothing take no more than their answers, and hold up nobody. */
-START_TEST(viewers_that_do_not_read_hold_up_nobody)
+DOMT_TEST(viewers_that_do_not_read_hold_up_nobody)
 {
     static const char ask[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
     static char many[64 * sizeof ask];
@@ -205,10 +200,9 @@ START_TEST(viewers_that_do_not_read_hold_up_nobody)
         close(fds[i]);
     domt_observed_stop(&web);
 }
-END_TEST
 
 /* Bytes that are no request end their connection, and nothing else. */
-START_TEST(bytes_that_are_no_request_are_refused)
+DOMT_TEST(bytes_that_are_no_request_are_refused)
 {
     static const struct {
         const char *request;
@@ -236,10 +230,5 @@ START_TEST(bytes_that_are_no_request_are_refused)
     domt_site_holds(&web.port, "GET /health", NULL, 200, "ok\n");
     domt_observed_stop(&web);
 }
-END_TEST
 
-DOMT_MAIN("observe_viewers", 60, a_unix_socket_is_its_owners_and_goes_with_the_program,
-          a_socket_of_another_program_is_left_alone,
-          a_program_that_drains_is_not_ready_and_can_be_observed, a_thousand_viewers_are_answered,
-          viewers_beyond_the_limit_wait_for_a_place, viewers_that_do_not_read_hold_up_nobody,
-          bytes_that_are_no_request_are_refused)
+DOMT_SUITE(60)

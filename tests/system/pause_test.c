@@ -29,7 +29,7 @@ static void let_all_send(uint32_t bytes)
         crowd.clients[i].bytes += bytes;
 }
 
-START_TEST(peers_that_spoke_during_a_pause_are_not_idle)
+DOMT_TEST(peers_that_spoke_during_a_pause_are_not_idle)
 {
     uint32_t lost = 0;
     int status;
@@ -58,6 +58,5 @@ START_TEST(peers_that_spoke_during_a_pause_are_not_idle)
     ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
     domt_crowd_fini(&crowd);
 }
-END_TEST
 
-DOMT_MAIN("pause", 60, peers_that_spoke_during_a_pause_are_not_idle)
+DOMT_SUITE(60)

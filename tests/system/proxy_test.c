@@ -87,7 +87,7 @@ static void streams(uint32_t count, uint64_t bytes)
     }
 }
 
-START_TEST(every_byte_goes_through_both_ways)
+DOMT_TEST(every_byte_goes_through_both_ways)
 {
     start();
     streams(DOMT_SCALE(100, 30), 1000000);
@@ -100,11 +100,10 @@ START_TEST(every_byte_goes_through_both_ways)
     ck_assert_uint_eq(domt_service_count(&proxy, "received bytes"),
                       domt_service_count(&proxy, "sent bytes"));
 }
-END_TEST
 
 /* Half of the clients reset their connections; the echo service gets as many resets, and the other
  * clients notice nothing. */
-START_TEST(resets_go_through_and_hurt_nobody_else)
+DOMT_TEST(resets_go_through_and_hurt_nobody_else)
 {
     start();
     streams(100, 200000);
@@ -120,10 +119,9 @@ START_TEST(resets_go_through_and_hurt_nobody_else)
     ck_assert_uint_eq(domt_service_count(&proxy, "channels closed"),
                       domt_service_count(&proxy, "channels opened"));
 }
-END_TEST
 
 /* The client has finished, and the server answers later; then the other way round. */
-START_TEST(each_half_is_closed_by_itself)
+DOMT_TEST(each_half_is_closed_by_itself)
 {
     uint16_t port;
     int listener = listen_here(&port);
@@ -153,9 +151,8 @@ START_TEST(each_half_is_closed_by_itself)
     domt_service_stop(&proxy);
     ck_assert_uint_eq(domt_service_count(&proxy, "channels reset"), 0);
 }
-END_TEST
 
-START_TEST(the_end_of_one_side_is_the_end_of_the_other)
+DOMT_TEST(the_end_of_one_side_is_the_end_of_the_other)
 {
     uint16_t port;
     int listener = listen_here(&port);
@@ -176,10 +173,9 @@ START_TEST(the_end_of_one_side_is_the_end_of_the_other)
     close(refused);
     domt_service_stop(&proxy);
 }
-END_TEST
 
 /* A server that reads nothing slows the client down, and the proxy keeps little. */
-START_TEST(what_one_side_does_not_read_the_other_cannot_send)
+DOMT_TEST(what_one_side_does_not_read_the_other_cannot_send)
 {
     static char bytes[65536];
     uint16_t port;
@@ -206,13 +202,12 @@ START_TEST(what_one_side_does_not_read_the_other_cannot_send)
     close(listener);
     domt_service_stop(&proxy);
 }
-END_TEST
 
 #define PIECES   10
 #define PAUSE_MS 200 /* between two of them */
 
 /* SIGTERM in the midst of a download: it goes on to its end, and then the proxy ends. */
-START_TEST(drain_waits_for_a_download_that_goes_on)
+DOMT_TEST(drain_waits_for_a_download_that_goes_on)
 {
     uint16_t port = 0;
     int listener = listen_here(&port);
@@ -236,10 +231,9 @@ START_TEST(drain_waits_for_a_download_that_goes_on)
     ck_assert_int_eq(domt_service_wait(&proxy, 10000), 0);
     ck_assert_uint_eq(domt_service_count(&proxy, "channels cut"), 0);
 }
-END_TEST
 
 /* One that does not end is cut when the time of the drain is over, and that is said. */
-START_TEST(relay_that_outlasts_the_drain_is_cut_and_said)
+DOMT_TEST(relay_that_outlasts_the_drain_is_cut_and_said)
 {
     uint16_t port = 0;
     int listener = listen_here(&port);
@@ -271,10 +265,5 @@ START_TEST(relay_that_outlasts_the_drain_is_cut_and_said)
                       strstr(proxy.error, "cut") != NULL,
                   "%s", proxy.error);
 }
-END_TEST
 
-DOMT_MAIN("proxy", 60, drain_waits_for_a_download_that_goes_on,
-          relay_that_outlasts_the_drain_is_cut_and_said, every_byte_goes_through_both_ways,
-          resets_go_through_and_hurt_nobody_else, each_half_is_closed_by_itself,
-          the_end_of_one_side_is_the_end_of_the_other,
-          what_one_side_does_not_read_the_other_cannot_send)
+DOMT_SUITE(60)

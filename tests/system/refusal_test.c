@@ -51,7 +51,7 @@ static void deny_a_call(void)
 }
 
 /* Containers refuse with EPERM or ENOSYS, all of the calls or the later ones only. */
-START_TEST(a_seccomp_filter_is_named)
+DOMT_TEST(a_seccomp_filter_is_named)
 {
     static const int errors[] = {EPERM, ENOSYS};
     static const long calls[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register};
@@ -70,7 +70,6 @@ START_TEST(a_seccomp_filter_is_named)
         }
     }
 }
-END_TEST
 
 /* Connect to the service, and let it echo some bytes. */
 static void echoes(void)
@@ -87,7 +86,7 @@ static void echoes(void)
     close(fd);
 }
 
-START_TEST(where_io_uring_is_refused_epoll_serves_and_that_is_said_once)
+DOMT_TEST(where_io_uring_is_refused_epoll_serves_and_that_is_said_once)
 {
     service.prepare = deny_a_call;
     denied_with = EPERM;
@@ -111,7 +110,6 @@ START_TEST(where_io_uring_is_refused_epoll_serves_and_that_is_said_once)
     domt_service_stop(&service);
     ck_assert_ptr_nonnull(strstr(service.error, "thread (io_uring)"));
 }
-END_TEST
 
 static void become_nobody(void)
 {
@@ -124,7 +122,7 @@ static void become_nobody(void)
 
 /* The user nobody may not be able to read the tree, so this program runs on defaults: it fails
  * before it would miss a listener. */
-START_TEST(too_little_locked_memory_is_told_in_numbers)
+DOMT_TEST(too_little_locked_memory_is_told_in_numbers)
 {
     static const char *const arguments[] = {DOMT_BIN_DIR "/echo", NULL};
 
@@ -140,7 +138,6 @@ START_TEST(too_little_locked_memory_is_told_in_numbers)
     says("each thread's ring needs about");
     says("ulimit -l");
 }
-END_TEST
 
 static void few_descriptors(void)
 {
@@ -150,7 +147,7 @@ static void few_descriptors(void)
         _exit(126);
 }
 
-START_TEST(too_few_descriptors_are_told)
+DOMT_TEST(too_few_descriptors_are_told)
 {
     service.prepare = few_descriptors;
     domt_service_spawn(
@@ -159,7 +156,6 @@ START_TEST(too_few_descriptors_are_told)
     says_one_line();
     says(strerror(EMFILE));
 }
-END_TEST
 
 static size_t lines_of_errors(void)
 {
@@ -170,7 +166,7 @@ static size_t lines_of_errors(void)
     return lines;
 }
 
-START_TEST(all_errors_of_a_configuration_are_told_and_nothing_starts)
+DOMT_TEST(all_errors_of_a_configuration_are_told_and_nothing_starts)
 {
     domt_tree tree;
     char path[sizeof tree.root + 32];
@@ -201,9 +197,8 @@ START_TEST(all_errors_of_a_configuration_are_told_and_nothing_starts)
     ck_assert_uint_eq(lines_of_errors(), 5);
     domt_tree_remove(&tree);
 }
-END_TEST
 
-START_TEST(wrong_options_are_told)
+DOMT_TEST(wrong_options_are_told)
 {
     static const char *const wrong[][4] = {
         {"--config", "/does/not/exist.yaml", NULL},
@@ -224,9 +219,8 @@ START_TEST(wrong_options_are_told)
         ck_assert_uint_gt(strlen(service.error), 0);
     }
 }
-END_TEST
 
-START_TEST(a_port_that_is_taken_is_told_in_one_line)
+DOMT_TEST(a_port_that_is_taken_is_told_in_one_line)
 {
     char set[64];
     char expected[128];
@@ -248,10 +242,5 @@ START_TEST(a_port_that_is_taken_is_told_in_one_line)
     says(expected);
     close(fd);
 }
-END_TEST
 
-DOMT_MAIN("refusal", 60, a_seccomp_filter_is_named,
-          where_io_uring_is_refused_epoll_serves_and_that_is_said_once,
-          too_little_locked_memory_is_told_in_numbers, too_few_descriptors_are_told,
-          all_errors_of_a_configuration_are_told_and_nothing_starts, wrong_options_are_told,
-          a_port_that_is_taken_is_told_in_one_line)
+DOMT_SUITE(60)

@@ -51,7 +51,7 @@ static int come(void)
     return fd;
 }
 
-START_TEST(a_line_comes_to_the_room_and_to_nobody_else)
+DOMT_TEST(a_line_comes_to_the_room_and_to_nobody_else)
 {
     start();
     int one = come();
@@ -76,9 +76,8 @@ START_TEST(a_line_comes_to_the_room_and_to_nobody_else)
     close(one);
     domt_service_stop(&rooms);
 }
-END_TEST
 
-START_TEST(a_line_without_an_end_is_refused)
+DOMT_TEST(a_line_without_an_end_is_refused)
 {
     char much[600];
     char byte;
@@ -98,11 +97,10 @@ START_TEST(a_line_without_an_end_is_refused)
     domt_service_stop(&rooms);
     ck_assert_uint_eq(domt_service_count(&rooms, "channels refused"), 1);
 }
-END_TEST
 
 /* The deaf guest is dropped when the kernel's buffers and slowBytes are full; the others
  * get every line. */
-START_TEST(a_guest_who_does_not_read_is_dropped)
+DOMT_TEST(a_guest_who_does_not_read_is_dropped)
 {
     char line[500];
     char back[500];
@@ -129,10 +127,9 @@ START_TEST(a_guest_who_does_not_read_is_dropped)
     domt_service_stop(&rooms);
     ck_assert_uint_eq(domt_service_count(&rooms, "channels reset"), 1);
 }
-END_TEST
 
 /* Guests on all threads hear each line once and in order. */
-START_TEST(many_guests_hear_every_line_in_order)
+DOMT_TEST(many_guests_hear_every_line_in_order)
 {
     enum { GUESTS = 200, LINES = 20 };
     int fds[GUESTS];
@@ -157,8 +154,5 @@ START_TEST(many_guests_hear_every_line_in_order)
     }
     domt_service_stop(&rooms);
 }
-END_TEST
 
-DOMT_MAIN("rooms", 60, a_line_comes_to_the_room_and_to_nobody_else,
-          a_line_without_an_end_is_refused, a_guest_who_does_not_read_is_dropped,
-          many_guests_hear_every_line_in_order)
+DOMT_SUITE(60)

@@ -52,7 +52,7 @@ static void ends_with(int status, uint32_t ms_max)
     ck_assert_msg(took_ms <= ms_max, "it took %.0f ms", took_ms);
 }
 
-START_TEST(an_idle_service_ends_at_once)
+DOMT_TEST(an_idle_service_ends_at_once)
 {
     static const int signals[] = {SIGTERM, SIGINT};
 
@@ -64,9 +64,8 @@ START_TEST(an_idle_service_ends_at_once)
         ck_assert_ptr_null(strstr(service.error, "drained"));
     }
 }
-END_TEST
 
-START_TEST(who_is_connected_and_silent_gets_a_fin)
+DOMT_TEST(who_is_connected_and_silent_gets_a_fin)
 {
     int fds[10];
     char byte;
@@ -85,7 +84,6 @@ START_TEST(who_is_connected_and_silent_gets_a_fin)
     domt_service_check_profile(&service);
     ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
 }
-END_TEST
 
 /* Each client gets the beginning of what it sent, then FIN and no reset; and the service echoes
  * everything that it took. */
@@ -117,12 +115,11 @@ static void under_load(uint32_t count, uint32_t piece_max)
     domt_crowd_fini(&crowd);
 }
 
-START_TEST(under_load_every_byte_that_was_received_is_echoed_and_then_fin)
+DOMT_TEST(under_load_every_byte_that_was_received_is_echoed_and_then_fin)
 {
     under_load(50, 16384);
     under_load(200, 100);
 }
-END_TEST
 
 static bool all_is_sent(const domt_crowd *of)
 {
@@ -135,7 +132,7 @@ static bool all_is_sent(const domt_crowd *of)
 
 /* The service is held while they send, so that all of it waits in its sockets when it is told to
  * stop; and it may take only little of it at a time. */
-START_TEST(what_had_come_before_the_signal_comes_back)
+DOMT_TEST(what_had_come_before_the_signal_comes_back)
 {
     enum { COUNT = 200, BYTES = 40000 };
 
@@ -161,9 +158,8 @@ START_TEST(what_had_come_before_the_signal_comes_back)
     ck_assert_uint_eq(domt_service_count(&service, "sent bytes"), COUNT * BYTES);
     domt_crowd_fini(&crowd);
 }
-END_TEST
 
-START_TEST(who_never_reads_is_reset_when_the_time_is_over)
+DOMT_TEST(who_never_reads_is_reset_when_the_time_is_over)
 {
     enum { COUNT = 5 };
 
@@ -190,9 +186,8 @@ START_TEST(who_never_reads_is_reset_when_the_time_is_over)
     }
     domt_crowd_fini(&crowd);
 }
-END_TEST
 
-START_TEST(a_later_second_signal_ends_it_at_once)
+DOMT_TEST(a_later_second_signal_ends_it_at_once)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
     endless(2, 16384, true);
@@ -204,9 +199,8 @@ START_TEST(a_later_second_signal_ends_it_at_once)
     ck_assert_ptr_nonnull(strstr(service.error, "a second signal: ending at once"));
     domt_crowd_fini(&crowd);
 }
-END_TEST
 
-START_TEST(usr1_prints_the_profile_and_changes_nothing)
+DOMT_TEST(usr1_prints_the_profile_and_changes_nothing)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
     int fd = domt_connect(service.port);
@@ -231,10 +225,9 @@ START_TEST(usr1_prints_the_profile_and_changes_nothing)
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "sent bytes"), 30);
 }
-END_TEST
 
 /* New connections are refused as soon as the drain has begun. */
-START_TEST(nobody_is_accepted_while_it_drains)
+DOMT_TEST(nobody_is_accepted_while_it_drains)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "shutdown.drainTimeout=2s", ));
     endless(1, 16384, true);
@@ -247,10 +240,5 @@ START_TEST(nobody_is_accepted_while_it_drains)
     ends_with(0, DOMT_SCALE(4000, 7000));
     domt_crowd_fini(&crowd);
 }
-END_TEST
 
-DOMT_MAIN("shutdown", 60, an_idle_service_ends_at_once, who_is_connected_and_silent_gets_a_fin,
-          under_load_every_byte_that_was_received_is_echoed_and_then_fin,
-          what_had_come_before_the_signal_comes_back,
-          who_never_reads_is_reset_when_the_time_is_over, a_later_second_signal_ends_it_at_once,
-          usr1_prints_the_profile_and_changes_nothing, nobody_is_accepted_while_it_drains)
+DOMT_SUITE(60)

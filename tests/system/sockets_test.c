@@ -132,7 +132,7 @@ static void end(void)
     ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
 }
 
-START_TEST(the_kernel_holds_no_more_for_a_deaf_reader_than_its_key_says)
+DOMT_TEST(the_kernel_holds_no_more_for_a_deaf_reader_than_its_key_says)
 {
     begin(DOMT_ECHO_ARGUMENTS()); /* 128 KiB */
     uint64_t most = become_deaf();
@@ -146,11 +146,10 @@ START_TEST(the_kernel_holds_no_more_for_a_deaf_reader_than_its_key_says)
     ck_assert_uint_le(most, 16 * KIB + 2 * SEGMENT);
     end();
 }
-END_TEST
 
 /* Without the bound the kernel lets a send buffer grow up to the last number of net.ipv4.tcp_wmem,
  * which is several MiB. A size that is set holds it, too. */
-START_TEST(a_send_buffer_of_fixed_size_bounds_it_too)
+DOMT_TEST(a_send_buffer_of_fixed_size_bounds_it_too)
 {
     begin(DOMT_ECHO_ARGUMENTS("--set", "channel.socket.unsentMax=0", "--set",
                               "channel.socket.sendBuffer=32KiB", ));
@@ -159,7 +158,5 @@ START_TEST(a_send_buffer_of_fixed_size_bounds_it_too)
     ck_assert_uint_le(most, 64 * KIB + 2 * SEGMENT);
     end();
 }
-END_TEST
 
-DOMT_MAIN("sockets", 120, the_kernel_holds_no_more_for_a_deaf_reader_than_its_key_says,
-          a_send_buffer_of_fixed_size_bounds_it_too)
+DOMT_SUITE(120)

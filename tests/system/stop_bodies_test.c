@@ -119,7 +119,7 @@ static void upload_by_http_2(const char *backend)
     hold_end();
 }
 
-START_TEST(a_body_under_way_may_end)
+DOMT_TEST(a_body_under_way_may_end)
 {
     static const char *const backends[] = {"uring", "epoll"};
 
@@ -130,6 +130,5 @@ START_TEST(a_body_under_way_may_end)
     }
     ck_assert_int_eq(rmdir(uploads), 0);
 }
-END_TEST
 
-DOMT_MAIN("stop bodies", 120, a_body_under_way_may_end)
+DOMT_SUITE(120)

@@ -72,7 +72,7 @@ static uint32_t count_of(const char *text)
     return count;
 }
 
-START_TEST(without_a_time_out_silent_connections_keep_everybody_out)
+DOMT_TEST(without_a_time_out_silent_connections_keep_everybody_out)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=100", "--set",
                                                      "channel.firstByteTimeout=0", "--set",
@@ -85,9 +85,8 @@ START_TEST(without_a_time_out_silent_connections_keep_everybody_out)
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "channels silent"), 0);
 }
-END_TEST
 
-START_TEST(a_newcomer_is_served_after_the_first_byte_time_out)
+DOMT_TEST(a_newcomer_is_served_after_the_first_byte_time_out)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=100", "--set",
                                                      "channel.firstByteTimeout=1500ms", ));
@@ -112,7 +111,6 @@ START_TEST(a_newcomer_is_served_after_the_first_byte_time_out)
     domt_service_stop(&service);
     ck_assert_uint_ge(domt_service_count(&service, "channels silent"), PLACES);
 }
-END_TEST
 
 static void come_greedily(void)
 {
@@ -136,7 +134,7 @@ static void go_greedily(void)
         close(greedy[i]);
 }
 
-START_TEST(without_a_bound_one_address_takes_all_places)
+DOMT_TEST(without_a_bound_one_address_takes_all_places)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=20", ));
     come_greedily();
@@ -147,9 +145,8 @@ START_TEST(without_a_bound_one_address_takes_all_places)
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "refused by address"), 0);
 }
-END_TEST
 
-START_TEST(one_address_cannot_take_all_places)
+DOMT_TEST(one_address_cannot_take_all_places)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=20", "--set",
                                                      "channel.maxPerLoopback=25%", "--set",
@@ -182,7 +179,6 @@ START_TEST(one_address_cannot_take_all_places)
     domt_service_stop(&service);
     ck_assert_uint_ge(domt_service_count(&service, "refused by address"), 3 * (GREEDY - SHARE));
 }
-END_TEST
 
 #define STORM     1500
 #define AT_A_TIME 60
@@ -219,7 +215,7 @@ static uint32_t served_of(uint8_t host, uint32_t count)
 }
 
 /* A count that is not given back is a place that its address never gets again. */
-START_TEST(after_a_storm_each_address_has_its_whole_share)
+DOMT_TEST(after_a_storm_each_address_has_its_whole_share)
 {
     int fds[AT_A_TIME];
 
@@ -247,9 +243,5 @@ START_TEST(after_a_storm_each_address_has_its_whole_share)
     domt_service_stop(&service);
     ck_assert_uint_gt(domt_service_count(&service, "refused by address"), 0);
 }
-END_TEST
 
-DOMT_MAIN("strangers", 100, without_a_time_out_silent_connections_keep_everybody_out,
-          a_newcomer_is_served_after_the_first_byte_time_out,
-          without_a_bound_one_address_takes_all_places, one_address_cannot_take_all_places,
-          after_a_storm_each_address_has_its_whole_share)
+DOMT_SUITE(100)

@@ -29,7 +29,7 @@ static int connect_to(const char *path)
 }
 
 /* The first client is there before the program is. */
-START_TEST(a_socket_of_systemd_is_served)
+DOMT_TEST(a_socket_of_systemd_is_served)
 {
     static domt_service service;
     char path[64], byte = 0;
@@ -58,7 +58,6 @@ START_TEST(a_socket_of_systemd_is_served)
     ck_assert_ptr_nonnull(strstr(service.error, ", which was passed, and not 127.0.0.1:7000"));
     unlink(path);
 }
-END_TEST
 
 /* Run a command; its output goes to `text`. Returns its status. */
 static int run(char *text, size_t size, const char *command)
@@ -72,7 +71,7 @@ static int run(char *text, size_t size, const char *command)
 }
 
 /* systemd-run of a Type=notify returns when the program has said that it is ready. */
-START_TEST(a_unit_of_systemd_is_ready_fed_and_stopped)
+DOMT_TEST(a_unit_of_systemd_is_ready_fed_and_stopped)
 {
     char command[1024], text[4096];
     int pid = (int)getpid();
@@ -97,6 +96,5 @@ START_TEST(a_unit_of_systemd_is_ready_fed_and_stopped)
     snprintf(command, sizeof command, "systemctl stop domus-test-%d 2>&1", pid);
     ck_assert_msg(run(text, sizeof text, command) == 0, "%s", text);
 }
-END_TEST
 
-DOMT_MAIN("systemd", 60, a_socket_of_systemd_is_served, a_unit_of_systemd_is_ready_fed_and_stopped)
+DOMT_SUITE(60)

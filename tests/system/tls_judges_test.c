@@ -11,7 +11,7 @@ static const char *const nothing[] = {NULL};
 
 #define CURL "curl -sSf --max-time 20 --cacert $CA "
 
-START_TEST(curl_uses_the_site_in_both_versions)
+DOMT_TEST(curl_uses_the_site_in_both_versions)
 {
     static const char *const versions[] = {"--tls-max 1.2", "--tlsv1.3"};
     char command[1024];
@@ -55,7 +55,6 @@ START_TEST(curl_uses_the_site_in_both_versions)
                      35);
     domt_secure_end(&secure);
 }
-END_TEST
 
 /* A server whose answer is the X-Forwarded-Proto of the request. It ends after 20 s. */
 static const char upstream[] = "import http.server\n"
@@ -89,7 +88,7 @@ static void hold_proto(const char *scheme, const char *const more[3])
     domt_secure_end(&secure);
 }
 
-START_TEST(a_server_behind_the_site_hears_how_clients_came)
+DOMT_TEST(a_server_behind_the_site_hears_how_clients_came)
 {
     if (!domt_secure_is_possible("curl python3"))
         return;
@@ -98,9 +97,8 @@ START_TEST(a_server_behind_the_site_hears_how_clients_came)
                (const char *const[]){"listeners.web.tls.certFile=", "listeners.web.tls.keyFile=",
                                      "listeners.web.tls.alpn="});
 }
-END_TEST
 
-START_TEST(redis_cli_uses_kv)
+DOMT_TEST(redis_cli_uses_kv)
 {
     if (!domt_secure_is_possible("redis-cli"))
         return;
@@ -119,9 +117,8 @@ START_TEST(redis_cli_uses_kv)
                      0);
     domt_secure_end(&secure);
 }
-END_TEST
 
-START_TEST(s_client_talks_to_echo_and_to_the_rooms)
+DOMT_TEST(s_client_talks_to_echo_and_to_the_rooms)
 {
     if (!domt_secure_is_possible(""))
         return;
@@ -138,10 +135,9 @@ START_TEST(s_client_talks_to_echo_and_to_the_rooms)
     }
     domt_secure_end(&secure);
 }
-END_TEST
 
 /* The page uses https, a WebSocket within TLS, and events. */
-START_TEST(chromium_uses_the_page)
+DOMT_TEST(chromium_uses_the_page)
 {
     if (!domt_secure_is_possible("chromium python3"))
         return;
@@ -158,8 +154,5 @@ START_TEST(chromium_uses_the_page)
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): a test may use the shell */
     domt_secure_end(&secure);
 }
-END_TEST
 
-DOMT_MAIN("tls_judges", 110, curl_uses_the_site_in_both_versions,
-          a_server_behind_the_site_hears_how_clients_came, redis_cli_uses_kv,
-          s_client_talks_to_echo_and_to_the_rooms, chromium_uses_the_page)
+DOMT_SUITE(110)

@@ -56,7 +56,7 @@ static void say(FILE *held, const char *line)
     domt_secure_holds(&secure, command);
 }
 
-START_TEST(next_connection_gets_the_new_certificate_and_an_open_one_goes_on)
+DOMT_TEST(next_connection_gets_the_new_certificate_and_an_open_one_goes_on)
 {
     char before[128], now[128], file[128];
 
@@ -81,9 +81,8 @@ START_TEST(next_connection_gets_the_new_certificate_and_an_open_one_goes_on)
     ck_assert_int_eq(pclose(held), 0);
     domt_secure_end(&secure);
 }
-END_TEST
 
-START_TEST(files_that_are_wrong_change_nothing)
+DOMT_TEST(files_that_are_wrong_change_nothing)
 {
     static const struct {
         const char *command, *said;
@@ -132,10 +131,9 @@ START_TEST(files_that_are_wrong_change_nothing)
     ck_assert_str_ne(before, now);
     domt_secure_end(&secure);
 }
-END_TEST
 
 /* One listener may have a wrong file while the others go on to the new ones. */
-START_TEST(each_listener_keeps_its_own)
+DOMT_TEST(each_listener_keeps_its_own)
 {
     static const char *const settings[] = {"listeners.kv.tls.certFile=@T@/b.pem",
                                            "listeners.kv.tls.keyFile=@T@/b.key", NULL};
@@ -152,11 +150,10 @@ START_TEST(each_listener_keeps_its_own)
     domt_secure_wait(&secure, KEPT, 1);
     domt_secure_end(&secure);
 }
-END_TEST
 
 /* Signals that come faster than files are read, while the files change and clients come. Readings
  * come one after the other, and the last one sees the last file. */
-START_TEST(storm_of_signals_is_survived)
+DOMT_TEST(storm_of_signals_is_survived)
 {
     char now[128], file[128];
 
@@ -185,10 +182,9 @@ START_TEST(storm_of_signals_is_survived)
     ck_assert_str_eq(now, file);
     domt_secure_end(&secure);
 }
-END_TEST
 
 /* A stop while files are read: it ends as ever. */
-START_TEST(stop_in_the_midst_of_a_reload_ends)
+DOMT_TEST(stop_in_the_midst_of_a_reload_ends)
 {
     if (!domt_secure_is_possible(""))
         return;
@@ -200,8 +196,5 @@ START_TEST(stop_in_the_midst_of_a_reload_ends)
         domt_secure_end(&secure);
     }
 }
-END_TEST
 
-DOMT_MAIN("tls_reload", 110, next_connection_gets_the_new_certificate_and_an_open_one_goes_on,
-          files_that_are_wrong_change_nothing, each_listener_keeps_its_own,
-          storm_of_signals_is_survived, stop_in_the_midst_of_a_reload_ends)
+DOMT_SUITE(110)

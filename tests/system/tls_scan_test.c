@@ -53,7 +53,7 @@ static void read_report(void)
     fclose(file);
 }
 
-START_TEST(testssl_finds_nothing_that_is_ours)
+DOMT_TEST(testssl_finds_nothing_that_is_ours)
 {
     char command[PATH_MAX];
 
@@ -74,6 +74,5 @@ START_TEST(testssl_finds_nothing_that_is_ours)
     ck_assert_msg(strstr(report, "VULNERABLE (NOT ok)") == NULL, "%s", report);
     domt_secure_end(&secure);
 }
-END_TEST
 
-DOMT_MAIN("tls_scan", 1300, testssl_finds_nothing_that_is_ours)
+DOMT_SUITE(1300)

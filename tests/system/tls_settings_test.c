@@ -28,7 +28,7 @@ static void is_refused(const char *setting, const char *said)
     ck_assert_msg(strstr(domt_secure_output, said) != NULL, "%s: %s", setting, domt_secure_output);
 }
 
-START_TEST(wrong_settings_end_the_start_with_key_and_reason)
+DOMT_TEST(wrong_settings_end_the_start_with_key_and_reason)
 {
     static const struct {
         const char *setting, *said;
@@ -69,10 +69,9 @@ START_TEST(wrong_settings_end_the_start_with_key_and_reason)
         is_refused(rows[i].setting, rows[i].said);
     domt_secure_end(&secure);
 }
-END_TEST
 
 /* A program that has no TLS does not serve in clear what its operator wants to be secret. */
-START_TEST(program_without_tls_does_not_start)
+DOMT_TEST(program_without_tls_does_not_start)
 {
     if (!domt_secure_is_possible(""))
         return;
@@ -93,9 +92,8 @@ START_TEST(program_without_tls_does_not_start)
                      "echo: listeners.echo.tls.minVersion: this program has no TLS\n");
     domt_secure_end(&secure);
 }
-END_TEST
 
-START_TEST(name_that_is_asked_for_chooses_the_certificate)
+DOMT_TEST(name_that_is_asked_for_chooses_the_certificate)
 {
     static const char *const settings[] = {"listeners.web.tls.certFile=@T@/a.pem, @T@/b.pem",
                                            "listeners.web.tls.keyFile=@T@/a.key, @T@/b.key", NULL};
@@ -114,9 +112,8 @@ START_TEST(name_that_is_asked_for_chooses_the_certificate)
                      60);
     domt_secure_end(&secure);
 }
-END_TEST
 
-START_TEST(versions_ciphers_and_protocols_are_as_they_are_set)
+DOMT_TEST(versions_ciphers_and_protocols_are_as_they_are_set)
 {
     static const char *const settings[] = {
         "listeners.web.tls.minVersion=1.3",
@@ -138,9 +135,8 @@ START_TEST(versions_ciphers_and_protocols_are_as_they_are_set)
         domt_secure_run(&secure, CLIENT "$KV -tls1_2 -cipher ECDHE-ECDSA-AES256-GCM-SHA384"), 0);
     domt_secure_end(&secure);
 }
-END_TEST
 
-START_TEST(clients_show_certificates_when_they_have_to)
+DOMT_TEST(clients_show_certificates_when_they_have_to)
 {
     static const char *const settings[] = {"listeners.web.tls.clientCaFile=@T@/ca.pem",
                                            "listeners.kv.tls.clientCaFile=@T@/ca.pem",
@@ -164,9 +160,5 @@ START_TEST(clients_show_certificates_when_they_have_to)
                       "$T/s.pem --key $T/s.key -p $KV ping | grep PONG");
     domt_secure_end(&secure);
 }
-END_TEST
 
-DOMT_MAIN("tls_settings", 110, wrong_settings_end_the_start_with_key_and_reason,
-          program_without_tls_does_not_start, name_that_is_asked_for_chooses_the_certificate,
-          versions_ciphers_and_protocols_are_as_they_are_set,
-          clients_show_certificates_when_they_have_to)
+DOMT_SUITE(110)

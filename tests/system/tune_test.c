@@ -29,61 +29,49 @@ static void judge(const char *part)
     domt_tree_remove(&tree);
 }
 
-START_TEST(the_best_values_are_printed)
+DOMT_TEST(the_best_values_are_printed)
 {
     judge("best");
 }
-END_TEST
 
-START_TEST(values_that_the_service_refuses_leave)
+DOMT_TEST(values_that_the_service_refuses_leave)
 {
     judge("refused");
 }
-END_TEST
 
-START_TEST(bounds_that_nobody_keeps_are_said)
+DOMT_TEST(bounds_that_nobody_keeps_are_said)
 {
     judge("bounds");
 }
-END_TEST
 
-START_TEST(a_best_that_loses_the_duel_is_said)
+DOMT_TEST(a_best_that_loses_the_duel_is_said)
 {
     judge("lost");
 }
-END_TEST
 
-START_TEST(services_and_loads_that_fail_are_told)
+DOMT_TEST(services_and_loads_that_fail_are_told)
 {
     judge("failures");
 }
-END_TEST
 
-START_TEST(services_that_fork_are_counted_and_ended)
+DOMT_TEST(services_that_fork_are_counted_and_ended)
 {
     judge("forks");
 }
-END_TEST
 
-START_TEST(a_signal_ends_all)
+DOMT_TEST(a_signal_ends_all)
 {
     judge("signals");
 }
-END_TEST
 
-START_TEST(wrong_words_end_with_a_line)
+DOMT_TEST(wrong_words_end_with_a_line)
 {
     judge("wrong");
 }
-END_TEST
 
-START_TEST(a_real_service_is_tuned)
+DOMT_TEST(a_real_service_is_tuned)
 {
     judge("real");
 }
-END_TEST
 
-DOMT_MAIN("tune", 70, the_best_values_are_printed, values_that_the_service_refuses_leave,
-          bounds_that_nobody_keeps_are_said, a_best_that_loses_the_duel_is_said,
-          services_and_loads_that_fail_are_told, services_that_fork_are_counted_and_ended,
-          a_signal_ends_all, wrong_words_end_with_a_line, a_real_service_is_tuned)
+DOMT_SUITE(70)

@@ -267,7 +267,7 @@ static uint64_t seconds_to_play(void)
     return text != NULL && seconds <= 1 ? 600 : seconds;
 }
 
-START_TEST(every_byte_comes_back_or_was_counted_as_cut)
+DOMT_TEST(every_byte_comes_back_or_was_counted_as_cut)
 {
     const char *text = getenv("DOMT_SEED");
     uint64_t seed = text != NULL ? strtoull(text, NULL, 10) : domt_monotonic_ns();
@@ -290,6 +290,5 @@ START_TEST(every_byte_comes_back_or_was_counted_as_cut)
            (unsigned long long)rounds, made, (unsigned long long)echoed, (unsigned long long)wrong,
            (unsigned long long)all_missing, (unsigned long long)all_cut);
 }
-END_TEST
 
-DOMT_MAIN("verify", 660, every_byte_comes_back_or_was_counted_as_cut)
+DOMT_SUITE(660)

@@ -61,7 +61,7 @@ static void hold_status(int fd, const char *begin)
     close(fd);
 }
 
-START_TEST(heads_that_do_not_end_are_bounded)
+DOMT_TEST(heads_that_do_not_end_are_bounded)
 {
     /* Where nothing of a head was read in time, there is no 408: a sanitizer needs more of it. */
     int good = start(DOMT_SCALE("channel.headTimeout=1s", "channel.headTimeout=4s"));
@@ -79,9 +79,8 @@ START_TEST(heads_that_do_not_end_are_bounded)
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "channels slow"), COUNT);
 }
-END_TEST
 
-START_TEST(heads_that_are_too_large_are_refused)
+DOMT_TEST(heads_that_are_too_large_are_refused)
 {
     int good = start("channel.headTimeout=10s");
     uint64_t before = domt_service_rss_bytes(&service);
@@ -99,7 +98,6 @@ START_TEST(heads_that_are_too_large_are_refused)
     close(good);
     domt_service_stop(&service);
 }
-END_TEST
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
@@ -166,14 +164,12 @@ static void flood_frames(const char *what, const char *frame, size_t size)
     domt_service_stop(&service);
 }
 
-START_TEST(floods_of_frames_hurt_nobody)
+DOMT_TEST(floods_of_frames_hurt_nobody)
 {
     /* masked by zeros: a ping of four bytes, a text, a piece of a message that does not end */
     flood_frames("pings", "\x89\x84\0\0\0\0ping", 10);
     flood_frames("texts", "\x81\x84\0\0\0\0text", 10);
     flood_frames("pieces", "\x01\x84\0\0\0\0part", 10);
 }
-END_TEST
 
-DOMT_MAIN("web flood", 120, heads_that_do_not_end_are_bounded, heads_that_are_too_large_are_refused,
-          floods_of_frames_hurt_nobody)
+DOMT_SUITE(120)

@@ -17,7 +17,7 @@ static void judge(const char *programs, const char *command)
     domt_tree_remove(&tree);
 }
 
-START_TEST(ab_keeps_its_connections)
+DOMT_TEST(ab_keeps_its_connections)
 {
     judge("ab",
           "for p in static/page.css kv/none; do ab -q -k -n 2000 -c 32 $URL/$p >$T/x || exit 1\n"
@@ -27,26 +27,23 @@ START_TEST(ab_keeps_its_connections)
           "ab -q -n 300 -c 8 -p $IN -T text/plain $URL/echo >$T/x || exit 5\n"
           "grep -q \"^Failed requests: *0$\" $T/x && ! grep -q Non-2xx $T/x");
 }
-END_TEST
 
-START_TEST(wrk_counts_no_error)
+DOMT_TEST(wrk_counts_no_error)
 {
     judge("wrk", "wrk -t1 -c64 -d500ms $URL/static/page.css >$T/x 2>&1 || wrk -t1 -c64 -d1s "
                  "$URL/static/page.css >$T/x || exit 1\n"
                  "grep -q \" [1-9][0-9]* requests in\" $T/x || exit 2\n"
                  "! grep -qE \"Socket errors|Non-2xx\" $T/x");
 }
-END_TEST
 
-START_TEST(h2load_pipelines)
+DOMT_TEST(h2load_pipelines)
 {
     judge("h2load", "h2load --h1 -n 4000 -c 32 -m 8 $URL/json >$T/x || exit 1\n"
                     "grep -q \" 4000 succeeded, 0 failed, 0 errored, 0 timeout\" $T/x || exit 2\n"
                     "grep -q \"status codes: 4000 2xx\" $T/x");
 }
-END_TEST
 
-START_TEST(python_reads_what_it_has_written)
+DOMT_TEST(python_reads_what_it_has_written)
 {
     judge("python3",
           "python3 - $URL $IN <<END\n"
@@ -79,16 +76,13 @@ START_TEST(python_reads_what_it_has_written)
           "assert c.sock is None\n"
           "END\n");
 }
-END_TEST
 
-START_TEST(curl_gets_several_ranges)
+DOMT_TEST(curl_gets_several_ranges)
 {
     judge("curl", "curl -fs -r 0-4,10-14 -D $T/h -o $T/b $URL/static/page.css || exit 1\n"
                   "grep -q \"^HTTP/1.1 206 \" $T/h || exit 2\n"
                   "grep -q \"^Content-Length: $(wc -c <$T/b)\" $T/h || exit 3\n"
                   "[ $(grep -c \"^Content-Range: bytes \" $T/b) = 2 ]");
 }
-END_TEST
 
-DOMT_MAIN("web_judges", 60, curl_gets_several_ranges, ab_keeps_its_connections, wrk_counts_no_error,
-          h2load_pipelines, python_reads_what_it_has_written)
+DOMT_SUITE(60)

@@ -29,7 +29,7 @@ static const char *letters(size_t size)
     return text;
 }
 
-START_TEST(a_value_is_bounded)
+DOMT_TEST(a_value_is_bounded)
 {
     char text[512];
 
@@ -52,7 +52,6 @@ START_TEST(a_value_is_bounded)
     domt_site_holds(&site, "GET /kv/b", NULL, 404, NULL);
     domt_site_stop(&site);
 }
-END_TEST
 
 /* Begin to put a value, of which the last part is never sent. */
 static int put_in_part(void)
@@ -66,7 +65,7 @@ static int put_in_part(void)
 
 /* Two values that have come in part take the room of the third; when one of them is gone, there is
  * room again. While they are still coming, it may be one of them that is refused. */
-START_TEST(values_that_have_come_in_part_are_bounded_together)
+DOMT_TEST(values_that_have_come_in_part_are_bounded_together)
 {
     int fds[2] = {-1, -1};
     bool are_waiting = false;
@@ -91,9 +90,8 @@ START_TEST(values_that_have_come_in_part_are_bounded_together)
     close(fds[1]);
     domt_site_stop(&site);
 }
-END_TEST
 
-START_TEST(a_full_store_refuses)
+DOMT_TEST(a_full_store_refuses)
 {
     domt_site_start(&site, (const char *const[]){"web.kv.maxMemory=1MiB", "web.kv.shards=1", NULL});
     for (int i = 0; i < 20 && site.status != 507; i++) {
@@ -107,9 +105,8 @@ START_TEST(a_full_store_refuses)
     domt_site_holds(&site, "PUT /kv/0", letters(50 * KIB), 204, NULL);
     domt_site_stop(&site);
 }
-END_TEST
 
-START_TEST(a_store_with_a_password_is_closed)
+DOMT_TEST(a_store_with_a_password_is_closed)
 {
     domt_site_start(&site, (const char *const[]){"web.kv.password=secret", NULL});
     int kv = domt_connect(site.kv);
@@ -121,9 +118,8 @@ START_TEST(a_store_with_a_password_is_closed)
     domt_site_holds(&site, "DELETE /kv/a", NULL, 403, NULL);
     domt_site_stop(&site);
 }
-END_TEST
 
-START_TEST(a_key_is_bounded)
+DOMT_TEST(a_key_is_bounded)
 {
     char request[1024];
 
@@ -134,11 +130,10 @@ START_TEST(a_key_is_bounded)
     domt_site_holds(&site, request, "1", 400, "cannot be a key");
     domt_site_stop(&site);
 }
-END_TEST
 
 /* A body that is too long by its length is refused; one that turns out to be is cut, so that nobody
  * takes a part for the whole. */
-START_TEST(an_echo_is_bounded)
+DOMT_TEST(an_echo_is_bounded)
 {
     char text[4096];
     ssize_t size;
@@ -157,11 +152,10 @@ START_TEST(an_echo_is_bounded)
     close(fd);
     domt_site_stop(&site);
 }
-END_TEST
 
 /* A page that goes away, in whichever state, gives its place back. A second stream behind the first
  * one of a connection could never begin, so it takes no place. */
-START_TEST(pages_with_events_are_bounded)
+DOMT_TEST(pages_with_events_are_bounded)
 {
     static const char request[] = "GET /events HTTP/1.1\r\nHost: a\r\n\r\n";
     static char text[65536];
@@ -187,10 +181,9 @@ START_TEST(pages_with_events_are_bounded)
     close(fds[1]);
     domt_site_stop(&site);
 }
-END_TEST
 
 /* HEAD takes a place for the moment of its answer, and its connection goes on. */
-START_TEST(a_head_of_events_takes_no_place)
+DOMT_TEST(a_head_of_events_takes_no_place)
 {
     static char text[65536];
 
@@ -207,7 +200,6 @@ START_TEST(a_head_of_events_takes_no_place)
     close(fd);
     domt_site_stop(&site);
 }
-END_TEST
 
 /* Close a connection by a reset, which the other side hears at once. */
 static void leave(int fd)
@@ -219,7 +211,7 @@ static void leave(int fd)
 }
 
 /* Pages that went away before a tick do not cost others their events, however many they are. */
-START_TEST(pages_that_come_and_go_take_nothing_from_others)
+DOMT_TEST(pages_that_come_and_go_take_nothing_from_others)
 {
     static const char request[] = "GET /events HTTP/1.1\r\nHost: a\r\n\r\n";
     static char text[65536];
@@ -240,10 +232,9 @@ START_TEST(pages_that_come_and_go_take_nothing_from_others)
     close(fd);
     ck_assert_int_eq(domt_service_wait(&site.service, 10000), 0);
 }
-END_TEST
 
 /* A page that never reads is cut at channel.sendTimeout, and others get their events meanwhile. */
-START_TEST(a_page_that_does_not_read_holds_up_nobody)
+DOMT_TEST(a_page_that_does_not_read_holds_up_nobody)
 {
     static char text[65536];
 
@@ -258,10 +249,9 @@ START_TEST(a_page_that_does_not_read_holds_up_nobody)
     close(fd);
     domt_site_stop(&site);
 }
-END_TEST
 
 /* A page whose name leads to loopback only now gets nothing of the site. */
-START_TEST(a_site_on_loopback_answers_to_its_own_names)
+DOMT_TEST(a_site_on_loopback_answers_to_its_own_names)
 {
     static const struct {
         const char *host;
@@ -294,11 +284,5 @@ START_TEST(a_site_on_loopback_answers_to_its_own_names)
     }
     domt_site_stop(&site);
 }
-END_TEST
 
-DOMT_MAIN("web_limits", 30, a_value_is_bounded, values_that_have_come_in_part_are_bounded_together,
-          a_full_store_refuses, a_store_with_a_password_is_closed, a_key_is_bounded,
-          an_echo_is_bounded, pages_with_events_are_bounded,
-          a_page_that_does_not_read_holds_up_nobody, a_head_of_events_takes_no_place,
-          pages_that_come_and_go_take_nothing_from_others,
-          a_site_on_loopback_answers_to_its_own_names)
+DOMT_SUITE(30)

@@ -20,7 +20,7 @@ static const char before[] =
     "proxy_request_buffering off; }\n"
     "location /old/ { proxy_pass http://web/; proxy_http_version 1.0; } }\n";
 
-START_TEST(nginx_is_served)
+DOMT_TEST(nginx_is_served)
 {
     if (!domt_judges_are_there("nginx curl"))
         return;
@@ -42,7 +42,6 @@ START_TEST(nginx_is_served)
     domt_site_stop(&site);
     domt_tree_remove(&tree);
 }
-END_TEST
 
 /* --- web passes requests on to nginx ---------------------------------------------------------- */
 
@@ -67,7 +66,7 @@ static void start_before_nginx(void)
     judge("cp $IN $T/www/large.bin");
 }
 
-START_TEST(nginx_serves)
+DOMT_TEST(nginx_serves)
 {
     if (!domt_judges_are_there("nginx curl"))
         return;
@@ -99,9 +98,8 @@ START_TEST(nginx_serves)
     domt_site_stop(&site);
     domt_tree_remove(&tree);
 }
-END_TEST
 
-START_TEST(an_nginx_that_dies_is_seen)
+DOMT_TEST(an_nginx_that_dies_is_seen)
 {
     if (!domt_judges_are_there("nginx curl"))
         return;
@@ -118,6 +116,5 @@ START_TEST(an_nginx_that_dies_is_seen)
     domt_site_stop(&site);
     domt_tree_remove(&tree);
 }
-END_TEST
 
-DOMT_MAIN("web_nginx", 90, nginx_is_served, nginx_serves, an_nginx_that_dies_is_seen)
+DOMT_SUITE(90)

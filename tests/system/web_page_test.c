@@ -8,7 +8,7 @@
 
 static domt_site site;
 
-START_TEST(each_part_of_the_page_works_in_a_browser)
+DOMT_TEST(each_part_of_the_page_works_in_a_browser)
 {
     char command[512];
 
@@ -23,6 +23,5 @@ START_TEST(each_part_of_the_page_works_in_a_browser)
     ck_assert_int_eq(system(command), 0);
     domt_site_stop(&site);
 }
-END_TEST
 
-DOMT_MAIN("web_page", 100, each_part_of_the_page_works_in_a_browser)
+DOMT_SUITE(100)

@@ -11,7 +11,7 @@ static domt_site site;
 static char text[65536];
 
 /* The script is run from elsewhere, as a user may, and each service answers. */
-START_TEST(dev_serve_serves)
+DOMT_TEST(dev_serve_serves)
 {
     const char *arguments[ARGUMENTS_MAX];
 
@@ -34,6 +34,5 @@ START_TEST(dev_serve_serves)
     close(echo);
     domt_site_stop(&site);
 }
-END_TEST
 
-DOMT_MAIN("web_serve", 30, dev_serve_serves)
+DOMT_SUITE(30)

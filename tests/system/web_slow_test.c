@@ -115,7 +115,7 @@ static void hold_over(attack *one)
     ck_assert_ptr_null(strstr(said, "service available:   NO"));
 }
 
-START_TEST(slow_clients_are_ended_and_good_ones_served)
+DOMT_TEST(slow_clients_are_ended_and_good_ones_served)
 {
     char root[128];
 
@@ -143,10 +143,9 @@ START_TEST(slow_clients_are_ended_and_good_ones_served)
     ck_assert_uint_ge(domt_service_count(&site.service, "channels slow"), 2 * (uint64_t)count);
     ck_assert_uint_ge(domt_service_count(&site.service, "channels cut"), count);
 }
-END_TEST
 
 /* Bytes of a request come one by one, and a head that drips gets its answer in time. */
-START_TEST(a_head_that_drips_gets_408)
+DOMT_TEST(a_head_that_drips_gets_408)
 {
     static const char head[] = "GET /json HTTP/1.1\r\nX: ";
     char text[512];
@@ -167,6 +166,5 @@ START_TEST(a_head_that_drips_gets_408)
     close(fd);
     domt_site_stop(&site);
 }
-END_TEST
 
-DOMT_MAIN("web slow", 120, slow_clients_are_ended_and_good_ones_served, a_head_that_drips_gets_408)
+DOMT_SUITE(120)

@@ -110,7 +110,7 @@ static void meet_in_the_garden(const char *target, int *ret_ada, int *ret_lines)
     hear(*ret_ada, "I am here");
 }
 
-START_TEST(guests_of_both_doors_hear_each_other)
+DOMT_TEST(guests_of_both_doors_hear_each_other)
 {
     int ada, lines;
 
@@ -130,9 +130,8 @@ START_TEST(guests_of_both_doors_hear_each_other)
     close(nameless);
     domt_site_stop(&site);
 }
-END_TEST
 
-START_TEST(a_handshake_is_refused_with_a_status)
+DOMT_TEST(a_handshake_is_refused_with_a_status)
 {
     static const struct {
         const char *request, *fields;
@@ -165,10 +164,9 @@ START_TEST(a_handshake_is_refused_with_a_status)
     close(fd);
     domt_site_stop(&site);
 }
-END_TEST
 
 /* No text can be two lines, and no line can end a browser's connection. */
-START_TEST(texts_and_lines_stay_what_they_are)
+DOMT_TEST(texts_and_lines_stay_what_they_are)
 {
     char text[TEXT_MAX + 2], line[1024];
     int ada, lines;
@@ -202,10 +200,9 @@ START_TEST(texts_and_lines_stay_what_they_are)
     close(lines);
     domt_site_stop(&site);
 }
-END_TEST
 
 /* The deaf browser is dropped when rooms.slowBytes wait for it; the others get every line. */
-START_TEST(a_browser_that_does_not_read_is_dropped)
+DOMT_TEST(a_browser_that_does_not_read_is_dropped)
 {
     static char text[TEXT_MAX + 1];
 
@@ -229,10 +226,9 @@ START_TEST(a_browser_that_does_not_read_is_dropped)
     domt_site_stop(&site);
     ck_assert_uint_eq(domt_service_count(&site.service, "channels reset"), 1);
 }
-END_TEST
 
 /* A handshake that is refused takes no place in the room, and a guest who goes gives it back. */
-START_TEST(a_full_room_refuses)
+DOMT_TEST(a_full_room_refuses)
 {
     domt_site_start(&site, (const char *const[]){"groups.membersMax=1", NULL});
     int refused = domt_connect(site.web);
@@ -257,9 +253,8 @@ START_TEST(a_full_room_refuses)
     close(other);
     domt_site_stop(&site);
 }
-END_TEST
 
-START_TEST(browsers_hear_that_the_program_ends)
+DOMT_TEST(browsers_hear_that_the_program_ends)
 {
     domt_site_start(&site, (const char *const[]){NULL});
     int fd = come("/socket");
@@ -269,9 +264,5 @@ START_TEST(browsers_hear_that_the_program_ends)
     hear_close(fd, 1001);
     ck_assert_int_eq(domt_service_wait(&site.service, 10000), 0);
 }
-END_TEST
 
-DOMT_MAIN("web_socket", 30, guests_of_both_doors_hear_each_other,
-          a_handshake_is_refused_with_a_status, texts_and_lines_stay_what_they_are,
-          a_browser_that_does_not_read_is_dropped, a_full_room_refuses,
-          browsers_hear_that_the_program_ends)
+DOMT_SUITE(30)

@@ -132,7 +132,7 @@ static void stop_under_load(const char *backend, uint32_t after_ms)
     free(callers);
 }
 
-START_TEST(every_request_that_was_read_is_answered)
+DOMT_TEST(every_request_that_was_read_is_answered)
 {
     uint32_t rounds = domt_is_long() ? 60 : 2;
 
@@ -141,6 +141,5 @@ START_TEST(every_request_that_was_read_is_answered)
         stop_under_load("io.backend=epoll", i * 3 % 20 + 1);
     }
 }
-END_TEST
 
-DOMT_MAIN("web stop", domt_is_long() ? 1200 : 300, every_request_that_was_read_is_answered)
+DOMT_SUITE(domt_is_long() ? 1200 : 300)

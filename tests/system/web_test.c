@@ -19,7 +19,7 @@ static void start(void)
     domt_site_start(&site, (const char *const[]){"web.kv.shards=3", NULL});
 }
 
-START_TEST(every_route_has_its_methods)
+DOMT_TEST(every_route_has_its_methods)
 {
     static const struct {
         const char *request, *body;
@@ -69,9 +69,8 @@ START_TEST(every_route_has_its_methods)
     ck_assert_str_eq(site.body, "");
     domt_site_stop(&site);
 }
-END_TEST
 
-START_TEST(answers_are_compressed_for_those_who_accept_it)
+DOMT_TEST(answers_are_compressed_for_those_who_accept_it)
 {
     static const char accepts[] = "Accept-Encoding: gzip\r\n";
 
@@ -91,10 +90,9 @@ START_TEST(answers_are_compressed_for_those_who_accept_it)
     ck_assert(strstr(site.answer, "Content-Encoding") == NULL);
     domt_site_stop(&site);
 }
-END_TEST
 
 /* Each piece comes back before the next one is sent, so no body is gathered. */
-START_TEST(an_echo_begins_before_its_body_has_ended)
+DOMT_TEST(an_echo_begins_before_its_body_has_ended)
 {
     char text[1024];
 
@@ -116,10 +114,9 @@ START_TEST(an_echo_begins_before_its_body_has_ended)
     close(fd);
     domt_site_stop(&site);
 }
-END_TEST
 
 /* Bytes that are no UTF-8, and a key that has to be escaped, are the same by both doors. */
-START_TEST(kv_has_the_same_keys_by_both_doors)
+DOMT_TEST(kv_has_the_same_keys_by_both_doors)
 {
     char reply[DOMT_REPLY_MAX];
 
@@ -147,9 +144,8 @@ START_TEST(kv_has_the_same_keys_by_both_doors)
     close(kv);
     domt_site_stop(&site);
 }
-END_TEST
 
-START_TEST(events_come_at_each_tick_and_end_with_the_program)
+DOMT_TEST(events_come_at_each_tick_and_end_with_the_program)
 {
     static char text[65536];
 
@@ -168,7 +164,6 @@ START_TEST(events_come_at_each_tick_and_end_with_the_program)
     close(fd);
     ck_assert_int_eq(domt_service_wait(&site.service, 10000), 0);
 }
-END_TEST
 
 /* Run the program with a setting that is wrong. Returns its exit status. */
 static int try_setting(const char *setting)
@@ -180,7 +175,7 @@ static int try_setting(const char *setting)
     return domt_service_wait(&site.service, 10000);
 }
 
-START_TEST(a_wrong_setting_ends_the_start)
+DOMT_TEST(a_wrong_setting_ends_the_start)
 {
     ck_assert_int_eq(try_setting("web.root=/nowhere"), 1);
     ck_assert_ptr_nonnull(strstr(site.service.error, "web.root: cannot open /nowhere"));
@@ -192,10 +187,9 @@ START_TEST(a_wrong_setting_ends_the_start)
     ck_assert_int_eq(try_setting("web.kv.shards=257"), 2);
     ck_assert_ptr_nonnull(strstr(site.service.error, "web.kv.shards"));
 }
-END_TEST
 
 /* A listener that the configuration does not have is not served, and the others are. */
-START_TEST(a_listener_may_be_left_out)
+DOMT_TEST(a_listener_may_be_left_out)
 {
     static const char text[] = "listeners: [{name: web, address: \"127.0.0.1:0\"}]\n"
                                "web: {root: " DOMT_SOURCE_DIR "/examples/web/static}\n";
@@ -213,10 +207,9 @@ START_TEST(a_listener_may_be_left_out)
     domt_site_stop(&site);
     ck_assert_ptr_null(strstr(site.service.said, "listening kv"));
 }
-END_TEST
 
 /* One site is behind another one, which has no more than its port. */
-START_TEST(requests_are_handed_on_to_another_server)
+DOMT_TEST(requests_are_handed_on_to_another_server)
 {
     static domt_site front;
     char setting[64];
@@ -240,9 +233,8 @@ START_TEST(requests_are_handed_on_to_another_server)
     domt_site_holds(&front, "GET /proxy/json", NULL, 502, NULL);
     domt_site_stop(&front);
 }
-END_TEST
 
-START_TEST(one_process_serves_all_ports)
+DOMT_TEST(one_process_serves_all_ports)
 {
     start();
     int fd = domt_connect(site.echo);
@@ -254,10 +246,5 @@ START_TEST(one_process_serves_all_ports)
     close(fd);
     domt_site_stop(&site);
 }
-END_TEST
 
-DOMT_MAIN("web", 30, every_route_has_its_methods, answers_are_compressed_for_those_who_accept_it,
-          an_echo_begins_before_its_body_has_ended, kv_has_the_same_keys_by_both_doors,
-          events_come_at_each_tick_and_end_with_the_program, a_wrong_setting_ends_the_start,
-          a_listener_may_be_left_out, requests_are_handed_on_to_another_server,
-          one_process_serves_all_ports)
+DOMT_SUITE(30)

@@ -18,7 +18,7 @@ static int compare(const char *arguments)
                       arguments);
 }
 
-START_TEST(libraries_are_as_their_record)
+DOMT_TEST(libraries_are_as_their_record)
 {
     if (DOMT_SANITIZED)
         return;
@@ -27,7 +27,6 @@ START_TEST(libraries_are_as_their_record)
     if (strstr(output, "to compare with") != NULL)
         fprintf(stderr, "%s", output); /* no record for this processor */
 }
-END_TEST
 
 /* ---- A small library --------------------------------------------------------------------------*/
 
@@ -83,7 +82,7 @@ static void begin(void)
     ck_assert_msg(status == 0, "%s", output);
 }
 
-START_TEST(what_breaks_programs_is_seen)
+DOMT_TEST(what_breaks_programs_is_seen)
 {
     static const struct {
         const char *change;
@@ -129,9 +128,8 @@ START_TEST(what_breaks_programs_is_seen)
     }
     domt_tree_remove(copy);
 }
-END_TEST
 
-START_TEST(without_a_record_nothing_is_compared)
+DOMT_TEST(without_a_record_nothing_is_compared)
 {
     if (DOMT_SANITIZED)
         return;
@@ -143,7 +141,5 @@ START_TEST(without_a_record_nothing_is_compared)
     ck_assert_ptr_nonnull(strstr(output, "to compare with"));
     domt_tree_remove(copy);
 }
-END_TEST
 
-DOMT_MAIN("abi", 60, libraries_are_as_their_record, what_breaks_programs_is_seen,
-          without_a_record_nothing_is_compared)
+DOMT_SUITE(60)

@@ -137,7 +137,7 @@ static int compile(const char *compiler, const char *flags, const char *source, 
     return status;
 }
 
-START_TEST(sequence_compiles_without_a_warning_in_c_and_cpp)
+DOMT_TEST(sequence_compiles_without_a_warning_in_c_and_cpp)
 {
     static char output[16384];
 
@@ -148,9 +148,8 @@ START_TEST(sequence_compiles_without_a_warning_in_c_and_cpp)
         ck_assert_msg(status == 0, "%s:\n%s", compilers[i], output);
     }
 }
-END_TEST
 
-START_TEST(misuse_of_a_sequence_does_not_compile)
+DOMT_TEST(misuse_of_a_sequence_does_not_compile)
 {
     static char output[16384];
 
@@ -166,7 +165,5 @@ START_TEST(misuse_of_a_sequence_does_not_compile)
         }
     }
 }
-END_TEST
 
-DOMT_MAIN("await", 60, sequence_compiles_without_a_warning_in_c_and_cpp,
-          misuse_of_a_sequence_does_not_compile)
+DOMT_SUITE(60)

@@ -101,7 +101,7 @@ static void run_those_that_end(void)
     ck_assert_msg(status == 0, "status %d: %s", status, output);
 }
 
-START_TEST(examples_are_built_as_readme_says_and_answer)
+DOMT_TEST(examples_are_built_as_readme_says_and_answer)
 {
     char uploads[96];
 
@@ -153,6 +153,5 @@ START_TEST(examples_are_built_as_readme_says_and_answer)
     domt_service_stop(&service);
     remove_all();
 }
-END_TEST
 
-DOMT_MAIN("examples", 240, examples_are_built_as_readme_says_and_answer)
+DOMT_SUITE(240)

@@ -28,7 +28,7 @@ static int judge(const char *change, const char *chapters)
                       change, chapters);
 }
 
-START_TEST(listings_are_files_and_outputs_are_what_is_printed)
+DOMT_TEST(listings_are_files_and_outputs_are_what_is_printed)
 {
     if (DOMT_SANITIZED)
         return;
@@ -36,9 +36,8 @@ START_TEST(listings_are_files_and_outputs_are_what_is_printed)
     printf("%s", status == 0 ? output : ""); /* what was left out */
     ck_assert_msg(status == 0, "status %d: %s", status, output);
 }
-END_TEST
 
-START_TEST(a_listing_and_an_output_that_are_wrong_are_named)
+DOMT_TEST(a_listing_and_an_output_that_are_wrong_are_named)
 {
     static const struct {
         const char *change, *named;
@@ -56,11 +55,10 @@ START_TEST(a_listing_and_an_output_that_are_wrong_are_named)
                       rows[i].change, status, output);
     }
 }
-END_TEST
 
 /* Chapter 6 says that PostgreSQL is another line of the configuration. In the long form it is run
  * with that, and prints the same. */
-START_TEST(postgresql_prints_what_sqlite_does)
+DOMT_TEST(postgresql_prints_what_sqlite_does)
 {
     domt_postgres server;
 
@@ -73,7 +71,5 @@ START_TEST(postgresql_prints_what_sqlite_does)
     domt_postgres_stop(&server);
     ck_assert_msg(status == 0, "status %d: %s", status, output);
 }
-END_TEST
 
-DOMT_MAIN("guide", 280, listings_are_files_and_outputs_are_what_is_printed,
-          postgresql_prints_what_sqlite_does, a_listing_and_an_output_that_are_wrong_are_named)
+DOMT_SUITE(280)

@@ -57,7 +57,7 @@ static void holds(const char *file, bool is_program, bool calls)
     }
 }
 
-START_TEST(libraries_and_programs_are_hardened)
+DOMT_TEST(libraries_and_programs_are_hardened)
 {
     if (DOMT_SANITIZED)
         return;
@@ -70,10 +70,9 @@ START_TEST(libraries_and_programs_are_hardened)
     holds(DOMT_BIN_DIR "/echo", true, true);
     holds(DOMT_BIN_DIR "/ping_pong", true, true);
 }
-END_TEST
 
 /* gcc notes in the debug information with which flags each object was made; clang does not. */
-START_TEST(each_object_was_compiled_with_each_flag)
+DOMT_TEST(each_object_was_compiled_with_each_flag)
 {
     static char output[65536];
     static const char *const flags[] = {"-fstack-protector-strong", "-fstack-clash-protection",
@@ -97,10 +96,9 @@ START_TEST(each_object_was_compiled_with_each_flag)
         }
     }
 }
-END_TEST
 
 /* A program that was built with the opposite of everything. It needs no relocation in its code. */
-START_TEST(tidy_sees_what_a_file_lacks)
+DOMT_TEST(tidy_sees_what_a_file_lacks)
 {
     static char output[4096];
     static const char text[] = "#include <string.h>\\nint main(int n, char **v) { char b[64]; "
@@ -122,7 +120,5 @@ START_TEST(tidy_sees_what_a_file_lacks)
     }
     ck_assert_int_eq(domt_shell(output, sizeof output, "rm -r '%s'", path), 0);
 }
-END_TEST
 
-DOMT_MAIN("hardened", 60, libraries_and_programs_are_hardened,
-          each_object_was_compiled_with_each_flag, tidy_sees_what_a_file_lacks)
+DOMT_SUITE(60)

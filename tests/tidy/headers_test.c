@@ -43,14 +43,13 @@ static void compile_all(const char *root, domt_report *report)
     globfree(&found);
 }
 
-START_TEST(public_headers_compile_alone_in_c_and_cpp)
+DOMT_TEST(public_headers_compile_alone_in_c_and_cpp)
 {
     static domt_report report;
 
     compile_all(DOMT_SOURCE_DIR, &report);
     ck_assert_msg(report.count == 0, "%u:\n%s", report.count, report.text);
 }
-END_TEST
 
 /* Plant this header as the only one, and check that `refusals` of the two compilers refuse it and
  * say `expected`. */
@@ -69,31 +68,25 @@ static void sees(const char *text, uint32_t refusals, const char *expected)
     ck_assert_msg(refusals == 0 || strstr(report.text, expected) != NULL, "%s", report.text);
 }
 
-START_TEST(tidy_sees_a_header_that_needs_another)
+DOMT_TEST(tidy_sees_a_header_that_needs_another)
 {
     sees("#pragma once\nsize_t domus_planted(void);\n", 2, "size_t");
     sees("#pragma once\n#include <stddef.h>\nsize_t domus_planted(void);\n", 0, "");
 }
-END_TEST
 
-START_TEST(tidy_sees_a_header_without_guard)
+DOMT_TEST(tidy_sees_a_header_without_guard)
 {
     sees("enum planted { PLANTED };\n", 2, "redeclar");
 }
-END_TEST
 
-START_TEST(tidy_sees_a_header_that_is_no_cpp)
+DOMT_TEST(tidy_sees_a_header_that_is_no_cpp)
 {
     sees("#pragma once\nint domus_planted(int class);\n", 1, "g++");
 }
-END_TEST
 
-START_TEST(tidy_sees_a_header_that_is_no_pedantic_c)
+DOMT_TEST(tidy_sees_a_header_that_is_no_pedantic_c)
 {
     sees("#pragma once\nint domus_planted();\n", 1, "cc");
 }
-END_TEST
 
-DOMT_MAIN("headers", 60, public_headers_compile_alone_in_c_and_cpp,
-          tidy_sees_a_header_that_needs_another, tidy_sees_a_header_without_guard,
-          tidy_sees_a_header_that_is_no_cpp, tidy_sees_a_header_that_is_no_pedantic_c)
+DOMT_SUITE(60)

@@ -89,7 +89,7 @@ static void serves(const char *program)
     domt_service_stop(&service);
 }
 
-START_TEST(installed_tree_is_whole_and_names_no_path_of_the_build)
+DOMT_TEST(installed_tree_is_whole_and_names_no_path_of_the_build)
 {
     if (DOMT_SANITIZED)
         return;
@@ -118,7 +118,6 @@ START_TEST(installed_tree_is_whole_and_names_no_path_of_the_build)
     ck_assert_msg(status == 1, "paths of the build or of the first place in: %s", output);
     remove_installed();
 }
-END_TEST
 
 /* -Werror, because a stranger may have it: g++ alone warns of members that are not named. */
 #define STRICT_C   "cc -std=c17 -Wall -Wextra -Wpedantic -Werror"
@@ -126,7 +125,7 @@ END_TEST
 #define RPATH      "-Wl,-rpath,\"$(pkg-config --variable=libdir domus)\""
 
 /* `./dev install` does this with what it has installed. */
-START_TEST(debugging_information_lies_beside_the_library)
+DOMT_TEST(debugging_information_lies_beside_the_library)
 {
     if (DOMT_SANITIZED)
         return;
@@ -142,9 +141,8 @@ START_TEST(debugging_information_lies_beside_the_library)
     serves("stripped");
     remove_installed();
 }
-END_TEST
 
-START_TEST(echo_is_built_by_pkg_config_in_c_and_cpp_and_serves)
+DOMT_TEST(echo_is_built_by_pkg_config_in_c_and_cpp_and_serves)
 {
     if (DOMT_SANITIZED)
         return;
@@ -159,9 +157,8 @@ START_TEST(echo_is_built_by_pkg_config_in_c_and_cpp_and_serves)
     serves("pc_static");
     remove_installed();
 }
-END_TEST
 
-START_TEST(echo_is_built_by_find_package_in_c_and_cpp_and_serves)
+DOMT_TEST(echo_is_built_by_find_package_in_c_and_cpp_and_serves)
 {
     if (DOMT_SANITIZED)
         return;
@@ -179,7 +176,6 @@ START_TEST(echo_is_built_by_find_package_in_c_and_cpp_and_serves)
     serves("built/echo_static_cpp");
     remove_installed();
 }
-END_TEST
 
 /* The library of a protocol is found by both ways, is used without libdomus-config, and works. */
 static void find_protocol(const char *name)
@@ -210,12 +206,11 @@ static void find_protocol(const char *name)
 
 /* A test for each library of a protocol, so that they run beside each other. */
 #define FINDS_PROTOCOL(name)                                                                       \
-    START_TEST(libdomus_##name##_is_found_by_pkg_config_and_find_package)                          \
+    DOMT_TEST(libdomus_##name##_is_found_by_pkg_config_and_find_package)                           \
     {                                                                                              \
         if (!DOMT_SANITIZED)                                                                       \
             find_protocol(#name);                                                                  \
-    }                                                                                              \
-    END_TEST
+    }
 
 FINDS_PROTOCOL(resp)
 FINDS_PROTOCOL(http)
@@ -230,7 +225,7 @@ FINDS_PROTOCOL(json)
 FINDS_PROTOCOL(http2)
 FINDS_PROTOCOL(grpc)
 
-START_TEST(each_library_has_a_program_that_uses_it)
+DOMT_TEST(each_library_has_a_program_that_uses_it)
 {
     for (size_t i = 2; domt_libraries[i] != NULL; i++) {
         char path[DOMT_PATH_MAX];
@@ -240,10 +235,9 @@ START_TEST(each_library_has_a_program_that_uses_it)
         ck_assert_msg(access(path, R_OK) == 0, "%s is missing", path);
     }
 }
-END_TEST
 
 /* Until 1.0 each minor version may differ, so find_package() refuses all others. */
-START_TEST(find_package_refuses_another_minor_version)
+DOMT_TEST(find_package_refuses_another_minor_version)
 {
     static const char *const others[] = {"0.2", "0.4", "1.0"};
 
@@ -261,22 +255,5 @@ START_TEST(find_package_refuses_another_minor_version)
     }
     remove_installed();
 }
-END_TEST
 
-DOMT_MAIN("install", 60, installed_tree_is_whole_and_names_no_path_of_the_build,
-          debugging_information_lies_beside_the_library,
-          echo_is_built_by_pkg_config_in_c_and_cpp_and_serves,
-          echo_is_built_by_find_package_in_c_and_cpp_and_serves,
-          libdomus_resp_is_found_by_pkg_config_and_find_package,
-          libdomus_http_is_found_by_pkg_config_and_find_package,
-          libdomus_tls_is_found_by_pkg_config_and_find_package,
-          libdomus_observe_is_found_by_pkg_config_and_find_package,
-          libdomus_cluster_is_found_by_pkg_config_and_find_package,
-          libdomus_nats_is_found_by_pkg_config_and_find_package,
-          libdomus_sql_is_found_by_pkg_config_and_find_package,
-          libdomus_sqlite_is_found_by_pkg_config_and_find_package,
-          libdomus_pg_is_found_by_pkg_config_and_find_package,
-          libdomus_json_is_found_by_pkg_config_and_find_package,
-          libdomus_http2_is_found_by_pkg_config_and_find_package,
-          libdomus_grpc_is_found_by_pkg_config_and_find_package,
-          each_library_has_a_program_that_uses_it, find_package_refuses_another_minor_version)
+DOMT_SUITE(60)

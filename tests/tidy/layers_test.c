@@ -187,13 +187,12 @@ static void layers_rule(const domt_source *source, domt_report *report)
     }
 }
 
-START_TEST(M1_arrows_point_one_way)
+DOMT_TEST(M1_arrows_point_one_way)
 {
     domt_tree_holds(layers_rule);
 }
-END_TEST
 
-START_TEST(tidy_sees_a_wrong_arrow)
+DOMT_TEST(tidy_sees_a_wrong_arrow)
 {
     domt_tree_sees(layers_rule, "base/planted.c", "#include \"house/house.h\"\n", "base may not");
     domt_tree_sees(layers_rule, "house/planted.h", "#include <io/ring.h>\n", "house may not");
@@ -213,9 +212,8 @@ START_TEST(tidy_sees_a_wrong_arrow)
     domt_tree_sees(layers_rule, "include/domus/planted.h", "#include \"base/check.h\"\n",
                    "include may not");
 }
-END_TEST
 
-START_TEST(tidy_sees_an_example_that_looks_inside)
+DOMT_TEST(tidy_sees_an_example_that_looks_inside)
 {
     domt_tree_sees(layers_rule, "tools/domus/planted.c", "#include \"base/check.h\"\n",
                    "tools may not include");
@@ -227,9 +225,8 @@ START_TEST(tidy_sees_an_example_that_looks_inside)
     domt_tree_sees(layers_rule, "examples/planted.c", "#include \"helper.h\"\n", "examples");
     domt_tree_sees(layers_rule, "examples/kv/planted.c", "#include \"base/check.h\"\n", "examples");
 }
-END_TEST
 
-START_TEST(tidy_sees_a_foreign_header_out_of_its_layer)
+DOMT_TEST(tidy_sees_a_foreign_header_out_of_its_layer)
 {
     domt_tree_sees(layers_rule, "house/planted.c", "#include <liburing.h>\n", "backend table");
     domt_tree_sees(layers_rule, "io/planted.c", "#include <pthread.h>\n", "know no threads");
@@ -239,10 +236,9 @@ START_TEST(tidy_sees_a_foreign_header_out_of_its_layer)
     domt_tree_sees(layers_rule, "io/planted.c", "#include <domus/resp.h>\n", "libdomus-resp");
     domt_tree_sees(layers_rule, "base/planted.c", "#include \"check.h\"\n", "folder/file.h");
 }
-END_TEST
 
 /* Includes that are commented out, and those that the rule allows, are not an offence. */
-START_TEST(tidy_lets_right_arrows_stand)
+DOMT_TEST(tidy_lets_right_arrows_stand)
 {
     domt_tree_lets(layers_rule, "base/planted.c",
                    "/*\n#include \"house/house.h\"\n*/\n// #include \"io/ring.h\"\n");
@@ -255,8 +251,5 @@ START_TEST(tidy_lets_right_arrows_stand)
     domt_tree_lets(layers_rule, "examples/planted.c", "#include <domus/main.h>\n");
     domt_tree_lets(layers_rule, "examples/kv/planted.c", "#include \"kv.h\"\n");
 }
-END_TEST
 
-DOMT_MAIN("layers", 60, M1_arrows_point_one_way, tidy_sees_a_wrong_arrow,
-          tidy_sees_an_example_that_looks_inside, tidy_sees_a_foreign_header_out_of_its_layer,
-          tidy_lets_right_arrows_stand)
+DOMT_SUITE(60)

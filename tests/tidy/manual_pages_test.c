@@ -70,26 +70,24 @@ static const struct {
     {"same", "echo x >>man/man3/domus_keep.3", "domus_keep.3 differs from run to run"},
 };
 
-START_TEST(manual_is_whole)
+DOMT_TEST(manual_is_whole)
 {
     if (!is_made())
         return;
     int status = judge("names fields libraries keys counters links lint texts", "");
     ck_assert_msg(status == 0, "status %d: %s", status, output);
 }
-END_TEST
 
 /* A second run, and copies of the manual, take time, so these are tried in a long run alone. */
-START_TEST(second_run_makes_the_same_bytes)
+DOMT_TEST(second_run_makes_the_same_bytes)
 {
     if (!is_made() || getenv("DOMT_LONG") == NULL)
         return;
     int status = judge("same", "");
     ck_assert_msg(status == 0, "status %d: %s", status, output);
 }
-END_TEST
 
-START_TEST(judges_see_what_is_missing)
+DOMT_TEST(judges_see_what_is_missing)
 {
     if (!is_made() || getenv("DOMT_LONG") == NULL)
         return;
@@ -99,7 +97,5 @@ START_TEST(judges_see_what_is_missing)
                       rows[i].change, status, output);
     }
 }
-END_TEST
 
-DOMT_MAIN("manual_pages", 600, manual_is_whole, second_run_makes_the_same_bytes,
-          judges_see_what_is_missing)
+DOMT_SUITE(600)

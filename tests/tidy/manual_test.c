@@ -34,24 +34,22 @@ static void hold(const char *program)
 /* The options that the help names. */
 #define HELPED "o=$(echo \"$help\" | sed -n '/^  -\\|^      --/s/   *[^ -].*//p' | options)"
 
-START_TEST(each_option_has_its_words_in_the_manual)
+DOMT_TEST(each_option_has_its_words_in_the_manual)
 {
     hold(HELPED " && m=$(sed -n 's/^[.]It //p' $page | "
                 "sed 's/Fl -/ --/g; s/Fl \\([a-zA-Z]\\)/ -\\1/g' | options) && "
                 "[ \"$o\" = \"$m\" ] || { echo \"help: $o; page: $m\"; false; }");
 }
-END_TEST
 
-START_TEST(each_option_is_completed)
+DOMT_TEST(each_option_is_completed)
 {
     hold(HELPED " && c=$(bash -c '. completion/domus.bash; COMP_WORDS=(domus $0 -) COMP_CWORD=2; "
                 "_domus; printf \" %s\\n\" \"${COMPREPLY[@]}\"' \"$1\" | options) && "
                 "[ \"$o\" = \"$c\" ] || { echo \"help: $o; completion: $c\"; false; }");
 }
-END_TEST
 
 /* Names of programs are those of others, and what they hold is no command for the shell. */
-START_TEST(programs_are_completed_by_plain_names)
+DOMT_TEST(programs_are_completed_by_plain_names)
 {
     int status =
         domt_shell(output, sizeof output,
@@ -65,10 +63,9 @@ START_TEST(programs_are_completed_by_plain_names)
     ck_assert_int_eq(status, 0);
     ck_assert_str_eq(output, "42 43 shop-2.x 44 45\n");
 }
-END_TEST
 
 /* Pages name each other before they are installed, which mandoc cannot know. */
-START_TEST(judges_find_nothing_in_the_manual)
+DOMT_TEST(judges_find_nothing_in_the_manual)
 {
     int status = domt_shell(output, sizeof output,
                             "exec 2>&1; cd '" DOMT_SOURCE_DIR "/packaging/man' && "
@@ -79,7 +76,5 @@ START_TEST(judges_find_nothing_in_the_manual)
     ck_assert_int_eq(status, 0);
     ck_assert_str_eq(output, "");
 }
-END_TEST
 
-DOMT_MAIN("manual", 60, each_option_has_its_words_in_the_manual, each_option_is_completed,
-          programs_are_completed_by_plain_names, judges_find_nothing_in_the_manual)
+DOMT_SUITE(60)

@@ -9,7 +9,7 @@
 
 static char output[32768];
 
-START_TEST(each_mutant_can_be_applied)
+DOMT_TEST(each_mutant_can_be_applied)
 {
     int status =
         domt_shell(output, sizeof output, "'%s/tests/mutants/run' --check", DOMT_SOURCE_DIR);
@@ -20,10 +20,9 @@ START_TEST(each_mutant_can_be_applied)
                   "tries it: ./dev mutants NAME",
                   output);
 }
-END_TEST
 
 /* The mutants are so many that their run says something about the tests. */
-START_TEST(there_are_at_least_a_hundred)
+DOMT_TEST(there_are_at_least_a_hundred)
 {
     ck_assert_int_eq(domt_shell(output, sizeof output,
                                 "'%s/tests/mutants/run' --list | grep -c ' mutant '",
@@ -31,7 +30,6 @@ START_TEST(there_are_at_least_a_hundred)
                      0);
     ck_assert_int_ge(strtol(output, NULL, 10), 100);
 }
-END_TEST
 
 /* A copy of the tree with one table, of which the runner says `said`; NULL: nothing. */
 static void runner_says(const char *paragraph, const char *said)
@@ -47,7 +45,7 @@ static void runner_says(const char *paragraph, const char *said)
     ck_assert_msg(said == NULL ? output[0] == '\0' : strstr(output, said) != NULL, "%s", output);
 }
 
-START_TEST(tidy_sees_a_mutant_that_cannot_be_applied)
+DOMT_TEST(tidy_sees_a_mutant_that_cannot_be_applied)
 {
     runner_says("@ m1 base/planted.c dev base_slab\n= wrong\n- int   a;\n", NULL);
     runner_says("@ m1 base/planted.c dev base_slab\n= wrong\n- int c;\n", "stands 0 times");
@@ -60,7 +58,5 @@ START_TEST(tidy_sees_a_mutant_that_cannot_be_applied)
                 "@ m1 base/planted.c dev base_slab\n= wrong\n- int  b;\nint\n",
                 "none of the marks");
 }
-END_TEST
 
-DOMT_MAIN("mutants", 60, each_mutant_can_be_applied, there_are_at_least_a_hundred,
-          tidy_sees_a_mutant_that_cannot_be_applied)
+DOMT_SUITE(60)

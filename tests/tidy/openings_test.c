@@ -93,13 +93,12 @@ static void check_openings(const domt_source *source, domt_report *report)
     }
 }
 
-START_TEST(no_comment_begins_with_a_clause_or_leans_on_another_line)
+DOMT_TEST(no_comment_begins_with_a_clause_or_leans_on_another_line)
 {
     domt_tree_holds(check_openings);
 }
-END_TEST
 
-START_TEST(no_comment_of_a_model_begins_or_leans_so)
+DOMT_TEST(no_comment_of_a_model_begins_or_leans_so)
 {
     static domt_report report;
     glob_t found;
@@ -110,9 +109,8 @@ START_TEST(no_comment_of_a_model_begins_or_leans_so)
     globfree(&found);
     ck_assert_msg(report.count == 0, "%u:\n%s", report.count, report.text);
 }
-END_TEST
 
-START_TEST(tidy_sees_each_opening)
+DOMT_TEST(tidy_sees_each_opening)
 {
     static const struct {
         const char *text;
@@ -135,7 +133,5 @@ START_TEST(tidy_sees_each_opening)
                    "\n/* Whatever is freed is poisoned. Often it is not. See the header, too. */\n"
                    "\nstatic const char *text = \"/* What */\";\n");
 }
-END_TEST
 
-DOMT_MAIN("openings", 60, no_comment_begins_with_a_clause_or_leans_on_another_line,
-          no_comment_of_a_model_begins_or_leans_so, tidy_sees_each_opening)
+DOMT_SUITE(60)

@@ -183,7 +183,7 @@ static void numbers_hold(void)
     free(text);
 }
 
-START_TEST(each_order_has_a_row)
+DOMT_TEST(each_order_has_a_row)
 {
     memset(counts, 0, sizeof counts);
     domt_tree_holds(orders_rule);
@@ -192,9 +192,8 @@ START_TEST(each_order_has_a_row)
         ck_assert_msg(rows[i].is_used, PAGE ": nobody below %s accesses `%s` with %s",
                       rows[i].where, rows[i].word, rows[i].order);
 }
-END_TEST
 
-START_TEST(tidy_sees_an_order_without_a_row)
+DOMT_TEST(tidy_sees_an_order_without_a_row)
 {
     domt_tree_sees(
         orders_rule, "base/planted.c",
@@ -208,11 +207,10 @@ START_TEST(tidy_sees_an_order_without_a_row)
         orders_rule, "bench/planted.c",
         "int f(atomic_int *a) { return atomic_load_explicit(a, memory_order_relaxed); }\n");
 }
-END_TEST
 
 /* --- litmus tests ---------------------------------------------------------------------------- */
 
-START_TEST(each_litmus_test_is_named)
+DOMT_TEST(each_litmus_test_is_named)
 {
     char *text = domt_tree_text(DOMT_SOURCE_DIR "/" PAGE);
     glob_t found;
@@ -227,7 +225,6 @@ START_TEST(each_litmus_test_is_named)
     globfree(&found);
     free(text);
 }
-END_TEST
 
 /* herd7 is in no stable Debian yet, so a machine has it only if somebody got it: ./dev litmus. The
  * mutants hold the tests, and change only with them, so the short form does without. */
@@ -243,19 +240,15 @@ static void run_litmus(const char *option, const char *missing)
         ck_assert_msg(status == 0, "status %d:\n%s", status, output);
 }
 
-START_TEST(litmus_tests_hold_where_herd7_is)
+DOMT_TEST(litmus_tests_hold_where_herd7_is)
 {
     run_litmus(getenv("DOMT_LONG") != NULL ? "" : "--short",
                "there is no herd7; ./dev litmus gets it");
 }
-END_TEST
 
-START_TEST(compilers_emit_what_litmus_tests_have)
+DOMT_TEST(compilers_emit_what_litmus_tests_have)
 {
     run_litmus("--mapping", "there is no compiler for AArch64");
 }
-END_TEST
 
-DOMT_MAIN("orders", 300, each_order_has_a_row, tidy_sees_an_order_without_a_row,
-          each_litmus_test_is_named, litmus_tests_hold_where_herd7_is,
-          compilers_emit_what_litmus_tests_have)
+DOMT_SUITE(300)

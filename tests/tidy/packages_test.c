@@ -7,7 +7,7 @@
 
 static char output[32768];
 
-START_TEST(each_program_that_is_started_is_in_a_list_of_packages)
+DOMT_TEST(each_program_that_is_started_is_in_a_list_of_packages)
 {
     int status = domt_shell(output, sizeof output, "python3 '%s/tests/tidy/packages.py' '%s'",
                             DOMT_SOURCE_DIR, DOMT_SOURCE_DIR);
@@ -17,10 +17,9 @@ START_TEST(each_program_that_is_started_is_in_a_list_of_packages)
                   "without it",
                   status, output);
 }
-END_TEST
 
 /* Programs without a package are found: behind a pipe, in a substitution, behind `timeout`. */
-START_TEST(program_without_a_package_is_named)
+DOMT_TEST(program_without_a_package_is_named)
 {
     static const char *const texts[] = {"nowhere-to-be-found a", "sort x | nowhere-to-be-found",
                                         "x=$(nowhere-to-be-found)",
@@ -38,7 +37,5 @@ START_TEST(program_without_a_package_is_named)
                                 DOMT_SOURCE_DIR, DOMT_SOURCE_DIR),
                      0);
 }
-END_TEST
 
-DOMT_MAIN("packages", 120, each_program_that_is_started_is_in_a_list_of_packages,
-          program_without_a_package_is_named)
+DOMT_SUITE(120)

@@ -38,7 +38,7 @@ static void make_copy(void)
 
 #define INSTALLED "python3 '" DOMT_SOURCE_DIR "/tests/tidy/installed.py' '" BUILD_DIR "' '%s' 2>&1"
 
-START_TEST(each_installed_file_is_in_one_package)
+DOMT_TEST(each_installed_file_is_in_one_package)
 {
     HOLDS(INSTALLED, DOMT_SOURCE_DIR "/packaging/debian");
     make_copy();
@@ -64,11 +64,10 @@ START_TEST(each_installed_file_is_in_one_package)
              copy, ".");
     domt_tree_remove(copy);
 }
-END_TEST
 
 #define SYMBOLS "packaging/write-symbols '" BUILD_DIR "/lib' --check 2>&1"
 
-START_TEST(lists_of_symbols_are_those_of_the_libraries)
+DOMT_TEST(lists_of_symbols_are_those_of_the_libraries)
 {
     if (DOMT_SANITIZED)
         return;
@@ -89,9 +88,8 @@ START_TEST(lists_of_symbols_are_those_of_the_libraries)
           copy);
     domt_tree_remove(copy);
 }
-END_TEST
 
-START_TEST(one_version_stands_everywhere)
+DOMT_TEST(one_version_stands_everywhere)
 {
     static const struct {
         const char *file;
@@ -118,11 +116,10 @@ START_TEST(one_version_stands_everywhere)
     }
     domt_tree_remove(copy);
 }
-END_TEST
 
 #define NAMES "python3 '" DOMT_SOURCE_DIR "/tests/tidy/names.py' '%s/include' 2>&1"
 
-START_TEST(headers_give_no_names_but_those_of_domus)
+DOMT_TEST(headers_give_no_names_but_those_of_domus)
 {
     static const char *const texts[] = {
         "#define STRAY 1\n",
@@ -146,8 +143,5 @@ START_TEST(headers_give_no_names_but_those_of_domus)
     }
     domt_tree_remove(copy);
 }
-END_TEST
 
-DOMT_MAIN("packaging", 120, each_installed_file_is_in_one_package,
-          lists_of_symbols_are_those_of_the_libraries, one_version_stands_everywhere,
-          headers_give_no_names_but_those_of_domus)
+DOMT_SUITE(120)

@@ -145,7 +145,7 @@ static void check_page(const domt_source *page, domt_report *report)
     }
 }
 
-START_TEST(each_link_and_name_of_the_pages_leads_somewhere)
+DOMT_TEST(each_link_and_name_of_the_pages_leads_somewhere)
 {
     static domt_report report;
 
@@ -161,7 +161,6 @@ START_TEST(each_link_and_name_of_the_pages_leads_somewhere)
     }
     ck_assert_msg(report.count == 0, "%u offences:\n%s", report.count, report.text);
 }
-END_TEST
 
 /* A page docs/planted.md with this text; `expected` NULL: nothing is wrong with it. */
 static void page_says(const char *text, const char *expected)
@@ -174,7 +173,7 @@ static void page_says(const char *text, const char *expected)
     ck_assert_msg(expected == NULL || strstr(report.text, expected) != NULL, "%s", report.text);
 }
 
-START_TEST(tidy_sees_a_link_or_name_that_leads_nowhere)
+DOMT_TEST(tidy_sees_a_link_or_name_that_leads_nowhere)
 {
     page_says("see [this](nothing.md)", "there is no docs/nothing.md");
     page_says("see [this](contract.md#the-lop)", "no heading #the-lop");
@@ -186,7 +185,5 @@ START_TEST(tidy_sees_a_link_or_name_that_leads_nowhere)
               "[elsewhere](https://example.org/nothing.md)",
               NULL);
 }
-END_TEST
 
-DOMT_MAIN("pages", 60, each_link_and_name_of_the_pages_leads_somewhere,
-          tidy_sees_a_link_or_name_that_leads_nowhere)
+DOMT_SUITE(60)

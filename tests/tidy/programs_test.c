@@ -18,35 +18,32 @@ static int look(const char *has)
                       DOMT_SOURCE_DIR, has);
 }
 
-START_TEST(each_test_file_is_run)
+DOMT_TEST(each_test_file_is_run)
 {
     ck_assert_int_eq(look("case \" $(echo $listed) \" in *\" $name \"*) ;; *) false;; esac"), 0);
     ck_assert_msg(output[0] == '\0', "tests/run does not run\n%s", output);
 }
-END_TEST
 
-START_TEST(each_test_file_is_built)
+DOMT_TEST(each_test_file_is_built)
 {
     ck_assert_int_eq(look("grep -q \"^add_test(\\[=\\[$name\\]=\\] \" '" DOMT_BIN_DIR
                           "/../CTestTestfile.cmake'"),
                      0);
     ck_assert_msg(output[0] == '\0', "CMakeLists.txt does not build\n%s", output);
 }
-END_TEST
 
-START_TEST(a_file_that_is_left_out_is_seen)
+DOMT_TEST(a_file_that_is_left_out_is_seen)
 {
     ck_assert_int_eq(look("[ \"$name\" != tidy_programs ]"), 0);
     ck_assert_str_eq(output, "tests/tidy/programs_test.c\n");
 }
-END_TEST
 
 /* A function that one file defines for others to see would take the place of a library's for all
  * tests of its folder, which are linked to one file. Such a test is among `separate_tests` of
  * CMakeLists.txt. The build with AddressSanitizer is looked at, too, if there is one: `./dev test`
  * builds most tests there alone. An object that build.ninja does not name is left from an earlier
  * build. */
-START_TEST(a_test_that_takes_the_place_of_others_functions_is_separate)
+DOMT_TEST(a_test_that_takes_the_place_of_others_functions_is_separate)
 {
     ck_assert_int_eq(
         domt_shell(output, sizeof output,
@@ -60,8 +57,5 @@ START_TEST(a_test_that_takes_the_place_of_others_functions_is_separate)
         0);
     ck_assert_str_eq(output, "test_tidy.dir\n");
 }
-END_TEST
 
-DOMT_MAIN("programs", 120, each_test_file_is_run, each_test_file_is_built,
-          a_file_that_is_left_out_is_seen,
-          a_test_that_takes_the_place_of_others_functions_is_separate)
+DOMT_SUITE(120)

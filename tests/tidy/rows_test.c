@@ -59,7 +59,7 @@ static int compile(const char *compiler, const char *flags, const char *source, 
 
 #define NOT_INSTALLED 200
 
-START_TEST(each_macro_compiles_without_a_warning_in_its_table)
+DOMT_TEST(each_macro_compiles_without_a_warning_in_its_table)
 {
     char output[4096];
 
@@ -73,10 +73,9 @@ START_TEST(each_macro_compiles_without_a_warning_in_its_table)
         ck_assert_msg(status == 0 || status == NOT_INSTALLED, "%s: %s", compilers[i], output);
     }
 }
-END_TEST
 
 /* With a user's plain flags: what is wrong is an error, and not a warning. */
-START_TEST(no_macro_compiles_in_another_table)
+DOMT_TEST(no_macro_compiles_in_another_table)
 {
     static const char *const wrong[] = {
         ON("DOMUS_ON_PEER(&t, s, 0)"), ON("DOMUS_BY(s)"),       PEER("DOMUS_ON(&t, s)"),
@@ -90,7 +89,5 @@ START_TEST(no_macro_compiles_in_another_table)
                           "%s takes %s", compilers[i], wrong[k]);
     }
 }
-END_TEST
 
-DOMT_MAIN("rows", 60, each_macro_compiles_without_a_warning_in_its_table,
-          no_macro_compiles_in_another_table)
+DOMT_SUITE(60)

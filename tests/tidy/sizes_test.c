@@ -80,23 +80,20 @@ static void columns_rule(const domt_source *source, domt_report *report)
     }
 }
 
-START_TEST(files_stay_short)
+DOMT_TEST(files_stay_short)
 {
     domt_tree_holds(files_rule);
 }
-END_TEST
 
-START_TEST(functions_stay_short)
+DOMT_TEST(functions_stay_short)
 {
     domt_tree_holds(functions_rule);
 }
-END_TEST
 
-START_TEST(lines_stay_short)
+DOMT_TEST(lines_stay_short)
 {
     domt_tree_holds(columns_rule);
 }
-END_TEST
 
 /* `count` lines of `line` between two texts. */
 static const char *repeat(const char *before, const char *line, uint32_t count, const char *after)
@@ -111,7 +108,7 @@ static const char *repeat(const char *before, const char *line, uint32_t count, 
     return text;
 }
 
-START_TEST(tidy_sees_a_long_file)
+DOMT_TEST(tidy_sees_a_long_file)
 {
     domt_tree_lets(files_rule, "io/planted.c", repeat("", "\n", FILE_LINES_MAX, ""));
     domt_tree_sees(files_rule, "io/planted.c", repeat("", "\n", FILE_LINES_MAX + 1, ""), "split");
@@ -119,9 +116,8 @@ START_TEST(tidy_sees_a_long_file)
     domt_tree_sees(files_rule, "examples/planted.c", repeat("", "\n", EXAMPLE_LINES_MAX + 1, ""),
                    "split");
 }
-END_TEST
 
-START_TEST(tidy_sees_a_long_function)
+DOMT_TEST(tidy_sees_a_long_function)
 {
     const char *head = "static int planted(int a,\n                   int b)\n{\n";
 
@@ -130,16 +126,13 @@ START_TEST(tidy_sees_a_long_function)
     domt_tree_sees(functions_rule, "io/planted.c",
                    repeat(head, "    a++;\n", FUNCTION_LINES_MAX - 1, "}\n"), "planted(int a");
 }
-END_TEST
 
-START_TEST(tidy_sees_a_long_line)
+DOMT_TEST(tidy_sees_a_long_line)
 {
     domt_tree_lets(columns_rule, "io/planted.c", repeat("", "a", COLUMNS_MAX, "\n"));
     domt_tree_lets(columns_rule, "io/planted.c", repeat("", "\u00e4", COLUMNS_MAX, "\n"));
     domt_tree_sees(columns_rule, "io/planted.c", repeat("", "a", COLUMNS_MAX + 1, "\n"), "column");
     domt_tree_sees(columns_rule, "io/planted.c", "\tint a;\n", "tab");
 }
-END_TEST
 
-DOMT_MAIN("sizes", 60, files_stay_short, functions_stay_short, lines_stay_short,
-          tidy_sees_a_long_file, tidy_sees_a_long_function, tidy_sees_a_long_line)
+DOMT_SUITE(60)

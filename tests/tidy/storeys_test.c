@@ -127,7 +127,7 @@ static uint32_t count_upwards(const char *folder, domt_report *report)
 
 static domt_report report;
 
-START_TEST(storeys_use_only_what_is_below)
+DOMT_TEST(storeys_use_only_what_is_below)
 {
     read_graph(DOMT_SOURCE_DIR);
     report = (domt_report){0};
@@ -137,9 +137,8 @@ START_TEST(storeys_use_only_what_is_below)
     }
     ck_assert_msg(report.count == 0, "%u:\n%s", report.count, report.text);
 }
-END_TEST
 
-START_TEST(each_table_is_there_and_constant)
+DOMT_TEST(each_table_is_there_and_constant)
 {
     char line[96];
 
@@ -154,7 +153,6 @@ START_TEST(each_table_is_there_and_constant)
         ck_assert_msg(strstr(symbols, line) != NULL, "no constant table %s", tables[i]);
     }
 }
-END_TEST
 
 /* Pairs of files that use each other. There may become fewer of them, and then this says so. */
 static const struct pairs {
@@ -178,7 +176,7 @@ static void check_circles(const char *folder, uint32_t expected)
     }
 }
 
-START_TEST(no_circle_has_more_than_two_files)
+DOMT_TEST(no_circle_has_more_than_two_files)
 {
     read_graph(DOMT_SOURCE_DIR);
     report = (domt_report){0};
@@ -187,9 +185,8 @@ START_TEST(no_circle_has_more_than_two_files)
     }
     ck_assert_msg(report.count == 0, "%s", report.text);
 }
-END_TEST
 
-START_TEST(every_file_stands_in_a_storey)
+DOMT_TEST(every_file_stands_in_a_storey)
 {
     uint32_t counts[LAYERS_COUNT][STOREYS_MAX] = {{0}};
     int storey = 0;
@@ -210,7 +207,6 @@ START_TEST(every_file_stands_in_a_storey)
         }
     }
 }
-END_TEST
 
 /* ---- The test sees ----------------------------------------------------------------------------*/
 
@@ -221,7 +217,7 @@ static void append(char *text, size_t size, const char *more)
     snprintf(text + used, size - used, "%s", more);
 }
 
-START_TEST(tidy_sees_an_include_upwards)
+DOMT_TEST(tidy_sees_an_include_upwards)
 {
     char copy[DOMT_PATH_MAX];
 
@@ -236,9 +232,8 @@ START_TEST(tidy_sees_an_include_upwards)
     ck_assert_uint_eq(report.count, 1);
     ck_assert_ptr_nonnull(strstr(report.text, "house/message/planted -> house/dispatch/loan"));
 }
-END_TEST
 
-START_TEST(tidy_sees_a_symbol_upwards)
+DOMT_TEST(tidy_sees_a_symbol_upwards)
 {
     read_graph(DOMT_SOURCE_DIR);
     append(symbols, sizeof symbols,
@@ -251,9 +246,8 @@ START_TEST(tidy_sees_a_symbol_upwards)
     ck_assert_uint_eq(report.count, 1);
     ck_assert_ptr_nonnull(strstr(report.text, "io/backend/uring -> io/acceptors/serve"));
 }
-END_TEST
 
-START_TEST(tidy_sees_circles)
+DOMT_TEST(tidy_sees_circles)
 {
     static const char *const arrows[][2] = {
         {"base/a.c", "base/b.h"}, {"base/b.c", "base/c.h"}, {"base/c.h", "base/a.h"},
@@ -273,8 +267,5 @@ START_TEST(tidy_sees_circles)
     ck_assert_uint_eq(report.count, 2);
     ck_assert_ptr_nonnull(strstr(report.text, "0 circles, not 1"));
 }
-END_TEST
 
-DOMT_MAIN("storeys", 60, storeys_use_only_what_is_below, each_table_is_there_and_constant,
-          no_circle_has_more_than_two_files, every_file_stands_in_a_storey,
-          tidy_sees_an_include_upwards, tidy_sees_a_symbol_upwards, tidy_sees_circles)
+DOMT_SUITE(60)

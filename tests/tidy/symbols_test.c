@@ -128,14 +128,13 @@ static void compare_with(const char *root, const char *library, size_t which, do
 
 static domt_report report;
 
-START_TEST(each_library_exports_what_its_headers_declare)
+DOMT_TEST(each_library_exports_what_its_headers_declare)
 {
     for (size_t i = 0; domt_libraries[i] != NULL; i++) {
         compare_with(DOMT_SOURCE_DIR, NULL, i, &report);
         ck_assert_msg(report.count == 0, "%s", report.text);
     }
 }
-END_TEST
 
 /* Report each symbol that an archive defines for other files and that is named neither as internal
  * nor as public, but the one that sys/sdt.h makes in each file with probes. */
@@ -154,7 +153,7 @@ static void find_strangers(const char *archive, domt_report *strangers)
     }
 }
 
-START_TEST(what_crosses_files_is_named_domi_or_domus)
+DOMT_TEST(what_crosses_files_is_named_domi_or_domus)
 {
     for (size_t i = 0; domt_libraries[i] != NULL; i++) {
         char archive[DOMT_PATH_MAX];
@@ -163,9 +162,8 @@ START_TEST(what_crosses_files_is_named_domi_or_domus)
     }
     ck_assert_msg(report.count == 0, "%s", report.text);
 }
-END_TEST
 
-START_TEST(tidy_sees_a_declaration_without_a_symbol)
+DOMT_TEST(tidy_sees_a_declaration_without_a_symbol)
 {
     static domt_report other;
     char copy[DOMT_PATH_MAX];
@@ -182,10 +180,9 @@ START_TEST(tidy_sees_a_declaration_without_a_symbol)
     ck_assert_ptr_nonnull(strstr(other.text, "does not export domus_nothing"));
     ck_assert_ptr_null(strstr(other.text, "domus_nowhere"));
 }
-END_TEST
 
 /* A library in which an internal function lost its hiding. */
-START_TEST(tidy_sees_a_symbol_without_a_declaration)
+DOMT_TEST(tidy_sees_a_symbol_without_a_declaration)
 {
     char copy[DOMT_PATH_MAX];
     char library[DOMT_PATH_MAX + 32];
@@ -204,9 +201,8 @@ START_TEST(tidy_sees_a_symbol_without_a_declaration)
     ck_assert_msg(status == 0, "%s", output);
     ck_assert_ptr_nonnull(strstr(report.text, "exports domi_leak, which no header declares"));
 }
-END_TEST
 
-START_TEST(tidy_sees_a_stranger)
+DOMT_TEST(tidy_sees_a_stranger)
 {
     static const char *const code = "int stranger(void);\nint stranger(void) { return 0; }\n"
                                     "int domi_one(void);\nint domi_one(void) { return 0; }\n";
@@ -229,8 +225,5 @@ START_TEST(tidy_sees_a_stranger)
     ck_assert_uint_eq(report.count, 1);
     ck_assert_ptr_nonnull(strstr(report.text, "stranger: name it domi_"));
 }
-END_TEST
 
-DOMT_MAIN("symbols", 60, each_library_exports_what_its_headers_declare,
-          what_crosses_files_is_named_domi_or_domus, tidy_sees_a_declaration_without_a_symbol,
-          tidy_sees_a_symbol_without_a_declaration, tidy_sees_a_stranger)
+DOMT_SUITE(60)

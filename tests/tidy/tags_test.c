@@ -157,18 +157,17 @@ static void tags_rule(const domt_source *source, domt_report *report)
     }
 }
 
-START_TEST(each_tag_resolves)
+DOMT_TEST(each_tag_resolves)
 {
     domt_tree_holds(tags_rule);
 }
-END_TEST
 
 /* Files that have comments and are not in C. */
 static const char *const others[] = {
     "CMakeLists.txt", "dev", "models/run", "models/*.pml", "tests/mutants/*", "config/*.yaml",
 };
 
-START_TEST(each_tag_of_models_and_scripts_resolves)
+DOMT_TEST(each_tag_of_models_and_scripts_resolves)
 {
     static domt_report report;
 
@@ -184,9 +183,8 @@ START_TEST(each_tag_of_models_and_scripts_resolves)
     }
     ck_assert_msg(report.count == 0, "%u offences:\n%s", report.count, report.text);
 }
-END_TEST
 
-START_TEST(tidy_sees_a_tag_that_leads_nowhere)
+DOMT_TEST(tidy_sees_a_tag_that_leads_nowhere)
 {
     domt_tree_sees(tags_rule, "base/planted.c", "/* as it must (M14). */\n", "this must");
     domt_tree_sees(tags_rule, "base/planted.c", "/* (contract: The lop) */\n", "no such heading");
@@ -196,9 +194,8 @@ START_TEST(tidy_sees_a_tag_that_leads_nowhere)
     domt_tree_sees(tags_rule, "base/planted.h", "/* (notes: ring) */\n", "tell it here");
     domt_tree_sees(tags_rule, "base/planted.h", "/* as 003 has it */\n", "tell it here");
 }
-END_TEST
 
-START_TEST(tidy_lets_tags_and_numbers_stand)
+DOMT_TEST(tidy_lets_tags_and_numbers_stand)
 {
     domt_tree_lets(tags_rule, "base/planted.c",
                    "/* M1, M13 (contract: The loop), and contract:\n"
@@ -207,7 +204,5 @@ START_TEST(tidy_lets_tags_and_numbers_stand)
     domt_tree_lets(tags_rule, "base/planted.c", "const char *t = \"DESIGN 003 notes: M99\";\n");
     domt_tree_lets(tags_rule, "base/planted.c", "int M99; /* a DESIGNER's footnotes: M8s */\n");
 }
-END_TEST
 
-DOMT_MAIN("tags", 120, each_tag_resolves, each_tag_of_models_and_scripts_resolves,
-          tidy_sees_a_tag_that_leads_nowhere, tidy_lets_tags_and_numbers_stand)
+DOMT_SUITE(120)

@@ -48,13 +48,12 @@ static void turns_rule(const domt_source *source, domt_report *report)
     }
 }
 
-START_TEST(code_of_a_user_is_entered_by_turns)
+DOMT_TEST(code_of_a_user_is_entered_by_turns)
 {
     domt_tree_holds(turns_rule);
 }
-END_TEST
 
-START_TEST(tidy_sees_an_entry_without_a_turn)
+DOMT_TEST(tidy_sees_an_entry_without_a_turn)
 {
     domt_tree_sees(turns_rule, "house/planted.c", "\nvoid f(void)\n{\n    b->on_stop(s, t);\n}\n",
                    "->on_stop() enters");
@@ -71,6 +70,5 @@ START_TEST(tidy_sees_an_entry_without_a_turn)
                    "\nvoid f(void)\n{\n    domi_turn_begin(s, t);\n    b->on_stop(s, t);\n"
                    "    domi_turn_end(s, 0);\n}\n");
 }
-END_TEST
 
-DOMT_MAIN("turns", 60, code_of_a_user_is_entered_by_turns, tidy_sees_an_entry_without_a_turn)
+DOMT_SUITE(60)

@@ -209,31 +209,27 @@ static void promises_rule(const domt_source *source, domt_report *report)
     }
 }
 
-START_TEST(banned_calls_are_not_made)
+DOMT_TEST(banned_calls_are_not_made)
 {
     domt_tree_holds(calls_rule);
 }
-END_TEST
 
-START_TEST(libraries_print_nothing)
+DOMT_TEST(libraries_print_nothing)
 {
     domt_tree_holds(names_rule);
 }
-END_TEST
 
-START_TEST(only_runtime_reads_the_clock)
+DOMT_TEST(only_runtime_reads_the_clock)
 {
     domt_tree_holds(clock_rule);
 }
-END_TEST
 
-START_TEST(nothing_is_promised_in_comments)
+DOMT_TEST(nothing_is_promised_in_comments)
 {
     domt_tree_holds(promises_rule);
 }
-END_TEST
 
-START_TEST(tidy_sees_every_banned_call)
+DOMT_TEST(tidy_sees_every_banned_call)
 {
     char text[128];
     char expected[128];
@@ -245,22 +241,19 @@ START_TEST(tidy_sees_every_banned_call)
         domt_tree_sees(calls_rule, path, text, expected);
     }
 }
-END_TEST
 
-START_TEST(tidy_sees_a_library_that_prints)
+DOMT_TEST(tidy_sees_a_library_that_prints)
 {
     domt_tree_sees(names_rule, "config/planted.c", "int a = fputs(b, stderr);\n", "stderr");
     domt_tree_sees(names_rule, "base/planted.c", "FILE *f = stdout;\n", "stdout");
 }
-END_TEST
 
-START_TEST(tidy_sees_a_clock_outside_runtime)
+DOMT_TEST(tidy_sees_a_clock_outside_runtime)
 {
     domt_tree_sees(clock_rule, "house/planted.c", "a = domi_clock_now(clock);\n", "now_ns");
 }
-END_TEST
 
-START_TEST(tidy_sees_a_promise)
+DOMT_TEST(tidy_sees_a_promise)
 {
     domt_tree_sees(promises_rule, "io/planted.c",
                    "/* TO"
@@ -275,10 +268,9 @@ START_TEST(tidy_sees_a_promise)
                    "XX\n",
                    "open an issue");
 }
-END_TEST
 
 /* Comments, literals, members, longer names, and the clocks of CPU time. */
-START_TEST(tidy_lets_other_words_stand)
+DOMT_TEST(tidy_lets_other_words_stand)
 {
     domt_tree_lets(calls_rule, "io/planted.c", "/* rand() */ const char *a = \"\\\"rand(\";\n");
     domt_tree_lets(calls_rule, "io/planted.c",
@@ -290,9 +282,5 @@ START_TEST(tidy_lets_other_words_stand)
     domt_tree_lets(clock_rule, "runtime/planted.c", "a = domi_clock_now(clock);\n");
     domt_tree_lets(promises_rule, "io/planted.c", "char a[] = \"domt-XXXXXX\";\n");
 }
-END_TEST
 
-DOMT_MAIN("words", 60, banned_calls_are_not_made, libraries_print_nothing,
-          only_runtime_reads_the_clock, nothing_is_promised_in_comments,
-          tidy_sees_every_banned_call, tidy_sees_a_library_that_prints,
-          tidy_sees_a_clock_outside_runtime, tidy_sees_a_promise, tidy_lets_other_words_stand)
+DOMT_SUITE(60)

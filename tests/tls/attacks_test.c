@@ -85,7 +85,7 @@ static void carry_ballast(size_t *size)
     SSL_set_connect_state(raw.ssl);
 }
 
-START_TEST(largest_hello_may_drip)
+DOMT_TEST(largest_hello_may_drip)
 {
     static size_t sizes[] = {15800, 16300};
 
@@ -104,9 +104,8 @@ START_TEST(largest_hello_may_drip)
     }
     domt_pki_free(&pki);
 }
-END_TEST
 
-START_TEST(hello_in_many_records_is_refused)
+DOMT_TEST(hello_in_many_records_is_refused)
 {
     unsigned char piece[6] = {22, 3, 1, 0, 1, 0};
     unsigned char first[10] = {22, 3, 1, 0, 5};
@@ -131,7 +130,6 @@ START_TEST(hello_in_many_records_is_refused)
     part();
     domt_pki_free(&pki);
 }
-END_TEST
 
 /* Find bytes in others. */
 static unsigned char *find(unsigned char *bytes, size_t size, const char *text)
@@ -142,7 +140,7 @@ static unsigned char *find(unsigned char *bytes, size_t size, const char *text)
     return at;
 }
 
-START_TEST(name_of_a_server_with_odd_bytes_is_harmless)
+DOMT_TEST(name_of_a_server_with_odd_bytes_is_harmless)
 {
     static const unsigned char odd[] = {0, '\n', 0xff, '%'};
 
@@ -160,9 +158,8 @@ START_TEST(name_of_a_server_with_odd_bytes_is_harmless)
     }
     domt_pki_free(&pki);
 }
-END_TEST
 
-START_TEST(name_of_a_server_of_256_bytes_is_refused)
+DOMT_TEST(name_of_a_server_of_256_bytes_is_refused)
 {
     static unsigned char hello[512];
     size_t used = 5, name = 256;
@@ -197,9 +194,8 @@ START_TEST(name_of_a_server_of_256_bytes_is_refused)
     part();
     domt_pki_free(&pki);
 }
-END_TEST
 
-START_TEST(early_data_is_refused)
+DOMT_TEST(early_data_is_refused)
 {
     size_t written;
 
@@ -224,7 +220,6 @@ START_TEST(early_data_is_refused)
     part();
     domt_pki_free(&pki);
 }
-END_TEST
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
@@ -247,7 +242,7 @@ static void carry_to_client(void)
     free(bytes);
 }
 
-START_TEST(client_that_has_ended_still_gets_its_answers)
+DOMT_TEST(client_that_has_ended_still_gets_its_answers)
 {
     static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
@@ -269,9 +264,8 @@ START_TEST(client_that_has_ended_still_gets_its_answers)
     }
     domt_pki_free(&pki);
 }
-END_TEST
 
-START_TEST(bytes_behind_close_notify_are_thrown_away)
+DOMT_TEST(bytes_behind_close_notify_are_thrown_away)
 {
     static char records[128];
     size_t size;
@@ -290,7 +284,6 @@ START_TEST(bytes_behind_close_notify_are_thrown_away)
     part();
     domt_pki_free(&pki);
 }
-END_TEST
 
 /* --- certificates of clients ------------------------------------------------------------------ */
 
@@ -331,7 +324,7 @@ static void hold_shown(int version, const char *file, int others, int error, con
     part();
 }
 
-START_TEST(certificates_of_clients_are_bounded_and_verified)
+DOMT_TEST(certificates_of_clients_are_bounded_and_verified)
 {
     static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
@@ -351,9 +344,8 @@ START_TEST(certificates_of_clients_are_bounded_and_verified)
     }
     domt_pki_free(&pki);
 }
-END_TEST
 
-START_TEST(certificate_of_rubbish_is_refused)
+DOMT_TEST(certificate_of_rubbish_is_refused)
 {
     set_up();
     domt_pki_issue(&pki, &(domt_wish){.file = "right", .names = "DNS:c.example"});
@@ -378,9 +370,8 @@ START_TEST(certificate_of_rubbish_is_refused)
     }
     domt_pki_free(&pki);
 }
-END_TEST
 
-START_TEST(name_with_a_nul_is_no_name)
+DOMT_TEST(name_with_a_nul_is_no_name)
 {
     domus_tls_peer peer;
 
@@ -411,11 +402,5 @@ START_TEST(name_with_a_nul_is_no_name)
     part();
     domt_pki_free(&pki);
 }
-END_TEST
 
-DOMT_MAIN("tls attacks", 60, largest_hello_may_drip, hello_in_many_records_is_refused,
-          name_of_a_server_with_odd_bytes_is_harmless, name_of_a_server_of_256_bytes_is_refused,
-          early_data_is_refused, client_that_has_ended_still_gets_its_answers,
-          bytes_behind_close_notify_are_thrown_away,
-          certificates_of_clients_are_bounded_and_verified, certificate_of_rubbish_is_refused,
-          name_with_a_nul_is_no_name)
+DOMT_SUITE(60)

@@ -82,7 +82,7 @@ static uint32_t count_keepers(void)
     return count;
 }
 
-START_TEST(last_connections_of_a_thread_keep_their_buffers)
+DOMT_TEST(last_connections_of_a_thread_keep_their_buffers)
 {
     set_up();
     for (uint32_t i = 0; i < PAIRS; i++) {
@@ -110,9 +110,8 @@ START_TEST(last_connections_of_a_thread_keep_their_buffers)
         close_pair(i);
     tear_down();
 }
-END_TEST
 
-START_TEST(kept_buffers_are_bounded_and_count)
+DOMT_TEST(kept_buffers_are_bounded_and_count)
 {
     domus_budget budget = {.bytes_max = 4 * 16384 + 49152 + 2 * 34816};
     const uint64_t each = 16384, more = 34816;
@@ -141,9 +140,8 @@ START_TEST(kept_buffers_are_bounded_and_count)
     ck_assert_uint_eq(budget.used_bytes, 0);
     tear_down();
 }
-END_TEST
 
-START_TEST(errors_that_others_have_left_hurt_no_connection)
+DOMT_TEST(errors_that_others_have_left_hurt_no_connection)
 {
     set_up();
     open_pair(0);
@@ -162,7 +160,5 @@ START_TEST(errors_that_others_have_left_hurt_no_connection)
     close_pair(0);
     tear_down();
 }
-END_TEST
 
-DOMT_MAIN("tls buffers", 120, last_connections_of_a_thread_keep_their_buffers,
-          kept_buffers_are_bounded_and_count, errors_that_others_have_left_hurt_no_connection)
+DOMT_SUITE(120)

@@ -70,7 +70,7 @@ static size_t drop_output(void)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-START_TEST(records_of_a_byte_are_bytes_like_others)
+DOMT_TEST(records_of_a_byte_are_bytes_like_others)
 {
     static char records[2000 * 23];
     size_t size = 0;
@@ -86,7 +86,6 @@ START_TEST(records_of_a_byte_are_bytes_like_others)
     ck_assert_uint_eq(strlen(side.last), 99);
     part();
 }
-END_TEST
 
 static size_t most_used; /* bytes that one call of `decode` has used */
 static uint32_t yields;  /* calls that have said that they took long */
@@ -100,7 +99,7 @@ static int note_decode(domus_wire *wire, void *state, const char *bytes, size_t 
     return used;
 }
 
-START_TEST(records_of_a_byte_do_not_keep_the_thread_from_its_clock)
+DOMT_TEST(records_of_a_byte_do_not_keep_the_thread_from_its_clock)
 {
     static char records[1000 * 23];
     domus_stage noted = domus_tls_stage;
@@ -126,9 +125,8 @@ START_TEST(records_of_a_byte_do_not_keep_the_thread_from_its_clock)
     ck_assert_uint_ge(yields, 1000 / 178 * 2);
     part();
 }
-END_TEST
 
-START_TEST(records_of_nothing_are_bounded)
+DOMT_TEST(records_of_nothing_are_bounded)
 {
     meet_client(TLS1_3_VERSION);
     for (int i = 0; i < 3; i++) {
@@ -143,9 +141,8 @@ START_TEST(records_of_nothing_are_bounded)
     ck_assert_int_eq(side.error, -EPROTO);
     part();
 }
-END_TEST
 
-START_TEST(warnings_are_bounded)
+DOMT_TEST(warnings_are_bounded)
 {
     static const char warning[] = {1, 90}; /* user_canceled */
 
@@ -161,11 +158,10 @@ START_TEST(warnings_are_bounded)
     hold_failed("too many warn alerts");
     part();
 }
-END_TEST
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-START_TEST(each_update_of_keys_is_answered_with_one)
+DOMT_TEST(each_update_of_keys_is_answered_with_one)
 {
     size_t most = 0;
 
@@ -182,16 +178,14 @@ START_TEST(each_update_of_keys_is_answered_with_one)
     ck_assert_uint_eq(most, 27); /* what the peer has sent was 27 + 23 */
     part();
 }
-END_TEST
 
-START_TEST(updates_of_keys_do_not_share_a_record)
+DOMT_TEST(updates_of_keys_do_not_share_a_record)
 {
     meet_client(TLS1_3_VERSION);
     domt_forge_send(&forge, &side, DOMT_FORGE_HANDSHAKE, "\x18\0\0\1\1\x18\0\0\1\1", 10);
     hold_failed("not on record boundary");
     part();
 }
-END_TEST
 
 /* --- tickets ---------------------------------------------------------------------------------- */
 
@@ -226,7 +220,7 @@ static uint32_t count_kept(void)
     return shard->sessions.count;
 }
 
-START_TEST(tickets_of_a_server_are_bounded)
+DOMT_TEST(tickets_of_a_server_are_bounded)
 {
     meet_server(true);
     for (int i = 0; i < 10; i++) {
@@ -240,9 +234,8 @@ START_TEST(tickets_of_a_server_are_bounded)
     ck_assert_uint_eq(count_kept(), 8);
     part();
 }
-END_TEST
 
-START_TEST(tickets_are_counted_that_nobody_keeps)
+DOMT_TEST(tickets_are_counted_that_nobody_keeps)
 {
     meet_server(false);
     send_tickets(10);
@@ -252,10 +245,5 @@ START_TEST(tickets_are_counted_that_nobody_keeps)
     hold_failed("too many empty records");
     part();
 }
-END_TEST
 
-DOMT_MAIN("tls flood", 60, records_of_a_byte_are_bytes_like_others,
-          records_of_a_byte_do_not_keep_the_thread_from_its_clock, records_of_nothing_are_bounded,
-          warnings_are_bounded, each_update_of_keys_is_answered_with_one,
-          updates_of_keys_do_not_share_a_record, tickets_of_a_server_are_bounded,
-          tickets_are_counted_that_nobody_keeps)
+DOMT_SUITE(60)

@@ -171,7 +171,7 @@ static const char *const both[] = {"h2", "http/1.1", NULL};
 static const char *const old[] = {"http/1.1", NULL};
 static const char *const only[] = {"h2", NULL};
 
-START_TEST(alpn_chooses_the_protocol)
+DOMT_TEST(alpn_chooses_the_protocol)
 {
     static const struct {
         const char *const *server, *const *client;
@@ -199,7 +199,6 @@ START_TEST(alpn_chooses_the_protocol)
         end();
     }
 }
-END_TEST
 
 /* --- others' servers -------------------------------------------------------------------------- */
 
@@ -281,7 +280,7 @@ static const char *path_of(const char *file, char to[128])
     return to;
 }
 
-START_TEST(nginx_is_asked_by_http_2)
+DOMT_TEST(nginx_is_asked_by_http_2)
 {
     char file[128], conf[2048], path[128];
 
@@ -305,9 +304,8 @@ START_TEST(nginx_is_asked_by_http_2)
     hold_served(start_program(arguments), at, "HTTP/2.0", false);
     end();
 }
-END_TEST
 
-START_TEST(nghttpd_is_asked)
+DOMT_TEST(nghttpd_is_asked)
 {
     char file[128], text[160], number[16];
 
@@ -328,9 +326,8 @@ START_TEST(nghttpd_is_asked)
     ck_assert_int_eq(unlink(text), 0);
     end();
 }
-END_TEST
 
-START_TEST(node_is_asked)
+DOMT_TEST(node_is_asked)
 {
     static const char script[] =
         "const fs = require('fs'), [port, file] = process.argv.slice(1);\n"
@@ -351,7 +348,5 @@ START_TEST(node_is_asked)
     hold_served(start_program(arguments), at, "2.0", true);
     end();
 }
-END_TEST
 
-DOMT_MAIN("http2 client", 100, alpn_chooses_the_protocol, nginx_is_asked_by_http_2,
-          nghttpd_is_asked, node_is_asked)
+DOMT_SUITE(100)

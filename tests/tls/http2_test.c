@@ -107,7 +107,7 @@ static const char *run_curl(const char *options)
     return output;
 }
 
-START_TEST(curl_speaks_either_protocol)
+DOMT_TEST(curl_speaks_either_protocol)
 {
     static const char *const cases[][2] = {
         {"--http2 --data-binary @-", "3000000 http2 2 1\n3000000 http2 2 0\n"},
@@ -128,6 +128,5 @@ START_TEST(curl_speaks_either_protocol)
     domus_tls_free(secure.tls);
     domt_pki_free(&pki);
 }
-END_TEST
 
-DOMT_MAIN("tls http2", 100, curl_speaks_either_protocol)
+DOMT_SUITE(100)

@@ -221,7 +221,7 @@ static int get_place(domus_address client, uint32_t place, const char *path)
                path);
 }
 
-START_TEST(addresses_of_https_are_asked_and_sessions_resumed)
+DOMT_TEST(addresses_of_https_are_asked_and_sessions_resumed)
 {
     static const domus_http_client_options with = {.secure = secure}, without = {.origins_max = 2};
 
@@ -242,9 +242,8 @@ START_TEST(addresses_of_https_are_asked_and_sessions_resumed)
     ck_assert_int_eq(get_place(open_client(&without), RIGHT, "/"), -EPROTONOSUPPORT);
     end();
 }
-END_TEST
 
-START_TEST(servers_that_are_not_verified_get_no_request)
+DOMT_TEST(servers_that_are_not_verified_get_no_request)
 {
     static const domus_http_client_options with = {.secure = secure};
 
@@ -268,9 +267,8 @@ START_TEST(servers_that_are_not_verified_get_no_request)
         end();
     }
 }
-END_TEST
 
-START_TEST(redirects_lead_to_https_and_back_only_if_told_so)
+DOMT_TEST(redirects_lead_to_https_and_back_only_if_told_so)
 {
     static const domus_http_client_options usual = {.secure = secure},
                                            lax = {.secure = secure, .redirects_to_http = true},
@@ -288,9 +286,8 @@ START_TEST(redirects_lead_to_https_and_back_only_if_told_so)
     ck_assert_int_eq(get_place(open_client(&none), PLAIN, "/secure"), 302);
     end();
 }
-END_TEST
 
-START_TEST(a_proxy_passes_requests_on_to_https)
+DOMT_TEST(a_proxy_passes_requests_on_to_https)
 {
     const domus_pool_options options = {.behaviour = &domus_http_streaming_connection,
                                         .connections_max = 4,
@@ -315,7 +312,6 @@ START_TEST(a_proxy_passes_requests_on_to_https)
     ck_assert_uint_eq(atomic_load(&requests), 1);
     end();
 }
-END_TEST
 
 /* --- others' servers -------------------------------------------------------------------------- */
 
@@ -376,7 +372,7 @@ static int get_when_there(domus_address client, uint32_t port)
     return status;
 }
 
-START_TEST(s_server_is_asked_and_resumes)
+DOMT_TEST(s_server_is_asked_and_resumes)
 {
     static const domus_http_client_options with = {.secure = secure, .backoff_ns = DOMT_MS};
     static const char *const versions[] = {"-tls1_2", "-tls1_3"};
@@ -404,9 +400,8 @@ START_TEST(s_server_is_asked_and_resumes)
     }
     end();
 }
-END_TEST
 
-START_TEST(nginx_is_asked)
+DOMT_TEST(nginx_is_asked)
 {
     static const domus_http_client_options with = {.secure = secure, .backoff_ns = DOMT_MS};
 
@@ -442,9 +437,5 @@ START_TEST(nginx_is_asked)
     end_program(child);
     end();
 }
-END_TEST
 
-DOMT_MAIN("https", 100, addresses_of_https_are_asked_and_sessions_resumed,
-          servers_that_are_not_verified_get_no_request,
-          redirects_lead_to_https_and_back_only_if_told_so, a_proxy_passes_requests_on_to_https,
-          s_server_is_asked_and_resumes, nginx_is_asked)
+DOMT_SUITE(100)

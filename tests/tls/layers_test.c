@@ -52,7 +52,7 @@ static int start_tls(const char *behind, uint32_t flags, domus_stage_kit **ret_k
     return domus_stage_kit_change(*ret_kit, &secured, flags);
 }
 
-START_TEST(clear_bytes_behind_starttls_are_never_taken_for_protected_ones)
+DOMT_TEST(clear_bytes_behind_starttls_are_never_taken_for_protected_ones)
 {
     static const char *const behind[] = {"x", "MAIL FROM:<a>\r\n", "\x17\x03\x03",
                                          "\x17\x03\x03\x00\x03zz\n"};
@@ -72,7 +72,6 @@ START_TEST(clear_bytes_behind_starttls_are_never_taken_for_protected_ones)
     }
     tear_down();
 }
-END_TEST
 
 /* Put a second TLS within the first. */
 static void open_twice(domt_side *side, domus_tls *tls, const char *host,
@@ -87,7 +86,7 @@ static void open_twice(domt_side *side, domus_tls *tls, const char *host,
     ck_assert_int_eq(domus_stage_kit_new(&side->pipeline, &side->kit), 0);
 }
 
-START_TEST(tls_stands_within_tls)
+DOMT_TEST(tls_stands_within_tls)
 {
     static domus_pipeline_stage of_server[4], of_client[4];
 
@@ -107,9 +106,8 @@ START_TEST(tls_stands_within_tls)
     }
     tear_down();
 }
-END_TEST
 
-START_TEST(odd_names_get_the_first_certificate)
+DOMT_TEST(odd_names_get_the_first_certificate)
 {
     static const char *const names[] = {"A.EXAMPLE",  "a.example.",   "127.0.0.1",
                                         "[::1]",      "*.example",    "..",
@@ -135,7 +133,5 @@ START_TEST(odd_names_get_the_first_certificate)
     }
     tear_down();
 }
-END_TEST
 
-DOMT_MAIN("tls layers", 60, clear_bytes_behind_starttls_are_never_taken_for_protected_ones,
-          tls_stands_within_tls, odd_names_get_the_first_certificate)
+DOMT_SUITE(60)

@@ -112,7 +112,7 @@ static int run(void)
     return error;
 }
 
-START_TEST(each_allocation_of_the_stage_fails_once)
+DOMT_TEST(each_allocation_of_the_stage_fails_once)
 {
     uint32_t number = 0;
 
@@ -133,7 +133,6 @@ START_TEST(each_allocation_of_the_stage_fails_once)
     ck_assert_uint_gt(number, 15);
     domt_pki_free(&pki);
 }
-END_TEST
 
 static void make_both(domus_tls **ret_server, domus_tls **ret_client)
 {
@@ -155,7 +154,7 @@ static void free_both(domus_tls *server, domus_tls *client)
 
 /* OpenSSL may do without what it does not get, or let the handshake fail; both sides live on. There
  * are more than a thousand of them: the short form lets each fourth one fail. */
-START_TEST(each_allocation_of_openssl_fails_once)
+DOMT_TEST(each_allocation_of_openssl_fails_once)
 {
     uint32_t number = 0, failures = 0;
 
@@ -185,7 +184,6 @@ START_TEST(each_allocation_of_openssl_fails_once)
     ck_assert_uint_gt(failures, domt_is_long() ? 100 : 25);
     free_both(server_tls, client_tls);
 }
-END_TEST
 
 static const BIO *bio_of(const domt_side *side)
 {
@@ -195,7 +193,7 @@ static const BIO *bio_of(const domt_side *side)
 }
 
 /* They have one BIO, which takes 208 bytes. */
-START_TEST(connections_count_as_memory_of_the_library)
+DOMT_TEST(connections_count_as_memory_of_the_library)
 {
     static domt_side servers[16], client;
     domi_meter meter = {.look_at = INT64_MAX};
@@ -241,10 +239,9 @@ START_TEST(connections_count_as_memory_of_the_library)
     ck_assert_int_eq(atomic_load(&meter.held), 0);
     free_both(server_tls, client_tls);
 }
-END_TEST
 
 /* OpenSSL is not told that a write may not be tried again, so the stage has to know it. */
-START_TEST(handshake_without_room_for_its_bytes_fails)
+DOMT_TEST(handshake_without_room_for_its_bytes_fails)
 {
     static domt_side server, client;
     domus_stage_message message;
@@ -273,8 +270,5 @@ START_TEST(handshake_without_room_for_its_bytes_fails)
     ck_assert_uint_lt(failures, 12);
     free_both(server_tls, client_tls);
 }
-END_TEST
 
-DOMT_MAIN("tls memory", 100, handshake_without_room_for_its_bytes_fails,
-          each_allocation_of_the_stage_fails_once, each_allocation_of_openssl_fails_once,
-          connections_count_as_memory_of_the_library)
+DOMT_SUITE(100)

@@ -266,7 +266,7 @@ static int run_seed(uint64_t seed, void *context)
     return domt_sweep_end(&sweep);
 }
 
-START_TEST(lines_come_back_through_tls_and_a_cut_is_no_end)
+DOMT_TEST(lines_come_back_through_tls_and_a_cut_is_no_end)
 {
     domt_pki_make(&pki);
     domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
@@ -276,6 +276,5 @@ START_TEST(lines_come_back_through_tls_and_a_cut_is_no_end)
     domus_tls_free(secure.tls);
     domt_pki_free(&pki);
 }
-END_TEST
 
-DOMT_MAIN("tls_network", 3000, lines_come_back_through_tls_and_a_cut_is_no_end)
+DOMT_SUITE(3000)

@@ -44,7 +44,7 @@ static void hold_refused(const char *bytes, size_t size, int error, int alert)
     free(answer);
 }
 
-START_TEST(bytes_that_are_not_tls_are_refused)
+DOMT_TEST(bytes_that_are_not_tls_are_refused)
 {
     static const struct {
         const char *bytes;
@@ -66,9 +66,8 @@ START_TEST(bytes_that_are_not_tls_are_refused)
         hold_refused(cases[i].bytes, cases[i].size, -EPROTO, 10);
     end();
 }
-END_TEST
 
-START_TEST(alert_of_openssl_leaves_before_the_end)
+DOMT_TEST(alert_of_openssl_leaves_before_the_end)
 {
     static const char hello[] = "\x16\x03\x01\x00\x2d\x01\x00\x00\x29\x03\x03"
                                 "01234567890123456789012345678901"
@@ -78,7 +77,6 @@ START_TEST(alert_of_openssl_leaves_before_the_end)
     hold_refused(hello, sizeof hello - 1, -EPROTO, 40);
     end();
 }
-END_TEST
 
 #define HELLO_OF(record, message, extensions)                                                      \
     "\x16\x03\x01\x00" record "\x01\x00\x00" message "\x03\x03"                                    \
@@ -111,7 +109,7 @@ static void hold_second_hello(const char *second, size_t size, int error)
     end();
 }
 
-START_TEST(second_hello_has_the_bound_of_the_first)
+DOMT_TEST(second_hello_has_the_bound_of_the_first)
 {
     static const char right[] = HELLO_OF("\x72", "\x6e", "\x43") "\x00\x33\x00\x26\x00\x24"
                                                                  "\x00\x1d\x00\x20"
@@ -123,7 +121,6 @@ START_TEST(second_hello_has_the_bound_of_the_first)
     hold_second_hello("\x16\x03\x03\x00\x07\x01\x02\x01\x00\x03\x03\x30", 12, -EPROTO);
     hold_second_hello("\x16\x03\x03\x00\x01\x01", 6, -EPROTO);
 }
-END_TEST
 
 /* Shake hands with OpenSSL as the client. */
 static void meet_raw(int version)
@@ -140,7 +137,7 @@ static void part_raw(void)
     end();
 }
 
-START_TEST(renegotiation_is_refused)
+DOMT_TEST(renegotiation_is_refused)
 {
     meet_raw(TLS1_2_VERSION);
     ck_assert_int_eq(SSL_renegotiate(raw.ssl), 1);
@@ -150,9 +147,8 @@ START_TEST(renegotiation_is_refused)
     ck_assert_uint_eq(server.messages, 1);
     part_raw();
 }
-END_TEST
 
-START_TEST(records_without_bytes_are_bounded)
+DOMT_TEST(records_without_bytes_are_bounded)
 {
     meet_raw(TLS1_3_VERSION);
     for (int i = 0; i < 3; i++) {
@@ -170,9 +166,8 @@ START_TEST(records_without_bytes_are_bounded)
     ck_assert_str_eq(domt_side_info(&server).failure, "too many empty records");
     part_raw();
 }
-END_TEST
 
-START_TEST(byte_that_was_changed_is_seen)
+DOMT_TEST(byte_that_was_changed_is_seen)
 {
     static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
@@ -190,9 +185,8 @@ START_TEST(byte_that_was_changed_is_seen)
         part_raw();
     }
 }
-END_TEST
 
-START_TEST(bytes_before_the_handshake_are_bounded)
+DOMT_TEST(bytes_before_the_handshake_are_bounded)
 {
     domus_packet packet = {{NULL, 0, 0}};
 
@@ -214,9 +208,8 @@ START_TEST(bytes_before_the_handshake_are_bounded)
     domus_tls_free(client.options.tls);
     end();
 }
-END_TEST
 
-START_TEST(budget_bounds_connections)
+DOMT_TEST(budget_bounds_connections)
 {
     domus_budget budget = {.bytes_max = 100000};
     domt_side third;
@@ -239,10 +232,5 @@ START_TEST(budget_bounds_connections)
     domus_tls_free(tls);
     domt_pki_free(&pki);
 }
-END_TEST
 
-DOMT_MAIN("tls refused", 60, bytes_that_are_not_tls_are_refused,
-          alert_of_openssl_leaves_before_the_end, renegotiation_is_refused,
-          records_without_bytes_are_bounded, byte_that_was_changed_is_seen,
-          bytes_before_the_handshake_are_bounded, budget_bounds_connections,
-          second_hello_has_the_bound_of_the_first)
+DOMT_SUITE(60)

@@ -64,7 +64,7 @@ static domus_tls *make(domus_tls *tickets_of, const char *ca)
     return domt_tls(&settings);
 }
 
-START_TEST(sessions_resume_under_shared_keys_that_change)
+DOMT_TEST(sessions_resume_under_shared_keys_that_change)
 {
     static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
@@ -98,9 +98,8 @@ START_TEST(sessions_resume_under_shared_keys_that_change)
     }
     domt_pki_free(&pki);
 }
-END_TEST
 
-START_TEST(sessions_end_with_the_certificate_of_their_client)
+DOMT_TEST(sessions_end_with_the_certificate_of_their_client)
 {
     static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
     SSL_SESSION *sessions[2];
@@ -125,7 +124,6 @@ START_TEST(sessions_end_with_the_certificate_of_their_client)
     domus_tls_free(tls);
     domt_pki_free(&pki);
 }
-END_TEST
 
 static void write_authorities(int count)
 {
@@ -151,7 +149,7 @@ static void write_authorities(int count)
 }
 
 /* Clients are told some names of authorities, and no names if these would not fit. */
-START_TEST(too_many_names_of_authorities_are_not_told)
+DOMT_TEST(too_many_names_of_authorities_are_not_told)
 {
     static const struct {
         int count;
@@ -172,9 +170,8 @@ START_TEST(too_many_names_of_authorities_are_not_told)
     }
     domt_pki_free(&pki);
 }
-END_TEST
 
-START_TEST(keys_change_with_time)
+DOMT_TEST(keys_change_with_time)
 {
     domi_tls_tickets *tickets = domi_tls_tickets_new(100, 1000);
     domi_tls_key first, second, third, found;
@@ -194,7 +191,6 @@ START_TEST(keys_change_with_time)
     ck_assert_int_eq(domi_tls_tickets_find(tickets, third.name, 1400, &found), 0);
     domi_tls_tickets_free(tickets);
 }
-END_TEST
 
 /* --- files ------------------------------------------------------------------------------------ */
 
@@ -221,7 +217,7 @@ static void copy_over(const char *from, const char *to)
     ck_assert_int_eq(system(command), 0);
 }
 
-START_TEST(files_are_read_again_and_broken_ones_change_nothing)
+DOMT_TEST(files_are_read_again_and_broken_ones_change_nothing)
 {
     char error[256];
 
@@ -244,7 +240,6 @@ START_TEST(files_are_read_again_and_broken_ones_change_nothing)
     domus_tls_free(tls);
     domt_pki_free(&pki);
 }
-END_TEST
 
 /* Returns the error of a context whose certificate and key are these files. */
 static int try_files(const char *certificate, const char *key, char *error, size_t size)
@@ -261,7 +256,7 @@ static int try_files(const char *certificate, const char *key, char *error, size
     return result;
 }
 
-START_TEST(errors_name_the_file_and_the_reason)
+DOMT_TEST(errors_name_the_file_and_the_reason)
 {
     static const struct {
         const char *certificate;
@@ -293,10 +288,9 @@ START_TEST(errors_name_the_file_and_the_reason)
     }
     domt_pki_free(&pki);
 }
-END_TEST
 
 /* A certificate may be encrypted as a key may; nobody does that, but a file may hold anything. */
-START_TEST(encrypted_authority_is_refused_and_no_password_is_asked_for)
+DOMT_TEST(encrypted_authority_is_refused_and_no_password_is_asked_for)
 {
     static const char encrypted[] = "-----BEGIN CERTIFICATE-----\nProc-Type: 4,ENCRYPTED\n"
                                     "DEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF\n\n"
@@ -313,9 +307,8 @@ START_TEST(encrypted_authority_is_refused_and_no_password_is_asked_for)
     ck_assert_msg(strstr(error, "/secret.pem: bad password read") != NULL, "%s", error);
     domt_pki_free(&pki);
 }
-END_TEST
 
-START_TEST(settings_out_of_their_ranges_are_refused)
+DOMT_TEST(settings_out_of_their_ranges_are_refused)
 {
     static const char *const long_name[] = {
         "01234567890123456789012345678901234567890123456789012345678901234", NULL};
@@ -351,10 +344,9 @@ START_TEST(settings_out_of_their_ranges_are_refused)
     }
     domt_pki_free(&pki);
 }
-END_TEST
 
 /* OpenSSL ignores ciphers that it does not know, so the library refuses a list that names one. */
-START_TEST(each_cipher_of_a_list_is_known)
+DOMT_TEST(each_cipher_of_a_list_is_known)
 {
     static const struct {
         const char *ciphers, *suites, *said;
@@ -380,11 +372,5 @@ START_TEST(each_cipher_of_a_list_is_known)
     }
     domt_pki_free(&pki);
 }
-END_TEST
 
-DOMT_MAIN("tls resume", 60, sessions_resume_under_shared_keys_that_change,
-          sessions_end_with_the_certificate_of_their_client,
-          too_many_names_of_authorities_are_not_told, keys_change_with_time,
-          files_are_read_again_and_broken_ones_change_nothing, errors_name_the_file_and_the_reason,
-          encrypted_authority_is_refused_and_no_password_is_asked_for,
-          settings_out_of_their_ranges_are_refused, each_cipher_of_a_list_is_known)
+DOMT_SUITE(60)

@@ -76,7 +76,7 @@ static bool meet(int version, const char *name, uint16_t port)
 
 static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
-START_TEST(sessions_are_resumed_with_their_server_alone)
+DOMT_TEST(sessions_are_resumed_with_their_server_alone)
 {
     for (int i = 0; i < 2; i++) {
         begin(NULL);
@@ -90,9 +90,8 @@ START_TEST(sessions_are_resumed_with_their_server_alone)
         end();
     }
 }
-END_TEST
 
-START_TEST(a_session_of_tls_1_3_is_used_once)
+DOMT_TEST(a_session_of_tls_1_3_is_used_once)
 {
     domt_side other_client, other_server;
 
@@ -118,9 +117,8 @@ START_TEST(a_session_of_tls_1_3_is_used_once)
         end();
     }
 }
-END_TEST
 
-START_TEST(sessions_end_with_the_files_that_they_were_made_with)
+DOMT_TEST(sessions_end_with_the_files_that_they_were_made_with)
 {
     for (int i = 0; i < 2; i++) {
         begin(NULL);
@@ -141,7 +139,6 @@ START_TEST(sessions_end_with_the_files_that_they_were_made_with)
         end();
     }
 }
-END_TEST
 
 /* Begin a handshake, and let it fail. */
 static void fail_with(const char *name)
@@ -152,7 +149,7 @@ static void fail_with(const char *name)
     domt_side_close(&client);
 }
 
-START_TEST(a_session_that_failed_is_forgotten)
+DOMT_TEST(a_session_that_failed_is_forgotten)
 {
     for (int i = 0; i < 2; i++) {
         begin(NULL);
@@ -172,9 +169,8 @@ START_TEST(a_session_that_failed_is_forgotten)
         end();
     }
 }
-END_TEST
 
-START_TEST(as_many_sessions_are_kept_as_may_be)
+DOMT_TEST(as_many_sessions_are_kept_as_may_be)
 {
     static const domus_tls_settings one = {.sessions_max = 1}, none = {.no_tickets = true};
     static const domus_tls_settings wrong = {.role = DOMUS_ROLE_CLIENT, .sessions_max = 4097};
@@ -196,7 +192,6 @@ START_TEST(as_many_sessions_are_kept_as_may_be)
     ck_assert_int_eq(domus_tls_new(&wrong, error, sizeof error, &tls), -EINVAL);
     ck_assert_str_eq(error, "sessions_max: out of its range");
 }
-END_TEST
 
 /* --- the list --------------------------------------------------------------------------------- */
 
@@ -237,7 +232,7 @@ static uint32_t count(domi_tls_sessions *list, int name, uint64_t now_s)
     return count;
 }
 
-START_TEST(a_session_has_its_time)
+DOMT_TEST(a_session_has_its_time)
 {
     domi_tls_sessions list = {0};
 
@@ -248,9 +243,8 @@ START_TEST(a_session_has_its_time)
     ck_assert_uint_eq(count(&list, 0, 100), 1);
     ck_assert_uint_eq(list.count, 0);
 }
-END_TEST
 
-START_TEST(a_server_has_its_share)
+DOMT_TEST(a_server_has_its_share)
 {
     domi_tls_sessions list = {0};
 
@@ -270,9 +264,8 @@ START_TEST(a_server_has_its_share)
     domi_tls_sessions_clear(&list);
     ck_assert_uint_eq(list.count, 0);
 }
-END_TEST
 
-START_TEST(a_session_ends_with_its_certificate)
+DOMT_TEST(a_session_ends_with_its_certificate)
 {
     domt_wish wish = {.file = "a", .names = "DNS:a.example", .ends_s = 90};
 
@@ -296,9 +289,5 @@ START_TEST(a_session_ends_with_its_certificate)
     }
     end();
 }
-END_TEST
 
-DOMT_MAIN("tls sessions", 60, sessions_are_resumed_with_their_server_alone,
-          a_session_of_tls_1_3_is_used_once, sessions_end_with_the_files_that_they_were_made_with,
-          a_session_that_failed_is_forgotten, as_many_sessions_are_kept_as_may_be,
-          a_session_has_its_time, a_server_has_its_share, a_session_ends_with_its_certificate)
+DOMT_SUITE(60)

@@ -117,7 +117,7 @@ static int run_curl(const char *options)
                domt_pki_path(&pki, "ca"), atomic_load(&port), options);
 }
 
-START_TEST(curl_is_answered)
+DOMT_TEST(curl_is_answered)
 {
     char options[256];
 
@@ -142,9 +142,8 @@ START_TEST(curl_is_answered)
     ck_assert_int_ne(run_curl(options), 0);
     end(system);
 }
-END_TEST
 
-START_TEST(s_client_is_answered_and_resumes)
+DOMT_TEST(s_client_is_answered_and_resumes)
 {
     if (run("command -v openssl") != 0)
         return;
@@ -164,6 +163,5 @@ START_TEST(s_client_is_answered_and_resumes)
     }
     end(system);
 }
-END_TEST
 
-DOMT_MAIN("tls sockets", 60, curl_is_answered, s_client_is_answered_and_resumes)
+DOMT_SUITE(60)

@@ -129,13 +129,12 @@ static void storm(int bits)
     domus_tls_free(secure.tls);
 }
 
-START_TEST(handshakes_hold_up_no_ticks)
+DOMT_TEST(handshakes_hold_up_no_ticks)
 {
     domt_pki_make(&pki);
     storm(2048);
     storm(4096);
     domt_pki_free(&pki);
 }
-END_TEST
 
-DOMT_MAIN("tls storm", 100, handshakes_hold_up_no_ticks)
+DOMT_SUITE(100)

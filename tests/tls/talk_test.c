@@ -50,7 +50,7 @@ static void hold_met(void)
 
 /* --- talk ------------------------------------------------------------------------------------- */
 
-START_TEST(both_sides_talk_in_pieces_of_any_size)
+DOMT_TEST(both_sides_talk_in_pieces_of_any_size)
 {
     static const size_t steps[] = {0, 1, 2, 3, 5, 6, 64, 1000};
 
@@ -67,9 +67,8 @@ START_TEST(both_sides_talk_in_pieces_of_any_size)
     }
     domt_pki_free(&pki);
 }
-END_TEST
 
-START_TEST(long_messages_pass_both_ways)
+DOMT_TEST(long_messages_pass_both_ways)
 {
     static char line[65001];
 
@@ -90,9 +89,8 @@ START_TEST(long_messages_pass_both_ways)
     part();
     domt_pki_free(&pki);
 }
-END_TEST
 
-START_TEST(close_notify_ends_the_other_side)
+DOMT_TEST(close_notify_ends_the_other_side)
 {
     set_up();
     domus_tls_settings of_server = domt_server_settings(&pki, "a");
@@ -110,9 +108,8 @@ START_TEST(close_notify_ends_the_other_side)
     part();
     domt_pki_free(&pki);
 }
-END_TEST
 
-START_TEST(end_without_close_notify_is_an_error)
+DOMT_TEST(end_without_close_notify_is_an_error)
 {
     domus_stage_message message;
 
@@ -132,11 +129,10 @@ START_TEST(end_without_close_notify_is_an_error)
     domus_tls_free(server.options.tls);
     domt_pki_free(&pki);
 }
-END_TEST
 
 /* --- what is agreed on ------------------------------------------------------------------------ */
 
-START_TEST(server_shows_the_certificate_of_the_name)
+DOMT_TEST(server_shows_the_certificate_of_the_name)
 {
     static const struct {
         const char *host;
@@ -167,9 +163,8 @@ START_TEST(server_shows_the_certificate_of_the_name)
     }
     domt_pki_free(&pki);
 }
-END_TEST
 
-START_TEST(both_agree_on_a_protocol)
+DOMT_TEST(both_agree_on_a_protocol)
 {
     static const char *const two[] = {"h2", "http/1.1", NULL};
     static const char *const one[] = {"http/1.1", NULL};
@@ -206,9 +201,8 @@ START_TEST(both_agree_on_a_protocol)
     }
     domt_pki_free(&pki);
 }
-END_TEST
 
-START_TEST(tls_1_2_is_spoken_unless_it_is_too_old)
+DOMT_TEST(tls_1_2_is_spoken_unless_it_is_too_old)
 {
     domt_raw raw;
 
@@ -232,9 +226,5 @@ START_TEST(tls_1_2_is_spoken_unless_it_is_too_old)
     }
     domt_pki_free(&pki);
 }
-END_TEST
 
-DOMT_MAIN("tls talk", 60, both_sides_talk_in_pieces_of_any_size, long_messages_pass_both_ways,
-          close_notify_ends_the_other_side, end_without_close_notify_is_an_error,
-          server_shows_the_certificate_of_the_name, both_agree_on_a_protocol,
-          tls_1_2_is_spoken_unless_it_is_too_old)
+DOMT_SUITE(60)

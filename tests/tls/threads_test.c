@@ -45,7 +45,7 @@ static void *shake_hands(void *sides_)
     return NULL;
 }
 
-START_TEST(handshakes_go_on_while_files_and_keys_change)
+DOMT_TEST(handshakes_go_on_while_files_and_keys_change)
 {
     static domt_side sides[THREADS][2];
     pthread_t threads[THREADS];
@@ -75,7 +75,6 @@ START_TEST(handshakes_go_on_while_files_and_keys_change)
     domus_tls_free(server_tls);
     domt_pki_free(&pki);
 }
-END_TEST
 
 /* --- several read again ----------------------------------------------------------------------- */
 
@@ -115,7 +114,7 @@ static void change_to(int which, domi_tls_text *ret_file)
     ck_assert_int_eq(rename(next, now_path), 0);
 }
 
-START_TEST(older_read_does_not_replace_a_newer_one)
+DOMT_TEST(older_read_does_not_replace_a_newer_one)
 {
     pthread_t threads[THREADS];
     domi_tls_text file;
@@ -147,7 +146,5 @@ START_TEST(older_read_does_not_replace_a_newer_one)
     domus_tls_free(server_tls);
     domt_pki_free(&pki);
 }
-END_TEST
 
-DOMT_MAIN("tls threads", 100, handshakes_go_on_while_files_and_keys_change,
-          older_read_does_not_replace_a_newer_one)
+DOMT_SUITE(100)

@@ -52,7 +52,7 @@ static void part(void)
     domus_tls_free(server.options.tls);
 }
 
-START_TEST(client_verifies_name_time_and_authority)
+DOMT_TEST(client_verifies_name_time_and_authority)
 {
     static const struct {
         const char *file;
@@ -91,9 +91,8 @@ START_TEST(client_verifies_name_time_and_authority)
     }
     tear_down();
 }
-END_TEST
 
-START_TEST(client_takes_the_authorities_of_the_system_by_default)
+DOMT_TEST(client_takes_the_authorities_of_the_system_by_default)
 {
     set_up();
     domus_tls_settings of_server = domt_server_settings(&pki, "right");
@@ -108,9 +107,8 @@ START_TEST(client_takes_the_authorities_of_the_system_by_default)
     part();
     tear_down();
 }
-END_TEST
 
-START_TEST(client_accepts_anybody_only_if_told_to)
+DOMT_TEST(client_accepts_anybody_only_if_told_to)
 {
     domt_side side;
 
@@ -132,7 +130,6 @@ START_TEST(client_accepts_anybody_only_if_told_to)
     domus_tls_free(tls);
     tear_down();
 }
-END_TEST
 
 /* A client with a certificate, or without. */
 static void meet_as(const domt_pki *of, const char *file, domus_tls_verify verify)
@@ -150,7 +147,7 @@ static void meet_as(const domt_pki *of, const char *file, domus_tls_verify verif
     meet(&of_server, &of_client, "a.example");
 }
 
-START_TEST(server_verifies_clients)
+DOMT_TEST(server_verifies_clients)
 {
     domus_tls_peer peer;
     static const char names[] = "DNS:c.example\nemail:a@b\nURI:urn:x\nIP:10.0.0.1\n";
@@ -184,8 +181,5 @@ START_TEST(server_verifies_clients)
     part();
     tear_down();
 }
-END_TEST
 
-DOMT_MAIN("tls verify", 60, client_verifies_name_time_and_authority,
-          client_takes_the_authorities_of_the_system_by_default,
-          client_accepts_anybody_only_if_told_to, server_verifies_clients)
+DOMT_SUITE(60)

@@ -95,7 +95,7 @@ static const struct output outputs[] = {
      ""},
 };
 
-START_TEST(outputs_of_loads_are_read)
+DOMT_TEST(outputs_of_loads_are_read)
 {
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
         char wanted[512], *rest = wanted, *word;
@@ -117,9 +117,8 @@ START_TEST(outputs_of_loads_are_read)
         ck_assert_uint_eq(figures.count, count);
     }
 }
-END_TEST
 
-START_TEST(a_figure_that_stands_twice_is_refused)
+DOMT_TEST(a_figure_that_stands_twice_is_refused)
 {
     static const char text[] = "rate 5\np99 1 ms\nrate 6\n";
     tune_figures figures;
@@ -127,9 +126,8 @@ START_TEST(a_figure_that_stands_twice_is_refused)
     ck_assert(!tune_figures_read(text, sizeof text - 1, &figures));
     ck_assert_str_eq(figures.error, "'rate' stands in its output twice");
 }
-END_TEST
 
-START_TEST(figures_have_a_bound)
+DOMT_TEST(figures_have_a_bound)
 {
     char text[65 * 8 + 1] = "";
     tune_figures figures;
@@ -139,9 +137,8 @@ START_TEST(figures_have_a_bound)
     ck_assert(!tune_figures_read(text, strlen(text), &figures));
     ck_assert_str_eq(figures.error, "its output has more than 64 figures");
 }
-END_TEST
 
-START_TEST(bytes_without_sense_do_no_harm)
+DOMT_TEST(bytes_without_sense_do_no_harm)
 {
     char text[4096];
     uint64_t chance = 1;
@@ -159,9 +156,8 @@ START_TEST(bytes_without_sense_do_no_harm)
     ck_assert(tune_figures_read(text, sizeof text, &figures));
     ck_assert_uint_eq(figures.count, 0);
 }
-END_TEST
 
-START_TEST(values_are_read_and_shown)
+DOMT_TEST(values_are_read_and_shown)
 {
     static const struct {
         const char *text;
@@ -190,9 +186,8 @@ START_TEST(values_are_read_and_shown)
         ck_assert_str_eq(text, shown[i].text);
     }
 }
-END_TEST
 
-START_TEST(bounds_are_read)
+DOMT_TEST(bounds_are_read)
 {
     tune_bound bound;
 
@@ -209,8 +204,5 @@ START_TEST(bounds_are_read)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_msg(!tune_bound_read(wrong[i], &bound), "'%s'", wrong[i]);
 }
-END_TEST
 
-DOMT_MAIN("tune_figures", 20, outputs_of_loads_are_read, a_figure_that_stands_twice_is_refused,
-          figures_have_a_bound, bytes_without_sense_do_no_harm, values_are_read_and_shown,
-          bounds_are_read)
+DOMT_SUITE(20)

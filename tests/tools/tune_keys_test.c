@@ -14,7 +14,7 @@ static const tune_key *key(size_t number)
     return &keys.each[number];
 }
 
-START_TEST(names_are_ends_of_paths)
+DOMT_TEST(names_are_ends_of_paths)
 {
     keys.count = 0;
     ck_assert_msg(tune_keys_add(&keys, "ioRatio,idle.spin,scheduler.steal.floor"), "%s",
@@ -28,9 +28,8 @@ START_TEST(names_are_ends_of_paths)
     ck_assert_str_eq(key(3)->path, "pools.work.throughput");
     ck_assert_str_eq(key(3)->values[3], "256");
 }
-END_TEST
 
-START_TEST(own_values_take_the_place_of_the_tables)
+DOMT_TEST(own_values_take_the_place_of_the_tables)
 {
     keys.count = 0;
     ck_assert(tune_keys_add(&keys, "ioRatio"));
@@ -44,9 +43,8 @@ START_TEST(own_values_take_the_place_of_the_tables)
     ck_assert_str_eq(key(1)->path, "web.shards");
     ck_assert_str_eq(key(2)->values[0], "9");
 }
-END_TEST
 
-START_TEST(all_keys_but_those_of_pools_are_taken_without_names)
+DOMT_TEST(all_keys_but_those_of_pools_are_taken_without_names)
 {
     keys.count = 0;
     tune_keys_add_all(&keys);
@@ -54,9 +52,8 @@ START_TEST(all_keys_but_those_of_pools_are_taken_without_names)
     for (size_t i = 0; i < keys.count; i++)
         ck_assert_ptr_null(strstr(keys.each[i].path, "pools"));
 }
-END_TEST
 
-START_TEST(wrong_keys_and_values_are_refused)
+DOMT_TEST(wrong_keys_and_values_are_refused)
 {
     static const struct {
         const char *names, *values, *error;
@@ -84,9 +81,8 @@ START_TEST(wrong_keys_and_values_are_refused)
         ck_assert_str_eq(keys.error, wrong[i].error);
     }
 }
-END_TEST
 
-START_TEST(keys_have_a_bound)
+DOMT_TEST(keys_have_a_bound)
 {
     char text[16];
 
@@ -99,7 +95,6 @@ START_TEST(keys_have_a_bound)
     ck_assert_str_eq(keys.error, "'a.k16' is one key more than 16");
     ck_assert(tune_keys_set(&keys, "a.k15=2"));
 }
-END_TEST
 
 /* Write a candidate with the last value of each key as YAML. */
 static void write_yaml(const char *const *texts, char *ret_text, size_t size)
@@ -117,7 +112,7 @@ static void write_yaml(const char *const *texts, char *ret_text, size_t size)
     ck_assert_int_eq(fclose(out), 0);
 }
 
-START_TEST(yaml_has_keys_that_begin_alike_together)
+DOMT_TEST(yaml_has_keys_that_begin_alike_together)
 {
     char text[512];
 
@@ -135,10 +130,9 @@ START_TEST(yaml_has_keys_that_begin_alike_together)
                            "    size: 8KiB\n"
                            "    count: 256\n");
 }
-END_TEST
 
 /* A list in a file would replace the one of another file as a whole. */
-START_TEST(yaml_has_no_elements_of_lists)
+DOMT_TEST(yaml_has_no_elements_of_lists)
 {
     char text[512];
 
@@ -152,18 +146,16 @@ START_TEST(yaml_has_no_elements_of_lists)
     ck_assert(tune_keys_is_element(&keys, 0) && !tune_keys_is_element(&keys, 1));
     ck_assert(tune_keys_is_element(&keys, 3) && !tune_keys_is_element(&keys, 2));
 }
-END_TEST
 
-START_TEST(yaml_quotes_odd_values)
+DOMT_TEST(yaml_quotes_odd_values)
 {
     char text[512];
 
     write_yaml((const char *const[]){"a.b=it's: #1", NULL}, text, sizeof text);
     ck_assert_str_eq(text, "a:\n  b: 'it''s: #1'\n");
 }
-END_TEST
 
-START_TEST(candidates_are_shown)
+DOMT_TEST(candidates_are_shown)
 {
     char text[128];
     tune_point point = {{2, 0, 1}};
@@ -180,9 +172,5 @@ START_TEST(candidates_are_shown)
     tune_keys_show(&keys, &(tune_point){{0}}, text, sizeof text);
     ck_assert_str_eq(text, "today's values");
 }
-END_TEST
 
-DOMT_MAIN("tune_keys", 20, names_are_ends_of_paths, own_values_take_the_place_of_the_tables,
-          all_keys_but_those_of_pools_are_taken_without_names, wrong_keys_and_values_are_refused,
-          keys_have_a_bound, yaml_has_keys_that_begin_alike_together, yaml_has_no_elements_of_lists,
-          yaml_quotes_odd_values, candidates_are_shown)
+DOMT_SUITE(20)

@@ -31,7 +31,7 @@ static tune_record *add(uint8_t value, double rate, double p99)
     return record;
 }
 
-START_TEST(candidates_have_the_medians_of_their_runs)
+DOMT_TEST(candidates_have_the_medians_of_their_runs)
 {
     size_t count;
 
@@ -54,11 +54,10 @@ START_TEST(candidates_have_the_medians_of_their_runs)
     ck_assert(isnan(spots[1].values[1]) && isnan(spots[1].values[2]));
     free(spots);
 }
-END_TEST
 
 /* The machine becomes faster from round to round, and value 2 leaves early: it is better than
  * today's value all the same. The best of key 0 is the base of key 1. */
-START_TEST(figures_are_compared_within_rounds)
+DOMT_TEST(figures_are_compared_within_rounds)
 {
     size_t count;
 
@@ -84,11 +83,10 @@ START_TEST(figures_are_compared_within_rounds)
     ck_assert_double_eq_tol(spots[3].values[0], 26.4, 1e-9);
     free(spots);
 }
-END_TEST
 
 /* Value 1 is the fastest, value 2 has the least latency, value 3 is worse than today's in both, and
  * value 4 is the same as today's. */
-START_TEST(the_front_has_those_that_none_surpasses)
+DOMT_TEST(the_front_has_those_that_none_surpasses)
 {
     static const bool wanted[] = {true, true, true, false, true};
     size_t count;
@@ -106,10 +104,9 @@ START_TEST(the_front_has_those_that_none_surpasses)
         ck_assert_msg(spots[i].is_front == wanted[i], "value %zu", i);
     free(spots);
 }
-END_TEST
 
 /* The ratio is that of pairs, whose runs come in either order; runs of stages do not count. */
-START_TEST(effects_are_those_of_the_duel)
+DOMT_TEST(effects_are_those_of_the_duel)
 {
     tune_interval ratio;
 
@@ -133,9 +130,8 @@ START_TEST(effects_are_those_of_the_duel)
     search.pairs = 5;
     ck_assert(!tune_records_effect(&records, "rate", &ratio));
 }
-END_TEST
 
-START_TEST(the_best_wins_only_if_the_duel_says_so)
+DOMT_TEST(the_best_wins_only_if_the_duel_says_so)
 {
     begin();
     search.best = (tune_point){{1}};
@@ -145,8 +141,5 @@ START_TEST(the_best_wins_only_if_the_duel_says_so)
         ck_assert_uint_eq(winner.choice[0], verdict == TUNE_BETTER || verdict == TUNE_KEEPS);
     }
 }
-END_TEST
 
-DOMT_MAIN("tune_record", 20, candidates_have_the_medians_of_their_runs,
-          figures_are_compared_within_rounds, the_front_has_those_that_none_surpasses,
-          effects_are_those_of_the_duel, the_best_wins_only_if_the_duel_says_so)
+DOMT_SUITE(20)

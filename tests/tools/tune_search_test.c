@@ -75,7 +75,7 @@ static const domt_simulated_load loads_with_a_best[] = {
     {.percents = {{{0, -30, -10, -2, -2}, {0, -1, -2, -3, -4}, {0, -5, 0, 0, 0}}}, .noise = 2},
 };
 
-START_TEST(the_best_is_found_in_a_tenth_of_the_sweep)
+DOMT_TEST(the_best_is_found_in_a_tenth_of_the_sweep)
 {
     tune_plan plan = plan_of(3, 4);
 
@@ -86,7 +86,6 @@ START_TEST(the_best_is_found_in_a_tenth_of_the_sweep)
         ck_assert_double_le((double)tally.runs_most, tune_plan_sweep_runs(&plan) / 10);
     }
 }
-END_TEST
 
 static const domt_simulated_load loads_without_difference[] = {
     {.noise = 0.3, .drift = 0.3},
@@ -94,7 +93,7 @@ static const domt_simulated_load loads_without_difference[] = {
     {.noise = 5, .drift = 5, .wild = 5},
 };
 
-START_TEST(no_difference_is_said_to_be_none)
+DOMT_TEST(no_difference_is_said_to_be_none)
 {
     for (size_t i = 0; i < sizeof loads_without_difference / sizeof loads_without_difference[0];
          i++) {
@@ -102,19 +101,17 @@ START_TEST(no_difference_is_said_to_be_none)
         ck_assert_uint_ge(tally.verdicts[TUNE_SAME], 95);
     }
 }
-END_TEST
 
 /* With little noise two rounds of each stage are enough, and there is no duel. */
-START_TEST(a_quiet_load_without_difference_ends_early)
+DOMT_TEST(a_quiet_load_without_difference_ends_early)
 {
     domt_simulated_load load = {.noise = 0.1};
 
     ck_assert_double_le(search_all(&load, plan_of(3, 4)).runs, 31);
 }
-END_TEST
 
 /* Value 4 has the best rate, and breaks the bound of the latency. */
-START_TEST(bounds_are_kept)
+DOMT_TEST(bounds_are_kept)
 {
     domt_simulated_load load = {.percents = {{{0, -8, 8, 12, 25}}},
                                 .p99s = {{{0, 0, 5, 10, 60}}},
@@ -125,10 +122,9 @@ START_TEST(bounds_are_kept)
     ck_assert_uint_ge(tally.near, 95);
     ck_assert_uint_eq(tally.broken, 0);
 }
-END_TEST
 
 /* Today's values break the bound; the one that keeps it costs rate. */
-START_TEST(a_bound_that_today_breaks_is_worth_its_cost)
+DOMT_TEST(a_bound_that_today_breaks_is_worth_its_cost)
 {
     domt_simulated_load load = {.percents = {{{0, -10, 8, 12, 25}}},
                                 .p99s = {{{0, -40, 5, 10, 60}}},
@@ -139,7 +135,6 @@ START_TEST(a_bound_that_today_breaks_is_worth_its_cost)
     load.p99_most = 0.3;
     ck_assert_uint_ge(search_all(&load, plan_of(1, 4)).verdicts[TUNE_BROKEN], 99);
 }
-END_TEST
 
 /* --- single searches -------------------------------------------------------------------------- */
 
@@ -165,7 +160,7 @@ static void count_runs(size_t values, size_t bad, uint64_t seed, size_t *ret_run
 
 /* Two of four values are bad, and leave behind the second round. The worse half of 16 values leaves
  * behind the first one. */
-START_TEST(the_worse_half_leaves)
+DOMT_TEST(the_worse_half_leaves)
 {
     size_t few[5] = {0}, many[17] = {0};
 
@@ -180,10 +175,9 @@ START_TEST(the_worse_half_leaves)
         ck_assert_uint_eq(many[i], 10);
     ck_assert_uint_ge(many[0], 30);
 }
-END_TEST
 
 /* The best value has one bad round, and stays. */
-START_TEST(one_bad_round_is_no_reason_to_leave)
+DOMT_TEST(one_bad_round_is_no_reason_to_leave)
 {
     tune_plan plan = plan_of(1, 4);
     tune_search search;
@@ -201,10 +195,9 @@ START_TEST(one_bad_round_is_no_reason_to_leave)
     ck_assert_int_eq(search.verdict, TUNE_BETTER);
     ck_assert_uint_eq(search.best.choice[0], 4);
 }
-END_TEST
 
 /* Less of the goal is better, and value 1 has less. */
-START_TEST(less_may_be_better)
+DOMT_TEST(less_may_be_better)
 {
     tune_plan plan = plan_of(1, 2);
     tune_search search;
@@ -220,10 +213,9 @@ START_TEST(less_may_be_better)
     ck_assert_uint_eq(search.best.choice[0], 1);
     ck_assert_double_eq_tol(search.interval.middle, log(10.0 / 9), 1e-9);
 }
-END_TEST
 
 /* The best value fails always; the second best fails from its second run on. */
-START_TEST(a_candidate_that_fails_leaves)
+DOMT_TEST(a_candidate_that_fails_leaves)
 {
     tune_plan plan = plan_of(1, 3);
     tune_search search;
@@ -243,7 +235,6 @@ START_TEST(a_candidate_that_fails_leaves)
     ck_assert_int_eq(search.verdict, TUNE_BETTER);
     ck_assert_uint_eq(search.best.choice[0], 1);
 }
-END_TEST
 
 /* Search while so many runs of today's value are good. */
 static void search_until_today_fails(size_t good)
@@ -264,12 +255,11 @@ static void search_until_today_fails(size_t good)
     ck_assert_uint_eq(runs, good + 1);
 }
 
-START_TEST(a_search_ends_if_what_it_compares_with_fails)
+DOMT_TEST(a_search_ends_if_what_it_compares_with_fails)
 {
     search_until_today_fails(1); /* in the second round */
     search_until_today_fails(8); /* in the duel */
 }
-END_TEST
 
 /* Search with a best that gains a fifth in its stage, and whose runs in the duel are `in_duel`.
  * Returns the verdict. */
@@ -292,7 +282,7 @@ static tune_verdict search_with_duel(tune_outcome in_duel, size_t *ret_pairs)
 }
 
 /* A best that loses the duel does not win, and each way to lose has a verdict of its own. */
-START_TEST(a_best_that_loses_the_duel_is_told_why)
+DOMT_TEST(a_best_that_loses_the_duel_is_told_why)
 {
     size_t pairs;
 
@@ -305,10 +295,9 @@ START_TEST(a_best_that_loses_the_duel_is_told_why)
     ck_assert_int_eq(search_with_duel((tune_outcome){.goal = 10}, &pairs), TUNE_SAME);
     ck_assert_int_eq(search_with_duel((tune_outcome){.goal = 12}, &pairs), TUNE_BETTER);
 }
-END_TEST
 
 /* With the least runs each value runs once, and the duel is whole. */
-START_TEST(the_bound_of_runs_leaves_room_for_the_duel)
+DOMT_TEST(the_bound_of_runs_leaves_room_for_the_duel)
 {
     domt_simulated_load load = {.percents = {{{0, 20, 1}, {0, 1, 20}}}, .noise = 1};
     tune_plan plan = plan_of(2, 2);
@@ -322,9 +311,8 @@ START_TEST(the_bound_of_runs_leaves_room_for_the_duel)
     ck_assert_uint_eq(search.best.choice[0], 1);
     ck_assert_uint_eq(search.best.choice[1], 2);
 }
-END_TEST
 
-START_TEST(a_seed_repeats_the_order)
+DOMT_TEST(a_seed_repeats_the_order)
 {
     tune_search searches[3];
     tune_point points[3][40];
@@ -342,11 +330,10 @@ START_TEST(a_seed_repeats_the_order)
     ck_assert_mem_eq(points[0], points[1], sizeof points[0]);
     ck_assert_mem_ne(points[0], points[2], sizeof points[0]);
 }
-END_TEST
 
 /* --- statistics ------------------------------------------------------------------------------- */
 
-START_TEST(medians_and_intervals)
+DOMT_TEST(medians_and_intervals)
 {
     double odd[] = {5, 1, 3}, even[] = {4, 1, 3, 2};
     const double nine[] = {9, 1, 8, 2, 7, 3, 6, 4, -100};
@@ -361,11 +348,10 @@ START_TEST(medians_and_intervals)
     ck_assert_double_eq(interval.middle, 4);
     ck_assert_double_eq(interval.high, 8);
 }
-END_TEST
 
 /* The binomial distribution: the chance to miss is 2.5 of 100 at most on each side, and would be
  * more if one more value were left out. */
-START_TEST(intervals_hold_in_95_of_100)
+DOMT_TEST(intervals_hold_in_95_of_100)
 {
     for (size_t count = TUNE_PAIRS_MIN; count <= TUNE_PAIRS_MAX; count++) {
         double values[TUNE_PAIRS_MAX], way = pow(0.5, (double)count), missed = 0;
@@ -382,12 +368,5 @@ START_TEST(intervals_hold_in_95_of_100)
         ck_assert_double_gt(missed + way, 0.025);
     }
 }
-END_TEST
 
-DOMT_MAIN("tune_search", 60, the_best_is_found_in_a_tenth_of_the_sweep,
-          no_difference_is_said_to_be_none, a_quiet_load_without_difference_ends_early,
-          the_worse_half_leaves, one_bad_round_is_no_reason_to_leave, bounds_are_kept,
-          a_bound_that_today_breaks_is_worth_its_cost, less_may_be_better,
-          a_candidate_that_fails_leaves, a_search_ends_if_what_it_compares_with_fails,
-          a_best_that_loses_the_duel_is_told_why, the_bound_of_runs_leaves_room_for_the_duel,
-          a_seed_repeats_the_order, medians_and_intervals, intervals_hold_in_95_of_100)
+DOMT_SUITE(60)

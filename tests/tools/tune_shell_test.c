@@ -3,7 +3,7 @@
 
 #include "tests/support/suite.h"
 
-START_TEST(commands_that_drop_words_are_seen)
+DOMT_TEST(commands_that_drop_words_are_seen)
 {
     static const struct {
         const char *command, *why;
@@ -40,6 +40,5 @@ START_TEST(commands_that_drop_words_are_seen)
             ck_assert_str_eq(why, cases[i].why);
     }
 }
-END_TEST
 
-DOMT_MAIN("tune_shell", 20, commands_that_drop_words_are_seen)
+DOMT_SUITE(20)
