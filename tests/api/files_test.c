@@ -35,7 +35,6 @@ static struct opening {
 
 static int opened(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     ck_assert_int_eq(answer->error, 0);
     ck_assert_int_eq(domus_take_answer(stack, answer), 0);
     opening.file = *(domus_file *const *)answer->payload;
@@ -44,7 +43,6 @@ static int opened(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int open_file(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_file_open(stack, NULL, opening.path, opening.flags, 0600, opened);
 }
 

@@ -15,13 +15,11 @@ static int migrated(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_sql_result *result;
 
-    (void)stack, (void)self;
     return domus_sql_result_of(answer, &result);
 }
 
 static int migrate(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_sql_migrate(stack, api_database, api_migrations, migrated);
 }
 

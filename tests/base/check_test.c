@@ -17,7 +17,6 @@ static void fail_a_check(void *context)
 {
     int answer = 41;
 
-    (void)context;
     DOMI_CHECK(answer == 42);
 }
 enum { failing_line = __LINE__ - 2 };
@@ -26,7 +25,6 @@ static void hold_a_check(void *context)
 {
     int answer = 42;
 
-    (void)context;
     DOMI_CHECK(answer == 42);
 }
 
@@ -34,7 +32,6 @@ static void fail_a_long_check(void *context)
 {
     char expression[4096];
 
-    (void)context;
     memset(expression, 'x', sizeof expression - 1);
     expression[sizeof expression - 1] = '\0';
     domi_check_failed(expression, "file.c", 1, "function");

@@ -59,7 +59,6 @@ static void *allocate_own(void *context, size_t bytes)
 
 static void free_own(void *context, void *memory, size_t bytes)
 {
-    (void)bytes;
     (*(int *)context)--;
     free(memory);
 }

@@ -67,27 +67,23 @@ static bool has_none;
 
 static void *allocate(void *context, size_t bytes)
 {
-    (void)context;
     given++;
     return has_none ? NULL : calloc(1, bytes);
 }
 
 static void free_block(void *context, void *memory, size_t bytes)
 {
-    (void)context, (void)bytes;
     taken_back++;
     free(memory);
 }
 
 static void *map_none(void *context, size_t bytes)
 {
-    (void)context, (void)bytes;
     return NULL;
 }
 
 static void unmap_none(void *context, void *memory, size_t bytes)
 {
-    (void)context, (void)memory, (void)bytes;
 }
 
 static const domus_allocator foreign = {

@@ -227,7 +227,6 @@ static void tell(void *told_, const struct savina_outcome *of, const char *who, 
     struct told *told = told_;
     size_t room = sizeof told->text - told->used;
 
-    (void)of;
     told->used +=
         (size_t)snprintf(told->text + told->used, room, "%s %s %g %s\n", who, name, value, unit);
 }

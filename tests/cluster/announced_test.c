@@ -17,14 +17,11 @@ static domt_read_it *reads;
 
 static int write_it(domus_pickle_writer *writer, const void *payload)
 {
-    (void)payload;
     return writes(writer);
 }
 
 static int read_it(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
-    (void)payload;
-    (void)version;
     return reads(reader);
 }
 
@@ -34,7 +31,6 @@ static const domus_pickler its[] = {
 
 static int writes_nothing(domus_pickle_writer *writer)
 {
-    (void)writer;
     return 0;
 }
 
@@ -73,7 +69,6 @@ static int refuses_with_no_errno(domus_pickle_writer *writer)
 
 static int fails_to_write(domus_pickle_writer *writer)
 {
-    (void)writer;
     return -EAGAIN;
 }
 
@@ -113,7 +108,6 @@ DOMT_TEST(function_that_writes_another_number_of_values_is_refused)
 
 static int reads_nothing(domus_pickle_reader *reader)
 {
-    (void)reader;
     return 0;
 }
 
@@ -150,7 +144,6 @@ static int rejects(domus_pickle_reader *reader)
 
 static int fails_to_read(domus_pickle_reader *reader)
 {
-    (void)reader;
     return -ENOMEM;
 }
 

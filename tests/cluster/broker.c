@@ -26,7 +26,6 @@ static int on_event(domus_stack *stack, void *self, const void *payload)
 {
     const struct host *host = self;
 
-    (void)payload;
     return domus_forward(stack, host->events);
 }
 

@@ -121,7 +121,6 @@ struct registrant {
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack;
     *((struct registrant *)self)->result = answer->error;
     return 0;
 }
@@ -130,7 +129,6 @@ static const domus_type begin_type = {.name = "begin"};
 
 static int begin(domus_stack *stack, void *self, const void *payload)
 {
-    (void)payload;
     return domus_cluster_register(stack, ((struct registrant *)self)->cluster, "one",
                                   2 * DOMT_SECOND, hear);
 }

@@ -357,7 +357,6 @@ static int run_mild(uint64_t seed, void *context)
 {
     static struct run run;
 
-    (void)context;
     do_run(&run, seed, false);
     free(run.trace);
     ck_assert_uint_eq(run.counts.disconnects, 0);

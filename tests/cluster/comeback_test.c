@@ -56,7 +56,6 @@ static int answer_now(domus_stack *stack, void *self, const void *payload)
 {
     const word what = {1};
 
-    (void)self, (void)payload;
     return domus_reply(stack, &answer_type, &what);
 }
 
@@ -67,7 +66,6 @@ static int hear_sleep(domus_stack *stack, void *self, const domus_answer *answer
 
 static int answer_slowly(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_sleep(stack, 500 * MS, hear_sleep);
 }
 
@@ -96,7 +94,6 @@ static int hear(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     user *self = self_;
 
-    (void)stack;
     world.results[self->index] = answer->error;
     if (answer->type == &domus_cluster_spawned_type)
         self->worker = ((const domus_cluster_spawned *)answer->payload)->address;
@@ -135,7 +132,6 @@ static domus_address router_at(domus_stack *stack)
 
 static int hear_down(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     world.told = ((const domus_down *)payload)->reason;
     return 0;
 }
@@ -170,7 +166,6 @@ static int hear_lost(domus_stack *stack, void *self_, const void *payload)
 {
     const user *self = self_;
 
-    (void)stack;
     ck_assert_str_eq(((const domus_cluster_lost *)payload)->name, "printer");
     world.lost[self->index]++;
     return 0;

@@ -48,7 +48,6 @@ static int tell(domus_stack *stack, void *self, const void *payload)
 {
     static large answer;
 
-    (void)self, (void)payload;
     world.asked++;
     memset(answer.text, 'x', sizeof answer.text - 1);
     return domus_reply(stack, &large_type, &answer);
@@ -56,7 +55,6 @@ static int tell(domus_stack *stack, void *self, const void *payload)
 
 static int on_mount(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_remote_name_of(stack, domus_self(stack), &world.name);
 }
 

@@ -27,7 +27,6 @@ static const domus_type publish_type = {.name = "early publish"};
 
 static int take_word(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)payload;
     world.words[((const member *)self)->node]++;
     return 0;
 }
@@ -36,7 +35,6 @@ static int publish(domus_stack *stack, void *self, const void *payload)
 {
     const domt_word what = {.number = 1};
 
-    (void)payload;
     return domus_publish(stack, ((const member *)self)->group, &domt_notice_type, &what);
 }
 

@@ -59,7 +59,6 @@ typedef struct user {
 
 static int take_word(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     world.words++;
     world.is_remote = domus_address_is_remote(domus_sender(stack));
     return 0;
@@ -72,13 +71,11 @@ static int publish(domus_stack *stack, void *self, const void *payload)
 
 static int leave(domus_stack *stack, void *self, const void *payload)
 {
-    (void)payload;
     return domus_group_leave(stack, ((user *)self)->group);
 }
 
 static int join_many(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     for (uint32_t i = 0; i < MANY; i++) {
         char name[16];
         domus_group group;
@@ -143,7 +140,6 @@ static void observe(void *context, const domus_testkit_happening *happening)
     uint32_t at = 0;
     domi_wire_envelope envelope;
 
-    (void)context;
     if (happening->fate != DOMUS_FATE_DELIVERED || strcmp(happening->subject, world.subject) != 0 ||
         !domi_batch_foot_read(bytes, happening->payload_size, &foot))
         return;

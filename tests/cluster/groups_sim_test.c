@@ -105,7 +105,6 @@ static int publish_some(domus_stack *stack, void *self_, const void *payload)
     actor *self = self_;
     publisher *now = &model.publishers[self->number];
 
-    (void)payload;
     for (uint32_t i = 0; i < GROUPS && model.publishes; i++) {
         for (uint64_t count = draw(4); count > 0; count--) {
             const word what = {self->number, now->sent[i]};
@@ -135,7 +134,6 @@ static int take_word(domus_stack *stack, void *self_, const void *payload)
     member *now = &model.members[self->number];
     const publisher *from = &model.publishers[came->publisher];
 
-    (void)stack;
     if (came->number < now->next[came->publisher])
         model.disordered++;
     now->next[came->publisher] = came->number + 1;
@@ -150,7 +148,6 @@ static int change(domus_stack *stack, void *self_, const void *payload)
     actor *self = self_;
     member *now = &model.members[self->number];
 
-    (void)payload;
     bool wants = now->group == 0 || model.is_steady || (draw(20) == 0) != now->is_in;
     if (wants == now->is_in)
         return 0;
@@ -387,7 +384,6 @@ static int run_seed(uint64_t seed, void *context)
 {
     bool crashes = seed % 4 == 3;
 
-    (void)context;
     begin(seed);
     advance(SECOND);
     mark_all();

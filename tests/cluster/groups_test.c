@@ -37,7 +37,6 @@ static int take_number(domus_stack *stack, void *self_, const void *payload)
 
 static int take_secret(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)payload;
     atomic_fetch_add(&secrets[((actor *)self)->node], 1);
     return 0;
 }

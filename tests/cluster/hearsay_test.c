@@ -43,7 +43,6 @@ static const domus_pickler picklers[] = {{.type = &hello_type, .version = 1, .ta
 
 static int hear_hello(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     world.hellos++;
     if (domus_address_is_remote(domus_sender(stack)))
         world.stranger = domus_sender(stack);
@@ -52,20 +51,17 @@ static int hear_hello(domus_stack *stack, void *self, const void *payload)
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     world.result = answer->error;
     return 0;
 }
 
 static int obey(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     return domus_ask(stack, world.stranger, &hello_type, payload, hear);
 }
 
 static int on_mount(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_remote_name_of(stack, domus_self(stack), &world.name);
 }
 

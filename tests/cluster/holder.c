@@ -28,7 +28,6 @@ static const domus_pickler picklers[] = {{.type = &parcel_type, .version = 1, .t
 
 static int take_parcel(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return 0;
 }
 
@@ -50,7 +49,6 @@ static const domus_type order_type = {.name = "order", .size = sizeof(order)};
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     domt_holder.error = answer->error;
     return 0;
 }
@@ -183,7 +181,6 @@ static void observe(void *context, const domus_testkit_happening *happening)
     uint32_t at = 0;
     domi_wire_envelope envelope;
 
-    (void)context;
     if (happening->fate == DOMUS_FATE_PUBLISHED)
         note_read(happening);
     if (happening->fate != DOMUS_FATE_DELIVERED ||

@@ -36,14 +36,12 @@ typedef struct greeting {
 
 static int mount(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     world.lives++;
     return 0;
 }
 
 static int end_wait(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)answer;
     return domus_reply(stack, &domt_answer_type, &((const greeting *)self)->word);
 }
 
@@ -78,7 +76,6 @@ typedef struct asker {
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     world.error = answer->error;
     return domus_stop(stack, domus_self(stack));
 }
@@ -90,7 +87,6 @@ static int ask(domus_stack *stack, void *self_, const void *payload)
     const asker *self = self_;
     char key[16];
 
-    (void)payload;
     snprintf(key, sizeof key, "k%u", self->key);
     int error = domus_grain_ask_add(stack, self->grains, key, &domt_ask_type,
                                     &(domt_word){0, self->key}, 0, 0);

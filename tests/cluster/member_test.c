@@ -43,7 +43,6 @@ static domus_node_info here(void)
 
 static int start_alone(domus_system *system, void *argument)
 {
-    (void)system, (void)argument;
     printf("start %s %d\n", here().name, (int)here().state);
     say(cluster == domus_cluster_here(cluster).cluster ? "is the cluster" : "");
     domus_main_quit(0);
@@ -52,13 +51,11 @@ static int start_alone(domus_system *system, void *argument)
 
 static void stop_alone(domus_system *system, void *argument)
 {
-    (void)system, (void)argument;
     say(here().is_here ? "stop" : "");
 }
 
 static void end_alone(domus_system *system, void *argument)
 {
-    (void)system, (void)argument;
     say(domus_cluster_count(cluster).sent == 0 ? "end" : "");
 }
 
@@ -72,7 +69,6 @@ static const domus_program alone = {.name = "the.alone",
 
 static int fail_start(domus_system *system, void *argument)
 {
-    (void)system, (void)argument;
     say(cluster != NULL ? "there" : "");
     return -EILSEQ;
 }
@@ -98,7 +94,6 @@ DOMT_TEST(program_without_servers_is_a_cluster_of_one)
 
 static int start_never(domus_system *system, void *argument)
 {
-    (void)system, (void)argument;
     say("started");
     domus_main_quit(0);
     return 0;
@@ -253,7 +248,6 @@ static void await_node(const char *name, bool (*is)(const char *name), const cha
 
 static int start_a(domus_system *system, void *argument)
 {
-    (void)system, (void)argument;
     await_node("b", is_up, "met");
     await_node("b", has_ended, "has ended");
     domus_main_quit(0);
@@ -262,7 +256,6 @@ static int start_a(domus_system *system, void *argument)
 
 static int start_b(domus_system *system, void *argument)
 {
-    (void)system, (void)argument;
     await_node("a", is_up, "met");
     return 0;
 }

@@ -52,7 +52,6 @@ static domus_address found;
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     result = answer->error;
     if (answer->type == &domus_cluster_found_type)
         found = ((const domus_cluster_found *)answer->payload)->address;

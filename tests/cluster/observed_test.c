@@ -117,7 +117,6 @@ static uint32_t registered, answered;
 
 static int hear(domus_stack *stack, void *self, const domus_answer *heard)
 {
-    (void)stack, (void)self;
     registered += heard->error == 0;
     answered++;
     return 0;
@@ -179,7 +178,6 @@ static const domus_type add_type = {.name = "add"};
 
 static int take_add(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return 0;
 }
 
@@ -383,7 +381,6 @@ static int read_shelves(void *context, uint32_t from, domus_figures_shot *to, ui
         {.text = "a\"b"}, {.text = "c\\d"}, {.number = 1}, {.number = 2500000000}};
     const domus_figure gone[] = {{.text = "gone"}, {.text = "e"}, {.number = 0}, {.number = 1}};
 
-    (void)context;
     if (from == 0 && domus_figures_put(to, here, false))
         (void)domus_figures_put(to, gone, true);
     *ret_total = 2;

@@ -47,7 +47,6 @@ static int twice(domus_stack *stack, void *self, const void *payload)
 {
     domt_number answer = *(const domt_number *)payload;
 
-    (void)self;
     answer.value *= 2;
     answer.about = domus_sender(stack);
     return domus_reply(stack, &domt_number_type, &answer);
@@ -55,7 +54,6 @@ static int twice(domus_stack *stack, void *self, const void *payload)
 
 static int hear_end(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     if (answer->error == -ECANCELED)
         atomic_fetch_add(&domt_cancelled, 1);
     return answer->error;
@@ -63,13 +61,11 @@ static int hear_end(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int hold(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_sleep(stack, 1000 * DOMT_SECOND, hear_end);
 }
 
 static int pass(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     domus_address to = ((const domt_number *)payload)->about;
     return to.house == domus_self(stack).house ? twice(stack, self, payload)
                                                : domus_forward(stack, to);
@@ -79,7 +75,6 @@ static int end(domus_stack *stack, void *self, const void *payload)
 {
     int error = -(int)((const domt_number *)payload)->value;
 
-    (void)self;
     return error != 0 ? domus_escalate(stack, error) : domus_stop(stack, domus_self(stack));
 }
 
@@ -87,7 +82,6 @@ static int tell(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t *expected = self;
 
-    (void)stack;
     if (((const domt_number *)payload)->value != *expected)
         atomic_fetch_add(&domt_disorder, 1);
     *expected = ((const domt_number *)payload)->value + 1;
@@ -99,7 +93,6 @@ static int back(domus_stack *stack, void *self, const void *payload)
 {
     domt_number number = *(const domt_number *)payload;
 
-    (void)self;
     number.about = domus_self(stack);
     return domus_notice(stack, domus_sender(stack), &domt_number_type, &number);
 }
@@ -237,7 +230,6 @@ static int spawn_error;
 
 static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     spawn_error = answer->error;
     if (answer->error == 0)
         spawned = ((const domus_cluster_spawned *)answer->payload)->address;

@@ -73,7 +73,6 @@ const domus_pickler domt_all_picklers[] = {
 
 static int write_address(void *context, domus_address address, unsigned char *bytes)
 {
-    (void)context;
     memcpy(bytes, &address.house, sizeof address.house);
     memcpy(bytes + sizeof address.house, &address.lease, sizeof address.lease);
     return sizeof address.house + sizeof address.lease;
@@ -82,7 +81,6 @@ static int write_address(void *context, domus_address address, unsigned char *by
 static int read_address(void *context, const unsigned char *bytes, size_t size,
                         domus_address *ret_address)
 {
-    (void)context;
     if (size != sizeof ret_address->house + sizeof ret_address->lease)
         return -EBADMSG;
     memcpy(&ret_address->house, bytes, sizeof ret_address->house);

@@ -357,17 +357,12 @@ DOMT_TEST(payload_that_is_wrong_is_not_written)
 
 static int wrong_address(void *context, domus_address address, unsigned char *bytes)
 {
-    (void)address;
-    (void)bytes;
     return *(int *)context;
 }
 
 static int read_no_address(void *context, const unsigned char *bytes, size_t size,
                            domus_address *ret_address)
 {
-    (void)bytes;
-    (void)size;
-    (void)ret_address;
     return *(int *)context;
 }
 

@@ -33,7 +33,6 @@ static struct {
 
 static void note(void *context, domus_log_level level, uint32_t thread, const char *text)
 {
-    (void)context, (void)thread;
     ck_assert_uint_lt(world.count, LINES_MAX);
     world.levels[world.count] = level;
     snprintf(world.lines[world.count++], sizeof world.lines[0], "%s", text);
@@ -92,7 +91,6 @@ static domus_type others[TYPES_MAX + 1]; /* more than the log is told of */
 
 static int ignore(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return 0;
 }
 
@@ -103,7 +101,6 @@ static const domus_cluster_export exports[] = {{.name = "plain", .behaviour = &p
 
 static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     ck_assert_int_eq(answer->error, 0);
     domus_address far = ((const domus_cluster_spawned *)answer->payload)->address;
     for (int i = 0; i < 3; i++)
@@ -119,7 +116,6 @@ static int obey(domus_stack *stack, void *self, const void *payload)
 {
     domus_node node;
 
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_cluster_find_node(world.clusters[A], "b", &node), 0);
     return domus_cluster_spawn(stack, node, "plain", NULL, NULL, DOMT_SECOND, hear_spawned);
 }

@@ -62,7 +62,6 @@ static int take_notice(domus_stack *stack, void *self, const void *payload)
     const domt_word *came = payload;
     pair *of = &model.pairs[came->pair];
 
-    (void)stack, (void)self;
     if (came->number < of->next)
         model.disordered++;
     of->next = came->number + 1;
@@ -74,7 +73,6 @@ static int take_ask(domus_stack *stack, void *self, const void *payload)
 {
     const domt_word *came = payload;
 
-    (void)self;
     if (model.asks[came->number].handled++ != 0)
         model.doubled++;
     return domus_reply(stack, &domt_answer_type, came);
@@ -143,7 +141,6 @@ static int hear_answer(domus_stack *stack, void *self, const domus_answer *answe
 {
     domt_asking *ask = &model.asks[answer->tag];
 
-    (void)stack, (void)self;
     if (ask->answered++ != 0)
         model.twice++;
     ask->error = answer->error;
@@ -191,7 +188,6 @@ static int tick(domus_stack *stack, void *self_, const void *payload)
 {
     talker *self = self_;
 
-    (void)payload;
     for (uint32_t node = 0; node < NODES && model.talks; node++) {
         if (node != self->node)
             talk_to(stack, self, node);
@@ -204,7 +200,6 @@ static int hear_down(domus_stack *stack, void *self_, const void *payload)
     talker *self = self_;
     const domus_down *down = payload;
 
-    (void)stack;
     for (uint32_t node = 0; node < NODES; node++) {
         if (domus_address_equals(self->friends[node].worker, down->who))
             self->friends[node].is_there = false;
@@ -214,7 +209,6 @@ static int hear_down(domus_stack *stack, void *self_, const void *payload)
 
 static int on_mount(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_every(stack, 10 * MS, &tick_type, NULL, NULL);
 }
 
@@ -362,7 +356,6 @@ static int run_seed(uint64_t seed, void *context)
 {
     bool crashes = seed % 4 == 3;
 
-    (void)context;
     begin(seed);
     advance(SECOND);
     for (uint32_t round = 0; round < 4; round++) {

@@ -116,7 +116,6 @@ static int take_notice(domus_stack *stack, void *self, const void *payload)
     const domt_word *came = payload;
     pair *of = &model.pairs[came->pair];
 
-    (void)stack;
     of->taken++;
     if (!write_as(self))
         return 0; /* a life that was stopped for a while has what came to it before */
@@ -187,7 +186,6 @@ static int hear_answer(domus_stack *stack, void *self, const domus_answer *answe
 {
     domt_asking *ask = &model.asks[answer->tag];
 
-    (void)stack, (void)self;
     if (ask->answered++ != 0)
         model.twice++;
     ask->error = answer->error;
@@ -229,7 +227,6 @@ static int tick(domus_stack *stack, void *self_, const void *payload)
 {
     talker *self = self_;
 
-    (void)payload;
     if (model.talks && model.mute != self->node + 1) {
         talk_of(stack, self, (uint32_t)draw(KEYS));
         talk_of(stack, self, (uint32_t)draw(KEYS));
@@ -414,7 +411,6 @@ static int run_seed(uint64_t seed, void *context)
 {
     bool crashes = seed % 4 == 3;
 
-    (void)context;
     begin(seed);
     advance(SECOND);
     for (uint32_t round = 0; round < 4; round++) {

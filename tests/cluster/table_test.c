@@ -249,14 +249,11 @@ static const domus_type nameless_type = {NULL, 0, NULL};
 
 static int write_nothing(domus_pickle_writer *writer, const void *payload)
 {
-    (void)payload;
     return domus_pickle_put_nil(writer);
 }
 
 static int read_nothing(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
-    (void)payload;
-    (void)version;
     return domus_pickle_skip(reader);
 }
 

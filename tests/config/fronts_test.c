@@ -18,8 +18,6 @@ static size_t closed;
 static int open_front(const domus_listener_config *listener, char *error, size_t error_size,
                       void **ret_state, const domus_pipeline_stage **ret_stages)
 {
-    (void)error;
-    (void)error_size;
     size_t number = (size_t)(listener - listeners);
 
     *ret_state = NULL;
@@ -30,7 +28,6 @@ static int open_front(const domus_listener_config *listener, char *error, size_t
 
 static void close_front(void *state)
 {
-    (void)state;
     closed++;
 }
 
@@ -39,8 +36,6 @@ static const domus_pipeline_stage servers_stages[1];
 static int open_servers(const domus_servers_tls_config *settings, char *error, size_t error_size,
                         void **ret_state, const domus_pipeline_stage **ret_stages)
 {
-    (void)error;
-    (void)error_size;
     *ret_state = NULL;
     *ret_stages = settings->enabled ? servers_stages : NULL;
     opened++;

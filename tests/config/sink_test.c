@@ -294,7 +294,6 @@ DOMT_TEST(threads_leave_lines_at_once_and_none_is_lost_untold)
 
 static void use_sink_as_child(void *context)
 {
-    (void)context;
     alarm(20);
     for (int i = 0; i < 100; i++)
         domi_sink_add_line(sink, "from the child");
@@ -314,7 +313,6 @@ static uint64_t cpu_ns(void)
 /* Whoever made the pipe may have made it one that does not wait. */
 static void wait_without_poll(void *context)
 {
-    (void)context;
     open_sink(4);
     fill_pipe();
     if (fcntl(writer, F_SETFL, O_NONBLOCK) != 0 || domt_deny_call(DOMT_POLL, EPERM) != 0)

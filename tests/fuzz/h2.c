@@ -29,14 +29,12 @@ static uint32_t open_channels;
 
 static int on_open(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     open_channels++;
     return 0;
 }
 
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     open_channels--;
     return 0;
 }
@@ -47,7 +45,6 @@ static const domus_websocket_service service = {.pipeline = &socket_pipeline};
 
 static int send_back(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     return domus_channel_send(stack, domus_channel_running(stack), &domus_websocket_message_type,
                               payload);
 }
@@ -59,7 +56,6 @@ static int serve(domus_stack *stack, void *self, const void *payload)
     domus_http_response response = {.status = 200, .media = "text/plain"};
     const char *target = domus_slice_data(request->target);
 
-    (void)self;
     for (uint32_t i = 0; i < request->target.size; i++)
         must(target[i] > ' ' && target[i] != 0x7f);
     if (request->upgrade && request->target.size % 3 != 0)

@@ -31,14 +31,12 @@ static uint32_t open_channels, outcomes;
 
 static int on_open(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     open_channels++;
     return 0;
 }
 
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     open_channels--;
     return 0;
 }

@@ -151,14 +151,11 @@ static int read_node(domus_pickle_reader *reader, void *payload, uint32_t versio
 /* A value of any kind, which is not kept. */
 static int write_any(domus_pickle_writer *writer, const void *payload)
 {
-    (void)payload;
     return domus_pickle_put_nil(writer);
 }
 
 static int read_any(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
-    (void)payload;
-    (void)version;
     return domus_pickle_skip(reader);
 }
 
@@ -177,7 +174,6 @@ static const domus_pickler picklers[] = {
 
 static int write_address(void *context, domus_address address, unsigned char *bytes)
 {
-    (void)context;
     bytes[0] = (unsigned char)address.lease;
     return 1 + (int)(address.lease >> 8);
 }
@@ -185,7 +181,6 @@ static int write_address(void *context, domus_address address, unsigned char *by
 static int read_address(void *context, const unsigned char *bytes, size_t size,
                         domus_address *ret_address)
 {
-    (void)context;
     must(size >= 1 && size <= DOMUS_PICKLE_ADDRESS_MAX);
     ret_address->house = NULL;
     ret_address->lease = bytes[0] | (uint32_t)(size - 1) << 8;

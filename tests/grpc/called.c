@@ -249,7 +249,6 @@ const domus_behaviour domt_called_far_behaviour = {
 
 static int pass_far(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_forward(stack, domt_called_far[domt_called_now.begun % DOMT_CALLED_THREADS]);
 }
 
@@ -308,7 +307,6 @@ DOMUS_SEQUENCE(twice, streaming)
 
 static int wrong(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_grpc_begin(stack, nothing, NULL), -EOPNOTSUPP);
     return domus_grpc_write(stack, nothing, NULL);
 }

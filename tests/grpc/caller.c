@@ -20,7 +20,6 @@ static int take_header(nghttp2_session *session, const nghttp2_frame *frame, con
     char name[64];
     char text[64];
 
-    (void)session, (void)flags;
     note(name, sizeof name, name_, name_size);
     note(text, sizeof text, value, size);
     if (strcmp(name, ":status") == 0)
@@ -47,7 +46,6 @@ static int take_data(nghttp2_session *session, uint8_t flags, int32_t id, const 
 {
     domt_call *call = domt_called_of(caller, id);
 
-    (void)session, (void)flags;
     ck_assert_uint_le(call->size + size, sizeof call->bytes);
     memcpy(call->bytes + call->size, bytes, size);
     call->size += size;
@@ -58,7 +56,6 @@ static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void
 {
     bool is_head = frame->hd.type == NGHTTP2_HEADERS;
 
-    (void)session;
     if (!is_head && frame->hd.type != NGHTTP2_DATA)
         return 0;
     domt_call *call = domt_called_of(caller, frame->hd.stream_id);
@@ -69,7 +66,6 @@ static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void
 
 static int note_closed(nghttp2_session *session, int32_t id, uint32_t code, void *caller)
 {
-    (void)session;
     domt_called_of(caller, id)->closed = true;
     domt_called_of(caller, id)->code = code;
     return 0;
@@ -81,7 +77,6 @@ static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *to, size
     domt_call *call = domt_called_of(caller, id);
     size_t part = call->step != 0 && call->step < size ? call->step : size;
 
-    (void)session, (void)source;
     if (part > call->body_size)
         part = call->body_size;
     if (part == 0 && call->holds_end)

@@ -23,7 +23,6 @@ static unsigned ended;
 
 static int stash(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_stash(stack), 0);
     return 0;
 }
@@ -32,7 +31,6 @@ static int unstash_late(domus_stack *stack, void *self, const domus_answer *answ
 {
     const domi_house *house = domus_self(stack).house;
 
-    (void)self;
     ck_assert_int_eq(answer->error, -ECANCELED);
     domus_unstash(stack);
     ck_assert_uint_eq(house->mail, 0);
@@ -42,7 +40,6 @@ static int unstash_late(domus_stack *stack, void *self, const domus_answer *answ
 
 static int sleep_and_unstash(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_sleep(stack, HOUR_NS, unstash_late);
 }
 
@@ -66,13 +63,11 @@ static int keep(domus_stack *stack, void *context)
 {
     domus_kept kept;
 
-    (void)context;
     return domus_keep(stack, &kept);
 }
 
 static int pass_error_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ck_assert_int_eq(answer->error, -ECANCELED);
     return answer->error;
 }
@@ -81,7 +76,6 @@ static int ask_third(domus_stack *stack, void *context)
 {
     static const domt_call question = {keep, NULL};
 
-    (void)context;
     return domus_ask(stack, domt_talk.third, &domt_call_type, &question, pass_error_on);
 }
 
@@ -126,7 +120,6 @@ static int watch_second(domus_stack *stack, void *self)
 {
     domus_watch watch;
 
-    (void)self;
     ck_assert_int_eq(domus_watch_actor(stack, domt_kin_of[2].address, &watch), 0);
     ck_assert_int_eq(domus_watch_actor(stack, domt_kin_of[1].address, &watch), 0);
     return 0;
@@ -136,7 +129,6 @@ static int link_second(domus_stack *stack, void *self)
 {
     domus_watch watch;
 
-    (void)self;
     ck_assert_int_eq(domus_link_actor(stack, domt_kin_of[2].address, &watch), 0);
     return 0;
 }
@@ -161,7 +153,6 @@ static int spawn_late(domus_stack *stack, void *context)
 {
     domus_address child;
 
-    (void)context;
     ck_assert_int_eq(domus_spawn(stack, &domt_agent, NULL, &child), -ESHUTDOWN);
     ended++;
     return 0;
@@ -190,7 +181,6 @@ static int ask_oneself(domus_stack *stack, void *context)
 {
     static const domt_call question = {keep, NULL};
 
-    (void)context;
     return domus_ask(stack, domus_self(stack), &domt_call_type, &question, domt_talk_hear);
 }
 
@@ -213,7 +203,6 @@ DOMT_TEST(actor_that_ends_with_its_thread_takes_nothing_while_it_is_emptied)
 
 static int count_call(domus_stack *stack, void *context)
 {
-    (void)stack, (void)context;
     ended++;
     return 0;
 }
@@ -264,7 +253,6 @@ DOMT_TEST(late_mail_for_the_life_before_is_dead_in_the_next_one)
 
 static int note_conversations(domus_stack *stack, void *self)
 {
-    (void)self;
     ck_assert_uint_eq(domi_house_count_parked(domus_self(stack).house), 0);
     ended++;
     return 0;

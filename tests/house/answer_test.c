@@ -78,7 +78,6 @@ DOMT_TEST(fail_is_never_taken_for_an_answer)
 
 static int answer_a_notice(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_fail(stack, -EIO), -EINVAL);
     ck_assert_int_eq(domus_keep(stack, &kept[0]), -EINVAL);
     ck_assert_int_eq(domus_reply(stack, &domt_text, "nothing."), -EINVAL);
@@ -152,7 +151,6 @@ DOMT_TEST(ask_that_cannot_be_forwarded_is_still_the_forwarders)
 
 static int ask_then_forward(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     ck_assert_int_eq(answer->error, 0);
     return domus_forward(stack, domt_talk.third);
 }
@@ -181,7 +179,6 @@ DOMT_TEST(parked_conversation_may_forward_what_it_was_asked)
 
 static int keep(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_keep(stack, &kept[kept_count]), 0);
     ck_assert_int_eq(domus_keep(stack, &kept[kept_count]), -EALREADY);
     ck_assert_int_eq(domt_reply_hello(stack, NULL), -EALREADY);
@@ -306,7 +303,6 @@ DOMT_TEST(ask_kept_by_an_actor_that_stops_itself_fails_with_estale)
 
 static int keep_after_all(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     ck_assert_int_eq(answer->error, -ECANCELED);
     ck_assert_int_eq(domus_keep(stack, &kept[0]), -ECANCELED);
     return 0;
@@ -314,7 +310,6 @@ static int keep_after_all(domus_stack *stack, void *self, const domus_answer *an
 
 static int nap_then_keep(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_sleep(stack, UINT64_MAX, keep_after_all);
 }
 

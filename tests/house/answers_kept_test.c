@@ -16,7 +16,6 @@ static char heard[32]; /* the tags of all that were waited for at the end */
 
 static int hear_all(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     for (; answer != NULL; answer = answer->next) {
         size_t length = strlen(heard);
         snprintf(heard + length, sizeof heard - length, "%d ", (int)answer->tag);
@@ -33,7 +32,6 @@ static int ask_with(domus_stack *stack, uint64_t tag)
 
 static int ask_more(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     ck_assert_uint_eq(answer->tag, 0); /* the sleep, which came last and is shown first */
     ck_assert_int_eq(ask_with(stack, 3), 0);
     ck_assert_int_eq(ask_with(stack, 4), 0);
@@ -42,7 +40,6 @@ static int ask_more(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int ask_and_sleep(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(ask_with(stack, 1), 0);
     ck_assert_int_eq(ask_with(stack, 2), 0);
     return domus_sleep(stack, 50 * MS, ask_more);
@@ -64,13 +61,11 @@ static unsigned handled;
 
 static int end_it(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 
 static int sleep_a_while(domus_stack *stack, void *context)
 {
-    (void)context;
     handled++;
     return domus_sleep(stack, 50 * MS, end_it);
 }

@@ -6,13 +6,11 @@ unsigned domt_ask_releases, domt_reply_releases;
 
 void domt_release_ask(void *payload)
 {
-    (void)payload;
     domt_ask_releases++;
 }
 
 void domt_release_reply(void *payload)
 {
-    (void)payload;
     domt_reply_releases++;
 }
 

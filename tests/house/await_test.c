@@ -32,7 +32,6 @@ static void passed(uint64_t place)
 
 static int twice(domus_stack *stack, void *self, const void *number)
 {
-    (void)self;
     return domus_reply(stack, &twice_type, &(uint64_t){*(const uint64_t *)number * 2});
 }
 
@@ -235,7 +234,6 @@ DOMT_TEST(sequences_of_one_actor_interleave_and_keep_apart)
 static bool is_wanted(const void *self, const void *frame, const domus_type *type,
                       const void *payload)
 {
-    (void)self;
     return type == &odd_type && *(const uint64_t *)payload == *(const uint64_t *)frame;
 }
 
@@ -304,7 +302,6 @@ DOMUS_SEQUENCE(cancellable, char)
 
 static int cancel(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_cancel(stack, running);
 }
 
@@ -371,7 +368,6 @@ DOMT_TEST(cancelled_sequence_hears_it_once_and_its_next_await_ends_it)
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     error = answer->error;
     return 0;
 }

@@ -44,7 +44,6 @@ static void send_all_kinds(void)
 
 static int done(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 
@@ -202,7 +201,6 @@ static int second_result;
 
 static int raise_in_resume(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self, (void)answer;
     second_result = domus_barrier(stack);
     return 0;
 }
@@ -211,7 +209,6 @@ static int ask_nobody(domus_stack *stack, void *context)
 {
     int64_t number = 1;
 
-    (void)context;
     return domus_ask(stack, (domus_address){0}, &domt_question, &number, raise_in_resume);
 }
 
@@ -239,7 +236,6 @@ static int next_round(domus_stack *stack, void *self, const domus_answer *answer
 {
     int64_t number = rounds;
 
-    (void)self;
     ck_assert_int_eq(answer->error, 0);
     ck_assert_int_eq(domus_barrier(stack), -EALREADY);
     return --rounds > 0 ? domus_ask(stack, slow, &domt_question, &number, next_round) : 0;
@@ -249,7 +245,6 @@ static int begin_rounds(domus_stack *stack, void *context)
 {
     int64_t number = 0;
 
-    (void)context;
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_ask(stack, slow, &domt_question, &number, next_round);
 }

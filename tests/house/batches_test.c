@@ -151,7 +151,6 @@ DOMT_TEST(actor_that_is_gone_keeps_the_batch_from_nobody)
 
 static void release_nothing(void *payload)
 {
-    (void)payload;
 }
 
 static int send_wrong(domus_stack *stack, void *context)
@@ -160,7 +159,6 @@ static int send_wrong(domus_stack *stack, void *context)
     static const domus_type vast = {.name = "vast", .size = DOMUS_PAYLOAD_MAX + 1};
     uint32_t sent = 77;
 
-    (void)context;
     ck_assert_int_eq(domus_notice_all(stack, near_by, 3, &owned, "1234567", &sent), -EINVAL);
     ck_assert_uint_eq(sent, 0);
     sent = 77;

@@ -28,7 +28,6 @@ static int stops;
 
 static void count_stop(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     stops++;
 }
 
@@ -45,14 +44,12 @@ static int write_note(const void *number, const char *mark)
 
 static int note_as_other(domus_stack *stack, void *self, const void *number)
 {
-    (void)self;
     (void)domus_take(stack);
     return write_note(number, "o");
 }
 
 static int go_back(domus_stack *stack, void *self, const void *number)
 {
-    (void)self, (void)number;
     (void)domus_take(stack);
     return domus_become(stack, NULL);
 }
@@ -112,7 +109,6 @@ DOMT_TEST(callbacks_are_those_of_the_behaviour_it_has)
 
 static int heard_later(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ck_assert_int_eq(answer->error, 0);
     return write_note(&(int64_t){9}, "w");
 }
@@ -148,7 +144,6 @@ static const domus_behaviour wide_frame = {
 
 static int become_wrongly(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_become(stack, &too_large), -EINVAL);
     ck_assert_int_eq(domus_become(stack, &of_channels), -EINVAL);
     ck_assert_int_eq(domus_become(stack, &no_handler), -EINVAL);
@@ -172,14 +167,12 @@ static int results_count;
 
 static int stash(domus_stack *stack, void *self, const void *number)
 {
-    (void)self, (void)number;
     results[results_count++ % 8] = domus_stash(stack);
     return 0;
 }
 
 static int unstash_and_go_back(domus_stack *stack, void *self, const void *number)
 {
-    (void)self, (void)number;
     (void)domus_take(stack);
     domus_unstash(stack);
     return domus_become(stack, NULL);
@@ -279,7 +272,6 @@ DOMT_TEST(world_may_end_with_messages_aside)
 
 static int stash_nothing(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_stash(stack), -EINVAL); /* an event */
     domus_unstash(stack);
     return 0;
@@ -287,7 +279,6 @@ static int stash_nothing(domus_stack *stack, void *context)
 
 static int answer_then_stash(domus_stack *stack, void *self, const void *number)
 {
-    (void)self;
     ck_assert_int_eq(domus_reply(stack, &domt_pick_number, number), 0);
     ck_assert_int_eq(domus_stash(stack), -EALREADY);
     return 0;
@@ -295,7 +286,6 @@ static int answer_then_stash(domus_stack *stack, void *self, const void *number)
 
 static int stash_twice(domus_stack *stack, void *self, const void *number)
 {
-    (void)self, (void)number;
     ck_assert_int_eq(domus_stash(stack), 0);
     ck_assert_int_eq(domus_stash(stack), -EINVAL);
     domus_unstash(stack);
@@ -327,7 +317,6 @@ DOMT_TEST(stash_is_for_what_is_handled_and_once)
 
 static int took_and_stashes(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     (void)domt_write(answer);
     ck_assert_int_eq(domus_stash(stack), 0);
     ck_assert_ptr_eq(domus_sender(stack).house,
@@ -342,7 +331,6 @@ static int receive_and_stash(domus_stack *stack, void *pattern)
 
 static int unstash(domus_stack *stack, void *context)
 {
-    (void)context;
     domus_unstash(stack);
     return 0;
 }

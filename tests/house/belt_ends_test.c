@@ -56,7 +56,6 @@ DOMT_TEST(end_releases_what_is_on_belts)
 
 static int stop_behind_mail(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_stop_after_mail(stack, domt_belts.actor);
 }
 
@@ -127,7 +126,6 @@ DOMT_TEST(without_memory_messages_stay_in_their_slots_and_nothing_overtakes_them
 
 static void note_from_another(void *payload)
 {
-    (void)payload;
     domt_note_to(domt_belts_at(2), domt_belts.actor, 4);
 }
 

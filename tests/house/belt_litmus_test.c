@@ -29,8 +29,6 @@ static const domus_type number_type = {.name = "number", .size = sizeof(uint64_t
 
 static int take_number(domus_stack *stack, void *self, const void *number)
 {
-    (void)stack;
-    (void)self;
     stage.disordered += *(const uint64_t *)number != ++stage.received;
     return 0;
 }
@@ -96,7 +94,6 @@ static void delay(void)
 /* This side parks as fall_asleep() does. */
 static void park(void *unused)
 {
-    (void)unused;
     delay();
     stage.saw = !domi_belts_rest(stage.home);
     if (stage.saw)
@@ -107,7 +104,6 @@ static void park(void *unused)
 
 static void put(void *unused)
 {
-    (void)unused;
     domi_manager_own(stage.sender);
     put_number(true);
 }
@@ -141,14 +137,12 @@ DOMT_TEST(receiver_that_parks_and_sender_that_looks_never_both_miss)
 
 static void sort(void *unused)
 {
-    (void)unused;
     delay();
     (void)domi_manager_take_arrivals(stage.home);
 }
 
 static void put_two(void *unused)
 {
-    (void)unused;
     domi_manager_own(stage.sender);
     put_number(true);
     put_number(true);
@@ -159,7 +153,6 @@ static uint32_t overtaken(void *unused)
 {
     uint64_t before = stage.disordered;
 
-    (void)unused;
     domi_manager_own(stage.sender);
     domt_settle(&stage.world);
     if (stage.put % 2 == 0)

@@ -153,7 +153,6 @@ DOMT_TEST(inbox_waits_for_all_that_the_belts_hold)
 
 static int stop_there(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_stop(stack, domus_self(stack));
 }
 

@@ -25,8 +25,6 @@ static uint32_t cancelled, resumed, wrong, shown;
 
 static int woken(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack;
-    (void)self;
     resumed++;
     cancelled += answer->error == -ECANCELED;
     return 0;
@@ -37,7 +35,6 @@ static int on_question(domus_stack *stack, void *self, const void *number)
 {
     domus_kept kept;
 
-    (void)self;
     switch (*(const uint32_t *)number % 3) {
     case 0:
         return domus_sleep(stack, 3600000 * MS, woken);
@@ -55,8 +52,6 @@ static const domus_behaviour answerer_behaviour = {
 
 static int all_came(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack;
-    (void)self;
     for (; answer != NULL; answer = answer->next) {
         shown++;
         wrong += answer->error != -ECANCELED;
@@ -77,7 +72,6 @@ static int ask_crowd(domus_stack *stack, void *count)
 
 static int give_up(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_cancel(stack, crowd);
 }
 

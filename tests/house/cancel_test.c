@@ -48,7 +48,6 @@ static int take_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
-    (void)self;
     return call->function(stack, call->context);
 }
 
@@ -89,7 +88,6 @@ static void close_world(void)
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     (void)domus_take(stack);
     for (; answer != NULL; answer = answer->next) {
         ck_assert_uint_lt(heard, 32);
@@ -105,7 +103,6 @@ static int travel(domus_stack *stack, void *context)
     static const domt_call on = {travel, NULL};
     uint32_t next = who(stack) + 1;
 
-    (void)context;
     if (next == 1)
         ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
     if (next == HOMES)
@@ -187,7 +184,6 @@ static int travel_stubbornly(domus_stack *stack, void *context)
 {
     static const domt_call on = {travel, NULL};
 
-    (void)context;
     ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
     return domus_ask(stack, actors[1], &question, &on, try_to_wait);
 }
@@ -239,7 +235,6 @@ DOMT_TEST(first_of_several_that_is_cancelled_ends_the_wait_once)
 
 static int raise_and_nap(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_sleep(stack, 10 * MS, hear);
 }
@@ -281,7 +276,6 @@ DOMT_TEST(cancel_that_comes_with_its_ask_finds_it_begun)
 
 static int reply_at_once(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_reply(stack, &done_type, "replied");
 }
 
@@ -289,7 +283,6 @@ static int ask_briefly(domus_stack *stack, void *context)
 {
     static const domt_call call = {reply_at_once, NULL};
 
-    (void)context;
     ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
     return domus_ask(stack, actors[1], &question, &call, hear);
 }
@@ -334,7 +327,6 @@ static int ask_one_brief_one_long(domus_stack *stack, void *context)
     static const domt_call brief = {reply_at_once, NULL};
     static const domt_call endless = {travel, NULL};
 
-    (void)context;
     ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
     ck_assert_int_eq(domus_ask_add(stack, actors[1], &question, &brief, 0, 0), 0);
     ck_assert_int_eq(domus_ask_add(stack, actors[3], &question, &endless, 0, 1), 0);
@@ -356,7 +348,6 @@ DOMT_TEST(answers_that_had_come_are_shown_beside_what_was_cancelled)
 
 static int keep(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_keep(stack, &kept);
 }
 
@@ -419,7 +410,6 @@ DOMT_TEST(stop_in_the_middle_fails_who_asked_and_cancels_who_was_asked)
 
 static int count_call(domus_stack *stack, void *count)
 {
-    (void)stack;
     (*(unsigned *)count)++;
     return 0;
 }

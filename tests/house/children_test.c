@@ -151,7 +151,6 @@ static int spawn_and_stop(domus_stack *stack, void *unused)
 {
     const domus_spawn_options there = {.placement = DOMUS_ON_THREAD, .thread = 1};
 
-    (void)unused;
     for (uint32_t i = 2; i < 6; i++)
         ck_assert_int_eq(domt_kin_spawn(stack, i, &domt_kin_hearing, i < 4 ? NULL : &there), 0);
     ck_assert_int_eq(domus_stop(stack, domt_kin_of[2].address), 0);
@@ -176,7 +175,6 @@ static int refused;
 
 static int spawn_late(domus_stack *stack, void *unused)
 {
-    (void)unused;
     refused = domt_kin_spawn(stack, 3, &domt_kin_hearing, NULL);
     return 0;
 }
@@ -201,7 +199,6 @@ DOMT_TEST(who_stops_has_no_more_children)
 
 static int spawn_three(domus_stack *stack, void *unused)
 {
-    (void)unused;
     for (uint32_t i = 2; i < 5; i++) {
         const domus_spawn_options there = {.placement = DOMUS_ON_THREAD, .thread = i % 2};
         ck_assert_int_eq(domt_kin_spawn(stack, i, &domt_kin_hearing, &there), 0);
@@ -256,7 +253,6 @@ static unsigned born;
 
 static int spawn_agents(domus_stack *stack, void *unused)
 {
-    (void)unused;
     for (uint32_t i = 0; i < 10000; i++) {
         const domus_spawn_options options = {.placement = DOMUS_ON_THREAD, .thread = i % 3};
         domus_address child;
@@ -314,7 +310,6 @@ DOMT_TEST(stop_behind_ten_thousand_messages_lets_one_more_run_at_most)
 
 static int stop_after(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_stop_after_mail(stack, domt_kin_of[1].address);
 }
 

@@ -32,7 +32,6 @@ static const domus_type done_type = {.name = "done"};
 
 static int pass_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     return answer->error != 0 ? answer->error : domus_reply(stack, &done_type, NULL);
 }
 
@@ -40,7 +39,6 @@ static int take_trip(domus_stack *stack, void *self, const void *trip_)
 {
     trip next = *(const trip *)trip_;
 
-    (void)self;
     (void)domus_take(stack);
     next.place++;
     if (next.route[next.place] != STOP)
@@ -53,7 +51,6 @@ static int take_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
-    (void)self;
     return call->function(stack, call->context);
 }
 
@@ -85,7 +82,6 @@ static void close_world(void)
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self, (void)stack;
     outcomes[resumed++] = answer->error;
     return 0;
 }
@@ -195,7 +191,6 @@ DOMT_TEST(without_a_barrier_the_same_routes_go_through)
 
 static int raise_late(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     ck_assert_int_eq(answer->error, 0);
     ck_assert_uint_eq(answer->tag, 2);
     ck_assert_int_eq(domus_barrier(stack), 0);
@@ -209,7 +204,6 @@ static int travel_two_ways(domus_stack *stack, void *context)
     static const uint8_t there[] = {2, STOP};
     trip trips[2] = {{back, 0}, {there, 0}};
 
-    (void)context;
     ck_assert_int_eq(domus_ask_add(stack, actors[1], &trip_type, &trips[0], 0, 1), 0);
     ck_assert_int_eq(domus_ask_add(stack, actors[2], &trip_type, &trips[1], 0, 2), 0);
     return domus_wait_first(stack, raise_late);
@@ -234,7 +228,6 @@ static int raise_and_ask_oneself(domus_stack *stack, void *self, const domus_ans
 {
     static const uint8_t own[] = {0, STOP};
 
-    (void)self, (void)answer;
     ck_assert_int_eq(domus_barrier(stack), 0);
     return ask_along(stack, own, hear);
 }
@@ -261,13 +254,11 @@ DOMT_TEST(resumed_conversation_that_raises_a_barrier_and_asks_itself_fails)
 
 static int nap_and_reply(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self, (void)answer;
     return domus_reply(stack, &done_type, NULL);
 }
 
 static int raise_and_nap(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_sleep(stack, 10 * MS, nap_and_reply);
 }
@@ -286,7 +277,6 @@ static int fan_out(domus_stack *stack, void *context)
     static const domt_call nap = {raise_and_nap, NULL};
     trip now = {route, 0};
 
-    (void)context;
     ck_assert_int_eq(domus_ask_add(stack, actors[1], &domt_call_type, &nap, 0, 1), 0);
     ck_assert_int_eq(domus_ask_add(stack, actors[2], &trip_type, &now, 0, 2), 0);
     return domus_wait_all(stack, hear_both);
@@ -351,7 +341,6 @@ DOMT_TEST(independent_holders_that_wait_for_each_other_end_by_their_deadlines)
 
 static int forward_to_2(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_forward(stack, actors[2]), 0);
     return 0;
 }
@@ -360,7 +349,6 @@ static int go_round(domus_stack *stack, void *context)
 {
     static const uint8_t route[] = {0, STOP};
 
-    (void)context;
     return ask_along(stack, route, pass_on);
 }
 
@@ -397,7 +385,6 @@ static int answer_and_ask(domus_stack *stack, void *self, const domus_answer *an
 {
     static const uint8_t route[] = {0, STOP};
 
-    (void)self, (void)answer;
     switch (answer_how) {
     case 0:
         ck_assert_int_eq(domus_reply(stack, &done_type, NULL), 0);
@@ -427,7 +414,6 @@ static int ask_2_first(domus_stack *stack, void *context)
 
 static int answer_kept(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_kept_reply(stack, kept, &done_type, NULL);
 }
 

@@ -44,7 +44,6 @@ static int step(domus_stack *stack, void *self, const domus_answer *answer)
     uint64_t *frame = domus_frame(stack);
     const unsigned char *bytes = (unsigned char *)frame;
 
-    (void)self;
     for (uint32_t i = 16; i < frame_size(frame[0]); i++)
         wrong += bytes[i] != frame[0] * 16 + frame[1] + 1;
     wrong += answer->error != 0 || *(const uint64_t *)answer->payload != frame[1] * 2;
@@ -61,7 +60,6 @@ static int begin(domus_stack *stack, void *self, const void *which)
     uint64_t *frame = domus_frame(stack);
     const unsigned char *bytes = (unsigned char *)frame;
 
-    (void)self;
     for (uint32_t i = 0; i < frame_size(*(const uint64_t *)which); i++)
         wrong += bytes[i] != 0;
     frame[0] = *(const uint64_t *)which;
@@ -71,7 +69,6 @@ static int begin(domus_stack *stack, void *self, const void *which)
 
 static int begin_without(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     wrong += domus_frame(stack) != NULL;
     ended++;
     return 0;
@@ -90,7 +87,6 @@ static int twice(domus_stack *stack, void *self, const void *number)
 {
     uint64_t doubled = *(const uint64_t *)number * 2;
 
-    (void)self;
     return domus_reply(stack, &number_type, &doubled);
 }
 
@@ -150,7 +146,6 @@ static int hop(domus_stack *stack, void *self, const domus_answer *answer)
 {
     journey *now = domus_frame(stack);
 
-    (void)self;
     wrong += answer->error != 0 || *(const uint64_t *)answer->payload != now->value * 2;
     now->value = now->value * 2 + now->id;
     if (++now->hops == HOPS) {
@@ -166,7 +161,6 @@ static int set_out(domus_stack *stack, void *self, const void *id)
 {
     journey *now = domus_frame(stack);
 
-    (void)self;
     now->id = now->value = *(const uint64_t *)id;
     return domus_ask(stack, servers[now->id % SERVERS], &number_type, &now->value, hop);
 }
@@ -223,7 +217,6 @@ static void check_bytes(const void *bytes, uint32_t size)
 /* The answer is made from the ask's own payload when that is as long. */
 static int echo(domus_stack *stack, void *self, const void *bytes)
 {
-    (void)self;
     if (domus_sender(stack).house == NULL) { /* a notice, from outside */
         noticed++;
         check_bytes(bytes, reply_type->size);
@@ -235,7 +228,6 @@ static int echo(domus_stack *stack, void *self, const void *bytes)
 
 static int take_echo(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     wrong += answer->error != 0 || answer->type != reply_type;
     check_bytes(answer->payload, reply_type->size);
     ended++;

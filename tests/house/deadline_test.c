@@ -32,7 +32,6 @@ static int take_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
-    (void)self;
     if (call->function != nap_and_forward) /* it cannot be forwarded when it was taken */
         (void)domus_take(stack);
     handled++;
@@ -77,13 +76,11 @@ static int reply(domus_stack *stack)
 
 static int reply_at_once(domus_stack *stack, void *context)
 {
-    (void)context;
     return reply(stack);
 }
 
 static int reply_later(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self, (void)answer;
     return reply(stack);
 }
 
@@ -94,7 +91,6 @@ static int nap_and_reply(domus_stack *stack, void *ns)
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     (void)domus_take(stack);
     for (; answer != NULL; answer = answer->next) {
         errors[resumed] = answer->error;
@@ -205,7 +201,6 @@ static int ask_three(domus_stack *stack, void *context)
 {
     static uint64_t naps_ns[3] = {3 * MS, 30 * MS, 30 * MS};
 
-    (void)context;
     for (uint32_t i = 0; i < 3; i++) {
         domt_call call = {nap_and_reply, &naps_ns[i]};
         ck_assert_int_eq(domus_ask_add(stack, actors[i], &question, &call, (10 - 3 * i) * MS, i),
@@ -253,7 +248,6 @@ DOMT_TEST(expired_ask_is_dropped_before_it_is_handled_and_counted)
 
 static int wait_and_forward(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self, (void)answer;
     ck_assert_int_eq(domus_forward(stack, actors[2]), 0);
     ck_assert_uint_eq(domus_deadline_ns(stack), 0);
     return 0;
@@ -286,7 +280,6 @@ static unsigned seen;
 
 static int look_and_reply(domus_stack *stack, void *context)
 {
-    (void)context;
     seen_ns[seen++] = domus_deadline_ns(stack);
     ck_assert_int_eq(reply(stack), 0);
     ck_assert_uint_eq(domus_deadline_ns(stack), 0);
@@ -357,7 +350,6 @@ static int nap_then_ask(domus_stack *stack, void *self, const domus_answer *answ
 {
     static const domt_call call = {reply_at_once, NULL};
 
-    (void)self, (void)answer;
     return domus_ask(stack, actors[2], &question, &call, hear_in_the_middle);
 }
 
@@ -385,7 +377,6 @@ static int reply_then_ask(domus_stack *stack, void *context)
 {
     static const domt_call call = {look_and_reply, NULL};
 
-    (void)context;
     ck_assert_int_eq(reply(stack), 0);
     return domus_ask(stack, actors[2], &question, &call, hear);
 }

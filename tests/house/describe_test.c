@@ -15,7 +15,6 @@ static int keep(domus_stack *stack, void *self, const void *payload)
 {
     static domus_kept kept;
 
-    (void)self, (void)payload;
     return domus_keep(stack, &kept);
 }
 
@@ -24,7 +23,6 @@ static const domus_behaviour silent = {
 
 static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 

@@ -267,7 +267,6 @@ static uint32_t channel_runs;
 
 static uint32_t run_no_channel(domi_manager *manager, domi_house *house, uint32_t budget)
 {
-    (void)manager, (void)house;
     ck_assert_uint_ge(budget, 1);
     channel_runs++;
     return 1;
@@ -292,13 +291,11 @@ DOMT_TEST(channels_have_their_turn_in_short_runs)
 
 static int woken(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 
 static int let_sleep(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_sleep(stack, 5 * MS, woken);
 }
 
@@ -306,7 +303,6 @@ static int let_receive(domus_stack *stack, void *context)
 {
     static const domus_pattern any = {NULL, NULL};
 
-    (void)context;
     return domus_receive_within(stack, &any, 5 * MS, woken);
 }
 
@@ -351,7 +347,6 @@ static int answer_error;
 
 static int keep_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     answer_error = answer->error;
     return 0;
 }
@@ -385,7 +380,6 @@ DOMT_TEST(notice_of_a_type_without_a_row_is_a_dead_letter)
 
 static int fail_it(domus_stack *stack, void *context)
 {
-    (void)stack, (void)context;
     return -EIO;
 }
 

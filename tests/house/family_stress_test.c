@@ -126,7 +126,6 @@ static void spawn(domus_stack *stack, const member *self)
 
 static int resumed(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack;
     return below(((member *)self)->at, 8) == 0 ? answer->error : 0;
 }
 
@@ -184,7 +183,6 @@ static int on_mount(domus_stack *stack, void *self_)
 {
     member *self = self_;
 
-    (void)stack;
     self->at->disordered += self->alive;
     if (below(self->at, 16) == 0)
         return -EIO;
@@ -198,7 +196,6 @@ static void on_stop(domus_stack *stack, void *self_)
 {
     member *self = self_;
 
-    (void)stack;
     self->at->disordered += !self->alive;
     self->at->disordered +=
         atomic_load_explicit(&children[self->number], memory_order_relaxed) != 0;
@@ -211,7 +208,6 @@ static void on_stop(domus_stack *stack, void *self_)
 
 static int on_heard(domus_stack *stack, void *self, const void *down)
 {
-    (void)stack, (void)down;
     ((member *)self)->at->heard++;
     return 0;
 }
@@ -241,7 +237,6 @@ static int on_watch_beat(domus_stack *stack, void *self, const void *rumour)
 
 static int ignore_down(domus_stack *stack, void *self, const void *down)
 {
-    (void)stack, (void)self;
     return ((const domus_down *)down)->reason == -EPERM ? -EIO : 0;
 }
 

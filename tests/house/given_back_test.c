@@ -17,7 +17,6 @@ static int spawn_pool(domus_stack *stack, void *self)
     domus_spawn_options options = {.name = "pool"};
     domus_address pool;
 
-    (void)self;
     return domus_spawn_many(stack, &domt_agent, NULL, 3, NULL, &options, &pool);
 }
 
@@ -60,7 +59,6 @@ static int watch_two(domus_stack *stack, void *self)
 {
     domi_manager *there = domt_kin_world.managers[1];
 
-    (void)self;
     ck_assert_int_eq(domus_watch_actor(stack, domt_kin_of[3].address, NULL), 0);
     ck_assert_int_eq(domus_watch_actor(stack, domt_kin_of[2].address, NULL), 0);
     (void)domt_iterate(there);
@@ -74,7 +72,6 @@ static domus_watch watches[2];
 
 static int watch_twice(domus_stack *stack, void *unused)
 {
-    (void)unused;
     for (uint32_t i = 0; i < 2; i++)
         ck_assert_int_eq(domus_watch_actor(stack, domt_kin_of[2].address, &watches[i]), 0);
     return 0;

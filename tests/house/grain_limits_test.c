@@ -119,7 +119,6 @@ static int send_too_much(domus_stack *stack, void *nothing)
 {
     static const domus_type huge = {.name = "huge", .size = 65536};
 
-    (void)nothing;
     ck_assert_int_eq(domus_grain_notice(stack, domt_carts, "a", &huge, NULL), -EMSGSIZE);
     ck_assert_int_eq(domus_grain_ask(stack, domt_carts, "a", &huge, NULL, NULL), -EMSGSIZE);
     return 0;
@@ -148,7 +147,6 @@ static int open_wrong(domus_stack *stack, void *nothing)
     const domus_grain_kind good = domt_cart_kind;
     domus_grains grains = {NULL};
 
-    (void)nothing;
     ck_assert_int_eq(try_kind(stack, NULL, &grains), -EINVAL);
     for (uint32_t i = 0; i < 5; i++) {
         domus_grain_kind kind = good;
@@ -353,7 +351,6 @@ DOMT_TEST(a_life_that_is_stopped_before_it_is_mounted_is_unmade)
 
 static int do_nothing(domus_stack *stack, void *nothing)
 {
-    (void)stack, (void)nothing;
     return 0;
 }
 

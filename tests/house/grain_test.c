@@ -211,7 +211,6 @@ DOMT_TEST(failure_ends_it_only_if_the_kind_says_so)
 
 static int stop_after_mail(domus_stack *stack, void *nothing)
 {
-    (void)nothing;
     return domus_stop_after_mail(stack, domt_grain_life("a"));
 }
 
@@ -239,7 +238,6 @@ static domus_conversation waiting;
 
 static int hear_cancel(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     domt_books.errors[domt_books.answers++] = answer->error;
     return 0;
 }
@@ -248,14 +246,12 @@ static int ask_to_cancel(domus_stack *stack, void *nothing)
 {
     uint32_t number = 0;
 
-    (void)nothing;
     ck_assert_int_eq(domus_conversation_of(stack, &waiting), 0);
     return domus_grain_ask(stack, domt_carts, "a", &domt_slow, &number, hear_cancel);
 }
 
 static int cancel_it(domus_stack *stack, void *nothing)
 {
-    (void)nothing;
     return domus_cancel(stack, waiting);
 }
 

@@ -48,7 +48,6 @@ static int on_number(domus_stack *stack, void *self, const void *number)
 
 static int on_failing(domus_stack *stack, void *self, const void *number)
 {
-    (void)stack;
     note(self, *(const uint32_t *)number);
     return -EIO;
 }
@@ -70,7 +69,6 @@ static int on_question(domus_stack *stack, void *self, const void *nothing)
 {
     const cart *mine = self;
 
-    (void)nothing;
     return domus_reply(stack, &domt_which, &mine->life);
 }
 
@@ -83,7 +81,6 @@ static int answer_late(domus_stack *stack, void *self, const domus_answer *answe
 
 static int on_slow(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return domus_sleep(stack, 100 * DOMT_GRAIN_MS, answer_late);
 }
 
@@ -91,19 +88,16 @@ static int on_keeping(domus_stack *stack, void *self, const void *nothing)
 {
     domus_kept kept;
 
-    (void)self, (void)nothing;
     return domus_keep(stack, &kept);
 }
 
 static int fail_late(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return domt_books.mount_later;
 }
 
 static int on_mount(domus_stack *stack, void *self)
 {
-    (void)self;
     ck_assert_ptr_nonnull(domus_grain_key(stack));
     snprintf(domt_books.key, sizeof domt_books.key, "%s", domus_grain_key(stack));
     if (domt_books.mount_later == 0)
@@ -169,7 +163,6 @@ domus_grain_kind domt_cart_kind;
 
 static int open_kind(domus_stack *stack, void *nothing)
 {
-    (void)nothing;
     ck_assert_int_eq(domus_grain_open(stack, &domt_cart_kind, &domt_carts), 0);
     ck_assert_ptr_null(domus_grain_key(stack));
     return 0;
@@ -232,14 +225,12 @@ static struct {
 
 static int send_it(domus_stack *stack, void *nothing)
 {
-    (void)nothing;
     order.result = domus_grain_notice(stack, domt_carts, order.key, order.type, &order.number);
     return 0;
 }
 
 static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     domt_books.errors[domt_books.answers] = answer->error;
     domt_books.answered_by[domt_books.answers++] =
         answer->error == 0 ? *(const uint32_t *)answer->payload : 0;
@@ -248,7 +239,6 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int ask_it(domus_stack *stack, void *nothing)
 {
-    (void)nothing;
     return domus_grain_ask(stack, domt_carts, order.key, order.type, &order.number, on_answer);
 }
 

@@ -59,7 +59,6 @@ static int open_many(domus_stack *stack, void *context)
     domus_group other;
     char name[16];
 
-    (void)context;
     for (uint32_t i = 0; i < 9; i++) {
         snprintf(name, sizeof name, "group %u", i);
         name[5] = '-';
@@ -105,7 +104,6 @@ static int misuse(domus_stack *stack, void *context)
     static const domus_type huge = {.name = "huge", .size = 65536, .release = count_release};
     const domus_group none = {NULL};
 
-    (void)context;
     ck_assert_int_eq(domus_group_join(stack, none), -EINVAL);
     ck_assert_int_eq(domus_group_leave(stack, none), -EINVAL);
     ck_assert_int_eq(domus_publish(stack, none, &news, "12345678"), -EINVAL);

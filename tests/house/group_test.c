@@ -30,7 +30,6 @@ static uint32_t seen_count;
 
 static int look(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     seen[seen_count++ % 4] = payload;
     ck_assert_int_eq(((const unsigned char *)payload)[39999], 7);
     return 0;
@@ -47,7 +46,6 @@ static int publish_album(domus_stack *stack, void *context)
 {
     static unsigned char bytes[40000];
 
-    (void)context;
     bytes[39999] = 7;
     return domus_publish(stack, group, &album, bytes);
 }
@@ -96,7 +94,6 @@ static uint32_t agent_got;
 
 static int count_news(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     agent_got++;
     return 0;
 }
@@ -105,7 +102,6 @@ static int call(domus_stack *stack, void *self, const void *payload)
 {
     const domt_call *order = payload;
 
-    (void)self;
     return order->function(stack, order->context);
 }
 
@@ -256,7 +252,6 @@ DOMT_TEST(a_shard_that_is_stopped_delivers_what_it_has_begun)
 
 static int raise(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_spawn(stack, &member, NULL, &members[0]);
 }
 
@@ -289,7 +284,6 @@ static domus_address heir;
 
 static int take_it(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     if (kept == NULL) {
         ck_assert_int_eq(domus_message_take(stack, &kept), 0);
         ck_assert_ptr_eq(domus_message_payload(kept), payload);
@@ -301,7 +295,6 @@ static int take_it(domus_stack *stack, void *self, const void *payload)
 
 static int pass_on(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_message_send(stack, heir, kept);
 }
 
@@ -337,7 +330,6 @@ DOMT_TEST(a_publication_can_be_kept_and_passed_on)
 
 static int received(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ck_assert_ptr_eq(answer->type, &news);
     ck_assert_uint_eq(*(const uint64_t *)answer->payload, next_number);
     agent_got++;
@@ -349,7 +341,6 @@ static int wait_for_news(domus_stack *stack, void *context)
     static const domus_type *const types[] = {&news, NULL};
     static const domus_pattern pattern = {.types = types};
 
-    (void)context;
     int error = domus_group_join(stack, group);
     return error != 0 ? error : domus_receive(stack, &pattern, received);
 }

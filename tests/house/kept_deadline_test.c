@@ -22,7 +22,6 @@ static int take_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
-    (void)self;
     return call->function(stack, call->context);
 }
 
@@ -53,13 +52,11 @@ static void close_world(void)
 
 static int reply_at_once(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_reply(stack, &done_type, "replied");
 }
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     errors[resumed++] = answer->error;
     return 0;
 }
@@ -88,7 +85,6 @@ static domus_kept kept;
 
 static int keep(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_keep(stack, &kept);
 }
 

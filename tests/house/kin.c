@@ -20,7 +20,6 @@ static size_t trail_bytes;
 
 static void release(void *payload)
 {
-    (void)payload;
     domt_kin_releases++;
 }
 
@@ -42,7 +41,6 @@ static int on_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
-    (void)self;
     return call->function(stack, call->context);
 }
 
@@ -51,7 +49,6 @@ static int on_note(domus_stack *stack, void *self_, const void *payload)
     const domt_kin *self = self_;
     domt_kin_record *mine = record('n', self);
 
-    (void)payload;
     (void)domus_take(stack);
     mine->notes++;
     mine->worth = self->worth;
@@ -60,13 +57,11 @@ static int on_note(domus_stack *stack, void *self_, const void *payload)
 
 static int on_fail(domus_stack *stack, void *self, const void *error)
 {
-    (void)stack, (void)self;
     return *(const int *)error;
 }
 
 static int on_tick(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)payload;
     record('e', self)->ticks++;
     return 0;
 }
@@ -75,7 +70,6 @@ static int on_down(domus_stack *stack, void *self, const void *down)
 {
     domt_kin_record *mine = record('d', self);
 
-    (void)stack;
     mine->downs++;
     mine->down = *(const domus_down *)down;
     return 0;
@@ -85,7 +79,6 @@ static int on_room(domus_stack *stack, void *self, const void *room)
 {
     domt_kin_record *mine = record('o', self);
 
-    (void)stack;
     mine->rooms++;
     mine->down = *(const domus_down *)room;
     return 0;
@@ -299,7 +292,6 @@ static int keep(domus_stack *stack, void *unused)
 {
     domus_kept kept;
 
-    (void)unused;
     return domus_keep(stack, &kept);
 }
 
@@ -312,7 +304,6 @@ int domt_kin_do_ask(domus_stack *stack, void *address)
 
 int domt_kin_do_sleep(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_sleep(stack, DAY_NS, hear);
 }
 

@@ -72,13 +72,11 @@ static _Atomic uint64_t released_replies;
 
 static void release_token(void *payload)
 {
-    (void)payload;
     atomic_fetch_add_explicit(&released_tokens, 1, memory_order_relaxed);
 }
 
 static void release_reply(void *payload)
 {
-    (void)payload;
     atomic_fetch_add_explicit(&released_replies, 1, memory_order_relaxed);
 }
 
@@ -122,7 +120,6 @@ static int take_answer(domus_stack *stack, void *self, const domus_answer *answe
 {
     worker *at = *(worker **)self;
 
-    (void)stack;
     at->resumed++;
     at->answered += answer->error == 0;
     return 0;
@@ -188,14 +185,12 @@ static int on_token(domus_stack *stack, void *self, const void *token_)
 
 static int on_mount(domus_stack *stack, void *self)
 {
-    (void)stack;
     (*(worker **)self)->mounts++;
     return 0;
 }
 
 static void on_stop(domus_stack *stack, void *self)
 {
-    (void)stack;
     (*(worker **)self)->stops++;
 }
 

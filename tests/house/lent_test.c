@@ -24,13 +24,11 @@ static int on_call(domus_stack *stack, void *self, const void *payload)
 {
     const domt_call *call = payload;
 
-    (void)self;
     return call->function(stack, call->context);
 }
 
 static int on_tick(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     rung++;
     return 0;
 }
@@ -40,7 +38,6 @@ static int on_question(domus_stack *stack, void *self, const void *payload)
 {
     domus_kept kept;
 
-    (void)self, (void)payload;
     return domus_keep(stack, &kept);
 }
 
@@ -101,13 +98,11 @@ static void lend_call(int (*function)(domus_stack *, void *))
 
 static int arm(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_after(stack, 5 * MS, &tick_type, NULL, &timer);
 }
 
 static int cancel(domus_stack *stack, void *context)
 {
-    (void)context;
     last_error = domus_timer_cancel(stack, timer);
     return 0;
 }
@@ -119,13 +114,11 @@ static int arm_and_cancel(domus_stack *stack, void *context)
 
 static int repeat(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_repeat(stack, 5 * MS, &tick_type, NULL, &timer);
 }
 
 static int then(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     resumed++;
     last_error = answer->error;
     return 0;
@@ -133,7 +126,6 @@ static int then(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int ask_within(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_ask_within(stack, silent, &question_type, NULL, 5 * MS, then);
 }
 
@@ -147,7 +139,6 @@ static int then_last(domus_stack *stack, void *self, const domus_answer *answer)
 /* One is answered at once, by an error, the other one never. */
 static int ask_two(domus_stack *stack, void *context)
 {
-    (void)context;
     int error = domus_ask_add(stack, silent, &question_type, NULL, 5 * MS, 1);
     if (error == 0)
         error = domus_ask_add(stack, silent, &tick_type, NULL, 7 * MS, 2);
@@ -253,7 +244,6 @@ DOMT_TEST(conversation_that_ends_on_a_loan_leaves_nothing_on_the_wheel)
 /* The one that fails first is `stack->first`; the other is from the pool. */
 static int ask_tick_first(domus_stack *stack, void *context)
 {
-    (void)context;
     int error = domus_ask_add(stack, silent, &tick_type, NULL, 0, 1);
     if (error == 0)
         error = domus_ask_add(stack, silent, &question_type, NULL, 7 * MS, 2);
@@ -262,7 +252,6 @@ static int ask_tick_first(domus_stack *stack, void *context)
 
 static int ask_for_all(domus_stack *stack, void *context)
 {
-    (void)context;
     int error = domus_ask_add(stack, silent, &tick_type, NULL, 7 * MS, 1);
     if (error == 0)
         error = domus_ask_add(stack, silent, &question_type, NULL, 50 * MS, 2);
@@ -323,7 +312,6 @@ static int receive_and_ask(domus_stack *stack, void *context)
     static const domus_type *const types[] = {&tick_type, NULL};
     static const domus_pattern pattern = {.types = types};
 
-    (void)context;
     int error = domus_ask_add(stack, silent, &question_type, NULL, 50 * MS, 1);
     if (error == 0)
         error = domus_receive_add(stack, &pattern, 5 * MS, 2);
@@ -332,7 +320,6 @@ static int receive_and_ask(domus_stack *stack, void *context)
 
 static int send_tick(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_notice(stack, one, &tick_type, NULL);
 }
 
@@ -355,7 +342,6 @@ DOMT_TEST(what_was_received_on_the_loan_that_began_to_wait_for_it_is_kept)
 
 static int sleep_twice(domus_stack *stack, void *context)
 {
-    (void)context;
     int error = domus_sleep_add(stack, 50 * MS, 1);
     if (error == 0)
         error = domus_sleep_add(stack, 50 * MS, 2);
@@ -364,7 +350,6 @@ static int sleep_twice(domus_stack *stack, void *context)
 
 static int nothing(domus_stack *stack, void *context)
 {
-    (void)stack, (void)context;
     return 0;
 }
 
@@ -391,7 +376,6 @@ static uint64_t rang_ns[8];
 
 static int note_tick(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     if (rung < 8)
         rang_ns[rung] = domus_timer_missed(stack);
     rung++;
@@ -405,7 +389,6 @@ static const domus_behaviour periodic = {
 
 static int every(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_every(stack, 5 * MS, &tick_type, NULL, &timer);
 }
 

@@ -14,7 +14,6 @@ static domt_log log0;
 
 static int never(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     ck_abort_msg("a message was handled");
 }
 
@@ -132,14 +131,12 @@ static int failing_mount(domus_stack *stack, void *self)
 {
     int64_t number = 9;
 
-    (void)self;
     ck_assert_int_eq(domus_notice(stack, friend, &domt_note, &number), 0);
     return mount_result;
 }
 
 static void count_stop(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     stopped++;
 }
 
@@ -152,7 +149,6 @@ static const domus_behaviour failing = {
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     heard_error = answer->error;
     return 0;
 }
@@ -193,7 +189,6 @@ static int busy_mount(domus_stack *stack, void *self)
     domus_address child;
     int64_t number = 4;
 
-    (void)self;
     ck_assert_int_eq(domus_spawn(stack, &domt_agent, NULL, &child), 0);
     ck_assert_int_eq(domus_after(stack, 1000000, &domt_tick, &number, NULL), 0);
     ck_assert_int_eq(domus_barrier(stack), 0);
@@ -202,7 +197,6 @@ static int busy_mount(domus_stack *stack, void *self)
 
 static int take_tick(domus_stack *stack, void *self, const void *number)
 {
-    (void)stack, (void)self;
     heard_error += 10 * (int)*(const int64_t *)number;
     return 0;
 }

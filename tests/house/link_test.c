@@ -24,7 +24,6 @@ static int untie(domus_stack *stack, void *watch)
 
 static int escalate(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_escalate(stack, -EPERM);
 }
 

@@ -138,7 +138,6 @@ static unsigned answers;
 
 static int count_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     for (; answer != NULL; answer = answer->next) {
         ck_assert_int_eq(answer->error, 0);
         answers++;
@@ -181,7 +180,6 @@ static int outcome;
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     outcome = answer->error;
     return 0;
 }
@@ -190,7 +188,6 @@ static int ask_within_a_tick(domus_stack *stack, void *context)
 {
     int64_t number = 1;
 
-    (void)context;
     return domus_ask_within(stack, far, &domt_question, &number, DOMI_WHEEL_TICK_NS, hear);
 }
 

@@ -200,7 +200,6 @@ static int ask_and_note(domus_stack *stack, void *context)
 {
     int64_t number = 7;
 
-    (void)context;
     ck_assert_int_eq(domus_notice(stack, actors[1], &domt_note, &number), 0); /* lives with it */
     return domus_notice(stack, domus_self(stack), &domt_note, &number);
 }

@@ -65,7 +65,6 @@ static int send_notes(domus_stack *stack, void *burst_)
 
 static int ignore(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 

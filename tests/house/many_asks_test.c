@@ -33,7 +33,6 @@ static const domus_type number_type = {.name = "number", .size = 8, .release = d
 
 static int reply_later(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self, (void)answer;
     return domus_reply(stack, &number_type, domus_frame(stack));
 }
 
@@ -41,7 +40,6 @@ static int take_question(domus_stack *stack, void *self, const void *request_)
 {
     const request *now = request_;
 
-    (void)self;
     (void)domus_take(stack);
     handled++;
     *(uint64_t *)domus_frame(stack) = now->number + 1;
@@ -56,7 +54,6 @@ static const domus_behaviour answering = {
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     (void)domus_take(stack);
     resumed++;
     for (; answer != NULL; answer = answer->next) {
@@ -175,7 +172,6 @@ static uint64_t refused;
 /* More asks than a chunk of promises holds, so that the sweep meets a promise too. */
 static int ask_while_memory_lasts(domus_stack *stack, void *context)
 {
-    (void)context;
     for (uint64_t i = 0; i < 3000; i++) {
         request now = {i, 0};
         int result = domus_ask_add(stack, other[i % 3], &question, &now, 0, i);

@@ -25,7 +25,6 @@ static uint64_t handled, disorder, releases;
 
 static inline void count_release(void *payload)
 {
-    (void)payload;
     releases++;
 }
 
@@ -40,7 +39,6 @@ struct member {
 
 static inline int join(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_group_join(stack, group);
 }
 
@@ -59,13 +57,11 @@ static inline int on_news(domus_stack *stack, void *self_, const void *payload)
 
 static inline int on_leave(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_group_leave(stack, group);
 }
 
 static inline int on_fail(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return -EIO;
 }
 
@@ -148,7 +144,6 @@ static inline void stop(uint32_t first, uint32_t count)
 
 static inline int join_and_publish(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_group_join(stack, group), 0);
     return publish(stack, (void *)(uintptr_t)1);
 }

@@ -51,7 +51,6 @@ static void *spawn(void *unused)
 {
     const domus_spawn_options pinned = {.pinned = true};
 
-    (void)unused;
     domi_manager_own(domt_outside(&world));
     while (atomic_load_explicit(&slot->inbox, memory_order_relaxed) != 0)
         continue;

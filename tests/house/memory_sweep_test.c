@@ -48,7 +48,6 @@ static int note(int result)
 /* The server: asks of any size are answered with a larger one. */
 static int serve(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     ck_assert_mem_eq(payload, "owned...", 8);
     books.handled++;
     if (domus_sender(stack).house == NULL)
@@ -67,7 +66,6 @@ static const domus_behaviour serving = {
 
 static int finish(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     books.failed += answer->error != 0;
     books.handled += answer->error == 0;
     books.ended++;
@@ -76,7 +74,6 @@ static int finish(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int next(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     books.failed += answer->error != 0;
     books.handled += answer->error == 0;
     return note(domus_ask(stack, server, &large, bytes, finish));
@@ -85,7 +82,6 @@ static int next(domus_stack *stack, void *self, const domus_answer *answer)
 /* The client: a conversation of two asks, notices of all sizes on the side, timers, a child. */
 static int converse(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     books.handled++;
     return note(domus_ask(stack, server, &middle, bytes, next));
 }
@@ -94,7 +90,6 @@ static int on_tick(domus_stack *stack, void *self, const void *payload)
 {
     domus_address child;
 
-    (void)self, (void)payload;
     books.failed += domus_spawn(stack, &serving, NULL, &child) != 0;
     books.ended++;
     return 0;
@@ -102,7 +97,6 @@ static int on_tick(domus_stack *stack, void *self, const void *payload)
 
 static int arm(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     books.handled++;
     books.failed += domus_after(stack, MS, &tick, "ticking", NULL) != 0;
     books.failed += domus_every(stack, MS, &tick, "ticking", NULL) != 0;

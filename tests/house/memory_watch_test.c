@@ -30,7 +30,6 @@ static int watch(domus_stack *stack, void *self, const void *payload)
 {
     hearer *to = *(hearer **)self;
 
-    (void)payload;
     if (to->has_no_memory)
         domi_memory_fail_after(0, 1);
     to->watch_result = domus_watch_memory(stack);
@@ -40,7 +39,6 @@ static int watch(domus_stack *stack, void *self, const void *payload)
 
 static int unwatch(domus_stack *stack, void *self, const void *payload)
 {
-    (void)payload;
     (*(hearer **)self)->unwatch_result = domus_unwatch_memory(stack);
     return 0;
 }
@@ -49,7 +47,6 @@ static int hear(domus_stack *stack, void *self, const void *payload)
 {
     hearer *to = *(hearer **)self;
 
-    (void)stack;
     to->heard++;
     to->last = *(const domus_memory_change *)payload;
     if (to->handling != NULL)
@@ -68,7 +65,6 @@ static const domus_behaviour hearing = {
 
 static uint32_t read_now(const domi_manager *manager, domus_memory_change *ret_change)
 {
-    (void)manager;
     *ret_change = now;
     return number;
 }

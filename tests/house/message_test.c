@@ -21,7 +21,6 @@ static unsigned releases;
 
 static void release(void *payload)
 {
-    (void)payload;
     releases++;
 }
 
@@ -50,7 +49,6 @@ static void look(domus_stack *stack, const void *payload)
 
 static int take(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     return on_message(stack, payload);
 }
 
@@ -58,7 +56,6 @@ static int take_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
-    (void)self;
     return call->function(stack, call->context);
 }
 
@@ -176,7 +173,6 @@ static const void *built[4];
 
 static int build_all(domus_stack *stack, void *context)
 {
-    (void)context;
     for (int i = 0; i < 4; i++) {
         domus_message *message;
         ck_assert_int_eq(domus_message_new(stack, types[i], &message), 0);
@@ -215,7 +211,6 @@ static int build_wrongly(domus_stack *stack, void *context)
     static const domus_type beyond = {.name = "beyond", .size = DOMUS_PAYLOAD_MAX + 1};
     domus_message *message = NULL;
 
-    (void)context;
     ck_assert_int_eq(domus_message_new(stack, &beyond, &message), -EMSGSIZE);
     domi_memory_fail_after(0, 1);
     ck_assert_int_eq(domus_message_new(stack, &large, &message), -ENOMEM);
@@ -231,7 +226,6 @@ static int notice_the_largest(domus_stack *stack, void *context)
     static const domus_type beyond = {.name = "beyond", .size = DOMUS_PAYLOAD_MAX + 1};
     static const unsigned char zeros[DOMUS_PAYLOAD_MAX + 1];
 
-    (void)context;
     ck_assert_int_eq(domus_notice(stack, actors[1], &largest, zeros), 0);
     ck_assert_int_eq(domus_notice(stack, actors[1], &beyond, zeros), -EMSGSIZE);
     return 0;
@@ -269,7 +263,6 @@ static int send_mine(domus_stack *stack, void *result)
 
 static int free_mine(domus_stack *stack, void *context)
 {
-    (void)context;
     domus_message_free(stack, mine);
     return 0;
 }
@@ -360,7 +353,6 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_message *message = NULL;
 
-    (void)self;
     ck_assert_int_eq(answer->error, 0);
     /* a reply cannot be taken as a message */
     ck_assert_int_eq(domus_message_take(stack, &message), -EINVAL);
@@ -371,7 +363,6 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int ask(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_ask(stack, actors[1], &question, bytes, hear);
 }
 
@@ -389,7 +380,6 @@ static int took(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_message *message;
 
-    (void)self;
     look(stack, answer->payload);
     ck_assert_int_eq(domus_message_take(stack, &message), 0);
     ck_assert_ptr_eq(domus_message_payload(message), answer->payload);
@@ -402,7 +392,6 @@ static int receive(domus_stack *stack, void *context)
 {
     static const domus_pattern any = {0};
 
-    (void)context;
     return domus_receive(stack, &any, took);
 }
 

@@ -276,7 +276,6 @@ static void stall(int number)
 {
     uint32_t turns = 0;
 
-    (void)number;
     atomic_store(&stalled, 1);
     while (atomic_load(&stalled) != 0)
         wait_a_little(&turns);

@@ -52,7 +52,6 @@ static int take(domus_stack *stack, void *name)
 
 static int give_back(domus_stack *stack, void *unused)
 {
-    (void)unused;
     result = domus_name_release(stack);
     return 0;
 }
@@ -197,7 +196,6 @@ DOMT_TEST(mount_that_fails_gives_the_name_back)
 
 static int find_and_take(domus_stack *stack, void *self)
 {
-    (void)self;
     result = domus_name_find(stack, "counter", &found);
     return 0;
 }
@@ -219,7 +217,6 @@ DOMT_TEST(name_stands_through_on_mount_and_on_stop)
 
 static int take_in_on_stop(domus_stack *stack, void *self)
 {
-    (void)self;
     result = domus_name_register(stack, "late");
     return 0;
 }

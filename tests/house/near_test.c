@@ -37,7 +37,6 @@ static int take_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
-    (void)self;
     return call->function(stack, call->context);
 }
 
@@ -45,13 +44,11 @@ static const domus_behaviour other_behaviour = {.name = "other", .on = rows};
 
 static int answer_nothing(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_reply(stack, &sized[0], NULL);
 }
 
 static int hear_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     answers++;
     error = answer->error;
     return 0;
@@ -62,7 +59,6 @@ static int warm_up(domus_stack *stack, void *context)
 {
     const domt_call call = {answer_nothing, NULL};
 
-    (void)context;
     for (int i = 0; i < 8; i++)
         ck_assert_int_eq(domus_ask_add(stack, greeter, &domt_call_type, &call, 0, 0), 0);
     return domus_wait_all(stack, hear_error);
@@ -97,7 +93,6 @@ static void close_world(void)
 
 static int hear_first(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     ck_assert_int_eq(answer->error, 0);
     ck_assert_ptr_eq(stack->pooled, stack);
     return second(stack);
@@ -107,7 +102,6 @@ static int ask_twice(domus_stack *stack, void *context)
 {
     const domt_call call = {answer_nothing, NULL};
 
-    (void)context;
     return domus_ask(stack, greeter, &domt_call_type, &call, hear_first);
 }
 
@@ -117,19 +111,16 @@ static uint32_t size_asked, size_answered, offset;
 
 static int answer_with_own_bytes(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     return domus_reply(stack, &sized[size_answered], (const char *)payload + offset);
 }
 
 static int answer_with_bytes(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_reply(stack, &sized[size_answered], bytes);
 }
 
 static int hear_bytes(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     answers++;
     ck_assert_ptr_eq(answer->type, &sized[size_answered]);
     if (size_answered != 0)
@@ -191,14 +182,12 @@ static uint64_t deadline_ns; /* the deadline of the ask that was kept */
 
 static int keep(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     deadline_ns = domi_stack_deadline_ns(stack);
     return domus_keep(stack, &kept);
 }
 
 static int fail_kept(domus_stack *stack, void *context)
 {
-    (void)context;
     (void)domus_kept_fail(stack, kept, -EIO); /* -ENOENT if its asker has gone */
     return 0;
 }
@@ -207,7 +196,6 @@ static int ask_to_ask_twice(domus_stack *stack, void *context)
 {
     const domt_call call = {ask_twice, NULL};
 
-    (void)context;
     return domus_ask_within(stack, asker, &domt_call_type, &call, 10 * MS, hear_error);
 }
 
@@ -228,7 +216,6 @@ DOMT_TEST(an_ask_inherits_the_deadline_of_the_one_it_is_made_for)
 
 static int hear_the_other(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     answers++;
     ck_assert_uint_eq(answer->tag, 5);
     ck_assert_uint_eq(*(const unsigned char *)answer->payload, 'b');
@@ -237,7 +224,6 @@ static int hear_the_other(domus_stack *stack, void *self, const domus_answer *an
 
 static int hear_one(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     answers++;
     ck_assert_uint_eq(answer->tag, 0);
     ck_assert_uint_eq(*(const unsigned char *)answer->payload, 'a');
@@ -262,7 +248,6 @@ DOMT_TEST(a_second_ask_under_way_has_an_answer_of_its_own)
 
 static int hear_end_and_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     answers++;
     ck_assert_int_eq(answer->error, -ECANCELED);
     error = domus_ask(stack, other, &sized[8], bytes, hear_error);
@@ -279,7 +264,6 @@ static int note_and_ask(domus_stack *stack)
 
 static int cancel(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_cancel(stack, running);
 }
 
@@ -305,7 +289,6 @@ DOMT_TEST(a_conversation_that_was_cancelled_asks_no_more)
 
 static int reply_to_received(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     ck_assert_int_eq(answer->error, 0);
     ck_assert_int_eq(domus_reply(stack, &sized[1], "r"), 0); /* the received one */
     return domus_reply(stack, &sized[1], "f");               /* the first */
@@ -315,7 +298,6 @@ static const domus_pattern of_nine = {(const domus_type *const[]){&sized[9], NUL
 
 static int receive_another(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_receive(stack, &of_nine, reply_to_received);
 }
 
@@ -323,7 +305,6 @@ static char order[8]; /* the actors that have heard something, in order */
 
 static int hear_letter(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     ck_assert_int_eq(answer->error, 0);
     order[answers++] = domus_self(stack).house == asker.house ? 'a' : 't';
     order[answers++] = *(const char *)answer->payload;
@@ -349,7 +330,6 @@ static uint64_t runs_before[2];
 /* Handles an ask, and then the notice that it sends to itself. */
 static int tell_oneself(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     ck_assert_uint_lt(answers, 2);
     runs_before[answers] = DOMT_SUM(&world, runs);
     if (answers++ != 0)
@@ -360,7 +340,6 @@ static int tell_oneself(domus_stack *stack, void *self, const void *payload)
 
 static int ignore(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 

@@ -125,7 +125,6 @@ DOMT_TEST(receive_sees_no_ask_that_has_expired)
 
 static int stop_after_mail(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_stop_after_mail(stack, domt_pick.picker);
 }
 
@@ -151,7 +150,6 @@ DOMT_TEST(stop_after_mail_comes_when_receives_have_taken_what_was_before_it)
 
 static int put_aside(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     ck_assert_int_eq(answer->error, 0);
     return domus_stash(stack);
 }
@@ -163,7 +161,6 @@ static int receive_and_put_aside(domus_stack *stack, void *pattern)
 
 static int unstash(domus_stack *stack, void *context)
 {
-    (void)context;
     domus_unstash(stack);
     return 0;
 }
@@ -202,7 +199,6 @@ static int ask_back(domus_stack *stack, void *context)
 
 static int raise_late(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     ck_assert_uint_eq(answer->tag, 2);
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_wait_all(stack, domt_took);
@@ -345,7 +341,6 @@ static int spawn_picker(domus_stack *stack, void *behaviour)
 
 static int end_with_error(domus_stack *stack, void *context)
 {
-    (void)stack, (void)context;
     return -EIO;
 }
 

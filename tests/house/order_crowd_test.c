@@ -48,7 +48,6 @@ static int compare(const domus_type *one_type, const void *one, const domus_type
     uint32_t key = ((const item *)one)->key;
     uint32_t other_key = ((const item *)other)->key;
 
-    (void)one_type, (void)other_type;
     compared++;
     return key < other_key ? -1 : key > other_key;
 }
@@ -57,7 +56,6 @@ static int take(domus_stack *stack, void *self, const void *payload)
 {
     const item *it = payload;
 
-    (void)stack, (void)self;
     while (queues[least % RING].first == queues[least % RING].behind)
         least++;
     queue *from = &queues[least % RING];

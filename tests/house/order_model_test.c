@@ -188,7 +188,6 @@ static void say_something(domus_stack *stack)
 
 static int take_note(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     model_take(payload, false, UINT32_MAX);
     say_something(stack);
     return 0;
@@ -196,7 +195,6 @@ static int take_note(domus_stack *stack, void *self, const void *payload)
 
 static int take_ask(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     if (below(8) == 0) { /* put it aside */
         uint32_t at = model_find(((const letter *)payload)->number);
         ck_assert_int_eq(domus_stash(stack), 0);
@@ -216,7 +214,6 @@ static int take_ask(domus_stack *stack, void *self, const void *payload)
 static bool has_wanted_key(const void *self, const void *frame, const domus_type *type,
                            const void *payload)
 {
-    (void)self, (void)frame, (void)type;
     return ((const letter *)payload)->key == key_wanted;
 }
 
@@ -224,7 +221,6 @@ static const domus_pattern wanted = {NULL, has_wanted_key};
 
 static int took(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     if (answer->error != 0) {
         for (uint32_t i = 0; i < count; i++)
             ck_assert(waits[i].aside || waits[i].letter.key != key_wanted);
@@ -241,7 +237,6 @@ static int receive(domus_stack *stack, void *within)
 
 static int put_back(domus_stack *stack, void *context)
 {
-    (void)context;
     domus_unstash(stack);
     model_put_back();
     return 0;
@@ -259,7 +254,6 @@ static int take_call(domus_stack *stack, void *self, const void *payload)
 {
     const domt_call *call = payload;
 
-    (void)self;
     return call->function(stack, call->context);
 }
 
@@ -297,7 +291,6 @@ static void begin(int (*function)(domus_stack *, void *), const void *context)
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     answered++;
     ck_assert_int_eq(answer->error, 0);
     return 0;

@@ -102,7 +102,6 @@ DOMT_TEST(replies_are_taken_before_all_of_it)
 
 static int end_wait(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 
@@ -143,14 +142,12 @@ static int anything(const domus_type *one_type, const void *one, const domus_typ
 {
     static const int results[] = {-1, 1, 0, -1, -1, 1};
 
-    (void)one_type, (void)one, (void)other_type, (void)other;
     return results[calls++ % 6];
 }
 
 static int always_before(const domus_type *one_type, const void *one, const domus_type *other_type,
                          const void *other)
 {
-    (void)one_type, (void)one, (void)other_type, (void)other;
     return -1;
 }
 
@@ -194,7 +191,6 @@ DOMT_TEST(stop_lets_one_more_be_handled_and_the_others_are_dead_letters)
 
 static int stop_itself_after_mail(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_stop_after_mail(stack, domus_self(stack));
 }
 
@@ -213,7 +209,6 @@ DOMT_TEST(stop_after_mail_lets_all_be_handled_that_came_before_it)
 
 static int stop_picker_after_mail(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_stop_after_mail(stack, domt_pick.picker);
 }
 
@@ -265,13 +260,11 @@ DOMT_TEST(bound_of_the_mailbox_holds_for_sorted_mail)
 
 static int end_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 
 static int hold_for_20_ms(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_sleep(stack, 20 * MS, end_sleep);
 }

@@ -67,7 +67,6 @@ void domt_ordered_run(void)
 
 static int do_nothing(domus_stack *stack, void *context)
 {
-    (void)stack, (void)context;
     return 0;
 }
 

@@ -25,7 +25,6 @@ const domus_type *const domt_sizes[3] = {&domt_small, &domt_middle, &domt_large}
 
 static int handle(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     domt_owned.handled++;
     return domt_owned.handle != NULL ? domt_owned.handle(stack, payload) : 0;
 }
@@ -34,7 +33,6 @@ static int take_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
-    (void)self;
     return call->function(stack, call->context);
 }
 
@@ -89,7 +87,6 @@ void domt_free_text(char *text)
 
 int domt_own_hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     domt_owned.heard++;
     return domt_owned.hear != NULL ? domt_owned.hear(stack, answer) : 0;
 }

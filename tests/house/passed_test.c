@@ -38,7 +38,6 @@ static int take_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
-    (void)self;
     return call->function(stack, call->context);
 }
 
@@ -91,7 +90,6 @@ static void close_world(void)
 
 static int hear_asked(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     asked_error = answer->error;
     return 0;
 }
@@ -114,58 +112,49 @@ static int ask(domus_stack *stack, void *plan_)
 
 static int cancel(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_cancel(stack, asking), 0);
     return 0;
 }
 
 static int stop(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_stop(stack, domus_self(stack));
 }
 
 static int hear_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     holder_error = answer->error;
     return answer->error != 0 ? answer->error : domus_reply(stack, &done_type, "answered");
 }
 
 static int sleep_long(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_sleep(stack, 50 * MS, hear_sleep);
 }
 
 static int end(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     return answer->error;
 }
 
 static int hold_asks_back(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_sleep(stack, 5 * MS, end);
 }
 
 static int keep(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_keep(stack, &kept);
 }
 
 static int put_aside(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_stash(stack);
 }
 
 static int take_back(domus_stack *stack, void *context)
 {
-    (void)context;
     domus_unstash(stack);
     return 0;
 }
@@ -281,7 +270,6 @@ DOMT_TEST(ask_that_was_given_up_between_two_actors_is_cancelled_when_it_is_held)
 
 static int hear_crowd(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     for (; answer != NULL; answer = answer->next)
         ck_assert_int_eq(answer->error, -ECANCELED);
     return 0;
@@ -291,7 +279,6 @@ static int ask_as_a_crowd(domus_stack *stack, void *context)
 {
     const domt_call call = {keep, NULL};
 
-    (void)context;
     for (unsigned i = 0; i < CROWD; i++)
         ck_assert_int_eq(domus_ask_add(stack, actors[1], &question, &call, 0, 0), 0);
     ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
@@ -332,7 +319,6 @@ static int make_router(domus_stack *stack, void *context)
 {
     const domus_routing routing = {.route = DOMUS_ROUTE_NEAR};
 
-    (void)context;
     ck_assert_int_eq(domus_spawn_many(stack, &talking, NULL, 1, &routing, NULL, &router), 0);
     ck_assert_uint_eq(domus_routees(stack, router, &actors[LAST], 1), 1);
     return 0;
@@ -412,7 +398,6 @@ DOMT_TEST(ask_is_cancelled_whose_asker_ends_before_it_hears_where_it_is)
 
 static int go_on_at_once(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     asked_error = answer->error;
     return 0; /* the conversation ends, and one of its asks is still under way */
 }

@@ -141,7 +141,6 @@ DOMT_TEST(pause_and_resume_are_for_those_who_passivate)
 
 static int tick(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_every(stack, 5 * MS, &domt_kin_tick, NULL, NULL);
 }
 

@@ -14,7 +14,6 @@ domt_picked domt_pick;
 
 static void count_release(void *payload)
 {
-    (void)payload;
     domt_pick.releases++;
 }
 
@@ -42,7 +41,6 @@ static void write_text(const char *before, int64_t number, const char *after)
 
 static int take_note(domus_stack *stack, void *self, const void *number)
 {
-    (void)self;
     (void)domus_take(stack);
     write_text("", *(const int64_t *)number, "");
     return 0;
@@ -50,7 +48,6 @@ static int take_note(domus_stack *stack, void *self, const void *number)
 
 static int take_urgent(domus_stack *stack, void *self, const void *number)
 {
-    (void)self;
     (void)domus_take(stack);
     write_text("u", *(const int64_t *)number, "");
     return 0;
@@ -58,7 +55,6 @@ static int take_urgent(domus_stack *stack, void *self, const void *number)
 
 static int take_question(domus_stack *stack, void *self, const void *number)
 {
-    (void)self;
     (void)domus_take(stack);
     write_text("q", *(const int64_t *)number, "");
     return domus_reply(stack, &domt_pick_number, number);
@@ -68,7 +64,6 @@ static int take_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
-    (void)self;
     return call->function(stack, call->context);
 }
 
@@ -85,7 +80,6 @@ const domus_behaviour domt_picking = {
 static bool is_seven(const void *self, const void *frame, const domus_type *type,
                      const void *payload)
 {
-    (void)self, (void)frame, (void)type;
     domt_pick.looks++;
     return *(const int64_t *)payload == 7;
 }
@@ -157,7 +151,6 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
     bool failed = answer->error != 0;
 
-    (void)stack, (void)self;
     append(domt_pick.answers, sizeof domt_pick.answers, "%c%lld ", failed ? 'x' : 'r',
            (long long)(failed ? answer->error : *(const int64_t *)answer->payload));
     return 0;
@@ -201,7 +194,6 @@ bool domt_write(const domus_answer *answer)
 
 int domt_took(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     (void)domus_take(stack);
     (void)domt_write(answer);
     return 0;

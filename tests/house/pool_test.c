@@ -105,7 +105,6 @@ static int pass(domus_stack *stack, void *self, const void *packet_)
     const packet *now = packet_;
     uint32_t left = now->hops - 1;
 
-    (void)self;
     handled++;
     if (left == 0)
         return 0;

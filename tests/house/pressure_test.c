@@ -87,7 +87,6 @@ static unsigned heard;
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     heard_error = answer->error;
     heard++;
     return 0;
@@ -95,7 +94,6 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int ask_owned(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_ask(stack, one, &domt_counted, "payload", hear);
 }
 
@@ -125,7 +123,6 @@ static int arm(domus_stack *stack, void *context)
 {
     int64_t number = 7;
 
-    (void)context;
     return domus_after(stack, MS, &domt_tick, &number, NULL);
 }
 
@@ -153,7 +150,6 @@ DOMT_TEST(m11_replies_exceptions_and_events_pass_while_memory_is_critical)
 
 static int stop_one(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_stop(stack, one);
 }
 
@@ -171,7 +167,6 @@ DOMT_TEST(a_stop_passes_while_memory_is_critical)
 
 static int pass_on(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_forward(stack, one);
 }
 
@@ -431,7 +426,6 @@ DOMT_TEST(what_is_taken_again_is_not_spare)
 /* Another thread has just measured less; this one hears of it as it takes memory. */
 static void hear_of_less(domi_meter *meter, size_t bytes)
 {
-    (void)meter, (void)bytes;
     atomic_store(&level, DOMUS_MEMORY_HIGH);
     domi_manager_look_at_pressure(world.managers[0]);
 }

@@ -8,7 +8,6 @@
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     error = answer->error;
     value = error == 0 ? *(const uint64_t *)answer->payload : 0;
     return 0;
@@ -22,7 +21,6 @@ static int ask_process(domus_stack *stack, void *number)
 static int reply_when_told(domus_stack *stack, const domus_process_event *events, uint32_t count,
                            domus_process_output *out)
 {
-    (void)out;
     for (uint32_t i = 0; i < count; i++) {
         ck_assert_int_eq(events[i].type, DOMUS_PROCESS_MESSAGE);
         ck_assert_int_eq(events[i].error, 0);
@@ -57,7 +55,6 @@ DOMT_TEST(messages_of_any_type_are_events_and_asks_are_answered_later)
 static int fall_silent(domus_stack *stack, const domus_process_event *events, uint32_t count,
                        domus_process_output *out)
 {
-    (void)stack, (void)events, (void)out;
     ck_assert_uint_le(count, DOMUS_PROCESS_EVENTS_MAX);
     return 0;
 }
@@ -92,7 +89,6 @@ static int reply_number(domus_stack *stack, void *context)
 
 static int fail_ask(domus_stack *stack, void *context)
 {
-    (void)stack, (void)context;
     return -EIO;
 }
 
@@ -105,7 +101,6 @@ static int yield_three(domus_stack *stack, const domus_process_event *events, ui
     domt_call good = {reply_number, &number};
     domt_call bad = {fail_ask, NULL};
 
-    (void)stack;
     for (uint32_t i = 0; i < count; i++) {
         ck_assert_int_eq(events[i].type, DOMUS_PROCESS_COMPLETE);
         ck_assert_int_eq(events[i].error, events[i].tag == 2 ? -EIO : 0);
@@ -139,7 +134,6 @@ DOMT_TEST(yields_complete_with_their_tags_those_of_one_turn_together)
 static int yield_too_much(domus_stack *stack, const domus_process_event *events, uint32_t count,
                           domus_process_output *out)
 {
-    (void)stack, (void)events;
     if (count != 0)
         return 0;
     for (uint64_t i = 0; i < DOMUS_PROCESS_YIELDS_MAX - 1; i++)
@@ -167,7 +161,6 @@ DOMT_TEST(step_yields_at_most_64_and_all_complete)
 static int yield_for_ever(domus_stack *stack, const domus_process_event *events, uint32_t count,
                           domus_process_output *out)
 {
-    (void)stack, (void)events, (void)count;
     ck_assert_int_eq(domus_process_sleep(out, 1000000 * MS, 1), 0);
     return domus_process_sleep(out, 1000000 * MS, 2);
 }

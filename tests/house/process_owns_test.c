@@ -20,7 +20,6 @@ static int join_group(domus_stack *stack)
 
 static int publish_owned(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_publish(stack, group, &owned_type, &(uint64_t){1});
 }
 
@@ -54,14 +53,12 @@ DOMT_TEST(publication_that_no_step_has_seen_is_dropped_once)
 
 static int become_supervisor(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_become(stack, &supervisor);
 }
 
 static int fail_step(domus_stack *stack, const domus_process_event *events, uint32_t count,
                      domus_process_output *out)
 {
-    (void)stack, (void)events, (void)out;
     return count != 0 ? -EIO : 0;
 }
 

@@ -39,14 +39,12 @@ DOMT_TEST(method_that_is_not_known_is_a_failure_of_the_actor)
 
 static int fail_at_first(domus_stack *stack)
 {
-    (void)stack;
     return inits == 1 ? -EAGAIN : 0;
 }
 
 static int fail_number(domus_stack *stack, const domus_process_event *events, uint32_t count,
                        domus_process_output *out)
 {
-    (void)stack, (void)out;
     return count != 0 && events[0].data_type == &number_type ? -EIO : 0;
 }
 
@@ -88,7 +86,6 @@ static int spawn_wrongly(domus_stack *stack, void *context)
     char name[DOMUS_PROCESS_METHOD_MAX + 2];
     domus_address address;
 
-    (void)context;
     memset(name, 'a', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     error = domus_process_spawn(stack, &no_step, "", NULL, NULL, NULL, &address);
@@ -122,7 +119,6 @@ DOMT_TEST(spawn_refuses_what_cannot_be_a_process)
 static int be_done(domus_stack *stack, const domus_process_event *events, uint32_t count,
                    domus_process_output *out)
 {
-    (void)stack, (void)events;
     if (count == 0)
         return domus_process_sleep(out, 1000 * MS, 1);
     ck_assert_int_eq(domus_process_done(out, &value_type, &sum), 0);
@@ -152,7 +148,6 @@ DOMT_TEST(process_that_is_done_sends_its_value_and_ends)
 static int try_to_be_done(domus_stack *stack, const domus_process_event *events, uint32_t count,
                           domus_process_output *out)
 {
-    (void)stack, (void)events;
     return count < 2 ? 0 : domus_process_done(out, &value_type, &sum);
 }
 
@@ -160,7 +155,6 @@ static unsigned heard;
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     /* The error is not -ENOMSG, because no handler forgot to answer. */
     ck_assert(answer->error == -ENOMEM || answer->error == -ESTALE);
     heard++;

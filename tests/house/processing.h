@@ -15,7 +15,6 @@ static unsigned releases;
 
 static inline void count_release(void *payload)
 {
-    (void)payload;
     releases++;
 }
 
@@ -80,7 +79,6 @@ static inline int step(domus_stack *stack, void *self, const domus_process_event
 
 static inline void close_it(domus_stack *stack, void *self)
 {
-    (void)stack;
     ck_assert(*(uint64_t *)self == 42);
     closes++;
 }
@@ -97,7 +95,6 @@ static const domus_process counting = {
 
 static inline int take_value(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     value = *(const uint64_t *)payload;
     value_from = domus_sender(stack);
     return 0;
@@ -107,7 +104,6 @@ static inline int call(domus_stack *stack, void *self, const void *payload)
 {
     const domt_call *order = payload;
 
-    (void)self;
     return order->function(stack, order->context);
 }
 

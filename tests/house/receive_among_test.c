@@ -46,7 +46,6 @@ static void close_world(void)
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     error = answer->error;
     return 0;
 }
@@ -124,7 +123,6 @@ DOMT_TEST(receive_that_only_looks_ends_in_an_actor_without_mail)
 
 static int stop_after_mail(domus_stack *stack, void *context)
 {
-    (void)context;
     for (uint64_t i = 0; i < 3; i++)
         ck_assert_int_eq(domus_notice(stack, one, &odd_type, &i), 0);
     return domus_stop_after_mail(stack, one);

@@ -41,7 +41,6 @@ static int reply_then_fail_to(domus_stack *stack, void *self, const domus_answer
 
 static int receive_and_reply(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_receive(stack, &domt_questions, reply_then_fail_to);
 }
 
@@ -73,7 +72,6 @@ static int took_and_waits(domus_stack *stack, void *self, const domus_answer *an
 
 static int receive_two(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_receive(stack, &domt_questions, took_and_waits);
 }
 
@@ -104,7 +102,6 @@ static int reply_to_both(domus_stack *stack, void *self, const domus_answer *ans
 
 static int receive_for_an_ask(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_receive(stack, &domt_questions, reply_to_both);
 }
 
@@ -140,7 +137,6 @@ static int took_and_keeps(domus_stack *stack, void *self, const domus_answer *an
 
 static int receive_and_keep(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_receive(stack, &domt_questions, took_and_keeps);
 }
 
@@ -148,7 +144,6 @@ static int answer_kept(domus_stack *stack, void *context)
 {
     int64_t number = 50;
 
-    (void)context;
     ck_assert_int_eq(domus_kept_reply(stack, kept, &domt_pick_number, &number), 0);
     ck_assert_int_eq(domus_kept_reply(stack, kept, &domt_pick_number, &number), -ENOENT);
     return 0;
@@ -213,7 +208,6 @@ static domus_conversation inquiry;
 
 static int hear_nothing(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ck_assert_int_eq(answer->error, -ECANCELED);
     return 0;
 }
@@ -226,7 +220,6 @@ static int ask_known(domus_stack *stack, void *number)
 
 static int cancel_inquiry(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_cancel(stack, inquiry);
 }
 
@@ -253,14 +246,12 @@ DOMT_TEST(ask_that_was_seen_and_then_withdrawn_does_not_hurt_the_search)
 
 static int take_and_go_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     (void)domus_take(stack);
     return domt_write(answer) ? domus_receive(stack, &domt_any, take_and_go_on) : answer->error;
 }
 
 static int receive_all(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_receive(stack, &domt_any, take_and_go_on);
 }
 
@@ -274,7 +265,6 @@ static int take_and_stop(domus_stack *stack, void *self, const domus_answer *ans
 
 static int receive_and_stop(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_receive(stack, &domt_any, take_and_stop);
 }
 
@@ -319,7 +309,6 @@ DOMT_TEST(actor_that_stops_itself_receives_at_most_one_more)
 
 static int stop_picker_after_mail(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_stop_after_mail(stack, domt_pick.picker);
 }
 
@@ -392,7 +381,6 @@ DOMT_TEST(receives_go_on_at_conversations_max)
 
 static int nap_under_barrier(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_sleep(stack, 5 * MS, domt_took);
 }
@@ -417,14 +405,12 @@ DOMT_TEST(receive_waits_behind_a_barrier_of_another_conversation)
 
 static int look_under_barrier(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_receive_within(stack, &domt_any, 0, domt_took);
 }
 
 static int wait_under_barrier(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_receive_within(stack, &domt_any, 5 * MS, domt_took);
 }

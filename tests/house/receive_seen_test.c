@@ -14,7 +14,6 @@
 static bool is_seven(const void *self, const void *frame, const domus_type *type,
                      const void *payload)
 {
-    (void)self, (void)frame, (void)type;
     return *(const int64_t *)payload == 7;
 }
 
@@ -28,7 +27,6 @@ static domi_node *seen(void)
 
 static int hear_nothing(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 
@@ -36,7 +34,6 @@ static int ask_third(domus_stack *stack, void *context)
 {
     int64_t number = 3;
 
-    (void)context;
     return domus_ask(stack, domt_pick.picker, &domt_pick_question, &number, hear_nothing);
 }
 
@@ -68,7 +65,6 @@ static int outcome;
 
 static int hear_circle(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     outcome = answer->error;
     return domus_reply(stack, &domt_pick_number, &(int64_t){0});
 }
@@ -77,13 +73,11 @@ static int ask_back(domus_stack *stack, void *context)
 {
     int64_t number = 3;
 
-    (void)context;
     return domus_ask(stack, domt_pick.picker, &domt_pick_question, &number, hear_circle);
 }
 
 static int raise_late(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     ck_assert_uint_eq(answer->tag, 2);
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_wait_all(stack, hear_nothing);
@@ -93,7 +87,6 @@ static int ask_and_raise_later(domus_stack *stack, void *context)
 {
     static const domt_call back = {ask_back, NULL};
 
-    (void)context;
     ck_assert_int_eq(domus_ask_add(stack, domt_pick.asker, &domt_call_type, &back, 0, 1), 0);
     ck_assert_int_eq(domus_sleep_add(stack, 10 * MS, 2), 0);
     return domus_wait_first(stack, raise_late);

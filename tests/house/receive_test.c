@@ -142,13 +142,11 @@ DOMT_TEST(receive_within_a_very_long_time_is_no_overflow)
 
 static int flush_next(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     return domt_write(answer) ? domus_receive_within(stack, &domt_any, 0, flush_next) : 0;
 }
 
 static int flush(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_receive_within(stack, &domt_any, 0, flush_next);
 }
 
@@ -178,7 +176,6 @@ static int else_any(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int by_priority(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_receive_within(stack, &domt_urgents, 0, else_any);
 }
 
@@ -205,7 +202,6 @@ DOMT_TEST(priority_receive_takes_the_urgent_before_the_older)
 
 static int flush_at_mount(domus_stack *stack, void *self)
 {
-    (void)self;
     return flush(stack, NULL);
 }
 
@@ -345,20 +341,17 @@ DOMT_TEST(resumed_receive_may_cancel_another_receive)
 
 static int hear_circle(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ck_assert_int_eq(answer->error, -EDEADLK);
     return 0;
 }
 
 static int ask_back(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_ask(stack, domt_pick.picker, &domt_pick_question, &(int64_t){4}, hear_circle);
 }
 
 static int raise_late(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self, (void)answer;
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_wait_all(stack, domt_took);
 }
@@ -367,7 +360,6 @@ static int ask_and_raise_later(domus_stack *stack, void *context)
 {
     static const domt_call call = {ask_back, NULL};
 
-    (void)context;
     ck_assert_int_eq(domus_ask_add(stack, domt_pick.asker, &domt_call_type, &call, 0, 0), 0);
     return domus_sleep(stack, 5 * MS, raise_late);
 }

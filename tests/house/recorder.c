@@ -18,7 +18,6 @@ static void record(void *self, char what, int64_t number)
 
 static int on_note(domus_stack *stack, void *self, const void *number)
 {
-    (void)stack;
     record(self, 'n', *(const int64_t *)number);
     return 0;
 }
@@ -35,7 +34,6 @@ static int on_question(domus_stack *stack, void *self, const void *number)
 
 static int answered(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack;
     if (answer->error != 0)
         record(self, 'x', answer->error);
     else
@@ -47,13 +45,11 @@ static int on_inquiry(domus_stack *stack, void *self, const void *inquiry_)
 {
     const domt_inquiry *inquiry = inquiry_;
 
-    (void)self;
     return domus_ask(stack, inquiry->to, &domt_question, &inquiry->number, answered);
 }
 
 static int on_tick(domus_stack *stack, void *self, const void *number)
 {
-    (void)stack;
     record(self, 'e', *(const int64_t *)number);
     return 0;
 }
@@ -62,20 +58,17 @@ static int on_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
-    (void)self;
     return call->function(stack, call->context);
 }
 
 static int on_mount(domus_stack *stack, void *self)
 {
-    (void)stack;
     ((domt_recorder *)self)->log->mounts++;
     return 0;
 }
 
 static void on_stop(domus_stack *stack, void *self)
 {
-    (void)stack;
     ((domt_recorder *)self)->log->stops++;
 }
 

@@ -127,14 +127,12 @@ static int heard_error;
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     heard_error = answer->error;
     return 0;
 }
 
 static int ask_owned(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_ask(stack, one, &domt_counted, "payload", hear);
 }
 

@@ -23,7 +23,6 @@ static int worker_heard;
 
 static int hear_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     worker_heard = answer->error;
     return answer->error;
 }
@@ -32,7 +31,6 @@ static int work(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t doubled;
 
-    (void)self;
     seen_sender = domus_sender(stack);
     memcpy(&seen_value, payload, 8);
     doubled = 2 * seen_value;
@@ -57,7 +55,6 @@ static int run_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
-    (void)self;
     return call->function(stack, call->context);
 }
 

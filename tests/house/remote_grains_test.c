@@ -32,7 +32,6 @@ static struct {
 
 static int begin_life(domus_stack *stack, void *self)
 {
-    (void)self;
     life.lives++;
     life.fence = domus_grain_fence(stack);
     (void)snprintf(life.key, sizeof life.key, "%s", domus_grain_key(stack));
@@ -41,13 +40,11 @@ static int begin_life(domus_stack *stack, void *self)
 
 static void end_life(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     life.ended++;
 }
 
 static int take_word(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     memcpy(&life.value, payload, sizeof life.value);
     life.sender = domus_sender(stack);
     if (domus_reply(stack, &domt_plain, payload) == 0)
@@ -69,14 +66,12 @@ static bool are_numbers(const unsigned char *bytes, size_t size)
 
 static int take_odd(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     life.is_whole = are_numbers(payload, sizeof(odd));
     return 0;
 }
 
 static int take_large(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     life.is_whole = are_numbers(payload, sizeof(large));
     (void)domus_reply(stack, &domt_plain, &life.value);
     return 0;
@@ -147,7 +142,6 @@ static doing now;
 
 static int notify(domus_stack *stack, void *unused)
 {
-    (void)unused;
     ck_assert_int_eq(domus_grain_notice(stack, spread, now.key, now.type, now.payload),
                      now.expected);
     return 0;
@@ -155,7 +149,6 @@ static int notify(domus_stack *stack, void *unused)
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     now.error = answer->error;
     if (answer->payload != NULL)
         memcpy(&now.answer, answer->payload, sizeof now.answer);
@@ -164,7 +157,6 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int ask(domus_stack *stack, void *unused)
 {
-    (void)unused;
     now.error = 1;
     ck_assert_int_eq(domus_conversation_of(stack, &now.conversation), 0);
     return domus_grain_ask_within(stack, spread, now.key, now.type, now.payload, now.timeout_ns,
@@ -173,28 +165,24 @@ static int ask(domus_stack *stack, void *unused)
 
 static int set_fence(domus_stack *stack, void *unused)
 {
-    (void)unused;
     ck_assert_int_eq(domus_remote_part_set(stack, now.part, now.value), now.expected);
     return 0;
 }
 
 static int open_part(domus_stack *stack, void *unused)
 {
-    (void)unused;
     ck_assert_int_eq(domus_remote_part_open(stack, now.part), now.expected);
     return 0;
 }
 
 static int close_part(domus_stack *stack, void *unused)
 {
-    (void)unused;
     domus_remote_part_close(stack, now.part);
     return 0;
 }
 
 static int pass_kept(domus_stack *stack, void *unused)
 {
-    (void)unused;
     ck_assert_int_eq(domus_remote_grain_pass_kept(stack, now.kept), now.expected);
     return 0;
 }
@@ -298,7 +286,6 @@ DOMT_TEST(an_open_part_needs_no_gateway)
 
 static int notify_and_open(domus_stack *stack, void *unused)
 {
-    (void)unused;
     ck_assert_int_eq(domus_grain_notice(stack, spread, now.key, now.type, now.payload), 0);
     ck_assert_int_eq(domus_remote_part_open(stack, now.part), -EAGAIN);
     return 0;
@@ -445,7 +432,6 @@ static int name_of_grains(domus_stack *stack, void *unused)
     domus_address address;
     domus_remote_grain grain;
 
-    (void)unused;
     ck_assert_int_eq(domus_remote_address(stack, &name, &address), -EINVAL);
     ck_assert_int_eq(domus_remote_node_open(stack, DOMUS_REMOTE_GRAINS, 0), -EINVAL);
     ck_assert_int_ne(domus_remote_grain_of(stack, &grain), 0); /* a call is none */

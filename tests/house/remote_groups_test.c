@@ -27,7 +27,6 @@ static int take_word(domus_stack *stack, void *self, const void *payload)
 {
     had *now = &members_had[domus_self(stack).house->home->index];
 
-    (void)self;
     now->count++;
     memcpy(&now->value, payload, sizeof now->value);
     now->from = domus_sender(stack);
@@ -36,7 +35,6 @@ static int take_word(domus_stack *stack, void *self, const void *payload)
 
 static int join(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_group_join(stack, group);
 }
 
@@ -48,7 +46,6 @@ static const domus_behaviour member = {
 
 static int open_group(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_group_open(stack, "news", &group), 0);
     return 0;
 }

@@ -250,7 +250,6 @@ static int list_idle(domus_stack *stack, void *context)
 {
     uint32_t cursor = 0;
 
-    (void)context;
     idle_count = domus_remote_idle(stack, DOMT_NODE, &cursor, idle, 8);
     ck_assert_uint_eq(cursor, 0);
     return 0;

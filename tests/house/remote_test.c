@@ -31,7 +31,6 @@ static int send_notice(domus_stack *stack, void *sending_)
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     asked[0].error = answer->error;
     if (answer->payload != NULL)
         memcpy(&asked[0].replied, answer->payload, 8);
@@ -97,7 +96,6 @@ static int reply_kept(domus_stack *stack, void *value)
 
 static int fail_kept(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_kept_fail(stack, domt_carried_by[1].kept[0], -EHOSTDOWN), 0);
     return 0;
 }
@@ -218,7 +216,6 @@ static int cannot(domus_stack *stack, void *context)
     domus_address address = {NULL, 0};
     uint32_t cursor = 0;
 
-    (void)context;
     ck_assert_int_eq(domus_remote_open(stack, NULL), -EOPNOTSUPP); /* a state actor */
     ck_assert_int_eq(domus_remote_node_open(stack, 1, 0), -EPERM);
     ck_assert_int_eq(domus_remote_node_set(stack, 1, 0), -EPERM);

@@ -15,20 +15,17 @@ static int run_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
-    (void)self;
     return call->function(stack, call->context);
 }
 
 static int hear_down(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     heard[downs++ % 4] = *(const domus_down *)payload;
     return 0;
 }
 
 static int hear_room(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     room_reason = ((const domus_down *)payload)->reason;
     rooms++;
     return 0;
@@ -65,14 +62,12 @@ static void close_watching(void)
 
 static int watch(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_watch_actor(stack, remote, &held), 0);
     return 0;
 }
 
 static int watch_room(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_watch_room(stack, remote, &held), 0);
     return 0;
 }
@@ -97,14 +92,12 @@ static int tell_down(domus_stack *stack, void *reason)
 
 static int tell_room(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_remote_room(stack, &name), 0);
     return 0;
 }
 
 static int tell_from_other(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_remote_end(stack, &name, 0), -EXDEV);
     ck_assert_int_eq(domus_remote_down(stack, &name, 0), -EXDEV);
     ck_assert_int_eq(domus_remote_room(stack, &name), -EXDEV);
@@ -190,7 +183,6 @@ DOMT_TEST(who_waits_for_room_hears_whether_the_actor_or_its_node_is_gone)
 
 static int stop_self(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_stop(stack, domus_self(stack));
 }
 
@@ -225,7 +217,6 @@ DOMT_TEST(the_end_of_a_gateway_tells_its_watches)
 
 static int cannot_link(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_link_actor(stack, remote, NULL), -EOPNOTSUPP);
     return 0;
 }
@@ -238,7 +229,6 @@ static int stop_remote(domus_stack *stack, void *context)
 
 static int stop_remote_after_mail(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_stop_after_mail(stack, remote), 0);
     return 0;
 }

@@ -26,7 +26,6 @@ static int take_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
-    (void)self;
     return call->function(stack, call->context);
 }
 
@@ -35,7 +34,6 @@ static int take_any(domus_stack *stack, void *self, const void *payload)
     domt_carried *carried = carried_by(stack);
     domus_kept kept;
 
-    (void)self;
     domus_remote_message message;
     carried->target_error = domus_remote_target(stack, &message);
     if (carried->target_error == 0) {
@@ -55,7 +53,6 @@ static int take_any(domus_stack *stack, void *self, const void *payload)
 
 static int take_cancel(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     carried_by(stack)->cancels++;
     carried_by(stack)->cancelled = ((const domus_remote_cancelled_ask *)payload)->kept;
     return 0;
@@ -65,7 +62,6 @@ static int take_watch(domus_stack *stack, void *self, const void *payload)
 {
     const domus_remote_watch *watch = payload;
 
-    (void)self;
     carried_by(stack)->watches++;
     carried_by(stack)->target = watch->name;
     carried_by(stack)->room = watch->room;
@@ -74,7 +70,6 @@ static int take_watch(domus_stack *stack, void *self, const void *payload)
 
 static int take_stop(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     carried_by(stack)->stops++;
     carried_by(stack)->target = ((const domus_remote_stop *)payload)->name;
     return 0;
@@ -82,7 +77,6 @@ static int take_stop(domus_stack *stack, void *self, const void *payload)
 
 static int take_joined(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     carried_by(stack)->joins++;
     carried_by(stack)->target = ((const domus_remote_joined *)payload)->outlet;
     return 0;
@@ -92,7 +86,6 @@ static int take_last_stop(domus_stack *stack, void *self, const void *payload)
 {
     domus_remote_message message;
 
-    (void)self, (void)payload;
     carried_by(stack)->last_stops++;
     int error = domus_remote_target(stack, &message);
     carried_by(stack)->target = message.to;
@@ -103,7 +96,6 @@ static int hear_answer(domus_stack *stack, void *self, const domus_answer *answe
 {
     domt_carried *carried = carried_by(stack);
 
-    (void)self;
     if (answer->tag == UINT64_MAX)
         return 0; /* the sleep was cancelled: the gateway ends */
     carried->answers++;
@@ -118,7 +110,6 @@ static int begin_asker(domus_stack *stack, void *context)
 {
     uint32_t home = domus_self(stack).house->home->index;
 
-    (void)context;
     ck_assert_int_eq(domus_sleep_add(stack, UINT64_C(1) << 60, UINT64_MAX), 0);
     ck_assert_int_eq(domus_conversation_of(stack, &domt_askers[home]), 0);
     return domus_wait_first(stack, hear_answer);
@@ -145,7 +136,6 @@ static int open_gateway(domus_stack *stack, void *options)
 
 static int open_node(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_remote_node_open(stack, DOMT_NODE, 0), 0);
     ck_assert_int_eq(domus_remote_node_open(stack, DOMT_NODE, 0), -EALREADY);
     return 0;

@@ -30,7 +30,6 @@ DOMT_TEST(reply_is_taken_once_and_only_for_an_ask)
 
 static int hear_and_reply(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self, (void)answer;
     ck_assert_int_eq(domt_reply_hello(stack, NULL), 0);
     ck_assert_int_eq(domt_reply_hello(stack, NULL), -EALREADY);
     return 0;
@@ -38,7 +37,6 @@ static int hear_and_reply(domus_stack *stack, void *self, const domus_answer *an
 
 static int hear_nothing(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ck_assert_int_eq(answer->error, -ENOMSG);
     return 0;
 }
@@ -55,7 +53,6 @@ static int park_and_reply(domus_stack *stack, void *context)
 {
     domt_call question = {domt_end_without_answer, NULL};
 
-    (void)context;
     return domus_ask(stack, domt_talk.third, &domt_call_type, &question, hear_and_reply);
 }
 
@@ -86,7 +83,6 @@ static const domus_type huge = {.name = "huge", .size = DOMUS_PAYLOAD_MAX + 1};
 
 static int send_huge(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_notice(stack, domt_talk.other, &huge, ""), -EMSGSIZE);
     ck_assert_int_eq(domus_ask(stack, domt_talk.other, &huge, "", domt_talk_hear), -EMSGSIZE);
     if (domus_sender(stack).house != NULL)
@@ -107,7 +103,6 @@ DOMT_TEST(payload_beyond_the_maximum_is_refused_and_nothing_lost)
 
 static int look_from_asker(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_ptr_eq(domus_self(stack).house, domt_talk.other.house);
     ck_assert_uint_eq(domus_self(stack).lease, domt_talk.other.lease);
     ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house);
@@ -118,7 +113,6 @@ static int look_from_asker(domus_stack *stack, void *context)
 
 static int look_from_outside(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_ptr_null(domus_sender(stack).house);
     ck_assert_ptr_null(domus_frame(stack));
     return 0;

@@ -27,14 +27,12 @@ static void setup(uint64_t seed)
 
 static int take_number(domus_stack *stack, void *self, const void *number)
 {
-    (void)self;
     uint32_t next = *(const uint32_t *)number + 1;
     return domus_notice(stack, domus_sender(stack), &number_type, &next);
 }
 
 static int answer_question(domus_stack *stack, void *self, const void *question)
 {
-    (void)self;
     uint32_t number = *(const uint32_t *)question;
     return number == 0 ? -EDOM : domus_reply(stack, &number_type, &number);
 }
@@ -69,14 +67,12 @@ static uint32_t rest_handled, own_handled;
 
 static int take_own(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     own_handled++;
     return 0;
 }
 
 static int take_rest(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     rest_handled++;
     return -ENOSYS;
 }
@@ -105,7 +101,6 @@ DOMT_TEST(a_last_row_without_type_takes_what_no_other_does)
 
 static int pass_on(domus_stack *stack, void *self, const void *payload)
 {
-    (void)payload;
     return domus_forward(stack, *(const domus_address *)self);
 }
 
@@ -135,7 +130,6 @@ DOMT_TEST(the_row_can_pass_on_all_that_comes)
 
 static int arm(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_after(stack, MS, &forget_type, NULL, NULL);
 }
 
@@ -158,7 +152,6 @@ static int end_it(domus_stack *stack, void *self, const void *who_)
 {
     domus_address who;
 
-    (void)self;
     memcpy(&who, who_, sizeof who);
     return domus_stop_after_mail(stack, who);
 }

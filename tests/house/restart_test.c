@@ -42,7 +42,6 @@ static void note(uint32_t number)
 
 static int spoil(domus_stack *stack, void *unused)
 {
-    (void)unused;
     ((domt_kin *)domus_self(stack).house->self)->worth = 0;
     return 0;
 }
@@ -123,7 +122,6 @@ DOMT_TEST(on_restart_that_fails_is_a_failure_again)
 
 static int arm(domus_stack *stack, void *unused)
 {
-    (void)unused;
     ck_assert_int_eq(domus_every(stack, MS, &domt_kin_tick, NULL, NULL), 0);
     return 0;
 }
@@ -186,7 +184,6 @@ static int born;
 
 static int spawn_one(domus_stack *stack, void *unused)
 {
-    (void)unused;
     born = domt_kin_spawn(stack, 8, &domt_kin_hearing, NULL);
     return 0;
 }
@@ -234,13 +231,11 @@ DOMT_TEST(mail_that_waits_is_handled_in_order_by_the_next_life)
 
 static int take_name(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_name_register(stack, "child");
 }
 
 static int become_deaf(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_become(stack, &domt_kin_deaf);
 }
 
@@ -310,7 +305,6 @@ static int fail_soon(domus_stack *stack, void *unused)
 {
     const int error = -EIO;
 
-    (void)unused;
     return domus_after(stack, MS, &domt_kin_fail, &error, NULL);
 }
 
@@ -340,7 +334,6 @@ DOMT_TEST(failure_leaves_a_stop_that_is_under_way_alone)
 
 static int turn_of_the_parent(domus_stack *stack, void *unused)
 {
-    (void)stack, (void)unused;
     domt_kin_turn(0);
     return 0;
 }

@@ -18,7 +18,6 @@ static int await_room(domus_stack *stack, void *address)
 
 static int unwatch(domus_stack *stack, void *unused)
 {
-    (void)unused;
     result = domus_unwatch(stack, last);
     return 0;
 }

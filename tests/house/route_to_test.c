@@ -19,7 +19,6 @@ static int result;
 
 static int work(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     got[domus_self(stack).house->home->index]++;
     return 0;
 }
@@ -31,7 +30,6 @@ static const domus_behaviour worker = {
 
 static uint64_t key_of(const domus_type *type, const void *payload)
 {
-    (void)type;
     return *(const uint64_t *)payload;
 }
 
@@ -234,7 +232,6 @@ static domus_conversation asking;
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     result = answer->error;
     return 0;
 }
@@ -248,7 +245,6 @@ static int ask(domus_stack *stack, void *value)
 
 static int cancel(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_cancel(stack, asking), 0);
     return 0;
 }
@@ -299,7 +295,6 @@ static void routees_live(void)
 
 static int spawn_many(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_spawn_many(stack, &worker, NULL, 4, NULL, NULL, &router), 0);
     return 0;
 }
@@ -360,7 +355,6 @@ static int spawn_least(domus_stack *stack, void *context)
 {
     const domus_routing least = {.route = DOMUS_ROUTE_LEAST};
 
-    (void)context;
     ck_assert_int_eq(domus_spawn_many(stack, &worker, NULL, 4, &least, NULL, &router), 0);
     return 0;
 }

@@ -40,7 +40,6 @@ static int stop_after_mail(domus_stack *stack, void *context)
 {
     uint64_t number = 1;
 
-    (void)context;
     for (uint32_t i = 0; i < 8; i++)
         ck_assert_int_eq(domus_notice(stack, router, &work, &number), 0);
     sent = domus_stop_after_mail(stack, router);
@@ -63,7 +62,6 @@ DOMT_TEST(stop_after_mail_lets_all_handle_what_waits)
 
 static int watch(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_watch_actor(stack, router, NULL), -EINVAL);
     ck_assert_int_eq(domus_link_actor(stack, router, NULL), -EINVAL);
     ck_assert_int_eq(domus_watch_room(stack, router, NULL), -EINVAL);
@@ -122,7 +120,6 @@ static int misuse(domus_stack *stack, void *context)
     domus_spawn_options options = {.placement = DOMUS_ON_THREAD, .thread = 2};
     domus_behaviour broken = worker;
 
-    (void)context;
     broken.state_size = 1u << 21;
     ck_assert_int_eq(domus_spawn_many(stack, &worker, NULL, 0, NULL, NULL, &router), -EINVAL);
     ck_assert_int_eq(domus_spawn_many(stack, &worker, NULL, 65, NULL, NULL, &router), -EINVAL);
@@ -152,7 +149,6 @@ DOMT_TEST(wrong_orders_are_refused_and_routers_have_a_limit)
 
 static int raise(domus_stack *stack, void *context)
 {
-    (void)context;
     wish.result = domus_spawn_many(stack, behaviour, NULL, 2, NULL, NULL, &router);
     return 0;
 }

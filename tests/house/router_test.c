@@ -21,7 +21,6 @@ DOMT_TEST(robin_gives_to_one_after_the_other)
 
 static int spawn_per_thread(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(
         domus_spawn_many(stack, behaviour, NULL, DOMUS_PER_THREAD, NULL, NULL, &router), 0);
     ck_assert_uint_eq(domus_routees(stack, router, routees, 1), 2); /* room for one */
@@ -147,7 +146,6 @@ static uint32_t answered;
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     answered += answer->error == 0;
     return 0;
 }
@@ -270,7 +268,6 @@ static int ask_and_note(domus_stack *stack, void *context)
 
 static int cancel(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_cancel(stack, asking);
 }
 

@@ -23,7 +23,6 @@ static uint64_t swap_routers(const domus_type *type, const void *payload)
 {
     static const domus_routing robin = {.route = DOMUS_ROUTE_ROBIN};
 
-    (void)type;
     if (swaps) {
         swaps = false;
         ck_assert_int_eq(domi_router_stop(domt_outside(&world), old), 0);
@@ -84,7 +83,6 @@ static uint32_t births;
 
 static bool may_spawn_two(domi_manager *manager)
 {
-    (void)manager;
     return births++ < 2;
 }
 

@@ -27,7 +27,6 @@ static void setup(void)
 
 static int answer_twice(domus_stack *stack, void *context)
 {
-    (void)context;
     turns++;
     ck_assert_int_eq(domus_reply(stack, &domt_call_type, &(domt_call){0}), 0);
     ck_assert_int_eq(domus_reply(stack, &domt_call_type, &(domt_call){0}), -EALREADY);
@@ -36,7 +35,6 @@ static int answer_twice(domus_stack *stack, void *context)
 
 static int answer_nothing(domus_stack *stack, void *context)
 {
-    (void)context;
     turns++;
     replied = domus_reply(stack, &domt_call_type, &(domt_call){0});
     return 0;
@@ -44,14 +42,12 @@ static int answer_nothing(domus_stack *stack, void *context)
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ck_assert_int_eq(answer->error, 0);
     return 0;
 }
 
 static int ask_worker(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_ask(stack, worker, &domt_call_type, &(domt_call){answer_twice, NULL}, hear);
 }
 
@@ -71,28 +67,24 @@ DOMT_TEST(a_notice_behind_an_answered_ask_has_no_ask)
 
 static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     resumed++;
     return 0;
 }
 
 static int sleep_once(domus_stack *stack, void *context)
 {
-    (void)context;
     turns++;
     return domus_sleep(stack, MS, go_on);
 }
 
 static int return_error(domus_stack *stack, void *context)
 {
-    (void)stack, (void)context;
     turns++;
     return -EIO;
 }
 
 static int raise_and_return(domus_stack *stack, void *context)
 {
-    (void)context;
     turns++;
     return domus_barrier(stack);
 }
@@ -117,14 +109,12 @@ DOMT_TEST(a_turn_behind_one_that_parked_failed_or_held_ends_by_itself)
 
 static int note_sender(domus_stack *stack, void *context)
 {
-    (void)context;
     seen[seen_count++] = domus_sender(stack);
     return 0;
 }
 
 static int tell_worker(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_notice(stack, worker, &domt_call_type, &(domt_call){note_sender, NULL});
 }
 

@@ -68,7 +68,6 @@ DOMT_TEST(run_begins_behind_where_the_last_one_began_not_where_it_ended)
 
 static int received(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ck_assert_int_eq(answer->error, 0);
     resumed++;
     return 0;
@@ -78,7 +77,6 @@ static int receive_any(domus_stack *stack, void *context)
 {
     static const domus_pattern any = {NULL, NULL};
 
-    (void)context;
     return domus_receive(stack, &any, received);
 }
 

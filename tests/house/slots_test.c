@@ -124,7 +124,6 @@ DOMT_TEST(slots_do_not_grow_when_one_thread_spawns_and_another_home_frees)
 
 static void count(void *house, void *number)
 {
-    (void)house;
     ++*(unsigned *)number;
 }
 

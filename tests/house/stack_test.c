@@ -12,7 +12,6 @@
 
 static int say_parked(domus_stack *stack, void *context)
 {
-    (void)stack, (void)context;
     return DOMUS_PARKED;
 }
 
@@ -92,7 +91,6 @@ static int ask_gone(domus_stack *stack, void *context)
 {
     int result = domus_ask(stack, gone, &domt_text, "dropped.", domt_talk_hear);
 
-    (void)context;
     ck_assert_int_eq(result, DOMUS_PARKED);
     /* the function is resumed later, never from within the verb */
     ck_assert_uint_eq(domt_talk.resumed, 0);
@@ -119,7 +117,6 @@ DOMT_TEST(ask_of_nobody_and_of_a_stale_address_resumes_with_estale)
 
 static int forward(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     if (answer->error != 0)
         return answer->error;
     return domus_reply(stack, answer->type, answer->payload);
@@ -183,7 +180,6 @@ static int ask_to_fail(domus_stack *stack, void *context)
 {
     domt_call question = {domt_fail_with_eio, NULL};
 
-    (void)context;
     return domus_ask(stack, domt_talk.other, &domt_call_type, &question, domt_talk_hear);
 }
 
@@ -209,7 +205,6 @@ static int resume_ask_and_end(domus_stack *stack, void *self, const domus_answer
 {
     int result = 0;
 
-    (void)self, (void)answer;
     (void)domus_take(stack);
     return ask_and_return(stack, &result);
 }
@@ -218,7 +213,6 @@ static int ask_twice_and_end(domus_stack *stack, void *context)
 {
     domt_call question = {domt_reply_hello, NULL};
 
-    (void)context;
     return domus_ask(stack, domt_talk.other, &domt_call_type, &question, resume_ask_and_end);
 }
 
@@ -233,20 +227,17 @@ DOMT_TEST(resumed_conversation_that_asks_and_ends_hears_no_answer)
 
 static int ask_gone_and_end(domus_stack *stack, void *context)
 {
-    (void)context;
     (void)ask_gone(stack, NULL);
     return 0;
 }
 
 static int ask_gone_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self, (void)answer;
     return ask_gone_and_end(stack, NULL);
 }
 
 static int ask_gone_twice_and_end(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_ask(stack, gone, &domt_text, "dropped.", ask_gone_again);
 }
 

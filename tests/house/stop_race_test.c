@@ -31,14 +31,12 @@ static unsigned stops;
 
 static int on_mount(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     mounts++;
     return 0;
 }
 
 static void on_stop(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     stops++;
 }
 
@@ -54,7 +52,6 @@ static void *spawn_many(void *unused)
     static domus_address addresses[2];
     uint64_t until_ns = domt_monotonic_ns() + ENOUGH_NS;
 
-    (void)unused;
     domi_manager_own(world.managers[SPAWNER]);
     for (; !has_enough(until_ns); births++) {
         domus_address *next = &addresses[births % 2];
@@ -72,7 +69,6 @@ static void *spawn_many(void *unused)
 /* Ends when the spawner has ended and its last newborn is stopped. */
 static void *stop_many(void *unused)
 {
-    (void)unused;
     domi_manager_own(world.managers[STOPPER]);
     for (;;) {
         bool is_last = atomic_load(&ended) != 0; /* read first: what it left is seen then */

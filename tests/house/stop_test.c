@@ -75,7 +75,6 @@ DOMT_TEST(stop_from_anywhere_in_every_state_ends_the_actor_once)
 
 static int stop_self(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
     ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
     ck_assert_int_eq(domus_notice(stack, domus_self(stack), &domt_counted, "payload"), -ESTALE);
@@ -84,7 +83,6 @@ static int stop_self(domus_stack *stack, void *context)
 
 static int stop_other(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_stop(stack, one);
 }
 
@@ -134,13 +132,11 @@ DOMT_TEST(stopping_actor_cancels_its_conversations)
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 
 static int raise_and_ask(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_ask(stack, other, &domt_counted, "payload", hear);
 }
@@ -171,7 +167,6 @@ static const domus_type kept_type = {.name = "kept", .size = 8};
 
 static int fail_when_asked(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     ck_abort_msg("an actor that is gone was asked");
 }
 
@@ -186,7 +181,6 @@ static int heard_error;
 
 static int hear_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     heard_error = answer->error;
     return 0;
 }
@@ -219,7 +213,6 @@ static int arm(domus_stack *stack, void *context)
 {
     int64_t number = 1;
 
-    (void)context;
     ck_assert_int_eq(domus_after(stack, 2 * MS, &domt_tick, &number, NULL), 0);
     return domus_every(stack, 2 * MS, &domt_tick, &number, NULL);
 }
@@ -269,7 +262,6 @@ static void busy_stop(domus_stack *stack, void *self)
 {
     domus_address child;
 
-    (void)self;
     ck_assert_int_eq(domus_notice(stack, other, &domt_note, &farewell), 0);
     ck_assert_int_eq(domus_ask(stack, (domus_address){0}, &domt_counted, "payload", hear),
                      -ECANCELED);

@@ -132,7 +132,6 @@ DOMT_TEST(who_escalates_does_not_just_go_on)
 
 static int ask_to_fail(domus_stack *stack, void *unused)
 {
-    (void)stack, (void)unused;
     return -EIO;
 }
 
@@ -140,7 +139,6 @@ static int answer;
 
 static int hear(domus_stack *stack, void *self, const domus_answer *heard)
 {
-    (void)stack, (void)self;
     answer = heard->error;
     return 0;
 }
@@ -156,7 +154,6 @@ static int arm(domus_stack *stack, void *unused)
 {
     const int error = -EIO;
 
-    (void)unused;
     return domus_after(stack, MS, &domt_kin_fail, &error, NULL);
 }
 
@@ -391,7 +388,6 @@ static int spawn_two(domus_stack *stack, void *unused)
 {
     const domus_spawn_options there = {.placement = DOMUS_ON_THREAD, .thread = 1};
 
-    (void)unused;
     ck_assert_int_eq(domt_kin_spawn(stack, 8, &domt_kin_hearing, NULL), 0);
     ck_assert_int_eq(domt_kin_spawn(stack, 9, &domt_kin_hearing, &there), 0);
     return 0;

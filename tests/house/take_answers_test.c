@@ -13,7 +13,6 @@ static domt_owning *const now = &domt_owned;
 
 static int reply_pong(domus_stack *stack, const domt_owner *asked)
 {
-    (void)asked;
     return domus_reply(stack, &domt_middle, domt_own("pong"));
 }
 
@@ -58,7 +57,6 @@ static int show_the_next(domus_stack *stack, const domus_answer *answer)
 
 static int ask_three_for_first(domus_stack *stack, void *unused)
 {
-    (void)unused;
     for (uint64_t tag = 1; tag <= 3; tag++)
         ck_assert_int_eq(domt_own_add(stack, 1, &domt_small, "ping", tag), 0);
     return domus_wait_first(stack, domt_own_hear);
@@ -99,7 +97,6 @@ static int ask_all(domus_stack *stack, void *unused)
 {
     unsigned before = now->released;
 
-    (void)unused;
     for (uint64_t tag = 0; tag < ALL - 1; tag++)
         ck_assert_int_eq(domt_own_add(stack, 1, domt_sizes[tag % 3], "ping", tag), 0);
     ck_assert_int_eq(
@@ -111,7 +108,6 @@ static int ask_all(domus_stack *stack, void *unused)
 
 static int look_at_none(domus_stack *stack, const domus_answer *answer)
 {
-    (void)stack, (void)answer;
     ck_assert_uint_eq(now->released, ALL); /* the asks */
     return 0;
 }
@@ -167,7 +163,6 @@ static int take_a_copy(domus_stack *stack, const domus_answer *answer)
 
 static int ask_one_for_all(domus_stack *stack, void *unused)
 {
-    (void)unused;
     ck_assert_int_eq(domt_own_add(stack, 1, &domt_small, "ping", 1), 0);
     return domus_wait_all(stack, domt_own_hear);
 }
@@ -230,7 +225,6 @@ DOMT_TEST(where_no_answer_owns_anything_there_is_nothing_to_take)
 /* A conversation that waited for all, and the next handler, which has nothing to do with that. */
 static int take_again_later(domus_stack *stack, const domus_answer *answer)
 {
-    (void)answer;
     return domus_sleep(stack, MS, domt_own_hear);
 }
 
@@ -259,7 +253,6 @@ static bool takes;
 
 static int receive_one(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_receive(stack, &any, domt_own_hear);
 }
 
@@ -305,7 +298,6 @@ static domus_group group;
 
 static int join(domus_stack *stack, void *unused)
 {
-    (void)unused;
     ck_assert_int_eq(domus_group_open(stack, "readers", &group), 0);
     ck_assert_int_eq(domus_group_join(stack, group), 0);
     return 0;
@@ -313,7 +305,6 @@ static int join(domus_stack *stack, void *unused)
 
 static int publish(domus_stack *stack, void *unused)
 {
-    (void)unused;
     ck_assert_int_eq(domus_publish(stack, group, &domt_small, domt_own("news")), 0);
     return 0;
 }
@@ -372,7 +363,6 @@ static int take_all_or_none(domus_stack *stack, const domus_answer *answer)
 
 static int receive_two(domus_stack *stack, void *unused)
 {
-    (void)unused;
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(domus_receive_add(stack, &any, DOMUS_FOR_EVER, 0), 0);
     return domus_wait_all(stack, domt_own_hear);

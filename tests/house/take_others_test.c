@@ -19,7 +19,6 @@ static bool takes;
 
 static int arm_once(domus_stack *stack, void *unused)
 {
-    (void)unused;
     ck_assert_int_eq(domus_after(stack, MS, &domt_small, domt_own("once"), &timer), 0);
     return 0;
 }
@@ -38,7 +37,6 @@ static int ring(domus_stack *stack, const domt_owner *payload)
 
 static int cancel(domus_stack *stack, void *unused)
 {
-    (void)unused;
     ck_assert_int_eq(domus_timer_cancel(stack, timer), 0);
     return 0;
 }
@@ -111,7 +109,6 @@ static int arm_in_vain(domus_stack *stack, void *unused)
 {
     domus_timer armed[2];
 
-    (void)unused;
     ck_assert_int_eq(domus_after(stack, MS, &domt_small, domt_own("mine"), &armed[0]), 0);
     char *text = ((domt_owner *)domt_own("refused"))->text;
     ck_assert_int_eq(domus_after(stack, MS, &domt_small, &text, &armed[1]), -ENOBUFS);
@@ -142,28 +139,24 @@ static int build(domus_stack *stack, void *type)
 
 static int fill(domus_stack *stack, void *text)
 {
-    (void)stack;
     memcpy(domus_message_payload(message), domt_own(text), domus_message_type(message)->size);
     return 0;
 }
 
 static int send_to_nobody(domus_stack *stack, void *unused)
 {
-    (void)unused;
     ck_assert_int_eq(domus_message_send(stack, (domus_address){NULL, 0}, message), -ESTALE);
     return 0;
 }
 
 static int send_on(domus_stack *stack, void *unused)
 {
-    (void)unused;
     ck_assert_int_eq(domus_message_send(stack, now->actors[2], message), 0);
     return 0;
 }
 
 static int free_it(domus_stack *stack, void *unused)
 {
-    (void)unused;
     domus_message_free(stack, message);
     return 0;
 }
@@ -235,7 +228,6 @@ static int step(domus_stack *stack, void *self, const domus_process_event *event
 {
     domus_process_event stranger = {.type = DOMUS_PROCESS_MESSAGE};
 
-    (void)stack, (void)self;
     steps++;
     ck_assert_int_eq(domus_process_take(out, &stranger), -EINVAL);
     for (uint32_t i = 0; i < count; i++) {
@@ -266,7 +258,6 @@ static const domus_process stepping = {.name = "stepping", .step = step};
 
 static int spawn(domus_stack *stack, void *unused)
 {
-    (void)unused;
     ck_assert_int_eq(domus_process_spawn(stack, &stepping, NULL, NULL, NULL, NULL, &process), 0);
     return 0;
 }
@@ -284,7 +275,6 @@ static int tell_process(domus_stack *stack, void *type)
 
 static int reply_pong(domus_stack *stack, const domt_owner *asked_)
 {
-    (void)asked_;
     return domus_reply(stack, &domt_large, domt_own("pong"));
 }
 
@@ -340,7 +330,6 @@ static int tried;
 
 static int take_at_mount(domus_stack *stack, void *self)
 {
-    (void)self;
     ck_assert_int_eq(domus_take(stack), -EINVAL);
     tried++;
     return domus_watch_actor(stack, now->actors[2], NULL);
@@ -348,7 +337,6 @@ static int take_at_mount(domus_stack *stack, void *self)
 
 static int take_down(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_take(stack), -EPERM); /* the watch's own */
     tried++;
     return 0;

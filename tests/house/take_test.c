@@ -13,7 +13,6 @@ static domt_owning *const now = &domt_owned;
 
 static int look(domus_stack *stack, const domt_owner *payload)
 {
-    (void)stack;
     ck_assert_str_eq(payload->text, "hello");
     ck_assert_uint_eq(now->released + now->freed + 1, now->made);
     return 0;
@@ -53,7 +52,6 @@ DOMT_TEST(what_a_notice_owned_is_the_handlers_once_it_was_taken)
 
 static int woke(domus_stack *stack, const domus_answer *answer)
 {
-    (void)answer;
     /* the end of a sleep brings nothing that could be taken */
     ck_assert_int_eq(domus_take(stack), -EINVAL);
     ck_assert_uint_eq(now->released, now->made);
@@ -62,7 +60,6 @@ static int woke(domus_stack *stack, const domus_answer *answer)
 
 static int sleep_on_it(domus_stack *stack, const domt_owner *payload)
 {
-    (void)payload;
     now->hear = woke;
     return domus_sleep(stack, MS, domt_own_hear);
 }
@@ -84,7 +81,6 @@ DOMT_TEST(notice_is_released_when_its_handler_waits)
 
 static int hear_pong(domus_stack *stack, const domus_answer *answer)
 {
-    (void)stack;
     ck_assert_int_eq(answer->error, 0);
     ck_assert_str_eq(domt_text_of(answer), "pong");
     return 0;
@@ -130,7 +126,6 @@ static int hear_the_text(domus_stack *stack, const domus_answer *answer)
 {
     static const char text[] = "echo";
 
-    (void)stack;
     ck_assert_int_eq(answer->error, 0);
     for (size_t i = 0; i < answer->type->size; i++)
         ck_assert_int_eq(((const char *)answer->payload)[i], text[(i + 1) % sizeof text]);
@@ -299,7 +294,6 @@ static int keep(domus_stack *stack, const domt_owner *asked)
 
 static int reply_kept(domus_stack *stack, void *unused)
 {
-    (void)unused;
     ck_assert_str_eq(now->kept->text, "ping");
     ck_assert_int_eq(domus_kept_reply(stack, now->ask, &domt_small, domt_own("pong")), 0);
     return 0;
@@ -307,13 +301,11 @@ static int reply_kept(domus_stack *stack, void *unused)
 
 static int fail_kept(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_kept_fail(stack, now->ask, -EIO);
 }
 
 static int forward_kept(domus_stack *stack, void *unused)
 {
-    (void)unused;
     now->handle = reply_pong;
     pong_type = &domt_small;
     ck_assert_int_eq(domus_kept_forward(stack, now->ask, (domus_address){NULL, 0}),
@@ -411,7 +403,6 @@ static int stash(domus_stack *stack, const domt_owner *payload)
 
 static int unstash(domus_stack *stack, void *unused)
 {
-    (void)unused;
     domus_unstash(stack);
     return 0;
 }

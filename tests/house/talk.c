@@ -9,7 +9,6 @@ domt_talking domt_talk;
 
 static void count_release(void *payload)
 {
-    (void)payload;
     domt_talk.releases++;
 }
 
@@ -49,7 +48,6 @@ int domt_ask_other(domus_stack *stack, void *call)
 
 int domt_talk_hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     (void)domus_take(stack);
     domt_talk.resumed++;
     domt_talk.error = answer->error;
@@ -63,18 +61,15 @@ int domt_talk_hear(domus_stack *stack, void *self, const domus_answer *answer)
 
 int domt_reply_hello(domus_stack *stack, void *context)
 {
-    (void)context;
     return domus_reply(stack, &domt_text, "hello...");
 }
 
 int domt_end_without_answer(domus_stack *stack, void *context)
 {
-    (void)stack, (void)context;
     return 0;
 }
 
 int domt_fail_with_eio(domus_stack *stack, void *context)
 {
-    (void)stack, (void)context;
     return -EIO;
 }

@@ -81,7 +81,6 @@ static void release_talk(void *payload)
 
 static void release_reply(void *payload)
 {
-    (void)payload;
     books.replies_released++;
 }
 
@@ -241,7 +240,6 @@ static int ticked(domus_stack *stack, void *self_, const void *payload)
 {
     talker *self = self_;
 
-    (void)payload;
     books.fired++;
     self->timers--;
     answer_kept(stack, self);
@@ -264,7 +262,6 @@ static int leaf_ticked(domus_stack *stack, void *self_, const void *payload)
 {
     talker *self = self_;
 
-    (void)payload;
     books.fired++;
     self->timers--;
     answer_kept(stack, self);
@@ -273,14 +270,12 @@ static int leaf_ticked(domus_stack *stack, void *self_, const void *payload)
 
 static int mounted(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     books.mounted++;
     return 0;
 }
 
 static void stopped(domus_stack *stack, void *self)
 {
-    (void)stack;
     books.stopped++;
     books.timers_lost += ((const talker *)self)->timers;
 }

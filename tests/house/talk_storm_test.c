@@ -98,7 +98,6 @@ static void handled(const void *payload)
 static bool is_deep(const void *self, const void *frame, const domus_type *type,
                     const void *payload)
 {
-    (void)self, (void)frame, (void)type;
     return (((const deed *)payload)->depth & 1) != 0;
 }
 
@@ -236,7 +235,6 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     uint64_t depth = chance(4);
 
-    (void)self;
     books.resumed++;
     for (; answer != NULL; answer = answer->next) {
         ck_assert_int_le(answer->error, 0);
@@ -253,7 +251,6 @@ static int take(domus_stack *stack, void *self, const void *payload)
     uint64_t depth = ((const deed *)payload)->depth;
     const unsigned char *frame = domus_frame(stack);
 
-    (void)self;
     handled(payload);
     for (int i = 0; frame != NULL && i < 100; i++)
         ck_assert_uint_eq(frame[i], 0);
@@ -262,7 +259,6 @@ static int take(domus_stack *stack, void *self, const void *payload)
 
 static int take_and_reply(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     handled(payload);
     gave(domus_reply(stack, &question, &(deed){0, MARK}));
     return 0;

@@ -135,7 +135,6 @@ static int own_results[2];
 
 static int take_tick(domus_stack *stack, void *self, const void *number)
 {
-    (void)self;
     ck_assert_ptr_null(domus_sender(stack).house);
     missed[ticks++ % 64] = domus_timer_missed(stack);
     if (*(const int64_t *)number == 99) { /* cancel from its own handler, twice */
@@ -149,7 +148,6 @@ static int no_tick(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
-    (void)self;
     ck_assert_uint_eq(domus_timer_missed(stack), 0);
     return call->function(stack, call->context);
 }
@@ -392,7 +390,6 @@ static int arm_wrongly(domus_stack *stack, void *context)
     static const domus_type largest = {.name = "largest", .size = DOMUS_TIMER_PAYLOAD_MAX};
     static const char payload[DOMUS_TIMER_PAYLOAD_MAX + 1];
 
-    (void)context;
     ck_assert_int_eq(domus_after(stack, MS, &large, payload, NULL), -EMSGSIZE);
     ck_assert_int_eq(domus_every(stack, MS, &large, payload, NULL), -EMSGSIZE);
     ck_assert_int_eq(domus_every(stack, MS - 1, &domt_tick, payload, NULL), -EINVAL);
@@ -414,7 +411,6 @@ DOMT_TEST(payloads_and_periods_have_limits)
 
 static int take_framed(domus_stack *stack, void *self, const void *number)
 {
-    (void)self, (void)number;
     ticks += domus_frame(stack) != NULL;
     return 0;
 }

@@ -58,7 +58,6 @@ static void hold_unmounted(void)
 
 static int count(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     events++;
     return 0;
 }
@@ -91,7 +90,6 @@ static const domus_behaviour sequential = {
 
 static int spawn_sequential(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_spawn_with(stack, &sequential, NULL, &there, &child);
 }
 
@@ -110,7 +108,6 @@ DOMT_TEST(sequence_that_fails_in_its_first_step_leaves_it_unmounted)
 static int init(domus_stack *stack, void *self, const char *method, const domus_type *type,
                 const void *input)
 {
-    (void)self, (void)method, (void)type, (void)input;
     begins++;
     ck_assert_int_eq(domus_every(stack, MS, &domt_kin_tick, NULL, NULL), 0);
     if (fails == 0)
@@ -122,14 +119,12 @@ static int init(domus_stack *stack, void *self, const char *method, const domus_
 static int step(domus_stack *stack, void *self, const domus_process_event *with, uint32_t number,
                 domus_process_output *out)
 {
-    (void)stack, (void)self, (void)with, (void)out;
     events += number;
     return 0;
 }
 
 static void close_process(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     closes++;
 }
 
@@ -138,7 +133,6 @@ static const domus_process process = {
 
 static int spawn_process(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_process_spawn(stack, &process, NULL, NULL, NULL, &there, &child);
 }
 

@@ -103,7 +103,6 @@ static int arm_all(domus_stack *stack, void *unused)
 {
     const domus_address nobody = {domt_kin_of[1].address.house, 77}; /* it is gone */
 
-    (void)unused;
     ck_assert_int_eq(domus_after(stack, MS, &domt_kin_tick, NULL, NULL), 0);
     ck_assert_int_eq(domus_every(stack, MS, &domt_kin_tick, NULL, NULL), 0);
     ck_assert_int_eq(domus_repeat(stack, MS, &domt_kin_tick, NULL, NULL), 0);
@@ -158,13 +157,11 @@ DOMT_TEST(events_of_a_restart_that_failed_are_not_handled)
 
 static int watch_other(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_watch_actor(stack, domt_kin_of[OTHER].address, NULL);
 }
 
 static int link_other(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_link_actor(stack, domt_kin_of[OTHER].address, NULL);
 }
 
@@ -262,7 +259,6 @@ static int ask_and_remember(domus_stack *stack, void *address)
 
 static int cancel_remembered(domus_stack *stack, void *unused)
 {
-    (void)unused;
     ck_assert_int_eq(domus_cancel(stack, asking), 0);
     return 0;
 }
@@ -287,7 +283,6 @@ static const domus_pattern any = {.types = NULL};
 
 static int receive_and_fail(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_receive_add(stack, &any, DOMUS_FOR_EVER, 1);
 }
 
@@ -310,7 +305,6 @@ static int bear_two(domus_stack *stack, void *unused)
 {
     const domus_spawn_options there = {.placement = DOMUS_ON_THREAD, .thread = 0};
 
-    (void)unused;
     ck_assert_int_eq(domt_kin_spawn(stack, 5, &domt_kin_hearing, NULL), 0);
     ck_assert_int_eq(domt_kin_spawn(stack, 6, &domt_kin_hearing, &there), 0);
     return 0;
@@ -386,7 +380,6 @@ DOMT_TEST(actor_whose_mount_has_parked_handles_everything)
 
 static int arm_tick(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_every(stack, MS, &domt_kin_tick, NULL, NULL);
 }
 
@@ -406,13 +399,11 @@ DOMT_TEST(actor_whose_handler_has_failed_handles_events_meanwhile)
 
 static int fail_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return -EIO;
 }
 
 static int sleep_and_fail(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_sleep(stack, MS, fail_on);
 }
 

@@ -19,7 +19,6 @@ static unsigned releases;
 
 static void release_number(void *payload)
 {
-    (void)payload;
     releases++;
 }
 
@@ -31,7 +30,6 @@ static int take_question(domus_stack *stack, void *self, const void *number)
 {
     int64_t next = *(const int64_t *)number + 1;
 
-    (void)self;
     (void)domus_take(stack);
     return next <= 0 ? (int)(next - 1) : domus_reply(stack, &number_type, &next);
 }
@@ -64,7 +62,6 @@ static void note(const domus_answer *answer)
 
 static int hear_and_end(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     (void)domus_take(stack);
     note(answer);
     ck_assert_uint_eq(domus_pending(stack), 0);
@@ -73,7 +70,6 @@ static int hear_and_end(domus_stack *stack, void *self, const domus_answer *answ
 
 static int hear_and_leave(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     (void)domus_take(stack);
     note(answer);
     return 0;
@@ -81,7 +77,6 @@ static int hear_and_leave(domus_stack *stack, void *self, const domus_answer *an
 
 static int hear_each(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     (void)domus_take(stack);
     note(answer);
     ck_assert_ptr_null(answer->next);
@@ -120,7 +115,6 @@ static void begin(int (*function)(domus_stack *, void *), void *context)
 
 static int three_then_all(domus_stack *stack, void *context)
 {
-    (void)context;
     (void)ask_three(stack);
     return domus_wait_all(stack, hear_and_end);
 }
@@ -185,7 +179,6 @@ static int wait_for_nothing(domus_stack *stack, void *first)
 
 static int mount_waiting(domus_stack *stack, void *self)
 {
-    (void)self;
     return wait_for_nothing(stack, NULL);
 }
 
@@ -208,7 +201,6 @@ DOMT_TEST(waiting_for_nothing_resumes_with_an_empty_answer)
 
 static int three_then_each(domus_stack *stack, void *context)
 {
-    (void)context;
     (void)ask_three(stack);
     return domus_wait_first(stack, hear_each);
 }
@@ -229,7 +221,6 @@ DOMT_TEST(first_shows_one_and_waiting_again_shows_the_next)
 
 static int three_then_one(domus_stack *stack, void *context)
 {
-    (void)context;
     (void)ask_three(stack);
     return domus_wait_first(stack, hear_and_leave);
 }
@@ -248,7 +239,6 @@ DOMT_TEST(answers_after_the_end_are_dropped_once_and_counted)
 
 static int hear_then_all(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     (void)domus_take(stack);
     note(answer);
     return domus_wait_all(stack, hear_and_end);
@@ -256,7 +246,6 @@ static int hear_then_all(domus_stack *stack, void *self, const domus_answer *ans
 
 static int hear_then_each(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     (void)domus_take(stack);
     note(answer);
     ck_assert_uint_eq(domus_pending(stack), 0);
@@ -306,7 +295,6 @@ static int two_aside_then_leave(domus_stack *stack, void *context)
 {
     int64_t number = 30;
 
-    (void)context;
     ask(stack, other[0], 1, 1);
     ask(stack, other[1], 2, 2);
     return domus_ask(stack, other[2], &question, &number, hear_and_leave);
@@ -325,7 +313,6 @@ DOMT_TEST(answers_that_are_never_wanted_are_dropped_once)
 
 static int hear_and_ask_more(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     (void)domus_take(stack);
     note(answer);
     (void)ask_three(stack);
@@ -335,7 +322,6 @@ static int hear_and_ask_more(domus_stack *stack, void *self, const domus_answer 
 /* The resumed function asks while it looks at answers whose memory is its own until it returns. */
 static int three_and_three_more(domus_stack *stack, void *context)
 {
-    (void)context;
     (void)ask_three(stack);
     return domus_wait_all(stack, hear_and_ask_more);
 }
@@ -354,7 +340,6 @@ DOMT_TEST(resumed_function_may_ask_and_wait_again)
 
 static int look_at_two(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     (void)domus_take(stack);
     heard.resumed++;
     ck_assert_ptr_eq(answer->type, &number_type);
@@ -368,7 +353,6 @@ static int receive_among_others(domus_stack *stack, void *context)
     static const domus_type *const types[] = {&question, NULL};
     static const domus_pattern pattern = {.types = types};
 
-    (void)context;
     ask(stack, other[1], 1, 1);
     ck_assert_int_eq(domus_receive(stack, &pattern, hear_and_end), DOMUS_PARKED);
     return domus_wait_all(stack, look_at_two);
@@ -378,7 +362,6 @@ static int ask_the_asker(domus_stack *stack, void *context)
 {
     int64_t number = 40;
 
-    (void)context;
     return domus_ask(stack, asker, &question, &number, hear_and_end);
 }
 
@@ -399,7 +382,6 @@ DOMT_TEST(ask_that_was_received_among_others_fails_with_enomsg)
 
 static int nap_then_all(domus_stack *stack, void *context)
 {
-    (void)context;
     ask(stack, other[1], 1, 1);
     ask(stack, (domus_address){NULL, 0}, 1, 2);
     return domus_sleep(stack, 5 * MS, hear_then_all);
@@ -421,7 +403,6 @@ DOMT_TEST(sleep_ends_in_its_time_whatever_is_answered_meanwhile)
 
 static int early_and_far(domus_stack *stack, void *context)
 {
-    (void)context;
     ask(stack, other[0], 1, 1);
     ask(stack, other[1], 2, 2);
     ask(stack, (domus_address){NULL, 0}, 3, 3);

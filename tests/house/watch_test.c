@@ -80,7 +80,6 @@ DOMT_TEST(end_of_the_watched_is_heard_once_with_its_reason)
 
 static int escalate(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_escalate(stack, -EPERM);
 }
 
@@ -167,7 +166,6 @@ DOMT_TEST(stale_address_is_answered_at_once)
 
 static int turn_of_the_watcher(domus_stack *stack, void *unused)
 {
-    (void)stack, (void)unused;
     domt_kin_turn(0);
     return 0;
 }

@@ -42,21 +42,18 @@ static inline uint32_t index_of(domus_address who)
 
 static inline int on_work(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     got[index_of(domus_self(stack))]++;
     return 0;
 }
 
 static inline int never(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ck_assert_int_eq(answer->error, -ECANCELED);
     return 0;
 }
 
 static inline int on_question(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     got[index_of(domus_self(stack))]++;
     if (slow)
         return domus_sleep(stack, UINT64_C(1000000000), never);
@@ -65,7 +62,6 @@ static inline int on_question(domus_stack *stack, void *self, const void *payloa
 
 static inline void on_stop(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     stopped++;
 }
 
@@ -116,7 +112,6 @@ static struct {
 
 static inline int spawn(domus_stack *stack, void *context)
 {
-    (void)context;
     wish.result =
         domus_spawn_many(stack, behaviour, NULL, wish.count, &wish.routing, &wish.options, &router);
     if (wish.result == 0)

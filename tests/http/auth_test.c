@@ -160,7 +160,6 @@ static int resume_wrong(domus_stack *stack, void *self, const domus_answer *answ
 {
     static const domus_http_auth of_bearer = {.realm = "r", .schemes = DOMUS_HTTP_BEARER};
 
-    (void)self;
     return answer->error != 0 ? answer->error : domus_http_unauthorized(stack, &of_bearer, true);
 }
 

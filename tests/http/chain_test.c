@@ -214,7 +214,6 @@ static int check(const domus_http_chain *chain)
 static int handle(domus_stack *stack, void *self, const domus_http_request *request,
                   const domus_http_match *match)
 {
-    (void)stack, (void)self, (void)request, (void)match;
     return 0;
 }
 

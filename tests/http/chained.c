@@ -102,7 +102,6 @@ static int reply_bytes(domus_stack *stack, const void *bytes, size_t size)
 static int answer_now(domus_stack *stack, void *self, const domus_http_request *request,
                       const domus_http_match *match)
 {
-    (void)self, (void)request, (void)match;
     return reply_text(stack, "now\n");
 }
 
@@ -117,7 +116,6 @@ DOMUS_SEQUENCE(later, uint64_t)
 static int answer_later(domus_stack *stack, void *self, const domus_http_request *request,
                         const domus_http_match *match)
 {
-    (void)match;
     return domi_later_begin(stack, self, request);
 }
 
@@ -144,27 +142,23 @@ DOMUS_SEQUENCE(pieces, bool)
 static int answer_pieces(domus_stack *stack, void *self, const domus_http_request *request,
                          const domus_http_match *match)
 {
-    (void)match;
     return domi_pieces_begin(stack, self, request);
 }
 
 static int hang_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     return answer->error;
 }
 
 static int answer_never(domus_stack *stack, void *self, const domus_http_request *request,
                         const domus_http_match *match)
 {
-    (void)self, (void)request, (void)match;
     return domus_sleep(stack, 3600 * DOMT_SERVED_S, hang_on);
 }
 
 static int answer_error(domus_stack *stack, void *self, const domus_http_request *request,
                         const domus_http_match *match)
 {
-    (void)stack, (void)self, (void)request, (void)match;
     return -ENOENT;
 }
 
@@ -172,7 +166,6 @@ static int answer_error(domus_stack *stack, void *self, const domus_http_request
 static int answer_again(domus_stack *stack, void *self, const domus_http_request *request,
                         const domus_http_match *match)
 {
-    (void)request, (void)match;
     return domus_http_go_on(stack, self);
 }
 
@@ -181,7 +174,6 @@ static int answer_wrong(domus_stack *stack, void *self, const domus_http_request
 {
     domus_http_response response = {.status = 200};
 
-    (void)self, (void)request, (void)match;
     ck_assert_int_eq(domus_slice_copy("a: b\r\n\r\n", 8, &response.fields), 0);
     return domus_reply(stack, &domus_http_response_type, &response);
 }
@@ -189,7 +181,6 @@ static int answer_wrong(domus_stack *stack, void *self, const domus_http_request
 static int answer_bare(domus_stack *stack, void *self, const domus_http_request *request,
                        const domus_http_match *match)
 {
-    (void)self, (void)request, (void)match;
     return domus_reply(stack, &domus_http_text_type, &(domus_http_text){.status = 418});
 }
 
@@ -199,7 +190,6 @@ static int answer_problem(domus_stack *stack, void *self, const domus_http_reque
     static const domus_http_problem problem = {
         .status = 403, .detail = "no", .members = "\"of\":1"};
 
-    (void)self, (void)request, (void)match;
     return domus_http_reply_problem(stack, &problem, NULL);
 }
 
@@ -223,7 +213,6 @@ static int answer_own_names(domus_stack *stack, void *self, const domus_http_req
     const domus_http_exchange *exchange = domus_http_exchange_of(stack, request);
     domus_http_trace trace;
 
-    (void)self, (void)match;
     ck_assert_int_eq(domus_http_trace_of(request->fields, &trace), 0);
     ck_assert_mem_eq(exchange->trace.span, trace.span, sizeof trace.span);
     return answer_names(stack, request);
@@ -231,7 +220,6 @@ static int answer_own_names(domus_stack *stack, void *self, const domus_http_req
 
 static int answer_elsewhere(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     ck_assert_ptr_null(domus_http_exchange_of(stack, payload));
     return answer_names(stack, payload);
 }
@@ -248,7 +236,6 @@ static int answer_by_other(domus_stack *stack, void *self, const domus_http_requ
     domus_address other;
     int error = domus_spawn(stack, &namer, NULL, &other);
 
-    (void)self, (void)request, (void)match;
     return error != 0 ? error : domus_forward(stack, other);
 }
 
@@ -257,7 +244,6 @@ static int answer_user(domus_stack *stack, void *self, const domus_http_request 
 {
     const domus_http_exchange *exchange = domus_http_exchange_of(stack, request);
 
-    (void)self, (void)match;
     return reply_bytes(stack, exchange->user, strlen(exchange->user));
 }
 
@@ -266,7 +252,6 @@ static int answer_key(domus_stack *stack, void *self, const domus_http_request *
 {
     domus_slice key = domus_http_route_value(match, "key");
 
-    (void)self, (void)request;
     return reply_bytes(stack, domus_slice_data(key), key.size);
 }
 
@@ -300,7 +285,6 @@ static int enter_self(domus_stack *stack, void *self, const void *payload)
 {
     int result;
 
-    (void)self;
     if (!domus_http_enter(stack, payload, &result))
         return result;
     ck_assert(domus_http_enter(stack, payload, &result)); /* again, which does nothing */
@@ -309,7 +293,6 @@ static int enter_self(domus_stack *stack, void *self, const void *payload)
 
 static int go_around(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return reply_text(stack, "secret\n");
 }
 

@@ -209,7 +209,6 @@ static int stop_under_load(uint64_t seed, void *context)
     visitor clients[CLIENTS] = {{0}};
     uint64_t deeds;
 
-    (void)context;
     domi_random_init(&random, seed);
     make_faults(kit, seed);
     deeds = 10 + domi_random_below(&random, 150);

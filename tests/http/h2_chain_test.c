@@ -16,7 +16,6 @@ static int note_carrier(domus_stack *stack, void *self, const domus_http_request
 {
     const char *name = domus_channel_carrier(domus_channel_running(stack));
 
-    (void)self, (void)request, (void)match;
     snprintf(carrier, sizeof carrier, "%s", name != NULL ? name : "-");
     int result = domus_http_answer(stack, 200, NULL, "text/plain", "now\n");
     return result == DOMUS_HTTP_ANSWERED ? 0 : result;
@@ -24,7 +23,6 @@ static int note_carrier(domus_stack *stack, void *self, const domus_http_request
 
 static void note_via(domus_http_exchange *exchange, const void *options)
 {
-    (void)options;
     snprintf(via, sizeof via, "%s", exchange->via);
     ended++;
 }

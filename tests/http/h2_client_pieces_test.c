@@ -136,7 +136,6 @@ static domus_address asker;
 
 static int connected(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ck_assert_int_eq(answer->error, 0);
     to = ((const domus_connected *)answer->payload)->channel;
     return 0;
@@ -146,7 +145,6 @@ static const char *where;
 
 static int connect_on_mount(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_connect(stack, where, &(domus_connect_options){.behaviour = &domt_h2c_streams},
                          connected);
 }
@@ -395,7 +393,6 @@ static domus_http_proxy proxy = {.name = "edge"};
 
 static int pass(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     return domus_http_pass(stack, payload, &proxy);
 }
 
@@ -413,7 +410,6 @@ static int listen_on_mount(domus_stack *stack, void *self)
 {
     domus_endpoint at;
 
-    (void)self;
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:81", &at), 0);
     return domus_listen(stack, &at, NULL, NULL, &at);
 }

@@ -69,7 +69,6 @@ static int begin_connection(void *context)
     domus_stage_kit *made;
     int error = domus_stage_kit_new(domt_h2c_whole.pipeline, &made);
 
-    (void)context;
     if (error == 0)
         domus_stage_kit_free(made);
     return error;

@@ -229,14 +229,12 @@ static uint32_t open_channels;
 
 static int note_open(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     open_channels++;
     return 0;
 }
 
 static int note_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     open_channels--;
     return 0;
 }

@@ -66,7 +66,6 @@ static int take_header(nghttp2_session *session, const nghttp2_frame *frame, con
     domt_h2_stream *stream = domt_h2_stream_of(h2, frame->hd.stream_id);
     char text[64];
 
-    (void)session, (void)flags;
     snprintf(text, sizeof text, "%.*s", (int)size, (const char *)value);
     if (is_named(name, name_size, ":status")) {
         sscanf(text, "%d", &stream->status);
@@ -83,7 +82,6 @@ static int take_data(nghttp2_session *session, uint8_t flags, int32_t id, const 
     domt_h2 *h2 = h2_;
     domt_h2_stream *stream = domt_h2_stream_of(h2, id);
 
-    (void)flags;
     if (stream->size + size < sizeof stream->text)
         memcpy(stream->text + stream->size, bytes, size);
     stream->size += size;
@@ -97,7 +95,6 @@ static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void
     domt_h2 *h2 = h2_;
     bool is_of_answer = frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS;
 
-    (void)session;
     if (is_of_answer && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
         domt_h2_stream_of(h2, frame->hd.stream_id)->ended = true;
         domt_h2_stream_of(h2, frame->hd.stream_id)->order = h2->ended++;
@@ -115,7 +112,6 @@ static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void
 
 static int note_closed(nghttp2_session *session, int32_t id, uint32_t code, void *h2)
 {
-    (void)session;
     domt_h2_stream_of(h2, id)->closed = true;
     domt_h2_stream_of(h2, id)->code = code;
     return 0;
@@ -129,7 +125,6 @@ static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *to, size
     const nghttp2_nv trailer = {(uint8_t *)(uintptr_t) "x-trailer", (uint8_t *)(uintptr_t) "end", 9,
                                 3, NGHTTP2_NV_FLAG_NONE};
 
-    (void)source;
     if (part == 0 && stream->holds_end)
         return NGHTTP2_ERR_DEFERRED;
     memset(to, 'b', part);

@@ -26,7 +26,6 @@ static int take_request(domus_stack *stack, void *self, const void *payload)
     const domus_http_request *request = payload;
     domus_http_response response = {.status = 200, .media = "text/plain"};
 
-    (void)self;
     requests++;
     if (request->target.size == 7 && memcmp(domus_slice_data(request->target), "/socket", 7) == 0)
         return domus_websocket_accept(stack, request, &service, NULL);
@@ -38,7 +37,6 @@ static int take_request(domus_stack *stack, void *self, const void *payload)
 
 static int take_message(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     return domus_channel_send(stack, domus_channel_running(stack), &domus_websocket_message_type,
                               payload);
 }

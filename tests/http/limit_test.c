@@ -190,7 +190,6 @@ static bool find_key(const domus_http_exchange *exchange, const domus_http_reque
 {
     domus_slice key;
 
-    (void)exchange;
     if (!domus_http_field(request->fields, "x-key", &key))
         return false;
     *ret_key = domus_slice_data(key);

@@ -47,7 +47,6 @@ DOMT_TEST(each_failure_while_decoding_is_returned)
 
 static int build(void *context)
 {
-    (void)context;
     domus_appender fields = {0};
     domus_slice made;
 
@@ -105,7 +104,6 @@ static int gather_closely(void *context)
     domt_codec http;
     domus_stage_message message;
 
-    (void)context;
     domt_http_start(&http, &options);
     ck_assert_int_eq(domus_stage_kit_feed(http.kit, begin, sizeof begin - 1), 0);
     for (size_t at = 0; at < sizeof body; at += 1000) {

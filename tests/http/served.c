@@ -142,7 +142,6 @@ static int echo_line(domus_stack *stack, void *self, const void *payload)
     const domus_packet *line = payload;
     int error = domus_slice_keep(line->bytes, &packet.bytes);
 
-    (void)self;
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &packet);
 }
 
@@ -226,7 +225,6 @@ static int serve(domus_stack *stack, void *self, const void *payload)
 
 int domt_served_on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     domt_served_now.closed++;
     domt_served_now.close_error = ((const domus_channel_event *)payload)->error;
     return 0;

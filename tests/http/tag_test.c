@@ -32,7 +32,6 @@ static int serve(domus_stack *stack, void *self, const void *payload)
     domus_appender fields = {0};
     static char large[2000];
 
-    (void)self;
     memset(large, 'a', sizeof large - 1);
     response.body = domt_http_slice(is_path(request, "/large") ? large : BODY);
     if (is_path(request, "/own"))

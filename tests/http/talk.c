@@ -68,7 +68,6 @@ static ssize_t receive_part(wslay_event_context_ptr context, uint8_t *to, size_t
     size_t part = size < domt_talk_now.quota ? size : domt_talk_now.quota;
     const uint8_t *bytes = take_from_way(&domt_talk_now.to_them, &part);
 
-    (void)flags, (void)user;
     if (part == 0) {
         wslay_event_set_error(context, WSLAY_ERR_WOULDBLOCK);
         return -1;
@@ -83,7 +82,6 @@ static ssize_t send_part(wslay_event_context_ptr context, const uint8_t *bytes, 
 {
     size_t part = size < domt_talk_now.quota ? size : domt_talk_now.quota;
 
-    (void)flags, (void)user;
     if (part == 0) {
         wslay_event_set_error(context, WSLAY_ERR_WOULDBLOCK);
         return -1;
@@ -95,7 +93,6 @@ static ssize_t send_part(wslay_event_context_ptr context, const uint8_t *bytes, 
 
 static int make_mask(wslay_event_context_ptr context, uint8_t *to, size_t size, void *user)
 {
-    (void)context, (void)user;
     for (size_t i = 0; i < size; i++)
         to[i] = (uint8_t)domt_talk_below(256);
     return 0;
@@ -104,7 +101,6 @@ static int make_mask(wslay_event_context_ptr context, uint8_t *to, size_t size, 
 static void hear_from_us(wslay_event_context_ptr context,
                          const struct wslay_event_on_msg_recv_arg *arg, void *user)
 {
-    (void)context, (void)user;
     if (arg->opcode == WSLAY_TEXT_FRAME || arg->opcode == WSLAY_BINARY_FRAME)
         hear(&domt_talk_now.from_us, arg->opcode == WSLAY_TEXT_FRAME ? 't' : 'b', arg->msg,
              arg->msg_length);
@@ -125,7 +121,6 @@ static ssize_t give_piece(wslay_event_context_ptr context, uint8_t *to, size_t s
     size_t part =
         1 + domt_talk_below(size < domt_talk_now.piece_max ? size : domt_talk_now.piece_max);
 
-    (void)context, (void)user;
     part = part < left ? part : left;
     if (part != 0)
         memcpy(to, from->bytes + domt_talk_now.piece_from, part);

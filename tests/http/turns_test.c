@@ -20,7 +20,6 @@ static void lower_marks(domus_config *config)
 
 static void keep_marks(domus_config *config)
 {
-    (void)config;
 }
 
 /* Count the bodies of pipelined answers to /give/N, which leave in chunks of 1,000 bytes, and the

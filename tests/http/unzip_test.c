@@ -151,7 +151,6 @@ static int decode_large(void *unused)
     bool unzipped;
     int error;
 
-    (void)unused;
     ck_assert_uint_eq(decode(&large, 1000, &error, &unzipped), 500000);
     return error;
 }
@@ -263,7 +262,6 @@ static int decode_hello(void *unused)
     domus_stage_message message;
     domus_http_request request = {.target = {NULL, 0, 0}};
 
-    (void)unused;
     http.pipeline.stages = http.stages;
     int error = domus_stage_kit_new(&http.pipeline, &http.kit);
     if (error != 0)

@@ -149,7 +149,6 @@ static int answer_all(domus_stack *stack, void *self, const void *payload)
 {
     static const outcome nothing = {0};
 
-    (void)self, (void)payload;
     return domus_reply(stack, &outcome_type, &nothing);
 }
 
@@ -164,7 +163,6 @@ static domus_address callers[4];
 
 static int connected(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ck_assert_int_eq(answer->error, 0);
     to = ((const domus_connected *)answer->payload)->channel;
     return 0;
@@ -172,7 +170,6 @@ static int connected(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int connect_on_mount(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_connect(stack, DOMT_SERVED_AT, &(domus_connect_options){.behaviour = &connection},
                          connected);
 }

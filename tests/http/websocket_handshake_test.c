@@ -226,7 +226,6 @@ static int shake(void *context)
     domus_http_response response;
     int error = domus_websocket_request(&wish, &request, &key);
 
-    (void)context;
     if (error != 0)
         return error;
     error = domus_websocket_answer(&request, &choosy, &response, NULL);

@@ -36,14 +36,12 @@ static int answer_size(domus_stack *stack, const domus_http_request *request, ui
 static int want_whole(domus_stack *stack, void *self, const domus_http_request *request,
                       const domus_http_match *match)
 {
-    (void)self, (void)match;
     return answer_size(stack, request, 0);
 }
 
 static int want_five(domus_stack *stack, void *self, const domus_http_request *request,
                      const domus_http_match *match)
 {
-    (void)self, (void)match;
     return answer_size(stack, request, 5);
 }
 
@@ -52,7 +50,6 @@ static int want_none(domus_stack *stack, void *self, const domus_http_request *r
 {
     const char *text = request->stream.number != 0 ? "in pieces\n" : "whole\n";
 
-    (void)self, (void)match;
     return domus_reply(stack, &domus_http_text_type, &(domus_http_text){200, NULL, text});
 }
 
@@ -76,7 +73,6 @@ static int own(domus_stack *stack, void *self, const void *payload)
 {
     int result;
 
-    (void)self;
     return domus_http_enter(stack, payload, &result) ? answer_size(stack, payload, 0) : result;
 }
 
@@ -256,7 +252,6 @@ DOMT_TEST(handler_gets_the_whole_body_of_a_stream)
 static int rewrite(domus_stack *stack, domus_http_exchange *exchange, domus_http_request *request,
                    const void *none)
 {
-    (void)stack, (void)exchange, (void)none;
     domus_slice_free(request->target);
     return domus_slice_copy("/guarded", 8, &request->target);
 }
@@ -264,7 +259,6 @@ static int rewrite(domus_stack *stack, domus_http_exchange *exchange, domus_http
 static int refuse(domus_stack *stack, domus_http_exchange *exchange, domus_http_request *request,
                   const void *none)
 {
-    (void)exchange, (void)request, (void)none;
     return domus_http_answer(stack, 403, NULL, "text/plain", "no\n");
 }
 

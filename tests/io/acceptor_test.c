@@ -44,7 +44,6 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
     const domus_channel_event *event = payload;
     node *at = *(node **)self;
 
-    (void)stack;
     at->opened++;
     at->newest = event->channel;
     return 0;

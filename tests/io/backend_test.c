@@ -35,7 +35,6 @@ DOMT_TEST(an_enter_waits_as_long_as_it_is_told)
 
 static void on_alarm(int number)
 {
-    (void)number;
 }
 
 DOMT_TEST(an_interrupted_enter_is_no_error)
@@ -398,7 +397,6 @@ DOMT_TEST(an_accept_goes_on_and_its_sockets_close_on_exec)
 
 static void *own(void *unused)
 {
-    (void)unused;
     ck_assert_int_eq(domt_backend->start(domt_ring), 0);
     ck_assert_int_eq(domt_backend->enter(domt_ring, 1, DOMT_MS), 0);
     return NULL;

@@ -48,7 +48,6 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
     const domus_channel_event *event = payload;
     domt_bed *bed = of(self);
 
-    (void)stack;
     if (bed->opened < sizeof bed->channels / sizeof bed->channels[0])
         bed->channels[bed->opened] = event->channel;
     domus_channel_set_data(event->channel, (void *)(uintptr_t)++bed->opened);
@@ -62,7 +61,6 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
     domt_bed *bed = of(self);
     uint32_t size = (uint32_t)domus_buffer_size(event->bytes);
 
-    (void)stack;
     bed->read_bytes += size;
     if (size <= 16)
         note(bed, "%c(%.*s) ", name_of(event->channel), (int)size,
@@ -85,7 +83,6 @@ static int on_end(domus_stack *stack, void *self, const void *payload)
     const domus_channel_event *event = payload;
     domt_bed *bed = of(self);
 
-    (void)stack;
     note(bed, "%c. ", name_of(event->channel));
     if (bed->reset_on_end) {
         domus_buffer *last = NULL;
@@ -105,7 +102,6 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
     domt_bed *bed = of(self);
     uintptr_t name = (uintptr_t)domus_channel_data(event->channel);
 
-    (void)stack;
     note(bed, "%c-(%d) ", name_of(event->channel), event->error);
     if (name <= sizeof bed->channels / sizeof bed->channels[0])
         bed->channels[name - 1] = NULL;

@@ -127,14 +127,12 @@ static const domus_behaviour of_reading = {
 
 static int over_plain(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     hear_end(stack, answer, '9');
     return 0;
 }
 
 static int read_plain(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     domus_buffer_free(((const domus_channel_event *)payload)->bytes);
     hear('r');
     return domus_sleep(stack, 9 * DOMT_BED_MS, over_plain);

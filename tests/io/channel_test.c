@@ -391,7 +391,6 @@ static void bring_a_late_completion(void *context)
     uint32_t slot = bed.channels[0]->slot;
     uint32_t generation = bed.channels[0]->slot_generation;
 
-    (void)context;
     domi_channel_end(bed.channels[0], -EPROTO, true);
     domt_bed_settle(&bed);
     int again_peer;

@@ -36,7 +36,6 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     channel = event->channel;
     return 0;
 }
@@ -47,7 +46,6 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
     const domus_channel_event *event = payload;
     const char *data = domus_buffer_data(event->bytes);
 
-    (void)self;
     hear(data, domus_buffer_size(event->bytes));
     if (data[0] == 'p')
         ck_assert_int_eq(domus_channel_pause(stack, event->channel), 0);
@@ -57,14 +55,12 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
 
 static int on_end(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     hear(".", 1);
     return 0;
 }
 
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     hear("-", 1);
     channel = NULL;
     return 0;
@@ -81,7 +77,6 @@ static int write_byte(domus_stack *stack)
 
 static int on_word(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     switch (*(const char *)payload) {
     case 'p':
         done = domus_channel_pause(stack, channel);

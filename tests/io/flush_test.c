@@ -60,7 +60,6 @@ static int on_size(domus_stack *stack, void *self, const void *payload)
 {
     domus_buffer *bytes = NULL;
 
-    (void)self;
     ck_assert_int_eq(domus_buffer_new(stack, *(const uint32_t *)payload, &bytes), 0);
     last = domus_channel_write(stack, channel, bytes);
     return 0;
@@ -83,27 +82,23 @@ DOMUS_SEQUENCE(wait_sent, uint32_t)
 
 static int on_cancel(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     last = domus_cancel(stack, waiting);
     return 0;
 }
 
 static int on_cancel_one(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     return domus_cancel(stack, each[*(const uint32_t *)payload]);
 }
 
 static int on_room_please(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_watch_room(stack, address, NULL), 0);
     return 0;
 }
 
 static int on_room(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     hear(((const domus_down *)payload)->reason == 0 ? 'r' : 'g');
     return 0;
 }

@@ -62,31 +62,26 @@ static int over(domus_stack *stack, const domus_answer *answer, char byte)
 
 static int over_3(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     return over(stack, answer, '3');
 }
 
 static int over_6(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     return over(stack, answer, '6');
 }
 
 static int over_9(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     return over(stack, answer, '9');
 }
 
 static int over_fail(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     return over(stack, answer, 'f');
 }
 
 static int over_quiet(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ours.answers++;
     ours.failed += answer->error != 0;
     return 0;
@@ -102,7 +97,6 @@ static int begin_sleep(domus_stack *stack, uint64_t ms, domus_resumed *then)
 
 static int on_open(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     ours.channel = ((const domus_channel_event *)payload)->channel;
     return ours.waits_on_open ? domus_sleep(stack, DAY_NS, over_quiet) : 0;
 }
@@ -112,7 +106,6 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
     const domus_channel_event *event = payload;
     char byte = *(char *)domus_buffer_data(event->bytes);
 
-    (void)self;
     domus_buffer_free(event->bytes);
     switch (byte) {
     case '3':
@@ -136,7 +129,6 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
 
 static int on_end(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     ours.ends++;
     return 0;
 }
@@ -145,7 +137,6 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     ours.closes++;
     ours.error = event->error;
     if (ours.channel == event->channel)
@@ -155,13 +146,11 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
 
 static int on_sleep(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_sleep(stack, DAY_NS, over_quiet);
 }
 
 static int on_cancel(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_cancel(stack, ours.newest), 0);
     return 0;
 }

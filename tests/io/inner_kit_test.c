@@ -51,7 +51,6 @@ static int decode(domus_wire *wire, void *state_, const char *bytes, size_t size
 
 static int wrap(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    (void)state;
     return domus_wire_append(wire, bytes, size);
 }
 
@@ -105,7 +104,6 @@ static void close_stage(domus_wire *wire, void *state_)
 {
     mux *state = state_;
 
-    (void)wire;
     for (uint32_t i = 0; i < CARRIED; i++) {
         if (state->inner[i] != NULL)
             domus_inner_drop(state->inner[i], -ECONNRESET);
@@ -279,7 +277,6 @@ DOMT_TEST(a_stage_that_leaves_is_gone)
 
 static int pass_on(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    (void)state;
     int error = domus_wire_pass(wire, bytes, size);
     return error != 0 ? error : (int)size;
 }

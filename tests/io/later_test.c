@@ -27,7 +27,6 @@ static const domus_type gather_type = {.name = "gather"};
 
 static int on_gather(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     gathered += 600;
     last = domus_later(stack);
     return 0;
@@ -38,7 +37,6 @@ static int on_later(domus_stack *stack, void *self, const void *payload)
     domus_channel *channel = domus_channel_running(stack);
     domus_buffer *bytes = NULL;
 
-    (void)self, (void)payload;
     events++;
     if (again != 0) {
         again--;

@@ -63,7 +63,6 @@ static int open_line(domus_stack *stack, void *self, const void *payload)
 
 static int over(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     domt_lines_now.answers++;
     domt_lines_now.cancelled += answer->error == -ECANCELED;
     return 0;
@@ -94,26 +93,22 @@ static int close_line(domus_stack *stack, void *self, const void *payload)
 
 static int note_line(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)nothing;
     tell(((domt_line *)self)->name, "n");
     return domt_lines_now.note_result;
 }
 
 static int nap_line(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return domus_sleep(stack, 9 * DOMT_BED_MS, over);
 }
 
 static int escalate_line(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return domus_escalate(stack, -EPROTO);
 }
 
 static int fail_mount(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     return -EIO;
 }
 
@@ -123,7 +118,6 @@ static int bear_child(domus_stack *stack, void *self, const void *nothing)
         .name = "child", .kind = DOMUS_CHANNELS, .on_mount = fail_mount};
     domus_address born;
 
-    (void)self, (void)nothing;
     return domi_house_spawn_child(stack->manager, domi_stack_house(stack), stack->manager, &child,
                                   NULL, NULL, &born);
 }
@@ -132,7 +126,6 @@ static int link_line(domus_stack *stack, void *self, const void *payload)
 {
     domus_address address;
 
-    (void)self;
     memcpy(&address, payload, sizeof address);
     return domus_link_actor(stack, address, NULL);
 }
@@ -181,7 +174,6 @@ const domus_behaviour domt_owner_with_rules = {
 
 static int on_down(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     domt_lines_now.downs++;
     domt_lines_now.down_reason = ((const domus_down *)payload)->reason;
     return 0;
@@ -192,7 +184,6 @@ static int on_watch(domus_stack *stack, void *self, const void *payload)
     domus_address address;
     domus_watch watch;
 
-    (void)self;
     memcpy(&address, payload, sizeof address);
     ck_assert_int_eq(domus_watch_actor(stack, address, &watch), 0);
     return 0;

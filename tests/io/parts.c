@@ -32,7 +32,6 @@ static int open_parts(domus_wire *wire, void *state_, const void *options_)
 {
     state *self = state_;
 
-    (void)wire;
     self->options = options_;
     return 0;
 }
@@ -91,7 +90,6 @@ static int encode_part(domus_wire *wire, void *state_, uint64_t id, const domus_
     const domt_part *given = payload;
     const char length[2] = {(char)(given->bytes.size >> 8), (char)given->bytes.size};
 
-    (void)state_;
     (void)id;
     if (type != &domt_part_type)
         return -EOPNOTSUPP;
@@ -103,7 +101,6 @@ static void close_parts(domus_wire *wire, void *state_)
 {
     const state *self = state_;
 
-    (void)wire;
     domt_seen.closes++;
     domus_slice_free(self->kept);
 }
@@ -189,7 +186,6 @@ size_t domt_write_parts(char *to)
 
 static void *make_part(domus_wire *wire, domus_stage_kind kind, const domus_type *type)
 {
-    (void)kind;
     memset(wire->owner, 0, type->size);
     return wire->owner;
 }

@@ -239,7 +239,6 @@ static void *take_block(void *context, size_t bytes)
     domi_peer_key key = key_of("192.0.2.1");
     domi_peers *peers = entered;
 
-    (void)context;
     entered = NULL;
     if (peers != NULL)
         ck_assert_int_eq(domi_peers_count_in(peers, &key, &faster), 0);
@@ -251,7 +250,6 @@ static void *take_pages(void *context, size_t bytes)
 {
     void *pages = aligned_alloc(4096, bytes);
 
-    (void)context;
     ck_assert_ptr_nonnull(pages);
     blocks++;
     return memset(pages, 0, bytes);
@@ -259,8 +257,6 @@ static void *take_pages(void *context, size_t bytes)
 
 static void give_block(void *context, void *memory, size_t bytes)
 {
-    (void)context;
-    (void)bytes;
     blocks--;
     free(memory);
 }

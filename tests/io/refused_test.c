@@ -14,7 +14,6 @@ static int peer;
 static void note_failure(domi_manager *manager, const domi_house *house, domi_happening what,
                          int error)
 {
-    (void)manager, (void)house, (void)what, (void)error;
     bed.failures++;
 }
 

@@ -157,7 +157,6 @@ static int on_ready(domus_stack *stack, void *self, const void *payload)
 {
     const domus_ready *ready = payload;
 
-    (void)self;
     ck_assert_uint_lt(told.count, TOLD_MAX);
     told.ready[told.count++] = *ready;
     if (ready->error != 0)

@@ -34,7 +34,6 @@ static void tell(const char *what)
 
 static int on_mount(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     if (fails != 0) {
         fails--;
         return -EPERM;
@@ -46,13 +45,11 @@ static int on_mount(domus_stack *stack, void *self)
 
 static void on_stop(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     tell("s");
 }
 
 static int on_open(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     tell("o");
     return 0;
 }
@@ -61,7 +58,6 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     domus_buffer_free(event->bytes);
     tell("r");
     return 0;
@@ -71,21 +67,18 @@ static int on_end(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     tell("e");
     return stays ? 0 : domi_channel_close(event->channel);
 }
 
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     tell("c");
     return 0;
 }
 
 static int on_fail(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return -EIO;
 }
 

@@ -18,7 +18,6 @@ static bool says_again;
 
 static int count_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    (void)state, (void)bytes;
     calls++;
     if (says_again)
         domus_wire_again(wire);
@@ -32,7 +31,6 @@ static int count_bytes(domus_wire *wire, void *state, const char *bytes, size_t 
 static int encode_nothing(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
                           const void *payload)
 {
-    (void)wire, (void)state, (void)id, (void)type, (void)payload;
     return 0;
 }
 
@@ -133,7 +131,6 @@ DOMT_TEST(pieces_of_any_size_give_the_same)
 
 static int append_as_it_is(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    (void)state;
     return domus_wire_append(wire, bytes, size);
 }
 
@@ -211,7 +208,6 @@ static int keep_bytes(domus_wire *wire, void *state_, const char *bytes, size_t 
 {
     late_state *state = state_;
 
-    (void)wire;
     memcpy(state->bytes + state->size, bytes, size);
     state->size += (uint32_t)size;
     return (int)size;
@@ -265,7 +261,6 @@ static uint32_t idle_calls;
 
 static int idle(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    (void)state, (void)bytes;
     idle_calls++;
     domus_wire_again(wire);
     return size > 3 ? 1 : 0;

@@ -19,7 +19,6 @@ static int opened, closed, open_error;
 
 static int open_counted(domus_wire *wire, void *state, const void *options)
 {
-    (void)state, (void)options;
     int error = open_error != 0 ? open_error : domus_wire_append(wire, "^", 1);
     opened += error == 0;
     return error;
@@ -27,7 +26,6 @@ static int open_counted(domus_wire *wire, void *state, const void *options)
 
 static void close_counted(domus_wire *wire, void *state)
 {
-    (void)wire, (void)state;
     closed++;
 }
 
@@ -42,7 +40,6 @@ static int pass(domus_wire *wire, void *state, const char *bytes, size_t size)
 
 static int append(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    (void)state;
     return domus_wire_append(wire, bytes, size);
 }
 

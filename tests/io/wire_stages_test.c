@@ -158,7 +158,6 @@ static uint32_t opens, closes;
 
 static int greet(domus_wire *wire, void *state, const void *options)
 {
-    (void)state;
     opens++;
     int error = domus_wire_append(wire, "<", 1);
     return error != 0 ? error : options != NULL ? -EACCES : 0;
@@ -194,7 +193,6 @@ static int pass_all(domus_wire *wire, void *state_, size_t left)
 
 static int wrap_upper(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    (void)state;
     ck_assert(size >= 1 && size <= DOMUS_WINDOW_MAX);
     for (size_t i = 0; i < size; i++) {
         char byte = bytes[i] >= 'a' && bytes[i] <= 'z' ? (char)(bytes[i] - 'a' + 'A') : bytes[i];
@@ -207,8 +205,6 @@ static int wrap_upper(domus_wire *wire, void *state, const char *bytes, size_t s
 
 static void close_greeter(domus_wire *wire, void *state)
 {
-    (void)wire;
-    (void)state;
     closes++;
 }
 
@@ -225,30 +221,23 @@ static const domus_stage greeter_stage = {
 /* A message stage that says hello, and tells what it decodes. */
 static int say_hello(domus_wire *wire, void *state, const void *options)
 {
-    (void)state;
-    (void)options;
     return domus_wire_append(wire, "hello ", 6);
 }
 
 static int tell(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    (void)state;
     int error = domus_wire_append_text(wire, "got %.*s ", (int)size, bytes);
     return error != 0 ? error : bytes[0] == '?' ? -EBADMSG : (int)size;
 }
 
 static int say_bye(domus_wire *wire, void *state, size_t left)
 {
-    (void)state;
-    (void)left;
     return domus_wire_append(wire, "bye", 3);
 }
 
 static int encode_text(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
                        const void *payload)
 {
-    (void)state;
-    (void)id;
     int error = domus_wire_append_slice(wire, ((const domus_packet *)payload)->bytes);
     return error != 0 ? error : type != &domus_packet_type ? -EOPNOTSUPP : 0;
 }
@@ -256,9 +245,6 @@ static int encode_text(domus_wire *wire, void *state, uint64_t id, const domus_t
 static int fail_text(domus_wire *wire, void *state, uint64_t id, const domus_type *request,
                      int error)
 {
-    (void)state;
-    (void)id;
-    (void)request;
     int appended = domus_wire_append_text(wire, "failed %d ", error);
     return appended != 0 ? appended : error == -EIO ? error : 0;
 }

@@ -414,7 +414,6 @@ static int on_mount_late(domus_stack *stack, void *self)
 
 static void on_stop_late(domus_stack *stack, void *self)
 {
-    (void)stack;
     domi_nats_drop_subscriptions(self);
 }
 

@@ -160,7 +160,6 @@ static int make_and_encode(void *context)
     domus_appender headers = {0};
     domus_stage_kit *kit;
 
-    (void)context;
     int result = domus_stage_kit_new(&pipeline, &kit);
     if (result != 0)
         return result;

@@ -37,7 +37,6 @@ void domt_js_server_restart(domt_js_server *js)
 
 static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *walk)
 {
-    (void)status, (void)flag, (void)walk;
     return remove(path);
 }
 

@@ -17,7 +17,6 @@ static struct {
 
 static int open_one(domus_stack *stack, void *self)
 {
-    (void)self;
     if (opening.kv != NULL)
         opening.result = domus_nats_kv_open(stack, opening.kv, &opening.opened);
     else if (opening.stream != NULL)

@@ -97,7 +97,6 @@ static void hear(const char *value)
 
 static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *walk)
 {
-    (void)status, (void)flag, (void)walk;
     return remove(path);
 }
 
@@ -172,7 +171,6 @@ static struct race {
 
 static int raced(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     for (; answer != NULL; answer = answer->next, race.answers++) {
         if (answer->error == 0) {
             race.made++;
@@ -186,7 +184,6 @@ static int raced(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int begin_race(domus_stack *stack, void *argument)
 {
-    (void)argument;
     for (int i = 0; i < 2; i++) {
         domus_nats_kv_put put = {
             .condition = DOMUS_NATS_KV_IF_REVISION, .revision = race.revision, .key = "leader"};

@@ -191,14 +191,12 @@ static const domus_type nap_type = {.name = "nap"};
 
 static int on_woken(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 
 /* Sleep, and let all mail wait. */
 static int on_nap(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_sleep(stack, 3 * DOMT_SECOND, on_woken);
 }
@@ -207,7 +205,6 @@ static int on_entry(domus_stack *stack, void *self, const void *payload)
 {
     const domus_nats_kv_entry *entry = payload;
 
-    (void)stack, (void)self;
     entries_seen++;
     ck_assert_uint_eq(entry->revision, entries_seen);
     return 0;
@@ -217,7 +214,6 @@ static int on_initial(domus_stack *stack, void *self, const void *payload)
 {
     const domus_nats_kv_initial *initial = payload;
 
-    (void)stack, (void)self;
     ck_assert_uint_eq(initial->revision, 0);
     return 0;
 }

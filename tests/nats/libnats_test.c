@@ -170,7 +170,6 @@ DOMT_TEST(both_see_the_same_messages)
 static void respond(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
                     void *closure)
 {
-    (void)subscription, (void)closure;
     (void)natsConnection_Publish(connection, natsMsg_GetReply(message), natsMsg_GetData(message),
                                  natsMsg_GetDataLength(message));
     natsMsg_Destroy(message);

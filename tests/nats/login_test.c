@@ -98,7 +98,6 @@ static int on_mount(domus_stack *stack, void *self)
 {
     domus_address client;
 
-    (void)self;
     opened_with = domus_nats_open(stack, &tried, &client);
     return 0;
 }

@@ -31,7 +31,6 @@ static const domus_type round_type = {.name = "round"};
 
 static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     for (; answer != NULL; answer = answer->next) {
         user.answered++;
         user.failed += answer->error != 0;
@@ -63,7 +62,6 @@ static void ask(domus_stack *stack, const domus_type *type, const void *payload,
 
 static int on_round(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     if (user.rounds++ >= ROUNDS)
         return 0;
     for (uint32_t i = 0; i < 5; i++) {
@@ -85,7 +83,6 @@ static int on_message(domus_stack *stack, void *self, const void *payload)
     const domus_nats_message *message = payload;
     uint32_t number;
 
-    (void)stack, (void)self;
     ck_assert_uint_eq(message->payload_size, sizeof number);
     memcpy(&number, domus_slice_data(domus_nats_payload(message)), sizeof number);
     ck_assert_uint_ge(number, user.next);
@@ -96,7 +93,6 @@ static int on_message(domus_stack *stack, void *self, const void *payload)
 
 static int on_subscribed(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     ck_assert_int_eq(answer->error, 0);
     return domus_every(stack, MS, &round_type, NULL, NULL);
 }
@@ -107,7 +103,6 @@ static int on_mount(domus_stack *stack, void *self)
 {
     domus_nats_subscribe subscribe;
 
-    (void)self;
     ck_assert_int_eq(domus_nats_open(stack, &user_options, &user.client), 0);
     ck_assert_int_eq(domus_nats_subscribe_make("d", NULL, &subscribe), 0);
     return domus_ask(stack, user.client, &domus_nats_subscribe_type, &subscribe, on_subscribed);
@@ -228,7 +223,6 @@ static int run(uint64_t seed, void *context)
     domus_peer_listener *listener;
     domus_address address;
 
-    (void)context;
     memset(&user, 0, sizeof user);
     peers_count = 0;
     user_options = (domus_nats_options){.servers = PLACE,

@@ -15,13 +15,11 @@ static const domus_type opened_type = {.name = "opened"};
 
 static int on_mount(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_nats_open(stack, &opened, &client);
 }
 
 static int on_opened(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_reply(stack, &opened_type, NULL);
 }
 

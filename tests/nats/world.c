@@ -33,7 +33,6 @@ static domus_nats_options opened;
 /* An actor that opens the client, which is its child. */
 static int on_mount(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_nats_open(stack, &opened, &domt_nats);
 }
 

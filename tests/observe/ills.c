@@ -32,7 +32,6 @@ void domt_use_cpu(uint64_t time_ns)
 
 static int work_for_ever(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     domt_use_cpu(*(const uint64_t *)payload);
     return domus_notice(stack, domus_self(stack), &domt_work_type, payload);
 }
@@ -96,7 +95,6 @@ static void start_clients(domt_ill_run *run, uint32_t count)
 
 static void log_nothing(void *context, domus_log_level level, uint32_t thread, const char *text)
 {
-    (void)context, (void)level, (void)thread, (void)text;
 }
 
 static domus_system *start(const domt_ill *ill, const domus_config *config)

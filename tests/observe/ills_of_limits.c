@@ -45,7 +45,6 @@ static void go_on(domt_ill_run *run)
 
 static int end(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 
@@ -53,7 +52,6 @@ static int end(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int sleep_long(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_sleep(stack, HALF_SECOND, end);
 }
 ON_GO(sleeper, sleep_long);
@@ -77,7 +75,6 @@ static const domus_type large_type = {.name = "large", .size = LARGE};
 
 static int keep(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_sleep(stack, HALF_SECOND, end);
 }
 
@@ -88,7 +85,6 @@ static int give_much(domus_stack *stack, void *self, const void *payload)
 {
     static const char bytes[LARGE];
 
-    (void)payload;
     for (int i = 0; i < 100; i++)
         (void)domus_notice(stack, *(const domus_address *)self, &large_type, bytes);
     return 0;
@@ -113,7 +109,6 @@ static void little_for_messages(domus_config *config)
 
 static int arm_timers(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     for (int i = 0; i < 4; i++)
         (void)domus_after(stack, 60000 * DOMT_MS, &odd_type, NULL, NULL);
     return 0;
@@ -130,7 +125,6 @@ static void few_timers(domus_config *config)
 
 static int fail_at_once(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return -EIO;
 }
 ON_GO(failing, fail_at_once);
@@ -138,7 +132,6 @@ BEGIN(failures, failing, 1)
 
 static int mistake(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return 5;
 }
 ON_GO(mistaken, mistake);
@@ -164,13 +157,11 @@ static void log_all(domus_config *config)
 
 static int ask_in_vain(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_ask_within(stack, *(const domus_address *)self, &odd_type, NULL, 2 * DOMT_MS, end);
 }
 
 static int answer_late(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     pause_ms(10);
     return domus_reply(stack, &odd_type, NULL);
 }
@@ -183,7 +174,6 @@ static const domus_behaviour asker = {.name = "asker",
 
 static int ask_sleeper(domus_stack *stack, void *self, const void *payload)
 {
-    (void)payload;
     return domus_ask(stack, *(const domus_address *)self, &go_type, NULL, end);
 }
 
@@ -201,7 +191,6 @@ static int change_client(domus_stack *stack, void *self, const void *payload)
 {
     struct client_maker *maker = self;
 
-    (void)payload;
     if (maker->client.house != NULL)
         (void)domus_stop(stack, maker->client);
     int error = domus_spawn(stack, &impatient, &maker->to, &maker->client);
@@ -233,7 +222,6 @@ static int keep_silent(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     domus_buffer_free(event->bytes);
     return 0;
 }
@@ -264,7 +252,6 @@ static int flood(domus_stack *stack, void *self, const void *payload)
     static const char bytes[1 << 16];
     const domus_channel_event *event = payload;
 
-    (void)self;
     for (int i = 0; i < 256; i++)
         (void)domus_channel_append(stack, event->channel, bytes, sizeof bytes);
     return 0;
@@ -280,7 +267,6 @@ struct pusher {
 /* A byte at a time to somebody who says nothing. */
 static int push(domus_stack *stack, void *self, const void *payload)
 {
-    (void)payload;
     return domus_channel_append(stack, ((const struct pusher *)self)->channel, "x", 1);
 }
 
@@ -371,7 +357,6 @@ static int connect_in_vain(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_connect_options options = {.behaviour = &silent};
 
-    (void)self, (void)payload;
     return domus_connect(stack, "unix:@domus-nobody-listens-here", &options, end);
 }
 ON_GO(connector, connect_in_vain);
@@ -383,7 +368,6 @@ static int look_up_name(domus_stack *stack, void *self, const void *payload)
     static _Atomic uint32_t names;
     char name[64];
 
-    (void)self, (void)payload;
     snprintf(name, sizeof name, "name%u.invalid:80", atomic_fetch_add(&names, 1));
     return domus_connect(stack, name, &options, end);
 }
@@ -391,7 +375,6 @@ ON_GO(seeker, look_up_name);
 
 static int look_up_slowly(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
 {
-    (void)context, (void)name, (void)ret_found, (void)max;
     pause_ms(300);
     return -ENODATA;
 }
@@ -413,14 +396,12 @@ static void one_name(domus_config *config)
 
 static int block(void *argument)
 {
-    (void)argument;
     pause_ms(300);
     return 0;
 }
 
 static int use_helper(domus_stack *stack, void *self, const void *payload)
 {
-    (void)payload;
     return domus_blocking(stack, block, self, end);
 }
 ON_GO(blocker, use_helper);
@@ -433,7 +414,6 @@ static void one_helper(domus_config *config)
 
 static int wait_in_handler(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     pause_ms(5);
     return 0;
 }
@@ -445,7 +425,6 @@ static int spawn_detached(domus_stack *stack, void *self, const void *payload)
     static const domus_spawn_options options = {.detached = true};
     domus_address address;
 
-    (void)self, (void)payload;
     (void)domus_spawn_with(stack, &waiter, NULL, &options, &address);
     return 0;
 }

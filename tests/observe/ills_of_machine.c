@@ -71,7 +71,6 @@ static void stop_at_quota(domt_ill_run *run)
 {
     char text[128];
 
-    (void)run;
     looked++;
     snprintf(text, sizeof text, "nr_periods %u\nnr_throttled %u\nthrottled_usec %u\n",
              (unsigned)looked, (unsigned)looked / 2, (unsigned)looked * 20000);
@@ -83,7 +82,6 @@ static void steal_cpu(domt_ill_run *run)
 {
     char text[128];
 
-    (void)run;
     looked++;
     snprintf(text, sizeof text, "cpu  0 0 0 0 0 0 0 %u 0 0\n", (unsigned)looked);
     replace_file("proc/stat", text);
@@ -134,7 +132,6 @@ static int read_datagram(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     domus_buffer_free(event->bytes);
     return 0;
 }
@@ -146,7 +143,6 @@ static int open_socket(domus_stack *stack, void *self)
     const domus_datagram_options options = {.behaviour = &reader};
     domus_endpoint at;
 
-    (void)self;
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
     int error = domus_datagram_open(stack, &at, &options, NULL, &reader_at);
     atomic_store(&has_reader, error == 0);

@@ -20,7 +20,6 @@ static int read_slowly(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     domt_use_cpu(100 * US);
     return domus_channel_write(stack, event->channel, event->bytes);
 }
@@ -32,7 +31,6 @@ static int read_fast(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
@@ -76,7 +74,6 @@ static void workers_with_mail(domt_ill_run *run)
 
 static int work_in_bulk(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     domt_use_cpu(200 * US);
     return domus_notice(stack, domus_self(stack), &domt_work_type, payload);
 }
@@ -108,7 +105,6 @@ struct dispatcher {
 
 static int work_once(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     domt_use_cpu(*(const uint64_t *)payload);
     return 0;
 }
@@ -121,7 +117,6 @@ static int dispatch(domus_stack *stack, void *self, const void *payload)
     struct dispatcher *to = self;
     uint64_t work_ns = 200 * US;
 
-    (void)payload;
     for (int i = 0; i < NEAR; i++)
         (void)domus_notice(stack, to->workers[i], &domt_work_type, &work_ns);
     return 0;
@@ -212,7 +207,6 @@ static int begin_in_pool(domus_stack *stack, void *self)
     uint64_t work_ns = 50 * US;
     domus_address address;
 
-    (void)self;
     for (int i = 0; i < 4; i++) {
         int error = domus_spawn_with(stack, &near_worker, NULL, &options, &address);
         for (int k = 0; k < 20000 && error == 0; k++)
@@ -295,7 +289,6 @@ static void few_descriptors(domt_ill_run *run)
 /* Actors that pass a message on to themselves by another one: each of them waits for all others. */
 static int answer_slowly(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     domt_pause_ns(3 * DOMT_MS); /* without the CPU, so that it takes so long on any machine */
     return domus_notice(stack, *(const domus_address *)payload, &next_type,
                         &(domus_address){domus_self(stack).house, domus_self(stack).lease});

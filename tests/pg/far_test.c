@@ -69,7 +69,6 @@ static void *run_proxy(void *argument)
 {
     int count = 0, fd;
 
-    (void)argument;
     while (count < LINES_MAX && (fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
         ck_assert_int_eq(pthread_create(&lines[count++], NULL, hold_line, (void *)(intptr_t)fd), 0);
     for (int i = 0; i < count; i++)

@@ -129,7 +129,6 @@ static void *serve(void *argument)
 
 static void *accept_all(void *argument)
 {
-    (void)argument;
     for (;;) {
         pthread_t thread;
         int fd = accept(listener, NULL, NULL);

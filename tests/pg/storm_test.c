@@ -92,7 +92,6 @@ static int answered(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int on_begin(domus_stack *stack, void *self, const void *payload)
 {
-    (void)payload;
     return ask(stack, self);
 }
 

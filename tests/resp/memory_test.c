@@ -36,7 +36,6 @@ DOMT_TEST(each_failure_while_decoding_is_returned)
 
 static int build_and_encode(void *context)
 {
-    (void)context;
     domus_pipeline_stage stages[2] = {{&domus_resp_stage, NULL}, {NULL, NULL}};
     domus_pipeline pipeline = {.stages = stages};
     domus_resp_builder b = {0};
@@ -62,7 +61,6 @@ static int build_and_encode(void *context)
 
 static int make_command(void *context)
 {
-    (void)context;
     domus_resp_bytes words[10];
     domus_resp_command command;
 

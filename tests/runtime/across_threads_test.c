@@ -22,7 +22,6 @@ struct numbered {
 
 static void release_numbered(void *payload)
 {
-    (void)payload;
     atomic_fetch_add(&released, 1);
 }
 
@@ -70,7 +69,6 @@ static int send_batch(domus_stack *stack, void *self_, const void *payload)
     bool full = false;
     bool left = false;
 
-    (void)payload;
     for (uint32_t r = 0; r < self->receivers; r++) {
         int result = 0;
 
@@ -156,7 +154,6 @@ static atomic_bool going; /* those who are asked may be gone */
 
 static int pass_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     if (answer->error != 0)
         return answer->error;
     uint64_t value = *(const uint64_t *)answer->payload + 1;
@@ -168,7 +165,6 @@ static int answer_question(domus_stack *stack, void *self, const void *payload)
 {
     struct question question = *(const struct question *)payload;
 
-    (void)self;
     if (question.number % 7 == 0)
         return -EDOM;
     if (question.next.house != NULL && question.number % 3 == 0) {
@@ -220,7 +216,6 @@ static int ask_one(domus_stack *stack, void *self_, const void *payload)
     struct asker *self = self_;
     struct asking *asking = domus_frame(stack);
 
-    (void)payload;
     if (self->asked >= ASKS)
         return 0;
     asking->number = ++self->asked;

@@ -20,7 +20,6 @@ static int attack(domus_stack *stack, void *self, const void *payload)
 {
     domus_address sender = domus_sender(stack);
 
-    (void)self, (void)payload;
     if (sender.house != NULL || domus_stop(stack, sender) != -ESTALE ||
         domus_link_actor(stack, sender, NULL) != -EINVAL)
         atomic_fetch_add(&wrong, 1);
@@ -47,7 +46,6 @@ DOMT_TEST(who_asks_from_outside_is_nobody_and_nobody_stops_him)
 
 static int divide(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     int child = fork();
     if (child > 0)
         atomic_store(&forked, child);

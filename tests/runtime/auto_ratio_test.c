@@ -122,7 +122,6 @@ static void let_happen(domus_stack *stack)
 
 static int work(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     if (++runs == event_at)
         let_happen(stack);
     domt_stepped_advance(&stepped, RUN_NS);

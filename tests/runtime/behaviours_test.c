@@ -17,7 +17,6 @@ static int work(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = domt_now_ns() + *(const uint64_t *)payload;
 
-    (void)stack, (void)self;
     while (domt_now_ns() < until_ns)
         continue;
     atomic_fetch_add(&worked, 1);
@@ -26,7 +25,6 @@ static int work(domus_stack *stack, void *self, const void *payload)
 
 static int fail_it(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&worked, 1);
     return -EIO;
 }
@@ -42,7 +40,6 @@ static const domus_behaviour other = {.name = "other", .on = rows};
 
 static int change(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     int error = domus_become(stack, &other);
     atomic_fetch_add(&worked, 1);
     return error;
@@ -50,7 +47,6 @@ static int change(domus_stack *stack, void *self, const void *payload)
 
 static int change_at_once(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_become(stack, &other);
 }
 

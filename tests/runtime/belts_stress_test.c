@@ -137,7 +137,6 @@ static int on_numbered(domus_stack *stack, void *self_, const void *message_)
 
 static int on_start(domus_stack *stack, void *self, const void *unused)
 {
-    (void)unused;
     for (uint32_t i = 0; i < UNDER_WAY; i++)
         send_one(stack, *(peer **)self);
     return 0;

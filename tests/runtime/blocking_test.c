@@ -35,7 +35,6 @@ static int ended(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const work *own = domus_frame(stack);
 
-    (void)self;
     atomic_store(&last_error, answer->error);
     if (own->address != own || domi_stack_house(stack)->asks != 0)
         atomic_fetch_add(&wrong, 1);
@@ -51,7 +50,6 @@ static int go(domus_stack *stack, void *self, const void *payload)
 {
     work *own = domus_frame(stack);
 
-    (void)payload;
     *own = (work){.number = *(const int *)self, .address = own};
     int result = domus_blocking(stack, wait_while_held, &own->number, ended);
     if (domi_stack_house(stack)->asks != 0) /* it depends on no other actor */
@@ -61,15 +59,11 @@ static int go(domus_stack *stack, void *self, const void *payload)
 
 static int stop_oneself(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
-    (void)payload;
     return domus_stop(stack, domus_self(stack));
 }
 
 static void on_stop(domus_stack *stack, void *self)
 {
-    (void)stack;
-    (void)self;
     atomic_fetch_add(&stopped, 1);
 }
 

@@ -211,7 +211,6 @@ static int echo(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
@@ -219,7 +218,6 @@ static int listen_at_2(domus_stack *stack, void *self)
 {
     domus_endpoint at;
 
-    (void)self;
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:2", &at), 0);
     return domus_listen(stack, &at, &(domus_listen_options){.name = "own"}, NULL, NULL);
 }

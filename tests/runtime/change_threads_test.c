@@ -42,7 +42,6 @@ static int on_look(domus_stack *stack, void *self, const void *payload)
     uint64_t sum = (uint64_t)stack->manager->config->scheduler.timers_max << 32 |
                    stack->manager->limits.messages_per_run_max;
 
-    (void)self, (void)payload;
     return domus_reply(stack, &look_type, &sum);
 }
 
@@ -135,7 +134,6 @@ static int wait_in_a_run(domus_stack *stack, void *self, const void *payload)
     const domus_pattern pattern = {.types = types};
     domus_received got;
 
-    (void)self, (void)payload;
     atomic_fetch_add(&waited, 1);
     int result = domus_receive_now(stack, &pattern, 20 * SECOND, &got);
     return result == 0 ? domus_reply(stack, &look_type, got.payload) : result;
@@ -182,7 +180,6 @@ static _Atomic bool goes_on;
 
 static int stand_still(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     for (int i = 0; i < 20000 && atomic_load(&goes_on); i++)
         domt_pause_ns(MS);
     return 0;

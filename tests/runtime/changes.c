@@ -18,7 +18,6 @@ domt_changes domt_changes_now;
 
 static int open_counted(domus_wire *wire, void *state, const void *options)
 {
-    (void)wire, (void)state, (void)options;
     if (domt_changes_now.open_error == 0)
         domt_changes_now.opened++;
     return domt_changes_now.open_error;
@@ -26,20 +25,17 @@ static int open_counted(domus_wire *wire, void *state, const void *options)
 
 static int pass(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    (void)state;
     int error = domus_wire_pass(wire, bytes, size);
     return error != 0 ? error : (int)size;
 }
 
 static int append(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    (void)state;
     return domus_wire_append(wire, bytes, size);
 }
 
 static void close_counted(domus_wire *wire, void *state)
 {
-    (void)wire, (void)state;
     domt_changes_now.closed++;
 }
 
@@ -107,7 +103,6 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const order *what = domus_frame(stack);
 
-    (void)self;
     if (answer->error != 0)
         return answer->error;
     if (is(what, "later") || is(what, "behind"))
@@ -121,7 +116,6 @@ static int on_packet(domus_stack *stack, void *self, const void *payload)
 {
     order *what = domus_frame(stack);
 
-    (void)self;
     *what = parse(payload);
     if (is(what, "slow") || is(what, "later") || is(what, "lclean") || is(what, "behind"))
         return domus_sleep(stack, what->wait_ms * MS, go_on);
@@ -159,7 +153,6 @@ static uint32_t marks_of(const void *payload)
 
 int domt_change_on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     domt_pipes_now.closed++;
     domt_pipes_now.close_error = ((const domus_channel_event *)payload)->error;
     return 0;
@@ -167,7 +160,6 @@ int domt_change_on_close(domus_stack *stack, void *self, const void *payload)
 
 static int on_open(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     domt_changes_now.last = ((const domus_channel_event *)payload)->channel;
     domt_pipes_now.opened++;
     domt_pipes_now.channel = domus_self(stack);

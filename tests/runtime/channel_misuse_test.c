@@ -43,7 +43,6 @@ static int close_and_do_all(domus_stack *stack, void *self, const void *payload)
     domus_buffer *bytes;
     domus_endpoint peer;
 
-    (void)self;
     ck_assert_int_eq(domus_channel_pause(stack, event->channel), -EPIPE);
     ck_assert_int_eq(domus_channel_resume(stack, event->channel), -EPIPE);
     ck_assert_int_eq(domus_channel_finish(stack, event->channel), -EALREADY);
@@ -89,7 +88,6 @@ DOMT_TEST(verbs_on_a_closed_channel_do_nothing)
 
 static int read_slept(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     atomic_fetch_add(
         answer->error == -ECANCELED ? &domt_misuse_seen.cancelled : &domt_misuse_seen.slept, 1);
     return 0;
@@ -99,7 +97,6 @@ static int read_and_sleep(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     domus_buffer_free(event->bytes);
     return domus_sleep(stack, 300 * DOMT_MS, read_slept);
 }
@@ -171,7 +168,6 @@ static domus_address restarting;
 static _Atomic uint32_t mounts;
 static int mount_parking(domus_stack *stack, void *self)
 {
-    (void)self;
     int now = domus_listen(stack, &fixed, NULL, NULL, &fixed);
     atomic_fetch_add(&mounts, 1); /* only now: the test then connects to `fixed` */
     atomic_fetch_add(&domt_misuse_seen.listening, 1);
@@ -187,7 +183,6 @@ static const domus_behaviour restarting_owner = {
 };
 static int mount_parent_of_parking(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_spawn(stack, &restarting_owner, NULL, &restarting);
 }
 static const domus_behaviour parent_of_parking = {

@@ -19,7 +19,6 @@ static int decode(domus_wire *wire, void *state, const char *bytes, size_t size)
     const char *at = bytes;
     uint64_t id = 0;
 
-    (void)state;
     if (end == NULL)
         return 0;
     for (; at < end && *at >= '0' && *at <= '9'; at++)
@@ -38,7 +37,6 @@ static int encode(domus_wire *wire, void *state, uint64_t id, const domus_type *
 {
     const domus_packet *packet = payload;
 
-    (void)state, (void)type;
     if (domus_slice_equals(packet->bytes, "bad", 3))
         return -EINVAL;
     int error = domus_wire_append_text(wire, "%" PRIu64 ":", id);

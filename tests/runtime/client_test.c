@@ -228,13 +228,11 @@ static int pass_through(domus_wire *wire, void *state, const char *bytes, size_t
 {
     int error = domus_wire_pass(wire, bytes, size);
 
-    (void)state;
     return error != 0 ? error : (int)size;
 }
 
 static int stumble(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    (void)state;
     return memchr(bytes, '#', size) != NULL ? -EIO : domus_wire_append(wire, bytes, size);
 }
 

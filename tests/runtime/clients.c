@@ -18,7 +18,6 @@ static int result;
 
 static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     result = answer->error;
     if (answer->error == 0)
         memcpy(&connected, answer->payload, sizeof connected);
@@ -29,7 +28,6 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
 {
     const domus_connect_options options = {.behaviour = &line_behaviour, .channel = line_options};
 
-    (void)self, (void)payload;
     return domus_connect(stack, "10.0.0.9:6000", &options, on_connected);
 }
 
@@ -39,7 +37,6 @@ static const domus_behaviour dialler = {.name = "dialler", .kind = DOMUS_CHANNEL
 /* The peer has finished: the channel stays. */
 static int on_end(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return 0;
 }
 

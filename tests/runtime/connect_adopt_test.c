@@ -17,7 +17,6 @@ static domus_address channel; /* read after `done` */
 
 static int line_mount(domus_stack *stack, void *self)
 {
-    (void)stack;
     *(uint32_t *)self = 5;
     atomic_fetch_add(&mounted, 1);
     return 0;
@@ -38,13 +37,11 @@ static int line_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
 static int line_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&closed_, 1);
     return 0;
 }
@@ -65,7 +62,6 @@ static int on_adopt(domus_stack *stack, void *self, const void *payload)
     domus_address address = {NULL, 0};
     int fd;
 
-    (void)self;
     memcpy(&fd, payload, sizeof fd);
     atomic_store(&result, domus_channel_adopt_fd(stack, fd, &options, &address));
     ck_assert_int_eq(address.house != NULL, atomic_load(&result) == 0);

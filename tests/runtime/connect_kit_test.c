@@ -41,14 +41,12 @@ static int look_up(void *context, const char *name, domus_endpoint *ret_found, u
 
 static int line_open(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     opened++;
     return domus_channel_peer(domus_channel_running(stack), &reached);
 }
 
 static int line_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     closed_++;
     return 0;
 }
@@ -63,7 +61,6 @@ static const domus_behaviour line = {
 
 static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     result = answer->error;
     done++;
     if (answer->error == 0)
@@ -76,7 +73,6 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
     const domus_channel_options channel = {.idle_timeout_ns = 77 * MS};
     const domus_connect_options options = {.behaviour = &line, .local = own, .channel = &channel};
 
-    (void)self;
     int error = domus_connect(stack, payload, &options, on_connected);
     begun += error == DOMUS_PARKED;
     return error;
@@ -317,14 +313,12 @@ static int connect_again(domus_stack *stack, void *self, const void *nothing)
 {
     static const domus_connect_options options = {.behaviour = &line};
 
-    (void)self, (void)nothing;
     begun++;
     return domus_connect(stack, "10.0.0.1:80", &options, on_connected);
 }
 
 static int watch_channel(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     result = answer->error;
     done++;
     if (answer->error != 0)
@@ -337,7 +331,6 @@ static int mount_faithful(domus_stack *stack, void *self)
 {
     static const domus_connect_options options = {.behaviour = &line};
 
-    (void)self;
     begun++;
     return domus_connect(stack, "10.0.0.1:80", &options, watch_channel);
 }

@@ -25,7 +25,6 @@ static char where[64];
 
 static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     for (const domus_answer *one = answer; one != NULL; one = one->next) {
         if (one->error != 0 || one->type == &domus_connected_type) {
             atomic_store(&last_answer, one->error);
@@ -42,7 +41,6 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
     const domus_connect_options options = {.behaviour = what->behaviour,
                                            .timeout_ns = what->timeout_ns};
 
-    (void)self;
     for (uint32_t i = 0; i < what->times; i++) {
         int result = domus_connect_add(stack, where, &options, i);
         if (result != 0) {
@@ -100,7 +98,6 @@ static int reset_in_mount(domus_stack *stack, void *self)
 {
     domus_channel *channel = domus_channel_running(stack);
 
-    (void)self;
     return channel != NULL ? domus_channel_reset(stack, channel, -EIO) : 0;
 }
 
@@ -118,7 +115,6 @@ static int close_in_mount(domus_stack *stack, void *self)
 {
     domus_channel *channel = domus_channel_running(stack);
 
-    (void)self;
     return channel != NULL ? domus_channel_close(stack, channel) : 0;
 }
 
@@ -134,7 +130,6 @@ DOMT_TEST(mount_that_closes_its_channel_leaves_nothing)
 
 static int stop_in_mount(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_stop(stack, domus_self(stack));
 }
 
@@ -150,7 +145,6 @@ DOMT_TEST(mount_that_stops_its_actor_leaves_nothing)
 
 static int fail_in_mount(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     return -EDOM;
 }
 
@@ -170,7 +164,6 @@ static int reset_in_open(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     return domus_channel_reset(stack, event->channel, -EIO);
 }
 
@@ -186,7 +179,6 @@ DOMT_TEST(open_that_resets_its_channel_fails_the_connect)
 
 static int connect_in_open(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_connect(stack, where, NULL, on_connected);
 }
 

@@ -102,14 +102,12 @@ static domus_conversation conversation;
 
 static int line_open(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&opened, 1);
     return 0;
 }
 
 static int line_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&closed_, 1);
     return 0;
 }
@@ -123,7 +121,6 @@ static const domus_behaviour line = {
 
 static int on_connected(domus_stack *stack, void *self, const domus_answer *answers)
 {
-    (void)stack, (void)self;
     for (const domus_answer *answer = answers; answer != NULL; answer = answer->next) {
         atomic_store(&result, answer->error);
         atomic_fetch_add(&done, 1);
@@ -135,7 +132,6 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
 {
     order now;
 
-    (void)self;
     memcpy(&now, payload, sizeof now);
     const domus_connect_options options = {.behaviour = &line, .timeout_ns = now.timeout_ns};
     if (now.times == 8) /* one actor at a time */
@@ -155,7 +151,6 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
 
 static int on_cancel(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_cancel(stack, conversation), 0);
     return 0;
 }

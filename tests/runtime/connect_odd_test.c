@@ -32,7 +32,6 @@ static int line_open(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     channel = event->channel;
     return 0;
 }
@@ -41,13 +40,11 @@ static int line_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
 static int line_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&closed_, 1);
     return 0;
 }
@@ -62,7 +59,6 @@ static const domus_behaviour line = {
 
 static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     atomic_store(&result, answer->error);
     atomic_fetch_add(&done, 1);
     return 0;
@@ -72,7 +68,6 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
 {
     order now;
 
-    (void)self;
     memcpy(&now, payload, sizeof now);
     const domus_channel_options settings = {.first_byte_timeout_ns = now.first_byte_ns};
     const domus_connect_options options = {
@@ -85,7 +80,6 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
 
 static int on_touch(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     atomic_store(&result, domus_channel_reset(stack, channel, -EIO));
     atomic_fetch_add(&done, 1);
     return 0;
@@ -95,7 +89,6 @@ static int on_listen(domus_stack *stack, void *self, const void *payload)
 {
     domus_endpoint at;
 
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
     ck_assert_int_eq(domus_listen(stack, &at, NULL, NULL, &served), 0);
     atomic_fetch_add(&done, 1);

@@ -58,7 +58,6 @@ static _Atomic bool is_held; /* look-ups wait while it is set */
 /* "two" is twice the address of the listener, and "held" is that, too, once it may be. */
 static int look_up(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
 {
-    (void)context, (void)max;
     while (strcmp(name, "held") == 0 && atomic_load(&is_held))
         domt_pause_ns(DOMT_MS);
     ret_found[0] = ret_found[1] = at;
@@ -76,7 +75,6 @@ static const domus_behaviour line = {.name = "line", .kind = DOMUS_CHANNELS};
 
 static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     atomic_store(&result, answer->error);
     atomic_fetch_add(&done, 1);
     return 0;
@@ -86,14 +84,12 @@ static int on_connect(domus_stack *stack, void *self, const void *payload)
 {
     const domus_connect_options options = {.behaviour = &line};
 
-    (void)self;
     return domus_connect(stack, payload, &options, on_connected);
 }
 
 /* Let every io_uring_enter() of this thread fail from now on. */
 static int on_refuse(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     ck_assert_int_eq(domt_deny_call(SYS_io_uring_enter, EBADR), 0);
     atomic_store(&refused, 1);
     return 0;

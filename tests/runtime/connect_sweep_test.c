@@ -37,7 +37,6 @@ static int look_up(void *context, const char *name, domus_endpoint *ret_found, u
 {
     static const unsigned char hosts[] = {3, 2, 1};
 
-    (void)context;
     ck_assert_uint_ge(max, 3);
     if (strcmp(name, "several") != 0)
         return -ENODATA;
@@ -122,7 +121,6 @@ static const domus_type close_type = {.name = "close"};
 
 static int line_mount(domus_stack *stack, void *self)
 {
-    (void)self;
     mounted++;
     switch (refusal++ % 16) {
     case 3:
@@ -138,7 +136,6 @@ static int line_mount(domus_stack *stack, void *self)
 
 static void line_stop(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     stopped++;
 }
 
@@ -146,7 +143,6 @@ static int line_open(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     opened++;
     switch (refusal % 8) {
     case 1:
@@ -162,14 +158,12 @@ static int line_open(domus_stack *stack, void *self, const void *payload)
 
 static int line_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     closed++;
     return 0;
 }
 
 static int on_close_it(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     (void)domus_channel_close(stack, domus_channel_running(stack));
     return 0;
 }
@@ -409,7 +403,6 @@ static int run_seed(uint64_t seed, void *context)
     domt_sweep sweep = {.seed = seed, .is_relayed = true};
     uint64_t dead = 0;
 
-    (void)context;
     domi_random_init(&sweep.random, seed);
     begin(&sweep);
     for (uint64_t deeds = 1 + domt_sweep_below(&sweep, DEEDS); deeds != 0; deeds--) {

@@ -22,7 +22,6 @@ static int on_listen(domus_stack *stack, void *self, const void *payload)
 {
     domus_endpoint at;
 
-    (void)self;
     memcpy(&at, payload, sizeof at);
     ck_assert_int_eq(domus_listen(stack, &at, NULL, NULL, &served), 0);
     atomic_fetch_add(&listening, 1);
@@ -31,7 +30,6 @@ static int on_listen(domus_stack *stack, void *self, const void *payload)
 
 static int server_open(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&server_opened, 1);
     return 0;
 }
@@ -40,13 +38,11 @@ static int server_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
 static int server_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&server_closed, 1);
     return 0;
 }
@@ -74,7 +70,6 @@ static int line_mount(domus_stack *stack, void *self)
 {
     line *of = self;
 
-    (void)stack;
     ck_assert_uint_eq(of->marker, 0);
     of->marker = 7;
     atomic_fetch_add(&mounted, 1);
@@ -100,7 +95,6 @@ static int line_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     ck_assert_uint_eq(domus_buffer_size(event->bytes), 1);
     domus_buffer_free(event->bytes);
     atomic_fetch_add(&echoed, 1);
@@ -109,7 +103,6 @@ static int line_read(domus_stack *stack, void *self, const void *payload)
 
 static int line_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&closed_, 1);
     return 0;
 }
@@ -138,7 +131,6 @@ static domus_connected found; /* read after `done` */
 
 static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     atomic_store(&result, answer->error);
     if (answer->error == 0) {
         ck_assert_ptr_eq(answer->type, &domus_connected_type);
@@ -152,7 +144,6 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
 {
     order now;
 
-    (void)self;
     memcpy(&now, payload, sizeof now);
     const domus_connect_options options = {
         .behaviour = &line_behaviour,

@@ -4,7 +4,6 @@
 
 static void release_alarm(void *payload)
 {
-    (void)payload;
     domt_count_one(DOMT_LETTER_DROPPED);
 }
 
@@ -30,7 +29,6 @@ static int take_ring(domus_stack *stack, void *self_, const void *payload)
 {
     const domt_alarm *self = self_;
 
-    (void)payload;
     domt_count_one(DOMT_ALARMS);
     domt_budget_give(self->budget);
     for (uint32_t i = 0; i < self->notices; i++) {
@@ -45,14 +43,12 @@ static int take_ring(domus_stack *stack, void *self_, const void *payload)
 
 static int mount_alarm(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     domt_count_one(DOMT_MOUNTED);
     return 0;
 }
 
 static void stop_alarm(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     domt_count_one(DOMT_STOPPED);
 }
 

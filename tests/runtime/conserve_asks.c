@@ -15,19 +15,16 @@
 
 static void release_question(void *payload)
 {
-    (void)payload;
     domt_count_one(DOMT_ASK_DROPPED);
 }
 
 static void release_query(void *payload)
 {
-    (void)payload;
     domt_count_one(DOMT_QUERY_DROPPED);
 }
 
 static void release_answer(void *payload)
 {
-    (void)payload;
     domt_count_one(DOMT_REPLY_DROPPED);
 }
 
@@ -111,7 +108,6 @@ static int received(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int job_ended(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)answer;
     domt_count_one(DOMT_JOB_ENDED);
     return domt_pass_on(stack, self);
 }
@@ -181,7 +177,6 @@ static int receive(domus_stack *stack, domt_node *self)
 
 static int job(void *argument)
 {
-    (void)argument;
     return 0;
 }
 
@@ -305,7 +300,6 @@ static int prophesy(domus_stack *stack, void *self, const void *payload)
 {
     const domt_token *token = payload;
 
-    (void)self;
     domt_count_one(DOMT_ASK_TAKEN);
     domt_count_by(DOMT_ODD, domus_take(stack) != 0);
     domt_count_by(DOMT_ASTRAY, token->to != domus_self(stack).lease);
@@ -314,14 +308,12 @@ static int prophesy(domus_stack *stack, void *self, const void *payload)
 
 static int mount_oracle(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     domt_count_one(DOMT_MOUNTED);
     return 0;
 }
 
 static void stop_oracle(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     domt_count_one(DOMT_STOPPED);
 }
 

@@ -12,13 +12,11 @@
 
 static void release_notice(void *payload)
 {
-    (void)payload;
     domt_count_one(DOMT_NOTICE_DROPPED);
 }
 
 static void release_letter(void *payload)
 {
-    (void)payload;
     domt_count_one(DOMT_LETTER_DROPPED);
 }
 
@@ -305,7 +303,6 @@ static int take_tick(domus_stack *stack, void *self_, const void *payload)
 {
     domt_node *self = self_;
 
-    (void)payload;
     domt_count_one(DOMT_TICKER_RUNG);
     if (domt_budget_left() <= 0 || domi_random_below(&self->dice, 16) == 0)
         end_ticking(stack, self);
@@ -329,7 +326,6 @@ static void stop(domus_stack *stack, void *self_)
 {
     const domt_node *self = self_;
 
-    (void)stack;
     domt_count_one(DOMT_STOPPED);
     domt_count_by(DOMT_TIMER_BACK, self->timers);
     domt_count_by(DOMT_TICKER_BACK, self->ticks);

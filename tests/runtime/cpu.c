@@ -11,7 +11,6 @@ size_t domt_cpu_length;
 
 int domt_cpu_keep(void *context, const char *piece, size_t size)
 {
-    (void)context;
     ck_assert_uint_lt(domt_cpu_length + size, TEXT_MAX);
     memcpy(domt_cpu_text + domt_cpu_length, piece, size);
     domt_cpu_length += size;
@@ -53,7 +52,6 @@ domus_address domt_cpu_much, domt_cpu_little;
 
 static int on_much(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     burn_much();
     (void)domus_notice(stack, domt_cpu_little, &domt_cpu_go, NULL); /* it may have stopped */
     return 0;
@@ -61,7 +59,6 @@ static int on_much(domus_stack *stack, void *self, const void *payload)
 
 static int on_little(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     burn_little();
     (void)domus_notice(stack, domt_cpu_much, &domt_cpu_go, NULL);
     return 0;

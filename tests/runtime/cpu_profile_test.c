@@ -137,7 +137,6 @@ static atomic_bool holds;
 
 static int on_block(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     while (atomic_load(&holds))
         domt_pause_ns(DOMT_MS);
     return 0;
@@ -185,7 +184,6 @@ DOMT_TEST(runner_that_begins_meanwhile_is_sampled)
 
 static int on_mount(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     domt_cpu_burn(400 * DOMT_MS);
     return 0;
 }
@@ -239,7 +237,6 @@ __attribute__((noinline)) static uint64_t go_down(uint32_t levels)
 
 static int on_dive(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     ck_assert_uint_eq(go_down(200), 201);
     (void)domus_notice(stack, domus_self(stack), &domt_cpu_go, NULL);
     return 0;

@@ -75,7 +75,6 @@ DOMT_TEST(without_the_handler_there_is_none)
 
 static void handle_own(int number)
 {
-    (void)number;
 }
 
 DOMT_TEST(handler_of_the_program_stays)
@@ -95,7 +94,6 @@ DOMT_TEST(handler_of_the_program_stays)
 
 static int profile_and_quit(domus_system *system, void *argument)
 {
-    (void)argument;
     domus_main_quit(take_short(system) == 0 ? 7 : 8);
     return 0;
 }
@@ -112,7 +110,6 @@ static _Atomic int handler_result, worker_result;
 
 static int on_finished(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     atomic_store(&worker_result,
                  answer->error != 0 ? answer->error : *(const int *)answer->payload);
     return 0;
@@ -120,7 +117,6 @@ static int on_finished(domus_stack *stack, void *self, const domus_answer *answe
 
 static int on_take(domus_stack *stack, void *self, const void *system)
 {
-    (void)self;
     atomic_store(&handler_result, take_short(*(domus_system *const *)system));
     return domus_blocking(stack, take_short, *(domus_system *const *)system, on_finished);
 }

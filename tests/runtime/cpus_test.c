@@ -194,7 +194,6 @@ static void choose_on_one_cpu(void *context)
     unsigned last = 0;
     char list[32];
 
-    (void)context;
     for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
         if (CPU_ISSET(cpu, &usable))
             last = cpu;

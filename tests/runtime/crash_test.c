@@ -52,19 +52,16 @@ enum deed { TOUCH, OVERFLOW, ABORT, RAISE_BUS, RAISE_FPE, RAISE_ILL, KILL_SEGV, 
 
 static int overflow_helper(void *none)
 {
-    (void)none;
     return overflow(NULL, 0) & 1;
 }
 
 static int on_helped(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 
 static int take_blow(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     switch (*(const int *)payload) {
     case TOUCH:
         touch_nothing();
@@ -96,7 +93,6 @@ static int take_blow(domus_stack *stack, void *self, const void *payload)
 
 static int take_warm(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return 0;
 }
 

@@ -54,7 +54,6 @@ static _Atomic uint32_t flushed;
 
 static int on_flushed(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ck_assert_int_eq(answer->error, 0);
     atomic_fetch_add(&flushed, 1);
     return 0;
@@ -191,7 +190,6 @@ static int append_three(domus_stack *stack, void *unused)
     static const char most[1 << 20];
     domus_channel *channel = domus_channel_running(stack);
 
-    (void)unused;
     ck_assert_int_eq(domus_channel_append(stack, channel, most, 65508), -EMSGSIZE);
     ck_assert_int_eq(domus_channel_append(stack, channel, most, sizeof most), -EMSGSIZE);
     ck_assert_int_eq(domus_channel_append(stack, channel, "ab", 2), 0);
@@ -201,7 +199,6 @@ static int append_three(domus_stack *stack, void *unused)
 
 static int append_one(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_channel_append(stack, domus_channel_running(stack), "ab", 2);
 }
 
@@ -229,13 +226,11 @@ DOMT_TEST(each_append_is_a_datagram_of_a_connected_channel)
 
 static int pause_it(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_channel_pause(stack, domus_channel_running(stack));
 }
 
 static int resume_it(domus_stack *stack, void *unused)
 {
-    (void)unused;
     return domus_channel_resume(stack, domus_channel_running(stack));
 }
 

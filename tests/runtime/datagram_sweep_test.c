@@ -39,7 +39,6 @@ static int note_end(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     return domus_datagram_counts(event->channel, &counted[closed++]);
 }
 
@@ -47,7 +46,6 @@ static int go_on(domus_stack *stack, void *self, const void *nothing)
 {
     domus_channel *channel = domus_channel_running(stack);
 
-    (void)self, (void)nothing;
     return channel != NULL ? domus_channel_resume(stack, channel) : 0;
 }
 
@@ -59,7 +57,6 @@ static int answer(domus_stack *stack, void *self, const void *payload)
     domus_endpoint from;
     domus_buffer *copy;
 
-    (void)self;
     if (way == 2) {
         (void)domus_channel_pause(stack, event->channel);
         if (domus_after(stack, DOMT_SWEEP_MS, &wake_type, NULL, NULL) != 0)
@@ -315,7 +312,6 @@ static int run_seed(uint64_t seed, void *context)
 {
     domt_sweep sweep = {.seed = seed, .has_datagrams = true};
 
-    (void)context;
     domi_random_init(&sweep.random, seed);
     uint32_t family = (uint32_t)domt_sweep_below(&sweep, 3);
     begin(&sweep, family);

@@ -378,7 +378,6 @@ static void open_at_the_end(domus_stack *stack, void *self)
     char text[80];
     domus_endpoint at;
 
-    (void)self;
     (void)snprintf(text, sizeof text, "unix:%s", path);
     ck_assert_int_eq(domus_endpoint_parse(text, &at), 0);
     atomic_store(&last_open, domus_datagram_open(stack, &at, NULL, NULL, NULL));

@@ -24,13 +24,11 @@ static const domus_type write_type = {.name = "write"};
 
 static int on_write(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return domus_channel_append(stack, domus_channel_running(stack), "late", 4);
 }
 
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     close_error = ((const domus_channel_event *)payload)->error;
     closed++;
     return 0;
@@ -45,7 +43,6 @@ static const domus_behaviour connected = {
 
 static int tell_upstream(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self, (void)answer;
     return domus_notice(stack, upstream, &write_type, NULL);
 }
 
@@ -53,7 +50,6 @@ static int serve_late(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     domus_buffer_free(event->bytes);
     return domus_sleep(stack, 20 * MS, tell_upstream);
 }

@@ -38,7 +38,6 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
 {
     order now;
 
-    (void)self;
     memcpy(&now, payload, sizeof now);
     int done_with = now.function(stack, now.argument);
     if (now.is_told)
@@ -50,7 +49,6 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
 
 static int on_open(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&domt_datagrams_opened, 1);
     return 0;
 }
@@ -71,7 +69,6 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
     const domus_channel_event *event = payload;
     domus_endpoint peer;
 
-    (void)self;
     atomic_fetch_add(&domt_bytes_read, (uint32_t)domus_buffer_size(event->bytes));
     atomic_store(&domt_last_name, domus_buffer_peer(event->bytes, &peer));
     switch (atomic_load(&domt_answers_now)) {
@@ -95,7 +92,6 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     atomic_store(&domt_last_close, event->error);
     atomic_fetch_add(&domt_datagrams_closed, 1);
     return 0;

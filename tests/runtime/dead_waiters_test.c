@@ -63,7 +63,6 @@ static _Atomic int ended; /* how the last conversation that slept for a peer end
 
 static int hear_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     ended = answer->error;
     return answer->error != 0 ? answer->error : reply_text(stack, "slept");
 }
@@ -98,7 +97,6 @@ typedef struct front {
 
 static int pass(domus_stack *stack, void *self, const void *payload)
 {
-    (void)payload;
     return domus_forward(stack, ((const front *)self)->next);
 }
 
@@ -111,7 +109,6 @@ static const domus_behaviour passing = {
 
 static int forward(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_forward(stack, to_queue);
 }
 
@@ -119,7 +116,6 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_packet answered;
 
-    (void)self;
     if (answer->error != 0)
         return answer->error;
     int error = domus_slice_keep(((const domus_packet *)answer->payload)->bytes, &answered.bytes);
@@ -130,7 +126,6 @@ static int ask(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet asked;
 
-    (void)self;
     int error = domus_slice_keep(((const domus_packet *)payload)->bytes, &asked.bytes);
     return error != 0 ? error : domus_ask(stack, to_queue, &domus_packet_type, &asked, hear);
 }
@@ -396,14 +391,12 @@ static int go_on_without_bound(domus_stack *stack, void *self, const domus_answe
 {
     const domus_channel_options options = {.half_close_kept_ns = DOMUS_NONE};
 
-    (void)self, (void)answer;
     int error = domus_channel_set_options(stack, domus_channel_running(stack), &options);
     return error != 0 ? error : domus_sleep(stack, SECOND, hear_sleep);
 }
 
 static int change_bound(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_sleep(stack, 10 * MS, go_on_without_bound);
 }
 
@@ -425,7 +418,6 @@ static int keep_here(domus_stack *stack, void *self, const void *payload)
 {
     domus_kept kept;
 
-    (void)self, (void)payload;
     return domus_keep(stack, &kept);
 }
 

@@ -34,7 +34,6 @@ static int on_ready(domus_stack *stack, void *self, const void *ready_)
     const domus_ready *ready = ready_;
     char byte;
 
-    (void)stack;
     (void)self;
     atomic_store(&last_error, ready->error);
     atomic_store(&last_events, ready->events);
@@ -57,7 +56,6 @@ static int on_unwatch(domus_stack *stack, void *self, const void *nothing)
 {
     struct reader *reader = self;
 
-    (void)nothing;
     int first = domus_unwatch_fd(stack, reader->watch);
     int second = domus_unwatch_fd(stack, reader->watch);
     if (first == 0 && second == -ENOENT)
@@ -67,15 +65,11 @@ static int on_unwatch(domus_stack *stack, void *self, const void *nothing)
 
 static int on_stop_oneself(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self;
-    (void)nothing;
     return domus_stop(stack, domus_self(stack));
 }
 
 static void on_stop(domus_stack *stack, void *self)
 {
-    (void)stack;
-    (void)self;
     atomic_fetch_add(&stopped, 1);
 }
 

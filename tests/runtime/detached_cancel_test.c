@@ -25,13 +25,11 @@ static const domus_pattern done = {.types = done_types};
 
 static int on_part_answered(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     return answer->error;
 }
 
 static int on_work(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return domus_ask(stack, detached, &part_type, NULL, on_part_answered);
 }
 
@@ -39,7 +37,6 @@ static int on_part(domus_stack *stack, void *self, const void *nothing)
 {
     int error = domus_keep(stack, &kept);
 
-    (void)self, (void)nothing;
     atomic_fetch_add(&keeps, 1);
     return error;
 }
@@ -48,7 +45,6 @@ static int on_pause(domus_stack *stack, void *self, const void *nothing)
 {
     domus_received got;
 
-    (void)self, (void)nothing;
     atomic_fetch_add(&pauses, 1);
     int error = domus_receive_now(stack, &done, DOMUS_FOR_EVER, &got);
     atomic_store(&kept_error, domus_kept_reply(stack, kept, &done_type, NULL));
@@ -68,21 +64,18 @@ static const domus_behaviour worker = {
 
 static int on_work_answered(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     atomic_store(&work_error, answer->error);
     return 0;
 }
 
 static int on_go(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
     return domus_ask(stack, detached, &work_type, NULL, on_work_answered);
 }
 
 static int on_give_up(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return domus_cancel(stack, asking);
 }
 

@@ -36,7 +36,6 @@ static int on_ask_received(domus_stack *stack, void *self, const domus_answer *a
     uint32_t before = atomic_load(&releases);
     domus_received got;
 
-    (void)self;
     if (answer->error != 0)
         return answer->error;
     expect(domus_receive_now(stack, &extra, 0, &got) == -ETIMEDOUT);
@@ -49,7 +48,6 @@ static int on_ask_received(domus_stack *stack, void *self, const domus_answer *a
 
 static int on_mount(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_receive(stack, &owned, on_ask_received);
 }
 
@@ -62,7 +60,6 @@ static _Atomic bool is_answered;
 
 static int on_echo(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     expect(domus_take(stack) == 0);
     return domus_reply(stack, &owned_type, payload);
 }
@@ -76,7 +73,6 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_received got;
 
-    (void)self;
     expect(answer->error == 0);
     atomic_store(&is_answered, true);
     expect(domus_receive_now(stack, &extra, DOMUS_FOR_EVER, &got) == 0);
@@ -93,7 +89,6 @@ static int on_extra(domus_stack *stack, void *self, const void *nothing)
 {
     void *memory = malloc(100);
 
-    (void)self, (void)nothing;
     return domus_ask(stack, echo, &owned_type, &memory, on_answer);
 }
 

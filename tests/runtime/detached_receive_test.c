@@ -21,7 +21,6 @@ static int on_run(domus_stack *stack, void *self, const void *nothing)
     domus_received got;
     int result = 0;
 
-    (void)self, (void)nothing;
     while (result == 0 || result == -ETIMEDOUT) {
         result = domus_receive_now(stack, &any, 20 * DOMT_MS, &got);
         if (result == 0 && got.type == &note_type)
@@ -48,7 +47,6 @@ static int on_spawn(domus_stack *stack, void *self, const void *nothing)
 {
     const domus_spawn_options options = {.detached = true};
 
-    (void)self, (void)nothing;
     int result = domus_spawn_with(stack, &receiver, NULL, &options, &made);
     if (result == 0)
         result = domus_notice(stack, made, &go_type, NULL);
@@ -96,7 +94,6 @@ static int on_relay(domus_stack *stack, void *self, const void *nothing)
     static const domus_pattern any = {.types = NULL};
     domus_received got;
 
-    (void)self, (void)nothing;
     atomic_store(&relays, true); /* from here on an ask finds no row, only the receive */
     int result = domus_receive_now(stack, &any, DOMUS_FOR_EVER, &got);
     return result == 0 ? domus_forward(stack, echo) : 0;
@@ -104,20 +101,17 @@ static int on_relay(domus_stack *stack, void *self, const void *nothing)
 
 static int on_question(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return domus_reply(stack, &question_type, NULL);
 }
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     atomic_store(&heard, answer->error == 0);
     return 0;
 }
 
 static int on_ask(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return domus_ask(stack, made, &question_type, NULL, hear);
 }
 
@@ -135,7 +129,6 @@ static int on_spawn_relay(domus_stack *stack, void *self, const void *nothing)
 {
     const domus_spawn_options options = {.detached = true};
 
-    (void)self, (void)nothing;
     int result = domus_spawn_with(stack, &relay, NULL, &options, &made);
     if (result == 0)
         result = domus_notice(stack, made, &go_type, NULL);
@@ -188,7 +181,6 @@ static int on_owned(domus_stack *stack, void *self, const void *payload)
     static const domus_pattern any = {.types = NULL};
     domus_received got;
 
-    (void)self;
     atomic_store(&step, 1);
     for (uint32_t i = 0; i < 4; i++) {
         expect(domus_receive_now(stack, &any, DOMUS_FOR_EVER, &got) == 0);
@@ -216,7 +208,6 @@ static int on_once(domus_stack *stack, void *self, const void *nothing)
     static const domus_pattern owned = {.types = types};
     domus_received got;
 
-    (void)self, (void)nothing;
     atomic_store(&step, 10);
     expect(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
     return 0;
@@ -226,7 +217,6 @@ static int on_once(domus_stack *stack, void *self, const void *nothing)
  * on_once() returns. */
 static int on_next(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     expect(atomic_load(&releases) == 1); /* what on_once() received */
     expect(domus_take(stack) == 0);
     free(*(void *const *)payload);
@@ -242,7 +232,6 @@ static int on_asked(domus_stack *stack, void *self, const void *payload)
     domus_message *message = NULL;
     domus_received got;
 
-    (void)self;
     atomic_store(&step, 20);
     expect(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
     expect(domus_message_take(stack, &message) == 0);
@@ -275,7 +264,6 @@ static int on_spawn_owner(domus_stack *stack, void *self, const void *nothing)
 {
     const domus_spawn_options options = {.detached = true};
 
-    (void)self, (void)nothing;
     int result = domus_spawn_with(stack, &owner, NULL, &options, &made);
     atomic_store(&is_made, true);
     return result;
@@ -374,7 +362,6 @@ static int on_fall(domus_stack *stack, void *self, const void *nothing)
     domus_received got;
     int result = domus_escalate(stack, -EIO);
 
-    (void)self, (void)nothing;
     while (result == 0)
         result = domus_receive_now(stack, &any, DOMUS_FOR_EVER, &got);
     return 0;
@@ -382,7 +369,6 @@ static int on_fall(domus_stack *stack, void *self, const void *nothing)
 
 static int count_mount(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     atomic_fetch_add(&mounted, 1);
     return 0;
 }
@@ -397,7 +383,6 @@ static int on_spawn_falls(domus_stack *stack, void *self, const void *nothing)
 {
     const domus_spawn_options options = {.detached = true};
 
-    (void)self, (void)nothing;
     int result = domus_spawn_with(stack, &falls, NULL, &options, &made);
     return result == 0 ? domus_notice(stack, made, &go_type, NULL) : result;
 }

@@ -18,8 +18,6 @@ static _Atomic uint64_t threads[64];
 
 static int on_mount(domus_stack *stack, void *self)
 {
-    (void)stack;
-    (void)self;
     atomic_store(&threads[atomic_load(&mounted) % 64], (uint64_t)pthread_self());
     atomic_fetch_add(&mounted, 1);
     return 0;
@@ -31,8 +29,6 @@ static _Atomic int stop_said;
 
 static void on_stop(domus_stack *stack, void *self)
 {
-    (void)stack;
-    (void)self;
     atomic_fetch_add(&stopped, 1);
     if (atomic_load(&stops_all))
         atomic_store(&stop_said, domus_system_stop(system_));
@@ -40,8 +36,6 @@ static void on_stop(domus_stack *stack, void *self)
 
 static int on_note(domus_stack *stack, void *self, const void *note)
 {
-    (void)stack;
-    (void)self;
     atomic_store(&last, (int)*(const uint32_t *)note);
     atomic_fetch_add(&notes, 1);
     return 0;
@@ -49,7 +43,6 @@ static int on_note(domus_stack *stack, void *self, const void *note)
 
 static int on_question(domus_stack *stack, void *self, const void *number)
 {
-    (void)self;
     uint32_t next = *(const uint32_t *)number + 1;
     atomic_fetch_add(&asks, 1);
     return domus_reply(stack, &question_type, &next);
@@ -58,9 +51,6 @@ static int on_question(domus_stack *stack, void *self, const void *number)
 /* Blocks as no other actor may. */
 static int on_go(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack;
-    (void)self;
-    (void)nothing;
     atomic_fetch_add(&begun, 1);
     for (int i = 0; i < 20000 && atomic_load(&hold); i++)
         domt_pause_ns(DOMT_MS);
@@ -89,7 +79,6 @@ static int on_run(domus_stack *stack, void *self, const void *nothing)
     domus_received got;
     int result;
 
-    (void)self;
     (void)nothing;
     for (;;) {
         result = domus_receive_now(stack, &first, 0, &got);
@@ -123,8 +112,6 @@ struct maker {
 
 static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack;
-    (void)self;
     if (answer->error != 0)
         atomic_store(&last_error, answer->error);
     else
@@ -145,7 +132,6 @@ static int on_spawn(domus_stack *stack, void *self, const void *nothing)
     struct maker *maker = self;
     const domus_spawn_options options = {.detached = true};
 
-    (void)nothing;
     int result = domus_spawn_with(stack, maker->behaviour, NULL, &options, &maker->made);
     atomic_store(&last_error, result);
     return result == 0 ? domus_notice(stack, maker->made, &go_type, NULL) : 0;
@@ -163,13 +149,11 @@ static int on_urgent_on(domus_stack *stack, void *self, const void *note)
 
 static int on_stop_it(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)nothing;
     return domus_stop(stack, ((struct maker *)self)->made);
 }
 
 static int on_stop_it_after_mail(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)nothing;
     return domus_stop_after_mail(stack, ((struct maker *)self)->made);
 }
 

@@ -31,14 +31,12 @@ static int hold(domus_stack *stack, void *self, const void *payload)
 {
     domus_kept ask;
 
-    (void)self, (void)payload;
     atomic_fetch_add(&held, 1);
     return domus_keep(stack, &ask);
 }
 
 static int get_stuck(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&begun, 1);
     while (!atomic_load(&stuck_may_go))
         domt_pause_ns(DOMT_MS);
@@ -47,7 +45,6 @@ static int get_stuck(domus_stack *stack, void *self, const void *payload)
 
 static int dump_from_inside(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     atomic_store(&from_inside, domus_dump(the_system, text, sizeof text));
     ck_assert_int_eq(domus_dump_actor(the_system, domus_self(stack), text, sizeof text), -EDEADLK);
     atomic_fetch_add(&begun, 1);
@@ -60,7 +57,6 @@ static int spawn(domus_stack *stack, void *self, const void *payload)
 {
     domus_address address;
 
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_spawn(stack, &idle, NULL, &address), 0);
     return domus_reply(stack, &address_type, &address);
 }
@@ -76,7 +72,6 @@ static const domus_behaviour silent = {
 
 static int went_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 
@@ -85,7 +80,6 @@ static int begin(domus_stack *stack, void *self, const void *payload)
 {
     domus_address child;
 
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_barrier(stack), 0);
     ck_assert_int_eq(domus_after(stack, 60000 * DOMT_MS, &tick_type, NULL, NULL), 0);
     ck_assert_int_eq(domus_spawn(stack, &silent, NULL, &child), 0);
@@ -102,7 +96,6 @@ static int doze(domus_stack *stack, void *self, const void *payload)
     static const domus_type *const types[] = {&begin_type, NULL};
     static const domus_pattern pattern = {.types = types};
 
-    (void)self, (void)payload;
     atomic_fetch_add(&begun, 1);
     return domus_receive_within(stack, &pattern, 60000 * DOMT_MS, went_on);
 }
@@ -110,7 +103,6 @@ static int doze(domus_stack *stack, void *self, const void *payload)
 /* The notes for a dump, made while an ask waits, are not shown as its answer. */
 static int failed(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ck_assert_int_lt(answer->error, 0);
     ck_assert(answer->type == NULL && answer->payload == NULL);
     ck_assert_uint_eq(answer->tag, 0);
@@ -120,7 +112,6 @@ static int failed(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int ask_in_vain(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     if (*(const int *)payload == -ETIMEDOUT)
         return domus_ask_within(stack, silent_address, &question_type, NULL, DOMT_MS, failed);
     return domus_ask(stack,

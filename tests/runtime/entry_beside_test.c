@@ -26,7 +26,6 @@ static _Atomic uint32_t crowd_messages, crowd_works;
 
 static int work_on(void *nothing)
 {
-    (void)nothing;
     return (int)atomic_fetch_add(&works, 1);
 }
 
@@ -34,7 +33,6 @@ static int work_on(void *nothing)
 static int crowd_step(domus_stack *stack, void *self, const domus_process_event *events,
                       uint32_t count, domus_process_output *out)
 {
-    (void)stack, (void)self;
     ck_assert_uint_le(count, DOMUS_PROCESS_EVENTS_MAX);
     for (uint32_t i = 0; i < count; i++) {
         if (events[i].type == DOMUS_PROCESS_CANCEL)
@@ -78,7 +76,6 @@ DOMT_TEST(messages_find_room_beside_all_the_work_that_has_ended)
 static int wait_step(domus_stack *stack, void *self, const domus_process_event *events,
                      uint32_t count, domus_process_output *out)
 {
-    (void)stack, (void)self;
     for (uint32_t i = 0; i < count; i++) {
         ck_assert_int_eq(events[i].type, DOMUS_PROCESS_CANCEL);
         atomic_fetch_add(&cancels, 1);
@@ -89,7 +86,6 @@ static int wait_step(domus_stack *stack, void *self, const domus_process_event *
 
 static void on_close(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     atomic_fetch_add(&closes, 1);
 }
 
@@ -102,7 +98,6 @@ static const domus_process waiting = {.name = "waiting", .step = wait_step, .clo
 static int init_slowly(domus_stack *stack, void *self, const char *method, const domus_type *type,
                        const void *input)
 {
-    (void)stack, (void)self, (void)method, (void)type, (void)input;
     atomic_fetch_add(&seen, 1);
     domt_pause_ns(100 * DOMT_MS);
     return 0;
@@ -157,7 +152,6 @@ static void *spawn_until_shutdown(void *nothing)
     domus_address address;
     int result;
 
-    (void)nothing;
     do {
         result = domus_outside_process_spawn(system_, "wait", NULL, NULL, NULL, &address);
         atomic_fetch_add(&seen, 1);

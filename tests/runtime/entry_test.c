@@ -44,7 +44,6 @@ static int init(domus_stack *stack, void *self, const char *method, const domus_
 {
     worker *state = self;
 
-    (void)stack;
     state->input = type != NULL ? *(const uint32_t *)input : 0;
     state->number = state->input;
     return strcmp(method, "double") == 0 || strcmp(method, "wait") == 0 ? 0 : -ENOENT;
@@ -62,7 +61,6 @@ static int double_step(domus_stack *stack, void *self, const domus_process_event
 {
     worker *state = self;
 
-    (void)stack;
     if (count == 0)
         return domus_process_work(out, work_on, &state->number, 7);
     for (uint32_t i = 0; i < count; i++) {
@@ -87,7 +85,6 @@ static int double_step(domus_stack *stack, void *self, const domus_process_event
 
 static void on_close(domus_stack *stack, void *self)
 {
-    (void)stack;
     memset(self, 0, sizeof(worker));
     atomic_fetch_add(&closes, 1);
 }
@@ -337,7 +334,6 @@ static int many_step(domus_stack *stack, void *self, const domus_process_event *
 {
     many *state = self;
 
-    (void)stack;
     if (count == 0) {
         for (uint32_t i = 0; i < DOMUS_PROCESS_WORKS_MAX; i++) {
             state->numbers[i] = i + 1;
@@ -360,7 +356,6 @@ static int many_step(domus_stack *stack, void *self, const domus_process_event *
 static int init_many(domus_stack *stack, void *self, const char *method, const domus_type *type,
                      const void *input)
 {
-    (void)stack, (void)self, (void)method, (void)type, (void)input;
     return 0;
 }
 

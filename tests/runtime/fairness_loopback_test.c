@@ -47,7 +47,6 @@ static int echo(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     atomic_store(&seen.iteration, iterations_of(stack));
     return domus_channel_write(stack, event->channel, event->bytes);
 }
@@ -60,8 +59,6 @@ static const domus_behaviour echoer = {
 
 static int greeted(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self;
-    (void)nothing;
     return domus_reply(stack, &hello_type, NULL);
 }
 
@@ -71,7 +68,6 @@ static int ticked(domus_stack *stack, void *self, const void *nothing)
     uint64_t now_ns = domt_now_ns();
     uint64_t late_ns = now_ns > *due_ns ? now_ns - *due_ns : 0;
 
-    (void)nothing;
     atomic_store(&seen.late_ns[atomic_load(&seen.ticks) % SAMPLES], late_ns);
     atomic_fetch_add(&seen.ticks, 1);
     *due_ns = now_ns + 2 * DOMT_MS;

@@ -69,7 +69,6 @@ static int greeted(domus_stack *stack, void *self, const void *nothing)
 {
     struct witness *witness = *(struct witness **)self;
 
-    (void)stack;
     (void)nothing;
     witness->greeted++;
     uint64_t runs = state_runs() - witness->queued_at;
@@ -80,9 +79,6 @@ static int greeted(domus_stack *stack, void *self, const void *nothing)
 
 static int never(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack;
-    (void)self;
-    (void)answer;
     return 0;
 }
 
@@ -91,7 +87,6 @@ static domus_address silent;
 /* An ask is under way for ever, as with middlemen under load. */
 static int wait_for_ever(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_ask(stack, silent, &hello_type, NULL, never);
 }
 
@@ -113,15 +108,12 @@ static uint64_t ticking_since_ns;
 
 static int ticked(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self;
-    (void)nothing;
     ticks += 1 + domus_timer_missed(stack);
     return 0;
 }
 
 static int begin_ticking(domus_stack *stack, void *self)
 {
-    (void)self;
     ticking_since_ns = domus_now_ns(stack);
     return domus_every(stack, 2 * DOMT_MS, &tick_type, NULL, NULL);
 }

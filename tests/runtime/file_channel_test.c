@@ -18,7 +18,6 @@ static _Atomic uint64_t raw_size;
 
 static int raw_was_sent(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     atomic_store(&last_error, answer->error);
     atomic_fetch_add(&ended, 1);
     domus_channel *channel = domus_channel_running(stack);
@@ -27,7 +26,6 @@ static int raw_was_sent(domus_stack *stack, void *self, const domus_answer *answ
 
 static int raw_read(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     domus_buffer_free(((const domus_channel_event *)payload)->bytes);
     return domus_file_send(stack, sent_file, 0, atomic_load(&raw_size), raw_was_sent);
 }
@@ -124,7 +122,6 @@ static int misuse(domus_stack *stack, void *self, const void *payload)
 {
     const domus_stream none = {.number = 0};
 
-    (void)self, (void)payload;
     if (domus_file_send(stack, sent_file, 0, 1, raw_was_sent) != -EPERM ||
         domus_file_reply(stack, sent_file, 0, 1, raw_was_sent) != -EINVAL ||
         domus_file_stream(stack, sent_file, 0, 1, none, raw_was_sent) != -EINVAL)

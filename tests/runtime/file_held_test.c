@@ -74,7 +74,6 @@ static _Atomic int last_error;
 
 static int note_end(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     atomic_store(&last_error, answer->error);
     atomic_fetch_add(&resumed, 1);
     return 0;
@@ -112,19 +111,16 @@ static int begin_one(domus_stack *stack, void *self, const void *payload)
 
 static int cancel_one(domus_stack *stack, void *self, const void *payload)
 {
-    (void)payload;
     return domus_cancel(stack, *(domus_conversation *)self);
 }
 
 static int end_oneself(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_stop(stack, domus_self(stack));
 }
 
 static void note_stop(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     atomic_fetch_add(&stopped, 1);
 }
 

@@ -142,7 +142,6 @@ static void look(const domus_answer *answer)
 
 static int have_many(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     look(answer);
     atomic_fetch_add(&rounds, 1);
     return 0;
@@ -152,7 +151,6 @@ static int read_many(domus_stack *stack, void *self, const void *payload)
 {
     domus_file *file = *(domus_file *const *)payload;
 
-    (void)self;
     for (uint32_t i = 0; i < 1000; i++) {
         uint64_t position = i * UINT64_C(991);
         if (domus_file_read_add(stack, file, position, 4096, position) != 0)
@@ -182,7 +180,6 @@ static int read_one(domus_stack *stack, void *self, const void *payload)
     uint64_t until_ns = domt_now_ns() + 20000;
     uint32_t *left = self;
 
-    (void)payload;
     while (domt_now_ns() < until_ns)
         continue;
     if (*left == 0)
@@ -315,7 +312,6 @@ static const domus_type deny_type = {.name = "deny"};
 /* From now on the ring of this thread takes nothing, not even the read that begins here. */
 static int deny_and_read(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     if (domt_deny_call(SYS_io_uring_enter, EBADF) != 0)
         return -EPROTO;
     if (domus_file_read_add(stack, shared_file, 0, 4096, 0) != 0)
@@ -360,7 +356,6 @@ static int try_again(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int note_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     if (answer->error == -EBUSY)
         atomic_fetch_add(&refused, 1);
     else if (answer->error != 0)
@@ -372,7 +367,6 @@ static int note_error(domus_stack *stack, void *self, const domus_answer *answer
 
 static int try_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self, (void)answer;
     if (atomic_load(&is_over)) {
         atomic_fetch_add(&rounds, 1);
         return 0;
@@ -384,7 +378,6 @@ static int try_again(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int begin_tries(domus_stack *stack, void *self, const void *payload)
 {
-    (void)payload;
     return try_again(stack, self, NULL);
 }
 

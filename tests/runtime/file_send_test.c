@@ -35,7 +35,6 @@ static const domus_type filled_type = {.name = "filled"};
 
 static int was_sent(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     atomic_store(&last_error, answer->error);
     atomic_fetch_add(&ended, 1);
     return answer->error != 0 ? answer->error : domus_reply_end(stack, NULL, NULL);
@@ -45,7 +44,6 @@ static int has_begun(domus_stack *stack, void *self, const domus_answer *answer)
 {
     order *own = domus_frame(stack);
 
-    (void)self;
     if (answer->error != 0)
         return answer->error;
     if (strcmp(own->how, "reply") == 0)
@@ -59,7 +57,6 @@ static int serve(domus_stack *stack, void *self, const void *payload)
     static const domt_line head = {.text = "file"};
     order *own = domus_frame(stack);
 
-    (void)self;
     if (sscanf(((const domt_line *)payload)->text, "Q %llu %llu %15s", &own->size, &own->position,
                own->how) != 3)
         return -EPROTO;
@@ -76,7 +73,6 @@ static const domus_behaviour service = {
 
 static int has_filled(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     return answer->error != 0 ? answer->error : domus_reply(stack, &filled_type, NULL);
 }
 
@@ -84,7 +80,6 @@ static int fill_stream(domus_stack *stack, void *self, const void *payload)
 {
     const order *own = payload;
 
-    (void)self;
     return domus_file_stream(stack, sent_file, own->position, own->size, own->stream, has_filled);
 }
 
@@ -267,7 +262,6 @@ static const domus_type upload_type = {.name = "upload", .size = sizeof(domus_ad
 
 static int was_answered(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     atomic_store(&last_error, answer->error);
     atomic_fetch_add(&ended, 1);
     return 0;
@@ -277,7 +271,6 @@ static int body_was_sent(domus_stack *stack, void *self, const domus_answer *ans
 {
     const upload *own = domus_frame(stack);
 
-    (void)self;
     return answer->error != 0 ? answer->error
                               : domus_request_end(stack, own->request, NULL, NULL, was_answered);
 }
@@ -286,7 +279,6 @@ static int request_has_begun(domus_stack *stack, void *self, const domus_answer 
 {
     upload *own = domus_frame(stack);
 
-    (void)self;
     if (answer->error != 0)
         return answer->error;
     own->request = *(const domus_request *)answer->payload;
@@ -297,7 +289,6 @@ static int begin_upload(domus_stack *stack, void *self, const void *payload)
 {
     static const domt_line head = {.text = "file"};
 
-    (void)self;
     return domus_request_begin(stack, *(const domus_address *)payload, &domt_line_type, &head, 0,
                                request_has_begun);
 }

@@ -80,7 +80,6 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     chain *frame = domus_frame(stack);
 
-    (void)self;
     if (answer->error != 0 && answer->error != -ENOTDIR)
         return end(frame, answer->error);
     take(stack, frame, answer);
@@ -92,7 +91,6 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int go(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     int result = begin_step(stack, domus_frame(stack));
     return result < 0 ? end(domus_frame(stack), result) : result;
 }

@@ -38,7 +38,6 @@ static int tell(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_done done = {.error = answer->error, .tag = answer->tag};
 
-    (void)self;
     if (answer->error == 0) {
         const void *payload = answer->payload;
         if (answer->type == &domus_file_type)
@@ -128,7 +127,6 @@ static int begin_deed(domus_stack *stack, const domt_deed *deed)
 
 static int do_deed(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     int result = begin_deed(stack, payload);
     if (result >= 0)
         return result;

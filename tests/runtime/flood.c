@@ -50,7 +50,6 @@ static const domus_type answer_type = {.name = "answer"};
 
 static int take(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     add(&domt_flood_shared->handled, 1);
     (void)domus_reply(stack, &answer_type, NULL); /* if it was asked */
     return 0;
@@ -58,13 +57,11 @@ static int take(domus_stack *stack, void *self, const void *payload)
 
 static int woken(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self, (void)answer;
     return domt_flood_lasts() ? domus_sleep(stack, 20 * MS, woken) : 0;
 }
 
 static int lie_down(domus_stack *stack, void *self, const void *payload)
 {
-    (void)payload;
     int error = domus_barrier(stack);
     return error != 0 ? error : woken(stack, self, NULL);
 }
@@ -84,7 +81,6 @@ typedef struct flooder {
 
 static int answered(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     for (; answer != NULL; answer = answer->next) {
         if (answer->error == 0)
             add(&domt_flood_shared->accepted, 1);
@@ -128,7 +124,6 @@ static int flood(domus_stack *stack, void *self_, const void *payload)
 {
     flooder *self = self_;
 
-    (void)payload;
     if (!domt_flood_lasts())
         return 0;
     int error = domus_after(stack, MS, &go_type, NULL, NULL);
@@ -139,7 +134,6 @@ static int flood(domus_stack *stack, void *self_, const void *payload)
 
 static int begin_flood(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_after(stack, MS, &go_type, NULL, NULL);
 }
 

@@ -18,26 +18,22 @@ static _Atomic int heard_error;
 
 static int count_one(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return 0;
 }
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     atomic_store(&heard_error, answer->error);
     return 0;
 }
 
 static int begin_going(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_after(stack, DOMT_MS, &go, NULL, NULL);
 }
 
 static int ask_counter(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_after(stack, 2 * DOMT_MS, &go, NULL, NULL), 0);
     return domus_ask(stack, counter, &note, NULL, hear);
 }

@@ -24,7 +24,6 @@ static int said[2]; /* a pipe: what a child says when it ends */
 
 static int answer(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_reply(stack, &done_type, &(int){7});
 }
 
@@ -34,7 +33,6 @@ static int fork_here(domus_stack *stack, void *self, const void *payload)
     int how = *(const int *)payload;
     pid_t child = fork();
 
-    (void)self;
     if (child == 0 && how == EXIT)
         _exit(42);
     if (child == 0) {

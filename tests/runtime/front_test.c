@@ -179,7 +179,6 @@ static int listen_here(domus_stack *stack, void *self)
     const domus_listen_options options = {.front = front};
     domus_endpoint at, got;
 
-    (void)self;
     int error = domus_endpoint_parse("127.0.0.1:0", &at);
     if (error == 0)
         error = domus_listen(stack, &at, &options, NULL, &got);
@@ -217,7 +216,6 @@ DOMT_TEST(listeners_of_actors_whose_channels_have_no_pipeline_take_no_front)
 
 static int refuse(const void *options)
 {
-    (void)options;
     return -EDOM;
 }
 

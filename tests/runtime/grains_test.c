@@ -48,7 +48,6 @@ static _Atomic uint64_t made, ended, crowded, out_of_order, received, answered, 
 
 static void release_parcel(void *payload)
 {
-    (void)payload;
     atomic_fetch_add(&released, 1);
 }
 
@@ -78,13 +77,11 @@ static void end_life(const life *mine)
 
 static void unmake_life(void *context, const char *key, void *self)
 {
-    (void)context, (void)key;
     end_life(self);
 }
 
 static void stop_life(domus_stack *stack, void *self)
 {
-    (void)stack;
     end_life(self);
 }
 
@@ -194,7 +191,6 @@ static int on_go(domus_stack *stack, void *self, const void *nothing)
     sender *mine = self;
     char key[4];
 
-    (void)nothing;
     for (uint32_t i = 0; i < GRAINS; i++) {
         for (uint32_t j = 0; j < CHUNK && mine->next[i] < NUMBERS; j++) {
             const parcel it = {mine->id, mine->next[i]};
@@ -288,7 +284,6 @@ static _Atomic uint64_t tries, good, refused, odd;
 
 static int mount_or_fail(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     return atomic_fetch_add(&tries, 1) % 2 == 0 ? -EACCES : 0;
 }
 
@@ -332,7 +327,6 @@ static int ask_next(domus_stack *stack, void *self, const void *nothing)
     const parcel it = {.number = (mine->asked + 1) % 3};
     char key[4];
 
-    (void)nothing;
     if (mine->asked++ == QUESTIONS)
         return domus_stop(stack, domus_self(stack));
     return domus_grain_ask(stack, kinds[mine->asked % 2], key_of(mine->asked % 3, key),
@@ -403,7 +397,6 @@ static int send_for_ever(domus_stack *stack, void *self, const void *nothing)
     sender *mine = self;
     char key[4];
 
-    (void)nothing;
     for (uint32_t i = 0; i < GRAINS; i++) {
         const parcel it = {mine->id, mine->turn++};
         if (domus_grain_notice(stack, kinds[i / KEYS], key_of(i, key), &parcel_type, &it) == 0)

@@ -14,7 +14,6 @@ static const domus_type go_type = {.name = "go"};
 
 static void release_news(void *payload)
 {
-    (void)payload;
     atomic_fetch_add(&released, 1);
 }
 
@@ -36,7 +35,6 @@ struct member {
 
 static int join(domus_stack *stack, void *self)
 {
-    (void)self;
     int error = domus_group_join(stack, group);
     atomic_fetch_add(&mounted, error == 0);
     return error;
@@ -49,7 +47,6 @@ static int on_news(domus_stack *stack, void *self_, const void *payload)
     const struct news *news = payload;
     uint32_t *last = &self->last[news->publisher];
 
-    (void)stack;
     if (news->number != *last + 1)
         atomic_fetch_add_explicit(&disorder, 1, memory_order_relaxed);
     *last = news->number;
@@ -77,7 +74,6 @@ static int publish(domus_stack *stack, void *self_, const void *payload)
     struct publisher *self = self_;
     const struct news news = {self->index, ++self->number};
 
-    (void)payload;
     if (domus_publish(stack, group, &news_type, &news) != 0)
         atomic_fetch_add(&refused, 1);
     atomic_fetch_add(&published, 1);
@@ -198,7 +194,6 @@ static int make_one(domus_stack *stack, void *self, const void *payload)
     struct fickle state = {.mother = domus_self(stack)};
     domus_address address;
 
-    (void)self, (void)payload;
     if (atomic_fetch_add(&lives, 1) >= LIVES)
         return 0;
     return domus_spawn(stack, &fickle, &state, &address);
@@ -229,7 +224,6 @@ static int try_all(domus_stack *stack, void *self, const void *payload)
 {
     const struct news news = {0, 1};
 
-    (void)self, (void)payload;
     if (domus_group_join(stack, group) != -EOPNOTSUPP || domus_group_leave(stack, group) != 0 ||
         domus_publish(stack, group, &news_type, &news) != 0)
         atomic_fetch_add(&refused, 1);
@@ -246,7 +240,6 @@ static int spawn_alone(domus_stack *stack, void *self, const void *payload)
     const domus_spawn_options options = {.detached = true};
     domus_address address;
 
-    (void)self, (void)payload;
     int error = domus_spawn_with(stack, &alone, NULL, &options, &address);
     return error != 0 ? error : domus_notice(stack, address, &go_type, NULL);
 }
@@ -296,7 +289,6 @@ static int on_item(domus_stack *stack, void *self_, const void *payload)
     const struct item *item = payload;
     void *owner = NULL;
 
-    (void)stack;
     if (item->number <= self->last[item->sender])
         atomic_fetch_add(&disorder, 1);
     self->last[item->sender] = item->number;
@@ -321,7 +313,6 @@ static int send_items(domus_stack *stack, void *self_, const void *payload)
     struct item *self = self_;
     int error = 0;
 
-    (void)payload;
     for (uint32_t i = 0; i < 50 && self->number < MESSAGES && error == 0; i++) {
         struct item item = {self->sender, self->number + 1};
         error = domus_notice(stack, router, &item_type, &item);
@@ -340,7 +331,6 @@ static const domus_behaviour sender = {
 
 static uint64_t key_of(const domus_type *type, const void *payload)
 {
-    (void)type;
     return ((const struct item *)payload)->number % KEYS;
 }
 
@@ -386,7 +376,6 @@ static _Atomic uint64_t stale, made;
 
 static int on_parcel(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack;
     if (*(const uint32_t *)payload != *(const uint32_t *)self)
         atomic_fetch_add(&disorder, 1);
     atomic_fetch_add_explicit(&handled, 1, memory_order_relaxed);
@@ -405,7 +394,6 @@ static int make(domus_stack *stack, void *self_, const void *payload)
     const domus_routing routing = {self->number % 3 == 0 ? DOMUS_ROUTE_LEAST : DOMUS_ROUTE_ROBIN,
                                    NULL};
 
-    (void)payload;
     if (self->turns++ % 30 != 0)
         return domus_notice(stack, domus_self(stack), &go_type, NULL);
     if (self->number != 0)
@@ -432,7 +420,6 @@ static const domus_behaviour maker = {
 
 static int on_generation(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack;
     *(struct generation *)self = *(const struct generation *)payload;
     return 0;
 }
@@ -441,7 +428,6 @@ static int send_parcels(domus_stack *stack, void *self_, const void *payload)
 {
     const struct generation *self = self_;
 
-    (void)payload;
     for (uint32_t i = 0; i < 8; i++) {
         if (domus_notice(stack, self->router, &parcel_type, &self->number) != 0)
             atomic_fetch_add_explicit(&stale, 1, memory_order_relaxed);

@@ -29,13 +29,11 @@ static const domus_type done_type = {.name = "done", .size = sizeof(job)};
 
 static int rested(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     return answer->error != 0 ? answer->error : domus_reply(stack, &done_type, domus_frame(stack));
 }
 
 static int on_job(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     memcpy(domus_frame(stack), payload, sizeof(job));
     return domus_sleep(stack, ANSWER_NS, rested);
 }
@@ -52,7 +50,6 @@ static int answered(domus_stack *stack, void *self, const domus_answer *answer)
     const job *done = answer->payload;
     domus_buffer *buffer = NULL;
 
-    (void)self;
     if (answer->error != 0)
         return answer->error;
     int error = domus_buffer_new(stack, done->size, &buffer);
@@ -67,7 +64,6 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
     const domus_channel_event *event = payload;
     job work = {.channel = event->channel, .size = (uint32_t)domus_buffer_size(event->bytes)};
 
-    (void)self;
     if (work.size < sizeof work.bytes)
         memcpy(work.bytes, domus_buffer_data(event->bytes), work.size);
     domus_buffer_free(event->bytes);
@@ -80,7 +76,6 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     atomic_fetch_add(&closes_with_error, event->error != 0);
     return 0;
 }

@@ -35,7 +35,6 @@ static int answer(domus_stack *stack, void *self, const void *payload)
     domus_packet packet;
     domus_kept kept;
 
-    (void)self;
     if (domus_slice_equals(line, "0 forever", 9))
         return domus_keep(stack, &kept);
     if (domus_slice_equals(line, "0 block", 7)) {
@@ -54,7 +53,6 @@ static int take_line(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice line = ((const domus_packet *)payload)->bytes;
 
-    (void)self;
     if (line.size < 3)
         return -EINVAL;
     return domus_forward(stack, shards[(unsigned char)domus_slice_data(line)[0] % SHARDS]);

@@ -29,7 +29,6 @@ static int work(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = cpu_ns() + *(const uint64_t *)payload;
 
-    (void)stack, (void)self;
     while (cpu_ns() < until_ns)
         continue;
     atomic_fetch_add(&worked, 1);
@@ -45,7 +44,6 @@ static int hit(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t left = *(const uint64_t *)payload - 1;
 
-    (void)self;
     atomic_fetch_add(&worked, 1);
     return left == 0 ? 0
                      : domus_notice(stack, partners[domus_self(stack).house == partners[0].house],
@@ -155,7 +153,6 @@ static int send_to_all(domus_stack *stack, void *self, const void *payload)
 {
     int error = 0;
 
-    (void)self;
     for (int i = 0; i < 4 && error == 0; i++)
         error = domus_notice(stack, workers[i < 3 ? i : 2], &work_type, payload);
     return error;

@@ -111,13 +111,11 @@ static int check(int result)
 
 static int block(void *argument)
 {
-    (void)argument;
     return 0;
 }
 
 static int worked(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     check(answer->error);
     if (answer->error != 0)
         return answer->error;
@@ -126,7 +124,6 @@ static int worked(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int echo_large(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     return domus_reply(stack, &large_type, payload);
 }
 
@@ -141,7 +138,6 @@ static int work(domus_stack *stack, void *self, const void *payload)
 {
     domus_address address;
 
-    (void)self, (void)payload;
     check(domus_spawn(stack, &child, NULL, &address));
     check(domus_after(stack, 60000 * DOMT_MS, &small_type, "a small", NULL));
     return check(domus_blocking(stack, block, NULL, worked));
@@ -158,7 +154,6 @@ static int echo(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
@@ -350,13 +345,11 @@ static const domus_type begin_type = {.name = "begin"};
 
 static int refuse(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return -EPROTO;
 }
 
 static int refuse_to_mount(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     return -ENXIO;
 }
 
@@ -372,7 +365,6 @@ static atomic_int spawned;
 
 static int begin(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_spawn(stack, &failing, NULL, &child_address), 0);
     atomic_store(&spawned, 1);
     return 0;
@@ -417,7 +409,6 @@ static atomic_bool may_go;
 
 static int linger(void *argument)
 {
-    (void)argument;
     atomic_store(&spawned, 1); /* from here on it is waited for */
     while (!atomic_load(&may_go))
         domt_pause_ns(DOMT_MS);
@@ -426,7 +417,6 @@ static int linger(void *argument)
 
 static int hang(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_blocking(stack, linger, NULL, worked);
 }
 

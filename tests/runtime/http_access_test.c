@@ -21,7 +21,6 @@ static _Atomic uint32_t put, refused;
 
 static int open_log(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     atomic_store(&opened[0], domus_http_access_open(stack, &access_log));
     atomic_store(&opened[1], domus_http_access_open(stack, &access_log));
     return 0;
@@ -29,7 +28,6 @@ static int open_log(domus_stack *stack, void *self, const void *payload)
 
 static int put_lines(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     for (uint32_t i = 0; i < EACH; i++)
         domi_http_access_put(domi_http_access_queue_of(&access_log), "0123456789\n", 11);
     atomic_fetch_add(&put, EACH);
@@ -113,7 +111,6 @@ DOMT_TEST(every_line_is_written)
 
 static int refuse(void *context, const char *lines, size_t size)
 {
-    (void)lines, (void)size;
     ck_assert_str_eq(context, "context");
     atomic_fetch_add(&refused, 1);
     return -EIO;

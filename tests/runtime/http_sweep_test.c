@@ -39,7 +39,6 @@ static int serve(domus_stack *stack, void *self, const void *payload)
     domus_http_response response = {.status = 200};
     const char *path = domus_slice_data(domus_http_path(request));
 
-    (void)self;
     if (strncmp(path, "/r/", 3) == 0)
         return redirect(stack, strtoul(path + 3, NULL, 10));
     int error = domus_slice_keep(request->body, &response.body);
@@ -50,7 +49,6 @@ static domus_http_proxy proxy;
 
 static int pass_on(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     return domus_http_pass(stack, payload, &proxy);
 }
 
@@ -226,7 +224,6 @@ static int run_seed(uint64_t seed, void *context)
 {
     domt_sweep sweep = {.seed = seed, .is_relayed = true};
 
-    (void)context;
     domi_random_init(&sweep.random, seed);
     asked = answered = refused = failed = wrong = 0;
     make_site(&sweep);

@@ -143,7 +143,6 @@ DOMT_TEST(list_that_has_expired_before_does_not_come)
 
 static int look(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     kv_legacy_look(stack);
     return 0;
 }

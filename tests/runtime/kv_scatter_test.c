@@ -28,7 +28,6 @@ static int scatter(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
 
-    (void)self;
     return kv_scatter(stack, command, kv_command_find(domus_resp_argument(command, 0)));
 }
 

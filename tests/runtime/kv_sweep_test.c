@@ -206,7 +206,6 @@ static int run_seed(uint64_t seed, void *context)
     domt_sweep sweep = {.seed = seed, .is_relayed = true};
     domus_config config;
 
-    (void)context;
     domi_random_init(&sweep.random, seed);
     domt_sweep_configure(&sweep, &config);
     config.channel.requests_max = (uint32_t)domt_sweep_below(&sweep, 3) * 5;

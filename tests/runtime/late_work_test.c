@@ -23,7 +23,6 @@ static _Atomic int resumed = 1;
 
 static int wait_for_go(void *argument)
 {
-    (void)argument;
     atomic_store(&begun, true);
     for (int i = 0; i < 20000 && !atomic_load(&go_on); i++)
         domt_pause_ns(DOMT_MS / 2);
@@ -32,14 +31,12 @@ static int wait_for_go(void *argument)
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     atomic_store(&resumed, answer->error);
     return 0;
 }
 
 static int begin_work(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return domus_blocking(stack, wait_for_go, NULL, hear);
 }
 
@@ -48,7 +45,6 @@ static int end_work_of_other(domus_stack *stack, void *self, const void *nothing
 {
     domi_promise *promise = worker_.house->stacks->waiting;
 
-    (void)self, (void)nothing;
     promise->work = NULL;
     domi_promise_fail(stack->manager, promise, -EIO);
     return 0;

@@ -31,7 +31,6 @@ static int hear(domus_stack *stack, void *self, const void *payload)
 {
     const domus_letter *letter = payload;
 
-    (void)stack, (void)self;
     atomic_store(&last_why, letter->why);
     atomic_store(&last_type, letter->type);
     atomic_store(&last_receiver, letter->receiver.house);
@@ -42,14 +41,12 @@ static int hear(domus_stack *stack, void *self, const void *payload)
 
 static int tune(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     atomic_store(&tuned, domus_letters_subscribe(stack, *(const uint32_t *)payload) + 1000);
     return 0;
 }
 
 static int wait_at_gate(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&gated, 1);
     while (!atomic_load(&open))
         domt_pause_ns(DOMT_MS / 10);
@@ -66,7 +63,6 @@ static const domus_behaviour listener = {
 
 static int note(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&noted, 1);
     return 0;
 }
@@ -75,7 +71,6 @@ static int send(domus_stack *stack, void *self, const void *payload)
 {
     domus_address to;
 
-    (void)self;
     memcpy(&to, payload, sizeof to);
     ck_assert_int_eq(domus_notice(stack, to, &unknown_type, NULL), 0);
     return 0;
@@ -83,7 +78,6 @@ static int send(domus_stack *stack, void *self, const void *payload)
 
 static int went_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     atomic_fetch_add(&noted, answer->error != 0);
     return 0;
 }
@@ -92,14 +86,12 @@ static int ask(domus_stack *stack, void *self, const void *payload)
 {
     domus_address to;
 
-    (void)self;
     memcpy(&to, payload, sizeof to);
     return domus_ask(stack, to, &unknown_type, NULL, went_on);
 }
 
 static int arm(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_after(stack, DOMT_MS, &tick_type, NULL, NULL);
 }
 
@@ -107,7 +99,6 @@ static int join(domus_stack *stack, void *self, const void *payload)
 {
     domus_group group;
 
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_group_open(stack, "room", &group), 0);
     ck_assert_int_eq(domus_group_join(stack, group), 0);
     atomic_fetch_add(&tuned, 1);
@@ -118,7 +109,6 @@ static int publish(domus_stack *stack, void *self, const void *payload)
 {
     domus_group group;
 
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_group_open(stack, "room", &group), 0);
     ck_assert_int_eq(domus_publish(stack, group, &unknown_type, NULL), 0);
     return 0;

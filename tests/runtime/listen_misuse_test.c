@@ -12,14 +12,12 @@
 
 static int slept_after_listen(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     atomic_fetch_add(&domt_misuse_seen.slept, 1);
     return 0;
 }
 
 static int mount_listen_and_sleep(domus_stack *stack, void *self)
 {
-    (void)self;
     if (domt_misuse_listen(stack, "127.0.0.1:0") != 0)
         return -EIO;
     return domus_sleep(stack, 200 * DOMT_MS, slept_after_listen);
@@ -49,7 +47,6 @@ DOMT_TEST(mount_that_listens_and_waits_serves_who_comes_meanwhile)
 
 static int mount_listen_and_fail(domus_stack *stack, void *self)
 {
-    (void)self;
     (void)domt_misuse_listen(stack, "127.0.0.1:0");
     return -EIO;
 }
@@ -76,7 +73,6 @@ DOMT_TEST(mount_that_listens_and_fails_leaves_nothing)
 
 static void stop_and_listen(domus_stack *stack, void *self)
 {
-    (void)self;
     (void)domt_misuse_listen(stack, "127.0.0.1:0");
 }
 
@@ -104,7 +100,6 @@ static char path_at[64];
 
 static void stop_and_listen_at_path(domus_stack *stack, void *self)
 {
-    (void)self;
     (void)domt_misuse_listen(stack, path_at);
 }
 
@@ -135,7 +130,6 @@ static domus_address restarting;
 
 static int mount_at_fixed(domus_stack *stack, void *self)
 {
-    (void)self;
     int now = domus_listen(stack, &fixed, NULL, NULL, &fixed);
     atomic_store(&domt_misuse_seen.result, now);
     atomic_fetch_add(&domt_misuse_seen.listening, 1);
@@ -156,7 +150,6 @@ static const domus_supervision restarts = {.intensity = 1000, .otherwise = DOMUS
 
 static int mount_parent(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_spawn(stack, &worker, NULL, &restarting);
 }
 
@@ -202,7 +195,6 @@ static _Atomic uint32_t inner_opened;
 
 static int open_inner(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&inner_opened, 1);
     return 0;
 }

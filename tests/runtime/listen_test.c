@@ -34,7 +34,6 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
     order now;
     domus_endpoint at;
 
-    (void)self;
     memcpy(&now, payload, sizeof now);
     ck_assert_int_eq(domus_endpoint_parse(now.at, &at), 0);
     const domus_listen_options options = {.shares_port = now.shares_port};
@@ -51,7 +50,6 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
 
 static int on_stop_order(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     atomic_store(&result, domus_stop(stack, listener));
     atomic_fetch_add(&done, 1);
     return 0;
@@ -62,7 +60,6 @@ static int echo(domus_stack *stack, void *self, const void *payload)
     static const domus_channel_options own = {.linger_ns = 2 * UINT64_C(1000000000)};
     const domus_channel_event *event = payload;
 
-    (void)self;
     /* with settings of its own the channel stays one of its listener */
     ck_assert_int_eq(domus_channel_set_options(stack, event->channel, &own), 0);
     return domus_channel_write(stack, event->channel, event->bytes);
@@ -70,7 +67,6 @@ static int echo(domus_stack *stack, void *self, const void *payload)
 
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&closed, 1);
     return 0;
 }

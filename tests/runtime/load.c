@@ -37,7 +37,6 @@ static bool handled(void)
 
 static int ball(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)nothing;
     return handled() ? domus_notice(stack, *(domus_address *)self, &ball_type, NULL) : 0;
 }
 
@@ -78,29 +77,23 @@ static void circle(domus_system *system, domus_kind kind, uint32_t length)
 
 static int set_link(domus_stack *stack, void *self, const void *next)
 {
-    (void)stack;
     *(domus_address *)self = *(const domus_address *)next;
     return 0;
 }
 
 static int begin(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_notice(stack, domus_self(stack), &ball_type, NULL);
 }
 
 static int woken(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack;
-    (void)self;
-    (void)answer;
     return 0;
 }
 
 /* The silent actor raises a barrier that never falls. */
 static int fall_silent(domus_stack *stack, void *self)
 {
-    (void)self;
     ck_assert_int_eq(domus_barrier(stack), 0);
     return domus_sleep(stack, 3600 * 1000 * DOMT_MS, woken);
 }
@@ -148,8 +141,6 @@ static void many(domus_system *system, const domus_behaviour *behaviour)
 
 static int flooded_ask_or_notice(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self;
-    (void)nothing;
     (void)handled();
     (void)domus_reply(stack, &ball_type, NULL); /* -EINVAL of a notice */
     return 0;
@@ -157,16 +148,12 @@ static int flooded_ask_or_notice(domus_stack *stack, void *self, const void *not
 
 static int flooded_tick(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack;
-    (void)self;
-    (void)nothing;
     atomic_fetch_add_explicit(&domt_load_ticks, 1, memory_order_relaxed);
     return 0;
 }
 
 static int flooded_begin(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_every(stack, 2 * DOMT_MS, &tick_type, NULL, NULL);
 }
 
@@ -181,7 +168,6 @@ static const domus_behaviour flooded = {
 /* Twice what a run of the other takes, each time; most are refused soon. */
 static int flood_notices(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)nothing;
     if (!handled())
         return 0;
     for (uint32_t i = 0; i < 128; i++)
@@ -208,7 +194,6 @@ static int answered(domus_stack *stack, void *self, const domus_answer *answer)
 {
     bool more = handled();
 
-    (void)answer;
     while (more && domus_pending(stack) < 256)
         ck_assert_int_eq(domus_ask_add(stack, *(domus_address *)self, &ball_type, NULL, 0, 0), 0);
     return domus_pending(stack) != 0 ? domus_wait_first(stack, answered) : 0;

@@ -10,13 +10,11 @@ static const domus_type fail_type = {.name = "fail"};
 
 static int refuse(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return -EPROTO;
 }
 
 static int refuse_to_mount(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     return -ENXIO;
 }
 

@@ -22,8 +22,6 @@ static bool again; /* a worker notices itself, for ever */
 
 static int worked(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
-    (void)payload;
     runs++;
     domt_stepped_advance(world, RUN_NS);
     return again ? domus_notice(stack, domus_self(stack), &work_type, NULL) : 0;
@@ -109,7 +107,6 @@ DOMT_TEST(phase_3_keeps_its_deadline_at_every_ratio)
 
 static int arm_alarm(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_after(stack, 5 * DOMT_MS, &work_type, NULL, NULL);
 }
 
@@ -225,7 +222,6 @@ static int watched(domus_stack *stack, void *self, const void *payload)
 {
     domi_manager *home = stack->manager;
 
-    (void)self;
     (void)payload;
     if (atomic_load(&home->mail.arrivals) == NULL) {
         domt_notice(world->system, late_comer, &work_type, NULL);
@@ -304,7 +300,6 @@ static int ball(domus_stack *stack, void *self_, const void *payload)
 {
     const struct player *self = self_;
 
-    (void)payload;
     atomic_fetch_add_explicit(&balls, 1, memory_order_relaxed);
     domus_address to = self->partner.house != NULL ? self->partner : domus_sender(stack);
     return domus_notice(stack, to, &ball_type, NULL);
@@ -323,25 +318,18 @@ static const domus_behaviour players[] = {
 
 static int ticked(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack;
-    (void)self;
-    (void)payload;
     atomic_fetch_add(&ticks, 1);
     return 0;
 }
 
 static int other(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack;
-    (void)self;
-    (void)payload;
     atomic_fetch_add(&others, 1);
     return 0;
 }
 
 static int start_ticking(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_every(stack, 2 * DOMT_MS, &tick_type, NULL, NULL);
 }
 
@@ -424,7 +412,6 @@ static int beget(domus_stack *stack, void *self)
 {
     domus_address child;
 
-    (void)self;
     if (atomic_fetch_add_explicit(&balls, 1, memory_order_relaxed) > 500000)
         return 0;
     return domus_spawn(stack, &begetter, NULL, &child);

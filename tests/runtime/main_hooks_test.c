@@ -43,7 +43,6 @@ static int takes;
 
 static int count_take(const char *value, void *argument, char *error, size_t error_size)
 {
-    (void)value, (void)argument, (void)error, (void)error_size;
     takes++;
     return 0;
 }
@@ -73,7 +72,6 @@ static int spawn(domus_system *system)
 
 static int start(domus_system *system, void *argument)
 {
-    (void)argument;
     main_thread = pthread_self();
     printf("start %u %s takes %d: %d\n", settings.number, settings.word, takes, spawn(system));
     fflush(stdout);
@@ -85,7 +83,6 @@ static int reload(domus_system *system, const void *values, void *argument)
 {
     const struct settings *now = values;
 
-    (void)system, (void)argument;
     printf("reload %u %s, had %u takes %d\n", now->number, now->word, settings.number, takes);
     say("reloaded");
     return now->number == 77 ? -EDOM : 0;
@@ -93,13 +90,11 @@ static int reload(domus_system *system, const void *values, void *argument)
 
 static void stop(domus_system *system, void *argument)
 {
-    (void)argument;
     say(spawn(system) == 0 ? "stop" : "stop of nothing");
 }
 
 static void end(domus_system *system, void *argument)
 {
-    (void)argument;
     say(spawn(system) == -ESHUTDOWN ? "end" : "end too soon");
 }
 
@@ -133,7 +128,6 @@ DOMT_TEST(hooks_run_in_order_on_the_main_thread)
 
 static int fail_start(domus_system *system, void *argument)
 {
-    (void)system, (void)argument;
     return -EDOM;
 }
 
@@ -150,7 +144,6 @@ DOMT_TEST(failed_start_ends_with_a_line_and_without_other_hooks)
 
 static int quit(domus_system *system, void *argument)
 {
-    (void)argument;
     main_thread = pthread_self();
     domus_main_quit(7);
     return spawn(system);
@@ -170,7 +163,6 @@ DOMT_TEST(quit_runs_the_hooks_too)
 
 static void hang(domus_system *system, void *argument)
 {
-    (void)system, (void)argument;
     say("hanging");
     domt_pause_ns(60000 * DOMT_MS);
 }
@@ -328,7 +320,6 @@ DOMT_TEST(refusal_of_the_program_is_logged)
 
 static int quit_when_mounted(domus_stack *stack, void *self)
 {
-    (void)self;
     domus_quit(stack);
     domus_quit(stack); /* more of them are one */
     return 0;
@@ -339,7 +330,6 @@ static int spawn_a_quitter(domus_system *system, void *argument)
     static const domus_behaviour quitter = {.name = "quitter", .on_mount = quit_when_mounted};
     domus_address address;
 
-    (void)argument;
     main_thread = pthread_self();
     return domus_outside_spawn(system, &quitter, NULL, &address);
 }

@@ -27,7 +27,6 @@ static domus_address resident;
 
 static int hang(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     for (;;)
         domt_pause_ns(DOMT_MS);
     return 0;
@@ -35,7 +34,6 @@ static int hang(domus_stack *stack, void *self, const void *nothing)
 
 static int tick(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     return 0;
 }
 
@@ -51,7 +49,6 @@ static const char *is_set(const char *name)
 
 static int start(domus_system *system, void *argument)
 {
-    (void)argument;
     printf("variables: %s %s %s\n", is_set("NOTIFY_SOCKET"), is_set("WATCHDOG_USEC"),
            is_set("WATCHDOG_PID"));
     fflush(stdout);
@@ -60,13 +57,11 @@ static int start(domus_system *system, void *argument)
 
 static int refuse(domus_system *system, const void *settings, void *argument)
 {
-    (void)system, (void)settings, (void)argument;
     return -EDOM;
 }
 
 static int let_hang(domus_system *system, const void *settings, void *argument)
 {
-    (void)settings, (void)argument;
     return domus_outside_notice(system, resident, &hang_type, NULL);
 }
 
@@ -212,14 +207,12 @@ static void forbid_threads(void)
 
 static int look_at_nothing(const domus_config *config, char *error, size_t size)
 {
-    (void)config, (void)error, (void)size;
     return 0;
 }
 
 static int forbid_in_open(domus_system *system, char *error, size_t size, void **ret_state,
                           uint16_t *ret_port)
 {
-    (void)system, (void)error, (void)size, (void)ret_port;
     forbid_threads();
     *ret_state = NULL;
     return 0;

@@ -68,7 +68,6 @@ static const domus_option options[] = {
 /* Tells what it was configured with, and ends. */
 static int tell(domus_system *system, void *argument)
 {
-    (void)argument;
     printf("started timeout %u retries %u verbose %d quiet %d threads %u rooms %u %s taken %s\n",
            (unsigned)(settings.timeout_ns / 1000000), settings.retries, settings.verbose,
            settings.quiet, domus_system_threads(system), settings.room_count, settings.rooms[0],

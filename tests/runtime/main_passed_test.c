@@ -29,7 +29,6 @@ static int echo(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
@@ -38,7 +37,6 @@ static const domus_behaviour server = {
 
 static int start(domus_system *system, void *argument)
 {
-    (void)argument;
     printf("variables: %d %d %d\n", getenv("LISTEN_FDS") != NULL, getenv("LISTEN_PID") != NULL,
            getenv("LISTEN_FDNAMES") != NULL);
     int first = domus_main_passed("datagrams"), second = domus_main_passed("datagrams");

@@ -24,7 +24,6 @@ static const domus_type block_type = {.name = "block", .size = sizeof(int)};
 
 static int say_ready(domus_system *system, void *argument)
 {
-    (void)system, (void)argument;
     printf("ready\n");
     fflush(stdout);
     return 0;
@@ -36,7 +35,6 @@ static const domus_program idle = {.name = "idle", .start = say_ready};
 
 static int block(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     printf("blocked\n");
     fflush(stdout);
     domt_pause_ns((uint64_t) * (const int *)payload * DOMT_MS);
@@ -97,7 +95,6 @@ DOMT_TEST(a_later_signal_ends_at_once)
 
 static void say_level(domus_system *system, void *argument)
 {
-    (void)argument;
     printf("level %d\n", (int)domus_system_profile_level(system));
     fflush(stdout);
 }
@@ -168,7 +165,6 @@ DOMT_TEST(sigquit_prints_the_dump_and_drains)
 
 static int block_and_signal(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     printf("blocked\n");
     fflush(stdout);
     domt_pause_ns(500 * DOMT_MS);
@@ -294,7 +290,6 @@ static int write_to_nobody(domus_system *system, void *argument)
 {
     int ends[2];
 
-    (void)argument;
     ck_assert_int_eq(pipe(ends), 0);
     close(ends[0]);
     ck_assert_int_eq(write(ends[1], ".", 1), -1);
@@ -303,7 +298,6 @@ static int write_to_nobody(domus_system *system, void *argument)
 
 static void catch_nothing(int number)
 {
-    (void)number;
 }
 
 static void handle_sigpipe(void)
@@ -316,7 +310,6 @@ static int has_its_handler(domus_system *system, void *argument)
 {
     struct sigaction action;
 
-    (void)argument;
     ck_assert_int_eq(sigaction(SIGPIPE, NULL, &action), 0);
     return action.sa_handler == catch_nothing ? say_ready(system, NULL) : -EINVAL;
 }

@@ -47,14 +47,12 @@ static const domus_section section = {
 
 static int start_nothing(domus_system *system, void *unused)
 {
-    (void)system, (void)unused;
     printf("started\n");
     return -EDOM;
 }
 
 static int reload_nothing(domus_system *system, const void *values, void *unused)
 {
-    (void)system, (void)values, (void)unused;
     return 0;
 }
 
@@ -170,7 +168,6 @@ DOMT_TEST(values_are_told_with_their_origins)
 /* A cluster that refuses each configuration. */
 static int refuse_cluster(const domus_cluster_setup *setup, char *error, size_t error_size)
 {
-    (void)setup;
     snprintf(error, error_size, "cluster.name: it is refused");
     return -EINVAL;
 }

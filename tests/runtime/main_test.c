@@ -26,7 +26,6 @@ static int tell(domus_system *system, void *argument)
 {
     const domus_config *config = domus_system_config(system);
 
-    (void)argument;
     printf("started ratio %u threads %u\n", config->scheduler.io_ratio,
            domus_system_threads(system));
     fflush(stdout);
@@ -135,8 +134,6 @@ DOMT_TEST(set_holds_over_files_wherever_it_stands)
 
 static int fail_start(domus_system *system, void *argument)
 {
-    (void)system;
-    (void)argument;
     return -EDOM;
 }
 
@@ -144,7 +141,6 @@ static const domus_behaviour server = {.name = "server", .kind = DOMUS_CHANNELS}
 
 static int serve_front(domus_system *system, void *argument)
 {
-    (void)argument;
     return domus_main_serve(system, "front", &server, NULL);
 }
 
@@ -260,7 +256,6 @@ DOMT_TEST(sigterm_and_sigint_end_with_0_and_the_profile)
 /* Bytes arrive, and their handler does not return. */
 static int read_for_ever(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     printf("reading\n");
     fflush(stdout);
     domt_pause_ns(100000 * DOMT_MS);
@@ -272,13 +267,11 @@ static const domus_behaviour stuck_server = {
 
 static int serve_stuck(domus_system *system, void *argument)
 {
-    (void)argument;
     return domus_main_serve(system, "front", &stuck_server, NULL);
 }
 
 static void end_at_once(int status, void *unused)
 {
-    (void)unused;
     _exit(status);
 }
 
@@ -325,8 +318,6 @@ static const domus_type quit_type = {.name = "quit", .size = sizeof(int)};
 
 static int quit(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack;
-    (void)self;
     domus_main_quit(*(const int *)payload);
     domus_main_quit(99); /* the first one counts */
     return 0;
@@ -334,7 +325,6 @@ static int quit(domus_stack *stack, void *self, const void *payload)
 
 static void quit_at_last(domus_stack *stack, void *self)
 {
-    (void)stack;
     if (*(const int *)self != 0)
         domus_main_quit(*(const int *)self);
 }
@@ -369,7 +359,6 @@ DOMT_TEST(quit_from_a_handler_ends_with_its_status)
 
 static void *quit_elsewhere(void *argument)
 {
-    (void)argument;
     domus_main_quit(3);
     return NULL;
 }
@@ -378,7 +367,6 @@ static int quit_by_thread(domus_system *system, void *argument)
 {
     static pthread_t thread;
 
-    (void)system;
     (void)argument;
     int result = pthread_create(&thread, NULL, quit_elsewhere, NULL);
     return result != 0 ? -result : -pthread_join(thread, NULL);
@@ -394,7 +382,6 @@ DOMT_TEST(quit_from_a_foreign_thread_ends_with_its_status)
 
 static int say_started(domus_system *system, void *argument)
 {
-    (void)system, (void)argument;
     printf("started\n");
     fflush(stdout);
     return 0;

@@ -18,7 +18,6 @@ static const domus_type poke = {.name = "poke"};
 
 static int on_poke(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return 0;
 }
 
@@ -28,7 +27,6 @@ static const domus_behaviour changed = {.name = "changed", .on = rows};
 
 static int change(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_become(stack, &changed);
 }
 

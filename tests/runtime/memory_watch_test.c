@@ -13,7 +13,6 @@ static _Atomic uint64_t foreign_bytes;
 
 static int watch(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_watch_memory(stack);
 }
 
@@ -21,7 +20,6 @@ static int hear(domus_stack *stack, void *self, const void *payload)
 {
     const domus_memory_change *change = payload;
 
-    (void)stack, (void)self;
     /* The test waits for the levels, and looks at the bytes then. */
     atomic_store(&foreign_bytes, change->foreign_bytes);
     atomic_store(&own_level, change->own_level);

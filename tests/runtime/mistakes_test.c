@@ -18,7 +18,6 @@ static struct {
 
 static void log_line(void *context, domus_log_level level, uint32_t thread, const char *text)
 {
-    (void)context, (void)level, (void)thread;
     pthread_mutex_lock(&lines_mutex);
     ck_assert_uint_lt(lines.count, LINES_MAX);
     memcpy(lines.text[lines.count++], text, strlen(text) + 1);
@@ -59,20 +58,17 @@ static _Atomic uint64_t handled, resumed;
 
 static int reply(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_reply(stack, &question, NULL);
 }
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     atomic_fetch_add(&resumed, 1);
     return 0;
 }
 
 static int drop(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     atomic_fetch_add(&handled, 1);
     ck_assert_int_eq(domus_ask(stack, oracle_address, &question, NULL, hear), DOMUS_PARKED);
     return 0;
@@ -80,7 +76,6 @@ static int drop(domus_stack *stack, void *self, const void *payload)
 
 static int ask_twice(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     atomic_fetch_add(&handled, 1);
     (void)domus_ask(stack, oracle_address, &question, NULL, hear);
     return domus_ask(stack, oracle_address, &question, NULL, hear);
@@ -88,7 +83,6 @@ static int ask_twice(domus_stack *stack, void *self, const void *payload)
 
 static int return_five(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&handled, 1);
     return 5;
 }
@@ -97,7 +91,6 @@ static int return_five(domus_stack *stack, void *self, const void *payload)
  * ask was begun; a wait behind a wait. */
 static int wait_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self, (void)answer;
     (void)domus_ask_add(stack, oracle_address, &question, NULL, 0, 1);
     (void)domus_ask_add(stack, oracle_address, &question, NULL, 0, 2);
     return domus_wait_first(stack, hear);
@@ -105,7 +98,6 @@ static int wait_again(domus_stack *stack, void *self, const domus_answer *answer
 
 static int do_right(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     atomic_fetch_add(&handled, 1);
     (void)domus_ask_add(stack, oracle_address, &question, NULL, 0, 0);
     return domus_ask(stack, oracle_address, &question, NULL, wait_again);
@@ -164,7 +156,6 @@ DOMT_TEST(mistakes_are_told_once_and_counted_each_time)
 
 static int keep(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     atomic_fetch_add(&handled, 1);
     return domus_sleep(stack, 20 * DOMT_MS, hear);
 }

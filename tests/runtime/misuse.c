@@ -15,7 +15,6 @@ const domus_type domt_misuse_fail_type = {.name = "fail"};
 
 static int on_fail(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return -EIO;
 }
 
@@ -96,7 +95,6 @@ int domt_misuse_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
@@ -104,7 +102,6 @@ int domt_misuse_open(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     domt_misuse_seen.last_channel = domus_channel_address(event->channel);
     atomic_fetch_add(&domt_misuse_seen.opened, 1);
     return 0;
@@ -114,7 +111,6 @@ int domt_misuse_close(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     atomic_store(&domt_misuse_seen.last_error, event->error);
     atomic_fetch_add(&domt_misuse_seen.closed, 1);
     return 0;
@@ -122,6 +118,5 @@ int domt_misuse_close(domus_stack *stack, void *self, const void *payload)
 
 int domt_misuse_mount(domus_stack *stack, void *self)
 {
-    (void)self;
     return domt_misuse_listen(stack, "127.0.0.1:0");
 }

@@ -15,14 +15,12 @@ static atomic_bool may_go, is_in;
 
 static int on_stay(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     domt_doze(60 * DOMT_MS, "in stuck, handling stay");
     return 0;
 }
 
 static int on_ask(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_reply(stack, &ask_type, NULL);
 }
 
@@ -114,7 +112,6 @@ DOMT_TEST(without_a_threshold_and_counters_there_is_no_monitor)
 
 static int on_wait(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_store(&is_in, true);
     while (!atomic_load(&may_go))
         domt_pause_ns(DOMT_MS);

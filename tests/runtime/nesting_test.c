@@ -26,7 +26,6 @@ static void say(void *context, domi_nesting_step step, uint64_t at_ns, const dom
     char letter = letters[domi_record_kind_of(record)];
     size_t length = strlen(said);
 
-    (void)context;
     if (step == DOMI_NESTING_END)
         snprintf(said + length, sizeof said - length, "%c%lu) ", letter, (unsigned long)at_ns);
     else
@@ -170,9 +169,6 @@ DOMT_TEST(begins_and_ends_match_for_any_records)
 static void count_step(void *count, domi_nesting_step step, uint64_t at_ns,
                        const domi_record *record)
 {
-    (void)step;
-    (void)at_ns;
-    (void)record;
     ++*(uint32_t *)count;
 }
 

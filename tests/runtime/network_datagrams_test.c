@@ -28,7 +28,6 @@ static int echo_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     last_result = domus_channel_send_to(stack, event->channel, NULL, event->bytes);
     ck_assert_int_eq(domus_datagram_counts(event->channel, &counted), 0);
     return 0;
@@ -38,7 +37,6 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     close_error = event->error;
     closed++;
     return domus_datagram_counts(event->channel, &counted);
@@ -57,7 +55,6 @@ static int on_write(domus_stack *stack, void *self, const void *payload)
     const char *text;
     domus_buffer *buffer;
 
-    (void)self;
     memcpy(&text, payload, sizeof text);
     ck_assert_int_eq(domus_datagram_counts(channel, &counted), 0);
     ck_assert_int_eq(domus_buffer_new(stack, strlen(text), &buffer), 0);
@@ -68,19 +65,16 @@ static int on_write(domus_stack *stack, void *self, const void *payload)
 
 static int on_look(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return domus_datagram_counts(domus_channel_running(stack), &counted);
 }
 
 static int on_pause(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return domus_channel_pause(stack, domus_channel_running(stack));
 }
 
 static int on_resume(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return domus_channel_resume(stack, domus_channel_running(stack));
 }
 

@@ -21,7 +21,6 @@ static int give_back(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
@@ -33,7 +32,6 @@ static int give_copies(domus_stack *stack, void *self, const void *payload)
     size_t size = domus_buffer_size(event->bytes);
     int result = 0;
 
-    (void)self;
     for (size_t at = 0; at < size && result == 0;) {
         size_t part = size - at < 100 ? size - at : 100;
         domus_buffer *copy;
@@ -55,7 +53,6 @@ static int give_slowly(domus_stack *stack, void *self, const void *payload)
     const domus_channel_event *event = payload;
     int result = domus_channel_pause(stack, event->channel);
 
-    (void)self;
     if (result == 0)
         result = domus_after(stack, DOMT_SWEEP_MS, &wake_type, NULL, NULL);
     if (result != 0) {
@@ -69,7 +66,6 @@ static int go_on(domus_stack *stack, void *self, const void *nothing)
 {
     domus_channel *channel = domus_channel_running(stack);
 
-    (void)self, (void)nothing;
     if (channel != NULL)
         (void)domus_channel_resume(stack, channel);
     return 0;
@@ -80,7 +76,6 @@ static int answered(domus_stack *stack, void *self, const domus_answer *answer)
     domus_channel *channel = domus_channel_running(stack);
     domus_buffer *bytes = *(domus_buffer **)domus_frame(stack);
 
-    (void)self;
     if (answer->error != 0 || channel == NULL) {
         domus_buffer_free(bytes);
         return answer->error;
@@ -96,7 +91,6 @@ static int ask_first(domus_stack *stack, void *self, const void *payload)
     const domus_channel_event *event = payload;
     int result;
 
-    (void)self;
     *(domus_buffer **)domus_frame(stack) = event->bytes;
     result = domus_ask(stack, helper, &ask_type, NULL, answered);
     if (result != DOMUS_PARKED)
@@ -106,7 +100,6 @@ static int ask_first(domus_stack *stack, void *self, const void *payload)
 
 static int help(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return domus_reply(stack, &wake_type, NULL);
 }
 
@@ -119,7 +112,6 @@ static int finish(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     return domus_channel_finish(stack, event->channel);
 }
 
@@ -153,7 +145,6 @@ static int hoard_free(domus_stack *stack, void *self, const void *nothing)
 {
     hoard *kept = self;
 
-    (void)stack, (void)nothing;
     while (kept->count != 0)
         domus_buffer_free(kept->kept[--kept->count]);
     return 0;
@@ -161,7 +152,6 @@ static int hoard_free(domus_stack *stack, void *self, const void *nothing)
 
 static int hoard_mount(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_every(stack, 20 * DOMT_SWEEP_MS, &wake_type, NULL, NULL);
 }
 
@@ -196,7 +186,6 @@ static int run_seed(uint64_t seed, void *context)
 {
     domt_sweep sweep = {.seed = seed};
 
-    (void)context;
     domi_random_init(&sweep.random, seed);
     domt_sweep_listen(&sweep, "echo", "127.0.0.1:80");
     domus_system *system = domus_testkit_system(sweep.kit);

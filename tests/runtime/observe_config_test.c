@@ -136,7 +136,6 @@ static atomic_bool may_go;
 
 static int get_stuck(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     while (!atomic_load(&may_go))
         domt_pause_ns(DOMT_MS);
     return 0;

@@ -25,7 +25,6 @@ static char text[1 << 19];
 
 static int get_stuck(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&begun, 1);
     while (!atomic_load(&may_go))
         domt_pause_ns(DOMT_MS);

@@ -60,14 +60,12 @@ static void look_at(const parcel *got, bool is_ask)
 
 static int on_note(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     look_at(payload, false);
     return 0;
 }
 
 static int on_ask(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     look_at(payload, true);
     return domus_reply(stack, &go_type, NULL);
 }
@@ -75,7 +73,6 @@ static int on_ask(domus_stack *stack, void *self, const void *payload)
 /* Hold up the thread until all mail has come. */
 static int on_hold(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     atomic_store(&held, true);
     while (atomic_load(&hold))
         domt_pause_ns(DOMT_MS);
@@ -103,7 +100,6 @@ typedef struct sender {
 
 static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     if (answer->error == 0)
         atomic_fetch_add(&answered, 1);
     return answer->error;
@@ -115,7 +111,6 @@ static int on_go(domus_stack *stack, void *self, const void *nothing)
     sender *mine = self;
     int error = 0;
 
-    (void)nothing;
     for (uint32_t level = LEVELS; level-- > 0 && error == 0;) {
         const parcel out = {mine->id, level, mine->next};
         error = domus_notice(stack, receiver, &note_type, &out);
@@ -262,7 +257,6 @@ static _Atomic uint32_t levels_received; /* a decimal digit for each message */
 static bool is_no_hold(const void *self, const void *frame, const domus_type *type,
                        const void *payload)
 {
-    (void)self, (void)frame, (void)payload;
     return type != &hold_type;
 }
 
@@ -295,7 +289,6 @@ static int on_spawn(domus_stack *stack, void *self, const void *nothing)
 {
     const domus_spawn_options options = {.detached = true};
 
-    (void)self, (void)nothing;
     int error = domus_spawn_with(stack, &alone, NULL, &options, &receiver);
     atomic_store(&sent, 1);
     return error;
@@ -346,7 +339,6 @@ static int take_in_kit(uint64_t seed, void *context)
     domus_testkit *kit;
     domus_address address;
 
-    (void)context;
     reset();
     if (domus_testkit_new(&config, seed, NULL, 0, &kit) != 0)
         return -1;

@@ -16,7 +16,6 @@ static domus_system *the_system;
 
 static void release(void *payload)
 {
-    (void)payload;
     atomic_fetch_add(&released, 1);
 }
 
@@ -38,7 +37,6 @@ static int twice(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t answer = *(const uint64_t *)payload * 2;
 
-    (void)self;
     return domus_reply(stack, &number_type, &answer);
 }
 
@@ -46,19 +44,16 @@ static int grow(domus_stack *stack, void *self, const void *payload)
 {
     static const char bytes[40000] = "large";
 
-    (void)self, (void)payload;
     return domus_reply(stack, &large_type, bytes);
 }
 
 static int refuse(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return -EPROTO;
 }
 
 static int mute(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return 0;
 }
 
@@ -66,7 +61,6 @@ static int hold(domus_stack *stack, void *self, const void *payload)
 {
     domus_kept ask;
 
-    (void)self, (void)payload;
     atomic_fetch_add(&kept, 1);
     return domus_keep(stack, &ask);
 }
@@ -75,19 +69,16 @@ static int slept(domus_stack *stack, void *self, const domus_answer *answer)
 {
     uint64_t deadline_ns = domus_deadline_ns(stack);
 
-    (void)self, (void)answer;
     return domus_reply(stack, &number_type, &deadline_ns);
 }
 
 static int nap(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     return domus_sleep(stack, *(const uint64_t *)payload, slept);
 }
 
 static int recurse(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     atomic_store(&deadlock,
                  domus_outside_ask(the_system, domus_self(stack), &mute_type, NULL, 0, NULL));
     return domus_fail(stack, -EDOM);

@@ -9,7 +9,6 @@ static _Atomic uint64_t handled, released, refused, late;
 
 static void release(void *payload)
 {
-    (void)payload;
     atomic_fetch_add(&released, 1);
 }
 
@@ -17,8 +16,6 @@ static const domus_type note_type = {.name = "note", .size = 8, .release = relea
 
 static int note(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
-    (void)payload;
     (void)domus_take(stack);
     atomic_fetch_add(&handled, domus_sender(stack).house == NULL);
     return 0;

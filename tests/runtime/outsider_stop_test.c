@@ -29,8 +29,6 @@ static void begin(uint32_t threads)
 
 static int no_turn(domus_stack *stack, void *argument)
 {
-    (void)stack;
-    (void)argument;
     ck_abort_msg("a turn that must not be");
     return 0;
 }
@@ -91,7 +89,6 @@ static int use_within(domus_stack *stack, void *argument)
 {
     domus_outsider *none = NULL;
 
-    (void)argument;
     expect_from_all(-EDEADLK);
     ck_assert_int_eq(domus_outside_detach(self_), -EDEADLK);
     ck_assert_int_eq(domus_outside_attach(system_, NULL, &none), -EDEADLK);
@@ -161,8 +158,6 @@ static _Atomic uint32_t resumed;
 
 static int on_resumed(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack;
-    (void)self;
     if (answer->error == 0)
         atomic_store(&resumed, *(const uint32_t *)answer->payload);
     else /* the last one, if the outsider detaches before its answer comes */
@@ -174,14 +169,11 @@ static int ask_peer(domus_stack *stack, void *argument)
 {
     uint32_t number = 9;
 
-    (void)argument;
     return domus_ask(stack, peer, &domt_number_type, &number, on_resumed);
 }
 
 static int fail_turn(domus_stack *stack, void *argument)
 {
-    (void)stack;
-    (void)argument;
     return -EXDEV;
 }
 
@@ -346,8 +338,6 @@ DOMT_TEST(thread_that_is_away_does_not_keep_the_system)
 
 static int hold(domus_stack *stack, void *argument)
 {
-    (void)stack;
-    (void)argument;
     atomic_store(&inside, 1);
     while (!atomic_load(&go_on))
         domt_pause_ns(DOMT_MS);

@@ -52,7 +52,6 @@ static int on_number(domus_stack *stack, void *self, const void *number)
 {
     uint32_t next = *(const uint32_t *)number + 1;
 
-    (void)self;
     return domus_reply(stack, &domt_number_type, &next);
 }
 
@@ -146,7 +145,6 @@ static int on_shown(domus_stack *stack, void *self, const void *who)
     uint32_t number = 1;
     domus_address to = *(const domus_address *)who;
 
-    (void)self;
     (void)domus_watch_actor(stack, to, NULL);
     (void)domus_notice(stack, to, &domt_owner_type, &number);
     (void)domus_ask_add(stack, to, &domt_number_type, &number, 0, 0);
@@ -156,8 +154,6 @@ static int on_shown(domus_stack *stack, void *self, const void *who)
 
 static int on_end_of_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack;
-    (void)self;
     for (; answer != NULL; answer = answer->next)
         atomic_fetch_add(&ends[answer->error != 0], 1);
     return 0;
@@ -165,7 +161,6 @@ static int on_end_of_ask(domus_stack *stack, void *self, const domus_answer *ans
 
 static int on_down(domus_stack *stack, void *self, const void *down)
 {
-    (void)stack, (void)self, (void)down;
     atomic_fetch_add(&domt_downs, 1);
     return 0;
 }

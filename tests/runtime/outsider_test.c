@@ -99,7 +99,6 @@ DOMT_TEST(ask_that_is_failed_or_left_or_not_answered_in_time_fails)
 static bool is_even(const void *self, const void *frame, const domus_type *type,
                     const void *payload)
 {
-    (void)type;
     ck_assert_ptr_null(frame);
     ck_assert_ptr_null(*(void *const *)self); /* the context */
     return *(const uint32_t *)payload % 2 == 0;
@@ -390,13 +389,11 @@ DOMT_TEST(mailbox_is_bounded_and_room_comes)
 /* The peer works on an ask of the outsider, and asks it: nobody would ever answer that. */
 static int ask_back(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     return domus_fail(stack, answer->error);
 }
 
 static int on_number_ask_back(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     return domus_ask(stack, domus_sender(stack), &domt_number_type, payload, ask_back);
 }
 

@@ -5,7 +5,6 @@
 
 static void release(void *payload)
 {
-    (void)payload;
     atomic_fetch_add(&domt_released, 1);
 }
 
@@ -23,7 +22,6 @@ static int on_number(domus_stack *stack, void *self, const void *payload)
 {
     uint32_t next = *(const uint32_t *)payload + 1;
 
-    (void)self;
     if (domus_reply(stack, &domt_number_type, &next) == 0 || domus_sender(stack).house == NULL)
         return 0;
     (void)domus_notice(stack, domus_sender(stack), &domt_number_type, &next);
@@ -33,7 +31,6 @@ static int on_number(domus_stack *stack, void *self, const void *payload)
 /* An ask of this type fails, or is answered with something that is owned if it is 0. */
 static int on_other(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     if (*(const uint32_t *)payload == 0)
         return domus_reply(stack, &domt_owner_type, payload);
     return domus_fail(stack, -EDOM);
@@ -41,8 +38,6 @@ static int on_other(domus_stack *stack, void *self, const void *payload)
 
 static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack;
-    (void)self;
     if (answer->error == -ESTALE)
         atomic_fetch_add(&domt_stale_answers, 1);
     if (answer->error != 0)
@@ -64,7 +59,6 @@ static int on_poke(domus_stack *stack, void *self, const void *payload)
 {
     const domt_poke poke = *(const domt_poke *)payload;
 
-    (void)self;
     if (poke.count == 0)
         return domus_watch_actor(stack, poke.to, NULL);
     for (uint32_t i = 0; i < poke.count; i++) {
@@ -80,9 +74,6 @@ static int on_poke(domus_stack *stack, void *self, const void *payload)
 
 static int on_down(domus_stack *stack, void *self, const void *down)
 {
-    (void)stack;
-    (void)self;
-    (void)down;
     atomic_fetch_add(&domt_downs, 1);
     return 0;
 }

@@ -34,7 +34,6 @@ static int poke(domus_stack *stack, void *self, const void *payload)
     uint32_t left = *(const uint32_t *)payload;
     domus_address born;
 
-    (void)self;
     poked++;
     domt_stepped_advance(&world, domi_random_below(&dice, 3000));
     if (left == 0)
@@ -52,9 +51,6 @@ static int poke(domus_stack *stack, void *self, const void *payload)
 
 static int tick(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack;
-    (void)self;
-    (void)payload;
     ticks++;
     return 0;
 }
@@ -193,8 +189,6 @@ DOMT_TEST(sleeper_is_written_to_once_for_each_sleep)
 /* The sleep ends at once, with nothing at all. */
 static void nothing_happens(domt_stepped *stepped, uint32_t sleeper)
 {
-    (void)stepped;
-    (void)sleeper;
 }
 
 DOMT_TEST(poll_is_armed_anew_after_512_empty_wakeups_in_a_row)
@@ -260,7 +254,6 @@ static int alarm_rang(domus_stack *stack, void *self_, const void *payload)
     struct alarm *self = self_;
     uint64_t late_ns = domt_now_ns() - self->real_ns - self->delay_ns;
 
-    (void)payload;
     if (domus_now_ns(stack) < self->armed_ns + self->delay_ns)
         atomic_fetch_add(&early, 1);
     if ((int64_t)late_ns > (int64_t)atomic_load(&latest_ns))
@@ -354,9 +347,6 @@ DOMT_TEST(idle_thread_makes_few_iterations)
 
 static int count_tick(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack;
-    (void)self;
-    (void)payload;
     atomic_fetch_add(&fired, 1);
     return 0;
 }

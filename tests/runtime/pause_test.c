@@ -27,7 +27,6 @@ static int on_ready(domus_stack *stack, void *self, const void *ready_)
 {
     const domus_ready *ready = ready_;
 
-    (void)stack;
     (void)self;
     ck_assert_int_eq(ready->error, 0);
     atomic_fetch_add(&readies, 1);
@@ -36,9 +35,6 @@ static int on_ready(domus_stack *stack, void *self, const void *ready_)
 
 static int on_tick(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack;
-    (void)self;
-    (void)nothing;
     atomic_store(&before_timer, atomic_load(&readies));
     atomic_fetch_add(&timers, 1);
     return 0;
@@ -46,22 +42,16 @@ static int on_tick(domus_stack *stack, void *self, const void *nothing)
 
 static int woken(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack;
-    (void)self;
-    (void)answer;
     return 0;
 }
 
 static int on_mute(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self;
-    (void)nothing;
     return domus_sleep(stack, 3600 * 1000 * DOMT_MS, woken);
 }
 
 static int watch_all(domus_stack *stack, void *self)
 {
-    (void)self;
     for (uint32_t i = 0; i < COUNT; i++) {
         domus_fd_watch watch;
         ck_assert_int_eq(domus_watch_fd(stack, fds[i], POLLIN, &watch), 0);
@@ -81,8 +71,6 @@ static void hold_up(void)
 /* The timer is due before the handler returns. */
 static int on_pause(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self;
-    (void)nothing;
     int result = domus_after(stack, DOMT_MS, &tick_type, NULL, NULL);
     hold_up();
     return result;
@@ -107,7 +95,6 @@ static int expired(domus_stack *stack, void *self, const domus_answer *answer)
 /* The ask expires before the handler returns. */
 static int on_ask(domus_stack *stack, void *self, const void *whom)
 {
-    (void)self;
     int result = domus_ask_within(stack, *(const domus_address *)whom, &mute_type, NULL,
                                   2 * DOMT_MS, expired);
     hold_up();
@@ -122,7 +109,6 @@ static const domus_behaviour asker = {
 /* This ask has an hour, so the nearest deadline is not the overdue one. */
 static int on_patience(domus_stack *stack, void *self, const void *whom)
 {
-    (void)self;
     return domus_ask_within(stack, *(const domus_address *)whom, &mute_type, NULL,
                             3600 * 1000 * DOMT_MS, woken);
 }

@@ -137,7 +137,6 @@ static const domus_type change_type = {.name = "change"}, connect_type = {.name 
 
 static int on_change(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     result = domus_channel_set_pipeline(stack, domus_channel_running(stack), &behind, 0);
     return 0;
 }
@@ -150,7 +149,6 @@ static const domus_behaviour line = {
 
 static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ck_assert_int_eq(answer->error, 0);
     domt_uploads_now.to = ((const domus_connected *)answer->payload)->channel;
     return 0;
@@ -160,7 +158,6 @@ static int on_connect(domus_stack *stack, void *self, const void *payload)
 {
     const domus_connect_options options = {.behaviour = &line};
 
-    (void)self, (void)payload;
     return domus_connect(stack, "10.0.0.9:1", &options, on_connected);
 }
 

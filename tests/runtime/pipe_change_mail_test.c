@@ -93,7 +93,6 @@ static int ask_self(domus_stack *stack, const char *words, domus_resumed *then)
 
 static int got_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     if (answer->error != 0)
         return answer->error;
     domus_slice bytes = ((const domus_packet *)answer->payload)->bytes;
@@ -103,7 +102,6 @@ static int got_answer(domus_stack *stack, void *self, const domus_answer *answer
 
 static int may_start(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     if (answer->error != 0)
         return answer->error;
     ck_assert(domus_slice_equals(((const domus_packet *)answer->payload)->bytes, "go", 2));
@@ -116,7 +114,6 @@ static int may_start(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int start(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     domt_pipes_now.opened++;
     return ask_self(stack, "start", may_start);
 }
@@ -131,7 +128,6 @@ static const domus_behaviour client = {
 
 static int connected(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     return answer->error;
 }
 
@@ -139,7 +135,6 @@ static int dial(domus_stack *stack, void *self)
 {
     const domus_connect_options options = {.behaviour = &client};
 
-    (void)self;
     return domus_connect(stack, "10.0.0.9:6000", &options, connected);
 }
 

@@ -113,7 +113,6 @@ DOMT_TEST(a_clean_change_is_made_when_the_peer_waits_for_it)
 
 static int change_of_another(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     domt_changes_now.results[0] =
         domus_channel_set_pipeline(stack, *(domus_channel *const *)payload, &domt_change_after, 0);
     domt_changes_now.results[1] =

@@ -23,14 +23,12 @@ static int check(const void *options)
 
 static int decode(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    (void)state, (void)bytes;
     return domus_wire_append(wire, "!", 1) == 0 ? (int)size : -ENOMEM;
 }
 
 static int encode(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
                   const void *payload)
 {
-    (void)wire, (void)state, (void)id, (void)type, (void)payload;
     return 0;
 }
 
@@ -67,7 +65,6 @@ static int results[WAYS];
 
 static int connected(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     return answer->error;
 }
 
@@ -79,7 +76,6 @@ static int try_ways(domus_stack *stack, void *self)
     domus_endpoint at;
     domus_address made;
 
-    (void)self;
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
     results[SPAWN] = domus_spawn(stack, &wrong_channel, NULL, &made);
     results[SPAWN_OWNER] = domus_spawn(stack, &of_wrong, NULL, &made);
@@ -160,7 +156,6 @@ static int become_raw, become_right;
 
 static int change_rows(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     become_raw = domus_become(stack, &raw);
     become_right = domus_become(stack, &right_channel);
     return 0;

@@ -15,7 +15,6 @@
 
 static void count_one(void *object, void *context)
 {
-    (void)object;
     ++*(uint32_t *)context;
 }
 
@@ -99,7 +98,6 @@ static int decode_letter(domus_wire *wire, void *state, const char *bytes, size_
     bool is_large = bytes[0] >= 'A' && bytes[0] <= 'Z';
     char *to = domus_wire_request(wire, is_large ? &large_type : &small_type, DOMUS_NO_ID);
 
-    (void)state, (void)size;
     if (to == NULL)
         return -ENOMEM;
     memset(to, bytes[0], is_large ? LARGE_BYTES : 1);
@@ -109,7 +107,6 @@ static int decode_letter(domus_wire *wire, void *state, const char *bytes, size_
 static int encode_letter(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
                          const void *payload)
 {
-    (void)state, (void)id, (void)type;
     return domus_wire_append(wire, payload, 1);
 }
 
@@ -118,7 +115,6 @@ static const domus_stage letter_stage = {
 
 static int answer_later(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     return answer->error != 0 ? answer->error : domus_reply(stack, &small_type, domus_frame(stack));
 }
 
@@ -126,7 +122,6 @@ static int take_small(domus_stack *stack, void *self, const void *payload)
 {
     char letter = *(const char *)payload;
 
-    (void)self;
     *(char *)domus_frame(stack) = letter;
     if (letter >= '0' && letter <= '9')
         return domus_sleep(stack, 10 * MS, answer_later);
@@ -137,7 +132,6 @@ static int take_large(domus_stack *stack, void *self, const void *payload)
 {
     const large *message = payload;
 
-    (void)self;
     for (uint32_t i = 1; i < LARGE_BYTES; i++)
         ck_assert_int_eq(message->letters[i], message->letters[0]);
     return domus_reply(stack, &large_type, payload);

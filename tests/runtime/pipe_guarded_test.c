@@ -24,7 +24,6 @@ typedef struct guard_state {
 
 static int open_guard(domus_wire *wire, void *state, const void *options)
 {
-    (void)state, (void)options;
     domus_wire_expect_head(wire);
     return 0;
 }

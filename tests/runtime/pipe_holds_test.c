@@ -24,7 +24,6 @@ static const domus_type strange_type = {.name = "strange"};
 
 static int may_start(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     return answer->error != 0 ? answer->error
                               : domus_channel_set_pipeline(stack, domus_channel_running(stack),
                                                            next, DOMUS_PIPELINE_CLEAN);
@@ -34,7 +33,6 @@ static int start(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
 
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_slice_copy("start", 5, &packet.bytes), 0);
     return domus_ask(stack, domus_self(stack), &domus_packet_type, &packet, may_start);
 }

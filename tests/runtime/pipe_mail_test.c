@@ -132,14 +132,12 @@ static domus_group crowd;
 
 static int join(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     domt_pipes_now.opened++;
     return domus_group_join(stack, crowd);
 }
 
 static int found(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_group_open(stack, "crowd", &crowd);
 }
 
@@ -180,7 +178,6 @@ static const domus_pipeline client_lines = {
 
 static int count_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     domt_pipes_now.closed++;
     domt_pipes_now.close_error = ((const domus_channel_event *)payload)->error;
     return 0;
@@ -197,7 +194,6 @@ static const domus_type order_type = {.name = "order"};
 
 static int connected(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ck_assert_int_eq(answer->error, 0);
     domt_pipes_now.channel = ((const domus_connected *)answer->payload)->channel;
     domt_pipes_now.opened++;
@@ -208,7 +204,6 @@ static int connect_now(domus_stack *stack, void *self, const void *payload)
 {
     const domus_connect_options options = {.behaviour = &client};
 
-    (void)self, (void)payload;
     return domus_connect(stack, "127.0.0.1:81", &options, connected);
 }
 

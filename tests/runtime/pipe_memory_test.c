@@ -47,7 +47,6 @@ static int has_waited(domus_stack *stack, void *self, const domus_answer *answer
     domus_slice text = ((waiting *)domus_frame(stack))->text;
     domus_slice copy;
 
-    (void)self;
     assert_whole(text);
     waited += answer->error == 0;
     cancelled += answer->error != 0;
@@ -65,7 +64,6 @@ static int wait_without_memory(domus_stack *stack, void *self, const void *paylo
 {
     domus_slice text = ((const domus_packet *)payload)->bytes;
 
-    (void)self;
     ((waiting *)domus_frame(stack))->text = text;
     assert_whole(text);
     int error = domus_sleep(stack, 20 * MS, has_waited);
@@ -82,14 +80,12 @@ static uint32_t marks_of(const void *payload)
 
 static int note_open(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     domt_pipes_now.opened++;
     return 0;
 }
 
 static int note_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     domt_pipes_now.closed++;
     domt_pipes_now.close_error = ((const domus_channel_event *)payload)->error;
     if (domt_pipes_now.closed == 1)

@@ -19,7 +19,6 @@ static const domus_type fail_type = {.name = "fail"};
 
 static int on_fail(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return -EIO;
 }
 
@@ -27,7 +26,6 @@ static int listen_at(domus_stack *stack, void *self)
 {
     domus_endpoint at;
 
-    (void)self;
     owner = domus_self(stack);
     mounts++;
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:90", &at), 0);
@@ -44,7 +42,6 @@ static int bear_owner(domus_stack *stack, void *self)
     const domus_spawn_options options = {.placement = DOMUS_ON_THREAD, .thread = 1};
     domus_address address;
 
-    (void)self;
     return domus_spawn_with(stack, &owning, NULL, &options, &address);
 }
 

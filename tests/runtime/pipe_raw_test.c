@@ -25,7 +25,6 @@ static int open_seal(domus_wire *wire, void *state_, const void *options)
 {
     seal_state *state = state_;
 
-    (void)wire;
     state->finish_error = options;
     return 0;
 }
@@ -56,13 +55,11 @@ static int end_seal(domus_wire *wire, void *state_, size_t left)
 {
     const seal_state *state = state_;
 
-    (void)wire;
     return state->ended && left == 0 ? 0 : -EPIPE;
 }
 
 static int seal(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    (void)state;
     int error = domus_wire_append_text(wire, "<%zu:", size);
     return error != 0 ? error : domus_wire_append(wire, bytes, size);
 }
@@ -98,7 +95,6 @@ static const domus_pipeline sealed_cutless = {
 
 static int finish_line(domus_wire *wire, void *state)
 {
-    (void)state;
     return domus_wire_append(wire, "bye", 3);
 }
 
@@ -193,7 +189,6 @@ static int greet(domus_stack *stack, void *self, const void *payload)
     domus_channel *channel = ((const domus_channel_event *)payload)->channel;
     domus_slice slice;
 
-    (void)self;
     domt_pipes_now.opened++;
     ck_assert_int_eq(domus_channel_append(stack, channel, "one", 3), 0);
     ck_assert_int_eq(domus_channel_append(stack, channel, "", 0), 0);
@@ -226,7 +221,6 @@ static int write_too_much(domus_stack *stack, void *self, const void *payload)
     domus_channel *channel = ((const domus_channel_event *)payload)->channel;
     domus_buffer *buffer;
 
-    (void)self;
     domt_pipes_now.opened++;
     for (int i = 0; i < 1000; i++) {
         ck_assert_int_eq(domus_buffer_new(stack, 1 << 20, &buffer), 0);

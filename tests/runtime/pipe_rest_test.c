@@ -16,7 +16,6 @@ static int note_open(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     first = first == NULL ? event->channel : first;
     on_open_result = domus_channel_open_rest(stack, event->channel, NULL);
     return 0;
@@ -24,7 +23,6 @@ static int note_open(domus_stack *stack, void *self, const void *payload)
 
 static int note_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     first = NULL;
     return 0;
 }
@@ -38,7 +36,6 @@ static int on_request(domus_stack *stack, void *self, const void *payload)
     domus_channel *channel = domus_channel_running(stack);
     char how = domus_slice_data(domus_http_path(payload))[1];
 
-    (void)self;
     if (how == 'c')
         (void)domus_channel_close(stack, channel);
     if (how == 's')

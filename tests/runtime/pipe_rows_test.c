@@ -24,7 +24,6 @@ static int answer_any(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
 
-    (void)self, (void)payload;
     int error = domus_slice_copy("any", 3, &packet.bytes);
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &packet);
 }
@@ -45,7 +44,6 @@ DOMT_TEST(a_row_without_a_type_takes_the_others)
 
 static uint32_t no_marks(const void *payload)
 {
-    (void)payload;
     return 0;
 }
 
@@ -78,7 +76,6 @@ static _Atomic uint32_t ends_heard;
 
 static int hear_end(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     ends_heard++;
     return 0;
 }

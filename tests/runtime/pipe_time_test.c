@@ -31,7 +31,6 @@ typedef struct slow_state {
 
 static int open_slow(domus_wire *wire, void *state, const void *options)
 {
-    (void)wire, (void)state, (void)options;
     first_unserved++;
     return 0;
 }
@@ -63,7 +62,6 @@ static int decode_slow(domus_wire *wire, void *state_, const char *bytes, size_t
 static int encode_slow(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
                        const void *payload)
 {
-    (void)state, (void)id, (void)type;
     int error = domus_wire_append_slice(wire, ((const domus_packet *)payload)->bytes);
     return error != 0 ? error : domus_wire_append(wire, "\n", 1);
 }
@@ -78,7 +76,6 @@ static int answer(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
 
-    (void)self;
     int error = domus_slice_keep(((const domus_packet *)payload)->bytes, &packet.bytes);
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &packet);
 }
@@ -103,7 +100,6 @@ static int tick(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t now_ns = domi_clock_now(&running->clock);
 
-    (void)stack, (void)self, (void)payload;
     if (last_ns != 0 && now_ns - last_ns > longest_ns)
         longest_ns = now_ns - last_ns;
     long_gaps += last_ns != 0 && now_ns - last_ns > LONG_GAP;
@@ -113,7 +109,6 @@ static int tick(domus_stack *stack, void *self, const void *payload)
 
 static int arm(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_every(stack, MS, &tick_type, NULL, NULL);
 }
 

@@ -72,7 +72,6 @@ typedef struct helper_frame {
 
 static int help_later(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     if (answer->error != 0)
         return answer->error;
     return reply_slice(stack, ((helper_frame *)domus_frame(stack))->text);
@@ -82,7 +81,6 @@ static int help(domus_stack *stack, void *self, const void *payload)
 {
     pipe_request asked = parse(((const domus_packet *)payload)->bytes);
 
-    (void)self;
     domt_pipes_now.helped++;
     domt_pipes_now.deadline_ns = domus_deadline_ns(stack);
     if (is(&asked, "ferr"))
@@ -126,7 +124,6 @@ static int wake(domus_stack *stack, void *self, const void *payload)
     domus_packet answer;
     int error;
 
-    (void)self;
     if (ask->is_forwarded) {
         error = domus_kept_forward(stack, ask->kept, domt_pipes_now.far);
     } else {
@@ -183,7 +180,6 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     pipe_frame *frame = domus_frame(stack);
 
-    (void)self;
     if (answer->error != 0) {
         domt_pipes_now.cancelled++;
         return answer->error;
@@ -198,7 +194,6 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int take_help(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     if (answer->error != 0)
         return answer->error;
     return reply_slice(stack, ((const domus_packet *)answer->payload)->bytes);
@@ -300,7 +295,6 @@ static int on_request(domus_stack *stack, void *self, const void *payload)
     pipe_request asked = parse(packet->bytes);
     pipe_frame *frame = domus_frame(stack);
 
-    (void)self;
     domt_pipes_now.begun++;
     ck_assert(domus_sender(stack).house == domus_self(stack).house);
     if (frame != NULL)
@@ -327,7 +321,6 @@ static int on_note(domus_stack *stack, void *self, const void *payload)
     domus_slice line = ((const domus_packet *)payload)->bytes;
     domus_message *message;
 
-    (void)self;
     domt_pipes_now.notices++;
     ck_assert(domus_sender(stack).house == domus_self(stack).house);
     if (domus_slice_equals(line, "%fail", 5))
@@ -361,7 +354,6 @@ static uint32_t marks_of(const void *payload)
 
 static int on_open(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     domt_pipes_now.opened++;
     if (domt_pipes_now.is_kit)
         domt_pipes_now.channel = domus_self(stack);
@@ -370,7 +362,6 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
 
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     domt_pipes_now.closed++;
     if (domt_pipes_now.is_kit)
         domt_pipes_now.close_error = ((const domus_channel_event *)payload)->error;
@@ -451,7 +442,6 @@ domus_peer *domt_pipes_peer(domus_testkit *kit)
 
 void domt_pipes_send(domus_testkit *kit, domus_peer *peer, const char *text)
 {
-    (void)kit;
     domt_kit_send(peer, text);
 }
 

@@ -19,7 +19,6 @@ static uint32_t opened;
 
 static int note_channel(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     channels[opened++] = domus_self(stack);
     return 0;
 }
@@ -89,7 +88,6 @@ static bool asks_pool;
 
 static int note_outcome(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     outcomes[ended++] = answer->error;
     return 0;
 }
@@ -99,7 +97,6 @@ static int go(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
 
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_slice_copy("a", 1, &packet.bytes), 0);
     int result =
         domus_ask(stack, asks_pool ? pool : channels[0], &domus_packet_type, &packet, note_outcome);
@@ -112,7 +109,6 @@ static int go(domus_stack *stack, void *self, const void *payload)
 
 static int stop(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_stop(stack, channels[0]);
 }
 
@@ -120,7 +116,6 @@ static int open_pool(domus_stack *stack, void *self)
 {
     static const domus_pool_options options = {.behaviour = &line, .connections_min = 2};
 
-    (void)self;
     return domus_pool_open(stack, "10.0.0.9:1", &options, &pool);
 }
 

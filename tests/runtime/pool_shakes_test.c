@@ -20,7 +20,6 @@ static int begin(domus_wire *wire, void *state, const void *options)
     uint16_t port;
     const char *server = domus_wire_server(wire, &port);
 
-    (void)state, (void)options;
     domus_wire_expect_head(wire);
     return domus_wire_append_text(wire, "%s %u?", server != NULL ? server : "nobody", port);
 }
@@ -42,7 +41,6 @@ static int decode(domus_wire *wire, void *state, const char *bytes, size_t size)
 
 static int wrap(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    (void)state;
     return domus_wire_append(wire, bytes, size);
 }
 

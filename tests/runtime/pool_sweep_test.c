@@ -74,7 +74,6 @@ static int run_seed(uint64_t seed, void *context)
 {
     domt_sweep sweep = {.seed = seed, .is_relayed = true};
 
-    (void)context;
     domi_random_init(&sweep.random, seed);
     domt_asked = domt_answered = domt_failed = domt_wrong = 0;
     make_kit(&sweep);

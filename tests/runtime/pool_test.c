@@ -131,13 +131,11 @@ static int outcome;
 
 static int close_now(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self, (void)answer;
     return domus_channel_close(stack, domus_channel_running(stack));
 }
 
 static int await_turn(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return connections++ == 0 ? domus_ask(stack, beside, &turn_type, NULL, close_now) : 0;
 }
 
@@ -148,13 +146,11 @@ static const domus_behaviour closing_line = {.name = "line",
 
 static int hold_turn(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_keep(stack, &held);
 }
 
 static int note_outcome(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     outcome = answer->error;
     return 0;
 }
@@ -163,7 +159,6 @@ static int go(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
 
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_slice_copy("a", 1, &packet.bytes), 0);
     int result = domus_ask(stack, domt_pool, &domus_packet_type, &packet, note_outcome);
     ck_assert_int_eq(domus_kept_reply(stack, held, &turn_type, NULL), 0);
@@ -174,7 +169,6 @@ static int open_beside(domus_stack *stack, void *self)
 {
     static const domus_pool_options options = {.behaviour = &closing_line, .connections_min = 2};
 
-    (void)self;
     beside = domus_self(stack);
     return domus_pool_open(stack, "10.0.0.9:1", &options, &domt_pool);
 }

@@ -19,7 +19,6 @@ static int keep_silent(domus_stack *stack, void *self, const void *nothing)
 {
     domus_kept kept;
 
-    (void)self, (void)nothing;
     atomic_fetch_add(&begun, 1);
     return domus_keep(stack, &kept);
 }
@@ -29,13 +28,11 @@ static const domus_behaviour silent = {
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 
 static int ask(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return domus_ask_within(stack, silent_address, &question_type, NULL, 100000 * DOMT_MS, hear);
 }
 
@@ -44,7 +41,6 @@ static const domus_behaviour asking = {.name = "asking",
 
 static int hold(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     atomic_fetch_add(&begun, 1);
     while (atomic_load(&holds))
         domt_pause_ns(DOMT_MS);
@@ -125,7 +121,6 @@ static int on_ball(domus_stack *stack, void *self, const void *nothing)
 {
     player *mine = self;
 
-    (void)nothing;
     atomic_fetch_add(&balls, 1);
     if (mine->child.house != NULL)
         (void)domus_stop(stack, mine->child);
@@ -136,13 +131,11 @@ static int on_ball(domus_stack *stack, void *self, const void *nothing)
 
 static int on_tick(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     return 0;
 }
 
 static int mount_player(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_every(stack, DOMT_MS, &tick_type, NULL, NULL);
 }
 

@@ -12,7 +12,6 @@ static int on_go(domus_stack *stack, void *self, const void *nothing)
 {
     uint64_t until_ns = domt_now_ns() + TURN_NS;
 
-    (void)self, (void)nothing;
     while (domt_now_ns() < until_ns)
         continue;
     atomic_fetch_add(&turns, 1);
@@ -21,14 +20,12 @@ static int on_go(domus_stack *stack, void *self, const void *nothing)
 
 static int on_tick(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     atomic_fetch_add(&ticks, 1);
     return 0;
 }
 
 static int mount_ticking(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_every(stack, 10 * DOMT_MS, &tick_type, NULL, NULL);
 }
 

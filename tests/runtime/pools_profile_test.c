@@ -17,7 +17,6 @@ static int on_work(domus_stack *stack, void *self, const void *ns)
 {
     uint64_t until_ns = domt_now_ns() + *(const uint64_t *)ns;
 
-    (void)stack, (void)self;
     while (domt_now_ns() < until_ns)
         ;
     atomic_fetch_add(&handled, 1);

@@ -16,7 +16,6 @@ static int on_read(domus_stack *stack, void *self, const void *nothing)
 {
     char byte;
 
-    (void)stack, (void)self, (void)nothing;
     atomic_fetch_add(&reading, 1);
     while (read(pipes[0], &byte, 1) != 1)
         ;
@@ -26,7 +25,6 @@ static int on_read(domus_stack *stack, void *self, const void *nothing)
 
 static int on_ask(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     atomic_fetch_add(&answers, 1);
     return 0;
 }
@@ -237,7 +235,6 @@ static _Atomic bool spin;
 
 static int on_spin(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)nothing;
     atomic_fetch_add(&turns[*(uint32_t *)self], 1);
     return atomic_load(&spin) ? domus_notice(stack, domus_self(stack), &ask_type, NULL) : 0;
 }
@@ -283,14 +280,12 @@ DOMT_TEST(spares_end_beside_work_that_does_not)
 
 static int on_tick(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     atomic_fetch_add(&ticks, 1);
     return 0;
 }
 
 static int mount_ticking(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_every(stack, 20 * DOMT_MS, &tick_type, NULL, NULL);
 }
 

@@ -19,7 +19,6 @@ static _Atomic bool holds;
 
 static int on_slow(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     atomic_fetch_add(&handled, 1);
     while (atomic_load(&holds))
         domt_pause_ns(100000);
@@ -62,20 +61,17 @@ static const domus_type tick_type = {.name = "tick"};
 
 static int hear_tick(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     return 0;
 }
 
 static int mount_timed(domus_stack *stack, void *self)
 {
-    (void)self;
     atomic_fetch_add(&mounts, 1);
     return domus_after(stack, 20 * DOMT_MS, &tick_type, NULL, NULL);
 }
 
 static int hold_runner(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     domt_pause_ns(60 * DOMT_MS);
     return 0;
 }
@@ -119,13 +115,11 @@ static void stop_receiving(domus_stack *stack, void *self)
 {
     domus_received got;
 
-    (void)self;
     atomic_store(&received, domus_receive_now(stack, &(domus_pattern){0}, DOMT_MS, &got));
 }
 
 static void *let_go(void *nothing)
 {
-    (void)nothing;
     domt_pause_ns(100 * DOMT_MS);
     atomic_store(&holds, false);
     return NULL;
@@ -303,7 +297,6 @@ DOMT_TEST(a_policy_that_cannot_begin_fails_the_start_and_not_the_next_one)
 
 static int hear_nothing(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 
@@ -314,7 +307,6 @@ static int mount_connecting(domus_stack *stack, void *self)
     domus_buffer *buffer;
     domus_address address;
 
-    (void)self;
     ck_assert_int_eq(domus_connect(stack, "127.0.0.1:1", NULL, hear_nothing), -EOPNOTSUPP);
     ck_assert_int_eq(domus_buffer_new(stack, 1, &buffer), -EOPNOTSUPP);
     ck_assert_int_eq(domus_spawn(stack, &channels, NULL, &address), -EOPNOTSUPP);

@@ -40,7 +40,6 @@ static int on_parcel(domus_stack *stack, void *self, const void *payload)
     receiver *mine = self;
     const parcel *got = payload;
 
-    (void)stack;
     if (mine->expected[got->sender] != got->number)
         atomic_fetch_add(&out_of_order, 1);
     mine->expected[got->sender] = got->number + 1;
@@ -51,7 +50,6 @@ static int on_parcel(domus_stack *stack, void *self, const void *payload)
 /* It goes on with what it has: no parcel that waited is lost or handled twice. */
 static int begin_again(domus_stack *stack, void *self, int error)
 {
-    (void)stack, (void)self;
     atomic_fetch_add(&restarted, error == -EIO);
     return 0;
 }
@@ -62,7 +60,6 @@ static int on_go(domus_stack *stack, void *self, const void *nothing)
     sender *mine = self;
     bool done = true;
 
-    (void)nothing;
     for (uint32_t i = 0; i < RECEIVERS; i++) {
         for (uint32_t j = 0; j < CHUNK && mine->next[i] < numbers; j++) {
             const parcel it = {mine->id, mine->next[i]};
@@ -91,7 +88,6 @@ static _Atomic uint32_t all_receive;
 /* The parent of the receivers; every third of them is on a thread. */
 static int spawn_receivers(domus_stack *stack, void *self)
 {
-    (void)self;
     for (uint32_t i = 0; i < RECEIVERS; i++) {
         const domus_spawn_options options = {.pool = i % 3 != 0 ? domt_pooled.pool : NULL,
                                              .placement = DOMUS_SPREAD};
@@ -117,7 +113,6 @@ static void *send_from_outside(void *nothing)
 {
     uint32_t next[RECEIVERS] = {0};
 
-    (void)nothing;
     for (uint32_t left = RECEIVERS; left != 0;) {
         left = 0;
         for (uint32_t i = 0; i < RECEIVERS; i++) {
@@ -140,7 +135,6 @@ static _Atomic uint32_t lives, answered, expired;
 
 static int on_question(domus_stack *stack, void *self, const void *number)
 {
-    (void)self;
     domus_kept kept;
 
     if (*(const uint32_t *)number % 16 == 7) /* it is never answered */
@@ -155,7 +149,6 @@ static const domus_type over_type = {.name = "over"};
 
 static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     atomic_fetch_add(answer->error == 0 ? &answered : &expired, 1);
     (void)domus_notice(stack, breeder, &over_type, NULL);
     return domus_stop(stack, domus_self(stack));
@@ -179,7 +172,6 @@ static int on_over(domus_stack *stack, void *self, const void *nothing)
     uint32_t *begun = self;
     domus_address next;
 
-    (void)nothing;
     return (*begun)++ < LIVES ? domus_spawn(stack, &living, NULL, &next) : 0;
 }
 
@@ -245,21 +237,18 @@ static _Atomic uint32_t ticks, slept, cancelled;
 
 static int on_tick(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     atomic_fetch_add(&ticks, 1);
     return 0;
 }
 
 static int after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     atomic_fetch_add(answer->error == 0 ? &slept : &cancelled, 1);
     return 0;
 }
 
 static int on_never(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     atomic_fetch_add(&cancelled, 1);
     return 0;
 }
@@ -268,7 +257,6 @@ static int mount_clock(domus_stack *stack, void *self)
 {
     domus_timer timer;
 
-    (void)self;
     if (domus_every(stack, 2 * DOMT_MS, &tick_type, NULL, NULL) != 0 ||
         domus_after(stack, UINT64_MAX, &never_type, NULL, NULL) != 0 ||
         domus_after(stack, 5 * DOMT_MS, &tick_type, NULL, &timer) != 0 ||
@@ -286,7 +274,6 @@ static _Atomic uint32_t busy_ticks;
 
 static int on_busy_tick(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     atomic_fetch_add(&busy_ticks, 1);
     return 0;
 }
@@ -294,7 +281,6 @@ static int on_busy_tick(domus_stack *stack, void *self, const void *nothing)
 /* It never comes to rest, and its timers fire between its messages. */
 static int on_spin(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return domus_notice(stack, domus_self(stack), &go_type, NULL);
 }
 
@@ -338,7 +324,6 @@ typedef struct nest {
 
 static void bury(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     atomic_fetch_add(&bodies, 1);
 }
 
@@ -393,14 +378,12 @@ static const domus_type fail_type = {.name = "fail"};
 
 static int mount_child(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     atomic_fetch_add(&mounts, 1);
     return 0;
 }
 
 static int on_fail(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     atomic_fetch_add(&failures, 1);
     return -EPROTO;
 }
@@ -416,7 +399,6 @@ static int mount_parent(domus_stack *stack, void *self)
     domus_spawn_options options = {.name = "child"};
     domus_address child;
 
-    (void)self;
     return domus_spawn_with(stack, &failing, NULL, &options, &child);
 }
 

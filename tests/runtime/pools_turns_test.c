@@ -11,7 +11,6 @@ static _Atomic bool mixed_up;
 
 static void before(domus_runner *runner, domus_job *job)
 {
-    (void)job;
     if (atomic_load(&befores) != atomic_load(&afters) || domus_runner_number(runner) != 0)
         atomic_store(&mixed_up, true);
     atomic_fetch_add(&befores, 1);
@@ -19,19 +18,16 @@ static void before(domus_runner *runner, domus_job *job)
 
 static void after(domus_runner *runner, domus_job *job)
 {
-    (void)runner, (void)job;
     atomic_fetch_add(&afters, 1);
 }
 
 static void completed(domus_runner *runner, domus_job *job)
 {
-    (void)runner, (void)job;
     atomic_fetch_add(&completions, 1);
 }
 
 static int end_at_once(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return domus_stop(stack, domus_self(stack));
 }
 
@@ -69,7 +65,6 @@ DOMT_TEST(hooks_are_called_around_each_turn)
 
 static int hear_go(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     atomic_fetch_add(&handled, 1);
     return 0;
 }

@@ -34,7 +34,6 @@ static int join(domus_stack *stack, void *self)
 {
     domus_group group;
 
-    (void)self;
     ck_assert_int_eq(domus_group_open(stack, "all", &group), 0);
     ck_assert_int_eq(domus_group_join(stack, group), 0);
     atomic_fetch_add(&joined, 1);
@@ -45,7 +44,6 @@ static int hear_number(domus_stack *stack, void *self, const void *number)
 {
     member *mine = self;
 
-    (void)stack;
     if (*(const uint32_t *)number != mine->next++)
         atomic_fetch_add(&wrong, 1);
     atomic_fetch_add(&heard, 1);
@@ -64,7 +62,6 @@ static int hear_and_end(domus_stack *stack, void *self, const void *number)
 {
     domus_group group;
 
-    (void)self;
     if (*(const uint32_t *)number % 2 == 0 && domus_group_open(stack, "all", &group) == 0)
         (void)domus_group_leave(stack, group);
     return domus_stop(stack, domus_self(stack));
@@ -84,7 +81,6 @@ static int publish(domus_stack *stack, void *self, const void *nothing)
     domus_group group;
     domus_address address;
 
-    (void)self, (void)nothing;
     ck_assert_int_eq(domus_group_open(stack, "all", &group), 0);
     int result = domus_publish(stack, group, &number_type, &number);
     if (result == 0) {
@@ -129,7 +125,6 @@ static _Atomic uint32_t refused;
 
 static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 
@@ -139,7 +134,6 @@ static int try_all(domus_stack *stack, void *self, const void *nothing)
     domus_address address;
     domus_fd_watch watch;
 
-    (void)self, (void)nothing;
     ck_assert_int_eq(domus_connect(stack, "127.0.0.1:1", NULL, go_on), -EOPNOTSUPP);
     ck_assert_int_eq(domus_file_open(stack, NULL, "/dev/null", DOMUS_FILE_READ, 0, go_on),
                      -EOPNOTSUPP);
@@ -177,7 +171,6 @@ static _Atomic bool holds, is_held;
 
 static int hold(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     atomic_store(&is_held, true);
     while (atomic_load(&holds))
         domt_pause_ns(DOMT_MS);

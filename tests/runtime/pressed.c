@@ -91,7 +91,6 @@ static int spawn_large(domus_stack *stack, void *self, const void *payload)
     static const domus_behaviour large = {.name = "large", .state_size = 500000};
     domus_address address;
 
-    (void)self, (void)payload;
     int error = domus_spawn(stack, &large, NULL, &address);
     atomic_store(&spawn_error, error);
     atomic_store(&has_spawned, true);
@@ -139,7 +138,6 @@ static pthread_mutex_t lines_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void log_line(void *context, domus_log_level level, uint32_t thread, const char *text)
 {
-    (void)context, (void)level, (void)thread;
     pthread_mutex_lock(&lines_mutex);
     if (lines_count < LINES_MAX)
         memcpy(lines[lines_count++], text, strlen(text) + 1);
@@ -168,7 +166,6 @@ static int echo_bytes(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 

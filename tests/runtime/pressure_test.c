@@ -62,14 +62,12 @@ static unsigned releases;
 
 static int count_one(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&handled, 1);
     return 0;
 }
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     atomic_store(&heard_error, answer->error);
     return 0;
 }
@@ -77,14 +75,12 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 /* An ask every 2 ms, sent by events, because these pass at each level. */
 static int ask_counter(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_after(stack, 2 * DOMT_MS, &ask_it, NULL, NULL), 0);
     return domus_ask(stack, counter, &note, NULL, hear);
 }
 
 static int begin_asking(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_after(stack, DOMT_MS, &ask_it, NULL, NULL);
 }
 
@@ -108,7 +104,6 @@ static void reach(uint64_t percent, domus_memory_level level)
 
 static void release(void *payload)
 {
-    (void)payload;
     releases++;
 }
 
@@ -266,7 +261,6 @@ static _Atomic int detached_error;
 
 static int try_it(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     atomic_store(&detached_error, domus_notice(stack, counter, &note, NULL));
     return domus_after(stack, 2 * DOMT_MS, &ask_it, NULL, NULL);
 }

@@ -9,7 +9,6 @@ static const domus_type work_type = {.name = "work", .size = sizeof(uint64_t)};
 
 static int work(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return 0;
 }
 

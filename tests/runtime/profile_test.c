@@ -23,7 +23,6 @@ static int work(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = cpu_ns() + *(const uint64_t *)payload;
 
-    (void)stack;
     (void)self;
     while (cpu_ns() < until_ns)
         continue;
@@ -153,32 +152,22 @@ static _Atomic uint64_t resumed;
 
 static int take(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack;
-    (void)self;
-    (void)payload;
     return 0;
 }
 
 static int decline(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack;
-    (void)self;
-    (void)payload;
     return -EDOM;
 }
 
 /* Even ones are answered, odd ones fail. */
 static int reply(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     return *(const uint64_t *)payload % 2 == 0 ? domus_reply(stack, &answer_type, NULL) : -EDOM;
 }
 
 static int resume(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack;
-    (void)self;
-    (void)answer;
     atomic_fetch_add(&resumed, 1);
     return 0;
 }
@@ -195,7 +184,6 @@ static int set_timers(domus_stack *stack, void *self)
 {
     int result = 0;
 
-    (void)self;
     for (uint64_t ms = 1; ms <= 5 && result == 0; ms++)
         result = domus_after(stack, ms * DOMT_MS, &tick_type, NULL, NULL);
     return result;
@@ -218,8 +206,6 @@ static const domus_behaviour known = {
 
 static int refuse_to_mount(domus_stack *stack, void *self)
 {
-    (void)stack;
-    (void)self;
     return -EDOM;
 }
 
@@ -282,7 +268,6 @@ static int overflow(domus_stack *stack, void *self, const void *payload)
     domus_address to = *(const domus_address *)payload;
     uint64_t full = 0;
 
-    (void)self;
     for (int i = 0; i < 40; i++)
         full += domus_notice(stack, to, &plain_type, NULL) == -ENOBUFS;
     refusals_seen.refusals = full;

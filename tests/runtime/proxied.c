@@ -9,7 +9,6 @@ domt_proxied domt_edge;
 
 static int serve(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     return domus_http_pass(stack, payload, &domt_edge.proxy);
 }
 

@@ -23,7 +23,6 @@ static int give_back(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
@@ -51,7 +50,6 @@ static int run_seed(uint64_t seed, void *context)
 {
     domt_sweep sweep = {.seed = seed, .is_relayed = true};
 
-    (void)context;
     domi_random_init(&sweep.random, seed);
     (void)snprintf(settings.upstream, sizeof settings.upstream, "127.0.0.1:7");
     make_kit(&sweep);

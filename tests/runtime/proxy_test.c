@@ -29,7 +29,6 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
     domus_buffer *buffer;
     char text[2 * DOMUS_ENDPOINT_TEXT_MAX];
 
-    (void)self;
     atomic_fetch_add(&opened, 1);
     ck_assert_int_eq(domus_channel_peer(event->channel, &peer), 0);
     ck_assert_int_eq(domus_channel_direct_peer(event->channel, &direct), 0);
@@ -48,13 +47,11 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&closed, 1);
     return 0;
 }
@@ -75,7 +72,6 @@ static uint32_t lines;
 
 static void keep_line(void *context, domus_log_level level, uint32_t thread, const char *text)
 {
-    (void)context, (void)thread;
     pthread_mutex_lock(&logged);
     if (level == DOMUS_LOG_WARNING && strncmp(text, "listener ", 9) == 0 && lines++ == 0)
         (void)snprintf(first_line, sizeof first_line, "%s", text);

@@ -34,7 +34,6 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     channel = domus_channel_address(event->channel);
     return 0;
 }
@@ -42,19 +41,16 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
 /* Without it the end of the peer would close the channel. */
 static int on_end(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return 0;
 }
 
 static int on_close_it(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return domus_channel_close(stack, domus_channel_running(stack));
 }
 
 static int on_fail(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     return -EIO;
 }
 
@@ -70,7 +66,6 @@ static int listen_at(domus_stack *stack, void *self)
 {
     domus_endpoint at;
 
-    (void)self;
     owner = domus_self(stack);
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:80", &at), 0);
     return domus_listen(stack, &at, NULL, NULL, NULL);
@@ -84,7 +79,6 @@ static int bear_owner(domus_stack *stack, void *self)
     const domus_spawn_options options = {.placement = DOMUS_ON_THREAD, .thread = now->thread};
     domus_address address;
 
-    (void)self;
     return domus_spawn_with(stack, &listening, NULL, &options, &address);
 }
 
@@ -92,7 +86,6 @@ static const domus_behaviour between = {.name = "between", .on_mount = bear_owne
 
 static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     return answer->error;
 }
 
@@ -116,7 +109,6 @@ static int mount_top(domus_stack *stack, void *self)
 {
     domus_address address;
 
-    (void)self;
     return domus_spawn(stack, &failing, NULL, &address);
 }
 

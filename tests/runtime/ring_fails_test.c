@@ -26,7 +26,6 @@ static atomic_int closed_with;
 
 static int refuse(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     ck_assert_int_eq(domt_deny_call(SYS_io_uring_enter, *(const int *)payload), 0);
     atomic_store(&refused, 1);
     return 0;
@@ -34,7 +33,6 @@ static int refuse(domus_stack *stack, void *self, const void *payload)
 
 static int count(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&counted, 1);
     return 0;
 }
@@ -48,7 +46,6 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     atomic_store(&closed_with, event->error);
     return 0;
 }

@@ -161,7 +161,6 @@ static int run_seed(uint64_t seed, void *context)
 {
     domt_sweep sweep = {.seed = seed};
 
-    (void)context;
     domi_random_init(&sweep.random, seed);
     make_kit(&sweep);
     domt_sweep_draw_faults(&sweep);

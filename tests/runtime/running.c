@@ -8,14 +8,12 @@ _Atomic uint64_t domt_mounted, domt_stopped;
 
 int domt_count_mount(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     atomic_fetch_add(&domt_mounted, 1);
     return 0;
 }
 
 void domt_count_stop(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     atomic_fetch_add(&domt_stopped, 1);
 }
 
@@ -65,7 +63,6 @@ static int listen_at_any_port(domus_stack *stack, void *self)
 {
     domus_endpoint at;
 
-    (void)self;
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
     ck_assert_int_eq(domus_listen(stack, &at, NULL, NULL, &served), 0);
     atomic_store(&is_serving, true);

@@ -16,7 +16,6 @@ static domt_stepped world;
 
 static void want_more(domt_stepped *stepped, uint32_t index)
 {
-    (void)index;
     atomic_store(&stepped->system->orders, domi_orders_of(DOMI_STOP_DRAIN));
 }
 
@@ -27,7 +26,6 @@ static void call_thief(domt_stepped *stepped, uint32_t index)
 
 static void let_time_pass(domt_stepped *stepped, uint32_t index)
 {
-    (void)index;
     domt_stepped_advance(stepped, 2000 * DOMT_MS); /* past the end of any sleep */
 }
 
@@ -73,7 +71,6 @@ static uint64_t heard_ns;
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
     outcome = answer->error;
     heard_ns = domus_now_ns(stack);
     return 0;
@@ -84,7 +81,6 @@ static domus_address mute;
 
 static int ask_mute(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_ask_within(stack, mute, &question, NULL, 300 * DOMT_MS, hear);
 }
 
@@ -177,7 +173,6 @@ static uint32_t wanted_step(void)
 /* Last until the thread is told to stop; the thread has looked for that before this handler. */
 static int last_until_stop(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     atomic_store(&busy, true);
     for (int i = 0; i < 20000 && wanted_step() < DOMI_STOP_ACTORS; i++)
         domt_pause_ns(DOMT_MS / 2);
@@ -223,7 +218,6 @@ static void release_and_let_answer(void *payload)
 {
     const domi_manager *outside = &system_->outside;
 
-    (void)payload;
     atomic_fetch_add(&releases, 1);
     atomic_store(&let_answer, true);
     for (int i = 0; i < 20000 && !domi_manager_has_work(outside); i++)
@@ -237,7 +231,6 @@ static const domus_type large = {.name = "large", .size = 64, .release = release
 
 static int answer_slowly(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     atomic_store(&asked, true);
     for (int i = 0; i < 20000 && !atomic_load(&let_answer); i++)
         domt_pause_ns(DOMT_MS / 2);
@@ -248,7 +241,6 @@ static int answer_late(domus_stack *stack, void *self, const void *nothing)
 {
     static const char bytes[64] = "large";
 
-    (void)self, (void)nothing;
     for (int i = 0; i < 20000 && !atomic_load(&let_late); i++)
         domt_pause_ns(DOMT_MS / 2);
     return domus_reply(stack, &large, bytes);
@@ -266,7 +258,6 @@ static void *lead(void *unused)
 {
     uint64_t began_ns = domt_now_ns();
 
-    (void)unused;
     ck_assert_int_eq(domus_outside_ask(system_, slow_one, &slow, NULL, 30000 * DOMT_MS, NULL), 0);
     leader_took_ns = domt_now_ns() - began_ns;
     return NULL;

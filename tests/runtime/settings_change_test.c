@@ -20,7 +20,6 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     opened++;
     channel = domus_channel_address(event->channel);
     return 0;
@@ -28,7 +27,6 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
 
 static int rest(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 
@@ -48,14 +46,12 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
 
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     closed_++;
     return 0;
 }
 
 static int on_change(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     ck_assert_int_eq(domus_channel_set_options(stack, domus_channel_running(stack), payload), 0);
     return 0;
 }
@@ -80,7 +76,6 @@ static int listen_here(domus_stack *stack, void *self)
     const domus_listen_options options = {.channel = &usual};
     domus_endpoint at;
 
-    (void)self;
     ck_assert_int_eq(domus_endpoint_parse("10.0.0.9:80", &at), 0);
     return domus_listen(stack, &at, &options, NULL, NULL);
 }
@@ -89,7 +84,6 @@ static int connect_now(domus_stack *stack, void *self, const void *payload)
 {
     const domus_connect_options options = {.behaviour = &line, .channel = &usual};
 
-    (void)self, (void)payload;
     return domus_connect(stack, "10.0.0.1:80", &options, rest);
 }
 

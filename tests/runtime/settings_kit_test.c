@@ -22,7 +22,6 @@ static int echo(domus_stack *stack, void *self, const void *payload)
     const domus_channel_options wrong = {.linger_ns = 1}, own = {.idle_timeout_ns = IDLE};
     const domus_channel_event *event = payload;
 
-    (void)self;
     if (*(const char *)domus_buffer_data(event->bytes) == 'o') {
         ck_assert_int_eq(domus_channel_set_options(stack, event->channel, &wrong), -EINVAL);
         ck_assert_int_eq(domus_channel_set_options(stack, event->channel, &own), 0);
@@ -35,7 +34,6 @@ static int echo(domus_stack *stack, void *self, const void *payload)
 
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     closed++;
     return 0;
 }
@@ -47,7 +45,6 @@ static int listen_twice(domus_stack *stack, void *self)
     const domus_listen_options usual = {.name = "front"}, brief = {.channel = &options};
     domus_endpoint at;
 
-    (void)self;
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:1", &at), 0);
     ck_assert_int_eq(domus_listen(stack, &at, &usual, NULL, NULL), 0);
     at.port = 2;

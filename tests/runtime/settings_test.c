@@ -37,7 +37,6 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
     order now;
     domus_endpoint at;
 
-    (void)self;
     memcpy(&now, payload, sizeof now);
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
     const domus_listen_options options = {.name = "front",
@@ -57,7 +56,6 @@ static int echo(domus_stack *stack, void *self, const void *payload)
     const char *name = "";
     domus_address of;
 
-    (void)self;
     ck_assert_int_eq(domus_channel_listener(event->channel, &of, &name), 0);
     pthread_mutex_lock(&told);
     its_listener = of;

@@ -23,7 +23,6 @@ static int give(domus_stack *stack, void *self, const void *payload)
     domus_slice line = ((const domus_packet *)payload)->bytes;
     domus_packet answer;
 
-    (void)self;
     int error = domus_slice_equals(line, "value", 5) ? domus_slice_keep(value, &answer.bytes)
                                                      : domus_slice_copy("pong", 4, &answer.bytes);
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &answer);

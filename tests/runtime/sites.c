@@ -71,13 +71,11 @@ int statx(int fd, const char *path, int flags, unsigned mask, struct statx *stat
 
 static int serve(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     return domus_http_serve(stack, &domt_site.files, domus_http_path(payload));
 }
 
 static int serve_later(domus_stack *stack, void *self, const domus_answer *slept)
 {
-    (void)self;
     ck_assert_int_eq(slept->error, 0);
     return domus_http_serve(stack, &domt_site.files,
                             domus_http_path(domus_asked(stack, &domus_http_request_type)));
@@ -85,7 +83,6 @@ static int serve_later(domus_stack *stack, void *self, const domus_answer *slept
 
 static int sleep_first(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     ck_assert_ptr_null(domus_asked(stack, &domus_http_response_type));
     return domus_sleep(stack, 1, serve_later);
 }
@@ -111,7 +108,6 @@ const domus_behaviour domt_site_late_service = {
 
 static int send_on(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_forward(stack, domt_site.far);
 }
 

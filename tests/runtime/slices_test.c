@@ -19,7 +19,6 @@ static domus_address stranger;
 
 static int come(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     int error = domus_group_join(stack, news);
     atomic_fetch_add(&joined, error == 0);
     return error;
@@ -29,7 +28,6 @@ static int tell(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice slice;
 
-    (void)self;
     int error = domus_slice_keep(*(const domus_slice *)payload, &slice);
     if (error != 0)
         return error;
@@ -50,7 +48,6 @@ static int try_it(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice slice;
 
-    (void)self;
     ck_assert_int_eq(domus_slice_copy("x", 1, &slice), 0);
     atomic_fetch_add(&refused, domus_channel_write_slice(stack, *(domus_channel *const *)payload,
                                                          slice) == -EPERM);
@@ -67,7 +64,6 @@ static int come_and_tell(domus_stack *stack, void *self, const void *payload)
 {
     domus_channel *channel = ((const domus_channel_event *)payload)->channel;
 
-    (void)self;
     return domus_notice(stack, stranger, &try_type, &channel);
 }
 

@@ -34,7 +34,6 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
 {
     domus_group group;
 
-    (void)self, (void)payload;
     int error = domus_group_open(stack, "readers", &group);
     return error != 0 ? error : domus_group_join(stack, group);
 }
@@ -45,7 +44,6 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
     const domus_channel_event *event = payload;
     bool is_slow = *(const char *)domus_buffer_data(event->bytes) == 's';
 
-    (void)stack, (void)self;
     domus_buffer_free(event->bytes);
     *(is_slow ? &slow : &good) = domus_channel_address(event->channel);
     atomic_fetch_add(&known, 1);
@@ -56,7 +54,6 @@ static int on_line(domus_stack *stack, void *self, const void *payload)
 {
     static const char bytes[PIECE];
 
-    (void)self, (void)payload;
     atomic_fetch_add(&lines, 1);
     return domus_channel_append(stack, domus_channel_running(stack), bytes, sizeof bytes);
 }
@@ -85,21 +82,18 @@ static int on_publish(domus_stack *stack, void *self, const void *payload)
 {
     domus_group group;
 
-    (void)self, (void)payload;
     int error = domus_group_open(stack, "readers", &group);
     return error != 0 ? error : domus_publish(stack, group, &line_type, NULL);
 }
 
 static int on_try(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     atomic_store(&refused, domus_notice(stack, slow, &line_type, NULL));
     return domus_watch_room(stack, slow, NULL);
 }
 
 static int on_room(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     ck_assert_int_eq(((const domus_down *)payload)->reason, 0);
     atomic_fetch_add(&rooms, 1);
     return 0;

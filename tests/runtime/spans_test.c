@@ -21,7 +21,6 @@ static domt_traced traced;
 
 static int take(void *context, const void *more, size_t count)
 {
-    (void)context;
     if (count > sizeof bytes - length)
         return -ENOBUFS;
     memcpy(bytes + length, more, count);
@@ -72,7 +71,6 @@ static domus_address workers[WORKERS], answerer_at;
 
 static int on_work(domus_stack *stack, void *self, const void *ns)
 {
-    (void)stack, (void)self;
     domt_burn(*(const uint64_t *)ns, NULL);
     atomic_fetch_add(&done, 1);
     return 0;
@@ -80,7 +78,6 @@ static int on_work(domus_stack *stack, void *self, const void *ns)
 
 static int on_begin(domus_stack *stack, void *self, const void *ns)
 {
-    (void)self;
     for (uint32_t i = 0; i < WORKERS; i++)
         ck_assert_int_eq(domus_notice(stack, workers[i], &work, ns), 0);
     return 0;
@@ -88,21 +85,18 @@ static int on_begin(domus_stack *stack, void *self, const void *ns)
 
 static int on_stay(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     domt_doze(150 * DOMT_MS, "is stuck for");
     return 0;
 }
 
 static int reply_late(domus_stack *stack, void *self, const domus_answer *slept)
 {
-    (void)self, (void)slept;
     domt_burn(20000, NULL);
     return domus_reply(stack, &answer, NULL);
 }
 
 static int on_question(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     domt_burn(20000, NULL);
     return atomic_load(&is_late) ? domus_sleep(stack, 5 * DOMT_MS, reply_late)
                                  : domus_reply(stack, &answer, NULL);
@@ -110,7 +104,6 @@ static int on_question(domus_stack *stack, void *self, const void *payload)
 
 static int on_answer(domus_stack *stack, void *self, const domus_answer *got)
 {
-    (void)stack, (void)self;
     domt_burn(20000, NULL);
     atomic_fetch_add(&done, got->error == 0);
     return 0;
@@ -121,13 +114,11 @@ static int on_nudge(domus_stack *stack, void *self, const void *payload)
 {
     const uint64_t ns = 0;
 
-    (void)self, (void)payload;
     return domus_notice(stack, answerer_at, &work, &ns);
 }
 
 static int on_wander(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     domt_burn(20000, NULL);
     return domus_ask(stack, answerer_at, &question, NULL, on_answer);
 }

@@ -13,7 +13,6 @@ static _Atomic uint64_t poked;
 
 static int poke(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&poked, 1);
     return 0;
 }

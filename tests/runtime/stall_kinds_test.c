@@ -40,14 +40,12 @@ static void ends_told(domus_system *system, const char *part)
 
 static int mount_long(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     domt_doze(60 * DOMT_MS, "in mounter, handling on_mount");
     return 0;
 }
 
 static void stop_long(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     domt_doze(60 * DOMT_MS, "in stopper, handling on_stop");
 }
 
@@ -78,14 +76,12 @@ DOMT_TEST(on_stop_is_told)
 
 static int ring_long(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     domt_doze(60 * DOMT_MS, "in sleeper, handling ring");
     return 0;
 }
 
 static int arm(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_after(stack, 10 * DOMT_MS, &ring_type, NULL, NULL);
 }
 
@@ -106,13 +102,11 @@ DOMT_TEST(a_timer_is_told)
 
 static int reply(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_reply(stack, &answer_type, NULL);
 }
 
 static int resumed_long(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ck_assert_int_eq(answer->error, 0);
     domt_doze(60 * DOMT_MS, "in asker, handling answered");
     return 0;
@@ -120,7 +114,6 @@ static int resumed_long(domus_stack *stack, void *self, const domus_answer *answ
 
 static int ask(domus_stack *stack, void *self, const void *payload)
 {
-    (void)payload;
     return domus_ask(stack, *(const domus_address *)self, &question_type, NULL, resumed_long);
 }
 
@@ -148,14 +141,12 @@ DOMT_TEST(a_reply_is_told)
 
 static int woken_long(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     domt_doze(60 * DOMT_MS, "in waker, which was resumed without a message");
     return 0;
 }
 
 static int nap(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_sleep(stack, 5 * DOMT_MS, woken_long);
 }
 
@@ -178,7 +169,6 @@ static int read_long(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     domt_doze(60 * DOMT_MS, "in reader, handling on_read");
     return domus_channel_write(stack, event->channel, event->bytes);
 }
@@ -211,7 +201,6 @@ DOMT_TEST(a_channels_actor_is_told)
 
 static int break_down(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return -EPROTO;
 }
 
@@ -224,7 +213,6 @@ static int begin_child(domus_stack *stack, void *self, const void *payload)
 {
     domus_address child;
 
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_spawn(stack, &failing, NULL, &child), 0);
     return domus_notice(stack, child, &begin_type, NULL);
 }
@@ -257,7 +245,6 @@ static const domus_type stay_type = {.name = "stay"};
 
 static int on_stay(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     domt_burn(60 * DOMT_MS, "in stuck, handling stay");
     return 0;
 }
@@ -277,7 +264,6 @@ static void is_told_without(domus_system *system, const char *why)
 
 static void own_handler(int number)
 {
-    (void)number;
 }
 
 DOMT_TEST(why_there_is_no_backtrace_is_said)
@@ -346,7 +332,6 @@ DOMT_TEST(the_signal_is_a_real_time_one_and_nobody_elses)
 
 static int stay_and_quit(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     domt_burn(500 * DOMT_MS, NULL);
     domus_main_quit(0);
     return 0;
@@ -359,7 +344,6 @@ static const domus_behaviour quitting = {
 
 static int start_quitting(domus_system *system, void *argument)
 {
-    (void)argument;
     domt_notice(system, domt_spawn(system, 0, &quitting, NULL), &stay_type, NULL);
     return 0;
 }

@@ -33,7 +33,6 @@ static int on_stay(domus_stack *stack, void *self, const void *payload)
 {
     const stay *order = payload;
 
-    (void)stack, (void)self;
     errno = 77;
     do_stay(order);
     return errno == 77 || order->how != domt_burn ? 0 : -EPROTO; /* who sleeps sees EINTR */
@@ -41,7 +40,6 @@ static int on_stay(domus_stack *stack, void *self, const void *payload)
 
 static int on_other(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return 0;
 }
 
@@ -111,7 +109,6 @@ static atomic_bool is_in;
 
 static int on_crowd(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     atomic_store(&is_in, true);
     do_stay(payload);
     return 0;
@@ -128,7 +125,6 @@ static int on_direct(domus_stack *stack, void *self, const void *payload)
     const domus_address *first = self;
     const stay order = {domt_doze, 0, "in crowded, handling stay"};
 
-    (void)payload;
     ck_assert_int_eq(domus_notice(stack, *first, &stay_type, &order), 0);
     for (int i = 0; i < NEIGHBOURS - ARRIVE; i++)
         ck_assert_int_eq(domus_notice(stack, neighbours[i], &other_type, NULL), 0);

@@ -26,7 +26,6 @@ static uint32_t read_stalls(domus_system *system)
 
 static int on_stay(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     while (atomic_load(&stays))
         domt_burn(DOMT_MS, NULL);
     return 0;

@@ -29,7 +29,6 @@ static const domus_type burn_type = {.name = "burn"};
 /* Remembers which thread is the sleeper. */
 static int note_home(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     atomic_store(&home, pthread_self());
     return 0;
 }
@@ -43,7 +42,6 @@ static bool is_at_home(void)
  * thread has spoken. */
 static int work(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&stood_in, !is_at_home());
     if (!is_at_home() && atomic_exchange(&hangs, false)) {
         uint64_t before = atomic_load(&spoken);
@@ -57,7 +55,6 @@ static int work(domus_stack *stack, void *self, const void *payload)
 
 static int speak(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     ck_assert(is_at_home());
     atomic_fetch_add(&spoken, 1);
     return 0;
@@ -65,20 +62,17 @@ static int speak(domus_stack *stack, void *self, const void *payload)
 
 static int send_work(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_notice(stack, to_work, &work_type, NULL);
 }
 
 static int count_tick(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&ticks, 1);
     return 0;
 }
 
 static int tick_every_ms(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_every(stack, DOMT_MS, &tick_type, NULL, NULL);
 }
 
@@ -254,7 +248,6 @@ static int burn(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = domt_now_ns() + 50000;
 
-    (void)stack, (void)payload;
     while (domt_now_ns() < until_ns)
         continue;
     atomic_fetch_add(&helped, !pthread_equal(pthread_self(), *(pthread_t *)self));
@@ -264,14 +257,12 @@ static int burn(domus_stack *stack, void *self, const void *payload)
 
 static int note_thread(domus_stack *stack, void *self)
 {
-    (void)stack;
     *(pthread_t *)self = pthread_self();
     return 0;
 }
 
 static int send_burns(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     for (uint32_t i = 0; i < BURNERS; i++)
         ck_assert_int_eq(domus_notice(stack, burners[i], &burn_type, NULL), 0);
     return 0;

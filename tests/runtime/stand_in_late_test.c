@@ -21,7 +21,6 @@ static _Atomic uint64_t worked, worked_ns, returned, waited_ns;
 
 static int work(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_store(&worked_ns, domt_now_ns());
     atomic_fetch_add(&worked, 1);
     return 0;
@@ -29,7 +28,6 @@ static int work(domus_stack *stack, void *self, const void *payload)
 
 static int warm(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     atomic_fetch_add(&returned, 1);
     return domus_notice(stack, receiver, &work_type, NULL);
 }
@@ -52,13 +50,11 @@ static int send_and_stay(domus_stack *stack, uint64_t least_ns, bool waits)
 
 static int compute(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return send_and_stay(stack, LONG_NS, false);
 }
 
 static int wait_for_it(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return send_and_stay(stack, 0, true);
 }
 

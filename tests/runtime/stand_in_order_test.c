@@ -94,7 +94,6 @@ static int ask(domus_stack *stack, member *self, uint32_t to, uint32_t depth)
 
 static int heard(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     for (; answer != NULL; answer = answer->next) {
         atomic_fetch_add(&wrong, answer->error != 0);
         atomic_fetch_sub(&under_way, 1);
@@ -198,7 +197,6 @@ static int run_seed(uint64_t seed, void *context)
     const domus_config config = sleepy_config(seed);
     domus_system *system = domt_start(&config);
 
-    (void)context;
     domi_random_init(&dice, seed);
     for (uint32_t i = 0; i < CROWD; i++) {
         member state = {.index = i};

@@ -50,14 +50,12 @@ static void end_watch(struct watcher *self)
 
 static int on_watcher_mount(domus_stack *stack, void *self_)
 {
-    (void)stack;
     ((struct watcher *)self_)->fd = -1;
     return 0;
 }
 
 static void on_watcher_stop(domus_stack *stack, void *self_)
 {
-    (void)stack;
     end_watch(self_);
 }
 
@@ -79,7 +77,6 @@ static int on_ready(domus_stack *stack, void *self_, const void *payload)
 {
     struct watcher *self = self_;
 
-    (void)payload;
     atomic_fetch_add(&readies, 1);
     if (domus_unwatch_fd(stack, self->watch) != 0)
         domt_storm_wrong("a watch was gone");
@@ -111,7 +108,6 @@ static int on_poke_for(domus_stack *stack, void *self, const void *payload)
 {
     const struct poke *poke = payload;
 
-    (void)self;
     (void)domus_notice(stack, poke->watcher, &poke_type, &poke->then);
     return 0;
 }

@@ -56,7 +56,6 @@ static void send_by_belt(domus_stack *stack)
 
 static int go(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     if (uses_belt_first)
         send_by_belt(stack);
     for (uint32_t i = 0; i < receivers_count; i++)
@@ -68,7 +67,6 @@ static int go(domus_stack *stack, void *self, const void *payload)
 
 static int work(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     worked++;
     woken_when_worked = ring_of(1)->wakes;
     domt_stepped_advance(&world, work_takes_ns);
@@ -83,13 +81,11 @@ static int work(domus_stack *stack, void *self, const void *payload)
 
 static int tick(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return 0;
 }
 
 static void note_stop(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     stopped++;
 }
 
@@ -336,7 +332,6 @@ DOMT_TEST(sleepers_that_find_no_room_in_the_notes_are_woken)
 
 static void sleep_shortly(domt_stepped *stepped, uint32_t index)
 {
-    (void)index;
     domt_stepped_advance(stepped, 1000);
 }
 

@@ -305,7 +305,6 @@ static uint64_t began_ns, offered_ns;
 /* Runs for long, and sees whether something is shown. */
 static int on_poke(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     if (offered_ns == 0 && domi_loans_count_shown(&victim()->manager) != 0)
         offered_ns = domt_stepped_now_ns(&world) - began_ns;
     domt_stepped_advance(&world, LONG_NS);

@@ -31,7 +31,6 @@ static const domus_type numbered_type = {.name = "numbered", .size = sizeof(uint
 
 static int on_work(domus_stack *stack, void *self, const void *ns)
 {
-    (void)stack, (void)self;
     burn(*(const uint64_t *)ns);
     atomic_fetch_add(&elsewhere, !pthread_equal(pthread_self(), home_thread));
     atomic_fetch_add(&done, 1);
@@ -42,7 +41,6 @@ static int on_numbered(domus_stack *stack, void *self, const void *number)
 {
     uint64_t *next = self;
 
-    (void)stack;
     if (*(const uint64_t *)number != *next)
         atomic_fetch_add(&disorder, 1);
     *next = *(const uint64_t *)number + 1;
@@ -69,7 +67,6 @@ static int on_here(domus_stack *stack, void *self, const void *payload)
     const struct starter *starter = self;
     const domus_spawn_options options = {.pinned = starter->pinned};
 
-    (void)payload;
     home_thread = pthread_self();
     for (uint32_t i = 0; i < starter->count; i++)
         ck_assert_int_eq(domus_spawn_with(stack, &worker, NULL, &options, &workers[i]), 0);
@@ -89,7 +86,6 @@ static int on_begin(domus_stack *stack, void *self, const void *ns)
 /* Keeps its thread busy with messages to itself. */
 static int on_again(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     burn(20000);
     if (atomic_load(&go_on))
         return domus_notice(stack, domus_self(stack), &again_type, NULL);
@@ -234,7 +230,6 @@ static int send_round(domus_stack *stack, void *self_, const void *payload)
 {
     struct sender *self = self_;
 
-    (void)payload;
     for (uint32_t i = 0; i < self->count; i++)
         ck_assert_int_eq(domus_notice(stack, workers[i], &numbered_type, &self->round), 0);
     if (++self->round < self->rounds)
@@ -311,7 +306,6 @@ static int on_timed(domus_stack *stack, void *self, const void *ns)
 {
     int64_t age_ns = (int64_t)(domt_now_ns() - domus_now_ns(stack)); /* of two clocks */
 
-    (void)self;
     if (!pthread_equal(pthread_self(), home_thread)) {
         atomic_fetch_add(&elsewhere, 1);
         atomic_fetch_add(&old, age_ns > (int64_t)(2 * DOMT_MS));

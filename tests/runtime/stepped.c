@@ -31,9 +31,6 @@ void domt_stepped_advance(domt_stepped *stepped, uint64_t by_ns)
 
 static int ring_open(const domus_config *config, char *error, size_t error_size, void **ret_ring)
 {
-    (void)config;
-    (void)error;
-    (void)error_size;
     for (uint32_t i = 0; i < current->system->count; i++) {
         if (current->rings[i].thread != NULL)
             continue;
@@ -46,13 +43,11 @@ static int ring_open(const domus_config *config, char *error, size_t error_size,
 
 static int ring_start(void *ring)
 {
-    (void)ring;
     return 0;
 }
 
 static void ring_close(void *ring)
 {
-    (void)ring;
 }
 
 /* M3, looked at from the outside: each thing that a thread might forget when it goes to sleep. */
@@ -130,8 +125,6 @@ static bool ring_pending(void *ring)
 
 static void ring_poll(void *ring, int fd, uint64_t user_data)
 {
-    (void)fd;
-    (void)user_data;
     ((domt_ring *)ring)->queued = true;
     ((domt_ring *)ring)->polls++;
     if (current->on_poll != NULL)
@@ -140,54 +133,40 @@ static void ring_poll(void *ring, int fd, uint64_t user_data)
 
 static void ring_forget(void *ring, int fd)
 {
-    (void)ring;
-    (void)fd;
 }
 
 static void ring_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
 {
-    (void)fd;
-    (void)target;
-    (void)user_data;
     ((domt_ring *)ring)->queued = true;
     ((domt_ring *)ring)->cancels++;
 }
 
 static void ring_give(void *ring, uint16_t index, void *data, uint32_t size)
 {
-    (void)ring;
-    (void)index;
-    (void)data;
-    (void)size;
 }
 
 static void ring_publish(void *ring)
 {
-    (void)ring;
 }
 
 /* Nothing here has connections, so nothing of channels comes to this ring. */
 static void never_accept(void *ring, int fd, uint64_t user_data)
 {
-    (void)ring, (void)fd, (void)user_data;
     ck_abort_msg("an accept in the stepped ring");
 }
 
 static void never_receive(void *ring, int fd, bool once, uint64_t user_data)
 {
-    (void)ring, (void)fd, (void)once, (void)user_data;
     ck_abort_msg("a receive in the stepped ring");
 }
 
 static void never_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
 {
-    (void)ring, (void)fd, (void)data, (void)size, (void)user_data;
     ck_abort_msg("a send in the stepped ring");
 }
 
 static void never_send_message(void *ring, int fd, const struct msghdr *message, uint64_t user_data)
 {
-    (void)ring, (void)fd, (void)message, (void)user_data;
     ck_abort_msg("a send of a message in the stepped ring");
 }
 

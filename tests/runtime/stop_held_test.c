@@ -37,7 +37,6 @@ static void stay(domus_stack *stack, void *self)
 
 static int wake_up(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self, (void)answer;
     return 0;
 }
 
@@ -45,7 +44,6 @@ static int sleep_long(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     domus_buffer_free(event->bytes);
     return domus_sleep(stack, 60000 * DOMT_MS, wake_up);
 }

@@ -130,7 +130,6 @@ static bool wait(domi_simulator *simulator, bool (*is_done)(const domus_system *
     void (*const hold[])(bool (*is_done)(const domus_system *system)) = {
         hold_served, hold_upstream, hold_followed, hold_finished, hold_closed, hold_empty};
 
-    (void)simulator, (void)until_ns;
     if (waits < sizeof hold / sizeof hold[0])
         hold[waits](is_done);
     waits++;
@@ -193,7 +192,7 @@ DOMT_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
 static bool skip(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
                  uint64_t until_ns)
 {
-    (void)simulator, (void)is_done, (void)until_ns;
+    (void)is_done;
     return true;
 }
 
@@ -243,7 +242,6 @@ static int spawn_late(domus_stack *stack, void *self, const void *nothing)
 {
     domus_address address;
 
-    (void)self, (void)nothing;
     atomic_store(&spawned, 2);
     for (int i = 0; i < 20000 && !is_closed(); i++)
         domt_pause_ns(DOMT_MS / 2);

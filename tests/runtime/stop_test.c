@@ -37,7 +37,6 @@ static int take(domus_stack *stack, void *self, const void *payload)
 {
     const parcel *own = payload;
 
-    (void)self;
     (void)domus_take(stack);
     atomic_fetch_add(&handled, 1);
     if (own->ends != NULL)
@@ -77,9 +76,6 @@ DOMT_TEST(on_stop_runs_once_for_every_mounted_actor)
 
 static int keep_asking(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack;
-    (void)self;
-    (void)answer;
     atomic_fetch_add(&resumed, 1);
     return 0;
 }
@@ -89,7 +85,6 @@ static int hold(domus_stack *stack, void *self, const void *payload)
 {
     parcel none = {NULL};
 
-    (void)self;
     int result = domus_barrier(stack);
     if (result != 0)
         return result;
@@ -99,8 +94,6 @@ static int hold(domus_stack *stack, void *self, const void *payload)
 
 static int never_answer(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
-    (void)payload;
     int result = domus_barrier(stack);
     return result != 0 ? result : domus_sleep(stack, 3600 * DOMT_MS * 1000, keep_asking);
 }
@@ -164,7 +157,6 @@ static const domus_type link_type = {.name = "link", .size = sizeof(struct link)
 
 static int join(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack;
     *(struct link *)self = *(const struct link *)payload;
     atomic_fetch_add(&made, 1);
     return 0;
@@ -271,7 +263,6 @@ static int rage(domus_stack *stack, void *self_, const void *payload)
     uint64_t *turn = self_;
     domus_address born;
 
-    (void)payload;
     if (++*turn % 3 == 0 && atomic_load(&made) - atomic_load(&domt_stopped) < FURIES_MAX &&
         domus_spawn(stack, &fury, NULL, &born) == 0) {
         atomic_fetch_add(&made, 1);

@@ -49,7 +49,6 @@ typedef struct request {
 
 static int watch(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_watch_memory(stack);
 }
 
@@ -57,7 +56,6 @@ static int hear(domus_stack *stack, void *self, const void *payload)
 {
     const domus_memory_change *change = payload;
 
-    (void)stack, (void)self;
     atomic_store(&is_short, change->level != DOMUS_MEMORY_NORMAL);
     return 0;
 }
@@ -138,7 +136,6 @@ static int open_channel(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)stack, (void)self;
     domus_channel_set_data(event->channel, calloc(1, sizeof(request)));
     return 0;
 }
@@ -147,7 +144,6 @@ static int read_channel(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    (void)self;
     int error = take(stack, event->channel, domus_channel_data(event->channel),
                      domus_buffer_data(event->bytes), domus_buffer_size(event->bytes));
     domus_buffer_free(event->bytes);
@@ -159,7 +155,6 @@ static int close_channel(domus_stack *stack, void *self, const void *payload)
     const domus_channel_event *event = payload;
     request *asked = domus_channel_data(event->channel);
 
-    (void)stack, (void)self;
     if (event->error != 0)
         atomic_store(&ours->closed_with, event->error);
     free(asked->value);

@@ -148,7 +148,6 @@ static int on_news_of_others(domus_stack *stack, void *self, const void *payload
 {
     domt_step step = {.stack = stack, .self = self, .talk = domus_frame(stack), .depth = 1};
 
-    (void)payload;
     return act(&step);
 }
 
@@ -196,7 +195,6 @@ static int on_restart(domus_stack *stack, void *self_, int error)
 {
     domt_doer *self = self_;
 
-    (void)error;
     give_back(stack, self);
     domt_did(DOMT_DID_RESTART, true);
     memset(self->kept, 0, sizeof self->kept);
@@ -344,7 +342,6 @@ static void process_close(domus_stack *stack, void *self_)
 {
     const stepper *self = self_;
 
-    (void)stack;
     if (self->ticket != 0)
         domt_ticket_abandon(self->ticket);
 }

@@ -46,7 +46,6 @@ static int act(domus_stack *stack, void *self)
 
 static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)answer;
     domus_channel *channel = domus_channel_running(stack);
 
     if (channel != NULL && domus_channel_data(channel) != NULL)
@@ -191,7 +190,6 @@ static int mount_owner(domus_stack *stack, void *self_)
 {
     domt_doer *self = self_;
 
-    (void)stack;
     domi_random_init(&self->dice, self->seed + atomic_fetch_add(&next_seed, 1));
     atomic_fetch_add(&domt_channels_mounted, 1);
     return 0;

@@ -309,7 +309,6 @@ static void do_something(domt_step *step)
 
 static int nothing_much(void *argument)
 {
-    (void)argument;
     return 1;
 }
 

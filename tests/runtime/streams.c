@@ -311,7 +311,6 @@ static const domus_pipeline hasty = {
 
 static int on_open(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     domt_pipes_now.opened++;
     domt_pipes_now.channel = domus_self(stack);
     return 0;
@@ -319,7 +318,6 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
 
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     domt_pipes_now.closed++;
     domt_pipes_now.close_error = ((const domus_channel_event *)payload)->error;
     return 0;

@@ -19,7 +19,6 @@ static int open_stream(domus_wire *wire, void *state_, const void *options)
 {
     stream_state *state = state_;
 
-    (void)wire;
     state->options = options;
     return 0;
 }
@@ -147,7 +146,6 @@ static int encode_stream(domus_wire *wire, void *state, uint64_t id, const domus
     const domus_piece *piece = payload;
     const domt_line *line = payload;
 
-    (void)state, (void)id;
     if (type == &domus_piece_type) {
         if (stream == NULL || *stream != BEGUN)
             return -EPROTO;
@@ -172,7 +170,6 @@ static int encode_stream(domus_wire *wire, void *state, uint64_t id, const domus
 static int fail_stream(domus_wire *wire, void *state, uint64_t id, const domus_type *request,
                        int error)
 {
-    (void)state, (void)id;
     return domus_wire_append_text(wire, "%s %s\n", request != NULL ? "error" : "wrong",
                                   strerrorname_np(-error));
 }
@@ -186,7 +183,6 @@ static int want(domus_wire *wire, void *state_)
 
 static int cut_stream(domus_wire *wire, void *state, uint64_t id, int error)
 {
-    (void)state, (void)id;
     return *domus_wire_stream(wire) == BEGUN
                ? domus_wire_append_text(wire, "!%s\n", strerrorname_np(-error))
                : -EPROTO;

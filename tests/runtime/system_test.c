@@ -196,7 +196,6 @@ static int added(domus_stack *stack, void *self_, const void *payload)
 {
     struct adder *self = self_;
 
-    (void)stack;
     atomic_fetch_add(self->sum, *(const uint64_t *)payload);
     return 0;
 }
@@ -245,7 +244,6 @@ static atomic_int signals_here, signals_elsewhere;
 
 static void on_signal(int number)
 {
-    (void)number;
     atomic_fetch_add(pthread_equal(pthread_self(), signalled) ? &signals_here : &signals_elsewhere,
                      1);
 }
@@ -256,8 +254,6 @@ static atomic_bool mask_told;
 
 static int tell_mask(domus_stack *stack, void *self)
 {
-    (void)stack;
-    (void)self;
     pthread_sigmask(SIG_SETMASK, NULL, &seen_mask);
     atomic_store(&mask_told, true);
     return 0;
@@ -326,7 +322,6 @@ static int look_around(domus_stack *stack, void *self_)
 {
     struct scout *self = self_;
 
-    (void)stack;
     (void)sched_getaffinity(0, sizeof self->place->cpus, &self->place->cpus);
     (void)pthread_getname_np(pthread_self(), self->place->name, sizeof self->place->name);
     atomic_store(&self->place->told, true);

@@ -41,26 +41,22 @@ static int on_question(domus_stack *stack, void *self, const void *number)
 {
     uint32_t answer = *(const uint32_t *)number + 1;
 
-    (void)self;
     return domus_reply(stack, &question_type, &answer);
 }
 
 static int on_tick(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     now.ticks++;
     return 0;
 }
 
 static int mount_echo(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_every(stack, HOUR, &tick_type, NULL, NULL);
 }
 
 static void stop_echo(domus_stack *stack, void *self)
 {
-    (void)stack, (void)self;
     now.stops++;
 }
 

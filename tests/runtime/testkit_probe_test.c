@@ -40,7 +40,6 @@ static struct {
 
 static int take_number(domus_stack *stack, void *self, const void *number)
 {
-    (void)self;
     seen.sender = domus_sender(stack);
     seen.number = *(const uint32_t *)number;
     return domus_notice(stack, seen.sender, &number_type, &(uint32_t){seen.number + 1});
@@ -48,7 +47,6 @@ static int take_number(domus_stack *stack, void *self, const void *number)
 
 static int answer_question(domus_stack *stack, void *self, const void *question)
 {
-    (void)self;
     uint32_t number = *(const uint32_t *)question;
     return number == 0 ? -EDOM : domus_reply(stack, &number_type, &number);
 }
@@ -56,7 +54,6 @@ static int answer_question(domus_stack *stack, void *self, const void *question)
 /* The sender gets a tick in 5 ms. */
 static int begin_late(domus_stack *stack, void *self, const void *who)
 {
-    (void)self;
     return domus_after(stack, 5 * MS, &tick_type, who, NULL);
 }
 
@@ -64,14 +61,12 @@ static int send_late(domus_stack *stack, void *self, const void *who_)
 {
     domus_address who;
 
-    (void)self;
     memcpy(&who, who_, sizeof who);
     return domus_notice(stack, who, &forget_type, NULL);
 }
 
 static int was_answered(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     seen.answers++;
     seen.error = answer->error;
     if (answer->error == 0)
@@ -83,7 +78,6 @@ static int call(domus_stack *stack, void *self, const void *who_)
 {
     domus_address who;
 
-    (void)self;
     memcpy(&who, who_, sizeof who);
     return domus_ask(stack, who, &question_type, &(uint32_t){5}, was_answered);
 }
@@ -390,7 +384,6 @@ static void *use(void *partner_)
 
 static void *stop(void *nothing)
 {
-    (void)nothing;
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     return NULL;
 }
@@ -419,7 +412,6 @@ static int try_another_kit(domus_stack *stack, void *self, const void *nothing)
 {
     domus_testkit *another = NULL;
 
-    (void)stack, (void)self, (void)nothing;
     ck_assert_int_eq(domus_testkit_new(NULL, 2, NULL, 0, &another), 0);
     ck_assert_int_eq(domus_testkit_run(another), 0);
     domus_testkit_free(another);

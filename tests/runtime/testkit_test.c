@@ -39,7 +39,6 @@ static void tell(domus_testkit *kit, domus_address to, const domus_type *type, c
 
 static int succeed(domus_stack *stack, void *self)
 {
-    (void)stack;
     (*(uint32_t *)self)++;
     return 0;
 }
@@ -50,13 +49,11 @@ static uint32_t stored; /* what the store holds at last */
 
 static int store_read(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)nothing;
     return domus_reply(stack, &value_type, self);
 }
 
 static int store_write(domus_stack *stack, void *self, const void *value)
 {
-    (void)stack;
     stored = *(uint32_t *)self = *(const uint32_t *)value;
     return 0;
 }
@@ -193,7 +190,6 @@ static struct {
 
 static int clock_tick(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     clocked.early += domus_now_ns(stack) != clocked.last_ns + SECOND;
     clocked.last_ns = domus_now_ns(stack);
     clocked.ticks++;
@@ -202,7 +198,6 @@ static int clock_tick(domus_stack *stack, void *self, const void *nothing)
 
 static int clock_begin(domus_stack *stack, void *self)
 {
-    (void)self;
     clocked.last_ns = domus_now_ns(stack);
     return domus_every(stack, SECOND, &tick_type, NULL, NULL);
 }
@@ -259,7 +254,6 @@ DOMT_TEST(a_kit_makes_no_thread)
 
 static int chase(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return domus_notice(stack, domus_self(stack), &tick_type, NULL);
 }
 
@@ -343,7 +337,6 @@ static int refusals[4];
 
 static int meddle(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     refusals[0] = domus_testkit_run(current);
     refusals[1] = domus_testkit_stop(current);
     refusals[2] = domus_system_stop(domus_testkit_system(current));
@@ -353,13 +346,11 @@ static int meddle(domus_stack *stack, void *self, const void *nothing)
 
 static int living(domus_stack *stack, void *self)
 {
-    (void)self;
     return succeed(stack, &lives[0]);
 }
 
 static void dying(domus_stack *stack, void *self)
 {
-    (void)self;
     (void)succeed(stack, &lives[1]);
 }
 

@@ -14,7 +14,6 @@ static uint64_t stopped, sent, released;
 
 static void release(void *payload)
 {
-    (void)payload;
     released++;
 }
 
@@ -119,7 +118,6 @@ DOMT_TEST(on_stop_may_send_to_those_that_have_ended_and_those_that_have_not)
 
 static int born(domus_stack *stack, void *self)
 {
-    (void)self;
     for (int i = 0; i < 3; i++)
         (void)domus_notice(stack, domus_self(stack), &word_type, NULL);
     return 0;

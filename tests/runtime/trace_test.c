@@ -48,7 +48,6 @@ static void note(domi_recorder *recorder, domi_record_kind kind, uint64_t begin_
 /* This is a domus_trace_sink. */
 static int gather(void *context, const void *more, size_t count)
 {
-    (void)context;
     ck_assert_uint_gt(count, 0);
     ck_assert_uint_le(count, 8192);
     ck_assert_uint_le(count, sizeof bytes - length);
@@ -304,8 +303,6 @@ static uint32_t calls;
 
 static int refuse_the_second(void *error, const void *more, size_t count)
 {
-    (void)more;
-    (void)count;
     return ++calls == 2 ? *(const int *)error : 0;
 }
 

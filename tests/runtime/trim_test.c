@@ -8,7 +8,6 @@ static const domus_type beat_it = {.name = "beat it"};
 
 static int count_one(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&handled, 1);
     return 0;
 }
@@ -22,7 +21,6 @@ static const domus_behaviour counting = {
 
 static int beat(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_notice(stack, domus_self(stack), &beat_it, NULL);
 }
 
@@ -30,7 +28,6 @@ static domus_address counters[10];
 
 static int flood_once(domus_stack *stack, void *self)
 {
-    (void)self;
     for (uint32_t i = 0; i < FLOOD; i++)
         ck_assert_int_eq(domus_notice(stack, counters[i % 10], &note, NULL), 0);
     return domus_after(stack, DOMT_MS, &beat_it, NULL, NULL);
@@ -63,7 +60,6 @@ static const domus_type large_one = {.name = "large one", .size = 200};
 
 static int take(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return 0;
 }
 
@@ -76,7 +72,6 @@ static int go_on(domus_stack *stack, void *self, const void *payload)
 {
     static const char bytes[200];
 
-    (void)self, (void)payload;
     int result = domus_notice(stack, domus_self(stack), &note, NULL);
     if (!atomic_load(&has_filled)) {
         while (domus_notice(stack, target, &small_one, bytes) == 0)

@@ -32,7 +32,6 @@ static int on_mount(domus_stack *stack, void *self)
     const domus_address nobody = {domus_self(stack).house, domus_self(stack).lease + 1};
     domus_group group;
 
-    (void)self;
     ck_assert_int_eq(domus_every(stack, DOMT_MS, &tick_type, NULL, NULL), 0);
     ck_assert_int_eq(domus_after(stack, DOMT_MS, &tick_type, NULL, NULL), 0);
     ck_assert_int_eq(domus_watch_actor(stack, nobody, NULL), 0);
@@ -60,7 +59,6 @@ static int count(_Atomic unsigned *of)
 
 static int on_tick(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return count(&ticks);
 }
 
@@ -69,14 +67,12 @@ static int on_ready(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t value;
 
-    (void)stack, (void)self, (void)payload;
     ck_assert_int_eq(read(readable, &value, sizeof value), sizeof value);
     return count(&ticks);
 }
 
 static int on_note(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return count(&notes);
 }
 
@@ -97,7 +93,6 @@ static int on_bear(domus_stack *stack, void *self, const void *payload)
         .placement = DOMUS_ON_THREAD, .thread = 1, .detached = is_detached};
     domus_address address;
 
-    (void)self, (void)payload;
     ck_assert_int_eq(domus_spawn_with(stack, &failing, NULL, &there, &address), 0);
     atomic_store(&is_busy, true);
     while (!atomic_load(&may_go_on))

@@ -86,7 +86,6 @@ static int run_seed(uint64_t seed, void *context)
     const domus_channel_options channel = {.answer_timeout_ns = DOMT_SWEEP_SECOND};
     domt_sweep sweep = {.seed = seed, .is_relayed = true};
 
-    (void)context;
     domi_random_init(&sweep.random, seed);
     answered = failed = wrong = 0;
     domt_uploads_now.head = "C count 0 ";

@@ -28,7 +28,6 @@ static int mount(domus_stack *stack, void *self_)
 {
     struct board *self = self_;
 
-    (void)stack;
     self->waiters =
         (domus_waiters){.places = self->places, .places_max = PLACES, .share_max = SHARE};
     return 0;
@@ -41,7 +40,6 @@ static int take_wait(domus_stack *stack, void *self, const void *payload)
 
 static void release_nothing(void *payload)
 {
-    (void)payload;
 }
 
 /* Tell all, and answer how many they were. News that own something, or are too large, reach nobody.
@@ -168,7 +166,6 @@ static const domus_type go_type = {.name = "go", .size = sizeof(uint64_t)};
 
 static int went_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ck_assert_uint_eq(answer->tag, 2);
     return 0;
 }
@@ -176,7 +173,6 @@ static int went_on(domus_stack *stack, void *self, const domus_answer *answer)
 /* Ask, and wait for some other thing, which is there sooner. */
 static int go_on(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     ck_assert_int_eq(domus_ask_add(stack, board, &wait_type, payload, 0, 1), 0);
     ck_assert_int_eq(domus_sleep_add(stack, STEP_NS / 10, 2), 0);
     return domus_wait_first(stack, went_on);

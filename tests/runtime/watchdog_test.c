@@ -21,7 +21,6 @@ static _Atomic uint32_t staying;
 
 static int on_stay(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     atomic_fetch_add(&staying, 1);
     while (!atomic_load(&may_go))
         domt_pause_ns(DOMT_MS);
@@ -32,7 +31,6 @@ static int on_stay(domus_stack *stack, void *self, const void *nothing)
 /* It sends itself the next one, so its thread never sleeps. */
 static int on_tick(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     return atomic_load(&may_go) ? 0 : domus_notice(stack, domus_self(stack), &tick_type, NULL);
 }
 
@@ -41,7 +39,6 @@ static domus_address second;
 /* It wakes another actor of its pool again and again, which counts as a life-beat, and stays. */
 static int on_flood(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)self, (void)nothing;
     atomic_fetch_add(&staying, 1);
     while (!atomic_load(&may_go)) {
         (void)domus_notice(stack, second, &tock_type, NULL);
@@ -53,7 +50,6 @@ static int on_flood(domus_stack *stack, void *self, const void *nothing)
 
 static int on_tock(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)stack, (void)self, (void)nothing;
     return 0;
 }
 

@@ -56,7 +56,6 @@ static uint32_t marks_of(const void *payload)
 
 static int on_request(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     return is_proxied(payload) ? domus_http_pass(stack, payload, &proxy)
                                : domus_websocket_accept(stack, payload, &offer, NULL);
 }
@@ -131,7 +130,6 @@ static ssize_t receive_some(wslay_event_context_ptr context, uint8_t *to, size_t
 {
     ssize_t result = recv(*(int *)fd, to, size, MSG_DONTWAIT);
 
-    (void)flags;
     if (result > 0)
         return result;
     wslay_event_set_error(context, result < 0 && errno == EAGAIN ? WSLAY_ERR_WOULDBLOCK
@@ -144,7 +142,6 @@ static ssize_t send_some(wslay_event_context_ptr context, const uint8_t *bytes, 
 {
     ssize_t result = send(*(int *)fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
 
-    (void)flags;
     if (result < 0)
         wslay_event_set_error(context,
                               errno == EAGAIN ? WSLAY_ERR_WOULDBLOCK : WSLAY_ERR_CALLBACK_FAILURE);
@@ -153,7 +150,6 @@ static ssize_t send_some(wslay_event_context_ptr context, const uint8_t *bytes, 
 
 static int make_mask(wslay_event_context_ptr context, uint8_t *to, size_t size, void *fd)
 {
-    (void)context, (void)fd;
     memset(to, 0x5a, size);
     return 0;
 }
@@ -172,7 +168,6 @@ static void send_next_by_wslay(wslay_event_context_ptr context)
 static void hear_echo(wslay_event_context_ptr context,
                       const struct wslay_event_on_msg_recv_arg *heard, void *fd)
 {
-    (void)fd;
     if (heard->opcode == WSLAY_CONNECTION_CLOSE) {
         ck_assert_uint_eq(heard->status_code, 4000);
         ck_assert_uint_eq(heard->msg_length, 5);
@@ -314,7 +309,6 @@ DOMUS_SEQUENCE(shake_hands, hands_frame)
 
 static int on_begin(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return send_next(stack);
 }
 
@@ -323,7 +317,6 @@ static int on_echo(domus_stack *stack, void *self, const void *payload)
 {
     const domus_websocket_message *message = payload;
 
-    (void)self;
     ck_assert_uint_eq(message->binary, (sent - 1) % 2);
     ck_assert_uint_eq(message->bytes.size, sizes[(sent - 1) % 7]);
     for (uint32_t i = 0; i < message->bytes.size; i += 97)
@@ -333,14 +326,12 @@ static int on_echo(domus_stack *stack, void *self, const void *payload)
 
 static int on_pong(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     pongs++;
     return 0;
 }
 
 static int on_goodbye(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     ck_assert_uint_eq(((const domus_websocket_close *)payload)->code, 4001);
     ck_assert_uint_eq(pongs, 9); /* of 20 messages those that fit into a ping */
     return 0;
@@ -350,7 +341,6 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
 {
     int error = ((const domus_channel_event *)payload)->error;
 
-    (void)stack, (void)self;
     atomic_store(&outcome, error != 0 ? error : 1);
     return 0;
 }
@@ -430,7 +420,6 @@ static void echo_by_wslay(wslay_event_context_ptr context,
 {
     struct wslay_event_msg back = {heard->opcode, heard->msg, heard->msg_length};
 
-    (void)fd;
     if (heard->opcode == WSLAY_TEXT_FRAME || heard->opcode == WSLAY_BINARY_FRAME)
         ck_assert_int_eq(wslay_event_queue_msg(context, &back), 0);
 }

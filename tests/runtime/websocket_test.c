@@ -62,7 +62,6 @@ static int on_request(domus_stack *stack, void *self, const void *payload)
     bool greets = domus_slice_equals(domus_http_path(payload), "/greet", 6);
     domus_websocket_outcome outcome;
 
-    (void)self;
     ck_assert_int_eq(domus_group_open(stack, "room", &room), 0);
     ck_assert_int_eq(domus_group_join(stack, room), 0);
     int error = domus_websocket_accept(stack, payload, &offer, &outcome);
@@ -91,14 +90,12 @@ static int on_message(domus_stack *stack, void *self, const void *payload)
 
 static int on_goodbye(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     heard_code = ((const domus_websocket_close *)payload)->code;
     return 0;
 }
 
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
     closed_error = ((const domus_channel_event *)payload)->error;
     closed++;
     return 0;

@@ -297,7 +297,6 @@ static int look_around(void *task_)
 {
     sigset_t signals;
 
-    (void)task_;
     pthread_sigmask(SIG_BLOCK, NULL, &signals);
     atomic_store(&had_signal, sigismember(&signals, SIGTERM) == 0 ||
                                   sigismember(&signals, SIGCHLD) == 0 ||

@@ -200,7 +200,6 @@ static int got(domus_stack *stack, void *self, const domus_answer *answer)
     const domus_sql_error *failure = domus_sql_error_of(answer);
     domus_sql_cursor cursor;
 
-    (void)self;
     ck_assert_int_lt(domus_sql_cursor_of(answer, &cursor), 0);
     user.result = domus_sql_result_of(answer, &result);
     user.affected = result != NULL ? result->affected : 0;
@@ -213,7 +212,6 @@ static int mount(domus_stack *stack, void *self)
     domus_sql_options of = {.drivers = drivers, .queue_max = 5};
     domus_sql sql, transaction;
 
-    (void)self;
     ck_assert_int_eq(domus_sql_open(stack, "wrong:x", &of, &sql), -EINVAL);
     ck_assert_int_eq(domus_sql_open(stack, "stand:wrong", &of, &sql), -EINVAL);
     ck_assert_int_eq(domus_sql_open(stack, "stand:x", &of, &sql), 0);

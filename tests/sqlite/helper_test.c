@@ -25,7 +25,6 @@ static void wait_for(sem_t *event)
 
 static int stand_still(void *argument)
 {
-    (void)argument;
     sem_post(&begun);
     wait_for(&may_end);
     return 0;
@@ -33,7 +32,6 @@ static int stand_still(void *argument)
 
 static int stood(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     ck_assert_int_eq(answer->error, 0);
     return 0;
 }
@@ -42,7 +40,6 @@ static int occupy(domus_stack *stack, void *self)
 {
     int result = domus_blocking(stack, stand_still, NULL, stood);
 
-    (void)self;
     sem_post(&asked);
     return result;
 }

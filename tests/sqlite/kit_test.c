@@ -33,7 +33,6 @@ static int migrated(domus_stack *stack, void *self, const domus_answer *answer)
     const domus_sql_result *result;
     int error = domus_sql_result_of(answer, &result);
 
-    (void)stack;
     (void)self;
     ck_assert_int_eq(error, 0);
     ck_assert_uint_eq(result->affected, 2);
@@ -56,7 +55,6 @@ static int told(domus_stack *stack, void *self, const domus_answer *answer)
     int error = domus_sql_result_of(answer, &result);
     int64_t number = 0;
 
-    (void)self;
     if (error == 0)
         error = domus_sql_get_int(result, 0, 0, &number);
     return error != 0 ? error : domus_reply(stack, &number_type, &number);
@@ -70,7 +68,6 @@ static int on_add(domus_stack *stack, void *self, const void *payload)
 
 static int on_count(domus_stack *stack, void *self, const void *payload)
 {
-    (void)payload;
     return domus_sql_query(stack, ((struct todo *)self)->database, &count,
                            DOMUS_SQL_VALUES(domus_sql_bool(false)), told);
 }
@@ -91,7 +88,6 @@ static int run_seed(uint64_t seed, void *context)
     domus_probe *probe;
     int64_t number, seven = 7;
 
-    (void)context;
     ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &todo_behaviour, NULL, &todo),
                      0);
     ck_assert_int_eq(domus_probe_new(kit, &probe), 0);

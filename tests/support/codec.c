@@ -175,7 +175,6 @@ static size_t greatest;
 
 static void *allocate(void *context, size_t bytes)
 {
-    (void)context;
     if (bytes > greatest)
         greatest = bytes;
     return calloc(1, bytes);
@@ -183,8 +182,6 @@ static void *allocate(void *context, size_t bytes)
 
 static void release(void *context, void *memory, size_t bytes)
 {
-    (void)context;
-    (void)bytes;
     free(memory);
 }
 

@@ -47,7 +47,6 @@ static int fake_open(const domus_config *config, char *error, size_t error_size,
 
 static int fake_start(void *ring)
 {
-    (void)ring;
     return fail_start;
 }
 
@@ -161,7 +160,6 @@ static void fake_poll(void *ring, int fd, uint64_t user_data)
 
 static void fake_poll_once(void *ring, int fd, uint32_t events, uint64_t user_data)
 {
-    (void)events;
     (void)begin(ring, DOMT_POLL, fd, user_data);
 }
 

@@ -199,7 +199,6 @@ unsigned domt_releases;
 
 void domt_count_release(void *payload)
 {
-    (void)payload;
     domt_releases++;
 }
 
@@ -210,7 +209,6 @@ static int call(domus_stack *stack, void *self, const void *payload)
 {
     const domt_call *order = payload;
 
-    (void)self;
     return order->function(stack, order->context);
 }
 
@@ -254,7 +252,6 @@ uint64_t domt_handled(const domt_world *world, uint32_t kind)
 
 static void count_one(void *object, void *count)
 {
-    (void)object;
     ++*(uint64_t *)count;
 }
 

@@ -64,7 +64,6 @@ static void add_written(int map, uintptr_t begin, uintptr_t end)
 
 static int add_data(struct dl_phdr_info *module, size_t size, void *map)
 {
-    (void)size;
     if (strstr(module->dlpi_name, "libasan") != NULL) /* it knows all memory, also what leaks */
         return 0;
     for (size_t i = 0; i < module->dlpi_phnum; i++) {

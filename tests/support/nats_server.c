@@ -99,7 +99,6 @@ void domt_nats_server_kill(domt_nats_server *server, int signal)
 
 static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *walk)
 {
-    (void)status, (void)flag, (void)walk;
     return remove(path);
 }
 

@@ -49,7 +49,6 @@ static int on_stop(domus_stack *stack, void *self, const void *payload)
 {
     struct worker *worker = self;
 
-    (void)payload;
     int error = domus_cancel(stack, worker->working);
     return error != 0 ? error : domus_reply(stack, &stop_type, NULL);
 }
@@ -64,7 +63,6 @@ static int on_silent(domus_stack *stack, void *self, const void *payload)
 {
     domus_kept kept;
 
-    (void)self, (void)payload;
     return domus_keep(stack, &kept);
 }
 

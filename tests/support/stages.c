@@ -38,13 +38,11 @@ static int end_stuffing(domus_wire *wire, void *state_, size_t left)
 {
     const stuff_state *state = state_;
 
-    (void)wire;
     return state->escaped || left != 0 ? -EPIPE : 0;
 }
 
 static int stuff(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    (void)state;
     for (size_t i = 0; i < size; i++) {
         const char escaped[2] = {'}', (char)(bytes[i] ^ 0x20)};
         int error = bytes[i] == '}' || bytes[i] == '~' ? domus_wire_append(wire, escaped, 2)
@@ -119,7 +117,6 @@ static int sip(domus_wire *wire, void *state_, const char *bytes, size_t size)
 
 static int wrap_as_it_is(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    (void)state;
     return domus_wire_append(wire, bytes, size);
 }
 
@@ -138,7 +135,6 @@ static int open_swell(domus_wire *wire, void *state_, const void *options)
 {
     swell_state *state = state_;
 
-    (void)wire;
     if (options != NULL)
         state->options = *(const domt_swell_options *)options;
     if (state->options.per_call == 0)
@@ -185,7 +181,6 @@ static int swell(domus_wire *wire, void *state_, const char *bytes, size_t size)
 
 static int wrap_twice(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    (void)state;
     for (size_t i = 0; i < size; i++) {
         const char pair[2] = {0, bytes[i]};
         int error = domus_wire_append(wire, pair, 2);

@@ -46,9 +46,6 @@ static inline void domt_tree_write(const domt_tree *tree, const char *path, cons
 static inline int domt_tree_remove_entry(const char *path, const struct stat *status, int kind,
                                          struct FTW *place)
 {
-    (void)status;
-    (void)kind;
-    (void)place;
     return remove(path);
 }
 

@@ -33,7 +33,6 @@ static bool flood_is_over(const domt_crowd *unused)
 {
     uint64_t sent = sent_by_the_deaf();
 
-    (void)unused;
     if (domt_monotonic_ns() > flood_until_ns)
         return true;
     if (sent != stalled_at) {

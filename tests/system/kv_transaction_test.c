@@ -270,7 +270,6 @@ static void *race(void *argument)
     char line[64], command[64];
     uint64_t aborted = 0;
 
-    (void)argument;
     for (int i = 0; i < ROUNDS; i++) {
         for (bool done = false; !done;) {
             domt_resp_send(fd, "WATCH {t}n");

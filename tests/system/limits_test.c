@@ -35,7 +35,6 @@ static bool enough(const domt_crowd *of)
 
 static bool never(const domt_crowd *of)
 {
-    (void)of;
     return false;
 }
 

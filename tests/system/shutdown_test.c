@@ -19,7 +19,6 @@ static uint64_t until_ns;
 
 static bool time_is_over(const domt_crowd *unused)
 {
-    (void)unused;
     return domt_monotonic_ns() >= until_ns;
 }
 

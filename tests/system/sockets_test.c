@@ -22,7 +22,6 @@ static uint64_t until_ns;
 
 static bool is_over(const domt_crowd *unused)
 {
-    (void)unused;
     return domt_monotonic_ns() >= until_ns;
 }
 

@@ -65,7 +65,6 @@ static void includes_rule(const domt_source *source, domt_report *report)
 {
     char to[256];
 
-    (void)report;
     if (!is_of_library(source->path)) {
         return;
     }

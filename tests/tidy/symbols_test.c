@@ -42,7 +42,6 @@ static struct names declared[DOMT_LIBRARIES_MAX];
  * a declaration that has none. */
 static void collect_rule(const domt_source *source, domt_report *report)
 {
-    (void)report;
     if (!domt_starts_with(source->path, "include/domus/")) {
         return;
     }

@@ -37,7 +37,6 @@ static int answer(domus_stack *stack, void *self, const void *payload)
     domus_tls_info info;
     char text[100];
 
-    (void)self;
     ck_assert_int_eq(domus_tls_info_of(stack, domus_channel_running(stack), &info), 0);
     snprintf(text, sizeof text, "%s %u", info.alpn, request->body.size);
     int error = domus_slice_copy(text, strlen(text), &response.body);
@@ -59,7 +58,6 @@ static int serve_site(domus_stack *stack, void *self)
     const domus_listen_options options = {.front = front};
     domus_endpoint at, got;
 
-    (void)self;
     int error = domus_endpoint_parse("127.0.0.1:0", &at);
     if (error == 0)
         error = domus_listen(stack, &at, &options, NULL, &got);
@@ -83,7 +81,6 @@ static const domus_pipeline by_alpn = {
 
 static int count_open(domus_stack *stack, void *self, const void *event)
 {
-    (void)stack, (void)self, (void)event;
     atomic_fetch_add(&opened, 1);
     return 0;
 }

@@ -36,7 +36,6 @@ static int answer(domus_stack *stack, void *self, const void *payload)
     domus_http_response response = {.status = 200, .media = "text/plain"};
     char text[100];
 
-    (void)self;
     snprintf(text, sizeof text, "%u %s", request->body.size, carrier != NULL ? carrier : "-");
     int error = request->method == DOMUS_HTTP_POST
                     ? domus_slice_copy(text, strlen(text), &response.body)
@@ -56,7 +55,6 @@ static int serve(domus_stack *stack, void *self)
 {
     domus_endpoint at, got;
 
-    (void)self;
     int error = domus_endpoint_parse("127.0.0.1:0", &at);
     if (error == 0)
         error = domus_listen(stack, &at, NULL, NULL, &got);

@@ -53,7 +53,6 @@ static int answer(domus_stack *stack, void *self, const void *payload)
     domus_tls_info info;
     char text[300] = "plain";
 
-    (void)self;
     atomic_fetch_add(&requests, 1);
     if (domus_slice_equals(path, "/plain", 6))
         return redirect(stack, "http", PLAIN);
@@ -67,7 +66,6 @@ static int answer(domus_stack *stack, void *self, const void *payload)
 
 static int pass(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
     return domus_http_pass(stack, payload, &proxy);
 }
 
@@ -103,7 +101,6 @@ static int serve_site(domus_stack *stack, void *self)
 {
     int error = 0;
 
-    (void)self;
     for (uint32_t i = 0; error == 0 && i <= PLAIN; i++)
         error = listen_at(stack, i);
     return error;
@@ -111,7 +108,6 @@ static int serve_site(domus_stack *stack, void *self)
 
 static int serve_proxy(domus_stack *stack, void *self)
 {
-    (void)self;
     return listen_at(stack, PASSES);
 }
 

@@ -44,7 +44,6 @@ static bool fails(const char *file)
 
 static void *allocate(size_t size, const char *file, int line)
 {
-    (void)line;
     if (fails(file))
         return NULL;
     allocated += is_own(file);
@@ -53,7 +52,6 @@ static void *allocate(size_t size, const char *file, int line)
 
 static void *allocate_again(void *block, size_t size, const char *file, int line)
 {
-    (void)line;
     if (fails(file))
         return NULL;
     allocated += is_own(file) && block == NULL;
@@ -62,7 +60,6 @@ static void *allocate_again(void *block, size_t size, const char *file, int line
 
 static void release(void *block, const char *file, int line)
 {
-    (void)line;
     allocated -= is_own(file) && block != NULL;
     free(block);
 }

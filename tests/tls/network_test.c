@@ -29,7 +29,6 @@ static int send_back(domus_stack *stack, void *self, const void *payload)
     domus_packet packet;
     int error = domus_slice_keep(((const domus_packet *)payload)->bytes, &packet.bytes);
 
-    (void)self;
     if (error == 0)
         error = domus_reply(stack, &domus_packet_type, &packet);
     return error;
@@ -253,7 +252,6 @@ static int run_seed(uint64_t seed, void *context)
     domt_sweep sweep = {.seed = seed, .is_relayed = true};
     domus_config config;
 
-    (void)context;
     domi_random_init(&sweep.random, seed);
     domt_sweep_configure(&sweep, &config);
     domt_sweep_make(&sweep, &config, &listener, 1);

@@ -23,7 +23,6 @@ static int count_names(SSL *ssl, void *none)
 {
     const STACK_OF(X509_NAME) *names = SSL_get0_peer_CA_list(ssl);
 
-    (void)none;
     names_told = names != NULL ? sk_X509_NAME_num(names) : 0;
     return 1;
 }

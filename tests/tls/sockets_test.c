@@ -30,7 +30,6 @@ static int answer(domus_stack *stack, void *self, const void *payload)
     char text[400];
     domus_http_response response = {.status = 200, .media = "text/plain"};
 
-    (void)self;
     int error = domus_tls_info_of(stack, domus_channel_running(stack), &info);
     if (error != 0)
         return error;
@@ -53,7 +52,6 @@ static int serve(domus_stack *stack, void *self)
 {
     domus_endpoint at, got;
 
-    (void)self;
     int error = domus_endpoint_parse("127.0.0.1:0", &at);
     if (error == 0)
         error = domus_listen(stack, &at, NULL, NULL, &got);

@@ -38,7 +38,6 @@ static int on_tick(domus_stack *stack, void *self, const void *payload)
     uint64_t *before = self;
     uint64_t now = cpu_ns();
 
-    (void)stack, (void)payload;
     if (*before != 0 && now - *before > atomic_load(&longest_ns))
         atomic_store(&longest_ns, now - *before);
     if (*before != 0)
@@ -50,7 +49,6 @@ static int on_tick(domus_stack *stack, void *self, const void *payload)
 
 static int begin_ticks(domus_stack *stack, void *self)
 {
-    (void)self;
     return domus_every(stack, DOMT_MS, &tick_type, NULL, NULL);
 }
 

@@ -84,7 +84,6 @@ static char now_path[128];
 /* It may see the certificate of one file and the key of the other, and fails then. */
 static void *read_again(void *nothing)
 {
-    (void)nothing;
     while (atomic_load(&done) == 0)
         (void)domus_tls_reload(server_tls, NULL, 0);
     return NULL;

@@ -490,11 +490,9 @@ void domt_http_hold_judged(const domt_http_read *read, const domt_http_read *jud
 #else
 void domt_http_read_by_judge(domt_http_read *read, const uint8_t *bytes, size_t size)
 {
-    (void)read, (void)bytes, (void)size;
 }
 
 void domt_http_hold_judged(const domt_http_read *read, const domt_http_read *judged)
 {
-    (void)read, (void)judged;
 }
 #endif

@@ -113,7 +113,6 @@ static ssize_t give(wslay_event_context_ptr context, uint8_t *to, size_t size, i
     feed *from = user;
     size_t part = size < from->size ? size : from->size;
 
-    (void)flags;
     if (part == 0) {
         wslay_event_set_error(context, WSLAY_ERR_WOULDBLOCK);
         return -1;
@@ -127,13 +126,11 @@ static ssize_t give(wslay_event_context_ptr context, uint8_t *to, size_t size, i
 static ssize_t swallow(wslay_event_context_ptr context, const uint8_t *bytes, size_t size,
                        int flags, void *user)
 {
-    (void)context, (void)bytes, (void)flags, (void)user;
     return (ssize_t)size;
 }
 
 static int mask(wslay_event_context_ptr context, uint8_t *to, size_t size, void *user)
 {
-    (void)context, (void)user;
     memset(to, 7, size);
     return 0;
 }
@@ -143,7 +140,6 @@ static void hear(wslay_event_context_ptr context, const struct wslay_event_on_ms
 {
     domt_socket_read *read = ((feed *)user)->read;
 
-    (void)context;
     if (message->opcode == WSLAY_TEXT_FRAME || message->opcode == WSLAY_BINARY_FRAME)
         note_message(read, message->opcode == WSLAY_TEXT_FRAME ? 't' : 'b',
                      (uint32_t)message->msg_length, message->msg, message->msg_length);
@@ -187,7 +183,6 @@ bool domt_socket_read_by_judge(domt_socket_read *read, const domus_websocket_opt
 bool domt_socket_read_by_judge(domt_socket_read *read, const domus_websocket_options *options,
                                const uint8_t *bytes, size_t size)
 {
-    (void)read, (void)options, (void)bytes, (void)size;
     return false;
 }
 #endif
