@@ -164,6 +164,8 @@ static void write_key(FILE *out, const char *section, const domus_config_key *ke
              section != NULL ? "." : "", key->path);
     (void)fputs("{\"key\": ", out);
     write_string(out, path);
+    if (key->field != NULL)
+        write_member(out, "field", key->field);
     write_member(out, "kind", kind_word(key->kind));
     write_range(out, key);
     write_default(out, key);

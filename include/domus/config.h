@@ -409,6 +409,8 @@ typedef enum domus_config_kind {
  * the same path, one after the other. */
 typedef struct domus_config_key {
     const char *path; /* as in YAML: "scheduler.ioRatio"; for a key of a listener: "address" */
+    /* the field as C names it, "domus_config.scheduler.io_ratio"; NULL: not said */
+    const char *field;
     domus_config_kind kind;
     uint32_t offset;  /* offset of the field in domus_config, domus_listener_config or
                          domus_pool_config */

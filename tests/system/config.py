@@ -378,7 +378,8 @@ def explain():
     out, _ = run("explain", "scheduler.ioRatio")
     assert re.fullmatch(r"scheduler\.ioRatio\n    Percentage of a busy thread's time .*\n(    .*\n)+"
                         r"    type     a percentage, such as 50 or 50%\n    values   auto or 1\.\.100\n    default  50\n"
-                        r"    change   live: .*\n    doctor   io-starves-state, state-starves-io\n", out), out
+                        r"    change   live: .*\n    in C     domus_config\.scheduler\.io_ratio\n"
+                        r"    doctor   io-starves-state, state-starves-io\n", out), out
     with open(os.path.join(TREE, "docs/config.md"), encoding="utf-8") as page:
         assert "    $ domus config explain ioRatio\n" + re.sub("(?m)^", "    ", out).rstrip(" ") + "\n" in page.read()
     assert run("explain", "ioRatio")[0] == out and run("explain", "IORATIO")[0] == out

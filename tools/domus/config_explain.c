@@ -191,6 +191,8 @@ static void print_key(const json_t *keys, const json_t *texts, const found *one)
     print_fact("values", text);
     print_fact("default", default_of(one->key));
     print_fact("change", change_of(one->key));
+    if (json_object_get(one->key, "field") != NULL)
+        print_fact("in C", config_key_text(one->key, "field"));
     if (config_key_has(one->key, "secret"))
         print_fact("secret", "nobody is shown it");
     print_rules(one->key);
