@@ -1,5 +1,5 @@
 /* Messages to a supervisor: datagrams of lines NAME=VALUE to the Unix socket that $NOTIFY_SOCKET
- * names, as of sd_notify(3) (docs/decisions/systemd.md says why this is not libsystemd).
+ * names, as of sd_notify(3) (docs/decisions/programs.md says why this is not libsystemd).
  *
  * A message is sent as a whole or not at all. Thread-safety: any thread may send while it is open.
  */

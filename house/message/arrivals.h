@@ -9,7 +9,7 @@
  * A batch has to be short. A house in a chain has mail in its inbox, so nobody else links it, and
  * messages that others send to it wait, too. No code of a user runs within a batch, so it is over
  * in a microsecond or two. Gathering over whole runs was built, and taken out again
- * (decisions/batched-links).
+ * (decisions/messages).
  *
  * A house in a chain has not been taken off the arrivals, so home neither sorts its inbox nor frees
  * it (contract: Lanes). */

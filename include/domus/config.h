@@ -408,9 +408,8 @@ typedef enum domus_config_kind {
  * A key that can be written in two ways (`system.threads`: a count, or a share) has two rows with
  * the same path, one after the other. */
 typedef struct domus_config_key {
-    const char *path; /* as in YAML: "scheduler.ioRatio"; for a key of a listener: "address" */
-    /* the field as C names it, "domus_config.scheduler.io_ratio"; NULL: not said */
-    const char *field;
+    const char *path;  /* as in YAML: "scheduler.ioRatio"; for a key of a listener: "address" */
+    const char *field; /* in C: "domus_config.scheduler.io_ratio"; NULL: not said */
     domus_config_kind kind;
     uint32_t offset;  /* offset of the field in domus_config, domus_listener_config or
                          domus_pool_config */

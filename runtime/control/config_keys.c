@@ -26,8 +26,9 @@ static const char *const backend_words[] = {"auto", "uring", "epoll", NULL};
 static const char *const version_words[] = {"1.2", "1.3", NULL};
 static const char *const verify_words[] = {"required", "optional", NULL};
 
-#define FIELD(type, member) \
-    .field = #type "." #member, .offset = (uint32_t)offsetof(type, member), .size = (uint32_t)sizeof(((type *)NULL)->member)
+#define FIELD(type, member)                                                                        \
+    .field = #type "." #member, .offset = (uint32_t)offsetof(type, member),                        \
+    .size = (uint32_t)sizeof(((type *)NULL)->member)
 #define KEY(name, sort, member, low, high, value)                                                  \
     .path = (name), .kind = DOMUS_CONFIG_##sort, FIELD(domus_config, member), .minimum = (low),    \
     .maximum = (high), .preset = (value)

@@ -140,7 +140,8 @@ DOMT_TEST(every_key_has_a_reader)
         if (strncmp(name, "scheduler.steal", 15) == 0 || strncmp(name, "scheduler.idle", 14) == 0)
             name += strlen("scheduler.");
         if (is_option(key) || is_given ? !is_read_in_settings(name) : !is_read(name))
-            snprintf(missing + strlen(missing), sizeof missing - strlen(missing), " %s", key->field);
+            snprintf(missing + strlen(missing), sizeof missing - strlen(missing), " %s",
+                     key->field);
     }
     ck_assert_msg(missing[0] == '\0', "nobody reads%s", missing);
 }

@@ -1,7 +1,7 @@
 /* Each tag in a comment leads somewhere in the tree.
  *
  * A comment may cite the contract by a must (`M8`) or by a heading (`contract: The loop`), and a
- * decision by its page (`decisions/batched-links`). A must and a heading have to stand in
+ * decision by its page (`decisions/messages`). A must and a heading have to stand in
  * docs/contract.md, and a page in docs/decisions/. Tags of earlier days, which only those could
  * follow who had the papers from before the first line, are not to come back. */
 #include "tests/support/suite.h"
@@ -200,7 +200,7 @@ DOMT_TEST(tidy_lets_tags_and_numbers_stand)
     domt_tree_lets(tags_rule, "base/planted.c",
                    "/* M1, M13 (contract: The loop), and contract:\n"
                    " * Birth and\n * death */\n");
-    domt_tree_lets(tags_rule, "base/planted.c", "/* decisions/batched-links. 1,003 of 0.003 */\n");
+    domt_tree_lets(tags_rule, "base/planted.c", "/* decisions/messages. 1,003 of 0.003 */\n");
     domt_tree_lets(tags_rule, "base/planted.c", "const char *t = \"DESIGN 003 notes: M99\";\n");
     domt_tree_lets(tags_rule, "base/planted.c", "int M99; /* a DESIGNER's footnotes: M8s */\n");
 }

@@ -6,7 +6,7 @@
 #define WAITING 2.0  /* actors that are ready on it at a time, on average: there is what to take */
 #define FEW     10.0 /* steals a second: next to none */
 #define MANY    1000.0 /* steals a second: they cost a thousandth of a thread and more */
-/* ns: a loan costs about a microsecond on both sides together (docs/decisions/stealing.md), so it
+/* ns: a loan costs about a microsecond on both sides together (docs/decisions/threads.md), so it
  * brings nothing for a shorter run. */
 #define WORTH_NS 2000.0
 
