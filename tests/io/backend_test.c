@@ -453,7 +453,7 @@ DOMT_TEST(a_ring_that_cannot_be_made_leaves_nothing)
 /* The other tests here are about time, signals and descriptors of the kernel. */
 DOMT_TEST(a_simulated_ring_does_what_those_of_the_kernel_do)
 {
-    const TTest *const shared[] = {
+    void (*const shared[])(int) = {
         an_enter_waits_as_long_as_it_is_told,
         a_receive_goes_on_until_the_peers_end,
         sends_take_all_pieces_in_order,
@@ -467,7 +467,7 @@ DOMT_TEST(a_simulated_ring_does_what_those_of_the_kernel_do)
     domt_ring_simulate();
     for (int round = 0; round < 20; round++) /* chance decides what the kernel leaves open */
         for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++)
-            shared[i]->fn(0);
+            shared[i](0);
 }
 
 DOMT_SUITE(20)
