@@ -4,11 +4,10 @@
  *
  * On each node a publisher publishes numbers to two groups: `steady`, of which two actors of each
  * node are members, and `loose`, which one actor of each node joins and leaves. */
+#include "tests/cluster/nodes.h"
 #include "tests/support/suite.h"
 
-#include <domus/cluster.h>
 #include <domus/domus.h>
-#include <domus/testkit_cluster.h>
 #include <domus/timer.h>
 
 #include <errno.h>
@@ -40,27 +39,13 @@ typedef struct member {
 } member;
 
 static struct {
-    domus_testkit_cluster *sim;
-    domus_cluster *clusters[NODES];
-    uint32_t numbers[NODES];
-    uint64_t starts;
     publisher publishers[PUBLISHERS_MAX];
     uint32_t publishers_used;
     member members[MEMBERS_MAX];
     uint32_t members_used;
     uint64_t disordered;
-    uint64_t chance;
     bool publishes, is_steady;
 } model;
-
-static uint64_t draw(uint64_t below)
-{
-    model.chance += UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t z = model.chance;
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ z >> 31) % below;
-}
 
 /* --- messages ----------------------------------------------------------------------------------
  */
@@ -95,8 +80,8 @@ static int open_groups(domus_stack *stack, actor *self)
     int error = 0;
 
     for (uint32_t i = 0; i < GROUPS && error == 0; i++)
-        error =
-            domus_cluster_group_open(stack, model.clusters[self->node], names[i], &self->groups[i]);
+        error = domus_cluster_group_open(stack, domt_nodes.clusters[self->node], names[i],
+                                         &self->groups[i]);
     return error != 0 ? error : domus_every(stack, 10 * MS, &tick_type, NULL, NULL);
 }
 
@@ -106,7 +91,7 @@ static int publish_some(domus_stack *stack, void *self_, const void *payload)
     publisher *now = &model.publishers[self->number];
 
     for (uint32_t i = 0; i < GROUPS && model.publishes; i++) {
-        for (uint64_t count = draw(4); count > 0; count--) {
+        for (uint64_t count = domt_draw(4); count > 0; count--) {
             const word what = {self->number, now->sent[i]};
             ck_assert_int_eq(domus_publish(stack, self->groups[i], &word_type, &what), 0);
             now->sent[i]++;
@@ -148,7 +133,7 @@ static int change(domus_stack *stack, void *self_, const void *payload)
     actor *self = self_;
     member *now = &model.members[self->number];
 
-    bool wants = now->group == 0 || model.is_steady || (draw(20) == 0) != now->is_in;
+    bool wants = now->group == 0 || model.is_steady || (domt_draw(20) == 0) != now->is_in;
     if (wants == now->is_in)
         return 0;
     now->is_in = wants;
@@ -173,132 +158,40 @@ static const domus_behaviour membering = {
 /* --- nodes -------------------------------------------------------------------------------------
  */
 
-static void spawn_member(domus_system *system, uint32_t node, uint32_t group)
+static void spawn_member(uint32_t node, uint32_t group)
 {
     const actor state = {.node = node, .number = model.members_used};
-    domus_address address;
 
     ck_assert_uint_lt(model.members_used, MEMBERS_MAX);
     model.members[model.members_used++] = (member){.node = node, .group = group};
-    ck_assert_int_eq(domus_outside_spawn(system, &membering, &state, &address), 0);
+    domt_nodes_spawn(node, &membering, &state);
 }
 
-static void open_node(uint32_t i)
+static void start_node(uint32_t i)
 {
-    domus_system *system =
-        domus_testkit_system(domus_testkit_cluster_kit(model.sim, model.numbers[i]));
     const actor state = {.node = i, .number = model.publishers_used};
-    char name[8], error[200] = "";
-    domus_cluster_options options = {
-        .name = "sim",
-        .node = name,
-        .heartbeat_ns = 100 * MS,
-        .down_after_ns = 600 * MS,
-        .picklers = picklers,
-        .open_client = domus_testkit_cluster_open_client,
-        .context = domus_testkit_cluster_context(model.sim, model.numbers[i]),
-        .seed = ++model.starts,
-    };
 
-    snprintf(name, sizeof name, "n%u", i);
-    ck_assert_msg(domus_cluster_open(system, &options, error, sizeof error, &model.clusters[i]) ==
-                      0,
-                  "%s", error);
-    domus_address address;
+    domt_nodes_open(i, (domus_cluster_options){.picklers = picklers});
     ck_assert_uint_lt(model.publishers_used, PUBLISHERS_MAX);
     model.publishers[model.publishers_used++] = (publisher){.node = i};
-    ck_assert_int_eq(domus_outside_spawn(system, &publishing, &state, &address), 0);
+    domt_nodes_spawn(i, &publishing, &state);
     for (uint32_t j = 0; j < STEADY; j++)
-        spawn_member(system, i, 0);
-    spawn_member(system, i, 1);
+        spawn_member(i, 0);
+    spawn_member(i, 1);
 }
 
 static void begin(uint64_t seed)
 {
-    domus_testkit_cluster_options options = {.servers = 1 + (uint32_t)(seed % 2), .untraced = true};
-
     memset(&model, 0, sizeof model);
-    model.chance = seed * 104729;
     model.publishes = true;
-    ck_assert_int_eq(domus_testkit_cluster_new(seed, &options, &model.sim), 0);
-    for (uint32_t i = 0; i < NODES; i++) {
-        domus_config config;
-        domus_config_init(&config);
-        config.system.threads = 1 + (uint32_t)draw(3);
-        domus_testkit_node_options node = {.config = &config};
-        ck_assert_int_eq(domus_testkit_cluster_add_node(model.sim, &node, &model.numbers[i]), 0);
-        open_node(i);
-    }
-}
-
-static void end(void)
-{
-    domus_testkit_cluster_free(model.sim);
-    for (uint32_t i = 0; i < NODES; i++)
-        domus_cluster_close(model.clusters[i]);
-}
-
-static void advance(uint64_t by_ns)
-{
-    ck_assert_msg(domus_testkit_cluster_advance(model.sim, by_ns) == 0, "%s",
-                  domus_testkit_cluster_error(model.sim));
+    domt_nodes_begin(seed, 1 + (uint32_t)(seed % 2), false, start_node);
 }
 
 static void crash(uint32_t i)
 {
-    if (domus_testkit_cluster_crash(model.sim, model.numbers[i], draw(2) == 0) != 0)
-        return;
-    domus_cluster_close(model.clusters[i]);
-    model.clusters[i] = NULL;
     for (uint32_t j = 0; j < model.members_used; j++)
         model.members[j].is_gone |= model.members[j].node == i;
-    advance(draw(2 * SECOND));
-    ck_assert_int_eq(domus_testkit_cluster_start(model.sim, model.numbers[i]), 0);
-    open_node(i);
-}
-
-/* --- faults ------------------------------------------------------------------------------------
- */
-
-static void heal_all(void)
-{
-    for (uint32_t i = 0; i < NODES; i++)
-        (void)domus_testkit_cluster_resume(model.sim, model.numbers[i], DOMUS_CLOCK_JUMPS);
-    (void)domus_testkit_cluster_heal(model.sim, DOMUS_EVERY, DOMUS_EVERY, DOMUS_BOTH_WAYS);
-    for (uint32_t i = 0; i < 2; i++)
-        (void)domus_testkit_cluster_start_server(model.sim, i);
-    (void)domus_testkit_cluster_set_leg(model.sim, DOMUS_EVERY, DOMUS_EVERY, DOMUS_BOTH_WAYS,
-                                        &(domus_testkit_leg){0});
-}
-
-static void fault(uint64_t seed)
-{
-    uint32_t node = model.numbers[draw(NODES)];
-    uint32_t server = (uint32_t)draw(1 + seed % 2);
-    domus_testkit_ways ways = (domus_testkit_ways)(1 + draw(3));
-
-    switch (draw(6)) {
-    case 0:
-        (void)domus_testkit_cluster_cut(model.sim, node, DOMUS_EVERY, ways, DOMUS_CUT_HOLDS);
-        break;
-    case 1:
-        (void)domus_testkit_cluster_cut(model.sim, node, DOMUS_EVERY, ways, DOMUS_CUT_LOSES);
-        break;
-    case 2:
-        (void)domus_testkit_cluster_disconnect(model.sim, node, draw(SECOND));
-        break;
-    case 3:
-        (void)domus_testkit_cluster_stop_server(model.sim, server);
-        break;
-    case 4:
-        (void)domus_testkit_cluster_set_leg(
-            model.sim, node, DOMUS_EVERY, ways,
-            &(domus_testkit_leg){.loss_ppm = (uint32_t)draw(200000)});
-        break;
-    default:
-        (void)domus_testkit_cluster_suspend(model.sim, node);
-        break;
-    }
+    domt_nodes_crash(i);
 }
 
 /* --- what has to hold --------------------------------------------------------------------------
@@ -348,7 +241,7 @@ static uint64_t count_told(void)
     uint64_t sum = 0;
 
     for (uint32_t i = 0; i < NODES; i++) {
-        domus_cluster_counts counts = domus_cluster_count(model.clusters[i]);
+        domus_cluster_counts counts = domus_cluster_count(domt_nodes.clusters[i]);
         sum += counts.lost + counts.refused + counts.dropped;
     }
     return sum;
@@ -358,11 +251,11 @@ static uint64_t count_told(void)
 static void check_all_comes(uint64_t seed)
 {
     model.is_steady = true;
-    advance(4 * SECOND);
+    domt_nodes_advance(4 * SECOND);
     mark_all();
-    advance(300 * MS);
+    domt_nodes_advance(300 * MS);
     model.publishes = false;
-    advance(SECOND);
+    domt_nodes_advance(SECOND);
     uint64_t taken = 0;
     for (uint32_t i = 0; i < model.members_used; i++) {
         const member *who = &model.members[i];
@@ -385,24 +278,24 @@ static int run_seed(uint64_t seed, void *context)
     bool crashes = seed % 4 == 3;
 
     begin(seed);
-    advance(SECOND);
+    domt_nodes_advance(SECOND);
     mark_all();
     uint64_t before = count_told();
     for (uint32_t round = 0; round < 3; round++) {
-        fault(seed);
-        advance(draw(1500 * MS));
-        if (draw(2) == 0)
-            heal_all();
+        domt_nodes_fault();
+        domt_nodes_advance(domt_draw(1500 * MS));
+        if (domt_draw(2) == 0)
+            domt_nodes_heal();
         if (crashes) {
-            heal_all();
-            crash((uint32_t)draw(NODES));
+            domt_nodes_heal();
+            crash((uint32_t)domt_draw(NODES));
         }
-        advance(draw(SECOND));
+        domt_nodes_advance(domt_draw(SECOND));
     }
-    heal_all();
+    domt_nodes_heal();
     if (!crashes) {
         model.publishes = false;
-        advance(4 * SECOND);
+        domt_nodes_advance(4 * SECOND);
         uint64_t silent = count_missed(seed), told = count_told() - before;
         ck_assert_msg(silent <= told, "seed %llu: %llu have not come, %llu were told as lost",
                       (unsigned long long)seed, (unsigned long long)silent,
@@ -410,7 +303,7 @@ static int run_seed(uint64_t seed, void *context)
         model.publishes = true;
     }
     check_all_comes(seed);
-    end();
+    domt_nodes_end();
     return 0;
 }
 
@@ -419,10 +312,10 @@ DOMT_TEST(without_faults_every_member_gets_everything)
     begin(1);
     check_all_comes(1);
     for (uint32_t i = 0; i < NODES; i++) {
-        domus_cluster_counts counts = domus_cluster_count(model.clusters[i]);
+        domus_cluster_counts counts = domus_cluster_count(domt_nodes.clusters[i]);
         ck_assert_uint_eq(counts.lost + counts.refused + counts.dropped, 0);
     }
-    end();
+    domt_nodes_end();
 }
 
 DOMT_TEST(faults_keep_the_order_and_lose_nothing_in_silence)

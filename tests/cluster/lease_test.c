@@ -1,13 +1,12 @@
 /* The lease of a node, on which its parts of the grains hang: a node that cannot have one, that was
  * replaced by another one of its name, or that has left before its grains have stopped, is no
  * longer in the way of the others. */
+#include "tests/cluster/nodes.h"
 #include "tests/cluster/words.h"
 #include "tests/support/suite.h"
 
-#include <domus/cluster.h>
 #include <domus/domus.h>
 #include <domus/grain.h>
-#include <domus/testkit_cluster.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,9 +18,6 @@
 #define PARTS  256u
 
 static struct {
-    domus_testkit_cluster *sim;
-    domus_cluster *clusters[NODES + 1];
-    uint32_t numbers[NODES + 1];
     uint32_t lives;
     uint64_t holds_ns; /* for which a grain does not come to its end */
     int error;         /* of the last ask */
@@ -111,88 +107,34 @@ static const domus_behaviour asking = {
 /* --- the world ----------------------------------------------------------------------------------
  */
 
-static void advance(uint64_t by_ns)
-{
-    ck_assert_msg(domus_testkit_cluster_advance(world.sim, by_ns) == 0, "%s",
-                  domus_testkit_cluster_error(world.sim));
-}
-
-static domus_system *system_of(uint32_t i)
-{
-    return domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.numbers[i]));
-}
-
-static void add_system(uint32_t i)
-{
-    domus_config config;
-
-    domus_config_init(&config);
-    config.system.threads = 1;
-    domus_testkit_node_options node = {.config = &config};
-    ck_assert_int_eq(domus_testkit_cluster_add_node(world.sim, &node, &world.numbers[i]), 0);
-}
-
-/* Make a system a node. Returns as domus_cluster_open(). */
-static int open_node(uint32_t i, const char *name, char error[200])
-{
-    domus_cluster_options options = {
-        .name = "leases",
-        .node = name,
-        .heartbeat_ns = 100 * MS,
-        .down_after_ns = 400 * MS,
-        .picklers = domt_word_picklers,
-        .grains = kinds,
-        .open_client = domus_testkit_cluster_open_client,
-        .context = domus_testkit_cluster_context(world.sim, world.numbers[i]),
-        .seed = i + 1,
-    };
-    return domus_cluster_open(system_of(i), &options, error, 200, &world.clusters[i]);
-}
-
-static void add_node(uint32_t i, const char *name)
-{
-    char error[200] = "";
-
-    add_system(i);
-    ck_assert_msg(open_node(i, name, error) == 0, "%s", error);
-}
+static const domus_cluster_options chosen = {
+    .down_after_ns = 400 * MS, .picklers = domt_word_picklers, .grains = kinds};
 
 static void begin(void)
 {
-    static const char *const names[] = {"n0", "n1", "n2"};
-
     memset(&world, 0, sizeof world);
-    ck_assert_int_eq(domus_testkit_cluster_new(1, NULL, &world.sim), 0);
+    domt_nodes_new(1, 1);
     for (uint32_t i = 0; i < NODES; i++)
-        add_node(i, names[i]);
-    advance(2 * SECOND);
-}
-
-static void end(void)
-{
-    domus_testkit_cluster_free(world.sim);
-    for (uint32_t i = 0; i <= NODES; i++) {
-        if (world.clusters[i] != NULL)
-            domus_cluster_close(world.clusters[i]);
-    }
+        domt_nodes_open(domt_nodes_add(1), chosen);
+    domt_nodes_advance(2 * SECOND);
 }
 
 static uint32_t parts_of(uint32_t i)
 {
-    return (uint32_t)domus_cluster_count_grains(world.clusters[i]).parts;
+    return (uint32_t)domus_cluster_count_grains(domt_nodes.clusters[i]).parts;
 }
 
 /* Hold that the table of parts that a node shows has its counts. */
 static void shows_its_parts(uint32_t i)
 {
-    domus_cluster_grain_counts counts = domus_cluster_count_grains(world.clusters[i]);
+    domus_cluster_grain_counts counts = domus_cluster_count_grains(domt_nodes.clusters[i]);
     const uint64_t numbers[] = {counts.parts, counts.taken,   counts.given,
                                 counts.lost,  counts.waiting, counts.returned};
-    const domus_figures_table *at = domus_figures_at(system_of(i), 2);
+    const domus_figures_table *at = domus_figures_at(domt_nodes_system(i), 2);
     domus_figures_shot shot;
 
     ck_assert_str_eq(at->name, "parts");
-    ck_assert_int_eq(domus_figures_read(system_of(i), 2, 0, 1, &shot), 0);
+    ck_assert_int_eq(domus_figures_read(domt_nodes_system(i), 2, 0, 1, &shot), 0);
     for (uint32_t k = 0; k < 6; k++)
         ck_assert_msg(domus_figures_cell(&shot, 0, k)->number == numbers[k], "%s",
                       at->columns[k].name);
@@ -203,11 +145,10 @@ static void shows_its_parts(uint32_t i)
 static int ask_from(uint32_t i, uint32_t key, uint64_t within_ns)
 {
     const asker state = {.key = key};
-    domus_address address;
 
     world.error = 1;
-    ck_assert_int_eq(domus_outside_spawn(system_of(i), &asking, &state, &address), 0);
-    advance(within_ns);
+    domt_nodes_spawn(i, &asking, &state);
+    domt_nodes_advance(within_ns);
     return world.error;
 }
 
@@ -220,21 +161,21 @@ DOMT_TEST(node_without_a_lease_is_not_waited_for)
     begin();
     ck_assert_uint_ge(parts_of(2), 40);
     domus_testkit_store_faults faults = {.request_loss_ppm = DOMUS_TESTKIT_PPM,
-                                         .request_loss_of = world.numbers[2] + 1};
-    ck_assert_int_eq(domus_testkit_cluster_set_store(world.sim, &faults), 0);
-    advance(5 * SECOND);
+                                         .request_loss_of = domt_nodes.numbers[2] + 1};
+    ck_assert_int_eq(domus_testkit_cluster_set_store(domt_nodes.sim, &faults), 0);
+    domt_nodes_advance(5 * SECOND);
     ck_assert_uint_eq(parts_of(2), 0);
     ck_assert_uint_eq(parts_of(0) + parts_of(1), PARTS);
-    domus_cluster_grain_counts counts = domus_cluster_count_grains(world.clusters[2]);
+    domus_cluster_grain_counts counts = domus_cluster_count_grains(domt_nodes.clusters[2]);
     ck_assert(counts.given < counts.taken && counts.lost >= 40);
     shows_its_parts(2);
     for (uint32_t key = 0; key < 20; key++)
         ck_assert_int_eq(ask_from(2, key, 50 * MS), 0);
-    ck_assert_int_eq(domus_testkit_cluster_set_store(world.sim, &(domus_testkit_store_faults){0}),
-                     0);
-    advance(3 * SECOND);
+    ck_assert_int_eq(
+        domus_testkit_cluster_set_store(domt_nodes.sim, &(domus_testkit_store_faults){0}), 0);
+    domt_nodes_advance(3 * SECOND);
     ck_assert_uint_ge(parts_of(2), 40);
-    end();
+    domt_nodes_end();
 }
 
 /* The later one of two nodes of one name has the parts. */
@@ -243,15 +184,17 @@ DOMT_TEST(node_that_was_replaced_gives_its_parts_up)
     begin();
     uint32_t before = parts_of(1);
     ck_assert_uint_ge(before, 40);
-    add_node(NODES, "n1");
-    advance(1500 * MS);
+    domus_cluster_options same_name = chosen;
+    same_name.node = "n1";
+    domt_nodes_open(domt_nodes_add(1), same_name);
+    domt_nodes_advance(1500 * MS);
     ck_assert_uint_eq(parts_of(1), 0);
     ck_assert_uint_eq(parts_of(NODES), before);
-    ck_assert_uint_eq(domus_cluster_nodes(world.clusters[NODES], NULL, 0), NODES);
+    ck_assert_uint_eq(domus_cluster_nodes(domt_nodes.clusters[NODES], NULL, 0), NODES);
     ck_assert_uint_eq(parts_of(0) + parts_of(2) + before, PARTS);
     for (uint32_t key = 0; key < 20; key++)
         ck_assert_int_eq(ask_from(0, key, 50 * MS), 0);
-    end();
+    domt_nodes_end();
 }
 
 /* A node has left while a grain of it does not come to its end: its lease runs out, the grain is
@@ -261,17 +204,17 @@ DOMT_TEST(node_that_has_left_lets_its_lease_run_out)
     begin();
     world.holds_ns = 3600 * SECOND;
     uint32_t key = 0;
-    while (domus_cluster_count_grains(world.clusters[0]).parts != 0 && world.lives == 0)
+    while (domus_cluster_count_grains(domt_nodes.clusters[0]).parts != 0 && world.lives == 0)
         (void)ask_from(0, key++, 20 * MS);
     (void)ask_from(0, key - 1, 20 * MS); /* waits behind the first one */
     world.holds_ns = 0;
     for (uint32_t i = 0; i < NODES - 1; i++)
-        domus_cluster_leave(world.clusters[i]);
-    advance(5 * SECOND);
+        domus_cluster_leave(domt_nodes.clusters[i]);
+    domt_nodes_advance(5 * SECOND);
     ck_assert_uint_eq(parts_of(2), PARTS);
     ck_assert_int_eq(ask_from(2, key - 1, 50 * MS), 0);
     ck_assert_uint_eq(world.lives, 2);
-    end();
+    domt_nodes_end();
 }
 
 /* Grains that live before their kind is spread would be in no part. */
@@ -280,12 +223,12 @@ DOMT_TEST(kind_that_lives_already_is_not_spread)
     char error[200] = "";
 
     begin();
-    add_system(NODES);
+    (void)domt_nodes_add(1);
     (void)ask_from(NODES, 1, 10 * MS);
     ck_assert_uint_eq(world.lives, 1);
-    ck_assert_int_eq(open_node(NODES, "n3", error), -EBUSY);
+    ck_assert_int_eq(domt_nodes_try_open(NODES, chosen, error), -EBUSY);
     ck_assert_str_eq(error, "grains: grains of greeter live already");
-    end();
+    domt_nodes_end();
 }
 
 DOMT_SUITE(60)

@@ -4,13 +4,11 @@
  * On each node a talker has a worker on each other node, which it spawns there, and again when it
  * hears that it is gone. It sends the worker notices that are numbered, and asks that are numbered,
  * some with a time-out. The model knows what was sent, taken and told. */
-#include "tests/cluster/faults.h"
+#include "tests/cluster/nodes.h"
 #include "tests/cluster/words.h"
 #include "tests/support/suite.h"
 
-#include <domus/cluster.h>
 #include <domus/domus.h>
-#include <domus/testkit_cluster.h>
 #include <domus/timer.h>
 
 #include <errno.h>
@@ -22,7 +20,6 @@
 #define NODES     3u
 #define ASKS_MAX  60000u
 #define PAIRS_MAX 4000u
-#define DOWN_NS   (600 * MS)
 #define PATIENCE                                                                                   \
     (4 * SECOND) /* within which an ask without a time-out ends after all is healed                \
                   */
@@ -35,24 +32,14 @@ typedef struct pair {
 } pair;
 
 static struct {
-    domus_testkit_cluster *sim;
-    domus_cluster *clusters[NODES];
-    uint32_t numbers[NODES];
-    uint64_t starts;           /* of nodes */
     domus_cluster_counts gone; /* of nodes that have crashed */
     pair pairs[PAIRS_MAX];
     uint32_t pairs_used;
     domt_asking asks[ASKS_MAX];
     uint32_t asks_used;
     uint64_t doubled, disordered, twice;
-    uint64_t chance;
     bool talks;
 } model;
-
-static uint64_t draw(uint64_t below)
-{
-    return domt_draw(&model.chance, below);
-}
 
 /* --- workers -----------------------------------------------------------------------------------
  */
@@ -130,7 +117,7 @@ static int want(domus_stack *stack, void *self_, const void *payload)
 
     *(uint32_t *)domus_frame(stack) = *(const uint32_t *)payload;
     snprintf(name, sizeof name, "n%u", *(const uint32_t *)payload);
-    if (domus_cluster_find_node(model.clusters[self->node], name, &node) != 0) {
+    if (domus_cluster_find_node(domt_nodes.clusters[self->node], name, &node) != 0) {
         self->friends[*(const uint32_t *)payload].is_wanted = false;
         return 0;
     }
@@ -171,13 +158,13 @@ static void talk_to(domus_stack *stack, talker *self, uint32_t node)
             of->is_wanted = domus_notice(stack, domus_self(stack), &want_type, &node) == 0;
         return;
     }
-    for (uint64_t i = draw(4); i > 0; i--) {
+    for (uint64_t i = domt_draw(4); i > 0; i--) {
         pair *to = &model.pairs[of->pair];
         const domt_word what = {of->pair, to->sent};
         if (domus_notice(stack, of->worker, &domt_notice_type, &what) == 0)
             to->sent++;
     }
-    if (draw(2) == 0 && model.asks_used < ASKS_MAX) {
+    if (domt_draw(2) == 0 && model.asks_used < ASKS_MAX) {
         const domt_word what = {node, model.asks_used};
         if (domus_notice(stack, domus_self(stack), &ask_one_type, &what) == 0)
             model.asks_used++;
@@ -226,30 +213,12 @@ static const domus_behaviour talking = {
 /* --- nodes -------------------------------------------------------------------------------------
  */
 
-static void open_node(uint32_t i)
+static void start_node(uint32_t i)
 {
-    domus_system *system =
-        domus_testkit_system(domus_testkit_cluster_kit(model.sim, model.numbers[i]));
     const talker state = {.node = i};
-    char name[8], error[200] = "";
-    domus_cluster_options options = {
-        .name = "sim",
-        .node = name,
-        .heartbeat_ns = 100 * MS,
-        .down_after_ns = DOWN_NS,
-        .picklers = domt_word_picklers,
-        .exports = exports,
-        .open_client = domus_testkit_cluster_open_client,
-        .context = domus_testkit_cluster_context(model.sim, model.numbers[i]),
-        .seed = ++model.starts,
-    };
 
-    snprintf(name, sizeof name, "n%u", i);
-    ck_assert_msg(domus_cluster_open(system, &options, error, sizeof error, &model.clusters[i]) ==
-                      0,
-                  "%s", error);
-    domus_address address;
-    ck_assert_int_eq(domus_outside_spawn(system, &talking, &state, &address), 0);
+    domt_nodes_open(i, (domus_cluster_options){.picklers = domt_word_picklers, .exports = exports});
+    domt_nodes_spawn(i, &talking, &state);
 }
 
 static void add_counts(domus_cluster_counts *sum, const domus_cluster *cluster)
@@ -265,60 +234,15 @@ static void add_counts(domus_cluster_counts *sum, const domus_cluster *cluster)
 
 static void begin(uint64_t seed)
 {
-    domus_testkit_cluster_options options = {.servers = 1 + (uint32_t)(seed % 3), .untraced = true};
-
     memset(&model, 0, sizeof model);
-    model.chance = seed * 7919;
     model.talks = true;
-    ck_assert_int_eq(domus_testkit_cluster_new(seed, &options, &model.sim), 0);
-    for (uint32_t i = 0; i < NODES; i++) {
-        domus_config config;
-        domus_config_init(&config);
-        config.system.threads = 1 + (uint32_t)draw(3);
-        domus_testkit_node_options node = {.config = &config,
-                                           .clock_offset_ns = draw(100 * SECOND),
-                                           .clock_drift_ppm = (int32_t)draw(400) - 200};
-        ck_assert_int_eq(domus_testkit_cluster_add_node(model.sim, &node, &model.numbers[i]), 0);
-        open_node(i);
-    }
-}
-
-static void end(void)
-{
-    domus_testkit_cluster_free(model.sim);
-    for (uint32_t i = 0; i < NODES; i++)
-        domus_cluster_close(model.clusters[i]);
-}
-
-static void advance(uint64_t by_ns)
-{
-    ck_assert_msg(domus_testkit_cluster_advance(model.sim, by_ns) == 0, "%s",
-                  domus_testkit_cluster_error(model.sim));
-}
-
-/* --- faults ------------------------------------------------------------------------------------
- */
-
-static void heal_all(void)
-{
-    domt_heal_all(model.sim, model.numbers, NODES, 3);
-}
-
-static void fault(uint64_t seed)
-{
-    domt_fault(model.sim, &model.chance, model.numbers, NODES, 1 + (uint32_t)(seed % 3));
+    domt_nodes_begin(seed, 1 + (uint32_t)(seed % 3), true, start_node);
 }
 
 static void crash(uint32_t i)
 {
-    add_counts(&model.gone, model.clusters[i]);
-    if (domus_testkit_cluster_crash(model.sim, model.numbers[i], draw(2) == 0) != 0)
-        return;
-    domus_cluster_close(model.clusters[i]);
-    model.clusters[i] = NULL;
-    advance(draw(2 * SECOND));
-    ck_assert_int_eq(domus_testkit_cluster_start(model.sim, model.numbers[i]), 0);
-    open_node(i);
+    add_counts(&model.gone, domt_nodes.clusters[i]);
+    domt_nodes_crash(i);
 }
 
 /* --- what has to hold --------------------------------------------------------------------------
@@ -330,7 +254,7 @@ static void check_all(uint64_t seed, bool has_crashed)
     uint64_t sent = 0, taken = 0;
 
     for (uint32_t i = 0; i < NODES; i++)
-        add_counts(&sum, model.clusters[i]);
+        add_counts(&sum, domt_nodes.clusters[i]);
     for (uint32_t i = 0; i < model.pairs_used; i++) {
         sent += model.pairs[i].sent;
         taken += model.pairs[i].taken;
@@ -357,33 +281,33 @@ static int run_seed(uint64_t seed, void *context)
     bool crashes = seed % 4 == 3;
 
     begin(seed);
-    advance(SECOND);
+    domt_nodes_advance(SECOND);
     for (uint32_t round = 0; round < 4; round++) {
-        for (uint64_t i = 1 + draw(2); i > 0; i--)
-            fault(seed);
-        advance(draw(1500 * MS));
-        if (draw(2) == 0)
-            heal_all();
-        if (crashes && draw(2) == 0) {
-            heal_all();
-            crash((uint32_t)draw(NODES));
+        for (uint64_t i = 1 + domt_draw(2); i > 0; i--)
+            domt_nodes_fault();
+        domt_nodes_advance(domt_draw(1500 * MS));
+        if (domt_draw(2) == 0)
+            domt_nodes_heal();
+        if (crashes && domt_draw(2) == 0) {
+            domt_nodes_heal();
+            crash((uint32_t)domt_draw(NODES));
         }
-        advance(draw(SECOND));
+        domt_nodes_advance(domt_draw(SECOND));
     }
     model.talks = false;
-    heal_all();
-    advance(PATIENCE);
+    domt_nodes_heal();
+    domt_nodes_advance(PATIENCE);
     check_all(seed, crashes);
-    end();
+    domt_nodes_end();
     return 0;
 }
 
 DOMT_TEST(without_faults_everything_comes)
 {
     begin(1);
-    advance(3 * SECOND);
+    domt_nodes_advance(3 * SECOND);
     model.talks = false;
-    advance(SECOND);
+    domt_nodes_advance(SECOND);
     check_all(1, false);
     uint64_t taken = 0;
     for (uint32_t i = 0; i < model.pairs_used; i++) {
@@ -396,7 +320,7 @@ DOMT_TEST(without_faults_everything_comes)
         ck_assert_uint_eq(model.asks[i].handled, 1);
     }
     ck_assert_uint_ge(model.asks_used, 300);
-    end();
+    domt_nodes_end();
 }
 
 DOMT_TEST(faults_lose_nothing_in_silence)

@@ -5,14 +5,12 @@
  * On each node a talker sends to a few grains, with numbers of its own for each. The store is in
  * the model: it takes what a life writes with a fence that is no smaller than it has seen for the
  * key. */
-#include "tests/cluster/faults.h"
+#include "tests/cluster/nodes.h"
 #include "tests/cluster/words.h"
 #include "tests/support/suite.h"
 
-#include <domus/cluster.h>
 #include <domus/domus.h>
 #include <domus/profile.h>
-#include <domus/testkit_cluster.h>
 #include <domus/timer.h>
 
 #include <errno.h>
@@ -25,7 +23,6 @@
 #define KEYS      12u
 #define ASKS_MAX  60000u
 #define PAIRS_MAX 4000u
-#define DOWN_NS   (600 * MS)
 #define PATIENCE  (5 * SECOND) /* within which all grains answer after all is healed */
 
 /* One talker and one key. */
@@ -43,10 +40,6 @@ typedef struct stored {
 } stored;
 
 static struct {
-    domus_testkit_cluster *sim;
-    domus_cluster *clusters[NODES];
-    uint32_t numbers[NODES];
-    uint64_t starts;
     uint64_t gone; /* what nodes had told as lost when they crashed */
     pair pairs[PAIRS_MAX];
     uint32_t pairs_used;
@@ -56,15 +49,9 @@ static struct {
     uint64_t refused; /* by the store */
     uint64_t doubled, disordered, twice, both;
     uint64_t moves; /* writes by a life on another node than the last one */
-    uint64_t chance;
     bool talks;
     uint32_t mute; /* the node whose talker says nothing, plus 1 */
 } model;
-
-static uint64_t draw(uint64_t below)
-{
-    return domt_draw(&model.chance, below);
-}
 
 /* --- grains ------------------------------------------------------------------------------------
  */
@@ -211,12 +198,12 @@ static void talk_of(domus_stack *stack, talker *self, uint32_t key)
     char name[3];
 
     name_key(key, name);
-    for (uint64_t i = draw(4); i > 0; i--) {
+    for (uint64_t i = domt_draw(4); i > 0; i--) {
         const domt_word what = {self->pairs[key], to->sent};
         if (domus_grain_notice(stack, self->accounts, name, &domt_notice_type, &what) == 0)
             to->sent++;
     }
-    if (draw(2) == 0 && model.asks_used < ASKS_MAX) {
+    if (domt_draw(2) == 0 && model.asks_used < ASKS_MAX) {
         const domt_word what = {key, model.asks_used};
         if (domus_notice(stack, domus_self(stack), &ask_one_type, &what) == 0)
             model.asks_used++;
@@ -228,8 +215,8 @@ static int tick(domus_stack *stack, void *self_, const void *payload)
     talker *self = self_;
 
     if (model.talks && model.mute != self->node + 1) {
-        talk_of(stack, self, (uint32_t)draw(KEYS));
-        talk_of(stack, self, (uint32_t)draw(KEYS));
+        talk_of(stack, self, (uint32_t)domt_draw(KEYS));
+        talk_of(stack, self, (uint32_t)domt_draw(KEYS));
     }
     return 0;
 }
@@ -256,108 +243,43 @@ static const domus_behaviour talking = {
 /* --- nodes -------------------------------------------------------------------------------------
  */
 
-static domus_system *system_of(uint32_t i)
-{
-    return domus_testkit_system(domus_testkit_cluster_kit(model.sim, model.numbers[i]));
-}
-
-static void open_node(uint32_t i)
+static void start_node(uint32_t i)
 {
     const talker state = {.node = i};
-    char name[8], error[200] = "";
-    domus_cluster_options options = {
-        .name = "sim",
-        .node = name,
-        .heartbeat_ns = 100 * MS,
-        .down_after_ns = DOWN_NS,
-        .picklers = domt_word_picklers,
-        .grains = kinds[i],
-        .open_client = domus_testkit_cluster_open_client,
-        .context = domus_testkit_cluster_context(model.sim, model.numbers[i]),
-        .seed = ++model.starts,
-    };
 
     make_kinds(i);
-    snprintf(name, sizeof name, "n%u", i);
-    ck_assert_msg(
-        domus_cluster_open(system_of(i), &options, error, sizeof error, &model.clusters[i]) == 0,
-        "%s", error);
-    domus_address address;
-    ck_assert_int_eq(domus_outside_spawn(system_of(i), &talking, &state, &address), 0);
+    domt_nodes_open(i, (domus_cluster_options){.picklers = domt_word_picklers, .grains = kinds[i]});
+    domt_nodes_spawn(i, &talking, &state);
 }
 
 /* The messages that a node has told as lost, in one way or another. */
 static uint64_t count_told(uint32_t i)
 {
-    domus_cluster_counts counts = domus_cluster_count(model.clusters[i]);
+    domus_cluster_counts counts = domus_cluster_count(domt_nodes.clusters[i]);
     uint64_t told = counts.lost + counts.refused + counts.dropped;
     domus_profile profile;
 
-    for (uint32_t thread = 0; domus_system_profile(system_of(i), thread, &profile) == 0; thread++)
+    for (uint32_t thread = 0; domus_system_profile(domt_nodes_system(i), thread, &profile) == 0;
+         thread++)
         told += profile.dead_letters;
     return told;
 }
 
 static void begin(uint64_t seed)
 {
-    domus_testkit_cluster_options options = {.servers = 1 + (uint32_t)(seed % 3), .untraced = true};
-
     memset(&model, 0, sizeof model);
-    model.chance = seed * 7919;
     model.talks = true;
-    ck_assert_int_eq(domus_testkit_cluster_new(seed, &options, &model.sim), 0);
-    for (uint32_t i = 0; i < NODES; i++) {
-        domus_config config;
-        domus_config_init(&config);
-        config.system.threads = 1 + (uint32_t)draw(3);
-        domus_testkit_node_options node = {.config = &config,
-                                           .clock_offset_ns = draw(100 * SECOND),
-                                           .clock_drift_ppm = (int32_t)draw(400) - 200};
-        ck_assert_int_eq(domus_testkit_cluster_add_node(model.sim, &node, &model.numbers[i]), 0);
-        open_node(i);
-    }
-}
-
-static void end(void)
-{
-    domus_testkit_cluster_free(model.sim);
-    for (uint32_t i = 0; i < NODES; i++)
-        domus_cluster_close(model.clusters[i]);
-}
-
-static void advance(uint64_t by_ns)
-{
-    ck_assert_msg(domus_testkit_cluster_advance(model.sim, by_ns) == 0, "%s",
-                  domus_testkit_cluster_error(model.sim));
-}
-
-/* --- faults ------------------------------------------------------------------------------------
- */
-
-static void heal_all(void)
-{
-    domt_heal_all(model.sim, model.numbers, NODES, 3);
-}
-
-static void fault(uint64_t seed)
-{
-    domt_fault(model.sim, &model.chance, model.numbers, NODES, 1 + (uint32_t)(seed % 3));
+    domt_nodes_begin(seed, 1 + (uint32_t)(seed % 3), true, start_node);
 }
 
 static void restart(uint32_t i, bool in_order)
 {
     if (in_order) {
-        domus_cluster_leave(model.clusters[i]);
-        advance(2 * SECOND);
+        domus_cluster_leave(domt_nodes.clusters[i]);
+        domt_nodes_advance(2 * SECOND);
     }
     model.gone += count_told(i);
-    if (domus_testkit_cluster_crash(model.sim, model.numbers[i], draw(2) == 0) != 0)
-        return;
-    domus_cluster_close(model.clusters[i]);
-    model.clusters[i] = NULL;
-    advance(draw(2 * SECOND));
-    ck_assert_int_eq(domus_testkit_cluster_start(model.sim, model.numbers[i]), 0);
-    open_node(i);
+    domt_nodes_crash(i);
 }
 
 /* --- what has to hold --------------------------------------------------------------------------
@@ -397,9 +319,9 @@ static uint32_t count_answers(void)
     uint32_t first = model.asks_used, answered = 0;
 
     model.talks = true;
-    advance(200 * MS);
+    domt_nodes_advance(200 * MS);
     model.talks = false;
-    advance(SECOND);
+    domt_nodes_advance(SECOND);
     for (uint32_t i = first; i < model.asks_used; i++)
         answered += model.asks[i].answered != 0 && model.asks[i].error == 0;
     ck_assert_msg(answered == model.asks_used - first, "%u of %u asks answered", answered,
@@ -412,25 +334,25 @@ static int run_seed(uint64_t seed, void *context)
     bool crashes = seed % 4 == 3;
 
     begin(seed);
-    advance(SECOND);
+    domt_nodes_advance(SECOND);
     for (uint32_t round = 0; round < 4; round++) {
-        for (uint64_t i = 1 + draw(2); i > 0; i--)
-            fault(seed);
-        advance(draw(1500 * MS));
-        if (draw(2) == 0)
-            heal_all();
-        if (crashes && draw(2) == 0) {
-            heal_all();
-            restart((uint32_t)draw(NODES), draw(2) == 0);
+        for (uint64_t i = 1 + domt_draw(2); i > 0; i--)
+            domt_nodes_fault();
+        domt_nodes_advance(domt_draw(1500 * MS));
+        if (domt_draw(2) == 0)
+            domt_nodes_heal();
+        if (crashes && domt_draw(2) == 0) {
+            domt_nodes_heal();
+            restart((uint32_t)domt_draw(NODES), domt_draw(2) == 0);
         }
-        advance(draw(SECOND));
+        domt_nodes_advance(domt_draw(SECOND));
     }
     model.talks = false;
-    heal_all();
-    advance(PATIENCE);
+    domt_nodes_heal();
+    domt_nodes_advance(PATIENCE);
     check_all(seed, crashes);
     (void)count_answers();
-    end();
+    domt_nodes_end();
     return 0;
 }
 
@@ -438,10 +360,10 @@ DOMT_TEST(grains_are_found_from_each_node)
 {
     begin(1);
     model.talks = false;
-    advance(2 * SECOND);
+    domt_nodes_advance(2 * SECOND);
     uint32_t parts = 0;
     for (uint32_t i = 0; i < NODES; i++) {
-        domus_cluster_grain_counts counts = domus_cluster_count_grains(model.clusters[i]);
+        domus_cluster_grain_counts counts = domus_cluster_count_grains(domt_nodes.clusters[i]);
         ck_assert_uint_ge(counts.parts, 40);
         parts += (uint32_t)counts.parts;
     }
@@ -456,30 +378,30 @@ DOMT_TEST(grains_are_found_from_each_node)
     }
     ck_assert_uint_ge(sent, 500);
     ck_assert_uint_eq(model.refused, 0);
-    end();
+    domt_nodes_end();
 }
 
 DOMT_TEST(a_node_that_leaves_hands_its_grains_over)
 {
     begin(4);
     model.talks = false;
-    advance(2 * SECOND);
+    domt_nodes_advance(2 * SECOND);
     model.talks = true;
-    advance(SECOND / 2);
+    domt_nodes_advance(SECOND / 2);
     model.mute = 2;
-    domus_cluster_leave(model.clusters[1]);
-    advance(2 * SECOND);
-    ck_assert_uint_eq(domus_cluster_count_grains(model.clusters[1]).parts, 0);
-    ck_assert_uint_eq(domus_cluster_count_grains(model.clusters[0]).parts +
-                          domus_cluster_count_grains(model.clusters[2]).parts,
+    domus_cluster_leave(domt_nodes.clusters[1]);
+    domt_nodes_advance(2 * SECOND);
+    ck_assert_uint_eq(domus_cluster_count_grains(domt_nodes.clusters[1]).parts, 0);
+    ck_assert_uint_eq(domus_cluster_count_grains(domt_nodes.clusters[0]).parts +
+                          domus_cluster_count_grains(domt_nodes.clusters[2]).parts,
                       256);
     model.talks = false;
-    advance(SECOND);
+    domt_nodes_advance(SECOND);
     ck_assert_uint_ge(model.moves, 1);
     for (uint32_t i = 0; i < model.asks_used; i++)
         ck_assert_int_eq(model.asks[i].error, 0); /* no ask fails by it */
     check_all(4, true);
-    end();
+    domt_nodes_end();
 }
 
 DOMT_TEST(faults_make_no_two_lives)
