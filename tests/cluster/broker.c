@@ -3,7 +3,6 @@
 
 #include "tests/support/suite.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

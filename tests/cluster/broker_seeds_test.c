@@ -10,7 +10,6 @@
 
 #include "base/random.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -8,7 +8,6 @@
 #include <domus/domus.h>
 #include <domus/group.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -10,8 +10,6 @@
 #include <domus/domus.h>
 #include <domus/timer.h>
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #define MS             UINT64_C(1000000)

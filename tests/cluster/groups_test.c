@@ -2,7 +2,6 @@
  * either, also when one of them has begun anew; and without a server the verbs are the same. */
 #include "tests/cluster/pair.h"
 
-#include <errno.h>
 #include <string.h>
 #include <time.h>
 

@@ -7,7 +7,6 @@
 #include <domus/grain.h>
 #include <domus/remote.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <msgpack.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

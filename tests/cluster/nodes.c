@@ -6,7 +6,6 @@
 #include <domus/domus.h>
 
 #include <stdio.h>
-#include <string.h>
 
 #define MS UINT64_C(1000000)
 

@@ -6,7 +6,6 @@
 #include <domus/observe.h>
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -2,7 +2,6 @@
 #include "tests/cluster/pair.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 

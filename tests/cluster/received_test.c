@@ -6,7 +6,6 @@
 #include <domus/pipeline.h>
 #include <domus/stage_kit.h>
 
-#include <errno.h>
 #include <string.h>
 
 static const domus_length_options options = {.role = DOMUS_ROLE_SERVER, .width = 4};

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <msgpack.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 

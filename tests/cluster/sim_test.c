@@ -11,7 +11,6 @@
 #include <domus/domus.h>
 #include <domus/timer.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

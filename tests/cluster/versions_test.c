@@ -4,7 +4,6 @@
 #include "tests/support/suite.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 static const domus_pickle_word steps[] = {{"new", 0}, {"paid", 1}, {"sent", 2}, {NULL, 0}};

@@ -2,37 +2,21 @@
  * holder, and a watch hears each change. And of two updates at one revision that are under way at
  * the same time one is made. It takes half a minute, so only the long form runs it. */
 #include "tests/nats/js_server.h"
+#include "tests/support/process.h"
 #include "tests/support/suite.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <ftw.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #define SERVERS 3
 
 static domt_nats_server servers[SERVERS];
 static uint16_t routes[SERVERS];
 static domt_js_server js; /* its user alone */
-
-/* Find a port that is free now. Servers of a cluster have to know those of the others. */
-static uint16_t find_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
-    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
-    close(fd);
-    return ntohs(address.sin_port);
-}
 
 static void start_server(int i, uint16_t port)
 {
@@ -109,7 +93,7 @@ static domus_address begin(uint64_t *ret_revision)
     snprintf(js.store, sizeof js.store, "/tmp/domus-js-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(js.store));
     for (int i = 0; i < SERVERS; i++)
-        routes[i] = find_port();
+        routes[i] = domt_free_port();
     for (int i = 0; i < SERVERS; i++)
         start_server(i, 0);
     snprintf(urls, sizeof urls, "%s, %s, %s", servers[0].url, servers[1].url, servers[2].url);

@@ -1,81 +1,12 @@
-/* A bucket of domus and one of libnats do the same, on Debian's nats-server. */
-#include "tests/nats/js_server.h"
+/* A domt_bucket.address of domus and one of libnats do the same, on Debian's nats-server. */
+#include "tests/nats/bucket.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #ifdef DOMT_LIBNATS
 #include <nats/nats.h>
-
-static domt_js_server js;
-static domus_address bucket;
-
-static void open_bucket(const char *name, const domus_nats_kv_config *config)
-{
-    domus_nats_kv_options options = {.bucket = name, .create = config};
-
-    bucket = domt_js_server_kv(&js, &options);
-}
-
-static uint64_t put(const char *key, const char *value)
-{
-    uint64_t revision = 0;
-    int error = domt_js_server_put(&js, bucket, key, value, DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS,
-                                   0, &revision);
-
-    ck_assert_msg(error == 0, "%s", strerrorname_np(-error));
-    return revision;
-}
-
-static void remove_key(const char *key)
-{
-    ck_assert_int_eq(domt_js_server_put(&js, bucket, key, NULL, DOMUS_NATS_KV_DELETE,
-                                        DOMUS_NATS_KV_ALWAYS, 0, NULL),
-                     0);
-}
-
-static bool has(const char *key, const char *value)
-{
-    domus_nats_kv_entry entry;
-    int error = domt_js_server_get(&js, bucket, key, 0, &entry);
-
-    if (error != 0) {
-        ck_assert_int_eq(error, -ENOENT);
-        return false;
-    }
-    bool is_same = domt_slice_is(domus_nats_kv_value(&entry), value) &&
-                   domt_slice_is(domus_nats_kv_key(&entry), key);
-    ck_assert(entry.written_ns / DOMT_SECOND >= (uint64_t)time(NULL) - 60 &&
-              entry.written_ns / DOMT_SECOND <= (uint64_t)time(NULL) + 1);
-    domus_slice_free(entry.bytes);
-    return is_same;
-}
-
-static domus_address watch_keys(const char *pattern, uint64_t heartbeat_ns)
-{
-    domus_nats_kv_watch watch = {.heartbeat_ns = heartbeat_ns, .tag = 5};
-    domus_nats_kv_watching watching;
-
-    memcpy(watch.pattern, pattern, strlen(pattern) + 1);
-    int error = domt_js_server_ask(&js, bucket, &domus_nats_kv_watch_type, &watch, &watching,
-                                   sizeof watching);
-    ck_assert_msg(error == 0, "%s", strerrorname_np(-error));
-    return watching.watch;
-}
-
-static void hears(const char *key, const char *value, domus_nats_kv_operation operation)
-{
-    const domus_nats_kv_entry *entry =
-        domt_js_server_receive(&js, &domus_nats_kv_entry_type, 20 * DOMT_SECOND);
-
-    ck_assert_uint_eq(entry->tag, 5);
-    ck_assert(domt_slice_is(domus_nats_kv_key(entry), key));
-    ck_assert(domt_slice_is(domus_nats_kv_value(entry), value));
-    ck_assert_uint_eq(entry->operation, operation);
-}
 
 static natsConnection *connection;
 static jsCtx *context;
@@ -84,7 +15,7 @@ static void judge_start(void)
 {
     char url[100];
 
-    snprintf(url, sizeof url, "nats://%s", js.server.url);
+    snprintf(url, sizeof url, "nats://%s", domt_bucket.js.server.url);
     ck_assert_int_eq(natsConnection_ConnectTo(&connection, url), NATS_OK);
     ck_assert_int_eq(natsConnection_JetStream(&context, connection, NULL), NATS_OK);
 }
@@ -137,9 +68,9 @@ static bool own_change(int operation, const char *key, const char *value, uint64
                 {DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION},
                 {DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_ALWAYS},
                 {DOMUS_NATS_KV_PURGE, DOMUS_NATS_KV_ALWAYS}};
-    int error = domt_js_server_put(&js, bucket, key, operation < 3 ? value : NULL,
-                                   rows[operation].operation, rows[operation].condition, revision,
-                                   ret_revision);
+    int error = domt_js_server_put(&domt_bucket.js, domt_bucket.address, key,
+                                   operation < 3 ? value : NULL, rows[operation].operation,
+                                   rows[operation].condition, revision, ret_revision);
 
     ck_assert_msg(error == 0 || error == -EEXIST, "%s", strerrorname_np(-error));
     return error == 0;
@@ -152,7 +83,7 @@ static void hold_same(kvStore *store, const char *key, uint64_t revision)
     kvEntry *entry = NULL;
     natsStatus status = revision != 0 ? kvStore_GetRevision(&entry, store, key, revision)
                                       : kvStore_Get(&entry, store, key);
-    int error = domt_js_server_get(&js, bucket, key, revision, &own);
+    int error = domt_js_server_get(&domt_bucket.js, domt_bucket.address, key, revision, &own);
 
     ck_assert_int_eq(status == NATS_OK, error == 0);
     if (error != 0) {
@@ -172,10 +103,10 @@ DOMT_TEST(bucket_does_what_that_of_libnats_does)
     unsigned chance = 1;
     char key[8], value[16];
 
-    domt_js_server_start(&js);
+    domt_js_server_start(&domt_bucket.js);
     judge_start();
     kvStore *store = judge_bucket("theirs", 4);
-    open_bucket("own", &config);
+    domt_bucket_open("own", &config);
     uint32_t rounds = domt_more_if_long(400);
     for (uint32_t i = 0; i < rounds; i++) {
         chance = chance * 1103515245 + 12345;
@@ -185,7 +116,7 @@ DOMT_TEST(bucket_does_what_that_of_libnats_does)
         snprintf(key, sizeof key, "k.%u", (chance >> 20) % 5);
         snprintf(value, sizeof value, "v%u", i);
         uint64_t revision = 0;
-        if (domt_js_server_get(&js, bucket, key, 0, &entry) == 0) {
+        if (domt_js_server_get(&domt_bucket.js, domt_bucket.address, key, 0, &entry) == 0) {
             revision = entry.revision - (chance >> 24) % 2; /* sometimes an old one */
             domus_slice_free(entry.bytes);
         }
@@ -198,7 +129,7 @@ DOMT_TEST(bucket_does_what_that_of_libnats_does)
     }
     kvStore_Destroy(store);
     judge_stop();
-    domt_js_server_stop(&js);
+    domt_js_server_stop(&domt_bucket.js);
 }
 
 DOMT_TEST(buckets_are_the_same_thing_to_both)
@@ -208,32 +139,32 @@ DOMT_TEST(buckets_are_the_same_thing_to_both)
     kvStore *store = NULL;
     uint64_t revision = 0;
 
-    domt_js_server_start(&js);
+    domt_js_server_start(&domt_bucket.js);
     judge_start();
     store = judge_bucket("theirs", 4);
     ck_assert_int_eq(kvStore_PutString(&revision, store, "x", "1"), NATS_OK);
-    open_bucket("theirs", &config); /* it has the same configuration */
-    ck_assert(has("x", "1"));
-    ck_assert_uint_eq(put("x", "2"), revision + 1);
-    (void)watch_keys("x", DOMT_SECOND);
-    hears("x", "2", DOMUS_NATS_KV_PUT);
-    (void)domt_js_server_receive(&js, &domus_nats_kv_initial_type, DOMT_SECOND);
+    domt_bucket_open("theirs", &config); /* it has the same configuration */
+    ck_assert(domt_bucket_has("x", "1"));
+    ck_assert_uint_eq(domt_bucket_put("x", "2"), revision + 1);
+    (void)domt_bucket_watch("x", DOMT_SECOND);
+    domt_bucket_hears("x", "2", DOMUS_NATS_KV_PUT);
+    (void)domt_js_server_receive(&domt_bucket.js, &domus_nats_kv_initial_type, DOMT_SECOND);
     ck_assert_int_eq(kvStore_Delete(store, "x"), NATS_OK);
-    hears("x", "", DOMUS_NATS_KV_DELETE);
+    domt_bucket_hears("x", "", DOMUS_NATS_KV_DELETE);
     kvStore_Destroy(store);
-    open_bucket("own", &config);
-    (void)put("y.z", "3");
+    domt_bucket_open("own", &config);
+    (void)domt_bucket_put("y.z", "3");
     ck_assert_int_eq(js_KeyValue(&store, context, "own"), NATS_OK);
     ck_assert_int_eq(kvStore_Get(&entry, store, "y.z"), NATS_OK);
     ck_assert_str_eq(kvEntry_ValueString(entry), "3");
     kvEntry_Destroy(entry);
-    remove_key("y.z");
+    domt_bucket_remove("y.z");
     ck_assert_int_eq(kvStore_Get(&entry, store, "y.z"), NATS_NOT_FOUND);
     ck_assert_int_eq(kvStore_CreateString(&revision, store, "y.z", "4"), NATS_OK);
-    ck_assert(has("y.z", "4"));
+    ck_assert(domt_bucket_has("y.z", "4"));
     kvStore_Destroy(store);
     judge_stop();
-    domt_js_server_stop(&js);
+    domt_js_server_stop(&domt_bucket.js);
 }
 
 #else

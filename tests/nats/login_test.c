@@ -1,11 +1,11 @@
 /* Logins of a client: a token, a user, a key; and TLS. A client that nats-server accepts is
  * connected, and another one is told and does not try again fast. */
 #include "tests/nats/user.h"
+#include "tests/support/process.h"
 #include "tests/support/suite.h"
 
 #include <domus/tls.h>
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -286,19 +286,6 @@ typedef struct tls_server {
     pid_t pid;
 } tls_server;
 
-/* A port of loopback that nobody has now. */
-static unsigned free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, size), 0);
-    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
-    close(fd);
-    return ntohs(address.sin_port);
-}
-
 static void tls_server_start(tls_server *tls, const char *directory, unsigned port)
 {
     int to[2], from[2];
@@ -337,7 +324,7 @@ static void tls_server_stop(tls_server *tls)
 DOMT_TEST(tls_may_begin_at_once)
 {
     char directory[] = "/tmp/domus-nats-tls-XXXXXX", line[1000], command[100], url[40];
-    unsigned port = free_port();
+    unsigned port = domt_free_port();
     tls_server tls;
     domt_nats_user user;
 

@@ -1,6 +1,7 @@
 /* A server that is none: it speaks the bytes of the protocol as nobody should. Each query gets one
  * error, memory stays bounded, and the thread goes on. */
 #include "tests/pg/user.h"
+#include "tests/support/process.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 
@@ -152,17 +153,6 @@ static uint16_t listen_on_loopback(void)
     return ntohs(address.sin_port);
 }
 
-static uint64_t resident_bytes(void)
-{
-    unsigned long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-
-    ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(fscanf(file, "%*u %lu", &pages), 1);
-    fclose(file);
-    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 static void suffer(const struct hostile *row)
 {
     static const domus_sql_options options = {.connections_max = 2,
@@ -181,7 +171,7 @@ static void suffer(const struct hostile *row)
              listen_on_loopback());
     ck_assert_int_eq(pthread_create(&acceptor, NULL, accept_all, NULL), 0);
     domt_pg_user_start(&user, url, &options);
-    uint64_t before = resident_bytes();
+    uint64_t before = domt_resident_bytes(getpid());
     for (int i = 0; i < 3; i++) {
         domt_pg_answer answer = i == 2 ? domt_pg_text(&user, user.sql, "SELECT 1")
                                        : domt_pg_query(&user, user.sql, &asks, NULL, 0);
@@ -189,7 +179,7 @@ static void suffer(const struct hostile *row)
         ck_assert_msg(answer.type == &domus_sql_error_type, "%s: %d", row->name, answer.error);
         (void)domt_pg_look(&user); /* the thread goes on */
     }
-    uint64_t after = resident_bytes();
+    uint64_t after = domt_resident_bytes(getpid());
     ck_assert_msg(DOMT_SANITIZED || after < before + (32u << 20), "%s: %llu MiB", row->name,
                   (unsigned long long)(after - before) >> 20);
     atomic_store(&is_over, true);

@@ -1,11 +1,11 @@
 /* Rows and copies in pieces: they come whole and in order, the server waits for a reader that does
  * not read, and what nobody reads to its end gives its connection back. */
 #include "tests/pg/user.h"
+#include "tests/support/process.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -103,17 +103,6 @@ DOMT_TEST(failure_behind_rows_is_told_by_a_read)
     end();
 }
 
-static uint64_t resident_bytes(void)
-{
-    unsigned long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-
-    ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(fscanf(file, "%*u %lu", &pages), 1);
-    fclose(file);
-    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 static void wait_until_server_waits(void)
 {
     static const char *const waits =
@@ -132,14 +121,14 @@ DOMT_TEST(reader_that_does_not_read_holds_up_the_server_alone)
 
     begin(&options);
     ck_assert_int_eq(domt_pg_number(&user, user.sql, "SELECT 7"), 7);
-    uint64_t before = resident_bytes();
+    uint64_t before = domt_resident_bytes(getpid());
     domus_sql_cursor cursor = open_rows(user.sql, &huge);
     domt_pg_answer answer = fetch(cursor);
     ck_assert_int_eq(answer.error, 0);
     domt_pg_free(&answer);
     wait_until_server_waits();
     uint64_t most = before + (DOMT_SANITIZED ? 256u << 20 : 8u << 20);
-    ck_assert_uint_lt(resident_bytes(), most);
+    ck_assert_uint_lt(domt_resident_bytes(getpid()), most);
     ck_assert_int_eq(
         domus_outsider_notice(user.outsider, cursor.at, &domus_sql_close_type, &cursor), 0);
     domt_pg_await_free(&user);
@@ -147,7 +136,7 @@ DOMT_TEST(reader_that_does_not_read_holds_up_the_server_alone)
     domt_pg_await_free(&user);
     ck_assert_int_eq(fetch(cursor).error, -ESTALE);
     ck_assert_uint_eq(domt_pg_look(&user).failures, 0); /* no connection was lost for that */
-    ck_assert_uint_lt(resident_bytes(), most);
+    ck_assert_uint_lt(domt_resident_bytes(getpid()), most);
     end();
 }
 

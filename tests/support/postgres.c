@@ -1,5 +1,6 @@
 /* Makes clusters of PostgreSQL and starts their servers; see the header. */
 #include "tests/support/postgres.h"
+#include "tests/support/process.h"
 #include "tests/support/suite.h"
 
 #include <arpa/inet.h>
@@ -13,7 +14,6 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -85,19 +85,6 @@ static void run(const domt_postgres *server, const char *const *arguments)
 
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s has failed", arguments[0]);
-}
-
-static uint16_t find_free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, size), 0);
-    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
-    close(fd);
-    return ntohs(address.sin_port);
 }
 
 static bool accepts(uint16_t port)
@@ -240,7 +227,7 @@ void domt_postgres_start(domt_postgres *server, const char *settings)
 
     ck_assert_msg(domt_postgres_is_there(),
                   "no " PROGRAMS "postgres (Debian: postgresql), which this test talks with");
-    *server = (domt_postgres){.port = find_free_port()};
+    *server = (domt_postgres){.port = domt_free_port()};
     snprintf(server->directory, sizeof server->directory, "/tmp/domus-postgres-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(server->directory));
     begin_watcher(server);

@@ -1,5 +1,6 @@
 /* The child process, its outputs, and the rows of its profile. */
 #include "tests/support/service.h"
+#include "tests/support/process.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
@@ -305,15 +306,5 @@ uint64_t domt_service_cpu_ns(const domt_service *service)
 
 uint64_t domt_service_rss_bytes(const domt_service *service)
 {
-    char path[64];
-    char line[128] = "";
-
-    snprintf(path, sizeof path, "/proc/%d/statm", (int)service->pid);
-    FILE *file = fopen(path, "re");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_ptr_nonnull(fgets(line, sizeof line, file));
-    fclose(file);
-    const char *resident = strchr(line, ' '); /* the second number, in pages */
-    ck_assert_ptr_nonnull(resident);
-    return strtoul(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+    return domt_resident_bytes(service->pid);
 }

@@ -5,6 +5,7 @@
  * only sees that each row can be measured; the long form (DOMT_LONG) measures, in DOMT_ROUNDS
  * rounds (5), all rows or that of DOMT_ROW. */
 #include "tests/support/crowd.h"
+#include "tests/support/process.h"
 #include "tests/support/suite.h"
 #include "tests/system/attack.h"
 #include "tests/system/talks.h"
@@ -189,17 +190,9 @@ static void measure(const char *backend, const row *of, const side *on, figures 
     (void)domt_service_wait(&service, 10000);
 }
 
-static int by_size(const void *one, const void *other)
-{
-    double a = *(const double *)one;
-    double b = *(const double *)other;
-
-    return (a > b) - (a < b);
-}
-
 static double median(double *values)
 {
-    qsort(values, rounds, sizeof *values, by_size);
+    qsort(values, rounds, sizeof *values, domt_compare_double);
     return values[rounds / 2];
 }
 

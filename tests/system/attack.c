@@ -1,6 +1,7 @@
 /* The threads of attacks. Each wakes every millisecond and does the deeds that are due by then, so
  * the load is even and leaves most of its CPU unused. */
 #include "tests/system/attack.h"
+#include "tests/support/process.h"
 
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
@@ -261,14 +262,6 @@ void domt_attack_end(domt_attack *attack, bool reset)
 
 /* --- the good client -------------------------------------------------------------------------- */
 
-static int by_size(const void *one, const void *other)
-{
-    uint64_t a = *(const uint64_t *)one;
-    uint64_t b = *(const uint64_t *)other;
-
-    return (a > b) - (a < b);
-}
-
 static bool round_trip(int fd, const char *ask, size_t ask_size, const char *answer,
                        size_t answer_size)
 {
@@ -319,7 +312,7 @@ domt_good domt_good_run(int fd, const char *ask, const char *answer, uint32_t co
     }
     good.cpu = (double)(cpu_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns) /
                (double)(domt_monotonic_ns() - begin_ns);
-    qsort(took_ns, count, sizeof *took_ns, by_size);
+    qsort(took_ns, count, sizeof *took_ns, domt_compare_u64);
     good.p50_ms = (double)took_ns[count / 2] / 1e6;
     good.p99_ms = (double)took_ns[count - 1 - count / 100] / 1e6;
     good.worst_ms = (double)took_ns[count - 1] / 1e6;

@@ -1,5 +1,6 @@
 /* The thread of an attack, and the good client; see the header. */
 #include "tests/system/h2_attack.h"
+#include "tests/support/process.h"
 
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -180,14 +181,6 @@ static bool is_answered(domt_h2 *h2, uint32_t stream)
     return false;
 }
 
-static int by_size(const void *one, const void *other)
-{
-    uint64_t a = *(const uint64_t *)one;
-    uint64_t b = *(const uint64_t *)other;
-
-    return (a > b) - (a < b);
-}
-
 domt_h2_good domt_h2_good_run(domt_h2 *h2, uint32_t *stream, uint32_t count)
 {
     uint64_t *took_ns = calloc(count, sizeof *took_ns);
@@ -204,7 +197,7 @@ domt_h2_good domt_h2_good_run(domt_h2 *h2, uint32_t *stream, uint32_t count)
         took_ns[i] = domt_monotonic_ns() - now_ns;
         *stream += 2;
     }
-    qsort(took_ns, count, sizeof *took_ns, by_size);
+    qsort(took_ns, count, sizeof *took_ns, domt_compare_u64);
     good.p50_ms = (double)took_ns[count / 2] / 1e6;
     good.p99_ms = (double)took_ns[count - 1 - count / 100] / 1e6;
     good.worst_ms = (double)took_ns[count - 1] / 1e6;

@@ -4,6 +4,7 @@
  * The table that is printed has the good client's latencies alone and beside the attack, which say
  * something only if the machine does nothing else; in the long form (DOMT_LONG) they are medians of
  * five rounds, and a p99 of more than 1.5 times is called missed. DOMT_ROW=N runs one row. */
+#include "tests/support/process.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -366,17 +367,9 @@ static void measure(const domt_h2_attack *of, uint32_t round, figures *into)
     into->failed += alone.failed + beside.failed;
 }
 
-static int by_size(const void *one, const void *other)
-{
-    double a = *(const double *)one;
-    double b = *(const double *)other;
-
-    return (a > b) - (a < b);
-}
-
 static double median(double *values)
 {
-    qsort(values, rounds, sizeof *values, by_size);
+    qsort(values, rounds, sizeof *values, domt_compare_double);
     return values[rounds / 2];
 }
 

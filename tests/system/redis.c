@@ -1,6 +1,7 @@
 /* Tests talk RESP: a command is followed by an ECHO of a mark, so that the end of its reply is
  * known without a parser. */
 #include "tests/system/redis.h"
+#include "tests/support/process.h"
 
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
@@ -18,19 +19,6 @@
 #define START_MS  10000
 #define WORDS_MAX 64
 #define ARGUMENTS 32
-
-static uint16_t free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
-    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
-    close(fd);
-    return ntohs(address.sin_port);
-}
 
 static bool is_open(uint16_t port)
 {
@@ -79,7 +67,7 @@ static bool start_redis(pid_t *ret_pid, uint16_t *ret_port)
 {
     char port[8];
 
-    *ret_port = free_port();
+    *ret_port = domt_free_port();
     snprintf(port, sizeof port, "%u", *ret_port);
     *ret_pid = fork();
     ck_assert_int_ge(*ret_pid, 0);

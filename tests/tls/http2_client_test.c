@@ -2,6 +2,7 @@
  * server agrees, else HTTP/1.1. The servers are this library's, nginx, nghttpd and node, over
  * sockets; those that are not installed are told of and left away. */
 #include "tests/runtime/running.h"
+#include "tests/support/process.h"
 #include "tests/tls/pki.h"
 
 #include <domus/http2.h>
@@ -9,15 +10,10 @@
 #include <domus/http_client.h>
 #include <domus/tls.h>
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static domt_pki pki;
@@ -199,54 +195,6 @@ DOMT_TEST(alpn_chooses_the_protocol)
 
 /* --- others' servers -------------------------------------------------------------------------- */
 
-/* Start a program, with what it says thrown away. */
-static pid_t start_program(const char *const *arguments)
-{
-    pid_t child = fork();
-
-    if (child == 0) {
-        int nowhere = open("/dev/null", O_WRONLY);
-        (void)dup2(nowhere, STDOUT_FILENO);
-        (void)dup2(nowhere, STDERR_FILENO);
-        execvp(arguments[0], (char *const *)(uintptr_t)arguments);
-        _exit(127);
-    }
-    ck_assert_int_gt(child, 0);
-    return child;
-}
-
-static void end_program(pid_t child)
-{
-    (void)kill(child, SIGTERM);
-    ck_assert_int_eq(waitpid(child, NULL, 0), child);
-}
-
-/* True if a program can be started; otherwise a line says that it is left away. */
-static bool has_program(const char *name)
-{
-    const char *const arguments[] = {name, "-v", NULL};
-    int status;
-
-    ck_assert_int_ne(waitpid(start_program(arguments), &status, 0), -1);
-    bool has = WIFEXITED(status) && WEXITSTATUS(status) != 127;
-    if (!has)
-        printf("%s is not installed: it is left away\n", name);
-    return has;
-}
-
-/* A port at which nobody listens. */
-static uint32_t free_port(void)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
-    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &size), 0);
-    ck_assert_int_eq(close(fd), 0);
-    return ntohs(at.sin_port);
-}
-
 /* Ask a server, which begins meanwhile, some times; the last time with a body, if it takes one. */
 static void hold_served(pid_t child, uint32_t at, const char *said, bool takes_body)
 {
@@ -268,7 +216,7 @@ static void hold_served(pid_t child, uint32_t at, const char *said, bool takes_b
         ck_assert_str_eq(body, "100000");
     }
     ck_assert_uint_eq(atomic_load(&opened), 2); /* one connection, and one inner channel */
-    end_program(child);
+    domt_process_end(child);
 }
 
 static const char *path_of(const char *file, char to[128])
@@ -281,10 +229,10 @@ DOMT_TEST(nginx_is_asked_by_http_2)
 {
     char file[128], conf[2048], path[128];
 
-    if (!has_program("nginx"))
+    if (!domt_has_program("nginx"))
         return;
     begin(both, both);
-    uint32_t at = free_port();
+    uint32_t at = domt_free_port();
     path_of("right", file);
     snprintf(conf, sizeof conf,
              "daemon off; master_process off; pid %s/pid; error_log /dev/null;\n"
@@ -298,7 +246,7 @@ DOMT_TEST(nginx_is_asked_by_http_2)
              file);
     domt_pki_write(&pki, "nginx", conf);
     const char *const arguments[] = {"nginx", "-c", path_of("nginx", path), "-p", pki.folder, NULL};
-    hold_served(start_program(arguments), at, "HTTP/2.0", false);
+    hold_served(domt_process_start(arguments), at, "HTTP/2.0", false);
     end();
 }
 
@@ -306,10 +254,10 @@ DOMT_TEST(nghttpd_is_asked)
 {
     char file[128], text[160], number[16];
 
-    if (!has_program("nghttpd"))
+    if (!domt_has_program("nghttpd"))
         return;
     begin(both, both);
-    uint32_t at = free_port();
+    uint32_t at = domt_free_port();
     snprintf(number, sizeof number, "%u", at);
     snprintf(text, sizeof text, "%s/a.txt", pki.folder);
     FILE *out = fopen(text, "w");
@@ -319,7 +267,7 @@ DOMT_TEST(nghttpd_is_asked)
     path_of("right", file);
     const char *const arguments[] = {"nghttpd", "-a", "127.0.0.1", "-d", pki.folder,
                                      number,    file, file,        NULL};
-    hold_served(start_program(arguments), at, "a file", false);
+    hold_served(domt_process_start(arguments), at, "a file", false);
     ck_assert_int_eq(unlink(text), 0);
     end();
 }
@@ -336,13 +284,13 @@ DOMT_TEST(node_is_asked)
         "}).listen(+port, '127.0.0.1');\n";
     char file[128], number[16];
 
-    if (!has_program("node"))
+    if (!domt_has_program("node"))
         return;
     begin(both, both);
-    uint32_t at = free_port();
+    uint32_t at = domt_free_port();
     snprintf(number, sizeof number, "%u", at);
     const char *const arguments[] = {"node", "-e", script, number, path_of("right", file), NULL};
-    hold_served(start_program(arguments), at, "2.0", true);
+    hold_served(domt_process_start(arguments), at, "2.0", true);
     end();
 }
 

@@ -1,22 +1,17 @@
 /* The client of HTTP asks addresses of https, and a proxy passes requests on to them: over sockets,
  * with a service of this library, with nginx and with OpenSSL's s_server. */
 #include "tests/runtime/running.h"
+#include "tests/support/process.h"
 #include "tests/tls/pki.h"
 
 #include <domus/http_client.h>
 #include <domus/http_proxy.h>
 #include <domus/tls.h>
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* --- a service with several certificates ------------------------------------------------------ */
@@ -311,51 +306,6 @@ DOMT_TEST(a_proxy_passes_requests_on_to_https)
 
 /* --- others' servers -------------------------------------------------------------------------- */
 
-/* Start a program, with what it says thrown away. */
-static pid_t start_program(const char *const *arguments)
-{
-    pid_t child = fork();
-
-    if (child == 0) {
-        int nowhere = open("/dev/null", O_WRONLY);
-        (void)dup2(nowhere, STDOUT_FILENO);
-        (void)dup2(nowhere, STDERR_FILENO);
-        execvp(arguments[0], (char *const *)(uintptr_t)arguments);
-        _exit(127);
-    }
-    ck_assert_int_gt(child, 0);
-    return child;
-}
-
-static void end_program(pid_t child)
-{
-    (void)kill(child, SIGTERM);
-    ck_assert_int_eq(waitpid(child, NULL, 0), child);
-}
-
-/* True if a program can be started. */
-static bool has_program(const char *name)
-{
-    const char *const arguments[] = {name, "-v", NULL};
-    int status;
-
-    ck_assert_int_ne(waitpid(start_program(arguments), &status, 0), -1);
-    return WIFEXITED(status) && WEXITSTATUS(status) != 127;
-}
-
-/* A port at which nobody listens. */
-static uint32_t free_port(void)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
-    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &size), 0);
-    ck_assert_int_eq(close(fd), 0);
-    return ntohs(at.sin_port);
-}
-
 /* Ask until the server listens. Returns the status. */
 static int get_when_there(domus_address client, uint32_t port)
 {
@@ -373,12 +323,12 @@ DOMT_TEST(s_server_is_asked_and_resumes)
     static const domus_http_client_options with = {.secure = secure, .backoff_ns = DOMT_MS};
     static const char *const versions[] = {"-tls1_2", "-tls1_3"};
 
-    if (!has_program("openssl"))
+    if (!domt_has_program("openssl"))
         return;
     begin(true);
     domus_address client = open_client(&with);
     for (int i = 0; i < 2; i++) {
-        uint32_t port = free_port();
+        uint32_t port = domt_free_port();
         char at[16], file[128];
         snprintf(at, sizeof at, "%u", port);
         snprintf(file, sizeof file, "%s", domt_pki_path(&pki, "right"));
@@ -387,12 +337,12 @@ DOMT_TEST(s_server_is_asked_and_resumes)
         const char *with_version[12];
         memcpy(with_version, arguments, sizeof arguments);
         with_version[9] = versions[i];
-        pid_t child = start_program(with_version);
+        pid_t child = domt_process_start(with_version);
         ck_assert_int_eq(get_when_there(client, port), 200);
         ck_assert_msg(strstr(body, "\nNew, TLSv1.") != NULL, "%s", body);
         ck_assert_int_eq(get(client, "https", "localhost", port, "/"), 200);
         ck_assert_msg(strstr(body, "\nReused, TLSv1.") != NULL, "%s", body);
-        end_program(child);
+        domt_process_end(child);
     }
     end();
 }
@@ -401,10 +351,10 @@ DOMT_TEST(nginx_is_asked)
 {
     static const domus_http_client_options with = {.secure = secure, .backoff_ns = DOMT_MS};
 
-    if (!has_program("nginx"))
+    if (!domt_has_program("nginx"))
         return;
     begin(true);
-    uint32_t port = free_port();
+    uint32_t port = domt_free_port();
     char file[128], conf[2048];
     snprintf(file, sizeof file, "%s", domt_pki_path(&pki, "right"));
     snprintf(
@@ -423,14 +373,14 @@ DOMT_TEST(nginx_is_asked)
     char path[128];
     snprintf(path, sizeof path, "%s", domt_pki_path(&pki, "nginx"));
     const char *const arguments[] = {"nginx", "-c", path, "-p", pki.folder, NULL};
-    pid_t child = start_program(arguments);
+    pid_t child = domt_process_start(arguments);
     domus_address client = open_client(&with);
     ck_assert_int_eq(get_when_there(client, port), 200);
     ck_assert_str_eq(body, "TLSv1.3 . localhost");
     ck_assert_int_eq(get(client, "https", "localhost", port, "/close"), 200);
     ck_assert_int_eq(get(client, "https", "localhost", port, "/"), 200);
     ck_assert_str_eq(body, "TLSv1.3 r localhost");
-    end_program(child);
+    domt_process_end(child);
     end();
 }
 
