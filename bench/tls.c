@@ -121,7 +121,7 @@ static int check_echo(const void *context, uint64_t *place, const char *got, siz
                       bool *ret_ends)
 {
     const struct row *row = context;
-    size_t left = row->echo - *place;
+    size_t left = (size_t)(row->echo - *place);
     size_t part = size < left ? size : left;
 
     if (memcmp(got, bytes + *place, part) != 0)

@@ -49,7 +49,7 @@ static struct {
     bool again;
     bool stopping;
     uint64_t began_ns;
-    uint64_t resident_bytes;
+    size_t resident_bytes;
     domus_address maker;
     domus_address *nodes; /* in the order of the spawns */
     /* the nodes along the ring, against the direction of the tokens; NULL unless
@@ -98,19 +98,19 @@ static const domus_behaviour node = {
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
-static uint64_t resident_bytes(void)
+static size_t resident_bytes(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");
-    uint64_t pages = 0;
+    size_t pages = 0;
 
-    stage_must(file == NULL || fscanf(file, "%*u %" SCNu64, &pages) != 1 ? -EIO : 0, "statm");
+    stage_must(file == NULL || fscanf(file, "%*u %zu", &pages) != 1 ? -EIO : 0, "statm");
     fclose(file);
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 /* Map `bytes` bytes, write to each page of them, and unmap them. Returns how many seconds the
  * writing took. */
-static double touch(uint64_t bytes, bool huge)
+static double touch(size_t bytes, bool huge)
 {
     bytes += PAGE_BYTES - bytes % PAGE_BYTES;
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -119,7 +119,7 @@ static double touch(uint64_t bytes, bool huge)
         (void)madvise(memory, bytes, MADV_HUGEPAGE);
 
     uint64_t began_ns = measure_now_ns();
-    for (uint64_t at = 0; at < bytes; at += PAGE_BYTES)
+    for (size_t at = 0; at < bytes; at += PAGE_BYTES)
         memset(memory + at, 1, PAGE_BYTES);
     double taken_s = (double)(measure_now_ns() - began_ns) / 1e9;
     munmap(memory, bytes);
@@ -211,7 +211,7 @@ static int maker_ready(domus_stack *stack, void *self, const void *nothing)
     printf("startup_seconds %.9f\n", since_began());
     printf("passes %" PRIu64 "\n", ring.each * RING_TOKENS);
     ring.resident_bytes = resident_bytes() - ring.resident_bytes;
-    printf("bytes %" PRIu64 "\n", ring.resident_bytes);
+    printf("bytes %zu\n", ring.resident_bytes);
     stage_begin();
     for (uint64_t i = 0; i < RING_TOKENS; i++)
         stage_must(domus_notice(stack, along(i * ring.size / RING_TOKENS), &token_type, &ring.each),
@@ -275,7 +275,7 @@ static const domus_behaviour maker = {
 
 /* --- the rows -------------------------------------------------------------------------------- */
 
-static void draw_order(uint64_t size)
+static void draw_order(size_t size)
 {
     ring.order = malloc(size * sizeof *ring.order);
     ring.next = malloc(size * sizeof *ring.next);
@@ -287,8 +287,10 @@ static void draw_order(uint64_t size)
         ring.next[ring.order[i]] = ring.order[(i == 0 ? size : i) - 1];
 }
 
-static void run(domus_system *system, uint64_t size, bool shuffled)
+static void run(domus_system *system, uint64_t nodes, bool shuffled)
 {
+    stage_must(nodes > SIZE_MAX / WARM_BYTES_NODE ? -ENOMEM : 0, "the ring");
+    size_t size = (size_t)nodes;
     uint64_t passes = size > RING_PASSES_MIN ? size : RING_PASSES_MIN;
 
     ring.size = size;

@@ -96,7 +96,8 @@ static const domus_behaviour canceller_behaviour = {
 
 void row_timers_cancel(domus_system *system, uint64_t timers)
 {
-    struct armer state = {.timers = timers, .armed = malloc(timers * sizeof(domus_timer))};
+    stage_must(timers > SIZE_MAX / sizeof(domus_timer) ? -ENOMEM : 0, "timers");
+    struct armer state = {.timers = timers, .armed = malloc((size_t)timers * sizeof(domus_timer))};
 
     stage_must(state.armed == NULL ? -ENOMEM : 0, "timers");
     stage_tell(system, stage_spawn(system, 0, &canceller_behaviour, &state), &go_type, NULL);

@@ -227,7 +227,7 @@ static void start_up(void)
 }
 
 /* Touch as much memory as the stacks will use, as all contenders do before their clock starts. */
-static void warm(uint64_t bytes)
+static void warm(size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -250,7 +250,7 @@ static void widen_futexes(uint64_t size)
     (void)prctl(PR_FUTEX_HASH, PR_FUTEX_HASH_SET_SLOTS, places, 0, 0);
 }
 
-static void run(uint64_t size, bool shuffled)
+static void run(size_t size, bool shuffled)
 {
     ring.size = size;
     ring.each = (size > RING_PASSES_THREADS ? size : RING_PASSES_THREADS) / RING_TOKENS;
@@ -277,10 +277,11 @@ int main(int argc, char **argv)
     bool known = shuffled || (argc == 4 && strcmp(argv[1], "ring") == 0);
     uint64_t size = known ? strtoull(argv[2], NULL, 10) : 0;
 
-    if (size == 0 || size > UINT32_MAX || strtoull(argv[3], NULL, 10) == 0) {
+    if (size == 0 || size > UINT32_MAX || size > SIZE_MAX / WARM_BYTES ||
+        strtoull(argv[3], NULL, 10) == 0) {
         fprintf(stderr, "usage: actors_threads ring|ring_shuffled SIZE THREADS\n");
         return 2;
     }
-    run(size, shuffled);
+    run((size_t)size, shuffled);
     return 0;
 }

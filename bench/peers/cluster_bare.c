@@ -356,8 +356,8 @@ static const char *do_notices(void)
         uint64_t until = sent + CLUSTER_NOTICES_A_MARK;
         until = until < side.count ? until : side.count;
         while (sent < until) {
-            uint64_t count = batches ? NOTICES_A_BATCH : 1;
-            count = count < until - sent ? count : until - sent;
+            size_t count = batches ? NOTICES_A_BATCH : 1;
+            count = count < until - sent ? count : (size_t)(until - sent);
             notify(sent, count);
             sent += count;
         }

@@ -22,7 +22,7 @@
 
 struct part {
     uint32_t *values;
-    uint64_t count;
+    size_t count;
     uint64_t low; /* the values are in low..high - 1 */
     uint64_t high;
 };
@@ -58,11 +58,11 @@ static int ascending(const void *left_, const void *right_)
 }
 
 /* Move the elements below `middle` to the front. Returns their number. */
-static uint64_t cut(uint32_t *values, uint64_t count, uint64_t middle)
+static size_t cut(uint32_t *values, size_t count, uint64_t middle)
 {
-    uint64_t below = 0;
+    size_t below = 0;
 
-    for (uint64_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         uint32_t value = values[i];
         values[i] = values[below];
         values[below] = value;
@@ -92,7 +92,7 @@ static void work_on(struct part part)
         return;
     }
     uint64_t middle = part.low + (part.high - part.low) / 2;
-    uint64_t below = cut(part.values, part.count, middle);
+    size_t below = cut(part.values, part.count, middle);
     pthread_mutex_lock(&sort.mutex);
     put((struct part){part.values, below, part.low, middle});
     put((struct part){part.values + below, part.count - below, middle, part.high});
@@ -116,11 +116,11 @@ static void *run_thread(void *nothing)
     return nothing;
 }
 
-static void draw(uint32_t *values, uint64_t size)
+static void draw(uint32_t *values, size_t size)
 {
     uint32_t seed = 1;
 
-    for (uint64_t i = 0; i < size; i++) {
+    for (size_t i = 0; i < size; i++) {
         seed ^= seed << 13;
         seed ^= seed >> 17;
         seed ^= seed << 5;
@@ -129,11 +129,11 @@ static void draw(uint32_t *values, uint64_t size)
 }
 
 /* Returns the sum that all contenders tell. Ends the process if an element is out of its order. */
-static uint32_t sum_of(const uint32_t *values, uint64_t size)
+static uint32_t sum_of(const uint32_t *values, size_t size)
 {
     uint32_t sum = 0;
 
-    for (uint64_t i = 0; i < size; i++) {
+    for (size_t i = 0; i < size; i++) {
         if (i > 0 && values[i] < values[i - 1])
             fail("wrong result: the order", COMMAND_WRONG);
         sum += (uint32_t)(i % 7) * values[i];
@@ -141,7 +141,7 @@ static uint32_t sum_of(const uint32_t *values, uint64_t size)
     return sum;
 }
 
-static void run_round(uint32_t *values, uint64_t size)
+static void run_round(uint32_t *values, size_t size)
 {
     uint64_t began_ns = measure_now_ns();
 
@@ -154,7 +154,7 @@ static void run_round(uint32_t *values, uint64_t size)
     printf("round_seconds %.9f\n", (double)(measure_now_ns() - began_ns) / 1e9);
 }
 
-static void run_rounds(uint64_t size, uint64_t rounds)
+static void run_rounds(size_t size, uint64_t rounds)
 {
     uint32_t *values = malloc(size * sizeof *values);
     uint32_t sum = 0;
@@ -178,7 +178,8 @@ int main(int argc, char **argv)
     uint64_t rounds = known ? strtoull(argv[4], NULL, 10) : 0;
     pthread_t all[THREADS_MAX];
 
-    if (size == 0 || threads == 0 || threads > THREADS_MAX || rounds == 0) {
+    if (size == 0 || size > SIZE_MAX / sizeof(uint32_t) || threads == 0 || threads > THREADS_MAX ||
+        rounds == 0) {
         fprintf(stderr, "usage: savina_threads quicksort SIZE THREADS ROUNDS\n");
         return 2;
     }
@@ -186,7 +187,7 @@ int main(int argc, char **argv)
         if (pthread_create(&all[i], NULL, run_thread, NULL) != 0)
             fail("no thread", EXIT_FAILURE);
     }
-    run_rounds(size, rounds);
+    run_rounds((size_t)size, rounds);
     pthread_mutex_lock(&sort.mutex);
     sort.over = true;
     pthread_cond_broadcast(&sort.work);

@@ -16,7 +16,7 @@
 
 struct slice {
     uint32_t *values;
-    uint64_t count;
+    size_t count;
     uint64_t low; /* the values are in low..high - 1 */
     uint64_t high;
 };
@@ -27,7 +27,7 @@ static const domus_type sorted_type = {.name = "sorted", .size = sizeof(uint64_t
 /* The main thread makes and checks the input, while the clock does not run. */
 static struct {
     uint32_t *values;
-    uint64_t size;
+    size_t size;
 } input;
 
 struct part {
@@ -47,11 +47,11 @@ static int ascending(const void *left_, const void *right_)
 /* Move the elements below `middle` to the front. Returns their number. Each element is
  * exchanged, whether it must or not: without a branch that nobody can predict this takes a
  * third of the time. */
-static uint64_t cut(uint32_t *values, uint64_t count, uint64_t middle)
+static size_t cut(uint32_t *values, size_t count, uint64_t middle)
 {
-    uint64_t below = 0;
+    size_t below = 0;
 
-    for (uint64_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         uint32_t value = values[i];
         values[i] = values[below];
         values[below] = value;
@@ -100,7 +100,7 @@ static int part_slice(domus_stack *stack, void *self, const void *slice_)
         return tell_sorted(stack, self);
     }
     uint64_t middle = slice.low + (slice.high - slice.low) / 2;
-    uint64_t below = cut(slice.values, slice.count, middle);
+    size_t below = cut(slice.values, slice.count, middle);
     give_away(stack, (struct slice){slice.values, below, slice.low, middle});
     give_away(stack, (struct slice){slice.values + below, slice.count - below, middle, slice.high});
     return 0;
@@ -109,7 +109,8 @@ static int part_slice(domus_stack *stack, void *self, const void *slice_)
 static int sort_go(domus_stack *stack, void *self, const void *size)
 {
     (void)self;
-    give_away(stack, (struct slice){input.values, *(const uint64_t *)size, 0, UINT64_C(1) << 32});
+    (void)size;
+    give_away(stack, (struct slice){input.values, input.size, 0, UINT64_C(1) << 32});
     return 0;
 }
 
@@ -131,10 +132,11 @@ static void prepare(uint64_t size)
 {
     uint32_t seed = 1;
 
-    input.size = size;
-    input.values = malloc(size * sizeof input.values[0]);
+    stage_must(size > SIZE_MAX / sizeof input.values[0] ? -ENOMEM : 0, "the input");
+    input.size = (size_t)size;
+    input.values = malloc(input.size * sizeof input.values[0]);
     stage_must(input.values == NULL ? -ENOMEM : 0, "the input");
-    for (uint64_t i = 0; i < size; i++)
+    for (size_t i = 0; i < input.size; i++)
         input.values[i] = stage_draw(&seed);
 }
 
@@ -142,7 +144,7 @@ static uint64_t finish(uint64_t actors, uint64_t *messages)
 {
     uint32_t sum = 0;
 
-    for (uint64_t i = 0; i < input.size; i++)
+    for (size_t i = 0; i < input.size; i++)
         sum += (uint32_t)(i % 7) * input.values[i];
     free(input.values);
     *messages = 2 * actors;
