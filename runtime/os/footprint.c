@@ -149,20 +149,22 @@ static void look_into(const char *directory, int version, void *footprint)
 }
 
 /* Returns the memory of the machine, from the line "MemTotal: 24683648 kB" of
- * /proc/meminfo; 0: unknown. */
+ * /proc/meminfo, but no more than a process has addresses for; 0: unknown. */
 static uint64_t machine_bytes(const char *root)
 {
     char directory[PATH_MAX];
     char text[STAT_BYTES];
     int length = snprintf(directory, sizeof directory, "%s/proc", root);
-    uint64_t value;
+    uint64_t kib;
 
     if (length < 0 || (size_t)length >= sizeof directory ||
         !domi_cgroup_read(directory, "meminfo", text, sizeof text) ||
         strncmp(text, "MemTotal:", 9) != 0)
         return 0;
     const char *at = text + 9 + strspn(text + 9, " ");
-    return domi_cgroup_number(&at, ' ', &value) ? value * KIB : 0;
+    if (!domi_cgroup_number(&at, ' ', &kib))
+        return 0;
+    return kib <= SIZE_MAX / KIB ? kib * KIB : SIZE_MAX;
 }
 
 static void add_resident(domi_footprint *footprint, const char *root, uint64_t limit)

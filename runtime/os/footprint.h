@@ -5,7 +5,7 @@
  * memory.high is one, too, because beyond it the kernel stops the process to reclaim). All
  * processes in a cgroup share its limit. One more gauge is of this process alone: its resident set
  * against a limit from the configuration. If there is no gauge of either kind, its resident set is
- * compared with the memory of the machine.
+ * compared with the memory of the machine, or with SIZE_MAX if that is less.
  *
  * The file cache of a cgroup is not counted as used: the kernel takes it back before it kills
  * a process, and a full cache is the normal state of a machine that reads files.

@@ -6,6 +6,7 @@
 #include "tests/support/tree.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #define MIB UINT64_C(1048576)
@@ -215,6 +216,30 @@ DOMT_TEST(files_that_are_missing_or_make_no_sense_are_left_out)
     domi_footprint_open(&footprint, "/nowhere", 0);
     ck_assert(!domi_footprint_read(&footprint, 0, &usage));
     domi_footprint_close(&footprint);
+}
+
+/* A machine may have more than a process with pointers of 4 bytes, and a file more than any. */
+DOMT_TEST(memory_of_the_machine_is_no_more_than_addresses)
+{
+    static const struct {
+        const char *kib;
+        uint64_t bytes;
+    } cases[] = {
+        {"4194303", UINT64_C(0xfffffc00)},
+        {"4194304", UINT64_C(0x100000000)},
+        {"18014398509481983", UINT64_C(0xfffffffffffffc00)},
+        {"18014398509481984", UINT64_MAX},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "MemTotal: %s kB\n", cases[i].kib);
+        begin(NULL);
+        domt_tree_write(&tree, "proc/meminfo", text);
+        ck_assert(look(0));
+        ck_assert_uint_eq(usage.limit, cases[i].bytes < SIZE_MAX ? cases[i].bytes : SIZE_MAX);
+        end();
+    }
 }
 
 DOMT_TEST(this_machine_says_something)
