@@ -194,7 +194,8 @@ int domus_remote_target(const domus_stack *stack, domus_remote_message *ret_mess
 
 int domus_remote_keep(domus_stack *stack, domus_kept *ret_kept)
 {
-    return is_gateway(stack) ? domus_keep(stack, ret_kept) : -EPERM;
+    /* Nobody here knows whether the remote actor keeps it or works for it, so it counts as work. */
+    return is_gateway(stack) ? domus_keep_working(stack, ret_kept) : -EPERM;
 }
 
 /* --- what remote actors send ------------------------------------------------------------------ */

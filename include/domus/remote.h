@@ -123,11 +123,11 @@ typedef struct domus_remote_message {
  * has ended since. */
 DOMUS_API int domus_remote_target(const domus_stack *stack, domus_remote_message *ret_message);
 
-/* Keep the ask in hand as domus_keep() does, until the answer comes: then domus_kept_reply(), or
- * domus_kept_fail(). When its asker cancels it, the gateway gets an event of
+/* Keep the ask in hand as domus_keep_working() does, until the answer comes: then
+ * domus_kept_reply(), or domus_kept_fail(). When its asker cancels it, the gateway gets an event of
  * domus_remote_cancel_type; when its deadline passes it does not.
  *
- * Returns as domus_keep(); -EPERM. */
+ * Returns as domus_keep_working(); -EPERM. */
 DOMUS_API int domus_remote_keep(domus_stack *stack, domus_kept *ret_kept);
 
 /* An ask that was kept was cancelled. */

@@ -2,6 +2,9 @@
  * gateways send and ask in the name of remote actors is answered to them. */
 #include "tests/house/remote_world.h"
 
+#include "house/conversation/cancel.h"
+#include "house/conversation/stack.h"
+
 #include <domus/supervise.h>
 
 #include <string.h>
@@ -135,6 +138,31 @@ DOMT_TEST(a_cancel_ends_the_kept_ask_and_tells_the_gateway)
     ck_assert_uint_eq(domt_carried_by[1].cancelled.serial, domt_carried_by[1].kept[0].serial);
     ck_assert_uint_eq(domt_releases, 1);
     ck_assert_uint_eq(domi_house_count_parked(domt_gateways[1].house), 1); /* the asker alone */
+    domt_remote_close();
+}
+
+/* Cancel what is only kept for a conversation, as a channel does whose peer has finished sending.
+ */
+static int cancel_kept(domus_stack *stack, void *sending_)
+{
+    domi_stack_cancel_kept(stack->manager, ((sending *)sending_)->conversation.stack);
+    return 0;
+}
+
+/* The remote actor may work for it, so the gateway does, too. */
+DOMT_TEST(an_ask_on_its_way_to_a_remote_actor_does_not_count_as_kept)
+{
+    uint64_t value = 77;
+
+    domt_remote_open(NULL);
+    asked[0] = (sending){.to = domt_far(4, 0)};
+    domt_as_agent(1, send_ask, &asked[0]);
+    domt_as_agent(1, cancel_kept, &asked[0]);
+    ck_assert_int_eq(asked[0].error, 1);
+    ck_assert_uint_eq(domt_carried_by[1].cancels, 0);
+    domt_as_gateway(1, reply_kept, &value);
+    ck_assert_int_eq(asked[0].error, 0);
+    ck_assert_uint_eq(asked[0].replied, 77);
     domt_remote_close();
 }
 
