@@ -36,10 +36,11 @@ static_assert(sizeof(domi_remote) == 256, "what domus/remote.h says of it");
 
 #define DOMI_REMOTES_BLOCK 256u /* addresses that are made at a time */
 
-/* The gateway of one thread. Its home writes it, and any thread reads. */
+/* The gateway of one thread. Its home writes it, and any thread reads the first two. */
 typedef struct domi_gateway {
     _Atomic(domi_house *) house; /* NULL: the thread has none */
-    _Atomic uint32_t lease;
+    _Atomic uint64_t lease;      /* of the house, and `openings` in its upper half */
+    uint32_t openings;           /* gateways that this thread has had */
 } domi_gateway;
 
 /* All remote addresses of a system. */

@@ -34,15 +34,15 @@ domus_address domi_remote_gateway(const domi_manager *manager, uint32_t index)
     domi_gateway *gateways = atomic_load_explicit(&remotes->gateways, memory_order_acquire);
     if (gateways == NULL || index >= remotes->threads)
         return (domus_address){NULL, 0};
-    /* acquire, both: they pair with the stores of domus_remote_open(). If another actor has become
-     * the gateway meanwhile, the lease may be its lease, which says nothing of the first house.
-     * Then the load that follows finds that the house has changed. */
+    /* acquire, both: they pair with the stores of domus_remote_open(). The house of an earlier
+     * gateway is not seen behind this lease. If the house is that of a later one, the second load
+     * of the lease sees a later opening, however often the gateway has changed. */
+    uint64_t lease = atomic_load_explicit(&gateways[index].lease, memory_order_acquire);
     domi_house *house = atomic_load_explicit(&gateways[index].house, memory_order_acquire);
-    uint32_t lease = atomic_load_explicit(&gateways[index].lease, memory_order_acquire);
     if (house == NULL ||
-        atomic_load_explicit(&gateways[index].house, memory_order_relaxed) != house)
+        atomic_load_explicit(&gateways[index].lease, memory_order_relaxed) != lease)
         return (domus_address){NULL, 0};
-    return (domus_address){house, lease};
+    return (domus_address){house, (uint32_t)lease};
 }
 
 domus_address domi_remote_gateway_for(const domi_manager *manager, const domi_house *sender)

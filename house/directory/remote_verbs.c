@@ -45,9 +45,11 @@ int domus_remote_open(domus_stack *stack, const domus_remote_options *options)
     manager->gateway = house;
     domi_gateway *gateway = &atomic_load_explicit(&manager->directory.remotes->gateways,
                                                   memory_order_relaxed)[manager->index];
+    uint64_t opening = (uint64_t)++gateway->openings << 32;
     /* release, both: they pair with the loads in domi_remote_gateway(). Whoever reads this lease
      * finds that the last gateway has left, which domi_remote_leave() has stored before. */
-    atomic_store_explicit(&gateway->lease, domi_house_address(house).lease, memory_order_release);
+    atomic_store_explicit(&gateway->lease, opening | domi_house_address(house).lease,
+                          memory_order_release);
     atomic_store_explicit(&gateway->house, house, memory_order_release);
     return 0;
 }
