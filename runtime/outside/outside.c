@@ -408,7 +408,11 @@ int domus_serve_with(domus_system *system, const char *name, const domus_behavio
 
     if (result == 0 && system->stage == DOMI_STAGE_NEW)
         result = -ESHUTDOWN; /* the threads have no rings yet, by which sockets are made */
-    const char *why = result == -ENOENT ? "the configuration does not have it" : NULL;
+    const char *why = result != -ENOENT ? NULL
+                      : system->config.listener_count != 0
+                          ? "the key listeners of the configuration does not have it"
+                          : "the configuration has no key listeners, which domus_main() reads from "
+                            "--config FILE";
     if (result == 0)
         result = check_serving(&system->listeners[index], behaviour, front, &why);
     if (result != 0) {

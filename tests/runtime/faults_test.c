@@ -93,4 +93,26 @@ DOMT_TEST(wrong_behaviours_are_refused_with_a_reason)
     domt_end(system);
 }
 
+DOMT_TEST(a_listener_that_is_not_there_names_the_key)
+{
+    static const domus_listener_config listener = {
+        .name = "front", .address = "127.0.0.1:0", .backlog = 64};
+    static const char *const said[] = {
+        "listener nix: the configuration has no key listeners, which domus_main() reads from "
+        "--config FILE",
+        "listener nix: the key listeners of the configuration does not have it",
+    };
+
+    for (uint32_t count = 0; count < 2; count++) {
+        domus_config config = domt_config(1);
+
+        config.listeners = count != 0 ? &listener : NULL;
+        config.listener_count = count;
+        domus_system *system = domt_start(&config);
+        ck_assert_int_eq(domus_serve(system, "nix", &state, NULL, NULL), -ENOENT);
+        ck_assert_str_eq(domus_system_error(system), said[count]);
+        domt_end(system);
+    }
+}
+
 DOMT_SUITE(60)
