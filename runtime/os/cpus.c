@@ -156,6 +156,18 @@ static int take_list(domi_cpus *cpus, const struct cpu_mask *usable, const char 
  * to other threads. */
 #define FEW_CPUS 8u
 
+/* Add to the warning that there is, as the line is the only one, that the threads are more than the
+ * quota. */
+static void warn_of_quota_too(domi_cpus *cpus)
+{
+    size_t said = strlen(cpus->warning);
+
+    if (cpus->quota != 0 && cpus->threads > cpus->quota)
+        snprintf(cpus->warning + said, sizeof cpus->warning - said,
+                 "; system.threads is %u, but the CPU quota of the cgroup is %u", cpus->threads,
+                 cpus->quota);
+}
+
 /* `places` is the number of CPUs that threads may be pinned to, by the list or by the
  * affinity mask. */
 static void choose_threads(domi_cpus *cpus, const domus_config *config, uint32_t places)
@@ -173,8 +185,8 @@ static void choose_threads(domi_cpus *cpus, const domus_config *config, uint32_t
 
     cpus->few = automatic < FEW_CPUS || cpus->threads > automatic;
     if (cpus->warning[0] != '\0')
-        return;
-    if (cpus->threads > places)
+        warn_of_quota_too(cpus);
+    else if (cpus->threads > places)
         snprintf(cpus->warning, sizeof cpus->warning,
                  "system.threads is %u, but CPUs to run on are %u: more threads than CPUs cost "
                  "speed",

@@ -6,11 +6,13 @@
 #include "runtime/os/cpus.h"
 
 #include "tests/support/death.h"
+#include "tests/support/deny.h"
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"
 
 #include <errno.h>
 #include <sched.h>
+#include <sys/syscall.h>
 
 #define NO_QUOTA "/nowhere"
 
@@ -219,6 +221,30 @@ DOMT_TEST(cpus_respects_the_affinity_of_the_process)
     static char said[DOMT_SAID_MAX];
 
     ck_assert_int_eq(domt_run_in_child(choose_on_one_cpu, NULL, said), 0);
+}
+
+/* The call that tells the usable CPUs is refused, and the one line tells of both. */
+static void choose_without_affinity(void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domt_deny_call(SYS_sched_getaffinity, EPERM), 0);
+    domi_cpus cpus = choose_with_quota(configured("auto", 1024, 0), "100000 100000\n");
+    ck_assert_uint_eq(cpus.threads, 1024);
+    ck_assert_ptr_nonnull(strstr(cpus.warning, "sched_getaffinity is refused"));
+    ck_assert_ptr_nonnull(
+        strstr(cpus.warning, "; system.threads is 1024, but the CPU quota of the cgroup is 1"));
+    cpus = choose_with_quota(configured("auto", 1, 0), "100000 100000\n");
+    ck_assert_ptr_nonnull(strstr(cpus.warning, "sched_getaffinity is refused"));
+    ck_assert_ptr_null(strstr(cpus.warning, "quota"));
+    cpus = choose_with_quota(configured("auto", 1024, 0), "max 100000\n");
+    ck_assert_ptr_null(strstr(cpus.warning, "quota"));
+}
+
+DOMT_TEST(cpus_warns_of_the_quota_also_where_the_affinity_is_not_known)
+{
+    static char said[DOMT_SAID_MAX];
+
+    ck_assert_msg(domt_run_in_child(choose_without_affinity, NULL, said) == 0, "%s", said);
 }
 
 static void expect_parsed(const char *list, const uint16_t *expected, int count)
