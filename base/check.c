@@ -6,6 +6,7 @@
 #include "base/symbol.h"
 
 #include <execinfo.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -18,15 +19,32 @@
 
 #define READER_MS 1000 /* milliseconds to wait until standard error can be written */
 
+/* Write where poll() is refused by a filter. Others may share the pipe or terminal, so it waits
+ * again afterwards. If fcntl() is refused, too, the text is worth more than an end for certain. */
+static bool say_without_poll(const char *text)
+{
+    int flags = fcntl(STDERR_FILENO, F_GETFL);
+
+    if (flags >= 0)
+        (void)fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);
+    bool is_said = write(STDERR_FILENO, text, strlen(text)) > 0;
+    if (flags >= 0)
+        (void)fcntl(STDERR_FILENO, F_SETFL, flags);
+    return is_said;
+}
+
 /* Write `text` to standard error. Returns false if nobody has read for READER_MS, or if
  * the write fails. */
 static bool say(const char *text)
 {
     struct pollfd reader = {.fd = STDERR_FILENO, .events = POLLOUT};
+    int ready = poll(&reader, 1, READER_MS);
 
+    if (ready < 0)
+        return say_without_poll(text);
     /* poll() says that a pipe is writable only if it has room for such a line, so write()
      * does not block. */
-    return poll(&reader, 1, READER_MS) > 0 && write(STDERR_FILENO, text, strlen(text)) > 0;
+    return ready > 0 && write(STDERR_FILENO, text, strlen(text)) > 0;
 }
 
 static void say_frames(void)

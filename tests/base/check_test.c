@@ -3,13 +3,22 @@
 #include "base/check.h"
 
 #include "tests/support/death.h"
+#include "tests/support/deny.h"
 #include "tests/support/suite.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#ifdef SYS_poll
+#define DOMT_POLL SYS_poll
+#else
+#define DOMT_POLL SYS_ppoll /* the C library calls this instead */
+#endif
 
 static char said[DOMT_SAID_MAX];
 
@@ -80,6 +89,21 @@ DOMT_TEST(check_that_fails_ends_the_process_whoever_reads)
 {
     domt_dies(fail_a_check_before_nobody, &(bool){true}, "");
     domt_dies(fail_a_check_before_nobody, NULL, "");
+}
+
+/* The same where a filter refuses poll(), with a reader and without one. */
+static void fail_a_check_without_poll(void *is_full)
+{
+    ck_assert_int_eq(domt_deny_call(DOMT_POLL, EPERM), 0);
+    if (is_full != NULL)
+        fail_a_check_before_nobody(is_full);
+    fail_a_check(NULL);
+}
+
+DOMT_TEST(check_that_fails_says_so_without_poll)
+{
+    domt_dies(fail_a_check_without_poll, NULL, "answer == 42");
+    domt_dies(fail_a_check_without_poll, &(bool){true}, "");
 }
 
 DOMT_TEST(check_that_holds_is_silent)
