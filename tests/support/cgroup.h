@@ -3,6 +3,7 @@
 #ifndef DOMT_CGROUP_H
 #define DOMT_CGROUP_H
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,13 +12,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct domt_cgroup {
     char path[PATH_MAX / 2];
     int version;
-    char why[256]; /* there is none */
+    const char *mount; /* where the version 2 is mounted */
+    const char *given; /* the controller that the children have by this test; NULL: none */
+    char why[256];     /* there is none */
 } domt_cgroup;
 
 static inline bool domt_cgroup_write(const domt_cgroup *cgroup, const char *name, const char *text)
@@ -71,18 +75,67 @@ static inline bool domt_cgroup_set(domt_cgroup *cgroup, const domt_cgroup_settin
     return true;
 }
 
-static inline bool domt_cgroup_try(domt_cgroup *cgroup, int version, const char *mount,
-                                   const char *controller, const domt_cgroup_setting *settings)
+/* Take the lock of a mount, so that no test takes a controller away that another one is about to
+ * use. Returns the descriptor to close; -1: there is no such directory. */
+static inline int domt_cgroup_lock(const char *mount)
 {
-    cgroup->version = version;
-    if (version == 2) { /* lets the children have the controller; harmless if they have it */
-        char text[32];
-        snprintf(cgroup->path, sizeof cgroup->path, "%s", mount);
-        snprintf(text, sizeof text, "+%s", controller);
-        (void)domt_cgroup_write(cgroup, "cgroup.subtree_control", text);
-    }
-    snprintf(cgroup->path, sizeof cgroup->path, "%s/domt-%s-%ld", mount, controller,
-             (long)getpid());
+    int fd = open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd >= 0)
+        (void)flock(fd, LOCK_EX);
+    return fd;
+}
+
+/* True if a list of words, which a file of the mount has, has this one. */
+static inline bool domt_cgroup_has_word(const char *mount, const char *name, const char *word)
+{
+    char path[PATH_MAX], text[512] = "", *rest = NULL;
+
+    snprintf(path, sizeof path, "%s/%s", mount, name);
+    FILE *file = fopen(path, "re");
+    if (file != NULL && fgets(text, sizeof text, file) == NULL)
+        text[0] = '\0';
+    if (file != NULL)
+        fclose(file);
+    for (char *one = strtok_r(text, " \n", &rest); one != NULL; one = strtok_r(NULL, " \n", &rest))
+        if (strcmp(one, word) == 0)
+            return true;
+    return false;
+}
+
+/* Turn a controller of the mount on or off for its children. */
+static inline bool domt_cgroup_turn(const char *mount, char sign, const char *controller)
+{
+    domt_cgroup top = {.path = ""};
+    char text[32];
+
+    snprintf(top.path, sizeof top.path, "%s", mount);
+    snprintf(text, sizeof text, "%c%s", sign, controller);
+    return domt_cgroup_write(&top, "cgroup.subtree_control", text);
+}
+
+/* Take a controller that this test has given to the children from them again, unless another test
+ * has a cgroup with it. The lock is held. */
+static inline void domt_cgroup_put_back(domt_cgroup *cgroup)
+{
+    char begin[64];
+    bool is_used = false;
+    DIR *mount = cgroup->given != NULL ? opendir(cgroup->mount) : NULL;
+
+    if (mount == NULL)
+        return;
+    snprintf(begin, sizeof begin, "domt-%s-", cgroup->given);
+    for (struct dirent *one; (one = readdir(mount)) != NULL;)
+        is_used |= strncmp(one->d_name, begin, strlen(begin)) == 0;
+    closedir(mount);
+    if (!is_used)
+        (void)domt_cgroup_turn(cgroup->mount, '-', cgroup->given);
+    cgroup->given = NULL;
+}
+
+/* Make the directory and set what is to be set. The lock is held. */
+static inline bool domt_cgroup_make(domt_cgroup *cgroup, const domt_cgroup_setting *settings)
+{
     if (mkdir(cgroup->path, 0755) != 0) {
         snprintf(cgroup->why, sizeof cgroup->why, "%.100s: %s", cgroup->path, strerror(errno));
         return false;
@@ -91,6 +144,26 @@ static inline bool domt_cgroup_try(domt_cgroup *cgroup, int version, const char 
         return true;
     rmdir(cgroup->path);
     return false;
+}
+
+static inline bool domt_cgroup_try(domt_cgroup *cgroup, int version, const char *mount,
+                                   const char *controller, const domt_cgroup_setting *settings)
+{
+    int lock = domt_cgroup_lock(mount);
+
+    *cgroup = (domt_cgroup){.version = version, .mount = mount};
+    /* in the version 2 the parent lets its children have the controller */
+    if (version == 2 && !domt_cgroup_has_word(mount, "cgroup.subtree_control", controller) &&
+        domt_cgroup_turn(mount, '+', controller))
+        cgroup->given = controller;
+    snprintf(cgroup->path, sizeof cgroup->path, "%s/domt-%s-%ld", mount, controller,
+             (long)getpid());
+    bool is_made = domt_cgroup_make(cgroup, settings);
+    if (!is_made)
+        domt_cgroup_put_back(cgroup);
+    if (lock >= 0)
+        close(lock);
+    return is_made;
 }
 
 /* Make a cgroup with so many bytes of memory. Returns false if none can be made; then `why` says
@@ -140,12 +213,17 @@ static inline uint64_t domt_cgroup_kills(const domt_cgroup *cgroup)
                             "oom_kill ");
 }
 
-static inline void domt_cgroup_remove(const domt_cgroup *cgroup)
+static inline void domt_cgroup_remove(domt_cgroup *cgroup)
 {
+    int lock = domt_cgroup_lock(cgroup->mount);
+
     /* The processes of the cgroup have been waited for; the kernel may need a moment
      * all the same. */
     for (int i = 0; i < 1000 && rmdir(cgroup->path) != 0 && errno == EBUSY; i++)
         usleep(1000);
+    domt_cgroup_put_back(cgroup);
+    if (lock >= 0)
+        close(lock);
 }
 
 #endif

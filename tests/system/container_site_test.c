@@ -3,6 +3,7 @@
 #include "tests/support/cgroup.h"
 #include "tests/support/container.h"
 #include "tests/support/suite.h"
+#include "tests/support/tree.h"
 #include "tests/system/site.h"
 
 #include <fcntl.h>
@@ -113,6 +114,20 @@ DOMT_TEST(a_database_needs_one_folder_that_can_be_written_to)
 
 static domt_cgroup cgroup;
 
+/* Read what the mount that a tree plays was told last. */
+static const char *read_given(const domt_tree *tree, char *text, size_t size)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/cgroup.subtree_control", tree->root);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = read(fd, text, size - 1);
+    close(fd);
+    ck_assert_int_ge(got, 0);
+    text[got] = '\0';
+    return text;
+}
+
 static void join_half_a_cpu(void)
 {
     if (!domt_cgroup_enter(&cgroup))
@@ -139,6 +154,46 @@ DOMT_TEST(half_a_cpu_is_one_thread_and_more_of_them_are_warned_of)
     ck_assert_uint_eq(domt_service_threads(service), 2);
     ck_assert_ptr_nonnull(strstr(service->error, "the CPU quota of the cgroup is 1"));
     domt_cgroup_remove(&cgroup);
+}
+
+/* A test that lets the children of a mount have a controller takes it from them again, when its
+ * cgroup is removed, or was not made. Directories and files play the mount. */
+DOMT_TEST(a_controller_that_a_test_has_given_is_put_back)
+{
+    static const domt_cgroup_setting nothing[] = {{NULL, NULL}};
+    static const domt_cgroup_setting missing[] = {{"cpu.max", "1 1"}, {NULL, NULL}};
+    static const struct {
+        const char *given_before; /* in the file of the mount */
+        const domt_cgroup_setting *settings;
+        bool is_made;
+        const char *beside;       /* a directory of another test, or NULL */
+        const char *given_during; /* in that file once the cgroup is there, */
+        const char *given_after;  /* and behind its removal */
+    } rows[] = {
+        {"", nothing, true, NULL, "+cpu", "-cpu"},
+        {"", missing, false, NULL, "-cpu", "-cpu"},
+        {"cpu\n", nothing, true, NULL, "cpu\n", "cpu\n"},
+        {"", nothing, true, "domt-cpu-1", "+cpu", "+cpu"},
+        {"", nothing, true, "domt-memory-1", "+cpu", "-cpu"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char path[PATH_MAX], given[64];
+        domt_tree tree;
+
+        domt_tree_make(&tree);
+        domt_tree_write(&tree, "cgroup.subtree_control", rows[i].given_before);
+        snprintf(path, sizeof path, "%s/%s", tree.root,
+                 rows[i].beside != NULL ? rows[i].beside : "x");
+        ck_assert_int_eq(mkdir(path, 0700), 0);
+        ck_assert_int_eq(domt_cgroup_try(&cgroup, 2, tree.root, "cpu", rows[i].settings),
+                         rows[i].is_made);
+        ck_assert_str_eq(read_given(&tree, given, sizeof given), rows[i].given_during);
+        if (rows[i].is_made)
+            domt_cgroup_remove(&cgroup);
+        ck_assert_str_eq(read_given(&tree, given, sizeof given), rows[i].given_after);
+        domt_tree_remove(&tree);
+    }
 }
 
 DOMT_SUITE(60)
