@@ -251,4 +251,14 @@ DOMT_TEST(compilers_emit_what_litmus_tests_have)
     run_litmus("--mapping", "there is no compiler for AArch64");
 }
 
+DOMT_TEST(a_litmus_test_that_is_not_there_is_one_line)
+{
+    char output[512];
+    int status =
+        domt_shell(output, sizeof output, "'%s/models/litmus/run' nosuch 2>&1", DOMT_SOURCE_DIR);
+
+    ck_assert_int_eq(status, 2);
+    ck_assert_str_eq(output, "litmus: there is no test nosuch (models/litmus/*.litmus are all)\n");
+}
+
 DOMT_SUITE(300)
