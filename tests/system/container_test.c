@@ -187,7 +187,16 @@ typedef struct refused_call {
     bool ends;
 } refused_call;
 
-#define CALL(name)   #name, SYS_##name
+#define CALL(name) #name, SYS_##name
+/* Newer processors, as aarch64, have not the first call of these two, so the C library takes the
+ * second. */
+#ifdef SYS_epoll_wait
+#define CALL_WAIT CALL(epoll_wait)
+#define CALL_POLL CALL(poll)
+#else
+#define CALL_WAIT CALL(epoll_pwait)
+#define CALL_POLL CALL(ppoll)
+#endif
 #define URING        "io.backend=uring"
 #define EPOLL        "io.backend=epoll"
 #define NEEDED_EPOLL "a call that epoll needs is refused"
@@ -203,7 +212,7 @@ static const refused_call told[] = {
     {CALL(setsockopt), NULL, "listener echo: 127.0.0.1:0: ", ENDS},
     {CALL(epoll_create1), EPOLL, NEEDED_EPOLL, ENDS},
     {CALL(epoll_ctl), EPOLL, NEEDED_EPOLL, ENDS},
-    {CALL(epoll_wait), EPOLL, NEEDED_EPOLL, ENDS},
+    {CALL_WAIT, EPOLL, NEEDED_EPOLL, ENDS},
     {CALL(fcntl), EPOLL, NEEDED_EPOLL, ENDS},
     {CALL(accept4), EPOLL, NEEDED_EPOLL, ENDS},
     {CALL(recvfrom), EPOLL, NEEDED_EPOLL, ENDS},
@@ -270,7 +279,7 @@ static const refused_call unneeded[] = {
     {CALL(pidfd_open), NULL, NULL, false},      {CALL(signalfd4), NULL, NULL, false},
     {CALL(timerfd_create), NULL, NULL, false},  {CALL(mlock), NULL, NULL, false},
     {CALL(ioctl), NULL, NULL, false},           {CALL(shutdown), NULL, NULL, false},
-    {CALL(clock_nanosleep), NULL, NULL, false}, {CALL(poll), NULL, NULL, false},
+    {CALL(clock_nanosleep), NULL, NULL, false}, {CALL_POLL, NULL, NULL, false},
     {CALL(set_robust_list), NULL, NULL, false}, {CALL(rseq), NULL, NULL, false},
     {CALL(prctl), NULL, NULL, false}, /* the last one, because it also loads filters */
 };
