@@ -2,7 +2,7 @@
  * message/doors.h).
  *
  * This storey knows all objects, so the tables are filled here and nowhere else. The functions of
- * this file only give a kind's own function the type of a slot. tests/house/kinds_test.c names an
+ * this file only give a kind's own function the type of a slot. tests/house/house_test.c names an
  * entry that was forgotten. */
 #include "base/check.h"
 #include "house/conversation/circle.h"

@@ -6,6 +6,7 @@
 #include "house/message/arrivals.h"
 #include "house/message/pool.h"
 #include "tests/house/kin.h"
+#include "tests/house/steps.h"
 #include "tests/house/talk.h"
 #include "tests/support/suite.h"
 
@@ -51,20 +52,12 @@ DOMT_TEST(stash_of_an_actor_that_stops_is_empty_and_counted_so)
     domt_do(&domt_talk.world, domt_talk.asker, sleep_and_unstash, NULL);
     ck_assert_uint_eq(domt_talk.asker.house->family->stashed, 2);
     ended = 0;
-    ck_assert_int_eq(domi_house_stop(domt_talk.world.managers[0], domt_talk.asker), 0);
-    domt_settle(&domt_talk.world);
+    domt_stop(&domt_talk.world, domt_talk.world.managers[0], domt_talk.asker);
     ck_assert_uint_eq(ended, 1);
     domt_talk_close();
 }
 
 /* --- who waits for it ------------------------------------------------------------------------- */
-
-static int keep(domus_stack *stack, void *context)
-{
-    domus_kept kept;
-
-    return domus_keep(stack, &kept);
-}
 
 static int pass_error_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -74,7 +67,7 @@ static int pass_error_on(domus_stack *stack, void *self, const domus_answer *ans
 
 static int ask_third(domus_stack *stack, void *context)
 {
-    static const domt_call question = {keep, NULL};
+    static const domt_call question = {domt_do_keep, NULL};
 
     return domus_ask(stack, domt_talk.third, &domt_call_type, &question, pass_error_on);
 }
@@ -86,8 +79,7 @@ DOMT_TEST(who_asked_an_actor_that_stops_hears_of_the_stop_and_not_of_a_cancel)
     domt_talk.third = domt_spawn(there, there, &domt_agent, NULL);
     domt_talk_ask(ask_third);
     ck_assert_int_eq(domt_talk.error, 1);
-    ck_assert_int_eq(domi_house_stop(there, domt_talk.other), 0);
-    domt_settle(&domt_talk.world);
+    domt_stop(&domt_talk.world, there, domt_talk.other);
     ck_assert_int_eq(domt_talk.error, -ESTALE);
     domt_talk_close();
 }
@@ -105,8 +97,7 @@ DOMT_TEST(reply_to_an_actor_that_has_ended_is_released)
     (void)domt_iterate(here);
     (void)domi_manager_take_arrivals(there); /* the ask is here, the cancel will come too late */
     ck_assert_int_eq(domi_house_stop(here, domt_talk.asker), 0);
-    while (domt_iterate(here) != 0)
-        ;
+    domt_let_work(here);
     ck_assert_uint_eq(domt_run_state(there), 1);
     ck_assert_uint_eq(domt_talk.releases, before + 1);
     domt_settle(&domt_talk.world);
@@ -179,7 +170,7 @@ DOMT_TEST(thread_that_closes_refuses_new_actors)
 
 static int ask_oneself(domus_stack *stack, void *context)
 {
-    static const domt_call question = {keep, NULL};
+    static const domt_call question = {domt_do_keep, NULL};
 
     return domus_ask(stack, domus_self(stack), &domt_call_type, &question, domt_talk_hear);
 }
@@ -231,8 +222,7 @@ DOMT_TEST(late_mail_for_the_life_before_is_dead_in_the_next_one)
     domi_manager *here = world->managers[0];
     domus_address first = domt_spawn(here, here, &domt_agent, NULL);
     domt_settle(world);
-    ck_assert_int_eq(domi_house_stop(here, first), 0);
-    domt_settle(world);
+    domt_stop(world, here, first);
     domus_address second = domt_spawn(here, here, &domt_agent, NULL);
     domt_settle(world);
     ck_assert_ptr_eq(second.house, first.house);
@@ -261,10 +251,7 @@ static int note_conversations(domus_stack *stack, void *self)
 DOMT_TEST(actor_begins_anew_when_its_last_conversation_has_ended)
 {
     static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
-    const domus_behaviour boss = domt_kin_boss(&restarts);
-
-    domt_kin_open(2);
-    (void)domt_kin_root(1, 0, &boss);
+    domt_kin_open_boss(2, &restarts);
     (void)domt_kin_child(1, 2, 1, &domt_kin_hearing);
     for (int i = 0; i < CONVERSATIONS; i++)
         domt_kin_do(2, domt_kin_do_sleep, NULL);

@@ -2,14 +2,13 @@
  * handle of an ask that was answered is stale. */
 #include "base/memory.h"
 #include "house/conversation/stack.h"
-#include "house/family/life.h"
+#include "tests/house/steps.h"
 #include "tests/house/talk.h"
 #include "tests/support/suite.h"
 
 #include <domus/spawn.h>
 
 #include <errno.h>
-#include <string.h>
 
 static domus_kept kept[4];
 static unsigned kept_count;
@@ -19,9 +18,7 @@ static void open_talk(void)
     kept_count = 0;
     domt_talk = (domt_talking){0};
     domt_talk_open();
-    domt_talk.third =
-        domt_spawn(domt_outside(&domt_talk.world), domt_talk.world.managers[0], &domt_agent, NULL);
-    domt_settle(&domt_talk.world);
+    domt_talk.third = domt_talk_agent(0);
 }
 
 static void do_by(domus_address agent, int (*function)(domus_stack *, void *), void *context)
@@ -46,8 +43,7 @@ DOMT_TEST(fail_is_the_one_answer_and_the_handler_goes_on)
 {
     open_talk();
     domt_talk_ask(fail_once);
-    ck_assert_uint_eq(domt_talk.resumed, 1);
-    ck_assert_int_eq(domt_talk.error, -ENOSPC);
+    domt_talk_heard(1, -ENOSPC);
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, failures), 0);
     domt_talk_close();
 }
@@ -120,8 +116,7 @@ DOMT_TEST(forwarded_ask_is_answered_to_who_asked_first_and_never_copied)
             route[i] = stops[i % 3];
         hops = 0;
         domt_talk_ask(hop);
-        ck_assert_uint_eq(domt_talk.resumed, route_length + 1);
-        ck_assert_int_eq(domt_talk.error, 0);
+        domt_talk_heard(route_length + 1, 0);
         ck_assert_ptr_eq(domt_talk.sender.house,
                          route_length == 0 ? domt_talk.other.house : route[route_length - 1].house);
         for (unsigned i = 1; i <= route_length; i++)
@@ -169,8 +164,7 @@ DOMT_TEST(parked_conversation_may_forward_what_it_was_asked)
 {
     open_talk();
     domt_talk_ask(park_then_forward);
-    ck_assert_uint_eq(domt_talk.resumed, 1);
-    ck_assert_int_eq(domt_talk.error, 0);
+    domt_talk_heard(1, 0);
     ck_assert_ptr_eq(domt_talk.sender.house, domt_talk.third.house);
     domt_talk_close();
 }
@@ -267,8 +261,7 @@ DOMT_TEST(kept_ask_may_be_forwarded)
     open_talk();
     domt_talk_ask(keep_or_reply);
     do_by(domt_talk.other, forward_kept, &index);
-    ck_assert_uint_eq(domt_talk.resumed, 1);
-    ck_assert_int_eq(domt_talk.error, 0);
+    domt_talk_heard(1, 0);
     ck_assert_ptr_eq(domt_talk.sender.house, domt_talk.third.house);
     domt_talk_close();
 }
@@ -277,10 +270,8 @@ DOMT_TEST(kept_ask_fails_with_estale_when_its_actor_stops)
 {
     open_talk();
     domt_talk_ask(keep);
-    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_talk.world), domt_talk.other), 0);
-    domt_settle(&domt_talk.world);
-    ck_assert_uint_eq(domt_talk.resumed, 1);
-    ck_assert_int_eq(domt_talk.error, -ESTALE);
+    domt_stop(&domt_talk.world, domt_outside(&domt_talk.world), domt_talk.other);
+    domt_talk_heard(1, -ESTALE);
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, stops), 1);
     domt_talk_close();
 }
@@ -295,8 +286,7 @@ DOMT_TEST(ask_kept_by_an_actor_that_stops_itself_fails_with_estale)
 {
     open_talk();
     domt_talk_ask(keep_and_stop);
-    ck_assert_uint_eq(domt_talk.resumed, 1);
-    ck_assert_int_eq(domt_talk.error, -ESTALE);
+    domt_talk_heard(1, -ESTALE);
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, stops), 1);
     domt_talk_close();
 }
@@ -319,11 +309,9 @@ DOMT_TEST(stopping_actor_keeps_no_more_asks)
 {
     open_talk();
     domt_talk_ask(nap_then_keep);
-    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_talk.world), domt_talk.other), 0);
-    domt_settle(&domt_talk.world);
+    domt_stop(&domt_talk.world, domt_outside(&domt_talk.world), domt_talk.other);
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, stops), 1);
-    ck_assert_uint_eq(domt_talk.resumed, 1);
-    ck_assert_int_eq(domt_talk.error, -ENOMSG);
+    domt_talk_heard(1, -ENOMSG);
     domt_talk_close();
 }
 
@@ -366,10 +354,8 @@ DOMT_TEST(kept_asks_count_as_conversations)
         domt_talk_ask(keep);
     ck_assert_uint_eq(kept_count, 2);
     ck_assert_uint_eq(domt_talk.other.house->mail, 1);
-    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_talk.world), domt_talk.other), 0);
-    domt_settle(&domt_talk.world);
-    ck_assert_uint_eq(domt_talk.resumed, 3);
-    ck_assert_int_eq(domt_talk.error, -ESTALE);
+    domt_stop(&domt_talk.world, domt_outside(&domt_talk.world), domt_talk.other);
+    domt_talk_heard(3, -ESTALE);
     domt_talk_close();
 }
 

@@ -1,5 +1,6 @@
 /* An asker and three others; see the header. */
 #include "tests/house/asking.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
 
 unsigned domt_ask_releases, domt_reply_releases;
@@ -14,6 +15,10 @@ void domt_release_reply(void *payload)
     domt_reply_releases++;
 }
 
+const domus_type domt_ask_question = {
+    .name = "question", .size = sizeof(domt_call), .release = domt_release_ask};
+const domus_type domt_ask_done = {.name = "done", .size = 8, .release = domt_release_reply};
+
 void domt_asking_open(domt_world *world, const domus_behaviour *answering, domus_address *ret_asker,
                       domus_address ret_others[3])
 {
@@ -24,11 +29,18 @@ void domt_asking_open(domt_world *world, const domus_behaviour *answering, domus
     domt_settle(world);
 }
 
+void domt_asking_end(domt_world *world, const domus_address *actors, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        ck_assert_uint_eq(actors[i].house->asks, 0);
+        ck_assert_uint_eq(domi_house_count_parked(actors[i].house), 0);
+    }
+    for (uint32_t i = 0; i < world->homes; i++)
+        ck_assert_uint_eq(world->managers[i]->timing.deadlines.count, 0);
+    domt_end_clean(world);
+}
+
 void domt_asking_close(domt_world *world, domus_address asker)
 {
-    ck_assert_uint_eq(asker.house->asks, 0);
-    ck_assert_uint_eq(domi_house_count_parked(asker.house), 0);
-    ck_assert_uint_eq(world->managers[0]->timing.deadlines.count, 0);
-    ck_assert_uint_eq(domt_in_use_all(world), 0);
-    domt_world_end(world);
+    domt_asking_end(world, &asker, 1);
 }

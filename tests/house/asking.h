@@ -10,11 +10,17 @@ extern unsigned domt_ask_releases, domt_reply_releases;
 void domt_release_ask(void *payload);
 void domt_release_reply(void *payload);
 
+/* A question is a call, which whoever is asked runs. */
+extern const domus_type domt_ask_question, domt_ask_done;
+
 /* Make a world of three homes with a domt_agent on home 0, and an actor of `answering` on each. */
 void domt_asking_open(domt_world *world, const domus_behaviour *answering, domus_address *ret_asker,
                       domus_address ret_others[3]);
 
-/* End the world, and check that nothing is left of the asker's conversations. */
+/* Check that nothing is left of the conversations of these actors, and end the world. */
+void domt_asking_end(domt_world *world, const domus_address *actors, uint32_t count);
+
+/* The same, for an asker of home 0. */
 void domt_asking_close(domt_world *world, domus_address asker);
 
 #endif

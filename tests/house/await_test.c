@@ -1,6 +1,8 @@
 /* include/domus/await.h: sequences have the right answer and frame after each await, and end
- * as documented. */
+ * as documented; also receives that are waited for together with sleeps, or only look, or stand
+ * beside a stop that waits for the mail before it. */
 #include "house/family/life.h"
+#include "tests/house/steps.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 
@@ -18,7 +20,8 @@ static const domus_type huge_type = {.name = "huge", .size = DOMUS_PAYLOAD_MAX +
 static domt_world world;
 static domus_address one;    /* runs the sequence under test, on home 0 */
 static domus_address server; /* on home 1 */
-static uint64_t steps;       /* a decimal digit for each place that was passed */
+static domus_address agents[2];
+static uint64_t steps; /* a decimal digit for each place that was passed */
 static uint64_t sum;
 static int error;
 static domus_conversation running;
@@ -46,10 +49,7 @@ DOMUS_SEQUENCE(twice_later, uint64_t)
 
 static const domus_behaviour serving = {
     .name = "serving",
-    .on = (const domus_on[]){{&twice_type, twice, 0},
-                             DOMUS_ON(&slow_type, twice_later),
-                             {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&twice_type, twice, 0}, DOMUS_ON(&slow_type, twice_later), {0}}};
 
 static void open_world(const domus_behaviour *behaviour)
 {
@@ -58,6 +58,8 @@ static void open_world(const domus_behaviour *behaviour)
     error = 1;
     server = domt_spawn(domt_outside(&world), world.managers[1], &serving, NULL);
     one = domt_spawn(domt_outside(&world), world.managers[0], behaviour, NULL);
+    for (int i = 0; i < 2; i++)
+        agents[i] = domt_spawn(domt_outside(&world), world.managers[i], &domt_agent, NULL);
     domt_settle(&world);
 }
 
@@ -67,10 +69,36 @@ static void send(const domus_type *type, uint64_t number)
     domt_settle(&world);
 }
 
+/* Some time passes, and then the sequence is here. */
+static void reached(uint64_t pass_ns, uint64_t expected)
+{
+    domt_pass(&world, pass_ns);
+    ck_assert_uint_eq(steps, expected);
+}
+
 static void close_world(void)
 {
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
+}
+
+static const domus_type *asked_type;
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    error = answer->error;
+    return 0;
+}
+
+static int ask_it(domus_stack *stack, void *number)
+{
+    return domus_ask(stack, one, asked_type, number, hear);
+}
+
+/* The agent on home 1 asks; `error` is then that of the answer, and 1 as long as there is none. */
+static void ask_one(const domus_type *type, uint64_t number)
+{
+    asked_type = type;
+    domt_do(&world, agents[1], ask_it, &number);
 }
 
 /* --- what is at hand ------------------------------------------------------------------------- */
@@ -118,22 +146,18 @@ DOMUS_SEQUENCE(trip, struct trip)
 static const domus_behaviour travelling = {
     .name = "travelling",
     .state_size = 8,
-    .on = (const domus_on[]){DOMUS_ON(&begin_type, trip), {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){DOMUS_ON(&begin_type, trip), {0}}};
 
 DOMT_TEST(sequence_goes_on_behind_each_await_with_its_answer_and_its_frame)
 {
     open_world(&travelling);
     send(&begin_type, 20);
     ck_assert_uint_eq(steps, 12);
-    domt_pass(&world, 2 * MS);
-    ck_assert_uint_eq(steps, 12);
-    domt_pass(&world, 2 * MS);
-    ck_assert_uint_eq(steps, 123);
+    reached(2 * MS, 12);
+    reached(2 * MS, 123);
     send(&odd_type, 7);
     ck_assert_uint_eq(steps, 1234);
-    domt_pass(&world, 10 * MS);
-    ck_assert_uint_eq(steps, 123456);
+    reached(10 * MS, 123456);
     ck_assert_uint_eq(sum, 47);
     ck_assert_uint_eq(*(uint64_t *)one.house->self, 1);
     send(&begin_type, 1); /* a second one begins with a new frame */
@@ -156,7 +180,6 @@ DOMUS_SEQUENCE(several, uint64_t)
     for (; answer != NULL; answer = answer->next)
         *frame += answer->tag * 100 + *(const uint64_t *)answer->payload;
     sum = *frame;
-
     (void)domus_ask_add(stack, server, &slow_type, frame, 0, 1);
     (void)domus_receive_add(stack, &odd_only, DOMUS_FOR_EVER, 2);
     (void)domus_sleep_add(stack, 3 * MS, 3);
@@ -169,9 +192,7 @@ DOMUS_SEQUENCE(several, uint64_t)
 }
 
 static const domus_behaviour gathering = {
-    .name = "gathering",
-    .on = (const domus_on[]){DOMUS_ON(&begin_type, several), {NULL, NULL, 0}},
-};
+    .name = "gathering", .on = (const domus_on[]){DOMUS_ON(&begin_type, several), {0}}};
 
 DOMT_TEST(sequence_waits_for_several_of_each_kind_told_apart_by_their_tags)
 {
@@ -179,10 +200,8 @@ DOMT_TEST(sequence_waits_for_several_of_each_kind_told_apart_by_their_tags)
     send(&begin_type, 0);
     ck_assert_uint_eq(sum, 612);
     ck_assert_uint_eq(steps, 0);
-    domt_pass(&world, 4 * MS);
-    ck_assert_uint_eq(steps, 3);
-    domt_pass(&world, 2 * MS);
-    ck_assert_uint_eq(steps, 31);
+    reached(4 * MS, 3);
+    reached(2 * MS, 31);
     send(&odd_type, 1);
     ck_assert_uint_eq(steps, 312);
     close_world();
@@ -212,10 +231,8 @@ DOMUS_SEQUENCE(hops, struct hops)
     DOMUS_END;
 }
 
-static const domus_behaviour hopping = {
-    .name = "hopping",
-    .on = (const domus_on[]){DOMUS_ON(&begin_type, hops), {NULL, NULL, 0}},
-};
+static const domus_behaviour hopping = {.name = "hopping",
+                                        .on = (const domus_on[]){DOMUS_ON(&begin_type, hops), {0}}};
 
 DOMT_TEST(sequences_of_one_actor_interleave_and_keep_apart)
 {
@@ -266,8 +283,7 @@ DOMT_TEST(sequence_begins_with_its_actor_and_its_patterns_see_its_frame)
     ck_assert_uint_eq(steps, 9);
     send(&odd_type, 1);
     ck_assert_uint_eq(steps, 9123);
-    ck_assert_int_eq(domi_house_stop(world.managers[0], one), 0);
-    domt_settle(&world);
+    domt_stop(&world, world.managers[0], one);
     ck_assert_uint_eq(DOMT_SUM(&world, stops), 1);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0); /* being cancelled is none */
     close_world();
@@ -344,15 +360,13 @@ DOMUS_SEQUENCE(tries, char)
     DOMUS_END;
 }
 
-static const domus_behaviour ending = {
-    .name = "ending",
-    .on = (const domus_on[]){DOMUS_ON(&begin_type, cancellable),
-                             {&end_type, cancel, 0},
-                             DOMUS_ON(&slow_type, misplaced),
-                             DOMUS_ON(&odd_type, asks_too_much),
-                             DOMUS_ON(&twice_type, tries),
-                             {NULL, NULL, 0}},
-};
+static const domus_behaviour ending = {.name = "ending",
+                                       .on = (const domus_on[]){DOMUS_ON(&begin_type, cancellable),
+                                                                {&end_type, cancel, 0},
+                                                                DOMUS_ON(&slow_type, misplaced),
+                                                                DOMUS_ON(&odd_type, asks_too_much),
+                                                                DOMUS_ON(&twice_type, tries),
+                                                                {0}}};
 
 DOMT_TEST(cancelled_sequence_hears_it_once_and_its_next_await_ends_it)
 {
@@ -366,63 +380,104 @@ DOMT_TEST(cancelled_sequence_hears_it_once_and_its_next_await_ends_it)
     close_world();
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+DOMT_TEST(await_that_cannot_go_on_ends_its_sequence_with_the_error_unless_it_is_tried)
 {
-    error = answer->error;
-    return 0;
+    static const struct {
+        const domus_type *type;
+        uint64_t pass_ns;
+        int error;
+        uint64_t steps;
+    } rows[] = {
+        {&slow_type, 2 * MS, -EINVAL, 0}, /* in a foreign switch */
+        {&odd_type, 0, -EMSGSIZE, 0},     /* it cannot begin */
+        {&twice_type, 0, 0, 123},         /* it is tried */
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        open_world(&ending);
+        ask_one(rows[i].type, 1);
+        ck_assert(rows[i].pass_ns == 0 || error == 1);
+        domt_pass(&world, rows[i].pass_ns);
+        ck_assert_msg(error == rows[i].error && steps == rows[i].steps, "%s: %d, steps %llu",
+                      rows[i].type->name, error, (unsigned long long)steps);
+        close_world();
+    }
 }
 
-static int ask_odd(domus_stack *stack, void *context)
+/* --- receives among other things ------------------------------------------------------------- */
+
+DOMUS_SEQUENCE(receives_among_all, char)
 {
-    return domus_ask(stack, one, &odd_type, context, hear);
+    DOMUS_BEGIN;
+    (void)domus_receive_add(stack, &odd_only, DOMUS_FOR_EVER, 1);
+    (void)domus_sleep_add(stack, MS, 2);
+    DOMUS_WAIT_ALL();
+    for (; answer != NULL; answer = answer->next)
+        passed(answer->tag);
+    DOMUS_END;
 }
 
-static int ask_slow(domus_stack *stack, void *context)
-{
-    return domus_ask(stack, one, &slow_type, context, hear);
-}
+static const domus_behaviour careless = {
+    .name = "careless", .on = (const domus_on[]){DOMUS_ON(&begin_type, receives_among_all), {0}}};
 
-DOMT_TEST(await_in_a_foreign_switch_ends_its_sequence_with_einval)
+DOMT_TEST(ask_received_among_all_fails_and_is_not_lost)
 {
-    uint64_t one_64 = 1;
-
-    open_world(&ending);
-    domus_address agent = domt_spawn(domt_outside(&world), world.managers[1], &domt_agent, NULL);
-    domt_do(&world, agent, ask_slow, &one_64);
+    open_world(&careless);
+    send(&begin_type, 0);
+    ask_one(&odd_type, 1);
     ck_assert_int_eq(error, 1);
-    domt_pass(&world, 2 * MS);
-    ck_assert_int_eq(error, -EINVAL);
-    ck_assert_uint_eq(steps, 0);
+    reached(2 * MS, 12);
+    ck_assert_int_eq(error, -ENOMSG);
     close_world();
 }
 
-DOMT_TEST(await_that_cannot_begin_ends_its_sequence_with_the_error)
-{
-    uint64_t number = 1;
+/* --- receives that only look, and the last message ------------------------------------------- */
 
-    open_world(&ending);
-    domus_address agent = domt_spawn(domt_outside(&world), world.managers[1], &domt_agent, NULL);
-    domt_do(&world, agent, ask_odd, &number);
-    ck_assert_int_eq(error, -EMSGSIZE);
-    ck_assert_uint_eq(steps, 0);
-    close_world();
+static const domus_pattern anything = {.types = NULL};
+
+DOMUS_SEQUENCE(looks, char)
+{
+    DOMUS_BEGIN;
+    DOMUS_RECEIVE_WITHIN(&anything, 0);
+    ck_assert_int_eq(answer->error, -ETIMEDOUT);
+    passed(1);
+    DOMUS_RECEIVE_WITHIN(&anything, DOMUS_FOR_EVER);
+    ck_assert_int_eq(answer->error, 0);
+    passed(2);
+    for (;;) {
+        DOMUS_RECEIVE(&odd_only);
+        if (answer->error != 0)
+            return answer->error;
+        passed(3);
+    }
+    DOMUS_END;
 }
 
-static int ask_twice(domus_stack *stack, void *context)
+static const domus_behaviour looking = {.name = "looking", DOMUS_ON_MOUNT(looks)};
+
+static int stop_after_mail(domus_stack *stack, void *context)
 {
-    return domus_ask(stack, one, &twice_type, context, hear);
+    for (uint64_t i = 0; i < 3; i++)
+        ck_assert_int_eq(domus_notice(stack, one, &odd_type, &i), 0);
+    return domus_stop_after_mail(stack, one);
 }
 
-DOMT_TEST(await_that_is_tried_goes_on_with_the_error)
+DOMT_TEST(stop_after_mail_comes_behind_what_a_receive_takes_and_waits_for_what_none_takes)
 {
-    uint64_t number = 1;
-
-    open_world(&ending);
-    domus_address agent = domt_spawn(domt_outside(&world), world.managers[1], &domt_agent, NULL);
-    domt_do(&world, agent, ask_twice, &number);
-    ck_assert_int_eq(error, 0);
-    ck_assert_uint_eq(steps, 123);
-    close_world();
+    for (int waits = 0; waits < 2; waits++) {
+        open_world(&looking);
+        send(&end_type, 0);
+        if (waits)
+            send(&begin_type, 0); /* no receive takes this one */
+        domt_do(&world, agents[0], stop_after_mail, NULL);
+        ck_assert_uint_eq(steps, 12333);
+        ck_assert_uint_eq(DOMT_SUM(&world, stops), !waits);
+        if (!waits) {
+            ck_assert_int_eq(domt_notice(domt_outside(&world), one, &end_type, NULL), -ESTALE);
+            ck_assert_uint_eq(domt_in_use_all(&world), 0);
+        }
+        domt_world_end(&world);
+    }
 }
 
 DOMT_SUITE(60)

@@ -3,6 +3,7 @@
 #include "house/dispatch/dispatch.h"
 
 #include "tests/house/recorder.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
@@ -30,35 +31,26 @@ static void open_world(uint32_t conversations_max)
 /* Home 0 works until it rests; what it asked of others is not answered meanwhile. */
 static void let_one_work(void)
 {
-    while (domt_iterate(world.managers[0]) != 0)
-        ;
+    domt_let_work(world.managers[0]);
 }
 
 static void send_all_kinds(void)
 {
     domt_note_to(domt_outside(&world), one, 1);
     domt_inquire_by(world.managers[1], other, one, 2);
-    while (domt_iterate(world.managers[1]) != 0)
-        ;
-}
-
-static int done(domus_stack *stack, void *self, const domus_answer *answer)
-{
-    return 0;
+    domt_let_work(world.managers[1]);
 }
 
 static int raise_and_park(domus_stack *stack, void *result)
 {
-    int64_t number = 100;
-
     *(int *)result = domus_barrier(stack);
-    return domus_ask(stack, slow, &domt_question, &number, done);
+    return domus_ask(stack, slow, &domt_question, &(int64_t){100}, domt_hear_nothing);
 }
 
 static int park_then_raise(domus_stack *stack, void *result)
 {
     int64_t number = 100;
-    int parked = domus_ask(stack, slow, &domt_question, &number, done);
+    int parked = domus_ask(stack, slow, &domt_question, &number, domt_hear_nothing);
 
     *(int *)result = domus_barrier(stack);
     return parked;
@@ -207,9 +199,7 @@ static int raise_in_resume(domus_stack *stack, void *self, const domus_answer *a
 
 static int ask_nobody(domus_stack *stack, void *context)
 {
-    int64_t number = 1;
-
-    return domus_ask(stack, (domus_address){0}, &domt_question, &number, raise_in_resume);
+    return domus_ask(stack, (domus_address){0}, &domt_question, &(int64_t){1}, raise_in_resume);
 }
 
 DOMT_TEST(m7_barrier_of_another_stack_is_busy)
@@ -234,19 +224,16 @@ static int rounds;
 
 static int next_round(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    int64_t number = rounds;
-
     ck_assert_int_eq(answer->error, 0);
     ck_assert_int_eq(domus_barrier(stack), -EALREADY);
-    return --rounds > 0 ? domus_ask(stack, slow, &domt_question, &number, next_round) : 0;
+    return --rounds > 0 ? domus_ask(stack, slow, &domt_question, &(int64_t){rounds}, next_round)
+                        : 0;
 }
 
 static int begin_rounds(domus_stack *stack, void *context)
 {
-    int64_t number = 0;
-
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_ask(stack, slow, &domt_question, &number, next_round);
+    return domus_ask(stack, slow, &domt_question, &(int64_t){0}, next_round);
 }
 
 DOMT_TEST(m7_barrier_stays_through_many_parks)

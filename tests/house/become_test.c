@@ -1,26 +1,14 @@
 /* Behaviours that change, and messages that are put aside and taken again. */
 #include "house/dispatch/dispatch.h"
-#include "house/family/life.h"
 #include "tests/house/picker.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
 
 #include <domus/spawn.h>
 
 #include <errno.h>
-#include <string.h>
 
 #define MS UINT64_C(1000000)
-
-static void settle(void)
-{
-    domt_settle(&domt_pick.world);
-}
-
-static void handle_numbers(const char *expected)
-{
-    settle();
-    ck_assert_str_eq(domt_pick.text, expected);
-}
 
 /* --- become ---------------------------------------------------------------------------------- */
 
@@ -31,21 +19,11 @@ static void count_stop(domus_stack *stack, void *self)
     stops++;
 }
 
-static int write_note(const void *number, const char *mark)
-{
-    size_t length = strlen(domt_pick.text);
-
-    ck_assert_uint_lt(length, sizeof domt_pick.text - 8);
-    memcpy(domt_pick.text + length, mark, 1);
-    domt_pick.text[length + 1] = (char)('0' + *(const int64_t *)number);
-    memcpy(domt_pick.text + length + 2, " ", 2);
-    return 0;
-}
-
 static int note_as_other(domus_stack *stack, void *self, const void *number)
 {
     (void)domus_take(stack);
-    return write_note(number, "o");
+    domt_pick_write("o", *(const int64_t *)number, "");
+    return 0;
 }
 
 static int go_back(domus_stack *stack, void *self, const void *number)
@@ -55,14 +33,13 @@ static int go_back(domus_stack *stack, void *self, const void *number)
 }
 
 /* This behaviour knows notes, but no questions; an urgent note brings the first behaviour back. */
-static const domus_behaviour other = {
-    .name = "other",
-    .state_size = 8,
-    .on = (const domus_on[]){{&domt_pick_note, note_as_other, 200},
-                             {&domt_pick_urgent, go_back, 0},
-                             {NULL, NULL, 0}},
-    .on_stop = count_stop,
-};
+static const domus_behaviour other = {.name = "other",
+                                      .state_size = 8,
+                                      .on =
+                                          (const domus_on[]){{&domt_pick_note, note_as_other, 200},
+                                                             {&domt_pick_urgent, go_back, 0},
+                                                             {0}},
+                                      .on_stop = count_stop};
 
 static int become(domus_stack *stack, void *behaviour)
 {
@@ -77,10 +54,10 @@ DOMT_TEST(become_is_for_the_next_message_on_and_null_goes_back)
     domt_tell_notes(2, 3);
     domt_tell(&domt_pick_urgent, 0);
     domt_tell(&domt_pick_note, 4);
-    handle_numbers("1 o2 o3 4 ");
+    domt_pick_wrote("1 o2 o3 4 ");
     domt_begin(become, NULL); /* it is what it was: nothing to go back to */
     domt_tell(&domt_pick_note, 5);
-    handle_numbers("1 o2 o3 4 5 ");
+    domt_pick_wrote("1 o2 o3 4 5 ");
     domt_pick_close();
 }
 
@@ -88,10 +65,9 @@ DOMT_TEST(ask_that_the_new_behaviour_does_not_know_fails)
 {
     domt_pick_open(0, 0);
     domt_begin(become, &other);
-    settle();
+    domt_pick_settle();
     domt_ask_picker(1, 0);
-    settle();
-    ck_assert_str_eq(domt_pick.answers, "x-95 ");
+    domt_pick_heard("x-95 ");
     ck_assert_uint_eq(domt_pick.releases, 1);
     domt_pick_close();
 }
@@ -100,9 +76,8 @@ DOMT_TEST(callbacks_are_those_of_the_behaviour_it_has)
 {
     domt_pick_open(0, 0);
     domt_begin(become, &other);
-    settle();
-    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), domt_pick.picker), 0);
-    settle();
+    domt_pick_settle();
+    domt_pick_stop();
     ck_assert_int_eq(stops, 1);
     domt_pick_close();
 }
@@ -110,7 +85,8 @@ DOMT_TEST(callbacks_are_those_of_the_behaviour_it_has)
 static int heard_later(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
-    return write_note(&(int64_t){9}, "w");
+    domt_pick_write("w", 9, "");
+    return 0;
 }
 
 static int nap_and_become(domus_stack *stack, void *behaviour)
@@ -124,30 +100,27 @@ DOMT_TEST(conversation_goes_on_under_the_new_behaviour)
     domt_pick_open(0, 0);
     domt_begin(nap_and_become, &other);
     domt_tell(&domt_pick_note, 1);
-    handle_numbers("o1 ");
-    domt_pass(&domt_pick.world, 6 * MS);
-    handle_numbers("o1 w9 ");
+    domt_pick_wrote("o1 ");
+    domt_pick_pass(6 * MS);
+    domt_pick_wrote("o1 w9 ");
     domt_pick_close();
 }
 
 static const domus_behaviour too_large = {.name = "too large", .state_size = 9};
 static const domus_behaviour of_channels = {.name = "channels", .kind = DOMUS_CHANNELS};
 static const domus_behaviour no_handler = {
-    .name = "no handler",
-    .on = (const domus_on[]){{&domt_pick_note, NULL, 0}, {NULL, NULL, 0}},
-};
+    .name = "no handler", .on = (const domus_on[]){{&domt_pick_note, NULL, 0}, {0}}};
 static const domus_behaviour wide_frame = {
     .name = "wide frame",
-    .on =
-        (const domus_on[]){{&domt_pick_note, note_as_other, DOMUS_FRAME_MAX + 1}, {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&domt_pick_note, note_as_other, DOMUS_FRAME_MAX + 1}, {0}}};
 
 static int become_wrongly(domus_stack *stack, void *context)
 {
-    ck_assert_int_eq(domus_become(stack, &too_large), -EINVAL);
-    ck_assert_int_eq(domus_become(stack, &of_channels), -EINVAL);
-    ck_assert_int_eq(domus_become(stack, &no_handler), -EINVAL);
-    ck_assert_int_eq(domus_become(stack, &wide_frame), -EINVAL);
+    static const domus_behaviour *const wrong[] = {&too_large, &of_channels, &no_handler,
+                                                   &wide_frame};
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ck_assert_msg(domus_become(stack, wrong[i]) == -EINVAL, "%s", wrong[i]->name);
     return 0;
 }
 
@@ -156,7 +129,7 @@ DOMT_TEST(behaviour_that_could_not_be_spawned_in_this_place_is_refused)
     domt_pick_open(0, 0);
     domt_begin(become_wrongly, NULL);
     domt_tell(&domt_pick_note, 1);
-    handle_numbers("1 ");
+    domt_pick_wrote("1 ");
     domt_pick_close();
 }
 
@@ -184,26 +157,25 @@ static const domus_behaviour closed = {
     .on = (const domus_on[]){{&domt_pick_note, stash, 0},
                              {&domt_pick_question, stash, 100},
                              {&domt_pick_urgent, unstash_and_go_back, 0},
-                             {NULL, NULL, 0}},
-};
+                             {0}}};
 
 DOMT_TEST(what_was_stashed_comes_back_in_order_before_what_waits)
 {
     domt_pick_open(0, 0);
     domt_begin(become, &closed);
-    settle();
+    domt_pick_settle();
     for (int64_t i = 1; i < 4; i++) {
         domt_tell(&domt_pick_note, i);
         domt_ask_picker(10 + i, 0);
-        settle();
+        domt_pick_settle();
     }
     ck_assert_str_eq(domt_pick.text, "");
     ck_assert_uint_eq(domt_pick.picker.house->mail, 0);
     ck_assert_str_eq(domt_pick.answers, "");
     domt_tell(&domt_pick_urgent, 0);
     domt_tell_notes(4, 5);
-    handle_numbers("1 2 3 4 5 q11 q12 q13 "); /* asks again in the next run */
-    ck_assert_str_eq(domt_pick.answers, "r11 r12 r13 ");
+    domt_pick_wrote("1 2 3 4 5 q11 q12 q13 "); /* asks again in the next run */
+    domt_pick_heard("r11 r12 r13 ");
     ck_assert_uint_eq(domt_pick.releases, 0);
     domt_pick_close();
 }
@@ -212,17 +184,17 @@ DOMT_TEST(stash_is_bounded_by_mailbox_max)
 {
     domt_pick_open(4, 0);
     domt_begin(become, &closed);
-    settle();
+    domt_pick_settle();
     results_count = 0;
     for (int64_t i = 1; i < 7; i++) {
         domt_tell(&domt_pick_note, i);
-        settle();
+        domt_pick_settle();
     }
     ck_assert_int_eq(results_count, 6);
     for (int i = 0; i < 6; i++)
         ck_assert_int_eq(results[i], i < 4 ? 0 : -ENOBUFS);
     domt_tell(&domt_pick_urgent, 0);
-    handle_numbers("1 2 3 4 ");
+    domt_pick_wrote("1 2 3 4 ");
     domt_pick_close();
 }
 
@@ -230,13 +202,12 @@ DOMT_TEST(stashed_messages_are_dead_letters_when_the_actor_stops)
 {
     domt_pick_open(0, 0);
     domt_begin(become, &closed);
-    settle();
+    domt_pick_settle();
     domt_tell_notes(1, 3);
     domt_ask_picker(4, 0);
-    settle();
-    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), domt_pick.picker), 0);
-    settle();
-    ck_assert_str_eq(domt_pick.answers, "x-116 ");
+    domt_pick_settle();
+    domt_pick_stop();
+    domt_pick_heard("x-116 ");
     ck_assert_uint_eq(domt_pick.releases, 4);
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, dead_letters), 4);
     domt_pick_close();
@@ -246,12 +217,12 @@ DOMT_TEST(stashed_ask_that_expires_meanwhile_is_not_handled)
 {
     domt_pick_open(0, 0);
     domt_begin(become, &closed);
-    settle();
+    domt_pick_settle();
     domt_ask_picker(1, 5 * MS);
-    settle();
-    domt_pass(&domt_pick.world, 6 * MS);
+    domt_pick_settle();
+    domt_pick_pass(6 * MS);
     domt_tell(&domt_pick_urgent, 0);
-    handle_numbers("");
+    domt_pick_wrote("");
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, asks_expired), 1);
     ck_assert_uint_eq(domt_pick.releases, 1);
     ck_assert_str_eq(domt_pick.answers, "x-110 ");
@@ -262,10 +233,10 @@ DOMT_TEST(world_may_end_with_messages_aside)
 {
     domt_pick_open(0, 0);
     domt_begin(become, &closed);
-    settle();
+    domt_pick_settle();
     domt_tell_notes(1, 3);
     domt_ask_picker(4, 0);
-    settle();
+    domt_pick_settle();
     domt_world_end(&domt_pick.world);
     ck_assert_uint_eq(domt_pick.releases, 4);
 }
@@ -294,22 +265,19 @@ static int stash_twice(domus_stack *stack, void *self, const void *number)
 
 static const domus_behaviour wrong = {
     .name = "wrong",
-    .on = (const domus_on[]){{&domt_pick_question, answer_then_stash, 0},
-                             {&domt_pick_note, stash_twice, 0},
-                             {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){
+        {&domt_pick_question, answer_then_stash, 0}, {&domt_pick_note, stash_twice, 0}, {0}}};
 
 DOMT_TEST(stash_is_for_what_is_handled_and_once)
 {
     domt_pick_open(0, 0);
     domt_begin_by_event(stash_nothing, NULL);
     domt_begin(become, &wrong);
-    settle();
+    domt_pick_settle();
     domt_ask_picker(1, 0);
-    settle();
-    ck_assert_str_eq(domt_pick.answers, "r1 ");
+    domt_pick_heard("r1 ");
     domt_tell(&domt_pick_note, 5); /* put aside, taken again, handled by the old behaviour */
-    handle_numbers("5 ");
+    domt_pick_wrote("5 ");
     domt_pick_close();
 }
 
@@ -324,39 +292,28 @@ static int took_and_stashes(domus_stack *stack, void *self, const domus_answer *
     return domus_receive(stack, &domt_sevens, domt_took);
 }
 
-static int receive_and_stash(domus_stack *stack, void *pattern)
-{
-    return domus_receive(stack, pattern, took_and_stashes);
-}
-
-static int unstash(domus_stack *stack, void *context)
-{
-    domus_unstash(stack);
-    return 0;
-}
-
 DOMT_TEST(received_messages_may_be_stashed_and_received_again)
 {
     domt_pick_open(0, 0);
-    domt_begin_by_event(receive_and_stash, &domt_any);
-    settle();
+    domt_begin_by_event(domt_receive_as,
+                        &(domt_reception){&domt_any, DOMUS_FOR_EVER, took_and_stashes});
+    domt_pick_settle();
     domt_tell(&domt_pick_note, 7);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(7) ");
+    domt_pick_wrote("(7) ");
     domt_tell(&domt_pick_note, 1);
-    settle();
-    domt_begin_by_event(unstash, NULL);
-    handle_numbers("(7) (7) 1 ");
+    domt_pick_settle();
+    domt_begin_by_event(domt_do_unstash, NULL);
+    domt_pick_wrote("(7) (7) 1 ");
 
-    domt_begin_by_event(receive_and_stash, &domt_questions);
-    settle();
+    domt_begin_by_event(domt_receive_as,
+                        &(domt_reception){&domt_questions, DOMUS_FOR_EVER, took_and_stashes});
+    domt_pick_settle();
     domt_ask_picker(3, 0);
-    settle();
-    ck_assert_str_eq(domt_pick.answers, "");
-    domt_begin_by_event(unstash, NULL);
+    domt_pick_heard("");
+    domt_begin_by_event(domt_do_unstash, NULL);
     domt_tell(&domt_pick_note, 7);
-    handle_numbers("(7) (7) 1 (q3) (7) q3 ");
-    ck_assert_str_eq(domt_pick.answers, "r3 ");
+    domt_pick_wrote("(7) (7) 1 (q3) (7) q3 ");
+    domt_pick_heard("r3 ");
     ck_assert_uint_eq(domt_pick.releases, 0);
     domt_pick_close();
 }

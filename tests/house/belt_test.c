@@ -1,14 +1,17 @@
 /* house/message/belt.c and house/dispatch/carry.c: small notices between homes, one step after
- * another. belt_ends_test.c has stops, memory and rings; tests/runtime/belts_stress_test.c has real
- * threads. */
-#include "tests/house/belt_world.h"
-
+ * another; also beside stops, without memory, and without the other thread. */
+#include "base/memory.h"
 #include "house/dispatch/carry.h"
+#include "house/dispatch/deliver.h"
 #include "house/dispatch/loan.h"
+#include "house/family/life.h"
 #include "house/message/mailbox.h"
+#include "house/message/pool.h"
+#include "tests/house/belt_world.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define TICK UINT64_C(1000000)
 
@@ -19,15 +22,14 @@ DOMT_TEST(small_notice_of_another_home_touches_neither_inbox_nor_arrivals)
     domt_belts_open(64);
     ck_assert_ptr_null(domt_belts_belt());          /* a pair that never talked takes a pointer */
     ck_assert_ptr_null(domt_belts_at(3)->belts.to); /* foreign threads have none */
-    ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 7), 0);
+    domt_belts_send(1, 7, 1);
     ck_assert_uint_eq(domt_belts_inbox(), 0);
     ck_assert_ptr_null(atomic_load(&domt_belts_at(0)->mail.arrivals));
     ck_assert_uint_eq(domt_belts_count(1), 1);
     ck_assert(domi_manager_has_work(domt_belts_at(0)));
     ck_assert_uint_eq(domi_manager_take_arrivals(domt_belts_at(0)), 1);
     ck_assert_uint_eq(domt_belts.actor.house->mail, 1);
-    domt_belts_close();
-    domt_belts_expect(7, 1);
+    domt_belts_close_with(7, 1);
 }
 
 DOMT_TEST(belt_wakes_a_sleeper_once_and_nobody_while_it_is_on)
@@ -35,31 +37,29 @@ DOMT_TEST(belt_wakes_a_sleeper_once_and_nobody_while_it_is_on)
     domt_belts_open(64);
     atomic_store(&domt_belts_at(0)->park, DOMI_PARK_SLEEPING);
     domt_belts.world.wakes[0] = 0;
-    ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 0), 0);
+    domt_belts_send(1, 0, 1);
     ck_assert_uint_eq(domt_belts.world.wakes[0], 1);
-    ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 1), 0);
+    domt_belts_send(1, 1, 1);
     atomic_store(&domt_belts_at(0)->park, DOMI_PARK_RUNNING);
     ck_assert_ptr_eq(atomic_load(&domt_belts_at(0)->belts.linked), domt_belts_belt());
     ck_assert_uint_eq(domi_manager_take_arrivals(domt_belts_at(0)), 2);
     ck_assert_ptr_null(atomic_load(&domt_belts_at(0)->belts.linked));
-    ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 2), 0);
+    domt_belts_send(1, 2, 1);
     ck_assert_ptr_null(atomic_load(&domt_belts_at(0)->belts.linked));
     ck_assert(domi_manager_has_work(domt_belts_at(0)));
     ck_assert_uint_eq(domt_belts.world.wakes[0], 1);
-    domt_belts_close();
-    domt_belts_expect(0, 3);
+    domt_belts_close_with(0, 3);
 }
 
 /* 40 notes come in one look, then one more: a stream that has ended, or the sender is slow. */
 static void stream_and_one_more(bool run_between)
 {
-    for (int64_t i = 0; i < 40; i++)
-        ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, i), 0);
+    domt_belts_send(1, 0, 40);
     ck_assert_uint_eq(domi_manager_take_arrivals(domt_belts_at(0)), 40);
     ck_assert_uint_eq(domt_belts_belt()->looks_without_wait, 0);
     if (run_between)
         (void)domt_run_state(domt_belts_at(0));
-    ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 40), 0);
+    domt_belts_send(1, 40, 1);
     ck_assert_uint_eq(domi_manager_take_arrivals(domt_belts_at(0)), 1);
 }
 
@@ -68,8 +68,7 @@ DOMT_TEST(rest_of_a_stream_is_taken_after_one_wait)
     domt_belts_open(64);
     stream_and_one_more(true);
     ck_assert_uint_gt(domt_belts_belt()->looks_without_wait, 0); /* it has waited, in vain */
-    domt_belts_close();
-    domt_belts_expect(0, 41);
+    domt_belts_close_with(0, 41);
 }
 
 DOMT_TEST(home_that_has_ready_actors_waits_for_no_stream)
@@ -77,24 +76,22 @@ DOMT_TEST(home_that_has_ready_actors_waits_for_no_stream)
     domt_belts_open(64);
     stream_and_one_more(false);
     ck_assert_uint_eq(domt_belts_belt()->looks_without_wait, 0);
-    domt_belts_close();
-    domt_belts_expect(0, 41);
+    domt_belts_close_with(0, 41);
 }
 
 DOMT_TEST(belt_is_turned_off_after_empty_looks_and_on_again)
 {
     domt_belts_open(64);
-    ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 0), 0);
+    domt_belts_send(1, 0, 1);
     for (int i = 0; i < 100; i++)
         (void)domt_iterate(domt_belts_at(0));
     ck_assert_uint_eq(atomic_load(&domt_belts_belt()->power), DOMI_BELT_OFF);
     ck_assert_ptr_null(domt_belts_at(0)->belts.on);
     ck_assert(!domi_manager_has_work(domt_belts_at(0)));
-    ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 1), 0);
+    domt_belts_send(1, 1, 1);
     ck_assert_uint_eq(atomic_load(&domt_belts_belt()->power), DOMI_BELT_ON);
     ck_assert_ptr_nonnull(atomic_load(&domt_belts_at(0)->belts.linked));
-    domt_belts_close();
-    domt_belts_expect(0, 2);
+    domt_belts_close_with(0, 2);
 }
 
 DOMT_TEST(park_turns_belts_off_unless_something_has_come)
@@ -103,7 +100,7 @@ DOMT_TEST(park_turns_belts_off_unless_something_has_come)
     ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 0), 0);
     ck_assert_int_eq(domt_belts_note(2, domt_belts.actor, 1), 0);
     (void)domt_iterate(domt_belts_at(0));
-    ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 2), 0);
+    domt_belts_send(1, 2, 1);
     ck_assert(!domi_belts_rest(domt_belts_at(0)));
     ck_assert_uint_eq(atomic_load(&domt_belts_belt()->power), DOMI_BELT_ON);
     ck_assert(domi_manager_has_work(domt_belts_at(0)));
@@ -119,8 +116,7 @@ DOMT_TEST(park_turns_belts_off_unless_something_has_come)
 DOMT_TEST(full_belt_grows_and_then_the_inbox_takes_the_rest_in_order)
 {
     domt_belts_open(256);
-    for (int64_t i = 0; i < 400; i++)
-        ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, i), 0);
+    domt_belts_send(1, 0, 400);
     ck_assert_uint_eq(domt_belts_belt()->filled.mask, 255);
     ck_assert_uint_eq(domt_belts_count(1),
                       253); /* a ring of 256, and two slots that named larger rings */
@@ -128,25 +124,22 @@ DOMT_TEST(full_belt_grows_and_then_the_inbox_takes_the_rest_in_order)
     (void)domi_manager_take_arrivals(domt_belts_at(0));
     (void)domi_manager_take_arrivals(domt_belts_at(0));
     ck_assert_uint_eq(domt_belts_inbox(), 0);
-    ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 400), 0);
+    domt_belts_send(1, 400, 1);
     ck_assert_uint_eq(domt_belts_count(1), 254);
-    domt_belts_close();
-    domt_belts_expect(0, 401);
+    domt_belts_close_with(0, 401);
 }
 
 /* The look that takes 64 messages leaves the others, and the inbox must not overtake these. */
 DOMT_TEST(inbox_waits_for_all_that_the_belts_hold)
 {
     domt_belts_open(1024);
-    for (int64_t i = 0; i < 200; i++)
-        ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, i), 0);
+    domt_belts_send(1, 0, 200);
     domt_note_to(domt_belts_at(1), domt_belts.actor, 200); /* by the inbox */
-    ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 201), 0);
+    domt_belts_send(1, 201, 1);
     ck_assert_uint_eq(domi_mailbox_depth(domt_belts.actor.house), 2);
     (void)domi_manager_take_arrivals(domt_belts_at(0));
     ck_assert_uint_eq(domt_belts.actor.house->mail, 202);
-    domt_belts_close();
-    domt_belts_expect(0, 202);
+    domt_belts_close_with(0, 202);
 }
 
 /* --- who may not use it ----------------------------------------------------------------------- */
@@ -163,7 +156,7 @@ DOMT_TEST(house_that_may_refuse_is_reached_by_its_inbox)
     ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 0), -ENOBUFS);
     atomic_fetch_and(&domt_belts.actor.house->life, ~DOMI_LIFE_FULL);
     atomic_fetch_or(&domt_belts.actor.house->life, DOMI_LIFE_NODE);
-    ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 0), 0);
+    domt_belts_send(1, 0, 1);
     atomic_fetch_and(&domt_belts.actor.house->life, ~DOMI_LIFE_NODE);
     ck_assert_uint_eq(domt_belts_count(1), 0);
     domt_belts_at(1)->memory.busy = true;
@@ -174,26 +167,24 @@ DOMT_TEST(house_that_may_refuse_is_reached_by_its_inbox)
     ck_assert_uint_eq(domi_mailbox_depth(domt_belts.actor.house), 2);
     domt_do(&domt_belts.world, domt_belts.actor, stop_there, NULL);
     ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 1), -ESTALE);
-    domt_belts_close();
-    domt_belts_expect(0, 2);
+    domt_belts_close_with(0, 2);
 }
 
 DOMT_TEST(notices_of_a_lent_house_go_by_inboxes_also_at_the_thief)
 {
     domt_belts_open(64);
     domus_address other = domt_recorder_new(&domt_belts.world, 0, &domt_belts.logs[1]);
-    ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 0), 0);
+    domt_belts_send(1, 0, 1);
     domi_manager_set_lent(domt_belts_at(0), true); /* the house that has sent that runs here */
-    ck_assert_int_eq(domt_belts_note(0, domt_belts.actor, 1), 0);
+    domt_belts_send(0, 1, 1);
     domi_manager_set_lent(domt_belts_at(0), false);
     ck_assert_uint_eq(domi_mailbox_depth(domt_belts.actor.house), 1);
     domi_manager_set_lent(domt_belts_at(2), true);
-    ck_assert_int_eq(domt_belts_note(2, domt_belts.actor, 2), 0);
+    domt_belts_send(2, 2, 1);
     ck_assert_int_eq(domt_belts_note(2, other, 3), 0); /* its inbox is empty */
     domi_manager_set_lent(domt_belts_at(2), false);
     ck_assert_uint_eq(domt_belts_count(2), 0);
-    domt_belts_close();
-    domt_belts_expect(0, 3);
+    domt_belts_close_with(0, 3);
 }
 
 static domus_address sender;
@@ -229,8 +220,7 @@ DOMT_TEST(order_holds_while_the_sender_is_lent)
     ck_assert_uint_eq(domt_belts_count(1), 1);
     ck_assert_uint_eq(domt_belts_count(2), 0);
     ck_assert_uint_eq(domi_mailbox_depth(domt_belts.actor.house), 3);
-    domt_belts_close();
-    domt_belts_expect(0, 4);
+    domt_belts_close_with(0, 4);
 }
 
 /* --- exposed houses --------------------------------------------------------------------------- */
@@ -239,15 +229,15 @@ DOMT_TEST(messages_for_an_exposed_house_wait_and_come_before_its_inbox)
 {
     domt_belts_open(64);
     domus_address other = domt_recorder_new(&domt_belts.world, 0, &domt_belts.logs[1]);
-    ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 0), 0);
+    domt_belts_send(1, 0, 1);
     (void)domi_manager_take_arrivals(domt_belts_at(0));
     ck_assert_uint_eq(
         domi_loans_expose(domt_belts_at(0), &domt_belts_at(0)->schedule.ready[DOMUS_STATE], 1), 1);
-    ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 1), 0);
+    domt_belts_send(1, 1, 1);
     ck_assert_int_eq(domt_belts_note(1, other, 9), 0);
-    ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 2), 0);
+    domt_belts_send(1, 2, 1);
     domt_note_to(domt_belts_at(1), domt_belts.actor, 3);
-    ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 4), 0);
+    domt_belts_send(1, 4, 1);
     (void)domi_manager_take_arrivals(domt_belts_at(0));
     ck_assert_uint_eq(domt_belts.actor.house->mail, 1);
     ck_assert_uint_eq(other.house->mail, 1);
@@ -258,8 +248,214 @@ DOMT_TEST(messages_for_an_exposed_house_wait_and_come_before_its_inbox)
     ck_assert_uint_eq(domt_belts.actor.house->mail, 4);
     domt_settle(&domt_belts.world);
     ck_assert_uint_eq(domt_in_use_all(&domt_belts.world), 0);
+    domt_belts_close_with(0, 5);
+}
+
+/* --- ends ------------------------------------------------------------------------------------- */
+
+static void send_counted(uint32_t from)
+{
+    domi_envelope *envelope = domi_message_new(domt_belts_at(from), sizeof *envelope);
+
+    envelope->type = &domt_counted;
+    envelope->sender = NULL;
+    envelope->sender_lease = 0;
+    memset(envelope->payload, 0, 8);
+    ck_assert_int_eq(
+        domi_mailbox_put_copied(domt_belts_at(from), domt_belts.actor, &envelope->node), 0);
+}
+
+DOMT_TEST(message_that_comes_late_is_a_dead_letter_and_is_released_once)
+{
+    domt_belts_open(64);
+    domt_releases = 0;
+    uint64_t dead = DOMT_SUM(&domt_belts.world, dead_letters);
+    send_counted(1);
+    (void)domi_house_stop(domt_belts_at(0), domt_belts.actor);
+    (void)domt_run_state(domt_belts_at(0));
+    ck_assert_uint_eq(domt_belts.logs[0].stops, 1);
+    domt_settle(&domt_belts.world);
+    ck_assert_uint_eq(DOMT_SUM(&domt_belts.world, dead_letters), dead + 1);
+    ck_assert_uint_eq(domt_releases, 1);
     domt_belts_close();
+}
+
+DOMT_TEST(end_releases_what_is_on_belts)
+{
+    domt_belts_open(128);
+    domt_releases = 0;
+    for (int i = 0; i < 100; i++)
+        send_counted(1);
+    domt_world_end(&domt_belts.world);
+    ck_assert_uint_eq(domt_releases, 100);
+}
+
+static int stop_behind_mail(domus_stack *stack, void *unused)
+{
+    return domus_stop_after_mail(stack, domt_belts.actor);
+}
+
+/* A neighbour of the receiver ends it behind its mail, of which some is on a belt. */
+DOMT_TEST(stop_behind_mail_comes_behind_what_is_on_belts)
+{
+    domt_belts_open(64);
+    domus_address neighbour = domt_spawn(domt_belts_at(0), domt_belts_at(0), &domt_agent, NULL);
+    domt_settle(&domt_belts.world);
+    domt_belts_send(1, 0, 1);
+    domt_send(domt_belts_at(0), neighbour, stop_behind_mail, NULL);
+    (void)domt_run_state(domt_belts_at(0));
+    domt_settle(&domt_belts.world);
+    ck_assert_uint_eq(domt_belts.logs[0].stops, 1);
+    domt_belts_expect(0, 1);
+    domt_belts_close();
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+DOMT_TEST(without_memory_for_a_belt_the_inbox_takes_the_message)
+{
+    domt_belts_open(128);
+    domt_belts_send(0, 0, 1);
+    domi_envelope *envelope = domi_message_new(domt_belts_at(1), sizeof *envelope);
+    domi_pool_free(domt_belts_at(1), &envelope->node);
+    domi_memory_fail_after(0, 1);
+    domt_belts_send(1, 1, 1);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_uint_eq(domt_belts_count(1), 0);
+    for (int64_t i = 2; i < 100; i++)
+        ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, i), 0);
+    domt_belts_close_with(0, 100);
+}
+
+/* Home has no memory for what is on the belt: it stays there, and so do the notices of the inbox.
+ */
+DOMT_TEST(without_memory_messages_stay_in_their_slots_and_nothing_overtakes_them)
+{
+    domt_belts_open(64);
+    domt_note_to(domt_belts_at(0), domt_belts.actor, -1);
+    domt_settle(&domt_belts.world);
+    domt_belts.logs[0].count = 0;
+    for (uint32_t i = 0; i < 3; i++)
+        ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, i), 0);
+    domt_note_to(domt_belts_at(1), domt_belts.actor, 3);
+    ck_assert_int_eq(domt_belts_note(2, (domus_address){NULL, 0}, 0),
+                     -ESTALE); /* it has envelopes now */
+    domi_memory_fail_after(0, 1);
+    while (domi_pool_take(domt_belts_at(0), DOMI_SLAB_64) != NULL)
+        ;
+    ck_assert_uint_eq(domi_manager_take_arrivals(domt_belts_at(0)), 1);
+    ck_assert_uint_eq(domt_belts.actor.house->mail, 0);
+    domt_note_to(domt_belts_at(2), domt_belts.actor, 4);
+    ck_assert_uint_eq(domi_manager_take_arrivals(domt_belts_at(0)), 1);
+    ck_assert_uint_eq(domt_belts.actor.house->mail, 0);
+    ck_assert(domi_belts_rest(domt_belts_at(0)));
+    ck_assert(atomic_load(&domt_belts_at(0)->belts.is_short));
+    domt_belts_send(2, 5, 1);
+    domi_memory_fail_after(-1, 0);
+    domi_belts_look_at_memory(domt_belts_at(0));
+    ck_assert(!atomic_load(&domt_belts_at(0)->belts.is_short));
+    domt_settle(&domt_belts.world);
+    domt_belts_expect(0, 6);
+    domt_world_end(&domt_belts.world);
+}
+
+static void note_from_another(void *payload)
+{
+    domt_note_to(domt_belts_at(2), domt_belts.actor, 4);
+}
+
+static const domus_type late = {.name = "late", .size = 8, .release = note_from_another};
+
+/* A note comes while those of the inbox wait for the belt: all of them are put back below it. The
+ * first message of the belt is for an actor that has ended, and its release sends that note. Home
+ * has a single envelope, which serves for this message and the next one. */
+DOMT_TEST(what_comes_while_notices_wait_lies_above_all_of_them)
+{
+    domt_belts_open(64);
+    domt_note_to(domt_belts_at(0), domt_belts.actor, -1); /* home has envelopes now */
+    domt_settle(&domt_belts.world);
+    domt_belts.logs[0].count = 0;
+    domus_address gone = domt_recorder_new(&domt_belts.world, 0, &domt_belts.logs[1]);
+    domi_envelope *envelope = domi_message_new(domt_belts_at(1), sizeof *envelope);
+    envelope->type = &late;
+    envelope->sender = NULL;
+    envelope->sender_lease = 0;
+    ck_assert_int_eq(domi_mailbox_put_copied(domt_belts_at(1), gone, &envelope->node), 0);
+    (void)domi_house_stop(domt_belts_at(0), gone);
+    (void)domt_run_state(domt_belts_at(0));
+    for (uint32_t i = 0; i < 2; i++)
+        ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, i), 0);
+    ck_assert_uint_eq(domt_belts_count(1), 3);
+    domt_note_to(domt_belts_at(1), domt_belts.actor, 2);
+    domt_note_to(domt_belts_at(1), domt_belts.actor, 3);
+    ck_assert_int_eq(domt_belts_note(2, (domus_address){NULL, 0}, 0),
+                     -ESTALE); /* it has envelopes now */
+    domi_memory_fail_after(0, 1);
+    domi_node *last = NULL;
+    for (void *taken; (taken = domi_pool_take(domt_belts_at(0), DOMI_SLAB_64)) != NULL;)
+        last = taken;
+    domi_pool_free(domt_belts_at(0), last);
+    ck_assert_uint_eq(domi_inboxes_sort(domt_belts_at(0),
+                                        atomic_exchange(&domt_belts_at(0)->mail.arrivals, NULL)),
+                      1);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_uint_eq(domt_belts.actor.house->mail, 1);
+    domi_belts_look_at_memory(domt_belts_at(0));
+    domt_settle(&domt_belts.world);
     domt_belts_expect(0, 5);
+    domt_world_end(&domt_belts.world);
+}
+
+static int64_t charged(void)
+{
+    return atomic_load(&domt_belts_at(0)->pool.heap_bytes);
+}
+
+DOMT_TEST(ring_that_is_not_used_is_given_back_and_made_anew)
+{
+    domt_belts_open(256);
+    domt_belts_send(1, 0, 200);
+    ck_assert_int_ge(charged(), 256 * 64);
+    domt_settle(&domt_belts.world);
+    for (int i = 0; i < 3; i++) {
+        domt_jump(&domt_belts.world, 10 * 1000 * TICK);
+        domi_belts_trim(domt_belts_at(1));
+    }
+    ck_assert_int_ge(charged(), 256 * 64); /* the belt is on */
+    ck_assert(domi_belts_rest(domt_belts_at(0)));
+    domt_jump(&domt_belts.world, 10 * 1000 * TICK);
+    domi_belts_trim(domt_belts_at(1));
+    ck_assert_int_eq(charged(), 0);
+    for (int64_t i = 200; i < 400; i++)
+        ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, i), 0);
+    ck_assert_int_ge(charged(), 256 * 64);
+    domt_belts_close_with(0, 400);
+}
+
+DOMT_TEST(ring_in_use_is_not_given_back)
+{
+    domt_belts_open(64);
+    domt_belts_send(1, 0, 1);
+    domt_settle(&domt_belts.world);
+    ck_assert(domi_belts_rest(domt_belts_at(0)));
+    for (int64_t i = 1; i < 4; i++) {
+        ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, i), 0);
+        domt_settle(&domt_belts.world);
+        ck_assert(domi_belts_rest(domt_belts_at(0)));
+        domt_jump(&domt_belts.world, 10 * 1000 * TICK);
+        domi_belts_trim(domt_belts_at(1));
+        ck_assert_ptr_nonnull(domt_belts_belt()->filled.slots);
+    }
+    domt_belts_close_with(0, 4);
+}
+
+DOMT_TEST(without_slots_there_are_no_belts)
+{
+    domt_belts_open(0);
+    ck_assert_ptr_null(domt_belts_at(1)->belts.to);
+    domt_belts_send(1, 0, 1);
+    ck_assert_uint_eq(domi_mailbox_depth(domt_belts.actor.house), 1);
+    domt_belts_close_with(0, 1);
 }
 
 DOMT_SUITE(30)

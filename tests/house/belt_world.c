@@ -48,6 +48,12 @@ int domt_belts_note_by(domi_manager *from, domus_address to, int64_t number)
     return error;
 }
 
+void domt_belts_send(uint32_t from, int64_t first, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        ck_assert_int_eq(domt_belts_note(from, domt_belts.actor, first + i), 0);
+}
+
 uint64_t domt_belts_inbox(void)
 {
     return atomic_load(&domt_belts.actor.house->inbox);
@@ -70,4 +76,10 @@ void domt_belts_close(void)
     domt_settle(&domt_belts.world);
     ck_assert_ptr_null(domt_belts_at(0)->belts.held);
     domt_world_end(&domt_belts.world);
+}
+
+void domt_belts_close_with(int64_t first, uint32_t count)
+{
+    domt_belts_close();
+    domt_belts_expect(first, count);
 }

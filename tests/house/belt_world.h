@@ -25,6 +25,9 @@ domi_belt *domt_belts_belt(void);
 int domt_belts_note(uint32_t from, domus_address to, int64_t number);
 int domt_belts_note_by(domi_manager *from, domus_address to, int64_t number);
 
+/* Manager `from` sends the actor `count` notes, with numbers from `first` on; all are taken. */
+void domt_belts_send(uint32_t from, int64_t first, uint32_t count);
+
 /* The word of the inbox of the actor. */
 uint64_t domt_belts_inbox(void);
 
@@ -34,7 +37,9 @@ uint64_t domt_belts_count(uint32_t from);
 /* The notes of the actor are `count` and in order, from `first` on. */
 void domt_belts_expect(int64_t first, uint32_t count);
 
-/* Let the world settle, and end it. */
+/* Let the world settle, and end it; and hold what the actor has got, as domt_belts_expect() does.
+ */
 void domt_belts_close(void);
+void domt_belts_close_with(int64_t first, uint32_t count);
 
 #endif

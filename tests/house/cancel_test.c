@@ -5,10 +5,10 @@
 #include "house/conversation/holder.h"
 #include "house/conversation/stack.h"
 #include "house/dispatch/dispatch.h"
-#include "house/family/life.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
 #include "tests/house/asking.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
 
 #include <domus/receive.h>
@@ -31,10 +31,6 @@ static int errors[32];
 static domus_conversation first; /* of actor 0 */
 static domus_kept kept;
 
-static const domus_type question = {
-    .name = "question", .size = sizeof(domt_call), .release = domt_release_ask};
-static const domus_type done_type = {.name = "done", .size = 8, .release = domt_release_reply};
-
 static uint32_t who(const domus_stack *stack)
 {
     uint32_t i = 0;
@@ -44,26 +40,17 @@ static uint32_t who(const domus_stack *stack)
     return i;
 }
 
-static int take_call(domus_stack *stack, void *self, const void *call_)
-{
-    const domt_call *call = call_;
-
-    return call->function(stack, call->context);
-}
-
 static int take_question(domus_stack *stack, void *self, const void *call_)
 {
     (void)domus_take(stack);
     handled[who(stack)]++;
-    return take_call(stack, self, call_);
+    return domt_on_call(stack, self, call_);
 }
 
 static const domus_behaviour talking = {
     .name = "talking",
-    .on = (const domus_on[]){{&question, take_question, 0},
-                             {&domt_call_type, take_call, 0},
-                             {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){
+        {&domt_ask_question, take_question, 0}, {&domt_call_type, domt_on_call, 0}, {0}}};
 
 static void open_world(void)
 {
@@ -77,13 +64,7 @@ static void open_world(void)
 
 static void close_world(void)
 {
-    for (uint32_t i = 0; i < HOMES; i++) {
-        ck_assert_uint_eq(domi_house_count_parked(actors[i].house), 0);
-        ck_assert_uint_eq(actors[i].house->asks, 0);
-        ck_assert_uint_eq(world.managers[i]->timing.deadlines.count, 0);
-    }
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_asking_end(&world, actors, HOMES);
 }
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
@@ -107,13 +88,18 @@ static int travel(domus_stack *stack, void *context)
         ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
     if (next == HOMES)
         return domus_sleep(stack, 100 * MS, hear);
-    return domus_ask(stack, actors[next], &question, &on, hear);
+    return domus_ask(stack, actors[next], &domt_ask_question, &on, hear);
 }
 
 static int cancel_first(domus_stack *stack, void *result)
 {
     *(int *)result = domus_cancel(stack, first);
     return 0;
+}
+
+static void stop(uint32_t i)
+{
+    domt_stop(&world, domt_outside(&world), actors[i]);
 }
 
 static int cancel_by(uint32_t i)
@@ -170,12 +156,12 @@ static int try_to_wait(domus_stack *stack, void *self, const domus_answer *answe
 
     ck_assert_int_eq(answer->error, -ECANCELED);
     ck_assert_int_eq(domus_cancel(stack, first), -ENOENT); /* it does not wait just now */
-    ck_assert_int_eq(domus_ask(stack, actors[1], &question, &call, hear), -ECANCELED);
-    ck_assert_int_eq(domus_ask_add(stack, actors[1], &question, &call, 0, 0), -ECANCELED);
+    ck_assert_int_eq(domus_ask(stack, actors[1], &domt_ask_question, &call, hear), -ECANCELED);
+    ck_assert_int_eq(domus_ask_add(stack, actors[1], &domt_ask_question, &call, 0, 0), -ECANCELED);
     ck_assert_int_eq(domus_sleep(stack, 0, hear), -ECANCELED);
     ck_assert_int_eq(domus_receive(stack, &any, hear), -ECANCELED);
     ck_assert_int_eq(domus_wait_all(stack, hear), -ECANCELED);
-    ck_assert_int_eq(domus_notice(stack, actors[1], &done_type, "anything"), 0);
+    ck_assert_int_eq(domus_notice(stack, actors[1], &domt_ask_done, "anything"), 0);
     (void)hear(stack, self, answer);
     return domus_wait_first(stack, hear); /* an error: it ends, and is no failure of the actor */
 }
@@ -185,7 +171,7 @@ static int travel_stubbornly(domus_stack *stack, void *context)
     static const domt_call on = {travel, NULL};
 
     ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
-    return domus_ask(stack, actors[1], &question, &on, try_to_wait);
+    return domus_ask(stack, actors[1], &domt_ask_question, &on, try_to_wait);
 }
 
 DOMT_TEST(cancelled_conversation_waits_for_nothing_more)
@@ -204,7 +190,7 @@ static int travel_in_all_ways(domus_stack *stack, void *first_only)
 
     ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
     for (uint32_t i = 0; i < 6; i++)
-        ck_assert_int_eq(domus_ask_add(stack, actors[1 + i % 3], &question, &on, 0, i), 0);
+        ck_assert_int_eq(domus_ask_add(stack, actors[1 + i % 3], &domt_ask_question, &on, 0, i), 0);
     return first_only != NULL ? domus_wait_first(stack, hear) : domus_wait_all(stack, hear);
 }
 
@@ -276,26 +262,25 @@ DOMT_TEST(cancel_that_comes_with_its_ask_finds_it_begun)
 
 static int reply_at_once(domus_stack *stack, void *context)
 {
-    return domus_reply(stack, &done_type, "replied");
+    return domus_reply(stack, &domt_ask_done, "replied");
 }
 
-static int ask_briefly(domus_stack *stack, void *context)
+static int ask_one(domus_stack *stack, void *call)
 {
-    static const domt_call call = {reply_at_once, NULL};
-
     ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
-    return domus_ask(stack, actors[1], &question, &call, hear);
+    return domus_ask(stack, actors[1], &domt_ask_question, call, hear);
 }
 
 /* It is cancelled while the answer is on its way, and hears one of both: the answer, if that is
  * there when it runs. */
 DOMT_TEST(answer_that_meets_the_cancel_resumes_once)
 {
+    domt_call brief = {reply_at_once, NULL};
     int result;
 
     for (int late = 0; late < 2; late++) {
         open_world();
-        domt_send(world.managers[0], actors[0], ask_briefly, NULL);
+        domt_send(world.managers[0], actors[0], ask_one, &brief);
         (void)domt_run_state(world.managers[0]);
         domt_send(world.managers[0], actors[0], cancel_first, &result);
         (void)domt_run_state(world.managers[0]);
@@ -317,7 +302,6 @@ static int hear_tagged(domus_stack *stack, void *self, const domus_answer *answe
         errors[answer->tag] = answer->error;
         heard++;
     }
-    (void)self;
     (void)domus_take(stack);
     return 0;
 }
@@ -328,8 +312,8 @@ static int ask_one_brief_one_long(domus_stack *stack, void *context)
     static const domt_call endless = {travel, NULL};
 
     ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
-    ck_assert_int_eq(domus_ask_add(stack, actors[1], &question, &brief, 0, 0), 0);
-    ck_assert_int_eq(domus_ask_add(stack, actors[3], &question, &endless, 0, 1), 0);
+    ck_assert_int_eq(domus_ask_add(stack, actors[1], &domt_ask_question, &brief, 0, 0), 0);
+    ck_assert_int_eq(domus_ask_add(stack, actors[3], &domt_ask_question, &endless, 0, 1), 0);
     return domus_wait_all(stack, hear_tagged);
 }
 
@@ -351,17 +335,9 @@ static int keep(domus_stack *stack, void *context)
     return domus_keep(stack, &kept);
 }
 
-static int ask_keeper(domus_stack *stack, void *function)
-{
-    domt_call call = *(domt_call *)function;
-
-    ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
-    return domus_ask(stack, actors[1], &question, &call, hear);
-}
-
 static int touch_kept(domus_stack *stack, void *result)
 {
-    *(int *)result = domus_kept_reply(stack, kept, &done_type, "replied");
+    *(int *)result = domus_kept_reply(stack, kept, &domt_ask_done, "replied");
     return 0;
 }
 
@@ -371,7 +347,7 @@ DOMT_TEST(kept_ask_that_is_cancelled_is_kept_no_more)
     int result = 1;
 
     open_world();
-    domt_do(&world, actors[0], ask_keeper, &call);
+    domt_do(&world, actors[0], ask_one, &call);
     ck_assert_uint_eq(domi_house_count_parked(actors[1].house), 1);
     ck_assert_int_eq(cancel_by(0), 0);
     ck_assert_uint_eq(domi_house_count_parked(actors[1].house), 0);
@@ -387,8 +363,7 @@ DOMT_TEST(stop_cancels_down_the_chain)
 {
     open_world();
     domt_do(&world, actors[0], travel, NULL);
-    ck_assert_int_eq(domi_house_stop(domt_outside(&world), actors[0]), 0);
-    domt_settle(&world);
+    stop(0);
     ck_assert_uint_eq(heard, HOMES);
     for (uint32_t i = 0; i < HOMES; i++)
         ck_assert_int_eq(errors[i], -ECANCELED);
@@ -400,8 +375,7 @@ DOMT_TEST(stop_in_the_middle_fails_who_asked_and_cancels_who_was_asked)
 {
     open_world();
     domt_do(&world, actors[0], travel, NULL);
-    ck_assert_int_eq(domi_house_stop(domt_outside(&world), actors[1]), 0);
-    domt_settle(&world);
+    stop(1);
     ck_assert_uint_eq(heard, HOMES);
     for (uint32_t i = 0; i < heard; i++)
         ck_assert_int_eq(errors[i], heard_by[i] == 0 ? -ENOMSG : -ECANCELED);

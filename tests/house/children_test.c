@@ -91,8 +91,7 @@ DOMT_TEST(children_end_before_their_parents_here_and_elsewhere)
     for (uint32_t i = 2; i < 8; i++)
         ck_assert_uint_lt(place(trail, 's', i), place(trail, 's', i / 2));
     ck_assert_uint_eq(domt_kin_houses(), 0);
-    ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
-    domt_kin_close();
+    domt_kin_close_clean();
 }
 
 DOMT_TEST(end_of_a_child_is_not_the_end_of_its_kin)
@@ -120,8 +119,7 @@ DOMT_TEST(conversations_of_children_do_not_hold_a_stop)
         ck_assert_int_eq(domt_kin_of[i].answer, -ECANCELED);
         ck_assert_uint_eq(domt_kin_of[i].stops, 1);
     }
-    ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
-    domt_kin_close();
+    domt_kin_close_clean();
 }
 
 /* Every two may be stopped together, from either home or the outside, in either order. */
@@ -210,8 +208,7 @@ DOMT_TEST(children_of_a_mount_that_fails_end_with_it)
 {
     domt_kin_open(2);
     domt_kin_of[1].mounting = spawn_three;
-    domt_kin_of[1].fails = 1;
-    domt_kin_of[1].error = -EIO;
+    domt_kin_let_fail(1, 1, -EIO);
     (void)domt_kin_root(1, 0, &domt_kin_hearing);
     ck_assert_uint_eq(domt_kin_houses(), 0);
     ck_assert_uint_eq(domt_kin_of[1].stops, 0);
@@ -291,8 +288,7 @@ static void stop_behind(domi_manager *from, uint32_t notes, unsigned most)
     (void)domt_kin_child(1, 2, 1, &domt_kin_hearing);
     for (uint32_t i = 0; i < notes; i++)
         domt_kin_tell(1, &domt_kin_note, 0);
-    ck_assert_int_eq(domi_house_stop(from, domt_kin_of[1].address), 0);
-    domt_settle(&domt_kin_world);
+    domt_kin_stop_by(from, 1);
     ck_assert_uint_le(domt_kin_of[1].notes, most);
     ck_assert(!domt_kin_lives(1) && !domt_kin_lives(2));
 }
@@ -378,8 +374,7 @@ static unsigned try_family(void)
     (void)domi_house_stop(domt_outside(&domt_kin_world), root);
     domt_settle(&domt_kin_world);
     ck_assert_uint_eq(domt_kin_houses(), 0);
-    ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
-    domt_kin_close();
+    domt_kin_close_clean();
     return failed;
 }
 
@@ -406,9 +401,7 @@ static void begin_the_turmoil(void)
     static const domus_supervision rules = {
         .all_for_one = true, .intensity = 2, .otherwise = DOMUS_RESTART};
 
-    boss = domt_kin_boss(&rules);
-    domt_kin_open(2);
-    (void)domt_kin_root(1, 0, &boss);
+    domt_kin_open_boss(2, &rules);
     unsigned failed = 0;
     domt_kin_do(1, breed, &failed);
     ck_assert_uint_eq(failed, 0);

@@ -3,12 +3,11 @@
  * An ask travels along a route of actors: each asks the next, the last one answers, and answers and
  * errors come back the same way. The first one may hold a barrier. */
 #include "house/dispatch/dispatch.h"
-#include "house/family/life.h"
+#include "tests/house/steps.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define MS    UINT64_C(1000000)
 #define HOMES 4
@@ -47,19 +46,9 @@ static int take_trip(domus_stack *stack, void *self, const void *trip_)
     return domus_reply(stack, &done_type, NULL);
 }
 
-static int take_call(domus_stack *stack, void *self, const void *call_)
-{
-    const domt_call *call = call_;
-
-    return call->function(stack, call->context);
-}
-
 static const domus_behaviour travelling = {
     .name = "travelling",
-    .on = (const domus_on[]){{&trip_type, take_trip, 0},
-                             {&domt_call_type, take_call, 0},
-                             {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&trip_type, take_trip, 0}, {&domt_call_type, domt_on_call, 0}, {0}}};
 
 static void open_world(void)
 {
@@ -76,8 +65,7 @@ static void close_world(void)
         ck_assert_uint_eq(actors[i].house->mail, 0);
         ck_assert_uint_eq(actors[i].house->marks & DOMI_MARKS_HOLD, 0);
     }
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
@@ -119,59 +107,37 @@ static void begin(uint32_t who, int (*function)(domus_stack *, void *), const vo
 
 static void let_work(uint32_t home)
 {
-    while (domt_iterate(world.managers[home]) != 0)
-        ;
-}
-
-static void circle_fails(const uint8_t *route)
-{
-    open_world();
-    begin(0, raise_and_travel, route);
-    domt_settle(&world);
-    ck_assert_uint_eq(resumed, 1);
-    ck_assert_int_eq(outcomes[0], -EDEADLK);
-    ck_assert_uint_eq(DOMT_SUM(&world, circles), 1);
-    ck_assert_uint_eq(domt_releases, 1);
-    ck_assert_uint_eq(ends, 0);
-    close_world();
+    domt_let_work(world.managers[home]);
 }
 
 DOMT_TEST(ask_that_comes_back_to_the_barrier_fails_at_once)
 {
-    static const uint8_t route[] = {1, 0, STOP};
-
-    circle_fails(route);
-}
-
-DOMT_TEST(circle_through_three_others_on_their_homes_is_found)
-{
-    static const uint8_t route[] = {1, 2, 3, 0, STOP};
-
-    circle_fails(route);
-}
-
-DOMT_TEST(circle_through_one_actor_twice_is_found)
-{
-    static const uint8_t route[] = {1, 2, 1, 2, 0, STOP};
-
-    circle_fails(route);
-}
-
-DOMT_TEST(ask_of_oneself_under_the_own_barrier_fails)
-{
-    static const uint8_t route[] = {0, STOP};
-
-    circle_fails(route);
-}
-
-DOMT_TEST(circle_of_hundreds_of_asks_is_found)
-{
-    static uint8_t route[602];
+    static uint8_t hundreds[602];
+    const struct {
+        const char *name;
+        const uint8_t *route;
+    } rows[] = {
+        {"there and back", (const uint8_t[]){1, 0, STOP}},
+        {"through three others on their homes", (const uint8_t[]){1, 2, 3, 0, STOP}},
+        {"through one actor twice", (const uint8_t[]){1, 2, 1, 2, 0, STOP}},
+        {"of oneself", (const uint8_t[]){0, STOP}},
+        {"of hundreds of asks", hundreds},
+    };
 
     for (int i = 0; i < 600; i++)
-        route[i] = (uint8_t)(1 + i % 3);
-    route[601] = STOP;
-    circle_fails(route);
+        hundreds[i] = (uint8_t)(1 + i % 3);
+    hundreds[601] = STOP;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        resumed = domt_releases = 0;
+        open_world();
+        begin(0, raise_and_travel, rows[i].route);
+        domt_settle(&world);
+        ck_assert_msg(resumed == 1 && outcomes[0] == -EDEADLK, "%s: %d", rows[i].name, outcomes[0]);
+        ck_assert_uint_eq(DOMT_SUM(&world, circles), 1);
+        ck_assert_uint_eq(domt_releases, 1);
+        ck_assert_uint_eq(ends, 0);
+        close_world();
+    }
 }
 
 DOMT_TEST(without_a_barrier_the_same_routes_go_through)
@@ -408,7 +374,6 @@ static int ask_2_first(domus_stack *stack, void *context)
 
     if (domus_self(stack).house == actors[3].house) /* forwarded */
         return domus_reply(stack, &done_type, NULL);
-    (void)context;
     return ask_along(stack, route, answer_and_ask);
 }
 

@@ -1,11 +1,17 @@
-/* Conversations keep their frames and payloads, of all sizes, also when many of them
- * are interleaved. */
-#include "house/conversation/stack.h"
-
+/* Conversations keep their frames and payloads, of all sizes, also when many of them are
+ * interleaved. The turns of one run use one stack, so a turn must not see what the turn before it
+ * has left there. house/dispatch/describe.c says in words what a conversation waits for; the tests
+ * of dumps (tests/runtime/dump_test.c) see the rest. */
 #include "base/random.h"
+#include "house/conversation/owed.h"
+#include "house/conversation/stack.h"
+#include "house/dispatch/describe.h"
 #include "house/message/pool.h"
+#include "tests/house/steps.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
+
+#include <domus/conversation.h>
 
 #include <errno.h>
 #include <string.h>
@@ -80,8 +86,7 @@ static const domus_behaviour framed = {
                              {&begin_middle, begin, 200},
                              {&begin_large, begin, DOMUS_FRAME_MAX},
                              {&begin_none, begin_without, 0},
-                             {NULL, NULL, 0}},
-};
+                             {0}}};
 
 static int twice(domus_stack *stack, void *self, const void *number)
 {
@@ -90,10 +95,8 @@ static int twice(domus_stack *stack, void *self, const void *number)
     return domus_reply(stack, &number_type, &doubled);
 }
 
-static const domus_behaviour doubling = {
-    .name = "doubling",
-    .on = (const domus_on[]){{&number_type, twice, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour doubling = {.name = "doubling",
+                                         .on = (const domus_on[]){{&number_type, twice, 0}, {0}}};
 
 DOMT_TEST(frames_are_zeroed_and_kept_through_parks)
 {
@@ -111,17 +114,14 @@ DOMT_TEST(frames_are_zeroed_and_kept_through_parks)
     }
     ck_assert_uint_eq(ended, 270);
     ck_assert_uint_eq(wrong, 0);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 DOMT_TEST(row_without_a_frame_has_none)
 {
-    uint64_t which = 0;
-
     domt_world_open(&world, 1);
     domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &framed, NULL);
-    ck_assert_int_eq(domt_notice(domt_outside(&world), one, &begin_none, &which), 0);
+    ck_assert_int_eq(domt_notice(domt_outside(&world), one, &begin_none, &(uint64_t){0}), 0);
     domt_settle(&world);
     ck_assert_uint_eq(ended, 1);
     ck_assert_uint_eq(wrong, 0);
@@ -166,9 +166,7 @@ static int set_out(domus_stack *stack, void *self, const void *id)
 }
 
 static const domus_behaviour traveller = {
-    .name = "traveller",
-    .on = (const domus_on[]){{&begin_small, set_out, sizeof(journey)}, {NULL, NULL, 0}},
-};
+    .name = "traveller", .on = (const domus_on[]){{&begin_small, set_out, sizeof(journey)}, {0}}};
 
 DOMT_TEST(many_conversations_of_one_actor_interleave_and_keep_apart)
 {
@@ -189,8 +187,7 @@ DOMT_TEST(many_conversations_of_one_actor_interleave_and_keep_apart)
     ck_assert_uint_eq(ended, JOURNEYS);
     ck_assert_uint_eq(arrived_sum, (uint64_t)JOURNEYS * (JOURNEYS - 1) / 2);
     ck_assert_uint_eq(wrong, 0);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 /* --- payloads of all sizes ------------------------------------------------------------------- */
@@ -267,8 +264,7 @@ DOMT_TEST(asks_and_replies_of_all_sizes_arrive_whole)
     }
     ck_assert_uint_eq(ended, 2 * SIZES * SIZES);
     ck_assert_uint_eq(wrong, 0);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 DOMT_TEST(notices_of_all_sizes_arrive_whole)
@@ -282,7 +278,180 @@ DOMT_TEST(notices_of_all_sizes_arrive_whole)
     }
     ck_assert_uint_eq(noticed, SIZES);
     ck_assert_uint_eq(wrong, 0);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_end_clean(&world);
+}
+
+/* --- one stack for all turns of a run --------------------------------------------------------- */
+
+#define MS UINT64_C(1000000)
+
+static domt_world world;
+static domus_address worker, asker, other;
+static int replied, resumed, turns;
+static domus_address seen[2];
+static uint32_t seen_count;
+
+static void setup(void)
+{
+    domt_world_open(&world, 1);
+    worker = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
+    asker = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
+    other = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
+    domt_settle(&world);
+    replied = resumed = turns = 0;
+}
+
+static int answer_twice(domus_stack *stack, void *context)
+{
+    turns++;
+    ck_assert_int_eq(domus_reply(stack, &domt_call_type, &(domt_call){0}), 0);
+    ck_assert_int_eq(domus_reply(stack, &domt_call_type, &(domt_call){0}), -EALREADY);
+    return 0;
+}
+
+static int answer_nothing(domus_stack *stack, void *context)
+{
+    turns++;
+    replied = domus_reply(stack, &domt_call_type, &(domt_call){0});
+    return 0;
+}
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    ck_assert_int_eq(answer->error, 0);
+    return 0;
+}
+
+static int ask_worker(domus_stack *stack, void *context)
+{
+    return domus_ask(stack, worker, &domt_call_type, &(domt_call){answer_twice, NULL}, hear);
+}
+
+DOMT_TEST(a_notice_behind_an_answered_ask_has_no_ask)
+{
+    setup();
+    domt_send(world.managers[0], asker, ask_worker, NULL);
+    domt_send(world.managers[0], worker, answer_nothing, NULL);
+    uint64_t before = DOMT_SUM(&world, runs);
+    (void)domt_run_state(world.managers[0]);
+    domt_settle(&world);
+    ck_assert_uint_gt(DOMT_SUM(&world, runs), before);
+    ck_assert_int_eq(turns, 2);
+    ck_assert_int_eq(replied, -EINVAL);
+    domt_world_end(&world);
+}
+
+static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    resumed++;
+    return 0;
+}
+
+static int sleep_once(domus_stack *stack, void *context)
+{
+    turns++;
+    return domus_sleep(stack, MS, go_on);
+}
+
+static int return_error(domus_stack *stack, void *context)
+{
+    turns++;
+    return -EIO;
+}
+
+static int raise_and_return(domus_stack *stack, void *context)
+{
+    turns++;
+    return domus_barrier(stack);
+}
+
+DOMT_TEST(a_turn_behind_one_that_parked_failed_or_held_ends_by_itself)
+{
+    setup();
+    domt_send(world.managers[0], worker, sleep_once, NULL);
+    domt_send(world.managers[0], worker, answer_nothing, NULL);
+    domt_send(world.managers[0], worker, raise_and_return, NULL);
+    domt_send(world.managers[0], worker, sleep_once, NULL);
+    domt_send(world.managers[0], worker, return_error, NULL);
+    domt_send(world.managers[0], worker, sleep_once, NULL);
+    domt_settle(&world);
+    ck_assert_int_eq(turns, 6);
+    ck_assert_int_eq(replied, -EINVAL);
+    ck_assert_int_eq(resumed, 0);
+    domt_pass(&world, 3 * MS);
+    ck_assert_int_eq(resumed, 3);
+    domt_world_end(&world);
+}
+
+static int note_sender(domus_stack *stack, void *context)
+{
+    seen[seen_count++] = domus_sender(stack);
+    return 0;
+}
+
+static int tell_worker(domus_stack *stack, void *context)
+{
+    return domus_notice(stack, worker, &domt_call_type, &(domt_call){note_sender, NULL});
+}
+
+DOMT_TEST(each_turn_sees_the_sender_of_its_own_message)
+{
+    setup();
+    seen_count = 0;
+    domt_send(world.managers[0], other, tell_worker, NULL);
+    domt_send(world.managers[0], worker, note_sender, NULL);
+    (void)domt_run_state(world.managers[0]); /* the worker has both when it runs */
+    domt_settle(&world);
+    ck_assert_uint_eq(seen_count, 2);
+    ck_assert_ptr_null(seen[0].house);
+    ck_assert_ptr_eq(seen[1].house, other.house);
+    domt_world_end(&world);
+}
+
+/* --- in words --------------------------------------------------------------------------------- */
+
+static const domus_type question_type = {.name = "question", .size = sizeof(domi_begin)};
+static char text[4096];
+
+static int keep(domus_stack *stack, void *self, const void *question)
+{
+    static domus_kept kept;
+
+    return domus_keep(stack, &kept);
+}
+
+static const domus_behaviour silent = {.name = "silent",
+                                       .on = (const domus_on[]){{&question_type, keep, 0}, {0}}};
+
+static int begin_ask(domus_stack *stack, void *to)
+{
+    domi_begin begin = {.stack = NULL};
+
+    return domi_ask_begin(stack, *(const domus_address *)to, &question_type, &begin, &begin, 0,
+                          go_on);
+}
+
+static void describe(domi_manager *home, domus_address actor)
+{
+    domi_text into = {.at = text, .size = sizeof text};
+
+    domi_house_describe(home, actor.house, &into);
+    ck_assert_uint_lt(into.length, sizeof text);
+}
+
+/* An ask that leaves in parts waits for its start, and is still one ask. */
+DOMT_TEST(ask_in_parts_waits_for_its_begin)
+{
+    domt_world_open(&world, 1);
+    domi_manager *home = world.managers[0];
+    asker = domt_spawn(domt_outside(&world), home, &domt_agent, NULL);
+    domus_address asked = domt_spawn(domt_outside(&world), home, &silent, NULL);
+    domt_do(&world, asker, begin_ask, &asked);
+    describe(home, asker);
+    ck_assert_msg(strstr(text, "waits for one of 2\n") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "      ask question to 0/") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "      the begin of that ask, since 0 ms\n") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "something else") == NULL, "%s", text);
     domt_world_end(&world);
 }
 

@@ -1,9 +1,10 @@
 /* Asks time out never early, asks that are made meanwhile inherit the deadline, and answers that
- * come later are dropped once and counted. */
+ * come later are dropped once and counted. A kept ask ends at its deadline, because nobody waits
+ * for its answer any more. */
 #include "house/conversation/stack.h"
 #include "house/dispatch/dispatch.h"
-#include "house/family/life.h"
 #include "tests/house/asking.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
@@ -21,11 +22,6 @@ static int errors[8];
 static uint64_t tags[8];
 static uint64_t heard_ns[8];
 
-/* A question is a function that the other one runs. */
-static const domus_type question = {
-    .name = "question", .size = sizeof(domt_call), .release = domt_release_ask};
-static const domus_type done_type = {.name = "done", .size = 8, .release = domt_release_reply};
-
 static int nap_and_forward(domus_stack *stack, void *ns);
 
 static int take_call(domus_stack *stack, void *self, const void *call_)
@@ -38,12 +34,10 @@ static int take_call(domus_stack *stack, void *self, const void *call_)
     return call->function(stack, call->context);
 }
 
-static const domus_behaviour talking = {
-    .name = "talking",
-    .on = (const domus_on[]){{&question, take_call, 0},
-                             {&domt_call_type, take_call, 0},
-                             {NULL, NULL, 0}},
-};
+static const domus_behaviour talking = {.name = "talking",
+                                        .on = (const domus_on[]){{&domt_ask_question, take_call, 0},
+                                                                 {&domt_call_type, take_call, 0},
+                                                                 {0}}};
 
 static void open_world(void)
 {
@@ -55,23 +49,24 @@ static void open_world(void)
 
 static void close_world(void)
 {
-    for (uint32_t i = 0; i < HOMES; i++) {
-        ck_assert_uint_eq(domi_house_count_parked(actors[i].house), 0);
-        ck_assert_uint_eq(world.managers[i]->timing.deadlines.count, 0);
-    }
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_asking_end(&world, actors, HOMES);
+}
+
+/* The asker has got so many answers, the last one with this error. */
+static void hears(unsigned count, int error)
+{
+    ck_assert_uint_eq(resumed, count);
+    ck_assert_int_eq(errors[count - 1], error);
 }
 
 static void let_work(uint32_t home)
 {
-    while (domt_iterate(world.managers[home]) != 0)
-        ;
+    domt_let_work(world.managers[home]);
 }
 
 static int reply(domus_stack *stack)
 {
-    return domus_reply(stack, &done_type, "replied");
+    return domus_reply(stack, &domt_ask_done, "replied");
 }
 
 static int reply_at_once(domus_stack *stack, void *context)
@@ -111,7 +106,8 @@ static int ask(domus_stack *stack, void *order_)
 {
     const order *now = order_;
 
-    return domus_ask_within(stack, actors[now->to], &question, &now->call, now->timeout_ns, hear);
+    return domus_ask_within(stack, actors[now->to], &domt_ask_question, &now->call, now->timeout_ns,
+                            hear);
 }
 
 /* The asker asks now; no actor answers yet. */
@@ -133,8 +129,7 @@ DOMT_TEST(ask_fails_after_its_time_and_the_late_answer_is_dropped_once)
     domt_pass(&world, 10 * MS - 1);
     ck_assert_uint_eq(resumed, 0);
     domt_pass(&world, 2 * MS);
-    ck_assert_uint_eq(resumed, 1);
-    ck_assert_int_eq(errors[0], -ETIMEDOUT);
+    hears(1, -ETIMEDOUT);
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 1);
@@ -153,8 +148,7 @@ DOMT_TEST(answer_in_time_takes_the_time_out_back)
     domt_settle(&world);
     ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 1);
     domt_pass(&world, 10 * MS);
-    ck_assert_uint_eq(resumed, 1);
-    ck_assert_int_eq(errors[0], 0);
+    hears(1, 0);
     ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 0);
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(resumed, 1);
@@ -173,8 +167,7 @@ DOMT_TEST(answer_that_meets_the_time_out_resumes_once)
     (void)domt_iterate(world.managers[1]); /* the answer is in the inbox */
     domt_jump(&world, 6 * MS);
     let_work(0);
-    ck_assert_uint_eq(resumed, 1);
-    ck_assert_int_eq(errors[0], 0);
+    hears(1, 0);
     ck_assert_uint_eq(domt_reply_releases, 0);
     close_world();
 }
@@ -190,8 +183,7 @@ DOMT_TEST(very_long_times_are_no_overflow)
     begin(&now);
     begin(&never);
     domt_pass(&world, 6 * MS);
-    ck_assert_uint_eq(resumed, 1);
-    ck_assert_int_eq(errors[0], 0);
+    hears(1, 0);
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(resumed, 1);
     domt_world_end(&world);
@@ -203,8 +195,8 @@ static int ask_three(domus_stack *stack, void *context)
 
     for (uint32_t i = 0; i < 3; i++) {
         domt_call call = {nap_and_reply, &naps_ns[i]};
-        ck_assert_int_eq(domus_ask_add(stack, actors[i], &question, &call, (10 - 3 * i) * MS, i),
-                         0);
+        ck_assert_int_eq(
+            domus_ask_add(stack, actors[i], &domt_ask_question, &call, (10 - 3 * i) * MS, i), 0);
     }
     return domus_wait_all(stack, hear);
 }
@@ -240,8 +232,7 @@ DOMT_TEST(expired_ask_is_dropped_before_it_is_handled_and_counted)
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
     ck_assert_uint_eq(domt_ask_releases, 1);
     domt_pass(&world, MS);
-    ck_assert_uint_eq(resumed, 1);
-    ck_assert_int_eq(errors[0], -ETIMEDOUT);
+    hears(1, -ETIMEDOUT);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 0);
     close_world();
 }
@@ -266,8 +257,7 @@ DOMT_TEST(forwarded_ask_keeps_its_deadline)
     open_world();
     begin(&now);
     domt_pass(&world, 30 * MS);
-    ck_assert_uint_eq(resumed, 1);
-    ck_assert_int_eq(errors[0], -ETIMEDOUT);
+    hears(1, -ETIMEDOUT);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
     ck_assert_uint_eq(domt_ask_releases, 1);
     close_world();
@@ -298,7 +288,7 @@ static int ask_on(domus_stack *stack, void *order_)
     const order *now = order_;
 
     seen_ns[seen++] = domus_deadline_ns(stack);
-    return domus_ask_within(stack, actors[now->to], &question, &now->call, now->timeout_ns,
+    return domus_ask_within(stack, actors[now->to], &domt_ask_question, &now->call, now->timeout_ns,
                             hear_in_the_middle);
 }
 
@@ -350,7 +340,7 @@ static int nap_then_ask(domus_stack *stack, void *self, const domus_answer *answ
 {
     static const domt_call call = {reply_at_once, NULL};
 
-    return domus_ask(stack, actors[2], &question, &call, hear_in_the_middle);
+    return domus_ask(stack, actors[2], &domt_ask_question, &call, hear_in_the_middle);
 }
 
 static int nap_and_ask(domus_stack *stack, void *ns)
@@ -378,7 +368,7 @@ static int reply_then_ask(domus_stack *stack, void *context)
     static const domt_call call = {look_and_reply, NULL};
 
     ck_assert_int_eq(reply(stack), 0);
-    return domus_ask(stack, actors[2], &question, &call, hear);
+    return domus_ask(stack, actors[2], &domt_ask_question, &call, hear);
 }
 
 DOMT_TEST(who_has_answered_is_bound_by_the_deadline_no_more)
@@ -406,11 +396,9 @@ DOMT_TEST(stop_and_end_take_time_outs_back)
         begin(&now);
     domt_settle(&world);
     ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 3);
-    ck_assert_int_eq(domi_house_stop(domt_outside(&world), actors[0]), 0);
-    domt_settle(&world);
+    domt_stop(&world, domt_outside(&world), actors[0]);
     ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 0);
-    ck_assert_uint_eq(resumed, 3);
-    ck_assert_int_eq(errors[2], -ECANCELED);
+    hears(3, -ECANCELED);
     domt_pass(&world, 60 * MS); /* stopped actors answer no asks */
     close_world();
 
@@ -421,6 +409,75 @@ DOMT_TEST(stop_and_end_take_time_outs_back)
     /* the ask has failed, and no asker is left to hear of it */
     (void)domi_manager_fire_timers(world.managers[0]);
     domt_world_end(&world);
+}
+
+/* --- asks that are kept ---------------------------------------------------------------------- */
+
+static domus_kept kept;
+
+static int keep(domus_stack *stack, void *context)
+{
+    return domus_keep(stack, &kept);
+}
+
+static int answer_kept(domus_stack *stack, void *error)
+{
+    ck_assert_int_eq(domus_kept_reply(stack, kept, &domt_ask_done, "replied"), *(const int *)error);
+    ck_assert_int_eq(domus_kept_reply(stack, kept, &domt_ask_done, "replied"), -ENOENT);
+    return 0;
+}
+
+DOMT_TEST(kept_ask_ends_at_its_deadline)
+{
+    static const int gone = -ENOENT;
+    const order now = {1, 10 * MS, {keep, NULL}};
+
+    open_world();
+    begin(&now);
+    domt_pass(&world, 12 * MS);
+    ck_assert_int_eq(errors[0], -ETIMEDOUT);
+    ck_assert_uint_eq(domi_house_count_parked(actors[1].house), 0);
+    ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
+    domt_do(&world, actors[1], answer_kept, (void *)(uintptr_t)&gone);
+    ck_assert_uint_eq(resumed, 1);
+    ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 0);
+    ck_assert_uint_eq(domt_reply_releases, 0); /* the caller still owns it */
+    close_world();
+}
+
+DOMT_TEST(kept_ask_that_is_answered_in_time_takes_its_time_out_back)
+{
+    static const int taken = 0;
+    const order now = {1, 10 * MS, {keep, NULL}};
+
+    open_world();
+    begin(&now);
+    domt_pass(&world, 5 * MS);
+    ck_assert_uint_eq(world.managers[1]->timing.deadlines.count, 1);
+    domt_do(&world, actors[1], answer_kept, (void *)(uintptr_t)&taken);
+    domt_pass(&world, 10 * MS);
+    hears(1, 0);
+    ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 0);
+    close_world();
+}
+
+DOMT_TEST(kept_asks_that_have_expired_do_not_make_their_actor_deaf)
+{
+    const order wait = {1, 10 * MS, {keep, NULL}};
+    const order now = {1, 0, {reply_at_once, NULL}};
+
+    open_world();
+    world.managers[1]->limits.conversations_max = 2;
+    begin(&wait);
+    begin(&wait);
+    domt_settle(&world);
+    begin(&now);
+    domt_settle(&world);
+    ck_assert_uint_eq(resumed, 0); /* both places are taken */
+    domt_pass(&world, 12 * MS);
+    ck_assert_uint_eq(resumed, 3);
+    ck_assert_int_eq(errors[0] + errors[1] + errors[2], -2 * ETIMEDOUT);
+    close_world();
 }
 
 DOMT_SUITE(60)

@@ -2,6 +2,7 @@
 #include "house/dispatch/dispatch.h"
 
 #include "tests/house/recorder.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
@@ -31,13 +32,6 @@ static domi_manager *home(void)
     return world.managers[0];
 }
 
-/* Turns of home 1 alone: what it sends to the house under test stays in its inbox. */
-static void let_others_work(void)
-{
-    while (domt_iterate(world.managers[1]) != 0)
-        ;
-}
-
 static int arm(domus_stack *stack, void *count)
 {
     for (int64_t i = 0; i < *(int *)count; i++)
@@ -51,13 +45,12 @@ static void fill(int replies, int asks, int notices, int events)
     for (int i = 0; i < replies; i++)
         domt_inquire_by(home(), one, other, i);
     domt_send(home(), one, arm, &events);
-    while (domt_iterate(home()) != 0)
-        ;
+    domt_let_work(home());
     for (int i = 0; i < asks; i++)
         domt_inquire_by(world.managers[1], other, one, i);
     for (int i = 0; i < notices; i++)
         domt_note_to(domt_outside(&world), one, i);
-    let_others_work();
+    domt_let_work(world.managers[1]); /* what it sends stays in the inbox of the house under test */
     domt_jump(&world, 2 * MS);
     (void)domt_events(home());
     log0.count = 0;
@@ -87,8 +80,7 @@ static uint32_t letters(const char *text, char letter)
 DOMT_TEST(run_takes_replies_exceptions_asks_notices_events)
 {
     open_world(0);
-    domus_address failing = domt_recorder_new(&world, 1, &log1);
-    ((domt_recorder *)failing.house->self)->fail = -EIO;
+    domus_address failing = domt_recorder_failing(&world, 1, &log1);
     domt_inquire_by(home(), one, failing, 1);
     domt_inquire_by(home(), one, failing, 2);
     fill(2, 2, 2, 2);
@@ -127,37 +119,27 @@ DOMT_TEST(run_length_is_configured)
     domt_world_end(&world);
 }
 
-DOMT_TEST(run_keeps_8_places_for_notices_and_8_for_events)
+DOMT_TEST(run_keeps_8_places_for_notices_and_8_for_events_unless_none_wait)
 {
-    open_world(0);
-    fill(0, 100, 100, 100);
-    const char *text = run_once();
-    ck_assert_uint_eq(letters(text, 'a'), 48);
-    ck_assert_uint_eq(letters(text, 'n'), 8);
-    ck_assert_uint_eq(letters(text, 'e'), 8);
-    domt_world_end(&world);
-}
-
-DOMT_TEST(run_keeps_no_places_for_what_does_not_wait)
-{
-    const char *text;
+    static const struct {
+        int waiting[3];
+        uint32_t handled[3]; /* asks, notices, events */
+    } rows[] = {
+        {{100, 100, 100}, {48, 8, 8}},
+        {{100, 100, 0}, {56, 8, 0}},
+        {{100, 0, 100}, {56, 0, 8}},
+        {{3, 100, 100}, {3, 53, 8}}, /* places that asks leave go to notices, then to events */
+    };
 
     open_world(0);
-    fill(0, 100, 100, 0);
-    text = run_once();
-    ck_assert_uint_eq(letters(text, 'a'), 56);
-    ck_assert_uint_eq(letters(text, 'n'), 8);
-    domt_settle(&world);
-    fill(0, 100, 0, 100);
-    text = run_once();
-    ck_assert_uint_eq(letters(text, 'a'), 56);
-    ck_assert_uint_eq(letters(text, 'e'), 8);
-    domt_settle(&world);
-    fill(0, 3, 100, 100); /* places that asks leave go to notices, then to events */
-    text = run_once();
-    ck_assert_uint_eq(letters(text, 'a'), 3);
-    ck_assert_uint_eq(letters(text, 'n'), 53);
-    ck_assert_uint_eq(letters(text, 'e'), 8);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fill(0, rows[i].waiting[0], rows[i].waiting[1], rows[i].waiting[2]);
+        const char *text = run_once();
+        for (int kind = 0; kind < 3; kind++)
+            ck_assert_msg(letters(text, "ane"[kind]) == rows[i].handled[kind], "row %zu: %s", i,
+                          text);
+        domt_settle(&world);
+    }
     domt_world_end(&world);
 }
 
@@ -167,8 +149,7 @@ static void nothing_starves(uint32_t messages_per_run_max)
     const char *kinds = "rxane";
 
     open_world(messages_per_run_max);
-    domus_address failing = domt_recorder_new(&world, 1, &log1);
-    ((domt_recorder *)failing.house->self)->fail = -EIO;
+    domus_address failing = domt_recorder_failing(&world, 1, &log1);
     for (int i = 0; i < 200; i++)
         domt_inquire_by(home(), one, failing, i);
     fill(200, 200, 200, 200);
@@ -181,13 +162,9 @@ static void nothing_starves(uint32_t messages_per_run_max)
     domt_world_end(&world);
 }
 
-DOMT_TEST(nothing_starves_in_a_run_of_64)
+DOMT_TEST(nothing_starves_in_a_run_of_64_nor_in_one_that_keeps_one_place_for_each)
 {
     nothing_starves(64);
-}
-
-DOMT_TEST(nothing_starves_in_a_run_that_keeps_one_place_for_each)
-{
     nothing_starves(16);
     nothing_starves(8);
 }
@@ -213,8 +190,7 @@ DOMT_TEST(short_runs_begin_with_each_mailbox_in_turn)
         char text[64] = "";
 
         open_world(most);
-        domus_address failing = domt_recorder_new(&world, 1, &log1);
-        ((domt_recorder *)failing.house->self)->fail = -EIO;
+        domus_address failing = domt_recorder_failing(&world, 1, &log1);
         for (int i = 0; i < 50; i++)
             domt_inquire_by(home(), one, failing, i);
         fill(50, 50, 50, 50);
@@ -289,21 +265,16 @@ DOMT_TEST(channels_have_their_turn_in_short_runs)
 
 /* --- priority --------------------------------------------------------------------------------- */
 
-static int woken(domus_stack *stack, void *self, const domus_answer *answer)
-{
-    return 0;
-}
-
 static int let_sleep(domus_stack *stack, void *context)
 {
-    return domus_sleep(stack, 5 * MS, woken);
+    return domus_sleep(stack, 5 * MS, domt_hear_nothing);
 }
 
 static int let_receive(domus_stack *stack, void *context)
 {
     static const domus_pattern any = {NULL, NULL};
 
-    return domus_receive_within(stack, &any, 5 * MS, woken);
+    return domus_receive_within(stack, &any, 5 * MS, domt_hear_nothing);
 }
 
 DOMT_TEST(only_an_ask_under_way_takes_high_priority_away)
@@ -315,8 +286,7 @@ DOMT_TEST(only_an_ask_under_way_takes_high_priority_away)
     ck_assert_uint_eq(domi_house_count_parked(one.house), 1);
     ck_assert(domi_house_is_high(one.house));
     domt_inquire_by(home(), one, other, number);
-    while (domt_iterate(home()) != 0)
-        ;
+    domt_let_work(home());
     ck_assert_uint_eq(one.house->asks, 1);
     ck_assert(!domi_house_is_high(one.house));
     domt_settle(&world);
@@ -363,8 +333,7 @@ DOMT_TEST(ask_of_a_type_without_a_row_fails_and_is_dropped)
     ck_assert_int_eq(answer_error, -EOPNOTSUPP);
     ck_assert_uint_eq(domt_releases, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 DOMT_TEST(notice_of_a_type_without_a_row_is_a_dead_letter)
@@ -374,8 +343,7 @@ DOMT_TEST(notice_of_a_type_without_a_row_is_a_dead_letter)
     domt_settle(&world);
     ck_assert_uint_eq(domt_releases, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 static int fail_it(domus_stack *stack, void *context)
@@ -425,12 +393,10 @@ static int to_and_fro(domus_stack *stack, void *self, const void *number)
     return domus_notice(stack, *peer, &domt_note, number);
 }
 
-static const domus_behaviour endless = {
-    .name = "endless",
-    .kind = DOMUS_CHANNELS,
-    .state_size = sizeof(domus_address),
-    .on = (const domus_on[]){{&domt_note, to_and_fro, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour endless = {.name = "endless",
+                                        .kind = DOMUS_CHANNELS,
+                                        .state_size = sizeof(domus_address),
+                                        .on = (const domus_on[]){{&domt_note, to_and_fro, 0}, {0}}};
 
 /* Two channels actors that answer each other for ever cannot stop the thread. */
 DOMT_TEST(channels_actors_wait_for_the_next_tick_after_many_runs)

@@ -246,9 +246,9 @@ static int ignore_down(domus_stack *stack, void *self, const void *down)
         .on_stop = on_stop, .supervision = supervision_                                            \
     }
 
-static const domus_on plain_rows[] = {{&beat, on_beat, 0}, {NULL, NULL, 0}};
+static const domus_on plain_rows[] = {{&beat, on_beat, 0}, {0}};
 static const domus_on framed_rows[] = {
-    {&beat, on_beat, 64}, {&domus_down_type, ignore_down, 0}, {NULL, NULL, 0}};
+    {&beat, on_beat, 64}, {&domus_down_type, ignore_down, 0}, {0}};
 static const domus_rule rules[] = {{NULL, -EPERM, DOMUS_STOP}};
 static const domus_supervision each = {
     .intensity = 10, .period_ns = 10000 * US, .otherwise = DOMUS_RESTART};
@@ -258,14 +258,12 @@ static const domus_supervision none = {.otherwise = DOMUS_RESUME};
 static const domus_behaviour behaviours[4] = {
     MEMBER("plain", NULL, plain_rows), MEMBER("each", &each, framed_rows),
     MEMBER("all", &all, plain_rows), MEMBER("none", &none, framed_rows)};
-static const domus_behaviour sentinel = {
-    .name = "sentinel",
-    .state_size = sizeof(member),
-    .on = (const domus_on[]){{&beat, on_watch_beat, 0},
-                             {&domus_down_type, on_heard, 0},
-                             {&domus_room_type, on_heard, 0},
-                             {NULL, NULL, 0}},
-};
+static const domus_behaviour sentinel = {.name = "sentinel",
+                                         .state_size = sizeof(member),
+                                         .on = (const domus_on[]){{&beat, on_watch_beat, 0},
+                                                                  {&domus_down_type, on_heard, 0},
+                                                                  {&domus_room_type, on_heard, 0},
+                                                                  {0}}};
 
 /* --- threads --------------------------------------------------------------------------------- */
 

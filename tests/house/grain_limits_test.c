@@ -1,24 +1,14 @@
 /* Grains at their limits: too many, too much mail, wrong kinds and keys, grains that cannot be
  * made, and no memory. */
 #include "tests/house/grains.h"
+#include "tests/house/steps.h"
 
 #include "base/memory.h"
 #include "house/message/owned.h"
 #include "house/message/pool.h"
 #include "house/message/stop.h"
 
-#include <stdio.h>
 #include <string.h>
-
-static void settle(void)
-{
-    domt_settle(&domt_grain_world);
-}
-
-static void pass(uint64_t ms)
-{
-    domt_pass(&domt_grain_world, ms * DOMT_GRAIN_MS);
-}
 
 /* --- limits ------------------------------------------------------------------------------------
  */
@@ -32,14 +22,14 @@ DOMT_TEST(one_more_than_may_live_is_refused_and_others_go_on)
     ck_assert_int_eq(domt_grain_try(0, "c", &domt_number, 9), -EAGAIN);
     domt_grain_ask(1, "c", &domt_which);
     domt_grain_send(0, "a", &domt_number, 2);
-    settle();
+    domt_grain_settle();
     ck_assert_int_eq(domt_books.errors[0], -EAGAIN);
     ck_assert_uint_eq(domt_books.handled, 3);
     ck_assert_uint_eq(domt_books.made, 2);
     ck_assert_uint_eq(domus_grain_count(domt_carts), 2);
-    pass(15);
+    domt_grain_pass(15);
     domt_grain_send(0, "c", &domt_number, 3);
-    settle();
+    domt_grain_settle();
     ck_assert_uint_eq(domt_books.handled, 4);
     domt_grains_end();
 }
@@ -49,7 +39,7 @@ DOMT_TEST(mail_that_is_held_has_the_bound_of_the_mailbox)
     domt_cart_kind.options.mailbox_max = 4;
     domt_grains_begin();
     domt_grain_send(0, "a", &domt_number, 0);
-    settle();
+    domt_grain_settle();
     ck_assert_int_eq(domi_house_stop(domt_grain_world.managers[0], domt_grain_life("a")), 0);
     for (uint32_t i = 1; i < 5; i++)
         domt_grain_send(0, "a", &domt_number, i);
@@ -58,13 +48,13 @@ DOMT_TEST(mail_that_is_held_has_the_bound_of_the_mailbox)
     domt_grain_world.managers[0]->memory.busy = true;
     ck_assert_int_eq(domt_grain_try(0, "a", &domt_number, 9), -EBUSY);
     domt_grain_world.managers[0]->memory.busy = false;
-    settle();
+    domt_grain_settle();
     domt_grain_came_in_order(5);
     ck_assert_uint_eq(domt_books.made, 2);
     ck_assert_int_eq(domi_house_stop(domt_grain_world.managers[0], domt_grain_life("a")), 0);
     for (uint32_t i = 5; i < 9; i++) /* for the life after that one as much may be held */
         domt_grain_send(0, "a", &domt_number, i);
-    settle();
+    domt_grain_settle();
     domt_grain_came_in_order(9);
     domt_grains_end();
 }
@@ -74,7 +64,7 @@ DOMT_TEST(what_a_life_gives_back_counts_for_the_bound)
     domt_cart_kind.options.mailbox_max = 4;
     domt_grains_begin();
     domt_grain_send(0, "a", &domt_number, 0);
-    settle();
+    domt_grain_settle();
     for (uint32_t i = 1; i < 5; i++)
         domt_grain_send(0, "a", &domt_number, i);
     ck_assert_int_eq(domi_house_stop(domt_grain_world.managers[1], domt_grain_life("a")), 0);
@@ -85,7 +75,7 @@ DOMT_TEST(what_a_life_gives_back_counts_for_the_bound)
     while (domt_grain_try(0, "a", &domt_number, sent) == 0)
         sent++;
     ck_assert_uint_le(sent, 5 + 4);
-    settle();
+    domt_grain_settle();
     domt_grain_came_in_order(sent);
     domt_grains_end();
 }
@@ -101,11 +91,11 @@ DOMT_TEST(wrong_keys_and_handles_are_refused)
     for (uint32_t i = 0; i < 5; i++) {
         ck_assert_int_eq(domt_grain_try(0, wrong_keys[i], &domt_number, 9), -EINVAL);
         domt_grain_ask(0, wrong_keys[i], &domt_which);
-        settle();
+        domt_grain_settle();
         ck_assert_int_eq(domt_books.errors[i], -EINVAL);
     }
     domt_grain_send(0, longest, &domt_number, 0);
-    settle();
+    domt_grain_settle();
     ck_assert_str_eq(domt_books.key, longest);
     const domus_grains carts = domt_carts;
     domt_carts = (domus_grains){NULL};
@@ -222,13 +212,13 @@ DOMT_TEST(a_make_that_fails_refuses_the_message)
     domt_books.make_result = -ENOENT;
     ck_assert_int_eq(domt_grain_try(0, "a", &domt_number, 0), -ENOENT);
     domt_grain_ask(0, "a", &domt_which);
-    settle();
+    domt_grain_settle();
     ck_assert_int_eq(domt_books.errors[0], -ENOENT);
     ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
     ck_assert_uint_eq(domt_releases, 0);
     domt_books.make_result = 0;
     domt_grain_send(0, "a", &domt_number, 0);
-    settle();
+    domt_grain_settle();
     domt_grain_came_in_order(1);
     domt_grains_end();
 }
@@ -237,12 +227,12 @@ DOMT_TEST(a_make_that_fails_for_the_next_life_fails_what_waits)
 {
     domt_grains_begin();
     domt_grain_send(0, "a", &domt_number, 0);
-    settle();
+    domt_grain_settle();
     ck_assert_int_eq(domi_house_stop(domt_grain_world.managers[0], domt_grain_life("a")), 0);
     domt_grain_send(0, "a", &domt_number, 1);
     domt_grain_ask(0, "a", &domt_which);
     domt_books.make_result = -EIO;
-    settle();
+    domt_grain_settle();
     ck_assert_int_eq(domt_books.errors[0], -EIO);
     ck_assert_uint_eq(domt_books.handled, 1);
     ck_assert_uint_eq(DOMT_SUM(&domt_grain_world, dead_letters), 2);
@@ -260,7 +250,7 @@ static void mount_fails(uint32_t home, bool later)
     domt_grain_ask(home, "a", &domt_which);
     domt_grain_send(home, "a", &domt_number, 0);
     domt_grain_ask(1 - home, "a", &domt_which);
-    pass(3);
+    domt_grain_pass(3);
     ck_assert_uint_eq(domt_books.answers, 2);
     ck_assert_int_eq(domt_books.errors[0], -EACCES);
     ck_assert_int_eq(domt_books.errors[1], -EACCES);
@@ -272,7 +262,7 @@ static void mount_fails(uint32_t home, bool later)
     ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
     domt_books.mount_result = domt_books.mount_later = 0;
     domt_grain_send(home, "a", &domt_number, 0);
-    settle();
+    domt_grain_settle();
     domt_grain_came_in_order(1);
     domt_grains_end();
 }
@@ -293,8 +283,7 @@ DOMT_TEST(an_on_mount_that_fails_later_fails_what_waits)
 static void run_home(domi_manager *home)
 {
     home->hooks.wake = domt_hooks_of_world.wake;
-    while (domt_iterate(home) != 0)
-        ;
+    domt_let_work(home);
 }
 
 /* Let the pool of a home have memory of messages whose payloads were taken over. */
@@ -315,7 +304,7 @@ DOMT_TEST(an_on_mount_that_fails_before_its_maker_goes_on_releases_the_first_mes
 {
     domt_grains_begin();
     domi_manager *home = domt_grain_world.managers[1];
-    settle();
+    domt_grain_settle();
     domt_books.mount_result = -EACCES;
     take_over_some(domt_grain_world.managers[0]);
     home->hooks.wake = run_home;
@@ -323,7 +312,7 @@ DOMT_TEST(an_on_mount_that_fails_before_its_maker_goes_on_releases_the_first_mes
     domt_grain_send(0, "a", &domt_number, 0);
     (void)domi_park_end(&home->park);
     ck_assert(home->hooks.wake == domt_hooks_of_world.wake);
-    settle();
+    domt_grain_settle();
     ck_assert_uint_eq(domt_books.unmade, 1);
     ck_assert_uint_eq(domt_releases, 1);
     ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
@@ -336,7 +325,7 @@ DOMT_TEST(a_life_that_is_stopped_before_it_is_mounted_is_unmade)
     domt_grain_send(0, "a", &domt_number, 0);
     ck_assert_int_eq(domi_house_stop(domt_grain_world.managers[0], domt_grain_life("a")), 0);
     domt_grain_send(0, "a", &domt_number, 1);
-    settle();
+    domt_grain_settle();
     domt_grain_came_in_order(2);
     ck_assert_uint_eq(domt_books.made, 2);
     ck_assert_uint_eq(domt_books.unmade, 1);
@@ -349,11 +338,6 @@ DOMT_TEST(a_life_that_is_stopped_before_it_is_mounted_is_unmade)
 /* --- no memory ---------------------------------------------------------------------------------
  */
 
-static int do_nothing(domus_stack *stack, void *nothing)
-{
-    return 0;
-}
-
 /* A scenario in which one allocation fails, or all from it on: what was taken is handled or
  * released once, and each ask is answered. Returns how many messages were refused or failed. */
 static uint32_t run_short_of_memory(int64_t succeed, int stay)
@@ -364,8 +348,8 @@ static uint32_t run_short_of_memory(int64_t succeed, int stay)
     memset(&domt_books, 0, sizeof domt_books);
     domt_grains_begin();
     for (uint32_t i = 0; i < 2; i++) /* so that the orders to the agents have their memory */
-        domt_send(domt_grain_world.managers[i], domt_grain_agents[i], do_nothing, NULL);
-    settle();
+        domt_send(domt_grain_world.managers[i], domt_grain_agents[i], domt_do_nothing, NULL);
+    domt_grain_settle();
     domi_memory_fail_after(succeed, stay);
     for (uint32_t i = 0; i < 12; i++) {
         int result = domt_grain_try(i % 2, i % 3 == 0 ? "a" : "b", &domt_number, i);
@@ -373,11 +357,11 @@ static uint32_t run_short_of_memory(int64_t succeed, int stay)
         failed += result != 0;
         ck_assert(result == 0 || result == -ENOMEM || result == -ENOBUFS);
         if (i == 3)
-            settle();
+            domt_grain_settle();
         if (i == 5 && domus_grain_count(domt_carts) != 0)
-            pass(20);
+            domt_grain_pass(20);
     }
-    settle();
+    domt_grain_settle();
     domi_memory_fail_after(-1, 0);
     uint64_t dead = DOMT_SUM(&domt_grain_world, dead_letters);
     ck_assert_uint_eq(domt_books.handled + dead, taken);

@@ -14,16 +14,6 @@ static domi_manager *home(uint32_t index)
     return domt_grain_world.managers[index];
 }
 
-static void settle(void)
-{
-    domt_settle(&domt_grain_world);
-}
-
-static void pass(uint64_t ms)
-{
-    domt_pass(&domt_grain_world, ms * DOMT_GRAIN_MS);
-}
-
 /* Ask the life of "a" to stop, from a home; nothing is stepped. */
 static void stop_from(uint32_t index)
 {
@@ -40,7 +30,7 @@ DOMT_TEST(first_message_makes_it_and_others_find_it)
     domt_grains_begin();
     for (uint32_t i = 0; i < 3; i++) {
         domt_grain_send(i % 2, "a", &domt_number, i);
-        settle();
+        domt_grain_settle();
     }
     domt_grain_came_in_order(3);
     ck_assert_uint_eq(domt_books.made, 1);
@@ -48,7 +38,7 @@ DOMT_TEST(first_message_makes_it_and_others_find_it)
     ck_assert_uint_eq(domt_releases, 3);
     ck_assert_uint_eq(domus_grain_count(domt_carts), 1);
     domt_grain_ask(0, "b", &domt_which);
-    settle();
+    domt_grain_settle();
     ck_assert_uint_eq(domt_books.answers, 1);
     ck_assert_uint_eq(domt_books.answered_by[0], 2);
     ck_assert_uint_eq(domus_grain_count(domt_carts), 2);
@@ -61,9 +51,9 @@ DOMT_TEST(idle_grain_ends_and_the_next_message_makes_the_next)
     domt_grains_begin();
     for (uint32_t i = 0; i < 3; i++) {
         domt_grain_send(0, "a", &domt_number, i);
-        pass(9);
+        domt_grain_pass(9);
         ck_assert_uint_eq(domus_grain_count(domt_carts), 1);
-        pass(4);
+        domt_grain_pass(4);
         ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
         ck_assert_uint_eq(domt_books.stopped, i + 1);
     }
@@ -77,14 +67,14 @@ static void meets_the_end(uint32_t sender, uint32_t stopper)
 {
     domt_grains_begin();
     domt_grain_send(sender, "a", &domt_number, 0);
-    settle();
+    domt_grain_settle();
     for (uint32_t i = 1; i < 20; i++) {
         if (i == 10)
             stop_from(stopper);
         domt_grain_send(sender, "a", &domt_number, i);
     }
     domt_grain_ask(sender, "a", &domt_which);
-    settle();
+    domt_grain_settle();
     domt_grain_came_in_order(20);
     ck_assert_uint_eq(domt_books.made, 2);
     ck_assert_uint_eq(domt_books.lives[0], 1);
@@ -96,31 +86,26 @@ static void meets_the_end(uint32_t sender, uint32_t stopper)
     domt_grains_end();
 }
 
-DOMT_TEST(mail_of_its_home_meets_its_end)
+DOMT_TEST(mail_meets_the_end_of_a_life_by_a_stop_of_its_home_of_another_or_of_its_own)
 {
-    meets_the_end(1, 1);
-}
+    static const uint32_t ways[][2] = {{1, 1}, {0, 0}, {0, 1}}; /* the sender, and who stops it */
 
-DOMT_TEST(mail_of_another_home_meets_its_end)
-{
-    meets_the_end(0, 0);
-}
-
-DOMT_TEST(mail_of_another_home_meets_a_stop_of_its_own)
-{
-    meets_the_end(0, 1);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        memset(&domt_books, 0, sizeof domt_books);
+        meets_the_end(ways[i][0], ways[i][1]);
+    }
 }
 
 DOMT_TEST(mail_that_is_sorted_behind_the_stop_goes_on)
 {
     domt_grains_begin();
     domt_grain_send(0, "a", &domt_number, 0);
-    settle();
+    domt_grain_settle();
     domt_grain_send(0, "a", &domt_number, 1);
     stop_from(1);
     (void)domt_run_state(home(1)); /* it begins to stop, and its inbox is not empty */
     domt_grain_send(0, "a", &domt_number, 2);
-    settle();
+    domt_grain_settle();
     domt_grain_came_in_order(3);
     ck_assert_uint_eq(domt_books.lives[1], 2);
     ck_assert_uint_eq(dead_letters(), 0);
@@ -137,9 +122,9 @@ DOMT_TEST(many_ends_in_a_row_lose_nothing)
         if (i % 5 == 2)
             (void)domt_iterate(home(1));
         if (i % 7 == 6) /* the next one is sent by another, and order holds for one sender */
-            settle();
+            domt_grain_settle();
     }
-    settle();
+    domt_grain_settle();
     domt_grain_came_in_order(60);
     ck_assert_uint_gt(domt_books.made, 8);
     ck_assert_uint_eq(dead_letters(), 0);
@@ -150,12 +135,12 @@ DOMT_TEST(what_was_put_aside_goes_on_before_what_waits)
 {
     domt_grains_begin();
     domt_grain_send(1, "a", &domt_aside, 0);
-    settle();
+    domt_grain_settle();
     ck_assert_uint_eq(domt_books.handled, 0);
     stop_from(1);
     domt_grain_send(1, "a", &domt_number, 1);
     domt_grain_send(1, "a", &domt_number, 2);
-    settle();
+    domt_grain_settle();
     domt_grain_came_in_order(3);
     ck_assert_uint_eq(domt_books.lives[0], 2);
     domt_grains_end();
@@ -166,9 +151,9 @@ DOMT_TEST(what_a_life_has_begun_ends_with_it)
     domt_grains_begin();
     domt_grain_ask(0, "a", &domt_slow);
     domt_grain_ask(0, "a", &domt_keeping);
-    settle();
+    domt_grain_settle();
     stop_from(0);
-    settle();
+    domt_grain_settle();
     ck_assert_uint_eq(domt_books.answers, 2);
     ck_assert_int_eq(domt_books.errors[0], -ESTALE);
     ck_assert_int_eq(domt_books.errors[1], -ESTALE);
@@ -181,13 +166,13 @@ DOMT_TEST(grain_with_a_conversation_is_not_idle)
 {
     domt_grains_begin();
     domt_grain_ask(0, "a", &domt_slow);
-    pass(95);
+    domt_grain_pass(95);
     ck_assert_uint_eq(domus_grain_count(domt_carts), 1);
-    pass(10);
+    domt_grain_pass(10);
     ck_assert_uint_eq(domt_books.answers, 1);
     ck_assert_int_eq(domt_books.errors[0], 0);
     ck_assert_uint_eq(domt_books.answered_by[0], 1);
-    pass(25);
+    domt_grain_pass(25);
     ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
     domt_grains_end();
 }
@@ -201,7 +186,7 @@ DOMT_TEST(failure_ends_it_only_if_the_kind_says_so)
         domt_grain_send(0, "a", &domt_failing, 0);
         domt_grain_send(0, "a", &domt_number, 1);
         domt_grain_send(0, "a", &domt_number, 2);
-        settle();
+        domt_grain_settle();
         domt_grain_came_in_order(3);
         ck_assert_uint_eq(domt_books.lives[2], ends == 1 ? 2 : 1);
         ck_assert_uint_eq(DOMT_SUM(&domt_grain_world, failures), 1);
@@ -218,14 +203,14 @@ DOMT_TEST(a_stop_behind_mail_is_for_one_life)
 {
     domt_grains_begin();
     domt_grain_send(0, "a", &domt_number, 0);
-    settle();
+    domt_grain_settle();
     domt_grain_send(0, "a", &domt_number, 1);
     domt_send(home(0), domt_grain_agents[0], stop_after_mail, NULL);
     (void)domt_run_state(home(0));
     domt_send(home(0), domt_grain_agents[0], stop_after_mail, NULL); /* it meets the end itself */
     (void)domt_run_state(home(0));
     domt_grain_send(0, "a", &domt_number, 2);
-    settle();
+    domt_grain_settle();
     domt_grain_came_in_order(3);
     ck_assert_uint_eq(domt_books.made, 2);
     ck_assert_uint_eq(domus_grain_count(domt_carts), 1);
@@ -259,10 +244,10 @@ DOMT_TEST(cancel_follows_an_ask_to_the_next_life)
 {
     domt_grains_begin();
     domt_grain_send(0, "a", &domt_number, 0);
-    settle();
+    domt_grain_settle();
     stop_from(0);
     domt_send(home(0), domt_grain_agents[0], ask_to_cancel, NULL);
-    settle();
+    domt_grain_settle();
     ck_assert_uint_eq(domt_books.made, 2);
     uint64_t before = DOMT_SUM(&domt_grain_world, cancels);
     domt_do(&domt_grain_world, domt_grain_agents[0], cancel_it, NULL);
@@ -276,7 +261,7 @@ DOMT_TEST(end_of_the_world_takes_what_waits)
 {
     domt_grains_begin();
     domt_grain_send(0, "a", &domt_number, 0);
-    settle();
+    domt_grain_settle();
     stop_from(1);
     for (uint32_t i = 1; i < 5; i++)
         domt_grain_send(0, "a", &domt_number, i);
@@ -290,13 +275,13 @@ DOMT_TEST(nothing_is_made_when_the_system_closes)
 {
     domt_grains_begin();
     domt_grain_send(0, "a", &domt_number, 0);
-    settle();
+    domt_grain_settle();
     stop_from(0);
     domt_grain_send(0, "a", &domt_number, 1);
     domt_grain_ask(0, "a", &domt_which);
     for (uint32_t i = 0; i < 2; i++)
         home(i)->ending.closing = true;
-    settle();
+    domt_grain_settle();
     domt_grain_came_in_order(1);
     ck_assert_int_eq(domt_books.errors[0], -ESHUTDOWN);
     ck_assert_int_eq(domt_grain_try(0, "a", &domt_number, 2), -ESHUTDOWN);

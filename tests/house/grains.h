@@ -51,6 +51,17 @@ void domt_grains_begin(void);
 /* End it, and hold that nothing is left in use and every life has ended. */
 void domt_grains_end(void);
 
+/* Let the world settle, or ms of its time pass. */
+static inline void domt_grain_settle(void)
+{
+    domt_settle(&domt_grain_world);
+}
+
+static inline void domt_grain_pass(uint64_t ms)
+{
+    domt_pass(&domt_grain_world, ms * DOMT_GRAIN_MS);
+}
+
 /* Send or ask in the name of the agent of a home; nothing else is stepped. */
 void domt_grain_send(uint32_t home, const char *key, const domus_type *type, uint32_t number);
 int domt_grain_try(uint32_t home, const char *key, const domus_type *type, uint32_t number);

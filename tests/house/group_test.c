@@ -1,6 +1,7 @@
 /* house/directory/group.c: each member gets a publication once and in order, and its payload is
  * released once. */
 #include "tests/house/members.h"
+#include "tests/house/steps.h"
 
 #include "house/dispatch/dispatch.h"
 #include "house/dispatch/settle.h"
@@ -37,10 +38,7 @@ static int look(domus_stack *stack, void *self, const void *payload)
 
 static const domus_type album = {.name = "album", .size = 40000, .release = count_release};
 static const domus_behaviour viewer = {
-    .name = "viewer",
-    .on = (const domus_on[]){{&album, look, 0}, {NULL, NULL, 0}},
-    .on_mount = join,
-};
+    .name = "viewer", .on = (const domus_on[]){{&album, look, 0}, {0}}, .on_mount = join};
 
 static int publish_album(domus_stack *stack, void *context)
 {
@@ -98,17 +96,9 @@ static int count_news(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int call(domus_stack *stack, void *self, const void *payload)
-{
-    const domt_call *order = payload;
-
-    return order->function(stack, order->context);
-}
-
 static const domus_behaviour reader = {
     .name = "reader",
-    .on = (const domus_on[]){{&news, count_news, 0}, {&domt_call_type, call, 0}, {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&news, count_news, 0}, {&domt_call_type, domt_on_call, 0}, {0}}};
 
 DOMT_TEST(who_joins_gets_what_it_publishes_itself)
 {
@@ -236,8 +226,7 @@ DOMT_TEST(a_shard_that_is_stopped_delivers_what_it_has_begun)
     begin(10000);
     ck_assert_uint_lt(begin_publication(world.managers[0]), 5000);
     domi_house *shard = atomic_load(&group.group->slots[0].shard);
-    ck_assert_int_eq(domi_house_stop(world.managers[0], domi_house_address(shard)), 0);
-    domt_settle(&world);
+    domt_stop(&world, world.managers[0], domi_house_address(shard));
     ck_assert_uint_eq(handled, 10000);
     ck_assert_uint_eq(releases, 1);
     ck_assert_uint_eq(domus_group_members(group), 5000); /* home 1's */
@@ -258,9 +247,8 @@ static int raise(domus_stack *stack, void *context)
 static const domus_supervision again = {.otherwise = DOMUS_RESTART};
 static const domus_behaviour parent = {
     .name = "parent",
-    .on = (const domus_on[]){{&domt_call_type, call, 0}, {NULL, NULL, 0}},
-    .supervision = &again,
-};
+    .on = (const domus_on[]){{&domt_call_type, domt_on_call, 0}, {0}},
+    .supervision = &again};
 
 DOMT_TEST(a_restart_changes_nothing_about_membership)
 {
@@ -300,9 +288,8 @@ static int pass_on(domus_stack *stack, void *context)
 
 static const domus_behaviour keeper = {
     .name = "keeper",
-    .on = (const domus_on[]){{&news, take_it, 0}, {&domt_call_type, call, 0}, {NULL, NULL, 0}},
-    .on_mount = join,
-};
+    .on = (const domus_on[]){{&news, take_it, 0}, {&domt_call_type, domt_on_call, 0}, {0}},
+    .on_mount = join};
 
 DOMT_TEST(a_publication_can_be_kept_and_passed_on)
 {

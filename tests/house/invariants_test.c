@@ -1,8 +1,8 @@
 /* Each invariant of a house and of a promise is broken once, and the check that states it ends the
- * process. Also: only the owner of a manager may go through its doors. */
-#include "house/dispatch/invariants.h"
-
+ * process; so does each move that the table of the five states of a promise does not allow. Also:
+ * only the owner of a manager may go through its doors. */
 #include "house/conversation/stack.h"
+#include "house/dispatch/invariants.h"
 #include "house/family/family.h"
 #include "house/message/order.h"
 #include "tests/house/talk.h"
@@ -10,6 +10,7 @@
 #include "tests/support/suite.h"
 
 #include <pthread.h>
+#include <stdio.h>
 
 static domi_house *house; /* one that waits for nothing */
 
@@ -48,51 +49,6 @@ static void has_stacks_that_are_not_there(void)
 static void has_asks_that_are_not_there(void)
 {
     house->asks = 1;
-}
-
-static void has_a_barrier_that_nobody_raised(void)
-{
-    house->marks |= DOMI_MARK_BARRIER;
-}
-
-static void is_saturated_by_nothing(void)
-{
-    house->marks |= DOMI_MARK_SATURATED;
-}
-
-static void receives_nothing(void)
-{
-    house->marks |= DOMI_MARK_RECEIVING;
-}
-
-static void looks_at_mail_without_a_receive(void)
-{
-    house->marks |= DOMI_MARK_FRESH;
-}
-
-static void may_not_resume_although_it_runs(void)
-{
-    house->marks |= DOMI_MARK_FATAL;
-}
-
-static void stops_unasked(void)
-{
-    house->marks |= DOMI_MARK_STOPPING;
-}
-
-static void passivates_without_a_family(void)
-{
-    house->marks |= DOMI_MARK_PASSIVATES;
-}
-
-static void is_a_routee_of_nobody(void)
-{
-    house->marks |= DOMI_MARK_ROUTEE;
-}
-
-static void is_ordered_by_nothing(void)
-{
-    house->marks |= DOMI_MARK_ORDERED;
 }
 
 static int compare_nothing(const domus_type *one_type, const void *one,
@@ -163,59 +119,60 @@ static void is_of_another_home(void)
     house->home = domt_outside(&domt_talk.world);
 }
 
-static void waits_with_work(void)
-{
-    house->marks |= DOMI_MARK_CHANNELS;
-}
-
 static void is_free_with_marks(void)
 {
     house->state = DOMI_CREATED;
     house->marks = DOMI_MARK_PINNED;
 }
 
+/* A way to break a house: by a function, or by marks that nothing speaks for. */
+typedef struct breach {
+    void (*breaks)(void);
+    const char *text;
+    uint16_t marks;
+} breach;
+
 static void break_house(void *context)
 {
-    void (*const *breaks)(void) = context;
+    const breach *now = context;
 
-    (*breaks)();
+    if (now->breaks != NULL)
+        now->breaks();
+    house->marks |= now->marks;
     domi_house_check_lists(domt_talk.world.managers[0], house);
 }
 
 DOMT_TEST(each_invariant_of_a_house_is_checked)
 {
-    static const struct {
-        void (*breaks)(void);
-        const char *text;
-    } rows[] = {
-        {has_mail_that_is_not_there, "house->mail == 0"},
-        {has_replies_that_are_not_there, "house->replies == 0"},
-        {has_events_that_are_not_there, "domi_house_count_events(house) == 0"},
-        {has_stacks_that_are_not_there, "domi_house_count_parked(house) == 0"},
-        {has_asks_that_are_not_there, "asks == house->asks"},
-        {has_a_barrier_that_nobody_raised, "DOMI_MARK_BARRIER"},
-        {is_saturated_by_nothing, "DOMI_MARK_SATURATED"},
-        {receives_nothing, "DOMI_MARK_RECEIVING"},
-        {looks_at_mail_without_a_receive, "DOMI_MARK_FRESH"},
-        {may_not_resume_although_it_runs, "DOMI_MARK_FATAL"},
-        {stops_unasked, "DOMI_MARK_STOPPING"},
-        {passivates_without_a_family, "DOMI_MARK_PASSIVATES"},
-        {is_a_routee_of_nobody, "DOMI_MARK_ROUTEE"},
-        {is_ordered_by_nothing, "DOMI_MARK_ORDERED"},
-        {has_no_room_for_its_order, "house->family->order"},
-        {has_sorted_mail_that_is_not_there, "nodes == strand->count"},
-        {has_sorted_mail_of_a_wrong_kind, "domi_node_is_user_mail(node)"},
-        {is_closed_and_waits, "DOMI_LIFE_CLOSED"},
-        {has_no_state, "house->self"},
-        {runs_between_runs, "between runs"},
-        {is_of_another_home, "house->home == home"},
-        {waits_with_work, "domi_house_is_runnable(house)"},
-        {is_free_with_marks, "DOMI_MARK_DEAD"},
+    static const breach rows[] = {
+        {.breaks = has_mail_that_is_not_there, .text = "house->mail == 0"},
+        {.breaks = has_replies_that_are_not_there, .text = "house->replies == 0"},
+        {.breaks = has_events_that_are_not_there, .text = "domi_house_count_events(house) == 0"},
+        {.breaks = has_stacks_that_are_not_there, .text = "domi_house_count_parked(house) == 0"},
+        {.breaks = has_asks_that_are_not_there, .text = "asks == house->asks"},
+        {.marks = DOMI_MARK_BARRIER, .text = "DOMI_MARK_BARRIER"},
+        {.marks = DOMI_MARK_SATURATED, .text = "DOMI_MARK_SATURATED"},
+        {.marks = DOMI_MARK_RECEIVING, .text = "DOMI_MARK_RECEIVING"},
+        {.marks = DOMI_MARK_FRESH, .text = "DOMI_MARK_FRESH"},
+        {.marks = DOMI_MARK_FATAL, .text = "DOMI_MARK_FATAL"},
+        {.marks = DOMI_MARK_STOPPING, .text = "DOMI_MARK_STOPPING"},
+        {.marks = DOMI_MARK_PASSIVATES, .text = "DOMI_MARK_PASSIVATES"},
+        {.marks = DOMI_MARK_ROUTEE, .text = "DOMI_MARK_ROUTEE"},
+        {.marks = DOMI_MARK_ORDERED, .text = "DOMI_MARK_ORDERED"},
+        {.breaks = has_no_room_for_its_order, .text = "house->family->order"},
+        {.breaks = has_sorted_mail_that_is_not_there, .text = "nodes == strand->count"},
+        {.breaks = has_sorted_mail_of_a_wrong_kind, .text = "domi_node_is_user_mail(node)"},
+        {.breaks = is_closed_and_waits, .text = "DOMI_LIFE_CLOSED"},
+        {.breaks = has_no_state, .text = "house->self"},
+        {.breaks = runs_between_runs, .text = "between runs"},
+        {.breaks = is_of_another_home, .text = "house->home == home"},
+        {.marks = DOMI_MARK_CHANNELS, .text = "domi_house_is_runnable(house)"},
+        {.breaks = is_free_with_marks, .text = "DOMI_MARK_DEAD"},
     };
 
     open_world();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        domt_dies(break_house, (void *)(uintptr_t)&rows[i].breaks, rows[i].text);
+        domt_dies(break_house, (void *)(uintptr_t)&rows[i], rows[i].text);
     domt_world_end(&domt_talk.world);
 }
 
@@ -285,6 +242,132 @@ DOMT_TEST(only_the_owner_takes_a_turn)
     open_world();
     domt_dies(turn_on_another_thread, domt_talk.world.managers[0], "domi_manager_is_mine");
     domt_world_end(&domt_talk.world);
+}
+
+/* --- the states of a promise ------------------------------------------------------------------ */
+
+/* The drawing of the states, written out a second time so that the table cannot change unseen. */
+static bool may(domi_promise_state from, domi_promise_state to)
+{
+    switch (from) {
+    case DOMI_PROMISE_FREE:
+        return to == DOMI_PROMISE_WAITING;
+    case DOMI_PROMISE_WAITING:
+        return to == DOMI_PROMISE_FAILED || to == DOMI_PROMISE_DONE || to == DOMI_PROMISE_DEAD ||
+               to == DOMI_PROMISE_FREE;
+    case DOMI_PROMISE_FAILED:
+        return to == DOMI_PROMISE_DONE || to == DOMI_PROMISE_DEAD;
+    case DOMI_PROMISE_DONE:
+        return to == DOMI_PROMISE_DEAD || to == DOMI_PROMISE_FREE;
+    case DOMI_PROMISE_DEAD:
+        return to == DOMI_PROMISE_DEAD || to == DOMI_PROMISE_FREE;
+    case DOMI_PROMISE_STATES:
+        break;
+    }
+    return false;
+}
+
+typedef struct a_move {
+    domi_promise_state from;
+    domi_promise_state to;
+} a_move;
+
+static void move_promise(void *context)
+{
+    const a_move *now = context;
+    domi_promise promise = {.state = (uint8_t)now->from};
+
+    domi_promise_move(&promise, now->to);
+}
+
+DOMT_TEST(allowed_moves_of_a_promise_pass)
+{
+    unsigned allowed = 0;
+
+    for (unsigned from = 0; from < DOMI_PROMISE_STATES; from++) {
+        for (unsigned to = 0; to < DOMI_PROMISE_STATES; to++) {
+            if (!may((domi_promise_state)from, (domi_promise_state)to))
+                continue;
+            domi_promise promise = {.state = (uint8_t)from};
+            domi_promise_move(&promise, (domi_promise_state)to);
+            ck_assert_uint_eq(promise.state, to);
+            allowed++;
+        }
+    }
+    ck_assert_uint_eq(allowed, 11);
+}
+
+DOMT_TEST(forbidden_moves_of_a_promise_end_the_process)
+{
+    static const char *const names[DOMI_PROMISE_STATES] = {"FREE", "WAITING", "FAILED", "DONE",
+                                                           "DEAD"};
+    char text[96];
+
+    for (unsigned from = 0; from < DOMI_PROMISE_STATES; from++) {
+        for (unsigned to = 0; to < DOMI_PROMISE_STATES; to++) {
+            a_move now = {(domi_promise_state)from, (domi_promise_state)to};
+            if (may(now.from, now.to))
+                continue;
+            snprintf(text, sizeof text, "a promise moves from %s to %s", names[from], names[to]);
+            domt_dies(move_promise, &now, text);
+        }
+    }
+}
+
+/* --- the functions that end a promise --------------------------------------------------------- */
+
+static void finish(domi_promise *promise)
+{
+    domi_promise_finish(NULL, promise, NULL);
+}
+
+static void close_at_once(domi_promise *promise)
+{
+    domi_promise_close(NULL, promise);
+}
+
+static void abandon(domi_promise *promise)
+{
+    domi_promise_abandon(NULL, promise);
+}
+
+static void release(domi_promise *promise)
+{
+    domi_promise_release(NULL, promise);
+}
+
+typedef struct an_end {
+    void (*ends)(domi_promise *promise);
+    uint8_t state;
+    const char *text;
+} an_end;
+
+static void end_promise(void *context)
+{
+    const an_end *end = context;
+    domi_promise promise = {.state = end->state, .node.slab = DOMI_SLAB_STACK_PROMISE};
+
+    end->ends(&promise);
+}
+
+DOMT_TEST(each_end_of_a_promise_checks_its_state)
+{
+    static an_end ends[] = {
+        {finish, DOMI_PROMISE_FREE, "from FREE to DONE"},
+        {finish, DOMI_PROMISE_DONE, "from DONE to DONE"},
+        {finish, DOMI_PROMISE_DEAD, "from DEAD to DONE"},
+        {close_at_once, DOMI_PROMISE_FREE, "DOMI_PROMISE_WAITING"},
+        {close_at_once, DOMI_PROMISE_FAILED, "DOMI_PROMISE_WAITING"},
+        {close_at_once, DOMI_PROMISE_DONE, "DOMI_PROMISE_WAITING"},
+        {close_at_once, DOMI_PROMISE_DEAD, "DOMI_PROMISE_WAITING"},
+        {abandon, DOMI_PROMISE_FREE, "domi_promise_is_open"},
+        {abandon, DOMI_PROMISE_DONE, "domi_promise_is_open"},
+        {abandon, DOMI_PROMISE_DEAD, "domi_promise_is_open"},
+        {release, DOMI_PROMISE_FREE, "from FREE to FREE"},
+    };
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        domt_dies(end_promise, &ends[i], ends[i].text);
 }
 
 DOMT_SUITE(60)

@@ -1,11 +1,15 @@
 /* Actors that have children and fail when told to; see the header. */
 #include "tests/house/kin.h"
+#include "tests/house/steps.h"
 
+#include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "tests/support/suite.h"
 
 #include <domus/conversation.h>
+#include <domus/timer.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,13 +40,6 @@ static domt_kin_record *record(char what, const domt_kin *self)
 }
 
 /* --- handlers -------------------------------------------------------------------------------- */
-
-static int on_call(domus_stack *stack, void *self, const void *call_)
-{
-    const domt_call *call = call_;
-
-    return call->function(stack, call->context);
-}
 
 static int on_note(domus_stack *stack, void *self_, const void *payload)
 {
@@ -132,32 +129,29 @@ static int on_restart(domus_stack *stack, void *self, int error)
     return begin(stack, self, 'r');
 }
 
-static const domus_on hearing_rows[] = {{&domt_call_type, on_call, 0},
+static const domus_on hearing_rows[] = {{&domt_call_type, domt_on_call, 0},
                                         {&domt_kin_note, on_note, 0},
                                         {&domt_kin_fail, on_fail, 0},
                                         {&domt_kin_tick, on_tick, 0},
                                         {&domus_room_type, on_room, 0},
                                         {&domus_down_type, on_down, 0},
-                                        {NULL, NULL, 0}};
-static const domus_on deaf_rows[] = {{&domt_call_type, on_call, 0},  {&domt_kin_note, on_note, 0},
-                                     {&domt_kin_fail, on_fail, 0},   {&domt_kin_tick, on_tick, 0},
-                                     {&domus_room_type, on_room, 0}, {NULL, NULL, 0}};
+                                        {0}};
+static const domus_on deaf_rows[] = {
+    {&domt_call_type, domt_on_call, 0}, {&domt_kin_note, on_note, 0},
+    {&domt_kin_fail, on_fail, 0},       {&domt_kin_tick, on_tick, 0},
+    {&domus_room_type, on_room, 0},     {0}};
 
-const domus_behaviour domt_kin_hearing = {
-    .name = "hearing",
-    .state_size = sizeof(domt_kin),
-    .on = hearing_rows,
-    .on_mount = on_mount,
-    .on_stop = on_stop,
-};
+const domus_behaviour domt_kin_hearing = {.name = "hearing",
+                                          .state_size = sizeof(domt_kin),
+                                          .on = hearing_rows,
+                                          .on_mount = on_mount,
+                                          .on_stop = on_stop};
 
-const domus_behaviour domt_kin_deaf = {
-    .name = "deaf",
-    .state_size = sizeof(domt_kin),
-    .on = deaf_rows,
-    .on_mount = on_mount,
-    .on_stop = on_stop,
-};
+const domus_behaviour domt_kin_deaf = {.name = "deaf",
+                                       .state_size = sizeof(domt_kin),
+                                       .on = deaf_rows,
+                                       .on_mount = on_mount,
+                                       .on_stop = on_stop};
 
 domus_behaviour domt_kin_boss(const domus_supervision *supervision)
 {
@@ -190,6 +184,21 @@ void domt_kin_open(uint32_t homes)
     domt_world_open(&domt_kin_world, homes);
 }
 
+void domt_kin_open_boss(uint32_t homes, const domus_supervision *supervision)
+{
+    static domus_behaviour boss;
+
+    boss = domt_kin_boss(supervision);
+    domt_kin_open(homes);
+    (void)domt_kin_root(1, 0, &boss);
+}
+
+void domt_kin_close_clean(void)
+{
+    ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
+    domt_kin_close();
+}
+
 void domt_kin_close(void)
 {
     domt_world_end(&domt_kin_world);
@@ -208,6 +217,16 @@ domus_address domt_kin_root(uint32_t number, uint32_t home, const domus_behaviou
     domt_kin_of[number].address = address;
     domt_settle(&domt_kin_world);
     return address;
+}
+
+void domt_kin_root_with(uint32_t number, uint32_t home, const domus_spawn_options *options)
+{
+    const domt_kin state = {number, DOMT_WORTH};
+
+    ck_assert_int_eq(domi_house_spawn_child(domt_outside(&domt_kin_world), NULL,
+                                            domt_kin_world.managers[home], &domt_kin_hearing,
+                                            &state, options, &domt_kin_of[number].address),
+                     0);
 }
 
 int domt_kin_spawn(domus_stack *stack, uint32_t number, const domus_behaviour *behaviour,
@@ -270,11 +289,26 @@ void domt_kin_tell(uint32_t number, const domus_type *type, int value)
         domt_notice(domt_outside(&domt_kin_world), domt_kin_of[number].address, type, payload), 0);
 }
 
+void domt_kin_note_to(uint32_t number)
+{
+    domt_kin_tell(number, &domt_kin_note, 0);
+    domt_settle(&domt_kin_world);
+}
+
 void domt_kin_stop(uint32_t number)
 {
-    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_kin_world), domt_kin_of[number].address),
-                     0);
-    domt_settle(&domt_kin_world);
+    domt_kin_stop_by(domt_outside(&domt_kin_world), number);
+}
+
+void domt_kin_stop_by(domi_manager *from, uint32_t number)
+{
+    domt_stop(&domt_kin_world, from, domt_kin_of[number].address);
+}
+
+void domt_kin_let_fail(uint32_t number, unsigned times, int error)
+{
+    domt_kin_of[number].fails = times;
+    domt_kin_of[number].error = error;
 }
 
 void domt_kin_err(uint32_t number, int error)
@@ -288,18 +322,26 @@ int domt_kin_do_stop(domus_stack *stack, void *address)
     return domus_stop(stack, *(domus_address *)address);
 }
 
-static int keep(domus_stack *stack, void *unused)
-{
-    domus_kept kept;
-
-    return domus_keep(stack, &kept);
-}
-
 int domt_kin_do_ask(domus_stack *stack, void *address)
 {
-    static const domt_call question = {keep, NULL};
+    static const domt_call question = {domt_do_keep, NULL};
 
     return domus_ask(stack, *(domus_address *)address, &domt_call_type, &question, hear);
+}
+
+int domt_kin_do_watch(domus_stack *stack, void *address)
+{
+    return domus_watch_actor(stack, *(domus_address *)address, NULL);
+}
+
+int domt_kin_do_tick(domus_stack *stack, void *unused)
+{
+    return domus_every(stack, 1000000, &domt_kin_tick, NULL, NULL);
+}
+
+int domt_kin_do_escalate(domus_stack *stack, void *unused)
+{
+    return domus_escalate(stack, -EPERM);
 }
 
 int domt_kin_do_sleep(domus_stack *stack, void *unused)
@@ -310,6 +352,12 @@ int domt_kin_do_sleep(domus_stack *stack, void *unused)
 void domt_kin_turn(uint32_t home)
 {
     (void)domt_iterate(domt_kin_world.managers[home]);
+}
+
+void domt_kin_run(uint32_t home)
+{
+    (void)domi_manager_take_arrivals(domt_kin_world.managers[home]);
+    (void)domt_run_state(domt_kin_world.managers[home]);
 }
 
 bool domt_kin_lives(uint32_t number)

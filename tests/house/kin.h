@@ -65,12 +65,18 @@ domus_behaviour domt_kin_restarting(const domus_supervision *supervision);
 
 void domt_kin_open(uint32_t homes);
 
-/* End the world, and check that each mount had its stop and nothing is left. */
+/* The same, with a boss that supervises by `supervision` as number 1 on home 0. */
+void domt_kin_open_boss(uint32_t homes, const domus_supervision *supervision);
+
+/* End the world, and check that each mount had its stop and nothing is left. domt_kin_close_clean()
+ * holds first that nothing is in use any more. */
 void domt_kin_close(void);
+void domt_kin_close_clean(void);
 
 /* Spawn the actor with this number, from outside or as a child of another; it is
- * mounted on return. */
+ * mounted on return. One with options hears, and the world does not settle. */
 domus_address domt_kin_root(uint32_t number, uint32_t home, const domus_behaviour *behaviour);
+void domt_kin_root_with(uint32_t number, uint32_t home, const domus_spawn_options *options);
 domus_address domt_kin_child(uint32_t parent, uint32_t number, uint32_t home,
                              const domus_behaviour *behaviour);
 
@@ -91,17 +97,28 @@ void domt_kin_do(uint32_t number, int (*function)(domus_stack *, void *), void *
 /* Send a notice from the outside, which must be taken, and do not settle. */
 void domt_kin_tell(uint32_t number, const domus_type *type, int value);
 
-/* Stop an actor, or let it fail with `error`, from the outside, and settle. */
+/* Send a note, stop an actor, or let it fail with `error`, from the outside or by the thread of
+ * `from`, and settle. */
+void domt_kin_note_to(uint32_t number);
 void domt_kin_stop(uint32_t number);
+void domt_kin_stop_by(domi_manager *from, uint32_t number);
 void domt_kin_err(uint32_t number, int error);
+
+/* Let so many of the next mounts and restarts of an actor fail with `error`. */
+void domt_kin_let_fail(uint32_t number, unsigned times, int error);
 
 /* Verbs for handlers, by address: `context` points to it. */
 int domt_kin_do_stop(domus_stack *stack, void *address);
-int domt_kin_do_ask(domus_stack *stack, void *address);  /* it keeps the ask, for ever */
-int domt_kin_do_sleep(domus_stack *stack, void *unused); /* for a day */
+int domt_kin_do_ask(domus_stack *stack, void *address); /* it keeps the ask, for ever */
+int domt_kin_do_watch(domus_stack *stack, void *address);
+int domt_kin_do_sleep(domus_stack *stack, void *unused);    /* for a day */
+int domt_kin_do_tick(domus_stack *stack, void *unused);     /* each ms */
+int domt_kin_do_escalate(domus_stack *stack, void *unused); /* -EPERM */
 
-/* Take one turn of one home. */
+/* Take one turn of one home; or its arrivals alone, and then one run of each house that is ready.
+ */
 void domt_kin_turn(uint32_t home);
+void domt_kin_run(uint32_t home);
 
 /* Whether the actor with this number lives now. */
 bool domt_kin_lives(uint32_t number);

@@ -197,18 +197,15 @@ static void on_stop(domus_stack *stack, void *self)
 static const domus_behaviour walker = {
     .name = "walker",
     .state_size = sizeof(worker *),
-    .on = (const domus_on[]){{&small, on_token, 0}, {&big, on_token, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&small, on_token, 0}, {&big, on_token, 0}, {0}},
     .on_mount = on_mount,
-    .on_stop = on_stop,
-};
+    .on_stop = on_stop};
 
-static const domus_behaviour oracle = {
-    .name = "oracle",
-    .state_size = sizeof(worker *),
-    .on = (const domus_on[]){{&query, on_query, 0}, {NULL, NULL, 0}},
-    .on_mount = on_mount,
-    .on_stop = on_stop,
-};
+static const domus_behaviour oracle = {.name = "oracle",
+                                       .state_size = sizeof(worker *),
+                                       .on = (const domus_on[]){{&query, on_query, 0}, {0}},
+                                       .on_mount = on_mount,
+                                       .on_stop = on_stop};
 
 /* --- threads --------------------------------------------------------------------------------- */
 

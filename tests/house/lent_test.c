@@ -4,6 +4,7 @@
 #include "house/dispatch/loan.h"
 #include "house/family/life.h"
 
+#include "tests/house/steps.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 
@@ -20,13 +21,6 @@ static domus_timer timer;
 static const domus_type tick_type = {.name = "tick"};
 static const domus_type question_type = {.name = "question"};
 
-static int on_call(domus_stack *stack, void *self, const void *payload)
-{
-    const domt_call *call = payload;
-
-    return call->function(stack, call->context);
-}
-
 static int on_tick(domus_stack *stack, void *self, const void *payload)
 {
     rung++;
@@ -41,13 +35,12 @@ static int on_question(domus_stack *stack, void *self, const void *payload)
     return domus_keep(stack, &kept);
 }
 
-static const domus_behaviour behaviour = {
-    .name = "traveller",
-    .on = (const domus_on[]){{&domt_call_type, on_call, 0},
-                             {&tick_type, on_tick, 0},
-                             {&question_type, on_question, 0},
-                             {NULL, NULL, 0}},
-};
+static const domus_behaviour behaviour = {.name = "traveller",
+                                          .on =
+                                              (const domus_on[]){{&domt_call_type, domt_on_call, 0},
+                                                                 {&tick_type, on_tick, 0},
+                                                                 {&question_type, on_question, 0},
+                                                                 {0}}};
 
 static domi_manager *home(void)
 {
@@ -96,6 +89,15 @@ static void lend_call(int (*function)(domus_stack *, void *))
     lend();
 }
 
+/* Let `one` ask the silent one, which answers what it can, and lend it when that has come. */
+static void lend_asker(int (*function)(domus_stack *, void *))
+{
+    domt_send(home(), one, function, NULL);
+    (void)domt_run_state(home());
+    (void)domt_run_state(home());
+    lend();
+}
+
 static int arm(domus_stack *stack, void *context)
 {
     return domus_after(stack, 5 * MS, &tick_type, NULL, &timer);
@@ -131,18 +133,22 @@ static int ask_within(domus_stack *stack, void *context)
 
 static int then_last(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    resumed++;
-    last_error = answer->error;
+    (void)then(stack, self, answer);
     return answer->error == 0 ? domus_wait_all(stack, then) : then(stack, self, answer);
+}
+
+static void ask_both(domus_stack *stack, const domus_type *one_type, uint64_t one_ns,
+                     const domus_type *other_type, uint64_t other_ns)
+{
+    ck_assert_int_eq(domus_ask_add(stack, silent, one_type, NULL, one_ns, 1), 0);
+    ck_assert_int_eq(domus_ask_add(stack, silent, other_type, NULL, other_ns, 2), 0);
 }
 
 /* One is answered at once, by an error, the other one never. */
 static int ask_two(domus_stack *stack, void *context)
 {
-    int error = domus_ask_add(stack, silent, &question_type, NULL, 5 * MS, 1);
-    if (error == 0)
-        error = domus_ask_add(stack, silent, &tick_type, NULL, 7 * MS, 2);
-    return error != 0 ? error : domus_wait_first(stack, then_last);
+    ask_both(stack, &question_type, 5 * MS, &tick_type, 7 * MS);
+    return domus_wait_first(stack, then_last);
 }
 
 DOMT_TEST(timer_armed_on_a_loan_fires_at_home)
@@ -231,10 +237,7 @@ DOMT_TEST(conversation_that_ends_on_a_loan_leaves_nothing_on_the_wheel)
     domt_pass(&world, 20 * MS);
     uint32_t before = resumed;
 
-    domt_send(home(), one, ask_two, NULL);
-    (void)domt_run_state(home()); /* asks */
-    (void)domt_run_state(home()); /* the silent one answers one of them */
-    lend();                       /* resumed by the error, and it ends: the other is let go */
+    lend_asker(ask_two); /* resumed by the error, and it ends: the other is let go */
     ck_assert_uint_gt(resumed, before);
     ck_assert_uint_eq(home()->timing.deadlines.count, 1); /* of the ask that the silent one keeps */
     domt_pass(&world, 10 * MS);
@@ -244,27 +247,20 @@ DOMT_TEST(conversation_that_ends_on_a_loan_leaves_nothing_on_the_wheel)
 /* The one that fails first is `stack->first`; the other is from the pool. */
 static int ask_tick_first(domus_stack *stack, void *context)
 {
-    int error = domus_ask_add(stack, silent, &tick_type, NULL, 0, 1);
-    if (error == 0)
-        error = domus_ask_add(stack, silent, &question_type, NULL, 7 * MS, 2);
-    return error != 0 ? error : domus_wait_first(stack, then);
+    ask_both(stack, &tick_type, 0, &question_type, 7 * MS);
+    return domus_wait_first(stack, then);
 }
 
 static int ask_for_all(domus_stack *stack, void *context)
 {
-    int error = domus_ask_add(stack, silent, &tick_type, NULL, 7 * MS, 1);
-    if (error == 0)
-        error = domus_ask_add(stack, silent, &question_type, NULL, 50 * MS, 2);
-    return error != 0 ? error : domus_wait_all(stack, then);
+    ask_both(stack, &tick_type, 7 * MS, &question_type, 50 * MS);
+    return domus_wait_all(stack, then);
 }
 
 DOMT_TEST(answer_that_came_on_a_loan_and_is_kept_has_no_deadline_any_more)
 {
     open_world();
-    domt_send(home(), one, ask_for_all, NULL);
-    (void)domt_run_state(home());
-    (void)domt_run_state(home());
-    lend(); /* one has failed, the other is waited for */
+    lend_asker(ask_for_all); /* one has failed, the other is waited for */
     ck_assert_uint_eq(resumed, 0);
     domt_pass(&world, 20 * MS); /* the deadline of the first */
     ck_assert_uint_eq(resumed, 0);
@@ -277,12 +273,8 @@ DOMT_TEST(answer_that_came_on_a_loan_and_is_kept_has_no_deadline_any_more)
 DOMT_TEST(kept_answer_is_given_up_at_home)
 {
     open_world();
-    domt_send(home(), one, ask_for_all, NULL);
-    (void)domt_run_state(home());
-    (void)domt_run_state(home());
-    lend();
-    ck_assert_int_eq(domi_house_stop(home(), one), 0);
-    domt_settle(&world);
+    lend_asker(ask_for_all);
+    domt_stop(&world, home(), one);
     ck_assert_ptr_null(home()->timing.notes);
     ck_assert_uint_eq(home()->timing.deadlines.count, 0);
     domt_pass(&world, 50 * MS);
@@ -342,22 +334,16 @@ DOMT_TEST(what_was_received_on_the_loan_that_began_to_wait_for_it_is_kept)
 
 static int sleep_twice(domus_stack *stack, void *context)
 {
-    int error = domus_sleep_add(stack, 50 * MS, 1);
-    if (error == 0)
-        error = domus_sleep_add(stack, 50 * MS, 2);
-    return error != 0 ? error : domus_wait_first(stack, then);
-}
-
-static int nothing(domus_stack *stack, void *context)
-{
-    return 0;
+    for (uint64_t tag = 1; tag <= 2; tag++)
+        ck_assert_int_eq(domus_sleep_add(stack, 50 * MS, tag), 0);
+    return domus_wait_first(stack, then);
 }
 
 DOMT_TEST(failure_that_nobody_wants_any_more_is_dropped_at_home)
 {
     open_world();
     domt_do(&world, one, sleep_twice, NULL);
-    domt_send(home(), one, nothing, NULL);
+    domt_send(home(), one, domt_do_nothing, NULL);
     ck_assert_int_eq(domi_house_stop(home(), one), 0);
     lend(); /* the stop begins, both fail */
     uint32_t most = thief()->limits.messages_per_run_max;
@@ -384,8 +370,7 @@ static int note_tick(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour periodic = {
     .name = "periodic",
-    .on = (const domus_on[]){{&domt_call_type, on_call, 0}, {&tick_type, note_tick, 0}, {0}},
-};
+    .on = (const domus_on[]){{&domt_call_type, domt_on_call, 0}, {&tick_type, note_tick, 0}, {0}}};
 
 static int every(domus_stack *stack, void *context)
 {

@@ -1,10 +1,13 @@
-/* house/family/life.c: spawns at home and elsewhere, mounts, and leases (M9, M10). */
+/* house/family/life.c: spawns at home and elsewhere, mounts, and leases (M9, M10); also what a
+ * table of addresses needs. */
 #include "house/family/life.h"
-
 #include "house/family/slots.h"
 #include "house/message/mailbox.h"
 #include "tests/house/recorder.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
+
+#include <domus/actor.h>
 
 #include <errno.h>
 #include <string.h>
@@ -87,8 +90,7 @@ DOMT_TEST(state_begins_as_a_copy_or_zeroed_at_every_size)
                 ck_assert_uint_eq(bytes[j], 0);
             domt_settle(&world);
             ck_assert_int_eq(domi_house_stop(world.managers[0], copied), 0);
-            ck_assert_int_eq(domi_house_stop(domt_outside(&world), zeroed), 0);
-            domt_settle(&world);
+            domt_stop(&world, domt_outside(&world), zeroed);
         }
     }
     ck_assert_uint_eq(world.managers[0]->births.houses, 0);
@@ -100,10 +102,9 @@ DOMT_TEST(spawn_refuses_a_wrong_behaviour)
     static const domus_behaviour large = {.name = "large", .state_size = 1024 * 1024 + 1};
     static const domus_behaviour odd = {.name = "odd", .kind = (domus_kind)7};
     const domus_behaviour wide = {
-        .name = "wide",
-        .on = (const domus_on[]){{&domt_counted, never, DOMUS_FRAME_MAX + 1}, {NULL, NULL, 0}}};
-    const domus_behaviour hollow = {
-        .name = "hollow", .on = (const domus_on[]){{&domt_counted, NULL, 0}, {NULL, NULL, 0}}};
+        .name = "wide", .on = (const domus_on[]){{&domt_counted, never, DOMUS_FRAME_MAX + 1}, {0}}};
+    const domus_behaviour hollow = {.name = "hollow",
+                                    .on = (const domus_on[]){{&domt_counted, NULL, 0}, {0}}};
     const domus_address untouched = {NULL, 77};
     domus_address address = untouched;
 
@@ -129,9 +130,7 @@ static int heard_error;
 
 static int failing_mount(domus_stack *stack, void *self)
 {
-    int64_t number = 9;
-
-    ck_assert_int_eq(domus_notice(stack, friend, &domt_note, &number), 0);
+    ck_assert_int_eq(domus_notice(stack, friend, &domt_note, &(int64_t){9}), 0);
     return mount_result;
 }
 
@@ -140,12 +139,10 @@ static void count_stop(domus_stack *stack, void *self)
     stopped++;
 }
 
-static const domus_behaviour failing = {
-    .name = "failing",
-    .on = (const domus_on[]){{&domt_counted, never, 0}, {NULL, NULL, 0}},
-    .on_mount = failing_mount,
-    .on_stop = count_stop,
-};
+static const domus_behaviour failing = {.name = "failing",
+                                        .on = (const domus_on[]){{&domt_counted, never, 0}, {0}},
+                                        .on_mount = failing_mount,
+                                        .on_stop = count_stop};
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -160,8 +157,6 @@ static int ask_owned(domus_stack *stack, void *to)
 
 DOMT_TEST(mount_that_fails_ends_the_actor_without_on_stop)
 {
-    int64_t number = 1;
-
     domt_world_open(&world, 2);
     friend = domt_recorder_new(&world, 0, &log0);
     mount_result = -EIO;
@@ -176,11 +171,10 @@ DOMT_TEST(mount_that_fails_ends_the_actor_without_on_stop)
     ck_assert_int_eq(heard_error, -ESTALE);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 1);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 2);
-    ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_note, &number), -ESTALE);
+    ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_note, &(int64_t){1}), -ESTALE);
     ck_assert_int_eq(domi_house_stop(world.managers[1], one), -ESTALE);
     ck_assert_uint_eq(domt_log_count(&log0, 'n'), 1); /* what it sent was sent */
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
     ck_assert_uint_eq(stopped, 0);
 }
 
@@ -201,11 +195,9 @@ static int take_tick(domus_stack *stack, void *self, const void *number)
     return 0;
 }
 
-static const domus_behaviour busy = {
-    .name = "busy",
-    .on = (const domus_on[]){{&domt_tick, take_tick, 0}, {NULL, NULL, 0}},
-    .on_mount = busy_mount,
-};
+static const domus_behaviour busy = {.name = "busy",
+                                     .on = (const domus_on[]){{&domt_tick, take_tick, 0}, {0}},
+                                     .on_mount = busy_mount};
 
 DOMT_TEST(mount_may_ask_and_park_spawn_and_arm_timers)
 {
@@ -227,8 +219,7 @@ DOMT_TEST(mount_may_ask_and_park_spawn_and_arm_timers)
 /* End an actor and be born in its slot. */
 static domus_address next_life(domus_address address)
 {
-    ck_assert_int_eq(domi_house_stop(address.house->home, address), 0);
-    domt_settle(&world);
+    domt_stop(&world, address.house->home, address);
     domus_address next = spawn_recorder(world.managers[0], 0);
     domt_settle(&world);
     ck_assert_ptr_eq(next.house, address.house);
@@ -272,8 +263,7 @@ DOMT_TEST(late_mail_for_a_free_slot_is_a_dead_letter)
     atomic_fetch_and(&one.house->life, ~DOMI_LIFE_CLOSED);
     ck_assert_uint_eq(domt_releases, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 DOMT_TEST(m10_leases_grow_and_are_never_reused)
@@ -313,8 +303,7 @@ DOMT_TEST(m10_slot_whose_leases_are_used_up_is_retired)
     domt_settle(&world);
     ck_assert_uint_eq(log0.count, 1);
 
-    ck_assert_int_eq(domi_house_stop(home, last), 0);
-    domt_settle(&world);
+    domt_stop(&world, home, last);
     for (int i = 0; i < 200; i++) /* more than the caches hold */
         ck_assert_ptr_ne(spawn_recorder(home, 0).house, last.house);
     for (uint32_t lease = 0; lease < 3; lease++) {
@@ -323,6 +312,58 @@ DOMT_TEST(m10_slot_whose_leases_are_used_up_is_retired)
         ck_assert_int_eq(domi_house_stop(home, stale), -ESTALE);
     }
     domt_world_end(&world);
+}
+
+/* --- addresses -------------------------------------------------------------------------------- */
+
+DOMT_TEST(addresses_are_equal_by_house_and_lease)
+{
+    static domt_log logs[2];
+
+    domt_world_open(&world, 2);
+    domus_address one = domt_recorder_new(&world, 0, &logs[0]);
+    domus_address other = domt_recorder_new(&world, 1, &logs[1]);
+    domus_address next = {one.house, one.lease + 1};
+    domus_address nobody = {0};
+
+    ck_assert(domus_address_equals(one, one) && domus_address_equals(nobody, (domus_address){0}));
+    ck_assert(!domus_address_equals(one, other) && !domus_address_equals(one, next));
+    ck_assert(!domus_address_equals(one, nobody));
+    ck_assert_uint_eq(domus_address_hash(one), domus_address_hash(one));
+    ck_assert_uint_ne(domus_address_hash(one), domus_address_hash(other));
+    ck_assert_uint_ne(domus_address_hash(one), domus_address_hash(next));
+    domt_world_end(&world);
+}
+
+#define HOUSES  1024u
+#define LEASES  16u
+#define BUCKETS (HOUSES * LEASES)
+
+/* Houses lie at equal distances, and leases count up. With as many
+ * buckets as addresses, chance puts some eight into the fullest, and leaves a third empty. */
+static void spreads(unsigned shift)
+{
+    static unsigned char counts[BUCKETS];
+    uint32_t empty = 0;
+
+    memset(counts, 0, sizeof counts);
+    for (uintptr_t house = 1; house <= HOUSES; house++) {
+        for (uint32_t lease = 0; lease < LEASES; lease++) {
+            domus_address address = {(struct domi_house *)(house * 512), lease};
+            unsigned char *bucket = &counts[(domus_address_hash(address) >> shift) % BUCKETS];
+            ck_assert_uint_lt(++*bucket, 16);
+        }
+    }
+    for (uint32_t i = 0; i < BUCKETS; i++)
+        empty += counts[i] == 0;
+    ck_assert_uint_lt(empty, BUCKETS * 2 / 5);
+}
+
+DOMT_TEST(hashes_spread_by_their_low_and_by_their_high_bits)
+{
+    spreads(0);
+    spreads(25);
+    spreads(50);
 }
 
 DOMT_SUITE(60)

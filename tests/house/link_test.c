@@ -22,11 +22,6 @@ static int untie(domus_stack *stack, void *watch)
     return 0;
 }
 
-static int escalate(domus_stack *stack, void *unused)
-{
-    return domus_escalate(stack, -EPERM);
-}
-
 /* 1 on home 0 has made the link to 2 on `home`. */
 static void open_linked(uint32_t home, const domus_behaviour *one, const domus_behaviour *two)
 {
@@ -37,12 +32,6 @@ static void open_linked(uint32_t home, const domus_behaviour *one, const domus_b
     ck_assert_int_eq(result, 0);
 }
 
-static void close_all(void)
-{
-    ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
-    domt_kin_close();
-}
-
 DOMT_TEST(end_of_either_is_the_end_of_both)
 {
     for (uint32_t round = 0; round < 4; round++) {
@@ -51,7 +40,7 @@ DOMT_TEST(end_of_either_is_the_end_of_both)
         domt_kin_stop(first);
         ck_assert_uint_eq(domt_kin_houses(), 0);
         ck_assert_uint_eq(domt_kin_of[3 - first].stops, 1);
-        close_all();
+        domt_kin_close_clean();
     }
 }
 
@@ -65,14 +54,14 @@ DOMT_TEST(who_has_a_row_gets_the_event_and_lives)
         if (reason == 0)
             domt_kin_stop(first);
         else
-            domt_kin_do(first, escalate, NULL);
+            domt_kin_do(first, domt_kin_do_escalate, NULL);
         ck_assert(!domt_kin_lives(first) && domt_kin_lives(other));
         ck_assert_uint_eq(domt_kin_of[other].downs, 1);
         ck_assert_int_eq(domt_kin_of[other].down.reason, reason);
         ck_assert_ptr_eq(domt_kin_of[other].down.who.house, domt_kin_of[first].address.house);
         ck_assert_uint_eq(domt_kin_of[other].down.who.lease, domt_kin_of[first].address.lease);
         domt_kin_stop(other);
-        close_all();
+        domt_kin_close_clean();
     }
 }
 
@@ -87,11 +76,11 @@ DOMT_TEST(reason_runs_along_a_chain_of_links)
         for (uint32_t i = 1; i < 4; i++)
             domt_kin_do(i, tie, &domt_kin_of[i + 1].address);
         domt_kin_do(5, tie, &domt_kin_of[first == 1 ? 4 : 1].address);
-        domt_kin_do(first, escalate, NULL);
+        domt_kin_do(first, domt_kin_do_escalate, NULL);
         ck_assert_uint_eq(domt_kin_houses(), 1);
         ck_assert_int_eq(domt_kin_of[5].down.reason, -EPERM);
         domt_kin_stop(5);
-        close_all();
+        domt_kin_close_clean();
     }
 }
 
@@ -109,7 +98,7 @@ DOMT_TEST(link_to_who_is_gone_answers_as_if_it_ended_now)
         ck_assert_int_eq(domt_kin_of[1].down.reason, round / 2 == 0 ? -ESTALE : 0);
         if (domt_kin_lives(1))
             domt_kin_stop(1);
-        close_all();
+        domt_kin_close_clean();
     }
 }
 
@@ -124,7 +113,7 @@ DOMT_TEST(link_to_oneself_or_nobody_is_refused)
     domt_kin_do(1, tie, &nobody);
     ck_assert_int_eq(result, -EINVAL);
     domt_kin_stop(1);
-    close_all();
+    domt_kin_close_clean();
 }
 
 DOMT_TEST(unlinked_live_on_both)
@@ -142,7 +131,7 @@ DOMT_TEST(unlinked_live_on_both)
         domt_kin_stop(first);
         ck_assert(domt_kin_lives(3 - first));
         domt_kin_stop(3 - first);
-        close_all();
+        domt_kin_close_clean();
     }
 }
 
@@ -159,7 +148,7 @@ DOMT_TEST(both_may_make_the_link_and_both_may_end_at_once)
             domt_kin_turn(i % 2);
         domt_settle(&domt_kin_world);
         ck_assert_uint_eq(domt_kin_houses(), 0);
-        close_all();
+        domt_kin_close_clean();
     }
 }
 
@@ -171,7 +160,7 @@ DOMT_TEST(both_links_of_two_are_heard)
         domt_kin_stop(first);
         ck_assert_uint_eq(domt_kin_of[3 - first].downs, 2);
         domt_kin_stop(3 - first);
-        close_all();
+        domt_kin_close_clean();
     }
 }
 
@@ -190,7 +179,7 @@ DOMT_TEST(reason_of_a_link_outlives_a_failure_that_is_forgiven)
     domt_kin_do(4, tie, &domt_kin_of[2].address);
     domt_kin_tell(2, &domt_kin_fail, -EIO);
     domt_kin_turn(1); /* it waits for its parent's decision when the link comes */
-    domt_kin_send(domt_outside(&domt_kin_world), 1, escalate, NULL);
+    domt_kin_send(domt_outside(&domt_kin_world), 1, domt_kin_do_escalate, NULL);
     domt_kin_turn(1);
     domt_kin_turn(1);
     domt_settle(&domt_kin_world);
@@ -198,7 +187,7 @@ DOMT_TEST(reason_of_a_link_outlives_a_failure_that_is_forgiven)
     ck_assert_int_eq(domt_kin_of[4].down.reason, -EPERM);
     domt_kin_stop(3);
     domt_kin_stop(4);
-    close_all();
+    domt_kin_close_clean();
 }
 
 DOMT_TEST(restart_of_who_made_it_takes_a_link_back_for_both)
@@ -221,7 +210,7 @@ DOMT_TEST(restart_of_who_made_it_takes_a_link_back_for_both)
         domt_kin_stop(3);
         if (first == 1)
             domt_kin_stop(2);
-        close_all();
+        domt_kin_close_clean();
     }
 }
 
@@ -254,7 +243,7 @@ static void race(uint32_t home, uint32_t order, uint32_t turns)
         if (domt_kin_lives(i))
             domt_kin_stop(i);
     }
-    close_all();
+    domt_kin_close_clean();
 }
 
 DOMT_TEST(every_order_of_link_unlink_and_ends_leaves_nothing)

@@ -1,13 +1,152 @@
-/* The orders that park and put rely on, as two threads on two CPUs meet them (duel.h).
+/* The orders that park and put rely on, and those of belts, as two threads on two CPUs meet them.
+ *
+ * In a duel the threads come to a barrier, then each does its half at once; who wrote before it
+ * looked must not miss what the other wrote before it looked. A duel ends after ROUNDS or
+ * DURATION_NS, so a machine that is busy gets fewer rounds.
  *
  * First come bare shapes with the orders of the code, then the code itself. The same with release
- * and acquire only is counted: there both may miss, which is why the code does more. */
+ * and acquire only is counted: there both may miss, which is why the code does more. With belts, a
+ * sender that looks at the switch meets a receiver that parks, and one that puts two messages meets
+ * the receiver that sorts its inbox. */
+#include "base/spinlock.h"
+#include "house/dispatch/carry.h"
 #include "house/message/mailbox.h"
-#include "tests/house/duel.h"
+#include "house/message/manager.h"
+#include "house/message/pool.h"
 #include "tests/support/house_world.h"
+#include "tests/support/service.h"
 #include "tests/support/suite.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDS      (DOMT_SANITIZED ? 30000u : 300000u)
+#define DURATION_NS UINT64_C(800000000)
+#define LONG        15u /* times as many in the long form */
+
+/* --- duels ------------------------------------------------------------------------------------ */
+
+typedef enum side { LEFT, RIGHT } side;
+
+/* The actions of both sides in a round. When both are done, `both_missed` judges the round and
+ * makes everything ready again. */
+typedef struct contest {
+    void (*act[2])(void *context);
+    uint32_t (*both_missed)(void *context); /* how often */
+    void *context;
+} contest;
+
+struct arena {
+    const contest *play;
+    int cpus[2]; /* -1: wherever it is */
+    uint64_t rounds;
+    uint64_t missed;
+    bool over;
+    alignas(DOMI_LINES) _Atomic uint32_t at[2 * DOMI_LINES / sizeof(uint32_t)];
+};
+
+/* Two lines apart. */
+static _Atomic uint32_t *place(struct arena *arena, side who)
+{
+    return &arena->at[who * (DOMI_LINES / sizeof(uint32_t))];
+}
+
+static void meet(struct arena *arena, side who)
+{
+    /* release, acquire: each sees what the other did before it came. */
+    uint32_t here = atomic_load_explicit(place(arena, who), memory_order_relaxed) + 1;
+    atomic_store_explicit(place(arena, who), here, memory_order_release);
+    for (uint32_t spins = 1;; spins++) {
+        uint32_t there = atomic_load_explicit(place(arena, 1 - who), memory_order_acquire);
+        if ((int32_t)(there - here) >= 0)
+            return;
+        if (spins % 1024 == 0)
+            (void)sched_yield();
+    }
+}
+
+/* Neither is always the first. */
+static void hesitate(uint64_t round, side who)
+{
+    for (uint64_t i = (round >> (4 * who)) % 16; i > 0; i--)
+        atomic_signal_fence(memory_order_seq_cst);
+}
+
+static void pin(int cpu)
+{
+    cpu_set_t set;
+
+    if (cpu < 0)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+static void fight(struct arena *arena, side who)
+{
+    const contest *play = arena->play;
+    uint64_t scale = getenv("DOMT_LONG") != NULL ? LONG : 1;
+    uint64_t until_ns = domt_monotonic_ns() + DURATION_NS * scale;
+
+    pin(arena->cpus[who]);
+    for (uint64_t round = 1;; round++) {
+        meet(arena, who);
+        if (arena->over)
+            return;
+        hesitate(round, who);
+        play->act[who](play->context);
+        meet(arena, who);
+        if (who == RIGHT)
+            continue;
+        arena->missed += play->both_missed(play->context);
+        arena->rounds = round;
+        arena->over = round == ROUNDS * scale || domt_monotonic_ns() >= until_ns;
+    }
+}
+
+static void *fight_right(void *arena)
+{
+    fight(arena, RIGHT);
+    return NULL;
+}
+
+/* The first two CPUs that this process may use. */
+static void choose_cpus(int cpus[2])
+{
+    cpu_set_t set;
+    int found = 0;
+
+    cpus[LEFT] = cpus[RIGHT] = -1;
+    if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2)
+        return;
+    for (int cpu = 0; cpu < CPU_SETSIZE && found < 2; cpu++) {
+        if (CPU_ISSET((size_t)cpu, &set))
+            cpus[found++] = cpu;
+    }
+}
+
+/* Play the rounds of a duel. Returns how often both sides missed. */
+static uint64_t hold_duel(const char *name, const contest *play)
+{
+    static struct arena arena;
+    pthread_t right;
+
+    memset(&arena, 0, sizeof arena);
+    arena.play = play;
+    choose_cpus(arena.cpus);
+    ck_assert_int_eq(pthread_create(&right, NULL, fight_right, &arena), 0);
+    fight(&arena, LEFT);
+    ck_assert_int_eq(pthread_join(right, NULL), 0);
+    ck_assert_uint_gt(arena.rounds, 0);
+    printf("%s: both missed %llu times in %llu rounds\n", name, (unsigned long long)arena.missed,
+           (unsigned long long)arena.rounds);
+    return arena.missed;
+}
 
 /* --- bare shapes ------------------------------------------------------------------------------ */
 
@@ -31,7 +170,7 @@ static void act_left(void *context)
     struct shape *shape = context;
 
     for (uint32_t i = 0; i < CELLS; i++)
-        shape->halves[DOMT_LEFT](&shape->cells[i]);
+        shape->halves[LEFT](&shape->cells[i]);
 }
 
 static void act_right(void *context)
@@ -39,7 +178,7 @@ static void act_right(void *context)
     struct shape *shape = context;
 
     for (uint32_t i = 0; i < CELLS; i++)
-        shape->halves[DOMT_RIGHT](&shape->cells[i]);
+        shape->halves[RIGHT](&shape->cells[i]);
 }
 
 static uint32_t shape_both_missed(void *context)
@@ -60,11 +199,11 @@ static uint64_t hold_shape(const char *name, void (*left)(struct words *words),
                            void (*right)(struct words *words))
 {
     static struct shape shape;
-    const domt_duel duel = {{act_left, act_right}, shape_both_missed, &shape};
+    const contest duel = {{act_left, act_right}, shape_both_missed, &shape};
 
-    shape.halves[DOMT_LEFT] = left;
-    shape.halves[DOMT_RIGHT] = right;
-    return domt_duel_hold(name, &duel);
+    shape.halves[LEFT] = left;
+    shape.halves[RIGHT] = right;
+    return hold_duel(name, &duel);
 }
 
 static void park_by_exchange(struct words *words)
@@ -122,116 +261,219 @@ DOMT_TEST(release_and_acquire_may_both_miss)
 
 /* --- the code --------------------------------------------------------------------------------- */
 
-struct play {
+static struct {
     domt_world world;
     domi_manager *home;
-    domus_address actor;
-    uint64_t put;      /* by the right side; before that, in the second play, by the left */
-    uint64_t received; /* in order */
-    bool saw;
-    uint32_t wakes; /* before the round */
-    uint64_t lost;
-};
-
-static struct play stage;
+    domi_manager *sender; /* both sides put by it, but not at a time */
+    domus_address actor;  /* of `home` */
+    uint64_t put;
+    uint64_t received;
+    uint64_t disordered;
+    uint64_t delays; /* of the receiver of belts */
+    bool saw;        /* the receiver has not gone to sleep */
+    uint32_t wakes;  /* before the round */
+} stage;
 
 static const domus_type number_type = {.name = "number", .size = sizeof(uint64_t)};
 
 static int take_number(domus_stack *stack, void *self, const void *number)
 {
-    stage.lost += *(const uint64_t *)number != ++stage.received;
+    stage.disordered += *(const uint64_t *)number != ++stage.received;
     return 0;
 }
 
 static const domus_behaviour counter = {
-    .name = "counter",
-    .on = (const domus_on[]){{&number_type, take_number, 0}, {NULL, NULL, 0}},
-};
+    .name = "counter", .on = (const domus_on[]){{&number_type, take_number, 0}, {0}}};
 
-static void put_number(struct play *play)
+/* The sender is the last manager: the outside, or another home, which has belts. */
+static void play_open(uint32_t homes, uint32_t sender)
 {
-    uint64_t number = play->put + 1;
-
-    domi_manager_own(domt_outside(&play->world)); /* both sides put, but not at a time */
-    play->put += domt_notice(domt_outside(&play->world), play->actor, &number_type, &number) == 0;
-}
-
-static void play_put(void *context)
-{
-    put_number(context);
-}
-
-static void play_open(void)
-{
-    domt_world_open(&stage.world, 1);
+    memset(&stage, 0, sizeof stage);
+    domt_world_open(&stage.world, homes);
     stage.home = stage.world.managers[0];
+    stage.sender = stage.world.managers[sender];
     stage.actor = domt_spawn(domt_outside(&stage.world), stage.home, &counter, NULL);
     domt_settle(&stage.world);
 }
 
 static void play_end(void)
 {
+    domt_settle(&stage.world);
     ck_assert_uint_gt(stage.put, 0);
     ck_assert_uint_eq(stage.received, stage.put);
-    ck_assert_uint_eq(stage.lost, 0);
+    ck_assert_uint_eq(stage.disordered, 0);
     domt_world_end(&stage.world);
 }
 
-/* This side parks as fall_asleep() does. */
-static void play_park(void *context)
+static void play_put(void *unused)
 {
-    struct play *play = context;
-
-    atomic_exchange_explicit(&play->home->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
-    play->saw = domi_manager_has_work(play->home);
+    domi_manager_own(stage.sender);
+    uint64_t number = stage.put + 1;
+    stage.put += domt_notice(stage.sender, stage.actor, &number_type, &number) == 0;
 }
 
-static uint32_t play_both_missed(void *context)
+/* This side parks as fall_asleep() does. */
+static void play_park(void *unused)
 {
-    struct play *play = context;
-    bool missed = !play->saw && play->world.wakes[0] == play->wakes;
+    atomic_exchange_explicit(&stage.home->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
+    stage.saw = domi_manager_has_work(stage.home);
+}
 
-    play->wakes = play->world.wakes[0];
-    atomic_exchange_explicit(&play->home->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
-    domt_settle(&play->world);
+static uint32_t play_both_missed(void *unused)
+{
+    bool missed = !stage.saw && stage.world.wakes[0] == stage.wakes;
+
+    stage.wakes = stage.world.wakes[0];
+    atomic_exchange_explicit(&stage.home->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
+    domt_settle(&stage.world);
     return missed;
 }
 
 DOMT_TEST(thread_that_parks_and_sender_never_both_miss)
 {
-    const domt_duel duel = {{play_park, play_put}, play_both_missed, &stage};
+    const contest duel = {{play_park, play_put}, play_both_missed, NULL};
 
-    play_open();
-    ck_assert_uint_eq(domt_duel_hold("park, put", &duel), 0);
+    play_open(1, 1);
+    ck_assert_uint_eq(hold_duel("park, put", &duel), 0);
     play_end();
 }
 
-static void play_sort(void *context)
+static void play_sort(void *unused)
 {
-    struct play *play = context;
-
-    (void)domi_manager_take_arrivals(play->home);
+    (void)domi_manager_take_arrivals(stage.home);
 }
 
 /* One that was there before the round, and one that came while the first was taken. */
-static uint32_t play_lost_one(void *context)
+static uint32_t play_lost_one(void *unused)
 {
-    struct play *play = context;
-
-    domt_settle(&play->world);
-    bool lost = play->received != play->put;
-    put_number(play);
+    domt_settle(&stage.world);
+    bool lost = stage.received != stage.put;
+    play_put(NULL);
     return lost;
 }
 
 DOMT_TEST(put_while_the_inbox_is_taken_is_not_lost)
 {
-    const domt_duel duel = {{play_sort, play_put}, play_lost_one, &stage};
+    const contest duel = {{play_sort, play_put}, play_lost_one, NULL};
 
-    play_open();
-    put_number(&stage);
-    ck_assert_uint_eq(domt_duel_hold("put, sort", &duel), 0);
+    play_open(1, 1);
+    play_put(NULL);
+    ck_assert_uint_eq(hold_duel("put, sort", &duel), 0);
+    play_end();
+}
+
+/* --- belts ------------------------------------------------------------------------------------ */
+
+/* Put the next number as domus_notice() does, or, if it is no copy, by the inbox. */
+static void put_number(bool copied)
+{
+    domi_envelope *envelope = domi_message_new(stage.sender, sizeof *envelope);
+    uint64_t number = ++stage.put;
+
+    ck_assert_ptr_nonnull(envelope);
+    envelope->type = &number_type;
+    envelope->sender = NULL;
+    envelope->sender_lease = 0;
+    memcpy(envelope->payload, &number, sizeof number);
+    int error = copied ? domi_mailbox_put_copied(stage.sender, stage.actor, &envelope->node)
+                       : domi_mailbox_put(stage.sender, stage.actor, &envelope->node, DOMI_NOTICE);
+    ck_assert_int_eq(error, 0);
+}
+
+/* Let the belt be on and empty. */
+static void begin_round(void)
+{
+    domi_manager_own(stage.sender);
+    put_number(true);
     domt_settle(&stage.world);
+    stage.wakes = stage.world.wakes[0];
+}
+
+/* A put takes longer than what the receiver does, so the receiver begins later, in each round by
+ * another time. */
+static void delay(void)
+{
+    for (uint64_t i = stage.delays++ % 64; i > 0; i--)
+        domi_pause();
+}
+
+/* --- the switch against the park -------------------------------------------------------------- */
+
+static void park(void *unused)
+{
+    delay();
+    stage.saw = !domi_belts_rest(stage.home);
+    if (stage.saw)
+        return;
+    atomic_exchange_explicit(&stage.home->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
+    stage.saw = domi_manager_has_work(stage.home);
+}
+
+static void put(void *unused)
+{
+    domi_manager_own(stage.sender);
+    put_number(true);
+}
+
+static uint32_t both_missed(void *unused)
+{
+    uint64_t taken = domi_belts_take(stage.home);
+    /* A message that the last look has found is in the mailbox by now. */
+    bool missed = !stage.saw && stage.world.wakes[0] == stage.wakes && taken == 0 &&
+                  stage.received != stage.put;
+
+    atomic_exchange_explicit(&stage.home->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
+    domi_manager_own(stage.sender);
+    domt_settle(&stage.world);
+    begin_round();
+    return missed;
+}
+
+DOMT_TEST(receiver_that_parks_and_sender_that_looks_never_both_miss)
+{
+    const contest duel = {{park, put}, both_missed, NULL};
+
+    play_open(2, 1);
+    begin_round();
+    ck_assert_uint_eq(hold_duel("park, put by a belt", &duel), 0);
+    play_end();
+}
+
+/* --- the mark of an inbox --------------------------------------------------------------------- */
+
+static void sort(void *unused)
+{
+    delay();
+    (void)domi_manager_take_arrivals(stage.home);
+}
+
+static void put_two(void *unused)
+{
+    domi_manager_own(stage.sender);
+    put_number(true);
+    put_number(true);
+}
+
+/* Every second round begins with a message on the belt, too, which comes before the inbox. */
+static uint32_t overtaken(void *unused)
+{
+    uint64_t before = stage.disordered;
+
+    domi_manager_own(stage.sender);
+    domt_settle(&stage.world);
+    if (stage.put % 2 == 0)
+        put_number(true);
+    put_number(false);
+    return stage.disordered != before;
+}
+
+DOMT_TEST(message_by_a_belt_overtakes_none_of_the_inbox_that_is_sorted)
+{
+    const contest duel = {{sort, put_two}, overtaken, NULL};
+
+    play_open(2, 1);
+    put_number(false);
+    ck_assert_uint_eq(hold_duel("sort, put by a belt", &duel), 0);
     play_end();
 }
 

@@ -1,17 +1,26 @@
 /* house/dispatch/loan.c: houses are exposed, taken and given back, and their actors work meanwhile
- * as ever. Home is manager 0, the thief manager 1. */
+ * as ever. When a house is home again it has its marks, its place among the ready ones and its
+ * time-outs, and nothing is left at the thief. Home is manager 0, the thief manager 1. */
 #include "house/dispatch/loan.h"
 
 #include "base/memory.h"
 #include "house/family/life.h"
 #include "tests/house/recorder.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
 
+#include <domus/conversation.h>
+
+#include <errno.h>
 #include <string.h>
+
+#define HOUR_NS UINT64_C(3600000000000)
 
 static domt_world world;
 static domt_log logs[8];
 static domus_address actors[8];
+static domt_log far_log;
+static domus_address far; /* on home 2, which works only when a test lets it */
 
 static domi_manager *home(void)
 {
@@ -31,16 +40,25 @@ static domi_queue *queue(void)
 static void open_world(uint32_t count)
 {
     memset(logs, 0, sizeof logs);
+    memset(&far_log, 0, sizeof far_log);
     domt_world_open(&world, 3);
     for (uint32_t i = 0; i < count; i++)
         actors[i] = domt_recorder_new(&world, 0, &logs[i]);
+    far = domt_recorder_new(&world, 2, &far_log);
 }
 
 static void close_world(void)
 {
     domt_settle(&world);
     ck_assert_uint_eq(home()->loans.lent, 0);
-    domt_world_end(&world);
+    ck_assert_uint_eq(home()->timing.deadlines.count, 0);
+    domt_end_clean(&world);
+}
+
+/* Home shows the first `count` of its queue. */
+static void expose(uint32_t count)
+{
+    ck_assert_uint_eq(domi_loans_expose(home(), queue(), count), count);
 }
 
 static void note_all(uint32_t count, int64_t number)
@@ -76,7 +94,7 @@ DOMT_TEST(shown_houses_are_taken_in_their_order_and_run_by_the_thief)
     open_world(4);
     note_all(4, 1);
     uint64_t ran = domi_counter_read(&thief()->counters.runs);
-    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 3), 3);
+    expose(3);
     ck_assert_uint_eq(queue()->count, 1);
     ck_assert_uint_eq(domi_loans_count_shown(home()), 3);
     for (uint32_t i = 0; i < 3; i++)
@@ -128,7 +146,7 @@ DOMT_TEST(house_that_is_taken_back_is_ready_with_what_came_meanwhile)
 {
     open_world(2);
     note_all(2, 1);
-    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 2), 2);
+    expose(2);
     domt_note_to(home(), actors[0], 2);
     domt_note_to(thief(), actors[0], 3);
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
@@ -148,7 +166,7 @@ DOMT_TEST(order_of_a_sender_holds_through_a_loan)
 {
     open_world(1);
     domt_note_to(home(), actors[0], 1);
-    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    expose(1);
     domt_note_to(home(), actors[0], 2);
     domi_loan *loan = domi_loan_take(thief(), home());
     domt_note_to(home(), actors[0], 3);
@@ -168,7 +186,7 @@ DOMT_TEST(house_that_returns_before_its_arrival_is_taken_is_sorted_by_that)
 {
     open_world(1);
     domt_note_to(home(), actors[0], 1);
-    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    expose(1);
     domt_note_to(thief(), actors[0], 2);
     lend(0);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
@@ -184,7 +202,7 @@ DOMT_TEST(stop_of_a_lent_house_waits_until_it_is_back)
     open_world(1);
     note_all(1, 1);
     note_all(1, 2);
-    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    expose(1);
     domi_loan *loan = domi_loan_take(thief(), home());
     ck_assert_int_eq(domi_house_stop(home(), actors[0]), 0);
     ck_assert_uint_eq(logs[0].stops, 0);
@@ -208,7 +226,7 @@ DOMT_TEST(lent_actor_sends_to_itself_and_to_its_neighbours_by_their_inboxes)
 {
     open_world(2);
     domt_send(home(), actors[0], ask_and_note, NULL);
-    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    expose(1);
     lend(0);
     ck_assert_str_eq(notes(0), "");
     ck_assert_str_eq(notes(1), "");
@@ -222,13 +240,13 @@ DOMT_TEST(question_to_a_lent_actor_and_its_own_are_answered)
 {
     open_world(2);
     domt_inquire_by(home(), actors[0], actors[1], 5);
-    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    expose(1);
     lend(0); /* asks */
     (void)domi_manager_take_arrivals(home());
-    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    expose(1);
     lend(1); /* answers */
     (void)domi_manager_take_arrivals(home());
-    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    expose(1);
     lend(0); /* resumes */
     close_world();
     ck_assert_uint_eq(domt_log_count(&logs[0], 'r'), 1);
@@ -248,13 +266,13 @@ DOMT_TEST(child_of_a_lent_actor_lives_with_its_parent_and_ends_before_it)
 {
     open_world(1);
     domt_send(home(), actors[0], spawn_one, &logs[1]);
-    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    expose(1);
     lend(0);
     ck_assert_ptr_eq(child.house->home, home());
     domt_settle(&world);
     ck_assert_uint_eq(logs[1].mounts, 1);
     note_all(1, 1);
-    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1); /* the child goes meanwhile */
+    expose(1); /* the child goes meanwhile */
     ck_assert_int_eq(domi_house_stop(home(), child), 0);
     (void)domt_run_state(home());
     ck_assert_uint_eq(logs[1].stops, 1);
@@ -269,7 +287,7 @@ DOMT_TEST(without_memory_for_the_record_nothing_is_taken)
 {
     open_world(1);
     note_all(1, 1);
-    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    expose(1);
     while (thief()->pool.slabs[DOMI_SLAB_64].free != NULL ||
            thief()->pool.slabs[DOMI_SLAB_64].carve_end - thief()->pool.slabs[DOMI_SLAB_64].carve >=
                64)
@@ -279,7 +297,8 @@ DOMT_TEST(without_memory_for_the_record_nothing_is_taken)
     domi_memory_fail_after(-1, 0);
     ck_assert_uint_eq(domi_loans_count_shown(home()), 1);
     ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 1);
-    close_world();
+    domt_settle(&world);
+    domt_world_end(&world);
     ck_assert_str_eq(notes(0), "1");
 }
 
@@ -287,7 +306,7 @@ DOMT_TEST(end_of_the_system_has_back_what_is_shown_and_what_was_returned)
 {
     open_world(3);
     note_all(3, 1);
-    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 2), 2);
+    expose(2);
     lend(0);
     domt_note_to(home(), actors[1], 2);
     domt_world_end(&world);
@@ -299,7 +318,7 @@ DOMT_TEST(thread_with_something_shown_or_returned_has_work)
 {
     open_world(1);
     note_all(1, 1);
-    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    expose(1);
     ck_assert(domi_manager_has_work(home()));
     domi_loan *loan = domi_loan_take(thief(), home());
     ck_assert(!domi_manager_has_work(home())); /* it may sleep: the return wakes it */
@@ -309,6 +328,162 @@ DOMT_TEST(thread_with_something_shown_or_returned_has_work)
     ck_assert_uint_eq(world.wakes[0], wakes + 1);
     atomic_store(&home()->park, DOMI_PARK_RUNNING);
     ck_assert(domi_manager_has_work(home()));
+    close_world();
+}
+
+/* --- back home ------------------------------------------------------------------------------- */
+
+/* Let the actor wait for an answer of `far`, so that it is not of high priority when mail comes. */
+static void let_wait(uint32_t index)
+{
+    domt_inquire_by(home(), actors[index], far, 1);
+    (void)domt_run_state(home());
+    ck_assert_uint_eq(actors[index].house->asks, 1);
+}
+
+/* The inbox may be sorted only by the thread that has just taken the house off the arrivals. A
+ * house that kept the mark of an earlier loan would be sorted when it comes back, and be linked
+ * twice. */
+DOMT_TEST(house_that_is_back_has_no_mark_of_mail_that_waited)
+{
+    open_world(1);
+    domt_note_to(home(), actors[0], 1);
+    expose(1);
+    domt_note_to(thief(), actors[0], 2);
+    ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
+    ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 1);
+    ck_assert_uint_eq(actors[0].house->mail, 2);
+
+    expose(1);
+    domt_note_to(thief(), actors[0], 3); /* linked again, and not taken from the arrivals */
+    ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 1);
+    ck_assert_uint_eq(actors[0].house->mail, 2);
+    ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
+    ck_assert_uint_eq(actors[0].house->mail, 3);
+    close_world();
+    ck_assert_int_eq(domt_log_sum(&logs[0], 'n'), 6);
+}
+
+DOMT_TEST(houses_taken_back_are_ready_with_the_priority_they_had)
+{
+    open_world(2);
+    let_wait(0);
+    domt_note_to(home(), actors[0], 1);
+    domt_note_to(home(), actors[1], 1);
+    expose(2);
+    ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 2);
+    ck_assert_ptr_eq(queue()->normal.head, actors[0].house);
+    ck_assert_ptr_eq(queue()->high.head, actors[1].house);
+    close_world();
+}
+
+DOMT_TEST(houses_of_both_priorities_together_are_no_more_than_were_to_be_shown)
+{
+    open_world(4);
+    let_wait(0);
+    let_wait(1);
+    for (uint32_t i = 0; i < 4; i++)
+        domt_note_to(home(), actors[i], 1);
+    expose(3);
+    ck_assert_uint_eq(domi_loans_count_shown(home()), 3);
+    ck_assert_uint_eq(queue()->count, 1);
+    ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 3);
+    close_world();
+}
+
+DOMT_TEST(thief_that_gets_nothing_has_its_record_back)
+{
+    open_world(1);
+    domt_note_to(home(), actors[0], 1);
+    expose(1);
+    uint64_t used = domt_in_use(&world, DOMI_SLAB_64);
+    domi_spinlock_lock(&home()->loans.shared_lock); /* another thief is there */
+    ck_assert_ptr_null(domi_loan_take(thief(), home()));
+    domi_spinlock_unlock(&home()->loans.shared_lock);
+    ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_64), used);
+    lend(0);
+    close_world();
+}
+
+static unsigned answers;
+
+static int count_answers(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    for (; answer != NULL; answer = answer->next) {
+        ck_assert_int_eq(answer->error, 0);
+        answers++;
+    }
+    return 0;
+}
+
+static int ask_two(domus_stack *stack, void *near)
+{
+    int64_t number = 1;
+
+    ck_assert_int_eq(domus_ask_add(stack, far, &domt_question, &number, HOUR_NS, 1), 0);
+    ck_assert_int_eq(
+        domus_ask_add(stack, *(domus_address *)near, &domt_question, &number, HOUR_NS, 2), 0);
+    return domus_wait_all(stack, count_answers);
+}
+
+/* The thief cannot take the time-out of an answered ask off home's wheel. If home does so when the
+ * conversation ends there, the conversation must not stay counted as one that the wheel knows. */
+DOMT_TEST(conversation_answered_on_a_loan_and_at_home_is_given_back)
+{
+    open_world(1);
+    domus_address near = domt_recorder_new(&world, 1, &logs[1]);
+    answers = 0;
+    domt_send(home(), actors[0], ask_two, &near);
+    (void)domt_run_state(home());
+    (void)domt_iterate(world.managers[2]); /* the first answer, which the thief takes */
+    (void)domi_manager_take_arrivals(home());
+    expose(1);
+    lend(0);
+    ck_assert_uint_eq(domi_loans_settle(home()), 1);
+    ck_assert_uint_eq(home()->timing.deadlines.count, 2);
+    (void)domt_iterate(world.managers[1]);
+    domt_settle(&world);
+    ck_assert_uint_eq(answers, 2);
+    close_world();
+}
+
+static int outcome;
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    outcome = answer->error;
+    return 0;
+}
+
+static int ask_within_a_tick(domus_stack *stack, void *context)
+{
+    return domus_ask_within(stack, far, &domt_question, &(int64_t){1}, DOMI_WHEEL_TICK_NS, hear);
+}
+
+/* Home cannot tell the house meanwhile, so it looks again at the next tick. */
+DOMT_TEST(ask_whose_time_is_over_during_a_loan_fails_when_the_house_is_back)
+{
+    open_world(1);
+    outcome = 1;
+    domt_send(home(), actors[0], ask_within_a_tick, NULL);
+    (void)domt_run_state(home());
+    domt_note_to(home(), actors[0], 1);
+    expose(1);
+    domi_loan *loan = domi_loan_take(thief(), home());
+    ck_assert_ptr_nonnull(loan);
+    for (int i = 0; i < 5; i++) {
+        domt_jump(&world, DOMI_WHEEL_TICK_NS);
+        (void)domi_manager_fire_timers(home());
+        ck_assert_int_eq(outcome, 1);
+    }
+    domi_loan_run(thief(), loan);
+    ck_assert_uint_eq(domi_loans_settle(home()), 1);
+    for (int i = 0; i < 2; i++) {
+        domt_jump(&world, DOMI_WHEEL_TICK_NS);
+        (void)domi_manager_fire_timers(home());
+        (void)domt_run_state(home());
+    }
+    ck_assert_int_eq(outcome, -ETIMEDOUT);
     close_world();
 }
 

@@ -1,5 +1,7 @@
-/* A mailbox may have a bound of its own, from 1 on. It is in effect on both lanes, and only for
- * asks and notices. */
+/* A mailbox may have a bound of its own, from 1 on, which is in effect on both lanes, and only for
+ * its actor. Watches of room: a sender that was refused hears once, as soon as the mailbox is less
+ * full. */
+#include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "tests/house/kin.h"
 #include "tests/support/suite.h"
@@ -10,13 +12,9 @@
 static void open_bounded(uint32_t most)
 {
     const domus_spawn_options options = {.mailbox_max = most};
-    const domt_kin state = {1, DOMT_WORTH};
 
     domt_kin_open(2);
-    ck_assert_int_eq(domi_house_spawn_child(domt_outside(&domt_kin_world), NULL,
-                                            domt_kin_world.managers[0], &domt_kin_hearing, &state,
-                                            &options, &domt_kin_of[1].address),
-                     0);
+    domt_kin_root_with(1, 0, &options);
     domt_settle(&domt_kin_world);
 }
 
@@ -96,8 +94,7 @@ DOMT_TEST(full_mailbox_can_be_stopped)
     for (uint32_t from = 0; from < 3; from++) {
         open_bounded(1);
         ck_assert_uint_eq(put(domt_kin_world.managers[from], 5), 1);
-        ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[from], domt_kin_of[1].address), 0);
-        domt_settle(&domt_kin_world);
+        domt_kin_stop_by(domt_kin_world.managers[from], 1);
         ck_assert(!domt_kin_lives(1));
         domt_kin_close();
     }
@@ -131,6 +128,190 @@ DOMT_TEST(bound_outlives_a_restart)
     domt_kin_err(1, -EIO);
     ck_assert_uint_eq(domt_kin_of[1].mounts, 2);
     ck_assert_uint_eq(put(domt_kin_world.managers[1], 5), 3);
+    domt_kin_close();
+}
+
+/* --- room ------------------------------------------------------------------------------------- */
+
+static domus_watch last;
+static int result;
+
+static int await_room(domus_stack *stack, void *address)
+{
+    result = domus_watch_room(stack, *(domus_address *)address, &last);
+    return 0;
+}
+
+static int unwatch(domus_stack *stack, void *unused)
+{
+    result = domus_unwatch(stack, last);
+    return 0;
+}
+
+/* 1 on `home` takes `most`, and waits in a barrier of its own until it is woken; 2 on home 0 wants
+ * room there. */
+static void open_full(uint32_t home, uint32_t most)
+{
+    const domus_spawn_options options = {.mailbox_max = most};
+
+    domt_kin_open(2);
+    domt_kin_root_with(1, home, &options);
+    (void)domt_kin_root(2, 0, &domt_kin_hearing);
+    while (domt_notice(domt_outside(&domt_kin_world), domt_kin_of[1].address, &domt_kin_note,
+                       "payload") == 0)
+        ;
+}
+
+/* 2 asks for room before 1 has run: home 0 takes its turn from hand. */
+static void ask_for_room(uint32_t home)
+{
+    domi_manager *here = domt_kin_world.managers[0];
+
+    result = 1;
+    (void)domi_manager_take_arrivals(domt_kin_world.managers[home]);
+    ck_assert_int_eq(domt_notice(here, domt_kin_of[2].address, &domt_call_type,
+                                 &(domt_call){await_room, &domt_kin_of[1].address}),
+                     0);
+    for (uint32_t i = here->schedule.ready[DOMUS_STATE].count; i > 0 && result == 1; i--) {
+        domi_house *house = domi_queue_take(&here->schedule.ready[DOMUS_STATE]);
+        if (house == domt_kin_of[2].address.house)
+            (void)domi_house_run(here, house);
+        else
+            domi_queue_put(&here->schedule.ready[DOMUS_STATE], house);
+    }
+    ck_assert_int_eq(result, 0);
+}
+
+DOMT_TEST(room_is_told_once_below_half)
+{
+    for (uint32_t home = 0; home < 2; home++) {
+        open_full(home, 200);
+        ask_for_room(home);
+        domi_manager *there = domt_kin_world.managers[home];
+        for (uint32_t left = 200; left >= 100;) { /* 64 a run */
+            ck_assert_uint_eq(domt_kin_of[2].rooms, 0);
+            ck_assert_uint_le(domi_house_count_events(domt_kin_of[1].address.house), 0);
+            (void)domi_manager_take_arrivals(there);
+            (void)domi_house_run(there, domi_queue_take(&there->schedule.ready[DOMUS_STATE]));
+            left = domt_kin_of[1].address.house->mail;
+        }
+        domt_settle(&domt_kin_world);
+        ck_assert_uint_eq(domt_kin_of[2].rooms, 1);
+        ck_assert_int_eq(domt_kin_of[2].down.reason, 0);
+        ck_assert_ptr_eq(domt_kin_of[2].down.who.house, domt_kin_of[1].address.house);
+        domt_kin_note_to(1);
+        ck_assert_uint_eq(domt_kin_of[2].rooms, 1);
+        domt_kin_close_clean();
+    }
+}
+
+DOMT_TEST(room_is_told_whatever_the_bound)
+{
+    for (uint32_t home = 0; home < 2; home++) {
+        for (uint32_t most = 1; most < 10; most++) {
+            open_full(home, most);
+            ask_for_room(home);
+            domt_settle(&domt_kin_world);
+            ck_assert_uint_eq(domt_kin_of[2].rooms, 1);
+            ck_assert_int_eq(domt_kin_of[2].down.reason, 0);
+            domt_kin_close_clean();
+        }
+    }
+}
+
+/* Half of what it takes waits there, but nobody was refused: its runs do not look for room yet. */
+DOMT_TEST(room_is_told_also_where_nobody_was_refused)
+{
+    const domus_spawn_options options = {.mailbox_max = 8};
+
+    for (uint32_t home = 0; home < 2; home++) {
+        domt_kin_open(2);
+        (void)domt_kin_root(2, 0, &domt_kin_hearing);
+        domt_kin_root_with(1, home, &options);
+        for (int i = 0; i < 6; i++)
+            domt_kin_tell(1, &domt_kin_note, i);
+        ask_for_room(home);
+        domt_settle(&domt_kin_world);
+        ck_assert_uint_eq(domt_kin_of[1].notes, 6);
+        ck_assert_uint_eq(domt_kin_of[2].rooms, 1);
+        ck_assert_int_eq(domt_kin_of[2].down.reason, 0);
+        domt_kin_close_clean();
+    }
+}
+
+DOMT_TEST(room_that_is_there_is_told_at_once)
+{
+    for (uint32_t home = 0; home < 2; home++) {
+        for (uint32_t most = 1; most < 10; most++) {
+            open_full(home, most);
+            domt_settle(&domt_kin_world);
+            domt_kin_do(2, await_room, &domt_kin_of[1].address);
+            ck_assert_uint_eq(domt_kin_of[2].rooms, 1);
+            ck_assert_int_eq(domt_kin_of[2].down.reason, 0);
+            domt_kin_close();
+        }
+    }
+}
+
+DOMT_TEST(who_ends_has_no_room)
+{
+    for (uint32_t home = 0; home < 2; home++) {
+        open_full(home, 20);
+        ask_for_room(home);
+        domt_kin_stop(1);
+        ck_assert_uint_eq(domt_kin_of[2].rooms, 1);
+        ck_assert_int_eq(domt_kin_of[2].down.reason, -ESTALE);
+        domt_kin_do(2, await_room, &domt_kin_of[1].address); /* it is gone already */
+        ck_assert_uint_eq(domt_kin_of[2].rooms, 2);
+        ck_assert_int_eq(domt_kin_of[2].down.reason, -ESTALE);
+        domus_address nobody = {NULL, 0};
+        domt_kin_do(2, await_room, &nobody);
+        ck_assert_int_eq(result, -EINVAL);
+        domt_kin_close_clean();
+    }
+}
+
+/* The actor waits for its child to end: its mailbox is empty, but takes nothing any more. */
+DOMT_TEST(who_is_about_to_end_has_no_room)
+{
+    open_full(0, 20);
+    domt_settle(&domt_kin_world);
+    (void)domt_kin_child(1, 3, 1, &domt_kin_hearing);
+    ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[0], domt_kin_of[1].address), 0);
+    domt_kin_turn(0);
+    domt_kin_send(domt_kin_world.managers[0], 2, await_room, &domt_kin_of[1].address);
+    domt_kin_turn(0);
+    domt_kin_turn(0);
+    ck_assert_uint_eq(domt_kin_of[2].rooms, 0);
+    domt_settle(&domt_kin_world);
+    ck_assert_uint_eq(domt_kin_of[2].rooms, 1);
+    ck_assert_int_eq(domt_kin_of[2].down.reason, -ESTALE);
+    domt_kin_close();
+}
+
+DOMT_TEST(room_taken_back_is_not_told)
+{
+    for (uint32_t home = 0; home < 2; home++) {
+        open_full(home, 20);
+        ask_for_room(home);
+        domt_kin_send(domt_kin_world.managers[0], 2, unwatch, NULL);
+        domt_settle(&domt_kin_world);
+        ck_assert_int_eq(result, 0);
+        ck_assert_uint_eq(domt_kin_of[2].rooms, 0);
+        domt_kin_close_clean();
+    }
+}
+
+DOMT_TEST(watch_of_the_end_is_not_touched_by_room)
+{
+    open_full(1, 20);
+    ask_for_room(1);
+    domt_settle(&domt_kin_world);
+    ck_assert_uint_eq(domt_kin_of[2].rooms, 1);
+    ck_assert_uint_eq(domt_kin_of[2].downs, 0);
+    domt_kin_stop(1);
+    ck_assert_uint_eq(domt_kin_of[2].rooms, 1);
+    ck_assert_uint_eq(domt_kin_of[2].downs, 0);
     domt_kin_close();
 }
 

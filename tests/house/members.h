@@ -65,15 +65,13 @@ static inline int on_fail(domus_stack *stack, void *self, const void *payload)
     return -EIO;
 }
 
-static const domus_behaviour member = {
-    .name = "member",
-    .state_size = sizeof(struct member),
-    .on = (const domus_on[]){{&news, on_news, 0},
-                             {&leave_type, on_leave, 0},
-                             {&fail_type, on_fail, 0},
-                             {NULL, NULL, 0}},
-    .on_mount = join,
-};
+static const domus_behaviour member = {.name = "member",
+                                       .state_size = sizeof(struct member),
+                                       .on = (const domus_on[]){{&news, on_news, 0},
+                                                                {&leave_type, on_leave, 0},
+                                                                {&fail_type, on_fail, 0},
+                                                                {0}},
+                                       .on_mount = join};
 
 /* --- the world -------------------------------------------------------------------------------- */
 

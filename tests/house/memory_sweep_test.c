@@ -8,7 +8,6 @@
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define MS         UINT64_C(1000000)
@@ -58,11 +57,8 @@ static int serve(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour serving = {
     .name = "serving",
     .state_size = 5000,
-    .on = (const domus_on[]){{&small, serve, 0},
-                             {&middle, serve, 32},
-                             {&large, serve, DOMUS_FRAME_MAX},
-                             {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){
+        {&small, serve, 0}, {&middle, serve, 32}, {&large, serve, DOMUS_FRAME_MAX}, {0}}};
 
 static int finish(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -106,9 +102,7 @@ static int arm(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour client = {
     .name = "client",
     .on =
-        (const domus_on[]){
-            {&small, converse, 300}, {&middle, arm, 0}, {&tick, on_tick, 100}, {NULL, NULL, 0}},
-};
+        (const domus_on[]){{&small, converse, 300}, {&middle, arm, 0}, {&tick, on_tick, 100}, {0}}};
 
 static domus_address spawn(uint32_t home, const domus_behaviour *behaviour)
 {

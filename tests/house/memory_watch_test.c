@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "house/family/life.h"
+#include "tests/house/steps.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 
@@ -57,11 +58,8 @@ static int hear(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour hearing = {
     .name = "hearing",
     .state_size = sizeof(hearer *),
-    .on = (const domus_on[]){{&watch_type, watch, 0},
-                             {&unwatch_type, unwatch, 0},
-                             {&domus_memory_type, hear, 0},
-                             {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){
+        {&watch_type, watch, 0}, {&unwatch_type, unwatch, 0}, {&domus_memory_type, hear, 0}, {0}}};
 
 static uint32_t read_now(const domi_manager *manager, domus_memory_change *ret_change)
 {
@@ -260,8 +258,7 @@ DOMT_TEST(a_watch_ends_with_its_actor)
     say(left, &watch_type);
     change(DOMUS_MEMORY_HIGH, 1);
     tell(); /* under way to both */
-    ck_assert_int_eq(domi_house_stop(world.managers[0], actor), 0);
-    domt_settle(&world);
+    domt_stop(&world, world.managers[0], actor);
     ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_MEMORY_WATCH), 1);
     ck_assert_uint_eq(other.heard, 1);
     change_and_settle(DOMUS_MEMORY_NORMAL, 1);

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "house/family/life.h"
+#include "tests/house/steps.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 
@@ -52,23 +53,14 @@ static int take(domus_stack *stack, void *self, const void *payload)
     return on_message(stack, payload);
 }
 
-static int take_call(domus_stack *stack, void *self, const void *call_)
-{
-    const domt_call *call = call_;
-
-    return call->function(stack, call->context);
-}
-
-static const domus_behaviour passing = {
-    .name = "passing",
-    .on = (const domus_on[]){{&small, take, 0},
-                             {&middle, take, 100},
-                             {&large, take, 0},
-                             {&empty, take, 0},
-                             {&question, take, 0},
-                             {&domt_call_type, take_call, 0},
-                             {NULL, NULL, 0}},
-};
+static const domus_behaviour passing = {.name = "passing",
+                                        .on = (const domus_on[]){{&small, take, 0},
+                                                                 {&middle, take, 100},
+                                                                 {&large, take, 0},
+                                                                 {&empty, take, 0},
+                                                                 {&question, take, 0},
+                                                                 {&domt_call_type, domt_on_call, 0},
+                                                                 {0}}};
 
 static void open_world(uint32_t mailbox_max)
 {
@@ -86,8 +78,7 @@ static void open_world(uint32_t mailbox_max)
 
 static void close_world(void)
 {
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 /* Send a message of this type, as a notice from actor 0. */
@@ -301,8 +292,7 @@ DOMT_TEST(refused_message_is_still_the_senders)
     on_message = check;
     count = 1;
     seen[1] = NULL;
-    ck_assert_int_eq(domi_house_stop(world.managers[2], actors[2]), 0);
-    domt_settle(&world);
+    domt_stop(&world, world.managers[2], actors[2]);
     ck_assert_uint_eq(releases, 2);
     domt_do(&world, actors[1], send_mine, &result);
     ck_assert_int_eq(result, -ESTALE);

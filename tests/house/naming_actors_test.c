@@ -186,8 +186,7 @@ DOMT_TEST(full_registry_refuses_until_a_name_comes_back)
 DOMT_TEST(mount_that_fails_gives_the_name_back)
 {
     open_named();
-    domt_kin_of[3].fails = 1;
-    domt_kin_of[3].error = -EIO;
+    domt_kin_let_fail(3, 1, -EIO);
     ck_assert_int_eq(spawn_named(1, 3, 1, "counter"), 0);
     ck_assert_int_eq(do_text(1, find, "counter"), -ENOENT);
     ck_assert_uint_eq(domi_names_count(&names), 0);
@@ -231,16 +230,11 @@ DOMT_TEST(name_taken_at_the_last_moment_is_given_back_too)
     close_named();
 }
 
-static int watch_named(domus_stack *stack, void *address)
-{
-    return domus_watch_actor(stack, *(domus_address *)address, NULL);
-}
-
 DOMT_TEST(who_hears_of_the_end_may_take_the_name)
 {
     open_named();
     ck_assert_int_eq(spawn_named(1, 3, 1, "counter"), 0);
-    domt_kin_do(1, watch_named, &domt_kin_of[3].address);
+    domt_kin_do(1, domt_kin_do_watch, &domt_kin_of[3].address);
     ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[1], domt_kin_of[3].address), 0);
     domt_kin_turn(1); /* the name is free before the event is there */
     ck_assert_uint_eq(domi_names_count(&names), 0);

@@ -305,10 +305,8 @@ static void make_types(void)
 
 static void spawn(uint32_t i)
 {
-    uint64_t state = i;
-
     see(NULL, __LINE__,
-        domi_house_spawn(domt_outside(&world), world.managers[i % 3 == 2], &wild, &state,
+        domi_house_spawn(domt_outside(&world), world.managers[i % 3 == 2], &wild, &(uint64_t){i},
                          &actors[i]),
         i);
 }

@@ -4,13 +4,13 @@
 #include "house/conversation/stack.h"
 #include "house/family/life.h"
 #include "house/message/owned.h"
+#include "tests/house/steps.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 
 #include <domus/receive.h>
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #define MS    UINT64_C(1000000)
@@ -31,13 +31,6 @@ static int error;
 static int take_sized(domus_stack *stack, void *self, const void *payload)
 {
     return answering(stack, self, payload);
-}
-
-static int take_call(domus_stack *stack, void *self, const void *call_)
-{
-    const domt_call *call = call_;
-
-    return call->function(stack, call->context);
 }
 
 static const domus_behaviour other_behaviour = {.name = "other", .on = rows};
@@ -75,7 +68,7 @@ static void open_world(int (*again)(domus_stack *), domus_resumed *then, domus_h
         sized[i] = (domus_type){.name = "sized", .size = i};
         rows[i] = (domus_on){&sized[i], take_sized, 0};
     }
-    rows[SIZES] = (domus_on){&domt_call_type, take_call, 0};
+    rows[SIZES] = (domus_on){&domt_call_type, domt_on_call, 0};
     domt_world_open(&world, 1);
     asker = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
     other = domt_spawn(domt_outside(&world), world.managers[0], &other_behaviour, NULL);
@@ -87,8 +80,7 @@ static void open_world(int (*again)(domus_stack *), domus_resumed *then, domus_h
 
 static void close_world(void)
 {
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 static int hear_first(domus_stack *stack, void *self, const domus_answer *answer)
@@ -273,8 +265,7 @@ DOMT_TEST(a_conversation_that_was_cancelled_asks_no_more)
         open_world(note_and_ask, NULL, keep);
         domt_do(&world, asker, ask_twice, NULL);
         if (stops != 0) {
-            ck_assert_int_eq(domi_house_stop(domt_outside(&world), asker), 0);
-            domt_settle(&world);
+            domt_stop(&world, domt_outside(&world), asker);
         } else {
             domt_do(&world, asker, cancel, NULL);
         }
@@ -338,14 +329,9 @@ static int tell_oneself(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &sized[0], NULL);
 }
 
-static int ignore(domus_stack *stack, void *self, const domus_answer *answer)
-{
-    return 0;
-}
-
 DOMT_TEST(a_run_takes_what_comes_behind_its_mail)
 {
-    open_world(ask_sized, ignore, tell_oneself);
+    open_world(ask_sized, domt_hear_nothing, tell_oneself);
     size_asked = 8;
     domt_do(&world, asker, ask_twice, NULL);
     ck_assert_uint_eq(answers, 2);

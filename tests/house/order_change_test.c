@@ -6,6 +6,7 @@
 #include "house/message/mailbox.h"
 #include "house/message/order.h"
 #include "tests/house/ordered.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
 
 #include <domus/spawn.h>
@@ -16,9 +17,10 @@
 
 #define MS UINT64_C(1000000)
 
-/* As domt_ordered_handled(), and the lists of the picker are whole. */
+/* As domt_ordered_settled(), and the lists of the picker are whole. */
 static void handled(const char *expected)
 {
+    domt_ordered_settle();
     domi_house_check_lists(domt_ordered_home(), domt_pick.picker.house);
     domt_ordered_handled(expected);
 }
@@ -35,13 +37,11 @@ DOMT_TEST(receive_takes_the_first_by_the_order)
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(30, 10, 20);
     domt_begin(domt_receive_one, &letters);
-    domt_ordered_settle();
     handled("(10) 20 30 ");
     DOMT_ORDERED_TELL(10);
     domt_tell(&domt_pick_urgent, 40);
     domt_tell(&domt_pick_urgent, 20);
     domt_begin(domt_receive_one, &domt_urgents);
-    domt_ordered_settle();
     handled("(u20) 10 u40 ");
     domt_pick_close();
 }
@@ -54,9 +54,8 @@ DOMT_TEST(receive_chooses_among_asks_and_notices)
     domt_tell(&domt_pick_urgent, 10);
     domt_begin(domt_receive_one, &letters);
     domt_begin(domt_receive_one, &letters);
-    domt_ordered_settle();
     handled("(u10) (q20) 30 ");
-    ck_assert_str_eq(domt_pick.answers, "x-42 ");
+    domt_pick_heard("x-42 ");
     domt_pick_close();
 }
 
@@ -84,28 +83,23 @@ DOMT_TEST(later_receive_looks_at_all_mail)
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(31, 22, 7);
     domt_begin(domt_receive_one, &domt_urgents);
-    domt_ordered_settle();
     handled("");
     domt_begin_by_event(domt_receive_one, &domt_sevens);
-    domt_ordered_settle();
     handled("(7) ");
     domt_tell(&domt_pick_urgent, 50);
-    domt_ordered_settle();
     handled("(u50) 22 31 ");
     domt_pick_close();
 }
 
-static int receive_now(domus_stack *stack, void *pattern)
-{
-    return domus_receive_within(stack, pattern, 0, domt_took);
-}
+static const domt_reception urgents_now = {&domt_urgents, 0, domt_took};
+static const domt_reception letters_now = {&letters, 0, domt_took};
+static const domt_reception sevens_now = {&domt_sevens, 0, domt_took};
 
 DOMT_TEST(receive_that_does_not_wait_finds_nothing)
 {
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(31, 22);
-    domt_begin(receive_now, &domt_urgents);
-    domt_ordered_settle();
+    domt_begin(domt_receive_as, &urgents_now);
     handled("- 22 31 ");
     domt_pick_close();
 }
@@ -115,10 +109,9 @@ DOMT_TEST(receive_sees_no_ask_that_has_expired)
     domt_ordered_open(0);
     domt_ask_picker(20, 5 * MS);
     domt_jump(&domt_pick.world, 10 * MS);
-    domt_begin(receive_now, &letters);
+    domt_begin(domt_receive_as, &letters_now);
     domt_ordered_run();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, asks_expired), 1);
-    domt_ordered_settle();
     handled("- ");
     domt_pick_close();
 }
@@ -138,7 +131,6 @@ DOMT_TEST(stop_after_mail_comes_when_receives_have_taken_what_was_before_it)
     domt_ordered_settle();
     ck_assert_int_eq(
         domt_notice(domt_ordered_home(), domt_pick.picker, &domt_pick_urgent, &(int64_t){1}), 0);
-    domt_ordered_settle();
     handled(""); /* the note stays before the end, and nothing is taken that came behind */
     ck_assert_uint_eq(domt_pick.picker.house->mail, 3);
     ck_assert_int_eq(domi_house_stop(domt_ordered_home(), domt_pick.picker), 0);
@@ -154,16 +146,7 @@ static int put_aside(domus_stack *stack, void *self, const domus_answer *answer)
     return domus_stash(stack);
 }
 
-static int receive_and_put_aside(domus_stack *stack, void *pattern)
-{
-    return domus_receive(stack, pattern, put_aside);
-}
-
-static int unstash(domus_stack *stack, void *context)
-{
-    domus_unstash(stack);
-    return 0;
-}
+static const domt_reception aside = {&letters, DOMUS_FOR_EVER, put_aside};
 
 DOMT_TEST(mail_that_was_aside_comes_before_equal_mail)
 {
@@ -171,15 +154,15 @@ DOMT_TEST(mail_that_was_aside_comes_before_equal_mail)
     DOMT_ORDERED_TELL(20, 21, 10, 30);
     domt_ask_picker(23, 0);
     for (int i = 0; i < 3; i++)
-        domt_begin(receive_and_put_aside, &letters);
+        domt_begin(domt_receive_as, &aside);
     for (int i = 0; i < 16; i++)
-        domt_begin(receive_now, &domt_sevens); /* calls that leave the mail sorted */
+        domt_begin(domt_receive_as, &sevens_now); /* calls that leave the mail sorted */
     (void)domi_manager_take_arrivals(domt_ordered_home());
     domt_ordered_run_limit(8);
     for (int i = 0; i < 5; i++)
         domt_ordered_run();
     ck_assert_uint_eq(domt_pick.picker.house->family->stashed, 3);
-    domt_begin(unstash, NULL);
+    domt_begin(domt_do_unstash, NULL);
     DOMT_ORDERED_TELL(11, 22);
     domt_ordered_run_limit(64);
     domt_ordered_settle();
@@ -243,11 +226,9 @@ DOMT_TEST(become_sorts_by_the_new_order)
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(11, 31, 21, 10, 30);
     domt_begin(become, &domt_by_tens_down);
-    domt_ordered_settle();
     handled("31 30 21 11 10 ");
     DOMT_ORDERED_TELL(10, 20);
     domt_begin(become, NULL);
-    domt_ordered_settle();
     handled("10 20 ");
     domt_pick_close();
 }
@@ -261,10 +242,8 @@ DOMT_TEST(become_without_an_order_takes_asks_first_again)
     domt_ordered_sort();
     domt_begin(become, &domt_picking);
     domt_ordered_run_limit(64);
-    domt_ordered_settle();
     handled("q20 q40 10 30 ");
     DOMT_ORDERED_TELL(30, 10);
-    domt_ordered_settle();
     handled("30 10 ");
     domt_pick_close();
 }
@@ -278,12 +257,10 @@ DOMT_TEST(become_with_an_order_sorts_what_waits)
     DOMT_ORDERED_TELL(30);
     domt_begin(become, &domt_by_tens);
     DOMT_ORDERED_TELL(20, 10);
-    domt_ordered_settle();
     handled("30 10 20 ");
     domt_begin(become, NULL);
     domt_ordered_settle();
     DOMT_ORDERED_TELL(20, 10);
-    domt_ordered_settle();
     handled("20 10 ");
     domt_pick_close();
 }
@@ -302,7 +279,6 @@ DOMT_TEST(become_while_receives_wait_lets_them_look_again)
     domt_ordered_settle();
     ck_assert_uint_eq(domt_pick.looks, 6);
     DOMT_ORDERED_TELL(20, 7);
-    domt_ordered_settle();
     handled("(7) 10 20 30 ");
     domt_pick_close();
 }
@@ -327,7 +303,6 @@ DOMT_TEST(become_without_memory_changes_nothing)
     domt_ordered_settle();
     domt_begin(become_without_memory, &domt_by_tens);
     DOMT_ORDERED_TELL(20, 10);
-    domt_ordered_settle();
     handled("20 10 ");
     domt_pick_close();
 }

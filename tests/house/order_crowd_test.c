@@ -66,10 +66,7 @@ static int take(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour sorting = {
-    .name = "sorting",
-    .on = (const domus_on[]){{&item_type, take, 0}, {NULL, NULL, 0}},
-    .order = compare,
-};
+    .name = "sorting", .on = (const domus_on[]){{&item_type, take, 0}, {0}}, .order = compare};
 
 static domi_manager *home(void)
 {

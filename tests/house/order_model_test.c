@@ -12,6 +12,7 @@
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
+#include "tests/house/steps.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 
@@ -250,17 +251,10 @@ static int change(domus_stack *stack, void *to)
     return 0;
 }
 
-static int take_call(domus_stack *stack, void *self, const void *payload)
-{
-    const domt_call *call = payload;
-
-    return call->function(stack, call->context);
-}
-
 #define ROWS                                                                                       \
     (const domus_on[])                                                                             \
     {                                                                                              \
-        {&note_type, take_note, 0}, {&ask_type, take_ask, 0}, {&domt_call_type, take_call, 0},     \
+        {&note_type, take_note, 0}, {&ask_type, take_ask, 0}, {&domt_call_type, domt_on_call, 0},  \
         {                                                                                          \
             NULL, NULL, 0                                                                          \
         }                                                                                          \
@@ -404,8 +398,7 @@ static void walk(uint64_t seed)
     ck_assert_uint_eq(taken, numbers);
     ck_assert_uint_eq(answered, asked);
     ck_assert_uint_gt(taken, OPERATIONS / WALKS / 4);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 DOMT_TEST(walks_of_a_hundred_thousand_operations_agree_with_the_model)

@@ -9,6 +9,7 @@
 #include "house/message/mailbox.h"
 #include "house/message/order.h"
 #include "tests/house/ordered.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
 
 #include <domus/spawn.h>
@@ -24,11 +25,9 @@ DOMT_TEST(mail_is_taken_by_the_order_and_equal_mail_as_it_came)
 {
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(52, 31, 50, 10, 33, 30, 51);
-    domt_ordered_settle();
-    domt_ordered_handled("10 31 33 30 52 50 51 ");
+    domt_ordered_settled("10 31 33 30 52 50 51 ");
     DOMT_ORDERED_TELL(7);
-    domt_ordered_settle();
-    domt_ordered_handled("7 ");
+    domt_ordered_settled("7 ");
     domt_pick_close();
 }
 
@@ -40,9 +39,8 @@ DOMT_TEST(asks_and_notices_share_one_order)
     DOMT_ORDERED_TELL(30);
     domt_tell(&domt_pick_urgent, 0);
     domt_ask_picker(40, 0);
-    domt_ordered_settle();
-    domt_ordered_handled("u0 q10 20 30 q40 ");
-    ck_assert_str_eq(domt_pick.answers, "r10 r40 ");
+    domt_ordered_settled("u0 q10 20 30 q40 ");
+    domt_pick_heard("r10 r40 ");
     domt_pick_close();
 }
 
@@ -52,8 +50,7 @@ DOMT_TEST(equal_asks_do_not_starve_a_notice)
     DOMT_ORDERED_TELL(11);
     domt_ordered_sort();
     domt_ask_picker(12, 0);
-    domt_ordered_settle();
-    domt_ordered_handled("11 q12 ");
+    domt_ordered_settled("11 q12 ");
     domt_pick_close();
 }
 
@@ -69,8 +66,7 @@ DOMT_TEST(more_urgent_mail_that_comes_during_a_run_is_next)
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(20, 30);
     domt_begin(tell_itself, &five);
-    domt_ordered_settle();
-    domt_ordered_handled("u5 20 30 ");
+    domt_ordered_settled("u5 20 30 ");
     domt_pick_close();
 }
 
@@ -95,14 +91,8 @@ DOMT_TEST(replies_are_taken_before_all_of_it)
     domt_ordered_run();
     (void)domt_iterate(domt_pick.world.managers[1]);
     DOMT_ORDERED_TELL(2, 1);
-    domt_ordered_settle();
-    domt_ordered_handled("(99) 2 1 ");
+    domt_ordered_settled("(99) 2 1 ");
     domt_pick_close();
-}
-
-static int end_wait(domus_stack *stack, void *self, const domus_answer *answer)
-{
-    return 0;
 }
 
 static int ask_asker_often(domus_stack *stack, void *number)
@@ -112,7 +102,7 @@ static int ask_asker_often(domus_stack *stack, void *number)
     for (uint64_t i = 0; i < 100; i++)
         ck_assert_int_eq(domus_ask_add(stack, domt_pick.asker, &domt_call_type, &call, 0, i + 1),
                          0);
-    return domus_wait_all(stack, end_wait);
+    return domus_wait_all(stack, domt_hear_nothing);
 }
 
 DOMT_TEST(places_of_a_run_are_kept_for_it_behind_replies)
@@ -180,10 +170,9 @@ DOMT_TEST(stop_lets_one_more_be_handled_and_the_others_are_dead_letters)
     domt_ask_picker(500, 0);
     domt_ordered_sort();
     DOMT_ORDERED_TELL(700);
-    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), domt_pick.picker), 0);
-    domt_ordered_settle();
+    domt_pick_stop();
     domt_ordered_handled("");
-    ck_assert_str_eq(domt_pick.answers, "x-116 ");
+    domt_pick_heard("x-116 ");
     ck_assert_uint_eq(domt_pick.releases, 102);
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, dead_letters), 102);
     domt_pick_close();
@@ -201,8 +190,7 @@ DOMT_TEST(stop_after_mail_lets_all_be_handled_that_came_before_it)
     domt_begin(stop_itself_after_mail, NULL);
     domt_ordered_run_limit(8);
     domt_ordered_run(); /* it asks itself to stop behind its mail, which then is empty */
-    domt_ordered_settle();
-    domt_ordered_handled("20 30 ");
+    domt_ordered_settled("20 30 ");
     ck_assert_uint_ne(atomic_load(&domt_pick.picker.house->life) >> 32, domt_pick.picker.lease);
     domt_pick_close();
 }
@@ -224,9 +212,8 @@ DOMT_TEST(stop_after_mail_comes_before_more_urgent_mail_that_was_put_later)
     domt_ordered_run();
     domt_ordered_handled("20 31 32 33 34 35 36 37 ");
     domt_ask_picker(5, 0);
-    domt_ordered_settle();
-    domt_ordered_handled("38 39 ");
-    ck_assert_str_eq(domt_pick.answers, "x-116 ");
+    domt_ordered_settled("38 39 ");
+    domt_pick_heard("x-116 ");
     ck_assert_uint_eq(domt_pick.releases, 2);
     domt_pick_close();
 }
@@ -253,8 +240,7 @@ DOMT_TEST(bound_of_the_mailbox_holds_for_sorted_mail)
         domt_tell(&domt_pick_note, 10 * n);
     ck_assert_int_eq(domt_notice(domt_ordered_home(), domt_pick.picker, &domt_pick_note, &number),
                      -ENOBUFS);
-    domt_ordered_settle();
-    domt_ordered_handled("10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 160 170 180 190 200 ");
+    domt_ordered_settled("10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 160 170 180 190 200 ");
     domt_pick_close();
 }
 
@@ -292,8 +278,7 @@ DOMT_TEST(ask_whose_asker_has_given_up_is_taken_out_of_sorted_mail)
     ck_assert_uint_eq(domi_order_count(house), 3);
     domi_house_check_lists(domt_ordered_home(), house);
     domt_jump(&domt_pick.world, 20 * MS);
-    domt_ordered_settle();
-    domt_ordered_handled("10 q21 30 ");
+    domt_ordered_settled("10 q21 30 ");
     ck_assert_ptr_nonnull(strstr(domt_pick.answers, "r21 "));
     ck_assert_ptr_null(strstr(domt_pick.answers, "r20 "));
     domt_pick_close();
@@ -321,8 +306,7 @@ DOMT_TEST(short_runs_take_it_by_the_order)
     domt_ordered_run_limit(1);
     DOMT_ORDERED_TELL(40, 10, 41, 60);
     domt_ask_picker(20, 0);
-    domt_ordered_settle();
-    domt_ordered_handled("10 q20 40 41 60 ");
+    domt_ordered_settled("10 q20 40 41 60 ");
     domt_pick_close();
 }
 

@@ -1,5 +1,6 @@
 /* A picker with an order; see the header. */
 #include "tests/house/ordered.h"
+#include "tests/house/steps.h"
 
 #include "house/dispatch/dispatch.h"
 #include "house/message/order.h"
@@ -65,18 +66,13 @@ void domt_ordered_run(void)
     (void)domt_run_state(home);
 }
 
-static int do_nothing(domus_stack *stack, void *context)
-{
-    return 0;
-}
-
 void domt_ordered_sort(void)
 {
     uint32_t mail = domt_pick.picker.house->mail;
 
     domt_ordered_run_limit(8);
     for (uint32_t i = 0; i < 8; i++)
-        domt_begin(do_nothing, NULL);
+        domt_begin(domt_do_nothing, NULL);
     domt_ordered_run();
     ck_assert_uint_eq(domt_pick.picker.house->mail, mail);
     ck_assert_uint_eq(domi_order_count(domt_pick.picker.house), mail);
@@ -85,6 +81,12 @@ void domt_ordered_sort(void)
 void domt_ordered_settle(void)
 {
     domt_settle(&domt_pick.world);
+}
+
+void domt_ordered_settled(const char *expected)
+{
+    domt_ordered_settle();
+    domt_ordered_handled(expected);
 }
 
 domi_manager *domt_ordered_home(void)

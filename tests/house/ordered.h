@@ -20,8 +20,9 @@ void domt_ordered_tell(const int64_t *numbers, size_t count);
     domt_ordered_tell((const int64_t[]){__VA_ARGS__},                                              \
                       sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 
-/* Hold that the picker has handled these since the last call. */
+/* Hold that the picker has handled these since the last call; the second one settles before. */
 void domt_ordered_handled(const char *expected);
+void domt_ordered_settled(const char *expected);
 
 /* Let a run of any house handle at most so many messages. */
 void domt_ordered_run_limit(uint32_t messages);

@@ -1,5 +1,6 @@
 /* Payloads that own memory; see the header. */
 #include "tests/house/owning.h"
+#include "tests/house/steps.h"
 
 #include "house/family/life.h"
 #include "tests/support/suite.h"
@@ -29,21 +30,13 @@ static int handle(domus_stack *stack, void *self, const void *payload)
     return domt_owned.handle != NULL ? domt_owned.handle(stack, payload) : 0;
 }
 
-static int take_call(domus_stack *stack, void *self, const void *call_)
-{
-    const domt_call *call = call_;
-
-    return call->function(stack, call->context);
-}
-
-static const domus_behaviour behaviour = {
-    .name = "owning",
-    .on = (const domus_on[]){{&domt_small, handle, 0},
-                             {&domt_middle, handle, 32},
-                             {&domt_large, handle, 0},
-                             {&domt_call_type, take_call, 0},
-                             {NULL, NULL, 0}},
-};
+static const domus_behaviour behaviour = {.name = "owning",
+                                          .on =
+                                              (const domus_on[]){{&domt_small, handle, 0},
+                                                                 {&domt_middle, handle, 32},
+                                                                 {&domt_large, handle, 0},
+                                                                 {&domt_call_type, domt_on_call, 0},
+                                                                 {0}}};
 
 void domt_owning_open(void)
 {
@@ -59,8 +52,7 @@ void domt_owning_close(void)
 {
     domt_settle(&domt_owned.world);
     ck_assert_uint_eq(domt_owned.made, domt_owned.released + domt_owned.freed);
-    ck_assert_uint_eq(domt_in_use_all(&domt_owned.world), 0);
-    domt_world_end(&domt_owned.world);
+    domt_end_clean(&domt_owned.world);
     ck_assert_uint_eq(domt_owned.made, domt_owned.released + domt_owned.freed);
 }
 
@@ -132,6 +124,11 @@ static int ask_it(domus_stack *stack, void *now_)
 void domt_own_do(uint32_t by, int (*function)(domus_stack *, void *), const void *context)
 {
     domt_do(&domt_owned.world, domt_owned.actors[by], function, (void *)(uintptr_t)context);
+}
+
+void domt_own_stop(domus_address actor)
+{
+    domt_stop(&domt_owned.world, actor.house->home, actor);
 }
 
 void domt_own_notice(uint32_t to, const domus_type *type, const char *text)

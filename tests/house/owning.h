@@ -54,6 +54,9 @@ void domt_free_text(char *text);
 /* Let actor `by` run `function` with `context`, and settle. */
 void domt_own_do(uint32_t by, int (*function)(domus_stack *, void *), const void *context);
 
+/* Stop an actor from its home, and settle. */
+void domt_own_stop(domus_address actor);
+
 /* Send or ask, from actor 0 to actor `to`, and settle. */
 void domt_own_notice(uint32_t to, const domus_type *type, const char *text);
 void domt_own_ask(uint32_t to, const domus_type *type, const char *text);

@@ -5,6 +5,7 @@
 #include "house/family/family.h"
 #include "house/message/stop.h"
 #include "tests/house/asking.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
 
 #include <domus/receive.h>
@@ -28,18 +29,7 @@ static int asked_error;  /* what the asker heard; 1: nothing yet */
 static int holder_error; /* what the holder heard; 1: nothing yet */
 static unsigned shown;   /* asks that the last one was shown */
 
-static const domus_type question = {
-    .name = "question", .size = sizeof(domt_call), .release = domt_release_ask};
-static const domus_type done_type = {.name = "done", .size = 8, .release = domt_release_reply};
-
 /* --- actors ----------------------------------------------------------------------------------- */
-
-static int take_call(domus_stack *stack, void *self, const void *call_)
-{
-    const domt_call *call = call_;
-
-    return call->function(stack, call->context);
-}
 
 /* A question goes from actor to actor, and the last one does what it says. */
 static int take_question(domus_stack *stack, void *self, const void *call_)
@@ -51,15 +41,13 @@ static int take_question(domus_stack *stack, void *self, const void *call_)
     if (i < LAST)
         return domus_forward(stack, router.house != NULL && i + 1 == LAST ? router : actors[i + 1]);
     shown++;
-    return take_call(stack, self, call_);
+    return domt_on_call(stack, self, call_);
 }
 
 static const domus_behaviour talking = {
     .name = "talking",
-    .on = (const domus_on[]){{&question, take_question, 0},
-                             {&domt_call_type, take_call, 0},
-                             {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){
+        {&domt_ask_question, take_question, 0}, {&domt_call_type, domt_on_call, 0}, {0}}};
 
 /* Open a world in which each actor has a home of its own, or one that all share. */
 static void open_world(uint32_t homes)
@@ -79,10 +67,7 @@ static void open_world(uint32_t homes)
 static void close_world(void)
 {
     ck_assert_uint_eq(domt_ask_releases, shown);
-    for (uint32_t i = 0; i < ACTORS; i++)
-        ck_assert_uint_eq(domi_house_count_parked(actors[i].house), 0);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_asking_end(&world, actors, ACTORS);
     domi_routers_fini(&routers);
 }
 
@@ -107,7 +92,7 @@ static int ask(domus_stack *stack, void *plan_)
     ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
     return domus_ask(stack,
                      what->from == LAST && router.house != NULL ? router : actors[what->from],
-                     &question, &what->call, hear_asked);
+                     &domt_ask_question, &what->call, hear_asked);
 }
 
 static int cancel(domus_stack *stack, void *context)
@@ -124,7 +109,7 @@ static int stop(domus_stack *stack, void *context)
 static int hear_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     holder_error = answer->error;
-    return answer->error != 0 ? answer->error : domus_reply(stack, &done_type, "answered");
+    return answer->error != 0 ? answer->error : domus_reply(stack, &domt_ask_done, "answered");
 }
 
 static int sleep_long(domus_stack *stack, void *context)
@@ -153,17 +138,11 @@ static int put_aside(domus_stack *stack, void *context)
     return domus_stash(stack);
 }
 
-static int take_back(domus_stack *stack, void *context)
-{
-    domus_unstash(stack);
-    return 0;
-}
-
 static int reply_kept(domus_stack *stack, void *result)
 {
     bool is_wanted = domus_kept_is_wanted(stack, kept);
 
-    *(int *)result = domus_kept_reply(stack, kept, &done_type, "answered");
+    *(int *)result = domus_kept_reply(stack, kept, &domt_ask_done, "answered");
     ck_assert_int_eq(*(int *)result, is_wanted ? 0 : -ENOENT);
     ck_assert(!domus_kept_is_wanted(stack, kept));
     return 0;
@@ -176,12 +155,6 @@ static int fail_kept(domus_stack *stack, void *result)
 }
 
 static int forward_kept(domus_stack *stack, void *result)
-{
-    *(int *)result = domus_kept_forward(stack, kept, actors[1]);
-    return 0;
-}
-
-static int pass_kept_on(domus_stack *stack, void *result)
 {
     *(int *)result = domus_kept_forward(stack, kept, actors[OTHER]);
     return 0;
@@ -280,7 +253,7 @@ static int ask_as_a_crowd(domus_stack *stack, void *context)
     const domt_call call = {keep, NULL};
 
     for (unsigned i = 0; i < CROWD; i++)
-        ck_assert_int_eq(domus_ask_add(stack, actors[1], &question, &call, 0, 0), 0);
+        ck_assert_int_eq(domus_ask_add(stack, actors[1], &domt_ask_question, &call, 0, 0), 0);
     ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
     return domus_wait_all(stack, hear_crowd);
 }
@@ -306,7 +279,7 @@ static void cancel_aside(uint32_t from, deed give_up)
     ck_assert_uint_eq(actors[LAST].house->family->stashed, 1);
     domt_do(&world, actors[0], give_up, NULL);
     ck_assert_uint_eq(actors[LAST].house->family->stashed, 0);
-    domt_do(&world, actors[LAST], take_back, NULL);
+    domt_do(&world, actors[LAST], domt_do_unstash, NULL);
     ck_assert_uint_eq(shown, 1);
 }
 
@@ -342,7 +315,7 @@ static void cancel_kept_and_passed(uint32_t from, deed give_up)
     int result = 1;
 
     domt_do(&world, actors[0], ask, &asked);
-    domt_do(&world, actors[LAST], pass_kept_on, &result);
+    domt_do(&world, actors[LAST], forward_kept, &result);
     ck_assert_int_eq(result, 0);
     ck_assert_uint_eq(shown, 2);
     ck_assert_uint_eq(domi_house_count_parked(actors[OTHER].house), 1);
@@ -366,8 +339,7 @@ DOMT_TEST(answer_before_the_cancel_finds_nobody_either)
     open_world(ACTORS);
     domt_do(&world, actors[0], ask, &asked);
     domt_send(world.managers[0], actors[0], stop, NULL);
-    while (domt_iterate(world.managers[0]) != 0)
-        ;
+    domt_let_work(world.managers[0]);
     domt_send(world.managers[0], actors[LAST], reply_kept, &result);
     domt_settle(&world);
     ck_assert_int_eq(result, -ENOENT);
@@ -382,8 +354,7 @@ DOMT_TEST(ask_is_cancelled_whose_asker_ends_before_it_hears_where_it_is)
     open_world(ACTORS);
     domt_send(world.managers[0], actors[0], ask, &asked);
     for (uint32_t home = 0; home < ACTORS; home += home == 0 ? 2 : 1) {
-        while (domt_iterate(world.managers[home]) != 0)
-            ;
+        domt_let_work(world.managers[home]);
     }
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 1);
     world.managers[0]->limits.messages_per_run_max = 1; /* it ends before it comes to its events */
@@ -407,7 +378,8 @@ static int ask_and_lose_interest(domus_stack *stack, void *plan_)
 {
     const plan *what = plan_;
 
-    ck_assert_int_eq(domus_ask_add(stack, actors[what->from], &question, &what->call, 0, 1), 0);
+    ck_assert_int_eq(
+        domus_ask_add(stack, actors[what->from], &domt_ask_question, &what->call, 0, 1), 0);
     ck_assert_int_eq(domus_sleep_add(stack, MS, 2), 0);
     return domus_wait_first(stack, go_on_at_once);
 }

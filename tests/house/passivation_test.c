@@ -14,13 +14,9 @@
 static void open_idle(uint64_t ms)
 {
     const domus_spawn_options options = {.passivate_after_ns = ms * MS};
-    const domt_kin state = {1, DOMT_WORTH};
 
     domt_kin_open(2);
-    ck_assert_int_eq(domi_house_spawn_child(domt_outside(&domt_kin_world), NULL,
-                                            domt_kin_world.managers[0], &domt_kin_hearing, &state,
-                                            &options, &domt_kin_of[1].address),
-                     0);
+    domt_kin_root_with(1, 0, &options);
     domt_settle(&domt_kin_world);
 }
 
@@ -29,20 +25,13 @@ static void pass(uint64_t ms)
     domt_pass(&domt_kin_world, ms * MS);
 }
 
-static void note(void)
-{
-    domt_kin_tell(1, &domt_kin_note, 0);
-    domt_settle(&domt_kin_world);
-}
-
 static void close_ended(void)
 {
     ck_assert(!domt_kin_lives(1));
     ck_assert_uint_eq(domt_kin_of[1].stops, 1);
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, passivations), 1);
     ck_assert_uint_eq(domt_kin_world.managers[0]->timing.timers, 0);
-    ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
-    domt_kin_close();
+    domt_kin_close_clean();
 }
 
 DOMT_TEST(idle_actor_is_stopped_in_time_and_not_before)
@@ -59,7 +48,7 @@ DOMT_TEST(message_begins_the_idle_time_anew)
     open_idle(10);
     for (int i = 0; i < 20; i++) {
         pass(9);
-        note();
+        domt_kin_note_to(1);
         ck_assert(domt_kin_lives(1));
     }
     pass(9);
@@ -88,8 +77,7 @@ DOMT_TEST(message_and_end_of_the_idle_time_may_meet)
     open_idle(10);
     pass(9);
     domt_jump(&domt_kin_world, 2 * MS); /* both are found in one turn: the message wins */
-    domt_kin_tell(1, &domt_kin_note, 0);
-    domt_settle(&domt_kin_world);
+    domt_kin_note_to(1);
     ck_assert_uint_eq(domt_kin_of[1].notes, 1);
     pass(30);
     close_ended();
@@ -175,8 +163,7 @@ DOMT_TEST(stop_meets_passivation)
         open_idle(10);
         pass(9);
         domt_jump(&domt_kin_world, 2 * MS);
-        ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[from], domt_kin_of[1].address), 0);
-        domt_settle(&domt_kin_world);
+        domt_kin_stop_by(domt_kin_world.managers[from], 1);
         ck_assert(!domt_kin_lives(1));
         ck_assert_uint_eq(domt_kin_of[1].stops, 1);
         ck_assert_uint_eq(domt_kin_world.managers[0]->timing.timers, 0);
@@ -195,8 +182,7 @@ DOMT_TEST(passivation_goes_on_after_a_restart_and_a_mount_that_failed)
         boss = domt_kin_boss(&restarts);
         domt_kin_open(2);
         (void)domt_kin_root(2, 0, &boss);
-        domt_kin_of[1].fails = fails;
-        domt_kin_of[1].error = -EIO;
+        domt_kin_let_fail(1, fails, -EIO);
         ck_assert_int_eq(domt_kin_spawn_by(2, 1, &domt_kin_hearing, &options), 0);
         ck_assert_uint_eq(domt_kin_of[1].mounts, 1);
         pass(8);

@@ -1,6 +1,8 @@
 /* An actor that receives; see the header. */
 #include "tests/house/picker.h"
+#include "tests/house/steps.h"
 
+#include "house/family/life.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
 #include "tests/support/suite.h"
@@ -34,37 +36,32 @@ __attribute__((format(printf, 3, 4))) static void append(char *where, size_t roo
     ck_assert_int_lt(written, (int)(room - length));
 }
 
-static void write_text(const char *before, int64_t number, const char *after)
+void domt_pick_write(const char *before, int64_t number, const char *after)
 {
     append(domt_pick.text, sizeof domt_pick.text, "%s%lld%s ", before, (long long)number, after);
 }
 
-static int take_note(domus_stack *stack, void *self, const void *number)
+static int take(domus_stack *stack, const char *what, const void *number)
 {
     (void)domus_take(stack);
-    write_text("", *(const int64_t *)number, "");
+    domt_pick_write(what, *(const int64_t *)number, "");
     return 0;
+}
+
+static int take_note(domus_stack *stack, void *self, const void *number)
+{
+    return take(stack, "", number);
 }
 
 static int take_urgent(domus_stack *stack, void *self, const void *number)
 {
-    (void)domus_take(stack);
-    write_text("u", *(const int64_t *)number, "");
-    return 0;
+    return take(stack, "u", number);
 }
 
 static int take_question(domus_stack *stack, void *self, const void *number)
 {
-    (void)domus_take(stack);
-    write_text("q", *(const int64_t *)number, "");
+    (void)take(stack, "q", number);
     return domus_reply(stack, &domt_pick_number, number);
-}
-
-static int take_call(domus_stack *stack, void *self, const void *call_)
-{
-    const domt_call *call = call_;
-
-    return call->function(stack, call->context);
 }
 
 const domus_behaviour domt_picking = {
@@ -73,9 +70,8 @@ const domus_behaviour domt_picking = {
     .on = (const domus_on[]){{&domt_pick_note, take_note, 0},
                              {&domt_pick_urgent, take_urgent, 0},
                              {&domt_pick_question, take_question, 0},
-                             {&domt_call_type, take_call, 16},
-                             {NULL, NULL, 0}},
-};
+                             {&domt_call_type, domt_on_call, 16},
+                             {0}}};
 
 static bool is_seven(const void *self, const void *frame, const domus_type *type,
                      const void *payload)
@@ -114,8 +110,35 @@ void domt_pick_close(void)
     ck_assert_uint_eq(house->mail, 0);
     ck_assert_uint_eq(house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_FRESH), 0);
     ck_assert_uint_eq(house->home->timing.deadlines.count, 0);
-    ck_assert_uint_eq(domt_in_use_all(&domt_pick.world), 0);
-    domt_world_end(&domt_pick.world);
+    domt_end_clean(&domt_pick.world);
+}
+
+void domt_pick_settle(void)
+{
+    domt_settle(&domt_pick.world);
+}
+
+void domt_pick_pass(uint64_t ns)
+{
+    domt_pass(&domt_pick.world, ns);
+}
+
+void domt_pick_stop(void)
+{
+    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), domt_pick.picker), 0);
+    domt_pick_settle();
+}
+
+void domt_pick_wrote(const char *text)
+{
+    domt_pick_settle();
+    ck_assert_str_eq(domt_pick.text, text);
+}
+
+void domt_pick_heard(const char *answers)
+{
+    domt_pick_settle();
+    ck_assert_str_eq(domt_pick.answers, answers);
 }
 
 void domt_tell(const domus_type *type, int64_t number)
@@ -183,12 +206,12 @@ bool domt_write(const domus_answer *answer)
     if (answer->error == -ETIMEDOUT)
         append(domt_pick.text, sizeof domt_pick.text, "- ");
     else if (answer->error != 0)
-        write_text("x", -answer->error, "");
+        domt_pick_write("x", -answer->error, "");
     else
-        write_text(answer->type == &domt_pick_question ? "(q"
-                   : answer->type == &domt_pick_urgent ? "(u"
-                                                       : "(",
-                   *(const int64_t *)answer->payload, ")");
+        domt_pick_write(answer->type == &domt_pick_question ? "(q"
+                        : answer->type == &domt_pick_urgent ? "(u"
+                                                            : "(",
+                        *(const int64_t *)answer->payload, ")");
     return answer->error == 0;
 }
 
@@ -202,4 +225,11 @@ int domt_took(domus_stack *stack, void *self, const domus_answer *answer)
 int domt_receive_one(domus_stack *stack, void *pattern)
 {
     return domus_receive(stack, pattern, domt_took);
+}
+
+int domt_receive_as(domus_stack *stack, void *reception)
+{
+    const domt_reception *now = reception;
+
+    return domus_receive_within(stack, now->pattern, now->within_ns, now->then);
 }

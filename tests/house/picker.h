@@ -52,11 +52,30 @@ void domt_begin_by_event(int (*function)(domus_stack *, void *), const void *con
 /* Let the asker's question come to the picker, which does not work yet; a time-out of 0 is none. */
 void domt_ask_picker(int64_t number, uint64_t timeout_ns);
 
-/* Write down what a receive brought; true if it was a message. */
+/* Let the world settle, or time pass; stop the picker from outside. */
+void domt_pick_settle(void);
+void domt_pick_pass(uint64_t ns);
+void domt_pick_stop(void);
+
+/* Let the world settle, and hold what the picker wrote so far, or the answers that the asker got.
+ */
+void domt_pick_wrote(const char *text);
+void domt_pick_heard(const char *answers);
+
+/* Write down a number between two texts, or what a receive brought; true if it was a message. */
+void domt_pick_write(const char *before, int64_t number, const char *after);
 bool domt_write(const domus_answer *answer);
 int domt_took(domus_stack *stack, void *self, const domus_answer *answer); /* writes, then ends */
 
-/* A conversation that receives once, by the pattern that is its context. */
+/* A conversation that receives once, by the pattern that is its context; and one that receives by a
+ * pattern, within a time, and is resumed by a function that a test says. */
+typedef struct domt_reception {
+    const domus_pattern *pattern;
+    uint64_t within_ns;
+    domus_resumed *then;
+} domt_reception;
+
 int domt_receive_one(domus_stack *stack, void *pattern);
+int domt_receive_as(domus_stack *stack, void *reception);
 
 #endif

@@ -1,12 +1,21 @@
-/* house/message/pool.c: envelopes of every size class, and the way home for envelopes that other
- * threads free. */
-#include "house/message/pool.h"
-
+/* Memory of messages. house/message/pool.c: envelopes of every size class, and the way home for
+ * envelopes that others free. house/message/trim.c: memory that a trim leaves with a slab is
+ * counted as spare until it is used. And the memory of the belts between 64 threads that all talk
+ * to all, while they are used and when their rings were given back, and that of a full belt; the
+ * figures stand in decisions/lanes. */
+#include "base/memory.h"
+#include "house/dispatch/carry.h"
 #include "house/dispatch/dispatch.h"
 #include "house/message/mailbox.h"
+#include "house/message/pool.h"
+#include "house/message/trim.h"
+#include "tests/house/belt_world.h"
+#include "tests/house/steps.h"
+#include "tests/support/death.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static domt_world world;
@@ -42,8 +51,7 @@ DOMT_TEST(envelopes_come_from_the_smallest_class_that_holds_them)
         memset(envelope->payload, 1, cases[i].bytes - DOMI_ENVELOPE_HEAD);
         domi_pool_free(world.managers[i % 3], &envelope->node);
     }
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 DOMT_TEST(what_its_owner_frees_is_taken_next)
@@ -78,8 +86,7 @@ DOMT_TEST(what_others_free_goes_home_in_one_chain)
 
     domi_pool_free(world.managers[1], &domi_envelope_new(world.managers[0], 64)->node);
     domi_pool_flush_returns(world.managers[1]); /* behind another one's chain */
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 /* --- no growth ------------------------------------------------------------------------------- */
@@ -138,8 +145,7 @@ DOMT_TEST(pools_do_not_grow_while_messages_go_round)
     }
     ck_assert_uint_eq(handled, (uint64_t)ROUNDS * PACKETS * HOPS);
     ck_assert_uint_eq(domt_mapped_bytes(&world), mapped);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 /* One side only allocates, the other only frees: what is freed has to come back. */
@@ -161,6 +167,244 @@ DOMT_TEST(pools_do_not_grow_when_one_sends_and_another_frees)
     }
     ck_assert_uint_eq(domt_mapped_bytes(&world), mapped);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 250000);
+    domt_world_end(&world);
+}
+
+/* --- trims ------------------------------------------------------------------------------------ */
+
+enum { COUNT = 20000 }; /* of 64 bytes: more than four chunks */
+
+static domt_world world;
+static domi_node *nodes[COUNT];
+
+static uint64_t spare(const domi_manager *manager)
+{
+    return atomic_load(&manager->memory.spare_bytes);
+}
+
+DOMT_TEST(spare_bytes_that_are_used_again_are_not_spare_any_more)
+{
+    uint64_t now_ns = 0;
+
+    domt_world_open(&world, 1);
+    domi_manager *home = world.managers[0];
+    for (int i = 0; i < COUNT; i++)
+        nodes[i] = domi_pool_take(home, DOMI_SLAB_64);
+    for (int i = 0; i < COUNT; i += 2)
+        domi_pool_free(home, nodes[i]);
+    for (int i = 0; i < 10000 && spare(home) == 0; i++)
+        (void)domi_pool_trim_step(home, now_ns += UINT64_C(100000000), 4096);
+    while (domi_pool_trim_step(home, now_ns, 4096))
+        ;
+    ck_assert_uint_gt(spare(home), 0);
+    ck_assert_uint_eq(spare(home), home->pool.slabs[DOMI_SLAB_64].spare_bytes);
+    for (int i = 0; i < COUNT; i++) /* all that is free, and more */
+        ck_assert_ptr_nonnull(domi_pool_take(home, DOMI_SLAB_64));
+    ck_assert_uint_eq(home->pool.slabs[DOMI_SLAB_64].spare_bytes, 0);
+    ck_assert_uint_eq(spare(home), 0);
+    domt_world_end(&world);
+}
+
+/* A thread for which others have freed much must not stand still while it sorts that. */
+DOMT_TEST(objects_that_come_back_in_crowds_are_sorted_some_at_a_time)
+{
+    uint32_t steps = 1;
+
+    domt_world_open(&world, 2);
+    domi_manager *home = world.managers[0];
+    for (int i = 0; i < COUNT; i++)
+        nodes[i] = domi_pool_take(home, DOMI_SLAB_64);
+    for (int i = 0; i < COUNT; i++)
+        domi_pool_free(world.managers[1], nodes[i]);
+    domi_pool_flush_returns(world.managers[1]);
+    for (; domi_pool_collect_returned(home); steps++)
+        ck_assert_uint_lt(steps, COUNT);
+    ck_assert_uint_ge(steps, COUNT / 5000);
+    ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_64), 0);
+    domt_world_end(&world);
+}
+
+/* --- what is true between two steps ----------------------------------------------------------- */
+
+static void trims_without_a_pass(void)
+{
+    world.managers[0]->memory.trim.under_way = false;
+}
+
+static void has_come_to_no_slab(void)
+{
+    world.managers[0]->memory.trim.slab = DOMI_SLABS;
+}
+
+static void waits_longer_than_it_may(void)
+{
+    world.managers[0]->memory.trim.wait_ns = UINT64_MAX;
+}
+
+static void trims_a_slab_that_it_left(void)
+{
+    world.managers[0]->memory.trim.slab++;
+}
+
+static void trims_a_slab_before_it_begins(void)
+{
+    world.managers[0]->memory.trim.begun = false;
+}
+
+static void spares_bytes_that_it_does_not_tell(void)
+{
+    world.managers[0]->pool.slabs[DOMI_SLAB_64].spare_bytes += 64;
+}
+
+static void check_pass(void *breaks)
+{
+    (*(void (**)(void))breaks)();
+    (void)domi_trim_is_sound(world.managers[0]);
+}
+
+DOMT_TEST(each_invariant_of_a_pass_is_checked)
+{
+    struct {
+        void (*breaks)(void);
+        const char *text;
+    } cases[] = {
+        {trims_without_a_pass, "trim->under_way || !trim->begun"},
+        {has_come_to_no_slab, "trim->slab < DOMI_SLABS"},
+        {waits_longer_than_it_may, "trim->wait_ns"},
+        {trims_a_slab_that_it_left, "slab->trim == NULL"},
+        {trims_a_slab_before_it_begins, "slab->trim == NULL"},
+        {spares_bytes_that_it_does_not_tell, "spare <= told"},
+    };
+    uint64_t now_ns = 0;
+
+    domt_world_open(&world, 1);
+    domi_manager *home = world.managers[0];
+    for (int i = 0; i < COUNT; i++)
+        nodes[i] = domi_pool_take(home, DOMI_SLAB_64);
+    for (int i = 0; i < COUNT; i++)
+        domi_pool_free(home, nodes[i]);
+    for (int i = 0; i < 1000 && !home->memory.trim.begun; i++)
+        (void)domi_pool_trim_step(home, now_ns += UINT64_C(100000000), 64);
+    ck_assert(home->pool.slabs[DOMI_SLAB_64].trim != NULL && domi_trim_is_sound(home));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        domt_dies(check_pass, &cases[i].breaks, cases[i].text);
+    domt_world_end(&world);
+}
+
+/* --- belts ------------------------------------------------------------------------------------ */
+
+#define THREADS 64u
+#define PAIRS   (THREADS * (THREADS - 1))
+#define SLOTS   1024u
+#define SLOT    sizeof(domi_belt_slot)
+#define MIB     (UINT64_C(1) << 20)
+#define LONG_NS UINT64_C(20000000000) /* rings are given back after 5 to 10 s without use */
+
+static domt_world world;
+static domt_log heard; /* of all talkers */
+static domus_address talkers[THREADS];
+
+static void open_world(void)
+{
+    domt_world_init(&world, THREADS);
+    world.config.scheduler.belt_slots = SLOTS;
+    ck_assert_int_eq(domt_world_start(&world), 0);
+    for (uint32_t i = 0; i < THREADS; i++)
+        talkers[i] = domt_recorder_new(&world, i, &heard);
+}
+
+static void all_talk_to_all(void)
+{
+    for (uint32_t from = 0; from < THREADS; from++) {
+        for (uint32_t to = 0; to < THREADS; to++) {
+            if (from != to)
+                ck_assert_int_eq(domt_belts_note_by(world.managers[from], talkers[to], 1), 0);
+        }
+    }
+}
+
+static uint64_t bytes_of_ring(domi_belt_ring ring)
+{
+    return ring.slots != NULL ? domi_memory_bytes(ring.slots) : 0;
+}
+
+/* The bytes of all belts, with what the allocator rounds up. */
+static uint64_t bytes_of_belts(void)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < THREADS; i++) {
+        if (world.managers[i]->belts.to == NULL)
+            continue;
+        bytes += domi_memory_bytes(world.managers[i]->belts.to);
+        for (uint32_t j = 0; j < THREADS; j++) {
+            const domi_belt *belt = world.managers[i]->belts.to[j];
+            if (belt != NULL)
+                bytes += domi_memory_bytes(belt) + bytes_of_ring(belt->filled);
+        }
+    }
+    return bytes;
+}
+
+/* The bytes that the receivers are charged for. */
+static int64_t bytes_charged(void)
+{
+    int64_t bytes = 0;
+
+    for (uint32_t i = 0; i < THREADS; i++)
+        bytes += atomic_load(&world.managers[i]->pool.heap_bytes);
+    return bytes;
+}
+
+DOMT_TEST(pairs_that_never_talked_take_a_pointer)
+{
+    open_world();
+    ck_assert_uint_ge(bytes_of_belts(), THREADS * THREADS * sizeof(void *));
+    ck_assert_uint_lt(bytes_of_belts(), THREADS * (THREADS * sizeof(void *) + 64));
+    ck_assert_int_eq(bytes_charged(), 0);
+    domt_world_end(&world);
+}
+
+DOMT_TEST(threads_that_all_talk_to_all_take_little_and_give_it_back)
+{
+    open_world();
+    all_talk_to_all();
+    uint64_t talking = bytes_of_belts();
+    ck_assert_int_ge(bytes_charged(), (int64_t)(PAIRS * DOMI_BELT_SLOTS * SLOT));
+    domt_settle(&world);
+    ck_assert_uint_eq(heard.count, PAIRS);
+    for (uint32_t i = 0; i < THREADS; i++)
+        ck_assert(domi_belts_rest(world.managers[i])); /* as before a park */
+    for (int look = 0; look < 2; look++) {
+        domt_jump(&world, LONG_NS);
+        for (uint32_t i = 0; i < THREADS; i++)
+            domi_belts_trim(world.managers[i]);
+    }
+    uint64_t idle = bytes_of_belts();
+    fprintf(stderr, "belts of %u pairs: %.1f MiB while they talk, %.1f MiB given back\n", PAIRS,
+            (double)talking / (double)MIB, (double)idle / (double)MIB);
+    ck_assert_uint_lt(talking, 20 * MIB);
+    ck_assert_uint_lt(idle, 2 * MIB);
+    ck_assert_int_eq(bytes_charged(), 0);
+    domt_world_end(&world);
+}
+
+/* One pair is enough: each is full by itself. */
+DOMT_TEST(full_belt_takes_all_slots_and_no_more)
+{
+    open_world();
+    uint64_t before = bytes_of_belts();
+    for (uint32_t i = 0; i < 4 * SLOTS; i++)
+        ck_assert_int_eq(domt_belts_note_by(world.managers[1], talkers[0], 1), 0);
+    uint64_t full = (uint64_t)bytes_charged();
+    fprintf(stderr, "a full belt: %.1f KiB, so %u: %.0f MiB\n", (double)full / 1024, PAIRS,
+            (double)(full * PAIRS) / (double)MIB);
+    ck_assert_uint_ge(full, SLOTS * SLOT);
+    /* the rings that it has outgrown are there until the receiver has read them */
+    ck_assert_uint_lt(full, 2 * SLOTS * SLOT + 1024);
+    domt_settle(&world);
+    ck_assert_uint_eq(heard.count, 4 * SLOTS);
+    ck_assert_uint_lt(bytes_of_belts() - before, SLOTS * SLOT + 1024);
     domt_world_end(&world);
 }
 

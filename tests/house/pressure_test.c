@@ -7,6 +7,7 @@
 #include "house/message/pool.h"
 #include "house/message/trim.h"
 #include "tests/house/recorder.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
@@ -38,9 +39,7 @@ static void set_level(domus_memory_level now)
 
 static int notice(uint32_t from)
 {
-    int64_t number = 1;
-
-    return domt_notice(world.managers[from], one, &domt_note, &number);
+    return domt_notice(world.managers[from], one, &domt_note, &(int64_t){1});
 }
 
 DOMT_TEST(m11_notices_are_refused_on_both_lanes_while_memory_is_critical)
@@ -63,15 +62,13 @@ DOMT_TEST(m11_notices_are_refused_on_both_lanes_while_memory_is_critical)
     ck_assert_int_eq(notice(0), 0);
     domt_settle(&world);
     ck_assert_uint_eq(log0.count, 5);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 DOMT_TEST(who_is_gone_is_told_as_such)
 {
     open_world();
-    ck_assert_int_eq(domi_house_stop(world.managers[0], one), 0);
-    domt_settle(&world);
+    domt_stop(&world, world.managers[0], one);
     set_level(DOMUS_MEMORY_CRITICAL);
     ck_assert_int_eq(notice(0), -ESTALE);
     ck_assert_int_eq(notice(1), -ESTALE);
@@ -113,25 +110,21 @@ DOMT_TEST(m11_a_refused_ask_resumes_with_ebusy)
     ck_assert_int_eq(heard_error, -EBUSY);
     ck_assert_uint_eq(domt_releases, 2); /* an ask's payload went with it */
     ck_assert_uint_eq(DOMT_SUM(&world, busy), 2);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 /* --- never refused --------------------------------------------------------------------------- */
 
 static int arm(domus_stack *stack, void *context)
 {
-    int64_t number = 7;
-
-    return domus_after(stack, MS, &domt_tick, &number, NULL);
+    return domus_after(stack, MS, &domt_tick, &(int64_t){7}, NULL);
 }
 
 DOMT_TEST(m11_replies_exceptions_and_events_pass_while_memory_is_critical)
 {
     open_world();
-    domus_address failing = domt_recorder_new(&world, 1, &log1);
+    domus_address failing = domt_recorder_failing(&world, 1, &log1);
     domus_address beside = domt_recorder_new(&world, 0, &log1); /* by the home lane */
-    ((domt_recorder *)failing.house->self)->fail = -EIO;
     domt_do(&world, one, arm, NULL);
     domt_inquire_by(world.managers[0], one, other, 1);
     domt_inquire_by(world.managers[0], one, failing, 2);
@@ -170,10 +163,8 @@ static int pass_on(domus_stack *stack, void *self, const void *payload)
     return domus_forward(stack, one);
 }
 
-static const domus_behaviour passer = {
-    .name = "passer",
-    .on = (const domus_on[]){{&domt_note, pass_on, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour passer = {.name = "passer",
+                                       .on = (const domus_on[]){{&domt_note, pass_on, 0}, {0}}};
 
 DOMT_TEST(what_was_taken_is_passed_on_while_memory_is_critical)
 {
@@ -200,12 +191,16 @@ static const domus_type medium = {.name = "medium", .size = 200};
 static const domus_type large = {.name = "large", .size = 1000};
 static const domus_type huge = {.name = "huge", .size = 60000};
 
-static void open_bounded(uint64_t max)
+/* Returns an agent on home 1. */
+static domus_address open_bounded(uint64_t max)
 {
     domt_world_init(&world, 2);
     world.config.memory.thread_max_bytes = max;
     ck_assert_int_eq(domt_world_start(&world), 0);
     one = domt_recorder_new(&world, 0, &log0);
+    domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
+    domt_settle(&world);
+    return agent;
 }
 
 static int fill_result;
@@ -235,9 +230,7 @@ DOMT_TEST(a_thread_sends_no_more_than_its_memory_holds)
     const domus_type *const types[] = {&medium, &large, &huge};
 
     for (uint32_t i = 0; i < 3; i++) {
-        open_bounded(1024 * KIB);
-        domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
-        domt_settle(&world);
+        domus_address agent = open_bounded(1024 * KIB);
         unsigned count = fill(agent, types[i]);
         ck_assert_int_eq(fill_result, -ENOBUFS);
         ck_assert_uint_gt(count, i == 2 ? 5 : 500);
@@ -257,9 +250,7 @@ DOMT_TEST(a_thread_sends_no_more_than_its_memory_holds)
 
 DOMT_TEST(what_answers_and_events_need_is_beyond_the_bound)
 {
-    open_bounded(1024 * KIB);
-    domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
-    domt_settle(&world);
+    domus_address agent = open_bounded(1024 * KIB);
     (void)fill(agent, &large);
     ck_assert_ptr_null(domi_message_new(world.managers[1], 60000));
     ck_assert_int_eq(domi_message_explain_failure(world.managers[1]), -ENOBUFS);
@@ -293,10 +284,8 @@ static void flood_and_drain(domus_address agent)
 
 DOMT_TEST(slabs_are_trimmed_a_second_after_they_have_grown)
 {
-    open_bounded(64 * 1024 * KIB);
+    domus_address agent = open_bounded(64 * 1024 * KIB);
     domi_manager *manager = world.managers[1];
-    domus_address agent = domt_spawn(manager, manager, &domt_agent, NULL);
-    domt_settle(&world);
     flood_and_drain(agent);
     uint64_t mapped = manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes;
     ck_assert_uint_gt(mapped, 8 * 1024 * KIB);
@@ -312,16 +301,13 @@ DOMT_TEST(slabs_are_trimmed_a_second_after_they_have_grown)
     ck_assert_uint_eq(trim_all(start_ns + 1100 * MS), 0);
     ck_assert_uint_eq(trim_all(start_ns + 2200 * MS), 0);
     ck_assert_uint_gt(trim_all(start_ns + 3200 * MS), 0);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 DOMT_TEST(slabs_are_trimmed_sooner_while_memory_is_short)
 {
-    open_bounded(64 * 1024 * KIB);
+    domus_address agent = open_bounded(64 * 1024 * KIB);
     domi_manager *manager = world.managers[1];
-    domus_address agent = domt_spawn(manager, manager, &domt_agent, NULL);
-    domt_settle(&world);
     (void)fill(agent, &large);
     manager->memory.pressure = &level;
     atomic_store(&level, DOMUS_MEMORY_HIGH);

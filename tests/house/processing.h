@@ -3,6 +3,7 @@
 #define DOMT_HOUSE_PROCESSING_H
 
 #include "house/family/life.h"
+#include "tests/house/steps.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 
@@ -84,12 +85,7 @@ static inline void close_it(domus_stack *stack, void *self)
 }
 
 static const domus_process counting = {
-    .name = "counting",
-    .state_size = 3000,
-    .init = init,
-    .step = step,
-    .close = close_it,
-};
+    .name = "counting", .state_size = 3000, .init = init, .step = step, .close = close_it};
 
 /* --- the others ------------------------------------------------------------------------------ */
 
@@ -113,7 +109,7 @@ static const domus_supervision restarting = {.otherwise = DOMUS_RESTART};
     {                                                                                              \
         .name = "spawner", .supervision = (supervised), .on = (const domus_on[])                   \
         {                                                                                          \
-            {&domt_call_type, call, 0}, {&value_type, take_value, 0}, {NULL, NULL, 0},             \
+            {&domt_call_type, call, 0}, {&value_type, take_value, 0}, {0},                         \
         }                                                                                          \
     }
 
@@ -149,15 +145,13 @@ static inline void open_process(void)
 static inline void close_world(void)
 {
     domt_settle(&world);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
     ck_assert_uint_eq(closes, inits);
 }
 
 static inline void stop_process(void)
 {
-    ck_assert_int_eq(domi_house_stop(world.managers[0], process), 0);
-    domt_settle(&world);
+    domt_stop(&world, world.managers[0], process);
 }
 
 static inline void send(const domus_type *type, uint64_t number)

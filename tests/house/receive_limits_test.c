@@ -13,16 +13,6 @@
 
 #define MS UINT64_C(1000000)
 
-static void settle(void)
-{
-    domt_settle(&domt_pick.world);
-}
-
-static void pass(uint64_t ns)
-{
-    domt_pass(&domt_pick.world, ns);
-}
-
 /* --- asks ------------------------------------------------------------------------------------ */
 
 static int reply_then_fail_to(domus_stack *stack, void *self, const domus_answer *answer)
@@ -39,21 +29,16 @@ static int reply_then_fail_to(domus_stack *stack, void *self, const domus_answer
     return 0;
 }
 
-static int receive_and_reply(domus_stack *stack, void *context)
-{
-    return domus_receive(stack, &domt_questions, reply_then_fail_to);
-}
-
 DOMT_TEST(ask_that_was_received_is_answered_once)
 {
     domt_pick_open(0, 0);
-    domt_begin(receive_and_reply, NULL);
-    settle();
+    domt_begin(domt_receive_as,
+               &(domt_reception){&domt_questions, DOMUS_FOR_EVER, reply_then_fail_to});
+    domt_pick_settle();
     domt_tell(&domt_pick_note, 1);
     domt_ask_picker(4, 0);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(q4) 1 ");
-    ck_assert_str_eq(domt_pick.answers, "r40 ");
+    domt_pick_wrote("(q4) 1 ");
+    domt_pick_heard("r40 ");
     ck_assert_uint_eq(domt_pick.releases, 0);
     domt_pick_close();
 }
@@ -70,22 +55,15 @@ static int took_and_waits(domus_stack *stack, void *self, const domus_answer *an
     return domus_receive(stack, &domt_questions, took_and_fails);
 }
 
-static int receive_two(domus_stack *stack, void *context)
-{
-    return domus_receive(stack, &domt_questions, took_and_waits);
-}
-
 DOMT_TEST(received_ask_without_an_answer_fails_as_its_function_returns)
 {
     domt_pick_open(0, 0);
-    domt_begin(receive_two, NULL);
-    settle();
+    domt_begin(domt_receive_as, &(domt_reception){&domt_questions, DOMUS_FOR_EVER, took_and_waits});
+    domt_pick_settle();
     domt_ask_picker(1, 0);
-    settle();
-    ck_assert_str_eq(domt_pick.answers, "x-42 "); /* parked: -ENOMSG */
+    domt_pick_heard("x-42 "); /* parked: -ENOMSG */
     domt_ask_picker(2, 0);
-    settle();
-    ck_assert_str_eq(domt_pick.answers, "x-42 x-5 ");
+    domt_pick_heard("x-42 x-5 ");
     domt_pick_close();
 }
 
@@ -106,22 +84,19 @@ static int receive_for_an_ask(domus_stack *stack, void *self, const void *payloa
 }
 
 static const domus_behaviour asked = {
-    .name = "asked",
-    .on = (const domus_on[]){{&domt_pick_question, receive_for_an_ask, 0}, {NULL, NULL, 0}},
-};
+    .name = "asked", .on = (const domus_on[]){{&domt_pick_question, receive_for_an_ask, 0}, {0}}};
 
 DOMT_TEST(conversation_that_was_asked_answers_what_it_received_first)
 {
     domt_pick_open(0, 0);
     domt_pick.picker =
         domt_spawn(domt_outside(&domt_pick.world), domt_pick.world.managers[0], &asked, NULL);
-    settle();
+    domt_pick_settle();
     domt_ask_picker(1, 0);
-    settle();
+    domt_pick_settle();
     domt_ask_picker(2, 0);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(q2) ");
-    ck_assert_str_eq(domt_pick.answers, "r100 r200 ");
+    domt_pick_wrote("(q2) ");
+    domt_pick_heard("r100 r200 ");
     domt_pick_close();
 }
 
@@ -135,34 +110,24 @@ static int took_and_keeps(domus_stack *stack, void *self, const domus_answer *an
     return domus_receive(stack, &domt_sevens, domt_took);
 }
 
-static int receive_and_keep(domus_stack *stack, void *context)
-{
-    return domus_receive(stack, &domt_questions, took_and_keeps);
-}
-
 static int answer_kept(domus_stack *stack, void *context)
 {
-    int64_t number = 50;
-
-    ck_assert_int_eq(domus_kept_reply(stack, kept, &domt_pick_number, &number), 0);
-    ck_assert_int_eq(domus_kept_reply(stack, kept, &domt_pick_number, &number), -ENOENT);
+    ck_assert_int_eq(domus_kept_reply(stack, kept, &domt_pick_number, &(int64_t){50}), 0);
+    ck_assert_int_eq(domus_kept_reply(stack, kept, &domt_pick_number, &(int64_t){50}), -ENOENT);
     return 0;
 }
 
 DOMT_TEST(received_ask_may_be_kept_while_its_conversation_receives_again)
 {
     domt_pick_open(0, 0);
-    domt_begin(receive_and_keep, NULL);
-    settle();
+    domt_begin(domt_receive_as, &(domt_reception){&domt_questions, DOMUS_FOR_EVER, took_and_keeps});
+    domt_pick_settle();
     domt_ask_picker(1, 0);
-    settle();
-    ck_assert_str_eq(domt_pick.answers, "");
+    domt_pick_heard("");
     domt_begin_by_event(answer_kept, NULL);
-    settle();
-    ck_assert_str_eq(domt_pick.answers, "r50 ");
+    domt_pick_heard("r50 ");
     domt_tell(&domt_pick_note, 7);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(q1) (7) ");
+    domt_pick_wrote("(q1) (7) ");
     domt_pick_close();
 }
 
@@ -174,12 +139,11 @@ DOMT_TEST(asks_are_received_before_notices)
     domt_ask_picker(2, 0);
     domt_begin_by_event(domt_receive_one, &domt_any);
     (void)domt_iterate(domt_pick.world.managers[0]); /* mail was handled: nothing received yet */
-    settle();
+    domt_pick_settle();
     domt_tell(&domt_pick_note, 3);
     domt_ask_picker(4, 0);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "q2 1 (q4) (3) ");
-    ck_assert_str_eq(domt_pick.answers, "r2 x-42 ");
+    domt_pick_wrote("q2 1 (q4) (3) ");
+    domt_pick_heard("r2 x-42 ");
     domt_pick_close();
 }
 
@@ -188,25 +152,24 @@ DOMT_TEST(expired_ask_is_not_received)
 {
     domt_pick_open(0, 0);
     domt_begin(domt_receive_one, &domt_sevens);
-    settle();
+    domt_pick_settle();
     domt_ask_picker(1, 5 * MS);
     domt_ask_picker(2, 0);
-    settle();
-    pass(6 * MS);
-    ck_assert_str_eq(domt_pick.answers, "x-110 ");
+    domt_pick_settle();
+    domt_pick_pass(6 * MS);
+    domt_pick_heard("x-110 ");
     domt_begin_by_event(domt_receive_one, &domt_questions);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(q2) ");
+    domt_pick_wrote("(q2) ");
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, asks_expired), 1);
     ck_assert_uint_eq(domt_pick.releases, 1);
     domt_tell(&domt_pick_note, 7);
-    settle();
+    domt_pick_settle();
     domt_pick_close();
 }
 
 static domus_conversation inquiry;
 
-static int hear_nothing(domus_stack *stack, void *self, const domus_answer *answer)
+static int hear_cancelled(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, -ECANCELED);
     return 0;
@@ -215,7 +178,7 @@ static int hear_nothing(domus_stack *stack, void *self, const domus_answer *answ
 static int ask_known(domus_stack *stack, void *number)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &inquiry), 0);
-    return domus_ask(stack, domt_pick.picker, &domt_pick_question, number, hear_nothing);
+    return domus_ask(stack, domt_pick.picker, &domt_pick_question, number, hear_cancelled);
 }
 
 static int cancel_inquiry(domus_stack *stack, void *context)
@@ -225,20 +188,17 @@ static int cancel_inquiry(domus_stack *stack, void *context)
 
 DOMT_TEST(ask_that_was_seen_and_then_withdrawn_does_not_hurt_the_search)
 {
-    int64_t number = 1;
-
     domt_pick_open(0, 0);
     domt_begin(domt_receive_one, &domt_sevens);
-    domt_do(&domt_pick.world, domt_pick.asker, ask_known, &number);
+    domt_do(&domt_pick.world, domt_pick.asker, ask_known, &(int64_t){1});
     domt_tell(&domt_pick_note, 2);
-    settle();
+    domt_pick_settle();
     domt_do(&domt_pick.world, domt_pick.asker, cancel_inquiry, NULL);
     ck_assert_uint_eq(domt_pick.releases, 1);
     ck_assert_uint_eq(domt_pick.picker.house->mail, 1);
     domt_ask_picker(3, 0);
     domt_tell(&domt_pick_note, 7);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(7) q3 2 ");
+    domt_pick_wrote("(7) q3 2 ");
     domt_pick_close();
 }
 
@@ -250,11 +210,6 @@ static int take_and_go_on(domus_stack *stack, void *self, const domus_answer *an
     return domt_write(answer) ? domus_receive(stack, &domt_any, take_and_go_on) : answer->error;
 }
 
-static int receive_all(domus_stack *stack, void *context)
-{
-    return domus_receive(stack, &domt_any, take_and_go_on);
-}
-
 static int take_and_stop(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
@@ -263,23 +218,17 @@ static int take_and_stop(domus_stack *stack, void *self, const domus_answer *ans
     return take_and_go_on(stack, self, answer);
 }
 
-static int receive_and_stop(domus_stack *stack, void *context)
-{
-    return domus_receive(stack, &domt_any, take_and_stop);
-}
-
 DOMT_TEST(stop_while_receiving_fails_the_receive_and_what_waits)
 {
     domt_pick_open(0, 0);
     domt_begin(domt_receive_one, &domt_sevens);
-    settle();
+    domt_pick_settle();
     domt_tell_notes(1, 3);
     domt_ask_picker(4, 0);
-    settle();
-    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), domt_pick.picker), 0);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "x125 ");
-    ck_assert_str_eq(domt_pick.answers, "x-116 ");
+    domt_pick_settle();
+    domt_pick_stop();
+    domt_pick_wrote("x125 ");
+    domt_pick_heard("x-116 ");
     ck_assert_uint_eq(domt_pick.releases, 4);
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, stops), 1);
     domt_pick_close();
@@ -287,23 +236,23 @@ DOMT_TEST(stop_while_receiving_fails_the_receive_and_what_waits)
 
 DOMT_TEST(actor_that_stops_itself_receives_at_most_one_more)
 {
+    static const domt_reception stopping = {&domt_any, DOMUS_FOR_EVER, take_and_stop};
+
     domt_pick_open(0, 0);
-    domt_begin(receive_and_stop, NULL);
+    domt_begin(domt_receive_as, &stopping);
     domt_tell_notes(1, 9);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(1) x125 ");
+    domt_pick_wrote("(1) x125 ");
     ck_assert_uint_eq(domt_pick.releases, 8);
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, stops), 1);
     domt_pick_close();
 
     domt_pick_open(0, 0);
-    domt_begin(receive_and_stop, NULL);
-    settle();
+    domt_begin(domt_receive_as, &stopping);
+    domt_pick_settle();
     for (int64_t i = 1; i < 5; i++)
         domt_ask_picker(i, 0);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(q1) x125 ");
-    ck_assert_str_eq(domt_pick.answers, "x-42 x-116 x-116 x-116 ");
+    domt_pick_wrote("(q1) x125 ");
+    domt_pick_heard("x-42 x-116 x-116 x-116 ");
     domt_pick_close();
 }
 
@@ -316,8 +265,8 @@ static int stop_picker_after_mail(domus_stack *stack, void *context)
 DOMT_TEST(stop_after_mail_ends_an_actor_that_receives_everything)
 {
     domt_pick_open(0, 0);
-    domt_begin(receive_all, NULL);
-    settle();
+    domt_begin(domt_receive_as, &(domt_reception){&domt_any, DOMUS_FOR_EVER, take_and_go_on});
+    domt_pick_settle();
     domt_tell_notes(1, 3);
     domt_do(&domt_pick.world, domt_pick.asker, stop_picker_after_mail, NULL);
     ck_assert_str_eq(domt_pick.text, "(1) (2) (3) x125 ");
@@ -333,8 +282,7 @@ DOMT_TEST(stop_after_mail_waits_for_the_mail_that_a_receive_has_left)
     domt_do(&domt_pick.world, domt_pick.asker, stop_picker_after_mail, NULL);
     ck_assert_str_eq(domt_pick.text, "");
     domt_tell(&domt_pick_note, 7);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(7) 1 2 3 ");
+    domt_pick_wrote("(7) 1 2 3 ");
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, stops), 1);
     domt_pick_close();
 }
@@ -347,18 +295,17 @@ DOMT_TEST(what_no_pattern_takes_is_bounded_by_mailbox_max_and_counted)
 
     domt_pick_open(8, 0);
     domt_begin(domt_receive_one, &domt_urgents);
-    settle();
+    domt_pick_settle();
     domt_tell_notes(1, 8);
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(
             domt_notice(domt_pick.world.managers[0], domt_pick.picker, &domt_pick_note, &number),
             -ENOBUFS);
-    settle();
+    domt_pick_settle();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, refusals), 5);
     ck_assert_uint_eq(domt_pick.picker.house->mail, 8);
     /* Only the end of the receive helps: here the actor is stopped with its conversation. */
-    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), domt_pick.picker), 0);
-    settle();
+    domt_pick_stop();
     ck_assert_uint_eq(domt_pick.releases, 8);
     domt_pick_close();
 }
@@ -369,13 +316,12 @@ DOMT_TEST(receives_go_on_at_conversations_max)
     domt_pick_open(0, 2);
     domt_begin_by_event(domt_receive_one, &domt_sevens);
     domt_begin_by_event(domt_receive_one, &domt_urgents);
-    settle();
+    domt_pick_settle();
     ck_assert_uint_ne(domt_pick.picker.house->marks & DOMI_MARK_SATURATED, 0);
     domt_tell_notes(6, 7);
-    settle();
+    domt_pick_settle();
     domt_tell(&domt_pick_urgent, 8);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(7) (u8) 6 ");
+    domt_pick_wrote("(7) (u8) 6 ");
     domt_pick_close();
 }
 
@@ -389,12 +335,11 @@ DOMT_TEST(receive_waits_behind_a_barrier_of_another_conversation)
 {
     domt_pick_open(0, 0);
     domt_begin_by_event(domt_receive_one, &domt_sevens);
-    settle();
+    domt_pick_settle();
     domt_begin_by_event(nap_under_barrier, NULL);
-    settle();
+    domt_pick_settle();
     domt_tell_notes(6, 7);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "");
+    domt_pick_wrote("");
     ck_assert_uint_eq(domt_pick.picker.house->state, DOMI_WAITING);
     domt_pick.world.managers[0]->now_ns += 6 * MS;
     (void)domi_manager_fire_timers(domt_pick.world.managers[0]);
@@ -403,32 +348,27 @@ DOMT_TEST(receive_waits_behind_a_barrier_of_another_conversation)
     domt_world_end(&domt_pick.world);
 }
 
-static int look_under_barrier(domus_stack *stack, void *context)
+static int receive_under_barrier(domus_stack *stack, void *reception)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_receive_within(stack, &domt_any, 0, domt_took);
-}
-
-static int wait_under_barrier(domus_stack *stack, void *context)
-{
-    ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_receive_within(stack, &domt_any, 5 * MS, domt_took);
+    return domt_receive_as(stack, reception);
 }
 
 /* A barrier lets no asks and notices in, nor a receive of who raised it: its time ends it. */
 DOMT_TEST(receive_under_the_own_barrier_ends_in_its_time)
 {
+    static const domt_reception look = {&domt_any, 0, domt_took};
+    static const domt_reception wait = {&domt_any, 5 * MS, domt_took};
+
     domt_pick_open(0, 0);
-    domt_begin(look_under_barrier, NULL);
+    domt_begin(receive_under_barrier, &look);
     domt_tell_notes(1, 2);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "- 1 2 ");
-    domt_begin(wait_under_barrier, NULL);
+    domt_pick_wrote("- 1 2 ");
+    domt_begin(receive_under_barrier, &wait);
     domt_tell_notes(3, 4);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "- 1 2 ");
-    pass(5 * MS);
-    ck_assert_str_eq(domt_pick.text, "- 1 2 - 3 4 ");
+    domt_pick_wrote("- 1 2 ");
+    domt_pick_pass(5 * MS);
+    domt_pick_wrote("- 1 2 - 3 4 ");
     domt_pick_close();
 }
 
@@ -441,7 +381,7 @@ DOMT_TEST(receive_without_memory_fails_and_changes_nothing)
         domt_begin(domt_receive_one, &domt_sevens);
         domt_tell_notes(6, 8);
         domi_memory_fail_after(count++, 1);
-        settle();
+        domt_pick_settle();
         domi_memory_fail_after(-1, 0);
         /* The call may have had no frame to run in, too: a dead letter. */
         bool failed = DOMT_SUM(&domt_pick.world, failures) != 0 ||

@@ -1,23 +1,19 @@
 /* house/conversation/receive.c: a receive takes the messages of its pattern and leaves the others,
- * within its time, also several at once. */
+ * within its time, also several at once.
+ *
+ * A receive remembers up to which message it has seen a mailbox. When that message is taken out by
+ * something else, the mailbox is searched anew: what is remembered would point to freed memory. */
 #include "house/dispatch/dispatch.h"
+#include "house/family/family.h"
+#include "house/family/life.h"
 #include "tests/house/picker.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define MS UINT64_C(1000000)
-
-static void settle(void)
-{
-    domt_settle(&domt_pick.world);
-}
-
-static void pass(uint64_t ns)
-{
-    domt_pass(&domt_pick.world, ns);
-}
 
 DOMT_TEST(receive_takes_the_first_match_and_the_others_keep_their_order)
 {
@@ -27,8 +23,7 @@ DOMT_TEST(receive_takes_the_first_match_and_the_others_keep_their_order)
     domt_tell(&domt_pick_urgent, 7);
     domt_tell_notes(7, 8);
     domt_tell(&domt_pick_note, 7);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(7) 1 2 3 u7 8 7 ");
+    domt_pick_wrote("(7) 1 2 3 u7 8 7 ");
     ck_assert_uint_eq(domt_pick.releases, 0);
     domt_pick_close();
 }
@@ -39,14 +34,12 @@ DOMT_TEST(receive_waits_for_the_next_match_and_nothing_else_is_taken)
     domt_begin(domt_receive_one, &domt_sevens);
     for (int64_t i = 1; i < 4; i++) {
         domt_tell(&domt_pick_note, i);
-        settle();
-        ck_assert_str_eq(domt_pick.text, "");
+        domt_pick_wrote("");
         ck_assert_uint_eq(domt_pick.picker.house->state, DOMI_WAITING);
     }
     ck_assert_uint_eq(domt_pick.looks, 3); /* each was looked at once */
     domt_tell(&domt_pick_note, 7);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(7) 1 2 3 ");
+    domt_pick_wrote("(7) 1 2 3 ");
     domt_pick_close();
 }
 
@@ -89,54 +82,43 @@ DOMT_TEST(pattern_sees_the_frame_of_its_conversation)
 
     domt_pick_open(0, 0);
     domt_begin_by_event(receive_framed, &number);
-    settle();
+    domt_pick_settle();
     number = 2;
     domt_begin_by_event(receive_framed, &number);
-    settle();
+    domt_pick_settle();
     domt_tell_notes(1, 4);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(2) (3) 1 4 ");
+    domt_pick_wrote("(2) (3) 1 4 ");
     domt_pick_close();
 }
 
 /* --- within a time --------------------------------------------------------------------------- */
 
-static int within_5(domus_stack *stack, void *pattern)
-{
-    return domus_receive_within(stack, pattern, 5 * MS, domt_took);
-}
+static const domt_reception within_5 = {&domt_sevens, 5 * MS, domt_took};
 
 DOMT_TEST(receive_within_a_time_fails_not_early_and_what_waits_is_handled)
 {
     domt_pick_open(0, 0);
-    domt_begin(within_5, &domt_sevens);
+    domt_begin(domt_receive_as, &within_5);
     domt_tell_notes(1, 2);
-    settle();
-    pass(5 * MS - 1);
-    ck_assert_str_eq(domt_pick.text, "");
-    pass(1);
-    ck_assert_str_eq(domt_pick.text, "- 1 2 ");
+    domt_pick_settle();
+    domt_pick_pass(5 * MS - 1);
+    domt_pick_wrote("");
+    domt_pick_pass(1);
+    domt_pick_wrote("- 1 2 ");
     domt_tell(&domt_pick_note, 7);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "- 1 2 7 ");
+    domt_pick_wrote("- 1 2 7 ");
     domt_pick_close();
-}
-
-static int within_ages(domus_stack *stack, void *pattern)
-{
-    return domus_receive_within(stack, pattern, UINT64_MAX, domt_took);
 }
 
 DOMT_TEST(receive_within_a_very_long_time_is_no_overflow)
 {
     domt_pick_open(0, 0);
-    domt_begin(within_ages, &domt_sevens);
-    settle();
-    pass(10 * MS);
-    ck_assert_str_eq(domt_pick.text, "");
+    domt_begin(domt_receive_as, &(domt_reception){&domt_sevens, UINT64_MAX, domt_took});
+    domt_pick_settle();
+    domt_pick_pass(10 * MS);
+    domt_pick_wrote("");
     domt_tell(&domt_pick_note, 7);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(7) ");
+    domt_pick_wrote("(7) ");
     domt_pick_close();
 }
 
@@ -145,25 +127,21 @@ static int flush_next(domus_stack *stack, void *self, const domus_answer *answer
     return domt_write(answer) ? domus_receive_within(stack, &domt_any, 0, flush_next) : 0;
 }
 
-static int flush(domus_stack *stack, void *context)
-{
-    return domus_receive_within(stack, &domt_any, 0, flush_next);
-}
+static const domt_reception flush = {&domt_any, 0, flush_next};
 
 /* A flush takes everything that is there, and does not wait. */
 DOMT_TEST(flush_takes_all_that_is_there_and_does_not_wait)
 {
     domt_pick_open(0, 0);
-    domt_begin(flush, NULL);
+    domt_begin(domt_receive_as, &flush);
     domt_tell_notes(1, 200);
     domt_tell(&domt_pick_urgent, 201);
-    settle();
+    domt_pick_settle();
     ck_assert_int_eq(strncmp(domt_pick.text, "(1) (2) (3) ", 12), 0);
     ck_assert_ptr_nonnull(strstr(domt_pick.text, "(199) (200) (u201) - "));
     domt_pick.text[0] = '\0';
     domt_tell(&domt_pick_note, 5);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "5 ");
+    domt_pick_wrote("5 ");
     domt_pick_close();
 }
 
@@ -174,35 +152,29 @@ static int else_any(domus_stack *stack, void *self, const domus_answer *answer)
     return domt_took(stack, self, answer);
 }
 
-static int by_priority(domus_stack *stack, void *context)
-{
-    return domus_receive_within(stack, &domt_urgents, 0, else_any);
-}
-
 /* A receive by priority takes an urgent message if there is one, else whatever comes. */
 DOMT_TEST(priority_receive_takes_the_urgent_before_the_older)
 {
+    static const domt_reception by_priority = {&domt_urgents, 0, else_any};
+
     domt_pick_open(0, 0);
-    domt_begin(by_priority, NULL);
+    domt_begin(domt_receive_as, &by_priority);
     domt_tell_notes(1, 2);
     domt_tell(&domt_pick_urgent, 3);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(u3) 1 2 ");
-    domt_begin(by_priority, NULL);
+    domt_pick_wrote("(u3) 1 2 ");
+    domt_begin(domt_receive_as, &by_priority);
     domt_tell_notes(4, 5);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(u3) 1 2 (4) 5 ");
-    domt_begin(by_priority, NULL);
-    settle();
+    domt_pick_wrote("(u3) 1 2 (4) 5 ");
+    domt_begin(domt_receive_as, &by_priority);
+    domt_pick_settle();
     domt_tell(&domt_pick_note, 6);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(u3) 1 2 (4) 5 (6) ");
+    domt_pick_wrote("(u3) 1 2 (4) 5 (6) ");
     domt_pick_close();
 }
 
 static int flush_at_mount(domus_stack *stack, void *self)
 {
-    return flush(stack, NULL);
+    return domt_receive_as(stack, (void *)(uintptr_t)&flush);
 }
 
 /* The mailbox has nothing to look at, and nothing comes that would make the receive look. */
@@ -211,23 +183,21 @@ DOMT_TEST(looking_into_an_empty_mailbox_ends_also_from_an_event_and_at_mount)
     static const domus_behaviour mounting = {.name = "mounting", .on_mount = flush_at_mount};
 
     domt_pick_open(0, 0);
-    domt_begin_by_event(flush, NULL);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "- ");
+    domt_begin_by_event(domt_receive_as, &flush);
+    domt_pick_wrote("- ");
     (void)domt_spawn(domt_outside(&domt_pick.world), domt_pick.world.managers[0], &mounting, NULL);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "- - ");
+    domt_pick_wrote("- - ");
     domt_pick_close();
 }
 
 DOMT_TEST(world_may_end_when_a_receive_has_timed_out_and_was_not_resumed)
 {
     domt_pick_open(0, 0);
-    domt_begin_by_event(within_5, &domt_sevens);
+    domt_begin_by_event(domt_receive_as, &within_5);
     domt_begin_by_event(domt_receive_one, &domt_urgents);
-    settle();
+    domt_pick_settle();
     domt_tell(&domt_pick_note, 1);
-    settle();
+    domt_pick_settle();
     domt_jump(&domt_pick.world, 6 * MS);
     (void)domi_manager_fire_timers(domt_pick.world.managers[0]);
     ck_assert_ptr_nonnull(domt_pick.picker.house->tails[DOMI_EXCEPTION]);
@@ -241,22 +211,20 @@ DOMT_TEST(world_may_end_when_a_receive_has_timed_out_and_was_not_resumed)
 DOMT_TEST(several_receives_are_tried_in_the_order_in_which_they_began)
 {
     domt_pick_open(0, 0);
-    domt_begin_by_event(within_5, &domt_sevens);
+    domt_begin_by_event(domt_receive_as, &within_5);
     domt_begin_by_event(domt_receive_one, &domt_any);
     domt_begin_by_event(domt_receive_one, &domt_urgents);
-    settle();
+    domt_pick_settle();
     ck_assert_uint_eq(domi_house_count_parked(domt_pick.picker.house), 3);
     domt_tell(&domt_pick_note, 7); /* the first could, and the second */
-    settle();
+    domt_pick_settle();
     ck_assert_uint_eq(domi_house_count_parked(domt_pick.picker.house), 2);
     domt_tell(&domt_pick_urgent, 7); /* the second could, and the third */
     domt_tell(&domt_pick_note, 1);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(7) (u7) ");
+    domt_pick_wrote("(7) (u7) ");
     ck_assert_uint_eq(domt_pick.picker.house->mail, 1); /* only the third is left */
     domt_tell(&domt_pick_urgent, 8);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(7) (u7) (u8) 1 ");
+    domt_pick_wrote("(7) (u7) (u8) 1 ");
     domt_pick_close();
 }
 
@@ -264,16 +232,14 @@ DOMT_TEST(new_receive_looks_at_what_the_others_have_left)
 {
     domt_pick_open(0, 0);
     domt_begin_by_event(domt_receive_one, &domt_sevens);
-    settle();
+    domt_pick_settle();
     domt_tell_notes(1, 2);
     domt_tell(&domt_pick_urgent, 3);
-    settle();
+    domt_pick_settle();
     domt_begin_by_event(domt_receive_one, &domt_urgents);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(u3) ");
+    domt_pick_wrote("(u3) ");
     domt_tell(&domt_pick_note, 7);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(u3) (7) 1 2 ");
+    domt_pick_wrote("(u3) (7) 1 2 ");
     domt_pick_close();
 }
 
@@ -281,31 +247,24 @@ static int took_and_forget(domus_stack *stack, void *self, const domus_answer *a
 {
     (void)domt_write(answer);
     ck_assert_int_eq(domus_receive(stack, &domt_any, domt_took), DOMUS_PARKED);
-    (void)self;
     return 0; /* it ends with a receive that it began */
-}
-
-static int receive_and_forget(domus_stack *stack, void *pattern)
-{
-    return domus_receive(stack, pattern, took_and_forget);
 }
 
 DOMT_TEST(receive_of_a_conversation_that_ended_takes_nothing)
 {
     domt_pick_open(0, 0);
-    domt_begin(receive_and_forget, &domt_sevens);
+    domt_begin(domt_receive_as, &(domt_reception){&domt_sevens, DOMUS_FOR_EVER, took_and_forget});
     domt_tell_notes(6, 8);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(7) 6 8 ");
+    domt_pick_wrote("(7) 6 8 ");
     domt_pick_close();
 }
 
 static domus_conversation first;
 
-static int within_5_known(domus_stack *stack, void *pattern)
+static int within_5_known(domus_stack *stack, void *reception)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
-    return within_5(stack, pattern);
+    return domt_receive_as(stack, reception);
 }
 
 static int took_and_cancel_the_first(domus_stack *stack, void *self, const domus_answer *answer)
@@ -315,25 +274,20 @@ static int took_and_cancel_the_first(domus_stack *stack, void *self, const domus
     return domt_took(stack, self, answer);
 }
 
-static int receive_and_cancel(domus_stack *stack, void *pattern)
-{
-    return domus_receive(stack, pattern, took_and_cancel_the_first);
-}
-
 /* While the mailbox is searched, the other receives leave under it. */
 DOMT_TEST(resumed_receive_may_cancel_another_receive)
 {
     domt_pick_open(0, 0);
-    domt_begin_by_event(within_5_known, &domt_sevens);
-    domt_begin_by_event(receive_and_cancel, &domt_urgents);
-    settle();
+    domt_begin_by_event(within_5_known, &within_5);
+    domt_begin_by_event(domt_receive_as, &(domt_reception){&domt_urgents, DOMUS_FOR_EVER,
+                                                           took_and_cancel_the_first});
+    domt_pick_settle();
     domt_tell(&domt_pick_note, 1);
     domt_tell(&domt_pick_urgent, 2);
     domt_tell(&domt_pick_note, 7);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "(u2) x125 1 7 ");
-    pass(6 * MS);
-    ck_assert_str_eq(domt_pick.text, "(u2) x125 1 7 ");
+    domt_pick_wrote("(u2) x125 1 7 ");
+    domt_pick_pass(6 * MS);
+    domt_pick_wrote("(u2) x125 1 7 ");
     domt_pick_close();
 }
 
@@ -370,17 +324,72 @@ DOMT_TEST(ask_that_waits_for_itself_leaves_the_mail_that_a_receive_has_seen)
     domt_begin_by_event(ask_and_raise_later, NULL);
     domt_begin_by_event(domt_receive_one, &domt_sevens);
     domt_tell(&domt_pick_note, 7); /* a notice comes before the event, so the receive has it now */
-    settle();
+    domt_pick_settle();
     domt_tell(&domt_pick_note, 1);
-    settle();
+    domt_pick_settle();
     ck_assert_uint_eq(domt_pick.picker.house->mail, 2); /* it has come back, and was looked at */
-    pass(6 * MS);
+    domt_pick_pass(6 * MS);
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, circles), 1);
     ck_assert_uint_eq(domt_pick.releases, 1);
     domt_tell_notes(6, 7);
-    settle();
-    ck_assert_str_eq(domt_pick.text, "7 x42 (7) 1 6 ");
+    domt_pick_wrote("7 x42 (7) 1 6 ");
     domt_pick_close();
+}
+
+static bool is_seven(const void *self, const void *frame, const domus_type *type,
+                     const void *payload)
+{
+    return *(const int64_t *)payload == 7;
+}
+
+static const domus_pattern seventh_question = {
+    (const domus_type *const[]){&domt_pick_question, NULL}, is_seven};
+
+static domi_node *seen(void)
+{
+    return domt_pick.picker.house->family->seen[0];
+}
+
+static int ask_third(domus_stack *stack, void *context)
+{
+    return domus_ask(stack, domt_pick.picker, &domt_pick_question, &(int64_t){3},
+                     domt_hear_nothing);
+}
+
+/* The receive takes the seventh question although the one that it saw last has gone. */
+static void seventh_is_taken(const char *text)
+{
+    ck_assert_ptr_null(seen());
+    domt_ask_picker(7, 0);
+    domt_pick_wrote(text);
+    domt_pick_close();
+}
+
+DOMT_TEST(receive_looks_anew_when_what_it_saw_last_was_cancelled)
+{
+    domt_pick_open(0, 0);
+    domi_manager *there = domt_pick.world.managers[1];
+    domus_address third = domt_spawn(there, there, &domt_agent, NULL);
+    domt_begin(domt_receive_one, &seventh_question);
+    domt_do(&domt_pick.world, third, ask_third, NULL);
+    ck_assert_ptr_nonnull(seen());
+    ck_assert_int_eq(domi_house_stop(there, third), 0);
+    domt_pick_settle();
+    ck_assert_uint_eq(domt_pick.picker.house->mail, 0);
+    seventh_is_taken("(q7) ");
+}
+
+DOMT_TEST(receive_looks_anew_when_what_it_saw_last_was_a_circle)
+{
+    domt_pick_open(0, 0);
+    domt_begin_by_event(ask_and_raise_later, NULL);
+    domt_begin(domt_receive_one, &seventh_question);
+    domt_pick_settle();
+    ck_assert_ptr_nonnull(seen());
+    domt_pick_pass(6 * MS);
+    ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, circles), 1);
+    ck_assert_uint_eq(domt_pick.picker.house->mail, 0);
+    seventh_is_taken("x42 (q7) ");
 }
 
 DOMT_SUITE(60)

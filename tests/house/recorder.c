@@ -1,6 +1,9 @@
 /* An actor that writes down what it handles; see the header. */
 #include "tests/house/recorder.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
+
+#include <errno.h>
 
 const domus_type domt_note = {.name = "note", .size = sizeof(int64_t)};
 const domus_type domt_question = {.name = "question", .size = sizeof(int64_t)};
@@ -54,13 +57,6 @@ static int on_tick(domus_stack *stack, void *self, const void *number)
     return 0;
 }
 
-static int on_call(domus_stack *stack, void *self, const void *call_)
-{
-    const domt_call *call = call_;
-
-    return call->function(stack, call->context);
-}
-
 static int on_mount(domus_stack *stack, void *self)
 {
     ((domt_recorder *)self)->log->mounts++;
@@ -80,8 +76,8 @@ const domus_behaviour domt_recording = {
                              {&domt_question, on_question, 0},
                              {&domt_inquire, on_inquiry, 0},
                              {&domt_tick, on_tick, 0},
-                             {&domt_call_type, on_call, 0},
-                             {NULL, NULL, 0}},
+                             {&domt_call_type, domt_on_call, 0},
+                             {0}},
     .on_mount = on_mount,
     .on_stop = on_stop,
 };
@@ -93,6 +89,14 @@ domus_address domt_recorder_new(domt_world *world, uint32_t home, domt_log *log)
         domt_spawn(domt_outside(world), world->managers[home], &domt_recording, &recorder);
 
     domt_settle(world);
+    return address;
+}
+
+domus_address domt_recorder_failing(domt_world *world, uint32_t home, domt_log *log)
+{
+    domus_address address = domt_recorder_new(world, home, log);
+
+    ((domt_recorder *)address.house->self)->fail = -EIO;
     return address;
 }
 

@@ -43,8 +43,9 @@ extern const domus_type domt_tick;     /* int64_t */
 
 extern const domus_behaviour domt_recording;
 
-/* Spawn a recorder and settle. */
+/* Spawn a recorder and settle; or one that fails questions with -EIO. */
 domus_address domt_recorder_new(domt_world *world, uint32_t home, domt_log *log);
+domus_address domt_recorder_failing(domt_world *world, uint32_t home, domt_log *log);
 
 /* Send a note or an inquiry from the thread of `from`, without a sender; it must be taken. */
 void domt_note_to(domi_manager *from, domus_address to, int64_t number);

@@ -3,6 +3,7 @@
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "tests/house/recorder.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
@@ -152,8 +153,7 @@ DOMT_TEST(m11_refused_ask_resumes_with_enobufs)
     }
     domi_queue_put(&world.managers[0]->schedule.ready[0], full);
     domt_settle(&world);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 /* --- never refused --------------------------------------------------------------------------- */
@@ -170,15 +170,13 @@ DOMT_TEST(m11_replies_exceptions_and_events_are_never_refused)
     int events = 3 * (int)MAX;
 
     open_world();
-    domus_address failing = domt_recorder_new(&world, 1, &log1);
-    ((domt_recorder *)failing.house->self)->fail = -EIO;
+    domus_address failing = domt_recorder_failing(&world, 1, &log1);
     domt_do(&world, one, arm_many, &events);
     for (unsigned i = 0; i < 2 * MAX; i++) {
         domt_inquire_by(world.managers[0], one, i % 2 == 0 ? other : failing, i);
         (void)domt_run_state(world.managers[0]);
     }
-    while (domt_iterate(world.managers[1]) != 0)
-        ;
+    domt_let_work(world.managers[1]);
     ck_assert_uint_eq(atomic_load(&one.house->inbox) >> 48, 2 * MAX);
     ck_assert_uint_eq(fill(world.managers[0]), 0);
     domt_jump(&world, 2 * MS);
@@ -190,19 +188,6 @@ DOMT_TEST(m11_replies_exceptions_and_events_are_never_refused)
     ck_assert_uint_eq(domt_log_count(&log0, 'x'), MAX);
     ck_assert_uint_eq(domt_log_count(&log0, 'e'), 3 * MAX);
     ck_assert_uint_eq(domt_log_count(&log0, 'n'), MAX);
-    domt_world_end(&world);
-}
-
-DOMT_TEST(m11_full_house_can_be_stopped)
-{
-    open_world();
-    (void)fill(world.managers[0]);
-    ck_assert_int_eq(domi_house_stop(world.managers[1], one), 0);
-    domt_settle(&world);
-    ck_assert_int_eq(domi_house_stop(world.managers[1], one), -ESTALE);
-    domus_address next = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
-    ck_assert_ptr_eq(next.house, one.house);
-    ck_assert(!is_full()); /* the next life begins empty */
     domt_world_end(&world);
 }
 

@@ -81,11 +81,8 @@ static const domus_behaviour behaviour = {
     .name = "grain",
     .on_mount = begin_life,
     .on_stop = end_life,
-    .on = (const domus_on[]){{&domt_word, take_word, 0},
-                             {&odd_type, take_odd, 0},
-                             {&large_type, take_large, 0},
-                             {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){
+        {&domt_word, take_word, 0}, {&odd_type, take_odd, 0}, {&large_type, take_large, 0}, {0}}};
 static const domus_grain_kind kind = {.name = "spread", .behaviour = &behaviour};
 
 static domi_grains grains;
@@ -196,9 +193,7 @@ static void use(const char *key, uint64_t *value)
 /* Let this system have the part of the key, with a fence. */
 static void have_part(const char *key, uint64_t fence)
 {
-    uint64_t none = 0;
-
-    use(key, &none);
+    use(key, &(uint64_t){0});
     now.value = fence;
     domt_as_agent(0, set_fence, NULL);
 }
@@ -260,11 +255,9 @@ DOMT_TEST(a_kept_ask_is_passed_on_if_the_part_has_a_fence)
 
 DOMT_TEST(an_open_part_needs_no_gateway)
 {
-    uint64_t value = 5;
-
     open_world();
     have_part("17", 3);
-    use("17", &value);
+    use("17", &(uint64_t){5});
     domt_as_gateway(0, open_part, NULL);
     domt_as_agent(0, notify, NULL);
     ck_assert_uint_eq(domt_carried_by[0].notices, 0);
@@ -293,10 +286,8 @@ static int notify_and_open(domus_stack *stack, void *unused)
 
 DOMT_TEST(a_part_is_not_opened_while_mail_waits_for_the_gateway)
 {
-    uint64_t value = 5;
-
     open_world();
-    use("17", &value);
+    use("17", &(uint64_t){5});
     domt_as_gateway(0, notify_and_open, NULL);
     domt_as_gateway(0, open_part, NULL);
     close_world();

@@ -1,6 +1,11 @@
-/* domus/remote.h: watches of remote actors, stops of them, and the end of a gateway. */
+/* domus/remote.h: watches of remote actors, stops of them, and the end of a gateway; and a group
+ * with an outlet: its publications come to the gateways, and what gateways publish comes to
+ * members. */
+#include "house/directory/group.h"
+#include "house/family/life.h"
 #include "house/family/watch.h"
 #include "tests/house/remote_world.h"
+#include "tests/house/steps.h"
 
 #include <domus/spawn.h>
 #include <domus/supervise.h>
@@ -10,13 +15,6 @@
 static domus_down heard[4];
 static unsigned downs, rooms;
 static int room_reason;
-
-static int run_call(domus_stack *stack, void *self, const void *call_)
-{
-    const domt_call *call = call_;
-
-    return call->function(stack, call->context);
-}
 
 static int hear_down(domus_stack *stack, void *self, const void *payload)
 {
@@ -31,13 +29,12 @@ static int hear_room(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour watching = {
-    .name = "watching",
-    .on = (const domus_on[]){{&domt_call_type, run_call, 0},
-                             {&domus_down_type, hear_down, 0},
-                             {&domus_room_type, hear_room, 0},
-                             {NULL, NULL, 0}},
-};
+static const domus_behaviour watching = {.name = "watching",
+                                         .on =
+                                             (const domus_on[]){{&domt_call_type, domt_on_call, 0},
+                                                                {&domus_down_type, hear_down, 0},
+                                                                {&domus_room_type, hear_room, 0},
+                                                                {0}}};
 
 static domus_address watcher, remote;
 static domus_remote_name name;
@@ -248,4 +245,207 @@ DOMT_TEST(stops_are_told_to_a_gateway)
     close_watching();
 }
 
-DOMT_SUITE(20)
+/* --- groups ----------------------------------------------------------------------------------- */
+
+#define OUTLET_NUMBER 9u
+#define OUTLET_HOME   1u /* its gateway is that of home 1 */
+
+static domi_groups groups;
+static domus_group group;
+static domus_address outlet;
+
+typedef struct had {
+    unsigned count;
+    uint64_t value;
+    domus_address from;
+} had;
+
+static had members_had[2]; /* by home */
+static domus_address forward_to;
+
+static int take_word(domus_stack *stack, void *self, const void *payload)
+{
+    had *now = &members_had[domus_self(stack).house->home->index];
+
+    now->count++;
+    memcpy(&now->value, payload, sizeof now->value);
+    now->from = domus_sender(stack);
+    return forward_to.house != NULL ? domus_forward(stack, forward_to) : 0;
+}
+
+static int join(domus_stack *stack, void *self)
+{
+    return domus_group_join(stack, group);
+}
+
+static const domus_behaviour member = {
+    .name = "member", .on_mount = join, .on = (const domus_on[]){{&domt_word, take_word, 0}, {0}}};
+
+static int open_group(domus_stack *stack, void *context)
+{
+    ck_assert_int_eq(domus_group_open(stack, "news", &group), 0);
+    return 0;
+}
+
+static int add_outlet(domus_stack *stack, void *expected)
+{
+    ck_assert_int_eq(domus_remote_join(stack, group, outlet), (int)(intptr_t)expected);
+    return 0;
+}
+
+static void open_world(void)
+{
+    static const uint64_t key[2] = {1, 2};
+
+    memset(members_had, 0, sizeof members_had);
+    forward_to = (domus_address){NULL, 0};
+    domt_remote_open(NULL);
+    ck_assert_int_eq(domi_groups_init(&groups, 4, 100, 2, 0, key), 0);
+    for (uint32_t i = 0; i <= 2; i++)
+        domt_remote.managers[i]->directory.groups = &groups;
+    domt_as_agent(0, open_group, NULL);
+    outlet = domt_far(OUTLET_NUMBER, OUTLET_HOME);
+}
+
+static void close_world(void)
+{
+    domt_remote_close();
+    domi_groups_fini(&groups);
+}
+
+static domus_address spawn_member(uint32_t home)
+{
+    domus_address address =
+        domt_spawn(domt_outside(&domt_remote), domt_remote.managers[home], &member, NULL);
+
+    domt_settle(&domt_remote);
+    return address;
+}
+
+static int publish(domus_stack *stack, void *value)
+{
+    ck_assert_int_eq(domus_publish(stack, group, &domt_word, value), 0);
+    return 0;
+}
+
+DOMT_TEST(publications_come_to_the_gateway_of_the_publishers_home)
+{
+    open_world();
+    const domus_remote_name there = domt_name(OUTLET_NUMBER, OUTLET_HOME);
+    (void)spawn_member(1);
+    domt_as_agent(0, add_outlet, 0);
+    ck_assert_uint_eq(domus_group_members(group), 1);
+    for (uint64_t home = 0; home < 2; home++) {
+        uint64_t value = 40 + home;
+        domt_as_agent((uint32_t)home, publish, &value);
+        const domt_carried *carried = &domt_carried_by[home];
+        ck_assert_uint_eq(carried->notices, 1);
+        ck_assert_int_eq(carried->target_error, 0);
+        ck_assert(domt_is_same_name(&carried->target, &there));
+        ck_assert(domus_address_equals(carried->sender, domt_agents[home]));
+        ck_assert_uint_eq(carried->value, value);
+        ck_assert_uint_eq(members_had[1].count, home + 1);
+    }
+    ck_assert_uint_eq(domt_releases, 2);
+    close_world();
+}
+
+typedef struct publishing {
+    domus_address from;
+    domus_group group;
+    uint64_t value;
+    int expected;
+} publishing;
+
+static int publish_from_afar(domus_stack *stack, void *publishing_)
+{
+    publishing *now = publishing_;
+
+    ck_assert_int_eq(domus_remote_publish(stack, now->from, now->group, &domt_word, &now->value),
+                     now->expected);
+    return 0;
+}
+
+DOMT_TEST(publications_from_afar_come_to_members_and_not_back)
+{
+    open_world();
+    for (uint32_t home = 0; home < 2; home++)
+        (void)spawn_member(home);
+    domt_as_agent(0, add_outlet, 0);
+    publishing now = {.from = domt_far(3, 0), .group = group, .value = 77};
+    domt_as_gateway(1, publish_from_afar, &now);
+    now.from = (domus_address){NULL, 0};
+    domt_as_gateway(0, publish_from_afar, &now);
+    for (uint32_t home = 0; home < 2; home++) {
+        ck_assert_uint_eq(members_had[home].count, 2);
+        ck_assert_uint_eq(members_had[home].value, 77);
+        ck_assert_uint_eq(domt_carried_by[home].notices, 0);
+    }
+    ck_assert_uint_eq(domt_releases, 2);
+    close_world();
+}
+
+DOMT_TEST(a_publication_from_afar_shows_its_publisher_and_can_be_forwarded_afar)
+{
+    open_world();
+    (void)spawn_member(1);
+    domt_as_agent(0, add_outlet, 0);
+    forward_to = domt_far(4, 1);
+    publishing now = {.from = domt_far(3, 0), .group = group, .value = 78};
+    domt_as_gateway(1, publish_from_afar, &now);
+    ck_assert(domus_address_equals(members_had[1].from, now.from));
+    ck_assert_uint_eq(domt_carried_by[0].notices + domt_carried_by[1].notices, 1);
+    ck_assert_uint_eq(domt_releases, 1);
+    close_world();
+}
+
+DOMT_TEST(the_gateway_of_the_outlet_hears_of_first_members)
+{
+    open_world();
+    const domus_remote_name there = domt_name(OUTLET_NUMBER, OUTLET_HOME);
+    domt_as_agent(0, add_outlet, 0);
+    ck_assert_uint_eq(domt_carried_by[1].joins, 0);
+    for (unsigned round = 1; round <= 2; round++) {
+        domus_address first = spawn_member(0);
+        ck_assert_uint_eq(domt_carried_by[1].joins, round);
+        ck_assert(domt_is_same_name(&domt_carried_by[1].target, &there));
+        domus_address second = spawn_member(1);
+        ck_assert_uint_eq(domt_carried_by[1].joins, round);
+        ck_assert_int_eq(domi_house_stop(domt_outside(&domt_remote), first), 0);
+        domt_stop(&domt_remote, domt_outside(&domt_remote), second);
+        ck_assert_uint_eq(domus_group_members(group), 0);
+    }
+    ck_assert_uint_eq(domt_carried_by[0].joins, 0);
+    close_world();
+}
+
+DOMT_TEST(a_group_that_has_members_tells_so_when_it_gets_its_outlet)
+{
+    open_world();
+    (void)spawn_member(0);
+    domt_as_agent(0, add_outlet, 0);
+    ck_assert_uint_eq(domt_carried_by[1].joins, 1);
+    close_world();
+}
+
+DOMT_TEST(wrong_calls_are_refused)
+{
+    open_world();
+    domt_as_agent(1, add_outlet, 0);
+    domt_as_agent(0, add_outlet, (void *)(intptr_t)-EALREADY);
+    outlet = domt_agents[0];
+    domt_as_agent(0, add_outlet, (void *)(intptr_t)-EINVAL);
+    outlet = domt_far(OUTLET_NUMBER, OUTLET_HOME);
+    publishing now = {.from = domt_agents[0], .group = group, .expected = -EINVAL};
+    domt_as_gateway(0, publish_from_afar, &now);
+    now = (publishing){.group = group, .expected = -EPERM};
+    domt_as_agent(0, publish_from_afar, &now);
+    now = (publishing){.expected = -EINVAL};
+    domt_as_gateway(0, publish_from_afar, &now);
+    ck_assert_uint_eq(domt_releases, 3); /* payloads are consumed in every case */
+    group = (domus_group){NULL};
+    domt_as_agent(0, add_outlet, (void *)(intptr_t)-EINVAL);
+    close_world();
+}
+
+DOMT_SUITE(60)

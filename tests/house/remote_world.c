@@ -1,5 +1,6 @@
 /* Gateways that note what they are given, and do what a test says. */
 #include "tests/house/remote_world.h"
+#include "tests/house/steps.h"
 
 #include "house/dispatch/dispatch.h"
 
@@ -20,13 +21,6 @@ const domus_type domt_plain = {.name = "plain", .size = 8};
 static domt_carried *carried_by(const domus_stack *stack)
 {
     return &domt_carried_by[domus_self(stack).house->home->index];
-}
-
-static int take_call(domus_stack *stack, void *self, const void *call_)
-{
-    const domt_call *call = call_;
-
-    return call->function(stack, call->context);
 }
 
 static int take_any(domus_stack *stack, void *self, const void *payload)
@@ -118,14 +112,13 @@ static int begin_asker(domus_stack *stack, void *context)
 static const domus_behaviour gateway = {
     .name = "gateway",
     .kind = DOMUS_CHANNELS,
-    .on = (const domus_on[]){{&domt_call_type, take_call, 0},
+    .on = (const domus_on[]){{&domt_call_type, domt_on_call, 0},
                              {&domus_remote_cancel_type, take_cancel, 0},
                              {&domus_remote_watch_type, take_watch, 0},
                              {&domus_remote_stop_type, take_stop, 0},
                              {&domus_remote_joined_type, take_joined, 0},
                              {&domus_remote_stop_after_mail_type, take_last_stop, 0},
-                             {NULL, take_any, 0}},
-};
+                             {NULL, take_any, 0}}};
 
 static int open_gateway(domus_stack *stack, void *options)
 {

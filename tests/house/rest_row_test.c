@@ -39,10 +39,8 @@ static int answer_question(domus_stack *stack, void *self, const void *question)
 
 static const domus_behaviour partner = {
     .name = "partner",
-    .on = (const domus_on[]){{&number_type, take_number, 0},
-                             {&question_type, answer_question, 0},
-                             {0}},
-};
+    .on = (const domus_on[]){
+        {&number_type, take_number, 0}, {&question_type, answer_question, 0}, {0}}};
 
 static domus_address spawn(const domus_behaviour *behaviour)
 {
@@ -78,9 +76,7 @@ static int take_rest(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour generous = {
-    .name = "generous",
-    .on = (const domus_on[]){{&word_type, take_own, 0}, {NULL, take_rest, 16}},
-};
+    .name = "generous", .on = (const domus_on[]){{&word_type, take_own, 0}, {NULL, take_rest, 16}}};
 
 DOMT_TEST(a_last_row_without_type_takes_what_no_other_does)
 {
@@ -104,11 +100,9 @@ static int pass_on(domus_stack *stack, void *self, const void *payload)
     return domus_forward(stack, *(const domus_address *)self);
 }
 
-static const domus_behaviour proxy = {
-    .name = "proxy",
-    .state_size = sizeof(domus_address),
-    .on = (const domus_on[]){{NULL, pass_on, 0}},
-};
+static const domus_behaviour proxy = {.name = "proxy",
+                                      .state_size = sizeof(domus_address),
+                                      .on = (const domus_on[]){{NULL, pass_on, 0}}};
 
 DOMT_TEST(the_row_can_pass_on_all_that_comes)
 {
@@ -134,10 +128,7 @@ static int arm(domus_stack *stack, void *self)
 }
 
 static const domus_behaviour timed = {
-    .name = "timed",
-    .on = (const domus_on[]){{NULL, take_own, 0}},
-    .on_mount = arm,
-};
+    .name = "timed", .on = (const domus_on[]){{NULL, take_own, 0}}, .on_mount = arm};
 
 DOMT_TEST(the_row_takes_events_too)
 {
@@ -156,10 +147,8 @@ static int end_it(domus_stack *stack, void *self, const void *who_)
     return domus_stop_after_mail(stack, who);
 }
 
-static const domus_behaviour ender = {
-    .name = "ender",
-    .on = (const domus_on[]){{&call_type, end_it, 0}, {0}},
-};
+static const domus_behaviour ender = {.name = "ender",
+                                      .on = (const domus_on[]){{&call_type, end_it, 0}, {0}}};
 
 DOMT_TEST(the_row_does_not_take_what_is_the_librarys_own)
 {
@@ -176,9 +165,7 @@ DOMT_TEST(the_row_does_not_take_what_is_the_librarys_own)
 }
 
 static const domus_behaviour too_large = {
-    .name = "too large",
-    .on = (const domus_on[]){{NULL, take_rest, DOMUS_FRAME_MAX + 1}},
-};
+    .name = "too large", .on = (const domus_on[]){{NULL, take_rest, DOMUS_FRAME_MAX + 1}}};
 
 DOMT_TEST(the_rows_frame_has_a_limit_too)
 {

@@ -24,18 +24,10 @@ static domus_behaviour under;
 /* 1 on home 0, and its children 2 (here) and 3 (there), of whom each may have children. */
 static void open_two(const domus_supervision *supervision)
 {
-    domt_kin_open(2);
-    boss = domt_kin_boss(supervision);
-    (void)domt_kin_root(1, 0, &boss);
+    domt_kin_open_boss(2, supervision);
     (void)domt_kin_child(1, 2, 0, &domt_kin_hearing);
     (void)domt_kin_child(1, 3, 1, &domt_kin_hearing);
     (void)domt_kin_trail();
-}
-
-static void note(uint32_t number)
-{
-    domt_kin_tell(number, &domt_kin_note, 0);
-    domt_settle(&domt_kin_world);
 }
 
 /* --- what runs ------------------------------------------------------------------------------- */
@@ -51,10 +43,10 @@ DOMT_TEST(restart_runs_on_stop_and_on_mount_with_the_state_of_the_spawn)
     open_two(&restarts);
     for (uint32_t child = 2; child < 4; child++) {
         domt_kin_do(child, spoil, NULL);
-        note(child);
+        domt_kin_note_to(child);
         ck_assert_uint_eq(domt_kin_of[child].worth, 0);
         domt_kin_err(child, -EIO);
-        note(child);
+        domt_kin_note_to(child);
         ck_assert_uint_eq(domt_kin_of[child].worth, DOMT_WORTH);
         ck_assert_int_eq(domt_kin_of[child].address.house->reason, 0);
     }
@@ -74,7 +66,7 @@ DOMT_TEST(restart_runs_on_restart_instead_once_with_the_error)
         domt_kin_do(child, spoil, NULL);
         domt_kin_err(child, -EPERM);
         ck_assert_int_eq(domt_kin_of[child].cause, -EPERM);
-        note(child);
+        domt_kin_note_to(child);
         ck_assert_uint_eq(domt_kin_of[child].worth, DOMT_WORTH);
     }
     ck_assert_str_eq(domt_kin_trail(), "m1 m2 r2 n2 m3 r3 n3 ");
@@ -85,13 +77,12 @@ DOMT_TEST(mount_that_fails_is_tried_again_without_on_stop)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_two(&restarts);
-        domt_kin_of[4].fails = 2;
-        domt_kin_of[4].error = -EIO;
+        domt_kin_let_fail(4, 2, -EIO);
         under = domt_kin_restarting(NULL);
         (void)domt_kin_child(1, 4, home, &under);
         ck_assert_str_eq(domt_kin_trail(), "m4 "); /* it had never begun: no on_restart */
         ck_assert_uint_eq(domt_kin_of[4].bad_mounts, 2);
-        note(4);
+        domt_kin_note_to(4);
         ck_assert_uint_eq(domt_kin_of[4].worth, DOMT_WORTH);
         domt_kin_stop(4);
         ck_assert_uint_eq(domt_kin_of[4].stops, 1);
@@ -106,8 +97,7 @@ DOMT_TEST(on_restart_that_fails_is_a_failure_again)
         open_two(&restarts);
         under = domt_kin_restarting(NULL);
         (void)domt_kin_child(1, 4, home, &under);
-        domt_kin_of[4].fails = 1;
-        domt_kin_of[4].error = -EBADF;
+        domt_kin_let_fail(4, 1, -EBADF);
         domt_kin_err(4, -EIO);
         ck_assert_int_eq(domt_kin_of[4].cause, -EIO);
         ck_assert_str_eq(domt_kin_trail(), "m4 m4 ");
@@ -120,22 +110,9 @@ DOMT_TEST(on_restart_that_fails_is_a_failure_again)
 
 /* --- what goes ------------------------------------------------------------------------------- */
 
-static int arm(domus_stack *stack, void *unused)
-{
-    ck_assert_int_eq(domus_every(stack, MS, &domt_kin_tick, NULL, NULL), 0);
-    return 0;
-}
-
-static int watch(domus_stack *stack, void *address)
-{
-    return domus_watch_actor(stack, *(domus_address *)address, NULL);
-}
-
 DOMT_TEST(restart_takes_conversations_timers_watches_and_children)
 {
-    domt_kin_open(2);
-    boss = domt_kin_boss(&restarts);
-    (void)domt_kin_root(1, 0, &boss);
+    domt_kin_open_boss(2, &restarts);
     (void)domt_kin_root(9, 1, &domt_kin_hearing);
     for (uint32_t child = 2; child < 4; child++) {
         (void)domt_kin_child(1, child, child - 2, &domt_kin_hearing);
@@ -143,8 +120,8 @@ DOMT_TEST(restart_takes_conversations_timers_watches_and_children)
         (void)domt_kin_child(child, child + 4, 1, &domt_kin_hearing);
         domt_kin_do(child, domt_kin_do_ask, &domt_kin_of[9].address);
         domt_kin_do(child, domt_kin_do_sleep, NULL);
-        domt_kin_do(child, arm, NULL);
-        domt_kin_do(child, watch, &domt_kin_of[9].address);
+        domt_kin_do(child, domt_kin_do_tick, NULL);
+        domt_kin_do(child, domt_kin_do_watch, &domt_kin_of[9].address);
         domt_kin_do(child + 2, domt_kin_do_ask, &domt_kin_of[9].address);
         domt_kin_err(child, -EIO);
         ck_assert_int_eq(domt_kin_of[child].answer, -ECANCELED);
@@ -166,11 +143,11 @@ DOMT_TEST(restart_takes_what_its_cancelled_conversations_begin)
 {
     for (uint32_t child = 2; child < 4; child++) {
         open_two(&restarts);
-        domt_kin_of[child].resuming = arm;
+        domt_kin_of[child].resuming = domt_kin_do_tick;
         domt_kin_do(child, domt_kin_do_sleep, NULL);
         domt_kin_err(child, -EIO);
         ck_assert_int_eq(domt_kin_of[child].answer, -ECANCELED);
-        domt_kin_of[child].stopping = arm;
+        domt_kin_of[child].stopping = domt_kin_do_tick;
         domt_kin_err(child, -EIO);
         domt_kin_of[child].stopping = NULL;
         ck_assert_uint_eq(domt_kin_of[child].mounts, 3);
@@ -197,7 +174,7 @@ DOMT_TEST(restart_ends_although_a_cancelled_conversation_spawns)
         domt_kin_err(child, -EIO);
         ck_assert_int_eq(born, -ESHUTDOWN);
         ck_assert_uint_eq(domt_kin_of[child].mounts, 2);
-        note(child);
+        domt_kin_note_to(child);
         ck_assert_uint_eq(domt_kin_of[child].notes, 1);
         domt_kin_of[child].stopping = spawn_one; /* on_stop spawns nothing either */
         domt_kin_err(child, -EIO);
@@ -220,8 +197,7 @@ DOMT_TEST(mail_that_waits_is_handled_in_order_by_the_next_life)
         domt_kin_tell(child, &domt_kin_note, 0);
         domt_kin_tell(child, &domt_kin_fail, -EIO);
         for (int i = 0; i < 200; i++)
-            domt_kin_tell(child, &domt_kin_note, 0);
-        domt_settle(&domt_kin_world);
+            domt_kin_note_to(child);
         ck_assert_uint_eq(domt_kin_of[child].notes, 201);
         const char *expected = child == 2 ? "n2 s2 m2 n2 n2 " : "n3 s3 m3 n3 n3 ";
         ck_assert_int_eq(strncmp(domt_kin_trail(), expected, strlen(expected)), 0);
@@ -290,14 +266,11 @@ DOMT_TEST(stop_in_the_midst_of_a_restart_ends_it)
         uint32_t child = 2 + round % 2;
         begin_restart(child);
         uint32_t ended = round / 6 == 0 ? child : 1; /* itself, or its parent */
-        ck_assert_int_eq(
-            domi_house_stop(domt_kin_world.managers[round / 2 % 3], domt_kin_of[ended].address), 0);
-        domt_settle(&domt_kin_world);
+        domt_kin_stop_by(domt_kin_world.managers[round / 2 % 3], ended);
         ck_assert(!domt_kin_lives(child) && !domt_kin_lives(4));
         ck_assert_uint_eq(domt_kin_of[child].mounts, 1);
         ck_assert_uint_eq(domt_kin_of[child].stops, 1);
-        ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
-        domt_kin_close();
+        domt_kin_close_clean();
     }
 }
 
@@ -346,9 +319,8 @@ DOMT_TEST(all_for_one_leaves_a_child_in_its_last_moment_alone)
     open_two(&all);
     (void)domt_kin_root(9, 0, &domt_kin_hearing);
     domt_kin_tell(2, &domt_kin_fail, -EIO);
-    (void)domi_manager_take_arrivals(domt_kin_world.managers[0]);
-    (void)domt_run_state(domt_kin_world.managers[0]);
-    domt_kin_send(domt_outside(&domt_kin_world), 9, watch, &domt_kin_of[3].address);
+    domt_kin_run(0);
+    domt_kin_send(domt_outside(&domt_kin_world), 9, domt_kin_do_watch, &domt_kin_of[3].address);
     domt_kin_of[3].stopping = turn_of_the_parent;
     ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[1], domt_kin_of[3].address), 0);
     domt_kin_turn(1);
@@ -358,8 +330,7 @@ DOMT_TEST(all_for_one_leaves_a_child_in_its_last_moment_alone)
     ck_assert_uint_eq(domt_kin_of[9].downs, 1);
     ck_assert_uint_eq(domt_kin_houses(), 3);
     domt_kin_stop(1);
-    ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
-    domt_kin_close();
+    domt_kin_close_clean();
 }
 
 /* The child's failure is on its way when the parent begins to restart. That is no second failure of
@@ -437,8 +408,7 @@ DOMT_TEST(mount_that_always_fails_is_given_up)
         under = domt_kin_boss(&restarts);
         (void)domt_kin_root(1, 0, &boss);
         (void)domt_kin_child(1, 2, 1 - home, &under);
-        domt_kin_of[3].fails = 1000;
-        domt_kin_of[3].error = -EIO;
+        domt_kin_let_fail(3, 1000, -EIO);
         (void)domt_kin_child(2, 3, home, &domt_kin_hearing);
         ck_assert_uint_eq(domt_kin_of[3].bad_mounts, 4);
         ck_assert_uint_eq(domt_kin_of[3].stops, 0);

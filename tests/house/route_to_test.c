@@ -1,6 +1,7 @@
 /* domus_route_to(): routers over actors that exist, here and on node 7, whose states and ends the
  * choice follows; and their end is not that of their routees. */
 #include "tests/house/remote_world.h"
+#include "tests/house/steps.h"
 
 #include "house/family/life.h"
 
@@ -23,10 +24,8 @@ static int work(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour worker = {
-    .name = "worker",
-    .on = (const domus_on[]){{&domt_plain, work, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour worker = {.name = "worker",
+                                       .on = (const domus_on[]){{&domt_plain, work, 0}, {0}}};
 
 static uint64_t key_of(const domus_type *type, const void *payload)
 {
@@ -117,8 +116,7 @@ static void end(void)
 
 static void stop(domus_address who)
 {
-    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_remote), who), 0);
-    domt_settle(&domt_remote);
+    domt_stop(&domt_remote, domt_outside(&domt_remote), who);
 }
 
 static bool lives(domus_address who)

@@ -4,6 +4,7 @@
 #include "house/dispatch/dispatch.h"
 
 #include "tests/house/recorder.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
 
 #include <domus/receive.h>
@@ -33,8 +34,7 @@ static domi_manager *home(void)
 
 static void let_work(domi_manager *manager)
 {
-    while (domt_iterate(manager) != 0)
-        ;
+    domt_let_work(manager);
 }
 
 static const char *run_once(void)

@@ -1,11 +1,15 @@
-/* house/conversation/stack.c: conversations ask, park and resume, and an ask ends in one of
- * all its ways. */
+/* house/conversation/stack.c: conversations ask, park and resume, and an ask ends in one of all its
+ * ways. Replies are taken once, before or after a park, up to the maximum size; and answers that
+ * come before their conversation wants them are kept in their order. */
 #include "house/conversation/stack.h"
-
+#include "tests/house/steps.h"
 #include "tests/house/talk.h"
 #include "tests/support/suite.h"
 
+#include <domus/conversation.h>
+
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* --- how an ask can end ---------------------------------------------------------------------- */
@@ -25,8 +29,7 @@ DOMT_TEST(ask_resumes_with_the_reply)
 {
     domt_talk_open();
     domt_talk_ask(domt_reply_hello);
-    ck_assert_uint_eq(domt_talk.resumed, 1);
-    ck_assert_int_eq(domt_talk.error, 0);
+    domt_talk_heard(1, 0);
     ck_assert_ptr_eq(domt_talk.type, &domt_text);
     ck_assert_str_eq(domt_talk.text, "hello...");
     ck_assert_ptr_eq(domt_talk.sender.house, domt_talk.other.house);
@@ -35,42 +38,27 @@ DOMT_TEST(ask_resumes_with_the_reply)
     domt_talk_close();
 }
 
-DOMT_TEST(ask_at_home_resumes_with_the_reply)
-{
-    domt_talk_open();
-    domt_talk.other =
-        domt_spawn(domt_outside(&domt_talk.world), domt_talk.world.managers[0], &domt_agent, NULL);
-    domt_settle(&domt_talk.world);
-    domt_talk_ask(domt_reply_hello);
-    ck_assert_uint_eq(domt_talk.resumed, 1);
-    ck_assert_str_eq(domt_talk.text, "hello...");
-    domt_talk_close();
-}
-
 DOMT_TEST(ask_resumes_with_what_the_handler_returned)
 {
-    domt_talk_open();
-    domt_talk_ask(domt_fail_with_eio);
-    ck_assert_int_eq(domt_talk.error, -EIO);
-    ck_assert_ptr_null(domt_talk.type);
-    domt_talk_close();
+    static const struct {
+        int (*function)(domus_stack *, void *);
+        int error;
+    } rows[] = {
+        {domt_fail_with_eio, -EIO}, {domt_end_without_answer, -ENOMSG}, {say_parked, -EINVAL}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        domt_talk_open();
+        domt_talk_ask(rows[i].function);
+        ck_assert_int_eq(domt_talk.error, rows[i].error);
+        ck_assert_ptr_null(domt_talk.type);
+        domt_talk_close();
+    }
 }
 
-DOMT_TEST(ask_that_nobody_answered_fails_with_enomsg)
+DOMT_TEST(handler_of_a_notice_that_parks_for_nothing_is_a_failure_of_the_actor)
 {
     domt_talk_open();
-    domt_talk_ask(domt_end_without_answer);
-    ck_assert_int_eq(domt_talk.error, -ENOMSG);
-    domt_talk_close();
-}
-
-DOMT_TEST(handler_that_parks_for_nothing_fails_its_ask)
-{
-    domt_talk_open();
-    domt_talk_ask(say_parked);
-    ck_assert_int_eq(domt_talk.error, -EINVAL);
-    domt_do(&domt_talk.world, domt_talk.other, say_parked,
-            NULL); /* as a notice: a failure of the actor */
+    domt_do(&domt_talk.world, domt_talk.other, say_parked, NULL);
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, failures), 1);
     domt_talk_close();
 }
@@ -79,8 +67,7 @@ DOMT_TEST(handler_that_replied_and_then_fails_is_a_failure_of_its_own)
 {
     domt_talk_open();
     domt_talk_ask(reply_then_fail);
-    ck_assert_uint_eq(domt_talk.resumed, 1);
-    ck_assert_int_eq(domt_talk.error, 0);
+    domt_talk_heard(1, 0);
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, failures), 1);
     domt_talk_close();
 }
@@ -106,8 +93,7 @@ DOMT_TEST(ask_of_nobody_and_of_a_stale_address_resumes_with_estale)
                         : (domus_address){domt_talk.asker.house, domt_talk.asker.lease + 1};
         domt_talk.resumed = domt_talk.releases = 0;
         domt_do(&domt_talk.world, domt_talk.asker, ask_gone, NULL);
-        ck_assert_uint_eq(domt_talk.resumed, 1);
-        ck_assert_int_eq(domt_talk.error, -ESTALE);
+        domt_talk_heard(1, -ESTALE);
         ck_assert_uint_eq(domt_talk.releases, 1);
     }
     domt_talk_close();
@@ -195,8 +181,7 @@ DOMT_TEST(late_answer_does_not_resume_the_next_conversation)
     (void)domt_iterate(home);
     ck_assert_uint_eq(domt_talk.asker.house->asks, 1);
     domt_settle(&domt_talk.world);
-    ck_assert_uint_eq(domt_talk.resumed, 1);
-    ck_assert_int_eq(domt_talk.error, -EIO);
+    domt_talk_heard(1, -EIO);
     ck_assert_uint_eq(domt_talk.releases, 1);
     domt_talk_close();
 }
@@ -266,8 +251,201 @@ DOMT_TEST(conversation_waits_for_what_it_asked_last)
 
     domt_talk_open();
     domt_do(&domt_talk.world, domt_talk.asker, ask_twice, &question);
+    domt_talk_heard(1, -EOPNOTSUPP); /* the second, not the hello of the first */
+    domt_talk_close();
+}
+
+/* --- replies ---------------------------------------------------------------------------------- */
+
+static int reply_twice(domus_stack *stack, void *context)
+{
+    ck_assert_int_eq(domt_reply_hello(stack, context), 0);
+    ck_assert_int_eq(domt_reply_hello(stack, context), -EALREADY);
+    ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house); /* still known */
+    return 0;
+}
+
+static int reply_to_notice(domus_stack *stack, void *context)
+{
+    ck_assert_int_eq(domt_reply_hello(stack, context), -EINVAL);
+    return 0;
+}
+
+DOMT_TEST(reply_is_taken_once_and_only_for_an_ask)
+{
+    domt_talk_open();
+    domt_talk_ask(reply_twice);
     ck_assert_uint_eq(domt_talk.resumed, 1);
-    ck_assert_int_eq(domt_talk.error, -EOPNOTSUPP); /* the second, not the hello of the first */
+    domt_do(&domt_talk.world, domt_talk.other, reply_to_notice, NULL);
+    domt_talk_close();
+}
+
+static int hear_and_reply(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    ck_assert_int_eq(domt_reply_hello(stack, NULL), 0);
+    ck_assert_int_eq(domt_reply_hello(stack, NULL), -EALREADY);
+    return 0;
+}
+
+static int hear_nothing(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    ck_assert_int_eq(answer->error, -ENOMSG);
+    return 0;
+}
+
+static int reply_and_park(domus_stack *stack, void *context)
+{
+    domt_call question = {domt_end_without_answer, NULL};
+
+    ck_assert_int_eq(domt_reply_hello(stack, context), 0);
+    return domus_ask(stack, domt_talk.third, &domt_call_type, &question, hear_nothing);
+}
+
+static int park_and_reply(domus_stack *stack, void *context)
+{
+    domt_call question = {domt_end_without_answer, NULL};
+
+    return domus_ask(stack, domt_talk.third, &domt_call_type, &question, hear_and_reply);
+}
+
+DOMT_TEST(reply_may_come_before_or_after_a_park)
+{
+    domt_talk_open();
+    domt_talk.third = domt_talk.asker; /* asked back while it waits: conversations interleave */
+    domt_talk_ask(park_and_reply);
+    ck_assert_uint_eq(domt_talk.resumed, 1);
+    ck_assert_str_eq(domt_talk.text, "hello...");
+    domt_talk_ask(reply_and_park);
+    domt_talk_heard(2, 0);
+    domt_talk_close();
+}
+
+DOMT_TEST(actor_may_ask_itself)
+{
+    domt_talk_open();
+    domt_talk.other = domt_talk.asker;
+    domt_talk_ask(domt_reply_hello);
+    ck_assert_uint_eq(domt_talk.resumed, 1);
+    ck_assert_str_eq(domt_talk.text, "hello...");
+    domt_talk_close();
+}
+
+static const domus_type huge = {.name = "huge", .size = DOMUS_PAYLOAD_MAX + 1};
+
+static int send_huge(domus_stack *stack, void *context)
+{
+    ck_assert_int_eq(domus_notice(stack, domt_talk.other, &huge, ""), -EMSGSIZE);
+    ck_assert_int_eq(domus_ask(stack, domt_talk.other, &huge, "", domt_talk_hear), -EMSGSIZE);
+    if (domus_sender(stack).house != NULL)
+        ck_assert_int_eq(domus_reply(stack, &huge, ""), -EMSGSIZE);
+    return domt_reply_hello(stack, NULL);
+}
+
+DOMT_TEST(payload_beyond_the_maximum_is_refused_and_nothing_lost)
+{
+    domt_talk_open();
+    domt_talk_ask(send_huge); /* the reply that is small enough is still taken */
+    ck_assert_str_eq(domt_talk.text, "hello...");
+    domt_do(&domt_talk.world, domt_talk.other, send_huge, NULL);
+    domt_talk_close();
+}
+
+/* --- who speaks ------------------------------------------------------------------------------ */
+
+static int look_from_asker(domus_stack *stack, void *context)
+{
+    ck_assert_ptr_eq(domus_self(stack).house, domt_talk.other.house);
+    ck_assert_uint_eq(domus_self(stack).lease, domt_talk.other.lease);
+    ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house);
+    ck_assert_uint_eq(domus_sender(stack).lease, domt_talk.asker.lease);
+    ck_assert_uint_eq(domus_now_ns(stack), domt_talk.world.managers[1]->now_ns);
+    return 0;
+}
+
+static int look_from_outside(domus_stack *stack, void *context)
+{
+    ck_assert_ptr_null(domus_sender(stack).house);
+    ck_assert_ptr_null(domus_frame(stack));
+    return 0;
+}
+
+DOMT_TEST(stack_knows_self_sender_and_time)
+{
+    domt_talk_open();
+    domt_talk_ask(look_from_asker);
+    domt_do(&domt_talk.world, domt_talk.asker, look_from_outside, NULL);
+    domt_talk_close();
+}
+
+/* --- answers that are kept -------------------------------------------------------------------- */
+
+#define MS UINT64_C(1000000)
+
+static char heard[32]; /* the tags of all that were waited for at the end */
+
+static int hear_all(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    for (; answer != NULL; answer = answer->next) {
+        size_t length = strlen(heard);
+        snprintf(heard + length, sizeof heard - length, "%d ", (int)answer->tag);
+    }
+    return 0;
+}
+
+static int ask_with(domus_stack *stack, uint64_t tag)
+{
+    static const domt_call hello = {domt_reply_hello, NULL};
+
+    return domus_ask_add(stack, domt_talk.other, &domt_call_type, &hello, 0, tag);
+}
+
+static int ask_more(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    ck_assert_uint_eq(answer->tag, 0); /* the sleep, which came last and is shown first */
+    ck_assert_int_eq(ask_with(stack, 3), 0);
+    ck_assert_int_eq(ask_with(stack, 4), 0);
+    return domus_wait_all(stack, hear_all);
+}
+
+static int ask_and_sleep(domus_stack *stack, void *context)
+{
+    ck_assert_int_eq(ask_with(stack, 1), 0);
+    ck_assert_int_eq(ask_with(stack, 2), 0);
+    return domus_sleep(stack, 50 * MS, ask_more);
+}
+
+DOMT_TEST(answers_that_are_kept_outlast_one_that_came_later_and_was_shown)
+{
+    domt_talk_open();
+    domt_do(&domt_talk.world, domt_talk.asker, ask_and_sleep, NULL);
+    ck_assert_uint_eq(domt_talk.asker.house->stacks->pending, 1);
+    domt_pass(&domt_talk.world, 60 * MS);
+    ck_assert_str_eq(heard, "1 2 3 4 ");
+    domt_talk_close();
+}
+
+/* --- as many as may be kept ------------------------------------------------------------------- */
+
+static unsigned handled;
+
+static int sleep_a_while(domus_stack *stack, void *context)
+{
+    handled++;
+    return domus_sleep(stack, 50 * MS, domt_hear_nothing);
+}
+
+DOMT_TEST(actor_with_all_its_conversations_takes_mail_again_when_one_ends)
+{
+    domt_talk_open();
+    domt_talk.world.managers[0]->limits.conversations_max = 2;
+    for (int i = 0; i < 5; i++)
+        domt_do(&domt_talk.world, domt_talk.asker, sleep_a_while, NULL);
+    ck_assert_uint_eq(handled, 2);
+    domt_pass(&domt_talk.world, 60 * MS);
+    ck_assert_uint_eq(handled, 4);
+    domt_pass(&domt_talk.world, 60 * MS);
+    ck_assert_uint_eq(handled, 5);
+    domt_pass(&domt_talk.world, 60 * MS);
     domt_talk_close();
 }
 

@@ -3,10 +3,10 @@
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "tests/house/recorder.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define MS UINT64_C(1000000)
 
@@ -58,8 +58,7 @@ DOMT_TEST(stop_from_anywhere_in_every_state_ends_the_actor_once)
                 log0 = (domt_log){.count = 0};
                 domus_address address = bring_to((when)then);
                 ck_assert_int_eq(domi_house_stop(world.managers[from], address), 0);
-                ck_assert_int_eq(domi_house_stop(world.managers[again], address), 0);
-                domt_settle(&world);
+                domt_stop(&world, world.managers[again], address);
                 ck_assert(is_gone(address));
                 ck_assert_uint_eq(log0.mounts, then >= WAITING); /* never mounted, or both */
                 ck_assert_uint_eq(log0.stops, log0.mounts);
@@ -69,8 +68,7 @@ DOMT_TEST(stop_from_anywhere_in_every_state_ends_the_actor_once)
     }
     ck_assert_uint_eq(world.managers[0]->births.houses, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, stops), WHENS * 9);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 static int stop_self(domus_stack *stack, void *context)
@@ -121,8 +119,7 @@ DOMT_TEST(stopping_actor_cancels_its_conversations)
     for (int64_t i = 0; i < 5; i++)
         domt_inquire_by(world.managers[0], one, other, i);
     (void)domt_iterate(world.managers[0]);
-    ck_assert_int_eq(domi_house_stop(world.managers[0], one), 0);
-    domt_settle(&world);
+    domt_stop(&world, world.managers[0], one);
     /* Each resumed, by its answer or by the cancel, whichever came first. */
     ck_assert_uint_eq(domt_log_count(&log0, 'r') + domt_log_count(&log0, 'x'), 5);
     ck_assert_uint_eq(log0.stops, 1);
@@ -130,15 +127,10 @@ DOMT_TEST(stopping_actor_cancels_its_conversations)
     domt_world_end(&world);
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
-{
-    return 0;
-}
-
 static int raise_and_ask(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_ask(stack, other, &domt_counted, "payload", hear);
+    return domus_ask(stack, other, &domt_counted, "payload", domt_hear_nothing);
 }
 
 DOMT_TEST(stop_in_a_barrier_fails_what_waits_behind_it)
@@ -159,8 +151,7 @@ DOMT_TEST(stop_in_a_barrier_fails_what_waits_behind_it)
     ck_assert_uint_eq(domt_log_count(&log1, 'x'), 5);
     ck_assert_int_eq(log1.entries[0].number, -ESTALE);
     ck_assert(is_gone(one));
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 static const domus_type kept_type = {.name = "kept", .size = 8};
@@ -170,12 +161,10 @@ static int fail_when_asked(domus_stack *stack, void *self, const void *payload)
     ck_abort_msg("an actor that is gone was asked");
 }
 
-static const domus_behaviour deaf = {
-    .name = "deaf",
-    .on = (const domus_on[]){{&kept_type, fail_when_asked, 0},
-                             {&domt_counted, fail_when_asked, 0},
-                             {NULL, NULL, 0}},
-};
+static const domus_behaviour deaf = {.name = "deaf",
+                                     .on = (const domus_on[]){{&kept_type, fail_when_asked, 0},
+                                                              {&domt_counted, fail_when_asked, 0},
+                                                              {0}}};
 
 static int heard_error;
 
@@ -200,13 +189,11 @@ DOMT_TEST(dead_letters_are_dropped_once_and_asks_fail_with_estale)
     domt_send(world.managers[1], other, ask_deaf, &gone);
     (void)domt_iterate(world.managers[1]);
     (void)domi_manager_take_arrivals(world.managers[0]);
-    ck_assert_int_eq(domi_house_stop(world.managers[0], gone), 0);
-    domt_settle(&world);
+    domt_stop(&world, world.managers[0], gone);
     ck_assert_uint_eq(domt_releases, 4);
     ck_assert_int_eq(heard_error, -ESTALE);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 4);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 static int arm(domus_stack *stack, void *context)
@@ -222,8 +209,7 @@ DOMT_TEST(stop_cancels_timers)
     open_world();
     domt_do(&world, one, arm, NULL);
     ck_assert_uint_eq(world.managers[0]->timing.timers, 2);
-    ck_assert_int_eq(domi_house_stop(world.managers[0], one), 0);
-    domt_settle(&world);
+    domt_stop(&world, world.managers[0], one);
     ck_assert_uint_eq(world.managers[0]->timing.timers, 0);
     ck_assert_uint_eq(world.managers[0]->timing.wheel.count, 0);
     domt_pass(&world, 10 * MS);
@@ -250,8 +236,7 @@ DOMT_TEST(stop_waits_for_the_inbox_to_be_taken)
     ck_assert_uint_eq(log0.stops, 1);
     ck_assert_uint_eq(domt_releases, 1);
     ck_assert_uint_eq(home->timing.timers, 0);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 /* --- on_stop, and the end of a world --------------------------------------------------------- */
@@ -263,8 +248,9 @@ static void busy_stop(domus_stack *stack, void *self)
     domus_address child;
 
     ck_assert_int_eq(domus_notice(stack, other, &domt_note, &farewell), 0);
-    ck_assert_int_eq(domus_ask(stack, (domus_address){0}, &domt_counted, "payload", hear),
-                     -ECANCELED);
+    ck_assert_int_eq(
+        domus_ask(stack, (domus_address){0}, &domt_counted, "payload", domt_hear_nothing),
+        -ECANCELED);
     ck_assert_int_eq(domus_barrier(stack), 0);
     ck_assert_int_eq(domus_every(stack, MS, &domt_tick, &farewell, NULL), 0);
     ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
@@ -278,15 +264,13 @@ DOMT_TEST(on_stop_may_send_but_begins_nothing)
     open_world();
     domus_address dying = domt_spawn(world.managers[0], world.managers[0], &busy, NULL);
     domt_settle(&world);
-    ck_assert_int_eq(domi_house_stop(world.managers[1], dying), 0);
-    domt_settle(&world);
+    domt_stop(&world, world.managers[1], dying);
     ck_assert(is_gone(dying));
     ck_assert_uint_eq(domt_log_count(&log1, 'n'), 1);
     ck_assert_uint_eq(domt_releases, 0); /* what was not taken stays the caller's */
     ck_assert_uint_eq(world.managers[0]->timing.timers, 0);
     ck_assert_uint_eq(world.managers[0]->births.houses, 1); /* `one` */
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 DOMT_TEST(end_of_the_world_stops_all_and_drops_what_is_under_way)

@@ -14,9 +14,7 @@ static domus_behaviour under; /* the behaviour of a boss that has a boss itself 
 /* 1 on home 0 with `supervision`, and its children 2 (here) and 3 (there). */
 static void open_with(const domus_supervision *supervision)
 {
-    domt_kin_open(2);
-    boss = domt_kin_boss(supervision);
-    (void)domt_kin_root(1, 0, &boss);
+    domt_kin_open_boss(2, supervision);
     (void)domt_kin_child(1, 2, 0, &domt_kin_hearing);
     (void)domt_kin_child(1, 3, 1, &domt_kin_hearing);
     (void)domt_kin_trail();
@@ -80,8 +78,7 @@ DOMT_TEST(without_rules_a_handler_may_fail_but_not_escalate)
         else
             (void)domt_kin_child(1, 2, 1, &domt_kin_hearing);
         domt_kin_err(2, -EIO);
-        domt_kin_tell(2, &domt_kin_note, 0);
-        domt_settle(&domt_kin_world);
+        domt_kin_note_to(2);
         ck_assert_uint_eq(domt_kin_of[2].notes, 1);
         ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, escalations), 0);
         domt_kin_do(2, escalate, results);
@@ -123,8 +120,7 @@ DOMT_TEST(who_escalates_does_not_just_go_on)
     ck_assert(domt_kin_lives(2));
     domt_kin_do(2, escalate, results);
     ck_assert(!domt_kin_lives(2));
-    domt_kin_of[4].fails = 1;
-    domt_kin_of[4].error = -EIO;
+    domt_kin_let_fail(4, 1, -EIO);
     (void)domt_kin_child(1, 4, 1, &domt_kin_hearing);
     ck_assert(!domt_kin_lives(4));
     domt_kin_close();
@@ -180,8 +176,7 @@ static void fail_undecided(uint32_t child)
     domt_kin_tell(child, &domt_kin_fail, -EIO);
     for (int i = 0; i < 5; i++)
         domt_kin_tell(child, &domt_kin_note, 0);
-    (void)domi_manager_take_arrivals(domt_kin_world.managers[child - 2]);
-    (void)domt_run_state(domt_kin_world.managers[child - 2]);
+    domt_kin_run(child - 2);
 }
 
 DOMT_TEST(failed_child_handles_no_messages_until_its_parent_has_decided)
@@ -302,9 +297,7 @@ DOMT_TEST(root_ends_who_escalates_to_it)
 /* 1 on home 0; its children are 2 ... 7, the even ones here. */
 static void open_six(const domus_supervision *supervision)
 {
-    domt_kin_open(2);
-    boss = domt_kin_boss(supervision);
-    (void)domt_kin_root(1, 0, &boss);
+    domt_kin_open_boss(2, supervision);
     for (uint32_t i = 2; i < 8; i++)
         (void)domt_kin_child(1, i, i % 2, &domt_kin_hearing);
 }
@@ -403,14 +396,12 @@ DOMT_TEST(all_for_one_meets_children_that_are_just_born)
 
         open_six(&all);
         domt_kin_tell(failed, &domt_kin_fail, -EIO);
-        (void)domi_manager_take_arrivals(domt_kin_world.managers[failed - 2]);
-        (void)domt_run_state(domt_kin_world.managers[failed - 2]);
+        domt_kin_run(failed - 2);
         domt_kin_send(domt_outside(&domt_kin_world), 1, spawn_two, NULL);
         domt_settle(&domt_kin_world);
         if (round % 2 == 0) {
             domt_kin_tell(8, &domt_kin_note, 0);
-            domt_kin_tell(9, &domt_kin_note, 0);
-            domt_settle(&domt_kin_world);
+            domt_kin_note_to(9);
             ck_assert_uint_eq(domt_kin_of[8].notes, 1);
             ck_assert_uint_eq(domt_kin_of[9].notes, 1);
             ck_assert_uint_eq(domt_kin_houses(), 9);

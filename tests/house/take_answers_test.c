@@ -222,16 +222,10 @@ DOMT_TEST(where_no_answer_owns_anything_there_is_nothing_to_take)
     domt_owning_close();
 }
 
-/* A conversation that waited for all, and the next handler, which has nothing to do with that. */
-static int take_again_later(domus_stack *stack, const domus_answer *answer)
-{
-    return domus_sleep(stack, MS, domt_own_hear);
-}
-
 static int wait_then_sleep(domus_stack *stack, const domus_answer *answer)
 {
     if (now->heard == 1)
-        return take_again_later(stack, answer);
+        return domus_sleep(stack, MS, domt_own_hear);
     ck_assert_int_eq(domus_take(stack), -EINVAL);
     ck_assert_uint_eq(now->released, ALL + ALL - 1);
     return 0;

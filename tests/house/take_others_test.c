@@ -1,8 +1,9 @@
-/* The library releases once what timers, messages as objects and the events of processes own,
- * unless it was taken. */
+/* The library releases once what timers, messages as objects, the events of processes and the asks
+ * of sequences own, unless it was taken. */
 #include "house/family/life.h"
 #include "tests/house/owning.h"
 
+#include <domus/await.h>
 #include <domus/message.h>
 #include <domus/process.h>
 #include <domus/supervise.h>
@@ -66,8 +67,7 @@ DOMT_TEST(timer_that_never_fires_is_released_by_its_cancel_or_the_stop)
         if (i == 0)
             domt_own_do(1, cancel, NULL);
         else
-            ck_assert_int_eq(domi_house_stop(now->world.managers[1], now->actors[1]), 0);
-        domt_settle(&now->world);
+            domt_own_stop(now->actors[1]);
         ck_assert_uint_eq(now->released, 1);
         domt_owning_close();
     }
@@ -127,37 +127,37 @@ DOMT_TEST(timer_that_is_refused_leaves_the_payload_to_the_caller)
 
 /* --- messages as objects --------------------------------------------------------------------- */
 
-static domus_message *message;
+static domus_message *object;
 
 static int build(domus_stack *stack, void *type)
 {
-    ck_assert_int_eq(domus_message_new(stack, type, &message), 0);
-    domt_owner *owner = domus_message_payload(message);
+    ck_assert_int_eq(domus_message_new(stack, type, &object), 0);
+    domt_owner *owner = domus_message_payload(object);
     ck_assert_ptr_null(owner->text);
     return 0;
 }
 
 static int fill(domus_stack *stack, void *text)
 {
-    memcpy(domus_message_payload(message), domt_own(text), domus_message_type(message)->size);
+    memcpy(domus_message_payload(object), domt_own(text), domus_message_type(object)->size);
     return 0;
 }
 
 static int send_to_nobody(domus_stack *stack, void *unused)
 {
-    ck_assert_int_eq(domus_message_send(stack, (domus_address){NULL, 0}, message), -ESTALE);
+    ck_assert_int_eq(domus_message_send(stack, (domus_address){NULL, 0}, object), -ESTALE);
     return 0;
 }
 
 static int send_on(domus_stack *stack, void *unused)
 {
-    ck_assert_int_eq(domus_message_send(stack, now->actors[2], message), 0);
+    ck_assert_int_eq(domus_message_send(stack, now->actors[2], object), 0);
     return 0;
 }
 
 static int free_it(domus_stack *stack, void *unused)
 {
-    domus_message_free(stack, message);
+    domus_message_free(stack, object);
     return 0;
 }
 
@@ -189,11 +189,11 @@ static int take_message(domus_stack *stack, const domt_owner *payload)
         return 0;
     if (takes) {
         ck_assert_int_eq(domus_take(stack), 0);
-        ck_assert_int_eq(domus_message_take(stack, &message), -EALREADY);
+        ck_assert_int_eq(domus_message_take(stack, &object), -EALREADY);
         domt_free_text(payload->text);
         return 0;
     }
-    ck_assert_int_eq(domus_message_take(stack, &message), 0);
+    ck_assert_int_eq(domus_message_take(stack, &object), 0);
     ck_assert_int_eq(domus_take(stack), -EINVAL);
     return 0;
 }
@@ -297,8 +297,7 @@ DOMT_TEST(what_comes_to_a_process_is_released_after_its_step_unless_taken)
         ck_assert_uint_eq(events_seen, 5);
         ck_assert_uint_eq(now->freed, takes ? 4 : 0);
         ck_assert_uint_eq(now->heard, 0);
-        ck_assert_int_eq(domi_house_stop(now->world.managers[1], process), 0);
-        domt_settle(&now->world);
+        domt_own_stop(process);
         ck_assert_uint_eq(now->heard, 1);
         domt_owning_close();
     }
@@ -313,15 +312,74 @@ DOMT_TEST(what_no_step_of_a_process_has_seen_is_released_when_it_stops)
     steps = events_seen = 0;
     domt_own_do(1, spawn, NULL);
     home = process.house->home;
-    ck_assert_int_eq(
-        domt_notice(domt_outside(&now->world), process, &domt_small, domt_own("hello")), 0);
-    ck_assert_int_eq(
-        domt_notice(domt_outside(&now->world), process, &domt_large, domt_own("hello")), 0);
+    for (int i = 0; i <= 2; i += 2)
+        ck_assert_int_eq(
+            domt_notice(domt_outside(&now->world), process, domt_sizes[i], domt_own("hello")), 0);
     (void)domt_iterate(home); /* it gathers */
-    ck_assert_int_eq(domi_house_stop(home, process), 0);
-    domt_settle(&now->world);
+    domt_own_stop(process);
     ck_assert_uint_eq(now->released, 2);
     domt_owning_close();
+}
+
+/* --- asks of sequences ----------------------------------------------------------------------- */
+
+static int slept;
+
+DOMUS_SEQUENCE(ask, char)
+{
+    DOMUS_BEGIN;
+    DOMUS_SLEEP(5 * MS);
+    slept = answer->error;
+    DOMUS_ASK(now->actors[1], &domt_small, domt_own("asked"));
+    DOMUS_END;
+}
+
+DOMUS_SEQUENCE(ask_within, char)
+{
+    DOMUS_BEGIN;
+    DOMUS_SLEEP(5 * MS);
+    slept = answer->error;
+    DOMUS_ASK_WITHIN(now->actors[1], &domt_middle, domt_own("asked"), 2 * MS);
+    DOMUS_END;
+}
+
+static const domus_type ask_type = {.name = "ask"};
+static const domus_type ask_within_type = {.name = "ask within"};
+
+static const domus_behaviour sequences = {
+    .name = "sequences",
+    .on =
+        (const domus_on[]){DOMUS_ON(&ask_type, ask), DOMUS_ON(&ask_within_type, ask_within), {0}}};
+
+static domus_address begin_sequence(const domus_type *type)
+{
+    domus_address one =
+        domt_spawn(domt_outside(&now->world), now->world.managers[0], &sequences, NULL);
+
+    slept = 1;
+    ck_assert_int_eq(domt_notice(domt_outside(&now->world), one, type, NULL), 0);
+    domt_settle(&now->world);
+    return one;
+}
+
+DOMT_TEST(ask_of_a_sequence_is_released_once_whether_it_could_begin_or_not)
+{
+    const domus_type *const types[] = {&ask_type, &ask_within_type};
+
+    for (int i = 0; i < 4; i++) {
+        bool stops = i >= 2;
+        domt_owning_open();
+        domus_address one = begin_sequence(types[i % 2]);
+        if (stops)
+            domt_own_stop(one);
+        else
+            domt_pass(&now->world, 10 * MS);
+        ck_assert_int_eq(slept, stops ? -ECANCELED : 0);
+        ck_assert_uint_eq(now->made, 1);
+        ck_assert_uint_eq(now->handled, !stops);
+        ck_assert_uint_eq(now->released, 1);
+        domt_owning_close();
+    }
 }
 
 /* --- what owns nothing that can be taken ------------------------------------------------------ */
@@ -344,9 +402,8 @@ static int take_down(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour trying = {
     .name = "trying",
-    .on = (const domus_on[]){{&domus_down_type, take_down, 0}, {NULL, NULL, 0}},
-    .on_mount = take_at_mount,
-};
+    .on = (const domus_on[]){{&domus_down_type, take_down, 0}, {0}},
+    .on_mount = take_at_mount};
 
 DOMT_TEST(there_is_nothing_to_take_without_a_message_or_from_the_librarys_events)
 {
@@ -355,8 +412,7 @@ DOMT_TEST(there_is_nothing_to_take_without_a_message_or_from_the_librarys_events
     (void)domt_spawn(domt_outside(&now->world), now->world.managers[0], &trying, NULL);
     domt_settle(&now->world);
     ck_assert_int_eq(tried, 1);
-    ck_assert_int_eq(domi_house_stop(now->world.managers[1], now->actors[2]), 0);
-    domt_settle(&now->world);
+    domt_own_stop(now->actors[2]);
     ck_assert_int_eq(tried, 2);
     domt_owning_close();
 }

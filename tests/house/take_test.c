@@ -1,6 +1,7 @@
 /* The library releases once what a notice or an ask owns, unless the handler took it. */
 #include "house/family/life.h"
 #include "tests/house/owning.h"
+#include "tests/house/steps.h"
 
 #include <domus/message.h>
 #include <domus/receive.h>
@@ -339,8 +340,7 @@ DOMT_TEST(kept_ask_is_released_when_its_actor_stops)
         takes = i == 1;
         now->handle = keep;
         domt_own_ask(1, &domt_middle, "ping");
-        ck_assert_int_eq(domi_house_stop(now->world.managers[1], now->actors[1]), 0);
-        domt_settle(&now->world);
+        domt_own_stop(now->actors[1]);
         ck_assert_uint_eq(now->released, 1 - i);
         ck_assert_uint_eq(now->heard, 1);
         if (takes)
@@ -401,12 +401,6 @@ static int stash(domus_stack *stack, const domt_owner *payload)
     return 0;
 }
 
-static int unstash(domus_stack *stack, void *unused)
-{
-    domus_unstash(stack);
-    return 0;
-}
-
 DOMT_TEST(what_was_put_aside_is_released_when_it_was_handled_at_last)
 {
     for (unsigned i = 0; i < 3; i++) { /* handled again; stopped; taken, so not put aside */
@@ -417,10 +411,9 @@ DOMT_TEST(what_was_put_aside_is_released_when_it_was_handled_at_last)
         domt_own_ask(1, &domt_large, "aside");
         ck_assert_uint_eq(now->released, 0);
         if (i == 0)
-            domt_own_do(1, unstash, NULL);
+            domt_own_do(1, domt_do_unstash, NULL);
         else
-            ck_assert_int_eq(domi_house_stop(now->world.managers[1], now->actors[1]), 0);
-        domt_settle(&now->world);
+            domt_own_stop(now->actors[1]);
         ck_assert_uint_eq(now->handled, i == 0 ? 4 : 2);
         ck_assert_uint_eq(now->released, takes ? 0 : 2);
         ck_assert_uint_eq(now->heard, 1);

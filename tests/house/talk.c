@@ -1,5 +1,6 @@
 /* Two agents that talk; see the header. */
 #include "tests/house/talk.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
@@ -16,20 +17,16 @@ const domus_type domt_text = {.name = "text", .size = 8, .release = count_releas
 
 void domt_talk_open(void)
 {
-    domt_world *world = &domt_talk.world;
-
-    domt_world_open(world, 2);
-    domt_talk.asker = domt_spawn(domt_outside(world), world->managers[0], &domt_agent, NULL);
-    domt_talk.other = domt_spawn(domt_outside(world), world->managers[1], &domt_agent, NULL);
-    domt_settle(world);
+    domt_world_open(&domt_talk.world, 2);
+    domt_talk.asker = domt_talk_agent(0);
+    domt_talk.other = domt_talk_agent(1);
 }
 
 void domt_talk_close(void)
 {
     ck_assert_uint_eq(domt_talk.asker.house->asks, 0);
     ck_assert_uint_eq(domi_house_count_parked(domt_talk.asker.house), 0);
-    ck_assert_uint_eq(domt_in_use_all(&domt_talk.world), 0);
-    domt_world_end(&domt_talk.world);
+    domt_end_clean(&domt_talk.world);
 }
 
 void domt_talk_ask(int (*function)(domus_stack *, void *))
@@ -39,6 +36,21 @@ void domt_talk_ask(int (*function)(domus_stack *, void *))
     domt_talk.error = 1;
     domt_talk.type = NULL;
     domt_do(&domt_talk.world, domt_talk.asker, domt_ask_other, &question);
+}
+
+void domt_talk_heard(unsigned resumed, int error)
+{
+    ck_assert_uint_eq(domt_talk.resumed, resumed);
+    ck_assert_int_eq(domt_talk.error, error);
+}
+
+domus_address domt_talk_agent(uint32_t home)
+{
+    domt_world *world = &domt_talk.world;
+    domus_address agent = domt_spawn(domt_outside(world), world->managers[home], &domt_agent, NULL);
+
+    domt_settle(world);
+    return agent;
 }
 
 int domt_ask_other(domus_stack *stack, void *call)

@@ -30,6 +30,12 @@ void domt_talk_close(void);
 /* Let the other one handle a question by `function`, and settle. */
 void domt_talk_ask(int (*function)(domus_stack *, void *));
 
+/* Hold that the asker has got so many answers, the last of them with this error. */
+void domt_talk_heard(unsigned resumed, int error);
+
+/* Spawn an agent on a home, and settle. */
+domus_address domt_talk_agent(uint32_t home);
+
 /* To be called in the asker's handler: asks the other one `call`; resumes in domt_talk_hear(). */
 int domt_ask_other(domus_stack *stack, void *call);
 int domt_talk_hear(domus_stack *stack, void *self, const domus_answer *answer);

@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define SEEDS DOMT_SCALE(1000, 50)
@@ -280,27 +279,24 @@ static void stopped(domus_stack *stack, void *self)
     books.timers_lost += ((const talker *)self)->timers;
 }
 
-static const domus_behaviour talking = {
-    .name = "talking",
-    .state_size = sizeof(talker),
-    .on = (const domus_on[]){{&notice_type, told, sizeof(memory)},
-                             {&ask_type, told, sizeof(memory)},
-                             {&tick_type, ticked, 0},
-                             {NULL, NULL, 0}},
-    .on_mount = mounted,
-    .on_stop = stopped,
-};
+static const domus_behaviour talking = {.name = "talking",
+                                        .state_size = sizeof(talker),
+                                        .on =
+                                            (const domus_on[]){{&notice_type, told, sizeof(memory)},
+                                                               {&ask_type, told, sizeof(memory)},
+                                                               {&tick_type, ticked, 0},
+                                                               {0}},
+                                        .on_mount = mounted,
+                                        .on_stop = stopped};
 
-static const domus_behaviour leaf = {
-    .name = "leaf",
-    .state_size = sizeof(talker),
-    .on = (const domus_on[]){{&notice_type, leaf_told, 0},
-                             {&ask_type, leaf_told, 0},
-                             {&tick_type, leaf_ticked, 0},
-                             {NULL, NULL, 0}},
-    .on_mount = mounted,
-    .on_stop = stopped,
-};
+static const domus_behaviour leaf = {.name = "leaf",
+                                     .state_size = sizeof(talker),
+                                     .on = (const domus_on[]){{&notice_type, leaf_told, 0},
+                                                              {&ask_type, leaf_told, 0},
+                                                              {&tick_type, leaf_ticked, 0},
+                                                              {0}},
+                                     .on_mount = mounted,
+                                     .on_stop = stopped};
 
 /* --- a seed ---------------------------------------------------------------------------------- */
 

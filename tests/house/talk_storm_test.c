@@ -15,7 +15,6 @@
 #include <domus/spawn.h>
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #define MS      UINT64_C(1000000)
@@ -267,13 +266,11 @@ static int take_and_reply(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour wild = {
     .name = "wild",
     .state_size = 8,
-    .on = (const domus_on[]){{&note, take, 0}, {&question, take, 100}, {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&note, take, 0}, {&question, take, 100}, {0}}};
 
 static const domus_behaviour calm = {
     .name = "calm",
-    .on = (const domus_on[]){{&question, take_and_reply, 0}, {&note, take, 100}, {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&question, take_and_reply, 0}, {&note, take, 100}, {0}}};
 
 /* --- the storm ------------------------------------------------------------------------------- */
 

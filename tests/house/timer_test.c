@@ -6,10 +6,10 @@
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "tests/house/recorder.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define MS UINT64_C(1000000)
 
@@ -31,8 +31,7 @@ static void close_world(void)
     ck_assert_uint_eq(world.managers[0]->timing.timers, 0);
     ck_assert_uint_eq(world.managers[0]->timing.wheel.count, 0);
     ck_assert_ptr_null(one.house->attached);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
+    domt_end_clean(&world);
 }
 
 static domi_manager *home(void)
@@ -154,10 +153,7 @@ static int no_tick(domus_stack *stack, void *self, const void *call_)
 
 static const domus_behaviour ticking = {
     .name = "ticking",
-    .on = (const domus_on[]){{&domt_tick, take_tick, 0},
-                             {&domt_call_type, no_tick, 0},
-                             {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&domt_tick, take_tick, 0}, {&domt_call_type, no_tick, 0}, {0}}};
 
 static order spawn_with(order now)
 {
@@ -279,8 +275,7 @@ DOMT_TEST(repeat_is_cancelled_in_every_state)
     now = spawn_repeating(5 * MS, 1); /* stopped while its event is under way */
     domt_jump(&world, 5 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(home()), 1);
-    ck_assert_int_eq(domi_house_stop(home(), one), 0);
-    domt_settle(&world);
+    domt_stop(&world, home(), one);
     domt_pass(&world, 20 * MS);
     close_world();
 }
@@ -417,10 +412,7 @@ static int take_framed(domus_stack *stack, void *self, const void *number)
 
 static const domus_behaviour framed = {
     .name = "framed",
-    .on = (const domus_on[]){{&domt_tick, take_framed, 64},
-                             {&domt_call_type, no_tick, 0},
-                             {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&domt_tick, take_framed, 64}, {&domt_call_type, no_tick, 0}, {0}}};
 
 /* An event that cannot be handled for lack of memory for a frame is lost, and nothing else. */
 DOMT_TEST(event_without_a_frame_to_run_in_does_not_hurt_its_timer)

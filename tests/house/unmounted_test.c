@@ -46,8 +46,7 @@ static void bear_unmounted(const domus_behaviour *behaviour,
         .placement = DOMUS_ON_THREAD, .thread = 1, .passivate_after_ns = idle_ns};
     const domt_kin state = {CHILD, DOMT_WORTH};
 
-    domt_kin_of[CHILD].fails = 1;
-    domt_kin_of[CHILD].error = -EPERM;
+    domt_kin_let_fail(CHILD, 1, -EPERM);
     domt_kin_of[CHILD].mounting = mounting;
     ck_assert_int_eq(domi_house_spawn_child(domt_kin_world.managers[0],
                                             domt_kin_of[1].address.house,
@@ -62,8 +61,7 @@ static void bear_unmounted(const domus_behaviour *behaviour,
 /* The child runs, and then a restart of it fails. */
 static void restart_in_vain(int (*mounting)(domus_stack *stack, void *context))
 {
-    domt_kin_of[CHILD].fails = 1;
-    domt_kin_of[CHILD].error = -EPERM;
+    domt_kin_let_fail(CHILD, 1, -EPERM);
     domt_kin_of[CHILD].mounting = mounting;
     domt_kin_tell(CHILD, &domt_kin_fail, -EIO);
     domt_kin_turn(1);
@@ -217,8 +215,7 @@ DOMT_TEST(whom_the_root_ends_handles_nothing_on_the_way)
 {
     open_with(&restarts);
     (void)domt_kin_trail();
-    domt_kin_of[CHILD].fails = 1;
-    domt_kin_of[CHILD].error = -EPERM;
+    domt_kin_let_fail(CHILD, 1, -EPERM);
     domt_kin_of[CHILD].mounting = arm_all;
     (void)domt_kin_root(CHILD, 0, &domt_kin_hearing);
     ck_assert(!domt_kin_lives(CHILD));
@@ -378,16 +375,11 @@ DOMT_TEST(actor_whose_mount_has_parked_handles_everything)
     domt_kin_close();
 }
 
-static int arm_tick(domus_stack *stack, void *unused)
-{
-    return domus_every(stack, MS, &domt_kin_tick, NULL, NULL);
-}
-
 /* Suspended is not unmounted: its state is whole, and its timers go on. */
 DOMT_TEST(actor_whose_handler_has_failed_handles_events_meanwhile)
 {
     open_with(&restarts);
-    domt_kin_of[CHILD].mounting = arm_tick;
+    domt_kin_of[CHILD].mounting = domt_kin_do_tick;
     (void)domt_kin_child(1, CHILD, 1, &domt_kin_hearing);
     domt_kin_tell(CHILD, &domt_kin_fail, -EIO);
     domt_kin_turn(1);

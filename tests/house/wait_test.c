@@ -2,6 +2,7 @@
  * it waits for them. */
 #include "house/conversation/stack.h"
 #include "tests/house/asking.h"
+#include "tests/house/steps.h"
 #include "tests/support/suite.h"
 
 #include <domus/receive.h>
@@ -35,9 +36,7 @@ static int take_question(domus_stack *stack, void *self, const void *number)
 }
 
 static const domus_behaviour answering = {
-    .name = "answering",
-    .on = (const domus_on[]){{&question, take_question, 0}, {NULL, NULL, 0}},
-};
+    .name = "answering", .on = (const domus_on[]){{&question, take_question, 0}, {0}}};
 
 /* The answers that a conversation was shown, over all its resumptions. */
 static struct {
@@ -100,8 +99,7 @@ static int ask_three(domus_stack *stack)
 static void let_answer(uint32_t i)
 {
     (void)domt_iterate(world.managers[i]);
-    while (domt_iterate(world.managers[0]) != 0)
-        ;
+    domt_let_work(world.managers[0]);
 }
 
 /* The asker asks; who lives elsewhere does not answer yet. */
@@ -255,11 +253,9 @@ static int hear_then_each(domus_stack *stack, void *self, const domus_answer *an
 /* The answers of the two that were asked first come while only the third is waited for. */
 static int two_aside(domus_stack *stack, void *then)
 {
-    int64_t number = 30;
-
     ask(stack, other[0], 1, 1);
     ask(stack, other[1], 2, 2);
-    return domus_ask(stack, other[2], &question, &number,
+    return domus_ask(stack, other[2], &question, &(int64_t){30},
                      then != NULL ? hear_then_each : hear_then_all);
 }
 
@@ -293,11 +289,9 @@ DOMT_TEST(answers_that_came_before_they_are_wanted_are_shown_one_by_one)
 
 static int two_aside_then_leave(domus_stack *stack, void *context)
 {
-    int64_t number = 30;
-
     ask(stack, other[0], 1, 1);
     ask(stack, other[1], 2, 2);
-    return domus_ask(stack, other[2], &question, &number, hear_and_leave);
+    return domus_ask(stack, other[2], &question, &(int64_t){30}, hear_and_leave);
 }
 
 DOMT_TEST(answers_that_are_never_wanted_are_dropped_once)
@@ -360,9 +354,7 @@ static int receive_among_others(domus_stack *stack, void *context)
 
 static int ask_the_asker(domus_stack *stack, void *context)
 {
-    int64_t number = 40;
-
-    return domus_ask(stack, asker, &question, &number, hear_and_end);
+    return domus_ask(stack, asker, &question, &(int64_t){40}, hear_and_end);
 }
 
 /* Shown in a list, an ask is not at hand: so it cannot have been answered. */

@@ -78,11 +78,6 @@ DOMT_TEST(end_of_the_watched_is_heard_once_with_its_reason)
     }
 }
 
-static int escalate(domus_stack *stack, void *unused)
-{
-    return domus_escalate(stack, -EPERM);
-}
-
 DOMT_TEST(reason_is_why_it_failed)
 {
     static const domus_supervision stops = {.otherwise = DOMUS_STOP};
@@ -92,7 +87,7 @@ DOMT_TEST(reason_is_why_it_failed)
         boss = domt_kin_boss(&stops);
         open_two(home);
         domt_kin_do(1, watch_without_a_handle, &domt_kin_of[2].address);
-        domt_kin_do(2, escalate, NULL);
+        domt_kin_do(2, domt_kin_do_escalate, NULL);
         heard(1, 2, -EPERM);
         (void)domt_kin_root(3, 0, &boss);
         (void)domt_kin_child(3, 4, home, &domt_kin_hearing);
@@ -128,14 +123,12 @@ DOMT_TEST(reason_of_a_mount_that_failed_is_its_error)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_two(home);
-        domt_kin_of[3].fails = 1;
-        domt_kin_of[3].error = -EBADF;
+        domt_kin_let_fail(3, 1, -EBADF);
         domt_kin_of[3].address =
             domt_spawn(domt_outside(&domt_kin_world), domt_kin_world.managers[home],
                        &domt_kin_hearing, &(domt_kin){3, DOMT_WORTH});
         domt_kin_send(domt_outside(&domt_kin_world), 1, watch, &domt_kin_of[3].address);
-        (void)domi_manager_take_arrivals(domt_kin_world.managers[0]);
-        (void)domt_run_state(domt_kin_world.managers[0]); /* watched before it is mounted */
+        domt_kin_run(0); /* watched before it is mounted */
         domt_settle(&domt_kin_world);
         heard(1, 3, -EBADF);
         close_all();
@@ -195,8 +188,7 @@ DOMT_TEST(many_may_watch_one_and_one_may_watch_twice)
     domt_kin_stop(1);
     for (uint32_t i = 2; i < 10; i++)
         ck_assert_uint_eq(domt_kin_of[i].downs, 2);
-    ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
-    domt_kin_close();
+    domt_kin_close_clean();
 }
 
 DOMT_TEST(who_watches_itself_ends_as_others_do)
@@ -209,8 +201,7 @@ DOMT_TEST(who_watches_itself_ends_as_others_do)
     ck_assert_int_eq(results[1], 0);
     domt_kin_stop(1);
     ck_assert_uint_eq(domt_kin_of[1].downs, 0);
-    ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
-    domt_kin_close();
+    domt_kin_close_clean();
 }
 
 DOMT_TEST(event_without_a_row_is_a_dead_letter)
@@ -311,8 +302,7 @@ static void race(uint32_t home, uint32_t order, uint32_t turns)
         domt_kin_stop(1);
     if (domt_kin_lives(2))
         domt_kin_stop(2);
-    ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
-    domt_kin_close();
+    domt_kin_close_clean();
 }
 
 DOMT_TEST(every_order_of_watch_unwatch_and_ends_leaves_nothing)
@@ -323,6 +313,53 @@ DOMT_TEST(every_order_of_watch_unwatch_and_ends_leaves_nothing)
                 race(home, order, turns);
         }
     }
+}
+
+static void meanwhile(domi_manager *home)
+{
+    (void)domt_iterate(home);
+}
+
+/* The other thread: what it does while on_stop runs, and when it is woken after. */
+static int watch_two(domus_stack *stack, void *self)
+{
+    domi_manager *there = domt_kin_world.managers[1];
+
+    ck_assert_int_eq(domus_watch_actor(stack, domt_kin_of[3].address, NULL), 0);
+    ck_assert_int_eq(domus_watch_actor(stack, domt_kin_of[2].address, NULL), 0);
+    (void)domt_iterate(there);
+    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_kin_world), domt_kin_of[3].address), 0);
+    there->hooks.wake = meanwhile;
+    atomic_store(&there->park, DOMI_PARK_SLEEPING);
+    return 0;
+}
+
+static domus_watch watches[2];
+
+static int watch_twice(domus_stack *stack, void *unused)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        ck_assert_int_eq(domus_watch_actor(stack, domt_kin_of[2].address, &watches[i]), 0);
+    return 0;
+}
+
+DOMT_TEST(watch_is_freed_once_when_both_sides_end_together)
+{
+    domt_kin_open(2);
+    (void)domt_kin_root(1, 0, &domt_kin_hearing);
+    (void)domt_kin_root(2, 1, &domt_kin_hearing);
+    (void)domt_kin_root(3, 1, &domt_kin_hearing);
+    domt_kin_of[1].stopping = watch_two;
+    ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[0], domt_kin_of[1].address), 0);
+    domt_kin_turn(0);
+    domt_settle(&domt_kin_world);
+    ck_assert(!domt_kin_lives(1));
+    ck_assert(!domt_kin_lives(3));
+    domt_kin_of[1].stopping = NULL;
+    (void)domt_kin_root(1, 0, &domt_kin_hearing);
+    domt_kin_do(1, watch_twice, NULL);
+    ck_assert_ptr_ne(watches[0].watch, watches[1].watch);
+    domt_kin_close();
 }
 
 DOMT_SUITE(30)

@@ -6,6 +6,7 @@
 #include "house/directory/name_table.h"
 #include "house/directory/router.h"
 #include "house/family/life.h"
+#include "tests/house/steps.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 
@@ -68,9 +69,8 @@ static inline void on_stop(domus_stack *stack, void *self)
 static const domus_behaviour worker = {
     .name = "worker",
     .state_size = 8,
-    .on = (const domus_on[]){{&work, on_work, 0}, {&question, on_question, 0}, {NULL, NULL, 0}},
-    .on_stop = on_stop,
-};
+    .on = (const domus_on[]){{&work, on_work, 0}, {&question, on_question, 0}, {0}},
+    .on_stop = on_stop};
 
 /* --- the world -------------------------------------------------------------------------------- */
 
@@ -93,6 +93,13 @@ static inline void begin(uint32_t max)
     for (uint32_t i = 0; i < 2; i++)
         agents[i] = domt_spawn(domt_outside(&world), world.managers[i], &domt_agent, NULL);
     domt_settle(&world);
+}
+
+/* The same with mailboxes that take all that a test sends. */
+static inline void begin_wide(uint32_t max)
+{
+    begin(max);
+    world.managers[0]->limits.mailbox_max = world.managers[1]->limits.mailbox_max = 1000;
 }
 
 static inline void end(void)
@@ -132,9 +139,7 @@ static int sent;
 
 static inline int send_one(domus_stack *stack, void *number_)
 {
-    uint64_t number = (uintptr_t)number_;
-
-    sent = domus_notice(stack, router, &work, &number);
+    sent = domus_notice(stack, router, &work, &(uint64_t){(uintptr_t)number_});
     return 0;
 }
 
@@ -158,8 +163,7 @@ static inline uint64_t total(void)
 
 static inline void stop(domus_address who)
 {
-    ck_assert_int_eq(domi_house_stop(domt_outside(&world), who), 0);
-    domt_settle(&world);
+    domt_stop(&world, domt_outside(&world), who);
 }
 
 /* Put from a thread that handles nothing meanwhile. */

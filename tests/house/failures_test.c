@@ -1,5 +1,11 @@
-/* Sequences and processes that fail while they are mounted, by the rules of unmounted_test.c. */
+/* Failures beside other things: sequences and processes that fail while they are mounted, by the
+ * rules of unmounted_test.c; a failure that meets a restart which another failure has begun; and
+ * what a restart gives back. */
+#include "house/directory/name_table.h"
+#include "house/directory/router.h"
 #include "house/family/life.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
 #include "tests/house/kin.h"
 #include "tests/support/suite.h"
 
@@ -8,6 +14,7 @@
 #include <domus/timer.h>
 
 #include <errno.h>
+#include <string.h>
 
 #define MS UINT64_C(1000000)
 
@@ -23,9 +30,7 @@ static unsigned closes;
 /* 1 on home 0 is the parent; it is busy while only home 1 takes turns. */
 static void begin(int (*spawn)(domus_stack *stack, void *context))
 {
-    domt_kin_open(2);
-    boss = domt_kin_boss(&restarts);
-    (void)domt_kin_root(1, 0, &boss);
+    domt_kin_open_boss(2, &restarts);
     fails = 1;
     begins = events = closes = 0;
     domt_kin_send(domt_kin_world.managers[0], 1, spawn, NULL);
@@ -83,10 +88,8 @@ DOMUS_SEQUENCE(mount, mounting)
 
 static const domus_behaviour sequential = {
     .name = "sequential",
-    .on =
-        (const domus_on[]){{&domt_kin_note, count, 0}, {&domt_kin_tick, count, 0}, {NULL, NULL, 0}},
-    DOMUS_ON_MOUNT(mount),
-};
+    .on = (const domus_on[]){{&domt_kin_note, count, 0}, {&domt_kin_tick, count, 0}, {0}},
+    DOMUS_ON_MOUNT(mount)};
 
 static int spawn_sequential(domus_stack *stack, void *unused)
 {
@@ -147,6 +150,89 @@ DOMT_TEST(process_whose_init_fails_makes_no_step)
     ck_assert_uint_eq(events, 1); /* the notice that waited */
     domt_kin_close();
     ck_assert_uint_eq(closes, 2);
+}
+
+/* --- restarts --------------------------------------------------------------------------------- */
+
+static domus_behaviour boss;
+
+/* An event whose handler fails, put by the home of child `number` behind what waits there. */
+static void put_failing_event(uint32_t home, uint32_t number, int error)
+{
+    domi_manager *manager = domt_kin_world.managers[home];
+    domi_envelope *event = domi_envelope_new(manager, DOMI_ENVELOPE_HEAD + domt_kin_fail.size);
+
+    ck_assert_ptr_nonnull(event);
+    event->type = &domt_kin_fail;
+    event->sender = NULL;
+    event->sender_lease = 0;
+    memcpy(event->payload, &error, sizeof error);
+    ck_assert_int_eq(
+        domi_mailbox_put(manager, domt_kin_of[number].address, &event->node, DOMI_EVENT), 0);
+}
+
+/* 1. Child 3 fails, and its parent restarts 2 as well. 2. Before child 2 begins anew, an event's
+ * handler fails in it, and its parent is told. 3. Child 2 begins anew, and its on_mount fails. 4.
+ * The parent decides on the first failure: to resume. An actor that is not mounted cannot. */
+DOMT_TEST(mount_that_fails_while_an_earlier_failure_is_undecided_ends_the_actor)
+{
+    static const domus_rule rules[] = {{.error = -EIO, .directive = DOMUS_RESTART}};
+    static const domus_supervision all = {
+        .all_for_one = true, .rules = rules, .rules_count = 1, .otherwise = DOMUS_RESUME};
+
+    domt_kin_open_boss(2, &all);
+    (void)domt_kin_child(1, 2, 1, &domt_kin_hearing);
+    (void)domt_kin_child(1, 3, 0, &domt_kin_hearing);
+    domt_kin_let_fail(2, 1, -EPERM);
+    domt_kin_tell(3, &domt_kin_fail, -EIO);
+    for (int i = 0; i < 3; i++) /* so that the directive is on its way to child 2 */
+        domt_kin_turn(0);
+    put_failing_event(1, 2, -EPIPE);
+    domt_settle(&domt_kin_world);
+    ck_assert_uint_eq(domt_kin_of[3].mounts, 2);
+    ck_assert_uint_eq(domt_kin_of[2].bad_mounts, 1);
+    ck_assert(!domt_kin_lives(2));
+    ck_assert_uint_eq(domt_kin_houses(), 2);
+    domt_kin_close();
+}
+
+/* --- what it had ----------------------------------------------------------------------------- */
+
+static int spawn_pool(domus_stack *stack, void *self)
+{
+    domus_spawn_options options = {.name = "pool"};
+    domus_address pool;
+
+    return domus_spawn_many(stack, &domt_agent, NULL, 3, NULL, &options, &pool);
+}
+
+DOMT_TEST(restart_gives_the_routers_and_their_names_back)
+{
+    static const uint64_t key[2] = {1, 2};
+    domi_names names;
+    domi_routers routers;
+
+    domt_kin_open(2);
+    ck_assert_int_eq(domi_names_init(&names, 8, key), 0);
+    domi_routers_init(&routers, 8, 8);
+    for (uint32_t i = 0; i < 3; i++) {
+        domt_kin_world.managers[i]->directory.names = &names;
+        domt_kin_world.managers[i]->directory.routers = &routers;
+    }
+    boss = domt_kin_boss(&restarts);
+    (void)domt_kin_root(1, 0, &boss);
+    domt_kin_of[2].mounting = spawn_pool;
+    (void)domt_kin_child(1, 2, 0, &domt_kin_hearing);
+    (void)domt_kin_trail();
+    domt_kin_err(2, -EIO);
+    ck_assert_uint_eq(routers.count, 1);
+    ck_assert_uint_eq(domi_names_count(&names), 1);
+    ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, restarts), 1);
+    ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 1);
+    ck_assert(domt_kin_lives(2));
+    domt_kin_close();
+    domi_routers_fini(&routers);
+    domi_names_fini(&names);
 }
 
 DOMT_SUITE(30)

@@ -1,0 +1,201 @@
+/* A house between threads. M9: one thread spawns for a home, another stops the newborn at once,
+ * home sorts. And the memory orders that hand a house over, as ThreadSanitizer sees them. */
+#include "house/dispatch/dispatch.h"
+#include "house/family/life.h"
+#include "house/message/arrivals.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+#include "tests/house/steps.h"
+#include "tests/support/house_world.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#define BIRTHS DOMT_SCALE(150000u, 20000u)
+
+/* Each birth waits for a CPU on a busy machine, so after ENOUGH_NS these many births are enough. */
+#define BIRTHS_MIN 1000u
+#define ENOUGH_NS  UINT64_C(15000000000)
+
+enum { HOME, SPAWNER, STOPPER, MANAGERS };
+
+static domt_world world;
+static _Atomic(domus_address *) newborn; /* handed from the spawner to the stopper */
+static atomic_uint ended;
+static unsigned births; /* actors that the spawner has spawned */
+static unsigned mounts;
+static unsigned stops;
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    mounts++;
+    return 0;
+}
+
+static void on_stop(domus_stack *stack, void *self)
+{
+    stops++;
+}
+
+static const domus_behaviour mayfly = {.name = "mayfly", .on_mount = on_mount, .on_stop = on_stop};
+
+static bool has_enough(uint64_t until_ns)
+{
+    return births == BIRTHS || (births >= BIRTHS_MIN && domt_monotonic_ns() >= until_ns);
+}
+
+static void *spawn_many(void *unused)
+{
+    static domus_address addresses[2];
+    uint64_t until_ns = domt_monotonic_ns() + ENOUGH_NS;
+
+    domi_manager_own(world.managers[SPAWNER]);
+    for (; !has_enough(until_ns); births++) {
+        domus_address *next = &addresses[births % 2];
+        if (domi_house_spawn(world.managers[SPAWNER], world.managers[HOME], &mayfly, NULL, next) !=
+            0)
+            abort();
+        while (atomic_load_explicit(&newborn, memory_order_acquire) != NULL)
+            (void)sched_yield();
+        atomic_store_explicit(&newborn, next, memory_order_release);
+    }
+    atomic_fetch_add(&ended, 1);
+    return NULL;
+}
+
+/* Ends when the spawner has ended and its last newborn is stopped. */
+static void *stop_many(void *unused)
+{
+    domi_manager_own(world.managers[STOPPER]);
+    for (;;) {
+        bool is_last = atomic_load(&ended) != 0; /* read first: what it left is seen then */
+        domus_address *next = atomic_load_explicit(&newborn, memory_order_acquire);
+        if (next == NULL && is_last)
+            break;
+        if (next == NULL) {
+            (void)sched_yield();
+            continue;
+        }
+        if (domi_house_stop(world.managers[STOPPER], *next) != 0)
+            abort();
+        atomic_store_explicit(&newborn, NULL, memory_order_release);
+    }
+    atomic_fetch_add(&ended, 1);
+    return NULL;
+}
+
+DOMT_TEST(m9_stop_right_after_a_foreign_spawn_is_not_lost)
+{
+    pthread_t threads[2];
+
+    domt_world_open(&world, MANAGERS);
+    domi_manager *home = world.managers[HOME];
+    ck_assert_int_eq(pthread_create(&threads[0], NULL, spawn_many, NULL), 0);
+    ck_assert_int_eq(pthread_create(&threads[1], NULL, stop_many, NULL), 0);
+    while (atomic_load(&ended) < 2) {
+        (void)domt_iterate(home);
+        (void)sched_yield(); /* on few CPUs the other two need theirs for each birth */
+    }
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    domt_world_own(&world);
+    domt_settle(&world);
+    ck_assert_uint_eq(home->births.houses, 0);
+    ck_assert_uint_ge(births, BIRTHS_MIN);
+    ck_assert_uint_eq(mounts, stops);
+    ck_assert_uint_eq(domi_counter_read(&home->counters.stops), births);
+    domt_world_end(&world);
+}
+
+/* --- as ThreadSanitizer sees it --------------------------------------------------------------- */
+
+#define LATE        20000u /* nodes that home turns over before it looks at the life */
+#define ROUNDS      (DOMT_SANITIZED ? 300u : 40u)
+#define HITS        20u
+#define DURATION_NS UINT64_C(10000000000)
+
+static domt_world world;
+static domi_house *slot;
+static domus_address born;
+static _Atomic bool is_born;
+
+static const domus_type late = {.name = "late"};
+
+/* Mail for a life of the slot that is over, as senders leave it that were late: put when its home
+ * has sorted for the last time. */
+static void leave_late_mail(void)
+{
+    domi_manager *outside = domt_outside(&world);
+    domi_node *newest = NULL;
+
+    for (uint32_t i = 0; i < LATE; i++) {
+        domi_envelope *envelope = domi_envelope_new(outside, sizeof *envelope);
+        ck_assert_ptr_nonnull(envelope);
+        envelope->type = &late;
+        envelope->sender = NULL;
+        envelope->node.kind = DOMI_NOTICE;
+        envelope->node.lease = UINT32_MAX; /* of no life here */
+        envelope->node.next = newest;
+        newest = &envelope->node;
+    }
+    atomic_store(&slot->inbox, (uint64_t)LATE << 48 | (uintptr_t)newest);
+    domi_links_add(outside, slot);
+}
+
+/* Once home has taken the inbox, and turns over what was in it. The slot is born again, and its
+ * mount comes by the inbox, which home will take the next time. */
+static void *spawn(void *unused)
+{
+    const domus_spawn_options pinned = {.pinned = true};
+
+    domi_manager_own(domt_outside(&world));
+    while (atomic_load_explicit(&slot->inbox, memory_order_relaxed) != 0)
+        continue;
+    ck_assert_int_eq(domi_house_spawn_child(domt_outside(&world), NULL, world.managers[0],
+                                            &domt_agent, NULL, &pinned, &born),
+                     0);
+    atomic_store_explicit(&is_born, true, memory_order_relaxed);
+    return NULL;
+}
+
+/* Home reads the life that was published on another thread, by no message, and then the marks that
+ * were written before. Holds the release of the publish and the acquire of the sort. */
+DOMT_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
+{
+    uint64_t until_ns = domt_monotonic_ns() + DURATION_NS;
+    uint32_t hits = 0;
+    uint32_t deaths = 0;
+
+    domt_world_open(&world, 1);
+    domi_manager *home = world.managers[0];
+    (void)domt_spawn(domt_outside(&world), home, &domt_agent, NULL); /* fills the cache of slots */
+    domt_settle(&world);
+    for (uint32_t round = 0; round < ROUNDS && hits < HITS && domt_monotonic_ns() < until_ns;
+         round++) {
+        pthread_t spawner;
+
+        slot = domt_outside(&world)->births.slots_of[0].free[0];
+        if (slot == NULL)
+            break;
+        atomic_store(&is_born, false);
+        leave_late_mail();
+        ck_assert_int_eq(pthread_create(&spawner, NULL, spawn, NULL), 0);
+        (void)domi_manager_take_arrivals(home);
+        hits += atomic_load_explicit(&is_born, memory_order_relaxed);
+        ck_assert_int_eq(pthread_join(spawner, NULL), 0);
+        domt_world_own(&world);
+        deaths += LATE;
+        ck_assert_ptr_eq(born.house, slot);
+        domt_settle(&world);
+        ck_assert_uint_ne(slot->marks & DOMI_MARK_PINNED, 0);
+        ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), deaths);
+    }
+    ck_assert_uint_gt(deaths, 0);
+    domt_end_clean(&world);
+}
+
+DOMT_SUITE(120)

@@ -1,0 +1,66 @@
+/* Small handlers that many tests of this folder send or resume in, and steps that they take. */
+#ifndef DOMT_HOUSE_STEPS_H
+#define DOMT_HOUSE_STEPS_H
+
+#include "house/family/life.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <domus/conversation.h>
+#include <domus/receive.h>
+
+/* For rows of behaviours that are no agents: run the call that was sent. */
+static inline int domt_on_call(domus_stack *stack, void *self, const void *call_)
+{
+    const domt_call *call = call_;
+
+    return call->function(stack, call->context);
+}
+
+/* For calls. */
+static inline int domt_do_nothing(domus_stack *stack, void *context)
+{
+    return 0;
+}
+
+static inline int domt_do_keep(domus_stack *stack, void *context) /* the ask, for ever */
+{
+    domus_kept kept;
+
+    return domus_keep(stack, &kept);
+}
+
+static inline int domt_do_unstash(domus_stack *stack, void *context)
+{
+    domus_unstash(stack);
+    return 0;
+}
+
+/* For answers that do not matter. */
+static inline int domt_hear_nothing(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    return 0;
+}
+
+/* Stop an actor by the thread of `from`, and let the world settle. */
+static inline void domt_stop(domt_world *of, domi_manager *from, domus_address actor)
+{
+    ck_assert_int_eq(domi_house_stop(from, actor), 0);
+    domt_settle(of);
+}
+
+/* Let a home take turns until it finds nothing to do; the others do not work meanwhile. */
+static inline void domt_let_work(domi_manager *home)
+{
+    while (domt_iterate(home) != 0)
+        ;
+}
+
+/* Check that nothing is in use any more, and end the world. */
+static inline void domt_end_clean(domt_world *of)
+{
+    ck_assert_uint_eq(domt_in_use_all(of), 0);
+    domt_world_end(of);
+}
+
+#endif
