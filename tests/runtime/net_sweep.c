@@ -36,6 +36,14 @@ uint64_t domt_sweep_below(domt_sweep *sweep, uint64_t n)
     return domi_random_below(&sweep->random, n);
 }
 
+void domt_sweep_go_on(domt_sweep *sweep, uint64_t steps_below, uint64_t ms_below)
+{
+    for (uint64_t steps = domt_sweep_below(sweep, steps_below); steps != 0; steps--)
+        (void)domus_testkit_step(sweep->kit);
+    if (domt_sweep_below(sweep, 8) == 0)
+        (void)domus_testkit_advance(sweep->kit, domt_sweep_below(sweep, ms_below * DOMT_SWEEP_MS));
+}
+
 void domt_sweep_configure(domt_sweep *sweep, domus_config *ret_config)
 {
     domt_net_configure(ret_config);
@@ -258,10 +266,7 @@ void domt_sweep_play(domt_sweep *sweep, const char *to, uint32_t deeds_max)
         domt_sweep_connect(sweep, to);
     for (uint32_t i = 0; i < deeds; i++) {
         domt_sweep_act(sweep, &sweep->clients[domt_sweep_below(sweep, clients)]);
-        for (uint64_t steps = domt_sweep_below(sweep, 20); steps != 0; steps--)
-            (void)domus_testkit_step(sweep->kit);
-        if (domt_sweep_below(sweep, 8) == 0)
-            (void)domus_testkit_advance(sweep->kit, domt_sweep_below(sweep, 3 * DOMT_SWEEP_MS));
+        domt_sweep_go_on(sweep, 20, 3);
         domt_sweep_check_echoes(sweep);
     }
 }

@@ -65,6 +65,9 @@ void domt_sweep_play(domt_sweep *sweep, const char *to, uint32_t deeds_max);
 /* Draw a number below `n`. */
 uint64_t domt_sweep_below(domt_sweep *sweep, uint64_t n);
 
+/* Take some steps, and now and then let some time pass; both are drawn below these. */
+void domt_sweep_go_on(domt_sweep *sweep, uint64_t steps_below, uint64_t ms_below);
+
 /* Hold something; otherwise print it with the command that replays the seed. */
 void domt_sweep_hold(domt_sweep *sweep, bool holds, const char *what);
 #define DOMT_SWEEP_HOLD(sweep, what) domt_sweep_hold(sweep, (what), #what)

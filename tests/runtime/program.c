@@ -2,20 +2,23 @@
 #include "tests/runtime/program.h"
 #include "tests/support/suite.h"
 
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SHOWN_MAX 1000u
+#define SHOWN_MAX     1000u
+#define ARGUMENTS_MAX 15
 
 const char *const domt_no_arguments[] = {NULL};
 
 void domt_program_start(domt_program *own, const domus_program *program,
                         const char *const *arguments, void (*prepare)(void))
 {
-    char *argv[16] = {(char *)(uintptr_t) "program"};
+    char *argv[ARGUMENTS_MAX + 1] = {(char *)(uintptr_t) "program"};
     int argc = 1;
     int out[2], err[2];
 
@@ -69,6 +72,13 @@ void domt_program_says(domt_program *own, const char *text)
                       text, end_of(own->out_text));
 }
 
+void domt_program_begin(domt_program *own, const domus_program *program,
+                        const char *const *arguments, void (*prepare)(void), const char *text)
+{
+    domt_program_start(own, program, arguments, prepare);
+    domt_program_says(own, text);
+}
+
 void domt_program_complains(domt_program *own, const char *text, int times)
 {
     for (;;) {
@@ -108,10 +118,29 @@ int domt_program_end(domt_program *own)
     return status;
 }
 
+void domt_program_ends_by(domt_program *own, int signal, int status)
+{
+    ck_assert_int_eq(kill(own->pid, signal), 0);
+    ck_assert_int_eq(domt_program_end(own), status);
+}
+
 int domt_program_run(domt_program *own, const domus_program *program, const char *const *arguments)
 {
     domt_program_start(own, program, arguments, NULL);
     return domt_program_end(own);
+}
+
+void domt_program_exits(domt_program *own, const domus_program *program, int status, ...)
+{
+    const char *arguments[ARGUMENTS_MAX + 1];
+    int count = 0;
+    va_list list;
+
+    va_start(list, status);
+    while ((arguments[count] = va_arg(list, const char *)) != NULL)
+        ck_assert_int_lt(++count, ARGUMENTS_MAX);
+    va_end(list);
+    ck_assert_int_eq(domt_program_run(own, program, arguments), status);
 }
 
 void domt_has(const char *text, const char *part)

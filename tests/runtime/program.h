@@ -27,6 +27,10 @@ void domt_program_start(domt_program *own, const domus_program *program,
 /* Read until stdout holds `text`. */
 void domt_program_says(domt_program *own, const char *text);
 
+/* Run it, and read until stdout holds `text`. */
+void domt_program_begin(domt_program *own, const domus_program *program,
+                        const char *const *arguments, void (*prepare)(void), const char *text);
+
 /* Read until stderr holds `text` so many times. */
 void domt_program_complains(domt_program *own, const char *text, int times);
 
@@ -37,8 +41,15 @@ int domt_program_wait(domt_program *own);
 /* Read all that the program says, until it has ended by itself. Returns its exit status. */
 int domt_program_end(domt_program *own);
 
+/* The same behind a signal: the program has to end with this status. */
+void domt_program_ends_by(domt_program *own, int signal, int status);
+
 /* Start a program, and read until it has ended. Returns its exit status. */
 int domt_program_run(domt_program *own, const domus_program *program, const char *const *arguments);
+
+/* The same: it has to end with this status. Its arguments follow, up to NULL. */
+void domt_program_exits(domt_program *own, const domus_program *program, int status, ...)
+    __attribute__((sentinel));
 
 /* The test fails when `part` is not in `text`. */
 void domt_has(const char *text, const char *part);

@@ -79,6 +79,12 @@ void domt_proxied_comes(const char *sent, const char *expected)
     domt_pipes_expect(domt_edge.kit, domt_edge.client, expected);
 }
 
+void domt_proxied_comes_empty(void)
+{
+    domt_proxied_comes("HTTP/1.1 204 No Content\r\n\r\n",
+                       "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
+}
+
 void domt_proxied_fails(const char *status)
 {
     size_t size;

@@ -41,6 +41,9 @@ void domt_proxied_end(void);
 void domt_proxied_goes(const char *sent, const char *expected);
 void domt_proxied_comes(const char *sent, const char *expected);
 
+/* The server answers 204, which the client gets. */
+void domt_proxied_comes_empty(void);
+
 /* The client gets an answer that begins with this. */
 void domt_proxied_fails(const char *status);
 

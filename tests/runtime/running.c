@@ -17,6 +17,23 @@ void domt_count_stop(domus_stack *stack, void *self)
     atomic_fetch_add(&domt_stopped, 1);
 }
 
+int domt_echo(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    return domus_channel_write(stack, event->channel, event->bytes);
+}
+
+int domt_ignore_message(domus_stack *stack, void *self, const void *payload)
+{
+    return 0;
+}
+
+int domt_ignore_answer(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    return 0;
+}
+
 domus_config domt_config(uint32_t threads)
 {
     domus_config config;
@@ -38,6 +55,13 @@ domus_system *domt_start(const domus_config *config)
     return system;
 }
 
+domus_system *domt_start_threads(uint32_t threads)
+{
+    const domus_config config = domt_config(threads);
+
+    return domt_start(&config);
+}
+
 void domt_end(domus_system *system)
 {
     ck_assert_int_eq(domus_system_stop(system), 0);
@@ -51,6 +75,15 @@ domus_address domt_spawn(domus_system *system, uint32_t thread, const domus_beha
     domus_address address = {NULL, 0};
 
     ck_assert_int_eq(domus_outside_spawn_on(system, thread, behaviour, state, &address), 0);
+    return address;
+}
+
+domus_address domt_spawn_detached(domus_system *system, const domus_behaviour *behaviour)
+{
+    const domus_spawn_options options = {.detached = true};
+    domus_address address = {NULL, 0};
+
+    ck_assert_int_eq(domus_outside_spawn_with(system, behaviour, NULL, &options, &address), 0);
     return address;
 }
 

@@ -25,14 +25,24 @@ extern _Atomic uint64_t domt_mounted, domt_stopped;
 int domt_count_mount(domus_stack *stack, void *self);
 void domt_count_stop(domus_stack *stack, void *self);
 
-/* Make and start a system. */
+/* Handlers that give back what a channel got, and that do nothing with a message or an answer. */
+int domt_echo(domus_stack *stack, void *self, const void *payload);
+int domt_ignore_message(domus_stack *stack, void *self, const void *payload);
+int domt_ignore_answer(domus_stack *stack, void *self, const domus_answer *answer);
+
+/* Make and start a system; the second with the configuration of domt_config(). */
 domus_system *domt_start(const domus_config *config);
+domus_system *domt_start_threads(uint32_t threads);
 
 /* Stop and free a system, and hold what every test has to hold. */
 void domt_end(domus_system *system);
 
 domus_address domt_spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
                          const void *state);
+
+/* Spawn a detached actor without a state. */
+domus_address domt_spawn_detached(domus_system *system, const domus_behaviour *behaviour);
+
 /* Listen at any port of loopback for channels of this behaviour, for an actor on thread 0. Returns
  * where. `channel` is used as long as the system lives, and one system at a time is served so. */
 domus_endpoint domt_serve(domus_system *system, const domus_behaviour *channel);

@@ -246,6 +246,14 @@ const char *domt_site_body(void)
     return end_of_head + 4;
 }
 
+void domt_site_gives(const char *target, const char *fields, unsigned status, const char *body)
+{
+    unsigned got = domt_site_get(target, fields);
+
+    ck_assert_msg(got == status && strcmp(domt_site_body(), body) == 0, "%s %s: %u %s", target,
+                  fields, got, domt_site_body());
+}
+
 bool domt_site_says(const char *line)
 {
     char whole[512];

@@ -48,6 +48,9 @@ unsigned domt_site_get(const char *target, const char *fields);
 
 /* The body of that answer; whether its head has a line; the value of its tag. */
 const char *domt_site_body(void);
+
+/* Hold what a GET is answered. */
+void domt_site_gives(const char *target, const char *fields, unsigned status, const char *body);
 bool domt_site_says(const char *line);
 const char *domt_site_tag(void);
 
