@@ -407,10 +407,7 @@ static int run_seed(uint64_t seed, void *context)
     begin(&sweep);
     for (uint64_t deeds = 1 + domt_sweep_below(&sweep, DEEDS); deeds != 0; deeds--) {
         act(&sweep);
-        for (uint64_t steps = domt_sweep_below(&sweep, 30); steps != 0; steps--)
-            (void)domus_testkit_step(sweep.kit);
-        if (domt_sweep_below(&sweep, 8) == 0)
-            (void)domus_testkit_advance(sweep.kit, domt_sweep_below(&sweep, 60 * DOMT_SWEEP_MS));
+        domt_sweep_go_on(&sweep, 30, 60);
     }
     if (domt_sweep_below(&sweep, 4) != 0) /* otherwise the stop ends what is under way */
         DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, 3 * DOMT_SWEEP_SECOND) == 0);

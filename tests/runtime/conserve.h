@@ -248,7 +248,7 @@ void domt_outsider_spawn(domt_outsider *outsider);
 /* Somebody on the board. */
 domus_address domt_board_any(domi_random *dice);
 
-/* --- what has to hold (conserve_hold.c) ------------------------------------------------------- */
+/* --- what has to hold (conserve_sums.c) ------------------------------------------------------- */
 
 void domt_profile_add(domus_profile *sums, const domus_profile *more);
 
@@ -265,7 +265,7 @@ void domt_hold_silence(const char *name, const domus_system *system, const domt_
 /* The system has stopped, and its counters say the same. */
 void domt_hold_profile(const char *name, domus_system *system, const domt_sums *sums);
 
-/* --- the watchdog (conserve_watch.c) ---------------------------------------------------------- */
+/* --- the watchdog (conserve_sums.c) ----------------------------------------------------------- */
 
 typedef struct domt_watchdog {
     const domus_system *system;

@@ -319,7 +319,6 @@ static void stop_oracle(domus_stack *stack, void *self)
 
 const domus_behaviour domt_oracle_behaviour = {
     .name = "oracle",
-    .on = (const domus_on[]){{&domt_question_type, prophesy, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&domt_question_type, prophesy, 0}, {0}},
     .on_mount = mount_oracle,
-    .on_stop = stop_oracle,
-};
+    .on_stop = stop_oracle};

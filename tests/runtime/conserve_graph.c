@@ -140,12 +140,10 @@ static bool bear(domus_stack *stack, domt_node *self)
 {
     domt_node state = {.oracle = self->oracle, .threads = self->threads};
     uint64_t bits = domi_random_next(&self->dice);
-    const domus_spawn_options options = {
-        .placement = (domus_placement)(bits % 3),
-        .thread = (uint32_t)(bits >> 8) % self->threads,
-        .pinned = (bits >> 16) % 8 == 0,
-        .mailbox_max = (bits >> 24) % 8 == 0 ? 4 : 0,
-    };
+    const domus_spawn_options options = {.placement = (domus_placement)(bits % 3),
+                                         .thread = (uint32_t)(bits >> 8) % self->threads,
+                                         .pinned = (bits >> 16) % 8 == 0,
+                                         .mailbox_max = (bits >> 24) % 8 == 0 ? 4 : 0};
     const domus_behaviour *behaviour =
         (bits >> 32) % 8 == 0 ? &domt_gate_behaviour : &domt_node_behaviour;
     domus_address born;
@@ -338,22 +336,18 @@ static const domus_on rows[] = {
     {&domt_letter_type, take_letter, 0},
     {&domt_query_type, domt_take_query, 0},
     {&tick_type, take_tick, 0},
-    {NULL, NULL, 0},
+    {0},
 };
 
-const domus_behaviour domt_node_behaviour = {
-    .name = "node",
-    .state_size = sizeof(domt_node),
-    .on = rows,
-    .on_mount = mount,
-    .on_stop = stop,
-};
+const domus_behaviour domt_node_behaviour = {.name = "node",
+                                             .state_size = sizeof(domt_node),
+                                             .on = rows,
+                                             .on_mount = mount,
+                                             .on_stop = stop};
 
-const domus_behaviour domt_gate_behaviour = {
-    .name = "gate",
-    .kind = DOMUS_CHANNELS,
-    .state_size = sizeof(domt_node),
-    .on = rows,
-    .on_mount = mount,
-    .on_stop = stop,
-};
+const domus_behaviour domt_gate_behaviour = {.name = "gate",
+                                             .kind = DOMUS_CHANNELS,
+                                             .state_size = sizeof(domt_node),
+                                             .on = rows,
+                                             .on_mount = mount,
+                                             .on_stop = stop};

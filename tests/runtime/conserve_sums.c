@@ -1,10 +1,19 @@
 /* The counters, a line for each thread, and the budget of the conservation stress.
  *
  * A line is claimed at a thread's first count; the first is the test's own. A reset takes all
- * others back, so it comes before the threads of a run. */
+ * others back, so it comes before the threads of a run.
+ *
+ * Behind them stand the checks in a silence and at the end of a run: the test's sums and the
+ * system's own counters tell the same, to the last message. A watchdog looks whether anything
+ * moves, and prints what every thread has and waits for when nothing does. */
 #include "tests/runtime/conserve.h"
 
 #include "base/check.h"
+#include "house/dispatch/loan.h"
+#include "house/family/slots.h"
+#include "house/message/mailbox.h"
+#include "runtime/loop/work.h"
+#include "runtime/system/system.h"
 
 #include <inttypes.h>
 #include <stdalign.h>
@@ -228,4 +237,221 @@ bool domt_budget_spend(void)
     }
     own->left--;
     return true;
+}
+
+/* --- what has to hold, and the watchdog ------------------------------------------------------- */
+
+void domt_profile_add(domus_profile *sums, const domus_profile *more)
+{
+    uint64_t *sum = (uint64_t *)(void *)sums;
+    const uint64_t *value = (const uint64_t *)(const void *)more;
+
+    for (size_t field = 0; field < sizeof *sums / sizeof *sum; field++)
+        sum[field] += value[field];
+}
+
+/* Prints all before it fails. */
+void domt_hold(const char *name, const domt_sums *sums, const char *what, uint64_t ours,
+               uint64_t theirs)
+{
+    if (ours == theirs)
+        return;
+    domt_sums_print(sums);
+    ck_abort_msg("%s: %s: the test counts %" PRIu64 ", the system %" PRIu64, name, what, ours,
+                 theirs);
+}
+
+void domt_hold_begun(const char *name, const domt_sums *sums)
+{
+    const char *kind = domt_sums_twice(sums);
+
+    if (kind == NULL)
+        return;
+    domt_sums_print(sums);
+    ck_abort_msg("%s: %s: more have ended than begun", name, kind);
+}
+
+/* The system's counters say the same. */
+void domt_hold_profile(const char *name, domus_system *system, const domt_sums *sums)
+{
+    const uint64_t *of = sums->of;
+    domus_profile all = domt_profile_all(system);
+    domus_profile outside;
+
+    domt_hold(name, sums, "spawns", of[DOMT_BORN] - of[DOMT_UNBORN], all.spawns);
+    domt_hold(name, sums, "stops", of[DOMT_BORN] - of[DOMT_UNBORN], all.stops);
+    ck_assert_int_eq(domus_outside_profile(system, &outside), 0);
+    domt_profile_add(&all, &outside);
+    domt_hold(name, sums, "notices handled",
+              of[DOMT_NOTICE_TAKEN] + of[DOMT_LETTER_TAKEN] + of[DOMT_STASHED], all.notices);
+    /* Asks that have expired count as handled, except where a receive met them. */
+    uint64_t asks_taken = of[DOMT_ASK_TAKEN] + of[DOMT_QUERY_TAKEN];
+    ck_assert_uint_ge(all.asks, asks_taken);
+    ck_assert_uint_le(all.asks, asks_taken + all.asks_expired);
+    domt_hold(name, sums, "refusals",
+              of[DOMT_NOTICE_REFUSED] + of[DOMT_LETTER_REFUSED] + of[DOMT_ASK_REFUSED] +
+                  of[DOMT_QUERY_REFUSED],
+              all.refusals);
+    /* Each answer, time-out or cancel that is handled resumes somebody, or is late, or it is the
+     * time-out of a kept ask, which has then expired. */
+    uint64_t resumed = of[DOMT_ASK_RESUMED] + of[DOMT_QUERY_ENDED] + of[DOMT_JOB_ENDED] +
+                       of[DOMT_RECEIVE_FAILED] + all.late_replies;
+    ck_assert_uint_ge(all.replies + all.exceptions, resumed);
+    uint64_t kept_expired = all.replies + all.exceptions - resumed;
+    ck_assert_uint_le(kept_expired, all.asks_expired);
+    /* An ask that was put and dropped is a dead letter, unless it had expired or met its
+     * own barrier. (A kept ask that expires was handled, and not dropped.) Each of the others has
+     * an answer, which is a dead letter if it has resumed nobody. */
+    uint64_t dropped = of[DOMT_ASK_DROPPED] + of[DOMT_QUERY_DROPPED];
+    uint64_t unput = of[DOMT_ASK_UNPUT] + of[DOMT_QUERY_UNPUT];
+    uint64_t put = of[DOMT_ASK_MADE] - of[DOMT_ASK_UNMADE] + of[DOMT_QUERY_MADE] - unput;
+    uint64_t answers = put - all.asks_expired;
+    uint64_t shown = of[DOMT_ASK_ANSWERED] + of[DOMT_QUERY_ENDED] - of[DOMT_QUERY_UNPUT];
+    domt_hold(name, sums, "dead letters",
+              of[DOMT_NOTICE_DROPPED] + of[DOMT_LETTER_DROPPED] +
+                  (dropped - unput - (all.asks_expired - kept_expired) - all.circles) +
+                  (answers - shown),
+              all.dead_letters);
+    domt_hold(name, sums, "busy, failures, circles", 0, all.busy + all.failures + all.circles);
+    domt_hold(name, sums, "wake-ups by the cap that found work", 0, all.cap_wakeups_with_work);
+    ck_assert_uint_ge(all.timers_fired, of[DOMT_TIMER_RUNG] + of[DOMT_TICKER_RUNG]);
+}
+
+/* Silence: no timer is armed, no house away, nobody in a barrier. */
+void domt_hold_silence(const char *name, const domus_system *system, const domt_sums *sums)
+{
+    uint32_t timers = 0, lent = 0, ready = 0;
+    uint64_t houses = 0;
+
+    for (uint32_t i = 0; i < system->count; i++) {
+        const domi_manager *manager = &system->threads[i].manager;
+        timers += atomic_load(&((domi_manager *)(uintptr_t)manager)->timing.timers);
+        lent += domi_loans_count_shown(manager);
+        ready += atomic_load(&((domi_manager *)(uintptr_t)manager)->loans.readies);
+        houses += domi_counter_read(&manager->births.houses);
+    }
+    domt_hold(name, sums, "wake-ups by the cap that found work", 0,
+              domt_profile_all(system).cap_wakeups_with_work);
+    domt_hold(name, sums, "timers in silence", 0, timers);
+    domt_hold(name, sums, "houses shown in silence", 0, lent);
+    domt_hold(name, sums, "houses ready in silence", 0, ready);
+    domt_hold(name, sums, "houses in silence", sums->of[DOMT_MOUNTED] - sums->of[DOMT_STOPPED],
+              houses);
+    domt_hold(name, sums, "asks handled by another than was meant", 0, sums->of[DOMT_ASTRAY]);
+    domt_hold(name, sums, "pinned actors elsewhere", 0, sums->of[DOMT_STRAYED]);
+    domt_hold(name, sums, "odd results", 0, sums->of[DOMT_ODD]);
+}
+
+#define STUCK_NS   (UINT64_C(1000) * DOMT_MS * (DOMT_SANITIZED ? 60 : 10))
+#define HOUSES_MAX 24u /* described of each thread */
+
+void domt_watchdog_init(domt_watchdog *dog, const domus_system *system, const char *name)
+{
+    *dog = (domt_watchdog){.system = system, .name = name, .since_ns = domt_now_ns()};
+}
+
+bool domt_all_sleep(const domus_system *system)
+{
+    for (uint32_t i = 0; i < system->count; i++) {
+        /* acquire: pairs with the exchange by which a thread falls asleep. All that it has counted
+         * is seen. */
+        if (!domi_park_is_at_rest(
+                atomic_load_explicit(&system->threads[i].manager.park, memory_order_acquire)))
+            return false;
+    }
+    return true;
+}
+
+/* A house that has mail or is not where it rests. */
+static void report_house(void *house_, void *left_)
+{
+    const domi_house *house = house_;
+    uint32_t *left = left_;
+    uint64_t life = domi_house_life(house);
+    uint32_t inbox = domi_mailbox_depth(house);
+    bool empty = house->tails[DOMI_REPLY] == NULL && house->tails[DOMI_EXCEPTION] == NULL &&
+                 house->tails[DOMI_ASK] == NULL && house->tails[DOMI_NOTICE] == NULL &&
+                 house->tails[DOMI_EVENT] == NULL;
+    bool rests = (life & DOMI_LIFE_CLOSED) != 0 || house->state == DOMI_WAITING;
+
+    if (*left == 0 || (empty && rests && inbox == 0 && domi_house_count_parked(house) == 0 &&
+                       (life & DOMI_LIFE_STOP) == 0 && !domi_house_is_exposed(house)))
+        return;
+    --*left;
+    fprintf(
+        stderr,
+        "    %s %p/%u: %s, slot %#x, marks %#x, life bits %#x, mail %u, inbox %u, lists %d%d%d%d%d,"
+        " asks %u, stacks %u\n",
+        (life & DOMI_LIFE_CLOSED) == 0 && house->behaviour != NULL ? house->behaviour->name
+                                                                   : "(free)",
+        (const void *)house, DOMI_LIFE_LEASE(life), domi_state_name((domi_state)house->state),
+        domi_house_slot(house), house->marks, (uint32_t)life, house->mail, inbox,
+        house->tails[DOMI_REPLY] != NULL, house->tails[DOMI_EXCEPTION] != NULL,
+        house->tails[DOMI_ASK] != NULL, house->tails[DOMI_NOTICE] != NULL,
+        house->tails[DOMI_EVENT] != NULL, house->asks, domi_house_count_parked(house));
+}
+
+static void report_thread(domi_thread *thread)
+{
+    static const char *const parks[] = {
+        [DOMI_PARK_RUNNING] = "running",   [DOMI_PARK_SPINNING] = "spinning",
+        [DOMI_PARK_LOOKING] = "looking",   [DOMI_PARK_SLEEPING] = "sleeping",
+        [DOMI_PARK_HELD] = "held",         [DOMI_PARK_WANTED] = "wanted",
+        [DOMI_PARK_NOTIFIED] = "notified", [DOMI_PARK_DOZING] = "dozing"};
+    domi_manager *manager = &thread->manager;
+    const domi_stealing *stealing = &thread->stealing;
+    const domus_behaviour *running = manager->activity.running;
+    uint64_t due_ns = domi_thread_due_ns(thread);
+    uint32_t park = manager->park;
+    uint32_t left = HOUSES_MAX;
+
+    fprintf(stderr,
+            "thread %u: %s, runs %s; ready: state %u, channels %u; mounting %d, arrivals %p, "
+            "returns %p, links kept back %u; houses %" PRIu64 ", timers %u, ",
+            manager->index, park < sizeof parks / sizeof parks[0] ? parks[park] : "?",
+            running != NULL ? running->name : "nobody", manager->schedule.ready[DOMUS_STATE].count,
+            manager->schedule.ready[DOMUS_CHANNELS].count, manager->schedule.mounting.head != NULL,
+            (void *)manager->mail.arrivals, (void *)manager->loans.returns,
+            manager->mail.links.houses, manager->births.houses, manager->timing.timers);
+    if (due_ns == UINT64_MAX)
+        fprintf(stderr, "none due\n");
+    else
+        fprintf(stderr, "due in %" PRId64 " us\n",
+                (int64_t)(due_ns - domi_clock_now(thread->clock)) / 1000);
+    fprintf(stderr,
+            "    lent %u, of these shown %u; thieves %u, lendable %u; after the houses of %d, "
+            "patience %u, has borrowed %d; wanted %u, doing %u\n",
+            manager->loans.lent, manager->loans.shared_count, manager->loans.thieves,
+            manager->loans.lendable,
+            stealing->victim == DOMI_NO_VICTIM ? -1 : (int)stealing->victim, stealing->patience,
+            stealing->loan != NULL, thread->system->orders, thread->orders);
+    domi_slots_walk(manager, report_house, &left);
+}
+
+void domt_watchdog_report(const domt_watchdog *dog, const domt_sums *sums, const char *waits_for)
+{
+    static char text[32768];
+
+    (void)domus_system_profile_table(dog->system, text, sizeof text);
+    fprintf(stderr, "\n%s: nothing has moved for %" PRIu64 " s, and this is waited for: %s\n%s",
+            dog->name, (domt_now_ns() - dog->since_ns) / 1000 / DOMT_MS, waits_for, text);
+    for (uint32_t i = 0; i < dog->system->count; i++)
+        report_thread(&dog->system->threads[i]);
+    fprintf(stderr, "outside: arrivals %p, park %u; waking %u (0: nobody)\n",
+            (void *)dog->system->outside.mail.arrivals, dog->system->outside.park,
+            dog->system->waking);
+    domt_sums_print(sums);
+}
+
+void domt_watchdog_look(domt_watchdog *dog, const domt_sums *sums, const char *waits_for)
+{
+    uint64_t moved = domt_sums_moved(sums);
+
+    if (moved != dog->moved) {
+        dog->moved = moved;
+        dog->since_ns = domt_now_ns();
+    } else if (domt_now_ns() - dog->since_ns > STUCK_NS) {
+        domt_watchdog_report(dog, sums, waits_for);
+        abort();
+    }
 }

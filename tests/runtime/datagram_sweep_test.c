@@ -73,13 +73,11 @@ static int answer(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour answering = {
-    .name = "answering",
-    .kind = DOMUS_CHANNELS,
-    .on_read = {answer, 0},
-    .on_close = {note_end, 0},
-    .on = (const domus_on[]){{&wake_type, go_on, 0}, {0}},
-};
+static const domus_behaviour answering = {.name = "answering",
+                                          .kind = DOMUS_CHANNELS,
+                                          .on_read = {answer, 0},
+                                          .on_close = {note_end, 0},
+                                          .on = (const domus_on[]){{&wake_type, go_on, 0}, {0}}};
 
 static int open_it(domus_stack *stack, void *self)
 {
@@ -321,10 +319,7 @@ static int run_seed(uint64_t seed, void *context)
     serve(&sweep, family);
     for (uint64_t deeds = 1 + domt_sweep_below(&sweep, DEEDS); deeds != 0; deeds--) {
         act(&sweep);
-        for (uint64_t steps = domt_sweep_below(&sweep, 20); steps != 0; steps--)
-            (void)domus_testkit_step(sweep.kit);
-        if (domt_sweep_below(&sweep, 8) == 0)
-            (void)domus_testkit_advance(sweep.kit, domt_sweep_below(&sweep, 3 * DOMT_SWEEP_MS));
+        domt_sweep_go_on(&sweep, 20, 3);
         check_answers(&sweep);
     }
     if (domt_sweep_below(&sweep, 4) != 0)

@@ -159,8 +159,8 @@ DOMUS_SEQUENCE(ask_on, asking)
     DOMUS_END;
 }
 
-static const domus_behaviour asker = {
-    .name = "asker", .on = (const domus_on[]){DOMUS_ON(&order_type, ask_on), {NULL, NULL, 0}}};
+static const domus_behaviour asker = {.name = "asker",
+                                      .on = (const domus_on[]){DOMUS_ON(&order_type, ask_on), {0}}};
 
 /* --- a seed ----------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* How what a client of a store hears is held against what it expects; see the headers. An answer
  * that the model does not know is looked at when it is whole. */
-#include "tests/runtime/kv_words.h"
+#include "tests/runtime/kv_model.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The model of a client's keys, and the commands about them; see the header. */
-#include "tests/runtime/kv_words.h"
+#include "tests/runtime/kv_model.h"
 #include "tests/support/suite.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* Rounds of several commands: transactions, commands that wait, and messages between clients; see
  * the header of the model. */
-#include "tests/runtime/kv_words.h"
+#include "tests/runtime/kv_model.h"
 
 #include <inttypes.h>
 #include <stdio.h>

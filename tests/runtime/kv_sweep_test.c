@@ -88,10 +88,7 @@ static void play(domt_sweep *sweep)
 {
     for (uint64_t deeds = 1 + domt_sweep_below(sweep, DEEDS); deeds != 0; deeds--) {
         act(sweep, &clients[domt_sweep_below(sweep, clients_count)]);
-        for (uint64_t steps = domt_sweep_below(sweep, 20); steps != 0; steps--)
-            (void)domus_testkit_step(sweep->kit);
-        if (domt_sweep_below(sweep, 8) == 0)
-            (void)domus_testkit_advance(sweep->kit, domt_sweep_below(sweep, 3 * DOMT_SWEEP_MS));
+        domt_sweep_go_on(sweep, 20, 3);
         check_all(sweep);
     }
 }

@@ -1,5 +1,5 @@
 /* The bytes of commands and answers; see the header. */
-#include "tests/runtime/kv_words.h"
+#include "tests/runtime/kv_model.h"
 #include "tests/support/suite.h"
 
 #include <inttypes.h>

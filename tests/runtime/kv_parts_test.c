@@ -1,0 +1,466 @@
+/* Parts of kv alone. What the shards answer to a command for several of them becomes one answer,
+ * and an answer that is none, which may come from another node, is passed on as it is. Keys that
+ * differ in little share buckets, and shards, no more than chance brings about, whatever the seed
+ * is. The envoy of a node ends with the exchange that it works for, whether anything was published
+ * or not. What expires while it is carried is gone where it comes to, and a legacy is kept until it
+ * is old. */
+#include "tests/support/suite.h"
+
+#include "examples/kv/kv.h"
+#include "examples/kv/legacy.h"
+#include "examples/kv/list.h"
+#include "examples/kv/nodes.h"
+#include "examples/kv/store.h"
+#include "examples/kv/wide.h"
+
+#include <domus/testkit.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SECOND UINT64_C(1000000000)
+#define SHARDS 2u
+
+/* The globals that start.c would define. */
+struct kv_settings kv_settings = {.answer_max_bytes = 1 << 20};
+domus_address kv_shards[KV_SHARDS_MAX];
+uint32_t kv_shard_count = SHARDS;
+
+static struct {
+    domus_testkit *kit;
+    domus_probe *client, *shards[SHARDS];
+    domus_address session;
+    char keys[SHARDS][8]; /* a key of each shard */
+} world;
+
+static int scatter(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_resp_command *command = payload;
+
+    return kv_scatter(stack, command, kv_command_find(domus_resp_argument(command, 0)));
+}
+
+static const domus_behaviour session = {
+    .name = "session",
+    .on = (const domus_on[]){{&domus_resp_command_type, scatter, sizeof(struct kv_scatter)}, {0}}};
+
+static void find_keys(void)
+{
+    for (unsigned i = 0; world.keys[0][0] == '\0' || world.keys[1][0] == '\0'; i++) {
+        char name[8];
+        domus_slice key;
+        snprintf(name, sizeof name, "k%u", i % 1000);
+        ck_assert_int_eq(domus_slice_copy(name, strlen(name), &key), 0);
+        memcpy(world.keys[kv_shard_of(key)], name, sizeof name);
+        domus_slice_free(key);
+    }
+}
+
+/* Ask for the keys of both shards. */
+static void begin(const char *name)
+{
+    domus_resp_bytes words[1 + SHARDS] = {{name, strlen(name)}};
+    domus_resp_command command, got;
+
+    memset(&world, 0, sizeof world);
+    kv_shard_count = SHARDS;
+    kv_commands_begin();
+    find_keys();
+    ck_assert_int_eq(domus_testkit_new(NULL, 1, NULL, 0, &world.kit), 0);
+    ck_assert_int_eq(domus_probe_new(world.kit, &world.client), 0);
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        ck_assert_int_eq(domus_probe_new(world.kit, &world.shards[i]), 0);
+        kv_shards[i] = domus_probe_address(world.shards[i]);
+        words[1 + i] = (domus_resp_bytes){world.keys[i], strlen(world.keys[i])};
+    }
+    ck_assert_int_eq(
+        domus_outside_spawn(domus_testkit_system(world.kit), &session, NULL, &world.session), 0);
+    ck_assert_int_eq(domus_resp_command_make(words, 1 + SHARDS, &command), 0);
+    ck_assert_int_eq(
+        domus_probe_ask(world.client, world.session, &domus_resp_command_type, &command), 0);
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        ck_assert_int_eq(
+            domus_probe_expect(world.shards[i], &domus_resp_command_type, SECOND, &got), 0);
+        domus_resp_command_type.release(&got);
+    }
+}
+
+static void reply(uint32_t shard, const char *text)
+{
+    domus_resp_reply reply = {.values = 1};
+
+    ck_assert_int_eq(domus_slice_copy(text, strlen(text), &reply.bytes), 0);
+    ck_assert_int_eq(domus_probe_reply(world.shards[shard], &domus_resp_reply_type, &reply), 0);
+}
+
+/* The client gets this, and that is all. */
+static void end(const char *text)
+{
+    domus_resp_reply reply;
+
+    ck_assert_int_eq(domus_probe_expect(world.client, &domus_resp_reply_type, SECOND, &reply), 0);
+    ck_assert_msg(domus_slice_equals(reply.bytes, text, strlen(text)), "%.*s",
+                  (int)reply.bytes.size, domus_slice_data(reply.bytes));
+    domus_slice_free(reply.bytes);
+    domus_testkit_free(world.kit);
+}
+
+DOMT_TEST(elements_come_in_the_order_of_the_keys)
+{
+    begin("MGET");
+    reply(1, "*1\r\n$1\r\nb\r\n");
+    reply(0, "*1\r\n$-1\r\n");
+    end("*2\r\n$-1\r\n$1\r\nb\r\n");
+}
+
+/* Else a key that is there would be null. */
+DOMT_TEST(answer_that_could_not_travel_is_an_error_of_the_whole)
+{
+    begin("MGET");
+    reply(0, "*1\r\n$1\r\na\r\n");
+    reply(1, "-ERR it is too large\r\n");
+    end("-ERR it is too large\r\n");
+    begin("KEYS");
+    reply(0, "$1\r\na\r\n");
+    reply(1, "-ERR it is too large\r\n");
+    end("-ERR it is too large\r\n");
+}
+
+/* Another node may be wrong. */
+DOMT_TEST(answer_of_another_type_is_passed_on_once)
+{
+    static const char *const names[] = {"MGET", "KEYS", "DEL"};
+
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        domus_slice slice;
+        begin(names[i]);
+        ck_assert_int_eq(domus_slice_copy("other", 5, &slice), 0);
+        ck_assert_int_eq(domus_probe_reply(world.shards[0], &domus_slice_type, &slice), 0);
+        ck_assert_int_eq(
+            domus_probe_reply(world.shards[1], &domus_resp_integer_type, &(domus_resp_integer){1}),
+            0);
+        ck_assert_int_eq(domus_testkit_run(world.kit), 0);
+        ck_assert_int_eq(domus_probe_expect(world.client, &domus_slice_type, SECOND, &slice), 0);
+        ck_assert(domus_slice_equals(slice, "other", 5));
+        domus_slice_free(slice);
+        domus_testkit_free(world.kit);
+    }
+}
+
+/* --- hashes ----------------------------------------------------------------------------------- */
+
+#define SEEDS 20000u
+#define KEYS  64u
+#define MOST  14u /* chance brings so many together once in 10^9 seeds */
+
+struct kind {
+    const char *of; /* the key, with the place of its number */
+    unsigned shift; /* the first bit of the hash that is used */
+};
+
+static uint32_t count_most(const struct kind *kind)
+{
+    uint32_t counts[KEYS] = {0}, most = 0;
+    char key[64];
+
+    for (uint32_t i = 0; i < KEYS; i++) {
+        int size = snprintf(key, sizeof key, kind->of, (int)i);
+        uint32_t *count = &counts[kv_hash(key, (uint32_t)size) >> kind->shift & (KEYS - 1)];
+        (*count)++;
+        most = *count > most ? *count : most;
+    }
+    return most;
+}
+
+DOMT_TEST(keys_that_differ_in_little_share_few_buckets)
+{
+    /* the lowest bits choose the bucket, and the highest the shard */
+    static const struct kind kinds[] = {{"f%d", 0},
+                                        {"f%d", 58},
+                                        {"%d:key", 0},
+                                        {"%d:key", 58},
+                                        {"a key of many bytes %d", 0},
+                                        {"a key of many bytes %d", 58},
+                                        {"%d is first in this key", 0},
+                                        {"%d is first in this key", 58}};
+
+    for (uint32_t seed = 0; seed < SEEDS / (sizeof kinds / sizeof kinds[0]); seed++) {
+        kv_hash_seed();
+        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+            ck_assert_uint_lt(count_most(&kinds[i]), MOST);
+    }
+}
+
+DOMT_TEST(halves_are_multiplied_as_the_whole_is)
+{
+    static const uint64_t numbers[] = {0,
+                                       1,
+                                       UINT32_MAX,
+                                       UINT64_C(1) << 32,
+                                       UINT64_C(0xffffffff00000001),
+                                       UINT64_C(0xe7037ed1a0b428db),
+                                       INT64_MAX,
+                                       UINT64_MAX};
+    static const size_t count = sizeof numbers / sizeof numbers[0];
+
+    /* (2^64 - 1)^2 is 2^128 - 2^65 + 1, and (2^64 - 1) * 2^32 is 2^96 - 2^32. */
+    ck_assert_uint_eq(kv_high_by_halves(UINT64_MAX, UINT64_MAX), UINT64_MAX - 1);
+    ck_assert_uint_eq(kv_high_by_halves(UINT64_MAX, UINT64_C(1) << 32), UINT32_MAX);
+    ck_assert_uint_eq(kv_fold_product(UINT64_MAX, UINT64_MAX), UINT64_MAX);
+    for (size_t i = 0; i < count * count; i++) {
+        uint64_t a = numbers[i / count], b = numbers[i % count];
+        ck_assert_uint_eq(kv_fold_product(a, b), a * b ^ kv_high_by_halves(a, b));
+    }
+}
+
+/* --- envoys ----------------------------------------------------------------------------------- */
+
+DOMT_TEST(envoy_ends_with_the_exchange_that_has_greeted_it)
+{
+    domus_testkit *kit;
+    domus_probe *exchange, *other;
+    domus_address envoy;
+
+    ck_assert_int_eq(domus_testkit_new(NULL, 1, NULL, 0, &kit), 0);
+    ck_assert_int_eq(domus_probe_new(kit, &exchange), 0);
+    ck_assert_int_eq(domus_probe_new(kit, &other), 0);
+    ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &kv_envoy, NULL, &envoy), 0);
+    ck_assert_int_eq(domus_probe_send(exchange, envoy, &kv_greeting_type, NULL), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_int_eq(domus_probe_send(other, envoy, &kv_greeting_type, NULL), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), domus_probe_address(exchange)),
+                     0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_int_eq(domus_probe_send(other, envoy, &kv_greeting_type, NULL), -ESTALE);
+    domus_testkit_free(kit);
+}
+
+/* --- legacies --------------------------------------------------------------------------------- */
+
+#define ELEMENT  1000u
+#define ELEMENTS 400u /* more than one piece has */
+
+static struct {
+    domus_testkit *kit;
+    domus_probe *probe;
+    domus_address porter;
+    struct kv_piece_of_legacy piece; /* the last one */
+} carried;
+
+/* Add a list that is longer than a piece. */
+static void add_list(struct kv_store *store, const char *name, uint64_t expires_ms)
+{
+    char element[ELEMENT];
+    domus_slice key;
+
+    memset(element, 'e', sizeof element);
+    ck_assert_int_eq(domus_slice_copy(name, strlen(name), &key), 0);
+    struct kv_item *item =
+        kv_table_add(&store->table, &store->memory, kv_hash(name, (uint32_t)strlen(name)), key, 0);
+    ck_assert_ptr_nonnull(item);
+    domus_slice_free(key);
+    item->list = kv_list_new(&store->memory);
+    ck_assert_ptr_nonnull(item->list);
+    item->kind = KV_LIST;
+    item->expires_ms = expires_ms;
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+        ck_assert_int_eq(kv_list_push(&store->memory, item->list, KV_TAIL, element, sizeof element),
+                         0);
+}
+
+static void fetch(bool looks)
+{
+    const struct kv_fetch next = {.shard = 0, .looks = looks};
+
+    domus_slice_free(carried.piece.bytes);
+    carried.piece = (struct kv_piece_of_legacy){.fence = 0};
+    ck_assert_int_eq(domus_probe_ask(carried.probe, carried.porter, &kv_fetch_type, &next), 0);
+    ck_assert_int_eq(
+        domus_probe_expect(carried.probe, &kv_legacy_piece_type, SECOND, &carried.piece), 0);
+}
+
+/* Leave a list that expires at second 1, and let a porter look at it. */
+static void begin_legacy(void)
+{
+    struct kv_store store = {.memory = {.bytes_max = UINT64_MAX}};
+
+    memset(&carried, 0, sizeof carried);
+    kv_shard_count = 1;
+    ck_assert_int_eq(domus_testkit_new(NULL, 1, NULL, 0, &carried.kit), 0);
+    ck_assert_int_eq(domus_probe_new(carried.kit, &carried.probe), 0);
+    add_list(&store, "late", domus_testkit_now_ns(carried.kit) / 1000000 + 1000);
+    ck_assert(kv_legacy_put(&store, 7, 0));
+    ck_assert_int_eq(
+        domus_outside_spawn(domus_testkit_system(carried.kit), &kv_porter, NULL, &carried.porter),
+        0);
+    fetch(true);
+    ck_assert_uint_eq(carried.piece.fence, 7);
+}
+
+static void end_legacy(void)
+{
+    domus_slice_free(carried.piece.bytes);
+    ck_assert_int_eq(domus_probe_send(carried.probe, carried.porter, &kv_drop_type, NULL), 0);
+    ck_assert_int_eq(domus_testkit_run(carried.kit), 0);
+    domus_testkit_free(carried.kit);
+}
+
+/* Count how often the piece has this text. */
+static uint32_t count(const char *text)
+{
+    const char *at = domus_slice_data(carried.piece.bytes);
+    const char *last = at + carried.piece.bytes.size;
+    uint32_t times = 0;
+
+    while ((at = memmem(at, (size_t)(last - at), text, strlen(text))) != NULL) {
+        at += strlen(text);
+        times++;
+    }
+    return times;
+}
+
+DOMT_TEST(list_comes_with_what_is_left_of_its_time)
+{
+    uint32_t elements = 0;
+
+    begin_legacy();
+    do {
+        fetch(false);
+        elements += count("RPUSH");
+        ck_assert_uint_eq(count("PEXPIRE"), carried.piece.ends_all ? 1 : 0);
+    } while (!carried.piece.ends_all);
+    ck_assert_uint_eq(elements, ELEMENTS);
+    ck_assert_uint_eq(count("PEXPIRE\r\n$4\r\nlate\r\n$4\r\n1000\r\n"), 1);
+    end_legacy();
+}
+
+/* Else the elements that have gone before would be a list without a time. */
+DOMT_TEST(list_that_expires_while_it_is_carried_is_removed)
+{
+    uint32_t elements = 0;
+
+    begin_legacy();
+    do {
+        fetch(false);
+        elements += count("RPUSH");
+    } while (!carried.piece.ends_commands);
+    ck_assert(!carried.piece.ends_all);
+    ck_assert_uint_ne(elements, 0);
+    ck_assert_int_eq(domus_testkit_advance(carried.kit, 2 * SECOND), 0);
+    fetch(false);
+    ck_assert_uint_eq(count("RPUSH"), 0);
+    ck_assert_uint_eq(count("PEXPIRE\r\n$4\r\nlate\r\n$1\r\n0\r\n"), 1);
+    ck_assert(carried.piece.ends_all);
+    end_legacy();
+}
+
+DOMT_TEST(list_that_has_expired_before_does_not_come)
+{
+    begin_legacy();
+    ck_assert_int_eq(domus_testkit_advance(carried.kit, 2 * SECOND), 0);
+    fetch(false);
+    ck_assert_uint_eq(carried.piece.bytes.size, 0);
+    ck_assert(carried.piece.ends_all);
+    end_legacy();
+}
+
+static int look(domus_stack *stack, void *self, const void *payload)
+{
+    kv_legacy_look(stack);
+    return 0;
+}
+
+static const domus_behaviour looker = {.name = "looker",
+                                       .on = (const domus_on[]){{&kv_drop_type, look, 0}, {0}}};
+
+/* Leave nothing but a fence, at `left_ns`, and look at second 60. Returns whether it is there. */
+static bool is_kept(uint64_t left_ns)
+{
+    struct kv_store store = {.memory = {.bytes_max = UINT64_MAX}};
+    domus_testkit *kit;
+    domus_probe *probe;
+    domus_address who;
+
+    ck_assert_int_eq(domus_testkit_new(NULL, 1, NULL, 0, &kit), 0);
+    ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
+    ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &looker, NULL, &who), 0);
+    ck_assert_int_eq(domus_testkit_advance(kit, 60 * SECOND - domus_testkit_now_ns(kit)), 0);
+    ck_assert(kv_legacy_put(&store, 7, left_ns));
+    ck_assert_int_eq(domus_probe_send(probe, who, &kv_drop_type, NULL), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    domus_testkit_free(kit);
+    ck_assert(!kv_legacy_is_carried(0));
+    struct kv_legacy *legacy = kv_legacy_take(0);
+    kv_legacy_free(legacy);
+    return legacy != NULL;
+}
+
+/* The clock of another thread may be ahead. */
+DOMT_TEST(legacy_is_kept_for_a_while)
+{
+    ck_assert(is_kept(60 * SECOND + 1));
+    ck_assert(is_kept(60 * SECOND));
+    ck_assert(is_kept(30 * SECOND));
+    ck_assert(!is_kept(30 * SECOND - 1));
+}
+
+static int ask_keeper(domus_address keeper, uint64_t fence)
+{
+    /* The porter has ended. */
+    const struct kv_keep keep = {.shard = 0, .fence = fence, .porter = carried.porter};
+
+    ck_assert_int_eq(domus_probe_ask(carried.probe, keeper, &kv_keep_type, &keep), 0);
+    return domus_probe_expect_error(carried.probe, fence != 0 ? -ESTALE : -EINVAL, SECOND);
+}
+
+/* Whether the porter was there or not, a keeper has one ask only. */
+DOMT_TEST(keeper_ends_when_there_is_nothing_to_keep)
+{
+    begin_legacy();
+    ck_assert_int_eq(domus_probe_send(carried.probe, carried.porter, &kv_drop_type, NULL), 0);
+    ck_assert_int_eq(domus_testkit_run(carried.kit), 0);
+    for (uint64_t fence = 0; fence < 2; fence++) {
+        domus_address keeper;
+        ck_assert_int_eq(
+            domus_outside_spawn(domus_testkit_system(carried.kit), &kv_keeper, NULL, &keeper), 0);
+        ck_assert_int_eq(ask_keeper(keeper, fence), 0);
+        ck_assert_int_eq(domus_testkit_run(carried.kit), 0);
+        ck_assert_int_eq(domus_probe_send(carried.probe, keeper, &kv_drop_type, NULL), -ESTALE);
+    }
+    domus_testkit_free(carried.kit);
+}
+
+/* Else all keys that are not there yet would be lost. */
+DOMT_TEST(piece_is_asked_for_again_when_there_was_no_room_on_the_way)
+{
+    struct kv_piece_of_legacy piece = {.fence = 5};
+    domus_testkit *kit;
+    domus_probe *porter;
+    domus_address keeper;
+    struct kv_fetch fetch;
+
+    ck_assert_int_eq(domus_testkit_new(NULL, 1, NULL, 0, &kit), 0);
+    ck_assert_int_eq(domus_probe_new(kit, &porter), 0);
+    ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &kv_keeper, NULL, &keeper), 0);
+    const struct kv_keep keep = {.fence = 5, .porter = domus_probe_address(porter)};
+    ck_assert_int_eq(domus_probe_ask(porter, keeper, &kv_keep_type, &keep), 0);
+    ck_assert_int_eq(domus_probe_expect(porter, &kv_fetch_type, SECOND, &fetch), 0);
+    ck_assert_int_eq(domus_probe_reply(porter, &kv_legacy_piece_type, &piece), 0);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(domus_probe_expect(porter, &kv_fetch_type, SECOND, &fetch), 0);
+        ck_assert_int_eq(domus_probe_fail(porter, -ENOBUFS), 0);
+    }
+    ck_assert_int_eq(domus_probe_expect(porter, &kv_fetch_type, SECOND, &fetch), 0);
+    piece.ends_commands = piece.ends_all = true;
+    ck_assert_int_eq(domus_probe_reply(porter, &kv_legacy_piece_type, &piece), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    struct kv_legacy *legacy = kv_legacy_take(0);
+    ck_assert_ptr_nonnull(legacy);
+    ck_assert_uint_eq(legacy->fence, 5);
+    kv_legacy_free(legacy);
+    domus_testkit_free(kit);
+}
+
+DOMT_SUITE(60)
