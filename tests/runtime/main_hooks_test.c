@@ -93,21 +93,19 @@ static void stop(domus_system *system, void *argument)
     say(spawn(system) == 0 ? "stop" : "stop of nothing");
 }
 
-static void end(domus_system *system, void *argument)
+static void say_end(domus_system *system, void *argument)
 {
     say(spawn(system) == -ESHUTDOWN ? "end" : "end too soon");
 }
 
-static const domus_program hooked = {
-    .name = "hooked",
-    .start = start,
-    .reload = reload,
-    .stop = stop,
-    .end = end,
-    .options = options,
-    .section = &section,
-    .settings = &settings,
-};
+static const domus_program hooked = {.name = "hooked",
+                                     .start = start,
+                                     .reload = reload,
+                                     .stop = stop,
+                                     .end = say_end,
+                                     .options = options,
+                                     .section = &section,
+                                     .settings = &settings};
 
 /* --- order ------------------------------------------------------------------------------------ */
 
@@ -115,12 +113,11 @@ DOMT_TEST(hooks_run_in_order_on_the_main_thread)
 {
     domt_program own;
 
-    domt_program_start(&own, &hooked, (const char *const[]){"--take", NULL}, NULL);
-    domt_program_says(&own, "start 5 none takes 1: 0\n");
+    domt_program_begin(&own, &hooked, (const char *const[]){"--take", NULL}, NULL,
+                       "start 5 none takes 1: 0\n");
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
     domt_program_says(&own, "reloaded\n");
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_program_ends_by(&own, SIGTERM, 0);
     ck_assert_str_eq(own.out_text, "start 5 none takes 1: 0\n"
                                    "reload 5 none, had 5 takes 1\nreloaded\nstop\nend\n");
     domt_has(own.err_text, "iterations");
@@ -137,7 +134,7 @@ DOMT_TEST(failed_start_ends_with_a_line_and_without_other_hooks)
     domt_program own;
 
     program.start = fail_start;
-    ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 1);
+    domt_program_exits(&own, &program, 1, NULL);
     domt_has(own.err_text, "hooked: Numerical argument out of domain\n");
     ck_assert_str_eq(own.out_text, "");
 }
@@ -155,7 +152,7 @@ DOMT_TEST(quit_runs_the_hooks_too)
     domt_program own;
 
     program.start = quit;
-    ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 7);
+    domt_program_exits(&own, &program, 7, NULL);
     ck_assert_str_eq(own.out_text, "stop\nend\n");
 }
 
@@ -171,8 +168,7 @@ static void ends_by_a_second_signal(const domus_program *program)
 {
     domt_program own;
 
-    domt_program_start(&own, program, domt_no_arguments, NULL);
-    domt_program_says(&own, "start");
+    domt_program_begin(&own, program, domt_no_arguments, NULL, "start");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     domt_program_says(&own, "hanging\n");
     ck_assert_int_eq(kill(own.pid, SIGUSR1), 0); /* other signals are still answered */
@@ -181,8 +177,7 @@ static void ends_by_a_second_signal(const domus_program *program)
     domt_program_complains(&own, "SIGHUP: the program is ending: nothing is changed\n", 1);
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0); /* the same as the first, within a second */
     domt_pause_ns(1300 * DOMT_MS);
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 128 + SIGTERM);
+    domt_program_ends_by(&own, SIGTERM, 128 + SIGTERM);
     domt_has(own.err_text, "a second signal: ending at once\n");
     ck_assert_ptr_null(strstr(own.out_text, "reload"));
 }
@@ -209,6 +204,20 @@ static void write_file(const char *text)
     snprintf(file, sizeof file, "%s/a.yaml", tree.root);
 }
 
+/* Run the program with a file that has this text, until it says that it has started so. */
+static void begin(domt_program *own, const char *text, const char *says)
+{
+    domt_tree_make(&tree);
+    write_file(text);
+    domt_program_begin(own, &hooked, (const char *const[]){"--config", file, NULL}, NULL, says);
+}
+
+static void end(domt_program *own)
+{
+    domt_program_ends_by(own, SIGTERM, 0);
+    domt_tree_remove(&tree);
+}
+
 static void hang_up(domt_program *own, const char *text, const char *answer, int times)
 {
     write_file(text);
@@ -222,21 +231,18 @@ DOMT_TEST(reload_gives_new_values_and_keeps_the_options_over_them)
 
     domt_tree_make(&tree);
     write_file("own: {number: 6, word: six}\n");
-    domt_program_start(
+    domt_program_begin(
         &own, &hooked,
         (const char *const[]){"--config", file, "--word", "kept", "--set", "names.max=9", NULL},
-        NULL);
-    domt_program_says(&own, "start 6 kept takes 0: 0\n");
+        NULL, "start 6 kept takes 0: 0\n");
     hang_up(&own, "own: {number: 7, word: seven}\n", "hooked: SIGHUP: the configuration was read",
             1);
     domt_program_says(&own, "reload 7 kept, had 6 takes 0\n");
     hang_up(&own, "own: {word: x}\n", "was read again\n",
             2); /* a key that is gone has its default */
     domt_program_says(&own, "reload 5 kept, had 6 takes 0\n");
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
+    end(&own);
     ck_assert_ptr_null(strstr(own.err_text, "not taken"));
-    domt_tree_remove(&tree);
 }
 
 DOMT_TEST(broken_file_is_logged_and_changes_nothing)
@@ -244,10 +250,7 @@ DOMT_TEST(broken_file_is_logged_and_changes_nothing)
     static const char wrong[] = "hooked: SIGHUP: the configuration is wrong: nothing is changed\n";
     domt_program own;
 
-    domt_tree_make(&tree);
-    write_file("own: {number: 6}\n");
-    domt_program_start(&own, &hooked, (const char *const[]){"--config", file, NULL}, NULL);
-    domt_program_says(&own, "start 6");
+    begin(&own, "own: {number: 6}\n", "start 6");
     hang_up(&own, "own:\n  word: new\n  number: 101\n", wrong, 1);
     domt_has(own.err_text, "a.yaml:3:11: own.number: must be 1..100, is 101\n");
     hang_up(&own, "own: {number: 8}\nio: {ringEntries: 7}\n", wrong, 2);
@@ -263,20 +266,17 @@ DOMT_TEST(broken_file_is_logged_and_changes_nothing)
     ck_assert_ptr_null(strstr(own.out_text, "reload"));
     hang_up(&own, "own: {number: 9}\n", "was read again\n", 1);
     domt_program_says(&own, "reload 9 none, had 6");
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
-    domt_tree_remove(&tree);
+    end(&own);
 }
 
 DOMT_TEST(reload_with_a_key_that_counts_at_a_start_changes_nothing)
 {
     domt_program own;
 
-    domt_tree_make(&tree);
-    write_file("own: {number: 6}\nnames: {max: 9}\nsystem: {threads: 2}\n"
-               "listeners: [{name: a, address: '127.0.0.1:1'}]\n");
-    domt_program_start(&own, &hooked, (const char *const[]){"--config", file, NULL}, NULL);
-    domt_program_says(&own, "start 6");
+    begin(&own,
+          "own: {number: 6}\nnames: {max: 9}\nsystem: {threads: 2}\n"
+          "listeners: [{name: a, address: '127.0.0.1:1'}]\n",
+          "start 6");
     hang_up(
         &own,
         "own: {number: 7}\nnames: {max: 10}\nsystem: {threads: 2}\nprofile: {atExit: false}\n"
@@ -293,27 +293,20 @@ DOMT_TEST(reload_with_a_key_that_counts_at_a_start_changes_nothing)
              "the section to 2s\n");
     domt_program_says(&own, "reload 8");
     ck_assert_ptr_null(strstr(own.out_text, "reload 7"));
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
+    end(&own);
     domt_has(own.err_text, "iterations");
-    domt_tree_remove(&tree);
 }
 
 DOMT_TEST(refusal_of_the_program_is_logged)
 {
     domt_program own;
 
-    domt_tree_make(&tree);
-    write_file("own: {number: 6}\n");
-    domt_program_start(&own, &hooked, (const char *const[]){"--config", file, NULL}, NULL);
-    domt_program_says(&own, "start 6");
+    begin(&own, "own: {number: 6}\n", "start 6");
     hang_up(&own, "own: {number: 77}\nprofile: {atExit: false}\n",
             "hooked: SIGHUP: the program refuses the configuration: Numerical argument", 1);
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
+    end(&own);
     ck_assert_ptr_null(strstr(own.err_text, "was read again"));
     domt_has(own.err_text, "iterations"); /* of what is refused nothing is taken */
-    domt_tree_remove(&tree);
 }
 
 /* --- the table at the end --------------------------------------------------------------------- */
@@ -340,7 +333,7 @@ DOMT_TEST(domus_quit_ends_the_program_in_order)
     domt_program own;
 
     program.start = spawn_a_quitter;
-    ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 0);
+    domt_program_exits(&own, &program, 0, NULL);
     ck_assert_str_eq(own.out_text, "stop\nend\n");
     domt_has(own.err_text, "iterations");
 }
@@ -352,7 +345,7 @@ DOMT_TEST(table_at_the_end_is_a_choice)
     domt_program own;
 
     program.start = quit;
-    ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 7);
+    domt_program_exits(&own, &program, 7, NULL);
     domt_has(own.err_text, "iterations");
     ck_assert_int_eq(domt_program_run(&own, &program, without), 7);
     ck_assert_msg(strncmp(own.err_text, "hooked: pid ", 12) == 0 &&
@@ -364,16 +357,11 @@ DOMT_TEST(reload_takes_the_choice_of_the_table)
 {
     domt_program own;
 
-    domt_tree_make(&tree);
-    write_file("{}\n");
-    domt_program_start(&own, &hooked, (const char *const[]){"--config", file, NULL}, NULL);
-    domt_program_says(&own, "start");
+    begin(&own, "{}\n", "start");
     hang_up(&own, "profile: {atExit: false}\nlog: {flushTimeout: 2s}\n", "was read again\n", 1);
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
+    end(&own);
     domt_has(own.err_text, ", profile.atExit from true to false\n");
     ck_assert_ptr_null(strstr(own.err_text, "iterations"));
-    domt_tree_remove(&tree);
 }
 
 DOMT_SUITE(60)

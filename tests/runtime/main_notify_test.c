@@ -32,15 +32,9 @@ static int hang(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static int tick(domus_stack *stack, void *self, const void *nothing)
-{
-    return 0;
-}
-
 static const domus_behaviour actor = {
     .name = "hanging",
-    .on = (const domus_on[]){{&hang_type, hang, 0}, {&tick_type, tick, 0}, {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&hang_type, hang, 0}, {&tick_type, domt_ignore_message, 0}, {0}}};
 
 static const char *is_set(const char *name)
 {
@@ -180,8 +174,7 @@ DOMT_TEST(a_state_that_is_not_taken_is_sent_again)
 
     domt_supervise(false);
     domt_supervisor_fill();
-    domt_program_start(&own, &program, domt_no_arguments, want_watchdog);
-    domt_program_says(&own, "variables");
+    domt_program_begin(&own, &program, domt_no_arguments, want_watchdog, "variables");
     domt_program_complains(&own, "SIGUSR2 all actors", 1);
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
     domt_program_complains(&own, "SIGHUP: the configuration was read again", 1);
@@ -358,8 +351,8 @@ static void reads_as_its_row(void)
     domt_program own;
 
     domt_supervise(false);
-    domt_program_start(&own, &program, domt_no_arguments, set_variables);
-    domt_program_says(&own, "variables: unset unset unset\n");
+    domt_program_begin(&own, &program, domt_no_arguments, set_variables,
+                       "variables: unset unset unset\n");
     if (row->complains != NULL)
         domt_program_complains(&own, row->complains, 1);
     if (row->socket == NULL)
@@ -368,8 +361,7 @@ static void reads_as_its_row(void)
         (void)domt_supervisor_expects("WATCHDOG=1");
     else
         ck_assert_uint_eq(domt_supervisor_counts("WATCHDOG=1", WATCHDOG_MS / 2), 0);
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_program_ends_by(&own, SIGTERM, 0);
     ck_assert_int_eq(strstr(own.err_text, "warning: WATCHDOG") != NULL ||
                          strstr(own.err_text, "warning: NOTIFY") != NULL,
                      row->complains != NULL);
@@ -388,12 +380,10 @@ DOMT_TEST(a_supervisor_that_does_not_read_holds_up_no_end)
     domt_program own;
 
     domt_supervise(false);
-    domt_program_start(&own, &program, domt_no_arguments, want_watchdog);
-    domt_program_says(&own, "variables");
+    domt_program_begin(&own, &program, domt_no_arguments, want_watchdog, "variables");
     domt_pause_ns(300 * DOMT_MS); /* some messages wait then, and net.unix.max_dgram_qlen is 10 */
     uint64_t began_ns = domt_now_ns();
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_program_ends_by(&own, SIGTERM, 0);
     ck_assert_uint_lt(domt_now_ns() - began_ns, 5000 * DOMT_MS); /* it waits for a second */
     domt_supervise_end();
 }
@@ -422,13 +412,11 @@ DOMT_TEST(a_program_without_supervisor_has_no_thread_for_it)
 {
     domt_program own;
 
-    domt_program_start(&own, &program, domt_no_arguments, NULL);
-    domt_program_says(&own, "variables");
+    domt_program_begin(&own, &program, domt_no_arguments, NULL, "variables");
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
     domt_program_complains(&own, "SIGHUP: the configuration was read again", 1);
     ck_assert(!has_notifier(&own));
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_program_ends_by(&own, SIGTERM, 0);
     domt_supervise(false);
     domt_program_start(&own, &program, domt_no_arguments, NULL);
     DOMT_WAIT_FOR(20, has_notifier(&own));

@@ -25,15 +25,8 @@
 
 /* --- the program ------------------------------------------------------------------------------ */
 
-static int echo(domus_stack *stack, void *self, const void *payload)
-{
-    const domus_channel_event *event = payload;
-
-    return domus_channel_write(stack, event->channel, event->bytes);
-}
-
 static const domus_behaviour server = {
-    .name = "server", .kind = DOMUS_CHANNELS, .on_read = {echo, 0}};
+    .name = "server", .kind = DOMUS_CHANNELS, .on_read = {domt_echo, 0}};
 
 static int start(domus_system *system, void *argument)
 {
@@ -165,8 +158,7 @@ DOMT_TEST(a_listener_serves_the_socket_of_its_name_over_restarts)
         domt_program_complains(&own, said, 1);
         is_answered(client);
         is_answered(connect_to(port));
-        ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-        ck_assert_int_eq(domt_program_end(&own), 0);
+        domt_program_ends_by(&own, SIGTERM, 0);
         ck_assert_ptr_null(strstr(own.err_text, "nothing takes it"));
     }
     close(listening);
@@ -202,8 +194,7 @@ DOMT_TEST(the_observation_port_serves_the_socket_of_its_name)
     snprintf(said, sizeof said, "listening observe 127.0.0.1:%u\n", port);
     domt_program_says(&own, said);
     ck_assert(is_ready(connect_to(port)));
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_program_ends_by(&own, SIGTERM, 0);
     domt_has(own.err_text, "listener observe serves 127.0.0.1:");
     set_passed(listen_at(INADDR_ANY, SOCK_STREAM, &port), -1, -1);
     domt_program_start(&own, &program, observed, pass);
@@ -299,8 +290,7 @@ DOMT_TEST(a_socket_of_a_start_that_failed_is_forgotten)
     domt_program_start(&own, &program, observed, pass_and_fail);
     close(passed[0]);
     domt_program_says(&own, "listening observe 127.0.0.1:");
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_program_ends_by(&own, SIGTERM, 0);
     domt_has(own.err_text, "no thread for the log");
     snprintf(said, sizeof said, "listening observe 127.0.0.1:%u\n", port);
     ck_assert_ptr_null(strstr(own.out_text, said));
@@ -374,14 +364,12 @@ DOMT_TEST(a_socket_that_nothing_takes_is_warned_of)
     set_passed(fd, fd, -1);
     domt_program_start(&own, &program, anywhere, pass);
     domt_program_complains(&own, "warning: descriptor 4, named '' (127.0.0.1:", 1);
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_program_ends_by(&own, SIGTERM, 0);
     set_variables("1", "own", NULL);
     set_passed(fd, -1, -1);
     domt_program_start(&own, &program, anywhere, pass);
     domt_program_complains(&own, "warning: descriptor 3, named 'unknown' (127.0.0.1:", 1);
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_program_ends_by(&own, SIGTERM, 0);
     close(fd);
     unlink(anywhere[1]);
 }

@@ -41,10 +41,8 @@ static int block(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour blocker = {
-    .name = "blocker",
-    .on = (const domus_on[]){{&block_type, block, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour blocker = {.name = "blocker",
+                                        .on = (const domus_on[]){{&block_type, block, 0}, {0}}};
 
 /* A drain waits for a handler that takes so many milliseconds. */
 static int block_for(domus_system *system, void *ms)
@@ -66,13 +64,11 @@ DOMT_TEST(a_second_signal_within_a_second_counts_as_the_first)
 {
     domt_program own;
 
-    domt_program_start(&own, &blocking, domt_no_arguments, NULL);
-    domt_program_says(&own, "blocked\n");
+    domt_program_begin(&own, &blocking, domt_no_arguments, NULL, "blocked\n");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     domt_pause_ns(50 * DOMT_MS); /* two of a kind that wait are one */
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(kill(own.pid, SIGINT), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_program_ends_by(&own, SIGINT, 0);
     ck_assert_ptr_null(strstr(own.err_text, "second signal"));
     domt_has(own.err_text, "iterations"); /* it ended as after one */
 }
@@ -82,13 +78,11 @@ DOMT_TEST(a_later_signal_ends_at_once)
     const domus_program stuck = {.name = "stuck", .start = block_for, .argument = &long_ms};
     domt_program own;
 
-    domt_program_start(&own, &stuck, domt_no_arguments, NULL);
-    domt_program_says(&own, "blocked\n");
+    domt_program_begin(&own, &stuck, domt_no_arguments, NULL, "blocked\n");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     domt_pause_ns(1500 * DOMT_MS);
     uint64_t began_ns = domt_now_ns();
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 128 + SIGTERM);
+    domt_program_ends_by(&own, SIGTERM, 128 + SIGTERM);
     ck_assert_uint_lt(domt_now_ns() - began_ns, 5000 * DOMT_MS);
     domt_has(own.err_text, "a second signal: ending at once\n");
 }
@@ -122,8 +116,8 @@ DOMT_TEST(sighup_changes_the_level_of_any_program)
     domt_tree_make(&tree);
     snprintf(file, sizeof file, "%s/a.yaml", tree.root);
     domt_tree_write(&tree, "a.yaml", "profile: {level: counters}\n");
-    domt_program_start(&own, &program, (const char *const[]){"--config", file, NULL}, NULL);
-    domt_program_says(&own, "ready\n");
+    domt_program_begin(&own, &program, (const char *const[]){"--config", file, NULL}, NULL,
+                       "ready\n");
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
     domt_program_complains(&own, "idle: SIGHUP: the configuration was read again", 1);
     ck_assert_ptr_null(strstr(own.err_text, "not taken"));
@@ -154,10 +148,8 @@ DOMT_TEST(sigquit_prints_the_dump_and_drains)
     const domus_program program = {.name = "quitting", .start = spawn_noted};
     domt_program own;
 
-    domt_program_start(&own, &program, domt_no_arguments, NULL);
-    domt_program_says(&own, "ready\n");
-    ck_assert_int_eq(kill(own.pid, SIGQUIT), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_program_begin(&own, &program, domt_no_arguments, NULL, "ready\n");
+    domt_program_ends_by(&own, SIGQUIT, 0);
     const char *dump = strstr(own.err_text, " noted: WAITING");
     ck_assert_msg(dump != NULL, "%s", own.err_text);
     domt_has(dump, "iterations"); /* the table of the end stands behind the dump */
@@ -174,9 +166,7 @@ static int block_and_signal(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour signalling = {
-    .name = "signalling",
-    .on = (const domus_on[]){{&block_type, block_and_signal, 0}, {NULL, NULL, 0}},
-};
+    .name = "signalling", .on = (const domus_on[]){{&block_type, block_and_signal, 0}, {0}}};
 
 static int signal_itself(domus_system *system, void *ms)
 {
@@ -195,13 +185,11 @@ DOMT_TEST(a_signal_of_its_own_does_not_end_the_wait_for_the_drain)
     const char *const arguments[] = {"--set", "shutdown.actorTimeout=30s", NULL};
     domt_program own;
 
-    domt_program_start(&own, &program, arguments, NULL);
-    domt_program_says(&own, "blocked\n");
+    domt_program_begin(&own, &program, arguments, NULL, "blocked\n");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     domt_program_complains(&own, "dump", 1);
     domt_pause_ns(1500 * DOMT_MS);
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 128 + SIGTERM);
+    domt_program_ends_by(&own, SIGTERM, 128 + SIGTERM);
 }
 
 /* A drain that takes long is when one wants to know. */
@@ -209,8 +197,7 @@ DOMT_TEST(signals_that_print_print_in_a_drain_too)
 {
     domt_program own;
 
-    domt_program_start(&own, &blocking, domt_no_arguments, NULL);
-    domt_program_says(&own, "blocked\n");
+    domt_program_begin(&own, &blocking, domt_no_arguments, NULL, "blocked\n");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     domt_pause_ns(100 * DOMT_MS);
     ck_assert_int_eq(kill(own.pid, SIGUSR1), 0);
@@ -245,8 +232,7 @@ static void survives_a_deaf_reader(int last)
 {
     domt_program own;
 
-    domt_program_start(&own, &idle, domt_no_arguments, fill_error);
-    domt_program_says(&own, "ready\n");
+    domt_program_begin(&own, &idle, domt_no_arguments, fill_error, "ready\n");
     for (int i = 0; i < 20; i++) { /* more than may wait */
         ck_assert_int_eq(kill(own.pid, SIGUSR1), 0);
         ck_assert_int_eq(kill(own.pid, SIGUSR2), 0);
@@ -273,8 +259,7 @@ DOMT_TEST(a_log_whose_reader_has_gone_kills_nobody)
     static const int numbers[] = {SIGUSR1, SIGUSR2, SIGHUP};
     domt_program own;
 
-    domt_program_start(&own, &idle, domt_no_arguments, NULL);
-    domt_program_says(&own, "ready\n");
+    domt_program_begin(&own, &idle, domt_no_arguments, NULL, "ready\n");
     close(own.err);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         ck_assert_int_eq(kill(own.pid, numbers[i]), 0);
@@ -320,14 +305,10 @@ DOMT_TEST(sigpipe_is_ignored_unless_the_program_has_it)
     const domus_program handling = {.name = "handling", .start = has_its_handler};
     domt_program own;
 
-    domt_program_start(&own, &writing, domt_no_arguments, NULL);
-    domt_program_says(&own, "ready\n");
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
-    domt_program_start(&own, &handling, domt_no_arguments, handle_sigpipe);
-    domt_program_says(&own, "ready\n");
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_program_begin(&own, &writing, domt_no_arguments, NULL, "ready\n");
+    domt_program_ends_by(&own, SIGTERM, 0);
+    domt_program_begin(&own, &handling, domt_no_arguments, handle_sigpipe, "ready\n");
+    domt_program_ends_by(&own, SIGTERM, 0);
 }
 
 /* The number of lines that were dropped while nobody read is told as soon as
@@ -337,9 +318,8 @@ DOMT_TEST(lines_that_were_dropped_are_told_of)
     domt_program own;
     int told = 0;
 
-    domt_program_start(&own, &idle, (const char *const[]){"--set", "log.queueMax=16", NULL},
-                       fill_error);
-    domt_program_says(&own, "ready\n");
+    domt_program_begin(&own, &idle, (const char *const[]){"--set", "log.queueMax=16", NULL},
+                       fill_error, "ready\n");
     for (int i = 0; i < 100; i++) {
         ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
         domt_pause_ns(5 * DOMT_MS);
@@ -350,8 +330,7 @@ DOMT_TEST(lines_that_were_dropped_are_told_of)
     ck_assert_int_eq(sscanf(line, "idle: warning: %d log lines were dropped\n", &told), 1);
     ck_assert_int_gt(told, 0);
     ck_assert_int_le(told, 101 - 16); /* those that there were places for came through */
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_program_ends_by(&own, SIGTERM, 0);
     const char *row = strstr(own.err_text, "log lines dropped");
     ck_assert_ptr_nonnull(row);
     const char *end = strstr(row, "/s\n"); /* the sum stands before the rate */

@@ -39,7 +39,7 @@ DOMT_TEST(help_goes_to_stdout_and_starts_nothing)
 {
     domt_program own;
 
-    ck_assert_int_eq(domt_program_run(&own, &teller, (const char *const[]){"--help", NULL}), 0);
+    domt_program_exits(&own, &teller, 0, "--help", NULL);
     domt_has(own.out_text, "usage: teller");
     domt_has(own.out_text, "--config");
     domt_has(own.out_text, "--set");
@@ -71,10 +71,8 @@ DOMT_TEST(wrong_options_end_with_2_and_start_nothing)
     ck_assert_str_eq(own.err_text,
                      "/nonexistent/domus.yaml: cannot be read: No such file or directory\n");
     /* Every error is told, not only the first. */
-    ck_assert_int_eq(domt_program_run(&own, &teller,
-                                      (const char *const[]){"--set", "scheduler.ioRatio=0", "--set",
-                                                            "io.ringEntries=500", NULL}),
-                     2);
+    domt_program_exits(&own, &teller, 2, "--set", "scheduler.ioRatio=0", "--set",
+                       "io.ringEntries=500", NULL);
     domt_has(own.err_text, "scheduler.ioRatio");
     domt_has(own.err_text, "io.ringEntries");
 }
@@ -83,9 +81,7 @@ DOMT_TEST(cpus_that_are_not_there_end_with_2)
 {
     domt_program own;
 
-    ck_assert_int_eq(
-        domt_program_run(&own, &teller, (const char *const[]){"--set", "system.cpus=1023", NULL}),
-        2);
+    domt_program_exits(&own, &teller, 2, "--set", "system.cpus=1023", NULL);
     domt_has(own.err_text, "teller: ");
     ck_assert_str_eq(own.out_text, "");
 }
@@ -103,28 +99,17 @@ DOMT_TEST(set_holds_over_files_wherever_it_stands)
     snprintf(file, sizeof file, "%s/a.yaml", tree.root);
     snprintf(other, sizeof other, "%s/b.yaml", tree.root);
 
-    ck_assert_int_eq(domt_program_run(&own, &teller, (const char *const[]){"--config", file, NULL}),
-                     0);
+    domt_program_exits(&own, &teller, 0, "--config", file, NULL);
     domt_has(own.out_text, "started ratio 30 threads 2\n");
-    ck_assert_int_eq(domt_program_run(&own, &teller,
-                                      (const char *const[]){"--config", file, "--set",
-                                                            "scheduler.ioRatio=60", NULL}),
-                     0);
+    domt_program_exits(&own, &teller, 0, "--config", file, "--set", "scheduler.ioRatio=60", NULL);
     domt_has(own.out_text, "started ratio 60 threads 2\n");
-    ck_assert_int_eq(domt_program_run(&own, &teller,
-                                      (const char *const[]){"--set", "scheduler.ioRatio=60",
-                                                            "--config", file, NULL}),
-                     0);
+    domt_program_exits(&own, &teller, 0, "--set", "scheduler.ioRatio=60", "--config", file, NULL);
     domt_has(own.out_text, "started ratio 60 threads 2\n");
-    ck_assert_int_eq(
-        domt_program_run(&own, &teller,
-                         (const char *const[]){"--config", file, "--config", other, NULL}),
-        0);
+    domt_program_exits(&own, &teller, 0, "--config", file, "--config", other, NULL);
     domt_has(own.out_text, "started ratio 40 threads 2\n"); /* the later one counts, and adds */
 
     snprintf(file, sizeof file, "%s/bad.yaml", tree.root);
-    ck_assert_int_eq(domt_program_run(&own, &teller, (const char *const[]){"--config", file, NULL}),
-                     2);
+    domt_program_exits(&own, &teller, 2, "--config", file, NULL);
     domt_has(own.err_text, "bad.yaml:3:");
     domt_has(own.err_text, "bad.yaml:4:");
     domt_tree_remove(&tree);
@@ -167,20 +152,17 @@ DOMT_TEST(start_that_fails_ends_with_1_and_says_why)
 {
     const domus_program failing = {.name = "failing", .start = fail_start};
     const domus_program serving = {.name = "serving", .start = serve_front};
-    struct sockaddr_in address = {
-        .sin_family = AF_INET,
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-    };
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
     char taken[64], path[PATH_MAX];
     domt_tree tree;
     domt_program own;
 
-    ck_assert_int_eq(domt_program_run(&own, &failing, domt_no_arguments), 1);
+    domt_program_exits(&own, &failing, 1, NULL);
     domt_has(own.err_text, "failing: ");
     domt_has(own.err_text, strerror(EDOM));
 
-    ck_assert_int_eq(domt_program_run(&own, &serving, domt_no_arguments), 1); /* no such listener */
+    domt_program_exits(&own, &serving, 1, NULL); /* no such listener */
     domt_has(own.err_text, "front");
 
     int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -189,8 +171,7 @@ DOMT_TEST(start_that_fails_ends_with_1_and_says_why)
     ck_assert_int_eq(getsockname(fd, (struct sockaddr *)(void *)&address, &length), 0);
     snprintf(taken, sizeof taken, "\"127.0.0.1:%u\"", ntohs(address.sin_port));
     write_front(&tree, path, taken);
-    ck_assert_int_eq(
-        domt_program_run(&own, &serving, (const char *const[]){"--config", path, NULL}), 1);
+    domt_program_exits(&own, &serving, 1, "--config", path, NULL);
     domt_tree_remove(&tree);
     domt_has(own.err_text, "front");
     domt_has(own.err_text, strerror(EADDRINUSE));
@@ -216,10 +197,8 @@ DOMT_TEST(listener_that_nothing_serves_is_told_at_the_start)
     const char *const arguments[] = {"--config", path, NULL};
     ck_assert_int_eq(domt_program_run(&own, &teller, arguments), 0);
     domt_has(own.err_text, warning);
-    domt_program_start(&own, &serving, arguments, NULL);
-    domt_program_says(&own, "listening front");
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_program_begin(&own, &serving, arguments, NULL, "listening front");
+    domt_program_ends_by(&own, SIGTERM, 0);
     ck_assert_ptr_null(strstr(own.err_text, "does not serve it"));
     domt_tree_remove(&tree);
 }
@@ -236,8 +215,8 @@ DOMT_TEST(sigterm_and_sigint_end_with_0_and_the_profile)
 
     write_front(&tree, path, "\"127.0.0.1:0\"");
     for (size_t i = 0; i < 2; i++) {
-        domt_program_start(&own, &serving, (const char *const[]){"--config", path, NULL}, NULL);
-        domt_program_says(&own, "\n");
+        domt_program_begin(&own, &serving, (const char *const[]){"--config", path, NULL}, NULL,
+                           "\n");
         const char *said = "listening front 127.0.0.1:";
         ck_assert_int_eq(strncmp(own.out_text, said, strlen(said)), 0);
         unsigned long port = strtoul(own.out_text + strlen(said), NULL, 10);
@@ -296,8 +275,7 @@ DOMT_TEST(a_handler_that_does_not_return_holds_connections_that_count_as_cut)
                                      "--set",    "shutdown.drainTimeout=100ms",
                                      "--set",    "shutdown.actorTimeout=100ms",
                                      NULL};
-    domt_program_start(&own, &serving, arguments, do_not_look_for_leaks);
-    domt_program_says(&own, "\n");
+    domt_program_begin(&own, &serving, arguments, do_not_look_for_leaks, "\n");
     struct sockaddr_in address = {
         .sin_family = AF_INET,
         .sin_port = htons((uint16_t)strtoul(own.out_text + strlen(said), NULL, 10)),
@@ -306,8 +284,7 @@ DOMT_TEST(a_handler_that_does_not_return_holds_connections_that_count_as_cut)
     ck_assert_int_eq(connect(fd, (struct sockaddr *)(void *)&address, sizeof address), 0);
     ck_assert_int_eq(send(fd, "x", 1, MSG_NOSIGNAL), 1);
     domt_program_says(&own, "reading\n");
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 77);
+    domt_program_ends_by(&own, SIGTERM, 77);
     domt_has(own.err_text, "a handler of stuck-server has not returned");
     domt_has(own.err_text, "1 connections are held by threads whose handlers have not returned");
     close(fd);
@@ -329,12 +306,10 @@ static void quit_at_last(domus_stack *stack, void *self)
         domus_main_quit(*(const int *)self);
 }
 
-static const domus_behaviour quitter = {
-    .name = "quitter",
-    .state_size = sizeof(int),
-    .on = (const domus_on[]){{&quit_type, quit, 0}, {NULL, NULL, 0}},
-    .on_stop = quit_at_last,
-};
+static const domus_behaviour quitter = {.name = "quitter",
+                                        .state_size = sizeof(int),
+                                        .on = (const domus_on[]){{&quit_type, quit, 0}, {0}},
+                                        .on_stop = quit_at_last};
 
 static int quit_by_handler(domus_system *system, void *argument)
 {
@@ -351,10 +326,10 @@ DOMT_TEST(quit_from_a_handler_ends_with_its_status)
         .name = "quitting", .start = quit_by_handler, .argument = &status};
     domt_program own;
 
-    ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 7);
+    domt_program_exits(&own, &program, 7, NULL);
     domt_has(own.err_text, "iterations");
     status = 0;
-    ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 0);
+    domt_program_exits(&own, &program, 0, NULL);
 }
 
 static void *quit_elsewhere(void *argument)
@@ -377,7 +352,7 @@ DOMT_TEST(quit_from_a_foreign_thread_ends_with_its_status)
     const domus_program program = {.name = "quitting", .start = quit_by_thread};
     domt_program own;
 
-    ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 3);
+    domt_program_exits(&own, &program, 3, NULL);
 }
 
 static int say_started(domus_system *system, void *argument)
@@ -439,10 +414,8 @@ DOMT_TEST(quit_while_stopping_is_no_second_signal)
         .name = "quitting", .start = quit_while_stopping, .argument = &status};
     domt_program own;
 
-    domt_program_start(&own, &program, domt_no_arguments, NULL);
-    domt_program_says(&own, "ready\n");
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&own), 9);
+    domt_program_begin(&own, &program, domt_no_arguments, NULL, "ready\n");
+    domt_program_ends_by(&own, SIGTERM, 9);
     domt_has(own.err_text, "iterations");
 }
 
