@@ -13,7 +13,7 @@
 
 static _Atomic uint64_t received, disorder, refused, finished, released;
 
-/* --- order and conservation ------------------------------------------------------------------ */
+/* --- order and conservation ------------------------------------------------------------------- */
 
 struct numbered {
     uint32_t sender;
@@ -26,10 +26,7 @@ static void release_numbered(void *payload)
 }
 
 static const domus_type numbered_type = {
-    .name = "numbered",
-    .size = sizeof(struct numbered),
-    .release = release_numbered,
-};
+    .name = "numbered", .size = sizeof(struct numbered), .release = release_numbered};
 static const domus_type more_type = {.name = "more"};
 
 struct receiver {
@@ -52,8 +49,7 @@ static int take_numbered(domus_stack *stack, void *self_, const void *payload)
 static const domus_behaviour receiver = {
     .name = "receiver",
     .state_size = sizeof(struct receiver),
-    .on = (const domus_on[]){{&numbered_type, take_numbered, 0}, {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&numbered_type, take_numbered, 0}, {0}}};
 
 struct sender {
     uint32_t index;
@@ -89,11 +85,9 @@ static int send_batch(domus_stack *stack, void *self_, const void *payload)
     return left ? domus_notice(stack, domus_self(stack), &more_type, NULL) : 0;
 }
 
-static const domus_behaviour sender = {
-    .name = "sender",
-    .state_size = sizeof(struct sender),
-    .on = (const domus_on[]){{&more_type, send_batch, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour sender = {.name = "sender",
+                                       .state_size = sizeof(struct sender),
+                                       .on = (const domus_on[]){{&more_type, send_batch, 0}, {0}}};
 
 static void everybody_sends_to_everybody(uint32_t threads, uint32_t mailbox_max)
 {
@@ -177,9 +171,7 @@ static int answer_question(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour answerer = {
-    .name = "answerer",
-    .on = (const domus_on[]){{&question_type, answer_question, 0}, {NULL, NULL, 0}},
-};
+    .name = "answerer", .on = (const domus_on[]){{&question_type, answer_question, 0}, {0}}};
 
 struct asker {
     domus_address to[THREADS_MAX];
@@ -219,10 +211,8 @@ static int ask_one(domus_stack *stack, void *self_, const void *payload)
     if (self->asked >= ASKS)
         return 0;
     asking->number = ++self->asked;
-    struct question question = {
-        .number = asking->number,
-        .next = self->to[(asking->number + 1) % self->count],
-    };
+    struct question question = {.number = asking->number,
+                                .next = self->to[(asking->number + 1) % self->count]};
     return domus_ask(stack, self->to[asking->number % self->count], &question_type, &question,
                      answered);
 }
@@ -230,13 +220,11 @@ static int ask_one(domus_stack *stack, void *self_, const void *payload)
 static const domus_behaviour asker = {
     .name = "asker",
     .state_size = sizeof(struct asker),
-    .on = (const domus_on[]){{&more_type, ask_one, sizeof(struct asking)}, {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&more_type, ask_one, sizeof(struct asking)}, {0}}};
 
 static void everybody_asks_everybody(uint32_t threads)
 {
-    domus_config config = domt_config(threads);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(threads);
     struct asker state = {.count = threads};
 
     for (uint32_t i = 0; i < threads; i++)
@@ -270,8 +258,7 @@ DOMT_TEST(replies_come_home_on_four_threads)
  * answer or -ESTALE. */
 DOMT_TEST(ask_of_one_who_goes_away_resumes_once)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     uint64_t expected = 0;
 
     atomic_store(&going, true);
@@ -316,11 +303,9 @@ static int hit(domus_stack *stack, void *self_, const void *payload)
                         &ball_type, &left);
 }
 
-static const domus_behaviour player = {
-    .name = "player",
-    .state_size = sizeof(struct player),
-    .on = (const domus_on[]){{&ball_type, hit, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour player = {.name = "player",
+                                       .state_size = sizeof(struct player),
+                                       .on = (const domus_on[]){{&ball_type, hit, 0}, {0}}};
 
 static uint64_t notices_handled(domus_system *system)
 {

@@ -126,6 +126,6 @@ static int on_asking(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_on asker_rows[] = {
-    {&domt_asking_type, on_asking, 0}, DOMUS_ON(&series_type, ask_series), {NULL, NULL, 0}};
+    {&domt_asking_type, on_asking, 0}, DOMUS_ON(&series_type, ask_series), {0}};
 const domus_behaviour domt_asker = {
     .name = "asker", .state_size = sizeof(domt_asking), .on = asker_rows};

@@ -128,8 +128,8 @@ static int work(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static const domus_behaviour worker = {
-    .name = "worker", .on = (const domus_on[]){{&work_type, work, 0}, {NULL, NULL, 0}}};
+static const domus_behaviour worker = {.name = "worker",
+                                       .on = (const domus_on[]){{&work_type, work, 0}, {0}}};
 
 /* Returns how long phase 3 runs in an iteration in which io has brought something, and in which
  * `what` happens in run `at`. */

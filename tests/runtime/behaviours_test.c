@@ -1,5 +1,12 @@
-/* runtime/control/behaviours.c: what the actors of each behaviour did, and how many are waiting. */
+/* runtime/control/behaviours.c: what the actors of each behaviour did, and how many are waiting;
+ * on real threads, and step by step on threads that do not exist, while houses are lent and while
+ * the level changes. */
 #include "tests/runtime/running.h"
+#include "tests/runtime/stepped.h"
+
+#include "house/dispatch/loan.h"
+#include "house/dispatch/phases.h"
+#include "runtime/loop/observing.h"
 
 #include <domus/profile.h>
 
@@ -54,10 +61,8 @@ static const domus_behaviour fickle = {.name = "fickle", .on = rows, .on_mount =
 
 static domus_system *start(uint32_t threads)
 {
-    domus_config config = domt_config(threads);
-
     atomic_store(&worked, 0);
-    return domt_start(&config);
+    return domt_start_threads(threads);
 }
 
 /* The counts of a behaviour on a thread; zeros if there is none of that name. */
@@ -80,7 +85,8 @@ static domus_behaviour_profile behaviour(const domus_system *system, uint32_t th
     return found;
 }
 
-static void send(domus_system *system, domus_address to, const domus_type *type, uint64_t times)
+static void send_some(domus_system *system, domus_address to, const domus_type *type,
+                      uint64_t times)
 {
     uint64_t until = atomic_load(&worked) + times, none = 0;
 
@@ -97,10 +103,10 @@ DOMT_TEST(each_behaviour_is_counted_where_it_runs)
     domus_address large = domt_spawn(system, 1, &namesake, NULL);
     domus_address third = domt_spawn(system, 1, &other, NULL);
 
-    send(system, one, &work_type, 300);
-    send(system, two, &work_type, 20);
-    send(system, large, &work_type, 3);
-    send(system, third, &fail_type, 7);
+    send_some(system, one, &work_type, 300);
+    send_some(system, two, &work_type, 20);
+    send_some(system, large, &work_type, 3);
+    send_some(system, third, &fail_type, 7);
     DOMT_WAIT_FOR(20, behaviour(system, 0, "worker").messages == 300);
     DOMT_WAIT_FOR(20, behaviour(system, 1, "worker").messages == 23);
     DOMT_WAIT_FOR(20, behaviour(system, 1, "other").failures == 7);
@@ -129,11 +135,11 @@ DOMT_TEST(who_becomes_another_is_counted_as_that)
     domus_address one = domt_spawn(system, 0, &worker, NULL);
 
     domt_spawn(system, 0, &fickle, NULL);
-    send(system, one, &change_type, 1);
+    send_some(system, one, &change_type, 1);
     DOMT_WAIT_FOR(20, behaviour(system, 0, "other").alive == 2);
     ck_assert_uint_eq(behaviour(system, 0, "worker").alive, 0);
     ck_assert_uint_eq(behaviour(system, 0, "fickle").alive, 0);
-    send(system, one, &work_type, 5);
+    send_some(system, one, &work_type, 5);
     DOMT_WAIT_FOR(20, behaviour(system, 0, "other").messages >= 5);
     ck_assert_int_eq(domus_outside_stop(system, one), 0);
     DOMT_WAIT_FOR(20, behaviour(system, 0, "other").alive == 1);
@@ -154,7 +160,7 @@ DOMT_TEST(behaviours_beyond_the_bound_share_an_entry)
         snprintf(names[i], sizeof names[i], "b%d", i);
         many[i] = (domus_behaviour){.name = names[i], .on = rows};
         domus_address address = domt_spawn(system, 0, &many[i], NULL);
-        send(system, address, &work_type, 1);
+        send_some(system, address, &work_type, 1);
     }
     DOMT_WAIT_FOR(20, behaviour(system, 0, "(others)").alive != 0 &&
                           behaviour(system, 0, "(others)").messages != 0);
@@ -182,7 +188,7 @@ DOMT_TEST(time_goes_to_who_runs)
     domus_address idle = domt_spawn(system, 0, &other, NULL);
     const uint64_t long_ns = 3 * DOMT_MS;
 
-    send(system, idle, &work_type, 10);
+    send_some(system, idle, &work_type, 10);
     uint64_t begin_ns = domt_now_ns();
     for (int i = 0; i < 80; i++)
         domt_notice(system, busy, &work_type, &long_ns);
@@ -245,6 +251,212 @@ DOMT_TEST(nothing_is_measured_at_the_level_off)
     ck_assert_uint_eq(behaviour(system, 0, "worker").waits, 0);
     DOMT_WAIT_FOR(20, behaviour(system, 0, "worker").messages == 20);
     domt_end(system);
+}
+
+/* --- step by step ----------------------------------------------------------------------------- */
+
+#define LONG_NS (10000 * DOMT_MS)
+
+static domt_stepped world;
+static domus_address poked; /* on thread 0 */
+static const domus_type poke = {.name = "poke"};
+
+static const domus_on poke_rows[] = {{&poke, domt_ignore_message, 0}, {0}};
+static const domus_behaviour plain = {.name = "plain", .on = poke_rows};
+static const domus_behaviour changed = {.name = "changed", .on = poke_rows};
+
+static int change_on_poke(domus_stack *stack, void *self, const void *payload)
+{
+    return domus_become(stack, &changed);
+}
+
+static const domus_behaviour changing = {.name = "changing",
+                                         .on = (const domus_on[]){{&poke, change_on_poke, 0}, {0}}};
+
+static domi_manager *victim(void)
+{
+    return &domt_stepped_thread(&world, 0)->manager;
+}
+
+static domi_manager *thief(void)
+{
+    return &domt_stepped_thread(&world, 1)->manager;
+}
+
+static void open_world(const domus_behaviour *behaviour)
+{
+    domus_config config = domt_config(2);
+
+    config.scheduler.steal.enabled = true;
+    domt_stepped_init(&world, &config);
+    world.system->outside.directory.behaviours = &world.system->behaviours;
+    poked = domt_spawn(world.system, 0, behaviour, NULL);
+    domt_stepped_iterate(&world, 0, false);
+    domt_stepped_iterate(&world, 1, false);
+}
+
+/* Let thread 0 follow a level. */
+static void follow(domus_profile_level level)
+{
+    ck_assert_int_eq(domus_system_set_profile_level(world.system, level), 0);
+    domt_stepped_advance(&world, 100 * DOMT_MS);
+    domi_thread_stamp(domt_stepped_thread(&world, 0), DOMI_SPAN_OTHER);
+    domt_stepped_iterate(&world, 0, false);
+}
+
+/* Put a message, and let thread 0 see it. */
+static void put(domus_address address)
+{
+    domt_notice(world.system, address, &poke, NULL);
+    (void)domi_manager_take_arrivals(victim());
+}
+
+/* The one house that is ready at thread 0 runs at the other one, and is back. */
+static void lend(void)
+{
+    ck_assert_uint_eq(domi_loans_expose(victim(), &victim()->schedule.ready[DOMUS_STATE], 1), 1);
+    domi_loan *loan = domi_loan_take(thief(), victim());
+    ck_assert_ptr_nonnull(loan);
+    domi_manager_own(thief());
+    domi_loan_run(thief(), loan);
+    domi_manager_own(victim());
+    ck_assert_uint_eq(domi_loans_settle(victim()), 1);
+}
+
+static const domi_house *waiter(void)
+{
+    const domi_observing *observing = atomic_load(&domt_stepped_thread(&world, 0)->observing);
+
+    ck_assert_ptr_nonnull(observing);
+    return observing->runs.waiting.waiter.house;
+}
+
+static uint64_t sum_ns(domus_histogram_kind kind)
+{
+    domus_histogram found;
+
+    ck_assert_int_eq(domus_system_histogram(world.system, 0, kind, &found), 0);
+    return found.sum_ns;
+}
+
+static uint64_t alive(uint32_t thread, const char *name)
+{
+    static domus_behaviour_profile all[DOMUS_BEHAVIOURS_MAX + 1];
+    uint32_t count;
+
+    ck_assert_int_eq(
+        domus_system_behaviours(world.system, thread, all, DOMUS_BEHAVIOURS_MAX + 1, &count), 0);
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(all[i].name, name) == 0)
+            return all[i].alive;
+    }
+    return 0;
+}
+
+/* Sums over the threads are right only if each thread has its own. */
+DOMT_TEST(who_becomes_another_on_a_thief_counts_where_it_lives)
+{
+    open_world(&changing);
+    ck_assert_uint_eq(alive(0, "changing"), 1);
+    put(poked);
+    lend();
+    ck_assert_uint_eq(alive(0, "changing"), 0);
+    ck_assert_uint_eq(alive(0, "changed"), 1);
+    ck_assert_uint_eq(alive(1, "changed"), 0);
+    ck_assert_int_eq(domus_outside_stop(world.system, poked), 0);
+    for (int i = 0; i < 3; i++)
+        domt_stepped_iterate(&world, 0, false);
+    ck_assert_uint_eq(alive(0, "changed"), 0);
+    domt_stepped_fini(&world);
+}
+
+DOMT_TEST(message_that_a_thief_has_handled_waits_no_more)
+{
+    open_world(&plain);
+    follow(DOMUS_PROFILE_HISTOGRAMS);
+    put(poked);
+    ck_assert_ptr_eq(waiter(), poked.house);
+    lend();
+    domt_stepped_advance(&world, LONG_NS);
+    domt_stepped_iterate(&world, 0, false);
+    put(poked);
+    domt_stepped_iterate(&world, 0, false);
+    ck_assert_uint_lt(sum_ns(DOMUS_HISTOGRAM_WAIT), LONG_NS);
+    domt_stepped_fini(&world);
+}
+
+DOMT_TEST(time_in_which_nothing_was_measured_is_no_wait)
+{
+    open_world(&plain);
+    follow(DOMUS_PROFILE_HISTOGRAMS);
+    put(poked);
+    ck_assert_ptr_eq(waiter(), poked.house);
+    follow(DOMUS_PROFILE_OFF);
+    atomic_store(&victim()->mail.sampled_ns, domt_stepped_now_ns(&world));
+    domt_stepped_advance(&world, LONG_NS);
+    follow(DOMUS_PROFILE_HISTOGRAMS);
+    put(poked);
+    domt_stepped_iterate(&world, 0, false);
+    ck_assert_uint_lt(sum_ns(DOMUS_HISTOGRAM_WAIT), LONG_NS);
+    ck_assert_uint_lt(sum_ns(DOMUS_HISTOGRAM_DELIVERY), LONG_NS);
+    domt_stepped_fini(&world);
+}
+
+/* As if two asks before it were cancelled after it was put. */
+DOMT_TEST(message_that_is_gone_waits_no_more)
+{
+    open_world(&plain);
+    follow(DOMUS_PROFILE_HISTOGRAMS);
+    put(poked);
+    ck_assert_ptr_eq(waiter(), poked.house);
+    atomic_load(&domt_stepped_thread(&world, 0)->observing)->runs.waiting.waiter.ahead = 3;
+    domt_stepped_iterate(&world, 0, false);
+    ck_assert_ptr_null(waiter());
+    domt_stepped_fini(&world);
+}
+
+DOMT_TEST(thread_that_could_not_record_stops_to_measure)
+{
+    open_world(&plain);
+    domi_thread *thread = domt_stepped_thread(&world, 0);
+    follow(DOMUS_PROFILE_COUNTERS);
+    world.system->config.profile.records = 3; /* no ring has so many */
+    follow(DOMUS_PROFILE_SPANS);
+    ck_assert_ptr_nonnull(atomic_load(&thread->observing));
+    const domi_observer *measures = &atomic_load(&thread->observing)->runs.waiting.functions;
+    ck_assert_ptr_eq(thread->manager.observer, measures);
+    follow(DOMUS_PROFILE_COUNTERS);
+    ck_assert_ptr_ne(thread->manager.observer, measures);
+    domt_stepped_fini(&world);
+}
+
+DOMT_TEST(thread_without_a_cpu_clock_submits_nothing)
+{
+    domus_profile profile;
+
+    open_world(&plain);
+    follow(DOMUS_PROFILE_OFF);
+    follow(DOMUS_PROFILE_COUNTERS);
+    domt_stepped_advance(&world, LONG_NS);
+    domi_thread_stamp(domt_stepped_thread(&world, 0), DOMI_SPAN_ENTER);
+    ck_assert_int_eq(domus_system_profile(world.system, 0, &profile), 0);
+    ck_assert_uint_ge(profile.phase_ns[DOMUS_PHASE_SLEEP], LONG_NS);
+    ck_assert_uint_eq(profile.phase_ns[DOMUS_PHASE_SUBMIT], 0);
+    domt_stepped_fini(&world);
+}
+
+/* A spawn of a behaviour beyond the bound waits for no other spawn. */
+DOMT_TEST(full_table_of_behaviours_needs_no_lock)
+{
+    static domi_behaviours table;
+    static domus_behaviour many[DOMUS_BEHAVIOURS_MAX + 1];
+
+    for (uint32_t i = 0; i < DOMUS_BEHAVIOURS_MAX; i++)
+        ck_assert_uint_eq(domi_behaviours_add(&table, &many[i], 192), i + 1);
+    domi_spinlock_lock(&table.lock);
+    ck_assert_uint_eq(domi_behaviours_add(&table, &many[DOMUS_BEHAVIOURS_MAX], 192), 0);
+    ck_assert_uint_eq(domi_behaviours_add(&table, &many[7], 192), 8);
+    domi_spinlock_unlock(&table.lock);
 }
 
 DOMT_SUITE(60)

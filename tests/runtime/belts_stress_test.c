@@ -145,13 +145,10 @@ static int on_start(domus_stack *stack, void *self, const void *unused)
 static const domus_behaviour peer_behaviour = {
     .name = "peer",
     .state_size = sizeof(peer *),
-    .on = (const domus_on[]){{&small, on_numbered, 0},
-                             {&big, on_numbered, 0},
-                             {&start, on_start, 0},
-                             {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){
+        {&small, on_numbered, 0}, {&big, on_numbered, 0}, {&start, on_start, 0}, {0}}};
 
-/* --- threads --------------------------------------------------------------------------------- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 static void wake(domi_manager *manager)
 {

@@ -1,12 +1,21 @@
 /* runtime/outside/blocking.c: the end of blocking work resumes its conversation, whatever becomes
- * of the actor meanwhile. */
+ * of the actor meanwhile. Three things come too late: the end of work whose asker takes no
+ * messages any more, the change of a level of memory while a handler runs, and a look at a thread
+ * that has just gone on. */
 #include "house/conversation/stack.h"
 
 #include "tests/runtime/running.h"
+#include "tests/runtime/stepped.h"
+
+#include "base/memory.h"
+#include "house/conversation/promise.h"
+#include "runtime/system/stall.h"
 
 #include <domus/blocking.h>
+#include <domus/dump.h>
 
 #include <errno.h>
+#include <pthread.h>
 
 static const domus_type go_type = {.name = "go"};
 static const domus_type stop_type = {.name = "stop"};
@@ -70,11 +79,8 @@ static void on_stop(domus_stack *stack, void *self)
 static const domus_behaviour worker = {
     .name = "worker",
     .state_size = sizeof(int),
-    .on = (const domus_on[]){{&go_type, go, sizeof(work)},
-                             {&stop_type, stop_oneself, 0},
-                             {NULL, NULL, 0}},
-    .on_stop = on_stop,
-};
+    .on = (const domus_on[]){{&go_type, go, sizeof(work)}, {&stop_type, stop_oneself, 0}, {0}},
+    .on_stop = on_stop};
 
 static void clear(void)
 {
@@ -89,11 +95,10 @@ static void clear(void)
 
 DOMT_TEST(end_of_blocking_work_resumes_with_what_it_returned)
 {
-    domus_config config = domt_config(2);
     int number = 42;
 
     clear();
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     for (uint32_t i = 0; i < 200; i++) {
         domus_address one = domt_spawn(system, i % 2, &worker, &number);
         for (int k = 0; k < 10; k++)
@@ -107,11 +112,10 @@ DOMT_TEST(end_of_blocking_work_resumes_with_what_it_returned)
 
 DOMT_TEST(negative_end_of_blocking_work_is_the_error)
 {
-    domus_config config = domt_config(1);
     int number = -EIO;
 
     clear();
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(1);
     domt_notice(system, domt_spawn(system, 0, &worker, &number), &go_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&resumed) == 1);
     ck_assert_int_eq(atomic_load(&last_error), -EIO);
@@ -189,6 +193,156 @@ DOMT_TEST(work_that_outlasts_the_actor_timeout_is_abandoned_and_said)
     domt_pause_ns(20 * DOMT_MS);
     domus_system_free(system);
     ck_assert_uint_eq(atomic_load(&stopped), 1);
+}
+
+/* --- what comes too late ---------------------------------------------------------------------- */
+
+/* --- blocking work ---------------------------------------------------------------------------- */
+
+static domus_system *system_;
+static domus_address worker_;
+static _Atomic bool go_on;
+static _Atomic int heard = 1;
+
+static int wait_for_go(void *argument)
+{
+    atomic_fetch_add(&begun, 1);
+    for (int i = 0; i < 20000 && !atomic_load(&go_on); i++)
+        domt_pause_ns(DOMT_MS / 2);
+    return 0;
+}
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    atomic_store(&heard, answer->error);
+    return 0;
+}
+
+static int begin_work(domus_stack *stack, void *self, const void *nothing)
+{
+    return domus_blocking(stack, wait_for_go, NULL, hear);
+}
+
+/* The answer of the work was lost with the message, so the work has to end in another way. */
+static int end_work_of_other(domus_stack *stack, void *self, const void *nothing)
+{
+    domi_promise *promise = worker_.house->stacks->waiting;
+
+    promise->work = NULL;
+    domi_promise_fail(stack->manager, promise, -EIO);
+    return 0;
+}
+
+static const domus_type end_it = {.name = "end it"};
+static const domus_behaviour working = {
+    .name = "working",
+    .on = (const domus_on[]){{&go_type, begin_work, 0}, {&end_it, end_work_of_other, 0}, {0}}};
+
+/* No life ends while its work lasts, so the test sets the marks of an end by hand. */
+DOMT_TEST(end_of_work_that_nobody_takes_is_a_dead_letter)
+{
+    char text[4 * DOMUS_DUMP_BYTES_MIN];
+
+    system_ = domt_start_threads(1);
+    worker_ = domt_spawn(system_, 0, &working, NULL);
+    domus_address other = domt_spawn(system_, 0, &working, NULL);
+    domt_notice(system_, worker_, &go_type, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&begun) == 1);
+    /* The dump is made by another actor of that thread, so the run that has begun the work is over.
+     */
+    ck_assert_int_eq(domus_dump_actor(system_, worker_, text, sizeof text), 0);
+    uint64_t dead = domi_counter_read(&system_->outside.counters.dead_letters);
+    atomic_fetch_or(&worker_.house->life, DOMI_LIFE_CLOSED);
+    atomic_store(&go_on, true);
+    DOMT_WAIT_FOR(20, domi_counter_read(&system_->outside.counters.dead_letters) == dead + 1);
+    atomic_fetch_and(&worker_.house->life, ~(uint64_t)DOMI_LIFE_CLOSED);
+    domt_notice(system_, other, &end_it, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&heard) == -EIO);
+    domt_end(system_);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static domt_stepped world;
+
+/* Another thread has found out how short memory is. The handler takes some memory, and is told by
+ * that. */
+DOMT_TEST(handler_that_takes_memory_hears_of_the_level)
+{
+    domus_config config = domt_config(1);
+
+    domt_stepped_init(&world, &config);
+    domi_pressure *pressure = &world.system->pressure;
+    domi_manager *manager = &domt_stepped_thread(&world, 0)->manager;
+    domi_thread_manager = manager;
+    domi_meter *before = domi_memory_set_meter(&pressure->meter);
+    atomic_store(&pressure->meter.look_at, INT64_MAX); /* it does not look itself */
+    atomic_store(&pressure->meter.tight, 1);
+    atomic_store(&pressure->own_level, DOMUS_MEMORY_CRITICAL);
+    ck_assert_uint_eq(manager->memory.pressure_seen, DOMUS_MEMORY_NORMAL);
+    void *memory = domi_memory_new(256 * 1024);
+    ck_assert_uint_eq(manager->memory.pressure_seen, DOMUS_MEMORY_CRITICAL);
+    domi_memory_free(memory);
+    atomic_store(&pressure->own_level, DOMUS_MEMORY_NORMAL);
+    atomic_store(&pressure->meter.tight, 0);
+    domi_manager_look_at_pressure(manager);
+    (void)domi_memory_set_meter(before);
+    domi_thread_manager = NULL;
+    domt_stepped_fini(&world);
+}
+
+/* --- stalls ----------------------------------------------------------------------------------- */
+
+/* A thread whose every run is of the behaviour that its number says; none stands between two. */
+static const domus_behaviour run_by_number[2] = {{.name = "even"}, {.name = "odd"}};
+static _Atomic bool over;
+
+static void *run_and_run(void *manager_)
+{
+    domi_manager *manager = manager_;
+
+    for (uint64_t run = 0; !atomic_load(&over); run++) {
+        atomic_store(&manager->activity.running, NULL);
+        atomic_store(&manager->counters.runs, run);
+        atomic_store(&manager->activity.running, &run_by_number[run % 2]);
+        for (uint64_t i = run % 64; i > 0; i--)
+            atomic_signal_fence(memory_order_seq_cst);
+    }
+    return NULL;
+}
+
+/* With a threshold of nothing, two looks at one run are a stall. The report must be of that run
+ * although the thread goes on all the time. */
+DOMT_TEST(stall_is_reported_of_the_run_that_was_looked_at)
+{
+    domus_config config = domt_config(1);
+    uint64_t until_ns = domt_now_ns() + 3000 * DOMT_MS;
+    uint64_t found = 0;
+    pthread_t runner;
+
+    domt_stepped_init(&world, &config);
+    domt_stepped_iterate(&world, 0, false);
+    domi_thread *thread = domt_stepped_thread(&world, 0);
+    world.system->config.stall.threshold_ns = 1;
+    world.system->config.stall.signal = 0;
+    atomic_store(&thread->manager.counters.runs, 0);
+    uint64_t first = domi_thread_beat(thread);
+    domi_stalls_forget(world.system);
+    ck_assert_int_eq(pthread_create(&runner, NULL, run_and_run, &thread->manager), 0);
+    while (found < 20000 && domt_now_ns() < until_ns) {
+        uint64_t before = domi_counter_read(&thread->stall.counts.count);
+        domt_stepped_advance(&world, 10);
+        (void)domi_stalls_look(world.system);
+        if (domi_counter_read(&thread->stall.counts.count) == before)
+            continue;
+        found++;
+        const domus_behaviour *told = thread->stall.behaviour;
+        ck_assert(told == NULL || told == &run_by_number[(thread->stall.beat - first) % 2]);
+    }
+    atomic_store(&over, true);
+    ck_assert_int_eq(pthread_join(runner, NULL), 0);
+    atomic_store(&thread->manager.activity.running, NULL);
+    domt_stepped_fini(&world);
 }
 
 DOMT_SUITE(60)

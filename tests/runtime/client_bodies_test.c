@@ -82,9 +82,7 @@ DOMUS_SEQUENCE(fetch, fetch_frame)
 }
 
 static const domus_behaviour fetching = {
-    .name = "fetching",
-    .on = (const domus_on[]){DOMUS_ON(&domt_line_type, fetch), {NULL, NULL, 0}},
-};
+    .name = "fetching", .on = (const domus_on[]){DOMUS_ON(&domt_line_type, fetch), {0}}};
 
 /* The actor lives on another thread than the channel. */
 static void begin(const domus_pipeline *of, const domus_channel_options *options)

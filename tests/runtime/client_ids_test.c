@@ -55,11 +55,6 @@ static const domus_pipeline numbered = {.stages = stages,
 
 static domt_line_client client;
 
-static void begin(void)
-{
-    domt_line_client_begin(&client, &numbered, NULL);
-}
-
 /* Ask with probes of their own, each of which can have but its own answer. */
 static domus_probe *ask(const char *text)
 {
@@ -90,7 +85,7 @@ DOMT_TEST(an_answer_goes_to_the_ask_with_its_id)
 {
     domus_probe *probes[3];
 
-    begin();
+    domt_line_client_begin(&client, &numbered, NULL);
     for (int i = 0; i < 3; i++)
         probes[i] = ask((char[]){(char)('a' + i), '\0'});
     expect_sent("0:a\n1:b\n2:c\n");
@@ -105,7 +100,7 @@ DOMT_TEST(an_answer_goes_to_the_ask_with_its_id)
 
 DOMT_TEST(answers_to_nothing_are_thrown_away)
 {
-    begin();
+    domt_line_client_begin(&client, &numbered, NULL);
     domus_probe *probe = ask("a");
     domus_probe *failed = ask("bad"); /* has a number, and is not with the peer */
     expect_sent("0:a\n");
@@ -124,7 +119,7 @@ DOMT_TEST(answers_to_nothing_are_thrown_away)
 
 DOMT_TEST(the_mark_of_an_expired_ask_takes_its_answer_alone)
 {
-    begin();
+    domt_line_client_begin(&client, &numbered, NULL);
     domt_ask_line_within(client.probe, client.channel, "a", SECOND / 10);
     domus_probe *other = ask("b");
     expect_sent("0:a\n1:b\n");
@@ -139,7 +134,7 @@ DOMT_TEST(the_mark_of_an_expired_ask_takes_its_answer_alone)
 DOMT_TEST(the_oldest_ask_that_is_left_has_the_time)
 {
     for (int first = 0; first < 2; first++) {
-        begin();
+        domt_line_client_begin(&client, &numbered, NULL);
         domus_probe *probes[2];
         probes[0] = ask("a");
         domt_net_ok(client.kit, domus_testkit_advance(client.kit, 4 * SECOND));
@@ -198,7 +193,7 @@ DOMT_TEST(many_asks_are_answered_in_an_order_of_chance)
     char text[16];
 
     for (uint32_t round = 0; round < 3; round++) {
-        begin();
+        domt_line_client_begin(&client, &numbered, NULL);
         ask_many(client.probe);
         shuffle(numbers, round);
         for (uint32_t i = 0; i < MANY; i++) {
@@ -218,7 +213,7 @@ DOMT_TEST(many_asks_are_answered_in_an_order_of_chance)
 DOMT_TEST(asks_that_hang_are_found_behind_many_others)
 {
     for (int round = 0; round < 2; round++) {
-        begin();
+        domt_line_client_begin(&client, &numbered, NULL);
         domus_probe *hung = ask("hung");
         domus_probe *next = ask("next");
         for (uint32_t i = 2; i < 2000; i++) {
@@ -253,7 +248,7 @@ DOMT_TEST(asks_that_hang_are_kept_when_there_are_more)
     domus_probe *probes[64] = {NULL};
     char text[32];
 
-    begin();
+    domt_line_client_begin(&client, &numbered, NULL);
     for (uint32_t i = 0; i < 64; i++) {
         snprintf(text, sizeof text, "%u", i);
         probes[i] = ask(text);
@@ -281,7 +276,7 @@ DOMT_TEST(the_oldest_is_found_far_behind)
     domus_probe *hung[3] = {NULL};
     char text[32];
 
-    begin();
+    domt_line_client_begin(&client, &numbered, NULL);
     for (uint32_t i = 0; i <= 48; i++) {
         if (i == 48)
             domt_net_ok(client.kit, domus_testkit_advance(client.kit, 4 * SECOND));

@@ -1,5 +1,6 @@
 /* A channel with a scripted peer in a kit; see the header. */
 #include "tests/runtime/clients.h"
+#include "tests/runtime/running.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
@@ -31,15 +32,10 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
     return domus_connect(stack, "10.0.0.9:6000", &options, on_connected);
 }
 
-static const domus_on rows[] = {{&order_type, on_order, 0}, {NULL, NULL, 0}};
+static const domus_on rows[] = {{&order_type, on_order, 0}, {0}};
 static const domus_behaviour dialler = {.name = "dialler", .kind = DOMUS_CHANNELS, .on = rows};
 
 /* The peer has finished: the channel stays. */
-static int on_end(domus_stack *stack, void *self, const void *payload)
-{
-    return 0;
-}
-
 /* Make a kit, and connect a channel of line_behaviour. */
 static void begin(domt_line_client *client, const domus_channel_options *options)
 {
@@ -69,8 +65,10 @@ void domt_line_client_begin(domt_line_client *client, const domus_pipeline *pipe
 
 void domt_line_client_begin_staying(domt_line_client *client, const domus_pipeline *pipeline)
 {
-    line_behaviour = (domus_behaviour){
-        .name = "line", .kind = DOMUS_CHANNELS, .pipeline = pipeline, .on_end = {on_end, 0}};
+    line_behaviour = (domus_behaviour){.name = "line",
+                                       .kind = DOMUS_CHANNELS,
+                                       .pipeline = pipeline,
+                                       .on_end = {domt_ignore_message, 0}};
     begin(client, NULL);
 }
 

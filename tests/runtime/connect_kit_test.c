@@ -78,7 +78,7 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
     return error;
 }
 
-static const domus_on rows[] = {{&order_type, on_order, 0}, {NULL, NULL, 0}};
+static const domus_on rows[] = {{&order_type, on_order, 0}, {0}};
 static const domus_behaviour business = {.name = "business", .on = rows};
 
 static domus_testkit *begin(domus_address *ret_actor)
@@ -202,7 +202,7 @@ DOMT_TEST(attempt_that_connects_after_another_has_won_changes_nothing)
     domus_testkit_free(kit);
 }
 
-/* --- ends --- */
+/* --- ends ------------------------------------------------------------------------------------- */
 
 static uint64_t count_stops(domus_testkit *kit)
 {
@@ -307,7 +307,7 @@ DOMT_TEST(connect_is_refused_at_once_while_those_of_this_side_drain)
     domus_testkit_free(kit);
 }
 
-/* --- who connects again and again --- */
+/* --- who connects again and again ------------------------------------------------------------- */
 
 static int connect_again(domus_stack *stack, void *self, const void *nothing)
 {
@@ -337,9 +337,8 @@ static int mount_faithful(domus_stack *stack, void *self)
 
 static const domus_behaviour faithful = {
     .name = "faithful",
-    .on = (const domus_on[]){{&domus_down_type, connect_again, 0}, {NULL, NULL, 0}},
-    .on_mount = mount_faithful,
-};
+    .on = (const domus_on[]){{&domus_down_type, connect_again, 0}, {0}},
+    .on_mount = mount_faithful};
 
 /* Its peer is silent, and takes neither bytes nor FIN. */
 DOMT_TEST(actor_that_connects_again_does_not_hold_the_stop)
@@ -362,7 +361,7 @@ DOMT_TEST(actor_that_connects_again_does_not_hold_the_stop)
     domus_testkit_free(kit);
 }
 
-/* --- without memory --- */
+/* --- without memory --------------------------------------------------------------------------- */
 
 /* Whatever allocation fails, the actor is told or fails, and nothing is left: each
  * connect that was begun has ended in time. */

@@ -113,11 +113,7 @@ static int line_close(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour line = {
-    .name = "line",
-    .kind = DOMUS_CHANNELS,
-    .on_open = {line_open, 0},
-    .on_close = {line_close, 0},
-};
+    .name = "line", .kind = DOMUS_CHANNELS, .on_open = {line_open, 0}, .on_close = {line_close, 0}};
 
 static int on_connected(domus_stack *stack, void *self, const domus_answer *answers)
 {
@@ -155,8 +151,7 @@ static int on_cancel(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_on rows[] = {
-    {&order_type, on_order, 0}, {&cancel_type, on_cancel, 0}, {NULL, NULL, 0}};
+static const domus_on rows[] = {{&order_type, on_order, 0}, {&cancel_type, on_cancel, 0}, {0}};
 static const domus_behaviour client = {.name = "client", .kind = DOMUS_CHANNELS, .on = rows};
 static const domus_behaviour business = {.name = "business", .on = rows};
 static const domus_behaviour *const kinds[] = {&client, &business};

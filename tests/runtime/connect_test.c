@@ -34,28 +34,19 @@ static int server_open(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int server_read(domus_stack *stack, void *self, const void *payload)
-{
-    const domus_channel_event *event = payload;
-
-    return domus_channel_write(stack, event->channel, event->bytes);
-}
-
 static int server_close(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&server_closed, 1);
     return 0;
 }
 
-static const domus_on server_rows[] = {{&listen_type, on_listen, 0}, {NULL, NULL, 0}};
-static const domus_behaviour server = {
-    .name = "server",
-    .kind = DOMUS_CHANNELS,
-    .on = server_rows,
-    .on_open = {server_open, 0},
-    .on_read = {server_read, 0},
-    .on_close = {server_close, 0},
-};
+static const domus_on server_rows[] = {{&listen_type, on_listen, 0}, {0}};
+static const domus_behaviour server = {.name = "server",
+                                       .kind = DOMUS_CHANNELS,
+                                       .on = server_rows,
+                                       .on_open = {server_open, 0},
+                                       .on_read = {domt_echo, 0},
+                                       .on_close = {server_close, 0}};
 
 /* --- the client: its channel sends one byte, and closes when it is back ----------------------- */
 
@@ -107,15 +98,13 @@ static int line_close(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour line_behaviour = {
-    .name = "line",
-    .kind = DOMUS_CHANNELS,
-    .state_size = sizeof(line),
-    .on_mount = line_mount,
-    .on_open = {line_open, 0},
-    .on_read = {line_read, 0},
-    .on_close = {line_close, 0},
-};
+static const domus_behaviour line_behaviour = {.name = "line",
+                                               .kind = DOMUS_CHANNELS,
+                                               .state_size = sizeof(line),
+                                               .on_mount = line_mount,
+                                               .on_open = {line_open, 0},
+                                               .on_read = {line_read, 0},
+                                               .on_close = {line_close, 0}};
 
 /* An order to connect; `result` has what came of it. */
 typedef struct order {
@@ -146,10 +135,7 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
 
     memcpy(&now, payload, sizeof now);
     const domus_connect_options options = {
-        .behaviour = &line_behaviour,
-        .timeout_ns = now.timeout_ns,
-        .local = now.local,
-    };
+        .behaviour = &line_behaviour, .timeout_ns = now.timeout_ns, .local = now.local};
     int parked = domus_connect(stack, now.to, &options, on_connected);
     if (parked != DOMUS_PARKED) {
         atomic_store(&result, parked);
@@ -159,7 +145,7 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
     return parked;
 }
 
-static const domus_on client_rows[] = {{&order_type, on_order, 0}, {NULL, NULL, 0}};
+static const domus_on client_rows[] = {{&order_type, on_order, 0}, {0}};
 static const domus_behaviour client = {.name = "client", .kind = DOMUS_CHANNELS, .on = client_rows};
 static const domus_behaviour business = {.name = "business", .on = client_rows};
 
@@ -329,7 +315,7 @@ static int on_round(domus_stack *stack, void *self, const void *payload)
     return domus_connect(stack, to, &options, on_round_connected);
 }
 
-static const domus_on busy_rows[] = {{&round_type, on_round, 0}, {NULL, NULL, 0}};
+static const domus_on busy_rows[] = {{&round_type, on_round, 0}, {0}};
 static const domus_behaviour busy = {
     .name = "busy", .state_size = sizeof(uint32_t), .on = busy_rows};
 

@@ -55,11 +55,6 @@ static int overflow_helper(void *none)
     return overflow(NULL, 0) & 1;
 }
 
-static int on_helped(domus_stack *stack, void *self, const domus_answer *answer)
-{
-    return 0;
-}
-
 static int take_blow(domus_stack *stack, void *self, const void *payload)
 {
     switch (*(const int *)payload) {
@@ -80,7 +75,7 @@ static int take_blow(domus_stack *stack, void *self, const void *payload)
         raise(SIGILL);
         break;
     case OVERFLOW_HELPER:
-        return domus_blocking(stack, overflow_helper, NULL, on_helped);
+        return domus_blocking(stack, overflow_helper, NULL, domt_ignore_answer);
     case KILL_SEGV:
         kill(getpid(), SIGSEGV);
         pause();
@@ -91,13 +86,9 @@ static int take_blow(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int take_warm(domus_stack *stack, void *self, const void *payload)
-{
-    return 0;
-}
-
-static const domus_on rows[] = {
-    {.type = &blow, .handle = take_blow}, {.type = &warm, .handle = take_warm}, {.type = NULL}};
+static const domus_on rows[] = {{.type = &blow, .handle = take_blow},
+                                {.type = &warm, .handle = domt_ignore_message},
+                                {.type = NULL}};
 static const domus_behaviour victim = {.name = "victim", .on = rows};
 
 static const char *pool_name; /* NULL: it lives on a thread of the loop */

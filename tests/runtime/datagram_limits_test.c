@@ -26,26 +26,35 @@ static int write_numbers(domus_stack *stack, void *count)
     return 0;
 }
 
-DOMT_TEST(connected_unix_channel_waits_for_room_and_keeps_the_order)
+static uint32_t many = 1500; /* more than net.unix.max_dgram_qlen */
+
+/* Begin with a channel that is connected to a Unix socket of the test, which is returned. */
+static int begin_connected(domus_datagram_options *options, domus_address *ret_channel)
 {
-    uint32_t count = 1500; /* more than net.unix.max_dgram_qlen */
-    domus_datagram_options options = {0};
-    domus_address channel;
     char place[64];
 
     (void)snprintf(place, sizeof place, "unix:@domus-peer-%d", (int)getpid());
     domt_datagrams_begin(NULL);
-    int peer = domt_socket(place, &options.connected);
-    ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
-    ck_assert_int_eq(domt_do(channel, write_numbers, &count), 0);
+    int peer = domt_socket(place, &options->connected);
+    ck_assert_int_eq(domt_open(NULL, options, ret_channel, NULL), 0);
+    return peer;
+}
+
+DOMT_TEST(connected_unix_channel_waits_for_room_and_keeps_the_order)
+{
+    domus_datagram_options options = {0};
+    domus_address channel;
+
+    int peer = begin_connected(&options, &channel);
+    ck_assert_int_eq(domt_do(channel, write_numbers, &many), 0);
     domt_pause_ns(20 * DOMT_MS);
-    ck_assert_uint_lt(domt_counts(channel).sent, count);
-    for (uint32_t i = 0; i < count; i++) {
+    ck_assert_uint_lt(domt_counts(channel).sent, many);
+    for (uint32_t i = 0; i < many; i++) {
         uint32_t number;
         ck_assert_uint_eq(domt_get(peer, &number, sizeof number), sizeof number);
         ck_assert_uint_eq(number, i);
     }
-    DOMT_WAIT_FOR(10, domt_counts(channel).sent == count);
+    DOMT_WAIT_FOR(10, domt_counts(channel).sent == many);
     (void)close(peer);
     domt_end(domt_datagram_system);
 }
@@ -69,21 +78,16 @@ static char dump[4096];
 
 DOMT_TEST(flush_waits_until_the_datagrams_have_left)
 {
-    uint32_t count = 1500;
     domus_datagram_options options = {0};
     domus_address channel;
-    char place[64];
 
-    (void)snprintf(place, sizeof place, "unix:@domus-peer-%d", (int)getpid());
-    domt_datagrams_begin(NULL);
-    int peer = domt_socket(place, &options.connected);
-    ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
-    ck_assert_int_eq(domt_do(channel, write_and_flush, &count), DOMUS_PARKED);
+    int peer = begin_connected(&options, &channel);
+    ck_assert_int_eq(domt_do(channel, write_and_flush, &many), DOMUS_PARKED);
     domt_pause_ns(20 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&flushed), 0);
     ck_assert_int_eq(domus_dump_actor(domt_datagram_system, channel, dump, sizeof dump), 0);
     ck_assert_msg(strstr(dump, "      bytes to leave, since ") != NULL, "%s", dump);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < many; i++)
         (void)domt_get(peer, got, sizeof got);
     DOMT_WAIT_FOR(10, atomic_load(&flushed) == 1);
     (void)close(peer);
@@ -94,18 +98,13 @@ DOMT_TEST(datagrams_without_room_are_thrown_away_at_the_time_out)
 {
     const domus_channel_options hasty = {.send_timeout_ns = 50 * DOMT_MS};
     domus_datagram_options options = {.channel = &hasty};
-    uint32_t count = 1500;
     domus_address channel;
-    char place[64];
 
-    (void)snprintf(place, sizeof place, "unix:@domus-peer-%d", (int)getpid());
-    domt_datagrams_begin(NULL);
-    int peer = domt_socket(place, &options.connected);
-    ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
-    ck_assert_int_eq(domt_do(channel, write_numbers, &count), 0);
+    int peer = begin_connected(&options, &channel);
+    ck_assert_int_eq(domt_do(channel, write_numbers, &many), 0);
     domus_datagram_counters counts = {0};
     DOMT_WAIT_FOR(10, (counts = domt_counts(channel)).unsent != 0);
-    ck_assert_uint_eq(counts.sent + counts.unsent, count);
+    ck_assert_uint_eq(counts.sent + counts.unsent, many);
     ck_assert_int_eq(counts.last_error, -ETIMEDOUT);
     for (uint64_t i = 0; i < counts.sent; i++)
         (void)domt_get(peer, got, sizeof got);
@@ -363,18 +362,13 @@ static int write_and_reset(domus_stack *stack, void *count)
 
 DOMT_TEST(reset_ends_a_channel_that_waits_for_room)
 {
-    uint32_t count = 1500;
     uint32_t more = 1;
     domus_datagram_options options = {0};
     domus_address channel;
-    char place[64];
 
-    (void)snprintf(place, sizeof place, "unix:@domus-peer-%d", (int)getpid());
-    domt_datagrams_begin(NULL);
-    uint32_t open_before = domt_entries("/proc/self/fd");
-    int peer = domt_socket(place, &options.connected);
-    ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
-    ck_assert_int_eq(domt_do(channel, write_numbers, &count), 0);
+    int peer = begin_connected(&options, &channel);
+    uint32_t open_before = domt_entries("/proc/self/fd") - 2; /* both sockets */
+    ck_assert_int_eq(domt_do(channel, write_numbers, &many), 0);
     domt_pause_ns(20 * DOMT_MS);
     ck_assert_int_eq(domt_do(channel, write_and_reset, &more), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
@@ -422,18 +416,13 @@ static void *read_late(void *fd)
 /* A drain waits until the peer of a connected channel has room for all that is queued. */
 DOMT_TEST(drain_sends_what_a_connected_channel_has_queued)
 {
-    uint32_t count = 1500;
     domus_datagram_options options = {0};
     domus_address channel;
     pthread_t reader;
-    char place[64];
 
-    (void)snprintf(place, sizeof place, "unix:@domus-peer-%d", (int)getpid());
-    domt_datagrams_begin(NULL);
-    int peer = domt_socket(place, &options.connected);
-    ck_assert_int_eq(domt_open(NULL, &options, NULL, NULL), 0); /* this one is idle */
+    int peer = begin_connected(&options, NULL); /* this one is idle */
     ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
-    ck_assert_int_eq(domt_do(channel, write_numbers, &count), 0);
+    ck_assert_int_eq(domt_do(channel, write_numbers, &many), 0);
     ck_assert_int_eq(pthread_create(&reader, NULL, read_late, &peer), 0);
     domt_end(domt_datagram_system); /* this holds that nothing was cut */
     ck_assert_int_eq(pthread_join(reader, NULL), 0);

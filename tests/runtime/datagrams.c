@@ -97,16 +97,14 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_on rows[] = {{&order_type, on_order, 0}, {NULL, NULL, 0}};
-static const domus_behaviour answering = {
-    .name = "answering",
-    .kind = DOMUS_CHANNELS,
-    .state_size = 8,
-    .on = rows,
-    .on_open = {on_open, 0},
-    .on_read = {on_read, 0},
-    .on_close = {on_close, 0},
-};
+static const domus_on rows[] = {{&order_type, on_order, 0}, {0}};
+static const domus_behaviour answering = {.name = "answering",
+                                          .kind = DOMUS_CHANNELS,
+                                          .state_size = 8,
+                                          .on = rows,
+                                          .on_open = {on_open, 0},
+                                          .on_read = {on_read, 0},
+                                          .on_close = {on_close, 0}};
 static const domus_behaviour opening = {
     .name = "opening", .kind = DOMUS_CHANNELS, .on = rows, .channel = &answering};
 

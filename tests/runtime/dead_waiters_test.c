@@ -84,8 +84,7 @@ static int on_line(domus_stack *stack, void *self_, const void *payload)
 static const domus_behaviour queueing = {
     .name = "queueing",
     .state_size = sizeof(queue),
-    .on = (const domus_on[]){{&domus_packet_type, on_line, 0}, {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&domus_packet_type, on_line, 0}, {0}}};
 
 /* --- the ways to it --------------------------------------------------------------------------- */
 
@@ -101,11 +100,10 @@ static int pass(domus_stack *stack, void *self, const void *payload)
 }
 
 /* Passes requests on to another actor. */
-static const domus_behaviour passing = {
-    .name = "passing",
-    .state_size = sizeof(front),
-    .on = (const domus_on[]){{&domus_packet_type, pass, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour passing = {.name = "passing",
+                                        .state_size = sizeof(front),
+                                        .on =
+                                            (const domus_on[]){{&domus_packet_type, pass, 0}, {0}}};
 
 static int forward(domus_stack *stack, void *self, const void *payload)
 {
@@ -131,8 +129,7 @@ static int ask(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_pipeline lines = {
-    .stages = (const domus_pipeline_stage[]){{&domus_line_stage, NULL}, {NULL, NULL}},
-};
+    .stages = (const domus_pipeline_stage[]){{&domus_line_stage, NULL}, {NULL, NULL}}};
 
 #define SERVING(how, which)                                                                        \
     {                                                                                              \
@@ -411,8 +408,7 @@ DOMT_TEST(bound_of_kept_asks_may_be_lifted_while_a_peer_is_half_closed)
     domus_testkit_free(kit);
 }
 
-/* --- the channel's own actor keeps --------------------------------------------------------------
- */
+/* --- the channel's own actor keeps ------------------------------------------------------------ */
 
 static int keep_here(domus_stack *stack, void *self, const void *payload)
 {

@@ -81,7 +81,7 @@ static const domus_behaviour reader_behaviour = {
                              {&change_type, on_change, 0},
                              {&unwatch_type, on_unwatch, 0},
                              {&stop_type, on_stop_oneself, 0},
-                             {NULL, NULL, 0}},
+                             {0}},
     .on_stop = on_stop,
 };
 
@@ -91,8 +91,6 @@ static int ends[2];
 
 static void begin(void)
 {
-    domus_config config = domt_config(2);
-
     atomic_store(&readies, 0);
     atomic_store(&bytes_read, 0);
     atomic_store(&stopped, 0);
@@ -100,7 +98,7 @@ static void begin(void)
     atomic_store(&last_error, 1);
     atomic_store(&leave_it, false);
     ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
-    system_ = domt_start(&config);
+    system_ = domt_start_threads(2);
     reader = domt_spawn(system_, 1, &reader_behaviour, NULL);
     domt_notice(system_, reader, &watch_type, &ends[0]);
 }

@@ -1,5 +1,5 @@
-/* Receives that return, in the handlers of a detached actor: what they bring, until when it is
- * there, and who may answer it. */
+/* Receives that return, in the handlers and conversations of a detached actor: what they bring,
+ * until when it is there, and who may answer it. */
 #include "tests/runtime/running.h"
 
 #include <domus/detached.h>
@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+
+#define MAILBOX 32768u /* the default */
 
 static const domus_type note_type = {.name = "note"};
 static const domus_type go_type = {.name = "go"};
@@ -31,45 +33,29 @@ static int on_run(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static const domus_behaviour receiver = {
-    .name = "receiver",
-    .on = (const domus_on[]){{&go_type, on_run, 0}, {NULL, NULL, 0}},
-};
-
-struct maker {
-    domus_address made;
-};
+static const domus_behaviour receiver = {.name = "receiver",
+                                         .on = (const domus_on[]){{&go_type, on_run, 0}, {0}}};
 
 static domus_address made;
-static _Atomic bool is_made;
 
-static int on_spawn(domus_stack *stack, void *self, const void *nothing)
+/* Start a system of one thread, which may have one detached actor: this one. */
+static domus_system *start(const domus_behaviour *behaviour, uint32_t mailbox_max)
 {
-    const domus_spawn_options options = {.detached = true};
+    domus_config config = domt_config(1);
 
-    int result = domus_spawn_with(stack, &receiver, NULL, &options, &made);
-    if (result == 0)
-        result = domus_notice(stack, made, &go_type, NULL);
-    atomic_store(&is_made, true);
-    return result;
+    config.scheduler.mailbox_max = mailbox_max;
+    config.detached.threads_max = 1;
+    domus_system *system = domt_start(&config);
+    made = domt_spawn_detached(system, behaviour);
+    return system;
 }
-
-static const domus_behaviour maker = {
-    .name = "maker",
-    .on = (const domus_on[]){{&go_type, on_spawn, 0}, {NULL, NULL, 0}},
-};
 
 DOMT_TEST(mailbox_that_was_full_takes_again_while_the_handler_receives)
 {
-    domus_config config = domt_config(1);
+    domus_system *system = start(&receiver, 16);
     uint32_t sent = 0;
 
-    config.scheduler.mailbox_max = 16;
-    config.detached.threads_max = 1;
-    domus_system *system = domt_start(&config);
-    domus_address of = domt_spawn(system, 0, &maker, NULL);
-    domt_notice(system, of, &go_type, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&is_made));
+    domt_notice(system, made, &go_type, NULL);
     domt_notice(system, made, &note_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&taken) == 1);
     /* after its next receive, the actor does not look for mail for a while */
@@ -115,50 +101,28 @@ static int on_ask(domus_stack *stack, void *self, const void *nothing)
     return domus_ask(stack, made, &question_type, NULL, hear);
 }
 
-static const domus_behaviour relay = {
-    .name = "relay",
-    .on = (const domus_on[]){{&go_type, on_relay, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour relay = {.name = "relay",
+                                      .on = (const domus_on[]){{&go_type, on_relay, 0}, {0}}};
 
 static const domus_behaviour answers = {
-    .name = "answers",
-    .on = (const domus_on[]){{&question_type, on_question, 0}, {NULL, NULL, 0}},
-};
+    .name = "answers", .on = (const domus_on[]){{&question_type, on_question, 0}, {0}}};
 
-static int on_spawn_relay(domus_stack *stack, void *self, const void *nothing)
-{
-    const domus_spawn_options options = {.detached = true};
-
-    int result = domus_spawn_with(stack, &relay, NULL, &options, &made);
-    if (result == 0)
-        result = domus_notice(stack, made, &go_type, NULL);
-    atomic_store(&is_made, true);
-    return result;
-}
-
-static const domus_behaviour relay_maker = {
-    .name = "relay maker",
-    .on =
-        (const domus_on[]){{&go_type, on_spawn_relay, 0}, {&note_type, on_ask, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour asker = {.name = "asker",
+                                      .on = (const domus_on[]){{&note_type, on_ask, 0}, {0}}};
 
 DOMT_TEST(ask_that_a_receive_that_returns_brought_is_what_is_forwarded)
 {
-    domus_config config = domt_config(1);
+    domus_system *system = start(&relay, MAILBOX);
 
-    config.detached.threads_max = 1;
-    atomic_store(&is_made, false);
-    domus_system *system = domt_start(&config);
     echo = domt_spawn(system, 0, &answers, NULL);
-    domus_address of = domt_spawn(system, 0, &relay_maker, NULL);
-    domt_notice(system, of, &go_type, NULL);
+    domt_notice(system, made, &go_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&relays));
-    domt_notice(system, of, &note_type, NULL);
+    domt_notice(system, domt_spawn(system, 0, &asker, NULL), &note_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&heard));
     domt_end(system);
 }
 
-/* --- what payloads own ----------------------------------------------------------------------- */
+/* --- what payloads own ------------------------------------------------------------------------ */
 
 static _Atomic uint32_t releases, wrong, step;
 
@@ -251,40 +215,26 @@ static int on_asked(domus_stack *stack, void *self, const void *payload)
 static const domus_type asked_type = {.name = "asked", .size = sizeof(void *), .release = release};
 static const domus_type next_type = {.name = "next", .size = sizeof(void *), .release = release};
 
-static const domus_behaviour owner = {
-    .name = "owner",
-    .on = (const domus_on[]){{&owned_type, on_owned, 0},
-                             {&go_type, on_once, 0},
-                             {&next_type, on_next, 0},
-                             {&asked_type, on_asked, 0},
-                             {NULL, NULL, 0}},
-};
+static const domus_behaviour owner = {.name = "owner",
+                                      .on = (const domus_on[]){{&owned_type, on_owned, 0},
+                                                               {&go_type, on_once, 0},
+                                                               {&next_type, on_next, 0},
+                                                               {&asked_type, on_asked, 0},
+                                                               {0}}};
 
-static int on_spawn_owner(domus_stack *stack, void *self, const void *nothing)
+static void end(domus_system *system, uint32_t expected)
 {
-    const domus_spawn_options options = {.detached = true};
-
-    int result = domus_spawn_with(stack, &owner, NULL, &options, &made);
-    atomic_store(&is_made, true);
-    return result;
+    domt_end(system);
+    ck_assert_uint_eq(atomic_load(&wrong), 0);
+    ck_assert_uint_eq(atomic_load(&releases), expected);
 }
-
-static const domus_behaviour owner_maker = {
-    .name = "owner maker",
-    .on = (const domus_on[]){{&go_type, on_spawn_owner, 0}, {NULL, NULL, 0}},
-};
 
 DOMT_TEST(what_a_receive_that_returns_brought_is_released_by_the_next_unless_taken)
 {
-    domus_config config = domt_config(1);
+    domus_system *system = start(&owner, MAILBOX);
     void *memory;
     domus_outside_reply reply = {.buffer = &memory, .size = sizeof memory};
 
-    config.detached.threads_max = 1;
-    atomic_store(&is_made, false);
-    domus_system *system = domt_start(&config);
-    domt_notice(system, domt_spawn(system, 0, &owner_maker, NULL), &go_type, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&is_made));
     for (uint32_t i = 0; i < 5; i++) {
         memory = malloc(100);
         domt_notice(system, made, &owned_type, &memory);
@@ -295,29 +245,20 @@ DOMT_TEST(what_a_receive_that_returns_brought_is_released_by_the_next_unless_tak
     ck_assert_int_eq(domus_outside_ask(system, made, &owned_type, &memory, 0, &reply), 0);
     free(memory);
     DOMT_WAIT_FOR(10, atomic_load(&step) == 6);
-    domt_end(system);
-    ck_assert_uint_eq(atomic_load(&wrong), 0);
-    ck_assert_uint_eq(atomic_load(&releases), 3);
+    end(system, 3);
 }
 
 DOMT_TEST(what_was_received_ends_with_its_handler_and_not_with_the_run)
 {
-    domus_config config = domt_config(1);
+    domus_system *system = start(&owner, MAILBOX);
     void *memory[2] = {malloc(100), malloc(100)};
 
-    config.detached.threads_max = 1;
-    atomic_store(&is_made, false);
-    domus_system *system = domt_start(&config);
-    domt_notice(system, domt_spawn(system, 0, &owner_maker, NULL), &go_type, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&is_made));
     domt_notice(system, made, &go_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&step) == 10);
     domt_notice(system, made, &next_type, &memory[0]);
     domt_notice(system, made, &owned_type, &memory[1]);
     DOMT_WAIT_FOR(10, atomic_load(&step) == 11);
-    domt_end(system);
-    ck_assert_uint_eq(atomic_load(&wrong), 0);
-    ck_assert_uint_eq(atomic_load(&releases), 1);
+    end(system, 1);
 }
 
 static void *send_two(void *system)
@@ -332,29 +273,20 @@ static void *send_two(void *system)
 
 DOMT_TEST(ask_is_answered_while_a_notice_that_was_received_is_at_hand)
 {
-    domus_config config = domt_config(1);
+    domus_system *system = start(&owner, MAILBOX);
     void *memory = malloc(100);
     void *answer = NULL;
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
     pthread_t sender;
 
-    config.detached.threads_max = 1;
-    atomic_store(&is_made, false);
-    domus_system *system = domt_start(&config);
-    domt_notice(system, domt_spawn(system, 0, &owner_maker, NULL), &go_type, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&is_made));
     ck_assert_int_eq(pthread_create(&sender, NULL, send_two, system), 0);
     ck_assert_int_eq(domus_outside_ask(system, made, &asked_type, &memory, 0, &reply), 0);
     ck_assert_ptr_eq(answer, memory);
     free(answer);
     pthread_join(sender, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&step) == 21);
-    domt_end(system);
-    ck_assert_uint_eq(atomic_load(&wrong), 0);
-    ck_assert_uint_eq(atomic_load(&releases), 1);
+    end(system, 1);
 }
-
-static _Atomic uint32_t mounted;
 
 static int on_fall(domus_stack *stack, void *self, const void *nothing)
 {
@@ -367,17 +299,9 @@ static int on_fall(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static int count_mount(domus_stack *stack, void *self)
-{
-    atomic_fetch_add(&mounted, 1);
-    return 0;
-}
-
-static const domus_behaviour falls = {
-    .name = "falls",
-    .on_mount = count_mount,
-    .on = (const domus_on[]){{&go_type, on_fall, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour falls = {.name = "falls",
+                                      .on_mount = domt_count_mount,
+                                      .on = (const domus_on[]){{&go_type, on_fall, 0}, {0}}};
 
 static int on_spawn_falls(domus_stack *stack, void *self, const void *nothing)
 {
@@ -388,11 +312,10 @@ static int on_spawn_falls(domus_stack *stack, void *self, const void *nothing)
 }
 
 static const domus_supervision restarting = {.otherwise = DOMUS_RESTART};
-static const domus_behaviour parent = {
-    .name = "parent",
-    .supervision = &restarting,
-    .on = (const domus_on[]){{&go_type, on_spawn_falls, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour parent = {.name = "parent",
+                                       .supervision = &restarting,
+                                       .on =
+                                           (const domus_on[]){{&go_type, on_spawn_falls, 0}, {0}}};
 
 DOMT_TEST(restart_ends_a_receive_that_returns)
 {
@@ -401,8 +324,108 @@ DOMT_TEST(restart_ends_a_receive_that_returns)
     config.detached.threads_max = 1;
     domus_system *system = domt_start(&config);
     domt_notice(system, domt_spawn(system, 0, &parent, NULL), &go_type, NULL);
-    DOMT_WAIT_FOR(3, atomic_load(&mounted) == 2);
+    DOMT_WAIT_FOR(3, atomic_load(&domt_mounted) == 2);
     domt_end(system);
+}
+
+/* --- a conversation that was resumed ---------------------------------------------------------- */
+
+#define ROUNDS 50u
+
+static _Atomic uint32_t rounds;
+
+static const domus_type extra_type = {.name = "extra", .size = sizeof(void *), .release = release};
+static const domus_type *const owned_types[] = {&owned_type, NULL};
+static const domus_type *const extra_types[] = {&extra_type, NULL};
+static const domus_pattern owned = {.types = owned_types};
+static const domus_pattern extra = {.types = extra_types};
+
+/* --- an ask that was received, and not answered ----------------------------------------------- */
+
+static int on_ask_received(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    uint32_t before = atomic_load(&releases);
+    domus_received got;
+
+    if (answer->error != 0)
+        return answer->error;
+    expect(domus_receive_now(stack, &extra, 0, &got) == -ETIMEDOUT);
+    expect(atomic_load(&releases) == before + 1); /* the ask has failed, because of the receive */
+    expect(domus_take(stack) == -EINVAL);
+    expect(domus_reply(stack, &go_type, NULL) == -EINVAL);
+    atomic_fetch_add(&rounds, 1);
+    return domus_receive(stack, &owned, on_ask_received);
+}
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    return domus_receive(stack, &owned, on_ask_received);
+}
+
+static const domus_behaviour mounted_receiver = {.name = "receiver", .on_mount = on_mount};
+
+/* --- an answer, and then a notice ------------------------------------------------------------- */
+
+static _Atomic bool is_answered;
+
+static int on_echo(domus_stack *stack, void *self, const void *payload)
+{
+    expect(domus_take(stack) == 0);
+    return domus_reply(stack, &owned_type, payload);
+}
+
+static const domus_behaviour echoes = {.name = "echoes",
+                                       .on = (const domus_on[]){{&owned_type, on_echo, 0}, {0}}};
+
+static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domus_received got;
+
+    expect(answer->error == 0);
+    atomic_store(&is_answered, true);
+    expect(domus_receive_now(stack, &extra, DOMUS_FOR_EVER, &got) == 0);
+    expect(domus_take_answer(stack, answer) == 0);
+    expect(domus_take_answer(stack, answer) == -EALREADY);
+    free(*(void *const *)answer->payload);
+    expect(domus_take(stack) == 0); /* the notice */
+    free(*(void *const *)got.payload);
+    atomic_fetch_add(&rounds, 1);
+    return 0;
+}
+
+static int on_extra(domus_stack *stack, void *self, const void *nothing)
+{
+    void *memory = malloc(100);
+
+    return domus_ask(stack, echo, &owned_type, &memory, on_answer);
+}
+
+static const domus_behaviour extra_asker = {
+    .name = "asker", .on = (const domus_on[]){{&extra_type, on_extra, 0}, {0}}};
+
+DOMT_TEST(ask_that_a_conversation_received_ends_with_its_next_receive_that_returns)
+{
+    domus_system *system = start(&mounted_receiver, MAILBOX);
+
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        void *memory = malloc(100);
+        ck_assert_int_eq(domus_outside_ask(system, made, &owned_type, &memory, 0, NULL), -ENOMSG);
+    }
+    end(system, ROUNDS);
+    ck_assert_uint_eq(atomic_load(&rounds), ROUNDS);
+}
+
+DOMT_TEST(answer_is_taken_behind_a_notice_that_was_received_at_once)
+{
+    domus_system *system = start(&extra_asker, MAILBOX);
+    void *memory[2] = {malloc(100), malloc(100)};
+
+    echo = domt_spawn(system, 0, &echoes, NULL);
+    domt_notice(system, made, &extra_type, &memory[0]);
+    DOMT_WAIT_FOR(10, atomic_load(&is_answered));
+    domt_notice(system, made, &extra_type, &memory[1]);
+    DOMT_WAIT_FOR(10, atomic_load(&rounds) == 1);
+    end(system, 1); /* what began the conversation */
 }
 
 DOMT_SUITE(60)

@@ -61,19 +61,12 @@ static int spawn(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &address_type, &address);
 }
 
-static const domus_behaviour silent = {
-    .name = "silent",
-    .on = (const domus_on[]){{&question_type, hold, 0},
-                             {&note_type, get_stuck, 0},
-                             {&dump_type, dump_from_inside, 0},
-                             {&spawn_type, spawn, 0},
-                             {NULL, NULL, 0}},
-};
-
-static int went_on(domus_stack *stack, void *self, const domus_answer *answer)
-{
-    return 0;
-}
+static const domus_behaviour silent = {.name = "silent",
+                                       .on = (const domus_on[]){{&question_type, hold, 0},
+                                                                {&note_type, get_stuck, 0},
+                                                                {&dump_type, dump_from_inside, 0},
+                                                                {&spawn_type, spawn, 0},
+                                                                {0}}};
 
 /* A barrier, an ask with a time-out and one without, a timer, a child, a watch. */
 static int begin(domus_stack *stack, void *self, const void *payload)
@@ -88,7 +81,7 @@ static int begin(domus_stack *stack, void *self, const void *payload)
     ck_assert_int_eq(domus_ask_add(stack, silent_address, &question_type, NULL, 60000 * DOMT_MS, 2),
                      0);
     atomic_fetch_add(&begun, 1);
-    return domus_wait_all(stack, went_on);
+    return domus_wait_all(stack, domt_ignore_answer);
 }
 
 static int doze(domus_stack *stack, void *self, const void *payload)
@@ -97,7 +90,7 @@ static int doze(domus_stack *stack, void *self, const void *payload)
     static const domus_pattern pattern = {.types = types};
 
     atomic_fetch_add(&begun, 1);
-    return domus_receive_within(stack, &pattern, 60000 * DOMT_MS, went_on);
+    return domus_receive_within(stack, &pattern, 60000 * DOMT_MS, domt_ignore_answer);
 }
 
 /* The notes for a dump, made while an ask waits, are not shown as its answer. */
@@ -121,11 +114,8 @@ static int ask_in_vain(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour busy = {
     .name = "busy",
-    .on = (const domus_on[]){{&begin_type, begin, 0},
-                             {&note_type, doze, 0},
-                             {&vain_type, ask_in_vain, 0},
-                             {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){
+        {&begin_type, begin, 0}, {&note_type, doze, 0}, {&vain_type, ask_in_vain, 0}, {0}}};
 
 static void says(const char *wanted)
 {
@@ -152,8 +142,7 @@ static const char *of(const char *format, domus_address address)
 
 DOMT_TEST(an_actors_dump_says_what_it_waits_for)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     domus_spawn_options options = {
         .placement = DOMUS_ON_THREAD, .thread = 1, .name = "the-busy-one", .pinned = true};
     domus_address address = {NULL, 0};
@@ -208,8 +197,7 @@ DOMT_TEST(addresses_of_memory_appear_only_on_request)
 
 DOMT_TEST(a_receive_and_a_stop_are_said)
 {
-    domus_config config = domt_config(1);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(1);
     domus_address address = domt_spawn(system, 0, &busy, NULL);
 
     domt_notice(system, address, &note_type, NULL);
@@ -237,56 +225,13 @@ DOMT_TEST(a_receive_and_a_stop_are_said)
 DOMT_TEST(an_error_shows_nothing_of_what_was_asked)
 {
     static const int errors[] = {-ETIMEDOUT, -ESTALE, -EOPNOTSUPP};
-    domus_config config = domt_config(1);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(1);
     domus_address address = domt_spawn(system, 0, &busy, NULL);
 
     silent_address = domt_spawn(system, 0, &silent, NULL);
     for (int i = 0; i < 3; i++)
         domt_notice(system, address, &vain_type, &errors[i]);
     DOMT_WAIT_FOR(10, atomic_load(&begun) == 3);
-    domt_end(system);
-}
-
-#define MANY 1000
-
-DOMT_TEST(a_dump_of_all_fits_and_says_how_many_were_left_out)
-{
-    domus_config config = domt_config(3);
-    domus_system *system = domt_start(&config);
-    domus_address address;
-    unsigned actors = 0;
-    unsigned left = 0;
-
-    for (int i = 0; i < MANY; i++)
-        ck_assert_int_eq(domus_outside_spawn(system, &silent, NULL, &address), 0);
-    ck_assert_int_eq(domus_dump(system, text, sizeof text), 0);
-    for (const char *p = text; (p = strstr(p, "\nactor ")) != NULL; p++)
-        actors++;
-    ck_assert_uint_eq(actors, MANY);
-    says("thread 0: 334 actors\n");
-    says("thread 1: 333 actors\n");
-    says("thread 2: 333 actors\n");
-    ck_assert_ptr_null(strstr(text, "left out"));
-
-    memset(text, 'x', sizeof text);
-    ck_assert_int_eq(domus_dump(system, text, 3 * DOMUS_DUMP_BYTES_MIN), 0);
-    ck_assert_uint_lt(strlen(text), 3 * DOMUS_DUMP_BYTES_MIN);
-    ck_assert_int_eq(text[3 * DOMUS_DUMP_BYTES_MIN], 'x');
-    actors = 0;
-    for (const char *p = text; (p = strstr(p, "\nactor ")) != NULL; p++)
-        actors++;
-    for (const char *p = text; (p = strstr(p, " actors were left out\n")) != NULL; p++) {
-        const char *number = p;
-        while (number[-1] != '\n')
-            number--;
-        left += (unsigned)strtoul(number, NULL, 10);
-    }
-    ck_assert_uint_gt(actors, 3);
-    ck_assert_uint_eq(actors + left, MANY);
-    ck_assert_int_eq(domus_dump(system, text, 3 * DOMUS_DUMP_BYTES_MIN - 1), -EINVAL);
-    ck_assert_int_eq(domus_dump_actor(system, address, text, DOMUS_DUMP_BYTES_MIN), 0);
-    ck_assert_int_eq(domus_dump_actor(system, address, text, DOMUS_DUMP_BYTES_MIN - 1), -EINVAL);
     domt_end(system);
 }
 
@@ -299,11 +244,45 @@ static unsigned count_actors(void)
     return count;
 }
 
+#define MANY 1000
+
+DOMT_TEST(a_dump_of_all_fits_and_says_how_many_were_left_out)
+{
+    domus_system *system = domt_start_threads(3);
+    domus_address address;
+    unsigned left = 0;
+
+    for (int i = 0; i < MANY; i++)
+        ck_assert_int_eq(domus_outside_spawn(system, &silent, NULL, &address), 0);
+    ck_assert_int_eq(domus_dump(system, text, sizeof text), 0);
+    ck_assert_uint_eq(count_actors(), MANY);
+    says("thread 0: 334 actors\n");
+    says("thread 1: 333 actors\n");
+    says("thread 2: 333 actors\n");
+    ck_assert_ptr_null(strstr(text, "left out"));
+
+    memset(text, 'x', sizeof text);
+    ck_assert_int_eq(domus_dump(system, text, 3 * DOMUS_DUMP_BYTES_MIN), 0);
+    ck_assert_uint_lt(strlen(text), 3 * DOMUS_DUMP_BYTES_MIN);
+    ck_assert_int_eq(text[3 * DOMUS_DUMP_BYTES_MIN], 'x');
+    for (const char *p = text; (p = strstr(p, " actors were left out\n")) != NULL; p++) {
+        const char *number = p;
+        while (number[-1] != '\n')
+            number--;
+        left += (unsigned)strtoul(number, NULL, 10);
+    }
+    ck_assert_uint_gt(count_actors(), 3);
+    ck_assert_uint_eq(count_actors() + left, MANY);
+    ck_assert_int_eq(domus_dump(system, text, 3 * DOMUS_DUMP_BYTES_MIN - 1), -EINVAL);
+    ck_assert_int_eq(domus_dump_actor(system, address, text, DOMUS_DUMP_BYTES_MIN), 0);
+    ck_assert_int_eq(domus_dump_actor(system, address, text, DOMUS_DUMP_BYTES_MIN - 1), -EINVAL);
+    domt_end(system);
+}
+
 /* The pages of a name together have each of its actors once. */
 DOMT_TEST(pages_of_a_dump_have_the_actors_of_a_name)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     domus_dump_filter filter = {.behaviour = "idle", .count = 3};
     char rows[10][64];
     unsigned seen = 0;
@@ -369,8 +348,7 @@ DOMT_TEST(channels_leave_room_for_the_other_actors)
 
 DOMT_TEST(a_stuck_thread_is_said_and_the_rest_is_dumped)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     domus_address stuck = domt_spawn(system, 0, &silent, NULL);
     domus_address other = domt_spawn(system, 1, &busy, NULL);
 
@@ -437,8 +415,7 @@ static void *spawn_and_stop(void *self_)
 /* Slots are born, filled and freed while they are walked. */
 DOMT_TEST(dumps_go_on_while_actors_come_and_go)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     struct spawner spawners[3];
     pthread_t threads[3];
 

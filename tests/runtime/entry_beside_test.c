@@ -19,8 +19,7 @@ static void begin(const domus_entry *entry, const domus_config *config)
     ck_assert_int_eq(domus_system_start(system_), 0);
 }
 
-/* --- work that ends beside messages ------------------------------------------------------------
- */
+/* --- work that ends beside messages ----------------------------------------------------------- */
 
 static _Atomic uint32_t crowd_messages, crowd_works;
 
@@ -70,8 +69,7 @@ DOMT_TEST(messages_find_room_beside_all_the_work_that_has_ended)
     domt_end(system_);
 }
 
-/* --- a process that waits for its last event ---------------------------------------------------
- */
+/* --- a process that waits for its last event -------------------------------------------------- */
 
 static int wait_step(domus_stack *stack, void *self, const domus_process_event *events,
                      uint32_t count, domus_process_output *out)
@@ -91,8 +89,7 @@ static void on_close(domus_stack *stack, void *self)
 
 static const domus_process waiting = {.name = "waiting", .step = wait_step, .close = on_close};
 
-/* --- a stop beside a process that begins -------------------------------------------------------
- */
+/* --- a stop beside a process that begins ------------------------------------------------------ */
 
 /* Begin for 100 ms, beside a stop of the system. */
 static int init_slowly(domus_stack *stack, void *self, const char *method, const domus_type *type,
@@ -118,9 +115,7 @@ static void stop_beside_begin(bool detached, uint32_t count)
     config.pool_count = 1;
     begin(&entry, &config);
     const domus_spawn_options spawn_options = {
-        .detached = detached,
-        .pool = detached ? NULL : domus_outside_pool_find(system_, "work"),
-    };
+        .detached = detached, .pool = detached ? NULL : domus_outside_pool_find(system_, "work")};
     const domus_entry_options options = {.spawn = &spawn_options};
     for (uint32_t i = 0; i < count; i++)
         ck_assert_int_eq(

@@ -23,8 +23,7 @@ static _Atomic uint64_t left_ns;
 
 static _Atomic bool hold, ignores, works_at_end;
 
-/* --- work --------------------------------------------------------------------------------------
- */
+/* --- work ------------------------------------------------------------------------------------- */
 
 static int work_on(void *number)
 {
@@ -36,8 +35,7 @@ static int work_on(void *number)
     return it == 0 ? -EDOM : (int)it * 2;
 }
 
-/* --- the process -------------------------------------------------------------------------------
- */
+/* --- the process ------------------------------------------------------------------------------ */
 
 static int init(domus_stack *stack, void *self, const char *method, const domus_type *type,
                 const void *input)
@@ -89,13 +87,11 @@ static void on_close(domus_stack *stack, void *self)
     atomic_fetch_add(&closes, 1);
 }
 
-static const domus_process doubling = {
-    .name = "doubling",
-    .state_size = sizeof(worker),
-    .init = init,
-    .step = double_step,
-    .close = on_close,
-};
+static const domus_process doubling = {.name = "doubling",
+                                       .state_size = sizeof(worker),
+                                       .init = init,
+                                       .step = double_step,
+                                       .close = on_close};
 
 /* Wait for the last event, and then work once more, or ignore it. */
 static int wait_step(domus_stack *stack, void *self, const domus_process_event *events,
@@ -124,13 +120,11 @@ static int wait_step(domus_stack *stack, void *self, const domus_process_event *
     return 0;
 }
 
-static const domus_process waiting = {
-    .name = "waiting",
-    .state_size = sizeof(worker),
-    .init = init,
-    .step = wait_step,
-    .close = on_close,
-};
+static const domus_process waiting = {.name = "waiting",
+                                      .state_size = sizeof(worker),
+                                      .init = init,
+                                      .step = wait_step,
+                                      .close = on_close};
 
 static const domus_entry entries[] = {
     {.name = "double", .process = &doubling, .input = &input_type},
@@ -320,8 +314,7 @@ DOMT_TEST(work_is_waited_for_when_the_process_is_stopped)
     domt_end(system_);
 }
 
-/* --- many pieces of work -----------------------------------------------------------------------
- */
+/* --- many pieces of work ---------------------------------------------------------------------- */
 
 typedef struct many {
     uint32_t numbers[DOMUS_PROCESS_WORKS_MAX];
@@ -360,11 +353,7 @@ static int init_many(domus_stack *stack, void *self, const char *method, const d
 }
 
 static const domus_process many_works = {
-    .name = "many",
-    .state_size = sizeof(many),
-    .init = init_many,
-    .step = many_step,
-};
+    .name = "many", .state_size = sizeof(many), .init = init_many, .step = many_step};
 
 DOMT_TEST(as_many_works_as_may_be_complete_each_once)
 {

@@ -52,10 +52,7 @@ static int echo(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour echoer = {
-    .name = "echo",
-    .kind = DOMUS_CHANNELS,
-    .on_read = {echo, 0},
-};
+    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {echo, 0}};
 
 static int greeted(domus_stack *stack, void *self, const void *nothing)
 {
@@ -83,9 +80,8 @@ static int begin_ticking(domus_stack *stack, void *self)
 static const domus_behaviour light = {
     .name = "light",
     .state_size = sizeof(uint64_t),
-    .on = (const domus_on[]){{&hello_type, greeted, 0}, {&tick_type, ticked, 0}, {NULL, NULL, 0}},
-    .on_mount = begin_ticking,
-};
+    .on = (const domus_on[]){{&hello_type, greeted, 0}, {&tick_type, ticked, 0}, {0}},
+    .on_mount = begin_ticking};
 
 static int by_size(const void *one, const void *other)
 {

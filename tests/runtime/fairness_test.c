@@ -77,23 +77,18 @@ static int greeted(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static int never(domus_stack *stack, void *self, const domus_answer *answer)
-{
-    return 0;
-}
-
 static domus_address silent;
 
 /* An ask is under way for ever, as with middlemen under load. */
 static int wait_for_ever(domus_stack *stack, void *self)
 {
-    return domus_ask(stack, silent, &hello_type, NULL, never);
+    return domus_ask(stack, silent, &hello_type, NULL, domt_ignore_answer);
 }
 
 #define WITNESS(what, mount)                                                                       \
     {                                                                                              \
         .name = "witness", .kind = (what), .state_size = sizeof(struct witness *),                 \
-        .on = (const domus_on[]){{&hello_type, greeted, 0}, {NULL, NULL, 0}}, .on_mount = (mount), \
+        .on = (const domus_on[]){{&hello_type, greeted, 0}, {0}}, .on_mount = (mount),             \
     }
 
 static const domus_behaviour behaviours[WITNESSES] = {
@@ -118,11 +113,9 @@ static int begin_ticking(domus_stack *stack, void *self)
     return domus_every(stack, 2 * DOMT_MS, &tick_type, NULL, NULL);
 }
 
-static const domus_behaviour ticker = {
-    .name = "ticker",
-    .on = (const domus_on[]){{&tick_type, ticked, 0}, {NULL, NULL, 0}},
-    .on_mount = begin_ticking,
-};
+static const domus_behaviour ticker = {.name = "ticker",
+                                       .on = (const domus_on[]){{&tick_type, ticked, 0}, {0}},
+                                       .on_mount = begin_ticking};
 
 /* --- an iteration ----------------------------------------------------------------------------- */
 

@@ -11,8 +11,7 @@
 
 static domus_system *system_;
 
-/* --- a table of shelves ------------------------------------------------------------------------
- */
+/* --- a table of shelves ----------------------------------------------------------------------- */
 
 static const char *const words[] = {"open", "shut", NULL};
 
@@ -83,8 +82,7 @@ static void begin(uint64_t rows)
     ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &system_), 0);
 }
 
-/* --- tests -------------------------------------------------------------------------------------
- */
+/* --- tests ------------------------------------------------------------------------------------ */
 
 DOMT_TEST(wrong_tables_are_refused)
 {

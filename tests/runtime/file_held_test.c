@@ -130,7 +130,7 @@ static const domus_behaviour patient = {
     .on = (const domus_on[]){{&begin_type, begin_one, 0},
                              {&cancel_type, cancel_one, 0},
                              {&end_type, end_oneself, 0},
-                             {NULL, NULL, 0}},
+                             {0}},
     .on_stop = note_stop,
 };
 

@@ -191,12 +191,11 @@ static int read_one(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour many_reader = {
-    .name = "many", .on = (const domus_on[]){{&many_type, read_many, 0}, {NULL, NULL, 0}}};
-static const domus_behaviour one_reader = {
-    .name = "one",
-    .state_size = sizeof(domus_file *),
-    .on = (const domus_on[]){{&many_type, read_one, 0}, {NULL, NULL, 0}},
-};
+    .name = "many", .on = (const domus_on[]){{&many_type, read_many, 0}, {0}}};
+static const domus_behaviour one_reader = {.name = "one",
+                                           .state_size = sizeof(domus_file *),
+                                           .on =
+                                               (const domus_on[]){{&many_type, read_one, 0}, {0}}};
 
 DOMT_TEST(a_thousand_reads_are_under_way_at_once)
 {
@@ -248,14 +247,10 @@ DOMT_TEST(lent_actors_read_on_the_thread_that_runs_them)
 
 DOMT_TEST(a_detached_actor_reads_by_helpers)
 {
-    domus_spawn_options options = {.detached = true};
-    domus_address reader;
-
     domt_files_begin(NULL, false);
     domus_file *file = make_file("one");
     atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
-    ck_assert_int_eq(
-        domus_outside_spawn_with(domt_files_now.system, &many_reader, NULL, &options, &reader), 0);
+    domus_address reader = domt_spawn_detached(domt_files_now.system, &many_reader);
     uint64_t helped = domt_helped();
     domt_notice(domt_files_now.system, reader, &many_type, &file);
     DOMT_WAIT_FOR(20, atomic_load(&rounds) == 1);
@@ -320,7 +315,7 @@ static int deny_and_read(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour denier = {
-    .name = "denier", .on = (const domus_on[]){{&deny_type, deny_and_read, 0}, {NULL, NULL, 0}}};
+    .name = "denier", .on = (const domus_on[]){{&deny_type, deny_and_read, 0}, {0}}};
 
 DOMT_TEST(helpers_go_on_when_a_ring_has_failed)
 {
@@ -381,8 +376,8 @@ static int begin_tries(domus_stack *stack, void *self, const void *payload)
     return try_again(stack, self, NULL);
 }
 
-static const domus_behaviour tryer = {
-    .name = "tryer", .on = (const domus_on[]){{&many_type, begin_tries, 0}, {NULL, NULL, 0}}};
+static const domus_behaviour tryer = {.name = "tryer",
+                                      .on = (const domus_on[]){{&many_type, begin_tries, 0}, {0}}};
 
 DOMT_TEST(critical_memory_refuses_reads_and_listings)
 {

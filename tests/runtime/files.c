@@ -134,10 +134,8 @@ static int do_deed(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &done_type, &done);
 }
 
-const domus_behaviour domt_clerk = {
-    .name = "clerk",
-    .on = (const domus_on[]){{&domt_deed_type, do_deed, 0}, {NULL, NULL, 0}},
-};
+const domus_behaviour domt_clerk = {.name = "clerk",
+                                    .on = (const domus_on[]){{&domt_deed_type, do_deed, 0}, {0}}};
 
 /* --- the system ------------------------------------------------------------------------------- */
 

@@ -33,7 +33,7 @@ static void add(_Atomic uint64_t *to, uint64_t count)
     atomic_fetch_add_explicit(to, count, memory_order_relaxed);
 }
 
-/* --- actors ---------------------------------------------------------------------------------- */
+/* --- actors ----------------------------------------------------------------------------------- */
 
 typedef struct load {
     unsigned char bytes[280];
@@ -68,10 +68,8 @@ static int lie_down(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour sink = {
     .name = "sink",
-    .on =
-        (const domus_on[]){
-            {&load_type, take, 0}, {&huge_type, take, 0}, {&go_type, lie_down, 0}, {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){
+        {&load_type, take, 0}, {&huge_type, take, 0}, {&go_type, lie_down, 0}, {0}}};
 
 typedef struct flooder {
     const domus_type *type;
@@ -137,14 +135,13 @@ static int begin_flood(domus_stack *stack, void *self)
     return domus_after(stack, MS, &go_type, NULL, NULL);
 }
 
-static const domus_behaviour flooder_behaviour = {
-    .name = "flooder",
-    .state_size = sizeof(flooder),
-    .on = (const domus_on[]){{&go_type, flood, 0}, {NULL, NULL, 0}},
-    .on_mount = begin_flood,
-};
+static const domus_behaviour flooder_behaviour = {.name = "flooder",
+                                                  .state_size = sizeof(flooder),
+                                                  .on =
+                                                      (const domus_on[]){{&go_type, flood, 0}, {0}},
+                                                  .on_mount = begin_flood};
 
-/* --- the child ------------------------------------------------------------------------------- */
+/* --- the child -------------------------------------------------------------------------------- */
 
 void domt_flood_need(bool is_so, int status)
 {
@@ -316,12 +313,10 @@ static int read_bytes(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour reader = {
-    .name = "reader",
-    .kind = DOMUS_CHANNELS,
-    .state_size = sizeof(uint32_t),
-    .on_read = {read_bytes, 0},
-};
+static const domus_behaviour reader = {.name = "reader",
+                                       .kind = DOMUS_CHANNELS,
+                                       .state_size = sizeof(uint32_t),
+                                       .on_read = {read_bytes, 0}};
 
 void domt_flood_connections(void)
 {

@@ -1,9 +1,13 @@
-/* A system whose memory is short acts by who holds the memory: itself, or others
- * (foreign memory). */
+/* A system whose memory is short acts by who holds the memory: itself, or others (foreign memory).
+ * An actor that holds memory of the application hears of foreign memory, which stops nothing else,
+ * also on a thread that sleeps. The cgroup is made of files. */
 #include "runtime/system/pressure.h"
 
-#include "runtime/system/system.h"
 #include "tests/runtime/pressed.h"
+
+#include "runtime/system/system.h"
+
+#include <domus/pools.h>
 
 #include <errno.h>
 #include <unistd.h>
@@ -15,11 +19,6 @@ static const domus_type note = {.name = "note"};
 static const domus_type go = {.name = "go"};
 static domus_address counter;
 static _Atomic int heard_error;
-
-static int count_one(domus_stack *stack, void *self, const void *payload)
-{
-    return 0;
-}
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -39,24 +38,15 @@ static int ask_counter(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour counting = {
-    .name = "counting",
-    .on = (const domus_on[]){{&note, count_one, 0}, {NULL, NULL, 0}},
-};
-static const domus_behaviour asking = {
-    .name = "asking",
-    .on = (const domus_on[]){{&go, ask_counter, 0}, {NULL, NULL, 0}},
-    .on_mount = begin_going,
-};
+    .name = "counting", .on = (const domus_on[]){{&note, domt_ignore_message, 0}, {0}}};
+static const domus_behaviour asking = {.name = "asking",
+                                       .on = (const domus_on[]){{&go, ask_counter, 0}, {0}},
+                                       .on_mount = begin_going};
 
 static void begin(bool enabled)
 {
     system_ = domt_pressed_start_logged(enabled);
     domt_pressed_serve();
-}
-
-static void end(void)
-{
-    domt_pressed_end();
 }
 
 /* A thread that sleeps does not look, as long as nothing is short. */
@@ -108,10 +98,10 @@ DOMT_TEST(accepting_pauses_and_goes_on_by_itself_and_reading_goes_on)
         close(late[i]);
         close(early[i]);
     }
-    end();
+    domt_pressed_end();
 }
 
-/* --- foreign memory -------------------------------------------------------------------------- */
+/* --- foreign memory --------------------------------------------------------------------------- */
 
 static bool is_served(void)
 {
@@ -149,7 +139,7 @@ DOMT_TEST(foreign_memory_stops_nothing_and_is_logged_once)
     domt_pressed_use_with(30, 20);
     DOMT_WAIT_FOR(10, domt_pressed_lines("no longer short") == 1);
     ck_assert_uint_eq(domt_pressed_lines("memory"), 2);
-    end();
+    domt_pressed_end();
 }
 
 DOMT_TEST(beside_much_foreign_memory_the_library_has_an_eighth)
@@ -163,7 +153,7 @@ DOMT_TEST(beside_much_foreign_memory_the_library_has_an_eighth)
     DOMT_WAIT_FOR(10, domt_pressed_memory().own_level != DOMUS_MEMORY_NORMAL);
     domt_pressed_use_with(88, 77);
     DOMT_WAIT_FOR(10, domt_pressed_memory().own_level == DOMUS_MEMORY_NORMAL);
-    end();
+    domt_pressed_end();
 }
 
 DOMT_TEST(whoever_holds_the_memory_accepting_pauses_when_it_is_full)
@@ -188,7 +178,7 @@ DOMT_TEST(whoever_holds_the_memory_accepting_pauses_when_it_is_full)
     ck_assert(domt_pressed_hears(late, 10000));
     close(late);
     close(early);
-    end();
+    domt_pressed_end();
 }
 
 /* The kernel's socket buffers count against the limit of v2, and they are the library's. */
@@ -203,7 +193,79 @@ DOMT_TEST(socket_buffers_are_own_memory)
                        domt_pressed_memory().own_level == DOMUS_MEMORY_HIGH));
     ck_assert_uint_ge(domt_pressed_memory().own_bytes, 650 * MIB);
     ck_assert(domi_pressure_for_io(&system_->pressure).counts_sockets);
-    end();
+    domt_pressed_end();
+}
+
+/* --- who hears of it -------------------------------------------------------------------------- */
+
+static _Atomic uint32_t heard;
+static _Atomic uint32_t heard_level;
+static _Atomic uint32_t heard_own_level;
+static _Atomic uint64_t foreign_bytes;
+
+static int watch(domus_stack *stack, void *self)
+{
+    return domus_watch_memory(stack);
+}
+
+static int hear_change(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_memory_change *change = payload;
+
+    /* The test waits for the levels, and looks at the bytes then. */
+    atomic_store(&foreign_bytes, change->foreign_bytes);
+    atomic_store(&heard_own_level, change->own_level);
+    atomic_store(&heard_level, change->level);
+    atomic_fetch_add(&heard, 1);
+    return 0;
+}
+
+static const domus_behaviour holding = {
+    .name = "holding",
+    .on = (const domus_on[]){{&domus_memory_type, hear_change, 0}, {0}},
+    .on_mount = watch};
+
+static void hears(domus_memory_level wanted, domus_memory_level wanted_own)
+{
+    DOMT_WAIT_FOR(20, atomic_load(&heard_level) == wanted &&
+                          atomic_load(&heard_own_level) == wanted_own);
+}
+
+static void goes_with_the_levels(domus_spawn_options options, const char *pool)
+{
+    domus_address address;
+
+    atomic_store(&heard, 0);
+    system_ = domt_pressed_start_logged(true);
+    options.pool = pool != NULL ? domus_outside_pool_find(system_, pool) : NULL;
+    ck_assert_int_eq(domus_outside_spawn_with(system_, &holding, NULL, &options, &address), 0);
+    domt_pressed_use_with(85, 80);
+    hears(DOMUS_MEMORY_HIGH, DOMUS_MEMORY_NORMAL);
+    /* 80 %, or 75 when the look fell between the two figures of the test */
+    ck_assert_uint_ge(atomic_load(&foreign_bytes), UINT64_C(740) << 20);
+    domt_pressed_use_with(92, 87);
+    hears(DOMUS_MEMORY_CRITICAL, DOMUS_MEMORY_NORMAL);
+    domt_pressed_use_with(92, 10);
+    hears(DOMUS_MEMORY_CRITICAL, DOMUS_MEMORY_CRITICAL);
+    domt_pressed_use_with(20, 10);
+    hears(DOMUS_MEMORY_NORMAL, DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_ge(atomic_load(&heard), 4);
+    domt_pressed_end();
+}
+
+DOMT_TEST(an_actor_hears_of_memory_that_others_hold_and_of_the_librarys)
+{
+    goes_with_the_levels((domus_spawn_options){0}, NULL);
+}
+
+DOMT_TEST(a_detached_actor_does_too)
+{
+    goes_with_the_levels((domus_spawn_options){.detached = true}, NULL);
+}
+
+DOMT_TEST(an_actor_of_a_pool_does_too)
+{
+    goes_with_the_levels((domus_spawn_options){0}, "work");
 }
 
 DOMT_SUITE(60)

@@ -44,8 +44,7 @@ static int fork_here(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour forking = {
     .name = "forking",
-    .on = (const domus_on[]){{&ask_type, answer, 0}, {&fork_type, fork_here, 0}, {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&ask_type, answer, 0}, {&fork_type, fork_here, 0}, {0}}};
 
 static const domus_behaviour serving = {.name = "serving", .kind = DOMUS_CHANNELS};
 
@@ -121,8 +120,7 @@ static int ended(pid_t child)
 
 DOMT_TEST(in_a_child_every_call_says_so_and_the_parent_goes_on)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     struct busy parents = {.system = system, .to = domt_spawn(system, 0, &forking, NULL)};
 
     holds_in_a_child(&parents);
@@ -142,8 +140,7 @@ static void *keep_busy(void *self_)
 /* The mutex is mostly held, by threads that are not in the child. */
 DOMT_TEST(a_child_waits_for_nobody)
 {
-    domus_config config = domt_config(1);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(1);
     struct busy busy = {.system = system, .to = domt_spawn(system, 0, &forking, NULL)};
     pthread_t threads[2];
 
@@ -169,8 +166,7 @@ static pid_t fork_in_handler(domus_system *system, domus_address to, int how)
 
 DOMT_TEST(a_handler_may_fork_if_the_child_does_not_return)
 {
-    domus_config config = domt_config(1);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(1);
     domus_address to = domt_spawn(system, 0, &forking, NULL);
 
     ck_assert_int_eq(pipe2(said, O_CLOEXEC), 0);

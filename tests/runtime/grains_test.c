@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- streams over lives ------------------------------------------------------------------------
- */
+/* --- streams over lives ----------------------------------------------------------------------- */
 
 #define KINDS   3u /* spread over the loops; in the pool; near its first sender */
 #define KEYS    6u
@@ -122,8 +121,7 @@ static const domus_behaviour living_one = {
     .name = "life",
     .state_size = sizeof(life),
     .on = (const domus_on[]){{&parcel_type, on_parcel, 0}, {&question_type, on_question, 0}, {0}},
-    .on_stop = stop_life,
-};
+    .on_stop = stop_life};
 
 static void open_kinds(void)
 {
@@ -205,11 +203,9 @@ static int on_go(domus_stack *stack, void *self, const void *nothing)
                            on_answer);
 }
 
-static const domus_behaviour sending = {
-    .name = "sending",
-    .state_size = sizeof(sender),
-    .on = (const domus_on[]){{&go_type, on_go, 0}, {0}},
-};
+static const domus_behaviour sending = {.name = "sending",
+                                        .state_size = sizeof(sender),
+                                        .on = (const domus_on[]){{&go_type, on_go, 0}, {0}}};
 
 static void *send_from_outside(void *id)
 {
@@ -274,8 +270,7 @@ DOMT_TEST(one_lives_at_a_time_and_nothing_is_lost_or_doubled)
     ck_assert_uint_eq(atomic_load(&received), TOTAL);
 }
 
-/* --- lives that cannot be made -----------------------------------------------------------------
- */
+/* --- lives that cannot be made ---------------------------------------------------------------- */
 
 #define QUESTIONS (uint32_t) domt_more_if_long(DOMT_SCALE(6000, 800))
 #define ASKERS    4u
@@ -296,13 +291,12 @@ static int answer_once(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &question_type, payload);
 }
 
-static const domus_behaviour flaky = {
-    .name = "flaky",
-    .state_size = sizeof(life),
-    .on = (const domus_on[]){{&question_type, answer_once, 0}, {0}},
-    .on_mount = mount_or_fail,
-    .on_stop = stop_life,
-};
+static const domus_behaviour flaky = {.name = "flaky",
+                                      .state_size = sizeof(life),
+                                      .on =
+                                          (const domus_on[]){{&question_type, answer_once, 0}, {0}},
+                                      .on_mount = mount_or_fail,
+                                      .on_stop = stop_life};
 
 typedef struct asker {
     uint32_t asked;
@@ -333,11 +327,9 @@ static int ask_next(domus_stack *stack, void *self, const void *nothing)
                            &question_type, &it, hear);
 }
 
-static const domus_behaviour asking = {
-    .name = "asking",
-    .state_size = sizeof(asker),
-    .on = (const domus_on[]){{&go_type, ask_next, 0}, {0}},
-};
+static const domus_behaviour asking = {.name = "asking",
+                                       .state_size = sizeof(asker),
+                                       .on = (const domus_on[]){{&go_type, ask_next, 0}, {0}}};
 
 DOMT_TEST(each_ask_is_answered_once_though_lives_fail_as_they_begin)
 {
@@ -369,8 +361,7 @@ DOMT_TEST(each_ask_is_answered_once_though_lives_fail_as_they_begin)
     ck_assert_uint_eq(atomic_load(&made), atomic_load(&ended));
 }
 
-/* --- the end of the system ---------------------------------------------------------------------
- */
+/* --- the end of the system -------------------------------------------------------------------- */
 
 static _Atomic uint64_t taken;
 static _Atomic bool over;
@@ -408,8 +399,7 @@ static int send_for_ever(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour sending_for_ever = {
     .name = "sending for ever",
     .state_size = sizeof(sender),
-    .on = (const domus_on[]){{&go_type, send_for_ever, 0}, {0}},
-};
+    .on = (const domus_on[]){{&go_type, send_for_ever, 0}, {0}}};
 
 static void stop_in_the_midst(void)
 {
@@ -448,8 +438,7 @@ DOMT_TEST(stop_of_the_system_in_the_midst_leaves_nothing)
         stop_in_the_midst();
 }
 
-/* --- foreign threads ---------------------------------------------------------------------------
- */
+/* --- foreign threads -------------------------------------------------------------------------- */
 
 DOMT_TEST(foreign_threads_hear_of_what_they_did_wrong)
 {

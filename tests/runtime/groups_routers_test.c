@@ -54,12 +54,10 @@ static int on_news(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static const domus_behaviour member = {
-    .name = "member",
-    .state_size = sizeof(struct member),
-    .on = (const domus_on[]){{&news_type, on_news, 0}, {NULL, NULL, 0}},
-    .on_mount = join,
-};
+static const domus_behaviour member = {.name = "member",
+                                       .state_size = sizeof(struct member),
+                                       .on = (const domus_on[]){{&news_type, on_news, 0}, {0}},
+                                       .on_mount = join};
 
 /* --- publishers ------------------------------------------------------------------------------- */
 
@@ -82,11 +80,9 @@ static int publish(domus_stack *stack, void *self_, const void *payload)
     return domus_notice(stack, domus_self(stack), &go_type, NULL);
 }
 
-static const domus_behaviour publisher = {
-    .name = "publisher",
-    .state_size = sizeof(struct publisher),
-    .on = (const domus_on[]){{&go_type, publish, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour publisher = {.name = "publisher",
+                                          .state_size = sizeof(struct publisher),
+                                          .on = (const domus_on[]){{&go_type, publish, 0}, {0}}};
 
 static domus_system *begin(void)
 {
@@ -181,13 +177,12 @@ static void fickle_end(domus_stack *stack, void *self)
     (void)domus_notice(stack, ((struct fickle *)self)->mother, &go_type, NULL);
 }
 
-static const domus_behaviour fickle = {
-    .name = "fickle",
-    .state_size = sizeof(struct fickle),
-    .on = (const domus_on[]){{&news_type, on_fickle_news, 0}, {NULL, NULL, 0}},
-    .on_mount = fickle_join,
-    .on_stop = fickle_end,
-};
+static const domus_behaviour fickle = {.name = "fickle",
+                                       .state_size = sizeof(struct fickle),
+                                       .on =
+                                           (const domus_on[]){{&news_type, on_fickle_news, 0}, {0}},
+                                       .on_mount = fickle_join,
+                                       .on_stop = fickle_end};
 
 static int make_one(domus_stack *stack, void *self, const void *payload)
 {
@@ -199,10 +194,8 @@ static int make_one(domus_stack *stack, void *self, const void *payload)
     return domus_spawn(stack, &fickle, &state, &address);
 }
 
-static const domus_behaviour mother = {
-    .name = "mother",
-    .on = (const domus_on[]){{&go_type, make_one, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour mother = {.name = "mother",
+                                       .on = (const domus_on[]){{&go_type, make_one, 0}, {0}}};
 
 DOMT_TEST(members_come_and_go_while_others_publish)
 {
@@ -230,10 +223,8 @@ static int try_all(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour alone = {
-    .name = "alone",
-    .on = (const domus_on[]){{&go_type, try_all, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour alone = {.name = "alone",
+                                      .on = (const domus_on[]){{&go_type, try_all, 0}, {0}}};
 
 static int spawn_alone(domus_stack *stack, void *self, const void *payload)
 {
@@ -244,10 +235,8 @@ static int spawn_alone(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : domus_notice(stack, address, &go_type, NULL);
 }
 
-static const domus_behaviour employer = {
-    .name = "employer",
-    .on = (const domus_on[]){{&go_type, spawn_alone, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour employer = {.name = "employer",
+                                         .on = (const domus_on[]){{&go_type, spawn_alone, 0}, {0}}};
 
 DOMT_TEST(a_detached_actor_publishes_but_is_no_member)
 {
@@ -302,11 +291,9 @@ static int on_item(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static const domus_behaviour worker = {
-    .name = "worker",
-    .state_size = sizeof(struct worker),
-    .on = (const domus_on[]){{&item_type, on_item, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour worker = {.name = "worker",
+                                       .state_size = sizeof(struct worker),
+                                       .on = (const domus_on[]){{&item_type, on_item, 0}, {0}}};
 
 static int send_items(domus_stack *stack, void *self_, const void *payload)
 {
@@ -323,11 +310,9 @@ static int send_items(domus_stack *stack, void *self_, const void *payload)
     return self->number < MESSAGES ? domus_notice(stack, domus_self(stack), &go_type, NULL) : 0;
 }
 
-static const domus_behaviour sender = {
-    .name = "sender",
-    .state_size = sizeof(struct item),
-    .on = (const domus_on[]){{&go_type, send_items, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour sender = {.name = "sender",
+                                       .state_size = sizeof(struct item),
+                                       .on = (const domus_on[]){{&go_type, send_items, 0}, {0}}};
 
 static uint64_t key_of(const domus_type *type, const void *payload)
 {
@@ -385,8 +370,7 @@ static int on_parcel(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour addressee = {
     .name = "addressee",
     .state_size = sizeof(uint32_t),
-    .on = (const domus_on[]){{&parcel_type, on_parcel, 0}, {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&parcel_type, on_parcel, 0}, {0}}};
 
 static int make(domus_stack *stack, void *self_, const void *payload)
 {
@@ -412,11 +396,9 @@ static int make(domus_stack *stack, void *self_, const void *payload)
     return domus_notice(stack, domus_self(stack), &go_type, NULL);
 }
 
-static const domus_behaviour maker = {
-    .name = "maker",
-    .state_size = sizeof(struct generation),
-    .on = (const domus_on[]){{&go_type, make, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour maker = {.name = "maker",
+                                      .state_size = sizeof(struct generation),
+                                      .on = (const domus_on[]){{&go_type, make, 0}, {0}}};
 
 static int on_generation(domus_stack *stack, void *self, const void *payload)
 {
@@ -438,11 +420,9 @@ static int send_parcels(domus_stack *stack, void *self_, const void *payload)
 static const domus_behaviour carrier = {
     .name = "carrier",
     .state_size = sizeof(struct generation),
-    .on = (const domus_on[]){{&go_type, send_parcels, 0},
-                             {&generation_type, on_generation, 0},
-                             {NULL, NULL, 0}},
-    .on_mount = join,
-};
+    .on =
+        (const domus_on[]){{&go_type, send_parcels, 0}, {&generation_type, on_generation, 0}, {0}},
+    .on_mount = join};
 
 DOMT_TEST(a_router_that_ends_is_never_taken_for_the_next_one)
 {

@@ -1,14 +1,18 @@
-/* No table of hooks has a NULL entry that is not known here (contract: NULL entries).
+/* No table of hooks or of operations has a NULL entry that is not known here (contract: NULL
+ * entries).
  *
- * A table is looked at as an array of pointers. Its size is asserted, so a new hook needs a name
+ * A table is looked at as an array of pointers. Its size is asserted, so a new entry needs a name
  * here, and then an entry in each table, or a place in the list of what that table lacks. */
 #include "house/dispatch/manage.h"
+#include "io/backend/backend.h"
 #include "io/completions/setup.h"
 #include "runtime/control/thread_life.h"
+#include "runtime/network/ring.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside.h"
 #include "runtime/testkit/steps.h"
 #include "tests/runtime/stepped.h"
+#include "tests/support/fake_backend.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 
@@ -48,11 +52,38 @@ static const entry of_runtime[] = {
     ENTRY(domi_runtime_hooks, block),
 };
 
+static const entry of_backend[] = {
+    ENTRY(domi_backend, sockets),       ENTRY(domi_backend, open),
+    ENTRY(domi_backend, start),         ENTRY(domi_backend, close),
+    ENTRY(domi_backend, enter),         ENTRY(domi_backend, submit),
+    ENTRY(domi_backend, reap),          ENTRY(domi_backend, ready),
+    ENTRY(domi_backend, pending),       ENTRY(domi_backend, accept),
+    ENTRY(domi_backend, receive),       ENTRY(domi_backend, poll),
+    ENTRY(domi_backend, poll_once),     ENTRY(domi_backend, send),
+    ENTRY(domi_backend, send_message),  ENTRY(domi_backend, cancel),
+    ENTRY(domi_backend, forget),        ENTRY(domi_backend, give),
+    ENTRY(domi_backend, publish),       ENTRY(domi_backend, receive_datagrams),
+    ENTRY(domi_backend, send_datagram), ENTRY(domi_backend, file_read),
+    ENTRY(domi_backend, file_write),    ENTRY(domi_backend, file_open),
+};
+
+static const entry of_sockets[] = {
+    ENTRY(domi_sockets, socket),  ENTRY(domi_sockets, bind),       ENTRY(domi_sockets, listen),
+    ENTRY(domi_sockets, connect), ENTRY(domi_sockets, accept),     ENTRY(domi_sockets, shutdown),
+    ENTRY(domi_sockets, close),   ENTRY(domi_sockets, option_get), ENTRY(domi_sockets, option_set),
+    ENTRY(domi_sockets, ioctl),   ENTRY(domi_sockets, address),    ENTRY(domi_sockets, wake_open),
+    ENTRY(domi_sockets, wake),    ENTRY(domi_sockets, wake_wait),  ENTRY(domi_sockets, pause),
+};
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static_assert(sizeof(domi_io_hooks) == COUNT(of_io) * sizeof(void *), "each hook of io");
 static_assert(sizeof(domi_runtime_hooks) == COUNT(of_runtime) * sizeof(void *),
               "each hook of runtime");
+static_assert(sizeof(domi_backend) ==
+                  sizeof(const char *) + COUNT(of_backend) * sizeof(void *) + sizeof(void *),
+              "the name, each operation, and is_simulated with its padding");
+static_assert(sizeof(domi_sockets) == COUNT(of_sockets) * sizeof(void *), "each call");
 
 /* True if `name` is a word of `list`, whose words stand between blanks. */
 static bool has_word(const char *list, const char *name)
@@ -71,9 +102,8 @@ static void check_table(const char *whose, const void *table, const entry *entri
         void *value;
 
         memcpy(&value, (const char *)table + entries[i].offset, sizeof value);
-        ck_assert_msg((value == NULL) == has_word(lacks, entries[i].name),
-                      "the hooks of %s: %s is %sNULL", whose, entries[i].name,
-                      value == NULL ? "" : "not ");
+        ck_assert_msg((value == NULL) == has_word(lacks, entries[i].name), "%s: %s is %sNULL",
+                      whose, entries[i].name, value == NULL ? "" : "not ");
     }
 }
 
@@ -100,6 +130,24 @@ DOMT_TEST(each_table_of_runtime_lacks_only_hooks_that_it_may_lack)
     check_runtime("the world of house's tests", &domt_hooks_of_world,
                   " log warn say spawn_detached begin_spawn end_spawn withdraw resolve "
                   "unresolve read_memory read_clock block ");
+}
+
+static void check_backend(const domi_backend *backend, const char *lacks)
+{
+    check_table(backend->name, backend, of_backend, COUNT(of_backend), lacks);
+    check_table(backend->name, backend->sockets, of_sockets, COUNT(of_sockets), "");
+}
+
+DOMT_TEST(each_backend_has_each_operation)
+{
+    check_backend(&domi_backend_uring, "");
+    check_backend(&domi_backend_epoll, "");
+    /* these have no files */
+    check_backend(&domt_fake_backend, " file_read file_write file_open ");
+    check_backend(&domi_backend_net, " file_read file_write file_open ");
+    /* no watches of descriptors, and no datagrams, in the stepped system */
+    check_backend(&domt_stepped_ring, " submit poll_once receive_datagrams send_datagram file_read "
+                                      "file_write file_open ");
 }
 
 DOMT_SUITE(10)

@@ -130,8 +130,7 @@ static int echo_large(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour child = {
     .name = "child",
     .state_size = 5000,
-    .on = (const domus_on[]){{&large_type, echo_large, DOMUS_FRAME_MAX}, {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&large_type, echo_large, DOMUS_FRAME_MAX}, {0}}};
 
 /* A child that ends with us, blocking work, a timer. */
 static int work(domus_stack *stack, void *self, const void *payload)
@@ -146,19 +145,10 @@ static int work(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour worker = {
     .name = "worker",
     .state_size = 3000,
-    .on =
-        (const domus_on[]){{&work_type, work, 100}, {&large_type, echo_large, 0}, {NULL, NULL, 0}},
-};
-
-static int echo(domus_stack *stack, void *self, const void *payload)
-{
-    const domus_channel_event *event = payload;
-
-    return domus_channel_write(stack, event->channel, event->bytes);
-}
+    .on = (const domus_on[]){{&work_type, work, 100}, {&large_type, echo_large, 0}, {0}}};
 
 static const domus_behaviour echoing = {
-    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {echo, 0}};
+    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {domt_echo, 0}};
 
 static const domus_listener_config listeners[] = {
     {.name = "echo", .address = "127.0.0.1:0", .backlog = 16}};
@@ -353,10 +343,8 @@ static int refuse_to_mount(domus_stack *stack, void *self)
     return -ENXIO;
 }
 
-static const domus_behaviour failing = {
-    .name = "failing\nactor",
-    .on = (const domus_on[]){{&fail_type, refuse, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour failing = {.name = "failing\nactor",
+                                        .on = (const domus_on[]){{&fail_type, refuse, 0}, {0}}};
 
 static const domus_behaviour unborn = {.name = "unborn", .on_mount = refuse_to_mount};
 
@@ -373,10 +361,7 @@ static int begin(domus_stack *stack, void *self, const void *payload)
 static const domus_supervision once = {.intensity = 1, .otherwise = DOMUS_RESTART};
 
 static const domus_behaviour parent = {
-    .name = "parent",
-    .on = (const domus_on[]){{&begin_type, begin, 0}, {NULL, NULL, 0}},
-    .supervision = &once,
-};
+    .name = "parent", .on = (const domus_on[]){{&begin_type, begin, 0}, {0}}, .supervision = &once};
 
 DOMT_TEST(failures_restarts_and_escalations_are_said)
 {
@@ -420,10 +405,8 @@ static int hang(domus_stack *stack, void *self, const void *payload)
     return domus_blocking(stack, linger, NULL, worked);
 }
 
-static const domus_behaviour hanging = {
-    .name = "hanging",
-    .on = (const domus_on[]){{&begin_type, hang, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour hanging = {.name = "hanging",
+                                        .on = (const domus_on[]){{&begin_type, hang, 0}, {0}}};
 
 DOMT_TEST(who_is_left_at_a_stop_is_said)
 {

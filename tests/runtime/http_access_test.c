@@ -36,18 +36,15 @@ static int put_lines(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour logger = {
     .name = "logger",
-    .on = (const domus_on[]){{&go_type, put_lines, 0}, {&open_type, open_log, 0}, {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&go_type, put_lines, 0}, {&open_type, open_log, 0}, {0}}};
 
 static void start(domus_system **ret_system)
 {
-    domus_config config = domt_config(2);
-
     atomic_store(&put, 0);
     atomic_store(&refused, 0);
     atomic_store(&opened[0], 1);
     atomic_store(&opened[1], 1);
-    *ret_system = domt_start(&config);
+    *ret_system = domt_start_threads(2);
     domt_notice(*ret_system, domt_spawn(*ret_system, 0, &logger, NULL), &open_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&opened[1]) != 1);
     ck_assert_int_eq(atomic_load(&opened[1]), -EALREADY);
@@ -137,11 +134,9 @@ DOMT_TEST(lines_that_cannot_be_written_are_counted)
 
 DOMT_TEST(a_log_without_a_place_is_refused)
 {
-    domus_config config = domt_config(1);
-
     access_log = (domus_http_access){.path = NULL};
     atomic_store(&opened[1], 1);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(1);
     domt_notice(system, domt_spawn(system, 0, &logger, NULL), &open_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&opened[1]) != 1);
     ck_assert_int_eq(atomic_load(&opened[0]), -EINVAL);

@@ -91,8 +91,7 @@ DOMT_TEST(file_that_is_not_in_memory_is_waited_for)
 {
     domt_site_begin(NULL, &domt_site_service);
     domt_site.reads_wait = true;
-    ck_assert_uint_eq(domt_site_get("/a.txt", ""), 200);
-    ck_assert_str_eq(domt_site_body(), "0123456789");
+    domt_site_gives("/a.txt", "", 200, "0123456789");
     ck_assert_uint_eq(domt_site_get("/sub/", ""), 200);
     ck_assert_uint_eq(domt_site_get("/none", ""), 404);
     hold_large("", 200, 0, DOMT_SITE_LARGE);
@@ -104,10 +103,8 @@ DOMT_TEST(file_that_is_not_in_memory_is_waited_for)
     ck_assert_uint_eq(domt_site_ask("HEAD", "/large.bin", ""), 200);
     ck_assert_uint_eq(domt_site.looks_wait, 0);
     domt_site.files.compressed = true;
-    ck_assert_uint_eq(domt_site_get("/a.txt", "Accept-Encoding: gzip\r\n"), 200);
-    ck_assert_str_eq(domt_site_body(), "packed");
-    ck_assert_uint_eq(domt_site_get("/index.html", "Accept-Encoding: gzip\r\n"), 200);
-    ck_assert_str_eq(domt_site_body(), "home");
+    domt_site_gives("/a.txt", "Accept-Encoding: gzip\r\n", 200, "packed");
+    domt_site_gives("/index.html", "Accept-Encoding: gzip\r\n", 200, "home");
     domt_site.reads_wait = false;
     domt_site_end();
 }
@@ -115,8 +112,7 @@ DOMT_TEST(file_that_is_not_in_memory_is_waited_for)
 DOMT_TEST(request_may_wait_before_it_is_served)
 {
     domt_site_begin(NULL, &domt_site_late_service);
-    ck_assert_uint_eq(domt_site_get("/a.txt", ""), 200);
-    ck_assert_str_eq(domt_site_body(), "0123456789");
+    domt_site_gives("/a.txt", "", 200, "0123456789");
     hold_large("", 200, 0, DOMT_SITE_LARGE);
     domt_site_end();
 }

@@ -14,8 +14,7 @@ DOMT_TEST(file_is_answered_with_what_is_known_of_it)
 {
     domt_site_begin(NULL, &domt_site_service);
     domt_site.files.cache_control = "max-age=60";
-    ck_assert_uint_eq(domt_site_get("/a.txt", ""), 200);
-    ck_assert_str_eq(domt_site_body(), "0123456789");
+    domt_site_gives("/a.txt", "", 200, "0123456789");
     ck_assert(domt_site_says("Content-Length: 10"));
     ck_assert(domt_site_says("Content-Type: text/plain; charset=utf-8"));
     ck_assert(domt_site_says("Last-Modified: Tue, 14 Nov 2023 22:13:20 GMT"));
@@ -34,8 +33,7 @@ DOMT_TEST(file_is_answered_with_what_is_known_of_it)
     ck_assert_str_eq(domt_site_body(), "");
     ck_assert_uint_eq(domt_site_get("/empty", ""), 200);
     ck_assert(domt_site_says("Content-Length: 0"));
-    ck_assert_uint_eq(domt_site_get("/sub/a%20b.css?x=1", ""), 200);
-    ck_assert_str_eq(domt_site_body(), "style");
+    domt_site_gives("/sub/a%20b.css?x=1", "", 200, "style");
     ck_assert(domt_site_says("Content-Type: text/css; charset=utf-8"));
     domt_site_end();
 }
@@ -43,10 +41,8 @@ DOMT_TEST(file_is_answered_with_what_is_known_of_it)
 DOMT_TEST(folder_has_an_index)
 {
     domt_site_begin(NULL, &domt_site_service);
-    ck_assert_uint_eq(domt_site_get("/", ""), 200);
-    ck_assert_str_eq(domt_site_body(), "home");
-    ck_assert_uint_eq(domt_site_get("/sub/", ""), 200);
-    ck_assert_str_eq(domt_site_body(), "sub home");
+    domt_site_gives("/", "", 200, "home");
+    domt_site_gives("/sub/", "", 200, "sub home");
     ck_assert_uint_eq(domt_site_get("/sub", ""), 301);
     ck_assert(domt_site_says("Location: /sub/"));
     ck_assert_uint_eq(domt_site_get("/sub?a=b", ""), 301);
@@ -60,8 +56,7 @@ DOMT_TEST(folder_has_an_index)
     ck_assert_uint_eq(domt_site_get("/bare/", ""), 404);
     ck_assert_uint_eq(domt_site_get("/odd/", ""), 404);
     domt_site.files.index = "a b.css";
-    ck_assert_uint_eq(domt_site_get("/sub/", ""), 200);
-    ck_assert_str_eq(domt_site_body(), "style");
+    domt_site_gives("/sub/", "", 200, "style");
     domt_site.files.index = "";
     ck_assert_uint_eq(domt_site_get("/sub/", ""), 404);
     ck_assert_uint_eq(domt_site_get("/", ""), 404);
@@ -295,15 +290,12 @@ DOMT_TEST(compressed_file_is_sent_to_those_who_accept_it)
     char plain[128];
 
     domt_site_begin(NULL, &domt_site_service);
-    ck_assert_uint_eq(domt_site_get("/a.txt", "Accept-Encoding: gzip\r\n"), 200);
-    ck_assert_str_eq(domt_site_body(), "0123456789");
+    domt_site_gives("/a.txt", "Accept-Encoding: gzip\r\n", 200, "0123456789");
     domt_site.files.compressed = true;
-    ck_assert_uint_eq(domt_site_get("/a.txt", ""), 200);
-    ck_assert_str_eq(domt_site_body(), "0123456789");
+    domt_site_gives("/a.txt", "", 200, "0123456789");
     ck_assert(domt_site_says("Vary: Accept-Encoding") && !domt_site_says("Content-Encoding: gzip"));
     snprintf(plain, sizeof plain, "%s", domt_site_tag());
-    ck_assert_uint_eq(domt_site_get("/a.txt", "Accept-Encoding: br, gzip;q=0.5\r\n"), 200);
-    ck_assert_str_eq(domt_site_body(), "packed");
+    domt_site_gives("/a.txt", "Accept-Encoding: br, gzip;q=0.5\r\n", 200, "packed");
     ck_assert(domt_site_says("Vary: Accept-Encoding") && domt_site_says("Content-Encoding: gzip"));
     ck_assert(domt_site_says("Content-Type: text/plain; charset=utf-8"));
     ck_assert_str_ne(domt_site_tag(), plain);
@@ -311,19 +303,16 @@ DOMT_TEST(compressed_file_is_sent_to_those_who_accept_it)
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         char field[128];
         snprintf(field, sizeof field, "Accept-Encoding: %s\r\n", refusals[i]);
-        ck_assert_uint_eq(domt_site_get("/a.txt", field), 200);
-        ck_assert_str_eq(domt_site_body(), "0123456789");
+        domt_site_gives("/a.txt", field, 200, "0123456789");
     }
-    ck_assert_uint_eq(domt_site_get("/sub/index.html", "Accept-Encoding: gzip\r\n"), 200);
-    ck_assert_str_eq(domt_site_body(), "sub home");
+    domt_site_gives("/sub/index.html", "Accept-Encoding: gzip\r\n", 200, "sub home");
     ck_assert_uint_eq(domt_site_get("/sub", "Accept-Encoding: gzip\r\n"), 301);
     ck_assert_uint_eq(domt_site_get("/a.txt.gz", ""), 200);
     ck_assert(domt_site_says("Content-Type: application/gzip") &&
               !domt_site_says("Content-Encoding: gzip"));
     ck_assert_int_eq(unlink(domt_site_path("a.txt.gz")), 0);
     ck_assert_int_eq(mkdir(domt_site_path("a.txt.gz"), 0700), 0);
-    ck_assert_uint_eq(domt_site_get("/a.txt", "Accept-Encoding: gzip\r\n"), 200);
-    ck_assert_str_eq(domt_site_body(), "0123456789");
+    domt_site_gives("/a.txt", "Accept-Encoding: gzip\r\n", 200, "0123456789");
     domt_site_end();
 }
 

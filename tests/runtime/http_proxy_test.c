@@ -1,6 +1,10 @@
-/* The reverse proxy in a test kit: requests, answers and their bodies, and what fails. */
+/* The reverse proxy in a test kit: requests, answers and their bodies, what fails, and what
+ * becomes of fields. */
 #include "tests/runtime/proxied.h"
 #include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <string.h>
 
 /* Begin with a request that is on its way. */
 static void begin_asked(void)
@@ -99,8 +103,7 @@ DOMT_TEST(both_bodies_go_at_a_time)
     domt_proxied_goes("0\r\n\r\n", "0\r\n\r\n");
     domt_proxied_comes("1\r\nc\r\n0\r\n\r\n", "1\r\nc\r\n0\r\n\r\n");
     domt_proxied_goes(GET, GOT); /* on the same connections */
-    domt_proxied_comes("HTTP/1.1 204 No Content\r\n\r\n",
-                       "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
+    domt_proxied_comes_empty();
     domt_proxied_end();
 }
 
@@ -132,8 +135,7 @@ DOMT_TEST(a_refused_body_is_not_sent_on)
     domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.server, SECOND));
     domt_edge.server = NULL;
     domt_proxied_goes("re" GET, GOT);
-    domt_proxied_comes("HTTP/1.1 204 No Content\r\n\r\n",
-                       "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
+    domt_proxied_comes_empty();
     domt_proxied_end();
 }
 
@@ -234,14 +236,11 @@ DOMT_TEST(requests_that_come_together_are_passed_on_one_by_one)
 {
     domt_proxied_begin(&domt_proxied_edge);
     domt_proxied_goes(GET "POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nab" GET, GOT);
-    domt_proxied_comes("HTTP/1.1 204 No Content\r\n\r\n",
-                       "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
+    domt_proxied_comes_empty();
     domt_proxied_goes("", "POST /b HTTP/1.1\r\nContent-Length: 2\r\nHost: h\r\n" ADDED "ab");
-    domt_proxied_comes("HTTP/1.1 204 No Content\r\n\r\n",
-                       "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
+    domt_proxied_comes_empty();
     domt_proxied_goes("", GOT);
-    domt_proxied_comes("HTTP/1.1 204 No Content\r\n\r\n",
-                       "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
+    domt_proxied_comes_empty();
     domt_proxied_end();
 }
 
@@ -262,6 +261,254 @@ DOMT_TEST(a_row_without_a_frame_is_an_error)
     domt_proxied_begin(&domt_proxied_frameless_edge);
     domt_pipes_send(domt_edge.kit, domt_edge.client, GET);
     domt_proxied_fails("HTTP/1.1 500 Internal Server Error\r\n");
+    domt_proxied_end();
+}
+
+/* --- fields ----------------------------------------------------------------------------------- */
+
+/* Pass a request with these fields on, and expect others. */
+static void passes(const char *fields, const char *expected)
+{
+    char sent[1024];
+    char got[1024];
+
+    (void)snprintf(sent, sizeof sent, "GET /a HTTP/1.1\r\nHost: h\r\n%s\r\n", fields);
+    (void)snprintf(got, sizeof got, "GET /a HTTP/1.1\r\nHost: h\r\n%s\r\n", expected);
+    domt_proxied_goes(sent, got);
+    domt_proxied_comes_empty();
+}
+
+DOMT_TEST(strangers_do_not_say_who_has_asked)
+{
+    domt_proxied_begin(&domt_proxied_edge);
+    passes("X-Forwarded-For: 1.2.3.4\r\nx-forwarded-proto: https\r\nX-Forwarded-Host: evil\r\n"
+           "X-Forwarded-Port: 1\r\nX-FORWARDED-ANYTHING: 2\r\nForwarded: for=1.2.3.4\r\n"
+           "X-Real-IP: 1.2.3.4\r\nX_Forwarded_For: 1.2.3.4\r\nX-Forwarded_Proto: https\r\n"
+           "x_real_ip: 1.2.3.4\r\nForwardedness: kept\r\nX-Real-IPs: kept\r\n"
+           "X-Forwarded: kept\r\nConnection: x-forwarded-for, via\r\n",
+           "Forwardedness: kept\r\nX-Real-IPs: kept\r\nX-Forwarded: kept\r\n" FOR(
+               "h") "Via: 1.1 domus\r\n");
+    domt_edge.proxy.secure = true;
+    passes("", "X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: https\r\n"
+               "X-Forwarded-Host: h\r\nVia: 1.1 domus\r\n");
+    domt_edge.proxy.trusts_clients = true;
+    passes("X-Forwarded-Host: before\r\nX-Forwarded-Proto: http\r\nX-Forwarded-For: 1.2.3.4\r\n"
+           "X-Real-IP: 1.2.3.4\r\n",
+           "X-Forwarded-Host: before\r\nX-Forwarded-Proto: http\r\nX-Real-IP: 1.2.3.4\r\n"
+           "X-Forwarded-For: 1.2.3.4, 127.0.0.1\r\nVia: 1.1 domus\r\n");
+    domt_proxied_end();
+}
+
+/* Whoever comes by a Unix socket has no address that the server could use. */
+DOMT_TEST(clients_are_named_by_their_address_alone)
+{
+    static const char *const clients[][3] = {{"[::1]:80", "[2001:db8::7]:4000", "2001:db8::7"},
+                                             {"127.0.0.1:80", "9.8.7.6:5", "9.8.7.6"},
+                                             {"unix:@edge", "unix:@me", "unknown"}};
+    char got[256];
+
+    for (size_t i = 0; i < sizeof clients / sizeof clients[0]; i++) {
+        domt_pipe_at = clients[i][0];
+        domt_proxied_begin(&domt_proxied_edge);
+        domus_peer_close(domt_edge.client);
+        domt_net_ok(domt_edge.kit, domus_peer_connect(domt_edge.kit, domt_pipe_at, clients[i][1],
+                                                      &domt_edge.client));
+        (void)snprintf(got, sizeof got,
+                       "GET /a HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: %s\r\n"
+                       "X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\nVia: 1.1 domus\r\n\r\n",
+                       clients[i][2]);
+        domt_proxied_goes(GET, got);
+        domt_proxied_end();
+    }
+}
+
+typedef struct location {
+    const char *sent;
+    const char *expected; /* NULL: the same */
+} location;
+
+/* Hold what becomes of locations in answers to a request for the host `h:81`. */
+static void rewrites(const location *locations, size_t count, const char *host)
+{
+    char sent[1024];
+    char got[1024];
+
+    for (size_t i = 0; i < count; i++) {
+        const char *expected =
+            locations[i].expected != NULL ? locations[i].expected : locations[i].sent;
+        (void)snprintf(got, sizeof got,
+                       "GET /a HTTP/1.1\r\nHost: %s\r\nX-Forwarded-For: 127.0.0.1\r\n"
+                       "X-Forwarded-Proto: %s\r\nX-Forwarded-Host: h:81\r\n"
+                       "Via: 1.1 domus\r\n\r\n",
+                       host, domt_edge.proxy.secure ? "https" : "http");
+        domt_proxied_goes(domt_edge.proxy.path != NULL ? "GET /p/a HTTP/1.1\r\nHost: h:81\r\n\r\n"
+                                                       : "GET /a HTTP/1.1\r\nHost: h:81\r\n\r\n",
+                          got);
+        (void)snprintf(sent, sizeof sent,
+                       "HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n",
+                       locations[i].sent);
+        (void)snprintf(got, sizeof got,
+                       "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: %s\r\n"
+                       "Via: 1.1 domus\r\n\r\n",
+                       expected);
+        domt_proxied_comes(sent, got);
+    }
+}
+
+#define REWRITES(locations, host)                                                                  \
+    rewrites(locations, sizeof(locations) / sizeof((locations)[0]), host)
+
+DOMT_TEST(locations_of_the_server_become_those_of_the_proxy)
+{
+    static const location known[] = {
+        {"/", "/p/"},
+        {"/b?c#d", "/p/b?c#d"},
+        {"/p", NULL}, /* the server knows the path of the proxy */
+        {"/p/b", NULL},
+        {"/p?b", NULL},
+        {"http://h:81/p/b", "/p/b"},
+        {"/pb", "/p/pb"},
+        {"b", NULL},
+        {"../b", NULL},
+        {"?b", NULL},
+        {"#b", NULL},
+        {"", NULL},
+        {"//h:81/b", NULL},
+        {"http://h:81/b", "/p/b"},
+        {"HTTP://H:81/b?c#d", "/p/b?c#d"},
+        {"http://h:81", "/p/"},
+        {"http://h:81?b", "/p/?b"},
+        {"http://h:81#b", "/p/#b"},
+        {"http://h:81//x/b", "/p//x/b"},
+        {"http://h/b", NULL},
+        {"http://h:811/b", NULL},
+        {"http://h:81.x/b", NULL},
+        {"http://u@h:81/b", NULL},
+        {"http://x/h:81/b", NULL},
+        {"ftp://h:81/b", NULL},
+        {"https://h:81/b", "https://h:81/p/b"}, /* the server wants https */
+        {"https://h:81", "https://h:81/p/"},
+        {"https://h/b", NULL},
+    };
+    static const location named[] = {
+        {"http://inside/b", "/p/b"},
+        {"http://inside:80/b", "/p/b"},
+        {"http://10.0.0.9:8080/b", "/p/b"},
+        {"http://h:81/b", "/p/b"},
+        {"https://inside/b", NULL},
+        {"https://10.0.0.9:8080/b", NULL},
+        {"https://h:81/b", "https://h:81/p/b"},
+    };
+
+    domt_proxied_begin(&domt_proxied_edge);
+    REWRITES(known, "h:81");
+    domt_edge.proxy.path = "/p/";
+    domt_edge.proxy.host = "inside";
+    domt_edge.proxy.origin = "10.0.0.9:8080";
+    REWRITES(named, "inside");
+    domt_proxied_end();
+}
+
+DOMT_TEST(locations_without_a_path_of_the_proxy_lead_to_no_other_host)
+{
+    static const location rootless[] = {
+        {"/b", NULL},
+        {"http://h:81/p/b", "/p/b"},
+        {"http://h:81//evil/b", "/.//evil/b"},
+        {"http://h:81/\\evil/b", "/./\\evil/b"},
+        {"https://h:81//b", "https://h:81//b"},
+    };
+    static const location kept[] = {{"/b", NULL}, {"http://h:81/b", NULL}};
+    static const location secure[] = {
+        {"https://h:81/b", "/p/b"}, {"http://h:81/b", "/p/b"}, {"https://x/b", NULL}};
+
+    domt_proxied_begin(&domt_proxied_edge);
+    domt_edge.proxy.secure = true;
+    REWRITES(secure, "h:81");
+    domt_edge.proxy.secure = false;
+    domt_edge.proxy.keeps_location = true;
+    REWRITES(kept, "h:81");
+    domt_edge.proxy.keeps_location = false;
+    domt_edge.proxy.path = NULL;
+    REWRITES(rootless, "h:81");
+    domt_proxied_end();
+}
+
+DOMT_TEST(a_path_that_leads_upwards_is_refused)
+{
+    static const char *const wrong[] = {
+        "/p/..",         "/p/../b",     "/p/./b",      "/p/%2e%2E/b", "/p/.%2e",
+        "/%2e/p/b",      "/p/b/%2E",    "/p/../../",   "/..",         "/p/..?b=c",
+        "http://h/p/..", "/p/a/..%2Fb", "/p/a%2f../b", "/p/a%2f..",   "/p/..\\b",
+        "/p/a%5C%2e%2e", "/p/a/..;/b",  "/p/..;c=d",   "/p/%2E%2e;"};
+    char text[128];
+
+    domt_proxied_begin(&domt_proxied_edge);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        (void)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", wrong[i]);
+        domt_pipes_send(domt_edge.kit, domt_edge.client, text);
+        domt_proxied_fails("HTTP/1.1 400 Bad Request\r\n");
+    }
+    domt_proxied_goes("GET /p/...%2f.a/b..;../%2/;..?../ HTTP/1.1\r\nHost: h\r\n\r\n",
+                      "GET /...%2F.a/b..;../%2/;..?../ HTTP/1.1\r\nHost: h\r\n" ADDED);
+    domt_proxied_comes_empty();
+    domt_proxied_end();
+}
+
+DOMT_TEST(trailers_are_passed_if_they_may_be)
+{
+    domt_proxied_begin(&domt_proxied_edge);
+    domt_edge.proxy.passes_trailers = true;
+    domt_proxied_goes("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n"
+                      "TE: gzip, Trailers\r\n\r\n3\r\nabc\r\n",
+                      "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\nHost: h\r\n" ADDED
+                      "3\r\nabc\r\n");
+    domt_proxied_goes("0\r\nSum: 1\r\nAuthorization: x\r\nX-Forwarded-For: 1.2.3.4\r\n"
+                      "Content-Type: a\r\nif-match: b\r\nCookie: c\r\nOther: 2\r\n\r\n",
+                      "0\r\nSum: 1\r\nOther: 2\r\n\r\n");
+    domt_proxied_comes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
+                       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nVia: 1.1 domus\r\n\r\n"
+                       "2\r\nab\r\n");
+    domt_proxied_comes("0\r\nSum: 3\r\nSet-Cookie: d\r\n\r\n", "0\r\nSum: 3\r\n\r\n");
+    domt_proxied_goes(GET, GOT); /* this one does not say that it takes any */
+    domt_proxied_comes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\n\r\n",
+                       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nVia: 1.1 domus\r\n\r\n"
+                       "0\r\n\r\n");
+    domt_proxied_end();
+}
+
+/* "hello" by gzip. */
+#define HELLO_SIZE 25
+static const unsigned char hello[HELLO_SIZE] = {0x1f, 0x8b, 8,    0,    0,    0,    0, 0, 0,
+                                                3,    0xcb, 0x48, 0xcd, 0xc9, 0xc9, 7, 0, 0x86,
+                                                0xa6, 0x10, 0x36, 5,    0,    0,    0};
+
+static const domus_http_options unzipping_options = {
+    .role = DOMUS_ROLE_CLIENT, .unzip = true, .body_max = 25};
+static const domus_type *const unzipping_encodes[] = {&domus_http_request_type,
+                                                      &domus_http_repeatable_type, NULL};
+static const domus_pipeline unzipping_pipeline = {
+    .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &unzipping_options}, {NULL, NULL}},
+    .encodes = unzipping_encodes,
+    .inflight_max = 1};
+static const domus_behaviour unzipping = {
+    .name = "unzipping", .kind = DOMUS_CHANNELS, .pipeline = &unzipping_pipeline};
+
+DOMT_TEST(a_decompressed_answer_does_not_say_that_it_is_compressed)
+{
+    char sent[256];
+
+    domt_proxied_begin_with(&domt_proxied_edge, &unzipping);
+    int size = snprintf(sent, sizeof sent,
+                        "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
+                        "ETag: \"a\"\r\nContent-Length: %u\r\n"
+                        "Content-Type: b\r\nLocation: /c\r\n\r\n",
+                        HELLO_SIZE);
+    memcpy(sent + size, hello, HELLO_SIZE);
+    domt_proxied_goes(GET, "GET /a HTTP/1.1\r\nAccept-Encoding: gzip\r\nHost: h\r\n" ADDED);
+    domt_net_ok(domt_edge.kit, domus_peer_send(domt_edge.server, sent, (size_t)size + HELLO_SIZE));
+    domt_proxied_comes("", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: b\r\n"
+                           "Location: /p/c\r\nVia: 1.1 domus\r\n\r\nhello");
     domt_proxied_end();
 }
 

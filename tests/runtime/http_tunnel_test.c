@@ -119,8 +119,7 @@ DOMT_TEST(early_bytes_are_no_request_behind_another_answer)
 static void hold_without_upgrade(const char *sent, const char *got)
 {
     domt_proxied_goes(sent, got);
-    domt_proxied_comes("HTTP/1.1 204 No Content\r\n\r\n",
-                       "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
+    domt_proxied_comes_empty();
 }
 
 DOMT_TEST(only_named_protocols_pass)
@@ -223,8 +222,7 @@ DOMT_TEST(tunnels_take_no_connection_from_other_requests)
     domt_edge.server = NULL;
     domt_proxied_goes(GET, GOT);
     servers[1] = domt_edge.server;
-    domt_proxied_comes("HTTP/1.1 204 No Content\r\n\r\n",
-                       "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
+    domt_proxied_comes_empty();
     ck_assert_ptr_ne(servers[0], servers[1]);
     domt_proxied_end();
 }

@@ -55,11 +55,8 @@ static int wait_at_gate(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour listener = {
     .name = "listener",
-    .on = (const domus_on[]){{&domus_letter_type, hear, 0},
-                             {&tune_type, tune, 0},
-                             {&gate_type, wait_at_gate, 0},
-                             {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){
+        {&domus_letter_type, hear, 0}, {&tune_type, tune, 0}, {&gate_type, wait_at_gate, 0}, {0}}};
 
 static int note(domus_stack *stack, void *self, const void *payload)
 {
@@ -123,7 +120,7 @@ static const domus_behaviour actor = {
                              {&join_type, join, 0},
                              {&publish_type, publish, 0},
                              {&gate_type, wait_at_gate, 0},
-                             {NULL, NULL, 0}},
+                             {0}},
 };
 
 static uint64_t heard(uint32_t what)
@@ -153,8 +150,7 @@ static uint64_t refusals(const domus_system *system)
 
 DOMT_TEST(a_dead_letter_says_what_it_was_and_why)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     domus_address to = domt_spawn(system, 0, &actor, NULL);
     domus_address from = domt_spawn(system, 1, &actor, NULL);
     domus_address hears = domt_spawn(system, 1, &listener, NULL);
@@ -200,8 +196,7 @@ DOMT_TEST(a_dead_letter_says_what_it_was_and_why)
 /* Its payload is shared by all members, but it is a message of the publisher like any other. */
 DOMT_TEST(a_dead_letter_of_a_publication_names_the_publisher)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     domus_address to = domt_spawn(system, 0, &actor, NULL);
     domus_address from = domt_spawn(system, 1, &actor, NULL);
     domus_address hears = domt_spawn(system, 1, &listener, NULL);
@@ -222,8 +217,7 @@ DOMT_TEST(a_dead_letter_of_a_publication_names_the_publisher)
 
 DOMT_TEST(a_refusal_is_heard_of_as_often_as_it_is_counted)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     const domus_spawn_options narrow = {
         .placement = DOMUS_ON_THREAD, .thread = 0, .mailbox_max = BOUND};
     domus_address to = {NULL, 0};
@@ -249,8 +243,7 @@ DOMT_TEST(a_refusal_is_heard_of_as_often_as_it_is_counted)
  * counted, and makes no letters. */
 DOMT_TEST(a_slow_subscriber_bounds_what_is_kept_for_him)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     const domus_spawn_options narrow = {
         .placement = DOMUS_ON_THREAD, .thread = 1, .mailbox_max = BOUND};
     domus_address to = domt_spawn(system, 0, &actor, NULL);
@@ -272,8 +265,7 @@ DOMT_TEST(a_slow_subscriber_bounds_what_is_kept_for_him)
 
 DOMT_TEST(who_has_gone_or_wants_no_more_hears_nothing)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     domus_address to = domt_spawn(system, 0, &actor, NULL);
     domus_address hears = domt_spawn(system, 1, &listener, NULL);
     uint32_t what = DOMUS_LETTERS_DEAD;
@@ -305,8 +297,7 @@ DOMT_TEST(who_has_gone_or_wants_no_more_hears_nothing)
 
 DOMT_TEST(there_is_room_for_so_many_subscribers_and_all_hear)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     domus_address to = domt_spawn(system, 0, &actor, NULL);
     domus_address hears[DOMUS_LETTERS_SUBSCRIBERS_MAX + 1];
 
@@ -346,8 +337,7 @@ static void *flood(void *self_)
 /* A subscriber whose own mail nobody handles: its dead letters are for the other. */
 DOMT_TEST(letters_of_many_threads_add_up)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     struct flooder flooders[4];
     pthread_t threads[4];
     uint64_t sent = 0;

@@ -8,6 +8,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* Start a system of one thread with an actor that listens at once. */
+static void begin_with(const domus_behaviour *behaviour)
+{
+    domt_misuse_begin(1);
+    (void)domt_spawn(domt_misuse_system, 0, behaviour, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
+}
+
 /* --- at odd times ----------------------------------------------------------------------------- */
 
 static int slept_after_listen(domus_stack *stack, void *self, const domus_answer *answer)
@@ -34,9 +42,7 @@ static const domus_behaviour sleeps_in_mount = {
 
 DOMT_TEST(mount_that_listens_and_waits_serves_who_comes_meanwhile)
 {
-    domt_misuse_begin(1);
-    (void)domt_spawn(domt_misuse_system, 0, &sleeps_in_mount, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
+    begin_with(&sleeps_in_mount);
     ck_assert_int_eq(atomic_load(&domt_misuse_seen.result), 0);
     int fd = domt_misuse_connect(&domt_misuse_seen.found);
     ck_assert_int_ge(fd, 0);
@@ -51,12 +57,10 @@ static int mount_listen_and_fail(domus_stack *stack, void *self)
     return -EIO;
 }
 
-static const domus_behaviour fails_in_mount = {
-    .name = "fails in mount",
-    .kind = DOMUS_CHANNELS,
-    .on_mount = mount_listen_and_fail,
-    .on_read = {domt_misuse_read, 0},
-};
+static const domus_behaviour fails_in_mount = {.name = "fails in mount",
+                                               .kind = DOMUS_CHANNELS,
+                                               .on_mount = mount_listen_and_fail,
+                                               .on_read = {domt_misuse_read, 0}};
 
 DOMT_TEST(mount_that_listens_and_fails_leaves_nothing)
 {
@@ -71,55 +75,34 @@ DOMT_TEST(mount_that_listens_and_fails_leaves_nothing)
     domt_end(domt_misuse_system);
 }
 
+static char at_the_end[64];
+
 static void stop_and_listen(domus_stack *stack, void *self)
 {
-    (void)domt_misuse_listen(stack, "127.0.0.1:0");
+    (void)domt_misuse_listen(stack, at_the_end);
 }
 
-static const domus_behaviour listens_at_the_end = {
-    .name = "listens at the end",
-    .kind = DOMUS_CHANNELS,
-    .on_mount = domt_count_mount,
-    .on_stop = stop_and_listen,
-};
+static const domus_behaviour listens_at_the_end = {.name = "listens at the end",
+                                                   .kind = DOMUS_CHANNELS,
+                                                   .on_mount = domt_count_mount,
+                                                   .on_stop = stop_and_listen};
 
-DOMT_TEST(listen_in_on_stop_is_refused)
+/* The path of a Unix socket would stay in the file system. */
+DOMT_TEST(listen_in_on_stop_is_refused_and_leaves_no_path)
 {
     domt_misuse_begin(1);
     uint32_t before = domt_entries("/proc/self/fd");
-    domus_address actor = domt_spawn(domt_misuse_system, 0, &listens_at_the_end, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == 1);
-    ck_assert_int_eq(domus_outside_stop(domt_misuse_system, actor), 0);
-    DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
-    ck_assert_int_eq(atomic_load(&domt_misuse_seen.result), -ESHUTDOWN);
-    ck_assert_uint_eq(domt_entries("/proc/self/fd"), before);
-    domt_end(domt_misuse_system);
-}
-
-static char path_at[64];
-
-static void stop_and_listen_at_path(domus_stack *stack, void *self)
-{
-    (void)domt_misuse_listen(stack, path_at);
-}
-
-static const domus_behaviour listens_at_a_path_at_the_end = {
-    .name = "listens at a path at the end",
-    .kind = DOMUS_CHANNELS,
-    .on_mount = domt_count_mount,
-    .on_stop = stop_and_listen_at_path,
-};
-
-DOMT_TEST(listen_that_is_refused_leaves_no_path)
-{
-    (void)snprintf(path_at, sizeof path_at, "unix:/tmp/domus-misuse-%d", (int)getpid());
-    domt_misuse_begin(1);
-    domus_address actor = domt_spawn(domt_misuse_system, 0, &listens_at_a_path_at_the_end, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == 1);
-    ck_assert_int_eq(domus_outside_stop(domt_misuse_system, actor), 0);
-    DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
-    ck_assert_int_eq(atomic_load(&domt_misuse_seen.result), -ESHUTDOWN);
-    ck_assert_int_ne(access(path_at + strlen("unix:"), F_OK), 0);
+    for (uint32_t i = 1; i <= 2; i++) {
+        (void)snprintf(at_the_end, sizeof at_the_end,
+                       i == 1 ? "127.0.0.1:0" : "unix:/tmp/domus-misuse-%d", (int)getpid());
+        domus_address actor = domt_spawn(domt_misuse_system, 0, &listens_at_the_end, NULL);
+        DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == i);
+        ck_assert_int_eq(domus_outside_stop(domt_misuse_system, actor), 0);
+        DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == i);
+        ck_assert_int_eq(atomic_load(&domt_misuse_seen.result), -ESHUTDOWN);
+        ck_assert_uint_eq(domt_entries("/proc/self/fd"), before);
+    }
+    ck_assert_int_ne(access(at_the_end + strlen("unix:"), F_OK), 0);
     domt_end(domt_misuse_system);
 }
 
@@ -154,18 +137,12 @@ static int mount_parent(domus_stack *stack, void *self)
 }
 
 static const domus_behaviour parent = {
-    .name = "parent",
-    .kind = DOMUS_CHANNELS,
-    .on_mount = mount_parent,
-    .supervision = &restarts,
-};
+    .name = "parent", .kind = DOMUS_CHANNELS, .on_mount = mount_parent, .supervision = &restarts};
 
 DOMT_TEST(restart_closes_listener_and_channels_before_the_next_mount)
 {
-    domt_misuse_begin(1);
     fixed = (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {127, 0, 0, 1}};
-    (void)domt_spawn(domt_misuse_system, 0, &parent, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
+    begin_with(&parent);
     for (uint32_t i = 1; i <= 30; i++) {
         int fds[4];
         for (int k = 0; k < 4; k++) {
@@ -199,13 +176,11 @@ static int open_inner(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour inner = {
-    .name = "inner",
-    .kind = DOMUS_CHANNELS,
-    .on_open = {open_inner, 0},
-    .on_read = {domt_misuse_read, 0},
-    .on_close = {domt_misuse_close, 0},
-};
+static const domus_behaviour inner = {.name = "inner",
+                                      .kind = DOMUS_CHANNELS,
+                                      .on_open = {open_inner, 0},
+                                      .on_read = {domt_misuse_read, 0},
+                                      .on_close = {domt_misuse_close, 0}};
 
 static domus_endpoint outer_at;
 
@@ -222,27 +197,19 @@ static int close_and_listen(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour outer = {
-    .name = "outer",
-    .kind = DOMUS_CHANNELS,
-    .on_open = {open_and_listen, 0},
-    .on_read = {domt_misuse_read, 0},
-    .on_close = {close_and_listen, 0},
-    .channel = &inner,
-};
+static const domus_behaviour outer = {.name = "outer",
+                                      .kind = DOMUS_CHANNELS,
+                                      .on_open = {open_and_listen, 0},
+                                      .on_read = {domt_misuse_read, 0},
+                                      .on_close = {close_and_listen, 0},
+                                      .channel = &inner};
 
 static const domus_behaviour of_outer = {
-    .name = "of outer",
-    .kind = DOMUS_CHANNELS,
-    .on_mount = domt_misuse_mount,
-    .channel = &outer,
-};
+    .name = "of outer", .kind = DOMUS_CHANNELS, .on_mount = domt_misuse_mount, .channel = &outer};
 
 DOMT_TEST(channel_may_listen_and_takes_its_channels_along)
 {
-    domt_misuse_begin(1);
-    (void)domt_spawn(domt_misuse_system, 0, &of_outer, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
+    begin_with(&of_outer);
     outer_at = domt_misuse_found();
     uint32_t before = domt_entries("/proc/self/fd");
     for (uint32_t i = 0; i < 20; i++) {
@@ -267,25 +234,19 @@ DOMT_TEST(channel_may_listen_and_takes_its_channels_along)
 }
 
 static const domus_behaviour no_channel = {.name = "no channel", .kind = DOMUS_STATE};
-static const domus_behaviour bad_outer = {
-    .name = "bad outer",
-    .kind = DOMUS_CHANNELS,
-    .on_open = {open_and_listen, 0},
-    .on_close = {domt_misuse_close, 0},
-    .channel = &no_channel,
-};
-static const domus_behaviour of_bad_outer = {
-    .name = "of bad outer",
-    .kind = DOMUS_CHANNELS,
-    .on_mount = domt_misuse_mount,
-    .channel = &bad_outer,
-};
+static const domus_behaviour bad_outer = {.name = "bad outer",
+                                          .kind = DOMUS_CHANNELS,
+                                          .on_open = {open_and_listen, 0},
+                                          .on_close = {domt_misuse_close, 0},
+                                          .channel = &no_channel};
+static const domus_behaviour of_bad_outer = {.name = "of bad outer",
+                                             .kind = DOMUS_CHANNELS,
+                                             .on_mount = domt_misuse_mount,
+                                             .channel = &bad_outer};
 
 DOMT_TEST(channel_whose_channels_could_not_be_is_told_when_it_listens)
 {
-    domt_misuse_begin(1);
-    (void)domt_spawn(domt_misuse_system, 0, &of_bad_outer, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
+    begin_with(&of_bad_outer);
     outer_at = domt_misuse_seen.found;
     int first = domt_misuse_connect(&outer_at);
     DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 2);
@@ -302,6 +263,13 @@ DOMT_TEST(channel_whose_channels_could_not_be_is_told_when_it_listens)
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
+static const domus_behaviour listens = {.name = "listens",
+                                        .kind = DOMUS_CHANNELS,
+                                        .on_mount = domt_misuse_mount,
+                                        .on_open = {domt_misuse_open, 0},
+                                        .on_read = {domt_misuse_read, 0},
+                                        .on_close = {domt_misuse_close, 0}};
+
 DOMT_TEST(connections_of_all_threads_have_one_limit)
 {
     domus_config config = domt_config(2);
@@ -311,14 +279,6 @@ DOMT_TEST(connections_of_all_threads_have_one_limit)
     config.channel.connections_max = 10;
     domt_misuse_system = domt_start(&config);
     for (uint32_t i = 0; i < 2; i++) {
-        static const domus_behaviour listens = {
-            .name = "listens",
-            .kind = DOMUS_CHANNELS,
-            .on_mount = domt_misuse_mount,
-            .on_open = {domt_misuse_open, 0},
-            .on_read = {domt_misuse_read, 0},
-            .on_close = {domt_misuse_close, 0},
-        };
         (void)domt_spawn(domt_misuse_system, i, &listens, NULL);
         DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == i + 1);
         at[i] = domt_misuse_seen.found;

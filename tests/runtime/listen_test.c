@@ -71,15 +71,12 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_on rows[] = {
-    {&order_type, on_order, 0}, {&stop_type, on_stop_order, 0}, {NULL, NULL, 0}};
-static const domus_behaviour echoing = {
-    .name = "echoing",
-    .kind = DOMUS_CHANNELS,
-    .on = rows,
-    .on_read = {echo, 0},
-    .on_close = {on_close, 0},
-};
+static const domus_on rows[] = {{&order_type, on_order, 0}, {&stop_type, on_stop_order, 0}, {0}};
+static const domus_behaviour echoing = {.name = "echoing",
+                                        .kind = DOMUS_CHANNELS,
+                                        .on = rows,
+                                        .on_read = {echo, 0},
+                                        .on_close = {on_close, 0}};
 static const domus_behaviour business = {.name = "business", .on = rows};
 
 static domus_system *system_;
@@ -143,15 +140,23 @@ static void hold_echo(int fd)
     ck_assert_int_eq(byte, 'x');
 }
 
+/* Returns a connection, which works. */
+static int echo_there(void)
+{
+    int fd = connect_there();
+
+    ck_assert_int_ge(fd, 0);
+    hold_echo(fd);
+    return fd;
+}
+
 DOMT_TEST(listener_is_opened_and_closed_while_its_channels_stay)
 {
     domus_address actor = begin(&echoing);
 
     ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), 0);
     ck_assert_uint_ne(found.port, 0);
-    int fd = connect_there();
-    ck_assert_int_ge(fd, 0);
-    hold_echo(fd);
+    int fd = echo_there();
     tell(actor, &stop_type, NULL);
     ck_assert_int_eq(atomic_load(&result), 0);
     int again = 0;
@@ -159,9 +164,7 @@ DOMT_TEST(listener_is_opened_and_closed_while_its_channels_stay)
     ck_assert_int_eq(errno, ECONNREFUSED);
     hold_echo(fd);
     ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), 0); /* and another one */
-    again = connect_there();
-    ck_assert_int_ge(again, 0);
-    hold_echo(again);
+    again = echo_there();
     hold_echo(fd);
     (void)close(fd);
     (void)close(again);
@@ -212,9 +215,7 @@ DOMT_TEST(unix_sockets_are_listened_at_by_path_and_by_name)
     domus_address actor = begin(&echoing);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(listen_at(actor, at[i]), 0);
-        int fd = connect_there();
-        ck_assert_int_ge(fd, 0);
-        hold_echo(fd);
+        int fd = echo_there();
         (void)close(fd);
         ck_assert_int_eq(listen_at(actor, at[i]), -EADDRINUSE);
     }
@@ -236,9 +237,7 @@ DOMT_TEST(port_is_shared_only_if_both_want_that)
     tell(second, &order_type, &(order){.at = at, .shares_port = true, .times = 1});
     ck_assert_int_eq(atomic_load(&result), 0);
     for (int i = 0; i < 64; i++) {
-        int fd = connect_there();
-        ck_assert_int_ge(fd, 0);
-        hold_echo(fd);
+        int fd = echo_there();
         (void)close(fd);
     }
     for (uint32_t i = 0; i < 2; i++) /* the kernel gave each some of them */
@@ -268,9 +267,7 @@ DOMT_TEST(thread_has_so_many_listeners_and_no_more)
 
     tell(actor, &order_type, &(order){.at = "127.0.0.1:0", .times = 64});
     ck_assert_int_eq(atomic_load(&result), 0);
-    int fd = connect_there(); /* the last one works */
-    ck_assert_int_ge(fd, 0);
-    hold_echo(fd);
+    int fd = echo_there(); /* the last one works */
     ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), -EMFILE);
     tell(actor, &stop_type, NULL);
     DOMT_WAIT_FOR(10, listen_at(actor, "127.0.0.1:0") == 0);
@@ -295,9 +292,7 @@ DOMT_TEST(listener_ends_with_its_owner)
     domus_address actor = begin(&echoing);
 
     ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), 0);
-    int fd = connect_there();
-    ck_assert_int_ge(fd, 0);
-    hold_echo(fd);
+    int fd = echo_there();
     ck_assert_int_eq(domus_outside_stop(system_, actor), 0);
     char byte;
     ck_assert_int_eq(recv(fd, &byte, 1, 0), 0);

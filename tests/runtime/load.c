@@ -51,8 +51,7 @@ static int set_next(domus_stack *stack, void *self, const void *next)
 #define PLAYER(what)                                                                               \
     {                                                                                              \
         .name = "player", .kind = (what), .state_size = sizeof(domus_address),                     \
-        .on =                                                                                      \
-            (const domus_on[]){{&ball_type, ball, 0}, {&next_type, set_next, 0}, {NULL, NULL, 0}}, \
+        .on = (const domus_on[]){{&ball_type, ball, 0}, {&next_type, set_next, 0}, {0}},           \
     }
 
 static const domus_behaviour players[] = {
@@ -86,16 +85,11 @@ static int begin(domus_stack *stack, void *self)
     return domus_notice(stack, domus_self(stack), &ball_type, NULL);
 }
 
-static int woken(domus_stack *stack, void *self, const domus_answer *answer)
-{
-    return 0;
-}
-
 /* The silent actor raises a barrier that never falls. */
 static int fall_silent(domus_stack *stack, void *self)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_sleep(stack, 3600 * 1000 * DOMT_MS, woken);
+    return domus_sleep(stack, 3600 * 1000 * DOMT_MS, domt_ignore_answer);
 }
 
 const domus_behaviour domt_silent = {.name = "silent", .on_mount = fall_silent};
@@ -111,14 +105,13 @@ static int begin_waiting(domus_stack *stack, void *self)
     (void)begin(stack, self);
     if (asked++ % ASKS_EACH == 0)
         ck_assert_int_eq(domus_spawn(stack, &domt_silent, NULL, &silent), 0);
-    return domus_ask(stack, silent, &ball_type, NULL, woken);
+    return domus_ask(stack, silent, &ball_type, NULL, domt_ignore_answer);
 }
 
 #define ONE_OF_MANY(mount)                                                                         \
     {                                                                                              \
         .name = "one of many", .state_size = sizeof(domus_address),                                \
-        .on =                                                                                      \
-            (const domus_on[]){{&ball_type, ball, 0}, {&next_type, set_link, 0}, {NULL, NULL, 0}}, \
+        .on = (const domus_on[]){{&ball_type, ball, 0}, {&next_type, set_link, 0}, {0}},           \
         .on_mount = (mount),                                                                       \
     }
 
@@ -161,9 +154,8 @@ static const domus_behaviour flooded = {
     .name = "flooded",
     .on = (const domus_on[]){{&ball_type, flooded_ask_or_notice, 0},
                              {&tick_type, flooded_tick, 0},
-                             {NULL, NULL, 0}},
-    .on_mount = flooded_begin,
-};
+                             {0}},
+    .on_mount = flooded_begin};
 
 /* Twice what a run of the other takes, each time; most are refused soon. */
 static int flood_notices(domus_stack *stack, void *self, const void *nothing)
@@ -184,10 +176,7 @@ static int flood_next(domus_stack *stack, void *self, const void *next)
 static const domus_behaviour flooder = {
     .name = "flooder",
     .state_size = sizeof(domus_address),
-    .on = (const domus_on[]){{&ball_type, flood_notices, 0},
-                             {&next_type, flood_next, 0},
-                             {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&ball_type, flood_notices, 0}, {&next_type, flood_next, 0}, {0}}};
 
 /* Always four runs' worth of asks under way. */
 static int answered(domus_stack *stack, void *self, const domus_answer *answer)
@@ -205,11 +194,9 @@ static int ask_next(domus_stack *stack, void *self, const void *next)
     return answered(stack, self, NULL);
 }
 
-static const domus_behaviour asker = {
-    .name = "asker",
-    .state_size = sizeof(domus_address),
-    .on = (const domus_on[]){{&next_type, ask_next, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour asker = {.name = "asker",
+                                      .state_size = sizeof(domus_address),
+                                      .on = (const domus_on[]){{&next_type, ask_next, 0}, {0}}};
 
 /* --- all of them ------------------------------------------------------------------------------ */
 

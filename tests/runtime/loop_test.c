@@ -1,7 +1,8 @@
 /* The three phases and their shares (contract: The loop): phase 3 keeps its deadline, home looks in
- * time (M2), and an actor that works for ever does not stop the others.
+ * time (M2), and births without end do not stop the others.
  *
- * Budgets are held on a virtual clock, to the nanosecond; fairness on real threads. */
+ * Budgets are held on a virtual clock, to the nanosecond. What other loads leave to the others is
+ * held by fairness_test.c and fairness_loopback_test.c. */
 #include "runtime/loop/loop.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
@@ -10,7 +11,7 @@
 
 static const domus_type work_type = {.name = "work"};
 
-/* --- budgets, on a virtual clock ------------------------------------------------------------- */
+/* --- budgets, on a virtual clock -------------------------------------------------------------- */
 
 #define HOUSES (DOMT_SANITIZED ? 11000u : 100000u) /* more than run in the longest budget */
 #define RUN_NS 1000u                               /* what a worker takes */
@@ -27,10 +28,8 @@ static int worked(domus_stack *stack, void *self, const void *payload)
     return again ? domus_notice(stack, domus_self(stack), &work_type, NULL) : 0;
 }
 
-static const domus_behaviour worker = {
-    .name = "worker",
-    .on = (const domus_on[]){{&work_type, worked, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour worker = {.name = "worker",
+                                       .on = (const domus_on[]){{&work_type, worked, 0}, {0}}};
 
 /* Workers with one message each, mounted and ready. */
 static void make_ready(domt_stepped *stepped, domus_address *addresses, uint32_t count)
@@ -110,11 +109,9 @@ static int arm_alarm(domus_stack *stack, void *self)
     return domus_after(stack, 5 * DOMT_MS, &work_type, NULL, NULL);
 }
 
-static const domus_behaviour alarmed = {
-    .name = "alarmed",
-    .on_mount = arm_alarm,
-    .on = (const domus_on[]){{&work_type, worked, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour alarmed = {.name = "alarmed",
+                                        .on_mount = arm_alarm,
+                                        .on = (const domus_on[]){{&work_type, worked, 0}, {0}}};
 
 /* After a pause, phase 2 collects what has arrived meanwhile. That time is io, as in phase 1,
  * unless the completion is a wake-up. */
@@ -238,10 +235,8 @@ static int watched(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour watcher = {
-    .name = "watcher",
-    .on = (const domus_on[]){{&work_type, watched, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour watcher = {.name = "watcher",
+                                        .on = (const domus_on[]){{&work_type, watched, 0}, {0}}};
 
 static void look_with(uint32_t threads, uint32_t houses, uint32_t messages)
 {
@@ -286,7 +281,7 @@ DOMT_TEST(looks_are_no_more_frequent_where_there_are_thieves)
     ck_assert_uint_eq(houses_most, 16);
 }
 
-/* --- fairness, on real threads ---------------------------------------------------------------- */
+/* --- actors that work for ever ---------------------------------------------------------------- */
 
 static const domus_type ball_type = {.name = "ball"};
 static const domus_type tick_type = {.name = "tick"};
@@ -305,16 +300,10 @@ static int ball(domus_stack *stack, void *self_, const void *payload)
     return domus_notice(stack, to, &ball_type, NULL);
 }
 
-#define PLAYER(what)                                                                               \
-    {                                                                                              \
-        .name = "player", .kind = (what), .state_size = sizeof(struct player),                     \
-        .on = (const domus_on[]){{&ball_type, ball, 0}, {NULL, NULL, 0}},                          \
-    }
-
-static const domus_behaviour players[] = {
-    [DOMUS_STATE] = PLAYER(DOMUS_STATE),
-    [DOMUS_CHANNELS] = PLAYER(DOMUS_CHANNELS),
-};
+static const domus_behaviour player = {.name = "player",
+                                       .kind = DOMUS_CHANNELS,
+                                       .state_size = sizeof(struct player),
+                                       .on = (const domus_on[]){{&ball_type, ball, 0}, {0}}};
 
 static int ticked(domus_stack *stack, void *self, const void *payload)
 {
@@ -335,48 +324,8 @@ static int start_ticking(domus_stack *stack, void *self)
 
 static const domus_behaviour bystander = {
     .name = "bystander",
-    .on = (const domus_on[]){{&tick_type, ticked, 0}, {&work_type, other, 0}, {NULL, NULL, 0}},
-    .on_mount = start_ticking,
-};
-
-/* While two actors of `kind` answer each other for ever, timers fire, and what arrives is handled,
- * by one who was there before and by those who are born. */
-static void others_live_beside(domus_kind kind, uint32_t ratio)
-{
-    domus_config config = domt_config(1);
-
-    config.scheduler.io_ratio = ratio;
-    domus_system *system = domt_start(&config);
-    atomic_store(&ticks, 0);
-    atomic_store(&others, 0);
-    domus_address one = domt_spawn(system, 0, &players[kind], NULL);
-    domus_address two = domt_spawn(system, 0, &players[kind], &(struct player){one});
-    domus_address witness = domt_spawn(system, 0, &bystander, NULL);
-    uint64_t balls_before = atomic_load(&balls);
-    domt_notice(system, two, &ball_type, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&balls) > balls_before + 1000);
-    for (uint64_t i = 1; i <= 20; i++) {
-        domt_notice(system, i % 2 == 0 ? witness : domt_spawn(system, 0, &bystander, NULL),
-                    &work_type, NULL);
-        DOMT_WAIT_FOR(10, atomic_load(&others) == i);
-    }
-    DOMT_WAIT_FOR(10, atomic_load(&ticks) >= 20);
-    balls_before = atomic_load(&balls);
-    DOMT_WAIT_FOR(10, atomic_load(&balls) > balls_before + 1000); /* and they still play */
-    domt_end(system);
-}
-
-DOMT_TEST(state_actors_that_play_for_ever_stop_nobody)
-{
-    others_live_beside(DOMUS_STATE, 50);
-    others_live_beside(DOMUS_STATE, 1);
-    others_live_beside(DOMUS_STATE, 100);
-}
-
-DOMT_TEST(channels_actors_that_play_for_ever_stop_nobody)
-{
-    others_live_beside(DOMUS_CHANNELS, 50);
-}
+    .on = (const domus_on[]){{&tick_type, ticked, 0}, {&work_type, other, 0}, {0}},
+    .on_mount = start_ticking};
 
 /* Each of two channels actors runs channelsRunsPerIteration times in a phase 2, then waits
  * for the next. */
@@ -387,9 +336,8 @@ DOMT_TEST(channels_actor_runs_so_many_times_in_a_tick)
 
     config.scheduler.channels_runs_per_iteration = 100;
     domt_stepped_init(&stepped, &config);
-    const domus_behaviour *player = &players[DOMUS_CHANNELS];
-    domus_address one = domt_spawn(stepped.system, 0, player, NULL);
-    domus_address two = domt_spawn(stepped.system, 0, player, &(struct player){one});
+    domus_address one = domt_spawn(stepped.system, 0, &player, NULL);
+    domus_address two = domt_spawn(stepped.system, 0, &player, &(struct player){one});
     domt_stepped_iterate(&stepped, 0, false);
     domt_notice(stepped.system, two, &ball_type, NULL);
     for (uint64_t turn = 1; turn <= 5; turn++) {
@@ -419,14 +367,14 @@ static int beget(domus_stack *stack, void *self)
 
 DOMT_TEST(births_without_end_stop_nobody)
 {
-    domus_config config = domt_config(1);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(1);
     domus_address witness = domt_spawn(system, 0, &bystander, NULL);
 
     (void)domt_spawn(system, 0, &begetter, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&balls) > 1000);
     domt_notice(system, witness, &work_type, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&others) == 1 && atomic_load(&ticks) >= 5);
+    domt_notice(system, domt_spawn(system, 0, &bystander, NULL), &work_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&others) == 2 && atomic_load(&ticks) >= 5);
     domt_end(system);
 }
 

@@ -18,7 +18,7 @@ static int on_fail(domus_stack *stack, void *self, const void *payload)
     return -EIO;
 }
 
-const domus_on domt_misuse_rows[] = {{&domt_misuse_fail_type, on_fail, 0}, {NULL, NULL, 0}};
+const domus_on domt_misuse_rows[] = {{&domt_misuse_fail_type, on_fail, 0}, {0}};
 
 void domt_misuse_begin(uint32_t threads)
 {

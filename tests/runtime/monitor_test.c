@@ -1,5 +1,5 @@
 /* runtime/system/monitor.c: the monitor is there when it is needed, sleeps while no thread works,
- * and ends with its system. */
+ * and ends with its system. Stalls are watched from a change on only if there is one. */
 #include "tests/runtime/stalls.h"
 #include "tests/support/death.h"
 
@@ -26,8 +26,7 @@ static int on_ask(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour stuck = {
     .name = "stuck",
-    .on = (const domus_on[]){{&stay_type, on_stay, 0}, {&ask_type, on_ask, 0}, {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&stay_type, on_stay, 0}, {&ask_type, on_ask, 0}, {0}}};
 
 static domus_config config_of(uint32_t threads)
 {
@@ -118,10 +117,8 @@ static int on_wait(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour waiting = {
-    .name = "waiting",
-    .on = (const domus_on[]){{&stay_type, on_wait, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour waiting = {.name = "waiting",
+                                        .on = (const domus_on[]){{&stay_type, on_wait, 0}, {0}}};
 
 DOMT_TEST(a_stop_during_a_stall_leaves_it_watched)
 {
@@ -172,6 +169,67 @@ DOMT_TEST(a_fork_keeps_the_monitor_with_its_threads)
     domus_address address = domt_spawn(system, 0, &stuck, NULL);
     ck_assert_int_eq(domt_run_in_child(stop_system_of_the_parent, system, said), 0);
     tells(system, address);
+    domt_end(system);
+}
+
+/* --- changes while the system runs -------------------------------------------------------------
+ */
+
+static _Atomic bool goes_on;
+
+static int stand_still(domus_stack *stack, void *self, const void *payload)
+{
+    for (int i = 0; i < 20000 && atomic_load(&goes_on); i++)
+        domt_pause_ns(DOMT_MS);
+    return 0;
+}
+
+static const domus_behaviour still = {.name = "still",
+                                      .on = (const domus_on[]){{&stay_type, stand_still, 0}, {0}}};
+
+/* Returns whether there is a stall that goes on. */
+static bool has_stall(domus_system *system)
+{
+    static domus_stall stalls[DOMUS_STALLS_KEPT];
+    uint32_t count = 0;
+
+    ck_assert_int_eq(domus_stalls_read(system, stalls, DOMUS_STALLS_KEPT, &count), 0);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!stalls[i].is_over)
+            return true;
+    }
+    return false;
+}
+
+DOMT_TEST(stall_is_over_when_stalls_are_not_watched_any_more)
+{
+    domus_config config = domt_config(1);
+    char error[128];
+
+    config.stall.threshold_ns = 10 * DOMT_MS;
+    domus_system *system = domt_start(&config);
+    atomic_store(&goes_on, true);
+    domt_notice(system, domt_spawn(system, 0, &still, NULL), &stay_type, NULL);
+    DOMT_WAIT_FOR(10, has_stall(system));
+    ck_assert_int_eq(domus_system_change_key(system, "stall.threshold", "0", error, sizeof error),
+                     1);
+    DOMT_WAIT_FOR(10, !has_stall(system));
+    atomic_store(&goes_on, false);
+    domt_end(system);
+}
+
+/* Without a monitor nothing would be watched. */
+DOMT_TEST(stalls_are_not_watched_if_nothing_was_at_the_start)
+{
+    domus_config config = domt_config(1);
+    char error[128];
+
+    config.stall.threshold_ns = 0;
+    config.profile.level = DOMUS_PROFILE_OFF;
+    domus_system *system = domt_start(&config);
+    ck_assert_int_eq(
+        domus_system_change_key(system, "stall.threshold", "25ms", error, sizeof error), -EPERM);
+    ck_assert_str_eq(error, "these keys count at a start: stall.threshold");
     domt_end(system);
 }
 

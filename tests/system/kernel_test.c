@@ -114,7 +114,7 @@ DOMT_TEST(the_tests_of_the_ring_pass_on_linux_6_1)
     static const char *const programs[] = {
         "io_backend",         "io_backend_limits",  "io_datagram_backend", "io_direct_seeds",
         "io_calls",           "runtime_datagram",   "runtime_connect",     "runtime_file",
-        "runtime_file_names", "runtime_file_ring",  "runtime_file_held",   "runtime_file_channel",
+        "runtime_file_names", "runtime_file_ring",  "runtime_file_held",   "runtime_file_send",
         "runtime_half_close", "runtime_http_files", "runtime_listen",      "runtime_settings",
         "runtime_stop",       "runtime_park",       "runtime_pipeline",    "runtime_proxy"};
 
