@@ -6,6 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The begins of an answer in chunks and of one of a known size, and the end of a head as the client
+ * gets it. */
+#define SIZED(size) "HTTP/1.1 200 OK\r\nContent-Length: " size "\r\n"
+#define CHUNKED     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
+#define VIA         "Via: 1.1 domus\r\n\r\n"
+
 /* Begin with a request that is on its way. */
 static void begin_asked(void)
 {
@@ -53,16 +59,14 @@ DOMT_TEST(what_proxies_before_have_said_is_kept)
         "HTTP/1.1 304 Not Modified\r\nConnection: keep-alive\r\nETag: e\r\nVia: 1.1 edge\r\n\r\n");
     domt_proxied_goes("HEAD /px HTTP/1.1\r\nHost: h\r\n\r\n",
                       "HEAD /px HTTP/1.1\r\nHost: h\r\n" FOR("h") "Via: 1.1 edge\r\n\r\n");
-    domt_proxied_comes("HTTP/1.1 200 OK\r\nContent-Length: 1234567\r\n\r\n",
+    domt_proxied_comes(SIZED("1234567") "\r\n",
                        "HTTP/1.1 200 OK\r\nContent-Length: 1234567\r\nVia: 1.1 edge\r\n\r\n");
     domt_edge.proxy.name = NULL;
     domt_proxied_goes("HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n",
                       "HEAD /a HTTP/1.1\r\nHost: h\r\n" ADDED);
-    domt_proxied_comes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-                       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nVia: 1.1 domus\r\n\r\n");
+    domt_proxied_comes(CHUNKED "\r\n", CHUNKED VIA);
     domt_proxied_goes(GET, GOT);
-    domt_proxied_comes("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-                       "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nVia: 1.1 domus\r\n\r\n");
+    domt_proxied_comes(SIZED("0") "\r\n", SIZED("0") VIA);
     domt_proxied_end();
 }
 
@@ -75,16 +79,13 @@ DOMT_TEST(bodies_are_passed_on_while_they_come)
     domt_pipes_expect(domt_edge.kit, domt_edge.client, "HTTP/1.1 100 Continue\r\n\r\n");
     domt_proxied_goes("hello", "hello");
     domt_proxied_goes("there", "there");
-    domt_proxied_comes("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab",
-                       "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nVia: 1.1 domus\r\n\r\nab");
+    domt_proxied_comes(SIZED("4") "\r\nab", SIZED("4") VIA "ab");
     domt_proxied_comes("cd", "cd");
     domt_proxied_goes(
         "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
         "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\nHost: h\r\n" ADDED "3\r\nabc\r\n");
     domt_proxied_goes("0\r\nTrailer: x\r\n\r\n", "0\r\n\r\n");
-    domt_proxied_comes(
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nVia: 1.1 domus\r\n\r\n2\r\nab\r\n");
+    domt_proxied_comes(CHUNKED "\r\n2\r\nab\r\n", CHUNKED VIA "2\r\nab\r\n");
     domt_proxied_comes("0\r\nA: b\r\n\r\n", "0\r\n\r\n");
     domt_proxied_end();
 }
@@ -94,8 +95,7 @@ DOMT_TEST(both_bodies_go_at_a_time)
     domt_proxied_begin(&domt_proxied_edge);
     domt_proxied_goes("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
                       "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\nHost: h\r\n" ADDED);
-    domt_proxied_comes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-                       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nVia: 1.1 domus\r\n\r\n");
+    domt_proxied_comes(CHUNKED "\r\n", CHUNKED VIA);
     for (uint32_t i = 0; i < 3; i++) {
         domt_proxied_goes("1\r\na\r\n", "1\r\na\r\n");
         domt_proxied_comes("1\r\nb\r\n", "1\r\nb\r\n");
@@ -116,8 +116,7 @@ DOMT_TEST(a_whole_body_is_passed_on)
     domus_peer_finish(domt_edge.server); /* PUT may be done twice */
     domt_edge.server = NULL;
     domt_proxied_goes("", "PUT /a HTTP/1.1\r\nContent-Length: 5\r\nHost: h\r\n" ADDED "hello");
-    domt_proxied_comes("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-                       "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nVia: 1.1 domus\r\n\r\n");
+    domt_proxied_comes(SIZED("0") "\r\n", SIZED("0") VIA);
     domt_proxied_end();
 }
 
@@ -184,9 +183,7 @@ DOMT_TEST(requests_beyond_the_connections_and_the_queue_get_503)
 DOMT_TEST(an_answer_that_is_not_all_is_seen_as_that)
 {
     begin_asked();
-    domt_proxied_comes(
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nVia: 1.1 domus\r\n\r\n1\r\na\r\n");
+    domt_proxied_comes(CHUNKED "\r\n1\r\na\r\n", CHUNKED VIA "1\r\na\r\n");
     domus_peer_finish(domt_edge.server);
     domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.client, SECOND));
     domt_proxied_end();
@@ -195,8 +192,7 @@ DOMT_TEST(an_answer_that_is_not_all_is_seen_as_that)
 DOMT_TEST(a_client_that_goes_frees_its_connection)
 {
     begin_asked();
-    domt_proxied_comes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\na",
-                       "HTTP/1.1 200 OK\r\nContent-Length: 100\r\nVia: 1.1 domus\r\n\r\na");
+    domt_proxied_comes(SIZED("100") "\r\na", SIZED("100") VIA "a");
     domus_peer_reset(domt_edge.client);
     domt_net_ok(domt_edge.kit, domus_testkit_run(domt_edge.kit));
     domt_net_ok(domt_edge.kit, domus_testkit_advance(domt_edge.kit, 10 * MS));
@@ -220,12 +216,10 @@ DOMT_TEST(a_client_that_finishes_does_not_wait_for_the_answer)
     domt_net_ok(domt_edge.kit, domus_testkit_advance(domt_edge.kit, 10 * MS));
     ck_assert(domus_peer_has_end(domt_edge.client));
     domus_peer_close(domt_edge.client);
-    domt_pipes_send(domt_edge.kit, domt_edge.server,
-                    "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na");
+    domt_pipes_send(domt_edge.kit, domt_edge.server, SIZED("1") "\r\na");
     domt_edge.client = domt_pipes_peer(domt_edge.kit);
     domt_proxied_goes(GET, GOT); /* the answer went to nobody, and its connection goes on */
-    domt_proxied_comes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\na",
-                       "HTTP/1.1 200 OK\r\nContent-Length: 100\r\nVia: 1.1 domus\r\n\r\na");
+    domt_proxied_comes(SIZED("100") "\r\na", SIZED("100") VIA "a");
     domus_peer_finish(domt_edge.client);
     domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.client, SECOND));
     domt_edge.client = domt_pipes_peer(domt_edge.kit);
@@ -269,8 +263,7 @@ DOMT_TEST(a_row_without_a_frame_is_an_error)
 /* Pass a request with these fields on, and expect others. */
 static void passes(const char *fields, const char *expected)
 {
-    char sent[1024];
-    char got[1024];
+    char sent[1024], got[1024];
 
     (void)snprintf(sent, sizeof sent, "GET /a HTTP/1.1\r\nHost: h\r\n%s\r\n", fields);
     (void)snprintf(got, sizeof got, "GET /a HTTP/1.1\r\nHost: h\r\n%s\r\n", expected);
@@ -323,19 +316,16 @@ DOMT_TEST(clients_are_named_by_their_address_alone)
 }
 
 typedef struct location {
-    const char *sent;
-    const char *expected; /* NULL: the same */
+    const char *sent, *expected; /* NULL: the same */
 } location;
 
 /* Hold what becomes of locations in answers to a request for the host `h:81`. */
 static void rewrites(const location *locations, size_t count, const char *host)
 {
-    char sent[1024];
-    char got[1024];
+    char sent[1024], got[1024];
 
     for (size_t i = 0; i < count; i++) {
-        const char *expected =
-            locations[i].expected != NULL ? locations[i].expected : locations[i].sent;
+        const location *is = &locations[i];
         (void)snprintf(got, sizeof got,
                        "GET /a HTTP/1.1\r\nHost: %s\r\nX-Forwarded-For: 127.0.0.1\r\n"
                        "X-Forwarded-Proto: %s\r\nX-Forwarded-Host: h:81\r\n"
@@ -345,12 +335,11 @@ static void rewrites(const location *locations, size_t count, const char *host)
                                                        : "GET /a HTTP/1.1\r\nHost: h:81\r\n\r\n",
                           got);
         (void)snprintf(sent, sizeof sent,
-                       "HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n",
-                       locations[i].sent);
+                       "HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", is->sent);
         (void)snprintf(got, sizeof got,
                        "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: %s\r\n"
                        "Via: 1.1 domus\r\n\r\n",
-                       expected);
+                       is->expected != NULL ? is->expected : is->sent);
         domt_proxied_comes(sent, got);
     }
 }
@@ -466,22 +455,17 @@ DOMT_TEST(trailers_are_passed_if_they_may_be)
     domt_proxied_goes("0\r\nSum: 1\r\nAuthorization: x\r\nX-Forwarded-For: 1.2.3.4\r\n"
                       "Content-Type: a\r\nif-match: b\r\nCookie: c\r\nOther: 2\r\n\r\n",
                       "0\r\nSum: 1\r\nOther: 2\r\n\r\n");
-    domt_proxied_comes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
-                       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nVia: 1.1 domus\r\n\r\n"
-                       "2\r\nab\r\n");
+    domt_proxied_comes(CHUNKED "\r\n2\r\nab\r\n", CHUNKED VIA "2\r\nab\r\n");
     domt_proxied_comes("0\r\nSum: 3\r\nSet-Cookie: d\r\n\r\n", "0\r\nSum: 3\r\n\r\n");
     domt_proxied_goes(GET, GOT); /* this one does not say that it takes any */
-    domt_proxied_comes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\n\r\n",
-                       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nVia: 1.1 domus\r\n\r\n"
-                       "0\r\n\r\n");
+    domt_proxied_comes(CHUNKED "\r\n0\r\nA: b\r\n\r\n", CHUNKED VIA "0\r\n\r\n");
     domt_proxied_end();
 }
 
 /* "hello" by gzip. */
-#define HELLO_SIZE 25
-static const unsigned char hello[HELLO_SIZE] = {0x1f, 0x8b, 8,    0,    0,    0,    0, 0, 0,
-                                                3,    0xcb, 0x48, 0xcd, 0xc9, 0xc9, 7, 0, 0x86,
-                                                0xa6, 0x10, 0x36, 5,    0,    0,    0};
+static const unsigned char hello[] = {0x1f, 0x8b, 8,    0,    0,    0,    0, 0, 0,
+                                      3,    0xcb, 0x48, 0xcd, 0xc9, 0xc9, 7, 0, 0x86,
+                                      0xa6, 0x10, 0x36, 5,    0,    0,    0};
 
 static const domus_http_options unzipping_options = {
     .role = DOMUS_ROLE_CLIENT, .unzip = true, .body_max = 25};
@@ -501,12 +485,13 @@ DOMT_TEST(a_decompressed_answer_does_not_say_that_it_is_compressed)
     domt_proxied_begin_with(&domt_proxied_edge, &unzipping);
     int size = snprintf(sent, sizeof sent,
                         "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
-                        "ETag: \"a\"\r\nContent-Length: %u\r\n"
+                        "ETag: \"a\"\r\nContent-Length: %zu\r\n"
                         "Content-Type: b\r\nLocation: /c\r\n\r\n",
-                        HELLO_SIZE);
-    memcpy(sent + size, hello, HELLO_SIZE);
+                        sizeof hello);
+    memcpy(sent + size, hello, sizeof hello);
     domt_proxied_goes(GET, "GET /a HTTP/1.1\r\nAccept-Encoding: gzip\r\nHost: h\r\n" ADDED);
-    domt_net_ok(domt_edge.kit, domus_peer_send(domt_edge.server, sent, (size_t)size + HELLO_SIZE));
+    domt_net_ok(domt_edge.kit,
+                domus_peer_send(domt_edge.server, sent, (size_t)size + sizeof hello));
     domt_proxied_comes("", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: b\r\n"
                            "Location: /p/c\r\nVia: 1.1 domus\r\n\r\nhello");
     domt_proxied_end();

@@ -1,9 +1,9 @@
-/* Parts of kv alone. What the shards answer to a command for several of them becomes one answer,
- * and an answer that is none, which may come from another node, is passed on as it is. Keys that
+/* Parts of kv alone. Answers of shards to a command for several of them become one answer, and an
+ * answer that is none, which may come from another node, is passed on as it is. Keys that
  * differ in little share buckets, and shards, no more than chance brings about, whatever the seed
  * is. The envoy of a node ends with the exchange that it works for, whether anything was published
- * or not. What expires while it is carried is gone where it comes to, and a legacy is kept until it
- * is old. */
+ * or not. A list that expires while it is carried is gone where it comes to, and a legacy is kept
+ * until it is old. */
 #include "tests/support/suite.h"
 
 #include "examples/kv/kv.h"

@@ -1,8 +1,8 @@
 /* The three phases and their shares (contract: The loop): phase 3 keeps its deadline, home looks in
  * time (M2), and births without end do not stop the others.
  *
- * Budgets are held on a virtual clock, to the nanosecond. What other loads leave to the others is
- * held by fairness_test.c and fairness_loopback_test.c. */
+ * Budgets are held on a virtual clock, to the nanosecond. Other loads are those of
+ * fairness_test.c and fairness_loopback_test.c. */
 #include "runtime/loop/loop.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
