@@ -292,7 +292,8 @@ static void connects(const order *what, int error)
 
     domt_notice(domt_misuse_system, client, &order_type, what);
     DOMT_WAIT_FOR(10, atomic_load(&answers) == before + what->times);
-    ck_assert_int_eq(atomic_load(&last_answer), error);
+    ck_assert_msg(atomic_load(&last_answer) == error, "%s: %d", what->behaviour->name,
+                  atomic_load(&last_answer));
 }
 
 static void end(void)

@@ -99,7 +99,7 @@ DOMT_TEST(listen_in_on_stop_is_refused_and_leaves_no_path)
         DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == i);
         ck_assert_int_eq(domus_outside_stop(domt_misuse_system, actor), 0);
         DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == i);
-        ck_assert_int_eq(atomic_load(&domt_misuse_seen.result), -ESHUTDOWN);
+        ck_assert_msg(atomic_load(&domt_misuse_seen.result) == -ESHUTDOWN, "%s", at_the_end);
         ck_assert_uint_eq(domt_entries("/proc/self/fd"), before);
     }
     ck_assert_int_ne(access(at_the_end + strlen("unix:"), F_OK), 0);
