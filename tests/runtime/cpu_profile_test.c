@@ -475,8 +475,9 @@ DOMT_TEST(signals_of_others_are_no_samples)
         ck_assert_int_eq(kill(getpid(), SIGPROF), 0);
         domt_pause_ns(100000);
     }
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0); /* it uses the system until then */
     domt_end(system);
-    ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_uint_le(domt_cpu_sum_of(long_profile).samples, 100);
     domus_cpu_profile_free(long_profile);
     domt_end(other);
