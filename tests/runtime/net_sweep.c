@@ -72,7 +72,6 @@ void domt_sweep_listen(domt_sweep *sweep, const char *name, const char *address)
 {
     domus_listener_config listener = {.name = name, .address = address, .backlog = 4};
     domus_config config;
-
     domt_sweep_configure(sweep, &config);
     domt_sweep_make(sweep, &config, &listener, 1);
 }
@@ -81,7 +80,6 @@ void domt_sweep_listen(domt_sweep *sweep, const char *name, const char *address)
 static uint32_t draw_chance(domt_sweep *sweep, uint32_t most)
 {
     static const uint32_t parts[] = {1, 4, 16, 64};
-
     return domt_sweep_below(sweep, 2) == 0 ? 0 : most / parts[domt_sweep_below(sweep, 4)];
 }
 
@@ -143,7 +141,7 @@ void domt_sweep_hold(domt_sweep *sweep, bool holds, const char *what)
     (void)fflush(stdout); /* the process of a test that fails does not */
 }
 
-/* --- clients --------------------------------------------------------------------------------- */
+/* --- clients ---------------------------------------------------------------------------------- */
 
 static char byte_at(const domt_client *client, uint64_t position)
 {
@@ -153,7 +151,6 @@ static char byte_at(const domt_client *client, uint64_t position)
 void domt_sweep_connect(domt_sweep *sweep, const char *to)
 {
     domt_client *client = &sweep->clients[sweep->client_count];
-
     *client = (domt_client){.key = domi_random_next(&sweep->random)};
     ck_assert_int_eq(domus_peer_connect(sweep->kit, to, NULL, &client->peer), 0);
     sweep->client_count++;
@@ -294,7 +291,6 @@ void domt_sweep_check_echoes(domt_sweep *sweep)
 static bool is_complete(const domt_sweep *sweep, const domt_client *client)
 {
     domus_peer_counts counts = domus_peer_count(client->peer);
-
     return !(sweep->is_relayed && sweep->faults.ends != 0) && !client->was_rude &&
            domus_peer_error(client->peer) == 0 && counts.lost == 0 && counts.missed == 0;
 }
@@ -303,7 +299,6 @@ static bool is_complete(const domt_sweep *sweep, const domt_client *client)
 static bool is_reliable(const domt_sweep *sweep)
 {
     const domus_net_faults *faults = &sweep->faults;
-
     return faults->resets == 0 && faults->ends == 0 && faults->refusals == 0 &&
            !(sweep->is_relayed && (faults->no_memory != 0 || faults->no_descriptors != 0));
 }
@@ -381,7 +376,7 @@ uint64_t domt_sweep_discarded(const domt_sweep *sweep)
     return sum;
 }
 
-/* --- books ----------------------------------------------------------------------------------- */
+/* --- books ------------------------------------------------------------------------------------ */
 
 static void hold_nothing_left(domt_sweep *sweep)
 {

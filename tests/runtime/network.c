@@ -6,24 +6,20 @@
 static int echo_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
 static int listen_at(domus_stack *stack, void *self)
 {
     const domus_endpoint *at = self;
-
     return domus_listen(stack, at, NULL, NULL, NULL);
 }
 
-const domus_behaviour domt_net_echo = {
-    .name = "echo",
-    .kind = DOMUS_CHANNELS,
-    .state_size = sizeof(domus_endpoint),
-    .on_mount = listen_at,
-    .on_read = {echo_read, 0},
-};
+const domus_behaviour domt_net_echo = {.name = "echo",
+                                       .kind = DOMUS_CHANNELS,
+                                       .state_size = sizeof(domus_endpoint),
+                                       .on_mount = listen_at,
+                                       .on_read = {echo_read, 0}};
 
 void domt_net_configure(domus_config *ret_config)
 {
@@ -52,7 +48,6 @@ domus_testkit *domt_net_kit(const char *at, uint64_t seed)
 domus_peer *domt_net_client(domus_testkit *kit, const char *to)
 {
     domus_peer *peer;
-
     domt_net_ok(kit, domus_peer_connect(kit, to, NULL, &peer));
     return peer;
 }

@@ -21,7 +21,6 @@ _Atomic uint64_t domt_stale_answers;
 static int on_number(domus_stack *stack, void *self, const void *payload)
 {
     uint32_t next = *(const uint32_t *)payload + 1;
-
     if (domus_reply(stack, &domt_number_type, &next) == 0 || domus_sender(stack).house == NULL)
         return 0;
     (void)domus_notice(stack, domus_sender(stack), &domt_number_type, &next);
@@ -78,21 +77,18 @@ static int on_down(domus_stack *stack, void *self, const void *down)
     return 0;
 }
 
-const domus_behaviour domt_peer = {
-    .name = "peer",
-    .on = (const domus_on[]){{&domt_number_type, on_number, 0},
-                             {&domt_other_type, on_other, 0},
-                             {&domt_poke_type, on_poke, 0},
-                             {&domus_down_type, on_down, 0},
-                             {NULL, NULL, 0}},
-    .on_mount = domt_count_mount,
-    .on_stop = domt_count_stop,
-};
+const domus_behaviour domt_peer = {.name = "peer",
+                                   .on = (const domus_on[]){{&domt_number_type, on_number, 0},
+                                                            {&domt_other_type, on_other, 0},
+                                                            {&domt_poke_type, on_poke, 0},
+                                                            {&domus_down_type, on_down, 0},
+                                                            {0}},
+                                   .on_mount = domt_count_mount,
+                                   .on_stop = domt_count_stop};
 
 domus_outsider *domt_attach(domus_system *system)
 {
     domus_outsider *outsider = NULL;
-
     ck_assert_int_eq(domus_outside_attach(system, NULL, &outsider), 0);
     return outsider;
 }
@@ -101,7 +97,6 @@ void domt_poke_peer(domus_system *system, domus_address peer, domus_address to, 
                     uint32_t count, bool asks)
 {
     const domt_poke poke = {.to = to, .first = first, .count = count, .asks = asks};
-
     domt_notice(system, peer, &domt_poke_type, &poke);
 }
 
@@ -110,7 +105,6 @@ uint32_t domt_receive_number(domus_outsider *outsider, const domus_type *type,
 {
     const domus_type *const types[] = {type, NULL};
     const domus_pattern pattern = {.types = types};
-
     ck_assert_int_eq(domus_outside_receive(outsider, &pattern, 10 * 1000 * DOMT_MS, ret_message),
                      0);
     ck_assert_ptr_eq(ret_message->type, type);

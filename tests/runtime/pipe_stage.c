@@ -24,7 +24,6 @@ static const domt_pipe_options no_options;
 static int open_pipe(domus_wire *wire, void *state, const void *options_)
 {
     const domt_pipe_options *options = options_ != NULL ? options_ : &no_options;
-
     *(const domt_pipe_options **)state = options;
     return options->hello != NULL ? domus_wire_append(wire, options->hello, strlen(options->hello))
                                   : 0;
@@ -67,7 +66,6 @@ static int decode_pipe(domus_wire *wire, void *state, const char *bytes, size_t 
 static int append_id(domus_wire *wire, const void *state, uint64_t id)
 {
     const domt_pipe_options *options = *(const domt_pipe_options *const *)state;
-
     return options->has_ids && id != DOMUS_NO_ID ? domus_wire_append_text(wire, "%" PRIu64 ":", id)
                                                  : 0;
 }
@@ -114,17 +112,14 @@ static int fail_pipe(domus_wire *wire, void *state, uint64_t id, const domus_typ
                                   strerrorname_np(-error));
 }
 
-const domus_stage domt_pipe_stage = {
-    .name = "pipe",
-    .state_size = sizeof(const domt_pipe_options *),
-    .open = open_pipe,
-    .decode = decode_pipe,
-    .encode = encode_pipe,
-    .fail = fail_pipe,
-};
+const domus_stage domt_pipe_stage = {.name = "pipe",
+                                     .state_size = sizeof(const domt_pipe_options *),
+                                     .open = open_pipe,
+                                     .decode = decode_pipe,
+                                     .encode = encode_pipe,
+                                     .fail = fail_pipe};
 
 static const domt_pipe_options with_ids = {.has_ids = true};
 const domus_pipeline domt_pipe_by_id = {
     .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, &with_ids}, {NULL, NULL}},
-    .by_id = true,
-};
+    .by_id = true};

@@ -59,7 +59,6 @@ static int reply_slice(domus_stack *stack, domus_slice text)
 {
     domus_packet answer;
     int error = domus_slice_copy(domus_slice_data(text), text.size, &answer.bytes);
-
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &answer);
 }
 
@@ -95,8 +94,7 @@ static int help(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour helper = {
     .name = "helper",
-    .on = (const domus_on[]){{&domus_packet_type, help, sizeof(helper_frame)}, {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&domus_packet_type, help, sizeof(helper_frame)}, {0}}};
 
 /* --- the channel ------------------------------------------------------------------------------ */
 
@@ -110,7 +108,6 @@ typedef struct kept_ask {
 static void release_kept(void *payload)
 {
     kept_ask *ask = *(kept_ask **)payload;
-
     domus_slice_free(ask->text);
     free(ask);
 }
@@ -218,7 +215,6 @@ static int reply_odd(domus_stack *stack, const pipe_request *asked)
     bool is_line = is(asked, "line");
     int error = is_line ? domus_slice_copy("two\nlines", 9, &answer.bytes)
                         : domus_slice_keep(asked->text, &answer.bytes);
-
     return error != 0 ? error
                       : domus_reply(stack, is_line ? &domus_packet_type : &odd_type, &answer);
 }
@@ -372,8 +368,7 @@ static const domus_type *const encodes[] = {&domus_packet_type, &domt_note_type,
 
 const domus_pipeline domt_pipe_pipeline = {
     .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, NULL}, {NULL, NULL}},
-    .encodes = encodes,
-};
+    .encodes = encodes};
 
 #define ROWS(frame)                                                                                \
     (const domus_on_peer[])                                                                        \
@@ -381,31 +376,28 @@ const domus_pipeline domt_pipe_pipeline = {
         {&domus_packet_type, on_request, frame, 0, marks_of},                                      \
             {&domt_note_type, on_note, 0, 0, NULL}, {.type = NULL},                                \
     }
-static const domus_on woken[] = {{&wake_type, wake, 0}, {NULL, NULL, 0}};
+static const domus_on woken[] = {{&wake_type, wake, 0}, {0}};
 
-const domus_behaviour domt_pipe_plain = {
-    .name = "plain",
-    .kind = DOMUS_CHANNELS,
-    .pipeline = &domt_pipe_pipeline,
-    .on = woken,
-    .on_peer = ROWS(0),
-    .on_open = {on_open, 0},
-    .on_close = {on_close, 0},
-};
+const domus_behaviour domt_pipe_plain = {.name = "plain",
+                                         .kind = DOMUS_CHANNELS,
+                                         .pipeline = &domt_pipe_pipeline,
+                                         .on = woken,
+                                         .on_peer = ROWS(0),
+                                         .on_open = {on_open, 0},
+                                         .on_close = {on_close, 0}};
 
-const domus_behaviour domt_pipe_framed = {
-    .name = "framed",
-    .kind = DOMUS_CHANNELS,
-    .pipeline = &domt_pipe_pipeline,
-    .on = woken,
-    .on_peer = ROWS(sizeof(pipe_frame)),
-    .on_open = {on_open, 0},
-    .on_close = {on_close, 0},
-};
+const domus_behaviour domt_pipe_framed = {.name = "framed",
+                                          .kind = DOMUS_CHANNELS,
+                                          .pipeline = &domt_pipe_pipeline,
+                                          .on = woken,
+                                          .on_peer = ROWS(sizeof(pipe_frame)),
+                                          .on_open = {on_open, 0},
+                                          .on_close = {on_close, 0}};
 
 /* --- kits ------------------------------------------------------------------------------------- */
 
 const char *domt_pipe_at = DOMT_PIPE_AT;
+domus_testkit *domt_pipe_kit;
 
 void domt_pipes_configure(domus_config *ret_config)
 {
@@ -432,6 +424,7 @@ domus_testkit *domt_pipes_kit(const domus_config *config, const domus_behaviour 
     domt_pipes_now.is_kit = true;
     ck_assert_int_eq(domus_serve(system, "pipe", behaviour, NULL, NULL), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
+    domt_pipe_kit = kit;
     return kit;
 }
 

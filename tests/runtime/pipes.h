@@ -92,4 +92,38 @@ void domt_pipes_expect(domus_testkit *kit, domus_peer *peer, const char *text);
 /* Stop the system, hold that nothing is left, and free the kit. */
 void domt_pipes_end(domus_testkit *kit);
 
+/* --- the same with the kit that was made last ------------------------------------------------- */
+
+extern domus_testkit *domt_pipe_kit;
+domus_system *domt_pipe_system(void);
+
+/* Make the kit, and connect a peer; connect another one. */
+domus_peer *domt_pipe_begin(const domus_config *config, const domus_behaviour *behaviour,
+                            uint64_t seed);
+domus_peer *domt_pipe_begin_with(const domus_pipeline *pipeline); /* a framed service with this */
+domus_peer *domt_pipe_peer(void);
+
+/* The configuration of such kits, as of domt_pipes_configure(). */
+domus_config domt_pipe_config(void);
+
+/* Send text; hold that this text comes back; do both. */
+void domt_pipe_say(domus_peer *peer, const char *text);
+void domt_pipe_hear(domus_peer *peer, const char *text);
+void domt_pipe_talk(domus_peer *peer, const char *said, const char *heard);
+
+/* Run until nothing is left to do now; let time pass; stop the channel that opened last. */
+void domt_pipe_run(void);
+void domt_pipe_pass(uint64_t ns);
+void domt_pipe_stop(void);
+
+/* End the kit as domt_pipes_end() does: at once; when the peer has closed; when it has finished and
+ * sees the end of the channel; when it sees that end and closes. */
+void domt_pipe_end(void);
+void domt_pipe_close(domus_peer *peer);
+void domt_pipe_finish(domus_peer *peer);
+void domt_pipe_ends(domus_peer *peer);
+
+/* Stop the system and free the kit, whose actors are not those of this service. */
+void domt_pipe_free(void);
+
 #endif

@@ -9,11 +9,7 @@
 #include <unistd.h>
 
 const domus_policy *const domt_policies[DOMT_POLICIES] = {
-    &domus_policy_sharing,
-    &domus_policy_rings,
-    &domus_policy_deques,
-    &domus_policy_stealing,
-};
+    &domus_policy_sharing, &domus_policy_rings, &domus_policy_deques, &domus_policy_stealing};
 
 #define ALIGNMENT 128
 
@@ -24,7 +20,6 @@ static void *new_zeroed(size_t bytes)
 {
     size_t rounded = (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
     void *memory = aligned_alloc(ALIGNMENT, rounded);
-
     ck_assert_ptr_nonnull(memory);
     memset(memory, 0, rounded);
     return memory;
@@ -143,7 +138,6 @@ uint64_t domt_stand_events(const domt_stand *stand, uint32_t runner, domus_runne
 bool domt_job_claim(domt_job *job)
 {
     uint32_t idle = DOMT_JOB_IDLE;
-
     /* acquire: the end of its last turn, by another thread. */
     return atomic_compare_exchange_strong_explicit(&job->state, &idle, DOMT_JOB_QUEUED,
                                                    memory_order_acquire, memory_order_relaxed);
@@ -198,7 +192,6 @@ void domt_job_end(domt_job *job)
 double domt_policies_now(void)
 {
     struct timespec now;
-
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }

@@ -4,17 +4,21 @@
 const char *const domt_pooled_policies[] = {"rings", "deques", "stealing", "sharing"};
 struct domt_pooled domt_pooled;
 
-void domt_pooled_begin(const char *policy, uint32_t runners, uint32_t threads)
+void domt_pooled_start(domus_config *config, const domus_pool_config *pool)
 {
-    const domus_pool_config work = {.name = "work", .runners = runners, .policy = policy};
-    domus_config config = domt_config(threads);
-
-    config.pools = &work;
-    config.pool_count = 1;
-    domt_pooled.system = domt_start(&config);
+    config->pools = pool;
+    config->pool_count = 1;
+    domt_pooled.system = domt_start(config);
     domt_pooled.pool = domus_outside_pool_find(domt_pooled.system, "work");
     ck_assert_ptr_nonnull(domt_pooled.pool);
     ck_assert_ptr_null(domus_outside_pool_find(domt_pooled.system, "play"));
+}
+
+void domt_pooled_begin(const char *policy, uint32_t runners, uint32_t threads)
+{
+    domus_config config = domt_config(threads);
+    domt_pooled_start(&config,
+                      &(domus_pool_config){.name = "work", .runners = runners, .policy = policy});
 }
 
 domus_address domt_pooled_spawn(const domus_pool *pool, const domus_behaviour *behaviour,
@@ -22,7 +26,6 @@ domus_address domt_pooled_spawn(const domus_pool *pool, const domus_behaviour *b
 {
     const domus_spawn_options options = {.pool = pool};
     domus_address address;
-
     ck_assert_int_eq(
         domus_outside_spawn_with(domt_pooled.system, behaviour, state, &options, &address), 0);
     return address;

@@ -15,7 +15,10 @@ extern struct domt_pooled {
     const domus_pool *pool; /* named "work" */
 } domt_pooled;
 
-/* Begin the system. */
+/* Start a system of this configuration, with this pool, whose name is "work". */
+void domt_pooled_start(domus_config *config, const domus_pool_config *pool);
+
+/* The same, with a policy, and the default configuration. */
 void domt_pooled_begin(const char *policy, uint32_t runners, uint32_t threads);
 
 /* Spawn an actor in a pool; NULL: on a thread. */

@@ -1,6 +1,7 @@
 /* A pool in a test kit; see the header. */
 #include "tests/runtime/pools.h"
 
+#include <stdio.h>
 #include <string.h>
 
 domus_testkit *domt_pool_kit;
@@ -15,7 +16,6 @@ const domus_behaviour domt_pool_narrow = {
 domus_peer_listener *domt_pool_listen(const char *at)
 {
     domus_peer_listener *listener;
-
     domt_net_ok(domt_pool_kit, domus_peer_listen(domt_pool_kit, at, 0, &listener));
     return listener;
 }
@@ -23,9 +23,8 @@ domus_peer_listener *domt_pool_listen(const char *at)
 domus_peer *domt_pool_peer(domus_peer_listener *listener)
 {
     domus_peer *peer;
-
     domt_net_ok(domt_pool_kit, domus_peer_accept(listener, 20 * DOMT_NET_SECOND, &peer));
-    domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
+    domt_pool_run();
     return peer;
 }
 
@@ -79,11 +78,41 @@ void domt_pool_error(int error)
                 domus_probe_expect_error(domt_pool_probe, error, 5 * DOMT_NET_SECOND));
 }
 
+void domt_pool_hear(const char *text)
+{
+    domt_expect_line(domt_pool_kit, domt_pool_probe, text);
+}
+
+void domt_pool_reply(domus_peer *peer, const char *answer)
+{
+    char line[64];
+    (void)snprintf(line, sizeof line, "%s\n", answer);
+    domt_pool_answer(peer, line);
+    domt_pool_hear(answer);
+}
+
+void domt_pool_serve(domus_peer *peer, const char *asked, const char *answer)
+{
+    char line[64];
+    (void)snprintf(line, sizeof line, "%s\n", asked);
+    domt_pool_sent(peer, line);
+    domt_pool_reply(peer, answer);
+}
+
+void domt_pool_run(void)
+{
+    domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
+}
+
+void domt_pool_pass(uint64_t ns)
+{
+    domt_net_ok(domt_pool_kit, domus_testkit_advance(domt_pool_kit, ns));
+}
+
 domus_pool_status domt_pool_look(void)
 {
     domus_pool_status status;
     domus_probe *other = domt_new_probe(domt_pool_kit);
-
     ck_assert_int_eq(domus_probe_ask(other, domt_pool, &domus_pool_look_type, NULL), 0);
     domt_net_ok(domt_pool_kit,
                 domus_probe_expect(other, &domus_pool_status_type, DOMT_NET_SECOND, &status));

@@ -32,6 +32,16 @@ void domt_pool_sent(domus_peer *peer, const char *text);
 void domt_pool_answer(domus_peer *peer, const char *text);
 void domt_pool_error(int error);
 
+/* Hold that the probe hears a line; let a service answer so; hold before that that it got a line.
+ */
+void domt_pool_hear(const char *text);
+void domt_pool_reply(domus_peer *peer, const char *answer);
+void domt_pool_serve(domus_peer *peer, const char *asked, const char *answer);
+
+/* Run the kit until nothing is left to do now; let time pass. */
+void domt_pool_run(void);
+void domt_pool_pass(uint64_t ns);
+
 domus_pool_status domt_pool_look(void);
 
 #endif

@@ -75,12 +75,11 @@ void domt_pressed_end(void)
 domus_memory domt_pressed_memory(void)
 {
     domus_memory now;
-
     domus_system_memory(pressed, &now);
     return now;
 }
 
-/* --- an actor that takes heap ---------------------------------------------------------------- */
+/* --- an actor that takes heap ----------------------------------------------------------------- */
 
 static _Atomic int spawn_error;
 static atomic_bool has_spawned;
@@ -103,15 +102,12 @@ static int spawn_large(domus_stack *stack, void *self, const void *payload)
 static int begin_spawning(domus_stack *stack, void *self)
 {
     int error = domus_every(stack, 2 * DOMT_MS, &spawn_it, NULL, NULL);
-
     return error != 0 ? error : spawn_large(stack, self, NULL);
 }
 
-static const domus_behaviour spawning = {
-    .name = "spawning",
-    .on = (const domus_on[]){{&spawn_it, spawn_large, 0}, {NULL, NULL, 0}},
-    .on_mount = begin_spawning,
-};
+static const domus_behaviour spawning = {.name = "spawning",
+                                         .on = (const domus_on[]){{&spawn_it, spawn_large, 0}, {0}},
+                                         .on_mount = begin_spawning};
 
 void domt_pressed_spawn_large(uint32_t thread)
 {
@@ -127,7 +123,7 @@ int domt_pressed_spawn_error(void)
     return atomic_load(&spawn_error);
 }
 
-/* --- its log, and its port ------------------------------------------------------------------- */
+/* --- its log, and its port -------------------------------------------------------------------- */
 
 #define LINES_MAX 64
 
@@ -147,7 +143,6 @@ static void log_line(void *context, domus_log_level level, uint32_t thread, cons
 uint32_t domt_pressed_lines(const char *part)
 {
     uint32_t count = 0;
-
     pthread_mutex_lock(&lines_mutex);
     for (uint32_t i = 0; i < lines_count; i++)
         count += strstr(lines[i], part) != NULL;
@@ -158,14 +153,12 @@ uint32_t domt_pressed_lines(const char *part)
 domus_system *domt_pressed_start_logged(bool enabled)
 {
     const domus_hooks hooks = {.log = log_line};
-
     return domt_pressed_start(enabled, &hooks);
 }
 
 static int echo_bytes(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
@@ -182,7 +175,6 @@ int domt_pressed_connect(void)
     const struct sockaddr_in to = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(connect(fd, (const struct sockaddr *)&to, sizeof to), 0);
     return fd;
@@ -197,6 +189,5 @@ bool domt_pressed_hears(int fd, int ms)
 {
     struct pollfd wait = {.fd = fd, .events = POLLIN};
     char byte;
-
     return poll(&wait, 1, ms) == 1 && recv(fd, &byte, 1, 0) == 1 && byte == 'x';
 }

@@ -52,14 +52,12 @@ void domt_program_start(domt_program *own, const domus_program *program,
 static const char *end_of(const char *text)
 {
     size_t length = strlen(text);
-
     return length > SHOWN_MAX ? text + length - SHOWN_MAX : text;
 }
 
 static bool take_text(int fd, char *text, size_t *length)
 {
     ssize_t got = read(fd, text + *length, DOMT_PROGRAM_TEXT_MAX - 1 - *length);
-
     if (got > 0)
         *length += (size_t)got;
     return got > 0;
@@ -99,7 +97,6 @@ void domt_program_complains(domt_program *own, const char *text, int times)
 int domt_program_wait(domt_program *own)
 {
     int status = 0;
-
     ck_assert_int_eq(waitpid(own->pid, &status, 0), own->pid);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

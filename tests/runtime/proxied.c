@@ -88,7 +88,6 @@ void domt_proxied_comes_empty(void)
 void domt_proxied_fails(const char *status)
 {
     size_t size;
-
     domt_net_ok(domt_edge.kit, domus_testkit_run(domt_edge.kit));
     const char *got = domus_peer_got(domt_edge.client, &size);
     ck_assert_msg(size > strlen(status) && memcmp(got, status, strlen(status)) == 0, "%.*s",

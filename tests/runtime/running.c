@@ -37,7 +37,6 @@ int domt_ignore_answer(domus_stack *stack, void *self, const domus_answer *answe
 domus_config domt_config(uint32_t threads)
 {
     domus_config config;
-
     domus_config_init(&config);
     config.system.threads = threads;
     config.system.cpus = "none";
@@ -49,7 +48,6 @@ domus_system *domt_start(const domus_config *config)
 {
     domus_system *system = NULL;
     char error[256] = "";
-
     ck_assert_msg(domus_system_new(config, error, sizeof error, &system) == 0, "%s", error);
     ck_assert_msg(domus_system_start(system) == 0, "%s", domus_system_error(system));
     return system;
@@ -69,11 +67,16 @@ void domt_end(domus_system *system)
     domus_system_free(system);
 }
 
+domus_system *domt_start_threads(uint32_t threads)
+{
+    domus_config config = domt_config(threads);
+    return domt_start(&config);
+}
+
 domus_address domt_spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
                          const void *state)
 {
     domus_address address = {NULL, 0};
-
     ck_assert_int_eq(domus_outside_spawn_on(system, thread, behaviour, state, &address), 0);
     return address;
 }
@@ -89,13 +92,27 @@ domus_address domt_spawn_detached(domus_system *system, const domus_behaviour *b
 
 /* --- a service -------------------------------------------------------------------------------- */
 
+void domt_listen(domus_config *config)
+{
+    static const domus_listener_config front = {
+        .name = "front", .address = "127.0.0.1:0", .backlog = 256};
+    config->listeners = &front;
+    config->listener_count = 1;
+}
+
+uint16_t domt_serve_front(domus_system *system, const domus_behaviour *behaviour, const void *state)
+{
+    uint16_t port = 0;
+    ck_assert_int_eq(domus_serve(system, "front", behaviour, state, &port), 0);
+    return port;
+}
+
 static domus_endpoint served;
 static _Atomic bool is_serving;
 
 static int listen_at_any_port(domus_stack *stack, void *self)
 {
     domus_endpoint at;
-
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
     ck_assert_int_eq(domus_listen(stack, &at, NULL, NULL, &served), 0);
     atomic_store(&is_serving, true);
@@ -127,7 +144,6 @@ void domt_notice(domus_system *system, domus_address to, const domus_type *type,
 domus_profile domt_profile(const domus_system *system, uint32_t thread)
 {
     domus_profile profile;
-
     ck_assert_int_eq(domus_system_profile(system, thread, &profile), 0);
     return profile;
 }
@@ -150,7 +166,6 @@ domus_profile domt_profile_all(const domus_system *system)
 uint64_t domt_now_ns(void)
 {
     struct timespec now;
-
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
@@ -161,7 +176,6 @@ void domt_pause_ns(uint64_t ns)
         .tv_sec = (time_t)(ns / 1000000000u),
         .tv_nsec = (long)(ns % 1000000000u),
     };
-
     while (nanosleep(&pause, &pause) != 0)
         continue;
 }

@@ -47,6 +47,12 @@ domus_address domt_spawn_detached(domus_system *system, const domus_behaviour *b
  * where. `channel` is used as long as the system lives, and one system at a time is served so. */
 domus_endpoint domt_serve(domus_system *system, const domus_behaviour *channel);
 
+/* Give a configuration the listener `front`, at any port of loopback; serve it with this behaviour
+ * and state. domt_serve_front() returns the port. */
+void domt_listen(domus_config *config);
+uint16_t domt_serve_front(domus_system *system, const domus_behaviour *behaviour,
+                          const void *state);
+
 void domt_notice(domus_system *system, domus_address to, const domus_type *type,
                  const void *payload);
 

@@ -23,7 +23,6 @@ domt_site_type domt_site;
 const char *domt_site_path(const char *name)
 {
     static char path[PATH_MAX];
-
     snprintf(path, sizeof path, "%s/%s", domt_site.tree.root, name);
     return path;
 }
@@ -33,7 +32,6 @@ void domt_site_shrink(void);
 void domt_site_shrink(void)
 {
     struct stat status;
-
     ck_assert_int_eq(stat(domt_site_path("a.txt"), &status), 0);
     ck_assert_int_eq(truncate(domt_site_path("a.txt"), status.st_size - 1), 0);
 }
@@ -95,16 +93,14 @@ const domus_behaviour domt_site_service = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &pipeline,
     .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = serve},
-                                       {.type = NULL}},
-};
+                                       {.type = NULL}}};
 
 const domus_behaviour domt_site_late_service = {
     .name = "late site",
     .kind = DOMUS_CHANNELS,
     .pipeline = &pipeline,
     .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = sleep_first},
-                                       {.type = NULL}},
-};
+                                       {.type = NULL}}};
 
 static int send_on(domus_stack *stack, void *self, const void *payload)
 {
@@ -116,18 +112,14 @@ const domus_behaviour domt_site_far_service = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &pipeline,
     .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = send_on},
-                                       {.type = NULL}},
-};
+                                       {.type = NULL}}};
 
 static const domus_behaviour far_actor = {
-    .name = "server of files",
-    .on = (const domus_on[]){{&domus_http_request_type, serve, 0}, {NULL, NULL, 0}},
-};
+    .name = "server of files", .on = (const domus_on[]){{&domus_http_request_type, serve, 0}, {0}}};
 
 void domt_site_write(const char *name, const char *text)
 {
     const struct timespec times[2] = {{1700000000, 123456789}, {1700000000, 123456789}};
-
     domt_tree_write(&domt_site.tree, name, text);
     ck_assert_int_eq(utimensat(AT_FDCWD, domt_site_path(name), times, 0), 0);
 }
@@ -135,7 +127,6 @@ void domt_site_write(const char *name, const char *text)
 static void write_large(void)
 {
     static char text[DOMT_SITE_LARGE + 1];
-
     for (uint32_t i = 0; i < DOMT_SITE_LARGE; i++)
         text[i] = domt_file_byte(i);
     domt_site_write("large.bin", text);
@@ -145,7 +136,6 @@ static void make_socket(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
     snprintf(address.sun_path, sizeof address.sun_path, "%s", domt_site_path("socket"));
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
     (void)close(fd);
@@ -241,7 +231,6 @@ unsigned domt_site_get(const char *target, const char *fields)
 const char *domt_site_body(void)
 {
     const char *end_of_head = strstr(domt_site.answer, "\r\n\r\n");
-
     ck_assert_ptr_nonnull(end_of_head);
     return end_of_head + 4;
 }
@@ -257,7 +246,6 @@ void domt_site_gives(const char *target, const char *fields, unsigned status, co
 bool domt_site_says(const char *line)
 {
     char whole[512];
-
     snprintf(whole, sizeof whole, "\r\n%s\r\n", line);
     const char *at = strstr(domt_site.answer, whole);
     return at != NULL && at < domt_site_body();
@@ -266,7 +254,6 @@ bool domt_site_says(const char *line)
 const char *domt_site_tag(void)
 {
     static char value[128];
-
     ck_assert_int_eq(sscanf(strstr(domt_site.answer, "\r\nETag: "), "\r\nETag: %127[^\r]", value),
                      1);
     return value;

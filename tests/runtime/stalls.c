@@ -84,7 +84,6 @@ extern const char __start_domt_stays[], __stop_domt_stays[];
 static bool is_over(uint64_t began_ns, uint64_t ns, const char *part)
 {
     uint64_t stayed_ns = domt_now_ns() - began_ns;
-
     return stayed_ns >= ns &&
            (part == NULL || stayed_ns > LONGEST_NS || domt_lines(part, NULL) != 0);
 }
@@ -92,7 +91,6 @@ static bool is_over(uint64_t began_ns, uint64_t ns, const char *part)
 HERE void domt_burn(uint64_t ns, const char *part)
 {
     uint64_t began_ns = domt_now_ns();
-
     while (!is_over(began_ns, ns, part))
         continue;
 }
@@ -100,7 +98,6 @@ HERE void domt_burn(uint64_t ns, const char *part)
 HERE void domt_doze(uint64_t ns, const char *part)
 {
     uint64_t began_ns = domt_now_ns();
-
     while (!is_over(began_ns, ns, part))
         domt_pause_ns(DOMT_MS);
 }
@@ -131,7 +128,6 @@ uint64_t domt_stalls_over(const domus_system *system)
 {
     domus_profile profile = domt_profile_all(system);
     uint64_t sum = 0;
-
     for (int i = 0; i < DOMUS_STALL_LENGTHS; i++)
         sum += profile.stall_lengths[i];
     return sum;

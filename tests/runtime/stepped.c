@@ -27,7 +27,7 @@ void domt_stepped_advance(domt_stepped *stepped, uint64_t by_ns)
     domi_clock_advance(&stepped->system->clock, by_ns);
 }
 
-/* --- the ring -------------------------------------------------------------------------------- */
+/* --- the ring --------------------------------------------------------------------------------- */
 
 static int ring_open(const domus_config *config, char *error, size_t error_size, void **ret_ring)
 {
@@ -191,7 +191,7 @@ const domi_backend domt_stepped_ring = {
     .publish = ring_publish,
 };
 
-/* --- the system ------------------------------------------------------------------------------ */
+/* --- the system ------------------------------------------------------------------------------- */
 
 /* A sleeper's word has changed; the one who sleeps is the test. */
 static void wake(domi_manager *manager)
@@ -199,16 +199,14 @@ static void wake(domi_manager *manager)
     current->rings[manager->index].wakes++;
 }
 
-const domi_runtime_hooks domt_hooks_of_stepped = {
-    .wake = wake,
-    .log = domi_log_happening,
-    .warn = domi_log_mistake,
-    .say = domi_log_text,
-    .spawn_detached = domi_detached_spawn,
-    .withdraw = domi_blocking_withdraw,
-    .read_memory = domi_pressure_read,
-    .read_clock = domi_system_read_clock,
-};
+const domi_runtime_hooks domt_hooks_of_stepped = {.wake = wake,
+                                                  .log = domi_log_happening,
+                                                  .warn = domi_log_mistake,
+                                                  .say = domi_log_text,
+                                                  .spawn_detached = domi_detached_spawn,
+                                                  .withdraw = domi_blocking_withdraw,
+                                                  .read_memory = domi_pressure_read,
+                                                  .read_clock = domi_system_read_clock};
 
 void domt_stepped_init(domt_stepped *stepped, const domus_config *config)
 {
@@ -244,6 +242,16 @@ void domt_stepped_init(domt_stepped *stepped, const domus_config *config)
     system->stage = DOMI_STAGE_RUNNING;
 }
 
+void domt_stepped_begin(domt_stepped *stepped, uint32_t threads)
+{
+    domus_config config;
+    domus_config_init(&config);
+    config.system.threads = threads;
+    config.system.cpus = "none";
+    config.io.buffers.count = 16; /* the ring is this file's */
+    domt_stepped_init(stepped, &config);
+}
+
 void domt_stepped_fini(domt_stepped *stepped)
 {
     for (uint32_t i = 0; i < stepped->system->count; i++)
@@ -264,7 +272,6 @@ domi_thread *domt_stepped_thread(domt_stepped *stepped, uint32_t index)
 void domt_stepped_iterate(domt_stepped *stepped, uint32_t index, bool rest)
 {
     domi_thread *thread = domt_stepped_thread(stepped, index);
-
     domi_phase_io(thread);
     domi_phase_channels(thread);
     domi_phase_state(thread);

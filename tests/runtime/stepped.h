@@ -46,6 +46,9 @@ extern const domi_runtime_hooks domt_hooks_of_stepped;
 /* Make a stepped system; a process has one at a time. */
 void domt_stepped_init(domt_stepped *stepped, const domus_config *config);
 
+/* Make one of the default configuration. */
+void domt_stepped_begin(domt_stepped *stepped, uint32_t threads);
+
 /* End every actor and free the system. */
 void domt_stepped_fini(domt_stepped *stepped);
 

@@ -33,7 +33,6 @@ void domt_storm_wrong(const char *what)
 void domt_load_look(const void *payload)
 {
     const domt_load *load = payload;
-
     if (load->memory == NULL || load->memory[0] != ALIVE)
         domt_storm_wrong("a payload was looked at that is gone");
 }
@@ -49,7 +48,6 @@ static void end_memory(const domt_load *load)
 static void release(void *payload)
 {
     const domt_load *load = payload;
-
     if (load->memory == NULL) /* a message that was never filled */
         return;
     end_memory(load);
@@ -102,7 +100,6 @@ static _Atomic uint32_t tickets_count;
 uint32_t domt_ticket_new(void)
 {
     uint32_t ticket = atomic_fetch_add(&tickets_count, 1) + 1;
-
     if (ticket >= TICKETS_MAX)
         return 0;
     atomic_store(&tickets[ticket], ASKED);
@@ -136,7 +133,6 @@ void domt_ticket_undo(uint32_t ticket)
 static uint32_t tickets_used(void)
 {
     uint32_t count = atomic_load(&tickets_count) + 1;
-
     return count < TICKETS_MAX ? count : TICKETS_MAX;
 }
 

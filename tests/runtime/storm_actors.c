@@ -147,7 +147,6 @@ static int on_alarm(domus_stack *stack, void *self, const void *payload)
 static int on_news_of_others(domus_stack *stack, void *self, const void *payload)
 {
     domt_step step = {.stack = stack, .self = self, .talk = domus_frame(stack), .depth = 1};
-
     return act(&step);
 }
 
@@ -170,7 +169,6 @@ static int on_ask_calmly(domus_stack *stack, void *self, const void *payload)
 static int on_mount(domus_stack *stack, void *self_)
 {
     domt_doer *self = self_;
-
     domi_random_init(&self->dice, self->seed);
     domt_step step = {.stack = stack, .self = self, .talk = domus_frame(stack), .depth = 1};
     int result = act(&step);
@@ -194,7 +192,6 @@ static void on_stop(domus_stack *stack, void *self)
 static int on_restart(domus_stack *stack, void *self_, int error)
 {
     domt_doer *self = self_;
-
     give_back(stack, self);
     domt_did(DOMT_DID_RESTART, true);
     memset(self->kept, 0, sizeof self->kept);
@@ -204,18 +201,16 @@ static int on_restart(domus_stack *stack, void *self_, int error)
 
 #define TALK sizeof(domt_talk)
 
-const domus_on domt_storm_rows[] = {
-    {&domt_storm_note, on_notice, TALK},
-    {&domt_storm_letter, on_notice, TALK},
-    {&domt_storm_news, on_notice, TALK},
-    {&domt_storm_question, on_ask, TALK},
-    {&domt_storm_essay, on_ask, TALK},
-    {&domt_storm_alarm, on_alarm, TALK},
-    {&domus_down_type, on_news_of_others, TALK},
-    {&domus_room_type, on_news_of_others, TALK},
-    {&domus_letter_type, on_news_of_others, TALK},
-    {NULL, NULL, 0},
-};
+const domus_on domt_storm_rows[] = {{&domt_storm_note, on_notice, TALK},
+                                    {&domt_storm_letter, on_notice, TALK},
+                                    {&domt_storm_news, on_notice, TALK},
+                                    {&domt_storm_question, on_ask, TALK},
+                                    {&domt_storm_essay, on_ask, TALK},
+                                    {&domt_storm_alarm, on_alarm, TALK},
+                                    {&domus_down_type, on_news_of_others, TALK},
+                                    {&domus_room_type, on_news_of_others, TALK},
+                                    {&domus_letter_type, on_news_of_others, TALK},
+                                    {0}};
 
 static const domus_supervision restarting = {.intensity = 1000, .otherwise = DOMUS_RESTART};
 
@@ -238,11 +233,10 @@ const domus_behaviour domt_storm_calm = {
                              {&domt_storm_note, on_notice, TALK},
                              {&domt_storm_news, on_notice, TALK},
                              {&domt_storm_alarm, on_alarm, TALK},
-                             {NULL, NULL, 0}},
+                             {0}},
     .on_mount = on_mount,
     .on_stop = on_stop,
-    .mount_frame_size = TALK,
-};
+    .mount_frame_size = TALK};
 
 /* --- a detached actor ------------------------------------------------------------------------- */
 
@@ -279,11 +273,10 @@ const domus_behaviour domt_storm_hermit = {
                              {&domt_storm_question, on_ask_calmly, 0},
                              {&domt_storm_essay, on_ask, TALK},
                              {&domt_storm_alarm, on_alarm, TALK},
-                             {NULL, NULL, 0}},
+                             {0}},
     .on_mount = on_mount,
     .on_stop = on_stop,
-    .mount_frame_size = TALK,
-};
+    .mount_frame_size = TALK};
 
 /* --- a process -------------------------------------------------------------------------------- */
 
@@ -341,17 +334,12 @@ static int process_step(domus_stack *stack, void *self_, const domus_process_eve
 static void process_close(domus_stack *stack, void *self_)
 {
     const stepper *self = self_;
-
     if (self->ticket != 0)
         domt_ticket_abandon(self->ticket);
 }
 
 const domus_process domt_storm_process = {
-    .name = "stepper",
-    .state_size = sizeof(stepper),
-    .step = process_step,
-    .close = process_close,
-};
+    .name = "stepper", .state_size = sizeof(stepper), .step = process_step, .close = process_close};
 
 /* --- those who are there from the beginning --------------------------------------------------- */
 
@@ -364,7 +352,6 @@ void domt_storm_spawn_root(domus_system *system, uint32_t i, uint64_t seed)
 {
     domt_doer state = {.seed = seed};
     domus_address born;
-
     if (domus_outside_spawn_on(system, i % domus_system_threads(system), some_behaviour(i), &state,
                                &born) == 0)
         domt_crowd_set(i, born);

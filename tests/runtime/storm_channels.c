@@ -26,7 +26,6 @@ static void hold_open(const domus_stack *stack, const domus_channel *channel)
 {
     const record *own = domus_channel_data(channel);
     domus_address self = domus_self(stack);
-
     if (own == NULL || own->channel != channel || own->actor.house != self.house ||
         own->actor.lease != self.lease || domus_channel_running(stack) != channel)
         domt_storm_wrong("a function of a channel was called for another one");
@@ -40,7 +39,6 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer);
 static int act(domus_stack *stack, void *self)
 {
     domt_step step = {.stack = stack, .self = self, .then = go_on, .depth = 1};
-
     return domt_step_act(&step);
 }
 
@@ -141,7 +139,6 @@ static int use_channel(domus_stack *stack, domt_doer *self, domus_channel *chann
 static int read_line(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-
     hold_open(stack, event->channel);
     domus_buffer_free(event->bytes);
     did(DOMT_LINE_READ);
@@ -152,7 +149,6 @@ static int read_line(domus_stack *stack, void *self, const void *payload)
 static int end_line(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-
     hold_open(stack, event->channel);
     return domi_random_below(&((domt_doer *)self)->dice, 4) != 0
                ? domus_channel_close(stack, event->channel)
@@ -189,7 +185,6 @@ static const domus_behaviour lasting = {.name = "lasting", LINE, .conversations_
 static int mount_owner(domus_stack *stack, void *self_)
 {
     domt_doer *self = self_;
-
     domi_random_init(&self->dice, self->seed + atomic_fetch_add(&next_seed, 1));
     atomic_fetch_add(&domt_channels_mounted, 1);
     return 0;

@@ -20,7 +20,6 @@ domus_address domt_anyone(domt_step *step)
 uint64_t domt_some_time(domt_step *step)
 {
     static const uint64_t times[] = {1, MS, 2 * MS, 5 * MS, 9 * MS};
-
     return times[domt_dice(step, 5)];
 }
 
@@ -95,7 +94,6 @@ static void send_notice(domt_step *step)
 {
     const domus_type *type = domt_dice(step, 4) != 0 ? &domt_storm_note : &domt_storm_letter;
     const void *load = domt_something(step);
-
     domt_did_if(DOMT_DID_NOTICE,
                 domt_load_gave(domus_notice(step->stack, domt_anyone(step), type, load), load));
 }
@@ -103,7 +101,6 @@ static void send_notice(domt_step *step)
 static const domus_type *some_question(domt_step *step)
 {
     uint64_t dice = domt_dice(step, 24);
-
     return dice == 0 ? &domt_storm_unknown : dice < 6 ? &domt_storm_essay : &domt_storm_question;
 }
 
@@ -197,7 +194,6 @@ static void reply(domt_step *step)
     const domus_type *type = domt_dice(step, 3) != 0 ? &domt_storm_answer : &domt_storm_volume;
     const void *load = domt_something(step);
     int result = domt_load_gave(domus_reply(step->stack, type, load), load);
-
     domt_did_if(DOMT_DID_REPLY, result);
     if (result == 0)
         lose_ask(step);

@@ -48,7 +48,6 @@ static bool is(const serve_frame *frame, const char *how)
 static int reply_line(domus_stack *stack, const char *text)
 {
     domt_line line = {.body = {{NULL, 0}, 0}};
-
     snprintf(line.text, sizeof line.text, "%s", text);
     domt_streams_now.ended++;
     return domus_reply(stack, &domt_line_type, &line);
@@ -57,7 +56,6 @@ static int reply_line(domus_stack *stack, const char *text)
 static int reply_error(domus_stack *stack, const char *what, int error)
 {
     char text[64];
-
     domt_streams_now.error = error;
     snprintf(text, sizeof text, "%s %s", what, strerrorname_np(-error));
     return reply_line(stack, text);
@@ -86,7 +84,6 @@ static void take_piece(serve_frame *frame, const domus_answer *answer)
 static int reply_sum(domus_stack *stack, const serve_frame *frame)
 {
     char text[64];
-
     snprintf(text, sizeof text, "%llu %llu%.16s", (unsigned long long)frame->bytes,
              (unsigned long long)(frame->sum % 1000000), frame->trailer.text);
     return reply_line(stack, text);
@@ -98,7 +95,6 @@ static int make_given(serve_frame *frame)
     char data[GIVEN];
     uint64_t left = frame->number - frame->bytes;
     size_t size = left < sizeof data ? (size_t)left : sizeof data;
-
     for (size_t i = 0; i < size; i++)
         data[i] = (char)('a' + (frame->bytes + i) % 26);
     return domus_slice_copy(data, size, &frame->piece);
@@ -110,7 +106,6 @@ static const domus_type unknown_type = {.name = "unknown"};
 static domus_slice slice_of(const char *text)
 {
     domus_slice slice;
-
     ck_assert_int_eq(domus_slice_copy(text, strlen(text), &slice), 0);
     return slice;
 }
@@ -288,7 +283,6 @@ static int serve_far(domus_stack *stack, void *self, const void *payload)
 {
     domt_line line = *(const domt_line *)payload;
     char *how = strchr(line.text, ' ');
-
     ck_assert_ptr_nonnull(how);
     ck_assert_int_eq(how[1], 'f');
     memmove(how + 1, how + 2, strlen(how + 1));
@@ -304,10 +298,8 @@ static const domt_stream_options as_server = {.role = DOMUS_ROLE_SERVER, .cuts =
 static const domus_pipeline_stage server_stages[] = {{&domt_stream_stage, &as_server},
                                                      {NULL, NULL}};
 const domus_pipeline domt_stream_server = {.stages = server_stages};
-static const domus_pipeline hasty = {
-    .stages = server_stages,
-    .request_timeout_ns = DOMT_STREAM_HASTE_MS * DOMT_PIPE_MS,
-};
+static const domus_pipeline hasty = {.stages = server_stages,
+                                     .request_timeout_ns = DOMT_STREAM_HASTE_MS * DOMT_PIPE_MS};
 
 static int on_open(domus_stack *stack, void *self, const void *payload)
 {
@@ -339,8 +331,7 @@ static const domus_behaviour far_actor = {
     .name = "far",
     .on = (const domus_on[]){{&domt_line_type, serve_far, sizeof(struct domi_count_frame)},
                              DOMUS_ON(&lend_type, borrow),
-                             {NULL, NULL, 0}},
-};
+                             {0}}};
 
 domus_testkit *domt_streams_kit(const domus_config *config, const domus_behaviour *behaviour)
 {

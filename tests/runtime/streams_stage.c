@@ -18,7 +18,6 @@ typedef struct stream_state {
 static int open_stream(domus_wire *wire, void *state_, const void *options)
 {
     stream_state *state = state_;
-
     state->options = options;
     return 0;
 }
@@ -70,7 +69,6 @@ static int make_piece(domus_wire *wire, stream_state *state, const char *bytes, 
                       bool last)
 {
     size_t part = size < state->left ? size : (size_t)state->left;
-
     state->left -= part;
     last = last && state->left == 0;
     if (last)
@@ -129,7 +127,6 @@ static int decode_stream(domus_wire *wire, void *state_, const char *bytes, size
 static int end_stream(domus_wire *wire, void *state_, size_t left)
 {
     stream_state *state = state_;
-
     if (state->kind == 'E') {
         state->kind = 0;
         return domus_wire_piece(wire, NULL, 0, true) ? 0 : -ENOMEM;
@@ -177,7 +174,6 @@ static int fail_stream(domus_wire *wire, void *state, uint64_t id, const domus_t
 static int want(domus_wire *wire, void *state_)
 {
     const stream_state *state = state_;
-
     return state->kind == 'X' ? domus_wire_append(wire, "go\n", 3) : 0;
 }
 

@@ -74,7 +74,6 @@ static struct reader reader_of(const struct field *field)
 static bool find(const struct field *message, uint32_t number, struct field *field)
 {
     struct reader reader = reader_of(message);
-
     while (read_field(&reader, field)) {
         if (field->number == number)
             return true;
@@ -85,7 +84,6 @@ static bool find(const struct field *message, uint32_t number, struct field *fie
 static uint64_t number_in(const struct field *message, uint32_t number)
 {
     struct field field;
-
     ck_assert_msg(find(message, number, &field), "no field %u", number);
     return field.value;
 }

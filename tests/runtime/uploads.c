@@ -39,7 +39,6 @@ static domus_slice piece_of(uint64_t left)
 {
     static const char text[DOMT_UPLOAD_PIECE] = "abcdefghij";
     domus_slice slice;
-
     ck_assert_int_eq(
         domus_slice_copy(text, left < DOMT_UPLOAD_PIECE ? (size_t)left : DOMT_UPLOAD_PIECE, &slice),
         0);
@@ -49,7 +48,6 @@ static domus_slice piece_of(uint64_t left)
 static int reply_text(domus_stack *stack, const char *text)
 {
     domt_line line = {.body = {{NULL, 0}, 0}};
-
     snprintf(line.text, sizeof line.text, "%s", text);
     return domus_reply(stack, &domt_line_type, &line);
 }
@@ -180,10 +178,8 @@ DOMUS_SEQUENCE(lend, domus_stream)
     DOMUS_END;
 }
 
-const domus_behaviour domt_uploader = {
-    .name = "uploader",
-    .on = (const domus_on[]){DOMUS_ON(&domt_line_type, send),
-                             DOMUS_ON(&domt_misuse_type, misuse),
-                             DOMUS_ON(&lend_type, lend),
-                             {NULL, NULL, 0}},
-};
+const domus_behaviour domt_uploader = {.name = "uploader",
+                                       .on = (const domus_on[]){DOMUS_ON(&domt_line_type, send),
+                                                                DOMUS_ON(&domt_misuse_type, misuse),
+                                                                DOMUS_ON(&lend_type, lend),
+                                                                {0}}};
