@@ -69,8 +69,7 @@ static const domus_behaviour service = {
     .name = "changing",
     .kind = DOMUS_CHANNELS,
     .pipeline = &domt_stream_server,
-    .on_peer = (const domus_on_peer[]){DOMUS_ON_PEER(&domt_line_type, change, 0), {.type = NULL}},
-};
+    .on_peer = (const domus_on_peer[]){DOMUS_ON_PEER(&domt_line_type, change, 0), {.type = NULL}}};
 
 /* The bytes behind the body are stuffed: "}]" stands for '}'. */
 static const char *const asked[] = {
@@ -141,11 +140,10 @@ static int on_change(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour line = {
-    .name = "line",
-    .kind = DOMUS_CHANNELS,
-    .pipeline = &before,
-    .on = (const domus_on[]){{&change_type, on_change, 0}, {NULL, NULL, 0}}};
+static const domus_behaviour line = {.name = "line",
+                                     .kind = DOMUS_CHANNELS,
+                                     .pipeline = &before,
+                                     .on = (const domus_on[]){{&change_type, on_change, 0}, {0}}};
 
 static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -157,14 +155,13 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
 static int on_connect(domus_stack *stack, void *self, const void *payload)
 {
     const domus_connect_options options = {.behaviour = &line};
-
     return domus_connect(stack, "10.0.0.9:1", &options, on_connected);
 }
 
 static const domus_behaviour dialler = {
     .name = "dialler",
     .kind = DOMUS_CHANNELS,
-    .on = (const domus_on[]){{&connect_type, on_connect, 0}, {NULL, NULL, 0}}};
+    .on = (const domus_on[]){{&connect_type, on_connect, 0}, {0}}};
 
 static int change_now(domus_testkit *kit)
 {

@@ -12,146 +12,114 @@
 #define MS     DOMT_PIPE_MS
 #define SECOND DOMT_PIPE_SECOND
 
-/* Let time pass. */
-static void pass(domus_testkit *kit, uint64_t ns)
-{
-    ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
-}
-
 /* --- failures --------------------------------------------------------------------------------- */
 
 static const domus_pipeline hasty = {
     .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, NULL}, {NULL, NULL}},
-    .request_timeout_ns = 20 * MS,
-};
+    .request_timeout_ns = 20 * MS};
 
 DOMT_TEST(requests_expire_and_late_answers_do_no_harm)
 {
-    domus_behaviour behaviour = domt_pipe_framed;
-    behaviour.pipeline = &hasty;
-    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin_with(&hasty);
 
-    domt_pipes_send(kit, peer,
-                    "sleep 100 a\nffar 100 b\nkeep 100 c\nfar 100 d\nnow 0 e\nkfwd 100 f\n"
-                    "!sleep 50 g\nsleep 5 h\nfar 5 i\nffar 5 j\nkeep 5 k\nkffar 40 l\n");
-    domt_pipes_expect(kit, peer,
-                      "error ETIMEDOUT\nerror ETIMEDOUT\nerror ETIMEDOUT\n"
-                      "error ETIMEDOUT\ne\nerror ETIMEDOUT\nerror ETIMEDOUT\n"
-                      "h\ni\nj\nk\nerror ETIMEDOUT\n");
+    domt_pipe_say(peer, "sleep 100 a\nffar 100 b\nkeep 100 c\nfar 100 d\nnow 0 e\nkfwd 100 f\n"
+                        "!sleep 50 g\nsleep 5 h\nfar 5 i\nffar 5 j\nkeep 5 k\nkffar 40 l\n");
+    domt_pipe_hear(peer, "error ETIMEDOUT\nerror ETIMEDOUT\nerror ETIMEDOUT\n"
+                         "error ETIMEDOUT\ne\nerror ETIMEDOUT\nerror ETIMEDOUT\n"
+                         "h\ni\nj\nk\nerror ETIMEDOUT\n");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
-    domt_pipes_send(kit, peer, "now 0 z\nsleep 1 y\n");
-    domt_pipes_expect(kit, peer, "z\ny\n");
-    domus_peer_finish(peer);
-    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    domt_pipes_end(kit);
+    domt_pipe_talk(peer, "now 0 z\nsleep 1 y\n", "z\ny\n");
+    domt_pipe_finish(peer);
 }
 
 DOMT_TEST(asks_inherit_the_time_of_their_request)
 {
     static const char *const hows[] = {"far", "near", "ffar", "kffar"};
-    domus_behaviour behaviour = domt_pipe_framed;
-    behaviour.pipeline = &hasty;
-    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin_with(&hasty);
     char asked[64];
 
-    domt_pipes_send(kit, peer, "now 0 x\nnow 0 y\n"); /* so numbers of requests are their own */
-    domt_pipes_expect(kit, peer, "x\ny\n");
+    domt_pipe_say(peer, "now 0 x\nnow 0 y\n"); /* so numbers of requests are their own */
+    domt_pipe_hear(peer, "x\ny\n");
     for (size_t i = 0; i < sizeof hows / sizeof hows[0]; i++) {
-        uint64_t from_ns = domus_testkit_now_ns(kit);
+        uint64_t from_ns = domus_testkit_now_ns(domt_pipe_kit);
         domt_pipes_now.deadline_ns = 0;
         snprintf(asked, sizeof asked, "%s 5 text\n", hows[i]);
-        domt_pipes_send(kit, peer, asked);
-        domt_pipes_expect(kit, peer, "text\n");
+        domt_pipe_talk(peer, asked, "text\n");
         ck_assert_uint_ge(domt_pipes_now.deadline_ns, from_ns + 20 * MS);
         ck_assert_uint_le(domt_pipes_now.deadline_ns, from_ns + 25 * MS);
     }
-    domus_peer_close(peer);
-    domt_pipes_end(kit);
+    domt_pipe_close(peer);
 }
 
-static const domt_pipe_options failless = {.no_fail = true};
+static const domt_pipe_options failless = {.no_fail = true}, polite = {.hello = "hello\n"};
 static const domus_pipeline without_fail = {
-    .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, &failless}, {NULL, NULL}},
-};
-
-DOMT_TEST(without_a_text_for_failures_the_channel_is_reset)
-{
-    static const char *const asked[] = {"far 5 a\nerr 0 b\n", "now 0 a\n$x\n", "now 0 a\nodd 0 b\n",
-                                        "ferr 0 a\n",         "?now 0 a\n",    "late 5 b\n"};
-    domus_behaviour behaviour = domt_pipe_framed;
-    behaviour.pipeline = &without_fail;
-
-    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
-        domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
-        domus_peer *peer = domt_pipes_peer(kit);
-        domt_pipes_send(kit, peer, asked[i]);
-        ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
-        ck_assert_int_eq(domus_testkit_run(kit), 0);
-        ck_assert_uint_eq(domt_pipes_now.closed, 1);
-        domt_pipes_end(kit);
-    }
-}
-
-DOMT_TEST(wrong_bytes_are_told_behind_earlier_answers)
-{
-    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
-
-    domt_pipes_send(kit, peer, "ffar 50 a\nnow 0 b\n$x\nnow 0 c\n$y\n");
-    domt_pipes_expect(kit, peer, "a\nb\nwrong EPROTO\n");
-    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    ck_assert_uint_eq(domt_pipes_now.begun, 2);
-    domus_peer_close(peer);
-    domt_pipes_end(kit);
-}
-
-DOMT_TEST(wrong_bytes_wait_for_what_is_alone)
-{
-    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
-
-    domt_pipes_send(kit, peer, "sleep 10 a\n!sleep 10 b\n$x\n");
-    domt_pipes_expect(kit, peer, "a\nb\nwrong EPROTO\n");
-    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    domus_peer_close(peer);
-    domt_pipes_end(kit);
-}
-
-DOMT_TEST(a_part_of_a_message_at_the_end_is_wrong)
-{
-    static const char *const asked[] = {"ffar 5 a\nnow 0 b\nnow", "sleep 5 a\n!now 0 b\nn",
-                                        "now 0 a\n!keep 3 b\nnow"};
-
-    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
-        domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
-        domus_peer *peer = domt_pipes_peer(kit);
-        domt_pipes_send(kit, peer, asked[i]);
-        domus_peer_finish(peer);
-        domt_pipes_expect(kit, peer, "a\nb\nwrong EPIPE\n");
-        ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-        domt_pipes_end(kit);
-    }
-}
-
-static const domt_pipe_options polite = {.hello = "hello\n"};
+    .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, &failless}, {NULL, NULL}}};
 static const domus_pipeline greeting = {
-    .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, &polite}, {NULL, NULL}},
+    .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, &polite}, {NULL, NULL}}};
+
+enum ending {
+    FINISHES,       /* the peer finishes when it has heard all, and sees the end */
+    FINISHES_FIRST, /* it finishes before it hears, and sees the end */
+    SEES_END,       /* it sees the end before it closes */
+    SEES_RESET,
 };
 
-DOMT_TEST(bytes_of_open_and_decode_go_out_at_once)
-{
-    domus_behaviour behaviour = domt_pipe_framed;
-    behaviour.pipeline = &greeting;
-    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+static const struct {
+    const char *name;
+    const domus_pipeline *pipeline;
+    const char *said, *heard;
+    enum ending ending;
+    uint32_t begun; /* requests that a handler was shown */
+} dialogues[] = {
+    {"failure without a text", &without_fail, "far 5 a\nerr 0 b\n", "", SEES_RESET, 2},
+    {"wrong bytes without one", &without_fail, "now 0 a\n$x\n", "", SEES_RESET, 1},
+    {"odd answer without one", &without_fail, "now 0 a\nodd 0 b\n", "", SEES_RESET, 2},
+    {"failed forward without one", &without_fail, "ferr 0 a\n", "", SEES_RESET, 1},
+    {"no row, without one", &without_fail, "?now 0 a\n", "", SEES_RESET, 0},
+    {"late failure without one", &without_fail, "late 5 b\n", "", SEES_RESET, 1},
+    {"wrong bytes are told behind earlier answers", &domt_pipe_pipeline,
+     "ffar 50 a\nnow 0 b\n$x\nnow 0 c\n$y\n", "a\nb\nwrong EPROTO\n", SEES_END, 2},
+    {"wrong bytes wait for what is alone", &domt_pipe_pipeline, "sleep 10 a\n!sleep 10 b\n$x\n",
+     "a\nb\nwrong EPROTO\n", SEES_END, 2},
+    {"part of a message at the end", &domt_pipe_pipeline, "ffar 5 a\nnow 0 b\nnow",
+     "a\nb\nwrong EPIPE\n", FINISHES_FIRST, 2},
+    {"part behind one alone", &domt_pipe_pipeline, "sleep 5 a\n!now 0 b\nn", "a\nb\nwrong EPIPE\n",
+     FINISHES_FIRST, 2},
+    {"part behind a kept one alone", &domt_pipe_pipeline, "now 0 a\n!keep 3 b\nnow",
+     "a\nb\nwrong EPIPE\n", FINISHES_FIRST, 2},
+    {"bytes of open and decode go out at once", &greeting, "sleep 10 a\n&now 0 b\n",
+     "hello\n&\na\nb\n", FINISHES, 2},
+    {"requests alone follow each other", &domt_pipe_pipeline,
+     "!now 0 a\n!far 5 b\n!err 0 c\n!none 0 d\n!sleep 5 e\n!ffar 1 f\n!keep 2 g\n?now 0 h\n"
+     "now 0 i\n",
+     "a\nb\nerror EBADMSG\nerror ENOMSG\ne\nf\ng\nerror EOPNOTSUPP\ni\n", FINISHES, 8},
+    {"with ids answers leave as they come", &domt_pipe_by_id,
+     "7:sleep 30 a\n5:sleep 10 b\n9:err 0 c\n1:far 20 d\n2:now 0 e\n",
+     "9:error EBADMSG\n2:e\n5:b\n1:d\n7:a\n", FINISHES, 5},
+    {"one that waited to be alone keeps its id", &domt_pipe_by_id,
+     "7:sleep 10 a\n8:now 0 b\n9:!sleep 5 c\n10:now 0 d\n", "8:b\n7:a\n9:c\n10:d\n", FINISHES, 4},
+};
 
-    domt_pipes_expect(kit, peer, "hello\n");
-    domt_pipes_send(kit, peer, "sleep 10 a\n&now 0 b\n");
-    domt_pipes_expect(kit, peer, "&\na\nb\n");
-    domus_peer_close(peer);
-    domt_pipes_end(kit);
+DOMT_TEST(dialogues_have_their_answers_and_their_ends)
+{
+    for (size_t i = 0; i < sizeof dialogues / sizeof dialogues[0]; i++) {
+        enum ending ending = dialogues[i].ending;
+        domus_peer *peer = domt_pipe_begin_with(dialogues[i].pipeline);
+        domt_pipe_say(peer, dialogues[i].said);
+        if (ending == FINISHES_FIRST)
+            domus_peer_finish(peer);
+        domt_pipe_hear(peer, dialogues[i].heard);
+        if (ending == FINISHES)
+            domus_peer_finish(peer);
+        int result = ending == SEES_RESET ? domus_peer_expect_reset(peer, SECOND)
+                                          : domus_peer_expect_end(peer, SECOND);
+        domt_pipe_run();
+        ck_assert_msg(result == 0 && domt_pipes_now.begun == dialogues[i].begun &&
+                          domt_pipes_now.closed == (ending != SEES_END),
+                      "%s: %d, %u begun, %u closed", dialogues[i].name, result,
+                      domt_pipes_now.begun, domt_pipes_now.closed);
+        domt_pipe_close(peer);
+    }
 }
 
 /* --- the handler ends the channel ------------------------------------------------------------- */
@@ -161,39 +129,35 @@ static const char *const behind[] = {"", "now 0 b\n", "now 0 b\nnow"};
 DOMT_TEST(a_handler_resets_its_channel_and_still_sees_the_request)
 {
     for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
-        domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
-        domus_peer *peer = domt_pipes_peer(kit);
+        domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
         char asked[64];
 
         snprintf(asked, sizeof asked, "reset 0 text\n%s", behind[i]);
-        domt_pipes_send(kit, peer, asked);
+        domt_pipe_say(peer, asked);
         ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
         ck_assert_uint_eq(domt_pipes_now.begun, 1);
-        domt_pipes_end(kit);
+        domt_pipe_end();
     }
 }
 
 DOMT_TEST(a_handler_closes_its_channel_and_still_sees_the_request)
 {
     for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
-        domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
-        domus_peer *peer = domt_pipes_peer(kit);
+        domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
         char asked[64];
 
         snprintf(asked, sizeof asked, "now 0 a\nclose 0 text\n%s", behind[i]);
-        domt_pipes_send(kit, peer, asked);
-        domt_pipes_expect(kit, peer, "a\n"); /* after a close nothing is sent any more */
+        domt_pipe_talk(peer, asked, "a\n"); /* after a close nothing is sent any more */
         ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
         ck_assert_uint_eq(domt_pipes_now.begun, 2);
-        domus_peer_close(peer);
-        domt_pipes_end(kit);
+        domt_pipe_close(peer);
     }
 }
 
 /* Provided buffers that the threads of a kit hold. */
-static uint32_t held_buffers(domus_testkit *kit)
+static uint32_t held_buffers(void)
 {
-    const domus_system *system = domus_testkit_system(kit);
+    const domus_system *system = domt_pipe_system();
     uint32_t held = 0;
 
     for (uint32_t i = 0; i < system->count; i++) {
@@ -208,106 +172,96 @@ DOMT_TEST(a_channel_that_waits_for_its_peer_to_close_holds_no_received_bytes)
     static const char *const asked[] = {"$x\nmore\n", "close 0 text\nmore\n", "now 0 a\n$x\nmore"};
 
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
-        domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
-        domus_peer *peer = domt_pipes_peer(kit);
+        domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
 
-        domt_pipes_send(kit, peer, asked[i]);
-        pass(kit, 5 * MS);
+        domt_pipe_say(peer, asked[i]);
+        domt_pipe_pass(5 * MS);
         ck_assert_int_ne(domus_peer_has_end(peer), 0);
         ck_assert_uint_eq(domt_pipes_now.closed, 0);
-        ck_assert_uint_eq(held_buffers(kit), 0);
-        domus_peer_close(peer);
-        domt_pipes_end(kit);
+        ck_assert_uint_eq(held_buffers(), 0);
+        domt_pipe_close(peer);
     }
 }
 
 DOMT_TEST(a_request_that_fails_after_a_close_does_not_reset_the_channel)
 {
-    domus_behaviour behaviour = domt_pipe_framed;
-    behaviour.pipeline = &without_fail;
-    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin_with(&without_fail);
 
-    domt_pipes_send(kit, peer, "now 0 a\nlate 5 b\nclose 0 text\n");
-    domt_pipes_expect(kit, peer, "a\n");
+    domt_pipe_talk(peer, "now 0 a\nlate 5 b\nclose 0 text\n", "a\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    pass(kit, 50 * MS);
+    domt_pipe_pass(50 * MS);
     ck_assert_uint_eq(domt_pipes_now.resumed, 1);
     ck_assert_uint_eq(domt_pipes_now.closed, 0);
     domus_peer_close(peer);
-    pass(kit, 50 * MS);
+    domt_pipe_pass(50 * MS);
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     ck_assert_int_eq(domt_pipes_now.close_error, 0);
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 DOMT_TEST(after_a_finish_requests_are_handled_and_not_answered)
 {
-    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
 
-    domt_pipes_send(kit, peer, "finish 0 text\n&now 0 b\n&sleep 1 c\nffar 1 d\n");
+    domt_pipe_say(peer, "finish 0 text\n&now 0 b\n&sleep 1 c\nffar 1 d\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    pass(kit, SECOND);
+    domt_pipe_pass(SECOND);
     ck_assert_uint_eq(domt_pipes_now.begun, 4);
-    domt_pipes_send(kit, peer, "!&now 0 b\n");
+    domt_pipe_say(peer, "!&now 0 b\n");
     domus_peer_finish(peer);
-    pass(kit, SECOND);
+    domt_pipe_pass(SECOND);
     ck_assert_uint_eq(domt_pipes_now.begun, 5);
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     ck_assert_int_eq(domt_pipes_now.close_error, 0);
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 /* --- the peer goes ---------------------------------------------------------------------------- */
 
 static const domus_type nothing_type = {.name = "nothing"};
 
-static bool is_gone(domus_testkit *kit, domus_address address)
+static bool is_gone(domus_address address)
 {
-    return domus_outside_notice(domus_testkit_system(kit), address, &nothing_type, NULL) == -ESTALE;
+    return domus_outside_notice(domt_pipe_system(), address, &nothing_type, NULL) == -ESTALE;
 }
 
 DOMT_TEST(a_peer_that_goes_cancels_the_conversations)
 {
-    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
 
-    domt_pipes_send(
-        kit, peer,
-        "sleep 50 a\nffar 50 b\nfar 50 c\nkeep 50 d\nkfwd 50 e\nkffar 50 f\nsleep 60 g\n");
-    pass(kit, 5 * MS);
+    domt_pipe_say(
+        peer, "sleep 50 a\nffar 50 b\nfar 50 c\nkeep 50 d\nkfwd 50 e\nkffar 50 f\nsleep 60 g\n");
+    domt_pipe_pass(5 * MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 7);
     domus_peer_reset(peer);
-    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    domt_pipe_run();
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     ck_assert_uint_eq(domt_pipes_now.cancelled, 2);
-    pass(kit, 5 * MS);
-    ck_assert(is_gone(kit, domt_pipes_now.channel));
-    pass(kit, SECOND);
+    domt_pipe_pass(5 * MS);
+    ck_assert(is_gone(domt_pipes_now.channel));
+    domt_pipe_pass(SECOND);
     ck_assert_uint_eq(domt_pipes_now.resumed, 0);
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 DOMT_TEST(what_outlives_the_connection_goes_on_to_its_end)
 {
-    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
 
-    domt_pipes_send(kit, peer, "+sleep 50 a\nsleep 50 b\n+far 60 c\n+keep 40 d\n+ffar 10 e\n");
-    pass(kit, 5 * MS);
+    domt_pipe_say(peer, "+sleep 50 a\nsleep 50 b\n+far 60 c\n+keep 40 d\n+ffar 10 e\n");
+    domt_pipe_pass(5 * MS);
     domus_peer_reset(peer);
-    pass(kit, 5 * MS);
+    domt_pipe_pass(5 * MS);
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     ck_assert_uint_eq(domt_pipes_now.cancelled, 1);
-    ck_assert(!is_gone(kit, domt_pipes_now.channel));
-    pass(kit, 45 * MS);
+    ck_assert(!is_gone(domt_pipes_now.channel));
+    domt_pipe_pass(45 * MS);
     ck_assert_uint_eq(domt_pipes_now.resumed, 1);
-    ck_assert(!is_gone(kit, domt_pipes_now.channel));
-    pass(kit, 45 * MS);
-    ck_assert(is_gone(kit, domt_pipes_now.channel));
+    ck_assert(!is_gone(domt_pipes_now.channel));
+    domt_pipe_pass(45 * MS);
+    ck_assert(is_gone(domt_pipes_now.channel));
     ck_assert_uint_eq(domt_pipes_now.cancelled, 1);
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 /* The kept ones are answered, though nobody gets the answer; one that is forwarded then fails. The
@@ -322,24 +276,23 @@ DOMT_TEST(kept_requests_that_outlive_the_connection_are_still_known)
     patient.request_timeout_ns = 10 * SECOND;
     timed.pipeline = &patient;
     for (size_t i = 0; i < 3; i++) {
-        domus_testkit *kit = domt_pipes_kit(NULL, behaviours[i], 1);
-        domus_peer *peer = domt_pipes_peer(kit);
+        domus_peer *peer = domt_pipe_begin(NULL, behaviours[i], 1);
 
-        domt_pipes_send(kit, peer, "keep 10 a\n+keep 40 b\n+kffar 30 c\n+keep 20 d\n");
-        pass(kit, 5 * MS);
+        domt_pipe_say(peer, "keep 10 a\n+keep 40 b\n+kffar 30 c\n+keep 20 d\n");
+        domt_pipe_pass(5 * MS);
         domus_peer_reset(peer);
-        pass(kit, 10 * MS);
+        domt_pipe_pass(10 * MS);
         ck_assert_uint_eq(domt_pipes_now.closed, 1);
         ck_assert_uint_eq(domt_pipes_now.kept_replies, 0);
-        ck_assert(!is_gone(kit, domt_pipes_now.channel));
-        pass(kit, 20 * MS);
+        ck_assert(!is_gone(domt_pipes_now.channel));
+        domt_pipe_pass(20 * MS);
         ck_assert_uint_eq(domt_pipes_now.kept_replies, 1);
-        ck_assert(!is_gone(kit, domt_pipes_now.channel));
-        pass(kit, 20 * MS);
+        ck_assert(!is_gone(domt_pipes_now.channel));
+        domt_pipe_pass(20 * MS);
         ck_assert_uint_eq(domt_pipes_now.kept_replies, 2);
-        ck_assert(is_gone(kit, domt_pipes_now.channel));
+        ck_assert(is_gone(domt_pipes_now.channel));
         ck_assert_uint_eq(domt_pipes_now.helped, 0);
-        domt_pipes_end(kit);
+        domt_pipe_end();
     }
 }
 
@@ -349,79 +302,73 @@ DOMT_TEST(the_time_of_requests_ends_with_their_connection)
     behaviour.pipeline = &hasty;
 
     for (int round = 0; round < 2; round++) {
-        domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
-        domus_peer *peer = domt_pipes_peer(kit);
-        domt_pipes_send(kit, peer, "ffar 50 a\nfhang 0 b\nkffar 15 c\nsleep 100 d\n");
-        pass(kit, 5 * MS);
+        domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
+        domt_pipe_say(peer, "ffar 50 a\nfhang 0 b\nkffar 15 c\nsleep 100 d\n");
+        domt_pipe_pass(5 * MS);
         domus_peer_reset(peer);
-        pass(kit, 5 * MS);
-        ck_assert(is_gone(kit, domt_pipes_now.channel));
+        domt_pipe_pass(5 * MS);
+        ck_assert(is_gone(domt_pipes_now.channel));
         domus_peer *others[6];
         for (int i = 0; i < 6 * round; i++) { /* one of them has the house meanwhile */
-            others[i] = domt_pipes_peer(kit);
-            domt_pipes_send(kit, others[i], "sleep 15 w\nsleep 15 x\nsleep 15 y\nsleep 15 z\n");
+            others[i] = domt_pipe_peer();
+            domt_pipe_say(others[i], "sleep 15 w\nsleep 15 x\nsleep 15 y\nsleep 15 z\n");
         }
         for (int i = 0; i < 6 * round; i++)
-            domt_pipes_expect(kit, others[i], "w\nx\ny\nz\n");
-        pass(kit, SECOND);
-        domt_pipes_end(kit);
+            domt_pipe_hear(others[i], "w\nx\ny\nz\n");
+        domt_pipe_pass(SECOND);
+        domt_pipe_end();
     }
 }
 
 DOMT_TEST(the_last_requests_of_a_peer_that_has_finished_are_answered)
 {
-    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
 
-    domt_pipes_send(kit, peer, "sleep 5 a\nffar 15 b\nkeep 25 c\nnow 0 d\n!sleep 5 e\n");
+    domt_pipe_say(peer, "sleep 5 a\nffar 15 b\nkeep 25 c\nnow 0 d\n!sleep 5 e\n");
     domus_peer_finish(peer);
-    domt_pipes_expect(kit, peer, "a\nb\nc\nd\ne\n");
+    domt_pipe_hear(peer, "a\nb\nc\nd\ne\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    peer = domt_pipes_peer(kit);
-    domt_pipes_send(kit, peer, "sleep 5 a\nffar 15 b\nkeep 25 c\n");
+    peer = domt_pipe_peer();
+    domt_pipe_say(peer, "sleep 5 a\nffar 15 b\nkeep 25 c\n");
     domus_peer_finish(peer);
-    domt_pipes_expect(kit, peer, "a\nb\nc\n");
+    domt_pipe_hear(peer, "a\nb\nc\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     ck_assert_int_eq(domt_pipes_now.close_error, 0);
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 DOMT_TEST(a_channel_that_is_stopped_ends_its_requests)
 {
-    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
 
-    domt_pipes_send(kit, peer,
-                    "sleep 50 a\n+sleep 50 b\nffar 50 c\nkeep 50 d\nfar 50 e\n!now 0 f\n");
-    pass(kit, 5 * MS);
-    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), domt_pipes_now.channel), 0);
-    pass(kit, SECOND);
+    domt_pipe_say(peer, "sleep 50 a\n+sleep 50 b\nffar 50 c\nkeep 50 d\nfar 50 e\n!now 0 f\n");
+    domt_pipe_pass(5 * MS);
+    domt_pipe_stop();
+    domt_pipe_pass(SECOND);
     ck_assert_int_ne(domus_peer_has_end(peer), 0);
     ck_assert_uint_eq(domt_pipes_now.cancelled, 2);
     domus_peer_close(peer);
-    pass(kit, SECOND);
+    domt_pipe_pass(SECOND);
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
-/* --- drains
- * --------------------------------------------------------------------------------------- */
+/* --- drains ----------------------------------------------------------------------------------- */
 
 /* Every request that was read is answered before the system ends. */
 static void hold_drain(const char *asked, const char *answers)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, seed);
-        domus_peer *peer = domt_pipes_peer(kit);
+        domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, seed);
         size_t size;
 
-        domt_pipes_send(kit, peer, asked);
-        ck_assert_int_eq(domus_testkit_run(kit), 0);
-        ck_assert_int_eq(domus_testkit_stop(kit), 0);
+        domt_pipe_say(peer, asked);
+        domt_pipe_run();
+        ck_assert_int_eq(domus_testkit_stop(domt_pipe_kit), 0);
         const char *got = domus_peer_got(peer, &size);
         ck_assert_msg(size == strlen(answers) && memcmp(got, answers, size) == 0, "seed %u: %.*s",
                       (unsigned)seed, (int)size, got);
-        domt_pipes_end(kit);
+        domt_pipe_end();
     }
 }
 

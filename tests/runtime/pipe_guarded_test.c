@@ -1,14 +1,16 @@
-/* Byte stages with a dialogue of their own, as TLS is one: they see bytes in the order in
- * which these leave, say why they have failed, end before the connection does, and begin in
- * bounded time. */
+/* Byte stages, and how much of them is done at a time. Byte stages with a dialogue of their own,
+ * as TLS is one, see bytes in the order in which these leave, say why they have failed, end before
+ * the connection does, and begin in bounded time. Bytes of which stages make no message are looked
+ * at in bounded parts, so that they do not hold the thread: many calls, and many pieces. */
+#include "io/wire/wire.h"
 #include "tests/runtime/pipes.h"
 #include "tests/support/suite.h"
-
-#include "io/wire/wire.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+/* --- byte stages with a dialogue -------------------------------------------------------------- */
 
 #define SECOND DOMT_PIPE_SECOND
 
@@ -74,14 +76,12 @@ static int wrap_numbered(domus_wire *wire, void *state_, const char *bytes, size
 {
     guard_state *state = state_;
     int error = domus_wire_append_text(wire, "%u:", ++state->wrapped);
-
     return error != 0 ? error : domus_wire_append(wire, bytes, size);
 }
 
 static int finish_guarded(domus_wire *wire, void *state_)
 {
     const guard_state *state = state_;
-
     return domus_wire_append(wire, state->failed ? "why\n" : "bye\n", 4);
 }
 
@@ -101,7 +101,6 @@ static const domus_pipeline guarded_speechless = {
     .stages = (const domus_pipeline_stage[]){
         {&guard_stage, NULL}, {&domt_pipe_stage, &speechless}, {NULL, NULL}}};
 
-static domus_testkit *kit;
 static domus_peer *peer;
 
 static domus_config config;
@@ -109,23 +108,20 @@ static domus_config config;
 static void begin(const domus_pipeline *pipeline)
 {
     static domus_behaviour behaviour;
-
     behaviour = domt_pipe_framed;
     behaviour.pipeline = pipeline;
     domt_pipes_configure(&config);
     config.channel.head_timeout_ns = 2 * SECOND;
-    kit = domt_pipes_kit(&config, &behaviour, 5);
-    peer = domt_pipes_peer(kit);
+    peer = domt_pipe_begin(&config, &behaviour, 5);
 }
 
 DOMT_TEST(answers_that_wait_for_their_turn_are_wrapped_when_they_leave)
 {
     begin(&guarded);
-    domt_pipes_send(kit, peer, "hi\nsleep 5 a\nnow 0 b\nnow 0 c\nsleep 1 d\nnone 0 e\n");
-    domt_pipes_expect(kit, peer, "1:a\n2:b\n3:c\n4:d\n5:error ENOMSG\n");
-    domt_pipes_send(kit, peer, "sleep 5 a\nnow 0 huge\n");
-    domt_pipes_expect(kit, peer, "6:a\n");
-    domt_pipes_end(kit);
+    domt_pipe_talk(peer, "hi\nsleep 5 a\nnow 0 b\nnow 0 c\nsleep 1 d\nnone 0 e\n",
+                   "1:a\n2:b\n3:c\n4:d\n5:error ENOMSG\n");
+    domt_pipe_talk(peer, "sleep 5 a\nnow 0 huge\n", "6:a\n");
+    domt_pipe_end();
 }
 
 DOMT_TEST(byte_stage_that_fails_tells_its_peer_why)
@@ -135,20 +131,18 @@ DOMT_TEST(byte_stage_that_fails_tells_its_peer_why)
 
     for (int i = 0; i < 2; i++) {
         begin(both[i]);
-        domt_pipes_send(kit, peer, "hi\nsleep 5 a\n#now 0 b\n");
-        domt_pipes_expect(kit, peer, told[i]);
+        domt_pipe_talk(peer, "hi\nsleep 5 a\n#now 0 b\n", told[i]);
         ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-        domt_pipes_end(kit);
+        domt_pipe_end();
     }
 }
 
 DOMT_TEST(byte_stage_ends_the_channel_before_its_peer_does)
 {
     begin(&guarded);
-    domt_pipes_send(kit, peer, "hi\nnow 0 a\nsleep 5 b\nnow 0 c\n.now 0 d\n");
-    domt_pipes_expect(kit, peer, "1:a\n2:b\n3:c\nbye\n");
+    domt_pipe_talk(peer, "hi\nnow 0 a\nsleep 5 b\nnow 0 c\n.now 0 d\n", "1:a\n2:b\n3:c\nbye\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 DOMT_TEST(begin_of_a_byte_stage_is_bounded)
@@ -156,20 +150,19 @@ DOMT_TEST(begin_of_a_byte_stage_is_bounded)
     for (int i = 0; i < 3; i++) {
         begin(&guarded);
         if (i > 0)
-            domt_pipes_send(kit, peer, i == 1 ? "h" : "hi\n");
+            domt_pipe_say(peer, i == 1 ? "h" : "hi\n");
         ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
         if (i == 1)
-            domt_pipes_send(kit, peer, "i"); /* bytes that drip bring no time */
+            domt_pipe_say(peer, "i"); /* bytes that drip bring no time */
         if (i == 2)
             ck_assert_int_eq(domus_peer_expect_nothing(peer, 5 * SECOND), 0);
         else
             (void)domus_peer_expect_end(peer, 3 * SECOND / 2);
         ck_assert(i == 2 || domus_peer_has_end(peer) || domus_peer_error(peer) != 0);
         if (i == 2) {
-            domt_pipes_send(kit, peer, "now 0 a\n");
-            domt_pipes_expect(kit, peer, "1:a\n");
+            domt_pipe_talk(peer, "now 0 a\n", "1:a\n");
         }
-        domt_pipes_end(kit);
+        domt_pipe_end();
     }
 }
 
@@ -200,6 +193,100 @@ DOMT_TEST(stage_that_has_taken_long_gets_the_caller_a_word)
     domi_wire_free(wire);
     domi_out_clear(&out, true);
     domi_out_clear(&aside, true);
+}
+
+/* --- bytes of which no message is made -------------------------------------------------------- */
+
+static uint32_t calls;
+static uint64_t used_bytes;
+
+/* The options are the bytes that it uses in a call; 0: all. */
+static int use_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    const uint32_t *most = *(const uint32_t *const *)state;
+    calls++;
+    size_t used = *most != 0 && *most < size ? *most : size;
+    used_bytes += used;
+    return bytes[used - 1] == '.' ? domus_wire_append(wire, "done", 4) != 0 ? -ENOMEM : (int)used
+                                  : (int)used;
+}
+
+static int open_user(domus_wire *wire, void *state, const void *options)
+{
+    *(const void **)state = options;
+    return 0;
+}
+
+static int encode_nothing(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                          const void *payload)
+{
+    return 0;
+}
+
+static const domus_stage user_stage = {.name = "user",
+                                       .state_size = sizeof(void *),
+                                       .open = open_user,
+                                       .decode = use_bytes,
+                                       .encode = encode_nothing};
+
+static const uint32_t one = 1, all = 0;
+
+#define CHANNEL(options)                                                                           \
+    {                                                                                              \
+        .name = "user", .kind = DOMUS_CHANNELS, .pipeline = &(const domus_pipeline)                \
+        {                                                                                          \
+            .stages = (const domus_pipeline_stage[])                                               \
+            {                                                                                      \
+                {&user_stage, options}, {NULL, NULL},                                              \
+            }                                                                                      \
+        }                                                                                          \
+    }
+static const domus_behaviour byte_by_byte = CHANNEL(&one);
+static const domus_behaviour piece_by_piece = CHANNEL(&all);
+
+#define SENT 100000u
+
+/* Send many bytes, and check that no step makes more than `calls_max` calls. */
+static void hold_calls_of_a_step(const domus_behaviour *behaviour, uint32_t calls_max)
+{
+    static char bytes[SENT];
+
+    domt_pipes_configure(&config);
+    config.system.threads = 3;
+    config.scheduler.messages_per_run_max = 1;
+    config.scheduler.channels_runs_per_iteration = 1;
+    config.io.buffers.size_bytes = 1024;
+    config.io.buffers.count = 1024;
+    memset(bytes, ',', sizeof bytes);
+    bytes[SENT - 1] = '.';
+    calls = 0;
+    used_bytes = 0;
+    peer = domt_pipe_begin(&config, behaviour, 1);
+    ck_assert_int_eq(domus_peer_send(peer, bytes, sizeof bytes), 0);
+    uint32_t before, most = 0;
+    do {
+        before = calls;
+        if (!domus_testkit_step(domt_pipe_kit) &&
+            domus_testkit_advance(domt_pipe_kit, DOMT_PIPE_MS) != 0)
+            ck_abort_msg("the kit has failed");
+        if (calls - before > most)
+            most = calls - before;
+    } while (used_bytes != SENT);
+    ck_assert_uint_le(most, calls_max);
+    ck_assert_uint_ge(most, calls_max / 4);
+    domt_pipe_hear(peer, "done");
+    domus_peer_close(peer);
+    domt_pipe_free();
+}
+
+DOMT_TEST(calls_of_a_stage_in_one_turn_are_bounded)
+{
+    hold_calls_of_a_step(&byte_by_byte, 2 * 64);
+}
+
+DOMT_TEST(pieces_of_one_turn_are_bounded)
+{
+    hold_calls_of_a_step(&piece_by_piece, 2 * 8);
 }
 
 DOMT_SUITE(60)

@@ -1,6 +1,9 @@
 /* io/pipelines/: answers leave in the order of the requests, in whatever order the conversations
- * end, and requests that are alone. */
+ * end, and requests that are alone. The envelopes of messages of peers are given back, and each
+ * message has one that is large enough for it. */
 #include "base/random.h"
+#include "base/slab.h"
+#include "runtime/testkit/kit.h"
 #include "tests/runtime/pipes.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
@@ -75,8 +78,7 @@ static void add(talk *dialogue, domi_random *random, bool is_framed, uint32_t nu
 }
 
 /* Send the dialogue in pieces, with steps between. */
-static void send_in_pieces(domus_testkit *kit, domus_peer *peer, const talk *dialogue,
-                           domi_random *random)
+static void send_in_pieces(domus_peer *peer, const talk *dialogue, domi_random *random)
 {
     for (size_t at = 0; at < dialogue->asked_size;) {
         size_t size = 1 + domi_random_below(random, domi_random_below(random, 2) == 0 ? 10 : 800);
@@ -85,20 +87,19 @@ static void send_in_pieces(domus_testkit *kit, domus_peer *peer, const talk *dia
         ck_assert_int_eq(domus_peer_send(peer, dialogue->asked + at, size), 0);
         at += size;
         for (uint64_t steps = domi_random_below(random, 12); steps != 0; steps--)
-            (void)domus_testkit_step(kit);
+            (void)domus_testkit_step(domt_pipe_kit);
         if (domi_random_below(random, 10) == 0)
-            ck_assert_int_eq(domus_testkit_advance(kit, 2 * DOMT_PIPE_MS), 0);
+            domt_pipe_pass(2 * DOMT_PIPE_MS);
     }
 }
 
 static void hold_order(uint64_t seed, bool is_framed)
 {
     static talk dialogue;
-    domus_config config;
     domi_random random;
 
     domi_random_init(&random, seed);
-    domt_pipes_configure(&config);
+    domus_config config = domt_pipe_config();
     config.scheduler.messages_per_run_max = 1 + (uint32_t)domi_random_below(&random, 20);
     config.channel.requests_max = (uint32_t)domi_random_below(&random, 12);
     if (domi_random_below(&random, 2) == 0) {
@@ -108,20 +109,19 @@ static void hold_order(uint64_t seed, bool is_framed)
     dialogue.asked_size = dialogue.expected_size = 0;
     for (uint32_t i = 0; i < 60; i++)
         add(&dialogue, &random, is_framed, i);
-    domus_testkit *kit =
-        domt_pipes_kit(&config, is_framed ? &domt_pipe_framed : &domt_pipe_plain, seed);
-    domus_peer *peer = domt_pipes_peer(kit);
-    send_in_pieces(kit, peer, &dialogue, &random);
+    domus_peer *peer =
+        domt_pipe_begin(&config, is_framed ? &domt_pipe_framed : &domt_pipe_plain, seed);
+    send_in_pieces(peer, &dialogue, &random);
     if (domi_random_below(&random, 2) == 0) {
         domus_peer_finish(peer);
-        domt_pipes_expect(kit, peer, dialogue.expected);
+        domt_pipe_hear(peer, dialogue.expected);
         ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     } else {
-        domt_pipes_expect(kit, peer, dialogue.expected);
+        domt_pipe_hear(peer, dialogue.expected);
         ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
         domus_peer_close(peer);
     }
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 DOMT_TEST(answers_leave_in_the_order_of_requests)
@@ -137,8 +137,7 @@ DOMT_TEST(every_split_point)
 
     for (size_t first = 0; first < sizeof asked - 1; first++) {
         for (size_t second = first; second < sizeof asked - 1; second += 3) {
-            domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_plain, 1);
-            domus_peer *peer = domt_pipes_peer(kit);
+            domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_plain, 1);
             const size_t ends[] = {first, second, sizeof asked - 1};
             size_t at = 0;
 
@@ -146,11 +145,10 @@ DOMT_TEST(every_split_point)
                 if (ends[i] > at)
                     ck_assert_int_eq(domus_peer_send(peer, asked + at, ends[i] - at), 0);
                 at = ends[i];
-                ck_assert_int_eq(domus_testkit_run(kit), 0);
+                domt_pipe_run();
             }
-            domt_pipes_expect(kit, peer, expected);
-            domus_peer_close(peer);
-            domt_pipes_end(kit);
+            domt_pipe_hear(peer, expected);
+            domt_pipe_close(peer);
         }
     }
 }
@@ -159,105 +157,211 @@ DOMT_TEST(every_split_point)
 
 DOMT_TEST(a_request_alone_waits_for_those_before_it)
 {
-    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
 
-    domt_pipes_send(kit, peer, "sleep 100 a\nffar 50 b\n!sleep 100 c\nnow 0 d\nnow 0 e\n");
-    ck_assert_int_eq(domus_testkit_advance(kit, 90 * DOMT_PIPE_MS), 0);
+    domt_pipe_say(peer, "sleep 100 a\nffar 50 b\n!sleep 100 c\nnow 0 d\nnow 0 e\n");
+    domt_pipe_pass(90 * DOMT_PIPE_MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 2);
-    ck_assert_int_eq(domus_testkit_advance(kit, 20 * DOMT_PIPE_MS), 0);
+    domt_pipe_pass(20 * DOMT_PIPE_MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 3);
-    domt_pipes_expect(kit, peer, "a\nb\n");
-    ck_assert_int_eq(domus_testkit_advance(kit, 80 * DOMT_PIPE_MS), 0);
+    domt_pipe_hear(peer, "a\nb\n");
+    domt_pipe_pass(80 * DOMT_PIPE_MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 3);
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 0), 0);
-    domt_pipes_expect(kit, peer, "c\nd\ne\n");
-    domus_peer_close(peer);
-    domt_pipes_end(kit);
-}
-
-DOMT_TEST(requests_alone_follow_each_other)
-{
-    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
-
-    domt_pipes_send(kit, peer,
-                    "!now 0 a\n!far 5 b\n!err 0 c\n!none 0 d\n!sleep 5 e\n!ffar 1 f\n"
-                    "!keep 2 g\n?now 0 h\nnow 0 i\n");
-    domt_pipes_expect(kit, peer,
-                      "a\nb\nerror EBADMSG\nerror ENOMSG\ne\nf\ng\nerror EOPNOTSUPP\ni\n");
-    domus_peer_finish(peer);
-    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    domt_pipes_end(kit);
+    domt_pipe_hear(peer, "c\nd\ne\n");
+    domt_pipe_close(peer);
 }
 
 DOMT_TEST(a_request_that_is_held_dies_with_its_peer)
 {
-    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
 
-    domt_pipes_send(kit, peer, "fhang 0 a\n!now 0 b\nnow 0 c\n");
-    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    domt_pipe_say(peer, "fhang 0 a\n!now 0 b\nnow 0 c\n");
+    domt_pipe_run();
     domus_peer_reset(peer);
-    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    domt_pipe_run();
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     ck_assert_uint_eq(domt_pipes_now.begun, 1);
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 /* --- ids -------------------------------------------------------------------------------------- */
 
-DOMT_TEST(with_ids_answers_leave_as_they_come)
-{
-    domus_behaviour behaviour = domt_pipe_framed;
-    behaviour.pipeline = &domt_pipe_by_id;
-    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
-
-    domt_pipes_send(kit, peer, "7:sleep 30 a\n5:sleep 10 b\n9:err 0 c\n1:far 20 d\n2:now 0 e\n");
-    domt_pipes_expect(kit, peer, "9:error EBADMSG\n2:e\n5:b\n1:d\n7:a\n");
-    domus_peer_finish(peer);
-    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    domt_pipes_end(kit);
-}
-
 DOMT_TEST(with_ids_one_request_that_hangs_stops_no_others)
 {
     domus_behaviour behaviour = domt_pipe_framed;
-    domus_config config;
     behaviour.pipeline = &domt_pipe_by_id;
-    domt_pipes_configure(&config);
+    domus_config config = domt_pipe_config();
     config.channel.requests_max = 4;
-    domus_testkit *kit = domt_pipes_kit(&config, &behaviour, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(&config, &behaviour, 1);
 
-    domt_pipes_send(kit, peer, "1:hang 0 a\n");
+    domt_pipe_say(peer, "1:hang 0 a\n");
     for (int i = 0; i < 20; i++) {
-        domt_pipes_send(kit, peer, "2:far 1 b\n");
-        domt_pipes_expect(kit, peer, "2:b\n");
+        domt_pipe_talk(peer, "2:far 1 b\n", "2:b\n");
     }
     domus_peer_reset(peer);
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 DOMT_TEST(pieces_given_to_a_pipeline_are_counted)
 {
     static const char *const pieces[] = {"now 0 a\nnow", " 0 b\n", "now 0 c\nnow 0 d\n"};
-    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_plain, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_plain, 1);
     domus_profile profile;
     uint64_t reads = 0;
 
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(domus_peer_send(peer, pieces[i], strlen(pieces[i])), 0);
-        ck_assert_int_eq(domus_testkit_run(kit), 0);
+        domt_pipe_run();
     }
-    domt_pipes_expect(kit, peer, "a\nb\nc\nd\n");
-    for (uint32_t i = 0; domus_system_profile(domus_testkit_system(kit), i, &profile) == 0; i++)
+    domt_pipe_hear(peer, "a\nb\nc\nd\n");
+    for (uint32_t i = 0; domus_system_profile(domt_pipe_system(), i, &profile) == 0; i++)
         reads += profile.reads;
     ck_assert_uint_eq(reads, 3);
-    domus_peer_close(peer);
-    domt_pipes_end(kit);
+    domt_pipe_close(peer);
+}
+
+#define MS DOMT_PIPE_MS
+
+/* --- envelopes -------------------------------------------------------------------------------- */
+
+static void count_one(void *object, void *context)
+{
+    ++*(uint32_t *)context;
+}
+
+/* Returns how many objects the threads have ever made. Objects that are given back are taken again,
+ * so this stays as it is while the same work is done again. */
+static uint32_t count_objects(void)
+{
+    domus_system *system = domt_pipe_system();
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < system->count; i++) {
+        for (uint32_t slab = 0; slab < DOMI_SLABS; slab++)
+            domi_slab_walk(&system->threads[i].manager.pool.slabs[slab], count_one, &count);
+    }
+    return count;
+}
+
+#define ROUNDS 100
+
+/* Messages of all kinds: answered and failed requests, notices that are handled and
+ * that are taken. */
+static void send_messages(domus_peer *peer)
+{
+    static const char asked[] = "now 0 a\nerr 0 b\n?c\n%forward\n%own\nsleep 1 d\nfar 1 e\n"
+                                "ffar 1 f\n!now 0 g\n";
+    domt_pipe_talk(peer, asked, "a\nerror EBADMSG\nerror EOPNOTSUPP\nd\ne\nf\ng\n");
+}
+
+DOMT_TEST(messages_give_their_envelopes_back)
+{
+    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
+
+    send_messages(peer);
+    send_messages(peer);
+    uint32_t before = count_objects();
+    for (int i = 0; i < ROUNDS; i++)
+        send_messages(peer);
+    ck_assert_uint_lt(count_objects(), before + ROUNDS / 4);
+    domt_pipe_close(peer);
+}
+
+DOMT_TEST(connections_give_their_envelopes_back)
+{
+    (void)domt_pipes_kit(NULL, &domt_pipe_framed, 1);
+    uint32_t before = 0;
+
+    for (int i = 0; i < 2 * ROUNDS; i++) {
+        domus_peer *peer = domt_pipe_peer();
+        if (i == ROUNDS)
+            before = count_objects();
+        send_messages(peer);
+        if (i % 2 == 0)
+            domt_pipe_say(peer, "hang 0 a\n!now 0 b\n");
+        domt_pipe_run();
+        domus_peer_reset(peer);
+        domt_pipe_run();
+    }
+    ck_assert_uint_lt(count_objects(), before + ROUNDS / 4);
+    domt_pipe_end();
+}
+
+/* --- sizes ------------------------------------------------------------------------------------ */
+
+#define LARGE_BYTES 700u
+
+typedef struct large {
+    char letters[LARGE_BYTES];
+} large;
+
+static const domus_type small_type = {.name = "small", .size = 1};
+static const domus_type large_type = {.name = "large", .size = sizeof(large)};
+
+/* Each byte is a request: a digit is a small one that waits, a letter a small one that is answered
+ * at once, and a capital a large one. The answers are the same bytes. */
+static int decode_letter(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    bool is_large = bytes[0] >= 'A' && bytes[0] <= 'Z';
+    char *to = domus_wire_request(wire, is_large ? &large_type : &small_type, DOMUS_NO_ID);
+    if (to == NULL)
+        return -ENOMEM;
+    memset(to, bytes[0], is_large ? LARGE_BYTES : 1);
+    return 1;
+}
+
+static int encode_letter(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                         const void *payload)
+{
+    return domus_wire_append(wire, payload, 1);
+}
+
+static const domus_stage letter_stage = {
+    .name = "letters", .decode = decode_letter, .encode = encode_letter};
+
+static int answer_later(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    return answer->error != 0 ? answer->error : domus_reply(stack, &small_type, domus_frame(stack));
+}
+
+static int take_small(domus_stack *stack, void *self, const void *payload)
+{
+    char letter = *(const char *)payload;
+    *(char *)domus_frame(stack) = letter;
+    if (letter >= '0' && letter <= '9')
+        return domus_sleep(stack, 10 * MS, answer_later);
+    return domus_reply(stack, &small_type, payload);
+}
+
+static int take_large(domus_stack *stack, void *self, const void *payload)
+{
+    const large *message = payload;
+    for (uint32_t i = 1; i < LARGE_BYTES; i++)
+        ck_assert_int_eq(message->letters[i], message->letters[0]);
+    return domus_reply(stack, &large_type, payload);
+}
+
+static const domus_pipeline letters = {
+    .stages = (const domus_pipeline_stage[]){{&letter_stage, NULL}, {NULL, NULL}}};
+static const domus_behaviour speller = {
+    .name = "speller",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &letters,
+    .on_peer =
+        (const domus_on_peer[]){{.type = &small_type, .handle = take_small, .peer_frame_size = 1},
+                                {.type = &large_type, .handle = take_large},
+                                {.type = NULL}}};
+
+/* The envelope that was free last is a small one, beside those of requests that wait. */
+DOMT_TEST(a_large_message_behind_a_small_one_has_room)
+{
+    static const char asked[] = "0123456789aA0123456789bB0123456789cdC0123456789";
+    domus_peer *peer = domt_pipe_begin(NULL, &speller, 1);
+    for (int i = 0; i < 3; i++) {
+        domt_pipe_talk(peer, asked, asked);
+    }
+    domt_pipe_close(peer);
 }
 
 DOMT_SUITE(120)

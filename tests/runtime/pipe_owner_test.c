@@ -25,7 +25,6 @@ static int on_fail(domus_stack *stack, void *self, const void *payload)
 static int listen_at(domus_stack *stack, void *self)
 {
     domus_endpoint at;
-
     owner = domus_self(stack);
     mounts++;
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:90", &at), 0);
@@ -41,7 +40,6 @@ static int bear_owner(domus_stack *stack, void *self)
 {
     const domus_spawn_options options = {.placement = DOMUS_ON_THREAD, .thread = 1};
     domus_address address;
-
     return domus_spawn_with(stack, &owning, NULL, &options, &address);
 }
 
@@ -50,43 +48,37 @@ static const domus_behaviour top = {
     .name = "top", .on_mount = bear_owner, .supervision = &restarting};
 
 /* Make a kit whose owner has channels of this behaviour, beside those of the kit. */
-static domus_testkit *begin(const domus_behaviour *behaviour, bool streams)
+static void begin(const domus_behaviour *behaviour, bool streams)
 {
     domus_address address;
-    domus_testkit *kit =
-        streams ? domt_streams_kit(NULL, behaviour) : domt_pipes_kit(NULL, behaviour, 3);
+    (void)(streams ? domt_streams_kit(NULL, behaviour) : domt_pipes_kit(NULL, behaviour, 3));
 
     owning.channel = behaviour;
     mounts = 0;
-    ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit), 0, &top, NULL, &address), 0);
-    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_int_eq(domus_outside_spawn_on(domt_pipe_system(), 0, &top, NULL, &address), 0);
+    domt_pipe_run();
     ck_assert_uint_eq(mounts, 1);
-    return kit;
 }
 
-static domus_peer *connect_one(domus_testkit *kit)
+static domus_peer *connect_one(void)
 {
     domus_peer *peer;
-
-    ck_assert_int_eq(domus_peer_connect(kit, "127.0.0.1:90", NULL, &peer), 0);
+    ck_assert_int_eq(domus_peer_connect(domt_pipe_kit, "127.0.0.1:90", NULL, &peer), 0);
     ck_assert_int_eq(domus_peer_expect_connected(peer, SECOND), 0);
     return peer;
 }
 
 /* The bytes that the peers have sent, each on its own connection, when the owner goes. */
-static const char *const requests[] = {
-    "hang 0 a\n",
-    "sleep 5000 a\nnow 0 b\nslice 0 c\n",
-    "far 5000 a\nffar 5000 b\nkeep 5000 c\nkffar 5000 d\n",
-    "+sleep 20 a\n+ffar 20 b\n+kffar 20 c\n",
-    "hang 0 a\n!now 0 b\nnow 0 c\n",
-    "fhang 0 a\n%note\nnow 0 b\nnow",
-};
+static const char *const requests[] = {"hang 0 a\n",
+                                       "sleep 5000 a\nnow 0 b\nslice 0 c\n",
+                                       "far 5000 a\nffar 5000 b\nkeep 5000 c\nkffar 5000 d\n",
+                                       "+sleep 20 a\n+ffar 20 b\n+kffar 20 c\n",
+                                       "hang 0 a\n!now 0 b\nnow 0 c\n",
+                                       "fhang 0 a\n%note\nnow 0 b\nnow"};
 static const char *const streams[] = {
     "Q give 5000000\n", "L1000 echo 0\n1234567", "C echo 0\n10:123456789",    "X count 0\n",
     "Q part 100000\n",  "C count 50\n5:12345",   "Q give 100000\nQ hang 0\n", "L500 hang 0\n123",
-    "fC echo 0\n5:12",
-};
+    "fC echo 0\n5:12"};
 
 #define PEERS_MAX 16
 
@@ -94,49 +86,48 @@ static const char *const streams[] = {
 static void hold(const char *const *sent, size_t count, bool is_stream, bool stops,
                  uint64_t after_ns)
 {
-    domus_testkit *kit = begin(is_stream ? &domt_stream_service : &domt_pipe_framed, is_stream);
-    domus_system *system = domus_testkit_system(kit);
+    begin(is_stream ? &domt_stream_service : &domt_pipe_framed, is_stream);
+    domus_system *system = domt_pipe_system();
     domus_peer *peers[PEERS_MAX];
 
     for (size_t i = 0; i < count; i++) {
-        peers[i] = connect_one(kit);
+        peers[i] = connect_one();
         if (i % 2 != 0)
             domus_peer_pause(peers[i]);
-        domt_pipes_send(kit, peers[i], sent[i]);
+        domt_pipe_say(peers[i], sent[i]);
     }
-    ck_assert_int_eq(domus_testkit_advance(kit, after_ns), 0);
+    domt_pipe_pass(after_ns);
     if (stops) {
         ck_assert_int_eq(domus_outside_stop(system, owner), 0);
     } else {
         ck_assert_int_eq(domus_outside_notice(system, owner, &fail_type, NULL), 0);
-        ck_assert_int_eq(domus_testkit_advance(kit, 10 * MS), 0);
+        domt_pipe_pass(10 * MS);
         ck_assert_uint_eq(mounts, 2); /* it has waited for nobody */
     }
-    ck_assert_int_eq(domus_testkit_advance(kit, 10 * SECOND), 0);
+    domt_pipe_pass(10 * SECOND);
     for (size_t i = 0; i < count; i++) {
         domus_peer_resume(peers[i]);
-        ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
+        domt_pipe_pass(SECOND);
         ck_assert_msg(domus_peer_has_end(peers[i]) || domus_peer_error(peers[i]) != 0, "%s",
                       sent[i]);
         domus_peer_close(peers[i]);
     }
     if (!stops) {
-        domus_peer *peer = connect_one(kit);
-        domt_pipes_send(kit, peer, is_stream ? "Q wait 1\n" : "now 0 text\n");
+        domus_peer *peer = connect_one();
+        domt_pipe_say(peer, is_stream ? "Q wait 1\n" : "now 0 text\n");
         if (is_stream)
-            ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
+            domt_pipe_pass(SECOND);
         else
-            domt_pipes_expect(kit, peer, "text\n");
+            domt_pipe_hear(peer, "text\n");
         ck_assert_int_eq(domus_peer_error(peer), 0);
         domus_peer_close(peer);
     }
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 static void hold_all(bool stops)
 {
     static const uint64_t afters[] = {0, 3 * MS, 100 * MS};
-
     for (size_t i = 0; i < sizeof afters / sizeof afters[0]; i++) {
         hold(requests, sizeof requests / sizeof requests[0], false, stops, afters[i]);
         hold(streams, sizeof streams / sizeof streams[0], true, stops, afters[i]);
@@ -159,27 +150,29 @@ DOMT_TEST(a_stop_ends_requests_and_streams)
 static bool restart_short(bool is_stream, int64_t fails_after)
 {
     const char *const *sent = is_stream ? streams : requests;
-    domus_testkit *kit = begin(is_stream ? &domt_stream_service : &domt_pipe_framed, is_stream);
-    domus_system *system = domus_testkit_system(kit);
+    begin(is_stream ? &domt_stream_service : &domt_pipe_framed, is_stream);
+    domus_system *system = domt_pipe_system();
     domus_peer *peers[6];
 
     for (size_t i = 0; i < 6; i++) {
-        peers[i] = connect_one(kit);
-        domt_pipes_send(kit, peers[i], sent[i]);
-        ck_assert_int_eq(domus_testkit_run(kit), 0);
+        peers[i] = connect_one();
+        domt_pipe_say(peers[i], sent[i]);
+        domt_pipe_run();
     }
     ck_assert_int_eq(domus_outside_notice(system, owner, &fail_type, NULL), 0);
     domi_memory_fail_after(fails_after, 0);
-    int result = domus_testkit_advance(kit, 100 * MS);
+    int result = domus_testkit_advance(domt_pipe_kit, 100 * MS);
     domi_memory_fail_after(-1, 0);
-    ck_assert_msg(result == 0, "allocation %d: %s", (int)fails_after, domus_testkit_error(kit));
-    ck_assert_int_eq(domus_testkit_advance(kit, 10 * SECOND), 0);
-    bool has_lost = kit->net->is_out_of_memory; /* the network of the kit has lost something */
+    ck_assert_msg(result == 0, "allocation %d: %s", (int)fails_after,
+                  domus_testkit_error(domt_pipe_kit));
+    domt_pipe_pass(10 * SECOND);
+    bool has_lost =
+        domt_pipe_kit->net->is_out_of_memory; /* the network of the kit has lost something */
     for (size_t i = 0; i < 6; i++)
         ck_assert_msg(has_lost || domus_peer_error(peers[i]) != 0 || domus_peer_has_end(peers[i]),
                       "allocation %d: %s", (int)fails_after, sent[i]);
     bool has_restarted = mounts == 2 && !has_lost;
-    domt_pipes_end(kit);
+    domt_pipe_end();
     return has_restarted;
 }
 

@@ -16,74 +16,53 @@
 #define MS     DOMT_PIPE_MS
 #define SECOND DOMT_PIPE_SECOND
 
-static void pass(domus_testkit *kit, uint64_t ns)
-{
-    ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
-}
-
 DOMT_TEST(one_that_hangs_lets_no_more_than_requests_max_begin)
 {
-    domus_config config;
-    domt_pipes_configure(&config);
+    domus_config config = domt_pipe_config();
     config.channel.requests_max = 128;
-    domus_testkit *kit = domt_pipes_kit(&config, &domt_pipe_framed, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(&config, &domt_pipe_framed, 1);
 
-    domt_pipes_send(kit, peer, "sleep 1000 a\n");
+    domt_pipe_say(peer, "sleep 1000 a\n");
     for (int i = 0; i < 300; i++)
-        domt_pipes_send(kit, peer,
-                        i % 3 == 0   ? "ffar 0 b\n"
-                        : i % 3 == 1 ? "now 0 b\n"
-                                     : "none 0 b\n");
-    pass(kit, 500 * MS);
+        domt_pipe_say(peer, i % 3 == 0 ? "ffar 0 b\n" : i % 3 == 1 ? "now 0 b\n" : "none 0 b\n");
+    domt_pipe_pass(500 * MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 128);
-    domt_pipes_expect(kit, peer, "a\n");
+    domt_pipe_hear(peer, "a\n");
     for (int i = 0; i < 100; i++)
-        domt_pipes_expect(kit, peer, "b\nb\nerror ENOMSG\n");
+        domt_pipe_hear(peer, "b\nb\nerror ENOMSG\n");
     ck_assert_uint_eq(domt_pipes_now.begun, 301);
-    domus_peer_finish(peer);
-    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    domt_pipes_end(kit);
+    domt_pipe_finish(peer);
 }
 
 DOMT_TEST(one_request_at_a_time)
 {
-    domus_config config;
-    domt_pipes_configure(&config);
+    domus_config config = domt_pipe_config();
     config.channel.requests_max = 1;
-    domus_testkit *kit = domt_pipes_kit(&config, &domt_pipe_framed, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(&config, &domt_pipe_framed, 1);
 
     for (int i = 0; i < 40; i++)
-        domt_pipes_send(kit, peer, "sleep 1 a\n!ffar 1 b\nnow 0 c\n!now 0 d\nkffar 2 e\n");
+        domt_pipe_say(peer, "sleep 1 a\n!ffar 1 b\nnow 0 c\n!now 0 d\nkffar 2 e\n");
     for (int i = 0; i < 40; i++)
-        domt_pipes_expect(kit, peer, "a\nb\nc\nd\ne\n");
-    domus_peer_finish(peer);
-    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    domt_pipes_end(kit);
+        domt_pipe_hear(peer, "a\nb\nc\nd\ne\n");
+    domt_pipe_finish(peer);
 }
 
 DOMT_TEST(conversations_max_holds_requests_up)
 {
-    domus_config config;
-    domt_pipes_configure(&config);
+    domus_config config = domt_pipe_config();
     config.scheduler.conversations_max = 2;
-    domus_testkit *kit = domt_pipes_kit(&config, &domt_pipe_framed, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(&config, &domt_pipe_framed, 1);
 
     for (int i = 0; i < 20; i++)
-        domt_pipes_send(kit, peer,
-                        "sleep 10 a\nsleep 5 b\nnow 0 c\nfar 1 d\nkeep 1 e\nfnear 1 f\n");
-    pass(kit, 4 * MS);
+        domt_pipe_say(peer, "sleep 10 a\nsleep 5 b\nnow 0 c\nfar 1 d\nkeep 1 e\nfnear 1 f\n");
+    domt_pipe_pass(4 * MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 2);
     for (int i = 0; i < 20; i++)
-        domt_pipes_expect(kit, peer, "a\nb\nc\nd\ne\nf\n");
-    domus_peer_close(peer);
-    domt_pipes_end(kit);
+        domt_pipe_hear(peer, "a\nb\nc\nd\ne\nf\n");
+    domt_pipe_close(peer);
 }
 
-/* --- bytes
- * ---------------------------------------------------------------------------------------- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 static char *line_of(const char *head, size_t size)
 {
@@ -99,32 +78,28 @@ static char *line_of(const char *head, size_t size)
 
 DOMT_TEST(answers_that_wait_count_toward_send_high)
 {
-    domus_config config;
-    domt_pipes_configure(&config);
+    domus_config config = domt_pipe_config();
     config.channel.send_high_bytes = 10000;
     config.channel.send_low_bytes = 2000;
-    domus_testkit *kit = domt_pipes_kit(&config, &domt_pipe_framed, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(&config, &domt_pipe_framed, 1);
     char *line = line_of("slice 0 ", 3000);
 
-    domt_pipes_send(kit, peer, "sleep 1000 a\n");
+    domt_pipe_say(peer, "sleep 1000 a\n");
     for (int i = 0; i < 30; i++)
-        domt_pipes_send(kit, peer, line);
-    pass(kit, 500 * MS);
+        domt_pipe_say(peer, line);
+    domt_pipe_pass(500 * MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 1 + 4); /* the fourth goes beyond */
-    domt_pipes_expect(kit, peer, "a\n");
+    domt_pipe_hear(peer, "a\n");
     for (int i = 0; i < 30; i++)
-        domt_pipes_expect(kit, peer, line + strlen("slice 0 "));
+        domt_pipe_hear(peer, line + strlen("slice 0 "));
     free(line);
-    domus_peer_close(peer);
-    domt_pipes_end(kit);
+    domt_pipe_close(peer);
 }
 
-static uint64_t queued(domus_testkit *kit)
+static uint64_t queued(void)
 {
-    const domus_system *system = domus_testkit_system(kit);
+    const domus_system *system = domt_pipe_system();
     uint64_t sum = 0;
-
     for (uint32_t i = 0; i < system->count; i++)
         sum += domi_counter_read(&system->threads[i].io.queued);
     return sum;
@@ -137,37 +112,34 @@ DOMT_TEST(answers_that_wait_are_charged)
     static const char *const ends[] = {"answer", "reset", "stop", "close", "finish"};
 
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
-        domus_peer *peer = domt_pipes_peer(kit);
+        domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
         char *line = line_of(i % 2 == 0 ? "slice 0 " : "fnear 0 ", 3000);
 
-        domt_pipes_send(kit, peer, "sleep 1000 a\n");
+        domt_pipe_say(peer, "sleep 1000 a\n");
         for (int n = 0; n < 20; n++)
-            domt_pipes_send(kit, peer, line);
-        pass(kit, 500 * MS);
-        ck_assert_uint_ge(queued(kit), UINT64_C(20) * 3000);
-        ck_assert_uint_le(queued(kit), UINT64_C(20) * 3600);
+            domt_pipe_say(peer, line);
+        domt_pipe_pass(500 * MS);
+        ck_assert_uint_ge(queued(), UINT64_C(20) * 3000);
+        ck_assert_uint_le(queued(), UINT64_C(20) * 3600);
         if (i == 0) {
-            domt_pipes_expect(kit, peer, "a\n");
+            domt_pipe_hear(peer, "a\n");
             for (int n = 0; n < 20; n++)
-                domt_pipes_expect(kit, peer, line + strlen("slice 0 "));
+                domt_pipe_hear(peer, line + strlen("slice 0 "));
         } else if (i == 1) {
             domus_peer_reset(peer);
         } else if (i == 2) {
-            ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), domt_pipes_now.channel),
-                             0);
+            domt_pipe_stop();
         } else {
             char text[64];
             snprintf(text, sizeof text, "%s 0 text\n", ends[i]);
-            domt_pipes_send(kit, peer, text);
+            domt_pipe_say(peer, text);
             /* what is answered from now on does not wait */
-            domt_pipes_send(kit, peer, line);
+            domt_pipe_say(peer, line);
         }
-        pass(kit, 5 * SECOND);
-        ck_assert_uint_eq(queued(kit), 0);
+        domt_pipe_pass(5 * SECOND);
+        ck_assert_uint_eq(queued(), 0);
         free(line);
-        domus_peer_close(peer);
-        domt_pipes_end(kit);
+        domt_pipe_close(peer);
     }
 }
 
@@ -176,11 +148,10 @@ DOMT_TEST(answers_that_wait_are_charged)
 DOMT_TEST(answers_that_wait_stay_within_the_bound)
 {
     enum { PEERS = 24, BOUND = 400000 };
-    domus_config config;
-    domt_pipes_configure(&config);
+    domus_config config = domt_pipe_config();
     config.memory.enabled = false; /* nothing is measured, so the bound is the test's */
-    domus_testkit *kit = domt_pipes_kit(&config, &domt_pipe_framed, 1);
-    domus_system *system = domus_testkit_system(kit);
+    (void)domt_pipes_kit(&config, &domt_pipe_framed, 1);
+    domus_system *system = domt_pipe_system();
     domus_peer *peers[PEERS];
     char *line = line_of("slice 0 ", 3000);
 
@@ -188,53 +159,49 @@ DOMT_TEST(answers_that_wait_stay_within_the_bound)
     for (uint32_t i = 0; i < system->count; i++) /* one that sleeps has not seen it */
         domi_io_set_queue_max(&system->threads[i].io, BOUND);
     for (int i = 0; i < PEERS; i++) {
-        peers[i] = domt_pipes_peer(kit);
-        domt_pipes_send(kit, peers[i], "sleep 1000 a\n");
+        peers[i] = domt_pipe_peer();
+        domt_pipe_say(peers[i], "sleep 1000 a\n");
         for (int n = 0; n < 40; n++)
-            domt_pipes_send(kit, peers[i], line);
+            domt_pipe_say(peers[i], line);
     }
     for (int i = 0; i < 50; i++) {
-        pass(kit, 10 * MS);
+        domt_pipe_pass(10 * MS);
         for (uint32_t thread = 0; thread < system->count; thread++)
             ck_assert_uint_le(domi_counter_read(&system->threads[thread].io.queued), BOUND);
     }
-    ck_assert_uint_ge(queued(kit), BOUND / 4);
+    ck_assert_uint_ge(queued(), BOUND / 4);
     for (int i = 0; i < PEERS; i++) {
-        domt_pipes_expect(kit, peers[i], "a\n");
+        domt_pipe_hear(peers[i], "a\n");
         for (int n = 0; n < 40; n++)
-            domt_pipes_expect(kit, peers[i], line + strlen("slice 0 "));
+            domt_pipe_hear(peers[i], line + strlen("slice 0 "));
     }
     free(line);
     for (int i = 0; i < PEERS; i++)
         domus_peer_close(peers[i]);
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 /* 128 requests are with actors when their answers come, and the peer reads nothing: what was read
  * is answered all the same. */
 static void hold_flood(const char *how)
 {
-    domus_config config;
-    domt_pipes_configure(&config);
+    domus_config config = domt_pipe_config();
     config.channel.requests_max = 128;
     config.channel.send_high_bytes = 10000;
     config.channel.send_low_bytes = 2000;
     config.channel.send_max_bytes = 20000;
-    domus_testkit *kit = domt_pipes_kit(&config, &domt_pipe_framed, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(&config, &domt_pipe_framed, 1);
     char *line = line_of(how, 3000);
 
     domus_peer_pause(peer);
     for (int i = 0; i < 200; i++)
-        domt_pipes_send(kit, peer, line);
-    pass(kit, SECOND);
+        domt_pipe_say(peer, line);
+    domt_pipe_pass(SECOND);
     domus_peer_resume(peer);
     for (int i = 0; i < 200; i++)
-        domt_pipes_expect(kit, peer, line + strlen(how));
+        domt_pipe_hear(peer, line + strlen(how));
     free(line);
-    domus_peer_finish(peer);
-    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    domt_pipes_end(kit);
+    domt_pipe_finish(peer);
 }
 
 DOMT_TEST(a_slow_reader_gets_the_answers_of_others)
@@ -247,27 +214,24 @@ DOMT_TEST(a_slow_reader_gets_the_answers_of_others)
 
 DOMT_TEST(a_slow_reader_gets_the_answers_behind_the_first)
 {
-    domus_config config;
-    domt_pipes_configure(&config);
+    domus_config config = domt_pipe_config();
     config.channel.send_high_bytes = 10000;
     config.channel.send_low_bytes = 2000;
     config.channel.send_max_bytes = 20000;
-    domus_testkit *kit = domt_pipes_kit(&config, &domt_pipe_framed, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(&config, &domt_pipe_framed, 1);
     char *line = line_of("ffar 0 ", 3000);
 
-    domt_pipes_send(kit, peer, "sleep 100 a\n");
+    domt_pipe_say(peer, "sleep 100 a\n");
     for (int i = 0; i < 60; i++)
-        domt_pipes_send(kit, peer, line);
+        domt_pipe_say(peer, line);
     domus_peer_pause(peer);
-    pass(kit, SECOND);
+    domt_pipe_pass(SECOND);
     domus_peer_resume(peer);
-    domt_pipes_expect(kit, peer, "a\n");
+    domt_pipe_hear(peer, "a\n");
     for (int i = 0; i < 60; i++)
-        domt_pipes_expect(kit, peer, line + strlen("ffar 0 "));
+        domt_pipe_hear(peer, line + strlen("ffar 0 "));
     free(line);
-    domus_peer_close(peer);
-    domt_pipes_end(kit);
+    domt_pipe_close(peer);
 }
 
 DOMT_TEST(large_messages_of_each_way)
@@ -275,32 +239,28 @@ DOMT_TEST(large_messages_of_each_way)
     static const char *const hows[] = {"now 0 ",  "slice 0 ", "sleep 3 ", "far 1 ",  "ffar 1 ",
                                        "keep 2 ", "kffar 2 ", "take 0 ",  "!kfwd 1 "};
     static const size_t sizes[] = {190, 255, 256, 257, 2047, 2048, 4096, 30000, 65500};
-    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
 
     for (size_t size = 0; size < sizeof sizes / sizeof sizes[0]; size++) {
         for (size_t i = 0; i < sizeof hows / sizeof hows[0]; i++) {
             char *line = line_of(hows[i], sizes[size]);
-            domt_pipes_send(kit, peer, line);
+            domt_pipe_say(peer, line);
             free(line);
         }
         for (size_t i = 0; i < sizeof hows / sizeof hows[0]; i++) {
             char *line = line_of("", sizes[size]);
-            domt_pipes_expect(kit, peer, line);
+            domt_pipe_hear(peer, line);
             free(line);
         }
     }
     char *line = line_of("now 0 ", 65536);
-    domt_pipes_send(kit, peer, line);
+    domt_pipe_say(peer, line);
     free(line);
-    domt_pipes_expect(kit, peer, "wrong EMSGSIZE\n");
-    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    domus_peer_close(peer);
-    domt_pipes_end(kit);
+    domt_pipe_hear(peer, "wrong EMSGSIZE\n");
+    domt_pipe_ends(peer);
 }
 
-/* --- memory
- * ------------------------------------------------------------------------------------------ */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static const char some_of_all[] =
     "now 0 a\nslice 0 b\nsleep 1 c\nffar 1 d\nfar 1 e\nkeep 1 f\nkffar 1 g\n!now 0 h\n%note\n"
@@ -314,34 +274,34 @@ static void hold_memory(uint32_t pieces, bool is_long)
     uint32_t failed = 0;
 
     for (int64_t count = 0;; count++) {
-        domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
-        domus_peer *peer = domt_pipes_peer(kit);
+        domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
         size_t size;
 
-        ck_assert_int_eq(domus_testkit_run(kit), 0);
+        domt_pipe_run();
         for (uint32_t i = 0; i < pieces; i++) {
             size_t all = sizeof some_of_all - 1;
             size_t from = all * i / pieces, to = all * (i + 1) / pieces;
             if (is_long && i == 0)
-                domt_pipes_send(kit, peer, line);
+                domt_pipe_say(peer, line);
             (void)domus_peer_send(peer, some_of_all + from, to - from); /* it may be reset */
             if (i == 0)
                 domi_memory_fail_after(count, 0);
-            ck_assert_int_eq(domus_testkit_run(kit), 0);
+            domt_pipe_run();
         }
-        pass(kit, 10 * MS);
+        domt_pipe_pass(10 * MS);
         domi_memory_fail_after(-1, 0);
-        pass(kit, 10 * SECOND);
+        domt_pipe_pass(10 * SECOND);
         const char *got = domus_peer_got(peer, &size);
         bool is_whole = size > 14 && memcmp(got + size - 13, "wrong EPROTO\n", 13) == 0;
         bool has_failed = memmem(got, size, "ENOMEM", 6) != NULL || domt_pipes_now.close_error != 0;
-        bool has_lost = kit->net->is_out_of_memory; /* the network of the kit has lost something */
+        bool has_lost =
+            domt_pipe_kit->net->is_out_of_memory; /* the network of the kit has lost something */
         ck_assert_msg(has_lost || is_whole || has_failed || domus_peer_error(peer) != 0,
                       "allocation %d: %.*s", (int)count, (int)size, got);
         ck_assert_msg(has_lost || domus_peer_has_end(peer) || domus_peer_error(peer) != 0,
                       "allocation %d: %.*s", (int)count, (int)size, got);
         failed += !has_lost && (!is_whole || has_failed);
-        domt_pipes_end(kit);
+        domt_pipe_end();
         if (is_whole && !has_failed && !has_lost && count > 150)
             break;
     }

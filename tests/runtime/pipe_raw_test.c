@@ -1,8 +1,12 @@
 /* io/pipelines/raw.c, and `finish` and `end` of stages: what an actor writes itself passes its byte
- * stages, these end what they send, and an end of the peer that they did not see is an error. */
+ * stages, these end what they send, and an end of the peer that they did not see is an error.
+ * domus_channel_open_rest() says why the rest of the peer's bytes can be no body (tunnels
+ * themselves are those of http_tunnel_test.c). */
+#include "tests/runtime/pipes.h"
 #include "tests/runtime/streams.h"
 #include "tests/support/suite.h"
 
+#include <domus/http.h>
 #include <domus/stage_kit.h>
 
 #include <errno.h>
@@ -24,7 +28,6 @@ typedef struct seal_state {
 static int open_seal(domus_wire *wire, void *state_, const void *options)
 {
     seal_state *state = state_;
-
     state->finish_error = options;
     return 0;
 }
@@ -54,7 +57,6 @@ static int unseal(domus_wire *wire, void *state_, const char *bytes, size_t size
 static int end_seal(domus_wire *wire, void *state_, size_t left)
 {
     const seal_state *state = state_;
-
     return state->ended && left == 0 ? 0 : -EPIPE;
 }
 
@@ -67,7 +69,6 @@ static int seal(domus_wire *wire, void *state, const char *bytes, size_t size)
 static int finish_seal(domus_wire *wire, void *state_)
 {
     const seal_state *state = state_;
-
     if (state->finish_error != NULL && *state->finish_error != 0)
         return *state->finish_error;
     return domus_wire_append(wire, "<end>", 5);
@@ -156,7 +157,6 @@ DOMT_TEST(an_end_that_a_byte_stage_did_not_see_is_an_error)
 
 /* --- in a channel ----------------------------------------------------------------------------- */
 
-static domus_testkit *kit;
 static domus_peer *peer;
 
 static void begin(const domus_pipeline *pipeline,
@@ -169,15 +169,14 @@ static void begin(const domus_pipeline *pipeline,
     if (on_open != NULL)
         behaviour.on_open.handle = on_open;
     finish_error = 0;
-    kit = domt_streams_kit(NULL, &behaviour);
-    peer = domt_pipes_peer(kit);
-    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    (void)domt_streams_kit(NULL, &behaviour);
+    peer = domt_pipe_peer();
+    domt_pipe_run();
 }
 
 static domus_buffer *buffer_of(domus_stack *stack, const char *text)
 {
     domus_buffer *buffer;
-
     ck_assert_int_eq(domus_buffer_new(stack, strlen(text), &buffer), 0);
     memcpy(domus_buffer_data(buffer), text, strlen(text));
     return buffer;
@@ -204,14 +203,13 @@ DOMT_TEST(what_an_actor_writes_itself_passes_its_byte_stages)
 {
     begin(&sealed, greet);
     ck_assert_int_eq(domus_peer_expect(peer, "<3:one<4:four<3:\0\0\0<3000:", 25, SECOND), 0);
-    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    domt_pipe_run();
     size_t size;
     (void)domus_peer_got(peer, &size);
     ck_assert_uint_eq(size, 3000);
     domus_peer_take(peer, size);
-    domt_pipes_send(kit, peer, "<7:Q drop\n");
-    domt_pipes_expect(kit, peer, "<8:dropped\n");
-    domt_pipes_end(kit);
+    domt_pipe_talk(peer, "<7:Q drop\n", "<8:dropped\n");
+    domt_pipe_end();
 }
 
 static uint64_t send_max;
@@ -239,62 +237,59 @@ static int write_too_much(domus_stack *stack, void *self, const void *payload)
 
 DOMT_TEST(what_an_actor_writes_itself_is_bounded)
 {
-    domus_config config;
-
-    domt_pipes_configure(&config);
+    domus_config config = domt_pipe_config();
     send_max = config.channel.send_max_bytes;
     begin(&sealed, write_too_much);
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 static void expect_all(const char *text)
 {
-    domt_pipes_expect(kit, peer, text);
+    domt_pipe_hear(peer, text);
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
 }
 
 DOMT_TEST(an_output_ends_before_the_end)
 {
     begin(&sealed, NULL); /* the peer ends */
-    domt_pipes_send(kit, peer, "<7:Q drop\n<end>");
+    domt_pipe_say(peer, "<7:Q drop\n<end>");
     domus_peer_finish(peer);
     expect_all("<8:dropped\n<end>");
-    domt_pipes_end(kit);
+    domt_pipe_end();
 
     begin(&sealed, NULL); /* the last answer */
-    domt_pipes_send(kit, peer, "<7:Q last\n");
+    domt_pipe_say(peer, "<7:Q last\n");
     expect_all("<5:last\n<end>");
-    domt_pipes_end(kit);
+    domt_pipe_end();
 
     begin(&sealed, NULL); /* the actor stops, without anything before */
-    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), domt_pipes_now.channel), 0);
+    domt_pipe_stop();
     expect_all("<end>");
-    domt_pipes_end(kit);
+    domt_pipe_end();
 
     begin(&sealed, NULL); /* a drain, of a connection that is idle */
-    ck_assert_int_eq(domus_testkit_advance(kit, 60 * SECOND), 0);
-    ck_assert_int_eq(domus_testkit_stop(kit), 0);
+    domt_pipe_pass(60 * SECOND);
+    ck_assert_int_eq(domus_testkit_stop(domt_pipe_kit), 0);
     expect_all("<end>");
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 DOMT_TEST(an_output_that_cannot_end_is_reset)
 {
     begin(&sealed, NULL);
     finish_error = -EIO;
-    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), domt_pipes_now.channel), 0);
+    domt_pipe_stop();
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
-    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    domt_pipe_run();
     ck_assert_int_eq(domt_pipes_now.close_error, -EIO);
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 /* Check that nothing comes before the reset. */
 static void expect_reset_at_once(void)
 {
     size_t size;
-
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
     (void)domus_peer_got(peer, &size);
     ck_assert_uint_eq(size, 0);
@@ -303,17 +298,15 @@ static void expect_reset_at_once(void)
 DOMT_TEST(an_output_that_is_cut_has_no_end)
 {
     begin(&sealed_cutless, NULL);
-    domt_pipes_send(kit, peer, "<9:Q part 3\n");
-    domt_pipes_expect(kit, peer, "<6:part+\n<5:3:abc");
+    domt_pipe_talk(peer, "<9:Q part 3\n", "<6:part+\n<5:3:abc");
     expect_reset_at_once();
-    domt_pipes_end(kit);
+    domt_pipe_end();
 
     begin(&sealed_cutless, NULL); /* a close in the midst of a stream */
-    domt_pipes_send(kit, peer, "<14:C echo\n5:hello");
-    domt_pipes_expect(kit, peer, "<6:echo+\n<7:5:hello");
-    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), domt_pipes_now.channel), 0);
+    domt_pipe_talk(peer, "<14:C echo\n5:hello", "<6:echo+\n<7:5:hello");
+    domt_pipe_stop();
     expect_reset_at_once();
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 DOMT_TEST(a_truncated_stream_is_an_error)
@@ -323,20 +316,125 @@ DOMT_TEST(a_truncated_stream_is_an_error)
 
     for (size_t i = 0; i < 3; i++) {
         begin(&sealed, NULL);
-        domt_pipes_send(kit, peer, sent[i]);
+        domt_pipe_say(peer, sent[i]);
         domus_peer_finish(peer);
         if (i == 0)
             expect_all("<8:6 32015\n<end>");
         else
             expect_all("<11:read EPIPE\n<end>");
         ck_assert_int_eq(domt_streams_now.error, i == 0 ? 0 : -EPIPE);
-        domt_pipes_end(kit);
+        domt_pipe_end();
     }
     begin(&sealed, NULL); /* between two messages */
-    domt_pipes_send(kit, peer, "<7:Q drop\n");
+    domt_pipe_say(peer, "<7:Q drop\n");
     domus_peer_finish(peer);
     expect_all("<8:dropped\n<12:wrong EPIPE\n<end>");
-    domt_pipes_end(kit);
+    domt_pipe_end();
+}
+
+/* --- the rest of the bytes -------------------------------------------------------------------- */
+
+static domus_channel *first; /* the channel of the connection that came first */
+static int on_open_result, results[5];
+static domus_body body;
+
+static int note_open(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+    first = first == NULL ? event->channel : first;
+    on_open_result = domus_channel_open_rest(stack, event->channel, NULL);
+    return 0;
+}
+
+static int note_close(domus_stack *stack, void *self, const void *payload)
+{
+    first = NULL;
+    return 0;
+}
+
+static const domus_pipeline web = {
+    .stages = (const domus_pipeline_stage[]){{&domus_http_stage, NULL}, {NULL, NULL}}};
+
+/* Do what the path says, and note the results. */
+static int on_request(domus_stack *stack, void *self, const void *payload)
+{
+    domus_channel *channel = domus_channel_running(stack);
+    char how = domus_slice_data(domus_http_path(payload))[1];
+
+    if (how == 'c')
+        (void)domus_channel_close(stack, channel);
+    if (how == 's')
+        (void)domus_channel_set_pipeline(stack, channel, &web, 0);
+    if (how == 'f')
+        channel = first;
+    results[0] = domus_channel_open_rest(stack, channel, NULL);
+    results[1] = domus_channel_open_rest(stack, channel, &body);
+    results[2] = domus_channel_open_rest(stack, channel, &body);
+    int error = domus_reply(stack, &domus_http_text_type, &(domus_http_text){.status = 204});
+    results[3] = domus_channel_open_rest(stack, channel, NULL);
+    return error;
+}
+
+static uint32_t marks_of(const void *payload)
+{
+    return domus_slice_data(domus_http_path(payload))[1] == 'n' ? 0 : DOMUS_ALONE;
+}
+
+static const domus_behaviour service = {
+    .name = "rest",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &web,
+    .on_open = {note_open, 0},
+    .on_close = {note_close, 0},
+    .on_peer = (const domus_on_peer[]){{&domus_http_request_type, on_request, 0, 0, marks_of},
+                                       {.type = NULL}}};
+
+/* Ask for a path on a connection of its own. */
+static void ask(const char *request)
+{
+    domus_peer *asker = domt_pipe_peer();
+    memset(results, 1, sizeof results);
+    body.number = 0;
+    domt_pipe_say(asker, request);
+    domt_pipe_run();
+    domus_peer_close(asker);
+}
+
+static void expect(int checked, int opened, int again, int answered)
+{
+    const int expected[] = {checked, opened, again, answered};
+    for (int i = 0; i < 4; i++)
+        ck_assert_msg(results[i] == expected[i], "%d: %d", i, results[i]);
+    ck_assert((body.number != 0) == (opened == 0));
+}
+
+#define GET(path) "GET /" path " HTTP/1.1\r\nHost: a\r\n\r\n"
+
+DOMT_TEST(the_rest_is_opened_once_behind_a_request_that_is_alone)
+{
+    (void)domt_pipes_kit(NULL, &service, 1);
+
+    peer = domt_pipe_peer();
+    domt_pipe_run();
+    ck_assert_int_eq(on_open_result, -EINVAL);
+    ask(GET("a"));
+    expect(0, 0, -EBUSY, -EALREADY);
+    ask(GET("n"));
+    expect(-EPERM, -EPERM, -EPERM, -EALREADY);
+    ask(GET("s"));
+    expect(-EBUSY, -EBUSY, -EBUSY, -EALREADY);
+    ask(GET("c"));
+    expect(-EPIPE, -EPIPE, -EPIPE, -EPIPE);
+    ck_assert_ptr_null(first);
+    domus_peer_close(peer);
+    peer = domt_pipe_peer();
+    domt_pipe_run();
+    ck_assert_ptr_nonnull(first);
+    ask(GET("f"));
+    expect(-EPERM, -EPERM, -EPERM, -EPERM);
+    ask("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nb");
+    expect(0, 0, -EBUSY, -EALREADY);
+    domt_pipe_close(peer);
 }
 
 DOMT_SUITE(60)

@@ -1,11 +1,16 @@
 /* io/pipelines/: the rows of on_peer, with marks, with sequences and without a type; large answers;
- * requests at their limit. */
+ * requests at their limit. A wrong pipeline is refused when an actor with it is made, in whatever
+ * way that happens, and a right one is checked then and not again for each channel. */
 #include "tests/runtime/pipes.h"
+#include "tests/support/kits.h"
 #include "tests/support/suite.h"
 
 #include <domus/await.h>
+#include <domus/pool.h>
+#include <domus/testkit.h>
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,17 +18,11 @@
 #define MS     DOMT_PIPE_MS
 #define SECOND DOMT_PIPE_SECOND
 
-static void pass(domus_testkit *kit, uint64_t ns)
-{
-    ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
-}
-
 /* --- rows ------------------------------------------------------------------------------------- */
 
 static int answer_any(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
-
     int error = domus_slice_copy("any", 3, &packet.bytes);
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &packet);
 }
@@ -33,13 +32,9 @@ DOMT_TEST(a_row_without_a_type_takes_the_others)
     const domus_on_peer rows[] = {domt_pipe_plain.on_peer[0], {.type = NULL, .handle = answer_any}};
     domus_behaviour behaviour = domt_pipe_plain;
     behaviour.on_peer = rows;
-    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
-
-    domt_pipes_send(kit, peer, "now 0 a\n?now 0 b\nfar 1 c\n?x\n");
-    domt_pipes_expect(kit, peer, "a\nany\nc\nany\n");
-    domus_peer_close(peer);
-    domt_pipes_end(kit);
+    domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
+    domt_pipe_talk(peer, "now 0 a\n?now 0 b\nfar 1 c\n?x\n", "a\nany\nc\nany\n");
+    domt_pipe_close(peer);
 }
 
 static uint32_t no_marks(const void *payload)
@@ -55,21 +50,20 @@ DOMT_TEST(a_row_has_its_marks_whatever_its_messages_have)
     rows[0].marks = DOMUS_ALONE | DOMUS_OUTLIVES;
     rows[0].marks_of = no_marks;
     behaviour.on_peer = rows;
-    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
 
-    domt_pipes_send(kit, peer, "sleep 10 a\nsleep 10 b\nnow 0 c\n");
-    pass(kit, 5 * MS);
+    domt_pipe_say(peer, "sleep 10 a\nsleep 10 b\nnow 0 c\n");
+    domt_pipe_pass(5 * MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 1);
-    pass(kit, 10 * MS);
+    domt_pipe_pass(10 * MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 2);
-    domt_pipes_expect(kit, peer, "a\nb\nc\n");
-    domt_pipes_send(kit, peer, "sleep 10 d\n");
-    pass(kit, 5 * MS);
+    domt_pipe_hear(peer, "a\nb\nc\n");
+    domt_pipe_say(peer, "sleep 10 d\n");
+    domt_pipe_pass(5 * MS);
     domus_peer_reset(peer);
-    pass(kit, 10 * MS);
+    domt_pipe_pass(10 * MS);
     ck_assert_uint_eq(domt_pipes_now.resumed, 3);
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 static _Atomic uint32_t ends_heard;
@@ -89,20 +83,18 @@ static void finish_behind_one_alone(uint32_t marks, const char *text, uint32_t h
     rows[0].marks = marks;
     behaviour.on_peer = rows;
     behaviour.on_end = (domus_call){hear_end, 0};
-    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
 
     ends_heard = 0;
-    domt_pipes_send(kit, peer, text);
+    domt_pipe_say(peer, text);
     domus_peer_finish(peer);
-    pass(kit, 50 * MS);
+    domt_pipe_pass(50 * MS);
     ck_assert_uint_eq(ends_heard, heard_early);
     /* the actor has closed nothing */
-    domt_pipes_expect(kit, peer, strchr(text, 'b') != NULL ? "a\nb\n" : "a\n");
-    pass(kit, 50 * MS);
+    domt_pipe_hear(peer, strchr(text, 'b') != NULL ? "a\nb\n" : "a\n");
+    domt_pipe_pass(50 * MS);
     ck_assert_uint_eq(ends_heard, heard);
-    domus_peer_close(peer);
-    domt_pipes_end(kit);
+    domt_pipe_close(peer);
 }
 
 DOMT_TEST(a_request_alone_may_hear_of_the_end_before_what_is_behind_it)
@@ -123,28 +115,25 @@ static void finish_and_end(uint32_t marks, const char *text, bool hears)
     behaviour.on_peer = rows;
     if (hears)
         behaviour.on_end = (domus_call){hear_end, 0};
-    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
 
     ends_heard = 0;
-    domt_pipes_send(kit, peer, text);
-    pass(kit, 10 * MS);
+    domt_pipe_say(peer, text);
+    domt_pipe_pass(10 * MS);
     ck_assert_uint_eq(domt_pipes_now.closed, 0);
     domus_peer_finish(peer);
-    pass(kit, 10 * MS);
+    domt_pipe_pass(10 * MS);
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     ck_assert_uint_eq(domt_pipes_now.cancelled, (marks & DOMUS_OUTLIVES) != 0 ? 0 : 1);
     ck_assert_uint_eq(domt_pipes_now.begun, 1);
     ck_assert_uint_eq(ends_heard, 0);
     ck_assert(domus_peer_has_end(peer));
-    domus_peer_close(peer);
-    domt_pipes_end(kit);
+    domt_pipe_close(peer);
 }
 
 DOMT_TEST(a_request_alone_may_end_with_its_peer)
 {
     const uint32_t marks = DOMUS_ALONE | DOMUS_ENDS_WITH_PEER;
-
     finish_and_end(marks, "sleep 100 a\n", false);
     finish_and_end(marks, "sleep 100 a\nnow 0 b\n", false);
     finish_and_end(marks, "sleep 100 a\n", true);
@@ -189,7 +178,6 @@ DOMUS_SEQUENCE(take_steps, struct steps)
 static domus_behaviour stepping(const domus_on_peer *rows)
 {
     domus_behaviour behaviour = domt_pipe_plain;
-
     ended = cancelled = 0;
     behaviour.on_peer = rows;
     return behaviour;
@@ -200,18 +188,16 @@ DOMT_TEST(sequences_answer_in_the_order_of_requests)
     static const domus_on_peer rows[] = {DOMUS_ON_PEER(&domus_packet_type, take_steps, 0),
                                          {.type = NULL}};
     domus_behaviour behaviour = stepping(rows);
-    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
 
-    domt_pipes_send(kit, peer, "x 9 a\nx 1 b\nx 0 c\nferr 0 d\nx 3 e\n");
-    domt_pipes_expect(kit, peer, "a\nb\nc\nerror EBADMSG\ne\n");
-    domt_pipes_send(kit, peer, "x 9 f\nx 1 g\n");
-    pass(kit, 7 * MS);
+    domt_pipe_talk(peer, "x 9 a\nx 1 b\nx 0 c\nferr 0 d\nx 3 e\n", "a\nb\nc\nerror EBADMSG\ne\n");
+    domt_pipe_say(peer, "x 9 f\nx 1 g\n");
+    domt_pipe_pass(7 * MS);
     domus_peer_reset(peer);
-    pass(kit, SECOND);
+    domt_pipe_pass(SECOND);
     ck_assert_uint_eq(ended, 5);
     ck_assert_uint_eq(cancelled, 2);
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 DOMT_TEST(sequences_have_the_marks_of_their_rows)
@@ -220,66 +206,48 @@ DOMT_TEST(sequences_have_the_marks_of_their_rows)
         DOMUS_ON_PEER(&domus_packet_type, take_steps, DOMUS_ALONE | DOMUS_OUTLIVES),
         {.type = NULL}};
     domus_behaviour behaviour = stepping(rows);
-    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
 
-    domt_pipes_send(kit, peer, "x 0 a\nx 0 b\n");
-    pass(kit, 7 * MS);
+    domt_pipe_say(peer, "x 0 a\nx 0 b\n");
+    domt_pipe_pass(7 * MS);
     ck_assert_uint_eq(ended, 0);
-    domt_pipes_expect(kit, peer, "a\n");
+    domt_pipe_hear(peer, "a\n");
     ck_assert_uint_eq(ended, 1);
-    domt_pipes_expect(kit, peer, "b\n");
-    domt_pipes_send(kit, peer, "x 0 c\n");
-    pass(kit, 7 * MS);
+    domt_pipe_hear(peer, "b\n");
+    domt_pipe_say(peer, "x 0 c\n");
+    domt_pipe_pass(7 * MS);
     domus_peer_reset(peer);
-    pass(kit, SECOND);
+    domt_pipe_pass(SECOND);
     ck_assert_uint_eq(ended, 3);
     ck_assert_uint_eq(cancelled, 0);
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 /* --- ids -------------------------------------------------------------------------------------- */
-
-DOMT_TEST(a_request_that_waited_to_be_alone_keeps_its_id)
-{
-    domus_behaviour behaviour = domt_pipe_framed;
-    behaviour.pipeline = &domt_pipe_by_id;
-    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
-
-    domt_pipes_send(kit, peer, "7:sleep 10 a\n8:now 0 b\n9:!sleep 5 c\n10:now 0 d\n");
-    domt_pipes_expect(kit, peer, "8:b\n7:a\n9:c\n10:d\n");
-    domus_peer_close(peer);
-    domt_pipes_end(kit);
-}
 
 /* One request hangs, and those behind it are answered up to 65,536 from the first one. */
 DOMT_TEST(requests_behind_one_that_hangs_have_a_limit)
 {
     enum { MOST = 65536, MORE = 100 };
-    domus_behaviour behaviour = domt_pipe_framed;
-    behaviour.pipeline = &domt_pipe_by_id;
-    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin_with(&domt_pipe_by_id);
     char text[64];
 
-    domt_pipes_send(kit, peer, "0:sleep 60000 a\n");
+    domt_pipe_say(peer, "0:sleep 60000 a\n");
     for (uint32_t i = 1; i < MOST + MORE; i++) {
-        domt_pipes_send(kit, peer, "1:now 0 b\n");
+        domt_pipe_say(peer, "1:now 0 b\n");
         if (i % 1000 == 0)
-            ck_assert_int_eq(domus_testkit_run(kit), 0);
+            domt_pipe_run();
     }
-    pass(kit, SECOND);
+    domt_pipe_pass(SECOND);
     ck_assert_uint_eq(domt_pipes_now.begun, MOST);
     for (uint32_t i = 1; i < MOST; i++)
-        domt_pipes_expect(kit, peer, "1:b\n");
+        domt_pipe_hear(peer, "1:b\n");
     snprintf(text, sizeof text, "0:a\n1:b\n");
     ck_assert_int_eq(domus_peer_expect(peer, text, strlen(text), 120 * SECOND), 0);
     for (uint32_t i = 1; i < MORE; i++)
-        domt_pipes_expect(kit, peer, "1:b\n");
+        domt_pipe_hear(peer, "1:b\n");
     ck_assert_uint_eq(domt_pipes_now.begun, MOST + MORE);
-    domus_peer_close(peer);
-    domt_pipes_end(kit);
+    domt_pipe_close(peer);
 }
 
 /* --- large answers ---------------------------------------------------------------------------- */
@@ -287,28 +255,189 @@ DOMT_TEST(requests_behind_one_that_hangs_have_a_limit)
 /* They are more than a buffer takes, sent at once and behind another one. */
 DOMT_TEST(huge_answers_are_whole)
 {
-    domus_config config;
-    domt_pipes_configure(&config);
+    domus_config config = domt_pipe_config();
     config.channel.send_max_bytes = UINT64_C(4) * DOMT_PIPE_HUGE;
-    domus_testkit *kit = domt_pipes_kit(&config, &domt_pipe_framed, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_peer *peer = domt_pipe_begin(&config, &domt_pipe_framed, 1);
     char *huge = malloc(DOMT_PIPE_HUGE + 2);
 
     ck_assert_ptr_nonnull(huge);
     for (size_t i = 0; i < DOMT_PIPE_HUGE; i++)
         huge[i] = (char)('a' + i / 1000 % 26);
     memcpy(huge + DOMT_PIPE_HUGE, "\n", 2);
-    domt_pipes_send(kit, peer, "now 0 huge\nnow 0 a\n");
-    domt_pipes_expect(kit, peer, huge);
-    domt_pipes_expect(kit, peer, "a\n");
-    domt_pipes_send(kit, peer, "sleep 20 b\nnow 0 huge\nfar 1 huge\nnow 0 c\n");
-    domt_pipes_expect(kit, peer, "b\n");
-    domt_pipes_expect(kit, peer, huge);
-    domt_pipes_expect(kit, peer, huge);
-    domt_pipes_expect(kit, peer, "c\n");
+    domt_pipe_talk(peer, "now 0 huge\nnow 0 a\n", huge);
+    domt_pipe_hear(peer, "a\n");
+    domt_pipe_talk(peer, "sleep 20 b\nnow 0 huge\nfar 1 huge\nnow 0 c\n", "b\n");
+    domt_pipe_hear(peer, huge);
+    domt_pipe_hear(peer, huge);
+    domt_pipe_hear(peer, "c\n");
     free(huge);
-    domus_peer_close(peer);
-    domt_pipes_end(kit);
+    domt_pipe_close(peer);
+}
+
+/* --- a stage that counts how often it is checked ---------------------------------------------- */
+
+static _Atomic uint32_t checks;
+
+/* The options are the result. */
+static int check(const void *options)
+{
+    atomic_fetch_add(&checks, 1);
+    return *(const int *)options;
+}
+
+static int decode(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    return domus_wire_append(wire, "!", 1) == 0 ? (int)size : -ENOMEM;
+}
+
+static int encode(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                  const void *payload)
+{
+    return 0;
+}
+
+static const domus_stage stage = {
+    .name = "checked", .check = check, .decode = decode, .encode = encode};
+
+static const int right = 0, wrong = -EDOM, odd = 1;
+
+#define PIPELINE(options)                                                                          \
+    {                                                                                              \
+        .stages = (const domus_pipeline_stage[])                                                   \
+        {                                                                                          \
+            {&stage, options}, {NULL, NULL},                                                       \
+        }                                                                                          \
+    }
+static const domus_pipeline right_pipeline = PIPELINE(&right);
+static const domus_pipeline wrong_pipeline = PIPELINE(&wrong);
+static const domus_pipeline odd_pipeline = PIPELINE(&odd);
+
+static const domus_behaviour right_channel = {
+    .name = "right", .kind = DOMUS_CHANNELS, .pipeline = &right_pipeline};
+static const domus_behaviour wrong_channel = {
+    .name = "wrong", .kind = DOMUS_CHANNELS, .pipeline = &wrong_pipeline};
+static const domus_behaviour odd_channel = {
+    .name = "odd", .kind = DOMUS_CHANNELS, .pipeline = &odd_pipeline};
+static const domus_behaviour of_wrong = {
+    .name = "of wrong", .kind = DOMUS_CHANNELS, .channel = &wrong_channel};
+
+/* --- the ways of an actor --------------------------------------------------------------------- */
+
+enum { SPAWN, SPAWN_OWNER, CONNECT, POOL, DATAGRAM, BECOME, WAYS };
+
+static int results[WAYS];
+
+static int connected(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    return answer->error;
+}
+
+static int try_ways(domus_stack *stack, void *self)
+{
+    const domus_pool_options pool = {.behaviour = &wrong_channel};
+    const domus_connect_options connect = {.behaviour = &wrong_channel};
+    const domus_datagram_options datagram = {.behaviour = &right_channel};
+    domus_endpoint at;
+    domus_address made;
+
+    ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
+    results[SPAWN] = domus_spawn(stack, &wrong_channel, NULL, &made);
+    results[SPAWN_OWNER] = domus_spawn(stack, &of_wrong, NULL, &made);
+    results[CONNECT] = domus_connect(stack, "127.0.0.1:1", &connect, connected);
+    results[POOL] = domus_pool_open(stack, "127.0.0.1:1", &pool, &made);
+    results[DATAGRAM] = domus_datagram_open(stack, &at, &datagram, &made, NULL);
+    results[BECOME] = domus_become(stack, &wrong_channel);
+    return 0;
+}
+
+static const domus_behaviour trier = {
+    .name = "trier", .kind = DOMUS_CHANNELS, .on_mount = try_ways};
+
+DOMT_TEST(a_wrong_pipeline_is_refused_when_an_actor_is_made)
+{
+    (void)domt_pipes_kit(NULL, &domt_pipe_plain, 1);
+    domus_system *system = domt_pipe_system();
+    domus_address made;
+
+    ck_assert_int_eq(domus_outside_spawn_on(system, 0, &wrong_channel, NULL, &made), -EDOM);
+    ck_assert_int_eq(domus_outside_spawn_on(system, 0, &odd_channel, NULL, &made), -EINVAL);
+    ck_assert_int_eq(domus_outside_spawn_on(system, 0, &trier, NULL, &made), 0);
+    domt_pipe_run();
+    for (int i = 0; i < WAYS; i++)
+        ck_assert_msg(results[i] == (i == DATAGRAM ? -EOPNOTSUPP : -EDOM), "way %d: %d", i,
+                      results[i]);
+    domt_pipe_end();
+}
+
+/* --- listeners -------------------------------------------------------------------------------- */
+
+static void listening_kit(const domus_behaviour *behaviour, int expected)
+{
+    domus_config config = domt_pipe_config();
+    config.system.threads = 1;
+    domt_pipe_kit = domt_kit_listening(&config, "pipe", DOMT_PIPE_AT, 1);
+    ck_assert_int_eq(domus_serve(domt_pipe_system(), "pipe", behaviour, NULL, NULL), expected);
+    domt_pipe_run();
+}
+
+DOMT_TEST(a_listener_with_a_wrong_pipeline_is_not_served)
+{
+    listening_kit(&wrong_channel, -EDOM);
+    domt_pipe_free();
+    listening_kit(&of_wrong, -EDOM);
+    domt_pipe_free();
+}
+
+DOMT_TEST(a_pipeline_is_not_checked_for_each_channel)
+{
+    atomic_store(&checks, 0);
+    listening_kit(&right_channel, 0);
+    uint32_t made = atomic_load(&checks);
+
+    ck_assert_uint_ge(made, 1);
+    for (int i = 0; i < 10; i++) {
+        domus_peer *peer = domt_pipe_peer();
+        domt_pipe_talk(peer, "a", "!");
+        domus_peer_close(peer);
+    }
+    ck_assert_uint_eq(atomic_load(&checks), made);
+    domt_pipe_free();
+}
+
+/* --- behaviours that change ------------------------------------------------------------------- */
+
+static const domus_behaviour raw = {.name = "raw", .kind = DOMUS_CHANNELS};
+static int become_raw, become_right;
+
+static int change_rows(domus_stack *stack, void *self, const void *payload)
+{
+    become_raw = domus_become(stack, &raw);
+    become_right = domus_become(stack, &right_channel);
+    return 0;
+}
+
+static const domus_behaviour changing = {.name = "changing",
+                                         .kind = DOMUS_CHANNELS,
+                                         .pipeline = &right_pipeline,
+                                         .on_open = {change_rows, 0}};
+static const domus_behaviour changing_raw = {
+    .name = "changing raw", .kind = DOMUS_CHANNELS, .on_open = {change_rows, 0}};
+
+DOMT_TEST(a_channel_keeps_to_messages_or_to_bytes)
+{
+    listening_kit(&changing, 0);
+    domus_peer *peer = domt_pipe_peer();
+
+    domt_pipe_talk(peer, "a", "!");
+    ck_assert_int_eq(become_raw, -EINVAL);
+    ck_assert_int_eq(become_right, 0);
+    domt_pipe_free();
+    listening_kit(&changing_raw, 0);
+    (void)domt_pipe_peer();
+    domt_pipe_run();
+    ck_assert_int_eq(become_raw, 0);
+    ck_assert_int_eq(become_right, -EINVAL);
+    domt_pipe_free();
 }
 
 DOMT_SUITE(120)

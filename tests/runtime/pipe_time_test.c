@@ -75,7 +75,6 @@ static const domus_stage slow_stage = {.name = "slow",
 static int answer(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
-
     int error = domus_slice_keep(((const domus_packet *)payload)->bytes, &packet.bytes);
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &packet);
 }
@@ -87,8 +86,7 @@ static const domus_behaviour service = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &slow,
     .on_peer =
-        (const domus_on_peer[]){{.type = &domus_packet_type, .handle = answer}, {.type = NULL}},
-};
+        (const domus_on_peer[]){{.type = &domus_packet_type, .handle = answer}, {.type = NULL}}};
 
 /* --- a state actor with a timer --------------------------------------------------------------- */
 
@@ -99,7 +97,6 @@ static uint32_t long_gaps; /* of more than LONG_GAP */
 static int tick(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t now_ns = domi_clock_now(&running->clock);
-
     if (last_ns != 0 && now_ns - last_ns > longest_ns)
         longest_ns = now_ns - last_ns;
     long_gaps += last_ns != 0 && now_ns - last_ns > LONG_GAP;
@@ -113,137 +110,125 @@ static int arm(domus_stack *stack, void *self)
 }
 
 static const domus_behaviour clock_actor = {
-    .name = "clock",
-    .on_mount = arm,
-    .on = (const domus_on[]){{&tick_type, tick, 0}, {NULL, NULL, 0}},
-};
+    .name = "clock", .on_mount = arm, .on = (const domus_on[]){{&tick_type, tick, 0}, {0}}};
 
 /* --- kits ------------------------------------------------------------------------------------- */
 
-static domus_testkit *begin(uint64_t cost, uint64_t limit_ns)
+static void begin(uint64_t cost, uint64_t limit_ns)
 {
-    domus_config config;
     domus_address address;
 
-    domt_pipes_configure(&config);
+    domus_config config = domt_pipe_config();
     config.system.threads = 3;
     config.scheduler.stage_time_ns = limit_ns;
     config.io.buffers.count = 4096;
     cost_ns = 0;
     decoded = most_of_one = first_unserved = served_twice_too_early = long_gaps = 0;
     last_ns = longest_ns = 0;
-    domus_testkit *kit = domt_pipes_kit(&config, &service, 1);
-    running = domus_testkit_system(kit);
+    (void)domt_pipes_kit(&config, &service, 1);
+    running = domt_pipe_system();
     for (uint32_t i = 0; i < 3; i++)
         ck_assert_int_eq(domus_outside_spawn_on(running, i, &clock_actor, NULL, &address), 0);
     cost_ns = cost;
-    return kit;
 }
 
 static uint64_t count_late(void)
 {
     domus_profile profile;
     uint64_t late = 0;
-
     for (uint32_t i = 0; domus_system_profile(running, i, &profile) == 0; i++)
         late += profile.channels_late;
     return late;
 }
 
-static void end(domus_testkit *kit)
-{
-    (void)domus_testkit_stop(kit);
-    domus_testkit_free(kit);
-}
-
 static domus_peer *peers[1000];
 
-static void connect_peers(domus_testkit *kit, uint32_t count)
+static void connect_peers(uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        peers[i] = domt_pipes_peer(kit);
-    ck_assert_int_eq(domus_testkit_advance(kit, MS), 0);
+        peers[i] = domt_pipe_peer();
+    domt_pipe_pass(MS);
     last_ns = longest_ns = 0;
     long_gaps = 0;
 }
 
 DOMT_TEST(timers_keep_their_time_beside_expensive_stages)
 {
-    domus_testkit *kit = begin(MS, 2 * MS);
+    begin(MS, 2 * MS);
 
-    connect_peers(kit, PEERS);
+    connect_peers(PEERS);
     for (uint32_t i = 0; i < PEERS; i++)
-        domt_pipes_send(kit, peers[i], "a\nb\nc\n");
+        domt_pipe_say(peers[i], "a\nb\nc\n");
     while (decoded < 3 * PEERS)
-        ck_assert_int_eq(domus_testkit_advance(kit, MS), 0);
+        domt_pipe_pass(MS);
     /* a thread notices after 16 messages, and then it holds 2 ms and the last message; the clock is
      * that of three threads, which each move it */
     ck_assert_uint_le(longest_ns, 3 * 17 * MS);
     ck_assert_uint_le(long_gaps, 2 * 3);
     ck_assert_uint_ge(count_late(), PEERS);
     for (uint32_t i = 0; i < PEERS; i++) {
-        domt_pipes_expect(kit, peers[i], "a\nb\nc\n");
+        domt_pipe_hear(peers[i], "a\nb\nc\n");
         domus_peer_close(peers[i]);
     }
-    end(kit);
+    domt_pipe_free();
 }
 
 DOMT_TEST(each_channel_gets_its_turn)
 {
-    domus_testkit *kit = begin(MS, 2 * MS);
+    begin(MS, 2 * MS);
 
-    connect_peers(kit, PEERS);
+    connect_peers(PEERS);
     for (uint32_t i = 0; i < PEERS; i++)
-        domt_pipes_send(kit, peers[i], "a\nb\nc\n");
+        domt_pipe_say(peers[i], "a\nb\nc\n");
     while (first_unserved != 0)
-        ck_assert_int_eq(domus_testkit_advance(kit, MS), 0);
+        domt_pipe_pass(MS);
     /* those that ran before the thread noticed, and the turns of three threads, which do not go
      * round together */
     ck_assert_uint_le(served_twice_too_early, PEERS / 4);
     ck_assert_uint_le(most_of_one, 3);
-    end(kit);
+    domt_pipe_free();
 }
 
 DOMT_TEST(one_message_is_handled_in_any_case)
 {
-    domus_testkit *kit = begin(100 * MS, 1000);
+    begin(100 * MS, 1000);
 
-    connect_peers(kit, 10);
+    connect_peers(10);
     for (uint32_t i = 0; i < 10; i++)
-        domt_pipes_send(kit, peers[i], "a\nb\n");
+        domt_pipe_say(peers[i], "a\nb\n");
     for (uint32_t i = 0; i < 10; i++)
-        domt_pipes_expect(kit, peers[i], "a\nb\n");
+        domt_pipe_hear(peers[i], "a\nb\n");
     ck_assert_uint_eq(decoded, 20);
-    end(kit);
+    domt_pipe_free();
 }
 
 DOMT_TEST(channels_that_end_while_they_wait_hold_nobody_up)
 {
-    domus_testkit *kit = begin(MS, 2 * MS);
+    begin(MS, 2 * MS);
 
-    connect_peers(kit, 100);
+    connect_peers(100);
     for (uint32_t i = 0; i < 100; i++)
-        domt_pipes_send(kit, peers[i], "a\nb\nc\n");
+        domt_pipe_say(peers[i], "a\nb\nc\n");
     while (decoded < 60)
-        (void)domus_testkit_step(kit);
+        (void)domus_testkit_step(domt_pipe_kit);
     for (uint32_t i = 0; i < 100; i += 2)
         domus_peer_reset(peers[i]);
     for (uint32_t i = 1; i < 100; i += 2)
-        domt_pipes_expect(kit, peers[i], "a\nb\nc\n");
-    end(kit);
+        domt_pipe_hear(peers[i], "a\nb\nc\n");
+    domt_pipe_free();
 }
 
 DOMT_TEST(cheap_stages_are_not_put_off)
 {
-    domus_testkit *kit = begin(1000, 2 * MS);
+    begin(1000, 2 * MS);
 
-    connect_peers(kit, 100);
+    connect_peers(100);
     for (uint32_t i = 0; i < 100; i++)
-        domt_pipes_send(kit, peers[i], "a\nb\nc\n");
+        domt_pipe_say(peers[i], "a\nb\nc\n");
     for (uint32_t i = 0; i < 100; i++)
-        domt_pipes_expect(kit, peers[i], "a\nb\nc\n");
+        domt_pipe_hear(peers[i], "a\nb\nc\n");
     ck_assert_uint_eq(count_late(), 0);
-    end(kit);
+    domt_pipe_free();
 }
 
 DOMT_SUITE(120)

@@ -33,7 +33,6 @@ static const domus_type fail_type = {.name = "fail"};
 static int on_open(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-
     channel = domus_channel_address(event->channel);
     return 0;
 }
@@ -54,18 +53,15 @@ static int on_fail(domus_stack *stack, void *self, const void *nothing)
     return -EIO;
 }
 
-static const domus_behaviour line = {
-    .name = "line",
-    .kind = DOMUS_CHANNELS,
-    .on = (const domus_on[]){{&close_type, on_close_it, 0}, {0}},
-    .on_open = {on_open, 0},
-    .on_end = {on_end, 0},
-};
+static const domus_behaviour line = {.name = "line",
+                                     .kind = DOMUS_CHANNELS,
+                                     .on = (const domus_on[]){{&close_type, on_close_it, 0}, {0}},
+                                     .on_open = {on_open, 0},
+                                     .on_end = {on_end, 0}};
 
 static int listen_at(domus_stack *stack, void *self)
 {
     domus_endpoint at;
-
     owner = domus_self(stack);
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:80", &at), 0);
     return domus_listen(stack, &at, NULL, NULL, NULL);
@@ -78,7 +74,6 @@ static int bear_owner(domus_stack *stack, void *self)
 {
     const domus_spawn_options options = {.placement = DOMUS_ON_THREAD, .thread = now->thread};
     domus_address address;
-
     return domus_spawn_with(stack, &listening, NULL, &options, &address);
 }
 
@@ -108,7 +103,6 @@ static const domus_behaviour failing = {.name = "failing",
 static int mount_top(domus_stack *stack, void *self)
 {
     domus_address address;
-
     return domus_spawn(stack, &failing, NULL, &address);
 }
 

@@ -14,11 +14,6 @@
 #define MS     DOMT_PIPE_MS
 #define SECOND DOMT_PIPE_SECOND
 
-static void pass(domus_testkit *kit, uint64_t ns)
-{
-    ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
-}
-
 /* --- streams ---------------------------------------------------------------------------------- */
 
 DOMT_TEST(answers_leave_in_pieces)
@@ -33,64 +28,60 @@ DOMT_TEST(answers_leave_in_pieces)
 
 DOMT_TEST(a_body_is_echoed_while_it_comes)
 {
-    domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
-    domus_peer *peer = domt_pipes_peer(kit);
+    (void)domt_streams_kit(NULL, &domt_stream_service);
+    domus_peer *peer = domt_pipe_peer();
 
     for (int i = 0; i < 2; i++) {
-        domt_pipes_send(kit, peer, i == 0 ? "C echo\n5:hello" : "C fecho\n5:hello");
-        domt_pipes_expect(kit, peer, "echo+\n5:hello");
-        domt_pipes_send(kit, peer, "3:you");
-        domt_pipes_expect(kit, peer, "3:you");
-        domt_pipes_send(kit, peer, "T-z\n");
-        domt_pipes_expect(kit, peer, "T-z\n");
+        domt_pipe_talk(peer, i == 0 ? "C echo\n5:hello" : "C fecho\n5:hello", "echo+\n5:hello");
+        domt_pipe_talk(peer, "3:you", "3:you");
+        domt_pipe_talk(peer, "T-z\n", "T-z\n");
     }
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 DOMT_TEST(streams_leave_in_the_order_of_the_requests)
 {
-    domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
-    domus_peer *peer = domt_pipes_peer(kit);
+    (void)domt_streams_kit(NULL, &domt_stream_service);
+    domus_peer *peer = domt_pipe_peer();
 
-    domt_pipes_send(kit, peer, "Q wait 10\nQ give 2500\nQ drop\nQ fgive 2\nQ drop\n");
-    pass(kit, 5 * MS);
+    domt_pipe_say(peer, "Q wait 10\nQ give 2500\nQ drop\nQ fgive 2\nQ drop\n");
+    domt_pipe_pass(5 * MS);
     ck_assert_uint_eq(domt_streams_now.given, 0); /* both wait with their first pieces */
-    domt_pipes_expect(kit, peer, "waited\ngive+\n1000:abc");
-    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    domt_pipe_hear(peer, "waited\ngive+\n1000:abc");
+    domt_pipe_run();
     size_t size;
     const char *got = domus_peer_got(peer, &size);
     static const char rest[] = "0:dropped\ngive+\n2:ab0:dropped\n";
     ck_assert_uint_ge(size, sizeof rest);
     ck_assert_mem_eq(got + size - (sizeof rest - 1), rest, sizeof rest - 1);
     ck_assert_uint_eq(domt_streams_now.given, 2502);
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 DOMT_TEST(a_write_waits_for_a_peer_that_does_not_read)
 {
     static const char *const asked[] = {"Q give 50000000\n", "Q fgive 50000000\n"};
-    domus_config config;
 
-    domt_pipes_configure(&config);
+    domus_config config = domt_pipe_config();
     config.channel.send_high_bytes = 10000;
     config.channel.send_low_bytes = 2000;
     for (int i = 0; i < 2; i++) {
-        domus_testkit *kit = domt_streams_kit(&config, &domt_stream_service);
-        domus_peer *peer = domt_pipes_peer(kit);
+        (void)domt_streams_kit(&config, &domt_stream_service);
+        domus_peer *peer = domt_pipe_peer();
         domus_peer_pause(peer);
-        domt_pipes_send(kit, peer, asked[i]);
-        pass(kit, 100 * MS);
+        domt_pipe_say(peer, asked[i]);
+        domt_pipe_pass(100 * MS);
         uint64_t given = domt_streams_now.given;
         ck_assert_uint_lt(given, 5000000);
-        pass(kit, 100 * MS);
+        domt_pipe_pass(100 * MS);
         ck_assert_uint_eq(domt_streams_now.given, given);
         domus_peer_resume(peer);
-        pass(kit, 5 * MS);
+        domt_pipe_pass(5 * MS);
         ck_assert_uint_gt(domt_streams_now.given, given);
         domus_peer_reset(peer);
-        ck_assert_int_eq(domus_testkit_run(kit), 0);
+        domt_pipe_run();
         ck_assert_uint_eq(domt_streams_now.ended, 1);
-        domt_pipes_end(kit);
+        domt_pipe_end();
     }
 }
 
@@ -104,9 +95,8 @@ DOMT_TEST(a_stream_that_fails_is_cut)
 }
 
 static const domt_stream_options cutless_options = {.role = DOMUS_ROLE_SERVER};
-static const domus_pipeline cutless = {
-    .stages = (const domus_pipeline_stage[]){{&domt_cutless_stage, &cutless_options}, {NULL, NULL}},
-};
+static const domus_pipeline cutless = {.stages = (const domus_pipeline_stage[]){
+                                           {&domt_cutless_stage, &cutless_options}, {NULL, NULL}}};
 
 DOMT_TEST(without_a_text_for_cuts_the_channel_is_reset_behind_what_was_before)
 {
@@ -117,27 +107,23 @@ DOMT_TEST(without_a_text_for_cuts_the_channel_is_reset_behind_what_was_before)
 
     behaviour.pipeline = &cutless;
     for (size_t i = 0; i < 2; i++) {
-        domus_testkit *kit = domt_streams_kit(NULL, &behaviour);
-        domus_peer *peer = domt_pipes_peer(kit);
-        domt_pipes_send(kit, peer, sent[i]);
-        domt_pipes_expect(kit, peer, got[i]);
+        (void)domt_streams_kit(NULL, &behaviour);
+        domus_peer *peer = domt_pipe_peer();
+        domt_pipe_talk(peer, sent[i], got[i]);
         ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
-        ck_assert_int_eq(domus_testkit_run(kit), 0);
+        domt_pipe_run();
         ck_assert_int_eq(domt_pipes_now.close_error, -EBADMSG);
-        domt_pipes_end(kit);
+        domt_pipe_end();
     }
 }
 
 DOMT_TEST(a_stream_that_expires_is_cut)
 {
-    domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_hasty);
-    domus_peer *peer = domt_pipes_peer(kit);
-
-    domt_pipes_send(kit, peer, "C echo\n5:hello");
-    domt_pipes_expect(kit, peer, "echo+\n5:hello!ETIMEDOUT\n");
-    domt_pipes_send(kit, peer, "0:Q drop\n");
-    domt_pipes_expect(kit, peer, "dropped\n");
-    domt_pipes_end(kit);
+    (void)domt_streams_kit(NULL, &domt_stream_hasty);
+    domus_peer *peer = domt_pipe_peer();
+    domt_pipe_talk(peer, "C echo\n5:hello", "echo+\n5:hello!ETIMEDOUT\n");
+    domt_pipe_talk(peer, "0:Q drop\n", "dropped\n");
+    domt_pipe_end();
 }
 
 /* --- drains ----------------------------------------------------------------------------------- */
@@ -151,46 +137,44 @@ DOMT_TEST(a_drain_waits_for_bodies_and_streams)
         "11 958916\n", "5 162322\n", "waited\ngive+\n3:abc0:give+\n2:ab0:", "one\necho+\n2:hi0:"};
 
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
-        domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
-        domus_peer *peer = domt_pipes_peer(kit);
-        domt_pipes_send(kit, peer, asked[i]);
-        ck_assert_int_eq(domus_testkit_run(kit), 0);
-        ck_assert_int_eq(domus_testkit_stop(kit), 0);
-        domt_pipes_expect(kit, peer, answered[i]);
-        domt_pipes_end(kit);
+        (void)domt_streams_kit(NULL, &domt_stream_service);
+        domus_peer *peer = domt_pipe_peer();
+        domt_pipe_say(peer, asked[i]);
+        domt_pipe_run();
+        ck_assert_int_eq(domus_testkit_stop(domt_pipe_kit), 0);
+        domt_pipe_hear(peer, answered[i]);
+        domt_pipe_end();
     }
 }
 
 DOMT_TEST(a_drain_reads_a_body_to_its_end)
 {
     enum { BYTES = 1000000 };
-    domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
-    domus_peer *peer = domt_pipes_peer(kit);
+    (void)domt_streams_kit(NULL, &domt_stream_service);
+    domus_peer *peer = domt_pipe_peer();
     char *body = calloc(1, BYTES);
 
     ck_assert_ptr_nonnull(body);
-    domt_pipes_send(kit, peer, "L1000000 count 1\n");
+    domt_pipe_say(peer, "L1000000 count 1\n");
     ck_assert_int_eq(domus_peer_send(peer, body, BYTES), 0); /* most of it waits in the peer */
     free(body);
-    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    domt_pipe_run();
     ck_assert_uint_lt(domt_streams_now.bytes, BYTES / 2);
-    ck_assert_int_eq(domus_testkit_stop(kit), 0);
-    domt_pipes_expect(kit, peer, "1000000 0\n");
-    domt_pipes_end(kit);
+    ck_assert_int_eq(domus_testkit_stop(domt_pipe_kit), 0);
+    domt_pipe_hear(peer, "1000000 0\n");
+    domt_pipe_end();
 }
 
 DOMT_TEST(a_drain_ends_in_time_though_a_body_never_ends)
 {
-    domus_config config;
-    domt_pipes_configure(&config);
+    domus_config config = domt_pipe_config();
     config.shutdown.drain_timeout_ns = SECOND;
-    domus_testkit *kit = domt_streams_kit(&config, &domt_stream_service);
-    domus_peer *peer = domt_pipes_peer(kit);
+    (void)domt_streams_kit(&config, &domt_stream_service);
+    domus_peer *peer = domt_pipe_peer();
 
-    domt_pipes_send(kit, peer, "C echo\n5:hello");
-    domt_pipes_expect(kit, peer, "echo+\n5:hello");
-    ck_assert_int_eq(domus_testkit_stop(kit), 1);
-    domt_pipes_end(kit);
+    domt_pipe_talk(peer, "C echo\n5:hello", "echo+\n5:hello");
+    ck_assert_int_eq(domus_testkit_stop(domt_pipe_kit), 1);
+    domt_pipe_end();
 }
 
 /* --- by ids ----------------------------------------------------------------------------------- */
@@ -199,7 +183,6 @@ DOMT_TEST(a_pipeline_with_ids_has_no_bodies)
 {
     domus_pipeline pipeline = domt_stream_server;
     domus_stage_kit *kit;
-
     pipeline.by_id = true;
     ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), -EINVAL);
 }
