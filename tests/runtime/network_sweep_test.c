@@ -1,13 +1,20 @@
-/* An echo service on three threads, with scripted peers and all faults of the network, over many
- * seeds: every byte is accounted for. DOMUS_SEED=n runs seed n alone, and prints its trace if
- * something does not hold. DOMT_LONG runs 50 times as many. */
+/* Services over many seeds of a network that fails in all ways, with scripted peers: an echo on
+ * three threads; examples/proxy.c in front of an echo of the same system, where both links of each
+ * relayed connection have faults; and a pool. Every byte of the first two is accounted for, and
+ * each ask of the pool has one outcome, whose answer is its own. DOMUS_SEED=n runs seed n alone,
+ * and prints its trace if something does not hold. DOMT_LONG runs 50 times as many. */
+#include "tests/runtime/askers.h"
+#include "tests/runtime/clients.h"
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* --- an echo ---------------------------------------------------------------------------------- */
 
 #define SEEDS DOMT_SCALE(2000, 120)
 #define DEEDS 60u /* of the clients of a seed */
@@ -20,7 +27,6 @@ static const domus_type ask_type = {.name = "ask"};
 static int give_back(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
@@ -65,7 +71,6 @@ static int give_slowly(domus_stack *stack, void *self, const void *payload)
 static int go_on(domus_stack *stack, void *self, const void *nothing)
 {
     domus_channel *channel = domus_channel_running(stack);
-
     if (channel != NULL)
         (void)domus_channel_resume(stack, channel);
     return 0;
@@ -103,15 +108,12 @@ static int help(domus_stack *stack, void *self, const void *nothing)
     return domus_reply(stack, &wake_type, NULL);
 }
 
-static const domus_behaviour helping = {
-    .name = "helper",
-    .on = (const domus_on[]){{&ask_type, help, 0}, {0}},
-};
+static const domus_behaviour helping = {.name = "helper",
+                                        .on = (const domus_on[]){{&ask_type, help, 0}, {0}}};
 
 static int finish(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-
     return domus_channel_finish(stack, event->channel);
 }
 
@@ -144,7 +146,6 @@ static int hoard_read(domus_stack *stack, void *self, const void *payload)
 static int hoard_free(domus_stack *stack, void *self, const void *nothing)
 {
     hoard *kept = self;
-
     while (kept->count != 0)
         domus_buffer_free(kept->kept[--kept->count]);
     return 0;
@@ -176,8 +177,7 @@ static const domus_behaviour services[] = {
      .on_stop = hoard_stop,
      .on_read = {hoard_read, 0},
      .on = hoard_rows},
-    {.name = "both", .kind = DOMUS_CHANNELS, .on_read = {give_back, 0}, .on_end = {finish, 0}},
-};
+    {.name = "both", .kind = DOMUS_CHANNELS, .on_read = {give_back, 0}, .on_end = {finish, 0}}};
 #define SERVICES (sizeof services / sizeof services[0])
 
 /* --- a seed ----------------------------------------------------------------------------------- */
@@ -204,6 +204,153 @@ static int run_seed(uint64_t seed, void *context)
 DOMT_TEST(every_byte_of_an_echo_is_accounted_for)
 {
     domt_sweep_seeds(SEEDS, run_seed);
+}
+
+/* --- a proxy before an echo ------------------------------------------------------------------- */
+
+/* The example itself, without its main(). */
+int domt_proxy_main(int argc, char **argv);
+#define main domt_proxy_main
+#include "examples/proxy.c"
+#undef main
+
+#define PROXY_SEEDS DOMT_SCALE(1000, 60)
+#define PROXY_DEEDS 40u /* of the clients of a seed */
+
+/* --- the echo --------------------------------------------------------------------------------- */
+
+static const domus_behaviour echo = {
+    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {give_back, 0}};
+
+/* --- a seed ----------------------------------------------------------------------------------- */
+
+static void make_proxy(domt_sweep *sweep)
+{
+    domus_listener_config listeners[] = {
+        {.name = "proxy", .address = "127.0.0.1:80", .backlog = 4},
+        {.name = "echo", .address = "127.0.0.1:7", .backlog = 4},
+    };
+    domus_config config;
+
+    domt_sweep_configure(sweep, &config);
+    config.connect.timeout_ns = 300 * DOMT_SWEEP_SECOND;
+    domt_sweep_make(sweep, &config, listeners, 2);
+    ck_assert_int_eq(domus_serve(domus_testkit_system(sweep->kit), "proxy", &proxy, NULL, NULL), 0);
+    ck_assert_int_eq(domus_serve(domus_testkit_system(sweep->kit), "echo", &echo, NULL, NULL), 0);
+}
+
+static int run_seed_of_proxy(uint64_t seed, void *context)
+{
+    domt_sweep sweep = {.seed = seed, .is_relayed = true};
+
+    domi_random_init(&sweep.random, seed);
+    (void)snprintf(settings.upstream, sizeof settings.upstream, "127.0.0.1:7");
+    make_proxy(&sweep);
+    domt_sweep_draw_faults(&sweep);
+    ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
+    domt_sweep_play(&sweep, "127.0.0.1:80", PROXY_DEEDS);
+    if (domt_sweep_below(&sweep, 4) != 0)
+        domt_sweep_settle(&sweep);
+    return domt_sweep_end(&sweep);
+}
+
+DOMT_TEST(every_byte_of_a_proxy_is_accounted_for)
+{
+    domt_sweep_seeds(PROXY_SEEDS, run_seed_of_proxy);
+}
+
+/* --- a pool ----------------------------------------------------------------------------------- */
+
+#define POOL_SEEDS DOMT_SCALE(1000, 60)
+#define ASKERS     3u
+
+static domus_address pool;
+
+static void make_servers(domt_sweep *sweep)
+{
+    domus_listener_config listeners[] = {
+        {.name = "one", .address = "127.0.0.1:1", .backlog = 4},
+        {.name = "two", .address = "127.0.0.1:2", .backlog = 4},
+    };
+    domus_config config;
+
+    domt_sweep_configure(sweep, &config);
+    domt_sweep_make(sweep, &config, listeners, 2);
+    domus_system *system = domus_testkit_system(sweep->kit);
+    ck_assert_int_eq(domus_serve(system, "one", &domt_line_server, NULL, NULL), 0);
+    ck_assert_int_eq(domus_serve(system, "two", &domt_line_server, NULL, NULL), 0);
+}
+
+static void make_pool(domt_sweep *sweep)
+{
+    const domus_channel_options channel = {.answer_timeout_ns = DOMT_SWEEP_SECOND};
+    bool on_demand = domt_sweep_below(sweep, 2) == 0;
+    const domus_pool_options options = {
+        .behaviour = &domt_line_channel,
+        .connections_min = on_demand ? 0 : 1 + (uint32_t)domt_sweep_below(sweep, 3),
+        .connections_max = 4,
+        .queue_max = 1 + (uint32_t)domt_sweep_below(sweep, 20),
+        .backoff_min_ns = 10 * DOMT_SWEEP_MS,
+        .backoff_max_ns = 100 * DOMT_SWEEP_MS,
+        .repeatable = domt_sweep_below(sweep, 2) == 0 ? domt_packets : NULL,
+        .per_thread = domt_sweep_below(sweep, 2) == 0,
+        .on_demand = on_demand,
+        .channel = &channel,
+    };
+
+    DOMT_SWEEP_HOLD(sweep,
+                    domus_outside_pool_open(domus_testkit_system(sweep->kit),
+                                            "127.0.0.1:1,127.0.0.1:2", &options, &pool) == 0);
+}
+
+static void begin_asking(domt_sweep *sweep)
+{
+    domus_system *system = domus_testkit_system(sweep->kit);
+    domus_address asker;
+
+    for (uint32_t id = 0; id < ASKERS; id++) {
+        const domt_asking asking = {
+            .to = pool,
+            .id = id,
+            .at_a_time = 1 + (uint32_t)domt_sweep_below(sweep, 6),
+            .each = 1 + (uint32_t)domt_sweep_below(sweep, 8),
+            .timeout_ns = (1 + domt_sweep_below(sweep, 3000)) * DOMT_SWEEP_MS,
+        };
+        DOMT_SWEEP_HOLD(sweep, domus_outside_spawn(system, &domt_asker, NULL, &asker) == 0);
+        DOMT_SWEEP_HOLD(sweep,
+                        domus_outside_notice(system, asker, &domt_asking_type, &asking) == 0);
+    }
+}
+
+static int run_seed_of_pool(uint64_t seed, void *context)
+{
+    domt_sweep sweep = {.seed = seed, .is_relayed = true};
+
+    domi_random_init(&sweep.random, seed);
+    domt_asked = domt_answered = domt_failed = domt_wrong = 0;
+    make_servers(&sweep);
+    domt_sweep_draw_faults(&sweep);
+    ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
+    make_pool(&sweep);
+    begin_asking(&sweep);
+    /* in some seeds the pool stops in the midst of it, and what is under way fails */
+    uint64_t time_ns = domt_sweep_below(&sweep, 4) == 0
+                           ? domt_sweep_below(&sweep, 50) * DOMT_SWEEP_MS
+                           : 40 * DOMT_SWEEP_SECOND;
+    DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, time_ns) == 0);
+    /* in others it reconnects while the system stops, which leaves no socket */
+    if (domt_sweep_below(&sweep, 2) == 0)
+        DOMT_SWEEP_HOLD(&sweep, domus_outside_stop(domus_testkit_system(sweep.kit), pool) == 0);
+    DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, 5 * DOMT_SWEEP_SECOND) == 0);
+    DOMT_SWEEP_HOLD(&sweep, domt_asked != 0);
+    DOMT_SWEEP_HOLD(&sweep, domt_asked == domt_answered + domt_failed);
+    DOMT_SWEEP_HOLD(&sweep, domt_wrong == 0);
+    return domt_sweep_end(&sweep);
+}
+
+DOMT_TEST(each_ask_of_a_pool_has_one_outcome_and_its_own_answer)
+{
+    domt_sweep_seeds(POOL_SEEDS, run_seed_of_pool);
 }
 
 DOMT_SUITE(3000)

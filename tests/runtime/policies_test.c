@@ -1,5 +1,5 @@
 /* Policies (domus/policy.h): each of them takes each job once for each put, and loses no wake-up.
- * The order in which they take jobs is that of policy_order_test.c.
+ * The order in which they take jobs is that of policy_rings_test.c.
  *
  * Threads that are no runners put jobs from outside; turns put further jobs, and themselves again.
  * Nobody calls the runners meanwhile. In most tests a producer waits until all that followed from
@@ -55,7 +55,6 @@ static bool claim(domt_job *job)
 static void end(domt_job *job)
 {
     uint32_t group = job->group;
-
     domt_job_end(job);
     atomic_fetch_sub_explicit(&outstanding[group], 1, memory_order_release);
 }
@@ -89,7 +88,6 @@ static void stormy_turn(domt_stand *stand, domus_runner *runner, domt_job *job)
 static void call_one(producer *self)
 {
     uint32_t number = (uint32_t)domi_random_below(&self->random, self->storm->runners);
-
     atomic_store(&domt_stand_runner(self->stand, number)->called, true);
     self->stand->pool->policy->call(self->stand->pool);
 }

@@ -1,25 +1,23 @@
 /* Pools that connect on demand, in a test kit: when they connect, where asks wait, and what becomes
- * of them when there is no connection. */
+ * of them when there is no connection. And io/pipelines/returned.c: asks that a connection will not
+ * answer, wherever they wait when it ends, and how they fail when no other one can have them. */
 #include "tests/runtime/pools.h"
 
+#include <domus/supervise.h>
+
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #define MS (DOMT_NET_SECOND / 1000)
 
 static const domus_pool_options on_demand = {
     .behaviour = &domt_pool_narrow, .connections_max = 2, .queue_max = 3, .on_demand = true};
 
-static void answer_and_hear(domus_peer *peer, const char *text)
-{
-    domt_pool_answer(peer, text);
-    domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
-}
-
 /* Begin with two connections, one for the ask "a" and one for the ask "b". */
 static domus_peer_listener *begin_with_two(domus_peer **ret_one, domus_peer **ret_two)
 {
     domus_peer_listener *listener = domt_pool_begin_listening(&on_demand);
-
     domt_pool_ask("a");
     *ret_one = domt_pool_peer(listener);
     domt_pool_ask("b");
@@ -31,7 +29,7 @@ DOMT_TEST(a_connection_is_made_when_it_is_needed)
 {
     domus_peer_listener *listener = domt_pool_begin_listening(&on_demand);
 
-    domt_net_ok(domt_pool_kit, domus_testkit_advance(domt_pool_kit, 20 * DOMT_NET_SECOND));
+    domt_pool_pass(20 * DOMT_NET_SECOND);
     ck_assert_uint_eq(domt_pool_look().connects, 0);
     for (uint64_t i = 0; i < 3; i++) { /* a peer that closes is asked again, with no back-off */
         domt_pool_ask("a");
@@ -39,8 +37,8 @@ DOMT_TEST(a_connection_is_made_when_it_is_needed)
         domt_pool_sent(peer, "a\n");
         domt_pool_answer(peer, "1\n");
         domus_peer_finish(peer);
-        domt_expect_line(domt_pool_kit, domt_pool_probe, "1");
-        domt_net_ok(domt_pool_kit, domus_testkit_advance(domt_pool_kit, MS));
+        domt_pool_hear("1");
+        domt_pool_pass(MS);
         ck_assert_uint_eq(domt_pool_look().connected, 0);
         ck_assert_uint_eq(domt_pool_look().connects, i + 1);
         ck_assert_uint_eq(domt_pool_look().failures, 0);
@@ -63,19 +61,18 @@ DOMT_TEST(an_ask_waits_for_whatever_connection_has_room)
     domt_pool_sent(two, "b\n");
     ck_assert_uint_eq(domt_pool_look().waiting, 1);
     domt_pool_answer(two, "2\n"); /* the first one is slow */
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "2");
+    domt_pool_hear("2");
     domt_pool_sent(two, "c\n");
     ck_assert_uint_eq(domt_pool_look().waiting, 0);
     domt_pool_ask("f");
     ck_assert_uint_eq(domt_pool_look().waiting, 1);
     ck_assert_uint_eq(domt_pool_look().under_way, 2);
-    domt_pool_answer(one, "1\n");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "1");
+    domt_pool_reply(one, "1");
     domt_pool_sent(one, "f\n");
     domt_pool_answer(two, "3\n");
     domt_pool_answer(one, "6\n");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "3");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "6");
+    domt_pool_hear("3");
+    domt_pool_hear("6");
     domt_pool_end();
 }
 
@@ -86,8 +83,7 @@ DOMT_TEST(an_ask_that_waits_goes_to_a_new_connection_when_one_ends)
 
     domt_pool_sent(one, "a\n");
     domt_pool_sent(two, "b\n");
-    answer_and_hear(one, "1\n");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "1");
+    domt_pool_reply(one, "1");
     domt_pool_ask("c");
     domt_pool_sent(one, "c\n");
     domt_pool_ask("d");
@@ -95,11 +91,8 @@ DOMT_TEST(an_ask_that_waits_goes_to_a_new_connection_when_one_ends)
     domus_peer_reset(one);
     domt_pool_error(-EPIPE); /* c may have been done */
     one = domt_pool_peer(listener);
-    domt_pool_sent(one, "d\n");
-    domt_pool_answer(one, "4\n");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "4");
-    domt_pool_answer(two, "2\n");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "2");
+    domt_pool_serve(one, "d", "4");
+    domt_pool_reply(two, "2");
     domt_pool_end();
 }
 
@@ -119,13 +112,11 @@ DOMT_TEST(asks_fail_with_the_error_of_the_connect)
     domt_pool_ask("c");
     domt_pool_error(-ECONNREFUSED); /* at once: nobody connects within the back-off */
     ck_assert_uint_eq(domt_pool_look().failures, 1);
-    domt_net_ok(domt_pool_kit, domus_testkit_advance(domt_pool_kit, 100 * MS));
+    domt_pool_pass(100 * MS);
     domus_peer_listener *listener = domt_pool_listen("10.0.0.9:1");
     domt_pool_ask("d");
     domus_peer *peer = domt_pool_peer(listener);
-    domt_pool_sent(peer, "d\n");
-    domt_pool_answer(peer, "4\n");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "4");
+    domt_pool_serve(peer, "d", "4");
     domt_pool_end();
 }
 
@@ -136,9 +127,7 @@ DOMT_TEST(another_address_is_tried_before_an_ask_fails)
     domt_pool_open("10.0.0.9:1, 10.0.0.8:1", &on_demand);
     domt_pool_ask("a");
     domus_peer *peer = domt_pool_peer(listener);
-    domt_pool_sent(peer, "a\n");
-    domt_pool_answer(peer, "1\n");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "1");
+    domt_pool_serve(peer, "a", "1");
     domt_pool_end();
 }
 
@@ -153,7 +142,7 @@ DOMT_TEST(a_connection_that_ends_unused_is_a_failure)
     domus_peer *peer = domt_pool_peer(listener);
     domt_net_ok(domt_pool_kit, domus_peer_expect_nothing(peer, 10 * MS));
     domus_peer_reset(peer);
-    domt_net_ok(domt_pool_kit, domus_testkit_advance(domt_pool_kit, 10 * MS));
+    domt_pool_pass(10 * MS);
     ck_assert_uint_eq(domt_pool_look().left_out, 1);
     domt_pool_ask("b");
     domt_pool_error(-ENOTCONN);
@@ -168,15 +157,13 @@ DOMT_TEST(an_ask_that_waits_is_dropped_at_its_deadline)
     domt_ask_line_within(domt_pool_probe, domt_pool, "c", 100 * MS);
     domt_pool_error(-ETIMEDOUT);
     domt_pool_ask("d");
-    domt_pool_sent(one, "a\n");
-    domt_pool_answer(one, "1\n");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "1");
+    domt_pool_serve(one, "a", "1");
     domt_pool_sent(one, "d\n");
     domt_pool_sent(two, "b\n");
     domt_pool_answer(one, "4\n");
     domt_pool_answer(two, "2\n");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "4");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "2");
+    domt_pool_hear("4");
+    domt_pool_hear("2");
     domt_pool_end();
 }
 
@@ -193,9 +180,8 @@ DOMT_TEST(a_connection_is_reset_at_the_deadline_of_its_ask)
     domt_pool_ask("b"); /* it has no deadline */
     peer = domt_pool_peer(listener);
     domt_pool_sent(peer, "b\n");
-    domt_net_ok(domt_pool_kit, domus_testkit_advance(domt_pool_kit, DOMT_NET_SECOND));
-    domt_pool_answer(peer, "2\n");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "2");
+    domt_pool_pass(DOMT_NET_SECOND);
+    domt_pool_reply(peer, "2");
     domt_pool_end();
 }
 
@@ -209,28 +195,187 @@ DOMT_TEST(a_connection_is_idle_only_without_an_ask)
     domt_pool_ask("a");
     domus_peer *peer = domt_pool_peer(listener);
     domt_pool_sent(peer, "a\n");
-    domt_net_ok(domt_pool_kit, domus_testkit_advance(domt_pool_kit, 950 * MS));
-    domt_pool_answer(peer, "1\n");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "1");
-    domt_net_ok(domt_pool_kit, domus_testkit_advance(domt_pool_kit, 90 * MS));
+    domt_pool_pass(950 * MS);
+    domt_pool_reply(peer, "1");
+    domt_pool_pass(90 * MS);
     ck_assert_uint_eq(domt_pool_look().connected, 1);
-    domt_net_ok(domt_pool_kit, domus_testkit_advance(domt_pool_kit, 20 * MS));
+    domt_pool_pass(20 * MS);
     ck_assert_uint_eq(domt_pool_look().connected, 0);
     ck_assert_uint_eq(domt_pool_look().failures, 0);
     domt_pool_end();
 }
 
-DOMT_TEST(no_connection_is_kept_on_demand)
-{
-    static const domus_pool_options options = {
-        .behaviour = &domt_pool_narrow, .on_demand = true, .connections_min = 1};
-    domus_address address;
+/* --- asks that come back ---------------------------------------------------------------------- */
 
-    domt_pool_begin();
-    ck_assert_int_eq(domus_outside_pool_open(domus_testkit_system(domt_pool_kit), "10.0.0.9:1",
-                                             &options, &address),
-                     -EINVAL);
-    domt_pool_end();
+static domus_address channels[8];
+static uint32_t opened;
+
+static int note_channel(domus_stack *stack, void *self, const void *payload)
+{
+    channels[opened++] = domus_self(stack);
+    return 0;
 }
 
-DOMT_SUITE(20)
+static const domus_pipeline narrow = {
+    .stages = domt_line_stages, .encodes = domt_packets, .inflight_max = 1, .queue_max = 1};
+static const domus_behaviour line = {.name = "line",
+                                     .kind = DOMUS_CHANNELS,
+                                     .pipeline = &domt_line_pipeline,
+                                     .on_open = {note_channel, 0}};
+static const domus_behaviour narrow_line = {
+    .name = "line", .kind = DOMUS_CHANNELS, .pipeline = &narrow, .on_open = {note_channel, 0}};
+
+static domus_peer_listener *begin(void)
+{
+    opened = 0;
+    domt_pool_begin();
+    return domt_pool_listen("10.0.0.9:1");
+}
+
+/* --- asks in the mailbox of a channel that is stopped ----------------------------------------- */
+
+static const domus_type go_type = {.name = "go"}, stop_type = {.name = "stop"};
+static domus_address stopper;
+static int outcomes[4];
+static uint32_t ended;
+static bool asks_pool;
+
+static int note_outcome(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    outcomes[ended++] = answer->error;
+    return 0;
+}
+
+/* Ask; before the channel runs, the other actor stops it. */
+static int go(domus_stack *stack, void *self, const void *payload)
+{
+    domus_packet packet;
+
+    ck_assert_int_eq(domus_slice_copy("a", 1, &packet.bytes), 0);
+    int result = domus_ask(stack, asks_pool ? domt_pool : channels[0], &domus_packet_type, &packet,
+                           note_outcome);
+    if (asks_pool)
+        ck_assert_int_eq(domus_notice(stack, stopper, &stop_type, NULL), 0);
+    else
+        ck_assert_int_eq(domus_stop(stack, channels[0]), 0);
+    return result;
+}
+
+static int stop(domus_stack *stack, void *self, const void *payload)
+{
+    return domus_stop(stack, channels[0]);
+}
+
+static int open_pool(domus_stack *stack, void *self)
+{
+    static const domus_pool_options options = {.behaviour = &line, .connections_min = 2};
+    return domus_pool_open(stack, "10.0.0.9:1", &options, &domt_pool);
+}
+
+static const domus_behaviour neighbour = {.name = "neighbour",
+                                          .kind = DOMUS_CHANNELS,
+                                          .on_mount = open_pool,
+                                          .on = (const domus_on[]){{&go_type, go, 0}, {0}}};
+static const domus_behaviour stopping = {.name = "stopping",
+                                         .kind = DOMUS_CHANNELS,
+                                         .on = (const domus_on[]){{&stop_type, stop, 0}, {0}}};
+
+DOMT_TEST(an_ask_in_the_mailbox_of_a_stopped_channel_goes_to_the_next_connection)
+{
+    domus_peer_listener *listener = begin();
+    domus_system *system = domus_testkit_system(domt_pool_kit);
+    domus_address asker;
+
+    asks_pool = true;
+    ended = 0;
+    ck_assert_int_eq(domus_outside_spawn_on(system, 0, &neighbour, NULL, &asker), 0);
+    ck_assert_int_eq(domus_outside_spawn_on(system, 0, &stopping, NULL, &stopper), 0);
+    domus_peer *one = domt_pool_peer(listener), *two = domt_pool_peer(listener);
+    ck_assert_uint_eq(opened, 2);
+    ck_assert_int_eq(domus_outside_notice(system, asker, &go_type, NULL), 0);
+    domt_pool_sent(two, "a\n");
+    domt_net_ok(domt_pool_kit, domus_peer_send(two, "1\n", 2));
+    domt_pool_run();
+    ck_assert_uint_eq(ended, 1);
+    ck_assert_int_eq(outcomes[0], 0);
+    domt_net_ok(domt_pool_kit, domus_peer_expect_end(one, DOMT_NET_SECOND));
+    domus_testkit_free(domt_pool_kit);
+}
+
+static const domus_behaviour asking = {.name = "asking",
+                                       .on = (const domus_on[]){{&go_type, go, 0}, {0}}};
+
+DOMT_TEST(without_a_pool_it_was_not_sent)
+{
+    for (uint32_t thread = 0; thread < 3; thread++) {
+        domt_line_client client;
+        domus_address asker;
+
+        domt_line_client_begin(&client, &domt_line_pipeline, NULL);
+        domus_system *system = domus_testkit_system(client.kit);
+        channels[0] = client.channel;
+        asks_pool = false;
+        ended = 0;
+        ck_assert_int_eq(domus_outside_spawn_on(system, thread, &asking, NULL, &asker), 0);
+        ck_assert_int_eq(domus_outside_notice(system, asker, &go_type, NULL), 0);
+        domt_net_ok(client.kit, domus_testkit_run(client.kit));
+        ck_assert_uint_eq(ended, 1);
+        ck_assert_int_eq(outcomes[0], -ENOTCONN);
+        domus_testkit_free(client.kit);
+    }
+}
+
+/* --- asks that were sent before --------------------------------------------------------------- */
+
+static const domus_pool_options repeating = {
+    .behaviour = &narrow_line, .repeatable = domt_packets, .tries_max = 5};
+
+DOMT_TEST(an_ask_that_was_sent_before_may_be_done_whatever_ends_it)
+{
+    for (int i = 0; i < 2; i++) {
+        domus_peer_listener *listener = domt_pool_begin_listening(&repeating);
+        domus_peer *peer = domt_pool_peer(listener);
+        domt_pool_ask("a");
+        domt_pool_ask("b");
+        domt_pool_sent(peer, "a\n");
+        domus_peer_reset(peer);
+        domt_pool_run();
+        if (i == 0) { /* it waits for a connection, as does the other */
+            ck_assert_int_eq(domus_outside_stop(domus_testkit_system(domt_pool_kit), domt_pool), 0);
+            domt_pool_error(-EPIPE);
+            domt_pool_error(-ESTALE);
+        } else { /* it waits behind the other, or is sent again */
+            peer = domt_pool_peer(listener);
+            domt_pool_run();
+            size_t size;
+            const char *got = domus_peer_got(peer, &size);
+            ck_assert_uint_eq(size, 2);
+            bool is_first = got[0] == 'a';
+            ck_assert_int_eq(domus_outside_stop(domus_testkit_system(domt_pool_kit), domt_pool), 0);
+            domt_pool_error(-EPIPE);
+            domt_pool_error(is_first ? -ENOTCONN : -EPIPE);
+        }
+        domus_testkit_free(domt_pool_kit);
+    }
+}
+
+DOMT_TEST(an_ask_that_was_sent_before_finds_no_room)
+{
+    static const domus_pool_options two_of_them = {.behaviour = &narrow_line,
+                                                   .connections_min = 2,
+                                                   .repeatable = domt_packets,
+                                                   .tries_max = 5};
+
+    domus_peer_listener *listener = domt_pool_begin_listening(&two_of_them);
+    domus_peer *one = domt_pool_peer(listener), *two = domt_pool_peer(listener);
+    for (int i = 0; i < 4; i++)
+        domt_pool_ask("a");
+    domt_pool_sent(one, "a\n");
+    domt_pool_sent(two, "a\n");
+    domus_peer_reset(one);
+    domt_pool_error(-EPIPE);
+    domt_pool_error(-ENOBUFS); /* it was not sent */
+    domus_testkit_free(domt_pool_kit);
+}
+
+DOMT_SUITE(60)

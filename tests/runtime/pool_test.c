@@ -25,8 +25,8 @@ DOMT_TEST(asks_go_where_the_fewest_are_under_way)
     domt_pool_sent(one, "a\na\n");
     domt_pool_sent(two, "a\na\n");
     domt_pool_answer(two, "1\n2\n");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "1");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "2");
+    domt_pool_hear("1");
+    domt_pool_hear("2");
     for (uint32_t i = 0; i < 4; i++)
         domt_ask_line(domt_pool_probe, domt_pool, "b");
     domt_pool_sent(one, "b\n"); /* so that three are with each */
@@ -35,7 +35,7 @@ DOMT_TEST(asks_go_where_the_fewest_are_under_way)
     domt_pool_answer(one, "n\nn\nn\n");
     domt_pool_answer(two, "n\nn\nn\n");
     for (uint32_t i = 0; i < 6; i++)
-        domt_expect_line(domt_pool_kit, domt_pool_probe, "n");
+        domt_pool_hear("n");
     domt_pool_end();
 }
 
@@ -60,9 +60,7 @@ DOMT_TEST(asks_wait_for_the_first_connection_within_bounds)
     domus_peer_listener *listener = domt_pool_listen("10.0.0.9:1");
     domus_peer *peer = domt_pool_peer(listener);
     domt_pool_ask("e");
-    domt_pool_sent(peer, "e\n");
-    domt_pool_answer(peer, "5\n");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "5");
+    domt_pool_serve(peer, "e", "5");
     domt_pool_end();
 }
 
@@ -76,11 +74,10 @@ DOMT_TEST(a_back_off_doubles_up_to_its_bound)
     domt_pool_open("10.0.0.9:1", &options);
     ck_assert_uint_eq(domt_pool_look().failures, 1);
     for (uint32_t i = 0; i < 5; i++) {
-        domt_net_ok(domt_pool_kit,
-                    domus_testkit_advance(domt_pool_kit, most_ms[i] / 2 * MS - 2 * MS));
+        domt_pool_pass(most_ms[i] / 2 * MS - 2 * MS);
         ck_assert_uint_eq(domt_pool_look().failures, 1 + i);
         while (domt_pool_look().failures == 1 + i)
-            domt_net_ok(domt_pool_kit, domus_testkit_advance(domt_pool_kit, MS));
+            domt_pool_pass(MS);
     }
     domt_pool_end();
 }
@@ -97,9 +94,7 @@ DOMT_TEST(an_ask_that_was_perhaps_done_fails)
     domt_pool_error(-EPIPE);
     domt_pool_ask("b"); /* waits for the next connection */
     peer = domt_pool_peer(listener);
-    domt_pool_sent(peer, "b\n");
-    domt_pool_answer(peer, "2\n");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "2");
+    domt_pool_serve(peer, "b", "2");
     domt_pool_end();
 }
 
@@ -115,9 +110,7 @@ DOMT_TEST(an_ask_that_was_not_sent_goes_to_the_next_connection)
     domus_peer_reset(peer);
     domt_pool_error(-EPIPE);
     peer = domt_pool_peer(listener);
-    domt_pool_sent(peer, "b\n");
-    domt_pool_answer(peer, "2\n");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "2");
+    domt_pool_serve(peer, "b", "2");
     domt_pool_end();
 }
 
@@ -158,7 +151,6 @@ static int note_outcome(domus_stack *stack, void *self, const domus_answer *answ
 static int go(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
-
     ck_assert_int_eq(domus_slice_copy("a", 1, &packet.bytes), 0);
     int result = domus_ask(stack, domt_pool, &domus_packet_type, &packet, note_outcome);
     ck_assert_int_eq(domus_kept_reply(stack, held, &turn_type, NULL), 0);
@@ -168,7 +160,6 @@ static int go(domus_stack *stack, void *self, const void *payload)
 static int open_beside(domus_stack *stack, void *self)
 {
     static const domus_pool_options options = {.behaviour = &closing_line, .connections_min = 2};
-
     beside = domus_self(stack);
     return domus_pool_open(stack, "10.0.0.9:1", &options, &domt_pool);
 }
@@ -177,8 +168,7 @@ static const domus_behaviour neighbour = {
     .name = "neighbour",
     .kind = DOMUS_CHANNELS,
     .on_mount = open_beside,
-    .on = (const domus_on[]){{&turn_type, hold_turn, 0}, {&go_type, go, 0}, {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&turn_type, hold_turn, 0}, {&go_type, go, 0}, {0}}};
 
 DOMT_TEST(an_ask_that_meets_a_close_goes_to_the_next_connection)
 {
@@ -194,7 +184,7 @@ DOMT_TEST(an_ask_that_meets_a_close_goes_to_the_next_connection)
     ck_assert_int_eq(domus_outside_notice(system, address, &go_type, NULL), 0);
     domt_pool_sent(two, "a\n");
     domt_pool_answer(two, "1\n");
-    domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
+    domt_pool_run();
     ck_assert_int_eq(outcome, 0);
     domt_net_ok(domt_pool_kit, domus_peer_expect_end(one, DOMT_NET_SECOND));
     domt_pool_end();
@@ -232,7 +222,7 @@ DOMT_TEST(an_ask_that_was_perhaps_done_fails_so_for_want_of_a_connection)
     domt_pool_ask("a");
     domt_pool_sent(peer, "a\n");
     domus_peer_reset(peer);
-    domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
+    domt_pool_run();
     domt_pool_ask("b");
     domt_pool_error(-EPIPE);
     domt_pool_error(-ENOTCONN); /* it was never sent */
@@ -283,18 +273,16 @@ DOMT_TEST(a_cancel_finds_the_ask_in_the_channel)
     domus_probe *other = domt_new_probe(domt_pool_kit);
     domt_pool_ask("a");
     domt_ask_line(other, domt_pool, "b");
-    domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
+    domt_pool_run();
     domt_pool_ask("c");
     ck_assert_uint_eq(domt_pool_look().under_way, 3);
     ck_assert_int_eq(
         domus_outside_stop(domus_testkit_system(domt_pool_kit), domus_probe_address(other)), 0);
-    domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
+    domt_pool_run();
     ck_assert_uint_eq(domt_pool_look().under_way, 2);
-    domt_pool_answer(peer, "1\n");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "1");
+    domt_pool_reply(peer, "1");
     domt_pool_sent(peer, "a\nc\n");
-    domt_pool_answer(peer, "3\n");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "3");
+    domt_pool_reply(peer, "3");
     domt_pool_end();
 }
 
@@ -323,12 +311,11 @@ DOMT_TEST(a_drain_of_the_pool_lets_asks_end)
     ck_assert_int_eq(domus_outside_notice(domus_testkit_system(domt_pool_kit), domt_pool,
                                           &domus_pool_drain_type, NULL),
                      0);
-    domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
+    domt_pool_run();
     domt_pool_ask("b");
     domt_pool_error(-ESHUTDOWN);
     domt_net_ok(domt_pool_kit, domus_probe_expect_nothing(domt_pool_probe, DOMT_NET_SECOND));
-    domt_pool_answer(peer, "1\n");
-    domt_expect_line(domt_pool_kit, domt_pool_probe, "1");
+    domt_pool_reply(peer, "1");
     domt_net_ok(domt_pool_kit, domus_peer_expect_end(peer, DOMT_NET_SECOND));
     domt_expect_gone(domt_pool_kit, domt_pool);
     domt_pool_end();
@@ -345,6 +332,7 @@ DOMT_TEST(wrong_options_and_addresses_are_refused)
         {.behaviour = &line, .backoff_min_ns = 1},
         {.behaviour = &line, .backoff_min_ns = 2 * MS, .backoff_max_ns = MS},
         {.behaviour = &line, .tries_max = 256},
+        {.behaviour = &line, .connections_min = 1, .on_demand = true},
     };
     static const domus_pool_options right = {.behaviour = &line};
 

@@ -15,7 +15,6 @@ static _Atomic uint32_t reading, answers, ticks;
 static int on_read(domus_stack *stack, void *self, const void *nothing)
 {
     char byte;
-
     atomic_fetch_add(&reading, 1);
     while (read(pipes[0], &byte, 1) != 1)
         ;
@@ -54,7 +53,6 @@ static void begin(const char *policy, uint32_t runners, uint32_t spares)
 static void block(uint32_t count)
 {
     uint32_t before = atomic_load(&reading);
-
     for (uint32_t i = 0; i < count; i++) {
         domus_address address = domt_pooled_spawn(domt_pooled.pool, &reader, NULL);
         domt_notice(domt_pooled.system, address, &read_type, NULL);
@@ -65,7 +63,6 @@ static void block(uint32_t count)
 static void unblock(uint32_t count)
 {
     uint32_t before = atomic_load(&reading);
-
     for (uint32_t i = 0; i < count; i++)
         ck_assert_int_eq(write(pipes[1], "", 1), 1);
     DOMT_WAIT_FOR(20, atomic_load(&reading) == before - count);
@@ -81,7 +78,6 @@ static void finish(void)
 static void is_answered(domus_address address)
 {
     uint32_t before = atomic_load(&answers);
-
     domt_notice(domt_pooled.system, address, &ask_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&answers) == before + 1);
 }
@@ -188,7 +184,7 @@ DOMT_TEST(a_pool_without_spares_has_none)
     finish();
 }
 
-/* --- a job behind a runner that blocks --- */
+/* --- a job behind a runner that blocks -------------------------------------------------------- */
 
 static domus_address told;
 
@@ -227,7 +223,7 @@ DOMT_TEST(a_job_does_not_wait_behind_a_handler_that_blocks)
         run_a_job_does_not_wait_behind_a_handler_that_blocks(domt_pooled_policies[i]);
 }
 
-/* --- spares that end though there is work --- */
+/* --- spares that end though there is work ----------------------------------------------------- */
 
 #define SPINNING 8u
 static _Atomic uint32_t turns[SPINNING];
@@ -276,7 +272,7 @@ DOMT_TEST(spares_end_beside_work_that_does_not)
         run_spares_end_beside_work_that_does_not(domt_pooled_policies[i]);
 }
 
-/* --- timers, and the stop --- */
+/* --- timers, and the stop --------------------------------------------------------------------- */
 
 static int on_tick(domus_stack *stack, void *self, const void *nothing)
 {

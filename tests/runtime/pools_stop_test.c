@@ -1,10 +1,7 @@
 /* Stops of pooled actors and of their system, and what a pool refuses. */
 #include "tests/runtime/pooled.h"
-#include "tests/runtime/pools.h"
 
-#include <domus/connect.h>
 #include <domus/detached.h>
-#include <domus/pool.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -25,11 +22,9 @@ static int on_slow(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static const domus_behaviour slow = {
-    .name = "slow",
-    .on = (const domus_on[]){{&go_type, on_slow, 0}, {0}},
-    .on_stop = domt_count_stop,
-};
+static const domus_behaviour slow = {.name = "slow",
+                                     .on = (const domus_on[]){{&go_type, on_slow, 0}, {0}},
+                                     .on_stop = domt_count_stop};
 
 static void run_a_stop_does_not_wait_behind_notices(const char *policy, uint32_t runners)
 {
@@ -55,7 +50,7 @@ DOMT_TEST(a_stop_does_not_wait_behind_notices)
     }
 }
 
-/* --- timers that are due when their actors end --- */
+/* --- timers that are due when their actors end ------------------------------------------------ */
 
 static const domus_type tick_type = {.name = "tick"};
 
@@ -107,14 +102,13 @@ DOMT_TEST(a_timer_that_is_put_off_does_not_outlive_its_actor)
     domt_end(domt_pooled.system);
 }
 
-/* --- actors that are ended with the system --- */
+/* --- actors that are ended with the system ---------------------------------------------------- */
 
 static _Atomic int received;
 
 static void stop_receiving(domus_stack *stack, void *self)
 {
     domus_received got;
-
     atomic_store(&received, domus_receive_now(stack, &(domus_pattern){0}, DOMT_MS, &got));
 }
 
@@ -131,21 +125,17 @@ static void begin_with_short_stop(void)
     const domus_pool_config work = {.name = "work", .runners = 1};
     domus_config config = domt_config(1);
 
-    config.pools = &work;
-    config.pool_count = 1;
     config.shutdown.actor_timeout_ns = 20 * DOMT_MS;
     atomic_store(&handled, 0);
     atomic_store(&domt_mounted, 0);
     atomic_store(&holds, true);
-    domt_pooled.system = domt_start(&config);
-    domt_pooled.pool = domus_outside_pool_find(domt_pooled.system, "work");
+    domt_pooled_start(&config, &work);
 }
 
 /* Stop it, and let the handler return that holds the runner, some time after that. */
 static void stop_and_let_go(void)
 {
     pthread_t thread;
-
     ck_assert_int_eq(pthread_create(&thread, NULL, let_go, NULL), 0);
     ck_assert_int_eq(domus_system_stop(domt_pooled.system), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
@@ -175,7 +165,6 @@ static domus_address child;
 static int mount_parent_of_slow(domus_stack *stack, void *self)
 {
     const domus_spawn_options options = {.pool = domt_pooled.pool};
-
     ck_assert_int_eq(domus_spawn_with(stack, &slow, NULL, &options, &child), 0);
     return domt_count_mount(stack, self);
 }
@@ -202,7 +191,6 @@ static void hold_fault(const domus_pool_config *pools, size_t count, const char 
 {
     domus_config config = domt_config(1);
     char error[256];
-
     config.pools = pools;
     config.pool_count = count;
     ck_assert_int_eq(domus_config_check(&config, error, sizeof error), -EINVAL);
@@ -237,7 +225,6 @@ static int mount_elsewhere(domus_stack *stack, void *other)
 {
     const domus_spawn_options options = {.pool = *(const domus_pool **)other};
     domus_address address;
-
     atomic_store(&refused, domus_spawn_with(stack, &slow, NULL, &options, &address));
     return 0;
 }
@@ -293,45 +280,6 @@ DOMT_TEST(a_policy_that_cannot_begin_fails_the_start_and_not_the_next_one)
                      "pool work: policy own: Invalid cross-device link");
     ck_assert_int_eq(domus_system_start(system), 0);
     domt_end(system);
-}
-
-static int hear_nothing(domus_stack *stack, void *self, const domus_answer *answer)
-{
-    return 0;
-}
-
-static const domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS};
-
-static int mount_connecting(domus_stack *stack, void *self)
-{
-    domus_buffer *buffer;
-    domus_address address;
-
-    ck_assert_int_eq(domus_connect(stack, "127.0.0.1:1", NULL, hear_nothing), -EOPNOTSUPP);
-    ck_assert_int_eq(domus_buffer_new(stack, 1, &buffer), -EOPNOTSUPP);
-    ck_assert_int_eq(domus_spawn(stack, &channels, NULL, &address), -EOPNOTSUPP);
-    ck_assert_int_eq(domus_pool_open(stack, "127.0.0.1:1",
-                                     &(domus_pool_options){.behaviour = &domt_pool_narrow},
-                                     &address),
-                     -EOPNOTSUPP);
-    atomic_fetch_add(&mounts, 1);
-    return 0;
-}
-
-DOMT_TEST(what_needs_a_ring_is_refused)
-{
-    const domus_behaviour connecting = {.name = "connecting", .on_mount = mount_connecting};
-    domus_address address;
-
-    atomic_store(&mounts, 0);
-    domt_pooled_begin("sharing", 1, 1);
-    (void)domt_pooled_spawn(domt_pooled.pool, &connecting, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&mounts) == 1);
-    ck_assert_int_eq(domus_outside_spawn_with(domt_pooled.system, &channels, NULL,
-                                              &(domus_spawn_options){.pool = domt_pooled.pool},
-                                              &address),
-                     -EINVAL);
-    domt_end(domt_pooled.system);
 }
 
 DOMT_SUITE(120)

@@ -73,14 +73,13 @@ static int on_go(domus_stack *stack, void *self, const void *nothing)
                 : domus_notice(stack, domus_self(stack), &go_type, NULL);
 }
 
-static const domus_behaviour receiving = {
-    .name = "receiving",
-    .state_size = sizeof(receiver),
-    .on = (const domus_on[]){{&parcel_type, on_parcel, 0}, {0}},
-    .on_mount = domt_count_mount,
-    .on_stop = domt_count_stop,
-    .on_restart = begin_again,
-};
+static const domus_behaviour receiving = {.name = "receiving",
+                                          .state_size = sizeof(receiver),
+                                          .on =
+                                              (const domus_on[]){{&parcel_type, on_parcel, 0}, {0}},
+                                          .on_mount = domt_count_mount,
+                                          .on_stop = domt_count_stop,
+                                          .on_restart = begin_again};
 
 static const domus_supervision always = {.intensity = UINT32_MAX, .otherwise = DOMUS_RESTART};
 static _Atomic uint32_t all_receive;
@@ -101,13 +100,11 @@ static int spawn_receivers(domus_stack *stack, void *self)
 static const domus_behaviour parent_of_receivers = {
     .name = "parent", .on_mount = spawn_receivers, .supervision = &always};
 
-static const domus_behaviour sending = {
-    .name = "sending",
-    .state_size = sizeof(sender),
-    .on = (const domus_on[]){{&go_type, on_go, 0}, {0}},
-    .on_mount = domt_count_mount,
-    .on_stop = domt_count_stop,
-};
+static const domus_behaviour sending = {.name = "sending",
+                                        .state_size = sizeof(sender),
+                                        .on = (const domus_on[]){{&go_type, on_go, 0}, {0}},
+                                        .on_mount = domt_count_mount,
+                                        .on_stop = domt_count_stop};
 
 static void *send_from_outside(void *nothing)
 {
@@ -136,7 +133,6 @@ static _Atomic uint32_t lives, answered, expired;
 static int on_question(domus_stack *stack, void *self, const void *number)
 {
     domus_kept kept;
-
     if (*(const uint32_t *)number % 16 == 7) /* it is never answered */
         return domus_keep(stack, &kept);
     return domus_reply(stack, &question_type, number);
@@ -158,7 +154,6 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 static int live(domus_stack *stack, void *self)
 {
     uint32_t number = atomic_fetch_add(&lives, 1);
-
     (void)domt_count_mount(stack, self);
     return domus_ask_within(stack, oracle, &question_type, &number, 5 * DOMT_MS, on_answer);
 }
@@ -171,15 +166,12 @@ static int on_over(domus_stack *stack, void *self, const void *nothing)
 {
     uint32_t *begun = self;
     domus_address next;
-
     return (*begun)++ < LIVES ? domus_spawn(stack, &living, NULL, &next) : 0;
 }
 
-static const domus_behaviour breeding = {
-    .name = "breeding",
-    .state_size = sizeof(uint32_t),
-    .on = (const domus_on[]){{&over_type, on_over, 0}, {0}},
-};
+static const domus_behaviour breeding = {.name = "breeding",
+                                         .state_size = sizeof(uint32_t),
+                                         .on = (const domus_on[]){{&over_type, on_over, 0}, {0}}};
 
 /* Streams between actors of the domt_pooled.pool, of threads, and a foreign thread, with short
  * lives and restarts beside them: each stream is whole and in order, each actor that was mounted
@@ -388,17 +380,14 @@ static int on_fail(domus_stack *stack, void *self, const void *nothing)
     return -EPROTO;
 }
 
-static const domus_behaviour failing = {
-    .name = "failing",
-    .on = (const domus_on[]){{&fail_type, on_fail, 0}, {0}},
-    .on_mount = mount_child,
-};
+static const domus_behaviour failing = {.name = "failing",
+                                        .on = (const domus_on[]){{&fail_type, on_fail, 0}, {0}},
+                                        .on_mount = mount_child};
 
 static int mount_parent(domus_stack *stack, void *self)
 {
     domus_spawn_options options = {.name = "child"};
     domus_address child;
-
     return domus_spawn_with(stack, &failing, NULL, &options, &child);
 }
 
@@ -435,7 +424,6 @@ static domus_address try_many(uint32_t count, const domus_routing *routing, int 
 {
     const domus_spawn_options options = {.pool = domt_pooled.pool};
     domus_address address = {NULL, 0};
-
     ck_assert_int_eq(domus_outside_spawn_many(domt_pooled.system, &nesting, &(nest){0}, count,
                                               routing, &options, &address),
                      wanted);

@@ -1,14 +1,18 @@
-/* Verbs of actors of pools that reach beyond their runner: groups, what needs a
- * ring, and what is told of actors that do not end. */
+/* Verbs of actors of pools that reach beyond their runner: groups, what needs a ring, and what is
+ * told of actors that do not end. And runtime/control/dump_pools.c: a dump describes the actors of
+ * pools, beside runners that go on. */
 #include "tests/runtime/pooled.h"
+#include "tests/runtime/pools.h"
 #include "tests/runtime/stalls.h"
 
 #include <domus/connect.h>
 #include <domus/datagram.h>
 #include <domus/descriptor.h>
+#include <domus/dump.h>
 #include <domus/file.h>
 #include <domus/group.h>
 #include <domus/listen.h>
+#include <domus/pool.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -33,7 +37,6 @@ typedef struct member {
 static int join(domus_stack *stack, void *self)
 {
     domus_group group;
-
     ck_assert_int_eq(domus_group_open(stack, "all", &group), 0);
     ck_assert_int_eq(domus_group_join(stack, group), 0);
     atomic_fetch_add(&joined, 1);
@@ -43,25 +46,22 @@ static int join(domus_stack *stack, void *self)
 static int hear_number(domus_stack *stack, void *self, const void *number)
 {
     member *mine = self;
-
     if (*(const uint32_t *)number != mine->next++)
         atomic_fetch_add(&wrong, 1);
     atomic_fetch_add(&heard, 1);
     return 0;
 }
 
-static const domus_behaviour steady = {
-    .name = "steady",
-    .state_size = sizeof(member),
-    .on_mount = join,
-    .on = (const domus_on[]){{&number_type, hear_number, 0}, {0}},
-};
+static const domus_behaviour steady = {.name = "steady",
+                                       .state_size = sizeof(member),
+                                       .on_mount = join,
+                                       .on =
+                                           (const domus_on[]){{&number_type, hear_number, 0}, {0}}};
 
 /* It joins, hears some, and ends: by a stop, or by leaving first. */
 static int hear_and_end(domus_stack *stack, void *self, const void *number)
 {
     domus_group group;
-
     if (*(const uint32_t *)number % 2 == 0 && domus_group_open(stack, "all", &group) == 0)
         (void)domus_group_leave(stack, group);
     return domus_stop(stack, domus_self(stack));
@@ -71,8 +71,7 @@ static const domus_behaviour fleeting = {
     .name = "fleeting",
     .state_size = sizeof(member),
     .on_mount = join,
-    .on = (const domus_on[]){{&number_type, hear_and_end, 0}, {0}},
-};
+    .on = (const domus_on[]){{&number_type, hear_and_end, 0}, {0}}};
 
 /* Publish a number, with a new member that hears few of them, and go on. */
 static int publish(domus_stack *stack, void *self, const void *nothing)
@@ -128,11 +127,14 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
+static const domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS};
+
 static int try_all(domus_stack *stack, void *self, const void *nothing)
 {
     const domus_endpoint at = {.family = AF_INET, .size = 4, .bytes = {127, 0, 0, 1}};
     domus_address address;
     domus_fd_watch watch;
+    domus_buffer *buffer;
 
     ck_assert_int_eq(domus_connect(stack, "127.0.0.1:1", NULL, go_on), -EOPNOTSUPP);
     ck_assert_int_eq(domus_file_open(stack, NULL, "/dev/null", DOMUS_FILE_READ, 0, go_on),
@@ -140,6 +142,12 @@ static int try_all(domus_stack *stack, void *self, const void *nothing)
     ck_assert_int_eq(domus_listen(stack, &at, NULL, &address, NULL), -EOPNOTSUPP);
     ck_assert_int_eq(domus_datagram_open(stack, &at, NULL, &address, NULL), -EOPNOTSUPP);
     ck_assert_int_eq(domus_watch_fd(stack, 0, POLLIN, &watch), -EOPNOTSUPP);
+    ck_assert_int_eq(domus_buffer_new(stack, 1, &buffer), -EOPNOTSUPP);
+    ck_assert_int_eq(domus_spawn(stack, &channels, NULL, &address), -EOPNOTSUPP);
+    ck_assert_int_eq(domus_pool_open(stack, "127.0.0.1:1",
+                                     &(domus_pool_options){.behaviour = &domt_pool_narrow},
+                                     &address),
+                     -EOPNOTSUPP);
     atomic_fetch_add(&refused, 1);
     return 0;
 }
@@ -147,7 +155,7 @@ static int try_all(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour trying = {.name = "trying",
                                        .on = (const domus_on[]){{&go_type, try_all, 0}, {0}}};
 
-DOMT_TEST(what_needs_a_ring_is_told_once)
+DOMT_TEST(what_needs_a_ring_is_refused_and_told_once)
 {
     const domus_pool_config work = {.name = "work", .runners = 1};
     domus_config config = domt_config(1);
@@ -162,6 +170,10 @@ DOMT_TEST(what_needs_a_ring_is_told_once)
         domt_notice(domt_pooled.system, address, &go_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&refused) == 5);
     ck_assert_uint_eq(domt_lines("no actor of a pool can have", "trying"), 1);
+    ck_assert_int_eq(domus_outside_spawn_with(domt_pooled.system, &channels, NULL,
+                                              &(domus_spawn_options){.pool = domt_pooled.pool},
+                                              &address),
+                     -EINVAL);
     domt_end(domt_pooled.system);
 }
 
@@ -185,12 +197,9 @@ DOMT_TEST(a_handler_that_does_not_return_is_told_with_its_pool)
     const domus_pool_config work = {.name = "work", .runners = 1};
     domus_config config = domt_config(1);
 
-    config.pools = &work;
-    config.pool_count = 1;
     config.shutdown.actor_timeout_ns = 20 * DOMT_MS;
     atomic_store(&holds, true);
-    domt_pooled.system = domt_start(&config);
-    domt_pooled.pool = domus_outside_pool_find(domt_pooled.system, "work");
+    domt_pooled_start(&config, &work);
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &holding, NULL);
     domt_notice(domt_pooled.system, address, &go_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&is_held));
@@ -201,6 +210,170 @@ DOMT_TEST(a_handler_that_does_not_return_is_told_with_its_pool)
     atomic_store(&holds, false);
     DOMT_WAIT_FOR(10, domus_system_stop(domt_pooled.system) != -ETIMEDOUT);
     domus_system_free(domt_pooled.system);
+}
+
+/* --- dumps ------------------------------------------------------------------------------------ */
+
+static const domus_type begin_type = {.name = "begin"};
+static const domus_type question_type = {.name = "question"};
+static const domus_type tick_type = {.name = "tick"};
+static const domus_type ball_type = {.name = "ball"};
+static domus_address silent_address;
+static _Atomic uint32_t begun, balls;
+static _Atomic bool computes;
+static char text[1 << 16];
+
+static int keep_silent(domus_stack *stack, void *self, const void *nothing)
+{
+    domus_kept kept;
+    atomic_fetch_add(&begun, 1);
+    return domus_keep(stack, &kept);
+}
+
+static const domus_behaviour silent = {
+    .name = "silent", .on = (const domus_on[]){{&question_type, keep_silent, 0}, {0}}};
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    return 0;
+}
+
+static int ask(domus_stack *stack, void *self, const void *nothing)
+{
+    return domus_ask_within(stack, silent_address, &question_type, NULL, 100000 * DOMT_MS, hear);
+}
+
+static const domus_behaviour asking = {.name = "asking",
+                                       .on = (const domus_on[]){{&begin_type, ask, 0}, {0}}};
+
+static int compute(domus_stack *stack, void *self, const void *nothing)
+{
+    atomic_fetch_add(&begun, 1);
+    while (atomic_load(&computes))
+        domt_pause_ns(DOMT_MS);
+    return 0;
+}
+
+static const domus_behaviour computing = {.name = "holding",
+                                          .on = (const domus_on[]){{&begin_type, compute, 0}, {0}}};
+
+/* Wait until a dump of the actor has this in it. */
+static void is_told(domus_address address, const char *part)
+{
+    int result = 0;
+
+    for (uint32_t i = 0; i < 1000; i++) {
+        result = domus_dump_actor(domt_pooled.system, address, text, sizeof text);
+        if (result == 0 && strstr(text, part) != NULL)
+            return;
+        domt_pause_ns(5 * DOMT_MS);
+    }
+    ck_abort_msg("no \"%s\" in (%d)\n%s", part, result, text);
+}
+
+DOMT_TEST(actors_of_pools_are_described)
+{
+    domt_pooled_begin("deques", 2, 1);
+    atomic_store(&begun, 0);
+    atomic_store(&computes, true);
+    silent_address = domt_pooled_spawn(domt_pooled.pool, &silent, NULL);
+    domus_address asker = domt_pooled_spawn(domt_pooled.pool, &asking, NULL);
+    domus_address holder = domt_pooled_spawn(domt_pooled.pool, &computing, NULL);
+    domt_notice(domt_pooled.system, asker, &begin_type, NULL);
+    domt_notice(domt_pooled.system, holder, &begin_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&begun) == 2);
+
+    is_told(asker, "asking");
+    is_told(asker, "question");
+    is_told(silent_address, "silent");
+    ck_assert_int_eq(domus_dump_actor(domt_pooled.system, holder, text, sizeof text), -ETIMEDOUT);
+    ck_assert_int_eq(domus_dump(domt_pooled.system, text, sizeof text), 0);
+    ck_assert_msg(strstr(text, "is in a handler of holding") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, ": scheduled, or its handler runs") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "pool work: 3 actors\n") != NULL, "%s", text);
+    /* Its share has no room for all. */
+    ck_assert_int_eq(domus_dump(domt_pooled.system, text, 2 * DOMUS_DUMP_BYTES_MIN - 1), -EINVAL);
+    ck_assert_int_eq(domus_dump(domt_pooled.system, text, 2 * DOMUS_DUMP_BYTES_MIN), 0);
+
+    atomic_store(&computes, false);
+    is_told(holder, "holding");
+    ck_assert_int_eq(domus_outside_stop(domt_pooled.system, holder), 0);
+    DOMT_WAIT_FOR(10, domus_dump_actor(domt_pooled.system, holder, text, sizeof text) == -ESTALE);
+    domt_end(domt_pooled.system);
+}
+
+DOMT_TEST(actors_without_room_are_counted)
+{
+    domt_pooled_begin("rings", 1, 1);
+    for (uint32_t i = 0; i < 100; i++)
+        (void)domt_pooled_spawn(domt_pooled.pool, &silent, NULL);
+    ck_assert_int_eq(domus_dump(domt_pooled.system, text, 2 * DOMUS_DUMP_BYTES_MIN), 0);
+    const char *at = strstr(text, "pool work: 100 actors, ");
+    ck_assert_msg(at != NULL && strstr(at, " of them were left out\n") != NULL, "%s", text);
+    ck_assert_uint_lt(strlen(text), 2 * DOMUS_DUMP_BYTES_MIN);
+    domt_end(domt_pooled.system);
+}
+
+/* --- beside actors that run ------------------------------------------------------------------- */
+
+typedef struct player {
+    uint32_t id;
+    domus_address child; /* the last one that it has spawned */
+} player;
+
+#define PLAYERS 8u
+static domus_address players[PLAYERS];
+
+static int on_ball(domus_stack *stack, void *self, const void *nothing)
+{
+    player *mine = self;
+
+    atomic_fetch_add(&balls, 1);
+    if (mine->child.house != NULL)
+        (void)domus_stop(stack, mine->child);
+    if (domus_spawn(stack, &silent, NULL, &mine->child) != 0)
+        return 0; /* the system stops */
+    return domus_notice(stack, players[(mine->id + 1) % PLAYERS], &ball_type, NULL);
+}
+
+static int on_tick(domus_stack *stack, void *self, const void *nothing)
+{
+    return 0;
+}
+
+static int mount_player(domus_stack *stack, void *self)
+{
+    return domus_every(stack, DOMT_MS, &tick_type, NULL, NULL);
+}
+
+static const domus_behaviour playing = {
+    .name = "playing",
+    .state_size = sizeof(player),
+    .on_mount = mount_player,
+    .on = (const domus_on[]){{&ball_type, on_ball, 0}, {&tick_type, on_tick, 0}, {0}}};
+
+DOMT_TEST(dumps_do_not_disturb_actors_that_run)
+{
+    domt_pooled_begin("rings", 2, 1);
+    atomic_store(&balls, 0);
+    for (uint32_t i = 0; i < PLAYERS; i++)
+        players[i] = domt_pooled_spawn(domt_pooled.pool, &playing, &(player){i, {NULL, 0}});
+    for (uint32_t i = 0; i < 3; i++)
+        domt_notice(domt_pooled.system, players[i], &ball_type, NULL);
+    uint64_t until_ns = domt_now_ns() + DOMT_SCALE(1000, 300) * DOMT_MS;
+    uint32_t dumps = 0, before = 0;
+    while (domt_now_ns() < until_ns || dumps < 10) {
+        ck_assert_int_eq(domus_dump(domt_pooled.system, text, sizeof text), 0);
+        ck_assert_ptr_nonnull(strstr(text, "pool work: "));
+        int result =
+            domus_dump_actor(domt_pooled.system, players[dumps % PLAYERS], text, sizeof text);
+        ck_assert(result == 0 || result == -ETIMEDOUT);
+        if (++dumps % 10 == 0) { /* the balls are still in play */
+            DOMT_WAIT_FOR(10, atomic_load(&balls) > before);
+            before = atomic_load(&balls);
+        }
+    }
+    domt_end(domt_pooled.system);
 }
 
 DOMT_SUITE(120)

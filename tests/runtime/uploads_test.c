@@ -24,10 +24,14 @@ static const domus_pipeline without_cut = {.stages = domt_upload_cutless,
 
 /* --- the kit ---------------------------------------------------------------------------------- */
 
+static void run(void)
+{
+    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+}
+
 static domus_address spawn_on(uint32_t thread)
 {
     domus_address address;
-
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(client.kit), thread,
                                             &domt_uploader, NULL, &address),
                      0);
@@ -44,7 +48,7 @@ static void surround(uint32_t thread)
     domt_uploads_now.written = 0;
     domt_uploads_now.begun = 0;
     domt_uploads_now.error = 0;
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    run();
 }
 
 static void begin(const domus_pipeline *of, const domus_channel_options *options, uint32_t thread)
@@ -56,10 +60,9 @@ static void begin(const domus_pipeline *of, const domus_channel_options *options
 static void ask_by(domus_probe *probe, domus_address to, const char *text)
 {
     domt_line line = {.body = {{NULL, 0}, 0}};
-
     snprintf(line.text, sizeof line.text, "%s", text);
     ck_assert_int_eq(domus_probe_ask(probe, to, &domt_line_type, &line), 0);
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    run();
 }
 
 static void ask(const char *text)
@@ -70,7 +73,7 @@ static void ask(const char *text)
 static void answer_by(const char *text)
 {
     domt_net_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    run();
 }
 
 static void expect_sent(const char *text)
@@ -78,19 +81,20 @@ static void expect_sent(const char *text)
     domt_net_ok(client.kit, domus_peer_expect(client.peer, text, strlen(text), SECOND));
 }
 
-/* Let the peer forget what it has got. */
-static void forget_sent(void)
+/* Hold that what the peer has got ends with this, and let it forget that. Returns its size. */
+static size_t expect_last(const char *text)
 {
-    size_t size;
-
-    (void)domus_peer_got(client.peer, &size);
+    size_t size, last = strlen(text);
+    const char *got = domus_peer_got(client.peer, &size);
+    ck_assert_uint_ge(size, last);
+    ck_assert_mem_eq(got + size - last, text, last);
     domus_peer_take(client.peer, size);
+    return size;
 }
 
 static void expect_by(domus_probe *probe, const char *text)
 {
     domt_line line;
-
     domt_net_ok(client.kit, domus_probe_expect(probe, &domt_line_type, SECOND, &line));
     ck_assert_str_eq(line.text, text);
 }
@@ -98,6 +102,16 @@ static void expect_by(domus_probe *probe, const char *text)
 static void expect(const char *text)
 {
     expect_by(client.probe, text);
+}
+
+/* Hold that the peer got this, let it answer, and hold that the asker gets the answer. */
+static void serve(const char *sent, const char *text)
+{
+    char line[32];
+    snprintf(line, sizeof line, "%s\n", text);
+    expect_sent(sent);
+    answer_by(line);
+    expect(text);
 }
 
 static void expect_error(int error)
@@ -157,17 +171,11 @@ DOMT_TEST(requests_leave_in_pieces)
     for (uint32_t thread = 0; thread < 3; thread++) {
         begin(&pipeline, NULL, thread);
         ask("put 3");
-        expect_sent("put+\n3:abc0:");
-        answer_by("one\n");
-        expect("one");
+        serve("put+\n3:abc0:", "one");
         ask("put 0");
-        expect_sent("put+\n0:");
-        answer_by("two\n");
-        expect("two");
+        serve("put+\n0:", "two");
         ask("tail 4 5");
-        expect_sent("put+\n4:abcdT-end\n");
-        answer_by("three\n");
-        expect("three");
+        serve("put+\n4:abcdT-end\n", "three");
         hold_goes_on();
     }
 }
@@ -182,12 +190,8 @@ DOMT_TEST(nothing_is_asked_within_a_body)
     expect_sent("before\nput+\n");
     ck_assert_int_eq(domus_peer_expect_nothing(client.peer, 40 * MS), 0);
     pass(80 * MS);
-    size_t size;
-    const char *got = domus_peer_got(client.peer, &size);
-    ck_assert_uint_eq(size, 2 * 1005 + 2 + 7 + 5 + 5 + 2);
-    ck_assert_mem_eq(got + size - 21, "0:behind\nput+\n3:abc0:", 21);
+    ck_assert_uint_eq(expect_last("0:behind\nput+\n3:abc0:"), 2 * 1005 + 2 + 7 + 5 + 5 + 2);
     ck_assert_int_eq(domus_probe_expect_nothing(client.probe, MS), 0);
-    forget_sent();
     answer_by("1\n2\n3\n4\n");
     expect_by(other, "1");
     expect("2");
@@ -220,7 +224,7 @@ DOMT_TEST(wrong_uses_are_refused)
 {
     begin(&pipeline, NULL, 1);
     ck_assert_int_eq(domus_probe_ask(client.probe, sender, &domt_misuse_type, NULL), 0);
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    run();
     expect_sent("put+\n5:abcde0:");
     answer_by("x\n");
     expect("ok");
@@ -250,11 +254,7 @@ DOMT_TEST(a_request_whose_asker_gives_up_is_cut)
         if (i == 2)
             ck_assert_int_eq(domus_outside_stop(domus_testkit_system(client.kit), sender), 0);
         pass(250 * MS);
-        size_t size, told_size = strlen(told[i]);
-        const char *got = domus_peer_got(client.peer, &size);
-        ck_assert_uint_gt(size, told_size + 4);
-        ck_assert_mem_eq(got + size - told_size, told[i], told_size);
-        forget_sent();
+        ck_assert_uint_gt(expect_last(told[i]), strlen(told[i]) + 4);
         if (i == 0)
             expect("left");
         else
@@ -280,9 +280,7 @@ DOMT_TEST(a_cut_by_the_asker_is_answered)
 {
     begin(&pipeline, NULL, 1);
     ask("stop 3");
-    expect_sent("put+\n3:abc!ECANCELED\n");
-    answer_by("seen\n");
-    expect("seen");
+    serve("put+\n3:abc!ECANCELED\n", "seen");
     hold_goes_on();
     begin(&without_cut, NULL, 1);
     ask("stop 3");
@@ -359,11 +357,7 @@ DOMT_TEST(an_early_answer_stops_the_writer)
     pass(60 * MS);
     ck_assert_int_eq(domt_uploads_now.error, -EALREADY);
     expect("no");
-    size_t size;
-    const char *got = domus_peer_got(client.peer, &size);
-    ck_assert_uint_eq(size, 1005 + 11);
-    ck_assert_mem_eq(got + 1005, "!ECANCELED\n", 11);
-    forget_sent();
+    ck_assert_uint_eq(expect_last("!ECANCELED\n"), 1005 + 11);
     hold_goes_on();
 }
 
@@ -394,10 +388,7 @@ DOMT_TEST(a_writer_may_go_on_behind_an_early_answer)
     ck_assert_int_eq(domus_probe_expect_nothing(client.probe, MS), 0);
     pass(60 * MS);
     expect("soon");
-    size_t size;
-    const char *got = domus_peer_got(client.peer, &size);
-    ck_assert_mem_eq(got + size - 9, "0:behind\n", 9);
-    forget_sent();
+    (void)expect_last("0:behind\n");
     answer_by("yes\n");
     expect_by(other, "yes");
     hold_goes_on();
@@ -412,7 +403,7 @@ DOMT_TEST(the_body_of_an_early_answer_is_read_before_the_reset)
     pass(60 * MS);
     ck_assert_int_eq(domt_uploads_now.error, -EALREADY);
     ck_assert_int_eq(domus_peer_expect_nothing(client.peer, MS) == 0, false); /* its piece */
-    forget_sent();
+    (void)expect_last("");
     ask_by(other, client.channel, "behind");
     answer_by("6: world0:");
     expect("11");
@@ -429,7 +420,7 @@ DOMT_TEST(a_cut_in_the_run_of_the_last_byte_is_counted_once)
     ask("leave 5000 50");
     expect_sent("put+\n");
     answer_by("no\n");
-    domt_net_ok(client.kit, domus_testkit_advance(client.kit, 50 * MS));
+    pass(50 * MS);
     expect("left");
     domus_peer_finish(client.peer);
     pass(300 * MS);

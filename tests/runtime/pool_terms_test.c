@@ -1,0 +1,251 @@
+/* Asks wait while a client comes to terms with its peer, and none of them leaves in clear before:
+ * while a byte stage has its dialogue, and with domus_pipeline.holds_asks until the pipeline has
+ * changed. If that fails, they fail as those that were not sent, so all of them may be done
+ * elsewhere. */
+#include "tests/runtime/pools.h"
+#include "tests/support/stages.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS (DOMT_NET_SECOND / 1000)
+
+/* --- a byte stage that begins with a dialogue ------------------------------------------------- */
+
+typedef struct dialogue {
+    bool over;
+} dialogue;
+
+/* It tells the peer with whom it wants to talk. */
+static int begin_dialogue(domus_wire *wire, void *state, const void *options)
+{
+    uint16_t port;
+    const char *server = domus_wire_server(wire, &port);
+    domus_wire_expect_head(wire);
+    return domus_wire_append_text(wire, "%s %u?", server != NULL ? server : "nobody", port);
+}
+
+/* The peer says "!" if that is right, and "x" if it is not. */
+static int decode(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    dialogue *own = state;
+
+    if (own->over)
+        return domus_wire_pass(wire, bytes, size) == 0 ? (int)size : -ENOMEM;
+    if (bytes[0] == 'x')
+        return -EACCES;
+    own->over = bytes[0] == '!';
+    if (!own->over)
+        domus_wire_expect_head(wire);
+    return 1;
+}
+
+static int wrap(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    return domus_wire_append(wire, bytes, size);
+}
+
+static int finish(domus_wire *wire, void *state)
+{
+    return ((dialogue *)state)->over ? 0 : domus_wire_append(wire, "#", 1);
+}
+
+static const domus_stage shaking = {.name = "shaking",
+                                    .state_size = sizeof(dialogue),
+                                    .open = begin_dialogue,
+                                    .decode = decode,
+                                    .wrap = wrap,
+                                    .finish = finish};
+
+/* --- pools of it ------------------------------------------------------------------------------ */
+
+static domus_pipeline_stage stages[3] = {{&shaking, NULL}};
+static const domus_pipeline shaken = {.stages = stages, .encodes = domt_packets, .inflight_max = 1};
+static const domus_behaviour shaking_line = {
+    .name = "line", .kind = DOMUS_CHANNELS, .pipeline = &shaken};
+static const domus_pool_options on_demand = {.behaviour = &shaking_line,
+                                             .connections_max = 2,
+                                             .queue_max = 8,
+                                             .backoff_min_ns = 100 * MS,
+                                             .backoff_max_ns = 100 * MS,
+                                             .on_demand = true};
+static const domus_pool_options usual = {.behaviour = &shaking_line, .backoff_min_ns = 10 * MS};
+
+static domus_peer_listener *begin_listening(const domus_pool_options *options)
+{
+    stages[1] = domt_line_stages[0];
+    return domt_pool_begin_listening(options);
+}
+
+static void pause_ns(uint64_t time_ns)
+{
+    domt_pool_pass(time_ns);
+}
+
+DOMT_TEST(asks_leave_behind_the_dialogue)
+{
+    domus_peer_listener *listener = begin_listening(&on_demand);
+
+    domt_pool_ask("a");
+    domus_peer *one = domt_pool_peer(listener);
+    domt_pool_sent(one, "10.0.0.9 1?");
+    domt_pool_answer(one, "..");
+    domt_net_ok(domt_pool_kit, domus_peer_expect_nothing(one, 100 * MS));
+    domt_pool_answer(one, "!");
+    domt_pool_serve(one, "a", "1");
+    domt_pool_ask("b"); /* the connection is kept */
+    domt_pool_sent(one, "b\n");
+    domt_pool_ask("c");
+    domus_peer *two = domt_pool_peer(listener);
+    domt_pool_sent(two, "10.0.0.9 1?");
+    domt_pool_reply(one, "2");
+    domt_pool_sent(one, "c\n"); /* it was ready first */
+    domt_pool_ask("d");
+    domt_pool_answer(two, "!");
+    domt_pool_serve(two, "d", "4");
+    domt_pool_reply(one, "3");
+    domt_pool_end();
+}
+
+DOMT_TEST(asks_fail_with_the_error_of_the_dialogue)
+{
+    domus_peer_listener *listener = begin_listening(&on_demand);
+
+    domt_pool_ask("a"); /* of a type that may not be sent twice */
+    domus_peer *one = domt_pool_peer(listener);
+    domt_pool_sent(one, "10.0.0.9 1?");
+    domt_pool_answer(one, "x");
+    domt_pool_sent(one, "#"); /* and nothing of the ask */
+    domt_net_ok(domt_pool_kit, domus_peer_expect_end(one, DOMT_NET_SECOND));
+    domus_peer_finish(one);
+    domt_pool_error(-EACCES);
+    domt_pool_ask("b");
+    domt_pool_error(-EACCES); /* at once, in the back-off */
+    ck_assert_uint_ge(domt_pool_look().failures, 1);
+    pause_ns(200 * MS);
+    domt_pool_ask("c");
+    one = domt_pool_peer(listener);
+    domt_pool_sent(one, "10.0.0.9 1?");
+    domt_pool_answer(one, "!");
+    domt_pool_serve(one, "c", "3");
+    domt_pool_end();
+}
+
+DOMT_TEST(a_cut_dialogue_lets_asks_go_elsewhere)
+{
+    domus_peer_listener *listener = begin_listening(&usual);
+    domus_peer *one = domt_pool_peer(listener);
+
+    domt_pool_sent(one, "10.0.0.9 1?");
+    domt_pool_ask("a");
+    domus_peer_reset(one);
+    one = domt_pool_peer(listener);
+    domt_pool_sent(one, "10.0.0.9 1?");
+    domt_pool_answer(one, "!1"); /* the first byte of an answer comes with the end */
+    domt_pool_sent(one, "a\n");
+    domt_pool_answer(one, "2\n");
+    domt_pool_hear("12");
+    domt_pool_end();
+}
+
+/* --- a pipeline that changes ------------------------------------------------------------------ */
+
+static const domus_line_options as_client = {.role = DOMUS_ROLE_CLIENT};
+static const domus_pipeline before = {
+    .stages = domt_line_stages, .encodes = domt_packets, .queue_max = 2, .holds_asks = true};
+static const domus_pipeline behind = {
+    .stages = (const domus_pipeline_stage[]){{&domt_stuff_stage, NULL},
+                                             {&domus_line_stage, &as_client},
+                                             {NULL, NULL}},
+    .encodes = domt_packets};
+static const domus_pipeline without_asks = {
+    .stages = (const domus_pipeline_stage[]){{&domus_line_stage, &as_client}, {NULL, NULL}}};
+static const domus_pipeline *next;
+static const domus_type strange_type = {.name = "strange"};
+
+static int may_start(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    return answer->error != 0 ? answer->error
+                              : domus_channel_set_pipeline(stack, domus_channel_running(stack),
+                                                           next, DOMUS_PIPELINE_CLEAN);
+}
+
+static int start(domus_stack *stack, void *self, const void *payload)
+{
+    domus_packet packet;
+    ck_assert_int_eq(domus_slice_copy("start", 5, &packet.bytes), 0);
+    return domus_ask(stack, domus_self(stack), &domus_packet_type, &packet, may_start);
+}
+
+static const domus_behaviour holding_line = {
+    .name = "line", .kind = DOMUS_CHANNELS, .pipeline = &before, .on_open = {start, 0}};
+
+static domus_probe *other;
+static domus_peer_listener *listener;
+
+static void begin_holding(void)
+{
+    static const domus_pool_options options = {.behaviour = &holding_line};
+    next = &behind;
+    listener = domt_pool_begin_listening(&options);
+    other = domt_new_probe(domt_pool_kit);
+}
+
+static domus_peer *take_peer(void)
+{
+    domus_peer *peer = domt_pool_peer(listener);
+    domt_pool_sent(peer, "start\n");
+    return peer;
+}
+
+static void ask_all(void)
+{
+    domt_ask_line(domt_pool_probe, domt_pool, "a}");
+    ck_assert_int_eq(domus_probe_ask(other, domt_pool, &strange_type, NULL), 0);
+    domt_pool_run();
+}
+
+DOMT_TEST(asks_wait_until_the_pipeline_has_changed)
+{
+    begin_holding();
+    domus_peer *peer = take_peer();
+    ask_all();
+    domt_ask_line(other, domt_pool, "too many");
+    domt_net_ok(domt_pool_kit, domus_probe_expect_error(other, -ENOBUFS, DOMT_NET_SECOND));
+    ck_assert_int_eq(domus_peer_expect_nothing(peer, DOMT_NET_SECOND), 0);
+    domt_pool_answer(peer, "go\n");
+    domt_pool_sent(peer, "a}]\n");
+    domt_net_ok(domt_pool_kit, domus_probe_expect_error(other, -EOPNOTSUPP, DOMT_NET_SECOND));
+    domt_pool_reply(peer, "1");
+    domt_ask_line(domt_pool_probe, domt_pool, "b");
+    domt_pool_sent(peer, "b\n");
+    domus_testkit_free(domt_pool_kit);
+}
+
+DOMT_TEST(asks_that_wait_for_a_change_were_not_sent)
+{
+    begin_holding();
+    domus_peer *peer = take_peer();
+    ask_all();
+    domus_peer_reset(peer);
+    peer = take_peer();
+    domt_pool_answer(peer, "go\n");
+    domt_pool_sent(peer, "a}]\n");
+    domt_net_ok(domt_pool_kit, domus_probe_expect_error(other, -EOPNOTSUPP, DOMT_NET_SECOND));
+    domus_testkit_free(domt_pool_kit);
+}
+
+DOMT_TEST(asks_that_the_next_pipeline_does_not_encode_fail)
+{
+    begin_holding();
+    next = &without_asks;
+    domus_peer *peer = take_peer();
+    ask_all();
+    domt_pool_answer(peer, "go\n");
+    domt_pool_error(-EOPNOTSUPP);
+    domt_net_ok(domt_pool_kit, domus_probe_expect_error(other, -EOPNOTSUPP, DOMT_NET_SECOND));
+    domus_testkit_free(domt_pool_kit);
+}
+
+DOMT_SUITE(60)
