@@ -27,7 +27,6 @@ static uint32_t closed;
 static int echo_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-
     last_result = domus_channel_send_to(stack, event->channel, NULL, event->bytes);
     ck_assert_int_eq(domus_datagram_counts(event->channel, &counted), 0);
     return 0;
@@ -36,7 +35,6 @@ static int echo_read(domus_stack *stack, void *self, const void *payload)
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-
     close_error = event->error;
     closed++;
     return domus_datagram_counts(event->channel, &counted);
@@ -87,8 +85,7 @@ static const domus_behaviour channel_behaviour = {
                              {&look_type, on_look, 0},
                              {&pause_type, on_pause, 0},
                              {&resume_type, on_resume, 0},
-                             {0}},
-};
+                             {0}}};
 
 static domus_address channel; /* of the service */
 
@@ -112,7 +109,6 @@ static const domus_behaviour opener = {
 static domus_endpoint parsed(const char *text)
 {
     domus_endpoint at;
-
     ck_assert_int_eq(domus_endpoint_parse(text, &at), 0);
     return at;
 }
@@ -141,7 +137,6 @@ static domus_testkit *kit_of(uint64_t seed, const domus_config *config)
 static domus_testkit *serve(const char *at, const char *to)
 {
     domus_testkit *kit = kit_of(7, NULL);
-
     add(kit, at, to, false);
     ck_assert_int_eq(open_result, 0);
     return kit;
@@ -150,7 +145,6 @@ static domus_testkit *serve(const char *at, const char *to)
 static domus_datagram_peer *peer_of(domus_testkit *kit, const char *at, const char *to)
 {
     domus_datagram_peer *peer;
-
     domt_net_ok(kit, domus_datagram_peer_open(kit, at, to, &peer));
     return peer;
 }
@@ -158,7 +152,6 @@ static domus_datagram_peer *peer_of(domus_testkit *kit, const char *at, const ch
 static void post(domus_testkit *kit, domus_datagram_peer *peer, const char *to, const char *text)
 {
     domus_endpoint at = {0};
-
     if (to != NULL)
         at = parsed(to);
     domt_net_ok(kit, domus_datagram_peer_send(peer, to != NULL ? &at : NULL, text, strlen(text)));

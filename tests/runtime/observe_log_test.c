@@ -1,8 +1,6 @@
 /* protocols/observe/log.c: viewers that follow the log get every line or are told how many they
  * miss, take bounded memory when they do not read, and never keep the port from being closed. */
-#include <domus/observe.h>
-
-#include "tests/runtime/running.h"
+#include "tests/runtime/port.h"
 #include "tests/support/crowd.h"
 
 #include <errno.h>
@@ -15,14 +13,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CROWD     1000
-#define LOT       100
-#define KEPT      DOMUS_LOG_KEPT
-#define TEXT_SIZE (4u << 20)
+#define CROWD 1000
+#define LOT   100
+#define KEPT  DOMUS_LOG_KEPT
 
-static void *port;
-static uint16_t number;
-static char text[TEXT_SIZE];
+static char *const text = domt_port_text; /* the last answer */
 
 /* --- a log ------------------------------------------------------------------------------------ */
 
@@ -54,56 +49,16 @@ static const domus_log_source source = {.read = read_log, .context = &newest};
 static domus_system *start(uint32_t viewers)
 {
     domus_config config = domt_config(1);
-    char error[256] = "";
-
     atomic_store(&newest, 0);
     atomic_store(&endless, false);
-    config.observe.listen = "127.0.0.1:0";
     config.observe.viewers_max = viewers;
-    domus_system *system = domt_start(&config);
-    ck_assert_msg(domus_observe_front.open(system, error, sizeof error, &port, &number) == 0, "%s",
-                  error);
-    return system;
-}
-
-static void end(domus_system *system)
-{
-    domus_observe_front.close(port);
-    domt_end(system);
-}
-
-/* --- requests --------------------------------------------------------------------------------- */
-
-static int begin_to_ask(const char *start_line)
-{
-    char request[512];
-    int fd = domt_connect(number);
-    int length =
-        snprintf(request, sizeof request,
-                 "%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", start_line);
-
-    ck_assert_int_eq(send(fd, request, (size_t)length, MSG_NOSIGNAL), length);
-    return fd;
-}
-
-/* Ask, and read the whole answer into `text`. Returns the status. */
-static unsigned ask(const char *start_line)
-{
-    int fd = begin_to_ask(start_line);
-    size_t size = 0;
-    ssize_t got;
-
-    while ((got = recv(fd, text + size, sizeof text - 1 - size, 0)) > 0)
-        size += (size_t)got;
-    close(fd);
-    text[size] = '\0';
-    return size > 12 ? (unsigned)strtoul(text + strlen("HTTP/1.1 "), NULL, 10) : 0;
+    return domt_port_begin(&config);
 }
 
 /* Read until the stream has this, into `text`. */
 static void read_until(int fd, const char *part)
 {
-    (void)domt_read_until(fd, part, text, sizeof text);
+    (void)domt_read_until(fd, part, text, sizeof domt_port_text);
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -112,35 +67,35 @@ DOMT_TEST(without_a_source_there_is_no_log)
 {
     domus_system *system = start(4);
 
-    ck_assert_uint_eq(ask("GET /log"), 404);
-    ck_assert_uint_eq(ask("GET /log?follow=1"), 404);
+    ck_assert_uint_eq(domt_port_ask("GET /log"), 404);
+    ck_assert_uint_eq(domt_port_ask("GET /log?follow=1"), 404);
     domus_observe_front.set_log(NULL, &source);
-    ck_assert_uint_eq(ask("GET /log"), 404);
-    domus_observe_front.set_log(port, &source);
-    ck_assert_uint_eq(ask("GET /log"), 200);
+    ck_assert_uint_eq(domt_port_ask("GET /log"), 404);
+    domus_observe_front.set_log(domt_port, &source);
+    ck_assert_uint_eq(domt_port_ask("GET /log"), 200);
     ck_assert_ptr_nonnull(strstr(text, "Content-Length: 0\r\n"));
-    end(system);
+    domt_port_end(system);
 }
 
 DOMT_TEST(lines_have_their_time_and_level)
 {
     domus_system *system = start(4);
 
-    domus_observe_front.set_log(port, &source);
+    domus_observe_front.set_log(domt_port, &source);
     atomic_store(&newest, 4);
-    ck_assert_uint_eq(ask("GET /log"), 200);
+    ck_assert_uint_eq(domt_port_ask("GET /log"), 200);
     ck_assert_ptr_nonnull(strstr(text, "\n2023-11-14T22:13:20.123Z warning: line 0000001 0"));
     ck_assert_ptr_nonnull(strstr(text, "\n2023-11-14T22:13:20.123Z info: line 0000002 0"));
     ck_assert_ptr_nonnull(strstr(text, "\n2023-11-14T22:13:20.123Z error: line 0000003 0"));
-    ck_assert_uint_eq(ask("GET /log?level=warning"), 200);
+    ck_assert_uint_eq(domt_port_ask("GET /log?level=warning"), 200);
     ck_assert_ptr_null(strstr(text, "info: "));
     ck_assert_ptr_nonnull(strstr(text, " error: line 0000003 "));
     ck_assert_ptr_nonnull(strstr(text, " warning: line 0000004 "));
-    ck_assert_uint_eq(ask("GET /log?level=error&follow=0"), 200);
+    ck_assert_uint_eq(domt_port_ask("GET /log?level=error&follow=0"), 200);
     ck_assert_ptr_null(strstr(text, "warning: "));
     ck_assert_ptr_nonnull(strstr(text, " error: line 0000003 "));
-    ck_assert_uint_eq(ask("HEAD /log?follow=1"), 200);
-    end(system);
+    ck_assert_uint_eq(domt_port_ask("HEAD /log?follow=1"), 200);
+    domt_port_end(system);
 }
 
 DOMT_TEST(wrong_queries_are_refused)
@@ -155,23 +110,23 @@ DOMT_TEST(wrong_queries_are_refused)
     domus_system *system = start(4);
     char request[128];
 
-    domus_observe_front.set_log(port, &source);
+    domus_observe_front.set_log(domt_port, &source);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         snprintf(request, sizeof request, "GET /log?%s", wrong[i]);
-        unsigned status = ask(request);
+        unsigned status = domt_port_ask(request);
         ck_assert_msg(status == 400, "%s: %u", wrong[i], status);
         snprintf(request, sizeof request, "POST /log?%s", wrong[i]);
-        status = ask(request);
+        status = domt_port_ask(request);
         ck_assert_msg(status == 400, "%s: %u", wrong[i], status);
     }
     ck_assert_int_eq(domus_system_log_level(system), DOMUS_LOG_INFO);
-    ck_assert_uint_eq(ask("POST /log"), 400);
-    ck_assert_uint_eq(ask("POST /log?level=%65rror"), 200);
+    ck_assert_uint_eq(domt_port_ask("POST /log"), 400);
+    ck_assert_uint_eq(domt_port_ask("POST /log?level=%65rror"), 200);
     ck_assert_ptr_nonnull(strstr(text, "\r\n\r\nerror\n"));
     ck_assert_int_eq(domus_system_log_level(system), DOMUS_LOG_ERROR);
-    ck_assert_uint_eq(ask("POST /log?level=warning"), 200);
+    ck_assert_uint_eq(domt_port_ask("POST /log?level=warning"), 200);
     ck_assert_int_eq(domus_system_log_level(system), DOMUS_LOG_WARNING);
-    end(system);
+    domt_port_end(system);
 }
 
 /* A page of another site that a browser of this machine shows may change nothing. */
@@ -180,13 +135,13 @@ DOMT_TEST(pages_of_others_change_nothing)
     static const char post[] = "POST /log?level=error HTTP/1.1\r\nHost: localhost\r\n"
                                "Origin: http://evil.example\r\nConnection: close\r\n\r\n";
     domus_system *system = start(4);
-    int fd = domt_connect(number);
+    int fd = domt_connect(domt_port_number);
 
     ck_assert_int_eq(send(fd, post, sizeof post - 1, MSG_NOSIGNAL), (int)sizeof post - 1);
     read_until(fd, "HTTP/1.1 403 ");
     ck_assert_int_eq(domus_system_log_level(system), DOMUS_LOG_INFO);
     close(fd);
-    end(system);
+    domt_port_end(system);
 }
 
 /* --- followers -------------------------------------------------------------------------------- */
@@ -195,9 +150,9 @@ DOMT_TEST(a_follower_gets_lines_as_they_come)
 {
     domus_system *system = start(4);
 
-    domus_observe_front.set_log(port, &source);
+    domus_observe_front.set_log(domt_port, &source);
     atomic_store(&newest, 2);
-    int fd = begin_to_ask("GET /log?follow=1");
+    int fd = domt_port_send("GET /log?follow=1");
     read_until(fd, "line 0000002 ");
     ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 200 OK\r\n"));
     ck_assert_ptr_nonnull(strstr(text, "Transfer-Encoding: chunked\r\n"));
@@ -213,7 +168,7 @@ DOMT_TEST(a_follower_gets_lines_as_they_come)
     read_until(fd, "line 0000363 ");
     ck_assert_ptr_nonnull(strstr(text, "\n7 lines were dropped\n"));
     close(fd);
-    end(system);
+    domt_port_end(system);
 }
 
 static void *read_to_the_end(void *fd)
@@ -229,13 +184,13 @@ DOMT_TEST(a_follower_gets_the_last_lines_and_the_end)
     domus_system *system = start(4);
     pthread_t reader;
 
-    domus_observe_front.set_log(port, &source);
-    int fd = begin_to_ask("GET /log?follow=1&level=error");
+    domus_observe_front.set_log(domt_port, &source);
+    int fd = domt_port_send("GET /log?follow=1&level=error");
     read_until(fd, "\r\n\r\n");
     ck_assert_int_eq(pthread_create(&reader, NULL, read_to_the_end, &fd), 0);
     atomic_store(&newest, 200);
     uint64_t began_ns = domt_now_ns();
-    domus_observe_front.close(port);
+    domus_observe_front.close(domt_port);
     ck_assert_uint_lt(domt_now_ns() - began_ns, 900 * DOMT_MS);
     pthread_join(reader, NULL);
     ck_assert_ptr_nonnull(strstr(text, "error: line 0000198 "));
@@ -246,7 +201,7 @@ DOMT_TEST(a_follower_gets_the_last_lines_and_the_end)
 /* Connect with little room for what comes. */
 static int connect_small(const char *request)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(number)};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(domt_port_number)};
     int bytes = 4096, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -260,7 +215,6 @@ static int connect_small(const char *request)
 static void await_rest(void)
 {
     uint64_t before;
-
     do {
         before = atomic_load(&reads);
         domt_pause_ns(120 * DOMT_MS);
@@ -274,23 +228,23 @@ DOMT_TEST(a_follower_that_does_not_read_holds_up_nobody)
     domus_system *system = start(4);
     unsigned long long lost;
 
-    domus_observe_front.set_log(port, &source);
+    domus_observe_front.set_log(domt_port, &source);
     atomic_store(&endless, true);
     int fd = connect_small(follow);
     await_rest();
     ck_assert_uint_lt(atomic_load(&reads), 20000); /* 8 MB, most of it the kernel's */
-    ck_assert_uint_eq(ask("GET /health"), 200);
+    ck_assert_uint_eq(domt_port_ask("GET /health"), 200);
     atomic_store(&endless, false);
     uint64_t sent = atomic_load(&newest);
     atomic_fetch_add(&newest, 100000);
     size_t size = 0;
     ssize_t got = 1;
     while (got > 0 && (size < 64 || memmem(text, size, "lines were dropped", 18) == NULL)) {
-        if (size > sizeof text / 2) { /* the end is enough */
+        if (size > sizeof domt_port_text / 2) { /* the end is enough */
             memmove(text, text + size - 64, 64);
             size = 64;
         }
-        got = recv(fd, text + size, sizeof text - 1 - size, 0);
+        got = recv(fd, text + size, sizeof domt_port_text - 1 - size, 0);
         size += got > 0 ? (size_t)got : 0;
     }
     ck_assert_int_gt((int)got, 0);
@@ -301,7 +255,7 @@ DOMT_TEST(a_follower_that_does_not_read_holds_up_nobody)
     ck_assert_int_eq(sscanf(dropped, "%llu lines", &lost), 1);
     ck_assert_uint_eq(lost, atomic_load(&newest) - KEPT - sent);
     close(fd);
-    end(system);
+    domt_port_end(system);
 }
 
 DOMT_TEST(followers_that_do_not_read_end_with_the_port)
@@ -310,13 +264,13 @@ DOMT_TEST(followers_that_do_not_read_end_with_the_port)
     domus_system *system = start(8);
     int fds[4];
 
-    domus_observe_front.set_log(port, &source);
+    domus_observe_front.set_log(domt_port, &source);
     atomic_store(&endless, true);
     for (int i = 0; i < 4; i++)
         fds[i] = connect_small(follow);
     await_rest();
     uint64_t began_ns = domt_now_ns();
-    domus_observe_front.close(port);
+    domus_observe_front.close(domt_port);
     ck_assert_uint_lt(domt_now_ns() - began_ns, 4000 * DOMT_MS);
     for (int i = 0; i < 4; i++)
         close(fds[i]);
@@ -328,21 +282,20 @@ DOMT_TEST(a_follower_that_reads_holds_up_nobody)
 {
     domus_system *system = start(4);
 
-    domus_observe_front.set_log(port, &source);
+    domus_observe_front.set_log(domt_port, &source);
     atomic_store(&endless, true);
-    int fd = begin_to_ask("GET /log?follow=1");
+    int fd = domt_port_send("GET /log?follow=1");
     for (int i = 0; i < 20; i++) {
-        (void)recv(fd, text, sizeof text, 0);
-        ck_assert_uint_eq(ask("GET /health"), 200);
+        (void)recv(fd, text, sizeof domt_port_text, 0);
+        ck_assert_uint_eq(domt_port_ask("GET /health"), 200);
     }
     close(fd);
-    end(system);
+    domt_port_end(system);
 }
 
 static void allow_descriptors(void)
 {
     struct rlimit limit;
-
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
     limit.rlim_cur = limit.rlim_max;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -356,30 +309,30 @@ DOMT_TEST(a_thousand_followers_have_few_places)
 
     allow_descriptors();
     domus_system *system = start(CROWD + 1);
-    domus_observe_front.set_log(port, &source);
+    domus_observe_front.set_log(domt_port, &source);
     for (int i = 0; i < CROWD; i++) {
         if (i % LOT == 0) /* more at a time would not fit into the backlog */
             for (int k = i; k < i + LOT; k++)
-                fds[k] = begin_to_ask("GET /log?follow=1");
+                fds[k] = domt_port_send("GET /log?follow=1");
         read_until(fds[i], "\r\n\r\n");
         follow += strstr(text, "HTTP/1.1 200 OK") != NULL;
         refused += strstr(text, "HTTP/1.1 503 ") != NULL;
     }
     ck_assert_uint_eq(follow, DOMUS_OBSERVE_FOLLOWERS_MAX);
     ck_assert_uint_eq(refused, CROWD - DOMUS_OBSERVE_FOLLOWERS_MAX);
-    ck_assert_uint_eq(ask("GET /health"), 200);
+    ck_assert_uint_eq(domt_port_ask("GET /health"), 200);
     for (int i = 0; i < CROWD; i++)
         close(fds[i]);
     bool found = false;
     for (int i = 0; i < 100 && !found; i++) {
-        int fd = begin_to_ask("GET /log?follow=1");
+        int fd = domt_port_send("GET /log?follow=1");
         read_until(fd, "\r\n\r\n");
         found = strstr(text, "HTTP/1.1 200 OK") != NULL;
         close(fd);
         domt_pause_ns(20 * DOMT_MS);
     }
     ck_assert(found);
-    end(system);
+    domt_port_end(system);
 }
 
 DOMT_SUITE(60)

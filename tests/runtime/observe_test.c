@@ -1,14 +1,17 @@
 /* protocols/observe: the port of a real system tells of it while a thread is stuck, while requests
- * find no memory, and until it is closed; and it can be opened again. */
-#include <domus/observe.h>
-
+ * find no memory, and until it is closed; and it can be opened again. /config shows what a program
+ * has handed over, or else what its system has; and /stalls shows an actor that holds its thread,
+ * while it does so. */
 #include "base/memory.h"
-#include "tests/runtime/running.h"
+#include "tests/runtime/port.h"
 #include "tests/support/crowd.h"
+
+#include <domus/stall.h>
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,9 +22,7 @@ static const domus_type note_type = {.name = "note"};
 
 static atomic_int begun;
 static atomic_bool may_go;
-static void *port;
-static uint16_t number;
-static char text[1 << 19];
+static char *const text = domt_port_text; /* the last answer */
 
 static int get_stuck(domus_stack *stack, void *self, const void *payload)
 {
@@ -31,8 +32,8 @@ static int get_stuck(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour sticky = {
-    .name = "sticky", .on = (const domus_on[]){{&note_type, get_stuck, 0}, {NULL, NULL, 0}}};
+static const domus_behaviour sticky = {.name = "sticky",
+                                       .on = (const domus_on[]){{&note_type, get_stuck, 0}, {0}}};
 
 static domus_system *start(void)
 {
@@ -41,60 +42,33 @@ static domus_system *start(void)
     ck_assert_str_eq(config.observe.listen, "");
     ck_assert_uint_eq(config.observe.viewers_max, 64);
     ck_assert(!config.observe.is_public);
-    config.observe.listen = "127.0.0.1:0";
     config.profile.records = 64; /* so that traces are short */
-    return domt_start(&config);
-}
-
-static int open_port(domus_system *system)
-{
-    char error[256] = "";
-
-    return domus_observe_front.open(system, error, sizeof error, &port, &number);
-}
-
-/* Ask for a path, whose whole answer is in `text` then. Returns the status; 0: none came. */
-static unsigned ask(const char *path)
-{
-    char request[256];
-    size_t size = 0;
-    ssize_t got;
-    int fd = domt_connect(number);
-
-    int length = snprintf(request, sizeof request,
-                          "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
-    (void)send(fd, request, (size_t)length, MSG_NOSIGNAL); /* it may have been reset at once */
-    while ((got = recv(fd, text + size, sizeof text - 1 - size, 0)) > 0)
-        size += (size_t)got;
-    close(fd);
-    text[size] = '\0';
-    return size > 12 ? (unsigned)strtoul(text + strlen("HTTP/1.1 "), NULL, 10) : 0;
+    return domt_port_start(&config);
 }
 
 DOMT_TEST(a_stuck_thread_is_seen_from_outside)
 {
     domus_system *system = start();
 
-    ck_assert_int_eq(open_port(system), 0);
+    ck_assert_int_eq(domt_port_open(system), 0);
     domt_notice(system, domt_spawn(system, 1, &sticky, NULL), &note_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&begun) == 1);
-    ck_assert_uint_eq(ask("/health"), 200);
-    ck_assert_uint_eq(ask("/metrics"), 200);
-    ck_assert_uint_eq(ask("/actors"), 200);
+    ck_assert_uint_eq(domt_port_ask("GET /health"), 200);
+    ck_assert_uint_eq(domt_port_ask("GET /metrics"), 200);
+    ck_assert_uint_eq(domt_port_ask("GET /actors"), 200);
     ck_assert_ptr_nonnull(strstr(text, "thread 0: 0 actors\n"));
     ck_assert_ptr_nonnull(strstr(text, "thread 1: stuck: "));
     ck_assert_ptr_nonnull(strstr(text, "in a handler of sticky\n"));
     atomic_store(&may_go, true);
-    DOMT_WAIT_FOR(10, (ask("/actors?behaviour=sticky"), strstr(text, " sticky: ") != NULL));
-    domus_observe_front.close(port);
-    domt_end(system);
+    DOMT_WAIT_FOR(
+        10, (domt_port_ask("GET /actors?behaviour=sticky"), strstr(text, " sticky: ") != NULL));
+    domt_port_end(system);
 }
 
 static void *ask_for_actors(void *unused)
 {
     char got[4096];
-    int fd = domt_connect(number);
-
+    int fd = domt_connect(domt_port_number);
     ck_assert(send(fd, "GET /actors HTTP/1.0\r\n\r\n", 24, MSG_NOSIGNAL) == 24);
     domt_read_until(fd, "HTTP/1.1 200", got, sizeof got);
     close(fd);
@@ -109,19 +83,18 @@ DOMT_TEST(other_viewers_do_not_wait_for_a_dump)
 
     atomic_store(&begun, 0);
     atomic_store(&may_go, false);
-    ck_assert_int_eq(open_port(system), 0);
+    ck_assert_int_eq(domt_port_open(system), 0);
     domt_notice(system, domt_spawn(system, 0, &sticky, NULL), &note_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&begun) == 1);
     uint64_t began_ns = domt_now_ns();
     ck_assert_int_eq(pthread_create(&asker, NULL, ask_for_actors, NULL), 0);
     domt_pause_ns(50 * DOMT_MS);
-    ck_assert_uint_eq(ask("/profile"), 200);
+    ck_assert_uint_eq(domt_port_ask("GET /profile"), 200);
     uint64_t answered_ns = domt_now_ns() - began_ns;
     pthread_join(asker, NULL);
     ck_assert_uint_lt(answered_ns, domt_now_ns() - began_ns - 100 * DOMT_MS);
     atomic_store(&may_go, true);
-    domus_observe_front.close(port);
-    domt_end(system);
+    domt_port_end(system);
 }
 
 DOMT_TEST(a_port_is_ready_when_it_is_told_and_is_there_once)
@@ -133,16 +106,16 @@ DOMT_TEST(a_port_is_ready_when_it_is_told_and_is_there_once)
     uint16_t zero = 1;
 
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(open_port(system), 0);
-        ck_assert_uint_eq(ask("/ready"), 503);
-        domus_observe_front.set_ready(port, true);
-        ck_assert_uint_eq(ask("/ready"), 200);
-        domus_observe_front.set_ready(port, false);
-        ck_assert_uint_eq(ask("/ready"), 503);
+        ck_assert_int_eq(domt_port_open(system), 0);
+        ck_assert_uint_eq(domt_port_ask("GET /ready"), 503);
+        domus_observe_front.set_ready(domt_port, true);
+        ck_assert_uint_eq(domt_port_ask("GET /ready"), 200);
+        domus_observe_front.set_ready(domt_port, false);
+        ck_assert_uint_eq(domt_port_ask("GET /ready"), 503);
         ck_assert_int_eq(domus_observe_front.open(system, error, sizeof error, &none, &zero),
                          -EALREADY);
         ck_assert_str_eq(error, "observe.listen: this process has such a port already");
-        domus_observe_front.close(port);
+        domus_observe_front.close(domt_port);
     }
     domt_end(system);
 
@@ -158,9 +131,10 @@ DOMT_TEST(a_port_is_ready_when_it_is_told_and_is_there_once)
  * in the short form. */
 DOMT_TEST(a_port_without_memory_is_not_opened_or_answers_later)
 {
-    static const char *const paths[] = {
-        "/metrics", "/profile?histograms=1", "/actors", "/config", "/stalls", "/nothing", "/",
-        "/trace"};
+    static const char *const paths[] = {"GET /metrics", "GET /profile?histograms=1",
+                                        "GET /actors",  "GET /config",
+                                        "GET /stalls",  "GET /nothing",
+                                        "GET /",        "GET /trace"};
     domus_system *system = start();
     const int64_t step = domt_is_long() ? 1 : 3;
     int64_t n = 0;
@@ -168,23 +142,137 @@ DOMT_TEST(a_port_without_memory_is_not_opened_or_answers_later)
 
     for (; result != 0 && n < 100000; n++) {
         domi_memory_fail_after(n, 0);
-        result = open_port(system);
+        result = domt_port_open(system);
         domi_memory_fail_after(-1, 0);
         ck_assert(result == 0 || result == -ENOMEM);
     }
     ck_assert_int_eq(result, 0);
     ck_assert_int_eq(domus_system_set_profile_level(system, DOMUS_PROFILE_SPANS), 0);
-    DOMT_WAIT_FOR(10, ask("/trace") == 200); /* the threads look at it once a second */
+    DOMT_WAIT_FOR(10,
+                  domt_port_ask("GET /trace") == 200); /* the threads look at it once a second */
     for (n = 0; n < ALLOCATIONS; n += step) {
         domi_memory_fail_after(n, 0);
         for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-            (void)ask(paths[i]);
+            (void)domt_port_ask(paths[i]);
         domi_memory_fail_after(-1, 0);
         for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-            ck_assert_uint_eq(ask(paths[i]), strcmp(paths[i], "/nothing") == 0 ? 404 : 200);
+            ck_assert_uint_eq(domt_port_ask(paths[i]),
+                              strcmp(paths[i], "GET /nothing") == 0 ? 404 : 200);
     }
-    domus_observe_front.close(port);
-    domt_end(system);
+    domt_port_end(system);
+}
+
+#define SIGNAL 50
+static const char *body;
+
+static void ask_line(const char *start_line)
+{
+    ck_assert_msg(domt_port_ask(start_line) == 200, "%s", text);
+    body = strstr(text, "\r\n\r\n") + 4;
+}
+
+static void has(const char *part)
+{
+    ck_assert_msg(strstr(body, part) != NULL, "no '%s' in: %s", part, text);
+}
+
+/* --- /config ---------------------------------------------------------------------------------- */
+
+DOMT_TEST(a_configuration_made_by_hand_has_the_program_as_its_origin)
+{
+    domus_config config = domt_config(1);
+
+    config.scheduler.io_ratio = 61;
+    domus_system *system = domt_port_begin(&config);
+    ask_line("GET /config");
+    ck_assert_ptr_nonnull(strstr(text, "Content-Type: application/json\r\n"));
+    ck_assert_ptr_eq(strstr(body, "{\"keys\":[\n{\"key\":\"system.threads\",\"value\":\"1\","),
+                     body);
+    has("{\"key\":\"scheduler.ioRatio\",\"value\":\"61\",\"origin\":\"program\"}");
+    has("{\"key\":\"scheduler.maxBudget\",\"value\":\"10ms\",\"origin\":\"default\"}");
+    has("{\"key\":\"observe.listen\",\"value\":\"127.0.0.1:0\",\"origin\":\"program\"}");
+    has("{\"key\":\"log.level\",\"value\":\"info\",\"origin\":\"default\"}");
+    ask_line("POST /log?level=error");
+    ask_line("GET /config");
+    has("{\"key\":\"log.level\",\"value\":\"error\",\"origin\":\"program\"}");
+    domt_port_end(system);
+}
+
+static void walk(const void *from, domus_config_visit *visit, void *context)
+{
+    visit(context, &(domus_config_shown){"log.level", "info", "a\"b\\c\n.yaml:1"});
+    visit(context, &(domus_config_shown){"own.key", from, "--set"});
+    visit(context, &(domus_config_shown){"profile.level", "counters", "default"});
+}
+
+DOMT_TEST(what_a_program_hands_over_is_shown_until_it_hands_over_anew)
+{
+    static char value[DOMUS_CONFIG_VALUE_SIZE];
+    domus_config config = domt_config(1);
+    domus_system *system = domt_port_begin(&config);
+    size_t shown = 0;
+
+    ck_assert_int_eq(domus_observe_front.set_config(NULL, walk, "none"), 0);
+    ck_assert_int_eq(domus_observe_front.set_config(domt_port, walk, "first"), 0);
+    ck_assert_int_eq(domus_observe_front.set_config(domt_port, walk, "second"), 0);
+    ask_line("GET /config");
+    ck_assert_str_eq(
+        body,
+        "{\"keys\":[\n"
+        "{\"key\":\"log.level\",\"value\":\"info\",\"origin\":\"a\\\"b\\\\\\\\c\\\\n.yaml:1\"},\n"
+        "{\"key\":\"own.key\",\"value\":\"second\",\"origin\":\"--set\"},\n"
+        "{\"key\":\"profile.level\",\"value\":\"counters\",\"origin\":\"default\"}]}\n");
+    ck_assert_int_eq(domus_observe_front.set_config(domt_port, walk, "\"\x1b"), 0);
+    ask_line("POST /log?level=warning");
+    ask_line("POST /profile?level=off");
+    ask_line("GET /config");
+    has("{\"key\":\"log.level\",\"value\":\"warning\",\"origin\":\"port\"}");
+    has("{\"key\":\"own.key\",\"value\":\"\\\"\\\\x1b\",\"origin\":\"--set\"}");
+    has("{\"key\":\"profile.level\",\"value\":\"off\",\"origin\":\"port\"}");
+    memset(value, '\1', sizeof value - 1); /* the longest one, and each of its bytes is escaped */
+    ck_assert_int_eq(domus_observe_front.set_config(domt_port, walk, value), 0);
+    ask_line("GET /config");
+    for (const char *at = body; (at = strstr(at, "\\\\x01")) != NULL; at++)
+        shown++;
+    ck_assert_uint_eq(shown, sizeof value - 1);
+    ck_assert_int_eq(domus_observe_front.set_config(domt_port, walk, "left"), 0);
+    domt_port_end(system);
+
+    system = domt_port_begin(&config); /* the next port knows nothing of the one before */
+    ask_line("GET /config");
+    has("{\"key\":\"scheduler.ioRatio\"");
+    domt_port_end(system);
+}
+
+/* --- /stalls ---------------------------------------------------------------------------------- */
+
+static const domus_type quoted_type = {.name = "note \"x\""};
+
+static const domus_behaviour quoted_sticky = {
+    .name = "sticky", .on = (const domus_on[]){{&quoted_type, get_stuck, 0}, {0}}};
+
+DOMT_TEST(a_stall_is_shown_while_it_lasts)
+{
+    domus_config config = domt_config(2);
+
+    config.stall.threshold_ns = 10 * DOMT_MS;
+    config.stall.signal = SIGNAL;
+    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
+    domus_system *system = domt_port_begin(&config);
+    ask_line("GET /stalls");
+    ck_assert_str_eq(body, "{\"stalls\":[]}\n");
+    domt_notice(system, domt_spawn(system, 1, &quoted_sticky, NULL), &quoted_type, NULL);
+    DOMT_WAIT_FOR(20, (ask_line("GET /stalls"), strstr(body, "\"thread\":1") != NULL));
+    ck_assert_ptr_nonnull(strstr(text, "Content-Type: application/json\r\n"));
+    has("{\"stalls\":[{\"when_ns\":");
+    has(",\"when\":\"2");
+    has("Z\",\"thread\":1,\"length_ns\":");
+    has(",\"is_over\":false,\"behaviour\":\"sticky\",\"type\":\"note "
+        "\\\"x\\\"\",\"backtrace\":[\"");
+    has("\"get_stuck\"");
+    atomic_store(&may_go, true);
+    DOMT_WAIT_FOR(20, (ask_line("GET /stalls"), strstr(body, "\"is_over\":true") != NULL));
+    domt_port_end(system);
 }
 
 DOMT_SUITE(120)

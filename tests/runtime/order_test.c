@@ -29,7 +29,6 @@ static int by_level(const domus_type *one_type, const void *one, const domus_typ
 {
     uint32_t level = one_type == &hold_type ? LEVELS : ((const parcel *)one)->level;
     uint32_t other_level = other_type == &hold_type ? LEVELS : ((const parcel *)other)->level;
-
     return level < other_level ? -1 : level > other_level;
 }
 
@@ -79,13 +78,12 @@ static int on_hold(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static const domus_behaviour receiving = {
-    .name = "receiving",
-    .on =
-        (const domus_on[]){
-            {&note_type, on_note, 0}, {&ask_type, on_ask, 0}, {&hold_type, on_hold, 0}, {0}},
-    .order = by_level,
-};
+static const domus_behaviour receiving = {.name = "receiving",
+                                          .on = (const domus_on[]){{&note_type, on_note, 0},
+                                                                   {&ask_type, on_ask, 0},
+                                                                   {&hold_type, on_hold, 0},
+                                                                   {0}},
+                                          .order = by_level};
 
 /* --- senders ---------------------------------------------------------------------------------- */
 
@@ -127,11 +125,9 @@ static int on_go(domus_stack *stack, void *self, const void *nothing)
     return domus_wait_all(stack, on_answer);
 }
 
-static const domus_behaviour sending = {
-    .name = "sending",
-    .state_size = sizeof(sender),
-    .on = (const domus_on[]){{&go_type, on_go, 0}, {0}},
-};
+static const domus_behaviour sending = {.name = "sending",
+                                        .state_size = sizeof(sender),
+                                        .on = (const domus_on[]){{&go_type, on_go, 0}, {0}}};
 
 static void reset(void)
 {
@@ -218,7 +214,6 @@ DOMT_TEST(actor_of_a_pool_takes_all_that_waits_by_its_order)
 static void stream(domus_system *system, uint32_t threads)
 {
     const uint64_t all = (uint64_t)ROUNDS * LEVELS * (2 * SENDERS + 1);
-
     begin_senders(system, threads, ROUNDS);
     send_from_outside(system, ROUNDS);
     DOMT_WAIT_FOR(60, atomic_load(&received) == all);
@@ -282,13 +277,11 @@ static int receive_all(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour alone = {
     .name = "alone",
     .on = (const domus_on[]){{&hold_type, receive_all, 0}, {&note_type, on_note, 0}, {0}},
-    .order = by_level,
-};
+    .order = by_level};
 
 static int on_spawn(domus_stack *stack, void *self, const void *nothing)
 {
     const domus_spawn_options options = {.detached = true};
-
     int error = domus_spawn_with(stack, &alone, NULL, &options, &receiver);
     atomic_store(&sent, 1);
     return error;
@@ -301,7 +294,6 @@ static const domus_behaviour maker = {.name = "maker",
 static void *ask_from_outside(void *system)
 {
     const parcel out = {0, 0, 0};
-
     ck_assert_int_eq(domus_outside_ask(system, receiver, &ask_type, &out, 0, NULL), 0);
     return NULL;
 }
@@ -361,7 +353,6 @@ static int take_in_kit(uint64_t seed, void *context)
 DOMT_TEST(order_holds_in_a_test_kit_for_each_seed)
 {
     uint64_t seed;
-
     ck_assert_int_eq(domus_testkit_sweep(1, DOMT_SCALE(300, 50), take_in_kit, NULL, &seed), 0);
 }
 

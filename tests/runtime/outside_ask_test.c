@@ -36,14 +36,12 @@ static const domus_type recurse_type = {.name = "recurse"};
 static int twice(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t answer = *(const uint64_t *)payload * 2;
-
     return domus_reply(stack, &number_type, &answer);
 }
 
 static int grow(domus_stack *stack, void *self, const void *payload)
 {
     static const char bytes[40000] = "large";
-
     return domus_reply(stack, &large_type, bytes);
 }
 
@@ -60,7 +58,6 @@ static int mute(domus_stack *stack, void *self, const void *payload)
 static int hold(domus_stack *stack, void *self, const void *payload)
 {
     domus_kept ask;
-
     atomic_fetch_add(&kept, 1);
     return domus_keep(stack, &ask);
 }
@@ -68,7 +65,6 @@ static int hold(domus_stack *stack, void *self, const void *payload)
 static int slept(domus_stack *stack, void *self, const domus_answer *answer)
 {
     uint64_t deadline_ns = domus_deadline_ns(stack);
-
     return domus_reply(stack, &number_type, &deadline_ns);
 }
 
@@ -84,17 +80,15 @@ static int recurse(domus_stack *stack, void *self, const void *payload)
     return domus_fail(stack, -EDOM);
 }
 
-static const domus_behaviour server = {
-    .name = "server",
-    .on = (const domus_on[]){{&twice_type, twice, 0},
-                             {&fail_type, refuse, 0},
-                             {&mute_type, mute, 0},
-                             {&hold_type, hold, 0},
-                             {&grow_type, grow, 0},
-                             {&nap_type, nap, 0},
-                             {&recurse_type, recurse, 0},
-                             {NULL, NULL, 0}},
-};
+static const domus_behaviour server = {.name = "server",
+                                       .on = (const domus_on[]){{&twice_type, twice, 0},
+                                                                {&fail_type, refuse, 0},
+                                                                {&mute_type, mute, 0},
+                                                                {&hold_type, hold, 0},
+                                                                {&grow_type, grow, 0},
+                                                                {&nap_type, nap, 0},
+                                                                {&recurse_type, recurse, 0},
+                                                                {0}}};
 
 static int ask(domus_system *system, domus_address to, const domus_type *type, uint64_t number,
                uint64_t timeout_ns)
@@ -102,18 +96,22 @@ static int ask(domus_system *system, domus_address to, const domus_type *type, u
     return domus_outside_ask(system, to, type, &number, timeout_ns, NULL);
 }
 
+static domus_system *start(uint32_t threads)
+{
+    domus_config config = domt_config(threads);
+    return domt_start(&config);
+}
+
 static uint64_t late_replies(const domus_system *system)
 {
     domus_profile profile;
-
     ck_assert_int_eq(domus_outside_profile(system, &profile), 0);
     return profile.late_replies;
 }
 
 DOMT_TEST(an_answer_comes_with_its_type_and_payload)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = start(2);
     uint64_t sum = 0;
 
     for (uint32_t thread = 0; thread < 2; thread++) {
@@ -133,8 +131,7 @@ DOMT_TEST(an_answer_comes_with_its_type_and_payload)
 
 DOMT_TEST(a_small_buffer_is_told_what_it_wants)
 {
-    domus_config config = domt_config(1);
-    domus_system *system = domt_start(&config);
+    domus_system *system = start(1);
     domus_address to = domt_spawn(system, 0, &server, NULL);
     static char bytes[40000];
     domus_outside_reply reply = {.buffer = bytes, .size = sizeof bytes - 1};
@@ -155,8 +152,7 @@ DOMT_TEST(a_small_buffer_is_told_what_it_wants)
 
 DOMT_TEST(an_exception_is_the_result_and_payloads_are_taken_in_every_case)
 {
-    domus_config config = domt_config(1);
-    domus_system *system = domt_start(&config);
+    domus_system *system = start(1);
     domus_address to = domt_spawn(system, 0, &server, NULL);
     const domus_type huge = {.name = "huge", .size = DOMUS_PAYLOAD_MAX + 1, .release = release};
 
@@ -180,8 +176,7 @@ DOMT_TEST(an_exception_is_the_result_and_payloads_are_taken_in_every_case)
 
 DOMT_TEST(a_time_out_is_never_early_and_a_late_answer_is_dropped_and_counted)
 {
-    domus_config config = domt_config(1);
-    domus_system *system = domt_start(&config);
+    domus_system *system = start(1);
     domus_address to = domt_spawn(system, 0, &server, NULL);
     uint64_t before_ns = domt_now_ns();
 
@@ -200,8 +195,7 @@ DOMT_TEST(a_time_out_is_never_early_and_a_late_answer_is_dropped_and_counted)
 
 DOMT_TEST(the_time_out_travels_and_zero_is_a_limit_too)
 {
-    domus_config config = domt_config(1);
-    domus_system *system = domt_start(&config);
+    domus_system *system = start(1);
     domus_address to = domt_spawn(system, 0, &server, NULL);
     const uint64_t times_ns[] = {0, 2 * DOMUS_OUTSIDE_ASK_MAX_NS, UINT64_MAX, 5000 * DOMT_MS};
     const uint64_t limits_ns[] = {DOMUS_OUTSIDE_ASK_NS, DOMUS_OUTSIDE_ASK_MAX_NS,
@@ -221,10 +215,8 @@ DOMT_TEST(the_time_out_travels_and_zero_is_a_limit_too)
 
 DOMT_TEST(a_thread_of_the_system_does_not_wait_for_itself)
 {
-    domus_config config = domt_config(1);
-    domus_system *system = the_system = domt_start(&config);
+    domus_system *system = the_system = start(1);
     domus_address to = domt_spawn(system, 0, &server, NULL);
-
     ck_assert_int_eq(ask(system, to, &recurse_type, 0, 0), -EDOM);
     ck_assert_int_eq(atomic_load(&deadlock), -EDEADLK);
     domt_end(system);
@@ -241,6 +233,16 @@ struct asker {
     uint64_t failures;
     uint64_t timeouts;
 };
+
+static struct asker askers[ASKERS];
+static pthread_t threads[ASKERS];
+
+/* Let the next one ask in this way. */
+static void begin_asker(uint32_t i, struct asker asker, void *(*run)(void *self))
+{
+    askers[i] = asker;
+    ck_assert_int_eq(pthread_create(&threads[i], NULL, run, &askers[i]), 0);
+}
 
 /* Most are answered, some time out, so that the lead changes hands in every way. */
 static void *keep_asking(void *self_)
@@ -264,17 +266,14 @@ static void *keep_asking(void *self_)
 
 DOMT_TEST(sixteen_threads_ask_at_once)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
-    struct asker askers[ASKERS];
-    pthread_t threads[ASKERS];
+    domus_system *system = start(2);
     domus_address to[3];
 
     for (uint32_t i = 0; i < 3; i++)
         to[i] = domt_spawn(system, i % 2, &server, NULL);
     for (uint32_t i = 0; i < ASKERS; i++) {
-        askers[i] = (struct asker){.system = system, .to = {to[0], to[1], to[2]}, .number = i};
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, keep_asking, &askers[i]), 0);
+        begin_asker(i, (struct asker){.system = system, .to = {to[0], to[1], to[2]}, .number = i},
+                    keep_asking);
     }
     uint64_t timeouts = 0;
     for (uint32_t i = 0; i < ASKERS; i++) {
@@ -296,7 +295,6 @@ static void *ask_and_be_woken(void *self_)
 {
     struct asker *self = self_;
     uint64_t before_ns = domt_now_ns();
-
     self->failures = (uint64_t)-ask(self->system, self->to[0], &nap_type, 300 * DOMT_MS, 0);
     self->sum = domt_now_ns() - before_ns;
     return NULL;
@@ -306,15 +304,11 @@ static void *ask_and_be_woken(void *self_)
  * answer, not by the end of its time. */
 DOMT_TEST(the_lead_is_handed_on)
 {
-    domus_config config = domt_config(1);
-    domus_system *system = domt_start(&config);
+    domus_system *system = start(1);
     domus_address to = domt_spawn(system, 0, &server, NULL);
-    struct asker askers[3];
-    pthread_t threads[3];
 
-    for (int i = 0; i < 3; i++) {
-        askers[i] = (struct asker){.system = system, .to = {to}};
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_and_be_woken, &askers[i]), 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        begin_asker(i, (struct asker){.system = system, .to = {to}}, ask_and_be_woken);
         if (i == 0) /* we, for the rest of it, follow */
             domt_pause_ns(20 * DOMT_MS);
     }
@@ -329,33 +323,24 @@ DOMT_TEST(the_lead_is_handed_on)
 static void *ask_for_ever(void *self_)
 {
     struct asker *self = self_;
-
     self->failures = (uint64_t)-ask(self->system, self->to[0], &hold_type, 0, 0);
     return NULL;
 }
 
 /* Let all askers ask an actor that takes each ask and keeps it. */
-static void begin_to_wait(domus_system *system, struct asker askers[ASKERS],
-                          pthread_t threads[ASKERS])
+static void begin_to_wait(domus_system *system)
 {
     domus_address to = domt_spawn(system, 1, &server, NULL);
-
-    for (uint32_t i = 0; i < ASKERS; i++) {
-        askers[i] = (struct asker){.system = system, .to = {to}};
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_for_ever, &askers[i]), 0);
-    }
+    for (uint32_t i = 0; i < ASKERS; i++)
+        begin_asker(i, (struct asker){.system = system, .to = {to}}, ask_for_ever);
     DOMT_WAIT_FOR(10, atomic_load(&kept) == ASKERS);
 }
 
 /* Nobody but the stop can end the wait. */
 DOMT_TEST(who_waits_when_the_system_stops_is_told)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
-    struct asker askers[ASKERS];
-    pthread_t threads[ASKERS];
-
-    begin_to_wait(system, askers, threads);
+    domus_system *system = start(2);
+    begin_to_wait(system);
     uint64_t before_ns = domt_now_ns();
     domt_end(system);
     for (uint32_t i = 0; i < ASKERS; i++) {
@@ -369,12 +354,8 @@ DOMT_TEST(who_waits_when_the_system_stops_is_told)
 /* The stop closes the outside in this way if an actor has not let go of an ask in time. */
 DOMT_TEST(closing_the_outside_fails_all_that_wait)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
-    struct asker askers[ASKERS];
-    pthread_t threads[ASKERS];
-
-    begin_to_wait(system, askers, threads);
+    domus_system *system = start(2);
+    begin_to_wait(system);
     uint64_t before_ns = domt_now_ns();
     domi_system_set_stage(system, DOMI_STAGE_ENDING);
     ck_assert_uint_lt(domt_now_ns() - before_ns, 3000 * DOMT_MS); /* they were woken */

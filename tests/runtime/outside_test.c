@@ -21,12 +21,10 @@ static int note(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour noter = {
-    .name = "noter",
-    .on = (const domus_on[]){{&note_type, note, 0}, {NULL, NULL, 0}},
-    .on_mount = domt_count_mount,
-    .on_stop = domt_count_stop,
-};
+static const domus_behaviour noter = {.name = "noter",
+                                      .on = (const domus_on[]){{&note_type, note, 0}, {0}},
+                                      .on_mount = domt_count_mount,
+                                      .on_stop = domt_count_stop};
 
 DOMT_TEST(outside_calls_hold_before_and_after_a_system_runs)
 {
@@ -58,8 +56,7 @@ DOMT_TEST(outside_calls_hold_before_and_after_a_system_runs)
 DOMT_TEST(spawns_go_round_robin)
 {
     enum { THREADS = 3, EACH = 7 };
-    domus_config config = domt_config(THREADS);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(THREADS);
     domus_address address;
 
     for (int i = 0; i < THREADS * EACH; i++)
@@ -117,8 +114,7 @@ static void *live_and_die(void *self_)
 
 DOMT_TEST(many_foreign_threads_spawn_notice_and_stop_at_once)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     domus_address common = domt_spawn(system, 1, &noter, NULL);
     struct foreigner foreigners[FOREIGN];
     pthread_t threads[FOREIGN];

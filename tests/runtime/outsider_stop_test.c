@@ -16,7 +16,6 @@ static domus_address peer;
 static void begin(uint32_t threads)
 {
     domus_config config = domt_config(threads);
-
     config.detached.threads_max = 4;
     config.shutdown.actor_timeout_ns = 200 * DOMT_MS;
     system_ = domt_start(&config);
@@ -137,7 +136,6 @@ static const domus_type tick_type = {.name = "tick", .size = sizeof(uint32_t)};
 static int spawn_and_arm(domus_stack *stack, void *argument)
 {
     uint32_t number = 5;
-
     ck_assert_int_eq(domus_after(stack, DOMT_MS, &tick_type, &number, NULL), 0);
     return domus_spawn(stack, &domt_peer, NULL, argument);
 }
@@ -150,7 +148,6 @@ static int keep(domus_stack *stack, void *kept)
 static int answer_kept(domus_stack *stack, void *kept)
 {
     uint32_t number = 77;
-
     return domus_kept_reply(stack, *(domus_kept *)kept, &domt_number_type, &number);
 }
 
@@ -168,7 +165,6 @@ static int on_resumed(domus_stack *stack, void *self, const domus_answer *answer
 static int ask_peer(domus_stack *stack, void *argument)
 {
     uint32_t number = 9;
-
     return domus_ask(stack, peer, &domt_number_type, &number, on_resumed);
 }
 
@@ -347,7 +343,6 @@ static int hold(domus_stack *stack, void *argument)
 static void *act_for_long(void *nothing)
 {
     domus_outsider *outsider = domt_attach(system_);
-
     ck_assert_int_eq(domus_outsider_act(outsider, hold, NULL), 0);
     ck_assert_int_eq(domus_outside_detach(outsider), 0);
     return nothing;

@@ -51,22 +51,18 @@ static int on_go(domus_stack *stack, void *self, const void *to)
 static int on_number(domus_stack *stack, void *self, const void *number)
 {
     uint32_t next = *(const uint32_t *)number + 1;
-
     return domus_reply(stack, &domt_number_type, &next);
 }
 
 static const domus_behaviour asking = {
     .name = "asking",
     .state_size = sizeof(asker),
-    .on = (const domus_on[]){{&go_type, on_go, sizeof(domus_address)},
-                             {&domt_number_type, on_number, 0},
-                             {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){
+        {&go_type, on_go, sizeof(domus_address)}, {&domt_number_type, on_number, 0}, {0}}};
 
 static void answer_ask(domus_outsider *outsider, const domus_outside_message *message)
 {
     uint32_t next = *(const uint32_t *)message->payload + 1;
-
     ck_assert_int_eq(message->kind, DOMUS_OUTSIDE_ASK);
     ck_assert_int_eq(domus_outsider_reply(outsider, &domt_number_type, &next), 0);
     atomic_fetch_add(&served, 1);
@@ -112,9 +108,7 @@ DOMT_TEST(outsiders_and_actors_ask_each_other_a_hundred_thousand_times)
 {
     pthread_t threads[OUTSIDERS];
     const asker state = {.left = ROUNDS};
-    domus_config config = domt_config(2);
-
-    system_ = domt_start(&config);
+    system_ = domt_start_threads(2);
     for (uint32_t i = 0; i < ACTORS; i++)
         actors[i] = domt_spawn(system_, i % 2, &asking, &state);
     for (uintptr_t i = 0; i < OUTSIDERS; i++)
@@ -167,10 +161,7 @@ static int on_down(domus_stack *stack, void *self, const void *down)
 
 static const domus_behaviour sending = {
     .name = "sending",
-    .on = (const domus_on[]){{&shown_type, on_shown, 0},
-                             {&domus_down_type, on_down, 0},
-                             {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&shown_type, on_shown, 0}, {&domus_down_type, on_down, 0}, {0}}};
 
 static _Atomic uint64_t shown;
 

@@ -32,7 +32,6 @@ static void end(void)
 static void let_peer_be_done(void)
 {
     uint32_t number = 0;
-
     ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_number_type, &number, 0, NULL), 0);
 }
 
@@ -187,7 +186,6 @@ static void let_ticks_come(domus_outsider *outsider)
     const domus_type *const types[] = {NULL};
     const domus_pattern nothing = {.types = types};
     domus_outside_message message;
-
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(domus_outside_receive(outsider, &nothing, 20 * DOMT_MS, &message),
                          -ETIMEDOUT);
@@ -398,9 +396,7 @@ static int on_number_ask_back(domus_stack *stack, void *self, const void *payloa
 }
 
 static const domus_behaviour backward = {
-    .name = "backward",
-    .on = (const domus_on[]){{&domt_number_type, on_number_ask_back, 0}, {NULL, NULL, 0}},
-};
+    .name = "backward", .on = (const domus_on[]){{&domt_number_type, on_number_ask_back, 0}, {0}}};
 
 DOMT_TEST(ask_that_is_asked_back_fails_at_once)
 {

@@ -18,7 +18,6 @@
 static int echo(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
@@ -42,7 +41,6 @@ static int listen_at_loopback(struct sockaddr_in *ret_at)
 static int connect_to(const struct sockaddr_in *at)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
     ck_assert_int_eq(connect(fd, (const struct sockaddr *)at, sizeof *at), 0);
     ck_assert_int_eq(send(fd, "x", 1, MSG_NOSIGNAL), 1);
     return fd;
@@ -52,7 +50,6 @@ static int connect_to(const struct sockaddr_in *at)
 static void is_answered(int fd)
 {
     char byte = 0;
-
     ck_assert_int_eq(recv(fd, &byte, 1, 0), 1);
     ck_assert_int_eq(byte, 'x');
     close(fd);
@@ -76,7 +73,6 @@ static domus_system *start_with(int listening, uint32_t connections_max)
     domus_system *system = start(connections_max);
     uint16_t port = 1;
     int result = domus_serve_with(system, "echo", &server, NULL, &options, &port);
-
     ck_assert_msg(result == 0, "%s", domus_system_error(system));
     return system;
 }
@@ -174,7 +170,6 @@ static void serve_once(int listening, const domus_config *config)
 {
     const domus_serve_options options = {.listening = dup(listening)};
     domus_system *system = domt_start(config);
-
     ck_assert_int_eq(domus_serve_with(system, "echo", &server, NULL, &options, NULL), 0);
     domt_end(system);
 }

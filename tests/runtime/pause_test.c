@@ -26,7 +26,6 @@ static const domus_type ask_type = {.name = "ask", .size = sizeof(domus_address)
 static int on_ready(domus_stack *stack, void *self, const void *ready_)
 {
     const domus_ready *ready = ready_;
-
     (void)self;
     ck_assert_int_eq(ready->error, 0);
     atomic_fetch_add(&readies, 1);
@@ -76,15 +75,13 @@ static int on_pause(domus_stack *stack, void *self, const void *nothing)
     return result;
 }
 
-static const domus_behaviour watcher = {
-    .name = "watcher",
-    .on = (const domus_on[]){{&domus_ready_type, on_ready, 0},
-                             {&pause_type, on_pause, 0},
-                             {&tick_type, on_tick, 0},
-                             {&mute_type, on_mute, 0},
-                             {NULL, NULL, 0}},
-    .on_mount = watch_all,
-};
+static const domus_behaviour watcher = {.name = "watcher",
+                                        .on = (const domus_on[]){{&domus_ready_type, on_ready, 0},
+                                                                 {&pause_type, on_pause, 0},
+                                                                 {&tick_type, on_tick, 0},
+                                                                 {&mute_type, on_mute, 0},
+                                                                 {0}},
+                                        .on_mount = watch_all};
 
 static int expired(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -101,10 +98,8 @@ static int on_ask(domus_stack *stack, void *self, const void *whom)
     return result;
 }
 
-static const domus_behaviour asker = {
-    .name = "asker",
-    .on = (const domus_on[]){{&ask_type, on_ask, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour asker = {.name = "asker",
+                                      .on = (const domus_on[]){{&ask_type, on_ask, 0}, {0}}};
 
 /* This ask has an hour, so the nearest deadline is not the overdue one. */
 static int on_patience(domus_stack *stack, void *self, const void *whom)
@@ -113,10 +108,8 @@ static int on_patience(domus_stack *stack, void *self, const void *whom)
                             3600 * 1000 * DOMT_MS, woken);
 }
 
-static const domus_behaviour patient = {
-    .name = "patient",
-    .on = (const domus_on[]){{&ask_type, on_patience, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour patient = {.name = "patient",
+                                        .on = (const domus_on[]){{&ask_type, on_patience, 0}, {0}}};
 
 static void pause_it(const domus_behaviour *behaviour)
 {

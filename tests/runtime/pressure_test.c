@@ -1,17 +1,22 @@
 /* runtime/system/pressure.c: while memory is short a system refuses, pauses and tells so, and all
- * goes on by itself. The cgroup is made of files of the test. */
-#include "runtime/system/pressure.h"
-
+ * goes on by itself. The cgroup is made of files of the test. runtime/system/pressure_report.c: the
+ * begin and the end of resets are logged once each, and an end tells the figures since the last
+ * one. runtime/loop/trim.c: a thread that is never idle gives memory back all the same. */
 #include "runtime/system/budget.h"
+#include "runtime/system/pressure.h"
+#include "runtime/system/pressure_report.h"
 #include "runtime/system/system.h"
 #include "tests/runtime/pressed.h"
+#include "tests/runtime/running.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define MIB UINT64_C(1048576)
 
-/* --- the rule -------------------------------------------------------------------------------- */
+/* --- the rule --------------------------------------------------------------------------------- */
 
 DOMT_TEST(a_level_ends_below_where_it_begins)
 {
@@ -32,7 +37,7 @@ DOMT_TEST(a_level_ends_below_where_it_begins)
     }
 }
 
-/* --- a system -------------------------------------------------------------------------------- */
+/* --- a system --------------------------------------------------------------------------------- */
 
 static domus_system *system_;
 
@@ -84,15 +89,11 @@ static int begin_asking(domus_stack *stack, void *self)
     return domus_after(stack, DOMT_MS, &ask_it, NULL, NULL);
 }
 
-static const domus_behaviour counting = {
-    .name = "counting",
-    .on = (const domus_on[]){{&note, count_one, 0}, {NULL, NULL, 0}},
-};
-static const domus_behaviour asking = {
-    .name = "asking",
-    .on = (const domus_on[]){{&ask_it, ask_counter, 0}, {NULL, NULL, 0}},
-    .on_mount = begin_asking,
-};
+static const domus_behaviour counting = {.name = "counting",
+                                         .on = (const domus_on[]){{&note, count_one, 0}, {0}}};
+static const domus_behaviour asking = {.name = "asking",
+                                       .on = (const domus_on[]){{&ask_it, ask_counter, 0}, {0}},
+                                       .on_mount = begin_asking};
 
 /* The notices keep the thread awake: one that sleeps does not look, as long as nothing is short. */
 static void reach(uint64_t percent, domus_memory_level level)
@@ -201,7 +202,6 @@ DOMT_TEST(what_takes_memory_fails_when_there_is_hardly_any)
 static void pretend_free_slots(uint64_t by)
 {
     domi_slots *slots = &system_->threads[1].manager.births.slots;
-
     domi_spinlock_lock(&slots->lock);
     domi_counter_add(&slots->free_bytes, by);
     domi_spinlock_unlock(&slots->lock);
@@ -223,7 +223,7 @@ DOMT_TEST(what_slabs_hold_free_is_not_used)
     end();
 }
 
-/* --- the end --------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 DOMT_TEST(a_system_that_is_short_of_memory_drains)
 {
@@ -265,11 +265,9 @@ static int try_it(domus_stack *stack, void *self, const void *payload)
     return domus_after(stack, 2 * DOMT_MS, &ask_it, NULL, NULL);
 }
 
-static const domus_behaviour trying = {
-    .name = "trying",
-    .on = (const domus_on[]){{&ask_it, try_it, 0}, {NULL, NULL, 0}},
-    .on_mount = begin_asking,
-};
+static const domus_behaviour trying = {.name = "trying",
+                                       .on = (const domus_on[]){{&ask_it, try_it, 0}, {0}},
+                                       .on_mount = begin_asking};
 
 DOMT_TEST(detached_actors_are_refused_while_memory_is_critical)
 {
@@ -321,6 +319,142 @@ DOMT_TEST(a_system_that_is_full_ends)
     end();
     ck_assert(domt_pressed_hears(fd, 0));
     close(fd);
+}
+
+/* --- reports ---------------------------------------------------------------------------------- */
+
+#define SECOND (1000 * DOMT_MS)
+
+static char lines[8][DOMUS_LOG_TEXT_MAX + 1];
+static uint32_t count;
+
+static void note_line(void *context, domus_log_level level, uint32_t thread, const char *text)
+{
+    ck_assert_uint_lt(count, 8);
+    (void)snprintf(lines[count++], sizeof lines[0], "%s", text);
+}
+
+static void shed(uint64_t connections, uint64_t bytes)
+{
+    domi_counter_add(&system_->pressure.shared.shed, connections);
+    domi_counter_add(&system_->pressure.shared.shed_bytes, bytes);
+}
+
+static void look(uint64_t now_ns)
+{
+    domi_pressure_note_shed(&system_->pressure, now_ns);
+    domi_pressure_report(system_, 0);
+}
+
+DOMT_TEST(each_end_of_resets_has_its_own_figures)
+{
+    const domus_hooks hooks = {.log = note_line};
+    const domus_config config = domt_config(1);
+    char error[256];
+
+    ck_assert_int_eq(domus_system_new_with(&config, &hooks, error, sizeof error, &system_), 0);
+    count = 0;
+    look(0);
+    ck_assert_uint_eq(count, 0);
+    for (uint64_t round = 0; round < 2; round++) {
+        uint64_t at_ns = round * 10 * SECOND + SECOND;
+        shed(3 - round, UINT64_C(4096) << round);
+        look(at_ns);
+        look(at_ns + 1);
+        ck_assert_uint_eq(count, round * 2 + 1);
+        ck_assert(strstr(lines[round * 2], "connections are reset for want of memory") != NULL);
+        look(at_ns + SECOND - 1);
+        ck_assert_uint_eq(count, round * 2 + 1);
+        look(at_ns + SECOND);
+        look(at_ns + 2 * SECOND);
+        ck_assert_uint_eq(count, round * 2 + 2);
+    }
+    ck_assert_str_eq(lines[1], "3 connections were reset for want of memory; they held 4 KiB");
+    ck_assert_str_eq(lines[3], "2 connections were reset for want of memory; they held 8 KiB");
+    domus_system_free(system_);
+}
+
+/* --- trims ------------------------------------------------------------------------------------ */
+
+static const domus_type beat_it = {.name = "beat it"};
+
+#define FLOOD 600000u /* to ten actors: each has room for a tenth */
+
+static int beat(domus_stack *stack, void *self, const void *payload)
+{
+    return domus_notice(stack, domus_self(stack), &beat_it, NULL);
+}
+
+static domus_address counters[10];
+
+static int flood_once(domus_stack *stack, void *self)
+{
+    for (uint32_t i = 0; i < FLOOD; i++)
+        ck_assert_int_eq(domus_notice(stack, counters[i % 10], &note, NULL), 0);
+    return domus_after(stack, DOMT_MS, &beat_it, NULL, NULL);
+}
+
+static const domus_behaviour beating = {
+    .name = "beating", .on = (const domus_on[]){{&beat_it, beat, 0}, {0}}, .on_mount = flood_once};
+
+DOMT_TEST(a_busy_thread_gives_back_the_memory_of_a_flood)
+{
+    system_ = domt_pressed_start(true, NULL);
+    for (uint32_t i = 0; i < 10; i++)
+        counters[i] = domt_spawn(system_, 0, &counting, NULL);
+    (void)domt_spawn(system_, 0, &beating, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&handled) >= FLOOD);
+    domt_pressed_use(85);
+    DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_HIGH);
+    DOMT_WAIT_FOR(10, domt_profile(system_, 0).trimmed_bytes > FLOOD * 32);
+    domt_pressed_end();
+}
+
+static domus_address target;
+static _Atomic int large_error;
+static _Atomic bool has_filled;
+static const domus_type small_one = {.name = "small one", .size = 8};
+static const domus_type large_one = {.name = "large one", .size = 200};
+
+static int take(domus_stack *stack, void *self, const void *payload)
+{
+    return 0;
+}
+
+static const domus_behaviour taking = {
+    .name = "taking", .on = (const domus_on[]){{&small_one, take, 0}, {&large_one, take, 0}, {0}}};
+
+static int go_on(domus_stack *stack, void *self, const void *payload)
+{
+    static const char bytes[200];
+
+    int result = domus_notice(stack, domus_self(stack), &note, NULL);
+    if (!atomic_load(&has_filled)) {
+        while (domus_notice(stack, target, &small_one, bytes) == 0)
+            continue;
+        atomic_store(&has_filled, true);
+    }
+    atomic_store(&large_error, domus_notice(stack, target, &large_one, bytes));
+    return result == 0 ? 0 : domus_after(stack, DOMT_MS, &note, NULL, NULL);
+}
+
+static const domus_behaviour busy_one = {.name = "busy one",
+                                         .on = (const domus_on[]){{&note, go_on, 0}, {0}}};
+
+/* All that filled the thread's memory is handled; it is never idle. */
+DOMT_TEST(a_busy_thread_at_its_bound_gives_back_what_it_does_not_use)
+{
+    domus_config config = domt_config(1);
+
+    config.memory.thread_max_bytes = (1024 * 1024);
+    system_ = domt_start(&config);
+    target = domt_spawn(system_, 0, &taking, NULL);
+    domus_address one = domt_spawn(system_, 0, &busy_one, NULL);
+    domt_notice(system_, one, &note, NULL);
+    DOMT_WAIT_FOR(5, atomic_load(&has_filled));
+    DOMT_WAIT_FOR(8, atomic_load(&large_error) == 0);
+    ck_assert_int_eq(domus_outside_stop(system_, one), 0);
+    domt_end(system_);
 }
 
 DOMT_SUITE(60)

@@ -12,13 +12,12 @@ static int work(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_on work_rows[] = {{&work_type, work, 0}, {NULL, NULL, 0}};
+static const domus_on work_rows[] = {{&work_type, work, 0}, {0}};
 static const domus_behaviour worker = {.name = "worker", .on = work_rows};
 
 static uint32_t lines_of(const char *text)
 {
     uint32_t lines = 0;
-
     for (; *text != '\0'; text++)
         lines += *text == '\n';
     return lines;
@@ -28,7 +27,6 @@ static size_t stall_rows(const domus_system *system)
 {
     domus_profile sums = domt_profile_all(system);
     size_t rows = 0;
-
     for (int i = 0; i < DOMUS_STALL_LENGTHS; i++)
         rows += sums.stall_lengths[i] != 0;
     return rows;

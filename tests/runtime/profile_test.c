@@ -13,7 +13,6 @@ static _Atomic uint64_t worked;
 static uint64_t cpu_ns(void)
 {
     struct timespec now;
-
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
@@ -22,7 +21,6 @@ static uint64_t cpu_ns(void)
 static int work(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = cpu_ns() + *(const uint64_t *)payload;
-
     (void)self;
     while (cpu_ns() < until_ns)
         continue;
@@ -30,16 +28,14 @@ static int work(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_on work_rows[] = {{&work_type, work, 0}, {NULL, NULL, 0}};
+static const domus_on work_rows[] = {{&work_type, work, 0}, {0}};
 static const domus_behaviour workers[] = {
     [DOMUS_STATE] = {.name = "worker", .on = work_rows},
-    [DOMUS_CHANNELS] = {.name = "worker", .kind = DOMUS_CHANNELS, .on = work_rows},
-};
+    [DOMUS_CHANNELS] = {.name = "worker", .kind = DOMUS_CHANNELS, .on = work_rows}};
 
 static uint64_t sum_of_phases(const domus_profile *profile)
 {
     uint64_t sum = 0;
-
     for (int i = 0; i < DOMUS_PHASES; i++)
         sum += profile->phase_ns[i];
     return sum;
@@ -55,8 +51,7 @@ static void is_within(uint64_t value, uint64_t wanted, double share)
 /* The difference of two snapshots is what happened between, also in time: within 1 %. */
 DOMT_TEST(phases_sum_to_wall_time)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     domus_address busy = domt_spawn(system, 0, &workers[DOMUS_STATE], NULL);
     domus_profile before[2], after[2];
 
@@ -92,8 +87,7 @@ DOMT_TEST(phases_sum_to_wall_time)
 
 DOMT_TEST(each_phase_has_the_time_that_was_spent_in_it)
 {
-    domus_config config = domt_config(3);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(3);
     domus_address state = domt_spawn(system, 1, &workers[DOMUS_STATE], NULL);
     domus_address channels = domt_spawn(system, 2, &workers[DOMUS_CHANNELS], NULL);
     domus_profile before[3], after[3];
@@ -175,7 +169,6 @@ static int resume(domus_stack *stack, void *self, const domus_answer *answer)
 static int begin(domus_stack *stack, void *self_, const void *payload)
 {
     uint64_t *number = self_;
-
     (*number)++;
     return domus_ask(stack, *(const domus_address *)payload, &question_type, number, resume);
 }
@@ -183,26 +176,20 @@ static int begin(domus_stack *stack, void *self_, const void *payload)
 static int set_timers(domus_stack *stack, void *self)
 {
     int result = 0;
-
     for (uint64_t ms = 1; ms <= 5 && result == 0; ms++)
         result = domus_after(stack, ms * DOMT_MS, &tick_type, NULL, NULL);
     return result;
 }
 
-static const domus_behaviour known = {
-    .name = "known",
-    .state_size = sizeof(uint64_t),
-    .on =
-        (const domus_on[]){
-            {&plain_type, take, 0},
-            {&failing_type, decline, 0},
-            {&tick_type, take, 0},
-            {&begin_type, begin, 0},
-            {&question_type, reply, 0},
-            {NULL, NULL, 0},
-        },
-    .on_mount = set_timers,
-};
+static const domus_behaviour known = {.name = "known",
+                                      .state_size = sizeof(uint64_t),
+                                      .on = (const domus_on[]){{&plain_type, take, 0},
+                                                               {&failing_type, decline, 0},
+                                                               {&tick_type, take, 0},
+                                                               {&begin_type, begin, 0},
+                                                               {&question_type, reply, 0},
+                                                               {0}},
+                                      .on_mount = set_timers};
 
 static int refuse_to_mount(domus_stack *stack, void *self)
 {
@@ -275,10 +262,8 @@ static int overflow(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour flooder = {
-    .name = "flooder",
-    .on = (const domus_on[]){{&begin_type, overflow, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour flooder = {.name = "flooder",
+                                        .on = (const domus_on[]){{&begin_type, overflow, 0}, {0}}};
 
 DOMT_TEST(refusals_are_counted)
 {
@@ -308,8 +293,7 @@ static void fold_enter(domus_profile *profile)
 
 DOMT_TEST(snapshots_of_threads_that_run_never_go_back)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     domus_address state = domt_spawn(system, 0, &workers[DOMUS_STATE], NULL);
     domus_address channels = domt_spawn(system, 1, &workers[DOMUS_CHANNELS], NULL);
     domus_profile last[2] = {0};
@@ -338,8 +322,7 @@ DOMT_TEST(snapshots_of_threads_that_run_never_go_back)
 
 DOMT_TEST(phases_have_names_and_threads_are_checked)
 {
-    domus_config config = domt_config(1);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(1);
     domus_profile profile;
 
     for (int i = 0; i < DOMUS_PHASES; i++) {

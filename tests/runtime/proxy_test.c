@@ -1,6 +1,7 @@
 /* Connections that come by proxies: the header names the client, limits for each address hold for
  * the client, and nobody else can claim an address. */
 #include "tests/runtime/running.h"
+#include "tests/support/crowd.h"
 
 #include <domus/endpoint.h>
 
@@ -46,7 +47,6 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
 static int on_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
@@ -56,13 +56,11 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour greeting = {
-    .name = "greeting",
-    .kind = DOMUS_CHANNELS,
-    .on_open = {on_open, 0},
-    .on_read = {on_read, 0},
-    .on_close = {on_close, 0},
-};
+static const domus_behaviour greeting = {.name = "greeting",
+                                         .kind = DOMUS_CHANNELS,
+                                         .on_open = {on_open, 0},
+                                         .on_read = {on_read, 0},
+                                         .on_close = {on_close, 0}};
 
 static domus_system *system_;
 static uint16_t port;
@@ -117,13 +115,7 @@ static void begin(void)
 
 static int connect_there(void)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
-    return fd;
+    return domt_connect(port);
 }
 
 static void put(int fd, const char *bytes, size_t size)
@@ -136,7 +128,6 @@ static void hold_line(int fd, const char *expected)
 {
     char line[256] = "";
     size_t size = 0;
-
     while (size < sizeof line - 1 && (size == 0 || line[size - 1] != '\n'))
         ck_assert_int_eq(recv(fd, line + size++, 1, 0), 1);
     line[size] = '\0';
@@ -146,7 +137,6 @@ static void hold_line(int fd, const char *expected)
 static void is_reset(int fd)
 {
     char byte;
-
     ck_assert_int_eq(recv(fd, &byte, 1, 0), -1);
     ck_assert_int_eq(errno, ECONNRESET);
     close(fd);

@@ -29,6 +29,8 @@ static uint32_t quota_of(const char *cgroup, const struct file *files)
     return quota;
 }
 
+#define HYBRID "9:name=systemd:/s\n2:cpuacct:/\n1:cpu:/one\n0::/two\n"
+
 #define FILES(...)                                                                                 \
     (const struct file[])                                                                          \
     {                                                                                              \
@@ -37,111 +39,72 @@ static uint32_t quota_of(const char *cgroup, const struct file *files)
             NULL, NULL                                                                             \
         }                                                                                          \
     }
-#define NO_FILES ((const struct file[]){{NULL, NULL}})
 
-DOMT_TEST(quota_v2_is_rounded_up)
+/* The files of v2 and of v1. */
+#define V2(at, text)                                                                               \
+    {                                                                                              \
+        at "cpu.max", text "\n"                                                                    \
+    }
+#define V1(at, quota, period)                                                                      \
+    {at "cpu.cfs_quota_us", quota "\n"},                                                           \
+    {                                                                                              \
+        at "cpu.cfs_period_us", period "\n"                                                        \
+    }
+
+/* The files of a row end with one that has no path. */
+static const struct {
+    const char *name, *cgroup;
+    uint32_t cpus; /* that are found */
+    struct file files[5];
+} cases[] = {
+    {"v2", "0::/a\n", 2, {V2("a/", "200000 100000")}},
+    {"v2 is rounded up", "0::/a\n", 3, {V2("a/", "200001 100000")}},
+    {"v2, less than one", "0::/a\n", 1, {V2("a/", "1000 100000")}},
+    {"v2, another period", "0::/a\n", 2, {V2("a/", "75000 50000")}},
+    {"v2 max is none", "0::/a\n", 0, {V2("a/", "max 100000")}},
+    {"the smallest on the way to the root", .cgroup = "0::/a/b/c\n", .cpus = 3,
+     .files = {V2("a/b/c/", "max 100000"), V2("a/b/", "400000 100000"), V2("a/", "300000 100000"),
+               V2("", "500000 100000")}},
+    {"its own is the smallest", .cgroup = "0::/a/b\n", .cpus = 1,
+     .files = {V2("a/b/", "100000 100000"), V2("a/", "300000 100000")}},
+    {"the root's alone", "0::/a/b\n", 2, {V2("", "200000 100000")}},
+    {"at the root", "0::/\n", 2, {V2("", "200000 100000")}},
+    {"not on the way", .cgroup = "0::/a\n",
+     .files = {V2("a/b/", "100000 100000"), V2("b/", "100000 100000")}},
+    {"v1 has two files", .cgroup = "3:cpuset:/x\n1:cpu:/a/b\n", .cpus = 3,
+     .files = {V1("cpu/a/b/", "-1", "100000"), V1("cpu/a/", "250000", "100000")}},
+    {"v1 without a bound", "1:cpu:/\n", 0, {V1("cpu/", "-1", "100000")}},
+    {"v1, controllers that share a mount", .cgroup = "4:cpu,cpuacct:/a\n", .cpus = 2,
+     .files = {V1("cpu,cpuacct/a/", "200000", "100000")}},
+    {"v1, the same in the other order", .cgroup = "4:cpuacct,cpu:/a\n", .cpus = 2,
+     .files = {V1("cpuacct,cpu/a/", "200000", "100000")}},
+    {"v1, other controllers whose names begin the same", .cgroup = "4:cpuset,cpuacct:/a\n",
+     .files = {V1("cpuset,cpuacct/a/", "200000", "100000"), V1("cpu/a/", "200000", "100000")}},
+    {"hybrid, in v1", .cgroup = HYBRID, .cpus = 4,
+     .files = {V1("cpu/one/", "400000", "100000"), {"unified/two/cgroup.procs", "1\n"}}},
+    {"hybrid, in v2", HYBRID, 3, {V2("unified/two/", "300000 100000")}},
+    {"hybrid, the smaller of both", .cgroup = HYBRID, .cpus = 3,
+     .files = {V1("cpu/one/", "400000", "100000"), V2("unified/two/", "300000 100000")}},
+    /* The path is the host's, or lies outside the namespace. */
+    {"a container at the mount point", "0::/docker/0af8\n", 2, {V2("", "200000 100000")}},
+    {"a path outside", .cgroup = "0::/../other\n", .cpus = 2,
+     .files = {V2("", "200000 100000"), V2("../other/", "100000 100000")}},
+    /* A container may have /sys and no /proc. */
+    {"v2 without /proc", NULL, 2, {V2("", "200000 100000")}},
+    {"v1 without /proc", NULL, 3, {V1("cpu/", "300000", "100000")}},
+    {"below the mount point, without /proc", NULL, 0, {V2("a/", "200000 100000")}},
+    {"no files and no /proc", NULL, 0, {{NULL, NULL}}},
+    {"no files", "0::/a\n1:cpu:/a\n", 0, {{NULL, NULL}}},
+    {"v1 without a period", "1:cpu:/a\n", 0, {{"cpu/a/cpu.cfs_quota_us", "100000\n"}}},
+    {"v1 without a quota", "1:cpu:/a\n", 0, {{"cpu/a/cpu.cfs_period_us", "100000\n"}}},
+};
+
+DOMT_TEST(quota_is_found_in_each_form)
 {
-    ck_assert_uint_eq(quota_of("0::/a\n", FILES({"a/cpu.max", "200000 100000\n"})), 2);
-    ck_assert_uint_eq(quota_of("0::/a\n", FILES({"a/cpu.max", "200001 100000\n"})), 3);
-    ck_assert_uint_eq(quota_of("0::/a\n", FILES({"a/cpu.max", "1000 100000\n"})), 1);
-    ck_assert_uint_eq(quota_of("0::/a\n", FILES({"a/cpu.max", "75000 50000\n"})), 2);
-}
-
-DOMT_TEST(quota_v2_max_is_none)
-{
-    ck_assert_uint_eq(quota_of("0::/a\n", FILES({"a/cpu.max", "max 100000\n"})), 0);
-}
-
-DOMT_TEST(quota_is_the_smallest_on_the_way_to_the_root)
-{
-    ck_assert_uint_eq(
-        quota_of("0::/a/b/c\n",
-                 FILES({"a/b/c/cpu.max", "max 100000\n"}, {"a/b/cpu.max", "400000 100000\n"},
-                       {"a/cpu.max", "300000 100000\n"}, {"cpu.max", "500000 100000\n"})),
-        3);
-    ck_assert_uint_eq(quota_of("0::/a/b\n", FILES({"a/b/cpu.max", "100000 100000\n"},
-                                                  {"a/cpu.max", "300000 100000\n"})),
-                      1);
-    ck_assert_uint_eq(quota_of("0::/a/b\n", FILES({"cpu.max", "200000 100000\n"})), 2);
-    ck_assert_uint_eq(quota_of("0::/\n", FILES({"cpu.max", "200000 100000\n"})), 2);
-    /* not on the way */
-    ck_assert_uint_eq(quota_of("0::/a\n", FILES({"a/b/cpu.max", "100000 100000\n"},
-                                                {"b/cpu.max", "100000 100000\n"})),
-                      0);
-}
-
-DOMT_TEST(quota_v1_is_read_from_its_two_files)
-{
-    ck_assert_uint_eq(
-        quota_of("3:cpuset:/x\n1:cpu:/a/b\n", FILES({"cpu/a/b/cpu.cfs_quota_us", "-1\n"},
-                                                    {"cpu/a/b/cpu.cfs_period_us", "100000\n"},
-                                                    {"cpu/a/cpu.cfs_quota_us", "250000\n"},
-                                                    {"cpu/a/cpu.cfs_period_us", "100000\n"})),
-        3);
-    ck_assert_uint_eq(quota_of("1:cpu:/\n", FILES({"cpu/cpu.cfs_quota_us", "-1\n"},
-                                                  {"cpu/cpu.cfs_period_us", "100000\n"})),
-                      0);
-}
-
-DOMT_TEST(quota_v1_is_found_where_controllers_share_a_mount)
-{
-    ck_assert_uint_eq(
-        quota_of("4:cpu,cpuacct:/a\n", FILES({"cpu,cpuacct/a/cpu.cfs_quota_us", "200000\n"},
-                                             {"cpu,cpuacct/a/cpu.cfs_period_us", "100000\n"})),
-        2);
-    ck_assert_uint_eq(
-        quota_of("4:cpuacct,cpu:/a\n", FILES({"cpuacct,cpu/a/cpu.cfs_quota_us", "200000\n"},
-                                             {"cpuacct,cpu/a/cpu.cfs_period_us", "100000\n"})),
-        2);
-    /* other controllers whose names begin the same are none */
-    ck_assert_uint_eq(
-        quota_of("4:cpuset,cpuacct:/a\n", FILES({"cpuset,cpuacct/a/cpu.cfs_quota_us", "200000\n"},
-                                                {"cpuset,cpuacct/a/cpu.cfs_period_us", "100000\n"},
-                                                {"cpu/a/cpu.cfs_quota_us", "200000\n"},
-                                                {"cpu/a/cpu.cfs_period_us", "100000\n"})),
-        0);
-}
-
-DOMT_TEST(quota_is_found_in_hybrid_mounts)
-{
-    static const char cgroup[] = "9:name=systemd:/s\n2:cpuacct:/\n1:cpu:/one\n0::/two\n";
-
-    ck_assert_uint_eq(quota_of(cgroup, FILES({"cpu/one/cpu.cfs_quota_us", "400000\n"},
-                                             {"cpu/one/cpu.cfs_period_us", "100000\n"},
-                                             {"unified/two/cgroup.procs", "1\n"})),
-                      4);
-    ck_assert_uint_eq(quota_of(cgroup, FILES({"unified/two/cpu.max", "300000 100000\n"})), 3);
-    ck_assert_uint_eq(quota_of(cgroup, FILES({"cpu/one/cpu.cfs_quota_us", "400000\n"},
-                                             {"cpu/one/cpu.cfs_period_us", "100000\n"},
-                                             {"unified/two/cpu.max", "300000 100000\n"})),
-                      3);
-}
-
-DOMT_TEST(quota_of_a_container_is_found_at_the_mount_point)
-{
-    /* the path is the host's, or lies outside the namespace */
-    ck_assert_uint_eq(quota_of("0::/docker/0af8\n", FILES({"cpu.max", "200000 100000\n"})), 2);
-    ck_assert_uint_eq(quota_of("0::/../other\n", FILES({"cpu.max", "200000 100000\n"},
-                                                       {"../other/cpu.max", "100000 100000\n"})),
-                      2);
-}
-
-/* A container may have /sys and no /proc. */
-DOMT_TEST(quota_without_proc_is_that_of_the_mount_point)
-{
-    ck_assert_uint_eq(quota_of(NULL, FILES({"cpu.max", "200000 100000\n"})), 2);
-    ck_assert_uint_eq(quota_of(NULL, FILES({"cpu/cpu.cfs_quota_us", "300000\n"},
-                                           {"cpu/cpu.cfs_period_us", "100000\n"})),
-                      3);
-    ck_assert_uint_eq(quota_of(NULL, FILES({"a/cpu.max", "200000 100000\n"})), 0);
-    ck_assert_uint_eq(quota_of(NULL, NO_FILES), 0);
-}
-
-DOMT_TEST(quota_without_files_is_none)
-{
-    ck_assert_uint_eq(quota_of("0::/a\n1:cpu:/a\n", NO_FILES), 0);
-    ck_assert_uint_eq(quota_of("1:cpu:/a\n", FILES({"cpu/a/cpu.cfs_quota_us", "100000\n"})), 0);
-    ck_assert_uint_eq(quota_of("1:cpu:/a\n", FILES({"cpu/a/cpu.cfs_period_us", "100000\n"})), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint32_t cpus = quota_of(cases[i].cgroup, cases[i].files);
+        ck_assert_msg(cpus == cases[i].cpus, "%s: %u", cases[i].name, cpus);
+    }
     ck_assert_uint_eq(domi_quota_cpus("/nowhere"), 0);
 }
 

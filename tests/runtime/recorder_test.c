@@ -20,7 +20,6 @@ static domi_record open_copy[DOMI_RECORD_DEPTHS];
 static domi_recorder *make(void)
 {
     domi_recorder *recorder = NULL;
-
     ck_assert_int_eq(domi_recorder_new(&owner, "thread 7", PLACES, &recorder), 0);
     return recorder;
 }
@@ -29,7 +28,6 @@ static domi_recorder *make(void)
 static void note_number(domi_recorder *recorder, uint64_t number)
 {
     domi_record_kind kind = DOMI_RECORD_ITERATION + (number % (DOMI_RECORD_KINDS - 1));
-
     domi_recorder_note(recorder, kind, number, 2 * number, (const void *)(uintptr_t)number,
                        ~number);
 }
@@ -201,7 +199,6 @@ DOMT_TEST(a_recorder_is_refused_at_each_limit)
 DOMT_TEST(the_thread_that_writes_is_known)
 {
     domi_recorder *recorder = make();
-
     ck_assert_int_eq(atomic_load(&recorder->tid), 0);
     domi_recorder_enter(recorder);
     ck_assert_int_gt(atomic_load(&recorder->tid), 0);

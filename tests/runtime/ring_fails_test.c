@@ -39,13 +39,11 @@ static int count(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour saboteur = {
     .name = "saboteur",
-    .on = (const domus_on[]){{&refuse_type, refuse, 0}, {&count_type, count, 0}, {NULL, NULL, 0}},
-};
+    .on = (const domus_on[]){{&refuse_type, refuse, 0}, {&count_type, count, 0}, {0}}};
 
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-
     atomic_store(&closed_with, event->error);
     return 0;
 }
@@ -64,21 +62,17 @@ static void note_failure(void *context, int error)
 static void system_stops_with(int error)
 {
     const domus_hooks hooks = {.failed = note_failure, .failed_context = &failures};
-    const domus_listener_config listener = {
-        .name = "front", .address = "127.0.0.1:0", .backlog = 16};
     domus_config config = domt_config(1);
     domus_system *system = NULL;
-    uint16_t port = 0;
     char byte;
 
-    config.listeners = &listener;
-    config.listener_count = 1;
+    domt_listen(&config);
     atomic_store(&failures, 0);
     atomic_store(&closed_with, 0);
     atomic_store(&counted, 0);
     ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &system), 0);
     ck_assert_int_eq(domus_system_start(system), 0);
-    ck_assert_int_eq(domus_serve(system, "front", &server, NULL, &port), 0);
+    uint16_t port = domt_serve_front(system, &server, NULL);
     int fd = domt_connect(port);
     DOMT_WAIT_FOR(10, domt_profile(system, 0).channels_opened == 1);
     domus_address address = domt_spawn(system, 0, &saboteur, NULL);
@@ -110,7 +104,6 @@ DOMT_TEST(a_ring_that_fails_stops_the_system_with_its_error)
 {
     static const int errors[] = {EBADR,  EBADF,      EBADFD, EFAULT, ENXIO,
                                  EINVAL, EOPNOTSUPP, EPERM,  EEXIST, ENOSYS};
-
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
         system_stops_with(errors[i]);
 }
@@ -122,8 +115,7 @@ DOMT_TEST(a_kernel_without_room_for_long_ends_nothing)
     static const int errors[] = {EAGAIN, EBUSY, ENOMEM};
 
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-        domus_config config = domt_config(1);
-        domus_system *system = domt_start(&config);
+        domus_system *system = domt_start_threads(1);
         domus_address address = domt_spawn(system, 0, &saboteur, NULL);
 
         atomic_store(&counted, 0);
@@ -146,7 +138,6 @@ static int refuse_badr(domus_system *system, void *argument)
 {
     domus_address address;
     int result = domus_outside_spawn(system, &saboteur, NULL, &address);
-
     return result != 0 ? result : domus_outside_notice(system, address, &refuse_type, argument);
 }
 

@@ -67,12 +67,6 @@ void domt_end(domus_system *system)
     domus_system_free(system);
 }
 
-domus_system *domt_start_threads(uint32_t threads)
-{
-    domus_config config = domt_config(threads);
-    return domt_start(&config);
-}
-
 domus_address domt_spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
                          const void *state)
 {

@@ -32,9 +32,7 @@ static void let_time_pass(domt_stepped *stepped, uint32_t index)
 /* Thread 0 wants to sleep, `between` happens, and it does not. */
 static void stays_awake(void (*between)(domt_stepped *stepped, uint32_t index))
 {
-    domus_config config = domt_config(2);
-
-    domt_stepped_init(&world, &config);
+    domt_stepped_begin(&world, 2);
     world.on_poll = between;
     domt_stepped_thread(&world, 0)->io.wake_armed = false; /* as when its poll has fired */
     uint32_t polls = world.rings[0].polls;
@@ -89,9 +87,7 @@ DOMT_TEST(thread_sleeps_no_longer_than_an_ask_may_last)
 {
     static const domus_behaviour silent = {.name = "silent"};
     static const domus_behaviour asking = {.name = "asking", .on_mount = ask_mute};
-    domus_config config = domt_config(2);
-
-    domt_stepped_init(&world, &config);
+    domt_stepped_begin(&world, 2);
     mute = domt_spawn(world.system, 1, &silent, NULL); /* thread 1 does not run */
     (void)domt_spawn(world.system, 0, &asking, NULL);
     uint64_t began_ns = domt_stepped_now_ns(&world);
@@ -109,7 +105,6 @@ DOMT_TEST(thread_sleeps_no_longer_than_an_ask_may_last)
 static void *wake_monitor(void *monitor_)
 {
     domi_monitor *monitor = monitor_;
-
     while (atomic_load(&monitor->word) != DOMI_MONITOR_ASLEEP)
         domt_pause_ns(DOMT_MS);
     domi_monitor_wake_if_resting(monitor);
@@ -118,10 +113,9 @@ static void *wake_monitor(void *monitor_)
 
 DOMT_TEST(monitor_does_not_sleep_when_a_thread_has_woken_since_it_looked)
 {
-    domus_config config = domt_config(2);
     pthread_t waker;
 
-    domt_stepped_init(&world, &config);
+    domt_stepped_begin(&world, 2);
     domi_monitor *monitor = &world.system->monitor;
     _Atomic uint32_t *parks[2] = {&domt_stepped_thread(&world, 0)->manager.park,
                                   &domt_stepped_thread(&world, 1)->manager.park};
@@ -145,9 +139,7 @@ DOMT_TEST(monitor_that_sleeps_is_woken_before_a_state_actor_runs)
 {
     static const domus_type poke = {.name = "poke"};
     static const domus_behaviour idle = {.name = "idle"};
-    domus_config config = domt_config(1);
-
-    domt_stepped_init(&world, &config);
+    domt_stepped_begin(&world, 1);
     domus_address actor = domt_spawn(world.system, 0, &idle, NULL);
     domt_stepped_iterate(&world, 0, false);
     atomic_store(&world.system->monitor.word, DOMI_MONITOR_ASLEEP);
@@ -179,10 +171,8 @@ static int last_until_stop(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static const domus_behaviour lasting = {
-    .name = "lasting",
-    .on = (const domus_on[]){{&go, last_until_stop, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour lasting = {.name = "lasting",
+                                        .on = (const domus_on[]){{&go, last_until_stop, 0}, {0}}};
 
 /* The best of some rounds: without the second look each lasts a second, the cap of a sleep. */
 DOMT_TEST(detached_thread_does_not_sleep_when_it_is_to_stop)
@@ -217,7 +207,6 @@ static _Atomic uint32_t releases;
 static void release_and_let_answer(void *payload)
 {
     const domi_manager *outside = &system_->outside;
-
     atomic_fetch_add(&releases, 1);
     atomic_store(&let_answer, true);
     for (int i = 0; i < 20000 && !domi_manager_has_work(outside); i++)
@@ -240,7 +229,6 @@ static int answer_slowly(domus_stack *stack, void *self, const void *nothing)
 static int answer_late(domus_stack *stack, void *self, const void *nothing)
 {
     static const char bytes[64] = "large";
-
     for (int i = 0; i < 20000 && !atomic_load(&let_late); i++)
         domt_pause_ns(DOMT_MS / 2);
     return domus_reply(stack, &large, bytes);
@@ -248,8 +236,7 @@ static int answer_late(domus_stack *stack, void *self, const void *nothing)
 
 static const domus_behaviour answering = {
     .name = "answering",
-    .on = (const domus_on[]){{&slow, answer_slowly, 0}, {&late, answer_late, 0}, {0}},
-};
+    .on = (const domus_on[]){{&slow, answer_slowly, 0}, {&late, answer_late, 0}, {0}}};
 
 static domus_address slow_one;
 static uint64_t leader_took_ns;
@@ -257,7 +244,6 @@ static uint64_t leader_took_ns;
 static void *lead(void *unused)
 {
     uint64_t began_ns = domt_now_ns();
-
     ck_assert_int_eq(domus_outside_ask(system_, slow_one, &slow, NULL, 30000 * DOMT_MS, NULL), 0);
     leader_took_ns = domt_now_ns() - began_ns;
     return NULL;

@@ -1,13 +1,17 @@
 /* Settings of listeners and of single channels in a test kit, where their time-outs are exact: what
- * the options say holds for these channels, and for no others. settings_test.c has the rest. */
+ * the options say holds for these channels, and for no others; and they change while a channel
+ * lives. settings_test.c has the rest. */
 #include "tests/runtime/network.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
 
+#include <domus/connect.h>
 #include <domus/listen.h>
 
 #include <errno.h>
 #include <string.h>
+
+/* --- options of listeners and channels -------------------------------------------------------- */
 
 #define MS   UINT64_C(1000000)
 #define IDLE (1000 * MS) /* the idle time of channels with options */
@@ -68,7 +72,6 @@ static void begin(const domus_config *config)
 static void begin_with_actor(void)
 {
     domus_address actor;
-
     begin(NULL);
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit), 1, &listening, NULL, &actor),
                      0);
@@ -84,7 +87,6 @@ static void hold_echo(domus_peer *peer, const char *byte)
 static domus_peer *connect_to(const char *to)
 {
     domus_peer *peer = domt_net_client(kit, to);
-
     hold_echo(peer, "x");
     return peer;
 }
@@ -160,4 +162,177 @@ DOMT_TEST(a_channel_gets_settings_of_its_own)
     domus_testkit_free(kit);
 }
 
-DOMT_SUITE(30)
+/* --- settings that change --------------------------------------------------------------------- */
+
+#define SECOND (1000 * MS)
+
+static const domus_type change_type = {.name = "change", .size = sizeof(domus_channel_options)};
+static uint32_t opened, reads, closed_lines;
+static domus_address channel; /* the last one that was opened */
+
+/* --- channels --------------------------------------------------------------------------------- */
+
+static int on_open(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+    opened++;
+    channel = domus_channel_address(event->channel);
+    return 0;
+}
+
+static int rest(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    return 0;
+}
+
+/* Each piece is a request without an answer. "x" takes 5 s, and another one no time. */
+static int on_read(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    bool is_slow = *(const char *)domus_buffer_data(event->bytes) == 'x';
+
+    (void)self;
+    reads++;
+    domus_buffer_free(event->bytes);
+    return is_slow ? domus_sleep(stack, 5 * SECOND, rest)
+                   : domus_channel_message_done(stack, event->channel);
+}
+
+static int count_close(domus_stack *stack, void *self, const void *payload)
+{
+    closed_lines++;
+    return 0;
+}
+
+static int on_change(domus_stack *stack, void *self, const void *payload)
+{
+    ck_assert_int_eq(domus_channel_set_options(stack, domus_channel_running(stack), payload), 0);
+    return 0;
+}
+
+static const domus_on line_rows[] = {{&change_type, on_change, 0}, {0}};
+static const domus_behaviour line = {.name = "line",
+                                     .kind = DOMUS_CHANNELS,
+                                     .state_size = 8,
+                                     .on = line_rows,
+                                     .on_open = {on_open, 0},
+                                     .on_read = {on_read, 0},
+                                     .on_close = {count_close, 0}};
+
+/* --- the actors that they belong to ----------------------------------------------------------- */
+
+static domus_channel_options usual;
+
+static int listen_here(domus_stack *stack, void *self)
+{
+    const domus_listen_options options = {.channel = &usual};
+    domus_endpoint at;
+    ck_assert_int_eq(domus_endpoint_parse("10.0.0.9:80", &at), 0);
+    return domus_listen(stack, &at, &options, NULL, NULL);
+}
+
+static int connect_now(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_connect_options options = {.behaviour = &line, .channel = &usual};
+    return domus_connect(stack, "10.0.0.1:80", &options, rest);
+}
+
+static const domus_type connect_type = {.name = "connect"};
+static const domus_on rows[] = {{&connect_type, connect_now, 0}, {0}};
+static const domus_behaviour serving = {
+    .name = "serving", .kind = DOMUS_CHANNELS, .on_mount = listen_here, .channel = &line};
+static const domus_behaviour calling = {.name = "calling", .kind = DOMUS_CHANNELS, .on = rows};
+static domus_address actor;
+
+static void begin_changing(const domus_behaviour *behaviour)
+{
+    kit = domt_kit_new(NULL, 5);
+    ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit), 0, behaviour, NULL, &actor),
+                     0);
+    domt_net_ok(kit, domus_testkit_run(kit));
+}
+
+static void change(const domus_channel_options *options)
+{
+    ck_assert_int_eq(
+        domus_outside_notice(domus_testkit_system(kit), channel, &change_type, options), 0);
+    domt_net_ok(kit, domus_testkit_run(kit));
+}
+
+static void pass(uint64_t ns)
+{
+    domt_net_ok(kit, domus_testkit_advance(kit, ns));
+}
+
+static void request(domus_peer *peer, const char *byte)
+{
+    ck_assert_int_eq(domus_peer_send(peer, byte, 1), 0);
+    pass(MS);
+}
+
+/* A server may wait for the first byte of this side. */
+DOMT_TEST(silent_server_is_waited_for_when_the_settings_change)
+{
+    const domus_channel_options other = {.linger_ns = 2 * SECOND};
+    const domus_channel_options asked = {.first_byte_timeout_ns = SECOND};
+    domus_peer_listener *listener;
+
+    usual = (domus_channel_options){.linger_ns = SECOND};
+    begin_changing(&calling);
+    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &listener));
+    ck_assert_int_eq(domus_outside_notice(domus_testkit_system(kit), actor, &connect_type, NULL),
+                     0);
+    pass(10 * MS);
+    ck_assert_uint_eq(opened, 1);
+    change(&other);
+    pass(30 * SECOND);
+    ck_assert_uint_eq(closed_lines, 0);
+    change(&asked);
+    pass(2 * SECOND);
+    ck_assert_uint_eq(closed_lines, 1);
+    domus_testkit_free(kit);
+}
+
+DOMT_TEST(more_requests_are_read_as_soon_as_they_may_be)
+{
+    const domus_channel_options two = {.requests_max = 2}, one = {.requests_max = 1};
+
+    usual = one;
+    begin_changing(&serving);
+    domus_peer *peer = domt_net_client(kit, "10.0.0.9:80");
+    request(peer, "x");
+    request(peer, "x");
+    ck_assert_uint_eq(reads, 1);
+    change(&two);
+    ck_assert_uint_eq(reads, 2);
+    change(&one);
+    request(peer, "x");
+    pass(4 * SECOND);
+    ck_assert_uint_eq(reads, 2);
+    pass(2 * SECOND);
+    ck_assert_uint_eq(reads, 3);
+    domus_testkit_free(kit);
+}
+
+DOMT_TEST(channel_that_is_too_old_no_more_stays)
+{
+    const domus_channel_options longer = {.age_max_ns = 20 * SECOND,
+                                          .age_jitter_percent = DOMUS_NONE};
+
+    usual = (domus_channel_options){.age_max_ns = SECOND, .age_jitter_percent = DOMUS_NONE};
+    begin_changing(&serving);
+    domus_peer *peer = domt_net_client(kit, "10.0.0.9:80");
+    request(peer, "x");
+    pass(2 * SECOND); /* it is too old now, and waits for the end of the request */
+    change(&longer);
+    pass(10 * SECOND);
+    request(peer, "q");
+    ck_assert_uint_eq(reads, 2);
+    ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
+    pass(10 * SECOND);
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    domus_testkit_free(kit);
+}
+
+DOMT_SUITE(60)

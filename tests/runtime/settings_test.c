@@ -65,20 +65,15 @@ static int echo(domus_stack *stack, void *self, const void *payload)
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
-static const domus_on rows[] = {{&order_type, on_order, 0}, {NULL, NULL, 0}};
+static const domus_on rows[] = {{&order_type, on_order, 0}, {0}};
 static const domus_behaviour echoing = {
-    .name = "echoing",
-    .kind = DOMUS_CHANNELS,
-    .on = rows,
-    .on_read = {echo, 0},
-};
+    .name = "echoing", .kind = DOMUS_CHANNELS, .on = rows, .on_read = {echo, 0}};
 
 static domus_system *system_;
 
 static void tell(domus_address to, const domus_type *type, const void *what)
 {
     uint32_t before = atomic_load(&done);
-
     domt_notice(system_, to, type, what);
     DOMT_WAIT_FOR(10, atomic_load(&done) == before + 1);
 }
@@ -86,7 +81,6 @@ static void tell(domus_address to, const domus_type *type, const void *what)
 static void hold_echo(int fd)
 {
     char byte = 'x';
-
     ck_assert_int_eq(send(fd, &byte, 1, 0), 1);
     byte = 0;
     ssize_t got = recv(fd, &byte, 1, 0);
@@ -96,30 +90,29 @@ static void hold_echo(int fd)
 
 DOMT_TEST(a_wrong_option_is_refused_and_named)
 {
-    domus_config config = domt_config(1);
+    static const struct {
+        domus_channel_options options;
+        const char *complaint;
+    } cases[] = {
+        {{.idle_timeout_ns = 1}, "channel.idleTimeout: must be 0 or 10ms..8760h, is 1ns"},
+        {{.send_max_bytes = 5},
+         "channel.sendMax: must be at least channel.sendHigh (256KiB), is 5B"},
+        {{.linger_ns = DOMUS_NONE}, "channel.linger: must be 1ms..1h, is 0"},
+    };
 
-    config.listener_count = 0;
-    system_ = domt_start(&config);
+    system_ = domt_start_threads(1);
     domus_address actor = domt_spawn(system_, 0, &echoing, NULL);
-    tell(actor, &order_type, &(order){.has_options = true, .options = {.idle_timeout_ns = 1}});
-    ck_assert_int_eq(atomic_load(&result), -EINVAL);
-    ck_assert_str_eq(complaint, "channel.idleTimeout: must be 0 or 10ms..8760h, is 1ns");
-    tell(actor, &order_type, &(order){.has_options = true, .options = {.send_max_bytes = 5}});
-    ck_assert_int_eq(atomic_load(&result), -EINVAL);
-    ck_assert_str_eq(complaint,
-                     "channel.sendMax: must be at least channel.sendHigh (256KiB), is 5B");
-    tell(actor, &order_type, &(order){.has_options = true, .options = {.linger_ns = DOMUS_NONE}});
-    ck_assert_int_eq(atomic_load(&result), -EINVAL);
-    ck_assert_str_eq(complaint, "channel.linger: must be 1ms..1h, is 0");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tell(actor, &order_type, &(order){.has_options = true, .options = cases[i].options});
+        ck_assert_int_eq(atomic_load(&result), -EINVAL);
+        ck_assert_str_eq(complaint, cases[i].complaint);
+    }
     domt_end(system_);
 }
 
 DOMT_TEST(a_channel_tells_its_listener_and_its_thread)
 {
-    domus_config config = domt_config(2);
-
-    config.listener_count = 0;
-    system_ = domt_start(&config);
+    system_ = domt_start_threads(2);
     domus_address actor = domt_spawn(system_, 1, &echoing, NULL);
     tell(actor, &order_type, &(order){.has_options = false});
     domus_address other = listener;

@@ -22,7 +22,6 @@ static int give(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice line = ((const domus_packet *)payload)->bytes;
     domus_packet answer;
-
     int error = domus_slice_equals(line, "value", 5) ? domus_slice_keep(value, &answer.bytes)
                                                      : domus_slice_copy("pong", 4, &answer.bytes);
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &answer);
@@ -35,8 +34,7 @@ static const domus_behaviour service = {
     .pipeline =
         &(const domus_pipeline){
             .stages = (const domus_pipeline_stage[]){{&domus_line_stage, NULL}, {NULL, NULL}}},
-    .on_peer = (const domus_on_peer[]){{&domus_packet_type, give, 0, 0, NULL}, {.type = NULL}},
-};
+    .on_peer = (const domus_on_peer[]){{&domus_packet_type, give, 0, 0, NULL}, {.type = NULL}}};
 
 static char byte_at(uint64_t place)
 {
@@ -84,7 +82,6 @@ static void read_some(reader *one, size_t most)
 static void ping(int fd)
 {
     char got[5];
-
     ck_assert_int_eq(send(fd, "ping\n", 5, MSG_NOSIGNAL), 5);
     ck_assert_int_eq(recv(fd, got, sizeof got, MSG_WAITALL), sizeof got);
     ck_assert_mem_eq(got, "pong\n", 5);
@@ -111,7 +108,6 @@ static void read_all(int other, uint64_t enough, size_t most)
 static void make_value(void)
 {
     char *bytes = malloc(VALUE);
-
     ck_assert_ptr_nonnull(bytes);
     for (uint64_t i = 0; i < VALUE; i++)
         bytes[i] = byte_at(i);
@@ -121,17 +117,13 @@ static void make_value(void)
 
 static void hold_readers(uint32_t threads)
 {
-    const domus_listener_config listener = {
-        .name = "value", .address = "127.0.0.1:0", .backlog = 256};
     domus_config config = domt_config(threads);
-    uint16_t port;
 
-    config.listeners = &listener;
-    config.listener_count = 1;
+    domt_listen(&config);
     config.memory.limit_bytes = LIMIT;
     domus_system *system = domt_start(&config);
     make_value();
-    ck_assert_int_eq(domus_serve(system, "value", &service, NULL, &port), 0);
+    uint16_t port = domt_serve_front(system, &service, NULL);
     int other = domt_connect(port);
     for (uint32_t i = 0; i < READERS; i++) {
         readers[i] = (reader){.fd = connect_with_window(port, 65536)};

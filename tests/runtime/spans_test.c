@@ -38,7 +38,6 @@ static void read_trace(const domus_system *system, uint64_t since_ns)
 static domus_config config_of(uint32_t threads)
 {
     domus_config config = domt_config(threads);
-
     config.profile.level = DOMUS_PROFILE_SPANS;
     config.profile.records = 1024;
     return config;
@@ -53,7 +52,7 @@ static bool is_open_now(const domus_system *system, const char *thread, const ch
     return domt_traced_is_open(&traced, thread, text);
 }
 
-/* --- actors ---------------------------------------------------------------------------------- */
+/* --- actors ----------------------------------------------------------------------------------- */
 
 static const domus_type work = {.name = "work", .size = sizeof(uint64_t)}; /* nanoseconds */
 static const domus_type begin = {.name = "begin", .size = sizeof(uint64_t)};
@@ -113,7 +112,6 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *got)
 static int on_nudge(domus_stack *stack, void *self, const void *payload)
 {
     const uint64_t ns = 0;
-
     return domus_notice(stack, answerer_at, &work, &ns);
 }
 
@@ -123,17 +121,20 @@ static int on_wander(domus_stack *stack, void *self, const void *payload)
     return domus_ask(stack, answerer_at, &question, NULL, on_answer);
 }
 
-static const domus_on rows[] = {{&work, on_work, 0},     {&begin, on_begin, 0},
-                                {&stay, on_stay, 0},     {&question, on_question, 0},
-                                {&wander, on_wander, 0}, {&nudge, on_nudge, 0},
-                                {NULL, NULL, 0}};
+static const domus_on rows[] = {{&work, on_work, 0},
+                                {&begin, on_begin, 0},
+                                {&stay, on_stay, 0},
+                                {&question, on_question, 0},
+                                {&wander, on_wander, 0},
+                                {&nudge, on_nudge, 0},
+                                {0}};
 static const domus_behaviour starter = {.name = "starter", .on = rows};
 static const domus_behaviour worker = {.name = "worker", .on = rows};
 static const domus_behaviour stuck = {.name = "stuck", .on = rows};
 static const domus_behaviour asker = {.name = "asker", .on = rows};
 static const domus_behaviour answerer = {.name = "answerer", .on = rows};
 
-/* --- parks ----------------------------------------------------------------------------------- */
+/* --- parks ------------------------------------------------------------------------------------ */
 
 DOMT_TEST(a_sleep_is_a_span_within_its_phase)
 {
@@ -155,7 +156,7 @@ DOMT_TEST(a_sleep_is_a_span_within_its_phase)
     domt_end(system);
 }
 
-/* --- loans ----------------------------------------------------------------------------------- */
+/* --- loans ------------------------------------------------------------------------------------ */
 
 static uint64_t sum_of_pairs(const domus_system *system, bool stand_ins)
 {
@@ -277,7 +278,7 @@ DOMT_TEST(a_stand_in_names_whose_house_it_runs)
     domt_end(system);
 }
 
-/* --- stalls ---------------------------------------------------------------------------------- */
+/* --- stalls ----------------------------------------------------------------------------------- */
 
 static domus_system *start_to_stall(domus_profile_level level, const char *file,
                                     domus_address *ret_stuck)
@@ -300,7 +301,6 @@ static domus_system *start_to_stall(domus_profile_level level, const char *file,
 static void stall_once(domus_system *system, domus_address address)
 {
     uint64_t before = domt_stalls_over(system);
-
     domt_notice(system, address, &stay, NULL);
     DOMT_WAIT_FOR(30, domt_stalls_over(system) > before);
 }
@@ -365,7 +365,6 @@ DOMT_TEST(a_stall_whose_file_cannot_be_written_says_so)
 {
     domus_address address;
     domus_system *system = start_to_stall(DOMUS_PROFILE_SPANS, "/nonexistent/stall", &address);
-
     stall_once(system, address);
     DOMT_WAIT_FOR(20, domt_lines("no trace of this stall: No such file", NULL) == 1);
     domt_end(system);
@@ -386,7 +385,7 @@ DOMT_TEST(a_stall_without_spans_leaves_no_file)
     domt_tree_remove(&tree);
 }
 
-/* --- flows ----------------------------------------------------------------------------------- */
+/* --- flows ------------------------------------------------------------------------------------ */
 
 /* The first flow that has come to its end: its four events, in their order. Returns false if there
  * is none yet. */
@@ -465,7 +464,6 @@ DOMT_TEST(a_flow_leads_from_an_ask_to_its_answer)
 DOMT_TEST(a_flow_waits_for_an_answer_that_comes_later)
 {
     const domt_traced_event *steps[4];
-
     follow_an_ask(true, steps);
     ck_assert_uint_ge(steps[2]->at_ns, steps[1]->at_ns + 4 * DOMT_MS);
     ck_assert_uint_ge(steps[3]->at_ns, steps[2]->at_ns);

@@ -17,10 +17,8 @@ static int poke(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour target = {
-    .name = "target",
-    .on = (const domus_on[]){{&poke_type, poke, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour target = {.name = "target",
+                                       .on = (const domus_on[]){{&poke_type, poke, 0}, {0}}};
 
 static domus_system *system_;
 static domus_address address;
@@ -28,7 +26,6 @@ static domus_address address;
 static void begin(uint64_t spin_ns)
 {
     domus_config config = domt_config(1);
-
     config.scheduler.idle.spin_ns = spin_ns;
     system_ = domt_start(&config);
     address = domt_spawn(system_, 0, &target, NULL);
@@ -102,7 +99,6 @@ DOMT_TEST(without_spin_a_thread_parks_at_once)
 DOMT_TEST(automatic_is_none_where_cpus_are_few)
 {
     domus_config config = domt_config(1);
-
     config.scheduler.idle.spin_ns = DOMUS_SPIN_AUTO;
     system_ = domt_start(&config);
     uint64_t expected = system_->cpus.few ? 0 : 20000;

@@ -21,10 +21,15 @@ static const domus_type ring_type = {.name = "ring"};
 static domus_config config_of(void)
 {
     domus_config config = domt_config(1);
-
     config.stall.threshold_ns = 25 * DOMT_MS;
     config.stall.signal = SIGNAL;
     return config;
+}
+
+static domus_system *start(const domus_config *config)
+{
+    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
+    return domt_start_logging(config);
 }
 
 /* A loaded machine may have other stalls, outside of handlers. */
@@ -52,28 +57,6 @@ static void stop_long(domus_stack *stack, void *self)
 static const domus_behaviour mounter = {.name = "mounter", .on_mount = mount_long};
 static const domus_behaviour stopper = {.name = "stopper", .on_stop = stop_long};
 
-DOMT_TEST(on_mount_is_told)
-{
-    domus_config config = config_of();
-    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
-    domus_system *system = domt_start_logging(&config);
-
-    (void)domt_spawn(system, 0, &mounter, NULL);
-    ends_told(system, "in mounter, handling on_mount");
-}
-
-DOMT_TEST(on_stop_is_told)
-{
-    domus_config config = config_of();
-    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
-    domus_system *system = domt_start_logging(&config);
-    domus_address address = domt_spawn(system, 0, &stopper, NULL);
-
-    DOMT_WAIT_FOR(10, domt_profile(system, 0).spawns == 1);
-    ck_assert_int_eq(domus_outside_stop(system, address), 0);
-    ends_told(system, "in stopper, handling on_stop");
-}
-
 static int ring_long(domus_stack *stack, void *self, const void *payload)
 {
     domt_doze(60 * DOMT_MS, "in sleeper, handling ring");
@@ -87,18 +70,7 @@ static int arm(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour sleeper = {
     .name = "sleeper",
-    .on = (const domus_on[]){{&begin_type, arm, 0}, {&ring_type, ring_long, 0}, {NULL, NULL, 0}},
-};
-
-DOMT_TEST(a_timer_is_told)
-{
-    domus_config config = config_of();
-    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
-    domus_system *system = domt_start_logging(&config);
-
-    domt_notice(system, domt_spawn(system, 0, &sleeper, NULL), &begin_type, NULL);
-    ends_told(system, "in sleeper, handling ring");
-}
+    .on = (const domus_on[]){{&begin_type, arm, 0}, {&ring_type, ring_long, 0}, {0}}};
 
 static int reply(domus_stack *stack, void *self, const void *payload)
 {
@@ -117,27 +89,12 @@ static int ask(domus_stack *stack, void *self, const void *payload)
     return domus_ask(stack, *(const domus_address *)self, &question_type, NULL, resumed_long);
 }
 
-static const domus_behaviour answerer = {
-    .name = "answerer",
-    .on = (const domus_on[]){{&question_type, reply, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour answerer = {.name = "answerer",
+                                         .on = (const domus_on[]){{&question_type, reply, 0}, {0}}};
 
-static const domus_behaviour asker = {
-    .name = "asker",
-    .state_size = sizeof(domus_address),
-    .on = (const domus_on[]){{&begin_type, ask, 0}, {NULL, NULL, 0}},
-};
-
-DOMT_TEST(a_reply_is_told)
-{
-    domus_config config = config_of();
-    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
-    domus_system *system = domt_start_logging(&config);
-    domus_address whom = domt_spawn(system, 0, &answerer, NULL);
-
-    domt_notice(system, domt_spawn(system, 0, &asker, &whom), &begin_type, NULL);
-    ends_told(system, "in asker, handling answered");
-}
+static const domus_behaviour asker = {.name = "asker",
+                                      .state_size = sizeof(domus_address),
+                                      .on = (const domus_on[]){{&begin_type, ask, 0}, {0}}};
 
 static int woken_long(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -150,47 +107,54 @@ static int nap(domus_stack *stack, void *self, const void *payload)
     return domus_sleep(stack, 5 * DOMT_MS, woken_long);
 }
 
-static const domus_behaviour waker = {
-    .name = "waker",
-    .on = (const domus_on[]){{&begin_type, nap, 0}, {NULL, NULL, 0}},
+static const domus_behaviour waker = {.name = "waker",
+                                      .on = (const domus_on[]){{&begin_type, nap, 0}, {0}}};
+
+static const struct {
+    const domus_behaviour *behaviour;
+    const char *told;
+    bool is_begun, is_stopped; /* by the test */
+} cases[] = {
+    {&mounter, "in mounter, handling on_mount", false, false},
+    {&stopper, "in stopper, handling on_stop", false, true},
+    {&sleeper, "in sleeper, handling ring", true, false},
+    {&asker, "in asker, handling answered", true, false},
+    {&waker, "in waker, which was resumed without a message", true, false},
 };
 
-DOMT_TEST(a_conversation_that_goes_on_is_told)
+DOMT_TEST(code_is_told_whatever_it_is_called_for)
 {
     domus_config config = config_of();
-    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
-    domus_system *system = domt_start_logging(&config);
-
-    domt_notice(system, domt_spawn(system, 0, &waker, NULL), &begin_type, NULL);
-    ends_told(system, "in waker, which was resumed without a message");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        domus_system *system = start(&config);
+        domus_address whom = domt_spawn(system, 0, &answerer, NULL);
+        domus_address address = domt_spawn(system, 0, cases[i].behaviour, &whom);
+        if (cases[i].is_begun)
+            domt_notice(system, address, &begin_type, NULL);
+        DOMT_WAIT_FOR(10, domt_profile(system, 0).spawns == 2);
+        if (cases[i].is_stopped)
+            ck_assert_int_eq(domus_outside_stop(system, address), 0);
+        ends_told(system, cases[i].told);
+    }
 }
 
 static int read_long(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-
     domt_doze(60 * DOMT_MS, "in reader, handling on_read");
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
 static const domus_behaviour reader = {
-    .name = "reader",
-    .kind = DOMUS_CHANNELS,
-    .on_read = {read_long, 0},
-};
+    .name = "reader", .kind = DOMUS_CHANNELS, .on_read = {read_long, 0}};
 
 DOMT_TEST(a_channels_actor_is_told)
 {
-    static const domus_listener_config listener = {
-        .name = "any", .address = "127.0.0.1:0", .backlog = 16};
     domus_config config = config_of();
-    uint16_t port = 0;
-    config.listeners = &listener;
-    config.listener_count = 1;
-    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
-    domus_system *system = domt_start_logging(&config);
+    domt_listen(&config);
+    domus_system *system = start(&config);
 
-    ck_assert_int_eq(domus_serve(system, "any", &reader, NULL, &port), 0);
+    uint16_t port = domt_serve_front(system, &reader, NULL);
     int fd = domt_connect(port);
     ck_assert(domt_echoes(fd, "hello"));
     close(fd);
@@ -205,32 +169,26 @@ static int break_down(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour failing = {
-    .name = "failing",
-    .on = (const domus_on[]){{&begin_type, break_down, 0}, {NULL, NULL, 0}},
-};
+    .name = "failing", .on = (const domus_on[]){{&begin_type, break_down, 0}, {0}}};
 
 static int begin_child(domus_stack *stack, void *self, const void *payload)
 {
     domus_address child;
-
     ck_assert_int_eq(domus_spawn(stack, &failing, NULL, &child), 0);
     return domus_notice(stack, child, &begin_type, NULL);
 }
 
 static const domus_supervision once = {.intensity = 1, .otherwise = DOMUS_RESTART};
 
-static const domus_behaviour parent = {
-    .name = "parent",
-    .on = (const domus_on[]){{&begin_type, begin_child, 0}, {NULL, NULL, 0}},
-    .supervision = &once,
-};
+static const domus_behaviour parent = {.name = "parent",
+                                       .on = (const domus_on[]){{&begin_type, begin_child, 0}, {0}},
+                                       .supervision = &once};
 
 /* The log hook, which is called between two runs. */
 DOMT_TEST(a_thread_that_is_stuck_outside_of_handlers_is_said_to_be)
 {
     domus_config config = config_of();
-    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
-    domus_system *system = domt_start_logging(&config);
+    domus_system *system = start(&config);
 
     domt_log_stays_at("is restarted");
     domt_notice(system, domt_spawn(system, 0, &parent, NULL), &begin_type, NULL);
@@ -249,10 +207,8 @@ static int on_stay(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour stuck = {
-    .name = "stuck",
-    .on = (const domus_on[]){{&stay_type, on_stay, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour stuck = {.name = "stuck",
+                                      .on = (const domus_on[]){{&stay_type, on_stay, 0}, {0}}};
 
 static void is_told_without(domus_system *system, const char *why)
 {
@@ -286,23 +242,18 @@ DOMT_TEST(why_there_is_no_backtrace_is_said)
 static int block_and_stay(domus_stack *stack, void *self, const void *payload)
 {
     sigset_t all;
-
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
     return on_stay(stack, self, payload);
 }
 
 static const domus_behaviour deaf = {
-    .name = "stuck",
-    .on = (const domus_on[]){{&stay_type, block_and_stay, 0}, {NULL, NULL, 0}},
-};
+    .name = "stuck", .on = (const domus_on[]){{&stay_type, block_and_stay, 0}, {0}}};
 
 DOMT_TEST(a_thread_that_takes_no_signal_is_told_all_the_same)
 {
     domus_config config = config_of();
-    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
-    domus_system *system = domt_start_logging(&config);
-
+    domus_system *system = start(&config);
     domt_notice(system, domt_spawn(system, 0, &deaf, NULL), &stay_type, NULL);
     DOMT_WAIT_FOR(30, domt_lines("in stuck, handling stay", "does not take the signal") == 1);
     domt_end(system);
@@ -338,9 +289,7 @@ static int stay_and_quit(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour quitting = {
-    .name = "quitting",
-    .on = (const domus_on[]){{&stay_type, stay_and_quit, 0}, {NULL, NULL, 0}},
-};
+    .name = "quitting", .on = (const domus_on[]){{&stay_type, stay_and_quit, 0}, {0}}};
 
 static int start_quitting(domus_system *system, void *argument)
 {

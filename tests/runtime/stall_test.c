@@ -1,12 +1,19 @@
 /* runtime/system/stall.c: a handler that is stuck is reported once, while it is stuck, with
- * everything that a report holds. */
+ * everything that a report holds. runtime/system/stall_history.c, runtime/control/stalls.c: the
+ * last stalls of a system can be read, with what is known of each, while it goes on and when it is
+ * over. */
 #include "runtime/system/stall.h"
 #include "tests/runtime/stalls.h"
+
+#include <domus/stall.h>
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #define SIGNAL 50
 
@@ -24,7 +31,6 @@ static _Atomic uint64_t stayed_ns; /* by the last one */
 static void do_stay(const stay *order)
 {
     uint64_t began_ns = domt_now_ns();
-
     order->how(order->ns, order->until);
     atomic_store(&stayed_ns, domt_now_ns() - began_ns);
 }
@@ -32,7 +38,6 @@ static void do_stay(const stay *order)
 static int on_stay(domus_stack *stack, void *self, const void *payload)
 {
     const stay *order = payload;
-
     errno = 77;
     do_stay(order);
     return errno == 77 || order->how != domt_burn ? 0 : -EPROTO; /* who sleeps sees EINTR */
@@ -43,8 +48,7 @@ static int on_other(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_on rows[] = {
-    {&stay_type, on_stay, 0}, {&other_type, on_other, 0}, {NULL, NULL, 0}};
+static const domus_on rows[] = {{&stay_type, on_stay, 0}, {&other_type, on_other, 0}, {0}};
 static const domus_behaviour stuck = {.name = "stuck", .on = rows};
 static const domus_behaviour beside = {.name = "beside", .on = rows};
 
@@ -53,7 +57,6 @@ static const char in_stuck[] = "in stuck, handling stay";
 static domus_config config_of(uint64_t threshold_ms)
 {
     domus_config config = domt_config(2);
-
     config.stall.threshold_ns = threshold_ms * DOMT_MS;
     config.stall.signal = SIGNAL;
     ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
@@ -64,7 +67,6 @@ static domus_config config_of(uint64_t threshold_ms)
 static void one_stall(domus_system *system, domus_address address, stay order)
 {
     uint64_t before = domt_profile_all(system).notices;
-
     domt_notice(system, address, &stay_type, &order);
     DOMT_WAIT_FOR(30, domt_profile_all(system).notices > before);
     DOMT_WAIT_FOR(30, domt_profile_all(system).stalls == domt_stalls_over(system));
@@ -114,28 +116,24 @@ static int on_crowd(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour crowded = {
-    .name = "crowded",
-    .on = (const domus_on[]){{&stay_type, on_crowd, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour crowded = {.name = "crowded",
+                                        .on = (const domus_on[]){{&stay_type, on_crowd, 0}, {0}}};
 
 /* Makes the crowded one ready, then those who wait behind it. */
 static int on_direct(domus_stack *stack, void *self, const void *payload)
 {
     const domus_address *first = self;
     const stay order = {domt_doze, 0, "in crowded, handling stay"};
-
     ck_assert_int_eq(domus_notice(stack, *first, &stay_type, &order), 0);
     for (int i = 0; i < NEIGHBOURS - ARRIVE; i++)
         ck_assert_int_eq(domus_notice(stack, neighbours[i], &other_type, NULL), 0);
     return 0;
 }
 
-static const domus_behaviour director = {
-    .name = "director",
-    .state_size = sizeof(domus_address),
-    .on = (const domus_on[]){{&other_type, on_direct, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour director = {.name = "director",
+                                         .state_size = sizeof(domus_address),
+                                         .on =
+                                             (const domus_on[]){{&other_type, on_direct, 0}, {0}}};
 
 static void counts(uint32_t ratio, uint32_t signal, const char *said)
 {
@@ -234,6 +232,187 @@ DOMT_TEST(short_runs_and_threads_at_rest_are_no_stalls)
     ck_assert_uint_eq(domt_profile_all(system).stalls, 0);
     ck_assert_uint_eq(domt_lines("stuck", NULL), 0);
     domt_end(system);
+}
+
+/* --- stalls that are kept --------------------------------------------------------------------- */
+
+static const domus_type long_stay_type = {.name = "stay"};
+static atomic_bool stays;
+static domus_stall stalls[DOMUS_STALLS_KEPT];
+
+static uint32_t read_stalls(domus_system *system)
+{
+    uint32_t count = 0;
+    ck_assert_int_eq(domus_stalls_read(system, stalls, DOMUS_STALLS_KEPT, &count), 0);
+    return count;
+}
+
+static int on_long_stay(domus_stack *stack, void *self, const void *payload)
+{
+    while (atomic_load(&stays))
+        domt_burn(DOMT_MS, NULL);
+    return 0;
+}
+
+static const domus_behaviour held = {
+    .name = "stuck", .on = (const domus_on[]){{&long_stay_type, on_long_stay, 0}, {0}}};
+
+static bool has_frame(const domus_stall *stall, const char *function)
+{
+    for (uint32_t i = 0; i < stall->frame_count; i++)
+        if (strcmp(stall->frames[i], function) == 0)
+            return true;
+    return false;
+}
+
+static uint64_t utc_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+DOMT_TEST(a_stall_is_seen_while_it_lasts_and_afterwards)
+{
+    domus_config config = domt_config(2);
+
+    config.stall.threshold_ns = 10 * DOMT_MS;
+    config.stall.signal = SIGNAL;
+    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
+    domus_system *system = domt_start_logging(&config);
+    domus_address address = domt_spawn(system, 1, &held, NULL);
+    ck_assert_uint_eq(read_stalls(system), 0);
+
+    uint64_t before_ns = domt_now_ns(), before_utc_ns = utc_ns();
+    atomic_store(&stays, true);
+    domt_notice(system, address, &long_stay_type, NULL);
+    DOMT_WAIT_FOR(20, read_stalls(system) == 1);
+    ck_assert(!stalls[0].is_over);
+    ck_assert_uint_ge(stalls[0].length_ns, 10 * DOMT_MS);
+    uint64_t length_ns = stalls[0].length_ns;
+    domt_pause_ns(5 * DOMT_MS);
+    ck_assert_uint_eq(read_stalls(system), 1);
+    ck_assert_uint_ge(stalls[0].length_ns, length_ns + 5 * DOMT_MS);
+    ck_assert_str_eq(stalls[0].behaviour, "stuck");
+    ck_assert_str_eq(stalls[0].type, "stay");
+    ck_assert_str_eq(stalls[0].pool, "");
+    ck_assert_uint_eq(stalls[0].index, 1);
+    ck_assert(
+        has_frame(&stalls[0], "on_long_stay")); /* it is static, so it has no name in dladdr() */
+
+    atomic_store(&stays, false);
+    DOMT_WAIT_FOR(20, read_stalls(system) == 1 && stalls[0].is_over);
+    length_ns = stalls[0].length_ns;
+    ck_assert_uint_le(length_ns, domt_now_ns() - before_ns + 50 * DOMT_MS);
+    /* the begin is known to a look of the watch, and both clocks tell of one moment */
+    ck_assert_uint_ge(stalls[0].began_ns, before_ns - 50 * DOMT_MS);
+    ck_assert_uint_le(stalls[0].began_ns, domt_now_ns());
+    int64_t apart = (int64_t)(stalls[0].began_ns - before_ns) -
+                    (int64_t)(stalls[0].began_utc_ns - before_utc_ns);
+    ck_assert_int_lt(apart < 0 ? -apart : apart, (int64_t)(50 * DOMT_MS));
+    domt_pause_ns(5 * DOMT_MS);
+    ck_assert_uint_eq(read_stalls(system), 1);
+    ck_assert_uint_eq(stalls[0].length_ns, length_ns);
+    domt_end(system);
+}
+
+/* --- the ring --------------------------------------------------------------------------------- */
+
+static domus_system *make_system(void)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = NULL;
+    ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
+    return system;
+}
+
+static uint64_t add_record(domus_system *system, uint32_t index)
+{
+    domi_stall_record record = {.began_ns = domi_clock_now(&system->clock), .index = index};
+    return domi_stall_history_add(&system->stall_history, &system->clock, &record);
+}
+
+DOMT_TEST(the_last_ones_are_kept_the_oldest_first)
+{
+    domus_system *system = make_system();
+    uint32_t count = 0;
+
+    for (uint32_t i = 1; i <= DOMUS_STALLS_KEPT + 4; i++) {
+        ck_assert_uint_eq(add_record(system, i), i);
+        ck_assert_uint_eq(read_stalls(system), i < DOMUS_STALLS_KEPT ? i : DOMUS_STALLS_KEPT);
+        ck_assert_uint_eq(stalls[0].index, i < DOMUS_STALLS_KEPT ? 1 : i - DOMUS_STALLS_KEPT + 1);
+    }
+    for (uint32_t i = 0; i < DOMUS_STALLS_KEPT; i++)
+        ck_assert_uint_eq(stalls[i].index, i + 5);
+    ck_assert_int_eq(domus_stalls_read(system, stalls, 2, &count), 0);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_uint_eq(stalls[0].index, DOMUS_STALLS_KEPT + 3);
+    ck_assert_int_eq(domus_stalls_read(system, NULL, 0, &count), 0);
+    ck_assert_uint_eq(count, 0);
+    domus_system_free(system);
+}
+
+/* The end of a stall is never written to the one that has taken its place. */
+DOMT_TEST(an_end_goes_to_its_own_stall)
+{
+    domus_system *system = make_system();
+    uint64_t first = add_record(system, 1);
+
+    domi_stall_history_end(&system->stall_history, 0, 7);
+    ck_assert_uint_eq(read_stalls(system), 1);
+    ck_assert(!stalls[0].is_over);
+    domi_stall_history_end(&system->stall_history, first, 7);
+    ck_assert_uint_eq(read_stalls(system), 1);
+    ck_assert(stalls[0].is_over);
+    ck_assert_uint_eq(stalls[0].length_ns, 7);
+    for (uint32_t i = 0; i < DOMUS_STALLS_KEPT; i++)
+        (void)add_record(system, i);
+    domi_stall_history_end(&system->stall_history, first, 7);
+    ck_assert_uint_eq(read_stalls(system), DOMUS_STALLS_KEPT);
+    for (uint32_t i = 0; i < DOMUS_STALLS_KEPT; i++)
+        ck_assert(!stalls[i].is_over);
+    domus_system_free(system);
+}
+
+DOMT_TEST(long_names_and_deep_stacks_are_cut)
+{
+    static domi_backtrace trace = {.first = 3};
+    domus_system *system = make_system();
+    domi_stall_record record = {.index = 1};
+    char name[200];
+
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    trace.count = DOMI_BACKTRACE_FRAMES_MAX + DOMI_BACKTRACE_OWN_MAX;
+    for (uint32_t i = 0; i < trace.count; i++)
+        trace.frames[i] = (void *)(uintptr_t)(i + 1);
+    domi_stall_record_name(record.behaviour, name);
+    domi_stall_record_trace(&record, &trace);
+    ck_assert_ptr_eq(record.frames[0], (void *)(uintptr_t)4);
+    (void)domi_stall_history_add(&system->stall_history, &system->clock, &record);
+    ck_assert_uint_eq(read_stalls(system), 1);
+    ck_assert_uint_eq(strlen(stalls[0].behaviour), DOMUS_STALL_NAME_SIZE - 1);
+    ck_assert_uint_eq(stalls[0].frame_count, DOMUS_STALL_FRAMES_MAX);
+    ck_assert_str_eq(stalls[0].frames[0], "code without a module");
+    trace.count = 2; /* fewer than belong to the handler */
+    domi_stall_record_trace(&record, &trace);
+    ck_assert_uint_eq(record.count, 0);
+    domus_system_free(system);
+}
+
+DOMT_TEST(a_forked_child_reads_none)
+{
+    domus_system *system = make_system();
+    int status = 0;
+    pid_t child = fork();
+
+    if (child == 0) {
+        uint32_t count;
+        _exit(domus_stalls_read(system, stalls, 1, &count) == -ECHILD ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    domus_system_free(system);
 }
 
 DOMT_SUITE(120)

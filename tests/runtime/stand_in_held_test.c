@@ -1,12 +1,13 @@
 /* The worst that a thread which stands in for others may do to them (contract: Standing in), on
  * real threads and both backends: an actor that hangs in its hands keeps no other actor from its
  * thread; if it loses its CPU during a hold, nothing is lost, also not a stop; and an overwhelmed
- * thread is helped beside two that stand in for each other.
+ * thread is helped beside two that stand in for each other. A handler that sends to a sleeper and
+ * does not return lets the sleeper begin soon all the same, because its wake-up is put off only
+ * while it dozes (contract: Park and wake).
  *
- * The tests wait for what has to come, and measure no time. */
-#include "tests/runtime/running.h"
-
+ * All but the last two tests wait for what has to come, and measure no time. */
 #include "runtime/system/system.h"
+#include "tests/runtime/running.h"
 
 #include <pthread.h>
 
@@ -76,26 +77,20 @@ static int tick_every_ms(domus_stack *stack, void *self, const void *payload)
     return domus_every(stack, DOMT_MS, &tick_type, NULL, NULL);
 }
 
-static const domus_behaviour worker = {
-    .name = "worker",
-    .on = (const domus_on[]){{&work_type, work, 0}, {0}},
-};
-static const domus_behaviour speaker = {
-    .name = "speaker",
-    .on_mount = note_home,
-    .on = (const domus_on[]){{&speak_type, speak, 0},
-                             {&begin_type, tick_every_ms, 0},
-                             {&tick_type, count_tick, 0},
-                             {0}},
-};
+static const domus_behaviour worker = {.name = "worker",
+                                       .on = (const domus_on[]){{&work_type, work, 0}, {0}}};
+static const domus_behaviour speaker = {.name = "speaker",
+                                        .on_mount = note_home,
+                                        .on = (const domus_on[]){{&speak_type, speak, 0},
+                                                                 {&begin_type, tick_every_ms, 0},
+                                                                 {&tick_type, count_tick, 0},
+                                                                 {0}}};
 /* Sends work at each message, and at each tick of its own. */
-static const domus_behaviour sender = {
-    .name = "sender",
-    .on = (const domus_on[]){{&work_type, send_work, 0},
-                             {&begin_type, tick_every_ms, 0},
-                             {&tick_type, send_work, 0},
-                             {0}},
-};
+static const domus_behaviour sender = {.name = "sender",
+                                       .on = (const domus_on[]){{&work_type, send_work, 0},
+                                                                {&begin_type, tick_every_ms, 0},
+                                                                {&tick_type, send_work, 0},
+                                                                {0}}};
 
 /* --- a system --------------------------------------------------------------------------------- */
 
@@ -128,7 +123,6 @@ static domi_manager *manager_of(const world *it, uint32_t thread)
 static void send_once(const world *it)
 {
     uint64_t before = atomic_load(&worked);
-
     domt_notice(it->system, it->sender, &work_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&worked) > before);
 }
@@ -151,7 +145,6 @@ static void hold(const world *it)
 static void wake_held(const world *it)
 {
     domi_manager *manager = manager_of(it, HOME);
-
     manager->hooks.wake(manager);
 }
 
@@ -247,7 +240,6 @@ static domus_address burners[BURNERS];
 static int burn(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = domt_now_ns() + 50000;
-
     while (domt_now_ns() < until_ns)
         continue;
     atomic_fetch_add(&helped, !pthread_equal(pthread_self(), *(pthread_t *)self));
@@ -268,16 +260,12 @@ static int send_burns(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour burner = {
-    .name = "burner",
-    .state_size = sizeof(pthread_t),
-    .on_mount = note_thread,
-    .on = (const domus_on[]){{&burn_type, burn, 0}, {0}},
-};
+static const domus_behaviour burner = {.name = "burner",
+                                       .state_size = sizeof(pthread_t),
+                                       .on_mount = note_thread,
+                                       .on = (const domus_on[]){{&burn_type, burn, 0}, {0}}};
 static const domus_behaviour burning = {
-    .name = "burning",
-    .on = (const domus_on[]){{&begin_type, send_burns, 0}, {0}},
-};
+    .name = "burning", .on = (const domus_on[]){{&begin_type, send_burns, 0}, {0}}};
 
 DOMT_TEST(overwhelmed_thread_is_helped_beside_two_that_stand_in_for_each_other)
 {
@@ -298,6 +286,107 @@ DOMT_TEST(overwhelmed_thread_is_helped_beside_two_that_stand_in_for_each_other)
     ck_assert_uint_ge(atomic_load(&helped), BURNERS / 8);
     ck_assert_uint_ge(atomic_load(&stood_in), 20);
     domt_end(it.system);
+}
+
+/* --- a sender that does not return ------------------------------------------------------------ */
+
+#define ROUNDS    5u
+#define WARM_UPS  40u
+#define PAUSE_NS  UINT64_C(300000)
+#define LONG_NS   (200 * DOMT_MS)
+#define BEGINS_NS (100 * DOMT_MS) /* most of a doze is what the machine may be late */
+
+static const domus_type warm_type = {.name = "warm"};
+static const domus_type compute_type = {.name = "compute"};
+static const domus_type wait_type = {.name = "wait"};
+
+static domus_address receiver;
+static _Atomic uint64_t begun, began_ns, returned, waited_ns;
+
+static int begin_work(domus_stack *stack, void *self, const void *payload)
+{
+    atomic_store(&began_ns, domt_now_ns());
+    atomic_fetch_add(&begun, 1);
+    return 0;
+}
+
+static int warm(domus_stack *stack, void *self, const void *payload)
+{
+    atomic_fetch_add(&returned, 1);
+    return domus_notice(stack, receiver, &work_type, NULL);
+}
+
+/* Go on after the send until `until` messages were handled there, and for `least_ns`. */
+static int send_and_stay(domus_stack *stack, uint64_t least_ns, bool waits)
+{
+    uint64_t until = atomic_load(&begun) + 1;
+    uint64_t begun_ns = domt_now_ns();
+
+    ck_assert_int_eq(domus_notice(stack, receiver, &work_type, NULL), 0);
+    while (domt_now_ns() - begun_ns < least_ns || (waits && atomic_load(&begun) < until))
+        ;
+    uint64_t at_ns = atomic_load(&begun) < until ? domt_now_ns() : atomic_load(&began_ns);
+    if (at_ns - begun_ns > atomic_load(&waited_ns))
+        atomic_store(&waited_ns, at_ns - begun_ns);
+    atomic_fetch_add(&returned, 1);
+    return 0;
+}
+
+static int compute(domus_stack *stack, void *self, const void *payload)
+{
+    return send_and_stay(stack, LONG_NS, false);
+}
+
+static int wait_for_it(domus_stack *stack, void *self, const void *payload)
+{
+    return send_and_stay(stack, 0, true);
+}
+
+static const domus_behaviour staying = {
+    .name = "sender",
+    .on = (const domus_on[]){
+        {&warm_type, warm, 0}, {&compute_type, compute, 0}, {&wait_type, wait_for_it, 0}, {0}}};
+static const domus_behaviour beginning = {
+    .name = "receiver", .on = (const domus_on[]){{&work_type, begin_work, 0}, {0}}};
+
+static void send_and_wait(domus_system *system, domus_address from, const domus_type *type)
+{
+    uint64_t done = atomic_load(&returned) + 1;
+    domt_notice(system, from, type, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&returned) == done);
+}
+
+static void expect_soon(const domus_type *type)
+{
+    domus_config config = domt_config(2);
+
+    config.scheduler.idle.stand_in_ns = 100000;
+    domus_system *system = domt_start(&config);
+    domus_address from = domt_spawn(system, 0, &staying, NULL);
+    receiver = domt_spawn(system, 1, &beginning, NULL);
+    atomic_store(&waited_ns, 0);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        for (uint32_t i = 0; i < WARM_UPS; i++) {
+            uint64_t before = atomic_load(&begun);
+            send_and_wait(system, from, &warm_type);
+            DOMT_WAIT_FOR(20, atomic_load(&begun) > before);
+            domt_pause_ns(PAUSE_NS);
+        }
+        send_and_wait(system, from, type);
+    }
+    ck_assert_uint_lt(atomic_load(&waited_ns), BEGINS_NS);
+    ck_assert_uint_gt(domt_profile(system, 0).steals, 0); /* the first thread stood in */
+    domt_end(system);
+}
+
+DOMT_TEST(message_of_a_handler_that_computes_on_is_handled_soon)
+{
+    expect_soon(&compute_type);
+}
+
+DOMT_TEST(handler_may_wait_for_what_a_sleeper_does)
+{
+    expect_soon(&wait_type);
 }
 
 DOMT_SUITE(120)

@@ -19,10 +19,17 @@ static domt_stepped world;
 static domus_address receivers[DOMI_SLEEPERS_MAX + 2];
 static uint32_t receivers_count;
 static uint32_t worked, woken_when_worked, stopped;
-static bool stops_itself, pins_itself, floods_itself;
-static uint64_t work_takes_ns, tick_after_ns, works_behind_send_ns, sleep_takes_ns;
+static uint64_t sleep_takes_ns;
 static uint32_t word_asleep, woken_behind_send;
-static bool sleeps_long, uses_belt_first;
+
+/* The deeds of the actors of the test that runs, and of the sleepers' threads. */
+typedef struct deeds {
+    bool stops_itself, pins_itself, floods_itself;
+    bool sleeps_long, uses_belt_first;
+    uint64_t work_takes_ns, tick_after_ns, works_behind_send_ns;
+} deeds;
+
+static deeds does;
 
 static domt_ring *ring_of(uint32_t thread)
 {
@@ -42,7 +49,6 @@ static void doze(uint32_t thread)
 static int send_one(domus_stack *stack, domus_address to, bool large)
 {
     static const char bytes[100];
-
     return domus_notice(stack, to, large ? &large_type : &work_type, large ? bytes : NULL);
 }
 
@@ -56,12 +62,12 @@ static void send_by_belt(domus_stack *stack)
 
 static int go(domus_stack *stack, void *self, const void *payload)
 {
-    if (uses_belt_first)
+    if (does.uses_belt_first)
         send_by_belt(stack);
     for (uint32_t i = 0; i < receivers_count; i++)
-        ck_assert_int_eq(send_one(stack, receivers[i], uses_belt_first), 0);
+        ck_assert_int_eq(send_one(stack, receivers[i], does.uses_belt_first), 0);
     woken_behind_send = ring_of(1)->wakes;
-    domt_stepped_advance(&world, works_behind_send_ns);
+    domt_stepped_advance(&world, does.works_behind_send_ns);
     return 0;
 }
 
@@ -69,14 +75,15 @@ static int work(domus_stack *stack, void *self, const void *payload)
 {
     worked++;
     woken_when_worked = ring_of(1)->wakes;
-    domt_stepped_advance(&world, work_takes_ns);
-    if (stops_itself)
+    domt_stepped_advance(&world, does.work_takes_ns);
+    if (does.stops_itself)
         ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
-    if (pins_itself) /* as the first watch of a descriptor does */
+    if (does.pins_itself) /* as the first watch of a descriptor does */
         receivers[0].house->marks |= DOMI_MARK_PINNED;
-    for (uint32_t i = 0; floods_itself && i <= DOMI_PLAIN_MAIL_MAX; i++)
+    for (uint32_t i = 0; does.floods_itself && i <= DOMI_PLAIN_MAIL_MAX; i++)
         ck_assert_int_eq(domus_notice(stack, domus_self(stack), &tick_type, NULL), 0);
-    return tick_after_ns == 0 ? 0 : domus_after(stack, tick_after_ns, &tick_type, NULL, NULL);
+    return does.tick_after_ns == 0 ? 0
+                                   : domus_after(stack, does.tick_after_ns, &tick_type, NULL, NULL);
 }
 
 static int tick(domus_stack *stack, void *self, const void *payload)
@@ -89,11 +96,8 @@ static void note_stop(domus_stack *stack, void *self)
     stopped++;
 }
 
-static const domus_on rows[] = {{&go_type, go, 0},
-                                {&work_type, work, 0},
-                                {&large_type, work, 0},
-                                {&tick_type, tick, 0},
-                                {NULL, NULL, 0}};
+static const domus_on rows[] = {
+    {&go_type, go, 0}, {&work_type, work, 0}, {&large_type, work, 0}, {&tick_type, tick, 0}, {0}};
 static const domus_behaviour plain = {.name = "plain", .on = rows, .on_stop = note_stop};
 static const domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS, .on = rows};
 
@@ -102,7 +106,6 @@ static domus_address sender;
 static domus_config with_standing_in(uint32_t threads)
 {
     domus_config config = domt_config(threads);
-
     config.scheduler.idle.stand_in_ns = UINT64_C(100000);
     return config;
 }
@@ -113,9 +116,7 @@ static void begin(domus_config config)
     domt_stepped_init(&world, &config);
     sender = domt_spawn(world.system, HERE, &plain, NULL);
     receivers_count = worked = woken_when_worked = stopped = 0;
-    stops_itself = pins_itself = floods_itself = sleeps_long = false;
-    uses_belt_first = false;
-    work_takes_ns = tick_after_ns = works_behind_send_ns = 0;
+    does = (deeds){.stops_itself = false};
 }
 
 static void add(uint32_t thread, const domus_behaviour *behaviour)
@@ -131,7 +132,7 @@ static void send_after(uint64_t after_ns)
         domt_stepped_iterate(&world, i, true);
         if (i != HERE) {
             doze(i); /* it sleeps until the end of the test */
-            if (sleeps_long)
+            if (does.sleeps_long)
                 domi_park_begin(word_of(i));
             ring_of(i)->wakes = 0;
         }
@@ -161,84 +162,75 @@ static void expect(uint32_t runs_here, uint32_t wakes)
     end();
 }
 
-DOMT_TEST(actor_of_a_sleeper_runs_in_its_place)
+#define STANDS_IN_NS 100000u /* a thread stands in that was asleep so short a time ago */
+
+/* A message to one actor of thread 1, or to two of them. */
+static const struct {
+    const char *name;
+    const domus_behaviour *behaviour; /* NULL: plain */
+    bool is_one_of_two, is_pinned, is_off, cannot_steal, has_belts;
+    uint64_t after_ns; /* the send, behind the sleep of the sender's thread */
+    deeds does;
+    uint32_t runs_here, wakes;      /* what has to happen */
+    uint32_t lent, belted, at_once; /* loans that are left, messages on belts, wakes at the send */
+} cases[] = {
+    {"one actor", .runs_here = 1},
+    {"two actors", .is_one_of_two = true, .wakes = 1},
+    {"a pinned actor", .is_pinned = true, .wakes = 1},
+    {"a channels actor", .behaviour = &channels, .wakes = 1},
+    {"awake for less than the time", .after_ns = STANDS_IN_NS - 1, .runs_here = 1},
+    {"awake for the time", .after_ns = STANDS_IN_NS, .wakes = 1, .at_once = 1},
+    {"standing in is off", .is_off = true, .wakes = 1, .at_once = 1},
+    {"stealing is off", .cannot_steal = true, .wakes = 1, .at_once = 1},
+    {"a timer that is due before the end of the sleep", .does = {.tick_after_ns = 10 * DOMT_MS},
+     .runs_here = 1, .wakes = 1},
+    {"a timer behind that", .does = {.tick_after_ns = 3600 * SECOND}, .runs_here = 1},
+    /* Watches on descriptors are begun in the sleeper's ring, and much mail takes long to sort. */
+    {"a loan that pins itself", .does = {.pins_itself = true}, .runs_here = 1, .wakes = 1,
+     .lent = 1},
+    {"a loan with much mail", .does = {.floods_itself = true}, .runs_here = 1, .wakes = 1,
+     .lent = 1},
+    /* A wake-up is put off only if the sleep ends soon by itself, whatever the sender does behind.
+     */
+    {"a sleeper that does not doze", .does = {.sleeps_long = true}, .wakes = 1, .belted = 1,
+     .at_once = 1},
+    /* Others stand in for a thread that dozes as without belts. A notice on a belt all the same
+     * wakes it, and notices in the inbox wait for it, because an earlier one may be on a belt. */
+    {"belts", .has_belts = true, .runs_here = 1},
+    {"a message on a belt", .has_belts = true, .does = {.uses_belt_first = true}, .wakes = 1,
+     .belted = 1},
+};
+
+DOMT_TEST(actor_of_a_sleeper_runs_in_its_place_or_the_sleeper_is_woken)
 {
-    begin(with_standing_in(2));
-    add(1, &plain);
-    send_after(0);
-    ck_assert_uint_eq(domt_stepped_thread(&world, 1)->manager.loans.lent, 0); /* and is settled */
-    ck_assert(domt_stepped_thread(&world, 1)->was_held);
-    expect(1, 0);
-}
-
-DOMT_TEST(two_actors_of_a_sleeper_wake_it)
-{
-    begin(with_standing_in(2));
-    add(1, &plain);
-    add(1, &plain);
-    send_after(0);
-    expect(0, 1);
-}
-
-DOMT_TEST(pinned_and_channels_actors_wake_their_thread)
-{
-    begin(with_standing_in(2));
-    add(1, &plain);
-    receivers[0].house->marks |= DOMI_MARK_PINNED;
-    send_after(0);
-    expect(0, 1);
-    begin(with_standing_in(2));
-    add(1, &channels);
-    send_after(0);
-    ck_assert_ptr_nonnull(atomic_load(&domt_stepped_thread(&world, 1)->manager.mail.arrivals));
-    expect(0, 1);
-}
-
-DOMT_TEST(thread_that_is_awake_for_long_wakes_sleepers)
-{
-    domus_config config = with_standing_in(2);
-
-    ck_assert_uint_eq(domt_config(2).scheduler.idle.stand_in_ns, 100000); /* the default */
-    begin(config);
-    add(1, &plain);
-    send_after(config.scheduler.idle.stand_in_ns - 1);
-    expect(1, 0);
-    begin(config);
-    add(1, &plain);
-    send_after(config.scheduler.idle.stand_in_ns);
-    expect(0, 1);
-}
-
-DOMT_TEST(nobody_stands_in_where_that_or_stealing_is_off)
-{
-    domus_config config = with_standing_in(2);
-
-    config.scheduler.idle.stand_in_ns = 0;
-    begin(config);
-    add(1, &plain);
-    send_after(0);
-    expect(0, 1);
-    config = with_standing_in(2);
-    config.scheduler.steal.enabled = false;
-    begin(config);
-    add(1, &plain);
-    send_after(0);
-    expect(0, 1);
-}
-
-DOMT_TEST(timer_that_is_due_before_the_end_of_the_sleep_wakes_the_sleeper)
-{
-    begin(with_standing_in(2));
-    add(1, &plain);
-    tick_after_ns = 10 * DOMT_MS;
-    send_after(0);
-    ck_assert_uint_eq(woken_when_worked, 0);
-    expect(1, 1);
-    begin(with_standing_in(2));
-    add(1, &plain);
-    tick_after_ns = 3600 * SECOND;
-    send_after(0);
-    expect(1, 0);
+    ck_assert_uint_eq(domt_config(2).scheduler.idle.stand_in_ns, STANDS_IN_NS); /* the default */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        domus_config config = with_standing_in(2);
+        config.scheduler.steal.enabled = !cases[i].cannot_steal;
+        if (cases[i].is_off)
+            config.scheduler.idle.stand_in_ns = 0;
+        if (cases[i].has_belts)
+            config.scheduler.belt_slots = 64;
+        begin(config);
+        add(1, cases[i].behaviour != NULL ? cases[i].behaviour : &plain);
+        if (cases[i].is_one_of_two)
+            add(1, &plain);
+        if (cases[i].is_pinned)
+            receivers[0].house->marks |= DOMI_MARK_PINNED;
+        does = cases[i].does;
+        send_after(cases[i].after_ns);
+        const domi_manager *sleeper = &domt_stepped_thread(&world, 1)->manager;
+        uint32_t belted = (uint32_t)domt_profile(world.system, HERE).belted;
+        ck_assert_msg(worked == cases[i].runs_here && ring_of(1)->wakes == cases[i].wakes &&
+                          sleeper->loans.lent == cases[i].lent && belted == cases[i].belted &&
+                          woken_behind_send == cases[i].at_once,
+                      "%s: %u runs, %u wakes, %u lent, %u belted, %u at once", cases[i].name,
+                      worked, ring_of(1)->wakes, sleeper->loans.lent, belted, woken_behind_send);
+        ck_assert(woken_when_worked == 0);
+        ck_assert(cases[i].runs_here == 0 || domt_stepped_thread(&world, 1)->was_held);
+        ck_assert(cases[i].behaviour == NULL || atomic_load(&sleeper->mail.arrivals) != NULL);
+        expect(cases[i].runs_here, cases[i].wakes);
+    }
 }
 
 /* The one that a victim has named to help it, just as another thread held it. */
@@ -258,7 +250,7 @@ DOMT_TEST(long_runs_are_left_to_the_sleeper_for_a_while)
     config.scheduler.idle.stand_in_ns = 110000;
     begin(config);
     add(1, &plain);
-    work_takes_ns = 100000; /* more than a stand-in may take, and too little to wake at once */
+    does.work_takes_ns = 100000; /* more than a stand-in may take, and too little to wake at once */
     send_after(0);
     ck_assert_uint_eq(worked, 1);
     domt_notice(world.system, sender, &go_type, NULL);
@@ -271,7 +263,7 @@ DOMT_TEST(actor_that_stops_in_its_run_ends_on_its_own_thread)
 {
     begin(with_standing_in(2));
     add(1, &plain);
-    stops_itself = true;
+    does.stops_itself = true;
     send_after(0);
     ck_assert_uint_eq(stopped, 0);
     ck_assert_uint_eq(domt_stepped_thread(&world, 1)->manager.loans.lent, 0); /* it is settled */
@@ -280,23 +272,6 @@ DOMT_TEST(actor_that_stops_in_its_run_ends_on_its_own_thread)
     ck_assert_uint_eq(stopped, 1);
     doze(1);
     (void)domi_park_try_notify(word_of(1));
-    expect(1, 1);
-}
-
-/* Watches on descriptors are begun in the sleeper's ring, and much mail takes long to sort. */
-DOMT_TEST(loan_that_is_not_plain_is_settled_by_the_sleeper)
-{
-    begin(with_standing_in(2));
-    add(1, &plain);
-    pins_itself = true;
-    send_after(0);
-    ck_assert_uint_eq(domt_stepped_thread(&world, 1)->manager.loans.lent, 1);
-    expect(1, 1);
-    begin(with_standing_in(2));
-    add(1, &plain);
-    floods_itself = true;
-    send_after(0);
-    ck_assert_uint_eq(domt_stepped_thread(&world, 1)->manager.loans.lent, 1);
     expect(1, 1);
 }
 
@@ -362,19 +337,19 @@ DOMT_TEST(sleepers_do_not_wait_twice_for_handlers_that_take_long)
 {
     begin(with_standing_in(2));
     add(1, &plain);
-    works_behind_send_ns = DOMT_MS;
+    does.works_behind_send_ns = DOMT_MS;
     send_after(0);
     expect_so_far(1, 0);
-    works_behind_send_ns = 0;
+    does.works_behind_send_ns = 0;
     send_again();
     expect_so_far(2, 0);
     domt_stepped_advance(&world, 10 * DOMT_MS); /* then it is trusted again */
     send_again();
     expect_so_far(2, 1);
-    works_behind_send_ns = DOMT_MS; /* again, a little later: now for twice as long */
+    does.works_behind_send_ns = DOMT_MS; /* again, a little later: now for twice as long */
     send_again();
     expect_so_far(3, 1);
-    works_behind_send_ns = 0;
+    does.works_behind_send_ns = 0;
     domt_stepped_advance(&world, 19 * DOMT_MS);
     send_again();
     expect_so_far(4, 1);
@@ -382,22 +357,6 @@ DOMT_TEST(sleepers_do_not_wait_twice_for_handlers_that_take_long)
     send_again();
     expect_so_far(4, 2);
     end();
-}
-
-/* A wake-up is put off only if the sleep ends soon by itself, whatever the sender does behind. */
-DOMT_TEST(sleeper_that_does_not_doze_is_woken_at_once)
-{
-    begin(with_standing_in(2));
-    add(1, &plain);
-    sleeps_long = true;
-    send_after(0);
-    ck_assert_uint_eq(woken_behind_send, 1);
-    expect(0, 1);
-    begin(with_standing_in(2));
-    add(1, &plain);
-    send_after(0);
-    ck_assert_uint_eq(woken_behind_send, 0);
-    expect(1, 0);
 }
 
 static void note_word_and_sleep(domt_stepped *stepped, uint32_t index)
@@ -441,26 +400,6 @@ DOMT_TEST(thread_dozes_behind_a_short_sleep_or_one_in_which_others_stood_in)
     expect_sleep(0, SECOND, DOMI_PARK_SLEEPING);
     expect_sleep(0, SECOND, DOMI_PARK_SLEEPING);
     end();
-}
-
-/* Others stand in for a thread that dozes as without belts. A notice on a belt all the same wakes
- * it, and notices in the inbox wait for it, because an earlier one may be on a belt. */
-DOMT_TEST(notices_to_a_sleeper_use_no_belts_and_what_is_on_one_wakes_it)
-{
-    domus_config config = with_standing_in(2);
-
-    config.scheduler.belt_slots = 64;
-    begin(config);
-    add(1, &plain);
-    send_after(0);
-    ck_assert_uint_eq(domt_profile(world.system, HERE).belted, 0);
-    expect(1, 0);
-    begin(config);
-    add(1, &plain);
-    uses_belt_first = true;
-    send_after(0);
-    ck_assert_uint_eq(domt_profile(world.system, HERE).belted, 1);
-    expect(0, 1);
 }
 
 DOMT_SUITE(60)

@@ -311,10 +311,8 @@ static int on_poke(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour slow = {
-    .name = "slow",
-    .on = (const domus_on[]){{&poke, on_poke, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour slow = {.name = "slow",
+                                     .on = (const domus_on[]){{&poke, on_poke, 0}, {0}}};
 
 /* Nothing is known of these houses when the phase begins. With a look after 16 houses, the first
  * one was shown after 320 ms. */

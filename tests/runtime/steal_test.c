@@ -16,12 +16,11 @@ static domus_address workers[HOUSES_MAX];
 static void burn(uint64_t ns)
 {
     uint64_t until_ns = domt_now_ns() + ns;
-
     while (domt_now_ns() < until_ns)
         continue;
 }
 
-/* --- actors ---------------------------------------------------------------------------------- */
+/* --- actors ----------------------------------------------------------------------------------- */
 
 static const domus_type work_type = {.name = "work", .size = sizeof(uint64_t)}; /* nanoseconds */
 static const domus_type begin_type = {.name = "begin", .size = sizeof(uint64_t)};
@@ -53,8 +52,7 @@ static int on_numbered(domus_stack *stack, void *self, const void *number)
 static const domus_behaviour worker = {
     .name = "worker",
     .state_size = sizeof(uint64_t),
-    .on = (const domus_on[]){{&work_type, on_work, 0}, {&numbered_type, on_numbered, 0}, {0}},
-};
+    .on = (const domus_on[]){{&work_type, on_work, 0}, {&numbered_type, on_numbered, 0}, {0}}};
 
 /* Lives on thread 0; sends work to all workers from there, by their home lane. */
 struct starter {
@@ -77,7 +75,6 @@ static int on_here(domus_stack *stack, void *self, const void *payload)
 static int on_begin(domus_stack *stack, void *self, const void *ns)
 {
     const struct starter *starter = self;
-
     for (uint32_t i = 0; i < starter->count; i++)
         ck_assert_int_eq(domus_notice(stack, workers[i], &work_type, ns), 0);
     return 0;
@@ -95,13 +92,10 @@ static int on_again(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour starting = {
     .name = "starter",
     .state_size = sizeof(struct starter),
-    .on = (const domus_on[]){{&here_type, on_here, 0}, {&begin_type, on_begin, 0}, {0}},
-};
+    .on = (const domus_on[]){{&here_type, on_here, 0}, {&begin_type, on_begin, 0}, {0}}};
 
-static const domus_behaviour busy = {
-    .name = "busy",
-    .on = (const domus_on[]){{&again_type, on_again, 0}, {0}},
-};
+static const domus_behaviour busy = {.name = "busy",
+                                     .on = (const domus_on[]){{&again_type, on_again, 0}, {0}}};
 
 static domus_address start(domus_system *system, uint32_t count, bool pinned)
 {
@@ -125,7 +119,7 @@ static void let_work(domus_system *system, domus_address starter, uint32_t count
     DOMT_WAIT_FOR(30, atomic_load(&done) == count);
 }
 
-/* --- tests ----------------------------------------------------------------------------------- */
+/* --- tests ------------------------------------------------------------------------------------ */
 
 /* Work is given again until there was help enough: other processes may take the helper's
  * CPU for the time of one or of many. On a quiet machine the first one suffices, with half
@@ -134,8 +128,7 @@ DOMT_TEST(overwhelmed_thread_is_helped_by_one_that_sleeps)
 {
     enum { COUNT = 2000, ENOUGH = COUNT / 32, ROUNDS = 100 };
     uint64_t ns = 50000;
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     domus_address starter = start(system, COUNT, false);
 
     for (int i = 0; i < ROUNDS && atomic_load(&elsewhere) <= ENOUGH; i++) {
@@ -157,8 +150,7 @@ DOMT_TEST(nothing_is_exposed_while_nobody_is_idle)
 {
     enum { COUNT = 2000 };
     uint64_t ns = 20000;
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     domus_address starter = start(system, COUNT, false);
 
     atomic_store(&go_on, true);
@@ -179,8 +171,7 @@ DOMT_TEST(pinned_actors_stay_and_nobody_is_woken_for_them_over_and_over)
 {
     enum { COUNT = 2000 };
     uint64_t ns = 50000;
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     domus_address starter = start(system, COUNT, true);
 
     domt_pause_ns(5 * DOMT_MS);
@@ -229,7 +220,6 @@ struct sender {
 static int send_round(domus_stack *stack, void *self_, const void *payload)
 {
     struct sender *self = self_;
-
     for (uint32_t i = 0; i < self->count; i++)
         ck_assert_int_eq(domus_notice(stack, workers[i], &numbered_type, &self->round), 0);
     if (++self->round < self->rounds)
@@ -237,11 +227,10 @@ static int send_round(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static const domus_behaviour sending = {
-    .name = "sender",
-    .state_size = sizeof(struct sender),
-    .on = (const domus_on[]){{&again_type, send_round, 0}, {0}},
-};
+static const domus_behaviour sending = {.name = "sender",
+                                        .state_size = sizeof(struct sender),
+                                        .on =
+                                            (const domus_on[]){{&again_type, send_round, 0}, {0}}};
 
 /* Returns how many loans there were: on a loaded machine perhaps none. */
 static uint64_t hold_order(uint32_t sender_thread)
@@ -265,7 +254,6 @@ static uint64_t hold_order(uint32_t sender_thread)
 static void hold_order_until_lent(uint32_t sender_thread)
 {
     uint64_t steals = 0;
-
     for (int i = 0; i < 8 && steals == 0; i++)
         steals = hold_order(sender_thread);
     ck_assert_uint_gt(steals, 0);
@@ -315,10 +303,8 @@ static int on_timed(domus_stack *stack, void *self, const void *ns)
     return 0;
 }
 
-static const domus_behaviour timed = {
-    .name = "timed",
-    .on = (const domus_on[]){{&work_type, on_timed, 0}, {0}},
-};
+static const domus_behaviour timed = {.name = "timed",
+                                      .on = (const domus_on[]){{&work_type, on_timed, 0}, {0}}};
 
 /* Returns how often one was lent. */
 static uint32_t look_at_time(void)
@@ -345,7 +331,6 @@ static uint32_t look_at_time(void)
 DOMT_TEST(actor_that_is_lent_is_shown_the_time_of_its_run)
 {
     uint32_t lent = 0;
-
     for (int i = 0; i < 20 && lent == 0; i++)
         lent = look_at_time();
     ck_assert_uint_gt(lent, 0);

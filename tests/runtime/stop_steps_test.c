@@ -1,14 +1,18 @@
 /* runtime/control/stop.c, one step at a time, on threads that do not exist: when a step is over,
- * and what a thread refuses from then on. */
+ * and what a thread refuses from then on. A stop that a handler holds up tells only what is new,
+ * and frees nothing that the handler uses. */
 #include "house/family/life.h"
 #include "runtime/control/stop.h"
 #include "runtime/loop/work.h"
 #include "tests/runtime/running.h"
+#include "tests/runtime/stalls.h"
 #include "tests/runtime/stepped.h"
 #include "tests/support/crowd.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -43,7 +47,6 @@ static void hold_quiet(bool (*is_quiet)(const domus_system *system))
 static void hold_served(bool (*has_served)(const domus_system *system))
 {
     domi_io *io = &world.system->threads[1].io;
-
     hold_quiet(has_served);
     atomic_fetch_add(&io->connections, 1);
     ck_assert(!has_served(world.system));
@@ -68,7 +71,6 @@ static void hold_upstream(bool (*is_quiet)(const domus_system *system))
 static void hold_followed(bool (*have_followed)(const domus_system *system))
 {
     uint32_t orders = atomic_load(&world.system->orders);
-
     ck_assert(have_followed(world.system));
     atomic_store(&world.system->orders, orders + domi_orders_of(1));
     ck_assert(!have_followed(world.system));
@@ -93,7 +95,6 @@ static int spawn_on(uint32_t thread)
 {
     domi_manager *manager = &domt_stepped_thread(&world, thread)->manager;
     domus_address address;
-
     return domi_house_spawn(manager, manager, &idle, NULL, &address);
 }
 
@@ -129,7 +130,6 @@ static bool wait(domi_simulator *simulator, bool (*is_done)(const domus_system *
 {
     void (*const hold[])(bool (*is_done)(const domus_system *system)) = {
         hold_served, hold_upstream, hold_followed, hold_finished, hold_closed, hold_empty};
-
     if (waits < sizeof hold / sizeof hold[0])
         hold[waits](is_done);
     waits++;
@@ -138,10 +138,9 @@ static bool wait(domi_simulator *simulator, bool (*is_done)(const domus_system *
 
 DOMT_TEST(each_step_of_a_stop_waits_for_all_threads)
 {
-    domus_config config = domt_config(3);
     domi_simulator simulator = {.wait = wait};
 
-    domt_stepped_init(&world, &config);
+    domt_stepped_begin(&world, 3);
     for (uint32_t i = 0; i < 6; i++)
         (void)domt_spawn(world.system, i % 3, &idle, NULL);
     turn_all();
@@ -201,17 +200,13 @@ static bool skip(domi_simulator *simulator, bool (*is_done)(const domus_system *
 DOMT_TEST(a_listener_whose_acceptor_was_never_mounted_is_closed_and_its_backlog_counted)
 {
     static const domus_behaviour server = {.name = "server", .kind = DOMUS_CHANNELS};
-    const domus_listener_config listener = {
-        .name = "front", .address = "127.0.0.1:0", .backlog = 16};
     domus_config config = domt_config(1);
     domi_simulator simulator = {.wait = skip};
-    uint16_t port = 0;
     char byte;
 
-    config.listeners = &listener;
-    config.listener_count = 1;
+    domt_listen(&config);
     domt_stepped_init(&world, &config);
-    ck_assert_int_eq(domus_serve(world.system, "front", &server, NULL, &port), 0);
+    uint16_t port = domt_serve_front(world.system, &server, NULL);
     int peer = domt_connect(port);
     world.system->simulator = &simulator;
     ck_assert_int_eq(domus_system_stop(world.system), 1);
@@ -241,7 +236,6 @@ static bool is_closed(void)
 static int spawn_late(domus_stack *stack, void *self, const void *nothing)
 {
     domus_address address;
-
     atomic_store(&spawned, 2);
     for (int i = 0; i < 20000 && !is_closed(); i++)
         domt_pause_ns(DOMT_MS / 2);
@@ -249,10 +243,8 @@ static int spawn_late(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static const domus_behaviour spawning = {
-    .name = "spawning",
-    .on = (const domus_on[]){{&go, spawn_late, 0}, {NULL, NULL, 0}},
-};
+static const domus_behaviour spawning = {.name = "spawning",
+                                         .on = (const domus_on[]){{&go, spawn_late, 0}, {0}}};
 
 DOMT_TEST(detached_actor_spawns_nobody_once_its_system_stops)
 {
@@ -286,6 +278,117 @@ DOMT_TEST(thread_of_a_detached_actor_that_could_not_be_made_is_free_again)
                          -EEXIST);
     ck_assert_int_eq(domus_outside_spawn_with(system_, &idle, NULL, &detached, &address), 0);
     domt_end(system_);
+}
+
+/* --- a stop that is held up ------------------------------------------------------------------- */
+
+#define FACTS 64
+
+static const domus_type word_type = {.name = "word"};
+
+static atomic_bool may_go;
+static atomic_bool is_in;
+static atomic_int went_well;
+
+/* Use the actor's memory, its stack, its system and its thread's pools, after the stop
+ * has given up. */
+static void stay(domus_stack *stack, void *self)
+{
+    const uint64_t *facts = self;
+    bool well = true;
+
+    atomic_store(&is_in, true);
+    while (!atomic_load(&may_go)) {
+        domus_address nobody = {NULL, 0};
+        for (uint64_t i = 0; i < FACTS; i++)
+            well = well && facts[i] == i;
+        well = well && domus_self(stack).house != NULL;
+        well = well && domus_notice(stack, nobody, &word_type, NULL) == -ESTALE;
+        domt_pause_ns(DOMT_MS);
+    }
+    atomic_store(&went_well, well);
+}
+
+static int wake_up(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    return 0;
+}
+
+static int sleep_long(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+    domus_buffer_free(event->bytes);
+    return domus_sleep(stack, 60000 * DOMT_MS, wake_up);
+}
+
+static const domus_behaviour held = {.name = "held",
+                                     .kind = DOMUS_CHANNELS,
+                                     .state_size = FACTS * sizeof(uint64_t),
+                                     .on_read = {sleep_long, 0},
+                                     .on_stop = stay};
+
+/* Starts a system whose only thread is held up by its stop, with a connection that it has cut. */
+static domus_system *begin(int *ret_peer)
+{
+    domus_config config = domt_config(1);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    uint64_t facts[FACTS];
+
+    for (uint64_t i = 0; i < FACTS; i++)
+        facts[i] = i;
+    domt_listen(&config);
+    config.shutdown.drain_timeout_ns = 20 * DOMT_MS;
+    config.shutdown.actor_timeout_ns = 10 * DOMT_MS;
+    domus_system *system = domt_start_logging(&config);
+    uint16_t port = domt_serve_front(system, &held, facts);
+    address.sin_port = htons(port);
+    *ret_peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(connect(*ret_peer, (struct sockaddr *)(void *)&address, sizeof address), 0);
+    ck_assert_int_eq(send(*ret_peer, "x", 1, MSG_NOSIGNAL), 1);
+    DOMT_WAIT_FOR(10, domt_profile(system, 0).reads == 1);
+    return system;
+}
+
+/* ThreadSanitizer starts a thread of its own with the program's first one, and keeps it. */
+#define OWN_THREADS (DOMT_TSAN ? 1u : 0u)
+
+DOMT_TEST(a_stop_that_is_asked_for_again_tells_only_what_is_new)
+{
+    int peer;
+    domus_system *system = begin(&peer);
+
+    ck_assert_int_eq(domus_system_stop(system), -ETIMEDOUT);
+    ck_assert(atomic_load(&is_in));
+    ck_assert_uint_eq(domt_lines("1 channels had not drained", NULL), 1);
+    ck_assert_uint_eq(domt_lines("a handler of held has not returned", NULL), 1);
+    atomic_store(&may_go, true);
+    ck_assert_int_eq(domus_system_stop(system), 1); /* the sum, as it promises */
+    ck_assert_uint_eq(domt_lines("had not drained", NULL), 1);
+    ck_assert_uint_eq(domt_lines("has not returned", NULL), 1);
+    ck_assert_int_eq(atomic_load(&went_well), 1);
+    domus_system_free(system);
+    close(peer);
+}
+
+DOMT_TEST(what_a_held_handler_uses_stays_until_a_free_after_its_return)
+{
+    uint32_t open_before = domt_entries("/proc/self/fd");
+    uint32_t threads_before = domt_entries("/proc/self/task") + OWN_THREADS;
+    int peer;
+    domus_system *system = begin(&peer);
+
+    ck_assert_int_eq(domus_system_stop(system), -ETIMEDOUT);
+    domus_system_free(system); /* frees nothing: the handler goes on with all that it has */
+    ck_assert_int_eq(domus_outside_spawn(system, &held, NULL, &(domus_address){NULL, 0}),
+                     -ESHUTDOWN);
+    ck_assert_uint_gt(domt_entries("/proc/self/task"), threads_before);
+    atomic_store(&may_go, true);
+    DOMT_WAIT_FOR(10, atomic_load(&went_well) == 1);
+    domus_system_free(system);
+    close(peer);
+    ck_assert_uint_eq(domt_entries("/proc/self/fd"), open_before);
+    /* A thread that was joined stays in this list until the kernel has taken it out. */
+    DOMT_WAIT_FOR(10, domt_entries("/proc/self/task") == threads_before);
 }
 
 DOMT_SUITE(60)

@@ -15,28 +15,20 @@ typedef struct parcel {
 static void release_parcel(void *payload)
 {
     const parcel *own = payload;
-
     atomic_fetch_add(&released, 1);
     if (own->ends != NULL)
         atomic_fetch_add(own->ends, 1);
 }
 
 static const domus_type parcel_type = {
-    .name = "parcel",
-    .size = sizeof(parcel),
-    .release = release_parcel,
-};
+    .name = "parcel", .size = sizeof(parcel), .release = release_parcel};
 static const domus_type tick_type = {.name = "tick", .size = 8};
 static const domus_type question_type = {
-    .name = "question",
-    .size = sizeof(parcel),
-    .release = release_parcel,
-};
+    .name = "question", .size = sizeof(parcel), .release = release_parcel};
 
 static int take(domus_stack *stack, void *self, const void *payload)
 {
     const parcel *own = payload;
-
     (void)domus_take(stack);
     atomic_fetch_add(&handled, 1);
     if (own->ends != NULL)
@@ -44,17 +36,14 @@ static int take(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour taker = {
-    .name = "taker",
-    .on = (const domus_on[]){{&parcel_type, take, 0}, {NULL, NULL, 0}},
-    .on_mount = domt_count_mount,
-    .on_stop = domt_count_stop,
-};
+static const domus_behaviour taker = {.name = "taker",
+                                      .on = (const domus_on[]){{&parcel_type, take, 0}, {0}},
+                                      .on_mount = domt_count_mount,
+                                      .on_stop = domt_count_stop};
 
 DOMT_TEST(on_stop_runs_once_for_every_mounted_actor)
 {
-    domus_config config = domt_config(3);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(3);
     enum { ACTORS = 3000 };
     static domus_address addresses[ACTORS];
 
@@ -84,7 +73,6 @@ static int keep_asking(domus_stack *stack, void *self, const domus_answer *answe
 static int hold(domus_stack *stack, void *self, const void *payload)
 {
     parcel none = {NULL};
-
     int result = domus_barrier(stack);
     if (result != 0)
         return result;
@@ -100,26 +88,20 @@ static int never_answer(domus_stack *stack, void *self, const void *payload)
 
 static const domus_type hold_type = {.name = "hold", .size = sizeof(domus_address)};
 
-static const domus_behaviour holder = {
-    .name = "holder",
-    .on =
-        (const domus_on[]){
-            {&parcel_type, take, 0},
-            {&hold_type, hold, 0},
-            {&question_type, never_answer, 0},
-            {NULL, NULL, 0},
-        },
-    .on_mount = domt_count_mount,
-    .on_stop = domt_count_stop,
-};
+static const domus_behaviour holder = {.name = "holder",
+                                       .on = (const domus_on[]){{&parcel_type, take, 0},
+                                                                {&hold_type, hold, 0},
+                                                                {&question_type, never_answer, 0},
+                                                                {0}},
+                                       .on_mount = domt_count_mount,
+                                       .on_stop = domt_count_stop};
 
 #define PARCELS 3000u
 
 DOMT_TEST(mail_that_is_left_is_dropped_exactly_once)
 {
     static _Atomic uint32_t ends[2 * PARCELS];
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(2);
     domus_address one = domt_spawn(system, 0, &holder, NULL);
     domus_address two = domt_spawn(system, 1, &holder, NULL);
 
@@ -204,12 +186,10 @@ static void farewell(domus_stack *stack, void *self_)
         atomic_fetch_add(&strange, 1);
 }
 
-static const domus_behaviour leaver = {
-    .name = "leaver",
-    .state_size = sizeof(struct link),
-    .on = (const domus_on[]){{&link_type, join, 0}, {NULL, NULL, 0}},
-    .on_stop = farewell,
-};
+static const domus_behaviour leaver = {.name = "leaver",
+                                       .state_size = sizeof(struct link),
+                                       .on = (const domus_on[]){{&link_type, join, 0}, {0}},
+                                       .on_stop = farewell};
 
 DOMT_TEST(on_stop_may_do_anything_at_the_end)
 {
@@ -241,19 +221,14 @@ DOMT_TEST(on_stop_may_do_anything_at_the_end)
 
 static int rage(domus_stack *stack, void *self, const void *payload);
 
-static const domus_behaviour fury = {
-    .name = "fury",
-    .state_size = sizeof(uint64_t),
-    .on =
-        (const domus_on[]){
-            {&tick_type, rage, 0},
-            {&parcel_type, take, 0},
-            {&question_type, never_answer, 0},
-            {NULL, NULL, 0},
-        },
-    .on_mount = domt_count_mount,
-    .on_stop = domt_count_stop,
-};
+static const domus_behaviour fury = {.name = "fury",
+                                     .state_size = sizeof(uint64_t),
+                                     .on = (const domus_on[]){{&tick_type, rage, 0},
+                                                              {&parcel_type, take, 0},
+                                                              {&question_type, never_answer, 0},
+                                                              {0}},
+                                     .on_mount = domt_count_mount,
+                                     .on_stop = domt_count_stop};
 
 #define FURIES_MAX 5000
 
@@ -370,8 +345,7 @@ static void *flood(void *self_)
 DOMT_TEST(stop_under_a_flood_from_foreign_threads_answers_eshutdown)
 {
     for (uint32_t round = 0; round < 8; round++) {
-        domus_config config = domt_config(2);
-        domus_system *system = domt_start(&config);
+        domus_system *system = domt_start_threads(2);
         struct flood floods[FOREIGN];
         pthread_t threads[FOREIGN];
         uint64_t taken = 0;

@@ -55,7 +55,6 @@ static int watch(domus_stack *stack, void *self)
 static int hear(domus_stack *stack, void *self, const void *payload)
 {
     const domus_memory_change *change = payload;
-
     atomic_store(&is_short, change->level != DOMUS_MEMORY_NORMAL);
     return 0;
 }
@@ -78,7 +77,6 @@ static int answer(domus_stack *stack, domus_channel *channel, char word, const c
 static uint32_t number_of(const request *of)
 {
     uint32_t number;
-
     memcpy(&number, of->head + 1, sizeof number);
     return number % VALUES_MAX;
 }
@@ -135,7 +133,6 @@ static int take(domus_stack *stack, domus_channel *channel, request *asked, cons
 static int open_channel(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-
     domus_channel_set_data(event->channel, calloc(1, sizeof(request)));
     return 0;
 }
@@ -143,7 +140,6 @@ static int open_channel(domus_stack *stack, void *self, const void *payload)
 static int read_channel(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-
     int error = take(stack, event->channel, domus_channel_data(event->channel),
                      domus_buffer_data(event->bytes), domus_buffer_size(event->bytes));
     domus_buffer_free(event->bytes);
@@ -162,15 +158,13 @@ static int close_channel(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour store = {
-    .name = "store",
-    .kind = DOMUS_CHANNELS,
-    .on = (const domus_on[]){{&domus_memory_type, hear, 0}, {NULL, NULL, 0}},
-    .on_mount = watch,
-    .on_open = {open_channel, 0},
-    .on_read = {read_channel, 0},
-    .on_close = {close_channel, 0},
-};
+static const domus_behaviour store = {.name = "store",
+                                      .kind = DOMUS_CHANNELS,
+                                      .on = (const domus_on[]){{&domus_memory_type, hear, 0}, {0}},
+                                      .on_mount = watch,
+                                      .on_open = {open_channel, 0},
+                                      .on_read = {read_channel, 0},
+                                      .on_close = {close_channel, 0}};
 
 static _Noreturn void run_store(pid_t parent)
 {
@@ -224,7 +218,6 @@ static char ask_anew(uint16_t port, char word, uint32_t number)
 {
     int fd = domt_connect(port); /* its receives are limited to 5 s */
     char back = ask(fd, word, number);
-
     close(fd);
     return back;
 }
@@ -232,7 +225,6 @@ static char ask_anew(uint16_t port, char word, uint32_t number)
 static uint32_t fill(int fd)
 {
     uint32_t count = 0;
-
     while (count < VALUES_MAX && ask(fd, 'S', count) == 'K')
         count++;
     return count;

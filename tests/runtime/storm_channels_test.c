@@ -51,7 +51,6 @@ static int connect_to(uint16_t port)
 static void close_somehow(int fd, bool abort)
 {
     const struct linger reset = {.l_onoff = 1, .l_linger = 0};
-
     if (abort)
         (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     close(fd);

@@ -30,14 +30,12 @@
 static uint64_t seeds(uint64_t few, uint64_t many)
 {
     const char *text = getenv("DOMT_LONG");
-
     return text != NULL && text[0] != '\0' ? many : few;
 }
 
 static void send_from_outside(domus_system *system, uint32_t to, uint64_t depth)
 {
     const void *load = domt_load_new(depth);
-
     (void)domt_load_gave(domus_outside_notice(system, domt_crowd_at(to), &domt_storm_note, load),
                          load);
 }
@@ -45,7 +43,6 @@ static void send_from_outside(domus_system *system, uint32_t to, uint64_t depth)
 static void publish_from_outside(domus_system *system)
 {
     domus_group group;
-
     if (domus_outside_group_open(system, "storm", &group) == 0)
         (void)domus_outside_publish(system, group, &domt_storm_news, domt_load_new(2));
 }

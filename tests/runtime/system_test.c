@@ -21,7 +21,6 @@ static domus_system *new_system(uint32_t threads)
 {
     domus_config config = domt_config(threads);
     domus_system *system = NULL;
-
     ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
     return system;
 }
@@ -184,7 +183,7 @@ DOMT_TEST(failed_allocation_is_an_error_wherever_it_happens)
     ck_assert_int_ge(count, 10);
 }
 
-/* --- what runs ------------------------------------------------------------------------------- */
+/* --- what runs -------------------------------------------------------------------------------- */
 
 static const domus_type add_type = {.name = "add", .size = sizeof(uint64_t)};
 
@@ -195,18 +194,15 @@ struct adder {
 static int added(domus_stack *stack, void *self_, const void *payload)
 {
     struct adder *self = self_;
-
     atomic_fetch_add(self->sum, *(const uint64_t *)payload);
     return 0;
 }
 
-static const domus_behaviour adder = {
-    .name = "adder",
-    .state_size = sizeof(struct adder),
-    .on = (const domus_on[]){{&add_type, added, 0}, {NULL, NULL, 0}},
-    .on_mount = domt_count_mount,
-    .on_stop = domt_count_stop,
-};
+static const domus_behaviour adder = {.name = "adder",
+                                      .state_size = sizeof(struct adder),
+                                      .on = (const domus_on[]){{&add_type, added, 0}, {0}},
+                                      .on_mount = domt_count_mount,
+                                      .on_stop = domt_count_stop};
 
 DOMT_TEST(several_systems_run_in_one_process)
 {
@@ -289,8 +285,7 @@ DOMT_TEST(signals_stay_with_the_threads_of_the_caller)
     for (size_t i = 0; i < NUMBERS; i++)
         ck_assert_int_eq(sigaction(numbers[i], &action, NULL), 0);
     pthread_sigmask(SIG_SETMASK, NULL, &before);
-    domus_config config = domt_config(3);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_threads(3);
     pthread_sigmask(SIG_SETMASK, NULL, &after);
     for (int number = 1; number < NSIG; number++)
         ck_assert_int_eq(sigismember(&before, number), sigismember(&after, number));
@@ -306,7 +301,7 @@ DOMT_TEST(signals_stay_with_the_threads_of_the_caller)
     domt_end(system);
 }
 
-/* --- where it runs --------------------------------------------------------------------------- */
+/* --- where it runs ---------------------------------------------------------------------------- */
 
 struct place {
     cpu_set_t cpus;
@@ -321,7 +316,6 @@ struct scout {
 static int look_around(domus_stack *stack, void *self_)
 {
     struct scout *self = self_;
-
     (void)sched_getaffinity(0, sizeof self->place->cpus, &self->place->cpus);
     (void)pthread_getname_np(pthread_self(), self->place->name, sizeof self->place->name);
     atomic_store(&self->place->told, true);
@@ -329,15 +323,11 @@ static int look_around(domus_stack *stack, void *self_)
 }
 
 static const domus_behaviour scout = {
-    .name = "scout",
-    .state_size = sizeof(struct scout),
-    .on_mount = look_around,
-};
+    .name = "scout", .state_size = sizeof(struct scout), .on_mount = look_around};
 
 static void look_at(domus_system *system, uint32_t thread, struct place *place)
 {
     char name[16];
-
     atomic_store(&place->told, false);
     (void)domt_spawn(system, thread, &scout, &(struct scout){place});
     DOMT_WAIT_FOR(10, atomic_load(&place->told));

@@ -1,12 +1,18 @@
 /* runtime/testkit/runners.c: pools in a test kit, on its clock, in an order that follows from the
- * seed. */
+ * seed. runtime/testkit/who.c: each actor has one number, by its house and its lease, however many
+ * there are, and also when memory runs out. */
+#include "base/memory.h"
+#include "runtime/testkit/who.h"
 #include "tests/runtime/running.h"
+#include "tests/support/suite.h"
 
 #include <domus/pools.h>
 #include <domus/testkit.h>
 
 #include <stdlib.h>
 #include <string.h>
+
+/* --- pools ------------------------------------------------------------------------------------ */
 
 #define MS       DOMT_MS
 #define HOUR     (3600 * 1000 * MS)
@@ -29,7 +35,6 @@ static struct {
 static int on_ball(domus_stack *stack, void *self, const void *payload)
 {
     uint32_t me = *(uint32_t *)self, left = *(const uint32_t *)payload;
-
     now.passes++;
     if (left == 0)
         return 0;
@@ -40,7 +45,6 @@ static int on_ball(domus_stack *stack, void *self, const void *payload)
 static int on_question(domus_stack *stack, void *self, const void *number)
 {
     uint32_t answer = *(const uint32_t *)number + 1;
-
     return domus_reply(stack, &question_type, &answer);
 }
 
@@ -65,11 +69,8 @@ static const domus_behaviour echo = {
     .state_size = sizeof(uint32_t),
     .on_mount = mount_echo,
     .on_stop = stop_echo,
-    .on = (const domus_on[]){{&ball_type, on_ball, 0},
-                             {&question_type, on_question, 0},
-                             {&tick_type, on_tick, 0},
-                             {0}},
-};
+    .on = (const domus_on[]){
+        {&ball_type, on_ball, 0}, {&question_type, on_question, 0}, {&tick_type, on_tick, 0}, {0}}};
 
 static domus_testkit *make(const char *policy, uint64_t seed)
 {
@@ -175,6 +176,63 @@ DOMT_TEST(all_runners_have_turns)
         }
         domus_testkit_free(kit);
     }
+}
+
+/* --- numbers of actors ------------------------------------------------------------------------ */
+
+#define HOUSES 1000u /* the first table has room for 128, so it grows three times */
+
+/* Nobody lives in these. Only the place and the lease of a house count here. */
+static domi_house houses[HOUSES];
+static domi_who *who;
+
+static uint32_t number_of(uint32_t house)
+{
+    return domi_who_number(&who, &houses[house]);
+}
+
+static void set_lease(uint32_t house, uint32_t lease)
+{
+    atomic_store(&houses[house].life, (uint64_t)lease << 32);
+}
+
+DOMT_TEST(numbers_follow_the_order_of_the_first_run)
+{
+    for (uint32_t i = HOUSES; i-- > 0;) {
+        ck_assert_uint_eq(number_of(i), HOUSES - 1 - i);
+        ck_assert_uint_eq(number_of(HOUSES - 1), 0);
+    }
+    for (uint32_t i = 0; i < HOUSES; i++)
+        ck_assert_uint_eq(number_of(i), HOUSES - 1 - i);
+    domi_memory_free(who);
+}
+
+/* The next actor of a house is another one. */
+DOMT_TEST(actors_of_one_house_are_told_apart)
+{
+    for (int twice = 0; twice < 2; twice++) {
+        for (uint32_t lease = 0; lease < 500; lease++) {
+            set_lease(7, lease);
+            ck_assert_uint_eq(number_of(7), lease);
+        }
+    }
+    domi_memory_free(who);
+}
+
+/* An actor without a number gets one as soon as there is memory, and no number is lost. */
+DOMT_TEST(without_memory_an_actor_is_unknown)
+{
+    domi_memory_fail_after(0, 0);
+    ck_assert_uint_eq(number_of(0), DOMI_WHO_UNKNOWN);
+    domi_memory_fail_after(-1, 0);
+    for (uint32_t i = 0; i < 128; i++)
+        ck_assert_uint_eq(number_of(i), i);
+    domi_memory_fail_after(0, 0);
+    ck_assert_uint_eq(number_of(128), DOMI_WHO_UNKNOWN);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_uint_eq(number_of(128), 128);
+    ck_assert_uint_eq(number_of(0), 0);
+    domi_memory_free(who);
 }
 
 DOMT_SUITE(60)

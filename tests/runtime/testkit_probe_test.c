@@ -29,7 +29,7 @@ static void setup(uint64_t seed)
     ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
 }
 
-/* --- who they talk to ------------------------------------------------------------------------ */
+/* --- who they talk to ------------------------------------------------------------------------- */
 
 static struct {
     domus_address sender; /* of the last number */
@@ -60,7 +60,6 @@ static int begin_late(domus_stack *stack, void *self, const void *who)
 static int send_late(domus_stack *stack, void *self, const void *who_)
 {
     domus_address who;
-
     memcpy(&who, who_, sizeof who);
     return domus_notice(stack, who, &forget_type, NULL);
 }
@@ -77,25 +76,22 @@ static int was_answered(domus_stack *stack, void *self, const domus_answer *answ
 static int call(domus_stack *stack, void *self, const void *who_)
 {
     domus_address who;
-
     memcpy(&who, who_, sizeof who);
     return domus_ask(stack, who, &question_type, &(uint32_t){5}, was_answered);
 }
 
-static const domus_behaviour partner = {
-    .name = "partner",
-    .on = (const domus_on[]){{&number_type, take_number, 0},
-                             {&question_type, answer_question, 0},
-                             {&late_type, begin_late, 0},
-                             {&tick_type, send_late, 0},
-                             {&call_type, call, 0},
-                             {0}},
-};
+static const domus_behaviour partner = {.name = "partner",
+                                        .on =
+                                            (const domus_on[]){{&number_type, take_number, 0},
+                                                               {&question_type, answer_question, 0},
+                                                               {&late_type, begin_late, 0},
+                                                               {&tick_type, send_late, 0},
+                                                               {&call_type, call, 0},
+                                                               {0}}};
 
 static domus_address spawn(const domus_behaviour *behaviour)
 {
     domus_address address;
-
     ck_assert_int_eq(
         domus_outside_spawn_on(domus_testkit_system(kit), 1, behaviour, NULL, &address), 0);
     return address;
@@ -111,7 +107,7 @@ static bool same(domus_address one, domus_address other)
     return one.house == other.house && one.lease == other.lease;
 }
 
-/* --- expecting ------------------------------------------------------------------------------- */
+/* --- expecting -------------------------------------------------------------------------------- */
 
 DOMT_TEST(a_probe_takes_any_type_in_order)
 {
@@ -165,7 +161,7 @@ DOMT_TEST(expecting_lets_no_more_time_pass_than_it_takes)
     domus_testkit_free(kit);
 }
 
-/* --- acting ---------------------------------------------------------------------------------- */
+/* --- acting ----------------------------------------------------------------------------------- */
 
 DOMT_TEST(what_a_probe_sends_is_from_it)
 {
@@ -301,7 +297,7 @@ DOMT_TEST(a_probes_ask_fails_when_its_time_is_over)
     domus_testkit_free(kit);
 }
 
-/* --- what payloads own ----------------------------------------------------------------------- */
+/* --- what payloads own ------------------------------------------------------------------------ */
 
 static uint32_t releases;
 
@@ -391,7 +387,6 @@ static void *stop(void *nothing)
 static void on_another_thread(void *(*step)(void *context), void *context)
 {
     pthread_t thread;
-
     ck_assert_int_eq(pthread_create(&thread, NULL, step, context), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
@@ -411,7 +406,6 @@ DOMT_TEST(a_kit_goes_from_thread_to_thread)
 static int try_another_kit(domus_stack *stack, void *self, const void *nothing)
 {
     domus_testkit *another = NULL;
-
     ck_assert_int_eq(domus_testkit_new(NULL, 2, NULL, 0, &another), 0);
     ck_assert_int_eq(domus_testkit_run(another), 0);
     domus_testkit_free(another);
@@ -420,9 +414,7 @@ static int try_another_kit(domus_stack *stack, void *self, const void *nothing)
 }
 
 static const domus_behaviour trying = {
-    .name = "trying",
-    .on = (const domus_on[]){{&forget_type, try_another_kit, 0}, {0}},
-};
+    .name = "trying", .on = (const domus_on[]){{&forget_type, try_another_kit, 0}, {0}}};
 
 DOMT_TEST(an_actor_that_uses_another_kit_is_still_on_its_thread)
 {

@@ -26,7 +26,6 @@ static const domus_type tick_type = {.name = "tick"};
 static domus_address spawn_on(domus_testkit *kit, uint32_t thread, const domus_behaviour *behaviour)
 {
     domus_address address;
-
     ck_assert_int_eq(
         domus_outside_spawn_on(domus_testkit_system(kit), thread, behaviour, NULL, &address), 0);
     return address;
@@ -61,8 +60,7 @@ static int store_write(domus_stack *stack, void *self, const void *value)
 static const domus_behaviour store = {
     .name = "store",
     .state_size = sizeof(uint32_t),
-    .on = (const domus_on[]){{&read_type, store_read, 0}, {&write_type, store_write, 0}, {0}},
-};
+    .on = (const domus_on[]){{&read_type, store_read, 0}, {&write_type, store_write, 0}, {0}}};
 
 struct client {
     domus_address store;
@@ -71,7 +69,6 @@ struct client {
 static int client_has_read(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const struct client *client = self;
-
     if (answer->error != 0)
         return answer->error;
     uint32_t more = *(const uint32_t *)answer->payload + 1;
@@ -81,16 +78,13 @@ static int client_has_read(domus_stack *stack, void *self, const domus_answer *a
 static int client_go(domus_stack *stack, void *self, const void *where)
 {
     struct client *client = self;
-
     memcpy(&client->store, where, sizeof client->store);
     return domus_ask(stack, client->store, &read_type, NULL, client_has_read);
 }
 
-static const domus_behaviour client = {
-    .name = "client",
-    .state_size = sizeof(struct client),
-    .on = (const domus_on[]){{&go_type, client_go, 0}, {0}},
-};
+static const domus_behaviour client = {.name = "client",
+                                       .state_size = sizeof(struct client),
+                                       .on = (const domus_on[]){{&go_type, client_go, 0}, {0}}};
 
 /* Run a race. Returns 0 if no update was lost. `context` may get a copy of the
  * trace, to be freed. */
@@ -180,7 +174,7 @@ DOMT_TEST(the_seed_comes_from_the_environment)
     ck_assert_uint_eq(domus_testkit_seed(5), 5);
 }
 
-/* --- time ------------------------------------------------------------------------------------ */
+/* --- time ------------------------------------------------------------------------------------- */
 
 static struct {
     uint32_t ticks;
@@ -202,11 +196,9 @@ static int clock_begin(domus_stack *stack, void *self)
     return domus_every(stack, SECOND, &tick_type, NULL, NULL);
 }
 
-static const domus_behaviour ticking = {
-    .name = "ticking",
-    .on = (const domus_on[]){{&tick_type, clock_tick, 0}, {0}},
-    .on_mount = clock_begin,
-};
+static const domus_behaviour ticking = {.name = "ticking",
+                                        .on = (const domus_on[]){{&tick_type, clock_tick, 0}, {0}},
+                                        .on_mount = clock_begin};
 
 DOMT_TEST(an_hour_passes_in_no_time)
 {
@@ -233,7 +225,6 @@ static int count_tasks(void)
 {
     DIR *tasks = opendir("/proc/self/task");
     int count = 0;
-
     while (readdir(tasks) != NULL)
         count++;
     closedir(tasks);
@@ -244,23 +235,20 @@ DOMT_TEST(a_kit_makes_no_thread)
 {
     int before = count_tasks();
     domus_testkit *kit = domt_kit_new(NULL, 1);
-
     ck_assert_int_eq(count_tasks(), before);
     ck_assert_uint_eq(domus_system_threads(domus_testkit_system(kit)), DOMUS_TESTKIT_THREADS);
     domus_testkit_free(kit);
 }
 
-/* --- limits ---------------------------------------------------------------------------------- */
+/* --- limits ----------------------------------------------------------------------------------- */
 
 static int chase(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_notice(stack, domus_self(stack), &tick_type, NULL);
 }
 
-static const domus_behaviour restless = {
-    .name = "restless",
-    .on = (const domus_on[]){{&tick_type, chase, 0}, {0}},
-};
+static const domus_behaviour restless = {.name = "restless",
+                                         .on = (const domus_on[]){{&tick_type, chase, 0}, {0}}};
 
 DOMT_TEST(who_never_rests_is_named)
 {
@@ -329,7 +317,7 @@ DOMT_TEST(a_kit_takes_what_counts_of_a_configuration)
     domus_testkit_free(NULL);
 }
 
-/* --- stop ------------------------------------------------------------------------------------ */
+/* --- stop ------------------------------------------------------------------------------------- */
 
 static domus_testkit *current;
 static uint32_t lives[2]; /* mounted, stopped */
@@ -354,12 +342,10 @@ static void dying(domus_stack *stack, void *self)
     (void)succeed(stack, &lives[1]);
 }
 
-static const domus_behaviour mortal = {
-    .name = "mortal",
-    .on = (const domus_on[]){{&tick_type, meddle, 0}, {0}},
-    .on_mount = living,
-    .on_stop = dying,
-};
+static const domus_behaviour mortal = {.name = "mortal",
+                                       .on = (const domus_on[]){{&tick_type, meddle, 0}, {0}},
+                                       .on_mount = living,
+                                       .on_stop = dying};
 
 DOMT_TEST(stop_ends_all_actors_and_counts_dead_letters)
 {
@@ -409,7 +395,7 @@ DOMT_TEST(a_handler_cannot_take_steps)
     domus_testkit_free(current);
 }
 
-/* --- memory ---------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 /* A kit, a race and a conversation with a probe. Returns 0 when nothing failed. */
 static int scenario(void)

@@ -27,7 +27,6 @@ struct whisperer {
 static void last_words(domus_stack *stack, void *self_)
 {
     const struct whisperer *self = self_;
-
     stopped++;
     if (self->to != NULL)
         sent += domus_notice(stack, *self->to, &word_type, NULL) == 0;
@@ -36,15 +35,11 @@ static void last_words(domus_stack *stack, void *self_)
 }
 
 static const domus_behaviour whisperer = {
-    .name = "whisperer",
-    .state_size = sizeof(struct whisperer),
-    .on_stop = last_words,
-};
+    .name = "whisperer", .state_size = sizeof(struct whisperer), .on_stop = last_words};
 
 static void count_slot(void *house_, void *count)
 {
     const domi_house *house = house_;
-
     ck_assert_uint_ne(atomic_load(&((domi_house *)house_)->life) & DOMI_LIFE_CLOSED, 0);
     ck_assert_int_eq(house->state, DOMI_CREATED);
     ++*(uint32_t *)count;
@@ -53,7 +48,6 @@ static void count_slot(void *house_, void *count)
 static uint32_t length_of(const domi_house *house, uint32_t most)
 {
     uint32_t length = 0;
-
     for (; house != NULL && length <= most; house = house->next)
         length++;
     return length;
@@ -82,13 +76,12 @@ static void holds_no_slot_twice(domt_stepped *stepped)
 static void end_by(uint64_t seed, uint64_t one_of)
 {
     static domus_address addresses[ACTORS];
-    domus_config config = domt_config(1);
     domt_stepped stepped;
     domi_random dice;
 
     stopped = sent = released = 0;
     domi_random_init(&dice, seed);
-    domt_stepped_init(&stepped, &config);
+    domt_stepped_begin(&stepped, 1);
     for (uint32_t i = 0; i < ACTORS; i++) {
         struct whisperer state = {NULL, NULL};
         if (domi_random_below(&dice, one_of) == 0)
@@ -123,21 +116,18 @@ static int born(domus_stack *stack, void *self)
     return 0;
 }
 
-static const domus_behaviour late = {
-    .name = "late",
-    .state_size = sizeof(struct whisperer),
-    .on_mount = born,
-    .on_stop = last_words,
-};
+static const domus_behaviour late = {.name = "late",
+                                     .state_size = sizeof(struct whisperer),
+                                     .on_mount = born,
+                                     .on_stop = last_words};
 
 /* The houses are in every state that a house may have when its thread ends. */
 DOMT_TEST(end_finds_actors_in_every_state)
 {
-    domus_config config = domt_config(1);
     domt_stepped stepped;
     domus_address address;
 
-    domt_stepped_init(&stepped, &config);
+    domt_stepped_begin(&stepped, 1);
     for (uint32_t i = 0; i < ACTORS; i++) {
         address = domt_spawn(stepped.system, 0, &late, &(struct whisperer){NULL, NULL});
         if (i == ACTORS / 3)

@@ -34,7 +34,6 @@ static domt_traced traced;
 static domi_recorder *make(const struct domus_system *owner, const char *name, uint32_t places)
 {
     domi_recorder *recorder = NULL;
-
     ck_assert_int_eq(domi_recorder_new(owner, name, places, &recorder), 0);
     return recorder;
 }
@@ -350,7 +349,6 @@ static void handle_crash(int signal)
     errno = 12345;
     int first = domus_trace_crash_write(crash_fd);
     int second = domus_trace_crash_write(crash_fd);
-
     _exit(signal == SIGSEGV && first == 0 && second == -EBUSY && errno == 12345 ? 42 : 43);
 }
 
@@ -412,7 +410,6 @@ DOMT_TEST(a_crash_leaves_a_trace_that_names_the_last_run)
 static void fail_to_crash(void)
 {
     int result = domus_trace_crash_write(-1);
-
     if (result != -ENODATA)
         _exit(43);
     _exit(42);
@@ -421,7 +418,6 @@ static void fail_to_crash(void)
 static void crash_into_nothing(void)
 {
     domi_recorder *recorder = make(a_system, "thread 0", 64);
-
     note_an_iteration(recorder);
     _exit(domus_trace_crash_write(-1) == -EBADF ? 42 : 43);
 }

@@ -66,7 +66,6 @@ static int on_tick(domus_stack *stack, void *self, const void *payload)
 static int on_ready(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t value;
-
     ck_assert_int_eq(read(readable, &value, sizeof value), sizeof value);
     return count(&ticks);
 }
@@ -76,15 +75,13 @@ static int on_note(domus_stack *stack, void *self, const void *payload)
     return count(&notes);
 }
 
-static const domus_behaviour failing = {
-    .name = "failing",
-    .on = (const domus_on[]){{&tick_type, on_tick, 0},
-                             {&note_type, on_note, 0},
-                             {&domus_down_type, on_tick, 0},
-                             {&domus_ready_type, on_ready, 0},
-                             {NULL, NULL, 0}},
-    .on_mount = on_mount,
-};
+static const domus_behaviour failing = {.name = "failing",
+                                        .on = (const domus_on[]){{&tick_type, on_tick, 0},
+                                                                 {&note_type, on_note, 0},
+                                                                 {&domus_down_type, on_tick, 0},
+                                                                 {&domus_ready_type, on_ready, 0},
+                                                                 {0}},
+                                        .on_mount = on_mount};
 
 /* Spawn it on the other thread, and do not return before the test says so. */
 static int on_bear(domus_stack *stack, void *self, const void *payload)
@@ -102,11 +99,9 @@ static int on_bear(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_supervision supervision = {.intensity = 100, .otherwise = DOMUS_RESTART};
-static const domus_behaviour boss = {
-    .name = "boss",
-    .on = (const domus_on[]){{&bear_type, on_bear, 0}, {NULL, NULL, 0}},
-    .supervision = &supervision,
-};
+static const domus_behaviour boss = {.name = "boss",
+                                     .on = (const domus_on[]){{&bear_type, on_bear, 0}, {0}},
+                                     .supervision = &supervision};
 
 static void open_all(bool detached)
 {

@@ -27,7 +27,6 @@ struct board {
 static int mount(domus_stack *stack, void *self_)
 {
     struct board *self = self_;
-
     self->waiters =
         (domus_waiters){.places = self->places, .places_max = PLACES, .share_max = SHARE};
     return 0;
@@ -65,8 +64,7 @@ static const domus_behaviour behaviour = {
     .kind = DOMUS_STATE,
     .state_size = sizeof(struct board),
     .on_mount = mount,
-    .on = (const domus_on[]){{&wait_type, take_wait, 0}, {&news_type, take_news, 0}, {0}},
-};
+    .on = (const domus_on[]){{&wait_type, take_wait, 0}, {&news_type, take_news, 0}, {0}}};
 
 /* A probe asks for an owner, leaves, or brings the news. */
 typedef struct step {

@@ -57,33 +57,29 @@ static const domus_on rows[] = {{&flood_type, on_flood, 0},
                                 {&tock_type, on_tock, 0},
                                 {&stay_type, on_stay, 0},
                                 {&tick_type, on_tick, 0},
-                                {NULL, NULL, 0}};
+                                {0}};
 static const domus_behaviour actor = {.name = "actor", .on = rows};
 static const domus_pool_config work = {.name = "work", .runners = 2, .policy = "deques"};
 
-static domus_system *begin(domus_watchdog **ret_watchdog)
+static domus_watchdog *watchdog;
+
+static void begin(void)
 {
     domus_config config = domt_config(2);
-
-    config.pools = &work;
-    config.pool_count = 1;
     atomic_store(&may_go, false);
     atomic_store(&staying, 0);
-    domus_system *system = domt_start(&config);
-    domt_pooled.system = system;
-    domt_pooled.pool = domus_outside_pool_find(system, "work");
-    ck_assert_int_eq(domus_watchdog_new(system, ret_watchdog), 0);
-    return system;
+    domt_pooled_start(&config, &work);
+    ck_assert_int_eq(domus_watchdog_new(domt_pooled.system, &watchdog), 0);
 }
 
-static void finish(domus_system *system, domus_watchdog *watchdog)
+static void finish(void)
 {
     domus_watchdog_free(watchdog);
-    domt_end(system);
+    domt_end(domt_pooled.system);
 }
 
 /* Returns whether 20 looks find so many silent. A thread that is waking is silent for a moment. */
-static bool is_steady(domus_watchdog *watchdog, int silent)
+static bool is_steady(int silent)
 {
     for (int i = 0; i < 20; i++) {
         domt_pause_ns(DOMT_MS);
@@ -93,86 +89,70 @@ static bool is_steady(domus_watchdog *watchdog, int silent)
     return true;
 }
 
-static void stays_at(domus_watchdog *watchdog, int silent)
+static void stays_at(int silent)
 {
-    DOMT_WAIT_FOR(20, is_steady(watchdog, silent));
+    DOMT_WAIT_FOR(20, is_steady(silent));
 }
 
 DOMT_TEST(all_are_alive_while_they_sleep_and_when_they_have_ended)
 {
-    domus_watchdog *watchdog;
-    domus_system *system = begin(&watchdog);
-
+    begin();
     domt_pause_ns(20 * DOMT_MS);
-    stays_at(watchdog, 0);
-    ck_assert_int_ge(domus_system_stop(system), 0);
-    stays_at(watchdog, 0);
-    finish(system, watchdog);
+    stays_at(0);
+    ck_assert_int_ge(domus_system_stop(domt_pooled.system), 0);
+    stays_at(0);
+    finish();
 }
 
 DOMT_TEST(a_thread_and_a_runner_that_hang_are_silent_until_they_go_on)
 {
-    domus_watchdog *watchdog;
-    domus_system *system = begin(&watchdog);
-
-    domt_notice(system, domt_spawn(system, 1, &actor, NULL), &stay_type, NULL);
+    begin();
+    domt_notice(domt_pooled.system, domt_spawn(domt_pooled.system, 1, &actor, NULL), &stay_type,
+                NULL);
     DOMT_WAIT_FOR(20, atomic_load(&staying) == 1);
-    stays_at(watchdog, 1);
-    domt_notice(system, domt_pooled_spawn(domt_pooled.pool, &actor, NULL), &stay_type, NULL);
+    stays_at(1);
+    domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &actor, NULL), &stay_type,
+                NULL);
     DOMT_WAIT_FOR(20, atomic_load(&staying) == 2);
     atomic_store(&may_go, true);
     DOMT_WAIT_FOR(20, domus_watchdog_look(watchdog) == 0); /* the runner was at rest before */
-    stays_at(watchdog, 0);
-    finish(system, watchdog);
+    stays_at(0);
+    finish();
 }
 
 /* A period is over only if all have shown life in it, one after the other or not. */
-DOMT_TEST(a_runner_alone_that_hangs_is_silent)
+DOMT_TEST(a_runner_that_stays_or_sends_and_does_not_return_is_silent)
 {
-    domus_watchdog *watchdog;
-    domus_system *system = begin(&watchdog);
-
-    domt_notice(system, domt_pooled_spawn(domt_pooled.pool, &actor, NULL), &stay_type, NULL);
-    DOMT_WAIT_FOR(20, atomic_load(&staying) == 1);
-    stays_at(watchdog, 1);
-    atomic_store(&may_go, true);
-    stays_at(watchdog, 0);
-    finish(system, watchdog);
-}
-
-DOMT_TEST(a_runner_that_sends_and_does_not_return_is_silent)
-{
-    domus_watchdog *watchdog;
-    domus_system *system = begin(&watchdog);
-
-    second = domt_pooled_spawn(domt_pooled.pool, &actor, NULL);
-    domt_notice(system, domt_pooled_spawn(domt_pooled.pool, &actor, NULL), &flood_type, NULL);
-    DOMT_WAIT_FOR(20, atomic_load(&staying) == 1);
-    stays_at(watchdog, 1);
-    atomic_store(&may_go, true);
-    stays_at(watchdog, 0);
-    finish(system, watchdog);
+    for (int sends = 0; sends < 2; sends++) {
+        begin();
+        second = domt_pooled_spawn(domt_pooled.pool, &actor, NULL);
+        domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &actor, NULL),
+                    sends ? &flood_type : &stay_type, NULL);
+        DOMT_WAIT_FOR(20, atomic_load(&staying) == 1);
+        stays_at(1);
+        atomic_store(&may_go, true);
+        stays_at(0);
+        finish();
+    }
 }
 
 DOMT_TEST(threads_that_are_busy_for_long_are_alive)
 {
-    domus_watchdog *watchdog;
-    domus_system *system = begin(&watchdog);
-
+    begin();
     for (uint32_t i = 0; i < 2; i++)
-        domt_notice(system, domt_spawn(system, i, &actor, NULL), &tick_type, NULL);
+        domt_notice(domt_pooled.system, domt_spawn(domt_pooled.system, i, &actor, NULL), &tick_type,
+                    NULL);
     for (int periods = 0; periods < 10; periods++)
         DOMT_WAIT_FOR(20, domus_watchdog_look(watchdog) == 0);
     atomic_store(&may_go, true);
-    finish(system, watchdog);
+    finish();
 }
 
 /* Write words as they are if a thread has gone to sleep `asleep_ns` ago and has not come back. */
-static void let_sleep(domus_system *system, int64_t asleep_ns)
+static void let_sleep(int64_t asleep_ns)
 {
-    domi_thread *thread = &system->threads[1];
-    uint64_t since_ns = domi_clock_now(&system->clock) - (uint64_t)asleep_ns;
-
+    domi_thread *thread = &domt_pooled.system->threads[1];
+    uint64_t since_ns = domi_clock_now(&domt_pooled.system->clock) - (uint64_t)asleep_ns;
     atomic_store(&thread->counters.cpu_end_ns, 0);
     atomic_store(&thread->counters.stamp_ns, since_ns | DOMI_STAMP_ASLEEP);
     atomic_store(&thread->manager.park, DOMI_PARK_SLEEPING);
@@ -181,35 +161,34 @@ static void let_sleep(domus_system *system, int64_t asleep_ns)
 /* The threads have ended, so their words are the test's. */
 DOMT_TEST(a_sleep_that_should_be_over_is_silence)
 {
-    domus_watchdog *watchdog;
-    domus_system *system = begin(&watchdog);
-
-    ck_assert_int_ge(domus_system_stop(system), 0);
-    let_sleep(system, (int64_t)DOMI_PARK_CAP_NS);
-    stays_at(watchdog, 0);
-    let_sleep(system, (int64_t)(DOMI_PARK_CAP_NS + 1500 * DOMT_MS));
-    stays_at(watchdog, 1);
-    let_sleep(system, -60 * INT64_C(1000000000)); /* so that it is not overdue in this test */
-    stays_at(watchdog, 0);
-    atomic_store(&system->threads[1].manager.park, DOMI_PARK_NOTIFIED); /* and it does not wake */
-    stays_at(watchdog, 1);
-    atomic_store(&system->threads[1].manager.park, DOMI_PARK_SPINNING);
-    stays_at(watchdog, 0);
-    atomic_store(&system->threads[1].counters.cpu_end_ns, 1);
-    atomic_store(&system->threads[1].manager.park, DOMI_PARK_RUNNING);
-    finish(system, watchdog);
+    begin();
+    ck_assert_int_ge(domus_system_stop(domt_pooled.system), 0);
+    let_sleep((int64_t)DOMI_PARK_CAP_NS);
+    stays_at(0);
+    let_sleep((int64_t)(DOMI_PARK_CAP_NS + 1500 * DOMT_MS));
+    stays_at(1);
+    let_sleep(-60 * INT64_C(1000000000)); /* so that it is not overdue in this test */
+    stays_at(0);
+    atomic_store(&domt_pooled.system->threads[1].manager.park,
+                 DOMI_PARK_NOTIFIED); /* and it does not wake */
+    stays_at(1);
+    atomic_store(&domt_pooled.system->threads[1].manager.park, DOMI_PARK_SPINNING);
+    stays_at(0);
+    atomic_store(&domt_pooled.system->threads[1].counters.cpu_end_ns, 1);
+    atomic_store(&domt_pooled.system->threads[1].manager.park, DOMI_PARK_RUNNING);
+    finish();
 }
 
 /* Returns the status of a child, which exits with the errno of a look or of a new watchdog. */
-static int in_child(domus_system *system, domus_watchdog *watchdog)
+static int in_child(domus_system *system, domus_watchdog *looked_at)
 {
     domus_watchdog *other;
     int status = 0;
     pid_t pid = fork();
 
     if (pid == 0)
-        _exit(watchdog != NULL ? -domus_watchdog_look(watchdog)
-                               : -domus_watchdog_new(system, &other));
+        _exit(looked_at != NULL ? -domus_watchdog_look(looked_at)
+                                : -domus_watchdog_new(system, &other));
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     return WEXITSTATUS(status);
 }
@@ -218,7 +197,6 @@ DOMT_TEST(it_is_made_of_a_system_that_was_started_in_this_process)
 {
     domus_config config = domt_config(1);
     domus_system *system = NULL;
-    domus_watchdog *watchdog = NULL;
     char error[256];
 
     ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &system), 0);
@@ -230,7 +208,8 @@ DOMT_TEST(it_is_made_of_a_system_that_was_started_in_this_process)
     ck_assert_int_eq(domus_watchdog_new(system, &watchdog), 0);
     ck_assert_int_eq(in_child(system, watchdog), ECHILD);
     ck_assert_int_eq(in_child(system, NULL), ECHILD);
-    finish(system, watchdog);
+    domus_watchdog_free(watchdog);
+    domt_end(system);
     domus_watchdog_free(NULL);
 }
 

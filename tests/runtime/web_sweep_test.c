@@ -52,7 +52,6 @@ static const struct {
 static size_t size_of(size_t i)
 {
     const char *end = strstr(deeds[i].sent, "\r\n\r\n");
-
     return end != NULL && strcmp(deeds[i].expected, "b: hi") == 0
                ? (size_t)(end + 4 - deeds[i].sent) + SOCKET_BYTES
                : strlen(deeds[i].sent);
@@ -81,7 +80,6 @@ static bool has(domus_peer *peer, const char *text)
 {
     size_t size;
     const char *got = domus_peer_got(peer, &size);
-
     return size != 0 && memmem(got, size, text, strlen(text)) != NULL;
 }
 

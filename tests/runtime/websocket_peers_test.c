@@ -45,7 +45,6 @@ static domus_http_proxy proxy = {.path = "/p"};
 static bool is_proxied(const domus_http_request *request)
 {
     domus_slice path = domus_http_path(request);
-
     return path.size > 2 && memcmp(domus_slice_data(path), "/p/", 3) == 0;
 }
 
@@ -66,18 +65,15 @@ static const domus_behaviour of_server = {
     .name = "echo",
     .kind = DOMUS_CHANNELS,
     .pipeline = &web,
-    .on_peer =
-        (const domus_on_peer[]){
-            {&domus_http_request_type, on_request, DOMUS_HTTP_PROXY_FRAME, 0, marks_of},
-            {.type = &domus_websocket_message_type, .handle = domt_socket_echo},
-            {.type = NULL}},
-};
+    .on_peer = (const domus_on_peer[]){
+        {&domus_http_request_type, on_request, DOMUS_HTTP_PROXY_FRAME, 0, marks_of},
+        {.type = &domus_websocket_message_type, .handle = domt_socket_echo},
+        {.type = NULL}}};
 
 /* Start the server. `port` gets its port as text. */
 static domus_system *serve(char *port, size_t size)
 {
-    domus_config config = domt_config(2);
-    domus_system *system_ = domt_start(&config);
+    domus_system *system_ = domt_start_threads(2);
     char text[128];
 
     domus_endpoint served = domt_serve(system_, &of_server);
@@ -90,7 +86,6 @@ static domus_system *serve(char *port, size_t size)
 static void run_client(const char *at)
 {
     char command[512];
-
     snprintf(command, sizeof command, "timeout 60 /usr/bin/python3 " SCRIPT " client %s", at);
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c) */
 }
@@ -129,7 +124,6 @@ static ssize_t receive_some(wslay_event_context_ptr context, uint8_t *to, size_t
                             void *fd)
 {
     ssize_t result = recv(*(int *)fd, to, size, MSG_DONTWAIT);
-
     if (result > 0)
         return result;
     wslay_event_set_error(context, result < 0 && errno == EAGAIN ? WSLAY_ERR_WOULDBLOCK
@@ -141,7 +135,6 @@ static ssize_t send_some(wslay_event_context_ptr context, const uint8_t *bytes, 
                          int flags, void *fd)
 {
     ssize_t result = send(*(int *)fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-
     if (result < 0)
         wslay_event_set_error(context,
                               errno == EAGAIN ? WSLAY_ERR_WOULDBLOCK : WSLAY_ERR_CALLBACK_FAILURE);
@@ -161,7 +154,6 @@ static void send_next_by_wslay(wslay_event_context_ptr context)
     struct wslay_event_msg next = {
         is_last || echoed % 2 == 0 ? WSLAY_TEXT_FRAME : WSLAY_BINARY_FRAME,
         (const uint8_t *)(is_last ? "close" : echo_bytes), is_last ? 5 : echo_sizes[echoed / 2]};
-
     ck_assert_int_eq(wslay_event_queue_msg(context, &next), 0);
 }
 
@@ -195,7 +187,6 @@ static void read_head(int fd, char text[1024])
 static void read_welcome(int fd)
 {
     char text[1024];
-
     read_head(fd, text);
     ck_assert_ptr_nonnull(strstr(text, "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"));
 }
@@ -316,7 +307,6 @@ static int on_begin(domus_stack *stack, void *self, const void *payload)
 static int on_echo(domus_stack *stack, void *self, const void *payload)
 {
     const domus_websocket_message *message = payload;
-
     ck_assert_uint_eq(message->binary, (sent - 1) % 2);
     ck_assert_uint_eq(message->bytes.size, sizes[(sent - 1) % 7]);
     for (uint32_t i = 0; i < message->bytes.size; i += 97)
@@ -340,7 +330,6 @@ static int on_goodbye(domus_stack *stack, void *self, const void *payload)
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
     int error = ((const domus_channel_event *)payload)->error;
-
     atomic_store(&outcome, error != 0 ? error : 1);
     return 0;
 }
@@ -355,8 +344,7 @@ static const domus_behaviour of_client = {
     .on_peer = (const domus_on_peer[]){{.type = &domus_websocket_message_type, .handle = on_echo},
                                        {.type = &domus_websocket_pong_type, .handle = on_pong},
                                        {.type = &domus_websocket_close_type, .handle = on_goodbye},
-                                       {.type = NULL}},
-};
+                                       {.type = NULL}}};
 
 typedef struct no_frame {
     char unused;
@@ -376,14 +364,12 @@ static const domus_behaviour client = {
     .name = "client",
     .kind = DOMUS_CHANNELS,
     .channel = &of_client,
-    .on = (const domus_on[]){DOMUS_ON(&begin_type, connect_to_peer), {.type = NULL}},
-};
+    .on = (const domus_on[]){DOMUS_ON(&begin_type, connect_to_peer), {.type = NULL}}};
 
 /* Let the client talk to this port. */
 static domus_system *begin_to_talk(unsigned port)
 {
     domus_config config = domt_config(2);
-
     snprintf(connect_to, sizeof connect_to, "127.0.0.1:%u", port);
     domus_system *system_ = domt_start(&config);
     domt_notice(system_, domt_spawn(system_, 1, &client, NULL), &begin_type, NULL);
@@ -419,7 +405,6 @@ static void echo_by_wslay(wslay_event_context_ptr context,
                           const struct wslay_event_on_msg_recv_arg *heard, void *fd)
 {
     struct wslay_event_msg back = {heard->opcode, heard->msg, heard->msg_length};
-
     if (heard->opcode == WSLAY_TEXT_FRAME || heard->opcode == WSLAY_BINARY_FRAME)
         ck_assert_int_eq(wslay_event_queue_msg(context, &back), 0);
 }

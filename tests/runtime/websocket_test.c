@@ -42,7 +42,6 @@ static unsigned heard_code; /* of the last close of a peer */
 static domus_websocket_message message_of(const char *text)
 {
     domus_websocket_message message = {.binary = false};
-
     ck_assert_int_eq(domus_slice_copy(text, strlen(text), &message.bytes), 0);
     return message;
 }
@@ -51,7 +50,6 @@ static domus_websocket_message message_of(const char *text)
 static int greet(domus_stack *stack)
 {
     domus_websocket_message message = message_of("hi");
-
     sent_result = domus_channel_send(stack, domus_channel_running(stack),
                                      &domus_websocket_message_type, &message);
     return domus_notice(stack, domus_self(stack), &domus_websocket_message_type, &message);
@@ -61,7 +59,6 @@ static int on_request(domus_stack *stack, void *self, const void *payload)
 {
     bool greets = domus_slice_equals(domus_http_path(payload), "/greet", 6);
     domus_websocket_outcome outcome;
-
     ck_assert_int_eq(domus_group_open(stack, "room", &room), 0);
     ck_assert_int_eq(domus_group_join(stack, room), 0);
     int error = domus_websocket_accept(stack, payload, &offer, &outcome);
@@ -72,7 +69,6 @@ static int on_request(domus_stack *stack, void *self, const void *payload)
 static int publish(domus_stack *stack, const domus_websocket_message *message)
 {
     domus_slice frame;
-
     ck_assert_int_eq(domus_websocket_frame(message, &frame), 0);
     return domus_publish(stack, room, &domus_websocket_frame_type, &frame);
 }
@@ -80,7 +76,6 @@ static int publish(domus_stack *stack, const domus_websocket_message *message)
 static int on_message(domus_stack *stack, void *self, const void *payload)
 {
     const domus_websocket_message *message = payload;
-
     if (domus_slice_equals(message->bytes, "end", 3))
         return domus_channel_close(stack, domus_channel_running(stack));
     if (domus_slice_equals(message->bytes, "all", 3))
@@ -113,12 +108,10 @@ static const domus_behaviour service = {
         (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = on_request},
                                 {.type = &domus_websocket_message_type, .handle = on_message},
                                 {.type = &domus_websocket_close_type, .handle = on_goodbye},
-                                {.type = NULL}},
-};
+                                {.type = NULL}}};
 
 /* --- peers ------------------------------------------------------------------------------------ */
 
-static domus_testkit *kit;
 static domus_peer *peer;
 
 static void begin(void)
@@ -126,8 +119,7 @@ static void begin(void)
     options = (domus_websocket_options){.role = DOMUS_ROLE_SERVER};
     closed = heard_code = 0;
     closed_error = 1;
-    kit = domt_pipes_kit(NULL, &service, 1);
-    peer = domt_pipes_peer(kit);
+    peer = domt_pipe_begin(NULL, &service, 1);
 }
 
 /* Send frames of a client. */
@@ -135,7 +127,6 @@ static void send_frames(domus_peer *by, const char *frames)
 {
     static char bytes[DOMT_FRAMES_ROOM];
     size_t size = domt_frames(true, frames, bytes);
-
     ck_assert_int_eq(domus_peer_send(by, bytes, size), 0);
 }
 
@@ -144,24 +135,27 @@ static void expect_frames(domus_peer *by, const char *frames)
 {
     static char bytes[DOMT_FRAMES_ROOM];
     size_t size = domt_frames(false, frames, bytes);
+    domt_net_ok(domt_pipe_kit, domus_peer_expect(by, bytes, size, SECOND));
+}
 
-    domt_net_ok(kit, domus_peer_expect(by, bytes, size, SECOND));
+static void talk(domus_peer *by, const char *said, const char *heard)
+{
+    send_frames(by, said);
+    expect_frames(by, heard);
 }
 
 static void upgrade(void)
 {
     begin();
-    domt_pipes_send(kit, peer, HELLO);
-    domt_pipes_expect(kit, peer, WELCOME);
+    domt_pipe_talk(peer, HELLO, WELCOME);
 }
 
 static void finish(int error)
 {
-    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    domt_pipe_run();
     ck_assert_uint_eq(closed, 1);
     ck_assert_int_eq(closed_error, error);
-    domus_peer_close(peer);
-    domt_pipes_end(kit);
+    domt_pipe_close(peer);
 }
 
 /* The peer answers a close, and the connection ends. */
@@ -183,9 +177,9 @@ DOMT_TEST(frames_behind_the_handshake_are_not_lost)
         begin();
         ck_assert_int_eq(domus_peer_send(peer, bytes, cut), 0);
         if (cut % 2 == 0)
-            ck_assert_int_eq(domus_testkit_run(kit), 0);
+            domt_pipe_run();
         ck_assert_int_eq(domus_peer_send(peer, bytes + cut, size - cut), 0);
-        domt_pipes_expect(kit, peer, WELCOME);
+        domt_pipe_hear(peer, WELCOME);
         expect_frames(peer, "81:hello 8a:x 81:ab 88:\x03\xe8");
         ck_assert_uint_eq(heard_code, 1000);
         end_in_order();
@@ -195,12 +189,10 @@ DOMT_TEST(frames_behind_the_handshake_are_not_lost)
 DOMT_TEST(greeting_leaves_behind_the_answer)
 {
     begin();
-    domt_pipes_send(kit, peer, HELLO_AT("/greet"));
-    domt_pipes_expect(kit, peer, WELCOME);
+    domt_pipe_talk(peer, HELLO_AT("/greet"), WELCOME);
     expect_frames(peer, "81:hi");
     ck_assert_int_eq(sent_result, -EBUSY);
-    send_frames(peer, "88:");
-    expect_frames(peer, "88:");
+    talk(peer, "88:", "88:");
     ck_assert_uint_eq(heard_code, DOMUS_WEBSOCKET_NO_CODE);
     end_in_order();
 }
@@ -208,29 +200,26 @@ DOMT_TEST(greeting_leaves_behind_the_answer)
 DOMT_TEST(refused_handshake_leaves_http_as_it_was)
 {
     begin();
-    domt_pipes_send(kit, peer, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    domt_pipes_expect(kit, peer,
-                      "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n"
-                      "Connection: upgrade\r\nUpgrade: websocket\r\n"
-                      "Sec-WebSocket-Version: 13\r\n\r\n");
-    domt_pipes_send(kit, peer, HELLO);
-    domt_pipes_expect(kit, peer, WELCOME);
-    send_frames(peer, "88:");
-    expect_frames(peer, "88:");
+    domt_pipe_talk(peer, "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+                   "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n"
+                   "Connection: upgrade\r\nUpgrade: websocket\r\n"
+                   "Sec-WebSocket-Version: 13\r\n\r\n");
+    domt_pipe_talk(peer, HELLO, WELCOME);
+    talk(peer, "88:", "88:");
     end_in_order();
 }
 
 DOMT_TEST(actor_closes_and_hears_the_answer)
 {
     upgrade();
-    send_frames(peer, "81:close");
-    expect_frames(peer, "88:\x0f\xa0"
-                        "bye");
+    talk(peer, "81:close",
+         "88:\x0f\xa0"
+         "bye");
     send_frames(peer, "81:late 89: 01:la 80:ter"); /* nobody is shown these, and nothing is sent */
     ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
     ck_assert_uint_eq(closed, 0);
     send_frames(peer, "88:\x0f\xa0");
-    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    domt_pipe_run();
     ck_assert_uint_eq(heard_code, 4000);
     end_in_order();
 }
@@ -238,11 +227,11 @@ DOMT_TEST(actor_closes_and_hears_the_answer)
 DOMT_TEST(close_that_is_not_answered_has_a_time)
 {
     upgrade();
-    send_frames(peer, "81:close");
-    expect_frames(peer, "88:\x0f\xa0"
-                        "bye");
+    talk(peer, "81:close",
+         "88:\x0f\xa0"
+         "bye");
     for (int i = 0; i < 4; i++) { /* messages do not prolong it */
-        ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
+        domt_pipe_pass(SECOND);
         send_frames(peer, "89:x");
     }
     ck_assert_uint_eq(closed, 0);
@@ -253,56 +242,43 @@ DOMT_TEST(close_that_is_not_answered_has_a_time)
 DOMT_TEST(channel_that_is_closed_says_going_away)
 {
     upgrade();
-    send_frames(peer, "81:end");
-    expect_frames(peer, "88:\x03\xe9");
+    talk(peer, "81:end", "88:\x03\xe9");
     end_in_order();
 }
 
 DOMT_TEST(drain_says_going_away)
 {
     upgrade();
-    ck_assert_int_eq(domus_testkit_advance(kit, 10 * SECOND), 0);
-    ck_assert_int_eq(domus_testkit_stop(kit), 0);
+    domt_pipe_pass(10 * SECOND);
+    ck_assert_int_eq(domus_testkit_stop(domt_pipe_kit), 0);
     expect_frames(peer, "88:\x03\xe9");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    domt_pipes_end(kit);
+    domt_pipe_end();
 }
 
 DOMT_TEST(wrong_bytes_are_answered_with_their_code)
 {
     upgrade();
-    send_frames(peer, "81:a 81:\xff 81:b");
-    expect_frames(peer, "81:a 88:\x03\xef");
+    talk(peer, "81:a 81:\xff 81:b", "81:a 88:\x03\xef");
     end_in_order();
     upgrade();
-    send_frames(peer, "81:a");
-    expect_frames(peer, "81:a");
-    domus_peer_finish(peer); /* without a close */
+    talk(peer, "81:a", "81:a");
+    domus_peer_finish(
+        peer); /* without a close: one refused channel, however many errors that brings */
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
+    ck_assert_uint_eq(domt_profile_all(domt_pipe_system()).channels_refused, 1);
     finish(-EPIPE);
-}
-
-/* A browser that goes without a close is one refused channel, however many errors that brings. */
-DOMT_TEST(peer_that_ends_without_a_close_is_counted_once)
-{
-    upgrade();
-    domus_peer_finish(peer);
-    ck_assert_int_eq(domus_testkit_run(kit), 0);
-    ck_assert_uint_eq(domt_profile_all(domus_testkit_system(kit)).channels_refused, 1);
-    ck_assert_uint_eq(closed, 1);
-    domus_peer_close(peer);
-    domt_pipes_end(kit);
 }
 
 DOMT_TEST(silent_peer_is_pinged_and_then_reset)
 {
     upgrade();
     for (int i = 0; i < 3; i++) { /* a peer that answers stays */
-        domt_net_ok(kit, domus_testkit_advance(kit, 25 * SECOND));
+        domt_pipe_pass(25 * SECOND);
         send_frames(peer, "8a:");
         ck_assert_int_eq(domus_peer_expect_nothing(peer, 4 * SECOND), 0);
     }
-    domt_net_ok(kit, domus_testkit_advance(kit, 60 * SECOND));
+    domt_pipe_pass(60 * SECOND);
     expect_frames(peer, "89:");
     ck_assert_uint_eq(closed, 0);
     ck_assert_int_eq(domus_peer_expect_reset(peer, 31 * SECOND), 0);
@@ -313,28 +289,23 @@ DOMT_TEST(peer_is_never_pinged_if_the_options_say_so)
 {
     begin();
     options.ping_ns = DOMUS_WEBSOCKET_NEVER;
-    domt_pipes_send(kit, peer, HELLO);
-    domt_pipes_expect(kit, peer, WELCOME);
+    domt_pipe_talk(peer, HELLO, WELCOME);
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 1000 * SECOND), 0);
-    send_frames(peer, "81:a 88:");
-    expect_frames(peer, "81:a 88:");
+    talk(peer, "81:a 88:", "81:a 88:");
     end_in_order();
 }
 
 DOMT_TEST(one_frame_goes_to_all_members)
 {
     upgrade();
-    domus_peer *other = domt_pipes_peer(kit);
-    domt_pipes_send(kit, other, HELLO);
-    domt_pipes_expect(kit, other, WELCOME);
-    send_frames(peer, "81:all");
-    expect_frames(peer, "81:all");
+    domus_peer *other = domt_pipe_peer();
+    domt_pipe_talk(other, HELLO, WELCOME);
+    talk(peer, "81:all", "81:all");
     expect_frames(other, "81:all");
     domus_peer_close(other);
-    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    domt_pipe_run();
     closed = 0;
-    send_frames(peer, "88:");
-    expect_frames(peer, "88:");
+    talk(peer, "88:", "88:");
     end_in_order();
 }
 
@@ -353,19 +324,14 @@ DOMT_TEST(flood_of_pings_takes_bounded_memory)
     domus_peer_pause(peer);
     for (int i = 0; i < 64; i++) { /* 8 MiB */
         ck_assert_int_eq(domus_peer_send(peer, bytes, filled), 0);
-        ck_assert_int_eq(domus_testkit_run(kit), 0);
+        domt_pipe_run();
     }
-    domus_profile profile = {0};
-    for (uint32_t i = 0; i < 3; i++) {
-        domus_profile one;
-        domus_system_profile(domus_testkit_system(kit), i, &one);
-        profile.queued_bytes += one.queued_bytes;
-    }
-    ck_assert_uint_gt(profile.queued_bytes, 0);
-    ck_assert_uint_lt(profile.queued_bytes, 1u << 20);
+    uint64_t queued = domt_profile_all(domt_pipe_system()).queued_bytes;
+    ck_assert_uint_gt(queued, 0);
+    ck_assert_uint_lt(queued, 1u << 20);
     domus_peer_reset(peer);
-    ck_assert_int_eq(domus_testkit_run(kit), 0);
-    domt_pipes_end(kit);
+    domt_pipe_run();
+    domt_pipe_end();
 }
 
 DOMT_SUITE(60)

@@ -123,34 +123,29 @@ DOMT_TEST(function_that_takes_too_long_is_abandoned)
     ck_assert_uint_eq(atomic_load(&domt_finished), 0);
 }
 
-DOMT_TEST(abandoned_functions_can_be_waited_for_again)
+/* They are waited for by another stop, or return before the pool is freed. */
+DOMT_TEST(abandoned_functions_leave_nothing_when_they_return)
 {
     static domt_task tasks[2];
-    domi_workers *workers = domt_workers(0, 2, 16, DOMT_LONG_NS);
 
-    domt_jobs_prepare(tasks, 2, domt_job_wait);
-    domt_jobs_submit(workers, tasks, 2);
-    DOMT_WAIT_FOR(10, atomic_load(&domt_begun) == 2);
-    ck_assert_uint_eq(domi_workers_stop(workers, 0), 2);
-    atomic_store(&domt_gate, true);
-    domt_workers_end(workers);
-    ck_assert_uint_eq(domt_helpers(), 0);
-    ck_assert_uint_eq(atomic_load(&domt_finished), 0);
-}
-
-DOMT_TEST(abandoned_functions_that_return_before_free_leave_nothing)
-{
-    static domt_task tasks[2];
-    domi_workers *workers = domt_workers(0, 2, 16, DOMT_LONG_NS);
-
-    domt_jobs_prepare(tasks, 2, domt_job_wait);
-    domt_jobs_submit(workers, tasks, 2);
-    DOMT_WAIT_FOR(10, atomic_load(&domt_begun) == 2);
-    ck_assert_uint_eq(domi_workers_stop(workers, 0), 2);
-    atomic_store(&domt_gate, true);
-    DOMT_WAIT_FOR(10, domt_workers_threads(workers) == 0);
-    domi_workers_free(workers);
-    ck_assert_uint_eq(domt_helpers(), 0);
+    for (int waits = 0; waits < 2; waits++) {
+        domi_workers *workers = domt_workers(0, 2, 16, DOMT_LONG_NS);
+        atomic_store(&domt_gate, false);
+        atomic_store(&domt_begun, 0);
+        domt_jobs_prepare(tasks, 2, domt_job_wait);
+        domt_jobs_submit(workers, tasks, 2);
+        DOMT_WAIT_FOR(10, atomic_load(&domt_begun) == 2);
+        ck_assert_uint_eq(domi_workers_stop(workers, 0), 2);
+        atomic_store(&domt_gate, true);
+        if (waits) {
+            domt_workers_end(workers);
+        } else {
+            DOMT_WAIT_FOR(10, domt_workers_threads(workers) == 0);
+            domi_workers_free(workers);
+        }
+        ck_assert_uint_eq(domt_helpers(), 0);
+        ck_assert_uint_eq(atomic_load(&domt_finished), 0);
+    }
 }
 
 static void count_slowly(domi_job *job)
@@ -181,7 +176,6 @@ static domi_workers *chained;
 static void submit_again(domi_job *job)
 {
     domt_task *own = job->argument;
-
     if (++own->number == 1000)
         atomic_fetch_add(&domt_finished, 1);
     else if (domi_workers_submit(chained, job) != 0)
@@ -243,7 +237,6 @@ static _Atomic uint64_t sum, sum_cancelled;
 static void add_up(domi_job *job)
 {
     uint32_t number = ((domt_task *)job->argument)->number;
-
     if (job->result == -ECANCELED)
         atomic_fetch_add(&domt_cancelled, 1);
     atomic_fetch_add(job->result == -ECANCELED ? &sum_cancelled : &sum, number);
@@ -304,7 +297,6 @@ DOMT_TEST(hundred_thousand_jobs_of_four_threads_run_once_each)
 {
     domi_workers *workers = domt_workers(1, 4, 64, DOMT_MS);
     submitter own[SUBMITTERS];
-
     ck_assert_uint_eq(rush(workers, own, 0), atomic_load(&sum));
     ck_assert_uint_eq(atomic_load(&domt_begun), SUBMITTERS * JOBS_EACH);
     ck_assert_uint_eq(atomic_load(&sum_cancelled), 0);

@@ -196,7 +196,6 @@ typedef struct start {
 static void *run_behind_gate(void *start_)
 {
     start *own = start_;
-
     while (!atomic_load(&domt_gate))
         domt_pause_ns(200000);
     start copy = *own;
@@ -214,7 +213,6 @@ static int make_some(pthread_t *ret_thread, void *(*run)(void *argument), void *
 static int make_late(pthread_t *ret_thread, void *(*run)(void *argument), void *argument)
 {
     start *own = malloc(sizeof *own);
-
     *own = (start){run, argument};
     atomic_fetch_add(&makes, 1);
     return pthread_create(ret_thread, NULL, run_behind_gate, own);
