@@ -35,7 +35,9 @@ static domus_system *start(const domus_config *config)
 /* A loaded machine may have other stalls, outside of handlers. */
 static void ends_told(domus_system *system, const char *part)
 {
-    DOMT_WAIT_FOR(30, domt_lines(part, NULL) == 1 && domt_trace_shows_it());
+    uint64_t until_ns = domt_now_ns() + 30000 * DOMT_MS;
+    for (; domt_lines(part, NULL) != 1 || !domt_trace_shows_it(); domt_pause_ns(DOMT_MS))
+        ck_assert_msg(domt_now_ns() < until_ns, "waited in vain for: %s", part);
     DOMT_WAIT_FOR(30, domt_profile(system, 0).stalls == domt_stalls_over(system));
     ck_assert_uint_eq(domt_lines(part, NULL), 1);
     domt_end(system);
