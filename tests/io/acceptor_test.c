@@ -38,6 +38,8 @@ static domi_acceptor *acceptor;
 static domus_address address;
 static domt_fake *fake;
 static int listener;
+static int peers[128]; /* the other ends of connections; end() closes them */
+static int peers_count;
 
 static int on_open(domus_stack *stack, void *self, const void *payload)
 {
@@ -131,6 +133,8 @@ static void end(void)
         domi_manager_fini(&nodes[i].manager);
     }
     ck_assert_int_lt(fcntl(listener, F_GETFD), 0);
+    while (peers_count != 0)
+        close(peers[--peers_count]);
 }
 
 /* A connection takes two turns to its on_open: in the second one its own actor is mounted. */
@@ -153,6 +157,7 @@ static int arrive(bool more)
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     ck_assert_ptr_nonnull(accepting());
     domt_fake_complete(fake, accepting(), ends[0], more ? DOMI_MORE : 0);
+    peers[peers_count++] = ends[1];
     return ends[1];
 }
 
@@ -180,26 +185,22 @@ static void opened(uint32_t first, uint32_t second, uint32_t third)
 /* Counted when they are handed over: a burst in one turn would else all go to one thread. */
 DOMT_TEST(connections_go_to_the_thread_with_the_fewest)
 {
-    int peers[11];
-
     domus_config_init(&config);
     begin();
     for (int i = 0; i < 9; i++)
-        peers[i] = arrive(true);
+        (void)arrive(true);
     turns(2);
     opened(3, 3, 3);
     hang_up(&nodes[1]);
     nodes[1].newest = nodes[1].io.slots[0].channel;
     hang_up(&nodes[1]);
     for (int i = 9; i < 11; i++) {
-        peers[i] = arrive(true);
+        (void)arrive(true);
         turns(2);
     }
     opened(3, 5, 3);
     ck_assert_uint_eq(nodes[0].io.counters.accepted, 11);
     end();
-    for (int i = 0; i < 11; i++)
-        close(peers[i]);
 }
 
 DOMT_TEST(threads_with_equally_few_connections_take_turns)
@@ -212,7 +213,6 @@ DOMT_TEST(threads_with_equally_few_connections_take_turns)
         ck_assert_uint_eq(nodes[i % 3].opened, i / 3 + 1);
         hang_up(&nodes[i % 3]);
         ck_assert(is_closed(peer));
-        close(peer);
     }
     end();
 }
@@ -238,10 +238,9 @@ DOMT_TEST(at_the_descriptor_limit_the_accept_waits_longer_and_longer)
             turn();
             waits(expected_ms[i]);
         }
-        int peer = arrive(true); /* an accept succeeds, so the next wait is short again */
+        (void)arrive(true); /* an accept succeeds, so the next wait is short again */
         turns(2);
         hang_up(&nodes[e % 3]);
-        close(peer);
     }
     ck_assert_uint_eq(nodes[0].io.counters.accept_pauses, 36);
     end();
@@ -261,26 +260,23 @@ DOMT_TEST(what_a_client_did_stops_no_accept)
         turn();
         ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 2 + i);
     }
-    int peer = arrive(false); /* a connection with no more to come */
+    (void)arrive(false); /* a connection with no more to come */
     turns(2);
     opened(1, 0, 0);
     ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 6);
     end();
-    close(peer);
 }
 
 DOMT_TEST(while_memory_is_short_the_accept_pauses)
 {
-    int peers[3];
-
     domus_config_init(&config);
     begin();
-    peers[0] = arrive(true);
+    (void)arrive(true);
     turns(2);
     opened(1, 0, 0);
     domi_io_set_pressure(&nodes[0].io,
                          &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
-    peers[1] = arrive(true); /* before the pause took hold: it waits here */
+    (void)arrive(true); /* before the pause took hold: it waits here */
     domt_fake_cancel_step(fake);
     for (int i = 0; i < 10; i++)
         pass(10);
@@ -292,12 +288,10 @@ DOMT_TEST(while_memory_is_short_the_accept_pauses)
     turn();
     opened(1, 1, 0);
     ck_assert_ptr_nonnull(accepting());
-    peers[2] = arrive(true);
+    (void)arrive(true);
     turns(2);
     opened(1, 1, 1);
     end();
-    for (int i = 0; i < 3; i++)
-        close(peers[i]);
 }
 
 /* Connections that were accepted before the cancel took hold wait for their turn, as
@@ -305,16 +299,14 @@ DOMT_TEST(while_memory_is_short_the_accept_pauses)
 DOMT_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
 {
     enum { COUNT = 103 };
-    int peers[COUNT];
-
     domus_config_init(&config);
     config.channel.connections_max = 2;
     begin();
-    peers[0] = arrive(true);
+    (void)arrive(true);
     turn();
     ck_assert_ptr_null(domt_fake_find(fake, DOMT_CANCEL, -1));
     for (int i = 1; i < COUNT - 1; i++)
-        peers[i] = arrive(true);
+        (void)arrive(true);
     turns(2);
     opened(1, 1, 0);
     domt_fake_cancel_step(fake);
@@ -338,36 +330,30 @@ DOMT_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
     ck_assert_ptr_null(accepting()); /* none waits, but there is no room */
     hang_up(nodes[0].io.open != 0 ? &nodes[0] : &nodes[1]);
     pass(12);
-    peers[COUNT - 1] = arrive(true);
+    (void)arrive(true);
     turns(2);
     ck_assert_uint_eq(nodes[0].opened + nodes[1].opened + nodes[2].opened, COUNT);
     end();
-    for (int i = 0; i < COUNT; i++)
-        close(peers[i]);
 }
 
 /* The pause may be over before the cancel has come back. */
 DOMT_TEST(a_late_cancel_does_not_leave_the_accept_off)
 {
-    int peers[2];
-
     domus_config_init(&config);
     config.channel.connections_max = 1;
     begin();
     acceptor->turn = 1; /* to another ring than that of the cancel */
-    peers[0] = arrive(true);
+    (void)arrive(true);
     turns(2);
     hang_up(&nodes[1]);
     pass(20);
     domt_fake_cancel_step(fake);
     turn();
     ck_assert_ptr_nonnull(accepting());
-    peers[1] = arrive(true);
+    (void)arrive(true);
     turns(2);
     opened(0, 1, 1);
     end();
-    close(peers[0]);
-    close(peers[1]);
 }
 
 static void be_armed(void)
@@ -382,7 +368,7 @@ static void be_backing_off(void)
 
 static void be_full(void)
 {
-    close(arrive(true));
+    (void)arrive(true);
     turn();
     domt_fake_cancel_step(fake);
     turn();
@@ -391,8 +377,8 @@ static void be_full(void)
 
 static void be_cancelling(void)
 {
-    close(arrive(true));
-    close(arrive(true)); /* this one waits */
+    (void)arrive(true);
+    (void)arrive(true); /* this one waits */
     turn();
     ck_assert_ptr_nonnull(domt_fake_find(fake, DOMT_CANCEL, -1));
 }
@@ -413,7 +399,6 @@ DOMT_TEST(an_acceptor_stops_in_every_state)
             int late = arrive(true);
             turn();
             ck_assert(is_closed(late));
-            close(late);
             domt_fake_cancel_step(fake);
             turn();
             turn();
@@ -427,32 +412,28 @@ DOMT_TEST(an_acceptor_stops_in_every_state)
 
 DOMT_TEST(an_actor_that_is_gone_is_passed_over)
 {
-    int peers[7];
-
     domus_config_init(&config);
     begin();
     ck_assert_int_eq(domi_house_stop(&nodes[0].manager, nodes[0].actor), 0);
     turn();
     for (int i = 0; i < 4; i++) {
-        peers[i] = arrive(true);
+        (void)arrive(true);
         turns(2);
     }
     opened(0, 2, 2);
     /* An actor that was asked to stop is passed over, too, before its own thread has seen that. */
     ck_assert_int_eq(domi_house_stop(&nodes[0].manager, nodes[2].actor), 0);
-    peers[4] = arrive(true);
-    peers[5] = arrive(true);
+    (void)arrive(true);
+    (void)arrive(true);
     turns(2);
     opened(0, 4, 2);
     ck_assert_int_eq(domi_house_stop(&nodes[1].manager, nodes[1].actor), 0);
     turn();
-    peers[6] = arrive(true);
+    (void)arrive(true);
     turns(2);
     ck_assert(is_closed(peers[6]));
     ck_assert_uint_eq(nodes[0].io.connections, 0);
     end();
-    for (int i = 0; i < 7; i++)
-        close(peers[i]);
 }
 
 DOMT_TEST(a_connection_that_cannot_be_handed_over_is_closed)
@@ -469,7 +450,6 @@ DOMT_TEST(a_connection_that_cannot_be_handed_over_is_closed)
     ck_assert_uint_eq(nodes[0].io.connections, 0);
     ck_assert_ptr_nonnull(accepting());
     end();
-    close(peer);
 }
 
 DOMT_SUITE(20)

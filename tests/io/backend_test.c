@@ -453,7 +453,7 @@ DOMT_TEST(a_ring_that_cannot_be_made_leaves_nothing)
 /* The other tests here are about time, signals and descriptors of the kernel. */
 DOMT_TEST(a_simulated_ring_does_what_those_of_the_kernel_do)
 {
-    void (*const shared[])(int) = {
+    static void (*const shared[])(int) = {
         an_enter_waits_as_long_as_it_is_told,
         a_receive_goes_on_until_the_peers_end,
         sends_take_all_pieces_in_order,

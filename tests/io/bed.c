@@ -1,6 +1,9 @@
 /* The bed: the actor that notes, and the functions by which a test takes turns and
  * plays the ring. */
 #include "tests/io/bed.h"
+#include "io/acceptors/listen.h"
+#include "io/acceptors/serve.h"
+#include "io/channels/crowd.h"
 #include "io/channels/send.h"
 #include "io/channels/state.h"
 
@@ -21,12 +24,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static domt_bed *of(void *self)
-{
-    return *(domt_bed **)self;
-}
+#define DOMT_BED_PEERS_MAX 1024u
 
-__attribute__((format(printf, 2, 3))) static void note(domt_bed *bed, const char *format, ...)
+__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
 {
     va_list arguments;
 
@@ -46,24 +46,22 @@ static char name_of(const domus_channel *channel)
 static int on_open(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-    domt_bed *bed = of(self);
 
     if (bed->opened < sizeof bed->channels / sizeof bed->channels[0])
         bed->channels[bed->opened] = event->channel;
     domus_channel_set_data(event->channel, (void *)(uintptr_t)++bed->opened);
-    note(bed, "%c+ ", name_of(event->channel));
+    note("%c+ ", name_of(event->channel));
     return bed->open_result;
 }
 
 static int on_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-    domt_bed *bed = of(self);
     uint32_t size = (uint32_t)domus_buffer_size(event->bytes);
 
     bed->read_bytes += size;
     if (size <= 16)
-        note(bed, "%c(%.*s) ", name_of(event->channel), (int)size,
+        note("%c(%.*s) ", name_of(event->channel), (int)size,
              (char *)domus_buffer_data(event->bytes));
     if (bed->mode == DOMT_BED_ECHO) {
         bed->write_result = domi_channel_write(event->channel, event->bytes);
@@ -81,9 +79,8 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
 static int on_end(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-    domt_bed *bed = of(self);
 
-    note(bed, "%c. ", name_of(event->channel));
+    note("%c. ", name_of(event->channel));
     if (bed->reset_on_end) {
         domus_buffer *last = NULL;
         ck_assert_int_eq(domus_buffer_new(stack, 8, &last), 0);
@@ -99,10 +96,9 @@ static int on_end(domus_stack *stack, void *self, const void *payload)
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-    domt_bed *bed = of(self);
     uintptr_t name = (uintptr_t)domus_channel_data(event->channel);
 
-    note(bed, "%c-(%d) ", name_of(event->channel), event->error);
+    note("%c-(%d) ", name_of(event->channel), event->error);
     if (name <= sizeof bed->channels / sizeof bed->channels[0])
         bed->channels[name - 1] = NULL;
     bed->unsent_bytes = domus_channel_queued(event->channel);
@@ -113,14 +109,20 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour noting = {
     .name = "noting",
     .kind = DOMUS_CHANNELS,
-    .state_size = sizeof(domt_bed *),
     .on_open = {on_open, 0},
     .on_read = {on_read, 0},
     .on_end = {on_end, 0},
     .on_close = {on_close, 0},
 };
 
-void domt_bed_init(domt_bed *bed)
+/* --- the life of the bed ---------------------------------------------------------------------- */
+
+domt_bed domt_bed_now;
+
+static int peers[DOMT_BED_PEERS_MAX]; /* those of this bed that have not hung up */
+static uint32_t peers_count;
+
+__attribute__((constructor)) void domt_bed_init(void)
 {
     memset(bed, 0, sizeof *bed);
     domus_config_init(&bed->config);
@@ -128,11 +130,9 @@ void domt_bed_init(domt_bed *bed)
     bed->config.io.buffers.size_bytes = 256;
 }
 
-int domt_bed_start(domt_bed *bed)
+int domt_bed_try_start(void)
 {
     char error[256] = "";
-    domt_bed *self = bed;
-
     const domi_manager_options options = {
         .count = 1,
         .managers = bed->managers,
@@ -152,10 +152,10 @@ int domt_bed_start(domt_bed *bed)
     bed->fake = bed->io.ring;
     result = domi_io_start(&bed->io);
     if (result == 0)
-        result = domi_house_spawn(&bed->manager, &bed->manager, &noting, &self, &bed->actor);
+        result = domi_house_spawn(&bed->manager, &bed->manager, &noting, NULL, &bed->actor);
     if (result != 0)
         goto fail_start;
-    domt_bed_turn(bed);
+    domt_bed_turn();
     return 0;
 
 fail_start:
@@ -165,86 +165,175 @@ fail_io:
     return result;
 }
 
-void domt_bed_end(domt_bed *bed)
+void domt_bed_start(void)
 {
-    domt_bed_release(bed, bed->kept_count);
+    ck_assert_int_eq(domt_bed_try_start(), 0);
+}
+
+void domt_bed_end(void)
+{
+    domt_bed_release(bed->kept_count);
     (void)domi_io_abort(&bed->io);
     ck_assert_int_eq(domi_house_stop(&bed->manager, bed->actor), 0);
-    domt_bed_settle(bed);
+    domt_bed_settle();
     ck_assert_uint_eq(bed->io.open, 0);
     ck_assert_uint_eq(domi_io_buffers_free(&bed->io), bed->config.io.buffers.count);
     ck_assert_uint_eq(domt_fake_buffers_free(bed->fake), bed->config.io.buffers.count);
     ck_assert_uint_eq(bed->manager.births.houses, 0);
     ck_assert_ptr_null(bed->io.starved.head);
     ck_assert_ptr_null(bed->io.dirty);
+    ck_assert_ptr_null(bed->io.crowd_head);
+    ck_assert_uint_eq(bed->io.crowd_count, 0);
+    ck_assert_uint_eq(domi_io_queued(&bed->io), 0);
+    ck_assert_uint_eq(bed->io.pages.bytes, 0);
+    ck_assert_uint_eq(bed->io.pages.count, 0);
     domi_manager_end_actors(&bed->manager);
     domi_io_fini(&bed->io);
     domi_manager_fini(&bed->manager);
     ck_assert_int_eq(domt_fake_open_count(), 0);
+    while (peers_count != 0)
+        close(peers[--peers_count]);
+    domt_bed_init();
 }
 
-void domt_bed_begin(domt_bed *bed, int *ret_fd, int *ret_peer)
+void domt_bed_begin(int *ret_fd, int *ret_peer)
 {
-    ck_assert_int_eq(domt_bed_start(bed), 0);
-    *ret_fd = domt_bed_connect(bed, ret_peer);
+    domt_bed_start();
+    *ret_fd = domt_bed_connect(ret_peer);
 }
 
-void domt_bed_finish(domt_bed *bed, int peer)
+domus_address domt_bed_spawn(const domus_behaviour *behaviour, const void *state)
 {
-    domt_bed_end(bed);
-    (void)close(peer);
+    domus_address actor;
+
+    ck_assert_int_eq(domi_house_spawn(&bed->manager, &bed->manager, behaviour, state, &actor), 0);
+    return actor;
 }
 
-void domt_bed_turn(domt_bed *bed)
+domi_acceptor *domt_bed_listen(uint32_t backlog)
+{
+    domi_acceptor *acceptor = domi_memory_new(sizeof *acceptor + sizeof acceptor->targets[0]);
+    const domi_listen_plan plan = {.backlog = backlog};
+
+    ck_assert_ptr_nonnull(acceptor);
+    acceptor->target_count = 1;
+    acceptor->targets[0] = (domi_acceptor_target){bed->actor, &bed->io};
+    acceptor->fd = domi_acceptor_listen(&bed->io, "127.0.0.1:0", &plan, NULL);
+    ck_assert_int_ge(acceptor->fd, 0);
+    return acceptor;
+}
+
+/* --- turns ------------------------------------------------------------------------------------ */
+
+void domt_bed_turn(void)
 {
     domt_io_turn(&bed->io);
 }
 
-void domt_bed_pass(domt_bed *bed, uint64_t ms)
+void domt_bed_pass(uint64_t ms)
 {
     bed->manager.now_ns += ms * DOMT_BED_MS;
-    domt_bed_turn(bed);
+    domt_bed_turn();
 }
 
-void domt_bed_pair(int *ret_ours, int *ret_peer)
+void domt_bed_wait(uint64_t ms)
+{
+    domt_bed_pass(ms);
+    domt_bed_settle();
+}
+
+static bool is_cancelling(void)
+{
+    return domt_fake_find(bed->fake, DOMT_CANCEL, -1) != NULL;
+}
+
+void domt_bed_settle(void)
+{
+    domt_bed_turn();
+    for (int i = 0; i < 1000 && (is_cancelling() || domi_io_has_work(&bed->io) ||
+                                 domi_manager_has_work(&bed->manager));
+         i++) {
+        if (is_cancelling())
+            domt_fake_cancel_step(bed->fake);
+        domt_bed_turn();
+    }
+    ck_assert(!is_cancelling());
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+void domt_bed_pair_from(uint8_t host, int *ret_ours, int *ret_peer)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
+    struct sockaddr_in from = {.sin_family = AF_INET};
     socklen_t size = sizeof address;
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    from.sin_addr.s_addr = htonl(0x7f000000u | host);
     ck_assert(listener >= 0 && peer >= 0);
     ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, size), 0);
     ck_assert_int_eq(listen(listener, 1), 0);
     ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    ck_assert_int_eq(bind(peer, (struct sockaddr *)&from, size), 0);
     ck_assert_int_eq(connect(peer, (struct sockaddr *)&address, size), 0);
     *ret_ours = accept(listener, NULL, NULL);
     ck_assert_int_ge(*ret_ours, 0);
-    *ret_peer = peer;
     close(listener);
+    ck_assert_uint_lt(peers_count, DOMT_BED_PEERS_MAX);
+    peers[peers_count++] = peer;
+    if (ret_peer != NULL)
+        *ret_peer = peer;
 }
 
-int domt_bed_adopt(domt_bed *bed, int fd)
+void domt_bed_pair(int *ret_ours, int *ret_peer)
 {
-    int result = domi_channel_adopt(&bed->io, bed->actor.house, &(domi_connection){.fd = fd});
+    domt_bed_pair_from(1, ret_ours, ret_peer);
+}
+
+void domt_bed_hang_up(int peer)
+{
+    uint32_t i = 0;
+
+    while (peers[i] != peer)
+        ck_assert_uint_lt(++i, peers_count);
+    peers[i] = peers[--peers_count];
+    close(peer);
+}
+
+int domt_bed_adopt(domus_address actor, int fd)
+{
+    int result = domi_channel_adopt(&bed->io, actor.house, &(domi_connection){.fd = fd});
 
     if (result == 0) /* counts the connection as the acceptor would, which this bed does not use */
         atomic_fetch_add_explicit(&bed->io.connections, 1, memory_order_relaxed);
     return result;
 }
 
-int domt_bed_connect(domt_bed *bed, int *ret_peer)
+int domt_bed_connect_to(domus_address actor, int *ret_peer)
 {
     int fd = -1;
 
     domt_bed_pair(&fd, ret_peer);
-    ck_assert_int_eq(domt_bed_adopt(bed, fd), 0);
-    domt_bed_turn(bed);
+    ck_assert_int_eq(domt_bed_adopt(actor, fd), 0);
+    domt_bed_turn();
     return fd;
 }
 
-void domt_bed_feed(domt_bed *bed, int fd, char byte, uint32_t size)
+int domt_bed_connect(int *ret_peer)
+{
+    return domt_bed_connect_to(bed->actor, ret_peer);
+}
+
+/* --- the ring --------------------------------------------------------------------------------- */
+
+void domt_bed_bring(int fd, const char *text)
+{
+    ck_assert(domt_fake_bytes(bed->fake, fd, text, (uint32_t)strlen(text), true));
+}
+
+void domt_bed_feed(int fd, char byte, uint32_t size)
 {
     char bytes[1024];
 
@@ -253,7 +342,36 @@ void domt_bed_feed(domt_bed *bed, int fd, char byte, uint32_t size)
     ck_assert(domt_fake_bytes(bed->fake, fd, bytes, size, true));
 }
 
-void domt_bed_noted(domt_bed *bed, const char *expected)
+void domt_bed_show(int fd, char byte, uint32_t size)
+{
+    domt_bed_feed(fd, byte, size);
+    domt_bed_turn();
+}
+
+void domt_bed_ends(int fd, int32_t result)
+{
+    domt_fake_receive_ends(bed->fake, fd, result);
+    domt_bed_settle();
+}
+
+void domt_bed_sent(int fd, int32_t result)
+{
+    domt_fake_sent(bed->fake, fd, result);
+    domt_bed_turn();
+}
+
+int domt_bed_write(domus_channel *channel, char byte, uint32_t size)
+{
+    domus_buffer *buffer = domi_buffer_heap(&bed->io, size);
+
+    ck_assert_ptr_nonnull(buffer);
+    memset(domus_buffer_data(buffer), byte, size);
+    return domi_channel_write(channel, buffer);
+}
+
+/* --- the actor -------------------------------------------------------------------------------- */
+
+void domt_bed_noted(const char *expected)
 {
     bed->note[bed->note_length] = '\0';
     ck_assert_str_eq(bed->note, expected);
@@ -261,8 +379,13 @@ void domt_bed_noted(domt_bed *bed, const char *expected)
     bed->note[0] = '\0';
 }
 
-int domt_bed_put(domt_bed *bed, domus_address to, uint32_t kind, const domus_type *type,
-                 const void *payload)
+void domt_bed_settled(const char *expected)
+{
+    domt_bed_settle();
+    domt_bed_noted(expected);
+}
+
+int domt_bed_put(domus_address to, uint32_t kind, const domus_type *type, const void *payload)
 {
     domi_envelope *envelope = domi_envelope_new(&bed->manager, DOMI_ENVELOPE_HEAD + type->size);
 
@@ -278,13 +401,13 @@ int domt_bed_put(domt_bed *bed, domus_address to, uint32_t kind, const domus_typ
     return result;
 }
 
-void domt_bed_tell(domt_bed *bed, domus_address to, const domus_type *type, const void *payload)
+void domt_bed_tell(domus_address to, const domus_type *type, const void *payload)
 {
-    ck_assert_int_eq(domt_bed_put(bed, to, DOMI_NOTICE, type, payload), 0);
-    domt_bed_turn(bed);
+    ck_assert_int_eq(domt_bed_put(to, DOMI_NOTICE, type, payload), 0);
+    domt_bed_turn();
 }
 
-void domt_bed_release(domt_bed *bed, uint32_t count)
+void domt_bed_release(uint32_t count)
 {
     ck_assert_uint_le(count, bed->kept_count);
     for (uint32_t i = 0; i < count; i++)
@@ -293,31 +416,17 @@ void domt_bed_release(domt_bed *bed, uint32_t count)
     memmove(bed->kept, bed->kept + count, bed->kept_count * sizeof(domus_buffer *));
 }
 
-static bool is_cancelling(domt_fake *fake)
-{
-    for (domt_op *op = fake->ops; op != NULL; op = op->next) {
-        if (op->kind == DOMT_CANCEL)
-            return true;
-    }
-    return false;
-}
-
-void domt_bed_settle(domt_bed *bed)
-{
-    domt_bed_turn(bed);
-    for (int i = 0; i < 1000 && (is_cancelling(bed->fake) || domi_io_has_work(&bed->io) ||
-                                 domi_manager_has_work(&bed->manager));
-         i++) {
-        if (is_cancelling(bed->fake))
-            domt_fake_cancel_step(bed->fake);
-        domt_bed_turn(bed);
-    }
-    ck_assert(!is_cancelling(bed->fake));
-}
+/* --- descriptors ------------------------------------------------------------------------------ */
 
 bool domt_bed_is_open(int fd)
 {
     return fcntl(fd, F_GETFD) >= 0;
+}
+
+void domt_bed_closed(int fd)
+{
+    domt_bed_settle();
+    ck_assert(!domt_bed_is_open(fd));
 }
 
 char domt_bed_peer_sees(int peer)

@@ -49,58 +49,90 @@ typedef struct domt_bed {
     uint32_t kept_count;
 } domt_bed;
 
-/* Fill the configuration with the defaults and 64 buffers of 256 B; change it before `start`. */
-void domt_bed_init(domt_bed *bed);
+/* The bed, as domt_bed_init() makes it, before each domt_bed_start(). */
+extern domt_bed domt_bed_now;
+static domt_bed *const bed = &domt_bed_now;
 
-/* Make manager, io and actor. Returns 0, or what failed (only after domi_memory_fail_after). */
-int domt_bed_start(domt_bed *bed);
+/* Fill the configuration with the defaults and 64 buffers of 256 B; change it before `start`.
+ * Before the first test this was done, and after each domt_bed_end(). */
+void domt_bed_init(void);
 
-/* Stop everything; holds that all buffers are back, all slots and descriptors free. */
-void domt_bed_end(domt_bed *bed);
+/* Make manager, io and actor. The second one returns 0, or what failed (only after
+ * domi_memory_fail_after). */
+void domt_bed_start(void);
+int domt_bed_try_start(void);
 
-/* Start, after domt_bed_init(), with one connection: `ret_fd` gets the channel's end. */
-void domt_bed_begin(domt_bed *bed, int *ret_fd, int *ret_peer);
+/* Stop everything; holds that all buffers are back, nothing is queued, and all slots and
+ * descriptors are free. Closes the other ends of all connections. */
+void domt_bed_end(void);
 
-/* End, and close the other end of that connection. */
-void domt_bed_finish(domt_bed *bed, int peer);
+/* Start with one connection: `ret_fd` gets the channel's end. */
+void domt_bed_begin(int *ret_fd, int *ret_peer);
+
+/* Spawn an actor. An acceptor for the bed's actor, which is not spawned, and its listener. */
+domus_address domt_bed_spawn(const domus_behaviour *behaviour, const void *state);
+struct domi_acceptor *domt_bed_listen(uint32_t backlog);
 
 /* Take one turn: phases 1 and 2. */
-void domt_bed_turn(domt_bed *bed);
+void domt_bed_turn(void);
 
-/* Let time pass, then take a turn. */
-void domt_bed_pass(domt_bed *bed, uint64_t ms);
+/* Let time pass, then take a turn; and settle. */
+void domt_bed_pass(uint64_t ms);
+void domt_bed_wait(uint64_t ms);
 
-/* Make a connection over loopback; both ends are returned. */
+/* Make a connection over loopback, from 127.0.0.1 or 127.0.0.`host`; both ends are returned. A
+ * peer's end lasts until the end of the bed, or until it hangs up. `ret_peer` may be NULL in all of
+ * these. */
 void domt_bed_pair(int *ret_ours, int *ret_peer);
+void domt_bed_pair_from(uint8_t host, int *ret_ours, int *ret_peer);
+void domt_bed_hang_up(int peer);
 
-/* Hand `fd` to the actor; no turn. Returns as domi_channel_adopt(). */
-int domt_bed_adopt(domt_bed *bed, int fd);
+/* Hand `fd` to an actor; no turn. Returns as domi_channel_adopt(). */
+int domt_bed_adopt(domus_address actor, int fd);
 
-/* Make a connection for the actor. Returns the channel's end; `ret_peer` gets the other one. */
-int domt_bed_connect(domt_bed *bed, int *ret_peer);
+/* Make a connection for the bed's actor, or another one, and take a turn. Returns the channel's
+ * end; `ret_peer` gets the other one. */
+int domt_bed_connect(int *ret_peer);
+int domt_bed_connect_to(domus_address actor, int *ret_peer);
 
-/* Bring `size` times `byte` for `fd`, with more to come, and take no turn. */
-void domt_bed_feed(domt_bed *bed, int fd, char byte, uint32_t size);
+/* Bring a text, or `size` times `byte`, for `fd`, with more to come, and take no turn; and take
+ * one. */
+void domt_bed_bring(int fd, const char *text);
+void domt_bed_feed(int fd, char byte, uint32_t size);
+void domt_bed_show(int fd, char byte, uint32_t size);
 
-/* The text that was noted since the last call must be `expected`. */
-void domt_bed_noted(domt_bed *bed, const char *expected);
+/* End the receive of `fd` with this result (0: the peer's FIN), and settle. */
+void domt_bed_ends(int fd, int32_t result);
 
-/* Put a message of `kind` (DOMI_NOTICE or DOMI_EVENT) from nobody; `payload` has type->size bytes.
- * No turn. Returns what the put returned: -ESTALE when nobody lives there any more. */
-int domt_bed_put(domt_bed *bed, domus_address to, uint32_t kind, const domus_type *type,
-                 const void *payload);
+/* Complete the send of `fd` with this result, and take a turn. */
+void domt_bed_sent(int fd, int32_t result);
+
+/* Write `size` times `byte` on a channel, as its actor would. Returns what that returned. */
+int domt_bed_write(domus_channel *channel, char byte, uint32_t size);
+
+/* The text that was noted since the last call must be `expected`; at once, and when all has
+ * settled. */
+void domt_bed_noted(const char *expected);
+void domt_bed_settled(const char *expected);
+
+/* Put a message of `kind` (DOMI_NOTICE, DOMI_ASK or DOMI_EVENT) from nobody; `payload` has
+ * type->size bytes. No turn. Returns what the put returned: -ESTALE when nobody lives there any
+ * more. */
+int domt_bed_put(domus_address to, uint32_t kind, const domus_type *type, const void *payload);
 
 /* Put a notice, which must be taken, and take a turn. */
-void domt_bed_tell(domt_bed *bed, domus_address to, const domus_type *type, const void *payload);
+void domt_bed_tell(domus_address to, const domus_type *type, const void *payload);
 
 /* Free what DOMT_BED_KEEP kept: the oldest `count`. */
-void domt_bed_release(domt_bed *bed, uint32_t count);
+void domt_bed_release(uint32_t count);
 
 /* Cancels and what they hit come back, and turns are taken, until nothing is in flight any more
  * but the wake poll and receives that are not cancelled. */
-void domt_bed_settle(domt_bed *bed);
+void domt_bed_settle(void);
 
+/* Whether a descriptor is open; settle, and hold that it is closed. */
 bool domt_bed_is_open(int fd);
+void domt_bed_closed(int fd);
 
 /* Returns how the peer sees its connection: 'd' bytes wait, 'o' open, 'f' FIN, 'r' reset. */
 char domt_bed_peer_sees(int peer);

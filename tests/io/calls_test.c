@@ -16,10 +16,8 @@
 
 #define CHANNELS 2
 
-static domt_bed bed;
 static domus_address owner;
 static int fds[CHANNELS];
-static int peers[CHANNELS];
 static domus_channel *channels[CHANNELS];
 static char heard[64];  /* what the handlers have noted */
 static int closed_with; /* the error that the last on_close got */
@@ -146,18 +144,15 @@ static const domus_behaviour of_plain = {
 static void begin_with(const domus_behaviour *behaviour, uint32_t requests_max, uint64_t idle_ns)
 {
     heard[0] = '\0';
-    domt_bed_init(&bed);
-    bed.config.channel.requests_max = requests_max;
-    bed.config.channel.idle_timeout_ns = idle_ns;
-    ck_assert_int_eq(domt_bed_start(&bed), 0);
-    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, behaviour, NULL, &owner), 0);
-    domt_bed_turn(&bed);
+    bed->config.channel.requests_max = requests_max;
+    bed->config.channel.idle_timeout_ns = idle_ns;
+    domt_bed_start();
+    owner = domt_bed_spawn(behaviour, NULL);
+    domt_bed_turn();
     for (uint32_t i = 0; i < CHANNELS; i++) {
-        domt_bed_pair(&fds[i], &peers[i]);
-        ck_assert_int_eq(domi_channel_adopt(&bed.io, owner.house, &(domi_connection){.fd = fds[i]}),
-                         0);
-        atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
-        channels[i] = bed.io.slots[i].channel;
+        domt_bed_pair(&fds[i], NULL);
+        ck_assert_int_eq(domt_bed_adopt(owner, fds[i]), 0);
+        channels[i] = bed->io.slots[i].channel;
     }
 }
 
@@ -168,45 +163,43 @@ static void begin(const domus_behaviour *behaviour, uint32_t requests_max)
 
 static void end(void)
 {
-    (void)domi_io_abort(&bed.io);
-    ck_assert_int_eq(domi_house_stop(&bed.manager, owner), 0);
-    domt_bed_settle(&bed);
-    domt_bed_end(&bed);
-    for (uint32_t i = 0; i < CHANNELS; i++)
-        close(peers[i]);
+    (void)domi_io_abort(&bed->io);
+    ck_assert_int_eq(domi_house_stop(&bed->manager, owner), 0);
+    domt_bed_settle();
+    domt_bed_end();
 }
 
 /* Bring bytes for a channel, and take no turn. */
 static void bring(uint32_t channel, const char *bytes)
 {
-    ck_assert(domt_fake_bytes(bed.fake, fds[channel], bytes, (uint32_t)strlen(bytes), true));
+    domt_bed_bring(fds[channel], bytes);
 }
 
 static void pass(uint32_t ms)
 {
     for (uint32_t i = 0; i < ms; i++)
-        domt_bed_pass(&bed, 1);
+        domt_bed_pass(1);
 }
 
 static bool receives(uint32_t channel)
 {
-    return domt_fake_find(bed.fake, DOMT_RECEIVE, fds[channel]) != NULL &&
+    return domt_fake_find(bed->fake, DOMT_RECEIVE, fds[channel]) != NULL &&
            !channels[channel]->cancelling;
 }
 
 DOMT_TEST(each_function_may_be_a_sequence)
 {
     begin(&of_lasting, 0);
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     held_to_have_heard("oo");
     bring(0, "4");
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     bring(0, "5"); /* with a frame of its own */
     pass(5);
     held_to_have_heard("rrOO4");
     pass(1);
     held_to_have_heard("5");
-    domt_fake_receive_ends(bed.fake, fds[0], 0);
+    domt_fake_receive_ends(bed->fake, fds[0], 0);
     pass(4);
     held_to_have_heard("eEc");
     pass(4);
@@ -220,8 +213,7 @@ DOMT_TEST(wait_of_on_close_is_cancelled_unless_conversations_go_on)
     pass(4);
     held_to_have_heard("ooOO");
     ck_assert_int_eq(domi_channel_close(channels[0]), 0);
-    domt_fake_receive_ends(bed.fake, fds[0], 0);
-    domt_bed_settle(&bed);
+    domt_bed_ends(fds[0], 0);
     held_to_have_heard("cx");
     end();
 }
@@ -230,11 +222,11 @@ DOMT_TEST(functions_are_called_without_memory_for_their_frames)
 {
     begin(&of_slow, 0);
     domi_memory_fail_after(0, 1);
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     domi_memory_fail_after(-1, 0);
     held_to_have_heard("oocc"); /* the first wait of each callback fails */
-    domt_bed_settle(&bed);
-    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.channels_refused), CHANNELS);
+    domt_bed_settle();
+    ck_assert_uint_eq(domi_counter_read(&bed->io.counters.channels_refused), CHANNELS);
     ck_assert(!domt_bed_is_open(fds[0]));
     end();
 }
@@ -252,7 +244,7 @@ DOMT_TEST(frame_that_is_too_large_is_refused)
 
     begin(&of_slow, 0);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &wrong[i], NULL, &nobody),
+        ck_assert_int_eq(domi_house_spawn(&bed->manager, &bed->manager, &wrong[i], NULL, &nobody),
                          -EINVAL);
     end();
 }
@@ -261,21 +253,21 @@ DOMT_TEST(frame_that_is_too_large_is_refused)
 
 static uint64_t busy_count(void)
 {
-    return domi_counter_read(&bed.io.counters.channels_busy);
+    return domi_counter_read(&bed->io.counters.channels_busy);
 }
 
 DOMT_TEST(one_request_follows_the_other_and_no_channel_waits_for_another)
 {
     begin(&of_reading, 1);
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     bring(0, "3");
     bring(0, "1");
     bring(1, "2");
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     held_to_have_heard("rr");
     ck_assert(!receives(0)); /* something waits that is not shown */
     ck_assert(receives(1));
-    domt_bed_settle(&bed);
+    domt_bed_settle();
     pass(2);
     held_to_have_heard("2");
     bring(1, "2");
@@ -292,20 +284,20 @@ DOMT_TEST(one_request_follows_the_other_and_no_channel_waits_for_another)
 DOMT_TEST(receive_goes_on_while_nothing_waits)
 {
     begin(&of_reading, 1);
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     for (int i = 0; i < 3; i++) {
         bring(0, "1");
-        domt_bed_turn(&bed);
+        domt_bed_turn();
         ck_assert(receives(0));
         pass(1);
     }
     held_to_have_heard("r1r1r1");
     for (int i = 0; i < 3; i++)
         bring(0, "0"); /* these end at once */
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     held_to_have_heard("rrr");
-    ck_assert_uint_eq(bed.fake->begun[DOMT_CANCEL], 0);
-    ck_assert_uint_eq(bed.fake->begun[DOMT_RECEIVE], CHANNELS);
+    ck_assert_uint_eq(bed->fake->begun[DOMT_CANCEL], 0);
+    ck_assert_uint_eq(bed->fake->begun[DOMT_RECEIVE], CHANNELS);
     end();
 }
 
@@ -316,13 +308,13 @@ DOMT_TEST(as_many_requests_as_the_bound_are_under_way)
 
     for (int o = 0; o < 2; o++) {
         begin(owners[o], 3);
-        domt_bed_turn(&bed);
+        domt_bed_turn();
         for (int i = 0; i < 5; i++)
             bring(0, "9");
-        domt_bed_turn(&bed);
+        domt_bed_turn();
         held_to_have_heard("rrr");
         ck_assert_uint_eq(busy_count(), 1);
-        domt_bed_settle(&bed);
+        domt_bed_settle();
         pass(9);
         held_to_have_heard("999rr");
         pass(9);
@@ -334,16 +326,16 @@ DOMT_TEST(as_many_requests_as_the_bound_are_under_way)
 DOMT_TEST(half_close_at_the_bound_answers_everything)
 {
     begin(&of_reading, 1);
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     bring(0, "2");
     bring(0, "1");
-    domt_fake_receive_ends(bed.fake, fds[0], 0);
-    domt_bed_turn(&bed);
+    domt_fake_receive_ends(bed->fake, fds[0], 0);
+    domt_bed_turn();
     pass(2);
     held_to_have_heard("r2r");
     ck_assert(domt_bed_is_open(fds[0]));
     pass(2);
-    domt_bed_settle(&bed);
+    domt_bed_settle();
     held_to_have_heard("1");
     ck_assert(!domt_bed_is_open(fds[0]));
     end();
@@ -358,11 +350,11 @@ DOMT_TEST(on_end_does_not_wait_for_a_request)
     bring(0, "9");
     bring(1, "3");
     bring(1, "0");
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     held_to_have_heard("rr");
-    domt_fake_receive_ends(bed.fake, fds[0], 0);
-    domt_fake_receive_ends(bed.fake, fds[1], 0);
-    domt_bed_turn(&bed);
+    domt_fake_receive_ends(bed->fake, fds[0], 0);
+    domt_fake_receive_ends(bed->fake, fds[1], 0);
+    domt_bed_turn();
     held_to_have_heard("e");
     pass(3);
     held_to_have_heard("Ecxx3re");
@@ -373,12 +365,12 @@ DOMT_TEST(on_end_does_not_wait_for_a_request)
 DOMT_TEST(busy_channel_is_not_idle_while_bytes_wait)
 {
     begin_with(&of_reading, 1, 20 * DOMT_BED_MS);
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     for (uint32_t i = 0; i < CHANNELS; i++)
         bring(i, "z"); /* 74 ms */
     bring(0, "1");
     pass(60);
-    domt_bed_settle(&bed);
+    domt_bed_settle();
     ck_assert(domt_bed_is_open(fds[0]));
     ck_assert(!domt_bed_is_open(fds[1]));
     end();

@@ -14,86 +14,73 @@
 #define CHANNELS 40
 #define BOUND    (UINT64_C(1) << 18)
 
-static domt_bed bed;
 static int fds[CHANNELS];
-static int peers[CHANNELS];
 static uint32_t count;
 
 static void connect_one(void)
 {
-    fds[count] = domt_bed_connect(&bed, &peers[count]);
+    fds[count] = domt_bed_connect(NULL);
     count++;
 }
 
 static void begin(uint32_t channels, uint64_t queue_max)
 {
-    domt_bed_init(&bed);
-    bed.mode = DOMT_BED_DROP;
-    bed.config.channel.send_high_bytes = bed.config.channel.send_low_bytes = 1 << 20;
-    ck_assert_int_eq(domt_bed_start(&bed), 0);
-    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = queue_max});
+    bed->mode = DOMT_BED_DROP;
+    bed->config.channel.send_high_bytes = bed->config.channel.send_low_bytes = 1 << 20;
+    domt_bed_start();
+    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = queue_max});
     for (count = 0; count < channels;)
         connect_one();
-    domt_bed_settle(&bed);
-    bed.note_length = 0;
-}
-
-static void end(void)
-{
-    domt_bed_end(&bed);
-    ck_assert_uint_eq(domi_io_queued(&bed.io), 0);
-    ck_assert_ptr_null(bed.io.crowd_head);
-    ck_assert_uint_eq(bed.io.crowd_count, 0);
-    for (uint32_t i = 0; i < count; i++)
-        close(peers[i]);
+    domt_bed_settle();
+    bed->note_length = 0;
 }
 
 static int write_to(uint32_t i, uint32_t size)
 {
-    int result = domi_channel_write(bed.channels[i], domi_buffer_heap(&bed.io, size));
+    int result = domt_bed_write(bed->channels[i], 'x', size);
 
-    domt_bed_settle(&bed);
+    domt_bed_settle();
     return result;
 }
 
 /* Queue at least `bytes` on the first channel. */
 static void fill(uint64_t bytes)
 {
-    uint64_t queue_max = bed.io.pressure.queue_max;
+    uint64_t queue_max = bed->io.pressure.queue_max;
 
-    bed.io.pressure.queue_max = UINT64_MAX; /* no write is refused */
-    while (domi_io_queued(&bed.io) < bytes)
+    bed->io.pressure.queue_max = UINT64_MAX; /* no write is refused */
+    while (domi_io_queued(&bed->io) < bytes)
         ck_assert_int_eq(write_to(0, 500), 0);
-    bed.io.pressure.queue_max = queue_max;
-    domi_channel_decide_receive(bed.channels[0]);
+    bed->io.pressure.queue_max = queue_max;
+    domi_channel_decide_receive(bed->channels[0]);
 }
 
 static bool is_crowded(uint32_t i)
 {
-    return bed.channels[i]->crowded;
+    return bed->channels[i]->crowded;
 }
 
 /* A receive that was begun before may be in flight all the same: what it brings waits. */
 static bool reads(uint32_t i)
 {
-    domt_bed_settle(&bed);
-    return domt_fake_find(bed.fake, DOMT_RECEIVE, fds[i]) != NULL && !is_crowded(i);
+    domt_bed_settle();
+    return domt_fake_find(bed->fake, DOMT_RECEIVE, fds[i]) != NULL && !is_crowded(i);
 }
 
 /* Let the peer of channel `i` take all that was queued. */
 static void take_all(uint32_t i)
 {
-    while (domus_channel_queued(bed.channels[i]) != 0) {
-        domt_bed_turn(&bed);
-        const domt_op *send = domt_fake_find(bed.fake, DOMT_SEND, fds[i]);
+    while (domus_channel_queued(bed->channels[i]) != 0) {
+        domt_bed_turn();
+        const domt_op *send = domt_fake_find(bed->fake, DOMT_SEND, fds[i]);
         int32_t size = 0;
         if (send->message == NULL)
             size = (int32_t)send->size;
         else
             for (size_t k = 0; k < send->message->msg_iovlen; k++)
                 size += (int32_t)send->message->msg_iov[k].iov_len;
-        domt_fake_sent(bed.fake, fds[i], size);
-        domt_bed_settle(&bed);
+        domt_fake_sent(bed->fake, fds[i], size);
+        domt_bed_settle();
     }
 }
 
@@ -126,18 +113,18 @@ DOMT_TEST(above_its_part_a_channel_does_not_read)
     begin(1, BOUND);
     uint64_t before = 0;
     while (reads(0)) {
-        before = bed.channels[0]->cost;
+        before = bed->channels[0]->cost;
         ck_assert_int_eq(write_to(0, 200), 0);
         ck_assert_uint_lt(before, BOUND);
     }
     ck_assert(is_crowded(0));
-    ck_assert_uint_le(before + bed.io.piece, domi_bound_part_of(BOUND, before));
-    uint64_t now = bed.channels[0]->cost;
-    ck_assert_uint_gt(now + bed.io.piece, domi_bound_part_of(BOUND, now));
-    ck_assert_uint_eq(now, domi_io_queued(&bed.io));
+    ck_assert_uint_le(before + bed->io.piece, domi_bound_part_of(BOUND, before));
+    uint64_t now = bed->channels[0]->cost;
+    ck_assert_uint_gt(now + bed->io.piece, domi_bound_part_of(BOUND, now));
+    ck_assert_uint_eq(now, domi_io_queued(&bed->io));
     take_all(0);
     ck_assert(reads(0) && !is_crowded(0));
-    end();
+    domt_bed_end();
 }
 
 /* No peer reads, and each channel comes after the ones before it have all that they may have. */
@@ -149,15 +136,15 @@ DOMT_TEST(channels_that_come_later_have_less_and_the_last_still_reads)
     while (count < CHANNELS) {
         connect_one();
         uint32_t i = count - 1;
-        domi_channel_decide_receive(bed.channels[i]);
+        domi_channel_decide_receive(bed->channels[i]);
         ck_assert_msg(reads(i), "channel %u of them has no room", i);
         while (reads(i))
             ck_assert_int_eq(write_to(i, 200), 0);
-        ck_assert_uint_le(bed.channels[i]->cost, last);
-        last = bed.channels[i]->cost;
+        ck_assert_uint_le(bed->channels[i]->cost, last);
+        last = bed->channels[i]->cost;
     }
-    ck_assert_uint_lt(domi_io_queued(&bed.io), BOUND * 3 / 4);
-    end();
+    ck_assert_uint_lt(domi_io_queued(&bed->io), BOUND * 3 / 4);
+    domt_bed_end();
 }
 
 DOMT_TEST(a_crowded_channel_goes_on_a_quarter_below_its_part)
@@ -165,58 +152,58 @@ DOMT_TEST(a_crowded_channel_goes_on_a_quarter_below_its_part)
     begin(1, BOUND);
     while (reads(0))
         ck_assert_int_eq(write_to(0, 200), 0);
-    const domi_io *io = &bed.io;
+    const domi_io *io = &bed->io;
     while (!reads(0)) {
-        ck_assert_uint_gt(bed.channels[0]->cost + io->piece,
+        ck_assert_uint_gt(bed->channels[0]->cost + io->piece,
                           domi_io_part(io) - domi_io_part(io) / 4);
-        domt_fake_sent(bed.fake, fds[0], 200);
-        domt_bed_settle(&bed);
+        domt_fake_sent(bed->fake, fds[0], 200);
+        domt_bed_settle();
     }
-    ck_assert_uint_le(bed.channels[0]->cost + io->piece, domi_io_part(io) - domi_io_part(io) / 4);
-    ck_assert_uint_gt(bed.channels[0]->cost, 0);
-    end();
+    ck_assert_uint_le(bed->channels[0]->cost + io->piece, domi_io_part(io) - domi_io_part(io) / 4);
+    ck_assert_uint_gt(bed->channels[0]->cost, 0);
+    domt_bed_end();
 }
 
 DOMT_TEST(a_crowded_channel_may_still_write_until_three_quarters_are_reached)
 {
     begin(2, BOUND);
-    while (domi_io_queued(&bed.io) < BOUND / 4 * 3) {
+    while (domi_io_queued(&bed->io) < BOUND / 4 * 3) {
         ck_assert_int_eq(write_to(0, 5000), 0);
-        if (domi_io_queued(&bed.io) > BOUND / 2)
+        if (domi_io_queued(&bed->io) > BOUND / 2)
             ck_assert(is_crowded(0));
     }
     ck_assert_int_eq(write_to(0, 1), -ENOBUFS);
     ck_assert_int_eq(write_to(1, 257), -ENOBUFS);
     fill(BOUND);
     ck_assert_int_eq(write_to(1, 1), -ENOBUFS);
-    domt_bed_feed(&bed, fds[1], 'x', 1); /* there is no room for its first piece */
-    domt_bed_turn(&bed);
-    domt_bed_noted(&bed, "");
+    domt_bed_feed(fds[1], 'x', 1); /* there is no room for its first piece */
+    domt_bed_turn();
+    domt_bed_noted("");
     ck_assert(!reads(1));
     take_all(0);
     ck_assert(reads(0) && reads(1));
-    domt_bed_noted(&bed, "B(x) ");
+    domt_bed_noted("B(x) ");
     ck_assert_int_eq(write_to(1, 1), 0);
-    end();
+    domt_bed_end();
 }
 
 /* The actor writes as much as it may on the first channel, for requests that take no room. */
 DOMT_TEST(long_answers_leave_room_for_short_ones)
 {
     begin(CHANNELS, BOUND);
-    bed.mode = DOMT_BED_ECHO;
+    bed->mode = DOMT_BED_ECHO;
     for (uint32_t i = 0; i < CHANNELS / 2; i++) {
         while (write_to(i, 20000) == 0)
             continue;
-        ck_assert_uint_le(domi_io_queued(&bed.io), BOUND / 4 * 3 + 21000);
+        ck_assert_uint_le(domi_io_queued(&bed->io), BOUND / 4 * 3 + 21000);
     }
     for (uint32_t i = CHANNELS / 2; i < CHANNELS; i++)
-        domt_bed_feed(&bed, fds[i], 'x', 256);
-    domt_bed_settle(&bed);
-    ck_assert_uint_eq(bed.read_bytes, CHANNELS / 2 * 256);
-    ck_assert_int_eq(bed.write_result, 0);
-    ck_assert_uint_eq(bed.closed, 0);
-    end();
+        domt_bed_feed(fds[i], 'x', 256);
+    domt_bed_settle();
+    ck_assert_uint_eq(bed->read_bytes, CHANNELS / 2 * 256);
+    ck_assert_int_eq(bed->write_result, 0);
+    ck_assert_uint_eq(bed->closed, 0);
+    domt_bed_end();
 }
 
 DOMT_TEST(without_a_bound_nobody_is_crowded)
@@ -225,8 +212,8 @@ DOMT_TEST(without_a_bound_nobody_is_crowded)
     for (int i = 0; i < 50; i++)
         ck_assert_int_eq(write_to(0, 20000), 0);
     ck_assert(!is_crowded(0) && reads(0));
-    ck_assert(!bed.io.careful);
-    end();
+    ck_assert(!bed->io.careful);
+    domt_bed_end();
 }
 
 /* More of them than are looked at in one turn. */
@@ -235,18 +222,18 @@ DOMT_TEST(the_crowded_read_again_when_others_have_less)
     begin(CHANNELS, BOUND);
     fill(BOUND);
     for (uint32_t i = 1; i < CHANNELS; i++) {
-        domi_channel_decide_receive(bed.channels[i]);
+        domi_channel_decide_receive(bed->channels[i]);
         ck_assert(is_crowded(i));
     }
-    ck_assert_uint_eq(bed.io.crowd_count, CHANNELS);
-    domt_bed_settle(&bed);
-    ck_assert(!domi_io_has_work(&bed.io)); /* the io has looked at it, and nothing had changed */
+    ck_assert_uint_eq(bed->io.crowd_count, CHANNELS);
+    domt_bed_settle();
+    ck_assert(!domi_io_has_work(&bed->io)); /* the io has looked at it, and nothing had changed */
     take_all(0);
-    domt_bed_settle(&bed);
-    ck_assert_uint_eq(bed.io.crowd_count, 0);
+    domt_bed_settle();
+    ck_assert_uint_eq(bed->io.crowd_count, 0);
     for (uint32_t i = 0; i < CHANNELS; i++)
         ck_assert(reads(i));
-    end();
+    domt_bed_end();
 }
 
 /* Each had room when its piece came; shown all at once, they would pass the bound by far. */
@@ -256,41 +243,38 @@ DOMT_TEST(pieces_that_came_together_wait_for_each_other)
     uint64_t sent = 0;
 
     begin(CHANNELS, bound);
-    bed.mode = DOMT_BED_ECHO;
-    while (domi_io_queued(&bed.io) < bound / 2)
+    bed->mode = DOMT_BED_ECHO;
+    while (domi_io_queued(&bed->io) < bound / 2)
         ck_assert_int_eq(write_to(0, 200), 0);
     for (uint32_t i = 1; i < CHANNELS; i++)
-        domt_bed_feed(&bed, fds[i], 'x', 200);
-    domt_bed_turn(&bed);
-    ck_assert_uint_lt(domi_io_queued(&bed.io), bound);
-    ck_assert_uint_lt(bed.read_bytes, (CHANNELS - 1) * 200);
-    ck_assert_uint_ge(bed.read_bytes, 10 * 200);
-    while (bed.read_bytes < (CHANNELS - 1) * 200) {
+        domt_bed_show(fds[i], 'x', 200);
+    ck_assert_uint_lt(domi_io_queued(&bed->io), bound);
+    ck_assert_uint_lt(bed->read_bytes, (CHANNELS - 1) * 200);
+    ck_assert_uint_ge(bed->read_bytes, 10 * 200);
+    while (bed->read_bytes < (CHANNELS - 1) * 200) {
         for (uint32_t i = 0; i < CHANNELS; i++) {
-            ck_assert_ptr_nonnull(bed.channels[i]); /* -ENOBUFS would have reset it */
+            ck_assert_ptr_nonnull(bed->channels[i]); /* -ENOBUFS would have reset it */
             take_all(i);
         }
         ck_assert_uint_lt(sent++, CHANNELS);
     }
-    ck_assert_int_eq(bed.write_result, 0);
-    ck_assert_uint_eq(bed.closed, 0);
-    end();
+    ck_assert_int_eq(bed->write_result, 0);
+    ck_assert_uint_eq(bed->closed, 0);
+    domt_bed_end();
 }
 
 DOMT_TEST(what_was_read_is_shown_when_there_is_room)
 {
     begin(2, BOUND);
     fill(BOUND);
-    bed.note_length = 0;
-    domt_bed_feed(&bed, fds[1], 'x', 3); /* its receive was begun before */
-    domi_channel_decide_receive(bed.channels[1]);
-    domt_bed_turn(&bed);
-    domt_bed_settle(&bed);
-    domt_bed_noted(&bed, "");
+    bed->note_length = 0;
+    domt_bed_feed(fds[1], 'x', 3); /* its receive was begun before */
+    domi_channel_decide_receive(bed->channels[1]);
+    domt_bed_turn();
+    domt_bed_settled("");
     take_all(0);
-    domt_bed_settle(&bed);
-    domt_bed_noted(&bed, "B(xxx) ");
-    end();
+    domt_bed_settled("B(xxx) ");
+    domt_bed_end();
 }
 
 DOMT_TEST(crowded_channels_go_on_when_the_bound_grows)
@@ -298,14 +282,14 @@ DOMT_TEST(crowded_channels_go_on_when_the_bound_grows)
     begin(1, BOUND);
     while (reads(0))
         ck_assert_int_eq(write_to(0, 200), 0);
-    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = 4 * BOUND});
+    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = 4 * BOUND});
     ck_assert(reads(0));
-    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = BOUND / 4});
+    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = BOUND / 4});
     ck_assert_int_eq(write_to(0, 1), 0);
     ck_assert(!reads(0));
-    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     ck_assert(reads(0));
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(crowded_channels_close_in_any_order)
@@ -313,76 +297,74 @@ DOMT_TEST(crowded_channels_close_in_any_order)
     begin(5, BOUND);
     fill(BOUND);
     for (uint32_t i = 1; i < 5; i++)
-        domi_channel_decide_receive(bed.channels[i]);
-    ck_assert_uint_eq(bed.io.crowd_count, 5);
-    domi_channel_end(bed.channels[2], -EPROTO, true);
-    domi_channel_end(bed.channels[4], -EPROTO, true);
-    ck_assert_int_eq(domi_channel_close(bed.channels[1]), 0);
-    ck_assert_uint_eq(bed.io.crowd_count, 2);
-    ck_assert_ptr_eq(bed.io.crowd_head, bed.channels[0]);
-    ck_assert_ptr_eq(bed.io.crowd_tail, bed.channels[3]);
-    domt_bed_settle(&bed);
-    end();
+        domi_channel_decide_receive(bed->channels[i]);
+    ck_assert_uint_eq(bed->io.crowd_count, 5);
+    domi_channel_end(bed->channels[2], -EPROTO, true);
+    domi_channel_end(bed->channels[4], -EPROTO, true);
+    ck_assert_int_eq(domi_channel_close(bed->channels[1]), 0);
+    ck_assert_uint_eq(bed->io.crowd_count, 2);
+    ck_assert_ptr_eq(bed->io.crowd_head, bed->channels[0]);
+    ck_assert_ptr_eq(bed->io.crowd_tail, bed->channels[3]);
+    domt_bed_settle();
+    domt_bed_end();
 }
 
 /* A buffer of which little was kept takes as much memory as before. */
 DOMT_TEST(what_a_trimmed_buffer_takes_is_counted)
 {
     begin(1, BOUND);
-    domus_buffer *buffer = domi_buffer_heap(&bed.io, 100000);
+    domus_buffer *buffer = domi_buffer_heap(&bed->io, 100000);
     ck_assert_int_eq(domus_buffer_trim(buffer, 1), 0);
-    ck_assert_int_eq(domi_channel_write(bed.channels[0], buffer), 0);
-    ck_assert_uint_eq(domus_channel_queued(bed.channels[0]), 1);
-    ck_assert_uint_ge(domi_io_queued(&bed.io), 100000);
+    ck_assert_int_eq(domi_channel_write(bed->channels[0], buffer), 0);
+    ck_assert_uint_eq(domus_channel_queued(bed->channels[0]), 1);
+    ck_assert_uint_ge(domi_io_queued(&bed->io), 100000);
     ck_assert(is_crowded(0));
     take_all(0);
-    ck_assert_uint_eq(domi_io_queued(&bed.io), 0);
-    end();
+    ck_assert_uint_eq(domi_io_queued(&bed->io), 0);
+    domt_bed_end();
 }
 
 DOMT_TEST(a_bound_smaller_than_a_piece_lets_a_piece_in)
 {
     begin(1, 1024);
-    ck_assert_uint_lt(bed.io.piece, 256);
+    ck_assert_uint_lt(bed->io.piece, 256);
     ck_assert(reads(0));
     ck_assert_int_eq(write_to(0, 5000), 0); /* the bound was not reached yet */
     ck_assert_int_eq(write_to(0, 1), -ENOBUFS);
     ck_assert(!reads(0));
     take_all(0);
     ck_assert(reads(0));
-    end();
+    domt_bed_end();
 }
 
 static void let_time_pass(void)
 {
     for (int i = 0; i < 20; i++) {
-        domt_bed_pass(&bed, 50);
-        domt_bed_settle(&bed);
+        domt_bed_wait(50);
     }
 }
 
 DOMT_TEST(with_much_queued_receives_bring_one_piece_and_the_next_waits_for_it)
 {
     begin(2, BOUND);
-    ck_assert(!domt_fake_find(bed.fake, DOMT_RECEIVE, fds[1])->once);
-    while (domi_io_queued(&bed.io) <= BOUND / 4)
+    ck_assert(!domt_fake_find(bed->fake, DOMT_RECEIVE, fds[1])->once);
+    while (domi_io_queued(&bed->io) <= BOUND / 4)
         ck_assert_int_eq(write_to(0, 1000), 0);
-    ck_assert(bed.io.careful);
+    ck_assert(bed->io.careful);
     let_time_pass();
-    ck_assert(domt_fake_find(bed.fake, DOMT_RECEIVE, fds[1])->once);
-    bed.mode = DOMT_BED_KEEP;
-    domt_bed_feed(&bed, fds[1], 'x', 3);
-    (void)domi_io_reap(&bed.io); /* phase 1 alone: its actor has not seen it */
-    ck_assert_ptr_null(domt_fake_find(bed.fake, DOMT_RECEIVE, fds[1]));
-    domt_bed_turn(&bed);
-    ck_assert(domt_fake_find(bed.fake, DOMT_RECEIVE, fds[1])->once);
+    ck_assert(domt_fake_find(bed->fake, DOMT_RECEIVE, fds[1])->once);
+    bed->mode = DOMT_BED_KEEP;
+    domt_bed_feed(fds[1], 'x', 3);
+    (void)domi_io_reap(&bed->io); /* phase 1 alone: its actor has not seen it */
+    ck_assert_ptr_null(domt_fake_find(bed->fake, DOMT_RECEIVE, fds[1]));
+    domt_bed_turn();
+    ck_assert(domt_fake_find(bed->fake, DOMT_RECEIVE, fds[1])->once);
     take_all(0);
     let_time_pass();
-    ck_assert(!bed.io.careful);
-    domt_bed_feed(&bed, fds[1], 'x', 3);
-    domt_bed_turn(&bed);
-    ck_assert(!domt_fake_find(bed.fake, DOMT_RECEIVE, fds[1])->once);
-    end();
+    ck_assert(!bed->io.careful);
+    domt_bed_show(fds[1], 'x', 3);
+    ck_assert(!domt_fake_find(bed->fake, DOMT_RECEIVE, fds[1])->once);
+    domt_bed_end();
 }
 
 /* Bytes that the actor has not seen and bytes that were copied out count as queued, and a channel
@@ -390,21 +372,21 @@ DOMT_TEST(with_much_queued_receives_bring_one_piece_and_the_next_waits_for_it)
 DOMT_TEST(copies_that_wait_for_the_actor_are_counted)
 {
     begin(1, BOUND);
-    bed.io.reserve = UINT32_MAX;
-    bed.channels[0]->blocked = true;
-    domt_bed_feed(&bed, fds[0], 'x', 200);
-    (void)domi_io_reap(&bed.io);
-    ck_assert_uint_ge(domi_io_queued(&bed.io), 200);
-    ck_assert_uint_eq(bed.channels[0]->copied, domi_io_queued(&bed.io));
-    domi_channel_make_ready(bed.channels[0]);
-    domt_bed_settle(&bed);
-    ck_assert_uint_eq(domi_io_queued(&bed.io), 0);
-    domt_bed_feed(&bed, fds[0], 'x', 200);
-    (void)domi_io_reap(&bed.io);
-    domi_channel_end(bed.channels[0], -EPROTO, true); /* also when it is thrown away */
-    domt_bed_settle(&bed);
-    ck_assert_uint_eq(domi_io_queued(&bed.io), 0);
-    end();
+    bed->io.reserve = UINT32_MAX;
+    bed->channels[0]->blocked = true;
+    domt_bed_feed(fds[0], 'x', 200);
+    (void)domi_io_reap(&bed->io);
+    ck_assert_uint_ge(domi_io_queued(&bed->io), 200);
+    ck_assert_uint_eq(bed->channels[0]->copied, domi_io_queued(&bed->io));
+    domi_channel_make_ready(bed->channels[0]);
+    domt_bed_settle();
+    ck_assert_uint_eq(domi_io_queued(&bed->io), 0);
+    domt_bed_feed(fds[0], 'x', 200);
+    (void)domi_io_reap(&bed->io);
+    domi_channel_end(bed->channels[0], -EPROTO, true); /* also when it is thrown away */
+    domt_bed_settle();
+    ck_assert_uint_eq(domi_io_queued(&bed->io), 0);
+    domt_bed_end();
 }
 
 /* One channel fills the bound while a piece comes from each of the others, and is copied out. Once
@@ -415,25 +397,25 @@ DOMT_TEST(copies_do_not_wait_for_each_other)
     const uint64_t bound = 8192;
 
     begin(CHANNELS, bound);
-    bed.io.reserve = UINT32_MAX;
-    bed.mode = DOMT_BED_ECHO;
+    bed->io.reserve = UINT32_MAX;
+    bed->mode = DOMT_BED_ECHO;
     fill(bound);
     for (uint32_t i = 1; i < CHANNELS; i++)
-        domt_bed_feed(&bed, fds[i], 'x', 240);
-    domt_bed_settle(&bed);
-    ck_assert_uint_eq(bed.read_bytes, 0);
+        domt_bed_feed(fds[i], 'x', 240);
+    domt_bed_settle();
+    ck_assert_uint_eq(bed->read_bytes, 0);
     take_all(0);
-    ck_assert_uint_gt(bed.read_bytes, 0);
-    for (uint32_t turn = 0; turn < CHANNELS && bed.read_bytes < (CHANNELS - 1) * 240; turn++) {
+    ck_assert_uint_gt(bed->read_bytes, 0);
+    for (uint32_t turn = 0; turn < CHANNELS && bed->read_bytes < (CHANNELS - 1) * 240; turn++) {
         for (uint32_t i = 0; i < CHANNELS; i++) {
-            ck_assert_ptr_nonnull(bed.channels[i]); /* -ENOBUFS would have reset it */
+            ck_assert_ptr_nonnull(bed->channels[i]); /* -ENOBUFS would have reset it */
             take_all(i);
         }
     }
-    ck_assert_uint_eq(bed.read_bytes, (CHANNELS - 1) * 240);
-    ck_assert_int_eq(bed.write_result, 0);
-    ck_assert_uint_eq(bed.closed, 0);
-    end();
+    ck_assert_uint_eq(bed->read_bytes, (CHANNELS - 1) * 240);
+    ck_assert_int_eq(bed->write_result, 0);
+    ck_assert_uint_eq(bed->closed, 0);
+    domt_bed_end();
 }
 
 DOMT_SUITE(20)

@@ -14,23 +14,15 @@
 
 #define LINGER_MS 50u
 
-static domt_bed bed;
-static int fd;
-static int peer;
+static int fd, peer;
 
 static void begin(domt_bed_mode mode)
 {
-    domt_bed_init(&bed);
-    bed.config.channel.linger_ns = LINGER_MS * DOMT_BED_MS;
-    bed.config.channel.idle_timeout_ns = 0;
-    bed.config.connection.first_byte_timeout_ns = 0;
-    bed.mode = mode;
-    domt_bed_begin(&bed, &fd, &peer);
-}
-
-static void end(void)
-{
-    domt_bed_finish(&bed, peer);
+    bed->config.channel.linger_ns = LINGER_MS * DOMT_BED_MS;
+    bed->config.channel.idle_timeout_ns = 0;
+    bed->config.connection.first_byte_timeout_ns = 0;
+    bed->mode = mode;
+    domt_bed_begin(&fd, &peer);
 }
 
 static int undelivered(void)
@@ -70,52 +62,50 @@ static void read_at_the_peer(void)
 static void pass(uint32_t ms)
 {
     for (uint32_t i = 0; i < ms; i += 5)
-        domt_bed_pass(&bed, 5);
+        domt_bed_pass(5);
 }
 
 static void held_to_have_cut(uint64_t channels, uint64_t bytes_min, uint64_t bytes_max)
 {
-    ck_assert_uint_eq(bed.io.counters.channels_cut, channels);
-    ck_assert_uint_ge(bed.io.counters.cut_bytes, bytes_min);
-    ck_assert_uint_le(bed.io.counters.cut_bytes, bytes_max);
+    ck_assert_uint_eq(bed->io.counters.channels_cut, channels);
+    ck_assert_uint_ge(bed->io.counters.cut_bytes, bytes_min);
+    ck_assert_uint_le(bed->io.counters.cut_bytes, bytes_max);
 }
 
 DOMT_TEST(a_draining_channel_stays_until_its_peer_has_all_and_then_for_the_linger_time)
 {
     begin(DOMT_BED_DROP);
     fill_kernel();
-    domi_io_drain(&bed.io);
+    domi_io_drain(&bed->io);
     pass(11 * LINGER_MS - 15); /* just before a timer that was not armed anew would be due */
-    domt_bed_settle(&bed);
+    domt_bed_settle();
     ck_assert(domt_bed_is_open(fd));
-    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_LINGERING);
+    ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
     read_at_the_peer();
     pass(LINGER_MS - 10);
-    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_LINGERING);
+    ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
     pass(30);
-    domt_bed_settle(&bed);
-    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_closed(fd);
     held_to_have_cut(0, 0, 0);
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(a_peer_that_has_finished_is_waited_for_until_it_has_all)
 {
     begin(DOMT_BED_DROP);
-    bed.ignore_end = true; /* it stays half open */
+    bed->ignore_end = true; /* it stays half open */
     fill_kernel();
-    domi_io_drain(&bed.io);
-    domt_fake_receive_ends(bed.fake, fd, 0);
+    domi_io_drain(&bed->io);
+    domt_fake_receive_ends(bed->fake, fd, 0);
     pass(10 * LINGER_MS);
-    domt_bed_settle(&bed);
+    domt_bed_settle();
     ck_assert(domt_bed_is_open(fd));
     read_at_the_peer();
     /* the channel does not wait for the linger time, because it has nothing more to send */
     pass(15);
-    domt_bed_settle(&bed);
-    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_closed(fd);
     held_to_have_cut(0, 0, 0);
-    end();
+    domt_bed_end();
 }
 
 /* No receive is armed that would tell of the reset. */
@@ -124,21 +114,19 @@ DOMT_TEST(a_peer_that_has_finished_and_resets_is_not_waited_for)
     const struct linger at_once = {.l_onoff = 1};
 
     begin(DOMT_BED_DROP);
-    bed.ignore_end = true; /* it stays half open */
+    bed->ignore_end = true; /* it stays half open */
     fill_kernel();
-    domi_io_drain(&bed.io);
-    domt_fake_receive_ends(bed.fake, fd, 0);
+    domi_io_drain(&bed->io);
+    domt_fake_receive_ends(bed->fake, fd, 0);
     pass(20);
     ck_assert(domt_bed_is_open(fd));
     ck_assert_int_eq(setsockopt(peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
-    close(peer);
-    peer = -1;
+    domt_bed_hang_up(peer);
     pass(20);
-    domt_bed_settle(&bed);
-    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_closed(fd);
     held_to_have_cut(0, 0, 0);
-    domt_bed_noted(&bed, "A+ A-(-104) ");
-    end();
+    domt_bed_noted("A+ A-(-104) ");
+    domt_bed_end();
 }
 
 DOMT_TEST(outside_a_drain_the_linger_time_holds_and_counts_what_it_cuts)
@@ -146,45 +134,44 @@ DOMT_TEST(outside_a_drain_the_linger_time_holds_and_counts_what_it_cuts)
     begin(DOMT_BED_DROP);
     fill_kernel();
     uint64_t bytes = (uint64_t)undelivered();
-    ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
+    ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
     pass(LINGER_MS + 10);
-    domt_bed_settle(&bed);
-    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_closed(fd);
     held_to_have_cut(1, bytes, bytes);
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(an_abort_counts_what_is_owed_wherever_it_is)
 {
     begin(DOMT_BED_KEEP);
-    domi_io_drain(&bed.io);
-    bed.actor.house->marks |= DOMI_MARK_SATURATED; /* so that bytes wait for the actor */
-    domt_bed_feed(&bed, fd, 'x', 7);
-    (void)domi_io_reap(&bed.io);
+    domi_io_drain(&bed->io);
+    bed->actor.house->marks |= DOMI_MARK_SATURATED; /* so that bytes wait for the actor */
+    domt_bed_feed(fd, 'x', 7);
+    (void)domi_io_reap(&bed->io);
     ck_assert_int_eq(send(peer, "eleven byte", 11, 0), 11);
     fill_kernel();
     uint64_t bytes = (uint64_t)undelivered() + 7 + 11 + 5;
-    bed.channels[0]->queued_bytes += 5;
-    ck_assert_uint_eq(domi_io_abort(&bed.io), 1);
+    bed->channels[0]->queued_bytes += 5;
+    ck_assert_uint_eq(domi_io_abort(&bed->io), 1);
     held_to_have_cut(1, bytes, bytes);
-    bed.channels[0]->queued_bytes = 0;
-    bed.actor.house->marks &= (uint16_t)~DOMI_MARK_SATURATED;
-    domt_bed_settle(&bed);
+    bed->channels[0]->queued_bytes = 0;
+    bed->actor.house->marks &= (uint16_t)~DOMI_MARK_SATURATED;
+    domt_bed_settle();
     ck_assert_int_eq(domt_bed_peer_sees(peer) == 'o', 0);
-    end();
+    domt_bed_end();
 }
 
 /* The channel counts without bytes, because no one knows how long the answer would have been. */
 DOMT_TEST(an_abort_counts_a_channel_that_is_owed_an_answer)
 {
     begin(DOMT_BED_DROP);
-    domi_io_drain(&bed.io);
-    bed.channels[0]->drain_bytes = 1; /* as if it were still being read */
-    ck_assert_uint_eq(domi_io_abort(&bed.io), 1);
-    domt_bed_settle(&bed);
+    domi_io_drain(&bed->io);
+    bed->channels[0]->drain_bytes = 1; /* as if it were still being read */
+    ck_assert_uint_eq(domi_io_abort(&bed->io), 1);
+    domt_bed_settle();
     held_to_have_cut(1, 0, 0);
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
-    end();
+    domt_bed_end();
 }
 
 /* The silent channel stays open because its actor has a conversation, which is
@@ -193,52 +180,49 @@ DOMT_TEST(a_silent_peer_that_a_drain_ends_is_owed_nothing)
 {
     for (int sends = 0; sends < 2; sends++) {
         begin(DOMT_BED_DROP);
-        domi_io_drain(&bed.io);
-        bed.channels[0]->state = DOMI_CHANNEL_OPEN;
+        domi_io_drain(&bed->io);
+        bed->channels[0]->state = DOMI_CHANNEL_OPEN;
         if (sends != 0)
-            bed.channels[0]->silent_ns = 0;
-        domi_channel_count_cut(bed.channels[0], 0);
+            bed->channels[0]->silent_ns = 0;
+        domi_channel_count_cut(bed->channels[0], 0);
         held_to_have_cut((uint64_t)sends, 0, 0);
-        bed.channels[0]->state = DOMI_CHANNEL_LINGERING;
-        end();
+        bed->channels[0]->state = DOMI_CHANNEL_LINGERING;
+        domt_bed_end();
     }
 }
 
 DOMT_TEST(an_abort_cuts_nothing_where_nothing_is_owed)
 {
     begin(DOMT_BED_DROP);
-    domi_io_drain(&bed.io);
-    ck_assert_uint_eq(domi_io_abort(&bed.io), 1); /* its time was over before it began */
-    domt_bed_settle(&bed);
+    domi_io_drain(&bed->io);
+    ck_assert_uint_eq(domi_io_abort(&bed->io), 1); /* its time was over before it began */
+    domt_bed_settle();
     held_to_have_cut(0, 0, 0);
-    domt_bed_noted(&bed, "A+ A-(0) ");
-    end();
+    domt_bed_noted("A+ A-(0) ");
+    domt_bed_end();
 }
 
 DOMT_TEST(an_idle_time_out_counts_what_it_cuts)
 {
     begin(DOMT_BED_ECHO);
-    domt_bed_feed(&bed, fd, 'x', 9);
-    bed.io.settings.send_timeout_ns = 20 * DOMT_BED_MS;
-    domt_bed_settle(&bed);
+    domt_bed_feed(fd, 'x', 9);
+    bed->io.settings.send_timeout_ns = 20 * DOMT_BED_MS;
+    domt_bed_settle();
     pass(40);
-    domt_bed_settle(&bed);
-    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_closed(fd);
     held_to_have_cut(1, 9, 9);
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(what_comes_after_a_close_is_counted_as_thrown_away)
 {
     begin(DOMT_BED_DROP);
-    ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
-    domt_bed_feed(&bed, fd, 'x', 12);
-    domt_bed_turn(&bed);
-    ck_assert_uint_eq(bed.io.counters.discarded_bytes, 12);
+    ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
+    domt_bed_show(fd, 'x', 12);
+    ck_assert_uint_eq(bed->io.counters.discarded_bytes, 12);
     held_to_have_cut(0, 0, 0);
-    domt_fake_receive_ends(bed.fake, fd, 0);
-    domt_bed_settle(&bed);
-    end();
+    domt_bed_ends(fd, 0);
+    domt_bed_end();
 }
 
 /* The bytes that a Unix socket has sent lie with its peer, where no close can reach them. */
@@ -249,78 +233,76 @@ DOMT_TEST(a_unix_socket_owes_nothing_that_it_has_sent)
     begin(DOMT_BED_DROP);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     ck_assert_int_eq(send(ends[0], "lies there", 10, 0), 10);
-    ck_assert_int_eq(domt_bed_adopt(&bed, ends[0]), 0);
-    domt_bed_turn(&bed);
-    ck_assert(!domi_channel_has_undelivered(bed.channels[1]));
-    domi_io_drain(&bed.io);
+    ck_assert_int_eq(domt_bed_adopt(bed->actor, ends[0]), 0);
+    domt_bed_turn();
+    ck_assert(!domi_channel_has_undelivered(bed->channels[1]));
+    domi_io_drain(&bed->io);
     pass(LINGER_MS + 20);
-    domt_bed_settle(&bed);
-    ck_assert(!domt_bed_is_open(ends[0]));
+    domt_bed_closed(ends[0]);
     held_to_have_cut(0, 0, 0);
     close(ends[1]);
-    end();
+    domt_bed_end();
 }
 
 /* A look costs system calls: one turn does not look at all of very many. */
 DOMT_TEST(each_turn_looks_at_a_bounded_number_of_channels)
 {
     begin(DOMT_BED_DROP);
-    domi_io_drain(&bed.io);
-    uint64_t now_ns = bed.manager.now_ns;
-    domi_io_look_at_draining(&bed.io);
-    ck_assert_uint_eq(bed.io.look_slot, 0); /* the round is over */
-    ck_assert_uint_ge(bed.io.look_ns, now_ns + 10 * DOMT_BED_MS);
-    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_LINGERING);
-    end();
+    domi_io_drain(&bed->io);
+    uint64_t now_ns = bed->manager.now_ns;
+    domi_io_look_at_draining(&bed->io);
+    ck_assert_uint_eq(bed->io.look_slot, 0); /* the round is over */
+    ck_assert_uint_ge(bed->io.look_ns, now_ns + 10 * DOMT_BED_MS);
+    ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
+    domt_bed_end();
 }
 
 /* --- what a drain ends ------------------------------------------------------------------------ */
 
 static void held_to_have_drained(uint64_t answered, uint64_t idle, uint64_t cut)
 {
-    ck_assert_uint_eq(bed.io.counters.drained_answered, answered);
-    ck_assert_uint_eq(bed.io.counters.drained_idle, idle);
-    ck_assert_uint_eq(bed.io.counters.drained_cut, cut);
+    ck_assert_uint_eq(bed->io.counters.drained_answered, answered);
+    ck_assert_uint_eq(bed->io.counters.drained_idle, idle);
+    ck_assert_uint_eq(bed->io.counters.drained_cut, cut);
 }
 
 DOMT_TEST(an_idle_channel_closes_at_once)
 {
     begin(DOMT_BED_DROP);
     pass(LINGER_MS);
-    domi_io_drain(&bed.io);
-    domt_bed_settle(&bed); /* no time passes, and the peer does nothing */
+    domi_io_drain(&bed->io);
+    domt_bed_settle(); /* no time passes, and the peer does nothing */
     ck_assert(!domt_bed_is_open(fd));
-    domt_bed_noted(&bed, "A+ A-(0) ");
+    domt_bed_noted("A+ A-(0) ");
     held_to_have_drained(0, 1, 0);
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(what_was_under_way_is_answered)
 {
     begin(DOMT_BED_DROP);
-    domt_bed_feed(&bed, fd, 'x', 9); /* which is not read yet */
-    domi_io_drain(&bed.io);
-    domt_bed_settle(&bed);
+    domt_bed_feed(fd, 'x', 9); /* which is not read yet */
+    domi_io_drain(&bed->io);
+    domt_bed_settle();
     ck_assert(domt_bed_is_open(fd)); /* the peer has its time to close */
     pass(LINGER_MS + 20);
-    domt_bed_settle(&bed);
-    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_closed(fd);
     held_to_have_drained(1, 0, 0);
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(what_is_owed_at_the_end_is_cut_once)
 {
     begin(DOMT_BED_DROP);
     fill_kernel();
-    domi_io_drain(&bed.io);
-    domt_bed_settle(&bed);
+    domi_io_drain(&bed->io);
+    domt_bed_settle();
     ck_assert(domt_bed_is_open(fd));
-    ck_assert_uint_eq(domi_io_abort(&bed.io), 1);
-    domt_bed_settle(&bed);
+    ck_assert_uint_eq(domi_io_abort(&bed->io), 1);
+    domt_bed_settle();
     held_to_have_drained(0, 0, 1);
-    ck_assert_uint_eq(bed.io.counters.channels_cut, 1);
-    end();
+    ck_assert_uint_eq(bed->io.counters.channels_cut, 1);
+    domt_bed_end();
 }
 
 /* A reset would throw away what its peer has not read yet. */
@@ -328,54 +310,48 @@ DOMT_TEST(a_channel_that_was_used_just_now_waits_for_its_peer)
 {
     begin(DOMT_BED_DROP);
     pass(LINGER_MS);
-    domt_bed_feed(&bed, fd, 'x', 9);
-    domt_bed_turn(&bed);
-    domi_io_drain(&bed.io);
-    domt_bed_settle(&bed);
+    domt_bed_show(fd, 'x', 9);
+    domi_io_drain(&bed->io);
+    domt_bed_settle();
     ck_assert(domt_bed_is_open(fd));
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
     pass(LINGER_MS + 20);
-    domt_bed_settle(&bed);
-    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_closed(fd);
     held_to_have_drained(0, 1, 0);
-    end();
+    domt_bed_end();
 }
 
 /* It ends by itself, not by the drain. */
 DOMT_TEST(who_resets_in_a_drain_is_not_counted)
 {
     begin(DOMT_BED_DROP);
-    domt_bed_feed(&bed, fd, 'x', 9);
-    domi_io_drain(&bed.io);
-    domt_bed_turn(&bed);
-    domt_fake_receive_ends(bed.fake, fd, -ECONNRESET);
-    domt_bed_settle(&bed);
+    domt_bed_feed(fd, 'x', 9);
+    domi_io_drain(&bed->io);
+    domt_bed_turn();
+    domt_bed_ends(fd, -ECONNRESET);
     ck_assert(!domt_bed_is_open(fd));
     held_to_have_drained(0, 0, 0);
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(connected_channels_drain_behind_the_accepted_ones)
 {
     begin(DOMT_BED_ECHO);
-    bed.channels[0]->is_outbound = true;
-    atomic_fetch_add(&bed.io.outbound, 1);
+    bed->channels[0]->is_outbound = true;
+    atomic_fetch_add(&bed->io.outbound, 1);
     int accepted_peer;
-    int accepted = domt_bed_connect(&bed, &accepted_peer);
-    domi_io_drain(&bed.io);
+    int accepted = domt_bed_connect(&accepted_peer);
+    domi_io_drain(&bed->io);
     pass(5 * LINGER_MS);
-    domt_bed_settle(&bed);
-    ck_assert(!domt_bed_is_open(accepted));
+    domt_bed_closed(accepted);
     ck_assert(domt_bed_is_open(fd));
-    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_OPEN);
-    domt_bed_feed(&bed, fd, 'x', 9);
-    domt_bed_turn(&bed);
-    ck_assert_uint_eq(bed.read_bytes, 9); /* it still answers */
-    domi_io_drain_upstream(&bed.io);
-    domt_bed_settle(&bed);
+    ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
+    domt_bed_show(fd, 'x', 9);
+    ck_assert_uint_eq(bed->read_bytes, 9); /* it still answers */
+    domi_io_drain_upstream(&bed->io);
+    domt_bed_settle();
     held_to_have_drained(0, 1, 0);
-    close(accepted_peer);
-    end();
+    domt_bed_end();
 }
 
 DOMT_SUITE(30)

@@ -1,13 +1,19 @@
-/* Endpoints: text and back, socket addresses and back, what is the same, and hashes. */
+/* Addresses: endpoints as texts and as socket addresses, lists of networks, and names of hosts with
+ * the order of their addresses. */
+#include "io/connectors/name.h"
 #include "io/resources/endpoint.h"
+#include "io/resources/networks.h"
 #include "tests/support/suite.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
-static const uint64_t key[2] = {1, 2};
+static const uint64_t hash_key[2] = {1, 2};
 
 static domus_endpoint of(const char *text)
 {
@@ -185,15 +191,180 @@ DOMT_TEST(the_same_endpoints_have_the_same_hash)
 
         ck_assert_msg(domus_endpoint_is_same(&one, &other) == pairs[i].same, "%s %s", pairs[i].one,
                       pairs[i].other);
-        ck_assert((domus_endpoint_hash(&one, key, true) ==
-                   domus_endpoint_hash(&other, key, true)) == pairs[i].same);
-        ck_assert((domus_endpoint_hash(&one, key, false) ==
-                   domus_endpoint_hash(&other, key, false)) == pairs[i].same_host);
+        ck_assert((domus_endpoint_hash(&one, hash_key, true) ==
+                   domus_endpoint_hash(&other, hash_key, true)) == pairs[i].same);
+        ck_assert((domus_endpoint_hash(&one, hash_key, false) ==
+                   domus_endpoint_hash(&other, hash_key, false)) == pairs[i].same_host);
     }
     domus_endpoint one = of("1.2.3.4:80");
     const uint64_t other_key[2] = {1, 3};
-    ck_assert_uint_ne(domus_endpoint_hash(&one, key, true),
+    ck_assert_uint_ne(domus_endpoint_hash(&one, hash_key, true),
                       domus_endpoint_hash(&one, other_key, true));
+}
+
+static struct sockaddr_storage address_of(const char *text)
+{
+    struct sockaddr_storage storage = {0};
+    struct sockaddr_in *v4 = (struct sockaddr_in *)&storage;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&storage;
+
+    if (strcmp(text, "unix") == 0)
+        storage.ss_family = AF_UNIX;
+    else if (inet_pton(AF_INET, text, &v4->sin_addr) == 1)
+        storage.ss_family = AF_INET;
+    else if (inet_pton(AF_INET6, text, &v6->sin6_addr) == 1)
+        storage.ss_family = AF_INET6;
+    return storage;
+}
+
+static bool have(const char *list, const char *text)
+{
+    const struct sockaddr_storage address = address_of(text);
+    domi_networks networks;
+    char error[128] = "";
+
+    ck_assert_msg(domi_networks_parse(list, &networks, error, sizeof error) == 0, "%s", error);
+    return domi_networks_have(&networks, &address);
+}
+
+DOMT_TEST(addresses_lie_in_their_networks)
+{
+    ck_assert(have("10.0.0.0/8", "10.255.0.1"));
+    ck_assert(!have("10.0.0.0/8", "11.0.0.1"));
+    ck_assert(!have("10.0.0.0/8", "::a00:1"));
+    ck_assert(have("10.0.0.0/8", "::ffff:10.1.2.3")); /* a listener of IPv6 sees IPv4 so */
+    ck_assert(have("192.0.2.1", "192.0.2.1"));
+    ck_assert(!have("192.0.2.1", "192.0.2.0"));
+    ck_assert(have("192.0.2.128/25", "192.0.2.200"));
+    ck_assert(!have("192.0.2.128/25", "192.0.2.127"));
+    ck_assert(have("fd00::/8, 10.0.0.0/8", "fd12::1"));
+    ck_assert(have("fd00::/8, 10.0.0.0/8", "10.0.0.1"));
+    ck_assert(!have("fd00::/8,10.0.0.0/8", "fe80::1"));
+    ck_assert(have("0.0.0.0/0", "203.0.113.9"));
+    ck_assert(!have("0.0.0.0/0", "2001:db8::1"));
+    ck_assert(have("::/0", "203.0.113.9")); /* it is mapped into IPv6 */
+    ck_assert(have("unix", "unix"));
+    ck_assert(!have("::/0", "unix"));
+    ck_assert(!have("unix", "127.0.0.1"));
+    ck_assert(!have("", "127.0.0.1"));
+    ck_assert(!have("::/0, unix", "what has no address"));
+}
+
+DOMT_TEST(what_is_no_list_is_named)
+{
+    static const char *const wrong[] = {
+        ",",           "10.0.0.0/8,", ",10.0.0.0/8",          "10.0.0.0/33", "10.0.0.0/",
+        "10.0.0.0/-1", "10.0.0.0/08", "10.0.0.1/8",           "10.0.0",      "::1/129",
+        "fd00::1/8",   "localhost",   "10.0.0.0/8 192.0.2.1", "unix/1",      "10.0.0.0/8/8"};
+    domi_networks networks;
+    char error[128], many[DOMI_NETWORKS_TEXT_BYTES + 1] = "";
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        ck_assert_msg(domi_networks_parse(wrong[i], &networks, error, sizeof error) == -EINVAL,
+                      "%s", wrong[i]);
+    ck_assert_int_eq(domi_networks_parse("::1, 10.0.0.1/8", &networks, error, sizeof error),
+                     -EINVAL);
+    ck_assert_str_eq(error, "must be networks such as 10.0.0.0/8, ::1 or unix, has '10.0.0.1/8'");
+    ck_assert_int_eq(domi_networks_parse("x", &networks, NULL, 0), -EINVAL);
+    for (int i = 0; i < 33; i++)
+        snprintf(many + strlen(many), sizeof many - strlen(many), i == 0 ? "::1" : ",::1");
+    ck_assert_int_eq(domi_networks_parse(many, &networks, error, sizeof error), -EINVAL);
+    ck_assert_str_eq(error, "must be at most 32 networks");
+    many[strlen(many) - 4] = '\0';
+    ck_assert_int_eq(domi_networks_parse(many, &networks, error, sizeof error), 0);
+}
+
+DOMT_TEST(names_are_letters_digits_and_dots)
+{
+    static const struct {
+        const char *text;
+        int result;
+        const char *name;
+        uint16_t port;
+    } cases[] = {
+        {"a:1", 0, "a", 1},
+        {"Example.ORG.:65535", 0, "example.org.", 65535}, /* the C library completes no such name */
+        {"a..:1", -EINVAL, "", 0},
+        {".:1", -EINVAL, "", 0},
+        {"127.1.:1", -EINVAL, "", 0},
+        {"1.2.3.4a:0", 0, "1.2.3.4a", 0},
+        {"_x-y.z9:80", 0, "_x-y.z9", 80},
+        {"a", -EINVAL, "", 0},
+        {":1", -EINVAL, "", 0},
+        {"a:", -EINVAL, "", 0},
+        {"a:65536", -EINVAL, "", 0},
+        {"a:1x", -EINVAL, "", 0},
+        {"a:-1", -EINVAL, "", 0},
+        {"a..b:1", -EINVAL, "", 0},
+        {".a:1", -EINVAL, "", 0},
+        {"-a:1", -EINVAL, "", 0},
+        {"a-.b:1", -EINVAL, "", 0},
+        {"a b:1", -EINVAL, "", 0},
+        {"a\n:1", -EINVAL, "", 0},
+        {"\xc3\xa4:1", -EINVAL, "", 0},
+        {"127.1:1", -EINVAL, "", 0},
+        {"1:1", -EINVAL, "", 0},
+        {"0x7f000001:1", -EINVAL, "", 0},
+        {"[::1]x:1", -EINVAL, "", 0},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char name[DOMI_HOST_MAX + 1];
+        uint16_t port = 7;
+        int result = domi_name_parse(cases[i].text, name, &port);
+        ck_assert_msg(result == cases[i].result, "%s: %d", cases[i].text, result);
+        if (result != 0)
+            continue;
+        ck_assert_str_eq(name, cases[i].name);
+        ck_assert_uint_eq(port, cases[i].port);
+    }
+}
+
+DOMT_TEST(names_and_labels_have_a_length)
+{
+    char text[400];
+    char name[DOMI_HOST_MAX + 1];
+    uint16_t port;
+
+    for (int length = 1; length < 300; length++) {
+        for (int i = 0; i < length; i++)
+            text[i] = (char)(i % 60 == 59 && i + 1 < length ? '.' : 'a');
+        (void)snprintf(text + length, sizeof text - (size_t)length, ":9");
+        ck_assert_int_eq(domi_name_parse(text, name, &port), length <= 253 ? 0 : -ENAMETOOLONG);
+        (void)snprintf(text + length, sizeof text - (size_t)length, ".:9");
+        ck_assert_int_eq(domi_name_parse(text, name, &port), length <= 253 ? 0 : -ENAMETOOLONG);
+    }
+    for (int length = 60; length < 70; length++) {
+        memset(text, 'a', (size_t)length);
+        (void)snprintf(text + length, sizeof text - (size_t)length, ".b:9");
+        ck_assert_int_eq(domi_name_parse(text, name, &port), length <= 63 ? 0 : -EINVAL);
+    }
+}
+
+DOMT_TEST(families_take_turns_and_keep_their_order)
+{
+    static const struct {
+        const char *before, *after; /* a letter for each: upper case is IPv6 */
+    } cases[] = {
+        {"", ""},         {"a", "a"},           {"abc", "abc"},
+        {"ABCd", "AdBC"}, {"ABCdef", "AdBeCf"}, {"aBCD", "aBCD"},
+        {"abCD", "aCbD"}, {"AbcDEF", "AbDcEF"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        domus_endpoint found[8] = {0};
+        char after[9] = "";
+        uint32_t count = (uint32_t)strlen(cases[i].before);
+        for (uint32_t k = 0; k < count; k++) {
+            char letter = cases[i].before[k];
+            found[k].family = letter < 'a' ? AF_INET6 : AF_INET;
+            found[k].bytes[0] = (unsigned char)letter;
+        }
+        domi_name_interleave(found, count);
+        for (uint32_t k = 0; k < count; k++)
+            after[k] = (char)found[k].bytes[0];
+        ck_assert_str_eq(after, cases[i].after);
+    }
 }
 
 DOMT_SUITE(20)

@@ -13,12 +13,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static domt_bed bed;
 static domus_address owner;
 static domus_address stranger;
 static domus_channel *channel;
-static int fd;
-static int peer;
+static int fd, peer;
 static char heard[64]; /* the bytes of on_read; '.' for on_end, '-' for on_close */
 static int done;       /* what the last verb or write returned */
 static int written;
@@ -118,16 +116,12 @@ static void begin_with(uint64_t idle_ms)
 {
     heard[0] = '\0';
     done = written = 1;
-    domt_bed_init(&bed);
-    bed.config.channel.idle_timeout_ns = idle_ms * DOMT_BED_MS;
-    ck_assert_int_eq(domt_bed_start(&bed), 0);
-    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &owning, NULL, &owner), 0);
-    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &owning, NULL, &stranger), 0);
-    domt_bed_turn(&bed);
-    domt_bed_pair(&fd, &peer);
-    ck_assert_int_eq(domi_channel_adopt(&bed.io, owner.house, &(domi_connection){.fd = fd}), 0);
-    atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
-    domt_bed_turn(&bed);
+    bed->config.channel.idle_timeout_ns = idle_ms * DOMT_BED_MS;
+    domt_bed_start();
+    owner = domt_bed_spawn(&owning, NULL);
+    stranger = domt_bed_spawn(&owning, NULL);
+    domt_bed_turn();
+    fd = domt_bed_connect_to(owner, &peer);
     ck_assert_ptr_nonnull(channel);
 }
 
@@ -138,17 +132,16 @@ static void begin(void)
 
 static void end(void)
 {
-    (void)domi_io_abort(&bed.io);
-    ck_assert_int_eq(domi_house_stop(&bed.manager, owner), 0);
-    ck_assert_int_eq(domi_house_stop(&bed.manager, stranger), 0);
-    domt_bed_settle(&bed);
-    domt_bed_end(&bed);
-    close(peer);
+    (void)domi_io_abort(&bed->io);
+    ck_assert_int_eq(domi_house_stop(&bed->manager, owner), 0);
+    ck_assert_int_eq(domi_house_stop(&bed->manager, stranger), 0);
+    domt_bed_settle();
+    domt_bed_end();
 }
 
 static void tell(domus_address to, char word)
 {
-    domt_bed_tell(&bed, to, &word_type, &word);
+    domt_bed_tell(to, &word_type, &word);
 }
 
 static void tell_channel(char word)
@@ -158,13 +151,13 @@ static void tell_channel(char word)
 
 static void bring(const char *bytes)
 {
-    ck_assert(domt_fake_bytes(bed.fake, fd, bytes, (uint32_t)strlen(bytes), true));
-    domt_bed_turn(&bed);
+    domt_bed_bring(fd, bytes);
+    domt_bed_turn();
 }
 
 static bool receives(void)
 {
-    const domt_op *op = domt_fake_find(bed.fake, DOMT_RECEIVE, fd);
+    const domt_op *op = domt_fake_find(bed->fake, DOMT_RECEIVE, fd);
 
     return op != NULL && !channel->cancelling;
 }
@@ -178,14 +171,14 @@ DOMT_TEST(paused_channel_shows_nothing_until_it_is_resumed)
     tell_channel('p');
     ck_assert_int_eq(done, 0);
     ck_assert(!receives());
-    ck_assert(domt_fake_bytes(bed.fake, fd, "2", 1, true)); /* the cancel has not taken hold */
-    domt_bed_settle(&bed);
+    domt_bed_bring(fd, "2"); /* the cancel has not taken hold */
+    domt_bed_settle();
     ck_assert_str_eq(heard, "1");
     tell_channel('p');
     ck_assert_int_eq(done, 0);
     tell_channel('r');
     ck_assert_int_eq(done, 0);
-    domt_bed_settle(&bed);
+    domt_bed_settle();
     ck_assert_str_eq(heard, "12");
     ck_assert(receives());
     tell_channel('r');
@@ -198,13 +191,13 @@ DOMT_TEST(paused_channel_shows_nothing_until_it_is_resumed)
 DOMT_TEST(pause_within_on_read_holds_at_once)
 {
     begin();
-    ck_assert(domt_fake_bytes(bed.fake, fd, "p", 1, true));
-    ck_assert(domt_fake_bytes(bed.fake, fd, "1", 1, true));
-    ck_assert(domt_fake_bytes(bed.fake, fd, "2", 1, true));
-    domt_bed_settle(&bed);
+    domt_bed_bring(fd, "p");
+    domt_bed_bring(fd, "1");
+    domt_bed_bring(fd, "2");
+    domt_bed_settle();
     ck_assert_str_eq(heard, "p");
     tell_channel('r');
-    domt_bed_settle(&bed);
+    domt_bed_settle();
     ck_assert_str_eq(heard, "p12");
     end();
 }
@@ -212,13 +205,12 @@ DOMT_TEST(pause_within_on_read_holds_at_once)
 DOMT_TEST(end_of_the_peer_waits_for_the_resume)
 {
     begin();
-    ck_assert(domt_fake_bytes(bed.fake, fd, "p", 1, true));
-    ck_assert(domt_fake_bytes(bed.fake, fd, "1", 1, true));
-    domt_fake_receive_ends(bed.fake, fd, 0);
-    domt_bed_settle(&bed);
+    domt_bed_bring(fd, "p");
+    domt_bed_bring(fd, "1");
+    domt_bed_ends(fd, 0);
     ck_assert_str_eq(heard, "p");
     tell_channel('r');
-    domt_bed_settle(&bed);
+    domt_bed_settle();
     ck_assert_str_eq(heard, "p1.");
     end();
 }
@@ -227,12 +219,11 @@ DOMT_TEST(end_of_the_peer_waits_for_the_resume)
 DOMT_TEST(end_of_the_peer_alone_waits_for_the_resume)
 {
     begin();
-    ck_assert(domt_fake_bytes(bed.fake, fd, "p", 1, true));
-    domt_fake_receive_ends(bed.fake, fd, 0);
-    domt_bed_settle(&bed);
+    domt_bed_bring(fd, "p");
+    domt_bed_ends(fd, 0);
     ck_assert_str_eq(heard, "p");
     tell_channel('r');
-    domt_bed_settle(&bed);
+    domt_bed_settle();
     ck_assert_str_eq(heard, "p.");
     end();
 }
@@ -243,12 +234,11 @@ DOMT_TEST(paused_channel_is_idle_only_if_nothing_waits)
     for (int waits = 0; waits < 2; waits++) {
         begin_with(20);
         tell_channel('p');
-        domt_bed_settle(&bed);
+        domt_bed_settle();
         if (waits != 0)
             ck_assert_int_eq(send(peer, "x", 1, 0), 1);
         for (int i = 0; i < 10; i++)
-            domt_bed_pass(&bed, 10);
-        domt_bed_settle(&bed);
+            domt_bed_wait(10);
         ck_assert_int_eq(domt_bed_is_open(fd), waits);
         end();
     }
@@ -276,8 +266,7 @@ DOMT_TEST(finish_sends_fin_behind_the_bytes_and_goes_on_reading)
     tell_channel('f');
     ck_assert_int_eq(done, 0);
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'o'); /* the kernel has not taken the byte */
-    domt_fake_sent(bed.fake, fd, 1);
-    domt_bed_turn(&bed);
+    domt_bed_sent(fd, 1);
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
     bring("1");
     ck_assert_str_eq(heard, "1");
@@ -285,11 +274,10 @@ DOMT_TEST(finish_sends_fin_behind_the_bytes_and_goes_on_reading)
     ck_assert_int_eq(written, -EPIPE);
     tell_channel('f');
     ck_assert_int_eq(done, -EALREADY);
-    domt_fake_receive_ends(bed.fake, fd, 0);
-    domt_bed_settle(&bed);
+    domt_bed_ends(fd, 0);
     ck_assert_str_eq(heard, "1.");
     tell_channel('c');
-    domt_bed_settle(&bed);
+    domt_bed_settle();
     ck_assert_str_eq(heard, "1.-");
     ck_assert(!domt_bed_is_open(fd));
     end();
@@ -301,8 +289,7 @@ DOMT_TEST(finish_of_a_channel_with_nothing_queued_is_sent_at_once)
     tell_channel('f');
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
     tell_channel('c'); /* and the close goes on from there */
-    domt_fake_receive_ends(bed.fake, fd, 0);
-    domt_bed_settle(&bed);
+    domt_bed_ends(fd, 0);
     ck_assert_str_eq(heard, "-");
     end();
 }
@@ -323,45 +310,32 @@ DOMT_TEST(owner_may_act_on_its_channels_and_others_may_not)
     ck_assert_uint_eq(domus_channel_queued(channel), 0);
     tell(owner, 'w');
     ck_assert_int_eq(written, 0);
-    domt_fake_sent(bed.fake, fd, 1);
+    domt_fake_sent(bed->fake, fd, 1);
     tell(owner, 'p');
     ck_assert_int_eq(done, 0);
     tell(owner, 'r');
     ck_assert_int_eq(done, 0);
     tell(owner, 'x');
     ck_assert_int_eq(done, 0);
-    domt_bed_settle(&bed);
+    domt_bed_settle();
     ck_assert_str_eq(heard, "-");
     end();
-}
-
-/* Make a channel that has its owner's state; it becomes `channel`. */
-static int adopt_sharing(domus_address of, domus_address *ret_address)
-{
-    int its_peer;
-    int its_fd;
-
-    domt_bed_pair(&its_fd, &its_peer);
-    ck_assert_int_eq(domi_channel_adopt(&bed.io, of.house, &(domi_connection){.fd = its_fd}), 0);
-    atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
-    domt_bed_turn(&bed);
-    *ret_address = domus_channel_address(channel);
-    return its_peer;
 }
 
 DOMT_TEST(channels_that_share_a_state_may_act_on_each_other)
 {
     domus_address sharing[2];
     domus_address channels[3];
-    int peers[3];
 
     begin();
     const domus_address first = domus_channel_address(channel);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &line, NULL, &sharing[i]), 0);
-    domt_bed_turn(&bed);
-    for (int i = 0; i < 3; i++) /* the last two have one state */
-        peers[i] = adopt_sharing(sharing[i == 0 ? 0 : 1], &channels[i]);
+        sharing[i] = domt_bed_spawn(&line, NULL);
+    domt_bed_turn();
+    for (int i = 0; i < 3; i++) { /* the last two have one state */
+        (void)domt_bed_connect_to(sharing[i == 0 ? 0 : 1], NULL);
+        channels[i] = domus_channel_address(channel);
+    }
     tell(channels[0], 'w');
     ck_assert_int_eq(written, -EPERM);
     tell(first, 'w');
@@ -369,10 +343,8 @@ DOMT_TEST(channels_that_share_a_state_may_act_on_each_other)
     tell(channels[1], 'w');
     ck_assert_int_eq(written, 0);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(domi_house_stop(&bed.manager, sharing[i]), 0);
+        ck_assert_int_eq(domi_house_stop(&bed->manager, sharing[i]), 0);
     end();
-    for (int i = 0; i < 3; i++)
-        close(peers[i]);
 }
 
 /* --- what is told ----------------------------------------------------------------------------- */
@@ -400,8 +372,7 @@ DOMT_TEST(channel_tells_its_endpoints_and_counts)
     ck_assert_uint_eq(counts.sent_bytes, 0);
     ck_assert_uint_eq(counts.queued_bytes, 1);
     ck_assert_uint_eq(counts.opened_ns, 1000 * DOMT_BED_MS);
-    domt_fake_sent(bed.fake, fd, 1);
-    domt_bed_turn(&bed);
+    domt_bed_sent(fd, 1);
     domus_channel_counts(channel, &counts);
     ck_assert_uint_eq(counts.sent_bytes, 1);
     ck_assert_uint_eq(counts.queued_bytes, 0);

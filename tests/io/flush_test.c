@@ -20,13 +20,11 @@
 #define HIGH 1000u
 #define LOW  200u
 
-static domt_bed bed;
 static domus_address owner;
 static domus_address stranger;
 static domus_channel *channel;
 static domus_address address; /* the address of the channel */
-static int fd;
-static int peer;
+static int fd, peer;
 static char heard[64]; /* a letter for each thing that an actor was told */
 static int last;       /* what the last verb returned, or the error of the last answer */
 static domus_conversation waiting;
@@ -118,46 +116,33 @@ static const domus_behaviour owning = {
 static void begin(void)
 {
     heard[0] = '\0';
-    domt_bed_init(&bed);
-    bed.config.channel.send_high_bytes = HIGH;
-    bed.config.channel.send_low_bytes = LOW;
-    ck_assert_int_eq(domt_bed_start(&bed), 0);
-    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &owning, NULL, &owner), 0);
-    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &owning, NULL, &stranger), 0);
-    domt_bed_turn(&bed);
-    domt_bed_pair(&fd, &peer);
-    ck_assert_int_eq(domi_channel_adopt(&bed.io, owner.house, &(domi_connection){.fd = fd}), 0);
-    atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
-    domt_bed_turn(&bed);
-    channel = bed.io.slots[0].channel;
+    bed->config.channel.send_high_bytes = HIGH;
+    bed->config.channel.send_low_bytes = LOW;
+    domt_bed_start();
+    owner = domt_bed_spawn(&owning, NULL);
+    stranger = domt_bed_spawn(&owning, NULL);
+    domt_bed_turn();
+    fd = domt_bed_connect_to(owner, &peer);
+    channel = bed->io.slots[0].channel;
     ck_assert_ptr_nonnull(channel);
     address = domus_channel_address(channel);
 }
 
 static void end(void)
 {
-    (void)domi_io_abort(&bed.io);
-    ck_assert_int_eq(domi_house_stop(&bed.manager, owner), 0);
-    ck_assert_int_eq(domi_house_stop(&bed.manager, stranger), 0);
-    domt_bed_settle(&bed);
-    domt_bed_end(&bed);
-    close(peer);
+    (void)domi_io_abort(&bed->io);
+    ck_assert_int_eq(domi_house_stop(&bed->manager, owner), 0);
+    ck_assert_int_eq(domi_house_stop(&bed->manager, stranger), 0);
+    domt_bed_settle();
+    domt_bed_end();
 }
 
 /* Put a message of `kind`, and take a turn. Returns what the put returned. */
 static int put(domus_address to, const domus_type *type, uint32_t number, uint32_t kind)
 {
-    domi_envelope *envelope = domi_envelope_new(&bed.manager, sizeof *envelope);
+    int error = domt_bed_put(to, kind, type, &number);
 
-    ck_assert_ptr_nonnull(envelope);
-    envelope->type = type;
-    envelope->sender = NULL;
-    envelope->sender_lease = 0;
-    memcpy(envelope->payload, &number, sizeof number);
-    int error = domi_mailbox_put(&bed.manager, to, &envelope->node, kind);
-    if (error != 0)
-        domi_pool_free(&bed.manager, &envelope->node);
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     return error;
 }
 
@@ -175,8 +160,7 @@ static void write_bytes(uint32_t size)
 
 static void sent(int32_t size)
 {
-    domt_fake_sent(bed.fake, fd, size);
-    domt_bed_turn(&bed);
+    domt_bed_sent(fd, size);
 }
 
 static bool is_full(void)
@@ -197,7 +181,7 @@ DOMT_TEST(mailbox_is_full_from_send_high_to_send_low)
     ck_assert_int_eq(put(address, &size_type, 1, DOMI_ASK), -ENOBUFS);
     ck_assert_int_eq(put(address, &size_type, 1, DOMI_EVENT), 0);
     ck_assert_uint_eq(channel->queued_bytes, HIGH + 601);
-    ck_assert_uint_eq(domi_counter_read(&bed.manager.counters.refusals), 2);
+    ck_assert_uint_eq(domi_counter_read(&bed->manager.counters.refusals), 2);
     ck_assert_int_eq(tell(stranger, &room_please_type, 0), 0);
     sent(HIGH);
     sent(600 - (int32_t)LOW);
@@ -233,8 +217,8 @@ DOMT_TEST(wait_for_room_ends_with_the_connection)
     write_bytes(2 * HIGH);
     ck_assert_int_eq(tell(stranger, &room_please_type, 0), 0);
     domi_channel_end(channel, -EPROTO, true);
-    domt_fake_sent(bed.fake, fd, -ECONNRESET);
-    domt_bed_settle(&bed);
+    domt_fake_sent(bed->fake, fd, -ECONNRESET);
+    domt_bed_settle();
     ck_assert(strcmp(heard, "r") == 0 || strcmp(heard, "g") == 0);
     ck_assert_int_eq(tell(address, &size_type, 1), -ESTALE);
     end();
@@ -322,14 +306,14 @@ DOMT_TEST(flush_fails_with_the_error_of_the_channel)
     ck_assert_int_eq(tell(address, &flush_type, 0), 0);
     ck_assert_int_eq(tell(owner, &flush_type, 0), 0);
     domi_channel_end(channel, -EPROTO, true);
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     heard_are("ee");
     ck_assert_int_eq(last, -EPROTO);
     ck_assert_int_eq(tell(owner, &flush_type, 0), 0); /* the channel is not free yet */
     heard_are("e");
     ck_assert_int_eq(last, -EPROTO);
-    domt_fake_sent(bed.fake, fd, -ECONNRESET);
-    domt_bed_settle(&bed);
+    domt_fake_sent(bed->fake, fd, -ECONNRESET);
+    domt_bed_settle();
     end();
 }
 
@@ -339,18 +323,17 @@ DOMT_TEST(flush_ends_with_the_actor_that_waits)
     begin();
     write_bytes(600);
     ck_assert_int_eq(tell(owner, &flush_type, 0), 0);
-    ck_assert_int_eq(domi_house_stop(&bed.manager, owner), 0);
-    domt_bed_turn(&bed);
+    ck_assert_int_eq(domi_house_stop(&bed->manager, owner), 0);
+    domt_bed_turn();
     heard_are("e");
     ck_assert_int_eq(last, -ECANCELED);
     ck_assert_ptr_null(channel->flushes);
-    (void)domi_io_abort(&bed.io);
-    domt_fake_sent(bed.fake, fd, -ECONNRESET);
-    domt_bed_settle(&bed);
-    ck_assert_int_eq(domi_house_stop(&bed.manager, stranger), 0);
-    domt_bed_settle(&bed);
-    domt_bed_end(&bed);
-    close(peer);
+    (void)domi_io_abort(&bed->io);
+    domt_fake_sent(bed->fake, fd, -ECONNRESET);
+    domt_bed_settle();
+    ck_assert_int_eq(domi_house_stop(&bed->manager, stranger), 0);
+    domt_bed_settle();
+    domt_bed_end();
 }
 
 DOMT_TEST(strangers_may_not_flush)

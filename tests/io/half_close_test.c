@@ -33,11 +33,9 @@ typedef struct server {
     int written;      /* what the last write returned */
 } server;
 
-static domt_bed bed;
 static server ours;
 static domus_address actor;
-static int fd;
-static int peer;
+static int fd, peer;
 
 static void put(domus_stack *stack, domus_channel *channel, char byte)
 {
@@ -175,74 +173,69 @@ static int connect_one(int *ret_peer)
 {
     int own = -1;
 
-    domt_bed_pair(&own, ret_peer);
-    ck_assert_int_eq(domi_channel_adopt(&bed.io, actor.house, &(domi_connection){.fd = own}), 0);
-    atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
-    domt_bed_turn(&bed);
+    own = domt_bed_connect_to(actor, ret_peer);
     return own;
 }
 
 static void begin(const domus_behaviour *behaviour)
 {
     memset(&ours, 0, sizeof ours);
-    domt_bed_init(&bed);
-    bed.config.channel.idle_timeout_ns = 50 * DOMT_BED_MS;
-    ck_assert_int_eq(domt_bed_start(&bed), 0);
-    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, behaviour, NULL, &actor), 0);
-    domt_bed_turn(&bed);
+    bed->config.channel.idle_timeout_ns = 50 * DOMT_BED_MS;
+    domt_bed_start();
+    actor = domt_bed_spawn(behaviour, NULL);
+    domt_bed_turn();
     fd = connect_one(&peer);
 }
 
 static void end(void)
 {
-    (void)domi_io_abort(&bed.io);
-    ck_assert_int_eq(domi_house_stop(&bed.manager, actor), 0);
-    domt_bed_settle(&bed);
-    domt_bed_finish(&bed, peer);
+    (void)domi_io_abort(&bed->io);
+    ck_assert_int_eq(domi_house_stop(&bed->manager, actor), 0);
+    domt_bed_settle();
+    domt_bed_end();
 }
 
 /* The bytes, each in a piece of its own, and FIN. */
 static void send_and_finish(const char *bytes)
 {
     for (; *bytes != '\0'; bytes++)
-        ck_assert(domt_fake_bytes(bed.fake, fd, bytes, 1, true));
-    domt_fake_receive_ends(bed.fake, fd, 0);
-    domt_bed_turn(&bed);
+        domt_bed_bring(fd, bytes);
+    domt_fake_receive_ends(bed->fake, fd, 0);
+    domt_bed_turn();
 }
 
 static void pass(unsigned ms)
 {
     for (unsigned i = 0; i < ms; i++)
-        domt_bed_pass(&bed, 1);
+        domt_bed_pass(1);
 }
 
 static void tell(domus_address to, const domus_type *type)
 {
-    domt_bed_tell(&bed, to, type, NULL);
+    domt_bed_tell(to, type, NULL);
 }
 
 /* The next bytes on the wire are these; the kernel takes them. */
 static void sends(const char *bytes)
 {
     char wire[16] = "";
-    uint32_t size = domt_fake_wire(bed.fake, fd, wire, sizeof wire - 1);
+    uint32_t size = domt_fake_wire(bed->fake, fd, wire, sizeof wire - 1);
 
     ck_assert_str_eq(wire, bytes);
-    domt_fake_sent(bed.fake, fd, (int32_t)size);
-    domt_bed_settle(&bed);
+    domt_fake_sent(bed->fake, fd, (int32_t)size);
+    domt_bed_settle();
 }
 
 static void hold_open(void)
 {
-    domt_bed_settle(&bed);
+    domt_bed_settle();
     ck_assert(domt_bed_is_open(fd));
     ck_assert_uint_eq(ours.closes, 0);
 }
 
 static void hold_closed(int error)
 {
-    domt_bed_settle(&bed);
-    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_closed(fd);
     ck_assert_uint_eq(ours.closes, 1);
     ck_assert_int_eq(ours.error, error);
 }
@@ -257,7 +250,7 @@ DOMT_TEST(answer_is_sent_before_the_close)
     begin(&serving);
     send_and_finish("3");
     hold_open();
-    domi_house_describe(&bed.manager, ours.channel->house, &text);
+    domi_house_describe(&bed->manager, ours.channel->house, &text);
     ck_assert_ptr_nonnull(strstr(words, "begun by on_read"));
     ck_assert_int_eq(actor.house->state, DOMI_WAITING); /* its thread would sleep */
     pass(2);
@@ -298,12 +291,12 @@ DOMT_TEST(channel_without_conversations_is_closed_at_once)
         end();
     }
     begin(&serving);
-    ck_assert(domt_fake_bytes(bed.fake, fd, "3", 1, true));
+    domt_bed_bring(fd, "3");
     pass(5);
     sends("3");
     hold_open();
-    ck_assert(domt_fake_bytes(bed.fake, fd, ".", 1, true)); /* it is still read */
-    domt_bed_turn(&bed);
+    domt_bed_bring(fd, "."); /* it is still read */
+    domt_bed_turn();
     sends(".");
     send_and_finish("");
     hold_closed(0);
@@ -368,13 +361,13 @@ DOMT_TEST(conversation_that_never_ends_is_cut_by_the_idle_time)
         begin(&serving);
         send_and_finish("k");
         if (pressed != 0)
-            domi_io_set_pressure(&bed.io,
+            domi_io_set_pressure(&bed->io,
                                  &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
         pass(40);
         hold_open();
         pass(20);
         hold_closed(-ETIMEDOUT);
-        domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+        domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
         end();
     }
 }
@@ -387,7 +380,7 @@ DOMT_TEST(reset_ends_the_wait_and_cancels_the_conversation)
     hold_closed(-EPROTO);
     ck_assert_uint_eq(ours.answers, 1);
     ck_assert_uint_eq(ours.failed, 1);
-    ck_assert_uint_eq(bed.manager.births.houses, 2); /* the bed's own actor, and the server */
+    ck_assert_uint_eq(bed->manager.births.houses, 2); /* the bed's own actor, and the server */
     end();
 }
 
@@ -399,14 +392,12 @@ DOMT_TEST(conversation_of_a_channel_that_is_gone_does_not_count_for_the_next)
     uint32_t slot = ours.channel->slot;
     domi_channel_end(ours.channel, -EPROTO, true);
     hold_closed(-EPROTO);
-    close(peer);
     ours.closes = 0;
     fd = connect_one(&peer);
     ck_assert_uint_eq(ours.channel->slot, slot);
     send_and_finish("k");
     tell(domi_house_address(ours.channel->house), &cancel_type); /* the newest: this one's own */
     hold_closed(0);
-    close(peer);
 
     ours.closes = 0;
     fd = connect_one(&peer);
@@ -422,18 +413,18 @@ DOMT_TEST(actor_that_stops_does_not_wait)
 {
     begin(&serving);
     send_and_finish("k");
-    ck_assert_int_eq(domi_house_stop(&bed.manager, actor), 0);
+    ck_assert_int_eq(domi_house_stop(&bed->manager, actor), 0);
     hold_closed(0);
     ck_assert_uint_eq(ours.failed, 1);
-    ck_assert_uint_eq(bed.manager.births.houses, 1); /* the bed's own actor */
-    domt_bed_finish(&bed, peer);
+    ck_assert_uint_eq(bed->manager.births.houses, 1); /* the bed's own actor */
+    domt_bed_end();
 }
 
 DOMT_TEST(drain_waits_for_the_conversations_of_its_channels)
 {
     begin(&serving);
     send_and_finish("36");
-    domi_io_drain(&bed.io);
+    domi_io_drain(&bed->io);
     pass(4);
     sends("3");
     hold_open();
@@ -449,7 +440,7 @@ DOMT_TEST(drain_does_not_wait_for_the_conversations_of_others)
     begin(&serving);
     send_and_finish("3");
     tell(actor, &sleep_type);
-    domi_io_drain(&bed.io);
+    domi_io_drain(&bed->io);
     pass(5);
     sends("3");
     hold_closed(0);

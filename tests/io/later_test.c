@@ -13,11 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static domt_bed bed;
 static domus_address owner;
 static domus_address address; /* the address of the channel */
-static int fd;
-static int peer;
+static int fd, peer;
 static uint32_t gathered; /* bytes that the next event writes */
 static uint32_t events;
 static uint32_t again; /* events that ask for another one */
@@ -61,35 +59,24 @@ static const domus_behaviour state = {.name = "state", .on = rows};
 static void begin(void)
 {
     gathered = events = again = 0;
-    domt_bed_init(&bed);
-    ck_assert_int_eq(domt_bed_start(&bed), 0);
-    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &owning, NULL, &owner), 0);
-    domt_bed_turn(&bed);
-    domt_bed_pair(&fd, &peer);
-    ck_assert_int_eq(domi_channel_adopt(&bed.io, owner.house, &(domi_connection){.fd = fd}), 0);
-    atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
-    domt_bed_turn(&bed);
-    address = domus_channel_address(bed.io.slots[0].channel);
+    domt_bed_start();
+    owner = domt_bed_spawn(&owning, NULL);
+    domt_bed_turn();
+    fd = domt_bed_connect_to(owner, &peer);
+    address = domus_channel_address(bed->io.slots[0].channel);
 }
 
 static void end(void)
 {
-    (void)domi_io_abort(&bed.io);
-    ck_assert_int_eq(domi_house_stop(&bed.manager, owner), 0);
-    domt_bed_settle(&bed);
-    domt_bed_end(&bed);
-    close(peer);
+    (void)domi_io_abort(&bed->io);
+    ck_assert_int_eq(domi_house_stop(&bed->manager, owner), 0);
+    domt_bed_settle();
+    domt_bed_end();
 }
 
 static void tell(domus_address to)
 {
-    domi_envelope *envelope = domi_envelope_new(&bed.manager, sizeof *envelope);
-
-    ck_assert_ptr_nonnull(envelope);
-    envelope->type = &gather_type;
-    envelope->sender = NULL;
-    envelope->sender_lease = 0;
-    ck_assert_int_eq(domi_mailbox_put(&bed.manager, to, &envelope->node, DOMI_NOTICE), 0);
+    ck_assert_int_eq(domt_bed_put(to, DOMI_NOTICE, &gather_type, NULL), 0);
 }
 
 DOMT_TEST(several_calls_bring_one_event_before_the_sends)
@@ -97,21 +84,20 @@ DOMT_TEST(several_calls_bring_one_event_before_the_sends)
     begin();
     for (int i = 0; i < 3; i++)
         tell(address);
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     ck_assert_int_eq(last, 0);
     ck_assert_uint_eq(events, 1);
-    const domt_op *send = domt_fake_find(bed.fake, DOMT_SEND, fd);
+    const domt_op *send = domt_fake_find(bed->fake, DOMT_SEND, fd);
     ck_assert_ptr_nonnull(send);
     ck_assert_ptr_null(send->message);
     ck_assert_uint_eq(send->size, 1800);
     tell(address); /* and again in the next iteration */
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     ck_assert_uint_eq(events, 2);
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     ck_assert_uint_eq(events, 2);
-    domt_fake_sent(bed.fake, fd, 1800);
-    domt_bed_turn(&bed);
-    domt_fake_sent(bed.fake, fd, 600);
+    domt_bed_sent(fd, 1800);
+    domt_fake_sent(bed->fake, fd, 600);
     end();
 }
 
@@ -122,11 +108,11 @@ DOMT_TEST(event_that_asks_again_waits_for_the_next_phase)
     again = 3;
     tell(owner);
     for (uint32_t i = 1; i <= 4; i++) {
-        domt_bed_turn(&bed);
+        domt_bed_turn();
         ck_assert_uint_eq(events, i);
-        ck_assert_int_eq(domi_manager_has_work(&bed.manager), i != 4);
+        ck_assert_int_eq(domi_manager_has_work(&bed->manager), i != 4);
     }
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     ck_assert_uint_eq(events, 4);
     end();
 }
@@ -138,21 +124,21 @@ DOMT_TEST(event_of_an_actor_that_has_ended_is_dropped)
     domus_address next;
 
     begin();
-    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &owning, NULL, &one), 0);
-    domt_bed_turn(&bed);
+    one = domt_bed_spawn(&owning, NULL);
+    domt_bed_turn();
     tell(one);
     again = 1;
-    domt_bed_turn(&bed); /* handled once; another one waits */
+    domt_bed_turn(); /* handled once; another one waits */
     ck_assert_uint_eq(events, 1);
-    ck_assert(domi_manager_has_work(&bed.manager));
-    ck_assert_int_eq(domi_house_stop(&bed.manager, one), 0);
-    domi_house_run(&bed.manager, domi_queue_take(&bed.manager.schedule.ready[DOMUS_CHANNELS]));
-    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &owning, NULL, &next), 0);
+    ck_assert(domi_manager_has_work(&bed->manager));
+    ck_assert_int_eq(domi_house_stop(&bed->manager, one), 0);
+    domi_house_run(&bed->manager, domi_queue_take(&bed->manager.schedule.ready[DOMUS_CHANNELS]));
+    next = domt_bed_spawn(&owning, NULL);
     ck_assert_ptr_eq(next.house, one.house);
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     ck_assert_uint_eq(events, 1);
-    ck_assert(!domi_manager_has_work(&bed.manager));
-    ck_assert_int_eq(domi_house_stop(&bed.manager, next), 0);
+    ck_assert(!domi_manager_has_work(&bed->manager));
+    ck_assert_int_eq(domi_house_stop(&bed->manager, next), 0);
     end();
 }
 
@@ -161,13 +147,13 @@ DOMT_TEST(state_actor_is_refused)
     domus_address one;
 
     begin();
-    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &state, NULL, &one), 0);
-    domt_bed_turn(&bed);
+    one = domt_bed_spawn(&state, NULL);
+    domt_bed_turn();
     tell(one);
-    domi_house_run(&bed.manager, domi_queue_take(&bed.manager.schedule.ready[DOMUS_STATE]));
+    domi_house_run(&bed->manager, domi_queue_take(&bed->manager.schedule.ready[DOMUS_STATE]));
     ck_assert_int_eq(last, -EOPNOTSUPP);
-    ck_assert_int_eq(domi_house_stop(&bed.manager, one), 0);
-    domi_house_run(&bed.manager, domi_queue_take(&bed.manager.schedule.ready[DOMUS_STATE]));
+    ck_assert_int_eq(domi_house_stop(&bed->manager, one), 0);
+    domi_house_run(&bed->manager, domi_queue_take(&bed->manager.schedule.ready[DOMUS_STATE]));
     end();
 }
 

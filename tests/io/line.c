@@ -35,6 +35,12 @@ void domt_lines_told(const char *expected)
     domt_lines_now.told[0] = '\0';
 }
 
+void domt_lines_settled(const char *expected)
+{
+    domt_bed_settle();
+    domt_lines_told(expected);
+}
+
 static int mount_line(domus_stack *stack, void *self)
 {
     domt_line *mine = self;
@@ -204,56 +210,57 @@ void domt_lines_begin(const domus_behaviour *owner)
 {
     memset(&domt_lines_now, 0, sizeof domt_lines_now);
     next_name = 'a';
-    domt_bed_init(&domt_lines_now.bed);
-    ck_assert_int_eq(domt_bed_start(&domt_lines_now.bed), 0);
-    domi_manager *manager = &domt_lines_now.bed.manager;
+    domt_bed_start();
+    domi_manager *manager = &bed->manager;
     ck_assert_int_eq(domi_house_spawn(manager, manager, owner, NULL, &domt_lines_now.owner), 0);
     ck_assert_int_eq(domi_house_spawn(manager, manager, &watching, NULL, &domt_lines_now.watcher),
                      0);
-    domt_bed_turn(&domt_lines_now.bed);
+    domt_bed_turn();
 }
 
 void domt_lines_end(void)
 {
-    (void)domi_io_abort(&domt_lines_now.bed.io);
-    (void)domi_house_stop(&domt_lines_now.bed.manager, domt_lines_now.owner);
-    ck_assert_int_eq(domi_house_stop(&domt_lines_now.bed.manager, domt_lines_now.watcher), 0);
-    domt_bed_settle(&domt_lines_now.bed);
-    domt_bed_end(&domt_lines_now.bed);
+    (void)domi_io_abort(&bed->io);
+    (void)domi_house_stop(&bed->manager, domt_lines_now.owner);
+    ck_assert_int_eq(domi_house_stop(&bed->manager, domt_lines_now.watcher), 0);
+    domt_bed_settle();
+    domt_bed_end();
 }
 
-/* Make a connection. Returns its address; the descriptors come back. */
+domus_address domt_lines_connect_by(bool is_proxied, int *ret_fd, int *ret_peer)
+{
+    uint32_t slot = bed->io.free_slot != UINT32_MAX ? bed->io.free_slot : bed->io.slots_used;
+    domi_connection connection = {.is_proxied = is_proxied};
+
+    domt_bed_pair(&connection.fd, ret_peer);
+    *ret_fd = connection.fd;
+    ck_assert_int_eq(domi_channel_adopt(&bed->io, domt_lines_now.owner.house, &connection), 0);
+    atomic_fetch_add_explicit(&bed->io.connections, 1, memory_order_relaxed);
+    domus_address address = domus_channel_address(bed->io.slots[slot].channel);
+    domt_bed_turn();
+    return address;
+}
+
 domus_address domt_lines_connect(int *ret_fd, int *ret_peer)
 {
-    uint32_t slot = domt_lines_now.bed.io.free_slot != UINT32_MAX
-                        ? domt_lines_now.bed.io.free_slot
-                        : domt_lines_now.bed.io.slots_used;
-
-    domt_bed_pair(ret_fd, ret_peer);
-    ck_assert_int_eq(domi_channel_adopt(&domt_lines_now.bed.io, domt_lines_now.owner.house,
-                                        &(domi_connection){.fd = *ret_fd}),
-                     0);
-    atomic_fetch_add_explicit(&domt_lines_now.bed.io.connections, 1, memory_order_relaxed);
-    domus_address address = domus_channel_address(domt_lines_now.bed.io.slots[slot].channel);
-    domt_bed_turn(&domt_lines_now.bed);
-    return address;
+    return domt_lines_connect_by(false, ret_fd, ret_peer);
 }
 
 void domt_lines_put(domus_address to, const domus_type *type, const void *payload)
 {
-    ck_assert_int_eq(domt_bed_put(&domt_lines_now.bed, to, DOMI_NOTICE, type, payload), 0);
+    ck_assert_int_eq(domt_bed_put(to, DOMI_NOTICE, type, payload), 0);
 }
 
 int domt_lines_notice(domus_address to, const domus_type *type, const void *payload)
 {
-    int result = domt_bed_put(&domt_lines_now.bed, to, DOMI_NOTICE, type, payload);
+    int result = domt_bed_put(to, DOMI_NOTICE, type, payload);
 
-    domt_bed_turn(&domt_lines_now.bed);
+    domt_bed_turn();
     return result;
 }
 
 void domt_lines_bring(int fd, const char *bytes)
 {
-    ck_assert(domt_fake_bytes(domt_lines_now.bed.fake, fd, bytes, (uint32_t)strlen(bytes), true));
-    domt_bed_turn(&domt_lines_now.bed);
+    domt_bed_bring(fd, bytes);
+    domt_bed_turn();
 }

@@ -14,7 +14,6 @@ typedef struct domt_line {
 } domt_line;
 
 typedef struct domt_lines {
-    domt_bed bed;
     domus_address owner;   /* the lines are its channels */
     domus_address watcher; /* an actor that watches, on the same thread */
     char told[256];        /* what the lines have noted: "am ao " */
@@ -47,8 +46,9 @@ extern const domus_type domt_watch_type; /* the watcher watches the address */
 void domt_lines_begin(const domus_behaviour *owner);
 void domt_lines_end(void);
 
-/* Make a connection. Returns the address of its line. */
+/* Make a connection, also one that comes by a proxy. Returns the address of its line. */
 domus_address domt_lines_connect(int *ret_fd, int *ret_peer);
+domus_address domt_lines_connect_by(bool is_proxied, int *ret_fd, int *ret_peer);
 
 /* Put a notice, which must be taken. */
 void domt_lines_put(domus_address to, const domus_type *type, const void *payload);
@@ -59,7 +59,8 @@ int domt_lines_notice(domus_address to, const domus_type *type, const void *payl
 /* Bring bytes for `fd`, and take a turn. */
 void domt_lines_bring(int fd, const char *bytes);
 
-/* The notes since the last call must be `expected`. */
+/* The notes since the last call must be `expected`; at once, and when all has settled. */
 void domt_lines_told(const char *expected);
+void domt_lines_settled(const char *expected);
 
 #endif

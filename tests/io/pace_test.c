@@ -1,10 +1,12 @@
-/* How long a connection may last (channel.maxAge), and how slowly its peer may send
- * (channel.minRate). */
+/* How long a peer may take: for its first byte (channel.firstByteTimeout), for its bytes
+ * (channel.minRate), and in all (channel.maxAge). */
 #include "house/conversation/stack.h"
 #include "io/channels/channel.h"
 #include "io/channels/rate.h"
 #include "io/channels/receive.h"
 #include "io/channels/send.h"
+#include "io/channels/state.h"
+#include "io/channels/table.h"
 #include "io/completions/run.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
@@ -15,74 +17,244 @@
 #include <string.h>
 #include <unistd.h>
 
+#define FIRST_MS 100
+
+static int fd, peer;
+
+static void begin_silent_within(uint64_t first_ms, uint64_t idle_ms)
+{
+    bed->config.connection.first_byte_timeout_ns = first_ms * DOMT_BED_MS;
+    bed->config.channel.idle_timeout_ns = idle_ms * DOMT_BED_MS;
+    domt_bed_begin(&fd, &peer);
+    domt_bed_noted("A+ ");
+}
+
+static void begin_silent(void)
+{
+    begin_silent_within(FIRST_MS, 0);
+}
+
+static uint64_t silent(void)
+{
+    return domi_counter_read(&bed->io.counters.channels_silent);
+}
+
+/* The wheel may be up to 1 ms late. */
+static void is_silent_and_closed_within(uint64_t ms)
+{
+    domt_bed_wait(ms - 2);
+    ck_assert(domt_bed_is_open(fd));
+    domt_bed_wait(4);
+    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_noted("A-(-110) ");
+}
+
+static void stays_open(void)
+{
+    domt_bed_wait(10 * FIRST_MS);
+    ck_assert(domt_bed_is_open(fd));
+    ck_assert_uint_eq(silent(), 0);
+}
+
+DOMT_TEST(a_peer_that_sends_nothing_is_closed_in_time)
+{
+    begin_silent();
+    is_silent_and_closed_within(FIRST_MS);
+    ck_assert_uint_eq(silent(), 1);
+    ck_assert_uint_eq(domi_counter_read(&bed->io.counters.channels_reset), 1);
+    domt_bed_end();
+}
+
+/* Bytes that go to the peer prove nothing: it may be deaf as well. */
+DOMT_TEST(what_is_sent_to_a_silent_peer_gives_it_no_more_time)
+{
+    begin_silent();
+    domt_bed_wait(FIRST_MS / 2);
+    ck_assert_int_eq(domt_bed_write(bed->channels[0], 'w', 10), 0);
+    domt_bed_turn();
+    domt_fake_sent(bed->fake, fd, 10);
+    is_silent_and_closed_within(FIRST_MS / 2);
+    ck_assert_uint_eq(silent(), 1);
+    domt_bed_end();
+}
+
+DOMT_TEST(one_byte_ends_the_wait_for_the_first)
+{
+    begin_silent();
+    domt_bed_wait(FIRST_MS - 2);
+    domt_bed_feed(fd, 'x', 1);
+    domt_bed_wait(0);
+    stays_open();
+    domt_bed_end();
+}
+
+/* The thread has not collected it yet, for instance because it was busy until the time was over. */
+DOMT_TEST(a_first_byte_that_waits_in_the_socket_is_in_time)
+{
+    begin_silent();
+    ck_assert_int_eq(send(peer, "x", 1, MSG_NOSIGNAL), 1);
+    stays_open();
+    domt_bed_end();
+}
+
+DOMT_TEST(zero_is_no_time_out)
+{
+    begin_silent_within(0, 0);
+    ck_assert(!domi_wheel_is_armed(&bed->channels[0]->timer.node));
+    stays_open();
+    domt_bed_end();
+}
+
+DOMT_TEST(after_the_first_byte_the_idle_time_out_holds)
+{
+    begin_silent_within(FIRST_MS, 3 * FIRST_MS);
+    domt_bed_wait(FIRST_MS / 2);
+    domt_bed_feed(fd, 'x', 1);
+    domt_bed_wait(0);
+    domt_bed_noted("A(x) ");
+    is_silent_and_closed_within(3 * FIRST_MS);
+    ck_assert_uint_eq(silent(), 0);
+    domt_bed_end();
+}
+
+DOMT_TEST(a_shorter_idle_time_out_comes_first_and_is_not_counted)
+{
+    begin_silent_within(2 * FIRST_MS, FIRST_MS);
+    is_silent_and_closed_within(FIRST_MS);
+    ck_assert_uint_eq(silent(), 0);
+    domt_bed_end();
+}
+
+/* No channel is read while there is no room for bytes that are queued for peers. */
+static void stop_reading(void)
+{
+    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = 0});
+    bed->io.piece = 1;
+    domi_channel_decide_receive(bed->channels[0]);
+}
+
+static void go_on_reading(void)
+{
+    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+}
+
+DOMT_TEST(the_time_in_which_nobody_reads_does_not_count)
+{
+    begin_silent();
+    domt_bed_wait(FIRST_MS / 2);
+    stop_reading();
+    domt_bed_settle();
+    stays_open();
+    domt_bed_wait(FIRST_MS / 2);
+    go_on_reading();
+    domt_bed_settle();
+    is_silent_and_closed_within(FIRST_MS);
+    domt_bed_end();
+}
+
+/* The end of the receive is under way: its first byte may come with it. */
+DOMT_TEST(a_receive_that_is_being_cancelled_reads_no_more)
+{
+    begin_silent();
+    stop_reading();
+    domt_bed_turn();
+    ck_assert_ptr_nonnull(domt_fake_find(bed->fake, DOMT_RECEIVE, fd));
+    domt_bed_wait(FIRST_MS + 2);
+    ck_assert(domt_bed_is_open(fd));
+    domt_bed_end();
+}
+
+DOMT_TEST(a_peer_that_has_finished_is_not_waited_for)
+{
+    begin_silent();
+    bed->ignore_end = true;
+    domt_bed_ends(fd, 0);
+    domt_bed_noted("A. ");
+    stays_open();
+    ck_assert(!domi_wheel_is_armed(&bed->channels[0]->timer.node)); /* and nobody looks for it */
+    domt_bed_end();
+}
+
+/* The peer takes its answer slowly; sendTimeout bounds that. */
+DOMT_TEST(a_channel_that_its_actor_has_closed_is_not_silent)
+{
+    begin_silent();
+    ck_assert_int_eq(domt_bed_write(bed->channels[0], 'w', 10), 0);
+    domt_bed_turn();
+    ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
+    domt_bed_wait(10 * FIRST_MS);
+    ck_assert(domt_bed_is_open(fd));
+    domt_fake_sent(bed->fake, fd, 10);
+    domt_bed_settle();
+    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
+    domt_bed_end();
+}
+
+/* While the thread is careful each receive brings one piece. A proxy that sends its header byte by
+ * byte has no more time by that. */
+DOMT_TEST(a_header_that_drips_has_to_come_in_time)
+{
+    static const char header[] = "PROXY TCP4 192.0.2.1 ";
+    int own, other;
+
+    begin_silent();
+    bed->io.careful = true;
+    domt_bed_pair(&own, &other);
+    ck_assert_int_eq(domi_channel_adopt(&bed->io, bed->actor.house,
+                                        &(domi_connection){.fd = own, .is_proxied = true}),
+                     0);
+    atomic_fetch_add_explicit(&bed->io.connections, 1, memory_order_relaxed);
+    for (uint32_t i = 0; i < 12; i++) {
+        if (domt_bed_is_open(own))
+            ck_assert(domt_fake_bytes(bed->fake, own, header + i, 1, false));
+        domt_bed_wait(FIRST_MS / 10);
+    }
+    ck_assert(!domt_bed_is_open(own));
+    domt_bed_end();
+}
+
 #define GRACE_MS 1000
 #define AGE_MS   10000
 
-static domt_bed bed;
-static int fd;
-static int peer;
-
 static void begin_with(uint64_t rate, uint64_t age_ms, uint32_t jitter)
 {
-    domt_bed_init(&bed);
-    bed.mode = DOMT_BED_DROP;
-    bed.config.connection.first_byte_timeout_ns = 0;
-    bed.config.channel.idle_timeout_ns = 0;
-    bed.config.pace.rate_min_bytes = rate;
-    bed.config.pace.rate_grace_ns = GRACE_MS * DOMT_BED_MS;
-    bed.config.pace.age_max_ns = age_ms * DOMT_BED_MS;
-    bed.config.pace.age_jitter_percent = jitter;
-    domt_bed_begin(&bed, &fd, &peer);
-}
-
-static void end(void)
-{
-    domt_bed_finish(&bed, peer);
-}
-
-static void pass(uint64_t ms)
-{
-    domt_bed_pass(&bed, ms);
-    domt_bed_settle(&bed);
-}
-
-static void feed(uint32_t size)
-{
-    domt_bed_feed(&bed, fd, 'x', size);
-    domt_bed_turn(&bed);
+    bed->mode = DOMT_BED_DROP;
+    bed->config.connection.first_byte_timeout_ns = 0;
+    bed->config.channel.idle_timeout_ns = 0;
+    bed->config.pace.rate_min_bytes = rate;
+    bed->config.pace.rate_grace_ns = GRACE_MS * DOMT_BED_MS;
+    bed->config.pace.age_max_ns = age_ms * DOMT_BED_MS;
+    bed->config.pace.age_jitter_percent = jitter;
+    domt_bed_begin(&fd, &peer);
 }
 
 static void answer(void)
 {
-    domus_buffer *buffer = domi_buffer_heap(&bed.io, 1);
-
-    ck_assert_ptr_nonnull(buffer);
-    ck_assert_int_eq(domi_channel_write(bed.channels[0], buffer), 0);
-    domt_bed_turn(&bed);
-    domt_fake_sent(bed.fake, fd, 1);
-    domt_bed_turn(&bed);
+    ck_assert_int_eq(domt_bed_write(bed->channels[0], 'w', 1), 0);
+    domt_bed_turn();
+    domt_bed_sent(fd, 1);
 }
 
 static uint64_t slow(void)
 {
-    return domi_counter_read(&bed.io.counters.channels_slow);
+    return domi_counter_read(&bed->io.counters.channels_slow);
 }
 
 static uint64_t aged(void)
 {
-    return domi_counter_read(&bed.io.counters.channels_aged);
+    return domi_counter_read(&bed->io.counters.channels_aged);
 }
 
 /* The wheel may be up to 1 ms late. */
 static void is_cut_after_graces(uint32_t graces)
 {
     for (uint32_t i = 1; i < graces; i++)
-        pass(GRACE_MS + 1);
+        domt_bed_wait(GRACE_MS + 1);
     ck_assert(domt_bed_is_open(fd));
-    pass(GRACE_MS + 2);
+    domt_bed_wait(GRACE_MS + 2);
     ck_assert(!domt_bed_is_open(fd));
     ck_assert_uint_eq(slow(), 1);
-    ck_assert_uint_eq(bed.closed, 1);
+    ck_assert_uint_eq(bed->closed, 1);
 }
 
 /* --- the rate --------------------------------------------------------------------------------- */
@@ -93,50 +265,50 @@ DOMT_TEST(a_dripping_peer_is_closed)
 {
     begin_with(20, 0, 0);
     for (uint32_t i = 0; i < 2 * GRACE_MS / 100 + 1 && domt_bed_is_open(fd); i++) {
-        feed(1);
-        pass(100);
+        domt_bed_show(fd, 'x', 1);
+        domt_bed_wait(100);
     }
-    pass(2);
+    domt_bed_wait(2);
     ck_assert(!domt_bed_is_open(fd));
     ck_assert_uint_eq(slow(), 1);
-    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.channels_silent), 0);
-    end();
+    ck_assert_uint_eq(domi_counter_read(&bed->io.counters.channels_silent), 0);
+    domt_bed_end();
 }
 
 DOMT_TEST(a_peer_that_keeps_to_the_rate_stays)
 {
     begin_with(20, 0, 0);
     for (uint32_t i = 0; i < 100; i++) {
-        feed(3);
-        pass(100);
+        domt_bed_show(fd, 'x', 3);
+        domt_bed_wait(100);
     }
     ck_assert(domt_bed_is_open(fd));
     ck_assert_uint_eq(slow(), 0);
-    end();
+    domt_bed_end();
 }
 
 /* A burst buys no time later: each span is measured for itself. */
 DOMT_TEST(a_burst_buys_one_span_only)
 {
     begin_with(20, 0, 0);
-    feed(255);
+    domt_bed_show(fd, 'x', 255);
     is_cut_after_graces(2);
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(a_peer_without_a_message_under_way_may_be_idle)
 {
     begin_with(20, 0, 0);
-    pass(5 * GRACE_MS);
+    domt_bed_wait(5 * GRACE_MS);
     ck_assert(domt_bed_is_open(fd));
     for (uint32_t i = 0; i < 10; i++) { /* one short message now and then, each answered */
-        feed(1);
+        domt_bed_show(fd, 'x', 1);
         answer();
-        pass(GRACE_MS);
+        domt_bed_wait(GRACE_MS);
     }
     ck_assert(domt_bed_is_open(fd));
     ck_assert_uint_eq(slow(), 0);
-    end();
+    domt_bed_end();
 }
 
 /* Messages that are not answered, each done before the next: no message lasts a span. */
@@ -145,16 +317,16 @@ DOMT_TEST(a_message_ends_when_the_actor_says_so)
     domus_stack stack;
 
     begin_with(20, 0, 0);
-    domi_stack_begin(&stack, &bed.manager, bed.channels[0]->house);
+    domi_stack_begin(&stack, &bed->manager, bed->channels[0]->house);
     for (uint32_t i = 0; i < 10; i++) {
-        feed(1);
-        ck_assert_int_eq(domus_channel_message_done(&stack, bed.channels[0]), 0);
-        pass(GRACE_MS);
+        domt_bed_show(fd, 'x', 1);
+        ck_assert_int_eq(domus_channel_message_done(&stack, bed->channels[0]), 0);
+        domt_bed_wait(GRACE_MS);
     }
     ck_assert(domt_bed_is_open(fd));
-    feed(1); /* this time domus_channel_message_done() is not called */
+    domt_bed_show(fd, 'x', 1); /* this time domus_channel_message_done() is not called */
     is_cut_after_graces(2);
-    end();
+    domt_bed_end();
 }
 
 /* One message after the other, each short: a span in which another one began does not count. */
@@ -162,35 +334,35 @@ DOMT_TEST(an_answer_in_a_span_ends_its_measure)
 {
     begin_with(20, 0, 0);
     for (uint32_t i = 0; i < 10; i++) {
-        feed(1);
-        pass(GRACE_MS / 2);
+        domt_bed_show(fd, 'x', 1);
+        domt_bed_wait(GRACE_MS / 2);
         answer();
-        feed(1);
-        pass(GRACE_MS / 2);
+        domt_bed_show(fd, 'x', 1);
+        domt_bed_wait(GRACE_MS / 2);
     }
     ck_assert(domt_bed_is_open(fd));
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(time_in_which_nobody_read_does_not_count)
 {
     begin_with(20, 0, 0);
-    feed(1);
-    pass(GRACE_MS + 1); /* the span that begins here is measured */
-    domi_channel_starve(bed.channels[0]);
-    domi_channel_unstarve(bed.channels[0]);
-    pass(GRACE_MS + 1);
+    domt_bed_show(fd, 'x', 1);
+    domt_bed_wait(GRACE_MS + 1); /* the span that begins here is measured */
+    domi_channel_starve(bed->channels[0]);
+    domi_channel_unstarve(bed->channels[0]);
+    domt_bed_wait(GRACE_MS + 1);
     ck_assert(domt_bed_is_open(fd)); /* not this one */
     is_cut_after_graces(1);
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(without_a_rate_nothing_is_measured)
 {
     begin_with(0, 0, 0);
-    feed(1);
-    ck_assert(!domi_wheel_is_armed(&bed.channels[0]->timer.node));
-    end();
+    domt_bed_show(fd, 'x', 1);
+    ck_assert(!domi_wheel_is_armed(&bed->channels[0]->timer.node));
+    domt_bed_end();
 }
 
 /* --- the age ---------------------------------------------------------------------------------- */
@@ -198,42 +370,42 @@ DOMT_TEST(without_a_rate_nothing_is_measured)
 DOMT_TEST(an_idle_channel_is_closed_at_its_age)
 {
     begin_with(0, AGE_MS, 0);
-    feed(1);
+    domt_bed_show(fd, 'x', 1);
     answer();
-    pass(AGE_MS - 2);
-    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_OPEN);
-    pass(4);
-    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_LINGERING); /* FIN, no reset */
+    domt_bed_wait(AGE_MS - 2);
+    ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
+    domt_bed_wait(4);
+    ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING); /* FIN, no reset */
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
     ck_assert_uint_eq(aged(), 1);
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(a_message_under_way_is_waited_for)
 {
     begin_with(0, AGE_MS, 0);
-    feed(1);
-    pass(AGE_MS + 500);
-    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_OPEN);
-    feed(1); /* the rest of it */
+    domt_bed_show(fd, 'x', 1);
+    domt_bed_wait(AGE_MS + 500);
+    ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
+    domt_bed_show(fd, 'x', 1); /* the rest of it */
     answer();
-    pass(200);
-    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_LINGERING);
-    ck_assert_uint_eq(bed.unsent_bytes, 0);
+    domt_bed_wait(200);
+    ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
+    ck_assert_uint_eq(bed->unsent_bytes, 0);
     ck_assert_uint_eq(aged(), 1);
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(a_message_that_does_not_end_is_waited_for_as_long_as_a_drain)
 {
     begin_with(0, AGE_MS, 0);
-    feed(1);
-    pass(AGE_MS + 10000 - 2);
-    pass(0);
-    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_OPEN);
-    pass(200);
-    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_LINGERING);
-    end();
+    domt_bed_show(fd, 'x', 1);
+    domt_bed_wait(AGE_MS + 10000 - 2);
+    domt_bed_wait(0);
+    ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
+    domt_bed_wait(200);
+    ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
+    domt_bed_end();
 }
 
 DOMT_TEST(ages_are_spread_and_stay_in_their_bounds)
@@ -241,7 +413,7 @@ DOMT_TEST(ages_are_spread_and_stay_in_their_bounds)
     uint64_t least = UINT64_MAX, most = 0;
 
     begin_with(0, AGE_MS, 20);
-    domus_channel one = *bed.channels[0];
+    domus_channel one = *bed->channels[0];
     for (uint32_t i = 0; i < 1000; i++) {
         one.slot = i;
         uint64_t age = domi_channel_age_due(&one) - one.opened_ns;
@@ -253,7 +425,7 @@ DOMT_TEST(ages_are_spread_and_stay_in_their_bounds)
     ck_assert_uint_lt(least, 8100 * DOMT_BED_MS);
     ck_assert_uint_le(most, 12000 * DOMT_BED_MS);
     ck_assert_uint_gt(most, 11900 * DOMT_BED_MS);
-    end();
+    domt_bed_end();
 }
 
 DOMT_SUITE(20)

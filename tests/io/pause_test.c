@@ -15,71 +15,66 @@
 #define TIMEOUT_MS 100u
 #define PIECE      20 /* longer than what the bed notes */
 
-static domt_bed bed;
 static int fds[COUNT];
 static int peers[COUNT];
 
 static void begin(uint32_t count, domt_bed_mode mode)
 {
-    bed.config.io.buffers.count = 512;
-    bed.mode = mode;
-    ck_assert_int_eq(domt_bed_start(&bed), 0);
+    bed->config.io.buffers.count = 512;
+    bed->mode = mode;
+    domt_bed_start();
     for (uint32_t i = 0; i < count; i++)
-        fds[i] = domt_bed_connect(&bed, &peers[i]);
+        fds[i] = domt_bed_connect(&peers[i]);
 }
 
 /* Begin with `count` channels whose idle time is short. */
 static void begin_idle(uint32_t count, domt_bed_mode mode)
 {
-    domt_bed_init(&bed);
-    bed.config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
+    bed->config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
     begin(count, mode);
-    bed.note_length = 0;
+    bed->note_length = 0;
 }
 
 static void end(uint32_t count)
 {
-    bed.fake->floods = false;
-    while (bed.fake->completions_shown != bed.fake->completions_tail)
-        domt_bed_turn(&bed);
-    bed.fake->defers = false;
-    bed.note_length = 0;
-    domt_bed_end(&bed);
-    for (uint32_t i = 0; i < count; i++)
-        close(peers[i]);
+    bed->fake->floods = false;
+    while (bed->fake->completions_shown != bed->fake->completions_tail)
+        domt_bed_turn();
+    bed->fake->defers = false;
+    bed->note_length = 0;
+    domt_bed_end();
 }
 
 DOMT_TEST(bytes_that_came_during_a_pause_are_reaped_before_anybody_is_idle)
 {
     begin_idle(COUNT, DOMT_BED_DROP);
-    bed.fake->defers = true;
+    bed->fake->defers = true;
     for (uint32_t i = 0; i < COUNT; i++)
-        domt_bed_feed(&bed, fds[i], 'x', PIECE);
-    domt_bed_pass(&bed, 30 * TIMEOUT_MS);
-    ck_assert_uint_eq(bed.io.counters.channels_reset, 0);
-    ck_assert_uint_eq(bed.read_bytes, COUNT * PIECE);
-    bed.note_length = 0;
-    bed.fake->defers = false;
-    domt_bed_pass(&bed, TIMEOUT_MS + 2); /* now nothing has come, so they are */
-    domt_bed_settle(&bed);
-    ck_assert_uint_eq(bed.io.counters.channels_reset, COUNT);
+        domt_bed_feed(fds[i], 'x', PIECE);
+    domt_bed_pass(30 * TIMEOUT_MS);
+    ck_assert_uint_eq(bed->io.counters.channels_reset, 0);
+    ck_assert_uint_eq(bed->read_bytes, COUNT * PIECE);
+    bed->note_length = 0;
+    bed->fake->defers = false;
+    domt_bed_pass(TIMEOUT_MS + 2); /* now nothing has come, so they are */
+    domt_bed_settle();
+    ck_assert_uint_eq(bed->io.counters.channels_reset, COUNT);
     end(COUNT);
 }
 
 DOMT_TEST(a_peer_that_read_during_a_pause_has_not_timed_out)
 {
-    domt_bed_init(&bed);
-    bed.config.channel.send_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
+    bed->config.channel.send_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
     begin(COUNT, DOMT_BED_ECHO);
-    bed.note_length = 0;
+    bed->note_length = 0;
     for (uint32_t i = 0; i < COUNT; i++)
-        domt_bed_feed(&bed, fds[i], 'x', PIECE);
-    domt_bed_settle(&bed);
-    bed.fake->defers = true;
+        domt_bed_feed(fds[i], 'x', PIECE);
+    domt_bed_settle();
+    bed->fake->defers = true;
     for (uint32_t i = 0; i < COUNT; i++)
-        domt_fake_sent(bed.fake, fds[i], PIECE);
-    domt_bed_pass(&bed, 30 * TIMEOUT_MS);
-    ck_assert_uint_eq(bed.io.counters.channels_reset, 0);
+        domt_fake_sent(bed->fake, fds[i], PIECE);
+    domt_bed_pass(30 * TIMEOUT_MS);
+    ck_assert_uint_eq(bed->io.counters.channels_reset, 0);
     end(COUNT);
 }
 
@@ -88,22 +83,19 @@ DOMT_TEST(a_starved_peer_whose_bytes_wait_in_the_socket_is_not_idle)
 {
     begin_idle(2, DOMT_BED_DROP);
     ck_assert_int_eq(send(peers[0], "waits", 5, 0), 5);
-    bed.io.buffers_used = bed.io.config->io.buffers.count;
+    bed->io.buffers_used = bed->io.config->io.buffers.count;
     for (int i = 0; i < 2; i++)
-        domt_fake_receive_ends(bed.fake, fds[i], -ENOBUFS);
-    domt_bed_turn(&bed);
-    domt_bed_pass(&bed, TIMEOUT_MS + 2);
-    domt_bed_settle(&bed);
-    domt_bed_noted(&bed, "B-(-110) ");
-    domt_bed_pass(&bed, TIMEOUT_MS - 4);
-    domt_bed_settle(&bed);
+        domt_fake_receive_ends(bed->fake, fds[i], -ENOBUFS);
+    domt_bed_turn();
+    domt_bed_wait(TIMEOUT_MS + 2);
+    domt_bed_noted("B-(-110) ");
+    domt_bed_wait(TIMEOUT_MS - 4);
     ck_assert(domt_bed_is_open(fds[0]));
     char bytes[5];
     ck_assert_int_eq(recv(fds[0], bytes, sizeof bytes, 0), 5); /* and then it is */
-    domt_bed_pass(&bed, TIMEOUT_MS + 2);
-    domt_bed_settle(&bed);
-    domt_bed_noted(&bed, "A-(-110) ");
-    bed.io.buffers_used = bed.config.io.buffers.count - 512;
+    domt_bed_wait(TIMEOUT_MS + 2);
+    domt_bed_noted("A-(-110) ");
+    bed->io.buffers_used = bed->config.io.buffers.count - 512;
     end(2);
 }
 
@@ -111,35 +103,33 @@ DOMT_TEST(a_starved_peer_whose_bytes_wait_in_the_socket_is_not_idle)
 DOMT_TEST(a_peer_whose_bytes_wait_for_its_actor_is_not_idle)
 {
     begin_idle(1, DOMT_BED_DROP);
-    domi_house *house = bed.channels[0]->house;
+    domi_house *house = bed->channels[0]->house;
     house->marks |= DOMI_MARK_SATURATED;
-    domt_bed_feed(&bed, fds[0], 'x', 4);
+    domt_bed_feed(fds[0], 'x', 4);
     for (int i = 0; i < 5; i++)
-        domt_bed_pass(&bed, TIMEOUT_MS + 2);
-    domt_bed_noted(&bed, "");
+        domt_bed_pass(TIMEOUT_MS + 2);
+    domt_bed_noted("");
     house->marks &= (uint16_t)~DOMI_MARK_SATURATED;
-    domi_channel_make_ready(bed.channels[0]);
+    domi_channel_make_ready(bed->channels[0]);
     if (house->state == DOMI_WAITING)
-        domi_house_make_ready(&bed.manager, house);
-    domt_bed_turn(&bed);
-    domt_bed_noted(&bed, "A(xxxx) ");
+        domi_house_make_ready(&bed->manager, house);
+    domt_bed_turn();
+    domt_bed_noted("A(xxxx) ");
     end(1);
 }
 
 /* The peer sends, but takes no answers, so it is to blame for the bytes in its socket. */
 DOMT_TEST(a_peer_that_takes_no_answers_is_idle_whatever_it_sends)
 {
-    domt_bed_init(&bed);
-    bed.config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
-    bed.config.channel.send_high_bytes = 8;
-    bed.config.channel.send_low_bytes = 4;
+    bed->config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
+    bed->config.channel.send_high_bytes = 8;
+    bed->config.channel.send_low_bytes = 4;
     begin(1, DOMT_BED_ECHO);
-    domt_bed_feed(&bed, fds[0], 'x', 20);
-    domt_bed_settle(&bed);
-    ck_assert(bed.channels[0]->blocked);
+    domt_bed_feed(fds[0], 'x', 20);
+    domt_bed_settle();
+    ck_assert(bed->channels[0]->blocked);
     ck_assert_int_eq(send(peers[0], "more", 4, 0), 4);
-    domt_bed_pass(&bed, TIMEOUT_MS + 2);
-    domt_bed_settle(&bed);
+    domt_bed_wait(TIMEOUT_MS + 2);
     ck_assert(!domt_bed_is_open(fds[0]));
     end(1);
 }
@@ -148,13 +138,12 @@ DOMT_TEST(a_peer_that_takes_no_answers_is_idle_whatever_it_sends)
 DOMT_TEST(a_peer_that_is_being_closed_is_idle_whatever_it_sends)
 {
     begin_idle(1, DOMT_BED_ECHO);
-    domt_bed_feed(&bed, fds[0], 'x', PIECE);
-    domt_bed_settle(&bed);
-    ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
-    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_FLUSHING);
+    domt_bed_feed(fds[0], 'x', PIECE);
+    domt_bed_settle();
+    ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
+    ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_FLUSHING);
     ck_assert_int_eq(send(peers[0], "more", 4, 0), 4);
-    domt_bed_pass(&bed, TIMEOUT_MS + 2);
-    domt_bed_settle(&bed);
+    domt_bed_wait(TIMEOUT_MS + 2);
     ck_assert(!domt_bed_is_open(fds[0]));
     end(1);
 }
@@ -162,25 +151,24 @@ DOMT_TEST(a_peer_that_is_being_closed_is_idle_whatever_it_sends)
 /* More than one turn collects: the time-outs wait for the next turns. */
 DOMT_TEST(time_outs_wait_for_a_crowd_that_one_turn_cannot_collect)
 {
-    domt_bed_init(&bed);
-    bed.config.io.ring_entries = 16;
-    bed.config.io.completion_entries = 32;
-    bed.config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
+    bed->config.io.ring_entries = 16;
+    bed->config.io.completion_entries = 32;
+    bed->config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
     begin(COUNT, DOMT_BED_DROP);
-    bed.note_length = 0;
-    bed.fake->defers = true;
+    bed->note_length = 0;
+    bed->fake->defers = true;
     for (uint32_t i = 0; i < COUNT; i++)
-        domt_bed_feed(&bed, fds[i], 'x', PIECE);
-    domt_bed_pass(&bed, 3 * TIMEOUT_MS);
-    ck_assert_uint_lt(bed.read_bytes, COUNT * PIECE);
-    for (uint32_t i = 0; i < COUNT && bed.read_bytes != COUNT * PIECE; i++) {
-        ck_assert_uint_eq(bed.io.counters.channels_reset, 0);
-        domt_bed_turn(&bed);
-        bed.note_length = 0;
+        domt_bed_feed(fds[i], 'x', PIECE);
+    domt_bed_pass(3 * TIMEOUT_MS);
+    ck_assert_uint_lt(bed->read_bytes, COUNT * PIECE);
+    for (uint32_t i = 0; i < COUNT && bed->read_bytes != COUNT * PIECE; i++) {
+        ck_assert_uint_eq(bed->io.counters.channels_reset, 0);
+        domt_bed_turn();
+        bed->note_length = 0;
     }
-    domt_bed_turn(&bed);
-    ck_assert_uint_eq(bed.read_bytes, COUNT * PIECE);
-    ck_assert_uint_eq(bed.io.counters.channels_reset, 0);
+    domt_bed_turn();
+    ck_assert_uint_eq(bed->read_bytes, COUNT * PIECE);
+    ck_assert_uint_eq(bed->io.counters.channels_reset, 0);
     end(COUNT);
 }
 
@@ -189,26 +177,25 @@ DOMT_TEST(a_drain_waits_for_a_crowd_that_one_turn_cannot_collect)
 {
     uint32_t turns = 0;
 
-    domt_bed_init(&bed);
-    bed.config.io.ring_entries = 16;
-    bed.config.io.completion_entries = 32;
+    bed->config.io.ring_entries = 16;
+    bed->config.io.completion_entries = 32;
     begin(COUNT, DOMT_BED_DROP);
-    bed.note_length = 0;
-    bed.fake->defers = true;
+    bed->note_length = 0;
+    bed->fake->defers = true;
     for (uint32_t i = 0; i < COUNT; i++)
-        domt_bed_feed(&bed, fds[i], 'x', PIECE);
-    uint32_t enters = bed.fake->enters;
-    while (!domi_io_collect_before_drain(&bed.io)) {
-        ck_assert_uint_le(bed.fake->enters - enters, 32);
-        ck_assert(!bed.io.draining);
-        domt_bed_turn(&bed);
-        bed.note_length = 0;
-        enters = bed.fake->enters;
+        domt_bed_feed(fds[i], 'x', PIECE);
+    uint32_t enters = bed->fake->enters;
+    while (!domi_io_collect_before_drain(&bed->io)) {
+        ck_assert_uint_le(bed->fake->enters - enters, 32);
+        ck_assert(!bed->io.draining);
+        domt_bed_turn();
+        bed->note_length = 0;
+        enters = bed->fake->enters;
         turns++;
     }
     ck_assert_uint_ge(turns, COUNT / 64 / 2);
-    domt_bed_turn(&bed);
-    ck_assert_uint_eq(bed.read_bytes, COUNT * PIECE);
+    domt_bed_turn();
+    ck_assert_uint_eq(bed->read_bytes, COUNT * PIECE);
     end(COUNT);
 }
 
@@ -216,11 +203,10 @@ DOMT_TEST(a_flood_without_end_cannot_hold_a_drain_up_for_ever)
 {
     uint32_t calls = 1;
 
-    domt_bed_init(&bed);
     begin(1, DOMT_BED_DROP);
-    bed.fake->defers = true;
-    bed.fake->floods = true;
-    for (; !domi_io_collect_before_drain(&bed.io) && calls < 1000; calls++)
+    bed->fake->defers = true;
+    bed->fake->floods = true;
+    for (; !domi_io_collect_before_drain(&bed->io) && calls < 1000; calls++)
         continue;
     ck_assert_uint_eq(calls, DOMI_POSTPONED_MAX);
     end(1);
@@ -229,13 +215,13 @@ DOMT_TEST(a_flood_without_end_cannot_hold_a_drain_up_for_ever)
 DOMT_TEST(a_flood_without_end_cannot_hold_time_outs_up_for_ever)
 {
     begin_idle(1, DOMT_BED_DROP);
-    bed.fake->defers = true;
-    bed.fake->floods = true;
-    domt_bed_pass(&bed, TIMEOUT_MS + 2);
-    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_OPEN);
-    for (int i = 0; i < 100 && bed.channels[0]->state == DOMI_CHANNEL_OPEN; i++)
-        domt_bed_turn(&bed);
-    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_CLOSING);
+    bed->fake->defers = true;
+    bed->fake->floods = true;
+    domt_bed_pass(TIMEOUT_MS + 2);
+    ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
+    for (int i = 0; i < 100 && bed->channels[0]->state == DOMI_CHANNEL_OPEN; i++)
+        domt_bed_turn();
+    ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_CLOSING);
     end(1);
 }
 
@@ -244,38 +230,37 @@ DOMT_TEST(a_flood_without_end_cannot_hold_time_outs_up_for_ever)
 DOMT_TEST(an_enter_that_shows_nothing_is_not_the_last)
 {
     begin_idle(1, DOMT_BED_DROP);
-    bed.fake->defers = true;
-    domt_bed_feed(&bed, fds[0], 'x', PIECE);
-    bed.fake->barren = 3;
-    domt_bed_pass(&bed, TIMEOUT_MS + 2);
-    ck_assert_uint_eq(bed.read_bytes, PIECE);
-    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_OPEN);
+    bed->fake->defers = true;
+    domt_bed_feed(fds[0], 'x', PIECE);
+    bed->fake->barren = 3;
+    domt_bed_pass(TIMEOUT_MS + 2);
+    ck_assert_uint_eq(bed->read_bytes, PIECE);
+    ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
     end(1);
 }
 
 DOMT_TEST(enters_that_never_show_anything_hold_up_no_turn)
 {
     begin_idle(1, DOMT_BED_DROP);
-    bed.fake->defers = true;
-    domt_bed_feed(&bed, fds[0], 'x', PIECE);
-    bed.fake->barren = UINT32_MAX;
-    domt_bed_pass(&bed, TIMEOUT_MS + 2);
-    ck_assert_uint_le(bed.fake->enters, bed.config.io.completion_entries + 10);
-    bed.fake->barren = 0;
+    bed->fake->defers = true;
+    domt_bed_feed(fds[0], 'x', PIECE);
+    bed->fake->barren = UINT32_MAX;
+    domt_bed_pass(TIMEOUT_MS + 2);
+    ck_assert_uint_le(bed->fake->enters, bed->config.io.completion_entries + 10);
+    bed->fake->barren = 0;
     end(1);
 }
 
 /* An enter that nobody needs is a system call each millisecond. */
 DOMT_TEST(without_a_timer_that_is_due_nothing_is_collected)
 {
-    domt_bed_init(&bed);
-    bed.config.channel.idle_timeout_ns = 1000 * DOMT_BED_MS;
+    bed->config.channel.idle_timeout_ns = 1000 * DOMT_BED_MS;
     begin(1, DOMT_BED_DROP);
-    domt_bed_turn(&bed);
-    uint32_t enters = bed.fake->enters;
+    domt_bed_turn();
+    uint32_t enters = bed->fake->enters;
     for (int i = 0; i < 50; i++)
-        domt_bed_pass(&bed, 1);
-    ck_assert_uint_eq(bed.fake->enters, enters);
+        domt_bed_pass(1);
+    ck_assert_uint_eq(bed->fake->enters, enters);
     end(1);
 }
 

@@ -11,30 +11,13 @@
 
 #define HEADER "PROXY TCP4 192.0.2.1 198.51.100.2 12345 443\r\n"
 
-static domt_lines *lines = &domt_lines_now;
-static domt_bed *bed = &domt_lines_now.bed;
-static int fd;
-static int peer;
-
-/* Make a connection of a proxy. Returns the address of its line. */
-static domus_address connect_proxied(void)
-{
-    uint32_t slot = bed->io.free_slot != UINT32_MAX ? bed->io.free_slot : bed->io.slots_used;
-
-    domt_bed_pair(&fd, &peer);
-    ck_assert_int_eq(domi_channel_adopt(&bed->io, lines->owner.house,
-                                        &(domi_connection){.fd = fd, .is_proxied = true}),
-                     0);
-    atomic_fetch_add_explicit(&bed->io.connections, 1, memory_order_relaxed);
-    domus_address address = domus_channel_address(bed->io.slots[slot].channel);
-    domt_bed_turn(bed);
-    return address;
-}
+static domt_lines *const lines = &domt_lines_now;
+static int fd, peer;
 
 static domus_address begin(const domus_behaviour *owner)
 {
     domt_lines_begin(owner);
-    domus_address line = connect_proxied();
+    domus_address line = domt_lines_connect_by(true, &fd, &peer);
     domt_lines_told("");
     return line;
 }
@@ -42,13 +25,11 @@ static domus_address begin(const domus_behaviour *owner)
 /* End, and check that the connection and its actor are gone and have told nothing. */
 static void end_untold(void)
 {
-    domt_bed_settle(bed);
-    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_closed(fd);
     ck_assert_uint_eq(bed->io.open, 0);
     domt_lines_told("");
     domt_lines_end();
     domt_lines_told("zs "); /* the owner */
-    close(peer);
 }
 
 DOMT_TEST(messages_wait_until_the_header_is_done)
@@ -63,11 +44,9 @@ DOMT_TEST(messages_wait_until_the_header_is_done)
         ck_assert_int_eq(domt_lines_notice(line, &domt_note_type, NULL), 0);
         domt_lines_told("");
         domt_lines_bring(fd, "198.51.100.2 12345 443\r\nhello");
-        domt_bed_settle(bed);
-        domt_lines_told(told[i]);
+        domt_lines_settled(told[i]);
         domt_lines_end();
         domt_lines_told(i == 0 ? "ac as zs " : "zc zs ");
-        close(peer);
     }
 }
 
@@ -81,7 +60,6 @@ DOMT_TEST(actor_begins_with_the_header_and_not_with_the_first_byte)
     ck_assert_int_eq(domt_lines_notice(line, &domt_note_type, NULL), 0);
     domt_lines_told("an ");
     domt_lines_end();
-    close(peer);
 }
 
 /* The mail that waits becomes dead letters. */
@@ -101,8 +79,8 @@ DOMT_TEST(connection_without_a_header_ends_without_a_function)
             domt_fake_receive_ends(bed->fake, fd, -ECONNRESET);
             break;
         case 3:
-            domt_bed_pass(bed, 60000);
-            domt_bed_pass(bed, 60000);
+            domt_bed_pass(60000);
+            domt_bed_pass(60000);
             break;
         case 4:
             bed->io.failed = -EBADF;
@@ -110,12 +88,11 @@ DOMT_TEST(connection_without_a_header_ends_without_a_function)
             break;
         default:
             domi_io_drain(&bed->io);
-            domt_bed_pass(bed, 60000);
-            domt_bed_settle(bed);
-            domt_bed_pass(bed, 60000);
+            domt_bed_wait(60000);
+            domt_bed_pass(60000);
         }
-        domt_bed_settle(bed);
-        ck_assert_int_eq(domt_bed_put(bed, line, DOMI_NOTICE, &domt_note_type, NULL), -ESTALE);
+        domt_bed_settle();
+        ck_assert_int_eq(domt_bed_put(line, DOMI_NOTICE, &domt_note_type, NULL), -ESTALE);
         ck_assert_uint_eq(bed->manager.counters.dead_letters, 1);
         end_untold();
     }
@@ -126,7 +103,7 @@ DOMT_TEST(stop_of_a_line_that_waits_closes_its_connection)
     domus_address line = begin(&domt_owner_of_lines);
 
     ck_assert_int_eq(domi_house_stop(&bed->manager, line), 0);
-    domt_bed_turn(bed);
+    domt_bed_turn();
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
     domt_fake_receive_ends(bed->fake, fd, 0);
     end_untold();
@@ -136,15 +113,13 @@ DOMT_TEST(stop_of_the_owner_ends_lines_that_wait)
 {
     (void)begin(&domt_owner_of_lines);
     ck_assert_int_eq(domi_house_stop(&bed->manager, lines->owner), 0);
-    domt_bed_turn(bed); /* the owner stops its lines, */
-    domt_bed_turn(bed); /* and the line is mounted for its stop */
+    domt_bed_turn(); /* the owner stops its lines, */
+    domt_bed_turn(); /* and the line is mounted for its stop */
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
-    domt_fake_receive_ends(bed->fake, fd, 0);
-    domt_bed_settle(bed);
+    domt_bed_ends(fd, 0);
     ck_assert(!domt_bed_is_open(fd));
     domt_lines_told("zs "); /* the owner alone */
     domt_lines_end();
-    close(peer);
 }
 
 /* The header is done, and before its actor is mounted the connection breaks or a stop comes. */
@@ -153,17 +128,15 @@ DOMT_TEST(line_that_ends_before_its_mount_is_not_opened)
     domus_address line = begin(&domt_owner_of_lines);
 
     ck_assert(domt_fake_bytes(bed->fake, fd, HEADER, sizeof HEADER - 1, true));
-    domt_fake_receive_ends(bed->fake, fd, -ECONNRESET);
-    domt_bed_settle(bed);
+    domt_bed_ends(fd, -ECONNRESET);
     domt_lines_told("am as ");
     (void)line;
     domt_lines_end();
-    close(peer);
 
     line = begin(&domt_owner_of_lines);
     ck_assert(domt_fake_bytes(bed->fake, fd, HEADER, sizeof HEADER - 1, true));
     ck_assert_int_eq(domi_house_stop(&bed->manager, line), 0);
-    domt_bed_turn(bed);
+    domt_bed_turn();
     domt_fake_receive_ends(bed->fake, fd, 0);
     end_untold();
 }

@@ -10,37 +10,29 @@
 
 #define CROWD 40
 
-static domt_bed bed;
-static int fd;
-static int peer;
+static int fd, peer;
 
 static void begin(domt_bed_mode mode)
 {
-    bed.mode = mode;
-    domt_bed_begin(&bed, &fd, &peer);
-    domt_bed_noted(&bed, "A+ ");
-}
-
-static void end(void)
-{
-    domt_bed_finish(&bed, peer);
+    bed->mode = mode;
+    domt_bed_begin(&fd, &peer);
+    domt_bed_noted("A+ ");
 }
 
 static bool receives(int descriptor)
 {
-    return domt_fake_find(bed.fake, DOMT_RECEIVE, descriptor) != NULL;
+    return domt_fake_find(bed->fake, DOMT_RECEIVE, descriptor) != NULL;
 }
 
 static bool is_cancelling(void)
 {
-    return domt_fake_find(bed.fake, DOMT_CANCEL, -1) != NULL;
+    return domt_fake_find(bed->fake, DOMT_CANCEL, -1) != NULL;
 }
 
 static void feed_turns(uint32_t count, uint32_t size)
 {
     for (uint32_t i = 0; i < count; i++) {
-        domt_bed_feed(&bed, fd, 'x', size);
-        domt_bed_turn(&bed);
+        domt_bed_show(fd, 'x', size);
     }
 }
 
@@ -50,134 +42,124 @@ DOMT_TEST(whether_more_comes_decides_the_re_arm_never_the_result)
 {
     static const int no_end[] = {-EINTR, -EAGAIN, -ECANCELED};
 
-    domt_bed_init(&bed);
     begin(DOMT_BED_DROP);
-    ck_assert_uint_eq(bed.fake->begun[DOMT_RECEIVE], 1);
-    ck_assert(domt_fake_bytes(bed.fake, fd, "one", 3, true));
-    domt_bed_turn(&bed);
-    ck_assert_uint_eq(bed.fake->begun[DOMT_RECEIVE], 1);
-    ck_assert(domt_fake_bytes(bed.fake, fd, "two", 3, false));
-    domt_bed_turn(&bed);
-    ck_assert_uint_eq(bed.fake->begun[DOMT_RECEIVE], 2);
-    domt_bed_noted(&bed, "A(one) A(two) ");
+    ck_assert_uint_eq(bed->fake->begun[DOMT_RECEIVE], 1);
+    domt_bed_bring(fd, "one");
+    domt_bed_turn();
+    ck_assert_uint_eq(bed->fake->begun[DOMT_RECEIVE], 1);
+    ck_assert(domt_fake_bytes(bed->fake, fd, "two", 3, false));
+    domt_bed_turn();
+    ck_assert_uint_eq(bed->fake->begun[DOMT_RECEIVE], 2);
+    domt_bed_noted("A(one) A(two) ");
     for (uint32_t i = 0; i < sizeof no_end / sizeof no_end[0]; i++) {
-        domt_fake_receive_ends(bed.fake, fd, no_end[i]);
-        domt_bed_turn(&bed);
-        ck_assert_uint_eq(bed.fake->begun[DOMT_RECEIVE], 3 + i);
+        domt_fake_receive_ends(bed->fake, fd, no_end[i]);
+        domt_bed_turn();
+        ck_assert_uint_eq(bed->fake->begun[DOMT_RECEIVE], 3 + i);
     }
-    domt_bed_noted(&bed, "");
-    end();
+    domt_bed_noted("");
+    domt_bed_end();
 }
 
 DOMT_TEST(the_peers_end_is_not_armed_again)
 {
-    domt_bed_init(&bed);
-    bed.ignore_end = true; /* the channel stays half open */
+    bed->ignore_end = true; /* the channel stays half open */
     begin(DOMT_BED_DROP);
-    domt_fake_receive_ends(bed.fake, fd, 0);
-    domt_bed_turn(&bed);
-    domt_bed_turn(&bed);
-    ck_assert_uint_eq(bed.fake->begun[DOMT_RECEIVE], 1);
-    domt_bed_noted(&bed, "A. ");
-    end();
+    domt_fake_receive_ends(bed->fake, fd, 0);
+    domt_bed_turn();
+    domt_bed_turn();
+    ck_assert_uint_eq(bed->fake->begun[DOMT_RECEIVE], 1);
+    domt_bed_noted("A. ");
+    domt_bed_end();
 }
 
 /* Buffers that are out elsewhere are played by their number alone. */
 DOMT_TEST(the_starved_are_fed_in_order_when_buffers_return)
 {
-    int fds[3];
-    int peers[3];
+    int fds[3], peers[3];
 
-    domt_bed_init(&bed);
     begin(DOMT_BED_DROP);
     for (int i = 0; i < 3; i++)
-        fds[i] = domt_bed_connect(&bed, &peers[i]);
-    bed.io.buffers_used = bed.io.config->io.buffers.count;
+        fds[i] = domt_bed_connect(&peers[i]);
+    bed->io.buffers_used = bed->io.config->io.buffers.count;
     for (int i = 0; i < 3; i++)
-        domt_fake_receive_ends(bed.fake, fds[(i + 1) % 3], -ENOBUFS);
-    domt_bed_turn(&bed);
+        domt_fake_receive_ends(bed->fake, fds[(i + 1) % 3], -ENOBUFS);
+    domt_bed_turn();
     for (int i = 0; i < 3; i++)
         ck_assert(!receives(fds[i])); /* re-armed at once it would fail at once, for ever */
-    ck_assert_uint_eq(bed.io.counters.receivers_starved, 3);
-    ck_assert(!domi_io_has_work(&bed.io)); /* a thread may sleep until a buffer comes back */
+    ck_assert_uint_eq(bed->io.counters.receivers_starved, 3);
+    ck_assert(!domi_io_has_work(&bed->io)); /* a thread may sleep until a buffer comes back */
     for (uint32_t i = 0; i < 3; i++) {
-        bed.io.buffers_used = bed.config.io.buffers.count - UINT64_C(1);
-        ck_assert(domi_io_has_work(&bed.io));
-        domt_bed_turn(&bed);
-        bed.io.buffers_used = bed.io.config->io.buffers.count;
-        ck_assert_uint_eq(bed.fake->begun[DOMT_RECEIVE], 4 + 1 + i);
+        bed->io.buffers_used = bed->config.io.buffers.count - UINT64_C(1);
+        ck_assert(domi_io_has_work(&bed->io));
+        domt_bed_turn();
+        bed->io.buffers_used = bed->io.config->io.buffers.count;
+        ck_assert_uint_eq(bed->fake->begun[DOMT_RECEIVE], 4 + 1 + i);
         ck_assert(receives(fds[(i + 1) % 3]));
     }
-    ck_assert(!domi_io_has_work(&bed.io));
-    bed.io.buffers_used = 0;
-    end();
-    for (int i = 0; i < 3; i++)
-        close(peers[i]);
+    ck_assert(!domi_io_has_work(&bed->io));
+    bed->io.buffers_used = 0;
+    domt_bed_end();
 }
 
 DOMT_TEST(running_out_of_buffers_loses_nothing)
 {
     char bytes[64 + 1];
 
-    domt_bed_init(&bed);
     begin(DOMT_BED_KEEP);
     for (int i = 0; i < 64; i++) {
         bytes[i] = (char)('A' + i);
-        ck_assert(domt_fake_bytes(bed.fake, fd, &bytes[i], 1, true));
+        ck_assert(domt_fake_bytes(bed->fake, fd, &bytes[i], 1, true));
     }
-    ck_assert(!domt_fake_bytes(bed.fake, fd, "!", 1, true));
-    domt_bed_settle(&bed);
-    ck_assert_uint_eq(bed.kept_count, 64);
+    ck_assert(!domt_fake_bytes(bed->fake, fd, "!", 1, true));
+    domt_bed_settle();
+    ck_assert_uint_eq(bed->kept_count, 64);
     for (uint32_t i = 0; i < 64; i++)
-        ck_assert(*(char *)domus_buffer_data(bed.kept[i]) == bytes[i]);
-    ck_assert_uint_eq(domi_io_buffers_free(&bed.io),
+        ck_assert(*(char *)domus_buffer_data(bed->kept[i]) == bytes[i]);
+    ck_assert_uint_eq(domi_io_buffers_free(&bed->io),
                       60); /* four are its share, the others were copied */
     ck_assert(!receives(fd));
-    domt_bed_release(&bed, 62);
-    domt_bed_settle(&bed);
+    domt_bed_release(62);
+    domt_bed_settle();
     ck_assert(receives(fd));
-    end();
+    domt_bed_end();
 }
 
 /* 4 of 64. */
 DOMT_TEST(a_channel_that_holds_its_share_stops_reading)
 {
-    domt_bed_init(&bed);
     begin(DOMT_BED_KEEP);
     feed_turns(3, 100);
     ck_assert(!is_cancelling());
     feed_turns(1, 100);
     ck_assert(is_cancelling());
     feed_turns(2, 100); /* the kernel had them already: copied, in order */
-    ck_assert_uint_eq(bed.fake->begun[DOMT_CANCEL], 1);
-    ck_assert_uint_eq(bed.kept_count, 6);
-    ck_assert_uint_eq(domi_io_buffers_free(&bed.io), 60);
-    domt_bed_settle(&bed);
+    ck_assert_uint_eq(bed->fake->begun[DOMT_CANCEL], 1);
+    ck_assert_uint_eq(bed->kept_count, 6);
+    ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 60);
+    domt_bed_settle();
     ck_assert(!receives(fd));
-    domt_bed_release(&bed, 3);
-    domt_bed_turn(&bed);
+    domt_bed_release(3);
+    domt_bed_turn();
     ck_assert(!receives(fd)); /* three are held: more than half of the share */
-    domt_bed_release(&bed, 1);
-    domt_bed_turn(&bed);
+    domt_bed_release(1);
+    domt_bed_turn();
     ck_assert(receives(fd));
-    ck_assert_uint_eq(bed.read_bytes, 600);
-    end();
+    ck_assert_uint_eq(bed->read_bytes, 600);
+    domt_bed_end();
 }
 
 /* The held bytes may be all that the actor has yet to see. */
 DOMT_TEST(what_a_crowded_channel_holds_reaches_the_actor)
 {
-    domt_bed_init(&bed);
-    bed.config.io.buffers.count = 16; /* the share is one buffer */
+    bed->config.io.buffers.count = 16; /* the share is one buffer */
     begin(DOMT_BED_DROP);
     for (int round = 0; round < 5; round++) {
         for (int i = 0; i < 3; i++)
-            ck_assert(domt_fake_bytes(bed.fake, fd, "x", 1, true));
-        domt_bed_settle(&bed);
-        domt_bed_noted(&bed, "A(x) A(x) A(x) ");
+            domt_bed_bring(fd, "x");
+        domt_bed_settled("A(x) A(x) A(x) ");
         ck_assert(receives(fd));
     }
-    end();
+    domt_bed_end();
 }
 
 /* Each within its share, but all of them together would be all buffers. */
@@ -186,169 +168,152 @@ DOMT_TEST(a_crowd_that_holds_its_shares_starves_nobody)
     int fds[CROWD];
     int peers[CROWD];
 
-    domt_bed_init(&bed);
     begin(DOMT_BED_KEEP);
     for (int i = 0; i < CROWD; i++)
-        fds[i] = domt_bed_connect(&bed, &peers[i]);
+        fds[i] = domt_bed_connect(&peers[i]);
     for (int i = 0; i < CROWD; i++) {
         for (int piece = 0; piece < 4; piece++)
-            domt_bed_feed(&bed, fds[i], 'x', 100);
-        domt_bed_turn(&bed);
+            domt_bed_show(fds[i], 'x', 100);
     }
-    domt_bed_settle(&bed);
-    ck_assert_uint_eq(bed.kept_count, 4 * CROWD);
-    ck_assert_uint_ge(domi_io_buffers_free(&bed.io), 64 / 4 - 1);
-    ck_assert_uint_eq(bed.io.counters.receivers_starved, 0);
+    domt_bed_settle();
+    ck_assert_uint_eq(bed->kept_count, 4 * CROWD);
+    ck_assert_uint_ge(domi_io_buffers_free(&bed->io), 64 / 4 - 1);
+    ck_assert_uint_eq(bed->io.counters.receivers_starved, 0);
     for (int i = 0; i < CROWD; i++)
         ck_assert(!receives(fds[i])); /* a channel that holds copies holds its share, too */
-    bed.mode = DOMT_BED_DROP;
+    bed->mode = DOMT_BED_DROP;
     feed_turns(100, 200);
-    ck_assert_uint_eq(bed.read_bytes, 400 * CROWD + 20000);
-    end();
-    for (int i = 0; i < CROWD; i++)
-        close(peers[i]);
+    ck_assert_uint_eq(bed->read_bytes, 400 * CROWD + 20000);
+    domt_bed_end();
 }
 
 DOMT_TEST(a_full_send_queue_stops_reading_until_it_is_low)
 {
-    domt_bed_init(&bed);
-    bed.config.channel.send_high_bytes = 250;
-    bed.config.channel.send_low_bytes = 100;
+    bed->config.channel.send_high_bytes = 250;
+    bed->config.channel.send_low_bytes = 100;
     begin(DOMT_BED_ECHO);
     feed_turns(2, 100);
     ck_assert(!is_cancelling());
     feed_turns(1, 100);
     ck_assert(is_cancelling());
-    ck_assert_uint_eq(bed.read_bytes, 300);
+    ck_assert_uint_eq(bed->read_bytes, 300);
     feed_turns(1, 100); /* was under way; the actor is not shown it, because it would write more */
-    domt_bed_settle(&bed);
-    ck_assert_uint_eq(bed.read_bytes, 300);
+    domt_bed_settle();
+    ck_assert_uint_eq(bed->read_bytes, 300);
     ck_assert(!receives(fd));
-    domt_fake_sent(bed.fake, fd, 100);
-    domt_bed_turn(&bed);
+    domt_bed_sent(fd, 100);
     ck_assert(!receives(fd)); /* 200 wait */
-    domt_fake_sent(bed.fake, fd, 100);
-    domt_bed_turn(&bed);
+    domt_bed_sent(fd, 100);
     ck_assert(receives(fd)); /* 100 did; and what had waited is read now */
-    ck_assert_uint_eq(bed.read_bytes, 400);
-    ck_assert_uint_eq(domus_channel_queued(bed.channels[0]), 200);
-    end();
+    ck_assert_uint_eq(bed->read_bytes, 400);
+    ck_assert_uint_eq(domus_channel_queued(bed->channels[0]), 200);
+    domt_bed_end();
 }
 
 /* Only the mark decides if no bytes wait for the actor. */
 DOMT_TEST(a_channel_that_stopped_reading_goes_on_at_the_low_mark_and_not_before)
 {
-    domt_bed_init(&bed);
-    bed.config.channel.send_high_bytes = 250;
-    bed.config.channel.send_low_bytes = 100;
+    bed->config.channel.send_high_bytes = 250;
+    bed->config.channel.send_low_bytes = 100;
     begin(DOMT_BED_ECHO);
     feed_turns(3, 100);
-    domt_bed_settle(&bed);
+    domt_bed_settle();
     for (uint32_t left = 300; left > 100; left -= 10) {
-        ck_assert_uint_eq(domus_channel_queued(bed.channels[0]), left);
+        ck_assert_uint_eq(domus_channel_queued(bed->channels[0]), left);
         ck_assert(!receives(fd));
-        domt_fake_sent(bed.fake, fd, 10);
-        domt_bed_turn(&bed);
+        domt_bed_sent(fd, 10);
     }
-    ck_assert_uint_eq(domus_channel_queued(bed.channels[0]), 100);
+    ck_assert_uint_eq(domus_channel_queued(bed->channels[0]), 100);
     ck_assert(receives(fd));
-    end();
+    domt_bed_end();
 }
 
 /* Blocked and crowded at once, and what is crowded has yet to be read: the one must end first. */
 DOMT_TEST(blocked_and_crowded_channels_go_on)
 {
-    domt_bed_init(&bed);
-    bed.config.channel.send_high_bytes = 250;
-    bed.config.channel.send_low_bytes = 100;
+    bed->config.channel.send_high_bytes = 250;
+    bed->config.channel.send_low_bytes = 100;
     begin(DOMT_BED_ECHO);
     for (int i = 0; i < 30; i++)
-        domt_bed_feed(&bed, fd, 'x', 100);
-    domt_bed_settle(&bed);
-    ck_assert_uint_eq(bed.read_bytes, 300);
-    for (int i = 0; i < 100 && domt_fake_find(bed.fake, DOMT_SEND, fd) != NULL; i++) {
-        ck_assert_uint_le(domus_channel_queued(bed.channels[0]), 350);
-        domt_fake_sent(bed.fake, fd, 100);
-        domt_bed_settle(&bed);
+        domt_bed_feed(fd, 'x', 100);
+    domt_bed_settle();
+    ck_assert_uint_eq(bed->read_bytes, 300);
+    for (int i = 0; i < 100 && domt_fake_find(bed->fake, DOMT_SEND, fd) != NULL; i++) {
+        ck_assert_uint_le(domus_channel_queued(bed->channels[0]), 350);
+        domt_fake_sent(bed->fake, fd, 100);
+        domt_bed_settle();
     }
-    ck_assert_uint_eq(bed.io.counters.sent_bytes, 3000);
+    ck_assert_uint_eq(bed->io.counters.sent_bytes, 3000);
     ck_assert(receives(fd));
-    end();
+    domt_bed_end();
 }
 
 /* A cancel may come too late: bytes that a receive brings while it is being ended are data. */
 DOMT_TEST(bytes_that_a_cancelled_receive_brings_are_kept)
 {
-    domt_bed_init(&bed);
     begin(DOMT_BED_KEEP);
     feed_turns(4, 100);
     ck_assert(is_cancelling());
-    domt_fake_complete(bed.fake, domt_fake_find(bed.fake, DOMT_CANCEL, -1), -ENOENT, 0);
-    ck_assert(domt_fake_bytes(bed.fake, fd, "late", 4, false));
-    domt_bed_turn(&bed);
-    ck_assert_uint_eq(bed.kept_count, 5);
-    ck_assert_int_eq(memcmp(domus_buffer_data(bed.kept[4]), "late", 4), 0);
+    domt_fake_complete(bed->fake, domt_fake_find(bed->fake, DOMT_CANCEL, -1), -ENOENT, 0);
+    ck_assert(domt_fake_bytes(bed->fake, fd, "late", 4, false));
+    domt_bed_turn();
+    ck_assert_uint_eq(bed->kept_count, 5);
+    ck_assert_int_eq(memcmp(domus_buffer_data(bed->kept[4]), "late", 4), 0);
     ck_assert(!receives(fd));
-    domt_bed_release(&bed, 5);
-    domt_bed_turn(&bed);
+    domt_bed_release(5);
+    domt_bed_turn();
     ck_assert(receives(fd));
-    end();
+    domt_bed_end();
 }
 
 /* The actor still has a buffer of the first channel when the second one stands in its slot. */
 DOMT_TEST(buffer_of_a_channel_that_has_ended_is_not_held_by_the_next_in_its_slot)
 {
-    domt_bed_init(&bed);
     begin(DOMT_BED_KEEP);
     feed_turns(1, 100);
-    uint32_t slot = bed.channels[0]->slot;
-    domi_channel_end(bed.channels[0], -ECONNRESET, true);
-    domt_bed_settle(&bed);
-    ck_assert_uint_eq(bed.closed, 1);
-    close(peer);
-    fd = domt_bed_connect(&bed, &peer);
-    ck_assert_uint_eq(bed.channels[1]->slot, slot);
+    uint32_t slot = bed->channels[0]->slot;
+    domi_channel_end(bed->channels[0], -ECONNRESET, true);
+    domt_bed_settle();
+    ck_assert_uint_eq(bed->closed, 1);
+    fd = domt_bed_connect(&peer);
+    ck_assert_uint_eq(bed->channels[1]->slot, slot);
     feed_turns(1, 100);
-    ck_assert_uint_eq(bed.channels[1]->held, 1);
-    domt_bed_release(&bed, 1);
-    ck_assert_uint_eq(bed.channels[1]->held, 1);
-    domt_bed_release(&bed, 1);
-    ck_assert_uint_eq(bed.channels[1]->held, 0);
-    end();
+    ck_assert_uint_eq(bed->channels[1]->held, 1);
+    domt_bed_release(1);
+    ck_assert_uint_eq(bed->channels[1]->held, 1);
+    domt_bed_release(1);
+    ck_assert_uint_eq(bed->channels[1]->held, 0);
+    domt_bed_end();
 }
 
 DOMT_TEST(after_a_close_bytes_are_read_and_thrown_away)
 {
-    domt_bed_init(&bed);
-    bed.close_on_read = true;
+    bed->close_on_read = true;
     begin(DOMT_BED_DROP);
-    ck_assert(domt_fake_bytes(bed.fake, fd, "bye", 3, true));
-    ck_assert(domt_fake_bytes(bed.fake, fd, "unread", 6, true));
-    domt_bed_turn(&bed);
+    domt_bed_bring(fd, "bye");
+    domt_bed_bring(fd, "unread");
+    domt_bed_turn();
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
     feed_turns(100, 256); /* more than there are buffers */
-    domt_bed_noted(&bed, "A(bye) ");
-    ck_assert_uint_eq(domi_io_buffers_free(&bed.io), 64);
-    ck_assert_uint_eq(bed.read_bytes, 3);
-    domt_fake_receive_ends(bed.fake, fd, 0);
-    domt_bed_settle(&bed);
-    domt_bed_noted(&bed, "A-(0) ");
-    end();
+    domt_bed_noted("A(bye) ");
+    ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 64);
+    ck_assert_uint_eq(bed->read_bytes, 3);
+    domt_bed_ends(fd, 0);
+    domt_bed_noted("A-(0) ");
+    domt_bed_end();
 }
 
 DOMT_TEST(a_buffer_that_came_with_nothing_goes_back)
 {
-    domt_bed_init(&bed);
     begin(DOMT_BED_DROP);
-    domt_op *op = domt_fake_find(bed.fake, DOMT_RECEIVE, fd);
+    domt_op *op = domt_fake_find(bed->fake, DOMT_RECEIVE, fd);
     uint64_t data = op->user_data;
-    ck_assert(domt_fake_bytes(bed.fake, fd, "x", 1, false));
-    bed.fake->completions[bed.fake->completions_head].result = 0;
-    ck_assert_uint_eq(bed.fake->completions[bed.fake->completions_head].user_data, data);
-    domt_bed_settle(&bed);
-    domt_bed_noted(&bed, "A. A-(0) ");
-    ck_assert_uint_eq(domi_io_buffers_free(&bed.io), 64);
-    end();
+    ck_assert(domt_fake_bytes(bed->fake, fd, "x", 1, false));
+    bed->fake->completions[bed->fake->completions_head].result = 0;
+    ck_assert_uint_eq(bed->fake->completions[bed->fake->completions_head].user_data, data);
+    domt_bed_settled("A. A-(0) ");
+    ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 64);
+    domt_bed_end();
 }
 
 /* Several pieces for several channels in one reap of few completions: order within each holds. */
@@ -356,22 +321,20 @@ DOMT_TEST(few_completions_per_poll_keep_the_order)
 {
     int other_peer;
 
-    domt_bed_init(&bed);
-    bed.config.io.completions_per_poll = 3;
+    bed->config.io.completions_per_poll = 3;
     begin(DOMT_BED_DROP);
-    int other = domt_bed_connect(&bed, &other_peer);
+    int other = domt_bed_connect(&other_peer);
     for (int i = 0; i < 4; i++) {
         char byte = (char)('0' + i);
-        ck_assert(domt_fake_bytes(bed.fake, fd, &byte, 1, true));
-        ck_assert(domt_fake_bytes(bed.fake, other, &byte, 1, true));
+        ck_assert(domt_fake_bytes(bed->fake, fd, &byte, 1, true));
+        ck_assert(domt_fake_bytes(bed->fake, other, &byte, 1, true));
     }
-    ck_assert_uint_eq(domi_io_reap(&bed.io), 3);
-    ck_assert(domi_io_has_work(&bed.io));
-    domt_bed_settle(&bed);
-    ck_assert(!domi_io_has_work(&bed.io));
-    domt_bed_noted(&bed, "B+ A(0) A(1) A(2) B(0) B(1) B(2) A(3) B(3) ");
-    end();
-    close(other_peer);
+    ck_assert_uint_eq(domi_io_reap(&bed->io), 3);
+    ck_assert(domi_io_has_work(&bed->io));
+    domt_bed_settle();
+    ck_assert(!domi_io_has_work(&bed->io));
+    domt_bed_noted("B+ A(0) A(1) A(2) B(0) B(1) B(2) A(3) B(3) ");
+    domt_bed_end();
 }
 
 /* A thread has room for one batch of completions, whatever a poll may handle. */
@@ -379,18 +342,17 @@ DOMT_TEST(no_reap_is_larger_than_a_batch)
 {
     enum { LIMIT = DOMI_COMPLETIONS_BATCH + 36, COUNT = 2 * LIMIT - 50 };
 
-    domt_bed_init(&bed);
-    bed.config.io.completions_per_poll = LIMIT;
-    bed.config.io.buffers.count = 256;
+    bed->config.io.completions_per_poll = LIMIT;
+    bed->config.io.buffers.count = 256;
     begin(DOMT_BED_DROP);
     for (int i = 0; i < COUNT; i++)
-        ck_assert(domt_fake_bytes(bed.fake, fd, "x", 1, true));
-    ck_assert_uint_eq(domi_io_reap(&bed.io), LIMIT);
-    ck_assert_uint_eq(bed.fake->reaped_max, DOMI_COMPLETIONS_BATCH);
-    ck_assert_uint_eq(domi_io_reap(&bed.io), COUNT - LIMIT);
-    domt_bed_settle(&bed);
-    ck_assert_uint_eq(bed.read_bytes, COUNT);
-    end();
+        domt_bed_bring(fd, "x");
+    ck_assert_uint_eq(domi_io_reap(&bed->io), LIMIT);
+    ck_assert_uint_eq(bed->fake->reaped_max, DOMI_COMPLETIONS_BATCH);
+    ck_assert_uint_eq(domi_io_reap(&bed->io), COUNT - LIMIT);
+    domt_bed_settle();
+    ck_assert_uint_eq(bed->read_bytes, COUNT);
+    domt_bed_end();
 }
 
 /* After 2^24 channels in the slot, its generation ends with the same bits. */
@@ -398,26 +360,23 @@ DOMT_TEST(buffer_of_a_channel_that_is_gone_is_no_other_channels)
 {
     int next_peer;
 
-    domt_bed_init(&bed);
     begin(DOMT_BED_KEEP);
     feed_turns(2, 1);
-    ck_assert_uint_eq(bed.kept_count, 2);
-    uint32_t slot = bed.channels[0]->slot;
-    uint32_t generation = bed.channels[0]->slot_generation;
-    domi_channel_end(bed.channels[0], -EPROTO, true);
-    domt_bed_settle(&bed);
-    bed.io.slots[slot].generation = generation + DOMI_OP_GENERATION_MASK + 1;
-    int next = domt_bed_connect(&bed, &next_peer);
-    ck_assert_uint_eq(bed.channels[1]->slot, slot);
-    domt_bed_feed(&bed, next, 'x', 1);
-    domt_bed_turn(&bed);
-    ck_assert_uint_eq(bed.channels[1]->held, 1);
-    domt_bed_release(&bed, 2); /* the buffers of the channel that is gone */
-    ck_assert_uint_eq(bed.channels[1]->held, 1);
-    domt_bed_release(&bed, 1);
-    ck_assert_uint_eq(bed.channels[1]->held, 0);
-    end();
-    close(next_peer);
+    ck_assert_uint_eq(bed->kept_count, 2);
+    uint32_t slot = bed->channels[0]->slot;
+    uint32_t generation = bed->channels[0]->slot_generation;
+    domi_channel_end(bed->channels[0], -EPROTO, true);
+    domt_bed_settle();
+    bed->io.slots[slot].generation = generation + DOMI_OP_GENERATION_MASK + 1;
+    int next = domt_bed_connect(&next_peer);
+    ck_assert_uint_eq(bed->channels[1]->slot, slot);
+    domt_bed_show(next, 'x', 1);
+    ck_assert_uint_eq(bed->channels[1]->held, 1);
+    domt_bed_release(2); /* the buffers of the channel that is gone */
+    ck_assert_uint_eq(bed->channels[1]->held, 1);
+    domt_bed_release(1);
+    ck_assert_uint_eq(bed->channels[1]->held, 0);
+    domt_bed_end();
 }
 
 DOMT_SUITE(20)

@@ -18,16 +18,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static domt_bed bed;
-static int fd;
-static int peer;
+static int fd, peer;
 
 static void begin(domt_bed_mode mode)
 {
-    domt_bed_init(&bed);
-    bed.mode = mode;
-    domt_bed_begin(&bed, &fd, &peer);
-    domt_bed_noted(&bed, "A+ ");
+    bed->mode = mode;
+    domt_bed_begin(&fd, &peer);
+    domt_bed_noted("A+ ");
 }
 
 DOMT_TEST(a_kernel_without_room_is_asked_again_and_nothing_is_lost)
@@ -36,28 +33,26 @@ DOMT_TEST(a_kernel_without_room_is_asked_again_and_nothing_is_lost)
 
     begin(DOMT_BED_ECHO);
     for (size_t i = 0; i < sizeof passing / sizeof passing[0]; i++) {
-        uint64_t refused = bed.io.counters.enters_refused;
+        uint64_t refused = bed->io.counters.enters_refused;
 
-        bed.fake->enter_result = passing[i];
-        domt_bed_feed(&bed, fd, 'x', 3);
-        domt_bed_turn(&bed);
-        domt_bed_noted(&bed, "A(xxx) "); /* what is there is handled meanwhile */
+        bed->fake->enter_result = passing[i];
+        domt_bed_show(fd, 'x', 3);
+        domt_bed_noted("A(xxx) "); /* what is there is handled meanwhile */
         uint64_t began_ns = domt_monotonic_ns();
         for (int turn = 0; turn < 5; turn++)
-            domt_bed_turn(&bed);
+            domt_bed_turn();
         ck_assert_uint_ge(domt_monotonic_ns() - began_ns,
                           5 * DOMT_BED_MS); /* and not in a tight loop */
-        ck_assert_uint_ge(bed.io.counters.enters_refused, refused + 5);
-        ck_assert_uint_ge(bed.io.refusals, 5);
-        ck_assert_int_eq(bed.io.failed, 0);
-        bed.fake->enter_result = 0;
-        domt_bed_turn(&bed);
-        ck_assert_uint_eq(bed.io.refusals, 0);
-        domt_fake_sent(bed.fake, fd, 3);
-        domt_bed_turn(&bed);
+        ck_assert_uint_ge(bed->io.counters.enters_refused, refused + 5);
+        ck_assert_uint_ge(bed->io.refusals, 5);
+        ck_assert_int_eq(bed->io.failed, 0);
+        bed->fake->enter_result = 0;
+        domt_bed_turn();
+        ck_assert_uint_eq(bed->io.refusals, 0);
+        domt_bed_sent(fd, 3);
     }
     ck_assert(domt_bed_is_open(fd));
-    domt_bed_finish(&bed, peer);
+    domt_bed_end();
 }
 
 /* One channel sends, one is being closed with its cancel in flight, one waits for bytes. */
@@ -70,69 +65,67 @@ DOMT_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
         char expected[64];
 
         begin(DOMT_BED_ECHO);
-        silent_fd = domt_bed_connect(&bed, &silent_peer);
-        closing_fd = domt_bed_connect(&bed, &closing_peer);
-        domt_bed_feed(&bed, fd, 'x', 3);
-        domt_bed_turn(&bed);
-        domi_channel_end(bed.channels[2], -EPROTO, true);
-        domt_bed_turn(&bed);
-        domt_bed_noted(&bed, "B+ C+ A(xxx) ");
-        ck_assert_ptr_nonnull(domt_fake_find(bed.fake, DOMT_SEND, fd));
+        silent_fd = domt_bed_connect(&silent_peer);
+        closing_fd = domt_bed_connect(&closing_peer);
+        domt_bed_show(fd, 'x', 3);
+        domi_channel_end(bed->channels[2], -EPROTO, true);
+        domt_bed_turn();
+        domt_bed_noted("B+ C+ A(xxx) ");
+        ck_assert_ptr_nonnull(domt_fake_find(bed->fake, DOMT_SEND, fd));
         ck_assert(domt_bed_is_open(closing_fd));
 
-        bed.fake->enter_result = fatal[i];
-        bed.fake->pending = true;
-        ck_assert(domi_io_submit(&bed.io));
-        ck_assert_int_eq(bed.io.failed, fatal[i]);
-        domi_io_fail(&bed.io);
-        ck_assert_uint_eq(bed.io.counters.channels_cut, 1); /* the one that was owed its answer */
-        ck_assert_uint_eq(bed.io.counters.cut_bytes, 3);
-        domt_bed_turn(&bed);
-        domt_bed_turn(&bed);
-        bed.note[bed.note_length] = '\0';
+        bed->fake->enter_result = fatal[i];
+        bed->fake->pending = true;
+        ck_assert(domi_io_submit(&bed->io));
+        ck_assert_int_eq(bed->io.failed, fatal[i]);
+        domi_io_fail(&bed->io);
+        ck_assert_uint_eq(bed->io.counters.channels_cut, 1); /* the one that was owed its answer */
+        ck_assert_uint_eq(bed->io.counters.cut_bytes, 3);
+        domt_bed_turn();
+        domt_bed_turn();
+        bed->note[bed->note_length] = '\0';
         snprintf(expected, sizeof expected, "A-(%d) ", fatal[i]);
-        ck_assert_ptr_nonnull(strstr(bed.note, expected));
+        ck_assert_ptr_nonnull(strstr(bed->note, expected));
         snprintf(expected, sizeof expected, "B-(%d) ", fatal[i]);
-        ck_assert_ptr_nonnull(strstr(bed.note, expected));
-        ck_assert_ptr_nonnull(strstr(bed.note, "C-(-71) ")); /* it had a reason of its own */
+        ck_assert_ptr_nonnull(strstr(bed->note, expected));
+        ck_assert_ptr_nonnull(strstr(bed->note, "C-(-71) ")); /* it had a reason of its own */
         ck_assert(!domt_bed_is_open(fd) && !domt_bed_is_open(silent_fd) &&
                   !domt_bed_is_open(closing_fd));
         ck_assert_int_ne(domt_bed_peer_sees(peer), 'o');
         ck_assert_int_ne(domt_bed_peer_sees(silent_peer), 'o');
-        ck_assert_uint_eq(bed.io.connections, 0);
+        ck_assert_uint_eq(bed->io.connections, 0);
 
         /* Nothing is asked of the ring any more, and no connection is taken. */
-        uint32_t enters = bed.fake->enters;
-        bed.fake->pending = true;
-        ck_assert(!domi_io_submit(&bed.io));
-        domi_io_enter(&bed.io, 0, 0);
-        ck_assert_uint_eq(bed.fake->enters, enters);
+        uint32_t enters = bed->fake->enters;
+        bed->fake->pending = true;
+        ck_assert(!domi_io_submit(&bed->io));
+        domi_io_enter(&bed->io, 0, 0);
+        ck_assert_uint_eq(bed->fake->enters, enters);
         int ours, other;
         domt_bed_pair(&ours, &other);
         ck_assert_int_lt(
-            domi_channel_adopt(&bed.io, bed.actor.house, &(domi_connection){.fd = ours}), 0);
-        close(ours), close(other);
-        close(peer), close(silent_peer), close(closing_peer);
-        domt_bed_end(&bed);
+            domi_channel_adopt(&bed->io, bed->actor.house, &(domi_connection){.fd = ours}), 0);
+        close(ours);
+        domt_bed_end();
     }
 }
 
 DOMT_TEST(a_thread_without_a_ring_sleeps_until_it_is_woken)
 {
     begin(DOMT_BED_ECHO);
-    bed.io.failed = -EBADF;
-    domi_io_fail(&bed.io);
-    domt_bed_turn(&bed);
+    bed->io.failed = -EBADF;
+    domi_io_fail(&bed->io);
+    domt_bed_turn();
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(eventfd_write(bed.io.wake_fd, 1), 0);
+        ck_assert_int_eq(eventfd_write(bed->io.wake_fd, 1), 0);
         uint64_t began_ns = domt_monotonic_ns();
-        domi_io_enter(&bed.io, 1, 60000 * DOMT_BED_MS);
+        domi_io_enter(&bed->io, 1, 60000 * DOMT_BED_MS);
         ck_assert_uint_lt(domt_monotonic_ns() - began_ns, 30000 * DOMT_BED_MS);
         began_ns = domt_monotonic_ns();
-        domi_io_enter(&bed.io, 1, 20 * DOMT_BED_MS); /* the wake-up before is used up */
+        domi_io_enter(&bed->io, 1, 20 * DOMT_BED_MS); /* the wake-up before is used up */
         ck_assert_uint_ge(domt_monotonic_ns() - began_ns, 20 * DOMT_BED_MS);
     }
-    domt_bed_finish(&bed, peer);
+    domt_bed_end();
 }
 
 /* --- watches on descriptors ------------------------------------------------------------------- */
@@ -183,14 +176,14 @@ DOMT_TEST(a_ring_that_has_failed_tells_every_watch_its_error_once)
     fds[0] = eventfd(0, EFD_CLOEXEC);
     fds[1] = eventfd(0, EFD_CLOEXEC);
     ck_assert(fds[0] >= 0 && fds[1] >= 0);
-    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &watcher, fds, &address), 0);
-    domt_bed_turn(&bed);
-    domt_fake_complete(bed.fake, domt_fake_find(bed.fake, DOMT_POLL, fds[1]), POLLIN, 0);
-    (void)domi_io_reap(&bed.io);
-    bed.io.failed = -EBADF;
-    domi_io_fail(&bed.io);
+    address = domt_bed_spawn(&watcher, fds);
+    domt_bed_turn();
+    domt_fake_complete(bed->fake, domt_fake_find(bed->fake, DOMT_POLL, fds[1]), POLLIN, 0);
+    (void)domi_io_reap(&bed->io);
+    bed->io.failed = -EBADF;
+    domi_io_fail(&bed->io);
     for (int i = 0; i < 3; i++)
-        domt_bed_turn(&bed);
+        domt_bed_turn();
     ck_assert_uint_eq(told.count, 3);
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t errors = 0, readies = 0;
@@ -202,39 +195,29 @@ DOMT_TEST(a_ring_that_has_failed_tells_every_watch_its_error_once)
         ck_assert_uint_eq(readies, i);
     }
     ck_assert_int_eq(told.again, -EBADF);
-    ck_assert_int_eq(domi_house_stop(&bed.manager, address), 0);
-    domt_bed_turn(&bed);
-    close(fds[0]), close(fds[1]), close(peer);
-    domt_bed_end(&bed);
+    ck_assert_int_eq(domi_house_stop(&bed->manager, address), 0);
+    domt_bed_turn();
+    close(fds[0]), close(fds[1]);
+    domt_bed_end();
 }
 
 /* --- acceptors -------------------------------------------------------------------------------- */
 
 DOMT_TEST(an_acceptor_that_mounts_when_the_ring_has_failed_closes_its_listener)
 {
-    domi_acceptor *acceptor = domi_memory_new(sizeof *acceptor + sizeof acceptor->targets[0]);
-    domus_address address;
-
     begin(DOMT_BED_ECHO);
-    ck_assert_ptr_nonnull(acceptor);
-    acceptor->target_count = 1;
-    acceptor->targets[0] = (domi_acceptor_target){bed.actor, &bed.io};
-    acceptor->fd =
-        domi_acceptor_listen(&bed.io, "127.0.0.1:0", &(domi_listen_plan){.backlog = 16}, NULL);
-    ck_assert_int_ge(acceptor->fd, 0);
-    bed.io.failed = -EBADF;
-    domi_io_fail(&bed.io);
-    ck_assert_int_eq(
-        domi_house_spawn(&bed.manager, &bed.manager, &domi_acceptor_behaviour, &acceptor, &address),
-        0);
-    domt_bed_turn(&bed);
-    ck_assert_ptr_eq(bed.io.acceptors[0], acceptor); /* mounted */
+    domi_acceptor *acceptor = domt_bed_listen(16);
+    bed->io.failed = -EBADF;
+    domi_io_fail(&bed->io);
+    domus_address address = domt_bed_spawn(&domi_acceptor_behaviour, &acceptor);
+    domt_bed_turn();
+    ck_assert_ptr_eq(bed->io.acceptors[0], acceptor); /* mounted */
     ck_assert_int_eq(acceptor->fd, -1);
-    ck_assert_uint_eq(bed.io.counters.listeners_open, 0);
-    ck_assert_int_eq(domi_house_stop(&bed.manager, address), 0); /* and waits for nothing */
-    domt_bed_turn(&bed);
-    ck_assert_ptr_null(bed.io.acceptors[0]);
-    domt_bed_finish(&bed, peer);
+    ck_assert_uint_eq(bed->io.counters.listeners_open, 0);
+    ck_assert_int_eq(domi_house_stop(&bed->manager, address), 0); /* and waits for nothing */
+    domt_bed_turn();
+    ck_assert_ptr_null(bed->io.acceptors[0]);
+    domt_bed_end();
 }
 
 DOMT_SUITE(60)

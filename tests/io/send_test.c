@@ -13,81 +13,65 @@
 
 #define LARGE 600u /* bytes of a write that is not copied */
 
-static domt_bed bed;
-static int fd;
-static int peer;
+static int fd, peer;
 
 static void begin(void)
 {
-    domt_bed_begin(&bed, &fd, &peer);
-    domt_bed_noted(&bed, "A+ ");
-}
-
-static void end(void)
-{
-    domt_bed_finish(&bed, peer);
+    domt_bed_begin(&fd, &peer);
+    domt_bed_noted("A+ ");
 }
 
 /* Queue `size` bytes of `byte` on the channel, as its actor would. */
 static int put(char byte, uint32_t size)
 {
-    domus_buffer *buffer = domi_buffer_heap(&bed.io, size);
-
-    ck_assert_ptr_nonnull(buffer);
-    memset(domus_buffer_data(buffer), byte, size);
-    return domi_channel_write(bed.channels[0], buffer);
+    return domt_bed_write(bed->channels[0], byte, size);
 }
 
 /* M13. */
 DOMT_TEST(one_send_is_in_flight_however_much_is_written)
 {
-    domt_bed_init(&bed);
     begin();
     for (int i = 0; i < 10; i++) {
         ck_assert_int_eq(put('a', 10), 0);
-        domt_bed_turn(&bed); /* the backend holds that there is no second one */
+        domt_bed_turn(); /* the backend holds that there is no second one */
     }
-    ck_assert_uint_eq(bed.fake->begun[DOMT_SEND], 1);
-    domt_fake_sent(bed.fake, fd, 10);
-    domt_bed_turn(&bed);
-    ck_assert_uint_eq(bed.fake->begun[DOMT_SEND], 2);
-    ck_assert_uint_eq(domt_fake_find(bed.fake, DOMT_SEND, fd)->size, 90);
-    end();
+    ck_assert_uint_eq(bed->fake->begun[DOMT_SEND], 1);
+    domt_bed_sent(fd, 10);
+    ck_assert_uint_eq(bed->fake->begun[DOMT_SEND], 2);
+    ck_assert_uint_eq(domt_fake_find(bed->fake, DOMT_SEND, fd)->size, 90);
+    domt_bed_end();
 }
 
 DOMT_TEST(writes_of_a_turn_leave_in_one_send_of_up_to_16_buffers)
 {
-    domt_bed_init(&bed);
     begin();
     ck_assert_int_eq(put('a', 10), 0);
-    domt_bed_turn(&bed);
-    const domt_op *op = domt_fake_find(bed.fake, DOMT_SEND, fd);
+    domt_bed_turn();
+    const domt_op *op = domt_fake_find(bed->fake, DOMT_SEND, fd);
     ck_assert_ptr_null(op->message); /* one buffer needs no vector */
     ck_assert_uint_eq(op->size, 10);
     for (int i = 0; i < 40; i++)
         ck_assert_int_eq(put((char)('a' + i), LARGE), 0);
     for (int left = 40; left > 0;) {
         int pieces = left < (int)DOMI_PIECES_MAX ? left : (int)DOMI_PIECES_MAX;
-        domt_fake_sent(bed.fake, fd, (int32_t)op->size);
-        domt_bed_turn(&bed);
-        op = domt_fake_find(bed.fake, DOMT_SEND, fd);
+        domt_bed_sent(fd, (int32_t)op->size);
+        op = domt_fake_find(bed->fake, DOMT_SEND, fd);
         ck_assert_uint_eq(op->message->msg_iovlen, (size_t)pieces);
         ck_assert_uint_eq(op->size, (uint32_t)pieces * LARGE);
         left -= pieces;
     }
-    domt_fake_sent(bed.fake, fd, (int32_t)op->size);
-    domt_bed_turn(&bed);
-    ck_assert_ptr_null(domt_fake_find(bed.fake, DOMT_SEND, fd));
-    ck_assert_uint_eq(domus_channel_queued(bed.channels[0]), 0);
-    ck_assert_uint_eq(bed.io.counters.sent_bytes, 10 + 40 * LARGE);
-    end();
+    domt_bed_sent(fd, (int32_t)op->size);
+    ck_assert_ptr_null(domt_fake_find(bed->fake, DOMT_SEND, fd));
+    ck_assert_uint_eq(domus_channel_queued(bed->channels[0]), 0);
+    ck_assert_uint_eq(bed->io.counters.sent_bytes, 10 + 40 * LARGE);
+    domt_bed_end();
 }
 
 static uint32_t count_pieces(void)
 {
     uint32_t count = 0;
 
-    for (domus_buffer *buffer = bed.channels[0]->outbound.head; buffer != NULL;
+    for (domus_buffer *buffer = bed->channels[0]->outbound.head; buffer != NULL;
          buffer = buffer->next)
         count++;
     return count;
@@ -97,7 +81,7 @@ static uint64_t memory_of_outbound(void)
 {
     uint64_t sum = 0;
 
-    for (domus_buffer *buffer = bed.channels[0]->outbound.head; buffer != NULL;
+    for (domus_buffer *buffer = bed->channels[0]->outbound.head; buffer != NULL;
          buffer = buffer->next)
         sum += domi_memory_bytes(buffer);
     return sum;
@@ -107,70 +91,63 @@ static uint64_t memory_of_outbound(void)
  * of the copies is counted. */
 DOMT_TEST(small_writes_are_copied_together)
 {
-    domt_bed_init(&bed);
     begin();
     for (int i = 0; i < 200; i++) {
         ck_assert_int_eq(put((char)('a' + i % 26), 16), 0);
-        ck_assert_uint_eq(bed.channels[0]->cost, memory_of_outbound());
-        ck_assert_uint_eq(domi_counter_read(&bed.io.queued), bed.channels[0]->cost);
+        ck_assert_uint_eq(bed->channels[0]->cost, memory_of_outbound());
+        ck_assert_uint_eq(domi_counter_read(&bed->io.queued), bed->channels[0]->cost);
         if (i == 1) { /* a short tail does not take much */
             ck_assert_uint_eq(count_pieces(), 1);
-            ck_assert_uint_lt(bed.channels[0]->cost, 640);
+            ck_assert_uint_lt(bed->channels[0]->cost, 640);
         }
     }
     ck_assert_uint_eq(count_pieces(), 1);
-    domt_bed_turn(&bed);
-    const domt_op *op = domt_fake_find(bed.fake, DOMT_SEND, fd);
+    domt_bed_turn();
+    const domt_op *op = domt_fake_find(bed->fake, DOMT_SEND, fd);
     ck_assert_uint_eq(op->size, 3200);
     for (size_t i = 0; i < 3200; i++)
         ck_assert_int_eq(((const char *)op->data)[i], (char)('a' + i / 16 % 26));
-    domt_fake_sent(bed.fake, fd, 3200);
-    domt_bed_turn(&bed);
-    ck_assert_uint_eq(domi_counter_read(&bed.io.queued), 0);
+    domt_bed_sent(fd, 3200);
+    ck_assert_uint_eq(domi_counter_read(&bed->io.queued), 0);
     for (int i = 0; i < 5000; i++) /* when much is queued, a piece has 4 KiB */
         ck_assert_int_eq(put('z', 16), 0);
     ck_assert_uint_le(count_pieces(), 21);
-    ck_assert_uint_eq(bed.channels[0]->cost, memory_of_outbound());
-    ck_assert_uint_lt(bed.channels[0]->cost, 21 * 4200);
-    end();
+    ck_assert_uint_eq(bed->channels[0]->cost, memory_of_outbound());
+    ck_assert_uint_lt(bed->channels[0]->cost, 21 * 4200);
+    domt_bed_end();
 }
 
 /* A buffer that the kernel reads is not written to, nor one that it has read a part of. */
 DOMT_TEST(small_writes_leave_a_send_in_flight_alone)
 {
-    domt_bed_init(&bed);
     begin();
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(put('a', 16), 0);
-    domt_bed_turn(&bed);
-    domus_buffer *sent = bed.channels[0]->outbound.head;
+    domt_bed_turn();
+    domus_buffer *sent = bed->channels[0]->outbound.head;
     ck_assert_uint_eq(sent->size, 48);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(put('b', 16), 0);
     ck_assert_uint_eq(sent->size, 48);
-    ck_assert_ptr_eq(bed.channels[0]->outbound.head, sent);
-    domt_fake_sent(bed.fake, fd, 40);
-    domt_bed_turn(&bed);
-    const domt_op *op = domt_fake_find(bed.fake, DOMT_SEND, fd);
+    ck_assert_ptr_eq(bed->channels[0]->outbound.head, sent);
+    domt_bed_sent(fd, 40);
+    const domt_op *op = domt_fake_find(bed->fake, DOMT_SEND, fd);
     ck_assert_uint_eq(op->size, 8 + 48);
     ck_assert_uint_eq(sent->size, 48);
     ck_assert_int_eq(put('c', 16), 0);
     ck_assert_uint_eq(sent->size, 48);
-    domt_fake_sent(bed.fake, fd, 56);
-    domt_bed_turn(&bed);
-    domt_fake_sent(bed.fake, fd, 16);
-    domt_bed_turn(&bed);
-    ck_assert_uint_eq(bed.io.counters.sent_bytes, 112);
-    end();
+    domt_bed_sent(fd, 56);
+    domt_bed_sent(fd, 16);
+    ck_assert_uint_eq(bed->io.counters.sent_bytes, 112);
+    domt_bed_end();
 }
 
 DOMT_TEST(append_copies_and_has_the_limits_of_a_write)
 {
     static char bytes[1024 * 1024 + 1];
 
-    domt_bed_init(&bed);
     begin();
-    domus_channel *channel = bed.channels[0];
+    domus_channel *channel = bed->channels[0];
     ck_assert_int_eq(domi_channel_append(channel, bytes, sizeof bytes), -EMSGSIZE);
     ck_assert_int_eq(domi_channel_append(channel, bytes, 0), 0);
     ck_assert_uint_eq(domus_channel_queued(channel), 0);
@@ -190,7 +167,7 @@ DOMT_TEST(append_copies_and_has_the_limits_of_a_write)
     ck_assert_uint_eq(domus_channel_queued(channel), 2 + 3 * (sizeof bytes - 1));
     ck_assert_int_eq(domi_channel_finish(channel), 0);
     ck_assert_int_eq(domi_channel_append(channel, bytes, 1), -EPIPE);
-    end();
+    domt_bed_end();
 }
 
 /* Without memory for a buffer to copy into, small writes are sent as they are. */
@@ -198,20 +175,19 @@ DOMT_TEST(small_writes_without_memory_stay_apart)
 {
     domus_buffer *buffers[3];
 
-    domt_bed_init(&bed);
     begin();
     for (int i = 0; i < 3; i++) {
-        buffers[i] = domi_buffer_heap(&bed.io, 10);
+        buffers[i] = domi_buffer_heap(&bed->io, 10);
         ck_assert_ptr_nonnull(buffers[i]);
     }
     domi_memory_fail_after(0, 1);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(domi_channel_write(bed.channels[0], buffers[i]), 0);
+        ck_assert_int_eq(domi_channel_write(bed->channels[0], buffers[i]), 0);
     domi_memory_fail_after(-1, 0);
     ck_assert_uint_eq(count_pieces(), 3);
-    domt_bed_turn(&bed);
-    domt_fake_sent(bed.fake, fd, 30);
-    end();
+    domt_bed_turn();
+    domt_fake_sent(bed->fake, fd, 30);
+    domt_bed_end();
 }
 
 /* Sizes and short results by a fixed sequence: the wire must carry the stream, byte by byte. */
@@ -223,9 +199,8 @@ DOMT_TEST(short_sends_go_on_at_the_right_byte)
     uint32_t wire_bytes = 0;
     uint32_t chance = 12345;
 
-    domt_bed_init(&bed);
     begin();
-    while (written_bytes < 50000 || domus_channel_queued(bed.channels[0]) != 0) {
+    while (written_bytes < 50000 || domus_channel_queued(bed->channels[0]) != 0) {
         for (uint32_t i = 0; i < chance % 7 && written_bytes < 50000; i++) {
             chance = chance * 1103515245u + 12345u;
             uint32_t size = 1 + (chance >> 16) % 700;
@@ -234,35 +209,33 @@ DOMT_TEST(short_sends_go_on_at_the_right_byte)
             written_bytes += size;
             ck_assert_int_eq(put(byte, size), 0);
         }
-        domt_bed_turn(&bed);
+        domt_bed_turn();
         chance = chance * 1103515245u + 12345u;
-        domt_op *op = domt_fake_find(bed.fake, DOMT_SEND, fd);
+        domt_op *op = domt_fake_find(bed->fake, DOMT_SEND, fd);
         if (op == NULL)
             continue;
         uint32_t taken = 1 + (chance >> 16) % op->size;
-        wire_bytes += domt_fake_wire(bed.fake, fd, wire + wire_bytes, taken);
-        domt_fake_sent(bed.fake, fd, (int32_t)taken);
+        wire_bytes += domt_fake_wire(bed->fake, fd, wire + wire_bytes, taken);
+        domt_fake_sent(bed->fake, fd, (int32_t)taken);
     }
     ck_assert_uint_eq(wire_bytes, written_bytes);
     ck_assert_int_eq(memcmp(wire, written, written_bytes), 0);
-    ck_assert_uint_eq(bed.io.counters.sent_bytes, written_bytes);
-    end();
+    ck_assert_uint_eq(bed->io.counters.sent_bytes, written_bytes);
+    domt_bed_end();
 }
 
 DOMT_TEST(an_interrupted_send_is_sent_again)
 {
     static const int again[] = {-EINTR, -EAGAIN};
 
-    domt_bed_init(&bed);
     begin();
     ck_assert_int_eq(put('a', 10), 0);
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     for (size_t i = 0; i < sizeof again / sizeof again[0]; i++) {
-        domt_fake_sent(bed.fake, fd, again[i]);
-        domt_bed_turn(&bed);
-        ck_assert_uint_eq(domt_fake_find(bed.fake, DOMT_SEND, fd)->size, 10);
+        domt_bed_sent(fd, again[i]);
+        ck_assert_uint_eq(domt_fake_find(bed->fake, DOMT_SEND, fd)->size, 10);
     }
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(a_failed_send_closes_with_its_error)
@@ -273,103 +246,93 @@ DOMT_TEST(a_failed_send_closes_with_its_error)
     for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
         char expected[32];
 
-        domt_bed_init(&bed);
         begin();
         ck_assert_int_eq(put('a', 10), 0);
-        domt_bed_turn(&bed);
+        domt_bed_turn();
         ck_assert_int_eq(put('b', 10), 0);
-        domt_fake_sent(bed.fake, fd, failures[i][0]);
-        domt_bed_settle(&bed);
+        domt_fake_sent(bed->fake, fd, failures[i][0]);
+        domt_bed_settle();
         snprintf(expected, sizeof expected, "A-(%d) ", failures[i][1]);
-        domt_bed_noted(&bed, expected);
+        domt_bed_noted(expected);
         ck_assert(!domt_bed_is_open(fd));
-        ck_assert_uint_eq(bed.io.counters.channels_reset, 1);
-        end();
+        ck_assert_uint_eq(bed->io.counters.channels_reset, 1);
+        domt_bed_end();
     }
 }
 
 /* The leak checker would see a buffer that is left after a failed write. */
 DOMT_TEST(a_refused_write_consumes_its_buffer)
 {
-    domt_bed_init(&bed);
-    bed.config.channel.send_low_bytes = 10;
-    bed.config.channel.send_high_bytes = 50;
-    bed.config.channel.send_max_bytes = 100;
+    bed->config.channel.send_low_bytes = 10;
+    bed->config.channel.send_high_bytes = 50;
+    bed->config.channel.send_max_bytes = 100;
     begin();
     ck_assert_int_eq(put('a', 60), 0);
     ck_assert_int_eq(put('a', 40), 0);
     ck_assert_int_eq(put('a', 1), -ENOBUFS);
-    ck_assert_uint_eq(domus_channel_queued(bed.channels[0]), 100);
-    domt_bed_turn(&bed);
+    ck_assert_uint_eq(domus_channel_queued(bed->channels[0]), 100);
+    domt_bed_turn();
     ck_assert_int_eq(put('a', 1), -ENOBUFS);
-    domt_fake_sent(bed.fake, fd, 1);
-    domt_bed_turn(&bed);
+    domt_bed_sent(fd, 1);
     ck_assert_int_eq(put('a', 1), 0);
-    ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
+    ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
     ck_assert_int_eq(put('a', 1), -EPIPE);
-    ck_assert_int_eq(domi_channel_close(bed.channels[0]), -EALREADY);
-    end();
+    ck_assert_int_eq(domi_channel_close(bed->channels[0]), -EALREADY);
+    domt_bed_end();
 }
 
 DOMT_TEST(received_buffers_go_out_as_they_came_in)
 {
-    domt_bed_init(&bed);
-    bed.mode = DOMT_BED_ECHO;
+    bed->mode = DOMT_BED_ECHO;
     begin();
-    domt_bed_feed(&bed, fd, 'x', 200);
-    domt_bed_turn(&bed);
-    const domt_op *op = domt_fake_find(bed.fake, DOMT_SEND, fd);
-    ck_assert_ptr_eq(op->data, bed.io.buffers[0].data); /* not copied */
-    ck_assert_uint_eq(domi_io_buffers_free(&bed.io), 63);
-    domt_fake_sent(bed.fake, fd, 150);
-    domt_bed_turn(&bed);
-    op = domt_fake_find(bed.fake, DOMT_SEND, fd);
-    ck_assert_ptr_eq(op->data, bed.io.buffers[0].data + 150);
-    ck_assert_uint_eq(domi_io_buffers_free(&bed.io), 63); /* the kernel still reads it */
-    domt_fake_sent(bed.fake, fd, 50);
-    domt_bed_turn(&bed);
-    ck_assert_uint_eq(domi_io_buffers_free(&bed.io), 64);
-    ck_assert_uint_eq(domt_fake_buffers_free(bed.fake), 64);
-    end();
+    domt_bed_show(fd, 'x', 200);
+    const domt_op *op = domt_fake_find(bed->fake, DOMT_SEND, fd);
+    ck_assert_ptr_eq(op->data, bed->io.buffers[0].data); /* not copied */
+    ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 63);
+    domt_bed_sent(fd, 150);
+    op = domt_fake_find(bed->fake, DOMT_SEND, fd);
+    ck_assert_ptr_eq(op->data, bed->io.buffers[0].data + 150);
+    ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 63); /* the kernel still reads it */
+    domt_bed_sent(fd, 50);
+    ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 64);
+    ck_assert_uint_eq(domt_fake_buffers_free(bed->fake), 64);
+    domt_bed_end();
 }
 
 /* An empty piece would be a send of nothing, whose result says that the peer has gone. */
 DOMT_TEST(an_empty_write_sends_nothing)
 {
-    domt_bed_init(&bed);
     begin();
-    domus_buffer *buffer = domi_buffer_heap(&bed.io, 10);
+    domus_buffer *buffer = domi_buffer_heap(&bed->io, 10);
     ck_assert_int_eq(domus_buffer_trim(buffer, 11), -EINVAL);
     ck_assert_int_eq(domus_buffer_trim(buffer, 0), 0);
-    ck_assert_int_eq(domi_channel_write(bed.channels[0], buffer), 0);
-    domt_bed_turn(&bed);
-    ck_assert_ptr_null(domt_fake_find(bed.fake, DOMT_SEND, fd));
-    end();
+    ck_assert_int_eq(domi_channel_write(bed->channels[0], buffer), 0);
+    domt_bed_turn();
+    ck_assert_ptr_null(domt_fake_find(bed->fake, DOMT_SEND, fd));
+    domt_bed_end();
 }
 
 /* `idle` is longer, so the channel's one timer stands later when the send begins. */
 static void stalled_send_is_given_up(bool closed)
 {
-    domt_bed_init(&bed);
-    bed.config.channel.idle_timeout_ns = 10000 * DOMT_BED_MS;
-    bed.config.channel.send_timeout_ns = 100 * DOMT_BED_MS;
+    bed->config.channel.idle_timeout_ns = 10000 * DOMT_BED_MS;
+    bed->config.channel.send_timeout_ns = 100 * DOMT_BED_MS;
     begin();
-    domt_bed_pass(&bed, 50);
+    domt_bed_pass(50);
     ck_assert_int_eq(put('a', 10), 0);
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     if (closed)
-        ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
-    domt_bed_pass(&bed, 95);
+        ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
+    domt_bed_pass(95);
     ck_assert(domt_bed_is_open(fd));
-    domt_fake_sent(bed.fake, fd, 4); /* bytes that the kernel takes prolong the time */
-    domt_bed_turn(&bed);
-    domt_bed_pass(&bed, 95);
+    domt_fake_sent(bed->fake, fd, 4); /* bytes that the kernel takes prolong the time */
+    domt_bed_turn();
+    domt_bed_pass(95);
     ck_assert(domt_bed_is_open(fd));
-    domt_bed_pass(&bed, 10);
-    domt_bed_settle(&bed);
+    domt_bed_wait(10);
     ck_assert(!domt_bed_is_open(fd));
-    domt_bed_noted(&bed, "A-(-110) ");
-    end();
+    domt_bed_noted("A-(-110) ");
+    domt_bed_end();
 }
 
 DOMT_TEST(a_send_that_nobody_takes_resets_before_a_longer_idle_time_out)

@@ -14,7 +14,6 @@
 
 #define SECOND 1000
 
-static domt_bed bed;
 static domi_io_shared shared;
 static int *fds;
 static int *peers;
@@ -25,63 +24,56 @@ static void begin(uint32_t channels)
     fds = calloc(channels, sizeof *fds);
     peers = calloc(channels, sizeof *peers);
     shared = (domi_io_shared){0};
-    domt_bed_init(&bed);
-    bed.mode = DOMT_BED_DROP;
-    bed.config.channel.send_timeout_ns = 0;
-    bed.config.channel.idle_timeout_ns = bed.config.connection.first_byte_timeout_ns = 0;
-    ck_assert_int_eq(domt_bed_start(&bed), 0);
-    bed.io.shared = &shared;
+    bed->mode = DOMT_BED_DROP;
+    bed->config.channel.send_timeout_ns = 0;
+    bed->config.channel.idle_timeout_ns = bed->config.connection.first_byte_timeout_ns = 0;
+    domt_bed_start();
+    bed->io.shared = &shared;
     for (count = 0; count < channels; count++) {
-        fds[count] = domt_bed_connect(&bed, &peers[count]);
-        bed.note_length = 0;
+        fds[count] = domt_bed_connect(&peers[count]);
+        bed->note_length = 0;
     }
 }
 
 static void end(void)
 {
-    domt_bed_end(&bed);
-    for (uint32_t i = 0; i < count; i++)
-        close(peers[i]);
+    domt_bed_end();
     free(fds);
     free(peers);
 }
 
 static void queue(uint32_t i, uint32_t size)
 {
-    domus_buffer *bytes = domi_buffer_heap(&bed.io, size);
-
-    memset(domus_buffer_data(bytes), 'x', size);
-    ck_assert_int_eq(domi_channel_write(bed.channels[i], bytes), 0);
-    domt_bed_turn(&bed);
+    ck_assert_int_eq(domt_bed_write(bed->channels[i], 'x', size), 0);
+    domt_bed_turn();
 }
 
 /* The library is above its budget by so many bytes. */
 static void press(int64_t excess)
 {
     atomic_store(&shared.excess, excess);
-    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
+    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
 }
 
 static void pass(uint32_t ms)
 {
     for (uint32_t i = 0; i < ms; i += 50) {
-        domt_bed_pass(&bed, 50);
-        domt_bed_settle(&bed);
+        domt_bed_wait(50);
     }
 }
 
 static uint64_t resets(void)
 {
-    return domi_counter_read(&bed.io.counters.channels_shed);
+    return domi_counter_read(&bed->io.counters.channels_shed);
 }
 
 /* Check that the channel, whose peer takes nothing from now on, is reset in 5 s and not before. */
 static void is_deaf_after_its_time(void)
 {
     pass(4 * SECOND);
-    domt_bed_noted(&bed, "");
+    domt_bed_noted("");
     pass(2 * SECOND);
-    domt_bed_noted(&bed, "A-(-105) ");
+    domt_bed_noted("A-(-105) ");
 }
 
 DOMT_TEST(the_worst_are_reset_first_and_no_more_than_must_be)
@@ -94,12 +86,12 @@ DOMT_TEST(the_worst_are_reset_first_and_no_more_than_must_be)
     press(9500);
     pass(5 * SECOND - 200);
     ck_assert_uint_eq(resets(), 0);
-    domt_bed_noted(&bed, "");
+    domt_bed_noted("");
     pass(SECOND);
-    domt_bed_noted(&bed, "D-(-105) B-(-105) ");
+    domt_bed_noted("D-(-105) B-(-105) ");
     ck_assert_uint_eq(resets(), 2);
-    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.channels_cut), 2);
-    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.cut_bytes), 12000);
+    ck_assert_uint_eq(domi_counter_read(&bed->io.counters.channels_cut), 2);
+    ck_assert_uint_eq(domi_counter_read(&bed->io.counters.cut_bytes), 12000);
     ck_assert_uint_eq(atomic_load(&shared.shed), 2);
     ck_assert_uint_ge(atomic_load(&shared.shed_bytes), 12000);
     ck_assert_int_lt(atomic_load(&shared.excess), 0);
@@ -107,7 +99,7 @@ DOMT_TEST(the_worst_are_reset_first_and_no_more_than_must_be)
     ck_assert_uint_eq(resets(), 2);
     press(1);
     pass(SECOND);
-    domt_bed_noted(&bed, "C-(-105) ");
+    domt_bed_noted("C-(-105) ");
     end();
 }
 
@@ -119,12 +111,12 @@ DOMT_TEST(nothing_is_reset_while_the_library_is_within_its_budget)
     pass(20 * SECOND);
     press(-1);
     pass(20 * SECOND);
-    domt_bed_noted(&bed, "");
-    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    domt_bed_noted("");
+    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     pass(SECOND);
     atomic_store(&shared.excess, 1); /* nobody is careful: nobody looks */
     pass(20 * SECOND);
-    domt_bed_noted(&bed, "");
+    domt_bed_noted("");
     end();
 }
 
@@ -136,10 +128,9 @@ DOMT_TEST(a_peer_that_takes_something_is_not_deaf)
     press(100000);
     for (int i = 0; i < 10; i++) {
         pass(SECOND);
-        domt_fake_sent(bed.fake, fds[0], 100);
-        domt_bed_turn(&bed);
+        domt_bed_sent(fds[0], 100);
     }
-    domt_bed_noted(&bed, "B-(-105) ");
+    domt_bed_noted("B-(-105) ");
     is_deaf_after_its_time();
     end();
 }
@@ -153,13 +144,13 @@ DOMT_TEST(a_peer_that_takes_next_to_nothing_is_deaf)
     press(100000);
     for (int i = 0; i < 5; i++) {
         pass(SECOND - 100);
-        domt_fake_sent(bed.fake, fds[0], 1);
-        domt_fake_sent(bed.fake, fds[1], 65); /* of 5000: a sixteenth is 312 */
-        domt_bed_turn(&bed);
+        domt_fake_sent(bed->fake, fds[0], 1);
+        domt_fake_sent(bed->fake, fds[1], 65); /* of 5000: a sixteenth is 312 */
+        domt_bed_turn();
     }
-    domt_bed_noted(&bed, "");
+    domt_bed_noted("");
     pass(SECOND);
-    domt_bed_noted(&bed, "A-(-105) ");
+    domt_bed_noted("A-(-105) ");
     end();
 }
 
@@ -179,9 +170,9 @@ DOMT_TEST(what_was_seen_in_an_earlier_shortage_does_not_count)
     begin(1);
     press(1);
     pass(SECOND);
-    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     pass(60 * SECOND);
-    ck_assert(!bed.io.careful);
+    ck_assert(!bed->io.careful);
     queue(0, 1000);
     press(1);
     is_deaf_after_its_time();
@@ -192,10 +183,10 @@ DOMT_TEST(a_channel_that_was_closed_and_still_sends_is_reset_too)
 {
     begin(1);
     queue(0, 1000);
-    ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
+    ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
     press(1);
     pass(6 * SECOND);
-    domt_bed_noted(&bed, "A-(-105) ");
+    domt_bed_noted("A-(-105) ");
     end();
 }
 
@@ -219,9 +210,9 @@ DOMT_TEST(what_the_peer_acknowledges_counts)
     for (int i = 0; i < 100; i++)
         usleep(1000);
     pass(3 * SECOND);
-    domt_bed_noted(&bed, "");
+    domt_bed_noted("");
     pass(3 * SECOND);
-    domt_bed_noted(&bed, "A-(-105) ");
+    domt_bed_noted("A-(-105) ");
     end();
 }
 
@@ -237,12 +228,12 @@ DOMT_TEST(socket_buffers_are_held_where_they_are_counted)
         continue;
     press(1);
     pass(20 * SECOND);
-    domt_bed_noted(&bed, "");
+    domt_bed_noted("");
     domi_io_set_pressure(
-        &bed.io,
+        &bed->io,
         &(domi_io_pressure){.pauses = true, .counts_sockets = true, .queue_max = UINT64_MAX});
     pass(SECOND);
-    domt_bed_noted(&bed, "A-(-105) ");
+    domt_bed_noted("A-(-105) ");
     end();
 }
 
@@ -254,26 +245,26 @@ DOMT_TEST(of_many_the_worst_are_found)
     begin(MANY);
     domus_channel *channels[MANY];
     for (uint32_t i = 0; i < MANY; i++) {
-        channels[i] = bed.io.slots[i].channel;
-        domus_buffer *buffer = domi_buffer_heap(&bed.io, 100 + i);
+        channels[i] = bed->io.slots[i].channel;
+        domus_buffer *buffer = domi_buffer_heap(&bed->io, 100 + i);
         ck_assert_int_eq(domi_channel_write(channels[i], buffer), 0);
     }
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     uint64_t worst = 0;
     for (uint32_t i = MANY - 40; i < MANY; i++)
         worst += channels[i]->cost;
     press((int64_t)worst);
     for (int i = 0; i < 140; i++) {
         pass(50);
-        bed.note_length = 0; /* it has no room for so many */
+        bed->note_length = 0; /* it has no room for so many */
     }
     ck_assert_uint_eq(resets(), 40);
     for (uint32_t i = 0; i < MANY; i++)
-        ck_assert_msg((bed.io.slots[i].channel == NULL) == (i >= MANY - 40), "channel %u", i);
+        ck_assert_msg((bed->io.slots[i].channel == NULL) == (i >= MANY - 40), "channel %u", i);
     for (uint32_t i = 0; i < MANY - 40; i++) {
         domi_channel_end(channels[i], -EPROTO, true);
-        domt_bed_settle(&bed);
-        bed.note_length = 0;
+        domt_bed_settle();
+        bed->note_length = 0;
     }
     end();
 }
@@ -282,15 +273,15 @@ DOMT_TEST(of_many_the_worst_are_found)
 DOMT_TEST(when_the_bound_is_reached_room_is_made_for_others)
 {
     begin(4);
-    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = 100000});
+    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = 100000});
     queue(0, 30000);
     queue(1, 22000);
     queue(2, 24000);
     pass(6 * SECOND);
-    domt_bed_noted(&bed, "A-(-105) ");
-    ck_assert_uint_le(domi_io_queued(&bed.io), 62500);
+    domt_bed_noted("A-(-105) ");
+    ck_assert_uint_le(domi_io_queued(&bed->io), 62500);
     pass(10 * SECOND);
-    domt_bed_noted(&bed, "");
+    domt_bed_noted("");
     end();
 }
 
@@ -298,23 +289,21 @@ DOMT_TEST(when_the_bound_is_reached_room_is_made_for_others)
 DOMT_TEST(a_bound_that_was_reached_long_ago_resets_nobody)
 {
     begin(4);
-    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = 100000});
+    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = 100000});
     queue(0, 66000);
     queue(1, 10000);
     for (int i = 0; i < 6; i++) {
         pass(SECOND);
-        domt_fake_sent(bed.fake, fds[0], 6000);
-        domt_bed_turn(&bed);
+        domt_bed_sent(fds[0], 6000);
     }
-    domt_bed_noted(&bed, "B-(-105) ");
-    domt_fake_sent(bed.fake, fds[0], 30000);
-    domt_bed_turn(&bed);
+    domt_bed_noted("B-(-105) ");
+    domt_bed_sent(fds[0], 30000);
     pass(SECOND);
-    ck_assert(!bed.io.careful);
+    ck_assert(!bed->io.careful);
     queue(2, 33000);
     queue(3, 33000);
     pass(10 * SECOND);
-    domt_bed_noted(&bed, "");
+    domt_bed_noted("");
     end();
 }
 
@@ -324,10 +313,10 @@ DOMT_TEST(a_drain_resets_nobody)
     queue(0, 1000);
     press(1);
     pass(3 * SECOND);
-    domi_io_drain(&bed.io);
+    domi_io_drain(&bed->io);
     pass(20 * SECOND);
     ck_assert_uint_eq(resets(), 0);
-    ck_assert(!bed.io.careful);
+    ck_assert(!bed->io.careful);
     end();
 }
 

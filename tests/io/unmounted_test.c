@@ -15,7 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static domt_bed bed;
 static domus_address parent;
 static domus_address child;
 static unsigned fails; /* how many of the next mounts fail */
@@ -106,25 +105,24 @@ static void begin(domus_directive of_mounts_that_fail)
     fails = mounts = 0;
     stays = false;
     supervision.otherwise = of_mounts_that_fail;
-    domt_bed_init(&bed);
-    ck_assert_int_eq(domt_bed_start(&bed), 0);
-    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &boss, NULL, &parent), 0);
-    domt_bed_turn(&bed);
+    domt_bed_start();
+    parent = domt_bed_spawn(&boss, NULL);
+    domt_bed_turn();
 }
 
 /* The parent is a state actor: it has its turn only here. */
 static void let_parent_decide(void)
 {
-    domi_house *house = domi_queue_take(&bed.manager.schedule.ready[DOMUS_STATE]);
+    domi_house *house = domi_queue_take(&bed->manager.schedule.ready[DOMUS_STATE]);
 
     ck_assert_ptr_eq(house, parent.house);
-    (void)domi_house_run(&bed.manager, house);
-    domt_bed_turn(&bed);
+    (void)domi_house_run(&bed->manager, house);
+    domt_bed_turn();
 }
 
 static void bear(void)
 {
-    ck_assert_int_eq(domi_house_spawn_child(&bed.manager, parent.house, &bed.manager, &failing,
+    ck_assert_int_eq(domi_house_spawn_child(&bed->manager, parent.house, &bed->manager, &failing,
                                             NULL, NULL, &child),
                      0);
 }
@@ -132,10 +130,10 @@ static void bear(void)
 /* Hand a connection over as the acceptor does. */
 static void hand_over(int fd)
 {
-    const domi_accepted accepted = {.connection = {.fd = fd}, .io = &bed.io};
+    const domi_accepted accepted = {.connection = {.fd = fd}, .io = &bed->io};
 
-    atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
-    ck_assert_int_eq(domt_bed_put(&bed, child, DOMI_EVENT, &domi_accepted_type, &accepted), 0);
+    atomic_fetch_add_explicit(&bed->io.connections, 1, memory_order_relaxed);
+    ck_assert_int_eq(domt_bed_put(child, DOMI_EVENT, &domi_accepted_type, &accepted), 0);
 }
 
 /* A mounted child with a connection that stays half open. */
@@ -144,11 +142,11 @@ static int bear_connected(int *ret_peer)
     int fd = -1;
 
     bear();
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     domt_bed_pair(&fd, ret_peer);
     hand_over(fd);
-    domt_bed_turn(&bed);
-    domt_bed_turn(&bed);
+    domt_bed_turn();
+    domt_bed_turn();
     ck_assert_str_eq(told, "mo");
     return fd;
 }
@@ -156,30 +154,29 @@ static int bear_connected(int *ret_peer)
 /* Let the child fail, and its parent decide. */
 static void fail_child(void)
 {
-    domt_bed_tell(&bed, child, &fail_type, NULL);
+    domt_bed_tell(child, &fail_type, NULL);
     let_parent_decide();
 }
 
-static void end(int peer)
+static void end(void)
 {
-    ck_assert_int_eq(domi_house_stop(&bed.manager, parent), 0);
+    ck_assert_int_eq(domi_house_stop(&bed->manager, parent), 0);
     for (int i = 0; i < 3; i++) {
-        domi_house *house = domi_queue_take(&bed.manager.schedule.ready[DOMUS_STATE]);
+        domi_house *house = domi_queue_take(&bed->manager.schedule.ready[DOMUS_STATE]);
         if (house != NULL)
-            (void)domi_house_run(&bed.manager, house);
-        domt_bed_settle(&bed);
+            (void)domi_house_run(&bed->manager, house);
+        domt_bed_settle();
     }
-    close(peer);
-    domt_bed_end(&bed); /* holds that no house, channel, descriptor or buffer is left */
+    domt_bed_end(); /* holds that no house, channel, descriptor or buffer is left */
 }
 
 static void hold_refused(int fd, int peer)
 {
     ck_assert(!domt_bed_is_open(fd));
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
-    ck_assert_uint_eq(bed.io.connections, 0);
-    ck_assert_uint_eq(bed.io.counters.channels_opened, 0);
-    ck_assert_uint_eq(domi_counter_read(&bed.manager.counters.dead_letters), 1);
+    ck_assert_uint_eq(bed->io.connections, 0);
+    ck_assert_uint_eq(bed->io.counters.channels_opened, 0);
+    ck_assert_uint_eq(domi_counter_read(&bed->manager.counters.dead_letters), 1);
 }
 
 DOMT_TEST(connection_for_who_is_not_mounted_is_reset_and_counted)
@@ -190,23 +187,21 @@ DOMT_TEST(connection_for_who_is_not_mounted_is_reset_and_counted)
     begin(DOMUS_RESTART);
     fails = 1;
     bear();
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     domt_bed_pair(&fd, &peer);
     hand_over(fd);
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     hold_refused(fd, peer);
     ck_assert_str_eq(told, "");
-    close(peer);
 
     let_parent_decide(); /* mounted, it takes them */
     domt_bed_pair(&fd, &peer);
     hand_over(fd);
-    domt_bed_turn(&bed);
-    domt_bed_turn(&bed); /* the channel's own actor is mounted */
+    domt_bed_turn();
+    domt_bed_turn(); /* the channel's own actor is mounted */
     ck_assert_str_eq(told, "mo");
-    domt_fake_receive_ends(bed.fake, fd, 0);
-    domt_bed_settle(&bed);
-    end(peer);
+    domt_bed_ends(fd, 0);
+    end();
 }
 
 /* The mailbox has it before the mount: it must not be opened on the way to the end. */
@@ -217,13 +212,13 @@ DOMT_TEST(connection_that_came_before_a_mount_that_fails_is_reset)
 
     begin(DOMUS_STOP);
     fails = 1;
-    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &failing, NULL, &child), 0);
+    child = domt_bed_spawn(&failing, NULL);
     domt_bed_pair(&fd, &peer);
     hand_over(fd);
-    domt_bed_settle(&bed);
+    domt_bed_settle();
     hold_refused(fd, peer);
     ck_assert_str_eq(told, "");
-    end(peer);
+    end();
 }
 
 /* The restart waits for its children, among them its channels, but not for their peers. */
@@ -234,20 +229,17 @@ DOMT_TEST(channels_of_who_restarts_are_reset_first)
     begin(DOMUS_RESTART);
     int fd = bear_connected(&peer);
     fail_child();
-    domt_bed_settle(&bed);
-    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_closed(fd);
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
     ck_assert_str_eq(told, "mocsm");
-    close(peer);
 
     domt_bed_pair(&fd, &peer); /* it goes on with new ones */
     hand_over(fd);
-    domt_bed_turn(&bed);
-    domt_bed_turn(&bed);
+    domt_bed_turn();
+    domt_bed_turn();
     ck_assert_str_eq(told, "mocsmo");
-    domt_fake_receive_ends(bed.fake, fd, 0);
-    domt_bed_settle(&bed);
-    end(peer);
+    domt_bed_ends(fd, 0);
+    end();
 }
 
 /* Neither for the peer of a channel that was stopped before. */
@@ -257,16 +249,15 @@ DOMT_TEST(channels_that_close_already_are_reset_by_a_restart)
 
     begin(DOMUS_RESTART);
     int fd = bear_connected(&peer);
-    const domus_address channel = domus_channel_address(bed.io.slots[0].channel);
-    ck_assert_int_eq(domi_house_stop(&bed.manager, channel), 0);
-    domt_bed_settle(&bed);
+    const domus_address channel = domus_channel_address(bed->io.slots[0].channel);
+    ck_assert_int_eq(domi_house_stop(&bed->manager, channel), 0);
+    domt_bed_settle();
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
     ck_assert(domt_bed_is_open(fd)); /* it waits for the peer's FIN */
     fail_child();
-    domt_bed_settle(&bed);
-    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_closed(fd);
     ck_assert_str_eq(told, "mocsm");
-    end(peer);
+    end();
 }
 
 /* Nobody may become a child of an actor whose restart waits for its children. */
@@ -281,15 +272,14 @@ DOMT_TEST(connection_for_who_restarts_is_reset_and_counted)
     ck_assert(domt_bed_is_open(fd[0])); /* the restart waits for its cancel */
     domt_bed_pair(&fd[1], &peer[1]);
     hand_over(fd[1]);
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     ck_assert(!domt_bed_is_open(fd[1]));
     ck_assert_int_eq(domt_bed_peer_sees(peer[1]), 'r');
-    ck_assert_uint_eq(atomic_load(&bed.io.turned_away), 1);
-    ck_assert_uint_eq(bed.io.counters.channels_opened, 1);
-    domt_bed_settle(&bed);
+    ck_assert_uint_eq(atomic_load(&bed->io.turned_away), 1);
+    ck_assert_uint_eq(bed->io.counters.channels_opened, 1);
+    domt_bed_settle();
     ck_assert_str_eq(told, "mocsm");
-    close(peer[1]);
-    end(peer[0]);
+    end();
 }
 
 /* The other side of it: an actor that was mounted hears of each close before its on_stop. Nothing
@@ -301,18 +291,18 @@ DOMT_TEST(channels_of_who_is_stopped_while_mounted_are_closed_with_on_close)
 
     begin(DOMUS_STOP);
     bear();
-    domt_bed_turn(&bed);
+    domt_bed_turn();
     domt_bed_pair(&fd, &peer);
     hand_over(fd);
-    domt_bed_turn(&bed);
-    domt_bed_turn(&bed);
+    domt_bed_turn();
+    domt_bed_turn();
     stays = true;
-    domt_fake_receive_ends(bed.fake, fd, 0);
-    domt_bed_turn(&bed);
-    ck_assert_int_eq(domi_house_stop(&bed.manager, child), 0);
-    domt_bed_settle(&bed);
+    domt_fake_receive_ends(bed->fake, fd, 0);
+    domt_bed_turn();
+    ck_assert_int_eq(domi_house_stop(&bed->manager, child), 0);
+    domt_bed_settle();
     ck_assert_str_eq(told, "moecs");
-    end(peer);
+    end();
 }
 
 DOMT_SUITE(30)
