@@ -1,8 +1,16 @@
-/* Conditions of requests are compared in the order of RFC 9110. */
+/* Fields that say which answer is wanted: dates, conditions, ranges, and media types. */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
 #include <domus/http_condition.h>
+#include <domus/http_date.h>
+#include <domus/http_media.h>
+#include <domus/http_range.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
 
 #define NOV_5 "Sat, 05 Nov 1994 08:49:37 GMT"
 #define NOV_6 "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -93,4 +101,260 @@ DOMT_TEST(range_is_heeded_of_the_same_version)
     ck_assert(!may(DOMUS_HTTP_GET, "If-Range: " NOV_6 "\r\n", &weak));
 }
 
-DOMT_SUITE(10)
+static void hold_date(int64_t seconds, const char *expected)
+{
+    char text[DOMUS_HTTP_DATE_SIZE + 1];
+    int64_t read;
+
+    domus_http_date(seconds, text);
+    ck_assert_str_eq(text, expected);
+    ck_assert(domus_http_read_date(text, DOMUS_HTTP_DATE_SIZE, &read));
+    ck_assert_int_eq(read, seconds);
+}
+
+DOMT_TEST(dates_are_written)
+{
+    char text[DOMUS_HTTP_DATE_SIZE + 1];
+
+    hold_date(0, "Thu, 01 Jan 1970 00:00:00 GMT");
+    hold_date(784111777, "Sun, 06 Nov 1994 08:49:37 GMT");
+    hold_date(951782399, "Mon, 28 Feb 2000 23:59:59 GMT");
+    hold_date(951782400, "Tue, 29 Feb 2000 00:00:00 GMT");
+    hold_date(951868800, "Wed, 01 Mar 2000 00:00:00 GMT");
+    hold_date(4107542400, "Mon, 01 Mar 2100 00:00:00 GMT");
+    hold_date(253402300799, "Fri, 31 Dec 9999 23:59:59 GMT");
+    domus_http_date(-1, text);
+    ck_assert_str_eq(text, "Thu, 01 Jan 1970 00:00:00 GMT");
+    domus_http_date(INT64_MAX, text);
+    ck_assert_str_eq(text, "Fri, 31 Dec 9999 23:59:59 GMT");
+}
+
+DOMT_TEST(dates_are_those_of_the_c_library)
+{
+    char expected[64];
+    char text[DOMUS_HTTP_DATE_SIZE + 1];
+
+    for (int64_t seconds = 0; seconds < 253402300799; seconds += 86400 * 13 + 12345) {
+        time_t at = (time_t)seconds;
+        struct tm parts;
+        (void)gmtime_r(&at, &parts);
+        (void)strftime(expected, sizeof expected, "%a, %d %b %Y %H:%M:%S GMT", &parts);
+        domus_http_date(seconds, text);
+        ck_assert_str_eq(text, expected);
+    }
+}
+
+DOMT_TEST(older_forms_are_read)
+{
+    static const struct {
+        const char *text;
+        int64_t seconds;
+    } rows[] = {
+        {"Sunday, 06-Nov-94 08:49:37 GMT", 784111777},
+        {"Sun Nov  6 08:49:37 1994", 784111777},
+        {"Sun Nov 16 08:49:37 1994", 784975777},
+        {"Friday, 01-Jan-69 00:00:00 GMT", 3124224000},
+        {"Thursday, 01-Jan-70 00:00:00 GMT", 0},
+    };
+    int64_t read;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ck_assert(domus_http_read_date(rows[i].text, strlen(rows[i].text), &read));
+        ck_assert_int_eq(read, rows[i].seconds);
+    }
+}
+
+DOMT_TEST(other_texts_are_no_dates)
+{
+    static const char *const texts[] = {"",
+                                        "Sun",
+                                        "0",
+                                        "Sun, 06 Nov 1994 08:49:37",
+                                        "Sun, 06 Nov 1994 08:49:37 GMT ",
+                                        "Sun, 06 Nov 1994 08:49:37 UTC",
+                                        "Sun, 6 Nov 1994 08:49:37 GMT",
+                                        "Sun,  6 Nov 1994 08:49:37 GMT",
+                                        "Sun, 06 nov 1994 08:49:37 GMT",
+                                        "Sun, 31 Nov 1994 08:49:37 GMT",
+                                        "Sun, 00 Nov 1994 08:49:37 GMT",
+                                        "Sun, 29 Feb 1999 08:49:37 GMT",
+                                        "Sun, 06 Nov 1969 08:49:37 GMT",
+                                        "Sun, 06 Nov 1994 24:00:00 GMT",
+                                        "Sun, 06 Nov 1994 08:60:00 GMT",
+                                        "Sun, 06 Nov 1994 08:00:61 GMT",
+                                        "Son, 06 Nov 1994 08:49:37 GMT",
+                                        "Sun, -6 Nov 1994 08:49:37 GMT",
+                                        "Sunday, 06 Nov 1994 08:49:37 GMT"};
+    int64_t read = 7;
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        ck_assert_msg(!domus_http_read_date(texts[i], strlen(texts[i]), &read), "%s", texts[i]);
+    ck_assert_int_eq(read, 7);
+}
+
+/* Read ranges of a body of `length` bytes, and print them. */
+static const char *read_ranges(const char *text, uint64_t length)
+{
+    static char printed[256];
+    domus_http_range ranges[3];
+    domus_slice value = domt_http_slice(text);
+    int count = domus_http_read_range(value, length, ranges, 3);
+    size_t size = (size_t)snprintf(printed, sizeof printed, "%d", count);
+
+    for (int i = 0; i < count; i++)
+        size += (size_t)snprintf(printed + size, sizeof printed - size, " %llu-%llu",
+                                 (unsigned long long)ranges[i].first,
+                                 (unsigned long long)ranges[i].last);
+    domus_slice_free(value);
+    return printed;
+}
+
+DOMT_TEST(ranges_are_read)
+{
+    ck_assert_str_eq(read_ranges("bytes=0-9", 100), "1 0-9");
+    ck_assert_str_eq(read_ranges("Bytes=0-0", 1), "1 0-0");
+    ck_assert_str_eq(read_ranges("bytes=90-", 100), "1 90-99");
+    ck_assert_str_eq(read_ranges("bytes=-10", 100), "1 90-99");
+    ck_assert_str_eq(read_ranges("bytes=-1000", 100), "1 0-99");
+    ck_assert_str_eq(read_ranges("bytes=99-1000", 100), "1 99-99");
+    ck_assert_str_eq(read_ranges("bytes=0-99999999999999999999999", 100), "1 0-99");
+    ck_assert_str_eq(read_ranges("bytes=20-29, 0-9 ,\t-5", 100), "3 20-29 0-9 95-99");
+    ck_assert_str_eq(read_ranges("bytes=200-, 5-6", 100), "1 5-6");
+    ck_assert_str_eq(read_ranges("bytes=,1-2,, 5-6, ,", 100), "2 1-2 5-6");
+    ck_assert_str_eq(read_ranges("bytes=200-,", 100), "-34");
+}
+
+DOMT_TEST(ranges_beyond_the_body_are_refused)
+{
+    ck_assert_int_eq(-ERANGE, -34);
+    ck_assert_str_eq(read_ranges("bytes=100-", 100), "-34");
+    ck_assert_str_eq(read_ranges("bytes=100-200, 300-", 100), "-34");
+    ck_assert_str_eq(read_ranges("bytes=-0", 100), "-34");
+    ck_assert_str_eq(read_ranges("bytes=0-", 0), "-34");
+    ck_assert_str_eq(read_ranges("bytes=-5", 0), "-34");
+    ck_assert_str_eq(read_ranges("bytes=99999999999999999999999-", 100), "-34");
+}
+
+DOMT_TEST(other_texts_are_passed_over)
+{
+    static const char *const texts[] = {"",
+                                        "bytes",
+                                        "bytes=",
+                                        "bytes= ",
+                                        "bytes=-",
+                                        "bytes=a-b",
+                                        "bytes=1",
+                                        "bytes=1-2-3",
+                                        "bytes=--1",
+                                        "bytes=+1-2",
+                                        "bytes=0x1-2",
+                                        "lines=0-9",
+                                        "bytes 0-9",
+                                        "bytes=5-4",
+                                        "bytes=,, ,",
+                                        "bytes=1 -2",
+                                        "bytes=1-2;3",
+                                        "bytes=0-1,a",
+                                        "bytes=0-9,5-6",
+                                        "bytes=0-,-1",
+                                        "bytes=0-0,2-2,4-4,6-6"};
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        ck_assert_msg(strcmp(read_ranges(texts[i], 100), "0") == 0, "%s", texts[i]);
+}
+
+DOMT_TEST(fields_of_ranges_are_added)
+{
+    domus_appender fields = {0};
+    domus_slice made;
+
+    ck_assert_int_eq(domus_http_add_content_range(&fields, (domus_http_range){5, 9}, 100), 0);
+    ck_assert_int_eq(domus_http_add_unsatisfied(&fields, 100), 0);
+    ck_assert_int_eq(domus_append_end(&fields, &made), 0);
+    ck_assert(domus_slice_equals(
+        made, "Content-Range: bytes 5-9/100\r\nContent-Range: bytes */100\r\n", 58));
+    domus_slice_free(made);
+}
+
+DOMT_TEST(files_have_media_types)
+{
+    ck_assert_str_eq(domus_http_media_of("/a/b.html"), "text/html; charset=utf-8");
+    ck_assert_str_eq(domus_http_media_of("a.tar.GZ"), "application/gzip");
+    ck_assert_str_eq(domus_http_media_of("a.svg"), "image/svg+xml");
+    ck_assert_str_eq(domus_http_media_of("a"), "application/octet-stream");
+    ck_assert_str_eq(domus_http_media_of("a."), "application/octet-stream");
+    ck_assert_str_eq(domus_http_media_of(""), "application/octet-stream");
+    ck_assert_str_eq(domus_http_media_of("html"), "application/octet-stream");
+}
+
+static bool is(const char *value, const char *type)
+{
+    domus_slice slice = domt_http_slice(value);
+    bool result = domus_http_is_media(slice, type);
+
+    domus_slice_free(slice);
+    return result;
+}
+
+DOMT_TEST(parameters_do_not_change_a_type)
+{
+    ck_assert(is("application/json", "application/json"));
+    ck_assert(is("Application/JSON ; charset=utf-8", "application/json"));
+    ck_assert(!is("application/json2", "application/json"));
+    ck_assert(!is("", "application/json"));
+    ck_assert(!is(";application/json", "application/json"));
+}
+
+DOMT_TEST(json_has_a_name_and_an_ending)
+{
+    static const struct {
+        const char *value;
+        bool is_json;
+    } values[] = {
+        {"application/json", true},
+        {"Application/JSON; charset=utf-8", true},
+        {"application/a+json", true},
+        {"application/a+JSON ;q=1", true},
+        {"text/plain", false},
+        {"application/jsonp", false},
+        {"+json", false},
+        {"application/a+json2", false},
+        {"", false},
+        {"text/plain;a=application/json", false},
+    };
+
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        domus_slice slice = domt_http_slice(values[i].value);
+        ck_assert_msg(domus_http_is_json(slice) == values[i].is_json, "%s", values[i].value);
+        domus_slice_free(slice);
+    }
+}
+
+static unsigned accepts(const char *value, const char *type)
+{
+    domus_slice slice = domt_http_slice(value);
+    unsigned result = domus_http_accepts(slice, type);
+
+    domus_slice_free(slice);
+    return result;
+}
+
+DOMT_TEST(most_precise_element_counts)
+{
+    static const char list[] = "text/*;q=0.3, text/html;q=0.7, text/plain;level=1, */*;q=0.5";
+
+    ck_assert_uint_eq(accepts(list, "text/html"), 700);
+    ck_assert_uint_eq(accepts(list, "text/plain"), 1000);
+    ck_assert_uint_eq(accepts(list, "text/css"), 300);
+    ck_assert_uint_eq(accepts(list, "image/png"), 500);
+    ck_assert_uint_eq(accepts("", "image/png"), 1000);
+    ck_assert_uint_eq(accepts("text/html", "image/png"), 0);
+    ck_assert_uint_eq(accepts("gzip;q=0, *;q=0.001", "gzip"), 0);
+    ck_assert_uint_eq(accepts("gzip;q=0, *;q=0.001", "br"), 1);
+    ck_assert_uint_eq(accepts("gzip; Q=0.125", "gzip"), 125);
+    ck_assert_uint_eq(accepts("gzip;q=2", "gzip"), 1000);
+    ck_assert_uint_eq(accepts("gzip;q=-1", "gzip"), 0);
+    ck_assert_uint_eq(accepts("gzip;q=x", "gzip"), 0);
+}
+
+DOMT_SUITE(20)

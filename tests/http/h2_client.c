@@ -2,6 +2,7 @@
 #include "tests/http/h2_client.h"
 #include "tests/support/suite.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ static const domus_http2_client_options small = {.prior_knowledge = true,
                                                  .fields_max = DOMT_H2C_SMALL_FIELDS,
                                                  .stream_window = DOMT_H2C_SMALL_WINDOW,
                                                  .controls_max = DOMT_H2C_SMALL_CONTROLS};
+static const domus_http2_client_options two = {.prior_knowledge = true, .streams_max = 2};
 static const domus_http_options by_whole = {.role = DOMUS_ROLE_CLIENT, .origin_form = true};
 static const domus_http_options by_pieces = {
     .role = DOMUS_ROLE_CLIENT, .origin_form = true, .streams = true, .body_max = UINT64_MAX};
@@ -27,6 +29,7 @@ static const domus_http_options by_pieces = {
 static const domus_pipeline whole_pipeline = PIPELINE(&prior, &by_whole);
 static const domus_pipeline streams_pipeline = PIPELINE(&prior, &by_pieces);
 static const domus_pipeline small_pipeline = PIPELINE(&small, &by_whole);
+static const domus_pipeline two_pipeline = PIPELINE(&two, &by_whole);
 
 const domus_behaviour domt_h2c_whole = {
     .name = "asks whole", .kind = DOMUS_CHANNELS, .pipeline = &whole_pipeline};
@@ -34,6 +37,8 @@ const domus_behaviour domt_h2c_streams = {
     .name = "asks in pieces", .kind = DOMUS_CHANNELS, .pipeline = &streams_pipeline};
 const domus_behaviour domt_h2c_small = {
     .name = "asks with small limits", .kind = DOMUS_CHANNELS, .pipeline = &small_pipeline};
+const domus_behaviour domt_h2c_two = {
+    .name = "asks by two streams", .kind = DOMUS_CHANNELS, .pipeline = &two_pipeline};
 
 void domt_h2c_begin(domt_h2c *h2c, const domus_behaviour *served,
                     const domus_http_client_options *options)
@@ -65,19 +70,27 @@ static domus_slice slice(const char *text)
     return made;
 }
 
-void domt_h2c_ask(domt_h2c *h2c, domus_http_method method, const char *url, const char *fields,
-                  size_t body)
+void domt_h2c_ask_of(domt_h2c *h2c, domus_address of, const domus_http_request *like,
+                     const char *url, const char *fields, size_t body, uint64_t within_ns)
 {
-    domus_http_request request = {
-        .method = (uint8_t)method, .target = slice(url), .fields = slice(fields)};
+    domus_http_request request = *like;
     char *bytes = calloc(1, body + 1);
 
+    request.target = slice(url);
+    request.fields = slice(fields);
     ck_assert_ptr_nonnull(bytes);
     if (body != 0)
         ck_assert_int_eq(domus_slice_copy(bytes, body, &request.body), 0);
     free(bytes);
-    ck_assert_int_eq(domus_probe_ask(h2c->probe, h2c->client, &domus_http_request_type, &request),
-                     0);
+    ck_assert_int_eq(
+        domus_probe_ask_within(h2c->probe, of, &domus_http_request_type, &request, within_ns), 0);
+}
+
+void domt_h2c_ask(domt_h2c *h2c, domus_http_method method, const char *url, const char *fields,
+                  size_t body)
+{
+    domt_h2c_ask_of(h2c, h2c->client, &(domus_http_request){.method = (uint8_t)method}, url, fields,
+                    body, 0);
 }
 
 void domt_h2c_get(domt_h2c *h2c, const char *url)
@@ -107,4 +120,26 @@ size_t domt_h2c_expect(domt_h2c *h2c, unsigned status, const char *body)
 void domt_h2c_expect_error(domt_h2c *h2c, int error)
 {
     ok(h2c, domus_probe_expect_error(h2c->probe, error, 5 * DOMT_SERVED_S));
+}
+
+void domt_h2c_hold(domt_h2c *h2c, const char *url, unsigned status, const char *body)
+{
+    domt_h2c_get(h2c, url);
+    domt_h2c_expect(h2c, status, body);
+}
+
+int domt_h2c_take(domt_h2c *h2c, uint64_t within_ns)
+{
+    static const int errors[] = {-ETIMEDOUT, -EPIPE,  -ENOTCONN,     -ECONNRESET, -EINVAL,
+                                 -ENOBUFS,   -EPROTO, -ECONNREFUSED, -ENOMEM};
+    domus_http_response response;
+
+    if (domus_probe_expect(h2c->probe, &domus_http_response_type, within_ns, &response) == 0) {
+        domus_http_response_type.release(&response);
+        return response.status;
+    }
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (domus_probe_expect_error(h2c->probe, errors[i], 0) == 0)
+            return errors[i];
+    return 0;
 }

@@ -231,11 +231,10 @@ DOMT_TEST(credit_follows_the_reader)
     begin(DOMT_H2C_SCRIPT, true);
     ask(&slow);
     domt_h2s_accept(&script);
-    domt_h2s_pass(&script, 0);
-    domt_h2s_send(&script, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, "\x88", 1);
+    domt_h2s_send(&script, HEADERS, WHOLE, 1, "\x88", 1);
     for (unsigned i = 0; i < 3; i++)
-        domt_h2s_send(&script, NGHTTP2_DATA, 0, 1, bytes, sizeof bytes);
-    domt_h2s_send(&script, NGHTTP2_DATA, 0, 1, bytes, 16383);
+        domt_h2s_send(&script, DATA, 0, 1, bytes, sizeof bytes);
+    domt_h2s_send(&script, DATA, 0, 1, bytes, 16383);
     domt_h2s_pass(&script, 900 * MS);
     ck_assert_uint_eq(script.credit, 0);
     ask(&quick);
@@ -247,7 +246,7 @@ DOMT_TEST(credit_follows_the_reader)
     domt_h2s_pass(&script, 10 * SECOND);
     ck_assert_uint_ge(script.credit, 32768);
     ck_assert_uint_le(script.credit, 65535);
-    domt_h2s_send(&script, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 1, NULL, 0);
+    domt_h2s_send(&script, DATA, LAST, 1, NULL, 0);
     made = expect();
     ck_assert_uint_eq(made.down, 65535);
     ck_assert_int_eq(made.read_error, 0);
@@ -340,7 +339,6 @@ DOMT_TEST(a_slow_reader_holds_up_nobody)
     begin(DOMT_H2C_SCRIPT, true);
     ask(&slow);
     domt_h2s_accept(&script);
-    domt_h2s_pass(&script, 0);
     memset(bytes, 'x', sizeof bytes - 1);
     domt_h2s_answer(&script, 1, bytes);
     domt_h2s_pass(&script, 300 * MS);
@@ -363,7 +361,6 @@ DOMT_TEST(a_refused_body_is_not_sent_again)
     begin(DOMT_H2C_SCRIPT, true);
     ask(&up);
     domt_h2s_accept(&script);
-    domt_h2s_pass(&script, 0);
     domt_h2s_reset(&script, 1, NGHTTP2_REFUSED_STREAM);
     domt_h2s_pass(&script, SECOND);
     ck_assert_int_eq(expect().error, -EPIPE);
@@ -378,9 +375,8 @@ DOMT_TEST(trailers_of_an_answer_are_given)
     begin(DOMT_H2C_SCRIPT, true);
     ask(&get);
     domt_h2s_accept(&script);
-    domt_h2s_pass(&script, 0);
-    domt_h2s_send(&script, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, "\x88", 1);
-    domt_h2s_send(&script, NGHTTP2_DATA, 0, 1, "ab", 2);
+    domt_h2s_send(&script, HEADERS, WHOLE, 1, "\x88", 1);
+    domt_h2s_send(&script, DATA, 0, 1, "ab", 2);
     domt_h2s_send(&script, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1,
                   "\x00\x01x\x01y", 5);
     outcome made = expect();
@@ -461,9 +457,8 @@ DOMT_TEST(a_body_that_is_cut_fails_its_reader)
         begin(DOMT_H2C_SCRIPT, true);
         ask(&get);
         domt_h2s_accept(&script);
-        domt_h2s_pass(&script, 0);
-        domt_h2s_send(&script, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, "\x88", 1);
-        domt_h2s_send(&script, NGHTTP2_DATA, 0, 1, "ab", 2);
+        domt_h2s_send(&script, HEADERS, WHOLE, 1, "\x88", 1);
+        domt_h2s_send(&script, DATA, 0, 1, "ab", 2);
         domt_h2s_pass(&script, 0);
         if (way == 0)
             domt_h2s_reset(&script, 1, NGHTTP2_INTERNAL_ERROR);

@@ -13,14 +13,8 @@ static domt_h2s script;
 
 static void begin(const domus_behaviour *connection)
 {
-    domt_h2c_begin(&h2c, &domt_h2_by_whole,
+    domt_h2s_begin(&script, &h2c,
                    &(domus_http_client_options){.connection = connection, .connections_max = 4});
-    domt_h2s_listen(&script, &h2c);
-}
-
-static void end(void)
-{
-    domt_h2c_end(&h2c);
 }
 
 static void get(void)
@@ -40,7 +34,6 @@ static void begin_with(const domus_behaviour *connection, unsigned asks)
     for (unsigned i = 0; i < asks; i++)
         get();
     domt_h2s_accept(&script);
-    domt_h2s_pass(&script, 0);
 }
 
 DOMT_TEST(asks_wait_for_the_settings_of_the_server)
@@ -54,39 +47,29 @@ DOMT_TEST(asks_wait_for_the_settings_of_the_server)
     domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
     domt_h2s_pass(&script, 0);
     ck_assert_uint_eq(script.asked, 1);
-    domt_h2s_answer(&script, 1, "ab");
-    domt_h2c_expect(&h2c, 200, "ab");
-    end();
+    domt_h2s_hold(&script, &h2c, 1, "ab");
+    domt_h2c_end(&h2c);
 }
 
 DOMT_TEST(answers_come_in_any_order)
 {
     begin_with(NULL, 3);
     ck_assert_uint_eq(script.asked, 3);
-    domt_h2s_answer(&script, 5, "five");
-    domt_h2c_expect(&h2c, 200, "five");
-    domt_h2s_answer(&script, 1, "one");
-    domt_h2c_expect(&h2c, 200, "one");
-    domt_h2s_answer(&script, 3, "three");
-    domt_h2c_expect(&h2c, 200, "three");
+    domt_h2s_hold(&script, &h2c, 5, "five");
+    domt_h2s_hold(&script, &h2c, 1, "one");
+    domt_h2s_hold(&script, &h2c, 3, "three");
     get();
     domt_h2s_pass(&script, 0);
     ck_assert_int_eq(script.last, 7);
-    domt_h2s_answer(&script, 7, "");
-    domt_h2c_expect(&h2c, 200, "");
-    end();
+    domt_h2s_hold(&script, &h2c, 7, "");
+    domt_h2c_end(&h2c);
 }
 
 DOMT_TEST(a_request_out_of_time_resets_its_stream_alone)
 {
-    const domus_http_request request = {.method = DOMUS_HTTP_GET};
-
     begin_with(NULL, 1);
-    domus_http_request late = request;
-    ck_assert_int_eq(domus_slice_copy(DOMT_H2S_URL("/b"), 17, &late.target), 0);
-    ck_assert_int_eq(
-        domus_probe_ask_within(h2c.probe, h2c.client, &domus_http_request_type, &late, 200 * MS),
-        0);
+    domt_h2c_ask_of(&h2c, h2c.client, &(domus_http_request){.method = DOMUS_HTTP_GET},
+                    DOMT_H2S_URL("/b"), "", 0, 200 * MS);
     domt_h2s_pass(&script, 100 * MS);
     ck_assert_uint_eq(script.resets, 0);
     domt_h2s_pass(&script, 200 * MS);
@@ -94,10 +77,9 @@ DOMT_TEST(a_request_out_of_time_resets_its_stream_alone)
     ck_assert_uint_eq(script.resets, 1);
     ck_assert_uint_eq(script.reset_code, NGHTTP2_CANCEL);
     ck_assert_int_eq(script.reset_id, 3);
-    domt_h2s_answer(&script, 1, "ab");
-    domt_h2c_expect(&h2c, 200, "ab");
+    domt_h2s_hold(&script, &h2c, 1, "ab");
     ck_assert(!script.is_away);
-    end();
+    domt_h2c_end(&h2c);
 }
 
 /* The body waits for 100, and other interim answers say nothing. */
@@ -111,23 +93,15 @@ DOMT_TEST(a_body_waits_until_it_is_wanted)
     ck_assert_int_eq(domus_probe_ask(h2c.probe, h2c.client, &domus_http_request_type, &request), 0);
     domt_h2s_pass(&script, 0);
     ck_assert_int_eq(script.last, 3);
-    domt_h2s_send(&script, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 3,
-                  "\x08\x03"
-                  "103",
-                  5);
+    domt_h2s_send(&script, HEADERS, WHOLE, 3, "\010\003103", 5);
     domt_h2s_pass(&script, 0);
     ck_assert_uint_eq(script.data, 0);
-    domt_h2s_send(&script, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 3,
-                  "\x08\x03"
-                  "100",
-                  5);
+    domt_h2s_send(&script, HEADERS, WHOLE, 3, "\010\003100", 5);
     domt_h2s_pass(&script, 0);
     ck_assert_uint_eq(script.data, 5);
-    domt_h2s_answer(&script, 3, "ab");
-    domt_h2c_expect(&h2c, 200, "ab");
-    domt_h2s_answer(&script, 1, "cd");
-    domt_h2c_expect(&h2c, 200, "cd");
-    end();
+    domt_h2s_hold(&script, &h2c, 3, "ab");
+    domt_h2s_hold(&script, &h2c, 1, "cd");
+    domt_h2c_end(&h2c);
 }
 
 /* It was not done, so it is asked again, as often as `tries_max` says, whatever its method is. */
@@ -136,12 +110,10 @@ DOMT_TEST(a_refused_stream_is_asked_again)
     begin(NULL);
     post();
     domt_h2s_accept(&script);
-    domt_h2s_pass(&script, 0);
     domt_h2s_reset(&script, 1, NGHTTP2_REFUSED_STREAM);
     domt_h2s_pass(&script, 0);
     ck_assert_int_eq(script.last, 3);
-    domt_h2s_answer(&script, 3, "ab");
-    domt_h2c_expect(&h2c, 200, "ab");
+    domt_h2s_hold(&script, &h2c, 3, "ab");
     post();
     domt_h2s_pass(&script, 0);
     domt_h2s_reset(&script, 5, NGHTTP2_REFUSED_STREAM);
@@ -150,7 +122,7 @@ DOMT_TEST(a_refused_stream_is_asked_again)
     domt_h2c_expect_error(&h2c, -EPIPE);
     domt_h2s_pass(&script, 0);
     ck_assert_int_eq(script.last, 7);
-    end();
+    domt_h2c_end(&h2c);
 }
 
 DOMT_TEST(a_reset_stream_is_asked_again_if_it_may_be)
@@ -163,9 +135,8 @@ DOMT_TEST(a_reset_stream_is_asked_again_if_it_may_be)
     domt_h2s_reset(&script, 1, NGHTTP2_INTERNAL_ERROR);
     domt_h2s_pass(&script, 0);
     ck_assert_int_eq(script.last, 5);
-    domt_h2s_answer(&script, 5, "ab");
-    domt_h2c_expect(&h2c, 200, "ab");
-    end();
+    domt_h2s_hold(&script, &h2c, 5, "ab");
+    domt_h2c_end(&h2c);
 }
 
 /* The streams up to the last one are answered, and those above it are asked elsewhere, as are later
@@ -175,26 +146,21 @@ DOMT_TEST(goaway_moves_requests_to_another_connection)
     begin(NULL);
     post();
     domt_h2s_accept(&script);
-    domt_h2s_pass(&script, 0);
     post();
     domt_h2s_pass(&script, 0);
     domt_h2s_go_away(&script, 1, NGHTTP2_NO_ERROR);
     domt_h2s old = script;
     domt_h2s_accept(&script);
-    domt_h2s_pass(&script, 0);
     ck_assert_uint_eq(script.asked, 1);
-    domt_h2s_answer(&script, 1, "new");
-    domt_h2c_expect(&h2c, 200, "new");
-    domt_h2s_answer(&old, 1, "old");
-    domt_h2c_expect(&h2c, 200, "old");
+    domt_h2s_hold(&script, &h2c, 1, "new");
+    domt_h2s_hold(&old, &h2c, 1, "old");
     ck_assert_int_eq(domus_peer_error(old.peer), 0);
     domt_h2s_pass(&old, 10 * MS);
     ck_assert(domus_peer_has_end(old.peer));
     get();
     domt_h2s_pass(&script, 0);
-    domt_h2s_answer(&script, 3, "");
-    domt_h2c_expect(&h2c, 200, "");
-    end();
+    domt_h2s_hold(&script, &h2c, 3, "");
+    domt_h2c_end(&h2c);
 }
 
 DOMT_TEST(a_lost_connection_fails_each_request_once)
@@ -217,7 +183,7 @@ DOMT_TEST(a_lost_connection_fails_each_request_once)
             domus_peer_close(script.peer);
         for (unsigned i = 0; i < 10; i++)
             domt_h2c_expect_error(&h2c, -EPIPE);
-        end();
+        domt_h2c_end(&h2c);
     }
 }
 
@@ -226,8 +192,7 @@ DOMT_TEST(the_limit_of_the_server_holds)
 {
     static const uint8_t one[] = {0, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0, 0, 0, 2};
 
-    domt_h2c_begin(&h2c, &domt_h2_by_whole, &(domus_http_client_options){.connections_max = 1});
-    domt_h2s_listen(&script, &h2c);
+    domt_h2s_begin(&script, &h2c, &(domus_http_client_options){.connections_max = 1});
     for (unsigned i = 0; i < 5; i++)
         get();
     ck_assert_int_eq(domus_peer_accept(script.listener, DOMT_SERVED_S, &script.peer), 0);
@@ -235,10 +200,9 @@ DOMT_TEST(the_limit_of_the_server_holds)
     for (int32_t id = 1; id < 11; id += 2) {
         domt_h2s_pass(&script, 0);
         ck_assert_uint_le(script.asked, (unsigned)(id + 1) / 2 + 1);
-        domt_h2s_answer(&script, id, "ab");
-        domt_h2c_expect(&h2c, 200, "ab");
+        domt_h2s_hold(&script, &h2c, id, "ab");
     }
-    end();
+    domt_h2c_end(&h2c);
 }
 
 /* Requests that wait while the first connection is made need more than it takes. */
@@ -251,34 +215,30 @@ DOMT_TEST(a_full_connection_has_others_beside_it)
         get();
     for (unsigned n = 0; n < 3; n++) {
         domt_h2s_accept(&script);
-        domt_h2s_pass(&script, 0);
         ck_assert_uint_eq(script.asked, n < 2 ? 2 : 1);
         other[n] = script;
     }
     for (unsigned n = 0; n < 5; n++) {
-        domt_h2s_answer(&other[n / 2], n % 2 == 0 ? 1 : 3, "ab");
-        domt_h2c_expect(&h2c, 200, "ab");
+        domt_h2s_hold(&other[n / 2], &h2c, n % 2 == 0 ? 1 : 3, "ab");
     }
-    end();
+    domt_h2c_end(&h2c);
 }
 
 DOMT_TEST(the_own_limit_of_streams_holds)
 {
-    domt_h2c_begin(
-        &h2c, &domt_h2_by_whole,
+    domt_h2s_begin(
+        &script, &h2c,
         &(domus_http_client_options){.connection = &domt_h2c_small, .connections_max = 1});
-    domt_h2s_listen(&script, &h2c);
     for (unsigned i = 0; i < DOMT_H2C_SMALL_STREAMS + 1; i++)
         get();
     domt_h2s_accept(&script);
     domt_h2s_pass(&script, 10 * MS);
     ck_assert_uint_eq(script.asked, DOMT_H2C_SMALL_STREAMS);
     for (int32_t id = 1; id < 7; id += 2) {
-        domt_h2s_answer(&script, id, "ab");
-        domt_h2c_expect(&h2c, 200, "ab");
+        domt_h2s_hold(&script, &h2c, id, "ab");
         domt_h2s_pass(&script, 0);
     }
-    end();
+    domt_h2c_end(&h2c);
 }
 
 /* Such a request cannot be sent to any server, so it is not sent again; one of as much as may be
@@ -306,14 +266,12 @@ DOMT_TEST(a_request_that_is_too_large_fails)
         domt_h2s_pass(&script, 0);
         ck_assert_uint_eq(script.asked, cases[i].fits ? 2 : 1);
         if (cases[i].fits) {
-            domt_h2s_answer(&script, 3, "ab");
-            domt_h2c_expect(&h2c, 200, "ab");
+            domt_h2s_hold(&script, &h2c, 3, "ab");
         } else {
             domt_h2c_expect_error(&h2c, -E2BIG);
         }
-        domt_h2s_answer(&script, 1, "cd");
-        domt_h2c_expect(&h2c, 200, "cd");
-        end();
+        domt_h2s_hold(&script, &h2c, 1, "cd");
+        domt_h2c_end(&h2c);
     }
 }
 

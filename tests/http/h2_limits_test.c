@@ -14,13 +14,6 @@ static void begin(void)
     domt_h2_begin(&h2, domt_served_start(NULL, &domt_h2_by_small, 1));
 }
 
-static void end(void)
-{
-    domus_peer_close(h2.peer);
-    domt_h2_end(&h2);
-    domt_served_end(h2.kit);
-}
-
 DOMT_TEST(so_many_streams_are_served_at_a_time)
 {
     int32_t ids[DOMT_H2_SMALL_STREAMS + 1];
@@ -34,7 +27,7 @@ DOMT_TEST(so_many_streams_are_served_at_a_time)
     domt_h2_pass(&h2, 200 * MS);
     for (size_t i = 0; i <= DOMT_H2_SMALL_STREAMS; i++)
         domt_h2_hold(&h2, ids[i], 200, "slept\n");
-    end();
+    domt_h2_finish(&h2);
 }
 
 /* GET of http://a/now, as HPACK writes it without its table. */
@@ -75,7 +68,7 @@ DOMT_TEST(streams_beyond_the_limit_are_refused)
         ck_assert_uint_eq(count_frames(NGHTTP2_RST_STREAM), beyond[i / 2]);
         ck_assert_uint_eq(count_frames(NGHTTP2_GOAWAY), 0);
         ck_assert(!domus_peer_has_end(h2.peer));
-        end();
+        domt_h2_finish(&h2);
     }
 }
 
@@ -90,7 +83,7 @@ DOMT_TEST(the_limit_of_streams_is_told)
     ck_assert_uint_eq(
         nghttp2_session_get_remote_settings(h2.session, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE),
         DOMT_H2_SMALL_WINDOW);
-    end();
+    domt_h2_finish(&h2);
 }
 
 /* A request that is refused before its body has come is answered; the body is told off by a reset
@@ -112,7 +105,7 @@ DOMT_TEST(uploads_that_are_refused_have_their_answer)
     domt_h2_pass(&h2, 0);
     domt_h2_hold_reset(&h2, id, NGHTTP2_NO_ERROR);
     domt_h2_hold_well(&h2);
-    end();
+    domt_h2_finish(&h2);
 }
 
 DOMT_TEST(heads_are_bounded)
@@ -126,18 +119,16 @@ DOMT_TEST(heads_are_bounded)
         begin();
         memset(value, 'v', sizeof value);
         value[DOMT_H2_SMALL_HEAD - others + over] = '\0';
-        int32_t id = domt_h2_ask(&h2, "GET", "/now", 0, (const char *const[]){"n", value, NULL});
-        domt_h2_pass(&h2, 0);
-        domt_h2_hold(&h2, id, over != 0 ? 431 : 200, over != 0 ? "" : "now\n");
+        (void)domt_h2_serve(&h2, "GET", "/now", 0, (const char *const[]){"n", value, NULL}, 0,
+                            over != 0 ? 431 : 200, over != 0 ? "" : "now\n");
         for (size_t i = 0; i < DOMT_H2_SMALL_FIELDS + over; i++) {
             fields[2 * i] = "n";
             fields[2 * i + 1] = "v";
         }
-        id = domt_h2_ask(&h2, "GET", "/now", 0, fields);
-        domt_h2_pass(&h2, 0);
-        domt_h2_hold(&h2, id, over != 0 ? 431 : 200, over != 0 ? "" : "now\n");
+        (void)domt_h2_serve(&h2, "GET", "/now", 0, fields, 0, over != 0 ? 431 : 200,
+                            over != 0 ? "" : "now\n");
         domt_h2_hold_well(&h2);
-        end();
+        domt_h2_finish(&h2);
     }
 }
 
@@ -155,7 +146,7 @@ DOMT_TEST(what_is_not_read_does_not_come)
     domt_h2_pass(&h2, 1000 * MS);
     domt_h2_hold(&h2, read, 200, "100000\n");
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->to_send, left);
-    end();
+    domt_h2_finish(&h2);
 }
 
 DOMT_TEST(streams_that_are_taken_back_are_counted)
@@ -173,7 +164,7 @@ DOMT_TEST(streams_that_are_taken_back_are_counted)
             domt_h2_hold_away(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
         else
             domt_h2_hold_well(&h2);
-        end();
+        domt_h2_finish(&h2);
     }
 }
 
@@ -188,7 +179,7 @@ DOMT_TEST(the_counts_begin_anew_with_each_second)
     }
     ck_assert_uint_eq(domt_served_now.begun, 3 * DOMT_H2_SMALL_RESETS);
     domt_h2_hold_well(&h2);
-    end();
+    domt_h2_finish(&h2);
 }
 
 /* Frames that ask for nothing. The client's own SETTINGS, and its ack of ours, have counted. */
@@ -227,7 +218,7 @@ DOMT_TEST(frames_that_ask_for_nothing_are_counted)
             ck_assert_msg(h2.is_away == (over != 0), "case %zu, over %u", i, over);
             if (over != 0)
                 domt_h2_hold_away(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
-            end();
+            domt_h2_finish(&h2);
         }
     }
 }
@@ -238,16 +229,14 @@ DOMT_TEST(updates_of_streams_that_are_over_are_counted)
 {
     for (uint32_t over = 0; over < 2; over++) {
         begin();
-        int32_t id = domt_h2_ask(&h2, "GET", "/now", 0, NULL);
-        domt_h2_pass(&h2, 1100 * MS);
-        domt_h2_hold(&h2, id, 200, NULL);
+        int32_t id = domt_h2_serve(&h2, "GET", "/now", 0, NULL, 1100 * MS, 200, NULL);
         for (uint32_t n = 0; n < 2 + DOMT_H2_SMALL_CONTROLS + over; n++)
             domt_h2_send_frame(&h2, NGHTTP2_WINDOW_UPDATE, 0, id, "\0\0\0\1", 4);
         domt_h2_pass(&h2, 100 * MS);
         ck_assert_msg(h2.is_away == (over != 0), "over %u", over);
         if (over != 0)
             domt_h2_hold_away(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
-        end();
+        domt_h2_finish(&h2);
     }
 }
 
@@ -255,12 +244,10 @@ DOMT_TEST(what_was_sent_calls_for_updates)
 {
     begin();
     domt_h2_pass(&h2, 0);
-    int32_t id = domt_h2_ask(&h2, "GET", "/give/1000000", 0, NULL);
-    domt_h2_pass(&h2, 100 * MS);
-    domt_h2_hold(&h2, id, 200, NULL);
+    int32_t id = domt_h2_serve(&h2, "GET", "/give/1000000", 0, NULL, 100 * MS, 200, NULL);
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->size, 1000000);
     domt_h2_hold_well(&h2);
-    end();
+    domt_h2_finish(&h2);
 }
 
 /* A block of fields has 8 frames behind its first. They come in one piece, because nghttp2 counts
@@ -287,7 +274,7 @@ DOMT_TEST(blocks_of_fields_are_bounded)
             domt_h2_pass(&h2, 0);
             domt_h2_hold_away(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
         }
-        end();
+        domt_h2_finish(&h2);
     }
 }
 
@@ -301,7 +288,7 @@ DOMT_TEST(a_block_that_drips_ends_the_connection)
     ck_assert_int_eq(domus_testkit_advance(h2.kit, 4 * DOMT_SERVED_S), 0);
     ck_assert(domus_peer_has_end(h2.peer));
     ck_assert_uint_eq(domt_served_now.begun, 0);
-    end();
+    domt_h2_finish(&h2);
 }
 
 /* A request that could be read in two ways never reaches a handler. */
@@ -340,7 +327,7 @@ DOMT_TEST(malformed_requests_are_reset)
         ck_assert_msg(domt_served_now.begun == 0, "case %zu was served", i);
         ck_assert_msg(h2.is_away || domt_h2_stream_of(&h2, id)->code == NGHTTP2_PROTOCOL_ERROR,
                       "case %zu", i);
-        end();
+        domt_h2_finish(&h2);
     }
 }
 
@@ -356,7 +343,7 @@ DOMT_TEST(paths_of_other_schemes_begin_with_a_slash)
     ck_assert_uint_eq(count_frames(NGHTTP2_RST_STREAM), 1);
     ck_assert_uint_eq(count_frames(NGHTTP2_HEADERS), 0);
     ck_assert_uint_eq(domt_served_now.begun, 0);
-    end();
+    domt_h2_finish(&h2);
 }
 
 /* More bytes than Content-Length says, and fewer. */
@@ -371,7 +358,7 @@ DOMT_TEST(lengths_are_held)
         domt_h2_pass(&h2, 0);
         domt_h2_hold_reset(&h2, id, NGHTTP2_PROTOCOL_ERROR);
         domt_h2_hold_well(&h2);
-        end();
+        domt_h2_finish(&h2);
     }
 }
 
@@ -391,7 +378,7 @@ DOMT_TEST(inner_channels_count_as_connections)
     domt_h2_hold(&h2, ids[1], 200, "slept\n");
     domt_h2_hold_reset(&h2, ids[2], NGHTTP2_REFUSED_STREAM);
     domt_h2_hold_well(&h2);
-    end();
+    domt_h2_finish(&h2);
 }
 
 /* A peer that takes no bytes of one stream: the stream is reset after channel.sendTimeout, and the
@@ -409,7 +396,7 @@ DOMT_TEST(a_stream_that_stalls_is_reset)
     domt_h2_hold_reset(&h2, id, NGHTTP2_CANCEL);
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->size, 65535);
     ck_assert(!h2.is_away);
-    end();
+    domt_h2_finish(&h2);
 }
 
 DOMT_SUITE(240)

@@ -166,6 +166,13 @@ void domt_h2_end(domt_h2 *h2)
     h2->session = NULL;
 }
 
+void domt_h2_finish(domt_h2 *h2)
+{
+    domus_peer_close(h2->peer);
+    domt_h2_end(h2);
+    domt_served_end(h2->kit);
+}
+
 int32_t domt_h2_ask(domt_h2 *h2, const char *method, const char *path, size_t size,
                     const char *const *fields)
 {
@@ -242,6 +249,16 @@ void domt_h2_hold(domt_h2 *h2, int32_t id, int status, const char *text)
     ck_assert(stream->ended);
     if (text != NULL)
         ck_assert_str_eq(stream->text, text);
+}
+
+int32_t domt_h2_serve(domt_h2 *h2, const char *method, const char *path, size_t size,
+                      const char *const *fields, uint64_t ns, int status, const char *text)
+{
+    int32_t id = domt_h2_ask(h2, method, path, size, fields);
+
+    domt_h2_pass(h2, ns);
+    domt_h2_hold(h2, id, status, text);
+    return id;
 }
 
 void domt_h2_hold_reset(domt_h2 *h2, int32_t id, uint32_t code)

@@ -58,6 +58,9 @@ extern const domus_behaviour domt_h2_by_whole, domt_h2_by_streams, domt_h2_by_sm
 void domt_h2_begin(domt_h2 *h2, domus_testkit *kit);
 void domt_h2_end(domt_h2 *h2);
 
+/* Close its connection, end it, and end the kit. */
+void domt_h2_finish(domt_h2 *h2);
+
 /* Begin a request with a body of `size` bytes, and other fields (name, value, ..., NULL), which may
  * be NULL. Returns its stream. */
 int32_t domt_h2_ask(domt_h2 *h2, const char *method, const char *path, size_t size,
@@ -80,6 +83,10 @@ static inline domt_h2_stream *domt_h2_stream_of(domt_h2 *h2, int32_t id)
 
 /* Hold that a stream was answered with a status and a text, and has ended in order. */
 void domt_h2_hold(domt_h2 *h2, int32_t id, int status, const char *text);
+
+/* Ask, let this time pass, and hold that the stream was answered so. Returns the stream. */
+int32_t domt_h2_serve(domt_h2 *h2, const char *method, const char *path, size_t size,
+                      const char *const *fields, uint64_t ns, int status, const char *text);
 
 /* Hold that a stream was reset with a code. */
 void domt_h2_hold_reset(domt_h2 *h2, int32_t id, uint32_t code);

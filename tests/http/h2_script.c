@@ -22,6 +22,12 @@ static void put(uint8_t *to, uint32_t value, unsigned count)
         to[i] = (uint8_t)(value >> 8 * (count - 1 - i));
 }
 
+void domt_h2s_begin(domt_h2s *script, domt_h2c *h2c, const domus_http_client_options *options)
+{
+    domt_h2c_begin(h2c, &domt_h2_by_whole, options);
+    domt_h2s_listen(script, h2c);
+}
+
 void domt_h2s_listen(domt_h2s *script, const domt_h2c *h2c)
 {
     *script = (domt_h2s){.kit = h2c->kit};
@@ -35,6 +41,7 @@ void domt_h2s_accept(domt_h2s *script)
     domt_h2s_send(script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
     domt_h2s_pass(script, 0);
     domt_h2s_send(script, NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, NULL, 0);
+    domt_h2s_pass(script, 0);
     domt_h2s_pass(script, 0);
 }
 
@@ -105,6 +112,12 @@ void domt_h2s_answer(domt_h2s *script, int32_t id, const char *body)
 {
     domt_h2s_send(script, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, id, "\x88", 1);
     domt_h2s_send(script, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, id, body, strlen(body));
+}
+
+void domt_h2s_hold(domt_h2s *script, domt_h2c *h2c, int32_t id, const char *body)
+{
+    domt_h2s_answer(script, id, body);
+    domt_h2c_expect(h2c, 200, body);
 }
 
 void domt_h2s_reset(domt_h2s *script, int32_t id, uint32_t code)

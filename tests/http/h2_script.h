@@ -5,7 +5,13 @@
 
 #include "tests/http/h2_client.h"
 
-#define DOMT_H2S_STREAMS 4096u
+/* Frames of a server: types, flags, and what HPACK writes for a status, and for a body of 2. */
+enum { HEADERS = NGHTTP2_HEADERS, DATA = NGHTTP2_DATA };
+enum { LAST = NGHTTP2_FLAG_END_STREAM, WHOLE = NGHTTP2_FLAG_END_HEADERS };
+
+#define S200          "\x88"
+#define LENGTH_2      "\x0f\x0d\x01\x32"
+#define BYTES(string) string, sizeof(string) - 1
 
 typedef struct domt_h2s {
     domus_testkit *kit;
@@ -26,10 +32,13 @@ typedef struct domt_h2s {
     uint64_t credit; /* of WINDOW_UPDATE for streams, since the last domt_h2s_accept() */
 } domt_h2s;
 
+/* Begin a kit whose client has these options, and listen in it. */
+void domt_h2s_begin(domt_h2s *script, domt_h2c *h2c, const domus_http_client_options *options);
+
 /* Listen in the kit of a client. */
 void domt_h2s_listen(domt_h2s *script, const domt_h2c *h2c);
 
-/* Accept the next connection, send SETTINGS, and ack those of the client. */
+/* Accept the next connection, send SETTINGS, ack those of the client, and read what it asks. */
 void domt_h2s_accept(domt_h2s *script);
 
 /* Let time pass, and read what has come. */
@@ -41,6 +50,9 @@ void domt_h2s_send(domt_h2s *script, uint8_t type, uint8_t flags, int32_t id, co
 
 /* Answer with 200 and this body. */
 void domt_h2s_answer(domt_h2s *script, int32_t id, const char *body);
+
+/* Answer so, and hold that the client gets this. */
+void domt_h2s_hold(domt_h2s *script, domt_h2c *h2c, int32_t id, const char *body);
 
 /* Send RST_STREAM; send GOAWAY. */
 void domt_h2s_reset(domt_h2s *script, int32_t id, uint32_t code);

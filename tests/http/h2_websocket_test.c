@@ -72,13 +72,6 @@ static void begin(const domus_behaviour *behaviour)
     domt_h2_pass(&h2, 0);
 }
 
-static void end(void)
-{
-    domus_peer_close(h2.peer);
-    domt_h2_end(&h2);
-    domt_served_end(h2.kit);
-}
-
 /* --- the client ------------------------------------------------------------------------------- */
 
 /* Begin an extended CONNECT whose stream stays open. */
@@ -135,7 +128,7 @@ DOMT_TEST(a_stream_becomes_a_websocket)
     hold_heard(id, HEARD HEARD "\x88\x02\x03\xe8", 12);
     ck_assert(domt_h2_stream_of(&h2, id)->ended);
     ck_assert_int_eq(domt_served_now.close_error, 0);
-    end();
+    domt_h2_finish(&h2);
 }
 
 /* Bytes behind the CONNECT, in the same piece, wait for the answer. */
@@ -147,7 +140,7 @@ DOMT_TEST(early_bytes_are_heard)
     say(id, text, sizeof text - 1);
     domt_h2_pass(&h2, 0);
     hold_heard(id, HEARD HEARD, 8);
-    end();
+    domt_h2_finish(&h2);
 }
 
 /* Such bytes are no request, whatever they say, if the answer is that there is no WebSocket. */
@@ -166,11 +159,9 @@ DOMT_TEST(early_bytes_are_no_request)
         domt_h2_pass(&h2, 0);
         domt_h2_hold_reset(&h2, id, NGHTTP2_NO_ERROR);
         ck_assert_uint_eq(requests, 1);
-        id = domt_h2_ask(&h2, "GET", "/plain", 0, NULL);
-        domt_h2_pass(&h2, 0);
-        domt_h2_hold(&h2, id, 200, "plain");
+        id = domt_h2_serve(&h2, "GET", "/plain", 0, NULL, 0, 200, "plain");
         ck_assert_uint_eq(requests, 2);
-        end();
+        domt_h2_finish(&h2);
     }
 }
 
@@ -183,7 +174,7 @@ DOMT_TEST(early_bytes_are_bounded)
     domt_h2_stream_of(&h2, id)->to_send = DOMT_H2_SMALL_WINDOW + 3000;
     domt_h2_pass(&h2, 100 * MS);
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->to_send, 3000);
-    end();
+    domt_h2_finish(&h2);
 }
 
 static const domus_http2_options wide = {
@@ -212,7 +203,7 @@ DOMT_TEST(many_early_bytes_are_heard)
         domt_h2_pass(&h2, 10 * MS);
     ck_assert_int_eq(domt_h2_stream_of(&h2, id)->status, 200);
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->size, 80 * sizeof lines);
-    end();
+    domt_h2_finish(&h2);
 }
 
 DOMT_TEST(what_is_no_websocket_is_refused)
@@ -232,7 +223,7 @@ DOMT_TEST(what_is_no_websocket_is_refused)
         else
             domt_h2_hold_reset(&h2, id, NGHTTP2_PROTOCOL_ERROR);
         ck_assert_uint_eq(requests, 0);
-        end();
+        domt_h2_finish(&h2);
     }
 }
 
@@ -245,7 +236,7 @@ DOMT_TEST(other_methods_have_no_protocol)
     domt_h2_pass(&h2, 0);
     domt_h2_hold_reset(&h2, id, NGHTTP2_PROTOCOL_ERROR);
     ck_assert_uint_eq(requests, 0);
-    end();
+    domt_h2_finish(&h2);
 }
 
 /* The peer ends the stream without a word, or takes it back. */
@@ -268,7 +259,7 @@ DOMT_TEST(the_end_of_a_stream_is_that_of_its_websocket)
         say(other, text, sizeof text - 1);
         domt_h2_pass(&h2, 0);
         hold_heard(other, HEARD, 4);
-        end();
+        domt_h2_finish(&h2);
     }
 }
 
@@ -282,11 +273,9 @@ DOMT_TEST(wrong_frames_end_the_stream_alone)
     domt_h2_pass(&h2, 0);
     ck_assert_mem_eq(domt_h2_stream_of(&h2, id)->text + 2, "\x03\xea", 2);
     ck_assert(domt_h2_stream_of(&h2, id)->ended);
-    id = domt_h2_ask(&h2, "GET", "/plain", 0, NULL);
-    domt_h2_pass(&h2, 0);
-    domt_h2_hold(&h2, id, 200, "plain");
+    id = domt_h2_serve(&h2, "GET", "/plain", 0, NULL, 0, 200, "plain");
     ck_assert(!h2.is_away);
-    end();
+    domt_h2_finish(&h2);
 }
 
 DOMT_SUITE(60)

@@ -1,9 +1,11 @@
-/* Errors become JSON that programs can read (RFC 9457), whatever bytes their texts have. */
+/* Texts of answers: problem details, pages in which texts of strangers stay texts, and events,
+ * which are lines, and no text of a user makes another one. */
+#include "protocols/http/json_text.h"
 #include "tests/http/chained.h"
 #include "tests/support/suite.h"
 
-#include "protocols/http/json_text.h"
-
+#include <domus/http_event.h>
+#include <domus/http_html.h>
 #include <domus/http_problem.h>
 
 #include <errno.h>
@@ -146,6 +148,88 @@ DOMT_TEST(problems_without_a_name)
                                           "\"status\":403}\n"));
         domt_served_end(kit);
     }
+}
+
+static const struct {
+    const char *text;
+    size_t size;
+    const char *html;
+} rows[] = {
+    {"", 0, ""},
+    {"plain", 5, "plain"},
+    {"&<>\"'", 5, "&amp;&lt;&gt;&quot;&#39;"},
+    {"<script>a && \"b\"</script>", 25, "&lt;script&gt;a &amp;&amp; &quot;b&quot;&lt;/script&gt;"},
+    {"&lt;", 4, "&amp;lt;"},
+    {"\xc3\xa4 <", 4, "\xc3\xa4 &lt;"},
+    {"<a", 1, "&lt;"},
+};
+
+DOMT_TEST(text_stays_text)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t size = strlen(rows[i].html);
+        domus_appender page = {.size_max = (uint32_t)size};
+        domus_slice made;
+
+        ck_assert_int_eq(domus_http_append_html(&page, rows[i].text, rows[i].size), 0);
+        ck_assert_int_eq(domus_append_end(&page, &made), 0);
+        ck_assert(domus_slice_equals(made, rows[i].html, size));
+        domus_slice_free(made);
+        page = (domus_appender){.size_max = (uint32_t)size - 1};
+        if (size > 1) {
+            ck_assert_int_eq(domus_http_append_html(&page, rows[i].text, rows[i].size), -EMSGSIZE);
+            domus_append_drop(&page);
+        }
+    }
+}
+
+static void hold_event(domus_http_event event, const char *expected)
+{
+    domus_appender piece = {0};
+    domus_slice made;
+
+    ck_assert_int_eq(domus_http_add_event(&piece, &event), 0);
+    ck_assert_int_eq(domus_append_end(&piece, &made), 0);
+    ck_assert(domus_slice_equals(made, expected, strlen(expected)));
+    domus_slice_free(made);
+}
+
+DOMT_TEST(events_are_lines)
+{
+    hold_event((domus_http_event){.data = "a"}, "data: a\n\n");
+    hold_event((domus_http_event){.data = ""}, "data: \n\n");
+    hold_event((domus_http_event){.name = "n", .id = "7", .data = "a", .retry_ms = 500},
+               "event: n\nid: 7\nretry: 500\ndata: a\n\n");
+    hold_event((domus_http_event){.id = ""}, "id: \n\n");
+    hold_event((domus_http_event){.data = "a\nb\r\nc\rd\n\ne\n"},
+               "data: a\ndata: b\ndata: c\ndata: d\ndata: \ndata: e\ndata: \n\n");
+    hold_event((domus_http_event){.data = "id: 7\n\nevent: x"},
+               "data: id: 7\ndata: \ndata: event: x\n\n");
+}
+
+DOMT_TEST(names_and_ids_are_one_line)
+{
+    static const domus_http_event wrong[] = {
+        {.name = "a\nb", .data = "c"}, {.name = "a\r", .data = "c"}, {.id = "a\n", .data = "c"}};
+    domus_slice made;
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        domus_appender piece = {0};
+        ck_assert_int_eq(domus_http_add_heartbeat(&piece), 0);
+        ck_assert_int_eq(domus_http_add_event(&piece, &wrong[i]), -EINVAL);
+        ck_assert_int_eq(domus_append_end(&piece, &made), -EINVAL);
+    }
+}
+
+DOMT_TEST(heartbeat_is_a_comment)
+{
+    domus_appender piece = {0};
+    domus_slice made;
+
+    ck_assert_int_eq(domus_http_add_heartbeat(&piece), 0);
+    ck_assert_int_eq(domus_append_end(&piece, &made), 0);
+    ck_assert(domus_slice_equals(made, ":\n\n", 3));
+    domus_slice_free(made);
 }
 
 DOMT_SUITE(20)

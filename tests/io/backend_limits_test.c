@@ -38,7 +38,7 @@ DOMT_TEST(more_than_the_queues_hold_is_neither_refused_nor_lost)
         total -= seen[i] == 1;
     ck_assert_uint_eq(total, 0);
     close(fd);
-    domt_backend->close(domt_ring);
+    domt_ring_end();
 }
 
 DOMT_TEST(without_buffers_a_receive_ends_and_may_be_armed_again)
@@ -46,8 +46,7 @@ DOMT_TEST(without_buffers_a_receive_ends_and_may_be_armed_again)
     int ends[2];
     domi_completion got[DOMT_RING_BUFFERS];
 
-    domt_ring_begin();
-    domt_pair(ends);
+    domt_ring_begin_pair(ends);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     for (uint32_t i = 0; i < DOMT_RING_BUFFERS; i++) {
         domt_put(ends[1], "x");
@@ -67,9 +66,7 @@ DOMT_TEST(without_buffers_a_receive_ends_and_may_be_armed_again)
     ck_assert_uint_eq(completion.user_data, 6);
     ck_assert_int_eq(completion.result, 4);
     ck_assert_uint_eq(completion.buffer, got[3].buffer);
-    close(ends[0]);
-    close(ends[1]);
-    domt_backend->close(domt_ring);
+    domt_ring_end();
 }
 
 /* Eight streams through 16 buffers and few places for completions that are reaped rarely: overflows
@@ -120,11 +117,7 @@ static void stream(uint32_t completions, uint32_t ended[2])
     }
     ck_assert_uint_eq(left, 0);
     ck_assert_uint_eq(wrong, 0);
-    for (uint32_t i = 0; i < STREAMS; i++) {
-        close(ends[i][0]);
-        close(ends[i][1]);
-    }
-    domt_backend->close(domt_ring);
+    domt_ring_end();
 }
 
 DOMT_TEST(streams_survive_overflows_and_empty_buffer_rings)

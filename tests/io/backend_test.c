@@ -30,7 +30,7 @@ DOMT_TEST(an_enter_waits_as_long_as_it_is_told)
     ck_assert_int_eq(domt_backend->enter(domt_ring, 0, 0), 0);
     ck_assert(!domt_backend->pending(domt_ring));
     ck_assert(!domt_backend->ready(domt_ring));
-    domt_backend->close(domt_ring);
+    domt_ring_end();
 }
 
 static void on_alarm(int number)
@@ -48,7 +48,7 @@ DOMT_TEST(an_interrupted_enter_is_no_error)
     uint64_t start_ns = domt_now_ns();
     ck_assert_int_eq(domt_backend->enter(domt_ring, 1, 10 * DOMT_SECOND), 0);
     ck_assert_uint_lt(domt_now_ns() - start_ns, 5 * DOMT_SECOND);
-    domt_backend->close(domt_ring);
+    domt_ring_end();
 }
 
 /* The eventfd is never read: each write fires the poll. */
@@ -69,15 +69,14 @@ DOMT_TEST(a_poll_tells_each_write_to_an_eventfd)
         domt_ring_quiet();
     }
     close(fd);
-    domt_backend->close(domt_ring);
+    domt_ring_end();
 }
 
 DOMT_TEST(a_receive_goes_on_until_the_peers_end)
 {
     int ends[2];
 
-    domt_ring_begin();
-    domt_pair(ends);
+    domt_ring_begin_pair(ends);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     domt_put(ends[1], "one");
     domi_completion first = domt_ring_next();
@@ -90,9 +89,7 @@ DOMT_TEST(a_receive_goes_on_until_the_peers_end)
     ck_assert_uint_ne(second.buffer, first.buffer);
     domt_finish(ends[1]);
     domt_ring_comes(5, 0, 0);
-    domt_close(ends[0]);
-    domt_close(ends[1]);
-    domt_backend->close(domt_ring);
+    domt_ring_end();
 }
 
 DOMT_TEST(sends_take_all_pieces_in_order)
@@ -102,8 +99,7 @@ DOMT_TEST(sends_take_all_pieces_in_order)
     struct iovec pieces[3] = {{"ab", 2}, {"cde", 3}, {"f", 1}};
     struct msghdr message = {.msg_iov = pieces, .msg_iovlen = 3};
 
-    domt_ring_begin();
-    domt_pair(ends);
+    domt_ring_begin_pair(ends);
     domt_backend->send(domt_ring, ends[0], "12345", 5, 1);
     domt_ring_comes(1, 5, 0);
     domt_backend->send_message(domt_ring, ends[0], &message, 2);
@@ -116,8 +112,7 @@ DOMT_TEST(sends_take_all_pieces_in_order)
     domt_close(ends[1]);
     domt_backend->send(domt_ring, ends[0], "x", 1, 3); /* and no SIGPIPE */
     domt_ring_comes(3, -EPIPE, 0);
-    domt_close(ends[0]);
-    domt_backend->close(domt_ring);
+    domt_ring_end();
 }
 
 /* Many gathered sends may be queued at once; each has its own pieces. */
@@ -141,10 +136,8 @@ DOMT_TEST(gathered_sends_of_many_sockets_do_not_mix)
         char text[4] = "";
         ck_assert_int_eq(domt_take(ends[i][1], text, sizeof text), 2);
         ck_assert_int_eq(memcmp(text, texts[i], 2), 0);
-        domt_close(ends[i][0]);
-        domt_close(ends[i][1]);
     }
-    domt_backend->close(domt_ring);
+    domt_ring_end();
 }
 
 /* Receive so many bytes, which have all been sent. */
@@ -166,8 +159,7 @@ DOMT_TEST(a_gathered_send_waits_for_a_full_socket)
     int ends[2];
     struct iovec pieces[2] = {{bytes, 3}, {bytes + 3, 4}};
 
-    domt_ring_begin();
-    domt_pair(ends);
+    domt_ring_begin_pair(ends);
     int64_t left = domt_fill(ends[0]);
     domt_backend->send_message(domt_ring, ends[0],
                                &(struct msghdr){.msg_iov = pieces, .msg_iovlen = 2}, 2);
@@ -181,9 +173,7 @@ DOMT_TEST(a_gathered_send_waits_for_a_full_socket)
         ck_assert_int_eq(domt_take(ends[1], bytes, sizeof bytes), 7);
     domt_ring_quiet();
     ck_assert_int_eq(domt_take(ends[1], bytes, sizeof bytes), -EAGAIN);
-    domt_close(ends[0]);
-    domt_close(ends[1]);
-    domt_backend->close(domt_ring);
+    domt_ring_end();
 }
 
 /* The result of a send tells how much the socket took at once; a full socket is waited for. */
@@ -192,8 +182,7 @@ DOMT_TEST(a_large_send_is_short_and_a_full_socket_is_waited_for)
     static char bytes[1 << 20];
     int ends[2];
 
-    domt_ring_begin();
-    domt_pair(ends);
+    domt_ring_begin_pair(ends);
     domt_backend->send(domt_ring, ends[0], bytes, sizeof bytes, 1);
     domi_completion completion = domt_ring_next();
     ck_assert_int_gt(completion.result, 0);
@@ -205,9 +194,7 @@ DOMT_TEST(a_large_send_is_short_and_a_full_socket_is_waited_for)
     completion = domt_ring_next();
     ck_assert_uint_eq(completion.user_data, 2);
     ck_assert_int_gt(completion.result, 0);
-    domt_close(ends[0]);
-    domt_close(ends[1]);
-    domt_backend->close(domt_ring);
+    domt_ring_end();
 }
 
 DOMT_TEST(a_cancel_ends_one_operation)
@@ -216,8 +203,7 @@ DOMT_TEST(a_cancel_ends_one_operation)
     int ends[2];
     int32_t results[8] = {0};
 
-    domt_ring_begin();
-    domt_pair(ends);
+    domt_ring_begin_pair(ends);
     domt_backend->cancel(domt_ring, 0, 99, 3);
     domt_ring_comes(3, -ENOENT, 0);
     domt_backend->receive(domt_ring, ends[0], false, 5);
@@ -250,9 +236,7 @@ DOMT_TEST(a_cancel_ends_one_operation)
     domt_backend->cancel(domt_ring, ends[0], 5, 4);
     for (int i = 0; i < 2; i++)
         results[0] = domt_ring_next().result;
-    domt_close(ends[0]);
-    domt_close(ends[1]);
-    domt_backend->close(domt_ring);
+    domt_ring_end();
 }
 
 /* A submit carries out what is queued. It takes no time, and a send completes at once. */
@@ -264,8 +248,7 @@ DOMT_TEST(a_submit_shows_what_completes_at_once)
 
     if (domt_backend->submit == NULL)
         return;
-    domt_ring_begin();
-    domt_pair(ends);
+    domt_ring_begin_pair(ends);
     ck_assert_int_eq(domt_backend->submit(domt_ring), 0); /* nothing was queued before */
     ck_assert(!domt_backend->ready(domt_ring));
     domt_backend->send(domt_ring, ends[0], &byte, 1, 6);
@@ -276,9 +259,7 @@ DOMT_TEST(a_submit_shows_what_completes_at_once)
     ck_assert_uint_eq(completions[0].user_data, 6);
     ck_assert_int_eq(completions[0].result, 1);
     ck_assert(!domt_backend->ready(domt_ring));
-    close(ends[0]);
-    close(ends[1]);
-    domt_backend->close(domt_ring);
+    domt_ring_end();
 }
 
 /* Queue a send of one byte on each of the first `count` sockets, numbered from 1 on. */
@@ -335,9 +316,7 @@ DOMT_TEST(an_io_uring_makes_the_first_sends_without_an_enter)
     for (int i = 0; i < 2; i++)
         /* the socket was closed with bytes that were never read */
         ck_assert_int_lt(domt_ring_next().result, 0);
-    for (uint32_t i = 0; i < SOCKETS; i++)
-        domt_close(ends[i][0]);
-    domt_backend->close(domt_ring);
+    domt_ring_end();
 }
 
 /* An enter that could sleep does not while the completion of a send waits to be reaped. */
@@ -346,16 +325,13 @@ DOMT_TEST(an_enter_does_not_wait_behind_a_send)
     static const char byte = 'b';
     int ends[2];
 
-    domt_ring_begin();
-    domt_pair(ends);
+    domt_ring_begin_pair(ends);
     domt_backend->send(domt_ring, ends[0], &byte, 1, 6);
     uint64_t start_ns = domt_ring_now_ns();
     ck_assert_int_eq(domt_backend->enter(domt_ring, 1, 10 * DOMT_SECOND), 0);
     ck_assert_uint_lt(domt_ring_now_ns() - start_ns, 5 * DOMT_SECOND);
     domt_ring_comes(6, 1, 0);
-    domt_close(ends[0]);
-    domt_close(ends[1]);
-    domt_backend->close(domt_ring);
+    domt_ring_end();
 }
 
 DOMT_TEST(an_accept_goes_on_and_its_sockets_close_on_exec)
@@ -392,7 +368,7 @@ DOMT_TEST(an_accept_goes_on_and_its_sockets_close_on_exec)
     for (int i = 0; i < 2; i++)
         (void)domt_ring_next();
     domt_close(listener);
-    domt_backend->close(domt_ring);
+    domt_ring_end();
 }
 
 static void *own(void *unused)
@@ -409,7 +385,7 @@ DOMT_TEST(who_starts_a_ring_owns_it)
     domt_ring_open(64, 256);
     ck_assert_int_eq(pthread_create(&thread, NULL, own, NULL), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    domt_backend->close(domt_ring);
+    domt_ring_end();
 }
 
 static int next_descriptor(void)
@@ -446,7 +422,7 @@ DOMT_TEST(a_ring_that_cannot_be_made_leaves_nothing)
     ck_assert_ptr_eq(untouched, &before);
     ck_assert_int_eq(next_descriptor(), next_fd);
     domt_ring_open(64, 256);
-    domt_backend->close(domt_ring);
+    domt_ring_end();
     ck_assert_int_eq(next_descriptor(), next_fd);
 }
 

@@ -29,16 +29,8 @@ static void begin(void)
 
     close(next);
     domt_backend = &domi_backend_epoll;
-    domt_ring_begin();
+    domt_ring_begin_pair(ends);
     epoll_fd = next;
-    domt_pair(ends);
-}
-
-static void end(void)
-{
-    domt_backend->close(domt_ring);
-    close(ends[0]);
-    close(ends[1]);
 }
 
 /* Returns the events that the kernel reports of `fd`; 0: it is not registered. */
@@ -110,7 +102,7 @@ DOMT_TEST(a_completion_is_shown_by_an_enter_alone)
     enter();
     ck_assert(domt_backend->ready(domt_ring));
     domt_ring_comes(3, 1, 0);
-    end();
+    domt_ring_end();
 }
 
 /* A thread that spins asks, and the enter that follows needs no second look. */
@@ -125,7 +117,7 @@ DOMT_TEST(pending_asks_the_kernel)
     ck_assert(!domt_backend->ready(domt_ring));
     ck_assert_uint_eq(brought(5), 1);
     ck_assert(!domt_backend->pending(domt_ring));
-    end();
+    domt_ring_end();
 }
 
 DOMT_TEST(a_registration_stays_for_the_next_receive_and_ends_when_nobody_wants_it)
@@ -149,7 +141,7 @@ DOMT_TEST(a_registration_stays_for_the_next_receive_and_ends_when_nobody_wants_i
     shutdown(ends[1], SHUT_RDWR);
     domt_ring_quiet();
     ck_assert_uint_eq(told_of(ends[0]), 0); /* or the hang-up would be reported for ever */
-    end();
+    domt_ring_end();
 }
 
 DOMT_TEST(only_a_send_to_a_full_socket_waits)
@@ -175,7 +167,7 @@ DOMT_TEST(only_a_send_to_a_full_socket_waits)
     fill_socket(ends[0]);
     domt_backend->send(domt_ring, ends[0], bytes, sizeof bytes, 3);
     enter();
-    close(ends[1]);
+    domt_close(ends[1]);
     bool has_failed = false;
     for (int i = 0; i < 2; i++) {
         completion = domt_ring_next();
@@ -183,7 +175,7 @@ DOMT_TEST(only_a_send_to_a_full_socket_waits)
         has_failed |= completion.user_data == 3 && completion.result < 0;
     }
     ck_assert(has_failed);
-    end();
+    domt_ring_end();
 }
 
 /* A descriptor with much to bring does not hold up the others. */
@@ -202,9 +194,7 @@ DOMT_TEST(an_enter_takes_a_bounded_number_of_pieces)
     enter();
     ck_assert_uint_eq(domt_backend->reap(domt_ring, completions, 32), 9);
     ck_assert_uint_eq(brought(5), 4);
-    close(others[0]);
-    close(others[1]);
-    end();
+    domt_ring_end();
 }
 
 /* All but the last of the pieces that one enter brings fill their buffers. */
@@ -228,7 +218,7 @@ DOMT_TEST(pieces_of_one_enter_come_in_order_with_their_sizes)
         ck_assert_mem_eq(domt_ring_memory[completions[i].buffer], bytes + at, (size_t)size);
         at += (size_t)size;
     }
-    end();
+    domt_ring_end();
 }
 
 DOMT_TEST(an_enter_accepts_a_bounded_number_of_connections)
@@ -253,7 +243,7 @@ DOMT_TEST(an_enter_accepts_a_bounded_number_of_connections)
     domt_ring_comes(9, -EINVAL, 0);
     domt_backend->forget(domt_ring, listener);
     close(listener);
-    end();
+    domt_ring_end();
 }
 
 DOMT_TEST(buffers_are_used_when_they_are_published)
@@ -273,7 +263,7 @@ DOMT_TEST(buffers_are_used_when_they_are_published)
     ck_assert_int_eq(completion.result, 4);
     ck_assert_uint_eq(completion.buffer, 3);
     ck_assert_int_eq(memcmp(domt_ring_memory[3], "more", 4), 0);
-    end();
+    domt_ring_end();
 }
 
 DOMT_TEST(a_cancel_completes_before_what_it_ends)
@@ -296,7 +286,7 @@ DOMT_TEST(a_cancel_completes_before_what_it_ends)
     domt_ring_comes(5, -ECANCELED, 0);
     domt_backend->cancel(domt_ring, 1000, 5, 7); /* nothing was ever begun on it */
     domt_ring_comes(7, -ENOENT, 0);
-    end();
+    domt_ring_end();
 }
 
 /* A descriptor of a user may be closed as soon as nothing waits for it, and its
@@ -326,7 +316,7 @@ DOMT_TEST(polls_of_one_shot_rely_on_nothing_that_was_told)
     close(fd);
     domt_backend->poll_once(domt_ring, fd, POLLIN, 1);
     domt_ring_comes(1, -EBADF, 0);
-    end();
+    domt_ring_end();
 }
 
 DOMT_TEST(a_file_is_always_ready_and_no_socket)
@@ -344,7 +334,7 @@ DOMT_TEST(a_file_is_always_ready_and_no_socket)
     domt_backend->receive(domt_ring, -1, false, 3);
     domt_ring_comes(3, -EBADF, 0);
     close(fd);
-    end();
+    domt_ring_end();
 }
 
 /* A process that was forked may have the socket still, so the close alone would not end
@@ -370,7 +360,7 @@ DOMT_TEST(a_forgotten_descriptor_is_not_reported)
     ck_assert_uint_eq(completion.user_data, 6);
     ck_assert_int_eq(completion.result, 5);
     close(kept);
-    end();
+    domt_ring_end();
 }
 
 DOMT_TEST(more_completions_than_the_queue_holds_are_kept_in_order)
@@ -383,7 +373,7 @@ DOMT_TEST(more_completions_than_the_queue_holds_are_kept_in_order)
         domt_backend->cancel(domt_ring, 7, 99, i);
     for (uint64_t i = 1; i <= 300; i++)
         domt_ring_comes(i, -ENOENT, 0);
-    domt_backend->close(domt_ring);
+    domt_ring_end();
 }
 
 /* Completions that are lost for lack of memory end the ring, and an operation that
@@ -406,7 +396,7 @@ DOMT_TEST(without_memory_an_operation_fails_or_the_ring_does)
     ck_assert_int_eq(domt_backend->enter(domt_ring, 1, 0), -ENOMEM);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     ck_assert_int_eq(domt_backend->enter(domt_ring, 0, 0), -ENOMEM);
-    end();
+    domt_ring_end();
 }
 
 /* Kernels before 5.11 wait in milliseconds, and a wait is never too short. */
@@ -422,7 +412,7 @@ DOMT_TEST(a_wait_without_epoll_pwait2_is_rounded_up)
         ck_assert_uint_ge(domt_now_ns() - from_ns, 20 * DOMT_MS + 1);
         ck_assert_int_eq(domt_deny_call(SYS_epoll_pwait2, ENOSYS), 0);
     }
-    end();
+    domt_ring_end();
 }
 
 /* A gathered send keeps its own pieces while it is queued, and none while it waits for room. */
@@ -442,17 +432,15 @@ DOMT_TEST(a_gathered_send_that_waits_is_begun_again)
     ck_assert_int_eq(recv(ends[1], bytes, sizeof bytes, 0), 3);
     ck_assert_int_eq(memcmp(bytes, "abc", 3), 0);
 
-    while (send(ends[0], bytes, sizeof bytes, MSG_DONTWAIT) > 0)
-        ;
+    fill_socket(ends[0]);
     domt_backend->send_message(domt_ring, ends[0],
                                &(struct msghdr){.msg_iov = first, .msg_iovlen = 2}, 3);
     domt_ring_quiet();
-    while (recv(ends[1], bytes, sizeof bytes, MSG_DONTWAIT) > 0)
-        ;
+    empty_socket(ends[1]);
     domt_ring_comes(3, -EAGAIN, 0);
     domt_ring_quiet();
     ck_assert_int_eq(recv(ends[1], bytes, sizeof bytes, MSG_DONTWAIT), -1); /* nothing was sent */
-    end();
+    domt_ring_end();
 }
 
 DOMT_SUITE(20)

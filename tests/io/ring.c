@@ -57,6 +57,22 @@ void domt_ring_begin(void)
     domt_ring_give_all();
 }
 
+static int paired[64]; /* sockets of domt_pair() that are open */
+static uint32_t paired_count;
+
+void domt_ring_begin_pair(int ends[2])
+{
+    domt_ring_begin();
+    domt_pair(ends);
+}
+
+void domt_ring_end(void)
+{
+    while (paired_count != 0)
+        domt_close(paired[paired_count - 1]);
+    domt_backend->close(domt_ring);
+}
+
 uint64_t domt_now_ns(void)
 {
     struct timespec now;
@@ -135,6 +151,9 @@ void domt_pair(int ends[2])
         pair_by_connect(ends);
     else
         ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    ck_assert_uint_le(paired_count + 2, sizeof paired / sizeof paired[0]);
+    for (int i = 0; i < 2; i++)
+        paired[paired_count++] = ends[i];
 }
 
 /* Send without a ring. Returns the bytes that the socket took; a negative errno. */
@@ -180,5 +199,8 @@ void domt_finish(int fd)
 
 void domt_close(int fd)
 {
+    for (uint32_t i = 0; i < paired_count; i++)
+        if (paired[i] == fd)
+            paired[i] = paired[--paired_count];
     ck_assert_int_eq(domt_backend->sockets->close(domt_ring, fd), 0);
 }

@@ -20,8 +20,9 @@ extern char domt_ring_memory[DOMT_RING_BUFFERS][DOMT_RING_BUFFER_SIZE];
 /* Open the ring with so many entries, and do not start it. */
 void domt_ring_open(uint32_t entries, uint32_t completions);
 
-/* Open the ring, start it, and give it all buffers. */
+/* Open the ring, start it, and give it all buffers; and make a pair of sockets. */
 void domt_ring_begin(void);
+void domt_ring_begin_pair(int ends[2]);
 void domt_ring_give_all(void);
 
 /* Wait for the next completion; a test that loses one fails here. */
@@ -29,6 +30,9 @@ domi_completion domt_ring_next(void);
 
 /* Check that the next completion is this one. */
 void domt_ring_comes(uint64_t user_data, int32_t result, uint16_t flags);
+
+/* Close the ring, and the sockets of domt_pair() that are open. */
+void domt_ring_end(void);
 
 /* Check that no completion comes for 10 ms. */
 void domt_ring_quiet(void);

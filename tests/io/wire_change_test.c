@@ -57,47 +57,21 @@ static const domus_length_options two_bytes = {.role = DOMUS_ROLE_PEER, .width =
 static const int other_options;
 
 #define STAGES(...)                                                                                \
+    (const domus_pipeline_stage[])                                                                 \
     {                                                                                              \
-        .stages = (const domus_pipeline_stage[])                                                   \
+        __VA_ARGS__,                                                                               \
         {                                                                                          \
-            __VA_ARGS__,                                                                           \
-            {                                                                                      \
-                NULL, NULL                                                                         \
-            }                                                                                      \
+            NULL, NULL                                                                             \
         }                                                                                          \
     }
-#define LINES                                                                                      \
-    {                                                                                              \
-        &domus_line_stage, &line                                                                   \
-    }
-#define LENGTHS                                                                                    \
-    {                                                                                              \
-        &domus_length_stage, &two_bytes                                                            \
-    }
-#define XOR                                                                                        \
-    {                                                                                              \
-        &domt_xor_stage, NULL                                                                      \
-    }
-#define STUFF                                                                                      \
-    {                                                                                              \
-        &domt_stuff_stage, NULL                                                                    \
-    }
-#define SIP                                                                                        \
-    {                                                                                              \
-        &domt_sip_stage, NULL                                                                      \
-    }
-#define COUNTED                                                                                    \
-    {                                                                                              \
-        &counted_stage, NULL                                                                       \
-    }
-#define OTHER                                                                                      \
-    {                                                                                              \
-        &counted_stage, &other_options                                                             \
-    }
-#define SWELL                                                                                      \
-    {                                                                                              \
-        &domt_swell_stage, NULL                                                                    \
-    }
+#define LINES   &domus_line_stage, &line
+#define LENGTHS &domus_length_stage, &two_bytes
+#define XOR     &domt_xor_stage, NULL
+#define STUFF   &domt_stuff_stage, NULL
+#define SIP     &domt_sip_stage, NULL
+#define COUNTED &counted_stage, NULL
+#define OTHER   &counted_stage, &other_options
+#define SWELL   &domt_swell_stage, NULL
 
 typedef struct pair {
     domus_pipeline before, after;
@@ -105,17 +79,23 @@ typedef struct pair {
 
 /* Both sides of a connection make the same change, so bytes are the same on both. */
 static const pair pairs[] = {
-    {STAGES(LINES), STAGES(LENGTHS)},                         /* an upgrade */
-    {STAGES(LINES), STAGES(XOR, LINES)},                      /* STARTTLS */
-    {STAGES(LINES), STAGES(STUFF, XOR, SIP, LENGTHS)},        /* as many as may be */
-    {STAGES(XOR, LINES), STAGES(XOR, LENGTHS)},               /* an upgrade within TLS */
-    {STAGES(XOR, STUFF, LINES), STAGES(XOR, STUFF, LENGTHS)}, /* two that go on */
-    {STAGES(XOR, LINES), STAGES(XOR, STUFF, LENGTHS)},        /* one that goes on, one more */
-    {STAGES(SIP, LINES), STAGES(LENGTHS)},                    /* the byte stage goes */
+    {{.stages = STAGES({LINES})}, {.stages = STAGES({LENGTHS})}},      /* an upgrade */
+    {{.stages = STAGES({LINES})}, {.stages = STAGES({XOR}, {LINES})}}, /* STARTTLS */
+    {{.stages = STAGES({LINES})},
+     {.stages = STAGES({STUFF}, {XOR}, {SIP}, {LENGTHS})}}, /* as many as may be */
+    {{.stages = STAGES({XOR}, {LINES})},
+     {.stages = STAGES({XOR}, {LENGTHS})}}, /* an upgrade within TLS */
+    {{.stages = STAGES({XOR}, {STUFF}, {LINES})},
+     {.stages = STAGES({XOR}, {STUFF}, {LENGTHS})}}, /* two that go on */
+    {{.stages = STAGES({XOR}, {LINES})},
+     {.stages = STAGES({XOR}, {STUFF}, {LENGTHS})}}, /* one that goes on, one more */
+    {{.stages = STAGES({SIP}, {LINES})}, {.stages = STAGES({LENGTHS})}}, /* the byte stage goes */
     /* Byte stages go that change bytes. They would change those behind the boundary, too, so the
      * peer waits with these. */
-    {STAGES(XOR, STUFF, SIP, LENGTHS), STAGES(XOR, LINES)}, /* one goes on, two go */
-    {STAGES(XOR, LINES), STAGES(STUFF, XOR, LINES)},        /* nothing goes on */
+    {{.stages = STAGES({XOR}, {STUFF}, {SIP}, {LENGTHS})},
+     {.stages = STAGES({XOR}, {LINES})}}, /* one goes on, two go */
+    {{.stages = STAGES({XOR}, {LINES})},
+     {.stages = STAGES({STUFF}, {XOR}, {LINES})}}, /* nothing goes on */
 };
 #define FIRST_THAT_WAITS 7u
 #define PAIRS            (sizeof pairs / sizeof pairs[0])
@@ -156,10 +136,26 @@ static char *encode_all(const pair *way, size_t *ret_size, size_t *ret_before)
     return output;
 }
 
+static domus_stage_kit *kit_of(const domus_pipeline *pipeline)
+{
+    domus_stage_kit *kit;
+
+    ck_assert_int_eq(domus_stage_kit_new(pipeline, &kit), 0);
+    return kit;
+}
+
+static domus_stage_message message; /* the last one that came */
+
+/* Let bytes come. Returns what the kit says of them. */
+static int next_of(domus_stage_kit *kit, const char *bytes, size_t size)
+{
+    ck_assert_int_eq(domus_stage_kit_feed(kit, bytes, size), 0);
+    return domus_stage_kit_next(kit, &message);
+}
+
 /* Decode what has come, and change behind the message that is the last before the change. */
 static void decode_some(domus_stage_kit *kit, const pair *way, size_t *count)
 {
-    domus_stage_message message;
     int result = domus_stage_kit_next(kit, &message);
 
     for (; result == 1; result = domus_stage_kit_next(kit, &message)) {
@@ -178,10 +174,9 @@ static void decode_some(domus_stage_kit *kit, const pair *way, size_t *count)
 static void hold_pieces(const pair *way, const char *bytes, size_t size, size_t before,
                         domt_cut *cut, void *context)
 {
-    domus_stage_kit *kit;
+    domus_stage_kit *kit = kit_of(&way->before);
     size_t count = 0;
 
-    ck_assert_int_eq(domus_stage_kit_new(&way->before, &kit), 0);
     while (size != 0) {
         size_t piece = cut(context, size);
         if (way >= pairs + FIRST_THAT_WAITS && before != 0 && piece > before)
@@ -228,19 +223,17 @@ DOMT_TEST(bytes_behind_the_change_go_to_the_new_stages)
 
 /* --- bytes that came too early ---------------------------------------------------------------- */
 
-static const pair into_tls = {STAGES(LINES), STAGES(XOR, LINES)};
+static const pair into_tls = {{.stages = STAGES({LINES})}, {.stages = STAGES({XOR}, {LINES})}};
 
 DOMT_TEST(a_clean_change_suffers_no_byte_behind_the_message)
 {
     static const char *const asked[] = {"go\nx", "go\nx\n", "go\n\n"};
-    domus_stage_message message;
     domus_stage_kit *kit;
 
     for (size_t i = 0; i < 3; i++) {
         for (size_t first = 3; first <= strlen(asked[i]); first++) {
-            ck_assert_int_eq(domus_stage_kit_new(&into_tls.before, &kit), 0);
-            ck_assert_int_eq(domus_stage_kit_feed(kit, asked[i], first), 0);
-            ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+            kit = kit_of(&into_tls.before);
+            ck_assert_int_eq(next_of(kit, asked[i], first), 1);
             if (first < strlen(asked[i]))
                 ck_assert_int_eq(
                     domus_stage_kit_feed(kit, asked[i] + first, strlen(asked[i]) - first), 0);
@@ -251,26 +244,21 @@ DOMT_TEST(a_clean_change_suffers_no_byte_behind_the_message)
         }
     }
     /* a message that came in pieces lies in the window; that is no byte behind it */
-    ck_assert_int_eq(domus_stage_kit_new(&into_tls.before, &kit), 0);
-    ck_assert_int_eq(domus_stage_kit_feed(kit, "g", 1), 0);
-    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);
-    ck_assert_int_eq(domus_stage_kit_feed(kit, "o\n", 2), 0);
-    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+    kit = kit_of(&into_tls.before);
+    ck_assert_int_eq(next_of(kit, "g", 1), 0);
+    ck_assert_int_eq(next_of(kit, "o\n", 2), 1);
     ck_assert_int_eq(domus_stage_kit_change(kit, &into_tls.after, DOMUS_PIPELINE_CLEAN), 0);
     domus_stage_kit_free(kit);
 }
 
-static const pair with_rest = {STAGES(SWELL, LINES), STAGES(LINES)};
+static const pair with_rest = {{.stages = STAGES({SWELL}, {LINES})}, {.stages = STAGES({LINES})}};
 
 DOMT_TEST(a_stage_that_goes_may_have_nothing_left_over)
 {
     static const char bytes[] = {0, 'a', 0, '\n', 15, 'b', 15, 'b', 15, 'b', 15, 'b'};
-    domus_stage_message message;
-    domus_stage_kit *kit;
+    domus_stage_kit *kit = kit_of(&with_rest.before);
 
-    ck_assert_int_eq(domus_stage_kit_new(&with_rest.before, &kit), 0);
-    ck_assert_int_eq(domus_stage_kit_feed(kit, bytes, sizeof bytes), 0);
-    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+    ck_assert_int_eq(next_of(kit, bytes, sizeof bytes), 1);
     ck_assert_int_eq(domus_stage_kit_change(kit, &with_rest.after, 0), -EPROTO);
     domus_stage_kit_free(kit);
 }
@@ -280,30 +268,27 @@ DOMT_TEST(a_stage_that_goes_may_have_nothing_left_over)
 DOMT_TEST(bytes_that_several_stages_have_not_used_keep_their_order)
 {
     static const char bytes[] = {0, 'a', 0, '\n', 0, 'b', 'c'};
-    domus_stage_message message;
-    domus_stage_kit *kit;
+    domus_stage_kit *kit = kit_of(&with_rest.before);
 
-    ck_assert_int_eq(domus_stage_kit_new(&with_rest.before, &kit), 0);
-    ck_assert_int_eq(domus_stage_kit_feed(kit, bytes, sizeof bytes), 0);
-    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+    ck_assert_int_eq(next_of(kit, bytes, sizeof bytes), 1);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);
     ck_assert_int_eq(domus_stage_kit_change(kit, &with_rest.after, 0), 0);
-    ck_assert_int_eq(domus_stage_kit_feed(kit, "d\n", 2), 0);
-    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+    ck_assert_int_eq(next_of(kit, "d\n", 2), 1);
     ck_assert(domus_slice_equals(((const domus_packet *)message.payload)->bytes, "bcd", 3));
     domus_stage_kit_free(kit);
 }
 
 /* --- open and close --------------------------------------------------------------------------- */
 
-static const pair one_stays = {STAGES(COUNTED, OTHER, LINES), STAGES(COUNTED, COUNTED, LENGTHS)};
+static const pair one_stays = {{.stages = STAGES({COUNTED}, {OTHER}, {LINES})},
+                               {.stages = STAGES({COUNTED}, {COUNTED}, {LENGTHS})}};
 
 DOMT_TEST(stages_that_go_are_closed_once_and_others_go_on)
 {
     domus_stage_kit *kit;
 
     opened = closed = open_error = 0;
-    ck_assert_int_eq(domus_stage_kit_new(&one_stays.before, &kit), 0);
+    kit = kit_of(&one_stays.before);
     domt_expect_output(kit, "^^");
     domus_stage_kit_clear(kit);
     ck_assert_int_eq(domus_stage_kit_change(kit, &one_stays.after, 0), 0);
@@ -317,14 +302,15 @@ DOMT_TEST(stages_that_go_are_closed_once_and_others_go_on)
     ck_assert_int_eq(closed, 4);
 }
 
-static const pair both_open = {STAGES(COUNTED, LINES), STAGES(OTHER, COUNTED, LINES)};
+static const pair both_open = {{.stages = STAGES({COUNTED}, {LINES})},
+                               {.stages = STAGES({OTHER}, {COUNTED}, {LINES})}};
 
 DOMT_TEST(a_new_stage_that_does_not_open_is_not_closed)
 {
     domus_stage_kit *kit;
 
     opened = closed = open_error = 0;
-    ck_assert_int_eq(domus_stage_kit_new(&both_open.before, &kit), 0);
+    kit = kit_of(&both_open.before);
     open_error = -EACCES;
     ck_assert_int_eq(domus_stage_kit_change(kit, &both_open.after, 0), -EACCES);
     ck_assert_int_eq(closed, 1);
@@ -333,42 +319,37 @@ DOMT_TEST(a_new_stage_that_does_not_open_is_not_closed)
     ck_assert_int_eq(closed, 1);
 }
 
-static const pair without_messages = {STAGES(LINES), STAGES(XOR)};
+static const pair without_messages = {{.stages = STAGES({LINES})}, {.stages = STAGES({XOR})}};
 
 DOMT_TEST(a_wrong_change_changes_nothing)
 {
-    domus_stage_message message;
-    domus_stage_kit *kit;
+    domus_stage_kit *kit = kit_of(&without_messages.before);
 
-    ck_assert_int_eq(domus_stage_kit_new(&without_messages.before, &kit), 0);
     ck_assert_int_eq(domus_stage_kit_change(kit, &without_messages.after, 0), -EINVAL);
     ck_assert_int_eq(domus_stage_kit_change(kit, &without_messages.before, 2), -EINVAL);
-    ck_assert_int_eq(domus_stage_kit_feed(kit, "a\n", 2), 0);
-    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+    ck_assert_int_eq(next_of(kit, "a\n", 2), 1);
     domus_stage_kit_free(kit);
 }
 
-static const pair to_more = {STAGES(COUNTED, LINES), STAGES(SIP, OTHER, SIP, LENGTHS)};
+static const pair to_more = {{.stages = STAGES({COUNTED}, {LINES})},
+                             {.stages = STAGES({SIP}, {OTHER}, {SIP}, {LENGTHS})}};
 
 DOMT_TEST(a_change_without_memory_changes_nothing)
 {
-    domus_stage_message message;
     domus_stage_kit *kit;
     int error = -ENOMEM;
     int fail_after;
 
     for (fail_after = 0; error != 0; fail_after++) {
         opened = closed = open_error = 0;
-        ck_assert_int_eq(domus_stage_kit_new(&to_more.before, &kit), 0);
-        ck_assert_int_eq(domus_stage_kit_feed(kit, "go\n\0\1", 5), 0);
-        ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+        kit = kit_of(&to_more.before);
+        ck_assert_int_eq(next_of(kit, "go\n\0\1", 5), 1);
         domi_memory_fail_after(fail_after, 0);
         error = domus_stage_kit_change(kit, &to_more.after, 0);
         domi_memory_fail_after(-1, 0);
         ck_assert(error == 0 || error == -ENOMEM);
         if (error == 0) {
-            ck_assert_int_eq(domus_stage_kit_feed(kit, "x", 1), 0);
-            ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+            ck_assert_int_eq(next_of(kit, "x", 1), 1);
             ck_assert(domus_slice_equals(((domus_packet *)message.payload)->bytes, "x", 1));
         }
         domus_stage_kit_free(kit);

@@ -14,29 +14,20 @@
 
 static const domus_length_options two_bytes = {.role = DOMUS_ROLE_PEER, .width = 2};
 
-#define PACKETS                                                                                    \
-    {                                                                                              \
-        &domus_length_stage, &two_bytes                                                            \
-    }
-#define BYTES(stage)                                                                               \
-    {                                                                                              \
-        &domt_##stage##_stage, NULL                                                                \
-    }
-#define NONE                                                                                       \
-    {                                                                                              \
-        NULL, NULL                                                                                 \
-    }
+#define PACKETS      &domus_length_stage, &two_bytes
+#define BYTES(stage) &domt_##stage##_stage, NULL
+#define NONE         NULL, NULL
 
 /* From one stage to DOMUS_STAGES_MAX. */
 static const domus_pipeline_stage rows[][DOMUS_STAGES_MAX + 1] = {
-    {PACKETS, NONE},
-    {BYTES(sip), PACKETS, NONE},
-    {BYTES(stuff), PACKETS, NONE},
-    {BYTES(xor), PACKETS, NONE},
-    {BYTES(xor), BYTES(stuff), PACKETS, NONE},
-    {BYTES(stuff), BYTES(xor), PACKETS, NONE},
-    {BYTES(sip), BYTES(stuff), BYTES(sip), PACKETS, NONE},
-    {BYTES(xor), BYTES(stuff), BYTES(xor), PACKETS, NONE},
+    {{PACKETS}, {NONE}},
+    {{BYTES(sip)}, {PACKETS}, {NONE}},
+    {{BYTES(stuff)}, {PACKETS}, {NONE}},
+    {{BYTES(xor)}, {PACKETS}, {NONE}},
+    {{BYTES(xor)}, {BYTES(stuff)}, {PACKETS}, {NONE}},
+    {{BYTES(stuff)}, {BYTES(xor)}, {PACKETS}, {NONE}},
+    {{BYTES(sip)}, {BYTES(stuff)}, {BYTES(sip)}, {PACKETS}, {NONE}},
+    {{BYTES(xor)}, {BYTES(stuff)}, {BYTES(xor)}, {PACKETS}, {NONE}},
 };
 #define ROWS (sizeof rows / sizeof rows[0])
 
@@ -260,7 +251,7 @@ static const domus_stage teller_stage = {
 
 static const domus_pipeline talkers = {
     .stages = (const domus_pipeline_stage[]){
-        {&domt_stuff_stage, NULL}, {&greeter_stage, NULL}, {&teller_stage, NULL}, NONE}};
+        {&domt_stuff_stage, NULL}, {&greeter_stage, NULL}, {&teller_stage, NULL}, {NONE}}};
 
 DOMT_TEST(bytes_that_stages_append_by_themselves_are_wrapped)
 {
@@ -361,7 +352,7 @@ DOMT_TEST(long_slices_are_wrapped_in_pieces)
 static const int refuse;
 static const domus_pipeline refusing = {
     .stages = (const domus_pipeline_stage[]){
-        {&greeter_stage, NULL}, {&greeter_stage, &refuse}, {&teller_stage, NULL}, NONE}};
+        {&greeter_stage, NULL}, {&greeter_stage, &refuse}, {&teller_stage, NULL}, {NONE}}};
 
 DOMT_TEST(stages_that_were_opened_are_closed)
 {
@@ -388,16 +379,16 @@ static void assert_wrong(const domus_pipeline_stage *stages)
 DOMT_TEST(wrong_pipelines_are_refused)
 {
     domus_stage odd = teller_stage;
-    const domus_pipeline_stage alone[] = {{&odd, NULL}, NONE};
+    const domus_pipeline_stage alone[] = {{&odd, NULL}, {NONE}};
 
     assert_wrong(NULL);
-    assert_wrong((const domus_pipeline_stage[]){NONE});
-    assert_wrong((const domus_pipeline_stage[]){BYTES(sip), NONE});
-    assert_wrong((const domus_pipeline_stage[]){PACKETS, PACKETS, NONE});
-    assert_wrong((const domus_pipeline_stage[]){PACKETS, BYTES(sip), NONE});
-    assert_wrong((const domus_pipeline_stage[]){BYTES(sip), BYTES(sip), BYTES(sip), BYTES(sip),
-                                                PACKETS, NONE});
-    assert_wrong((const domus_pipeline_stage[]){{&domus_length_stage, NULL}, NONE});
+    assert_wrong((const domus_pipeline_stage[]){{NONE}});
+    assert_wrong((const domus_pipeline_stage[]){{BYTES(sip)}, {NONE}});
+    assert_wrong((const domus_pipeline_stage[]){{PACKETS}, {PACKETS}, {NONE}});
+    assert_wrong((const domus_pipeline_stage[]){{PACKETS}, {BYTES(sip)}, {NONE}});
+    assert_wrong((const domus_pipeline_stage[]){
+        {BYTES(sip)}, {BYTES(sip)}, {BYTES(sip)}, {BYTES(sip)}, {PACKETS}, {NONE}});
+    assert_wrong((const domus_pipeline_stage[]){{&domus_length_stage, NULL}, {NONE}});
     odd.wrap = wrap_upper;
     assert_wrong(alone);
     odd = teller_stage;

@@ -1,6 +1,6 @@
 /* SIGTERM comes to the example `api` while the body of a request is under way: the rest of it is
  * awaited, over HTTP/1.1 and in a stream of HTTP/2, the request is answered, and the program ends
- * well. The same is held in a test kit by tests/http/drain_bodies_test.c. */
+ * well. The same is held in a test kit by tests/http/drain_test.c. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/h2.h"
