@@ -1,4 +1,4 @@
-/* What is told of requests: the access log, and request ids with the trace context of others. */
+/* Records of requests: the access log, and request ids with the trace context of others. */
 #include "protocols/http/access.h"
 #include "tests/http/chained.h"
 #include "tests/http/trace.h"

@@ -1,4 +1,4 @@
-/* What a thread counts: io/resources/pages.c, pages of slices that wait for many channels count
+/* Counts of a thread: io/resources/pages.c, pages of slices that wait for many channels count
  * once on their thread, as a whole, and hinder others up to half of the bound;
  * io/resources/shortage.c, a spell of shortage begins once and is over once, and no stranger fills
  * the log by bringing it back. */
