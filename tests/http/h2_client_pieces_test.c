@@ -1,5 +1,6 @@
 /* Bodies in pieces over HTTP/2, both ways, over a pool and over a connection of an actor: they come
  * whole, no faster than they are read, and a cut resets the stream alone. */
+#include "tests/http/caller.h"
 #include "tests/http/h2_script.h"
 #include "tests/support/suite.h"
 
@@ -13,120 +14,7 @@
 
 #define MS     DOMT_SERVED_MS
 #define SECOND DOMT_SERVED_S
-#define PIECE  1000u
-
-/* --- the caller ------------------------------------------------------------------------------- */
-
-/* A request with a body of so many bytes, in pieces. */
-typedef struct job {
-    const char *path;
-    uint64_t length; /* is said in the head; 0: it is not */
-    uint64_t up;
-    uint64_t pause_ms; /* between two reads of the answer, and before the end of the request */
-    bool trailers;
-    bool cuts;
-} job;
-
-typedef struct outcome {
-    int error;
-    int write_error;
-    int read_error;
-    unsigned status;
-    uint64_t down;     /* bytes of the body of the answer */
-    uint64_t trailers; /* bytes of its trailers */
-} outcome;
-
-static const domus_type job_type = {.name = "job", .size = sizeof(job)};
-static const domus_type outcome_type = {.name = "outcome", .size = sizeof(outcome)};
-
-static domus_address to; /* the actor that the caller asks */
-
-static domus_slice slice_of(const char *text, size_t size)
-{
-    domus_slice slice;
-
-    ck_assert_int_eq(domus_slice_copy(text, size, &slice), 0);
-    return slice;
-}
-
-static void take_part(outcome *made, const domus_answer *answer)
-{
-    const domus_piece *piece = answer->payload;
-
-    if (answer->type == &domus_http_trailers_type)
-        made->trailers = ((const domus_http_trailers *)answer->payload)->fields.size;
-    else
-        made->down += piece->bytes.size;
-}
-
-typedef struct move_frame {
-    job what;
-    outcome made;
-    uint64_t written;
-    domus_request request;
-    domus_body body;
-    domus_http_request head;
-    domus_http_trailers trailers;
-    bool ended;
-} move_frame;
-
-DOMUS_SEQUENCE(move, move_frame)
-{
-    static const char zeros[PIECE];
-
-    DOMUS_BEGIN;
-    frame->what = *(const job *)message;
-    frame->head = (domus_http_request){
-        .method = DOMUS_HTTP_POST,
-        .length = frame->what.length,
-        .target = slice_of(frame->what.path, strlen(frame->what.path)),
-        .fields = slice_of("Host: a\r\n", 9),
-    };
-    DOMUS_AWAIT(
-        domus_request_begin(stack, to, &domus_http_request_type, &frame->head, 20 * SECOND, then));
-    frame->made.error = answer->error;
-    if (answer->error != 0)
-        return domus_reply(stack, &outcome_type, &frame->made);
-    frame->request = *(const domus_request *)answer->payload;
-    while (frame->made.write_error == 0 && frame->written < frame->what.up) {
-        frame->written += PIECE;
-        DOMUS_AWAIT(domus_request_write(stack, frame->request, slice_of(zeros, PIECE), then));
-        frame->made.write_error = answer->error;
-    }
-    if (frame->what.cuts || frame->made.write_error != 0) {
-        DOMUS_AWAIT(domus_request_cut(stack, frame->request, then));
-    } else if (frame->what.trailers) {
-        frame->trailers.fields = slice_of("X: y\r\n", 6);
-        DOMUS_AWAIT(domus_request_end(stack, frame->request, &domus_http_trailers_type,
-                                      &frame->trailers, then));
-    } else {
-        DOMUS_AWAIT(domus_request_end(stack, frame->request, NULL, NULL, then));
-    }
-    frame->made.error = answer->error;
-    if (answer->error != 0)
-        return domus_reply(stack, &outcome_type, &frame->made);
-    frame->made.status = ((const domus_http_response *)answer->payload)->status;
-    frame->made.down = ((const domus_http_response *)answer->payload)->body.size;
-    frame->body = ((const domus_http_response *)answer->payload)->stream;
-    while (frame->body.number != 0 && !frame->ended) {
-        if (frame->what.pause_ms != 0)
-            DOMUS_SLEEP(frame->what.pause_ms * MS);
-        DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
-        frame->made.read_error = answer->error;
-        frame->ended = answer->error != 0 || answer->type != &domus_piece_type ||
-                       ((const domus_piece *)answer->payload)->last;
-        if (answer->error == 0)
-            take_part(&frame->made, answer);
-    }
-    return domus_reply(stack, &outcome_type, &frame->made);
-    DOMUS_END;
-}
-
-static const domus_behaviour caller = {
-    .name = "caller",
-    .kind = DOMUS_CHANNELS,
-    .on = (const domus_on[]){DOMUS_ON(&job_type, move), {NULL, NULL, 0}},
-};
+#define PIECE  DOMT_CALLER_PIECE
 
 /* --- the kit ---------------------------------------------------------------------------------- */
 
@@ -134,61 +22,35 @@ static domt_h2c h2c;
 static domt_h2s script;
 static domus_address asker;
 
-static int connected(domus_stack *stack, void *self, const domus_answer *answer)
-{
-    ck_assert_int_eq(answer->error, 0);
-    to = ((const domus_connected *)answer->payload)->channel;
-    return 0;
-}
-
-static const char *where;
-
-static int connect_on_mount(domus_stack *stack, void *self)
-{
-    return domus_connect(stack, where, &(domus_connect_options){.behaviour = &domt_h2c_streams},
-                         connected);
-}
-
-static const domus_behaviour connector = {
-    .name = "connector", .kind = DOMUS_CHANNELS, .on_mount = connect_on_mount};
-
 /* Begin; `at` is where the callers' requests go. */
 static void begin(const char *at, bool is_pooled)
 {
     domt_h2c_begin(&h2c, &domt_h2_by_streams, NULL);
     domt_h2s_listen(&script, &h2c);
-    domus_system *system = domus_testkit_system(h2c.kit);
-    domus_address made;
-
-    where = at;
-    if (is_pooled) {
-        const domus_pool_options options = {.behaviour = &domt_h2c_streams, .on_demand = true};
-        ck_assert_int_eq(domus_outside_pool_open(system, at, &options, &to), 0);
-    } else {
-        ck_assert_int_eq(domus_outside_spawn_on(system, 1, &connector, NULL, &made), 0);
-    }
-    ck_assert_int_eq(domus_outside_spawn_on(system, 2, &caller, NULL, &asker), 0);
+    const domus_pool_options options = {.behaviour = &domt_h2c_streams, .on_demand = true};
+    domt_caller_connect(h2c.kit, at, is_pooled ? &options : NULL, &domt_h2c_streams);
+    ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(h2c.kit), 2,
+                                            &domt_caller_of_channels, NULL, &asker),
+                     0);
     ck_assert_int_eq(domus_testkit_run(h2c.kit), 0);
 }
 
-static void ask(const job *what)
+static void ask(domt_call_up what)
 {
-    ck_assert_int_eq(domus_probe_ask(h2c.probe, asker, &job_type, what), 0);
+    what.method = DOMUS_HTTP_POST;
+    what.fields = "Host: a\r\n";
+    ck_assert_int_eq(domus_probe_ask(h2c.probe, asker, &domt_up_type, &what), 0);
 }
 
-static outcome expect(void)
+static domt_outcome expect(void)
 {
-    outcome made;
-
-    int result = domus_probe_expect(h2c.probe, &outcome_type, 60 * SECOND, &made);
-    ck_assert_msg(result == 0, "%d: %s", result, domus_testkit_error(h2c.kit));
-    return made;
+    return domt_outcome_expect(h2c.kit, h2c.probe);
 }
 
 DOMT_TEST(bodies_come_whole_both_ways)
 {
     static const struct {
-        job what;
+        domt_call_up what;
         uint64_t down;
     } cases[] = {
         {{.path = "/bytes"}, 2},
@@ -205,10 +67,10 @@ DOMT_TEST(bodies_come_whole_both_ways)
     for (unsigned pooled = 0; pooled < 2; pooled++) {
         begin(DOMT_SERVED_AT, pooled != 0);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-            ask(&cases[i].what);
+            ask(cases[i].what);
         uint64_t sum = 0, wanted = 0;
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-            outcome made = expect();
+            domt_outcome made = expect();
             ck_assert_int_eq(made.error, 0);
             ck_assert_int_eq(made.read_error, 0);
             ck_assert_uint_eq(made.status, 200);
@@ -225,11 +87,11 @@ DOMT_TEST(bodies_come_whole_both_ways)
 DOMT_TEST(credit_follows_the_reader)
 {
     static char bytes[16384];
-    const job slow = {.path = "/slow", .pause_ms = 10}; /* some 250 bytes come at a time */
-    const job quick = {.path = "/quick"};
+    const domt_call_up slow = {.path = "/slow", .pause_ms = 10}; /* some 250 bytes come at a time */
+    const domt_call_up quick = {.path = "/quick"};
 
     begin(DOMT_H2C_SCRIPT, true);
-    ask(&slow);
+    ask(slow);
     domt_h2s_accept(&script);
     domt_h2s_send(&script, HEADERS, WHOLE, 1, "\x88", 1);
     for (unsigned i = 0; i < 3; i++)
@@ -237,11 +99,11 @@ DOMT_TEST(credit_follows_the_reader)
     domt_h2s_send(&script, DATA, 0, 1, bytes, 16383);
     domt_h2s_pass(&script, 900 * MS);
     ck_assert_uint_eq(script.credit, 0);
-    ask(&quick);
+    ask(quick);
     domt_h2s_pass(&script, 0);
     domt_h2s_answer(&script, 3, "ab");
     domt_h2s_pass(&script, 0);
-    outcome made = expect();
+    domt_outcome made = expect();
     ck_assert_uint_eq(made.down, 2);
     domt_h2s_pass(&script, 10 * SECOND);
     ck_assert_uint_ge(script.credit, 32768);
@@ -256,10 +118,10 @@ DOMT_TEST(credit_follows_the_reader)
 /* A writer waits for the credit of the server. */
 DOMT_TEST(a_writer_waits_for_credit)
 {
-    const job up = {.path = "/up", .up = 400 * PIECE};
+    const domt_call_up up = {.path = "/up", .up = 400 * PIECE};
 
     begin(DOMT_H2C_SCRIPT, true);
-    ask(&up);
+    ask(up);
     domt_h2s_accept(&script);
     domt_h2s_pass(&script, 5 * SECOND);
     ck_assert_uint_eq(script.data, 65535);
@@ -271,7 +133,7 @@ DOMT_TEST(a_writer_waits_for_credit)
     ck_assert_uint_eq(script.data, 400 * PIECE);
     ck_assert_uint_eq(script.ended, 1);
     domt_h2s_answer(&script, 1, "ab");
-    outcome made = expect();
+    domt_outcome made = expect();
     ck_assert_int_eq(made.error, 0);
     ck_assert_uint_eq(made.down, 2);
     domt_h2c_end(&h2c);
@@ -279,15 +141,15 @@ DOMT_TEST(a_writer_waits_for_credit)
 
 DOMT_TEST(a_cut_resets_the_stream_alone)
 {
-    const job cut = {.path = "/cut", .up = 2 * PIECE, .cuts = true};
-    const job other = {.path = "/other"};
+    const domt_call_up cut = {.path = "/cut", .up = 2 * PIECE, .cuts = true};
+    const domt_call_up other = {.path = "/other"};
 
     begin(DOMT_H2C_SCRIPT, true);
-    ask(&other);
+    ask(other);
     domt_h2s_accept(&script);
-    ask(&cut);
+    ask(cut);
     domt_h2s_pass(&script, SECOND);
-    outcome made = expect();
+    domt_outcome made = expect();
     ck_assert_int_eq(made.error, -EPIPE);
     ck_assert_uint_eq(script.resets, 1);
     ck_assert_uint_eq(script.reset_code, NGHTTP2_CANCEL);
@@ -302,24 +164,24 @@ DOMT_TEST(a_cut_resets_the_stream_alone)
 /* The answer comes before the body has left, and the server takes no more of it. */
 DOMT_TEST(an_early_answer_ends_the_body)
 {
-    const job up = {.path = "/up", .up = 400 * PIECE};
+    const domt_call_up up = {.path = "/up", .up = 400 * PIECE};
 
     for (unsigned resets = 0; resets < 2; resets++) {
         begin(DOMT_H2C_SCRIPT, true);
-        ask(&up);
+        ask(up);
         domt_h2s_accept(&script);
         domt_h2s_pass(&script, SECOND);
         domt_h2s_answer(&script, 1, "ab");
         if (resets != 0)
             domt_h2s_reset(&script, 1, NGHTTP2_NO_ERROR);
         domt_h2s_pass(&script, SECOND);
-        outcome made = expect();
+        domt_outcome made = expect();
         ck_assert_int_eq(made.write_error, -EALREADY);
         ck_assert_int_eq(made.error, 0);
         ck_assert_uint_eq(made.status, 200);
-        const job next = {.path = "/next"};
+        const domt_call_up next = {.path = "/next"};
         domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\1\0\0", 4);
-        ask(&next);
+        ask(next);
         domt_h2s_pass(&script, 0);
         domt_h2s_answer(&script, 3, "abc");
         made = expect();
@@ -333,17 +195,17 @@ DOMT_TEST(an_early_answer_ends_the_body)
 DOMT_TEST(a_slow_reader_holds_up_nobody)
 {
     static char bytes[5001];
-    const job slow = {.path = "/slow", .pause_ms = 100};
-    const job quick = {.path = "/quick"};
+    const domt_call_up slow = {.path = "/slow", .pause_ms = 100};
+    const domt_call_up quick = {.path = "/quick"};
 
     begin(DOMT_H2C_SCRIPT, true);
-    ask(&slow);
+    ask(slow);
     domt_h2s_accept(&script);
     memset(bytes, 'x', sizeof bytes - 1);
     domt_h2s_answer(&script, 1, bytes);
     domt_h2s_pass(&script, 300 * MS);
     for (int32_t id = 3; id < 9; id += 2) {
-        ask(&quick);
+        ask(quick);
         domt_h2s_pass(&script, 0);
         ck_assert_int_eq(script.last, id);
         domt_h2s_answer(&script, id, "ab");
@@ -356,10 +218,10 @@ DOMT_TEST(a_slow_reader_holds_up_nobody)
 /* A part of it may have been done, so it is not sent again. */
 DOMT_TEST(a_refused_body_is_not_sent_again)
 {
-    const job up = {.path = "/up", .up = PIECE};
+    const domt_call_up up = {.path = "/up", .up = PIECE};
 
     begin(DOMT_H2C_SCRIPT, true);
-    ask(&up);
+    ask(up);
     domt_h2s_accept(&script);
     domt_h2s_reset(&script, 1, NGHTTP2_REFUSED_STREAM);
     domt_h2s_pass(&script, SECOND);
@@ -370,16 +232,16 @@ DOMT_TEST(a_refused_body_is_not_sent_again)
 
 DOMT_TEST(trailers_of_an_answer_are_given)
 {
-    const job get = {.path = "/a"};
+    const domt_call_up get = {.path = "/a"};
 
     begin(DOMT_H2C_SCRIPT, true);
-    ask(&get);
+    ask(get);
     domt_h2s_accept(&script);
     domt_h2s_send(&script, HEADERS, WHOLE, 1, "\x88", 1);
     domt_h2s_send(&script, DATA, 0, 1, "ab", 2);
     domt_h2s_send(&script, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1,
                   "\x00\x01x\x01y", 5);
-    outcome made = expect();
+    domt_outcome made = expect();
     ck_assert_uint_eq(made.down, 2);
     ck_assert_uint_eq(made.trailers, strlen("x: y\r\n"));
     domt_h2c_end(&h2c);
@@ -427,7 +289,7 @@ DOMT_TEST(a_proxy_passes_requests_on)
     char text[1000];
 
     begin(DOMT_SERVED_AT, true);
-    proxy.upstream = to;
+    proxy.upstream = domt_caller_to;
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(h2c.kit), 1, &edge, NULL, &made),
                      0);
     ck_assert_int_eq(domus_testkit_run(h2c.kit), 0);
@@ -453,9 +315,9 @@ DOMT_TEST(a_proxy_passes_requests_on)
 DOMT_TEST(a_body_that_is_cut_fails_its_reader)
 {
     for (unsigned way = 0; way < 2; way++) {
-        const job get = {.path = "/a"};
+        const domt_call_up get = {.path = "/a"};
         begin(DOMT_H2C_SCRIPT, true);
-        ask(&get);
+        ask(get);
         domt_h2s_accept(&script);
         domt_h2s_send(&script, HEADERS, WHOLE, 1, "\x88", 1);
         domt_h2s_send(&script, DATA, 0, 1, "ab", 2);
@@ -464,7 +326,7 @@ DOMT_TEST(a_body_that_is_cut_fails_its_reader)
             domt_h2s_reset(&script, 1, NGHTTP2_INTERNAL_ERROR);
         else
             domus_peer_reset(script.peer);
-        outcome made = expect();
+        domt_outcome made = expect();
         ck_assert_int_lt(made.read_error, 0);
         domt_h2c_end(&h2c);
     }

@@ -399,11 +399,11 @@ DOMT_TEST(an_old_connection_ends_behind_its_streams)
  * calls for, names the latter as the last; so nothing of the former may be done. */
 DOMT_TEST(a_stream_behind_the_last_one_is_refused)
 {
-    static const char packet[] = "\0\0\4\3\0\0\0\0\3"
-                                 "\0\0\0\x8" /* RST_STREAM, CANCEL */
-                                 "\0\0\xb\1\5\0\0\0\5"
-                                 "\x82\x86\x04\x04/now\x01\x01"
-                                 "a"; /* HEADERS, END_STREAM, END_HEADERS */
+    static const char packet[] =
+        "\0\0\4\3\0\0\0\0\3"
+        "\0\0\0\x8" /* RST_STREAM, CANCEL */
+        "\0\0\xb\1\5\0\0\0\5"
+        "\x82\x86\x04\x04/now\x01\001a"; /* HEADERS, END_STREAM, END_HEADERS */
     static const char refused[] = "\0\0\4\3\0\0\0\0\5\0\0\0\7";
     static const char away[] = "\0\0\x8\7\0\0\0\0\0\0\0\0\3\0\0\0";
     domus_config config;

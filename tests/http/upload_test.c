@@ -270,78 +270,64 @@ static size_t make_body(char *to, size_t size, size_t *ret_at)
     return *ret_at + size + sizeof after - 1;
 }
 
-static void hold_files_come_to_the_disk(uint32_t which)
-{
-    domus_testkit *kit = begin(&services[which]);
-    static char body[20000];
-    size_t at;
-    size_t size = make_body(body, 9000, &at);
-
-    hold(kit, "/disk", body, size, "a=1\nf: ../x a/b 9000 on disk\na=2\n");
-    hold_file("kept-1", body + at, 9000);
-    end(kit, 1);
-}
-
 DOMT_TEST(files_come_to_the_disk)
 {
-    for (uint32_t which = 0; which < 2; which++)
-        hold_files_come_to_the_disk(which);
-}
-
-static void hold_files_come_to_a_function(uint32_t which)
-{
-    domus_testkit *kit = begin(&services[which % 2]);
-    static char body[20000];
-    size_t at;
-    size_t size = make_body(body, 9000, &at);
-
-    take_waits = which >= 2;
-    hold(kit, "/take", body, size, "a=1\nf: ../x a/b 9000\na=2\n");
-    ck_assert_uint_eq(taken_size, 9000);
-    ck_assert_mem_eq(taken, body + at, 9000);
-    end(kit, 0);
+    for (uint32_t which = 0; which < 2; which++) {
+        domus_testkit *kit = begin(&services[which]);
+        static char body[20000];
+        size_t at;
+        size_t size = make_body(body, 9000, &at);
+        hold(kit, "/disk", body, size, "a=1\nf: ../x a/b 9000 on disk\na=2\n");
+        hold_file("kept-1", body + at, 9000);
+        end(kit, 1);
+    }
 }
 
 DOMT_TEST(files_come_to_a_function)
 {
-    for (uint32_t which = 0; which < 4; which++)
-        hold_files_come_to_a_function(which);
-}
-
-static void hold_limits_are_reached_exactly(uint32_t which)
-{
-    static const char hundred[] = "0123456789012345678901234567890123456789012345678901234567890123"
-                                  "456789012345678901234567890123456789";
-    domus_testkit *kit = begin(&services[which]);
-    static char body[32768];
-    size_t at;
-
-    snprintf(body, sizeof body, FIELD("a", "%s") END, hundred);
-    snprintf(taken, sizeof taken, "a=%s\n", hundred);
-    hold(kit, "/memory", body, strlen(body), taken);
-    snprintf(body, sizeof body, FIELD("a", "%s1") END, hundred);
-    hold(kit, "/memory", body, strlen(body), "EMSGSIZE: a field is too large\n");
-    size_t used = 0;
-    for (uint32_t i = 0; i < 10; i++)
-        used += (size_t)snprintf(body + used, sizeof body - used, FIELD("a", "0123456789"));
-    snprintf(body + used, sizeof body - used, END);
-    hold(kit, "/memory", body, strlen(body), "EMSGSIZE: the fields are too large\n");
-    static const char two[] = FILE_HEAD("f", "x") "1\r\n" FILE_HEAD("g", "y") "22\r\n";
-    snprintf(body, sizeof body, "%s%s", two, FILE_HEAD("none", "") "\r\n" END);
-    hold(kit, "/disk", body, strlen(body),
-         "f: x a/b 1 on disk\ng: y a/b 2 on disk\nnone:  a/b 0\n");
-    snprintf(body, sizeof body, "%s%s", two, FILE_HEAD("h", "z") "3\r\n" END);
-    hold(kit, "/disk", body, strlen(body), "EMSGSIZE: there are too many files\n");
-    hold(kit, "/memory", two, sizeof two - 1, "EPROTO: a file is not taken here\n");
-    hold(kit, "/disk", body, make_body(body, 10001, &at), "EMSGSIZE: a part is too large\n");
-    hold(kit, "/take", body, make_body(body, 10000, &at), "a=1\nf: ../x a/b 10000\na=2\n");
-    end(kit, 2);
+    for (uint32_t which = 0; which < 4; which++) {
+        domus_testkit *kit = begin(&services[which % 2]);
+        static char body[20000];
+        size_t at;
+        size_t size = make_body(body, 9000, &at);
+        take_waits = which >= 2;
+        hold(kit, "/take", body, size, "a=1\nf: ../x a/b 9000\na=2\n");
+        ck_assert_uint_eq(taken_size, 9000);
+        ck_assert_mem_eq(taken, body + at, 9000);
+        end(kit, 0);
+    }
 }
 
 DOMT_TEST(limits_are_reached_exactly)
 {
-    for (uint32_t which = 0; which < 2; which++)
-        hold_limits_are_reached_exactly(which);
+    for (uint32_t which = 0; which < 2; which++) {
+        static const char hundred[] =
+            "0123456789012345678901234567890123456789012345678901234567890123"
+            "456789012345678901234567890123456789";
+        domus_testkit *kit = begin(&services[which]);
+        static char body[32768];
+        size_t at;
+        snprintf(body, sizeof body, FIELD("a", "%s") END, hundred);
+        snprintf(taken, sizeof taken, "a=%s\n", hundred);
+        hold(kit, "/memory", body, strlen(body), taken);
+        snprintf(body, sizeof body, FIELD("a", "%s1") END, hundred);
+        hold(kit, "/memory", body, strlen(body), "EMSGSIZE: a field is too large\n");
+        size_t used = 0;
+        for (uint32_t i = 0; i < 10; i++)
+            used += (size_t)snprintf(body + used, sizeof body - used, FIELD("a", "0123456789"));
+        snprintf(body + used, sizeof body - used, END);
+        hold(kit, "/memory", body, strlen(body), "EMSGSIZE: the fields are too large\n");
+        static const char two[] = FILE_HEAD("f", "x") "1\r\n" FILE_HEAD("g", "y") "22\r\n";
+        snprintf(body, sizeof body, "%s%s", two, FILE_HEAD("none", "") "\r\n" END);
+        hold(kit, "/disk", body, strlen(body),
+             "f: x a/b 1 on disk\ng: y a/b 2 on disk\nnone:  a/b 0\n");
+        snprintf(body, sizeof body, "%s%s", two, FILE_HEAD("h", "z") "3\r\n" END);
+        hold(kit, "/disk", body, strlen(body), "EMSGSIZE: there are too many files\n");
+        hold(kit, "/memory", two, sizeof two - 1, "EPROTO: a file is not taken here\n");
+        hold(kit, "/disk", body, make_body(body, 10001, &at), "EMSGSIZE: a part is too large\n");
+        hold(kit, "/take", body, make_body(body, 10000, &at), "a=1\nf: ../x a/b 10000\na=2\n");
+        end(kit, 2);
+    }
 }
 
 /* Send a body of a file; hold the status with which it fails. */
@@ -358,28 +344,23 @@ static void hold_failure(domus_testkit *kit, const char *path, const char *type,
     domus_peer_close(peer);
 }
 
-static void hold_failures_leave_nothing(uint32_t which)
-{
-    domus_testkit *kit = begin(&services[which]);
-
-    hold_failure(kit, "/disk", "text/plain", "HTTP/1.1 415 ");
-    hold_failure(kit, "/disk", "multipart/form-data", "HTTP/1.1 400 ");
-    disk.bytes_max = 4999;
-    hold_failure(kit, "/disk", TYPE, "HTTP/1.1 503 ");
-    disk.bytes_max = 5000;
-    memory.bytes_max = 100;
-    hold_failure(kit, "/disk", TYPE, "HTTP/1.1 503 ");
-    memory.bytes_max = 1000;
-    hold_failure(kit, "/disk", TYPE, "HTTP/1.1 200 ");
-    take_error = -EACCES;
-    hold_failure(kit, "/take", TYPE, "HTTP/1.1 403 ");
-    end(kit, 1);
-}
-
 DOMT_TEST(failures_leave_nothing)
 {
-    for (uint32_t which = 0; which < 2; which++)
-        hold_failures_leave_nothing(which);
+    for (uint32_t which = 0; which < 2; which++) {
+        domus_testkit *kit = begin(&services[which]);
+        hold_failure(kit, "/disk", "text/plain", "HTTP/1.1 415 ");
+        hold_failure(kit, "/disk", "multipart/form-data", "HTTP/1.1 400 ");
+        disk.bytes_max = 4999;
+        hold_failure(kit, "/disk", TYPE, "HTTP/1.1 503 ");
+        disk.bytes_max = 5000;
+        memory.bytes_max = 100;
+        hold_failure(kit, "/disk", TYPE, "HTTP/1.1 503 ");
+        memory.bytes_max = 1000;
+        hold_failure(kit, "/disk", TYPE, "HTTP/1.1 200 ");
+        take_error = -EACCES;
+        hold_failure(kit, "/take", TYPE, "HTTP/1.1 403 ");
+        end(kit, 1);
+    }
 }
 
 /* The client is gone in the midst, at each of some places: before a file, in it, behind it. */

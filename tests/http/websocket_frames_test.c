@@ -162,9 +162,7 @@ DOMT_TEST(closes_are_heard_and_answered)
         {"88:", "close 1005 []\n"},
         {"88:\x03", "EPROTO close 1002"},
         {"88:\x03\xe8", "close 1000 []\n"},
-        {"88:\x03\xe8"
-         "bye",
-         "close 1000 [bye]\n"},
+        {"88:\003\350bye", "close 1000 [bye]\n"},
         {"88:\x03\xe8\xc3\xa4", "close 1000 [\\xc3\\xa4]\n"},
         {"88:\x03\xe8\xc3", "EPROTO close 1007"},
         {"88:\x03\xe8\xed\xa0\x80", "EPROTO close 1007"},

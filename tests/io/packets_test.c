@@ -242,10 +242,7 @@ DOMT_TEST(length_begins_a_packet)
     assert_decodes(stage, &one, "\3abc\0\1x", 7, "0 3:abc0 0:0 1:x", 0);
     assert_decodes(stage, &big, "\0\3abc\0\0\0", 8, "2 3:abc2 0:", -EPIPE);
     assert_decodes(stage, &little, "\3\0\0\0abc", 7, "0 3:abc", 0);
-    assert_decodes(stage, &eight,
-                   "\0\0\0\0\0\0\0\x0b"
-                   "abc\0\0\0\0\0\0\0\10",
-                   19, "0 3:abc0 0:", 0);
+    assert_decodes(stage, &eight, "\0\0\0\0\0\0\0\013abc\0\0\0\0\0\0\0\10", 19, "0 3:abc0 0:", 0);
     assert_encodes(stage, &one, "abc", 3, "\3abc", 4);
     assert_encodes(stage, &big, "abc", 3, "\0\3abc", 5);
     assert_encodes(stage, &little, "abc", 3, "\3\0\0\0abc", 7);
