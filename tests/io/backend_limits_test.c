@@ -1,15 +1,20 @@
-/* The backends at their limits: more operations than its queues hold, completions that
- * overflow, no buffers, and no memory. */
+/* The backends: datagrams, each of which comes whole and with its sender, and is sent whole or not
+ * at all; and limits: more operations than the queues hold, completions that overflow, no buffers,
+ * and no memory. */
 #include "base/memory.h"
 #include "io/backend/choose.h"
 #include "tests/io/ring.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* 300 operations, of which 16 fit into the submission queue and 32 into that of completions. */
@@ -149,6 +154,271 @@ DOMT_TEST(epoll_without_memory_does_not_open)
     }
     ck_assert_int_gt(missing, 7); /* the ring and six tables at least, and then none */
     domi_backend_epoll.close(ring);
+}
+
+#define ROOM (DOMT_RING_BUFFER_SIZE - sizeof(domi_datagram_head)) /* bytes that a buffer takes */
+
+/* Returns a UDP socket on loopback, and its address. */
+static int udp(struct sockaddr_in *ret_address)
+{
+    socklen_t size = sizeof *ret_address;
+    int made = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    *ret_address = (struct sockaddr_in){.sin_family = AF_INET};
+    ret_address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_eq(bind(made, (struct sockaddr *)ret_address, size), 0);
+    ck_assert_int_eq(getsockname(made, (struct sockaddr *)ret_address, &size), 0);
+    return made;
+}
+
+static struct sockaddr_in here, there;
+static int fd, peer; /* at these addresses */
+
+static void begin(void)
+{
+    fd = udp(&here);
+    peer = udp(&there);
+    domt_ring_begin();
+}
+
+static void end(void)
+{
+    close(peer);
+    close(fd);
+    domt_ring_end();
+}
+
+static void send_here(const void *bytes, size_t size)
+{
+    ck_assert_int_eq(sendto(peer, bytes, size, 0, (struct sockaddr *)&here, sizeof here),
+                     (ssize_t)size);
+}
+
+/* Returns a Unix datagram socket with an abstract name, and its address. */
+static int unix_named(const char *name, struct sockaddr_un *ret_address, socklen_t *ret_size)
+{
+    int made = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int length = snprintf(ret_address->sun_path + 1, sizeof ret_address->sun_path - 1, "%s.%d",
+                          name, (int)getpid());
+    *ret_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    ck_assert_int_eq(bind(made, (struct sockaddr *)ret_address, *ret_size), 0);
+    return made;
+}
+
+/* Wait for the next datagram of operation 5, which has to be this one. Returns its head. Where an
+ * operation has ended with it, the next one is begun. */
+static domi_datagram_head comes(int from, const char *bytes, size_t size)
+{
+    domi_completion completion = domt_ring_next();
+    domi_datagram_head head;
+    char *memory = domt_ring_memory[completion.buffer];
+
+    ck_assert_uint_eq(completion.user_data, 5);
+    ck_assert_int_eq(completion.result, (int)(sizeof head + size));
+    ck_assert_uint_ne(completion.flags & DOMI_BUFFERED, 0);
+    memcpy(&head, memory, sizeof head);
+    ck_assert_int_eq(memcmp(memory + sizeof head, bytes, size), 0);
+    if ((completion.flags & DOMI_MORE) == 0)
+        domt_backend->receive_datagrams(domt_ring, from, 5);
+    domt_backend->give(domt_ring, completion.buffer, memory, DOMT_RING_BUFFER_SIZE);
+    domt_backend->publish(domt_ring);
+    return head;
+}
+
+DOMT_TEST(each_datagram_comes_whole_with_its_sender)
+{
+    static const size_t sizes[] = {1, 0, 0, ROOM, 7};
+    char bytes[ROOM];
+
+    memset(bytes, 'b', sizeof bytes);
+    begin();
+    domt_backend->receive_datagrams(domt_ring, fd, 5);
+    domt_ring_quiet();
+    for (int round = 0; round < 20; round++) { /* more than there are buffers */
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+            send_here(bytes, sizes[i]);
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            domi_datagram_head head = comes(fd, bytes, sizes[i]);
+            ck_assert_uint_eq(head.size, sizes[i]);
+            ck_assert_uint_eq(head.flags & MSG_TRUNC, 0);
+            ck_assert_uint_eq(head.name_size, sizeof there);
+            ck_assert_int_eq(memcmp(head.name, &there, sizeof there), 0);
+        }
+    }
+    end();
+}
+
+DOMT_TEST(datagram_that_is_too_long_is_marked)
+{
+    char bytes[ROOM + 1];
+
+    memset(bytes, 'b', sizeof bytes);
+    begin();
+    domt_backend->receive_datagrams(domt_ring, fd, 5);
+    send_here(bytes, sizeof bytes);
+    ck_assert_uint_ne(comes(fd, bytes, ROOM).flags & MSG_TRUNC, 0);
+    send_here(bytes, 3);
+    ck_assert_uint_eq(comes(fd, bytes, 3).flags & MSG_TRUNC, 0);
+    end();
+}
+
+DOMT_TEST(senders_of_unix_datagrams_have_a_name_or_none)
+{
+    struct sockaddr_un to, of;
+    socklen_t to_size, of_size;
+    int own = unix_named("here", &to, &to_size);
+    int named = unix_named("of", &of, &of_size);
+    int unnamed = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    domt_ring_begin();
+    domt_backend->receive_datagrams(domt_ring, own, 5);
+    (void)sendto(named, "n", 1, 0, (struct sockaddr *)&to, to_size);
+    domi_datagram_head head = comes(own, "n", 1);
+    ck_assert_uint_eq(head.name_size, of_size);
+    ck_assert_int_eq(memcmp(head.name, &of, of_size), 0);
+    (void)sendto(unnamed, "u", 1, 0, (struct sockaddr *)&to, to_size);
+    ck_assert_uint_eq(comes(own, "u", 1).name_size, 0);
+    close(unnamed);
+    close(named);
+    close(own);
+    domt_ring_end();
+}
+
+DOMT_TEST(datagrams_of_one_enter_leave_in_order)
+{
+    char bytes[16] = "";
+
+    begin();
+    for (unsigned i = 0; i < 10; i++) {
+        domi_datagram_out out = {"0123456789", &there, i, sizeof there};
+        domt_backend->send_datagram(domt_ring, fd, &out, 100 + i);
+        out = (domi_datagram_out){0}; /* the structure is copied */
+    }
+    for (unsigned i = 0; i < 10; i++)
+        domt_ring_comes(100 + i, (int)i, 0);
+    for (int i = 0; i < 10; i++)
+        ck_assert_int_eq(recv(peer, bytes, sizeof bytes, MSG_DONTWAIT), i);
+    end();
+}
+
+DOMT_TEST(datagram_without_an_address_goes_to_the_connected_peer)
+{
+    char bytes[16] = "";
+    const domi_datagram_out out = {.data = "abc", .size = 3};
+
+    begin();
+    domt_backend->send_datagram(domt_ring, fd, &out, 1);
+    domt_ring_comes(1, -EDESTADDRREQ, 0);
+    ck_assert_int_eq(
+        domt_backend->sockets->connect(domt_ring, fd, (struct sockaddr *)&there, sizeof there), 0);
+    domt_backend->send_datagram(domt_ring, fd, &out, 2);
+    domt_ring_comes(2, 3, 0);
+    ck_assert_int_eq(recv(peer, bytes, sizeof bytes, MSG_DONTWAIT), 3);
+    close(peer); /* a datagram that nobody takes comes back as an error of the socket */
+    domt_backend->receive_datagrams(domt_ring, fd, 5);
+    domt_ring_quiet();
+    domt_backend->send_datagram(domt_ring, fd, &out, 3);
+    int refused = 0;
+    for (int i = 0; i < 2; i++) {
+        domi_completion completion = domt_ring_next();
+        ck_assert_uint_eq(completion.flags & DOMI_MORE, 0);
+        if (completion.user_data == 5)
+            refused = completion.result;
+        else
+            ck_assert_int_eq(completion.result, 3);
+    }
+    ck_assert_int_eq(refused, -ECONNREFUSED);
+    domt_backend->receive_datagrams(domt_ring, fd, 5); /* the error did no harm to the socket */
+    domt_ring_quiet();
+    close(fd);
+    domt_ring_end();
+}
+
+DOMT_TEST(datagram_that_cannot_be_sent_waits_for_nothing)
+{
+    static char bytes[65536];
+    const domi_datagram_out longest = {bytes, &there, 65507, sizeof there};
+    const domi_datagram_out too_long = {bytes, &there, 65508, sizeof there};
+    int ends[2];
+
+    begin();
+    domt_backend->send_datagram(domt_ring, fd, &longest, 1);
+    domt_ring_comes(1, 65507, 0);
+    domt_backend->send_datagram(domt_ring, fd, &too_long, 2);
+    domt_ring_comes(2, -EMSGSIZE, 0);
+    close(peer);
+    close(fd);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends), 0);
+    int result = 1;
+    for (uint64_t i = 1; result == 1; i++) {
+        ck_assert_uint_lt(i, 100000);
+        domt_backend->send_datagram(domt_ring, ends[0],
+                                    &(domi_datagram_out){.data = "x", .size = 1}, i);
+        result = domt_ring_next().result;
+    }
+    ck_assert_int_eq(result, -EAGAIN);
+    domt_backend->poll_once(domt_ring, ends[0], POLLOUT, 9);
+    domt_ring_quiet();
+    while (recv(ends[1], bytes, sizeof bytes, MSG_DONTWAIT) == 1)
+        continue;
+    ck_assert_int_ne(domt_ring_next().result & POLLOUT, 0);
+    close(ends[0]);
+    close(ends[1]);
+    domt_ring_end();
+}
+
+/* On epoll both are one registration, and that of a poll ends with the first report, which here is
+ * one for the receive. */
+static void poll_beside_a_receive(void)
+{
+    int ends[2];
+    char byte;
+
+    domt_ring_begin();
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends), 0);
+    while (send(ends[0], "x", 1, MSG_DONTWAIT) == 1)
+        continue;
+    domt_backend->receive_datagrams(domt_ring, ends[0], 5);
+    domt_backend->poll_once(domt_ring, ends[0], POLLOUT, 9);
+    domt_ring_quiet();
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(send(ends[1], "y", 1, MSG_DONTWAIT), 1);
+        (void)comes(ends[0], "y", 1);
+    }
+    while (recv(ends[1], &byte, 1, MSG_DONTWAIT) == 1)
+        continue;
+    domi_completion completion = domt_ring_next();
+    ck_assert_uint_eq(completion.user_data, 9);
+    ck_assert_int_ne(completion.result & POLLOUT, 0);
+    ck_assert_int_eq(send(ends[1], "z", 1, MSG_DONTWAIT), 1);
+    (void)comes(ends[0], "z", 1);
+    close(ends[0]);
+    close(ends[1]);
+    domt_ring_end();
+}
+
+DOMT_TEST(poll_for_room_does_not_disturb_a_receive)
+{
+    poll_beside_a_receive();
+    domt_backend = &domi_backend_epoll;
+    poll_beside_a_receive();
+}
+
+DOMT_TEST(receive_without_buffers_ends_and_goes_on)
+{
+    begin();
+    domt_backend->receive_datagrams(domt_ring, fd, 5);
+    for (unsigned i = 0; i <= DOMT_RING_BUFFERS; i++)
+        send_here("x", 1);
+    for (unsigned i = 0; i < DOMT_RING_BUFFERS; i++)
+        ck_assert_int_eq(domt_ring_next().result, (int)sizeof(domi_datagram_head) + 1);
+    domt_ring_comes(5, -ENOBUFS, 0);
+    domt_ring_give_all();
+    domt_backend->receive_datagrams(domt_ring, fd, 5);
+    (void)comes(fd, "x", 1);
+    end();
 }
 
 DOMT_SUITE(20)

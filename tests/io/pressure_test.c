@@ -1,10 +1,20 @@
 /* While memory is short channels read on, one piece at a time when it is critical; accepting pauses
- * (acceptor_test.c holds that). */
+ * (acceptor_test.c holds that). Pages of slices that wait for many channels count once on their
+ * thread, as a whole, and hinder others up to half of the bound (io/resources/pages.c). A spell of
+ * shortage begins once and is over once, and no stranger fills the log by bringing it back
+ * (io/resources/shortage.c). */
 #include "base/memory.h"
+#include "base/page.h"
+#include "io/channels/crowd.h"
+#include "io/channels/send.h"
 #include "io/channels/state.h"
+#include "io/resources/buffer.h"
+#include "io/resources/pages.h"
+#include "io/resources/shortage.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 static int fd, peer;
@@ -191,4 +201,260 @@ DOMT_TEST(a_piece_is_not_lost_for_want_of_memory)
     domt_bed_end();
 }
 
-DOMT_SUITE(20)
+#define CHANNELS 6
+#define VALUE    100000u
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+DOMT_TEST(table_finds_each_page)
+{
+    enum { PAGES = 3000 };
+    static domus_slice slices[PAGES];
+    static domi_queued_page *queued[PAGES];
+    domi_queued_pages pages = {0};
+    uint64_t sum = 0;
+
+    for (int i = 0; i < PAGES; i++) {
+        ck_assert_int_eq(domus_slice_copy(&i, sizeof i, &slices[i]), 0);
+        queued[i] = domi_pages_join(&pages, slices[i].page);
+        ck_assert_ptr_nonnull(queued[i]);
+        ck_assert(!domi_pages_has(&pages, slices[i].page));
+        sum += domi_pages_add_slice(&pages, queued[i]);
+        ck_assert(domi_pages_has(&pages, slices[i].page));
+    }
+    ck_assert_uint_eq(pages.count, PAGES);
+    ck_assert_uint_eq(pages.bytes, sum);
+    for (int i = 0; i < PAGES; i++) {
+        ck_assert_ptr_eq(domi_pages_join(&pages, slices[i].page), queued[i]);
+        ck_assert_uint_eq(domi_pages_add_slice(&pages, queued[i]), 0);
+        ck_assert_uint_eq(domi_pages_remove_slice(&pages, queued[i]), 0);
+        domi_pages_leave(&pages, queued[i]);
+    }
+    ck_assert_uint_eq(pages.bytes, sum);
+    for (int i = PAGES - 1; i >= 0; i--) {
+        ck_assert_uint_eq(domi_pages_remove_slice(&pages, queued[i]),
+                          domi_page_bytes(slices[i].page));
+        domi_pages_leave(&pages, queued[i]);
+        ck_assert(!domi_pages_has(&pages, slices[i].page));
+        domus_slice_free(slices[i]);
+    }
+    ck_assert(pages.count == 0 && pages.bytes == 0 && pages.lists == NULL);
+}
+
+DOMT_TEST(table_without_memory_finds_what_it_has)
+{
+    domus_slice slices[40];
+    domi_queued_page *queued[40];
+    domi_queued_pages pages = {0};
+
+    for (int i = 0; i < 40; i++)
+        ck_assert_int_eq(domus_slice_copy(&i, sizeof i, &slices[i]), 0);
+    for (int64_t n = 0; n < 2; n++) { /* the table, and then the page */
+        domi_memory_fail_after(n, 0);
+        ck_assert_ptr_null(domi_pages_join(&pages, slices[0].page));
+        domi_memory_fail_after(-1, 0);
+        ck_assert_uint_eq(pages.count, 0);
+    }
+    for (int i = 0; i < 40; i++) {
+        if (i == 16)
+            domi_memory_fail_after(0, 0); /* the table stays as it is */
+        queued[i] = domi_pages_join(&pages, slices[i].page);
+        domi_memory_fail_after(-1, 0);
+        ck_assert_ptr_nonnull(queued[i]);
+        if (i == 16)
+            ck_assert_uint_eq(pages.lists_count, 16);
+    }
+    ck_assert_uint_gt(pages.lists_count, 16);
+    for (int i = 0; i < 40; i++) {
+        ck_assert_ptr_eq(domi_pages_join(&pages, slices[i].page), queued[i]);
+        domi_pages_leave(&pages, queued[i]);
+        domi_pages_leave(&pages, queued[i]);
+        domus_slice_free(slices[i]);
+    }
+    domi_pages_end(&pages);
+}
+
+DOMT_TEST(a_small_part_of_a_page_is_mostly_others)
+{
+    static char bytes[8 * 20000];
+    domus_slice whole, part;
+
+    ck_assert_int_eq(domus_slice_copy(bytes, sizeof bytes, &whole), 0);
+    part = whole;
+    ck_assert(!domi_page_is_mostly_others(part));
+    part.size = 16384;
+    ck_assert(domi_page_is_mostly_others(part));
+    part.size = 16385;
+    ck_assert(!domi_page_is_mostly_others(part)); /* that would be much to copy */
+    domus_slice_free(whole);
+    ck_assert_int_eq(domus_slice_copy(bytes, 80000, &whole), 0);
+    part = whole;
+    part.size = 10000;
+    ck_assert(domi_page_is_mostly_others(part));
+    part.size = 10100;
+    ck_assert(!domi_page_is_mostly_others(part));
+    domus_slice_free(whole);
+}
+
+/* --- channels --------------------------------------------------------------------------------- */
+
+static void begin_channels(uint64_t queue_max)
+{
+    bed->mode = DOMT_BED_DROP;
+    bed->config.io.buffers.size_bytes = 1024;
+    domt_bed_start();
+    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = queue_max});
+    for (int i = 0; i < CHANNELS; i++)
+        (void)domt_bed_connect(NULL);
+    domt_bed_settle();
+}
+
+static int write_slice(int i, domus_slice slice)
+{
+    domus_slice kept;
+
+    ck_assert_int_eq(domus_slice_keep(slice, &kept), 0);
+    return domi_channel_write(bed->channels[i], domi_buffer_of_slice(&bed->io, kept));
+}
+
+static int write_copy(int i, uint32_t size)
+{
+    return domi_channel_write(bed->channels[i], domi_buffer_heap(&bed->io, size));
+}
+
+static domus_slice make_value(void)
+{
+    static const char bytes[VALUE];
+    domus_slice value;
+
+    ck_assert_int_eq(domus_slice_copy(bytes, VALUE, &value), 0);
+    return value;
+}
+
+DOMT_TEST(a_page_counts_once_on_its_thread)
+{
+    begin_channels(UINT64_C(1) << 30);
+    domus_slice value = make_value();
+    uint64_t page = domi_page_bytes(value.page);
+
+    for (int i = 0; i < CHANNELS; i++) {
+        ck_assert_int_eq(write_slice(i, value), 0);
+        ck_assert_uint_ge(domi_io_queued(&bed->io), page);
+        ck_assert_uint_le(domi_io_queued(&bed->io), page + 200 * (uint64_t)(i + 1));
+        ck_assert_uint_ge(bed->channels[i]->cost, VALUE);
+    }
+    domus_slice_free(value); /* only the queue has it now */
+    for (int i = 0; i < CHANNELS; i++) {
+        ck_assert_uint_ge(domi_io_queued(&bed->io), page);
+        domi_channel_end(bed->channels[i], -EPROTO, true);
+        domt_bed_settle();
+    }
+    ck_assert_uint_eq(domi_io_queued(&bed->io), 0);
+    domt_bed_end();
+}
+
+/* A part of a page keeps it as a whole. */
+DOMT_TEST(a_page_counts_as_a_whole)
+{
+    begin_channels(UINT64_C(1) << 30);
+    domus_slice value = make_value();
+    domus_slice part = value;
+
+    part.size = 3000;
+    ck_assert_int_eq(write_slice(0, part), 0);
+    ck_assert_uint_ge(domi_io_queued(&bed->io), VALUE);
+    part.offset = 5000;
+    ck_assert_int_eq(write_slice(1, part), 0);
+    ck_assert_uint_le(domi_io_queued(&bed->io), VALUE + 1000);
+    domus_slice_free(value);
+    domt_bed_end();
+}
+
+/* A page that is larger than the bound: what takes no further memory is queued all the same, short
+ * answers have half of the bound for themselves, and others are refused. */
+DOMT_TEST(a_page_larger_than_the_bound_silences_nobody)
+{
+    begin_channels(VALUE / 2);
+    domus_slice value = make_value();
+    domus_slice other = make_value();
+
+    ck_assert_int_eq(write_slice(0, value), 0);
+    ck_assert_int_eq(write_slice(1, value), 0);
+    ck_assert_int_eq(write_slice(2, value), 0);
+    ck_assert_int_eq(write_slice(3, other), -ENOBUFS);
+    ck_assert_int_eq(write_copy(3, 1025), -ENOBUFS);
+    ck_assert_int_eq(write_copy(3, 1024), 0);
+    ck_assert(!domi_channel_is_above_part(bed->channels[4], 0)); /* it may read its first piece */
+    domi_io_set_queue_max(&bed->io, 8 * VALUE);
+    ck_assert_uint_eq(bed->io.pages.beyond, 0);
+    ck_assert_int_eq(write_slice(3, other), 0);
+    domus_slice_free(value);
+    domus_slice_free(other);
+    domt_bed_end();
+}
+
+DOMT_TEST(short_answers_have_half_of_the_bound_beside_pages)
+{
+    enum { BOUND = 20000 };
+    begin_channels(BOUND);
+    domus_slice value = make_value();
+    uint64_t before;
+    int result = 0;
+
+    ck_assert_int_eq(write_slice(0, value), 0);
+    before = domi_io_queued(&bed->io);
+    bed->channels[1]->settings = bed->channels[0]->settings;
+    for (int i = 0; result == 0 && i < 1000; i++) {
+        bed->channels[1]->queued_bytes = 0; /* as if each was the only one of its channel */
+        result = write_copy(1, 600);        /* it is not joined with others */
+    }
+    ck_assert_int_eq(result, -ENOBUFS);
+    ck_assert_uint_ge(domi_io_queued(&bed->io) - before, BOUND / 2 - 1000);
+    ck_assert_uint_le(domi_io_queued(&bed->io) - before, BOUND / 2 + 1000);
+    uint64_t bytes = 0;
+    for (domus_buffer *buffer = bed->channels[1]->outbound.head; buffer != NULL;
+         buffer = buffer->next)
+        bytes += buffer->size;
+    bed->channels[1]->queued_bytes = bytes;
+    domus_slice_free(value);
+    domt_bed_end();
+}
+
+#define HOUR_S 3600u
+
+/* A stranger who makes something run out again and again does not fill the log. */
+DOMT_TEST(a_spell_that_comes_back_has_to_be_quiet_for_longer)
+{
+    const uint64_t second = UINT64_C(1000000000);
+    domi_shortage shortage = {0};
+    uint64_t now_ns = 5 * second;
+    uint64_t lasted_ns = 0;
+    uint32_t lines = 0;
+
+    for (uint32_t i = 0; i < HOUR_S; i++) { /* an hour of 1.1 s of quiet each */
+        lines += domi_shortage_note(&shortage, now_ns);
+        now_ns += second + second / 10;
+        lines += domi_shortage_end(&shortage, now_ns, &lasted_ns);
+    }
+    ck_assert_uint_le(lines, 4); /* the second spell wants 2 s, and goes on for ever */
+    lines = 0;
+    for (uint32_t i = 0; i < HOUR_S; i++) { /* as soon as it is over, it begins anew */
+        lines += domi_shortage_note(&shortage, now_ns);
+        for (; shortage.begun_ns != 0; now_ns += second)
+            lines += domi_shortage_end(&shortage, now_ns, &lasted_ns);
+        ck_assert_uint_le(shortage.quiet_ns, 64 * second);
+    }
+    ck_assert_uint_eq(shortage.quiet_ns, 64 * second);
+    domi_shortage restless = shortage;
+    now_ns = shortage.ended_ns + 64 * second; /* a calm minute: all is forgiven */
+    ck_assert(domi_shortage_note(&restless, now_ns - 1));
+    ck_assert_uint_eq(restless.quiet_ns, 64 * second);
+    ck_assert(domi_shortage_note(&shortage, now_ns));
+    ck_assert_uint_eq(shortage.quiet_ns, second);
+    ck_assert(!domi_shortage_end(&shortage, now_ns + second - 1, &lasted_ns));
+    ck_assert(domi_shortage_end(&shortage, now_ns + second, &lasted_ns));
+    ck_assert_uint_eq(lasted_ns, 0);
+    ck_assert(!domi_shortage_end(&shortage, now_ns + 9 * second, &lasted_ns));
+}
+
+DOMT_SUITE(60)

@@ -112,11 +112,11 @@ DOMT_TEST(an_older_kernel_gets_epoll_and_one_line)
 DOMT_TEST(the_tests_of_the_ring_pass_on_linux_6_1)
 {
     static const char *const programs[] = {
-        "io_backend",         "io_backend_limits",  "io_datagram_backend", "io_direct_seeds",
-        "io_calls",           "runtime_datagram",   "runtime_connect",     "runtime_file",
-        "runtime_file_names", "runtime_file_ring",  "runtime_file_held",   "runtime_file_send",
-        "runtime_half_close", "runtime_http_files", "runtime_listen",      "runtime_settings",
-        "runtime_stop",       "runtime_park",       "runtime_pipeline",    "runtime_proxy"};
+        "io_backend",         "io_backend_limits", "io_direct_seeds",   "io_calls",
+        "runtime_datagram",   "runtime_connect",   "runtime_file",      "runtime_file_names",
+        "runtime_file_ring",  "runtime_file_held", "runtime_file_send", "runtime_half_close",
+        "runtime_http_files", "runtime_listen",    "runtime_settings",  "runtime_stop",
+        "runtime_park",       "runtime_pipeline",  "runtime_proxy"};
 
     if (!domt_is_long() || !may_preload())
         return;
