@@ -24,7 +24,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define DOMT_BED_PEERS_MAX 1024u
+#define DOMT_BED_PEERS_MAX  1024u
+#define DOMT_BED_ACTORS_MAX 16u
 
 __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
 {
@@ -122,6 +123,9 @@ domt_bed domt_bed_now;
 static int peers[DOMT_BED_PEERS_MAX]; /* those of this bed that have not hung up */
 static uint32_t peers_count;
 
+static domus_address spawned[DOMT_BED_ACTORS_MAX]; /* by domt_bed_spawn() */
+static uint32_t spawned_count;
+
 __attribute__((constructor)) void domt_bed_init(void)
 {
     memset(bed, 0, sizeof *bed);
@@ -174,6 +178,8 @@ void domt_bed_end(void)
 {
     domt_bed_release(bed->kept_count);
     (void)domi_io_abort(&bed->io);
+    while (spawned_count != 0)
+        (void)domi_house_stop(&bed->manager, spawned[--spawned_count]); /* or it has ended before */
     ck_assert_int_eq(domi_house_stop(&bed->manager, bed->actor), 0);
     domt_bed_settle();
     ck_assert_uint_eq(bed->io.open, 0);
@@ -207,6 +213,8 @@ domus_address domt_bed_spawn(const domus_behaviour *behaviour, const void *state
     domus_address actor;
 
     ck_assert_int_eq(domi_house_spawn(&bed->manager, &bed->manager, behaviour, state, &actor), 0);
+    ck_assert_uint_lt(spawned_count, DOMT_BED_ACTORS_MAX);
+    spawned[spawned_count++] = actor;
     return actor;
 }
 

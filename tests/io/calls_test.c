@@ -161,14 +161,6 @@ static void begin(const domus_behaviour *behaviour, uint32_t requests_max)
     begin_with(behaviour, requests_max, 0);
 }
 
-static void end(void)
-{
-    (void)domi_io_abort(&bed->io);
-    ck_assert_int_eq(domi_house_stop(&bed->manager, owner), 0);
-    domt_bed_settle();
-    domt_bed_end();
-}
-
 /* Bring bytes for a channel, and take no turn. */
 static void bring(uint32_t channel, const char *bytes)
 {
@@ -204,7 +196,7 @@ DOMT_TEST(each_function_may_be_a_sequence)
     held_to_have_heard("eEc");
     pass(4);
     held_to_have_heard("-"); /* the wait of on_close has come to its end */
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(wait_of_on_close_is_cancelled_unless_conversations_go_on)
@@ -215,7 +207,7 @@ DOMT_TEST(wait_of_on_close_is_cancelled_unless_conversations_go_on)
     ck_assert_int_eq(domi_channel_close(channels[0]), 0);
     domt_bed_ends(fds[0], 0);
     held_to_have_heard("cx");
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(functions_are_called_without_memory_for_their_frames)
@@ -228,7 +220,7 @@ DOMT_TEST(functions_are_called_without_memory_for_their_frames)
     domt_bed_settle();
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.channels_refused), CHANNELS);
     ck_assert(!domt_bed_is_open(fds[0]));
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(frame_that_is_too_large_is_refused)
@@ -246,7 +238,7 @@ DOMT_TEST(frame_that_is_too_large_is_refused)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_int_eq(domi_house_spawn(&bed->manager, &bed->manager, &wrong[i], NULL, &nobody),
                          -EINVAL);
-    end();
+    domt_bed_end();
 }
 
 /* --- requestsMax ------------------------------------------------------------------------------ */
@@ -277,7 +269,7 @@ DOMT_TEST(one_request_follows_the_other_and_no_channel_waits_for_another)
     pass(2);
     held_to_have_heard("12");
     ck_assert_uint_eq(busy_count(), 4);
-    end();
+    domt_bed_end();
 }
 
 /* A receive that was ended for each request would cost two operations. */
@@ -298,7 +290,7 @@ DOMT_TEST(receive_goes_on_while_nothing_waits)
     held_to_have_heard("rrr");
     ck_assert_uint_eq(bed->fake->begun[DOMT_CANCEL], 0);
     ck_assert_uint_eq(bed->fake->begun[DOMT_RECEIVE], CHANNELS);
-    end();
+    domt_bed_end();
 }
 
 /* The same holds where on_read is not a sequence. */
@@ -319,7 +311,7 @@ DOMT_TEST(as_many_requests_as_the_bound_are_under_way)
         held_to_have_heard("999rr");
         pass(9);
         held_to_have_heard("99");
-        end();
+        domt_bed_end();
     }
 }
 
@@ -338,7 +330,7 @@ DOMT_TEST(half_close_at_the_bound_answers_everything)
     domt_bed_settle();
     held_to_have_heard("1");
     ck_assert(!domt_bed_is_open(fds[0]));
-    end();
+    domt_bed_end();
 }
 
 /* But not before the actor was shown all that came before. */
@@ -358,7 +350,7 @@ DOMT_TEST(on_end_does_not_wait_for_a_request)
     held_to_have_heard("e");
     pass(3);
     held_to_have_heard("Ecxx3re");
-    end();
+    domt_bed_end();
 }
 
 /* The peer has sent, so it is this side that is slow. */
@@ -373,7 +365,7 @@ DOMT_TEST(busy_channel_is_not_idle_while_bytes_wait)
     domt_bed_settle();
     ck_assert(domt_bed_is_open(fds[0]));
     ck_assert(!domt_bed_is_open(fds[1]));
-    end();
+    domt_bed_end();
 }
 
 DOMT_SUITE(60)

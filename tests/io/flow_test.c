@@ -130,15 +130,6 @@ static void begin(void)
     begin_with(0);
 }
 
-static void end(void)
-{
-    (void)domi_io_abort(&bed->io);
-    ck_assert_int_eq(domi_house_stop(&bed->manager, owner), 0);
-    ck_assert_int_eq(domi_house_stop(&bed->manager, stranger), 0);
-    domt_bed_settle();
-    domt_bed_end();
-}
-
 static void tell(domus_address to, char word)
 {
     domt_bed_tell(to, &word_type, &word);
@@ -184,7 +175,7 @@ DOMT_TEST(paused_channel_shows_nothing_until_it_is_resumed)
     tell_channel('r');
     bring("3");
     ck_assert_str_eq(heard, "123");
-    end();
+    domt_bed_end();
 }
 
 /* A handler that pauses gets no further piece of the same run. */
@@ -199,7 +190,7 @@ DOMT_TEST(pause_within_on_read_holds_at_once)
     tell_channel('r');
     domt_bed_settle();
     ck_assert_str_eq(heard, "p12");
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(end_of_the_peer_waits_for_the_resume)
@@ -212,7 +203,7 @@ DOMT_TEST(end_of_the_peer_waits_for_the_resume)
     tell_channel('r');
     domt_bed_settle();
     ck_assert_str_eq(heard, "p1.");
-    end();
+    domt_bed_end();
 }
 
 /* Also with nothing else to be shown before it. */
@@ -225,7 +216,7 @@ DOMT_TEST(end_of_the_peer_alone_waits_for_the_resume)
     tell_channel('r');
     domt_bed_settle();
     ck_assert_str_eq(heard, "p.");
-    end();
+    domt_bed_end();
 }
 
 /* Its own side does not read, so the peer is not idle; without bytes that wait it is. */
@@ -240,7 +231,7 @@ DOMT_TEST(paused_channel_is_idle_only_if_nothing_waits)
         for (int i = 0; i < 10; i++)
             domt_bed_wait(10);
         ck_assert_int_eq(domt_bed_is_open(fd), waits);
-        end();
+        domt_bed_end();
     }
 }
 
@@ -253,7 +244,7 @@ DOMT_TEST(closing_channel_is_not_paused)
     ck_assert_int_eq(done, -EPIPE);
     tell_channel('r');
     ck_assert_int_eq(done, -EPIPE);
-    end();
+    domt_bed_end();
 }
 
 /* --- finish ----------------------------------------------------------------------------------- */
@@ -280,7 +271,7 @@ DOMT_TEST(finish_sends_fin_behind_the_bytes_and_goes_on_reading)
     domt_bed_settle();
     ck_assert_str_eq(heard, "1.-");
     ck_assert(!domt_bed_is_open(fd));
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(finish_of_a_channel_with_nothing_queued_is_sent_at_once)
@@ -291,7 +282,7 @@ DOMT_TEST(finish_of_a_channel_with_nothing_queued_is_sent_at_once)
     tell_channel('c'); /* and the close goes on from there */
     domt_bed_ends(fd, 0);
     ck_assert_str_eq(heard, "-");
-    end();
+    domt_bed_end();
 }
 
 /* --- who may ---------------------------------------------------------------------------------- */
@@ -319,7 +310,7 @@ DOMT_TEST(owner_may_act_on_its_channels_and_others_may_not)
     ck_assert_int_eq(done, 0);
     domt_bed_settle();
     ck_assert_str_eq(heard, "-");
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(channels_that_share_a_state_may_act_on_each_other)
@@ -342,9 +333,7 @@ DOMT_TEST(channels_that_share_a_state_may_act_on_each_other)
     ck_assert_int_eq(written, -EPERM);
     tell(channels[1], 'w');
     ck_assert_int_eq(written, 0);
-    for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(domi_house_stop(&bed->manager, sharing[i]), 0);
-    end();
+    domt_bed_end();
 }
 
 /* --- what is told ----------------------------------------------------------------------------- */
@@ -376,7 +365,7 @@ DOMT_TEST(channel_tells_its_endpoints_and_counts)
     domus_channel_counts(channel, &counts);
     ck_assert_uint_eq(counts.sent_bytes, 1);
     ck_assert_uint_eq(counts.queued_bytes, 0);
-    end();
+    domt_bed_end();
 }
 
 DOMT_SUITE(30)

@@ -128,15 +128,6 @@ static void begin(void)
     address = domus_channel_address(channel);
 }
 
-static void end(void)
-{
-    (void)domi_io_abort(&bed->io);
-    ck_assert_int_eq(domi_house_stop(&bed->manager, owner), 0);
-    ck_assert_int_eq(domi_house_stop(&bed->manager, stranger), 0);
-    domt_bed_settle();
-    domt_bed_end();
-}
-
 /* Put a message of `kind`, and take a turn. Returns what the put returned. */
 static int put(domus_address to, const domus_type *type, uint32_t number, uint32_t kind)
 {
@@ -193,7 +184,7 @@ DOMT_TEST(mailbox_is_full_from_send_high_to_send_low)
     ck_assert(!is_full());
     ck_assert_int_eq(tell(address, &size_type, 1), 0);
     ck_assert_uint_eq(channel->queued_bytes, LOW + 1);
-    end();
+    domt_bed_end();
 }
 
 /* Runs of a full channel do not say that there is room. */
@@ -207,7 +198,7 @@ DOMT_TEST(runs_of_a_full_channel_leave_it_full)
     ck_assert(is_full());
     sent(2 * HIGH);
     heard_are("r");
-    end();
+    domt_bed_end();
 }
 
 /* The wait for room ends with the actor, too, and what was queued is no reason to be full then. */
@@ -221,7 +212,7 @@ DOMT_TEST(wait_for_room_ends_with_the_connection)
     domt_bed_settle();
     ck_assert(strcmp(heard, "r") == 0 || strcmp(heard, "g") == 0);
     ck_assert_int_eq(tell(address, &size_type, 1), -ESTALE);
-    end();
+    domt_bed_end();
 }
 
 /* --- flush ------------------------------------------------------------------------------------ */
@@ -238,7 +229,7 @@ DOMT_TEST(flush_waits_for_what_was_queued_at_the_call)
     heard_are("f");
     ck_assert_int_eq(last, 0);
     ck_assert_uint_eq(channel->queued_bytes, 300);
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(flush_of_nothing_goes_on_at_once)
@@ -253,7 +244,7 @@ DOMT_TEST(flush_of_nothing_goes_on_at_once)
     heard_are("");
     sent(1);
     heard_are("f");
-    end();
+    domt_bed_end();
 }
 
 /* They end in the order of their bytes, whoever waits, and in whichever order they began. */
@@ -275,7 +266,7 @@ DOMT_TEST(several_wait_for_one_channel)
     sent(1);
     heard_are("ff");
     ck_assert_ptr_null(channel->flushes);
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(flush_that_is_cancelled_leaves_the_channel)
@@ -295,7 +286,7 @@ DOMT_TEST(flush_that_is_cancelled_leaves_the_channel)
         heard_are(i == 0 ? "" : "f");
         sent(500);
         heard_are(i == 0 ? "ff" : "f");
-        end();
+        domt_bed_end();
     }
 }
 
@@ -314,7 +305,7 @@ DOMT_TEST(flush_fails_with_the_error_of_the_channel)
     ck_assert_int_eq(last, -EPROTO);
     domt_fake_sent(bed->fake, fd, -ECONNRESET);
     domt_bed_settle();
-    end();
+    domt_bed_end();
 }
 
 /* The owner stops while its conversation waits, and so does the channel. */
@@ -330,9 +321,6 @@ DOMT_TEST(flush_ends_with_the_actor_that_waits)
     ck_assert_ptr_null(channel->flushes);
     (void)domi_io_abort(&bed->io);
     domt_fake_sent(bed->fake, fd, -ECONNRESET);
-    domt_bed_settle();
-    ck_assert_int_eq(domi_house_stop(&bed->manager, stranger), 0);
-    domt_bed_settle();
     domt_bed_end();
 }
 
@@ -344,7 +332,7 @@ DOMT_TEST(strangers_may_not_flush)
     heard_are("");
     ck_assert_ptr_null(channel->flushes);
     ck_assert_uint_eq(domi_house_count_parked(stranger.house), 0);
-    end();
+    domt_bed_end();
 }
 
 /* Six waits for some of five numbers of bytes begin in an order by chance, and some of them are
@@ -388,7 +376,7 @@ DOMT_TEST(waits_leave_the_list_in_any_order)
                 break;
         }
         ck_assert_ptr_null(channel->flushes);
-        end();
+        domt_bed_end();
     }
 }
 

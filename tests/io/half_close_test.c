@@ -155,10 +155,8 @@ static int on_cancel(domus_stack *stack, void *self, const void *payload)
 
 static const domus_type sleep_type = {.name = "sleep"};
 static const domus_type cancel_type = {.name = "cancel"};
-static const domus_on rows[] = {{&sleep_type, on_sleep, 0},
-
-                                {&cancel_type, on_cancel, 0},
-                                {NULL, NULL, 0}};
+static const domus_on rows[] = {
+    {&sleep_type, on_sleep, 0}, {&cancel_type, on_cancel, 0}, {NULL, NULL, 0}};
 #define SERVING                                                                                    \
     .kind = DOMUS_CHANNELS, .on = rows, .on_open = {on_open, 0}, .on_read = {on_read, 0},          \
     .on_close = {on_close, 0}
@@ -169,14 +167,6 @@ static const domus_behaviour going_on = {.name = "going on", SERVING, .conversat
 
 /* --- the bed --------------------------------------------------------------------------------- */
 
-static int connect_one(int *ret_peer)
-{
-    int own = -1;
-
-    own = domt_bed_connect_to(actor, ret_peer);
-    return own;
-}
-
 static void begin(const domus_behaviour *behaviour)
 {
     memset(&ours, 0, sizeof ours);
@@ -184,15 +174,7 @@ static void begin(const domus_behaviour *behaviour)
     domt_bed_start();
     actor = domt_bed_spawn(behaviour, NULL);
     domt_bed_turn();
-    fd = connect_one(&peer);
-}
-
-static void end(void)
-{
-    (void)domi_io_abort(&bed->io);
-    ck_assert_int_eq(domi_house_stop(&bed->manager, actor), 0);
-    domt_bed_settle();
-    domt_bed_end();
+    fd = domt_bed_connect_to(actor, &peer);
 }
 
 /* The bytes, each in a piece of its own, and FIN. */
@@ -260,7 +242,7 @@ DOMT_TEST(answer_is_sent_before_the_close)
     hold_open(); /* until the kernel has the answer */
     sends("3");
     hold_closed(0);
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(last_of_several_conversations_closes)
@@ -276,7 +258,7 @@ DOMT_TEST(last_of_several_conversations_closes)
     pass(3);
     sends("9");
     hold_closed(0);
-    end();
+    domt_bed_end();
 }
 
 /* A conversation that did not park, or has ended before the FIN, is not waited for. */
@@ -288,7 +270,7 @@ DOMT_TEST(channel_without_conversations_is_closed_at_once)
         begin(&serving);
         send_and_finish(bytes[i]);
         hold_closed(0);
-        end();
+        domt_bed_end();
     }
     begin(&serving);
     domt_bed_bring(fd, "3");
@@ -300,7 +282,7 @@ DOMT_TEST(channel_without_conversations_is_closed_at_once)
     sends(".");
     send_and_finish("");
     hold_closed(0);
-    end();
+    domt_bed_end();
 }
 
 /* Neither those of other messages, nor those of on_open: that one may last as long as the channel,
@@ -311,14 +293,14 @@ DOMT_TEST(conversations_that_its_bytes_did_not_begin_are_not_waited_for)
     tell(actor, &sleep_type);
     send_and_finish("");
     hold_closed(0);
-    end();
+    domt_bed_end();
 
     begin(&serving);
     ours.waits_on_open = true;
-    fd = connect_one(&peer);
+    fd = domt_bed_connect_to(actor, &peer);
     send_and_finish("");
     hold_closed(0);
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(on_end_runs_at_once_and_closes_when_it_likes)
@@ -332,7 +314,7 @@ DOMT_TEST(on_end_runs_at_once_and_closes_when_it_likes)
     ck_assert_int_eq(domi_channel_close(ours.channel), 0);
     hold_closed(0);
     ck_assert_uint_eq(ours.ends, 1);
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(conversation_that_fails_or_is_cancelled_ends_the_wait)
@@ -342,7 +324,7 @@ DOMT_TEST(conversation_that_fails_or_is_cancelled_ends_the_wait)
     hold_open();
     pass(7);
     hold_closed(-EIO); /* what it began refuses the channel, as on_read would */
-    end();
+    domt_bed_end();
 
     begin(&serving);
     send_and_finish("k");
@@ -350,7 +332,7 @@ DOMT_TEST(conversation_that_fails_or_is_cancelled_ends_the_wait)
     tell(domi_house_address(ours.channel->house), &cancel_type);
     ck_assert_uint_eq(ours.failed, 1);
     hold_closed(0);
-    end();
+    domt_bed_end();
 }
 
 /* --- how long -------------------------------------------------------------------------------- */
@@ -368,7 +350,7 @@ DOMT_TEST(conversation_that_never_ends_is_cut_by_the_idle_time)
         pass(20);
         hold_closed(-ETIMEDOUT);
         domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
-        end();
+        domt_bed_end();
     }
 }
 
@@ -381,7 +363,7 @@ DOMT_TEST(reset_ends_the_wait_and_cancels_the_conversation)
     ck_assert_uint_eq(ours.answers, 1);
     ck_assert_uint_eq(ours.failed, 1);
     ck_assert_uint_eq(bed->manager.births.houses, 2); /* the bed's own actor, and the server */
-    end();
+    domt_bed_end();
 }
 
 /* The slot of the channel, and perhaps its memory, is another's when the conversation ends. */
@@ -393,20 +375,20 @@ DOMT_TEST(conversation_of_a_channel_that_is_gone_does_not_count_for_the_next)
     domi_channel_end(ours.channel, -EPROTO, true);
     hold_closed(-EPROTO);
     ours.closes = 0;
-    fd = connect_one(&peer);
+    fd = domt_bed_connect_to(actor, &peer);
     ck_assert_uint_eq(ours.channel->slot, slot);
     send_and_finish("k");
     tell(domi_house_address(ours.channel->house), &cancel_type); /* the newest: this one's own */
     hold_closed(0);
 
     ours.closes = 0;
-    fd = connect_one(&peer);
+    fd = domt_bed_connect_to(actor, &peer);
     ck_assert_uint_eq(ours.channel->slot, slot);
     send_and_finish("k");
     pass(12); /* 9 is over, which another's bytes began */
     ck_assert_uint_eq(ours.answers, 2);
     hold_open();
-    end();
+    domt_bed_end();
 }
 
 DOMT_TEST(actor_that_stops_does_not_wait)
@@ -431,7 +413,7 @@ DOMT_TEST(drain_waits_for_the_conversations_of_its_channels)
     pass(4);
     sends("6");
     hold_closed(0);
-    end();
+    domt_bed_end();
 }
 
 /* In a drain the channel is closed by its own conversations, whatever the actor does besides. */
@@ -444,7 +426,7 @@ DOMT_TEST(drain_does_not_wait_for_the_conversations_of_others)
     pass(5);
     sends("3");
     hold_closed(0);
-    end();
+    domt_bed_end();
 }
 
 DOMT_SUITE(30)

@@ -405,14 +405,6 @@ static void begin_later(void)
     address = domus_channel_address(bed->io.slots[0].channel);
 }
 
-static void end_later(void)
-{
-    (void)domi_io_abort(&bed->io);
-    ck_assert_int_eq(domi_house_stop(&bed->manager, owner), 0);
-    domt_bed_settle();
-    domt_bed_end();
-}
-
 static void tell(domus_address to)
 {
     ck_assert_int_eq(domt_bed_put(to, DOMI_NOTICE, &gather_type, NULL), 0);
@@ -437,7 +429,7 @@ DOMT_TEST(several_calls_bring_one_event_before_the_sends)
     ck_assert_uint_eq(events, 2);
     domt_bed_sent(fd, 1800);
     domt_fake_sent(bed->fake, fd, 600);
-    end_later();
+    domt_bed_end();
 }
 
 /* An actor that always asks again has one event in each phase 2, and the thread does not sleep. */
@@ -453,7 +445,7 @@ DOMT_TEST(event_that_asks_again_waits_for_the_next_phase)
     }
     domt_bed_turn();
     ck_assert_uint_eq(events, 4);
-    end_later();
+    domt_bed_end();
 }
 
 /* The actor has ended before its event: the next actor in the slot does not get it. */
@@ -477,8 +469,7 @@ DOMT_TEST(event_of_an_actor_that_has_ended_is_dropped)
     domt_bed_turn();
     ck_assert_uint_eq(events, 1);
     ck_assert(!domi_manager_has_work(&bed->manager));
-    ck_assert_int_eq(domi_house_stop(&bed->manager, next), 0);
-    end_later();
+    domt_bed_end();
 }
 
 DOMT_TEST(state_actor_is_refused)
@@ -493,7 +484,7 @@ DOMT_TEST(state_actor_is_refused)
     ck_assert_int_eq(last, -EOPNOTSUPP);
     ck_assert_int_eq(domi_house_stop(&bed->manager, one), 0);
     domi_house_run(&bed->manager, domi_queue_take(&bed->manager.schedule.ready[DOMUS_STATE]));
-    end_later();
+    domt_bed_end();
 }
 
 DOMT_SUITE(20)
