@@ -37,109 +37,72 @@ static domi_setup_facts facts_of(int result, domi_setup_step step)
     return facts;
 }
 
-static void says(const domi_setup_facts *facts, const char *part)
+static void says(const char *text, const char *part)
 {
-    const char *text = text_of(facts);
-
     ck_assert_msg(strstr(text, part) != NULL, "'%s' is not in: %s", part, text);
 }
 
-DOMT_TEST(a_sysctl_is_named_with_its_value_and_the_way_out)
-{
-    static const int results[] = {-EPERM, -EACCES};
+#define SYSCTL      "set it to 0", "io_uring_group"
+#define FILTERED    "allow io_uring_setup, io_uring_enter and io_uring_register"
+#define LOCKED      "system.threads, io.ringEntries or io.completionEntries"
+#define DESCRIPTORS "no descriptor is left"
 
-    for (int disabled = 1; disabled <= 2; disabled++) {
-        for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
-            char value[64];
-            domi_setup_facts facts = facts_of(results[i], DOMI_SETUP_RING);
-            facts.disabled = disabled;
-            facts.seccomp = 2; /* a filter may be there as well: the sysctl is certain */
-            snprintf(value, sizeof value, "kernel.io_uring_disabled=%d", disabled);
-            says(&facts, value);
-            says(&facts, "set it to 0");
-            says(&facts, "io_uring_group");
-        }
+DOMT_TEST(a_refusal_is_told_by_its_cause_and_the_way_out)
+{
+    const domi_setup_step ring = DOMI_SETUP_RING, memory = DOMI_SETUP_MEMORY;
+    const struct {
+        int result;
+        domi_setup_step step;
+        int disabled, seccomp;  /* -1: the kernel does not tell */
+        uint64_t memlock_bytes; /* 0: no limit */
+        bool tells_error;       /* the words of the C library are there, too */
+        const char *parts[3];
+    } cases[] = {
+        /* a filter may be there as well: the sysctl is certain */
+        {-EPERM, ring, 1, 2, 0, false, {"kernel.io_uring_disabled=1", SYSCTL}},
+        {-EACCES, ring, 1, 2, 0, false, {"kernel.io_uring_disabled=1", SYSCTL}},
+        {-EPERM, ring, 2, 2, 0, false, {"kernel.io_uring_disabled=2", SYSCTL}},
+        {-EACCES, ring, 2, 2, 0, false, {"kernel.io_uring_disabled=2", SYSCTL}},
+        {-EPERM, ring, 0, 2, 0, true, {"seccomp filter", FILTERED}},
+        {-EACCES, ring, 0, 2, 0, true, {"seccomp filter", FILTERED}},
+        {-ENOSYS, ring, 0, 2, 0, true, {"seccomp filter", FILTERED}},
+        {-ENOSYS, ring, -1, 0, 0, false, {"5.10.0-test", "Linux 6.1 or newer"}},
+        {-ENOSYS, ring, -1, -1, 0, false, {"Linux 6.1 or newer"}},
+        {-EPERM, ring, 0, 0, 0, false, {"not permitted", "security module"}},
+        {-EPERM, ring, -1, -1, 0, false, {"security module"}},
+        {-ENOMEM, ring, 0, 0, 65536, false, {"limit is 64 KiB", "about 100 KiB", LOCKED}},
+        {-ENOMEM, ring, 0, 0, 65536, false, {"ulimit -l", "LimitMEMLOCK="}},
+        {-ENOMEM, ring, 0, 0, 0, false, {"io_uring_setup: out of memory"}},
+        {-ENOMEM, memory, 0, 0, 65536, false, {"memory for a ring: out of memory"}}, /* our own */
+        {-EMFILE, ring, 0, 0, 0, true, {DESCRIPTORS, "ulimit -n", "LimitNOFILE="}},
+        {-ENFILE, ring, 0, 0, 0, true, {DESCRIPTORS, "ulimit -n", "LimitNOFILE="}},
+        {-EIO, DOMI_SETUP_BUFFERS, 0, 0, 0, true, {"registering receive buffers: "}},
+        {-EIO, DOMI_SETUP_ENABLE, 0, 0, 0, false, {"enabling a ring on its thread: "}},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        domi_setup_facts facts = facts_of(cases[i].result, cases[i].step);
+        facts.disabled = cases[i].disabled;
+        facts.seccomp = cases[i].seccomp;
+        if (cases[i].memlock_bytes != 0)
+            facts.memlock_bytes = cases[i].memlock_bytes;
+        const char *text = text_of(&facts);
+        for (size_t n = 0; n < 3 && cases[i].parts[n] != NULL; n++)
+            says(text, cases[i].parts[n]);
+        if (cases[i].tells_error)
+            says(text, strerror(-cases[i].result));
+        if (cases[i].result == -ENOSYS && cases[i].seccomp == 0)
+            ck_assert_ptr_null(strstr(text, "seccomp"));
     }
-}
-
-DOMT_TEST(a_seccomp_filter_is_told_from_a_kernel_without_io_uring)
-{
-    static const int results[] = {-EPERM, -EACCES, -ENOSYS};
-
-    for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
-        domi_setup_facts facts = facts_of(results[i], DOMI_SETUP_RING);
-        facts.seccomp = 2;
-        says(&facts, "seccomp filter");
-        says(&facts, strerror(-results[i]));
-        says(&facts, "allow io_uring_setup, io_uring_enter and io_uring_register");
-    }
-    domi_setup_facts facts = facts_of(-ENOSYS, DOMI_SETUP_RING);
-    facts.disabled = -1; /* older kernels do not have it */
-    says(&facts, "5.10.0-test");
-    says(&facts, "Linux 6.1 or newer");
-    ck_assert_ptr_null(strstr(text_of(&facts), "seccomp"));
-    facts.seccomp = -1;
-    says(&facts, "Linux 6.1 or newer");
-}
-
-DOMT_TEST(a_refusal_by_neither_says_where_else_to_look)
-{
-    domi_setup_facts facts = facts_of(-EPERM, DOMI_SETUP_RING);
-
-    says(&facts, "not permitted");
-    says(&facts, "security module");
-    facts.disabled = -1;
-    facts.seccomp = -1;
-    says(&facts, "security module");
 }
 
 DOMT_TEST(an_old_kernel_is_named)
 {
     for (domi_setup_step step = DOMI_SETUP_RING; step <= DOMI_SETUP_ENABLE; step++) {
         domi_setup_facts facts = facts_of(-EINVAL, step);
-        says(&facts, "5.10.0-test");
-        says(&facts, "Linux 6.1 or newer");
+        says(text_of(&facts), "5.10.0-test");
+        says(text_of(&facts), "Linux 6.1 or newer");
     }
-}
-
-DOMT_TEST(locked_memory_is_told_in_numbers)
-{
-    domi_setup_facts facts = facts_of(-ENOMEM, DOMI_SETUP_RING);
-
-    facts.memlock_bytes = 64 * 1024;
-    says(&facts, "limit is 64 KiB");
-    says(&facts, "about 100 KiB");
-    says(&facts, "ulimit -l");
-    says(&facts, "LimitMEMLOCK=");
-    says(&facts, "system.threads, io.ringEntries or io.completionEntries");
-    facts.memlock_bytes = UINT64_MAX;
-    says(&facts, "io_uring_setup: out of memory");
-    facts.step = DOMI_SETUP_MEMORY;
-    facts.memlock_bytes = 64 * 1024; /* our own memory is not locked */
-    says(&facts, "memory for a ring: out of memory");
-}
-
-DOMT_TEST(missing_descriptors_are_told_with_the_way_out)
-{
-    static const int results[] = {-EMFILE, -ENFILE};
-
-    for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
-        domi_setup_facts facts = facts_of(results[i], DOMI_SETUP_RING);
-        says(&facts, "no descriptor is left");
-        says(&facts, strerror(-results[i]));
-        says(&facts, "ulimit -n");
-        says(&facts, "LimitNOFILE=");
-    }
-}
-
-DOMT_TEST(anything_else_names_the_step_and_the_error)
-{
-    domi_setup_facts facts = facts_of(-EIO, DOMI_SETUP_BUFFERS);
-
-    says(&facts, "registering receive buffers: ");
-    says(&facts, strerror(EIO));
-    facts.step = DOMI_SETUP_ENABLE;
-    says(&facts, "enabling a ring on its thread: ");
 }
 
 DOMT_TEST(a_short_buffer_is_not_overrun)
