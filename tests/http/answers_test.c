@@ -318,7 +318,7 @@ DOMT_TEST(wrong_options_are_refused)
 
 #define TURN         DOMT_SERVED_S
 #define FIRST        500000u /* bytes of the first answer */
-#define GET_OF(path) "GET_OF " path " HTTP/1.1\r\nHost: a\r\n\r\n"
+#define GET_OF(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
 
 static void lower_marks(domus_config *config)
 {

@@ -14,15 +14,6 @@ static void begin(void)
     domt_h2_begin(&h2, domt_served_start(NULL, &domt_h2_by_small, 1));
 }
 
-/* Hold that the connection has ended for too much of something, or else is well. */
-static void hold_calm_if(bool is_over)
-{
-    if (is_over)
-        domt_h2_hold_away(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
-    else
-        domt_h2_hold_well(&h2);
-}
-
 DOMT_TEST(so_many_streams_are_served_at_a_time)
 {
     int32_t ids[DOMT_H2_SMALL_STREAMS + 1];
@@ -169,7 +160,10 @@ DOMT_TEST(streams_that_are_taken_back_are_counted)
             domt_h2_send(&h2, "", 0);
         }
         domt_h2_pass(&h2, 100 * MS);
-        hold_calm_if(over != 0);
+        if (over != 0)
+            domt_h2_hold_away(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
+        else
+            domt_h2_hold_well(&h2);
         domt_h2_finish(&h2);
     }
 }
@@ -222,7 +216,8 @@ DOMT_TEST(frames_that_ask_for_nothing_are_counted)
                                    cases[i].size);
             domt_h2_pass(&h2, 100 * MS);
             ck_assert_msg(h2.is_away == (over != 0), "case %zu, over %u", i, over);
-            hold_calm_if(over != 0);
+            if (over != 0)
+                domt_h2_hold_away(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
             domt_h2_finish(&h2);
         }
     }
@@ -239,7 +234,8 @@ DOMT_TEST(updates_of_streams_that_are_over_are_counted)
             domt_h2_send_frame(&h2, NGHTTP2_WINDOW_UPDATE, 0, id, "\0\0\0\1", 4);
         domt_h2_pass(&h2, 100 * MS);
         ck_assert_msg(h2.is_away == (over != 0), "over %u", over);
-        hold_calm_if(over != 0);
+        if (over != 0)
+            domt_h2_hold_away(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
         domt_h2_finish(&h2);
     }
 }
