@@ -1,5 +1,5 @@
 /* Answers are framed by the stage: no field of the user says where they end, and none can end its
- * line. Those that wait for their turn do not hold up the one before them, however much they are.
+ * line. Answers that wait for their turn do not hold up the one before them, however much they are.
  */
 #include "io/channels/crowd.h"
 #include "runtime/system/system.h"

@@ -62,14 +62,15 @@ void domt_bed_init(void);
 void domt_bed_start(void);
 int domt_bed_try_start(void);
 
-/* Stop everything, in whatever state it is; holds that all buffers are back, nothing is queued, and all slots and
- * descriptors are free. Closes the other ends of all connections. */
+/* Stop everything, in whatever state it is; holds that all buffers are back, nothing is queued, and
+ * all slots and descriptors are free. Closes the other ends of all connections. */
 void domt_bed_end(void);
 
 /* Start with one connection: `ret_fd` gets the channel's end. */
 void domt_bed_begin(int *ret_fd, int *ret_peer);
 
-/* Spawn an actor, which the end of the bed stops. An acceptor for the bed's actor, which is not spawned, and its listener. */
+/* Spawn an actor, which the end of the bed stops; make an acceptor for the bed's actor, with a
+ * listener, which is not spawned. */
 domus_address domt_bed_spawn(const domus_behaviour *behaviour, const void *state);
 struct domi_acceptor *domt_bed_listen(uint32_t backlog);
 
