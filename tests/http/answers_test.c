@@ -171,27 +171,13 @@ DOMT_TEST(long_answers_are_whole)
 
 DOMT_TEST(answers_that_http_cannot_say_are_refused)
 {
-    static const char *const fields[] = {"a\r\n",
-                                         "a: b",
-                                         "a: b\r",
-                                         "a: b\n",
-                                         ": b\r\n",
-                                         "a : b\r\n",
-                                         " a: b\r\n",
-                                         "a: b\rc: d\r\n",
-                                         "a: b\rxc: d\r\n",
-                                         "a: b\n\nc: d\r\n",
-                                         "a: b\nc: d\r\n",
-                                         "a: b\r\n\r\n",
-                                         "\r\n",
-                                         "a: \x01\r\n",
-                                         "a: \x7f\r\n",
-                                         "a b: c\r\n",
-                                         "a: b\r\n c\r\n",
-                                         "Content-Length: 5\r\n",
-                                         "transfer-encoding: chunked\r\n",
-                                         "CONNECTION: close\r\n",
-                                         "Host: a\r\nHost: b\r\n"};
+    static const char *const fields[] = {
+        "a: b",       "a: b\r\n\r\n",           "\r\n",        "a: b\rc: d\r\n",
+        "a\r\n",      "a: b\nc: d\r\n",         "a: b\r",      "a: b\r\n c\r\n",
+        "a: b\n",     "a: b\rxc: d\r\n",        ": b\r\n",     "a: b\n\nc: d\r\n",
+        "a : b\r\n",  "Content-Length: 5\r\n",  " a: b\r\n",   "CONNECTION: close\r\n",
+        "a b: c\r\n", "Host: a\r\nHost: b\r\n", "a: \x01\r\n", "transfer-encoding: chunked\r\n",
+        "a: \x7f\r\n"};
 
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         domus_http_response response = {.status = 200, .fields = domt_http_slice(fields[i])};

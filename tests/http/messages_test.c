@@ -310,23 +310,10 @@ static const domus_http_options streams_of_chunks = {.streams = true};
 DOMT_TEST(extensions_of_chunks_are_passed_over)
 {
     static const char *const lines[] = {
-        "5;a=\"b\\\"c\"",
-        "5;a=\"\"",
-        "5;a=\"\\\\\"",
-        "5;a=\"\\\\\";b",
-        "5;a=\"\\\\\\\"\"",
-        "5;a=\";b=\\\"\"",
-        "5;a=\"\t\xc3\xa4\\\t\"",
-        "5 ;a",
-        "5;\ta",
-        "5 \t; \ta",
-        "5;a =b",
-        "5;a=\tb",
-        "5 ; a = b ; c",
-        "5;a=\"b\" ;c = \"d\"",
-        "5;a=b;c=d;e",
-        "005 ; a = \"=;\"",
-    };
+        "5 ;a",        "5 ; a = b ; c",        "5;\ta",        "5;a=\"b\\\"c\"",
+        "5;a =b",      "5;a=\"\\\\\";b",       "5;a=\tb",      "5;a=\";b=\\\"\"",
+        "5;a=\"\"",    "5;a=\"\\\\\\\"\"",     "5 \t; \ta",    "005 ; a = \"=;\"",
+        "5;a=b;c=d;e", "5;a=\"b\" ;c = \"d\"", "5;a=\"\\\\\"", "5;a=\"\t\xc3\xa4\\\t\""};
     char bytes[256];
 
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
