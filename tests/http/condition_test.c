@@ -294,18 +294,11 @@ DOMT_TEST(json_has_a_name_and_an_ending)
     static const struct {
         const char *value;
         bool is_json;
-    } values[] = {
-        {"application/json", true},
-        {"Application/JSON; charset=utf-8", true},
-        {"application/a+json", true},
-        {"application/a+JSON ;q=1", true},
-        {"text/plain", false},
-        {"application/jsonp", false},
-        {"+json", false},
-        {"application/a+json2", false},
-        {"", false},
-        {"text/plain;a=application/json", false},
-    };
+    } values[] = {{"text/plain", false},          {"application/a+JSON ;q=1", true},
+                  {"application/json", true},     {"text/plain;a=application/json", false},
+                  {"application/a+json", true},   {"Application/JSON; charset=utf-8", true},
+                  {"application/jsonp", false},   {"", false},
+                  {"application/a+json2", false}, {"+json", false}};
 
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         domus_slice slice = domt_http_slice(values[i].value);

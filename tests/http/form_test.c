@@ -124,28 +124,16 @@ DOMT_TEST(numbers_are_read_strictly)
         const char *body;
         int error;
         int64_t number;
-    } rows[] = {
-        {"n=0", 0, 0},
-        {"n=9223372036854775807", 0, INT64_MAX},
-        {"n=-9223372036854775808", 0, INT64_MIN},
-        {"n=%2D7", 0, -7},
-        {"n=9223372036854775808", -ERANGE, 0},
-        {"n=-9223372036854775809", -ERANGE, 0},
-        {"n=18446744073709551616", -ERANGE, 0},
-        {"n=99999999999999999999", -ERANGE, 0},
-        {"n=111111111111111111111", -EINVAL, 0},
-        {"n=", -EINVAL, 0},
-        {"n=-", -EINVAL, 0},
-        {"n=-0", -EINVAL, 0},
-        {"n=01", -EINVAL, 0},
-        {"n=%2B1", -EINVAL, 0},
-        {"n=+1", -EINVAL, 0},
-        {"n=1+", -EINVAL, 0},
-        {"n=0x1", -EINVAL, 0},
-        {"n=1%00", -EINVAL, 0},
-        {"n=1&n=1", -ENOTUNIQ, 0},
-        {"m=1", -ENOENT, 0},
-    };
+    } rows[] = {{"n=0", 0, 0},         {"n=%2B1", -EINVAL, 0},
+                {"n=%2D7", 0, -7},     {"n=1%00", -EINVAL, 0},
+                {"n=", -EINVAL, 0},    {"n=1&n=1", -ENOTUNIQ, 0},
+                {"n=-", -EINVAL, 0},   {"n=9223372036854775808", -ERANGE, 0},
+                {"m=1", -ENOENT, 0},   {"n=-9223372036854775809", -ERANGE, 0},
+                {"n=-0", -EINVAL, 0},  {"n=18446744073709551616", -ERANGE, 0},
+                {"n=01", -EINVAL, 0},  {"n=99999999999999999999", -ERANGE, 0},
+                {"n=+1", -EINVAL, 0},  {"n=9223372036854775807", 0, INT64_MAX},
+                {"n=1+", -EINVAL, 0},  {"n=111111111111111111111", -EINVAL, 0},
+                {"n=0x1", -EINVAL, 0}, {"n=-9223372036854775808", 0, INT64_MIN}};
     int64_t number;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -263,19 +251,9 @@ DOMT_TEST(encoded_bytes_are_decoded_to_the_same)
 DOMT_TEST(paths_stay_below_the_root)
 {
     static const char *const right[][2] = {
-        {"/", "/"},
-        {"/a", "/a"},
-        {"/a/", "/a/"},
-        {"//a//b", "/a/b"},
-        {"/./a/./b/.", "/a/b/"},
-        {"/a/../b", "/b"},
-        {"/a/b/..", "/a/"},
-        {"/a/b/../..", "/"},
-        {"/a/b/%2e%2E/c", "/a/c"},
-        {"/%61%20b", "/a b"},
-        {"/.../..a/a..", "/.../..a/a.."},
-        {"/a+b", "/a+b"},
-    };
+        {"/", "/"},     {"/a+b", "/a+b"},   {"/a/b/..", "/a/"},   {"/./a/./b/.", "/a/b/"},
+        {"/a", "/a"},   {"/a/../b", "/b"},  {"/a/b/../..", "/"},  {"/a/b/%2e%2E/c", "/a/c"},
+        {"/a/", "/a/"}, {"//a//b", "/a/b"}, {"/%61%20b", "/a b"}, {"/.../..a/a..", "/.../..a/a.."}};
     static const char *const wrong[] = {"",          "a",          "/..",     "/../a", "/a/../..",
                                         "/%2e%2e/a", "/a/%2f/b",   "/a%5cb",  "/a\\b", "/a%00b",
                                         "/%",        "/a/../../b", "/..%2fa", "/./.."};
