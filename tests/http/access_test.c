@@ -233,15 +233,10 @@ DOMT_TEST(lines_that_are_left_are_written_at_the_end)
 DOMT_TEST(wrong_options_are_refused)
 {
     const domus_http_access wrong[] = {
-        {.format = (domus_http_access_format)3},
-        {.queue_bytes = 16383},
-        {.queue_bytes = (16u << 20) + 1},
-        {.target_max = 15},
-        {.target_max = DOMUS_HTTP_ACCESS_TARGET_MAX + 1},
-        {.proxies = 9},
-        {.flush_ns = 9999999},
-        {.flush_ns = 60000000001},
-    };
+        {.proxies = 9},         {.flush_ns = 60000000001},
+        {.target_max = 15},     {.queue_bytes = (16u << 20) + 1},
+        {.flush_ns = 9999999},  {.format = (domus_http_access_format)3},
+        {.queue_bytes = 16383}, {.target_max = DOMUS_HTTP_ACCESS_TARGET_MAX + 1}};
     const domus_http_access right = {
         .queue_bytes = 16u << 20, .target_max = 16, .proxies = 8, .flush_ns = 10000000};
 
@@ -272,23 +267,14 @@ DOMT_TEST(values_of_traceparent_are_read_strictly)
         "cc-" TRACE_ID "-" SPAN "-01-what the future will be like",
     };
     static const char *const wrong[] = {
-        "",
-        "00-" TRACE_ID "-" SPAN "-0",
-        "00-" TRACE_ID "-" SPAN "-01 ",
-        "00-" TRACE_ID "-" SPAN "-01-more",
-        "cc-" TRACE_ID "-" SPAN "-01.more",
-        "ff-" TRACE_ID "-" SPAN "-01",
-        "0x-" TRACE_ID "-" SPAN "-01",
-        "00." TRACE_ID "-" SPAN "-01",
-        "00-" TRACE_ID "." SPAN "-01",
-        "00-" TRACE_ID "-" SPAN ".01",
-        "00-0AF7651916CD43DD8448EB211C80319C-" SPAN "-01",
-        "00-0af7651916cd43dd8448eb211c80319g-" SPAN "-01",
-        "00-" TRACE_ID "-b7ad6b716920333x-01",
-        "00-" TRACE_ID "-" SPAN "-0x",
-        "00-00000000000000000000000000000000-" SPAN "-01",
-        "00-" TRACE_ID "-0000000000000000-01",
-    };
+        "00-" TRACE_ID "-" SPAN "-0",   "00-" TRACE_ID "-" SPAN "-01-more",
+        "ff-" TRACE_ID "-" SPAN "-01",  "cc-" TRACE_ID "-" SPAN "-01.more",
+        "0x-" TRACE_ID "-" SPAN "-01",  "00-" TRACE_ID "-b7ad6b716920333x-01",
+        "00." TRACE_ID "-" SPAN "-01",  "00-" TRACE_ID "-0000000000000000-01",
+        "00-" TRACE_ID "." SPAN "-01",  "00-0AF7651916CD43DD8448EB211C80319C-" SPAN "-01",
+        "00-" TRACE_ID "-" SPAN ".01",  "00-0af7651916cd43dd8448eb211c80319g-" SPAN "-01",
+        "00-" TRACE_ID "-" SPAN "-0x",  "00-00000000000000000000000000000000-" SPAN "-01",
+        "00-" TRACE_ID "-" SPAN "-01 ", ""};
 
     for (size_t i = 0; i < sizeof right / sizeof right[0]; i++)
         ck_assert_msg(read_parent(right[i]) == 0, "%s", right[i]);

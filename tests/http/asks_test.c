@@ -107,13 +107,9 @@ DOMT_TEST(requests_that_http_cannot_say_are_refused)
     static const char *const targets[] = {"",        "a",        "*",         "/a b", "/a\r\nb: c",
                                           "/\n",     "/#a",      "/\xc3\xa4", "/\t",  " /",
                                           "http://", "ftp://a/", "//\x7f",    "a:80", "**"};
-    static const char *const fields[] = {"a",
-                                         "a: b",
-                                         "a : b\r\n",
-                                         "Content-Length: 1\r\n",
-                                         "Transfer-Encoding: chunked\r\n",
-                                         "Connection: close\r\n",
-                                         "Host: a\r\nHost: a\r\n"};
+    static const char *const fields[] = {
+        "Content-Length: 1\r\n",  "a",         "Connection: close\r\n",         "a: b",
+        "Host: a\r\nHost: a\r\n", "a : b\r\n", "Transfer-Encoding: chunked\r\n"};
     domt_codec http;
 
     domt_http_start(&http, &client);

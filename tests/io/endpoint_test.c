@@ -174,16 +174,11 @@ DOMT_TEST(the_same_endpoints_have_the_same_hash)
         bool same;
         bool same_host;
     } pairs[] = {
-        {"1.2.3.4:80", "1.2.3.4:80", true, true},
-        {"1.2.3.4:80", "[::ffff:1.2.3.4]:80", true, true},
-        {"1.2.3.4:80", "1.2.3.4:81", false, true},
-        {"1.2.3.4:80", "1.2.3.5:80", false, false},
-        {"1.2.3.4:80", "[::1.2.3.4]:80", false, false},
-        {"[fe80::1%1]:80", "[fe80::1%2]:80", false, false},
-        {"unix:/a", "unix:@a", false, false},
-        {"unix:/a", "unix:/ab", false, false},
-        {"unix:/a", "unix:/a", true, true},
-    };
+        {"1.2.3.4:80", "1.2.3.4:81", false, true},         {"unix:/a", "unix:/a", true, true},
+        {"1.2.3.4:80", "1.2.3.5:80", false, false},        {"unix:/a", "unix:@a", false, false},
+        {"1.2.3.4:80", "[::1.2.3.4]:80", false, false},    {"unix:/a", "unix:/ab", false, false},
+        {"1.2.3.4:80", "[::ffff:1.2.3.4]:80", true, true}, {"1.2.3.4:80", "1.2.3.4:80", true, true},
+        {"[fe80::1%1]:80", "[fe80::1%2]:80", false, false}};
 
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         domus_endpoint one = of(pairs[i].one);
