@@ -15,7 +15,7 @@ static domi_page *page_of(const domus_appender *appender)
     return (domi_page *)(void *)appender->page;
 }
 
-static int fail(domus_appender *appender, int error)
+static int drop_bytes_and_fail(domus_appender *appender, int error)
 {
     uint32_t size_max = appender->size_max;
 
@@ -25,7 +25,7 @@ static int fail(domus_appender *appender, int error)
 }
 
 /* Returns how many bytes it may hold. */
-static uint32_t most_of(const domus_appender *appender)
+static uint32_t get_size_max(const domus_appender *appender)
 {
     uint32_t most = appender->size_max;
 
@@ -33,9 +33,9 @@ static uint32_t most_of(const domus_appender *appender)
 }
 
 /* Make room for `size` bytes and more. */
-static int grow(domus_appender *appender, uint32_t size)
+static int reserve_room(domus_appender *appender, uint32_t size)
 {
-    uint32_t most = most_of(appender);
+    uint32_t most = get_size_max(appender);
     uint64_t room = appender->room == 0 ? ROOM_LEAST : 2 * (uint64_t)appender->room;
 
     if (room < size)
@@ -45,7 +45,7 @@ static int grow(domus_appender *appender, uint32_t size)
     domi_page *page = appender->page != NULL ? domi_page_grow(page_of(appender), (size_t)room)
                                              : domi_page_new((size_t)room);
     if (page == NULL)
-        return fail(appender, -ENOMEM);
+        return drop_bytes_and_fail(appender, -ENOMEM);
     appender->page = &page->face;
     appender->room = (uint32_t)room;
     return 0;
@@ -53,16 +53,16 @@ static int grow(domus_appender *appender, uint32_t size)
 
 char *domus_append_room(domus_appender *appender, size_t size)
 {
-    uint32_t most = most_of(appender);
+    uint32_t most = get_size_max(appender);
 
     if (appender->error != 0)
         return NULL;
     if (size > most || appender->size > most - size) {
-        (void)fail(appender, -EMSGSIZE);
+        (void)drop_bytes_and_fail(appender, -EMSGSIZE);
         return NULL;
     }
     if ((appender->page == NULL || appender->room - appender->size < size) &&
-        grow(appender, appender->size + (uint32_t)size) != 0)
+        reserve_room(appender, appender->size + (uint32_t)size) != 0)
         return NULL;
     return page_of(appender)->room + appender->size;
 }
@@ -72,13 +72,13 @@ void domus_append_written(domus_appender *appender, size_t size)
     if (appender->error != 0)
         return;
     if (size > appender->room - appender->size)
-        (void)fail(appender, -EINVAL);
+        (void)drop_bytes_and_fail(appender, -EINVAL);
     else
         appender->size += (uint32_t)size;
 }
 
 /* Returns where in the page of the appender these bytes begin; UINT64_MAX: they are not there. */
-static uint64_t place_of(const domus_appender *appender, const void *data)
+static uint64_t find_offset_in_page(const domus_appender *appender, const void *data)
 {
     uint64_t at = appender->page != NULL
                       ? (uint64_t)((uintptr_t)data - (uintptr_t)appender->page->data)
@@ -91,7 +91,7 @@ int domus_append(domus_appender *appender, const void *data, size_t size)
 {
     if (size == 0)
         return appender->error;
-    uint64_t own = place_of(appender, data);
+    uint64_t own = find_offset_in_page(appender, data);
     char *end = domus_append_room(appender, size);
     if (end == NULL)
         return appender->error;
@@ -110,7 +110,7 @@ static int append_long(domus_appender *appender, int size, const char *format, v
     char *text = domi_memory_new_bytes((size_t)size + 1);
 
     if (text == NULL)
-        return fail(appender, -ENOMEM);
+        return drop_bytes_and_fail(appender, -ENOMEM);
     vsnprintf(text, (size_t)size + 1, format, list);
     int error = domus_append(appender, text, (size_t)size);
     domi_memory_free(text);
@@ -128,7 +128,7 @@ int domus_append_text(domus_appender *appender, const char *format, ...)
     int size = vsnprintf(text, sizeof text, format, list);
     va_end(list);
     if (size < 0)
-        return fail(appender, -EINVAL);
+        return drop_bytes_and_fail(appender, -EINVAL);
     if ((size_t)size < sizeof text)
         return domus_append(appender, text, (size_t)size);
     va_start(list, format);

@@ -35,7 +35,7 @@ static bool say_without_poll(const char *text)
 
 /* Write `text` to standard error. Returns false if nobody has read for READER_MS, or if
  * the write fails. */
-static bool say(const char *text)
+static bool write_to_stderr(const char *text)
 {
     struct pollfd reader = {.fd = STDERR_FILENO, .events = POLLOUT};
     int ready = poll(&reader, 1, READER_MS);
@@ -57,7 +57,7 @@ static void say_frames(void)
     for (int i = 0; i < count; i++) {
         domi_symbol_describe(frames[i], true, false, place, sizeof place);
         snprintf(text, sizeof text, "  #%d %s\n", i, place);
-        if (!say(text))
+        if (!write_to_stderr(text))
             return;
     }
 }
@@ -73,7 +73,7 @@ _Noreturn void domi_check_failed(const char *expression, const char *file, int l
     pthread_sigmask(SIG_BLOCK, &pipe, NULL);
     snprintf(text, sizeof text, "domus: check failed: %.256s (%s:%d, %s)\n", expression, file, line,
              function);
-    if (say(text))
+    if (write_to_stderr(text))
         say_frames();
     abort();
 }

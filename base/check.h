@@ -36,7 +36,7 @@ _Noreturn void domi_check_failed(const char *expression, const char *file, int l
 /* End the process where only a bug can lead; `what` says what has come about. */
 #define DOMI_NEVER(what) domi_check_failed(what, __FILE__, __LINE__, __func__)
 
-/* The same as DOMI_CHECK(), but only in dev, asan and tsan builds: for what costs more than
+/* Do the same as DOMI_CHECK(), but only in dev, asan and tsan builds: for what costs more than
  * a comparison. */
 #ifdef DOMI_SLOW_CHECKS
 #define DOMI_CHECK_SLOW(expression) DOMI_CHECK(expression)

@@ -68,7 +68,7 @@ static struct sample take_sample(void)
 
 /* Calibrate `clock`. If the TSC does not count, whatever CPUID says, the clock stays one
  * without a TSC. */
-static void calibrate(domi_clock *clock)
+static void calibrate_tsc(domi_clock *clock)
 {
     struct sample first = take_sample();
 
@@ -96,7 +96,7 @@ void domi_clock_init(domi_clock *clock)
     *clock = (domi_clock){.start_ns = read_monotonic()};
 #if defined(__x86_64__)
     if (tsc_is_invariant())
-        calibrate(clock);
+        calibrate_tsc(clock);
 #endif
 }
 

@@ -9,7 +9,8 @@
 
 #include <domus/histogram.h>
 
-#define DOMI_HISTOGRAM_BITS 6u /* of the number of places for a power of two */
+/* The times between two powers of two are counted in 2^6 places. */
+#define DOMI_HISTOGRAM_BITS 6u
 
 typedef struct domi_histogram {
     domi_counter sum_ns;

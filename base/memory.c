@@ -89,7 +89,7 @@ bool domi_memory_is_full(void)
     return meter != NULL && atomic_load_explicit(&meter->full, memory_order_relaxed) != 0;
 }
 
-static void give_back(uint64_t bytes)
+static void uncount_bytes(uint64_t bytes)
 {
     if (meter == NULL)
         return;
@@ -100,7 +100,7 @@ static void give_back(uint64_t bytes)
 
 /* The bytes are counted before they are taken, so that `grown` can set `full` and thereby refuse
  * this very allocation. */
-static bool may_take(uint64_t bytes)
+static bool count_before_taking(uint64_t bytes)
 {
     if (meter == NULL)
         return true;
@@ -109,7 +109,7 @@ static bool may_take(uint64_t bytes)
         tell_meter(bytes);
     if (DOMI_LIKELY(!domi_memory_is_full()))
         return true;
-    give_back(bytes);
+    uncount_bytes(bytes);
     return false;
 }
 
@@ -150,12 +150,12 @@ DOMI_INLINE void *allocate(size_t bytes, size_t alignment, void *(*source)(size_
     if (is_made_to_fail() || bytes > BYTES_MAX)
         return NULL;
     bytes += alignment; /* leaves room for the header, because `start` is aligned to ALIGNMENT */
-    if (!may_take(bytes))
+    if (!count_before_taking(bytes))
         return NULL;
     char *start =
         allocator != NULL ? allocator->allocate(allocator->context, bytes) : source(bytes);
     if (start == NULL) {
-        give_back(bytes);
+        uncount_bytes(bytes);
         return NULL;
     }
     DOMI_CHECK((uintptr_t)start % ALIGNMENT == 0);
@@ -167,10 +167,10 @@ DOMI_INLINE void *allocate(size_t bytes, size_t alignment, void *(*source)(size_
 
 int domus_memory_count(uint64_t *counted, uint64_t bytes)
 {
-    if (bytes > *counted && (is_made_to_fail() || !may_take(bytes - *counted)))
+    if (bytes > *counted && (is_made_to_fail() || !count_before_taking(bytes - *counted)))
         return -ENOMEM;
     if (bytes < *counted)
-        give_back(*counted - bytes);
+        uncount_bytes(*counted - bytes);
     *counted = bytes;
     return 0;
 }
@@ -185,7 +185,8 @@ void *domi_memory_new_bytes(size_t bytes)
     return allocate(bytes, ALIGNMENT, malloc);
 }
 
-/* As domi_memory_grow(), by a copy, because an allocator of the user cannot make blocks larger. */
+/* Do the same as domi_memory_grow() by a copy, because an allocator of the user cannot make blocks
+ * larger. */
 static void *grow_by_copy(void *memory, size_t bytes)
 {
     void *grown = domi_memory_new_bytes(bytes);
@@ -205,11 +206,11 @@ void *domi_memory_grow(void *memory, size_t bytes)
     DOMI_CHECK(made->bytes >> BYTES_BITS == ALIGNMENT && bytes >= before - ALIGNMENT);
     if (made->allocator != NULL || current != NULL)
         return grow_by_copy(memory, bytes);
-    if (is_made_to_fail() || bytes > BYTES_MAX || !may_take(bytes + ALIGNMENT - before))
+    if (is_made_to_fail() || bytes > BYTES_MAX || !count_before_taking(bytes + ALIGNMENT - before))
         return NULL;
     block *grown = realloc(made, bytes + ALIGNMENT);
     if (grown == NULL) {
-        give_back(bytes + ALIGNMENT - before);
+        uncount_bytes(bytes + ALIGNMENT - before);
         return NULL;
     }
     grown->bytes = (bytes + ALIGNMENT) | (uint64_t)ALIGNMENT << BYTES_BITS;
@@ -231,7 +232,7 @@ void domi_memory_free(void *memory)
     size_t bytes = (size_t)(made->bytes & BYTES_MASK);
     void *start = (char *)memory - (size_t)(made->bytes >> BYTES_BITS);
 
-    give_back(bytes);
+    uncount_bytes(bytes);
     if (allocator != NULL)
         allocator->free(allocator->context, start, bytes);
     else
@@ -249,7 +250,7 @@ static size_t round_up_to_pages(size_t bytes)
     return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-static void *map_hooked(size_t bytes)
+static void *map_by_allocator(size_t bytes)
 {
     void *mapped = current->map(current->context, round_up_to_pages(bytes));
 
@@ -265,11 +266,11 @@ static void *map_kernel(size_t bytes)
 
 void *domi_memory_map(size_t bytes)
 {
-    if (is_made_to_fail() || !may_take(round_up_to_pages(bytes)))
+    if (is_made_to_fail() || !count_before_taking(round_up_to_pages(bytes)))
         return NULL;
-    void *memory = current != NULL ? map_hooked(bytes) : map_kernel(bytes);
+    void *memory = current != NULL ? map_by_allocator(bytes) : map_kernel(bytes);
     if (memory == NULL)
-        give_back(round_up_to_pages(bytes));
+        uncount_bytes(round_up_to_pages(bytes));
     return memory;
 }
 
@@ -290,11 +291,11 @@ static void *map_aligned(void)
 
 void *domi_memory_map_huge(void)
 {
-    if (is_made_to_fail() || domi_memory_is_tight() || !may_take(DOMI_MEMORY_HUGE))
+    if (is_made_to_fail() || domi_memory_is_tight() || !count_before_taking(DOMI_MEMORY_HUGE))
         return NULL;
-    void *memory = current != NULL ? map_hooked(DOMI_MEMORY_HUGE) : map_aligned();
+    void *memory = current != NULL ? map_by_allocator(DOMI_MEMORY_HUGE) : map_aligned();
     if (memory == NULL)
-        give_back(DOMI_MEMORY_HUGE);
+        uncount_bytes(DOMI_MEMORY_HUGE);
     return memory;
 }
 
@@ -304,7 +305,7 @@ void domi_memory_unmap(void *memory, size_t bytes)
 
     if (memory == NULL)
         return;
-    give_back(round_up_to_pages(bytes));
+    uncount_bytes(round_up_to_pages(bytes));
     if (allocator != NULL)
         allocator->unmap(allocator->context, memory, round_up_to_pages(bytes));
     else

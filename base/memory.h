@@ -22,7 +22,7 @@
 /* Allocate from the heap. Returns NULL when there is no memory. */
 void *domi_memory_new(size_t bytes);
 
-/* The same as domi_memory_new() for bytes that are written before they are read: they
+/* Do the same as domi_memory_new() for bytes that are written before they are read: they
  * are not zeroed. */
 void *domi_memory_new_bytes(size_t bytes);
 
@@ -31,7 +31,7 @@ void *domi_memory_new_bytes(size_t bytes);
  * as it was. */
 void *domi_memory_grow(void *memory, size_t bytes);
 
-/* The same as domi_memory_new(), but aligned to a cache line (64 bytes). */
+/* Do the same as domi_memory_new(), but aligned to a cache line (64 bytes). */
 void *domi_memory_new_lines(size_t bytes);
 
 /* Free a block from the heap, on any thread. NULL is allowed. */

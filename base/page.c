@@ -20,7 +20,7 @@ static_assert(sizeof(domi_lender) <= DOMI_PAGE_ROOM, "a borrower has room for it
  * give back to the kernel and take again, with a page fault for each 4 KiB. */
 #define LARGE_SUM   (512u * 1024) /* bytes of such pages that a thread keeps in all */
 #define LARGE_BYTES (136u * 1024) /* bytes of the largest page that is kept */
-#define SPARE_PART  8u            /* its next user may leave this part of it unused */
+#define SPARE_PART  8u            /* the next user may leave at most 1/8 of a page unused */
 
 /* The pages that this thread keeps, linked by `memory`. */
 static _Thread_local domi_page *kept;
@@ -37,7 +37,7 @@ void domi_pages_keep(void)
 }
 
 /* Take the first page of a list. */
-static domi_page *take_first(domi_page **list)
+static domi_page *take_first_page(domi_page **list)
 {
     domi_page *page = *list;
 
@@ -45,7 +45,7 @@ static domi_page *take_first(domi_page **list)
     return page;
 }
 
-static void put_first(domi_page **list, domi_page *page)
+static void put_page_first(domi_page **list, domi_page *page)
 {
     page->memory = (char *)*list;
     *list = page;
@@ -56,9 +56,9 @@ void domi_pages_free(void)
     kept_room = 0;
     large_room = 0;
     while (kept != NULL)
-        domi_memory_free(take_first(&kept));
+        domi_memory_free(take_first_page(&kept));
     while (large != NULL)
-        domi_memory_free(take_first(&large));
+        domi_memory_free(take_first_page(&large));
 }
 
 static domi_page *make_small(void)
@@ -66,7 +66,7 @@ static domi_page *make_small(void)
     domi_page *page;
 
     if (kept != NULL) {
-        page = take_first(&kept);
+        page = take_first_page(&kept);
         kept_room++;
         page->memory = NULL;
     } else {
@@ -91,7 +91,7 @@ static domi_page *new_large(size_t size)
         domi_memory_bytes(large) > least + least / SPARE_PART)
         return domi_memory_new_bytes(bytes);
     large_room += domi_memory_bytes(large);
-    return take_first(&large);
+    return take_first_page(&large);
 }
 
 domi_page *domi_page_new(size_t size)
@@ -147,16 +147,16 @@ domi_page *domi_page_borrower(void)
 }
 
 /* Returns what a page has to give back when it does not borrow any more. */
-static domi_lender lender_of(const domi_page *page)
+static domi_lender get_lender_of_page(const domi_page *page)
 {
     domi_lender lender = {NULL, NULL};
 
     if (page->holds)
-        memcpy(&lender, page->room, sizeof lender); /* which aligns nothing */
+        memcpy(&lender, page->room, sizeof lender); /* `room` is not aligned */
     return lender;
 }
 
-static void give_back(domi_lender lender)
+static void give_back_to_lender(domi_lender lender)
 {
     if (lender.give_back != NULL)
         lender.give_back(lender.bytes);
@@ -168,7 +168,7 @@ int domi_page_own(domi_page *page)
 
     if (!page->borrowed)
         return 0;
-    domi_lender lender = lender_of(page);
+    domi_lender lender = get_lender_of_page(page);
     if (page->size > DOMI_PAGE_ROOM) {
         memory = page->memory = domi_memory_new_bytes(page->size);
         if (memory == NULL)
@@ -178,7 +178,7 @@ int domi_page_own(domi_page *page)
         memcpy(memory, page->face.data, page->size);
     page->face.data = memory;
     page->borrowed = page->holds = false;
-    give_back(lender);
+    give_back_to_lender(lender);
     return 0;
 }
 
@@ -216,7 +216,7 @@ void domi_page_drop(domi_page *page)
         atomic_store_explicit(&page->count, count, memory_order_relaxed);
         if (count != 0)
             return;
-        give_back(lender_of(page));
+        give_back_to_lender(get_lender_of_page(page));
         page->holds = false;
     } else if (atomic_load_explicit(&page->count, memory_order_acquire) != 1 &&
                atomic_fetch_sub_explicit(&page->count, 1, memory_order_acq_rel) != 1) {
@@ -226,13 +226,13 @@ void domi_page_drop(domi_page *page)
     }
     domi_memory_free(page->memory);
     if (page->small && kept_room != 0) {
-        put_first(&kept, page);
+        put_page_first(&kept, page);
         kept_room--;
         return;
     }
     size_t bytes = domi_memory_bytes(page);
     if (!page->small && bytes <= LARGE_BYTES && bytes <= large_room) {
-        put_first(&large, page);
+        put_page_first(&large, page);
         large_room -= bytes;
         return;
     }

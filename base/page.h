@@ -19,10 +19,10 @@
 typedef struct domi_page {
     domus_page face;        /* where the bytes are */
     _Atomic uint32_t count; /* slices that own the page, and one for a borrower */
-    uint32_t size;          /* of a borrowed page: the bytes that slices may show */
+    uint32_t size;          /* for a borrowed page: the number of bytes that slices may show */
     char *memory;           /* the bytes, if they are a block of their own; else NULL */
     bool borrowed;
-    bool holds;  /* of a borrowed page: `room` has a domi_lender */
+    bool holds;  /* for a borrowed page: `room` contains a domi_lender */
     bool small;  /* `room` has DOMI_PAGE_ROOM bytes, so the page may be kept for the next message */
     char room[]; /* the bytes of a page that was made with them; DOMI_PAGE_ROOM of one that began as
                     a borrower */

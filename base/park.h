@@ -87,8 +87,9 @@ static inline void domi_park_begin(_Atomic uint32_t *word)
     (void)atomic_exchange_explicit(word, DOMI_PARK_SLEEPING, memory_order_seq_cst);
 }
 
-/* The same of an owner that may have stand-ins. It calls domi_park_end_look() if it has found
- * nothing, and touches nothing of its manager from then to domi_park_end(). */
+/* Do the same as the function above, for an owner that may have stand-ins. The owner calls
+ * domi_park_end_look() when it has found no work, and uses its manager no more until
+ * domi_park_end(). */
 static inline void domi_park_begin_look(_Atomic uint32_t *word)
 {
     (void)atomic_exchange_explicit(word, DOMI_PARK_LOOKING, memory_order_seq_cst);

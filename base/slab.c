@@ -43,7 +43,7 @@ void domi_slab_fini(domi_slab *slab)
 #define POPULATE_BYTES (64u * 1024)
 
 /* Have the kernel map the next pages of the newest chunk, POPULATE_BYTES at most. */
-static void populate(domi_slab *slab)
+static void populate_newest_chunk(domi_slab *slab)
 {
     size_t left = (size_t)(slab->carve_end - slab->populated);
     size_t bytes = left < POPULATE_BYTES ? left : POPULATE_BYTES;
@@ -128,7 +128,7 @@ void *domi_slab_carve(domi_slab *slab)
     char *object = slab->carve;
     slab->carve += slab->object_bytes;
     if (slab->carve > slab->populated)
-        populate(slab);
+        populate_newest_chunk(slab);
     return object;
 }
 

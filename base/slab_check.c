@@ -28,7 +28,7 @@ static const domi_slab_chunk *chunk_of(const domi_slab *slab, const void *object
 }
 
 /* Returns the first object of the chunk. */
-static const char *first_of(const domi_slab *slab, const domi_slab_chunk *chunk)
+static const char *get_first_object(const domi_slab *slab, const domi_slab_chunk *chunk)
 {
     return domi_slab_first_object(slab, (domi_slab_chunk *)(uintptr_t)chunk);
 }
@@ -38,13 +38,13 @@ static size_t count_carved(const domi_slab *slab, const domi_slab_chunk *chunk)
 {
     const char *end = chunk == slab->chunks ? slab->carve : chunk->end;
 
-    return (size_t)(end - first_of(slab, chunk)) / slab->object_bytes;
+    return (size_t)(end - get_first_object(slab, chunk)) / slab->object_bytes;
 }
 
 /* Check that an object of the chunk can begin at `object`. Returns its number in the chunk. */
 static size_t check_place(const domi_slab *slab, const domi_slab_chunk *chunk, const char *object)
 {
-    const char *first = first_of(slab, chunk);
+    const char *first = get_first_object(slab, chunk);
 
     DOMI_CHECK(object >= first);
     DOMI_CHECK((size_t)(object - first) % slab->object_bytes == 0);
@@ -67,7 +67,7 @@ static void check_carving(const domi_slab *slab)
     DOMI_CHECK(slab->spare_bytes <= slab->mapped_bytes);
     if (slab->chunks == NULL)
         return;
-    DOMI_CHECK(slab->carve >= first_of(slab, slab->chunks));
+    DOMI_CHECK(slab->carve >= get_first_object(slab, slab->chunks));
     DOMI_CHECK(slab->carve <= slab->carve_end);
     DOMI_CHECK(slab->carve_end <= (char *)slab->chunks + slab->chunks->bytes);
 }
@@ -106,7 +106,7 @@ typedef struct marks {
 } marks;
 
 /* Check that the object was in none of the lists before. */
-static void mark(marks *marked, const void *object)
+static void mark_free_object(marks *marked, const void *object)
 {
     size_t number = check_place(marked->slab, marked->chunk, object);
 
@@ -128,7 +128,7 @@ static void check_sorted(marks *marked)
 
     for (; object != NULL && count < WALKED_MAX; count++) {
         DOMI_CHECK(lies_in(chunk, object));
-        mark(marked, object);
+        mark_free_object(marked, object);
         last = object;
         object = *(void *const *)object;
     }
@@ -141,11 +141,11 @@ static void check_sorted(marks *marked)
 }
 
 /* Mark the objects of the chunk that are in a list which holds objects of all chunks. */
-static void mark_others(marks *marked, const void *object)
+static void mark_objects_of_shared_lists(marks *marked, const void *object)
 {
     for (uint32_t i = 0; object != NULL && i < WALKED_MAX; i++) {
         if (lies_in(marked->chunk, object))
-            mark(marked, object);
+            mark_free_object(marked, object);
         object = *(void *const *)object;
     }
 }
@@ -157,8 +157,8 @@ static void check_chunk(const domi_slab *slab, const domi_slab_chunk *chunk)
 
     DOMI_CHECK(chunk->free_count <= count_carved(slab, chunk));
     check_sorted(&marked);
-    mark_others(&marked, slab->free);
-    mark_others(&marked, slab->trim->rest);
+    mark_objects_of_shared_lists(&marked, slab->free);
+    mark_objects_of_shared_lists(&marked, slab->trim->rest);
 }
 
 /* Check a slab whose free objects are being sorted to their chunks: no chunk has been taken out of

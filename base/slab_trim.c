@@ -22,7 +22,7 @@ typedef domi_slab_trim trim;
 
 #define CHECKED_PER_STEP 64u /* free objects that each step checks in builds with slow checks */
 
-static int by_address(const void *left, const void *right)
+static int compare_chunk_addresses(const void *left, const void *right)
 {
     uintptr_t one = (uintptr_t) * (domi_slab_chunk *const *)left;
     uintptr_t other = (uintptr_t) * (domi_slab_chunk *const *)right;
@@ -68,7 +68,7 @@ bool domi_slab_trim_begin(domi_slab *slab)
         chunk->free_count = 0;
         made->chunks[made->count++] = chunk;
     }
-    qsort(made->chunks, count, sizeof(void *), by_address);
+    qsort(made->chunks, count, sizeof(void *), compare_chunk_addresses);
     made->last = slab->chunks;
     made->rest = slab->free;
     slab->free = NULL;
@@ -78,7 +78,7 @@ bool domi_slab_trim_begin(domi_slab *slab)
 }
 
 /* True if the object lies in the chunk. */
-static bool lies_in(const domi_slab_chunk *chunk, const void *object)
+static bool lies_in_chunk(const domi_slab_chunk *chunk, const void *object)
 {
     return (uintptr_t)object - (uintptr_t)chunk < chunk->bytes;
 }
@@ -89,7 +89,7 @@ static domi_slab_chunk *chunk_of(trim *now, const void *object)
     size_t low = 0;
     size_t high = now->count;
 
-    if (DOMI_LIKELY(lies_in(now->last, object)))
+    if (DOMI_LIKELY(lies_in_chunk(now->last, object)))
         return now->last;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
@@ -99,12 +99,12 @@ static domi_slab_chunk *chunk_of(trim *now, const void *object)
             high = middle;
     }
     now->last = now->chunks[low];
-    DOMI_CHECK(lies_in(now->last, object));
+    DOMI_CHECK(lies_in_chunk(now->last, object));
     return now->last;
 }
 
 /* Move at most `objects` free objects from `rest` to the lists of their chunks. */
-static void sort(trim *now, uint32_t objects)
+static void sort_objects_by_chunk(trim *now, uint32_t objects)
 {
     for (void *object = now->rest; object != NULL && objects != 0; objects--) {
         void *next = *(void **)object;
@@ -119,7 +119,7 @@ static void sort(trim *now, uint32_t objects)
     }
 }
 
-static void splice(domi_slab *slab, domi_slab_chunk *chunk)
+static void splice_free_list(domi_slab *slab, domi_slab_chunk *chunk)
 {
     if (chunk->free == NULL)
         return;
@@ -130,7 +130,7 @@ static void splice(domi_slab *slab, domi_slab_chunk *chunk)
 
 /* True if every object of the chunk is free and the chunk may be given back. The newest chunk is
  * never given back, because objects are still carved from it. */
-static bool is_whole(const domi_slab *slab, domi_slab_chunk *chunk)
+static bool may_chunk_be_given_back(const domi_slab *slab, domi_slab_chunk *chunk)
 {
     return !slab->lasts && chunk != slab->chunks &&
            (size_t)(chunk->end - domi_slab_first_object(slab, chunk)) ==
@@ -146,19 +146,19 @@ static void set_whole_chunks_apart(domi_slab *slab)
     while (*link != NULL) {
         domi_slab_chunk *chunk = *link;
 
-        if (is_whole(slab, chunk)) {
+        if (may_chunk_be_given_back(slab, chunk)) {
             *link = chunk->next;
             chunk->next = slab->trim->going;
             slab->trim->going = chunk;
             continue;
         }
         slab->spare_bytes += (uint64_t)chunk->free_count * slab->object_bytes;
-        splice(slab, chunk);
+        splice_free_list(slab, chunk);
         link = &chunk->next;
     }
 }
 
-static void release(domi_slab *slab)
+static void release_whole_chunks(domi_slab *slab)
 {
     trim *now = slab->trim;
 
@@ -181,13 +181,13 @@ static bool take_step(domi_slab *slab, uint32_t objects)
     if (now == NULL)
         return true;
     if (now->rest != NULL) {
-        sort(now, objects);
+        sort_objects_by_chunk(now, objects);
         return false;
     }
     if (!now->parted)
         set_whole_chunks_apart(slab);
     else
-        release(slab);
+        release_whole_chunks(slab);
     if (now->going != NULL)
         return false;
     trim_free(slab);
@@ -202,8 +202,9 @@ bool domi_slab_trim_step(domi_slab *slab, uint32_t objects)
     return ended;
 }
 
-/* Put the chunks of `going` back behind the first chunk, which has to stay the newest. */
-static void take_back(domi_slab *slab)
+/* Put the chunks of the list `going` back into the slab's list, behind its first chunk, which has
+ * to stay the newest. */
+static void keep_remaining_chunks(domi_slab *slab)
 {
     trim *now = slab->trim;
 
@@ -213,17 +214,17 @@ static void take_back(domi_slab *slab)
         now->going = chunk->next;
         chunk->next = slab->chunks->next;
         slab->chunks->next = chunk;
-        splice(slab, chunk);
+        splice_free_list(slab, chunk);
     }
 }
 
 /* End the trim: the slab gets all objects that the trim has not given away. */
-static void give_all_back(domi_slab *slab)
+static void give_back_all_objects(domi_slab *slab)
 {
     trim *now = slab->trim;
 
     if (now->parted) {
-        take_back(slab);
+        keep_remaining_chunks(slab);
         return;
     }
     /* If the slab ran dry, its free list is empty, and this loop costs nothing. */
@@ -234,14 +235,14 @@ static void give_all_back(domi_slab *slab)
     }
     slab->free = now->rest;
     for (size_t i = 0; i < now->count; i++)
-        splice(slab, now->chunks[i]);
+        splice_free_list(slab, now->chunks[i]);
 }
 
 void domi_slab_trim_stop(domi_slab *slab)
 {
     if (slab->trim == NULL)
         return;
-    give_all_back(slab);
+    give_back_all_objects(slab);
     trim_free(slab);
     DOMI_CHECK_SLOW(domi_slab_trim_is_sound(slab, CHECKED_PER_STEP));
 }

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <string.h>
 
-static void release(void *payload)
+static void release_slice(void *payload)
 {
     domus_slice_free(*(domus_slice *)payload);
 }
 
 const domus_type domus_slice_type = {
-    .name = "slice", .size = sizeof(domus_slice), .release = release};
+    .name = "slice", .size = sizeof(domus_slice), .release = release_slice};
 
 int domus_slice_copy(const void *data, size_t size, domus_slice *ret_slice)
 {

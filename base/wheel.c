@@ -70,7 +70,7 @@ static uint64_t round_up_to_tick(uint64_t expires_ns)
     return expires_ns / DOMI_WHEEL_TICK_NS + (expires_ns % DOMI_WHEEL_TICK_NS != 0);
 }
 
-static unsigned digit_of(uint64_t tick, unsigned level)
+static unsigned get_slot_index(uint64_t tick, unsigned level)
 {
     return (unsigned)(tick >> (level * DOMI_WHEEL_BITS)) & SLOT_MASK;
 }
@@ -87,13 +87,13 @@ static void place_node(domi_wheel *wheel, domi_wheel_node *node)
     if (level > LEVEL_TOP)
         level = LEVEL_TOP;
 
-    unsigned slot = digit_of(tick, level);
+    unsigned slot = get_slot_index(tick, level);
     unsigned shift = level * DOMI_WHEEL_BITS;
 
     /* The time is beyond reach: the node waits in the slot that comes last, and is placed anew when
      * the wheel comes there. */
     if (level == LEVEL_TOP && (tick >> shift) - (wheel->tick >> shift) >= DOMI_WHEEL_SLOTS)
-        slot = (digit_of(wheel->tick, level) + SLOT_MASK) & SLOT_MASK;
+        slot = (get_slot_index(wheel->tick, level) + SLOT_MASK) & SLOT_MASK;
 
     list_append(&wheel->slots[level][slot], node);
     wheel->occupied[level] |= UINT64_C(1) << slot;
@@ -120,7 +120,7 @@ static uint64_t next_tick(const domi_wheel *wheel)
     /* Rotate the bitmap so that bit 0 is the slot of the present tick. (That slot is empty, so a
      * rotation by 0 does no harm.) */
     unsigned shift = LEVEL_TOP * DOMI_WHEEL_BITS;
-    unsigned turn = digit_of(wheel->tick, LEVEL_TOP);
+    unsigned turn = get_slot_index(wheel->tick, LEVEL_TOP);
     uint64_t turned = occupied >> turn | occupied << ((DOMI_WHEEL_SLOTS - turn) & SLOT_MASK);
     return ((wheel->tick >> shift) + (unsigned)__builtin_ctzll(turned)) << shift;
 }
@@ -132,7 +132,7 @@ static void turn_wheel_to(domi_wheel *wheel, uint64_t tick)
 {
     wheel->tick = tick;
     for (unsigned level = LEVEL_TOP; level > 0; level--) {
-        unsigned slot = digit_of(tick, level);
+        unsigned slot = get_slot_index(tick, level);
         uint64_t bit = UINT64_C(1) << slot;
 
         if ((wheel->occupied[level] & bit) == 0)
@@ -229,7 +229,7 @@ void domi_wheel_advance(domi_wheel *wheel, uint64_t now_ns)
         }
         turn_wheel_to(wheel, tick);
 
-        unsigned slot = digit_of(tick, 0);
+        unsigned slot = get_slot_index(tick, 0);
         list_splice(&wheel->due, &wheel->slots[0][slot]);
         wheel->occupied[0] &= ~(UINT64_C(1) << slot);
         turn_wheel_to(wheel, tick + 1);
@@ -250,7 +250,7 @@ domi_wheel_node *domi_wheel_take(domi_wheel *wheel)
     return node;
 }
 
-static uint64_t find_next(const domi_wheel *wheel)
+static uint64_t find_next_due_tick(const domi_wheel *wheel)
 {
     if (!list_empty(&wheel->due) || !list_empty(&wheel->past))
         return 0;
@@ -261,7 +261,7 @@ static uint64_t find_next(const domi_wheel *wheel)
 
 uint64_t domi_wheel_find_next(domi_wheel *wheel)
 {
-    wheel->next_ns = find_next(wheel);
+    wheel->next_ns = find_next_due_tick(wheel);
     wheel->knows_next = true;
     return wheel->next_ns;
 }
