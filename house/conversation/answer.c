@@ -15,7 +15,7 @@ void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
 {
     domus_address asker = {ask->sender, ask->sender_lease};
 
-    if (DOMI_UNLIKELY(domi_envelope_return(ask)->promise == NULL)) { /* it has not left its house */
+    if (DOMI_UNLIKELY(domi_envelope_return(ask)->promise == NULL)) { /* the ask is still here */
         manager->io_hooks.fail_request(manager, asker.house, ask, error);
         return;
     }

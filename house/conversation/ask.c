@@ -113,7 +113,7 @@ int domi_ask_begin(domus_stack *stack, domus_address to, const domus_type *type,
     return DOMUS_PARKED;
 }
 
-static int wait_for(domus_stack *stack, domi_wait wait, domus_resumed *then)
+static int park_stack(domus_stack *stack, domi_wait wait, domus_resumed *then)
 {
     int error = domi_stack_check_may_wait(stack);
 
@@ -128,12 +128,12 @@ static int wait_for(domus_stack *stack, domi_wait wait, domus_resumed *then)
 
 int domus_wait_all(domus_stack *stack, domus_resumed *then)
 {
-    return wait_for(stack, DOMI_WAIT_ALL, then);
+    return park_stack(stack, DOMI_WAIT_ALL, then);
 }
 
 int domus_wait_first(domus_stack *stack, domus_resumed *then)
 {
-    return wait_for(stack, DOMI_WAIT_FIRST, then);
+    return park_stack(stack, DOMI_WAIT_FIRST, then);
 }
 
 uint32_t domus_pending(const domus_stack *stack)
@@ -240,9 +240,10 @@ int domus_fail(domus_stack *stack, int error)
     return 0;
 }
 
-/* A message is about to leave the actor: one that came from the peer of its channel has to be ready
- * for that. Returns 0; -ENOMEM. */
-static int let_leave(domi_manager *manager, domi_house *house, domi_envelope *message)
+/* Prepare a message that is about to leave the actor: a message of the peer of a channel borrows
+ * bytes, which have to be copied first. Returns 0; -ENOMEM. */
+static int prepare_message_to_leave(domi_manager *manager, domi_house *house,
+                                    domi_envelope *message)
 {
     if (DOMI_LIKELY(message->sender != house))
         return 0;
@@ -260,7 +261,7 @@ int domus_forward(domus_stack *stack, domus_address to)
         return none_at_hand(stack);
     if (domi_envelope_is_taken(message))
         return -EALREADY;
-    int error = let_leave(stack->manager, domi_stack_house(stack), message);
+    int error = prepare_message_to_leave(stack->manager, domi_stack_house(stack), message);
     if (error != 0)
         return error;
     if (is_ask)
@@ -344,7 +345,7 @@ int domus_keep_working(domus_stack *stack, domus_kept *ret_kept)
 }
 
 /* The asker of a kept ask waits no more, and no cancel has come here yet. */
-static void cancel_kept(domi_manager *manager, domus_stack *kept)
+static void cancel_kept_ask(domi_manager *manager, domus_stack *kept)
 {
     domi_envelope *ask = kept->ask;
 
@@ -362,19 +363,19 @@ static bool is_kept_here(const domus_stack *stack, domus_kept kept)
 }
 
 /* Returns whether nobody waits for the answer of an ask that is kept. */
-static bool is_given_up(domus_kept kept)
+static bool has_asker_given_up(domus_kept kept)
 {
     return !kept.stack->outlives && domi_ask_is_given_up(kept.stack->ask);
 }
 
 /* Returns the stack that holds a kept ask; NULL if this actor does not have the ask, or does not
  * keep it any more, or nobody waits for its answer. */
-static domus_stack *holder_of(const domus_stack *stack, domus_kept kept)
+static domus_stack *find_stack_of_kept_ask(const domus_stack *stack, domus_kept kept)
 {
     if (!is_kept_here(stack, kept))
         return NULL;
-    if (DOMI_UNLIKELY(is_given_up(kept))) {
-        cancel_kept(stack->manager, kept.stack);
+    if (DOMI_UNLIKELY(has_asker_given_up(kept))) {
+        cancel_kept_ask(stack->manager, kept.stack);
         return NULL;
     }
     return kept.stack;
@@ -382,13 +383,13 @@ static domus_stack *holder_of(const domus_stack *stack, domus_kept kept)
 
 bool domus_kept_is_wanted(const domus_stack *stack, domus_kept kept)
 {
-    return is_kept_here(stack, kept) && !is_given_up(kept);
+    return is_kept_here(stack, kept) && !has_asker_given_up(kept);
 }
 
 int domus_kept_reply(domus_stack *stack, domus_kept kept, const domus_type *type,
                      const void *payload)
 {
-    domus_stack *held = holder_of(stack, kept);
+    domus_stack *held = find_stack_of_kept_ask(stack, kept);
 
     if (held == NULL)
         return -ENOENT;
@@ -403,14 +404,14 @@ int domus_kept_reply(domus_stack *stack, domus_kept kept, const domus_type *type
 int domi_kept_look_of_peer(const domus_stack *stack, domus_kept kept, domus_address *ret_channel,
                            uint32_t *ret_number)
 {
-    const domus_stack *held = holder_of(stack, kept);
+    const domus_stack *held = find_stack_of_kept_ask(stack, kept);
 
     return held != NULL ? domi_ask_look_of_peer(held->ask, ret_channel, ret_number) : -ENOENT;
 }
 
 int domus_kept_fail(domus_stack *stack, domus_kept kept, int error)
 {
-    domus_stack *held = holder_of(stack, kept);
+    domus_stack *held = find_stack_of_kept_ask(stack, kept);
 
     if (held == NULL)
         return -ENOENT;
@@ -422,13 +423,13 @@ int domus_kept_fail(domus_stack *stack, domus_kept kept, int error)
 
 int domus_kept_forward(domus_stack *stack, domus_kept kept, domus_address to)
 {
-    domus_stack *held = holder_of(stack, kept);
+    domus_stack *held = find_stack_of_kept_ask(stack, kept);
 
     if (held == NULL)
         return -ENOENT;
     if (domi_envelope_is_taken(held->ask))
         return -EALREADY;
-    int error = let_leave(stack->manager, domi_stack_house(stack), held->ask);
+    int error = prepare_message_to_leave(stack->manager, domi_stack_house(stack), held->ask);
     if (error != 0)
         return error;
     domi_ask_pass_on(held, held->ask);

@@ -5,11 +5,11 @@
 
 #include <domus/conversation.h>
 
-/* As domus_ask(). Whoever runs the house of the stack. */
+/* Do the same as domus_ask(). The thread that runs the house of the stack calls it. */
 int domi_ask_slow(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
                   domus_resumed *then);
 
-/* As domus_reply(). Whoever runs the house of the stack. */
+/* Do the same as domus_reply(). The thread that runs the house of the stack calls it. */
 int domi_reply_slow(domus_stack *stack, const domus_type *type, const void *payload);
 
 #endif

@@ -85,7 +85,7 @@ typedef struct batch {
 } batch;
 
 /* Returns the place in `at` at which the search for a promise begins. */
-static uint32_t place_of(const batch *now, const domi_promise *promise)
+static uint32_t find_search_start(const batch *now, const domi_promise *promise)
 {
     return (uint32_t)((uintptr_t)promise / sizeof(domi_promise) * UINT64_C(0x9e3779b97f4a7c15) >>
                       32) %
@@ -93,7 +93,7 @@ static uint32_t place_of(const batch *now, const domi_promise *promise)
 }
 
 /* True if the cancel is for an ask that is kept, and for no other. */
-static bool is_for_kept(const domi_return *what)
+static bool is_cancel_of_kept_ask(const domi_return *what)
 {
     return what->note == DOMI_CANCEL_KEPT;
 }
@@ -105,11 +105,11 @@ static void add_to_batch(batch *now, const domi_envelope *message)
     domi_return *what = &now->what[now->count];
 
     memcpy(what, message->payload, sizeof *what);
-    uint32_t place = place_of(now, what->promise);
+    uint32_t place = find_search_start(now, what->promise);
     for (; now->at[place] != BATCH_FREE; place = (place + 1) % now->room) {
         domi_return *other = &now->what[now->at[place]];
         if (other->promise == what->promise && other->serial == what->serial) {
-            if (!is_for_kept(what))
+            if (!is_cancel_of_kept_ask(what))
                 other->note = what->note;
             return;
         }
@@ -120,11 +120,11 @@ static void add_to_batch(batch *now, const domi_envelope *message)
 }
 
 /* Returns what the batch holds about this ask, which counts as found; NULL: nothing. */
-static const domi_return *find_meant(batch *now, const domi_envelope *ask)
+static const domi_return *find_cancel_of_ask(batch *now, const domi_envelope *ask)
 {
     const domi_return *back = domi_envelope_return((domi_envelope *)(uintptr_t)ask);
 
-    for (uint32_t place = place_of(now, back->promise); now->at[place] != BATCH_FREE;
+    for (uint32_t place = find_search_start(now, back->promise); now->at[place] != BATCH_FREE;
          place = (place + 1) % now->room) {
         const domi_return *what = &now->what[now->at[place]];
         if (what->promise == back->promise && what->serial == back->serial) {
@@ -141,8 +141,8 @@ static void cancel_conversations(domi_manager *manager, domi_house *house, batch
 
     for (domus_stack *stack = house->stacks; stack != NULL && now->left != 0; stack = next) {
         next = stack->next; /* a stack that only keeps its ask is freed by its cancel */
-        const domi_return *what = stack->ask != NULL ? find_meant(now, stack->ask) : NULL;
-        if (what != NULL && is_for_kept(what))
+        const domi_return *what = stack->ask != NULL ? find_cancel_of_ask(now, stack->ask) : NULL;
+        if (what != NULL && is_cancel_of_kept_ask(what))
             domi_stack_cancel_kept(manager, stack);
         else if (what != NULL && !stack->cancelled)
             domi_stack_cancel(manager, stack, -ECANCELED);
@@ -167,8 +167,9 @@ DOMI_INLINE uint32_t drop_from(domi_manager *manager, domi_house *house, domi_no
             before = node;
             continue;
         }
-        const domi_return *what = find_meant(now, (const domi_envelope *)(const void *)node);
-        if (what == NULL || is_for_kept(what)) {
+        const domi_return *what =
+            find_cancel_of_ask(now, (const domi_envelope *)(const void *)node);
+        if (what == NULL || is_cancel_of_kept_ask(what)) {
             before = node;
             continue;
         }
@@ -180,13 +181,14 @@ DOMI_INLINE uint32_t drop_from(domi_manager *manager, domi_house *house, domi_no
     return dropped;
 }
 
-static uint32_t drop_waiting(domi_manager *manager, domi_house *house, domi_node **tail, batch *now)
+static uint32_t drop_cancelled_asks(domi_manager *manager, domi_house *house, domi_node **tail,
+                                    batch *now)
 {
     return drop_from(manager, house, tail, now, false);
 }
 
 /* Drop the asks that are meant out of the mail of an actor with an order. Returns how many. */
-static uint32_t drop_sorted(domi_manager *manager, domi_house *house, batch *now)
+static uint32_t drop_cancelled_sorted_asks(domi_manager *manager, domi_house *house, batch *now)
 {
     domi_strand *strand;
     uint32_t dropped = 0;
@@ -203,14 +205,14 @@ static uint32_t drop_sorted(domi_manager *manager, domi_house *house, batch *now
 
 /* Drop the asks that wait until they can be sent to a peer. One that was sent stays: it takes the
  * answer of the peer when that comes. */
-static void drop_unsent(domi_manager *manager, domi_house *house, batch *now)
+static void drop_cancelled_unsent_asks(domi_manager *manager, domi_house *house, batch *now)
 {
     domi_node **list;
     uint32_t *count;
 
     for (uint32_t index = 0;
          now->left != 0 && manager->io_hooks.unsent_asks(house, index, &list, &count); index++)
-        *count -= drop_waiting(manager, house, list, now);
+        *count -= drop_cancelled_asks(manager, house, list, now);
 }
 
 void domi_ask_handle_cancel(domi_manager *manager, domi_house *house, const domi_envelope *first)
@@ -234,16 +236,17 @@ void domi_ask_handle_cancel(domi_manager *manager, domi_house *house, const domi
         house->events -= DOMI_EVENT_STEP;
     }
     cancel_conversations(manager, house, &now);
-    uint32_t dropped = drop_waiting(manager, house, &house->tails[DOMI_ASK], &now);
+    uint32_t dropped = drop_cancelled_asks(manager, house, &house->tails[DOMI_ASK], &now);
     if (domi_house_is_ordered(house))
-        dropped += drop_sorted(manager, house, &now);
+        dropped += drop_cancelled_sorted_asks(manager, house, &now);
     house->mail -= dropped;
     if (dropped != 0)
         domi_mailbox_show_again(house);
     if (house->family != NULL)
-        house->family->stashed -= drop_waiting(manager, house, &house->family->stash[0], &now);
+        house->family->stashed -=
+            drop_cancelled_asks(manager, house, &house->family->stash[0], &now);
     if (house->behaviour->kind == DOMUS_CHANNELS)
-        drop_unsent(manager, house, &now);
+        drop_cancelled_unsent_asks(manager, house, &now);
 }
 
 bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house)

@@ -8,7 +8,7 @@
 
 #include <domus/conversation.h>
 
-/* Tell the actor of `to` that nobody waits for the answer of an ask, which `back` names. */
+/* Tell the actor of `to` that the answer of the ask named by `back` is not awaited any more. */
 void domi_ask_put_cancel(domi_manager *manager, domus_address to, const domi_return *back);
 
 /* The slow half of domi_ask_hold(): tell the asker. Without memory for that a cancel does not find

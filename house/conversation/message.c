@@ -25,7 +25,7 @@ int domus_message_new(domus_stack *stack, const domus_type *type, domus_message 
     envelope->node.kind = DOMI_NOTICE;
     envelope->node.lease = DOMI_LEASE_OWNED;
     envelope->type = type;
-    if (type->release != NULL) /* it may be freed before the user has written the payload */
+    if (type->release != NULL) /* the payload may not be written yet */
         memset(envelope->payload, 0, type->size);
     *ret_message = (domus_message *)(void *)envelope;
     return 0;

@@ -8,11 +8,11 @@
 
 #include <domus/conversation.h>
 
-/* As domus_ask(), for such an ask. */
+/* Do the same as domus_ask(), for an ask that belongs to earlier work of the asked actor. */
 int domi_ask_owed(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
                   domus_resumed *then);
 
-/* As domus_ask_add(), without a time-out. */
+/* Do the same as domus_ask_add(), without a time-out. */
 int domi_ask_owed_add(domus_stack *stack, domus_address to, const domus_type *type,
                       const void *payload, uint64_t tag);
 
@@ -24,7 +24,7 @@ int domi_ask_owed_add(domus_stack *stack, domus_address to, const domus_type *ty
 
 /* A part of the payload of the first part. */
 typedef struct domi_begin {
-    domi_return back;   /* of the promise for the start */
+    domi_return back;   /* the promise that waits for the start */
     domus_stack *stack; /* the conversation, and its serial: it is over when that has changed */
     uint32_t serial;
 } domi_begin;
@@ -52,12 +52,12 @@ int domi_ask_check(const domus_stack *stack, domi_asking asking);
 int domi_ask_end(domus_stack *stack, domi_asking asking, domus_address to, const domus_type *type,
                  const void *payload, domus_resumed *then);
 
-/* As domi_ask_look_of_peer(), for the request that is handled; -EALREADY when it was answered,
- * forwarded or kept. */
+/* Do the same as domi_ask_look_of_peer(), for the request that is handled; -EALREADY when it was
+ * answered, forwarded or kept. */
 int domi_stack_look_of_peer(const domus_stack *stack, domus_address *ret_channel,
                             uint32_t *ret_number);
 
-/* The same for a request that was kept; -ENOENT when it is not kept any more. */
+/* Do the same for a request that was kept; -ENOENT when the request is not kept any more. */
 int domi_kept_look_of_peer(const domus_stack *stack, domus_kept kept, domus_address *ret_channel,
                            uint32_t *ret_number);
 

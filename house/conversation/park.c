@@ -70,7 +70,7 @@ static void answers_discard(domi_manager *manager, domus_stack *stack)
 
 /* Take back everything that a pooled stack holds, and free the stack as soon as no node of
  * it is queued. */
-static void end_pooled(domi_manager *manager, domi_house *house, domus_stack *stack)
+static void end_pooled_stack(domi_manager *manager, domi_house *house, domus_stack *stack)
 {
     while (stack->waiting != NULL)
         domi_promise_abandon(manager, stack->waiting);
@@ -90,7 +90,7 @@ static void lower_barrier(domi_house *house)
 }
 
 /* The actor has come to its most conversations. */
-static void note_full(domi_manager *manager, domi_house *house)
+static void note_most_conversations(domi_manager *manager, domi_house *house)
 {
     if ((house->marks & DOMI_MARK_SATURATED) != 0)
         return;
@@ -120,7 +120,7 @@ static void link_parked(domi_manager *manager, domi_house *house, domus_stack *s
     house->parked += DOMI_PARKED_STEP;
     if (domi_house_count_parked(house) >= manager->limits.conversations_max &&
         house != manager->gateway)
-        note_full(manager, house);
+        note_most_conversations(manager, house);
 }
 
 /* Copy the fields of the run's own stack to the pooled one, and link that at the house. */
@@ -200,7 +200,7 @@ static void end_stack(domus_stack *stack, int result)
     if (stack->barrier)
         lower_barrier(house);
     if (pooled != NULL)
-        end_pooled(manager, house, pooled);
+        end_pooled_stack(manager, house, pooled);
 }
 
 void domi_stack_end_received(domus_stack *stack, int error)
@@ -239,7 +239,7 @@ void domi_stack_park_or_end(domus_stack *stack, int result)
 void domi_stack_end_kept(domi_manager *manager, domus_stack *kept)
 {
     kept->ask = NULL;
-    end_pooled(manager, domi_stack_house(kept), kept);
+    end_pooled_stack(manager, domi_stack_house(kept), kept);
 }
 
 void domi_stack_end_of_peer(domi_manager *manager, domus_stack *holder)
@@ -248,7 +248,7 @@ void domi_stack_end_of_peer(domi_manager *manager, domus_stack *holder)
         return;
     for (const domi_promise *promise = holder->waiting; promise != NULL; promise = promise->next)
         domi_ask_cancel(manager, promise);
-    end_pooled(manager, domi_stack_house(holder), holder);
+    end_pooled_stack(manager, domi_stack_house(holder), holder);
 }
 
 void domi_stack_drop_all(domi_manager *manager, domi_house *house)
@@ -259,7 +259,7 @@ void domi_stack_drop_all(domi_manager *manager, domi_house *house)
         if (stack->ask != NULL)
             domi_ask_fail(manager, stack->ask, -ESTALE);
         stack->ask = NULL;
-        end_pooled(manager, house, stack);
+        end_pooled_stack(manager, house, stack);
     }
     DOMI_CHECK(house->asks == 0);
     lower_barrier(house);

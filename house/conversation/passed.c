@@ -14,11 +14,11 @@
  * The table is one for all threads, because a house that is lent cancels on another thread than the
  * one on which it hears of the holder. */
 
-#define PLACES     (UINT32_C(1) << 17) /* of either kind; only what is used takes memory */
+#define PLACES     (UINT32_C(1) << 17) /* places of each kind; used pages alone take memory */
 #define PLACE_SIZE 64u                 /* promises are at least so many bytes apart */
 
 /* Returns the table; NULL: there is none. Any thread. */
-static _Atomic uint64_t *table(const domi_manager *manager)
+static _Atomic uint64_t *get_passed_table(const domi_manager *manager)
 {
     /* acquire: pairs with make_table(), so the places are seen empty. */
     return atomic_load_explicit(&manager->managers[0]->cancelled, memory_order_acquire);
@@ -37,32 +37,32 @@ static _Atomic uint64_t *make_table(const domi_manager *manager)
     return there;
 }
 
-static uint32_t place_of(const domi_promise *promise)
+static uint32_t hash_to_place(const domi_promise *promise)
 {
     return (uint32_t)((uintptr_t)promise / PLACE_SIZE % PLACES);
 }
 
 /* An ask in one word: 32 bits of the address of its promise, which tell those apart that share a
  * place, and the serial. */
-static uint64_t name_of(const domi_promise *promise, uint32_t serial)
+static uint64_t make_ask_word(const domi_promise *promise, uint32_t serial)
 {
     return (uint64_t)((uintptr_t)promise / 16) << 32 | serial;
 }
 
 /* The place of a name that had to leave the first one. */
-static uint32_t second_place_of(uint64_t name)
+static uint32_t hash_to_second_place(uint64_t name)
 {
     return PLACES + (uint32_t)(name * UINT64_C(0x9e3779b97f4a7c15) >> 32) % PLACES;
 }
 
 static void remember_cancel(const domi_manager *manager, const domi_promise *promise)
 {
-    _Atomic uint64_t *places = table(manager);
+    _Atomic uint64_t *places = get_passed_table(manager);
 
     if (places == NULL && (places = make_table(manager)) == NULL)
         return;
-    const uint64_t name = name_of(promise, domi_promise_serial(promise));
-    _Atomic uint64_t *place = &places[place_of(promise)];
+    const uint64_t name = make_ask_word(promise, domi_promise_serial(promise));
+    _Atomic uint64_t *place = &places[hash_to_place(promise)];
     /* Relaxed: it is not read through, and the exchange finds whether it is the newest. */
     uint64_t before = atomic_load_explicit(place, memory_order_relaxed);
 
@@ -70,20 +70,22 @@ static void remember_cancel(const domi_manager *manager, const domi_promise *pro
      * holder tells by messages, which began behind this. */
     do {
         if (before != 0)
-            atomic_store_explicit(&places[second_place_of(before)], before, memory_order_relaxed);
+            atomic_store_explicit(&places[hash_to_second_place(before)], before,
+                                  memory_order_relaxed);
     } while (!atomic_compare_exchange_weak_explicit(place, &before, name, memory_order_release,
                                                     memory_order_relaxed));
 }
 
 static bool was_cancelled(const domi_manager *manager, const domi_return *back)
 {
-    const uint64_t name = name_of(back->promise, back->serial);
-    _Atomic uint64_t *places = table(manager);
+    const uint64_t name = make_ask_word(back->promise, back->serial);
+    _Atomic uint64_t *places = get_passed_table(manager);
 
     /* acquire, then relaxed: pairs with the exchange of remember_cancel(). */
-    return places != NULL &&
-           (atomic_load_explicit(&places[place_of(back->promise)], memory_order_acquire) == name ||
-            atomic_load_explicit(&places[second_place_of(name)], memory_order_relaxed) == name);
+    return places != NULL && (atomic_load_explicit(&places[hash_to_place(back->promise)],
+                                                   memory_order_acquire) == name ||
+                              atomic_load_explicit(&places[hash_to_second_place(name)],
+                                                   memory_order_relaxed) == name);
 }
 
 /* --- cancel ----------------------------------------------------------------------------------- */

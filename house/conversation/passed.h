@@ -27,7 +27,8 @@ void domi_ask_follow(const domus_stack *stack, const domi_envelope *ask, domus_a
  * told. */
 void domi_ask_cancel(domi_manager *manager, const domi_promise *promise);
 
-/* The same, but only if an actor keeps it, or what works for it waits for one that is kept. */
+/* Do the same, but only if an actor keeps the ask, or if an actor that works for it waits for a
+ * kept ask. */
 void domi_ask_cancel_kept(domi_manager *manager, const domi_promise *promise);
 
 /* The sender of `message` has told that it holds an ask of the house that runs. */

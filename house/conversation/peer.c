@@ -97,7 +97,7 @@ void domi_stack_cancel_kept_of_peer(domi_manager *manager, domi_house *house, do
         if (stack->wait != DOMI_WAIT_KEPT && !stack->outlives && is_of_peer(house, stack))
             domi_stack_cancel_kept(manager, stack);
     }
-    /* The answer to each of these may end the channel, and with it others of them. */
+    /* The answer to one kept request may end the channel, and so end other kept requests. */
     while ((kept = find_kept_of_peer(house)) != NULL)
         domi_stack_cancel(manager, kept, -ECANCELED);
 }

@@ -55,7 +55,7 @@ static const char *const names[DOMI_PROMISE_STATES] = {
     [DOMI_PROMISE_DEAD] = "DEAD",
 };
 
-static const char *name_of(uint32_t state)
+static const char *get_state_name(uint32_t state)
 {
     return state < DOMI_PROMISE_STATES ? names[state] : "?";
 }
@@ -64,8 +64,8 @@ _Noreturn void domi_promise_fail_move(const domi_promise *promise, domi_promise_
 {
     char text[96];
 
-    snprintf(text, sizeof text, "a promise moves from %s to %s", name_of(promise->state),
-             name_of(to));
+    snprintf(text, sizeof text, "a promise moves from %s to %s", get_state_name(promise->state),
+             get_state_name(to));
     domi_check_failed(text, __FILE__, __LINE__, __func__);
 }
 
@@ -112,7 +112,7 @@ static void take_off_wheel(domi_manager *home, domi_promise *promise)
     promise->timed = false;
 }
 
-/* The same by the runner of an actor of a pool. */
+/* Take a promise off the wheel of its pool; the runner of its actor calls this. */
 static void take_off_pools_wheel(domi_promise *promise)
 {
     domi_manager *home = house_of(promise)->home;
@@ -157,7 +157,7 @@ void domi_promise_leave_receives(domi_promise *promise)
         house->marks &= (uint16_t) ~(DOMI_MARK_RECEIVING | DOMI_MARK_FRESH);
 }
 
-/* Take a promise that nobody will complete out of the list that its kind has. */
+/* Take a promise that will not be completed out of the list for its kind. */
 static void leave_list_of_kind(domi_manager *manager, domi_promise *promise)
 {
     if (promise->kind == DOMI_PROMISE_RECEIVE)

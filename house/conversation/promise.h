@@ -32,9 +32,10 @@ typedef enum domi_promise_kind {
 /* promise.c draws these states and the moves between them. */
 typedef enum domi_promise_state {
     DOMI_PROMISE_FREE,    /* not in use */
-    DOMI_PROMISE_WAITING, /* its stack waits for it */
-    DOMI_PROMISE_FAILED,  /* its stack still waits; the failure is queued as the promise's node */
-    DOMI_PROMISE_DONE,    /* its answer is there and was not shown to a handler yet */
+    DOMI_PROMISE_WAITING, /* a stack waits for this promise */
+    DOMI_PROMISE_FAILED,  /* the stack still waits; the promise's node with the failure is in a
+                             mailbox */
+    DOMI_PROMISE_DONE,    /* the answer has come and was not shown to a handler yet */
     DOMI_PROMISE_DEAD,    /* nobody wants its answer, but its node is still in the mailbox, or is a
                              note (notes.h) */
     DOMI_PROMISE_STATES,
@@ -45,11 +46,11 @@ struct domi_promise {
     _Atomic uint32_t serial; /* grows when the promise ends, so that late answers are known */
     uint8_t state;           /* a domi_promise_state; only domi_promise_move() changes it */
     uint8_t kind;            /* a domi_promise_kind */
-    bool queued;             /* its node is in the exception mailbox */
-    bool impatient : 1;      /* it is a receive that only looks at mail that waits already */
-    bool noted : 1;          /* its node is a note for home (notes.h) */
-    bool timed : 1;          /* it is on home's wheel, which a thief must not touch */
-    bool uncounted : 1;      /* it is not an ask, so the `asks` of its house do not count it */
+    bool queued;             /* the promise's node is in the exception mailbox */
+    bool impatient : 1;      /* a receive that only searches mail that waits already */
+    bool noted : 1;          /* the promise's node is a note for home (notes.h) */
+    bool timed : 1;          /* the time-out is on home's wheel, which a thief must not touch */
+    bool uncounted : 1;      /* not an ask, so the house's count `asks` leaves it out */
     bool second : 1;         /* when it was made, the turn had named a function that is to go on */
     _Atomic(domus_stack *) stack;
     union {
@@ -58,8 +59,8 @@ struct domi_promise {
         struct {             /* for dumps, valid while it waits; the answer overwrites it */
             int error;       /* keeps the place of the error of `answer` */
             union {
-                const domus_type *asked;      /* of an ask: its type */
-                domi_promise *previous_flush; /* of a flush: the wait before it, as next_flush */
+                const domus_type *asked;      /* the type of the ask */
+                domi_promise *previous_flush; /* for a flush: the wait before it in its list */
             };
 #if DOMI_POINTER_BITS == 64
             uint64_t since_ns; /* when the wait began */
@@ -69,16 +70,16 @@ struct domi_promise {
             uint64_t kept;            /* keeps the place of the tag of `answer` */
             uint64_t since_ns;        /* when the wait began */
 #endif
-            uint64_t sent_bytes; /* of a flush: bytes that its channel has to have sent */
+            uint64_t sent_bytes; /* for a flush: the sum of sent bytes at which the wait ends */
         } wait;
     };
     domi_promise *next;     /* links in the stack's list `waiting` */
     domi_promise *previous; /* links the same list backwards */
-    domi_wheel_node wheel;  /* its time-out, on home's wheel `deadlines` */
+    domi_wheel_node wheel;  /* the time-out, on home's wheel `deadlines` */
     union {
         domus_address target; /* the actor that was asked, while the ask is under way */
         struct {              /* only if it is a receive */
-            /* what the receive accepts; the user's, and constant */
+            /* the messages that the receive accepts; a constant of the user */
             const domus_pattern *pattern;
             domi_promise *next_receive; /* next receive of the same house, in the order in which
                                            they began */
@@ -176,7 +177,7 @@ void domi_promise_leave_receives(domi_promise *promise);
 /* The time of a promise is over. Called by the wheel `deadlines`. Home only. */
 void domi_promise_expire(domi_manager *manager, domi_wheel_node *node);
 
-/* As domi_timer_postpone() and domi_timer_house(), for a promise. */
+/* Do the same as domi_timer_postpone() and domi_timer_house(), for a promise. */
 void domi_promise_postpone(domi_manager *manager, domi_wheel_node *node);
 domi_house *domi_promise_house(domi_wheel_node *node);
 

@@ -94,8 +94,8 @@ int domus_receive_add(domus_stack *stack, const domus_pattern *pattern, uint64_t
 }
 
 /* True if the receive's pattern accepts the message. */
-static bool takes(const domi_house *house, const domus_pattern *pattern, const void *frame,
-                  domi_envelope *message)
+static bool does_pattern_accept(const domi_house *house, const domus_pattern *pattern,
+                                const void *frame, domi_envelope *message)
 {
     const domus_type *const *type = pattern->types;
 
@@ -116,13 +116,14 @@ static domi_promise *find_taker(const domi_house *house, domi_envelope *message)
     domi_promise *promise = house->family->receives;
 
     while (promise != NULL &&
-           !takes(house, promise->pattern, domi_stack_frame(domi_promise_stack(promise)), message))
+           !does_pattern_accept(house, promise->pattern,
+                                domi_stack_frame(domi_promise_stack(promise)), message))
         promise = promise->next_receive;
     return promise;
 }
 
 /* Take out the notice that ends the actor. Returns NULL if it is not the next message. */
-static domi_node *take_last(domi_house *house)
+static domi_node *take_last_notice(domi_house *house)
 {
     domi_node **notices = &house->tails[DOMI_NOTICE];
 
@@ -135,7 +136,7 @@ static domi_node *take_last(domi_house *house)
 /* `ordered` is a constant in some calls, so that actors without an order pay for no test of it. */
 DOMI_INLINE bool stop_if_last(domi_manager *manager, domi_house *house, bool ordered)
 {
-    domi_node *last = ordered ? domi_order_take_last(house) : take_last(house);
+    domi_node *last = ordered ? domi_order_take_last(house) : take_last_notice(house);
 
     if (last == NULL)
         return false;
@@ -234,7 +235,7 @@ DOMI_INLINE domi_envelope *search(domi_manager *manager, domi_house *house, uint
 }
 
 /* Returns the oldest receive that only looks at mail that waits already; NULL: none. */
-static domi_promise *first_impatient(const domi_family *family)
+static domi_promise *find_impatient_receive(const domi_family *family)
 {
     domi_promise *promise = family->receives;
 
@@ -244,13 +245,14 @@ static domi_promise *first_impatient(const domi_family *family)
 }
 
 /* All mail was seen, so the receives that only look at waiting mail end. */
-static void let_impatient_go(domi_manager *manager, domi_house *house)
+static void end_impatient_receives(domi_manager *manager, domi_house *house)
 {
     domi_promise *promise;
 
     house->marks &= (uint16_t)~DOMI_MARK_FRESH;
-    while ((promise = first_impatient(house->family)) != NULL)
-        domi_promise_fail(manager, promise, -ETIMEDOUT); /* this takes it out of the list */
+    while ((promise = find_impatient_receive(house->family)) != NULL)
+        /* A receive that fails leaves the list. */
+        domi_promise_fail(manager, promise, -ETIMEDOUT);
 }
 
 /* True if a receive has mail to look at, and the actor is still one with an order, or one without:
@@ -276,7 +278,7 @@ DOMI_INLINE uint32_t receive(domi_manager *manager, domi_house *house, uint32_t 
         domi_envelope *message = search(manager, house, &looks, &promise, ordered);
         if (message == NULL) {
             if (looks != 0)
-                let_impatient_go(manager, house);
+                end_impatient_receives(manager, house);
             break;
         }
         handled++;
@@ -299,8 +301,9 @@ uint32_t domi_receive_run_in_order(domi_manager *manager, domi_house *house, uin
     return receive(manager, house, budget, true);
 }
 
-static domi_envelope *find_in(domi_manager *manager, domi_house *house, uint32_t kind,
-                              const domus_pattern *pattern, const void *frame, domi_node **seen)
+static domi_envelope *find_matching_message(domi_manager *manager, domi_house *house, uint32_t kind,
+                                            const domus_pattern *pattern, const void *frame,
+                                            domi_node **seen)
 {
     domi_node **tail = &house->tails[kind];
     domi_node *before = *seen != NULL ? *seen : *tail;
@@ -309,7 +312,7 @@ static domi_envelope *find_in(domi_manager *manager, domi_house *house, uint32_t
         domi_envelope *message = (domi_envelope *)(void *)before->next;
         bool expired = kind == DOMI_ASK && domi_ask_is_expired(manager, message);
 
-        if (!expired && !takes(house, pattern, frame, message)) {
+        if (!expired && !does_pattern_accept(house, pattern, frame, message)) {
             before = *seen = &message->node;
             continue;
         }
@@ -339,7 +342,7 @@ static domi_envelope *find_in_order(domi_manager *manager, domi_house *house,
         if (node->kind == DOMI_ASK && domi_ask_is_expired(manager, message)) {
             house->mail--;
             domi_ask_expire(manager, message);
-        } else if (takes(house, pattern, frame, message)) {
+        } else if (does_pattern_accept(house, pattern, frame, message)) {
             house->mail--;
             found = message;
         } else {
@@ -359,11 +362,12 @@ domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
 {
     if (domi_house_is_ordered(house))
         return find_in_order(manager, house, pattern, frame, &seen[0]);
-    domi_envelope *message = find_in(manager, house, DOMI_ASK, pattern, frame, &seen[0]);
+    domi_envelope *message =
+        find_matching_message(manager, house, DOMI_ASK, pattern, frame, &seen[0]);
 
     if (message != NULL)
         return message;
-    return find_in(manager, house, DOMI_NOTICE, pattern, frame, &seen[1]);
+    return find_matching_message(manager, house, DOMI_NOTICE, pattern, frame, &seen[1]);
 }
 
 /* --- stash ---------------------------------------------------------------------------------- */
@@ -382,7 +386,7 @@ int domus_stash(domus_stack *stack)
         return -EALREADY;
     if (message->sender == house && (!is_ask || domi_ask_is_of_peer(message, house)) &&
         domi_house_is_channel(house))
-        return -EOPNOTSUPP; /* it is not mail, and would come back as mail */
+        return -EOPNOTSUPP; /* a message of the peer is no mail, and would come back as mail */
     domi_family *family = domi_family_of(house);
     if (family == NULL)
         return -ENOMEM;

@@ -10,7 +10,7 @@
  * message. Returns how many messages were handled, at most `budget`. */
 uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t budget);
 
-/* The same as domi_receive_run(), for an actor with an order. */
+/* Do the same as domi_receive_run(), for an actor with an order. */
 uint32_t domi_receive_run_in_order(domi_manager *manager, domi_house *house, uint32_t budget);
 
 /* Take out the first message that `pattern` takes, for a receive that returns to its caller

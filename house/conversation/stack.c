@@ -58,7 +58,7 @@ domus_stack *domi_stack_init_local(void *place, domi_manager *manager, domi_hous
     init_framed(stack, manager, house, frame_size);
     atomic_init(&stack->serial, 0);
     stack->cancelled = true;        /* domi_stack_check_may_wait() refuses */
-    stack->away = DOMI_STACK_LOCAL; /* its end does not give it to the pool */
+    stack->away = DOMI_STACK_LOCAL; /* the end of the stack does not give it to the pool */
     return stack;
 }
 

@@ -39,16 +39,16 @@ struct domus_stack {
     domus_address sender; /* sender of the message, once the envelope has left this stack */
     uint32_t frame_size;  /* bytes of `frame` */
     bool answered;        /* the ask that it handles was answered, kept, stashed or forwarded */
-    bool barrier;         /* it raised the barrier */
-    bool barrier_fresh;   /* it has not parked since it raised the barrier */
+    bool barrier;         /* this conversation raised the barrier */
+    bool barrier_fresh;   /* the conversation has not parked since it raised the barrier */
     bool end_acts;        /* a verb wants something to be done at the end of the turn (turn.h) */
     uint8_t wait;         /* a domi_wait */
-    bool parked;          /* it is in the house's list of parked stacks */
-    bool queued;          /* its node is in the exception mailbox */
-    bool cancelled;       /* it was cancelled, and may not wait any more */
+    bool parked;          /* the stack is in the house's list of parked stacks */
+    bool queued;          /* the stack's node is in the exception mailbox */
+    bool cancelled;       /* the conversation was cancelled, and may not wait any more */
     /* the conversation is over; the stack is freed when no mailbox holds a node of it */
     bool ended;
-    bool outlives; /* it goes on when the connection of its channel is gone */
+    bool outlives; /* the conversation goes on when its channel's connection is gone */
     bool works;    /* its ask is kept by an actor that works for it (domus_keep_working()) */
     /* grows when the conversation ends, so that old references are known */
     _Atomic uint32_t serial;
@@ -364,7 +364,7 @@ DOMI_INLINE void domi_stack_prepare(domus_stack *stack, domi_manager *manager, d
     stack->answered = stack->barrier = stack->barrier_fresh = stack->end_acts = false;
 }
 
-/* The same, for a turn without a message. */
+/* Begin a stack in the same way, for a turn without a message. */
 DOMI_INLINE void domi_stack_begin(domus_stack *stack, domi_manager *manager, domi_house *house)
 {
     domi_stack_prepare(stack, manager, house);

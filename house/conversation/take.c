@@ -22,7 +22,7 @@ static int take_of_timer(domi_timer *timer)
 
 int domi_envelope_take(domi_envelope *message)
 {
-    if (message->type == NULL) /* it is an exception */
+    if (message->type == NULL) /* an exception has no type */
         return -EINVAL;
     if (message->node.slab == DOMI_SLAB_TIMER)
         return take_of_timer((domi_timer *)(void *)message);
@@ -36,19 +36,19 @@ int domi_envelope_take(domi_envelope *message)
 
 /* --- the answers of a wait for all --------------------------------------------------------- */
 
-static bool is_shared(const domi_promise *promise)
+static bool is_answer_shared(const domi_promise *promise)
 {
     return promise->message != NULL && promise->message->node.slab == DOMI_SLAB_SHARED;
 }
 
 /* Take what all shown answers own, or nothing if one of them is shared. */
-static int take_all(domi_promise *shown)
+static int take_all_answers(domi_promise *shown)
 {
     int result = -EINVAL;
 
     for (domi_promise *promise = shown; promise != NULL;
          promise = domi_promise_next_answer(promise)) {
-        if (is_shared(promise))
+        if (is_answer_shared(promise))
             return -EPERM;
     }
     for (domi_promise *promise = shown; promise != NULL;
@@ -63,14 +63,14 @@ static int take_all(domi_promise *shown)
 /* --- the message that a handler is shown ---------------------------------------------------- */
 
 /* The message that the handler was shown last; NULL: none, or it has left the handler. */
-static domi_envelope *shown_message(const domus_stack *stack)
+static domi_envelope *get_shown_message(const domus_stack *stack)
 {
     return stack->received != NULL ? stack->received : stack->message;
 }
 
 /* The owner may give what it takes to another thread. So a message of the peer of a channel, whose
  * slices show the bytes where they were received, is copied out first. Returns 0; -ENOMEM. */
-static int copy_out(const domus_stack *stack, domi_envelope *message)
+static int copy_message_slices(const domus_stack *stack, domi_envelope *message)
 {
     domi_house *house = domi_stack_house(stack);
 
@@ -83,18 +83,18 @@ static int copy_out(const domus_stack *stack, domi_envelope *message)
 
 int domus_take(domus_stack *stack)
 {
-    domi_envelope *message = shown_message(stack);
+    domi_envelope *message = get_shown_message(stack);
 
     if (message == NULL)
-        return take_all(stack->manager->shown.first);
-    int error = copy_out(stack, message);
+        return take_all_answers(stack->manager->shown.first);
+    int error = copy_message_slices(stack, message);
     return error != 0 ? error : domi_envelope_take(message);
 }
 
 /* Find the promise of `answer` among `promise` and the promises behind it, up to but not
  * including `end`. */
-static domi_promise *find(domi_promise *promise, const domi_promise *end,
-                          const domus_answer *answer)
+static domi_promise *find_promise_of_answer(domi_promise *promise, const domi_promise *end,
+                                            const domus_answer *answer)
 {
     while (promise != end && &promise->answer != answer)
         promise = domi_promise_next_answer(promise);
@@ -106,10 +106,10 @@ static domi_promise *find(domi_promise *promise, const domi_promise *end,
 static domi_promise *find_shown(domi_manager *manager, const domus_answer *answer)
 {
     domi_promise *from = manager->shown.last != NULL ? manager->shown.last : manager->shown.first;
-    domi_promise *found = find(from, NULL, answer);
+    domi_promise *found = find_promise_of_answer(from, NULL, answer);
 
     if (found == NULL)
-        found = find(manager->shown.first, from, answer);
+        found = find_promise_of_answer(manager->shown.first, from, answer);
     if (found != NULL)
         manager->shown.last = found;
     return found;

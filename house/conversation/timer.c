@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-static void count(domi_manager *manager, const domi_house *house, uint32_t by)
+static void count_timers(domi_manager *manager, const domi_house *house, uint32_t by)
 {
     if (!domi_is_lent(manager, house))
         domi_timers_add(manager, by);
@@ -42,7 +42,7 @@ static void take_off_wheel(domi_manager *home, domi_timer *timer)
     timer->timed = false;
 }
 
-/* The same by the runner of an actor of a pool. */
+/* Take a timer off the wheel of its pool; the runner of its actor calls this. */
 static void take_off_pools_wheel(domi_timer *timer)
 {
     domi_manager *home = timer->house->home;
@@ -68,7 +68,7 @@ static void arm_timer(domi_manager *manager, domi_timer *timer, uint64_t expires
     add_note(manager, timer);
 }
 
-static int refuse(domi_manager *manager)
+static int refuse_timer(domi_manager *manager)
 {
     domi_counter_add(&manager->counters.timers_refused, 1);
     return -ENOBUFS;
@@ -79,7 +79,7 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
 {
     if (domi_timers_count(house->home) + manager->timing.noted_timers >=
         manager->config->scheduler.timers_max)
-        return refuse(manager);
+        return refuse_timer(manager);
     domi_timer *timer = domi_pool_take(manager, DOMI_SLAB_TIMER);
     if (timer == NULL)
         return -ENOMEM;
@@ -96,7 +96,7 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
     timer->under_way = timer->cancelled = timer->fixed_delay = false;
     timer->noted = timer->timed = timer->taken = false;
     domi_link_add(house, &timer->link);
-    count(manager, house, 1);
+    count_timers(manager, house, 1);
 
     domi_wheel_node_init(&timer->wheel);
     uint64_t expires_ns = manager->now_ns + delay_ns;
@@ -121,7 +121,7 @@ static void timer_free(domi_manager *manager, domi_timer *timer)
     domi_link_remove(timer->house, &timer->link);
     atomic_store_explicit(&timer->generation, domi_timer_generation(timer) + 1,
                           memory_order_relaxed);
-    count(manager, timer->house, UINT32_MAX);
+    count_timers(manager, timer->house, UINT32_MAX);
     if (DOMI_UNLIKELY(timer->event.type->release != NULL) && !timer->taken)
         timer->event.type->release(timer->event.payload);
     domi_pool_free(manager, &timer->event.node);

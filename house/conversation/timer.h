@@ -20,12 +20,12 @@ struct domi_timer {
     uint64_t period_ns;    /* 0: it fires once */
     _Atomic uint32_t generation; /* changes when the timer is freed, so that a handle of it is then
                                     stale */
-    bool under_way;              /* its event is in the mailbox, or being handled */
+    bool under_way;              /* the timer's event is in the mailbox, or being handled */
     bool cancelled;              /* an event under way is not handled any more, and the timer is
                                     freed with it */
     bool fixed_delay; /* the timer is armed again once its event was handled, not when it fires */
-    bool noted : 1;   /* its event's node is a note for home (notes.h) */
-    bool timed : 1;   /* it is on home's wheel, which a thief must not touch */
+    bool noted : 1;   /* the event's node is a note for home (notes.h) */
+    bool timed : 1;   /* the timer is on home's wheel, which a thief must not touch */
     bool taken : 1;   /* the actor took what the payload owns (domus_take()) */
     DOMI_AT_LINK domi_link link; /* links in the house's list `attached` */
 };

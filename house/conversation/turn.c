@@ -77,7 +77,7 @@ DOMI_INLINE int call_resumed(domi_manager *manager, domus_stack *stack, domi_env
 }
 
 /* Show one answer, copied to this frame, so that its promise is already free for the next ask. */
-static void resume_one(domi_manager *manager, domus_stack *stack, domi_promise *promise)
+static void resume_with_answer(domi_manager *manager, domus_stack *stack, domi_promise *promise)
 {
     domus_answer answer = promise->answer;
     domi_envelope *message = promise->message;
@@ -92,7 +92,7 @@ static void resume_one(domi_manager *manager, domus_stack *stack, domi_promise *
     domi_turn_end(stack, result);
 }
 
-static void resume_all(domi_manager *manager, domus_stack *stack)
+static void resume_with_all_answers(domi_manager *manager, domus_stack *stack)
 {
     static const domus_answer nothing = {0};
     domi_promise *answers = answers_take(stack, NULL);
@@ -106,19 +106,19 @@ static void resume_all(domi_manager *manager, domus_stack *stack)
     domi_turn_end(stack, result);
 }
 
-static void resume(domi_manager *manager, domus_stack *stack)
+static void resume_stack(domi_manager *manager, domus_stack *stack)
 {
     if (stack->wait == DOMI_WAIT_ONE)
-        resume_one(manager, stack, answers_take(stack, stack->awaited));
+        resume_with_answer(manager, stack, answers_take(stack, stack->awaited));
     else if (stack->wait == DOMI_WAIT_FIRST && stack->answers != NULL)
-        resume_one(manager, stack, answers_take(stack, stack->answers));
+        resume_with_answer(manager, stack, answers_take(stack, stack->answers));
     else
-        resume_all(manager, stack);
+        resume_with_all_answers(manager, stack);
 }
 
 /* The stack waits for the start of an ask that leaves in parts. If `promise` is that of the ask
  * itself, it is over and will not begin, so its answer is what the stack gets. */
-static void await_whole(domi_manager *manager, domus_stack *stack, domi_promise *promise)
+static void await_rest_of_ask(domi_manager *manager, domus_stack *stack, domi_promise *promise)
 {
     domi_promise *begin = stack->awaited;
 
@@ -142,7 +142,7 @@ static bool is_answered_unbegun(const domus_stack *stack, const domi_promise *pr
 
 /* The deadline of a kept ask has passed. The stack that holds the ask has one promise, which is
  * that deadline. */
-static void fail_kept(domi_manager *manager, domus_stack *kept, domi_promise *promise)
+static void fail_kept_ask(domi_manager *manager, domus_stack *kept, domi_promise *promise)
 {
     domi_envelope *ask = kept->ask;
 
@@ -157,7 +157,7 @@ void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_enve
     domus_stack *stack = domi_promise_stack(promise);
 
     if (DOMI_UNLIKELY(stack->wait == DOMI_WAIT_KEPT)) {
-        fail_kept(manager, stack, promise);
+        fail_kept_ask(manager, stack, promise);
         return;
     }
     if (DOMI_UNLIKELY(stack->wait == DOMI_WAIT_PEER)) {
@@ -178,13 +178,13 @@ void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_enve
     domi_promise_finish(manager, promise, message);
     answers_append(stack, promise);
     if (stack->wait == DOMI_WAIT_ONE && stack->awaited->kind == DOMI_PROMISE_BEGIN)
-        await_whole(manager, stack, promise);
+        await_rest_of_ask(manager, stack, promise);
     if (!stack->queued && domi_stack_is_satisfied(stack))
-        resume(manager, stack);
+        resume_stack(manager, stack);
 }
 
-/* As resume_at_once(), for an exception of the asked actor, which has no payload to show
- * or to release. */
+/* Do the same as resume_without_queueing(), for an exception of the asked actor, which has no
+ * payload to show or to release. */
 __attribute__((noinline)) static void resume_failed(domi_manager *manager, domus_stack *stack,
                                                     domi_promise *promise, domi_envelope *message)
 {
@@ -198,8 +198,8 @@ __attribute__((noinline)) static void resume_failed(domi_manager *manager, domus
 }
 
 /* The common case: the stack waits for one answer, and this is it. Nothing is kept or linked. */
-static void resume_at_once(domi_manager *manager, domus_stack *stack, domi_promise *promise,
-                           domi_envelope *message)
+static void resume_without_queueing(domi_manager *manager, domus_stack *stack,
+                                    domi_promise *promise, domi_envelope *message)
 {
     if (DOMI_UNLIKELY(message->node.kind == DOMI_EXCEPTION)) {
         resume_failed(manager, stack, promise, message);
@@ -236,13 +236,14 @@ DOMI_NO_CANARY void domi_stack_take_answer(domi_manager *manager, domi_house *ho
     DOMI_CHECK(domi_stack_house(stack) == house);
     if (DOMI_LIKELY(stack->awaited == promise && !stack->queued &&
                     promise->state == DOMI_PROMISE_WAITING)) {
-        resume_at_once(manager, stack, promise, message);
+        resume_without_queueing(manager, stack, promise, message);
         return;
     }
     if (message->node.kind == DOMI_EXCEPTION) {
         domi_promise_set_error(promise, message->error);
     } else {
-        promise->answer.error = 0; /* its failure may be queued already, with an error set */
+        /* The promise's failure may be queued already, with an error set. */
+        promise->answer.error = 0;
         promise->answer.type = message->type;
         promise->answer.payload = domi_envelope_payload(message);
     }
@@ -253,7 +254,7 @@ DOMI_NO_CANARY void domi_stack_take_answer(domi_manager *manager, domi_house *ho
 
 /* Note that the node was taken out of the exception mailbox. Returns true if it still has to be
  * acted on. */
-static bool unqueue(domi_manager *manager, domi_node *node)
+static bool note_exception_taken(domi_manager *manager, domi_node *node)
 {
     domi_promise *promise = (domi_promise *)(void *)node;
     domus_stack *stack =
@@ -278,12 +279,12 @@ static bool unqueue(domi_manager *manager, domi_node *node)
 
 void domi_stack_run_node(domi_manager *manager, domi_node *node)
 {
-    if (!unqueue(manager, node)) {
+    if (!note_exception_taken(manager, node)) {
         domi_counter_add(&manager->counters.late_replies, 1);
         return;
     }
     if (domi_node_is_stack(node))
-        resume(manager, (domus_stack *)(void *)node);
+        resume_stack(manager, (domus_stack *)(void *)node);
     else
         domi_stack_complete(manager, (domi_promise *)(void *)node, NULL);
 }
@@ -292,8 +293,9 @@ void domi_stack_drop_node(domi_manager *manager, domi_node *node)
 {
     domi_promise *promise = (domi_promise *)(void *)node;
 
-    /* Abandon the promise while `queued` is still set: then it is DEAD, and unqueue() frees it. */
+    /* Abandon the promise while `queued` is still set: then it is DEAD, and note_exception_taken()
+     * frees it. */
     if (domi_node_is_promise(node) && promise->state == DOMI_PROMISE_FAILED)
         domi_promise_abandon(manager, promise);
-    (void)unqueue(manager, node);
+    (void)note_exception_taken(manager, node);
 }

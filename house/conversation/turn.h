@@ -77,10 +77,10 @@ DOMI_INLINE void domi_turn_end(domus_stack *stack, int result)
     domi_stack_park_or_end(stack, result);
 }
 
-/* As domi_turn_end(), for a conversation that a message of `kind` began in this turn, on the stack
- * in the run's own C frame (domi_stack_prepare()). Mostly the conversation is over, and nothing is
- * to be answered or kept: then this does nothing and returns true, and the stack can serve the next
- * message as it is. After false the caller has to prepare the stack again. */
+/* Do the same as domi_turn_end(), for a conversation that a message of `kind` began in this turn,
+ * on the stack in the run's own C frame (domi_stack_prepare()). Mostly the conversation is over,
+ * and nothing is to be answered or kept: then this does nothing and returns true, and the stack can
+ * serve the next message as it is. After false the caller has to prepare the stack again. */
 DOMI_INLINE bool domi_turn_end_begun(domus_stack *stack, int result, uint32_t kind)
 {
     bool owes_answer = kind == DOMI_ASK && stack->ask != NULL;
@@ -91,8 +91,8 @@ DOMI_INLINE bool domi_turn_end_begun(domus_stack *stack, int result, uint32_t ki
     return false;
 }
 
-/* As domi_turn_end(), for a callback whose failure is not told here, because the caller decides
- * what it means. Returns `result`. */
+/* Do the same as domi_turn_end(), for a callback whose failure is not told here, because the caller
+ * decides what it means. Returns `result`. */
 DOMI_INLINE int domi_turn_end_untold(domus_stack *stack, int result)
 {
     domi_turn_end(stack, result < 0 ? 0 : result);

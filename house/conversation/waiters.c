@@ -4,9 +4,10 @@
 
 #include <errno.h>
 
-/* End those that nobody waits for; the others stay in their order. Only some of them are cancelled:
- * an asker that went on without its answer tells nobody, and its ask would be kept for ever. */
-static void drop_unwanted(domus_stack *stack, domus_waiters *waiters)
+/* End the kept asks whose askers do not wait any more; the others stay in their order. A cancel
+ * does not come for all of them: an asker that goes on without its answer sends no cancel, and its
+ * ask would be kept for ever. */
+static void end_cancelled_waiters(domus_stack *stack, domus_waiters *waiters)
 {
     uint32_t kept = 0;
 
@@ -37,7 +38,7 @@ static bool has_place(const domus_waiters *waiters, uint64_t owner)
 int domus_waiters_keep(domus_stack *stack, domus_waiters *waiters, uint64_t owner)
 {
     if (!has_place(waiters, owner)) {
-        drop_unwanted(stack, waiters);
+        end_cancelled_waiters(stack, waiters);
         if (!has_place(waiters, owner))
             return -ENOBUFS;
     }

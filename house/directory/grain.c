@@ -26,13 +26,13 @@ static domi_house nobody;
 
 static const domus_address nobody_yet = {&nobody, 0};
 
-static void lock(domi_manager *manager, domi_grain_kind *kind, uint32_t stripe)
+static void lock_stripe(domi_manager *manager, domi_grain_kind *kind, uint32_t stripe)
 {
     domi_links_begin(manager);
     domi_spinlock_lock(&kind->stripes[stripe].lock);
 }
 
-static void unlock(domi_manager *manager, domi_grain_kind *kind, uint32_t stripe)
+static void unlock_stripe(domi_manager *manager, domi_grain_kind *kind, uint32_t stripe)
 {
     domi_spinlock_unlock(&kind->stripes[stripe].lock);
     domi_links_end(manager);
@@ -63,7 +63,7 @@ int domi_grain_part_of(const domi_grain_kind *kind, const char *key)
     return (int)((hash ^ hash >> 32) % DOMUS_REMOTE_PARTS);
 }
 
-static domi_grain_parts *parts_of(const domi_grain *grain)
+static domi_grain_parts *get_parts_of_grain(const domi_grain *grain)
 {
     /* acquire: pairs with the store of domus_remote_grains_place(). */
     return atomic_load_explicit(&grain->kind->parts, memory_order_acquire);
@@ -73,13 +73,13 @@ static domi_grain_parts *parts_of(const domi_grain *grain)
  * not have it. */
 static int take_part(domi_grain *grain)
 {
-    domi_grain_parts *parts = parts_of(grain);
+    domi_grain_parts *parts = get_parts_of_grain(grain);
 
     if (parts == NULL)
         return 0;
     grain->part = (uint16_t)domi_grain_part_of(grain->kind, grain->key);
-    /* The count comes first: whoever takes the fence away and then sees no grain knows that none is
-     * made any more. seq_cst for that, as in domus_remote_part_set(). */
+    /* The count comes first: a thread that takes the fence away and then counts no grain knows that
+     * no grain of this part is made any more. seq_cst for that, as in domus_remote_part_set(). */
     atomic_fetch_add_explicit(&parts->living[grain->part], 1, memory_order_seq_cst);
     grain->fence = atomic_load_explicit(&parts->fences[grain->part], memory_order_seq_cst);
     if (grain->fence != 0)
@@ -89,10 +89,11 @@ static int take_part(domi_grain *grain)
 }
 
 /* True if this system has lost the part since the life was made. */
-static bool is_lost(const domi_grain *grain)
+static bool has_lost_part(const domi_grain *grain)
 {
-    return grain->fence != 0 && atomic_load_explicit(&parts_of(grain)->fences[grain->part],
-                                                     memory_order_relaxed) != grain->fence;
+    return grain->fence != 0 &&
+           atomic_load_explicit(&get_parts_of_grain(grain)->fences[grain->part],
+                                memory_order_relaxed) != grain->fence;
 }
 
 /* --- mail that is held ---------------------------------------------------------------------- */
@@ -112,7 +113,7 @@ static void append_list(domi_node **tail, domi_node *more)
 
 /* A message goes on to another life than the one that it was put to. If it is an ask, whoever holds
  * it tells the asker, so that a cancel finds it there (passed.h). */
-static void mark_passed_on(domi_node *node)
+static void mark_ask_passed_on(domi_node *node)
 {
     if (node->kind == DOMI_ASK)
         domi_envelope_return((domi_envelope *)(void *)node)->until |= DOMI_PASSED_ON;
@@ -121,7 +122,7 @@ static void mark_passed_on(domi_node *node)
 /* Hold a message for the next life. Mail that a life has given back counts, too: otherwise lives
  * that end before they have handled anything would let it grow without end. Returns 0; -ENOBUFS;
  * -EBUSY. Under the lock. */
-static int hold(domi_manager *manager, domi_grain *grain, domi_node *node)
+static int hold_message(domi_manager *manager, domi_grain *grain, domi_node *node)
 {
     uint32_t own = grain->kind->table.options.mailbox_max;
 
@@ -133,8 +134,9 @@ static int hold(domi_manager *manager, domi_grain *grain, domi_node *node)
         domi_counter_add(&manager->counters.refusals, 1);
         return -ENOBUFS;
     }
-    mark_passed_on(node);
-    node->lease = DOMI_LEASE_OWNED; /* it was put to nobody yet, and owns what its payload owns */
+    mark_ask_passed_on(node);
+    /* The message is in no mailbox yet, and owns what its payload owns. */
+    node->lease = DOMI_LEASE_OWNED;
     domi_list_push(&grain->waiting, node);
     grain->held++;
     return 0;
@@ -142,7 +144,7 @@ static int hold(domi_manager *manager, domi_grain *grain, domi_node *node)
 
 /* Give a new life what waits for it. If it stops already, the rest waits for the next one, and what
  * it got comes back before that. Under the lock. */
-static void deliver_held(domi_manager *manager, domi_grain *grain)
+static void deliver_held_mail(domi_manager *manager, domi_grain *grain)
 {
     domi_node *all = grain->returned;
 
@@ -162,8 +164,8 @@ static void deliver_held(domi_manager *manager, domi_grain *grain)
 /* --- lives ---------------------------------------------------------------------------------- */
 
 /* The home of a new life of a kind. `near` is the home of the actor that it is made for. */
-static domi_manager *place_for(domi_manager *manager, domi_manager *near,
-                               const domus_spawn_options *options)
+static domi_manager *choose_home_of_life(domi_manager *manager, domi_manager *near,
+                                         const domus_spawn_options *options)
 {
     if (options->pool != NULL)
         return domi_pooled_of(options->pool)->home;
@@ -175,7 +177,7 @@ static domi_manager *place_for(domi_manager *manager, domi_manager *near,
     return manager->managers[manager->births.next_home++ % manager->threads];
 }
 
-static int fill(domi_grain *grain, void *self)
+static int fill_new_state(domi_grain *grain, void *self)
 {
     const domus_grain_kind *table = &grain->kind->table;
     int error = table->make != NULL ? table->make(table->context, grain->key, self) : 0;
@@ -183,14 +185,14 @@ static int fill(domi_grain *grain, void *self)
     return error < 0 ? error : 0;
 }
 
-static int spawn(domi_manager *manager, domi_manager *near, domi_grain *grain,
-                 domus_address *ret_address)
+static int spawn_life(domi_manager *manager, domi_manager *near, domi_grain *grain,
+                      domus_address *ret_address)
 {
     const domus_grain_kind *table = &grain->kind->table;
     const domi_birth birth = {
-        .grain = grain, .fill = fill, .ends_on_failure = table->ends_on_failure};
+        .grain = grain, .fill = fill_new_state, .ends_on_failure = table->ends_on_failure};
 
-    return domi_house_spawn_born(manager, NULL, place_for(manager, near, &table->options),
+    return domi_house_spawn_born(manager, NULL, choose_home_of_life(manager, near, &table->options),
                                  table->behaviour, NULL, &table->options, &birth, ret_address);
 }
 
@@ -205,7 +207,8 @@ static domi_node *remove_grain(domi_grain *grain)
     grain->held = 0;
     /* Before the slot of the name is free, which another grain may have at once. */
     if (grain->fence != 0)
-        atomic_fetch_sub_explicit(&parts_of(grain)->living[grain->part], 1, memory_order_release);
+        atomic_fetch_sub_explicit(&get_parts_of_grain(grain)->living[grain->part], 1,
+                                  memory_order_release);
     int error = domi_names_remove(&grain->kind->names, grain->slot, nobody_yet);
     DOMI_CHECK(error == 0);
     return left;
@@ -213,7 +216,7 @@ static domi_node *remove_grain(domi_grain *grain)
 
 /* Drop mail of a grain that could not be made. `last` is the house of its last life, or nobody's.
  */
-static void drop_all(domi_manager *manager, domi_house *last, domi_node *mail, int error)
+static void drop_held_mail(domi_manager *manager, domi_house *last, domi_node *mail, int error)
 {
     while (mail != NULL)
         domi_mailbox_drop(manager, last, domi_list_take(&mail), error);
@@ -223,7 +226,7 @@ static void drop_all(domi_manager *manager, domi_house *last, domi_node *mail, i
 typedef enum outcome {
     LIVES,
     AGAIN, /* the life has ended before it could be noted, and mail waits for the next one */
-    OVER,  /* it cannot be made, or has ended, and nothing waits */
+    OVER,  /* the life cannot be made, or has ended, and no mail waits */
 } outcome;
 
 /* Note the life at `address` of a grain that is MAKING, and give it `first` (or NULL) and what
@@ -233,7 +236,8 @@ static outcome note_life(domi_manager *manager, domi_grain *grain, domus_address
 {
     grain->address = address;
     if (first != NULL) {
-        first->lease = DOMI_LEASE_OWNED; /* as in hold() */
+        /* The message owns what its payload owns, as in hold_message(). */
+        first->lease = DOMI_LEASE_OWNED;
         first->next = first;
         append_list(&first, grain->waiting);
         grain->waiting = first;
@@ -244,7 +248,7 @@ static outcome note_life(domi_manager *manager, domi_grain *grain, domus_address
         bool waits = grain->returned != NULL || grain->waiting != NULL;
         return grain->reason == 0 && waits ? AGAIN : OVER;
     }
-    deliver_held(manager, grain);
+    deliver_held_mail(manager, grain);
     grain->state = DOMI_GRAIN_LIVES;
     domi_names_move(&grain->kind->names, grain->slot, address);
     return LIVES;
@@ -253,39 +257,39 @@ static outcome note_life(domi_manager *manager, domi_grain *grain, domus_address
 /* Try once to make a life of a grain that is MAKING, for the message `first` (or NULL) and what
  * waits. Returns 0, and the message was taken; why no actor was spawned. With OVER the grain is
  * removed. */
-static int make_once(domi_manager *manager, domi_manager *near, domi_grain *grain, domi_node *first,
-                     domus_address *ret_address, outcome *ret_what)
+static int try_to_make_life(domi_manager *manager, domi_manager *near, domi_grain *grain,
+                            domi_node *first, domus_address *ret_address, outcome *ret_what)
 {
     domi_grain_kind *kind = grain->kind;
     uint32_t stripe = grain->stripe;
     domi_node *left = NULL;
     domus_address address = {&nobody, 0};
-    int error = spawn(manager, near, grain, &address);
+    int error = spawn_life(manager, near, grain, &address);
     int why = error;
     outcome what = OVER;
 
-    lock(manager, kind, stripe);
+    lock_stripe(manager, kind, stripe);
     if (error == 0)
         what = note_life(manager, grain, address, first, &why);
     if (what == OVER)
         left = remove_grain(grain);
-    unlock(manager, kind, stripe);
-    drop_all(manager, address.house, left, why);
+    unlock_stripe(manager, kind, stripe);
+    drop_held_mail(manager, address.house, left, why);
     *ret_address = address;
     *ret_what = what;
     return error;
 }
 
 /* Make a life of a grain that is MAKING; one that ends at once is followed by the next. Parameters
- * and results as of make_once(). */
-static int make(domi_manager *manager, domi_manager *near, domi_grain *grain, domi_node *first,
-                domus_address *ret_address)
+ * and results as of try_to_make_life(). */
+static int make_life(domi_manager *manager, domi_manager *near, domi_grain *grain, domi_node *first,
+                     domus_address *ret_address)
 {
     outcome what;
-    int error = make_once(manager, near, grain, first, ret_address, &what);
+    int error = try_to_make_life(manager, near, grain, first, ret_address, &what);
 
     while (what == AGAIN)
-        (void)make_once(manager, near, grain, NULL, ret_address, &what);
+        (void)try_to_make_life(manager, near, grain, NULL, ret_address, &what);
     return error;
 }
 
@@ -326,7 +330,7 @@ static int put_or_hold(domi_manager *manager, domi_grain *grain, domi_node *node
         if (error != -ESTALE)
             return error;
     }
-    return hold(manager, grain, node);
+    return hold_message(manager, grain, node);
 }
 
 /* Put a message that cannot take the home lane. `hit` is what a find has seen, with its result. */
@@ -339,17 +343,17 @@ __attribute__((noinline)) static int put_slow(domi_manager *manager, domi_manage
     domi_grain *grain = NULL;
     int error;
 
-    lock(manager, kind, stripe);
+    lock_stripe(manager, kind, stripe);
     if (found != 0 || !domi_names_hit_holds(&kind->names, &hit))
         found = domi_names_hit_on(&kind->names, key, &hit);
     if (found == 0)
         error = put_or_hold(manager, &kind->grains[hit.slot], node, ret_address);
     else
         error = begin_grain(kind, key, stripe, &grain);
-    unlock(manager, kind, stripe);
+    unlock_stripe(manager, kind, stripe);
     if (grain == NULL)
         return error;
-    return make(manager, near, grain, node, ret_address);
+    return make_life(manager, near, grain, node, ret_address);
 }
 
 int domi_grain_put_local(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
@@ -396,15 +400,16 @@ static uint32_t take_mail(domi_manager *manager, domi_house *house, domi_node **
             domi_mailbox_drop(manager, house, node, -ESTALE);
             continue;
         }
-        mark_passed_on(node);
+        mark_ask_passed_on(node);
         domi_list_push(to, node);
         count++;
     }
     return count;
 }
 
-/* The same of mail that was sorted (order.h). The next life sorts it anew. */
-static uint32_t take_sorted(domi_manager *manager, domi_house *house, domi_node **mail)
+/* Take mail that was sorted by the actor's order (order.h) in the same way. The next life sorts
+ * this mail again. */
+static uint32_t take_sorted_mail(domi_manager *manager, domi_house *house, domi_node **mail)
 {
     domi_strand *strand;
     uint32_t count = 0;
@@ -427,29 +432,29 @@ void domi_grain_return_mail(domi_manager *manager, domi_house *house)
 
     uint32_t count = take_mail(manager, house, &house->family->stash[0], &mail);
     count += take_mail(manager, house, &house->family->stash[1], &mail);
-    count += take_sorted(manager, house, &mail);
+    count += take_sorted_mail(manager, house, &mail);
     count += take_mail(manager, house, &house->tails[DOMI_ASK], &mail);
     count += take_mail(manager, house, &house->tails[DOMI_NOTICE], &mail);
-    /* Also without mail: a sender that holds the lock may have read the life word before the stop.
-     * When this has got the lock, the message of that sender is in the inbox, which is not empty
-     * then at the end of the stop; and senders that come later see the stop. */
-    lock(manager, grain->kind, grain->stripe);
+    /* The lock is taken also without mail: a sender that holds the lock may have read the life word
+     * before the stop. When this thread has the lock, that sender's message is in the inbox, so the
+     * inbox is not empty at the end of the stop; and senders that come later see the stop. */
+    lock_stripe(manager, grain->kind, grain->stripe);
     append_list(&grain->returned, mail);
     grain->held += count;
-    unlock(manager, grain->kind, grain->stripe);
+    unlock_stripe(manager, grain->kind, grain->stripe);
 }
 
 /* True if on_stop of a life that ends is not called. */
-static bool is_unmounted(const domi_house *house)
+static bool is_life_unmounted(const domi_house *house)
 {
     return (house->marks & DOMI_MARK_UNMOUNTED) != 0 || house->state == DOMI_MOUNTING;
 }
 
 /* Returns why a life was not made: what its on_mount returned; 0: it was made, or stopped before.
  */
-static int why_unmade(const domi_house *house)
+static int get_error_of_mount(const domi_house *house)
 {
-    return house->family->is_unmade || is_unmounted(house) ? house->reason : 0;
+    return house->family->is_unmade || is_life_unmounted(house) ? house->reason : 0;
 }
 
 void domi_grain_leave(domi_manager *manager, domi_house *house)
@@ -462,15 +467,15 @@ void domi_grain_leave(domi_manager *manager, domi_house *house)
     domi_grain_kind *kind = grain->kind;
     uint32_t stripe = grain->stripe;
     const domus_grain_kind *table = &kind->table;
-    int error = why_unmade(house);
+    int error = get_error_of_mount(house);
     bool again = false;
     domus_address next;
     house->family->grain = NULL;
-    if (error == 0 && is_lost(grain))
+    if (error == 0 && has_lost_part(grain))
         error = -EHOSTDOWN;
-    if (table->unmake != NULL && is_unmounted(house))
+    if (table->unmake != NULL && is_life_unmounted(house))
         table->unmake(table->context, grain->key, house->self);
-    lock(manager, kind, stripe);
+    lock_stripe(manager, kind, stripe);
     if (grain->state == DOMI_GRAIN_MAKING) {
         grain->state = DOMI_GRAIN_ENDED;
         grain->reason = (int16_t)error;
@@ -481,8 +486,8 @@ void domi_grain_leave(domi_manager *manager, domi_house *house)
         if (!again)
             left = remove_grain(grain);
     }
-    unlock(manager, kind, stripe);
+    unlock_stripe(manager, kind, stripe);
     if (again)
-        (void)make(manager, house->home, grain, NULL, &next);
-    drop_all(manager, house, left, error);
+        (void)make_life(manager, house->home, grain, NULL, &next);
+    drop_held_mail(manager, house, left, error);
 }

@@ -61,11 +61,11 @@ typedef struct domi_grain {
     domus_address address;             /* the life that was made last; nobody before the first */
     domi_node *returned;               /* mail that a life gave back, a circular list by its tail */
     domi_node *waiting;                /* mail that is held for the next life, likewise */
-    uint64_t fence;                    /* of its part; 0: it is not spread; constant */
-    uint32_t held;                     /* messages in `waiting` */
-    uint32_t slot;                     /* constant */
-    uint8_t state;                     /* a domi_grain_state */
-    uint8_t stripe;                    /* which lock of the kind its key has; constant */
+    uint64_t fence; /* the fence of the grain's part; 0: its kind is not spread; constant */
+    uint32_t held;  /* messages in `waiting` */
+    uint32_t slot;  /* constant */
+    uint8_t state;  /* a domi_grain_state */
+    uint8_t stripe; /* which lock of the kind its key has; constant */
     int16_t reason; /* with ENDED: why it could not be made, a negative errno; 0: it was */
     uint16_t part;  /* constant */
     char key[DOMI_NAME_MAX + 1]; /* constant */
@@ -86,7 +86,7 @@ typedef struct domi_grain_stripe {
  * is constant. */
 struct domi_grain_kind {
     _Atomic(domi_grain_parts *) parts; /* NULL: its grains are not spread */
-    domus_grain_kind table;            /* its `name` leads to `name` below */
+    domus_grain_kind table;            /* `table.name` points to `name` below */
     domi_names names;                  /* the keys of the grains that live */
     domi_grain *grains;                /* by the slots of their names */
     size_t grains_bytes;               /* bytes mapped for them */
@@ -123,7 +123,7 @@ domi_grain_kind *domi_grain_kind_find(domi_grains *grains, const char *name);
  * front and stay. Any thread. */
 domi_grain_kind *domi_grain_kind_first(domi_grains *grains);
 
-/* As domus_grain_open(), on the thread of `manager`. */
+/* Do the same as domus_grain_open(), on the thread of `manager`. */
 int domi_grain_open(domi_manager *manager, const domus_grain_kind *table,
                     domi_grain_kind **ret_kind);
 
@@ -142,7 +142,7 @@ int domi_grain_put_local(domi_manager *manager, domi_manager *near, domi_grain_k
  * (grain.c). */
 int domi_grain_part_of(const domi_grain_kind *kind, const char *key);
 
-/* As domus_grain_notice(), from the thread of `manager`; `sender` may be NULL. */
+/* Do the same as domus_grain_notice(), from the thread of `manager`; `sender` may be NULL. */
 int domi_grain_notice(domi_manager *manager, const domi_house *sender, domi_grain_kind *kind,
                       const char *key, const domus_type *type, const void *payload);
 

@@ -70,7 +70,7 @@ static bool is_name(const char *name)
 }
 
 /* True if a life can be placed as the options say. */
-static bool are_options_right(const domi_manager *manager, const domus_spawn_options *options)
+static bool are_spawn_options_valid(const domi_manager *manager, const domus_spawn_options *options)
 {
     if (options->name != NULL || options->detached || options->mailbox_max > UINT16_MAX)
         return false;
@@ -86,11 +86,11 @@ static bool are_options_right(const domi_manager *manager, const domus_spawn_opt
     return false;
 }
 
-static int check(const domi_manager *manager, const domus_grain_kind *table)
+static int check_kind_table(const domi_manager *manager, const domus_grain_kind *table)
 {
     if (table == NULL || !is_name(table->name) ||
         table->living_max > manager->directory.grains->living_max ||
-        !are_options_right(manager, &table->options))
+        !are_spawn_options_valid(manager, &table->options))
         return -EINVAL;
     int error = domi_behaviour_check(table->behaviour);
     if (error != 0)
@@ -118,7 +118,7 @@ static domi_grain_kind *kind_new(const domi_grains *grains, const domus_grain_ki
 }
 
 /* Find the kind of this name. Called under the lock. Returns NULL if there is none. */
-static domi_grain_kind *find(const domi_grains *grains, const char *name)
+static domi_grain_kind *find_kind(const domi_grains *grains, const char *name)
 {
     domi_grain_kind *kind = grains->first;
 
@@ -138,7 +138,7 @@ domi_grain_kind *domi_grain_kind_first(domi_grains *grains)
 domi_grain_kind *domi_grain_kind_find(domi_grains *grains, const char *name)
 {
     domi_spinlock_lock(&grains->lock);
-    domi_grain_kind *kind = find(grains, name);
+    domi_grain_kind *kind = find_kind(grains, name);
     domi_spinlock_unlock(&grains->lock);
     return kind;
 }
@@ -151,7 +151,7 @@ static int find_or_add(domi_grains *grains, const domus_grain_kind *table, domi_
     int error = 0;
 
     domi_spinlock_lock(&grains->lock);
-    *ret_kind = find(grains, table->name);
+    *ret_kind = find_kind(grains, table->name);
     if (*ret_kind != NULL && (*ret_kind)->table.behaviour != table->behaviour) {
         error = -EEXIST;
     } else if (*ret_kind == NULL && grains->count >= grains->kinds_max) {
@@ -174,7 +174,7 @@ int domi_grain_open(domi_manager *manager, const domus_grain_kind *table,
 
     if (grains == NULL)
         return -ENOSPC;
-    int error = check(manager, table);
+    int error = check_kind_table(manager, table);
     if (error == 0)
         error = find_or_add(grains, table, NULL, &kind);
     if (error == 0 && kind == NULL) {

@@ -10,12 +10,12 @@
 #include <string.h>
 
 /* Where the tail stands in a message. */
-static uint32_t tail_at(uint32_t head, const domus_type *type)
+static uint32_t get_tail_offset(uint32_t head, const domus_type *type)
 {
     return (head + type->size + 7) & ~7u;
 }
 
-static uint32_t head_of(uint32_t mail)
+static uint32_t get_head_size(uint32_t mail)
 {
     return mail == DOMI_ASK ? DOMI_ASK_HEAD : DOMI_ENVELOPE_HEAD;
 }
@@ -24,21 +24,22 @@ const domi_grain_tail *domi_grain_tail_of(const domi_envelope *message)
 {
     return (
         const domi_grain_tail *)(const void *)((const char *)message +
-                                               tail_at(head_of(message->node.kind), message->type));
+                                               get_tail_offset(get_head_size(message->node.kind),
+                                                               message->type));
 }
 
 /* Put a copy of the message to the gateway. Returns 0, and the message was freed; a negative errno.
  */
-static int put_elsewhere(domi_manager *manager, domus_address elsewhere, domi_envelope *message,
-                         uint32_t mail, const domi_grain_tail *tail)
+static int put_copy_to_gateway(domi_manager *manager, domus_address elsewhere,
+                               domi_envelope *message, uint32_t mail, const domi_grain_tail *tail)
 {
-    uint32_t at = tail_at(head_of(mail), message->type);
+    uint32_t at = get_tail_offset(get_head_size(mail), message->type);
     domi_envelope *copy = domi_message_new(manager, at + sizeof *tail);
 
     if (copy == NULL)
         return domi_message_explain_failure(manager);
     memcpy((char *)copy + sizeof copy->node, (char *)message + sizeof message->node,
-           head_of(mail) + message->type->size - sizeof copy->node);
+           get_head_size(mail) + message->type->size - sizeof copy->node);
     memcpy((char *)copy + at, tail, sizeof *tail);
     int error = domi_mailbox_put(manager, elsewhere, &copy->node, mail);
     domi_pool_free(manager, error == 0 ? &message->node : &copy->node);
@@ -46,7 +47,7 @@ static int put_elsewhere(domi_manager *manager, domus_address elsewhere, domi_en
 }
 
 /* True if no such mail waits for a gateway. Home. */
-static bool is_idle(const domi_house *gateway, uint32_t mail)
+static bool has_no_mail_of_kind(const domi_house *gateway, uint32_t mail)
 {
     return gateway != NULL && gateway->tails[mail] == NULL &&
            atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&gateway->inbox,
@@ -69,12 +70,13 @@ int domi_grain_put_placed(domi_manager *manager, domi_manager *near, domi_grain_
      * thread, has no thread whose gateway could know that nothing of it is on the way. */
     if (manager == near && manager->index < parts->threads &&
         parts->opened[manager->index * DOMUS_REMOTE_PARTS + (uint32_t)part] != 0 &&
-        is_idle(manager->gateway, mail))
+        has_no_mail_of_kind(manager->gateway, mail))
         return domi_grain_put_local(manager, near, kind, key, node, mail, ret_address);
     tail.part = (uint32_t)part;
     memcpy(tail.key, key, strlen(key) + 1);
     *ret_address = parts->elsewhere;
-    return put_elsewhere(manager, parts->elsewhere, (domi_envelope *)(void *)node, mail, &tail);
+    return put_copy_to_gateway(manager, parts->elsewhere, (domi_envelope *)(void *)node, mail,
+                               &tail);
 }
 
 int domi_grain_put_here(domi_manager *manager, domi_node *node)

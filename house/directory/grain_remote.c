@@ -14,11 +14,11 @@ static bool is_gateway(const domus_stack *stack)
 }
 
 /* Returns NULL if no kind is spread. */
-static domi_grain_parts *parts_of(const domus_stack *stack)
+static domi_grain_parts *get_parts(const domus_stack *stack)
 {
     domi_grains *grains = stack->manager->directory.grains;
 
-    /* acquire: pairs with the store of publish(). */
+    /* acquire: pairs with the store of publish_parts(). */
     return grains != NULL ? atomic_load_explicit(&grains->parts, memory_order_acquire) : NULL;
 }
 
@@ -59,7 +59,7 @@ static int make_parts(const domus_stack *stack, domi_grain_parts **ret_parts)
 }
 
 /* Let the system have these parts, if it has none. Returns those that it has. */
-static domi_grain_parts *publish(domi_grains *grains, domi_grain_parts *made)
+static domi_grain_parts *publish_parts(domi_grains *grains, domi_grain_parts *made)
 {
     domi_grain_parts *before = NULL;
 
@@ -79,12 +79,12 @@ int domus_remote_grains_place(domus_stack *stack, domus_grains grains)
         return -EPERM;
     if (grains.kind == NULL)
         return -EINVAL;
-    parts = parts_of(stack);
+    parts = get_parts(stack);
     if (parts == NULL) {
         int error = make_parts(stack, &parts);
         if (error != 0)
             return error;
-        parts = publish(stack->manager->directory.grains, parts);
+        parts = publish_parts(stack->manager->directory.grains, parts);
     }
     /* release: pairs with the load in domi_grain_put_placed(). */
     atomic_store_explicit(&grains.kind->parts, parts, memory_order_release);
@@ -134,7 +134,7 @@ int domus_remote_grain_of(const domus_stack *stack, domus_remote_grain *ret_grai
 
 int domus_remote_grain_pass(domus_stack *stack)
 {
-    const domi_grain_parts *parts = parts_of(stack);
+    const domi_grain_parts *parts = get_parts(stack);
 
     if (!is_gateway(stack))
         return -EPERM;
@@ -143,7 +143,7 @@ int domus_remote_grain_pass(domus_stack *stack)
 
 int domus_remote_grain_pass_kept(domus_stack *stack, domus_kept kept)
 {
-    const domi_grain_parts *parts = parts_of(stack);
+    const domi_grain_parts *parts = get_parts(stack);
 
     if (!is_gateway(stack))
         return -EPERM;
@@ -211,7 +211,7 @@ int domus_remote_part_open(domus_stack *stack, uint32_t part)
 {
     domi_manager *manager = stack->manager;
     domi_house *gateway = manager->gateway;
-    domi_grain_parts *parts = parts_of(stack);
+    domi_grain_parts *parts = get_parts(stack);
 
     if (!is_gateway(stack))
         return -EPERM;
@@ -226,7 +226,7 @@ int domus_remote_part_open(domus_stack *stack, uint32_t part)
 
 void domus_remote_part_close(domus_stack *stack, uint32_t part)
 {
-    domi_grain_parts *parts = parts_of(stack);
+    domi_grain_parts *parts = get_parts(stack);
 
     if (is_gateway(stack) && parts != NULL && part < DOMUS_REMOTE_PARTS)
         parts->opened[stack->manager->index * DOMUS_REMOTE_PARTS + part] = 0;
@@ -234,7 +234,7 @@ void domus_remote_part_close(domus_stack *stack, uint32_t part)
 
 int domus_remote_part_set(domus_stack *stack, uint32_t part, uint64_t fence)
 {
-    domi_grain_parts *parts = parts_of(stack);
+    domi_grain_parts *parts = get_parts(stack);
 
     if (part >= DOMUS_REMOTE_PARTS)
         return -EINVAL;
@@ -253,17 +253,17 @@ typedef struct stopping {
     bool after_mail;
 } stopping;
 
-static bool is_in(const domus_remote_parts *parts, uint32_t part)
+static bool has_part(const domus_remote_parts *parts, uint32_t part)
 {
     return (parts->bits[part / 64] >> part % 64 & 1) != 0;
 }
 
-static void stop_one(const char *key, domus_address life, void *context)
+static void stop_life_of_grain(const char *key, domus_address life, void *context)
 {
     const stopping *walk = context;
 
     /* A grain that is being made has no life yet, and is met by the next walk. */
-    if (life.lease == 0 || !is_in(walk->parts, (uint32_t)domi_grain_part_of(walk->kind, key)))
+    if (life.lease == 0 || !has_part(walk->parts, (uint32_t)domi_grain_part_of(walk->kind, key)))
         return;
     if (walk->after_mail)
         (void)domus_stop_after_mail(walk->stack, life);
@@ -273,7 +273,7 @@ static void stop_one(const char *key, domus_address life, void *context)
 
 uint32_t domus_remote_part_living(const domus_stack *stack, uint32_t part)
 {
-    domi_grain_parts *parts = parts_of(stack);
+    domi_grain_parts *parts = get_parts(stack);
 
     if (parts == NULL || part >= DOMUS_REMOTE_PARTS)
         return 0;
@@ -287,13 +287,13 @@ void domus_remote_parts_stop(domus_stack *stack, const domus_remote_parts *parts
     uint32_t part = 0;
 
     while (part < DOMUS_REMOTE_PARTS &&
-           (!is_in(parts, part) || domus_remote_part_living(stack, part) == 0))
+           (!has_part(parts, part) || domus_remote_part_living(stack, part) == 0))
         part++;
     if (part == DOMUS_REMOTE_PARTS)
         return;
     for (walk.kind = domi_grain_kind_first(stack->manager->directory.grains); walk.kind != NULL;
          walk.kind = walk.kind->next) {
         if (is_spread(walk.kind))
-            domi_names_walk(&walk.kind->names, stop_one, &walk);
+            domi_names_walk(&walk.kind->names, stop_life_of_grain, &walk);
     }
 }

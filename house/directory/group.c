@@ -62,7 +62,8 @@ domi_group_slot *domi_group_slot_of(domi_group *group, const domi_manager *home)
 
     if (home->pooled != NULL)
         return &group->slots[groups->threads + home->pooled->number];
-    /* A shard on a detached actor's thread would wait for that actor. */
+    /* A detached actor's thread gets no shard, because the shard would have to wait while that
+     * actor runs. */
     return home->index < groups->threads ? &group->slots[home->index] : NULL;
 }
 
@@ -77,9 +78,9 @@ static bool is_name(const char *name)
     return length != 0 && length <= DOMI_NAME_MAX;
 }
 
-static domi_group *find(_Atomic(domi_group *) *bucket, const char *name)
+static domi_group *find_group(_Atomic(domi_group *) *bucket, const char *name)
 {
-    /* acquire: pairs with the release in add(). */
+    /* acquire: pairs with the release in add_group(). */
     domi_group *group = atomic_load_explicit(bucket, memory_order_acquire);
 
     while (group != NULL && strcmp(group->name, name) != 0)
@@ -100,13 +101,13 @@ static domi_group *group_new(domi_groups *groups, const char *name)
 }
 
 /* Add `group`, unless there is a group of the same name already; then hand out that one. */
-static int add(domi_groups *groups, _Atomic(domi_group *) *bucket, domi_group *group,
-               domi_group **ret_group)
+static int add_group(domi_groups *groups, _Atomic(domi_group *) *bucket, domi_group *group,
+                     domi_group **ret_group)
 {
     int error = 0;
 
     domi_spinlock_lock(&groups->lock);
-    *ret_group = find(bucket, group->name);
+    *ret_group = find_group(bucket, group->name);
     if (*ret_group == NULL && groups->count >= groups->max) {
         error = -ENOSPC;
     } else if (*ret_group == NULL) {
@@ -130,12 +131,12 @@ int domi_group_open(domi_manager *manager, const char *name, domi_group **ret_gr
         return -ENOSPC;
     uint64_t hash = domi_siphash(groups->key, name, strlen(name));
     _Atomic(domi_group *) *bucket = &groups->buckets[hash & (groups->buckets_count - 1)];
-    domi_group *group = find(bucket, name);
+    domi_group *group = find_group(bucket, name);
     if (group == NULL) {
         domi_group *made = group_new(groups, name);
         if (made == NULL)
             return -ENOMEM;
-        int error = add(groups, bucket, made, &group);
+        int error = add_group(groups, bucket, made, &group);
         if (error != 0 || group != made)
             domi_memory_free(made);
         if (error != 0)
@@ -179,7 +180,7 @@ static int shard_make(domi_manager *manager, domi_group *group, domi_group_slot 
 }
 
 /* Count a new member, before its node is put. */
-static int count_in(domi_manager *manager, domi_group *group, domi_group_slot *slot)
+static int count_new_member(domi_manager *manager, domi_group *group, domi_group_slot *slot)
 {
     /* Seq_cst, then a seq_cst look at the outlet: domi_group_add_outlet() writes the outlet first,
      * and then looks at the count, so one of the two tells of the first member. As a number it
@@ -233,7 +234,7 @@ int domus_group_join(domus_stack *stack, domus_group handle)
     domi_member *member = NULL;
     if (error == 0) {
         member = member_new(manager, group, house, to, false);
-        error = member == NULL ? -ENOMEM : count_in(manager, group, slot);
+        error = member == NULL ? -ENOMEM : count_new_member(manager, group, slot);
     }
     if (error != 0) {
         if (member != NULL)
@@ -284,7 +285,7 @@ static int link_outlet(domi_manager *manager, domi_group *group, domi_manager *h
         return -ENOMEM;
     member->is_outlet = true;
     member->lease = outlet.lease;
-    /* Relaxed: count_in() says why. */
+    /* Relaxed: count_new_member() says why. */
     atomic_fetch_add_explicit(&slot->members, 1, memory_order_relaxed);
     if (domi_mailbox_put_slow(manager, to.house, &member->node) == 0)
         return 0;
@@ -300,8 +301,8 @@ int domi_group_add_outlet(domi_manager *manager, domi_group *group, domi_manager
 
     /* Relaxed: as in put_message(). */
     atomic_store_explicit(&remote->is_outlet, true, memory_order_relaxed);
-    /* seq_cst: count_in() says why. It also releases: a thread that finds the outlet finds its
-     * name. */
+    /* seq_cst: count_new_member() says why. It also releases: a thread that finds the outlet finds
+     * its name. */
     if (!atomic_compare_exchange_strong_explicit(&group->outlet, &none, remote,
                                                  memory_order_seq_cst, memory_order_relaxed))
         return -EALREADY;
@@ -321,8 +322,8 @@ uint32_t domus_group_members(domus_group handle)
 }
 
 /* Send the publication to the shard of one home. */
-static int publish_to(domi_manager *manager, domus_address sender, const domi_group_slot *slot,
-                      domi_shared *shared)
+static int publish_to_shard(domi_manager *manager, domus_address sender,
+                            const domi_group_slot *slot, domi_shared *shared)
 {
     domus_address to = domi_group_shard_at(slot);
 
@@ -351,11 +352,11 @@ int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *
     }
     for (uint32_t i = 0; i < group->groups->homes; i++) {
         const domi_group_slot *slot = &group->slots[i];
-        /* Relaxed: count_in() says why. */
+        /* Relaxed: count_new_member() says why. */
         if (atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&slot->members,
                                  memory_order_relaxed) == 0)
             continue;
-        int result = publish_to(manager, sender, slot, shared);
+        int result = publish_to_shard(manager, sender, slot, shared);
         if (error == 0)
             error = result;
     }

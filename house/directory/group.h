@@ -41,7 +41,7 @@ struct domi_groups {
     uint32_t members_max;           /* most members of one group */
     uint32_t threads;               /* threads of the loop, which have the first slots */
     uint32_t homes;                 /* homes that may have shards: threads, then pools */
-    domi_spinlock lock;             /* for adding a group, and for setting a shard */
+    domi_spinlock lock;             /* held to add a group or to set a shard */
     uint32_t count;                 /* groups that exist; under `lock` */
 };
 
@@ -93,12 +93,14 @@ domi_group_slot *domi_group_slot_of(domi_group *group, const domi_manager *home)
 /* Free all groups. No thread may use them any more. A zeroed or finished registry is accepted. */
 void domi_groups_fini(domi_groups *groups);
 
-/* These two do what domus_group_open() and domus_publish() do, on the thread of `manager`. */
+/* These two functions do what domus_group_open() and domus_publish() do, on the thread of
+ * `manager`. */
 int domi_group_open(domi_manager *manager, const char *name, domi_group **ret_group);
 int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *group,
                        const domus_type *type, const void *payload);
 
-/* As domus_remote_join(), from the thread of `manager`; the outlet is linked on `home`. */
+/* Do the same as domus_remote_join(), from the thread of `manager`; the outlet is linked on `home`.
+ */
 int domi_group_add_outlet(domi_manager *manager, domi_group *group, domi_manager *home,
                           domus_address outlet);
 

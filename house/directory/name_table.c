@@ -172,19 +172,19 @@ DOMI_INLINE bool look_up_in(const domi_names *names, domi_names_bucket *bucket, 
     return false;
 }
 
-/* Inlined, so that whoever wants the address alone does not pay for the rest. */
+/* Inlined, so that a caller that needs only the address does not pay for the other results. */
 DOMI_INLINE bool look_up(const domi_names *names, const name *wanted, domi_names_hit *ret_hit)
 {
     home at = home_of(names, wanted->hash);
 
-    __builtin_prefetch(at.buckets[1]); /* so that both buckets are fetched at the same time */
+    __builtin_prefetch(at.buckets[1]); /* the CPU then loads both buckets at the same time */
     return look_up_in(names, at.buckets[0], at.tag, wanted, ret_hit) ||
            look_up_in(names, at.buckets[1], at.tag, wanted, ret_hit);
 }
 
 /* Returns a free place in the emptier of the two buckets, which keeps both far from full; NULL if
  * there is none. Relaxed, because this runs under the lock. */
-static _Atomic uint32_t *place_for(home at)
+static _Atomic uint32_t *find_free_place(home at)
 {
     _Atomic uint32_t *places[2] = {NULL, NULL};
     uint32_t used[2] = {0, 0};
@@ -202,7 +202,7 @@ static _Atomic uint32_t *place_for(home at)
 }
 
 /* Returns the place where the word of a registered entry stands. Called under the lock. */
-static _Atomic uint32_t *place_of(const domi_names *names, uint32_t index)
+static _Atomic uint32_t *find_place_of_entry(const domi_names *names, uint32_t index)
 {
     home at = home_of(names, names->entries[index].hash);
     _Atomic uint32_t *found = NULL;
@@ -243,7 +243,7 @@ static void count_add(domi_names *names, uint32_t by)
     atomic_store_explicit(&names->count, count + by, memory_order_relaxed);
 }
 
-/* As domi_names_put(), under the lock. */
+/* Do the same as domi_names_put(), under the lock. */
 static int put_locked(domi_names *names, const name *as, domus_address address, uint32_t *ret_slot)
 {
     home at = home_of(names, as->hash);
@@ -251,7 +251,7 @@ static int put_locked(domi_names *names, const name *as, domus_address address, 
 
     if (look_up(names, as, &holder))
         return domus_address_equals(holder.address, address) ? -EALREADY : -EEXIST;
-    _Atomic uint32_t *place = place_for(at);
+    _Atomic uint32_t *place = find_free_place(at);
     if (place == NULL || domi_names_count(names) == names->capacity) {
         domi_counter_add(&names->refused, 1);
         return -ENOSPC;
@@ -282,7 +282,8 @@ int domi_names_init(domi_names *names, uint32_t capacity, const uint64_t key[2])
 
     size_t buckets_bytes = buckets * sizeof(domi_names_bucket);
     size_t bytes = buckets_bytes + capacity * sizeof(domi_names_entry);
-    char *memory = domi_memory_map(bytes); /* zeros mean free places and free entries */
+    char *memory =
+        domi_memory_map(bytes); /* memory of zeros means: all places and entries are free */
     if (memory == NULL)
         return -ENOMEM;
     *names = (domi_names){
@@ -351,7 +352,7 @@ int domi_names_put(domi_names *names, const char *text, domus_address address, u
 }
 
 /* True if the entry is registered for `address`. Relaxed, because it runs under the lock. */
-static bool is_at(const domi_names_entry *entry, domus_address address)
+static bool is_entry_of_address(const domi_names_entry *entry, domus_address address)
 {
     return atomic_load_explicit(&entry->version, memory_order_relaxed) % 2 == 1 &&
            atomic_load_explicit(&entry->house, memory_order_relaxed) == address.house &&
@@ -364,9 +365,9 @@ int domi_names_remove(domi_names *names, uint32_t slot, domus_address address)
     domi_names_entry *entry = &names->entries[slot];
 
     domi_spinlock_lock(&names->lock);
-    bool ours = is_at(entry, address);
+    bool ours = is_entry_of_address(entry, address);
     if (ours) {
-        _Atomic uint32_t *place = place_of(names, slot);
+        _Atomic uint32_t *place = find_place_of_entry(names, slot);
         uint64_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
         /* relaxed: the releases in entry_write() carry this store to a reader that sees the
          * next name's words (P2). A reader that still sees the old version answers what was
@@ -376,7 +377,7 @@ int domi_names_remove(domi_names *names, uint32_t slot, domus_address address)
         atomic_store_explicit(place, 0, memory_order_relaxed);
         entry->free = names->free;
         names->free = slot + 1;
-        count_add(names, UINT32_MAX); /* this subtracts 1 */
+        count_add(names, UINT32_MAX); /* adding UINT32_MAX subtracts 1 */
     }
     domi_spinlock_unlock(&names->lock);
     return ours ? 0 : -ENOENT;

@@ -41,7 +41,7 @@ typedef struct domi_names {
     uint32_t capacity;          /* names that may be registered */
     char apart[128]; /* keeps the fields that finds read off the cache lines that puts write; lines
                         come in pairs */
-    domi_spinlock lock;      /* for writing all fields below, the buckets and the entries */
+    domi_spinlock lock;      /* held to write the fields below, the buckets and the entries */
     uint32_t free;           /* index of the entry that was given back last, plus 1; 0: none */
     _Atomic uint32_t carved; /* number of entries that were ever used */
     _Atomic uint32_t count;  /* names that are registered now */
@@ -85,10 +85,11 @@ typedef struct domi_names_hit {
     domus_address address;
     uint32_t slot;    /* as of domi_names_put() */
     uint64_t version; /* changes with each change of the slot */
-    uint64_t hash;    /* of the name; secret */
+    uint64_t hash;    /* the hash of the name; secret */
 } domi_names_hit;
 
-/* As domi_names_find(), with all that there is to know. With -ENOENT the hash alone is set. */
+/* Do the same as domi_names_find(), with all that there is to know. With -ENOENT the hash alone is
+ * set. */
 int domi_names_hit_on(const domi_names *names, const char *name, domi_names_hit *ret_hit);
 
 /* True if nothing has changed since the hit. The caller holds a lock that all who change this name

@@ -125,7 +125,7 @@ static domi_remote_node *find_node(const domi_remotes *remotes, uint64_t number)
     return NULL;
 }
 
-static int state_of(const domi_remote_node *node)
+static int get_node_error(const domi_remote_node *node)
 {
     return atomic_load_explicit((_Atomic int32_t *)(uintptr_t)&node->error, memory_order_relaxed);
 }
@@ -153,9 +153,9 @@ int domi_remote_node_open(domi_remotes *remotes, uint64_t number, int error)
 }
 
 /* Forget a node that has ended, when it has no address any more. Under the lock. */
-static void forget_if_over(domi_remote_node *node)
+static void forget_ended_node(domi_remote_node *node)
 {
-    if (node->faces == 0 && state_of(node) == -ESTALE)
+    if (node->faces == 0 && get_node_error(node) == -ESTALE)
         node->number = 0;
 }
 
@@ -165,10 +165,10 @@ int domi_remote_node_set(domi_remotes *remotes, uint64_t number, int error)
         return -EINVAL;
     domi_spinlock_lock(&remotes->lock);
     domi_remote_node *node = find_node(remotes, number);
-    if (node != NULL && state_of(node) != -ESTALE) {
+    if (node != NULL && get_node_error(node) != -ESTALE) {
         /* Relaxed: senders may see it late. */
         atomic_store_explicit(&node->error, error, memory_order_relaxed);
-        forget_if_over(node);
+        forget_ended_node(node);
     }
     domi_spinlock_unlock(&remotes->lock);
     return node != NULL ? 0 : -ENOENT;
@@ -182,7 +182,7 @@ static bool is_name(const domus_remote_name *one, const domus_remote_name *other
            one->home == other->home;
 }
 
-static domi_remote **bucket_of(const domi_remotes *remotes, const domus_remote_name *name)
+static domi_remote **find_bucket(const domi_remotes *remotes, const domus_remote_name *name)
 {
     uint64_t hash = (name->node ^ name->number) * UINT64_C(0xbf58476d1ce4e5b9);
 
@@ -194,7 +194,7 @@ static domi_remote **bucket_of(const domi_remotes *remotes, const domus_remote_n
 /* Under the lock. */
 static domi_remote *find_in_bucket(const domi_remotes *remotes, const domus_remote_name *name)
 {
-    domi_remote *remote = *bucket_of(remotes, name);
+    domi_remote *remote = *find_bucket(remotes, name);
 
     while (remote != NULL && !is_name(&remote->name, name))
         remote = remote->next;
@@ -209,7 +209,7 @@ domi_remote *domi_remote_find(domi_remotes *remotes, const domus_remote_name *na
     return remote;
 }
 
-static void free_append(domi_remotes *remotes, domi_remote *remote)
+static void append_free_address(domi_remotes *remotes, domi_remote *remote)
 {
     remote->next = NULL;
     if (remotes->free_last != NULL)
@@ -235,14 +235,14 @@ static bool make_block(domi_remotes *remotes)
         /* The first lease is 1, because 0 is nobody's. */
         atomic_store_explicit(&block[i].face.life, UINT64_C(1) << 32 | DOMI_LIFE_CLOSED,
                               memory_order_relaxed);
-        free_append(remotes, &block[i]);
+        append_free_address(remotes, &block[i]);
     }
     remotes->made += DOMI_REMOTES_BLOCK;
     return true;
 }
 
 /* Take the address that is free for the longest time. Under the lock. */
-static int take_free(domi_remotes *remotes, domi_remote **ret_remote)
+static int take_free_address(domi_remotes *remotes, domi_remote **ret_remote)
 {
     if (remotes->free_count <= REUSE_MIN && !make_block(remotes)) {
         if (remotes->made + DOMI_REMOTES_BLOCK <= remotes->max)
@@ -263,12 +263,12 @@ static int take_free(domi_remotes *remotes, domi_remote **ret_remote)
 static int make_remote(domi_remotes *remotes, domi_remote_node *node, const domus_remote_name *name,
                        uint16_t owner, domi_remote **ret_remote)
 {
-    int error = take_free(remotes, ret_remote);
+    int error = take_free_address(remotes, ret_remote);
 
     if (error != 0)
         return error;
     domi_remote *remote = *ret_remote;
-    domi_remote **bucket = bucket_of(remotes, name);
+    domi_remote **bucket = find_bucket(remotes, name);
     uint64_t life = atomic_load_explicit(&remote->face.life, memory_order_relaxed);
     remote->name = *name;
     node->faces++;
@@ -294,7 +294,7 @@ int domi_remote_find_or_make(domi_remotes *remotes, const domus_remote_name *nam
     remote = node != NULL ? find_in_bucket(remotes, name) : NULL;
     if (node == NULL)
         error = -ENOENT;
-    else if (state_of(node) == -ESTALE)
+    else if (get_node_error(node) == -ESTALE)
         error = -ESTALE;
     else if (remote == NULL)
         error = make_remote(remotes, node, name, owner, &remote);
@@ -335,7 +335,7 @@ bool domi_remote_read_name(domi_remotes *remotes, const domi_remote *remote, uin
 void domi_remote_end(domi_remotes *remotes, domi_remote *remote)
 {
     domi_spinlock_lock(&remotes->lock);
-    domi_remote **link = bucket_of(remotes, &remote->name);
+    domi_remote **link = find_bucket(remotes, &remote->name);
     while (*link != remote)
         link = &(*link)->next;
     *link = remote->next;
@@ -347,16 +347,16 @@ void domi_remote_end(domi_remotes *remotes, domi_remote *remote)
                           memory_order_relaxed);
     node->faces--;
     remotes->count--;
-    forget_if_over(node);
+    forget_ended_node(node);
     if (lease != 0) /* otherwise its leases are used up (M10) */
-        free_append(remotes, remote);
+        append_free_address(remotes, remote);
     domi_spinlock_unlock(&remotes->lock);
 }
 
 /* --- idle addresses --------------------------------------------------------------------------- */
 
 /* Look at one address. Returns whether it is to be listed. Under the lock. */
-static bool look(domi_remote *remote, const domi_remote_node *node, uint16_t owner)
+static bool may_list_address(domi_remote *remote, const domi_remote_node *node, uint16_t owner)
 {
     uint64_t life = atomic_load_explicit(&remote->face.life, memory_order_relaxed);
 
@@ -364,7 +364,7 @@ static bool look(domi_remote *remote, const domi_remote_node *node, uint16_t own
         atomic_load_explicit(&remote->node, memory_order_relaxed) != node ||
         atomic_load_explicit(&remote->owner, memory_order_relaxed) != owner)
         return false;
-    if (state_of(node) == -ESTALE)
+    if (get_node_error(node) == -ESTALE)
         return true;
     uint8_t idle = atomic_load_explicit(&remote->idle, memory_order_relaxed);
     if (idle < IDLE_LOOKS)
@@ -382,7 +382,7 @@ uint32_t domi_remote_list_idle(domi_remotes *remotes, uint64_t number, uint16_t 
     while (node != NULL && *cursor < remotes->made && looks < LOOKS && found < room) {
         domi_remote *remote =
             &remotes->blocks[*cursor / DOMI_REMOTES_BLOCK][*cursor % DOMI_REMOTES_BLOCK];
-        if (look(remote, node, owner))
+        if (may_list_address(remote, node, owner))
             ret_names[found++] = remote->name;
         (*cursor)++;
         looks++;

@@ -30,7 +30,7 @@ void domi_remotes_fini(domi_remotes *remotes);
  * -ENOMEM. Any thread. */
 int domi_remotes_open(domi_remotes *remotes, const domus_remote_options *options, uint32_t threads);
 
-/* As the verbs of domus/remote.h. Any thread. */
+/* These functions do the same as the verbs of domus/remote.h. Any thread may call them. */
 int domi_remote_node_open(domi_remotes *remotes, uint64_t node, int error);
 int domi_remote_node_set(domi_remotes *remotes, uint64_t node, int error);
 
@@ -54,7 +54,7 @@ domi_remote *domi_remote_at(domi_remotes *remotes, uint32_t index);
 /* End an address. The gateway that owns it, which has told its watches. */
 void domi_remote_end(domi_remotes *remotes, domi_remote *remote);
 
-/* As domus_remote_idle(), for the gateway of `owner`. */
+/* Do the same as domus_remote_idle(), for the gateway of `owner`. */
 uint32_t domi_remote_list_idle(domi_remotes *remotes, uint64_t node, uint16_t owner,
                                uint32_t *cursor, domus_remote_name *ret_names, uint32_t room);
 
@@ -74,7 +74,7 @@ static inline int32_t domi_remote_tag(uint32_t index, uint32_t lease)
     return (int32_t)(lease << 24 | index);
 }
 
-/* As domus_remote_ask(), put by `put` with `context` (remote_verbs.c). */
+/* Do the same as domus_remote_ask(), put by `put` with `context` (remote_verbs.c). */
 int domi_remote_ask_by(domus_stack *stack, domus_conversation asker, domus_address from,
                        domus_address to, const domus_type *type, const void *payload,
                        uint64_t timeout_ns, uint64_t tag, domi_ask_put *put, void *context,
@@ -86,7 +86,7 @@ int domi_remote_ask_by(domus_stack *stack, domus_conversation asker, domus_addre
  * domi_mailbox_put(); also the state of its node. Called by the owner of `manager`. */
 int domi_remote_put(domi_manager *manager, domi_house *face, domi_node *node);
 
-/* As domi_house_stop(), for a remote actor: a gateway is told. */
+/* Do the same as domi_house_stop(), for a remote actor: a gateway is told. */
 int domi_remote_stop(domi_manager *manager, domus_address address);
 
 /* Tell the gateway that owns the address that the group whose outlet it is has its first member. */

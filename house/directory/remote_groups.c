@@ -25,8 +25,8 @@ int domus_remote_join(domus_stack *stack, domus_group group, domus_address outle
 }
 
 /* Send the publication to the shard of one home. */
-static int publish_to(domi_manager *manager, domus_address from, const domi_group_slot *slot,
-                      domi_shared *shared)
+static int publish_to_shard(domi_manager *manager, domus_address from, const domi_group_slot *slot,
+                            domi_shared *shared)
 {
     domus_address to = domi_group_shard_at(slot);
 
@@ -43,18 +43,18 @@ static int publish_to(domi_manager *manager, domus_address from, const domi_grou
     return error == -ESTALE ? -ESHUTDOWN : error;
 }
 
-static int publish_to_all(domi_manager *manager, domus_address from, domi_group *group,
-                          domi_shared *shared)
+static int publish_to_all_shards(domi_manager *manager, domus_address from, domi_group *group,
+                                 domi_shared *shared)
 {
     int error = 0;
 
     for (uint32_t i = 0; i < group->groups->homes; i++) {
         const domi_group_slot *slot = &group->slots[i];
-        /* Relaxed: count_in() says why. */
+        /* Relaxed: count_new_member() says why. */
         if (atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&slot->members,
                                  memory_order_relaxed) == 0)
             continue;
-        int result = publish_to(manager, from, slot, shared);
+        int result = publish_to_shard(manager, from, slot, shared);
         if (error == 0)
             error = result;
     }
@@ -81,7 +81,7 @@ int domus_remote_publish(domus_stack *stack, domus_address from, domus_group gro
             type->release((void *)(uintptr_t)payload);
         return error != 0 ? error : domi_message_explain_failure(manager);
     }
-    error = publish_to_all(manager, from, group.group, shared);
+    error = publish_to_all_shards(manager, from, group.group, shared);
     domi_shared_end(manager, shared);
     return error;
 }

@@ -22,13 +22,13 @@ struct domi_remote {
      * `owner` alone touches. */
     domi_house face;
     domus_remote_name name;           /* under the lock */
-    _Atomic(domi_remote_node *) node; /* of the name */
+    _Atomic(domi_remote_node *) node; /* the node in the actor's name */
     _Atomic uint16_t owner;           /* manager of the gateway that has its watches */
     _Atomic uint8_t idle;             /* looks since it was used last, at most 2 */
     _Atomic bool
         is_here; /* messages to it are for grains of this system; several gateways set it */
-    _Atomic bool is_outlet; /* it is the hidden member of a group */
-    uint32_t index;         /* its place in the table; constant */
+    _Atomic bool is_outlet; /* the actor is the hidden member of a group */
+    uint32_t index;         /* the index of this entry in the table; constant */
     domi_remote *next;      /* in its bucket, or among the free ones */
 };
 
@@ -49,7 +49,7 @@ typedef struct domi_remotes {
     uint32_t max;            /* most addresses in use; 0: nothing is there yet */
     uint32_t nodes_max;      /* entries of `nodes` */
     uint32_t made;           /* addresses that were ever made */
-    uint32_t count;          /* of these, in use */
+    uint32_t count;          /* the number of entries in use */
     uint32_t buckets_mask;   /* number of buckets minus 1 */
     domi_remote **buckets;   /* addresses in use, by a hash of their names */
     domi_remote **blocks;    /* all addresses ever made, by index / DOMI_REMOTES_BLOCK */

@@ -73,7 +73,7 @@ static int put_message(domi_manager *manager, domi_remote *remote, domi_envelope
     /* Relaxed: an address is a member of a group only after it has become its outlet. */
     if (message->node.slab == DOMI_SLAB_SHARED && domi_shared_notice_is_far(message) &&
         atomic_load_explicit(&remote->is_outlet, memory_order_relaxed))
-        return -ESTALE; /* it has come from other nodes, and does not go back */
+        return -ESTALE; /* the message has come from other nodes, and does not go back */
     if (error != 0) {
         if (error == -ENOBUFS)
             domi_counter_add(&manager->counters.refusals, 1);
@@ -95,8 +95,8 @@ static int put_message(domi_manager *manager, domi_remote *remote, domi_envelope
     return 0;
 }
 
-/* Put an answer, or the news who holds an ask, to the gateway that has made the promise of the ask.
- * The memory of a promise belongs to one manager for ever. */
+/* Put an answer, or the news which actor holds an ask, to the gateway that has made the promise of
+ * the ask. The memory of a promise belongs to one manager for ever. */
 static int put_to_asker(domi_manager *manager, domi_envelope *answer)
 {
     const domi_promise *promise = domi_envelope_return(answer)->promise;

@@ -54,7 +54,8 @@ int domus_remote_open(domus_stack *stack, const domus_remote_options *options)
     return 0;
 }
 
-/* Tell the watches of all addresses that this gateway owns: nobody could tell them later. */
+/* Tell the watches of all addresses that this gateway owns, because no other gateway could tell
+ * them later. */
 static void tell_all_watchers(domi_manager *manager)
 {
     domi_remotes *remotes = manager->directory.remotes;
@@ -202,14 +203,14 @@ int domus_remote_keep(domus_stack *stack, domus_kept *ret_kept)
 
 /* --- what remote actors send ------------------------------------------------------------------ */
 
-static void sign_as(domi_envelope *message, domus_address from)
+static void set_sender(domi_envelope *message, domus_address from)
 {
     message->sender = from.house;
     message->sender_lease = from.lease;
 }
 
 /* Returns 0 if the actor that runs may send in the name of `from`. */
-static int check_from(const domus_stack *stack, domus_address from)
+static int check_may_send_as(const domus_stack *stack, domus_address from)
 {
     if (!is_gateway(stack))
         return -EPERM;
@@ -220,7 +221,7 @@ int domus_remote_notice(domus_stack *stack, domus_address from, domus_address to
                         const domus_type *type, const void *payload)
 {
     domi_manager *manager = stack->manager;
-    int error = check_from(stack, from);
+    int error = check_may_send_as(stack, from);
 
     if (error != 0)
         return error;
@@ -230,7 +231,7 @@ int domus_remote_notice(domus_stack *stack, domus_address from, domus_address to
     if (envelope == NULL)
         return domi_message_explain_failure(manager);
     domi_envelope_sign(envelope, type, domi_stack_house(stack));
-    sign_as(envelope, from);
+    set_sender(envelope, from);
     domi_payload_copy(envelope->payload, payload, type->size);
     error = domi_mailbox_put(manager, to, &envelope->node, DOMI_NOTICE);
     if (error != 0)
@@ -246,11 +247,11 @@ typedef struct remote_put {
 } remote_put;
 
 /* Put an ask that has another sender than the actor that makes it. */
-static int put_ask_as(domi_manager *manager, domus_address to, domi_node *node, void *how_)
+static int put_ask_with_sender(domi_manager *manager, domus_address to, domi_node *node, void *how_)
 {
     const remote_put *how = how_;
 
-    sign_as((domi_envelope *)(void *)node, how->from);
+    set_sender((domi_envelope *)(void *)node, how->from);
     return how->put(manager, to, node, how->context);
 }
 
@@ -268,7 +269,7 @@ int domi_remote_ask_by(domus_stack *stack, domus_conversation asker, domus_addre
     remote_put how = {.from = from, .put = put, .context = context};
     domus_stack *waiting = asker.stack;
     domi_promise *promise = NULL;
-    int error = check_from(stack, from);
+    int error = check_may_send_as(stack, from);
 
     if (error == 0 && from.house == NULL)
         error = -EINVAL;
@@ -281,7 +282,8 @@ int domi_remote_ask_by(domus_stack *stack, domus_conversation asker, domus_addre
     /* An answer finds this gateway by the manager to which the promise belongs, and the first one
      * of a stack does not say that. */
     waiting->first.node.owner = (uint16_t)stack->manager->index;
-    error = domi_ask_make(waiting, to, type, payload, timeout_ns, tag, put_ask_as, &how, &promise);
+    error = domi_ask_make(waiting, to, type, payload, timeout_ns, tag, put_ask_with_sender, &how,
+                          &promise);
     if (error == 0 && ret_asked != NULL)
         *ret_asked = (domus_remote_asked){promise, domi_promise_serial(promise)};
     return error;
@@ -313,8 +315,8 @@ int domus_remote_cancel(domus_stack *stack, domus_remote_asked asked)
 /* --- the end of remote actors ----------------------------------------------------------------- */
 
 /* Find the address of a name whose watches come to this gateway. */
-static int find_own(const domus_stack *stack, const domus_remote_name *name,
-                    domi_remote **ret_remote)
+static int find_watched_name(const domus_stack *stack, const domus_remote_name *name,
+                             domi_remote **ret_remote)
 {
     if (!is_gateway(stack))
         return -EPERM;
@@ -330,7 +332,7 @@ static int find_own(const domus_stack *stack, const domus_remote_name *name,
 int domus_remote_down(domus_stack *stack, const domus_remote_name *name, int reason)
 {
     domi_remote *remote;
-    int error = find_own(stack, name, &remote);
+    int error = find_watched_name(stack, name, &remote);
 
     if (error != 0)
         return error;
@@ -346,7 +348,7 @@ int domus_remote_end(domus_stack *stack, const domus_remote_name *name, int reas
 
     if (error != 0)
         return error;
-    (void)find_own(stack, name, &remote);
+    (void)find_watched_name(stack, name, &remote);
     domi_remote_end(remotes_of(stack), remote);
     return 0;
 }
@@ -354,7 +356,7 @@ int domus_remote_end(domus_stack *stack, const domus_remote_name *name, int reas
 int domus_remote_room(domus_stack *stack, const domus_remote_name *name)
 {
     domi_remote *remote;
-    int error = find_own(stack, name, &remote);
+    int error = find_watched_name(stack, name, &remote);
 
     if (error != 0)
         return error;

@@ -30,7 +30,7 @@ static domi_router *router_of(domi_house *face)
 }
 
 /* Relaxed: the reads before this one are acquires, so this one comes later. */
-static bool is_still(const domi_router *router, uint32_t lease)
+static bool has_same_lease(const domi_router *router, uint32_t lease)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&router->face.life,
                                 memory_order_relaxed) == (uint64_t)lease << 32;
@@ -47,19 +47,19 @@ static bool read_view(domi_router *router, uint32_t lease, view *ret_view)
         .count = atomic_load_explicit(&router->count, memory_order_acquire),
         .key = atomic_load_explicit(&router->key, memory_order_acquire),
     };
-    return is_still(router, lease);
+    return has_same_lease(router, lease);
 }
 
 /* Read the address of a routee. Returns false if the router's lease is over. */
 static bool routee_of(const view *now, uint32_t index, domus_address *ret_address)
 {
     *ret_address = domi_router_routee(now->router, index);
-    return is_still(now->router, now->lease);
+    return has_same_lease(now->router, now->lease);
 }
 
 /* True if the actor still takes messages. A stale view may show any address, but any house may be
  * looked at. */
-static bool is_alive(domus_address address)
+static bool takes_actor_messages(domus_address address)
 {
     if (address.house == NULL)
         return false;
@@ -78,7 +78,7 @@ static uint32_t next_turn(const domi_manager *manager, const view *now)
 
 /* Returns the index of a routee on the sender's own thread. With DOMUS_ROUTE_NEAR, the routees live
  * on the threads in turn: thread 1 of 4 has the routees 1, 5, 9 and so on. */
-static uint32_t pick_near(const domi_manager *manager, const view *now)
+static uint32_t pick_routee_on_own_thread(const domi_manager *manager, const view *now)
 {
     uint32_t threads = manager->threads;
     uint32_t index = manager->index;
@@ -123,8 +123,8 @@ void domi_router_note_load(domi_house *house)
                           memory_order_relaxed);
 }
 
-static uint32_t load_of(const domi_manager *manager, const view *now, uint32_t index,
-                        domus_address who)
+static uint32_t get_load_of_routee(const domi_manager *manager, const view *now, uint32_t index,
+                                   domus_address who)
 {
     const domi_house *house = who.house;
     uint32_t depth = domi_mailbox_depth(house);
@@ -147,9 +147,9 @@ static uint32_t pick_least_loaded_routee(const domi_manager *manager, const view
     for (uint32_t i = 0; i < now->count; i++) {
         uint32_t index = (start + i) % now->count;
         domus_address who = domi_router_routee(now->router, index);
-        if (!is_alive(who))
+        if (!takes_actor_messages(who))
             continue;
-        uint32_t load = load_of(manager, now, index, who);
+        uint32_t load = get_load_of_routee(manager, now, index, who);
         if (best == NOBODY || load < best_load) {
             best = index;
             best_load = load;
@@ -179,7 +179,7 @@ static uint32_t pick_highest(const view *now, uint64_t key)
     for (uint32_t i = 0; i < now->count; i++) {
         uint64_t weight = mix_bits(mixed + i * UINT64_C(0x9e3779b97f4a7c15));
         if ((best == NOBODY || weight > best_weight) &&
-            is_alive(domi_router_routee(now->router, i))) {
+            takes_actor_messages(domi_router_routee(now->router, i))) {
             best = i;
             best_weight = weight;
         }
@@ -225,7 +225,7 @@ static inline __attribute__((always_inline)) int put_chosen(domi_manager *manage
 
 /* True for a cancel, because only the routee that has the ask knows it, and for the message of
  * domus_stop_after_mail(), because it stops every routee. */
-static bool is_for_all(const domi_node *node)
+static bool is_for_all_routees(const domi_node *node)
 {
     const domus_type *type = ((const domi_envelope *)(const void *)node)->type;
 
@@ -243,16 +243,16 @@ static __attribute__((noinline, cold)) int stop_behind_mail(domi_manager *manage
     return error;
 }
 
-/* Put a copy to each routee. A routee that is gone needs none; the first other error is
- * returned. */
-static int put_to_all(domi_manager *manager, const view *now, domi_node *node)
+/* Put a copy to each routee. A routee that has ended needs no copy. Returns the first other error.
+ */
+static int put_to_all_routees(domi_manager *manager, const view *now, domi_node *node)
 {
     const domi_envelope *message = (domi_envelope *)(void *)node;
     uint32_t alive = 0;
     int error = 0;
 
     if (message->type == &domi_last_type && now->router->borrows &&
-        is_still(now->router, now->lease))
+        has_same_lease(now->router, now->lease))
         return stop_behind_mail(manager, now, node);
     for (uint32_t i = 0; i < now->count; i++) {
         domus_address to;
@@ -286,13 +286,13 @@ int domi_router_put(domi_manager *manager, domi_house *face, domi_node *node)
 
     if (!read_view(router_of(face), node->lease, &now) || node->kind >= DOMI_MAILBOXES)
         return -ESTALE;
-    if (is_for_all(node))
-        return put_to_all(manager, &now, node);
+    if (is_for_all_routees(node))
+        return put_to_all_routees(manager, &now, node);
     switch (now.route) {
     case DOMUS_ROUTE_ROBIN:
         return put_in_turn(manager, &now, node, next_turn(manager, &now) % now.count, true);
     case DOMUS_ROUTE_NEAR:
-        return put_in_turn(manager, &now, node, pick_near(manager, &now), false);
+        return put_in_turn(manager, &now, node, pick_routee_on_own_thread(manager, &now), false);
     case DOMUS_ROUTE_LEAST:
         return put_chosen(manager, &now, node, false);
     default:
@@ -342,7 +342,7 @@ uint32_t domus_routees(const domus_stack *stack, domus_address address,
         domus_address who = address;
         if (now.router != NULL && !routee_of(&now, i, &who))
             return 0;
-        if (!is_alive(who))
+        if (!takes_actor_messages(who))
             continue;
         if (found < room)
             ret_addresses[found] = who;

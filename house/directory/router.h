@@ -51,8 +51,8 @@ void domi_router_note_load(domi_house *house);
 
 /* --- making and giving back (router_make.c) --------------------------------------------------- */
 
-/* As domus_spawn_many(), from the thread of `manager`. `parent` may be NULL: then the root
- * is the parent. */
+/* Do the same as domus_spawn_many(), from the thread of `manager`. `parent` may be NULL: then the
+ * root is the parent. */
 int domi_router_spawn(domi_manager *manager, domi_house *parent, const domus_behaviour *behaviour,
                       const void *state, uint32_t count, const domus_routing *routing,
                       const domus_spawn_options *options, domus_address *ret_address);

@@ -15,21 +15,21 @@
 #define WALKED_MAX  1024u /* routers of a list that are looked at */
 #define ROUTEES_MAX 64u   /* routees of an open router that are looked at */
 
-static uint64_t life_of(const domi_router *router)
+static uint64_t get_life_word(const domi_router *router)
 {
     /* Relaxed: no thread changes the router during the check. */
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&router->face.life,
                                 memory_order_relaxed);
 }
 
-static uint64_t marks_of(const domi_router *router)
+static uint64_t get_router_marks(const domi_router *router)
 {
-    return life_of(router) & UINT32_MAX;
+    return get_life_word(router) & UINT32_MAX;
 }
 
-static uint32_t count_of(const domi_router *router)
+static uint32_t get_routee_count(const domi_router *router)
 {
-    /* Relaxed: as in life_of(). */
+    /* Relaxed: as in get_life_word(). */
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&router->count,
                                 memory_order_relaxed);
 }
@@ -57,14 +57,14 @@ static void check_routee(domus_address who)
 /* Check the fields that senders read from an open router. */
 static void check_fields(const domi_router *router, uint32_t most)
 {
-    uint32_t count = count_of(router);
-    /* Relaxed: as in life_of(). */
+    uint32_t count = get_routee_count(router);
+    /* Relaxed: as in get_life_word(). */
     uint32_t route =
         atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&router->route, memory_order_relaxed);
     bool has_key = atomic_load_explicit((_Atomic(domi_router_key *) *)(uintptr_t)&router->key,
                                         memory_order_relaxed) != NULL;
 
-    DOMI_CHECK(DOMI_LIFE_LEASE(life_of(router)) != 0);
+    DOMI_CHECK(DOMI_LIFE_LEASE(get_life_word(router)) != 0);
     DOMI_CHECK(count >= 2 || (count == 1 && router->borrows));
     DOMI_CHECK(count <= 1u << router->size_class);
     DOMI_CHECK(count > 1u << router->size_class >> 1); /* else a smaller one would do */
@@ -78,7 +78,7 @@ static void check_fields(const domi_router *router, uint32_t most)
 bool domi_router_may_open(const domi_router *router)
 {
     check_memory(router);
-    DOMI_CHECK(marks_of(router) == DOMI_LIFE_CLOSED);
+    DOMI_CHECK(get_router_marks(router) == DOMI_LIFE_CLOSED);
     check_fields(router, UINT32_MAX);
     return true;
 }
@@ -87,7 +87,7 @@ bool domi_router_may_open(const domi_router *router)
 static bool has_left(domus_address who)
 {
     if (who.house == NULL)
-        return true; /* it could not be made */
+        return true; /* this routee could not be made */
     uint64_t life = domi_house_life(who.house);
     return DOMI_LIFE_LEASE(life) != who.lease || (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) != 0;
 }
@@ -95,12 +95,12 @@ static bool has_left(domus_address who)
 bool domi_router_may_be_given_back(const domi_manager *manager, const domi_router *router)
 {
     check_memory(router);
-    DOMI_CHECK((marks_of(router) & ~DOMI_ROUTER_ORPHAN) == DOMI_LIFE_CLOSED);
+    DOMI_CHECK((get_router_marks(router) & ~DOMI_ROUTER_ORPHAN) == DOMI_LIFE_CLOSED);
     if (manager->ending.closing || manager->ending.has_stopped)
         return true; /* the system ends the routees */
     if (router->borrows)
         return true;
-    for (uint32_t i = 0; i < count_of(router); i++)
+    for (uint32_t i = 0; i < get_routee_count(router); i++)
         DOMI_CHECK(has_left(domi_router_routee(router, i)));
     return true;
 }
@@ -108,7 +108,7 @@ bool domi_router_may_be_given_back(const domi_manager *manager, const domi_route
 void domi_router_check(const domi_router *router)
 {
     check_memory(router);
-    switch (marks_of(router)) {
+    switch (get_router_marks(router)) {
     case 0:
         check_fields(router, ROUTEES_MAX);
         break;
@@ -132,8 +132,8 @@ static uint32_t check_list(const domi_router *router, uint32_t size_class, bool 
 
     for (; router != NULL && count < most; router = router->next) {
         DOMI_CHECK(router->size_class == size_class && router->borrows == borrows);
-        DOMI_CHECK(marks_of(router) == DOMI_LIFE_CLOSED);
-        DOMI_CHECK(DOMI_LIFE_LEASE(life_of(router)) != 0);
+        DOMI_CHECK(get_router_marks(router) == DOMI_LIFE_CLOSED);
+        DOMI_CHECK(DOMI_LIFE_LEASE(get_life_word(router)) != 0);
         count++;
     }
     return count;
@@ -151,7 +151,7 @@ static uint32_t check_free(const domi_routers *routers, uint32_t most)
     return count;
 }
 
-static void check_all(const domi_routers *routers)
+static void check_all_routers(const domi_routers *routers)
 {
     uint32_t free = check_free(routers, WALKED_MAX);
     uint32_t used_up = 0;
@@ -162,7 +162,7 @@ static void check_all(const domi_routers *routers)
         if (made == WALKED_MAX)
             return; /* the counts cannot be compared */
         domi_router_check(router);
-        used_up += DOMI_LIFE_LEASE(life_of(router)) == 0;
+        used_up += DOMI_LIFE_LEASE(get_life_word(router)) == 0;
         made++;
     }
     DOMI_CHECK(routers->count + free <= made);
@@ -172,7 +172,7 @@ static void check_all(const domi_routers *routers)
 void domi_routers_check(domi_routers *routers)
 {
     domi_spinlock_lock(&routers->lock);
-    check_all(routers);
+    check_all_routers(routers);
     domi_spinlock_unlock(&routers->lock);
 }
 
@@ -186,7 +186,7 @@ static void check_told_load(const domi_house *house)
     const domi_routee *routee =
         (const domi_routee *)(const void *)(load - offsetof(domi_routee, load));
     domus_address self = domi_house_address(house);
-    /* Relaxed: as in life_of(). */
+    /* Relaxed: as in get_life_word(). */
     const domi_house *told = atomic_load_explicit(
         (_Atomic(domi_house *) *)(uintptr_t)&routee->house, memory_order_relaxed);
     uint32_t lease =
@@ -206,7 +206,7 @@ void domi_house_check_routers(const domi_manager *manager, const domi_house *hou
     for (const domi_router *router = house->family->routers; router != NULL && count < WALKED_MAX;
          router = router->next) {
         DOMI_CHECK(router->owned);
-        DOMI_CHECK((marks_of(router) & DOMI_ROUTER_ORPHAN) == 0); /* the owner is alive */
+        DOMI_CHECK((get_router_marks(router) & DOMI_ROUTER_ORPHAN) == 0); /* the owner is alive */
         count++;
     }
     DOMI_CHECK(count == 0 || count <= manager->directory.routers->count);

@@ -10,7 +10,7 @@
 
 typedef uint64_t domi_router_key(const domus_type *type, const void *payload);
 
-/* One of the actors that a router stands for. */
+/* A routee: one of the actors for which a router stands. */
 typedef struct domi_routee {
     alignas(64) _Atomic(domi_house *) house; /* the actor; NULL: it is gone */
     _Atomic uint32_t lease;                  /* lease of that actor */
@@ -49,7 +49,7 @@ struct domi_router {
     /* the router's name in the registry, or DOMI_NAMELESS; used by the thread that makes the
      * router, then by the one that stops it */
     uint32_t name_slot;
-    uint32_t number;     /* its place among all routers that were made; constant */
+    uint32_t number;     /* the index among all routers that were made; constant */
     uint16_t size_class; /* there is room for 1 << size_class routees; constant */
     bool borrows;        /* the routees are not its own, so it does not stop them; constant */
     bool owned; /* the router is in the list of the actor that made it, which gives it back */

@@ -49,7 +49,7 @@ domi_house *domi_router_at(domi_routers *routers, uint32_t number)
 /* --- open ------------------------------------------------------------------------------------- */
 
 /* Returns the smallest size class with room for `count` routees. */
-static uint16_t class_for(uint32_t count)
+static uint16_t find_size_class(uint32_t count)
 {
     uint16_t size_class = 0;
 
@@ -85,7 +85,7 @@ static int router_take(domi_manager *manager, uint32_t count, bool borrows,
                        domi_router **ret_router)
 {
     domi_routers *routers = manager->directory.routers;
-    uint16_t size_class = class_for(count);
+    uint16_t size_class = find_size_class(count);
     domi_router **list = free_list(routers, size_class, borrows);
     domi_router *router = NULL;
 
@@ -184,7 +184,7 @@ static int complete_router(struct order *order, const domus_routing *routing)
 }
 
 /* Returns the home on which routee number `index` is spawned. */
-static domi_manager *home_for(const struct order *order, uint32_t index)
+static domi_manager *choose_home_of_routee(const struct order *order, uint32_t index)
 {
     domi_manager *manager = order->manager;
     uint32_t threads = manager->threads;
@@ -194,7 +194,7 @@ static domi_manager *home_for(const struct order *order, uint32_t index)
     if (order->options.placement == DOMUS_ON_THREAD)
         return manager->managers[order->options.thread];
     if (order->routing.route == DOMUS_ROUTE_NEAR)
-        return manager->managers[index % threads]; /* pick_near() relies on this order */
+        return manager->managers[index % threads]; /* see pick_routee_on_own_thread() */
     return manager->managers[manager->births.next_home++ % threads];
 }
 
@@ -204,7 +204,7 @@ static void stop_routees(const struct order *order, const domi_router *router, u
         (void)domi_house_stop(order->manager, domi_router_routee(router, i));
 }
 
-/* Spawn all routees, or none. */
+/* Spawn all routees. If one cannot be spawned, stop those that were spawned. */
 static int spawn_routees(const struct order *order, domi_router *router)
 {
     int error = 0;
@@ -217,9 +217,9 @@ static int spawn_routees(const struct order *order, domi_router *router)
 
         atomic_store_explicit(&routee->load, 0, memory_order_relaxed);
         const domi_birth birth = {.load = &routee->load};
-        error = domi_house_spawn_born(order->manager, order->parent, home_for(order, made),
-                                      order->behaviour, order->state, &order->options,
-                                      tells ? &birth : NULL, &address);
+        error = domi_house_spawn_born(
+            order->manager, order->parent, choose_home_of_routee(order, made), order->behaviour,
+            order->state, &order->options, tells ? &birth : NULL, &address);
         /* release: a sender with an earlier lease that reads this sees afterwards that its
          * lease is over. */
         atomic_store_explicit(&routee->house, address.house, memory_order_release);
@@ -231,7 +231,7 @@ static int spawn_routees(const struct order *order, domi_router *router)
 }
 
 /* Give back the routers of this actor that another actor or thread has stopped. */
-static void prune(domi_manager *manager, domi_family *family)
+static void free_stopped_routers(domi_manager *manager, domi_family *family)
 {
     domi_router **link = &family->routers;
 
@@ -280,10 +280,10 @@ static int open_router(const struct order *order, domi_router *router, domus_add
     return 0;
 }
 
-static int spawn_one(struct order *order, domus_address *ret_address)
+static int spawn_routee(struct order *order, domus_address *ret_address)
 {
     order->options.name = order->name;
-    domi_manager *home = home_for(order, 0);
+    domi_manager *home = choose_home_of_routee(order, 0);
     if (order->options.pool == NULL && order->options.placement == DOMUS_NEAR &&
         order->parent != NULL && order->parent->home->index < order->manager->threads)
         home = order->parent->home;
@@ -307,11 +307,11 @@ int domi_router_spawn(domi_manager *manager, domi_house *parent, const domus_beh
     if (error != 0)
         return error;
     if (order.count == 1)
-        return spawn_one(&order, ret_address);
+        return spawn_routee(&order, ret_address);
     if (parent != NULL) {
         if (domi_family_of(parent) == NULL)
             return -ENOMEM;
-        prune(manager, parent->family);
+        free_stopped_routers(manager, parent->family);
     }
     error = router_take(manager, order.count, false, &router);
     if (error != 0)
@@ -397,12 +397,12 @@ int domus_route_to(domus_stack *stack, const domus_address *addresses, uint32_t 
         return error;
     if (domi_family_of(parent) == NULL)
         return -ENOMEM;
-    prune(manager, parent->family);
+    free_stopped_routers(manager, parent->family);
     error = router_take(manager, count, true, &router);
     if (error != 0)
         return error;
     borrow_routees(&order, router);
-    if (order.routing.route == DOMUS_ROUTE_NEAR) /* its loads are distances now */
+    if (order.routing.route == DOMUS_ROUTE_NEAR) /* with this route `load` holds distances */
         order.routing.route = DOMUS_ROUTE_LEAST;
     error = open_router(&order, router, ret_address);
     if (error != 0)
@@ -416,8 +416,8 @@ void domi_router_stop_owned(domi_manager *manager, domi_house *house)
         domi_router *router = house->family->routers;
         house->family->routers = router->next;
         (void)domi_router_stop(manager, domi_house_address(&router->face));
-        /* acq_rel: as in domi_router_stop(). If a thread is stopping the router just now, that
-         * thread gives it back. */
+        /* acq_rel: as in domi_router_stop(). If another thread is stopping the router at this
+         * moment, that thread frees the router. */
         uint64_t life =
             atomic_fetch_or_explicit(&router->face.life, DOMI_ROUTER_ORPHAN, memory_order_acq_rel);
         if ((life & DOMI_ROUTER_STOPPING) == 0)

@@ -41,13 +41,13 @@ const domus_behaviour domi_shard_behaviour = {
 
 /* --- the lock of a pool ----------------------------------------------------------------------- */
 
-static void lock(const domi_house *house)
+static void lock_memberships(const domi_house *house)
 {
     if (domi_house_is_pooled(house))
         domi_spinlock_lock(&house->home->pooled->members_lock);
 }
 
-static void unlock(const domi_house *house)
+static void unlock_memberships(const domi_house *house)
 {
     if (domi_house_is_pooled(house))
         domi_spinlock_unlock(&house->home->pooled->members_lock);
@@ -56,7 +56,7 @@ static void unlock(const domi_house *house)
 /* --- publish, on the shard's side ------------------------------------------------------------ */
 
 /* Put a notice of the delivery to one member. Returns true if the member took it. */
-static bool put_one(domi_manager *manager, const domi_member *member, domi_envelope *delivery)
+static bool put_to_member(domi_manager *manager, const domi_member *member, domi_envelope *delivery)
 {
     domi_envelope *notice = domi_shared_notice_new(manager, delivery);
 
@@ -73,7 +73,7 @@ static bool put_one(domi_manager *manager, const domi_member *member, domi_envel
 }
 
 /* Deliver the publication that is under way to the next members, under the lock. */
-static void deliver_some(domi_manager *manager, shard *self)
+static void deliver_to_some_members(domi_manager *manager, shard *self)
 {
     domi_envelope *delivery = self->delivery;
     uint32_t shares = self->count < STEP_MEMBERS ? self->count : STEP_MEMBERS;
@@ -93,22 +93,23 @@ static void deliver_some(domi_manager *manager, shard *self)
             domi_prefetch_write(next->house);
             domi_prefetch_write(&next->house->state);
         }
-        unused += !put_one(manager, member, delivery);
+        unused += !put_to_member(manager, member, delivery);
         self->cursor = next;
     }
     if (left + unused != 0)
         domi_delivery_end(manager, delivery, left + unused);
 }
 
-/* The same. Returns true if there are more members. */
-static bool deliver(domus_stack *stack, shard *self)
+/* Deliver the publication that is under way to the next members. Returns true if there are more
+ * members. */
+static bool deliver_to_next_members(domus_stack *stack, shard *self)
 {
     const domi_house *house = domi_stack_house(stack);
 
-    lock(house);
-    deliver_some(stack->manager, self);
+    lock_memberships(house);
+    deliver_to_some_members(stack->manager, self);
     bool more = self->cursor != NULL;
-    unlock(house);
+    unlock_memberships(house);
     return more;
 }
 
@@ -118,25 +119,25 @@ static void end_delivery(domi_manager *manager, const domi_house *house)
     shard *self = house->self;
     domi_envelope *delivery = self->delivery;
 
-    lock(house);
+    lock_memberships(house);
     self->delivery = NULL;
     self->cursor = NULL;
-    unlock(house);
+    unlock_memberships(house);
     domi_delivery_end(manager, delivery, 1);
 }
 
 /* Deliver the publication to the next members, and wait for the next step if some are left. */
-static int go_on(domus_stack *stack, void *self_, const domus_answer *answer)
+static int continue_delivery(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     shard *self = self_;
 
     (void)answer;
-    if (deliver(stack, self)) {
+    if (deliver_to_next_members(stack, self)) {
         /* Wait for no promise, that is, for the next place in a run. */
-        if (domus_wait_all(stack, go_on) == DOMUS_PARKED)
+        if (domus_wait_all(stack, continue_delivery) == DOMUS_PARKED)
             return DOMUS_PARKED;
         /* the shard stops, or there is no memory to wait */
-        while (deliver(stack, self))
+        while (deliver_to_next_members(stack, self))
             ;
     }
     end_delivery(stack->manager, domi_stack_house(stack));
@@ -148,15 +149,15 @@ static int on_delivery(domus_stack *stack, void *self_, const void *payload)
     shard *self = self_;
 
     (void)payload;
-    lock(domi_stack_house(stack));
+    lock_memberships(domi_stack_house(stack));
     self->delivery = stack->message;
     self->cursor = self->first;
     bool is_long = self->count > STEP_MEMBERS;
-    unlock(domi_stack_house(stack));
+    unlock_memberships(domi_stack_house(stack));
     stack->message = NULL; /* the envelope stays until the last member is done with it */
     if (is_long)
         (void)domus_barrier(stack); /* the next publication waits until all members have this one */
-    return go_on(stack, self, NULL);
+    return continue_delivery(stack, self, NULL);
 }
 
 /* --- members --------------------------------------------------------------------------------- */
@@ -170,7 +171,7 @@ static shard *shard_of(const domi_member *member)
 
 /* Count a member out, and free its record: the actor did not become a member, or is one no more. An
  * outlet is one until the system ends. */
-static void count_out(domi_manager *manager, domi_member *member)
+static void remove_member(domi_manager *manager, domi_member *member)
 {
     domi_group *group = member->group;
 
@@ -206,7 +207,7 @@ static void detach_from_house(domi_member *member)
 }
 
 /* Link a new member into the shard's list, and into that of its house, if it is no outlet. */
-static void attach(shard *self, domi_member *member)
+static void attach_member(shard *self, domi_member *member)
 {
     member->node.next = NULL;
     member->previous = self->last;
@@ -220,7 +221,7 @@ static void attach(shard *self, domi_member *member)
         attach_to_house(member);
 }
 
-static void detach(shard *self, domi_member *member)
+static void detach_member(shard *self, domi_member *member)
 {
     domi_member *next = (domi_member *)(void *)member->node.next;
 
@@ -239,7 +240,7 @@ static void detach(shard *self, domi_member *member)
         detach_from_house(member);
 }
 
-static domi_member *find(const domi_member *like)
+static domi_member *find_membership(const domi_member *like)
 {
     domi_member *member = like->house->family->memberships;
 
@@ -250,7 +251,7 @@ static domi_member *find(const domi_member *like)
 
 /* True if the actor has not ended while its node was on its way. The answer is exact, because
  * houses end at home; in a pool, one that ends comes to domi_group_remove_house() later. */
-static bool is_alive(const domi_member *member)
+static bool is_member_alive(const domi_member *member)
 {
     uint64_t life = domi_house_life(member->house);
 
@@ -261,25 +262,25 @@ void domi_group_handle_arrival(domi_manager *manager, domi_house *house, domi_no
 {
     domi_member *member = (domi_member *)(void *)node;
 
-    lock(house);
+    lock_memberships(house);
     if (member->is_outlet) {
-        attach(house->self, member);
-        unlock(house);
+        attach_member(house->self, member);
+        unlock_memberships(house);
         return;
     }
-    domi_member *present = is_alive(member) ? find(member) : NULL;
+    domi_member *present = is_member_alive(member) ? find_membership(member) : NULL;
     if (member->leaves) {
         domi_pool_free(manager, node);
         if (present != NULL) {
-            detach(house->self, present);
-            count_out(manager, present);
+            detach_member(house->self, present);
+            remove_member(manager, present);
         }
-    } else if (present != NULL || !is_alive(member)) {
-        count_out(manager, member);
+    } else if (present != NULL || !is_member_alive(member)) {
+        remove_member(manager, member);
     } else {
-        attach(house->self, member);
+        attach_member(house->self, member);
     }
-    unlock(house);
+    unlock_memberships(house);
 }
 
 void domi_group_drop_node(domi_manager *manager, domi_node *node)
@@ -289,7 +290,7 @@ void domi_group_drop_node(domi_manager *manager, domi_node *node)
     if (member->leaves)
         domi_pool_free(manager, node);
     else
-        count_out(manager, member);
+        remove_member(manager, member);
 }
 
 void domi_group_remove_house(domi_manager *manager, domi_house *house)
@@ -298,20 +299,20 @@ void domi_group_remove_house(domi_manager *manager, domi_house *house)
 
     if (is_shard && ((shard *)house->self)->delivery != NULL)
         end_delivery(manager, house);
-    lock(house);
+    lock_memberships(house);
     if (is_shard) {
         shard *self = house->self;
 
         while (self->first != NULL) {
             domi_member *member = self->first;
-            detach(self, member);
-            count_out(manager, member);
+            detach_member(self, member);
+            remove_member(manager, member);
         }
     }
     while (house->family != NULL && house->family->memberships != NULL) {
         domi_member *member = house->family->memberships;
-        detach(shard_of(member), member);
-        count_out(manager, member);
+        detach_member(shard_of(member), member);
+        remove_member(manager, member);
     }
-    unlock(house);
+    unlock_memberships(house);
 }

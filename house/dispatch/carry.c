@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* A belt is turned off after so many looks that found nothing. */
+/* The number of looks that find a belt empty after which the belt is turned off. */
 #define EMPTY_LOOKS 32u
 
 /* Where a held message names its house: behind the payload that a slot has room for. */
@@ -24,7 +24,7 @@ static_assert(HELD_HOUSE + sizeof(uintptr_t) <= 128, "fits behind the payload");
 
 /* --- one message ------------------------------------------------------------------------------ */
 
-static domi_envelope *copy(const domi_belt_slot *slot, domi_envelope *envelope)
+static domi_envelope *copy_slot_to_envelope(const domi_belt_slot *slot, domi_envelope *envelope)
 {
     envelope->node.lease = slot->lease;
     envelope->node.kind = DOMI_NOTICE;
@@ -43,7 +43,7 @@ __attribute__((noinline, cold)) static bool hold(domi_manager *manager, const do
 
     if (envelope == NULL)
         return false;
-    memcpy((char *)copy(slot, envelope) + HELD_HOUSE, &named, sizeof named);
+    memcpy((char *)copy_slot_to_envelope(slot, envelope) + HELD_HOUSE, &named, sizeof named);
     domi_list_push(&manager->belts.held, &envelope->node);
     domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_HELD);
     return true;
@@ -68,7 +68,7 @@ DOMI_INLINE bool carry(domi_manager *manager, const domi_belt_slot *slot)
     domi_envelope *envelope = domi_pool_take_by(manager, DOMI_SLAB_64, true);
     if (DOMI_UNLIKELY(envelope == NULL) && (envelope = take_beyond(manager)) == NULL)
         return false;
-    domi_mailbox_deliver_one(manager, house, &copy(slot, envelope)->node);
+    domi_mailbox_deliver_one(manager, house, &copy_slot_to_envelope(slot, envelope)->node);
     return true;
 }
 
@@ -83,7 +83,7 @@ __attribute__((noinline, cold)) static void change_ring(domi_belt *belt, const d
     domi_belt_free_ring(belt, old);
 }
 
-/* A belt on which a look finds so many messages carries a stream. */
+/* The number of messages found in one look from which on a belt counts as carrying a stream. */
 #define STREAM 16u
 
 /* The longest wait for a stream, about a microsecond: looks at a slot, and pauses between two. */
@@ -144,7 +144,7 @@ DOMI_INLINE uint32_t take_some(domi_manager *manager, domi_belt *belt, uint64_t 
 }
 
 /* Take the belts that senders have linked: they are on. */
-static void take_linked(domi_manager *manager)
+static void take_linked_belts(domi_manager *manager)
 {
     if (atomic_load_explicit(&manager->belts.linked, memory_order_relaxed) == NULL)
         return;
@@ -166,7 +166,7 @@ static void take_linked(domi_manager *manager)
 
 /* Turn a belt off that seems empty (belt.h). Returns false if it stays on, because a message has
  * come. If the sender has turned it on meanwhile, it is linked, and comes back by that. */
-static bool turn_off(domi_belt *belt)
+static bool turn_belt_off(domi_belt *belt)
 {
     uint32_t looking = DOMI_BELT_LOOKING;
 
@@ -187,7 +187,7 @@ uint32_t domi_belts_take(domi_manager *manager)
     uint32_t count = 0;
 
     manager->belts.starved = false;
-    take_linked(manager);
+    take_linked_belts(manager);
     for (domi_belt **at = &manager->belts.on; *at != NULL;) {
         domi_belt *belt = *at;
         await_stream(manager, belt);
@@ -196,7 +196,7 @@ uint32_t domi_belts_take(domi_manager *manager)
         count += taken;
         belt->last_look = taken;
         belt->empty_looks = taken != 0 ? 0 : belt->empty_looks + 1;
-        if (belt->empty_looks > EMPTY_LOOKS && !manager->belts.starved && turn_off(belt))
+        if (belt->empty_looks > EMPTY_LOOKS && !manager->belts.starved && turn_belt_off(belt))
             *at = belt->next;
         else
             at = &belt->next;
@@ -207,7 +207,7 @@ uint32_t domi_belts_take(domi_manager *manager)
 bool domi_belts_drain(domi_manager *manager)
 {
     manager->belts.starved = false;
-    take_linked(manager);
+    take_linked_belts(manager);
     /* A sender may go on filling. Its ring bounds what was there at the call. */
     for (domi_belt *belt = manager->belts.on; belt != NULL; belt = belt->next)
         (void)take_some(manager, belt, 2 * manager->config->scheduler.belt_slots);
@@ -216,12 +216,12 @@ bool domi_belts_drain(domi_manager *manager)
 
 bool domi_belts_rest(domi_manager *manager)
 {
-    /* Without memory for what they hold, the thread may sleep; it looks again when memory
-     * was measured. */
+    /* If there is no memory for the messages on the belts, the thread may sleep; it looks at them
+     * again after memory was measured. */
     if (manager->belts.starved)
         return true;
     for (domi_belt **at = &manager->belts.on; *at != NULL;) {
-        if (!turn_off(*at))
+        if (!turn_belt_off(*at))
             return false;
         *at = (*at)->next;
     }

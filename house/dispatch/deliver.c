@@ -16,7 +16,7 @@
 
 /* An ask or a notice has come too late: the actor stops. A channel and a life of a grain may have
  * somebody to give it to. */
-static void drop_late(domi_manager *manager, domi_house *house, domi_node *node)
+static void drop_late_message(domi_manager *manager, domi_house *house, domi_node *node)
 {
     bool is_channels = house->behaviour->kind == DOMUS_CHANNELS;
 
@@ -46,7 +46,7 @@ DOMI_INLINE void sort_one(domi_manager *manager, domi_house *house, domi_node *n
     if (node->kind >= DOMI_MAILBOXES) {
         domi_kind_of(node)->handle_arrival(manager, house, node);
     } else if (domi_node_is_user_mail(node) && (house->marks & DOMI_MARK_STOPPING) != 0) {
-        drop_late(manager, house, node);
+        drop_late_message(manager, house, node);
     } else {
         domi_mailbox_append(manager, house, node, node->kind);
     }
@@ -63,7 +63,7 @@ static void expect_answer(const domi_node *node)
 
 /* The lease for which mail is sorted; 0 if the slot is free. A free slot has its next lease
  * already, so mail that comes late for its last life becomes a dead letter. */
-static uint32_t lease_of(uint64_t life)
+static uint32_t get_lease_for_sorting(uint64_t life)
 {
     return (life & DOMI_LIFE_CLOSED) != 0 ? 0 : DOMI_LIFE_LEASE(life);
 }
@@ -79,11 +79,12 @@ DOMI_INLINE void look_at_mail(domi_manager *manager, domi_house *house, uint64_t
     if ((house->marks & DOMI_MARK_ROUTEE) != 0)
         domi_router_note_load(house);
     if ((house->marks & DOMI_MARK_STOPPING) != 0)
-        domi_house_rouse(manager, house); /* its end may have waited for an empty inbox */
+        /* The house may have waited with its end for an empty inbox. */
+        domi_house_rouse(manager, house);
 }
 
-/* Turn a list round that begins with its newest node. */
-static domi_node *reverse(domi_node *node)
+/* Reverse a list that begins with its newest node. */
+static domi_node *reverse_list(domi_node *node)
 {
     domi_node *oldest = NULL;
 
@@ -132,7 +133,7 @@ __attribute__((noinline, cold)) static domi_node *keep_notices(taken_inbox *take
         taken->kept_count += node->kind == DOMI_NOTICE;
         node = next;
     }
-    return reverse(others);
+    return reverse_list(others);
 }
 
 /* Put a list of nodes, the oldest first, where they belong. */
@@ -141,7 +142,7 @@ DOMI_INLINE void sort_list(domi_manager *manager, domi_house *house, domi_node *
     /* acquire: pairs with the release in publish_life() (life.c): late mail for the old life may
      * make home sort before the new actor's mount node arrives. */
     uint64_t life = atomic_load_explicit(&house->life, memory_order_acquire);
-    uint32_t lease = lease_of(life);
+    uint32_t lease = get_lease_for_sorting(life);
 
     while (node != NULL) {
         domi_node *next = node->next;
@@ -156,7 +157,7 @@ DOMI_INLINE void sort_list(domi_manager *manager, domi_house *house, domi_node *
  * something there, notices are kept, because one of their senders may have an earlier one there. */
 static void deliver_inbox(domi_manager *manager, taken_inbox *taken, bool keeps_notices)
 {
-    domi_node *node = reverse(taken->newest);
+    domi_node *node = reverse_list(taken->newest);
 
     if (DOMI_UNLIKELY(keeps_notices))
         node = keep_notices(taken, node);
@@ -188,8 +189,8 @@ static void release_inbox(domi_manager *manager, const taken_inbox *taken)
 
     if (DOMI_UNLIKELY(taken->kept != NULL))
         put_back(taken);
-    /* release: whoever finds the inbox empty may use a belt, and its message is
-     * delivered behind this. */
+    /* release: a sender that finds the inbox empty may use a belt, and its message is delivered
+     * after these messages. */
     else if (atomic_compare_exchange_strong_explicit(&taken->house->inbox, &word, 0,
                                                      memory_order_release, memory_order_relaxed))
         return;
@@ -246,16 +247,16 @@ void domi_mailbox_sort_pooled(domi_manager *runner, domi_house *house)
      * of the release sequence that the exchange ends. */
     domi_node *newest = take_nodes(runner, house, DOMI_INBOX_BUSY);
 
-    if (house->state == DOMI_READY) /* it had more to do; runners alone write the state */
+    if (house->state == DOMI_READY) /* the house had more to do; runners alone write the state */
         domi_queue_put(&runner->schedule.ready[DOMUS_STATE], house);
-    sort_list(runner, house, reverse(newest));
+    sort_list(runner, house, reverse_list(newest));
 }
 
 void domi_mailbox_deliver_one(domi_manager *manager, domi_house *house, domi_node *node)
 {
     /* acquire: as in deliver_inbox(). */
     uint64_t life = atomic_load_explicit(&house->life, memory_order_acquire);
-    uint32_t lease = lease_of(life);
+    uint32_t lease = get_lease_for_sorting(life);
 
     sort_one(manager, house, node, lease);
     if (lease != 0)
@@ -263,7 +264,7 @@ void domi_mailbox_deliver_one(domi_manager *manager, domi_house *house, domi_nod
 }
 
 /* Note that the inbox of an exposed house is to be sorted when it is back. */
-static bool put_off(domi_house *house)
+static bool put_off_sorting(domi_house *house)
 {
     if (DOMI_LIKELY(!domi_house_is_exposed(house)))
         return false;
@@ -282,7 +283,7 @@ uint32_t domi_inboxes_sort(domi_manager *manager, domi_house *list)
 
     for (domi_house *house = list; house != NULL; count++) {
         domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
-        if (put_off(house)) {
+        if (put_off_sorting(house)) {
             house = next;
             continue;
         }

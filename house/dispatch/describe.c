@@ -227,7 +227,7 @@ static void add_marks(domi_text *text, uint32_t marks)
 {
     static const struct {
         uint32_t mark;    /* a bit of the house's marks */
-        const char *word; /* what the description says for it */
+        const char *word; /* the word for this state in the description */
     } words[] = {
         {DOMI_MARK_BARRIER, "barrier"},        {DOMI_MARK_SATURATED, "saturated"},
         {DOMI_MARK_STOPPING, "stopping"},      {DOMI_MARK_RECEIVING, "receiving"},

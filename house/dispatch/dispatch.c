@@ -74,7 +74,7 @@ DOMI_INLINE void run_mail(domi_run *run)
 
 DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
 {
-    const uint32_t most = manager->limits.messages_per_run_max; /* which may change in this run */
+    const uint32_t most = manager->limits.messages_per_run_max; /* may change in this run */
     domus_stack stack;
     domi_run run = {.manager = manager, .house = house, .left = most, .stack = &stack};
 
@@ -92,8 +92,8 @@ DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
     return handled;
 }
 
-/* End the run of a house that has no marks, and of which nobody wants anything: it becomes READY,
- * at the tail of its queue, or WAITING. All others are settled in settle.c. */
+/* End the run of a house that has no marks, and that no other thread wants: the house becomes
+ * READY, at the tail of its queue, or WAITING. All others are settled in settle.c. */
 DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handled)
 {
     if (DOMI_UNLIKELY((house->marks & DOMI_MARKS_SETTLED) != 0 ||

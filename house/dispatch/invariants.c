@@ -12,7 +12,7 @@
 #define WALK_EVERY 64u /* one run of this many also checks the lists; a power of two */
 
 /* True if the house has this mark. */
-static bool has(const domi_house *house, uint32_t mark)
+static bool has_mark(const domi_house *house, uint32_t mark)
 {
     return (house->marks & mark) != 0;
 }
@@ -52,24 +52,24 @@ static void check_marks(const domi_manager *home, const domi_house *house)
     bool receives = house->family != NULL && house->family->receives != NULL;
     bool has_holder = house->stacks != NULL && house->stacks->barrier;
 
-    DOMI_CHECK(has(house, DOMI_MARK_BARRIER) == has_holder);
-    DOMI_CHECK(has(house, DOMI_MARK_SATURATED) ==
+    DOMI_CHECK(has_mark(house, DOMI_MARK_BARRIER) == has_holder);
+    DOMI_CHECK(has_mark(house, DOMI_MARK_SATURATED) ==
                (domi_house_count_parked(house) >= home->limits.conversations_max &&
                 house != home->gateway));
-    DOMI_CHECK(has(house, DOMI_MARK_RECEIVING) == receives);
-    DOMI_CHECK(implies(has(house, DOMI_MARK_FRESH), has(house, DOMI_MARK_RECEIVING)));
-    DOMI_CHECK(implies(has(house, DOMI_MARK_FATAL), has(house, DOMI_MARK_SUSPENDED)));
-    DOMI_CHECK(implies(has(house, DOMI_MARK_STOPPING), domi_house_is_asked_to_stop(house)));
-    DOMI_CHECK(implies(has(house, DOMI_MARK_STOPPING), house->mail == 0));
-    DOMI_CHECK(implies(has(house, DOMI_MARK_PASSIVATES), house->family != NULL));
-    DOMI_CHECK(implies(has(house, DOMI_MARK_ROUTEE),
+    DOMI_CHECK(has_mark(house, DOMI_MARK_RECEIVING) == receives);
+    DOMI_CHECK(implies(has_mark(house, DOMI_MARK_FRESH), has_mark(house, DOMI_MARK_RECEIVING)));
+    DOMI_CHECK(implies(has_mark(house, DOMI_MARK_FATAL), has_mark(house, DOMI_MARK_SUSPENDED)));
+    DOMI_CHECK(implies(has_mark(house, DOMI_MARK_STOPPING), domi_house_is_asked_to_stop(house)));
+    DOMI_CHECK(implies(has_mark(house, DOMI_MARK_STOPPING), house->mail == 0));
+    DOMI_CHECK(implies(has_mark(house, DOMI_MARK_PASSIVATES), house->family != NULL));
+    DOMI_CHECK(implies(has_mark(house, DOMI_MARK_ROUTEE),
                        house->family != NULL && house->family->load != NULL));
-    DOMI_CHECK(implies(has(house, DOMI_MARK_GONE), domi_house_is_channel(house)));
+    DOMI_CHECK(implies(has_mark(house, DOMI_MARK_GONE), domi_house_is_channel(house)));
     DOMI_CHECK(implies(domi_house_has_outlived_channel(house), domi_house_is_asked_to_stop(house)));
     /* The bit is that of DEAD, which is set only in a slot that is CREATED again. */
-    DOMI_CHECK(has(house, DOMI_MARK_ORDERED) == (house->behaviour->order != NULL));
+    DOMI_CHECK(has_mark(house, DOMI_MARK_ORDERED) == (house->behaviour->order != NULL));
     DOMI_CHECK(
-        implies(has(house, DOMI_MARK_ORDERED), house->family != NULL && house->family->order));
+        implies(has_mark(house, DOMI_MARK_ORDERED), house->family != NULL && house->family->order));
 }
 
 /* An actor lives here, and its mount is over. If the house is WAITING, nothing in it may run. */
@@ -90,7 +90,7 @@ void domi_house_check(const domi_manager *home, const domi_house *house)
         check_created(house);
         break;
     case DOMI_MOUNTING:
-        DOMI_CHECK(house->stacks == NULL && !has(house, DOMI_MARK_STOPPING));
+        DOMI_CHECK(house->stacks == NULL && !has_mark(house, DOMI_MARK_STOPPING));
         check_counts(house);
         break;
     case DOMI_WAITING:
@@ -143,7 +143,7 @@ static uint32_t check_sorted(const domi_house *house)
     if (count != 0)
         DOMI_CHECK(house->family->order->waiting.ranked == house->family->order->waiting.count &&
                    house->family->order->seen.ranked == house->family->order->seen.count);
-    DOMI_CHECK(implies(!has(house, DOMI_MARK_ORDERED), count == 0));
+    DOMI_CHECK(implies(!has_mark(house, DOMI_MARK_ORDERED), count == 0));
     return count;
 }
 
@@ -216,7 +216,7 @@ bool domi_house_is_sound(const domi_manager *home, const domi_house *house)
 
 /* An exposed house may be in use by a thief. A CREATED one may be in use by a thread that spawns an
  * actor there. Neither is looked at. */
-static void check_one(void *house_, void *home)
+static void check_house_at_rest(void *house_, void *home)
 {
     const domi_house *house = house_;
 
@@ -228,7 +228,7 @@ static void check_one(void *house_, void *home)
 
 void domi_manager_check_houses(domi_manager *home)
 {
-    domi_slots_walk(home, check_one, home);
+    domi_slots_walk(home, check_house_at_rest, home);
     if (home->directory.routers != NULL)
         domi_routers_check(home->directory.routers);
 }

@@ -26,7 +26,7 @@
 
 /* --- slots that a kind never uses, or in which it has nothing to do --------------------------- */
 
-static _Noreturn void fail(const char *what)
+static _Noreturn void fail_check(const char *what)
 {
     domi_check_failed(what, __FILE__, __LINE__, __func__);
 }
@@ -35,13 +35,13 @@ static _Noreturn void fail(const char *what)
 static void never_arrives(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)manager, (void)house, (void)node;
-    fail("a node of this kind never comes to the house itself");
+    fail_check("a node of this kind never comes to the house itself");
 }
 
 static bool is_never_event(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)manager, (void)house, (void)node;
-    fail("a node of this kind never lies in an event mailbox");
+    fail_check("a node of this kind never lies in an event mailbox");
 }
 
 static void never_ends(domi_manager *manager, domi_house *house, domi_node *node)
@@ -52,19 +52,19 @@ static void never_ends(domi_manager *manager, domi_house *house, domi_node *node
 static void is_never_dropped(domi_manager *manager, domi_node *node)
 {
     (void)manager, (void)node;
-    fail("a node of this kind is never dropped by the table");
+    fail_check("a node of this kind is never dropped by the table");
 }
 
 static void is_never_noted(domi_manager *home, domi_node *node)
 {
     (void)home, (void)node;
-    fail("a node of this kind is never noted");
+    fail_check("a node of this kind is never noted");
 }
 
 static void is_never_attached(domi_manager *manager, domi_node *node)
 {
     (void)manager, (void)node;
-    fail("an object of this kind is never attached to a house");
+    fail_check("an object of this kind is never attached to a house");
 }
 
 /* Does nothing: events of this kind have nothing to be ended. */

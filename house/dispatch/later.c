@@ -33,7 +33,7 @@ int domus_later(domus_stack *stack)
 }
 
 /* Put one event, or free it if the life of its actor is over. */
-static void put_one(domi_manager *manager, domi_envelope *event)
+static void put_event(domi_manager *manager, domi_envelope *event)
 {
     domi_house *house = event->sender;
     uint64_t life = domi_house_life(house);
@@ -53,7 +53,7 @@ void domi_laters_put(domi_manager *manager)
 
     manager->schedule.laters = NULL;
     while (laters != NULL)
-        put_one(manager, (domi_envelope *)(void *)domi_list_take(&laters));
+        put_event(manager, (domi_envelope *)(void *)domi_list_take(&laters));
 }
 
 void domi_laters_drop(domi_manager *manager)

@@ -99,7 +99,7 @@ static void take_house_back(domi_manager *home, domi_house *house, domi_notes no
         domi_mailbox_sort_inbox(home, house);
 }
 
-static domi_fifo take_shared(domi_manager *home)
+static domi_fifo take_shared_houses(domi_manager *home)
 {
     domi_spinlock_lock(&home->loans.shared_lock);
     domi_fifo taken = home->loans.shared;
@@ -111,7 +111,7 @@ static domi_fifo take_shared(domi_manager *home)
 
 uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue)
 {
-    domi_fifo taken = take_shared(home);
+    domi_fifo taken = take_shared_houses(home);
     domi_fifo high = {NULL, NULL};
     domi_fifo normal = {NULL, NULL};
     uint32_t count = 0;
@@ -130,8 +130,8 @@ uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue)
     return count;
 }
 
-/* Turn the loans from the newest one on round. Returns the oldest one. */
-static domi_node *turn_round(domi_node *node)
+/* Reverse the list of loans, which begins with the newest one. Returns the oldest one. */
+static domi_node *reverse_loans(domi_node *node)
 {
     domi_node *oldest = NULL;
 
@@ -149,7 +149,8 @@ static domi_node *take_returns(domi_manager *home)
 {
     /* acquire: pairs with the push in domi_loan_run(), so home sees what the thief did
      * to the house. */
-    return turn_round(atomic_exchange_explicit(&home->loans.returns, NULL, memory_order_acquire));
+    return reverse_loans(
+        atomic_exchange_explicit(&home->loans.returns, NULL, memory_order_acquire));
 }
 
 /* Take one loan of those that have come back, and its house. Returns the next one. */
@@ -186,7 +187,7 @@ uint32_t domi_loans_settle(domi_manager *home)
 
 /* True if the loans from `node` on are few, their houses have got little mail, and none of them
  * watches a descriptor: that is begun and ended in home's ring. */
-static bool are_plain_returns(const domi_node *node)
+static bool are_returns_few_and_plain(const domi_node *node)
 {
     uint64_t mail = 0;
 
@@ -211,11 +212,11 @@ bool domi_loans_settle_held(domi_manager *home)
 
     if (newest == NULL)
         return true;
-    if (!are_plain_returns(newest) ||
+    if (!are_returns_few_and_plain(newest) ||
         !atomic_compare_exchange_strong_explicit(&home->loans.returns, &newest, NULL,
                                                  memory_order_acquire, memory_order_relaxed))
         return false;
-    for (domi_node *node = turn_round(newest); node != NULL;) {
+    for (domi_node *node = reverse_loans(newest); node != NULL;) {
         node = take_loan_back(home, node, &loan);
         domi_house_settle_held(home, loan.house, loan.handled);
     }
@@ -224,7 +225,7 @@ bool domi_loans_settle_held(domi_manager *home)
 
 void domi_loans_end(domi_manager *home)
 {
-    domi_fifo taken = take_shared(home);
+    domi_fifo taken = take_shared_houses(home);
 
     for (domi_house *house = domi_fifo_take(&taken); house != NULL; house = domi_fifo_take(&taken))
         take_house_back(home, house, (domi_notes){.tail = NULL});

@@ -22,7 +22,7 @@
 typedef struct domi_loan {
     domi_node node;    /* links the record into home's returns */
     domi_house *house; /* the house that is lent */
-    domi_notes notes;  /* what the thief has left for home to do */
+    domi_notes notes;  /* the work that the thief has left for home */
     uint32_t handled;  /* messages handled in the run */
     uint32_t tally;    /* the number of its behaviour before the run (tally.h) */
 } domi_loan;
@@ -38,9 +38,9 @@ uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue);
  * If there are none, this costs one relaxed load. */
 uint32_t domi_loans_settle(domi_manager *home);
 
-/* The same for a stand-in, which holds home (base/park.h): it settles all or none, runs no code of
- * users, and does not touch io. An actor that has to end or to restart becomes READY. Returns false
- * if home has to settle them. */
+/* Settle the returned houses as a stand-in that holds home (base/park.h): the stand-in settles all
+ * or none, runs no code of users, and does not use io. An actor that has to end or to restart
+ * becomes READY. Returns false if home has to settle them. */
 bool domi_loans_settle_held(domi_manager *home);
 
 /* Home, after all threads have ended: take all exposed and returned houses back, and carry out what

@@ -211,8 +211,7 @@ int domi_manager_init(domi_manager *manager, const domi_manager_options *options
     domi_spinlock_init(&manager->memory.watches.lock);
     domi_wheel_init(&manager->timing.wheel, options->now_ns);
     domi_wheel_init(&manager->timing.deadlines, options->now_ns);
-    manager->births.next_home =
-        options->index; /* so that not all managers begin with the same thread */
+    manager->births.next_home = options->index; /* each manager begins with another thread */
     return 0;
 }
 

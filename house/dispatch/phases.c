@@ -58,7 +58,7 @@ static bool uses_io(const domi_house *house)
 }
 
 /* True if the houses from `house` on are few state actors with little mail. */
-static bool are_plain_arrivals(const domi_house *house)
+static bool are_arrivals_few_and_plain(const domi_house *house)
 {
     uint64_t mail = 0;
 
@@ -80,7 +80,7 @@ void domi_manager_take_plain_arrivals(domi_manager *manager)
     /* acquire: as in take_arrivals(). Only the owner takes houses off, so if the newest one still
      * is the same, these are all. */
     domi_house *newest = atomic_load_explicit(&manager->mail.arrivals, memory_order_acquire);
-    if (newest != NULL && are_plain_arrivals(newest) &&
+    if (newest != NULL && are_arrivals_few_and_plain(newest) &&
         atomic_compare_exchange_strong_explicit(&manager->mail.arrivals, &newest, NULL,
                                                 memory_order_acquire, memory_order_relaxed))
         (void)sort_arrivals(manager, newest);

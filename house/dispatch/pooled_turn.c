@@ -24,7 +24,7 @@ bool domi_pooled_borrow(domi_house *house)
 {
     uint64_t idle = 0;
 
-    /* acquire: pairs with release(), so this thread sees what the last turn did. */
+    /* acquire: pairs with release_idle_house(), so this thread sees what the last turn did. */
     return atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0 &&
            atomic_compare_exchange_strong_explicit(&house->inbox, &idle, DOMI_INBOX_BUSY,
                                                    memory_order_acquire, memory_order_relaxed);
@@ -32,7 +32,7 @@ bool domi_pooled_borrow(domi_house *house)
 
 /* Let go of a house that has nothing to do. Returns false if mail has come: then the caller still
  * has it. */
-static bool release(domi_house *house)
+static bool release_idle_house(domi_house *house)
 {
     uint64_t busy = DOMI_INBOX_BUSY;
 
@@ -42,7 +42,7 @@ static bool release(domi_house *house)
 
 void domi_pooled_give_back(domi_pooled *pooled, domi_house *house)
 {
-    if (!release(house))
+    if (!release_idle_house(house))
         pooled->schedule(pooled, NULL, house);
 }
 
@@ -60,8 +60,8 @@ static const due_kind timeouts = {domi_promise_house, domi_promise_expire, domi_
 
 /* Fire up to `most` due nodes of a wheel, under the lock. Houses that were idle, and are to be
  * scheduled now, go to `taken`. Returns how many nodes were due. */
-static uint32_t fire_some(domi_manager *home, domi_wheel *wheel, const due_kind *kind,
-                          uint32_t most, domi_fifo *taken)
+static uint32_t fire_due_nodes(domi_manager *home, domi_wheel *wheel, const due_kind *kind,
+                               uint32_t most, domi_fifo *taken)
 {
     domi_wheel_node *node;
     uint32_t count = 0;
@@ -79,7 +79,7 @@ static uint32_t fire_some(domi_manager *home, domi_wheel *wheel, const due_kind 
         kind->fire(home, node);
         domi_house *ready = domi_queue_take(&home->schedule.ready[DOMUS_STATE]);
         DOMI_CHECK(ready == NULL || ready == house);
-        if (ready != NULL || !release(house))
+        if (ready != NULL || !release_idle_house(house))
             domi_fifo_put(taken, house);
     }
     return count;
@@ -103,8 +103,9 @@ uint32_t domi_pooled_fire(domi_manager *runner)
     domi_fifo taken = {NULL, NULL};
 
     domi_manager *home = lock_home(runner);
-    uint32_t count = fire_some(home, &home->timing.wheel, &timers, FIRED_AT_ONCE / 2, &taken);
-    count += fire_some(home, &home->timing.deadlines, &timeouts, FIRED_AT_ONCE - count, &taken);
+    uint32_t count = fire_due_nodes(home, &home->timing.wheel, &timers, FIRED_AT_ONCE / 2, &taken);
+    count +=
+        fire_due_nodes(home, &home->timing.deadlines, &timeouts, FIRED_AT_ONCE - count, &taken);
     domi_spinlock_unlock(&pooled->lock);
     for (domi_house *house = domi_fifo_take(&taken); house != NULL; house = domi_fifo_take(&taken))
         pooled->schedule(pooled, runner, house);
@@ -138,14 +139,14 @@ static void fire_late_promises(domi_manager *home, domi_house *house)
 }
 
 /* Fire what was put off because this runner has the house. It may become ready. */
-static void fire_late(domi_manager *runner, domi_house *house)
+static void fire_put_off_timeouts(domi_manager *runner, domi_house *house)
 {
     domi_manager *home = lock_home(runner);
 
     domi_house_slot_set(house, domi_house_slot(house) & ~DOMI_SLOT_PENDING);
     fire_late_timers(home, house);
     fire_late_promises(home, house);
-    (void)domi_queue_take(&home->schedule.ready[DOMUS_STATE]); /* its state says so, too */
+    (void)domi_queue_take(&home->schedule.ready[DOMUS_STATE]); /* the house's state is READY, too */
     domi_spinlock_unlock(&runner->pooled->lock);
 }
 
@@ -178,7 +179,7 @@ uint64_t domi_pooled_rest(domi_pooled *pooled)
 
 /* True if the actor that began the turn still lives here. In a free slot only the life word may
  * be read, because another thread may be making an actor there. */
-static bool lives(const domi_house *house, uint32_t lease)
+static bool does_actor_live(const domi_house *house, uint32_t lease)
 {
     uint64_t life = domi_house_life(house);
 
@@ -193,7 +194,7 @@ static domi_house *take_ready(domi_manager *runner)
 
 /* Sort, mount and run once. Returns how many messages were handled, at least 1, so that mail that
  * is not handled does not keep a turn up. */
-static uint32_t run_once(domi_manager *runner, domi_house *house)
+static uint32_t run_house_once(domi_manager *runner, domi_house *house)
 {
     domi_mailbox_sort_pooled(runner, house);
     if (DOMI_UNLIKELY(runner->schedule.mounting.head != NULL))
@@ -209,13 +210,13 @@ domi_pooled_left domi_pooled_run(domi_manager *runner, domi_house *house)
     bool alive = true;
 
     do {
-        handled += run_once(runner, house);
-        alive = lives(house, lease);
-        (void)take_ready(runner); /* its state says so, too */
+        handled += run_house_once(runner, house);
+        alive = does_actor_live(house, lease);
+        (void)take_ready(runner); /* the house's state is READY, too */
         if (DOMI_UNLIKELY((domi_house_slot(house) & DOMI_SLOT_PENDING) != 0) && alive)
-            fire_late(runner, house);
+            fire_put_off_timeouts(runner, house);
         bool more = alive && house->state == DOMI_READY;
-        if (!more && release(house))
+        if (!more && release_idle_house(house))
             return alive ? DOMI_POOLED_IDLE : DOMI_POOLED_ENDED;
     } while (alive && handled < runner->limits.messages_per_run_max);
     return DOMI_POOLED_MORE;

@@ -7,8 +7,9 @@
 /* The rest after a turn. */
 typedef enum domi_pooled_left {
     DOMI_POOLED_IDLE,  /* the actor has nothing to do; it is scheduled again by the next message */
-    DOMI_POOLED_MORE,  /* it has more to do, and stays scheduled: the caller puts it into a queue */
-    DOMI_POOLED_ENDED, /* as IDLE, and the actor's life is over */
+    DOMI_POOLED_MORE,  /* the house has more to do, and stays scheduled: the caller puts it into a
+                          queue */
+    DOMI_POOLED_ENDED, /* nothing is left to do, and the actor's life is over */
 } domi_pooled_left;
 
 /* Give a scheduled house one turn: its mail is sorted, it is mounted if it is new, runs, and is
@@ -28,8 +29,8 @@ uint32_t domi_pooled_fire(domi_manager *runner);
 /* The time at which domi_pooled_fire() next has something to do; UINT64_MAX: never. Any thread. */
 uint64_t domi_pooled_due_ns(domi_pooled *pooled);
 
-/* The same for a runner that is about to sleep until then: who arms something sooner calls the
- * runners (message/pooled.h). */
+/* Do the same for a runner that is about to sleep until that time. A thread that then arms an
+ * earlier timer calls the runners (message/pooled.h). */
 uint64_t domi_pooled_rest(domi_pooled *pooled);
 
 /* Schedule the actors to which threads that are no runners of the pool have sent. Any thread. */

@@ -239,7 +239,7 @@ DOMI_INLINE void take_channels(domi_run *run)
 
 /* Take from one source until it is empty or the run is full. A source is a mailbox, or
  * the channels. */
-static void take_all(domi_run *run, uint32_t source)
+static void take_all_of_source(domi_run *run, uint32_t source)
 {
     switch (source) {
     case DOMI_REPLY:
@@ -282,7 +282,7 @@ __attribute__((noinline, cold)) static uint32_t run_short(domi_run run)
 
         if (run.left == places) /* nothing was handled so far, so the run begins with this source */
             house->events = (house->events & ~DOMI_EVENT_FIRST_MASK) | (source + 1) % SOURCES;
-        take_all(&run, source);
+        take_all_of_source(&run, source);
     }
     return run.left;
 }
@@ -328,7 +328,7 @@ static kept_places keep_places(const domi_house *house, uint32_t kept)
 
 /* Take the mailboxes from `first` on in their order, and then what the channels have. Returns how
  * many places are left. */
-static uint32_t take_from(domi_run run, uint32_t first, kept_places kept)
+static uint32_t take_from_mailboxes(domi_run run, uint32_t first, kept_places kept)
 {
     domi_house *house = run.house;
 
@@ -355,10 +355,10 @@ uint32_t domi_run_take_in_order(domi_run run)
 
     if (DOMI_UNLIKELY(kept == 0))
         return run_short(run);
-    return take_from(run, DOMI_REPLY, keep_places(run.house, kept));
+    return take_from_mailboxes(run, DOMI_REPLY, keep_places(run.house, kept));
 }
 
 uint32_t domi_run_take_behind(domi_run run, uint32_t kind)
 {
-    return take_from(run, kind + 1, (kept_places){0});
+    return take_from_mailboxes(run, kind + 1, (kept_places){0});
 }

@@ -97,8 +97,8 @@ DOMI_INLINE bool domi_run_may_take_but(domi_manager *manager, domi_house *house,
     return true;
 }
 
-/* As domi_run_may_take_but(), for the next one of its mailbox. An actor with an order takes none in
- * this way; run.c takes its mail. */
+/* Do the same as domi_run_may_take_but(), for the next one of its mailbox. An actor with an order
+ * takes none in this way; run.c takes its mail. */
 DOMI_INLINE bool domi_run_may_take(domi_manager *manager, domi_house *house)
 {
     return domi_run_may_take_but(manager, house, DOMI_MARK_ORDERED);

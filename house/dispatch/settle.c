@@ -14,7 +14,7 @@
 #define DOMI_MARKS_SPECIAL                                                                         \
     (DOMI_MARK_RESTART | DOMI_MARK_PASSIVATES | DOMI_MARK_ROUTEE | DOMI_MARK_GONE)
 
-static void settle_special(domi_manager *manager, domi_house *house, uint32_t handled)
+static void settle_marked_house(domi_manager *manager, domi_house *house, uint32_t handled)
 {
     if ((house->marks & DOMI_MARK_PASSIVATES) != 0) {
         bool only_looked = house->family->idle_looked && handled <= 1;
@@ -42,7 +42,7 @@ DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handl
         return;
     }
     if ((house->marks & DOMI_MARKS_SPECIAL) != 0) {
-        settle_special(manager, house, handled);
+        settle_marked_house(manager, house, handled);
         /* A stop that a stand-in does not see here comes with a node. */
         if (may_end)
             life = domi_house_life(house);

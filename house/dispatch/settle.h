@@ -16,8 +16,8 @@
  * domi_house_run_lent() has returned. Home. */
 void domi_house_settle(domi_manager *home, domi_house *house, uint32_t handled);
 
-/* The same for a stand-in that holds home: an actor that has to end or to restart becomes READY, so
- * that its thread does that. */
+/* Settle a house as a stand-in that holds home: an actor that has to end or to restart becomes
+ * READY, so that its own thread ends or restarts it. */
 void domi_house_settle_held(domi_manager *home, domi_house *house, uint32_t handled);
 
 #endif

@@ -147,8 +147,8 @@ int domus_notice_all(domus_stack *stack, const domus_address *to, uint32_t count
 
 /* Returns the home for a new actor; NULL if the options name a thread that does not exist or a pool
  * of another system, or if the actor would be in a pool and is no state actor. */
-static domi_manager *place_of(domus_stack *stack, const domus_behaviour *behaviour,
-                              const domus_spawn_options *options)
+static domi_manager *choose_home_of_actor(domus_stack *stack, const domus_behaviour *behaviour,
+                                          const domus_spawn_options *options)
 {
     domi_manager *manager = stack->manager;
     domi_manager *home = domi_stack_house(stack)->home;
@@ -168,7 +168,8 @@ static domi_manager *place_of(domus_stack *stack, const domus_behaviour *behavio
     return NULL;
 }
 
-/* True if nobody has named the pool: the actor would be in it because it is spawned there. */
+/* True if the options name no pool, so the actor would be in its parent's pool only because it is
+ * spawned there. */
 static bool is_for_own_pool(const domi_house *parent, const domus_spawn_options *options)
 {
     return domi_house_is_pooled(parent) &&
@@ -189,7 +190,7 @@ int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour, const
         return manager->hooks.spawn_detached(manager, parent, behaviour, state, options,
                                              ret_address);
     }
-    domi_manager *home = place_of(stack, behaviour, options);
+    domi_manager *home = choose_home_of_actor(stack, behaviour, options);
     if (home == NULL)
         return is_for_own_pool(parent, options) ? domi_refuse_ringless(stack) : -EINVAL;
     return domi_house_spawn_child(manager, parent, home, behaviour, state, options, ret_address);

@@ -84,7 +84,7 @@ static const char *find_fault(const domus_behaviour *behaviour)
     return fault != NULL ? fault : find_fault_of_peer(behaviour);
 }
 
-static int check_alone(const domus_behaviour *behaviour)
+static int check_one_behaviour(const domus_behaviour *behaviour)
 {
     if (find_fault(behaviour) != NULL)
         return -EINVAL;
@@ -93,11 +93,11 @@ static int check_alone(const domus_behaviour *behaviour)
 
 int domi_behaviour_check(const domus_behaviour *behaviour)
 {
-    int error = check_alone(behaviour);
+    int error = check_one_behaviour(behaviour);
 
     if (error != 0 || behaviour->channel == NULL)
         return error;
-    error = check_alone(behaviour->channel);
+    error = check_one_behaviour(behaviour->channel);
     return error == 0 && behaviour->channel->kind != DOMUS_CHANNELS ? -EINVAL : error;
 }
 

@@ -39,7 +39,7 @@ void domi_house_state_set(domi_house *house, const void *state)
 }
 
 /* The number of a behaviour (tally.h). */
-static uint32_t number_of(const domi_manager *manager, const domus_behaviour *behaviour)
+static uint32_t get_behaviour_number(const domi_manager *manager, const domus_behaviour *behaviour)
 {
     domi_behaviours *behaviours = manager->directory.behaviours;
 
@@ -72,7 +72,7 @@ void domi_house_count_as(domi_manager *manager, domi_house *house, const domus_b
 {
     uint32_t before = house->tally;
 
-    house->tally = (uint8_t)number_of(manager, behaviour);
+    house->tally = (uint8_t)get_behaviour_number(manager, behaviour);
     if (house->state != DOMI_MOUNTING && !is_borrower(manager, house)) /* else not counted yet */
         domi_house_count_change(manager, house, before);
 }
@@ -92,7 +92,7 @@ static int state_init(domi_manager *manager, domi_house *house, const domus_beha
     if (offset != 0)
         memset(&house->channels, 0, sizeof house->channels);
     house->behaviour = behaviour;
-    house->tally = (uint8_t)number_of(manager, behaviour);
+    house->tally = (uint8_t)get_behaviour_number(manager, behaviour);
     domi_house_state_set(house, state);
     return 0;
 }
@@ -108,7 +108,7 @@ void domi_house_state_fini(domi_house *house)
 /* --- the house -------------------------------------------------------------------------------- */
 
 /* Do what the directory wants of a new actor, which has its family. */
-static int be_born(domi_house *house, const domi_birth *birth)
+static int prepare_directory_actor(domi_house *house, const domi_birth *birth)
 {
     domi_family *family = house->family;
 
@@ -146,7 +146,7 @@ __attribute__((noinline)) static int family_make(domi_manager *manager, domi_hou
     family->last_ns = manager->now_ns;
     if (idle_ns != 0)
         house->marks |= DOMI_MARK_PASSIVATES;
-    return birth != NULL ? be_born(house, birth) : 0;
+    return birth != NULL ? prepare_directory_actor(house, birth) : 0;
 }
 
 static int family_init(domi_manager *manager, domi_house *house, const domi_house *parent,
@@ -259,10 +259,10 @@ static void tell_refused(domi_manager *manager, const domus_behaviour *behaviour
 
 /* Make an actor in a free slot. All counts and lists of the slot are empty, because house_free()
  * checks that. */
-static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
-                 const domus_behaviour *behaviour, const void *state,
-                 const domus_spawn_options *options, const domi_birth *birth,
-                 domus_address *ret_address)
+static int make_actor(domi_manager *manager, domi_house *parent, domi_manager *home,
+                      const domus_behaviour *behaviour, const void *state,
+                      const domus_spawn_options *options, const domi_birth *birth,
+                      domus_address *ret_address)
 {
     DOMI_CHECK(domi_manager_is_mine(manager));
     if (options != NULL && options->mailbox_max > UINT16_MAX)
@@ -305,7 +305,7 @@ int domi_house_spawn_born(domi_manager *manager, domi_house *parent, domi_manage
 {
     if (manager->hooks.begin_spawn != NULL && !manager->hooks.begin_spawn(manager))
         return -ESHUTDOWN;
-    int result = spawn(manager, parent, home, behaviour, state, options, birth, ret_address);
+    int result = make_actor(manager, parent, home, behaviour, state, options, birth, ret_address);
     if (manager->hooks.end_spawn != NULL)
         manager->hooks.end_spawn(manager);
     return result;
@@ -327,7 +327,7 @@ static int channel_state_init(domi_manager *manager, domi_house *house, const do
 
     if (shares) {
         house->behaviour = behaviour;
-        house->tally = (uint8_t)number_of(manager, behaviour);
+        house->tally = (uint8_t)get_behaviour_number(manager, behaviour);
         house->self = owner->self;
         memset(&house->channels, 0, sizeof house->channels);
     } else {
@@ -384,7 +384,8 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
 /* --- the house of a connection that is being made --------------------------------------------- */
 
 /* Returns 0 if `owner` may have a channel with this behaviour. */
-static int check_may_own(const domi_house *owner, const domus_behaviour *channel, bool shares)
+static int check_may_own_channel(const domi_house *owner, const domus_behaviour *channel,
+                                 bool shares)
 {
     int error = domi_behaviour_check(channel);
 
@@ -402,7 +403,7 @@ int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
     uint32_t bytes = shares ? 0 : channel->state_size;
 
     DOMI_CHECK(domi_manager_is_mine(manager) && now->state_size == 0);
-    int error = check_may_own(owner, channel, shares);
+    int error = check_may_own_channel(owner, channel, shares);
     if (error != 0)
         return error;
     if (!domi_house_may_spawn(manager, owner) || ends_or_restarts(owner))
@@ -421,7 +422,7 @@ int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
     house->channels.owns = DOMI_OWNS_CONNECT;
     house->channels.owned = owned;
     house->behaviour = now;
-    house->tally = (uint8_t)number_of(manager, now);
+    house->tally = (uint8_t)get_behaviour_number(manager, now);
     error = domi_family_add_child(owner, house);
     if (error != 0) {
         undo_house(manager, house);

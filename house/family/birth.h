@@ -23,17 +23,17 @@ typedef struct domi_birth {
      * returns 0, the actor is born. Returns 0; a negative errno, and then there is no actor. NULL:
      * nothing is to be filled. */
     int (*fill)(struct domi_grain *grain, void *self);
-    bool ends_on_failure; /* it has no parent, and a failure ends it */
+    bool ends_on_failure; /* the actor has no parent, and a failure ends it */
 } domi_birth;
 
-/* As domi_house_spawn_child(), for an actor of the directory. If `birth` is NULL, it is none. One
- * with `fill` has neither a parent nor a name. */
+/* Do the same as domi_house_spawn_child(), for an actor of the directory. If `birth` is NULL, the
+ * actor is an ordinary one. An actor with `fill` has neither a parent nor a name. */
 int domi_house_spawn_born(domi_manager *manager, domi_house *parent, domi_manager *home,
                           const domus_behaviour *behaviour, const void *state,
                           const domus_spawn_options *options, const domi_birth *birth,
                           domus_address *ret_address);
 
-/* As domi_house_spawn_child(), without parent and options. */
+/* Do the same as domi_house_spawn_child(), without parent and options. */
 static inline int domi_house_spawn(domi_manager *manager, domi_manager *home,
                                    const domus_behaviour *behaviour, const void *state,
                                    domus_address *ret_address)

@@ -13,28 +13,28 @@ static_assert(DOMI_CHILDREN_FIRST == 1u << FIRST_BITS, "a segment is told by a p
 static_assert(DOMI_CHILDREN_SEGMENTS >= 32 - FIRST_BITS, "a place has 32 bits");
 
 /* Returns the segment of a place that is not among the first eight. */
-static uint32_t segment_of(uint32_t place)
+static uint32_t get_segment_of_place(uint32_t place)
 {
     return 31u - (uint32_t)__builtin_clz(place) - FIRST_BITS;
 }
 
 /* Returns the number of places before this segment. */
-static uint32_t begin_of(uint32_t segment)
+static uint32_t get_first_place_of_segment(uint32_t segment)
 {
     return DOMI_CHILDREN_FIRST << segment;
 }
 
-static domi_house **slot(const domi_children *children, uint32_t place)
+static domi_house **get_child_pointer(const domi_children *children, uint32_t place)
 {
     if (place < DOMI_CHILDREN_FIRST)
         return (domi_house **)&children->first[place];
-    uint32_t segment = segment_of(place);
-    return &children->more[segment][place - begin_of(segment)];
+    uint32_t segment = get_segment_of_place(place);
+    return &children->more[segment][place - get_first_place_of_segment(segment)];
 }
 
 domi_house *domi_children_get(const domi_children *children, uint32_t place)
 {
-    return *slot(children, place);
+    return *get_child_pointer(children, place);
 }
 
 void domi_children_free(domi_children *children)
@@ -55,15 +55,15 @@ int domi_children_add(domi_children **children, domi_house *child)
 
     uint32_t place = (*children)->count;
     if (place >= DOMI_CHILDREN_FIRST) {
-        uint32_t segment = segment_of(place);
+        uint32_t segment = get_segment_of_place(place);
         domi_house ***more = &(*children)->more[segment];
         if (*more == NULL)
-            *more = domi_memory_new(begin_of(segment) * sizeof(domi_house *));
+            *more = domi_memory_new(get_first_place_of_segment(segment) * sizeof(domi_house *));
         if (*more == NULL)
             return -ENOMEM;
     }
     child->child_index = place;
-    *slot(*children, place) = child;
+    *get_child_pointer(*children, place) = child;
     (*children)->count++;
     return 0;
 }
@@ -71,9 +71,10 @@ int domi_children_add(domi_children **children, domi_house *child)
 /* A segment has just become empty. Free the segment behind it, if there is one: that has been empty
  * for long. The one that has just become empty is kept, so that a count that goes up and down at
  * its border allocates nothing. */
-static void shrink(domi_children *children)
+static void free_spare_segment(domi_children *children)
 {
-    uint32_t segment = children->count < DOMI_CHILDREN_FIRST ? 0 : segment_of(children->count) + 1;
+    uint32_t segment =
+        children->count < DOMI_CHILDREN_FIRST ? 0 : get_segment_of_place(children->count) + 1;
 
     domi_memory_free(children->more[segment]);
     children->more[segment] = NULL;
@@ -84,9 +85,9 @@ void domi_children_remove(domi_children *children, domi_house *child)
     domi_house *last = domi_children_get(children, children->count - 1);
 
     DOMI_CHECK(domi_children_get(children, child->child_index) == child);
-    *slot(children, child->child_index) = last;
+    *get_child_pointer(children, child->child_index) = last;
     last->child_index = child->child_index;
     children->count--;
     if ((children->count & (children->count - 1)) == 0)
-        shrink(children);
+        free_spare_segment(children);
 }

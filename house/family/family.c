@@ -11,7 +11,7 @@
 #include <errno.h>
 
 #define INTENSITY_DEFAULT 3u /* restarts within the period, if the parent has set none */
-#define PERIOD_DEFAULT_NS UINT64_C(5000000000) /* that period */
+#define PERIOD_DEFAULT_NS UINT64_C(5000000000) /* the default of that period: 5 s */
 
 void domi_family_free(domi_house *house)
 {
@@ -70,7 +70,7 @@ void domi_family_hasten_children(domi_manager *manager, domi_house *house)
 }
 
 /* True if this thread runs the house: it lives here and is not exposed. */
-static bool is_here(const domi_manager *manager, const domi_house *house)
+static bool does_thread_run_house(const domi_manager *manager, const domi_house *house)
 {
     return house->home == manager && !domi_house_is_exposed(house);
 }
@@ -92,7 +92,7 @@ bool domi_family_remove_ended(domi_manager *manager, domi_house *child)
 
     if (parent == NULL || manager->ending.has_stopped)
         return true;
-    if (!is_here(manager, parent)) {
+    if (!does_thread_run_house(manager, parent)) {
         tell_parent(manager, child, DOMI_CHILD_GONE);
         return false;
     }
@@ -166,8 +166,8 @@ static domus_directive decide_for_child(const domus_supervision *supervision,
 }
 
 /* Count one more restart. Returns false if there were too many in the period. */
-static bool within_intensity(domi_manager *manager, const domus_supervision *supervision,
-                             domi_family *family)
+static bool count_restart_within_bound(domi_manager *manager, const domus_supervision *supervision,
+                                       domi_family *family)
 {
     uint64_t period_ns = supervision->period_ns != 0 ? supervision->period_ns : PERIOD_DEFAULT_NS;
     uint32_t most = supervision->intensity != 0 ? supervision->intensity : INTENSITY_DEFAULT;
@@ -208,11 +208,11 @@ static bool take_node(domi_house *child)
     return true;
 }
 
-/* Apply to the other children what was decided for the failed one. A stop reaches all of them. A
- * restart skips a child whose node is in use: either it has failed, too, and gets a decision of its
- * own, or it is not mounted yet and so is new anyway. */
-static void direct_all(domi_manager *manager, const domi_children *children,
-                       const domi_house *failed, domus_directive directive)
+/* Apply the directive for the failed child to its siblings. A stop reaches all of them. A restart
+ * skips a child whose node is in use: that child either has failed, too, and gets a directive of
+ * its own, or is not mounted yet and needs no restart. */
+static void direct_all_siblings(domi_manager *manager, const domi_children *children,
+                                const domi_house *failed, domus_directive directive)
 {
     for (uint32_t i = 0; i < domi_children_count(children); i++) {
         domi_house *child = domi_children_get(children, i);
@@ -234,7 +234,8 @@ static void handle_child_failure(domi_manager *manager, domi_house *parent, domi
     /* A parent that stops or restarts has stopped all of its children, so this child stops, too. */
     if (supervision != NULL && (parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) == 0)
         directive = decide_for_child(supervision, child, error);
-    if (directive == DOMUS_RESTART && !within_intensity(manager, supervision, parent->family))
+    if (directive == DOMUS_RESTART &&
+        !count_restart_within_bound(manager, supervision, parent->family))
         directive = DOMUS_ESCALATE;
     if (directive == DOMUS_ESCALATE) {
         domi_counter_add(&manager->counters.escalations, 1);
@@ -243,7 +244,7 @@ static void handle_child_failure(domi_manager *manager, domi_house *parent, domi
         directive = DOMUS_STOP;
     }
     if (supervision != NULL && supervision->all_for_one && directive != DOMUS_RESUME)
-        direct_all(manager, parent->family->children, child, directive);
+        direct_all_siblings(manager, parent->family->children, child, directive);
     domi_family_send_directive(manager, child, directive);
 }
 

@@ -14,8 +14,8 @@ void domi_house_mount(domi_manager *manager, domi_house *house);
  * in its mount. */
 void domi_house_fail_mount(domi_manager *manager, domi_house *house, int error);
 
-/* Free the slot of a dead house of whose end its parent knows: there is none on another thread, or
- * the house's node is back from there. */
+/* Free the slot of a dead house when its parent knows of its end: the parent lives on this thread,
+ * or the house's node has come back from the parent's thread. */
 void domi_house_free_returned(domi_manager *manager, domi_house *house);
 
 /* The house's own node has come home: mount the actor, begin its stop, or carry out its parent's

@@ -25,7 +25,7 @@ static uint32_t read_memory(const domi_manager *manager, domus_memory_change *re
 
 /* --- home's list, under its lock -------------------------------------------------------------- */
 
-static void add_last(domi_manager *home, domi_memory_watch *watch)
+static void add_watch_last(domi_manager *home, domi_memory_watch *watch)
 {
     watch->next = NULL;
     watch->previous = home->memory.watches.tail;
@@ -36,7 +36,7 @@ static void add_last(domi_manager *home, domi_memory_watch *watch)
     home->memory.watches.tail = watch;
 }
 
-static void take_out(domi_manager *home, domi_memory_watch *watch)
+static void take_watch_out(domi_manager *home, domi_memory_watch *watch)
 {
     if (watch->previous != NULL)
         watch->previous->next = watch->next;
@@ -78,7 +78,7 @@ static void put_event(domi_manager *manager, domi_memory_watch *watch)
 
 /* Returns the next watch whose actor has to be told of change `number`; NULL: there is
  * none for now. */
-static domi_memory_watch *find_next(domi_manager *home, uint32_t number, uint32_t *visits)
+static domi_memory_watch *find_next_watch(domi_manager *home, uint32_t number, uint32_t *visits)
 {
     domi_memory_watch *found = NULL;
 
@@ -87,8 +87,8 @@ static domi_memory_watch *find_next(domi_manager *home, uint32_t number, uint32_
            home->memory.watches.head != NULL) {
         domi_memory_watch *watch = home->memory.watches.head;
 
-        take_out(home, watch);
-        add_last(home, watch);
+        take_watch_out(home, watch);
+        add_watch_last(home, watch);
         home->memory.watches.left--;
         (*visits)--;
         if (!watch->under_way && watch->told != number) {
@@ -121,7 +121,7 @@ void domi_memory_watches_fire(domi_manager *manager, domi_manager *home)
     uint32_t number = read_memory(manager, &change);
     if (number != atomic_load_explicit(&home->memory.watches.seen, memory_order_relaxed))
         begin_walk(home, number);
-    while ((watch = find_next(home, number, &visits)) != NULL)
+    while ((watch = find_next_watch(home, number, &visits)) != NULL)
         put_event(manager, watch);
 }
 
@@ -170,7 +170,7 @@ void domi_memory_watch_drop_node(domi_manager *manager, domi_memory_watch *watch
 /* --- the actor's side ------------------------------------------------------------------------- */
 
 /* Returns the house's own watch on memory; NULL: it has none. */
-static domi_memory_watch *find_own(const domi_house *house)
+static domi_memory_watch *find_watch_of_house(const domi_house *house)
 {
     for (domi_link *link = house->attached; link != NULL; link = link->next) {
         if (domi_link_node(link)->slab == DOMI_SLAB_MEMORY_WATCH)
@@ -185,7 +185,7 @@ int domus_watch_memory(domus_stack *stack)
     domi_house *house = domi_stack_house(stack);
     domi_manager *home = house->home;
 
-    if (find_own(house) != NULL)
+    if (find_watch_of_house(house) != NULL)
         return -EALREADY;
     domi_memory_watch *watch = domi_pool_take(manager, DOMI_SLAB_MEMORY_WATCH);
     if (watch == NULL)
@@ -202,9 +202,9 @@ int domus_watch_memory(domus_stack *stack)
                        watch->change.own_level != DOMUS_MEMORY_NORMAL;
     domi_link_add(house, &watch->link);
     domi_spinlock_lock(&home->memory.watches.lock);
-    add_last(home, watch);
+    add_watch_last(home, watch);
     count_watches(home, 1);
-    home->memory.watches.left++; /* so that home's next walk comes to this watch, too */
+    home->memory.watches.left++; /* home's next walk then visits this watch, too */
     domi_spinlock_unlock(&home->memory.watches.lock);
     if (watch->under_way)
         put_event(manager, watch);
@@ -217,7 +217,7 @@ void domi_memory_watch_cancel(domi_manager *manager, domi_memory_watch *watch)
 
     domi_link_remove(watch->house, &watch->link);
     domi_spinlock_lock(&home->memory.watches.lock);
-    take_out(home, watch);
+    take_watch_out(home, watch);
     count_watches(home, UINT32_MAX);
     watch->cancelled = true;
     bool is_free = !watch->under_way;
@@ -228,7 +228,7 @@ void domi_memory_watch_cancel(domi_manager *manager, domi_memory_watch *watch)
 
 int domus_unwatch_memory(domus_stack *stack)
 {
-    domi_memory_watch *watch = find_own(domi_stack_house(stack));
+    domi_memory_watch *watch = find_watch_of_house(domi_stack_house(stack));
 
     if (watch == NULL)
         return -ENOENT;

@@ -66,7 +66,7 @@ static void add_message(domus_stack *stack, domi_process_actor *actor, const dom
         .sender = domus_sender(stack),
     };
 
-    if (domus_message_take(stack, &actor->room->held[actor->count]) != 0) { /* it is an ask */
+    if (domus_message_take(stack, &actor->room->held[actor->count]) != 0) { /* an ask */
         int error = hold_payload(stack, actor, answer);
         if (error != 0) {
             (void)domus_fail(stack, error);
@@ -128,7 +128,7 @@ static bool step_process(domus_stack *stack, domi_process_actor *actor)
 }
 
 /* Begin the two receives that a process always has, if they are not under way. */
-static int receive_any(domus_stack *stack, domi_process_actor *actor)
+static int begin_usual_receives(domus_stack *stack, domi_process_actor *actor)
 {
     int error = 0;
 
@@ -155,11 +155,11 @@ static bool put_off_step(domus_stack *stack, domi_process_actor *actor)
 }
 
 /* Gather an answer of a yield or a receive, and begin the next step if one is due. */
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int gather_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_process_actor *actor = self;
     /* wait again; the result also tells whether the conversation was cancelled */
-    int result = domus_wait_first(stack, go_on);
+    int result = domus_wait_first(stack, gather_answer);
 
     if (answer->tag == DOMI_TAG_MESSAGE && answer->error == DOMI_WOKEN)
         actor->can_wake = false;
@@ -168,7 +168,7 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
     else if (answer->tag == DOMI_TAG_LOOKED)
         actor->looking = false;
     if (result >= 0) { /* the promise of this answer is free again, so the receive finds memory */
-        int error = receive_any(stack, actor);
+        int error = begin_usual_receives(stack, actor);
         result = error != 0 ? error : result;
     }
     if (answer->tag == DOMI_TAG_MESSAGE && answer->error == 0)
@@ -231,9 +231,9 @@ static int on_mount(domus_stack *stack, void *self)
         result = process->init(stack, actor->room->state, actor->method, actor->input_type,
                                actor->input_type != NULL ? actor->input : NULL);
     if (result >= 0)
-        result = receive_any(stack, actor);
+        result = begin_usual_receives(stack, actor);
     if (result == 0)
-        result = put_off_step(stack, actor) ? domus_wait_first(stack, go_on) : 0;
+        result = put_off_step(stack, actor) ? domus_wait_first(stack, gather_answer) : 0;
     if (result < 0)
         on_stop(stack, self); /* on_stop is not called for an actor whose on_mount fails */
     else

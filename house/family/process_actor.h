@@ -11,25 +11,24 @@
 #include <errno.h>
 #include <stdalign.h>
 
-/* Tags of the receives, which are not yields. */
-#define DOMI_TAG_MESSAGE UINT64_MAX /* of the two receives that do not end by themselves */
-#define DOMI_TAG_LOOKED                                                                            \
-    (UINT64_MAX - 1) /* the receive that ends when all waiting mail was looked at                  \
-                      */
+/* Tags of the receives of a process; its yields have other tags. DOMI_TAG_MESSAGE: of the two
+ * receives that do not end by themselves. DOMI_TAG_LOOKED: of the receive that ends when all
+ * waiting mail was looked at. */
+#define DOMI_TAG_MESSAGE UINT64_MAX
+#define DOMI_TAG_LOOKED  (UINT64_MAX - 1)
 
-#define DOMI_WOKEN                                                                                 \
-    (-EINTR) /* the error with which the receive ends by which a process is woken                  \
-              */
+/* The error with which the receive ends that wakes the process. */
+#define DOMI_WOKEN (-EINTR)
 
 static_assert(DOMI_TAG_LOOKED > DOMUS_PROCESS_TAG_MAX, "yields have tags of their own");
 
 /* The part of the state that is not needed before init. */
 typedef struct domi_process_room {
-    /* what a step is shown: messages and answers */
+    /* the messages and answers that a step gets */
     domus_process_event events[DOMUS_PROCESS_EVENTS_MAX];
     /* messages that hold the events' payloads; NULL: none */
     domus_message *held[DOMUS_PROCESS_EVENTS_MAX];
-    int results[DOMUS_PROCESS_EVENTS_MAX]; /* what work has returned */
+    int results[DOMUS_PROCESS_EVENTS_MAX]; /* the results of blocking work */
     alignas(16) unsigned char state[];
 } domi_process_room;
 
@@ -40,7 +39,7 @@ struct domi_process_piece {
     domi_process_piece *next;
     domi_process_piece *previous;
     uint64_t tag;
-    int result; /* what the function returned, or a negative errno */
+    int result; /* the result of the function, or a negative errno */
 };
 
 typedef struct domi_process_actor {
@@ -54,8 +53,8 @@ typedef struct domi_process_actor {
     bool looking; /* the receive that ends when all mail was looked at is under way */
     bool began;   /* the first step was begun */
     bool is_told; /* the last event has come, and was not shown */
-    domus_process_cancel cancel;   /* that event */
-    domi_living living;            /* its place among the processes that live */
+    domus_process_cancel cancel;   /* the event of a cancel */
+    domi_living living;            /* the entry in the list of living processes */
     domi_process_piece *works;     /* work that is under way */
     domi_process_piece *ended;     /* work that has ended, the newest first */
     const domus_type *result_type; /* the type of what work returns, as its first answer said */
@@ -82,7 +81,7 @@ static inline int domi_process_may_yield(const domus_process_output *out, uint64
 /* The pattern of receives that take no message. */
 extern const domus_pattern domi_process_nothing;
 
-/* Free a list of work, which nobody will hear of. */
+/* Free a list of work whose results are not delivered. */
 void domi_process_free_works(domi_process_piece **list);
 
 /* Make events of what was noted, as many as there is room for. */

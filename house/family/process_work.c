@@ -42,9 +42,9 @@ void domi_process_free_works(domi_process_piece **list)
     }
 }
 
-/* Let the conversation of the process go on: the receive that is there for this ends. If it has
- * ended, the conversation goes on anyway. */
-static void wake(domus_stack *stack)
+/* Wake the conversation of the process by ending the receive that exists for this purpose. If that
+ * receive has ended already, the conversation goes on anyway. */
+static void wake_process(domus_stack *stack)
 {
     const domi_family *family = domi_stack_house(stack)->family;
     domi_promise *promise = family != NULL ? family->receives : NULL;
@@ -62,7 +62,7 @@ int domi_process_on_cancel(domus_stack *stack, void *self, const void *cancel)
 
     actor->cancel = *(const domus_process_cancel *)cancel;
     actor->is_told = true;
-    wake(stack);
+    wake_process(stack);
     return 0;
 }
 
@@ -79,7 +79,7 @@ static int on_work(domus_stack *stack, void *self, const domus_answer *answer)
         actor->result_type = answer->type;
     unlink_work(&actor->works, one);
     link_work(&actor->ended, one);
-    wake(stack);
+    wake_process(stack);
     return 0;
 }
 

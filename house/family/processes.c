@@ -20,7 +20,7 @@ void domi_processes_init(domi_processes *processes)
     domi_spinlock_init(&processes->lock);
 }
 
-static void put(domi_processes *processes, domi_living *living, bool told)
+static void put_in_list(domi_processes *processes, domi_living *living, bool told)
 {
     domi_living **list = &processes->lists[told];
 
@@ -33,7 +33,7 @@ static void put(domi_processes *processes, domi_living *living, bool told)
     domi_counter_add(&processes->untold, told ? 0 : 1);
 }
 
-static void take_out(domi_processes *processes, domi_living *living)
+static void take_out_of_list(domi_processes *processes, domi_living *living)
 {
     if (living->next != NULL)
         living->next->previous = living->previous;
@@ -51,7 +51,7 @@ void domi_processes_add(domi_processes *processes, domi_living *living, domus_ad
     living->address = address;
     living->listed = true;
     domi_spinlock_lock(&processes->lock);
-    put(processes, living, false);
+    put_in_list(processes, living, false);
     domi_counter_add(&processes->count, 1);
     domi_spinlock_unlock(&processes->lock);
 }
@@ -62,7 +62,7 @@ void domi_processes_remove(domi_processes *processes, domi_living *living)
         return;
     living->listed = false;
     domi_spinlock_lock(&processes->lock);
-    take_out(processes, living);
+    take_out_of_list(processes, living);
     domi_counter_add(&processes->count, UINT64_MAX);
     domi_spinlock_unlock(&processes->lock);
 }
@@ -75,8 +75,8 @@ uint32_t domi_processes_take_untold(domi_processes *processes, domus_address *ad
     domi_spinlock_lock(&processes->lock);
     for (; taken < count && processes->lists[0] != NULL; taken++) {
         domi_living *living = processes->lists[0];
-        take_out(processes, living);
-        put(processes, living, true);
+        take_out_of_list(processes, living);
+        put_in_list(processes, living, true);
         addresses[taken] = living->address;
     }
     domi_spinlock_unlock(&processes->lock);

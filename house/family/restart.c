@@ -43,7 +43,7 @@ DOMI_NO_CANARY static int run_restart(domi_manager *manager, domi_house *house)
     return result;
 }
 
-static int begin_anew(domi_manager *manager, domi_house *house)
+static int restart_actor(domi_manager *manager, domi_house *house)
 {
     domi_family *family = house->family;
     const domus_behaviour *behaviour = house->behaviour;
@@ -53,8 +53,8 @@ static int begin_anew(domi_manager *manager, domi_house *house)
     bool goes_on = behaviour->on_restart != NULL && (house->marks & DOMI_MARK_UNMOUNTED) == 0;
     if (!goes_on)
         domi_house_run_stop(manager, house);
-    /* Both are cancelled a second time, because conversations that were cancelled, and on_stop, may
-     * have made new ones. */
+    /* Links and watches are cancelled a second time, because conversations that were cancelled, and
+     * on_stop, may have made new ones. */
     domi_link_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
     house->marks &= (uint16_t)~DOMI_MARK_RESTART;
@@ -82,7 +82,7 @@ void domi_house_restart_end(domi_manager *manager, domi_house *house)
         return;
     domi_counter_add(&manager->counters.restarts, 1);
     domi_manager_log(manager, house, DOMI_IS_RESTARTED, house->reason);
-    int result = begin_anew(manager, house);
+    int result = restart_actor(manager, house);
     house->reason = 0;
     if (result < 0) {
         domi_house_fail_mount(manager, house, result);
@@ -94,7 +94,7 @@ void domi_house_restart_end(domi_manager *manager, domi_house *house)
 /* --- the house's own node --------------------------------------------------------------------- */
 
 /* Carry out the parent's directive. */
-static void obey(domi_manager *manager, domi_house *house, domus_directive directive)
+static void carry_out_directive(domi_manager *manager, domi_house *house, domus_directive directive)
 {
     bool fatal = (house->marks & DOMI_MARK_FATAL) != 0;
     uint64_t life = domi_house_life(house);
@@ -127,5 +127,5 @@ void domi_house_handle_arrival(domi_manager *manager, domi_house *house, domi_no
     else if (kind == DOMI_STOP)
         domi_house_rouse(manager, house);
     else
-        obey(manager, house, (domus_directive)directive);
+        carry_out_directive(manager, house, (domus_directive)directive);
 }

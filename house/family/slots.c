@@ -32,7 +32,7 @@ void domi_slots_fini(domi_manager *manager)
 }
 
 /* Returns the smallest size class whose slots have room for the state. */
-static uint32_t class_for(uint32_t state_bytes)
+static uint32_t find_size_class(uint32_t state_bytes)
 {
     for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {
         if (state_bytes <= domi_slots_state_bytes(i))
@@ -43,7 +43,7 @@ static uint32_t class_for(uint32_t state_bytes)
 
 uint32_t domi_slots_bytes_for(uint32_t state_bytes)
 {
-    uint32_t size_class = class_for(state_bytes);
+    uint32_t size_class = find_size_class(state_bytes);
 
     return sizes[size_class] + (state_bytes > domi_slots_state_bytes(size_class) ? state_bytes : 0);
 }
@@ -65,7 +65,7 @@ static domi_house *carve_slot(domi_manager *home, uint32_t size_class)
 /* Slots that were freed one after another lie side by side, upwards or downwards. So the next free
  * ones are prefetched at these places, because the links alone lead to one cache miss after the
  * other (starting 10 million actors anew: 135 ns each without this, 109 ns with it). */
-static void fetch_ahead(const domi_house *house, uint32_t size_class)
+static void prefetch_next_slots(const domi_house *house, uint32_t size_class)
 {
     uintptr_t at = (uintptr_t)&house->next;
     uintptr_t ahead = (uintptr_t)8 * sizes[size_class];
@@ -75,13 +75,13 @@ static void fetch_ahead(const domi_house *house, uint32_t size_class)
 }
 
 /* Take a free slot of home's slabs. Under home's lock. */
-static domi_house *take_free(domi_manager *home, uint32_t size_class)
+static domi_house *take_free_slot(domi_manager *home, uint32_t size_class)
 {
     domi_house *house = home->births.slots.slabs[size_class].free;
 
     if (house == NULL)
         return carve_slot(home, size_class);
-    fetch_ahead(house, size_class);
+    prefetch_next_slots(house, size_class);
     home->births.slots.slabs[size_class].free = house->next;
     domi_counter_add(&home->births.slots.free_bytes, -(uint64_t)sizes[size_class]);
     return house;
@@ -89,14 +89,14 @@ static domi_house *take_free(domi_manager *home, uint32_t size_class)
 
 /* A free slot's link is house->next and not its first word, because that is the inbox, which a late
  * put may still write. */
-static void refill(domi_manager *home, domi_slot_cache *cache, uint32_t size_class)
+static void refill_slot_cache(domi_manager *home, domi_slot_cache *cache, uint32_t size_class)
 {
     /* the slots are linked, and later used, in the order of their addresses */
     domi_house **link = &cache->free[size_class];
 
     domi_spinlock_lock(&home->births.slots.lock);
     for (uint32_t i = 0; i < DOMI_SLOTS_REFILL; i++) {
-        domi_house *house = take_free(home, size_class);
+        domi_house *house = take_free_slot(home, size_class);
         if (house == NULL)
             break;
         *link = house;
@@ -110,10 +110,10 @@ static void refill(domi_manager *home, domi_slot_cache *cache, uint32_t size_cla
 domi_house *domi_slots_take(domi_manager *manager, domi_manager *home, uint32_t state_bytes)
 {
     domi_slot_cache *cache = &manager->births.slots_of[home->index];
-    uint32_t size_class = class_for(state_bytes);
+    uint32_t size_class = find_size_class(state_bytes);
 
     if (cache->free[size_class] == NULL)
-        refill(home, cache, size_class);
+        refill_slot_cache(home, cache, size_class);
     domi_house *house = cache->free[size_class];
     if (house == NULL)
         return NULL;
@@ -122,7 +122,7 @@ domi_house *domi_slots_take(domi_manager *manager, domi_manager *home, uint32_t 
     return house;
 }
 
-static void give_back(domi_manager *home, domi_slot_cache *cache, uint32_t size_class)
+static void give_slots_back(domi_manager *home, domi_slot_cache *cache, uint32_t size_class)
 {
     domi_spinlock_lock(&home->births.slots.lock);
     for (uint32_t i = 0; i < DOMI_SLOTS_REFILL; i++) {
@@ -156,7 +156,7 @@ void domi_slots_put(domi_manager *manager, domi_house *house)
     domi_slots_untake(manager, house);
     uint32_t size_class = domi_house_slot(house);
     if (cache->count[size_class] > DOMI_SLOTS_KEEP)
-        give_back(home, cache, size_class);
+        give_slots_back(home, cache, size_class);
 }
 
 void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *context), void *context)

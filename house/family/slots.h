@@ -29,9 +29,9 @@ void domi_slots_put(domi_manager *manager, domi_house *house);
 /* Visit every slot of this home, also free ones. No other thread may spawn at the same time. */
 void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *context), void *context);
 
-/* As domi_slots_walk(), while other threads may spawn: visits the slots that were made before the
- * call. `visit` may look only at the `life` of a slot until an acquire load of it says that the
- * slot is not CLOSED. Home only. */
+/* Do the same as domi_slots_walk(), while other threads may spawn: visits the slots that were made
+ * before the call. `visit` may look only at the `life` of a slot until an acquire load of it says
+ * that the slot is not CLOSED. Home only. */
 void domi_slots_walk_shared(domi_manager *home, void (*visit)(void *house, void *context),
                             void *context);
 
@@ -58,7 +58,8 @@ domi_house *domi_slots_at(domi_manager *home, uint32_t number);
 /* Returns how many bytes of state fit into a slot of this size class. */
 uint32_t domi_slots_state_bytes(uint32_t size_class);
 
-/* Returns the bytes of a slot for so many bytes of state, and of the state if it is beside it. */
+/* Returns the size of a slot for `state_bytes` bytes of state, together with the state if that is
+ * allocated beside the slot. */
 uint32_t domi_slots_bytes_for(uint32_t state_bytes);
 
 #endif

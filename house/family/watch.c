@@ -48,7 +48,7 @@ static void send_event(domi_manager *manager, domi_watch *watch, int reason)
         end_leg(manager, watch, 1);
 }
 
-static void detach(domi_house *house, domi_watch *watch)
+static void detach_watch(domi_house *house, domi_watch *watch)
 {
     watch->attached = false;
     domi_link_remove(house, &watch->link_);
@@ -85,7 +85,7 @@ static void attach_to_remote(domi_manager *manager, domi_house *gateway, domi_wa
     event->sender = NULL;
     event->sender_lease = 0;
     memcpy(event->payload, &told, sizeof told);
-    /* It is appended and not put, so that it comes before a stop of the same actor behind it. */
+    /* The event is appended and not put, so that it comes before a later stop of the same actor. */
     event->node.lease = domi_house_address(gateway).lease;
     event->node.kind = DOMI_EVENT;
     domi_mailbox_append(manager, gateway, &event->node, DOMI_EVENT);
@@ -93,7 +93,7 @@ static void attach_to_remote(domi_manager *manager, domi_house *gateway, domi_wa
 
 /* Returns the house to which a watch is attached that has come to `house`: that of the watched
  * actor, also where it is a remote one and `house` its gateway. */
-static domi_house *watched_by(const domi_watch *watch, domi_house *house)
+static domi_house *get_watched_house(const domi_watch *watch, domi_house *house)
 {
     return domi_house_is_remote(watch->down.who.house) ? watch->down.who.house : house;
 }
@@ -105,7 +105,7 @@ void domi_watch_handle_arrival(domi_manager *manager, domi_house *house, domi_no
     if (node->slab == DOMI_SLAB_UNWATCH) {
         uint32_t legs = 1;
         if (watch->attached) {
-            detach(watched_by(watch, house), watch);
+            detach_watch(get_watched_house(watch, house), watch);
             legs = 2;
         }
         end_leg(manager, watch, legs);
@@ -120,7 +120,7 @@ void domi_watch_handle_arrival(domi_manager *manager, domi_house *house, domi_no
         return;
     }
     if (watch->type == &domus_room_type)
-        domi_mailbox_mark_full(house); /* so that its runs look for room */
+        domi_mailbox_mark_full(house); /* the runs of the house then look for room */
     watch->attached = true;
     domi_link_add(house, &watch->link_);
 }
@@ -137,7 +137,7 @@ void domi_watch_drop_node(domi_manager *manager, domi_node *node)
 
 /* The reason that a watch is told when the house ends; a remote actor whose node is down may live,
  * and its address be good again. */
-static int reason_for(const domi_watch *watch, const domi_house *house)
+static int choose_down_reason(const domi_watch *watch, const domi_house *house)
 {
     bool may_live = house->reason == -EHOSTDOWN && domi_house_is_remote(house);
 
@@ -153,8 +153,8 @@ void domi_watch_fire_all(domi_manager *manager, domi_house *house)
         if (domi_link_node(link)->slab != DOMI_SLAB_WATCH)
             continue;
         domi_watch *watch = watch_of(domi_link_node(link));
-        detach(house, watch);
-        send_event(manager, watch, reason_for(watch, house));
+        detach_watch(house, watch);
+        send_event(manager, watch, choose_down_reason(watch, house));
     }
 }
 
@@ -175,7 +175,7 @@ void domi_watch_fire_room_now(domi_manager *manager, domi_house *house)
         domi_watch *watch = watch_of(domi_link_node(link));
         if (watch->type != &domus_room_type)
             continue;
-        detach(house, watch);
+        detach_watch(house, watch);
         send_event(manager, watch, 0);
     }
 }
@@ -217,7 +217,7 @@ static void remove_from_owner(domi_manager *manager, domi_house *house, domi_wat
     if (watch->peer != NULL) { /* the watch of the other direction is attached here */
         domi_watch *peer = watch->peer;
         watch->peer = NULL;
-        detach(house, peer);
+        detach_watch(house, peer);
         end_leg(manager, peer, 1);
     }
 }
@@ -244,7 +244,7 @@ static domi_watch *watch_new(domi_manager *manager, domus_address watcher, domus
     return watch;
 }
 
-static void send_out(domi_manager *manager, domi_watch *watch)
+static void send_watch(domi_manager *manager, domi_watch *watch)
 {
     domus_address who = watch->down.who;
 
@@ -287,7 +287,7 @@ static int watch_actor(domus_stack *stack, domus_address who, const domus_type *
     if (ret_watch != NULL)
         *ret_watch =
             (domus_watch){watch, atomic_load_explicit(&watch->generation, memory_order_relaxed)};
-    send_out(manager, watch);
+    send_watch(manager, watch);
     return 0;
 }
 
@@ -306,7 +306,7 @@ int domus_watch_room(domus_stack *stack, domus_address address, domus_watch *ret
     return watch_actor(stack, address, &domus_room_type, false, ret_watch);
 }
 
-static void take_back(domi_manager *manager, domi_house *house, domi_watch *watch)
+static void take_watch_back(domi_manager *manager, domi_house *house, domi_watch *watch)
 {
     domus_address who = watch->down.who;
 
@@ -333,7 +333,7 @@ int domus_unwatch(domus_stack *stack, domus_watch handle)
         atomic_load_explicit(&watch->generation, memory_order_relaxed) != handle.generation ||
         watch->watcher != house)
         return -ENOENT;
-    take_back(stack->manager, house, watch);
+    take_watch_back(stack->manager, house, watch);
     return 0;
 }
 
@@ -345,7 +345,7 @@ void domi_watch_cancel_all(domi_manager *manager, domi_house *house)
         if ((house->marks & DOMI_MARK_STOPPING) != 0)
             watch->peer = NULL; /* the other direction's watch stays attached: it tells the other
                                    side of this end */
-        take_back(manager, house, watch);
+        take_watch_back(manager, house, watch);
     }
 }
 

@@ -25,7 +25,7 @@ struct domi_watch {
             /* on the side that made a link: the watch of the other direction; else NULL */
             DOMI_KEEP_PLACE(8) domi_watch *peer;
             DOMI_KEEP_PLACE(8) _Atomic uint32_t legs; /* legs that have not ended */
-            bool link;                                /* this is one of the two watches of a link */
+            bool link;          /* the watch is one of the two watches of a link */
             bool attached;      /* the watch is in the list `attached` of the watched house */
             bool cancelled;     /* the watch was taken back, so its event is not handled */
             _Atomic bool owned; /* the watch is in its watcher's list */

@@ -23,7 +23,7 @@ static void push_arrivals(domi_manager *manager, domi_manager *home, domi_house 
     domi_manager_notify(manager, home);
 }
 
-static void push_all(domi_manager *manager)
+static void push_all_chains(domi_manager *manager)
 {
     domi_links *links = &manager->mail.links;
 
@@ -67,7 +67,7 @@ void domi_links_add(domi_manager *manager, domi_house *house)
     }
     chain->newest = house;
     if (++links->houses == DOMI_LINKS_MAX)
-        push_all(manager);
+        push_all_chains(manager);
 }
 
 void domi_links_begin(domi_manager *manager)
@@ -79,5 +79,5 @@ void domi_links_begin(domi_manager *manager)
 void domi_links_end(domi_manager *manager)
 {
     manager->mail.links.gathering = manager->pooled != NULL;
-    push_all(manager);
+    push_all_chains(manager);
 }

@@ -13,13 +13,14 @@
 
 #define AHEAD 6u /* the slot that is fetched ahead, from the one that is filled */
 
-/* A ring that was not used between two looks is given back, so after one to two of these times. */
+/* The time between two looks at a ring. A ring that was not used between two looks is freed, so one
+ * to two of these times after its last use. */
 #define TRIM_EVERY_NS UINT64_C(5000000000)
 
 /* --- rings ------------------------------------------------------------------------------------ */
 
 /* Charge a ring to its receiver. Relaxed: it is a sum that its owner only compares with a bound. */
-static void charge(const domi_belt *belt, int64_t bytes)
+static void charge_ring_to_receiver(const domi_belt *belt, int64_t bytes)
 {
     atomic_fetch_add_explicit(&belt->receiver->pool.heap_bytes, bytes, memory_order_relaxed);
 }
@@ -30,7 +31,7 @@ static domi_belt_ring make_ring(const domi_belt *belt, uint64_t slots)
                            slots - 1};
 
     if (ring.slots != NULL)
-        charge(belt, (int64_t)domi_memory_bytes(ring.slots));
+        charge_ring_to_receiver(belt, (int64_t)domi_memory_bytes(ring.slots));
     return ring;
 }
 
@@ -38,7 +39,7 @@ void domi_belt_free_ring(domi_belt *belt, domi_belt_slot *slots)
 {
     if (slots == NULL)
         return;
-    charge(belt, -(int64_t)domi_memory_bytes(slots));
+    charge_ring_to_receiver(belt, -(int64_t)domi_memory_bytes(slots));
     domi_memory_free(slots);
 }
 
@@ -85,7 +86,8 @@ void domi_belts_fini(domi_manager *manager)
         if (belt == NULL)
             continue;
         empty_belt(belt);
-        domi_memory_free(belt->filled.slots); /* its receiver may be gone, so nothing is charged */
+        /* The receiver may be gone, so no bytes are charged to it. */
+        domi_memory_free(belt->filled.slots);
         domi_memory_free(belt);
     }
     domi_memory_free(manager->belts.to);
@@ -178,9 +180,9 @@ __attribute__((noinline)) static void turn_on(domi_manager *manager, domi_belt *
     domi_manager_notify(manager, receiver);
 }
 
-/* True if the receiver does not look at the belt, and dozes, so that a sender may stand in for it,
- * who takes inboxes but no belts (base/park.h). Relaxed: if the belt is used all the same, the
- * receiver is woken. */
+/* True if the receiver dozes and does not look at the belt. A sender may then stand in for the
+ * receiver, but a stand-in takes messages from inboxes only, not from belts (base/park.h). Relaxed:
+ * if the belt is used all the same, the receiver is woken. */
 static bool is_left_to_stand_ins(domi_belt *belt)
 {
     return DOMI_UNLIKELY(atomic_load_explicit(&belt->power, memory_order_relaxed) !=
@@ -224,7 +226,7 @@ bool domi_belt_put(domi_manager *manager, domi_house *house, domi_node *node)
 
 /* --- trim ------------------------------------------------------------------------------------- */
 
-static void trim(domi_belt *belt)
+static void trim_belt(domi_belt *belt)
 {
     bool used = belt->put != belt->put_at_trim;
 
@@ -245,6 +247,6 @@ void domi_belts_trim(domi_manager *manager)
     manager->belts.trim_at_ns = manager->now_ns + TRIM_EVERY_NS;
     for (uint32_t i = 0; i < manager->threads; i++) {
         if (manager->belts.to[i] != NULL)
-            trim(manager->belts.to[i]);
+            trim_belt(manager->belts.to[i]);
     }
 }

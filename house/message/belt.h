@@ -68,7 +68,7 @@ struct domi_belt {
     uint64_t taken_seen;    /* `taken` at the last look */
     uint64_t put_at_trim;   /* `put` when domi_belts_trim() looked last */
 
-    /* Whoever turns the belt writes these. */
+    /* The thread that turns the belt on or off writes these fields. */
     alignas(64) _Atomic uint32_t power; /* enum domi_belt_switch */
     struct domi_belt *linked_next;      /* the next belt in the receiver's `linked` */
     domi_belt_ring first; /* a ring in place of one that was given back; NULL: none. Written by the

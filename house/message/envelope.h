@@ -71,7 +71,7 @@ struct domi_node {
 };
 
 typedef struct domi_envelope {
-    domi_node node; /* its place in an inbox, a mailbox or a free list */
+    domi_node node; /* links the envelope into an inbox, a mailbox or a free list */
     /* the type of the payload; NULL: an exception has none */
     DOMI_KEEP_PLACE(8) const domus_type *type;
     DOMI_KEEP_PLACE(8) struct domi_house *sender; /* NULL: the message has no sender */
@@ -121,8 +121,8 @@ static inline bool domi_node_is_embedded(const domi_node *node)
     return node->slab > DOMI_SLAB_1088 && node->slab != DOMI_SLAB_HEAP;
 }
 
-/* As domi_node_is_embedded(), but false for a notice whose payload is shared: it has a sender as
- * every envelope has. */
+/* Do the same as domi_node_is_embedded(), but false for a notice whose payload is shared: it has a
+ * sender as every envelope has. */
 static inline bool domi_node_is_part(const domi_node *node)
 {
     return domi_node_is_embedded(node) && node->slab != DOMI_SLAB_SHARED;

@@ -24,15 +24,16 @@ typedef enum domi_happening {
     DOMI_IS_RESTARTED,
     DOMI_ESCALATES, /* the actor fails because a child has failed */
     DOMI_IS_ENDED,  /* the root has decided that the actor ends */
-    DOMI_IS_FULL,   /* it has scheduler.conversationsMax conversations */
+    DOMI_IS_FULL,   /* the actor has scheduler.conversationsMax conversations */
 } domi_happening;
 
 /* Mistakes of a function of an actor from which the library can go on (turn.h). */
 typedef enum domi_mistake {
-    DOMI_WAIT_NOT_RETURNED, /* it let its conversation wait, and did not return DOMUS_PARKED */
-    DOMI_WAIT_REPLACED,     /* it let its conversation wait twice, for different functions */
-    DOMI_RESULT_UNKNOWN,    /* it returned a positive number that is not DOMUS_PARKED */
-    DOMI_NEEDS_RING,        /* it used what no actor of a pool can have (ringless.h) */
+    DOMI_WAIT_NOT_RETURNED, /* the function let its conversation wait, and did not return
+                               DOMUS_PARKED */
+    DOMI_WAIT_REPLACED,  /* the function let its conversation wait twice, for different functions */
+    DOMI_RESULT_UNKNOWN, /* the function returned a positive number that is not DOMUS_PARKED */
+    DOMI_NEEDS_RING,     /* the function called a verb that needs a ring (ringless.h) */
 } domi_mistake;
 
 /* The functions of io for the actors of a manager. No entry is NULL: a manager without io has

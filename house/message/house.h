@@ -132,7 +132,7 @@ struct domi_house {
         uint8_t tally;   /* the number of the behaviour (tally.h), in the byte below these steps */
     };
     domus_stack *stacks;        /* parked conversations; the holder of the barrier comes first */
-    struct domi_link *attached; /* its timers, watchers, descriptor watches, memory watches */
+    struct domi_link *attached; /* timers, watchers, descriptor watches, memory watches */
     /* children, name and so on (family.h); NULL: the actor needs none */
     struct domi_family *family;
     domi_house *parent;        /* the actor that spawned this one; NULL: spawned from outside */

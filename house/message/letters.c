@@ -23,7 +23,7 @@ void domi_letters_init(domi_letters *letters)
     atomic_store_explicit(&letters->wanted, 0, memory_order_relaxed);
 }
 
-static domi_subscriber *find(domi_letters *letters, domus_address address)
+static domi_subscriber *find_subscriber(domi_letters *letters, domus_address address)
 {
     for (uint32_t i = 0; i < letters->count; i++) {
         domi_subscriber *subscriber = &letters->subscribers[i];
@@ -36,7 +36,7 @@ static domi_subscriber *find(domi_letters *letters, domus_address address)
 
 /* True if the subscriber has ended. Relaxed: the memory of a slot stays a slot, and an actor that
  * ends at this moment is found gone at the next look. */
-static bool is_gone(const domi_subscriber *subscriber)
+static bool has_subscriber_ended(const domi_subscriber *subscriber)
 {
     uint64_t life = domi_house_life(subscriber->address.house);
 
@@ -44,24 +44,24 @@ static bool is_gone(const domi_subscriber *subscriber)
 }
 
 /* Remove the subscribers that have ended: a subscription ends with its actor. */
-static void strike_gone(domi_letters *letters)
+static void remove_ended_subscribers(domi_letters *letters)
 {
     for (uint32_t i = letters->count; i-- != 0;) {
-        if (is_gone(&letters->subscribers[i]))
+        if (has_subscriber_ended(&letters->subscribers[i]))
             letters->subscribers[i] = letters->subscribers[--letters->count];
     }
 }
 
 /* Set what an address wants to hear of; 0 removes it. Under the lock. */
-static int set_locked(domi_letters *letters, domus_address address, uint32_t what)
+static int set_subscription(domi_letters *letters, domus_address address, uint32_t what)
 {
-    domi_subscriber *subscriber = find(letters, address);
+    domi_subscriber *subscriber = find_subscriber(letters, address);
     uint32_t wanted = 0;
 
     if (subscriber == NULL && what == 0)
         return 0;
     if (subscriber == NULL && letters->count == DOMUS_LETTERS_SUBSCRIBERS_MAX)
-        strike_gone(letters);
+        remove_ended_subscribers(letters);
     if (subscriber == NULL && letters->count == DOMUS_LETTERS_SUBSCRIBERS_MAX)
         return -ENOSPC;
     if (subscriber == NULL) {
@@ -83,7 +83,7 @@ int domi_letters_subscribe(domi_letters *letters, domus_address subscriber, uint
     if ((what & ~(DOMUS_LETTERS_DEAD | DOMUS_LETTERS_REFUSED)) != 0 || subscriber.house == NULL)
         return -EINVAL;
     domi_spinlock_lock(&letters->lock);
-    int result = set_locked(letters, subscriber, what);
+    int result = set_subscription(letters, subscriber, what);
     domi_spinlock_unlock(&letters->lock);
     return result;
 }
@@ -129,7 +129,8 @@ void domi_letters_tell(domi_manager *manager, const domus_letter *letter)
 
 /* True if subscribers want to hear of a message of this type. There are no letters
  * about letters. */
-static bool has_hearers_for(const domi_manager *manager, const domus_type *type, uint32_t what)
+static bool has_subscribers_for_type(const domi_manager *manager, const domus_type *type,
+                                     uint32_t what)
 {
     return domi_letters_has_subscriber(manager, what) && !manager->ending.has_stopped &&
            type != &domus_letter_type;
@@ -141,7 +142,7 @@ void domi_letters_tell_dead(domi_manager *manager, domus_address receiver,
     if (message->type == &domi_cancel_type || message->type == &domi_held_type)
         return;
     domi_counter_add(&manager->counters.dead_letters, 1);
-    if (!has_hearers_for(manager, message->type, DOMUS_LETTERS_DEAD))
+    if (!has_subscribers_for_type(manager, message->type, DOMUS_LETTERS_DEAD))
         return;
     bool is_ours = domi_node_is_part(&message->node) || message->sender == manager->asker;
     const domus_letter letter = {
@@ -162,7 +163,7 @@ void domi_letters_tell_refused(domi_manager *manager, domi_house *receiver, cons
 {
     const domi_envelope *message = (const domi_envelope *)(const void *)node;
 
-    if (!has_hearers_for(manager, message->type, DOMUS_LETTERS_REFUSED))
+    if (!has_subscribers_for_type(manager, message->type, DOMUS_LETTERS_REFUSED))
         return;
     bool is_known = message->sender != NULL && message->sender != manager->asker;
     const domus_letter letter = {

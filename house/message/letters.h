@@ -31,7 +31,7 @@ void domi_letters_init(domi_letters *letters);
  * Errors as of domus_letters_subscribe(). Any thread. */
 int domi_letters_subscribe(domi_letters *letters, domus_address subscriber, uint32_t what);
 
-/* Send `letter` to all who subscribed to its `what`, from the thread of `manager`. */
+/* Send `letter` to all subscribers of its `what`, from the thread of `manager`. */
 void domi_letters_tell(domi_manager *manager, const domus_letter *letter);
 
 static inline bool domi_letters_has_subscriber(const domi_manager *manager, uint32_t what)

@@ -65,8 +65,9 @@ static int put_inbox(domi_manager *manager, domi_house *house, domi_node *node, 
 
 void domi_mailbox_mark_full(domi_house *house)
 {
-    /* It is a read-modify-write because a stop may set its bit at the same time. Relaxed: FULL is
-     * a hint, and a sender that sees it late puts into the inbox, which has its own bound. */
+    /* The change is a read-modify-write, because a stop may set its bit at the same time. Relaxed:
+     * FULL is a hint, and a sender that sees it late puts into the inbox, which has its own bound.
+     */
     atomic_fetch_or_explicit(&house->life, DOMI_LIFE_FULL, memory_order_relaxed);
 }
 

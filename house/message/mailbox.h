@@ -163,7 +163,7 @@ DOMI_INLINE void domi_mailbox_append(domi_manager *manager, domi_house *house, d
         domi_house_make_ready(manager, house);
 }
 
-/* As domi_mailbox_append(), for a node that no mark holds back. */
+/* Do the same as domi_mailbox_append(), for a node that no mark holds back. */
 DOMI_INLINE void domi_mailbox_append_free(domi_manager *manager, domi_house *house, domi_node *node,
                                           uint32_t kind)
 {
@@ -172,8 +172,8 @@ DOMI_INLINE void domi_mailbox_append_free(domi_manager *manager, domi_house *hou
         domi_house_make_ready(manager, house);
 }
 
-/* As domi_mailbox_put(), for a message that an actor already has (forwarded, kept). It is put
- * even while memory is critical, because refusing it would free no memory: its holder could
+/* Do the same as domi_mailbox_put(), for a message that an actor already has (forwarded, kept). It
+ * is put even while memory is critical, because refusing it would free no memory: its holder could
  * only keep it. */
 int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_node *node,
                             uint32_t kind);
@@ -184,9 +184,9 @@ int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_n
 int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_node *node,
                           uint32_t kind);
 
-/* As domi_mailbox_put(), for a notice that is to come behind all mail that was put before it,
- * also by others: if that may be on belts, it goes through the inbox, before which home takes
- * what belts hold. */
+/* Do the same as domi_mailbox_put(), for a notice that is to come behind all mail that was put
+ * before it, also by others: if that may be on belts, it goes through the inbox, before which home
+ * takes what belts hold. */
 int domi_mailbox_put_last(domi_manager *manager, domus_address address, domi_node *node);
 
 /* The slow half of domi_mailbox_put_copied(). */
@@ -240,8 +240,8 @@ DOMI_INLINE int domi_mailbox_put(domi_manager *manager, domus_address address, d
     return domi_mailbox_put_slow(manager, address.house, node);
 }
 
-/* As domi_mailbox_put(), for a notice whose payload was just copied into its envelope, so
- * that a belt may as well carry the bytes (belt.h). Messages that users have as objects are
+/* Do the same as domi_mailbox_put(), for a notice whose payload was just copied into its envelope,
+ * so that a belt may as well carry the bytes (belt.h). Messages that users have as objects are
  * never copied. */
 DOMI_INLINE int domi_mailbox_put_copied(domi_manager *manager, domus_address address,
                                         domi_node *node)

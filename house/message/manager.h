@@ -63,7 +63,7 @@ struct domi_manager {
      * none
      */
     domi_house *gateway;
-    domi_tally tallies[DOMI_TALLIES]; /* what each behaviour did here, by its number */
+    domi_tally tallies[DOMI_TALLIES]; /* counts for each behaviour on this thread, by its number */
     domus_config taken;               /* the configuration that this manager has taken last */
     alignas(DOMI_LINES) domi_activity activity;
 

@@ -12,8 +12,9 @@ struct domi_manager;
 typedef uint32_t domi_run_house(struct domi_manager *manager, struct domi_house *house);
 
 typedef struct domi_observer {
-    /* Returns what runs the next houses, up to a look between runs or the end of a phase:
-     * domi_house_run() if none of these runs is measured, so that they pay nothing. */
+    /* Returns the function that runs the next houses, up to the next look between runs or the end
+     * of the phase. It is domi_house_run() if none of these runs is measured, so that they cost
+     * nothing more. */
     domi_run_house *(*choose)(struct domi_manager *manager);
     /* Called when arrivals of other threads were sorted; `newest` is the state actor that was the
      * newest ready one before. */

@@ -18,7 +18,7 @@ static domi_envelope *envelope_of(const domi_node *node)
 }
 
 /* True if `one` has to be taken before `other`, although `other` came first. */
-static bool comes_before(domus_order *order, const domi_node *one, const domi_node *other)
+static bool is_taken_before_older(domus_order *order, const domi_node *one, const domi_node *other)
 {
     return order(envelope_of(one)->type, domi_envelope_payload(envelope_of(one)),
                  envelope_of(other)->type, domi_envelope_payload(envelope_of(other))) < 0;
@@ -37,7 +37,7 @@ static domi_node *merge_lists(domus_order *order, domi_node *older, domi_node *n
 
     older->next = newer->next = NULL;
     while (one != NULL && other != NULL) {
-        domi_node **from = comes_before(order, other, one) ? &other : &one;
+        domi_node **from = is_taken_before_older(order, other, one) ? &other : &one;
         *link = *from;
         link = &(*from)->next;
         *from = *link;
@@ -49,12 +49,12 @@ static domi_node *merge_lists(domus_order *order, domi_node *older, domi_node *n
 }
 
 /* Merge `newer` into `older`. */
-static void merge(domus_order *order, domi_strand *older, const domi_strand *newer)
+static void merge_strands(domus_order *order, domi_strand *older, const domi_strand *newer)
 {
     domi_node *head = older->tail->next;
 
     older->count += newer->count;
-    if (comes_before(order, newer->tail->next, older->tail)) {
+    if (is_taken_before_older(order, newer->tail->next, older->tail)) {
         older->tail = merge_lists(order, older->tail, newer->tail);
         return;
     }
@@ -63,7 +63,7 @@ static void merge(domus_order *order, domi_strand *older, const domi_strand *new
     older->tail = newer->tail;
 }
 
-static const domi_node *head_of(const domi_strands *strands, uint32_t index)
+static const domi_node *get_head_of_strand(const domi_strands *strands, uint32_t index)
 {
     return strands->at[index].tail->next;
 }
@@ -71,23 +71,25 @@ static const domi_node *head_of(const domi_strands *strands, uint32_t index)
 /* --- the heads of the strands ----------------------------------------------------------------- */
 
 /* True if the head of the strand `index` has to be taken before that of `other`. */
-static bool is_taken_before(domus_order *order, const domi_strands *strands, uint32_t index,
-                            uint32_t other)
+static bool is_strand_taken_before(domus_order *order, const domi_strands *strands, uint32_t index,
+                                   uint32_t other)
 {
     if (index < other) /* of equal heads the older one is first */
-        return !comes_before(order, head_of(strands, other), head_of(strands, index));
-    return comes_before(order, head_of(strands, index), head_of(strands, other));
+        return !is_taken_before_older(order, get_head_of_strand(strands, other),
+                                      get_head_of_strand(strands, index));
+    return is_taken_before_older(order, get_head_of_strand(strands, index),
+                                 get_head_of_strand(strands, other));
 }
 
 /* Put the strand `index` into its place in `by_head`. */
-static void rank(domus_order *order, domi_strands *strands, uint32_t index)
+static void rank_strand(domus_order *order, domi_strands *strands, uint32_t index)
 {
     uint32_t low = 0;
     uint32_t high = strands->ranked;
 
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (is_taken_before(order, strands, index, strands->by_head[middle]))
+        if (is_strand_taken_before(order, strands, index, strands->by_head[middle]))
             high = middle;
         else
             low = middle + 1;
@@ -98,23 +100,23 @@ static void rank(domus_order *order, domi_strands *strands, uint32_t index)
 }
 
 /* Take the entry `place` out of `by_head`. */
-static void unrank_at(domi_strands *strands, uint32_t place)
+static void unrank_entry(domi_strands *strands, uint32_t place)
 {
     strands->ranked--;
     memmove(&strands->by_head[place], &strands->by_head[place + 1], strands->ranked - place);
 }
 
 /* Take the strand `index` out of `by_head`. */
-static void unrank(domi_strands *strands, uint32_t index)
+static void unrank_strand(domi_strands *strands, uint32_t index)
 {
     const uint8_t *at = memchr(strands->by_head, (int)index, strands->ranked);
 
     DOMI_CHECK(at != NULL);
-    unrank_at(strands, (uint32_t)(at - strands->by_head));
+    unrank_entry(strands, (uint32_t)(at - strands->by_head));
 }
 
 /* Forget a strand that is in `by_head` no more. */
-static void forget(domi_strands *strands, uint32_t index)
+static void forget_strand(domi_strands *strands, uint32_t index)
 {
     strands->count--;
     memmove(&strands->at[index], &strands->at[index + 1],
@@ -126,7 +128,7 @@ static void forget(domi_strands *strands, uint32_t index)
 /* --- adding and taking ------------------------------------------------------------------------ */
 
 /* True if the strands `index` and the one behind it are to be merged. */
-static bool is_to_merge(const domi_strands *strands, uint32_t index)
+static bool has_to_merge_strands(const domi_strands *strands, uint32_t index)
 {
     uint32_t older = strands->at[index].count;
     uint32_t newer = strands->at[index + 1].count;
@@ -155,29 +157,30 @@ static void make_room(domus_order *order, domi_strands *strands)
             index = i;
         }
     }
-    unrank(strands, index);
-    unrank(strands, index + 1);
-    merge(order, &strands->at[index], &strands->at[index + 1]);
-    forget(strands, index + 1);
-    rank(order, strands, index);
+    unrank_strand(strands, index);
+    unrank_strand(strands, index + 1);
+    merge_strands(order, &strands->at[index], &strands->at[index + 1]);
+    forget_strand(strands, index + 1);
+    rank_strand(order, strands, index);
 }
 
 /* Add the newest mail. */
-static void add_behind(domus_order *order, domi_strands *strands, domi_strand strand)
+static void add_newer_mail(domus_order *order, domi_strands *strands, domi_strand strand)
 {
     make_room(order, strands);
     strands->at[strands->count++] = strand;
     strands->mail += strand.count;
-    for (uint32_t last = strands->count - 1; last > 0 && is_to_merge(strands, last - 1); last--) {
-        unrank(strands, last - 1);
-        merge(order, &strands->at[last - 1], &strands->at[last]);
+    for (uint32_t last = strands->count - 1; last > 0 && has_to_merge_strands(strands, last - 1);
+         last--) {
+        unrank_strand(strands, last - 1);
+        merge_strands(order, &strands->at[last - 1], &strands->at[last]);
         strands->count--;
     }
-    rank(order, strands, strands->count - 1);
+    rank_strand(order, strands, strands->count - 1);
 }
 
 /* Add mail that is older than all that is there. */
-static void add_before(domus_order *order, domi_strands *strands, domi_strand strand)
+static void add_older_mail(domus_order *order, domi_strands *strands, domi_strand strand)
 {
     make_room(order, strands);
     memmove(&strands->at[1], &strands->at[0], strands->count * sizeof strands->at[0]);
@@ -186,15 +189,15 @@ static void add_before(domus_order *order, domi_strands *strands, domi_strand st
     strands->at[0] = strand;
     strands->count++;
     strands->mail += strand.count;
-    while (strands->count > 1 && is_to_merge(strands, 0)) {
-        unrank(strands, 1);
-        merge(order, &strands->at[0], &strands->at[1]);
-        forget(strands, 1);
+    while (strands->count > 1 && has_to_merge_strands(strands, 0)) {
+        unrank_strand(strands, 1);
+        merge_strands(order, &strands->at[0], &strands->at[1]);
+        forget_strand(strands, 1);
     }
-    rank(order, strands, 0);
+    rank_strand(order, strands, 0);
 }
 
-static domi_node *take_first(domus_order *order, domi_strands *strands)
+static domi_node *take_first_message(domus_order *order, domi_strands *strands)
 {
     if (strands->count == 0)
         return NULL;
@@ -203,18 +206,18 @@ static domi_node *take_first(domus_order *order, domi_strands *strands)
     domi_node *node = domi_list_take(&strand->tail);
 
     strands->mail--;
-    unrank_at(strands, 0);
+    unrank_entry(strands, 0);
     if (--strand->count == 0) {
-        forget(strands, first);
+        forget_strand(strands, first);
         return node;
     }
-    domi_prefetch_read(strand->tail->next->next); /* it is the head after the next take */
-    rank(order, strands, first);
+    domi_prefetch_read(strand->tail->next->next); /* this node is the head after the next take */
+    rank_strand(order, strands, first);
     return node;
 }
 
 /* Take all mail out, as one strand, which may be empty. */
-static domi_strand take_all(domus_order *order, domi_strands *strands)
+static domi_strand take_all_mail(domus_order *order, domi_strands *strands)
 {
     domi_strand all = {NULL, 0};
 
@@ -222,8 +225,8 @@ static domi_strand take_all(domus_order *order, domi_strands *strands)
     while (strands->count > 1) {
         for (uint32_t i = 0; i + 1 < strands->count;
              i++) { /* pairs, so that no list is long first */
-            merge(order, &strands->at[i], &strands->at[i + 1]);
-            forget(strands, i + 1);
+            merge_strands(order, &strands->at[i], &strands->at[i + 1]);
+            forget_strand(strands, i + 1);
         }
     }
     if (strands->count == 1)
@@ -235,7 +238,7 @@ static domi_strand take_all(domus_order *order, domi_strands *strands)
 
 /* --- sorting in ------------------------------------------------------------------------------- */
 
-static bool is_last(const domi_node *node)
+static bool is_last_notice(const domi_node *node)
 {
     return envelope_of(node)->type == &domi_last_type;
 }
@@ -248,13 +251,13 @@ static domi_strand take_strand(domus_order *order, domi_node **list)
     do {
         domi_list_push(&strand.tail, domi_list_take(list));
         strand.count++;
-    } while (*list != NULL && !is_last((*list)->next) &&
-             !comes_before(order, (*list)->next, strand.tail));
+    } while (*list != NULL && !is_last_notice((*list)->next) &&
+             !is_taken_before_older(order, (*list)->next, strand.tail));
     return strand;
 }
 
 /* Sort in what was appended to the mailboxes since the last call. */
-static void sort_in(domi_house *house)
+static void sort_new_mail_in(domi_house *house)
 {
     domi_order *order = house->family->order;
     domus_order *compare = house->behaviour->order;
@@ -264,9 +267,9 @@ static void sort_in(domi_house *house)
     if (order->at_last)
         return;
     while (*asks != NULL)
-        add_behind(compare, &order->waiting, take_strand(compare, asks));
-    while (*notices != NULL && !is_last((*notices)->next))
-        add_behind(compare, &order->waiting, take_strand(compare, notices));
+        add_newer_mail(compare, &order->waiting, take_strand(compare, asks));
+    while (*notices != NULL && !is_last_notice((*notices)->next))
+        add_newer_mail(compare, &order->waiting, take_strand(compare, notices));
     order->at_last = *notices != NULL;
 }
 
@@ -274,10 +277,10 @@ domi_node *domi_order_take(domi_house *house)
 {
     domi_order *order = house->family->order;
 
-    sort_in(house);
+    sort_new_mail_in(house);
     if (order->seen.count != 0)
         domi_order_show_again(house);
-    domi_node *node = take_first(house->behaviour->order, &order->waiting);
+    domi_node *node = take_first_message(house->behaviour->order, &order->waiting);
     return node != NULL ? node : domi_order_take_last(house);
 }
 
@@ -285,7 +288,7 @@ domi_node *domi_order_take_last(domi_house *house)
 {
     domi_order *order = house->family->order;
 
-    sort_in(house);
+    sort_new_mail_in(house);
     if (!order->at_last || order->waiting.count != 0 || order->seen.count != 0)
         return NULL;
     order->at_last = false;
@@ -294,14 +297,14 @@ domi_node *domi_order_take_last(domi_house *house)
 
 domi_node *domi_order_take_unseen(domi_house *house)
 {
-    sort_in(house);
-    return take_first(house->behaviour->order, &house->family->order->waiting);
+    sort_new_mail_in(house);
+    return take_first_message(house->behaviour->order, &house->family->order->waiting);
 }
 
 void domi_order_put_seen(domi_house *house, domi_node *node)
 {
     node->next = node; /* a list of one */
-    add_behind(house->behaviour->order, &house->family->order->seen, (domi_strand){node, 1});
+    add_newer_mail(house->behaviour->order, &house->family->order->seen, (domi_strand){node, 1});
 }
 
 void domi_order_show_again(domi_house *house)
@@ -311,7 +314,7 @@ void domi_order_show_again(domi_house *house)
 
     /* Messages that were looked at came before equal ones that were not. */
     if (order->seen.count != 0)
-        add_before(compare, &order->waiting, take_all(compare, &order->seen));
+        add_older_mail(compare, &order->waiting, take_all_mail(compare, &order->seen));
 }
 
 void domi_order_put_back(domi_house *house, domi_node *list)
@@ -324,9 +327,9 @@ void domi_order_put_back(domi_house *house, domi_node *list)
         return;
     sorted.count = sorted.ranked = sorted.mail = 0;
     while (list != NULL)
-        add_behind(compare, &sorted, take_strand(compare, &list));
+        add_newer_mail(compare, &sorted, take_strand(compare, &list));
     domi_order_show_again(house);
-    add_before(compare, &order->waiting, take_all(compare, &sorted));
+    add_older_mail(compare, &order->waiting, take_all_mail(compare, &sorted));
 }
 
 /* --- the order of an actor -------------------------------------------------------------------- */
@@ -341,14 +344,14 @@ int domi_order_make(domi_house *house)
 }
 
 /* Put all sorted mail back into the two mailboxes, before what was appended to them since. */
-static void take_apart(domi_house *house)
+static void unsort_all_mail(domi_house *house)
 {
     domi_order *order = house->family->order;
     domi_node *lists[] = {[DOMI_ASK] = NULL, [DOMI_NOTICE] = NULL};
 
-    sort_in(house);
+    sort_new_mail_in(house);
     domi_order_show_again(house);
-    domi_strand all = take_all(house->behaviour->order, &order->waiting);
+    domi_strand all = take_all_mail(house->behaviour->order, &order->waiting);
     while (all.tail != NULL) {
         domi_node *node = domi_list_take(&all.tail);
         domi_list_push(&lists[node->kind], node);
@@ -364,7 +367,7 @@ void domi_order_change_behaviour(domi_house *house, const domus_behaviour *behav
 
     if (behaviour->order != before) {
         if (before != NULL)
-            take_apart(house);
+            unsort_all_mail(house);
         house->marks &= (uint16_t)~DOMI_MARK_ORDERED;
         if (behaviour->order != NULL)
             house->marks |= DOMI_MARK_ORDERED;
@@ -388,21 +391,21 @@ domi_strand *domi_order_strand(const domi_house *house, uint32_t number)
 }
 
 /* The nodes that are left may be other heads than before, so all strands are ranked anew. */
-static void forget_empty(domus_order *order, domi_strands *strands)
+static void forget_empty_strands(domus_order *order, domi_strands *strands)
 {
     strands->mail = 0;
     strands->ranked = 0;
     for (uint32_t i = strands->count; i-- > 0;) {
         strands->mail += strands->at[i].count;
         if (strands->at[i].count == 0)
-            forget(strands, i);
+            forget_strand(strands, i);
     }
     for (uint32_t i = 0; i < strands->count; i++)
-        rank(order, strands, i);
+        rank_strand(order, strands, i);
 }
 
 void domi_order_forget_empty(domi_house *house)
 {
-    forget_empty(house->behaviour->order, &house->family->order->waiting);
-    forget_empty(house->behaviour->order, &house->family->order->seen);
+    forget_empty_strands(house->behaviour->order, &house->family->order->waiting);
+    forget_empty_strands(house->behaviour->order, &house->family->order->seen);
 }

@@ -16,7 +16,7 @@
 
 #define DOMI_LEASE_TAKEN 0u /* lease of a message whose payload owns nothing any more */
 
-/* Lease of a new message: it was put to nobody yet, and owns what its payload owns. */
+/* The lease of a new message that is in no mailbox yet and owns what its payload owns. */
 #define DOMI_LEASE_OWNED 1u
 
 /* Release what a message owns, unless it was taken or is shared. The type of the message
@@ -37,14 +37,15 @@ DOMI_INLINE void domi_envelope_release(domi_envelope *message)
         domi_envelope_release_owned(message);
 }
 
-/* A message was handled and nobody keeps it: release what it owns, and free it. */
+/* Release what a handled message owns, and free the message, if no actor keeps it. */
 DOMI_INLINE void domi_envelope_end(domi_manager *manager, domi_envelope *message)
 {
     domi_envelope_release(message);
     domi_pool_free(manager, &message->node);
 }
 
-/* As domi_envelope_end(), for an answer, which may be an exception and then owns nothing. */
+/* Do the same as domi_envelope_end(), for an answer, which may be an exception and then owns
+ * nothing. */
 DOMI_INLINE void domi_answer_release(domi_manager *manager, domi_envelope *answer)
 {
     if (DOMI_LIKELY(answer->type != NULL))

@@ -122,7 +122,7 @@ typedef struct domi_sleepers {
     uint64_t until_ns;
     uint64_t since_ns; /* when the first one was noted */
     uint32_t count;
-    uint16_t indices[DOMI_SLEEPERS_MAX]; /* of their managers */
+    uint16_t indices[DOMI_SLEEPERS_MAX]; /* the indices of their managers */
 } domi_sleepers;
 
 typedef struct domi_belt domi_belt;
@@ -183,7 +183,7 @@ typedef struct domi_manager_births {
     domi_counter houses;       /* actors that live on this home; any thread reads it */
     uint32_t next_home;        /* the thread to which the next actor goes, if actors are spread */
     domi_slot_cache *slots_of; /* caches of free slots, by the index of their home */
-    /* Other threads that spawn here write it, under its lock. */
+    /* Other threads that spawn actors here write this field, under its lock. */
     alignas(DOMI_LINES) domi_slots slots;
 } domi_manager_births;
 
@@ -194,8 +194,9 @@ typedef struct domi_manager_schedule {
     domi_node *laters;   /* events of domus_later(), a circular list by its tail (later.h) */
 } domi_manager_schedule;
 
-/* While a function runs that was resumed with several answers: the first of them, and the one that
- * domus_take_answer() found last (NULL: none yet). Otherwise NULL, both (take.h). */
+/* The first of the answers with which the running function was resumed, and the one that
+ * domus_take_answer() found last (NULL: none yet). Both are NULL unless a function runs that was
+ * resumed with several answers (take.h). */
 typedef struct domi_manager_shown {
     struct domi_promise *first; /* the first answer that was shown */
     struct domi_promise *last;  /* the answer that domus_take_answer() found last */
@@ -206,7 +207,7 @@ typedef struct domi_manager_timing {
     domi_wheel wheel;        /* timers of actors */
     domi_wheel deadlines;    /* time-outs of promises */
     _Atomic uint32_t timers; /* timers that are armed or under way; a thief reads it */
-    domi_node *notes;        /* what home has to do for the lent house that runs here */
+    domi_node *notes;        /* the work left for home by the lent house that runs here */
     /* timers that the lent house made, minus those that it freed; may wrap */
     uint32_t noted_timers;
 } domi_manager_timing;

@@ -111,7 +111,7 @@ bool domi_pool_collect_returned(domi_manager *manager)
 
 /* Bring free objects back into `slab`: those that other threads freed, and those that a trim has
  * taken out of the slab's list. Returns true if the slab has a free object now. */
-static bool find_free(domi_manager *manager, domi_slab *slab)
+static bool bring_free_objects_back(domi_manager *manager, domi_slab *slab)
 {
     (void)domi_pool_collect_returned(manager);
     if (slab->free == NULL)
@@ -127,13 +127,13 @@ static bool find_free(domi_manager *manager, domi_slab *slab)
     return false;
 }
 
-static void *carve(domi_manager *manager, uint32_t slab)
+static void *carve_object(domi_manager *manager, uint32_t slab)
 {
     domi_node *node = domi_slab_carve(&manager->pool.slabs[slab]);
 
     if (node == NULL)
         return NULL;
-    /* These are written once: an object keeps its owner and its slab for ever. */
+    /* These two fields are written once: an object keeps its owner and its slab for ever. */
     node->owner = (uint16_t)manager->index;
     node->slab = (uint8_t)slab;
     return node;
@@ -141,9 +141,9 @@ static void *carve(domi_manager *manager, uint32_t slab)
 
 void *domi_pool_refill(domi_manager *manager, uint32_t slab)
 {
-    if (find_free(manager, &manager->pool.slabs[slab]))
+    if (bring_free_objects_back(manager, &manager->pool.slabs[slab]))
         return domi_slab_take_free(&manager->pool.slabs[slab]);
-    return carve(manager, slab);
+    return carve_object(manager, slab);
 }
 
 uint64_t domi_pool_bytes(const domi_manager *manager)
@@ -158,7 +158,7 @@ uint64_t domi_pool_bytes(const domi_manager *manager)
 }
 
 /* True if `bytes` more fit under memory.threadMax (0: no bound). */
-static bool is_within_max(const domi_manager *manager, size_t bytes)
+static bool fits_under_thread_max(const domi_manager *manager, size_t bytes)
 {
     uint64_t most = manager->config->memory.thread_max_bytes;
 
@@ -169,19 +169,19 @@ void *domi_pool_refill_bounded(domi_manager *manager, uint32_t index)
 {
     domi_slab *slab = &manager->pool.slabs[index];
 
-    if (find_free(manager, slab))
+    if (bring_free_objects_back(manager, slab))
         return domi_slab_take_free(slab);
     manager->memory.at_max =
-        domi_slab_is_used_up(slab) && !is_within_max(manager, domi_slab_next_bytes(slab));
-    return manager->memory.at_max ? NULL : carve(manager, index);
+        domi_slab_is_used_up(slab) && !fits_under_thread_max(manager, domi_slab_next_bytes(slab));
+    return manager->memory.at_max ? NULL : carve_object(manager, index);
 }
 
 bool domi_pool_may_take(domi_manager *manager, uint32_t index)
 {
     domi_slab *slab = &manager->pool.slabs[index];
 
-    return find_free(manager, slab) || !domi_slab_is_used_up(slab) ||
-           is_within_max(manager, domi_slab_next_bytes(slab));
+    return bring_free_objects_back(manager, slab) || !domi_slab_is_used_up(slab) ||
+           fits_under_thread_max(manager, domi_slab_next_bytes(slab));
 }
 
 int domi_message_explain_failure(domi_manager *manager)
@@ -242,6 +242,6 @@ domi_envelope *domi_pool_take_heap(domi_manager *manager, size_t bytes)
 
 domi_envelope *domi_pool_take_heap_bounded(domi_manager *manager, size_t bytes)
 {
-    manager->memory.at_max = !is_within_max(manager, bytes);
+    manager->memory.at_max = !fits_under_thread_max(manager, bytes);
     return manager->memory.at_max ? NULL : domi_pool_take_heap(manager, bytes);
 }

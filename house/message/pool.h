@@ -26,9 +26,10 @@ void domi_pool_fini(domi_manager *manager);
 #define DOMI_CHAINED_MAX 64u
 void domi_pool_flush_returns(domi_manager *manager);
 
-/* These two are the slow half of a take, when the slab is dry. They return an object that another
- * thread has given back, else a new one, and NULL if there is no memory. domi_pool_refill_bounded()
- * is for asks and notices, and also returns NULL if memory.threadMax would be exceeded. */
+/* These two functions are the slow half of a take, when the slab is empty. They return an object
+ * that another thread has given back, else a new one, and NULL if there is no memory.
+ * domi_pool_refill_bounded() is for asks and notices, and also returns NULL if memory.threadMax
+ * would be exceeded. */
 void *domi_pool_refill(domi_manager *manager, uint32_t slab);
 void *domi_pool_refill_bounded(domi_manager *manager, uint32_t slab);
 
@@ -39,8 +40,8 @@ bool domi_pool_may_take(domi_manager *manager, uint32_t slab);
  * in no slab goes back to the heap. */
 void domi_pool_free_slow(domi_manager *manager, domi_node *node);
 
-/* These two return an envelope for `bytes` in all (head and payload), which is too large for the
- * slabs. They return NULL as the two refills do. */
+/* These two functions return an envelope of `bytes` in all (head and payload), which is too large
+ * for the slabs. They return NULL as the two refills do. */
 domi_envelope *domi_pool_take_heap(domi_manager *manager, size_t bytes);
 domi_envelope *domi_pool_take_heap_bounded(domi_manager *manager, size_t bytes);
 
@@ -85,7 +86,8 @@ static inline bool domi_pool_has_envelope(const domi_manager *manager, uint32_t 
     return manager->pool.slabs[index].free != NULL && manager->pool.guest == NULL;
 }
 
-/* As domi_pool_take_by(), but the guest (see the top) is taken first if it has this size. */
+/* Do the same as domi_pool_take_by(), but the guest (see the top) is taken first if it has this
+ * size. */
 DOMI_INLINE void *domi_pool_take_envelope(domi_manager *manager, uint32_t index, bool bounded)
 {
     domi_node *guest = manager->pool.guest;
@@ -120,8 +122,8 @@ DOMI_INLINE domi_envelope *domi_envelope_new(domi_manager *manager, size_t bytes
     return domi_envelope_by(manager, bytes, false);
 }
 
-/* As domi_envelope_new(), for an ask or a notice, which memory.threadMax bounds. If this returns
- * NULL, domi_message_explain_failure() says why. */
+/* Do the same as domi_envelope_new(), for an ask or a notice, which memory.threadMax bounds. If
+ * this returns NULL, domi_message_explain_failure() says why. */
 DOMI_INLINE domi_envelope *domi_message_new(domi_manager *manager, size_t bytes)
 {
     return domi_envelope_by(manager, bytes, true);

@@ -22,8 +22,8 @@ struct domus_pool;
 
 struct domi_pooled {
     domi_manager *home; /* the home of the pool's actors */
-    uint32_t number;    /* of the pool, 0.. in a system */
-    const char *name;   /* as the configuration has it */
+    uint32_t number;    /* the number of the pool in its system, from 0 */
+    const char *name;   /* the name of the pool in the configuration */
 
     /* Let `house`, which has just become scheduled, have a turn. `runner` is the runner of this
      * pool whose thread calls; NULL: the thread is another one. Any thread. */
@@ -34,8 +34,8 @@ struct domi_pooled {
     void (*call)(domi_pooled *pooled);
 
     alignas(DOMI_LINES) domi_spinlock lock; /* guards the wheels and the clock of `home` */
-    /* The time for which the runner that went to sleep last has looked at the wheels: whoever arms
-     * something sooner calls. Under `lock`. */
+    /* The next due time that the last runner to fall asleep has read from the wheels. A thread that
+     * arms an earlier timer calls a runner. Under `lock`. */
     uint64_t awake_ns;
 
     /* Guards the lists of groups' members in this pool (directory/shard.c). */

@@ -13,7 +13,7 @@
 #include "house/message/manager.h"
 
 typedef struct domi_shared {
-    domi_node node;              /* its place in a list of objects to be freed */
+    domi_node node;              /* links the object into a list of objects to be freed */
     const domus_type *type;      /* the type of the payload */
     _Atomic uint32_t deliveries; /* deliveries that have not ended, and one for their maker */
     uint32_t reserved;           /* unused; keeps what follows aligned */
@@ -22,7 +22,7 @@ typedef struct domi_shared {
 
 static_assert(offsetof(domi_shared, payload) % 16 == 0, "as aligned as any payload");
 
-/* This is the payload of a delivery's envelope. */
+/* The payload of the envelope in which a delivery travels. */
 typedef struct domi_delivery {
     domi_shared *shared;   /* the payload; a delivery holds one reference to it */
     _Atomic uint32_t left; /* notices that are not freed, and one for their maker */

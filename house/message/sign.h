@@ -54,7 +54,7 @@ static inline void domi_payload_copy(void *to, const void *from, uint32_t size)
         memcpy(to, from, size);
 }
 
-/* As domi_payload_copy(), for payloads that may overlap. */
+/* Do the same as domi_payload_copy(), for payloads that may overlap. */
 static inline void domi_payload_move(void *to, const void *from, uint32_t size)
 {
     if (size == 8)

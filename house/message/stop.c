@@ -8,7 +8,7 @@
 #include <errno.h>
 
 /* Set STOP and the other `bits` in the life word, and let home know if they are new. */
-static int stop_with(domi_manager *manager, domus_address address, uint64_t bits)
+static int set_stop_bits(domi_manager *manager, domus_address address, uint64_t bits)
 {
     domi_house *house = address.house;
 
@@ -48,10 +48,10 @@ static int stop_with(domi_manager *manager, domus_address address, uint64_t bits
 
 int domi_house_stop(domi_manager *manager, domus_address address)
 {
-    return stop_with(manager, address, DOMI_LIFE_STOP);
+    return set_stop_bits(manager, address, DOMI_LIFE_STOP);
 }
 
 int domi_house_stop_hastily(domi_manager *manager, domus_address address)
 {
-    return stop_with(manager, address, DOMI_LIFE_STOP | DOMI_LIFE_HASTE);
+    return set_stop_bits(manager, address, DOMI_LIFE_STOP | DOMI_LIFE_HASTE);
 }

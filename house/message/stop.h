@@ -8,8 +8,9 @@
 /* Ask an actor to stop, from the thread of `manager`. Returns 0; -ESTALE if the actor is gone. */
 int domi_house_stop(domi_manager *manager, domus_address address);
 
-/* The same for a restart, which waits for the end of the actor: it and all below it wait for no
- * peer, also if they stop already. Called by the thread that runs the actor's parent. */
+/* Stop an actor in the same way for a restart, which waits for the end of the actor: the actor and
+ * all actors below it wait for no peer, even if they are stopping already. Called by the thread
+ * that runs the actor's parent. */
 int domi_house_stop_hastily(domi_manager *manager, domus_address address);
 
 /* Let an actor stop at the end of the run in which this is called. Home only. Relaxed: the same

@@ -14,8 +14,8 @@ static uint32_t first_place(const domus_behaviour *behaviour)
 
 /* The entry of a behaviour, or the free one where it belongs. The table is never full, because it
  * has twice as many entries as there are numbers. */
-static const domi_known_at *entry_of(const domi_behaviours *behaviours,
-                                     const domus_behaviour *behaviour)
+static const domi_known_at *find_entry_of_behaviour(const domi_behaviours *behaviours,
+                                                    const domus_behaviour *behaviour)
 {
     for (uint32_t place = first_place(behaviour);; place++) {
         const domi_known_at *at = &behaviours->table[place % (2 * DOMI_TALLIES)];
@@ -29,7 +29,7 @@ static const domi_known_at *entry_of(const domi_behaviours *behaviours,
 
 uint32_t domi_behaviours_find(const domi_behaviours *behaviours, const domus_behaviour *behaviour)
 {
-    const domi_known_at *at = entry_of(behaviours, behaviour);
+    const domi_known_at *at = find_entry_of_behaviour(behaviours, behaviour);
 
     /* acquire: the entry may have been free a moment ago, and be written now. */
     return atomic_load_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&at->behaviour,
@@ -50,7 +50,8 @@ uint32_t domi_behaviours_add(domi_behaviours *behaviours, const domus_behaviour 
     uint32_t number = domi_behaviours_find(behaviours, behaviour); /* another thread was faster */
 
     if (number == 0 && count < DOMUS_BEHAVIOURS_MAX) {
-        domi_known_at *at = (domi_known_at *)(uintptr_t)entry_of(behaviours, behaviour);
+        domi_known_at *at =
+            (domi_known_at *)(uintptr_t)find_entry_of_behaviour(behaviours, behaviour);
         domi_known *known = &behaviours->known[count + 1];
 
         number = at->number = count + 1;

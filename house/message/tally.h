@@ -26,11 +26,11 @@ static_assert((DOMI_TALLIES & (DOMI_TALLIES - 1)) == 0 && DOMI_TALLIES <= 256,
  * writes; any thread reads. */
 typedef struct domi_tally {
     alignas(64) domi_counter runs;
-    domi_counter messages; /* of all kinds, and pieces of bytes, handled in these runs */
+    domi_counter messages; /* messages of all kinds and pieces of bytes handled in these runs */
     domi_counter run_ns;   /* as often as the monitor saw it run, the time since its last look */
-    domi_counter waits;    /* messages whose wait was measured */
-    domi_counter wait_ns;  /* that these have waited, together */
-    domi_counter failures; /* of handlers and conversations */
+    domi_counter waits;    /* the number of messages whose waiting time was measured */
+    domi_counter wait_ns;  /* the sum of the times that these messages have waited */
+    domi_counter failures; /* failures of handlers and conversations */
     domi_counter begun;    /* actors that were mounted, or took on this behaviour */
     domi_counter ended;    /* actors that have ended, or took on another one */
 } domi_tally;
@@ -40,7 +40,7 @@ static_assert(sizeof(domi_tally) == 64, "one line");
 /* A behaviour that has a number. All is constant once `behaviour` is there. */
 typedef struct domi_known {
     char name[DOMUS_BEHAVIOUR_NAME_SIZE];
-    uint32_t bytes; /* of an actor: its house and its state */
+    uint32_t bytes; /* the size of an actor: its house and its state */
     uint32_t kind;  /* domus_actor_kind */
 } domi_known;
 
@@ -52,7 +52,7 @@ typedef struct domi_known_at {
 
 /* The behaviours of a system. Zeros are an empty one. */
 typedef struct domi_behaviours {
-    domi_spinlock lock;     /* who adds one holds it */
+    domi_spinlock lock;     /* held by the thread that adds a behaviour */
     _Atomic uint32_t count; /* numbers given, from 1 on */
     domi_known known[DOMI_TALLIES];
     domi_known_at table[2 * DOMI_TALLIES];

@@ -22,7 +22,7 @@ static uint64_t mapped_bytes(const domi_manager *manager)
 /* True if memory is short for this thread. The level alone does not tell: it leaves out the bytes
  * that the last pass found free, and these may have been taken since. So the memory that is really
  * used is looked at, too. */
-static bool is_short(const domi_manager *manager)
+static bool is_memory_short(const domi_manager *manager)
 {
     return manager->memory.pressure_seen != DOMUS_MEMORY_NORMAL || domi_memory_is_tight() ||
            manager->memory.at_max;
@@ -48,7 +48,7 @@ static void note_growth(domi_manager *manager, uint64_t now_ns)
         trim->mapped = mapped;
         trim->next_ns = now_ns + trim->wait_ns;
     }
-    if (!is_short(manager))
+    if (!is_memory_short(manager))
         return;
     trim->short_ns = now_ns + LAST_WAIT_NS;
     if (trim->next_ns > now_ns + SHORT_WAIT_NS)
@@ -80,7 +80,7 @@ static void end_pass(domi_manager *manager, uint64_t now_ns)
         trim->wait_ns = FIRST_WAIT_NS;
     else if (!trim->gained)
         trim->wait_ns = longer_wait(trim->wait_ns);
-    trim->next_ns = now_ns + (is_short(manager) ? SHORT_WAIT_NS : trim->wait_ns);
+    trim->next_ns = now_ns + (is_memory_short(manager) ? SHORT_WAIT_NS : trim->wait_ns);
 }
 
 /* Begin a pass over all slabs. Returns false if no slab has anything to give back. */

@@ -28,7 +28,8 @@ static inline const char *domi_type_name(const domus_type *type)
     return type != NULL && type->name != NULL ? type->name : "?";
 }
 
-/* This type stands for on_mount, which handles no message, where a thread says what it handles. */
+/* A thread names this type as the message that it handles while it runs on_mount, which handles no
+ * message. */
 extern const domus_type domi_mount_type;
 
 #endif
