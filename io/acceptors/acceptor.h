@@ -39,7 +39,7 @@ struct domi_acceptor {
     domi_house *house; /* the house of the acceptor's own actor; NULL before the mount */
     /* its maker's pointer to the acceptor, cleared at the mount; NULL: none */
     domi_acceptor **held;
-    domi_channel_settings *settings; /* of its channels; the acceptor is one of the users */
+    domi_channel_settings *settings; /* for accepted channels; the acceptor is one of its users */
     domi_networks proxies;           /* from where proxies connect; empty: clients connect */
     int fd;                          /* the listening socket; -1: it is closed */
     uint32_t slot;                   /* the acceptor's index in io->acceptors */

@@ -1,5 +1,6 @@
-/* Connections that nobody serves: those that still wait to be accepted when a listener is to be
- * closed, and those that are turned away. Owner thread, unless a function says any thread. */
+/* These functions handle connections that are not served: those that still wait to be accepted when
+ * a listener is closed, and those that are turned away. Owner thread, unless a function says any
+ * thread. */
 #ifndef DOMI_IO_ACCEPTORS_BACKLOG_H
 #define DOMI_IO_ACCEPTORS_BACKLOG_H
 

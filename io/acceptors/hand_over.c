@@ -82,8 +82,8 @@ static domi_acceptor_target *find_target_with_fewest(domi_acceptor *acceptor)
  * to stop. (Such an actor takes events until its children have ended but serves nobody, so it would
  * always have the fewest connections.) The count goes up before the hand-over: if it went up at the
  * arrival, a burst would all go to one thread. */
-static int hand_to(domi_acceptor *acceptor, const domi_acceptor_target *target,
-                   const domi_connection *arrival)
+static int hand_connection_to(domi_acceptor *acceptor, const domi_acceptor_target *target,
+                              const domi_connection *arrival)
 {
     domi_manager *manager = acceptor->io->manager;
     domi_accepted accepted = {.connection = *arrival, .io = target->io};
@@ -147,7 +147,7 @@ void domi_arrival_hand_over(domi_acceptor *acceptor, const domi_connection *arri
         domi_counter_add(&counts->accepted, 1);
     for (domi_acceptor_target *target = find_target_with_fewest(acceptor); target != NULL;
          target = find_target_with_fewest(acceptor)) {
-        int result = hand_to(acceptor, target, arrival);
+        int result = hand_connection_to(acceptor, target, arrival);
         if (result == 0)
             return;
         if (result != -ESTALE)

@@ -6,7 +6,7 @@
 
 /* The event that hands a connection over. */
 typedef struct domi_accepted {
-    domi_connection connection; /* its settings have the event as a user */
+    domi_connection connection; /* the event is one of the users of the connection's settings */
     domi_io *io; /* the io of the receiving thread; its `connections` counts this one */
 } domi_accepted;
 extern const domus_type domi_accepted_type;
@@ -17,7 +17,8 @@ void domi_accepted_adopt(const domi_accepted *accepted, domi_house *owner);
 /* Whether the threads of the system have all connections that they may have together. */
 bool domi_acceptor_is_at_max(const domi_acceptor *acceptor);
 
-/* The same, or memory is short: no connection is handed over now. */
+/* Returns true if the acceptor's targets are full or memory is short: no connection is handed over
+ * now. */
 bool domi_acceptor_is_full(const domi_acceptor *acceptor);
 
 /* If proxies use the listener: true if the connection does not come from one of their networks, and

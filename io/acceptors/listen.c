@@ -111,7 +111,7 @@ int domi_acceptor_adopt(const domi_io *io, int fd, const domi_listen_plan *plan,
 }
 
 /* True if nobody listens at the path of a Unix socket any more: the kernel refuses a connection. */
-static bool is_left_over(const domi_io *io, const domus_endpoint *at)
+static bool is_socket_left_over(const domi_io *io, const domus_endpoint *at)
 {
     const domi_sockets *sockets = io->backend->sockets;
     struct sockaddr_storage storage;
@@ -146,7 +146,7 @@ int domi_acceptor_listen(const domi_io *io, const char *address, const domi_list
     if (result != 0)
         return -EINVAL;
     int fd = domi_acceptor_open(io, &at, plan, &at);
-    if (fd == -EADDRINUSE && is_left_over(io, &at)) {
+    if (fd == -EADDRINUSE && is_socket_left_over(io, &at)) {
         memcpy(path, at.bytes, at.size);
         if (is_socket(path) && unlink(path) == 0)
             fd = domi_acceptor_open(io, &at, plan, &at);

@@ -27,9 +27,9 @@ int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, const domi_l
 int domi_acceptor_adopt(const domi_io *io, int fd, const domi_listen_plan *plan,
                         domus_endpoint *ret_at);
 
-/* As domi_acceptor_open(), for a text such as "127.0.0.1:7000", "[::1]:7000" or "unix:/run/a". A
- * socket that is left over from a service that has ended is removed from its path before.
- * `ret_port` (NULL: nothing) gets the port; 0 for a Unix socket. */
+/* Do the same as domi_acceptor_open(), for a text such as "127.0.0.1:7000", "[::1]:7000" or
+ * "unix:/run/a". A socket that is left over from a service that has ended is removed from its path
+ * before. `ret_port` (NULL: nothing) gets the port; 0 for a Unix socket. */
 int domi_acceptor_listen(const domi_io *io, const char *address, const domi_listen_plan *plan,
                          uint16_t *ret_port);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-static const char *name_of(const domi_acceptor *acceptor)
+static const char *get_listener_name(const domi_acceptor *acceptor)
 {
     return acceptor->name != NULL ? acceptor->name : "?";
 }
@@ -19,7 +19,7 @@ void domi_shortage_of_connections(domi_acceptor *acceptor)
 
     if (domi_spell_note(io, &acceptor->shortages[DOMI_SHORTAGE_CONNECTIONS],
                         &io->counters.full_spells))
-        domi_spell_log(io, DOMUS_LOG_WARNING, name_of(acceptor),
+        domi_spell_log(io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
                        "all %" PRIu32
                        " connections of channel.maxConnections are taken: new ones wait",
                        io->config->channel.connections_max);
@@ -45,23 +45,23 @@ void domi_shortage_of_accept(domi_acceptor *acceptor, int error)
     if (!domi_spell_note(io, shortage, &io->counters.accept_spells))
         return;
     if (!is_memory && !is_short)
-        domi_spell_log(io, DOMUS_LOG_WARNING, name_of(acceptor),
+        domi_spell_log(io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
                        "the kernel refuses to accept a connection (%s: a filter of system calls or "
                        "a security module): new ones wait",
                        strerrorname_np(-error));
     else if (is_memory)
-        domi_spell_log(io, DOMUS_LOG_WARNING, name_of(acceptor),
+        domi_spell_log(io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
                        "the kernel has no memory for a connection (%s): new ones wait",
                        strerrorname_np(-error));
     else if (error == -EMFILE)
-        domi_spell_log(io, DOMUS_LOG_WARNING, name_of(acceptor),
+        domi_spell_log(io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
                        "all %" PRIu64
                        " descriptors of this process (RLIMIT_NOFILE) are in use: new "
                        "connections wait",
                        descriptors_max());
     else
         domi_spell_log(
-            io, DOMUS_LOG_WARNING, name_of(acceptor),
+            io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
             "all descriptors of this machine (fs.file-max) are in use: new connections wait");
 }
 
@@ -75,7 +75,7 @@ void domi_shortage_of_address(domi_acceptor *acceptor, const domi_peer_key *key,
                          &io->counters.address_spells))
         return;
     domi_peer_print(key, shown, sizeof shown);
-    domi_spell_log(io, DOMUS_LOG_WARNING, name_of(acceptor),
+    domi_spell_log(io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
                    "%s has %" PRIu32
                    " connections, the most that %s allows: more are reset at once",
                    shown, most, key->is_local ? "channel.maxPerLoopback" : "channel.maxPerAddress");
@@ -83,7 +83,7 @@ void domi_shortage_of_address(domi_acceptor *acceptor, const domi_peer_key *key,
 
 /* Keep the spells of a paused acceptor going. While it is paused it does not try to accept, so
  * nothing tells that the shortage is over; and its pause may be as long as the quiet time. */
-static void hold_spells(domi_acceptor *acceptor)
+static void continue_spells(domi_acceptor *acceptor)
 {
     if (!domi_wheel_is_armed(&acceptor->timer.node))
         return;
@@ -108,10 +108,10 @@ void domi_shortages_handle_timer(domi_io *io)
     for (uint32_t slot = 0; slot < DOMI_ACCEPTORS_MAX; slot++) {
         domi_acceptor *acceptor = io->acceptors[slot];
         if (acceptor != NULL)
-            hold_spells(acceptor);
+            continue_spells(acceptor);
         for (uint32_t kind = 0; acceptor != NULL && kind < DOMI_SHORTAGES; kind++)
-            any |=
-                domi_spell_goes_on(io, name_of(acceptor), &acceptor->shortages[kind], over[kind]);
+            any |= domi_spell_goes_on(io, get_listener_name(acceptor), &acceptor->shortages[kind],
+                                      over[kind]);
     }
     if (any)
         domi_spells_look_later(io);

@@ -104,7 +104,7 @@ int domi_acceptor_attach(domi_acceptor *acceptor, domi_io *io, domi_house *house
     return 0;
 }
 
-static int mount(domus_stack *stack, void *self)
+static int mount_acceptor(domus_stack *stack, void *self)
 {
     domi_acceptor *acceptor = *(domi_acceptor **)self;
     domi_io *io = stack->manager->io;
@@ -150,7 +150,7 @@ const domus_behaviour domi_acceptor_behaviour = {
     .name = "domus.acceptor",
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(domi_acceptor *),
-    .on_mount = mount,
+    .on_mount = mount_acceptor,
     .on_stop = stop_listening,
 };
 

@@ -51,7 +51,7 @@ void domi_acceptor_close(domi_acceptor *acceptor)
 }
 
 /* Take the next step of closing after `delay_ns`. */
-static void finish_later(domi_acceptor *acceptor, uint64_t delay_ns)
+static void schedule_next_close_step(domi_acceptor *acceptor, uint64_t delay_ns)
 {
     domi_io *io = acceptor->io;
 
@@ -72,9 +72,9 @@ static void finish_stop(domi_acceptor *acceptor)
     domi_wheel_cancel(&io->wheel, &acceptor->timer.node);
     int result = acceptor->fd >= 0 ? domi_backlog_take(acceptor, domi_acceptor_take_last) : 0;
     if (result == -EAGAIN)
-        finish_later(acceptor, DOMI_WHEEL_TICK_NS);
+        schedule_next_close_step(acceptor, DOMI_WHEEL_TICK_NS);
     else if (result != 0 && io->draining)
-        finish_later(acceptor, NO_DESCRIPTOR_NS);
+        schedule_next_close_step(acceptor, NO_DESCRIPTOR_NS);
     else
         domi_acceptor_close(acceptor);
 }
@@ -96,7 +96,7 @@ uint32_t domi_acceptor_stop(domi_acceptor *acceptor)
      * counted as the listener closes. */
     if (acceptor->fd >= 0 && domi_backlog_take(acceptor, domi_acceptor_take_last) == -EAGAIN &&
         !acceptor->io->manager->ending.has_stopped) {
-        finish_later(acceptor, DOMI_WHEEL_TICK_NS);
+        schedule_next_close_step(acceptor, DOMI_WHEEL_TICK_NS);
         return 1;
     }
     domi_acceptor_close(acceptor);

@@ -44,7 +44,7 @@ typedef struct domi_datagram_head {
 
 /* A datagram to be sent. */
 typedef struct domi_datagram_out {
-    const void *data;      /* its bytes */
+    const void *data;      /* the bytes of the piece */
     const void *address;   /* where it is sent, a struct sockaddr_in, _in6 or _un */
     uint32_t size;         /* bytes at `data`; may be 0 */
     uint32_t address_size; /* bytes at `address`; 0: to the peer that the socket is connected to */
@@ -97,7 +97,7 @@ typedef struct domi_sockets {
 } domi_sockets;
 
 typedef struct domi_backend {
-    const char *name;            /* as the key io.backend and the log have it */
+    const char *name;            /* the name in the key io.backend and in the log */
     const domi_sockets *sockets; /* the calls for sockets, which no ring sees */
     bool is_simulated;           /* descriptors of the kernel mean nothing to it */
 

@@ -17,7 +17,7 @@ void domi_completion_queue_fini(domi_completion_queue *queue)
     domi_memory_free(queue->places);
 }
 
-static bool grow(domi_completion_queue *queue)
+static bool grow_queue(domi_completion_queue *queue)
 {
     uint32_t capacity = queue->capacity * 2;
     domi_completion *places = domi_memory_new(capacity * sizeof *places);
@@ -34,7 +34,7 @@ static bool grow(domi_completion_queue *queue)
 
 bool domi_completion_queue_put(domi_completion_queue *queue, domi_completion completion)
 {
-    if (domi_completion_queue_count(queue) == queue->capacity && !grow(queue))
+    if (domi_completion_queue_count(queue) == queue->capacity && !grow_queue(queue))
         return false;
     *domi_completion_queue_at(queue, queue->tail++) = completion;
     return true;

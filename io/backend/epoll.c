@@ -38,7 +38,7 @@ struct domi_epoll_entry {
         domi_output output;         /* the bytes that a send writes */
         domi_datagram_out datagram; /* the datagram that is sent */
     };
-    enum kind kind;  /* which operation it is */
+    enum kind kind;  /* the operation */
     int fd;          /* the descriptor that the operation is about */
     uint32_t events; /* the events that a poll of one shot waits for */
 };
@@ -98,7 +98,8 @@ static int begin_send(domi_epoll *ring, const domi_epoll_entry *entry)
     DOMI_CHECK(interest->output_data == 0);
     interest->output_data = entry->user_data;
     interest->output = entry->output;
-    interest->output.message = NULL; /* its place is used again by the next operations */
+    /* The memory of the message is used again by the next operations. */
+    interest->output.message = NULL;
     result = domi_interest_tell_more(&ring->interests, interest);
     if (result != 0)
         interest->output_data = 0;
@@ -142,7 +143,7 @@ static int cancel_operations(domi_epoll *ring, domi_interest *interest, uint64_t
 
 /* The completion of a cancel comes before those of the operations that it hit, as the kernel's
  * does, but its result is known only after them. */
-static void cancel(domi_epoll *ring, const domi_epoll_entry *entry)
+static void carry_out_cancel(domi_epoll *ring, const domi_epoll_entry *entry)
 {
     domi_interest *interest = domi_interest_find(&ring->interests, entry->fd);
     uint32_t place = ring->queue.tail;
@@ -159,7 +160,7 @@ static void cancel(domi_epoll *ring, const domi_epoll_entry *entry)
 }
 
 /* Carry out one queued operation. */
-static void carry_out(domi_epoll *ring, const domi_epoll_entry *entry)
+static void carry_out_entry(domi_epoll *ring, const domi_epoll_entry *entry)
 {
     int result = 0;
 
@@ -189,30 +190,30 @@ static void carry_out(domi_epoll *ring, const domi_epoll_entry *entry)
         send_datagram(ring, entry);
         break;
     case CANCEL:
-        cancel(ring, entry);
+        carry_out_cancel(ring, entry);
         break;
     }
     if (result != 0)
         domi_epoll_complete(ring, entry->user_data, result, 0, 0);
 }
 
-static void carry_out_all(domi_epoll *ring)
+static void carry_out_all_entries(domi_epoll *ring)
 {
     for (uint32_t i = 0; i < ring->entry_count; i++)
-        carry_out(ring, &ring->entries[i]);
+        carry_out_entry(ring, &ring->entries[i]);
     ring->entry_count = 0;
 }
 
 /* Queue an operation. If the queue is full, it is carried out first. */
-static domi_epoll_entry *begin(void *ring_, enum kind kind, int fd, uint64_t user_data)
+static domi_epoll_entry *begin_entry(void *ring_, enum kind kind, int fd, uint64_t user_data)
 {
     domi_epoll *ring = ring_;
 
-    static _Thread_local domi_epoll_entry nowhere; /* for operations on a ring that has failed */
+    static _Thread_local domi_epoll_entry nowhere; /* for operations on a failed ring */
 
     DOMI_CHECK(user_data != 0);
     if (ring->entry_count == ring->entry_capacity)
-        carry_out_all(ring);
+        carry_out_all_entries(ring);
     domi_epoll_entry *entry = ring->failed == 0 ? &ring->entries[ring->entry_count++] : &nowhere;
     *entry = (domi_epoll_entry){.user_data = user_data, .kind = kind, .fd = fd};
     return entry;
@@ -220,34 +221,34 @@ static domi_epoll_entry *begin(void *ring_, enum kind kind, int fd, uint64_t use
 
 static void epoll_accept(void *ring, int fd, uint64_t user_data)
 {
-    (void)begin(ring, ACCEPT, fd, user_data);
+    (void)begin_entry(ring, ACCEPT, fd, user_data);
 }
 
 static void epoll_receive(void *ring, int fd, bool once, uint64_t user_data)
 {
-    (void)begin(ring, once ? RECEIVE_ONCE : RECEIVE, fd, user_data);
+    (void)begin_entry(ring, once ? RECEIVE_ONCE : RECEIVE, fd, user_data);
 }
 
 static void epoll_poll(void *ring, int fd, uint64_t user_data)
 {
-    (void)begin(ring, POLL, fd, user_data);
+    (void)begin_entry(ring, POLL, fd, user_data);
 }
 
 static void epoll_poll_once(void *ring, int fd, uint32_t events, uint64_t user_data)
 {
-    begin(ring, POLL_ONCE, fd, user_data)->events = events;
+    begin_entry(ring, POLL_ONCE, fd, user_data)->events = events;
 }
 
 static void epoll_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
 {
-    begin(ring, SEND, fd, user_data)->output = (domi_output){.data = data, .size = size};
+    begin_entry(ring, SEND, fd, user_data)->output = (domi_output){.data = data, .size = size};
 }
 
 static void epoll_send_message(void *ring_, int fd, const struct msghdr *message,
                                uint64_t user_data)
 {
     domi_epoll *ring = ring_;
-    domi_epoll_entry *entry = begin(ring, SEND, fd, user_data);
+    domi_epoll_entry *entry = begin_entry(ring, SEND, fd, user_data);
 
     if (ring->failed == 0)
         entry->output.message = domi_gathered_set(&ring->gathered[entry - ring->entries], message);
@@ -255,18 +256,18 @@ static void epoll_send_message(void *ring_, int fd, const struct msghdr *message
 
 static void epoll_receive_datagrams(void *ring, int fd, uint64_t user_data)
 {
-    (void)begin(ring, RECEIVE_DATAGRAMS, fd, user_data);
+    (void)begin_entry(ring, RECEIVE_DATAGRAMS, fd, user_data);
 }
 
 static void epoll_send_datagram(void *ring, int fd, const domi_datagram_out *datagram,
                                 uint64_t user_data)
 {
-    begin(ring, SEND_DATAGRAM, fd, user_data)->datagram = *datagram;
+    begin_entry(ring, SEND_DATAGRAM, fd, user_data)->datagram = *datagram;
 }
 
 static void epoll_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
 {
-    begin(ring, CANCEL, fd, user_data)->target = target;
+    begin_entry(ring, CANCEL, fd, user_data)->target = target;
 }
 
 static void epoll_forget(void *ring_, int fd)
@@ -353,7 +354,7 @@ fail_memory:
 }
 
 /* Returns the error of a call if it is one of a filter of system calls, else 0. */
-static int refusal(long result)
+static int get_filter_error(long result)
 {
     return result < 0 && (errno == EPERM || errno == EACCES || errno == ENOSYS) ? -errno : 0;
 }
@@ -365,22 +366,22 @@ static int epoll_start(void *ring_)
     domi_epoll *ring = ring_;
     struct msghdr message = {0};
     char byte = 0;
-    int result = refusal(epoll_ctl(ring->interests.epoll_fd, EPOLL_CTL_DEL, -1, NULL));
+    int result = get_filter_error(epoll_ctl(ring->interests.epoll_fd, EPOLL_CTL_DEL, -1, NULL));
 
     if (result == 0)
-        result = refusal(epoll_wait(ring->interests.epoll_fd, ring->reports, 1, 0));
+        result = get_filter_error(epoll_wait(ring->interests.epoll_fd, ring->reports, 1, 0));
     if (result == 0)
-        result = refusal(fcntl(-1, F_GETFL));
+        result = get_filter_error(fcntl(-1, F_GETFL));
     if (result == 0)
-        result = refusal(accept4(-1, NULL, NULL, SOCK_CLOEXEC));
+        result = get_filter_error(accept4(-1, NULL, NULL, SOCK_CLOEXEC));
     if (result == 0)
-        result = refusal(recv(-1, &byte, 1, MSG_DONTWAIT));
+        result = get_filter_error(recv(-1, &byte, 1, MSG_DONTWAIT));
     if (result == 0)
-        result = refusal(recvmsg(-1, &message, MSG_DONTWAIT));
+        result = get_filter_error(recvmsg(-1, &message, MSG_DONTWAIT));
     if (result == 0)
-        result = refusal(send(-1, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL));
+        result = get_filter_error(send(-1, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL));
     if (result == 0)
-        result = refusal(sendmsg(-1, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
+        result = get_filter_error(sendmsg(-1, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
     return result;
 }
 
@@ -390,7 +391,7 @@ static int epoll_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
 
     if (ring->failed != 0)
         return ring->failed;
-    carry_out_all(ring);
+    carry_out_all_entries(ring);
     /* A thread that only waits for a completion, and has one now, goes on with it at once. But what
      * is ready when an operation begins completes in the same enter, as in an io_uring. */
     bool has_some = domi_completion_queue_count(&ring->queue) != 0;
@@ -407,7 +408,7 @@ static int epoll_submit(void *ring_)
     domi_epoll *ring = ring_;
 
     if (ring->failed == 0)
-        carry_out_all(ring);
+        carry_out_all_entries(ring);
     ring->queue.shown = ring->queue.tail;
     return ring->failed;
 }

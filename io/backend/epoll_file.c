@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static void complete(domi_epoll *ring, ssize_t result, uint64_t user_data)
+static void complete_file_operation(domi_epoll *ring, ssize_t result, uint64_t user_data)
 {
     DOMI_CHECK(user_data != 0);
     domi_epoll_complete(ring, user_data, result >= 0 ? (int)result : -errno, 0, 0);
@@ -22,7 +22,7 @@ void domi_epoll_file_read(void *ring, int fd, void *data, uint32_t size, uint64_
 {
     const struct iovec bytes = {data, size};
 
-    complete(ring, preadv2(fd, &bytes, 1, (off_t)position, RWF_NOWAIT), user_data);
+    complete_file_operation(ring, preadv2(fd, &bytes, 1, (off_t)position, RWF_NOWAIT), user_data);
 }
 
 void domi_epoll_file_write(void *ring, int fd, const void *data, uint32_t size, uint64_t position,
@@ -30,11 +30,12 @@ void domi_epoll_file_write(void *ring, int fd, const void *data, uint32_t size, 
 {
     const struct iovec bytes = {(void *)(uintptr_t)data, size};
 
-    complete(ring, pwritev2(fd, &bytes, 1, (off_t)position, RWF_NOWAIT), user_data);
+    complete_file_operation(ring, pwritev2(fd, &bytes, 1, (off_t)position, RWF_NOWAIT), user_data);
 }
 
 void domi_epoll_file_open(void *ring, int directory, const char *path, const struct open_how *how,
                           uint64_t user_data)
 {
-    complete(ring, syscall(SYS_openat2, directory, path, how, sizeof *how), user_data);
+    complete_file_operation(ring, syscall(SYS_openat2, directory, path, how, sizeof *how),
+                            user_data);
 }

@@ -52,7 +52,7 @@ static bool has_buffer(domi_epoll *ring, domi_interest *interest)
 
 /* Receive once, into `count` free buffers at most: what came is completed, one piece for a buffer.
  * Returns whether the last buffer was filled, so that there may be more. */
-static bool receive_some(domi_epoll *ring, domi_interest *interest, uint32_t count)
+static bool receive_into_buffers(domi_epoll *ring, domi_interest *interest, uint32_t count)
 {
     struct iovec vector[PIECES_MAX];
     struct msghdr message = {.msg_iov = vector};
@@ -101,9 +101,9 @@ static void receive_pieces(domi_epoll *ring, domi_interest *interest)
 
     if (!has_buffer(ring, interest))
         return;
-    if (receive_some(ring, interest, several ? PIECES_MAX : 1) && !several &&
+    if (receive_into_buffers(ring, interest, several ? PIECES_MAX : 1) && !several &&
         has_buffer(ring, interest))
-        (void)receive_some(ring, interest, PIECES_MAX - 1);
+        (void)receive_into_buffers(ring, interest, PIECES_MAX - 1);
 }
 
 /* Receive a datagram, and write its head in front of it. Returns its bytes and those of the head; a

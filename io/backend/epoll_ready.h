@@ -23,7 +23,7 @@ typedef struct domi_epoll_buffer {
 typedef struct domi_epoll_entry domi_epoll_entry;
 
 typedef struct domi_epoll {
-    domi_interests interests;  /* what each descriptor is watched for (interest.h) */
+    domi_interests interests;  /* the events for which each descriptor is watched (interest.h) */
     domi_epoll_entry *entries; /* operations that are queued (epoll.c) */
     domi_gathered *gathered;   /* one for each entry, for a gathered send */
     uint32_t entry_count;      /* entries in use */
@@ -38,7 +38,7 @@ typedef struct domi_epoll {
     uint32_t free_count;        /* entries of `free` */
     uint32_t staged_count;      /* entries of `staged` */
 
-    /* what the last epoll_wait(2) has returned */
+    /* the events that the last epoll_wait(2) returned */
     struct epoll_event reports[DOMI_EPOLL_REPORTS_MAX];
     uint32_t report_next;  /* the first report that is not handled yet */
     uint32_t report_count; /* entries of `reports` in use */

@@ -91,8 +91,8 @@ static uint32_t wanted_events(const domi_interest *interest)
 }
 
 /* Tell epoll_ctl(2) what to report about the descriptor. Returns 0 or a negative errno. */
-static int control(domi_interests *interests, const domi_interest *interest, int operation,
-                   uint32_t events)
+static int control_epoll(domi_interests *interests, const domi_interest *interest, int operation,
+                         uint32_t events)
 {
     struct epoll_event event = {
         .events = events,
@@ -103,15 +103,15 @@ static int control(domi_interests *interests, const domi_interest *interest, int
     return epoll_ctl(interests->epoll_fd, operation, interest->fd, &event) == 0 ? 0 : -errno;
 }
 
-static int tell(domi_interests *interests, domi_interest *interest, uint32_t events)
+static int tell_epoll_of_events(domi_interests *interests, domi_interest *interest, uint32_t events)
 {
-    int result =
-        control(interests, interest, interest->told != 0 ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, events);
+    int result = control_epoll(interests, interest,
+                               interest->told != 0 ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, events);
 
-    if (result == -ENOENT) /* its owner has closed the descriptor, and the number is used again */
-        result = control(interests, interest, EPOLL_CTL_ADD, events);
+    if (result == -ENOENT) /* the owner has closed the descriptor, and the number is used again */
+        result = control_epoll(interests, interest, EPOLL_CTL_ADD, events);
     else if (result == -EEXIST)
-        result = control(interests, interest, EPOLL_CTL_MOD, events);
+        result = control_epoll(interests, interest, EPOLL_CTL_MOD, events);
     if (result == 0)
         interest->told = events;
     return result == -ENOSPC ? -ENOMEM : result; /* ENOSPC: fs.epoll.max_user_watches */
@@ -122,12 +122,12 @@ int domi_interest_tell(domi_interests *interests, domi_interest *interest)
     uint32_t events = wanted_events(interest);
 
     if (events != 0)
-        return tell(interests, interest, events);
+        return tell_epoll_of_events(interests, interest, events);
     if (interest->told == EPOLLONESHOT)
         return 0;
     /* With no events the kernel would still report errors, again and again. */
     if (interest->told != 0)
-        (void)control(interests, interest, EPOLL_CTL_DEL, 0);
+        (void)control_epoll(interests, interest, EPOLL_CTL_DEL, 0);
     interest->told = 0;
     return 0;
 }
@@ -176,7 +176,7 @@ void domi_interest_forget(domi_interests *interests, int fd)
         return;
     /* Closing does not end a registration while a forked process still has the descriptor. */
     if (interest->told != 0)
-        (void)control(interests, interest, EPOLL_CTL_DEL, 0);
+        (void)control_epoll(interests, interest, EPOLL_CTL_DEL, 0);
     while (interest->polls != NULL)
         domi_interest_end_poll(interests, &interest->polls);
     interests->of_fd[fd] = NULL;

@@ -37,20 +37,20 @@ typedef struct domi_interest {
     /* user_data of the operation that waits for input; 0: none */
     DOMI_KEEP_PLACE(64) uint64_t input_data;
     uint64_t output_data; /* user_data of the send that waits for room; 0: none */
-    domi_output output;   /* what that send has to write */
+    domi_output output;   /* the bytes that this send has to write */
     domi_poll *polls;     /* polls of one shot on this descriptor */
     int fd;               /* the descriptor */
-    uint32_t told;        /* what the kernel reports, as epoll_ctl(2) was told; 0: nothing */
+    uint32_t told;        /* the events that epoll_ctl(2) was told to report; 0: none */
     uint32_t generation;  /* comes back with each report, so that old reports are known */
     uint8_t input;        /* a domi_input: which operation waits for input */
-    bool fills_buffers;   /* its last receive has filled a buffer */
+    bool fills_buffers;   /* the last receive has filled a buffer */
 } domi_interest;
 
 typedef struct domi_interests {
     int epoll_fd;            /* the descriptor of the epoll instance */
     domi_interest **of_fd;   /* indexed by descriptor; NULL: nothing was ever begun on that one */
     uint32_t capacity;       /* entries of `of_fd` */
-    uint32_t generation;     /* that of the youngest interest */
+    uint32_t generation;     /* the generation of the youngest interest */
     bool has_told;           /* the kernel was told something since the last look */
     domi_slab interest_slab; /* holds objects of domi_interest */
     domi_slab poll_slab;     /* holds objects of domi_poll */

@@ -16,7 +16,7 @@
 /* Move the queued entries to the queue that the kernel sees. Returns how many entries the kernel
  * has not taken yet. A later liburing than 2.3 may ask for a ring without the array of indices:
  * the kernel then takes the entries in the order in which they lie. */
-static unsigned flush(struct io_uring *uring)
+static unsigned flush_entries(struct io_uring *uring)
 {
     struct io_uring_sq *queue = &uring->sq;
     unsigned tail = *queue->ktail + (queue->sqe_tail - queue->sqe_head);
@@ -30,8 +30,8 @@ static unsigned flush(struct io_uring *uring)
     return tail - __atomic_load_n(queue->khead, __ATOMIC_ACQUIRE);
 }
 
-/* This is a function of its own so that entry(), which runs for each operation, has none of
- * these locals. */
+/* This is a function of its own so that get_free_entry(), which runs for each operation, has none
+ * of these locals. */
 __attribute__((noinline)) DOMI_NO_CANARY static int
 enter(domi_uring *ring, unsigned submit, uint32_t min_complete, uint64_t timeout_ns)
 {
@@ -72,7 +72,7 @@ static int uring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
     if (domi_direct_has_some(&ring->direct))
         min_complete = 0;
     domi_direct_show(&ring->direct);
-    return judge_error(ring, enter(ring, flush(&ring->uring), min_complete, timeout_ns));
+    return judge_error(ring, enter(ring, flush_entries(&ring->uring), min_complete, timeout_ns));
 }
 
 static int uring_submit(void *ring_)
@@ -145,12 +145,12 @@ static int make_room(domi_uring *ring, bool wait)
     if (result != 0 && ring->failed == 0)
         (void)poll(NULL, 0, ENTRY_WAIT_MS);
     if (ring->failed == 0)
-        result = judge_error(ring, enter(ring, flush(&ring->uring), 0, 0));
+        result = judge_error(ring, enter(ring, flush_entries(&ring->uring), 0, 0));
     return result;
 }
 
 /* Returns an entry of a queue that was full, after the kernel has made room. */
-static struct io_uring_sqe *entry_slow(domi_uring *ring)
+static struct io_uring_sqe *get_entry_of_full_queue(domi_uring *ring)
 {
     int result = 0;
 
@@ -169,15 +169,15 @@ static struct io_uring_sqe *entry_slow(domi_uring *ring)
  * anywhere, because under DEFER_TASKRUN a submit runs no completions. If the kernel has no memory
  * for more, it is given 1 ms at a time, and after five seconds the ring has failed. The entry of a
  * ring that has failed leads nowhere, and the next enter returns the error. */
-static struct io_uring_sqe *entry(domi_uring *ring)
+static struct io_uring_sqe *get_free_entry(domi_uring *ring)
 {
     struct io_uring_sqe *sqe = ring->failed == 0 ? io_uring_get_sqe(&ring->uring) : NULL;
 
-    return DOMI_LIKELY(sqe != NULL) ? sqe : entry_slow(ring);
+    return DOMI_LIKELY(sqe != NULL) ? sqe : get_entry_of_full_queue(ring);
 }
 
 /* The user_data is set after the prep functions, because some versions of these zero it. */
-static void tag(struct io_uring_sqe *sqe, uint64_t user_data)
+static void set_user_data(struct io_uring_sqe *sqe, uint64_t user_data)
 {
     DOMI_CHECK(user_data != 0);
     sqe->user_data = user_data;
@@ -185,16 +185,16 @@ static void tag(struct io_uring_sqe *sqe, uint64_t user_data)
 
 static void uring_accept(void *ring, int fd, uint64_t user_data)
 {
-    struct io_uring_sqe *sqe = entry(ring);
+    struct io_uring_sqe *sqe = get_free_entry(ring);
 
     /* SOCK_NONBLOCK is left out: with it older kernels would return -EAGAIN instead of waiting. */
     io_uring_prep_multishot_accept(sqe, fd, NULL, NULL, SOCK_CLOEXEC);
-    tag(sqe, user_data);
+    set_user_data(sqe, user_data);
 }
 
 static void uring_receive(void *ring, int fd, bool once, uint64_t user_data)
 {
-    struct io_uring_sqe *sqe = entry(ring);
+    struct io_uring_sqe *sqe = get_free_entry(ring);
 
     if (once)
         io_uring_prep_recv(sqe, fd, NULL, 0, 0);
@@ -202,23 +202,23 @@ static void uring_receive(void *ring, int fd, bool once, uint64_t user_data)
         io_uring_prep_recv_multishot(sqe, fd, NULL, 0, 0);
     sqe->flags |= IOSQE_BUFFER_SELECT;
     sqe->buf_group = DOMI_URING_BUFFERS;
-    tag(sqe, user_data);
+    set_user_data(sqe, user_data);
 }
 
 static void uring_poll(void *ring, int fd, uint64_t user_data)
 {
-    struct io_uring_sqe *sqe = entry(ring);
+    struct io_uring_sqe *sqe = get_free_entry(ring);
 
     io_uring_prep_poll_multishot(sqe, fd, POLLIN);
-    tag(sqe, user_data);
+    set_user_data(sqe, user_data);
 }
 
 static void uring_poll_once(void *ring, int fd, uint32_t events, uint64_t user_data)
 {
-    struct io_uring_sqe *sqe = entry(ring);
+    struct io_uring_sqe *sqe = get_free_entry(ring);
 
     io_uring_prep_poll_add(sqe, fd, events);
-    tag(sqe, user_data);
+    set_user_data(sqe, user_data);
 }
 
 /* Returns whether a send has completed without the ring. When there is an enter to come anyway, a
@@ -236,10 +236,10 @@ static void uring_send(void *ring, int fd, const void *data, uint32_t size, uint
 
     if (send_directly(ring, fd, &output, user_data))
         return;
-    struct io_uring_sqe *sqe = entry(ring);
+    struct io_uring_sqe *sqe = get_free_entry(ring);
 
     io_uring_prep_send(sqe, fd, data, size, MSG_NOSIGNAL);
-    tag(sqe, user_data);
+    set_user_data(sqe, user_data);
 }
 
 static void uring_send_message(void *ring_, int fd, const struct msghdr *message,
@@ -250,11 +250,11 @@ static void uring_send_message(void *ring_, int fd, const struct msghdr *message
 
     if (send_directly(ring, fd, &output, user_data))
         return;
-    struct io_uring_sqe *sqe = entry(ring);
+    struct io_uring_sqe *sqe = get_free_entry(ring);
     if (sqe != &ring->nowhere)
         message = domi_gathered_set(&ring->gathered[sqe - ring->uring.sq.sqes], message);
     io_uring_prep_sendmsg(sqe, fd, message, MSG_NOSIGNAL);
-    tag(sqe, user_data);
+    set_user_data(sqe, user_data);
 }
 
 static_assert(
@@ -268,62 +268,62 @@ static void uring_receive_datagrams(void *ring, int fd, uint64_t user_data)
 {
     /* says how much room the kernel leaves for the name; it is copied when the operation begins */
     static struct msghdr room = {.msg_namelen = sizeof(((domi_datagram_head *)NULL)->name)};
-    struct io_uring_sqe *sqe = entry(ring);
+    struct io_uring_sqe *sqe = get_free_entry(ring);
 
     io_uring_prep_recvmsg_multishot(sqe, fd, &room, 0);
     sqe->flags |= IOSQE_BUFFER_SELECT;
     sqe->buf_group = DOMI_URING_BUFFERS;
-    tag(sqe, user_data);
+    set_user_data(sqe, user_data);
 }
 
 static void uring_send_datagram(void *ring, int fd, const domi_datagram_out *datagram,
                                 uint64_t user_data)
 {
-    struct io_uring_sqe *sqe = entry(ring);
+    struct io_uring_sqe *sqe = get_free_entry(ring);
 
     io_uring_prep_send(sqe, fd, datagram->data, datagram->size, MSG_NOSIGNAL | MSG_DONTWAIT);
     sqe->addr2 = (uintptr_t)datagram->address;
     sqe->addr_len = (uint16_t)datagram->address_size;
-    tag(sqe, user_data);
+    set_user_data(sqe, user_data);
 }
 
 /* RWF_NOWAIT also keeps the kernel from handing the operation to a worker of its own. */
 static void uring_file_read(void *ring, int fd, void *data, uint32_t size, uint64_t position,
                             uint64_t user_data)
 {
-    struct io_uring_sqe *sqe = entry(ring);
+    struct io_uring_sqe *sqe = get_free_entry(ring);
 
     io_uring_prep_read(sqe, fd, data, size, position);
     sqe->rw_flags = RWF_NOWAIT;
-    tag(sqe, user_data);
+    set_user_data(sqe, user_data);
 }
 
 static void uring_file_write(void *ring, int fd, const void *data, uint32_t size, uint64_t position,
                              uint64_t user_data)
 {
-    struct io_uring_sqe *sqe = entry(ring);
+    struct io_uring_sqe *sqe = get_free_entry(ring);
 
     io_uring_prep_write(sqe, fd, data, size, position);
     sqe->rw_flags = RWF_NOWAIT;
-    tag(sqe, user_data);
+    set_user_data(sqe, user_data);
 }
 
 static void uring_file_open(void *ring, int directory, const char *path, const struct open_how *how,
                             uint64_t user_data)
 {
-    struct io_uring_sqe *sqe = entry(ring);
+    struct io_uring_sqe *sqe = get_free_entry(ring);
 
     io_uring_prep_openat2(sqe, directory, path, (struct open_how *)(uintptr_t)how);
-    tag(sqe, user_data);
+    set_user_data(sqe, user_data);
 }
 
 static void uring_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
 {
-    struct io_uring_sqe *sqe = entry(ring);
+    struct io_uring_sqe *sqe = get_free_entry(ring);
 
     (void)fd; /* the kernel finds operations by their user_data */
     io_uring_prep_cancel64(sqe, target, 0);
-    tag(sqe, user_data);
+    set_user_data(sqe, user_data);
 }
 
 static void uring_forget(void *ring, int fd)

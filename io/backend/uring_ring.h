@@ -19,15 +19,15 @@ typedef struct domi_uring {
     uint32_t enter_flags;              /* flags of each io_uring_enter(2) */
     bool registered; /* the ring's descriptor is registered, so an enter uses its index */
     int failed;      /* the errno that every enter returns; 0: the ring works */
-    /* One for each entry of the submission queue. The kernel has copied what it points to when it
-     * has taken the entry (IORING_FEAT_SUBMIT_STABLE, since 5.5), so the place is used again with
-     * the entry. */
+    /* One message for each entry of the submission queue. When the kernel takes an entry, it copies
+     * the message (IORING_FEAT_SUBMIT_STABLE, since 5.5), so message and entry are used again
+     * together. */
     domi_gathered *gathered;
     domi_direct direct;          /* sends that need no enter */
     struct io_uring_sqe nowhere; /* entry for operations on a ring that has failed */
 } domi_uring;
 
-/* As the slots `open`, `start` and `close` of the table say. */
+/* These functions do what the slots `open`, `start` and `close` of the table say. */
 int domi_uring_open(const domus_config *config, char *error, size_t error_size, void **ret_ring);
 int domi_uring_start(void *ring);
 void domi_uring_close(void *ring);

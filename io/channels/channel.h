@@ -49,7 +49,7 @@ typedef struct domi_channel_ways {
 /* The part of a channel that only these channels have. A longer structure begins with it. */
 typedef struct domi_special {
     const domi_channel_ways *ways;
-    domus_channel *outer; /* of an inner channel: the one that carries it; NULL: it is given up */
+    domus_channel *outer; /* for an inner channel: its carrier; NULL: it is given up */
 } domi_special;
 
 /* The services of a pipeline to its channel. The table is filled in io/pipelines/, which is a
@@ -87,7 +87,7 @@ typedef struct domi_server {
 
 /* The last word of a connection of a pool on demand, which lies in the memory of the pool. */
 typedef struct domi_last_word {
-    bool was_used; /* it has sent an ask */
+    bool was_used; /* the channel has sent an ask */
     int error;     /* the error of a stage, or of its dialogue with the peer; 0: none */
 } domi_last_word;
 
@@ -106,8 +106,8 @@ struct domus_channel {
     /* Line 0: what it is, and what it does now. */
     alignas(64) domi_io *io; /* the io of the channel's thread; constant */
     domi_house *house;       /* the channel's own house, a child of the actor that it belongs to */
-    domi_channel_settings *settings; /* its limits and time-outs; the channel is one of its users */
-    struct domi_pipe *pipe;          /* its pipeline (io/pipelines/); NULL: it handles bytes */
+    domi_channel_settings *settings; /* limits and time-outs; the channel is one of its users */
+    struct domi_pipe *pipe;   /* the pipeline (io/pipelines/); NULL: the channel handles bytes */
     domi_proxy_header *proxy; /* the header of a proxy that is awaited; NULL: none is (proxy.h) */
     int fd;                   /* the connected socket; -1: it is closed */
     uint32_t slot;            /* the channel's index in io->slots */
@@ -127,8 +127,8 @@ struct domus_channel {
     bool receiving : 1;  /* a receive is in flight */
     bool cancelling : 1; /* a cancel of that receive is in flight */
     bool sending : 1;    /* a send is in flight */
-    bool wraps : 1;      /* its pipeline has byte stages */
-    bool says_end : 1;   /* its pipeline has something to send before its FIN */
+    bool wraps : 1;      /* the pipeline has byte stages */
+    bool says_end : 1;   /* the pipeline has bytes to send before the FIN */
     bool opened : 1;     /* on_open has been called, or the behaviour has none */
     bool ended : 1;      /* the peer has finished sending */
     bool end_told : 1;   /* on_end was called */
@@ -140,20 +140,20 @@ struct domus_channel {
     bool fin_sent : 1;      /* the sending side of the socket was shut down */
     bool aged : 1;          /* channel.maxAge is over: `drain` was set because of that */
     bool drain : 1;         /* the system drains: close once everything received is answered */
-    bool relays : 1;        /* it belongs to a relay: a drain waits while bytes come or go */
-    bool served : 1;        /* in a drain: something was under way since it began */
-    bool idle : 1;          /* the drain has ended it, and nothing was under way */
-    bool cut : 1;           /* the library has ended it while something was owed */
-    bool refused : 1;       /* an error of its actor, or of its peer's bytes, was counted */
-    bool is_outbound : 1;   /* this side has opened the connection */
+    bool relays : 1;      /* the channel belongs to a relay: a drain waits while bytes come or go */
+    bool served : 1;      /* in a drain: something was under way since it began */
+    bool idle : 1;        /* the drain has ended it, and nothing was under way */
+    bool cut : 1;         /* the library has ended it while something was owed */
+    bool refused : 1;     /* an error of its actor, or of its peer's bytes, was counted */
+    bool is_outbound : 1; /* this side has opened the connection */
     bool behind : 1;    /* its pipeline has bytes that were not looked at, or a request not begun */
     bool reading : 1;   /* a piece of a body is wanted, so the channel receives though it is busy */
-    bool broken : 1;    /* it is reset when the queued bytes are sent (domi_channel_break) */
-    bool tunnels : 1;   /* its streams are another protocol's, and end with FIN */
+    bool broken : 1;    /* a reset follows when the queued bytes are sent (domi_channel_break) */
+    bool tunnels : 1;   /* the streams belong to another protocol, and end with FIN */
     bool close_due : 1; /* the peer has finished, without on_end: close when nothing is under way */
     bool pulls : 1;     /* asks wait in its pool, and it takes the next one when it has room */
-    bool carries : 1;   /* one of its stages carries inner channels */
-    bool carry_due : 1; /* that stage is to be called: the channel is in io->carriers */
+    bool carries : 1;   /* a stage of the pipeline carries inner channels */
+    bool carry_due : 1; /* the carrying stage is to be called: the channel is in io->carriers */
     bool lends : 1;     /* asks for its peer go to inner channels (io/inner/) */
     bool bounds : 1;    /* the deadline of an ask that is with its peer ends it */
     bool lent : 1;      /* an inner channel that was lent for an ask which is not over */

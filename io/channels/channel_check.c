@@ -28,7 +28,7 @@ static void check_closed(const domus_channel *channel)
 }
 
 /* Checks that hold in every state. */
-static void check_any(const domus_channel *channel)
+static void check_in_every_state(const domus_channel *channel)
 {
     DOMI_CHECK(implies(channel->cancelling, channel->receiving));
     DOMI_CHECK(implies(channel->outbound.head == NULL, channel->queued_bytes == 0));
@@ -43,7 +43,7 @@ static void check_any(const domus_channel *channel)
 
 bool domi_channel_is_sound(const domus_channel *channel)
 {
-    check_any(channel);
+    check_in_every_state(channel);
     switch (channel->state) {
     case DOMI_CHANNEL_OPEN:
         DOMI_CHECK(has_descriptor(channel));

@@ -38,7 +38,7 @@ static bool is_answered(const domus_channel *channel)
 }
 
 /* True if nothing has been under way since the drain began. */
-static bool is_idle(const domus_channel *channel)
+static bool has_been_idle_in_drain(const domus_channel *channel)
 {
     return !channel->served && channel->outbound.head == NULL &&
            !domi_channel_has_undelivered(channel);
@@ -47,7 +47,7 @@ static bool is_idle(const domus_channel *channel)
 /* True if no byte came or went for channel.linger. A peer that is in the midst of a dialogue may
  * send at this moment, and a close at once would answer that with a reset, which throws away what
  * the peer has acknowledged and not read yet. */
-static bool is_quiet(const domus_channel *channel)
+static bool has_been_quiet_for_linger(const domus_channel *channel)
 {
     return channel->io->manager->now_ns - channel->active_ns >= channel->settings->linger_ns;
 }
@@ -78,7 +78,7 @@ static bool await_body(domus_channel *channel)
  * of the drain is over and its channel is cut. A body that is awaited is read on. A behaviour
  * without a pipeline may need more bytes before it answers, so it goes on reading; so does a
  * channel that carries others, whose peer tells how much it takes of each. */
-static void decide_sated(domus_channel *channel, bool is_awaited)
+static void decide_to_read_no_more(domus_channel *channel, bool is_awaited)
 {
     if (!channel->io->draining || channel->pipe == NULL || channel->drain_bytes != 0 ||
         channel->sated != is_awaited || channel->carried != 0)
@@ -97,15 +97,15 @@ void domi_channel_drain_step(domus_channel *channel)
     if (channel->inbound.head != NULL || channel->behind ||
         (channel->drain_bytes != 0 && !channel->ended) || !is_answered(channel) || is_awaited) {
         channel->served = true;
-        decide_sated(channel, is_awaited);
+        decide_to_read_no_more(channel, is_awaited);
         return;
     }
-    if (channel->relays && channel->io->draining && !is_quiet(channel)) {
+    if (channel->relays && channel->io->draining && !has_been_quiet_for_linger(channel)) {
         channel->served = true;
         return;
     }
-    channel->idle = channel->io->draining && is_idle(channel);
-    if (channel->idle && is_quiet(channel) && !channel->says_end) {
+    channel->idle = channel->io->draining && has_been_idle_in_drain(channel);
+    if (channel->idle && has_been_quiet_for_linger(channel) && !channel->says_end) {
         domi_channel_end(channel, 0, false);
         return;
     }

@@ -16,7 +16,7 @@
 
 /* Copy a piece to a heap buffer, and recycle the provided buffer. If there is no memory for that,
  * the provided buffer is returned. */
-static domus_buffer *copy_out(domus_channel *channel, domus_buffer *buffer)
+static domus_buffer *copy_to_heap_buffer(domus_channel *channel, domus_buffer *buffer)
 {
     domi_io *io = channel->io;
     uint32_t front = domi_buffer_front(buffer); /* the head of a datagram goes along */
@@ -40,7 +40,7 @@ void domi_channel_keep_piece(domus_channel *channel, domus_buffer *buffer)
     domi_io *io = channel->io;
 
     if (channel->held >= io->share || domi_io_buffers_free(io) < io->reserve)
-        buffer = copy_out(channel, buffer);
+        buffer = copy_to_heap_buffer(channel, buffer);
     buffer->holder_slot = channel->slot;
     buffer->holder_generation = channel->slot_generation;
     channel->held++;
@@ -61,7 +61,7 @@ static void take_bytes(domus_channel *channel, const domi_completion *completion
         channel->silent_ns = 0;
         domi_counter_add(&io->counters.discarded_bytes, size);
         domi_buffer_recycle(io, buffer); /* after a close bytes are read and thrown away */
-        return;                          /* they do not keep the channel alive */
+        return;                          /* these completions do not keep the channel alive */
     }
     channel->active_ns = io->manager->now_ns;
     if (DOMI_UNLIKELY(channel->proxy != NULL)) {

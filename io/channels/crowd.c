@@ -44,7 +44,7 @@ void domi_channel_leave_crowd(domus_channel *channel)
 
 /* True if a crowded channel may go on. It has to be a quarter below its part, so that it does not
  * stop and go with every piece. If it has nothing queued, there is no such margin. */
-static bool may_go_on(const domus_channel *channel)
+static bool may_channel_go_on(const domus_channel *channel)
 {
     const domi_io *io = channel->io;
     uint64_t part = domi_io_part(io);
@@ -59,7 +59,7 @@ void domi_channel_note_crowded(domus_channel *channel)
     domi_io *io = channel->io;
 
     if (channel->crowded) {
-        if (may_go_on(channel))
+        if (may_channel_go_on(channel))
             domi_channel_leave_crowd(channel);
     } else if (DOMI_UNLIKELY(domi_channel_is_above_part(channel, channel->cost)) &&
                channel->state == DOMI_CHANNEL_OPEN) {

@@ -60,9 +60,9 @@ static inline uint64_t domi_queue_mark(uint64_t queue_max)
     return queue_max - queue_max / 4;
 }
 
-/* Returns so many of `queued` bytes as hinder others. Pages (pages.h) do so up to half of
- * the bound: otherwise one that is larger than the bound would silence all channels for as
- * long as it waits. */
+/* Returns how many of `queued` bytes count against other channels. Pages (pages.h) count only up to
+ * half of the bound: otherwise one page that is larger than the bound would silence all channels
+ * while it waits. */
 static inline uint64_t domi_io_in_the_way(const domi_io *io, uint64_t queued)
 {
     return queued - io->pages.beyond;

@@ -26,7 +26,8 @@ void domi_flush_end_sent(domus_channel *channel);
 /* End all waits with `error`, because the channel is gone. */
 void domi_flush_fail_all(domus_channel *channel, int error);
 
-/* This is domi_io_hooks.flush_left: take a promise that ends out of its channel's list. */
+/* This function is domi_io_hooks.flush_left: it takes a promise that ends out of its channel's
+ * list. */
 void domi_flush_leave(domi_manager *manager, domi_promise *promise);
 
 #endif

@@ -40,8 +40,8 @@ void domi_channel_count_cut(domus_channel *channel, uint64_t lost_bytes)
 
     if (channel->state == DOMI_CHANNEL_OPEN && channel->special == NULL)
         bytes += domi_socket_bytes(io, channel->fd, FIONREAD);
-    /* In a drain a conversation may owe an answer, too, whose size nobody knows; but a peer that
-     * has sent nothing is owed nothing. */
+    /* In a drain a conversation may owe an answer of unknown size, too; but a peer that has sent
+     * nothing is owed nothing. */
     bool is_owed = io->draining && channel->state < DOMI_CHANNEL_LINGERING &&
                    (channel->silent_ns == 0 || channel->drain_bytes != 0);
     if (bytes == 0 && !is_owed)

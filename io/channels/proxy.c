@@ -64,7 +64,7 @@ static int end_header(domus_channel *channel)
 }
 
 /* Reset the connection; count why, and say so in the log. */
-static void refuse(domus_channel *channel, int error)
+static void refuse_connection(domus_channel *channel, int error)
 {
     struct sockaddr_storage address;
 
@@ -92,7 +92,7 @@ bool domi_channel_take_header(domus_channel *channel, domus_buffer *buffer)
     }
     domi_buffer_recycle(channel->io, buffer);
     if (result < 0)
-        refuse(channel, result);
+        refuse_connection(channel, result);
     return false;
 }
 

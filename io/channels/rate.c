@@ -13,7 +13,7 @@ static uint64_t message_under_way(const domus_channel *channel)
 }
 
 /* True if `bytes` in `time_ns` are less than `rate` bytes in a second. */
-static bool is_below(uint64_t bytes, uint64_t time_ns, uint64_t rate)
+static bool is_below_rate(uint64_t bytes, uint64_t time_ns, uint64_t rate)
 {
     /* the rate is below 2^31 and the time at most some hours, so this is exact enough and fits */
     return bytes < rate * (time_ns / SECOND_NS) + rate * (time_ns % SECOND_NS) / SECOND_NS;
@@ -33,13 +33,13 @@ bool domi_channel_is_slow(domus_channel *channel, bool is_read)
     channel->rate = (domi_rate_span){
         .begun_ns = now_ns, .received = channel->received_bytes, .answered = answered};
     return answered != UINT64_MAX && answered == span.answered &&
-           is_below(channel->received_bytes - span.received, now_ns - span.begun_ns,
-                    settings->rate_min_bytes);
+           is_below_rate(channel->received_bytes - span.received, now_ns - span.begun_ns,
+                         settings->rate_min_bytes);
 }
 
 /* Returns 64 bits that look random and are the same for the same channel (the end of splitmix64).
  * The jitter has to spread channels, and need not be secret. */
-static uint64_t mix(const domus_channel *channel)
+static uint64_t hash_channel(const domus_channel *channel)
 {
     uint64_t bits = channel->opened_ns + (uint64_t)channel->slot * UINT64_C(0x9e3779b97f4a7c15) +
                     ((uint64_t)channel->slot_generation << 40);
@@ -58,6 +58,6 @@ uint64_t domi_channel_age_due(const domus_channel *channel)
     if (age_ns == 0)
         return UINT64_MAX;
     if (part_ns != 0)
-        age_ns = age_ns - part_ns + mix(channel) % (2 * part_ns + 1);
+        age_ns = age_ns - part_ns + hash_channel(channel) % (2 * part_ns + 1);
     return channel->opened_ns + age_ns;
 }

@@ -52,7 +52,7 @@ void domi_channel_end_receive(domus_channel *channel)
 {
     if (!channel->receiving || channel->cancelling)
         return;
-    if (DOMI_UNLIKELY(domi_channel_is_inner(channel))) { /* its outer channel may pass on bytes */
+    if (DOMI_UNLIKELY(domi_channel_is_inner(channel))) { /* the outer channel may pass on bytes */
         channel->receiving = false;
         return;
     }
@@ -80,7 +80,7 @@ static void note_high(domus_channel *channel)
 /* Returns how many pieces the channel may hold and still receive. While memory is critical the next
  * piece is received when the last one has been handled, so that a request that frees memory still
  * gets in. */
-static uint32_t held_max(const domus_channel *channel)
+static uint32_t get_most_held_pieces(const domus_channel *channel)
 {
     if (channel->io->pressure.spares)
         return 0;
@@ -92,7 +92,7 @@ static uint32_t held_max(const domus_channel *channel)
  * the peer has asks to answer, its answers are still taken: it may take no bytes before it has
  * got rid of them, and then both sides would wait for each other. They make nothing that waits
  * for the peer. */
-static bool is_full(const domus_channel *channel)
+static bool is_output_full(const domus_channel *channel)
 {
     return (channel->high || channel->crowded) && channel->asks == 0 && !channel->reading;
 }
@@ -100,11 +100,11 @@ static bool is_full(const domus_channel *channel)
 /* True if a blocked channel does not receive. One that is only busy receives until a piece comes
  * that has to wait: most peers send nothing before they have their answer, and a receive that is
  * ended and begun again for each request would cost two operations. */
-static bool is_held_up(const domus_channel *channel)
+static bool is_receiving_held_up(const domus_channel *channel)
 {
     if (DOMI_LIKELY(!channel->blocked))
         return false;
-    return is_full(channel) || channel->halted || channel->inbound.head != NULL;
+    return is_output_full(channel) || channel->halted || channel->inbound.head != NULL;
 }
 
 void domi_channel_add_unread_time(domus_channel *channel)
@@ -127,7 +127,8 @@ void domi_channel_decide_hindered(domus_channel *channel)
 
     note_high(channel);
     domi_channel_note_crowded(channel);
-    channel->blocked = is_full(channel) || channel->halted || (channel->busy && !channel->reading);
+    channel->blocked =
+        is_output_full(channel) || channel->halted || (channel->busy && !channel->reading);
     if (DOMI_UNLIKELY(!had_room) && channel->pipe != NULL && !channel->high && !channel->crowded) {
         domi_channel_make_ready(channel); /* asks may wait for that */
         domi_channel_carry(channel);
@@ -139,7 +140,8 @@ void domi_channel_decide_hindered(domus_channel *channel)
     /* Pieces that are held go on to the actor unless the channel is blocked, because otherwise
      * their buffers would never come back. */
     channel->paused = (channel->sated && channel->asks == 0 && !channel->reading) ||
-                      is_held_up(channel) || channel->held > held_max(channel) ||
+                      is_receiving_held_up(channel) ||
+                      channel->held > get_most_held_pieces(channel) ||
                       (channel->copied != 0 &&
                        domi_channel_is_above_part(channel, channel->cost + channel->copied));
     if (!was_paused && channel->paused)

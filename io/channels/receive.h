@@ -14,7 +14,8 @@ void domi_channel_arm_receive(domus_channel *channel);
 /* Cancel the receive that is in flight, if one is. */
 void domi_channel_end_receive(domus_channel *channel);
 
-/* As domi_channel_decide_receive(), for a channel that something hinders, or soon may. */
+/* Do the same as domi_channel_decide_receive(), for a channel that something hinders, or soon may.
+ */
 void domi_channel_decide_hindered(domus_channel *channel);
 
 /* Back-pressure: decide by the bytes queued and the buffers held whether the channel receives. This

@@ -1,5 +1,6 @@
-/* Channels look at settings that have changed: what is due by the new time-outs is due now, and
- * whether the peer is read is decided anew. The rate of the peer is measured from here on. */
+/* This file applies changed settings to open channels: time-outs that are over by the new values
+ * end at once, and the channel decides again whether it reads its peer. The rate of the peer is
+ * measured from the change on. */
 #include "io/channels/renew.h"
 
 #include "io/channels/close.h"

@@ -1,4 +1,4 @@
-/* Channels whose settings have changed look at them anew. */
+/* These functions apply changed settings to the channels that use them. */
 #ifndef DOMI_IO_CHANNELS_RENEW_H
 #define DOMI_IO_CHANNELS_RENEW_H
 

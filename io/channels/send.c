@@ -142,7 +142,7 @@ int domi_channel_write(domus_channel *channel, domus_buffer *bytes)
 }
 
 /* Returns a buffer with a copy of the bytes; NULL without memory. */
-static domus_buffer *copy_of(domus_channel *channel, const void *data, size_t size)
+static domus_buffer *copy_to_new_buffer(domus_channel *channel, const void *data, size_t size)
 {
     domus_buffer *bytes = domi_buffer_heap(channel->io, size);
 
@@ -155,7 +155,7 @@ static domus_buffer *copy_of(domus_channel *channel, const void *data, size_t si
 DOMI_INLINE int put_copy(domus_channel *channel, const void *data, size_t size)
 {
     if (channel->tail_room == 0 || size >= SMALL_BYTES || !join(channel, data, (uint32_t)size)) {
-        domus_buffer *bytes = copy_of(channel, data, size);
+        domus_buffer *bytes = copy_to_new_buffer(channel, data, size);
         if (bytes == NULL)
             return -ENOMEM;
         put_outbound(channel, bytes);
@@ -166,7 +166,7 @@ DOMI_INLINE int put_copy(domus_channel *channel, const void *data, size_t size)
 
 static int append_special(domus_channel *channel, const void *data, size_t size)
 {
-    domus_buffer *bytes = copy_of(channel, data, size);
+    domus_buffer *bytes = copy_to_new_buffer(channel, data, size);
 
     return bytes != NULL ? domi_channel_ways_of(channel)->write(channel, bytes) : -ENOMEM;
 }
@@ -242,8 +242,8 @@ __attribute__((noinline)) static void send_gathered(const domus_channel *channel
     io->backend->send_message(io->ring, channel->fd, &message, data);
 }
 
-/* One timer serves all time-outs of a channel, and fires at the earliest. Once it is armed for a
- * send, later sends are due after it, so this costs one comparison per send. */
+/* One timer serves all time-outs of a channel, and fires at the earliest. When the timer is armed
+ * for one send, all later sends are due later, so each later send costs one comparison only. */
 static void arm_send_timeout(domus_channel *channel)
 {
     domi_wheel_node *node = &channel->timer.node;

@@ -7,10 +7,11 @@
 /* Put the channel on the list of those that have something to send. */
 void domi_channel_mark_dirty(domus_channel *channel);
 
-/* Queue `bytes` to be sent, as domus_channel_write() says, for whoever calls. */
+/* Queue `bytes` to be sent, as domus_channel_write() does, but for any caller in io. */
 int domi_channel_write(domus_channel *channel, domus_buffer *bytes);
 
-/* Queue a copy of `size` bytes to be sent, as domus_channel_append() says, for whoever calls. */
+/* Queue a copy of `size` bytes to be sent, as domus_channel_append() does, but for any caller in
+ * io. */
 int domi_channel_append(domus_channel *channel, const void *data, size_t size);
 
 /* Returns 0 if domi_channel_write() would take `size` bytes, or its error. */

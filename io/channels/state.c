@@ -119,7 +119,7 @@ static void settle_flushing(domus_channel *channel)
 /* Cancel what is in flight, each operation by its number: the kernel finds that at once. For a
  * cancel by descriptor it walks over all operations of the ring, so thousands of channels that
  * close at a time would hold up the thread. */
-static void cancel_all(domus_channel *channel)
+static void cancel_all_operations(domus_channel *channel)
 {
     if (channel->cancelled_all)
         return;
@@ -128,7 +128,7 @@ static void cancel_all(domus_channel *channel)
         domi_socket_shutdown(channel->io, channel->fd, SHUT_RDWR);
     domi_channel_end_receive(channel);
     if (domi_channel_is_inner(channel))
-        channel->sending = false; /* what waits for the outer channel is dropped */
+        channel->sending = false; /* bytes that wait for the outer channel are dropped */
     if (!channel->sending)
         return;
     channel->cancels++;
@@ -143,7 +143,7 @@ static void cancel_all(domus_channel *channel)
 static void settle_closing(domus_channel *channel)
 {
     if (channel->receiving || channel->sending)
-        cancel_all(channel);
+        cancel_all_operations(channel);
     if (channel->receiving || channel->sending)
         return;
     /* In these two lists domi_io_queue_sends() finds the channel, and settles it again. */
@@ -161,8 +161,8 @@ static void settle_closing(domus_channel *channel)
         domi_socket_close_used(channel->io, channel->fd);
     channel->fd = -1;
     move_channel(channel, DOMI_CHANNEL_CLOSED);
-    channel->house->marks |= DOMI_MARK_GONE; /* its on_close waits for no conversation */
-    if (channel->proxy != NULL) /* its actor was never mounted, and no function of it is called */
+    channel->house->marks |= DOMI_MARK_GONE; /* on_close then waits for no conversation */
+    if (channel->proxy != NULL)              /* the actor was never mounted, and is not called */
         (void)domi_house_stop(channel->io->manager, domi_house_address(channel->house));
     domi_channel_make_ready(channel);
 }
@@ -197,7 +197,7 @@ int domi_channel_break(domus_channel *channel, int error)
         return -EALREADY;
     channel->broken = true;
     channel->error = error;
-    if (domi_channel_is_inner(channel)) /* its stage may have better things to do than to wait */
+    if (domi_channel_is_inner(channel)) /* the stage need not wait for the channel */
         domi_channel_ways_of(channel)->note_used(channel);
     return domi_channel_close(channel);
 }
@@ -237,7 +237,7 @@ int domi_channel_close(domus_channel *channel)
     domi_counter_add(&channel->io->counters.discarded_bytes, domi_channel_inbound_bytes(channel));
     domi_channel_drop_inbound(channel);
     if (channel->pipe != NULL)
-        domi_channel_make_ready(channel); /* its peer answers no asks any more */
+        domi_channel_make_ready(channel); /* the peer answers no asks any more */
     domi_channel_settle(channel);
     return 0;
 }

@@ -4,7 +4,7 @@
 
 #include "io/channels/channel.h"
 
-/* As domi_channel_settle(), for a channel for which there may be something to do. */
+/* Do the same as domi_channel_settle(), for a channel for which there may be something to do. */
 void domi_channel_take_steps(domus_channel *channel);
 
 /* Take each step that the state of the channel makes due: arm a receive, send FIN, cancel, close.
@@ -22,7 +22,8 @@ static inline void domi_channel_settle(domus_channel *channel)
  * -EALREADY if the channel is being closed. */
 int domi_channel_close(domus_channel *channel);
 
-/* As domi_channel_close(), but then the channel is reset, with `error` for on_close. */
+/* Do the same as domi_channel_close(), but reset the channel at its end, with `error` for on_close.
+ */
 int domi_channel_break(domus_channel *channel, int error);
 
 /* Send FIN when the queued bytes are sent, and go on reading, as domus_channel_finish() says.

@@ -73,7 +73,8 @@ static int take_place(domi_io *io, domus_channel **ret_channel, uint32_t *ret_sl
 
 /* Returns the settings of a connection. The thread has a copy of those of each listener of the
  * configuration, and learns from the first connection who serves it. */
-static domi_channel_settings *settings_of(domi_io *io, const domi_connection *connection)
+static domi_channel_settings *find_settings_of_connection(domi_io *io,
+                                                          const domi_connection *connection)
 {
     domi_channel_settings *theirs = connection->settings;
 
@@ -94,7 +95,7 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
 {
     const domus_behaviour *behaviour = domi_house_behaviour(house);
     bool is_outbound = connection->is_outbound;
-    domi_channel_settings *settings = settings_of(io, connection);
+    domi_channel_settings *settings = find_settings_of_connection(io, connection);
 
     *channel = (domus_channel){
         .io = io,
@@ -127,7 +128,7 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
     if (proxy == NULL)
         domi_channel_make_ready(channel);
     else
-        domi_channel_settle(channel); /* it receives the header first */
+        domi_channel_settle(channel); /* the channel receives the PROXY header first */
 }
 
 /* Copy the name of the server of a connection, if its behaviour has stages that may want it.
@@ -208,8 +209,8 @@ int domi_channel_connected(domi_io *io, domi_house *house, const domus_behaviour
 
     if (io->failed != 0)
         return io->failed;
-    /* A connect that completes so late would only hold the stop, which nobody would end after the
-     * drain. */
+    /* A connect that completes so late would only delay the stop: after the drain its channel would
+     * not be ended by any function. */
     if (io->draining_upstream)
         return -ESHUTDOWN;
     domi_server *server;

@@ -27,7 +27,8 @@ bool domi_io_has_opened_all(const domi_io *io);
 /* True if as many connections were accepted, by all threads, as may be (channel.maxConnections). */
 bool domi_io_has_accepted_all(const domi_io *io);
 
-/* As domi_channel_adopt(), with a behaviour of its own (NULL: as its owner says). */
+/* Do the same as domi_channel_adopt(), with this behaviour for the channel (NULL: the one that its
+ * owner names). */
 int domi_channel_make(domi_io *io, domi_house *owner, const domus_behaviour *behaviour,
                       const domi_connection *connection, domus_channel **ret_channel);
 

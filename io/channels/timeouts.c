@@ -27,7 +27,7 @@
 #define LOOK_NS UINT64_C(100000000)
 
 /* Returns the earlier of `next_ns` and `since_ns + timeout_ns`. A time-out of 0 is never due. */
-static uint64_t earlier_of(uint64_t next_ns, uint64_t since_ns, uint64_t timeout_ns)
+static uint64_t get_earlier_deadline(uint64_t next_ns, uint64_t since_ns, uint64_t timeout_ns)
 {
     uint64_t due_ns = since_ns + timeout_ns;
 
@@ -36,7 +36,7 @@ static uint64_t earlier_of(uint64_t next_ns, uint64_t since_ns, uint64_t timeout
 
 /* True if the first byte of the peer is still waited for. It is not if the actor has closed the
  * channel, or if the peer has finished sending. */
-static bool is_silent(const domus_channel *channel)
+static bool is_first_byte_awaited(const domus_channel *channel)
 {
     return channel->silent_ns != 0 && !channel->ended && channel->state == DOMI_CHANNEL_OPEN;
 }
@@ -58,7 +58,7 @@ static uint64_t first_byte_timeout_ns(const domus_channel *channel)
 }
 
 /* True if the channel has said that it has nothing to do, and its actor has nothing, either. */
-static bool is_resting(const domus_channel *channel)
+static bool is_channel_resting(const domus_channel *channel)
 {
     return channel->rests && channel->house->stacks == NULL;
 }
@@ -68,7 +68,7 @@ static uint64_t idle_timeout_ns(const domus_channel *channel)
 {
     uint64_t timeout_ns = channel->settings->idle_timeout_ns;
 
-    return is_resting(channel) && (timeout_ns == 0 || timeout_ns > DOMUS_INNER_REST_NS)
+    return is_channel_resting(channel) && (timeout_ns == 0 || timeout_ns > DOMUS_INNER_REST_NS)
                ? DOMUS_INNER_REST_NS
                : timeout_ns;
 }
@@ -80,25 +80,25 @@ static uint64_t next_timeout_ns(const domus_channel *channel)
     uint64_t next_ns = UINT64_MAX;
 
     if (channel->state <= DOMI_CHANNEL_FLUSHING)
-        next_ns = earlier_of(next_ns, channel->active_ns, idle_timeout_ns(channel));
-    if (is_silent(channel))
-        next_ns = earlier_of(next_ns, channel->silent_ns, first_byte_timeout_ns(channel));
+        next_ns = get_earlier_deadline(next_ns, channel->active_ns, idle_timeout_ns(channel));
+    if (is_first_byte_awaited(channel))
+        next_ns = get_earlier_deadline(next_ns, channel->silent_ns, first_byte_timeout_ns(channel));
     if (channel->ask_due_ns != 0 && channel->state == DOMI_CHANNEL_OPEN)
-        next_ns = earlier_of(next_ns, 0, channel->ask_due_ns);
+        next_ns = get_earlier_deadline(next_ns, 0, channel->ask_due_ns);
     if (channel->look_ns != 0 && channel->state == DOMI_CHANNEL_OPEN)
-        next_ns = earlier_of(next_ns, 0, channel->look_ns);
+        next_ns = get_earlier_deadline(next_ns, 0, channel->look_ns);
     if (channel->wake_ns != 0 && channel->state == DOMI_CHANNEL_OPEN)
-        next_ns = earlier_of(next_ns, 0, channel->wake_ns);
+        next_ns = get_earlier_deadline(next_ns, 0, channel->wake_ns);
     if (channel->message_due_ns != 0 && channel->state == DOMI_CHANNEL_OPEN)
-        next_ns = earlier_of(next_ns, 0, channel->message_due_ns);
+        next_ns = get_earlier_deadline(next_ns, 0, channel->message_due_ns);
     if (channel->kept_ns != 0 && channel->state == DOMI_CHANNEL_OPEN)
-        next_ns = earlier_of(next_ns, 0, channel->kept_ns);
+        next_ns = get_earlier_deadline(next_ns, 0, channel->kept_ns);
     if (channel->sending)
-        next_ns = earlier_of(next_ns, channel->send_ns, settings->send_timeout_ns);
+        next_ns = get_earlier_deadline(next_ns, channel->send_ns, settings->send_timeout_ns);
     if (domi_channel_has_rate(channel))
-        next_ns = earlier_of(next_ns, channel->rate.begun_ns, settings->rate_grace_ns);
+        next_ns = get_earlier_deadline(next_ns, channel->rate.begun_ns, settings->rate_grace_ns);
     if (domi_channel_has_age(channel))
-        next_ns = earlier_of(next_ns, 0, next_age_look_ns(channel));
+        next_ns = get_earlier_deadline(next_ns, 0, next_age_look_ns(channel));
     return next_ns;
 }
 
@@ -131,7 +131,8 @@ static bool is_late_datagram(const domus_channel *channel, uint64_t now_ns)
 {
     return domi_channel_is_of_datagrams(channel) && channel->state == DOMI_CHANNEL_OPEN &&
            channel->sending &&
-           earlier_of(UINT64_MAX, channel->send_ns, channel->settings->send_timeout_ns) <= now_ns;
+           get_earlier_deadline(UINT64_MAX, channel->send_ns, channel->settings->send_timeout_ns) <=
+               now_ns;
 }
 
 static bool is_too_old(const domus_channel *channel)
@@ -142,7 +143,7 @@ static bool is_too_old(const domus_channel *channel)
 
 /* Let a channel that is too old close as in a drain, once it has answered everything. Returns
  * whether it is closed or being closed, with the timer set for what comes now. */
-static bool retire(domus_channel *channel)
+static bool retire_old_channel(domus_channel *channel)
 {
     if (!channel->aged && !channel->drain)
         domi_channel_drain(channel);
@@ -174,7 +175,7 @@ static bool wake_stage(domus_channel *channel, bool is_unread)
  * asks, if it was seen to be gone.
  * Returns whether the channel is still open; otherwise all is answered, and the timer is set for
  * what comes now. */
-static bool cancel_kept(domus_channel *channel)
+static bool cancel_kept_asks(domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN)
         return true;
@@ -192,7 +193,7 @@ static bool cancel_kept(domus_channel *channel)
 }
 
 /* True if the time for the rest of a message is over, and this side has read all that has come. */
-static bool is_late(domus_channel *channel, bool is_read)
+static bool is_message_late(domus_channel *channel, bool is_read)
 {
     uint64_t now_ns = channel->io->manager->now_ns;
 
@@ -209,7 +210,7 @@ static bool is_late(domus_channel *channel, bool is_read)
 
 /* The time of the peer is over: if it has begun a message, the pipeline ends the channel with an
  * answer. Returns whether it does, with the timer set for what comes now. */
-static bool answer_late(domus_channel *channel)
+static bool answer_late_message(domus_channel *channel)
 {
     if (channel->pipe == NULL || channel->state != DOMI_CHANNEL_OPEN ||
         !channel->io->pipe_ways->answer_late(channel))
@@ -222,10 +223,10 @@ static bool answer_late(domus_channel *channel)
 }
 
 /* The peer was too slow with a message. */
-static void end_slow(domus_channel *channel)
+static void end_slow_channel(domus_channel *channel)
 {
     domi_counter_add(&channel->io->counters.channels_slow, 1);
-    if (answer_late(channel))
+    if (answer_late_message(channel))
         return;
     domi_channel_count_cut(channel, 0);
     domi_channel_end(channel, -ETIMEDOUT, channel->sending);
@@ -233,15 +234,15 @@ static void end_slow(domus_channel *channel)
 
 /* True if the channel has been idle for too long, and neither a send nor an ask has taken longer
  * than it may. */
-static bool is_idle(const domus_channel *channel, uint64_t now_ns)
+static bool is_channel_idle(const domus_channel *channel, uint64_t now_ns)
 {
     const domi_channel_settings *settings = channel->settings;
 
     if (channel->sending &&
-        earlier_of(UINT64_MAX, channel->send_ns, settings->send_timeout_ns) <= now_ns)
+        get_earlier_deadline(UINT64_MAX, channel->send_ns, settings->send_timeout_ns) <= now_ns)
         return false;
     return channel->ask_due_ns == 0 &&
-           earlier_of(UINT64_MAX, channel->active_ns, idle_timeout_ns(channel)) <= now_ns;
+           get_earlier_deadline(UINT64_MAX, channel->active_ns, idle_timeout_ns(channel)) <= now_ns;
 }
 
 void domi_channel_handle_timer(domus_channel *channel)
@@ -268,20 +269,21 @@ void domi_channel_handle_timer(domus_channel *channel)
     if (channel->silent_ns != 0 && (is_unread || !channel->receiving || channel->cancelling))
         /* this side did not read, so the peer's first byte may have come long ago */
         channel->silent_ns = now_ns;
-    if (is_too_old(channel) && retire(channel))
+    if (is_too_old(channel) && retire_old_channel(channel))
         return;
     bool is_read = !is_crowded && !is_unread;
-    if (domi_channel_is_slow(channel, is_read) || is_late(channel, is_read)) {
-        end_slow(channel);
+    if (domi_channel_is_slow(channel, is_read) || is_message_late(channel, is_read)) {
+        end_slow_channel(channel);
         return;
     }
     if (channel->look_ns != 0 && channel->look_ns <= now_ns) {
         channel->look_ns = 0;
-        domi_channel_make_ready(channel); /* its run looks, and sets the time of the next look */
+        domi_channel_make_ready(channel); /* the channel's run checks its time-outs, and sets the
+                                             time of the next check */
     }
     if (!wake_stage(channel, is_unread || is_crowded))
         return;
-    if (!cancel_kept(channel))
+    if (!cancel_kept_asks(channel))
         return;
     uint64_t next_ns = next_timeout_ns(channel);
     if (next_ns > now_ns) {
@@ -293,14 +295,15 @@ void domi_channel_handle_timer(domus_channel *channel)
         domi_channel_arm_timeouts(channel);
         return;
     }
-    if (is_resting(channel) && is_idle(channel, now_ns)) {
+    if (is_channel_resting(channel) && is_channel_idle(channel, now_ns)) {
         domi_channel_end(channel, 0, false);
         return;
     }
-    if (is_idle(channel, now_ns) && answer_late(channel))
+    if (is_channel_idle(channel, now_ns) && answer_late_message(channel))
         return;
-    if (is_silent(channel) &&
-        earlier_of(UINT64_MAX, channel->silent_ns, first_byte_timeout_ns(channel)) <= now_ns)
+    if (is_first_byte_awaited(channel) &&
+        get_earlier_deadline(UINT64_MAX, channel->silent_ns, first_byte_timeout_ns(channel)) <=
+            now_ns)
         domi_counter_add(&channel->io->counters.channels_silent, 1);
     domi_channel_count_cut(channel, 0);
     domi_channel_end(channel, -ETIMEDOUT, channel->sending || channel->asks != 0);

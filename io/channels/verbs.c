@@ -71,7 +71,7 @@ int domus_channel_write(domus_stack *stack, domus_channel *channel, domus_buffer
 }
 
 /* Append what may_act() has allowed. */
-static int append(domus_channel *channel, const void *data, size_t size)
+static int append_allowed_bytes(domus_channel *channel, const void *data, size_t size)
 {
     if (DOMI_LIKELY(!channel->wraps) || size == 0 || size > DOMI_BUFFER_MAX)
         return domi_channel_append(channel, data, size);
@@ -80,7 +80,7 @@ static int append(domus_channel *channel, const void *data, size_t size)
 
 int domus_channel_append(domus_stack *stack, domus_channel *channel, const void *data, size_t size)
 {
-    return may_act(stack, channel) ? append(channel, data, size) : -EPERM;
+    return may_act(stack, channel) ? append_allowed_bytes(channel, data, size) : -EPERM;
 }
 
 /* A slice that is at most this long is copied, together with what stands before it. */
@@ -209,7 +209,7 @@ int domus_channel_reset(domus_stack *stack, domus_channel *channel, int error)
 }
 
 /* Stop showing the actor what comes, or begin to again. */
-static int halt(domus_stack *stack, domus_channel *channel, bool halted)
+static int set_halted(domus_stack *stack, domus_channel *channel, bool halted)
 {
     if (!may_act(stack, channel))
         return -EPERM;
@@ -231,12 +231,12 @@ int domus_channel_set_relay(domus_stack *stack, domus_channel *channel, bool rel
 
 int domus_channel_pause(domus_stack *stack, domus_channel *channel)
 {
-    return halt(stack, channel, true);
+    return set_halted(stack, channel, true);
 }
 
 int domus_channel_resume(domus_stack *stack, domus_channel *channel)
 {
-    return halt(stack, channel, false);
+    return set_halted(stack, channel, false);
 }
 
 /* --- what tells ------------------------------------------------------------------------------- */
@@ -254,7 +254,7 @@ domus_address domus_channel_address(const domus_channel *channel)
 }
 
 /* The descriptor of the connection on which the bytes of the channel travel; -1: it is gone. */
-static int descriptor_of(const domus_channel *channel)
+static int get_descriptor_of_connection(const domus_channel *channel)
 {
     if (!domi_channel_is_inner(channel))
         return channel->fd;
@@ -273,12 +273,12 @@ int domus_channel_peer(const domus_channel *channel, domus_endpoint *ret_peer)
 
 int domus_channel_direct_peer(const domus_channel *channel, domus_endpoint *ret_peer)
 {
-    return domi_endpoint_of(channel->io, descriptor_of(channel), true, ret_peer);
+    return domi_endpoint_of(channel->io, get_descriptor_of_connection(channel), true, ret_peer);
 }
 
 int domus_channel_local(const domus_channel *channel, domus_endpoint *ret_local)
 {
-    return domi_endpoint_of(channel->io, descriptor_of(channel), false, ret_local);
+    return domi_endpoint_of(channel->io, get_descriptor_of_connection(channel), false, ret_local);
 }
 
 int domus_channel_listener(const domus_channel *channel, domus_address *ret_listener,

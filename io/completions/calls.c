@@ -31,8 +31,8 @@ static void count_conversation(domus_channel *channel, domus_stack *pooled)
 }
 
 /* Call a function on a stack that has its frame, and end the turn. Returns what it returned. */
-static int call_on(domus_stack *stack, domi_house *house, const domus_call *call,
-                   const domus_type *type, const domus_channel_event *event)
+static int call_on_stack(domus_stack *stack, domi_house *house, const domus_call *call,
+                         const domus_type *type, const domus_channel_event *event)
 {
     stack->begun_by = type;
     domi_turn_begin(stack, type);
@@ -47,8 +47,8 @@ __attribute__((noinline, cold)) static int call_local(domi_manager *manager, dom
 {
     alignas(16) unsigned char place[DOMI_STACK_HEAD + DOMUS_FRAME_MAX];
 
-    return call_on(domi_stack_init_local(place, manager, house, call->call_frame_size), house, call,
-                   type, event);
+    return call_on_stack(domi_stack_init_local(place, manager, house, call->call_frame_size), house,
+                         call, type, event);
 }
 
 /* Call a function that has a frame. Returns what it returned. */
@@ -61,7 +61,7 @@ static int call_framed(domi_manager *manager, domi_house *house, const domus_cal
         return call_local(manager, house, call, type, event);
     if (type == &read_type)
         count_conversation(event->channel, stack);
-    int result = call_on(stack, house, call, type, event);
+    int result = call_on_stack(stack, house, call, type, event);
     if (type == &read_type)
         domi_channel_note_requests(event->channel);
     return result;
@@ -80,7 +80,7 @@ DOMI_INLINE int call_function(domi_manager *manager, domi_house *house, const do
     domi_turn_begin(&stack, type);
     int result = call->handle(&stack, house->self, event);
     bool counts = type == &read_type && stack.pooled != NULL;
-    if (DOMI_UNLIKELY(stack.pooled != NULL)) /* one that has not parked ends with this call */
+    if (DOMI_UNLIKELY(stack.pooled != NULL)) /* a stack that has not parked ends with this call */
         stack.pooled->begun_by = type;
     if (DOMI_UNLIKELY(counts))
         count_conversation(event->channel, stack.pooled);

@@ -40,7 +40,7 @@ static_assert(offsetof(domi_descriptor, link) == DOMI_LINK_OFFSET, "as a timer's
 static_assert(sizeof(domus_ready) <= sizeof(((domi_envelope *)NULL)->payload), "inline");
 
 /* Returns the user_data of the poll of a descriptor watch. */
-static uint64_t data_of(const domi_descriptor *descriptor)
+static uint64_t make_user_data(const domi_descriptor *descriptor)
 {
     return (uint64_t)DOMI_OP_DESCRIPTOR << 56 | (uintptr_t)descriptor;
 }
@@ -50,7 +50,7 @@ static domi_io *io_of(const domi_descriptor *descriptor)
     return descriptor->house->home->io; /* constant while threads run */
 }
 
-static void tell_watcher(domi_descriptor *descriptor, uint32_t events, int error)
+static void send_ready_event(domi_descriptor *descriptor, uint32_t events, int error)
 {
     const domus_ready ready = {.fd = descriptor->fd, .events = events, .error = error};
     domus_address address = domi_house_address(descriptor->house);
@@ -87,28 +87,29 @@ static void arm_poll(domi_descriptor *descriptor)
     domi_io *io = io_of(descriptor);
 
     if (io->failed != 0) {
-        tell_watcher(descriptor, 0, io->failed);
+        send_ready_event(descriptor, 0, io->failed);
         return;
     }
     list_armed(io, descriptor);
-    io->backend->poll_once(io->ring, descriptor->fd, descriptor->events, data_of(descriptor));
+    io->backend->poll_once(io->ring, descriptor->fd, descriptor->events,
+                           make_user_data(descriptor));
 }
 
-static void take_out(domi_descriptor *descriptor)
+static void cancel_poll(domi_descriptor *descriptor)
 {
     domi_io *io = io_of(descriptor);
 
     if (!descriptor->armed || descriptor->cancelling)
         return;
     descriptor->cancelling = true;
-    io->backend->cancel(io->ring, descriptor->fd, data_of(descriptor), DOMI_OP_IGNORED);
+    io->backend->cancel(io->ring, descriptor->fd, make_user_data(descriptor), DOMI_OP_IGNORED);
 }
 
-static void detach(domi_descriptor *descriptor)
+static void detach_descriptor(domi_descriptor *descriptor)
 {
     descriptor->cancelled = true;
     domi_link_remove(descriptor->house, &descriptor->link);
-    take_out(descriptor);
+    cancel_poll(descriptor);
 }
 
 /* Relaxed, as is the write: an actor's own watches end in its own runs, so it sees their
@@ -130,7 +131,7 @@ static void settle_watch(domi_descriptor *descriptor)
         return;
     }
     if (!descriptor->cancelled)
-        detach(descriptor);
+        detach_descriptor(descriptor);
     atomic_fetch_add_explicit(&descriptor->generation, 1, memory_order_relaxed);
     domi_pool_free(io_of(descriptor)->manager, &descriptor->event.node);
 }
@@ -142,7 +143,7 @@ void domi_descriptor_handle_completion(domi_io *io, domi_descriptor *descriptor,
     DOMI_CHECK(io_of(descriptor) == io && descriptor->armed);
     unlist_armed(descriptor);
     if (!descriptor->cancelled && !(result == -ECANCELED && again))
-        tell_watcher(descriptor, result >= 0 ? (uint32_t)result : 0, result < 0 ? result : 0);
+        send_ready_event(descriptor, result >= 0 ? (uint32_t)result : 0, result < 0 ? result : 0);
     settle_watch(descriptor);
 }
 
@@ -167,7 +168,7 @@ void domi_descriptor_cancel(domi_manager *manager, domi_node *node)
 
     (void)manager;
     descriptor->event.error = -ECANCELED; /* an event that is under way is not handled then */
-    detach(descriptor);
+    detach_descriptor(descriptor);
     settle_watch(descriptor);
 }
 
@@ -217,7 +218,7 @@ int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *
     return 0;
 }
 
-static domi_descriptor *find(const domus_stack *stack, domus_fd_watch watch)
+static domi_descriptor *find_watch(const domus_stack *stack, domus_fd_watch watch)
 {
     domi_descriptor *descriptor = watch.descriptor;
 
@@ -229,23 +230,23 @@ static domi_descriptor *find(const domus_stack *stack, domus_fd_watch watch)
 
 int domus_fd_change(domus_stack *stack, domus_fd_watch watch, uint32_t events)
 {
-    domi_descriptor *descriptor = find(stack, watch);
+    domi_descriptor *descriptor = find_watch(stack, watch);
 
     if (descriptor == NULL || descriptor->failed)
         return -ENOENT;
     descriptor->events = events;
-    take_out(descriptor); /* the poll is armed again when its cancel has come back */
+    cancel_poll(descriptor); /* the poll is armed again when its cancel has come back */
     return 0;
 }
 
 int domus_unwatch_fd(domus_stack *stack, domus_fd_watch watch)
 {
-    domi_descriptor *descriptor = find(stack, watch);
+    domi_descriptor *descriptor = find_watch(stack, watch);
 
     if (descriptor == NULL)
         return -ENOENT;
     descriptor->event.error = -ECANCELED;
-    detach(descriptor);
+    detach_descriptor(descriptor);
     settle_watch(descriptor);
     return 0;
 }

@@ -15,7 +15,7 @@ void domi_descriptor_handle_completion(domi_io *io, domi_descriptor *descriptor,
  * ring has failed. */
 void domi_descriptors_fail(domi_io *io);
 
-/* These are domi_io_hooks.descriptor_handled, descriptor_cancel and descriptor_noted. */
+/* These functions are domi_io_hooks.descriptor_handled, descriptor_cancel and descriptor_noted. */
 void domi_descriptor_end_event(domi_manager *manager, domi_node *node);
 void domi_descriptor_cancel(domi_manager *manager, domi_node *node);
 void domi_descriptor_carry_out_note(domi_manager *home, domi_node *node);

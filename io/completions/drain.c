@@ -128,7 +128,7 @@ static void cut_channel(domus_channel *channel)
 {
     domi_channel_drain_step(channel);
     if (channel->state >= DOMI_CHANNEL_CLOSING)
-        return; /* it was idle */
+        return; /* the channel was idle, and is closing now */
     if (channel->state == DOMI_CHANNEL_LINGERING && !domi_channel_has_undelivered(channel)) {
         domi_channel_end(channel, 0, false);
         return;

@@ -17,7 +17,7 @@ void domi_io_drain(domi_io *io);
  * them and are gone, on all threads, or the time of the drain is over. */
 void domi_io_drain_upstream(domi_io *io);
 
-/* In each iteration of a drain: look at some of the channels. */
+/* Drain some of the channels; called once in each iteration of a drain. */
 void domi_io_look_at_draining(domi_io *io);
 
 /* End all channels that are still open, and count those that are cut. Returns how many

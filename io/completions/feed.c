@@ -15,7 +15,7 @@
 
 /* Let as many starved channels receive as there are free buffers. A channel that again finds no
  * buffer goes to the end of the queue. */
-static void feed_starved(domi_io *io)
+static void resume_starved_channels(domi_io *io)
 {
     uint32_t fed = 0;
 
@@ -42,7 +42,7 @@ static void feed_crowded(domi_io *io)
 }
 
 /* Let each channel send that has something to send. Returns how many there were. */
-static uint32_t send_dirty(domi_io *io)
+static uint32_t send_from_dirty_channels(domi_io *io)
 {
     uint32_t count = 0;
 
@@ -63,14 +63,14 @@ uint32_t domi_io_queue_sends(domi_io *io)
     uint32_t count;
 
     domi_io_publish(io);
-    feed_starved(io);
+    resume_starved_channels(io);
     feed_crowded(io);
     if (io->stages.begun_ns != 0)
         domi_stages_end_phase(io);
-    count = send_dirty(io);
+    count = send_from_dirty_channels(io);
     while (DOMI_UNLIKELY(io->carriers != NULL)) { /* their stages send what inner channels did */
         domi_io_carry(io);
-        count += send_dirty(io);
+        count += send_from_dirty_channels(io);
     }
     io->sends_queued = io->sends_queued || count != 0;
     return count;

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 
-static uint64_t data_of(const domi_file_try *attempt)
+static uint64_t make_user_data(const domi_file_try *attempt)
 {
     return (uint64_t)DOMI_OP_FILE << 56 | (uintptr_t)attempt;
 }
@@ -18,7 +18,7 @@ static bool may_try(const domi_io *io)
     return io != NULL && io->failed == 0 && io->backend->file_read != NULL;
 }
 
-static void list(domi_io *io, domi_file_try *attempt)
+static void add_to_tries(domi_io *io, domi_file_try *attempt)
 {
     attempt->place = &io->tries;
     attempt->next = io->tries;
@@ -32,8 +32,8 @@ bool domi_file_try_read(domi_io *io, domi_file_try *attempt, int fd, void *data,
 {
     if (!may_try(io))
         return false;
-    list(io, attempt);
-    io->backend->file_read(io->ring, fd, data, size, position, data_of(attempt));
+    add_to_tries(io, attempt);
+    io->backend->file_read(io->ring, fd, data, size, position, make_user_data(attempt));
     return true;
 }
 
@@ -42,8 +42,8 @@ bool domi_file_try_write(domi_io *io, domi_file_try *attempt, int fd, const void
 {
     if (!may_try(io))
         return false;
-    list(io, attempt);
-    io->backend->file_write(io->ring, fd, data, size, position, data_of(attempt));
+    add_to_tries(io, attempt);
+    io->backend->file_write(io->ring, fd, data, size, position, make_user_data(attempt));
     return true;
 }
 
@@ -52,8 +52,8 @@ bool domi_file_try_open(domi_io *io, domi_file_try *attempt, int directory, cons
 {
     if (!may_try(io))
         return false;
-    list(io, attempt);
-    io->backend->file_open(io->ring, directory, path, how, data_of(attempt));
+    add_to_tries(io, attempt);
+    io->backend->file_open(io->ring, directory, path, how, make_user_data(attempt));
     return true;
 }
 

@@ -107,7 +107,7 @@ static void dispatch_completion(domi_io *io, const domi_completion *completion)
 
 /* Completions are copied out before they are handled, because handling one queues operations, which
  * may submit. */
-static uint32_t reap(domi_io *io)
+static uint32_t reap_completions(domi_io *io)
 {
     domi_completion completions[DOMI_COMPLETIONS_BATCH];
     uint32_t limit = io->config->io.completions_per_poll;
@@ -147,7 +147,7 @@ bool domi_io_submit_sends(domi_io *io)
 
 uint32_t domi_io_reap(domi_io *io)
 {
-    uint32_t count = io->failed == 0 && io->backend->ready(io->ring) ? reap(io) : 0;
+    uint32_t count = io->failed == 0 && io->backend->ready(io->ring) ? reap_completions(io) : 0;
 
     domi_io_publish(io);
     return count;
@@ -163,7 +163,7 @@ bool domi_io_reap_all(domi_io *io, uint32_t limit, uint32_t *ret_taken)
 
     for (uint32_t enters = 0; more && taken < limit && enters < limit; enters++) {
         domi_io_enter(io, 0, 0);
-        uint32_t count = io->failed == 0 ? reap(io) : 0;
+        uint32_t count = io->failed == 0 ? reap_completions(io) : 0;
         taken += count;
         more = io->failed == 0 && (count != 0 || io->backend->pending(io->ring));
         if (io->refusals != 0 && count == 0)

@@ -59,7 +59,7 @@ bool domi_channel_fail_actor(domi_manager *manager, domi_house *house, int error
 /* True if the actor may get the next piece. While much is queued this is decided anew for
  * each piece: other channels have written since it came, and an answer to it may find no
  * room any more. */
-static bool may_be_shown(domus_channel *channel)
+static bool may_show_next_piece(domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN || channel->inbound.head == NULL || channel->blocked)
         return false;
@@ -75,10 +75,10 @@ static bool has_seen_all(const domus_channel *channel)
 }
 
 /* True if the actor has to hear that the peer has finished sending. It has seen all bytes, and has
- * not paused the channel. An actor with an on_end hears of it also while a request that is alone is
- * not answered, if no bytes came behind that, or if the request asks for it; and that request may
+ * not paused the channel. An actor with an on_end also hears of it while its only request is not
+ * answered, if no bytes came behind that request, or if the request asks for it; such a request may
  * end with its peer. */
-static bool is_end_due(const domus_channel *channel)
+static bool is_end_of_peer_due(const domus_channel *channel)
 {
     return channel->state == DOMI_CHANNEL_OPEN && channel->ended && !channel->end_told &&
            !channel->halted &&
@@ -127,11 +127,11 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
     if (channel->pipe != NULL && used < budget)
         used += domi_pipe_run(manager, house, channel, budget - used);
     while ((house->marks & DOMI_MARK_SATURATED) == 0 && used < budget && channel->pipe == NULL &&
-           may_be_shown(channel)) {
+           may_show_next_piece(channel)) {
         domi_channel_call_read(manager, house, channel);
         used++;
     }
-    if (is_end_due(channel) && used < budget) {
+    if (is_end_of_peer_due(channel) && used < budget) {
         end_channel(manager, house, channel);
         used++;
     }
@@ -145,7 +145,7 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
         return used + 1;
     }
     bool more =
-        channel->state == DOMI_CHANNEL_CLOSED || is_end_due(channel) ||
+        channel->state == DOMI_CHANNEL_CLOSED || is_end_of_peer_due(channel) ||
         (channel->state == DOMI_CHANNEL_OPEN && !channel->blocked &&
          (channel->pipe != NULL ? domi_pipe_has_work(channel) : channel->inbound.head != NULL));
     if (more)

@@ -5,13 +5,14 @@
 
 #include "house/message/manager.h"
 
-/* This is domi_io_hooks.conversation_ended. */
+/* This function is domi_io_hooks.conversation_ended. */
 void domi_channel_conversation_ended(domi_manager *manager, domi_house *house);
 
-/* This is domi_io_hooks.channel_failed: if `house` is that of a channel, reset the channel. */
+/* This function is domi_io_hooks.channel_failed: if `house` belongs to a channel, it resets the
+ * channel. */
 bool domi_channel_fail_actor(domi_manager *manager, domi_house *house, int error);
 
-/* These are domi_io_hooks.run_channels, open_channel, stop_channels and take_event. */
+/* These functions are domi_io_hooks.run_channels, open_channel, stop_channels and take_event. */
 uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t budget);
 void domi_channels_open(domi_manager *manager, domi_house *house);
 uint32_t domi_channels_stop(domi_manager *manager, domi_house *house);

@@ -61,8 +61,8 @@ static void look_at_peer(domus_channel *channel)
      * is not reaped. */
     int64_t progress = (int64_t)(taken - channel->peer_took);
 
-    /* Begin to measure anew: nothing waits, or the peer made progress, or the last observation is
-     * from before this thread became careful. */
+    /* The measurement begins again: no bytes wait, or the peer made progress, or the last
+     * observation is older than the time at which this thread became careful. */
     if (waiting == 0 || progress > (int64_t)(waiting / TAKES_LEAST) ||
         channel->peer_seen_ns < io->sweep.begun_ns) {
         channel->peer_took = taken;
@@ -90,7 +90,7 @@ static void visit_channel(domus_channel *channel)
 
 /* True if long answers are refused. This begins at the mark (crowd.h), and ends when an eighth of
  * the bound less is queued. */
-static bool is_crammed(domi_io *io, uint64_t queued)
+static bool update_refusal_of_long_answers(domi_io *io, uint64_t queued)
 {
     uint64_t queue_max = io->pressure.queue_max;
 
@@ -102,10 +102,10 @@ static bool is_crammed(domi_io *io, uint64_t queued)
 }
 
 /* True if a channel has to be reset to free memory. */
-static bool is_to_shed(domi_io *io, uint64_t queued)
+static bool has_to_shed(domi_io *io, uint64_t queued)
 {
-    /* Relaxed: a number of bytes that guards nothing. */
-    return is_crammed(io, queued) ||
+    /* Relaxed: the number of bytes publishes no other data. */
+    return update_refusal_of_long_answers(io, queued) ||
            (io->shared != NULL &&
             atomic_load_explicit(&io->shared->excess, memory_order_relaxed) > 0);
 }
@@ -126,14 +126,14 @@ static void shed_channel(domi_io *io, domus_channel *channel, uint64_t bytes)
 
 /* Shed (reset) the remembered channels, the largest first. Their queued bytes are free only when
  * their sends have ended, so they are subtracted from a local copy here. A pass that remembered no
- * channel asks is_to_shed(), too, because that also notes when the queued bytes have fallen below
+ * channel asks has_to_shed(), too, because that also notes when the queued bytes have fallen below
  * the mark. Returns whether more channels have to be shed. */
 static bool shed_worst(domi_io *io)
 {
     domi_sweep *sweep = &io->sweep;
     uint64_t queued = domi_io_queued(io);
     uint32_t count = 0;
-    bool more = is_to_shed(io, queued);
+    bool more = has_to_shed(io, queued);
 
     for (uint32_t i = 0; i < sweep->worst_count && more; i++) {
         const domi_worst *worst = &sweep->worst[i];
@@ -146,7 +146,7 @@ static bool shed_worst(domi_io *io)
         uint64_t freed = channel->cost + channel->copied;
         queued -= freed < queued ? freed : queued;
         shed_channel(io, channel, worst->bytes);
-        more = is_to_shed(io, queued);
+        more = has_to_shed(io, queued);
         count++;
     }
     sweep->worst_count = 0;
@@ -154,7 +154,7 @@ static bool shed_worst(domi_io *io)
 }
 
 /* True if the thread has to read one piece at a time still. */
-static bool stays_careful(const domi_io *io)
+static bool has_to_read_carefully(const domi_io *io)
 {
     return io->pressure.pauses || io->pressure.spares ||
            domi_io_queued(io) > io->careful_mark - io->careful_mark / 4;
@@ -167,11 +167,10 @@ static uint64_t end_pass(domi_io *io)
     bool has_more = shed_worst(io);
 
     io->sweep.next = 0;
-    io->careful = was_careful && stays_careful(io);
+    io->careful = was_careful && has_to_read_carefully(io);
     if (io->careful)
         return has_more ? DOMI_WHEEL_TICK_NS : PASS_EVERY_NS;
-    /* One more pass goes over all channels: those that were paused for a reason that is
-     * over now go on. */
+    /* One more pass visits all channels, so that channels whose reason to pause is over go on. */
     return was_careful ? DOMI_WHEEL_TICK_NS : 0;
 }
 

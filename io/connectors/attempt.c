@@ -14,7 +14,7 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 
-static uint64_t data_of(const domi_attempt *attempt)
+static uint64_t make_user_data(const domi_attempt *attempt)
 {
     return (uint64_t)DOMI_OP_CONNECT << 56 | (uintptr_t)attempt;
 }
@@ -28,7 +28,7 @@ static void close_socket(domi_attempt *attempt)
 
 /* Bind the socket to the own address that the options name. The port is chosen by connect(), which
  * knows the peer, so more connections fit than there are ports. */
-static int bind_own(const domi_attempt *attempt)
+static int bind_own_address(const domi_attempt *attempt)
 {
     const domi_socket_option late[] = {{IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1, false}};
     const domus_endpoint *own = &attempt->of->wanted;
@@ -61,7 +61,7 @@ static int open_socket(domi_attempt *attempt)
     if (result == 0 && attempt->to.family != AF_UNIX)
         result = domi_socket_set_tcp(io, fd, attempt->of->settings, false);
     if (result == 0)
-        result = bind_own(attempt);
+        result = bind_own_address(attempt);
     return result;
 }
 
@@ -78,7 +78,7 @@ static int check_connected(domi_attempt *attempt)
     int result = domi_endpoint_of(io, attempt->fd, false, &connect->local);
     if (attempt->to.family == AF_UNIX) {
         connect->peer = attempt->to;
-        return 0; /* its own end mostly has no name */
+        return 0; /* the own end of a Unix socket mostly has no name */
     }
     if (result == 0)
         result = domi_endpoint_of(io, attempt->fd, true, &connect->peer);
@@ -116,7 +116,7 @@ int domi_attempt_try(domi_attempt *attempt)
         return take_result(attempt, result);
     attempt->is_polled = true;
     attempt->of->polls++;
-    io->backend->poll_once(io->ring, attempt->fd, POLLOUT, data_of(attempt));
+    io->backend->poll_once(io->ring, attempt->fd, POLLOUT, make_user_data(attempt));
     return -EINPROGRESS;
 }
 
@@ -156,5 +156,5 @@ void domi_attempt_drop(domi_attempt *attempt)
     if (attempt->is_dropped)
         return;
     attempt->is_dropped = true;
-    io->backend->cancel(io->ring, attempt->fd, data_of(attempt), DOMI_OP_IGNORED);
+    io->backend->cancel(io->ring, attempt->fd, make_user_data(attempt), DOMI_OP_IGNORED);
 }

@@ -25,13 +25,14 @@ typedef struct domi_connect domi_connect;
 /* Check a text as domus_connect() does before it connects. Any thread. */
 int domi_connect_check_place(const char *text);
 
-/* One attempt: a socket on its way to one address. */
+/* An attempt: one socket that connects to one address. */
 typedef struct domi_attempt {
     domi_connect *of;
     domus_endpoint to;
     int fd;          /* the socket; -1: none */
     bool is_polled;  /* a poll of `fd` is in flight */
-    bool is_dropped; /* that poll is being cancelled, and `fd` is closed when it comes back */
+    bool is_dropped; /* the poll of `fd` is being cancelled, and `fd` is closed when the poll comes
+                        back */
     bool waits;      /* the Unix listener has no room: the connect is tried again */
 } domi_attempt;
 
@@ -45,12 +46,12 @@ struct domi_connect {
     domi_connect **place;  /* the pointer to this one in that list */
     const domus_behaviour *behaviour; /* the behaviour of the channel */
     domi_channel_settings *settings;  /* the settings of the channel */
-    uint64_t timeout_ns;              /* as the options say; 0: as the configuration says */
-    domus_endpoint wanted;            /* the own address that the options name */
-    domi_io_timer timer;              /* the next attempt is due */
-    uint64_t pause_ns;                /* the wait before the next try at a Unix listener */
-    bool has_ended;                   /* the race is over: `fd` or `error` tells how */
-    int fd;                           /* the connected socket; -1: none */
+    uint64_t timeout_ns;   /* the time-out of the options; 0: that of the configuration */
+    domus_endpoint wanted; /* the own address that the options name */
+    domi_io_timer timer;   /* the next attempt is due */
+    uint64_t pause_ns;     /* the wait before the next try at a Unix listener */
+    bool has_ended;        /* the race is over: `fd` or `error` tells how */
+    int fd;                /* the connected socket; -1: none */
     /* why the race has failed: the error of the first address, or else of the first attempt that
      * failed; 0: none has */
     int error;

@@ -39,7 +39,7 @@ uint32_t domi_connecting_stop(domi_house *house)
 }
 
 /* The connect has failed: take it back, and let the actor stop. Returns `error`, the answer. */
-static int fail(domi_house *house, int error)
+static int fail_connect(domi_house *house, int error)
 {
     domi_io *io = house->home->io;
 
@@ -63,7 +63,7 @@ int domi_connect_admit(const domi_io *io)
 }
 
 /* True if the asker still waits for the answer. Any thread may read the serial of a promise. */
-static bool is_awaited(const domus_stack *stack)
+static bool does_asker_wait(const domus_stack *stack)
 {
     const domi_return *back = stack->ask != NULL ? domi_envelope_return(stack->ask) : NULL;
 
@@ -72,7 +72,7 @@ static bool is_awaited(const domus_stack *stack)
 
 /* The race has ended, or its time is over, or the conversation was cancelled. Returns 0 if there is
  * a socket that an actor waits for. */
-static int judge(const domus_stack *stack, const domi_connect *connect, int error)
+static int check_connect_result(const domus_stack *stack, const domi_connect *connect, int error)
 {
     if (error != 0)
         return error;
@@ -80,12 +80,12 @@ static int judge(const domus_stack *stack, const domi_connect *connect, int erro
         return -ETIMEDOUT;
     if (connect->fd < 0)
         return connect->error;
-    return is_awaited(stack) ? 0 : -ECANCELED;
+    return does_asker_wait(stack) ? 0 : -ECANCELED;
 }
 
 /* Name the server: as it was named when it was asked for, or by its address. NULL: a Unix
  * socket. */
-static const char *server_of(const domi_connect *connect, char text[INET6_ADDRSTRLEN])
+static const char *get_server_name(const domi_connect *connect, char text[INET6_ADDRSTRLEN])
 {
     int family = connect->peer.family;
 
@@ -97,20 +97,20 @@ static const char *server_of(const domi_connect *connect, char text[INET6_ADDRST
 }
 
 /* Make the house that of a channel, and call on_mount. Returns 0; the error. */
-static int become_channel(domi_manager *manager, domi_house *house, domi_connect *connect)
+static int make_house_a_channel(domi_manager *manager, domi_house *house, domi_connect *connect)
 {
     char text[INET6_ADDRSTRLEN];
     const domi_connection connection = {
         .fd = connect->fd,
         .settings = connect->settings,
         .is_outbound = true,
-        .server = server_of(connect, text),
+        .server = get_server_name(connect, text),
         .server_port = connect->peer.port,
     };
     int result = domi_channel_connected(house->home->io, house, connect->behaviour, &connection);
 
     if (result != 0)
-        return fail(house, result);
+        return fail_connect(house, result);
     connect->fd = -1;
     (void)domi_connect_give_up(connect);
     /* from here on the code of another behaviour runs */
@@ -126,7 +126,7 @@ static int become_channel(domi_manager *manager, domi_house *house, domi_connect
  * of these refuses the connection. */
 static int open_channel(domi_manager *manager, domi_house *house, domi_connect *connect)
 {
-    int result = become_channel(manager, house, connect);
+    int result = make_house_a_channel(manager, house, connect);
 
     if (result != 0)
         return result;
@@ -136,7 +136,7 @@ static int open_channel(domi_manager *manager, domi_house *house, domi_connect *
     return channel->state < DOMI_CHANNEL_CLOSING ? 0 : channel->error;
 }
 
-static int conclude(domus_stack *stack, void *self, const domus_answer *answer)
+static int conclude_connect(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_house *house = domi_stack_house(stack);
     domi_connect *connect = connect_of(house);
@@ -144,9 +144,9 @@ static int conclude(domus_stack *stack, void *self, const domus_answer *answer)
     (void)self;
     if (connect == NULL || connect->stopping != NULL) /* the actor was stopped */
         return -ECANCELED;
-    int error = judge(stack, connect, answer->error);
+    int error = check_connect_result(stack, connect, answer->error);
     if (error != 0)
-        return fail(house, error);
+        return fail_connect(house, error);
     domus_connected connected = {
         .channel = domi_house_address(house),
         .peer = connect->peer,
@@ -157,7 +157,8 @@ static int conclude(domus_stack *stack, void *self, const domus_answer *answer)
 }
 
 /* The time that the connect has: its own, or until the deadline of the asker, if that is sooner. */
-static uint64_t time_for(const domus_stack *stack, const domi_connect *connect, const domi_io *io)
+static uint64_t get_time_of_connect(const domus_stack *stack, const domi_connect *connect,
+                                    const domi_io *io)
 {
     uint64_t timeout_ns =
         connect->timeout_ns != 0 ? connect->timeout_ns : io->config->connect.timeout_ns;
@@ -169,7 +170,7 @@ static uint64_t time_for(const domus_stack *stack, const domi_connect *connect, 
     return timeout_ns;
 }
 
-static int begin(domus_stack *stack, void *self, const void *payload)
+static int begin_connect(domus_stack *stack, void *self, const void *payload)
 {
     domi_house *house = domi_stack_house(stack);
     domi_io *io = house->home->io;
@@ -181,16 +182,16 @@ static int begin(domus_stack *stack, void *self, const void *payload)
     domi_counter_add(&io->counters.connects, 1);
     int result = domi_connect_admit(io);
     if (result == 0)
-        result = domus_sleep(stack, time_for(stack, connect, io), conclude);
+        result = domus_sleep(stack, get_time_of_connect(stack, connect, io), conclude_connect);
     if (result < 0)
-        return fail(house, result);
+        return fail_connect(house, result);
     connect->house = house;
     domi_connect_begin(connect, io, stack->pooled->awaited);
     return result;
 }
 
 /* A state actor has adopted a socket: nobody asks, and the channel is made at once. */
-static int mount(domus_stack *stack, void *self)
+static int mount_connector(domus_stack *stack, void *self)
 {
     domi_house *house = domi_stack_house(stack);
     domi_connect *connect = connect_of(house);
@@ -200,9 +201,9 @@ static int mount(domus_stack *stack, void *self)
         return 0;
     int result = domi_connect_admit(house->home->io);
     if (result == 0)
-        (void)become_channel(stack->manager, house, connect);
+        (void)make_house_a_channel(stack->manager, house, connect);
     else
-        (void)fail(house, result);
+        (void)fail_connect(house, result);
     return 0;
 }
 
@@ -217,7 +218,7 @@ static int on_resolved(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_on rows[] = {
-    {&domi_connect_type, begin, 0},
+    {&domi_connect_type, begin_connect, 0},
     {&domi_resolved_type, on_resolved, 0},
     {NULL, NULL, 0},
 };
@@ -226,5 +227,5 @@ const domus_behaviour domi_connecting_behaviour = {
     .name = "domus.connecting",
     .kind = DOMUS_CHANNELS,
     .on = rows,
-    .on_mount = mount,
+    .on_mount = mount_connector,
 };

@@ -20,7 +20,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || c == '_';
 }
 
-static char lower(char c)
+static char to_lower_case(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
@@ -78,7 +78,7 @@ int domi_name_parse(const char *text, char *ret_name, uint16_t *ret_port)
     if (length > DOMI_HOST_MAX - 1)
         return -ENAMETOOLONG;
     for (size_t i = 0; i < length; i++)
-        ret_name[i] = lower(text[i]);
+        ret_name[i] = to_lower_case(text[i]);
     ret_name[length] = '\0';
     if (!is_name(ret_name))
         return -EINVAL;

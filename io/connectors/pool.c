@@ -44,7 +44,7 @@ static void arm_place(domus_stack *stack, domi_connection_pool *pool, uint32_t i
 
 /* Returns a number that spreads the returns of many clients, and need not be secret
  * (splitmix64). */
-static uint64_t draw(domi_connection_pool *pool)
+static uint64_t draw_random_number(domi_connection_pool *pool)
 {
     uint64_t bits = pool->random += UINT64_C(0x9e3779b97f4a7c15);
 
@@ -54,7 +54,7 @@ static uint64_t draw(domi_connection_pool *pool)
 }
 
 /* An address has failed: leave it out for a time. */
-static void leave_out(domi_connection_pool *pool, domi_target *target, uint64_t now_ns)
+static void leave_address_out(domi_connection_pool *pool, domi_target *target, uint64_t now_ns)
 {
     uint64_t time_ns = pool->options.backoff_min_ns;
 
@@ -63,7 +63,7 @@ static void leave_out(domi_connection_pool *pool, domi_target *target, uint64_t 
     if (time_ns > pool->options.backoff_max_ns)
         time_ns = pool->options.backoff_max_ns;
     target->failures++;
-    target->out_until_ns = now_ns + time_ns / 2 + draw(pool) % (time_ns / 2 + 1);
+    target->out_until_ns = now_ns + time_ns / 2 + draw_random_number(pool) % (time_ns / 2 + 1);
     pool->counted.failures++;
 }
 
@@ -118,7 +118,7 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
     if (answer->error == -ECANCELED) /* the pool stops */
         return 0;
     if (answer->error != 0) {
-        leave_out(pool, &pool->targets[place->target], now_ns);
+        leave_address_out(pool, &pool->targets[place->target], now_ns);
         clear_place(stack, pool, place);
         look_at_waiting(stack, pool, answer->error);
         return 0;
@@ -171,7 +171,7 @@ static int on_connect(domus_stack *stack, void *self, const void *payload)
     target->connections++;
     int result = domus_connect(stack, target->text, &options, on_connected);
     if (result < 0) {
-        leave_out(pool, target, now_ns);
+        leave_address_out(pool, target, now_ns);
         clear_place(stack, pool, place);
         look_at_waiting(stack, pool, result);
         return 0;
@@ -196,7 +196,7 @@ static int on_down(domus_stack *stack, void *self, const void *payload)
         bool is_failure =
             now_ns - place->opened_ns < pool->options.backoff_max_ns && !place->last_word.was_used;
         if (is_failure && !place->is_blamed)
-            leave_out(pool, target, now_ns);
+            leave_address_out(pool, target, now_ns);
         else if (!is_failure)
             target->failures = 0;
         pool->open--;
@@ -233,7 +233,7 @@ static domi_place *find_least(domi_connection_pool *pool, uint32_t *ret_load)
 }
 
 /* Returns the number of messages that wait. */
-static uint32_t waiting(domus_stack *stack)
+static uint32_t count_waiting_messages(domus_stack *stack)
 {
     const domi_house *house = domi_stack_house(stack);
 
@@ -241,7 +241,7 @@ static uint32_t waiting(domus_stack *stack)
 }
 
 /* Returns whether a connection has come of which it is not known yet how many asks it takes. */
-static bool is_undecided(const domi_connection_pool *pool, const domi_place *place)
+static bool is_capacity_unknown(const domi_connection_pool *pool, const domi_place *place)
 {
     uint32_t load =
         place->state == DOMI_PLACE_OPEN ? domi_pipe_load(place->channel) : DOMI_PIPE_CLOSED;
@@ -252,14 +252,15 @@ static bool is_undecided(const domi_connection_pool *pool, const domi_place *pla
 
 /* Returns how many connections are being made, and the first free place; UINT32_MAX:
  * there is none. */
-static uint32_t count_coming(const domi_connection_pool *pool, uint32_t *ret_vacant)
+static uint32_t count_new_connections(const domi_connection_pool *pool, uint32_t *ret_vacant)
 {
     uint32_t coming = 0;
 
     *ret_vacant = UINT32_MAX;
     for (uint32_t i = 0; i < pool->options.connections_max; i++) {
         if (pool->places[i].state == DOMI_PLACE_WAITS ||
-            pool->places[i].state == DOMI_PLACE_CONNECTS || is_undecided(pool, &pool->places[i]))
+            pool->places[i].state == DOMI_PLACE_CONNECTS ||
+            is_capacity_unknown(pool, &pool->places[i]))
             coming++;
         else if (pool->places[i].state == DOMI_PLACE_FREE && *ret_vacant == UINT32_MAX)
             *ret_vacant = i;
@@ -269,25 +270,26 @@ static uint32_t count_coming(const domi_connection_pool *pool, uint32_t *ret_vac
 
 /* Each connection has as much as it may send: open one more, unless one is being made; on demand
  * one for each message that waits, unless each may take many. */
-static void grow(domus_stack *stack, domi_connection_pool *pool)
+static void open_more_connections(domus_stack *stack, domi_connection_pool *pool)
 {
     bool takes_many = domi_pipeline_lends(pool->options.behaviour->pipeline);
-    uint32_t enough = pool->options.on_demand && !takes_many ? waiting(stack) + 1 : 1;
+    uint32_t enough =
+        pool->options.on_demand && !takes_many ? count_waiting_messages(stack) + 1 : 1;
     uint32_t vacant;
 
-    if (count_coming(pool, &vacant) < enough && vacant != UINT32_MAX && !pool->draining)
+    if (count_new_connections(pool, &vacant) < enough && vacant != UINT32_MAX && !pool->draining)
         arm_place(stack, pool, vacant, 0);
 }
 
 /* Let a message wait. Returns 0; -ENOBUFS when as many wait as may. */
-static int put_aside(domus_stack *stack, const domi_connection_pool *pool)
+static int put_message_aside(domus_stack *stack, const domi_connection_pool *pool)
 {
-    return waiting(stack) < pool->options.queue_max ? domus_stash(stack) : -ENOBUFS;
+    return count_waiting_messages(stack) < pool->options.queue_max ? domus_stash(stack) : -ENOBUFS;
 }
 
 /* Asks of a connection that has failed come back before the event of its end: leave its address out
  * now, or they would try it once more. */
-static void blame_failed(domi_connection_pool *pool, uint64_t now_ns)
+static void leave_out_failed_addresses(domi_connection_pool *pool, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < pool->options.connections_max; i++) {
         domi_place *place = &pool->places[i];
@@ -295,7 +297,7 @@ static void blame_failed(domi_connection_pool *pool, uint64_t now_ns)
             place->last_word.error == 0)
             continue;
         place->is_blamed = true;
-        leave_out(pool, &pool->targets[place->target], now_ns);
+        leave_address_out(pool, &pool->targets[place->target], now_ns);
     }
 }
 
@@ -306,12 +308,12 @@ static int wait_for_room(domus_stack *stack, domi_connection_pool *pool)
     uint64_t now_ns = domus_now_ns(stack), until_ns;
     uint32_t vacant;
 
-    blame_failed(pool, now_ns);
+    leave_out_failed_addresses(pool, now_ns);
     if (choose_target(pool, now_ns, &until_ns) != NULL)
-        grow(stack, pool);
-    if (pool->open == 0 && count_coming(pool, &vacant) == 0)
+        open_more_connections(stack, pool);
+    if (pool->open == 0 && count_new_connections(pool, &vacant) == 0)
         return pool->error != 0 ? pool->error : -ENOTCONN;
-    return put_aside(stack, pool);
+    return put_message_aside(stack, pool);
 }
 
 /* Nothing is connected: let the message wait. Returns 0, or why it may not. */
@@ -319,10 +321,10 @@ static int wait_for_connection(domus_stack *stack, domi_connection_pool *pool)
 {
     if (pool->options.on_demand)
         return wait_for_room(stack, pool);
-    grow(stack, pool); /* those that are open may take no ask any more */
+    open_more_connections(stack, pool); /* those that are open may take no ask any more */
     if (pool->open == 0 && domus_now_ns(stack) - pool->lost_ns >= pool->options.wait_ns)
         return -ENOTCONN;
-    return put_aside(stack, pool);
+    return put_message_aside(stack, pool);
 }
 
 static bool is_repeatable(const domi_connection_pool *pool, const domus_type *type)
@@ -337,7 +339,7 @@ static bool is_repeatable(const domi_connection_pool *pool, const domus_type *ty
 }
 
 /* An ask that a connection has not answered has come back. Returns 0 if it may be sent again. */
-static int take_back(domi_connection_pool *pool, domi_envelope *ask)
+static int take_ask_back(domi_connection_pool *pool, domi_envelope *ask)
 {
     uint32_t *note = &domi_envelope_return(ask)->note;
     uint32_t how = *note & DOMI_NOTE_MASK;
@@ -354,18 +356,18 @@ static int take_back(domi_connection_pool *pool, domi_envelope *ask)
     return 0;
 }
 
-static int pass_on(domus_stack *stack, domi_connection_pool *pool)
+static int pass_message_on(domus_stack *stack, domi_connection_pool *pool)
 {
     uint32_t load = 0;
     const domi_place *place = find_least(pool, &load);
 
     if (DOMI_UNLIKELY(place == NULL))
         return wait_for_connection(stack, pool);
-    load &= ~DOMI_PIPE_SHAKES; /* that is soon over */
+    load &= ~DOMI_PIPE_SHAKES; /* a handshake is soon over */
     if (DOMI_UNLIKELY(load >= domi_pipe_room(place->channel))) {
         if (pool->options.on_demand && (load & ~DOMI_PIPE_LAST) >= domi_pipe_room(place->channel))
             return wait_for_room(stack, pool);
-        grow(stack, pool);
+        open_more_connections(stack, pool);
     }
     int result = domus_forward(stack, place->channel);
     return result == -ESTALE ? wait_for_connection(stack, pool) : result;
@@ -381,11 +383,11 @@ static int on_message(domus_stack *stack, void *self, const void *payload)
     (void)payload;
     if (DOMI_UNLIKELY(ask != NULL && domi_envelope_return(ask)->note != 0 &&
                       domi_envelope_return(ask)->note != DOMI_NOTE_OF_PEER))
-        result = take_back(pool, ask);
+        result = take_ask_back(pool, ask);
     else if (DOMI_UNLIKELY(pool->draining))
         result = -ESHUTDOWN;
     if (DOMI_LIKELY(result == 0))
-        result = pass_on(stack, pool);
+        result = pass_message_on(stack, pool);
     if (DOMI_LIKELY(result == 0))
         return 0;
     pool->counted.refused++;
@@ -409,7 +411,7 @@ static int on_give_up(domus_stack *stack, void *self, const void *payload)
 
 /* --- looking, draining ------------------------------------------------------------------------ */
 
-static uint64_t under_way(const domi_connection_pool *pool)
+static uint64_t count_asks_under_way(const domi_connection_pool *pool)
 {
     uint64_t sum = 0;
 
@@ -436,8 +438,8 @@ static int on_look(domus_stack *stack, void *self, const void *payload)
     status.addresses = pool->targets_count;
     for (uint32_t i = 0; i < pool->targets_count; i++)
         status.left_out += pool->targets[i].out_until_ns > now_ns;
-    status.under_way = under_way(pool);
-    status.waiting = waiting(stack);
+    status.under_way = count_asks_under_way(pool);
+    status.waiting = count_waiting_messages(stack);
     return stack->ask != NULL ? domus_reply(stack, &domus_pool_status_type, &status) : 0;
 }
 
@@ -446,7 +448,7 @@ static int on_drained(domus_stack *stack, void *self, const void *payload)
     const domi_connection_pool *pool = self;
 
     (void)payload;
-    if ((under_way(pool) == 0 && waiting(stack) == 0) ||
+    if ((count_asks_under_way(pool) == 0 && count_waiting_messages(stack) == 0) ||
         domus_after(stack, DRAIN_LOOK_NS, &drained_type, NULL, NULL) != 0)
         return domus_stop(stack, domus_self(stack));
     return 0;

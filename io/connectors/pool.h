@@ -14,7 +14,7 @@
 
 typedef enum domi_place_state {
     DOMI_PLACE_FREE,  /* there is no connection, and none is wanted */
-    DOMI_PLACE_WAITS, /* its timer is armed */
+    DOMI_PLACE_WAITS, /* the timer of the place is armed */
     DOMI_PLACE_CONNECTS,
     DOMI_PLACE_OPEN,
 } domi_place_state;
@@ -26,15 +26,16 @@ typedef struct domi_place {
     domus_address channel;
     uint64_t opened_ns;       /* when it came */
     domi_last_word last_word; /* set at its end, if the pool is on demand */
-    bool is_blamed; /* that was counted as a failure of its address, before the event of its end */
+    bool is_blamed; /* the end was counted as a failure of the address before the event of the end
+                       came */
 } domi_place;
 
 /* An address to connect to. */
 typedef struct domi_target {
     char text[DOMUS_POOL_ADDRESS_SIZE];
-    uint32_t connections;  /* that are there, or being made */
+    uint32_t connections;  /* connections that exist or are being made */
     uint32_t failures;     /* in a row */
-    uint64_t out_until_ns; /* it is left out until then */
+    uint64_t out_until_ns; /* the address is left out until this time */
 } domi_target;
 
 typedef struct domi_connection_pool {
@@ -47,7 +48,7 @@ typedef struct domi_connection_pool {
     uint32_t targets_count;
     bool draining;
     int error; /* on demand: why the last connection was lost, or could not be had */
-    domus_pool_status counted; /* its counters */
+    domus_pool_status counted; /* the counters of the pool */
     domi_place places[DOMUS_POOL_CONNECTIONS_MAX];
     domi_target targets[DOMUS_POOL_ADDRESSES_MAX];
 } domi_connection_pool;
@@ -58,13 +59,13 @@ extern const domus_behaviour domi_pool_behaviour;
 int domi_pool_prepare(const char *to, const domus_pool_options *options,
                       domi_connection_pool *ret_pool);
 
-/* This is domi_io_hooks.unsent_asks, for channels and for pools: a cancel of an ask that a pool was
- * asked finds it in the channel that the pool has given it to. */
+/* This function is domi_io_hooks.unsent_asks, for channels and for pools: a cancel finds an ask to
+ * a pool in the channel to which the pool has given the ask. */
 bool domi_pool_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
                            uint32_t **ret_count);
 
-/* This is domi_io_hooks.return_mail. Asks for the peer of a channel of a pool go back to the pool.
- * An ask that waits in a pool, and that may have been done before, fails with -EPIPE. */
+/* This function is domi_io_hooks.return_mail. Asks for the peer of a channel of a pool go back to
+ * the pool. An ask that waits in a pool, and that may have been done before, fails with -EPIPE. */
 void domi_pool_return_mail(domi_manager *manager, domi_house *house);
 
 #endif

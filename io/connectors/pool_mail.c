@@ -27,7 +27,7 @@ bool domi_pool_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_l
 }
 
 /* Let those asks in the list fail that may have been done. Returns how many. */
-static uint32_t fail_done(domi_manager *manager, domi_node **list)
+static uint32_t fail_asks_maybe_done(domi_manager *manager, domi_node **list)
 {
     domi_node *waiting = *list;
     uint32_t failed = 0;
@@ -51,9 +51,9 @@ void domi_pool_return_mail(domi_manager *manager, domi_house *house)
     const domus_behaviour *behaviour = house->behaviour;
 
     if (behaviour == &domi_pool_behaviour) {
-        house->mail -= fail_done(manager, &house->tails[DOMI_ASK]);
+        house->mail -= fail_asks_maybe_done(manager, &house->tails[DOMI_ASK]);
         if (house->family != NULL)
-            house->family->stashed -= fail_done(manager, &house->family->stash[0]);
+            house->family->stashed -= fail_asks_maybe_done(manager, &house->family->stash[0]);
     } else if (behaviour->pipeline != NULL && domi_house_is_channel(house)) {
         bool is_pooled = house->parent->behaviour == &domi_pool_behaviour;
         domi_pipe_return_mail(manager, house,

@@ -48,7 +48,7 @@ static int read_targets(const char *to, domi_connection_pool *pool)
 }
 
 /* Put the defaults where the options have 0. */
-static void resolve(domus_pool_options *options)
+static void set_default_options(domus_pool_options *options)
 {
     if (options->connections_min == 0 && !options->on_demand)
         options->connections_min = 1;
@@ -68,7 +68,7 @@ static void resolve(domus_pool_options *options)
         options->tries_max = DOMUS_POOL_TRIES_MAX;
 }
 
-static bool are_right(const domus_pool_options *options)
+static bool are_options_valid(const domus_pool_options *options)
 {
     const domus_behaviour *behaviour = options->behaviour;
 
@@ -90,8 +90,8 @@ int domi_pool_prepare(const char *to, const domus_pool_options *options,
     if (options->channel != NULL)
         ret_pool->channel = *options->channel;
     ret_pool->options.channel = NULL;
-    resolve(&ret_pool->options);
-    if (!are_right(&ret_pool->options))
+    set_default_options(&ret_pool->options);
+    if (!are_options_valid(&ret_pool->options))
         return -EINVAL;
     int error = domi_behaviour_check(options->behaviour);
     if (error == 0)

@@ -38,7 +38,7 @@ static void end_race(domi_connect *connect)
         domi_promise_fail(connect->io->manager, connect->promise, 0);
 }
 
-static void win(domi_connect *connect, domi_attempt *attempt)
+static void win_race(domi_connect *connect, domi_attempt *attempt)
 {
     connect->fd = attempt->fd;
     attempt->fd = -1;
@@ -50,7 +50,7 @@ static bool take_outcome(domi_connect *connect, domi_attempt *attempt, int resul
 {
     switch (result) {
     case 0:
-        win(connect, attempt);
+        win_race(connect, attempt);
         return false;
     case -EINPROGRESS:
         return false;
@@ -74,7 +74,7 @@ static bool take_outcome(domi_connect *connect, domi_attempt *attempt, int resul
 
 /* Begin attempts until one is under way. If none is left, and none is under way, the
  * race is lost. */
-static void begin_next(domi_connect *connect)
+static void begin_next_attempt(domi_connect *connect)
 {
     while (!connect->has_ended && connect->begun < connect->count) {
         domi_attempt *attempt = &connect->attempts[connect->begun++];
@@ -91,7 +91,7 @@ static void begin_next(domi_connect *connect)
 /* --- names ------------------------------------------------------------------------------------ */
 
 /* Begin the attempts at the addresses that were found. */
-static int begin_found(domi_connect *connect)
+static int begin_attempts_at_found(domi_connect *connect)
 {
     domi_lookup *lookup = &connect->lookup;
     uint32_t max = connect->io->config->connect.attempts_max;
@@ -109,13 +109,13 @@ static int begin_found(domi_connect *connect)
     }
     connect->attempts = attempts;
     connect->count = count;
-    begin_next(connect);
+    begin_next_attempt(connect);
     return 0;
 }
 
 void domi_connect_resolved(domi_connect *connect)
 {
-    int result = connect->has_ended ? 0 : begin_found(connect);
+    int result = connect->has_ended ? 0 : begin_attempts_at_found(connect);
 
     if (result == 0)
         return;
@@ -123,7 +123,7 @@ void domi_connect_resolved(domi_connect *connect)
     end_race(connect);
 }
 
-static void look_up(domi_connect *connect)
+static void look_up_address(domi_connect *connect)
 {
     domi_manager *manager = connect->io->manager;
 
@@ -154,9 +154,9 @@ void domi_connect_begin(domi_connect *connect, domi_io *io, domi_promise *promis
     io->connects = connect;
     io->connecting++;
     if (connect->name[0] == '\0')
-        begin_next(connect);
+        begin_next_attempt(connect);
     else
-        look_up(connect);
+        look_up_address(connect);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -221,7 +221,7 @@ void domi_connect_complete(domi_io *io, domi_attempt *attempt, int result)
         if (connect->polls == 0)
             free_connect(connect);
     } else if (!connect->has_ended && take_outcome(connect, attempt, result)) {
-        begin_next(connect);
+        begin_next_attempt(connect);
     }
 }
 
@@ -230,7 +230,7 @@ void domi_connect_handle_timer(domi_connect *connect)
     domi_attempt *last = &connect->attempts[connect->begun - 1];
 
     if (!last->waits || take_outcome(connect, last, domi_attempt_try(last)))
-        begin_next(connect);
+        begin_next_attempt(connect);
 }
 
 void domi_connects_fail(domi_io *io)

@@ -107,8 +107,8 @@ static int spawn_connecting(domus_stack *stack, const place *to, int fd,
 }
 
 /* Check all that can be checked here, and spawn the connecting actor. */
-static int prepare(domus_stack *stack, const char *to, const domus_connect_options *options,
-                   domus_address *ret_address)
+static int prepare_connect(domus_stack *stack, const char *to, const domus_connect_options *options,
+                           domus_address *ret_address)
 {
     const domi_io *io = domi_stack_house(stack)->home->io; /* constant while threads run */
     place at;
@@ -128,7 +128,7 @@ int domus_connect(domus_stack *stack, const char *to, const domus_connect_option
                   domus_resumed *then)
 {
     domus_address connecting;
-    int result = prepare(stack, to, options, &connecting);
+    int result = prepare_connect(stack, to, options, &connecting);
 
     if (result != 0)
         return result;
@@ -142,7 +142,7 @@ int domus_connect_add(domus_stack *stack, const char *to, const domus_connect_op
                       uint64_t tag)
 {
     domus_address connecting;
-    int result = prepare(stack, to, options, &connecting);
+    int result = prepare_connect(stack, to, options, &connecting);
 
     if (result != 0)
         return result;
@@ -161,7 +161,7 @@ static int read_option(const domi_io *io, int fd, int name, int *ret_value)
     return io->backend->sockets->option_get(io->ring, fd, SOL_SOCKET, name, ret_value, &size);
 }
 
-/* Returns 0 if `fd` is a connected stream socket; otherwise what it is not. */
+/* Returns 0 if `fd` is a connected stream socket; otherwise the errno for what it lacks. */
 static int check_socket(const domi_io *io, int fd)
 {
     struct sockaddr_storage peer;
@@ -182,7 +182,7 @@ static int check_socket(const domi_io *io, int fd)
 }
 
 /* True if a channel of this thread has the descriptor. */
-static bool is_of_channel(const domi_io *io, int fd)
+static bool has_channel_descriptor(const domi_io *io, int fd)
 {
     for (uint32_t i = 0; i < io->slots_used; i++) {
         if (io->slots[i].channel != NULL && io->slots[i].channel->fd == fd)
@@ -193,7 +193,7 @@ static bool is_of_channel(const domi_io *io, int fd)
 
 /* The actor runs on the thread of its channel: make the channel now, before its actor is mounted.
  * On failure the connecting actor stops, and the socket stays the caller's. */
-static int adopt_here(domus_stack *stack, domi_house *house)
+static int adopt_socket_here(domus_stack *stack, domi_house *house)
 {
     domi_connect *connect = house->channels.owned;
     const domi_connection connection = {
@@ -222,14 +222,14 @@ int domus_channel_adopt_fd(domus_stack *stack, int fd, const domus_connect_optio
         return domi_refuse_ringless(stack);
     int result = check_socket(io, fd);
     if (result == 0 && is_here)
-        result = is_of_channel(io, fd) ? -EALREADY : domi_connect_admit(io);
+        result = has_channel_descriptor(io, fd) ? -EALREADY : domi_connect_admit(io);
     if (result == 0) /* as accepted sockets are; home may close it as soon as it is told */
         result = io->backend->sockets->ioctl(io->ring, fd, FIONBIO, &nonblocking);
     if (result == 0)
         result =
             spawn_connecting(stack, &nowhere, fd, options != NULL ? options : &defaults, &channel);
     if (result == 0 && is_here)
-        result = adopt_here(stack, channel.house);
+        result = adopt_socket_here(stack, channel.house);
     if (result == 0 && ret_channel != NULL)
         *ret_channel = channel;
     return result;

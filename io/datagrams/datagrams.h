@@ -25,7 +25,7 @@
 /* A datagram that waits to be sent, or is being sent. */
 typedef struct domi_datagram {
     DOMI_KEEP_PLACE(8) domus_channel *channel; /* the channel that it was queued on */
-    DOMI_KEEP_PLACE(8) domus_buffer *buffer;   /* its bytes, in `outbound` of that channel */
+    DOMI_KEEP_PLACE(8) domus_buffer *buffer;   /* the bytes, in `outbound` of the channel */
     uint8_t name_size;       /* bytes of `name`; 0: it goes to the connected peer */
     unsigned char name[110]; /* where it is sent: a struct sockaddr_in, _in6 or _un */
 } domi_datagram;
@@ -33,7 +33,7 @@ typedef struct domi_datagram {
 /* The part of a channel that channels of datagrams have. */
 typedef struct domi_datagrams {
     domi_special special;           /* comes first */
-    domus_datagram_counters counts; /* for domus_datagram_counts() */
+    domus_datagram_counters counts; /* the result of domus_datagram_counts() */
     uint64_t looked_ns; /* when the kernel was asked how many datagrams it has thrown away */
     uint32_t lost_seen; /* how many it told then */
     uint16_t family;    /* AF_INET, AF_INET6 or AF_UNIX */
@@ -53,7 +53,7 @@ static inline domi_datagrams *domi_datagrams_of(const domus_channel *channel)
 
 /* --- the way in (receive.c) ------------------------------------------------------------------- */
 
-/* These are receive, take, receive_failed and note_end of domi_channel_ways. */
+/* These functions are receive, take, receive_failed and note_end of domi_channel_ways. */
 void domi_datagrams_receive(const domus_channel *channel);
 void domi_datagrams_take(domus_channel *channel, domus_buffer *buffer, uint32_t size);
 void domi_datagrams_handle_failure(domus_channel *channel, int error);
@@ -64,7 +64,7 @@ bool domi_datagram_read_head(const domus_buffer *buffer, domi_datagram_head *ret
 
 /* --- the way out (send.c) --------------------------------------------------------------------- */
 
-/* These are write, send, be_late and forget_outbound of domi_channel_ways. */
+/* These functions are write, send, be_late and forget_outbound of domi_channel_ways. */
 int domi_datagrams_write(domus_channel *channel, domus_buffer *bytes);
 void domi_datagrams_send(domus_channel *channel);
 void domi_datagrams_be_late(domus_channel *channel);

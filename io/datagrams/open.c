@@ -27,7 +27,7 @@ static const domi_channel_ways ways = {
 /* --- the socket ------------------------------------------------------------------------------- */
 
 /* Bind to `at`. A Unix socket without a name gets one from the kernel. */
-static int bind_to(const domi_io *io, int fd, const domus_endpoint *at)
+static int bind_to_address(const domi_io *io, int fd, const domus_endpoint *at)
 {
     struct sockaddr_storage address = {.ss_family = at->family};
     int size = (int)sizeof address.ss_family;
@@ -39,7 +39,7 @@ static int bind_to(const domi_io *io, int fd, const domus_endpoint *at)
     return io->backend->sockets->bind(io->ring, fd, (struct sockaddr *)&address, (socklen_t)size);
 }
 
-static int connect_to(const domi_io *io, int fd, const domus_endpoint *to)
+static int connect_to_address(const domi_io *io, int fd, const domus_endpoint *to)
 {
     struct sockaddr_storage address;
     int size = domi_endpoint_to_socket(to, &address);
@@ -69,9 +69,9 @@ static int open_socket(const domi_io *io, const domus_endpoint *at,
     if (result == 0)
         result = domi_socket_set_options(io, fd, &shares_port, 1);
     if (result == 0 && at != NULL)
-        result = bind_to(io, fd, at);
+        result = bind_to_address(io, fd, at);
     if (result == 0 && peer != NULL)
-        result = connect_to(io, fd, peer);
+        result = connect_to_address(io, fd, peer);
     if (result == 0)
         return fd;
     domi_socket_close(io, fd);

@@ -45,7 +45,7 @@ void domi_datagrams_note_end(domus_channel *channel)
     look_for_lost(channel);
 }
 
-static void drop(domus_channel *channel, domus_buffer *buffer, uint64_t *counter)
+static void drop_datagram(domus_channel *channel, domus_buffer *buffer, uint64_t *counter)
 {
     (*counter)++;
     domi_counter_add(&channel->io->counters.datagrams_dropped, 1);
@@ -83,9 +83,9 @@ void domi_datagrams_take(domus_channel *channel, domus_buffer *buffer, uint32_t 
     domi_counter_add(&io->counters.received_bytes, buffer->size);
     channel->received_bytes += buffer->size;
     if ((head.flags & MSG_TRUNC) != 0) {
-        drop(channel, buffer, &datagrams->counts.too_long);
+        drop_datagram(channel, buffer, &datagrams->counts.too_long);
     } else if (is_over_its_share(channel)) {
-        drop(channel, buffer, &datagrams->counts.dropped);
+        drop_datagram(channel, buffer, &datagrams->counts.dropped);
     } else {
         domi_channel_keep_piece(channel, buffer);
         domi_channel_decide_receive(channel);

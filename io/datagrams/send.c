@@ -46,7 +46,8 @@ static int check_room(const domus_channel *channel, uint32_t size)
 }
 
 /* Queue `bytes` for the socket address `name`. If this fails, the caller still has `bytes`. */
-static int queue(domus_channel *channel, const void *name, size_t name_size, domus_buffer *bytes)
+static int queue_datagram(domus_channel *channel, const void *name, size_t name_size,
+                          domus_buffer *bytes)
 {
     domi_io *io = channel->io;
     int error = check_room(channel, bytes->size);
@@ -75,8 +76,8 @@ static int queue(domus_channel *channel, const void *name, size_t name_size, dom
 
 int domi_datagrams_write(domus_channel *channel, domus_buffer *bytes)
 {
-    int error =
-        domi_datagrams_of(channel)->is_connected ? queue(channel, NULL, 0, bytes) : -EDESTADDRREQ;
+    int error = domi_datagrams_of(channel)->is_connected ? queue_datagram(channel, NULL, 0, bytes)
+                                                         : -EDESTADDRREQ;
 
     if (error != 0)
         domus_buffer_free(bytes);
@@ -84,17 +85,17 @@ int domi_datagrams_write(domus_channel *channel, domus_buffer *bytes)
 }
 
 /* Queue an answer for the sender of `bytes`. */
-static int answer(domus_channel *channel, domus_buffer *bytes)
+static int queue_answer(domus_channel *channel, domus_buffer *bytes)
 {
     domi_datagram_head head;
 
     if (!domi_datagram_read_head(bytes, &head) || head.name_size <= sizeof(sa_family_t) ||
         head.name_size > sizeof(((domi_datagram *)NULL)->name))
         return -EDESTADDRREQ;
-    return queue(channel, head.name, head.name_size, bytes);
+    return queue_datagram(channel, head.name, head.name_size, bytes);
 }
 
-static int send_to(domus_channel *channel, const domus_endpoint *to, domus_buffer *bytes)
+static int send_to_endpoint(domus_channel *channel, const domus_endpoint *to, domus_buffer *bytes)
 {
     struct sockaddr_storage address;
     const domi_datagrams *datagrams = domi_datagrams_of(channel);
@@ -104,7 +105,7 @@ static int send_to(domus_channel *channel, const domus_endpoint *to, domus_buffe
     if (datagrams->is_connected)
         return -EISCONN;
     if (to == NULL)
-        return answer(channel, bytes);
+        return queue_answer(channel, bytes);
     int size = domi_endpoint_to_socket(to, &address);
     if (size < 0)
         return size;
@@ -112,13 +113,13 @@ static int send_to(domus_channel *channel, const domus_endpoint *to, domus_buffe
     if (to->family != datagrams->family &&
         !(to->family == AF_INET && datagrams->family == AF_INET6))
         return -EAFNOSUPPORT;
-    return queue(channel, &address, (size_t)size, bytes);
+    return queue_datagram(channel, &address, (size_t)size, bytes);
 }
 
 int domus_channel_send_to(domus_stack *stack, domus_channel *channel, const domus_endpoint *to,
                           domus_buffer *bytes)
 {
-    int error = domi_channel_is_for(stack, channel) ? send_to(channel, to, bytes) : -EPERM;
+    int error = domi_channel_is_for(stack, channel) ? send_to_endpoint(channel, to, bytes) : -EPERM;
 
     if (error != 0)
         domus_buffer_free(bytes);
@@ -158,7 +159,8 @@ static void free_datagram(domus_channel *channel, domus_buffer *buffer)
     domi_slab_put(&channel->io->datagram_slab, buffer->datagram);
     buffer->datagram = NULL;
     channel->queued_bytes -= (uint64_t)buffer->size + DOMI_DATAGRAM_COST;
-    channel->sent_bytes += (uint64_t)buffer->size + DOMI_DATAGRAM_COST; /* as flush.c compares */
+    /* The sum must be the one with which flush.c compares. */
+    channel->sent_bytes += (uint64_t)buffer->size + DOMI_DATAGRAM_COST;
     domi_channel_discharge_buffer(channel, &channel->cost, buffer);
     domi_channel_discharge(channel, &channel->cost, DOMI_DATAGRAM_COST);
     domus_buffer_free(buffer);
@@ -183,9 +185,9 @@ static bool waits_for_room(const domus_channel *channel)
            (datagrams->is_connected || datagrams->family != AF_UNIX);
 }
 
-/* Datagrams have left `outbound`: conversations that wait for that go on, and the channel
- * may read again. */
-static void go_on(domus_channel *channel)
+/* Resume the conversations that wait until datagrams have left `outbound`, and let the channel read
+ * again. */
+static void resume_waiting_senders(domus_channel *channel)
 {
     if (channel->flushes != NULL)
         domi_flush_end_sent(channel);
@@ -210,7 +212,7 @@ static void end_batch(domus_channel *channel)
         domi_channel_drop_outbound(channel);
     else if (channel->outbound.head != NULL)
         domi_channel_mark_dirty(channel);
-    go_on(channel);
+    resume_waiting_senders(channel);
 }
 
 void domi_datagram_complete(domi_datagram *datagram, int result)
@@ -222,7 +224,7 @@ void domi_datagram_complete(domi_datagram *datagram, int result)
     DOMI_CHECK(channel->sending && datagrams->flying != 0);
     datagrams->flying--;
     if (result == -EAGAIN && waits_for_room(channel)) {
-        datagrams->is_full = true; /* it keeps its place in `outbound` */
+        datagrams->is_full = true; /* the datagram keeps its place in `outbound` */
     } else {
         if (result >= 0) {
             channel->active_ns = channel->io->manager->now_ns;
@@ -259,7 +261,7 @@ void domi_datagrams_be_late(domus_channel *channel)
         free_datagram(channel, buffer);
     }
     channel->send_ns = channel->io->manager->now_ns; /* the poll is in flight still */
-    go_on(channel);
+    resume_waiting_senders(channel);
 }
 
 void domi_datagrams_forget_outbound(domus_channel *channel)

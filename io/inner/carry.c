@@ -8,7 +8,7 @@
 #include "io/pipelines/answers.h"
 #include "io/pipelines/mail.h"
 
-static void carry(domus_channel *channel)
+static void carry_inner_channels(domus_channel *channel)
 {
     domi_pipe *pipe = channel->pipe;
 
@@ -24,7 +24,7 @@ static void carry(domus_channel *channel)
     if (channel->lends && pipe->asked_last && channel->carried == 0)
         (void)domi_channel_close(channel);
     if (channel->drain)
-        domi_channel_make_ready(channel); /* its run sees whether that was all */
+        domi_channel_make_ready(channel); /* its run sees whether the drain is over */
     if (channel->close_due && domi_channel_has_answered_all(channel))
         (void)domi_channel_close(channel);
 }
@@ -36,7 +36,7 @@ void domi_io_carry(domi_io *io)
 
         io->carriers = channel->next_carrier;
         channel->carry_due = false;
-        carry(channel);
+        carry_inner_channels(channel);
         domi_channel_settle(channel);
     }
 }

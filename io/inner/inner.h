@@ -20,13 +20,13 @@
 typedef struct domi_inner {
     domi_special special;   /* comes first: the channel points to it; `outer` is NULL when the
                                stage has dropped it */
-    domus_inner base;       /* as the stage knows it */
+    domus_inner base;       /* the part that the stage knows */
     const char *carrier;    /* the name of the stage that has opened it */
     domus_channel *channel; /* NULL: it is CLOSED */
     domus_buffer *tail;     /* the last piece that was passed on, while it is in `inbound` */
     uint32_t tail_room;     /* bytes free in that */
-    int error;              /* with which the channel has ended */
-    bool has_news;          /* it is in the list of its outer pipeline */
+    int error;              /* the error with which the channel has ended */
+    bool has_news;          /* the inner channel is in the list of its outer pipeline */
     bool finished;          /* the channel sends nothing behind what is queued */
     struct domi_inner *next_news;
 } domi_inner;

@@ -17,7 +17,7 @@ static domus_channel *outer_of(const domus_wire *wire)
 
 /* Returns the behaviour that the inner channels of this one have; NULL: as that of the owner says,
  * with whom they may share a state. */
-static const domus_behaviour *behaviour_for(const domus_channel *outer)
+static const domus_behaviour *choose_behaviour_of_inner(const domus_channel *outer)
 {
     const domus_behaviour *of_owner = domi_house_behaviour(outer->house->parent);
     const domus_behaviour *own = domi_house_behaviour(outer->house);
@@ -33,14 +33,15 @@ static int make_channel(domi_inner *inner, domus_channel *outer, uint32_t skippe
         .fd = -1, .settings = outer->settings, .is_outbound = outer->is_outbound};
     domus_channel *channel;
 
-    /* It takes a place of its address, too, or one connection could take those of all others. */
+    /* An inner channel also counts against its address's share, or one connection could use up the
+     * places of all others. */
     if (outer->peer != NULL &&
         domi_peers_count_in(io->peers, &outer->peer->key, &connection.peer) != 0)
         return -ENOBUFS;
     /* Relaxed: the numbers only serve to choose a thread, and to bound. */
     atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
-    int error =
-        domi_channel_make(io, outer->house->parent, behaviour_for(outer), &connection, &channel);
+    int error = domi_channel_make(io, outer->house->parent, choose_behaviour_of_inner(outer),
+                                  &connection, &channel);
     if (error != 0) {
         atomic_fetch_sub_explicit(&io->connections, 1, memory_order_relaxed);
         domi_peers_count_out(io->peers, connection.peer);
@@ -56,7 +57,7 @@ static int make_channel(domi_inner *inner, domus_channel *outer, uint32_t skippe
 
 /* True if there are as many connections as may be, of those that this side has opened or of the
  * others. */
-static bool has_all(const domus_channel *outer)
+static bool has_all_inner_channels(const domus_channel *outer)
 {
     return outer->is_outbound ? domi_io_has_opened_all(outer->io)
                               : domi_io_has_accepted_all(outer->io);
@@ -71,7 +72,7 @@ static int open_inner(domus_wire *wire, uint32_t skipped, void *data, domus_inne
     /* a state actor may run on another thread */
     if (outer->is_outbound && domi_house_behaviour(outer->house->parent)->kind != DOMUS_CHANNELS)
         return -EOPNOTSUPP;
-    if (outer->io->pressure.pauses || has_all(outer))
+    if (outer->io->pressure.pauses || has_all_inner_channels(outer))
         return -ENOBUFS;
     domi_inner *inner = domi_memory_new(sizeof *inner);
     if (inner == NULL)
@@ -110,7 +111,7 @@ static void set_carried(domus_wire *wire, uint32_t count)
     outer->carried = count;
 }
 
-static bool is_full(const domus_wire *wire)
+static bool is_outer_full(const domus_wire *wire)
 {
     const domus_channel *outer = outer_of(wire);
 
@@ -123,7 +124,7 @@ static bool is_draining(const domus_wire *wire)
     return outer_of(wire)->drain;
 }
 
-static void lend(domus_wire *wire, uint32_t most)
+static void set_lending(domus_wire *wire, uint32_t most)
 {
     domi_pipe *pipe = wire->owner;
 
@@ -140,7 +141,7 @@ static bool is_inner(const domus_wire *wire)
     return domi_channel_is_inner(outer_of(wire));
 }
 
-static void note_left(domus_wire *wire)
+static void note_stage_left(domus_wire *wire)
 {
     domus_channel *channel = outer_of(wire);
 
@@ -158,9 +159,9 @@ const domi_inners domi_ways_of_inners = {
     .open = open_inner,
     .next = next_inner,
     .set_carried = set_carried,
-    .is_full = is_full,
+    .is_full = is_outer_full,
     .is_draining = is_draining,
     .is_inner = is_inner,
-    .note_left = note_left,
-    .lend = lend,
+    .note_left = note_stage_left,
+    .lend = set_lending,
 };

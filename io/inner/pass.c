@@ -49,7 +49,7 @@ static void leave_news(domi_inner *inner)
     inner->has_news = false;
 }
 
-static void drop(domus_inner *base, int error)
+static void drop_inner(domus_inner *base, int error)
 {
     domi_inner *inner = inner_of(base);
     domus_channel *channel = inner->channel;
@@ -63,23 +63,23 @@ static void drop(domus_inner *base, int error)
 }
 
 /* Asks that come back by this are not done. */
-static void refuse(domus_inner *base)
+static void refuse_inner(domus_inner *base)
 {
     const domus_channel *channel = channel_of(base);
 
     if (channel != NULL && channel->pipe != NULL)
         channel->pipe->fate = DOMI_ASK_REFUSED;
-    drop(base, -ECONNREFUSED);
+    drop_inner(base, -ECONNREFUSED);
 }
 
 /* Asks that come back by this fail. */
-static void fail(domus_inner *base, int error)
+static void fail_inner(domus_inner *base, int error)
 {
     const domus_channel *channel = channel_of(base);
 
     if (channel != NULL && channel->pipe != NULL)
         channel->pipe->fate = DOMI_ASK_UNFIT;
-    drop(base, error);
+    drop_inner(base, error);
 }
 
 static bool has_ask(const domus_inner *base)
@@ -89,21 +89,21 @@ static bool has_ask(const domus_inner *base)
     return channel != NULL && channel->lent;
 }
 
-static bool is_broken(const domus_inner *base)
+static bool is_inner_broken(const domus_inner *base)
 {
     const domus_channel *channel = channel_of(base);
 
     return channel != NULL && channel->broken;
 }
 
-static domus_address address_of(const domus_inner *base)
+static domus_address get_inner_address(const domus_inner *base)
 {
     const domus_channel *channel = channel_of(base);
 
     return channel != NULL ? domi_house_address(channel->house) : (domus_address){NULL, 0};
 }
 
-static domus_inner_state look(const domus_inner *base, int *ret_error)
+static domus_inner_state get_inner_state(const domus_inner *base, int *ret_error)
 {
     const domi_inner *inner = inner_of(base);
 
@@ -114,7 +114,8 @@ static domus_inner_state look(const domus_inner *base, int *ret_error)
 }
 
 /* Copy bytes behind the last piece, or into a new one. Returns 0; -ENOMEM. */
-static int put(domi_inner *inner, domus_channel *channel, const void *bytes, uint32_t size)
+static int copy_bytes_in(domi_inner *inner, domus_channel *channel, const void *bytes,
+                         uint32_t size)
 {
     domus_buffer *last = channel->inbound.tail;
 
@@ -124,7 +125,7 @@ static int put(domi_inner *inner, domus_channel *channel, const void *bytes, uin
         inner->tail_room -= size;
         return 0;
     }
-    /* mostly the first piece is a whole request; small ones behind it are parts of a body */
+    /* the first piece is mostly a whole request; later small pieces are parts of a body */
     uint32_t room = channel->inbound.head != NULL && size < JOINT_BYTES ? JOINT_BYTES : size;
     domus_buffer *buffer = domi_buffer_heap(channel->io, room);
     if (buffer == NULL)
@@ -142,26 +143,27 @@ static int put(domi_inner *inner, domus_channel *channel, const void *bytes, uin
 }
 
 /* Put bytes that may be more than a buffer holds. Returns 0; -ENOMEM. */
-static int put_all(domi_inner *inner, domus_channel *channel, const char *bytes, size_t size)
+static int copy_all_bytes_in(domi_inner *inner, domus_channel *channel, const char *bytes,
+                             size_t size)
 {
     int error = 0;
 
     while (size != 0 && error == 0) {
         uint32_t part = size < DOMI_BUFFER_MAX ? (uint32_t)size : DOMI_BUFFER_MAX;
-        error = put(inner, channel, bytes, part);
+        error = copy_bytes_in(inner, channel, bytes, part);
         bytes += part;
         size -= part;
     }
     return error;
 }
 
-static int pass(domus_inner *base, const void *bytes, size_t size)
+static int pass_bytes_in(domus_inner *base, const void *bytes, size_t size)
 {
     domus_channel *channel = channel_of(base);
 
     if (channel == NULL || channel->state != DOMI_CHANNEL_OPEN || channel->ended)
         return -EPIPE;
-    int error = put_all(inner_of(base), channel, bytes, size);
+    int error = copy_all_bytes_in(inner_of(base), channel, bytes, size);
     if (error != 0)
         return error;
     channel->rests = false;
@@ -176,7 +178,7 @@ static int pass(domus_inner *base, const void *bytes, size_t size)
     return 0;
 }
 
-static void end(domus_inner *base)
+static void end_input(domus_inner *base)
 {
     domus_channel *channel = channel_of(base);
 
@@ -188,7 +190,7 @@ static void end(domus_inner *base)
     domi_channel_settle(channel);
 }
 
-static void rest(domus_inner *base)
+static void let_inner_rest(domus_inner *base)
 {
     domus_channel *channel = channel_of(base);
 
@@ -206,7 +208,7 @@ static uint64_t count_unused(const domus_inner *base)
     return channel != NULL ? domi_channel_inbound_bytes(channel) : 0;
 }
 
-static const char *bytes_of(const domus_inner *base, size_t *ret_size)
+static const char *get_next_bytes(const domus_inner *base, size_t *ret_size)
 {
     const domus_channel *channel = channel_of(base);
     const domus_buffer *head = channel != NULL ? channel->outbound.head : NULL;
@@ -215,8 +217,9 @@ static const char *bytes_of(const domus_inner *base, size_t *ret_size)
     return head != NULL ? head->data + channel->head_offset : NULL;
 }
 
-/* This is to an inner channel what the completion of a send is to others. */
-static void took(domus_inner *base, size_t size)
+/* An inner channel learns here that its bytes have left, as another channel does by the completion
+ * of a send. */
+static void note_bytes_taken(domus_inner *base, size_t size)
 {
     domus_channel *channel = channel_of(base);
 
@@ -238,17 +241,17 @@ static void took(domus_inner *base, size_t size)
 }
 
 const domi_inner_ways domi_ways_of_inner = {
-    .drop = drop,
-    .look = look,
-    .pass = pass,
-    .end = end,
-    .rest = rest,
+    .drop = drop_inner,
+    .look = get_inner_state,
+    .pass = pass_bytes_in,
+    .end = end_input,
+    .rest = let_inner_rest,
     .unused = count_unused,
-    .bytes = bytes_of,
-    .took = took,
-    .refuse = refuse,
-    .fail = fail,
+    .bytes = get_next_bytes,
+    .took = note_bytes_taken,
+    .refuse = refuse_inner,
+    .fail = fail_inner,
     .has_ask = has_ask,
-    .is_broken = is_broken,
-    .address = address_of,
+    .is_broken = is_inner_broken,
+    .address = get_inner_address,
 };

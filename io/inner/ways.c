@@ -36,13 +36,13 @@ void domi_inner_free_if_left(domi_inner *inner)
 }
 
 /* The stage passes bytes on at any time, so nothing has to be begun. */
-static void receive(const domus_channel *channel)
+static void begin_receive(const domus_channel *channel)
 {
     (void)channel;
 }
 
-/* Bytes wait to be taken. Nothing is copied behind the last of them from now on, because a part of
- * them may leave. */
+/* Note that bytes wait to be taken by the stage. From now on nothing is copied behind the last
+ * piece, because a part of it may leave at any time. */
 static void send_queued(domus_channel *channel)
 {
     uint64_t timeout_ns = channel->settings->send_timeout_ns;
@@ -71,7 +71,7 @@ static void note_end(domus_channel *channel)
     domi_inner_free_if_left(inner);
 }
 
-static void finish(domus_channel *channel)
+static void finish_sending(domus_channel *channel)
 {
     inner_of(channel)->finished = true;
     domi_inner_note_news(inner_of(channel));
@@ -88,12 +88,12 @@ static void note_used(domus_channel *channel)
 
 const domi_channel_ways domi_ways_of_inner_channels = {
     .is_inner = true,
-    .receive = receive,
+    .receive = begin_receive,
     .write = domi_channel_write,
     .send = send_queued,
     .forget_outbound = forget_outbound,
     .note_end = note_end,
-    .finish = finish,
+    .finish = finish_sending,
     .note_used = note_used,
 };
 

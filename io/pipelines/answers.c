@@ -61,7 +61,7 @@ int domi_pipe_begin(domi_pipe *pipe, const domus_type *type, uint64_t id, bool a
 
 /* An answer cannot be queued. A channel that is being closed takes no bytes any more; on any other
  * the order would have a hole. */
-static void refuse(domus_channel *channel, int error)
+static void refuse_answer(domus_channel *channel, int error)
 {
     if (channel->state == DOMI_CHANNEL_OPEN && !channel->finished)
         domi_channel_refuse(channel, error);
@@ -72,7 +72,7 @@ int domi_pipe_flush_out(domi_pipe *pipe)
     int error = domi_stored_write(pipe->channel, pipe->wire->out);
 
     if (error != 0)
-        refuse(pipe->channel, error);
+        refuse_answer(pipe->channel, error);
     return error;
 }
 
@@ -102,7 +102,7 @@ static void discharge_answer(domus_channel *channel, domi_request *request)
 }
 
 /* A request is over, and makes room for another one. */
-static void uncount(domus_channel *channel)
+static void uncount_request(domus_channel *channel)
 {
     channel->conversations--;
     if (DOMI_UNLIKELY(channel->busy))
@@ -110,7 +110,7 @@ static void uncount(domus_channel *channel)
 }
 
 /* The request at the front is over. */
-static void pop(domi_pipe *pipe)
+static void pop_request(domi_pipe *pipe)
 {
     domi_request *request = domi_pipe_request(pipe, pipe->first);
 
@@ -118,7 +118,7 @@ static void pop(domi_pipe *pipe)
         pipe->alone = false;
     pipe->first++;
     if (DOMI_LIKELY(!request->over))
-        uncount(pipe->channel);
+        uncount_request(pipe->channel);
 }
 
 void domi_pipe_note_over(domi_pipe *pipe)
@@ -150,7 +150,7 @@ static void send_stored(domus_channel *channel, domi_request *request)
     if (channel->state == DOMI_CHANNEL_OPEN) /* a closed one has answers left, but no marks */
         domi_channel_decide_receive(channel);
     if (error != 0)
-        refuse(channel, error);
+        refuse_answer(channel, error);
 }
 
 /* Send the answers at the front that are there, and the start of one that streams. */
@@ -168,7 +168,7 @@ static void pop_answered(domi_pipe *pipe)
             (void)domi_channel_break(channel, request->cut);
             break;
         }
-        pop(pipe);
+        pop_request(pipe);
     }
     domi_pipe_note_over(pipe);
 }
@@ -200,12 +200,12 @@ int domi_pipe_deliver_part(domi_pipe *pipe, uint32_t number)
                                       : store_part(pipe, domi_pipe_request(pipe, number));
 
     if (error != 0)
-        refuse(pipe->channel, error);
+        refuse_answer(pipe->channel, error);
     return error;
 }
 
 /* The bytes in the scratch are the answer to a request: send them when it is its turn. */
-static void deliver(domi_pipe *pipe, uint32_t number)
+static void deliver_answer(domi_pipe *pipe, uint32_t number)
 {
     domus_channel *channel = pipe->channel;
     domi_request *request = domi_pipe_request(pipe, number);
@@ -217,8 +217,8 @@ static void deliver(domi_pipe *pipe, uint32_t number)
     if (DOMI_LIKELY(number == pipe->first)) {
         error = domi_stored_write(channel, pipe->wire->out);
         if (DOMI_UNLIKELY(error != 0))
-            refuse(channel, error);
-        pop(pipe);
+            refuse_answer(channel, error);
+        pop_request(pipe);
         if (DOMI_LIKELY(domi_pipe_requests(pipe) == 0))
             domi_pipe_note_over(pipe);
         else
@@ -228,12 +228,12 @@ static void deliver(domi_pipe *pipe, uint32_t number)
     if (pipe->wire->pipeline->by_id) {
         error = domi_stored_write(channel, pipe->wire->out);
         request->over = true;
-        uncount(channel);
+        uncount_request(channel);
     } else {
         error = store_part(pipe, request);
     }
     if (error != 0)
-        refuse(channel, error);
+        refuse_answer(channel, error);
 }
 
 /* --- answers ---------------------------------------------------------------------------------- */
@@ -247,7 +247,7 @@ domi_request *domi_pipe_find(domi_pipe *pipe, uint32_t number)
 }
 
 /* The answer to a request has begun, and ends with `error` before its end. */
-static void cut(domi_pipe *pipe, uint32_t number, domi_request *request, int error)
+static void cut_answer(domi_pipe *pipe, uint32_t number, domi_request *request, int error)
 {
     pipe->wire->stream = &request->note;
     int result = domi_wire_cut(pipe->wire, request->id, error);
@@ -259,7 +259,7 @@ static void cut(domi_pipe *pipe, uint32_t number, domi_request *request, int err
         if (number == pipe->first)
             pop_answered(pipe);
     } else {
-        deliver(pipe, number);
+        deliver_answer(pipe, number);
     }
 }
 
@@ -271,7 +271,7 @@ void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error)
         return;
     domi_pipe_begin_answer(pipe, number);
     if (DOMI_UNLIKELY(request->streaming)) {
-        cut(pipe, number, request, error);
+        cut_answer(pipe, number, request, error);
         return;
     }
     if (DOMI_UNLIKELY(request->late) && error == -ETIMEDOUT)
@@ -279,10 +279,10 @@ void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error)
     int result = domi_wire_fail(pipe->wire, request->id, request->type, error);
     if (result < 0) {
         domi_pipe_request(pipe, number)->answered = true;
-        refuse(pipe->channel, result);
+        refuse_answer(pipe->channel, result);
         return;
     }
-    deliver(pipe, number);
+    deliver_answer(pipe, number);
 }
 
 bool domi_pipe_refuse_late(domi_pipe *pipe)
@@ -298,7 +298,7 @@ bool domi_pipe_refuse_late(domi_pipe *pipe)
     }
     pipe->failed = true;
     pipe->wire->last_decoded = false;
-    deliver(pipe, number);
+    deliver_answer(pipe, number);
     return true;
 }
 
@@ -319,7 +319,8 @@ static int encode_end(domi_pipe *pipe, domi_request *request, const domus_type *
     return error;
 }
 
-static void answer(domi_pipe *pipe, uint32_t number, const domus_type *type, const void *payload)
+static void answer_request(domi_pipe *pipe, uint32_t number, const domus_type *type,
+                           const void *payload)
 {
     domi_request *request = domi_pipe_find(pipe, number);
 
@@ -332,7 +333,7 @@ static void answer(domi_pipe *pipe, uint32_t number, const domus_type *type, con
     if (DOMI_UNLIKELY(error < 0))
         domi_pipe_fail(pipe, number, error);
     else
-        deliver(pipe, number);
+        deliver_answer(pipe, number);
 }
 
 /* The request is answered, so its envelope is free: keep it for the next message. */
@@ -365,7 +366,7 @@ void domi_pipe_answer_request(domi_manager *manager, domi_house *house, domi_env
     uint32_t number = take_number(manager, ask);
 
     if (DOMI_LIKELY(pipe != NULL))
-        answer(pipe, number, type, payload);
+        answer_request(pipe, number, type, payload);
     if (type->release != NULL)
         type->release((void *)(uintptr_t)payload);
     end_ask(manager, pipe, ask);
@@ -391,7 +392,7 @@ void domi_pipe_answer_peer(domi_manager *manager, domi_house *house, uint32_t nu
     if (pipe != NULL && (message == NULL || message->node.kind == DOMI_EXCEPTION))
         domi_pipe_fail(pipe, number, error);
     else if (pipe != NULL)
-        answer(pipe, number, message->type, domi_envelope_payload(message));
+        answer_request(pipe, number, message->type, domi_envelope_payload(message));
     if (message != NULL)
         domi_answer_release(manager, message);
 }

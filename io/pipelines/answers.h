@@ -33,7 +33,7 @@ domi_request *domi_pipe_find(domi_pipe *pipe, uint32_t number);
  * it is its turn. Returns 0, or an error, and then the channel was reset. */
 int domi_pipe_deliver_part(domi_pipe *pipe, uint32_t number);
 
-/* Requests are over, or nothing more is decoded: go on with what waited for that. */
+/* Continue the work that waited until a request was over or decoding had stopped. */
 void domi_pipe_note_over(domi_pipe *pipe);
 
 /* The request `number` gets what the stage makes of `error`. */
@@ -43,7 +43,7 @@ void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error);
  * the answers before, and then the channel is closed. Returns false if that cannot be said. */
 bool domi_pipe_refuse_late(domi_pipe *pipe);
 
-/* These are domi_io_hooks.answer_request, fail_request and answer_peer. */
+/* These functions are domi_io_hooks.answer_request, fail_request and answer_peer. */
 void domi_pipe_answer_request(domi_manager *manager, domi_house *house, domi_envelope *ask,
                               const domus_type *type, const void *payload);
 void domi_pipe_fail_request(domi_manager *manager, domi_house *house, domi_envelope *ask,

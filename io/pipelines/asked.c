@@ -9,12 +9,12 @@
 
 #define LISTS_LEAST 16u
 
-static uint32_t number_of(const domi_node *node)
+static uint32_t get_number_of_ask(const domi_node *node)
 {
     return (uint32_t)((const domi_envelope *)(const void *)node)->error;
 }
 
-static domi_node **list_of(const domi_asked *asked, uint32_t number)
+static domi_node **find_list_of_number(const domi_asked *asked, uint32_t number)
 {
     return &asked->lists[number & (asked->lists_count - 1)];
 }
@@ -32,7 +32,7 @@ int domi_asked_make_room(domi_asked *asked)
     for (uint32_t i = 0; i < asked->lists_count; i++) {
         while (asked->lists[i] != NULL) {
             domi_node *node = domi_list_take(&asked->lists[i]);
-            domi_list_push(list_of(&grown, number_of(node)), node);
+            domi_list_push(find_list_of_number(&grown, get_number_of_ask(node)), node);
         }
     }
     domi_memory_free(asked->lists);
@@ -43,20 +43,20 @@ int domi_asked_make_room(domi_asked *asked)
 void domi_asked_put(domi_asked *asked, domi_envelope *ask, uint32_t number)
 {
     ask->error = (int32_t)number;
-    domi_list_push(list_of(asked, number), &ask->node);
+    domi_list_push(find_list_of_number(asked, number), &ask->node);
     if (asked->count++ == 0)
         asked->oldest = number;
 }
 
 /* Returns the node before the ask with this number, in the list of which it is; NULL: there is no
  * such ask. */
-static domi_node *find_before(domi_node *tail, uint32_t number)
+static domi_node *find_node_before(domi_node *tail, uint32_t number)
 {
     domi_node *before = tail;
 
     if (tail == NULL)
         return NULL;
-    while (number_of(before->next) != number) {
+    while (get_number_of_ask(before->next) != number) {
         before = before->next;
         if (before == tail)
             return NULL;
@@ -68,8 +68,8 @@ domi_envelope *domi_asked_take(domi_asked *asked, uint32_t number)
 {
     if (asked->count == 0)
         return NULL;
-    domi_node **tail = list_of(asked, number);
-    domi_node *before = find_before(*tail, number);
+    domi_node **tail = find_list_of_number(asked, number);
+    domi_node *before = find_node_before(*tail, number);
     if (before == NULL)
         return NULL;
     domi_node *node = before->next;
@@ -85,8 +85,8 @@ static uint32_t find_lowest(const domi_asked *asked)
 
     for (uint32_t i = 0; i < asked->lists_count; i++) {
         const domi_node *tail = asked->lists[i];
-        if (tail != NULL && number_of(tail->next) - asked->oldest < lowest)
-            lowest = number_of(tail->next) - asked->oldest;
+        if (tail != NULL && get_number_of_ask(tail->next) - asked->oldest < lowest)
+            lowest = get_number_of_ask(tail->next) - asked->oldest;
     }
     return asked->oldest + lowest;
 }
@@ -100,7 +100,7 @@ domi_envelope *domi_asked_oldest(domi_asked *asked)
     if (asked->count == 0)
         return NULL;
     for (uint32_t i = 0; before == NULL; i++) {
-        before = find_before(*list_of(asked, asked->oldest), asked->oldest);
+        before = find_node_before(*find_list_of_number(asked, asked->oldest), asked->oldest);
         if (before == NULL)
             asked->oldest = i < asked->lists_count ? asked->oldest + 1 : find_lowest(asked);
     }

@@ -1,5 +1,5 @@
-/* Gives the bodies that the peer sends to their readers, piece by piece, and skips what
- * nobody reads. */
+/* This file gives the bodies that the peer sends to their readers, piece by piece, and skips bodies
+ * without a reader. */
 #include "io/pipelines/body.h"
 
 #include "base/check.h"
@@ -16,7 +16,7 @@
 
 const domus_type domi_read_type = {.name = "body read", .size = sizeof(domus_body)};
 
-/* A piece is wanted, or none: see whether the channel receives. */
+/* Note whether a piece is wanted, and decide whether the channel receives. */
 static void set_reading(domi_pipe *pipe, bool reading)
 {
     domus_channel *channel = pipe->channel;
@@ -219,7 +219,7 @@ void domi_body_look(domi_manager *manager, domi_pipe *pipe)
     domi_body *body = &pipe->body;
 
     if (body->open && body->of_answer && body->reader == NULL && pipe->channel->ask_due_ns == 0)
-        domi_pipe_set_due_of_body(manager, pipe); /* its reader was cancelled */
+        domi_pipe_set_due_of_body(manager, pipe); /* the reader of the body was cancelled */
     if (!body->open || !body->over || body->skipping)
         return;
     fail_reader(manager, body, -ESTALE);

@@ -20,7 +20,7 @@ static bool has_bytes(const domi_pipe *pipe)
 }
 
 /* True if messages behind the request of this conversation were decoded. */
-static bool is_behind(const domi_pipe *pipe, const domus_stack *stack)
+static bool has_decoded_messages_behind(const domi_pipe *pipe, const domus_stack *stack)
 {
     domi_envelope *ask = stack->ask;
 
@@ -44,7 +44,7 @@ static int may_change(const domus_stack *stack, const domus_channel *channel,
         return -EPIPE;
     if (pipe->change != NULL || pipe->held != NULL || channel->asks != 0)
         return -EBUSY;
-    return is_behind(pipe, stack) ? -EPERM : domi_pipeline_check(next);
+    return has_decoded_messages_behind(pipe, stack) ? -EPERM : domi_pipeline_check(next);
 }
 
 int domus_channel_set_pipeline(domus_stack *stack, domus_channel *channel,
@@ -84,7 +84,8 @@ void domi_pipe_change(domi_pipe *pipe)
     if (error == 0)
         error = domi_wire_change(pipe->wire, next);
     if (error != 0) {
-        domi_out_clear(pipe->wire->out, false); /* other channels use it, too */
+        /* Other channels of the thread use this memory, too. */
+        domi_out_clear(pipe->wire->out, false);
         domi_channel_refuse(channel, error);
         return;
     }

@@ -25,7 +25,7 @@
 
 /* --- one message ------------------------------------------------------------------------------ */
 
-static const domus_on_peer *row_of(const domus_behaviour *behaviour, const domus_type *type)
+static const domus_on_peer *find_row(const domus_behaviour *behaviour, const domus_type *type)
 {
     const domus_on_peer *on = behaviour->on_peer;
 
@@ -57,7 +57,7 @@ int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_env
 {
     domi_pipe *pipe = domi_pipe_of(house);
 
-    if (pipe == NULL) { /* its promise is over, but the ask is that of the peer all the same */
+    if (pipe == NULL) { /* the promise is over, but the ask is still one of the peer */
         domus_address channel;
         uint32_t number;
         return message->node.kind == DOMI_ASK &&
@@ -74,7 +74,7 @@ int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_env
 /* The bytes of the last message are in use and cannot be copied out for lack of memory. They stay
  * where they are, and the channel ends: it could not go on before there is memory, and would try
  * that again and again. */
-static void give_up(domi_pipe *pipe)
+static void end_for_lack_of_memory(domi_pipe *pipe)
 {
     pipe->undone = true;
     domi_channel_refuse(pipe->channel, -ENOMEM);
@@ -99,7 +99,7 @@ static void end_turn(domi_manager *manager, domi_pipe *pipe, domus_stack *stack,
     if (house->channels.owned == NULL)
         return;
     if (let_live(manager, pipe, pipe->current, false) != 0)
-        give_up(pipe);
+        end_for_lack_of_memory(pipe);
     pipe->current = NULL;
 }
 
@@ -138,7 +138,7 @@ static void call_row(domi_manager *manager, domi_pipe *pipe, const domus_on_peer
 static void handle_notice(domi_manager *manager, domi_pipe *pipe, domi_envelope *message)
 {
     domi_house *house = pipe->channel->house;
-    const domus_on_peer *on = row_of(house->behaviour, message->type);
+    const domus_on_peer *on = find_row(house->behaviour, message->type);
 
     message->sender = house;
     message->sender_lease = domi_house_address(house).lease;
@@ -182,7 +182,7 @@ static void begin_request(domi_manager *manager, domi_pipe *pipe, domi_envelope 
 static void handle_request(domi_manager *manager, domi_pipe *pipe, domi_envelope *message,
                            uint64_t id)
 {
-    const domus_on_peer *on = row_of(pipe->channel->house->behaviour, message->type);
+    const domus_on_peer *on = find_row(pipe->channel->house->behaviour, message->type);
     uint32_t marks = on != NULL ? on->marks : 0;
 
     if (DOMI_UNLIKELY(on != NULL && on->marks_of != NULL))
@@ -230,7 +230,7 @@ static bool end_message(domi_pipe *pipe)
     if (pipe->undone)
         return false;
     if (domi_wire_done(pipe->wire) != 0) {
-        give_up(pipe);
+        end_for_lack_of_memory(pipe);
         return false;
     }
     domi_pipe_free_used(pipe);
@@ -254,7 +254,7 @@ static void fail_bytes(domi_pipe *pipe, int error)
 
     pipe->failed = true;
     (void)drop_made(pipe);
-    if (DOMI_UNLIKELY(pipe->body.open)) { /* it is part of a request, which is answered */
+    if (DOMI_UNLIKELY(pipe->body.open)) { /* the body is part of a request, which gets an answer */
         domi_channel_count_refused(channel);
         domi_body_fail(channel->io->manager, pipe, error);
         return;
@@ -271,7 +271,7 @@ static void fail_bytes(domi_pipe *pipe, int error)
 
 /* Decode on. Returns 1 if a message was made; 0 if there is none yet; DOMI_WIRE_BUSY if that may
  * change without new bytes; or an error. */
-static int decode(domi_pipe *pipe)
+static int decode_next_message(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
     uint32_t pieces = PIECES_MOST;
@@ -369,19 +369,19 @@ bool domi_pipe_hears_end(domus_channel *channel)
 }
 
 /* Handle one message, or look for one. Returns false if there is none. */
-static bool run_once(domi_manager *manager, domi_pipe *pipe)
+static bool handle_or_decode_message(domi_manager *manager, domi_pipe *pipe)
 {
     if (DOMI_UNLIKELY(pipe->held != NULL)) {
         domi_envelope *held = pipe->held;
         pipe->held = NULL;
-        begin_request(manager, pipe, held, row_of(pipe->channel->house->behaviour, held->type),
+        begin_request(manager, pipe, held, find_row(pipe->channel->house->behaviour, held->type),
                       pipe->held_id, pipe->held_marks);
         return true;
     }
     if (DOMI_UNLIKELY(pipe->body.open) && !domi_body_is_wanted(manager, pipe))
         return false;
     bool was_shaking = pipe->channel->wraps && domi_wire_is_shaking(pipe->wire);
-    int result = decode(pipe);
+    int result = decode_next_message(pipe);
     if (result < 0) {
         fail_bytes(pipe, result);
         return true;
@@ -390,7 +390,7 @@ static bool run_once(domi_manager *manager, domi_pipe *pipe)
         domi_pipe_come_to_terms(manager, pipe);
     if (result == 1)
         handle_made(manager, pipe);
-    else if (pipe->wire->yields) /* it has taken long: look at the clock now */
+    else if (pipe->wire->yields) /* the stage has taken long: read the clock now */
         pipe->channel->io->stages.steps = 1;
     return result != 0;
 }
@@ -472,7 +472,7 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
             if (channel->blocked)
                 break;
         }
-        if (!run_once(manager, pipe))
+        if (!handle_or_decode_message(manager, pipe))
             break;
         used++;
         if (pipe->current != NULL || !end_message(pipe))

@@ -33,7 +33,7 @@ static inline bool domi_pipe_ends_with_peer(const domus_channel *channel)
     return channel->pipe->alone && channel->pipe->ends;
 }
 
-/* This is domi_io_hooks.release_message. */
+/* This function is domi_io_hooks.release_message. */
 int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_envelope *message,
                               bool leaves);
 

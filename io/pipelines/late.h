@@ -27,8 +27,9 @@ static inline bool domi_pipe_is_body_awaited(const domi_pipe *pipe)
     return pipe->wire->progress == DOMI_MESSAGE_IN_BODY && !pipe->failed && !pipe->has_newer;
 }
 
-/* This is domi_pipe_ways.await_body. When all was looked at that had come when the drain began, no
- * body that begins later is awaited: the end of each may come with the begin of the next one. */
+/* This function is domi_pipe_ways.await_body. When all bytes that had come before the drain were
+ * decoded, no later body is awaited: the end of each body may come together with the begin of the
+ * next one. */
 bool domi_pipe_await_body(domus_channel *channel);
 
 /* The wire has made `message`, whose body comes in pieces: begin that. A request that a drain does
@@ -36,7 +37,7 @@ bool domi_pipe_await_body(domus_channel *channel);
  * reader would wait for the body. Returns whether the message is to be handled. */
 bool domi_pipe_begin_body(domi_pipe *pipe, domi_envelope *message);
 
-/* These are domi_pipe_ways.is_late and .answer_late. */
+/* These functions are domi_pipe_ways.is_late and .answer_late. */
 bool domi_pipe_is_late(domus_channel *channel);
 bool domi_pipe_answer_late(domus_channel *channel);
 

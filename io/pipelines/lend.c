@@ -18,7 +18,7 @@ void domi_pipe_lend(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     if (error == 0) {
         domus_address address = inner->ways->address(inner);
         domus_channel *channel = domi_pipe_channel_of(address.house);
-        DOMI_CHECK(channel != NULL); /* its stage has just lent it */
+        DOMI_CHECK(channel != NULL); /* the stage has just lent this channel */
         pipe->next_ask++;
         channel->pool = pipe->channel->pool;
         channel->bounds = true;
@@ -37,6 +37,7 @@ void domi_pipe_lend(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 void domi_pipe_end_loan(domus_channel *channel)
 {
     channel->lent = false;
-    if (channel->special != NULL) /* it may be CLOSED, because its ask could not be queued */
+    /* The channel may be CLOSED, because its ask could not be queued. */
+    if (channel->special != NULL)
         domi_channel_ways_of(channel)->note_used(channel);
 }

@@ -4,7 +4,7 @@
 #include "io/pipelines/mail.h"
 
 /* The open channel at an address of this thread; NULL if it is closed or closing. */
-static domus_channel *channel_at(domus_address address)
+static domus_channel *find_open_channel(domus_address address)
 {
     const domi_house *house = address.house;
     uint64_t life = domi_house_life(house);
@@ -17,7 +17,7 @@ static domus_channel *channel_at(domus_address address)
 
 uint32_t domi_pipe_load(domus_address address)
 {
-    const domus_channel *channel = channel_at(address);
+    const domus_channel *channel = find_open_channel(address);
 
     if (channel == NULL || channel->pipe == NULL)
         return DOMI_PIPE_CLOSED;
@@ -33,7 +33,7 @@ uint32_t domi_pipe_load(domus_address address)
 
 uint64_t domi_pipe_room(domus_address address)
 {
-    const domus_channel *channel = channel_at(address);
+    const domus_channel *channel = find_open_channel(address);
 
     return channel != NULL && channel->pipe != NULL ? domi_pipe_inflight_max(channel->pipe)
                                                     : UINT64_MAX;
@@ -42,7 +42,7 @@ uint64_t domi_pipe_room(domus_address address)
 void domi_pipe_return_asks_to(domus_address address, domus_address pool,
                               domi_last_word *ret_last_word)
 {
-    domus_channel *channel = channel_at(address);
+    domus_channel *channel = find_open_channel(address);
 
     if (channel == NULL)
         return;

@@ -66,14 +66,14 @@ static void note_sent(const domi_manager *manager, domi_envelope *ask)
 }
 
 /* Let the channel be reset at `due_ns`; 0: never. */
-static void arm_due(domus_channel *channel, uint64_t due_ns)
+static void set_reset_time(domus_channel *channel, uint64_t due_ns)
 {
     channel->ask_due_ns = due_ns;
     domi_channel_note_due(channel, due_ns);
 }
 
 /* The oldest ask has changed: set when its answer is too late. */
-static void set_due(const domi_manager *manager, domi_pipe *pipe)
+static void set_due_of_oldest_ask(const domi_manager *manager, domi_pipe *pipe)
 {
     uint64_t timeout_ns = answer_timeout_ns(pipe);
     domus_channel *channel = pipe->channel;
@@ -93,7 +93,7 @@ static void set_due(const domi_manager *manager, domi_pipe *pipe)
     uint32_t sent = domi_envelope_return(oldest)->note;
     uint64_t age_ms = ((uint32_t)(manager->now_ns / MS) - sent) & DOMI_NOTE_MASK;
     uint64_t due_ns = timeout_ns != 0 ? manager->now_ns - age_ms * MS + timeout_ns : deadline_ns;
-    arm_due(channel, deadline_ns != 0 && deadline_ns < due_ns ? deadline_ns : due_ns);
+    set_reset_time(channel, deadline_ns != 0 && deadline_ns < due_ns ? deadline_ns : due_ns);
 }
 
 void domi_pipe_set_due_of_body(domi_manager *manager, domi_pipe *pipe)
@@ -105,7 +105,7 @@ void domi_pipe_set_due_of_body(domi_manager *manager, domi_pipe *pipe)
                           : is_read || pipe->body.over ? answer_timeout_ns(pipe)
                                                        : pipe->channel->settings->body_timeout_ns;
 
-    arm_due(pipe->channel, timeout_ns != 0 ? manager->now_ns + timeout_ns : 0);
+    set_reset_time(pipe->channel, timeout_ns != 0 ? manager->now_ns + timeout_ns : 0);
 }
 
 /* --- asks for the peer ------------------------------------------------------------------------ */
@@ -134,8 +134,8 @@ static bool may_send(const domi_pipe *pipe)
     return under_way < domi_pipe_inflight_max(pipe) && !channel->high && !channel->crowded;
 }
 
-/* One ask less is with the peer. */
-static void note_one_less(domus_channel *channel)
+/* Note that the peer has one ask less to answer. */
+static void note_ask_answered(domus_channel *channel)
 {
     DOMI_CHECK(channel->asks != 0);
     channel->asks--;
@@ -152,13 +152,13 @@ static int send_encoded(domi_pipe *pipe, uint64_t id, const domus_type *type, co
 
     if (error == 0)
         return domi_pipe_flush_out(pipe);
-    if (DOMI_UNLIKELY(pipe->wire->broken != 0)) /* its byte stages can encode nothing more */
+    if (DOMI_UNLIKELY(pipe->wire->broken != 0)) /* the byte stages can encode nothing more */
         domi_channel_refuse(pipe->channel, error);
     return error;
 }
 
 /* The stage has said that the ask at hand is the last one of this connection. */
-static void note_asked_last(domi_manager *manager, domi_pipe *pipe)
+static void note_last_ask(domi_manager *manager, domi_pipe *pipe)
 {
     pipe->failed = false; /* answers are decoded all the same */
     domi_pipe_let_none_wait(manager, pipe);
@@ -181,17 +181,17 @@ static void send_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
                     : domi_upload_begin(manager, pipe, ask, number);
     if (error < 0) {
         pipe->failed = false; /* whatever the stage has said of it: it was not sent */
-        note_one_less(pipe->channel);
-        set_due(manager, pipe);
+        note_ask_answered(pipe->channel);
+        set_due_of_oldest_ask(manager, pipe);
         domi_ask_fail_unsent(manager, ask, error == -EPIPE ? -ENOTCONN : error);
         return;
     }
     note_sent(manager, ask);
     domi_asked_put(&pipe->asked, ask, number);
     if (DOMI_UNLIKELY(pipe->failed))
-        note_asked_last(manager, pipe);
+        note_last_ask(manager, pipe);
     if (pipe->asked.count == 1)
-        set_due(manager, pipe);
+        set_due_of_oldest_ask(manager, pipe);
 }
 
 /* Drop asks that have expired from the queue, at most once in a tick. */
@@ -216,7 +216,7 @@ static void drop_expired(domi_manager *manager, domi_pipe *pipe)
 }
 
 /* True if an ask goes to the peer before those that wait, or instead of them. */
-static bool is_first(const domi_pipe *pipe, const domi_envelope *ask)
+static bool goes_before_waiting_asks(const domi_pipe *pipe, const domi_envelope *ask)
 {
     if (DOMI_UNLIKELY(pipe->wire->pipeline->holds_asks))
         return ask->sender == pipe->channel->house;
@@ -229,7 +229,7 @@ static void take_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
         domi_ask_return(manager, pipe->channel->pool, ask, DOMI_ASK_UNSENT);
         return;
     }
-    if (DOMI_LIKELY(is_first(pipe, ask) && may_send(pipe))) {
+    if (DOMI_LIKELY(goes_before_waiting_asks(pipe, ask) && may_send(pipe))) {
         send_ask(manager, pipe, ask);
         return;
     }
@@ -245,7 +245,7 @@ static void take_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 
 /* Send asks that wait in the pool, the oldest first. They cannot be in its mailbox meanwhile: the
  * pool puts one aside only while no connection has room for it. */
-static void pull(domi_manager *manager, domi_pipe *pipe)
+static void send_waiting_asks(domi_manager *manager, domi_pipe *pipe)
 {
     domi_family *family = pipe->channel->pool.house->family;
 
@@ -270,13 +270,13 @@ void domi_pipe_send_waiting(domi_manager *manager, domi_pipe *pipe)
         pipe->queue_count--;
         if (domi_ask_is_expired(manager, ask))
             domi_ask_expire(manager, ask);
-        else if (!domi_pipeline_encodes(pipeline, domi_mail_type(ask))) /* it was held */
+        else if (!domi_pipeline_encodes(pipeline, domi_mail_type(ask))) /* the ask was held */
             domi_ask_fail_unsent(manager, ask, -EOPNOTSUPP);
         else
             send_ask(manager, pipe, ask);
     }
     if (pipe->channel->pulls)
-        pull(manager, pipe);
+        send_waiting_asks(manager, pipe);
 }
 
 /* Returns 0 if a notice may be sent to the peer; -EPIPE; -ENOBUFS when the peer does not take what
@@ -352,7 +352,7 @@ static domi_envelope *take_asked(domi_pipe *pipe, uint64_t id)
     return id <= UINT32_MAX ? domi_asked_take(&pipe->asked, (uint32_t)id) : NULL;
 }
 
-/* One ask of this side is over. */
+/* Note that one ask of this side is over. */
 static void note_answered(domi_manager *manager, domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
@@ -360,8 +360,8 @@ static void note_answered(domi_manager *manager, domi_pipe *pipe)
     channel->answered_bytes = channel->received_bytes;
     if (DOMI_UNLIKELY(pipe->upload.answered) && domi_upload_note_answered(pipe))
         return;
-    note_one_less(channel);
-    set_due(manager, pipe);
+    note_ask_answered(channel);
+    set_due_of_oldest_ask(manager, pipe);
     if (DOMI_UNLIKELY(pipe->queue != NULL) || DOMI_UNLIKELY(channel->pulls))
         domi_pipe_send_waiting(manager, pipe);
     if (DOMI_LIKELY(channel->asks != 0 ||
@@ -385,8 +385,8 @@ void domi_pipe_end_asked(domi_pipe *pipe)
         domi_channel_close_when_answered(channel);
 }
 
-/* The peer has answered what nobody has asked. If answers have ids, it is thrown away. Otherwise
- * the peer is out of step, and its next answers would go to the wrong askers. */
+/* Refuse an answer without an ask. If answers have ids, the answer is thrown away. Otherwise the
+ * peer is out of step, and its next answers would go to the wrong askers. */
 static void refuse_unasked(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, uint64_t id)
 {
     domi_counter_add(&manager->counters.late_replies, 1);
@@ -421,7 +421,7 @@ void domi_pipe_note_body_over(domi_manager *manager, domi_pipe *pipe)
 {
     domi_envelope *oldest = domi_asked_oldest(&pipe->asked);
 
-    if (oldest != NULL) /* its answer could not come before */
+    if (oldest != NULL) /* the oldest ask could get no answer before this time */
         note_sent(manager, oldest);
     note_answered(manager, pipe);
 }
@@ -438,7 +438,7 @@ void domi_pipe_note_upload_over(domi_manager *manager, domi_pipe *pipe)
     }
     if (upload->ask != NULL) /* the time for its answer begins */
         note_sent(manager, upload->ask);
-    set_due(manager, pipe);
+    set_due_of_oldest_ask(manager, pipe);
 }
 
 void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, uint64_t id,
@@ -454,7 +454,7 @@ void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope
         pipe->upload.answered = pipe->upload.open;
         pipe->upload.ask = NULL;
         if (pipe->body.open && pipe->body.is_rest)
-            pipe->upload.deadline_ns = 0; /* it was that of the answer */
+            pipe->upload.deadline_ns = 0; /* this deadline was for the answer */
     }
     if (DOMI_UNLIKELY(ask->sender == pipe->channel->house))
         pipe->own_answer = pipe->stopped = true;
@@ -488,7 +488,7 @@ void domi_pipe_drop_asks(domi_manager *manager, domi_pipe *pipe)
     }
     domi_upload_end(pipe);
     pipe->upload.ask = NULL;
-    pipe->upload.answered = pipe->upload.ask_over = false; /* it counts no longer */
+    pipe->upload.answered = pipe->upload.ask_over = false; /* the upload is over */
     while ((ask = domi_asked_take_oldest(&pipe->asked)) != NULL)
         domi_pipe_return_asked(manager, pipe, ask);
     while (pipe->queue != NULL)

@@ -66,7 +66,7 @@ static void arm_wake(domus_wire *wire, uint64_t delay_ns)
         domi_channel_arm_timeouts(channel);
 }
 
-/* This is domus_wire.is_closing. */
+/* This function is domus_wire.is_closing. */
 static bool is_closing(const domus_wire *wire)
 {
     const domi_pipe *pipe = wire->owner;
@@ -92,7 +92,7 @@ static uint64_t now_ns(const domus_wire *wire)
     return pipe->channel->io->manager->now_ns;
 }
 
-static int peer(const domus_wire *wire, domus_endpoint *ret_peer)
+static int get_peer_of_channel(const domus_wire *wire, domus_endpoint *ret_peer)
 {
     const domi_pipe *pipe = wire->owner;
 
@@ -103,7 +103,7 @@ static const domi_wire_services services = {.make = make_payload,
                                             .wake = arm_wake,
                                             .is_closing = is_closing,
                                             .now_ns = now_ns,
-                                            .peer = peer};
+                                            .peer = get_peer_of_channel};
 
 int domi_pipe_open(domus_channel *channel)
 {
@@ -138,7 +138,8 @@ int domi_pipe_open(domus_channel *channel)
     channel->carries = domi_wire_carries(pipe->wire);
     int error = domi_wire_open(pipe->wire);
     if (error != 0)
-        domi_out_clear(pipe->wire->out, false);   /* other channels use it, too */
+        /* Other channels of the thread use this memory, too. */
+        domi_out_clear(pipe->wire->out, false);
     if (error == 0 && domi_pipe_is_awaited(pipe)) /* a byte stage waits for its peer to begin */
         domi_pipe_note_awaited(pipe);
     return error != 0 ? error : domi_pipe_flush_out(pipe);

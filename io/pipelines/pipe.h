@@ -23,15 +23,15 @@
 
 /* A request, from its decoding until its answer is queued. */
 typedef struct domi_request {
-    uint64_t id;            /* that the stage has given it */
+    uint64_t id;            /* the identifier that the stage has given to the request */
     const domus_type *type; /* NULL: it stands for bytes that are wrong */
-    domi_buffer_list bytes; /* its answer, which waits for its turn */
+    domi_buffer_list bytes; /* the answer, which waits for its turn */
     uint64_t size;          /* bytes of that */
     bool answered;
     bool over; /* with ids: its answer was queued before its turn, and it is not counted any more */
     bool alone;     /* DOMUS_ALONE */
-    bool streaming; /* its answer has begun, and leaves in pieces */
-    bool late;      /* its body did not come in time */
+    bool streaming; /* the answer has begun, and leaves in pieces */
+    bool late;      /* the request's body did not come in time */
     int cut;        /* the error with which that stream has ended before its end; 0: it has not */
     uint64_t note;  /* the word that the stage keeps for that stream */
 } domi_request;
@@ -39,14 +39,14 @@ typedef struct domi_request {
 /* The body that the peer sends now, or has sent last (body.h). */
 typedef struct domi_body {
     uint32_t number;    /* in the wire; 0: there was none */
-    uint32_t request;   /* the number of its request */
-    bool open;          /* its end has not come */
-    bool of_answer;     /* it belongs to an answer, which is under way until its end */
-    bool is_rest;       /* it is all that the peer still sends (domus_wire_rest()) */
-    bool wanted;        /* it was read once, so the stage knows that somebody wants it */
+    uint32_t request;   /* the number of the request to which the body belongs */
+    bool open;          /* the end of the body has not come */
+    bool of_answer;     /* the body belongs to an answer, which is under way until the body ends */
+    bool is_rest;       /* the body is all that the peer still sends (domus_wire_rest()) */
+    bool wanted;        /* the body was read once, so the stage knows that somebody wants it */
     bool over;          /* nobody may read it any more */
     bool skipping;      /* nobody reads the rest, which is thrown away */
-    int error;          /* with which it has ended before its end; 0: it has not */
+    int error;          /* the error that cut the body; 0: the body was not cut */
     uint32_t readers;   /* asks in `reader`: 0 or 1 */
     domi_node *reader;  /* the ask for the next piece; NULL: nobody reads */
     uint64_t skip_left; /* bytes that may still be skipped */
@@ -54,14 +54,14 @@ typedef struct domi_body {
 
 /* The request of this side that leaves in pieces now, or has last (upload.h). */
 typedef struct domi_upload {
-    uint32_t number; /* of its ask */
-    bool open;       /* its end was not sent */
-    bool ended;      /* that was sent, or it was cut, and the asks behind it still wait */
+    uint32_t number; /* the number of the upload's ask */
+    bool open;       /* the end of the upload was not sent */
+    bool ended;      /* the end was sent, or the upload was cut, and later asks still wait */
     bool answered;   /* the answer of the peer has come */
     bool told;       /* and the writer has heard of it */
     bool ask_over;   /* and that answer has no body, or the body has ended */
     int doomed;      /* it was cut: the error of the reset behind the body of the answer; 0: none */
-    uint64_t note;   /* of the stage */
+    uint64_t note;   /* a number that belongs to the stage */
     domi_envelope *ask;       /* valid until it is answered */
     const domus_stack *asker; /* the conversation that has begun it */
     uint32_t asker_serial;    /* that stack has another one when the conversation is over */
@@ -94,7 +94,7 @@ typedef struct domi_pipe {
     domi_envelope *made;    /* the envelope in which a stage fills a payload; NULL: none */
     domi_envelope *current; /* the message that is handled now and that has not left; NULL: none */
     domi_envelope *held;    /* a request that may not begin yet */
-    uint64_t held_id;       /* of `held`, as its marks */
+    uint64_t held_id;       /* the identifier of `held` */
     uint32_t held_marks;
     uint32_t queue_count; /* asks in `queue` */
     domus_buffer *used;   /* the piece whose last byte the message at hand has used */

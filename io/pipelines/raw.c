@@ -41,7 +41,7 @@ static int end_output(domus_channel *channel)
     return error;
 }
 
-static int wake(domus_channel *channel, bool owed)
+static int wake_stages(domus_channel *channel, bool owed)
 {
     domi_pipe *pipe = channel->pipe;
     int error = domi_wire_wake(pipe->wire, owed);
@@ -53,17 +53,17 @@ static int wake(domus_channel *channel, bool owed)
     return error;
 }
 
-static void cancel_kept(domus_channel *channel)
+static void cancel_kept_asks(domus_channel *channel)
 {
     domi_stack_cancel_kept_of_peer(channel->io->manager, channel->house, channel->pipe->holder);
 }
 
 const domi_pipe_ways domi_ways_of_pipes = {.write = write_raw,
                                            .end_output = end_output,
-                                           .wake = wake,
+                                           .wake = wake_stages,
                                            .is_late = domi_pipe_is_late,
                                            .answer_late = domi_pipe_answer_late,
-                                           .cancel_kept = cancel_kept,
+                                           .cancel_kept = cancel_kept_asks,
                                            .await_body = domi_pipe_await_body};
 
 int domus_channel_send(domus_stack *stack, domus_channel *channel, const domus_type *type,

@@ -10,9 +10,9 @@
 
 #define DOMI_TRIES_SHIFT    24u
 #define DOMI_NOTE_MASK      ((1u << DOMI_TRIES_SHIFT) - 1)
-#define DOMI_ASK_UNSENT     1u /* its peer has not got it */
-#define DOMI_ASK_MAYBE_DONE 2u /* its peer may have done it */
-#define DOMI_ASK_REFUSED    3u /* its peer has got it, and has done nothing of it */
+#define DOMI_ASK_UNSENT     1u /* the peer has not got the ask */
+#define DOMI_ASK_MAYBE_DONE 2u /* the peer may have carried out the ask */
+#define DOMI_ASK_REFUSED    3u /* the peer has got the ask, and has carried out no part of it */
 #define DOMI_ASK_UNFIT      4u /* no peer can get it, so it fails with the error of the channel */
 
 /* True if mail of this type goes to the peer. */
@@ -26,7 +26,7 @@ void domi_ask_fail_unsent(domi_manager *manager, domi_envelope *ask, int error);
  * or takes it no more. `fate` is one of the values above. */
 void domi_ask_return(domi_manager *manager, domus_address pool, domi_envelope *ask, uint32_t fate);
 
-/* The same for an ask that was sent, as its stage has said what became of it. */
+/* Return an ask that was sent, in the way that follows from what its stage has said of it. */
 void domi_pipe_return_asked(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask);
 
 /* No further ask is sent on this connection: those that wait go elsewhere, unless the stages are
@@ -37,7 +37,7 @@ void domi_pipe_let_none_wait(domi_manager *manager, domi_pipe *pipe);
  * to `pool`, or fail. */
 void domi_pipe_return_mail(domi_manager *manager, domi_house *house, domus_address pool);
 
-/* This is domi_io_hooks.unsent_asks for the house of a channel. */
+/* This function is domi_io_hooks.unsent_asks for the house of a channel. */
 bool domi_pipe_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
                            uint32_t **ret_count);
 

@@ -37,20 +37,20 @@ int domi_part_set_message(domi_part *part, const domus_type *type, const void *p
     return 0;
 }
 
-static const domi_part *part_of(domi_envelope *ask)
+static const domi_part *get_part_of_ask(domi_envelope *ask)
 {
     return domi_envelope_payload(ask);
 }
 
 /* True if the stream has ended. */
-static bool is_over(domi_pipe *pipe, const domi_part *part)
+static bool is_stream_over(domi_pipe *pipe, const domi_part *part)
 {
     return part->of_request ? !domi_upload_is_open(pipe, part->number)
                             : domi_pipe_find(pipe, part->number) == NULL;
 }
 
 /* The next piece of the stream may come. */
-static bool is_free(const domi_pipe *pipe, const domi_part *part)
+static bool may_next_piece_come(const domi_pipe *pipe, const domi_part *part)
 {
     const domus_channel *channel = pipe->channel;
 
@@ -67,7 +67,7 @@ bool domi_stream_has_writer(const domi_pipe *pipe, const domi_part *part)
 
     while (node != NULL) {
         node = node->next;
-        const domi_part *other = part_of((domi_envelope *)(uintptr_t)node);
+        const domi_part *other = get_part_of_ask((domi_envelope *)(uintptr_t)node);
         if (other->number == part->number && other->of_request == part->of_request)
             return true;
         if (node == last)
@@ -112,7 +112,7 @@ static int encode_piece(domi_pipe *pipe, domi_request *request, const domi_part 
 }
 
 /* Tell the writer of a part that the next one may come. */
-static void let_go_on(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+static void let_writer_go_on(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     domi_part *part = domi_envelope_payload(ask);
     void *message = part->message;
@@ -128,12 +128,12 @@ static void let_go_on(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
 
 void domi_stream_let_wait(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
-    const domi_part *part = part_of(ask);
+    const domi_part *part = get_part_of_ask(ask);
 
     if (part->of_request && domi_upload_tell_answered(pipe)) {
         domi_ask_fail(manager, ask, -EALREADY);
-    } else if (is_free(pipe, part)) {
-        let_go_on(manager, pipe, ask);
+    } else if (may_next_piece_come(pipe, part)) {
+        let_writer_go_on(manager, pipe, ask);
     } else {
         domi_list_push(&pipe->writers, &ask->node);
         pipe->writer_count++;
@@ -142,7 +142,7 @@ void domi_stream_let_wait(domi_manager *manager, domi_pipe *pipe, domi_envelope 
 
 void domi_stream_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
-    const domi_part *part = part_of(ask);
+    const domi_part *part = get_part_of_ask(ask);
 
     domi_request *request = domi_pipe_find(pipe, part->number);
     int error = request == NULL                ? -EPIPE
@@ -168,7 +168,7 @@ void domi_stream_go_on(domi_manager *manager, domi_pipe *pipe)
     pipe->writer_count = 0;
     while (waiting != NULL) {
         domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&waiting);
-        if (is_over(pipe, part_of(ask)))
+        if (is_stream_over(pipe, get_part_of_ask(ask)))
             domi_ask_fail(manager, ask, -EPIPE);
         else
             domi_stream_let_wait(manager, pipe, ask);

@@ -23,7 +23,7 @@ typedef enum domi_part_kind {
 typedef struct domi_part {
     uint32_t number;        /* the number of the request */
     uint8_t kind;           /* a domi_part_kind */
-    bool of_request;        /* it is a request of this side */
+    bool of_request;        /* the stream is a request of this side */
     const domus_type *type; /* the type of `message`; NULL: there is none */
     void *message;          /* the head, or what stands behind the last piece; on the heap */
     domus_slice bytes;      /* the bytes of a piece */

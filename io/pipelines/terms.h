@@ -4,8 +4,9 @@
 
 #include "io/pipelines/pipe.h"
 
-/* Send the asks that have waited for that. How many the connection takes is known now, so its pool
- * looks at those that wait there: it may have made no other connection for them. */
+/* Send the asks that have waited for the end of the handshake. The number of asks that the
+ * connection takes is now known, so its pool looks at the asks that wait there: it may have made no
+ * other connection for them. */
 void domi_pipe_come_to_terms(domi_manager *manager, domi_pipe *pipe);
 
 #endif

@@ -19,7 +19,7 @@ static uint64_t limit_ns(const domi_io *io)
 
 /* The time of this phase is over, or, for a channel that had its turn in this round, others wait
  * for theirs. */
-static bool has_to_wait(const domi_pipe *pipe)
+static bool has_channel_to_wait(const domi_pipe *pipe)
 {
     const domi_io *io = pipe->channel->io;
     const domi_stage_time *time = &io->stages;
@@ -42,7 +42,7 @@ static void end_wait(domi_pipe *pipe)
         time->round++;
 }
 
-static void put_off(domi_pipe *pipe)
+static void put_stages_off(domi_pipe *pipe)
 {
     domi_io *io = pipe->channel->io;
     domi_stage_time *time = &io->stages;
@@ -71,8 +71,8 @@ bool domi_stages_begin_slow(domi_pipe *pipe, bool has_work)
         end_wait(pipe);
         return true;
     }
-    if (has_to_wait(pipe)) {
-        put_off(pipe);
+    if (has_channel_to_wait(pipe)) {
+        put_stages_off(pipe);
         return false;
     }
     time->served = true;
@@ -120,7 +120,8 @@ void domi_stages_end_phase(domi_io *io)
         time->watched = WATCHED;
     else if (time->watched != 0)
         time->watched--;
-    /* If nobody had a turn, the actors of those that wait are held: go on without them. */
+    /* If no channel had a turn, the actors of the waiting channels are held up, so the round ends
+     * without them. */
     if ((time->put_off && !time->served) || time->watched == 0) {
         time->round++;
         time->waiting = 0;

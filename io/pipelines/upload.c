@@ -35,7 +35,7 @@ const domus_type domi_upload_type = {
     .name = "request in pieces", .size = sizeof(domi_upload_head), .release = release_head};
 
 /* Whether the answer has a body that is all that the peer still sends. */
-static bool is_tunnel(const domi_pipe *pipe)
+static bool is_answer_a_tunnel(const domi_pipe *pipe)
 {
     return pipe->upload.answered && pipe->body.of_answer && pipe->body.is_rest;
 }
@@ -44,7 +44,7 @@ static bool is_tunnel(const domi_pipe *pipe)
 static void arm_look(const domi_manager *manager, domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
-    uint64_t next_ns = manager->now_ns + (is_tunnel(pipe) ? TUNNEL_LOOK_NS : LOOK_NS);
+    uint64_t next_ns = manager->now_ns + (is_answer_a_tunnel(pipe) ? TUNNEL_LOOK_NS : LOOK_NS);
     uint64_t deadline_ns = pipe->upload.deadline_ns;
 
     if (channel->look_ns != 0)
@@ -53,7 +53,8 @@ static void arm_look(const domi_manager *manager, domi_pipe *pipe)
     domi_channel_arm_timeouts(channel);
 }
 
-/* The body is not open any more: the next run goes on with what waited for that. */
+/* Note that the body is not open any more; the next run continues the work that waited for its end.
+ */
 static void close_upload(domi_pipe *pipe)
 {
     pipe->upload.open = false;
@@ -80,7 +81,7 @@ static int send_part(domi_pipe *pipe, const domus_type *type, const void *payloa
 }
 
 /* The body ends before its end. The bytes of an answer that has come are still read. */
-static void cut(domi_pipe *pipe, int error)
+static void cut_body(domi_pipe *pipe, int error)
 {
     domi_upload *upload = &pipe->upload;
     domus_channel *channel = pipe->channel;
@@ -100,8 +101,8 @@ static void cut(domi_pipe *pipe, int error)
 /* --- the start -------------------------------------------------------------------------------- */
 
 /* Make the message that tells the asker of its start. NULL: no memory. */
-static domi_envelope *make_begun(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask,
-                                 uint32_t number)
+static domi_envelope *make_start_message(domi_manager *manager, const domi_pipe *pipe,
+                                         domi_envelope *ask, uint32_t number)
 {
     const domi_upload_head *head = domi_envelope_payload(ask);
     const domi_return *back = domi_envelope_return(ask);
@@ -127,7 +128,7 @@ int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
 
     if (!pipe->wire->stages[pipe->wire->count - 1].stage->has_bodies)
         return -EOPNOTSUPP;
-    domi_envelope *begun = make_begun(manager, pipe, ask, number);
+    domi_envelope *begun = make_start_message(manager, pipe, ask, number);
     if (begun == NULL)
         return -ENOMEM;
     *upload = (domi_upload){
@@ -175,9 +176,10 @@ static int send_end(domi_pipe *pipe, const domi_part *part)
                               : send_part(pipe, &domus_piece_type, &end);
 }
 
-/* The last part has been taken, or not: tell whom it concerns. The asker waits for its answer, in
+/* Tell the writer whether the last part was sent. The asker waits for its answer, in
  * the envelope of the ask; the one of this part tells it if the end fails. */
-static void tell_end(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask, int error)
+static void tell_end_of_upload(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask,
+                               int error)
 {
     const domi_part *part = domi_envelope_payload(ask);
 
@@ -196,16 +198,16 @@ static void take_end(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     const domi_part *part = domi_envelope_payload(ask);
 
     if (!domi_upload_is_open(pipe, part->number)) {
-        tell_end(manager, pipe, ask, part->waits ? -EPIPE : 0);
+        tell_end_of_upload(manager, pipe, ask, part->waits ? -EPIPE : 0);
         return;
     }
     int error = part->kind == DOMI_PART_END ? send_end(pipe, part) : -ECANCELED;
-    tell_end(manager, pipe, ask, part->kind == DOMI_PART_END ? error : 0);
+    tell_end_of_upload(manager, pipe, ask, part->kind == DOMI_PART_END ? error : 0);
     if (error != 0) {
-        cut(pipe, error);
+        cut_body(pipe, error);
         return;
     }
-    bool was_tunnel = is_tunnel(pipe);
+    bool was_tunnel = is_answer_a_tunnel(pipe);
     close_upload(pipe);
     if (was_tunnel)
         (void)domi_channel_finish(pipe->channel);
@@ -234,9 +236,9 @@ void domi_upload_look(domi_manager *manager, domi_pipe *pipe)
 
     /* relaxed, in domi_stack_serial(): the serial alone tells that the conversation is over */
     if (domi_stack_serial(upload->asker) != upload->asker_serial)
-        cut(pipe, -ECANCELED);
+        cut_body(pipe, -ECANCELED);
     else if (upload->deadline_ns != 0 && upload->deadline_ns <= manager->now_ns)
-        cut(pipe, -ETIMEDOUT);
+        cut_body(pipe, -ETIMEDOUT);
     else
         arm_look(manager, pipe);
 }

@@ -62,7 +62,7 @@ int domus_stream_begin(domus_stack *stack, domus_stream stream, const domus_type
         return error;
     int result = domi_ask_owed(stack, stream.channel, &domi_part_type, &part, then);
     if (result < 0)
-        domi_memory_free(part.message); /* what the head owns is still the caller's */
+        domi_memory_free(part.message); /* the caller still owns the members of the head */
     return result;
 }
 
@@ -107,7 +107,7 @@ int domus_reply_await_turn(domus_stack *stack, const domus_type *type, const voi
     part.number = stream.number;
     int result = domi_ask_owed(stack, stream.channel, &domi_part_type, &part, then);
     if (result < 0)
-        domi_memory_free(part.message); /* what the payload owns is still the caller's */
+        domi_memory_free(part.message); /* the caller still owns the members of the payload */
     return result;
 }
 
@@ -159,7 +159,7 @@ int domus_request_begin(domus_stack *stack, domus_address to, const domus_type *
     domi_upload_head head = {.type = type, .message = part.message};
     int result = domi_ask_begin(stack, to, &domi_upload_type, &head, &head.begin, timeout_ns, then);
     if (result < 0)
-        domi_memory_free(head.message); /* what the head owns is still the caller's */
+        domi_memory_free(head.message); /* the caller still owns the members of the head */
     return result;
 }
 
@@ -169,7 +169,8 @@ int domus_request_write(domus_stack *stack, domus_request request, domus_slice b
     return domus_stream_write(stack, request.stream, bytes, then);
 }
 
-/* Send the last part, and wait for the answer; whoever waits for it no more waits for the end. */
+/* Send the last part, and wait for the answer. If no conversation waits for the answer any more,
+ * wait until the part is sent. */
 static int end_request(domus_stack *stack, domus_request request, domi_part *part,
                        domus_resumed *then)
 {
@@ -197,7 +198,7 @@ int domus_request_end(domus_stack *stack, domus_request request, const domus_typ
         return error;
     int result = end_request(stack, request, &part, then);
     if (result < 0)
-        domi_memory_free(part.message); /* what the payload owns is still the caller's */
+        domi_memory_free(part.message); /* the caller still owns the members of the payload */
     return result;
 }
 

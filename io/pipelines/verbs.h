@@ -4,7 +4,8 @@
 
 #include "io/pipelines/pipe.h"
 
-/* This is domi_io_hooks.send_mail: mail for the peer, and the asks of domus/stream.h. */
+/* This function is domi_io_hooks.send_mail: it takes mail for the peer, and the asks of
+ * domus/stream.h. */
 bool domi_pipe_take_mail(domi_manager *manager, domi_house *house, domi_envelope *message);
 
 #endif

@@ -98,15 +98,16 @@ domus_buffer *domi_buffer_of_slice(domi_io *io, domus_slice slice)
 }
 
 /* Returns the start of the memory of a provided buffer. */
-static inline char *memory_of(const domi_io *io, const domus_buffer *buffer)
+static inline char *get_memory_of_buffer(const domi_io *io, const domus_buffer *buffer)
 {
     return io->memory + (size_t)buffer->index * io->config->io.buffers.size_bytes;
 }
 
 uint32_t domi_buffer_front(const domus_buffer *buffer)
 {
-    const char *begin = buffer->index == DOMI_BUFFER_HEAP ? (const char *)(buffer + 1)
-                                                          : memory_of(buffer->io, buffer);
+    const char *begin = buffer->index == DOMI_BUFFER_HEAP
+                            ? (const char *)(buffer + 1)
+                            : get_memory_of_buffer(buffer->io, buffer);
 
     return (uint32_t)(buffer->data - begin);
 }
@@ -114,7 +115,7 @@ uint32_t domi_buffer_front(const domus_buffer *buffer)
 void domi_buffer_recycle(domi_io *io, domus_buffer *buffer)
 {
     DOMI_CHECK(buffer->index < io->config->io.buffers.count);
-    buffer->data = memory_of(io, buffer);
+    buffer->data = get_memory_of_buffer(io, buffer);
     io->backend->give(io->ring, (uint16_t)buffer->index, buffer->data,
                       io->config->io.buffers.size_bytes);
     domi_counter_add(&io->buffers_used, UINT64_MAX);

@@ -18,11 +18,11 @@ struct domus_buffer {
     domus_buffer *next; /* links in the list that holds the buffer */
     domi_io *io;        /* the io that owns the buffer */
     char *data;         /* the first byte of the content; before it the head of a datagram */
-    struct domi_datagram *datagram; /* of a queued datagram: where it is sent; else NULL */
-    domi_queued_page *page;         /* of a slice's buffer: owns the bytes; else not used */
-    uint32_t size;                  /* bytes of content */
-    uint32_t index;       /* number of the provided buffer; DOMI_BUFFER_HEAP: a heap buffer */
-    uint32_t holder_slot; /* the slot of the channel that holds the buffer; UINT32_MAX: none */
+    struct domi_datagram *datagram; /* for a queued datagram: its destination; else NULL */
+    domi_queued_page *page; /* for a buffer of a slice: the owner of the bytes; else not used */
+    uint32_t size;          /* bytes of content */
+    uint32_t index;         /* number of the provided buffer; DOMI_BUFFER_HEAP: a heap buffer */
+    uint32_t holder_slot;   /* the slot of the channel that holds the buffer; UINT32_MAX: none */
     uint32_t holder_generation; /* generation of that slot when the channel took the buffer */
 };
 

@@ -123,7 +123,7 @@ int domi_endpoint_of(const domi_io *io, int fd, bool is_peer, domus_endpoint *re
 /* --- equality --------------------------------------------------------------------------------- */
 
 /* Replace an IPv4 address that is mapped into IPv6 by itself. */
-static domus_endpoint unmapped(const domus_endpoint *endpoint)
+static domus_endpoint unmap_ipv4_address(const domus_endpoint *endpoint)
 {
     static const unsigned char prefix[IPV4_IN_IPV6] = {[10] = 0xff, [11] = 0xff};
     domus_endpoint v4 = {.family = AF_INET, .port = endpoint->port, .size = 4};
@@ -136,8 +136,8 @@ static domus_endpoint unmapped(const domus_endpoint *endpoint)
 
 bool domus_endpoint_is_same(const domus_endpoint *one, const domus_endpoint *other)
 {
-    domus_endpoint a = unmapped(one);
-    domus_endpoint b = unmapped(other);
+    domus_endpoint a = unmap_ipv4_address(one);
+    domus_endpoint b = unmap_ipv4_address(other);
 
     return a.family == b.family && a.port == b.port && a.scope == b.scope && a.size == b.size &&
            a.size <= sizeof a.bytes && memcmp(a.bytes, b.bytes, a.size) == 0;
@@ -146,7 +146,7 @@ bool domus_endpoint_is_same(const domus_endpoint *one, const domus_endpoint *oth
 bool domus_endpoint_is_loopback(const domus_endpoint *endpoint)
 {
     static const unsigned char v6[16] = {[15] = 1};
-    domus_endpoint plain = unmapped(endpoint);
+    domus_endpoint plain = unmap_ipv4_address(endpoint);
 
     if (plain.family == AF_INET)
         return plain.bytes[0] == 127;
@@ -155,7 +155,7 @@ bool domus_endpoint_is_loopback(const domus_endpoint *endpoint)
 
 uint64_t domus_endpoint_hash(const domus_endpoint *endpoint, const uint64_t key[2], bool with_port)
 {
-    domus_endpoint plain = unmapped(endpoint);
+    domus_endpoint plain = unmap_ipv4_address(endpoint);
     size_t size = plain.size <= sizeof plain.bytes ? plain.size : sizeof plain.bytes;
     unsigned char bytes[sizeof plain.bytes + 8] = {0};
 

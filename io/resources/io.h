@@ -105,9 +105,9 @@ typedef struct domi_io_counters {
 
 /* Why a connection at a listener that proxies use is reset (proxy.h). */
 typedef enum domi_proxy_refusal {
-    DOMI_PROXY_ELSEWHERE, /* it comes from no network of proxies */
-    DOMI_PROXY_HEADER,    /* it has no valid header */
-    DOMI_PROXY_CLIENT,    /* its client has as many connections as it may have */
+    DOMI_PROXY_ELSEWHERE, /* the connection comes from outside the networks of trusted proxies */
+    DOMI_PROXY_HEADER,    /* the connection has no valid PROXY header */
+    DOMI_PROXY_CLIENT,    /* the client behind the proxy has as many connections as it may have */
     DOMI_PROXY_REFUSALS
 } domi_proxy_refusal;
 
@@ -133,9 +133,9 @@ typedef struct domi_io_timer {
 typedef struct domi_connection {
     int fd;                          /* the connected socket */
     domi_peer *peer;                 /* the address that it is counted on; NULL: none */
-    domi_channel_settings *settings; /* for its channel; NULL: those of the thread */
+    domi_channel_settings *settings; /* the settings of the channel; NULL: those of the thread */
     bool is_proxied;                 /* a proxy sends a header before the client's bytes */
-    bool is_outbound;                /* this side has opened it */
+    bool is_outbound;                /* this side has opened the connection */
     const char *server;              /* the name or address that it was opened to; NULL: none */
     uint16_t server_port;
 } domi_connection;
@@ -191,7 +191,7 @@ typedef struct domi_stage_time {
     uint64_t begun_ns; /* when the first pipeline of this phase ran; 0: none has */
     uint64_t read_ns;  /* the clock, when it was last read in a run that is measured */
     uint64_t spent_ns; /* measured time of this phase */
-    uint32_t round;    /* in which each channel that has something to decode gets one turn */
+    uint32_t round;    /* a round gives one turn to each channel that has bytes to decode */
     uint32_t waiting;  /* channels that have not had theirs */
     bool served;       /* in this phase a channel has had its turn, */
     bool put_off;      /* or has been put off */
@@ -203,17 +203,17 @@ typedef struct domi_io {
     domi_manager *manager;          /* the manager of the same thread */
     const domi_backend *backend;    /* io_uring or epoll */
     const domus_config *config;     /* the manager's, which the thread replaces when it changes */
-    domi_channel_settings settings; /* of the channels for which nothing else is said */
-    /* of the channels of each listener of the configuration, by its row */
+    domi_channel_settings settings; /* for channels without settings of their own */
+    /* the settings of the channels of each configured listener, by its row */
     domi_channel_settings settings_of[DOMUS_LISTENERS_MAX];
     void *ring;                  /* the backend's own object */
     domi_out out;                /* bytes that a pipeline encodes, until they are queued */
     domi_out aside;              /* the same, before byte stages have wrapped them */
     struct domi_envelope *spare; /* for the next message of a pipeline; NULL: none */
-    /* what channels want of their pipelines */
+    /* the functions of pipelines that channels call */
     const struct domi_pipe_ways *pipe_ways;
-    const struct domi_inners *inners; /* what stages do with inner channels */
-    struct domi_io *next;             /* that of the next thread; those of a system are a circle */
+    const struct domi_inners *inners; /* the functions by which stages handle inner channels */
+    struct domi_io *next;   /* the io of the next thread; the last one points to the first */
     int wake_fd;            /* an eventfd; while the ring works it is polled, never read */
     bool wake_armed;        /* the poll on wake_fd is in flight */
     bool sends_queued;      /* phase 2 has queued sends, and no enter came since */

@@ -29,7 +29,7 @@ static bool are_equal(const unsigned char *one, const unsigned char *other, uint
 }
 
 /* Read a number of 0..most without leading zeros. Returns -1 if it is none. */
-static int number_of(const char *text, int most)
+static int read_number_up_to(const char *text, int most)
 {
     int number = 0;
 
@@ -45,7 +45,7 @@ static int number_of(const char *text, int most)
     return number;
 }
 
-static bool has_bits_behind(const domi_network *network)
+static bool has_bits_behind_prefix(const domi_network *network)
 {
     static const unsigned char zero[16];
     uint32_t whole = network->prefix / 8, rest = network->prefix % 8;
@@ -76,17 +76,17 @@ static int read_network(char *word, domi_network *ret_network)
     } else if (inet_pton(AF_INET6, word, network.address) != 1) {
         return -EINVAL;
     }
-    int prefix = slash != NULL ? number_of(slash + 1, bits) : bits;
+    int prefix = slash != NULL ? read_number_up_to(slash + 1, bits) : bits;
     if (prefix < 0)
         return -EINVAL;
     network.prefix = (uint8_t)(prefix + 128 - bits);
-    if (has_bits_behind(&network))
+    if (has_bits_behind_prefix(&network))
         return -EINVAL;
     *ret_network = network;
     return 0;
 }
 
-static int complain(char *error, size_t size, const char *word, size_t length)
+static int write_networks_error(char *error, size_t size, const char *word, size_t length)
 {
     char shown[SHOWN_MAX + 1];
 
@@ -112,7 +112,7 @@ int domi_networks_parse(const char *text, domi_networks *ret_networks, char *err
         if (is_followed)
             text += 1 + strspn(text + 1, " ");
         if (length > WORD_MAX || is_followed == (*text == '\0'))
-            return complain(error, size, begin, length);
+            return write_networks_error(error, size, begin, length);
         memcpy(word, begin, length);
         word[length] = '\0';
         if (networks.count == DOMI_NETWORKS_MAX) {
@@ -121,7 +121,7 @@ int domi_networks_parse(const char *text, domi_networks *ret_networks, char *err
             return -EINVAL;
         }
         if (read_network(word, &networks.networks[networks.count++]) != 0)
-            return complain(error, size, begin, length);
+            return write_networks_error(error, size, begin, length);
     }
     *ret_networks = networks;
     return 0;

@@ -11,7 +11,7 @@
 #define DOMI_NETWORKS_MAX        32u  /* networks in one list */
 #define DOMI_NETWORKS_TEXT_BYTES 511u /* bytes of the text of a list */
 
-/* One network. An IPv4 address is kept as the IPv6 address that it is mapped to. */
+/* A network of IP addresses. An IPv4 address is kept as the IPv6 address to which it is mapped. */
 typedef struct domi_network {
     unsigned char address[16]; /* the bits behind the prefix are 0 */
     uint8_t prefix;            /* bits of the address that count: 0..128 */

@@ -4,7 +4,7 @@
 
 #include "io/resources/io.h"
 
-/* One option of setsockopt(2) whose value is an int. */
+/* An option of setsockopt(2) whose value is an int. */
 typedef struct domi_socket_option {
     int level;      /* as SOL_SOCKET */
     int name;       /* as SO_RCVBUF */

@@ -9,25 +9,25 @@
 #define LISTS_LEAST 16u
 #define LISTS_KEPT  1024u /* a larger table is freed when it is empty */
 
-static domi_queued_page **list_of(const domi_queued_pages *pages, const domus_page *page)
+static domi_queued_page **find_list_of_page(const domi_queued_pages *pages, const domus_page *page)
 {
     uint64_t hash = (uint64_t)(uintptr_t)page * UINT64_C(0x9e3779b97f4a7c15);
 
     return &pages->lists[hash >> 32 & (pages->lists_count - 1)];
 }
 
-static domi_queued_page *find(const domi_queued_pages *pages, const domus_page *page)
+static domi_queued_page *find_queued_page(const domi_queued_pages *pages, const domus_page *page)
 {
-    domi_queued_page *at = pages->lists_count != 0 ? *list_of(pages, page) : NULL;
+    domi_queued_page *at = pages->lists_count != 0 ? *find_list_of_page(pages, page) : NULL;
 
     while (at != NULL && at->page != page)
         at = at->next;
     return at;
 }
 
-static void put(const domi_queued_pages *pages, domi_queued_page *made)
+static void put_queued_page(const domi_queued_pages *pages, domi_queued_page *made)
 {
-    domi_queued_page **list = list_of(pages, made->page);
+    domi_queued_page **list = find_list_of_page(pages, made->page);
 
     made->next = *list;
     *list = made;
@@ -48,7 +48,7 @@ static bool make_room(domi_queued_pages *pages)
         while (pages->lists[i] != NULL) {
             domi_queued_page *moved = pages->lists[i];
             pages->lists[i] = moved->next;
-            put(&grown, moved);
+            put_queued_page(&grown, moved);
         }
     }
     domi_memory_free(pages->lists);
@@ -58,7 +58,7 @@ static bool make_room(domi_queued_pages *pages)
 
 domi_queued_page *domi_pages_join(domi_queued_pages *pages, const domus_page *page)
 {
-    domi_queued_page *at = find(pages, page);
+    domi_queued_page *at = find_queued_page(pages, page);
 
     if (at == NULL) {
         at = make_room(pages) ? domi_memory_new(sizeof *at) : NULL;
@@ -66,7 +66,7 @@ domi_queued_page *domi_pages_join(domi_queued_pages *pages, const domus_page *pa
             return NULL;
         at->page = page;
         at->bytes = domi_page_bytes(page);
-        put(pages, at);
+        put_queued_page(pages, at);
         pages->count++;
     }
     at->buffers++;
@@ -75,7 +75,7 @@ domi_queued_page *domi_pages_join(domi_queued_pages *pages, const domus_page *pa
 
 void domi_pages_leave(domi_queued_pages *pages, domi_queued_page *of)
 {
-    domi_queued_page **at = list_of(pages, of->page);
+    domi_queued_page **at = find_list_of_page(pages, of->page);
 
     if (--of->buffers != 0)
         return;
@@ -90,7 +90,7 @@ void domi_pages_leave(domi_queued_pages *pages, domi_queued_page *of)
 
 bool domi_pages_has(const domi_queued_pages *pages, const domus_page *page)
 {
-    const domi_queued_page *at = find(pages, page);
+    const domi_queued_page *at = find_queued_page(pages, page);
 
     return at != NULL && at->waiting != 0;
 }

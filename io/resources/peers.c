@@ -17,7 +17,7 @@
 /* If every connection is from another address, a bucket holds four entries on average. */
 #define CONNECTIONS_PER_BUCKET 4u
 
-static uint32_t share_of(uint32_t connections_max, uint32_t percent)
+static uint32_t get_share_of_connections(uint32_t connections_max, uint32_t percent)
 {
     uint64_t share = (uint64_t)connections_max * percent / 100;
 
@@ -29,13 +29,15 @@ static uint32_t share_of(uint32_t connections_max, uint32_t percent)
 /* Set the bounds of one address. Relaxed: they are read at any time (domi_peers_max()). */
 static void set_bounds(domi_peers *peers, uint32_t connections_max)
 {
-    __atomic_store_n(&peers->foreign_max, share_of(connections_max, peers->share_percent),
+    __atomic_store_n(&peers->foreign_max,
+                     get_share_of_connections(connections_max, peers->share_percent),
                      __ATOMIC_RELAXED);
-    __atomic_store_n(&peers->local_max, share_of(connections_max, peers->local_share_percent),
+    __atomic_store_n(&peers->local_max,
+                     get_share_of_connections(connections_max, peers->local_share_percent),
                      __ATOMIC_RELAXED);
 }
 
-/* Returns how many buckets so many connections need. */
+/* Returns how many buckets the table needs for `connections_max` connections. */
 static uint32_t count_buckets(uint32_t connections_max)
 {
     uint32_t count = BUCKETS_MIN;
@@ -124,7 +126,7 @@ void domi_peer_key_of(const struct sockaddr_storage *address, domi_peer_key *ret
     }
 }
 
-static uint32_t bucket_of(const domi_peers *peers, const domi_peer_key *key)
+static uint32_t hash_peer_to_bucket(const domi_peers *peers, const domi_peer_key *key)
 {
     const uint64_t words[2] = {key->network, (uint64_t)key->family << 1 | key->is_local};
 
@@ -143,7 +145,7 @@ static domi_peer **move_entries(domi_peers *peers, domi_peer **buckets, uint32_t
     for (uint32_t i = 0; i < former_count; i++) {
         for (domi_peer *peer = former[i], *next; peer != NULL; peer = next) {
             next = peer->next;
-            peer->bucket = bucket_of(peers, &peer->key);
+            peer->bucket = hash_peer_to_bucket(peers, &peer->key);
             peer->next = buckets[peer->bucket];
             buckets[peer->bucket] = peer;
         }
@@ -170,7 +172,7 @@ void domi_peers_set_max(domi_peers *peers, uint32_t connections_max)
 }
 
 /* Find the entry of `key`; the lock is held. Returns NULL when there is none. */
-static domi_peer *find(const domi_peers *peers, uint32_t bucket, const domi_peer_key *key)
+static domi_peer *find_peer(const domi_peers *peers, uint32_t bucket, const domi_peer_key *key)
 {
     domi_peer *peer = peers->buckets[bucket];
 
@@ -183,14 +185,14 @@ static domi_peer *find(const domi_peers *peers, uint32_t bucket, const domi_peer
 /* Count a connection on the entry of its address. If there is no entry yet, `*made` becomes
  * the entry and is set to NULL. Returns 0; -EDQUOT at the bound; -ENOENT if there is no entry
  * and no `*made`. */
-static int count_one(domi_peers *peers, const domi_peer_key *key, domi_peer **made,
-                     domi_peer **ret_peer)
+static int count_connection(domi_peers *peers, const domi_peer_key *key, domi_peer **made,
+                            domi_peer **ret_peer)
 {
     int result = 0;
 
     domi_spinlock_lock(&peers->lock);
-    uint32_t bucket = bucket_of(peers, key); /* the table may grow */
-    domi_peer *peer = find(peers, bucket, key);
+    uint32_t bucket = hash_peer_to_bucket(peers, key); /* the table may grow */
+    domi_peer *peer = find_peer(peers, bucket, key);
     if (peer == NULL && *made != NULL) {
         peer = *made;
         *made = NULL;
@@ -218,13 +220,13 @@ int domi_peers_count_in(domi_peers *peers, const domi_peer_key *key, domi_peer *
         *ret_peer = NULL;
         return 0;
     }
-    int result = count_one(peers, key, &made, ret_peer);
+    int result = count_connection(peers, key, &made, ret_peer);
     if (result != -ENOENT)
         return result;
     made = domi_memory_new(sizeof *made);
     if (made == NULL)
         return -ENOMEM;
-    result = count_one(peers, key, &made, ret_peer);
+    result = count_connection(peers, key, &made, ret_peer);
     domi_memory_free(made); /* not NULL if another thread made the entry first */
     return result;
 }

@@ -39,7 +39,7 @@ typedef struct domi_peers {
     bool is_bounded;        /* some address has a bound; constant */
     uint32_t foreign_max;   /* connections of one address; UINT32_MAX: no bound; atomic */
     uint32_t local_max;     /* connections of one local address; likewise */
-    uint32_t share_percent; /* as in domi_peers_limits */
+    uint32_t share_percent; /* the field of this name of domi_peers_limits */
     uint32_t local_share_percent;
     uint64_t hash_key[2]; /* random numbers, so that peers cannot choose their buckets */
     domi_spinlock lock;   /* guards the entries and the contents of the buckets */
@@ -48,7 +48,7 @@ typedef struct domi_peers {
 
 typedef struct domi_peers_limits {
     uint32_t connections_max;     /* connections of the system, as channel.maxConnections */
-    uint32_t share_percent;       /* of connections_max for one address; 100: no bound */
+    uint32_t share_percent;       /* percent of connections_max for one address; 100: no bound */
     uint32_t local_share_percent; /* the same for one local address */
 } domi_peers_limits;
 

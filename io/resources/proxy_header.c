@@ -29,7 +29,7 @@ void domi_proxy_header_init(domi_proxy_header *header)
 /* --- version 1 -------------------------------------------------------------------------------- */
 
 /* Read a port: decimal, without leading zeros. Returns -1 if it is none. */
-static int port_of(const char *word)
+static int read_port(const char *word)
 {
     int port = 0;
 
@@ -82,9 +82,9 @@ static int read_line(domi_proxy_header *header, size_t length)
         client = (domus_endpoint){.family = AF_INET6, .size = 16};
     else
         return -EPROTO;
-    int port = port_of(words[4]);
+    int port = read_port(words[4]);
     if (inet_pton(client.family, words[2], client.bytes) != 1 ||
-        inet_pton(client.family, words[3], target) != 1 || port < 0 || port_of(words[5]) < 0)
+        inet_pton(client.family, words[3], target) != 1 || port < 0 || read_port(words[5]) < 0)
         return -EPROTO;
     client.port = (uint16_t)port;
     header->client = client;
@@ -109,7 +109,7 @@ static int take_line_byte(domi_proxy_header *header, unsigned char byte)
 
 /* --- version 2 -------------------------------------------------------------------------------- */
 
-static bool is_local(const domi_proxy_header *header)
+static bool is_local_command(const domi_proxy_header *header)
 {
     return (header->bytes[12] & 0xf) == 0;
 }
@@ -141,7 +141,7 @@ static int read_fixed(domi_proxy_header *header)
 {
     const unsigned char *bytes = header->bytes;
     uint32_t length = (uint32_t)bytes[14] << 8 | bytes[15];
-    int size = is_local(header) ? 0 : addresses_size(bytes[13]);
+    int size = is_local_command(header) ? 0 : addresses_size(bytes[13]);
 
     header->total = FIXED_SIZE + length;
     if (header->total > DOMI_PROXY_V2_MAX || size < 0 || length < (uint32_t)size)
@@ -157,7 +157,7 @@ static void read_client(domi_proxy_header *header)
     const unsigned char *from = header->bytes + FIXED_SIZE;
     domus_endpoint *client = &header->client;
 
-    switch (is_local(header) ? 0 : header->bytes[13]) {
+    switch (is_local_command(header) ? 0 : header->bytes[13]) {
     case 0x11:
         *client = (domus_endpoint){
             .family = AF_INET, .size = 4, .port = (uint16_t)(from[8] << 8 | from[9])};
@@ -180,7 +180,7 @@ static void read_client(domi_proxy_header *header)
 
 /* Returns the CRC-32C with one more byte. Headers are short and come once a connection, so a table
  * would not pay. */
-static uint32_t crc_with(uint32_t crc, unsigned char byte)
+static uint32_t add_byte_to_crc(uint32_t crc, unsigned char byte)
 {
     crc ^= byte;
     for (int bit = 0; bit < 8; bit++)
@@ -221,7 +221,7 @@ static int take_tlv_byte(domi_proxy_header *header, uint32_t at, unsigned char b
 }
 
 /* Check the fixed part byte by byte, so that something else is refused with its first bytes. */
-static bool may_stand_at(uint32_t at, unsigned char byte)
+static bool is_fixed_byte_right(uint32_t at, unsigned char byte)
 {
     if (at < sizeof signature)
         return byte == signature[at];
@@ -233,7 +233,7 @@ static int take_block_byte(domi_proxy_header *header, unsigned char byte)
     uint32_t at = header->taken;
     int seen = byte;
 
-    if (!may_stand_at(at, byte))
+    if (!is_fixed_byte_right(at, byte))
         return -EPROTO;
     if (at < DOMI_PROXY_KEPT)
         header->bytes[at] = byte;
@@ -241,7 +241,7 @@ static int take_block_byte(domi_proxy_header *header, unsigned char byte)
         seen = take_tlv_byte(header, at, byte);
     if (seen < 0)
         return seen;
-    header->crc = crc_with(header->crc, (unsigned char)seen);
+    header->crc = add_byte_to_crc(header->crc, (unsigned char)seen);
     header->taken++;
     if (header->taken == FIXED_SIZE && read_fixed(header) != 0)
         return -EPROTO;

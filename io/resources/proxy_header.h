@@ -28,7 +28,7 @@ typedef struct domi_proxy_header {
     uint32_t tlv_end;     /* and where it ends; 0: its length is not known yet */
     uint32_t crc;         /* the CRC-32C of the bytes so far, those of the checksum taken as 0 */
     uint32_t crc_told;    /* the checksum that the header has */
-    bool has_crc;         /* it has one */
+    bool has_crc;         /* the header has a checksum (CRC-32C) */
     unsigned char tlv[3]; /* type and length of the present TLV */
     unsigned char bytes[DOMI_PROXY_KEPT]; /* the first bytes of the header */
 } domi_proxy_header;

@@ -28,7 +28,7 @@ static const domus_config_key keys[] = {DOMI_CHANNEL_KEYS(OPTION_ROW)};
 #define KEYS_COUNT (sizeof keys / sizeof keys[0])
 
 /* Returns the value that holds for one key. */
-static uint64_t resolve(uint64_t option, uint64_t of_section)
+static uint64_t resolve_option(uint64_t option, uint64_t of_section)
 {
     if (option == 0)
         return of_section;
@@ -43,7 +43,7 @@ void domi_settings_resolve(const domus_config *config, const domus_channel_optio
     if (options == NULL)
         options = &none;
 #define RESOLVE_ROW(name, sort, section_field, field, low, high, value, zero)                      \
-    ret_settings->field = resolve(options->field, config->section_field);
+    ret_settings->field = resolve_option(options->field, config->section_field);
     DOMI_CHANNEL_KEYS(RESOLVE_ROW)
     ret_settings->listener = (domus_address){NULL, 0};
     ret_settings->listener_name[0] = '\0';
@@ -111,7 +111,7 @@ int domi_settings_relate(const domus_config *config, const domus_channel_options
 
     if (options->send_low_bytes == 0 && options->send_high_bytes == 0 &&
         options->send_max_bytes == 0)
-        return 0; /* what the configuration says alone was checked with the configuration */
+        return 0; /* the values of the configuration alone were checked when it was read */
     domi_settings_resolve(config, options, &settings);
     if (settings.send_low_bytes > settings.send_high_bytes) {
         print_relation("channel.sendLow", settings.send_low_bytes, settings.send_high_bytes, error,
@@ -147,7 +147,7 @@ int domi_settings_check(const domus_config *config, const domus_channel_options 
 }
 
 /* True if no option says anything. */
-static bool say_nothing(const domus_channel_options *options)
+static bool are_options_empty(const domus_channel_options *options)
 {
     for (size_t i = 0; i < KEYS_COUNT; i++)
         if (domi_key_number(&keys[i], options) != 0)
@@ -156,8 +156,8 @@ static bool say_nothing(const domus_channel_options *options)
 }
 
 /* Make settings of their own for options, which may be NULL. */
-static int make_own(const domus_config *config, const domus_channel_options *options,
-                    domi_channel_settings **ret_settings)
+static int make_own_settings(const domus_config *config, const domus_channel_options *options,
+                             domi_channel_settings **ret_settings)
 {
     int result = options != NULL ? domi_settings_check(config, options, NULL, 0) : 0;
 
@@ -177,11 +177,11 @@ int domi_settings_make(const domus_config *config, domi_channel_settings *fallba
                        const struct domus_pipeline_stage *front,
                        domi_channel_settings **ret_settings)
 {
-    if (front == NULL && (options == NULL || say_nothing(options))) {
+    if (front == NULL && (options == NULL || are_options_empty(options))) {
         *ret_settings = domi_settings_use(fallback);
         return 0;
     }
-    int result = make_own(config, options, ret_settings);
+    int result = make_own_settings(config, options, ret_settings);
     if (result == 0)
         (*ret_settings)->front = front;
     return result;
@@ -191,7 +191,7 @@ int domi_settings_make_for_listener(const domus_config *config,
                                     const domus_channel_options *options, const char *name,
                                     domi_channel_settings **ret_settings)
 {
-    int result = make_own(config, options, ret_settings);
+    int result = make_own_settings(config, options, ret_settings);
 
     if (result == 0)
         domi_settings_set_name(*ret_settings, name != NULL ? name : "");

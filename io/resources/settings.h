@@ -29,13 +29,14 @@ typedef struct domi_channel_settings {
     uint64_t linger_ns;             /* time for the peer to close after our FIN */
     uint64_t half_close_kept_ns;    /* time for kept asks after the FIN of the peer; 0: no bound */
     uint64_t age_max_ns;            /* age at which a channel is closed; 0: no bound */
-    uint64_t age_jitter_percent;    /* how much of it a channel may get more or less */
-    uint64_t rate_min_bytes;        /* bytes/s while a message is under way; 0: no such rate */
-    uint64_t rate_grace_ns;         /* time over which that rate is measured */
-    uint64_t requests_max;          /* conversations of on_read at a time; 0: no bound */
-    uint64_t inflight_max;          /* asks that are with the peer at a time */
-    uint64_t ask_queue_max;         /* asks that wait to be sent */
-    uint64_t answer_timeout_ns;     /* time for the answer to an ask; 0: no bound */
+    uint64_t age_jitter_percent; /* the part of `maxAge` by which a channel's age may be longer or
+                                    shorter */
+    uint64_t rate_min_bytes;     /* bytes/s while a message is under way; 0: no such rate */
+    uint64_t rate_grace_ns;      /* time over which that rate is measured */
+    uint64_t requests_max;       /* conversations of on_read at a time; 0: no bound */
+    uint64_t inflight_max;       /* asks that are with the peer at a time */
+    uint64_t ask_queue_max;      /* asks that wait to be sent */
+    uint64_t answer_timeout_ns;  /* time for the answer to an ask; 0: no bound */
     uint64_t body_timeout_ns; /* time for which the body of an answer may be unread; 0: no bound */
     uint64_t head_timeout_ns; /* time for the head of a message; 0: no bound */
     uint64_t body_rate_bytes; /* bytes/s while a body comes; 0: no bound */
@@ -54,7 +55,7 @@ typedef struct domi_channel_settings {
     /* the byte stages that stand in front of the pipelines of its channels; NULL: none */
     const struct domus_pipeline_stage *front;
     uint32_t users; /* listeners and channels, or DOMI_SETTINGS_UNCOUNTED */
-    uint32_t row;   /* in which the listener is counted (listener_counts.h) */
+    uint32_t row;   /* the row in which the listener is counted (listener_counts.h) */
 } domi_channel_settings;
 
 /* The rows of the section `channel` that options can change: the path in that section, the kind,
@@ -158,7 +159,7 @@ int domi_settings_make_for_listener(const domus_config *config,
 /* Set the name of the listener that has these settings; cut to fit. */
 void domi_settings_set_name(domi_channel_settings *settings, const char *name);
 
-/* One more user. Returns `settings`, which may be NULL. */
+/* Add a user to the settings. Returns `settings`, which may be NULL. */
 static inline domi_channel_settings *domi_settings_use(domi_channel_settings *settings)
 {
     if (settings != NULL && settings->users != DOMI_SETTINGS_UNCOUNTED)
@@ -166,7 +167,7 @@ static inline domi_channel_settings *domi_settings_use(domi_channel_settings *se
     return settings;
 }
 
-/* One user less; the last one frees the settings. NULL is allowed. */
+/* Remove a user of the settings; the last user frees them. NULL is allowed. */
 void domi_settings_drop(domi_channel_settings *settings);
 
 #endif

@@ -13,25 +13,26 @@
 
 #include <errno.h>
 
-static bool are_same(const domus_pipeline_stage *one, const domus_pipeline_stage *other)
+static bool are_stages_equal(const domus_pipeline_stage *one, const domus_pipeline_stage *other)
 {
     return one->stage == other->stage && one->options == other->options;
 }
 
 /* Returns how many stages are skipped of the next pipeline: as many as now, if it has them. */
-static uint32_t count_skipped(const domus_wire *wire, const domus_pipeline *next)
+static uint32_t count_skipped_stages(const domus_wire *wire, const domus_pipeline *next)
 {
     for (uint32_t i = 0; i < wire->skipped; i++) {
         const domus_pipeline_stage *before = &wire->pipeline->stages[i];
         const domus_pipeline_stage *behind = &next->stages[i];
-        if (!are_same(before, behind))
+        if (!are_stages_equal(before, behind))
             return 0;
     }
     return wire->skipped;
 }
 
 /* Returns with how many byte stages both pipelines begin, with those in front of them. */
-static uint32_t count_kept(const domus_wire *wire, const domus_pipeline *next, uint32_t skipped)
+static uint32_t count_kept_stages(const domus_wire *wire, const domus_pipeline *next,
+                                  uint32_t skipped)
 {
     uint32_t count = wire->fronts + domi_pipeline_count(next) - skipped;
     uint32_t most = (count < wire->count ? count : wire->count) - 1;
@@ -41,7 +42,7 @@ static uint32_t count_kept(const domus_wire *wire, const domus_pipeline *next, u
         const domus_pipeline_stage *before =
             domi_wire_row(wire, wire->pipeline, wire->skipped, kept);
         const domus_pipeline_stage *behind = domi_wire_row(wire, next, skipped, kept);
-        if (!are_same(before, behind))
+        if (!are_stages_equal(before, behind))
             break;
     }
     return kept;
@@ -49,7 +50,7 @@ static uint32_t count_kept(const domus_wire *wire, const domus_pipeline *next, u
 
 /* Gather what the stages from `from` on have not used, in the order of the wire: what lies nearest
  * to the messages came first. */
-static int gather(const domus_wire *wire, uint32_t from, domi_window *to)
+static int gather_unused_bytes(const domus_wire *wire, uint32_t from, domi_window *to)
 {
     uint64_t size = 0;
 
@@ -72,8 +73,8 @@ static int gather(const domus_wire *wire, uint32_t from, domi_window *to)
 
 int domi_wire_change(domus_wire *wire, const domus_pipeline *next)
 {
-    uint32_t skipped = count_skipped(wire, next);
-    uint32_t kept = count_kept(wire, next, skipped);
+    uint32_t skipped = count_skipped_stages(wire, next);
+    uint32_t kept = count_kept_stages(wire, next, skipped);
     uint32_t count = wire->fronts + domi_pipeline_count(next) - skipped;
     domi_wire_stage *made = domi_memory_new(count * sizeof *made);
     domi_window left = {0};
@@ -81,7 +82,7 @@ int domi_wire_change(domus_wire *wire, const domus_pipeline *next)
     DOMI_CHECK(!wire->made.any && wire->taken == 0 && wire->failed == 0);
     int error = made == NULL ? -ENOMEM : wire->broken;
     if (error == 0)
-        error = gather(wire, kept, &left);
+        error = gather_unused_bytes(wire, kept, &left);
     if (error == 0)
         error = domi_wire_make_stages(wire, next, skipped, kept, count, made);
     if (error != 0) {

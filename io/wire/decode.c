@@ -14,9 +14,9 @@
 
 #define KEEP_LEAST 256u /* bytes that are copied behind those of a message that is not whole */
 
-/* After so many calls of stages, or bytes that they have passed on, without a message, the caller
- * gets a word in between: a peer that sends many records of nothing, or a record that becomes a
- * thousand times as long, holds nobody up. */
+/* The most calls of stages, and bytes passed on by them, without a message, after which control
+ * returns to the caller. So a peer that sends many empty records, or a record that grows a
+ * thousandfold, does not hold up other channels. */
 #define CALLS_MOST  64u
 #define PASSED_MOST (2 * DOMUS_WINDOW_MAX)
 
@@ -53,7 +53,7 @@ static void narrow_page(domus_wire *wire)
 }
 
 /* The bytes are about to go: a page that has slices left gets a copy of them and is theirs. */
-static int leave_page(domus_wire *wire)
+static int copy_bytes_of_shared_page(domus_wire *wire)
 {
     domi_page *page = wire->page;
 
@@ -68,7 +68,7 @@ static int leave_page(domus_wire *wire)
 }
 
 /* Nothing is shown: the page goes back to the thread, which has few of them at a time. */
-static void rest_page(domus_wire *wire)
+static void return_page_to_thread(domus_wire *wire)
 {
     domi_page *page = wire->page;
 
@@ -111,7 +111,7 @@ static void note_progress(domus_wire *wire)
 }
 
 /* Let bytes go by a stage that has left. Returns how many they are; -ENOMEM. */
-static int pass_by(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
+static int pass_bytes_by_stage(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
 {
     wire->current = index;
     int error = domus_wire_pass(wire, bytes, size); /* which has room whenever a stage is called */
@@ -130,12 +130,12 @@ static int call_byte_stage(domus_wire *wire, uint32_t index, const char *bytes, 
     if (expected && !at->expects)
         wire->progress = DOMI_MESSAGE_NONE;
     if (used == 0 && at->passes)
-        used = pass_by(wire, index, bytes, size);
+        used = pass_bytes_by_stage(wire, index, bytes, size);
     return used;
 }
 
 /* Show bytes to the stage `index`, as many as it may see. Returns as call_decode(). */
-static int show(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
+static int show_bytes_to_stage(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
 {
     bool is_last = index + 1 == wire->count;
 
@@ -149,12 +149,12 @@ static int show(domus_wire *wire, uint32_t index, const char *bytes, size_t size
     int used = call_decode(wire, index, bytes, size);
     narrow_page(wire);
     note_progress(wire);
-    error = wire->made.any ? 0 : leave_page(wire);
+    error = wire->made.any ? 0 : copy_bytes_of_shared_page(wire);
     return error != 0 ? error : used;
 }
 
 /* Copy up to `size` of the new bytes into a window. Returns 0; -ENOMEM. */
-static int keep(domi_window *window, input *fresh, size_t size)
+static int keep_new_bytes(domi_window *window, input *fresh, size_t size)
 {
     if (size > DOMUS_WINDOW_MAX - window->size)
         size = DOMUS_WINDOW_MAX - window->size;
@@ -169,7 +169,7 @@ static int keep(domi_window *window, input *fresh, size_t size)
 }
 
 /* Returns how many more bytes to copy for a stage that needs more. */
-static uint32_t more_for(const domi_window *window)
+static uint32_t get_size_to_copy(const domi_window *window)
 {
     if (window->need > window->size)
         return window->need - window->size;
@@ -177,13 +177,13 @@ static uint32_t more_for(const domi_window *window)
 }
 
 /* Let a stage with an empty window use new bytes. Bytes of a message that is not whole go into the
- * window. Returns as advance(). */
-static int use_fresh(domus_wire *wire, uint32_t index, input *fresh)
+ * window. Returns as advance_stage(). */
+static int use_new_bytes(domus_wire *wire, uint32_t index, input *fresh)
 {
     domi_window *window = &wire->stages[index].window;
 
     if (fresh->size >= window->need) {
-        int used = show(wire, index, fresh->bytes, fresh->size);
+        int used = show_bytes_to_stage(wire, index, fresh->bytes, fresh->size);
         if (used > 0) {
             fresh->bytes += used;
             fresh->size -= (size_t)used;
@@ -194,7 +194,7 @@ static int use_fresh(domus_wire *wire, uint32_t index, input *fresh)
         if (DOMI_UNLIKELY(wire->stages[index].again))
             return 1;
     }
-    int error = keep(window, fresh, fresh->size);
+    int error = keep_new_bytes(window, fresh, fresh->size);
     window->stuck = error == 0;
     return error;
 }
@@ -220,12 +220,13 @@ static void use_window(domus_wire *wire, domi_window *window, uint32_t used, inp
 }
 
 /* Call a stage that has more to pass on, with the bytes that it has left over, if any. Returns
- * as advance(). */
-static int go_again(domus_wire *wire, uint32_t index, input *fresh)
+ * as advance_stage(). */
+static int call_stage_again(domus_wire *wire, uint32_t index, input *fresh)
 {
     domi_wire_stage *at = &wire->stages[index];
     domi_window *window = &at->window;
-    int used = show(wire, index, window->size != 0 ? domi_window_bytes(window) : "", window->size);
+    int used = show_bytes_to_stage(wire, index, window->size != 0 ? domi_window_bytes(window) : "",
+                                   window->size);
 
     if (used > 0)
         use_window(wire, window, (uint32_t)used, fresh);
@@ -236,22 +237,22 @@ static int go_again(domus_wire *wire, uint32_t index, input *fresh)
 
 /* Let the stage `index` use some of its bytes. Returns 1 or more if it did something; 0: it needs
  * more; or an error. */
-static int advance(domus_wire *wire, uint32_t index, input *fresh)
+static int advance_stage(domus_wire *wire, uint32_t index, input *fresh)
 {
     domi_window *window = &wire->stages[index].window;
 
     if (DOMI_UNLIKELY(wire->stages[index].again)) {
-        int used = go_again(wire, index, fresh);
+        int used = call_stage_again(wire, index, fresh);
         if (used != 0)
             return used;
     }
     if (window->need > DOMUS_WINDOW_MAX)
         return -EMSGSIZE;
     if (window->size == 0)
-        return fresh->size != 0 ? use_fresh(wire, index, fresh) : 0;
+        return fresh->size != 0 ? use_new_bytes(wire, index, fresh) : 0;
     for (;;) {
         if (!window->stuck && window->size >= window->need) {
-            int used = show(wire, index, domi_window_bytes(window), window->size);
+            int used = show_bytes_to_stage(wire, index, domi_window_bytes(window), window->size);
             if (used > 0)
                 use_window(wire, window, (uint32_t)used, fresh);
             if (used != 0)
@@ -262,7 +263,7 @@ static int advance(domus_wire *wire, uint32_t index, input *fresh)
         }
         if (fresh->size == 0)
             return 0;
-        int error = keep(window, fresh, more_for(window));
+        int error = keep_new_bytes(window, fresh, get_size_to_copy(window));
         if (error != 0)
             return error;
     }
@@ -293,7 +294,7 @@ static int end_stage(domus_wire *wire, uint32_t index)
 
 /* Call `end` of the next stage that has not heard of the end. Returns 1 if there was one;
  * 0; or an error. */
-static int end_next(domus_wire *wire)
+static int end_next_stage(domus_wire *wire)
 {
     for (uint32_t i = wire->closed; i < wire->count; i++) {
         if (wire->stages[i].ended)
@@ -308,7 +309,7 @@ static int end_next(domus_wire *wire)
 
 /* The peer has ended by the rules of a byte stage, and all stages behind it have heard of that:
  * whatever was their last message, it was the last of the peer. Bytes behind it mean nothing. */
-static void end_closed(domus_wire *wire, input *fresh)
+static void end_closed_wire(domus_wire *wire, input *fresh)
 {
     if (fresh->size != 0) /* otherwise there may be no bytes at all: NULL */
         fresh->bytes += fresh->size;
@@ -319,11 +320,11 @@ static void end_closed(domus_wire *wire, input *fresh)
 
 /* Go on with the last stage that has bytes to use. Returns 1 if one has used some or has ended; 0;
  * or an error. */
-static int step(domus_wire *wire, input *fresh)
+static int advance_last_stage(domus_wire *wire, input *fresh)
 {
     for (uint32_t i = wire->count; i-- > wire->closed;) {
         input none = {NULL, NULL, 0};
-        int used = advance(wire, i, i == 0 ? fresh : &none);
+        int used = advance_stage(wire, i, i == 0 ? fresh : &none);
         if (used < 0)
             wire->byte_failed = i + 1 < wire->count;
         if (used != 0)
@@ -333,9 +334,9 @@ static int step(domus_wire *wire, input *fresh)
         int error = domi_wire_take_out(wire);
         return error != 0 ? error : 1;
     }
-    int result = wire->finished || wire->closed != 0 ? end_next(wire) : 0;
+    int result = wire->finished || wire->closed != 0 ? end_next_stage(wire) : 0;
     if (result == 0 && wire->closed != 0)
-        end_closed(wire, fresh);
+        end_closed_wire(wire, fresh);
     return result;
 }
 
@@ -351,7 +352,7 @@ int domi_wire_decode(domus_wire *wire, const char **bytes, size_t *size)
     wire->passed = 0;
     wire->yields = false;
     do
-        result = step(wire, &fresh);
+        result = advance_last_stage(wire, &fresh);
     while (result > 0 && !wire->made.any && --calls != 0 && wire->passed < PASSED_MOST &&
            !wire->yields);
     if (DOMI_UNLIKELY(result > 0 && !wire->made.any))
@@ -361,7 +362,7 @@ int domi_wire_decode(domus_wire *wire, const char **bytes, size_t *size)
     for (uint32_t i = 0; result == 0 && i < wire->count; i++)
         domi_window_shrink(&wire->stages[i].window);
     if (result == 0)
-        rest_page(wire);
+        return_page_to_thread(wire);
     if (result < 0)
         wire->failed = result;
     return result;
@@ -395,7 +396,7 @@ bool domi_wire_hold(domus_wire *wire, domi_lender lender)
 int domi_wire_done(domus_wire *wire)
 {
     uint32_t taken = wire->taken;
-    int error = leave_page(wire);
+    int error = copy_bytes_of_shared_page(wire);
 
     wire->made = (domi_made){.any = false};
     if (error != 0)
@@ -412,7 +413,7 @@ bool domi_wire_rest(domus_wire *wire)
         if (wire->stages[i].window.memory != NULL || wire->stages[i].again)
             return false;
     }
-    rest_page(wire);
+    return_page_to_thread(wire);
     return wire->failed == 0;
 }
 

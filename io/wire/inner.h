@@ -27,7 +27,7 @@ typedef struct domi_inner_ways {
 /* The part of an inner channel that the wire knows. */
 struct domus_inner {
     const domi_inner_ways *ways;
-    void *data; /* the stage's */
+    void *data; /* a pointer that belongs to the stage */
 };
 
 /* The services of the owner of a wire for its stages. */

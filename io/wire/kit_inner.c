@@ -22,7 +22,7 @@ struct domus_kit_inner {
     domus_stage_kit *kit;
     bytes in;
     bytes out;
-    int error; /* with which it has ended, or was dropped */
+    int error; /* the error with which the channel has ended, or was dropped */
     bool has_end;
     bool rests;
     bool is_finished;
@@ -35,7 +35,7 @@ struct domus_kit_inner {
 
 struct domi_kit_inners {
     uint32_t most;
-    uint32_t there; /* that have not ended */
+    uint32_t there; /* the number of inner channels that have not ended */
     uint32_t carried;
     bool is_full;
     bool is_due; /* the stages are to be called, also without news */
@@ -59,7 +59,7 @@ static domus_stage_kit *kit_of(const domus_wire *wire)
 
 /* Put bytes behind those that wait, in a block of exactly their size, so that a sanitizer sees a
  * read beyond them. Returns 0; -ENOMEM. */
-static int put(bytes *to, const void *data, size_t size)
+static int append_bytes(bytes *to, const void *data, size_t size)
 {
     size_t before = to->size - to->at;
     char *grown = domi_memory_new_bytes(before + size);
@@ -74,18 +74,18 @@ static int put(bytes *to, const void *data, size_t size)
     return 0;
 }
 
-static void clear(bytes *of)
+static void free_bytes(bytes *of)
 {
     domi_memory_free(of->data);
     *of = (bytes){NULL, 0, 0};
 }
 
-static void take(bytes *from, size_t size)
+static void drop_read_bytes(bytes *from, size_t size)
 {
     DOMI_CHECK(size <= from->size - from->at);
     from->at += size;
     if (from->at == from->size)
-        clear(from);
+        free_bytes(from);
 }
 
 /* --- news ------------------------------------------------------------------------------------- */
@@ -128,13 +128,13 @@ static void end_channel(domus_kit_inner *inner, int error)
     inner->is_closed = true;
     inner->error = error;
     inner->kit->inners->there--;
-    clear(&inner->in);
-    clear(&inner->out);
+    free_bytes(&inner->in);
+    free_bytes(&inner->out);
 }
 
 /* --- what a stage does with one --------------------------------------------------------------- */
 
-static void drop(domus_inner *base, int error)
+static void drop_inner(domus_inner *base, int error)
 {
     domus_kit_inner *inner = inner_of(base);
 
@@ -145,7 +145,7 @@ static void drop(domus_inner *base, int error)
     inner->is_dropped = true;
 }
 
-static domus_inner_state look(const domus_inner *base, int *ret_error)
+static domus_inner_state get_inner_state(const domus_inner *base, int *ret_error)
 {
     const domus_kit_inner *inner = inner_of(base);
 
@@ -155,22 +155,22 @@ static domus_inner_state look(const domus_inner *base, int *ret_error)
     return DOMUS_INNER_CLOSED;
 }
 
-static int pass(domus_inner *base, const void *data, size_t size)
+static int pass_bytes_in(domus_inner *base, const void *data, size_t size)
 {
     domus_kit_inner *inner = inner_of(base);
 
     if (inner->is_closed || inner->has_end)
         return -EPIPE;
     inner->rests = false;
-    return put(&inner->in, data, size);
+    return append_bytes(&inner->in, data, size);
 }
 
-static void end(domus_inner *base)
+static void end_input(domus_inner *base)
 {
     inner_of(base)->has_end = true;
 }
 
-static void rest(domus_inner *base)
+static void let_inner_rest(domus_inner *base)
 {
     inner_of(base)->rests = true;
 }
@@ -182,7 +182,7 @@ static uint64_t count_unused(const domus_inner *base)
     return in->size - in->at;
 }
 
-static const char *bytes_of(const domus_inner *base, size_t *ret_size)
+static const char *get_next_bytes(const domus_inner *base, size_t *ret_size)
 {
     const bytes *out = &inner_of(base)->out;
 
@@ -190,15 +190,15 @@ static const char *bytes_of(const domus_inner *base, size_t *ret_size)
     return *ret_size != 0 ? out->data + out->at : NULL;
 }
 
-static void took(domus_inner *base, size_t size)
+static void note_bytes_taken(domus_inner *base, size_t size)
 {
     if (size != 0)
-        take(&inner_of(base)->out, size);
+        drop_read_bytes(&inner_of(base)->out, size);
 }
 
-static void refuse(domus_inner *inner)
+static void refuse_inner(domus_inner *inner)
 {
-    drop(inner, -ECONNREFUSED);
+    drop_inner(inner, -ECONNREFUSED);
 }
 
 static bool has_ask(const domus_inner *inner)
@@ -208,33 +208,33 @@ static bool has_ask(const domus_inner *inner)
 }
 
 /* No message stage of a kit cuts a request. */
-static bool is_broken(const domus_inner *inner)
+static bool is_request_broken(const domus_inner *inner)
 {
     (void)inner;
     return false;
 }
 
 /* No actor is there. */
-static domus_address address_of(const domus_inner *inner)
+static domus_address get_no_address(const domus_inner *inner)
 {
     (void)inner;
     return (domus_address){NULL, 0};
 }
 
 static const domi_inner_ways ways = {
-    .drop = drop,
-    .refuse = refuse,
-    .fail = drop,
+    .drop = drop_inner,
+    .refuse = refuse_inner,
+    .fail = drop_inner,
     .has_ask = has_ask,
-    .is_broken = is_broken,
-    .address = address_of,
-    .look = look,
-    .pass = pass,
-    .end = end,
-    .rest = rest,
+    .is_broken = is_request_broken,
+    .address = get_no_address,
+    .look = get_inner_state,
+    .pass = pass_bytes_in,
+    .end = end_input,
+    .rest = let_inner_rest,
     .unused = count_unused,
-    .bytes = bytes_of,
-    .took = took,
+    .bytes = get_next_bytes,
+    .took = note_bytes_taken,
 };
 
 /* --- what a stage asks of the kit ------------------------------------------------------------- */
@@ -280,7 +280,7 @@ static void set_carried(domus_wire *wire, uint32_t count)
     kit_of(wire)->inners->carried = count;
 }
 
-static bool is_full(const domus_wire *wire)
+static bool is_outer_full(const domus_wire *wire)
 {
     return wire->output_ended || kit_of(wire)->inners->is_full;
 }
@@ -290,13 +290,13 @@ static bool is_draining(const domus_wire *wire)
     return kit_of(wire)->drains;
 }
 
-static void note_left(domus_wire *wire)
+static void ignore_stage_left(domus_wire *wire)
 {
     (void)wire;
 }
 
 /* Nobody asks in a kit. */
-static void lend(domus_wire *wire, uint32_t most)
+static void ignore_lending(domus_wire *wire, uint32_t most)
 {
     (void)wire, (void)most;
 }
@@ -309,14 +309,14 @@ static bool is_inner(const domus_wire *wire)
 }
 
 static const domi_inners inners_of_kits = {
-    .lend = lend,
+    .lend = ignore_lending,
     .is_inner = is_inner,
     .open = open_inner,
     .next = next_inner,
     .set_carried = set_carried,
-    .is_full = is_full,
+    .is_full = is_outer_full,
     .is_draining = is_draining,
-    .note_left = note_left,
+    .note_left = ignore_stage_left,
 };
 
 /* --- what a test does ------------------------------------------------------------------------- */
@@ -372,7 +372,7 @@ void domus_kit_inner_use(domus_kit_inner *inner, size_t size)
 {
     if (size == 0)
         return;
-    take(&inner->in, size);
+    drop_read_bytes(&inner->in, size);
     note_news(inner);
 }
 
@@ -392,7 +392,7 @@ int domus_kit_inner_send(domus_kit_inner *inner, const void *data, size_t size)
 
     if (inner->is_closed || inner->is_finished)
         return -EPIPE;
-    int error = size != 0 ? put(&inner->out, data, size) : 0;
+    int error = size != 0 ? append_bytes(&inner->out, data, size) : 0;
     if (error == 0 && size != 0 && was_empty)
         note_news(inner);
     return error;
@@ -441,8 +441,8 @@ void domi_kit_free_inners(domus_stage_kit *kit)
     while (kit->inners->first != NULL) {
         domus_kit_inner *inner = kit->inners->first;
         kit->inners->first = inner->next;
-        clear(&inner->in);
-        clear(&inner->out);
+        free_bytes(&inner->in);
+        free_bytes(&inner->out);
         domi_memory_free(inner);
     }
     domi_memory_free(kit->inners);

@@ -12,7 +12,7 @@
 #define ROOM_KEPT   (64u * 1024) /* a larger block is freed when it is empty */
 #define SLICE_LEAST 2048u        /* bytes from which on a slice that owns them is not copied */
 
-static int grow(domi_out *out, size_t size)
+static int grow_out(domi_out *out, size_t size)
 {
     size_t room = out->room == 0 ? ROOM_LEAST : 2 * (size_t)out->room;
 
@@ -36,7 +36,7 @@ static int grow(domi_out *out, size_t size)
 char *domi_out_room(domi_out *out, size_t size)
 {
     /* not >: also for no bytes there is a block */
-    if (DOMI_UNLIKELY(size >= out->room - out->size) && grow(out, size) != 0)
+    if (DOMI_UNLIKELY(size >= out->room - out->size) && grow_out(out, size) != 0)
         return NULL;
     return out->bytes + out->size;
 }

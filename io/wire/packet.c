@@ -3,13 +3,13 @@
 
 #include <errno.h>
 
-static void release(void *payload)
+static void release_packet(void *payload)
 {
     domus_slice_free(((domus_packet *)payload)->bytes);
 }
 
 const domus_type domus_packet_type = {
-    .name = "packet", .size = sizeof(domus_packet), .release = release};
+    .name = "packet", .size = sizeof(domus_packet), .release = release_packet};
 
 int domi_packet_make(domus_wire *wire, domus_role role, const char *bytes, size_t size)
 {

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-static void *make(domus_wire *wire, domus_stage_kind kind, const domus_type *type)
+static void *make_payload(domus_wire *wire, domus_stage_kind kind, const domus_type *type)
 {
     domus_stage_kit *kit = wire->owner;
 
@@ -42,7 +42,7 @@ static int end_message(domus_stage_kit *kit)
 }
 
 static const domi_wire_services services = {
-    .make = make, .wake = note_wake, .is_closing = is_closing};
+    .make = make_payload, .wake = note_wake, .is_closing = is_closing};
 
 int domus_stage_kit_new(const domus_pipeline *pipeline, domus_stage_kit **ret_kit)
 {

@@ -14,9 +14,9 @@ typedef struct domi_wire_stage {
     void *state; /* NULL: it has none */
     domi_window window;
     bool opened;
-    bool ended;   /* its `end` was called for the last time, or the stage has none */
+    bool ended;   /* `end` was called for the last time, or the stage has no `end` */
     bool again;   /* a byte stage that has more to pass on: it is called without new bytes, too */
-    bool passed;  /* it has passed bytes on in this call */
+    bool passed;  /* the stage has passed bytes on in this call */
     bool expects; /* a byte stage that waits for the rest of what its protocol begins with */
     bool passes;  /* a byte stage that has left, but keeps its place: bytes go by it */
 } domi_wire_stage;
@@ -34,8 +34,8 @@ typedef struct domi_made {
     domus_stage_kind kind;
     bool any;      /* there is one */
     bool has_body; /* a body follows */
-    bool is_rest;  /* it is all that the peer still sends */
-    bool last;     /* of a piece: the body ends with it */
+    bool is_rest;  /* the body is all that the peer still sends */
+    bool last;     /* for a piece: the body ends with this piece */
     int error;
     const domus_type *type;
     void *payload;
@@ -78,9 +78,9 @@ struct domus_wire {
     domi_page *page; /* borrows the bytes that the message stage is shown; NULL: not made yet */
     domi_made made;
     bool *last;         /* a variable of the owner that domus_wire_last() sets */
-    bool last_decoded;  /* it was set in `decode`, and not later by something else */
+    bool last_decoded;  /* the flag was set by a call of `decode`, not by a later call */
     uint8_t progress;   /* domi_progress */
-    bool progress_new;  /* it is IN_HEAD or IN_BODY, and the owner has not seen that */
+    bool progress_new;  /* the progress is IN_HEAD or IN_BODY, and the owner has not seen that */
     bool in_body;       /* the message stage is making pieces of a body */
     uint32_t bodies;    /* number of the last body */
     domus_address self; /* address of the channel, for bodies; the owner sets it */
@@ -102,7 +102,7 @@ struct domus_wire {
     const struct domi_inners *inners; /* inner channels (inner.h); NULL: the owner has none */
     void *owner;
     domi_wire_stage *stages; /* behind the wire, or a block of their own */
-    bool owns_stages;        /* that is so, because the pipeline was changed */
+    bool owns_stages;        /* `stages` is a block of its own, because the pipeline was changed */
 };
 
 #endif

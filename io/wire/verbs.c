@@ -127,7 +127,7 @@ bool domus_wire_is_closing(const domus_wire *wire)
 }
 
 /* The peer is to send the rest of this part, which may be another one than before. */
-static void expect(domus_wire *wire, domi_progress part)
+static void expect_part(domus_wire *wire, domi_progress part)
 {
     bool is_of_bytes = wire->current + 1 != wire->count;
 
@@ -140,12 +140,12 @@ static void expect(domus_wire *wire, domi_progress part)
 
 void domus_wire_expect_head(domus_wire *wire)
 {
-    expect(wire, DOMI_MESSAGE_IN_HEAD);
+    expect_part(wire, DOMI_MESSAGE_IN_HEAD);
 }
 
 void domus_wire_expect_body(domus_wire *wire)
 {
-    expect(wire, DOMI_MESSAGE_IN_BODY);
+    expect_part(wire, DOMI_MESSAGE_IN_BODY);
 }
 
 uint64_t *domus_wire_stream(domus_wire *wire)

@@ -19,7 +19,7 @@ static_assert(DOMI_WINDOW_ROOM == 2 * DOMUS_WINDOW_MAX, "what domi_window_space(
 static_assert(DOMI_WINDOW_ROOM % ROOM_LEAST == 0, "the room doubles up to the limit");
 
 /* Let AddressSanitizer find code that reads behind the bytes. */
-static void poison_rest(const domi_window *window)
+static void poison_behind_bytes(const domi_window *window)
 {
     char *end = window->memory + window->begin + window->size;
 
@@ -28,7 +28,7 @@ static void poison_rest(const domi_window *window)
 }
 
 /* Move the bytes to memory with room for `size` bytes and more. */
-static int move(domi_window *window, uint32_t size)
+static int move_to_larger_memory(domi_window *window, uint32_t size)
 {
     uint32_t room = ROOM_LEAST;
 
@@ -43,13 +43,13 @@ static int move(domi_window *window, uint32_t size)
     window->memory = memory;
     window->begin = 0;
     window->room = room;
-    poison_rest(window);
+    poison_behind_bytes(window);
     return 0;
 }
 
 /* True if the end of the memory is reached before half as many bytes were taken as are to be moved.
  * Then it gets more room, so that a stage that takes byte by byte costs no move for each. */
-static bool is_worth_room(const domi_window *window)
+static bool is_more_room_worth_it(const domi_window *window)
 {
     return window->begin < window->size / 2 && window->room < DOMI_WINDOW_ROOM;
 }
@@ -59,8 +59,9 @@ char *domi_window_space(domi_window *window, size_t size)
     uint32_t all = window->size + (uint32_t)size;
 
     DOMI_CHECK(size != 0 && size <= DOMI_WINDOW_ROOM && all <= DOMI_WINDOW_ROOM);
-    if (all > window->room || (window->begin + all > window->room && is_worth_room(window))) {
-        int error = move(window, all > window->room ? all : 2 * window->room);
+    if (all > window->room ||
+        (window->begin + all > window->room && is_more_room_worth_it(window))) {
+        int error = move_to_larger_memory(window, all > window->room ? all : 2 * window->room);
         if (error != 0)
             return NULL;
     }
@@ -77,7 +78,7 @@ void domi_window_fill(domi_window *window, size_t size)
     DOMI_CHECK(size <= window->room - window->begin - window->size);
     window->size += (uint32_t)size;
     window->stuck = false;
-    poison_rest(window);
+    poison_behind_bytes(window);
 }
 
 int domi_window_put(domi_window *window, const char *bytes, size_t size)
@@ -108,7 +109,7 @@ void domi_window_cut(domi_window *window, uint32_t size)
     DOMI_CHECK(size <= window->size);
     window->size -= size;
     if (window->memory != NULL)
-        poison_rest(window);
+        poison_behind_bytes(window);
 }
 
 void domi_window_shrink(domi_window *window)
@@ -116,7 +117,7 @@ void domi_window_shrink(domi_window *window)
     if (window->size == 0)
         domi_window_clear(window);
     else if (window->room > SHRINK_LEAST && window->size <= window->room / 8)
-        (void)move(window, window->size);
+        (void)move_to_larger_memory(window, window->size);
 }
 
 char *domi_window_give(domi_window *window)

@@ -237,7 +237,7 @@ bool domi_wire_says_end(const domus_wire *wire)
 }
 
 /* The bytes that stand where those of the message stage do are wrapped. */
-static int end_put(domus_wire *wire, domi_mark begun, int error)
+static int wrap_put_bytes(domus_wire *wire, domi_mark begun, int error)
 {
     int result = domi_wire_end_out(wire, wire->count - 1, begun, error);
 
@@ -249,7 +249,7 @@ int domi_wire_put(domus_wire *wire, const void *data, size_t size)
     if (wire->broken != 0)
         return wire->broken;
     domi_mark begun = domi_wire_begin_out(wire, wire->count - 1);
-    return end_put(wire, begun, domi_out_append(wire->out, data, size));
+    return wrap_put_bytes(wire, begun, domi_out_append(wire->out, data, size));
 }
 
 int domi_wire_put_slice(domus_wire *wire, domus_slice slice)
@@ -257,7 +257,7 @@ int domi_wire_put_slice(domus_wire *wire, domus_slice slice)
     if (wire->broken != 0)
         return wire->broken;
     domi_mark begun = domi_wire_begin_out(wire, wire->count - 1);
-    return end_put(wire, begun, domi_out_append_slice(wire->out, slice));
+    return wrap_put_bytes(wire, begun, domi_out_append_slice(wire->out, slice));
 }
 
 int domi_wire_end_output(domus_wire *wire)

@@ -23,7 +23,7 @@ static int wrap_bytes(domus_wire *wire, uint32_t index, const char *bytes, size_
 }
 
 /* Let the stage `index` wrap all bytes and slices of `from`, in their order, into `to`. */
-static int wrap_all(domus_wire *wire, uint32_t index, const domi_out *from, domi_out *to)
+static int wrap_all_bytes(domus_wire *wire, uint32_t index, const domi_out *from, domi_out *to)
 {
     domi_out_cursor cursor = {0};
     domi_out_part part;
@@ -49,7 +49,7 @@ static int wrap_by_each(domus_wire *wire, uint32_t index, domi_out *out)
         if (wire->stages[index].passes)
             continue;
         domi_out *to = index == 0 ? out : other;
-        error = wrap_all(wire, index, from, to);
+        error = wrap_all_bytes(wire, index, from, to);
         domi_out_clear(from, false);
         other = from;
         from = to;

@@ -12,8 +12,8 @@ typedef struct domi_mark {
     uint32_t size, pieces;
 } domi_mark;
 
-/* The stage `index` is about to be called: what it appends goes to `out`, or, to be
- * wrapped, to `aside`. */
+/* Prepare a call of the stage `index`: the bytes that it appends go to `out`, or to `aside` if they
+ * have to be wrapped. */
 static inline domi_mark domi_wire_begin_out(domus_wire *wire, uint32_t index)
 {
     domi_mark begun = {wire->out, wire->out->size, wire->out->pieces_count};
@@ -24,8 +24,9 @@ static inline domi_mark domi_wire_begin_out(domus_wire *wire, uint32_t index)
     return begun;
 }
 
-/* It has returned `result`: let the stages before it wrap what it appended, or throw that away if
- * the result is an error. Returns `result`, or the error of a stage that wraps. */
+/* The stage has returned `result`: let the stages before it wrap the bytes that it appended, or
+ * drop these bytes if the result is an error. Returns `result`, or the error of a stage that wraps.
+ */
 int domi_wire_wrap(domus_wire *wire, uint32_t index, domi_mark begun, int result);
 
 static inline int domi_wire_end_out(domus_wire *wire, uint32_t index, domi_mark begun, int result)
